@@ -1,0 +1,35 @@
+// The door to threads: parallel loops and work in the background.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace hdps {
+
+// Runs pieces of work on a bounded number of threads. The pieces of one ParallelFor must not touch
+// the same data; then the result does not depend on the number of threads.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Runs body(0) ... body(count - 1), each once, in any order; returns when all are done.
+  virtual void ParallelFor(size_t count, const std::function<void(size_t)>& body) = 0;
+  // Runs `work` some time later, on a thread other than the caller's (inline in the simulator).
+  virtual void Submit(std::function<void()> work) = 0;
+  virtual int threads() const = 0;
+};
+
+// On oneTBB, at most `threads` at once; 0 = one a core.
+std::unique_ptr<Executor> NewTbbExecutor(int threads);
+// Everything inline on the caller's thread, in order.
+std::unique_ptr<Executor> NewInlineExecutor();
+
+// A thread of its own for a loop that blocks (a reader, a compute thread). Joins when destroyed.
+class Thread {
+ public:
+  virtual ~Thread() = default;
+  virtual void Join() = 0;
+};
+std::unique_ptr<Thread> StartThread(const char* name, std::function<void()> body);
+
+}  // namespace hdps

@@ -1,0 +1,269 @@
+// Every message of the cluster, in the order of a run: one plain struct each, and its codec.
+//
+// Bulk arrays (keys, rows, gradients, scores) travel as raw sections of the frame; everything else
+// in a FlatBuffer that follows common/messages.fbs. DecodeMessage checks sizes, ranges and sums, so
+// whoever holds a decoded message may rely on what is written here; it answers kCorruption for
+// bytes that break a rule and never stops the process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/buffer.h"
+#include "common/frame.h"
+#include "common/ids.h"
+#include "common/shard_map.h"
+#include "common/status.h"
+
+namespace hdps {
+
+enum class MessageKind : uint16_t {
+  kJoinRequest = 1,
+  kJoinRefused,
+  kView,
+  kHeartbeat,
+  kHeartbeatAck,
+  kCommand,
+  kCommandDone,
+  kStopRequest,
+  kAbort,
+  kKvPut,
+  kKvGet,
+  kKvValue,
+  kPullRequest = 32,
+  kPullReply,
+  kPushRequest,
+  kPushAck,
+  kAdvanceRequest,
+  kAdvanceAck,
+  kStoreRequest,
+  kStoreAck,
+};
+
+// ---- Membership: server or worker <-> scheduler ------------------------------------------------
+
+// Sent again until answered by a View or JoinRefused.
+struct JoinRequest {
+  static constexpr MessageKind kKind = MessageKind::kJoinRequest;
+  Role role = Role::kWorker;
+  int32_t rank = -1;         // -1: the scheduler picks.
+  std::string address;       // Where this server listens; empty for a worker.
+  uint64_t job_digest = 0;   // JobDigest() of the sender's job: all must train the same thing.
+  uint32_t num_servers = 0;  // As the sender was told; 0 = whatever the scheduler says.
+  uint32_t num_workers = 0;
+  std::string host;  // For people: host name and process number.
+};
+
+// Final: the member prints the message and exits with the status.
+struct JoinRefused {
+  static constexpr MessageKind kKind = MessageKind::kJoinRefused;
+  int32_t exit_status = 2;
+  std::string message;
+};
+
+struct Member {
+  PeerId peer;
+  uint32_t rank = 0;
+  std::string address;  // Empty for workers.
+};
+
+// The membership of one view. Ranks are 0..n-1 and stand in order.
+struct View {
+  static constexpr MessageKind kKind = MessageKind::kView;
+  ViewId view;
+  std::vector<Member> servers;
+  std::vector<Member> workers;
+  ShardMap shards;
+};
+
+struct Heartbeat {
+  static constexpr MessageKind kKind = MessageKind::kHeartbeat;
+  ViewId view;                 // The newest the sender knows.
+  Clock clock = 0;             // Workers: steps finished.
+  uint64_t examples = 0;       // Workers: trained on since the start of the process.
+  double loss_sum = 0;         // Workers: sum of the losses of those examples.
+  double epoch_progress = 0;   // Workers: part of the epoch's bytes read, 0..1.
+  uint64_t staleness_max = 0;  // Servers: largest number of clocks a pull was ahead of the slowest.
+};
+
+// The scheduler's answer; a newer view than the member's is sent after it.
+struct HeartbeatAck {
+  static constexpr MessageKind kKind = MessageKind::kHeartbeatAck;
+  ViewId view;
+};
+
+// ---- Commands: scheduler -> member -> scheduler ------------------------------------------------
+
+enum class CommandKind : uint8_t {
+  kInitDense = 0,  // Worker 0 of a fresh job: store the initial dense rows at the servers.
+  kLoad,           // Servers: load the checkpoint in `path`. Workers: take up at clock `until`.
+  kTrain,          // Workers: train `epoch` until clock `until` or the epoch's end, then answer.
+  kPause,       // Workers: finish the step at hand; the running kTrain is answered at that clock.
+  kStoreDense,  // Worker 0 under allreduce: store dense rows with state at the servers.
+  kEvaluate,    // Workers: score this worker's part of the evaluation data; answer with sections.
+  kSave,        // Servers: write snapshots of all own shards into `path`.
+  kDigest,      // Servers: digest of all own rows.
+  kFinish,      // All: answer, then end with status 0.
+};
+
+// Repeated under the same id until answered; carried out once.
+struct Command {
+  static constexpr MessageKind kKind = MessageKind::kCommand;
+  CommandId id;
+  CommandKind command = CommandKind::kFinish;
+  Clock until = 0;        // kTrain, kLoad, kSave (the clock of the checkpoint)
+  uint32_t epoch = 0;     // kTrain, kLoad
+  Clock epoch_start = 0;  // kTrain, kLoad: the clock at which that epoch began.
+  std::string path;       // kLoad, kSave: the checkpoint's folder.
+};
+
+struct SavedFile {
+  std::string name;  // Inside the checkpoint's folder.
+  uint64_t bytes = 0;
+  uint64_t checksum = 0;
+  uint64_t rows = 0;
+};
+
+// Which of the fields are set depends on the command.
+struct CommandDone {
+  static constexpr MessageKind kKind = MessageKind::kCommandDone;
+  CommandId id;
+  Code code = Code::kOk;
+  std::string message;
+  Clock clock = 0;            // kTrain, kPause: steps this worker has finished.
+  bool end_of_epoch = false;  // kTrain: the data of the epoch ended at this clock.
+  uint64_t examples = 0;      // kTrain: since this command began; kEvaluate: examples scored.
+  double loss_sum = 0;        // kTrain, kEvaluate
+  uint64_t bad_rows = 0;      // kTrain: rows of the data that were refused and passed over.
+  uint64_t digest[2] = {};    // kDigest: sums, so that those of all servers add up to the whole's.
+  uint64_t rows = 0;          // kDigest, kSave
+  uint64_t row_bytes = 0;     // kDigest: memory of rows and state.
+  std::vector<SavedFile> files;  // kSave
+  Buffer scores;                 // kEvaluate: float32 [n], probability of class 1.
+  Buffer labels;                 // kEvaluate: float32 [n].
+};
+
+// A member was told to stop (SIGTERM): the scheduler drains, checkpoints and finishes the job.
+struct StopRequest {
+  static constexpr MessageKind kKind = MessageKind::kStopRequest;
+  std::string reason;
+};
+
+// The job cannot go on; the member exits with the status.
+struct Abort {
+  static constexpr MessageKind kKind = MessageKind::kAbort;
+  int32_t exit_status = 3;
+  std::string message;
+};
+
+// A small board on the scheduler on which the ranks of a collective find each other.
+struct KvPut {
+  static constexpr MessageKind kKind = MessageKind::kKvPut;
+  std::string key;
+  std::string value;
+};
+struct KvGet {
+  static constexpr MessageKind kKind = MessageKind::kKvGet;
+  std::string key;
+};
+struct KvValue {  // Answers both.
+  static constexpr MessageKind kKind = MessageKind::kKvValue;
+  std::string key;
+  bool found = false;
+  std::string value;
+};
+
+// ---- Rows: worker <-> server -------------------------------------------------------------------
+
+// The part of a request that concerns one table. Its keys stand in the request's `keys` section
+// after those of the tables before it, grouped by shard: first those of the lowest shard the server
+// owns, and so on.
+struct TableKeys {
+  TableId table;
+  uint32_t num_keys = 0;
+  uint32_t row_floats = 0;             // Floats a row in the `rows` section that goes with it.
+  std::vector<uint32_t> shard_counts;  // [shards of the server, ascending]; sums to num_keys.
+};
+
+enum class PullMode : uint8_t {
+  kTrain = 0,  // Missing rows are made; waits at the staleness gate. Rows are [dim].
+  kRead,  // Missing rows read as their initial value and are not made; no gate. Rows are [dim].
+  kWithState,  // As kRead, rows are [dim + state].
+};
+
+struct PullRequest {
+  static constexpr MessageKind kKind = MessageKind::kPullRequest;
+  Clock clock = 0;  // Steps the worker has finished.
+  PullMode mode = PullMode::kTrain;
+  std::vector<TableKeys> tables;  // At most one per table, ascending.
+  Buffer keys;                    // uint64 [sum of num_keys]
+};
+
+struct PullReply {
+  static constexpr MessageKind kKind = MessageKind::kPullReply;
+  Code code = Code::kOk;
+  std::string message;
+  Clock min_clock = 0;            // Of the slowest worker, when the rows were read.
+  std::vector<TableKeys> tables;  // As in the request, without shard_counts.
+  Buffer rows;  // float32 [sum of num_keys * row_floats], in the order of the keys.
+};
+
+// The gradients of one worker's step for one server: one message, whatever the number of tables.
+struct PushRequest {
+  static constexpr MessageKind kKind = MessageKind::kPushRequest;
+  Sequence sequence;
+  Clock clock = 0;            // The step these belong to: steps the worker had finished before it.
+  uint64_t num_examples = 0;  // In this worker's part of the step.
+  std::vector<TableKeys> tables;  // row_floats == dim of the table.
+  Buffer keys;                    // uint64 [sum of num_keys]; no key twice within a table.
+  Buffer gradients;  // float32 [sum of num_keys * dim]; sums over the worker's examples.
+};
+struct PushAck {
+  static constexpr MessageKind kKind = MessageKind::kPushAck;
+  Sequence sequence;
+  Code code = Code::kOk;
+  std::string message;
+};
+
+// Says that this worker has finished `clock` steps. Sent only after every push of the steps before
+// it has been acknowledged by every server; without that order the staleness bound would be a lie.
+struct AdvanceRequest {
+  static constexpr MessageKind kKind = MessageKind::kAdvanceRequest;
+  Clock clock = 0;
+};
+struct AdvanceAck {
+  static constexpr MessageKind kKind = MessageKind::kAdvanceAck;
+  Clock clock = 0;
+};
+
+// Sets rows (initial dense weights; dense weights and state under allreduce). Repeating it is
+// harmless.
+struct StoreRequest {
+  static constexpr MessageKind kKind = MessageKind::kStoreRequest;
+  std::vector<TableKeys>
+      tables;  // row_floats == dim (state keeps its initial value) or dim + state.
+  Buffer keys;
+  Buffer rows;
+};
+struct StoreAck {
+  static constexpr MessageKind kKind = MessageKind::kStoreAck;
+  Code code = Code::kOk;
+  std::string message;
+};
+
+// ---- Codec -------------------------------------------------------------------------------------
+
+// A frame of the message's kind with envelope and sections set; sender, view and request_id are the
+// caller's to fill, and SealFrame is the transport's.
+template <typename Message>
+Frame EncodeMessage(const Message& message);
+
+// `*message` is whole when the status is ok, and unspecified otherwise. The frame must have passed
+// CheckFrame; a frame of another kind is kCorruption.
+template <typename Message>
+Status DecodeMessage(const Frame& frame, Message* message);
+
+const char* MessageKindName(MessageKind kind);
+
+}  // namespace hdps

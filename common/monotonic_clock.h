@@ -1,0 +1,22 @@
+// The door to time: a clock that never goes back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace hdps {
+
+class MonotonicClock {
+ public:
+  virtual ~MonotonicClock() = default;
+  virtual int64_t NowMs() = 0;
+  virtual int64_t NowNs() = 0;
+};
+
+std::unique_ptr<MonotonicClock> NewSystemClock();
+
+// Now as 2026-01-31T23:59:59Z, for people: it takes part in no decision.
+std::string UtcTimestamp();
+
+}  // namespace hdps

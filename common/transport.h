@@ -1,0 +1,62 @@
+// The door through which frames leave and enter a process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/frame.h"
+#include "common/ids.h"
+#include "common/node.h"
+#include "common/status.h"
+
+namespace hdps {
+
+struct TransportOptions {
+  PeerId self;                       // Who we are to the others; unique for each incarnation.
+  bool insecure = false;             // Allow addresses beyond loopback without keys.
+  uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
+};
+
+struct TransportCounters {
+  uint64_t frames_sent = 0, frames_received = 0;
+  uint64_t bytes_sent = 0, bytes_received = 0;
+  uint64_t frames_dropped = 0;  // Unknown peer or its queue full: the sender's retry mends it.
+  uint64_t frames_refused = 0;  // Arrived and failed CheckFrame.
+};
+
+// Moves frames between peers: at most once, in order between two peers, never blocking the sender.
+// A peer that was dialed is reached through that connection; a peer that dialed us is answered on
+// the connection it came by, so only servers and the scheduler need to listen.
+//
+// Belongs to one loop thread; only Wake() may be called from others.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Listens on "tcp://host:port" (port 0 or * picks one), "ipc://path" or "inproc://name" and
+  // returns the address as others should dial it. kInvalidArgument when the address is malformed,
+  // beyond loopback without `insecure`, or taken; the message says what would be right.
+  virtual Result<std::string> Listen(const std::string& address) = 0;
+  // Repeated calls with the same address change nothing; another address replaces the connection.
+  virtual Status Connect(PeerId peer, const std::string& address) = 0;
+  virtual void Send(PeerId to, Frame frame) = 0;
+  // Waits up to `timeout_ms` for a frame that passed CheckFrame. False when none came or on Wake().
+  virtual bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) = 0;
+  virtual void Wake() = 0;  // Ends a Receive() that waits; from any thread.
+  virtual TransportCounters counters() const = 0;
+};
+
+// Over ZeroMQ: tcp and ipc. A frame of another protocol version is answered by nothing but a line
+// in the log naming both versions.
+std::unique_ptr<Transport> NewZmqTransport(const TransportOptions& options);
+
+// Connects the nodes of one process; each transport belongs to its node's thread.
+class InprocHub;
+std::shared_ptr<InprocHub> NewInprocHub();
+std::unique_ptr<Transport> NewInprocTransport(std::shared_ptr<InprocHub> hub,
+                                              const TransportOptions& options);
+
+// kInvalidArgument unless `address` is well formed and, without `insecure`, on loopback or ipc.
+Status CheckAddress(const std::string& address, bool insecure);
+
+}  // namespace hdps

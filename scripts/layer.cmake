@@ -1,0 +1,23 @@
+# A layer is one folder, one static library, and one proof that it stands alone.
+file(WRITE ${CMAKE_BINARY_DIR}/empty_main.cc "int main() { return 0; }\n")
+
+function(add_layer name)
+  cmake_parse_arguments(L "" "" "SOURCES;HEADERS;DEPENDS;LIBRARIES" ${ARGN})
+  add_library(${name} STATIC ${L_SOURCES})
+  target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${L_HEADERS})
+  target_link_libraries(${name} PUBLIC ${L_DEPENDS} PRIVATE ${L_LIBRARIES})
+  add_executable(${name}_link_test ${CMAKE_BINARY_DIR}/empty_main.cc)
+  target_link_libraries(${name}_link_test PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${name}>")
+endfunction()
+
+# One test program; each TEST in it is a test of its own for ctest.
+function(add_layer_test name)
+  cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 300)
+  endif()
+  add_executable(${name} ${T_SOURCES})
+  target_link_libraries(${name} PRIVATE ${T_DEPENDS} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}")
+endfunction()

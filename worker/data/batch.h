@@ -1,0 +1,29 @@
+// The examples of one step of one worker, as the model takes them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/ids.h"
+
+namespace hdps {
+
+// The keys of one sparse feature: example i owns keys[offsets[i] .. offsets[i + 1]).
+// Invariant: offsets has num_examples + 1 entries, begins with 0, never decreases, ends at
+// keys.size(); weights is empty (all ones) or as long as keys.
+struct SparseColumn {
+  std::vector<uint32_t> offsets;
+  std::vector<Key> keys;
+  std::vector<float> weights;
+};
+
+struct Batch {
+  uint32_t num_examples = 0;
+  std::vector<float> labels;  // [num_examples]; a class number under softmax.
+  uint32_t num_numeric = 0;
+  std::vector<float> numeric;        // [num_examples, num_numeric]
+  std::vector<SparseColumn> sparse;  // [sparse features], in the order of FeaturesOf(data).sparse.
+  uint64_t first_row = 0;  // Position in the epoch of the step's first row, over all workers.
+};
+
+}  // namespace hdps

@@ -1,0 +1,50 @@
+// Where batches come from: files, read as a stream, shuffled by seed, split by worker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/status.h"
+#include "worker/data/batch.h"
+
+namespace hdps {
+
+// Which rows of the stream a reader gives. The stream of an epoch is the same for every worker: the
+// files' rows, shuffled within a window by (seed, epoch). Rows [b * batch_size, (b + 1) *
+// batch_size) of it are step b. Of a step, part p of N has the rows at positions congruent to p
+// modulo N, so all rows are read exactly once and the parts differ by at most one row an epoch. A
+// bad row keeps its position, so it moves no other row.
+struct ReaderOptions {
+  uint64_t seed = 1;
+  uint32_t batch_size = 1024;  // Of the whole step.
+  uint32_t part = 0, num_parts = 1;
+  bool shuffle = true;
+};
+
+// Gives the batches of one worker in order. Memory does not depend on the size of the files.
+class BatchReader {
+ public:
+  virtual ~BatchReader() = default;
+  // The next step's part; a part of a ragged last step may be empty. None at the end of the epoch.
+  // kInvalidArgument after more than max_bad_rows bad rows: "file:line:column: 'value': expected
+  // ...".
+  virtual Result<std::optional<Batch>> Next() = 0;
+  // Starts the given epoch behind its first `skip_steps` steps (resuming).
+  virtual Status StartEpoch(uint32_t epoch, uint64_t skip_steps) = 0;
+  virtual uint64_t bad_rows() const = 0;
+  virtual uint64_t bytes_read() const = 0;  // Unpacked, since the reader was made.
+  virtual double progress() const = 0;      // Part of the epoch's bytes that has been read, 0..1.
+};
+
+// `paths` is data.train or data.eval. Opens nothing before StartEpoch, but kInvalidArgument names a
+// missing file at once.
+Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const DataSpec& data,
+                                                    const std::vector<std::string>& paths,
+                                                    const ReaderOptions& options);
+
+}  // namespace hdps

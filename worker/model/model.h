@@ -1,0 +1,77 @@
+// The dense side of a recommender: from pulled rows to loss and gradients.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/executor.h"
+#include "common/job.h"
+#include "common/status.h"
+#include "worker/data/batch.h"
+
+namespace hdps {
+
+// The distinct keys that a batch needs of one or more tables, and where each key of the batch is
+// among them.
+struct KeySet {
+  std::vector<Key> unique;  // In order of first sight.
+  std::vector<std::vector<uint32_t>>
+      row_index;  // [sparse features][keys of the column] < unique.size();
+                  // empty for features the tables do not use.
+};
+
+// What one table gives to a batch.
+struct TableInput {
+  const KeySet* keys = nullptr;  // Null for the dense table.
+  std::span<const float> rows;   // [unique, dim]
+};
+
+// One dense tensor. All tensors lie in one flat array, each from a chunk boundary on
+// (kDenseChunkFloats); the rest of its last chunk is zero.
+struct DenseTensor {
+  std::string name;  // "deep1.weight"
+  std::vector<uint32_t> shape;
+  InitSpec init;
+  size_t first_chunk = 0;
+  size_t num_chunks = 0;
+  size_t size() const;  // Product of the shape.
+};
+
+struct StepResult {
+  double loss_sum = 0;                            // Over the examples.
+  std::vector<std::vector<float>> row_gradients;  // [tables][unique * dim]: sums over the examples.
+};
+
+// Invariant: a result is a function of the inputs and the dense array alone; it does not depend on
+// the number of threads.
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual const std::vector<DenseTensor>& tensors() const = 0;
+  size_t dense_floats() const;  // Of the flat array, chunks filled up.
+  // The initial flat array: a function of the seed and the tensors' positions.
+  std::vector<float> InitialDense(uint64_t seed) const;
+
+  virtual void SetDense(std::span<const float> flat) = 0;
+  // Forward and backward. `dense_gradients` [dense_floats] gets sums over the examples.
+  virtual void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
+                    std::span<float> dense_gradients) = 0;
+  // probabilities[n] of class 1, or [n * classes] under softmax; returns the sum of the losses.
+  virtual double Predict(const Batch& batch, std::span<const TableInput> tables,
+                         std::vector<float>* probabilities) = 0;
+  // One line a layer and table for the log: name, kind, device, parameters, bytes.
+  virtual std::string Describe() const = 0;
+};
+
+// kInvalidArgument when the device is asked for and not there, or a layer has no version for it.
+Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor);
+
+// Finds the distinct keys of `batch` that each table needs; tables that use the same features share
+// one KeySet. table_keys[t] is an index into `sets`, or -1 for the dense table.
+void FindKeys(const Job& job, const Batch& batch, std::vector<KeySet>* sets,
+              std::vector<int>* table_keys);
+
+}  // namespace hdps
