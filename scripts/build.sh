@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Configures and builds one preset: scripts/build.sh [release|debug|asan|tsan] [TARGET...]
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+
+preset=${1:-release}
+shift || true
+case "$preset" in
+  release) folder=build ;;
+  debug | asan | tsan) folder=build/$preset ;;
+  *) echo "build.sh: error: no preset '$preset'; there are release, debug, asan, tsan" >&2; exit 2 ;;
+esac
+mkdir -p "$folder"
+log=$folder/configure.log
+if ! cmake --preset "$preset" >"$log" 2>&1; then
+  tail -n 25 "$log" >&2
+  echo "build.sh: error: configuring '$preset' failed; all of it is in $log" >&2
+  exit 3
+fi
+grep 'hdps:' "$log" || true
+ninja -C "$folder" "$@"

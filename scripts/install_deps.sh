@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that hdps is built from; quick when nothing is missing, asks nothing.
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build pkg-config ccache git python3
+  libzmq3-dev cppzmq-dev                            # messages between processes
+  libflatbuffers-dev flatbuffers-compiler           # their schema
+  libtbb-dev                                        # parallel loops
+  libopenblas-dev                                   # matrix products
+  libgloo-dev                                       # allreduce between CPUs
+  librocksdb-dev                                    # rows on disk
+  libgflags-dev libgoogle-glog-dev                  # command line, logs
+  nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
+  libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
+)
+# For the gates of .ci/run and for scripts/bundle.sh only.
+developer_packages=(clang-14 clang-format-14 shellcheck patchelf)
+
+usage() {
+  echo "usage: scripts/install_deps.sh [--developer] [--list]"
+  echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}"
+  echo "  --list       print the packages and install nothing"
+}
+
+list_only=false
+for argument in "$@"; do
+  case "$argument" in
+    --developer) packages+=("${developer_packages[@]}") ;;
+    --list) list_only=true ;;
+    -h | --help) usage; exit 0 ;;
+    *) echo "install_deps.sh: error: unknown argument '$argument'" >&2; usage >&2; exit 2 ;;
+  esac
+done
+if $list_only; then
+  printf '%s\n' "${packages[@]}"
+  exit 0
+fi
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  echo "install_deps.sh: error: this system has no apt-get; hdps is built on Debian 12 or a" >&2
+  echo "derivative of it. The packages by name: scripts/install_deps.sh --list" >&2
+  exit 2
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [[ "$state" == installed ]] || missing+=("$package")
+done
+if ((${#missing[@]} == 0)); then
+  echo "install_deps: all ${#packages[@]} packages are there"
+  exit 0
+fi
+
+become_root=()
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    echo "install_deps.sh: error: installing needs root and there is no sudo; run as root:" >&2
+    echo "  apt-get install ${missing[*]}" >&2
+    exit 2
+  fi
+  become_root=(sudo)
+fi
+echo "install_deps: installing ${#missing[@]} of ${#packages[@]} packages: ${missing[*]}"
+"${become_root[@]}" apt-get update -qq
+"${become_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+echo "install_deps: done"
