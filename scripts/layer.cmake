@@ -11,13 +11,26 @@ function(add_layer name)
 endfunction()
 
 # One test program; each TEST in it is a test of its own for ctest.
+# KIND: unit (default), unit_concurrent (threads meet in it: also run under the thread sanitizer),
+# simulation, or process (starts daemons or reads their files; not run under sanitizers).
 function(add_layer_test name)
-  cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(T "" "TIMEOUT;KIND" "SOURCES;DEPENDS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
+  endif()
+  if(NOT T_KIND)
+    set(T_KIND unit)
   endif()
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE ${T_DEPENDS} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}")
+                       PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS ${T_KIND})
+  if(NOT T_KIND STREQUAL process)
+    add_dependencies(asan_tests ${name})
+  endif()
+  if(T_KIND STREQUAL unit_concurrent)
+    add_dependencies(tsan_tests ${name})
+  endif()
 endfunction()
+add_custom_target(asan_tests)  # What the address sanitizer's gate builds.
+add_custom_target(tsan_tests)  # And the thread sanitizer's.
