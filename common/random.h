@@ -24,7 +24,8 @@ class Random {
   explicit Random(uint64_t seed) : seed_(seed) {}
   uint64_t Next() { return RandomAt(seed_, position_++); }
   uint64_t Below(uint64_t bound) {  // In [0, bound), bound > 0; bias below 2^-64 * bound.
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * bound) >> 64);
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>((static_cast<Wide>(Next()) * bound) >> 64);
   }
   double Unit() { return UnitDouble(Next()); }
   double Normal();  // Mean 0, variance 1 (Box and Muller, 1958).
