@@ -10,17 +10,9 @@
 #include "common/ids.h"
 #include "common/messages.h"
 #include "common/status.h"
+#include "worker/exchange/server_request.h"
 
 namespace hdps {
-
-// Numbers the compute side's outstanding requests; chosen by it, never reused.
-using Ticket = Id<struct TicketTag, uint64_t>;
-
-// One request to one server: a frame made by EncodeMessage.
-struct ServerRequest {
-  ServerId server;
-  Frame frame;
-};
 
 // What the node tells the compute side.
 class ComputeSide {

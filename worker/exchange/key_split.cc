@@ -1,0 +1,253 @@
+// Splits keys by server with one counting sort per list of keys.
+#include "worker/exchange/key_split.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+// to[i] = from[positions[i]], rows of `floats`.
+void GatherRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
+  for (const uint32_t position : positions) {
+    std::memcpy(to, from + position * floats, floats * sizeof(float));
+    to += floats;
+  }
+}
+
+// to[positions[i]] = from[i], rows of `floats`.
+void ScatterRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
+  for (const uint32_t position : positions) {
+    std::memcpy(to + position * floats, from, floats * sizeof(float));
+    from += floats;
+  }
+}
+
+Status UnlikeRequest(ServerId server, const std::string& what, uint64_t got, uint64_t wanted) {
+  return Status(Code::kCorruption, "pull reply of server " + std::to_string(server.value) + ": " +
+                                       what + " is " + std::to_string(got) + ", asked for " +
+                                       std::to_string(wanted));
+}
+
+template <typename Message>
+ServerRequest RequestTo(uint32_t server, const Message& message) {
+  return {ServerId{server}, EncodeMessage(message)};
+}
+
+}  // namespace
+
+void KeySplit::Compute(const ShardMap& shards, uint32_t num_servers,
+                       std::span<const KeysOfTable> tables) {
+  NumberSlots(shards, num_servers);
+  num_orders_ = 0;
+  order_of_input_.clear();
+  for (size_t i = 0; i < tables.size(); ++i) {
+    CHECK(i == 0 || tables[i - 1].table < tables[i].table) << "tables of a request must ascend";
+    order_of_input_.push_back(FindOrder(tables[i]));
+  }
+  parts_.resize(num_servers);
+  for (uint32_t server = 0; server < num_servers; ++server) FillPart(server, tables);
+}
+
+void KeySplit::NumberSlots(const ShardMap& shards, uint32_t num_servers) {
+  num_shards_ = shards.num_shards();
+  server_begin_.assign(num_servers + 1, 0);
+  for (const ServerId owner : shards.owner) {
+    CHECK_LT(owner.value, num_servers) << "the shard map names a server the view does not have";
+    ++server_begin_[owner.value + 1];
+  }
+  for (uint32_t s = 0; s < num_servers; ++s) server_begin_[s + 1] += server_begin_[s];
+  std::vector<uint32_t>& next = next_in_slot_;
+  next.assign(server_begin_.begin(), server_begin_.end());
+  slot_of_shard_.resize(num_shards_);
+  for (uint32_t shard = 0; shard < num_shards_; ++shard) {
+    slot_of_shard_[shard] = next[shards.owner[shard].value]++;
+  }
+}
+
+uint32_t KeySplit::FindOrder(const KeysOfTable& table) {
+  for (uint32_t i = 0; i < num_orders_; ++i) {
+    const Order& order = orders_[i];
+    if (order.keys == table.keys.data() && order.num_keys == table.keys.size() &&
+        order.shard_by == table.shard_by) {
+      return i;
+    }
+  }
+  if (num_orders_ == orders_.size()) orders_.emplace_back();
+  Sort(table, &orders_[num_orders_]);
+  return num_orders_++;
+}
+
+void KeySplit::Sort(const KeysOfTable& table, Order* order) {
+  const size_t num_keys = table.keys.size();
+  CHECK_LT(num_keys, std::numeric_limits<uint32_t>::max());
+  order->keys = table.keys.data();
+  order->num_keys = num_keys;
+  order->shard_by = table.shard_by;
+  order->slot_begin.assign(num_shards_ + 1, 0);
+  order->caller_position.resize(num_keys);
+  slot_of_key_.resize(std::max(slot_of_key_.size(), num_keys));
+  for (size_t i = 0; i < num_keys; ++i) {
+    const ShardId shard = ShardOf(table.keys[i], table.shard_by, num_shards_);
+    const uint32_t slot = slot_of_shard_[shard.value];
+    slot_of_key_[i] = slot;
+    ++order->slot_begin[slot + 1];
+  }
+  for (uint32_t s = 0; s < num_shards_; ++s) order->slot_begin[s + 1] += order->slot_begin[s];
+  next_in_slot_.assign(order->slot_begin.begin(), order->slot_begin.end());
+  for (size_t i = 0; i < num_keys; ++i) {
+    order->caller_position[next_in_slot_[slot_of_key_[i]]++] = static_cast<uint32_t>(i);
+  }
+}
+
+void KeySplit::FillPart(uint32_t server, std::span<const KeysOfTable> tables) {
+  Part& part = parts_[server];
+  part.tables.clear();
+  part.input.clear();
+  part.num_floats = 0;
+  size_t num_keys = 0;
+  for (uint32_t i = 0; i < tables.size(); ++i) {
+    const size_t count = PositionsAt(server, i).size();
+    if (count == 0) continue;
+    TableKeys& to = part.tables.emplace_back();
+    to.table = tables[i].table;
+    to.num_keys = static_cast<uint32_t>(count);
+    to.row_floats = tables[i].row_floats;
+    const std::vector<uint32_t>& begin = orders_[order_of_input_[i]].slot_begin;
+    for (uint32_t s = server_begin_[server]; s < server_begin_[server + 1]; ++s) {
+      to.shard_counts.push_back(begin[s + 1] - begin[s]);
+    }
+    part.input.push_back(i);
+    part.num_floats += count * tables[i].row_floats;
+    num_keys += count;
+  }
+  std::span<Key> keys;
+  part.keys = Buffer::AllocateOf<Key>(num_keys, &keys);
+  size_t at = 0;
+  for (const uint32_t i : part.input) {
+    for (const uint32_t position : PositionsAt(server, i)) keys[at++] = tables[i].keys[position];
+  }
+}
+
+std::span<const uint32_t> KeySplit::PositionsAt(uint32_t server, uint32_t input) const {
+  const Order& order = orders_[order_of_input_[input]];
+  const uint32_t begin = order.slot_begin[server_begin_[server]];
+  const uint32_t end = order.slot_begin[server_begin_[server + 1]];
+  return {order.caller_position.data() + begin, end - begin};
+}
+
+const std::vector<TableKeys>& KeySplit::TablesOf(ServerId server) const {
+  return parts_[server.value].tables;
+}
+
+const Buffer& KeySplit::KeysOf(ServerId server) const { return parts_[server.value].keys; }
+
+std::vector<ServerRequest> KeySplit::Pulls(Clock clock, PullMode mode) const {
+  std::vector<ServerRequest> requests;
+  for (uint32_t s = 0; s < num_servers(); ++s) {
+    if (parts_[s].tables.empty()) continue;
+    PullRequest pull;
+    pull.clock = clock;
+    pull.mode = mode;
+    pull.tables = parts_[s].tables;
+    pull.keys = parts_[s].keys;
+    requests.push_back(RequestTo(s, pull));
+  }
+  return requests;
+}
+
+std::vector<ServerRequest> KeySplit::Pushes(
+    Sequence sequence, Clock clock, uint64_t num_examples,
+    std::span<const std::span<const float>> gradients) const {
+  std::vector<ServerRequest> requests;
+  for (uint32_t s = 0; s < num_servers(); ++s) {
+    PushRequest push;
+    push.sequence = sequence;
+    push.clock = clock;
+    push.num_examples = num_examples;
+    push.tables = parts_[s].tables;
+    push.keys = parts_[s].keys;
+    push.gradients = Gather(ServerId{s}, gradients);
+    requests.push_back(RequestTo(s, push));
+  }
+  return requests;
+}
+
+std::vector<ServerRequest> KeySplit::Stores(std::span<const std::span<const float>> rows) const {
+  std::vector<ServerRequest> requests;
+  for (uint32_t s = 0; s < num_servers(); ++s) {
+    if (parts_[s].tables.empty()) continue;
+    StoreRequest store;
+    store.tables = parts_[s].tables;
+    store.keys = parts_[s].keys;
+    store.rows = Gather(ServerId{s}, rows);
+    requests.push_back(RequestTo(s, store));
+  }
+  return requests;
+}
+
+Buffer KeySplit::Gather(ServerId server, std::span<const std::span<const float>> values) const {
+  CHECK_EQ(values.size(), order_of_input_.size());
+  const Part& part = parts_[server.value];
+  std::span<float> section;
+  Buffer buffer = Buffer::AllocateOf<float>(part.num_floats, &section);
+  float* to = section.data();
+  for (size_t t = 0; t < part.tables.size(); ++t) {
+    const uint32_t input = part.input[t];
+    const size_t floats = part.tables[t].row_floats;
+    CHECK_EQ(values[input].size(), orders_[order_of_input_[input]].num_keys * floats);
+    GatherRows(PositionsAt(server.value, input), floats, values[input].data(), to);
+    to += part.tables[t].num_keys * floats;
+  }
+  return buffer;
+}
+
+Status KeySplit::Scatter(ServerId server, const PullReply& reply,
+                         std::span<const std::span<float>> rows) const {
+  if (reply.code != Code::kOk) return Status(reply.code, reply.message);
+  const Part& part = parts_[server.value];
+  if (reply.tables.size() != part.tables.size()) {
+    return UnlikeRequest(server, "the number of tables", reply.tables.size(), part.tables.size());
+  }
+  for (size_t t = 0; t < part.tables.size(); ++t) {
+    const TableKeys& got = reply.tables[t];
+    const TableKeys& wanted = part.tables[t];
+    if (got.table != wanted.table) {
+      return UnlikeRequest(server, "a table's number", got.table.value, wanted.table.value);
+    }
+    if (got.num_keys != wanted.num_keys) {
+      return UnlikeRequest(server, "the number of rows", got.num_keys, wanted.num_keys);
+    }
+    if (got.row_floats != wanted.row_floats) {
+      return UnlikeRequest(server, "the floats of a row", got.row_floats, wanted.row_floats);
+    }
+  }
+  if (reply.rows.size() != part.num_floats * sizeof(float)) {
+    return UnlikeRequest(server, "the bytes of rows", reply.rows.size(),
+                         part.num_floats * sizeof(float));
+  }
+  CHECK_EQ(rows.size(), order_of_input_.size());
+  const float* from = reply.rows.As<float>().data();
+  for (size_t t = 0; t < part.tables.size(); ++t) {
+    const uint32_t input = part.input[t];
+    const size_t floats = part.tables[t].row_floats;
+    CHECK_EQ(rows[input].size(), orders_[order_of_input_[input]].num_keys * floats);
+    ScatterRows(PositionsAt(server.value, input), floats, from, rows[input].data());
+    from += part.tables[t].num_keys * floats;
+  }
+  return Status();
+}
+
+std::vector<ServerRequest> Advances(uint32_t num_servers, Clock clock) {
+  std::vector<ServerRequest> requests;
+  for (uint32_t s = 0; s < num_servers; ++s)
+    requests.push_back(RequestTo(s, AdvanceRequest{clock}));
+  return requests;
+}
+
+}  // namespace hdps

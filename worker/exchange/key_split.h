@@ -1,0 +1,100 @@
+// From a step's keys to one request per server, and from the servers' rows back to the step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/buffer.h"
+#include "common/ids.h"
+#include "common/messages.h"
+#include "common/shard_map.h"
+#include "common/status.h"
+#include "worker/exchange/server_request.h"
+
+namespace hdps {
+
+// The keys that a request needs of one table, in the caller's order.
+struct KeysOfTable {
+  TableId table;
+  ShardBy shard_by = ShardBy::kKey;
+  uint32_t row_floats = 0;  // dim, or dim + state for PullMode::kWithState and such a store.
+  std::span<const Key> keys;
+};
+
+// Where every key of a step lives. Computed once a step and used by its pull and its push; the
+// memory is kept from step to step. Plain values in and out: no network, no state of a cluster.
+//
+// Invariant: the wire order of a server is by table, then shard, then the caller's position; every
+// key of every table is in the part of exactly one server. Tables of which a server gets no key are
+// not mentioned to it.
+class KeySplit {
+ public:
+  // Requires: tables ascend by id; every owner in `shards` is below `num_servers`. A key may stand
+  // twice in a list that is only pulled. Tables that give the same list (one span) share the work.
+  void Compute(const ShardMap& shards, uint32_t num_servers, std::span<const KeysOfTable> tables);
+
+  uint32_t num_servers() const { return static_cast<uint32_t>(parts_.size()); }
+  // The envelope's part of a request, and its `keys` section.
+  const std::vector<TableKeys>& TablesOf(ServerId server) const;
+  const Buffer& KeysOf(ServerId server) const;
+
+  // Requests to the servers that hold keys of the split.
+  std::vector<ServerRequest> Pulls(Clock clock, PullMode mode) const;
+  // Requests to all servers, also to those without a key: their clock and ledger must move too.
+  // gradients[i] belongs to tables[i]: [keys * row_floats], in the caller's order.
+  std::vector<ServerRequest> Pushes(Sequence sequence, Clock clock, uint64_t num_examples,
+                                    std::span<const std::span<const float>> gradients) const;
+  // Requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
+  std::vector<ServerRequest> Stores(std::span<const std::span<const float>> rows) const;
+
+  // Values in the caller's order -> one section in `server`'s wire order.
+  Buffer Gather(ServerId server, std::span<const std::span<const float>> values) const;
+  // One server's rows -> their places in rows[i], [keys * row_floats] each. Gives the reply's own
+  // error if it has one, and kCorruption when its tables or sizes are not those that were asked
+  // for; then nothing is written.
+  Status Scatter(ServerId server, const PullReply& reply,
+                 std::span<const std::span<float>> rows) const;
+
+ private:
+  // The wire order of one list of keys over all servers.
+  struct Order {
+    const Key* keys = nullptr;  // Which list; only compared after Compute().
+    size_t num_keys = 0;
+    ShardBy shard_by = ShardBy::kKey;
+    std::vector<uint32_t> slot_begin;       // [num_shards + 1] into caller_position
+    std::vector<uint32_t> caller_position;  // [num_keys]
+  };
+  // What one server gets.
+  struct Part {
+    std::vector<TableKeys> tables;
+    std::vector<uint32_t> input;  // [tables]: position in Compute()'s list.
+    Buffer keys;
+    size_t num_floats = 0;  // Of the section of rows or gradients.
+  };
+
+  void NumberSlots(const ShardMap& shards, uint32_t num_servers);
+  uint32_t FindOrder(const KeysOfTable& table);
+  void Sort(const KeysOfTable& table, Order* order);
+  void FillPart(uint32_t server, std::span<const KeysOfTable> tables);
+  // The caller's positions of the keys of one table at one server, in wire order.
+  std::span<const uint32_t> PositionsAt(uint32_t server, uint32_t input) const;
+
+  // Slots number the shards server by server, ascending within a server.
+  uint32_t num_shards_ = 0;
+  std::vector<uint32_t> slot_of_shard_;  // [num_shards]
+  std::vector<uint32_t> server_begin_;   // [num_servers + 1]: first slot of each server.
+
+  uint32_t num_orders_ = 0;
+  std::vector<Order> orders_;             // The first num_orders_ are in use.
+  std::vector<uint32_t> order_of_input_;  // [tables]
+  std::vector<uint32_t> slot_of_key_;     // Scratch of Sort().
+  std::vector<uint32_t> next_in_slot_;    // Scratch of Sort().
+  std::vector<Part> parts_;               // [num_servers]
+};
+
+// One AdvanceRequest to each server.
+std::vector<ServerRequest> Advances(uint32_t num_servers, Clock clock);
+
+}  // namespace hdps

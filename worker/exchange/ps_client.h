@@ -1,0 +1,105 @@
+// A worker's outstanding requests to the servers: sent, sent again, answered or given up.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common/messages.h"
+#include "common/node.h"
+#include "common/status.h"
+#include "worker/exchange/server_request.h"
+
+namespace hdps {
+
+struct PsClientOptions {
+  PeerId self;
+  uint32_t request_retry_ms = 2000;   // A request is sent again after this long, doubling to 8x.
+  uint32_t request_timeout_s = 120;   // And given up this long after it was first sent.
+  uint32_t pushes_in_flight_max = 8;  // Per server; a push waits until the one this many before it
+                                      // has been acknowledged. This bounds the servers' ledgers.
+  uint32_t requests_max = 4096;       // Outstanding at once; more are kResourceExhausted.
+};
+
+struct PsClientCounters {
+  uint64_t requests = 0;         // Started.
+  uint64_t repeats = 0;          // Sent again.
+  uint64_t replies = 0;          // That answered a request.
+  uint64_t replies_ignored = 0;  // Late, repeated, of another kind, broken, or from a stranger.
+  uint64_t postponed = 0;        // Answered with kStaleView or kUnavailable and kept.
+};
+
+// What came of one ticket. `replies` stand in the order of the requests when the status is ok.
+struct TicketResult {
+  Ticket ticket;
+  Status status;
+  std::vector<Frame> replies;
+};
+
+// Belongs to one loop thread.
+//
+// Invariant: each ticket that was started comes out of TakeResults() exactly once, unless Cancel()
+// is called. A request keeps its id until it is answered. At each server, the pushes on their way
+// lie within `pushes_in_flight_max` of the oldest one that is not acknowledged.
+class PsClient {
+ public:
+  explicit PsClient(const PsClientOptions& options);
+
+  // Requires: every server of the requests is one of the view's; none of the requests is started
+  // before a view is known. A ticket without requests succeeds at once.
+  void Start(Ticket ticket, std::vector<ServerRequest> requests);
+  // Everything outstanding is sent again, to the servers of the new view.
+  void OnView(std::shared_ptr<const View> view);
+  // True when the frame is a reply of a server.
+  bool OnFrame(PeerId from, const Frame& frame);
+  void OnTick(TimeMs now);
+  void Cancel();  // Forgets everything outstanding.
+
+  std::vector<Outgoing> TakeOutgoing();
+  std::vector<TicketResult> TakeResults();
+  const PsClientCounters& counters() const { return counters_; }
+  size_t outstanding() const { return requests_.size(); }
+
+ private:
+  struct Request {
+    Ticket ticket;
+    size_t position = 0;  // In its ticket.
+    ServerId server;
+    Frame frame;
+    TimeMs started = 0;
+    TimeMs repeat_at = 0;
+    TimeMs repeat_ms = 0;
+    bool sent = false;
+  };
+  struct OpenTicket {
+    size_t missing = 0;
+    std::vector<Frame> replies;
+    std::vector<uint64_t> request_ids;
+  };
+  struct Push {
+    uint64_t request_id = 0;
+    bool settled = false;
+  };
+
+  void Send(uint64_t id, Request* request);
+  void SendWaitingPushes(ServerId server);
+  void Settle(uint64_t id, const Request& request);
+  void FailTicket(Ticket ticket, Status status);
+  bool Postponed(const Frame& reply, bool* broken) const;
+
+  const PsClientOptions options_;
+  TimeMs now_ = 0;
+  uint64_t next_request_id_ = 1;
+  std::shared_ptr<const View> view_;
+  std::map<uint64_t, Request> requests_;  // Outstanding, oldest first, by request id.
+  std::unordered_map<Ticket, OpenTicket> tickets_;
+  std::vector<std::deque<Push>> pushes_;  // [servers]: from the oldest unacknowledged one on.
+  std::vector<Outgoing> outgoing_;
+  std::vector<TicketResult> results_;
+  PsClientCounters counters_;
+};
+
+}  // namespace hdps

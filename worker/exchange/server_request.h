@@ -1,0 +1,20 @@
+// What a worker sends to one server, and the number under which the answers come back.
+#pragma once
+
+#include <cstdint>
+
+#include "common/frame.h"
+#include "common/ids.h"
+
+namespace hdps {
+
+// Numbers the compute side's outstanding requests; chosen by it, never reused.
+using Ticket = Id<struct TicketTag, uint64_t>;
+
+// One request to one server: a frame made by EncodeMessage.
+struct ServerRequest {
+  ServerId server;
+  Frame frame;
+};
+
+}  // namespace hdps
