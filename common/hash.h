@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -21,6 +22,22 @@ inline uint64_t MixBits(uint64_t x) {
 // XXH3 of `bytes`; the same on every machine of one byte order.
 uint64_t HashBytes(std::span<const std::byte> bytes, uint64_t seed = 0);
 uint64_t HashString(std::string_view text, uint64_t seed = 0);
+
+// HashBytes with seed 0 over bytes that come in pieces; where they are cut does not matter.
+class HashStream {
+ public:
+  HashStream();
+  ~HashStream();
+  HashStream(const HashStream&) = delete;
+  HashStream& operator=(const HashStream&) = delete;
+
+  void Append(std::span<const std::byte> bytes);
+  uint64_t Value() const;  // Of what was appended so far.
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 // The key of one value of one feature: equal values of two features get different keys.
 inline Key FeatureKey(uint64_t feature_salt, std::string_view value) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct Manifest {
   std::vector<SavedFile> files;  // One per shard, by name.
 };
 
+inline constexpr const char* kManifestName = "manifest.json";
+
 std::string CheckpointName(Clock clock);  // "step_0000000120"
 
 // Writes manifest.json into `folder` atomically: after this the checkpoint exists.
@@ -40,12 +43,22 @@ struct FoundCheckpoint {
   Manifest manifest;
   std::vector<std::string> refused;  // Newer ones that did not verify: "FOLDER: reason" each.
 };
-// The newest one that verifies. kNotFound when `root` has none (the message lists the refused).
-Result<FoundCheckpoint> FindCheckpoint(FileSystem& files, const std::string& root);
-// Reads every file of it and compares length and checksum.
+// The newest one of a clock below `before` that verifies. kNotFound when `root` has none (the
+// message lists the refused).
+Result<FoundCheckpoint> FindCheckpoint(FileSystem& files, const std::string& root,
+                                       Clock before = std::numeric_limits<Clock>::max());
+// What an operator calls a checkpoint: its own folder (verified; kCorruption when broken), a folder
+// of checkpoints, or the --out of a run (the newest that verifies). kNotFound says what was looked
+// for.
+Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path);
+
+// Reads every file of it and compares length and checksum. kCorruption names the file.
 Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Manifest& manifest);
-// Removes all but the newest `keep` complete checkpoints, and every incomplete one older than
-// those.
+// HashBytes over the whole file, read as a stream, and its length: what SavedFile holds.
+Result<SavedFile> ChecksumFile(FileSystem& files, const std::string& folder,
+                               const std::string& name);
+// Removes all but the newest `keep` complete checkpoints (at least one stays), and every incomplete
+// one older than those.
 Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep);
 
 }  // namespace hdps
