@@ -24,6 +24,9 @@ struct ReaderOptions {
   uint32_t batch_size = 1024;  // Of the whole step.
   uint32_t part = 0, num_parts = 1;
   bool shuffle = true;
+  // Labels are whole numbers below this: 2 under logloss (-1 in libsvm files counts as 0), the width
+  // of the logits under softmax. Another label makes a bad row.
+  uint32_t num_classes = 2;
 };
 
 // Gives the batches of one worker in order. Memory does not depend on the size of the files.
