@@ -72,7 +72,7 @@ class PsClient {
     TimeMs started = 0;
     TimeMs repeat_at = 0;
     TimeMs repeat_ms = 0;
-    bool sent = false;
+    uint32_t sends = 0;
   };
   struct OpenTicket {
     size_t missing = 0;
@@ -81,14 +81,16 @@ class PsClient {
   };
   struct Push {
     uint64_t request_id = 0;
-    bool settled = false;
+    bool acknowledged = false;
   };
 
   void Send(uint64_t id, Request* request);
-  void SendWaitingPushes(ServerId server);
-  void Settle(uint64_t id, const Request& request);
-  void FailTicket(Ticket ticket, Status status);
-  bool Postponed(const Frame& reply, bool* broken) const;
+  // True when the window of its server leaves room for this push.
+  bool MayPush(uint64_t id, ServerId server) const;
+  // Takes a push that needs no more sending out of its server's window; sends those that now fit.
+  void ClosePush(uint64_t id, ServerId server);
+  void FailTicket(Ticket ticket, const Status& status);
+  Status TimeoutOf(const Request& request) const;
 
   const PsClientOptions options_;
   TimeMs now_ = 0;

@@ -56,7 +56,6 @@ class WorkerNode : public Node, public ComputeRequests {
   // Hands what has come to the compute side, until nothing is left.
   void Deliver();
 
-  const PeerId self_;
   ComputeSide* const compute_;
   MembershipClient membership_;
   PsClient client_;

@@ -1,0 +1,245 @@
+// Keeps every request until its answer has come.
+#include "worker/exchange/ps_client.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+constexpr TimeMs kRepeatGrowthMax = 8;  // A slow server is not buried under repeats.
+
+MessageKind KindOf(const Frame& frame) { return static_cast<MessageKind>(frame.header.kind); }
+
+bool IsReply(MessageKind kind) {
+  return kind == MessageKind::kPullReply || kind == MessageKind::kPushAck ||
+         kind == MessageKind::kAdvanceAck || kind == MessageKind::kStoreAck;
+}
+
+bool Answers(MessageKind reply, MessageKind request) {
+  return IsReply(reply) && static_cast<int>(reply) == static_cast<int>(request) + 1;
+}
+static_assert(static_cast<int>(MessageKind::kPullReply) ==
+              static_cast<int>(MessageKind::kPullRequest) + 1);
+static_assert(static_cast<int>(MessageKind::kPushAck) ==
+              static_cast<int>(MessageKind::kPushRequest) + 1);
+static_assert(static_cast<int>(MessageKind::kAdvanceAck) ==
+              static_cast<int>(MessageKind::kAdvanceRequest) + 1);
+static_assert(static_cast<int>(MessageKind::kStoreAck) ==
+              static_cast<int>(MessageKind::kStoreRequest) + 1);
+
+template <typename Reply>
+Result<Code> DecodeCode(const Frame& frame) {
+  Reply reply;
+  HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
+  return reply.code;
+}
+
+// What the server says of a request, or that its bytes are broken.
+Result<Code> CodeOfReply(const Frame& frame) {
+  switch (KindOf(frame)) {
+    case MessageKind::kPullReply:
+      return DecodeCode<PullReply>(frame);
+    case MessageKind::kPushAck:
+      return DecodeCode<PushAck>(frame);
+    case MessageKind::kStoreAck:
+      return DecodeCode<StoreAck>(frame);
+    default: {
+      AdvanceAck ack;
+      HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &ack));
+      return Code::kOk;
+    }
+  }
+}
+
+}  // namespace
+
+PsClient::PsClient(const PsClientOptions& options) : options_(options) {
+  CHECK_GT(options_.pushes_in_flight_max, 0u);
+}
+
+void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests) {
+  CHECK(view_ != nullptr) << "a request before the cluster has formed";
+  CHECK(tickets_.count(ticket) == 0) << "ticket " << ticket.value << " is in use";
+  if (requests_.size() + requests.size() > options_.requests_max) {
+    results_.push_back(
+        {ticket,
+         Status(Code::kResourceExhausted,
+                std::to_string(requests_.size()) + " requests wait for servers and " +
+                    std::to_string(requests.size()) + " more were asked for; at most " +
+                    std::to_string(options_.requests_max) + " may"),
+         {}});
+    return;
+  }
+  if (requests.empty()) {
+    results_.push_back({ticket, Status(), {}});
+    return;
+  }
+  OpenTicket& open = tickets_[ticket];
+  open.missing = requests.size();
+  open.replies.resize(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const ServerId server = requests[i].server;
+    CHECK_LT(server.value, view_->servers.size());
+    const uint64_t id = next_request_id_++;
+    open.request_ids.push_back(id);
+    Request& request = requests_[id];
+    request.ticket = ticket;
+    request.position = i;
+    request.server = server;
+    request.frame = std::move(requests[i].frame);
+    request.started = now_;
+    request.repeat_ms = options_.request_retry_ms;
+    ++counters_.requests;
+    if (KindOf(request.frame) == MessageKind::kPushRequest) {
+      pushes_[server.value].push_back({id, false});
+      if (!MayPush(id, server)) continue;
+    }
+    Send(id, &request);
+  }
+}
+
+void PsClient::Send(uint64_t id, Request* request) {
+  Frame frame = request->frame;  // Shares the bytes.
+  frame.header.sender = options_.self.value;
+  frame.header.view = view_->view.value;
+  frame.header.request_id = id;
+  outgoing_.push_back({view_->servers[request->server.value].peer, std::move(frame)});
+  if (request->sends++ > 0) ++counters_.repeats;
+  request->repeat_at = now_ + request->repeat_ms;
+  request->repeat_ms =
+      std::min(request->repeat_ms * 2, kRepeatGrowthMax * TimeMs{options_.request_retry_ms});
+}
+
+bool PsClient::MayPush(uint64_t id, ServerId server) const {
+  const std::deque<Push>& window = pushes_[server.value];
+  for (size_t i = 0; i < window.size() && i < options_.pushes_in_flight_max; ++i) {
+    if (window[i].request_id == id) return true;
+  }
+  return false;
+}
+
+void PsClient::ClosePush(uint64_t id, ServerId server) {
+  std::deque<Push>& window = pushes_[server.value];
+  for (Push& push : window) {
+    if (push.request_id == id) push.acknowledged = true;
+  }
+  while (!window.empty() && window.front().acknowledged) window.pop_front();
+  for (size_t i = 0; i < window.size() && i < options_.pushes_in_flight_max; ++i) {
+    const auto at = requests_.find(window[i].request_id);
+    if (at != requests_.end() && at->second.sends == 0) Send(at->first, &at->second);
+  }
+}
+
+void PsClient::OnView(std::shared_ptr<const View> view) {
+  view_ = std::move(view);
+  pushes_.resize(std::max(pushes_.size(), view_->servers.size()));
+  std::vector<Ticket> homeless;
+  for (auto& [id, request] : requests_) {
+    if (request.server.value >= view_->servers.size()) {
+      homeless.push_back(request.ticket);
+      continue;
+    }
+    if (request.sends == 0) continue;  // Waits for its place in the window.
+    request.repeat_ms = options_.request_retry_ms;
+    Send(id, &request);
+  }
+  for (const Ticket ticket : homeless) {
+    FailTicket(ticket, Status(Code::kStaleView, "view " + std::to_string(view_->view.value) +
+                                                    " has fewer servers; split again"));
+  }
+}
+
+bool PsClient::OnFrame(PeerId from, const Frame& frame) {
+  if (!IsReply(KindOf(frame))) return false;
+  const uint64_t id = frame.header.request_id;
+  const auto at = requests_.find(id);
+  if (at == requests_.end() || !Answers(KindOf(frame), KindOf(at->second.frame)) ||
+      from != view_->servers[at->second.server.value].peer) {
+    ++counters_.replies_ignored;
+    return true;
+  }
+  const Result<Code> code = CodeOfReply(frame);
+  if (!code.ok()) {  // The repeat brings another copy.
+    ++counters_.replies_ignored;
+    LOG(WARNING) << "reply of server " << at->second.server.value
+                 << " dropped: " << code.status().message();
+    return true;
+  }
+  if (*code == Code::kStaleView || *code == Code::kUnavailable) {
+    // The server is not ready for us or we are not for it: later, or in the next view.
+    ++counters_.postponed;
+    at->second.repeat_ms = options_.request_retry_ms;
+    at->second.repeat_at = now_ + at->second.repeat_ms;
+    return true;
+  }
+  ++counters_.replies;
+  const Request request = std::move(at->second);
+  requests_.erase(at);
+  if (KindOf(request.frame) == MessageKind::kPushRequest) ClosePush(id, request.server);
+  OpenTicket& open = tickets_.at(request.ticket);
+  open.replies[request.position] = frame;
+  if (--open.missing == 0) {
+    results_.push_back({request.ticket, Status(), std::move(open.replies)});
+    tickets_.erase(request.ticket);
+  }
+  return true;
+}
+
+void PsClient::OnTick(TimeMs now) {
+  now_ = std::max(now_, now);
+  const TimeMs timeout_ms = TimeMs{1000} * options_.request_timeout_s;
+  std::vector<std::pair<Ticket, Status>> overdue;
+  for (auto& [id, request] : requests_) {
+    if (now_ - request.started >= timeout_ms) {
+      overdue.emplace_back(request.ticket, TimeoutOf(request));
+    } else if (request.sends > 0 && now_ >= request.repeat_at) {
+      Send(id, &request);
+    }
+  }
+  for (const auto& [ticket, status] : overdue) FailTicket(ticket, status);
+}
+
+Status PsClient::TimeoutOf(const Request& request) const {
+  const uint32_t rank = request.server.value;
+  std::string message = "server " + std::to_string(rank) + " (" + view_->servers[rank].address +
+                        ") did not answer a " + MessageKindName(KindOf(request.frame)) + " for " +
+                        std::to_string((now_ - request.started) / 1000) + " s; it was sent " +
+                        std::to_string(request.sends) + " times";
+  return Status(Code::kTimeout, std::move(message));
+}
+
+void PsClient::FailTicket(Ticket ticket, const Status& status) {
+  const auto at = tickets_.find(ticket);
+  if (at == tickets_.end()) return;  // Another request of it was overdue too.
+  const std::vector<uint64_t> ids = std::move(at->second.request_ids);
+  tickets_.erase(at);
+  std::vector<std::pair<uint64_t, ServerId>> pushes;
+  for (const uint64_t id : ids) {
+    const auto request = requests_.find(id);
+    if (request == requests_.end()) continue;
+    if (KindOf(request->second.frame) == MessageKind::kPushRequest) {
+      pushes.emplace_back(id, request->second.server);
+    }
+    requests_.erase(request);
+  }
+  for (const auto& [id, server] : pushes) ClosePush(id, server);
+  results_.push_back({ticket, status, {}});
+}
+
+void PsClient::Cancel() {
+  requests_.clear();
+  tickets_.clear();
+  for (std::deque<Push>& window : pushes_) window.clear();
+  outgoing_.clear();
+  results_.clear();
+}
+
+std::vector<Outgoing> PsClient::TakeOutgoing() { return std::exchange(outgoing_, {}); }
+
+std::vector<TicketResult> PsClient::TakeResults() { return std::exchange(results_, {}); }
+
+}  // namespace hdps
