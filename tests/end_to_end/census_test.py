@@ -1,0 +1,59 @@
+"""The quickstart's job on real data: the same AUC from one process and from a cluster of daemons."""
+import json
+
+import harness
+
+
+class Census(harness.Case):
+    def test_auc_embedded_and_cluster(self):
+        """Wide&Deep on adult.data reaches 0.912 on the 16,281 rows of adult.test, in both forms."""
+        embedded = harness.train(harness.CENSUS, self.out("embedded"), 2, 2)
+        cluster = harness.cluster(harness.CENSUS, self.out("cluster"), 2, 2)
+        for name, s in (("embedded", embedded), ("cluster", cluster)):
+            print(f"{name}: AUC {s['eval_auc']:.4f}, logloss {s['eval_logloss']:.4f}, {s['steps']} steps, "
+                  f"{s['examples_per_second']:,.0f} examples/s, {s['wall_seconds']:.1f} s")
+            self.assertGreaterEqual(s["eval_auc"], 0.912)
+            self.assertLess(s["wall_seconds"], 120)
+            self.assertEqual((s["servers"], s["workers"]), (2, 2))
+        self.assertEqual(embedded["digest"], cluster["digest"])
+
+        out = self.out("cluster")
+        for file in ("summary.json", "metrics.jsonl", "log/scheduler.log", "log/server_0.log",
+                     "log/server_1.log", "log/worker_0.log", "log/worker_1.log"):
+            self.assertTrue((out / file).exists(), file)
+        self.assertEqual(list((out / "pid").iterdir()), [])
+        for line in (out / "metrics.jsonl").read_text().splitlines():
+            json.loads(line)
+
+        # What was trained can be used: evaluate and predict agree with the run's own figures.
+        checkpoint = f"--checkpoint={out}/checkpoint"
+        said = harness.run([harness.program("hdps"), "evaluate", f"--job={harness.CENSUS}", checkpoint])
+        self.assertIn(f"{cluster['eval_auc']:.6f}", said.stdout)
+        test = harness.CENSUS.parent / "adult.test.gz"
+        said = harness.run([harness.program("hdps"), "predict", f"--job={harness.CENSUS}", checkpoint,
+                            f"--data={test}"])
+        scores = [float(line) for line in said.stdout.split()]
+        self.assertEqual(len(scores), 16281)
+        self.assertTrue(all(0 < s < 1 for s in scores))
+        import gzip
+        labels = [b">50K" in line for line in gzip.open(test) if b"," in line]
+        auc = self.auc(scores, labels)
+        print(f"AUC of the predicted probabilities, computed here: {auc:.6f}")
+        self.assertAlmostEqual(auc, cluster["eval_auc"], places=6)
+
+    @staticmethod
+    def auc(scores, labels):
+        order = sorted(zip(scores, labels))
+        rank_sum, i = 0.0, 0
+        while i < len(order):
+            j = i
+            while j < len(order) and order[j][0] == order[i][0]:
+                j += 1
+            rank_sum += sum(label for _, label in order[i:j]) * (i + 1 + j) / 2
+            i = j
+        positives = sum(labels)
+        return (rank_sum - positives * (positives + 1) / 2) / (positives * (len(order) - positives))
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,126 @@
+"""Checkpoints: any number of servers, resuming, and damage."""
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+
+import harness
+
+
+class Checkpoint(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        import tempfile
+        cls.data = pathlib.Path(tempfile.mkdtemp(prefix="hdps_data_"))
+        harness.generate(cls.data, rows=20480, eval_rows=2048, vocabulary=5000, zipf=1.05, seed=3)
+        cls.job = harness.write_job(cls.data / "job.json", harness.reference_job(cls.data, epochs=2))
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.data, ignore_errors=True)
+
+    def test_other_numbers_of_servers_and_workers(self):
+        """4 servers write; 1, 2, 3 and 5 load: the digest is the writer's."""
+        written = harness.train(self.job, self.out("first"), 4, 2)["digest"]
+        shown = harness.run([harness.program("hdps"), "inspect", "--digest",
+                             f"--checkpoint={self.out('first')}/checkpoint"]).stdout
+        self.assertIn(written, shown)
+        for servers in (1, 2, 3, 5):
+            shutil.copytree(self.out("first"), self.out(f"s{servers}"))
+            loaded = harness.train(self.job, self.out(f"s{servers}"), servers, 1)
+            print(f"4 servers -> {servers}: {loaded['digest']}")
+            self.assertEqual(loaded["digest"], written)
+            self.assertEqual(loaded["steps"], 40)
+
+    def test_resumed_is_uninterrupted(self):
+        """Stopped at steps in the middle and resumed, the run ends with the same digest."""
+        whole = harness.train(self.job, self.out("whole"), 2, 2)["digest"]
+        for stop_at, dense in ((7, "servers"), (20, "servers"), (27, "servers"), (13, "allreduce")):
+            name = f"stopped{stop_at}"
+            sets = {"parallel.dense_exchange": dense}
+            first = harness.train(self.job, self.out(name), 2, 2, {**sets, "train.max_steps": stop_at})
+            self.assertEqual(first["steps"], stop_at)
+            last = harness.train(self.job, self.out(name), 3, 2, sets)
+            if dense == "allreduce":
+                whole_dense = harness.train(self.job, self.out("whole_ar"), 2, 2, sets)["digest"]
+                self.assertEqual(last["digest"], whole_dense)
+            else:
+                self.assertEqual(last["digest"], whole)
+            print(f"stopped at {stop_at} ({dense}), resumed on 3 servers: {last['digest']}")
+
+    def test_sigterm_checkpoints_and_resumes(self):
+        """SIGTERM in the middle: exit 0, a checkpoint, nothing left running; then the same end."""
+        slow = {"train.epochs": 6}
+        whole = harness.train(self.job, self.out("whole"), 2, 2, slow)
+        out = self.out("stopped")
+        process = subprocess.Popen(
+            [str(harness.ROOT / "scripts/local_cluster.sh"), f"--job={self.job}", f"--out={out}",
+             "--servers=2", "--workers=2", *harness.merged_settings(slow)],
+            env={**__import__("os").environ, "HDPS_BIN": str(harness.BIN)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        harness.wait_until(lambda: (out / "metrics.jsonl").exists()
+                           and (out / "metrics.jsonl").stat().st_size > 0, 60, "a first report")
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertEqual(harness.processes_with(str(out)), [])
+        self.assertEqual(list((out / "pid").iterdir()), [])
+        stopped = harness.summary_of(out)
+        resumed = harness.cluster(self.job, out, 1, 2, slow)
+        print(f"SIGTERM at step {stopped['steps']} of {whole['steps']}; resumed: {resumed['digest']}")
+        self.assertEqual(resumed["digest"], whole["digest"])
+
+    def damaged(self, name, damage):
+        """A run with two checkpoints whose newest is damaged; returns what resuming says."""
+        out = self.out(name)
+        shutil.copytree(self.out("sound"), out)
+        newest = sorted((out / "checkpoint").glob("step_*"))[-1]
+        victim = damage(newest)
+        done = harness.run([harness.program("hdps"), "train", f"--job={self.job}", f"--out={out}"])
+        text = done.stdout + done.stderr
+        self.assertIn(victim, text)
+        self.assertEqual(harness.summary_of(out)["digest"], self.expected)
+        self.assertEqual(harness.summary_of(out)["resumed_from"], 20)
+        return text
+
+    def test_damage_is_refused_by_name(self):
+        """Truncated, flipped or missing files: refused by name, and the checkpoint before is used."""
+        self.expected = harness.train(self.job, self.out("sound"), 2, 1,
+                                      {"checkpoint.every_steps": 20})["digest"]
+        random.seed(5)
+
+        def biggest(folder):
+            return max(folder.glob("*.snapshot"), key=lambda f: f.stat().st_size)
+
+        def truncate(folder):
+            file = biggest(folder)
+            file.write_bytes(file.read_bytes()[:-random.randrange(1, 2000)])
+            return file.name
+
+        def flip(folder):
+            file = biggest(folder)
+            data = bytearray(file.read_bytes())
+            data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+            file.write_bytes(bytes(data))
+            return file.name
+
+        def remove(folder):
+            file = biggest(folder)
+            file.unlink()
+            return file.name
+
+        def manifest(folder):
+            file = folder / "manifest.json"
+            file.write_text(file.read_text().replace('"clock"', '"clocc"', 1))
+            return "manifest.json"
+
+        for name, damage in (("truncated", truncate), ("flipped", flip), ("removed", remove),
+                             ("manifest", manifest)):
+            text = self.damaged(name, damage)
+            print(f"{name}: " + next(l for l in text.splitlines() if "refus" in l.lower()))
+
+
+if __name__ == "__main__":
+    harness.main()

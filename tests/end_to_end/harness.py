@@ -1,0 +1,130 @@
+"""Runs the built programs as a user would: jobs, clusters, and what they leave behind."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BIN = pathlib.Path(os.environ.get("HDPS_BIN", ROOT / "build" / "bin"))
+CENSUS = ROOT / "examples" / "census" / "census.json"
+
+
+def program(name):
+    return str(BIN / name)
+
+
+def run(command, timeout=300, expect=0, **kwargs):
+    """Runs a command; its exit status must be `expect` (None: any). Returns the finished process."""
+    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, timeout=timeout,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+    if expect is not None and done.returncode != expect:
+        raise AssertionError(f"{' '.join(map(str, command))}\nexit status {done.returncode}, expected "
+                             f"{expect}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done
+
+
+def settings(values):
+    """{"train.mode": "async"} as --set flags; none for none."""
+    return [f"--set={k}={json.dumps(v) if not isinstance(v, str) else v}" for k, v in values.items()]
+
+
+def merged_settings(values):
+    if not values:
+        return []
+    return ["--set=" + ",".join(f"{k}={json.dumps(v) if not isinstance(v, str) else v}"
+                                for k, v in values.items())]
+
+
+def summary_of(out):
+    return json.loads((pathlib.Path(out) / "summary.json").read_text())
+
+
+def train(job, out, servers=1, workers=1, sets=None, timeout=300, expect=0, extra=()):
+    """The whole cluster in one process. Returns summary.json, or the process when it must fail."""
+    done = run([program("hdps"), "train", f"--job={job}", f"--out={out}", f"--servers={servers}",
+                f"--workers={workers}", *merged_settings(sets), *extra], timeout, expect)
+    return summary_of(out) if expect == 0 else done
+
+
+def cluster(job, out, servers=1, workers=1, sets=None, timeout=300, expect=0, extra=()):
+    """The same as daemons."""
+    done = run([ROOT / "scripts" / "local_cluster.sh", f"--job={job}", f"--out={out}",
+                f"--servers={servers}", f"--workers={workers}", *merged_settings(sets), *extra],
+               timeout, expect, env={**os.environ, "HDPS_BIN": str(BIN)})
+    return summary_of(out) if expect == 0 else done
+
+
+def processes_with(text):
+    """Process numbers of running hdps programs whose command line mentions `text`."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if "hdps" in line.split(" ")[0] and text in line and state != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+def wait_until(condition, seconds, what):
+    """Waits for a condition; a deadline is a failure that says what never came."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+class Case(unittest.TestCase):
+    """A test with a folder of its own, removed when it passes."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hdps_test_"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def out(self, name):
+        return self.folder / name
+
+
+def generate(folder, **flags):
+    """A synthetic click log; returns the folder. Keyword a=b becomes --a=b."""
+    run([program("hdps"), "generate", f"--out={folder}",
+         *[f"--{name}={value}" for name, value in flags.items()]])
+    return folder
+
+
+def write_job(path, job):
+    path = pathlib.Path(path)
+    path.write_text(json.dumps(job, indent=2))
+    return path
+
+
+def reference_job(data, **train_settings):
+    """REF-S: 13 numbers + 26 keys, dim 16, MLP 64-32-1, batch 1024, FTRL wide and LazyAdam deep."""
+    return {
+        "name": "reference_small", "seed": 1,
+        "data": {"format": "criteo", "train": [f"{data}/train.tsv"], "eval": [f"{data}/eval.tsv"]},
+        "model": {
+            "type": "wide_deep", "embedding_dim": 16, "hidden": [64, 32], "device": "cpu",
+            "wide_optimizer": {"kind": "ftrl", "learning_rate": 0.05, "l1": 1e-8, "l2": 1e-8,
+                               "initial_accumulator": 1.0},
+            "deep_optimizer": {"kind": "lazy_adam", "learning_rate": 3.5e-4, "epsilon": 1e-8},
+            "dense_optimizer": {"kind": "lazy_adam", "learning_rate": 3.5e-4, "epsilon": 1e-8},
+        },
+        "train": {"batch_size": 1024, "epochs": 1, "mode": "sync", **train_settings},
+        "parallel": {"gradients_mean": True},
+    }
+
+
+def main():
+    sys.stdout.reconfigure(line_buffering=True)
+    unittest.main(verbosity=2)

@@ -1,0 +1,212 @@
+"""Planted mistakes: each ends with status 2 within 5 seconds, and its message names the place, the
+value and the mend. Nothing that was saved before is touched."""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+import harness
+
+SECONDS_MAX = 5
+
+
+class Mistakes(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.data = pathlib.Path(tempfile.mkdtemp(prefix="hdps_data_"))
+        harness.generate(cls.data, rows=2048, eval_rows=512, vocabulary=200, zipf=1.05, seed=7)
+        cls.job_object = harness.reference_job(cls.data)
+        cls.job = harness.write_job(cls.data / "job.json", cls.job_object)
+        cls.saved = cls.data / "saved"
+        harness.train(cls.job, cls.saved, 1, 1)
+        cls.before = cls.fingerprint()
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.data, ignore_errors=True)
+
+    @classmethod
+    def fingerprint(cls):
+        digest = hashlib.sha256()
+        for file in sorted(p for p in cls.saved.rglob("*") if p.is_file()):
+            digest.update(str(file).encode() + file.read_bytes())
+        return digest.hexdigest()
+
+    def job_with(self, change):
+        """The good job with a change made to it: a function, or text to replace it by."""
+        path = self.out("job.json")
+        if callable(change):
+            job = json.loads(json.dumps(self.job_object))
+            change(job)
+            return harness.write_job(path, job)
+        path.write_text(change)
+        return path
+
+    def refused(self, name, command, *needles):
+        """Runs a mistaken command; the message must contain every needle."""
+        begin = time.monotonic()
+        done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=30)
+        seconds = time.monotonic() - begin
+        said = [l for l in done.stderr.splitlines() if l.strip()]
+        print(f"[{seconds:4.1f} s, status {done.returncode}] {name}: {said[-1] if said else '(nothing)'}")
+        with self.subTest(name):
+            self.assertEqual(done.returncode, 2, done.stdout[-500:] + done.stderr[-1500:])
+            self.assertLess(seconds, SECONDS_MAX)
+            for needle in needles:
+                self.assertIn(needle, done.stderr)
+            self.assertNotIn("Check failed", done.stderr)
+            self.assertEqual(self.fingerprint(), self.before, "something saved was touched")
+
+    def train_with(self, change, *flags):
+        return [harness.program("hdps"), "train", f"--job={self.job_with(change)}",
+                f"--out={self.out('out')}", *flags]
+
+    def test_job_file(self):
+        def setter(path, value):
+            def change(job):
+                *folders, last = path.split(".")
+                for folder in folders:
+                    job = job.setdefault(folder, {})
+                job[last] = value
+            return change
+
+        for name, change, *needles in (
+            ("unknown key", setter("train.batchsize", 5), "train.batchsize", "batch_size"),
+            ("unknown section", setter("trian", {}), "trian", "train"),
+            ("text for a number", setter("train.batch_size", "many"), "train.batch_size", "many"),
+            ("number for a text", setter("data.format", 3), "data.format", "criteo"),
+            ("negative count", setter("train.epochs", -1), "train.epochs", "-1"),
+            ("fraction for a count", setter("train.epochs", 1.5), "train.epochs", "1.5"),
+            ("unknown mode", setter("train.mode", "snyc"), "snyc", "sync", "async", "ssp"),
+            ("unknown optimizer", setter("model.deep_optimizer.kind", "adamm"), "adamm", "adam"),
+            ("unknown model", setter("model.type", "wide_and_deep"), "wide_and_deep", "wide_deep"),
+            ("unknown format", setter("data.format", "tsv"), "data.format", "criteo", "csv"),
+            ("device_num 0", setter("parallel.device_num", 0), "device_num", "4096"),
+            ("device_num 4097", setter("parallel.device_num", 4097), "device_num", "4096"),
+            ("unknown parallel mode", setter("parallel.parallel_mode", "data"), "data_parallel"),
+            ("unknown backend", setter("parallel.collective", "hccl"), "hccl", "gloo", "nccl"),
+            ("shards not a power of two", setter("cluster.shards", 48), "cluster.shards", "power of two"),
+            ("feature that is not there", setter("model.deep_features", ["C27"]), "C27"),
+            ("unknown layer input", lambda job: job.update(model={
+                "type": "graph", "tables": [], "layers": [
+                    {"name": "logit", "kind": "dense", "inputs": ["nowhere"], "units": 1}]}), "nowhere"),
+            ("two tables of one name", lambda job: job.update(model={
+                "type": "graph", "tables": [{"name": "t", "dim": 1}, {"name": "t", "dim": 2}],
+                "layers": [{"name": "e", "kind": "embedding", "table": "t"}]}), "'t'"),
+            ("missing data file", setter("data.train", ["nowhere.tsv"]), "nowhere.tsv"),
+            ("no training data", setter("data.train", []), "data.train"),
+            ("broken JSON", '{"name": "x",\n  "seed": }', "2:"),
+            ("empty file", "", "job.json"),
+            ("a list for a job", "[]", "object"),
+        ):
+            self.refused(name, self.train_with(change), *needles)
+
+    def test_command_line(self):
+        hdps = harness.program("hdps")
+        good = [f"--job={self.job}", f"--out={self.out('out')}"]
+        closed = socket.socket()
+        closed.bind(("127.0.0.1", 0))
+        closed.listen()
+        port = closed.getsockname()[1]
+        self.addCleanup(closed.close)
+        scheduler = [harness.program("hdps-scheduler"), *good, "--servers=1", "--workers=1"]
+        server = [harness.program("hdps-server"), f"--job={self.job}", "--scheduler=tcp://127.0.0.1:9"]
+        for name, command, *needles in (
+            ("no such job file", [hdps, "train", "--job=nowhere.json", good[1]], "nowhere.json"),
+            ("no --job", [hdps, "train", good[1]], "--job"),
+            ("no --out", [hdps, "train", good[0]], "--out"),
+            ("unknown flag", [hdps, "train", *good, "--worker=2"], "--worker", "workers"),
+            ("unknown command", [hdps, "trian"], "trian", "train"),
+            ("text for a count", [hdps, "train", *good, "--workers=two"], "workers", "two"),
+            ("no workers", [hdps, "train", *good, "--workers=0"], "workers"),
+            ("bad --set", [hdps, "train", *good, "--set=train.epoch=3"], "train.epoch", "epochs"),
+            ("--set without value", [hdps, "train", *good, "--set=train.epochs"], "train.epochs"),
+            ("more workers than rows of a step",
+             [hdps, "train", *good, "--workers=2", "--set=train.batch_size=1"], "batch_size"),
+            ("device_num is not the number of workers",
+             [hdps, "train", *good, "--workers=2", "--set=parallel.device_num=3"], "3", "2"),
+            ("cuda without a device", [hdps, "train", *good, "--set=model.device=cuda"], "cuda", "cpu"),
+            ("port in use", [*scheduler, f"--listen=tcp://127.0.0.1:{port}"], str(port), "in use"),
+            ("beyond loopback", [*scheduler, "--listen=tcp://0.0.0.0:0"], "0.0.0.0", "--insecure"),
+            ("server beyond loopback", [*server, "--listen=tcp://*:0"], "--insecure"),
+            ("malformed address", [*scheduler, "--listen=http://127.0.0.1"], "http://127.0.0.1", "tcp://"),
+            ("worker without scheduler", [harness.program("hdps-worker"), good[0]], "--scheduler"),
+            ("out is a file", [hdps, "train", good[0], f"--out={self.job}"], str(self.job)),
+            ("out without permission", [hdps, "train", good[0], "--out=/proc/nowhere"], "/proc/nowhere"),
+        ):
+            if "cuda" in name and pathlib.Path("/dev/nvidia0").exists():
+                continue
+            self.refused(name, command, *needles)
+
+    def test_two_of_one_rank(self):
+        """Two servers that both want to be server 0: the second is told who has it."""
+        address_file = self.out("address")
+        scheduler = subprocess.Popen(
+            [harness.program("hdps-scheduler"), f"--job={self.job}", f"--out={self.out('out')}",
+             "--servers=2", "--workers=1", "--listen=tcp://127.0.0.1:0", f"--address_file={address_file}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(scheduler.wait)
+        self.addCleanup(scheduler.kill)
+        harness.wait_until(lambda: address_file.exists() and address_file.read_text(), 20, "the address")
+        server = [harness.program("hdps-server"), f"--job={self.job}", "--rank=0",
+                  f"--scheduler={address_file.read_text().strip()}"]
+        log = self.out("first.log")
+        first = subprocess.Popen([*server, f"--log_file={log}"], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        self.addCleanup(first.wait)
+        self.addCleanup(first.kill)
+        # Whichever of the two the scheduler hears second is refused.
+        begin = time.monotonic()
+        second = subprocess.Popen(server, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(second.wait)
+        self.addCleanup(second.kill)
+        harness.wait_until(lambda: first.poll() is not None or second.poll() is not None, SECONDS_MAX,
+                           "a refusal")
+        self.assertEqual(first.poll() if first.poll() is not None else second.poll(), 2)
+        print(f"[{time.monotonic() - begin:4.1f} s] two servers of one rank: refused")
+
+    def test_data(self):
+        lines = (self.data / "train.tsv").read_text().splitlines()
+
+        def data_job(text):
+            bad = self.out("bad.tsv")
+            bad.write_text(text)
+            return lambda job: job["data"].update(train=[str(bad)])
+
+        for name, line, *needles in (
+            ("too few columns", "1\t2\t3", "bad.tsv:3:"),
+            ("text for a number", "\t".join(["1", "x7"] + lines[2].split("\t")[2:]), "bad.tsv:3:3", "x7"),
+            ("label that is none", "\t".join(["2"] + lines[2].split("\t")[1:]), "bad.tsv:3:1", "'2'"),
+        ):
+            text = "\n".join(lines[:2] + [line] + lines[3:600]) + "\n"
+            self.refused(f"bad row: {name}", self.train_with(data_job(text)), "max_bad_rows", *needles)
+        broken = self.out("broken.gz")
+        broken.write_bytes(b"\x1f\x8b" + os.urandom(500))
+        self.refused("broken gzip", self.train_with(
+            lambda job: job["data"].update(train=[str(broken)])), "broken.gz")
+        self.refused("a folder for a file", self.train_with(
+            lambda job: job["data"].update(train=[str(self.folder)])), str(self.folder))
+
+    def test_saved(self):
+        hdps = harness.program("hdps")
+        other = self.job_with(lambda job: job["model"].update(embedding_dim=8))
+        self.refused("checkpoint of another job", [hdps, "train", f"--job={other}", f"--out={self.saved}"],
+                     "another job", "--out")
+        self.refused("predict with another job", [
+            hdps, "predict", f"--job={other}", f"--checkpoint={self.saved}/checkpoint",
+            f"--data={self.data}/eval.tsv"], "another job")
+        self.refused("no checkpoint", [hdps, "evaluate", f"--job={self.job}", "--checkpoint=/nowhere"],
+                     "/nowhere")
+        self.refused("inspect of nothing", [hdps, "inspect", f"--checkpoint={self.folder}"],
+                     str(self.folder))
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,174 @@
+"""The daemons: any order of start, ranks, refusals, deadlines, and nothing left behind."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import harness
+
+
+class Roles(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        import pathlib, tempfile
+        cls.data = pathlib.Path(tempfile.mkdtemp(prefix="hdps_data_"))
+        harness.generate(cls.data, rows=20480, eval_rows=1024, vocabulary=1000, zipf=1.05, seed=7)
+        cls.job = harness.write_job(cls.data / "job.json", harness.reference_job(cls.data))
+
+    @classmethod
+    def tearDownClass(cls):
+        import shutil
+        shutil.rmtree(cls.data, ignore_errors=True)
+
+    def setUp(self):
+        super().setUp()
+        self.running = []
+        self.addCleanup(self.kill_all)
+
+    def kill_all(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    def start(self, name, *flags, env=None):
+        process = subprocess.Popen([harness.program(name), *map(str, flags)], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, **(env or {})})
+        self.running.append(process)
+        return process
+
+    def scheduler(self, out, servers, workers, *flags, sets=None, address="tcp://127.0.0.1:0"):
+        file = self.out(f"{out}_address")
+        process = self.start("hdps-scheduler", f"--job={self.job}", f"--out={self.out(out)}",
+                             f"--servers={servers}", f"--workers={workers}", f"--listen={address}",
+                             f"--address_file={file}", *harness.merged_settings(sets), *flags)
+        harness.wait_until(lambda: file.exists() and file.read_text() or process.poll() is not None, 20,
+                           "the scheduler's address")
+        return process, file.read_text().strip() if file.exists() else ""
+
+    def member(self, name, address, *flags, sets=None, env=None):
+        return self.start(name, f"--job={self.job}", f"--scheduler={address}",
+                          *harness.merged_settings(sets), *flags, env=env)
+
+    def finish(self, process, expect=0, seconds=60):
+        out, err = process.communicate(timeout=seconds)
+        self.assertEqual(process.returncode, expect, f"{process.args}\n{out[-1500:]}\n{err[-1500:]}")
+        return out + err
+
+    def test_forms_quickly_and_any_order(self):
+        """1 + 2 + 4 form in under 5 s, members first; ranks are 0..n-1; all end with the job."""
+        address = f"ipc://{self.out('socket')}"
+        members = [self.member("hdps-worker", address) for _ in range(4)]
+        members += [self.member("hdps-server", address) for _ in range(2)]
+        begin = time.monotonic()
+        scheduler, _ = self.scheduler("run", 2, 4, address=address)
+        self.finish(scheduler)
+        for process in members:
+            self.finish(process, seconds=10)
+        s = harness.summary_of(self.out("run"))
+        self.assertEqual((s["servers"], s["workers"], s["steps"]), (2, 4, 20))
+        total = time.monotonic() - begin
+        print(f"formed, trained and ended in {total:.1f} s, of which the job took {s['wall_seconds']:.1f} s")
+        self.assertLess(total - s["wall_seconds"], 5)
+        self.assertEqual(harness.processes_with(str(self.job)), [])
+
+    def test_explicit_ranks(self):
+        """Ranks 3, 1, 0, 2 are honoured and give the answer of automatic ones."""
+        expected = harness.train(self.job, self.out("automatic"), 1, 4)["digest"]
+        scheduler, address = self.scheduler("run", 1, 4)
+        members = [self.member("hdps-server", address)]
+        members += [self.member("hdps-worker", address, f"--rank={r}") for r in (3, 1, 0, 2)]
+        self.finish(scheduler)
+        for process in members:
+            self.finish(process)
+        self.assertEqual(harness.summary_of(self.out("run"))["digest"], expected)
+
+    def test_second_claim_of_a_rank(self):
+        scheduler, address = self.scheduler("run", 1, 2)
+        first = self.member("hdps-worker", address, "--rank=1")
+        second = self.member("hdps-worker", address, "--rank=1")
+        harness.wait_until(lambda: first.poll() is not None or second.poll() is not None, 10, "a refusal")
+        text = self.finish(first if first.poll() is not None else second, 2)
+        print(text.strip().splitlines()[-1])
+        self.assertIn("rank 1", text)
+        scheduler.send_signal(signal.SIGTERM)
+        scheduler.communicate(timeout=15)
+
+    def test_surplus_worker_is_refused(self):
+        scheduler, address = self.scheduler("run", 1, 1, sets={"train.epochs": 40})
+        members = [self.member("hdps-server", address, sets={"train.epochs": 40}),
+                   self.member("hdps-worker", address, sets={"train.epochs": 40})]
+        metrics = self.out("run") / "metrics.jsonl"
+        harness.wait_until(lambda: metrics.exists() and metrics.stat().st_size, 60, "training")
+        text = self.finish(self.member("hdps-worker", address, sets={"train.epochs": 40}), 2, seconds=5)
+        print(text.strip().splitlines()[-1])
+        self.assertRegex(text, r"has its 1 worker")
+        scheduler.send_signal(signal.SIGTERM)
+        self.finish(scheduler)
+        for process in members:
+            self.finish(process, seconds=10)
+
+    def test_missing_worker_is_named(self):
+        """3 of 4 workers: the deadline passes, and every message names what is missing."""
+        sets = {"cluster.rendezvous_timeout_s": 2}
+        scheduler, address = self.scheduler("run", 1, 4, sets=sets)
+        members = [self.member("hdps-server", address, sets=sets)]
+        members += [self.member("hdps-worker", address, sets=sets) for _ in range(3)]
+        text = self.finish(scheduler, 3, seconds=20)
+        print(text.strip().splitlines()[-1])
+        self.assertRegex(text, r"1 of 4 workers")
+        for process in members:
+            self.finish(process, 3, seconds=10)
+
+    def test_started_by_environment(self):
+        """No flags but --job: addresses and counts come from the environment, also MindSpore's names."""
+        address = f"ipc://{self.out('socket')}"
+        env = {"HDPS_SCHEDULER": address, "HDPS_SERVERS": "1", "HDPS_WORKERS": "1"}
+        server = self.start("hdps-server", f"--job={self.job}", env=env)
+        worker = self.start("hdps-worker", f"--job={self.job}", env=env)
+        scheduler = self.start("hdps-scheduler", f"--job={self.job}", f"--out={self.out('run')}",
+                               f"--listen={address}", env={"MS_SERVER_NUM": "1", "MS_WORKER_NUM": "1"})
+        for process in (scheduler, server, worker):
+            self.finish(process)
+
+    def test_other_job_is_refused(self):
+        _, address = self.scheduler("run", 1, 1)
+        text = self.finish(self.member("hdps-worker", address, sets={"seed": 99}), 2, seconds=10)
+        print(text.strip().splitlines()[-1])
+        self.assertRegex(text, r"job")
+
+    def test_killed_worker_ends_the_job_with_its_name(self):
+        """No failover yet: a lost worker ends the job with 3 and says who, and nothing stays behind."""
+        sets = {"train.epochs": 200, "cluster.dead_after_ms": 1500, "cluster.heartbeat_ms": 200}
+        out = self.out("run")
+        process = subprocess.Popen(
+            [str(harness.ROOT / "scripts/local_cluster.sh"), f"--job={self.job}", f"--out={out}",
+             "--servers=1", "--workers=2", *harness.merged_settings(sets)],
+            env={**os.environ, "HDPS_BIN": str(harness.BIN)}, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        self.running.append(process)
+        metrics = out / "metrics.jsonl"
+        harness.wait_until(lambda: metrics.exists() and metrics.stat().st_size, 60, "training")
+        os.kill(int((out / "pid" / "worker_1.pid").read_text()), signal.SIGKILL)
+        said, errors = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 3, said + errors)
+        print([l for l in errors.splitlines() if "worker" in l][-1])
+        self.assertRegex(said + errors, r"worker [01]")
+        self.assertEqual(harness.processes_with(str(out)), [])
+
+    def test_log_shows_placement(self):
+        """The log says where every layer and table lives (and a reader can grep it)."""
+        harness.cluster(self.job, self.out("run"), 2, 1)
+        worker = (self.out("run") / "log" / "worker_0.log").read_text()
+        server = (self.out("run") / "log" / "server_0.log").read_text()
+        for pattern in (r"dense.* cpu", r"embedding"):
+            self.assertRegex(worker, pattern)
+        for pattern in (r"table .*deep.*16.*lazy_adam.*cpu", r"table .*wide.*ftrl"):
+            self.assertRegex(server, pattern)
+
+
+if __name__ == "__main__":
+    harness.main()

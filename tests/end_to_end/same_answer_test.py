@@ -1,0 +1,121 @@
+"""Sync training gives one answer: for any number of servers and threads, and for N workers as for
+one process that splits its batch into N parts."""
+import itertools
+
+import harness
+
+
+class SameAnswer(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        import tempfile, pathlib
+        cls.data = pathlib.Path(tempfile.mkdtemp(prefix="hdps_data_"))
+        harness.generate(cls.data, rows=20480, eval_rows=2048, vocabulary=20000, zipf=1.05, seed=1)
+        cls.job = harness.write_job(cls.data / "job.json", harness.reference_job(cls.data))
+
+    @classmethod
+    def tearDownClass(cls):
+        import shutil
+        shutil.rmtree(cls.data, ignore_errors=True)
+
+    def digest(self, name, servers=1, workers=1, extra=(), **sets):
+        return harness.train(self.job, self.out(name), servers, workers,
+                             {k.replace("__", "."): v for k, v in sets.items()}, extra=extra)["digest"]
+
+    def test_servers_and_workers(self):
+        """20 steps of REF-S for every N x S; E0 along S, and against one process with N parts."""
+        for workers in (1, 2, 4):
+            parts = self.digest(f"parts{workers}", 1, 1, train__micro_batches=workers)
+            found = {}
+            for servers in (1, 2, 3):
+                found[servers] = self.digest(f"n{workers}s{servers}", servers, workers)
+            print(f"workers {workers}: servers 1,2,3 -> {[d[:12] for d in found.values()]}, "
+                  f"one process with {workers} parts -> {parts[:12]}")
+            self.assertEqual(set(found.values()), {parts})
+
+    def test_two_runs_threads_and_daemons(self):
+        """A second run, other numbers of threads and real processes change nothing."""
+        digests = {
+            "first": self.digest("a", 2, 2),
+            "second": self.digest("b", 2, 2),
+            "one thread": self.digest("c", 2, 2, extra=["--threads=1"]),
+            "four threads": self.digest("d", 2, 2, extra=["--threads=4"]),
+            "daemons, tcp": harness.cluster(self.job, self.out("e"), 2, 2)["digest"],
+            "daemons, ipc": harness.cluster(self.job, self.out("f"), 3, 2,
+                                            extra=["--transport=ipc"])["digest"],
+        }
+        for name, digest in digests.items():
+            print(f"{name:14} {digest}")
+        self.assertEqual(len(set(digests.values())), 1)
+
+    def test_another_seed_is_another_answer(self):
+        self.assertNotEqual(self.digest("one"), self.digest("two", seed=2))
+
+    def largest_difference(self, a, b):
+        done = harness.run([harness.program("hdps"), "inspect", f"--checkpoint={self.out(a)}/checkpoint",
+                            f"--against={self.out(b)}/checkpoint"])
+        line = [l for l in done.stdout.splitlines() if l.startswith("largest difference")][0]
+        return float(line.split()[2])
+
+    def test_whole_batch_within_1e_6(self):
+        """N workers against one process with the whole batch, 20 steps (E1)."""
+        self.digest("single")
+        loss = harness.summary_of(self.out("single"))["train_logloss"]
+        for workers in (2, 3, 4, 8):
+            self.digest(f"w{workers}", 2, workers)
+            difference = self.largest_difference("single", f"w{workers}")
+            loss_difference = abs(harness.summary_of(self.out(f"w{workers}"))["train_logloss"] - loss)
+            print(f"{workers} workers: parameters differ by {difference:.3g}, loss by {loss_difference:.3g}")
+            self.assertLessEqual(difference, 1e-6)
+            self.assertLessEqual(loss_difference, 1e-6)
+
+    def test_gradients_mean_and_sum(self):
+        """gradients_mean = false with N workers and SGD is a learning rate N times as large (E1)."""
+        sgd = {"kind": "sgd", "learning_rate": 0.02}
+        mean = dict(sgd, learning_rate=0.04)
+        job = harness.reference_job(self.data)
+        for name, rule, value in (("sum", sgd, False), ("mean", mean, True)):
+            for which in ("wide_optimizer", "deep_optimizer", "dense_optimizer"):
+                job["model"][which] = rule
+            job["parallel"]["gradients_mean"] = value
+            path = harness.write_job(self.out(f"{name}.json"), job)
+            harness.train(path, self.out(name), 1, 2)
+        difference = self.largest_difference("sum", "mean")
+        print(f"sum at lr against mean at 2 lr: {difference:.3g}")
+        self.assertLessEqual(difference, 1e-6)
+
+    def test_ragged_and_cross_batch(self):
+        """Ragged steps: dividing by all rows matches one process; per-worker means do not."""
+        ragged = {"train.batch_size": 683}
+        harness.train(self.job, self.out("single"), 1, 1, ragged)
+        harness.train(self.job, self.out("global"), 2, 3, ragged)
+        harness.train(self.job, self.out("local"), 2, 3, {**ragged, "parallel.cross_batch": True})
+        same, other = (self.largest_difference("single", name) for name in ("global", "local"))
+        print(f"683 rows over 3 workers: over all rows {same:.3g}, per-worker means {other:.3g}")
+        self.assertLessEqual(same, 1e-6)
+        self.assertGreater(other, 1e-5)
+
+    def test_full_batch(self):
+        """Every worker reads everything: the mean over copies is the mean (E1)."""
+        harness.train(self.job, self.out("split"), 1, 2)
+        harness.train(self.job, self.out("full"), 1, 2, {"parallel.dataset_strategy": "full_batch"})
+        difference = self.largest_difference("split", "full")
+        print(f"full_batch against data_parallel: {difference:.3g}")
+        self.assertLessEqual(difference, 1e-6)
+
+    def test_dense_by_allreduce(self):
+        """Dense gradients by allreduce against dense gradients through the servers (E1)."""
+        for workers in (1, 2, 3):
+            self.digest(f"servers{workers}", 2, workers)
+            self.digest(f"allreduce{workers}", 2, workers, parallel__dense_exchange="allreduce")
+            difference = self.largest_difference(f"servers{workers}", f"allreduce{workers}")
+            print(f"{workers} workers: allreduce against servers differ by {difference:.3g}")
+            self.assertLessEqual(difference, 1e-6)
+
+    def test_one_async_worker_is_sync(self):
+        self.assertEqual(self.digest("sync"), self.digest("async", train__mode="async"))
+
+
+if __name__ == "__main__":
+    harness.main()
