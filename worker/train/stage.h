@@ -1,0 +1,85 @@
+// One training step as the ordered list of things that happen to a batch, and where time goes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace hdps {
+
+// Read top to bottom, this is a step. Beside each stage, the file that does it.
+enum class Stage : uint8_t {
+  kRead,         // worker/data/batch_reader       bytes -> Batch
+  kDedup,        // worker/model FindKeys          keys -> unique keys + positions; split by server
+  kPull,         // worker/exchange/key_split      unique keys -> rows, from the servers
+  kGather,       // worker/model                   rows -> pooled features
+  kForward,      // worker/model                   features -> loss
+  kBackward,     // worker/model                   loss -> dense gradients, bag gradients
+  kReduceDense,  // worker/exchange/collective     dense gradients summed over ranks (allreduce)
+  kReduceRows,   // worker/model, train/step_parts bag gradients -> one gradient per unique key
+  kPush,         // worker/exchange/key_split      gradients to the servers
+  kAdvance,      // worker/train/trainer           this worker has finished one more step
+};
+inline constexpr size_t kNumStages = 10;
+
+// Who does a stage. Stages of different lanes may overlap, within the limits below; those of one
+// lane never do.
+enum class Lane : uint8_t { kReader, kComms, kCompute, kCollective };
+
+struct StageRule {
+  Stage stage;
+  std::string_view name;
+  Lane lane;
+  // Whether this stage of a later step may run while this step is being computed. Rows of a later
+  // step are never pulled before this step's push is acknowledged: with one worker, async is then
+  // sync.
+  bool ahead_of_compute;
+};
+
+inline constexpr std::array<StageRule, kNumStages> kStages = {{
+    {Stage::kRead, "read", Lane::kReader, true},
+    {Stage::kDedup, "dedup", Lane::kReader, true},
+    {Stage::kPull, "pull", Lane::kComms, false},
+    {Stage::kGather, "gather", Lane::kCompute, false},
+    {Stage::kForward, "forward", Lane::kCompute, false},
+    {Stage::kBackward, "backward", Lane::kCompute, false},
+    {Stage::kReduceDense, "reduce_dense", Lane::kCollective, false},
+    {Stage::kReduceRows, "reduce_rows", Lane::kCompute, false},
+    {Stage::kPush, "push", Lane::kComms, false},
+    {Stage::kAdvance, "advance", Lane::kComms, false},
+}};
+
+// Where the time of a run of steps went. The first two belong to the reader's thread and overlap
+// the others, which add up to the time of the compute thread.
+struct StepTimes {
+  uint64_t steps = 0;
+  uint64_t examples = 0;
+  int64_t read_ns = 0;          // kRead
+  int64_t dedup_ns = 0;         // kDedup
+  int64_t read_wait_ns = 0;     // Compute thread: for the reader.
+  int64_t pull_wait_ns = 0;     // kPull, from the request to the rows in place.
+  int64_t compute_ns = 0;       // kGather, kForward, kBackward, kReduceRows.
+  int64_t reduce_dense_ns = 0;  // kReduceDense and the local update that follows.
+  int64_t push_wait_ns = 0;     // kPush, from the gradients to the last acknowledgement.
+  int64_t total_ns = 0;         // Compute thread: all of the above and what no name was given.
+
+  void Add(const StepTimes& other) {
+    steps += other.steps;
+    examples += other.examples;
+    read_ns += other.read_ns;
+    dedup_ns += other.dedup_ns;
+    read_wait_ns += other.read_wait_ns;
+    pull_wait_ns += other.pull_wait_ns;
+    compute_ns += other.compute_ns;
+    reduce_dense_ns += other.reduce_dense_ns;
+    push_wait_ns += other.push_wait_ns;
+    total_ns += other.total_ns;
+  }
+};
+
+// "120 steps, 4096 examples/s; ms a step: read 1.2, ..." for the worker's log.
+std::string Describe(const StepTimes& times);
+
+}  // namespace hdps
