@@ -1,0 +1,236 @@
+// KeySplit against a plain oracle, and back again.
+#include "worker/exchange/key_split.h"
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "common/random.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hdps {
+namespace {
+
+struct Case {
+  ShardMap shards;
+  uint32_t num_servers = 1;
+  std::vector<std::vector<Key>> lists;
+  std::vector<KeysOfTable> tables;
+};
+
+Case RandomCase(uint64_t seed) {
+  Random random(seed);
+  Case c;
+  c.num_servers = 1 + static_cast<uint32_t>(random.Below(5));
+  const uint32_t num_shards = 1u << random.Below(7);
+  for (uint32_t s = 0; s < num_shards; ++s) {
+    c.shards.owner.push_back({static_cast<uint32_t>(random.Below(c.num_servers))});
+  }
+  const size_t num_tables = random.Below(4);
+  for (size_t t = 0; t < num_tables; ++t) {
+    std::set<Key> keys;
+    for (uint64_t n = random.Below(200); n > 0; --n) keys.insert(random.Below(1u << 20) << 20);
+    c.lists.emplace_back(keys.begin(), keys.end());
+    std::vector<Key>& list = c.lists.back();
+    for (size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random.Below(i)]);
+  }
+  uint32_t id = 0;
+  for (size_t t = 0; t < num_tables; ++t) {
+    id += static_cast<uint32_t>(random.Below(3));
+    // Some tables share the list of the table before them.
+    const size_t list = t > 0 && random.Below(3) == 0 ? t - 1 : t;
+    c.tables.push_back({TableId{id++}, random.Below(2) == 0 ? ShardBy::kKey : ShardBy::kGroup,
+                        1 + static_cast<uint32_t>(random.Below(9)), c.lists[list]});
+  }
+  return c;
+}
+
+// The wire order by its definition: sort by (table, shard, position), server by server.
+struct Expected {
+  std::vector<Key> keys;
+  std::vector<std::tuple<uint32_t, uint32_t, std::vector<uint32_t>>> tables;
+  friend bool operator==(const Expected&, const Expected&) = default;
+};
+Expected Oracle(const Case& c, uint32_t server) {
+  Expected expected;
+  for (const KeysOfTable& table : c.tables) {
+    std::vector<uint32_t> counts;
+    uint32_t total = 0;
+    for (uint32_t shard = 0; shard < c.shards.num_shards(); ++shard) {
+      if (c.shards.owner[shard].value != server) continue;
+      counts.push_back(0);
+      for (const Key key : table.keys) {
+        if (ShardOf(key, table.shard_by, c.shards.num_shards()).value != shard) continue;
+        expected.keys.push_back(key);
+        ++counts.back();
+        ++total;
+      }
+    }
+    if (total > 0) expected.tables.emplace_back(table.table.value, total, counts);
+  }
+  return expected;
+}
+
+Expected Actual(const KeySplit& split, uint32_t server) {
+  Expected actual;
+  const std::span<const Key> keys = split.KeysOf(ServerId{server}).As<Key>();
+  actual.keys.assign(keys.begin(), keys.end());
+  for (const TableKeys& table : split.TablesOf(ServerId{server})) {
+    actual.tables.emplace_back(table.table.value, table.num_keys, table.shard_counts);
+  }
+  return actual;
+}
+
+// Values that tell every (table, position, float) apart.
+std::vector<std::vector<float>> DistinctValues(const Case& c) {
+  std::vector<std::vector<float>> values;
+  float next = 1;
+  for (const KeysOfTable& table : c.tables) {
+    values.emplace_back(table.keys.size() * table.row_floats);
+    for (float& v : values.back()) v = next++;
+  }
+  return values;
+}
+
+template <typename Float>
+std::vector<std::span<Float>> Spans(std::vector<std::vector<float>>& values) {
+  return {values.begin(), values.end()};
+}
+
+PullReply ReplyWith(const KeySplit& split, uint32_t server, Buffer rows) {
+  PullReply reply;
+  reply.tables = split.TablesOf(ServerId{server});
+  for (TableKeys& table : reply.tables) table.shard_counts.clear();
+  reply.rows = std::move(rows);
+  return reply;
+}
+
+TEST(KeySplit, IsTheWireOrderForEveryServer) {
+  KeySplit split;  // One for all cases: nothing may be left over from the step before.
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const Case c = RandomCase(seed);
+    split.Compute(c.shards, c.num_servers, c.tables);
+    ASSERT_EQ(split.num_servers(), c.num_servers);
+    for (uint32_t s = 0; s < c.num_servers; ++s) {
+      ASSERT_EQ(Actual(split, s), Oracle(c, s)) << "seed " << seed << " server " << s;
+    }
+  }
+}
+
+TEST(KeySplit, ScatterUndoesGather) {
+  KeySplit split;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const Case c = RandomCase(seed);
+    split.Compute(c.shards, c.num_servers, c.tables);
+    std::vector<std::vector<float>> values = DistinctValues(c);
+    std::vector<std::vector<float>> back;
+    for (const std::vector<float>& v : values) back.emplace_back(v.size(), -1.0f);
+    for (uint32_t s = 0; s < c.num_servers; ++s) {
+      const Buffer section = split.Gather(ServerId{s}, Spans<const float>(values));
+      const Status status =
+          split.Scatter(ServerId{s}, ReplyWith(split, s, section), Spans<float>(back));
+      ASSERT_TRUE(status.ok()) << status.message();
+    }
+    ASSERT_EQ(values, back) << "seed " << seed;
+  }
+}
+
+TEST(KeySplit, RequestsCarryTheSplit) {
+  const std::vector<Key> keys = {5, 6, 7, 8, 9, 10, 11, 12};
+  ShardMap shards;
+  for (uint32_t s = 0; s < 8; ++s) shards.owner.push_back({s % 2});
+  const std::vector<KeysOfTable> tables = {{TableId{3}, ShardBy::kKey, 2, keys}};
+  KeySplit split;
+  split.Compute(shards, 2, tables);
+  std::vector<std::vector<float>> gradients(1);
+  for (const Key key : keys) {
+    gradients[0].push_back(static_cast<float>(key));
+    gradients[0].push_back(static_cast<float>(key) + 0.5f);
+  }
+  const std::vector<ServerRequest> pushes =
+      split.Pushes(Sequence{4}, 9, 100, Spans<const float>(gradients));
+  ASSERT_EQ(pushes.size(), 2u);
+  size_t seen = 0;
+  for (const ServerRequest& request : pushes) {
+    PushRequest push;
+    ASSERT_TRUE(DecodeMessage(request.frame, &push).ok());
+    EXPECT_EQ(push.sequence, Sequence{4});
+    EXPECT_EQ(push.clock, 9);
+    EXPECT_EQ(push.num_examples, 100u);
+    const auto sent = push.keys.As<Key>();
+    const auto values = push.gradients.As<float>();
+    ASSERT_EQ(values.size(), sent.size() * 2);
+    for (size_t i = 0; i < sent.size(); ++i) {
+      EXPECT_EQ(values[2 * i], static_cast<float>(sent[i]));
+      EXPECT_EQ(values[2 * i + 1], static_cast<float>(sent[i]) + 0.5f);
+    }
+    seen += sent.size();
+  }
+  EXPECT_EQ(seen, keys.size());
+}
+
+TEST(KeySplit, AServerWithoutKeysIsPushedToButNotPulledFrom) {
+  const std::vector<Key> keys = {1, 2, 3};
+  ShardMap shards;
+  shards.owner = {ServerId{1}, ServerId{1}};
+  const std::vector<KeysOfTable> tables = {{TableId{0}, ShardBy::kKey, 1, keys}};
+  KeySplit split;
+  split.Compute(shards, 3, tables);
+  std::vector<std::vector<float>> values = {{1, 2, 3}};
+  const auto pulls = split.Pulls(0, PullMode::kTrain);
+  ASSERT_EQ(pulls.size(), 1u);
+  EXPECT_EQ(pulls[0].server, ServerId{1});
+  EXPECT_EQ(split.Stores(Spans<const float>(values)).size(), 1u);
+  const auto pushes = split.Pushes(Sequence{0}, 0, 3, Spans<const float>(values));
+  ASSERT_EQ(pushes.size(), 3u);
+  for (uint32_t s = 0; s < 3; ++s) {
+    EXPECT_EQ(pushes[s].server, ServerId{s});
+    PushRequest push;
+    ASSERT_TRUE(DecodeMessage(pushes[s].frame, &push).ok());
+    EXPECT_EQ(push.tables.size(), s == 1 ? 1u : 0u);
+  }
+  EXPECT_EQ(Advances(3, 1).size(), 3u);
+}
+
+TEST(KeySplit, RefusesAReplyToAnotherRequest) {
+  const std::vector<Key> keys = {1, 2, 3};
+  ShardMap shards;
+  shards.owner = {ServerId{0}};
+  const std::vector<KeysOfTable> tables = {{TableId{0}, ShardBy::kKey, 1, keys}};
+  KeySplit split;
+  split.Compute(shards, 1, tables);
+  const std::vector<float> rows = {7, 8, 9};
+  const PullReply right = ReplyWith(split, 0, Buffer::CopyOf(std::span<const float>(rows)));
+  std::vector<std::vector<float>> to = {{0, 0, 0}};
+  const auto refused = [&](const PullReply& reply, Code code) {
+    const Status status = split.Scatter(ServerId{0}, reply, Spans<float>(to));
+    EXPECT_EQ(status.code(), code) << status.message();
+    EXPECT_EQ(to[0], (std::vector<float>{0, 0, 0}));
+  };
+  PullReply wrong = right;
+  wrong.tables[0].table = TableId{1};
+  refused(wrong, Code::kCorruption);
+  wrong = right;
+  wrong.tables[0].num_keys = 2;
+  refused(wrong, Code::kCorruption);
+  wrong = right;
+  wrong.tables[0].row_floats = 2;
+  refused(wrong, Code::kCorruption);
+  wrong = right;
+  wrong.tables.clear();
+  refused(wrong, Code::kCorruption);
+  wrong = right;
+  wrong.rows = Buffer::CopyOf(std::span<const float>(rows.data(), 2));
+  refused(wrong, Code::kCorruption);
+  wrong = right;
+  wrong.code = Code::kInvalidArgument;
+  refused(wrong, Code::kInvalidArgument);
+  EXPECT_TRUE(split.Scatter(ServerId{0}, right, Spans<float>(to)).ok());
+  EXPECT_EQ(to[0], rows);
+}
+
+}  // namespace
+}  // namespace hdps

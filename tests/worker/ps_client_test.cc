@@ -1,0 +1,207 @@
+// PsClient: repeats, duplicates, deadlines, views and the window of pushes.
+#include "worker/exchange/ps_client.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace hdps {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr PeerId kSelf{77};
+
+std::shared_ptr<const View> ViewOf(uint64_t view, std::vector<uint64_t> server_peers) {
+  auto made = std::make_shared<View>();
+  made->view = ViewId{view};
+  for (uint32_t s = 0; s < server_peers.size(); ++s) {
+    made->servers.push_back({PeerId{server_peers[s]}, s, "ipc:///tmp/s" + std::to_string(s)});
+  }
+  return made;
+}
+
+PsClientOptions Options() {
+  PsClientOptions options;
+  options.self = kSelf;
+  options.request_retry_ms = 100;
+  options.request_timeout_s = 10;
+  options.pushes_in_flight_max = 2;
+  options.requests_max = 8;
+  return options;
+}
+
+ServerRequest Advance(uint32_t server) {
+  return {ServerId{server}, EncodeMessage(AdvanceRequest{5})};
+}
+ServerRequest Push(uint32_t server, uint64_t sequence) {
+  PushRequest push;
+  push.sequence = Sequence{sequence};
+  return {ServerId{server}, EncodeMessage(push)};
+}
+
+template <typename Message>
+Frame Reply(const Outgoing& request, const Message& message) {
+  Frame frame = EncodeMessage(message);
+  frame.header.request_id = request.frame.header.request_id;
+  return frame;
+}
+
+class PsClientTest : public testing::Test {
+ protected:
+  PsClientTest() : client_(Options()) {
+    client_.OnTick(1000);
+    client_.OnView(ViewOf(1, {10, 11}));
+  }
+  PsClient client_;
+};
+
+TEST_F(PsClientTest, GathersRepliesInTheOrderOfTheRequests) {
+  client_.Start(Ticket{1}, {Advance(1), Advance(0)});
+  const std::vector<Outgoing> sent = client_.TakeOutgoing();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].to, PeerId{11});
+  EXPECT_EQ(sent[1].to, PeerId{10});
+  EXPECT_EQ(sent[0].frame.header.sender, kSelf.value);
+  EXPECT_EQ(sent[0].frame.header.view, 1u);
+  EXPECT_NE(sent[0].frame.header.request_id, sent[1].frame.header.request_id);
+  EXPECT_TRUE(client_.OnFrame(sent[1].to, Reply(sent[1], AdvanceAck{1})));
+  EXPECT_TRUE(client_.TakeResults().empty());
+  EXPECT_TRUE(client_.OnFrame(sent[0].to, Reply(sent[0], AdvanceAck{2})));
+  const std::vector<TicketResult> results = client_.TakeResults();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].ticket, Ticket{1});
+  EXPECT_TRUE(results[0].status.ok());
+  AdvanceAck first, second;
+  ASSERT_TRUE(DecodeMessage(results[0].replies[0], &first).ok());
+  ASSERT_TRUE(DecodeMessage(results[0].replies[1], &second).ok());
+  EXPECT_EQ(first.clock, 2);
+  EXPECT_EQ(second.clock, 1);
+  EXPECT_EQ(client_.outstanding(), 0u);
+}
+
+TEST_F(PsClientTest, RepeatsUnderTheSameIdAndBacksOff) {
+  client_.Start(Ticket{1}, {Advance(0)});
+  const uint64_t id = client_.TakeOutgoing().at(0).frame.header.request_id;
+  std::vector<TimeMs> repeats;
+  for (TimeMs now = 1000; now < 4000; now += 10) {
+    client_.OnTick(now);
+    for (const Outgoing& out : client_.TakeOutgoing()) {
+      EXPECT_EQ(out.frame.header.request_id, id);
+      repeats.push_back(now - 1000);
+    }
+  }
+  EXPECT_EQ(repeats, (std::vector<TimeMs>{100, 300, 700, 1500, 2300}));
+  EXPECT_EQ(client_.counters().repeats, 5u);
+}
+
+TEST_F(PsClientTest, IgnoresWhatAnswersNothing) {
+  client_.Start(Ticket{1}, {Advance(0)});
+  const Outgoing sent = client_.TakeOutgoing().at(0);
+  EXPECT_TRUE(client_.OnFrame(sent.to, Reply(sent, StoreAck{})));                // Another kind.
+  EXPECT_TRUE(client_.OnFrame(PeerId{11}, Reply(sent, AdvanceAck{5})));          // Another server.
+  EXPECT_TRUE(client_.OnFrame(sent.to, EncodeMessage(AdvanceAck{5})));           // Another id.
+  EXPECT_FALSE(client_.OnFrame(sent.to, Reply(sent, HeartbeatAck{ViewId{1}})));  // Not a reply.
+  Frame broken = Reply(sent, AdvanceAck{5});
+  broken.envelope = Buffer();
+  EXPECT_TRUE(client_.OnFrame(sent.to, broken));
+  EXPECT_TRUE(client_.TakeResults().empty());
+  EXPECT_TRUE(client_.OnFrame(sent.to, Reply(sent, AdvanceAck{5})));
+  EXPECT_TRUE(client_.OnFrame(sent.to, Reply(sent, AdvanceAck{5})));  // Twice.
+  EXPECT_EQ(client_.TakeResults().size(), 1u);
+  EXPECT_EQ(client_.counters().replies, 1u);
+  EXPECT_EQ(client_.counters().replies_ignored, 5u);
+}
+
+TEST_F(PsClientTest, ADeadlineNamesTheServerTheRequestAndTheTime) {
+  client_.Start(Ticket{1}, {Advance(0), Advance(1)});
+  const std::vector<Outgoing> sent = client_.TakeOutgoing();
+  client_.OnFrame(sent[0].to, Reply(sent[0], AdvanceAck{5}));
+  client_.OnTick(10999);
+  EXPECT_TRUE(client_.TakeResults().empty());
+  client_.OnTick(11000);
+  const std::vector<TicketResult> results = client_.TakeResults();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].status.code(), Code::kTimeout);
+  EXPECT_THAT(results[0].status.message(), HasSubstr("server 1 (ipc:///tmp/s1)"));
+  EXPECT_THAT(results[0].status.message(),
+              HasSubstr(MessageKindName(MessageKind::kAdvanceRequest)));
+  EXPECT_THAT(results[0].status.message(), HasSubstr("10 s"));
+  EXPECT_EQ(client_.outstanding(), 0u);
+  client_.OnFrame(sent[1].to, Reply(sent[1], AdvanceAck{5}));  // Too late.
+  EXPECT_TRUE(client_.TakeResults().empty());
+}
+
+TEST_F(PsClientTest, APostponedRequestIsSentAgainInTheNextView) {
+  PushAck postponed;
+  postponed.code = Code::kStaleView;
+  client_.Start(Ticket{1}, {Push(1, 0)});
+  const Outgoing sent = client_.TakeOutgoing().at(0);
+  client_.OnFrame(sent.to, Reply(sent, postponed));
+  EXPECT_TRUE(client_.TakeResults().empty());
+  EXPECT_EQ(client_.counters().postponed, 1u);
+  client_.OnView(ViewOf(2, {10, 99}));
+  const Outgoing again = client_.TakeOutgoing().at(0);
+  EXPECT_EQ(again.to, PeerId{99});
+  EXPECT_EQ(again.frame.header.view, 2u);
+  EXPECT_EQ(again.frame.header.request_id, sent.frame.header.request_id);
+  client_.OnFrame(PeerId{11}, Reply(sent, PushAck{}));  // The replaced server has no say.
+  EXPECT_TRUE(client_.TakeResults().empty());
+  client_.OnFrame(PeerId{99}, Reply(again, PushAck{}));
+  EXPECT_EQ(client_.TakeResults().size(), 1u);
+}
+
+TEST_F(PsClientTest, OtherErrorsAreTheCallersToJudge) {
+  PullReply refused;
+  refused.code = Code::kInvalidArgument;
+  refused.message = "no such table";
+  client_.Start(Ticket{1}, {{ServerId{0}, EncodeMessage(PullRequest{})}});
+  const Outgoing sent = client_.TakeOutgoing().at(0);
+  client_.OnFrame(sent.to, Reply(sent, refused));
+  const std::vector<TicketResult> results = client_.TakeResults();
+  ASSERT_EQ(results.size(), 1u);
+  PullReply reply;
+  ASSERT_TRUE(DecodeMessage(results[0].replies[0], &reply).ok());
+  EXPECT_EQ(reply.message, "no such table");
+}
+
+TEST_F(PsClientTest, PushesStayWithinTheWindowOfTheOldest) {
+  for (uint64_t n = 0; n < 4; ++n) client_.Start(Ticket{n}, {Push(0, n)});
+  client_.Start(Ticket{9}, {Push(1, 0)});  // Another server has a window of its own.
+  const std::vector<Outgoing> sent = client_.TakeOutgoing();
+  ASSERT_EQ(sent.size(), 3u);
+  client_.OnTick(1100);
+  EXPECT_EQ(client_.TakeOutgoing().size(), 3u);  // Repeats; the held ones stay held.
+  // The second is acknowledged, the first is not: the window has not moved.
+  client_.OnFrame(sent[1].to, Reply(sent[1], PushAck{}));
+  EXPECT_TRUE(client_.TakeOutgoing().empty());
+  client_.OnFrame(sent[0].to, Reply(sent[0], PushAck{}));
+  const std::vector<Outgoing> next = client_.TakeOutgoing();
+  ASSERT_EQ(next.size(), 2u);
+  PushRequest push;
+  ASSERT_TRUE(DecodeMessage(next[0].frame, &push).ok());
+  EXPECT_EQ(push.sequence, Sequence{2});
+}
+
+TEST_F(PsClientTest, OutstandingRequestsAreBounded) {
+  for (uint64_t n = 0; n < 8; ++n) client_.Start(Ticket{n}, {Advance(0)});
+  EXPECT_TRUE(client_.TakeResults().empty());
+  client_.Start(Ticket{8}, {Advance(0)});
+  const std::vector<TicketResult> results = client_.TakeResults();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(client_.outstanding(), 8u);
+}
+
+TEST_F(PsClientTest, ATicketWithoutRequestsSucceedsAtOnce) {
+  client_.Start(Ticket{1}, {});
+  const std::vector<TicketResult> results = client_.TakeResults();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_TRUE(results[0].status.ok());
+}
+
+}  // namespace
+}  // namespace hdps
