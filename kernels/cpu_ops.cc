@@ -1,0 +1,243 @@
+// Dense operations on the CPU: the plain loops over blocks of rows, and BLAS over tiles.
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "kernels/dense_ops.h"
+#include "kernels/loss.h"
+
+namespace hdps {
+namespace {
+
+// A block of work for one thread: large against the cost of handing it out (some microseconds),
+// small against the cache.
+constexpr size_t kBlockFloats = 16384;
+constexpr size_t kColumnBlock = 64;  // 4 cache lines a row.
+constexpr std::align_val_t kAlignment{64};
+
+size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
+
+// A tile of a product for one sgemm call: a function of the shape alone. Starts wide, since BLAS
+// packs its operands once a call, and shrinks until several threads have work.
+struct Tile {
+  size_t rows, cols;
+};
+Tile TileOf(size_t rows, size_t cols) {
+  constexpr size_t kTilesWanted = 16, kSideMin = 64;
+  Tile tile{512, 512};
+  while (Blocks(rows, tile.rows) * Blocks(cols, tile.cols) < kTilesWanted) {
+    size_t& side = std::min(rows, tile.rows) >= std::min(cols, tile.cols) ? tile.rows : tile.cols;
+    if (side <= kSideMin) break;
+    side /= 2;
+  }
+  return tile;
+}
+
+class CpuBagIndex : public BagIndex {
+ public:
+  std::vector<Bags> features;
+  uint32_t num_rows = 0;
+};
+
+class CpuOps : public DenseOps {
+ public:
+  explicit CpuOps(Executor& executor) : executor_(executor) { UseBlasSingleThreaded(); }
+
+  DeviceKind device() const override { return DeviceKind::kCpu; }
+
+  float* Allocate(size_t floats) override {
+    return static_cast<float*>(
+        ::operator new(std::max<size_t>(floats, 1) * sizeof(float), kAlignment));
+  }
+  void Free(float* data) override { ::operator delete(data, kAlignment); }
+  void Upload(std::span<const float> from, float* to) override {
+    std::copy(from.begin(), from.end(), to);
+  }
+  void UploadRows(std::span<const float> from, Matrix to) override {
+    CHECK_EQ(from.size(), to.rows * to.cols);
+    Copy(Write::kOver, {from.data(), to.rows, to.cols, to.cols}, to);
+  }
+  void Download(const float* from, std::span<float> to) override {
+    std::copy_n(from, to.size(), to.begin());
+  }
+  void FillZero(float* data, size_t floats) override { std::fill_n(data, floats, 0.0f); }
+
+  void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override {
+    const Tile tile = TileOf(c.rows, c.cols);
+    const size_t across = Blocks(c.cols, tile.cols);
+    Run(Blocks(c.rows, tile.rows) * across, [&](size_t index) {
+      const size_t row = index / across * tile.rows, col = index % across * tile.cols;
+      const size_t rows = std::min(tile.rows, c.rows - row);
+      const size_t cols = std::min(tile.cols, c.cols - col);
+      GemmSpec part = spec;
+      if (part.bias != nullptr) part.bias += col;
+      BlasGemm(part, spec.transpose_a ? a.Columns(row, rows) : a.Rows(row, rows),
+               spec.transpose_b ? b.Rows(col, cols) : b.Columns(col, cols),
+               c.Rows(row, rows).Columns(col, cols));
+    });
+  }
+
+  void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
+    Run(Blocks(dy.cols, kColumnBlock), [&](size_t block) {
+      const size_t first = block * kColumnBlock;
+      const size_t cols = std::min(kColumnBlock, dy.cols - first);
+      float sums[kColumnBlock] = {};
+      for (size_t r = 0; r < dy.rows; ++r) {
+        float* __restrict d = dy.Row(r) + first;
+        if (relu) {
+          const float* __restrict v = y.Row(r) + first;
+          for (size_t j = 0; j < cols; ++j) d[j] = v[j] > 0.0f ? d[j] : 0.0f;
+        }
+        for (size_t j = 0; j < cols; ++j) sums[j] += d[j];
+      }
+      std::copy_n(sums, cols, bias_gradient + first);
+    });
+  }
+
+  void AddBias(ConstMatrix x, const float* bias, Matrix y) override {
+    RunRows(y.rows, y.cols, [&](size_t first, size_t count) {
+      for (size_t r = first; r < first + count; ++r) {
+        for (size_t j = 0; j < y.cols; ++j) y.Row(r)[j] = x.Row(r)[j] + bias[j];
+      }
+    });
+  }
+
+  void Copy(Write write, ConstMatrix x, Matrix y) override {
+    RunRows(y.rows, y.cols, [&](size_t first, size_t count) {
+      for (size_t r = first; r < first + count; ++r) {
+        const float* __restrict from = x.Row(r);
+        float* __restrict to = y.Row(r);
+        if (write == Write::kOver) {
+          std::copy_n(from, y.cols, to);
+        } else {
+          for (size_t j = 0; j < y.cols; ++j) to[j] += from[j];
+        }
+      }
+    });
+  }
+
+  void LoadBags(std::span<const Bags> features, uint32_t num_rows,
+                std::unique_ptr<BagIndex>* index) override {
+    if (*index == nullptr) *index = std::make_unique<CpuBagIndex>();
+    auto& loaded = static_cast<CpuBagIndex&>(**index);
+    loaded.features.assign(features.begin(), features.end());
+    loaded.num_rows = num_rows;
+  }
+
+  void Pool(const BagIndex& index, const PoolSpec& spec, const float* rows, Matrix out) override {
+    const auto& features = static_cast<const CpuBagIndex&>(index).features;
+    RunRows(out.rows, features.size() * spec.dim, [&](size_t first, size_t count) {
+      const Matrix part = out.Rows(first, count);
+      for (size_t f = 0; f < features.size(); ++f) {
+        const bool side_by_side = spec.combine == Combine::kConcat;
+        PoolBags(features[f].Part(first, count), spec.pooling, rows,
+                 side_by_side || f == 0 ? Write::kOver : Write::kAdd,
+                 side_by_side ? part.Columns(f * spec.dim, spec.dim) : part);
+      }
+    });
+  }
+
+  void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
+                    float* row_gradients) override {
+    const auto& loaded = static_cast<const CpuBagIndex&>(index);
+    if (write == Write::kOver) FillZero(row_gradients, size_t{loaded.num_rows} * spec.dim);
+    // Every slice reads all keys, so more slices than this would cost more than they give.
+    constexpr uint32_t kSlices = 4;
+    Run(kSlices, [&](size_t slice) {
+      for (size_t f = 0; f < loaded.features.size(); ++f) {
+        PoolBagsBackward(
+            loaded.features[f], spec.pooling, {static_cast<uint32_t>(slice), kSlices},
+            spec.combine == Combine::kConcat ? gradient.Columns(f * spec.dim, spec.dim) : gradient,
+            row_gradients);
+      }
+    });
+  }
+
+  void Fm(ConstMatrix x, size_t dim, Matrix out) override {
+    RunRows(x.rows, x.cols, [&](size_t first, size_t count) {
+      hdps::Fm(x.Rows(first, count), dim, out.Rows(first, count));
+    });
+  }
+  void FmBackward(ConstMatrix x, size_t dim, ConstMatrix g, Write write, Matrix dx) override {
+    RunRows(x.rows, x.cols, [&](size_t first, size_t count) {
+      hdps::FmBackward(x.Rows(first, count), dim, g.Rows(first, count), write,
+                       dx.Rows(first, count));
+    });
+  }
+  void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out) override {
+    RunRows(out.rows, out.cols, [&](size_t first, size_t count) {
+      hdps::Cross(x0.Rows(first, count), u.Rows(first, count), x.Rows(first, count),
+                  out.Rows(first, count));
+    });
+  }
+  void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0, Matrix du,
+                     Matrix dx0) override {
+    RunRows(g.rows, g.cols, [&](size_t first, size_t count) {
+      hdps::CrossBackward(x0.Rows(first, count), u.Rows(first, count), g.Rows(first, count),
+                          write_dx0, du.Rows(first, count), dx0.Rows(first, count));
+    });
+  }
+  void Dot(const DotInputs& in, Matrix out) override {
+    RunRows(out.rows, in.embeddings.cols, [&](size_t first, size_t count) {
+      hdps::Dot({in.embeddings.Rows(first, count), in.dense.Rows(first, count)},
+                out.Rows(first, count));
+    });
+  }
+  void DotBackward(const DotInputs& in, ConstMatrix g, const DotGradients& out) override {
+    RunRows(g.rows, in.embeddings.cols, [&](size_t first, size_t count) {
+      DotGradients part = out;
+      part.embeddings = out.embeddings.Rows(first, count);
+      part.dense = out.dense.Rows(first, count);
+      hdps::DotBackward({in.embeddings.Rows(first, count), in.dense.Rows(first, count)},
+                        g.Rows(first, count), part);
+    });
+  }
+
+  double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels, Matrix gradient,
+              std::span<float> probabilities) override {
+    losses_.resize(logits.rows);
+    const LossOutputs out{gradient, probabilities.empty() ? nullptr : probabilities.data(),
+                          losses_.data()};
+    if (kind == LossKind::kLogloss) {
+      Logloss(logits, labels.data(), out);
+    } else {
+      SoftmaxLoss(logits, labels.data(), out);
+    }
+    double sum = 0;
+    for (const double loss : losses_) sum += loss;
+    return sum;
+  }
+
+ private:
+  template <typename Body>
+  void Run(size_t count, const Body& body) {
+    if (count == 1) {
+      body(0);
+    } else if (count > 1) {
+      executor_.ParallelFor(count, body);
+    }
+  }
+
+  // body(first, count) over blocks of rows.
+  template <typename Body>
+  void RunRows(size_t rows, size_t floats_a_row, const Body& body) {
+    const size_t block = std::max<size_t>(1, kBlockFloats / std::max<size_t>(1, floats_a_row));
+    Run(Blocks(rows, block),
+        [&](size_t index) { body(index * block, std::min(block, rows - index * block)); });
+  }
+
+  Executor& executor_;
+  std::vector<double> losses_;  // Scratch of Loss().
+};
+
+}  // namespace
+
+std::unique_ptr<DenseOps> NewCpuOps(Executor& executor) {
+  return std::make_unique<CpuOps>(executor);
+}
+
+}  // namespace hdps

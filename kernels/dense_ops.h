@@ -1,0 +1,125 @@
+// The dense arithmetic of one device: what layers are written against, once for all devices.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "common/executor.h"
+#include "common/job.h"
+#include "common/status.h"
+#include "kernels/embedding_bag.h"
+#include "kernels/gemm.h"
+#include "kernels/interactions.h"
+#include "kernels/matrix.h"
+
+namespace hdps {
+
+enum class DeviceKind : uint8_t { kCpu, kCuda };
+
+// The bags of the features of one layer, brought to the device of the ops that made it.
+class BagIndex {
+ public:
+  virtual ~BagIndex() = default;
+};
+
+// How the pooled features of a layer stand in its output. Feature f of F fills columns
+// [f * dim, (f + 1) * dim) under kConcat; under kSum all features add up in [n, dim].
+struct PoolSpec {
+  Pooling pooling = Pooling::kSum;
+  Combine combine = Combine::kConcat;
+  uint32_t dim = 0;
+};
+
+// Pointers and matrices are in the device's memory unless an argument is a span (host memory) or
+// says so. Calls of one object come from one thread and take effect in their order.
+//
+// Invariant: results depend on the arguments and the kind of device alone, never on the number of
+// threads; sums run in an order that is fixed by the shapes.
+class DenseOps {
+ public:
+  virtual ~DenseOps() = default;
+  virtual DeviceKind device() const = 0;
+
+  // ---- memory -----------------------------------------------------------------------------------
+  // Device memory is host memory: spans may be used in place.
+  bool on_host() const { return device() == DeviceKind::kCpu; }
+  virtual float* Allocate(size_t floats) = 0;
+  virtual void Free(float* data) = 0;
+  virtual void Upload(std::span<const float> from, float* to) = 0;
+  virtual void UploadRows(std::span<const float> from, Matrix to) = 0;  // from [rows, cols]
+  virtual void Download(const float* from, std::span<float> to) = 0;
+  virtual void FillZero(float* data, size_t floats) = 0;
+
+  // ---- products and elementwise
+  // -------------------------------------------------------------------
+  virtual void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) = 0;
+  // Backward of y = act(x + bias): dy becomes dx where `relu` (zero where y is not positive);
+  // bias_gradient[cols] = sum of dx over the rows, in order of row.
+  virtual void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) = 0;
+  virtual void AddBias(ConstMatrix x, const float* bias, Matrix y) = 0;  // y = x + bias
+  virtual void Copy(Write write, ConstMatrix x, Matrix y) = 0;           // y (+)= x
+
+  // ---- embeddings
+  // ----------------------------------------------------------------------------------- Describes
+  // the bags of a layer's features over a table of `num_rows` rows. `*index` is reused when it
+  // holds one; the spans of `features` must stay until the last use of it.
+  virtual void LoadBags(std::span<const Bags> features, uint32_t num_rows,
+                        std::unique_ptr<BagIndex>* index) = 0;
+  virtual void Pool(const BagIndex& index, const PoolSpec& spec, const float* rows, Matrix out) = 0;
+  // row_gradients[num_rows * dim] (+)= for each row the gradients of its keys, in order of feature,
+  // then of bag. Never gives -0.0 under kOver.
+  virtual void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
+                            Write write, float* row_gradients) = 0;
+
+  // ---- interactions: see interactions.h
+  // ----------------------------------------------------------
+  virtual void Fm(ConstMatrix x, size_t dim, Matrix out) = 0;
+  virtual void FmBackward(ConstMatrix x, size_t dim, ConstMatrix g, Write write, Matrix dx) = 0;
+  virtual void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out) = 0;
+  virtual void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0,
+                             Matrix du, Matrix dx0) = 0;
+  virtual void Dot(const DotInputs& in, Matrix out) = 0;
+  virtual void DotBackward(const DotInputs& in, ConstMatrix g, const DotGradients& out) = 0;
+
+  // ---- loss: see loss.h
+  // --------------------------------------------------------------------------- Returns the sum of
+  // the losses, added in order of row. labels [n] are on the host. `gradient` without data and an
+  // empty `probabilities` (host) are left out.
+  virtual double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels,
+                      Matrix gradient, std::span<float> probabilities) = 0;
+};
+
+// Tiles of fixed shape on `executor`, products by single-threaded BLAS.
+std::unique_ptr<DenseOps> NewCpuOps(Executor& executor);
+// kNotFound when the build or the machine has no CUDA; the message says which, and what the driver
+// said.
+Result<std::unique_ptr<DenseOps>> NewCudaOps();
+
+// Device memory that grows on demand and never shrinks.
+class DeviceArray {
+ public:
+  explicit DeviceArray(DenseOps* ops) : ops_(ops) {}
+  ~DeviceArray() { ops_->Free(data_); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  // At least `floats` floats; what they held is lost when the array grows.
+  float* Reserve(size_t floats) {
+    if (floats > size_) {
+      ops_->Free(data_);
+      data_ = ops_->Allocate(floats);
+      size_ = floats;
+    }
+    return data_;
+  }
+  float* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  DenseOps* ops_;
+  float* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace hdps

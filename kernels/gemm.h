@@ -1,0 +1,27 @@
+// Matrix products: the plain loop that is the specification, and the one tile that BLAS computes.
+#pragma once
+
+#include "kernels/matrix.h"
+
+namespace hdps {
+
+// c = op(a) op(b), then what the flags say, in the order of the fields.
+struct GemmSpec {
+  bool transpose_a = false, transpose_b = false;
+  Write write = Write::kOver;   // kAdd: c += op(a) op(b).
+  const float* bias = nullptr;  // [c.cols], added to every row; null: none.
+  bool relu = false;            // Negative results become zero.
+};
+
+// The specification: one sum in order of k for each element.
+void PlainGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
+
+// The same by one single-threaded sgemm call; the bits depend on the shapes.
+void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
+// Keeps BLAS on the threads that call it. Call before the first BlasGemm.
+void UseBlasSingleThreaded();
+
+// c[r, :] += bias, then negative values become zero when `relu`.
+void AddBiasActivate(const float* bias, bool relu, Matrix c);
+
+}  // namespace hdps

@@ -1,0 +1,43 @@
+// Views of matrices: what every dense operation takes and gives.
+#pragma once
+
+#include <cstddef>
+
+namespace hdps {
+
+// A row-major matrix in the memory of one device: element (r, c) is data[r * stride + c].
+// A view owns nothing; stride >= cols lets a layer write straight into the columns of a wider one.
+struct Matrix {
+  float* data = nullptr;
+  size_t rows = 0, cols = 0, stride = 0;
+
+  Matrix Columns(size_t first, size_t count) const { return {data + first, rows, count, stride}; }
+  Matrix Rows(size_t first, size_t count) const {
+    return {data + first * stride, count, cols, stride};
+  }
+  float* Row(size_t r) const { return data + r * stride; }
+};
+
+struct ConstMatrix {
+  const float* data = nullptr;
+  size_t rows = 0, cols = 0, stride = 0;
+
+  ConstMatrix() = default;
+  ConstMatrix(const float* d, size_t r, size_t c, size_t s)
+      : data(d), rows(r), cols(c), stride(s) {}
+  ConstMatrix(const Matrix& m)  // NOLINT: converts on purpose
+      : data(m.data), rows(m.rows), cols(m.cols), stride(m.stride) {}
+
+  ConstMatrix Columns(size_t first, size_t count) const {
+    return {data + first, rows, count, stride};
+  }
+  ConstMatrix Rows(size_t first, size_t count) const {
+    return {data + first * stride, count, cols, stride};
+  }
+  const float* Row(size_t r) const { return data + r * stride; }
+};
+
+// Whether a result replaces what is there or is added to it.
+enum class Write : unsigned char { kOver, kAdd };
+
+}  // namespace hdps
