@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/ids.h"
@@ -20,10 +21,14 @@ struct RowsDigest {
   uint64_t sum[2] = {0, 0};
   uint64_t rows = 0;
   void Add(const RowsDigest& other);
+  void AddRow(uint64_t table_hash, Key key, std::span<const float> row);  // [dim + state]
 };
+// HashString() of the table's name: what its rows' digests are salted with.
+uint64_t TableHash(const std::string& table_name);
 
 // Invariant: every row is [weights | state], and what it holds depends only on the seed and on the
-// updates applied to its key, in order. One task at a time touches a slice, so it has no locks.
+// updates applied to its key, in order. A row never moves. One task at a time touches a slice, so
+// it has no locks; several may read it through const calls.
 class TableSlice {
  public:
   TableSlice(const TableSpec& spec, TableId id, uint64_t seed);
@@ -44,15 +49,15 @@ class TableSlice {
   // Sets rows; row_floats == dim leaves the state at its initial value.
   void Store(std::span<const Key> keys, uint32_t row_floats, std::span<const float> rows);
 
-  // The gradients of one worker (or of one part): no key twice, scaled by `scale` before they are
-  // added up.
+  // The gradients of one worker (or of one part), scaled by `scale` before they are added up. No
+  // key twice: with more than one part a repeated key adds up, alone it would be updated twice.
   struct Gradients {
     std::span<const Key> keys;
     std::span<const float> values;  // [keys.size() * dim]
     float scale = 1;
   };
   // For every key: the gradients of `parts` added in their order, times `scale`, applied once.
-  // `step` as for UpdateRow.
+  // `step` as for UpdateRow. Under LAMB the keys with the same upper 32 bits are one tensor.
   void Apply(std::span<const Gradients> parts, float scale, int64_t step);
 
   RowsDigest Digest() const;
