@@ -222,7 +222,8 @@ Result<Job> ParseJob(const std::string& json, const std::string& origin,
 std::string PrintJob(const Job& job);
 
 // Equal for two jobs exactly when they train the same thing: all that PrintJob shows but the paths,
-// the checkpoint and the cluster's timings. Checkpoints and joining members are matched by it.
+// how far to train (epochs, max_steps), the checkpoint and the cluster's timings. Checkpoints and
+// joining members are matched by it.
 uint64_t JobDigest(const Job& job);
 
 // What follows from the job's tables and layers for checkpoints: tables, dims, rules, shards, seed.
