@@ -24,8 +24,8 @@ struct ReaderOptions {
   uint32_t batch_size = 1024;  // Of the whole step.
   uint32_t part = 0, num_parts = 1;
   bool shuffle = true;
-  // Labels are whole numbers below this: 2 under logloss (-1 in libsvm files counts as 0), the width
-  // of the logits under softmax. Another label makes a bad row.
+  // Labels are whole numbers below this: 2 under logloss (-1 in libsvm files counts as 0), the
+  // width of the logits under softmax. Another label makes a bad row.
   uint32_t num_classes = 2;
 };
 
@@ -34,18 +34,18 @@ class BatchReader {
  public:
   virtual ~BatchReader() = default;
   // The next step's part; a part of a ragged last step may be empty. None at the end of the epoch.
-  // kInvalidArgument after more than max_bad_rows bad rows: "file:line:column: 'value': expected
-  // ...".
+  // kInvalidArgument after more than max_bad_rows bad rows of this part in one epoch:
+  // "file:line:column: 'value': expected a number in column 'age' ...".
   virtual Result<std::optional<Batch>> Next() = 0;
   // Starts the given epoch behind its first `skip_steps` steps (resuming).
   virtual Status StartEpoch(uint32_t epoch, uint64_t skip_steps) = 0;
-  virtual uint64_t bad_rows() const = 0;
+  virtual uint64_t bad_rows() const = 0;    // Of this part, in the epoch at hand.
   virtual uint64_t bytes_read() const = 0;  // Unpacked, since the reader was made.
   virtual double progress() const = 0;      // Part of the epoch's bytes that has been read, 0..1.
 };
 
-// `paths` is data.train or data.eval. Opens nothing before StartEpoch, but kInvalidArgument names a
-// missing file at once.
+// `paths` is data.train or data.eval; `files` must outlive the reader. Opens nothing before
+// StartEpoch, but kInvalidArgument names a missing file at once.
 Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const DataSpec& data,
                                                     const std::vector<std::string>& paths,
                                                     const ReaderOptions& options);

@@ -1,0 +1,196 @@
+// zlib and zstd behind SequentialFile.
+#include "worker/data/compressed_file.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace hdps {
+namespace {
+
+constexpr size_t kPackedChunkBytes = size_t{256} << 10;
+constexpr int kGzipOnly = 16;  // Added to zlib's window bits.
+
+// The packed bytes, a chunk at a time.
+// Invariant: [begin_, end_) of chunk_ are read and not yet taken; ended() only when there are none
+// and the file has no more.
+class PackedInput {
+ public:
+  explicit PackedInput(std::unique_ptr<SequentialFile> file)
+      : file_(std::move(file)), chunk_(kPackedChunkBytes) {}
+
+  // Reads on when all was taken.
+  Status Refill() {
+    if (begin_ < end_ || ended_) return {};
+    HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(std::span(chunk_)));
+    begin_ = 0;
+    end_ = got;
+    bytes_read_ += got;
+    ended_ = got == 0;
+    return {};
+  }
+  // Until the first `count` bytes are there, or the file ends.
+  Status FillFront(size_t count) {
+    while (end_ < count && !ended_) {
+      HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(std::span(chunk_).subspan(end_)));
+      end_ += got;
+      bytes_read_ += got;
+      ended_ = got == 0;
+    }
+    ended_ = ended_ && begin_ == end_;
+    return {};
+  }
+  std::span<std::byte> ready() { return {chunk_.data() + begin_, end_ - begin_}; }
+  void Take(size_t count) { begin_ += count; }
+  bool ended() const { return ended_; }
+  uint64_t bytes_read() const { return bytes_read_; }
+
+ private:
+  std::unique_ptr<SequentialFile> file_;
+  std::vector<std::byte> chunk_;
+  size_t begin_ = 0, end_ = 0;
+  bool ended_ = false;
+  uint64_t bytes_read_ = 0;
+};
+
+class PlainFile : public UnpackedFile {
+ public:
+  explicit PlainFile(PackedInput input) : input_(std::move(input)) {}
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    HDPS_RETURN_IF_ERROR(input_.Refill());
+    const std::span<std::byte> ready = input_.ready();
+    const size_t count = std::min(ready.size(), buffer.size());
+    if (count > 0) std::memcpy(buffer.data(), ready.data(), count);
+    input_.Take(count);
+    return count;
+  }
+  uint64_t packed_bytes_read() const override { return input_.bytes_read(); }
+
+ private:
+  PackedInput input_;
+};
+
+Status Damaged(const std::string& path, const char* format, const std::string& why) {
+  return {Code::kInvalidArgument, "unpacking '" + path + "' (" + format + "): " + why +
+                                      ": expected a whole " + format + " file; pack it again"};
+}
+
+class GzipFile : public UnpackedFile {
+ public:
+  GzipFile(PackedInput input, std::string path)
+      : input_(std::move(input)), path_(std::move(path)), stream_() {
+    ready_ = inflateInit2(&stream_, MAX_WBITS + kGzipOnly) == Z_OK;
+  }
+  ~GzipFile() override {
+    if (ready_) inflateEnd(&stream_);
+  }
+
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    if (!ready_) return Status(Code::kResourceExhausted, "no memory to unpack '" + path_ + "'");
+    stream_.next_out = reinterpret_cast<Bytef*>(buffer.data());
+    stream_.avail_out = static_cast<uInt>(std::min<size_t>(buffer.size(), kPackedChunkBytes * 16));
+    const uInt room = stream_.avail_out;
+    while (stream_.avail_out == room) {
+      HDPS_RETURN_IF_ERROR(input_.Refill());
+      if (input_.ended()) {
+        if (between_members_) return size_t{0};
+        return Damaged(path_, "gzip", "it ends in the middle");
+      }
+      if (between_members_) inflateReset(&stream_);
+      between_members_ = false;
+      const std::span<std::byte> packed = input_.ready();
+      stream_.next_in = reinterpret_cast<Bytef*>(packed.data());
+      stream_.avail_in = static_cast<uInt>(packed.size());
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      input_.Take(packed.size() - stream_.avail_in);
+      if (result == Z_STREAM_END) {
+        between_members_ = true;
+      } else if (result != Z_OK && result != Z_BUF_ERROR) {
+        return Damaged(path_, "gzip", stream_.msg != nullptr ? stream_.msg : "bad bytes");
+      }
+    }
+    return size_t{room - stream_.avail_out};
+  }
+  uint64_t packed_bytes_read() const override { return input_.bytes_read(); }
+
+ private:
+  PackedInput input_;
+  const std::string path_;
+  z_stream stream_;
+  bool ready_ = false;
+  bool between_members_ = false;
+};
+
+class ZstdFile : public UnpackedFile {
+ public:
+  ZstdFile(PackedInput input, std::string path)
+      : input_(std::move(input)), path_(std::move(path)), stream_(ZSTD_createDStream()) {}
+  ~ZstdFile() override { ZSTD_freeDStream(stream_); }
+
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    if (stream_ == nullptr) {
+      return Status(Code::kResourceExhausted, "no memory to unpack '" + path_ + "'");
+    }
+    ZSTD_outBuffer out = {buffer.data(), buffer.size(), 0};
+    while (out.pos == 0) {
+      HDPS_RETURN_IF_ERROR(input_.Refill());
+      if (input_.ended() && between_frames_) return size_t{0};
+      const bool ended = input_.ended();
+      const std::span<std::byte> packed = input_.ready();
+      ZSTD_inBuffer in = {packed.data(), packed.size(), 0};
+      const size_t result = ZSTD_decompressStream(stream_, &out, &in);
+      if (ZSTD_isError(result)) return Damaged(path_, "zstd", ZSTD_getErrorName(result));
+      input_.Take(in.pos);
+      between_frames_ = result == 0;
+      if (ended && out.pos == 0 && !between_frames_) {
+        return Damaged(path_, "zstd", "it ends in the middle");
+      }
+    }
+    return out.pos;
+  }
+  uint64_t packed_bytes_read() const override { return input_.bytes_read(); }
+
+ private:
+  PackedInput input_;
+  const std::string path_;
+  ZSTD_DStream* stream_;
+  bool between_frames_ = false;
+};
+
+bool BeginsWith(std::span<const std::byte> bytes, std::span<const uint8_t> magic) {
+  return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+}
+
+bool NamedLike(const std::string& path, const std::string& ending) {
+  return path.size() > ending.size() && path.ends_with(ending);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UnpackedFile>> OpenUnpacked(FileSystem& files, const std::string& path) {
+  constexpr std::array<uint8_t, 3> kGzip = {0x1f, 0x8b, 0x08};
+  constexpr std::array<uint8_t, 4> kZstd = {0x28, 0xb5, 0x2f, 0xfd};
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file, files.OpenSequential(path));
+  PackedInput input(std::move(file));
+  HDPS_RETURN_IF_ERROR(input.FillFront(kZstd.size()));
+  std::unique_ptr<UnpackedFile> unpacked;
+  if (BeginsWith(input.ready(), kGzip)) {
+    unpacked = std::make_unique<GzipFile>(std::move(input), path);
+  } else if (BeginsWith(input.ready(), kZstd)) {
+    unpacked = std::make_unique<ZstdFile>(std::move(input), path);
+  } else if (NamedLike(path, ".gz")) {
+    return Damaged(path, "gzip", "its first bytes are not those of one");
+  } else if (NamedLike(path, ".zst")) {
+    return Damaged(path, "zstd", "its first bytes are not those of one");
+  } else {
+    unpacked = std::make_unique<PlainFile>(std::move(input));
+  }
+  return unpacked;
+}
+
+}  // namespace hdps

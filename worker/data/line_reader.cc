@@ -1,0 +1,121 @@
+// Cuts a stream of bytes into lines.
+#include "worker/data/line_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "worker/data/number.h"
+
+namespace hdps {
+namespace {
+
+constexpr size_t kBufferBytes = size_t{1} << 20;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+}  // namespace
+
+LineReader::LineReader(FileSystem& files, std::vector<std::string> paths, Options options)
+    : files_(files),
+      paths_(std::move(paths)),
+      options_(std::move(options)),
+      buffer_(kBufferBytes) {}
+
+Status LineReader::Start() {
+  all_packed_bytes_ = 0;
+  for (const std::string& path : paths_) {
+    HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files_.FileSize(path));
+    all_packed_bytes_ += bytes;
+  }
+  packed_bytes_before_ = 0;
+  file_.reset();
+  return OpenFile(0);
+}
+
+Status LineReader::OpenFile(size_t file) {
+  if (file_) packed_bytes_before_ += file_->packed_bytes_read();
+  file_.reset();
+  file_index_ = file;
+  line_number_ = 0;
+  begin_ = end_ = searched_ = 0;
+  file_ended_ = true;
+  if (file == paths_.size()) return {};
+  HDPS_ASSIGN_OR_RETURN(file_, OpenUnpacked(files_, paths_[file]));
+  file_ended_ = false;
+  return {};
+}
+
+double LineReader::progress() const {
+  if (file_index_ >= paths_.size()) return 1;
+  const uint64_t read = packed_bytes_before_ + (file_ ? file_->packed_bytes_read() : 0);
+  if (all_packed_bytes_ == 0) return 0;
+  return std::min(1.0, static_cast<double>(read) / static_cast<double>(all_packed_bytes_));
+}
+
+bool LineReader::IsRow(std::string_view text) const {
+  if (line_number_ == 1 && options_.header) return false;
+  if (text.empty()) return false;
+  if (static_cast<unsigned char>(text[0]) <= ' ' && TrimBlanks(text).empty()) return false;
+  return options_.comment.empty() || !text.starts_with(options_.comment);
+}
+
+Result<bool> LineReader::Next(Line* line) {
+  while (file_index_ < paths_.size()) {
+    std::string_view text;
+    HDPS_ASSIGN_OR_RETURN(const bool found, NextRaw(&text));
+    if (!found) {
+      HDPS_RETURN_IF_ERROR(OpenFile(file_index_ + 1));
+      continue;
+    }
+    ++line_number_;
+    if (line_number_ == 1 && text.starts_with(kByteOrderMark)) text.remove_prefix(3);
+    if (text.ends_with('\r')) text.remove_suffix(1);
+    if (!IsRow(text)) continue;
+    line->text = text;
+    line->place = {static_cast<uint32_t>(file_index_), line_number_};
+    return true;
+  }
+  return false;
+}
+
+Result<bool> LineReader::NextRaw(std::string_view* text) {
+  while (true) {
+    const char* from = buffer_.data() + searched_;
+    const auto* newline = static_cast<const char*>(std::memchr(from, '\n', end_ - searched_));
+    if (newline != nullptr) {
+      const auto stop = static_cast<size_t>(newline - buffer_.data());
+      *text = {buffer_.data() + begin_, stop - begin_};
+      begin_ = searched_ = stop + 1;
+      return true;
+    }
+    searched_ = end_;
+    if (file_ended_) {
+      *text = {buffer_.data() + begin_, end_ - begin_};
+      begin_ = end_;
+      return !text->empty();
+    }
+    HDPS_RETURN_IF_ERROR(ReadMore());
+  }
+}
+
+// Moves what is not given yet to the front and reads behind it.
+Status LineReader::ReadMore() {
+  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  end_ -= begin_;
+  searched_ -= begin_;
+  begin_ = 0;
+  if (end_ > kLineBytesMax) {
+    return {Code::kInvalidArgument, paths_[file_index_] + ":" + std::to_string(line_number_ + 1) +
+                                        ": a line of more than " + std::to_string(kLineBytesMax) +
+                                        " bytes: expected a text file with a row a line"};
+  }
+  if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
+  const std::span<char> room = std::span(buffer_).subspan(end_);
+  HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(std::as_writable_bytes(room)));
+  end_ += got;
+  bytes_read_ += got;
+  file_ended_ = got == 0;
+  return {};
+}
+
+}  // namespace hdps

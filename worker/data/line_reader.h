@@ -1,0 +1,72 @@
+// The lines of several files, one file behind the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/file_system.h"
+#include "common/status.h"
+#include "worker/data/compressed_file.h"
+
+namespace hdps {
+
+// A longer line is taken for a file that is no text.
+inline constexpr size_t kLineBytesMax = size_t{16} << 20;
+
+// Where a line comes from.
+struct LinePlace {
+  uint32_t file = 0;    // Index into the paths.
+  uint64_t number = 0;  // From 1, as editors count.
+};
+
+struct Line {
+  std::string_view text;  // Without its end, LF or CR LF.
+  LinePlace place;
+};
+
+// Gives every line that may be a row: headers, blank lines and comments are passed over.
+// Invariant: memory is bounded by the buffer and the longest line.
+class LineReader {
+ public:
+  struct Options {
+    bool header = false;  // The first line of each file is passed over.
+    std::string comment;  // Lines that begin with this are passed over; empty: none.
+  };
+  LineReader(FileSystem& files, std::vector<std::string> paths, Options options);
+
+  // Back to the first line of the first file.
+  Status Start();
+  // The next line, valid until the next call. False at the end of the last file.
+  Result<bool> Next(Line* line);
+
+  const std::string& path(uint32_t file) const { return paths_[file]; }
+  uint64_t bytes_read() const { return bytes_read_; }  // Unpacked, since it was made.
+  double progress() const;                             // Part of all files' bytes, as they lie.
+
+ private:
+  Status OpenFile(size_t file);
+  // The next line as it lies in the file; false at the end of the file.
+  Result<bool> NextRaw(std::string_view* text);
+  Status ReadMore();
+  bool IsRow(std::string_view text) const;
+
+  FileSystem& files_;
+  const std::vector<std::string> paths_;
+  const Options options_;
+  uint64_t all_packed_bytes_ = 0;
+
+  std::unique_ptr<UnpackedFile> file_;  // None before the first and behind the last.
+  size_t file_index_ = 0;
+  uint64_t line_number_ = 0;
+  uint64_t packed_bytes_before_ = 0;  // Of the files before this one.
+  std::vector<char> buffer_;
+  size_t begin_ = 0, end_ = 0;  // [begin_, end_) of buffer_ are read and not yet given.
+  size_t searched_ = 0;         // No line ends in [begin_, searched_).
+  bool file_ended_ = true;
+  uint64_t bytes_read_ = 0;
+};
+
+}  // namespace hdps

@@ -1,0 +1,112 @@
+// Rows into batches, and bad rows into words.
+#include "worker/data/row.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace hdps {
+namespace {
+
+constexpr size_t kShownBytesMax = 60;
+
+std::string Printable(std::string_view value) {
+  std::string shown;
+  for (char c : value.substr(0, kShownBytesMax)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      shown += c;
+      continue;
+    }
+    std::array<char, 8> escaped;
+    std::snprintf(escaped.data(), escaped.size(), "\\x%02x", byte);
+    shown += escaped.data();
+  }
+  if (value.size() > kShownBytesMax) shown += "...";
+  return shown;
+}
+
+// Characters of UTF-8 before `bytes`, or bytes where the text is something else.
+size_t CountCharacters(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+}  // namespace
+
+void Row::Clear() {
+  label = 0;
+  numbers.clear();
+  keys.clear();
+  weights.clear();
+  key_ends.clear();
+}
+
+std::string DescribeRowError(const std::string& path, uint64_t line_number, std::string_view line,
+                             const RowError& error) {
+  // A value that was unquoted into other memory is placed at the line's start.
+  const bool inside =
+      error.value.data() >= line.data() && error.value.data() <= line.data() + line.size();
+  const size_t bytes = inside ? static_cast<size_t>(error.value.data() - line.data()) : 0;
+  std::string text = path + ":" + std::to_string(line_number) + ":" +
+                     std::to_string(CountCharacters(line.substr(0, bytes)) + 1) + ": '" +
+                     Printable(error.value) + "': expected " + std::string(error.expected);
+  if (!error.column.empty()) text += " in column '" + std::string(error.column) + "'";
+  return text;
+}
+
+BatchBuilder::BatchBuilder(size_t num_numeric, size_t num_sparse, uint32_t rows_expected)
+    : rows_expected_(rows_expected) {
+  batch_.num_numeric = static_cast<uint32_t>(num_numeric);
+  batch_.sparse.resize(num_sparse);
+  batch_.labels.reserve(rows_expected);
+  batch_.numeric.reserve(num_numeric * rows_expected);
+  for (SparseColumn& column : batch_.sparse) {
+    column.offsets.reserve(rows_expected + 1);
+    column.offsets.push_back(0);
+    column.keys.reserve(rows_expected);
+  }
+}
+
+void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric) {
+  DCHECK_EQ(numeric.size(), batch_.num_numeric);
+  DCHECK_EQ(row.key_ends.size(), batch_.sparse.size());
+  batch_.labels.push_back(row.label);
+  batch_.numeric.insert(batch_.numeric.end(), numeric.begin(), numeric.end());
+  uint32_t begin = 0;
+  for (size_t f = 0; f < batch_.sparse.size(); ++f) {
+    SparseColumn& column = batch_.sparse[f];
+    const uint32_t end = row.key_ends[f];
+    if (!row.weights.empty() || !column.weights.empty()) AddWeights(row, f, &column);
+    column.keys.insert(column.keys.end(), row.keys.begin() + begin, row.keys.begin() + end);
+    column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
+    begin = end;
+  }
+  ++batch_.num_examples;
+}
+
+// Weights are kept from the first one that is not 1 on.
+void BatchBuilder::AddWeights(const Row& row, size_t feature, SparseColumn* column) {
+  const uint32_t begin = row.KeyBegin(feature);
+  const uint32_t end = row.key_ends[feature];
+  const auto weight = [&](uint32_t i) { return row.weights.empty() ? 1.0f : row.weights[i]; };
+  if (column->weights.empty()) {
+    bool all_ones = true;
+    for (uint32_t i = begin; i < end; ++i) all_ones = all_ones && weight(i) == 1.0f;
+    if (all_ones) return;
+    column->weights.assign(column->keys.size(), 1.0f);
+  }
+  for (uint32_t i = begin; i < end; ++i) column->weights.push_back(weight(i));
+}
+
+Batch BatchBuilder::Take(uint64_t first_row) {
+  Batch batch = std::move(batch_);
+  batch.first_row = first_row;
+  *this = BatchBuilder(batch.num_numeric, batch.sparse.size(), rows_expected_);
+  return batch;
+}
+
+}  // namespace hdps

@@ -1,0 +1,76 @@
+// One row as a parser gives it, and how it joins a batch.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/ids.h"
+#include "worker/data/batch.h"
+
+namespace hdps {
+
+// A number that is not there. Only missing numbers are not finite.
+inline constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN();
+
+// Invariant: sparse feature f owns keys[KeyBegin(f) .. key_ends[f]); key_ends never decreases and
+// ends at keys.size(); weights is empty (all ones) or as long as keys. Reused from row to row, so
+// that parsing allocates nothing.
+struct Row {
+  float label = 0;
+  std::vector<double> numbers;  // As the file has them; kMissingNumber where it has none.
+  std::vector<Key> keys;
+  std::vector<float> weights;
+  std::vector<uint32_t> key_ends;
+
+  void Clear();
+  uint32_t KeyBegin(size_t feature) const { return feature == 0 ? 0 : key_ends[feature - 1]; }
+  void EndFeature() { key_ends.push_back(static_cast<uint32_t>(keys.size())); }
+  // A feature with this one key.
+  void AddFeature(Key key) {
+    keys.push_back(key);
+    EndFeature();
+  }
+};
+
+// Why a line is no row. The views point into the line or live as long as the parser.
+struct RowError {
+  std::string_view value;     // Where in the line it is follows from its address.
+  std::string_view column;    // The column's name; empty: the row as a whole.
+  std::string_view expected;  // "a number"
+};
+
+// Turns lines into rows. Any bytes are either a row or an error, never worse.
+class RowParser {
+ public:
+  virtual ~RowParser() = default;
+  // Fills `row`; after an error its contents mean nothing.
+  virtual std::optional<RowError> Parse(std::string_view line, Row* row) = 0;
+};
+
+// "path:line:column: 'value': expected a number in column 'age'". Columns count characters from 1;
+// long values are cut and bytes that do not print are escaped.
+std::string DescribeRowError(const std::string& path, uint64_t line_number, std::string_view line,
+                             const RowError& error);
+
+// Collects rows into a batch.
+// Invariant: batch() keeps the invariants of Batch after every row.
+class BatchBuilder {
+ public:
+  // Room for `rows_expected` rows is made at once.
+  BatchBuilder(size_t num_numeric, size_t num_sparse, uint32_t rows_expected);
+  // `numeric` are the row's numbers behind their transforms.
+  void Add(const Row& row, const std::vector<float>& numeric);
+  Batch Take(uint64_t first_row);
+
+ private:
+  void AddWeights(const Row& row, size_t feature, SparseColumn* column);
+
+  uint32_t rows_expected_;
+  Batch batch_;
+};
+
+}  // namespace hdps
