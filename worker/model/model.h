@@ -10,6 +10,7 @@
 #include "common/executor.h"
 #include "common/job.h"
 #include "common/status.h"
+#include "kernels/unique_keys.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
@@ -56,21 +57,41 @@ class Model {
   std::vector<float> InitialDense(uint64_t seed) const;
 
   virtual void SetDense(std::span<const float> flat) = 0;
+  // Whether this model can take the batch: columns as the job's data gives them, labels in range
+  // (0 to 1, or a class number). kInvalidArgument names row and value. Step and Predict require it.
+  virtual Status CheckBatch(const Batch& batch) const = 0;
   // Forward and backward. `dense_gradients` [dense_floats] gets sums over the examples.
   virtual void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
                     std::span<float> dense_gradients) = 0;
   // probabilities[n] of class 1, or [n * classes] under softmax; returns the sum of the losses.
   virtual double Predict(const Batch& batch, std::span<const TableInput> tables,
                          std::vector<float>* probabilities) = 0;
-  // One line a layer and table for the log: name, kind, device, parameters, bytes.
+  // One line a layer and table for the log: name, kind, device, shape, parameters, bytes.
   virtual std::string Describe() const = 0;
 };
 
-// kInvalidArgument when the device is asked for and not there, or a layer has no version for it.
+// kInvalidArgument when the device is asked for and not there, or the layers do not fit together.
 Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor);
 
-// Finds the distinct keys of `batch` that each table needs; tables that use the same features share
-// one KeySet. table_keys[t] is an index into `sets`, or -1 for the dense table.
+// Finds the distinct keys of batches. Which tables share a set of keys is settled once, from the
+// job; the memory for searching is kept from batch to batch.
+class KeyFinder {
+ public:
+  explicit KeyFinder(const Job& job);
+  // table_keys()[t] is the index of table t's KeySet, or -1 for the dense table; tables that use
+  // the same features share one.
+  const std::vector<int>& table_keys() const { return table_keys_; }
+  size_t num_sets() const { return set_features_.size(); }
+  // Fills `*sets` [num_sets], reusing its memory.
+  void Find(const Batch& batch, std::vector<KeySet>* sets);
+
+ private:
+  std::vector<int> table_keys_;                      // [tables]
+  std::vector<std::vector<uint32_t>> set_features_;  // [sets][features], ascending.
+  UniqueKeys unique_;
+};
+
+// KeyFinder for one batch.
 void FindKeys(const Job& job, const Batch& batch, std::vector<KeySet>* sets,
               std::vector<int>* table_keys);
 

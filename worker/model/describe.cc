@@ -1,0 +1,54 @@
+// What runs where and how large it is.
+#include "worker/model/describe.h"
+
+#include <sstream>
+
+namespace hdps {
+namespace {
+
+std::string WeightShape(const Graph& graph, size_t layer) {
+  std::string text;
+  for (uint32_t t = graph.first_tensor[layer]; t < graph.first_tensor[layer + 1]; ++t) {
+    text += text.empty() ? "" : "+";
+    for (size_t i = 0; i < graph.tensors[t].shape.size(); ++i) {
+      text += (i == 0 ? "" : "x") + std::to_string(graph.tensors[t].shape[i]);
+    }
+  }
+  return text.empty() ? "-" : text;
+}
+
+}  // namespace
+
+std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device) {
+  const char* device_name = device == DeviceKind::kCuda ? "cuda" : "cpu";
+  std::ostringstream out;
+  for (size_t i = 0; i < graph.places.size(); ++i) {
+    const LayerSpec& spec = job.model.layers[i];
+    size_t parameters = 0;
+    for (uint32_t t = graph.first_tensor[i]; t < graph.first_tensor[i + 1]; ++t) {
+      parameters += graph.tensors[t].size();
+    }
+    out << "layer " << spec.name << " kind=" << LayerKindName(spec.kind)
+        << " device=" << device_name << " output=[n," << graph.places[i].width
+        << "] weights=" << WeightShape(graph, i) << " parameters=" << parameters
+        << " bytes=" << parameters * sizeof(float)
+        << (graph.places[i].used ? "" : " (unused: the loss does not depend on it)") << "\n";
+  }
+  for (size_t t = 0; t < job.tables.size(); ++t) {
+    const TableSpec& table = job.tables[t];
+    out << (t == 0 ? "" : "\n") << "table " << table.name
+        << " kind=" << (table.dense ? "dense" : "sparse")
+        << " device=host update=host shards=" << job.cluster.shards << " row=[" << table.dim
+        << "] parameters=";
+    if (table.dense) {
+      size_t chunks = 0;
+      for (const DenseTensor& tensor : graph.tensors) chunks += tensor.num_chunks;
+      out << chunks * kDenseChunkFloats << " bytes=" << chunks * kDenseChunkFloats * sizeof(float);
+    } else {
+      out << table.dim << "/key bytes=" << table.dim * sizeof(float) << "/key";
+    }
+  }
+  return out.str();
+}
+
+}  // namespace hdps

@@ -1,0 +1,55 @@
+// Which keys a batch needs of which tables.
+#include <glog/logging.h>
+
+#include <algorithm>
+
+#include "worker/model/feature_list.h"
+#include "worker/model/model.h"
+
+namespace hdps {
+
+KeyFinder::KeyFinder(const Job& job) : table_keys_(job.tables.size(), -1) {
+  for (size_t t = 0; t < job.tables.size(); ++t) {
+    if (job.tables[t].dense) continue;
+    std::vector<uint32_t> features;
+    for (const LayerSpec& layer : job.model.layers) {
+      if (layer.kind != LayerKind::kEmbedding || layer.table != job.tables[t].name) continue;
+      const std::vector<uint32_t> used = FeatureIndexes(job.data, layer);
+      features.insert(features.end(), used.begin(), used.end());
+    }
+    std::sort(features.begin(), features.end());
+    features.erase(std::unique(features.begin(), features.end()), features.end());
+    const auto set = std::find(set_features_.begin(), set_features_.end(), features);
+    table_keys_[t] = static_cast<int>(set - set_features_.begin());
+    if (set == set_features_.end()) set_features_.push_back(std::move(features));
+  }
+}
+
+void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
+  sets->resize(set_features_.size());
+  for (size_t s = 0; s < sets->size(); ++s) {
+    KeySet& set = (*sets)[s];
+    set.row_index.resize(batch.sparse.size());
+    for (std::vector<uint32_t>& index : set.row_index) index.clear();
+    size_t keys = 0;
+    for (const uint32_t f : set_features_[s]) {
+      CHECK_LT(f, batch.sparse.size());
+      keys += batch.sparse[f].keys.size();
+    }
+    unique_.Reset(keys);
+    for (const uint32_t f : set_features_[s]) {
+      set.row_index[f].resize(batch.sparse[f].keys.size());
+      unique_.Add(batch.sparse[f].keys, set.row_index[f].data());
+    }
+    set.unique.assign(unique_.unique().begin(), unique_.unique().end());
+  }
+}
+
+void FindKeys(const Job& job, const Batch& batch, std::vector<KeySet>* sets,
+              std::vector<int>* table_keys) {
+  KeyFinder finder(job);
+  finder.Find(batch, sets);
+  *table_keys = finder.table_keys();
+}
+
+}  // namespace hdps

@@ -1,0 +1,38 @@
+// The job's layers as a graph of places, checked and measured.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/job.h"
+#include "common/status.h"
+#include "kernels/dense_ops.h"
+#include "worker/model/layer.h"
+
+namespace hdps {
+
+// Invariant: places, layers and Job::model.layers have one order; inputs stand before their
+// consumers, and the last place gives the logits.
+struct Graph {
+  std::vector<Place> places;
+  std::vector<std::unique_ptr<Layer>> layers;
+  std::vector<uint32_t> first_tensor;  // [layers + 1]: tensors of layer i begin here.
+  std::vector<DenseTensor> tensors;
+};
+
+// kInvalidArgument names the layer and what would be right.
+Result<Graph> BuildGraph(const Job& job, DenseOps& ops);
+
+// Memory for the values and gradients of all places.
+class Activations {
+ public:
+  Activations(DenseOps* ops, size_t num_places);
+  // Points every used place at matrices of `rows` rows.
+  void Lay(size_t rows, std::vector<Place>& places);
+
+ private:
+  std::vector<std::unique_ptr<DeviceArray>> values_, gradients_;  // [places]
+};
+
+}  // namespace hdps

@@ -1,0 +1,207 @@
+// A model as a graph of layers on one device: forward in the order of the job, backward reversed.
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "worker/model/describe.h"
+#include "worker/model/graph.h"
+#include "worker/model/model.h"
+
+namespace hdps {
+namespace {
+
+class GraphModel : public Model {
+ public:
+  GraphModel(const Job& job, std::unique_ptr<DenseOps> ops, Graph graph)
+      : job_(job),
+        numeric_columns_(FeaturesOf(job.data).numeric.size()),
+        sparse_columns_(FeaturesOf(job.data).sparse.size()),
+        ops_(std::move(ops)),
+        graph_(std::move(graph)),
+        activations_(ops_.get(), graph_.places.size()),
+        dense_(ops_.get()),
+        dense_gradients_(ops_.get()) {
+    for (size_t t = 0; t < job.tables.size(); ++t) {
+      rows_.push_back(std::make_unique<DeviceArray>(ops_.get()));
+      row_gradients_.push_back(std::make_unique<DeviceArray>(ops_.get()));
+    }
+  }
+
+  const std::vector<DenseTensor>& tensors() const override { return graph_.tensors; }
+
+  void SetDense(std::span<const float> flat) override {
+    CHECK_EQ(flat.size(), dense_floats());
+    ops_->Upload(flat, dense_.Reserve(flat.size()));
+  }
+
+  Status CheckBatch(const Batch& batch) const override;
+  void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
+            std::span<float> dense_gradients) override;
+  double Predict(const Batch& batch, std::span<const TableInput> tables,
+                 std::vector<float>* probabilities) override;
+  std::string Describe() const override { return DescribeGraph(job_, graph_, ops_->device()); }
+
+ private:
+  // Lays out the pass over `batch` and runs it forward.
+  Pass Forward(const Batch& batch, std::span<const TableInput> tables);
+  void Backward(Pass& pass);
+  // Where the rows' gradients go: into the result itself where the device allows.
+  void PrepareRowGradients(StepResult* result);
+  void FinishRowGradients(StepResult* result);
+  void FinishDenseGradients(std::span<float> gradients);
+
+  const Job job_;
+  const size_t numeric_columns_, sparse_columns_;
+  const std::unique_ptr<DenseOps> ops_;
+  Graph graph_;
+  Activations activations_;
+  DeviceArray dense_, dense_gradients_;  // [dense_floats]; gradients unused where spans are.
+  std::vector<std::unique_ptr<DeviceArray>> rows_, row_gradients_;  // [tables]; likewise.
+  std::vector<TablePass> tables_;                                   // Of the current pass.
+};
+
+Status GraphModel::CheckBatch(const Batch& batch) const {
+  const auto mistake = [](const std::string& what) {
+    return Status(Code::kInvalidArgument, "batch: " + what);
+  };
+  if (batch.labels.size() != batch.num_examples) {
+    return mistake(std::to_string(batch.labels.size()) + " labels for " +
+                   std::to_string(batch.num_examples) + " examples");
+  }
+  if (batch.num_numeric != numeric_columns_ ||
+      batch.numeric.size() != size_t{batch.num_numeric} * batch.num_examples) {
+    return mistake(std::to_string(batch.num_numeric) + " numeric columns, the job's data has " +
+                   std::to_string(numeric_columns_));
+  }
+  if (batch.sparse.size() != sparse_columns_) {
+    return mistake(std::to_string(batch.sparse.size()) + " sparse features, the job's data has " +
+                   std::to_string(sparse_columns_));
+  }
+  const bool softmax = job_.model.loss == LossKind::kSoftmax;
+  const float top = softmax ? static_cast<float>(graph_.places.back().width - 1) : 1.0f;
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    const float label = batch.labels[i];
+    if (label >= 0.0f && label <= top && (!softmax || std::floor(label) == label)) continue;
+    return mistake(
+        "row " + std::to_string(i) + " (step begins at row " + std::to_string(batch.first_row) +
+        " of the epoch): label " + std::to_string(label) + ", must be " +
+        (softmax ? "a class number in 0.." + std::to_string(static_cast<int>(top)) : "in 0..1"));
+  }
+  return {};
+}
+
+Pass GraphModel::Forward(const Batch& batch, std::span<const TableInput> tables) {
+  CHECK_EQ(tables.size(), job_.tables.size());
+  CHECK_EQ(dense_.size() >= dense_floats(), true) << "SetDense comes before the first pass";
+  tables_.assign(tables.size(), {});
+  for (size_t t = 0; t < tables.size(); ++t) {
+    if (tables[t].keys == nullptr) continue;
+    CHECK_EQ(tables[t].rows.size(), tables[t].keys->unique.size() * job_.tables[t].dim);
+    tables_[t].keys = tables[t].keys;
+    tables_[t].rows = tables[t].rows.data();
+    if (!ops_->on_host()) {
+      float* rows = rows_[t]->Reserve(tables[t].rows.size());
+      ops_->Upload(tables[t].rows, rows);
+      tables_[t].rows = rows;
+    }
+  }
+  activations_.Lay(batch.num_examples, graph_.places);
+  Pass pass{*ops_, batch, graph_.places, tables_};
+  pass.dense = dense_.data();
+  for (size_t p = 0; p < graph_.places.size(); ++p) {
+    if (graph_.places[p].used) graph_.layers[p]->Forward(pass);
+  }
+  return pass;
+}
+
+void GraphModel::Backward(Pass& pass) {
+  for (size_t p = graph_.places.size(); p-- > 0;) {
+    const Place& place = graph_.places[p];
+    if (place.used && place.learns) graph_.layers[p]->Backward(pass);
+  }
+}
+
+void GraphModel::PrepareRowGradients(StepResult* result) {
+  result->row_gradients.resize(tables_.size());
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const size_t keys = tables_[t].keys == nullptr ? 0 : tables_[t].keys->unique.size();
+    result->row_gradients[t].resize(keys * job_.tables[t].dim);
+    tables_[t].row_gradients = ops_->on_host()
+                                   ? result->row_gradients[t].data()
+                                   : row_gradients_[t]->Reserve(result->row_gradients[t].size());
+  }
+}
+
+void GraphModel::FinishRowGradients(StepResult* result) {
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    std::vector<float>& gradients = result->row_gradients[t];
+    if (!tables_[t].gradients_begun) {  // No used layer reads the table.
+      std::fill(gradients.begin(), gradients.end(), 0.0f);
+    } else if (!ops_->on_host()) {
+      ops_->Download(tables_[t].row_gradients, gradients);
+    }
+  }
+}
+
+void GraphModel::FinishDenseGradients(std::span<float> gradients) {
+  if (!ops_->on_host()) ops_->Download(dense_gradients_.data(), gradients);
+  for (size_t p = 0; p < graph_.places.size(); ++p) {
+    for (uint32_t t = graph_.first_tensor[p]; t < graph_.first_tensor[p + 1]; ++t) {
+      const DenseTensor& tensor = graph_.tensors[t];
+      const size_t first = tensor.first_chunk * kDenseChunkFloats;
+      const size_t given = graph_.places[p].used ? tensor.size() : 0;
+      std::fill(
+          gradients.begin() + static_cast<ptrdiff_t>(first + given),
+          gradients.begin() + static_cast<ptrdiff_t>(first + tensor.num_chunks * kDenseChunkFloats),
+          0.0f);
+    }
+  }
+}
+
+void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
+                      std::span<float> dense_gradients) {
+  CHECK_EQ(dense_gradients.size(), dense_floats());
+  Pass pass = Forward(batch, tables);
+  Place& logits = graph_.places.back();
+  result->loss_sum = ops_->Loss(job_.model.loss, logits.value, batch.labels, logits.gradient, {});
+  PrepareRowGradients(result);
+  pass.dense_gradients =
+      ops_->on_host() ? dense_gradients.data() : dense_gradients_.Reserve(dense_gradients.size());
+  Backward(pass);
+  FinishRowGradients(result);
+  FinishDenseGradients(dense_gradients);
+}
+
+double GraphModel::Predict(const Batch& batch, std::span<const TableInput> tables,
+                           std::vector<float>* probabilities) {
+  Forward(batch, tables);
+  const Place& logits = graph_.places.back();
+  probabilities->resize(size_t{batch.num_examples} * logits.width);
+  return ops_->Loss(job_.model.loss, logits.value, batch.labels, {}, *probabilities);
+}
+
+Result<std::unique_ptr<DenseOps>> ChooseOps(const std::string& device, Executor& executor) {
+  if (device != "auto" && device != "cpu" && device != "cuda") {
+    return Status(Code::kInvalidArgument,
+                  "model.device: '" + device + "' is not a device; use auto, cpu or cuda");
+  }
+  if (device == "cpu") return NewCpuOps(executor);
+  Result<std::unique_ptr<DenseOps>> cuda = NewCudaOps();
+  if (cuda.ok()) return cuda;
+  if (device == "auto") return NewCpuOps(executor);
+  return Status(Code::kInvalidArgument,
+                "model.device: cuda: " + cuda.status().message() + "; use cpu or auto");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor) {
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<DenseOps> ops, ChooseOps(job.model.device, executor));
+  HDPS_ASSIGN_OR_RETURN(Graph graph, BuildGraph(job, *ops));
+  return std::unique_ptr<Model>(
+      std::make_unique<GraphModel>(job, std::move(ops), std::move(graph)));
+}
+
+}  // namespace hdps
