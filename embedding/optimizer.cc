@@ -128,6 +128,30 @@ double SumOfSquares(std::span<const float> values) {
 
 }  // namespace
 
+const char* OptimizerName(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::kSgd:
+      return "sgd";
+    case OptimizerKind::kMomentum:
+      return "momentum";
+    case OptimizerKind::kAdagrad:
+      return "adagrad";
+    case OptimizerKind::kRowwiseAdagrad:
+      return "rowwise_adagrad";
+    case OptimizerKind::kAdam:
+      return "adam";
+    case OptimizerKind::kLazyAdam:
+      return "lazy_adam";
+    case OptimizerKind::kAdamW:
+      return "adamw";
+    case OptimizerKind::kFtrl:
+      return "ftrl";
+    case OptimizerKind::kLamb:
+      return "lamb";
+  }
+  return "unknown";
+}
+
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
   switch (spec.kind) {
     case OptimizerKind::kSgd:

@@ -10,6 +10,8 @@
 
 namespace hdps {
 
+const char* OptimizerName(OptimizerKind kind);  // "sgd", "lazy_adam", ...: as in the job file.
+
 // Floats of optimizer state that stand behind the `dim` weights of a row.
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim);
 

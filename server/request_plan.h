@@ -1,0 +1,52 @@
+// Where in a request the keys and rows of each shard stand.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/job.h"
+#include "common/messages.h"
+#include "common/status.h"
+
+namespace hdps {
+
+// The keys of one table that lie in one shard, as ranges of the request's sections.
+struct ShardPiece {
+  TableId table;
+  size_t key_begin = 0;
+  size_t num_keys = 0;
+  size_t float_begin = 0;
+  uint32_t row_floats = 0;
+
+  std::span<const Key> KeysIn(const Buffer& keys) const {
+    return keys.As<Key>().subspan(key_begin, num_keys);
+  }
+  template <typename Float>  // float or const float
+  std::span<Float> FloatsIn(std::span<Float> floats) const {
+    return floats.subspan(float_begin, num_keys * row_floats);
+  }
+};
+
+// Invariant: pieces lie inside the request's sections, one per shard of the server and table of the
+// request; every table exists and has rows of the length the job gives it.
+struct RequestPlan {
+  size_t num_tables = 0;
+  size_t num_floats = 0;
+  std::vector<ShardPiece> pieces;  // [own shards, num_tables]
+
+  std::span<const ShardPiece> OfShard(size_t slot) const {
+    return std::span(pieces).subspan(slot * num_tables, num_tables);
+  }
+};
+
+// Which rows a request may carry: [dim], [dim + state], or either.
+enum class RowShape : uint8_t { kWeights, kWithState, kEither };
+
+// Requires: `tables` were decoded, so their counts add up to the sections. kInvalidArgument names
+// the table and what does not fit.
+Result<RequestPlan> PlanRequest(const Job& job, size_t own_shards, RowShape shape,
+                                const std::vector<TableKeys>& tables);
+
+}  // namespace hdps

@@ -1,0 +1,85 @@
+// What workers ask of a server: pull, push, advance, store.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "common/job.h"
+#include "common/messages.h"
+#include "common/node.h"
+#include "server/push_ledger.h"
+#include "server/server_node.h"
+#include "server/shard_set.h"
+#include "server/staleness_gate.h"
+#include "server/sync_combiner.h"
+#include "server/vector_clock.h"
+
+namespace hdps {
+
+// One server's protocol with the workers of its view, without membership and commands.
+//
+// Invariant: as of ServerNode. Rows are only touched inside OnRequest, OnView and Reset.
+class RowService {
+ public:
+  RowService(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage);
+
+  // The workers of the view from now on; `shards` are this server's. Shards that are the same as
+  // before keep their rows; others start empty.
+  void OnView(const View& view, const std::vector<ShardId>& shards);
+  // Requires: OnView was called.
+  void OnRequest(PeerId from, const Frame& frame);
+  // Everyone starts at `clock` with these rows: nothing parked, nothing held.
+  void Reset(Clock clock, std::unique_ptr<ShardSet> shards);
+
+  std::vector<Outgoing> TakeOutgoing();
+  const ShardSet& shards() const { return *shards_; }
+  Clock min_clock() const { return clocks_.min(); }
+  ServerCounters& counters() { return counters_; }
+
+ private:
+  struct Asker {  // Where a reply goes.
+    PeerId peer;
+    uint64_t request_id = 0;
+  };
+  struct ParkedPull {
+    Asker asker;
+    PullRequest request;
+    RequestPlan plan;
+  };
+
+  void OnPull(Asker asker, const Frame& frame);
+  void OnPush(Asker asker, WorkerId worker, const Frame& frame);
+  void OnAdvance(Asker asker, WorkerId worker, const Frame& frame);
+  void OnStore(Asker asker, const Frame& frame);
+
+  // Whether the push is whole, and the plan of it.
+  Status PlanPush(PlannedPush* push) const;
+  // Takes a checked push: holds it for its step or applies it. The status is what the ack says.
+  Status TakePush(PeerId peer, WorkerId worker, PlannedPush push);
+  void ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clock clock);
+  // Applies the steps that have become complete, then answers the pulls that may read now.
+  void Progress();
+  void AnswerPull(const ParkedPull& pull);
+  void Refuse(Asker asker, const Frame& frame, const Status& why);
+  template <typename Message>
+  void Reply(Asker asker, const Message& message);
+
+  const Job& job_;
+  Executor& executor_;
+  const PeerId self_;
+  const ServerSabotage sabotage_;
+  const bool sync_;
+
+  ViewId view_;
+  std::map<PeerId, WorkerId> workers_;
+  std::unique_ptr<ShardSet> shards_;
+  VectorClock clocks_;
+  std::map<PeerId, PushLedger> ledgers_;
+  StalenessGate<ParkedPull> gate_;
+  SyncCombiner combiner_;
+  std::vector<Outgoing> outgoing_;
+  ServerCounters counters_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,243 @@
+// Joins membership, commands and the service of rows into one node.
+#include "server/server_node.h"
+
+#include <glog/logging.h>
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/membership_client.h"
+#include "embedding/optimizer.h"
+#include "server/background_command.h"
+#include "server/row_service.h"
+
+namespace hdps {
+namespace {
+
+MembershipOptions MembershipOf(const ServerNodeOptions& options) {
+  const Job& job = *options.job;
+  MembershipOptions membership;
+  membership.role = Role::kServer;
+  membership.self = options.self;
+  membership.rank = options.rank;
+  membership.scheduler_address = options.scheduler_address;
+  membership.own_address = options.own_address;
+  membership.job_digest = JobDigest(job);
+  membership.num_servers = options.num_servers;
+  membership.num_workers = options.num_workers;
+  membership.host = options.host;
+  membership.heartbeat_ms = job.cluster.heartbeat_ms;
+  membership.dead_after_ms = job.cluster.dead_after_ms;
+  membership.rendezvous_timeout_s = job.cluster.rendezvous_timeout_s;
+  return membership;
+}
+
+// Where every table lives and is updated, and what bounds this server's memory beside the rows.
+void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t workers, int threads) {
+  for (const TableSpec& table : job.tables) {
+    const uint32_t state = StateFloats(table.optimizer, table.dim);
+    LOG(INFO) << "table '" << table.name << "': device cpu, update device cpu, rule "
+              << OptimizerName(table.optimizer.kind) << ", dim " << table.dim << ", "
+              << (table.dim + state) * sizeof(float) << " bytes a row with state, shards "
+              << own_shards << " of " << job.cluster.shards;
+  }
+  const size_t each = workers * job.cluster.pushes_in_flight_max;
+  LOG(INFO) << "server " << rank << ": " << threads << " threads; bounds for " << workers
+            << " workers: " << each << " parked pulls + " << each << " held pushes + " << each
+            << " ledger entries, each request at most " << (kFrameBytesMax >> 20)
+            << " MiB; rows are bounded by the machine's memory";
+}
+
+}  // namespace
+
+struct ServerNode::Impl {
+  Impl(FileSystem& file_system, Executor& the_executor, const ServerNodeOptions& o)
+      : files(file_system),
+        executor(the_executor),
+        options(o),
+        job(*options.job),
+        membership(MembershipOf(options)),
+        rows(job, executor, options.self, options.sabotage) {}
+
+  void AfterMembership();
+  void OnNewView();
+  void StartCommand(const Command& command);
+  void FinishCommand(BackgroundCommand::Outcome outcome);
+  BackgroundCommand::Outcome RunLoad(const Command& command, const std::vector<ShardId>& ids);
+  BackgroundCommand::Outcome RunSave(const Command& command);
+  BackgroundCommand::Outcome RunDigest(const Command& command);
+
+  FileSystem& files;
+  Executor& executor;
+  const ServerNodeOptions options;
+  const Job& job;
+
+  MembershipClient membership;
+  std::shared_ptr<const View> view;  // The last one `rows` was told.
+  RowService rows;
+  std::deque<Command> commands;  // Not begun; carried out one after the other.
+  std::optional<Command> current;
+  BackgroundCommand background;  // Last: ends before what it works on.
+};
+
+// Does what the scheduler has said since the last call. Views too wait for the command at hand, as
+// a view may let pulls and steps go on.
+void ServerNode::Impl::AfterMembership() {
+  for (Command& command : membership.TakeCommands()) commands.push_back(std::move(command));
+  while (!membership.ended()) {
+    if (std::optional<BackgroundCommand::Outcome> outcome = background.Poll()) {
+      FinishCommand(*std::move(outcome));
+    }
+    if (background.running()) return;
+    if (membership.view() != view) OnNewView();
+    if (view == nullptr || commands.empty()) return;
+    const Command command = std::move(commands.front());
+    commands.pop_front();
+    StartCommand(command);
+  }
+}
+
+void ServerNode::Impl::OnNewView() {
+  const std::shared_ptr<const View> next = membership.view();
+  const std::vector<ShardId> own = next->shards.ShardsOf({membership.rank()});
+  if (next->shards.num_shards() != job.cluster.shards) {
+    return membership.Fail(3, "view " + std::to_string(next->view.value) + " has " +
+                                  std::to_string(next->shards.num_shards()) +
+                                  " shards, the job has " + std::to_string(job.cluster.shards));
+  }
+  if (view == nullptr) {
+    LogPlacement(job, membership.rank(), own.size(), next->workers.size(), executor.threads());
+  } else if (own != rows.shards().ids()) {
+    return membership.Fail(3, "view " + std::to_string(next->view.value) +
+                                  " moves shards while their rows are in memory; start the job "
+                                  "again: it resumes from the last checkpoint");
+  }
+  view = next;
+  rows.OnView(*view, own);
+}
+
+void ServerNode::Impl::StartCommand(const Command& command) {
+  current = command;
+  std::function<BackgroundCommand::Outcome()> work;
+  switch (command.command) {
+    case CommandKind::kLoad:
+      work = [this, command, ids = rows.shards().ids()] { return RunLoad(command, ids); };
+      break;
+    case CommandKind::kSave:
+      work = [this, command] { return RunSave(command); };
+      break;
+    case CommandKind::kDigest:
+      work = [this, command] { return RunDigest(command); };
+      break;
+    case CommandKind::kFinish: {
+      CommandDone done;
+      done.id = command.id;
+      return membership.Answer(done);
+    }
+    default: {
+      CommandDone done;
+      done.id = command.id;
+      done.code = Code::kInvalidArgument;
+      done.message = "a server does not carry out command " +
+                     std::to_string(static_cast<int>(command.command));
+      return membership.Answer(done);
+    }
+  }
+  background.Start(executor, std::move(work));
+}
+
+void ServerNode::Impl::FinishCommand(BackgroundCommand::Outcome outcome) {
+  const CommandDone& done = outcome.done;
+  if (outcome.loaded != nullptr) rows.Reset(current->until, std::move(outcome.loaded));
+  if (done.code != Code::kOk) {
+    LOG(WARNING) << "command " << done.id.value << ": " << done.message;
+  } else if (current->command == CommandKind::kLoad) {
+    LOG(INFO) << "loaded " << current->path << " at clock " << current->until;
+  }
+  membership.Answer(done);
+}
+
+BackgroundCommand::Outcome ServerNode::Impl::RunLoad(const Command& command,
+                                                     const std::vector<ShardId>& ids) {
+  BackgroundCommand::Outcome outcome;
+  outcome.done.id = command.id;
+  outcome.loaded = std::make_unique<ShardSet>(job, executor, ids);
+  const Status status = outcome.loaded->Load(files, command.path, command.until);
+  if (!status.ok()) {
+    outcome.loaded = std::make_unique<ShardSet>(job, executor, ids);  // Empty, not half full.
+    outcome.done.code = status.code();
+    outcome.done.message = status.message();
+  }
+  return outcome;
+}
+
+BackgroundCommand::Outcome ServerNode::Impl::RunSave(const Command& command) {
+  BackgroundCommand::Outcome outcome;
+  outcome.done.id = command.id;
+  Result<std::vector<SavedFile>> saved = rows.shards().Save(files, command.path, command.until);
+  if (saved.ok()) {
+    outcome.done.files = *std::move(saved);
+    for (const SavedFile& file : outcome.done.files) outcome.done.rows += file.rows;
+  } else {
+    outcome.done.code = saved.status().code();
+    outcome.done.message = saved.status().message();
+  }
+  return outcome;
+}
+
+BackgroundCommand::Outcome ServerNode::Impl::RunDigest(const Command& command) {
+  BackgroundCommand::Outcome outcome;
+  outcome.done.id = command.id;
+  const RowsDigest digest = rows.shards().Digest();
+  outcome.done.digest[0] = digest.sum[0];
+  outcome.done.digest[1] = digest.sum[1];
+  outcome.done.rows = digest.rows;
+  outcome.done.row_bytes = rows.shards().bytes();
+  return outcome;
+}
+
+ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
+    : impl_(std::make_unique<Impl>(files, executor, options)) {}
+
+ServerNode::~ServerNode() = default;
+
+void ServerNode::OnFrame(PeerId from, Frame frame) {
+  if (impl_->membership.OnFrame(from, frame)) return impl_->AfterMembership();
+  // While a command reads or replaces the rows nobody else may; the repeat will find us free.
+  if (impl_->view == nullptr || impl_->background.running() || impl_->membership.ended()) {
+    ++impl_->rows.counters().dropped;
+    return;
+  }
+  impl_->rows.OnRequest(from, frame);
+}
+
+void ServerNode::OnTick(TimeMs now) {
+  if (impl_->view != nullptr) {
+    Heartbeat progress;
+    progress.clock = impl_->rows.min_clock();
+    progress.staleness_max = impl_->rows.counters().staleness_max;
+    impl_->membership.Report(progress);
+  }
+  impl_->membership.OnTick(now);
+  impl_->AfterMembership();
+}
+
+Output ServerNode::TakeOutput() {
+  Output output = impl_->membership.TakeOutput();
+  for (Outgoing& outgoing : impl_->rows.TakeOutgoing()) {
+    output.frames.push_back(std::move(outgoing));
+  }
+  return output;
+}
+
+bool ServerNode::done() const { return impl_->membership.ended(); }
+int ServerNode::exit_status() const { return impl_->membership.exit_status(); }
+const std::string& ServerNode::exit_reason() const { return impl_->membership.reason(); }
+
+void ServerNode::RequestStop(const std::string& reason) { impl_->membership.RequestStop(reason); }
+
+const ServerCounters& ServerNode::counters() const { return impl_->rows.counters(); }
+
+}  // namespace hdps

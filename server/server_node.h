@@ -1,0 +1,69 @@
+// A server: holds the rows of its shards, answers pulls, applies pushes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/executor.h"
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/node.h"
+
+namespace hdps {
+
+// Takes a safety mechanism out, so that a test can see its absence noticed. Never set elsewhere.
+struct ServerSabotage {
+  bool no_ledger = false;  // Repeated pushes are applied again.
+  bool no_gate = false;    // Pulls never wait.
+};
+
+struct ServerNodeOptions {
+  std::shared_ptr<const Job> job;
+  PeerId self;
+  std::string scheduler_address;
+  std::string own_address;                    // Where this server listens, as others dial it.
+  int32_t rank = -1;                          // -1: the scheduler picks.
+  uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
+  std::string host;                           // For people: host name and process number.
+  ServerSabotage sabotage;
+};
+
+struct ServerCounters {
+  uint64_t pulls = 0;         // Answered with rows.
+  uint64_t pulls_parked = 0;  // Waited at the gate.
+  uint64_t pushes = 0;        // Taken for the first time.
+  uint64_t pushes_repeated = 0;
+  uint64_t steps = 0;          // sync: combined updates.
+  uint64_t refused = 0;        // Requests answered with a refusal.
+  uint64_t dropped = 0;        // Frames nobody could answer yet: other views, strangers, broken.
+  uint64_t staleness_max = 0;  // Clocks a served pull was ahead of the slowest worker.
+};
+
+// Invariant: a push that was acknowledged is applied exactly once, in sync together with all others
+// of its step in order of rank. A training pull sees every push of the clocks before its own less
+// the bound. No frame, whatever its bytes, stops the process.
+//
+// `executor` and `files` must outlive the node.
+class ServerNode : public Node {
+ public:
+  ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options);
+  ~ServerNode() override;
+
+  void OnFrame(PeerId from, Frame frame) override;
+  void OnTick(TimeMs now) override;
+  Output TakeOutput() override;
+  bool done() const override;
+  int exit_status() const override;
+  const std::string& exit_reason() const override;
+
+  // This process was told to stop: the scheduler drains the job and saves it.
+  void RequestStop(const std::string& reason);
+  const ServerCounters& counters() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hdps

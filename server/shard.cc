@@ -1,0 +1,123 @@
+// Applies the pieces of requests to the slices of one shard.
+#include "server/shard.h"
+
+#include <bit>
+#include <cmath>
+#include <string>
+
+#include "common/shard_map.h"
+#include "embedding/snapshot.h"
+
+namespace hdps {
+namespace {
+
+// The position of the first value that is not a finite number, or the size of `values`.
+size_t FirstNotFinite(std::span<const float> values) {
+  constexpr uint32_t kExponent = 0x7f800000;  // All ones: infinite or not a number.
+  uint32_t any = 0;
+  for (const float value : values) {
+    any |= static_cast<uint32_t>((std::bit_cast<uint32_t>(value) & kExponent) == kExponent);
+  }
+  if (any == 0) return values.size();
+  size_t at = 0;
+  while (std::isfinite(values[at])) ++at;
+  return at;
+}
+
+}  // namespace
+
+Shard::Shard(const Job& job, ShardId id)
+    : id_(id), num_shards_(job.cluster.shards), tables_digest_(TablesDigest(job)) {
+  tables_.reserve(job.tables.size());
+  for (uint32_t t = 0; t < job.tables.size(); ++t) {
+    tables_.emplace_back(job.tables[t], TableId{t}, job.seed);
+  }
+}
+
+Status Shard::Check(std::span<const ShardPiece> pieces, const Buffer& keys,
+                    std::span<const float> floats) const {
+  for (const ShardPiece& piece : pieces) {
+    const TableSpec& spec = tables_[piece.table.value].spec();
+    const std::span<const Key> own = piece.KeysIn(keys);
+    for (const Key key : own) {
+      const ShardId shard = ShardOf(key, spec.shard_by, num_shards_);
+      if (shard == id_) continue;
+      return {Code::kInvalidArgument, "table '" + spec.name + "': key " + std::to_string(key) +
+                                          " belongs to shard " + std::to_string(shard.value) +
+                                          ", it was sent for shard " + std::to_string(id_.value)};
+    }
+    if (floats.empty()) continue;
+    const std::span<const float> values = piece.FloatsIn(floats);
+    const size_t bad = FirstNotFinite(values);
+    if (bad < values.size()) {
+      return {Code::kInvalidArgument,
+              "table '" + spec.name + "': a value of key " +
+                  std::to_string(own[bad / piece.row_floats]) + " is " +
+                  std::to_string(values[bad]) +
+                  "; training has diverged: lower the learning rate or look at the data"};
+    }
+  }
+  return {};
+}
+
+void Shard::Pull(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows) {
+  for (const ShardPiece& piece : pieces) {
+    tables_[piece.table.value].Pull(piece.KeysIn(keys), piece.FloatsIn(rows));
+  }
+}
+
+void Shard::Peek(std::span<const ShardPiece> pieces, const Buffer& keys,
+                 std::span<float> rows) const {
+  for (const ShardPiece& piece : pieces) {
+    tables_[piece.table.value].Peek(piece.KeysIn(keys), piece.row_floats, piece.FloatsIn(rows));
+  }
+}
+
+void Shard::Store(std::span<const ShardPiece> pieces, const Buffer& keys,
+                  std::span<const float> rows) {
+  for (const ShardPiece& piece : pieces) {
+    tables_[piece.table.value].Store(piece.KeysIn(keys), piece.row_floats, piece.FloatsIn(rows));
+  }
+}
+
+void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step) {
+  std::vector<std::vector<TableSlice::Gradients>> parts(tables_.size());  // [tables][pushes]
+  for (const PlannedPush& push : pushes) {
+    const std::span<const float> gradients = push.request.gradients.As<float>();
+    for (const ShardPiece& piece : push.plan.OfShard(slot)) {
+      if (piece.num_keys == 0) continue;
+      parts[piece.table.value].push_back(
+          {piece.KeysIn(push.request.keys), piece.FloatsIn(gradients), push.scale});
+    }
+  }
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (!parts[t].empty()) tables_[t].Apply(parts[t], scale, step);
+  }
+}
+
+RowsDigest Shard::Digest() const {
+  RowsDigest digest;
+  for (const TableSlice& table : tables_) digest.Add(table.Digest());
+  return digest;
+}
+
+size_t Shard::bytes() const {
+  size_t bytes = 0;
+  for (const TableSlice& table : tables_) bytes += table.bytes();
+  return bytes;
+}
+
+Result<SavedFile> Shard::Save(FileSystem& files, const std::string& folder, Clock clock) const {
+  std::vector<const TableSlice*> tables;
+  for (const TableSlice& table : tables_) tables.push_back(&table);
+  return WriteSnapshot(files, folder, {tables_digest_, id_, num_shards_, clock}, tables);
+}
+
+Status Shard::Load(FileSystem& files, const std::string& folder, const SavedFile& saved,
+                   Clock clock) {
+  std::vector<TableSlice*> tables;
+  for (TableSlice& table : tables_) tables.push_back(&table);
+  return ReadSnapshot(files, folder, saved, {tables_digest_, id_, num_shards_, clock}, tables);
+}
+
+}  // namespace hdps

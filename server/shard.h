@@ -1,0 +1,55 @@
+// One shard: its slice of every table of the job.
+#pragma once
+
+#include <vector>
+
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/messages.h"
+#include "common/status.h"
+#include "embedding/table.h"
+#include "server/request_plan.h"
+
+namespace hdps {
+
+// One worker's push, checked and cut by shard.
+struct PlannedPush {
+  PushRequest request;
+  RequestPlan plan;
+  float scale = 1;  // Of its gradients before they are added to the others'.
+};
+
+// Invariant: one task at a time changes a shard, and a shard holds only keys that ShardOf gives it.
+class Shard {
+ public:
+  Shard(const Job& job, ShardId id);
+
+  ShardId id() const { return id_; }
+
+  // Whether every key of `pieces` belongs here and, where the request carries `floats`, every one
+  // of them is a finite number. kInvalidArgument names the table, the key and the value.
+  Status Check(std::span<const ShardPiece> pieces, const Buffer& keys,
+               std::span<const float> floats) const;
+
+  // Rows of `pieces` into their places in `rows`. kTrain makes those that are missing.
+  void Pull(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows);
+  void Peek(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows) const;
+  void Store(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<const float> rows);
+  // Adds up the pushes in their order, times `scale`, and applies them once; `slot` is this shard's
+  // place in their plans.
+  void Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step);
+
+  RowsDigest Digest() const;
+  size_t bytes() const;
+  Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock) const;
+  // Requires: the shard is empty.
+  Status Load(FileSystem& files, const std::string& folder, const SavedFile& saved, Clock clock);
+
+ private:
+  const ShardId id_;
+  const uint32_t num_shards_;
+  const uint64_t tables_digest_;
+  std::vector<TableSlice> tables_;
+};
+
+}  // namespace hdps

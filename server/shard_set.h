@@ -1,0 +1,51 @@
+// All shards one server holds, worked on side by side.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/executor.h"
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/messages.h"
+#include "common/status.h"
+#include "server/request_plan.h"
+#include "server/shard.h"
+
+namespace hdps {
+
+// Every call runs one task a shard on the executor and returns when all are done, so no two tasks
+// ever touch one shard. Results do not depend on the number of threads.
+class ShardSet {
+ public:
+  ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards);
+
+  const std::vector<ShardId>& ids() const { return ids_; }
+
+  // As Shard::Check, over all shards; the first failure in their order.
+  Status Check(const RequestPlan& plan, const Buffer& keys, std::span<const float> floats) const;
+  // The rows in the order of the keys. `make`: missing rows are made.
+  Buffer Pull(const RequestPlan& plan, const Buffer& keys, bool make);
+  void Store(const RequestPlan& plan, const StoreRequest& request);
+  // The pushes of one step, in the order they are to be added up.
+  void Apply(std::span<const PlannedPush> pushes, float scale, int64_t step);
+
+  RowsDigest Digest() const;
+  size_t bytes() const;
+  // One snapshot a shard, in the order of the shards.
+  Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder,
+                                      Clock clock) const;
+  // Requires: all shards are empty. After a failure the set is good for nothing.
+  // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
+  // job's.
+  Status Load(FileSystem& files, const std::string& folder, Clock clock);
+
+ private:
+  Executor& executor_;
+  const uint64_t tables_digest_;
+  const std::vector<ShardId> ids_;  // Ascending, as requests count them.
+  std::vector<Shard> shards_;
+};
+
+}  // namespace hdps

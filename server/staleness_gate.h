@@ -1,0 +1,83 @@
+// Holds back pulls that would read rows older than the staleness bound allows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "common/ids.h"
+
+namespace hdps {
+
+// A worker at clock c may read once every worker has finished c - bound steps. Bound 0 is
+// bulk-synchronous; kUnbounded is asynchronous; anything between is stale-synchronous.
+//
+// Invariant: every pull that was parked comes out exactly once, oldest clock first, unless its
+// worker is forgotten. A repeat of a parked request takes its place; at most `parked_max` of one
+// worker are held.
+//
+// Belongs to one ServerNode and is used only from its loop.
+template <typename Pull>
+class StalenessGate {
+ public:
+  static constexpr Clock kUnbounded = std::numeric_limits<Clock>::max();
+
+  StalenessGate(Clock bound, size_t parked_max) : bound_(bound), parked_max_(parked_max) {}
+
+  bool Admits(Clock clock, Clock min_clock) const { return clock - bound_ <= min_clock; }
+
+  // False, and the pull is dropped, when its worker has too many parked already.
+  bool Park(PeerId worker, uint64_t request_id, Clock clock, Pull pull) {
+    const auto [begin, end] = parked_.equal_range(clock);
+    for (auto at = begin; at != end; ++at) {
+      if (at->second.worker != worker || at->second.request_id != request_id) continue;
+      at->second.pull = std::move(pull);
+      return true;
+    }
+    size_t& count = counts_[worker];
+    if (count >= parked_max_) return false;
+    ++count;
+    parked_.emplace(clock, Parked{worker, request_id, std::move(pull)});
+    return true;
+  }
+
+  // Takes out every pull that `min_clock` admits.
+  std::vector<Pull> Release(Clock min_clock) {
+    std::vector<Pull> admitted;
+    while (!parked_.empty() && Admits(parked_.begin()->first, min_clock)) {
+      --counts_[parked_.begin()->second.worker];
+      admitted.push_back(std::move(parked_.begin()->second.pull));
+      parked_.erase(parked_.begin());
+    }
+    return admitted;
+  }
+
+  // The worker is gone: nobody waits for its pulls.
+  void Forget(PeerId worker) {
+    counts_.erase(worker);
+    std::erase_if(parked_, [&](const auto& parked) { return parked.second.worker == worker; });
+  }
+  void Clear() {
+    counts_.clear();
+    parked_.clear();
+  }
+
+  size_t size() const { return parked_.size(); }
+
+ private:
+  struct Parked {
+    PeerId worker;
+    uint64_t request_id = 0;
+    Pull pull;
+  };
+
+  const Clock bound_;
+  const size_t parked_max_;
+  std::multimap<Clock, Parked> parked_;  // Equal clocks keep their order of arrival.
+  std::map<PeerId, size_t> counts_;      // Parked pulls of each worker.
+};
+
+}  // namespace hdps

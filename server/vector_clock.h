@@ -1,0 +1,58 @@
+// How far each worker of the view has come, as this server knows it.
+#pragma once
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <map>
+
+#include "common/ids.h"
+
+namespace hdps {
+
+// Invariant: min() never goes back but by Reset(), whoever joins, leaves or repeats itself.
+// Join() keeps it by admitting a newcomer at min(), not at zero.
+//
+// Belongs to one ServerNode and is used only from its loop.
+class VectorClock {
+ public:
+  void Join(WorkerId worker) { clocks_.try_emplace(worker, min_); }
+
+  void Leave(WorkerId worker) {
+    clocks_.erase(worker);
+    Raise();
+  }
+
+  // Moves `worker` up to `to`. A repeated or late message changes nothing.
+  void Advance(WorkerId worker, Clock to) {
+    const auto at = clocks_.find(worker);
+    if (at == clocks_.end()) return;  // It left before this message arrived.
+    at->second = std::max(at->second, to);
+    Raise();
+  }
+
+  // A checkpoint of clock `to` was loaded: everyone starts from there.
+  void Reset(Clock to) {
+    for (auto& [worker, clock] : clocks_) clock = to;
+    min_ = to;
+  }
+
+  Clock min() const { return min_; }
+  // Requires: `worker` has joined.
+  Clock of(WorkerId worker) const { return clocks_.at(worker); }
+  const std::map<WorkerId, Clock>& clocks() const { return clocks_; }
+
+ private:
+  void Raise() {
+    if (clocks_.empty()) return;
+    Clock slowest = clocks_.begin()->second;
+    for (const auto& [worker, clock] : clocks_) slowest = std::min(slowest, clock);
+    CHECK_GE(slowest, min_);
+    min_ = slowest;
+  }
+
+  std::map<WorkerId, Clock> clocks_;
+  Clock min_ = 0;
+};
+
+}  // namespace hdps
