@@ -183,8 +183,7 @@ class CpuOps : public DenseOps {
   }
   void Dot(const DotInputs& in, Matrix out) override {
     RunRows(out.rows, in.embeddings.cols, [&](size_t first, size_t count) {
-      hdps::Dot({in.embeddings.Rows(first, count), in.dense.Rows(first, count)},
-                out.Rows(first, count));
+      hdps::Dot(in.Rows(first, count), out.Rows(first, count));
     });
   }
   void DotBackward(const DotInputs& in, ConstMatrix g, const DotGradients& out) override {
@@ -192,8 +191,7 @@ class CpuOps : public DenseOps {
       DotGradients part = out;
       part.embeddings = out.embeddings.Rows(first, count);
       part.dense = out.dense.Rows(first, count);
-      hdps::DotBackward({in.embeddings.Rows(first, count), in.dense.Rows(first, count)},
-                        g.Rows(first, count), part);
+      hdps::DotBackward(in.Rows(first, count), g.Rows(first, count), part);
     });
   }
 

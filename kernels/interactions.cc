@@ -1,11 +1,32 @@
 // The plain loops of the interactions; sums run in order of feature, then dimension.
 #include "kernels/interactions.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace hdps {
 namespace {
 
 inline void Put(Write write, float value, float* out) {
   *out = write == Write::kAdd ? *out + value : value;
+}
+
+// In four running sums, which a vector unit keeps side by side.
+float DotOf(const float* x, const float* y, size_t dim) {
+  float lanes[4] = {};
+  size_t d = 0;
+  for (; d + 4 <= dim; d += 4) {
+    for (size_t lane = 0; lane < 4; ++lane) lanes[lane] += x[d + lane] * y[d + lane];
+  }
+  float sum = (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  for (; d < dim; ++d) sum += x[d] * y[d];
+  return sum;
+}
+
+void Vectors(const DotInputs& in, size_t row, std::vector<const float*>& v) {
+  size_t a = 0;
+  if (in.dense.data != nullptr) v[a++] = in.dense.Row(row);
+  for (const float* x = in.embeddings.Row(row); a < v.size(); x += in.dim) v[a++] = x;
 }
 
 }  // namespace
@@ -60,42 +81,34 @@ void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0
 }
 
 void Dot(const DotInputs& in, Matrix out) {
-  const size_t dim = in.dense.cols, vectors = in.embeddings.cols / dim + 1;
+  std::vector<const float*> v(in.num_vectors());
   for (size_t i = 0; i < out.rows; ++i) {
-    const auto vector = [&](size_t a) {
-      return a == 0 ? in.dense.Row(i) : in.embeddings.Row(i) + (a - 1) * dim;
-    };
+    Vectors(in, i, v);
     float* result = out.Row(i);
-    for (size_t d = 0; d < dim; ++d) *result++ = vector(0)[d];
-    for (size_t a = 1; a < vectors; ++a) {
-      for (size_t b = 0; b < a; ++b) {
-        float dot = 0.0f;
-        for (size_t d = 0; d < dim; ++d) dot += vector(a)[d] * vector(b)[d];
-        *result++ = dot;
-      }
+    for (size_t a = 1; a < v.size(); ++a) {
+      for (size_t b = 0; b < a; ++b) *result++ = DotOf(v[a], v[b], in.dim);
     }
   }
 }
 
 void DotBackward(const DotInputs& in, ConstMatrix g, const DotGradients& out) {
-  const size_t dim = in.dense.cols, vectors = in.embeddings.cols / dim + 1;
+  const size_t first = in.dense.data == nullptr ? 0 : 1;  // The vector of the first embedding.
+  std::vector<const float*> v(in.num_vectors());
   for (size_t i = 0; i < g.rows; ++i) {
-    const auto vector = [&](size_t a) {
-      return a == 0 ? in.dense.Row(i) : in.embeddings.Row(i) + (a - 1) * dim;
-    };
-    const float* pairs = g.Row(i) + dim;
-    for (size_t a = 0; a < vectors; ++a) {
-      if ((a == 0 ? out.dense.data : out.embeddings.data) == nullptr) continue;
-      const Write write = a == 0 ? out.write_dense : out.write_embeddings;
-      float* to = a == 0 ? out.dense.Row(i) : out.embeddings.Row(i) + (a - 1) * dim;
-      for (size_t d = 0; d < dim; ++d) {
-        float sum = a == 0 ? g.Row(i)[d] : 0.0f;
-        for (size_t b = 0; b < vectors; ++b) {
-          if (b == a) continue;
-          const size_t high = a > b ? a : b, low = a > b ? b : a;
-          sum += pairs[high * (high - 1) / 2 + low] * vector(b)[d];
-        }
-        Put(write, sum, to + d);
+    Vectors(in, i, v);
+    for (size_t a = 0; a < v.size(); ++a) {
+      const bool dense = a < first;
+      if ((dense ? out.dense.data : out.embeddings.data) == nullptr) continue;
+      float* __restrict to =
+          dense ? out.dense.Row(i) : out.embeddings.Row(i) + (a - first) * in.dim;
+      if ((dense ? out.write_dense : out.write_embeddings) == Write::kOver) {
+        std::fill_n(to, in.dim, 0.0f);
+      }
+      for (size_t b = 0; b < v.size(); ++b) {
+        if (b == a) continue;
+        const float factor = g.Row(i)[a > b ? DotWidth(a) + b : DotWidth(b) + a];
+        const float* other = v[b];
+        for (size_t d = 0; d < in.dim; ++d) to[d] += factor * other[d];
       }
     }
   }

@@ -18,18 +18,24 @@ void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out);
 void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0, Matrix du,
                    Matrix dx0);
 
-// The vectors of an example, as DLRM takes them: the dense vector, then the F embeddings.
+// The vectors of an example, as DLRM takes them: the dense vector if there is one, then the F
+// embeddings. V of them in all, v_0 to v_{V - 1}.
 struct DotInputs {
   ConstMatrix embeddings;  // [n, F * dim]
-  ConstMatrix dense;       // [n, dim]
+  ConstMatrix dense;       // [n, dim], or without data.
+  size_t dim = 0;
+
+  size_t num_vectors() const {
+    return embeddings.cols / dim + (dense.data == nullptr ? size_t{0} : size_t{1});
+  }
+  DotInputs Rows(size_t first, size_t count) const {
+    return {embeddings.Rows(first, count), dense.Rows(first, count), dim};
+  }
 };
-inline size_t DotWidth(size_t num_embeddings, size_t dim) {
-  return dim + num_embeddings * (num_embeddings + 1) / 2;
-}
-// out[i] = dense vector, then <v_a, v_b> for a = 1 .. F, b = 0 .. a - 1, where v_0 is the dense
-// vector (Naumov et al. 2019).
-void Dot(const DotInputs& in, Matrix out);
-// Gradients of both inputs from g [n, DotWidth]; a null data pointer leaves one out.
+inline size_t DotWidth(size_t num_vectors) { return num_vectors * (num_vectors - 1) / 2; }
+// out[i] = <v_a, v_b> for a = 1 .. V - 1, b = 0 .. a - 1 (Naumov et al. 2019).
+void Dot(const DotInputs& in, Matrix out);  // [n, DotWidth(V)]
+// Gradients of the inputs from g [n, DotWidth(V)]; one without data is left out.
 struct DotGradients {
   Matrix embeddings, dense;
   Write write_embeddings = Write::kOver, write_dense = Write::kOver;

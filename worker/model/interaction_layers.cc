@@ -25,18 +25,19 @@ class FmLayer : public Layer {
 
 class DotLayer : public Layer {
  public:
-  explicit DotLayer(uint32_t place) : place_(place) {}
+  DotLayer(uint32_t place, uint32_t dim) : place_(place), dim_(dim) {}
 
   void Forward(Pass& pass) override { pass.ops.Dot(Inputs(pass), pass.places[place_].value); }
   void Backward(Pass& pass) override {
     const Place& self = pass.places[place_];
-    Place &embeddings = pass.places[self.inputs[0]], &dense = pass.places[self.inputs[1]];
     DotGradients out;
+    Place& embeddings = pass.places[self.inputs[0]];
     if (embeddings.learns) {
       out.embeddings = embeddings.gradient;
       out.write_embeddings = embeddings.NextGradient();
     }
-    if (dense.learns) {
+    if (self.inputs.size() == 2 && pass.places[self.inputs[1]].learns) {
+      Place& dense = pass.places[self.inputs[1]];
       out.dense = dense.gradient;
       out.write_dense = dense.NextGradient();
     }
@@ -46,9 +47,13 @@ class DotLayer : public Layer {
  private:
   DotInputs Inputs(const Pass& pass) const {
     const Place& self = pass.places[place_];
-    return {pass.places[self.inputs[0]].value, pass.places[self.inputs[1]].value};
+    DotInputs in;
+    in.embeddings = pass.places[self.inputs[0]].value;
+    if (self.inputs.size() == 2) in.dense = pass.places[self.inputs[1]].value;
+    in.dim = dim_;
+    return in;
   }
-  uint32_t place_;
+  uint32_t place_, dim_;
 };
 
 Status ExpectVectors(const LayerSite& site) {
@@ -69,17 +74,23 @@ Result<std::unique_ptr<Layer>> NewFmLayer(const LayerSite& site) {
 }
 
 Result<std::unique_ptr<Layer>> NewDotLayer(const LayerSite& site) {
-  HDPS_RETURN_IF_ERROR(site.ExpectInputs(2));
+  const size_t inputs = site.self().inputs.size();
+  if (inputs != 1 && inputs != 2) {
+    return site.Mistake("has " + std::to_string(inputs) +
+                        " inputs, takes an embedding and, if wanted, a dense vector");
+  }
   HDPS_RETURN_IF_ERROR(ExpectVectors(site));
   const uint32_t dim = site.input(0).vector_dim;
-  if (site.input(1).width != dim) {
+  if (inputs == 2 && site.input(1).width != dim) {
     return site.Mistake("input '" + site.spec.inputs[1] + "' has width " +
                         std::to_string(site.input(1).width) + ", must have the embedding's dim " +
                         std::to_string(dim));
   }
-  site.self().width = static_cast<uint32_t>(DotWidth(site.input(0).width / dim, dim));
-  site.self().learns = site.input(0).learns || site.input(1).learns;
-  return std::unique_ptr<Layer>(std::make_unique<DotLayer>(site.place));
+  const size_t vectors = site.input(0).width / dim + inputs - 1;
+  if (vectors < 2) return site.Mistake("has one vector, dot products need two or more");
+  site.self().width = static_cast<uint32_t>(DotWidth(vectors));
+  site.self().learns = site.input(0).learns || (inputs == 2 && site.input(1).learns);
+  return std::unique_ptr<Layer>(std::make_unique<DotLayer>(site.place, dim));
 }
 
 }  // namespace hdps
