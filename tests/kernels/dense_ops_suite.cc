@@ -1,0 +1,253 @@
+// Each operation of DenseOps against its plain loop, on views with gaps between the rows.
+#include "tests/kernels/dense_ops_suite.h"
+
+#include <cmath>
+#include <tuple>
+
+#include "kernels/loss.h"
+#include "tests/kernels/random_matrix.h"
+
+namespace hdps {
+namespace {
+
+// Sums of up to some thousand products in another order.
+constexpr float kTolerance = 2e-4f;
+
+void ExpectNear(const std::vector<float>& actual, const std::vector<float>& expected,
+                float tolerance = kTolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  size_t wrong = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    const float allowed = tolerance * std::max(1.0f, std::fabs(expected[i]));
+    if (std::fabs(actual[i] - expected[i]) <= allowed) continue;
+    if (++wrong > 5) FAIL() << "and more";
+    ADD_FAILURE() << "at " << i << ": " << actual[i] << ", expected " << expected[i];
+  }
+}
+
+using Shape = std::tuple<size_t, size_t, size_t>;  // rows, cols, depth
+
+TEST_P(DenseOpsTest, GemmAgreesWithPlainLoop) {
+  for (const auto& [m, n, k] : {Shape{1, 1, 1}, Shape{3, 1, 17}, Shape{65, 130, 33},
+                                Shape{300, 257, 70}, Shape{7, 600, 5}, Shape{128, 10, 0}}) {
+    for (int flags = 0; flags < 16; ++flags) {
+      GemmSpec spec;
+      spec.transpose_a = (flags & 1) != 0;
+      spec.transpose_b = (flags & 2) != 0;
+      spec.write = (flags & 4) != 0 ? Write::kAdd : Write::kOver;
+      spec.relu = (flags & 8) != 0;
+      TestMatrix a(*ops_, spec.transpose_a ? k : m, spec.transpose_a ? m : k, 1);
+      TestMatrix b(*ops_, spec.transpose_b ? n : k, spec.transpose_b ? k : n, 2);
+      TestMatrix c(*ops_, m, n, 3), bias(*ops_, 1, n, 4);
+      GemmSpec plain = spec;
+      spec.bias = (flags & 8) != 0 ? bias.device().data : nullptr;
+      plain.bias = (flags & 8) != 0 ? bias.host().data : nullptr;
+      ops_->Gemm(spec, a.device(), b.device(), c.device());
+      PlainGemm(plain, a.host(), b.host(), c.host());
+      SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k << " flags " << flags);
+      ExpectNear(c.Fetch(), c.values());
+    }
+  }
+}
+
+TEST_P(DenseOpsTest, ActivationBackwardMasksAndSums) {
+  for (const bool relu : {false, true}) {
+    TestMatrix y(*ops_, 700, 131, 1), dy(*ops_, 700, 131, 2), bias(*ops_, 1, 131, 3);
+    ops_->ActivationBackward(y.device(), relu, dy.device(), bias.device().data);
+    for (size_t j = 0; j < 131; ++j) {
+      float sum = 0;
+      for (size_t r = 0; r < 700; ++r) {
+        float& d = dy.host().Row(r)[j];
+        if (relu && !(y.host().Row(r)[j] > 0.0f)) d = 0;
+        sum += d;
+      }
+      bias.host().data[j] = sum;
+    }
+    EXPECT_EQ(dy.Fetch(), dy.values());
+    ExpectNear(bias.Fetch(), bias.values());
+  }
+}
+
+TEST_P(DenseOpsTest, ElementwiseIsExact) {
+  TestMatrix x(*ops_, 97, 201, 1), y(*ops_, 97, 201, 2), z(*ops_, 97, 201, 3);
+  TestMatrix bias(*ops_, 1, 201, 4);
+  ops_->Copy(Write::kOver, x.device(), y.device());
+  ops_->Copy(Write::kAdd, x.device(), y.device());
+  ops_->AddBias(x.device(), bias.device().data, z.device());
+  for (size_t r = 0; r < 97; ++r) {
+    for (size_t j = 0; j < 201; ++j) {
+      y.host().Row(r)[j] = x.host().Row(r)[j] + x.host().Row(r)[j];
+      z.host().Row(r)[j] = x.host().Row(r)[j] + bias.host().data[j];
+    }
+  }
+  EXPECT_EQ(y.Fetch(), y.values());
+  EXPECT_EQ(z.Fetch(), z.values());
+  std::vector<float> rows(97 * 201, 0.5f);
+  ops_->UploadRows(rows, z.device());
+  for (size_t r = 0; r < 97; ++r) std::fill_n(z.host().Row(r), 201, 0.5f);
+  EXPECT_EQ(z.Fetch(), z.values());
+  ops_->FillZero(y.device().data, y.values().size());
+  EXPECT_EQ(y.Fetch(), std::vector<float>(y.values().size(), 0.0f));
+}
+
+// The definition, one key at a time, with no shared code.
+void PlainPool(const std::vector<TestBags>& features, const PoolSpec& spec, const float* rows,
+               Matrix out) {
+  for (size_t b = 0; b < out.rows; ++b) {
+    std::fill_n(out.Row(b), out.cols, 0.0f);
+    for (size_t f = 0; f < features.size(); ++f) {
+      const TestBags& bags = features[f];
+      const float keys = static_cast<float>(bags.offsets[b + 1] - bags.offsets[b]);
+      const size_t column = spec.combine == Combine::kConcat ? f * spec.dim : 0;
+      for (uint32_t k = bags.offsets[b]; k < bags.offsets[b + 1]; ++k) {
+        const float weight = bags.weights.empty() ? 1.0f : bags.weights[k];
+        for (uint32_t d = 0; d < spec.dim; ++d) {
+          const float value = weight * rows[bags.row_index[k] * spec.dim + d];
+          out.Row(b)[column + d] += spec.pooling == Pooling::kMean ? value / keys : value;
+        }
+      }
+    }
+  }
+}
+
+double InnerProduct(const std::vector<float>& x, const std::vector<float>& y) {
+  double sum = 0;
+  for (size_t i = 0; i < x.size(); ++i) sum += double{x[i]} * double{y[i]};
+  return sum;
+}
+
+// Runs pooling of every kind forward and backward; the backward must be the transpose:
+// <pool(rows), g> == <rows, pool'(g)>.
+TEST_P(DenseOpsTest, PoolAgreesAndBackwardIsItsTranspose) {
+  constexpr size_t kBags = 333;
+  constexpr uint32_t kRows = 75;
+  for (const uint32_t dim : {1u, 5u, 8u, 16u, 32u, 80u}) {
+    for (int flags = 0; flags < 16; ++flags) {
+      SCOPED_TRACE(testing::Message() << "dim " << dim << " flags " << flags);
+      const PoolSpec spec{(flags & 1) != 0 ? Pooling::kMean : Pooling::kSum,
+                          (flags & 2) != 0 ? Combine::kSum : Combine::kConcat, dim};
+      const uint32_t keys_max = (flags & 8) != 0 ? 4 : 1;
+      std::vector<TestBags> features;
+      std::vector<Bags> bags;
+      for (uint64_t f = 0; f < 3; ++f) {
+        features.emplace_back(kBags, keys_max, kRows, (flags & 4) != 0, f);
+      }
+      for (const TestBags& feature : features) bags.push_back(feature.bags());
+      const size_t width = spec.combine == Combine::kConcat ? 3 * dim : dim;
+      TestMatrix rows(*ops_, kRows, dim, 7, 0), out(*ops_, kBags, width, 8);
+      TestMatrix gradient(*ops_, kBags, width, 9), row_gradients(*ops_, kRows, dim, 10, 0);
+      std::unique_ptr<BagIndex> index;
+      ops_->LoadBags(bags, kRows, &index);
+      ops_->Pool(*index, spec, rows.device().data, out.device());
+      PlainPool(features, spec, rows.host().data, out.host());
+      ExpectNear(out.Fetch(), out.values(), 1e-5f);
+
+      ops_->PoolBackward(*index, spec, gradient.device(), Write::kOver,
+                         row_gradients.device().data);
+      const std::vector<float> once = row_gradients.Fetch();
+      double forward = 0;
+      for (size_t b = 0; b < kBags; ++b) {
+        for (size_t j = 0; j < width; ++j) {
+          forward += double{out.host().Row(b)[j]} * double{gradient.host().Row(b)[j]};
+        }
+      }
+      std::vector<float> given(once.begin(), once.begin() + kRows * dim);
+      std::vector<float> taken(rows.values().begin(), rows.values().begin() + kRows * dim);
+      EXPECT_NEAR(forward, InnerProduct(taken, given), 1e-3);
+      ops_->PoolBackward(*index, spec, gradient.device(), Write::kAdd, row_gradients.device().data);
+      const std::vector<float> twice = row_gradients.Fetch();
+      for (size_t i = 0; i < given.size(); ++i) {
+        ASSERT_NEAR(twice[i], 2 * given[i], 1e-4f * std::max(1.0f, std::fabs(given[i])));
+      }
+    }
+  }
+}
+
+TEST_P(DenseOpsTest, RowGradientsAreNeverMinusZero) {
+  TestBags feature(8, 1, 4, false, 1);
+  std::vector<Bags> bags = {feature.bags()};
+  TestMatrix gradient(*ops_, 8, 1, 1), rows(*ops_, 4, 1, 2, 0);
+  std::vector<float> minus_zeros(gradient.values().size(), -0.0f);
+  ops_->Upload(minus_zeros, gradient.device().data);
+  std::unique_ptr<BagIndex> index;
+  ops_->LoadBags(bags, 4, &index);
+  ops_->PoolBackward(*index, {Pooling::kSum, Combine::kConcat, 1}, gradient.device(), Write::kOver,
+                     rows.device().data);
+  const std::vector<float> given = rows.Fetch();
+  for (size_t i = 0; i < 4; ++i) EXPECT_FALSE(std::signbit(given[i])) << i;
+}
+
+TEST_P(DenseOpsTest, InteractionsAgreeWithPlainLoops) {
+  for (const Write write : {Write::kOver, Write::kAdd}) {
+    TestMatrix x(*ops_, 211, 7 * 12, 1), dx(*ops_, 211, 7 * 12, 2);
+    TestMatrix out(*ops_, 211, 1, 3), g(*ops_, 211, 1, 4);
+    ops_->Fm(x.device(), 12, out.device());
+    Fm(x.host(), 12, out.host());
+    ExpectNear(out.Fetch(), out.values(), 1e-5f);
+    ops_->FmBackward(x.device(), 12, g.device(), write, dx.device());
+    FmBackward(x.host(), 12, g.host(), write, dx.host());
+    ExpectNear(dx.Fetch(), dx.values(), 1e-5f);
+
+    TestMatrix x0(*ops_, 50, 61, 5), u(*ops_, 50, 61, 6), xl(*ops_, 50, 61, 7);
+    TestMatrix next(*ops_, 50, 61, 8), du(*ops_, 50, 61, 9), dx0(*ops_, 50, 61, 10);
+    ops_->Cross(x0.device(), u.device(), xl.device(), next.device());
+    Cross(x0.host(), u.host(), xl.host(), next.host());
+    EXPECT_EQ(next.Fetch(), next.values());
+    ops_->CrossBackward(x0.device(), u.device(), next.device(), write, du.device(), dx0.device());
+    CrossBackward(x0.host(), u.host(), next.host(), write, du.host(), dx0.host());
+    ExpectNear(du.Fetch(), du.values(), 1e-6f);
+    ExpectNear(dx0.Fetch(), dx0.values(), 1e-6f);
+  }
+}
+
+TEST_P(DenseOpsTest, DotAgreesWithPlainLoop) {
+  for (int flags = 0; flags < 4; ++flags) {
+    const bool with_dense = (flags & 1) != 0;
+    const Write write = (flags & 2) != 0 ? Write::kAdd : Write::kOver;
+    const size_t dim = 9, vectors = with_dense ? 6 : 5;
+    TestMatrix v(*ops_, 120, 5 * dim, 1), dense(*ops_, 120, dim, 2);
+    TestMatrix dv(*ops_, 120, 5 * dim, 3), ddense(*ops_, 120, dim, 4);
+    TestMatrix out(*ops_, 120, DotWidth(vectors), 5), g(*ops_, 120, DotWidth(vectors), 6);
+    DotInputs on_device{v.device(), {}, dim}, on_host{v.host(), {}, dim};
+    DotGradients to_device{dv.device(), {}, write, write}, to_host{dv.host(), {}, write, write};
+    if (with_dense) {
+      on_device.dense = dense.device();
+      on_host.dense = dense.host();
+      to_device.dense = ddense.device();
+      to_host.dense = ddense.host();
+    }
+    ops_->Dot(on_device, out.device());
+    Dot(on_host, out.host());
+    ExpectNear(out.Fetch(), out.values(), 1e-5f);
+    ops_->DotBackward(on_device, g.device(), to_device);
+    DotBackward(on_host, g.host(), to_host);
+    ExpectNear(dv.Fetch(), dv.values(), 1e-5f);
+    ExpectNear(ddense.Fetch(), ddense.values(), 1e-5f);
+  }
+}
+
+TEST_P(DenseOpsTest, LossAgreesWithPlainLoop) {
+  for (const LossKind kind : {LossKind::kLogloss, LossKind::kSoftmax}) {
+    const size_t n = 77, classes = kind == LossKind::kLogloss ? 1 : 10;
+    TestMatrix logits(*ops_, n, classes, 1), gradient(*ops_, n, classes, 2);
+    std::vector<float> labels(n), probabilities(n * classes), expected(n * classes);
+    for (size_t i = 0; i < n; ++i) labels[i] = static_cast<float>(i % (classes == 1 ? 2 : classes));
+    std::vector<double> losses(n);
+    const LossOutputs out{gradient.host(), expected.data(), losses.data()};
+    if (kind == LossKind::kLogloss) {
+      Logloss(logits.host(), labels.data(), out);
+    } else {
+      SoftmaxLoss(logits.host(), labels.data(), out);
+    }
+    double sum = 0;
+    for (const double loss : losses) sum += loss;
+    EXPECT_NEAR(ops_->Loss(kind, logits.device(), labels, gradient.device(), probabilities), sum,
+                1e-6);
+    ExpectNear(gradient.Fetch(), gradient.values(), 1e-6f);
+    ExpectNear(probabilities, expected, 1e-6f);
+    EXPECT_NEAR(ops_->Loss(kind, logits.device(), labels, {}, {}), sum, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace hdps

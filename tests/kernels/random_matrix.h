@@ -1,0 +1,62 @@
+// Matrices of random numbers for the tests of dense operations.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/random.h"
+#include "kernels/dense_ops.h"
+
+namespace hdps {
+
+// A matrix on the device of `ops` with its bytes on the host beside it. The stride is wider than
+// the columns, so that an operation that forgets the stride is noticed.
+class TestMatrix {
+ public:
+  TestMatrix(DenseOps& ops, size_t rows, size_t cols, uint64_t seed, size_t gap = 3)
+      : ops_(ops), rows_(rows), cols_(cols), stride_(cols + gap), device_(&ops) {
+    Random random(seed);
+    host_.resize(rows * stride_ + 1);
+    for (float& x : host_) x = static_cast<float>(2.0 * random.Unit() - 1.0);
+    ops.Upload(host_, device_.Reserve(host_.size()));
+  }
+  Matrix device() const { return {device_.data(), rows_, cols_, stride_}; }
+  // What the device would hold if nothing had been done to it; the oracle works on this.
+  Matrix host() { return {host_.data(), rows_, cols_, stride_}; }
+  std::vector<float>& values() { return host_; }
+  std::vector<float> Fetch() const {
+    std::vector<float> values(host_.size());
+    ops_.Download(device_.data(), values);
+    return values;
+  }
+
+ private:
+  DenseOps& ops_;
+  size_t rows_, cols_, stride_;
+  DeviceArray device_;
+  std::vector<float> host_;
+};
+
+// Bags of random keys over `num_rows` rows: up to `keys_max` a bag, some empty.
+struct TestBags {
+  std::vector<uint32_t> offsets, row_index;
+  std::vector<float> weights;
+
+  TestBags(size_t num_bags, uint32_t keys_max, uint32_t num_rows, bool weighted, uint64_t seed) {
+    Random random(seed);
+    offsets.push_back(0);
+    for (size_t b = 0; b < num_bags; ++b) {
+      const uint64_t keys = random.Below(keys_max + 1);
+      for (uint64_t k = 0; k < keys; ++k) {
+        // Skewed: low rows are in many bags.
+        row_index.push_back(static_cast<uint32_t>(random.Below(random.Below(num_rows) + 1)));
+        if (weighted) weights.push_back(static_cast<float>(2.0 * random.Unit() - 1.0));
+      }
+      offsets.push_back(static_cast<uint32_t>(row_index.size()));
+    }
+  }
+  Bags bags() const { return {offsets, row_index, weights}; }
+};
+
+}  // namespace hdps
