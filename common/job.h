@@ -34,8 +34,8 @@ enum class FeatureKind : uint8_t { kBucketized, kCrossed };
 struct FeatureSpec {
   std::string name;
   FeatureKind kind = FeatureKind::kCrossed;
-  std::vector<std::string> from;  // kBucketized: one numeric column. kCrossed: two or more
-                                  // categorical columns or bucketized features.
+  std::vector<std::string> from;   // kBucketized: one numeric column. kCrossed: two or more
+                                   // categorical columns or bucketized features.
   std::vector<double> boundaries;  // kBucketized: ascending; value v falls into the number of
                                    // boundaries that are <= v.
   uint64_t hash_buckets = 0;       // kCrossed: values modulo this many; 0 = all 64 bits.
@@ -137,8 +137,7 @@ enum class LossKind : uint8_t { kLogloss, kSoftmax };
 
 // A graph of layers; the last one gives the logits, [n, 1] for logloss, [n, classes] for softmax.
 struct ModelSpec {
-  std::string type =
-      "wide_deep";  // What the graph was built from; "graph" when it was spelled out.
+  std::string type = "wide_deep";  // The recipe the graph was built from; else "graph".
   std::vector<LayerSpec> layers;
   LossKind loss = LossKind::kLogloss;
   std::string device = "auto";  // auto | cpu | cuda: where the dense layers are computed.
@@ -200,6 +199,7 @@ struct Job {
   ParallelSpec parallel;
   CheckpointSpec checkpoint;
   ClusterSpec cluster;
+  std::vector<std::string> warnings;  // Keys that count for nothing, and the like; for the log.
 };
 
 // The features a job's data gives, in the order of the batch's columns.
@@ -210,20 +210,27 @@ struct FeatureNames {
 FeatureNames FeaturesOf(const DataSpec& data);
 
 // Reads a job file (JSON, one schema; docs/job_file.md), applies `overrides` ("key.path=value"
-// each) and checks the whole. Relative data paths are taken from the folder of the job file.
-// kInvalidArgument names the file, the field, the value, and what would be right.
+// each) and checks the whole. Relative data paths are sought from the folder of the job file, then
+// from the working directory, and stored as found; each has to be there. ParseJob takes paths as
+// they are and looks for nothing.
+// kInvalidArgument names the file, the line, the field, the value, and what would be right.
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
                     const std::vector<std::string>& overrides);
 Result<Job> ParseJob(const std::string& json, const std::string& origin,
                      const std::vector<std::string>& overrides);
 
+// "a.b=1,c=[2,3]" as "a.b=1" and "c=[2,3]": the value of --set, cut at the commas that stand in no
+// brackets and no quotes.
+std::vector<std::string> SplitOverrides(const std::string& text);
+
 // The job as JSON with every default written out and the model as a graph; ParseJob of it gives the
 // same job.
 std::string PrintJob(const Job& job);
 
-// Equal for two jobs exactly when they train the same thing: all that PrintJob shows but the paths,
-// how far to train (epochs, max_steps), the checkpoint and the cluster's timings. Checkpoints and
-// joining members are matched by it.
+// Equal for two jobs exactly when they train the same thing: all that PrintJob shows but the name,
+// the paths, how many bad rows are borne, how far to train (epochs, max_steps) and when to
+// evaluate, the device, the checkpoint and the cluster's timings. Checkpoints and joining members
+// are matched by it.
 uint64_t JobDigest(const Job& job);
 
 // What follows from the job's tables and layers for checkpoints: tables, dims, rules, shards, seed.

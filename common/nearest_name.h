@@ -1,0 +1,17 @@
+// What somebody may have meant: the known name nearest to a mistyped one.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hdps {
+
+// The known name with the fewest edits (insert, drop, change, swap neighbours) from `mistyped`, if
+// they are few enough to be a slip; empty otherwise. Among equals the first.
+std::string NearestName(std::string_view mistyped, const std::vector<std::string>& known);
+
+// `; did you mean "sync"?`, or nothing.
+std::string DidYouMean(std::string_view mistyped, const std::vector<std::string>& known);
+
+}  // namespace hdps
