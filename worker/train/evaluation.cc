@@ -1,0 +1,55 @@
+// Read, fetch, predict, keep.
+#include "worker/train/evaluation.h"
+
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+// Examples of one worker's step: enough for the matrix products, little enough for memory.
+constexpr uint32_t kEvaluationExamples = 4096;
+
+}  // namespace
+
+PipelineOptions EvaluationOptions(const Job& job, const std::vector<std::string>& paths,
+                                  uint32_t part, uint32_t num_parts) {
+  PipelineOptions options;
+  options.paths = paths;
+  options.reader.seed = job.seed;
+  options.reader.batch_size = kEvaluationExamples * num_parts;
+  options.reader.part = part;
+  options.reader.num_parts = num_parts;
+  options.reader.shuffle = false;
+  return options;
+}
+
+Result<Evaluation> Evaluate(const Job& job, Model& model, StepPipeline& steps,
+                            const FetchRows& fetch) {
+  Evaluation evaluation;
+  std::vector<std::vector<float>> rows(job.tables.size());
+  std::vector<TableInput> inputs(job.tables.size());
+  std::vector<float> scores;
+  while (true) {
+    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<PreparedStep> step, steps.Next());
+    if (step == nullptr) break;
+    evaluation.bad_rows = step->bad_rows;
+    if (step->parts.num_examples() == 0) continue;
+    const Batch& batch = step->parts.parts()[0].batch;
+    HDPS_RETURN_IF_ERROR(model.CheckBatch(batch));
+    HDPS_RETURN_IF_ERROR(fetch(*step, &rows));
+    for (uint32_t t = 0; t < inputs.size(); ++t) {
+      inputs[t].keys = step->parts.SetOf(0, {t});
+      inputs[t].rows = rows[t];
+    }
+    evaluation.loss_sum += model.Predict(batch, inputs, &scores);
+    evaluation.scores.insert(evaluation.scores.end(), scores.begin(), scores.end());
+    evaluation.labels.insert(evaluation.labels.end(), batch.labels.begin(), batch.labels.end());
+    evaluation.examples += batch.num_examples;
+    steps.Recycle(std::move(step));
+  }
+  return evaluation;
+}
+
+}  // namespace hdps

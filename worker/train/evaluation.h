@@ -1,0 +1,37 @@
+// Scores data with a model: what a worker does for kEvaluate, and the tools with a checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "common/job.h"
+#include "common/status.h"
+#include "worker/model/model.h"
+#include "worker/train/step_pipeline.h"
+
+namespace hdps {
+
+// Scores and labels of the examples, in the order they were read.
+struct Evaluation {
+  std::vector<float> scores;  // Probability of class 1, or [n * classes] under softmax.
+  std::vector<float> labels;
+  double loss_sum = 0;
+  uint64_t examples = 0;
+  uint64_t bad_rows = 0;
+};
+
+// Fetches the rows of a step: rows[table] is [keys of the table * dim], empty for the dense table.
+using FetchRows =
+    std::function<Status(const PreparedStep& step, std::vector<std::vector<float>>* rows)>;
+
+// Part `part` of `num_parts` of `paths`, in the order of the files.
+PipelineOptions EvaluationOptions(const Job& job, const std::vector<std::string>& paths,
+                                  uint32_t part, uint32_t num_parts);
+
+// Scores all that `steps` gives; it was started with EvaluationOptions. The model's dense weights
+// are in place.
+Result<Evaluation> Evaluate(const Job& job, Model& model, StepPipeline& steps,
+                            const FetchRows& fetch);
+
+}  // namespace hdps

@@ -1,0 +1,92 @@
+// Reads ahead: a thread of its own turns files into steps whose keys are found and split by server.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/bounded_queue.h"
+#include "common/executor.h"
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/messages.h"
+#include "common/monotonic_clock.h"
+#include "common/status.h"
+#include "worker/data/batch_reader.h"
+#include "worker/exchange/key_split.h"
+#include "worker/train/step_parts.h"
+
+namespace hdps {
+
+// The tables that a step reads and writes at the servers, in the order of the request's lists.
+struct SplitPlan {
+  std::shared_ptr<const View> view;  // Null: nothing is split.
+  // Chunks of the dense table, wanted by every step that has examples; none under allreduce, where
+  // the servers are not asked for them.
+  std::span<const Key> dense_keys;
+};
+
+struct PreparedStep {
+  StepParts parts;
+  KeySplit split;         // Over the tables of the plan: all of the job, or all but the dense one.
+  uint64_t bad_rows = 0;  // Of the reader, up to here.
+  double progress = 0;    // Of the reader, up to here: part of the epoch's bytes.
+  int64_t read_ns = 0;
+  int64_t dedup_ns = 0;
+};
+
+struct PipelineOptions {
+  std::vector<std::string> paths;
+  ReaderOptions reader;
+  uint32_t num_parts = 1;   // Of a step: micro-batches.
+  size_t steps_ahead = 4;   // Bounds the memory: this many steps wait, one is made, one is used.
+  uint32_t epoch = 0;       // Where to start.
+  uint64_t skip_steps = 0;  // And behind which of its steps.
+  SplitPlan plan;
+};
+
+// The steps of one epoch in order.
+//
+// Invariant: at most steps_ahead + 2 steps exist.
+class StepPipeline {
+ public:
+  // `job`, `files` and `clock` must outlive it. kInvalidArgument when a file is missing.
+  static Result<std::unique_ptr<StepPipeline>> Start(const Job& job, FileSystem& files,
+                                                     MonotonicClock& clock,
+                                                     const PipelineOptions& options);
+  ~StepPipeline();
+
+  // The next step; null at the end of the epoch. After an error or the end there is no next.
+  Result<std::unique_ptr<PreparedStep>> Next();
+  // Gives a step back, for its memory.
+  void Recycle(std::unique_ptr<PreparedStep> step);
+
+ private:
+  struct Item {
+    Status status;
+    std::unique_ptr<PreparedStep> step;
+  };
+
+  StepPipeline(const Job& job, MonotonicClock& clock, const PipelineOptions& options,
+               std::unique_ptr<BatchReader> reader);
+  void ReadAll();  // The reader's thread.
+  Result<std::unique_ptr<PreparedStep>> Prepare();
+  void Split(PreparedStep* step);
+
+  const Job& job_;
+  MonotonicClock& clock_;
+  const PipelineOptions options_;
+
+  // The reader's thread only.
+  std::unique_ptr<BatchReader> reader_;
+  KeyFinder finder_;
+  std::vector<KeysOfTable> tables_;
+
+  BoundedQueue<Item> ready_;
+  BoundedQueue<std::unique_ptr<PreparedStep>> used_;
+  std::unique_ptr<Thread> thread_;  // Last: it starts when all else is there.
+};
+
+}  // namespace hdps

@@ -1,0 +1,211 @@
+// A step from its prepared keys to the announcement of its clock.
+#include "worker/train/step_runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "embedding/step_scale.h"
+
+namespace hdps {
+namespace {
+
+// What the ranks agree on travels behind the dense gradients: the number of examples in two halves
+// (a float counts exactly up to 2^24), and who wants to pause.
+constexpr size_t kAgreedFloats = 3;
+constexpr uint64_t kHalf = 4096;
+
+int DenseTableOf(const Job& job) {
+  const bool has = !job.tables.empty() && job.tables.back().dense;
+  return has ? static_cast<int>(job.tables.size() - 1) : -1;
+}
+
+template <typename Ack>
+Status CheckAcks(const std::vector<Frame>& replies) {
+  for (const Frame& reply : replies) {
+    Ack ack;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
+    if (ack.code != Code::kOk) return Status(ack.code, ack.message);
+  }
+  return Status();
+}
+
+}  // namespace
+
+StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
+                       Executor& executor)
+    : job_(job),
+      model_(model),
+      channel_(channel),
+      clock_(clock),
+      executor_(executor),
+      dense_table_(DenseTableOf(job)) {
+  dense_.resize(model.dense_floats());
+  dense_gradients_.resize(model.dense_floats() + kAgreedFloats);
+  row_gradients_.resize(job.tables.size());
+  scratch_rows_.resize(job.tables.size());
+}
+
+Result<StepOutcome> StepRunner::Run(const PreparedStep& step, Clock clock, bool pause_wanted) {
+  const int64_t begin = clock_.NowNs();
+  StepOutcome outcome;
+  outcome.examples = step.parts.num_examples();
+  outcome.pause = pause_wanted;
+  HDPS_RETURN_IF_ERROR(Pull(step, clock));
+  const int64_t pulled = clock_.NowNs();
+  HDPS_RETURN_IF_ERROR(Compute(step, &outcome));
+  const int64_t computed = clock_.NowNs();
+  if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, clock, &outcome));
+  const int64_t reduced = clock_.NowNs();
+  HDPS_RETURN_IF_ERROR(Push(step, clock));
+  times_.push_wait_ns += clock_.NowNs() - reduced;
+  HDPS_RETURN_IF_ERROR(Advance(clock + 1));
+  times_.pull_wait_ns += pulled - begin;
+  times_.compute_ns += computed - pulled;
+  times_.reduce_dense_ns += reduced - computed;
+  times_.read_ns += step.read_ns;
+  times_.dedup_ns += step.dedup_ns;
+  times_.examples += outcome.examples;
+  ++times_.steps;
+  return outcome;
+}
+
+Status StepRunner::Pull(const PreparedStep& step, Clock clock) {
+  PullOptions options;
+  options.clock = clock;
+  const bool has_examples = step.parts.num_examples() > 0;
+  if (dense_at_servers()) {
+    options.dense = has_examples ? std::span<float>(dense_) : std::span<float>();
+  }
+  HDPS_RETURN_IF_ERROR(PullRows(step, options, &rows_));
+  if (dense_at_servers() && has_examples) model_.SetDense(dense_);
+  return Status();
+}
+
+Status StepRunner::PullRows(const PreparedStep& step, const PullOptions& options,
+                            std::vector<std::vector<float>>* rows) {
+  rows->resize(job_.tables.size());
+  std::vector<std::span<float>> places;
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    if (static_cast<int>(t) == dense_table_) continue;
+    (*rows)[t].resize(step.parts.KeysOf({t}).size() * job_.tables[t].dim);
+    places.push_back((*rows)[t]);
+  }
+  if (options.dense.has_value()) places.push_back(*options.dense);
+  std::vector<ServerRequest> requests = step.split.Pulls(options.clock, options.mode);
+  std::vector<ServerId> servers;
+  for (const ServerRequest& request : requests) servers.push_back(request.server);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Call(std::move(requests)));
+  for (size_t i = 0; i < replies.size(); ++i) {
+    PullReply reply;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
+    HDPS_RETURN_IF_ERROR(step.split.Scatter(servers[i], reply, places));
+  }
+  return Status();
+}
+
+Status StepRunner::Compute(const PreparedStep& step, StepOutcome* outcome) {
+  const size_t num_parts = step.parts.parts().size();
+  for (size_t part = 0; part < num_parts; ++part) {
+    HDPS_RETURN_IF_ERROR(model_.CheckBatch(step.parts.parts()[part].batch));
+    ComputePart(step, part, outcome);
+  }
+  if (!std::isfinite(outcome->loss_sum)) {
+    return Status(Code::kCorruption,
+                  "the loss is not a number any more: training has diverged; try a smaller "
+                  "learning_rate, or data.numeric_transform (transform of a column) where numbers "
+                  "are large");
+  }
+  return Status();
+}
+
+void StepRunner::ComputePart(const PreparedStep& step, size_t part, StepOutcome* outcome) {
+  const StepParts& parts = step.parts;
+  std::vector<TableInput> inputs(job_.tables.size());
+  for (uint32_t t = 0; t < inputs.size(); ++t) {
+    inputs[t].keys = parts.SetOf(part, {t});
+    if (inputs[t].keys == nullptr) continue;
+    inputs[t].rows = parts.RowsOfPart(part, {t}, job_.tables[t].dim, rows_[t], &scratch_rows_[t]);
+  }
+  const std::span<float> sum(dense_gradients_.data(), model_.dense_floats());
+  part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
+  model_.Step(parts.parts()[part].batch, inputs, &result_,
+              part == 0 ? sum : std::span<float>(part_gradients_));
+  outcome->loss_sum += result_.loss_sum;
+  if (part > 0) AddGradients(part_gradients_, sum);
+  if (parts.parts().size() == 1) {
+    std::swap(row_gradients_, result_.row_gradients);
+    return;
+  }
+  row_gradients_.resize(job_.tables.size());
+  for (uint32_t t = 0; t < inputs.size(); ++t) {
+    if (inputs[t].keys == nullptr) continue;
+    row_gradients_[t].resize(rows_[t].size());
+    parts.AddRowGradients(part, {t}, job_.tables[t].dim, result_.row_gradients[t],
+                          row_gradients_[t]);
+  }
+}
+
+Status StepRunner::ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome) {
+  const uint64_t examples = step.parts.num_examples();
+  const std::span<float> gradients(dense_gradients_.data(), model_.dense_floats());
+  if (examples == 0) {
+    // Nothing to add. Negative zero is what leaves every float as it is.
+    std::fill(gradients.begin(), gradients.end(), -0.0f);
+  } else if (const float scale = PartScale(job_.parallel, examples); scale != 1.0f) {
+    for (float& value : gradients) value *= scale;
+  }
+  float* const agreed = dense_gradients_.data() + gradients.size();
+  agreed[0] = static_cast<float>(examples % kHalf);
+  agreed[1] = static_cast<float>(examples / kHalf);
+  agreed[2] = outcome->pause ? 1.0f : 0.0f;
+  HDPS_RETURN_IF_ERROR(group_.collective->AllReduceSum(dense_gradients_));
+  const uint64_t all = static_cast<uint64_t>(agreed[0]) + kHalf * static_cast<uint64_t>(agreed[1]);
+  outcome->pause = agreed[2] > 0;
+  if (all == 0 || gradients.empty()) return Status();
+  group_.state->Apply(executor_, gradients,
+                      {SumScale(job_.parallel, group_.collective->size(), all), clock + 1});
+  group_.state->ReadWeights(executor_, dense_);
+  model_.SetDense(dense_);
+  return Status();
+}
+
+std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) const {
+  const bool has_examples = step.parts.num_examples() > 0;
+  std::vector<std::span<const float>> gradients;
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    if (static_cast<int>(t) == dense_table_) continue;
+    gradients.push_back(has_examples ? std::span<const float>(row_gradients_[t])
+                                     : std::span<const float>());
+  }
+  if (dense_at_servers()) {
+    gradients.push_back(has_examples
+                            ? std::span<const float>(dense_gradients_.data(), model_.dense_floats())
+                            : std::span<const float>());
+  }
+  return gradients;
+}
+
+Status StepRunner::Push(const PreparedStep& step, Clock clock) {
+  const Sequence sequence{next_sequence_++};
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
+                        channel_.Call(step.split.Pushes(sequence, clock, step.parts.num_examples(),
+                                                        GradientsOfSplit(step))));
+  return CheckAcks<PushAck>(replies);
+}
+
+Status StepRunner::Advance(Clock clock) {
+  HDPS_RETURN_IF_ERROR(Settle());
+  const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
+  advance_ = channel_.Start(Advances(num_servers, clock));
+  return Status();
+}
+
+Status StepRunner::Settle() {
+  if (!advance_.has_value()) return Status();
+  const Ticket ticket = *std::exchange(advance_, std::nullopt);
+  return channel_.Wait(ticket).status();
+}
+
+}  // namespace hdps
