@@ -98,9 +98,11 @@ void Ftrl(const OptimizerSpec& spec, size_t dim, const float* __restrict g, floa
     const float root = std::sqrt(grown);
     z[i] += g[i] - (root - std::sqrt(n[i])) / spec.learning_rate * w[i];
     n[i] = grown;
-    const float excess = std::max(std::abs(z[i]) - spec.l1, 0.0f);
+    // No branch, so that the loop becomes vectors; w is 0 and not -0 where |z| <= l1.
+    const float excess = std::abs(z[i]) - spec.l1;
     const float size = excess / (root / spec.learning_rate + spec.l2);
-    w[i] = excess == 0.0f ? 0.0f : z[i] > 0 ? -size : size;
+    const float moved = z[i] > 0 ? -size : size;
+    w[i] = excess > 0 ? moved : 0.0f;
   }
 }
 

@@ -1,0 +1,228 @@
+// Snapshots come back bit for bit, and no damaged one comes back at all.
+#include "embedding/snapshot.h"
+
+#include <string>
+#include <vector>
+
+#include "common/hash.h"
+#include "common/random.h"
+#include "embedding/snapshot_format.h"
+#include "gtest/gtest.h"
+
+namespace hdps {
+namespace {
+
+constexpr uint32_t kShards = 4;
+
+std::vector<TableSpec> Specs() {
+  TableSpec wide, deep, dense;
+  wide.name = "wide";
+  wide.dim = 1;
+  wide.optimizer.kind = OptimizerKind::kFtrl;
+  deep.name = "deep";
+  deep.dim = 3;
+  deep.optimizer.kind = OptimizerKind::kAdam;
+  dense.name = "dense";
+  dense.dim = 8;
+  dense.dense = true;
+  dense.shard_by = ShardBy::kGroup;
+  dense.optimizer.kind = OptimizerKind::kLamb;
+  return {wide, deep, dense};
+}
+
+// The slices of one shard.
+struct Slices {
+  explicit Slices(const std::vector<TableSpec>& specs) {
+    for (uint32_t t = 0; t < specs.size(); ++t) tables.emplace_back(specs[t], TableId{t}, 1);
+  }
+  std::vector<const TableSlice*> Const() const {
+    std::vector<const TableSlice*> all;
+    for (const TableSlice& table : tables) all.push_back(&table);
+    return all;
+  }
+  std::vector<TableSlice*> All() {
+    std::vector<TableSlice*> all;
+    for (TableSlice& table : tables) all.push_back(&table);
+    return all;
+  }
+  bool Empty() const {
+    for (const TableSlice& table : tables) {
+      if (table.num_rows() > 0) return false;
+    }
+    return true;
+  }
+  void Fill(ShardId shard, size_t rows, uint64_t seed) {
+    Random random(seed);
+    for (TableSlice& table : tables) {
+      std::vector<Key> keys;
+      while (keys.size() < rows) {
+        const Key key = random.Next();
+        if (ShardOf(key, table.spec().shard_by, kShards) == shard) keys.push_back(key);
+      }
+      std::vector<float> values(rows * table.dim());
+      for (float& value : values) value = static_cast<float>(random.Normal());
+      table.Apply(std::vector<TableSlice::Gradients>{{keys, values, 1}}, 1, 1);
+    }
+  }
+  std::vector<TableSlice> tables;
+};
+
+class Snapshot : public testing::Test {
+ protected:
+  SavedFile Write(const Slices& slices) {
+    Result<SavedFile> saved = WriteSnapshot(*files_, "/ck", header_, slices.Const());
+    EXPECT_TRUE(saved.ok()) << saved.status().message();
+    return *saved;
+  }
+  std::string Bytes(const SavedFile& saved) {
+    return *ReadWholeFile(*files_, JoinPath("/ck", saved.name), 1 << 26);
+  }
+  void Put(const SavedFile& saved, const std::string& bytes) {
+    ASSERT_TRUE(WriteFileAtomically(*files_, JoinPath("/ck", saved.name), bytes).ok());
+  }
+  Status Read(const SavedFile& saved, Slices& slices) {
+    return ReadSnapshot(*files_, "/ck", saved, header_, slices.All());
+  }
+
+  std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
+  const SnapshotHeader header_{.tables_digest = 77, .shard = {2}, .num_shards = 4, .clock = 120};
+  const std::vector<TableSpec> specs_ = Specs();
+};
+
+TEST_F(Snapshot, RoundTrip) {
+  // 100,000 rows of 44 bytes and more: several blocks.
+  for (const size_t rows : {0u, 1u, 100000u}) {
+    Slices slices(specs_), back(specs_);
+    slices.Fill({2}, rows, 1);
+    const SavedFile saved = Write(slices);
+    EXPECT_EQ(saved.name, "shard_002.snapshot");
+    EXPECT_EQ(saved.rows, 3 * rows);
+    const std::string bytes = Bytes(saved);
+    EXPECT_EQ(saved.bytes, bytes.size());
+    EXPECT_EQ(saved.checksum, HashString(bytes));
+    const Status status = Read(saved, back);
+    ASSERT_TRUE(status.ok()) << status.message();
+    const Result<SnapshotSummary> summary = SummarizeSnapshot(*files_, "/ck", saved);
+    ASSERT_TRUE(summary.ok()) << summary.status().message();
+    EXPECT_EQ(summary->header.clock, 120);
+    for (size_t t = 0; t < specs_.size(); ++t) {
+      const RowsDigest digest = slices.tables[t].Digest();
+      EXPECT_EQ(back.tables[t].Digest().sum[0], digest.sum[0]);
+      EXPECT_EQ(back.tables[t].Digest().sum[1], digest.sum[1]);
+      EXPECT_EQ(back.tables[t].num_rows(), rows);
+      EXPECT_EQ(summary->tables[t].digest.sum[0], digest.sum[0]);
+      EXPECT_EQ(summary->tables[t].name, specs_[t].name);
+      EXPECT_EQ(summary->tables[t].dim, specs_[t].dim);
+    }
+    // Written again from what was read: the same bytes.
+    Write(back);
+    EXPECT_EQ(Bytes(saved), bytes);
+  }
+}
+
+TEST_F(Snapshot, EveryTruncationIsRefused) {
+  Slices slices(specs_);
+  slices.Fill({2}, 5, 2);
+  const SavedFile saved = Write(slices);
+  const std::string bytes = Bytes(saved);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    Put(saved, bytes.substr(0, length));
+    Slices back(specs_);
+    Status status = Read(saved, back);
+    ASSERT_EQ(status.code(), Code::kCorruption) << length;
+    EXPECT_NE(status.message().find(saved.name), std::string::npos);
+    ASSERT_TRUE(back.Empty());
+    // Also when the manifest itself tells the shorter length: the file's own marks must do.
+    SavedFile shorter = saved;
+    shorter.bytes = length;
+    shorter.checksum = HashString(bytes.substr(0, length));
+    status = Read(shorter, back);
+    ASSERT_EQ(status.code(), Code::kCorruption) << length;
+    EXPECT_NE(status.message().find("at byte"), std::string::npos);
+    ASSERT_TRUE(back.Empty());
+  }
+  Put(saved, bytes + "x");
+  Slices back(specs_);
+  EXPECT_EQ(Read(saved, back).code(), Code::kCorruption);
+}
+
+TEST_F(Snapshot, EveryFlippedBitIsRefused) {
+  Slices slices(specs_);
+  slices.Fill({2}, 4, 3);
+  const SavedFile saved = Write(slices);
+  const std::string bytes = Bytes(saved);
+  ASSERT_LT(bytes.size(), 4000u);
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
+      Put(saved, damaged);
+      // The manifest does not help: the file's own checksums must find it.
+      SavedFile of_damaged = saved;
+      of_damaged.checksum = HashString(damaged);
+      Slices back(specs_);
+      const Status status = Read(of_damaged, back);
+      ASSERT_EQ(status.code(), Code::kCorruption) << "byte " << at << " bit " << bit;
+      ASSERT_TRUE(back.Empty());
+    }
+  }
+}
+
+TEST_F(Snapshot, AnotherWholeFileIsNotTheOneInTheManifest) {
+  Slices slices(specs_), other(specs_), back(specs_);
+  slices.Fill({2}, 4, 3);
+  other.Fill({2}, 4, 4);
+  const SavedFile saved = Write(slices);
+  Write(other);
+  EXPECT_EQ(Read(saved, back).code(), Code::kCorruption);
+  EXPECT_TRUE(back.Empty());
+}
+
+TEST_F(Snapshot, AnotherJobIsToldFromDamage) {
+  Slices slices(specs_);
+  slices.Fill({2}, 4, 3);
+  const SavedFile saved = Write(slices);
+  auto code_with = [&](SnapshotHeader expected, std::vector<TableSpec> specs) {
+    Slices back(specs);
+    const Status status = ReadSnapshot(*files_, "/ck", saved, expected, back.All());
+    EXPECT_NE(status.message().find(saved.name), std::string::npos);
+    EXPECT_TRUE(back.Empty());
+    return status.code();
+  };
+  SnapshotHeader expected = header_;
+  expected.tables_digest = 78;
+  EXPECT_EQ(code_with(expected, specs_), Code::kInvalidArgument);
+  expected = header_;
+  expected.num_shards = 8;
+  EXPECT_EQ(code_with(expected, specs_), Code::kInvalidArgument);
+  std::vector<TableSpec> specs = specs_;
+  specs[1].dim = 4;
+  EXPECT_EQ(code_with(header_, specs), Code::kInvalidArgument);
+  specs = specs_;
+  specs.pop_back();
+  EXPECT_EQ(code_with(header_, specs), Code::kInvalidArgument);
+  expected = header_;
+  expected.clock = 121;
+  EXPECT_EQ(code_with(expected, specs_), Code::kCorruption);
+  expected = header_;
+  expected.shard = {3};
+  EXPECT_EQ(code_with(expected, specs_), Code::kCorruption);
+}
+
+TEST_F(Snapshot, RowsOfAnotherShardAreRefused) {
+  Slices slices(specs_), back(specs_);
+  slices.Fill({1}, 4, 3);  // Written under shard 2's name.
+  EXPECT_EQ(Read(Write(slices), back).code(), Code::kCorruption);
+  EXPECT_TRUE(back.Empty());
+}
+
+TEST_F(Snapshot, MissingFileIsCorruption) {
+  Slices back(specs_);
+  const SavedFile saved{.name = "shard_002.snapshot", .bytes = 10, .checksum = 1, .rows = 1};
+  const Status status = Read(saved, back);
+  EXPECT_EQ(status.code(), Code::kCorruption);
+  EXPECT_NE(status.message().find("/ck/shard_002.snapshot"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hdps

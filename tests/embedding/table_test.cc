@@ -1,0 +1,335 @@
+// Slices against a plain map; rows by key alone; sums in the order of their parts.
+#include "embedding/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "common/executor.h"
+#include "common/random.h"
+#include "embedding/optimizer.h"
+#include "gtest/gtest.h"
+
+namespace hdps {
+namespace {
+
+TableSpec SpecOf(OptimizerKind kind, uint32_t dim) {
+  TableSpec spec;
+  spec.name = "deep";
+  spec.dim = dim;
+  spec.optimizer.kind = kind;
+  spec.optimizer.learning_rate = 0.05f;
+  return spec;
+}
+
+std::vector<Key> RandomKeys(Random& random, size_t n, uint64_t vocabulary) {
+  std::vector<Key> keys;
+  while (keys.size() < n) keys.push_back(MixBits(random.Below(vocabulary)));
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  // Some order that is not the keys' own.
+  for (size_t i = keys.size(); i > 1; --i) std::swap(keys[i - 1], keys[random.Below(i)]);
+  return keys;
+}
+
+std::vector<float> RandomFloats(Random& random, size_t n) {
+  std::vector<float> values(n);
+  for (float& value : values) value = static_cast<float>(random.Normal());
+  return values;
+}
+
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+// The contract of TableSlice in the plainest words.
+class MapTable {
+ public:
+  MapTable(const TableSpec& spec, TableId id, uint64_t seed) : spec_(spec), id_(id), seed_(seed) {}
+
+  std::vector<float>& Row(Key key) {
+    std::vector<float>& row = rows_[key];
+    if (row.empty()) {
+      row.resize(spec_.dim + StateFloats(spec_.optimizer, spec_.dim));
+      InitRow(spec_.init, seed_, id_, key, std::span(row).first(spec_.dim));
+      InitState(spec_.optimizer, spec_.dim, std::span(row).subspan(spec_.dim));
+    }
+    return row;
+  }
+  void Apply(const std::vector<TableSlice::Gradients>& parts, float scale, int64_t step) {
+    std::map<Key, std::vector<float>> sums;
+    for (const auto& part : parts) {
+      for (size_t k = 0; k < part.keys.size(); ++k) {
+        std::vector<float>& sum = sums[part.keys[k]];
+        const bool first = sum.empty();
+        sum.resize(spec_.dim);
+        for (uint32_t i = 0; i < spec_.dim; ++i) {
+          const float g = part.values[k * spec_.dim + i] * part.scale;
+          sum[i] = first ? g : sum[i] + g;
+        }
+      }
+    }
+    for (auto& [key, sum] : sums) {
+      for (float& g : sum) g *= scale;
+      std::span<float> row(Row(key));
+      UpdateRow(spec_.optimizer, step, sum, row.first(spec_.dim), row.subspan(spec_.dim));
+    }
+  }
+  const std::map<Key, std::vector<float>>& rows() const { return rows_; }
+
+ private:
+  const TableSpec spec_;
+  const TableId id_;
+  const uint64_t seed_;
+  std::map<Key, std::vector<float>> rows_;
+};
+
+class AgainstMap : public testing::TestWithParam<OptimizerKind> {};
+
+TEST_P(AgainstMap, PullsPeeksStoresAndUpdatesAlike) {
+  Random random(static_cast<uint64_t>(GetParam()) + 1);
+  const uint32_t dim = 5;
+  const TableSpec spec = SpecOf(GetParam(), dim);
+  TableSlice table(spec, {2}, 11);
+  MapTable map(spec, {2}, 11);
+  const uint32_t row_floats = dim + table.state_floats();
+  for (int64_t step = 1; step <= 120; ++step) {
+    const std::vector<Key> pulled = RandomKeys(random, random.Below(200), 3000);
+    std::vector<float> rows(pulled.size() * dim);
+    table.Pull(pulled, rows);
+    for (size_t k = 0; k < pulled.size(); ++k) {
+      ASSERT_TRUE(SameBits(std::span(rows).subspan(k * dim, dim),
+                           std::span(map.Row(pulled[k])).first(dim)));
+    }
+    std::vector<std::vector<Key>> keys;
+    std::vector<std::vector<float>> values;
+    for (uint64_t p = random.Below(4); p-- > 0;) {
+      keys.push_back(RandomKeys(random, random.Below(100), 3000));
+      values.push_back(RandomFloats(random, keys.back().size() * dim));
+    }
+    std::vector<TableSlice::Gradients> parts;
+    for (size_t p = 0; p < keys.size(); ++p) parts.push_back({keys[p], values[p], 0.5f});
+    table.Apply(parts, 0.3f, step);
+    map.Apply(parts, 0.3f, step);
+
+    const std::vector<Key> stored = RandomKeys(random, 3, 3000);
+    const std::vector<float> whole = RandomFloats(random, stored.size() * row_floats);
+    table.Store(stored, row_floats, whole);
+    for (size_t k = 0; k < stored.size(); ++k) {
+      std::copy_n(&whole[k * row_floats], row_floats, map.Row(stored[k]).begin());
+    }
+  }
+  ASSERT_EQ(table.num_rows(), map.rows().size());
+  const std::vector<Key> all = table.SortedKeys();
+  std::vector<float> rows(all.size() * row_floats);
+  table.Peek(all, row_floats, rows);
+  size_t at = 0;
+  for (const auto& [key, row] : map.rows()) {
+    ASSERT_EQ(all[at], key);
+    ASSERT_TRUE(SameBits(std::span(rows).subspan(at * row_floats, row_floats), row)) << key;
+    ++at;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, AgainstMap,
+                         testing::Values(OptimizerKind::kSgd, OptimizerKind::kMomentum,
+                                         OptimizerKind::kAdagrad, OptimizerKind::kRowwiseAdagrad,
+                                         OptimizerKind::kAdam, OptimizerKind::kLazyAdam,
+                                         OptimizerKind::kAdamW, OptimizerKind::kFtrl));
+
+TEST(Table, PeekMakesNothingAndAgreesWithPull) {
+  TableSlice table(SpecOf(OptimizerKind::kAdagrad, 4), {0}, 5);
+  const std::vector<Key> keys = {0, ~Key{0}, 42};
+  std::vector<float> peeked(12), pulled(12), with_state(24);
+  table.Peek(keys, 4, peeked);
+  table.Peek(keys, 8, with_state);
+  EXPECT_EQ(table.num_rows(), 0u);
+  table.Pull(keys, pulled);
+  EXPECT_EQ(table.num_rows(), 3u);
+  EXPECT_TRUE(SameBits(peeked, pulled));
+  std::vector<float> after(24);
+  table.Peek(keys, 8, after);
+  EXPECT_TRUE(SameBits(with_state, after));
+  EXPECT_EQ(after[4], table.spec().optimizer.initial_accumulator);
+}
+
+TEST(Table, StoringWeightsAloneStartsTheStateAnew) {
+  TableSlice table(SpecOf(OptimizerKind::kAdagrad, 2), {0}, 5);
+  const std::vector<Key> keys = {9};
+  table.Apply(std::vector<TableSlice::Gradients>{{keys, std::vector<float>{1, 2}, 1}}, 1, 1);
+  table.Store(keys, 2, std::vector<float>{3, 4});
+  std::vector<float> row(4);
+  table.Peek(keys, 4, row);
+  EXPECT_EQ(row, (std::vector<float>{3, 4, 0.1f, 0.1f}));
+}
+
+TEST(Table, OrderOfPartsDecidesAndNothingElse) {
+  // 1e8 + 1 - 1e8 depends on the order in float: the test sees it if the order is not kept.
+  const TableSpec spec = SpecOf(OptimizerKind::kSgd, 1);
+  const std::vector<Key> key = {7}, more = {3, 7, 5}, reversed = {5, 7, 3};
+  const std::vector<float> big = {1e8f}, one = {2, 1, 3}, one_reversed = {3, 1, 2}, small = {-1e8f};
+  auto row_after = [&](std::vector<TableSlice::Gradients> parts) {
+    TableSlice table(spec, {0}, 1);
+    table.Apply(parts, 1, 1);
+    std::vector<float> row(1);
+    table.Peek(key, 1, row);
+    return row[0];
+  };
+  const float in_order = row_after({{key, big, 1}, {more, one, 1}, {key, small, 1}});
+  EXPECT_EQ(in_order, row_after({{key, big, 1}, {reversed, one_reversed, 1}, {key, small, 1}}));
+  EXPECT_NE(in_order, row_after({{key, big, 1}, {key, small, 1}, {more, one, 1}}));
+}
+
+TEST(Table, OnePartEqualsOnePartAmongEmptyOnes) {
+  Random random(4);
+  const std::vector<Key> keys = RandomKeys(random, 500, 100000);
+  const std::vector<float> values = RandomFloats(random, keys.size() * 3);
+  TableSlice a(SpecOf(OptimizerKind::kLazyAdam, 3), {0}, 1), b(a.spec(), {0}, 1);
+  const TableSlice::Gradients part{keys, values, 0.125f}, empty{{}, {}, 3};
+  a.Apply(std::vector<TableSlice::Gradients>{part}, 0.7f, 4);
+  b.Apply(std::vector<TableSlice::Gradients>{empty, part, empty}, 0.7f, 4);
+  EXPECT_EQ(a.Digest().sum[0], b.Digest().sum[0]);
+}
+
+TEST(Table, DigestsOfDisjointSlicesAddUpInAnyOrder) {
+  Random random(5);
+  const TableSpec spec = SpecOf(OptimizerKind::kAdagrad, 6);
+  std::vector<Key> keys = RandomKeys(random, 1000, 1u << 30);
+  TableSlice whole(spec, {1}, 3);
+  std::vector<float> rows(keys.size() * 6);
+  whole.Pull(keys, rows);
+  RowsDigest sum;
+  std::reverse(keys.begin(), keys.end());
+  for (size_t part = 0; part < 3; ++part) {
+    TableSlice slice(spec, {1}, 3);
+    std::vector<Key> own;
+    for (const Key key : keys) {
+      if (key % 3 == part) own.push_back(key);
+    }
+    slice.Pull(own, std::span(rows).first(own.size() * 6));
+    sum.Add(slice.Digest());
+  }
+  EXPECT_EQ(sum.rows, whole.num_rows());
+  EXPECT_EQ(sum.sum[0], whole.Digest().sum[0]);
+  EXPECT_EQ(sum.sum[1], whole.Digest().sum[1]);
+  // And a single changed bit of state shows.
+  std::vector<float> row(12);
+  whole.Peek(std::span(keys).first(1), 12, row);
+  row[11] = std::nextafter(row[11], 1.0f);
+  whole.Store(std::span(keys).first(1), 12, row);
+  EXPECT_NE(sum.sum[0], whole.Digest().sum[0]);
+  EXPECT_NE(sum.sum[1], whole.Digest().sum[1]);
+}
+
+TEST(Table, ManySlicesOnManyThreadsAreTheSame) {
+  Random random(6);
+  constexpr size_t kSlices = 16;
+  std::vector<std::vector<Key>> keys(kSlices);
+  for (const Key key : RandomKeys(random, 20000, 1u << 30)) keys[key % kSlices].push_back(key);
+  auto digest_with = [&](std::unique_ptr<Executor> executor) {
+    std::vector<TableSlice> slices;
+    for (size_t s = 0; s < kSlices; ++s) {
+      slices.emplace_back(SpecOf(OptimizerKind::kFtrl, 8), TableId{0}, 9);
+    }
+    for (int64_t step = 1; step <= 3; ++step) {
+      executor->ParallelFor(kSlices, [&](size_t s) {
+        std::vector<float> rows(keys[s].size() * 8);
+        slices[s].Pull(keys[s], rows);
+        const std::vector<TableSlice::Gradients> parts = {{keys[s], rows, 1}, {keys[s], rows, 2}};
+        slices[s].Apply(parts, 0.5f, step);
+      });
+    }
+    RowsDigest sum;
+    for (const TableSlice& slice : slices) sum.Add(slice.Digest());
+    return sum.sum[0];
+  };
+  const uint64_t inline_digest = digest_with(NewInlineExecutor());
+  for (const int threads : {1, 2, 4})
+    EXPECT_EQ(digest_with(NewTbbExecutor(threads)), inline_digest);
+}
+
+TEST(Table, LambUpdatesEachTensorAsAWhole) {
+  TableSpec spec = SpecOf(OptimizerKind::kLamb, 4);
+  spec.init.kind = InitKind::kUniform;
+  TableSlice table(spec, {0}, 2);
+  // Chunks of tensors 1 and 2, out of order and mixed.
+  const std::vector<Key> keys = {(2ull << 32) | 0, (1ull << 32) | 1, (1ull << 32) | 0};
+  Random random(8);
+  const std::vector<float> values = RandomFloats(random, 12);
+  std::vector<float> before(3 * 13), after(3 * 13);
+  table.Peek(keys, 13, before);
+  table.Apply(std::vector<TableSlice::Gradients>{{keys, values, 1}}, 1, 1);
+  table.Peek(keys, 13, after);
+  auto chunk = [&](size_t k) {
+    return ChunkUpdate{std::span(values).subspan(k * 4, 4), std::span(before).subspan(k * 13, 4),
+                       std::span(before).subspan(k * 13 + 4, 9)};
+  };
+  UpdateLambTensor(spec.optimizer, std::vector<ChunkUpdate>{chunk(2), chunk(1)});
+  UpdateLambTensor(spec.optimizer, std::vector<ChunkUpdate>{chunk(0)});
+  EXPECT_TRUE(SameBits(before, after));
+}
+
+// ---- InitRow -----------------------------------------------------------------------------------
+
+TEST(InitRow, DependsOnSeedTableAndKeyAlone) {
+  const InitSpec uniform{InitKind::kUniform, 0.5f};
+  auto row = [&](uint64_t seed, uint32_t table, Key key, size_t dim) {
+    std::vector<float> weights(dim);
+    InitRow(uniform, seed, {table}, key, weights);
+    return weights;
+  };
+  const std::vector<float> first = row(1, 2, 3, 8);
+  EXPECT_EQ(first, row(1, 2, 3, 8));
+  EXPECT_NE(first, row(2, 2, 3, 8));
+  EXPECT_NE(first, row(1, 3, 3, 8));
+  EXPECT_NE(first, row(1, 2, 4, 8));
+  const std::vector<float> longer = row(1, 2, 3, 20);
+  EXPECT_TRUE(std::equal(first.begin(), first.end(), longer.begin()));
+}
+
+TEST(InitRow, FillsTheSpanItNames) {
+  std::vector<float> weights(100000);
+  InitRow({InitKind::kUniform, 0.25f}, 1, {0}, 1, weights);
+  const auto [low, high] = std::minmax_element(weights.begin(), weights.end());
+  EXPECT_GE(*low, -0.25f);
+  EXPECT_LT(*low, -0.249f);
+  EXPECT_LT(*high, 0.25f);
+  EXPECT_GT(*high, 0.249f);
+  InitRow({InitKind::kConstant, 2.0f}, 1, {0}, 1, weights);
+  EXPECT_EQ(weights[99999], 2.0f);
+  InitRow({InitKind::kZeros, 2.0f}, 1, {0}, 1, weights);
+  EXPECT_EQ(weights[99999], 0.0f);
+}
+
+TEST(InitRow, NormalIsNormal) {
+  // Kolmogorov and Smirnov: the largest gap to the normal distribution, for this fixed stream.
+  std::vector<float> values(200000);
+  InitRow({InitKind::kNormal, 3.0f}, 1, {0}, 1, values);
+  std::sort(values.begin(), values.end());
+  double gap = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double expected = 0.5 * std::erfc(-values[i] / 3.0 / std::sqrt(2.0));
+    const double share = static_cast<double>(i) / static_cast<double>(values.size());
+    gap = std::max(gap, std::abs(expected - share));
+  }
+  EXPECT_LT(gap * std::sqrt(static_cast<double>(values.size())), 1.63);  // 1 % level.
+  EXPECT_LT(values.front(), -3.0f * 3.9f);
+  EXPECT_GT(values.back(), 3.0f * 3.9f);
+}
+
+TEST(InitRow, StaysAsItIs) {
+  // Bits that checkpoints and other machines rely on: a change here makes every job another one.
+  std::vector<float> weights(2);
+  InitRow({InitKind::kUniform, 1.0f}, 1, {0}, 2, weights);
+  const std::vector<float> uniform = weights;
+  InitRow({InitKind::kNormal, 1.0f}, 1, {0}, 2, weights);
+  EXPECT_EQ(uniform, (std::vector<float>{0x1.d88cdp-2f, 0x1.cabfe8p-1f}));
+  EXPECT_EQ(weights, (std::vector<float>{0x1.3ae71ep-1f, 0x1.a030ap+0f}));
+}
+
+}  // namespace
+}  // namespace hdps
