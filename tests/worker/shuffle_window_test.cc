@@ -47,7 +47,7 @@ TEST(ShuffleWindowTest, EveryLineComesOutOnce) {
 
 TEST(ShuffleWindowTest, HeldBytesAreBounded) {
   ShuffleWindow window(1000, size_t{1} << 30);
-  PassThrough(window, 1, 200000, 2 * 1001 * 110 + (1 << 16));
+  PassThrough(window, 1, 200000, 2 * 1001 * 120 + (1 << 20));
 }
 
 TEST(ShuffleWindowTest, ManyBytesMakeItFullToo) {

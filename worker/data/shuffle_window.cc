@@ -1,4 +1,4 @@
-// Lines in one slab that is packed anew when half of it is holes.
+// Lines in a log of chunks, taken at random and cleaned from the oldest end.
 #include "worker/data/shuffle_window.h"
 
 #include <glog/logging.h>
@@ -10,45 +10,107 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kSlabBytesMin = size_t{1} << 16;
+constexpr size_t kChunkBytes = size_t{256} << 10;
+constexpr uint32_t kTaken = ~uint32_t{0};
+
+// Before each line in a chunk; tells who owns the line when its chunk is emptied.
+struct EntryHeader {
+  uint32_t slot;  // Index into slots_, or kTaken.
+  uint32_t size;  // Of the line.
+};
+
+size_t EntryBytes(size_t line_bytes) { return (sizeof(EntryHeader) + line_bytes + 7) / 8 * 8; }
+
+EntryHeader HeaderOf(const char* text) {
+  EntryHeader header;
+  std::memcpy(&header, text - sizeof(header), sizeof(header));
+  return header;
+}
+
+void SetOwner(char* text, uint32_t slot) {
+  std::memcpy(text - sizeof(EntryHeader), &slot, sizeof(slot));
+}
+
+void PrefetchLine(const char* text) {
+  constexpr size_t kCacheLineBytes = 64;
+  for (size_t i = 0; i < 4; ++i) __builtin_prefetch(text + i * kCacheLineBytes);
+}
 
 }  // namespace
 
 void ShuffleWindow::Restart(uint64_t seed) {
   random_ = Random(seed);
-  lines_.clear();
-  used_bytes_ = live_bytes_ = 0;
+  next_draw_ = 0;
+  for (uint64_t& draw : draws_) draw = random_.Next();
+  slots_.clear();
+  log_.clear();
+  spare_ = {};
+  held_bytes_ = live_bytes_ = 0;
 }
 
 void ShuffleWindow::Put(const Line& line) {
-  const size_t size = line.text.size();
-  if (used_bytes_ + size > bytes_.size()) MoveTogether(size);
-  if (size > 0) std::memcpy(bytes_.data() + used_bytes_, line.text.data(), size);
-  lines_.push_back({line.place.number, used_bytes_, static_cast<uint32_t>(size), line.place.file});
-  used_bytes_ += size;
-  live_bytes_ += size;
+  const auto size = static_cast<uint32_t>(line.text.size());
+  char* text = Append(line.text.data(), size, static_cast<uint32_t>(slots_.size()));
+  slots_.push_back({text, line.place.number, size, line.place.file});
+  live_bytes_ += EntryBytes(size);
+  while (held_bytes_ > 2 * live_bytes_ + 2 * kChunkBytes && log_.size() > 1) EmptyOldestChunk();
 }
 
 Line ShuffleWindow::TakeAny() {
-  DCHECK(!lines_.empty());
-  const size_t chosen = random_.Below(lines_.size());
-  const Held held = lines_[chosen];
-  lines_[chosen] = lines_.back();
-  lines_.pop_back();
-  live_bytes_ -= held.size;
-  return {{bytes_.data() + held.begin, held.size}, {held.file, held.number}};
+  DCHECK(!slots_.empty());
+  // Fewer than 2^32 lines, so 32 of a draw's bits are enough.
+  const auto below_size = [this](uint64_t draw) { return ((draw >> 32) * slots_.size()) >> 32; };
+  const size_t chosen = below_size(draws_[next_draw_]);
+  draws_[next_draw_] = random_.Next();
+  // Where this draw will fall unless the window runs empty before its turn comes.
+  PrefetchLine(slots_[below_size(draws_[next_draw_])].text);
+  next_draw_ = (next_draw_ + 1) % kAhead;
+
+  const Slot taken = slots_[chosen];
+  SetOwner(taken.text, kTaken);
+  live_bytes_ -= EntryBytes(taken.size);
+  if (chosen + 1 < slots_.size()) {
+    slots_[chosen] = slots_.back();
+    SetOwner(slots_[chosen].text, static_cast<uint32_t>(chosen));
+  }
+  slots_.pop_back();
+  return {{taken.text, taken.size}, {taken.file, taken.number}};
 }
 
-void ShuffleWindow::MoveTogether(size_t room) {
-  std::vector<char> together(std::max(kSlabBytesMin, 2 * (live_bytes_ + room)));
-  size_t used = 0;
-  for (Held& held : lines_) {
-    if (held.size > 0) std::memcpy(together.data() + used, bytes_.data() + held.begin, held.size);
-    held.begin = used;
-    used += held.size;
+char* ShuffleWindow::Append(const char* text, uint32_t size, uint32_t slot) {
+  const size_t entry_bytes = EntryBytes(size);
+  if (log_.empty() || log_.back().size - log_.back().used < entry_bytes) AddChunk(entry_bytes);
+  Chunk& chunk = log_.back();
+  char* entry = chunk.bytes.get() + chunk.used;
+  const EntryHeader header = {slot, size};
+  std::memcpy(entry, &header, sizeof(header));
+  if (size > 0) std::memcpy(entry + sizeof(header), text, size);
+  chunk.used += entry_bytes;
+  return entry + sizeof(header);
+}
+
+void ShuffleWindow::AddChunk(size_t entry_bytes) {
+  Chunk chunk = std::exchange(spare_, {});
+  if (chunk.size < entry_bytes) {
+    chunk.size = std::max(kChunkBytes, entry_bytes);
+    chunk.bytes = std::make_unique_for_overwrite<char[]>(chunk.size);
   }
-  bytes_ = std::move(together);
-  used_bytes_ = used;
+  chunk.used = 0;
+  held_bytes_ += chunk.size;
+  log_.push_back(std::move(chunk));
+}
+
+void ShuffleWindow::EmptyOldestChunk() {
+  Chunk oldest = std::move(log_.front());
+  log_.pop_front();
+  held_bytes_ -= oldest.size;
+  for (size_t at = 0; at < oldest.used;) {
+    const char* text = oldest.bytes.get() + at + sizeof(EntryHeader);
+    const EntryHeader header = HeaderOf(text);
+    if (header.slot != kTaken) slots_[header.slot].text = Append(text, header.size, header.slot);
+    at += EntryBytes(header.size);
+  }
+  if (oldest.size == kChunkBytes) spare_ = std::move(oldest);
 }
 
 }  // namespace hdps

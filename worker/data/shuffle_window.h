@@ -1,8 +1,11 @@
 // Mixes a stream of lines within a window, by seed.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
-#include <string_view>
+#include <deque>
+#include <memory>
 #include <vector>
 
 #include "common/random.h"
@@ -13,39 +16,54 @@ namespace hdps {
 // Lines go in until it is full; then one of them, each with the same chance, comes out for each
 // that goes in. What comes out depends on the lines and the seed alone.
 //
-// Invariant: every line that went in comes out once. The bytes held are at most twice those of the
-// lines inside, and a line's more: a line that came out leaves a hole, and when half is holes the
-// rest is moved together.
+// Invariant: every line that went in comes out once. Bytes lie in a log of chunks: new lines at its
+// end, holes where lines came out. When more than half of it is holes, what is left of the oldest
+// chunk (little, for it is the oldest) moves to the end. So it holds at most twice the bytes of
+// the lines inside and two chunks more.
 class ShuffleWindow {
  public:
   // Full with this many rows, or with this many bytes of them if that is less.
-  ShuffleWindow(uint64_t rows, size_t bytes_max) : rows_max_(rows), bytes_max_(bytes_max) {}
+  ShuffleWindow(uint64_t rows, size_t bytes_max)
+      : rows_max_(std::min<uint64_t>(rows, UINT32_MAX - 1)), bytes_max_(bytes_max) {}
 
   void Restart(uint64_t seed);
-  bool full() const { return lines_.size() >= rows_max_ || live_bytes_ >= bytes_max_; }
-  bool empty() const { return lines_.empty(); }
+  bool full() const { return slots_.size() >= rows_max_ || live_bytes_ >= bytes_max_; }
+  bool empty() const { return slots_.empty(); }
   void Put(const Line& line);
   // Requires: not empty. The line is valid until the next Put.
   Line TakeAny();
 
-  size_t held_bytes() const { return bytes_.capacity(); }
+  size_t held_bytes() const { return held_bytes_; }
 
  private:
-  struct Held {
+  struct Slot {
+    char* text;  // Behind its header in a chunk.
     uint64_t number;
-    size_t begin;
     uint32_t size;
     uint32_t file;
   };
-  void MoveTogether(size_t room);
+  struct Chunk {
+    std::unique_ptr<char[]> bytes;
+    size_t size = 0, used = 0;
+  };
+
+  // Writes a header and the bytes at the end of the log; gives the place of the bytes.
+  char* Append(const char* text, uint32_t size, uint32_t slot);
+  void AddChunk(size_t entry_bytes);
+  void EmptyOldestChunk();
+
+  static constexpr size_t kAhead = 8;  // Draws known before they are used, to prefetch.
 
   const uint64_t rows_max_;
   const size_t bytes_max_;
   Random random_{0};
-  std::vector<Held> lines_;
-  std::vector<char> bytes_;
-  size_t used_bytes_ = 0;  // Of bytes_, holes counted.
-  size_t live_bytes_ = 0;
+  std::array<uint64_t, kAhead> draws_ = {};
+  size_t next_draw_ = 0;
+  std::vector<Slot> slots_;
+  std::deque<Chunk> log_;
+  Chunk spare_;
+  size_t held_bytes_ = 0;  // Of all chunks.
+  size_t live_bytes_ = 0;  // Of lines inside, headers counted.
 };
 
 }  // namespace hdps
