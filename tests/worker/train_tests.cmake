@@ -1,5 +1,9 @@
-# Collectives, the parts of a step, the dense state.
+# Collectives, the parts of a step, the dense state, the channel between a worker's threads.
 add_layer_test(collective_test
   SOURCES collective_test.cc
   DEPENDS hdps_worker_exchange hdps_common
+  KIND unit_concurrent)
+add_layer_test(train_test
+  SOURCES dense_state_test.cc node_channel_test.cc step_parts_test.cc
+  DEPENDS hdps_worker_train hdps_common
   KIND unit_concurrent)
