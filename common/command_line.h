@@ -14,30 +14,41 @@ inline constexpr int kExitMistaken = 2;
 inline constexpr int kExitFailed = 3;
 
 // Prints "hdps-server: error: MESSAGE" to stderr and gives the exit status that goes with the code:
-// kInvalidArgument and kNotFound 2, all else 3.
+// kInvalidArgument and kNotFound 2, kCancelled 0 without a word, all else 3.
 int ReportAndExitStatus(const std::string& program, const Status& status);
 
-// Parses gflags; an unknown flag, a bad value or a stray argument is reported as kInvalidArgument
-// with the nearest flag's name instead of gflags' own exit 1. A flag that is not given takes its
-// value from the environment variable HDPS_<FLAG> (upper case), then from the MindSpore and ps-lite
-// aliases listed in the .cc (MS_SCHED_HOST and MS_SCHED_PORT, MS_SERVER_NUM, MS_WORKER_NUM,
-// MS_NODE_ID; DMLC_...).
-Status ParseCommandLine(const std::string& usage, int* argc, char*** argv);
+// Reads the flags (gflags) of this program; dashes and underscores in their names mean the same.
+// An unknown flag, a bad value or a stray argument is reported as kInvalidArgument with the nearest
+// flag's name instead of gflags' own exit 1. --set may be given more than once; its values are
+// joined by commas. With `arguments`, what is no flag goes there instead of being refused.
+// --help prints `usage` and the flags to stdout, --version the version; both give kCancelled, which
+// ReportAndExitStatus makes 0.
+//
+// A flag that is not given takes its value from the environment variable HDPS_<FLAG> (upper case),
+// then from the MindSpore, ps-lite and Open MPI aliases listed in the .cc (MS_SCHED_HOST and
+// MS_SCHED_PORT, MS_SERVER_NUM, MS_WORKER_NUM, MS_NODE_ID; DMLC_...).
+Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
+                        std::vector<std::string>* arguments = nullptr);
 
-// glog into `log_file` (empty: stderr only). One line: ISO time, level, rank, text.
-void StartLogging(const std::string& program, const std::string& log_file,
-                  const std::string& level);
+// Sends glog's lines into `log_file` (made with its folder, appended to), or to stderr when it is
+// empty; errors go to stderr too. One line: ISO time, level, program, text. `level` is info,
+// warning or error; another is kInvalidArgument. Once per process.
+Status StartLogging(const std::string& program, const std::string& log_file,
+                    const std::string& level);
 
-// Writes this process' number; removes the file when destroyed.
+// Writes this process' number, in a folder made for it; removes the file when destroyed. An empty
+// path writes nothing.
 class PidFile {
  public:
   explicit PidFile(const std::string& path);
   ~PidFile();
   PidFile(const PidFile&) = delete;
   PidFile& operator=(const PidFile&) = delete;
+  const Status& status() const { return status_; }  // Whether it could be written.
 
  private:
   std::string path_;
+  Status status_;
 };
 
 // Set by SIGTERM and SIGINT after InstallStopSignals(); a second signal ends the process at once.
