@@ -27,8 +27,10 @@ struct MembershipOptions {
 
 // Part of a node: shares its frames, ticks and output.
 //
-// Invariant: views only grow; every command comes out of TakeCommands() once, in order of its id,
-// and a repeated command is answered with the answer it already has.
+// Invariant: views only grow; every command comes out of TakeCommands() once, those that wait
+// together in order of their ids, and a repeated command is answered with the answer it already
+// has. A command that was lost on the way comes again, so it may come out after one that followed
+// it.
 class MembershipClient {
  public:
   explicit MembershipClient(const MembershipOptions& options);
