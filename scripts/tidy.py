@@ -14,7 +14,8 @@ RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "sc
 DOORS = [
     (r"steady_clock|system_clock|sleep_for|sleep_until|clock_gettime", {"common/monotonic_clock.cc"}),
     (r"random_device|\bs?rand\(|getrandom", {"common/random.cc"}),
-    (r"std::j?thread\b|pthread_create|[<\"]tbb/|oneapi/tbb", {"common/executor.cc"}),
+    (r"std::j?thread\b|pthread_create", {"common/executor.cc"}),
+    (r"[<\"]tbb/|oneapi/tbb", {"common/tbb_executor.cc"}),
     (r"[<\"]zmq(_addon)?\.h", {"common/zmq_transport.cc"}),
     (r"\bfopen\(|std::[io]?fstream|::open\(|::rename\(", {"common/posix_file_system.cc"}),
     (r"\bgetenv\(", {"common/command_line.cc"}),
