@@ -36,6 +36,9 @@ Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
 Status StartLogging(const std::string& program, const std::string& log_file,
                     const std::string& level);
 
+// This process for people: "HOST:NUMBER".
+std::string HostAndProcess();
+
 // Writes this process' number, in a folder made for it; removes the file when destroyed. An empty
 // path writes nothing.
 class PidFile {

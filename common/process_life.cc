@@ -17,6 +17,12 @@ int ReportAndExitStatus(const std::string& program, const Status& status) {
   return mistaken ? kExitMistaken : kExitFailed;
 }
 
+std::string HostAndProcess() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof(name) - 1) != 0) name[0] = '?';
+  return std::string(name) + ":" + std::to_string(::getpid());
+}
+
 PidFile::PidFile(const std::string& path) : path_(path) {
   if (path_.empty()) return;
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();

@@ -1,9 +1,7 @@
 // hdps-server: holds rows for the workers of one job, on this machine.
 #include <gflags/gflags.h>
 #include <glog/logging.h>
-#include <unistd.h>
 
-#include <array>
 #include <memory>
 #include <string>
 
@@ -56,12 +54,6 @@ Status CheckFlags() {
                                         " is out of range; give 1 to 4096, or 0 for one a core"};
   }
   return CheckAddress(FLAGS_scheduler, FLAGS_insecure);
-}
-
-std::string HostAndProcess() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) name[0] = '?';
-  return std::string(name.data()) + ":" + std::to_string(getpid());
 }
 
 Result<ServerExit> Run() {

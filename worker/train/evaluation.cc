@@ -25,16 +25,16 @@ PipelineOptions EvaluationOptions(const Job& job, const std::vector<std::string>
   return options;
 }
 
-Result<Evaluation> Evaluate(const Job& job, Model& model, StepPipeline& steps,
-                            const FetchRows& fetch) {
-  Evaluation evaluation;
+Result<ScoreSums> ScoreSteps(const Job& job, Model& model, StepPipeline& steps,
+                             const FetchRows& fetch, const TakeScores& take) {
+  ScoreSums sums;
   std::vector<std::vector<float>> rows(job.tables.size());
   std::vector<TableInput> inputs(job.tables.size());
   std::vector<float> scores;
   while (true) {
     HDPS_ASSIGN_OR_RETURN(std::unique_ptr<PreparedStep> step, steps.Next());
     if (step == nullptr) break;
-    evaluation.bad_rows = step->bad_rows;
+    sums.bad_rows = step->bad_rows;
     if (step->parts.num_examples() == 0) continue;
     const Batch& batch = step->parts.parts()[0].batch;
     HDPS_RETURN_IF_ERROR(model.CheckBatch(batch));
@@ -43,13 +43,12 @@ Result<Evaluation> Evaluate(const Job& job, Model& model, StepPipeline& steps,
       inputs[t].keys = step->parts.SetOf(0, {t});
       inputs[t].rows = rows[t];
     }
-    evaluation.loss_sum += model.Predict(batch, inputs, &scores);
-    evaluation.scores.insert(evaluation.scores.end(), scores.begin(), scores.end());
-    evaluation.labels.insert(evaluation.labels.end(), batch.labels.begin(), batch.labels.end());
-    evaluation.examples += batch.num_examples;
+    sums.loss_sum += model.Predict(batch, inputs, &scores);
+    sums.examples += batch.num_examples;
+    HDPS_RETURN_IF_ERROR(take(batch, scores));
     steps.Recycle(std::move(step));
   }
-  return evaluation;
+  return sums;
 }
 
 }  // namespace hdps

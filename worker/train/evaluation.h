@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "common/job.h"
@@ -12,15 +14,14 @@
 
 namespace hdps {
 
-// Scores and labels of the examples, in the order they were read.
-struct Evaluation {
-  std::vector<float> scores;  // Probability of class 1, or [n * classes] under softmax.
-  std::vector<float> labels;
+struct ScoreSums {
   double loss_sum = 0;
   uint64_t examples = 0;
-  uint64_t bad_rows = 0;
+  uint64_t bad_rows = 0;  // Refused and passed over.
 };
 
+// Takes a batch's scores: probabilities[n] of class 1, or [n * classes] under softmax.
+using TakeScores = std::function<Status(const Batch& batch, std::span<const float> scores)>;
 // Fetches the rows of a step: rows[table] is [keys of the table * dim], empty for the dense table.
 using FetchRows =
     std::function<Status(const PreparedStep& step, std::vector<std::vector<float>>* rows)>;
@@ -29,9 +30,9 @@ using FetchRows =
 PipelineOptions EvaluationOptions(const Job& job, const std::vector<std::string>& paths,
                                   uint32_t part, uint32_t num_parts);
 
-// Scores all that `steps` gives; it was started with EvaluationOptions. The model's dense weights
-// are in place.
-Result<Evaluation> Evaluate(const Job& job, Model& model, StepPipeline& steps,
-                            const FetchRows& fetch);
+// Scores all that `steps` gives, in the order of the files; it was started with EvaluationOptions.
+// The model's dense weights are in place.
+Result<ScoreSums> ScoreSteps(const Job& job, Model& model, StepPipeline& steps,
+                             const FetchRows& fetch, const TakeScores& take);
 
 }  // namespace hdps

@@ -9,3 +9,6 @@ add_layer(hdps_worker_train
   DEPENDS hdps_worker_exchange hdps_worker_model hdps_worker_data hdps_embedding hdps_kernels
           hdps_common
   LIBRARIES glog::glog)
+
+add_executable(hdps-worker train/worker_main.cc)
+target_link_libraries(hdps-worker PRIVATE hdps_worker_train hdps_common gflags glog::glog)

@@ -328,13 +328,19 @@ Status Trainer::EvaluatePart(CommandDone* done) {
   const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
     return runner_->PullRows(step, {clock_, PullMode::kRead, std::nullopt}, rows);
   };
-  HDPS_ASSIGN_OR_RETURN(const Evaluation evaluation, Evaluate(*job_, *model_, *steps, fetch));
-  done->examples = evaluation.examples;
-  done->loss_sum = evaluation.loss_sum;
-  done->bad_rows = evaluation.bad_rows;
+  std::vector<float> scores, labels;
+  const auto take = [&](const Batch& batch, std::span<const float> of_batch) {
+    scores.insert(scores.end(), of_batch.begin(), of_batch.end());
+    labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+    return Status();
+  };
+  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, ScoreSteps(*job_, *model_, *steps, fetch, take));
+  done->examples = sums.examples;
+  done->loss_sum = sums.loss_sum;
+  done->bad_rows = sums.bad_rows;
   if (job_->model.loss == LossKind::kSoftmax) return Status();  // There is no class 1.
-  done->scores = Buffer::CopyOf(std::span<const float>(evaluation.scores));
-  done->labels = Buffer::CopyOf(std::span<const float>(evaluation.labels));
+  done->scores = Buffer::CopyOf(std::span<const float>(scores));
+  done->labels = Buffer::CopyOf(std::span<const float>(labels));
   return Status();
 }
 
