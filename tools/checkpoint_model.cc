@@ -1,0 +1,85 @@
+// Loads every shard of a checkpoint and answers for its rows.
+#include "tools/checkpoint_model.h"
+
+#include <utility>
+
+#include "common/shard_map.h"
+#include "embedding/snapshot.h"
+#include "worker/train/dense_state.h"
+
+namespace hdps {
+
+Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
+                                                               const std::string& path,
+                                                               Executor& executor) {
+  std::unique_ptr<CheckpointModel> loaded(new CheckpointModel(job));
+  HDPS_ASSIGN_OR_RETURN(loaded->checkpoint_, OpenCheckpoint(files, path));
+  if (loaded->checkpoint_.manifest.tables_digest != TablesDigest(job)) {
+    return Status(Code::kInvalidArgument,
+                  "--checkpoint: " + loaded->checkpoint_.folder + " was written by job '" +
+                      loaded->checkpoint_.manifest.job_name +
+                      "', whose model, tables, rules, shards or seed differ from those of --job; "
+                      "give the job file it was trained with");
+  }
+  HDPS_ASSIGN_OR_RETURN(loaded->model_, NewModel(job, executor));
+  HDPS_RETURN_IF_ERROR(loaded->ReadShards(files, executor));
+  loaded->SetDense();
+  return loaded;
+}
+
+Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
+  const Manifest& manifest = checkpoint_.manifest;
+  shards_.resize(manifest.num_shards);
+  std::vector<Status> read(manifest.num_shards);
+  for (std::vector<TableSlice>& tables : shards_) {
+    for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+      tables.emplace_back(job_.tables[t], TableId{t}, job_.seed);
+    }
+  }
+  executor.ParallelFor(shards_.size(), [&](size_t s) {
+    const ShardId shard{static_cast<uint32_t>(s)};
+    std::vector<TableSlice*> tables;
+    for (TableSlice& table : shards_[s]) tables.push_back(&table);
+    read[s] = Status(Code::kCorruption,
+                     checkpoint_.folder + ": the manifest does not list " + SnapshotName(shard));
+    for (const SavedFile& saved : manifest.files) {
+      if (saved.name != SnapshotName(shard)) continue;
+      const SnapshotHeader header{manifest.tables_digest, shard, manifest.num_shards,
+                                  manifest.clock};
+      read[s] = ReadSnapshot(files, checkpoint_.folder, saved, header, tables);
+    }
+  });
+  for (const Status& status : read) HDPS_RETURN_IF_ERROR(status);
+  return Status();
+}
+
+void CheckpointModel::Peek(TableId table, std::span<const Key> keys, std::span<float> rows) const {
+  const TableSpec& spec = job_.tables[table.value];
+  const auto num_shards = static_cast<uint32_t>(shards_.size());
+  for (size_t k = 0; k < keys.size(); ++k) {
+    const ShardId shard = ShardOf(keys[k], spec.shard_by, num_shards);
+    shards_[shard.value][table.value].Peek(keys.subspan(k, 1), spec.dim,
+                                           rows.subspan(k * spec.dim, spec.dim));
+  }
+}
+
+void CheckpointModel::SetDense() {
+  if (model_->dense_floats() == 0) return;
+  const TableId dense{static_cast<uint32_t>(job_.tables.size() - 1)};
+  std::vector<float> weights(model_->dense_floats());
+  Peek(dense, DenseKeys(model_->tensors()), weights);
+  model_->SetDense(weights);
+}
+
+Status CheckpointModel::Fetch(const PreparedStep& step,
+                              std::vector<std::vector<float>>* rows) const {
+  rows->resize(job_.tables.size());
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    const std::span<const Key> keys = step.parts.KeysOf({t});
+    (*rows)[t].resize(keys.size() * job_.tables[t].dim);
+    Peek({t}, keys, (*rows)[t]);
+  }
+  return Status();
+}
+
+}  // namespace hdps

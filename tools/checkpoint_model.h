@@ -1,0 +1,45 @@
+// A checkpoint and its model in one process, without servers: for evaluate and predict.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/executor.h"
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/manifest.h"
+#include "common/status.h"
+#include "embedding/table.h"
+#include "worker/model/model.h"
+#include "worker/train/evaluation.h"
+
+namespace hdps {
+
+// Invariant: the rows are those of the checkpoint and never change; keys it does not hold read as
+// their initial values, as they would in training.
+class CheckpointModel {
+ public:
+  // `path` as OpenCheckpoint takes it. kInvalidArgument when the checkpoint is of a job with other
+  // tables than `job`.
+  static Result<std::unique_ptr<CheckpointModel>> Load(FileSystem& files, const Job& job,
+                                                       const std::string& path, Executor& executor);
+
+  Model& model() { return *model_; }
+  const FoundCheckpoint& checkpoint() const { return checkpoint_; }
+  // For ScoreSteps: the rows of the step's keys.
+  Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows) const;
+
+ private:
+  explicit CheckpointModel(const Job& job) : job_(job) {}
+  Status ReadShards(FileSystem& files, Executor& executor);
+  void SetDense();
+  void Peek(TableId table, std::span<const Key> keys, std::span<float> rows) const;
+
+  const Job& job_;
+  FoundCheckpoint checkpoint_;
+  std::unique_ptr<Model> model_;
+  std::vector<std::vector<TableSlice>> shards_;  // [shards][tables]
+};
+
+}  // namespace hdps

@@ -1,0 +1,41 @@
+// What evaluate and predict share: files through a checkpoint's model, batch by batch.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/executor.h"
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/monotonic_clock.h"
+#include "common/status.h"
+#include "tools/checkpoint_model.h"
+#include "tools/scoring.h"
+#include "worker/train/evaluation.h"
+
+namespace hdps {
+
+// Data and a model that fit each other.
+class ScoredData {
+ public:
+  // `files` and `executor` must outlive it.
+  static Result<std::unique_ptr<ScoredData>> Open(const ScoringOptions& options, FileSystem& files,
+                                                  Executor& executor);
+
+  bool softmax() const { return job_.model.loss == LossKind::kSoftmax; }
+  const std::string& checkpoint() const { return loaded_->checkpoint().folder; }
+  // Every row in order; once.
+  Result<ScoreSums> Score(const TakeScores& take);
+
+ private:
+  explicit ScoredData(FileSystem& files) : files_(files), clock_(NewSystemClock()) {}
+
+  FileSystem& files_;
+  const std::unique_ptr<MonotonicClock> clock_;
+  Job job_;
+  std::vector<std::string> paths_;
+  std::unique_ptr<CheckpointModel> loaded_;
+};
+
+}  // namespace hdps
