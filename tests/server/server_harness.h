@@ -1,0 +1,276 @@
+// A server among a scripted scheduler and scripted workers, frame by frame.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/executor.h"
+#include "common/file_system.h"
+#include "common/messages.h"
+#include "gtest/gtest.h"
+#include "server/server_node.h"
+
+namespace hdps {
+
+// The keys of one request in one table, with what goes with each of them.
+struct TableRows {
+  uint32_t table = 0;
+  uint32_t row_floats = 1;
+  std::vector<Key> keys;
+  std::vector<float> floats;  // [keys, row_floats]; empty for a pull.
+};
+
+// As a worker would cut them for a server that owns `shards`.
+struct RowSections {
+  std::vector<TableKeys> tables;
+  std::vector<Key> keys;
+  std::vector<float> floats;
+};
+inline RowSections CutForServer(const Job& job, const std::vector<ShardId>& shards,
+                                const std::vector<TableRows>& rows) {
+  RowSections sections;
+  for (const TableRows& part : rows) {
+    TableKeys& table = sections.tables.emplace_back();
+    table.table = {part.table};
+    table.row_floats = part.row_floats;
+    for (const ShardId shard : shards) {
+      uint32_t count = 0;
+      for (size_t k = 0; k < part.keys.size(); ++k) {
+        const ShardBy by = job.tables[part.table].shard_by;
+        if (ShardOf(part.keys[k], by, job.cluster.shards) != shard) continue;
+        sections.keys.push_back(part.keys[k]);
+        ++count;
+        if (part.floats.empty()) continue;
+        const auto row = part.floats.begin() + static_cast<ptrdiff_t>(k * part.row_floats);
+        sections.floats.insert(sections.floats.end(), row, row + part.row_floats);
+      }
+      table.shard_counts.push_back(count);
+      table.num_keys += count;
+    }
+  }
+  return sections;
+}
+
+inline TableSpec TableOf(const std::string& name, uint32_t dim, OptimizerKind kind) {
+  TableSpec table;
+  table.name = name;
+  table.dim = dim;
+  table.optimizer.kind = kind;
+  table.optimizer.learning_rate = 1;
+  table.init.kind = InitKind::kZeros;
+  return table;
+}
+
+// Two tables, 8 shards, plain SGD from zero with rate 1: a row is minus the sum of its gradients.
+inline Job TestJob(Mode mode) {
+  Job job;
+  job.train.mode = mode;
+  job.cluster.shards = 8;
+  job.parallel.gradients_mean = true;
+  job.tables = {TableOf("wide", 1, OptimizerKind::kSgd), TableOf("deep", 2, OptimizerKind::kSgd)};
+  return job;
+}
+
+struct ServerSetting {
+  Job job;
+  uint32_t workers = 2, servers = 1, rank = 0;
+  ServerSabotage sabotage = {};
+};
+
+// Invariant: replies_ holds what the node has sent and nobody has taken, in order.
+class ServerHarness {
+ public:
+  explicit ServerHarness(const ServerSetting& setting, FileSystem* files = nullptr,
+                         Executor* executor = nullptr)
+      : job_(std::make_shared<const Job>(setting.job)), self_{100 + setting.rank} {
+    ServerNodeOptions options;
+    options.job = job_;
+    options.self = self_;
+    options.scheduler_address = "inproc://scheduler";
+    options.own_address = "inproc://server";
+    options.sabotage = setting.sabotage;
+    node_ = std::make_unique<ServerNode>(files != nullptr ? *files : *own_files_,
+                                         executor != nullptr ? *executor : *own_executor_, options);
+    for (uint32_t s = 0; s < setting.servers; ++s) {
+      view_.servers.push_back({{100 + s}, s, "inproc://" + std::to_string(s)});
+    }
+    for (uint32_t w = 0; w < setting.workers; ++w) view_.workers.push_back({WorkerPeer(w), w, ""});
+    for (uint32_t s = 0; s < job_->cluster.shards; ++s) {
+      view_.shards.owner.push_back({s % setting.servers});
+    }
+    view_.view = {3};
+    shards_ = view_.shards.ShardsOf({setting.rank});
+    SendView();
+  }
+
+  static PeerId WorkerPeer(uint32_t worker) { return {1000 + worker}; }
+
+  void SendView() {
+    FromPeer(kSchedulerPeer, view_, 0);
+    Tick();
+  }
+  void Tick() {
+    node_->OnTick(now_ += 20);
+    Collect();
+  }
+  template <typename Message>
+  void FromPeer(PeerId from, const Message& message, uint64_t request_id) {
+    Frame frame = EncodeMessage(message);
+    frame.header.sender = from.value;
+    frame.header.view = frame_view_.value_or(view_.view.value);
+    frame.header.request_id = request_id;
+    FromPeer(from, std::move(frame));
+  }
+  void FromPeer(PeerId from, Frame frame) {
+    node_->OnFrame(from, std::move(frame));
+    Collect();
+  }
+
+  // ---- A worker's requests; each under its own request id ---------------------------------------
+
+  uint64_t Push(uint32_t worker, uint64_t sequence, Clock clock, uint64_t examples,
+                const std::vector<TableRows>& rows) {
+    FromPeer(WorkerPeer(worker), PushOf(sequence, clock, examples, rows), ++request_id_);
+    return request_id_;
+  }
+  PushRequest PushOf(uint64_t sequence, Clock clock, uint64_t examples,
+                     const std::vector<TableRows>& rows) const {
+    RowSections sections = CutForServer(*job_, shards_, rows);
+    PushRequest push;
+    push.sequence = {sequence};
+    push.clock = clock;
+    push.num_examples = examples;
+    push.tables = std::move(sections.tables);
+    push.keys = Buffer::CopyOf<Key>(sections.keys);
+    push.gradients = Buffer::CopyOf<float>(sections.floats);
+    return push;
+  }
+  uint64_t Pull(uint32_t worker, Clock clock, PullMode mode, const std::vector<TableRows>& rows) {
+    FromPeer(WorkerPeer(worker), PullOf(clock, mode, rows), ++request_id_);
+    return request_id_;
+  }
+  PullRequest PullOf(Clock clock, PullMode mode, const std::vector<TableRows>& rows) const {
+    RowSections sections = CutForServer(*job_, shards_, rows);
+    PullRequest pull;
+    pull.clock = clock;
+    pull.mode = mode;
+    pull.tables = std::move(sections.tables);
+    pull.keys = Buffer::CopyOf<Key>(sections.keys);
+    return pull;
+  }
+  StoreRequest StoreOf(const std::vector<TableRows>& rows) const {
+    RowSections sections = CutForServer(*job_, shards_, rows);
+    StoreRequest store;
+    store.tables = std::move(sections.tables);
+    store.keys = Buffer::CopyOf<Key>(sections.keys);
+    store.rows = Buffer::CopyOf<float>(sections.floats);
+    return store;
+  }
+  uint64_t Advance(uint32_t worker, Clock clock) {
+    AdvanceRequest advance;
+    advance.clock = clock;
+    FromPeer(WorkerPeer(worker), advance, ++request_id_);
+    return request_id_;
+  }
+
+  // ---- What came back ---------------------------------------------------------------------------
+
+  // The answer to a request, once; none when there is none, a failure when there are two.
+  template <typename Message>
+  std::optional<Message> TakeReply(uint64_t request_id) {
+    std::optional<Message> found;
+    for (auto at = replies_.begin(); at != replies_.end();) {
+      const Frame& frame = at->frame;
+      if (frame.header.request_id != request_id ||
+          frame.header.kind != static_cast<uint16_t>(Message::kKind)) {
+        ++at;
+        continue;
+      }
+      EXPECT_FALSE(found.has_value()) << "two answers to one request";
+      EXPECT_EQ(frame.header.sender, self_.value);
+      EXPECT_TRUE(DecodeMessage(frame, &found.emplace()).ok());
+      at = replies_.erase(at);
+    }
+    return found;
+  }
+  // Code and text of the answer to a push.
+  PushAck Ack(uint64_t request_id) {
+    std::optional<PushAck> ack = TakeReply<PushAck>(request_id);
+    EXPECT_TRUE(ack.has_value()) << "no answer to the push";
+    return ack.value_or(PushAck());
+  }
+  // The weights of `keys`, without making rows.
+  std::vector<float> Read(uint32_t table, const std::vector<Key>& keys) {
+    const uint32_t dim = job_->tables[table].dim;
+    const uint64_t id = Pull(0, 0, PullMode::kRead, {{table, dim, keys, {}}});
+    std::optional<PullReply> reply = TakeReply<PullReply>(id);
+    EXPECT_TRUE(reply.has_value() && reply->code == Code::kOk);
+    if (!reply) return {};
+    // Back from the order of the shards to that of `keys`.
+    const std::vector<Key> order = CutForServer(*job_, shards_, {{table, dim, keys, {}}}).keys;
+    const std::span<const float> rows = reply->rows.As<float>();
+    std::vector<float> result;
+    for (const Key key : keys) {
+      const auto at = std::find(order.begin(), order.end(), key) - order.begin();
+      const auto row = rows.begin() + at * dim;
+      result.insert(result.end(), row, row + dim);
+    }
+    return result;
+  }
+  // Sends a command and waits, in ticks, for its answer.
+  CommandDone Run(CommandKind kind, const std::string& path = "", Clock until = 0) {
+    Command command;
+    command.id = {++command_id_};
+    command.command = kind;
+    command.path = path;
+    command.until = until;
+    FromPeer(kSchedulerPeer, command, 0);
+    for (int tick = 0; tick < 100000; ++tick) {
+      for (auto at = replies_.begin(); at != replies_.end(); ++at) {
+        CommandDone done;
+        if (at->to != kSchedulerPeer ||
+            at->frame.header.kind != static_cast<uint16_t>(CommandDone::kKind) ||
+            !DecodeMessage(at->frame, &done).ok() || done.id != command.id) {
+          continue;
+        }
+        replies_.erase(at);
+        return done;
+      }
+      Tick();
+    }
+    ADD_FAILURE() << "command not answered";
+    return {};
+  }
+  uint64_t Digest() { return Run(CommandKind::kDigest).digest[0]; }
+
+  ServerNode& node() { return *node_; }
+  const Job& job() const { return *job_; }
+  View& view() { return view_; }
+  std::vector<Outgoing>& replies() { return replies_; }
+  const std::vector<ShardId>& shards() const { return shards_; }
+  void set_frame_view(std::optional<uint64_t> view) { frame_view_ = view; }
+
+ private:
+  void Collect() {
+    Output output = node_->TakeOutput();
+    for (Outgoing& outgoing : output.frames) replies_.push_back(std::move(outgoing));
+  }
+
+  const std::shared_ptr<const Job> job_;
+  const PeerId self_;
+  const std::unique_ptr<FileSystem> own_files_ = NewMemoryFileSystem();
+  const std::unique_ptr<Executor> own_executor_ = NewInlineExecutor();
+  std::unique_ptr<ServerNode> node_;
+  View view_;
+  std::vector<ShardId> shards_;
+  std::optional<uint64_t> frame_view_;  // What workers' frames say instead of the view's number.
+  std::vector<Outgoing> replies_;
+  TimeMs now_ = 0;
+  uint64_t request_id_ = 0, command_id_ = 0;
+};
+
+}  // namespace hdps
