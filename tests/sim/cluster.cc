@@ -1,0 +1,230 @@
+// Builds a cluster from a seed, runs it, and judges what came of it.
+#include "tests/sim/cluster.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hdps::sim {
+namespace {
+
+constexpr char kSchedulerAddress[] = "ipc:///sim/scheduler";
+constexpr char kOut[] = "/out";
+
+std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
+  auto job = std::make_shared<Job>();
+  job->name = "tally";
+  job->tables = TallyTables();
+  job->train.mode = options.mode;
+  job->train.staleness_bound = options.staleness_bound;
+  job->train.batch_size = options.num_workers;
+  job->train.epochs = options.epochs;
+  job->train.eval_each_epoch = false;
+  job->checkpoint.every_steps = options.checkpoint_every;
+  ClusterSpec& cluster = job->cluster;
+  cluster.shards = 8;
+  cluster.heartbeat_ms = 200;
+  cluster.dead_after_ms = 20000;
+  cluster.request_retry_ms = 60;
+  return job;
+}
+
+void AddCounters(const ServerCounters& from, ServerCounters* to) {
+  to->pulls += from.pulls;
+  to->pulls_parked += from.pulls_parked;
+  to->pushes += from.pushes;
+  to->pushes_repeated += from.pushes_repeated;
+  to->steps += from.steps;
+  to->refused += from.refused;
+  to->dropped += from.dropped;
+  to->staleness_max = std::max(to->staleness_max, from.staleness_max);
+}
+
+}  // namespace
+
+ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
+  Random random(MixBits(seed) ^ 0x51u);
+  ClusterOptions options;
+  options.seed = seed;
+  options.mode = mode;
+  if (mode == Mode::kSsp) options.staleness_bound = 1 + static_cast<uint32_t>(random.Below(3));
+  options.num_servers = 1 + static_cast<uint32_t>(random.Below(3));
+  options.weather.loss_percent = static_cast<uint32_t>(random.Below(3)) * 12;
+  options.weather.repeat_percent = static_cast<uint32_t>(random.Below(3)) * 12;
+  options.weather.delay_ms_max = 1 + static_cast<TimeMs>(random.Below(40));
+  options.weather.slow_percent = static_cast<uint32_t>(random.Below(4));
+  options.weather.damage_percent = static_cast<uint32_t>(random.Below(3));
+  options.outages = random.Below(3) == 0 ? 1 + static_cast<uint32_t>(random.Below(2)) : 0;
+  options.slow_worker = random.Below(3) == 0 ? 0 : -1;
+  return options;
+}
+
+std::string Outcome::Describe() const {
+  std::string text = std::string(finished ? "" : "did not finish; ") +
+                     (exact ? "" : "final rows are not the sum of the pushes; ") +
+                     std::to_string(ended_at) + " ms, " + std::to_string(frames) + " frames";
+  for (size_t i = 0; i < problems.size() && i < 5; ++i) text += "\n  " + problems[i];
+  return text;
+}
+
+Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
+    : options_(options),
+      job_(MakeJob(options)),
+      files_(files),
+      executor_(NewInlineExecutor()),
+      tally_({options.mode, options.staleness_bound, options.num_workers}),
+      network_(MixBits(options.seed) + options.incarnation, options.weather) {
+  network_.OnSend([this](PeerId from, PeerId to, Frame* frame) { Spy(from, to, *frame); });
+  StartScheduler();
+  for (uint32_t s = 0; s < options.num_servers; ++s) StartServer(s);
+  for (uint32_t w = 0; w < options.num_workers; ++w) StartWorker(w);
+  AddOutages();
+}
+
+PeerId Cluster::PeerOf(Role role, uint32_t rank) const {
+  return {(options_.incarnation + 1) * 1000 + (role == Role::kServer ? 100 : 200) + rank};
+}
+
+void Cluster::StartScheduler() {
+  SchedulerOptions scheduler;
+  scheduler.job = job_;
+  scheduler.out = kOut;
+  scheduler.num_servers = options_.num_servers;
+  scheduler.num_workers = options_.num_workers;
+  scheduler.command_retry_ms = 100;
+  SchedulerVoice voice;
+  voice.notice = [](const std::string&) {};
+  Result<std::unique_ptr<SchedulerNode>> made = SchedulerNode::Make(scheduler, voice, *files_);
+  CHECK(made.ok()) << made.status().message();
+  scheduler_ = *std::move(made);
+  network_.Attach(kSchedulerPeer, kSchedulerAddress, scheduler_.get());
+}
+
+void Cluster::StartServer(uint32_t rank) {
+  ServerNodeOptions server;
+  server.job = job_;
+  server.self = PeerOf(Role::kServer, rank);
+  server.scheduler_address = kSchedulerAddress;
+  server.own_address = "ipc:///sim/server_" + std::to_string(rank);
+  server.rank = static_cast<int32_t>(rank);
+  server.sabotage = options_.server_sabotage;
+  servers_.push_back(std::make_unique<ServerNode>(*files_, *executor_, server));
+  network_.Attach(server.self, server.own_address, servers_.back().get());
+}
+
+void Cluster::StartWorker(uint32_t rank) {
+  ScriptOptions script;
+  script.seed = MixBits(options_.seed * 64 + rank);
+  script.steps_per_epoch = options_.steps_per_epoch;
+  const TimeMs slowness = options_.slow_worker == static_cast<int32_t>(rank) ? 5 : 1;
+  script.compute_ms_min = options_.compute_ms_min * slowness;
+  script.compute_ms_max = options_.compute_ms_max * slowness;
+  script.await_advance = options_.seed % 2 == 0;
+  script.pull = options_.pushes_at_once == 0;
+  script.pushes_at_once = std::max(options_.pushes_at_once, 1u);
+  script.advance_early = options_.advance_early;
+  Worker& worker = workers_.emplace_back();
+  worker.peer = PeerOf(Role::kWorker, rank);
+  worker.compute = std::make_unique<ScriptedWorker>(script, &tally_);
+  WorkerNodeOptions node;
+  node.job = *job_;
+  node.self = worker.peer;
+  node.scheduler_address = kSchedulerAddress;
+  node.rank = static_cast<int32_t>(rank);
+  worker.node = std::make_unique<WorkerNode>(node, worker.compute.get());
+  worker.compute->Connect(worker.node.get());
+  ScriptedWorker* compute = worker.compute.get();
+  network_.Attach(worker.peer, "", worker.node.get(),
+                  [compute](TimeMs now) { compute->OnTime(now); });
+}
+
+void Cluster::AddOutages() {
+  Random random(MixBits(options_.seed ^ 0x0a7u));
+  for (uint32_t i = 0; i < options_.outages; ++i) {
+    PeerId peer = kSchedulerPeer;
+    const uint64_t members = 1 + options_.num_servers + options_.num_workers;
+    const uint64_t who = random.Below(members + 1);
+    if (who == members) {
+      peer = kEveryone;
+    } else if (who > options_.num_servers) {
+      peer = PeerOf(Role::kWorker, static_cast<uint32_t>(who - options_.num_servers - 1));
+    } else if (who > 0) {
+      peer = PeerOf(Role::kServer, static_cast<uint32_t>(who - 1));
+    }
+    const auto from = static_cast<TimeMs>(random.Below(3000));
+    network_.AddOutage({peer, from, from + 100 + static_cast<TimeMs>(random.Below(3000))});
+  }
+}
+
+void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
+  const auto kind = static_cast<MessageKind>(frame.header.kind);
+  if (kind == MessageKind::kCommand) {
+    Command command;
+    CHECK(DecodeMessage(frame, &command).ok());
+    if (command.command == CommandKind::kDigest) digest_commands_.insert({to, command.id});
+  } else if (kind == MessageKind::kCommandDone && !digest_commands_.empty()) {
+    CommandDone done;
+    CHECK(DecodeMessage(frame, &done).ok());
+    if (digest_commands_.count({from, done.id}) > 0) digests_[from] = done;
+  }
+}
+
+bool Cluster::AllDone() const {
+  if (!scheduler_->done()) return false;
+  for (const auto& server : servers_) {
+    if (!server->done()) return false;
+  }
+  return std::all_of(workers_.begin(), workers_.end(),
+                     [](const Worker& worker) { return worker.node->done(); });
+}
+
+Outcome Cluster::Run(TimeMs until) {
+  const bool all_done = network_.RunUntil(until, [this] { return AllDone(); });
+  return Judge(all_done);
+}
+
+Outcome Cluster::Judge(bool all_done) const {
+  Outcome outcome;
+  outcome.finished = all_done;
+  outcome.trace = network_.trace();
+  outcome.ended_at = network_.now();
+  outcome.frames = network_.frames_delivered();
+  outcome.problems = tally_.violations();
+  const auto ended = [&](const std::string& who, const Node& node) {
+    if (!node.done() || node.exit_status() == 0) return;
+    outcome.finished = false;
+    outcome.problems.push_back(who + " ended with " + std::to_string(node.exit_status()) + ": " +
+                               node.exit_reason());
+  };
+  ended("scheduler", *scheduler_);
+  for (size_t s = 0; s < servers_.size(); ++s) {
+    ended("server " + std::to_string(s), *servers_[s]);
+    AddCounters(servers_[s]->counters(), &outcome.servers);
+  }
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    ended("worker " + std::to_string(w), *workers_[w].node);
+    outcome.train_ms.push_back(workers_[w].compute->train_ms());
+    const std::string& trouble = workers_[w].compute->trouble();
+    if (!trouble.empty()) {
+      outcome.problems.push_back("worker " + std::to_string(w) + ": " + trouble);
+    }
+  }
+  if (options_.mode != Mode::kAsync && outcome.servers.staleness_max > options_.staleness_bound) {
+    outcome.problems.push_back("a server saw a pull " +
+                               std::to_string(outcome.servers.staleness_max) + " clocks ahead");
+  }
+  if (digests_.size() == servers_.size()) {
+    RowsDigest actual;
+    for (const auto& [peer, done] : digests_) {
+      actual.Add({{done.digest[0], done.digest[1]}, done.rows});
+    }
+    const RowsDigest expected = ExpectedDigest(job_->seed, options_.num_workers,
+                                               options_.steps_per_epoch * options_.epochs);
+    outcome.exact = actual.sum[0] == expected.sum[0] && actual.sum[1] == expected.sum[1] &&
+                    actual.rows == expected.rows;
+  }
+  return outcome;
+}
+
+}  // namespace hdps::sim

@@ -1,0 +1,97 @@
+// A scheduler, servers and workers, all real but for the workers' compute side, on one simulated
+// network.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/executor.h"
+#include "common/file_system.h"
+#include "common/job.h"
+#include "scheduler/scheduler_node.h"
+#include "server/server_node.h"
+#include "tests/sim/network.h"
+#include "tests/sim/scripted_worker.h"
+#include "tests/sim/tally.h"
+#include "worker/train/worker_node.h"
+
+namespace hdps::sim {
+
+struct ClusterOptions {
+  uint64_t seed = 0;
+  Mode mode = Mode::kSync;
+  uint32_t staleness_bound = 0;
+  uint32_t num_servers = 2, num_workers = 3;
+  Clock steps_per_epoch = 6;
+  uint32_t epochs = 2;
+  uint64_t checkpoint_every = 0;
+  Weather weather;
+  uint32_t outages = 0;      // Members, or all of them, cut off for a while.
+  int32_t slow_worker = -1;  // This one computes five times as long.
+  TimeMs compute_ms_min = 0, compute_ms_max = 40;
+  uint32_t pushes_at_once = 0;  // Above 0: workers only push, so many at once.
+  ServerSabotage server_sabotage;
+  bool advance_early = false;
+  uint64_t incarnation = 0;  // Distinguishes the processes of a cluster that was started again.
+};
+
+// What a seed draws for one run in the given mode.
+ClusterOptions DrawCluster(uint64_t seed, Mode mode);
+
+struct Outcome {
+  bool finished = false;              // Every process ended, with status 0.
+  bool exact = false;                 // The final rows are what all pushes, once each, make.
+  std::vector<std::string> problems;  // What was read against the rules, or failed.
+  uint64_t trace = 0;
+  TimeMs ended_at = 0;
+  uint64_t frames = 0;
+  ServerCounters servers;        // Sums; staleness_max is the largest.
+  std::vector<TimeMs> train_ms;  // [workers]
+
+  bool good() const { return finished && exact && problems.empty(); }
+  std::string Describe() const;
+};
+
+// Invariant: all that happens follows from the options; two clusters share nothing but `files`.
+class Cluster {
+ public:
+  Cluster(const ClusterOptions& options, FileSystem* files);
+
+  // Until the job is over, or `until`.
+  Outcome Run(TimeMs until = 3'600'000);
+
+ private:
+  struct Worker {
+    PeerId peer;
+    std::unique_ptr<ScriptedWorker> compute;
+    std::unique_ptr<WorkerNode> node;
+  };
+
+  void StartScheduler();
+  void StartServer(uint32_t rank);
+  void StartWorker(uint32_t rank);
+  void AddOutages();
+  PeerId PeerOf(Role role, uint32_t rank) const;
+  // Reads the digest from what the servers tell the scheduler.
+  void Spy(PeerId from, PeerId to, const Frame& frame);
+  bool AllDone() const;
+  Outcome Judge(bool all_done) const;
+
+  const ClusterOptions options_;
+  const std::shared_ptr<const Job> job_;
+  FileSystem* const files_;
+  std::unique_ptr<Executor> executor_;
+  Tally tally_;
+  SimNetwork network_;
+  std::unique_ptr<SchedulerNode> scheduler_;
+  std::vector<std::unique_ptr<ServerNode>> servers_;
+  std::vector<Worker> workers_;
+  std::set<std::pair<PeerId, CommandId>> digest_commands_;
+  std::map<PeerId, CommandDone> digests_;
+};
+
+}  // namespace hdps::sim

@@ -1,0 +1,139 @@
+// Delivers, loses, repeats and reorders frames.
+#include "tests/sim/network.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace hdps::sim {
+namespace {
+
+constexpr TimeMs kTickMs = 10;
+
+}  // namespace
+
+void SimNetwork::Attach(PeerId peer, std::string address, Node* node,
+                        std::function<void(TimeMs)> before_tick) {
+  CHECK(endpoint_of_.count(peer) == 0) << "peer " << peer.value << " is there already";
+  const size_t endpoint = endpoints_.size();
+  endpoints_.push_back({peer, std::move(address), node, std::move(before_tick), {}});
+  endpoint_of_[peer] = endpoint;
+  Post(now_ + static_cast<TimeMs>(random_.Below(kTickMs)), endpoint, kTick);  // Any start order.
+}
+
+void SimNetwork::Detach(PeerId peer) {
+  const auto at = endpoint_of_.find(peer);
+  CHECK(at != endpoint_of_.end());
+  endpoints_[at->second].node = nullptr;
+  endpoint_of_.erase(at);
+}
+
+bool SimNetwork::RunUntil(TimeMs until, const std::function<bool()>& done) {
+  while (!done()) {
+    if (events_.empty() || events_.top().at > until) return false;
+    const Event event = events_.top();
+    events_.pop();
+    now_ = event.at;
+    if (event.frame != kTick) {
+      Deliver(event);
+    } else if (Endpoint& to = endpoints_[event.endpoint]; to.node != nullptr) {
+      if (to.before_tick) to.before_tick(now_);
+      to.node->OnTick(now_);
+      Post(now_ + kTickMs, event.endpoint, kTick);
+    }
+    Flush(event.endpoint);
+  }
+  return true;
+}
+
+void SimNetwork::Post(TimeMs at, size_t endpoint, size_t frame) {
+  events_.push({at, next_order_++, endpoint, frame});
+}
+
+void SimNetwork::Deliver(const Event& event) {
+  InFlight flight = std::move(frames_[event.frame]);
+  frames_[event.frame] = {};
+  free_frames_.push_back(event.frame);
+  Endpoint& to = endpoints_[event.endpoint];
+  if (to.node == nullptr || IsOut(to.peer)) return;
+  const Status status = CheckFrame(flight.frame);
+  CHECK_EQ(status.ok(), !flight.damaged) << status.message();
+  if (!status.ok()) return;  // The transport refuses it: as good as lost.
+  to.reachable.insert(flight.from);
+  const FrameHeader& header = flight.frame.header;
+  for (const uint64_t part : {static_cast<uint64_t>(now_), flight.from.value, to.peer.value,
+                              header.request_id, header.header_checksum}) {
+    trace_ = MixBits(trace_ ^ part) + 0x9e3779b97f4a7c15u;
+  }
+  ++frames_delivered_;
+  to.node->OnFrame(flight.from, std::move(flight.frame));
+}
+
+void SimNetwork::Flush(size_t endpoint) {
+  if (endpoints_[endpoint].node == nullptr) return;
+  Output output = endpoints_[endpoint].node->TakeOutput();
+  Endpoint& from = endpoints_[endpoint];
+  for (const Dial& dial : output.dials) {
+    const auto to = endpoint_of_.find(dial.peer);  // None: gone, or not started yet.
+    if (to != endpoint_of_.end()) CHECK_EQ(endpoints_[to->second].address, dial.address);
+    from.reachable.insert(dial.peer);
+  }
+  for (Outgoing& out : output.frames) Send(from, std::move(out));
+}
+
+void SimNetwork::Send(Endpoint& from, Outgoing out) {
+  out.frame.header.sender = from.peer.value;
+  if (spy_) spy_(from.peer, out.to, &out.frame);
+  const auto to = endpoint_of_.find(out.to);
+  // Like the transport: whom we neither dialed nor heard of is out of reach.
+  if (to == endpoint_of_.end() || from.reachable.count(out.to) == 0 || IsOut(from.peer) ||
+      Chance(weather_.loss_percent)) {
+    return;
+  }
+  SealFrame(out.frame);
+  const int copies = Chance(weather_.repeat_percent) ? 2 : 1;
+  for (int copy = 0; copy < copies; ++copy) {
+    TimeMs delay = 1 + static_cast<TimeMs>(random_.Below(weather_.delay_ms_max));
+    if (Chance(weather_.slow_percent)) delay *= 1 + static_cast<TimeMs>(random_.Below(20));
+    size_t slot = frames_.size();
+    if (free_frames_.empty()) {
+      frames_.emplace_back();
+    } else {
+      slot = free_frames_.back();
+      free_frames_.pop_back();
+    }
+    InFlight& flight = frames_[slot];
+    flight = {from.peer, out.frame, Chance(weather_.damage_percent)};
+    if (flight.damaged) Damage(&flight.frame);
+    Post(now_ + delay, to->second, slot);
+  }
+}
+
+// Changes one bit of the header or of the envelope.
+void SimNetwork::Damage(Frame* frame) {
+  const auto flip = [this](std::byte* bytes, size_t size) {
+    bytes[random_.Below(size)] ^= std::byte{1} << random_.Below(8);
+  };
+  if (frame->envelope.empty() || Chance(50)) {
+    flip(reinterpret_cast<std::byte*>(&frame->header), sizeof(FrameHeader));
+    return;
+  }
+  std::span<std::byte> bytes;
+  Buffer copy = Buffer::Allocate(frame->envelope.size(), &bytes);
+  std::copy(frame->envelope.bytes().begin(), frame->envelope.bytes().end(), bytes.begin());
+  flip(bytes.data(), bytes.size());
+  frame->envelope = std::move(copy);
+}
+
+bool SimNetwork::IsOut(PeerId peer) const {
+  for (const Outage& outage : outages_) {
+    if ((outage.peer == peer || outage.peer == kEveryone) && now_ >= outage.from &&
+        now_ < outage.until)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace hdps::sim

@@ -1,0 +1,217 @@
+// Pull, check, push, advance: the shape of a training step without a model.
+#include "tests/sim/scripted_worker.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace hdps::sim {
+
+ScriptedWorker::ScriptedWorker(const ScriptOptions& options, Tally* tally)
+    : options_(options), tally_(tally), random_(options.seed) {}
+
+void ScriptedWorker::OnTime(TimeMs now) {
+  now_ = now;
+  if (!compute_until_ || now < *compute_until_) return;
+  compute_until_.reset();
+  PushStep(clock_);
+}
+
+void ScriptedWorker::OnView(std::shared_ptr<const View> view, WorkerId rank) {
+  view_ = std::move(view);
+  rank_ = rank.value;
+}
+
+void ScriptedWorker::OnEnd(Status status) {
+  if (ended()) trouble_ = "ended twice";
+  end_ = std::move(status);
+}
+
+void ScriptedWorker::OnCommand(const Command& command) {
+  CommandDone done;
+  done.id = command.id;
+  switch (command.command) {
+    case CommandKind::kTrain:
+      if (training_) trouble_ = "told to train while training";
+      training_ = command;
+      if (!train_from_) train_from_ = now_;
+      Continue();
+      return;
+    case CommandKind::kPause:
+      pause_ = command.id;
+      if (!training_) AnswerTraining(clock_);
+      return;
+    case CommandKind::kLoad:
+      clock_ = pushed_ = acknowledged_ = command.until;
+      tally_->StartAt(rank_, clock_);
+      break;
+    default:
+      break;
+  }
+  done.clock = clock_;
+  requests_->Answer(done);
+}
+
+Clock ScriptedWorker::Target() const {
+  const Clock end_of_epoch = training_->epoch_start + options_.steps_per_epoch;
+  return std::min(training_->until, end_of_epoch);
+}
+
+void ScriptedWorker::Continue() {
+  if (!training_) return;
+  if (clock_ >= Target() || pause_) {
+    AnswerTraining(training_->epoch_start + options_.steps_per_epoch);
+  } else if (options_.pull) {
+    StartStep();
+  } else {
+    FillPipeline();
+  }
+}
+
+void ScriptedWorker::AnswerTraining(Clock end_of_epoch) {
+  CommandDone done;
+  done.clock = clock_;
+  if (training_) {
+    done.id = training_->id;
+    done.end_of_epoch = clock_ == end_of_epoch;
+    done.examples = static_cast<uint64_t>(clock_);
+    training_.reset();
+    trained_at_ = now_;
+    requests_->Answer(done);
+  }
+  if (pause_) {
+    done.id = *pause_;
+    pause_.reset();
+    requests_->Answer(done);
+  }
+}
+
+void ScriptedWorker::Send(Purpose purpose, bool holds_step, std::vector<ServerRequest> requests) {
+  const Ticket ticket{next_ticket_++};
+  waiting_.push_back({ticket, purpose, holds_step});
+  requests_->Start(ticket, std::move(requests));
+}
+
+void ScriptedWorker::SplitKeys(Clock clock) {
+  keys_[0] = SharedKeys();
+  keys_[1].clear();
+  for (uint32_t w = 0; w < view_->workers.size(); ++w) keys_[1].push_back(OwnKey(w));
+  keys_[1].push_back(FreshKey(rank_, clock));
+  KeysOfTable tables[2];
+  for (uint32_t t = 0; t < 2; ++t) tables[t] = {TableId{t}, ShardBy::kKey, kDims[t], keys_[t]};
+  split_.Compute(view_->shards, static_cast<uint32_t>(view_->servers.size()), tables);
+}
+
+void ScriptedWorker::StartStep() {
+  SplitKeys(clock_);
+  acknowledged_before_ = tally_->Acknowledged();
+  std::vector<ServerRequest> pulls = split_.Pulls(clock_, PullMode::kTrain);
+  pulled_servers_.clear();
+  for (const ServerRequest& pull : pulls) pulled_servers_.push_back(pull.server.value);
+  Send(Purpose::kPull, true, std::move(pulls));
+}
+
+void ScriptedWorker::OnRows(const std::vector<Frame>& replies) {
+  std::span<float> rows[2];
+  for (uint32_t t = 0; t < 2; ++t) {
+    rows_[t].assign(keys_[t].size() * kDims[t], -1.0f);
+    rows[t] = rows_[t];
+  }
+  for (size_t i = 0; i < replies.size(); ++i) {
+    PullReply reply;
+    if (!Check(DecodeMessage(replies[i], &reply))) return;
+    if (!Check(split_.Scatter(ServerId{pulled_servers_[i]}, reply, rows))) return;
+  }
+  tally_->CheckRead(rank_, clock_, acknowledged_before_, rows_[0], rows_[1]);
+  const auto spread = static_cast<uint64_t>(options_.compute_ms_max - options_.compute_ms_min + 1);
+  compute_until_ = now_ + options_.compute_ms_min + static_cast<TimeMs>(random_.Below(spread));
+}
+
+void ScriptedWorker::PushStep(Clock clock) {
+  // Of the rows that were read, a step changes the shared ones, its own and its fresh one.
+  std::span<const float> gradients[2];
+  for (uint32_t t = 0; t < 2; ++t) {
+    gradients_[t].clear();
+    for (const Key key : keys_[t]) {
+      const bool mine = t == 0 || key == OwnKey(rank_) || key == FreshKey(rank_, clock);
+      for (uint32_t j = 0; j < kDims[t]; ++j) {
+        gradients_[t].push_back(mine ? -static_cast<float>(j + 1) : 0.0f);
+      }
+    }
+    gradients[t] = gradients_[t];
+  }
+  tally_->PushStarted(rank_);
+  ++pushed_;
+  Send(Purpose::kPush, true, split_.Pushes(Sequence{next_sequence_++}, clock, 1, gradients));
+  if (options_.advance_early) {
+    Send(Purpose::kAdvance, true, Advances(split_.num_servers(), clock + 1));
+  }
+}
+
+void ScriptedWorker::OnPushed(const std::vector<Frame>& replies) {
+  for (const Frame& frame : replies) {
+    PushAck ack;
+    if (!Check(DecodeMessage(frame, &ack))) return;
+    if (!Check(Status(ack.code, ack.message))) return;
+  }
+  tally_->PushAcknowledged(rank_);
+  ++acknowledged_;
+  if (!options_.pull) {
+    FillPipeline();
+  } else if (!options_.advance_early) {
+    Send(Purpose::kAdvance, options_.await_advance, Advances(split_.num_servers(), clock_ + 1));
+  }
+}
+
+void ScriptedWorker::FillPipeline() {
+  const Clock target = Target();
+  while (pushed_ < target && pushed_ - acknowledged_ < Clock{options_.pushes_at_once}) {
+    SplitKeys(pushed_);
+    PushStep(pushed_);
+  }
+  if (acknowledged_ == target) {
+    Send(Purpose::kAdvance, true, Advances(split_.num_servers(), target));
+  }
+}
+
+void ScriptedWorker::OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) {
+  const auto at = std::find_if(waiting_.begin(), waiting_.end(),
+                               [&](const Waiting& w) { return w.ticket == ticket; });
+  if (at == waiting_.end()) {
+    trouble_ = "an answer to nothing";
+    return;
+  }
+  const Waiting waited = *at;
+  waiting_.erase(at);
+  if (!Check(status)) return;
+  if (waited.purpose == Purpose::kPull) {
+    OnRows(replies);
+    return;
+  }
+  if (waited.purpose == Purpose::kPush) OnPushed(replies);
+  const bool over =
+      std::none_of(waiting_.begin(), waiting_.end(), [](const Waiting& w) { return w.holds_step; });
+  // A late answer to an advance that no one awaited does not end the step after it.
+  if (over && (waited.holds_step || waited.purpose == Purpose::kPush)) FinishStep(acknowledged_);
+}
+
+void ScriptedWorker::FinishStep(Clock clock) {
+  clock_ = clock;
+  Heartbeat progress;
+  progress.clock = clock_;
+  progress.examples = static_cast<uint64_t>(clock_);
+  requests_->Report(progress);
+  Continue();
+}
+
+bool ScriptedWorker::Check(const Status& status) {
+  if (status.ok()) return true;
+  if (trouble_.empty()) trouble_ = status.message();
+  requests_->Fail(status);
+  return false;
+}
+
+}  // namespace hdps::sim

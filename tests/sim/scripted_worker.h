@@ -1,0 +1,104 @@
+// A compute side that counts: it does what a trainer does, on rows whose right values are known.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/node.h"
+#include "common/random.h"
+#include "tests/sim/tally.h"
+#include "worker/exchange/key_split.h"
+#include "worker/train/compute_port.h"
+
+namespace hdps::sim {
+
+struct ScriptOptions {
+  uint64_t seed = 0;
+  Clock steps_per_epoch = 10;
+  TimeMs compute_ms_min = 0;
+  TimeMs compute_ms_max = 40;   // A step takes min..this.
+  bool await_advance = true;    // Before the next pull.
+  bool pull = true;             // False: pushes only, many at once, and one advance at the end.
+  uint32_t pushes_at_once = 1;  // Without pulls.
+  // Sabotage: the clock is announced before the pushes are acknowledged.
+  bool advance_early = false;
+};
+
+// Invariant: at most one step is at hand (without pulls: at most pushes_at_once); the clock moves
+// only when every push of the steps before it has been acknowledged by every server, unless that is
+// sabotaged. Belongs to the simulation's one thread.
+class ScriptedWorker : public ComputeSide {
+ public:
+  ScriptedWorker(const ScriptOptions& options, Tally* tally);
+  void Connect(ComputeRequests* requests) { requests_ = requests; }
+
+  void OnTime(TimeMs now);
+  void OnView(std::shared_ptr<const View> view, WorkerId rank) override;
+  void OnCommand(const Command& command) override;
+  void OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) override;
+  void OnKvValue(const KvValue&) override {}
+  void OnEnd(Status status) override;
+
+  Clock clock() const { return clock_; }
+  bool ended() const { return end_.has_value(); }
+  const Status& end() const { return *end_; }
+  // How long the training took, from the first pull to the last answer.
+  TimeMs train_ms() const { return trained_at_ - train_from_.value_or(0); }
+  // The first thing that went wrong; empty when nothing did.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  enum class Purpose : uint8_t { kPull, kPush, kAdvance };
+  struct Waiting {
+    Ticket ticket;
+    Purpose purpose = Purpose::kPull;
+    bool holds_step = true;  // The step is not over before the answer.
+  };
+
+  void Send(Purpose purpose, bool holds_step, std::vector<ServerRequest> requests);
+  void SplitKeys(Clock clock);
+  void StartStep();
+  void OnRows(const std::vector<Frame>& replies);
+  void PushStep(Clock clock);
+  void OnPushed(const std::vector<Frame>& replies);
+  void FillPipeline();
+  void FinishStep(Clock clock);
+  // Goes on with the running command, or answers it when it is done.
+  void Continue();
+  void AnswerTraining(Clock end_of_epoch);
+  Clock Target() const;
+  bool Check(const Status& status);
+
+  const ScriptOptions options_;
+  Tally* const tally_;
+  ComputeRequests* requests_ = nullptr;
+  Random random_;
+  TimeMs now_ = 0;
+  std::optional<TimeMs> train_from_;
+  TimeMs trained_at_ = 0;
+
+  std::shared_ptr<const View> view_;
+  uint32_t rank_ = 0;
+  std::optional<Command> training_;
+  std::optional<CommandId> pause_;  // To be answered when the step at hand is over.
+  Clock clock_ = 0;
+  Clock pushed_ = 0;        // Steps whose push has been sent.
+  Clock acknowledged_ = 0;  // Pushes acknowledged by all servers.
+  uint64_t next_ticket_ = 1;
+  uint64_t next_sequence_ = 0;
+  std::optional<TimeMs> compute_until_;
+  std::vector<Waiting> waiting_;
+  std::vector<Clock> acknowledged_before_;  // When the pull at hand was sent.
+
+  KeySplit split_;
+  std::vector<uint32_t> pulled_servers_;
+  std::vector<Key> keys_[2];
+  std::vector<float> rows_[2];
+  std::vector<float> gradients_[2];
+  std::optional<Status> end_;
+  std::string trouble_;
+};
+
+}  // namespace hdps::sim

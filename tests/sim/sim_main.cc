@@ -1,0 +1,35 @@
+// Runs the simulations; --sim_seed=N runs only that seed, --sim_seeds_factor=N N times as many.
+#include <gflags/gflags.h>
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+
+#include "tests/sim/seeds.h"
+
+DEFINE_int64(sim_seed, -1, "Run this seed alone; below 0: all of them");
+DEFINE_uint64(sim_seeds_factor, 1, "Run so many times as many seeds, for soaking");
+
+namespace hdps::sim {
+
+std::vector<uint64_t> Seeds(uint64_t count) {
+  if (FLAGS_sim_seed >= 0) return {static_cast<uint64_t>(FLAGS_sim_seed)};
+  std::vector<uint64_t> seeds(count * FLAGS_sim_seeds_factor);
+  for (size_t i = 0; i < seeds.size(); ++i) seeds[i] = i;
+  return seeds;
+}
+
+std::string RepeatCommand(uint64_t seed) {
+  const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
+  return std::string("repeat with: build/bin/sim_test --gtest_filter=") + test->test_suite_name() +
+         "." + test->name() + " --sim_seed=" + std::to_string(seed);
+}
+
+}  // namespace hdps::sim
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  gflags::ParseCommandLineFlags(&argc, &argv, true);
+  google::InitGoogleLogging(argv[0]);
+  FLAGS_logtostderr = true;
+  if (FLAGS_sim_seed < 0) FLAGS_minloglevel = google::GLOG_ERROR;  // A thousand clusters talk much.
+  return RUN_ALL_TESTS();
+}
