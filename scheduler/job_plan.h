@@ -1,0 +1,68 @@
+// What comes next in a job: train to which step, when to evaluate, when to save, when it is done.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "common/ids.h"
+#include "common/job.h"
+
+namespace hdps {
+
+// Where a job stands: `clock` steps are done, and epoch `epoch` began after `epoch_start` of them.
+struct JobPosition {
+  Clock clock = 0;
+  uint32_t epoch = 0;
+  Clock epoch_start = 0;
+};
+
+enum class JobStep : uint8_t {
+  kTrain,       // All workers, until until().
+  kStoreDense,  // Worker 0: what allreduce kept at the workers goes to the servers.
+  kEvaluate,    // All workers.
+  kDigest,      // Servers; once, at the end.
+  kSave,        // Servers.
+  kFinish,      // All.
+};
+
+// Invariant: next() is a function of the position, of what is due there, and of whether the job has
+// been stopped; after kFinish nothing follows. At one clock everything that is due comes in the
+// order of JobStep, so a checkpoint holds what was evaluated.
+class JobPlan {
+ public:
+  // No boundary ahead: until the end of the epoch.
+  static constexpr Clock kNoBoundary = Clock{1} << 62;
+
+  // `loaded`: `start` comes from a checkpoint, so there is nothing to save at it.
+  JobPlan(const Job& job, const JobPosition& start, bool loaded);
+
+  JobStep next() const { return due_.empty() ? JobStep::kTrain : due_.front(); }
+  Clock until() const;  // The clock to train to: a checkpoint's, the last, or none before the
+                        // epoch's end.
+  const JobPosition& position() const { return position_; }
+  bool finished() const;  // All that the job asks for has been trained.
+  bool stopped() const { return stopped_; }
+
+  // kTrain is done: all workers stand at `clock`. Requires: clock >= position().clock.
+  void Trained(Clock clock, bool end_of_epoch);
+  // next(), not kTrain, is done. A save that failed leaves the position unsaved.
+  enum class Outcome : uint8_t { kDone, kFailed };
+  void Done(Outcome outcome = Outcome::kDone);
+  // The operator wants an end: after the training at hand the job is saved and finished.
+  void Stop();
+
+ private:
+  void PlanWhatIsDue(bool end_of_epoch);
+
+  const uint32_t epochs_;
+  const Clock max_steps_;  // 0 = no limit.
+  const Clock save_every_;
+  const bool has_evaluation_, eval_each_epoch_, allreduce_;
+  JobPosition position_;
+  Clock saved_ = -1;  // The clock of the newest checkpoint; -1 = none.
+  bool stopped_ = false;
+  bool ending_ = false;      // kFinish has been planned.
+  std::deque<JobStep> due_;  // Before the next training; at most one of each step.
+};
+
+}  // namespace hdps

@@ -1,0 +1,114 @@
+// Liveness and progress of the members of one view.
+#include "scheduler/membership.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+namespace hdps {
+
+Membership::Membership(View view, const std::map<PeerId, std::string>& hosts, TimeMs dead_after_ms,
+                       TimeMs now)
+    : view_(std::move(view)), dead_after_ms_(dead_after_ms) {
+  for (const Role role : {Role::kServer, Role::kWorker}) {
+    for (const Member& member : role == Role::kServer ? view_.servers : view_.workers) {
+      Entry entry;
+      entry.name = std::string(RoleName(role)) + " " + std::to_string(member.rank);
+      if (const auto host = hosts.find(member.peer); host != hosts.end() && !host->second.empty()) {
+        entry.name += " (" + host->second + ")";
+      }
+      if (role == Role::kWorker) entry.worker_rank = member.rank;
+      entry.heard = now;
+      members_[member.peer] = std::move(entry);
+    }
+  }
+}
+
+const std::string& Membership::NameOf(PeerId peer) const { return members_.at(peer).name; }
+
+std::optional<uint32_t> Membership::WorkerRank(PeerId peer) const {
+  return members_.at(peer).worker_rank;
+}
+
+std::vector<PeerId> Membership::servers() const {
+  std::vector<PeerId> peers;
+  for (const Member& member : view_.servers) peers.push_back(member.peer);
+  return peers;
+}
+
+std::vector<PeerId> Membership::workers() const {
+  std::vector<PeerId> peers;
+  for (const Member& member : view_.workers) peers.push_back(member.peer);
+  return peers;
+}
+
+std::vector<PeerId> Membership::all() const {
+  std::vector<PeerId> peers = servers();
+  for (const PeerId peer : workers()) peers.push_back(peer);
+  return peers;
+}
+
+void Membership::Heard(PeerId peer, TimeMs now) { members_.at(peer).heard = now; }
+
+void Membership::OnHeartbeat(PeerId peer, const Heartbeat& heartbeat) {
+  Heartbeat& latest = members_.at(peer).latest;
+  latest.staleness_max = std::max(latest.staleness_max, heartbeat.staleness_max);
+  // Examples and their losses belong together; one that came late is older than what we have.
+  if (heartbeat.clock < latest.clock || heartbeat.examples < latest.examples) return;
+  const uint64_t staleness_max = latest.staleness_max;
+  latest = heartbeat;
+  latest.staleness_max = staleness_max;
+}
+
+void Membership::ForgiveSilence(TimeMs gap) {
+  for (auto& [peer, entry] : members_) entry.heard += gap;
+}
+
+void Membership::Release(PeerId peer) { members_.at(peer).released = true; }
+
+TimeMs Membership::SilentFor(PeerId peer, TimeMs now) const {
+  return now - members_.at(peer).heard;
+}
+
+std::vector<std::string> Membership::Silent(TimeMs now) const {
+  std::vector<std::string> silent;
+  for (const PeerId peer : all()) {
+    const Entry& entry = members_.at(peer);
+    if (entry.released || now - entry.heard <= dead_after_ms_) continue;
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%.1f", static_cast<double>(now - entry.heard) / 1000);
+    silent.push_back(entry.name + " silent for " + seconds + " s");
+  }
+  return silent;
+}
+
+Membership::Progress Membership::progress() const {
+  Progress total;
+  total.clock = std::numeric_limits<Clock>::max();
+  total.epoch_progress = 1;
+  for (const Member& member : view_.workers) {
+    const Heartbeat& latest = members_.at(member.peer).latest;
+    total.clock = std::min(total.clock, latest.clock);
+    total.examples += latest.examples;
+    total.loss_sum += latest.loss_sum;
+    total.epoch_progress = std::min(total.epoch_progress, latest.epoch_progress);
+  }
+  return total;
+}
+
+Clock Membership::WorkerClock(uint32_t rank) const {
+  CHECK_LT(rank, view_.workers.size());
+  return members_.at(view_.workers[rank].peer).latest.clock;
+}
+
+uint64_t Membership::staleness_max() const {
+  uint64_t largest = 0;
+  for (const auto& [peer, entry] : members_)
+    largest = std::max(largest, entry.latest.staleness_max);
+  return largest;
+}
+
+}  // namespace hdps

@@ -1,0 +1,208 @@
+// Admission, ranks and the first view.
+#include "scheduler/rendezvous.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+JoinRefused Mistaken(std::string message) { return {2, std::move(message)}; }
+
+std::string Hex(uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIx64, value);
+  return text;
+}
+
+std::string Counted(uint32_t count, Role role) {
+  return std::to_string(count) + " " + RoleName(role) + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& request, TimeMs now) {
+  if (auto known = candidates_.find(peer); known != candidates_.end()) {
+    known->second.heard = now;
+    return std::nullopt;
+  }
+  if (std::optional<JoinRefused> refusal = Object(request)) return refusal;
+  candidates_[peer] = {peer, request.role, request.rank, request.address, request.host, now};
+  complete_ = Of(Role::kServer).size() == options_.num_servers &&
+              Of(Role::kWorker).size() == options_.num_workers;
+  if (complete_) {
+    AssignRanks(Role::kServer);
+    AssignRanks(Role::kWorker);
+  }
+  return std::nullopt;
+}
+
+std::optional<JoinRefused> Rendezvous::Object(const JoinRequest& request) const {
+  const Role role = request.role;
+  const std::string name = RoleName(role);
+  if (role != Role::kServer && role != Role::kWorker) {
+    return Mistaken("a " + name + " cannot join: only servers and workers do");
+  }
+  if (request.job_digest != options_.job_digest) {
+    return Mistaken("this " + name +
+                    " has another job than the scheduler: its job has the digest " +
+                    Hex(request.job_digest) + ", the scheduler's " + Hex(options_.job_digest) +
+                    "; start all of them with the same --job and the same --set");
+  }
+  for (const auto& [told, ours, of] :
+       {std::tuple(request.num_servers, options_.num_servers, "servers"),
+        std::tuple(request.num_workers, options_.num_workers, "workers")}) {
+    if (told != 0 && told != ours) {
+      return Mistaken("this " + name + " was started with --" + of + "=" + std::to_string(told) +
+                      ", the scheduler with --" + of + "=" + std::to_string(ours) +
+                      "; give all of them the same number");
+    }
+  }
+  if (role == Role::kServer && request.address.empty()) {
+    return Mistaken("a server must say where it listens, and this one did not");
+  }
+  if (request.rank >= 0 && static_cast<uint32_t>(request.rank) >= Quota(role)) {
+    return Mistaken("rank " + std::to_string(request.rank) + " is beyond the job's " +
+                    Counted(Quota(role), role) + "; --rank may be 0 to " +
+                    std::to_string(Quota(role) - 1));
+  }
+  const std::vector<const Candidate*> others = Of(role);
+  for (const Candidate* other : others) {
+    if (request.rank >= 0 && other->rank == request.rank) {
+      return Mistaken("rank " + std::to_string(request.rank) + " of the " + name +
+                      "s is taken: by " + other->host + ", and " + request.host +
+                      " asks for it too; give each " + name + " a --rank of its own");
+    }
+  }
+  if (others.size() >= Quota(role)) {
+    return Mistaken("the job has its " + Counted(Quota(role), role) + ", so " + request.host +
+                    " is one too many; start it for another job, or the job with more --" + name +
+                    "s");
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Rendezvous::Expire(TimeMs now) {
+  std::vector<std::string> gone;
+  if (complete_) return gone;
+  for (auto it = candidates_.begin(); it != candidates_.end();) {
+    if (now - it->second.heard > options_.dead_after_ms) {
+      gone.push_back(std::string(RoleName(it->second.role)) + " (" + it->second.host + ")");
+      it = candidates_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return gone;
+}
+
+void Rendezvous::ForgiveSilence(TimeMs gap) {
+  for (auto& [peer, candidate] : candidates_) candidate.heard += gap;
+}
+
+void Rendezvous::AssignRanks(Role role) {
+  std::set<int32_t> free;
+  for (uint32_t r = 0; r < Quota(role); ++r) free.insert(static_cast<int32_t>(r));
+  std::vector<Candidate*> unranked;
+  for (auto& [peer, candidate] : candidates_) {
+    if (candidate.role != role) continue;
+    if (candidate.rank >= 0) {
+      free.erase(candidate.rank);
+    } else {
+      unranked.push_back(&candidate);
+    }
+  }
+  std::sort(unranked.begin(), unranked.end(), [](const Candidate* a, const Candidate* b) {
+    return std::tie(a->address, a->host, a->peer) < std::tie(b->address, b->host, b->peer);
+  });
+  for (Candidate* candidate : unranked) {
+    candidate->rank = *free.begin();
+    free.erase(free.begin());
+  }
+  CHECK(free.empty());
+}
+
+View Rendezvous::FormView(ViewId id) const {
+  CHECK(complete_);
+  View view{.view = id, .servers = {}, .workers = {}, .shards = {}};
+  for (const Role role : {Role::kServer, Role::kWorker}) {
+    std::vector<Member>& members = role == Role::kServer ? view.servers : view.workers;
+    for (const Candidate* candidate : Of(role)) {
+      members.push_back(
+          {candidate->peer, static_cast<uint32_t>(candidate->rank), candidate->address});
+    }
+    std::sort(members.begin(), members.end(),
+              [](const Member& a, const Member& b) { return a.rank < b.rank; });
+  }
+  for (uint64_t s = 0; s < options_.num_shards; ++s) {
+    view.shards.owner.push_back(
+        {static_cast<uint32_t>(s * options_.num_servers / options_.num_shards)});
+  }
+  return view;
+}
+
+std::vector<const Rendezvous::Candidate*> Rendezvous::Of(Role role) const {
+  std::vector<const Candidate*> found;
+  for (const auto& [peer, candidate] : candidates_) {
+    if (candidate.role == role) found.push_back(&candidate);
+  }
+  return found;
+}
+
+std::string Rendezvous::MissingOf(Role role) const {
+  const std::vector<const Candidate*> here = Of(role);
+  const uint32_t missing = Quota(role) - static_cast<uint32_t>(here.size());
+  if (missing == 0) return "";
+  std::string text = std::to_string(missing) + " of " + Counted(Quota(role), role);
+  // Which ranks they are is known only when everyone who came asked for one.
+  std::set<int32_t> taken;
+  for (const Candidate* candidate : here) {
+    if (candidate->rank < 0) return text;
+    taken.insert(candidate->rank);
+  }
+  if (taken.empty()) return text;
+  std::string ranks;
+  for (uint32_t r = 0; r < Quota(role); ++r) {
+    if (taken.contains(static_cast<int32_t>(r))) continue;
+    ranks += (ranks.empty() ? "" : ", ") + std::string(RoleName(role)) + " " + std::to_string(r);
+  }
+  return text + " (" + ranks + ")";
+}
+
+std::string Rendezvous::Missing() const {
+  const std::string servers = MissingOf(Role::kServer), workers = MissingOf(Role::kWorker);
+  return servers.empty() || workers.empty() ? servers + workers : servers + " and " + workers;
+}
+
+std::string Rendezvous::Present() const {
+  std::string text;
+  for (const Role role : {Role::kServer, Role::kWorker}) {
+    for (const Candidate* candidate : Of(role)) {
+      if (!text.empty()) text += ", ";
+      text += RoleName(role);
+      if (candidate->rank >= 0) text += " " + std::to_string(candidate->rank);
+      text += " (" + candidate->host + ")";
+    }
+  }
+  return text.empty() ? "nobody" : text;
+}
+
+std::vector<PeerId> Rendezvous::peers() const {
+  std::vector<PeerId> peers;
+  for (const auto& [peer, candidate] : candidates_) peers.push_back(peer);
+  return peers;
+}
+
+const std::string& Rendezvous::HostOf(PeerId peer) const {
+  const auto found = candidates_.find(peer);
+  CHECK(found != candidates_.end());
+  return found->second.host;
+}
+
+}  // namespace hdps

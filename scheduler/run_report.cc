@@ -1,0 +1,196 @@
+// Files and lines of a run.
+#include "scheduler/run_report.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// JSON has no NaN.
+Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(); }
+
+std::string Dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  char text[160];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+// 1234567 -> "1,234,567"
+std::string Grouped(double value) {
+  std::string digits = Format("%.0f", value);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
+    digits.insert(static_cast<size_t>(at), ",");
+  }
+  return digits;
+}
+
+std::string Duration(double seconds) {
+  const int64_t s = std::llround(std::min(seconds, 1e9));
+  if (s >= 3600) {
+    return Format("%" PRId64 ":%02d:%02d", s / 3600, static_cast<int>(s / 60 % 60),
+                  static_cast<int>(s % 60));
+  }
+  return Format("%02d:%02d", static_cast<int>(s / 60), static_cast<int>(s % 60));
+}
+
+// How much of the whole job is done, 0..1; the epochs and max_steps, whichever ends it first.
+double PartDone(uint32_t epochs, Clock max_steps, const ProgressState& state) {
+  double part = (state.epoch + std::clamp(state.epoch_progress, 0.0, 1.0)) / std::max(epochs, 1u);
+  if (max_steps > 0) {
+    part = std::max(part, static_cast<double>(state.clock) / static_cast<double>(max_steps));
+  }
+  return std::min(part, 1.0);
+}
+
+}  // namespace
+
+RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job, bool continued)
+    : epochs_(job.train.epochs), max_steps_(static_cast<Clock>(job.train.max_steps)) {
+  const std::string path = JoinPath(out, "metrics.jsonl");
+  Result<std::unique_ptr<WritableFile>> file =
+      continued ? files.OpenAppend(path) : files.Create(path);
+  if (file.ok()) {
+    metrics_ = *std::move(file);
+  } else {
+    trouble_ = file.status().message();
+  }
+}
+
+RunReport::~RunReport() {
+  if (metrics_ == nullptr) return;
+  if (const Status closed = metrics_->Close(); !closed.ok()) trouble_ = closed.message();
+}
+
+void RunReport::Begin(TimeMs now, const ProgressState& start) {
+  begin_ = last_ = now;
+  last_state_ = start;
+  part_at_begin_ = PartDone(epochs_, max_steps_, start);
+}
+
+RunReport::Rates RunReport::RatesSinceLast(TimeMs now, const ProgressState& state) const {
+  Rates rates;
+  if (state.examples <= last_state_.examples) return rates;
+  const double examples = static_cast<double>(state.examples - last_state_.examples);
+  rates.loss = (state.loss_sum - last_state_.loss_sum) / examples;
+  if (now > last_) rates.examples_per_second = examples * 1000 / static_cast<double>(now - last_);
+  return rates;
+}
+
+std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
+  const Rates rates = RatesSinceLast(now, state);
+  const double seconds = static_cast<double>(now - begin_) / 1000;
+  Append(Dump({{"time", seconds},
+               {"step", state.clock},
+               {"epoch", state.epoch},
+               {"examples", state.examples},
+               {"examples_per_second", rates.examples_per_second},
+               {"train_loss", Number(rates.loss)}},
+              -1));
+  std::string line =
+      Format("epoch %u/%u  step %" PRId64 "  %s examples/s", std::min(state.epoch + 1, epochs_),
+             epochs_, state.clock, Grouped(rates.examples_per_second).c_str());
+  if (rates.loss) line += Format("  loss %.4f", *rates.loss);
+  if (evaluation_ && std::isfinite(evaluation_->auc)) {
+    line += Format("  AUC %.4f", evaluation_->auc);
+  }
+  const double part = PartDone(epochs_, max_steps_, state);
+  if (part > part_at_begin_ && part < 1) {
+    line += "  " + Duration(seconds * (1 - part) / (part - part_at_begin_)) + " left";
+  }
+  last_ = now;
+  last_state_ = state;
+  return line;
+}
+
+void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation) {
+  evaluation_ = evaluation;
+  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
+               {"step", state.clock},
+               {"epoch", state.epoch},
+               {"examples", state.examples},
+               {"eval_examples", evaluation.examples},
+               {"eval_auc", Number(evaluation.auc)},
+               {"eval_logloss", Number(evaluation.logloss)}},
+              -1));
+}
+
+void RunReport::Append(const std::string& line) {
+  if (metrics_ == nullptr) return;
+  const Status status = metrics_->Append(std::as_bytes(std::span(line)));
+  if (status.ok()) return;
+  trouble_ = status.message();
+  metrics_ = nullptr;
+}
+
+std::optional<std::string> RunReport::TakeTrouble() {
+  if (trouble_told_ || !trouble_) return std::nullopt;
+  trouble_told_ = true;
+  return trouble_;
+}
+
+std::string DigestText(const uint64_t digest[2]) {
+  return Format("%016" PRIx64 "%016" PRIx64, digest[0], digest[1]);
+}
+
+Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary& s) {
+  Json json = {{"job", s.job},
+               {"mode", s.mode},
+               {"workers", s.workers},
+               {"servers", s.servers},
+               {"steps", s.steps},
+               {"examples", s.examples},
+               {"train_logloss", Number(s.train_logloss)},
+               {"eval_logloss", s.evaluation ? Number(s.evaluation->logloss) : Json()},
+               {"eval_auc", s.evaluation ? Number(s.evaluation->auc) : Json()},
+               {"examples_per_second", Number(s.examples_per_second)},
+               {"wall_seconds", s.wall_seconds},
+               {"digest", DigestText(s.digest)},
+               {"rows", s.rows},
+               {"failures_survived", s.failures_survived},
+               {"checkpoint", s.checkpoint},
+               {"staleness_max", s.staleness_max},
+               {"bad_rows", s.bad_rows},
+               {"resumed_from", s.resumed_from ? Json(*s.resumed_from) : Json()},
+               {"stopped_at", s.stopped_at ? Json(*s.stopped_at) : Json()},
+               {"refused_checkpoints", s.refused_checkpoints}};
+  return WriteFileAtomically(files, JoinPath(out, "summary.json"), Dump(json, 2));
+}
+
+std::string SummaryTable(const RunSummary& s, const std::string& out) {
+  std::string text = s.stopped_at ? "Stopped as asked, and saved.\n" : "Done.\n";
+  const auto row = [&text](const char* name, const std::string& value) {
+    text += Format("  %-14s", name) + value + "\n";
+  };
+  row("job", s.job + Format(" (%s, %u worker%s, %u server%s)", s.mode.c_str(), s.workers,
+                            s.workers == 1 ? "" : "s", s.servers, s.servers == 1 ? "" : "s"));
+  if (s.evaluation) {
+    if (std::isfinite(s.evaluation->auc)) row("eval AUC", Format("%.6f", s.evaluation->auc));
+    row("eval logloss", Format("%.6f over %s examples", s.evaluation->logloss,
+                               Grouped(static_cast<double>(s.evaluation->examples)).c_str()));
+  }
+  if (s.train_logloss) row("train logloss", Format("%.6f in the last epoch", *s.train_logloss));
+  row("steps", Grouped(static_cast<double>(s.steps)) + " (" +
+                   Grouped(static_cast<double>(s.examples)) + " examples)");
+  row("speed",
+      Grouped(s.examples_per_second) + " examples/s, " + Format("%.1f s in all", s.wall_seconds));
+  row("rows", Grouped(static_cast<double>(s.rows)) + ", digest " + DigestText(s.digest));
+  if (!s.checkpoint.empty()) row("checkpoint", s.checkpoint);
+  row("files", out + " (summary.json, metrics.jsonl, log/)");
+  return text;
+}
+
+}  // namespace hdps

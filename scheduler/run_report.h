@@ -1,0 +1,96 @@
+// What a run tells about itself: metrics.jsonl, summary.json, the line of progress, the last table.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/node.h"
+#include "common/status.h"
+
+namespace hdps {
+
+struct Evaluation {
+  uint64_t examples = 0;
+  double auc = 0;  // NaN where there is none: softmax, or labels of one class only.
+  double logloss = 0;
+};
+
+// What summary.json says, field by field.
+struct RunSummary {
+  std::string job;
+  std::string mode;  // "sync", "async", "ssp"
+  uint32_t workers = 0, servers = 0;
+  Clock steps = 0;                      // Of the job, also those before it was resumed.
+  uint64_t examples = 0;                // Likewise.
+  std::optional<double> train_logloss;  // Mean over the last epoch trained here; none without.
+  std::optional<Evaluation> evaluation;
+  double examples_per_second = 0;  // While training.
+  double wall_seconds = 0;         // From the complete cluster to the end.
+  uint64_t digest[2] = {0, 0};
+  uint64_t rows = 0;
+  uint32_t failures_survived = 0;
+  std::string checkpoint;  // Folder of the newest.
+  uint64_t staleness_max = 0;
+  uint64_t bad_rows = 0;
+  std::optional<Clock> resumed_from;
+  std::optional<Clock> stopped_at;  // Where the job was told to stop; none when it ran to its end.
+  std::vector<std::string> refused_checkpoints;
+};
+
+// Where the training stands, for one line.
+struct ProgressState {
+  Clock clock = 0;
+  uint32_t epoch = 0;
+  double epoch_progress = 0;  // 0..1
+  uint64_t examples = 0;      // Trained since this process began.
+  double loss_sum = 0;        // Over those.
+};
+
+// Turns states of the run into files and lines. A file that cannot be written is reported once and
+// never stops the training.
+//
+// Invariant: every line of metrics.jsonl is one whole JSON object.
+class RunReport {
+ public:
+  // `continued`: metrics.jsonl goes on, else it begins anew.
+  RunReport(FileSystem& files, const std::string& out, const Job& job, bool continued);
+  ~RunReport();
+
+  void Begin(TimeMs now, const ProgressState& start);
+  // A line of metrics.jsonl and the text of the progress line, over the time since the last call.
+  std::string Progress(TimeMs now, const ProgressState& state);
+  void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation);
+  // The first thing that could not be written, once.
+  std::optional<std::string> TakeTrouble();
+
+ private:
+  struct Rates {
+    double examples_per_second = 0;
+    std::optional<double> loss;
+  };
+  Rates RatesSinceLast(TimeMs now, const ProgressState& state) const;
+  void Append(const std::string& line);
+
+  const uint32_t epochs_;
+  const Clock max_steps_;
+  std::unique_ptr<WritableFile> metrics_;
+  std::optional<std::string> trouble_;
+  bool trouble_told_ = false;
+  TimeMs begin_ = 0, last_ = 0;
+  double part_at_begin_ = 0;  // Of the whole job.
+  ProgressState last_state_;
+  std::optional<Evaluation> evaluation_;
+};
+
+// The digest as summary.json and `hdps inspect` print it: 32 hexadecimal digits.
+std::string DigestText(const uint64_t digest[2]);
+Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary& summary);
+// The end of a run for people: a short table, one string of several lines.
+std::string SummaryTable(const RunSummary& summary, const std::string& out);
+
+}  // namespace hdps

@@ -1,0 +1,398 @@
+// Frames and ticks of the scheduler: rendezvous, liveness, the board, and the end.
+#include "scheduler/scheduler_node.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "common/messages.h"
+#include "scheduler/checkpoint_book.h"
+#include "scheduler/cluster_fit.h"
+#include "scheduler/command_board.h"
+#include "scheduler/job_conductor.h"
+#include "scheduler/membership.h"
+#include "scheduler/rendezvous.h"
+#include "scheduler/run_report.h"
+
+namespace hdps {
+namespace {
+
+// People hear of a wait after this long, and again after each such time.
+constexpr TimeMs kTellEveryMs = 10000;
+// Nobody answers an Abort, and one copy may be lost: so often is it said, a tick apart.
+constexpr int kFarewells = 5;
+// Entries of the board on which the ranks of a collective find each other.
+constexpr size_t kKvEntriesMax = 1u << 16;
+constexpr ViewId kFirstView{1};
+
+std::string Seconds(TimeMs ms) { return std::to_string(ms / 1000) + " s"; }
+
+}  // namespace
+
+// Invariant: members and conductor are there exactly from the complete cluster on.
+struct SchedulerNode::Impl {
+  Impl(const SchedulerOptions& o, SchedulerVoice v, FileSystem& f)
+      : options(o),
+        job(*o.job),
+        voice(std::move(v)),
+        files(f),
+        rendezvous({.num_servers = o.num_servers,
+                    .num_workers = o.num_workers,
+                    .num_shards = o.job->cluster.shards,
+                    .job_digest = JobDigest(*o.job),
+                    .dead_after_ms = o.job->cluster.dead_after_ms}),
+        board(o.command_retry_ms),
+        checkpoints(f, JoinPath(o.out, "checkpoint"), o.job) {}
+
+  void Notice(const std::string& line) {
+    if (voice.notice) voice.notice(line);
+  }
+
+  template <typename Message>
+  void Send(PeerId to, const Message& message, uint64_t request_id = 0) {
+    Frame frame = EncodeMessage(message);
+    frame.header.sender = kSchedulerPeer.value;
+    frame.header.view = members ? kFirstView.value : 0;
+    frame.header.request_id = request_id;
+    output.frames.push_back({to, std::move(frame)});
+  }
+
+  // Decodes and dispatches; what breaks a rule costs its sender a line in the log.
+  template <typename Message>
+  void Handle(PeerId from, const Frame& frame) {
+    Message message;
+    if (const Status status = DecodeMessage(frame, &message); !status.ok()) {
+      LOG(WARNING) << "dropped a frame of " << NameOf(from) << ": " << status.message();
+      return;
+    }
+    On(from, message, frame);
+  }
+
+  bool Knows(PeerId peer) const {
+    if (members) return members->Has(peer);
+    const std::vector<PeerId> peers = rendezvous.peers();
+    return std::find(peers.begin(), peers.end(), peer) != peers.end();
+  }
+  std::string NameOf(PeerId peer) const {
+    if (members && members->Has(peer)) return members->NameOf(peer);
+    return Knows(peer) ? rendezvous.HostOf(peer) : "peer " + std::to_string(peer.value);
+  }
+
+  void On(PeerId from, const JoinRequest& message, const Frame& frame);
+  void On(PeerId from, const Heartbeat& message, const Frame& frame);
+  void On(PeerId from, const CommandDone& message, const Frame& frame);
+  void On(PeerId from, const StopRequest& message, const Frame& frame);
+  void On(PeerId from, const Abort& message, const Frame& frame);
+  void On(PeerId from, const KvPut& message, const Frame& frame);
+  void On(PeerId from, const KvGet& message, const Frame& frame);
+
+  void Form();
+  void TickGathering();
+  void TickRunning();
+  void TellWaits();
+  void Report();
+  void ForgiveOwnStandstill(TimeMs at);
+  void Stop(const std::string& reason);
+  // Tells everyone who came, a few times, and ends.
+  void Leave(int status, const std::string& reason);
+  void SayFarewell();
+
+  const SchedulerOptions options;
+  const Job& job;
+  const SchedulerVoice voice;
+  FileSystem& files;
+  Rendezvous rendezvous;
+  CommandBoard board;
+  CheckpointBook checkpoints;
+  std::optional<FoundCheckpoint> start;
+  std::unique_ptr<RunReport> report;
+  std::optional<Membership> members;
+  std::optional<JobConductor> conductor;
+  std::map<std::string, std::string> kv;
+
+  Output output;
+  TimeMs now = 0;
+  std::optional<TimeMs> began;  // The first tick.
+  TimeMs told_at = 0, reported_at = 0, progress_noticed_at = 0;
+  // How long each worker has stood at its clock, for those who wonder why nothing happens.
+  struct Standing {
+    Clock clock = -1;
+    TimeMs since = 0;
+  };
+  std::map<PeerId, Standing> standing;
+
+  int farewells_left = 0;
+  bool stopping = false;
+  bool leaving = false;
+  bool done = false;
+  int exit_status = 0;
+  std::string exit_reason;
+};
+
+void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Frame&) {
+  if (std::optional<JoinRefused> refusal = rendezvous.Admit(from, message, now)) {
+    Notice("refused " + message.host + ": " + refusal->message);
+    return Send(from, *refusal);
+  }
+  if (members) {
+    members->Heard(from, now);
+    return Send(from, members->view());
+  }
+  if (rendezvous.complete()) Form();
+}
+
+void SchedulerNode::Impl::Form() {
+  std::map<PeerId, std::string> hosts;
+  for (const PeerId peer : rendezvous.peers()) hosts[peer] = rendezvous.HostOf(peer);
+  members.emplace(rendezvous.FormView(kFirstView), hosts, job.cluster.dead_after_ms, now);
+  for (const PeerId peer : members->all()) {
+    LOG(INFO) << "view 1: " << members->NameOf(peer);
+    Send(peer, members->view());
+  }
+  Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
+         std::to_string(options.num_workers) + " worker(s)");
+  reported_at = progress_noticed_at = told_at = now;
+  const JobConductor::Parts parts{*members,    board,
+                                  checkpoints, *report,
+                                  files,       [this](const std::string& line) { Notice(line); }};
+  conductor.emplace(options.job, options.out, parts);
+  conductor->Begin(std::move(start), now);
+}
+
+void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&) {
+  if (!members || !members->Has(from)) {
+    // Left over from a scheduler before this one.
+    return Send(from, Abort{3, "this scheduler does not know you: it began anew"});
+  }
+  members->OnHeartbeat(from, message);
+  conductor->OnProgress(from, message.clock);
+  Send(from, HeartbeatAck{kFirstView});
+  if (message.view < kFirstView) Send(from, members->view());
+}
+
+void SchedulerNode::Impl::On(PeerId from, const CommandDone& message, const Frame&) {
+  if (!members || !members->Has(from)) return;
+  const std::optional<Command> command = board.TakeAnswered(from, message.id);
+  if (command) conductor->OnAnswer(from, *command, message, now);
+}
+
+void SchedulerNode::Impl::On(PeerId from, const StopRequest& message, const Frame&) {
+  if (Knows(from)) Stop(NameOf(from) + " was told to stop: " + message.reason);
+}
+
+void SchedulerNode::Impl::On(PeerId from, const Abort& message, const Frame&) {
+  if (Knows(from)) Leave(message.exit_status, NameOf(from) + ": " + message.message);
+}
+
+void SchedulerNode::Impl::On(PeerId from, const KvPut& message, const Frame& frame) {
+  if (!Knows(from)) return;
+  if (kv.size() >= kKvEntriesMax && !kv.contains(message.key)) {
+    return Leave(3, NameOf(from) + " put '" + message.key + "' on a board that is full (" +
+                        std::to_string(kKvEntriesMax) + " entries)");
+  }
+  kv[message.key] = message.value;
+  Send(from, KvValue{message.key, true, message.value}, frame.header.request_id);
+}
+
+void SchedulerNode::Impl::On(PeerId from, const KvGet& message, const Frame& frame) {
+  if (!Knows(from)) return;
+  const auto found = kv.find(message.key);
+  KvValue value{message.key, found != kv.end(), found != kv.end() ? found->second : ""};
+  Send(from, value, frame.header.request_id);
+}
+
+void SchedulerNode::Impl::TickGathering() {
+  for (const std::string& gone : rendezvous.Expire(now)) {
+    Notice(gone + " went silent before the cluster was complete; its place is free again");
+  }
+  const TimeMs waited = now - *began;
+  if (waited >= int64_t{job.cluster.rendezvous_timeout_s} * 1000) {
+    return Leave(3, "after " + Seconds(waited) + " the cluster is not complete: missing " +
+                        rendezvous.Missing() + "; here: " + rendezvous.Present());
+  }
+  if (now - told_at >= kTellEveryMs) {
+    told_at = now;
+    Notice("waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present());
+  }
+}
+
+void SchedulerNode::Impl::TickRunning() {
+  conductor->OnTick(now);
+  if (conductor->failure()) {
+    return Leave(conductor->failure()->exit_status, conductor->failure()->message);
+  }
+  if (conductor->finished()) {
+    if (voice.progress) voice.progress("");
+    Notice(SummaryTable(conductor->summary(), options.out));
+    done = true;
+    exit_reason = "the job is finished";
+    return;
+  }
+  if (const std::vector<std::string> silent = members->Silent(now); !silent.empty()) {
+    std::string text = silent.front();
+    for (size_t i = 1; i < silent.size(); ++i) text += ", " + silent[i];
+    const std::string& latest = checkpoints.latest();
+    return Leave(3, text + "; the job cannot go on without it. The newest checkpoint is " +
+                        (latest.empty() ? "none" : latest));
+  }
+  for (const CommandBoard::Due& due : board.TakeDue(now)) Send(due.to, due.command);
+  if (now - told_at >= kTellEveryMs) {
+    told_at = now;
+    TellWaits();
+  }
+  Report();
+}
+
+void SchedulerNode::Impl::TellWaits() {
+  for (const CommandBoard::Waiting& waiting : board.waiting()) {
+    const std::string name = members->NameOf(waiting.member);
+    if (waiting.command != CommandKind::kTrain) {
+      if (now - waiting.since < kTellEveryMs) continue;
+      Notice("waiting for " + name + " to answer " + CommandName(waiting.command) + " for " +
+             Seconds(now - waiting.since));
+      continue;
+    }
+    // Training takes its time; a worker that stands still is worth a word.
+    const Clock clock = members->WorkerClock(*members->WorkerRank(waiting.member));
+    Standing& stand = standing[waiting.member];
+    if (stand.clock != clock) {
+      stand = {clock, now};
+    } else if (now - stand.since >= kTellEveryMs) {
+      Notice(name + " has been at step " + std::to_string(clock) + " for " +
+             Seconds(now - stand.since));
+    }
+  }
+}
+
+void SchedulerNode::Impl::Report() {
+  if (const std::optional<std::string> trouble = report->TakeTrouble()) {
+    Notice("metrics.jsonl is not written any more: " + *trouble);
+  }
+  if (!conductor->training() || now - reported_at < options.report_interval_ms) return;
+  reported_at = now;
+  const std::string line = report->Progress(now, conductor->progress());
+  if (voice.progress) return voice.progress(line);
+  if (now - progress_noticed_at < kTellEveryMs) return;
+  progress_noticed_at = now;
+  Notice(line);
+}
+
+void SchedulerNode::Impl::ForgiveOwnStandstill(TimeMs at) {
+  // While this process stood still it could hear nobody: that is no member's silence.
+  const TimeMs gap = at - now;
+  if (gap < static_cast<TimeMs>(job.cluster.heartbeat_ms)) return;
+  rendezvous.ForgiveSilence(gap);
+  if (members) members->ForgiveSilence(gap);
+}
+
+void SchedulerNode::Impl::Stop(const std::string& reason) {
+  if (leaving || done || stopping) return;
+  stopping = true;
+  if (!conductor) return Leave(0, "stopped before the cluster was complete: " + reason);
+  Notice("stopping: " + reason + "; the steps at hand are finished, then the job is saved");
+  conductor->Stop();
+}
+
+void SchedulerNode::Impl::Leave(int status, const std::string& reason) {
+  if (leaving || done) return;
+  leaving = true;
+  exit_status = status;
+  exit_reason = reason;
+  if (voice.progress) voice.progress("");
+  board.DropAll();
+  farewells_left = kFarewells;
+  SayFarewell();
+}
+
+void SchedulerNode::Impl::SayFarewell() {
+  for (const PeerId peer : rendezvous.peers()) Send(peer, Abort{exit_status, exit_reason});
+  if (--farewells_left <= 0) done = true;
+}
+
+SchedulerNode::SchedulerNode(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SchedulerNode::~SchedulerNode() = default;
+
+Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOptions& options,
+                                                           SchedulerVoice voice,
+                                                           FileSystem& files) {
+  CHECK(options.job != nullptr);
+  HDPS_RETURN_IF_ERROR(CheckClusterFit(*options.job, options.num_servers, options.num_workers));
+  auto impl = std::make_unique<Impl>(options, std::move(voice), files);
+  if (options.resume == Resume::kNever && impl->checkpoints.HasAny()) {
+    return Status(Code::kInvalidArgument,
+                  "--resume=never, but " + JoinPath(options.out, "checkpoint") +
+                      " holds checkpoints; give the job another --out, or remove them");
+  }
+  HDPS_ASSIGN_OR_RETURN(impl->start, impl->checkpoints.FindStart());
+  for (const std::string& refused : impl->checkpoints.refused()) {
+    impl->Notice("refused the checkpoint " + refused);
+  }
+  const Status made = files.MakeDirectories(JoinPath(options.out, "checkpoint"));
+  if (!made.ok()) {
+    return Status(Code::kInvalidArgument,
+                  "--out=" + options.out + " cannot be written to: " + made.message());
+  }
+  impl->report =
+      std::make_unique<RunReport>(files, options.out, *options.job, impl->start.has_value());
+  return std::unique_ptr<SchedulerNode>(new SchedulerNode(std::move(impl)));
+}
+
+void SchedulerNode::OnFrame(PeerId from, Frame frame) {
+  Impl& impl = *impl_;
+  const auto kind = static_cast<MessageKind>(frame.header.kind);
+  if (impl.leaving) {
+    // Also in the loop's last moments: whoever still speaks has missed the end.
+    if (kind == MessageKind::kJoinRequest || kind == MessageKind::kHeartbeat) {
+      impl.Send(from, Abort{impl.exit_status, impl.exit_reason});
+    }
+    return;
+  }
+  if (impl.done) return;
+  if (impl.members && impl.members->Has(from)) impl.members->Heard(from, impl.now);
+  switch (kind) {
+    case MessageKind::kJoinRequest:
+      return impl.Handle<JoinRequest>(from, frame);
+    case MessageKind::kHeartbeat:
+      return impl.Handle<Heartbeat>(from, frame);
+    case MessageKind::kCommandDone:
+      return impl.Handle<CommandDone>(from, frame);
+    case MessageKind::kStopRequest:
+      return impl.Handle<StopRequest>(from, frame);
+    case MessageKind::kAbort:
+      return impl.Handle<Abort>(from, frame);
+    case MessageKind::kKvPut:
+      return impl.Handle<KvPut>(from, frame);
+    case MessageKind::kKvGet:
+      return impl.Handle<KvGet>(from, frame);
+    default:
+      LOG(WARNING) << "dropped a frame of kind " << MessageKindName(kind) << " from "
+                   << impl.NameOf(from) << ": it is not the scheduler's";
+  }
+}
+
+void SchedulerNode::OnTick(TimeMs now) {
+  Impl& impl = *impl_;
+  if (impl.done) return;
+  if (!impl.began) {
+    impl.began = impl.now = impl.told_at = now;
+  }
+  impl.ForgiveOwnStandstill(now);
+  impl.now = now;
+  if (impl.leaving) return impl.SayFarewell();
+  if (impl.conductor) {
+    impl.TickRunning();
+  } else {
+    impl.TickGathering();
+  }
+}
+
+Output SchedulerNode::TakeOutput() { return std::exchange(impl_->output, Output()); }
+bool SchedulerNode::done() const { return impl_->done; }
+int SchedulerNode::exit_status() const { return impl_->exit_status; }
+const std::string& SchedulerNode::exit_reason() const { return impl_->exit_reason; }
+void SchedulerNode::RequestStop(const std::string& reason) { impl_->Stop(reason); }
+
+}  // namespace hdps
