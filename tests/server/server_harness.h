@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/bounded_queue.h"
 #include "common/executor.h"
 #include "common/file_system.h"
 #include "common/messages.h"
@@ -86,15 +87,17 @@ class ServerHarness {
  public:
   explicit ServerHarness(const ServerSetting& setting, FileSystem* files = nullptr,
                          Executor* executor = nullptr)
-      : job_(std::make_shared<const Job>(setting.job)), self_{100 + setting.rank} {
+      : job_(std::make_shared<const Job>(setting.job)),
+        self_{100 + setting.rank},
+        executor_(executor != nullptr ? *executor : *own_executor_) {
     ServerNodeOptions options;
     options.job = job_;
     options.self = self_;
     options.scheduler_address = "inproc://scheduler";
     options.own_address = "inproc://server";
     options.sabotage = setting.sabotage;
-    node_ = std::make_unique<ServerNode>(files != nullptr ? *files : *own_files_,
-                                         executor != nullptr ? *executor : *own_executor_, options);
+    node_ =
+        std::make_unique<ServerNode>(files != nullptr ? *files : *own_files_, executor_, options);
     for (uint32_t s = 0; s < setting.servers; ++s) {
       view_.servers.push_back({{100 + s}, s, "inproc://" + std::to_string(s)});
     }
@@ -221,7 +224,7 @@ class ServerHarness {
     }
     return result;
   }
-  // Sends a command and waits, in ticks, for its answer.
+  // Sends a command, waits until it has been carried out, and takes its answer.
   CommandDone Run(CommandKind kind, const std::string& path = "", Clock until = 0) {
     Command command;
     command.id = {++command_id_};
@@ -229,7 +232,11 @@ class ServerHarness {
     command.path = path;
     command.until = until;
     FromPeer(kSchedulerPeer, command, 0);
-    for (int tick = 0; tick < 100000; ++tick) {
+    // The background works in order: when this has run, so has the command.
+    BoundedQueue<bool> behind(1);
+    executor_.Submit([&behind] { behind.Push(true); });
+    behind.Pop();
+    for (int tick = 0; tick < 2; ++tick) {
       for (auto at = replies_.begin(); at != replies_.end(); ++at) {
         CommandDone done;
         if (at->to != kSchedulerPeer ||
@@ -264,6 +271,7 @@ class ServerHarness {
   const PeerId self_;
   const std::unique_ptr<FileSystem> own_files_ = NewMemoryFileSystem();
   const std::unique_ptr<Executor> own_executor_ = NewInlineExecutor();
+  Executor& executor_;
   std::unique_ptr<ServerNode> node_;
   View view_;
   std::vector<ShardId> shards_;

@@ -1,0 +1,175 @@
+// Requests that are wrong, from strangers, of other views, or damaged: refused or dropped, never
+// applied, never fatal.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/random.h"
+#include "gtest/gtest.h"
+#include "tests/server/server_harness.h"
+
+namespace hdps {
+namespace {
+
+const std::vector<TableRows> kRows = {{0, 1, {7, 8, 9}, {1, 2, 3}}, {1, 2, {4}, {5, 6}}};
+
+class Refusal : public testing::Test {
+ protected:
+  // The ack of a push that was changed before it was sent, and that nothing came of it.
+  void ExpectRefused(const PushRequest& push, const std::string& needle) {
+    const uint64_t before = server_.Digest();
+    server_.FromPeer(ServerHarness::WorkerPeer(0), push, 500);
+    const PushAck ack = server_.Ack(500);
+    EXPECT_EQ(ack.code, Code::kInvalidArgument) << needle;
+    EXPECT_NE(ack.message.find(needle), std::string::npos) << ack.message;
+    EXPECT_EQ(ack.sequence, push.sequence);
+    EXPECT_EQ(server_.Digest(), before) << needle;
+    // Not recorded as taken either: the right push of this sequence is still the first.
+    EXPECT_EQ(server_.node().counters().pushes_repeated, 0u);
+  }
+  PushRequest Good() { return server_.PushOf(0, 0, 1, kRows); }
+
+  ServerHarness server_{{.job = TestJob(Mode::kAsync), .workers = 2}};
+};
+
+TEST_F(Refusal, WrongPushes) {
+  PushRequest push = Good();
+  push.tables[1].table = {2};
+  ExpectRefused(push, "table 2");
+
+  push = Good();
+  push.tables[0].shard_counts.push_back(0);
+  ExpectRefused(push, "9 shards");
+
+  push = Good();  // The floats add up, the tables have other dims.
+  push.tables[0].row_floats = 1;
+  push.tables[1].row_floats = 1;
+  push.gradients = Buffer::CopyOf<float>(std::vector<float>(4));
+  ExpectRefused(push, "rows of 1 floats, expected 2");
+
+  push = Good();  // The keys of one shard counted to another.
+  std::vector<uint32_t>& counts = push.tables[0].shard_counts;
+  std::rotate(counts.begin(), counts.begin() + 1, counts.end());
+  ExpectRefused(push, "belongs to shard");
+
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<TableRows> rows = kRows;
+    rows[1].floats[1] = bad;
+    ExpectRefused(server_.PushOf(0, 0, 1, rows), "table 'deep': a value of key 4 is");
+  }
+  EXPECT_EQ(server_.Ack(server_.Push(0, 0, 0, 1, kRows)).code, Code::kOk);
+  EXPECT_EQ(server_.node().counters().refused, 6u);
+}
+
+TEST_F(Refusal, WrongPullsAndStores) {
+  PullRequest pull = server_.PullOf(0, PullMode::kTrain, kRows);
+  pull.tables[1].row_floats = 7;
+  server_.FromPeer(ServerHarness::WorkerPeer(0), pull, 1);
+  const auto reply = server_.TakeReply<PullReply>(1);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->code, Code::kInvalidArgument);
+  EXPECT_TRUE(reply->rows.empty());
+
+  StoreRequest store = server_.StoreOf(kRows);
+  store.tables[0].shard_counts.assign(8, 0);
+  store.tables[0].shard_counts[0] = 3;
+  server_.FromPeer(ServerHarness::WorkerPeer(0), store, 2);
+  const auto ack = server_.TakeReply<StoreAck>(2);
+  ASSERT_TRUE(ack.has_value());
+  EXPECT_EQ(ack->code, Code::kInvalidArgument);
+  EXPECT_EQ(server_.Run(CommandKind::kDigest).rows, 0u);
+}
+
+TEST_F(Refusal, StrangersAndOtherViews) {
+  const PushRequest push = Good();
+  server_.FromPeer({4711}, push, 1);
+  server_.set_frame_view(4);  // A view this server has yet to see.
+  server_.FromPeer(ServerHarness::WorkerPeer(0), push, 2);
+  EXPECT_FALSE(server_.TakeReply<PushAck>(1).has_value());
+  EXPECT_FALSE(server_.TakeReply<PushAck>(2).has_value());
+  EXPECT_EQ(server_.node().counters().dropped, 2u);
+
+  server_.set_frame_view(2);
+  server_.FromPeer(ServerHarness::WorkerPeer(0), push, 3);
+  EXPECT_EQ(server_.Ack(3).code, Code::kStaleView);
+  EXPECT_EQ(server_.node().counters().pushes, 0u);
+}
+
+TEST_F(Refusal, RowsBeforeAnyView) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  ServerNodeOptions options;
+  options.job = std::make_shared<const Job>(TestJob(Mode::kSync));
+  options.self = {100};
+  ServerNode node(*files, *executor, options);
+  node.OnFrame({1000}, EncodeMessage(Good()));
+  EXPECT_EQ(node.counters().dropped, 1u);
+  EXPECT_FALSE(node.done());
+}
+
+TEST_F(Refusal, AWorkerThatLeavesIsForgottenAndItsPlaceTaken) {
+  Job job = TestJob(Mode::kSync);
+  ServerHarness server({.job = job, .workers = 2});
+  server.Push(0, 0, 0, 1, kRows);
+  server.Advance(0, 1);
+  const uint64_t waiting = server.Pull(0, 1, PullMode::kTrain, kRows);
+  EXPECT_FALSE(server.TakeReply<PullReply>(waiting).has_value());
+  // Worker 1 goes; the step is then complete without it.
+  server.view().workers.pop_back();
+  server.view().view = {4};
+  server.SendView();
+  EXPECT_TRUE(server.TakeReply<PullReply>(waiting).has_value());
+  EXPECT_EQ(server.Read(0, {7})[0], -1);
+}
+
+TEST(ShardMove, EndsTheServerWithAReason) {
+  ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1, .servers = 2});
+  server.view().shards.owner[0] = {1};
+  server.view().view = {4};
+  server.SendView();
+  for (int i = 0; i < 20 && !server.node().done(); ++i) server.Tick();
+  EXPECT_TRUE(server.node().done());
+  EXPECT_EQ(server.node().exit_status(), 3);
+  EXPECT_NE(server.node().exit_reason().find("moves shards"), std::string::npos);
+}
+
+// A sender that seals what it likes: any bytes, with the right checksums.
+TEST_F(Refusal, DamagedRequestsNeverStopTheServer) {
+  AdvanceRequest advance;
+  advance.clock = 0;
+  const std::vector<Frame> frames = {EncodeMessage(Good()),
+                                     EncodeMessage(server_.PullOf(0, PullMode::kTrain, kRows)),
+                                     EncodeMessage(server_.PullOf(0, PullMode::kWithState, kRows)),
+                                     EncodeMessage(server_.StoreOf(kRows)), EncodeMessage(advance)};
+  Random random(1);
+  for (int round = 0; round < 20000; ++round) {
+    Frame frame = frames[random.Below(frames.size())];
+    std::vector<Buffer*> parts = {&frame.envelope};
+    for (Buffer& section : frame.sections) parts.push_back(&section);
+    for (uint64_t flips = 1 + random.Below(3); flips-- > 0;) {
+      Buffer& part = *parts[random.Below(parts.size())];
+      if (part.empty()) continue;
+      std::vector<std::byte> bytes(part.bytes().begin(), part.bytes().end());
+      bytes[random.Below(bytes.size())] ^= static_cast<std::byte>(1u << random.Below(8));
+      if (random.Below(10) == 0) bytes.resize(random.Below(bytes.size()));
+      part = Buffer::CopyOf(bytes);
+    }
+    if (random.Below(20) == 0) frame.header.kind = static_cast<uint16_t>(random.Below(48));
+    frame.header.view = 3;
+    frame.header.request_id = 1;
+    frame.header.sender = 1000;
+    SealFrame(frame);
+    if (!CheckFrame(frame).ok()) continue;  // The transport drops it.
+    server_.FromPeer(ServerHarness::WorkerPeer(0), frame);
+    server_.replies().clear();
+  }
+  EXPECT_GT(server_.node().counters().dropped, 100u);
+  EXPECT_GT(server_.node().counters().refused, 100u);
+  EXPECT_GT(server_.node().counters().pulls, 100u);
+  EXPECT_FALSE(server_.node().done());
+}
+
+}  // namespace
+}  // namespace hdps
