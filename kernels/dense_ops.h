@@ -88,6 +88,13 @@ class DenseOps {
   // empty `probabilities` (host) are left out.
   virtual double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels,
                       Matrix gradient, std::span<float> probabilities) = 0;
+
+  // ---- dense updates: see update_rules.h
+  // --------------------------------------------------------- One update of `size` weights by a
+  // rule of one weight; state [UpdateStateFloats(spec, size)]. `step` counts updates from 1, for
+  // lazy Adam.
+  virtual void Update(const OptimizerSpec& spec, int64_t step, size_t size, const float* gradient,
+                      float* weights, float* state) = 0;
 };
 
 // Tiles of fixed shape on `executor`, products by single-threaded BLAS.

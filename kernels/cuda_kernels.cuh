@@ -1,0 +1,54 @@
+// Launchers of the device's kernels, as cuda_ops.cu calls them. All order their sums by the shapes.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <memory>
+#include <span>
+
+#include "kernels/dense_ops.h"
+
+namespace hdps {
+
+// ---- cuda_elementwise.cu
+// -------------------------------------------------------------------------
+void CudaAddBiasActivate(cudaStream_t stream, const float* bias, bool relu, Matrix c);
+void CudaAddBias(cudaStream_t stream, ConstMatrix x, const float* bias, Matrix y);
+void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y);
+// Sums of columns run over blocks of this many rows, then over the blocks.
+inline constexpr size_t kColumnSumRows = 64;
+// partials [blocks of rows, cols] is scratch.
+void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matrix dy,
+                            float* partials, float* bias_gradient);
+// `correction` [2] is scratch for the Adam family.
+void CudaUpdate(cudaStream_t stream, const OptimizerSpec& spec, int64_t step, size_t size,
+                const float* gradient, float* weights, float* state, float* correction);
+
+// ---- cuda_bags.cu
+// --------------------------------------------------------------------------------
+void CudaLoadBags(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows,
+                  std::unique_ptr<BagIndex>* index);
+void CudaPool(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec, const float* rows,
+              Matrix out);
+void CudaPoolBackward(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec,
+                      ConstMatrix gradient, Write write, float* row_gradients);
+
+// ---- cuda_interactions.cu
+// ------------------------------------------------------------------------
+void CudaFm(cudaStream_t stream, ConstMatrix x, size_t dim, Matrix out);
+void CudaFmBackward(cudaStream_t stream, ConstMatrix x, size_t dim, ConstMatrix g, Write write,
+                    Matrix dx);
+void CudaCross(cudaStream_t stream, ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out);
+void CudaCrossBackward(cudaStream_t stream, ConstMatrix x0, ConstMatrix u, ConstMatrix g,
+                       Write write_dx0, Matrix du, Matrix dx0);
+void CudaDot(cudaStream_t stream, const DotInputs& in, Matrix out);
+void CudaDotBackward(cudaStream_t stream, const DotInputs& in, ConstMatrix g,
+                     const DotGradients& out);
+
+// ---- cuda_loss.cu
+// -------------------------------------------------------------------------------- All on the
+// device; gradient and probabilities may be null.
+void CudaLoss(cudaStream_t stream, LossKind kind, ConstMatrix logits, const float* labels,
+              Matrix gradient, float* probabilities, double* losses);
+
+}  // namespace hdps

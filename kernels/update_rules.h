@@ -1,0 +1,97 @@
+// Update rules of one weight, the same source for host and device: see embedding/optimizer.h for
+// whole rows.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/job.h"
+
+#ifdef __CUDACC__
+#define HDPS_HOST_DEVICE __host__ __device__
+#else
+#define HDPS_HOST_DEVICE
+#endif
+
+namespace hdps {
+
+// Floats of state behind `size` weights: arrays of `size` in the order the rules below name them,
+// then one count of updates under Adam and AdamW. Row-wise Adagrad and LAMB reduce over whole rows
+// and are not among these rules.
+inline size_t UpdateStateFloats(const OptimizerSpec& spec, size_t size) {
+  switch (spec.kind) {
+    case OptimizerKind::kSgd:
+      return 0;
+    case OptimizerKind::kMomentum:
+    case OptimizerKind::kAdagrad:
+      return size;
+    case OptimizerKind::kLazyAdam:
+    case OptimizerKind::kFtrl:
+      return 2 * size;
+    default:
+      return 2 * size + 1;
+  }
+}
+
+// 1 / (1 - beta^t) for both moments of Adam.
+struct AdamCorrection {
+  float first = 1, second = 1;
+};
+
+HDPS_HOST_DEVICE inline double PowerOf(double base, int64_t exponent) {
+  double result = 1;
+  for (; exponent > 0; exponent >>= 1) {
+    if (exponent & 1) result *= base;
+    base *= base;
+  }
+  return result;
+}
+
+HDPS_HOST_DEVICE inline AdamCorrection CorrectionAfter(const OptimizerSpec& spec, int64_t updates) {
+  return {static_cast<float>(1.0 / (1.0 - PowerOf(spec.beta1, updates))),
+          static_cast<float>(1.0 / (1.0 - PowerOf(spec.beta2, updates)))};
+}
+
+// Up to here a float counts exactly; the corrections are long 1 by then.
+inline constexpr float kUpdatesCountedMax = 16777216.0f;
+
+// One weight and what the rule keeps for it; s0 and s1 are momentum's v, Adagrad's h, Adam's m and
+// v, or FTRL's z and n.
+HDPS_HOST_DEVICE inline void UpdateWeight(const OptimizerSpec& spec, AdamCorrection correction,
+                                          float g, float* w, float* s0, float* s1) {
+  switch (spec.kind) {
+    case OptimizerKind::kSgd:
+      *w -= spec.learning_rate * g;
+      return;
+    case OptimizerKind::kMomentum:
+      *s0 = spec.momentum * *s0 + g;
+      *w -= spec.learning_rate * *s0;
+      return;
+    case OptimizerKind::kAdagrad:
+      *s0 += g * g;
+      *w -= spec.learning_rate * g / (sqrtf(*s0) + spec.epsilon);
+      return;
+    case OptimizerKind::kFtrl: {
+      const float grown = *s1 + g * g;
+      const float root = sqrtf(grown);
+      *s0 += g - (root - sqrtf(*s1)) / spec.learning_rate * *w;
+      *s1 = grown;
+      const float excess = fmaxf(fabsf(*s0) - spec.l1, 0.0f);
+      const float magnitude = excess / (root / spec.learning_rate + spec.l2);
+      *w = excess == 0.0f ? 0.0f : *s0 > 0 ? -magnitude : magnitude;
+      return;
+    }
+    default: {  // Adam, lazy Adam, AdamW.
+      *s0 = spec.beta1 * *s0 + (1 - spec.beta1) * g;
+      *s1 = spec.beta2 * *s1 + (1 - spec.beta2) * (g * g);
+      const float direction =
+          *s0 * correction.first / (sqrtf(*s1 * correction.second) + spec.epsilon);
+      const float decay = spec.kind == OptimizerKind::kAdamW ? spec.weight_decay : 0.0f;
+      *w -= spec.learning_rate * (direction + decay * *w);
+      return;
+    }
+  }
+}
+
+}  // namespace hdps
