@@ -31,11 +31,13 @@ std::string Format(const char* format, Values... values) {
 
 // 1234567 -> "1,234,567"
 std::string Grouped(double value) {
-  std::string digits = Format("%.0f", value);
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {
-    digits.insert(static_cast<size_t>(at), ",");
+  const std::string digits = Format("%.0f", value);
+  std::string grouped;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
+    grouped += digits[i];
   }
-  return digits;
+  return grouped;
 }
 
 std::string Duration(double seconds) {

@@ -394,5 +394,6 @@ bool SchedulerNode::done() const { return impl_->done; }
 int SchedulerNode::exit_status() const { return impl_->exit_status; }
 const std::string& SchedulerNode::exit_reason() const { return impl_->exit_reason; }
 void SchedulerNode::RequestStop(const std::string& reason) { impl_->Stop(reason); }
+void SchedulerNode::Fail(int status, const std::string& reason) { impl_->Leave(status, reason); }
 
 }  // namespace hdps

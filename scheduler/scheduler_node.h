@@ -61,6 +61,8 @@ class SchedulerNode : public Node {
 
   // Drains: the steps at hand are finished, the job is saved and ends with status 0.
   void RequestStop(const std::string& reason);
+  // The job cannot go on for a reason from outside the cluster: everyone who came is told.
+  void Fail(int exit_status, const std::string& reason);
 
  private:
   struct Impl;

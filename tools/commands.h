@@ -4,6 +4,10 @@
 
 namespace hdps {
 
+int TrainMain(int argc, char** argv);
+int EvaluateMain(int argc, char** argv);
+int PredictMain(int argc, char** argv);
+int InspectMain(int argc, char** argv);
 int GenerateMain(int argc, char** argv);
 
 }  // namespace hdps

@@ -1,0 +1,43 @@
+// Definitions of the flags that subcommands share; gflags has one name for all of them.
+#include "tools/common_flags.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+
+#include "common/job.h"
+
+DEFINE_string(job, "", "Job file");
+DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
+DEFINE_string(out, "", "train: folder for results; predict: file for the probabilities");
+DEFINE_string(checkpoint, "",
+              "evaluate, predict, inspect: a checkpoint's folder, or the --out of a run");
+DEFINE_string(data, "", "evaluate, predict: files to score, FILE,...; empty: the job's data.eval");
+DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
+DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
+
+namespace hdps {
+
+Result<CommonFlags> ReadCommonFlags() {
+  constexpr int kThreadsMax = 4096;
+  if (FLAGS_threads < 0 || FLAGS_threads > kThreadsMax) {
+    return Status(Code::kInvalidArgument,
+                  "--threads=" + std::to_string(FLAGS_threads) +
+                      " is out of range; give 1 to 4096, or 0 for one a core");
+  }
+  CommonFlags flags;
+  flags.job = FLAGS_job;
+  flags.overrides = SplitOverrides(FLAGS_set);
+  flags.out = FLAGS_out;
+  flags.checkpoint = FLAGS_checkpoint;
+  flags.log = FLAGS_log;
+  flags.threads = FLAGS_threads;
+  for (size_t begin = 0; begin < FLAGS_data.size();) {
+    const size_t end = std::min(FLAGS_data.find(',', begin), FLAGS_data.size());
+    if (end > begin) flags.data.push_back(FLAGS_data.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return flags;
+}
+
+}  // namespace hdps

@@ -1,0 +1,207 @@
+// hdps inspect: what a checkpoint holds, and how far two of them are apart.
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/command_line.h"
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/manifest.h"
+#include "embedding/snapshot.h"
+#include "embedding/table.h"
+#include "scheduler/run_report.h"
+#include "tools/commands.h"
+#include "tools/common_flags.h"
+
+DEFINE_bool(digest, false, "inspect: print the digest of all rows and nothing else");
+DEFINE_string(against, "", "inspect: another checkpoint; tells the largest difference of a weight");
+
+namespace hdps {
+namespace {
+
+constexpr char kProgram[] = "hdps inspect";
+constexpr char kUsage[] =
+    "hdps inspect: what a checkpoint holds\n"
+    "usage: hdps inspect --checkpoint=DIR [--digest] [--against=DIR]";
+
+// Tables in the order of the job, each the sum over all shards.
+Result<std::vector<SnapshotSummary::Table>> SumOverShards(FileSystem& files,
+                                                          const FoundCheckpoint& found) {
+  std::vector<SnapshotSummary::Table> tables;
+  for (const SavedFile& saved : found.manifest.files) {
+    HDPS_ASSIGN_OR_RETURN(const SnapshotSummary summary,
+                          SummarizeSnapshot(files, found.folder, saved));
+    if (tables.empty()) {
+      tables = summary.tables;
+      continue;
+    }
+    if (summary.tables.size() != tables.size()) {
+      return Status(Code::kCorruption,
+                    found.folder + "/" + saved.name + ": " + std::to_string(summary.tables.size()) +
+                        " tables, other shards have " + std::to_string(tables.size()));
+    }
+    for (size_t t = 0; t < tables.size(); ++t) tables[t].digest.Add(summary.tables[t].digest);
+  }
+  return tables;
+}
+
+void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSummary::Table>& tables,
+                   const RowsDigest& total) {
+  const Manifest& manifest = found.manifest;
+  uint64_t file_bytes = 0;
+  for (const SavedFile& file : manifest.files) file_bytes += file.bytes;
+  std::printf("checkpoint  %s (every file verified)\n", found.folder.c_str());
+  std::printf("job         %s\n", manifest.job_name.c_str());
+  std::printf("clock       step %" PRId64 ", epoch %u began at step %" PRId64 ", %" PRIu64
+              " examples\n",
+              manifest.clock, manifest.epoch, manifest.epoch_start, manifest.examples);
+  std::printf("files       %zu shards, %" PRIu64 " bytes\n", manifest.files.size(), file_bytes);
+  std::printf("\n%-24s %6s %6s %12s %14s\n", "table", "dim", "state", "rows", "bytes of rows");
+  for (const SnapshotSummary::Table& table : tables) {
+    std::printf("%-24s %6u %6u %12" PRIu64 " %14" PRIu64 "\n", table.name.c_str(), table.dim,
+                table.state_floats, table.digest.rows,
+                table.digest.rows * (table.dim + table.state_floats) * sizeof(float));
+  }
+  std::printf("\nrows        %" PRIu64 "\ndigest      %s\n", total.rows,
+              DigestText(total.sum).c_str());
+  for (const std::string& refused : found.refused) {
+    std::printf("refused     %s\n", refused.c_str());
+  }
+}
+
+// One checkpoint that can be read shard by shard.
+struct OpenedCheckpoint {
+  FoundCheckpoint found;
+  Job job;
+};
+
+Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path) {
+  OpenedCheckpoint opened;
+  HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(files, path));
+  HDPS_ASSIGN_OR_RETURN(opened.job, ParseJob(opened.found.manifest.job_json,
+                                             JoinPath(opened.found.folder, kManifestName), {}));
+  return opened;
+}
+
+Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const OpenedCheckpoint& from,
+                                          uint32_t shard) {
+  const Manifest& manifest = from.found.manifest;
+  const std::string name = SnapshotName({shard});
+  const auto saved = std::find_if(manifest.files.begin(), manifest.files.end(),
+                                  [&name](const SavedFile& file) { return file.name == name; });
+  if (saved == manifest.files.end()) {
+    return Status(Code::kCorruption, from.found.folder + ": the manifest does not list " + name);
+  }
+  std::vector<TableSlice> slices;
+  for (uint32_t t = 0; t < from.job.tables.size(); ++t) {
+    slices.emplace_back(from.job.tables[t], TableId{t}, from.job.seed);
+  }
+  std::vector<TableSlice*> tables;
+  for (TableSlice& slice : slices) tables.push_back(&slice);
+  const SnapshotHeader header{manifest.tables_digest, {shard}, manifest.num_shards, manifest.clock};
+  HDPS_RETURN_IF_ERROR(ReadSnapshot(files, from.found.folder, *saved, header, tables));
+  return slices;
+}
+
+// Of the weights, over the keys that either holds; what one does not hold counts as it would be
+// made.
+float LargestDifference(const TableSlice& a, const TableSlice& b) {
+  float largest = 0;
+  std::vector<float> row_a(a.dim()), row_b(b.dim());
+  for (const TableSlice* holder : {&a, &b}) {
+    for (const Key key : holder->SortedKeys()) {
+      a.Peek({&key, 1}, a.dim(), row_a);
+      b.Peek({&key, 1}, b.dim(), row_b);
+      for (uint32_t i = 0; i < a.dim(); ++i) {
+        const float difference = std::fabs(row_a[i] - row_b[i]);
+        if (!(difference <= largest)) largest = difference;  // A NaN is the largest of all.
+      }
+    }
+  }
+  return largest;
+}
+
+Status CheckComparable(const OpenedCheckpoint& a, const OpenedCheckpoint& b) {
+  const auto refuse = [&](const std::string& what) {
+    return Status(Code::kInvalidArgument, "--against: " + a.found.folder + " and " +
+                                              b.found.folder + " cannot be compared: " + what);
+  };
+  if (a.found.manifest.num_shards != b.found.manifest.num_shards) {
+    return refuse("they have " + std::to_string(a.found.manifest.num_shards) + " and " +
+                  std::to_string(b.found.manifest.num_shards) + " shards");
+  }
+  if (a.job.tables.size() != b.job.tables.size()) {
+    return refuse("they have " + std::to_string(a.job.tables.size()) + " and " +
+                  std::to_string(b.job.tables.size()) + " tables");
+  }
+  for (size_t t = 0; t < a.job.tables.size(); ++t) {
+    const TableSpec &left = a.job.tables[t], &right = b.job.tables[t];
+    if (left.name != right.name || left.dim != right.dim || left.shard_by != right.shard_by) {
+      return refuse("table '" + left.name + "' of dim " + std::to_string(left.dim) +
+                    " stands where the other has '" + right.name + "' of dim " +
+                    std::to_string(right.dim));
+    }
+  }
+  return {};
+}
+
+Status Compare(FileSystem& files, const std::string& path_a, const std::string& path_b) {
+  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint a, OpenWithJob(files, path_a));
+  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint b, OpenWithJob(files, path_b));
+  HDPS_RETURN_IF_ERROR(CheckComparable(a, b));
+  std::vector<float> largest(a.job.tables.size(), 0);
+  for (uint32_t shard = 0; shard < a.found.manifest.num_shards; ++shard) {
+    HDPS_ASSIGN_OR_RETURN(const std::vector<TableSlice> of_a, ReadShard(files, a, shard));
+    HDPS_ASSIGN_OR_RETURN(const std::vector<TableSlice> of_b, ReadShard(files, b, shard));
+    for (size_t t = 0; t < largest.size(); ++t) {
+      const float difference = LargestDifference(of_a[t], of_b[t]);
+      if (!(difference <= largest[t])) largest[t] = difference;
+    }
+  }
+  float overall = 0;
+  for (size_t t = 0; t < largest.size(); ++t) {
+    std::printf("table %-24s %.9g\n", a.job.tables[t].name.c_str(),
+                static_cast<double>(largest[t]));
+    if (!(largest[t] <= overall)) overall = largest[t];
+  }
+  std::printf("largest difference %.9g\n", static_cast<double>(overall));
+  return {};
+}
+
+Status Inspect() {
+  HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
+  if (flags.checkpoint.empty()) {
+    return {Code::kInvalidArgument,
+            "--checkpoint is missing; give a checkpoint's folder, or the --out of a run"};
+  }
+  HDPS_RETURN_IF_ERROR(StartLogging(kProgram, "", "warning"));
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  if (!FLAGS_against.empty()) return Compare(*files, flags.checkpoint, FLAGS_against);
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(*files, flags.checkpoint));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<SnapshotSummary::Table> tables,
+                        SumOverShards(*files, found));
+  RowsDigest total;
+  for (const SnapshotSummary::Table& table : tables) total.Add(table.digest);
+  if (FLAGS_digest) {
+    std::printf("%s\n", DigestText(total.sum).c_str());
+  } else {
+    PrintContents(found, tables, total);
+  }
+  return {};
+}
+
+}  // namespace
+
+int InspectMain(int argc, char** argv) {
+  Status status = ParseCommandLine(kUsage, &argc, &argv);
+  if (status.ok()) status = Inspect();
+  return status.ok() ? kExitDone : ReportAndExitStatus(kProgram, status);
+}
+
+}  // namespace hdps

@@ -1,0 +1,128 @@
+// Threads, in-process transports, and the first failure among them.
+#include "tools/local_cluster.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+#include <vector>
+
+#include "common/command_line.h"
+#include "common/executor.h"
+#include "common/node_loop.h"
+#include "common/random.h"
+#include "common/thread_annotations.h"
+#include "common/transport.h"
+#include "server/server_process.h"
+#include "worker/train/worker_process.h"
+
+namespace hdps {
+namespace {
+
+constexpr const char* kSchedulerAddress = "inproc://scheduler";
+
+// What went wrong first among the members; they run on threads of their own.
+class FirstFailure {
+ public:
+  void Note(const std::string& who, int status, const std::string& reason) HDPS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (status != 0 && exit_.status == 0) exit_ = {status, who + ": " + reason};
+  }
+  LocalClusterExit Get() HDPS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return exit_;
+  }
+
+ private:
+  Mutex mutex_;
+  LocalClusterExit exit_ HDPS_GUARDED_BY(mutex_);
+};
+
+// Everything the members share; outlives their threads.
+struct Cluster {
+  const LocalClusterOptions& options;
+  FileSystem& files;
+  MonotonicClock& clock;
+  std::shared_ptr<InprocHub> hub = NewInprocHub();
+  FirstFailure failure;
+};
+
+void RunServer(Cluster& cluster, uint32_t rank) {
+  const std::string name = "server " + std::to_string(rank);
+  ServerProcessOptions options;
+  options.job = cluster.options.job;
+  options.self = NewPeerId();
+  options.scheduler_address = kSchedulerAddress;
+  options.rank = static_cast<int32_t>(rank);
+  options.host = HostAndProcess();
+  const std::unique_ptr<Transport> transport =
+      NewInprocTransport(cluster.hub, {.self = options.self});
+  Result<std::string> address = transport->Listen("inproc://server_" + std::to_string(rank));
+  if (!address.ok()) return cluster.failure.Note(name, 3, address.status().message());
+  options.own_address = *address;
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(cluster.options.threads);
+  const ServerExit exit =
+      RunServerProcess(options, *transport, cluster.clock, cluster.files, *executor);
+  LOG(INFO) << name << " ended with status " << exit.status << ": " << exit.reason;
+  cluster.failure.Note(name, exit.status, exit.reason);
+}
+
+void RunWorker(Cluster& cluster, uint32_t rank) {
+  const std::string name = "worker " + std::to_string(rank);
+  WorkerProcessOptions options;
+  options.job = cluster.options.job;
+  options.self = NewPeerId();
+  options.scheduler_address = kSchedulerAddress;
+  options.rank = static_cast<int32_t>(rank);
+  options.host = HostAndProcess();
+  const std::unique_ptr<Transport> transport =
+      NewInprocTransport(cluster.hub, {.self = options.self});
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(cluster.options.threads);
+  const WorkerExit exit =
+      RunWorkerProcess(options, *transport, cluster.clock, cluster.files, *executor);
+  LOG(INFO) << name << " ended with status " << exit.status << ": " << exit.reason;
+  cluster.failure.Note(name, exit.status, exit.reason);
+}
+
+}  // namespace
+
+Result<LocalClusterExit> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
+                                         MonotonicClock& clock) {
+  SchedulerOptions scheduler;
+  scheduler.job = options.job;
+  scheduler.out = options.out;
+  scheduler.num_servers = options.num_servers;
+  scheduler.num_workers = options.num_workers;
+  scheduler.resume = options.resume;
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,
+                        SchedulerNode::Make(scheduler, options.voice, files));
+  Cluster cluster{options, files, clock};
+  const std::unique_ptr<Transport> transport =
+      NewInprocTransport(cluster.hub, {.self = kSchedulerPeer});
+  HDPS_RETURN_IF_ERROR(transport->Listen(kSchedulerAddress).status());
+
+  std::vector<std::unique_ptr<Thread>> threads;
+  for (uint32_t s = 0; s < options.num_servers; ++s) {
+    threads.push_back(StartThread("server", [&cluster, s] { RunServer(cluster, s); }));
+  }
+  for (uint32_t w = 0; w < options.num_workers; ++w) {
+    threads.push_back(StartThread("worker", [&cluster, w] { RunWorker(cluster, w); }));
+  }
+  bool stop_requested = false;
+  NodeLoopOptions loop;
+  loop.on_turn = [&] {
+    if (options.stop != nullptr && !stop_requested && options.stop->load()) {
+      stop_requested = true;
+      node->RequestStop("this process was told to stop");
+    }
+    // A member that ends before it has joined cannot tell the scheduler.
+    const LocalClusterExit failure = cluster.failure.Get();
+    if (failure.status != 0) node->Fail(failure.status, failure.reason);
+  };
+  LocalClusterExit exit;
+  exit.status = RunNodeLoop(*node, *transport, clock, loop);
+  exit.reason = node->exit_reason();
+  for (const std::unique_ptr<Thread>& thread : threads) thread->Join();
+  return exit;
+}
+
+}  // namespace hdps

@@ -1,0 +1,37 @@
+// A whole cluster in one process: the daemons' nodes, each on a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/monotonic_clock.h"
+#include "common/status.h"
+#include "scheduler/scheduler_node.h"
+
+namespace hdps {
+
+struct LocalClusterOptions {
+  std::shared_ptr<const Job> job;
+  std::string out;
+  uint32_t num_servers = 1, num_workers = 1;
+  int threads = 0;  // Of each server and each worker; 0 = one a core.
+  Resume resume = Resume::kAuto;
+  SchedulerVoice voice;
+  const std::atomic<bool>* stop = nullptr;  // Becoming true drains the job; may be null.
+};
+
+struct LocalClusterExit {
+  int status = 0;  // 0 done, 2 the operator is mistaken, 3 the world failed.
+  std::string reason;
+};
+
+// Runs the job to its end. The same state machines as the daemons, connected in memory; the calling
+// thread becomes the scheduler's. kInvalidArgument as SchedulerNode::Make.
+Result<LocalClusterExit> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
+                                         MonotonicClock& clock);
+
+}  // namespace hdps

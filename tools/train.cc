@@ -1,0 +1,87 @@
+// hdps train: the flags of a run in one process.
+#include <gflags/gflags.h>
+#include <glog/logging.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "common/command_line.h"
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/monotonic_clock.h"
+#include "scheduler/cluster_fit.h"
+#include "scheduler/spoken_lines.h"
+#include "tools/commands.h"
+#include "tools/common_flags.h"
+#include "tools/local_cluster.h"
+
+DEFINE_uint32(servers, 1, "train: servers of the job");
+DEFINE_uint32(workers, 1, "train: workers of the job");
+DEFINE_string(resume, "auto",
+              "train: auto goes on from the newest checkpoint in --out; never begins anew, and "
+              "refuses an --out that holds one");
+DEFINE_bool(print_config, false, "train: print the job with every default written out, and end");
+
+namespace hdps {
+namespace {
+
+constexpr char kProgram[] = "hdps train";
+constexpr char kUsage[] =
+    "hdps train: train a job in this one process\n"
+    "usage: hdps train --job=FILE --out=DIR [--servers=M --workers=N --set=KEY=VALUE,...]";
+
+Result<LocalClusterExit> Train() {
+  HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
+  if (flags.job.empty()) {
+    return Status(Code::kInvalidArgument, "--job is missing; give the job file, --job=FILE");
+  }
+  if (flags.out.empty() && !FLAGS_print_config) {
+    return Status(Code::kInvalidArgument,
+                  "--out is missing; give the folder for results, --out=DIR");
+  }
+  if (FLAGS_resume != "auto" && FLAGS_resume != "never") {
+    return Status(Code::kInvalidArgument, "--resume=" + FLAGS_resume + ": expected auto or never");
+  }
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
+  if (FLAGS_print_config) {
+    std::fputs((PrintJob(job) + "\n").c_str(), stdout);
+    return LocalClusterExit();
+  }
+  HDPS_RETURN_IF_ERROR(CheckClusterFit(job, FLAGS_servers, FLAGS_workers));
+  LocalClusterOptions options;
+  options.job = std::make_shared<const Job>(std::move(job));
+  options.out = std::filesystem::absolute(flags.out).lexically_normal().string();
+  options.num_servers = FLAGS_servers;
+  options.num_workers = FLAGS_workers;
+  options.threads = flags.threads;
+  options.resume = FLAGS_resume == "never" ? Resume::kNever : Resume::kAuto;
+  if (const Status made = files->MakeDirectories(JoinPath(options.out, "log")); !made.ok()) {
+    return Status(Code::kInvalidArgument,
+                  "--out=" + flags.out + " cannot be written to: " + made.message());
+  }
+  HDPS_RETURN_IF_ERROR(
+      StartLogging("hdps", JoinPath(JoinPath(options.out, "log"), "train.log"), flags.log));
+  options.voice = SpeakOnStderr(/*also_log=*/true);
+  InstallStopSignals();
+  options.stop = &StopRequested();
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  return RunLocalCluster(options, *files, *clock);
+}
+
+}  // namespace
+
+int TrainMain(int argc, char** argv) {
+  const Status parsed = ParseCommandLine(kUsage, &argc, &argv);
+  if (!parsed.ok()) return ReportAndExitStatus(kProgram, parsed);
+  const Result<LocalClusterExit> exit = Train();
+  if (!exit.ok()) return ReportAndExitStatus(kProgram, exit.status());
+  if (exit->status == kExitDone) return kExitDone;
+  const Code code = exit->status == kExitMistaken ? Code::kInvalidArgument : Code::kUnavailable;
+  return ReportAndExitStatus(kProgram, {code, exit->reason});
+}
+
+}  // namespace hdps
