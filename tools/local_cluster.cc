@@ -39,6 +39,9 @@ class FirstFailure {
 
 // Everything the members share; outlives their threads.
 struct Cluster {
+  Cluster(const LocalClusterOptions& o, FileSystem& f, MonotonicClock& c)
+      : options(o), files(f), clock(c) {}
+
   const LocalClusterOptions& options;
   FileSystem& files;
   MonotonicClock& clock;
@@ -95,7 +98,7 @@ Result<LocalClusterExit> RunLocalCluster(const LocalClusterOptions& options, Fil
   scheduler.resume = options.resume;
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,
                         SchedulerNode::Make(scheduler, options.voice, files));
-  Cluster cluster{options, files, clock};
+  Cluster cluster(options, files, clock);
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(cluster.hub, {.self = kSchedulerPeer});
   HDPS_RETURN_IF_ERROR(transport->Listen(kSchedulerAddress).status());
