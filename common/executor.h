@@ -19,7 +19,7 @@ class Executor {
   virtual int threads() const = 0;
 };
 
-// On oneTBB, at most `threads` at once; 0 = one a core.
+// On oneTBB, at most `threads` at once and at most one a core; 0 = one a core.
 std::unique_ptr<Executor> NewTbbExecutor(int threads);
 // Everything inline on the caller's thread, in order.
 std::unique_ptr<Executor> NewInlineExecutor();

@@ -48,17 +48,16 @@ std::string Below(const std::string& path, const std::string& name) {
   return path.empty() ? name : path + "." + name;
 }
 
-std::string Whole(double value) {
-  return std::to_string(static_cast<uint64_t>(value < 0x1p64 ? value : 0x1.fffffffffffffp63));
+// 0, 1000000 and 0.5 rather than 0.0, 1000000.0 and 0.5.
+std::string Shown(double value) {
+  const bool whole = std::abs(value) < 1e15 && value == std::floor(value);
+  return PrintJsonLine(whole ? JsonValue::Signed(static_cast<int64_t>(value))
+                             : JsonValue::Number(value));
 }
 
 std::string RangeText(const KeySpec& spec) {
-  const bool integer = spec.kind != KeyKind::kNumber;
-  const auto print = [integer](double value) {
-    return integer ? Whole(value) : PrintJsonLine(JsonValue::Number(value));
-  };
-  if (spec.max >= 4e9) return "of at least " + print(spec.min);
-  return "from " + print(spec.min) + " to " + print(spec.max);
+  if (spec.max >= 4e9) return "of at least " + Shown(spec.min);
+  return "from " + Shown(spec.min) + " to " + Shown(spec.max);
 }
 
 // What a value of the key has to be, for a person; empty when `value` is that.

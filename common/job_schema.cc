@@ -71,8 +71,8 @@ constexpr KeySpec kKeys[] = {
      "One character between the values of a cell."},
     {"column", "positive", kTexts, "", 0, 0, "[]", "type=label",
      "Texts that mean 1, all others 0; empty: the cell is a number."},
-    {"column", "repeat", kInteger, "", 1, 65536, "1", "",
-     "Stands for that many columns: pixel0, pixel1, ..."},
+    {"column", "repeat", kInteger, "", 1, 65536, "", "",
+     "Stands for that many columns of this kind: pixel0, pixel1, ..."},
 
     {"feature", "name", kText, "", 0, 0, "", "", "Required."},
     {"feature", "kind", kChoice, "bucketized, crossed", 0, 0, "\"crossed\"", "", ""},

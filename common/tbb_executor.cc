@@ -5,6 +5,7 @@
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 
@@ -98,7 +99,8 @@ class TbbExecutor : public Executor {
 }  // namespace
 
 std::unique_ptr<Executor> NewTbbExecutor(int threads) {
-  return std::make_unique<TbbExecutor>(threads > 0 ? threads : tbb::info::default_concurrency());
+  const int cores = tbb::info::default_concurrency();  // oneTBB starts no more threads than that.
+  return std::make_unique<TbbExecutor>(threads > 0 ? std::min(threads, cores) : cores);
 }
 
 }  // namespace hdps
