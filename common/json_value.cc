@@ -119,7 +119,7 @@ class CountingIterator {
     ++at_;
     return *this;
   }
-  friend bool operator==(const CountingIterator& a, const CountingIterator& b) {
+  [[maybe_unused]] friend bool operator==(const CountingIterator& a, const CountingIterator& b) {
     return a.at_ == b.at_;
   }
   friend bool operator!=(const CountingIterator& a, const CountingIterator& b) {
