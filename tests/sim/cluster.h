@@ -43,7 +43,7 @@ struct ClusterOptions {
 ClusterOptions DrawCluster(uint64_t seed, Mode mode);
 
 struct Outcome {
-  bool finished = false;              // Every process ended, with status 0.
+  bool finished = false;              // Every process ended, with status 0 (or was cut off then).
   bool exact = false;                 // The final rows are what all pushes, once each, make.
   std::vector<std::string> problems;  // What was read against the rules, or failed.
   uint64_t trace = 0;
@@ -51,6 +51,7 @@ struct Outcome {
   uint64_t frames = 0;
   ServerCounters servers;        // Sums; staleness_max is the largest.
   std::vector<TimeMs> train_ms;  // [workers]
+  bool loaded = false;           // The job went on from a checkpoint.
 
   bool good() const { return finished && exact && problems.empty(); }
   std::string Describe() const;
@@ -61,8 +62,11 @@ class Cluster {
  public:
   Cluster(const ClusterOptions& options, FileSystem* files);
 
-  // Until the job is over, or `until`.
+  // Until the job is over, or `until`. May be called again to go on.
   Outcome Run(TimeMs until = 3'600'000);
+  // One of the processes is told to stop; chosen by `seed`. Before the first step it is the
+  // scheduler.
+  void RequestStop(uint64_t seed);
 
  private:
   struct Worker {
@@ -87,9 +91,13 @@ class Cluster {
   std::unique_ptr<Executor> executor_;
   Tally tally_;
   SimNetwork network_;
+  // Members that the scheduler did not wait for at the end: cut off when the job was finished, they
+  // never hear of it and end with status 3 when they have missed the scheduler long enough.
+  uint32_t unconfirmed_ = 0;
   std::unique_ptr<SchedulerNode> scheduler_;
   std::vector<std::unique_ptr<ServerNode>> servers_;
   std::vector<Worker> workers_;
+  bool loaded_ = false;
   std::set<std::pair<PeerId, CommandId>> digest_commands_;
   std::map<PeerId, CommandDone> digests_;
 };

@@ -41,7 +41,7 @@ void ScriptedWorker::OnCommand(const Command& command) {
       Continue();
       return;
     case CommandKind::kPause:
-      pause_ = command.id;
+      pauses_.push_back(command.id);
       if (!training_) AnswerTraining(clock_);
       return;
     case CommandKind::kLoad:
@@ -62,7 +62,7 @@ Clock ScriptedWorker::Target() const {
 
 void ScriptedWorker::Continue() {
   if (!training_) return;
-  if (clock_ >= Target() || pause_) {
+  if (clock_ >= Target() || !pauses_.empty()) {
     AnswerTraining(training_->epoch_start + options_.steps_per_epoch);
   } else if (options_.pull) {
     StartStep();
@@ -82,11 +82,11 @@ void ScriptedWorker::AnswerTraining(Clock end_of_epoch) {
     trained_at_ = now_;
     requests_->Answer(done);
   }
-  if (pause_) {
-    done.id = *pause_;
-    pause_.reset();
+  for (const CommandId pause : pauses_) {
+    done.id = pause;
     requests_->Answer(done);
   }
+  pauses_.clear();
 }
 
 void ScriptedWorker::Send(Purpose purpose, bool holds_step, std::vector<ServerRequest> requests) {

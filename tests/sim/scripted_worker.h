@@ -82,7 +82,7 @@ class ScriptedWorker : public ComputeSide {
   std::shared_ptr<const View> view_;
   uint32_t rank_ = 0;
   std::optional<Command> training_;
-  std::optional<CommandId> pause_;  // To be answered when the step at hand is over.
+  std::vector<CommandId> pauses_;  // To be answered when the step at hand is over.
   Clock clock_ = 0;
   Clock pushed_ = 0;        // Steps whose push has been sent.
   Clock acknowledged_ = 0;  // Pushes acknowledged by all servers.

@@ -18,6 +18,19 @@ Outcome Simulate(const ClusterOptions& options) {
   return Cluster(options, files.get()).Run();
 }
 
+Mode ModeOf(uint64_t seed) {
+  const Mode modes[] = {Mode::kSync, Mode::kSsp, Mode::kAsync};
+  return modes[seed % 3];
+}
+
+// Some time during the run.
+TimeMs MomentOf(uint64_t seed) { return 300 + static_cast<TimeMs>(Random(seed).Below(4000)); }
+
+void Print(const char* what, uint64_t of, const char* how, uint64_t count) {
+  std::printf("%s: %llu runs, %llu of them %s\n", what, static_cast<unsigned long long>(of),
+              static_cast<unsigned long long>(count), how);
+}
+
 // What happened in all runs together: rare things must happen now and then, or they are not tested.
 struct Sum {
   uint64_t runs = 0, bad = 0, frames = 0;
@@ -85,9 +98,8 @@ TEST(Simulation, Async) {
 TEST(Simulation, SameSeedSameTrace) {
   uint64_t last = 0;
   for (const uint64_t seed : Seeds(20)) {
-    const Mode mode = seed % 3 == 0 ? Mode::kSync : seed % 3 == 1 ? Mode::kSsp : Mode::kAsync;
-    const Outcome first = Simulate(DrawCluster(seed, mode));
-    const Outcome second = Simulate(DrawCluster(seed, mode));
+    const Outcome first = Simulate(DrawCluster(seed, ModeOf(seed)));
+    const Outcome second = Simulate(DrawCluster(seed, ModeOf(seed)));
     EXPECT_EQ(first.trace, second.trace) << RepeatCommand(seed);
     EXPECT_EQ(first.frames, second.frames);
     EXPECT_NE(first.trace, last) << "two seeds, one run";
@@ -137,26 +149,47 @@ TEST(Simulation, ASlowWorkerHoldsTheOthersOnlyInSync) {
 }
 
 // All processes die at some moment; a new cluster on what is left of the files ends with the rows
-// of a run that was never interrupted.
+// of a run that was never interrupted, whatever its number of servers.
 TEST(Simulation, CheckpointKillAllResume) {
-  uint64_t resumed = 0;
-  for (const uint64_t seed : Seeds(100)) {
-    const Mode mode = seed % 3 == 0 ? Mode::kSync : seed % 3 == 1 ? Mode::kSsp : Mode::kAsync;
-    ClusterOptions options = DrawCluster(seed, mode);
+  uint64_t finished = 0, loaded = 0;
+  for (const uint64_t seed : Seeds(300)) {
+    ClusterOptions options = DrawCluster(seed, ModeOf(seed));
     options.checkpoint_every = 2;
     const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
-    const TimeMs killed_at = 300 + static_cast<TimeMs>(Random(seed).Below(4000));
-    Outcome outcome = Cluster(options, files.get()).Run(killed_at);
+    Outcome outcome = Cluster(options, files.get()).Run(MomentOf(seed));
     ASSERT_TRUE(outcome.problems.empty()) << outcome.Describe() << "\n" << RepeatCommand(seed);
     if (outcome.finished) continue;
     ++options.incarnation;
-    options.num_servers = 1 + options.num_servers % 3;  // And onto another number of servers.
+    options.num_servers = 1 + options.num_servers % 3;
     outcome = Cluster(options, files.get()).Run();
-    resumed += outcome.servers.steps > 0 || mode != Mode::kSync;
     ASSERT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
+    ++finished;
+    loaded += outcome.loaded;
   }
-  std::printf("%llu runs were killed and finished by a second cluster\n",
-              static_cast<unsigned long long>(resumed));
+  Print("killed and finished by a second cluster", finished, "from a checkpoint", loaded);
+  EXPECT_TRUE(finished <= 1 || loaded > finished / 4);
+}
+
+// Told to stop, a cluster drains: everyone ends with status 0, and another goes on from there.
+TEST(Simulation, StopDrainsAndResumes) {
+  uint64_t finished = 0, loaded = 0;
+  for (const uint64_t seed : Seeds(300)) {
+    ClusterOptions options = DrawCluster(seed, ModeOf(seed));
+    const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+    Cluster first(options, files.get());
+    first.Run(MomentOf(seed));
+    first.RequestStop(seed);
+    Outcome outcome = first.Run();
+    ASSERT_TRUE(outcome.finished && outcome.problems.empty()) << outcome.Describe() << "\n"
+                                                              << RepeatCommand(seed);
+    ++options.incarnation;
+    outcome = Cluster(options, files.get()).Run();
+    ASSERT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
+    ++finished;
+    loaded += outcome.loaded;
+  }
+  Print("stopped and finished by a second cluster", finished, "from a checkpoint", loaded);
+  EXPECT_TRUE(finished <= 1 || loaded > finished / 4);
 }
 
 }  // namespace
