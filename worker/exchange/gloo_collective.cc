@@ -18,6 +18,9 @@
 namespace hdps {
 namespace {
 
+// Up to so many floats over all ranks the time is in the number of exchanges, not in the bytes.
+constexpr size_t kWholeFloatsMax = 32768;
+
 // Keys and addresses of Gloo, kept on the job's board.
 class BoardStore : public gloo::rendezvous::Store {
  public:
@@ -65,8 +68,9 @@ class GlooCollective : public Collective {
   Status AllReduceSum(std::span<float> data) override {
     if (size() == 1 || data.empty()) return Status();
     try {
+      if (data.size() * size() <= kWholeFloatsMax) return SumWhole(data);
       HDPS_RETURN_IF_ERROR(CollectSegments(data));
-      AddSegments(data);
+      AddSegment(data);
       return SpreadSegments(data);
     } catch (const std::exception& error) {
       return Unavailable("allreduce", error.what());
@@ -90,6 +94,23 @@ class GlooCollective : public Collective {
  private:
   Segment MySegment(size_t count) const { return SegmentOf(count, rank(), size()); }
 
+  // One exchange instead of two: every rank gets everything and adds it up itself.
+  Status SumWhole(std::span<float> data) {
+    const size_t count = data.size();
+    parts_.resize(count * size());
+    Flow in(*context_, parts_.data(), parts_.size());
+    Flow out(*context_, data.data(), count);
+    const uint64_t slot = NextSlot();
+    for (uint32_t peer = 0; peer < size(); ++peer) {
+      if (peer == rank()) continue;
+      Receive(&in, peer, slot, {count * peer, count});
+      Send(&out, peer, slot, {0, count});
+    }
+    HDPS_RETURN_IF_ERROR(Finish(&in, &out));
+    AddParts(data);
+    return Status();
+  }
+
   // parts_[r] = rank r's values of my segment.
   Status CollectSegments(std::span<float> data) {
     const Segment mine = MySegment(data.size());
@@ -105,14 +126,19 @@ class GlooCollective : public Collective {
     return Finish(&in, &out);
   }
 
-  void AddSegments(std::span<float> data) {
+  void AddSegment(std::span<float> data) {
     const Segment mine = MySegment(data.size());
-    float* const own = data.data() + mine.begin;
-    std::copy(own, own + mine.size, parts_.begin() + static_cast<ptrdiff_t>(mine.size * rank()));
-    std::copy(parts_.begin(), parts_.begin() + static_cast<ptrdiff_t>(mine.size), own);
+    AddParts(data.subspan(mine.begin, mine.size));
+  }
+
+  // own = parts_[0] + parts_[1] + ..., where `own` is this rank's part.
+  void AddParts(std::span<float> own) {
+    const size_t count = own.size();
+    std::copy(own.begin(), own.end(), parts_.begin() + static_cast<ptrdiff_t>(count * rank()));
+    std::copy_n(parts_.begin(), count, own.begin());
     for (uint32_t r = 1; r < size(); ++r) {
-      const float* part = parts_.data() + mine.size * r;
-      for (size_t i = 0; i < mine.size; ++i) own[i] += part[i];
+      const float* part = parts_.data() + count * r;
+      for (size_t i = 0; i < count; ++i) own[i] += part[i];
     }
   }
 
