@@ -115,7 +115,7 @@ TEST_P(TeacherTest, LabelsAreAsProbableAsSaid) {
   spec.signal = 1.5;
   spec.ctr = 0.3;
   const SyntheticLog log(spec);
-  constexpr uint64_t kRows = 40000;
+  constexpr uint64_t kRows = 20000;
   constexpr size_t kBins = 5;
   std::vector<double> labels(kBins), probabilities(kBins);
   double logit_sum = 0, logit_squares = 0, probability_sum = 0;
@@ -142,7 +142,7 @@ TEST_P(TeacherTest, LabelsAreAsProbableAsSaid) {
 TEST_P(TeacherTest, TheBestReachableIsTheTeachersOwn) {
   SyntheticLogSpec spec = SmallSpec(GetParam());
   spec.rows = 0;
-  spec.eval_rows = 20000;
+  spec.eval_rows = 10000;
   const auto files = NewMemoryFileSystem();
   const auto best = WriteSyntheticLog(*files, "log", spec);
   ASSERT_TRUE(best.ok());
