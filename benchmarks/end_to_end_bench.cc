@@ -132,10 +132,10 @@ std::vector<std::pair<std::string, double>> PartsOf(const StepTimes& times) {
   };
   const int64_t named = times.read_wait_ns + times.pull_wait_ns + times.compute_ns +
                         times.reduce_dense_ns + times.push_wait_ns;
-  return {{"whole", ms(times.total_ns)},       {"wait for reader", ms(times.read_wait_ns)},
+  return {{"whole step", ms(times.total_ns)},       {"reader wait", ms(times.read_wait_ns)},
           {"pull", ms(times.pull_wait_ns)},    {"compute", ms(times.compute_ns)},
           {"push", ms(times.push_wait_ns)},    {"other", ms(times.total_ns - named)},
-          {"reader: read", ms(times.read_ns)}, {"reader: dedup", ms(times.dedup_ns)}};
+          {"reader read", ms(times.read_ns)}, {"reader dedup", ms(times.dedup_ns)}};
 }
 
 }  // namespace
@@ -168,7 +168,7 @@ Status RunEndToEndBench(const EndToEndSetting& setting, FileSystem& files, Bench
   report.AddBeside("end_to_end", kCase, "examples", "examples/s", speeds, "matrix products alone",
                    products);
   for (const auto& [part, samples] : parts) {
-    report.Add("end_to_end", kCase, "step: " + part, "ms", samples);
+    report.Add("end_to_end", kCase, part, "ms", samples);
   }
   return Status();
 }
