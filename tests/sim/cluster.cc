@@ -127,6 +127,7 @@ void Cluster::StartWorker(uint32_t rank) {
   script.pull = options_.pushes_at_once == 0;
   script.pushes_at_once = std::max(options_.pushes_at_once, 1u);
   script.advance_early = options_.advance_early;
+  if (rank == 0) script.mistaken_at = options_.mistaken_at;
   Worker& worker = workers_.emplace_back();
   worker.peer = PeerOf(Role::kWorker, rank);
   worker.compute = std::make_unique<ScriptedWorker>(script, &tally_);
@@ -174,13 +175,24 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
   }
 }
 
+std::vector<const Node*> Cluster::nodes() const {
+  std::vector<const Node*> nodes = {scheduler_.get()};
+  for (const auto& server : servers_) {
+    if (server != nullptr) nodes.push_back(server.get());
+  }
+  for (const Worker& worker : workers_) nodes.push_back(worker.node.get());
+  return nodes;
+}
+
 bool Cluster::AllDone() const {
   if (!scheduler_->done()) return false;
-  for (const auto& server : servers_) {
-    if (!server->done()) return false;
-  }
-  return std::all_of(workers_.begin(), workers_.end(),
-                     [](const Worker& worker) { return worker.node->done(); });
+  const std::vector<const Node*> all = nodes();
+  return std::all_of(all.begin(), all.end(), [](const Node* node) { return node->done(); });
+}
+
+void Cluster::KillServer(uint32_t rank) {
+  network_.Detach(PeerOf(Role::kServer, rank));
+  servers_[rank].reset();
 }
 
 Outcome Cluster::Run(TimeMs until) {
@@ -220,6 +232,7 @@ Outcome Cluster::Judge(bool all_done) const {
   };
   ended("scheduler", *scheduler_);
   for (size_t s = 0; s < servers_.size(); ++s) {
+    if (servers_[s] == nullptr) continue;
     ended("server " + std::to_string(s), *servers_[s]);
     AddCounters(servers_[s]->counters(), &outcome.servers);
   }

@@ -36,6 +36,7 @@ struct ClusterOptions {
   uint32_t pushes_at_once = 0;  // Above 0: workers only push, so many at once.
   ServerSabotage server_sabotage;
   bool advance_early = false;
+  Clock mistaken_at = -1;    // Worker 0 gives up at this clock.
   uint64_t incarnation = 0;  // Distinguishes the processes of a cluster that was started again.
 };
 
@@ -67,6 +68,10 @@ class Cluster {
   // One of the processes is told to stop; chosen by `seed`. Before the first step it is the
   // scheduler.
   void RequestStop(uint64_t seed);
+  // The process of this server is gone without a word.
+  void KillServer(uint32_t rank);
+  // The nodes that have not been killed, the scheduler first.
+  std::vector<const Node*> nodes() const;
 
  private:
   struct Worker {

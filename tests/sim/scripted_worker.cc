@@ -9,6 +9,11 @@
 #include <utility>
 
 namespace hdps::sim {
+namespace {
+
+std::string BoardKey(uint32_t rank) { return "worker " + std::to_string(rank); }
+
+}  // namespace
 
 ScriptedWorker::ScriptedWorker(const ScriptOptions& options, Tally* tally)
     : options_(options), tally_(tally), random_(options.seed) {}
@@ -23,6 +28,14 @@ void ScriptedWorker::OnTime(TimeMs now) {
 void ScriptedWorker::OnView(std::shared_ptr<const View> view, WorkerId rank) {
   view_ = std::move(view);
   rank_ = rank.value;
+  requests_->Put({BoardKey(rank_), BoardKey(rank_) + " is here"});
+  for (uint32_t w = 0; w < view_->workers.size(); ++w) requests_->Get({BoardKey(w)});
+}
+
+void ScriptedWorker::OnKvValue(const KvValue& value) {
+  if (!value.found || value.value != value.key + " is here") trouble_ = "a wrong word on the board";
+  if (!met_.insert(value.key).second) trouble_ = "one word twice";
+  if (met_.size() == view_->workers.size()) Continue();
 }
 
 void ScriptedWorker::OnEnd(Status status) {
@@ -61,7 +74,7 @@ Clock ScriptedWorker::Target() const {
 }
 
 void ScriptedWorker::Continue() {
-  if (!training_) return;
+  if (!training_ || met_.size() < view_->workers.size()) return;
   if (clock_ >= Target() || !pauses_.empty()) {
     AnswerTraining(training_->epoch_start + options_.steps_per_epoch);
   } else if (options_.pull) {
@@ -204,6 +217,10 @@ void ScriptedWorker::FinishStep(Clock clock) {
   progress.clock = clock_;
   progress.examples = static_cast<uint64_t>(clock_);
   requests_->Report(progress);
+  if (clock_ == options_.mistaken_at) {
+    requests_->Fail(Status(Code::kInvalidArgument, "train.csv:7:2: 'x': expected a number"));
+    return;
+  }
   Continue();
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "common/node.h"
@@ -24,8 +26,11 @@ struct ScriptOptions {
   uint32_t pushes_at_once = 1;  // Without pulls.
   // Sabotage: the clock is announced before the pushes are acknowledged.
   bool advance_early = false;
+  Clock mistaken_at = -1;  // At this clock the worker finds the operator mistaken and gives up.
 };
 
+// Before it trains it meets the other ranks on the scheduler's board, as a collective does.
+//
 // Invariant: at most one step is at hand (without pulls: at most pushes_at_once); the clock moves
 // only when every push of the steps before it has been acknowledged by every server, unless that is
 // sabotaged. Belongs to the simulation's one thread.
@@ -38,7 +43,7 @@ class ScriptedWorker : public ComputeSide {
   void OnView(std::shared_ptr<const View> view, WorkerId rank) override;
   void OnCommand(const Command& command) override;
   void OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) override;
-  void OnKvValue(const KvValue&) override {}
+  void OnKvValue(const KvValue& value) override;
   void OnEnd(Status status) override;
 
   Clock clock() const { return clock_; }
@@ -81,6 +86,7 @@ class ScriptedWorker : public ComputeSide {
 
   std::shared_ptr<const View> view_;
   uint32_t rank_ = 0;
+  std::set<std::string> met_;  // Ranks found on the board; training waits for all of them.
   std::optional<Command> training_;
   std::vector<CommandId> pauses_;  // To be answered when the step at hand is over.
   Clock clock_ = 0;
