@@ -1,0 +1,135 @@
+// What a job does at each boundary, as one line of steps per run.
+#include "scheduler/job_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace hdps {
+namespace {
+
+Job MakeJob(uint32_t epochs, uint64_t max_steps, uint64_t every, bool evaluation = true) {
+  Job job;
+  job.train.epochs = epochs;
+  job.train.max_steps = max_steps;
+  job.checkpoint.every_steps = every;
+  if (evaluation) job.data.eval = {"eval.csv"};
+  return job;
+}
+
+// Plays a plan over epochs of `steps_per_epoch`; "T10" trains to 10, "|" ends an epoch there.
+std::string Play(JobPlan& plan, Clock steps_per_epoch, Clock stop_at = -1) {
+  std::string trace;
+  for (int turn = 0; turn < 1000; ++turn) {
+    switch (plan.next()) {
+      case JobStep::kTrain: {
+        const Clock end = plan.position().epoch_start + steps_per_epoch;
+        Clock to = std::min(end, plan.until());
+        if (stop_at >= plan.position().clock && stop_at < to) {
+          to = stop_at;
+          plan.Stop();
+        }
+        trace += "T" + std::to_string(to) + (to == end ? "|" : "");
+        plan.Trained(to, to == end);
+        break;
+      }
+      case JobStep::kStoreDense:
+        trace += "d";
+        plan.Done();
+        break;
+      case JobStep::kEvaluate:
+        trace += "e";
+        plan.Done();
+        break;
+      case JobStep::kDigest:
+        trace += "#";
+        plan.Done();
+        break;
+      case JobStep::kSave:
+        trace += "s";
+        plan.Done();
+        break;
+      case JobStep::kFinish:
+        return trace + "F";
+    }
+    trace += " ";
+  }
+  return trace + "never finished";
+}
+
+std::string PlayFresh(const Job& job, Clock steps_per_epoch, Clock stop_at = -1) {
+  JobPlan plan(job, {}, false);
+  return Play(plan, steps_per_epoch, stop_at);
+}
+
+TEST(JobPlan, EvaluatesEachEpochAndSavesAtTheEnd) {
+  EXPECT_EQ(PlayFresh(MakeJob(2, 0, 0), 10), "T10| e T20| e # s F");
+  EXPECT_EQ(PlayFresh(MakeJob(2, 0, 0, false), 10), "T10| T20| # s F");
+  Job at_the_end = MakeJob(2, 0, 0);
+  at_the_end.train.eval_each_epoch = false;
+  EXPECT_EQ(PlayFresh(at_the_end, 10), "T10| T20| e # s F");
+}
+
+TEST(JobPlan, SavesAtBoundaries) {
+  EXPECT_EQ(PlayFresh(MakeJob(2, 0, 4), 10), "T4 s T8 s T10| e T12 s T16 s T20| e # s F");
+  EXPECT_EQ(PlayFresh(MakeJob(2, 0, 10), 10), "T10| e s T20| e # s F");
+}
+
+TEST(JobPlan, MaxStepsEndsTheJobAnywhere) {
+  EXPECT_EQ(PlayFresh(MakeJob(5, 7, 0), 10), "T7 e # s F");
+  EXPECT_EQ(PlayFresh(MakeJob(5, 13, 0), 10), "T10| e T13 e # s F");
+  EXPECT_EQ(PlayFresh(MakeJob(1, 100, 0), 10), "T10| e # s F");
+  EXPECT_EQ(PlayFresh(MakeJob(5, 8, 4), 10), "T4 s T8 e # s F");
+}
+
+TEST(JobPlan, UnderAllreduceTheDenseRowsAreStoredBeforeTheyAreNeeded) {
+  Job job = MakeJob(2, 0, 4);
+  job.parallel.dense_exchange = DenseExchange::kAllreduce;
+  EXPECT_EQ(PlayFresh(job, 10), "T4 d s T8 d s T10| d e T12 d s T16 d s T20| d e # s F");
+}
+
+TEST(JobPlan, StoppedItSavesWhereItStandsAndEvaluatesNothing) {
+  EXPECT_EQ(PlayFresh(MakeJob(2, 0, 0), 10, 3), "T3 # s F");
+  EXPECT_EQ(PlayFresh(MakeJob(2, 0, 4), 10, 11), "T4 s T8 s T10| e T11 # s F");
+}
+
+TEST(JobPlan, StoppedWhileSomethingElseGoesOnItStillEnds) {
+  JobPlan plan(MakeJob(2, 0, 10), {}, false);
+  plan.Trained(10, true);
+  ASSERT_EQ(plan.next(), JobStep::kEvaluate);
+  plan.Stop();
+  plan.Done();
+  ASSERT_EQ(plan.next(), JobStep::kSave);
+  plan.Done();
+  EXPECT_EQ(Play(plan, 10), "# F");  // Saved already.
+}
+
+TEST(JobPlan, GoesOnFromACheckpoint) {
+  JobPlan middle(MakeJob(2, 0, 0), {13, 1, 10}, true);
+  EXPECT_EQ(Play(middle, 10), "T20| e # s F");
+  // Saved at the end of an epoch before its end had been noticed.
+  JobPlan edge(MakeJob(2, 0, 4), {10, 0, 0}, true);
+  EXPECT_EQ(Play(edge, 10), "T10| e T12 s T16 s T20| e # s F");
+}
+
+TEST(JobPlan, AFinishedJobIsEvaluatedAndNotSavedAgain) {
+  JobPlan plan(MakeJob(2, 0, 4), {20, 2, 20}, true);
+  EXPECT_TRUE(plan.finished());
+  EXPECT_EQ(Play(plan, 10), "e # F");
+  Job allreduce = MakeJob(2, 0, 4);
+  allreduce.parallel.dense_exchange = DenseExchange::kAllreduce;
+  JobPlan again(allreduce, {20, 2, 20}, true);
+  EXPECT_EQ(Play(again, 10), "e # F");
+}
+
+TEST(JobPlan, AFailedSaveIsTriedAgainAtTheEnd) {
+  JobPlan plan(MakeJob(1, 8, 4), {}, false);
+  plan.Trained(4, false);
+  ASSERT_EQ(plan.next(), JobStep::kSave);
+  plan.Stop();
+  plan.Done(JobPlan::Outcome::kFailed);
+  EXPECT_EQ(Play(plan, 10), "# s F");
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,212 @@
+// Who is admitted, under which rank, and what the others are told.
+#include "scheduler/rendezvous.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "common/random.h"
+#include "scheduler/membership.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+RendezvousOptions Options(uint32_t servers, uint32_t workers) {
+  return {.num_servers = servers,
+          .num_workers = workers,
+          .num_shards = 8,
+          .job_digest = 77,
+          .dead_after_ms = 1000};
+}
+
+JoinRequest Request(Role role, const std::string& host, int32_t rank = -1) {
+  JoinRequest request;
+  request.role = role;
+  request.rank = rank;
+  request.job_digest = 77;
+  request.host = host;
+  if (role == Role::kServer) request.address = "tcp://" + host + ":1";
+  return request;
+}
+
+std::string Refusal(Rendezvous& rendezvous, uint64_t peer, const JoinRequest& request) {
+  const std::optional<JoinRefused> refused = rendezvous.Admit({peer}, request, 0);
+  if (!refused) return "";
+  EXPECT_EQ(refused->exit_status, 2);
+  return refused->message;
+}
+
+TEST(Rendezvous, RanksDoNotDependOnTheOrderOfArrival) {
+  std::vector<std::pair<uint64_t, JoinRequest>> arrivals = {
+      {11, Request(Role::kServer, "b")},  {12, Request(Role::kServer, "a")},
+      {21, Request(Role::kWorker, "w2")}, {22, Request(Role::kWorker, "w1")},
+      {23, Request(Role::kWorker, "w1")}, {24, Request(Role::kWorker, "w0", 2)},
+  };
+  std::sort(arrivals.begin(), arrivals.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  do {
+    Rendezvous rendezvous(Options(2, 4));
+    for (const auto& [peer, request] : arrivals) {
+      EXPECT_FALSE(rendezvous.complete());
+      EXPECT_EQ(Refusal(rendezvous, peer, request), "");
+    }
+    ASSERT_TRUE(rendezvous.complete());
+    const View view = rendezvous.FormView({1});
+    ASSERT_EQ(view.servers.size(), 2u);
+    EXPECT_EQ(view.servers[0].peer, PeerId{12});
+    EXPECT_EQ(view.servers[1].peer, PeerId{11});
+    ASSERT_EQ(view.workers.size(), 4u);
+    // Rank 2 was asked for; the others stand by (host, peer).
+    const uint64_t expected[] = {22, 23, 24, 21};
+    for (uint32_t r = 0; r < 4; ++r) {
+      EXPECT_EQ(view.workers[r].rank, r);
+      EXPECT_EQ(view.workers[r].peer.value, expected[r]);
+    }
+  } while (std::next_permutation(arrivals.begin(), arrivals.end(),
+                                 [](const auto& a, const auto& b) { return a.first < b.first; }));
+}
+
+TEST(Rendezvous, ShardsAreSpreadInEvenContiguousRuns) {
+  for (uint32_t servers = 1; servers <= 8; ++servers) {
+    Rendezvous rendezvous(Options(servers, 1));
+    for (uint32_t s = 0; s < servers; ++s) {
+      ASSERT_EQ(Refusal(rendezvous, 10 + s, Request(Role::kServer, "h" + std::to_string(s))), "");
+    }
+    ASSERT_EQ(Refusal(rendezvous, 99, Request(Role::kWorker, "w")), "");
+    const ShardMap shards = rendezvous.FormView({1}).shards;
+    ASSERT_EQ(shards.num_shards(), 8u);
+    std::map<uint32_t, uint32_t> counts;
+    for (uint32_t s = 0; s < 8; ++s) {
+      ++counts[shards.owner[s].value];
+      if (s > 0) {
+        EXPECT_GE(shards.owner[s], shards.owner[s - 1]);
+      }
+    }
+    EXPECT_EQ(counts.size(), servers);
+    for (const auto& [server, count] : counts) {
+      EXPECT_GE(count, 8 / servers);
+      EXPECT_LE(count, (8 + servers - 1) / servers);
+    }
+  }
+}
+
+TEST(Rendezvous, ExplicitRanksAreHonouredAndAnotherJobsMembersRefused) {
+  Rendezvous rendezvous(Options(1, 4));
+  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "first:1", 3)), "");
+  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "first:1", 3)), "");  // Said again.
+  EXPECT_THAT(
+      Refusal(rendezvous, 2, Request(Role::kWorker, "second:2", 3)),
+      AllOf(HasSubstr("rank 3"), HasSubstr("first:1"), HasSubstr("second:2"), HasSubstr("--rank")));
+  EXPECT_THAT(Refusal(rendezvous, 3, Request(Role::kWorker, "x", 4)),
+              AllOf(HasSubstr("rank 4"), HasSubstr("0 to 3")));
+  JoinRequest other = Request(Role::kWorker, "x");
+  other.job_digest = 0xabc;
+  EXPECT_THAT(Refusal(rendezvous, 4, other),
+              AllOf(HasSubstr("0000000000000abc"), HasSubstr("000000000000004d")));
+  JoinRequest told = Request(Role::kWorker, "x");
+  told.num_workers = 5;
+  EXPECT_THAT(Refusal(rendezvous, 5, told),
+              AllOf(HasSubstr("--workers=5"), HasSubstr("--workers=4")));
+  told = Request(Role::kServer, "x");
+  told.num_servers = 2;
+  EXPECT_THAT(Refusal(rendezvous, 6, told),
+              AllOf(HasSubstr("--servers=2"), HasSubstr("--servers=1")));
+  JoinRequest nowhere = Request(Role::kServer, "x");
+  nowhere.address.clear();
+  EXPECT_THAT(Refusal(rendezvous, 7, nowhere), HasSubstr("listens"));
+}
+
+TEST(Rendezvous, SurplusMembersAreRefusedBeforeAndAfterItIsComplete) {
+  Rendezvous rendezvous(Options(1, 2));
+  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "a")), "");
+  EXPECT_EQ(Refusal(rendezvous, 2, Request(Role::kWorker, "b")), "");
+  EXPECT_THAT(Refusal(rendezvous, 3, Request(Role::kWorker, "c")),
+              HasSubstr("the job has its 2 workers"));
+  EXPECT_EQ(Refusal(rendezvous, 4, Request(Role::kServer, "d")), "");
+  ASSERT_TRUE(rendezvous.complete());
+  EXPECT_THAT(Refusal(rendezvous, 3, Request(Role::kWorker, "c")), HasSubstr("has its 2 workers"));
+  EXPECT_THAT(Refusal(rendezvous, 5, Request(Role::kServer, "e")), HasSubstr("has its 1 server"));
+  EXPECT_EQ(Refusal(rendezvous, 1, Request(Role::kWorker, "a")), "");
+}
+
+TEST(Rendezvous, TellsWhoIsMissing) {
+  Rendezvous rendezvous(Options(2, 4));
+  EXPECT_EQ(rendezvous.Missing(), "2 of 2 servers and 4 of 4 workers");
+  EXPECT_EQ(rendezvous.Present(), "nobody");
+  Refusal(rendezvous, 1, Request(Role::kWorker, "a", 0));
+  Refusal(rendezvous, 2, Request(Role::kWorker, "b", 2));
+  Refusal(rendezvous, 3, Request(Role::kServer, "c"));
+  EXPECT_EQ(rendezvous.Missing(), "1 of 2 servers and 2 of 4 workers (worker 1, worker 3)");
+  EXPECT_EQ(rendezvous.Present(), "server (c), worker 0 (a), worker 2 (b)");
+  Refusal(rendezvous, 4, Request(Role::kWorker, "d"));
+  EXPECT_EQ(rendezvous.Missing(), "1 of 2 servers and 1 of 4 workers");
+}
+
+TEST(Rendezvous, ASilentCandidateGivesUpItsPlace) {
+  Rendezvous rendezvous(Options(1, 1));
+  EXPECT_FALSE(rendezvous.Admit({1}, Request(Role::kWorker, "a", 0), 100));
+  EXPECT_TRUE(rendezvous.Admit({2}, Request(Role::kWorker, "b", 0), 1000));
+  EXPECT_THAT(rendezvous.Expire(1100), IsEmpty());
+  EXPECT_THAT(rendezvous.Expire(1101), ElementsAre("worker (a)"));
+  EXPECT_FALSE(rendezvous.Admit({2}, Request(Role::kWorker, "b", 0), 1200));
+  rendezvous.ForgiveSilence(5000);
+  EXPECT_THAT(rendezvous.Expire(7000), IsEmpty());
+  EXPECT_FALSE(rendezvous.Admit({3}, Request(Role::kServer, "c"), 7000));
+  EXPECT_THAT(rendezvous.Expire(90000), IsEmpty());  // Complete: from here on it is Membership's.
+}
+
+class MembershipTest : public ::testing::Test {
+ protected:
+  MembershipTest()
+      : members_({.view = {1},
+                  .servers = {{{10}, 0, "tcp://a:1"}},
+                  .workers = {{{20}, 0, ""}, {{21}, 1, ""}},
+                  .shards = {{{0}}}},
+                 {{{10}, "a:1"}, {{20}, "b:2"}, {{21}, "c:3"}}, 1000, 0) {}
+  static Heartbeat Beat(Clock clock, uint64_t examples, double loss_sum) {
+    Heartbeat beat;
+    beat.clock = clock;
+    beat.examples = examples;
+    beat.loss_sum = loss_sum;
+    return beat;
+  }
+  Membership members_;
+};
+
+TEST_F(MembershipTest, NamesTheSilent) {
+  members_.Heard({10}, 500);
+  members_.Heard({20}, 900);
+  EXPECT_THAT(members_.Silent(1000), IsEmpty());
+  EXPECT_THAT(members_.Silent(1200), ElementsAre("worker 1 (c:3) silent for 1.2 s"));
+  EXPECT_THAT(members_.Silent(1501),
+              ElementsAre("server 0 (a:1) silent for 1.0 s", "worker 1 (c:3) silent for 1.5 s"));
+  members_.Release({21});
+  EXPECT_THAT(members_.Silent(1501), ElementsAre("server 0 (a:1) silent for 1.0 s"));
+  members_.ForgiveSilence(600);
+  EXPECT_THAT(members_.Silent(1501), IsEmpty());
+}
+
+TEST_F(MembershipTest, ProgressNeverGoesBack) {
+  members_.OnHeartbeat({20}, Beat(5, 50, 5.5));
+  members_.OnHeartbeat({21}, Beat(4, 40, 4.5));
+  members_.OnHeartbeat({20}, Beat(3, 30, 3.5));  // Overtaken on the way.
+  EXPECT_EQ(members_.progress().clock, 4);
+  EXPECT_EQ(members_.progress().examples, 90u);
+  EXPECT_DOUBLE_EQ(members_.progress().loss_sum, 10);
+  EXPECT_EQ(members_.WorkerClock(0), 5);
+  Heartbeat server;
+  server.staleness_max = 3;
+  members_.OnHeartbeat({10}, server);
+  members_.OnHeartbeat({10}, Heartbeat());
+  EXPECT_EQ(members_.staleness_max(), 3u);
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,105 @@
+// What a run tells: the lines of metrics.jsonl, the progress line, the summary.
+#include "scheduler/run_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace hdps {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+class RunReportTest : public ::testing::Test {
+ protected:
+  RunReportTest() {
+    job_.train.epochs = 4;
+    EXPECT_TRUE(files_->MakeDirectories("out").ok());
+  }
+  std::vector<nlohmann::json> Metrics() {
+    std::istringstream text(*ReadWholeFile(*files_, "out/metrics.jsonl", 1u << 20));
+    std::vector<nlohmann::json> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+    return lines;
+  }
+  std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
+  Job job_;
+};
+
+TEST_F(RunReportTest, RatesAreThoseSinceTheLastLine) {
+  RunReport report(*files_, "out", job_, false);
+  report.Begin(1000, {});
+  const std::string first = report.Progress(3000, {10, 0, 0.5, 4000, 2000});
+  EXPECT_THAT(first, AllOf(HasSubstr("epoch 1/4"), HasSubstr("step 10"),
+                           HasSubstr("2,000 examples/s"), HasSubstr("loss 0.5000"),
+                           // An eighth took 2 s.
+                           HasSubstr("00:14 left"), Not(HasSubstr("AUC"))));
+  report.Evaluated(3500, {10, 0, 0.5, 4000, 2000}, {16281, 0.9125, 0.31});
+  EXPECT_THAT(report.Progress(4000, {20, 2, 0.0, 5000, 2100}),
+              AllOf(HasSubstr("1,000 examples/s"), HasSubstr("loss 0.1000"),
+                    HasSubstr("AUC 0.9125"), HasSubstr("00:03 left")));
+  EXPECT_THAT(report.Progress(5000, {20, 2, 0.0, 5000, 2100}),
+              AllOf(HasSubstr("0 examples/s"), Not(HasSubstr("loss"))));
+  const std::vector<nlohmann::json> lines = Metrics();
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0]["time"], 2.0);
+  EXPECT_EQ(lines[0]["train_loss"], 0.5);
+  EXPECT_EQ(lines[1]["eval_auc"], 0.9125);
+  EXPECT_EQ(lines[1]["eval_examples"], 16281);
+  EXPECT_EQ(lines[2]["examples_per_second"], 1000.0);
+  EXPECT_TRUE(lines[3]["train_loss"].is_null());
+  EXPECT_EQ(report.TakeTrouble(), std::nullopt);
+}
+
+TEST_F(RunReportTest, MaxStepsCountsWhereItEndsTheJobFirst) {
+  job_.train.max_steps = 100;
+  RunReport report(*files_, "out", job_, false);
+  report.Begin(0, {50, 0, 0, 0, 0});  // Resumed half way.
+  EXPECT_THAT(report.Progress(10000, {75, 0, 0.1, 100, 1}), HasSubstr("00:10 left"));
+}
+
+TEST_F(RunReportTest, AResumedRunAddsToItsMetrics) {
+  for (const bool continued : {false, true, true, false}) {
+    RunReport report(*files_, "out", job_, continued);
+    report.Begin(0, {});
+    report.Progress(1, {});
+    if (!continued) {
+      EXPECT_EQ(Metrics().size(), 1u);
+    } else {
+      EXPECT_GT(Metrics().size(), 1u);
+    }
+  }
+}
+
+TEST_F(RunReportTest, SummaryHasNoNan) {
+  RunSummary summary;
+  summary.job = "na\"me";
+  summary.mode = "ssp";
+  summary.evaluation = Evaluation{10, kNan, 0.5};
+  summary.digest[0] = 0xab;
+  summary.digest[1] = 1;
+  ASSERT_TRUE(WriteSummary(*files_, "out", summary).ok());
+  const nlohmann::json json =
+      nlohmann::json::parse(*ReadWholeFile(*files_, "out/summary.json", 1u << 20));
+  EXPECT_EQ(json["job"], "na\"me");
+  EXPECT_TRUE(json["eval_auc"].is_null());
+  EXPECT_EQ(json["eval_logloss"], 0.5);
+  EXPECT_TRUE(json["train_logloss"].is_null());
+  EXPECT_EQ(json["digest"], "00000000000000ab0000000000000001");
+  const std::string table = SummaryTable(summary, "out");
+  EXPECT_THAT(table, AllOf(HasSubstr("eval logloss"), Not(HasSubstr("AUC")), HasSubstr("Done.")));
+}
+
+}  // namespace
+}  // namespace hdps

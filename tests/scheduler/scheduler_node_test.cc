@@ -1,0 +1,407 @@
+// A whole scheduler: the commands of a run as transcripts, refusals, failures and the end.
+#include "scheduler/scheduler_node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "common/manifest.h"
+#include "tests/scheduler/scripted_cluster.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class SchedulerNodeTest : public ::testing::Test {
+ protected:
+  SchedulerNodeTest() { options_.job = ScriptedJob(); }
+
+  void Start() { cluster_ = std::make_unique<ScriptedCluster>(options_, *files_); }
+  SchedulerNode& node() { return *cluster_->node; }
+  void ExpectDone() {
+    ASSERT_TRUE(cluster_->RunToTheEnd()) << cluster_->transcript();
+    EXPECT_EQ(node().exit_status(), 0) << node().exit_reason();
+  }
+  void ExpectFailed(int status) {
+    ASSERT_TRUE(cluster_->RunToTheEnd()) << cluster_->transcript();
+    EXPECT_EQ(node().exit_status(), status) << node().exit_reason();
+  }
+  Status Refused(uint32_t servers, uint32_t workers) {
+    SchedulerOptions options;
+    options.job = std::make_shared<const Job>(options_.job);
+    options.out = "out";
+    options.num_servers = servers;
+    options.num_workers = workers;
+    options.resume = options_.resume;
+    return SchedulerNode::Make(options, {}, *files_).status();
+  }
+
+  std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
+  ScriptedOptions options_;
+  std::unique_ptr<ScriptedCluster> cluster_;
+};
+
+TEST_F(SchedulerNodeTest, ARunFromTheFirstStepToTheLast) {
+  Start();
+  ExpectDone();
+  EXPECT_EQ(cluster_->transcript(), R"(worker a: init
+worker a: train, epoch 0 from 0
+worker b: train, epoch 0 from 0
+worker a: evaluate
+worker b: evaluate
+worker a: train, epoch 1 from 10
+worker b: train, epoch 1 from 10
+worker a: evaluate
+worker b: evaluate
+server a: digest
+server a: save out/checkpoint/step_0000000020
+server a: finish
+worker a: finish
+worker b: finish
+)");
+  const std::string summary = cluster_->summary();
+  for (const char* part :
+       {R"("job": "scripted")", R"("mode": "sync")", R"("workers": 2)", R"("servers": 1)",
+        R"("steps": 20)", R"("examples": 32)", R"("train_logloss": 0.5)",
+        R"("digest": "0000000000000005ffffffffffffffff")", R"("rows": 3)", R"("bad_rows": 4)",
+        // Two of the four pairs of a positive and a negative, over both workers' parts.
+        R"("eval_auc": 0.5)", R"("resumed_from": null)", R"("stopped_at": null)",
+        R"("checkpoint": "out/checkpoint/step_0000000020")"}) {
+    EXPECT_THAT(summary, HasSubstr(part));
+  }
+  const Result<FoundCheckpoint> saved = FindCheckpoint(*files_, "out/checkpoint");
+  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  EXPECT_EQ(saved->manifest.epoch, 2u);
+  EXPECT_EQ(saved->manifest.epoch_start, 20);
+  EXPECT_EQ(saved->manifest.examples, 32u);
+  EXPECT_THAT(*ReadWholeFile(*files_, "out/metrics.jsonl", 1u << 20),
+              AllOf(StartsWith("{\"time\":"), HasSubstr("\"eval_auc\":0.5")));
+  for (const char* name : {"server a", "worker a", "worker b"}) {
+    EXPECT_TRUE(cluster_->RunUntil([&] { return cluster_->member(name).client.ended(); }));
+    EXPECT_EQ(cluster_->member(name).client.exit_status(), 0);
+  }
+}
+
+TEST_F(SchedulerNodeTest, CheckpointsAndAllreduce) {
+  options_.job.checkpoint.every_steps = 8;
+  options_.job.checkpoint.keep = 1;
+  options_.job.parallel.dense_exchange = DenseExchange::kAllreduce;
+  options_.job.train.max_steps = 10;
+  options_.num_servers = 2;
+  options_.num_workers = 1;
+  Start();
+  ExpectDone();
+  EXPECT_EQ(cluster_->transcript(), R"(worker a: init
+worker a: train to 8, epoch 0 from 0
+worker a: store dense
+server a: save out/checkpoint/step_0000000008
+server b: save out/checkpoint/step_0000000008
+worker a: train to 10, epoch 0 from 0
+worker a: store dense
+worker a: evaluate
+server a: digest
+server b: digest
+server a: save out/checkpoint/step_0000000010
+server b: save out/checkpoint/step_0000000010
+server a: finish
+server b: finish
+worker a: finish
+)");
+  EXPECT_FALSE(files_->Exists("out/checkpoint/step_0000000008"));
+  EXPECT_THAT(cluster_->summary(), HasSubstr("000000000000000bfffffffffffffffe"));
+}
+
+TEST_F(SchedulerNodeTest, StoppedItDrainsAndResumes) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 13; }));
+  // One worker is behind: it has to catch up before anything is saved.
+  cluster_->member("worker a").clock = 11;
+  node().RequestStop("told to");
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("stopping: told to"));
+  const Clock stopped = FindCheckpoint(*files_, "out/checkpoint")->manifest.clock;
+  EXPECT_GE(stopped, 13);
+  EXPECT_LT(stopped, 20);
+  EXPECT_EQ(cluster_->member("worker a").clock, stopped);
+  EXPECT_EQ(cluster_->member("worker b").clock, stopped);
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"stopped_at\": " + std::to_string(stopped)));
+
+  options_.num_workers = 1;
+  options_.num_servers = 2;
+  Start();
+  ExpectDone();
+  const std::string folder = "out/checkpoint/" + CheckpointName(stopped);
+  const std::string at = std::to_string(stopped);
+  EXPECT_EQ(cluster_->transcript(), "server a: load " + folder + " at " + at + "\nserver b: load " +
+                                        folder + " at " + at + "\nworker a: load " + folder +
+                                        " at " + at + R"(
+worker a: train, epoch 1 from 10
+worker a: evaluate
+server a: digest
+server b: digest
+server a: save out/checkpoint/step_0000000020
+server b: save out/checkpoint/step_0000000020
+server a: finish
+server b: finish
+worker a: finish
+)");
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"resumed_from\": " + at));
+}
+
+TEST_F(SchedulerNodeTest, AFinishedJobIsSaidToBeFinished) {
+  Start();
+  ExpectDone();
+  Start();
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("already finished"));
+  EXPECT_THAT(cluster_->transcript(), Not(HasSubstr("train")));
+  EXPECT_THAT(cluster_->transcript(), Not(HasSubstr("save")));
+  EXPECT_THAT(cluster_->summary(), AllOf(HasSubstr("\"steps\": 20"), HasSubstr("\"eval_auc\": 0.5"),
+                                         HasSubstr("\"train_logloss\": null")));
+}
+
+TEST_F(SchedulerNodeTest, AMemberMayAskForTheStop) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
+  cluster_->member("server a").client.RequestStop("SIGTERM");
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("server 0 (server a) was told to stop: SIGTERM"));
+  EXPECT_TRUE(FindCheckpoint(*files_, "out/checkpoint").ok());
+}
+
+TEST_F(SchedulerNodeTest, StoppedWhileGatheringItEndsAtOnce) {
+  options_.num_workers = 3;
+  options_.with_members = false;
+  Start();
+  ScriptedMember& worker = cluster_->Add(Role::kWorker, "early");
+  cluster_->Turn();
+  cluster_->Turn();
+  node().RequestStop("told to");
+  ExpectDone();
+  EXPECT_TRUE(cluster_->RunUntil([&] { return worker.client.ended(); }));
+  EXPECT_EQ(worker.client.exit_status(), 0);
+}
+
+TEST_F(SchedulerNodeTest, MissingMembersAreNamedAndAwaitedOnlySoLong) {
+  options_.num_workers = 4;
+  options_.with_members = false;
+  Start();
+  cluster_->Add(Role::kServer, "s");
+  for (const int rank : {0, 1, 2}) cluster_->Add(Role::kWorker, "w" + std::to_string(rank), rank);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return !cluster_->notices.empty(); }, 11'000));
+  EXPECT_TRUE(cluster_->Noticed("waiting for 1 of 4 workers (worker 3); here: server (s)"));
+  ExpectFailed(3);
+  EXPECT_THAT(node().exit_reason(), AllOf(HasSubstr("after 30 s"), HasSubstr("1 of 4 workers")));
+  EXPECT_EQ(cluster_->member("w1").client.exit_status(), 3);
+  EXPECT_THAT(cluster_->member("w1").client.reason(), HasSubstr("1 of 4 workers"));
+}
+
+TEST_F(SchedulerNodeTest, ASurplusWorkerIsRefusedWhileTheOthersGoOn) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 2; }));
+  ScriptedMember& surplus = cluster_->Add(Role::kWorker, "surplus");
+  ASSERT_TRUE(cluster_->RunUntil([&] { return surplus.client.ended(); }));
+  EXPECT_EQ(surplus.client.exit_status(), 2);
+  EXPECT_THAT(surplus.client.reason(), HasSubstr("the job has its 2 workers"));
+  ExpectDone();
+}
+
+TEST_F(SchedulerNodeTest, ADeadWorkerEndsTheJobByName) {
+  options_.job.checkpoint.every_steps = 4;
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
+  cluster_->member("worker b").cut_off = true;
+  ExpectFailed(3);
+  EXPECT_THAT(node().exit_reason(),
+              AllOf(HasSubstr("worker 1 (worker b) silent for"),
+                    HasSubstr("The newest checkpoint is out/checkpoint/step_0000000004")));
+  EXPECT_EQ(cluster_->member("worker a").client.exit_status(), 3);
+  EXPECT_THAT(cluster_->member("worker a").client.reason(), HasSubstr("worker 1"));
+}
+
+TEST_F(SchedulerNodeTest, WhileTheSchedulerItselfStoodStillNobodyWasSilent) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
+  cluster_->now += 50'000;
+  ExpectDone();
+}
+
+TEST_F(SchedulerNodeTest, AMembersFailureIsTheJobs) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
+  cluster_->member("worker b").client.Fail(2, "data.csv:7:3: 'x'");
+  ExpectFailed(2);
+  EXPECT_EQ(node().exit_reason(), "worker 1 (worker b): data.csv:7:3: 'x'");
+  EXPECT_EQ(cluster_->member("server a").client.exit_status(), 2);
+}
+
+TEST_F(SchedulerNodeTest, ARefusedCommandEndsTheJob) {
+  Start();
+  cluster_->answer = [](ScriptedMember&, const Command& command) -> std::optional<CommandDone> {
+    if (command.command != CommandKind::kEvaluate) return std::nullopt;
+    CommandDone done;
+    done.code = Code::kInvalidArgument;
+    done.message = "eval.csv: no such file";
+    return done;
+  };
+  ExpectFailed(2);
+  EXPECT_THAT(node().exit_reason(), HasSubstr("eval.csv: no such file"));
+}
+
+TEST_F(SchedulerNodeTest, ACheckpointThatAServerRefusesIsPassedOver) {
+  options_.job.checkpoint.every_steps = 8;
+  options_.job.checkpoint.keep = 3;
+  Start();
+  ExpectDone();
+  Start();
+  cluster_->answer = [](ScriptedMember& member,
+                        const Command& command) -> std::optional<CommandDone> {
+    if (command.command != CommandKind::kLoad || member.role != Role::kServer) return std::nullopt;
+    if (command.until != 20) return std::nullopt;
+    CommandDone done;
+    done.code = Code::kCorruption;
+    done.message = "shard_2: checksum";
+    return done;
+  };
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("refused the checkpoint out/checkpoint/step_0000000020"));
+  EXPECT_THAT(cluster_->transcript(),
+              StartsWith("server a: load out/checkpoint/step_0000000020 at 20\n"
+                         "server a: load out/checkpoint/step_0000000016 at 16\n"
+                         "worker a: load out/checkpoint/step_0000000016 at 16\n"));
+  EXPECT_THAT(cluster_->summary(),
+              AllOf(HasSubstr("shard_2: checksum"), HasSubstr("\"resumed_from\": 16")));
+}
+
+TEST_F(SchedulerNodeTest, ASaveThatFailsIsSkippedButNotTheLast) {
+  options_.job.checkpoint.every_steps = 8;
+  Clock fails_at = 8;
+  const auto fail = [&fails_at](ScriptedMember&,
+                                const Command& command) -> std::optional<CommandDone> {
+    if (command.command != CommandKind::kSave || command.until != fails_at) return std::nullopt;
+    CommandDone done;
+    done.code = Code::kIoError;
+    done.message = "no space left";
+    return done;
+  };
+  Start();
+  cluster_->answer = fail;
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("no space left"));
+  ASSERT_TRUE(files_->RemoveAll("out").ok());
+  fails_at = 20;
+  Start();
+  cluster_->answer = fail;
+  ExpectFailed(3);
+  EXPECT_THAT(node().exit_reason(),
+              AllOf(HasSubstr("no space left"), HasSubstr("step_0000000016")));
+}
+
+TEST_F(SchedulerNodeTest, ALongWaitSaysForWhom) {
+  Start();
+  cluster_->member("server a").mute = true;
+  EXPECT_TRUE(cluster_->RunUntil(
+      [&] { return cluster_->Noticed("waiting for server 0 (server a) to answer digest for 1"); }));
+  cluster_->member("server a").mute = false;
+  ExpectDone();
+}
+
+TEST_F(SchedulerNodeTest, AWorkerThatStandsStillIsNamed) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
+  cluster_->member("worker b").mute = true;
+  EXPECT_TRUE(cluster_->RunUntil(
+      [&] { return cluster_->Noticed("worker 1 (worker b) has been at step 3 for"); }));
+}
+
+TEST_F(SchedulerNodeTest, TheLastWordOfAMemberMayBeLost) {
+  Start();
+  cluster_->answer = [](ScriptedMember& member,
+                        const Command& command) -> std::optional<CommandDone> {
+    member.cut_off = command.command == CommandKind::kFinish && member.role == Role::kServer;
+    return std::nullopt;
+  };
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("server 0 (server a) has not confirmed the end of the job"));
+}
+
+TEST_F(SchedulerNodeTest, TheBoardIsSharedByAll) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 1; }));
+  MembershipClient& b = cluster_->member("worker b").client;
+  b.Get({"rank/0"});
+  cluster_->member("worker a").client.Put({"rank/0", "tcp://x"});
+  std::vector<KvValue> values;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return !(values = b.TakeKvValues()).empty(); }));
+  EXPECT_EQ(values[0].value, "tcp://x");
+}
+
+TEST_F(SchedulerNodeTest, WhatDoesNotFitIsRefusedBeforeAnythingIsWritten) {
+  options_.job.parallel.device_num = 3;
+  Status status = Refused(1, 2);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("parallel.device_num is 3"), HasSubstr("--workers=2")));
+  options_.job.parallel.device_num = 0;
+  EXPECT_THAT(Refused(1, 17).message(), AllOf(HasSubstr("batch_size is 16"), HasSubstr("17")));
+  options_.job.parallel.dataset_strategy = DatasetStrategy::kFullBatch;
+  EXPECT_TRUE(Refused(1, 17).ok());
+  ASSERT_TRUE(files_->RemoveAll("out").ok());
+  EXPECT_THAT(Refused(0, 2).message(), HasSubstr("--servers=0"));
+  EXPECT_THAT(Refused(5, 2).message(), AllOf(HasSubstr("cluster.shards is 4"), HasSubstr("5")));
+  options_.job.parallel.parallel_mode = "stand_alone";
+  EXPECT_THAT(Refused(1, 2).message(), HasSubstr("stand_alone"));
+  EXPECT_FALSE(files_->Exists("out"));
+}
+
+TEST_F(SchedulerNodeTest, AnotherJobsCheckpointIsRefused) {
+  Start();
+  ExpectDone();
+  const std::string summary = cluster_->summary();
+  options_.resume = Resume::kNever;
+  EXPECT_THAT(Refused(1, 2).message(), AllOf(HasSubstr("--resume=never"), HasSubstr("--out")));
+  options_.resume = Resume::kAuto;
+  options_.job.seed = 99;
+  options_.job.name = "other";
+  const Status status = Refused(1, 2);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("another job"), HasSubstr("'scripted'"),
+                                      HasSubstr("'other'"), HasSubstr("--out")));
+  EXPECT_EQ(cluster_->summary(), summary);
+  EXPECT_TRUE(FindCheckpoint(*files_, "out/checkpoint").ok());
+}
+
+TEST_F(SchedulerNodeTest, WithoutOneWholeCheckpointItDoesNotBeginAnewByItself) {
+  Start();
+  ExpectDone();
+  ASSERT_TRUE(files_->RemoveAll("out/checkpoint/step_0000000020/shard_3").ok());
+  const Status status = Refused(1, 2);
+  EXPECT_EQ(status.code(), Code::kCorruption);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("shard_3"), HasSubstr("use another --out")));
+}
+
+TEST_F(SchedulerNodeTest, AStrangersFramesChangeNothing) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
+  const PeerId stranger{77};
+  node().OnFrame(stranger, EncodeMessage(Abort{3, "end"}));
+  node().OnFrame(stranger, EncodeMessage(StopRequest{"end"}));
+  node().OnFrame(stranger, EncodeMessage(KvPut{"rank/0", "x"}));
+  CommandDone done;
+  done.id = {1};
+  node().OnFrame(stranger, EncodeMessage(done));
+  node().OnFrame(stranger, EncodeMessage(PullRequest()));
+  Frame broken = EncodeMessage(Heartbeat());
+  broken.envelope = Buffer();
+  node().OnFrame(cluster_->member("worker a").self, broken);
+  ExpectDone();
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"stopped_at\": null"));
+}
+
+}  // namespace
+}  // namespace hdps
