@@ -120,6 +120,17 @@ TEST_F(Snapshot, RoundTrip) {
   }
 }
 
+TEST_F(Snapshot, HasTheLengthThatTheReadmeSays) {
+  TableSpec spec;
+  spec.name = "w";
+  spec.dim = 1;
+  spec.optimizer.kind = OptimizerKind::kSgd;
+  Slices slices({spec});
+  EXPECT_EQ(Write(slices).bytes, 129u);
+  slices.Fill({2}, 1, 1);
+  EXPECT_EQ(Write(slices).bytes, 165u);
+}
+
 TEST_F(Snapshot, EveryTruncationIsRefused) {
   Slices slices(specs_);
   slices.Fill({2}, 5, 2);
