@@ -46,11 +46,12 @@ Result<std::optional<FoundCheckpoint>> CheckpointBook::Find(Clock before) {
   }
   refused_.insert(refused_.end(), found->refused.begin(), found->refused.end());
   if (found->manifest.job_digest != JobDigest(*job_)) {
+    const std::string& other = found->manifest.job_name;
     return Status(Code::kInvalidArgument,
-                  found->folder + " is the checkpoint of another job ('" +
-                      found->manifest.job_name + "', not this '" + job_->name +
-                      "', or the same name with other settings); give this job another --out, or "
-                      "remove the old checkpoint");
+                  found->folder + " is the checkpoint of another job: " +
+                      (other == job_->name ? "also called '" + other + "', with other settings"
+                                           : "'" + other + "', not '" + job_->name + "'") +
+                      "; give this job another --out, or remove the old checkpoint");
   }
   if (found->manifest.tables_digest != TablesDigest(*job_)) {
     return Status(Code::kInvalidArgument,

@@ -16,9 +16,9 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files
   HDPS_ASSIGN_OR_RETURN(loaded->checkpoint_, OpenCheckpoint(files, path));
   if (loaded->checkpoint_.manifest.tables_digest != TablesDigest(job)) {
     return Status(Code::kInvalidArgument,
-                  "--checkpoint: " + loaded->checkpoint_.folder + " was written by job '" +
+                  "--checkpoint: " + loaded->checkpoint_.folder + " was written by another job ('" +
                       loaded->checkpoint_.manifest.job_name +
-                      "', whose model, tables, rules, shards or seed differ from those of --job; "
+                      "'), whose model, tables, rules, shards or seed differ from those of --job; "
                       "give the job file it was trained with");
   }
   HDPS_ASSIGN_OR_RETURN(loaded->model_, NewModel(job, executor));
