@@ -121,11 +121,15 @@ fi
 for ((s = 0; s < servers; s++)); do
   server_listen=tcp://127.0.0.1:0
   [[ "$transport" == ipc ]] && server_listen=ipc://$runtime/server_$s
-  start "server_$s" hdps-server --scheduler="$scheduler" --listen="$server_listen" \
+  rank=()
+  ((total_servers == servers)) && rank=(--rank="$s") # Then server_N.log is the log of server N.
+  start "server_$s" hdps-server "${rank[@]}" --scheduler="$scheduler" --listen="$server_listen" \
     --servers="$total_servers" --workers="$total_workers" "${member_flags[@]}"
 done
 for ((w = 0; w < workers; w++)); do
-  start "worker_$w" hdps-worker --scheduler="$scheduler" --servers="$total_servers" \
+  rank=()
+  ((total_workers == workers)) && rank=(--rank="$w")
+  start "worker_$w" hdps-worker "${rank[@]}" --scheduler="$scheduler" --servers="$total_servers" \
     --workers="$total_workers" "${member_flags[@]}"
 done
 
