@@ -220,9 +220,12 @@ class CpuOps : public DenseOps {
       updates = static_cast<int64_t>(count);
     }
     const AdamCorrection correction = CorrectionAfter(spec, std::max<int64_t>(updates, 1));
+    const size_t state_floats = UpdateStateFloats(spec, size);
     RunRows(size, 1, [&](size_t first, size_t count) {
       for (size_t i = first; i < first + count; ++i) {
-        UpdateWeight(spec, correction, gradient[i], weights + i, state + i, state + size + i);
+        UpdateWeight(spec, correction, gradient[i], weights + i,
+                     state_floats >= size ? state + i : nullptr,
+                     state_floats >= 2 * size ? state + size + i : nullptr);
       }
     });
   }
