@@ -19,7 +19,7 @@ DOORS = [
     (r"[<\"]zmq(_addon)?\.h", {"common/zmq_transport.cc"}),
     (r"\bfopen\(|std::[io]?fstream|::open\(|::rename\(", {"common/posix_file_system.cc"}),
     (r"\bgetenv\(", {"common/command_line.cc"}),
-    (r"[<\"]flatbuffers/|_generated\.h", {"common/messages.cc"}),
+    (r"[<\"]flatbuffers/|_generated\.h", {"common/message_codec.h"}),
     (r"[<\"]rocksdb/", {"embedding/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/exchange/gloo_collective.cc"}),
     (r"[<\"]nccl\.h", {"worker/exchange/nccl_collective.cc"}),
