@@ -1,4 +1,4 @@
-// A whole scheduler: the commands of a run as transcripts, refusals, failures and the end.
+// A whole scheduler: the commands of a run as transcripts, failures and the end.
 #include "scheduler/scheduler_node.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "common/manifest.h"
-#include "tests/scheduler/scripted_cluster.h"
+#include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {
 namespace {
@@ -16,35 +16,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-class SchedulerNodeTest : public ::testing::Test {
- protected:
-  SchedulerNodeTest() { options_.job = ScriptedJob(); }
-
-  void Start() { cluster_ = std::make_unique<ScriptedCluster>(options_, *files_); }
-  SchedulerNode& node() { return *cluster_->node; }
-  void ExpectDone() {
-    ASSERT_TRUE(cluster_->RunToTheEnd()) << cluster_->transcript();
-    EXPECT_EQ(node().exit_status(), 0) << node().exit_reason();
-  }
-  void ExpectFailed(int status) {
-    ASSERT_TRUE(cluster_->RunToTheEnd()) << cluster_->transcript();
-    EXPECT_EQ(node().exit_status(), status) << node().exit_reason();
-  }
-  Status Refused(uint32_t servers, uint32_t workers) {
-    SchedulerOptions options;
-    options.job = std::make_shared<const Job>(options_.job);
-    options.out = "out";
-    options.num_servers = servers;
-    options.num_workers = workers;
-    options.resume = options_.resume;
-    return SchedulerNode::Make(options, {}, *files_).status();
-  }
-
-  std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
-  ScriptedOptions options_;
-  std::unique_ptr<ScriptedCluster> cluster_;
-};
 
 TEST_F(SchedulerNodeTest, ARunFromTheFirstStepToTheLast) {
   Start();
@@ -187,30 +158,6 @@ TEST_F(SchedulerNodeTest, StoppedWhileGatheringItEndsAtOnce) {
   EXPECT_EQ(worker.client.exit_status(), 0);
 }
 
-TEST_F(SchedulerNodeTest, MissingMembersAreNamedAndAwaitedOnlySoLong) {
-  options_.num_workers = 4;
-  options_.with_members = false;
-  Start();
-  cluster_->Add(Role::kServer, "s");
-  for (const int rank : {0, 1, 2}) cluster_->Add(Role::kWorker, "w" + std::to_string(rank), rank);
-  ASSERT_TRUE(cluster_->RunUntil([&] { return !cluster_->notices.empty(); }, 11'000));
-  EXPECT_TRUE(cluster_->Noticed("waiting for 1 of 4 workers (worker 3); here: server (s)"));
-  ExpectFailed(3);
-  EXPECT_THAT(node().exit_reason(), AllOf(HasSubstr("after 30 s"), HasSubstr("1 of 4 workers")));
-  EXPECT_EQ(cluster_->member("w1").client.exit_status(), 3);
-  EXPECT_THAT(cluster_->member("w1").client.reason(), HasSubstr("1 of 4 workers"));
-}
-
-TEST_F(SchedulerNodeTest, ASurplusWorkerIsRefusedWhileTheOthersGoOn) {
-  Start();
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 2; }));
-  ScriptedMember& surplus = cluster_->Add(Role::kWorker, "surplus");
-  ASSERT_TRUE(cluster_->RunUntil([&] { return surplus.client.ended(); }));
-  EXPECT_EQ(surplus.client.exit_status(), 2);
-  EXPECT_THAT(surplus.client.reason(), HasSubstr("the job has its 2 workers"));
-  ExpectDone();
-}
-
 TEST_F(SchedulerNodeTest, ADeadWorkerEndsTheJobByName) {
   options_.job.checkpoint.every_steps = 4;
   Start();
@@ -339,68 +286,6 @@ TEST_F(SchedulerNodeTest, TheBoardIsSharedByAll) {
   std::vector<KvValue> values;
   ASSERT_TRUE(cluster_->RunUntil([&] { return !(values = b.TakeKvValues()).empty(); }));
   EXPECT_EQ(values[0].value, "tcp://x");
-}
-
-TEST_F(SchedulerNodeTest, WhatDoesNotFitIsRefusedBeforeAnythingIsWritten) {
-  options_.job.parallel.device_num = 3;
-  Status status = Refused(1, 2);
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("parallel.device_num is 3"), HasSubstr("--workers=2")));
-  options_.job.parallel.device_num = 0;
-  EXPECT_THAT(Refused(1, 17).message(), AllOf(HasSubstr("batch_size is 16"), HasSubstr("17")));
-  options_.job.parallel.dataset_strategy = DatasetStrategy::kFullBatch;
-  EXPECT_TRUE(Refused(1, 17).ok());
-  ASSERT_TRUE(files_->RemoveAll("out").ok());
-  EXPECT_THAT(Refused(0, 2).message(), HasSubstr("--servers=0"));
-  EXPECT_THAT(Refused(5, 2).message(), AllOf(HasSubstr("cluster.shards is 4"), HasSubstr("5")));
-  options_.job.parallel.parallel_mode = "stand_alone";
-  EXPECT_THAT(Refused(1, 2).message(), HasSubstr("stand_alone"));
-  EXPECT_FALSE(files_->Exists("out"));
-}
-
-TEST_F(SchedulerNodeTest, AnotherJobsCheckpointIsRefused) {
-  Start();
-  ExpectDone();
-  const std::string summary = cluster_->summary();
-  options_.resume = Resume::kNever;
-  EXPECT_THAT(Refused(1, 2).message(), AllOf(HasSubstr("--resume=never"), HasSubstr("--out")));
-  options_.resume = Resume::kAuto;
-  options_.job.seed = 99;
-  options_.job.name = "other";
-  const Status status = Refused(1, 2);
-  EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("another job"), HasSubstr("'scripted'"),
-                                      HasSubstr("'other'"), HasSubstr("--out")));
-  EXPECT_EQ(cluster_->summary(), summary);
-  EXPECT_TRUE(FindCheckpoint(*files_, "out/checkpoint").ok());
-}
-
-TEST_F(SchedulerNodeTest, WithoutOneWholeCheckpointItDoesNotBeginAnewByItself) {
-  Start();
-  ExpectDone();
-  ASSERT_TRUE(files_->RemoveAll("out/checkpoint/step_0000000020/shard_3").ok());
-  const Status status = Refused(1, 2);
-  EXPECT_EQ(status.code(), Code::kCorruption);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("shard_3"), HasSubstr("use another --out")));
-}
-
-TEST_F(SchedulerNodeTest, AStrangersFramesChangeNothing) {
-  Start();
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
-  const PeerId stranger{77};
-  node().OnFrame(stranger, EncodeMessage(Abort{3, "end"}));
-  node().OnFrame(stranger, EncodeMessage(StopRequest{"end"}));
-  node().OnFrame(stranger, EncodeMessage(KvPut{"rank/0", "x"}));
-  CommandDone done;
-  done.id = {1};
-  node().OnFrame(stranger, EncodeMessage(done));
-  node().OnFrame(stranger, EncodeMessage(PullRequest()));
-  Frame broken = EncodeMessage(Heartbeat());
-  broken.envelope = Buffer();
-  node().OnFrame(cluster_->member("worker a").self, broken);
-  ExpectDone();
-  EXPECT_THAT(cluster_->summary(), HasSubstr("\"stopped_at\": null"));
 }
 
 }  // namespace

@@ -1,0 +1,141 @@
+// A whole cluster on threads and files in memory: one digest, stopping, resuming, failing.
+#include "tools/local_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "common/manifest.h"
+#include "common/random.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr const char* kJob = R"({
+  "name": "small",
+  "data": {
+    "train": ["train.csv"], "eval": ["eval.csv"],
+    "columns": [
+      {"name": "y", "type": "label"},
+      {"name": "x", "type": "numeric"},
+      {"name": "c"}, {"name": "d"}
+    ]
+  },
+  "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8], "device": "cpu"},
+  "train": {"batch_size": 64, "epochs": 2},
+  "parallel": {"gradients_mean": true},
+  "cluster": {"shards": 4, "heartbeat_ms": 50}
+})";
+
+class LocalClusterTest : public ::testing::Test {
+ protected:
+  LocalClusterTest() {
+    Write("train.csv", Rows(1000, 1));
+    Write("eval.csv", Rows(300, 2));
+  }
+
+  static std::string Rows(uint64_t count, uint64_t seed) {
+    Random random(seed);
+    std::string text;
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t c = random.Below(20), d = random.Below(5);
+      const bool label = random.Below(10) < (c % 2 == 0 ? 8 : 2);
+      text += std::string(label ? "1" : "0") + "," + std::to_string(random.Below(100)) + ",c" +
+              std::to_string(c) + ",d" + std::to_string(d) + "\n";
+    }
+    return text;
+  }
+  void Write(const std::string& path, const std::string& text) {
+    std::unique_ptr<WritableFile> file = *files_->Create(path);
+    ASSERT_TRUE(file->Append(std::as_bytes(std::span(text))).ok());
+    ASSERT_TRUE(file->Close().ok());
+  }
+
+  LocalClusterExit Run(const std::string& out, uint32_t servers, uint32_t workers,
+                       const std::vector<std::string>& overrides = {}) {
+    LocalClusterOptions options;
+    Result<Job> job = ParseJob(kJob, "job.json", overrides);
+    EXPECT_TRUE(job.ok()) << job.status().message();
+    options.job = std::make_shared<const Job>(*std::move(job));
+    options.out = out;
+    options.num_servers = servers;
+    options.num_workers = workers;
+    options.threads = 2;
+    options.stop = &stop_;
+    options.voice.notice = [this](const std::string& line) {
+      if (stop_at_ != "" && line.find(stop_at_) != std::string::npos) stop_ = true;
+    };
+    Result<LocalClusterExit> exit = RunLocalCluster(options, *files_, *clock_);
+    EXPECT_TRUE(exit.ok()) << exit.status().message();
+    return exit.ok() ? *exit : LocalClusterExit{-1, ""};
+  }
+  // The value of a field of summary.json, as it stands there.
+  std::string Field(const std::string& out, const std::string& name) {
+    const std::string text = *ReadWholeFile(*files_, out + "/summary.json", 1u << 20);
+    const size_t begin = text.find("\"" + name + "\": ");
+    if (begin == std::string::npos) return "";
+    const size_t value = begin + name.size() + 4;
+    return text.substr(value, text.find_first_of(",\n", value) - value);
+  }
+
+  std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
+  std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
+  std::atomic<bool> stop_ = false;
+  std::string stop_at_;  // A notice with this text stops the job.
+};
+
+TEST_F(LocalClusterTest, TheDigestDoesNotDependOnTheServers) {
+  for (const uint32_t servers : {1, 3}) {
+    const std::string out = "out" + std::to_string(servers);
+    const LocalClusterExit exit = Run(out, servers, 2);
+    ASSERT_EQ(exit.status, 0) << exit.reason;
+    EXPECT_EQ(Field(out, "steps"), "32");
+    EXPECT_EQ(Field(out, "examples"), "2000");
+    EXPECT_GT(std::stod(Field(out, "eval_auc")), 0.5);
+    EXPECT_EQ(Field(out, "eval_auc"), Field("out1", "eval_auc"));
+    EXPECT_EQ(Field(out, "digest"), Field("out1", "digest"));
+  }
+}
+
+TEST_F(LocalClusterTest, StoppedAndResumedItEndsAsIfNothingHadHappened) {
+  const std::vector<std::string> often = {"checkpoint.every_steps=4", "train.epochs=4"};
+  ASSERT_EQ(Run("whole", 2, 2, often).status, 0);
+  stop_at_ = "saved ";
+  const LocalClusterExit stopped = Run("parts", 2, 2, often);
+  ASSERT_EQ(stopped.status, 0) << stopped.reason;
+  EXPECT_NE(Field("parts", "stopped_at"), "null");
+  const Result<FoundCheckpoint> found = FindCheckpoint(*files_, "parts/checkpoint");
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_LT(found->manifest.clock, 64);
+  stop_at_ = "";
+  stop_ = false;
+  const LocalClusterExit resumed = Run("parts", 1, 2, often);
+  ASSERT_EQ(resumed.status, 0) << resumed.reason;
+  EXPECT_EQ(Field("parts", "resumed_from"), std::to_string(found->manifest.clock));
+  EXPECT_EQ(Field("parts", "digest"), Field("whole", "digest"));
+}
+
+TEST_F(LocalClusterTest, ABadRowEndsTheJobWithItsPlace) {
+  Write("train.csv", Rows(200, 1) + "1,many,c1,d1\n" + Rows(200, 3));
+  const LocalClusterExit exit = Run("out", 2, 2);
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_THAT(exit.reason, AllOf(HasSubstr("worker"), HasSubstr("train.csv:201:3")));
+  EXPECT_FALSE(files_->Exists("out/summary.json"));
+}
+
+TEST_F(LocalClusterTest, AllreduceGivesTheAnswerOfTheServers) {
+  ASSERT_EQ(Run("servers", 2, 2).status, 0);
+  const LocalClusterExit exit = Run("allreduce", 2, 2, {"parallel.dense_exchange=allreduce"});
+  ASSERT_EQ(exit.status, 0) << exit.reason;
+  EXPECT_EQ(Field("allreduce", "eval_auc").substr(0, 7), Field("servers", "eval_auc").substr(0, 7));
+}
+
+}  // namespace
+}  // namespace hdps
