@@ -216,7 +216,7 @@ struct PushRequest {
   Clock clock = 0;            // The step these belong to: steps the worker had finished before it.
   uint64_t num_examples = 0;  // In this worker's part of the step.
   std::vector<TableKeys> tables;  // row_floats == dim of the table.
-  Buffer keys;                    // uint64 [sum of num_keys]; no key twice within a table.
+  Buffer keys;       // uint64 [sum of num_keys]; no key twice within a table (not checked).
   Buffer gradients;  // float32 [sum of num_keys * dim]; sums over the worker's examples.
 };
 struct PushAck {
