@@ -65,16 +65,18 @@ std::vector<float> GradientsOf(uint64_t part, std::span<const Key> keys) {
   return gradients;
 }
 
-TEST(CutBatch, GivesEveryRowToOnePartByStride) {
-  const Batch whole = RandomBatch(23, 1);
+TEST(CutBatch, GivesEveryRowToOnePartByItsPositionInTheEpoch) {
+  Batch whole = RandomBatch(23, 1);
   for (uint32_t num_parts = 1; num_parts <= 5; ++num_parts) {
+    whole.first_row = num_parts * 11 + 3;
     uint32_t rows = 0;
     for (uint32_t p = 0; p < num_parts; ++p) {
       const Batch part = CutBatch(whole, p, num_parts);
       rows += part.num_examples;
       ASSERT_EQ(part.labels.size(), part.num_examples);
       for (uint32_t i = 0; i < part.num_examples; ++i) {
-        const uint32_t row = p + i * num_parts;
+        uint32_t row = i * num_parts;  // The i-th one at a position congruent to p.
+        while ((whole.first_row + row) % num_parts != p) ++row;
         EXPECT_EQ(part.labels[i], whole.labels[row]);
         EXPECT_EQ(part.numeric[i], whole.numeric[row]);
         for (size_t f = 0; f < whole.sparse.size(); ++f) {
@@ -161,8 +163,12 @@ TEST(StepParts, AStepMayHaveFewerRowsThanParts) {
   const Job job = TwoTables();
   KeyFinder finder(job);
   StepParts parts;
-  parts.Assign(RandomBatch(2, 3), 4, finder);
-  EXPECT_EQ(parts.parts().size(), 2u);
+  Batch two = RandomBatch(2, 3);
+  two.first_row = 7;  // Positions 7 and 8: parts 3 and 0, and the latter comes first.
+  parts.Assign(two, 4, finder);
+  ASSERT_EQ(parts.parts().size(), 2u);
+  EXPECT_EQ(parts.parts()[0].batch.numeric[0], two.numeric[1]);
+  EXPECT_EQ(parts.parts()[1].batch.numeric[0], two.numeric[0]);
   parts.Assign(RandomBatch(1, 3), 4, finder);
   EXPECT_EQ(parts.parts().size(), 1u);
   parts.Assign(RandomBatch(0, 3), 4, finder);

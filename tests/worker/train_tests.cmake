@@ -7,3 +7,6 @@ add_layer_test(train_test
   SOURCES dense_state_test.cc node_channel_test.cc step_parts_test.cc
   DEPENDS hdps_worker_train hdps_common
   KIND unit_concurrent)
+add_layer_test(training_test
+  SOURCES training_test.cc
+  DEPENDS hdps_local_cluster hdps_scoring hdps_common glog::glog)

@@ -10,11 +10,12 @@
 namespace hdps {
 namespace {
 
-SparseColumn CutColumn(const SparseColumn& column, uint32_t part, uint32_t num_parts) {
+// Rows first, first + stride, first + 2 stride, ...
+SparseColumn CutColumn(const SparseColumn& column, uint32_t first, uint32_t stride) {
   SparseColumn cut;
   cut.offsets.push_back(0);
   const size_t num_examples = column.offsets.size() - 1;
-  for (size_t i = part; i < num_examples; i += num_parts) {
+  for (size_t i = first; i < num_examples; i += stride) {
     const uint32_t begin = column.offsets[i], end = column.offsets[i + 1];
     cut.keys.insert(cut.keys.end(), column.keys.begin() + begin, column.keys.begin() + end);
     if (!column.weights.empty()) {
@@ -26,20 +27,27 @@ SparseColumn CutColumn(const SparseColumn& column, uint32_t part, uint32_t num_p
   return cut;
 }
 
+// The first row of a part. Steps need not begin at a multiple of num_parts.
+uint32_t FirstRowOf(const Batch& batch, uint32_t part, uint32_t num_parts) {
+  const auto begin = static_cast<uint32_t>(batch.first_row % num_parts);
+  return (part + num_parts - begin) % num_parts;
+}
+
 }  // namespace
 
 Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
+  const uint32_t first = FirstRowOf(batch, part, num_parts);
   Batch cut;
   cut.num_numeric = batch.num_numeric;
   cut.first_row = batch.first_row;
-  for (size_t i = part; i < batch.num_examples; i += num_parts) {
+  for (size_t i = first; i < batch.num_examples; i += num_parts) {
     ++cut.num_examples;
     cut.labels.push_back(batch.labels[i]);
     const auto numeric = batch.numeric.begin() + static_cast<ptrdiff_t>(i * batch.num_numeric);
     cut.numeric.insert(cut.numeric.end(), numeric, numeric + batch.num_numeric);
   }
   for (const SparseColumn& column : batch.sparse) {
-    cut.sparse.push_back(CutColumn(column, part, num_parts));
+    cut.sparse.push_back(CutColumn(column, first, num_parts));
   }
   return cut;
 }
@@ -49,10 +57,14 @@ void StepParts::Assign(Batch batch, uint32_t num_parts, KeyFinder& finder) {
   num_examples_ = batch.num_examples;
   table_sets_ = finder.table_keys();
   parts_.resize(std::min(num_parts, batch.num_examples));
-  if (parts_.size() == 1) {
-    parts_[0].batch = num_parts == 1 ? std::move(batch) : CutBatch(batch, 0, num_parts);
+  if (num_parts == 1 && !parts_.empty()) {
+    parts_[0].batch = std::move(batch);
   } else {
-    for (uint32_t p = 0; p < parts_.size(); ++p) parts_[p].batch = CutBatch(batch, p, num_parts);
+    size_t filled = 0;
+    for (uint32_t p = 0; p < num_parts; ++p) {
+      if (FirstRowOf(batch, p, num_parts) >= batch.num_examples) continue;
+      parts_[filled++].batch = CutBatch(batch, p, num_parts);
+    }
   }
   for (Part& part : parts_) finder.Find(part.batch, &part.sets);
   MergeKeys();

@@ -12,8 +12,8 @@
 
 namespace hdps {
 
-// Rows part, part + num_parts, part + 2 num_parts, ... of `batch`: the rows that worker `part` of
-// `num_parts` would have read.
+// The rows of `batch` at positions of the epoch congruent to `part` modulo `num_parts`: those that
+// worker `part` of `num_parts` would have read.
 Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts);
 
 // The parts of one worker's step that have examples, each with distinct keys of its own, and the

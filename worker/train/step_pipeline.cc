@@ -9,8 +9,10 @@ namespace hdps {
 Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSystem& files,
                                                           MonotonicClock& clock,
                                                           const PipelineOptions& options) {
+  ReaderOptions reading = options.reader;
+  reading.num_classes = NumClasses(job);
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<BatchReader> reader,
-                        NewBatchReader(files, job.data, options.paths, options.reader));
+                        NewBatchReader(files, job.data, options.paths, reading));
   return std::unique_ptr<StepPipeline>(new StepPipeline(job, clock, options, std::move(reader)));
 }
 

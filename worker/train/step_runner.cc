@@ -21,12 +21,14 @@ int DenseTableOf(const Job& job) {
   return has ? static_cast<int>(job.tables.size() - 1) : -1;
 }
 
-template <typename Ack>
+// What a server refuses of a push is never the operator's spelling: it found values that are not
+// finite, or the two programs disagree. kCorruption ends the job with status 3.
 Status CheckAcks(const std::vector<Frame>& replies) {
   for (const Frame& reply : replies) {
-    Ack ack;
+    PushAck ack;
     HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
-    if (ack.code != Code::kOk) return Status(ack.code, ack.message);
+    const bool refused = ack.code == Code::kInvalidArgument;
+    if (ack.code != Code::kOk) return Status(refused ? Code::kCorruption : ack.code, ack.message);
   }
   return Status();
 }
@@ -192,7 +194,7 @@ Status StepRunner::Push(const PreparedStep& step, Clock clock) {
   HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
                         channel_.Call(step.split.Pushes(sequence, clock, step.parts.num_examples(),
                                                         GradientsOfSplit(step))));
-  return CheckAcks<PushAck>(replies);
+  return CheckAcks(replies);
 }
 
 Status StepRunner::Advance(Clock clock) {
