@@ -209,6 +209,10 @@ struct FeatureNames {
 };
 FeatureNames FeaturesOf(const DataSpec& data);
 
+// Labels are whole numbers below this: 2 under logloss, the width of the logits under softmax. The
+// job has passed ParseJob.
+uint32_t NumClasses(const Job& job);
+
 // Reads a job file (JSON, one schema; docs/job_file.md), applies `overrides` ("key.path=value"
 // each) and checks the whole. Relative data paths are sought from the folder of the job file, then
 // from the working directory, and stored as found; each has to be there. ParseJob takes paths as

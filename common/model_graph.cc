@@ -1,4 +1,6 @@
 // What must hold in a graph of layers: names, inputs, widths.
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,6 +18,9 @@ class GraphCheck {
   GraphCheck(const ModelSpec& model, const std::vector<TableSpec>& tables,
              const FeatureNames& features)
       : model_(model), tables_(tables), features_(features) {}
+
+  // Width of the last layer; needs a graph without problems.
+  uint64_t LogitsWidth() const { return known_.at(model_.layers.back().name).width; }
 
   std::vector<GraphProblem> Run() {
     CheckTables();
@@ -247,6 +252,15 @@ class GraphCheck {
 std::vector<GraphProblem> CheckGraph(const ModelSpec& model, const std::vector<TableSpec>& tables,
                                      const FeatureNames& features) {
   return GraphCheck(model, tables, features).Run();
+}
+
+uint32_t NumClasses(const Job& job) {
+  if (job.model.loss == LossKind::kLogloss) return 2;
+  const FeatureNames features = FeaturesOf(job.data);
+  GraphCheck graph(job.model, job.tables, features);
+  const std::vector<GraphProblem> problems = graph.Run();
+  CHECK(problems.empty()) << problems[0].place << ": " << problems[0].problem;
+  return static_cast<uint32_t>(graph.LogitsWidth());
 }
 
 }  // namespace hdps

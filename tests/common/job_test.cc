@@ -114,6 +114,8 @@ TEST(JobTest, RecipesGiveTheirGraphs) {
   const Job mlp = Good({"model.type=mlp", "model.classes=10"});
   EXPECT_THAT(LayerNames(mlp), ElementsAre("numeric", "hidden1", "hidden2", "logit"));
   EXPECT_EQ(mlp.model.loss, LossKind::kSoftmax);
+  EXPECT_EQ(NumClasses(mlp), 10u);
+  EXPECT_EQ(NumClasses(Good({})), 2u);
   EXPECT_EQ(mlp.tables.size(), 1u);
   EXPECT_EQ(Good({"model.dense_optimizer.kind=lamb"}).tables.back().shard_by, ShardBy::kGroup);
 }
