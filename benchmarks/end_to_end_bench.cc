@@ -132,9 +132,9 @@ std::vector<std::pair<std::string, double>> PartsOf(const StepTimes& times) {
   };
   const int64_t named = times.read_wait_ns + times.pull_wait_ns + times.compute_ns +
                         times.reduce_dense_ns + times.push_wait_ns;
-  return {{"whole step", ms(times.total_ns)},       {"reader wait", ms(times.read_wait_ns)},
-          {"pull", ms(times.pull_wait_ns)},    {"compute", ms(times.compute_ns)},
-          {"push", ms(times.push_wait_ns)},    {"other", ms(times.total_ns - named)},
+  return {{"whole step", ms(times.total_ns)}, {"reader wait", ms(times.read_wait_ns)},
+          {"pull", ms(times.pull_wait_ns)},   {"compute", ms(times.compute_ns)},
+          {"push", ms(times.push_wait_ns)},   {"other", ms(times.total_ns - named)},
           {"reader read", ms(times.read_ns)}, {"reader dedup", ms(times.dedup_ns)}};
 }
 
