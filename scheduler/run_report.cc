@@ -14,6 +14,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Without a new example for so long, the speed is said to be zero.
+constexpr TimeMs kStandstillMs = 3000;
+
 // JSON has no NaN.
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(); }
@@ -93,6 +96,10 @@ RunReport::Rates RunReport::RatesSinceLast(TimeMs now, const ProgressState& stat
 }
 
 std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
+  // Heartbeats lag behind the exact sums at the end of an epoch: no news yet is not standstill.
+  if (state.examples <= last_state_.examples && !line_.empty() && now - last_ < kStandstillMs) {
+    return line_;
+  }
   const Rates rates = RatesSinceLast(now, state);
   const double seconds = static_cast<double>(now - begin_) / 1000;
   Append(Dump({{"time", seconds},
@@ -115,6 +122,7 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   }
   last_ = now;
   last_state_ = state;
+  line_ = line;
   return line;
 }
 

@@ -62,7 +62,8 @@ class RunReport {
   ~RunReport();
 
   void Begin(TimeMs now, const ProgressState& start);
-  // A line of metrics.jsonl and the text of the progress line, over the time since the last call.
+  // A line of metrics.jsonl and the text of the progress line, over the time since the last one.
+  // Without a new example it stays the last one, for some seconds.
   std::string Progress(TimeMs now, const ProgressState& state);
   void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation);
   // The first thing that could not be written, once.
@@ -84,6 +85,7 @@ class RunReport {
   TimeMs begin_ = 0, last_ = 0;
   double part_at_begin_ = 0;  // Of the whole job.
   ProgressState last_state_;
+  std::string line_;  // The last line of progress.
   std::optional<Evaluation> evaluation_;
 };
 

@@ -49,7 +49,8 @@ TEST_F(RunReportTest, RatesAreThoseSinceTheLastLine) {
   EXPECT_THAT(report.Progress(4000, {20, 2, 0.0, 5000, 2100}),
               AllOf(HasSubstr("1,000 examples/s"), HasSubstr("loss 0.1000"),
                     HasSubstr("AUC 0.9125"), HasSubstr("00:03 left")));
-  EXPECT_THAT(report.Progress(5000, {20, 2, 0.0, 5000, 2100}),
+  EXPECT_THAT(report.Progress(5000, {20, 2, 0.0, 5000, 2100}), HasSubstr("1,000 examples/s"));
+  EXPECT_THAT(report.Progress(8000, {20, 2, 0.0, 5000, 2100}),
               AllOf(HasSubstr("0 examples/s"), Not(HasSubstr("loss"))));
   const std::vector<nlohmann::json> lines = Metrics();
   ASSERT_EQ(lines.size(), 4u);
