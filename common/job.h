@@ -213,13 +213,17 @@ FeatureNames FeaturesOf(const DataSpec& data);
 // job has passed ParseJob.
 uint32_t NumClasses(const Job& job);
 
+// Whether who loads a job will read its data: a server's or scheduler's machine need not have it.
+enum class DataFiles : uint8_t { kMustExist, kNotRead };
+
 // Reads a job file (JSON, one schema; docs/job_file.md), applies `overrides` ("key.path=value"
 // each) and checks the whole. Relative data paths are sought from the folder of the job file, then
-// from the working directory, and stored as found; each has to be there. ParseJob takes paths as
-// they are and looks for nothing.
-// kInvalidArgument names the file, the line, the field, the value, and what would be right.
+// from the working directory, and stored as found; under kMustExist each has to be there. ParseJob
+// takes paths as they are and looks for nothing. kInvalidArgument names the file, the line, the
+// field, the value, and what would be right.
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
-                    const std::vector<std::string>& overrides);
+                    const std::vector<std::string>& overrides,
+                    DataFiles needed = DataFiles::kMustExist);
 Result<Job> ParseJob(const std::string& json, const std::string& origin,
                      const std::vector<std::string>& overrides);
 

@@ -59,7 +59,7 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
 
 // Replaces each path by where it was found.
 Status FindData(FileSystem& files, const JobSource& source, const std::string& key,
-                std::vector<std::string>* paths) {
+                DataFiles needed, std::vector<std::string>* paths) {
   const size_t slash = source.origin.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : source.origin.substr(0, slash + 1);
   for (size_t i = 0; i < paths->size(); ++i) {
@@ -67,7 +67,7 @@ Status FindData(FileSystem& files, const JobSource& source, const std::string& k
     const std::string beside = JoinPath(folder, path);
     if (files.Exists(beside)) {
       path = beside;
-    } else if (!files.Exists(path)) {
+    } else if (needed == DataFiles::kMustExist && !files.Exists(path)) {
       std::string sought = beside == path ? path : beside + " and " + path;
       return Refuse(source, "data." + key + "." + std::to_string(i),
                     "there is no such file; looked for " + sought);
@@ -85,7 +85,7 @@ Result<Job> ParseJob(const std::string& json, const std::string& origin,
 }
 
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
-                    const std::vector<std::string>& overrides) {
+                    const std::vector<std::string>& overrides, DataFiles needed) {
   Result<std::string> text = ReadWholeFile(files, path, kJobBytesMax);
   if (!text.ok()) {
     return Status(Code::kInvalidArgument,
@@ -93,8 +93,8 @@ Result<Job> LoadJob(FileSystem& files, const std::string& path,
   }
   JobSource source{path, {}};
   HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(*text, overrides, &source));
-  HDPS_RETURN_IF_ERROR(FindData(files, source, "train", &job.data.train));
-  HDPS_RETURN_IF_ERROR(FindData(files, source, "eval", &job.data.eval));
+  HDPS_RETURN_IF_ERROR(FindData(files, source, "train", needed, &job.data.train));
+  HDPS_RETURN_IF_ERROR(FindData(files, source, "eval", needed, &job.data.eval));
   return job;
 }
 

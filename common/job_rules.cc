@@ -188,11 +188,6 @@ Status CheckParallel(const JobSource& source, Job* job) {
         std::to_string(parallel.device_num) +
             " workers, but parallel_mode is stand_alone, which is one; use data_parallel");
   }
-  if (parallel.dense_exchange == DenseExchange::kAllreduce && job->train.mode != Mode::kSync) {
-    return Refuse(source, "parallel.dense_exchange",
-                  "allreduce makes all workers wait for each other, so it needs train.mode = sync; "
-                  "use servers");
-  }
   if (parallel.collective == "nccl" && job->model.device == "cpu") {
     return Refuse(source, "parallel.collective",
                   "nccl reduces on GPUs, but model.device is cpu; use gloo");

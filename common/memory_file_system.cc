@@ -92,7 +92,9 @@ class MemoryFileSystem : public FileSystem {
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override
       HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    if (folders_.contains(Normal(path))) return Refused("open", path, "Is a directory");
+    if (folders_.contains(Normal(path))) {
+      return Status(Code::kInvalidArgument, "open " + path + ": it is a folder; name a file in it");
+    }
     const auto found = files_.find(Normal(path));
     if (found == files_.end()) return Absent("open", path);
     return std::unique_ptr<SequentialFile>(std::make_unique<MemorySequentialFile>(found->second));

@@ -125,7 +125,9 @@ class PosixFileSystem : public FileSystem {
     HDPS_ASSIGN_OR_RETURN(Descriptor file, Open("open", path, O_RDONLY));
     struct stat info {};
     if (::fstat(file.fd(), &info) < 0) return Failure("open", path, errno);
-    if (S_ISDIR(info.st_mode)) return Failure("open", path, EISDIR);
+    if (S_ISDIR(info.st_mode)) {
+      return Status(Code::kInvalidArgument, "open " + path + ": it is a folder; name a file in it");
+    }
     return std::unique_ptr<SequentialFile>(std::make_unique<PosixSequentialFile>(std::move(file)));
   }
 

@@ -58,7 +58,8 @@ Status CheckFlags() {
 Result<SchedulerExit> Run() {
   HDPS_RETURN_IF_ERROR(CheckFlags());
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set)));
+  HDPS_ASSIGN_OR_RETURN(Job job,
+                        LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set), DataFiles::kNotRead));
   if (FLAGS_print_config) {
     std::fputs((PrintJob(job) + "\n").c_str(), stdout);
     return SchedulerExit();

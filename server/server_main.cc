@@ -59,7 +59,8 @@ Status CheckFlags() {
 Result<ServerExit> Run() {
   HDPS_RETURN_IF_ERROR(CheckFlags());
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set)));
+  HDPS_ASSIGN_OR_RETURN(Job job,
+                        LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set), DataFiles::kNotRead));
   HDPS_RETURN_IF_ERROR(StartLogging("hdps-server", FLAGS_log_file, FLAGS_log));
   const PidFile pid_file(FLAGS_pid_file);
   HDPS_RETURN_IF_ERROR(pid_file.status());

@@ -90,7 +90,7 @@ TEST_P(FilesTest, MissingFilesAreNotFoundByName) {
 
 TEST_P(FilesTest, AFolderIsNoFileAndAFileNoFolder) {
   Write("file", "x");
-  EXPECT_EQ(files_->OpenSequential(folder_).status().code(), Code::kIoError);
+  EXPECT_EQ(files_->OpenSequential(folder_).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(files_->Create(folder_).status().code(), Code::kIoError);
   EXPECT_FALSE(files_->MakeDirectories(At("file/sub")).ok());
   EXPECT_FALSE(files_->MakeDirectories(At("file")).ok());

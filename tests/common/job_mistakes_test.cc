@@ -194,7 +194,6 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
     const std::string message = Bad({mistake.override_text});
     for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
   }
-  EXPECT_THAT(Bad({"parallel.dense_exchange=allreduce", "train.mode=async"}), HasSubstr("servers"));
   EXPECT_THAT(Bad({"parallel.device_num=4", "train.batch_size=3"}), HasSubstr("full_batch"));
   EXPECT_EQ(Good({"parallel.device_num=4", "train.batch_size=3", "parallel.full_batch=true"})
                 .parallel.dataset_strategy,

@@ -10,7 +10,7 @@ class Census(harness.Case):
         embedded = harness.train(harness.CENSUS, self.out("embedded"), 2, 2)
         cluster = harness.cluster(harness.CENSUS, self.out("cluster"), 2, 2)
         for name, s in (("embedded", embedded), ("cluster", cluster)):
-            print(f"{name}: AUC {s['eval_auc']:.4f}, logloss {s['eval_logloss']:.4f}, {s['steps']} steps, "
+            harness.figure(f"{name}: AUC {s['eval_auc']:.4f}, logloss {s['eval_logloss']:.4f}, {s['steps']} steps, "
                   f"{s['examples_per_second']:,.0f} examples/s, {s['wall_seconds']:.1f} s")
             self.assertGreaterEqual(s["eval_auc"], 0.912)
             self.assertLess(s["wall_seconds"], 120)
@@ -38,8 +38,24 @@ class Census(harness.Case):
         import gzip
         labels = [b">50K" in line for line in gzip.open(test) if b"," in line]
         auc = self.auc(scores, labels)
-        print(f"AUC of the predicted probabilities, computed here: {auc:.6f}")
+        harness.figure(f"AUC of the predicted probabilities, computed here: {auc:.6f}")
         self.assertAlmostEqual(auc, cluster["eval_auc"], places=6)
+
+    def test_modes_learn_as_well(self):
+        """Async, bounded staleness, and asynchronous rows beside dense tensors by allreduce."""
+        sync = harness.train(harness.CENSUS, self.out("sync"), 2, 8)["eval_auc"]
+        for name, sets in (
+            ("async", {"train.mode": "async"}),
+            ("ssp, bound 2", {"train.mode": "ssp", "train.staleness_bound": 2}),
+            ("async rows, dense by allreduce", {"train.mode": "async",
+                                                "parallel.dense_exchange": "allreduce"}),
+        ):
+            s = harness.train(harness.CENSUS, self.out(name), 2, 8, sets)
+            harness.figure(f"8 workers, {name}: AUC {s['eval_auc']:.4f} (sync {sync:.4f}), "
+                           f"largest staleness {s['staleness_max']}")
+            self.assertGreaterEqual(s["eval_auc"], sync - 0.004)
+            if "bound" in name:
+                self.assertLessEqual(s["staleness_max"], 2)
 
     @staticmethod
     def auc(scores, labels):

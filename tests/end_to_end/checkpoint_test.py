@@ -30,7 +30,7 @@ class Checkpoint(harness.Case):
         for servers in (1, 2, 3, 5):
             shutil.copytree(self.out("first"), self.out(f"s{servers}"))
             loaded = harness.train(self.job, self.out(f"s{servers}"), servers, 1)
-            print(f"4 servers -> {servers}: {loaded['digest']}")
+            harness.figure(f"4 servers -> {servers}: {loaded['digest']}")
             self.assertEqual(loaded["digest"], written)
             self.assertEqual(loaded["steps"], 40)
 
@@ -48,7 +48,7 @@ class Checkpoint(harness.Case):
                 self.assertEqual(last["digest"], whole_dense)
             else:
                 self.assertEqual(last["digest"], whole)
-            print(f"stopped at {stop_at} ({dense}), resumed on 3 servers: {last['digest']}")
+            harness.figure(f"stopped at {stop_at} ({dense}), resumed on 3 servers: {last['digest']}")
 
     def test_sigterm_checkpoints_and_resumes(self):
         """SIGTERM in the middle: exit 0, a checkpoint, nothing left running; then the same end."""
@@ -69,7 +69,7 @@ class Checkpoint(harness.Case):
         self.assertEqual(list((out / "pid").iterdir()), [])
         stopped = harness.summary_of(out)
         resumed = harness.cluster(self.job, out, 1, 2, slow)
-        print(f"SIGTERM at step {stopped['steps']} of {whole['steps']}; resumed: {resumed['digest']}")
+        harness.figure(f"SIGTERM at step {stopped['steps']} of {whole['steps']}; resumed: {resumed['digest']}")
         self.assertEqual(resumed["digest"], whole["digest"])
 
     def damaged(self, name, damage):
@@ -119,7 +119,7 @@ class Checkpoint(harness.Case):
         for name, damage in (("truncated", truncate), ("flipped", flip), ("removed", remove),
                              ("manifest", manifest)):
             text = self.damaged(name, damage)
-            print(f"{name}: " + next(l for l in text.splitlines() if "refus" in l.lower()))
+            harness.figure(f"{name}: " + next(l for l in text.splitlines() if "refus" in l.lower()))
 
 
 if __name__ == "__main__":

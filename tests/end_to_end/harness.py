@@ -18,6 +18,11 @@ def program(name):
     return str(BIN / name)
 
 
+def figure(text):
+    """Prints what a test measured; scripts/test.sh shows these lines when the tests have passed."""
+    print(f"figure: {text}", flush=True)
+
+
 def run(command, timeout=300, expect=0, **kwargs):
     """Runs a command; its exit status must be `expect` (None: any). Returns the finished process."""
     done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, timeout=timeout,

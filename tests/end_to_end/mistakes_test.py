@@ -55,7 +55,7 @@ class Mistakes(harness.Case):
                               text=True, timeout=30)
         seconds = time.monotonic() - begin
         said = [l for l in done.stderr.splitlines() if l.strip()]
-        print(f"[{seconds:4.1f} s, status {done.returncode}] {name}: {said[-1] if said else '(nothing)'}")
+        harness.figure(f"[{seconds:4.1f} s, status {done.returncode}] {name}: {said[-1] if said else '(nothing)'}")
         with self.subTest(name):
             self.assertEqual(done.returncode, 2, done.stdout[-500:] + done.stderr[-1500:])
             self.assertLess(seconds, SECONDS_MAX)
@@ -99,7 +99,7 @@ class Mistakes(harness.Case):
                     {"name": "logit", "kind": "dense", "inputs": ["nowhere"], "units": 1}]}), "nowhere"),
             ("two tables of one name", lambda job: job.update(model={
                 "type": "graph", "tables": [{"name": "t", "dim": 1}, {"name": "t", "dim": 2}],
-                "layers": [{"name": "e", "kind": "embedding", "table": "t"}]}), "'t'"),
+                "layers": [{"name": "e", "kind": "embedding", "table": "t"}]}), '"t"'),
             ("missing data file", setter("data.train", ["nowhere.tsv"]), "nowhere.tsv"),
             ("no training data", setter("data.train", []), "data.train"),
             ("broken JSON", '{"name": "x",\n  "seed": }', "2:"),
@@ -170,7 +170,7 @@ class Mistakes(harness.Case):
         harness.wait_until(lambda: first.poll() is not None or second.poll() is not None, SECONDS_MAX,
                            "a refusal")
         self.assertEqual(first.poll() if first.poll() is not None else second.poll(), 2)
-        print(f"[{time.monotonic() - begin:4.1f} s] two servers of one rank: refused")
+        harness.figure(f"[{time.monotonic() - begin:4.1f} s] two servers of one rank: refused")
 
     def test_data(self):
         lines = (self.data / "train.tsv").read_text().splitlines()

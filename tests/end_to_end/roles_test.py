@@ -71,7 +71,7 @@ class Roles(harness.Case):
         s = harness.summary_of(self.out("run"))
         self.assertEqual((s["servers"], s["workers"], s["steps"]), (2, 4, 20))
         total = time.monotonic() - begin
-        print(f"formed, trained and ended in {total:.1f} s, of which the job took {s['wall_seconds']:.1f} s")
+        harness.figure(f"formed, trained and ended in {total:.1f} s, of which the job took {s['wall_seconds']:.1f} s")
         self.assertLess(total - s["wall_seconds"], 5)
         self.assertEqual(harness.processes_with(str(self.job)), [])
 
@@ -92,7 +92,7 @@ class Roles(harness.Case):
         second = self.member("hdps-worker", address, "--rank=1")
         harness.wait_until(lambda: first.poll() is not None or second.poll() is not None, 10, "a refusal")
         text = self.finish(first if first.poll() is not None else second, 2)
-        print(text.strip().splitlines()[-1])
+        harness.figure(text.strip().splitlines()[-1])
         self.assertIn("rank 1", text)
         scheduler.send_signal(signal.SIGTERM)
         scheduler.communicate(timeout=15)
@@ -104,7 +104,7 @@ class Roles(harness.Case):
         metrics = self.out("run") / "metrics.jsonl"
         harness.wait_until(lambda: metrics.exists() and metrics.stat().st_size, 60, "training")
         text = self.finish(self.member("hdps-worker", address, sets={"train.epochs": 40}), 2, seconds=5)
-        print(text.strip().splitlines()[-1])
+        harness.figure(text.strip().splitlines()[-1])
         self.assertRegex(text, r"has its 1 worker")
         scheduler.send_signal(signal.SIGTERM)
         self.finish(scheduler)
@@ -118,7 +118,7 @@ class Roles(harness.Case):
         members = [self.member("hdps-server", address, sets=sets)]
         members += [self.member("hdps-worker", address, sets=sets) for _ in range(3)]
         text = self.finish(scheduler, 3, seconds=20)
-        print(text.strip().splitlines()[-1])
+        harness.figure(text.strip().splitlines()[-1])
         self.assertRegex(text, r"1 of 4 workers")
         for process in members:
             self.finish(process, 3, seconds=10)
@@ -137,7 +137,7 @@ class Roles(harness.Case):
     def test_other_job_is_refused(self):
         _, address = self.scheduler("run", 1, 1)
         text = self.finish(self.member("hdps-worker", address, sets={"seed": 99}), 2, seconds=10)
-        print(text.strip().splitlines()[-1])
+        harness.figure(text.strip().splitlines()[-1])
         self.assertRegex(text, r"job")
 
     def test_killed_worker_ends_the_job_with_its_name(self):
@@ -155,7 +155,7 @@ class Roles(harness.Case):
         os.kill(int((out / "pid" / "worker_1.pid").read_text()), signal.SIGKILL)
         said, errors = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 3, said + errors)
-        print([l for l in errors.splitlines() if "worker" in l][-1])
+        harness.figure([l for l in errors.splitlines() if "worker" in l][-1])
         self.assertRegex(said + errors, r"worker [01]")
         self.assertEqual(harness.processes_with(str(out)), [])
 
@@ -164,9 +164,9 @@ class Roles(harness.Case):
         harness.cluster(self.job, self.out("run"), 2, 1)
         worker = (self.out("run") / "log" / "worker_0.log").read_text()
         server = (self.out("run") / "log" / "server_0.log").read_text()
-        for pattern in (r"dense.* cpu", r"embedding"):
+        for pattern in (r"kind=dense device=cpu", r"kind=embedding"):
             self.assertRegex(worker, pattern)
-        for pattern in (r"table .*deep.*16.*lazy_adam.*cpu", r"table .*wide.*ftrl"):
+        for pattern in (r"table 'deep'.* update device cpu.* lazy_adam.* dim 16", r"table 'wide'.* ftrl"):
             self.assertRegex(server, pattern)
 
 

@@ -30,7 +30,7 @@ class SameAnswer(harness.Case):
             found = {}
             for servers in (1, 2, 3):
                 found[servers] = self.digest(f"n{workers}s{servers}", servers, workers)
-            print(f"workers {workers}: servers 1,2,3 -> {[d[:12] for d in found.values()]}, "
+            harness.figure(f"workers {workers}: servers 1,2,3 -> {[d[:12] for d in found.values()]}, "
                   f"one process with {workers} parts -> {parts[:12]}")
             self.assertEqual(set(found.values()), {parts})
 
@@ -46,7 +46,7 @@ class SameAnswer(harness.Case):
                                             extra=["--transport=ipc"])["digest"],
         }
         for name, digest in digests.items():
-            print(f"{name:14} {digest}")
+            harness.figure(f"{name:14} {digest}")
         self.assertEqual(len(set(digests.values())), 1)
 
     def test_another_seed_is_another_answer(self):
@@ -66,7 +66,7 @@ class SameAnswer(harness.Case):
             self.digest(f"w{workers}", 2, workers)
             difference = self.largest_difference("single", f"w{workers}")
             loss_difference = abs(harness.summary_of(self.out(f"w{workers}"))["train_logloss"] - loss)
-            print(f"{workers} workers: parameters differ by {difference:.3g}, loss by {loss_difference:.3g}")
+            harness.figure(f"{workers} workers: parameters differ by {difference:.3g}, loss by {loss_difference:.3g}")
             self.assertLessEqual(difference, 1e-6)
             self.assertLessEqual(loss_difference, 1e-6)
 
@@ -82,7 +82,7 @@ class SameAnswer(harness.Case):
             path = harness.write_job(self.out(f"{name}.json"), job)
             harness.train(path, self.out(name), 1, 2)
         difference = self.largest_difference("sum", "mean")
-        print(f"sum at lr against mean at 2 lr: {difference:.3g}")
+        harness.figure(f"sum at lr against mean at 2 lr: {difference:.3g}")
         self.assertLessEqual(difference, 1e-6)
 
     def test_ragged_and_cross_batch(self):
@@ -92,7 +92,7 @@ class SameAnswer(harness.Case):
         harness.train(self.job, self.out("global"), 2, 3, ragged)
         harness.train(self.job, self.out("local"), 2, 3, {**ragged, "parallel.cross_batch": True})
         same, other = (self.largest_difference("single", name) for name in ("global", "local"))
-        print(f"683 rows over 3 workers: over all rows {same:.3g}, per-worker means {other:.3g}")
+        harness.figure(f"683 rows over 3 workers: over all rows {same:.3g}, per-worker means {other:.3g}")
         self.assertLessEqual(same, 1e-6)
         self.assertGreater(other, 1e-5)
 
@@ -101,7 +101,7 @@ class SameAnswer(harness.Case):
         harness.train(self.job, self.out("split"), 1, 2)
         harness.train(self.job, self.out("full"), 1, 2, {"parallel.dataset_strategy": "full_batch"})
         difference = self.largest_difference("split", "full")
-        print(f"full_batch against data_parallel: {difference:.3g}")
+        harness.figure(f"full_batch against data_parallel: {difference:.3g}")
         self.assertLessEqual(difference, 1e-6)
 
     def test_dense_by_allreduce(self):
@@ -110,7 +110,7 @@ class SameAnswer(harness.Case):
             self.digest(f"servers{workers}", 2, workers)
             self.digest(f"allreduce{workers}", 2, workers, parallel__dense_exchange="allreduce")
             difference = self.largest_difference(f"servers{workers}", f"allreduce{workers}")
-            print(f"{workers} workers: allreduce against servers differ by {difference:.3g}")
+            harness.figure(f"{workers} workers: allreduce against servers differ by {difference:.3g}")
             self.assertLessEqual(difference, 1e-6)
 
     def test_one_async_worker_is_sync(self):

@@ -28,7 +28,7 @@ int Noticed(const char* what, Mode mode, const std::function<void(ClusterOptions
     noticed += !outcome.good();
     ++runs;
   }
-  std::printf("%s: noticed in %d of %d runs\n", what, noticed, runs);
+  std::printf("figure: %s: noticed in %d of %d runs\n", what, noticed, runs);
   return noticed;
 }
 

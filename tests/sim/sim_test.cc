@@ -27,7 +27,7 @@ Mode ModeOf(uint64_t seed) {
 TimeMs MomentOf(uint64_t seed) { return 300 + static_cast<TimeMs>(Random(seed).Below(4000)); }
 
 void Print(const char* what, uint64_t of, const char* how, uint64_t count) {
-  std::printf("%s: %llu runs, %llu of them %s\n", what, static_cast<unsigned long long>(of),
+  std::printf("figure: %s: %llu runs, %llu of them %s\n", what, static_cast<unsigned long long>(of),
               static_cast<unsigned long long>(count), how);
 }
 
@@ -48,7 +48,8 @@ struct Sum {
   }
   void Print(const char* what) const {
     std::printf(
-        "%s: %llu runs, %llu bad; %llu frames; longest %lld ms; runs with repeated pushes %llu, "
+        "figure: %s: %llu runs, %llu bad; %llu frames; longest %lld ms; runs with repeated pushes "
+        "%llu, "
         "parked pulls %llu, frames dropped by a server %llu; largest staleness %llu\n",
         what, static_cast<unsigned long long>(runs), static_cast<unsigned long long>(bad),
         static_cast<unsigned long long>(frames), static_cast<long long>(longest_ms),
@@ -143,7 +144,7 @@ TEST(Simulation, ASlowWorkerHoldsTheOthersOnlyInSync) {
     ASSERT_TRUE(outcome.good()) << outcome.Describe();
     fast_ms[mode == Mode::kAsync] = outcome.train_ms[1];
   }
-  std::printf("100 steps beside a slow worker: sync %lld ms, async %lld ms\n",
+  std::printf("figure: 100 steps beside a slow worker: sync %lld ms, async %lld ms\n",
               static_cast<long long>(fast_ms[0]), static_cast<long long>(fast_ms[1]));
   EXPECT_GE(fast_ms[0], 3 * fast_ms[1]);
 }
