@@ -77,6 +77,11 @@ void RunWorker(Cluster& cluster, uint32_t rank) {
   options.scheduler_address = kSchedulerAddress;
   options.rank = static_cast<int32_t>(rank);
   options.host = HostAndProcess();
+  if (cluster.options.after_step) {
+    options.after_step = [&cluster, rank](const StepReport& report) {
+      cluster.options.after_step({rank}, report);
+    };
+  }
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(cluster.hub, {.self = options.self});
   const std::unique_ptr<Executor> executor = NewTbbExecutor(cluster.options.threads);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "common/monotonic_clock.h"
 #include "common/status.h"
 #include "scheduler/scheduler_node.h"
+#include "worker/train/step_report.h"
 
 namespace hdps {
 
@@ -22,6 +24,8 @@ struct LocalClusterOptions {
   Resume resume = Resume::kAuto;
   SchedulerVoice voice;
   const std::atomic<bool>* stop = nullptr;  // Becoming true drains the job; may be null.
+  // Called after each step of each worker, on that worker's thread; may be empty.
+  std::function<void(WorkerId, const StepReport&)> after_step;
 };
 
 struct LocalClusterExit {

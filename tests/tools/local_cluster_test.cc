@@ -5,10 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "common/bounded_queue.h"
+#include "common/executor.h"
 #include "common/manifest.h"
 #include "common/random.h"
 
@@ -69,6 +73,7 @@ class LocalClusterTest : public ::testing::Test {
     options.num_workers = workers;
     options.threads = 2;
     options.stop = &stop_;
+    options.after_step = after_step_;
     options.voice.notice = [this](const std::string& line) {
       if (stop_at_ != "" && line.find(stop_at_) != std::string::npos) stop_ = true;
     };
@@ -88,7 +93,9 @@ class LocalClusterTest : public ::testing::Test {
   std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
   std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
   std::atomic<bool> stop_ = false;
-  std::string stop_at_;  // A notice with this text stops the job.
+  std::string stop_at_;
+  std::function<void(WorkerId, const StepReport&)>
+      after_step_;  // A notice with this text stops the job.
 };
 
 TEST_F(LocalClusterTest, TheDigestDoesNotDependOnTheServers) {
@@ -135,6 +142,39 @@ TEST_F(LocalClusterTest, AllreduceGivesTheAnswerOfTheServers) {
   const LocalClusterExit exit = Run("allreduce", 2, 2, {"parallel.dense_exchange=allreduce"});
   ASSERT_EQ(exit.status, 0) << exit.reason;
   EXPECT_EQ(Field("allreduce", "eval_auc").substr(0, 7), Field("servers", "eval_auc").substr(0, 7));
+}
+
+// A caller either lets the run go and listens, or holds every step until it wants it; both are the
+// same run.
+TEST_F(LocalClusterTest, TheCallerMayDriveTheSteps) {
+  std::atomic<int> heard = 0;
+  std::atomic<int64_t> examples = 0;
+  after_step_ = [&](WorkerId, const StepReport& report) {
+    ++heard;
+    examples += static_cast<int64_t>(report.examples);
+  };
+  ASSERT_EQ(Run("listened", 1, 2).status, 0);
+  EXPECT_EQ(heard, 2 * 32);
+  EXPECT_EQ(examples, 2000);
+
+  BoundedQueue<int> asked_for(1);
+  BoundedQueue<StepReport> done(1);
+  after_step_ = [&](WorkerId worker, const StepReport& report) {
+    if (worker.value != 0) return;
+    done.Push(report);
+    asked_for.Pop();  // Worker 0 goes on when the caller asks for the next step.
+  };
+  std::unique_ptr<Thread> run =
+      StartThread("run", [&] { EXPECT_EQ(Run("driven", 1, 2).status, 0); });
+  for (Clock step = 1; step <= 32; ++step) {
+    const std::optional<StepReport> report = done.Pop();
+    ASSERT_TRUE(report.has_value());
+    EXPECT_EQ(report->clock, step);
+    EXPECT_EQ(report->epoch, step <= 16 ? 0u : 1u);
+    asked_for.Push(0);
+  }
+  run->Join();
+  EXPECT_EQ(Field("driven", "digest"), Field("listened", "digest"));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ add_layer(hdps_worker_train
           train/step_parts.cc train/step_pipeline.cc train/step_runner.cc train/trainer.cc
           train/worker_node.cc train/worker_process.cc
   HEADERS train/compute_port.h train/dense_state.h train/evaluation.h train/node_channel.h
-          train/stage.h train/step_parts.h train/step_pipeline.h train/step_runner.h
+          train/stage.h train/step_parts.h train/step_pipeline.h train/step_report.h train/step_runner.h
           train/trainer.h train/worker_node.h train/worker_process.h
   DEPENDS hdps_worker_exchange hdps_worker_model hdps_worker_data hdps_embedding hdps_kernels
           hdps_common

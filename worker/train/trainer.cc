@@ -41,6 +41,7 @@ Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicC
                  FileSystem& files, Executor& executor)
     : job_(options.job),
       collective_host_(options.collective_host),
+      after_step_(options.after_step),
       channel_(channel),
       time_(clock),
       files_(files),
@@ -271,6 +272,7 @@ Status Trainer::TrainSteps(const Command& command, Progress* progress) {
     report.loss_sum = loss_sum_;
     report.epoch_progress = step->progress;
     channel_.Report(report);
+    if (after_step_) after_step_({command.epoch, clock_, outcome.examples, outcome.loss_sum});
     steps_->Recycle(std::move(step));
   }
   return Status();

@@ -19,6 +19,7 @@
 #include "worker/train/node_channel.h"
 #include "worker/train/stage.h"
 #include "worker/train/step_pipeline.h"
+#include "worker/train/step_report.h"
 #include "worker/train/step_runner.h"
 
 namespace hdps {
@@ -26,6 +27,7 @@ namespace hdps {
 struct TrainerOptions {
   std::shared_ptr<const Job> job;
   std::string collective_host = "127.0.0.1";  // Where the other ranks reach this one.
+  AfterStep after_step;                       // May be empty.
 };
 
 // Invariant: `clock_` is the number of steps this worker has finished, and the next step it reads
@@ -78,6 +80,7 @@ class Trainer {
 
   const std::shared_ptr<const Job> job_;
   const std::string collective_host_;
+  const AfterStep after_step_;
   NodeChannel& channel_;
   MonotonicClock& time_;
   FileSystem& files_;

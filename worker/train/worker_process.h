@@ -13,6 +13,7 @@
 #include "common/monotonic_clock.h"
 #include "common/transport.h"
 #include "worker/train/stage.h"
+#include "worker/train/step_report.h"
 
 namespace hdps {
 
@@ -26,6 +27,7 @@ struct WorkerProcessOptions {
   // Where the ranks of an allreduce reach this one; beyond loopback only with --insecure.
   std::string collective_host = "127.0.0.1";
   const std::atomic<bool>* stop = nullptr;  // Becomes true on SIGTERM; may be null.
+  AfterStep after_step;                     // May be empty.
 };
 
 struct WorkerExit {
