@@ -21,7 +21,7 @@ struct MembershipOptions {
   uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
   std::string host;
   uint32_t heartbeat_ms = 500;
-  uint32_t dead_after_ms = 10000;         // Silence of the scheduler after which this member ends.
+  uint32_t dead_after_ms = 10000;  // Silence of the scheduler after which this member ends.
   uint32_t rendezvous_timeout_s = 600;
 };
 

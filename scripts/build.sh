@@ -12,10 +12,11 @@ case "$preset" in
 esac
 mkdir -p "$folder"
 log=$folder/configure.log
-if ! cmake --preset "$preset" >"$log" 2>&1; then
+# Once configured, ninja itself notices what asks for configuring again.
+if [[ ! -f "$folder/build.ninja" ]] && ! cmake --preset "$preset" >"$log" 2>&1; then
   tail -n 25 "$log" >&2
   echo "build.sh: error: configuring '$preset' failed; all of it is in $log" >&2
   exit 3
 fi
-grep 'hdps:' "$log" || true
+grep 'hdps:' "$log" 2>/dev/null || true
 ninja -C "$folder" "$@"

@@ -8,6 +8,7 @@ usage() {
 usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1] [options]
   --set=KEY=VALUE,...   override fields of the job file
   --threads=N           threads of each server and worker (0 = one a core)
+  --max_bad_rows=N      pass over this many bad rows of the data (default: the job file's, 0)
   --resume=auto|never   continue from a checkpoint found in DIR (default auto)
   --log=LEVEL           info, warning or error
   --transport=tcp|ipc   between the processes (default tcp)
@@ -31,7 +32,7 @@ fi
 [[ -n "$bin" ]] || fail "no hdps-scheduler found; build first (scripts/build.sh) or set HDPS_BIN"
 
 job='' out='' servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
-listen='' scheduler='' common=() scheduler_flags=() member_flags=()
+listen='' scheduler='' common=() scheduler_flags=() member_flags=() worker_flags=()
 for argument in "$@"; do
   value=${argument#*=}
   case "$argument" in
@@ -49,6 +50,7 @@ for argument in "$@"; do
     --insecure) common+=(--insecure) ;;
     --resume=*) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
+    --max_bad_rows=*) worker_flags+=("$argument") ;;
     -h | --help) usage; exit 0 ;;
     *) fail "unknown argument '$argument' (see --help)" ;;
   esac
@@ -130,7 +132,7 @@ for ((w = 0; w < workers; w++)); do
   rank=()
   ((total_workers == workers)) && rank=(--rank="$w")
   start "worker_$w" hdps-worker "${rank[@]}" --scheduler="$scheduler" --servers="$total_servers" \
-    --workers="$total_workers" "${member_flags[@]}"
+    --workers="$total_workers" "${member_flags[@]}" "${worker_flags[@]}"
 done
 
 # True once the process has ended; waits up to SECONDS for it.

@@ -13,6 +13,9 @@ DEFINE_string(out, "", "train: folder for results; predict: file for the probabi
 DEFINE_string(checkpoint, "",
               "evaluate, predict, inspect: a checkpoint's folder, or the --out of a run");
 DEFINE_string(data, "", "evaluate, predict: files to score, FILE,...; empty: the job's data.eval");
+DEFINE_int64(max_bad_rows, -1,
+             "Bad rows of the data that are passed over before the job ends; -1: the job file's "
+             "data.max_bad_rows");
 DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
 DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
 
@@ -28,6 +31,9 @@ Result<CommonFlags> ReadCommonFlags() {
   CommonFlags flags;
   flags.job = FLAGS_job;
   flags.overrides = SplitOverrides(FLAGS_set);
+  if (FLAGS_max_bad_rows >= 0) {
+    flags.overrides.push_back("data.max_bad_rows=" + std::to_string(FLAGS_max_bad_rows));
+  }
   flags.out = FLAGS_out;
   flags.checkpoint = FLAGS_checkpoint;
   flags.log = FLAGS_log;

@@ -45,6 +45,21 @@ class PlantedModels(harness.Case):
         self.assertGreaterEqual(auc, best - 0.01)
         self.assertGreater(best, 0.7, "a log without signal shows nothing")
 
+    def test_mlp(self):
+        """784-512-512-10 with softmax cross-entropy and SGD, on pictures of ten classes."""
+        data = self.out("digits")
+        harness.run([harness.program("hdps"), "generate", "--kind=digits", f"--out={data}",
+                     "--rows=12800", "--eval_rows=2000", "--seed=3"])
+        job = harness.ROOT / "examples" / "mlp.json"
+        sets = {"data.train.0": f"{data}/train.csv", "data.eval.0": f"{data}/eval.csv"}
+        s = harness.train(job, self.out("mlp"), 1, 1, {**sets, "train.max_steps": 100})
+        said = harness.run([harness.program("hdps"), "evaluate", f"--job={job}",
+                            f"--checkpoint={self.out('mlp')}", *harness.merged_settings(sets)]).stdout
+        accuracy = float(re.search(r"accuracy[^0-9]*([0-9.]+)", said).group(1))
+        harness.figure(f"mlp 784-512-512-10 after 100 steps: loss {s['eval_logloss']:.3f}, accuracy "
+                       f"{accuracy:.3f} (ln 10 = 2.303 at the start)")
+        self.assertLess(s["eval_logloss"], 1.0)
+
     def test_logistic(self):
         self.trained_against_best("logistic")
 

@@ -140,6 +140,19 @@ class Roles(harness.Case):
         harness.figure(text.strip().splitlines()[-1])
         self.assertRegex(text, r"job")
 
+    def test_bad_rows_are_passed_over_when_allowed(self):
+        """--max_bad_rows decides whether the job goes on; what was passed over is counted."""
+        lines = (self.data / "train.tsv").read_text().splitlines()
+        lines[7] = "1\tnot a number" + lines[7][lines[7].index("\t", 2):]
+        bad = self.out("bad.tsv")
+        bad.write_text("\n".join(lines) + "\n")
+        sets = {"data.train.0": str(bad)}
+        text = harness.cluster(self.job, self.out("refused"), 1, 2, sets, expect=2).stderr
+        self.assertRegex(text, r"bad.tsv:8:3")
+        s = harness.cluster(self.job, self.out("allowed"), 1, 2, sets, extra=["--max_bad_rows=1"])
+        harness.figure(f"bad rows passed over: {s['bad_rows']}, examples {s['examples']} of {len(lines)}")
+        self.assertEqual((s["bad_rows"], s["examples"]), (1, len(lines) - 1))
+
     def test_killed_worker_ends_the_job_with_its_name(self):
         """No failover yet: a lost worker ends the job with 3 and says who, and nothing stays behind."""
         sets = {"train.epochs": 200, "cluster.dead_after_ms": 1500, "cluster.heartbeat_ms": 200}

@@ -23,6 +23,9 @@ DEFINE_string(collective_host, "127.0.0.1",
 DEFINE_int32(rank, -1, "Rank of this worker, 0 to workers - 1; -1: the scheduler picks");
 DEFINE_uint32(servers, 0, "Servers of the cluster, to be compared with the scheduler's; 0: any");
 DEFINE_uint32(workers, 0, "Workers of the cluster, to be compared with the scheduler's; 0: any");
+DEFINE_int64(max_bad_rows, -1,
+             "Bad rows of the data that are passed over before the job ends; -1: the job file's "
+             "data.max_bad_rows");
 DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
 DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
 DEFINE_string(log_file, "", "Where the log goes; empty: stderr");
@@ -64,7 +67,11 @@ Status CheckFlags() {
 Result<WorkerExit> Run() {
   HDPS_RETURN_IF_ERROR(CheckFlags());
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set)));
+  std::vector<std::string> overrides = SplitOverrides(FLAGS_set);
+  if (FLAGS_max_bad_rows >= 0) {
+    overrides.push_back("data.max_bad_rows=" + std::to_string(FLAGS_max_bad_rows));
+  }
+  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, FLAGS_job, overrides));
   HDPS_RETURN_IF_ERROR(StartLogging("hdps-worker", FLAGS_log_file, FLAGS_log));
   const PidFile pid_file(FLAGS_pid_file);
   HDPS_RETURN_IF_ERROR(pid_file.status());

@@ -14,7 +14,8 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
                             MonotonicClock& clock, FileSystem& files, Executor& executor) {
   NodeChannel channel([&transport] { transport.Wake(); },
                       int64_t{options.job->cluster.request_timeout_s} * 1000);
-  Trainer trainer({options.job, options.collective_host, options.after_step}, channel, clock, files, executor);
+  Trainer trainer({options.job, options.collective_host, options.after_step}, channel, clock, files,
+                  executor);
 
   WorkerNodeOptions node_options;
   node_options.job = *options.job;
