@@ -103,7 +103,7 @@ constexpr KeySpec kKeys[] = {
     {"model", "deep_features", kTexts, "", 0, 0, "", kEmbeds, "Default: all sparse features."},
     {"model", "numeric", kBool, "", 0, 0, "true", kSparse, "The numeric columns take part."},
     {"model", "wide_optimizer", kObject, "optimizer", 0, 0, "", kLinear,
-     "Default: ftrl 0.05, l1 = l2 = 1e-8, initial accumulator 1."},
+     "Default: ftrl 0.05, l1 = l2 = 1e-8, initial accumulator 1e-6."},
     {"model", "deep_optimizer", kObject, "optimizer", 0, 0, "", kEmbeds,
      "Default: lazy_adam 0.00035."},
     {"model", "wide_init", kObject, "init", 0, 0, "", kLinear, "Default: zeros."},

@@ -10,7 +10,9 @@ OptimizerSpec ModelRecipe::WideOptimizer() {
   ftrl.kind = OptimizerKind::kFtrl;
   ftrl.learning_rate = 0.05f;
   ftrl.l1 = ftrl.l2 = 1e-8f;
-  ftrl.initial_accumulator = 1.0f;
+  // Gradients are means over a batch, so a key's squares are of about 1e-6; an accumulator that
+  // begins far above them would all but freeze its weight.
+  ftrl.initial_accumulator = 1e-6f;
   return ftrl;
 }
 
