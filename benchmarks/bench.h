@@ -61,6 +61,7 @@ struct EndToEndSetting {
   std::string scratch;  // An empty folder for data and runs.
   int threads = 0;      // 0 = one a core.
   int repeats = 3;
+  std::string device = "cpu";  // Of the dense layers: cpu or cuda.
 };
 Status RunEndToEndBench(const EndToEndSetting& setting, FileSystem& files, BenchReport& report);
 

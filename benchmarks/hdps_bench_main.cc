@@ -18,6 +18,7 @@
 
 DEFINE_string(json, "", "Also write the figures into this file");
 DEFINE_string(scratch, "/tmp", "Where folders for generated data are made, and removed");
+DEFINE_string(device, "cpu", "Where end_to_end computes the dense layers: cpu or cuda");
 DEFINE_int32(repeats, 3, "Runs of end_to_end, 1 to 100; the median counts");
 DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
 
@@ -68,6 +69,9 @@ Status CheckFlags() {
     return {Code::kInvalidArgument, "--threads=" + std::to_string(FLAGS_threads) +
                                         " is out of range; give 1 to 4096, or 0 for one a core"};
   }
+  if (FLAGS_device != "cpu" && FLAGS_device != "cuda") {
+    return {Code::kInvalidArgument, "--device=" + FLAGS_device + ": give cpu or cuda"};
+  }
   return Status();
 }
 
@@ -80,6 +84,7 @@ Status RunOne(const std::string& name, FileSystem& files, BenchReport& report) {
   setting.scratch = JoinPath(FLAGS_scratch, "hdps_bench_" + std::to_string(NewPeerId().value));
   setting.threads = FLAGS_threads;
   setting.repeats = FLAGS_repeats;
+  setting.device = FLAGS_device;
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(setting.scratch));
   const Status status = RunEndToEndBench(setting, files, report);
   HDPS_RETURN_IF_ERROR(files.RemoveAll(setting.scratch));

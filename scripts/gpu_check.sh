@@ -41,7 +41,9 @@ for device in cpu cuda; do
   [[ -f "$work/census_$device/summary.json" ]] &&
     cp "$work/census_$device/summary.json" "$work/census_$device.json"
 done
-step bench "$bin/hdps-bench" end_to_end --json="$work/bench.json"
+for device in cpu cuda; do
+  step "bench_$device" "$bin/hdps-bench" end_to_end --device="$device" --json="$work/bench_$device.json"
+done
 
 python3 - "$work" "$json" <<'PY'
 import json, pathlib, sys
@@ -59,8 +61,7 @@ for file in sorted(work.glob("*_test.json")):
                                   "skipped": skipped}
 for file in sorted(work.glob("census_*.json")):
     result["runs"][file.stem] = json.loads(file.read_text())
-if (work / "bench.json").exists():
-    result["bench"] = json.loads((work / "bench.json").read_text())
+result["bench"] = {file.stem: json.loads(file.read_text()) for file in sorted(work.glob("bench_*.json"))}
 aucs = [run["eval_auc"] for run in result["runs"].values()]
 if len(aucs) == 2:
     result["auc_difference"] = abs(aucs[0] - aucs[1])
