@@ -13,18 +13,6 @@
 #include "common/executor.h"
 #include "common/thread_annotations.h"
 
-#if defined(__SANITIZE_THREAD__)
-// The library hands its own tasks over in ways the sanitizer cannot see. Only reports whose topmost
-// frame is the library's, or the loop's below, are passed over: a race inside a piece is reported.
-// The same holds for libzmq, which is not built with the sanitizer: its own accesses, and those of
-// the one file that hands buffers to it.
-extern "C" const char* __tsan_default_suppressions();  // NOLINT: the sanitizer's name.
-extern "C" const char* __tsan_default_suppressions() {
-  return "race_top:oneapi/tbb\nrace_top:atomic_base.h\nrace_top:tbb_executor.cc\n"
-         "called_from_lib:libzmq.so\nrace:zmq_transport.cc\n";
-}
-#endif
-
 namespace hdps {
 
 namespace {

@@ -24,7 +24,8 @@ function(add_layer_test name)
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE ${T_DEPENDS} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS ${T_KIND})
+                       PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS ${T_KIND} ENVIRONMENT
+                       TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/scripts/tsan.supp)
   if(NOT T_KIND STREQUAL process)
     add_dependencies(asan_tests ${name})
   endif()
