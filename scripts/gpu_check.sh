@@ -67,6 +67,7 @@ if len(aucs) == 2:
     result["auc_difference"] = abs(aucs[0] - aucs[1])
 ran = sum(t["run"] for t in result["tests"].values())
 bad = [n for n, s in result["steps"].items() if s["status"] != 0]
+bad += [f"{name} (skipped)" for name, test in result["tests"].items() if "cuda" in name and test["skipped"]]
 if "auc_difference" in result and result["auc_difference"] > 0.001:
     bad.append("auc_difference")
 result["passed"] = not bad
