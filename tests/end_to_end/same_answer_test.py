@@ -11,7 +11,7 @@ class SameAnswer(harness.Case):
         super().setUpClass()
         import tempfile, pathlib
         cls.data = pathlib.Path(tempfile.mkdtemp(prefix="hdps_data_"))
-        harness.generate(cls.data, rows=20480, eval_rows=2048, vocabulary=20000, zipf=1.05, seed=1)
+        harness.generate(cls.data, rows=51200, eval_rows=2048, vocabulary=20000, zipf=1.05, seed=1)
         cls.job = harness.write_job(cls.data / "job.json", harness.reference_job(cls.data))
 
     @classmethod
@@ -24,7 +24,7 @@ class SameAnswer(harness.Case):
                              {k.replace("__", "."): v for k, v in sets.items()}, extra=extra)["digest"]
 
     def test_servers_and_workers(self):
-        """20 steps of REF-S for every N x S; E0 along S, and against one process with N parts."""
+        """50 steps of REF-S for every N x S; E0 along S, and against one process with N parts."""
         for workers in (1, 2, 4):
             parts = self.digest(f"parts{workers}", 1, 1, train__micro_batches=workers)
             found = {}
@@ -59,7 +59,7 @@ class SameAnswer(harness.Case):
         return float(line.split()[2])
 
     def test_whole_batch_within_1e_6(self):
-        """N workers against one process with the whole batch, 20 steps (E1)."""
+        """N workers against one process with the whole batch, 50 steps (E1)."""
         self.digest("single")
         loss = harness.summary_of(self.out("single"))["train_logloss"]
         for workers in (2, 3, 4, 8):

@@ -4,17 +4,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/bounded_queue.h"
 #include "common/executor.h"
 #include "common/manifest.h"
 #include "common/random.h"
+#include "common/thread_annotations.h"
 
 namespace hdps {
 namespace {
@@ -175,6 +180,34 @@ TEST_F(LocalClusterTest, TheCallerMayDriveTheSteps) {
   }
   run->Join();
   EXPECT_EQ(Field("driven", "digest"), Field("listened", "digest"));
+}
+
+// N workers against one with the whole batch: the mean loss of each of 48 steps is the same to
+// 1e-6.
+TEST_F(LocalClusterTest, EveryStepsLossIsThatOfTheWholeBatch) {
+  Mutex mutex;
+  std::vector<double> losses[2];
+  for (const uint32_t workers : {1, 3}) {
+    std::vector<double>& sums = losses[workers > 1];
+    std::vector<uint64_t> examples(48);
+    sums.resize(48);
+    after_step_ = [&](WorkerId, const StepReport& report) {
+      MutexLock lock(mutex);
+      sums[static_cast<size_t>(report.clock - 1)] += report.loss_sum;
+      examples[static_cast<size_t>(report.clock - 1)] += report.examples;
+    };
+    ASSERT_EQ(Run("workers" + std::to_string(workers), 2, workers, {"train.epochs=3"}).status, 0);
+    for (size_t step = 0; step < sums.size(); ++step) {
+      sums[step] /= static_cast<double>(examples[step]);
+    }
+  }
+  double largest = 0;
+  for (size_t step = 0; step < 48; ++step) {
+    largest = std::max(largest, std::abs(losses[0][step] - losses[1][step]));
+  }
+  std::printf("figure: largest difference of a step's loss, 3 workers against 1: %.3g\n", largest);
+  EXPECT_LE(largest, 1e-6);
+  EXPECT_NE(losses[0][0], losses[0][47]);
 }
 
 }  // namespace
