@@ -9,7 +9,6 @@ packages=(
   libtbb-dev                                        # parallel loops
   libopenblas-dev                                   # matrix products
   libgloo-dev                                       # allreduce between CPUs
-  librocksdb-dev                                    # rows on disk
   libgflags-dev libgoogle-glog-dev                  # command line, logs
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
