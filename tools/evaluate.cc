@@ -44,7 +44,7 @@ Status RunEvaluate(const ScoringOptions& options, FileSystem& files, Executor& e
     labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
     return Status();
   };
-  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score(take));
+  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score(/*labels=*/true, take));
   if (sums.examples == 0) {
     return Status(Code::kInvalidArgument, "--data: there is no row in these files");
   }

@@ -37,7 +37,7 @@ Status RunPredict(const ScoringOptions& options, FileSystem& files, Executor& ex
     to << lines;
     return to.good() ? Status() : Status(Code::kIoError, "cannot write the predictions");
   };
-  HDPS_RETURN_IF_ERROR(data->Score(take).status());
+  HDPS_RETURN_IF_ERROR(data->Score(/*labels=*/false, take).status());
   return file == nullptr ? Status() : file->Close();
 }
 

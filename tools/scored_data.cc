@@ -34,10 +34,11 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const ScoringOptions& optio
   return opened;
 }
 
-Result<ScoreSums> ScoredData::Score(const TakeScores& take) {
-  HDPS_ASSIGN_OR_RETURN(
-      const std::unique_ptr<StepPipeline> steps,
-      StepPipeline::Start(job_, files_, *clock_, EvaluationOptions(job_, paths_, 0, 1)));
+Result<ScoreSums> ScoredData::Score(bool labels, const TakeScores& take) {
+  PipelineOptions reading = EvaluationOptions(job_, paths_, 0, 1);
+  reading.labels = labels;
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
+                        StepPipeline::Start(job_, files_, *clock_, reading));
   const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
     return loaded_->Fetch(step, rows);
   };

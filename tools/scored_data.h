@@ -26,7 +26,8 @@ class ScoredData {
   bool softmax() const { return job_.model.loss == LossKind::kSoftmax; }
   const std::string& checkpoint() const { return loaded_->checkpoint().folder; }
   // Every row in order; once.
-  Result<ScoreSums> Score(const TakeScores& take);
+  // Without `labels`, rows need none, and the sums of losses mean nothing.
+  Result<ScoreSums> Score(bool labels, const TakeScores& take);
 
  private:
   explicit ScoredData(FileSystem& files) : files_(files), clock_(NewSystemClock()) {}

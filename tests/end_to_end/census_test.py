@@ -35,7 +35,15 @@ class Census(harness.Case):
         scores = [float(line) for line in said.stdout.split()]
         self.assertEqual(len(scores), 16281)
         self.assertTrue(all(0 < s < 1 for s in scores))
+        # Rows to predict need no label: neither its text nor its cell.
         import gzip
+        bare = self.out("bare.csv")
+        rows = [line.decode().strip().rsplit(",", 1)[0] for line in gzip.open(test) if b"," in line]
+        for name, ending in (("no cell", ""), ("empty cell", ",")):
+            bare.write_text("".join(row + ending + "\n" for row in rows))
+            again = harness.run([harness.program("hdps"), "predict", f"--job={harness.CENSUS}",
+                                 checkpoint, f"--data={bare}"])
+            self.assertEqual(again.stdout, said.stdout, name)
         labels = [b">50K" in line for line in gzip.open(test) if b"," in line]
         auc = self.auc(scores, labels)
         harness.figure(f"AUC of the predicted probabilities, computed here: {auc:.6f}")

@@ -8,6 +8,9 @@
 
 namespace hdps {
 
+// In place of a number of classes: labels are not read (predicting), and a row may lack its own.
+inline constexpr uint32_t kLabelsNotRead = 0;
+
 // The keys of one sparse feature: example i owns keys[offsets[i] .. offsets[i + 1]).
 // Invariant: offsets has num_examples + 1 entries, begins with 0, never decreases, ends at
 // keys.size(); weights is empty (all ones) or as long as keys.

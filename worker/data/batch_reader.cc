@@ -196,7 +196,7 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
                                                     const ReaderOptions& options) {
   CHECK_GT(options.batch_size, 0u);
   CHECK_LT(options.part, options.num_parts);
-  CHECK_GE(options.num_classes, 2u);
+  CHECK(options.num_classes == kLabelsNotRead || options.num_classes >= 2u);
   HDPS_RETURN_IF_ERROR(CheckFiles(files, paths));
   if (data.format == DataFormat::kCsv && data.delimiter.size() != 1) {
     return Status(Code::kInvalidArgument,

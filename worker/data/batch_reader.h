@@ -26,6 +26,7 @@ struct ReaderOptions {
   bool shuffle = true;
   // Labels are whole numbers below this: 2 under logloss (-1 in libsvm files counts as 0), the
   // width of the logits under softmax. Another label makes a bad row.
+  // kLabelsNotRead: none is needed, all are 0; CSV and Criteo rows may come without the cell.
   uint32_t num_classes = 2;
 };
 

@@ -26,7 +26,12 @@ class CriteoParser : public RowParser {
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
     std::array<uint32_t, kCells> ends;
-    const size_t tabs = ScanTabs(line, std::span(ends).first(kCells - 1));
+    size_t tabs = ScanTabs(line, std::span(ends).first(kCells - 1));
+    if (tabs == kCells - 2 && !label_.read()) {  // A row to predict, without the label's cell.
+      labelled_ = "0\t";
+      line = labelled_ += line;
+      tabs = ScanTabs(line, std::span(ends).first(kCells - 1));
+    }
     if (tabs < kCells - 1) return RowError{line.substr(line.size()), {}, kExpectedCells};
     ends[kCells - 1] = static_cast<uint32_t>(line.size());
     if (tabs > kCells - 1) {
@@ -67,6 +72,7 @@ class CriteoParser : public RowParser {
 
  private:
   const LabelRule label_;
+  std::string labelled_;  // The row at hand with a label in front.
   std::array<std::string, kNumbers> number_names_;
   std::array<uint64_t, kCategories> salts_;
 };

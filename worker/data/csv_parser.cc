@@ -25,9 +25,19 @@ class CsvParser : public RowParser {
   }
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
+    std::optional<RowError> error = ParseCells(line, /*label_cell=*/true, row);
+    // A row to predict may come without the cell of the label.
+    if (error && !label_.read() && !ParseCells(line, /*label_cell=*/false, row)) error.reset();
+    return error;
+  }
+
+ private:
+  std::optional<RowError> ParseCells(std::string_view line, bool label_cell, Row* row) {
     row->Clear();
+    row->label = 0;
     size_t at = 0;
     for (size_t c = 0; c < columns_.size(); ++c) {
+      if (!label_cell && columns_[c].spec.type == ColumnType::kLabel) continue;
       if (at > line.size()) {
         return RowError{line.substr(line.size()), columns_[c].spec.name, expected_cells_};
       }
@@ -42,7 +52,6 @@ class CsvParser : public RowParser {
     return std::nullopt;
   }
 
- private:
   struct Column {
     ColumnSpec spec;
     uint64_t salt;
@@ -100,7 +109,8 @@ class CsvParser : public RowParser {
       case ColumnType::kSkip:
         break;
       case ColumnType::kLabel: {
-        const std::optional<float> label = missing ? std::nullopt : label_.Parse(cell);
+        const std::optional<float> label =
+            missing && label_.read() ? std::nullopt : label_.Parse(cell);
         if (!label) return RowError{cell, column.spec.name, label_.expected()};
         row->label = *label;
         break;

@@ -26,6 +26,7 @@ LabelRule::LabelRule(std::vector<std::string> positive, uint32_t num_classes,
 }
 
 std::optional<float> LabelRule::Parse(std::string_view text) const {
+  if (!read()) return 0.0f;
   text = TrimBlanks(text);
   if (text.empty()) return std::nullopt;
   if (!positive_.empty()) {

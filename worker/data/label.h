@@ -7,15 +7,19 @@
 #include <string_view>
 #include <vector>
 
+#include "worker/data/batch.h"
+
 namespace hdps {
 
-// Invariant: a label that Parse gives is a whole number in [0, num_classes).
+// Invariant: a label that Parse gives is a whole number in [0, num_classes); 0 for every text when
+// labels are not read.
 class LabelRule {
  public:
   // With `positive` texts a label is 1 when its trimmed text is one of them and 0 otherwise;
   // without it is a number. `minus_one_is_zero`: -1 is another way to write 0, as libsvm files do.
   LabelRule(std::vector<std::string> positive, uint32_t num_classes, bool minus_one_is_zero);
   std::optional<float> Parse(std::string_view text) const;
+  bool read() const { return num_classes_ != kLabelsNotRead; }
   std::string_view expected() const { return expected_; }  // "0 or 1"
 
  private:

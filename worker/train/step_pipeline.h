@@ -40,6 +40,7 @@ struct PreparedStep {
 struct PipelineOptions {
   std::vector<std::string> paths;
   ReaderOptions reader;
+  bool labels = true;       // False: labels are not read, and rows may lack them.
   uint32_t num_parts = 1;   // Of a step: micro-batches.
   size_t steps_ahead = 4;   // Bounds the memory: this many steps wait, one is made, one is used.
   uint32_t epoch = 0;       // Where to start.
