@@ -46,7 +46,7 @@ class CpuBagIndex : public BagIndex {
 
 class CpuOps : public DenseOps {
  public:
-  explicit CpuOps(Executor& executor) : executor_(executor) { UseBlasSingleThreaded(); }
+  explicit CpuOps(Executor& executor) : executor_(executor) {}
 
   DeviceKind device() const override { return DeviceKind::kCpu; }
 

@@ -16,10 +16,9 @@ struct GemmSpec {
 // The specification: one sum in order of k for each element.
 void PlainGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
 
-// The same by one single-threaded sgemm call; the bits depend on the shapes.
+// The same by one sgemm call on the calling thread; the bits depend on the shapes and the machine's
+// vector width.
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
-// Keeps BLAS on the threads that call it. Call before the first BlasGemm.
-void UseBlasSingleThreaded();
 
 // c[r, :] += bias, then negative values become zero when `relu`.
 void AddBiasActivate(const float* bias, bool relu, Matrix c);

@@ -7,7 +7,7 @@ packages=(
   libzmq3-dev cppzmq-dev                            # messages between processes
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
-  libopenblas-dev                                   # matrix products
+  libdnnl-dev                                       # matrix products
   libgloo-dev                                       # allreduce between CPUs
   libgflags-dev libgoogle-glog-dev                  # command line, logs
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev

@@ -23,7 +23,7 @@ DOORS = [
     (r"[<\"]rocksdb/", {"embedding/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/exchange/gloo_collective.cc"}),
     (r"[<\"]nccl\.h", {"worker/exchange/nccl_collective.cc"}),
-    (r"[<\"]cblas\.h", {"kernels/cpu_gemm.cc"}),
+    (r"dnnl\.h|omp_set", {"kernels/cpu_gemm.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
 ]
 # What may stand in no header: it would reach everyone who includes it.
