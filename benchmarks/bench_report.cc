@@ -1,4 +1,6 @@
 // Medians, a table for people and JSON for programs.
+#include <time.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -11,7 +13,22 @@
 namespace hdps {
 namespace {
 
-// Between the two samples next to the place.
+std::string Shown(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+// 21550 as "21,550", 0.1234 as "0.1234": four digits or all before the point.
+std::string Number(double value) {
+  if (value < 1000) return Shown("%.4g", value);
+  std::string digits = Shown("%.0f", value);
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return digits;
+}
+
+}  // namespace
+
 double QuantileOf(std::vector<double> samples, double quantile) {
   std::sort(samples.begin(), samples.end());
   const double place = quantile * static_cast<double>(samples.size() - 1);
@@ -21,77 +38,105 @@ double QuantileOf(std::vector<double> samples, double quantile) {
   return samples[below] * (1 - share) + samples[above] * share;
 }
 
-std::string Padded(const std::string& text, size_t width) {
-  return text.size() < width ? text + std::string(width - text.size(), ' ') : text;
-}
+double MedianOf(const std::vector<double>& samples) { return QuantileOf(samples, 0.5); }
 
-std::string Shown(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof(text), format, value);
-  return text;
-}
-
-}  // namespace
-
-double MedianOf(std::vector<double> samples) { return QuantileOf(std::move(samples), 0.5); }
-
-double SpreadOf(std::vector<double> samples) {
+double SpreadOf(const std::vector<double>& samples) {
   const double median = QuantileOf(samples, 0.5);
   if (median == 0) return 0;
   return (QuantileOf(samples, 0.75) - QuantileOf(samples, 0.25)) / median;
 }
 
-void BenchReport::Add(BenchResult result) { results_.push_back(std::move(result)); }
+double BenchResult::median() const { return MedianOf(samples); }
+double BenchResult::spread() const { return SpreadOf(samples); }
+
+double BenchResult::yardstick_median() const {
+  return yardstick_samples.empty() ? 0 : MedianOf(yardstick_samples);
+}
+
+double BenchResult::ratio() const {
+  if (yardstick_samples.size() != samples.size()) {
+    return yardstick_median() == 0 ? 0 : median() / yardstick_median();
+  }
+  std::vector<double> ratios;
+  for (size_t turn = 0; turn < samples.size(); ++turn) {
+    if (yardstick_samples[turn] == 0) return 0;
+    ratios.push_back(samples[turn] / yardstick_samples[turn]);
+  }
+  return MedianOf(ratios);
+}
+
+void BenchReport::Add(BenchResult result) {
+  const double foreign = foreign_cores_ ? foreign_cores_() : 0;
+  if (foreign >= 0) last_foreign_cores_ = foreign;
+  result.foreign_cores = last_foreign_cores_;
+  results_.push_back(std::move(result));
+}
 
 void BenchReport::Add(const std::string& bench, const std::string& name, const std::string& figure,
                       const std::string& unit, const std::vector<double>& samples) {
-  BenchResult result;
-  result.bench = bench;
-  result.name = name;
-  result.figure = figure;
-  result.unit = unit;
-  result.median = MedianOf(samples);
-  result.spread = SpreadOf(samples);
-  Add(std::move(result));
+  AddBeside(bench, name, figure, unit, samples, "", {});
 }
 
 void BenchReport::AddBeside(const std::string& bench, const std::string& name,
                             const std::string& figure, const std::string& unit,
                             const std::vector<double>& samples, const std::string& yardstick,
                             const std::vector<double>& yardstick_samples) {
-  Add(bench, name, figure, unit, samples);
-  results_.back().yardstick = yardstick;
-  results_.back().yardstick_value = MedianOf(yardstick_samples);
+  BenchResult result;
+  result.bench = bench;
+  result.name = name;
+  result.figure = figure;
+  result.unit = unit;
+  result.samples = samples;
+  result.yardstick = yardstick;
+  result.yardstick_samples = yardstick_samples;
+  Add(std::move(result));
 }
 
 std::string BenchReport::Table() const {
-  std::string table = Padded("bench", 12) + Padded("case", 28) + Padded("figure", 16) +
-                      Padded("median", 14) + Padded("unit", 12) + Padded("spread", 9) +
-                      "ratio to yardstick\n";
+  std::vector<std::vector<std::string>> rows = {
+      {"bench", "case", "figure", "median", "unit", "spread", "others", "ratio to yardstick"}};
   for (const BenchResult& result : results_) {
-    table += Padded(result.bench, 12) + Padded(result.name, 28) + Padded(result.figure, 16) +
-             Padded(Shown("%.4g", result.median), 14) + Padded(result.unit, 12) +
-             Padded(Shown("%.0f %%", 100 * result.spread), 9);
+    std::string beside;
     if (!result.yardstick.empty()) {
-      table += Shown("%.3f", result.ratio()) + " of " + result.yardstick + " (" +
-               Shown("%.4g", result.yardstick_value) + ")";
+      beside = Shown("%.3f", result.ratio()) + " of " + result.yardstick + " (" +
+               Number(result.yardstick_median()) + ")";
     }
-    table += '\n';
+    rows.push_back({result.bench, result.name, result.figure, Number(result.median()), result.unit,
+                    Shown("%.0f %%", 100 * result.spread()), Shown("%.2f", result.foreign_cores),
+                    beside});
+  }
+  std::vector<size_t> widths(rows[0].size(), 0);
+  for (const auto& row : rows) {
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  const auto is_number = [](size_t column) { return column == 3 || column == 5 || column == 6; };
+  std::string table;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      const std::string blanks(widths[c] - row[c].size(), ' ');
+      line += (c == 0 ? "" : "  ") + (is_number(c) ? blanks + row[c] : row[c] + blanks);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    table += line + "\n";
   }
   return table;
 }
 
 std::string BenchReport::Json() const {
-  nlohmann::json list = nlohmann::json::array();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const BenchResult& result : results_) {
-    nlohmann::json object = {{"bench", result.bench},   {"case", result.name},
-                             {"figure", result.figure}, {"value", result.median},
-                             {"spread", result.spread}, {"unit", result.unit}};
+    nlohmann::ordered_json object = {{"bench", result.bench},     {"case", result.name},
+                                     {"figure", result.figure},   {"value", result.median()},
+                                     {"spread", result.spread()}, {"unit", result.unit},
+                                     {"samples", result.samples}};
     if (!result.yardstick.empty()) {
       object["yardstick"] = result.yardstick;
-      object["yardstick_value"] = result.yardstick_value;
+      object["yardstick_value"] = result.yardstick_median();
+      object["yardstick_samples"] = result.yardstick_samples;
       object["ratio"] = result.ratio();
     }
+    object["foreign_cores"] = result.foreign_cores;
     list.push_back(std::move(object));
   }
   return list.dump(2);
@@ -102,6 +147,26 @@ double SecondsOf(const std::function<void()>& work) {
   const int64_t begin_ns = clock->NowNs();
   work();
   return static_cast<double>(clock->NowNs() - begin_ns) * 1e-9;
+}
+
+double ThreadCpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+std::vector<std::vector<double>> InTurns(int repeats,
+                                         std::initializer_list<std::function<double()>> works) {
+  std::vector<std::vector<double>> samples(works.size());
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    size_t at = 0;
+    for (const std::function<double()>& work : works) samples[at++].push_back(work());
+  }
+  return samples;
+}
+
+void SayProgress(const std::string& bench, const std::string& text) {
+  std::fprintf(stderr, "%s: %s\n", bench.c_str(), text.c_str());
 }
 
 }  // namespace hdps

@@ -48,7 +48,7 @@ struct Line {
 };
 
 // One job from join to finish; the worker's times.
-Result<StepTimes> TrainOnce(const EndToEndSetting& setting, FileSystem& files,
+Result<StepTimes> TrainOnce(const BenchSetting& setting, FileSystem& files,
                             std::shared_ptr<const Job> job, const std::string& out) {
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
@@ -105,7 +105,7 @@ struct Boundary {
 };
 
 // The products of one step: of each layer its output, its weights' gradient, its input's gradient.
-Result<double> ProductsPerSecond(const EndToEndSetting& setting) {
+Result<double> ProductsPerSecond(const BenchSetting& setting) {
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
   std::unique_ptr<DenseOps> ops = NewCpuOps(*executor);
   if (setting.device == "cuda") {
@@ -159,7 +159,9 @@ std::vector<std::pair<std::string, double>> PartsOf(const StepTimes& times) {
 
 }  // namespace
 
-Status RunEndToEndBench(const EndToEndSetting& setting, FileSystem& files, BenchReport& report) {
+Status RunEndToEndBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  const std::string name = kCase + setting.device;
+  if (!setting.Wants(name)) return Status();
   SyntheticLogSpec log;
   log.rows = kSteps * kBatch;
   log.eval_rows = 1000;
@@ -172,6 +174,7 @@ Status RunEndToEndBench(const EndToEndSetting& setting, FileSystem& files, Bench
   std::vector<double> speeds, products;
   std::vector<std::pair<std::string, std::vector<double>>> parts;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {  // In turns: noise hits both alike.
+    SayProgress("end_to_end", name + ", run " + std::to_string(repeat + 1));
     const std::string out = JoinPath(setting.scratch, "out_" + std::to_string(repeat));
     HDPS_ASSIGN_OR_RETURN(const StepTimes times, TrainOnce(setting, files, job, out));
     if (times.steps == 0) return Status(Code::kUnavailable, "end_to_end: the job made no step");
@@ -186,7 +189,6 @@ Status RunEndToEndBench(const EndToEndSetting& setting, FileSystem& files, Bench
       parts[p].second.push_back(of_run[p].second);
     }
   }
-  const std::string name = kCase + setting.device;
   report.AddBeside("end_to_end", name, "examples", "examples/s", speeds, "matrix products alone",
                    products);
   for (const auto& [part, samples] : parts) {

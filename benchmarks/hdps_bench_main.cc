@@ -3,24 +3,29 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "benchmarks/machine.h"
 #include "common/command_line.h"
 #include "common/executor.h"
 #include "common/file_system.h"
 #include "common/monotonic_clock.h"
+#include "common/nearest_name.h"
 #include "common/random.h"
 
-DEFINE_string(json, "", "Also write the figures into this file");
+DEFINE_bool(list, false, "Print the benchmarks with the question each answers, and end");
+DEFINE_string(json, "", "Also write the figures, each with its samples, into this file");
+DEFINE_string(case, "", "Only the cases with this in their name; empty: all");
+DEFINE_bool(quick, false, "Smaller sizes: about half the time, figures less steady");
+DEFINE_int32(repeats, 5, "Samples of each figure, 1 to 100; the median counts");
+DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
 DEFINE_string(scratch, "/tmp", "Where folders for generated data are made, and removed");
 DEFINE_string(device, "cpu", "Where end_to_end computes the dense layers: cpu or cuda");
-DEFINE_int32(repeats, 3, "Runs of end_to_end, 1 to 100; the median counts");
-DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
+DEFINE_string(data, "", "A Criteo TSV file that reader reads too");
 
 #ifndef HDPS_COMMIT
 #define HDPS_COMMIT "unknown"
@@ -29,35 +34,38 @@ DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
 namespace hdps {
 namespace {
 
-const char* const kNames[] = {"end_to_end", "reader"};
-
 constexpr char kUsage[] =
     "hdps-bench: measures hdps beside yardsticks measured in turns with it\n"
     "usage: hdps-bench [NAME...] [flags]\n"
-    "Without names, all of: ";
+    "Without names, all of:\n";
 
-std::string Names() {
-  std::string names;
-  for (const char* name : kNames) names += (names.empty() ? "" : ", ") + std::string(name);
-  return names;
-}
-
-Status CheckNames(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames)) continue;
-    return {Code::kInvalidArgument, "there is no benchmark '" + name + "'; there are: " + Names()};
+std::string List() {
+  std::string list;
+  for (const BenchEntry& bench : AllBenches()) {
+    std::string name = bench.name;
+    name.resize(std::max<size_t>(name.size() + 1, 14), ' ');
+    list += "  " + name + bench.question + "\n";
   }
-  return Status();
+  return list;
 }
 
-std::string CpuModel(FileSystem& files) {
-  constexpr uint64_t kBytesMax = 1 << 20;
-  const Result<std::string> text = ReadWholeFile(files, "/proc/cpuinfo", kBytesMax);
-  if (!text.ok()) return "unknown";
-  const size_t field = text->find("model name");
-  const size_t begin = text->find(": ", field);
-  if (field == std::string::npos || begin == std::string::npos) return "unknown";
-  return text->substr(begin + 2, text->find('\n', begin) - begin - 2);
+Result<std::vector<BenchEntry>> Chosen(const std::vector<std::string>& names) {
+  const auto all = AllBenches();
+  if (names.empty()) return std::vector<BenchEntry>(all.begin(), all.end());
+  std::vector<BenchEntry> chosen;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const BenchEntry& bench) { return bench.name == name; });
+    if (found == all.end()) {
+      std::vector<std::string> there;
+      for (const BenchEntry& bench : all) there.emplace_back(bench.name);
+      return Status(Code::kInvalidArgument, "there is no benchmark '" + name + "'" +
+                                                DidYouMean(name, there) +
+                                                "; --list shows what there is");
+    }
+    chosen.push_back(*found);
+  }
+  return chosen;
 }
 
 Status CheckFlags() {
@@ -75,41 +83,67 @@ Status CheckFlags() {
   return Status();
 }
 
-Status RunOne(const std::string& name, FileSystem& files, BenchReport& report) {
-  if (name == "reader") {
-    RunReaderBench(report);
-    return Status();
-  }
-  EndToEndSetting setting;
+Status RunOne(const BenchEntry& bench, const std::string& program, FileSystem& files,
+              BenchReport& report) {
+  BenchSetting setting;
+  setting.program = program;
   setting.scratch = JoinPath(FLAGS_scratch, "hdps_bench_" + std::to_string(NewPeerId().value));
   setting.threads = FLAGS_threads;
   setting.repeats = FLAGS_repeats;
+  setting.quick = FLAGS_quick;
+  setting.only = FLAGS_case;
   setting.device = FLAGS_device;
+  setting.data = FLAGS_data;
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(setting.scratch));
-  const Status status = RunEndToEndBench(setting, files, report);
-  HDPS_RETURN_IF_ERROR(files.RemoveAll(setting.scratch));
-  return status;
+  SayProgress(bench.name, bench.question);
+  Status status;
+  const double seconds = SecondsOf([&] { status = bench.run(setting, files, report); });
+  SayProgress(bench.name, "took " + std::to_string(static_cast<int>(seconds)) + " s");
+  const Status removed = files.RemoveAll(setting.scratch);
+  return status.ok() ? removed : status;
 }
 
-Status Run(std::vector<std::string> names) {
-  HDPS_RETURN_IF_ERROR(CheckFlags());
-  HDPS_RETURN_IF_ERROR(CheckNames(names));
-  HDPS_RETURN_IF_ERROR(StartLogging("hdps-bench", "", "warning"));
-  if (names.empty()) names.assign(std::begin(kNames), std::end(kNames));
-  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  const int threads = NewTbbExecutor(FLAGS_threads)->threads();
-  const std::string cpu = CpuModel(*files);
-  std::printf("%s, %d threads, commit %s\n", cpu.c_str(), threads, HDPS_COMMIT);
-  BenchReport report;
-  for (const std::string& name : names) HDPS_RETURN_IF_ERROR(RunOne(name, *files, report));
-  std::fputs(report.Table().c_str(), stdout);
-  if (FLAGS_json.empty()) return Status();
+std::string Json(const Machine& machine, int threads, const BenchReport& report) {
   nlohmann::ordered_json json;
-  json["machine"] = {{"cpu", cpu}, {"threads", threads}};
+  json["machine"] = {{"cpu", machine.cpu},
+                     {"cores", machine.cores},
+                     {"memory_bytes", machine.memory_bytes},
+                     {"vector_width", machine.vector_width}};
+  json["compiler"] = __VERSION__;
   json["commit"] = HDPS_COMMIT;
   json["time"] = UtcTimestamp();
+  json["setting"] = {{"threads", threads}, {"repeats", FLAGS_repeats}, {"quick", FLAGS_quick}};
   json["results"] = nlohmann::ordered_json::parse(report.Json());
-  return WriteFileAtomically(*files, FLAGS_json, json.dump(2) + "\n");
+  return json.dump(2) + "\n";
+}
+
+Status Run(const std::string& program, const std::vector<std::string>& names) {
+  HDPS_RETURN_IF_ERROR(CheckFlags());
+  HDPS_ASSIGN_OR_RETURN(const std::vector<BenchEntry> chosen, Chosen(names));
+  if (FLAGS_list) {
+    std::fputs(List().c_str(), stdout);
+    return Status();
+  }
+  HDPS_RETURN_IF_ERROR(StartLogging("hdps-bench", "", "warning"));
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const int threads = NewTbbExecutor(FLAGS_threads)->threads();
+  const Machine machine = ThisMachine(*files);
+  LoadMeter load(*files);
+  BenchReport report([&load] { return load.ForeignCores(); });
+  for (const BenchEntry& bench : chosen) {
+    HDPS_RETURN_IF_ERROR(RunOne(bench, program, *files, report));
+  }
+  if (report.results().empty()) {
+    return {Code::kInvalidArgument, "--case=" + FLAGS_case + ": no case has this in its name"};
+  }
+  std::printf("%s, %d cores, %.0f GiB, %s; %d threads, commit %s, gcc %s, %s\n",
+              machine.cpu.c_str(), machine.cores,
+              static_cast<double>(machine.memory_bytes) / (1 << 30), machine.vector_width.c_str(),
+              threads, HDPS_COMMIT, __VERSION__, UtcTimestamp().c_str());
+  std::fputs(report.Table().c_str(), stdout);
+  std::puts("others: cores that other programs kept busy meanwhile; above 0.1 trust only ratios");
+  if (FLAGS_json.empty()) return Status();
+  return WriteFileAtomically(*files, FLAGS_json, Json(machine, threads, report));
 }
 
 }  // namespace
@@ -117,7 +151,7 @@ Status Run(std::vector<std::string> names) {
 
 int main(int argc, char** argv) {
   std::vector<std::string> names;
-  hdps::Status status = hdps::ParseCommandLine(hdps::kUsage + hdps::Names(), &argc, &argv, &names);
-  if (status.ok()) status = hdps::Run(names);
+  hdps::Status status = hdps::ParseCommandLine(hdps::kUsage + hdps::List(), &argc, &argv, &names);
+  if (status.ok()) status = hdps::Run(argv[0], names);
   return status.ok() ? hdps::kExitDone : hdps::ReportAndExitStatus("hdps-bench", status);
 }

@@ -16,7 +16,6 @@ namespace hdps {
 namespace {
 
 constexpr uint64_t kRows = 100000;  // About 25 MB: beyond the caches, soon read.
-constexpr int kRepeats = 7;
 
 // The same bytes at their simplest: read into a buffer, find every line end.
 size_t CountLines(FileSystem& files, const std::string& path) {
@@ -58,12 +57,13 @@ struct Case {
   uint32_t num_parts;
 };
 
-void RunCase(FileSystem& files, const DataSpec& data, const Case& c, BenchReport& report) {
+void RunCase(const BenchSetting& setting, FileSystem& files, const DataSpec& data, const Case& c,
+             BenchReport& report) {
   const Result<uint64_t> bytes = files.FileSize(data.train[0]);
   CHECK(bytes.ok()) << bytes.status().message();
   const double megabytes = static_cast<double>(*bytes) * 1e-6;
   std::vector<double> mb_per_second, rows_per_second, plain_mb_per_second;
-  for (int repeat = 0; repeat < kRepeats; ++repeat) {  // In turns: noise hits both alike.
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {  // In turns: noise hits both alike.
     uint64_t rows = 0;
     const double seconds = SecondsOf([&] {
       rows = ReadAll(files, data,
@@ -83,7 +83,7 @@ void RunCase(FileSystem& files, const DataSpec& data, const Case& c, BenchReport
 
 }  // namespace
 
-void RunReaderBench(BenchReport& report) {
+Status RunReaderBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   SyntheticLogSpec spec;
   spec.rows = kRows;
@@ -96,8 +96,9 @@ void RunReaderBench(BenchReport& report) {
   data.train = {"log/train.tsv"};
   for (const Case& c : {Case{"criteo_tsv_in_order", false, 1}, Case{"criteo_tsv_shuffled", true, 1},
                         Case{"criteo_tsv_shuffled_1_of_4", true, 4}}) {
-    RunCase(*files, data, c, report);
+    if (setting.Wants(c.name)) RunCase(setting, *files, data, c, report);
   }
+  return Status();
 }
 
 }  // namespace hdps

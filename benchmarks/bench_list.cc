@@ -1,0 +1,22 @@
+// The benchmarks: name, function (in <name>_bench.cc), and the question it answers.
+#include "benchmarks/bench.h"
+
+#define HDPS_BENCHES(BENCH)                                                                     \
+  BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes") \
+  BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")
+
+namespace hdps {
+
+#define HDPS_DECLARE(name, run, question) \
+  Status run(const BenchSetting&, FileSystem&, BenchReport&);
+HDPS_BENCHES(HDPS_DECLARE)
+#undef HDPS_DECLARE
+
+std::span<const BenchEntry> AllBenches() {
+#define HDPS_ENTRY(name, run, question) {#name, question, run},
+  static constexpr BenchEntry kBenches[] = {HDPS_BENCHES(HDPS_ENTRY)};
+#undef HDPS_ENTRY
+  return kBenches;
+}
+
+}  // namespace hdps
