@@ -3,6 +3,7 @@
 
 #define HDPS_BENCHES(BENCH)                                                                     \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes") \
+  BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")   \
   BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")
 
 namespace hdps {

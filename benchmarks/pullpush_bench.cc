@@ -1,0 +1,227 @@
+// Rows from the socket to the table and back: real servers, as processes of their own, and the
+// worker's half of the exchange.
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/bench.h"
+#include "benchmarks/row_cluster.h"
+#include "benchmarks/row_load.h"
+#include "benchmarks/row_yardsticks.h"
+
+namespace hdps {
+namespace {
+
+constexpr char kBench[] = "pullpush";
+constexpr double kZipf = 1.05;
+constexpr size_t kWindow = 4;  // Requests on their way.
+
+struct Case {
+  const char* transport;
+  uint32_t servers, workers, dim, batch;
+};
+std::string NameOf(const Case& c) {
+  return std::string(c.transport) + "_" + std::to_string(c.servers) + "s_" +
+         std::to_string(c.workers) + "w_dim" + std::to_string(c.dim) + "_batch" +
+         std::to_string(c.batch);
+}
+
+constexpr Case kCases[] = {
+    {"tcp", 1, 1, 16, 4096}, {"ipc", 1, 1, 16, 4096}, {"inproc", 1, 1, 16, 4096},
+    {"tcp", 1, 1, 64, 4096}, {"ipc", 1, 1, 64, 4096}, {"inproc", 1, 1, 64, 4096},
+    {"tcp", 1, 1, 80, 4096}, {"ipc", 1, 1, 80, 4096}, {"tcp", 1, 1, 16, 1024},
+    {"tcp", 2, 1, 16, 4096}, {"tcp", 1, 2, 16, 4096}, {"tcp", 2, 2, 16, 4096},
+};
+
+// Calls `work` for each worker on a thread of its own; rows/s of all together, 0 when one failed.
+double RowsPerSecond(std::vector<std::unique_ptr<RowWorker>>& workers, size_t rows_each,
+                     const std::function<Status(RowWorker&)>& work) {
+  std::atomic<bool> failed{false};
+  const double seconds = SecondsOf([&] {
+    std::vector<std::unique_ptr<Thread>> threads;
+    for (auto& worker : workers) {
+      threads.push_back(StartThread("worker", [&failed, &work, one = worker.get()] {
+        if (!work(*one).ok()) failed = true;
+      }));
+    }
+    for (const auto& thread : threads) thread->Join();
+  });
+  return failed ? 0 : static_cast<double>(rows_each * workers.size()) / seconds;
+}
+
+Status Check(const std::vector<double>& samples, const std::string& name) {
+  if (std::find(samples.begin(), samples.end(), 0.0) == samples.end()) return Status();
+  return {Code::kUnavailable, "pullpush " + name + ": a request was not answered"};
+}
+
+// Socket to row and back, beside the rows alone and the wire alone.
+Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, BenchReport& report) {
+  const std::string name = NameOf(c);
+  SayProgress(kBench, name);
+  const uint64_t rows = setting.quick ? 500'000 : 4'000'000;
+  const size_t lists_count = setting.quick ? 8 : 24;
+  RowClusterOptions options;
+  options.job = RowsJob(c.dim, "adagrad");
+  options.servers = c.servers;
+  options.workers = c.workers;
+  options.transport = c.transport;
+  HDPS_ASSIGN_OR_RETURN(const auto cluster, RowCluster::Start(setting, files, options));
+  std::vector<std::unique_ptr<RowWorker>> workers;
+  for (uint32_t w = 0; w < c.workers; ++w) {
+    HDPS_ASSIGN_OR_RETURN(workers.emplace_back(), RowWorker::Make(*cluster, w));
+  }
+  const KeyLists all = AllKeys(rows);
+  const KeyLists lists = ZipfLists(rows, kZipf, size_t{26} * c.batch, lists_count, 1);
+  HDPS_RETURN_IF_ERROR(workers[0]->PullAll(all, kWindow));
+  RowsAlone alone(cluster->job(), setting.threads);
+  alone.PullAll(all);
+  HDPS_ASSIGN_OR_RETURN(const auto wire, WireAlone::Make(c.transport, setting.scratch));
+
+  const size_t keys = CountKeys(lists);
+  const auto rate = [&](double seconds) { return static_cast<double>(keys) / seconds; };
+  const size_t keys_bytes = keys / lists.size() * sizeof(Key);
+  const size_t rows_bytes = keys / lists.size() * c.dim * sizeof(float);
+  constexpr size_t kAckBytes = 64;
+  const auto exchange = [&](size_t request, size_t reply) {
+    bool answered = false;
+    const double seconds =
+        SecondsOf([&] { answered = wire->Exchange(request, reply, lists.size(), kWindow); });
+    return answered ? rate(seconds) : 0;
+  };
+  const auto pull = [&](RowWorker& worker) { return worker.PullAll(lists, kWindow); };
+  const auto push = [&](RowWorker& worker) { return worker.PushAll(lists, kWindow); };
+  const auto samples =
+      InTurns(setting.repeats, {[&] { return RowsPerSecond(workers, keys, pull); },
+                                [&] { return rate(SecondsOf([&] { alone.PullAll(lists); })); },
+                                [&] { return exchange(keys_bytes, rows_bytes); },
+                                [&] { return RowsPerSecond(workers, keys, push); },
+                                [&] { return rate(SecondsOf([&] { alone.PushAll(lists); })); },
+                                [&] { return exchange(keys_bytes + rows_bytes, kAckBytes); }});
+  for (const auto& each : samples) HDPS_RETURN_IF_ERROR(Check(each, name));
+  for (const bool is_push : {false, true}) {
+    const auto* const of = &samples[is_push ? 3 : 0];
+    const bool wire_is_less = MedianOf(of[2]) < MedianOf(of[1]);
+    report.AddBeside(kBench, name, is_push ? "push" : "pull", "rows/s", of[0],
+                     wire_is_less ? "wire alone" : "rows alone", of[wire_is_less ? 2 : 1]);
+    std::vector<double> one_after_the_other;
+    for (size_t i = 0; i < of[0].size(); ++i) {
+      one_after_the_other.push_back(1 / (1 / of[1][i] + 1 / of[2][i]));
+    }
+    report.AddBeside(kBench, name, is_push ? "push" : "pull", "rows/s", of[0],
+                     "both, one after the other", one_after_the_other);
+    report.Add(kBench, name, is_push ? "push, rows alone" : "pull, rows alone", "rows/s", of[1]);
+    report.Add(kBench, name, is_push ? "push, wire alone" : "pull, wire alone", "rows/s", of[2]);
+  }
+  return Status();
+}
+
+// ---- Round trip --------------------------------------------------------------------------------
+
+Status RunRoundTrip(const BenchSetting& setting, FileSystem& files, const std::string& transport,
+                    BenchReport& report) {
+  const std::string name = "empty_pull_" + transport;
+  if (!setting.Wants(name)) return Status();
+  SayProgress(kBench, name);
+  constexpr double kMicro = 1e6;
+  const size_t count = setting.quick ? 500 : 2000;
+  RowClusterOptions options;
+  options.job = RowsJob(16, "sgd");
+  options.transport = transport;
+  HDPS_ASSIGN_OR_RETURN(const auto cluster, RowCluster::Start(setting, files, options));
+  HDPS_ASSIGN_OR_RETURN(const auto worker, RowWorker::Make(*cluster, 0));
+  std::vector<double> medians, slowest, sockets;
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    std::vector<double> micros;
+    for (size_t i = 0; i < count; ++i) {
+      Status status;
+      micros.push_back(kMicro * SecondsOf([&] { status = worker->PullNothing(); }));
+      HDPS_RETURN_IF_ERROR(status);
+    }
+    medians.push_back(MedianOf(micros));
+    slowest.push_back(QuantileOf(micros, 0.99));
+    HDPS_ASSIGN_OR_RETURN(const double bare, SocketRoundTrip(transport, count));
+    sockets.push_back(kMicro * bare);
+  }
+  report.AddBeside(kBench, name, "round trip", "us", medians,
+                   transport == "tcp" ? "bare tcp socket" : "bare unix socket", sockets);
+  report.Add(kBench, name, "round trip p99", "us", slowest);
+  return Status();
+}
+
+// ---- The load of ps-lite -----------------------------------------------------------------------
+
+struct Grown {
+  double pull_rows = 0, push_rows = 0;              // A second.
+  double pull_p50 = 0, pull_p99 = 0, push_p99 = 0;  // ms
+};
+
+// One step after the other into a table that grows from nothing.
+Result<Grown> GrowOnce(const BenchSetting& setting, FileSystem& files, uint32_t servers,
+                       const KeyLists& lists) {
+  RowClusterOptions options;
+  options.job = RowsJob(16, "sgd");
+  options.servers = servers;
+  HDPS_ASSIGN_OR_RETURN(const auto cluster, RowCluster::Start(setting, files, options));
+  HDPS_ASSIGN_OR_RETURN(const auto worker, RowWorker::Make(*cluster, 0));
+  std::vector<double> pulls, pushes;  // Seconds.
+  for (const std::vector<Key>& list : lists) {
+    const KeyLists one = {list};
+    Status status;
+    pulls.push_back(SecondsOf([&] { status = worker->PullAll(one, 1); }));
+    HDPS_RETURN_IF_ERROR(status);
+    pushes.push_back(SecondsOf([&] { status = worker->PushAll(one, 1); }));
+    HDPS_RETURN_IF_ERROR(status);
+  }
+  const auto sum = [](const std::vector<double>& seconds) {
+    double all = 0;
+    for (const double one : seconds) all += one;
+    return all;
+  };
+  constexpr double kMilli = 1e3;
+  const auto rows = static_cast<double>(CountKeys(lists));
+  return Grown{rows / sum(pulls), rows / sum(pushes), kMilli * MedianOf(pulls),
+               kMilli * QuantileOf(pulls, 0.99), kMilli * QuantileOf(pushes, 0.99)};
+}
+
+Status RunGrowing(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  const std::string names[] = {"ps_lite_load_1s", "ps_lite_load_2s"};
+  if (!setting.Wants(names[0]) && !setting.Wants(names[1])) return Status();
+  SayProgress(kBench, "ps_lite_load, 1 and 2 servers in turns");
+  constexpr size_t kBatch = 1024;
+  const KeyLists lists = LogUniformLists(kBatch, setting.quick ? 50 : 200, 1);
+  constexpr uint32_t kServersMax = 2;
+  std::vector<double> figures[kServersMax][5];
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    for (uint32_t s = 0; s < kServersMax; ++s) {
+      HDPS_ASSIGN_OR_RETURN(const Grown grown, GrowOnce(setting, files, s + 1, lists));
+      const double values[] = {grown.pull_rows, grown.push_rows, grown.pull_p50, grown.pull_p99,
+                               grown.push_p99};
+      for (size_t f = 0; f < 5; ++f) figures[s][f].push_back(values[f]);
+    }
+  }
+  const char* const kFigures[] = {"pull", "push", "pull p50", "pull p99", "push p99"};
+  for (uint32_t s = 0; s < kServersMax; ++s) {
+    for (size_t f = 0; f < 5; ++f) {
+      report.AddBeside(kBench, names[s], kFigures[f], f < 2 ? "rows/s" : "ms", figures[s][f],
+                       s == 0 ? "" : "one server", s == 0 ? std::vector<double>() : figures[0][f]);
+    }
+  }
+  return Status();
+}
+
+}  // namespace
+
+Status RunPullPushBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  for (const Case& c : kCases) {
+    if (setting.Wants(NameOf(c))) HDPS_RETURN_IF_ERROR(RunCase(setting, files, c, report));
+  }
+  for (const char* transport : {"tcp", "ipc", "inproc"}) {
+    HDPS_RETURN_IF_ERROR(RunRoundTrip(setting, files, transport, report));
+  }
+  return RunGrowing(setting, files, report);
+}
+
+}  // namespace hdps

@@ -1,0 +1,168 @@
+// Draws keys, and drives the worker's side of the exchange.
+#include "benchmarks/row_load.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/hash.h"
+#include "common/random.h"
+#include "worker/data/zipf.h"
+
+namespace hdps {
+namespace {
+
+// In no order that a table could profit from.
+void MakeDistinct(std::vector<Key>* keys) {
+  for (Key& key : *keys) key = MixBits(key);
+  std::sort(keys->begin(), keys->end());
+  keys->erase(std::unique(keys->begin(), keys->end()), keys->end());
+}
+
+}  // namespace
+
+KeyLists ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, uint64_t seed) {
+  const Zipf zipf(rows, exponent);
+  Random random(seed);
+  KeyLists made(lists);
+  for (std::vector<Key>& keys : made) {
+    for (size_t i = 0; i < draws; ++i) keys.push_back(zipf.Draw(random));
+    MakeDistinct(&keys);
+  }
+  return made;
+}
+
+KeyLists LogUniformLists(size_t batch, size_t lists, uint64_t seed) {
+  constexpr uint64_t kFields = 26;
+  constexpr double kIds = 1e6;
+  Random random(seed);
+  KeyLists made(lists);
+  for (std::vector<Key>& keys : made) {
+    for (size_t i = 0; i < batch; ++i) {
+      for (uint64_t field = 0; field < kFields; ++field) {
+        const auto id = static_cast<uint64_t>(std::exp(random.Unit() * std::log(kIds)));
+        keys.push_back(field << 32 | id);
+      }
+    }
+    MakeDistinct(&keys);
+  }
+  return made;
+}
+
+KeyLists AllKeys(uint64_t rows) {
+  constexpr uint64_t kListKeys = 1 << 16;
+  KeyLists made;
+  for (uint64_t row = 0; row < rows; ++row) {
+    if (row % kListKeys == 0) made.emplace_back();
+    made.back().push_back(MixBits(row));
+  }
+  return made;
+}
+
+size_t CountKeys(const KeyLists& lists) {
+  size_t keys = 0;
+  for (const std::vector<Key>& list : lists) keys += list.size();
+  return keys;
+}
+
+std::string RowsJob(uint32_t dim, const std::string& rule) {
+  return R"({"name": "rows", "data": {"format": "criteo", "train": ["none.tsv"]},
+    "model": {"type": "wide_deep", "embedding_dim": )" +
+         std::to_string(dim) + R"(, "hidden": [8], "deep_optimizer": {"kind": ")" + rule +
+         R"("}}, "train": {"mode": "async"}})";
+}
+
+TableId RowsTable(const Job& job) {
+  uint32_t widest = 0;
+  for (uint32_t t = 0; t < job.tables.size(); ++t) {
+    if (!job.tables[t].dense && job.tables[t].dim > job.tables[widest].dim) widest = t;
+  }
+  return {widest};
+}
+
+Result<std::unique_ptr<RowWorker>> RowWorker::Make(RowCluster& cluster, uint32_t worker) {
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowClient> client, RowClient::Make(cluster, worker));
+  return std::unique_ptr<RowWorker>(new RowWorker(cluster, std::move(client)));
+}
+
+RowWorker::RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client)
+    : cluster_(cluster),
+      client_(std::move(client)),
+      table_(RowsTable(cluster.job())),
+      dim_(cluster.job().tables[table_.value].dim) {}
+
+void RowWorker::Split(const std::vector<Key>& keys, Flight* flight) {
+  KeysOfTable table;
+  table.table = table_;
+  table.row_floats = dim_;
+  table.keys = keys;
+  const View& view = *cluster_.view();
+  flight->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), {&table, 1});
+}
+
+void RowWorker::StartPull(const std::vector<Key>& keys, Flight* flight) {
+  Split(keys, flight);
+  flight->rows.resize(keys.size() * dim_);
+  std::vector<ServerRequest> requests = flight->split.Pulls(0, PullMode::kTrain);
+  flight->servers.clear();
+  for (const ServerRequest& request : requests) flight->servers.push_back(request.server);
+  flight->ticket = client_->Start(std::move(requests));
+}
+
+Status RowWorker::FinishPull(Flight* flight) {
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, client_->Wait(flight->ticket));
+  const std::span<float> rows = flight->rows;
+  for (size_t i = 0; i < replies.size(); ++i) {
+    PullReply reply;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
+    HDPS_RETURN_IF_ERROR(flight->split.Scatter(flight->servers[i], reply, {&rows, 1}));
+  }
+  return Status();
+}
+
+void RowWorker::StartPush(const std::vector<Key>& keys, Flight* flight) {
+  constexpr uint64_t kExamples = 4096;
+  Split(keys, flight);
+  gradients_.resize(keys.size() * dim_, 0.001f);
+  const std::span<const float> gradients(gradients_.data(), keys.size() * dim_);
+  flight->ticket =
+      client_->Start(flight->split.Pushes({next_sequence_++}, 0, kExamples, {&gradients, 1}));
+}
+
+Status RowWorker::FinishPush(Flight* flight) {
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, client_->Wait(flight->ticket));
+  for (const Frame& reply : replies) {
+    PushAck ack;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
+    if (ack.code != Code::kOk) return Status(ack.code, ack.message);
+  }
+  return Status();
+}
+
+Status RowWorker::PullAll(const KeyLists& lists, size_t window) {
+  flights_.resize(std::max(flights_.size(), window));
+  for (size_t i = 0; i < lists.size() + window; ++i) {
+    Flight* const flight = &flights_[i % window];
+    if (i >= window && i - window < lists.size()) HDPS_RETURN_IF_ERROR(FinishPull(flight));
+    if (i < lists.size()) StartPull(lists[i], flight);
+  }
+  return Status();
+}
+
+Status RowWorker::PushAll(const KeyLists& lists, size_t window) {
+  flights_.resize(std::max(flights_.size(), window));
+  for (size_t i = 0; i < lists.size() + window; ++i) {
+    Flight* const flight = &flights_[i % window];
+    if (i >= window && i - window < lists.size()) HDPS_RETURN_IF_ERROR(FinishPush(flight));
+    if (i < lists.size()) StartPush(lists[i], flight);
+  }
+  return Status();
+}
+
+Status RowWorker::PullNothing() {
+  std::vector<ServerRequest> requests;
+  requests.push_back({{0}, EncodeMessage(PullRequest())});
+  return client_->Call(std::move(requests)).status();
+}
+
+}  // namespace hdps

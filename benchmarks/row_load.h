@@ -1,0 +1,67 @@
+// What workers ask of servers in a benchmark: lists of distinct keys, and a worker that pulls and
+// pushes them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "benchmarks/row_cluster.h"
+#include "worker/exchange/key_split.h"
+
+namespace hdps {
+
+// The distinct keys of one step each.
+using KeyLists = std::vector<std::vector<Key>>;
+
+// Each list the distinct ones of `draws` keys out of `rows`, Zipf with `exponent`.
+KeyLists ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, uint64_t seed);
+// Each list the distinct ones of `batch` examples of 26 ids, each log-uniform over a million of its
+// field: the load that ps-lite was measured with.
+KeyLists LogUniformLists(size_t batch, size_t lists, uint64_t seed);
+// All of 0..rows-1, cut into lists.
+KeyLists AllKeys(uint64_t rows);
+size_t CountKeys(const KeyLists& lists);
+
+// An asynchronous job whose table kRowsTable has rows of `dim` floats changed by `rule`.
+std::string RowsJob(uint32_t dim, const std::string& rule);
+TableId RowsTable(const Job& job);
+
+// Pulls and pushes lists as a worker does: split by server, asked for, put in place.
+class RowWorker {
+ public:
+  static Result<std::unique_ptr<RowWorker>> Make(RowCluster& cluster, uint32_t worker);
+
+  // Each list once, up to `window` of them on their way.
+  Status PullAll(const KeyLists& lists, size_t window);
+  Status PushAll(const KeyLists& lists, size_t window);
+  // A request without keys, and its answer.
+  Status PullNothing();
+
+ private:
+  // One list on its way.
+  struct Flight {
+    KeySplit split;
+    std::vector<ServerId> servers;  // Of the requests.
+    std::vector<float> rows;        // [keys, dim]
+    Ticket ticket;
+  };
+  RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client);
+  void Split(const std::vector<Key>& keys, Flight* flight);
+  void StartPull(const std::vector<Key>& keys, Flight* flight);
+  Status FinishPull(Flight* flight);
+  void StartPush(const std::vector<Key>& keys, Flight* flight);
+  Status FinishPush(Flight* flight);
+
+  RowCluster& cluster_;
+  const std::unique_ptr<RowClient> client_;
+  const TableId table_;
+  const uint32_t dim_;
+  std::vector<Flight> flights_;
+  std::vector<float> gradients_;
+  uint64_t next_sequence_ = 0;
+};
+
+}  // namespace hdps

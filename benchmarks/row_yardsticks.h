@@ -1,0 +1,64 @@
+// What pulls and pushes are compared with: the rows without the wire, the wire without the rows,
+// and a bare socket.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "benchmarks/row_load.h"
+#include "common/executor.h"
+#include "common/transport.h"
+#include "server/shard_set.h"
+
+namespace hdps {
+
+// The rows of one server in this process, asked without a message.
+class RowsAlone {
+ public:
+  RowsAlone(const Job& job, int threads);
+
+  // Each list once, in order.
+  void PullAll(const KeyLists& lists);
+  void PushAll(const KeyLists& lists);
+
+ private:
+  // What a worker would send for the list.
+  PushRequest RequestFor(const std::vector<Key>& keys);
+
+  const Job& job_;
+  const TableId table_;
+  const std::unique_ptr<Executor> executor_;
+  ShardMap shards_;
+  ShardSet rows_;
+  KeySplit split_;
+  std::vector<float> gradients_;
+  int64_t step_ = 0;
+};
+
+// Two ends of a transport that carry the bytes of pulls and pushes and look at none of them. The
+// far end has a thread of its own.
+class WireAlone {
+ public:
+  static Result<std::unique_ptr<WireAlone>> Make(const std::string& transport,
+                                                 const std::string& scratch);
+  ~WireAlone();
+
+  // Sends requests of `request_bytes` and awaits replies of `reply_bytes`, `count` of them,
+  // `window` on their way. False when an answer stays out.
+  bool Exchange(size_t request_bytes, size_t reply_bytes, size_t count, size_t window);
+
+ private:
+  WireAlone() = default;
+  void Answer();
+
+  std::unique_ptr<Transport> near_, far_;
+  std::atomic<bool> stop_{false};
+  std::unique_ptr<Thread> thread_;
+};
+
+// Seconds of one of `count` round trips of 64 bytes over a bare socket, tcp or unix, that blocks:
+// the median.
+Result<double> SocketRoundTrip(const std::string& transport, size_t count);
+
+}  // namespace hdps
