@@ -1,5 +1,9 @@
-// How fast rows come out of text, beside a plain search for the line ends of the same bytes.
+// How fast rows come out of text, beside what `cat`, `wc -l` and a plain search for line ends take
+// for the same file.
+#include <fcntl.h>
 #include <glog/logging.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <memory>
@@ -15,7 +19,7 @@
 namespace hdps {
 namespace {
 
-constexpr uint64_t kRows = 100000;  // About 25 MB: beyond the caches, soon read.
+constexpr char kBench[] = "reader";
 
 // The same bytes at their simplest: read into a buffer, find every line end.
 size_t CountLines(FileSystem& files, const std::string& path) {
@@ -37,18 +41,43 @@ size_t CountLines(FileSystem& files, const std::string& path) {
   }
 }
 
-uint64_t ReadAll(FileSystem& files, const DataSpec& data, const ReaderOptions& options) {
-  auto reader = NewBatchReader(files, data, data.train, options);
-  CHECK(reader.ok()) << reader.status().message();
-  const Status started = (*reader)->StartEpoch(0, 0);
-  CHECK(started.ok()) << started.message();
-  uint64_t rows = 0;
-  while (true) {
-    const auto batch = (*reader)->Next();
-    CHECK(batch.ok()) << batch.status().message();
-    if (!batch->has_value()) return rows;
-    rows += (*batch)->num_examples;
+// Runs a program of the system on `path`, its words thrown away; false when it failed.
+bool RunProgram(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  const int child = fork();
+  if (child == 0) {
+    dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+    execvp(arguments[0], arguments.data());
+    _exit(127);
   }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+struct Read {
+  uint64_t rows = 0;
+  double seconds = 0, cpu_seconds = 0;
+};
+
+Read ReadAll(FileSystem& files, const DataSpec& data, const ReaderOptions& options) {
+  Read read;
+  const double cpu_before = ThreadCpuSeconds();
+  read.seconds = SecondsOf([&] {
+    auto reader = NewBatchReader(files, data, data.train, options);
+    CHECK(reader.ok()) << reader.status().message();
+    const Status started = (*reader)->StartEpoch(0, 0);
+    CHECK(started.ok()) << started.message();
+    while (true) {
+      const auto batch = (*reader)->Next();
+      CHECK(batch.ok()) << batch.status().message();
+      if (!batch->has_value()) break;
+      read.rows += (*batch)->num_examples;
+    }
+  });
+  read.cpu_seconds = ThreadCpuSeconds() - cpu_before;
+  return read;
 }
 
 struct Case {
@@ -57,46 +86,56 @@ struct Case {
   uint32_t num_parts;
 };
 
-void RunCase(const BenchSetting& setting, FileSystem& files, const DataSpec& data, const Case& c,
-             BenchReport& report) {
-  const Result<uint64_t> bytes = files.FileSize(data.train[0]);
-  CHECK(bytes.ok()) << bytes.status().message();
-  const double megabytes = static_cast<double>(*bytes) * 1e-6;
-  std::vector<double> mb_per_second, rows_per_second, plain_mb_per_second;
+Status RunCase(const BenchSetting& setting, FileSystem& files, const std::string& path,
+               const Case& c, BenchReport& report) {
+  SayProgress(kBench, c.name);
+  DataSpec data;
+  data.format = DataFormat::kCriteo;
+  data.train = {path};
+  data.max_bad_rows = 1000;  // Logs as they are.
+  HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(path));
+  const double megabytes = static_cast<double>(bytes) * 1e-6;
+  CountLines(files, path);  // From here on the file is in memory.
+  std::vector<double> text, text_by_cpu, rows, plain, wc, cat;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {  // In turns: noise hits both alike.
-    uint64_t rows = 0;
-    const double seconds = SecondsOf([&] {
-      rows = ReadAll(files, data,
-                     {.batch_size = 4096, .num_parts = c.num_parts, .shuffle = c.shuffle});
-    });
-    mb_per_second.push_back(megabytes / seconds);
-    rows_per_second.push_back(static_cast<double>(rows) / seconds);
-    size_t lines = 0;
-    const double plain_seconds = SecondsOf([&] { lines = CountLines(files, data.train[0]); });
-    CHECK_EQ(lines, kRows);
-    plain_mb_per_second.push_back(megabytes / plain_seconds);
+    const Read read =
+        ReadAll(files, data, {.batch_size = 4096, .num_parts = c.num_parts, .shuffle = c.shuffle});
+    text.push_back(megabytes / read.seconds);
+    text_by_cpu.push_back(megabytes / read.cpu_seconds);
+    rows.push_back(static_cast<double>(read.rows) / read.seconds);
+    plain.push_back(megabytes / SecondsOf([&] { CountLines(files, path); }));
+    bool ran = true;
+    wc.push_back(megabytes / SecondsOf([&] { ran = ran && RunProgram({"wc", "-l", path}); }));
+    cat.push_back(megabytes / SecondsOf([&] { ran = ran && RunProgram({"cat", path}); }));
+    if (!ran) return {Code::kUnavailable, "reader: cannot run wc and cat"};
   }
-  report.AddBeside("reader", c.name, "text", "MB/s", mb_per_second, "read + memchr",
-                   plain_mb_per_second);
-  report.Add("reader", c.name, "rows given", "rows/s", rows_per_second);
+  report.AddBeside(kBench, c.name, "text", "MB/s", text, "wc -l", wc);
+  report.AddBeside(kBench, c.name, "text", "MB/s", text, "cat", cat);
+  report.AddBeside(kBench, c.name, "text", "MB/s", text, "read + memchr", plain);
+  report.Add(kBench, c.name, "text, by CPU time", "MB/s", text_by_cpu);
+  report.Add(kBench, c.name, "rows given", "rows/s", rows);
+  return Status();
 }
 
 }  // namespace
 
-Status RunReaderBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
-  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+Status RunReaderBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  constexpr Case kCases[] = {{"criteo_tsv_in_order", false, 1},
+                             {"criteo_tsv_shuffled", true, 1},
+                             {"criteo_tsv_shuffled_1_of_4", true, 4}};
   SyntheticLogSpec spec;
-  spec.rows = kRows;
+  spec.rows = setting.quick ? 100'000 : 400'000;  // 250 bytes each.
   spec.eval_rows = 0;
-  spec.vocabulary = 100000;
-  const auto written = WriteSyntheticLog(*files, "log", spec);
-  CHECK(written.ok()) << written.status().message();
-  DataSpec data;
-  data.format = DataFormat::kCriteo;
-  data.train = {"log/train.tsv"};
-  for (const Case& c : {Case{"criteo_tsv_in_order", false, 1}, Case{"criteo_tsv_shuffled", true, 1},
-                        Case{"criteo_tsv_shuffled_1_of_4", true, 4}}) {
-    if (setting.Wants(c.name)) RunCase(setting, *files, data, c, report);
+  spec.vocabulary = 100'000;
+  HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, spec).status());
+  const std::string log = JoinPath(setting.scratch, "train.tsv");
+  for (const Case& c : kCases) {
+    if (setting.Wants(c.name)) HDPS_RETURN_IF_ERROR(RunCase(setting, files, log, c, report));
+  }
+  if (setting.data.empty()) return Status();
+  for (const Case& c : {Case{"data_in_order", false, 1}, Case{"data_shuffled", true, 1}}) {
+    if (!setting.Wants(c.name)) continue;
+    HDPS_RETURN_IF_ERROR(RunCase(setting, files, setting.data, c, report));
   }
   return Status();
 }

@@ -5,9 +5,11 @@
 #include <cmath>
 
 #include "common/hash.h"
+#include "common/random.h"
 #include "tests/worker/data_fixture.h"
 #include "worker/data/label.h"
 #include "worker/data/number.h"
+#include "worker/data/row.h"
 
 namespace hdps {
 namespace {
@@ -277,6 +279,48 @@ TEST(SoftmaxLabelTest, IsBoundedByTheNumberOfClasses) {
   const DataSpec data = NumberedRows();
   EXPECT_THAT(ParseGood(data, "9,1,a\n0,1,a\n", 10).labels, ElementsAre(9, 0));
   EXPECT_THAT(ErrorOf(data, "10,1,a\n", 10), HasSubstr("a whole number from 0 to 9"));
+}
+
+// Rows of one key each wait for company: what comes between and behind them keeps its place.
+TEST(BatchBuilderTest, RowsOfAllShapesStandInTheirOrder) {
+  constexpr size_t kFeatures = 3;
+  constexpr uint32_t kRows = 200;
+  BatchBuilder builder(1, kFeatures, kRows);
+  Batch expected;
+  expected.sparse.resize(kFeatures);
+  for (SparseColumn& column : expected.sparse) column.offsets = {0};
+  Random random(5);
+  bool weighted = false;
+  for (uint32_t r = 0; r < kRows; ++r) {
+    Row row;
+    row.label = static_cast<float>(r % 2);
+    // Long runs of rows with one key each, then some of other shapes, later also with weights.
+    const bool odd = r % 40 > 33;
+    weighted = weighted || r == 118;
+    for (size_t f = 0; f < kFeatures; ++f) {
+      const uint64_t keys = odd ? random.Below(3) : 1;
+      for (uint64_t k = 0; k < keys; ++k) row.keys.push_back(random.Next());
+      row.EndFeature();
+    }
+    if (odd && weighted) row.weights.assign(row.keys.size(), 0.5f);
+    builder.Add(row, {static_cast<float>(r)});
+    for (size_t f = 0; f < kFeatures; ++f) {
+      SparseColumn& column = expected.sparse[f];
+      for (uint32_t k = row.KeyBegin(f); k < row.key_ends[f]; ++k) {
+        column.keys.push_back(row.keys[k]);
+        column.weights.push_back(row.weights.empty() ? 1.0f : row.weights[k]);
+      }
+      column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
+    }
+  }
+  const Batch batch = builder.Take(7);
+  ASSERT_EQ(batch.num_examples, kRows);
+  for (uint32_t r = 0; r < kRows; ++r) EXPECT_EQ(batch.numeric[r], static_cast<float>(r));
+  for (size_t f = 0; f < kFeatures; ++f) {
+    EXPECT_EQ(batch.sparse[f].offsets, expected.sparse[f].offsets);
+    EXPECT_EQ(batch.sparse[f].keys, expected.sparse[f].keys);
+    EXPECT_EQ(batch.sparse[f].weights, expected.sparse[f].weights);
+  }
 }
 
 }  // namespace

@@ -50,6 +50,15 @@ TEST(ShuffleWindowTest, HeldBytesAreBounded) {
   PassThrough(window, 1, 200000, 2 * 1001 * 120 + (1 << 20));
 }
 
+TEST(ShuffleWindowTest, EveryLineComesOutOnceOfALogOfHugePages) {
+  constexpr uint64_t kRows = 400'000, kWindow = 100'000;  // 6 MB of lines and more inside at once.
+  ShuffleWindow window(kWindow, size_t{1} << 30);
+  std::vector<uint64_t> out = PassThrough(window, 3, kRows, 2 * kWindow * 120 + (8 << 20));
+  std::sort(out.begin(), out.end());
+  ASSERT_EQ(out.size(), kRows);
+  for (uint64_t i = 0; i < kRows; ++i) ASSERT_EQ(out[i], i);
+}
+
 TEST(ShuffleWindowTest, ManyBytesMakeItFullToo) {
   ShuffleWindow window(1u << 30, 1000);
   uint64_t held = 0;

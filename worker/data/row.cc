@@ -69,6 +69,7 @@ BatchBuilder::BatchBuilder(size_t num_numeric, size_t num_sparse, uint32_t rows_
     column.offsets.push_back(0);
     column.keys.reserve(rows_expected);
   }
+  waiting_.resize(kWaitingMax * num_sparse);
 }
 
 void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric) {
@@ -76,6 +77,40 @@ void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric) {
   DCHECK_EQ(row.key_ends.size(), batch_.sparse.size());
   batch_.labels.push_back(row.label);
   batch_.numeric.insert(batch_.numeric.end(), numeric.begin(), numeric.end());
+  bool one_each = row.weights.empty() && row.keys.size() == row.key_ends.size();
+  for (uint32_t f = 0; one_each && f < row.key_ends.size(); ++f) {
+    one_each = row.key_ends[f] == f + 1;
+  }
+  if (one_each) {
+    std::copy(row.keys.begin(), row.keys.end(),
+              waiting_.begin() + static_cast<ptrdiff_t>(num_waiting_ * row.keys.size()));
+    if (++num_waiting_ == kWaitingMax) AddWaiting();
+  } else {
+    AddWaiting();
+    AddKeys(row);
+  }
+  ++batch_.num_examples;
+}
+
+void BatchBuilder::AddWaiting() {
+  const size_t num_sparse = batch_.sparse.size();
+  for (size_t f = 0; f < num_sparse; ++f) {
+    SparseColumn& column = batch_.sparse[f];
+    const auto before = static_cast<uint32_t>(column.keys.size());
+    std::array<Key, kWaitingMax> keys;
+    std::array<uint32_t, kWaitingMax> offsets;
+    for (uint32_t i = 0; i < num_waiting_; ++i) {
+      keys[i] = waiting_[i * num_sparse + f];
+      offsets[i] = before + i + 1;
+    }
+    column.keys.insert(column.keys.end(), keys.begin(), keys.begin() + num_waiting_);
+    column.offsets.insert(column.offsets.end(), offsets.begin(), offsets.begin() + num_waiting_);
+    if (!column.weights.empty()) column.weights.resize(column.keys.size(), 1.0f);
+  }
+  num_waiting_ = 0;
+}
+
+void BatchBuilder::AddKeys(const Row& row) {
   uint32_t begin = 0;
   for (size_t f = 0; f < batch_.sparse.size(); ++f) {
     SparseColumn& column = batch_.sparse[f];
@@ -85,7 +120,6 @@ void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric) {
     column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
     begin = end;
   }
-  ++batch_.num_examples;
 }
 
 // Weights are kept from the first one that is not 1 on.
@@ -103,6 +137,7 @@ void BatchBuilder::AddWeights(const Row& row, size_t feature, SparseColumn* colu
 }
 
 Batch BatchBuilder::Take(uint64_t first_row) {
+  AddWaiting();
   Batch batch = std::move(batch_);
   batch.first_row = first_row;
   *this = BatchBuilder(batch.num_numeric, batch.sparse.size(), rows_expected_);

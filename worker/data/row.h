@@ -57,7 +57,10 @@ std::string DescribeRowError(const std::string& path, uint64_t line_number, std:
                              const RowError& error);
 
 // Collects rows into a batch.
-// Invariant: batch() keeps the invariants of Batch after every row.
+//
+// Rows with one key of every feature, the usual ones, wait side by side until there are enough to
+// give each column several keys at once.
+// Invariant: the batch and behind it the waiting rows are what was added, in order.
 class BatchBuilder {
  public:
   // Room for `rows_expected` rows is made at once.
@@ -67,10 +70,16 @@ class BatchBuilder {
   Batch Take(uint64_t first_row);
 
  private:
+  static constexpr uint32_t kWaitingMax = 16;
+
+  void AddKeys(const Row& row);
   void AddWeights(const Row& row, size_t feature, SparseColumn* column);
+  void AddWaiting();
 
   uint32_t rows_expected_;
   Batch batch_;
+  std::vector<Key> waiting_;  // [kWaitingMax, sparse features]
+  uint32_t num_waiting_ = 0;
 };
 
 }  // namespace hdps

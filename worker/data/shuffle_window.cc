@@ -2,6 +2,7 @@
 #include "worker/data/shuffle_window.h"
 
 #include <glog/logging.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -10,7 +11,11 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{256} << 10;
+// Lines are taken from all over the log: in pages of 4 KiB nearly every one of them costs a walk
+// through the page tables, so a log that grows large is made of huge pages.
+constexpr size_t kSmallChunkBytes = size_t{256} << 10;
+constexpr size_t kLargeChunkBytes = size_t{2} << 20;
+constexpr size_t kSmallLogBytes = size_t{4} << 20;
 constexpr uint32_t kTaken = ~uint32_t{0};
 
 // Before each line in a chunk; tells who owns the line when its chunk is emptied.
@@ -33,7 +38,17 @@ void SetOwner(char* text, uint32_t slot) {
 
 void PrefetchLine(const char* text) {
   constexpr size_t kCacheLineBytes = 64;
-  for (size_t i = 0; i < 4; ++i) __builtin_prefetch(text + i * kCacheLineBytes);
+  const char* entry = text - sizeof(EntryHeader);
+  for (size_t i = 0; i < 5; ++i) __builtin_prefetch(entry + i * kCacheLineBytes);
+}
+
+char* NewChunk(size_t bytes) {
+  const size_t alignment = bytes % kLargeChunkBytes == 0 ? kLargeChunkBytes : 64;
+  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  auto* const chunk = static_cast<char*>(std::aligned_alloc(alignment, rounded));
+  CHECK(chunk != nullptr) << "no memory for " << bytes << " bytes of the shuffle window";
+  if (alignment == kLargeChunkBytes) (void)madvise(chunk, rounded, MADV_HUGEPAGE);  // A wish.
+  return chunk;
 }
 
 }  // namespace
@@ -53,7 +68,9 @@ void ShuffleWindow::Put(const Line& line) {
   char* text = Append(line.text.data(), size, static_cast<uint32_t>(slots_.size()));
   slots_.push_back({text, line.place.number, size, line.place.file});
   live_bytes_ += EntryBytes(size);
-  while (held_bytes_ > 2 * live_bytes_ + 2 * kChunkBytes && log_.size() > 1) EmptyOldestChunk();
+  while (held_bytes_ > 2 * live_bytes_ + 2 * log_.back().size && log_.size() > 1) {
+    EmptyOldestChunk();
+  }
 }
 
 Line ShuffleWindow::TakeAny() {
@@ -62,8 +79,10 @@ Line ShuffleWindow::TakeAny() {
   const auto below_size = [this](uint64_t draw) { return ((draw >> 32) * slots_.size()) >> 32; };
   const size_t chosen = below_size(draws_[next_draw_]);
   draws_[next_draw_] = random_.Next();
-  // Where this draw will fall unless the window runs empty before its turn comes.
-  PrefetchLine(slots_[below_size(draws_[next_draw_])].text);
+  // Where these draws will fall unless the window runs empty before their turns come: first the
+  // slot is brought near, half the way later the line.
+  __builtin_prefetch(&slots_[below_size(draws_[next_draw_])]);
+  PrefetchLine(slots_[below_size(draws_[(next_draw_ + kAhead / 2) % kAhead])].text);
   next_draw_ = (next_draw_ + 1) % kAhead;
 
   const Slot taken = slots_[chosen];
@@ -91,9 +110,10 @@ char* ShuffleWindow::Append(const char* text, uint32_t size, uint32_t slot) {
 
 void ShuffleWindow::AddChunk(size_t entry_bytes) {
   Chunk chunk = std::exchange(spare_, {});
-  if (chunk.size < entry_bytes) {
-    chunk.size = std::max(kChunkBytes, entry_bytes);
-    chunk.bytes = std::make_unique_for_overwrite<char[]>(chunk.size);
+  const size_t usual = held_bytes_ < kSmallLogBytes ? kSmallChunkBytes : kLargeChunkBytes;
+  if (chunk.size < std::max(usual, entry_bytes)) {
+    chunk.size = std::max(usual, entry_bytes);
+    chunk.bytes.reset(NewChunk(chunk.size));
   }
   chunk.used = 0;
   held_bytes_ += chunk.size;
@@ -110,7 +130,7 @@ void ShuffleWindow::EmptyOldestChunk() {
     if (header.slot != kTaken) slots_[header.slot].text = Append(text, header.size, header.slot);
     at += EntryBytes(header.size);
   }
-  if (oldest.size == kChunkBytes) spare_ = std::move(oldest);
+  if (oldest.size <= kLargeChunkBytes) spare_ = std::move(oldest);
 }
 
 }  // namespace hdps

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -42,8 +43,11 @@ class ShuffleWindow {
     uint32_t size;
     uint32_t file;
   };
+  struct Free {
+    void operator()(char* bytes) const { std::free(bytes); }
+  };
   struct Chunk {
-    std::unique_ptr<char[]> bytes;
+    std::unique_ptr<char[], Free> bytes;
     size_t size = 0, used = 0;
   };
 
@@ -52,7 +56,7 @@ class ShuffleWindow {
   void AddChunk(size_t entry_bytes);
   void EmptyOldestChunk();
 
-  static constexpr size_t kAhead = 8;  // Draws known before they are used, to prefetch.
+  static constexpr size_t kAhead = 16;  // Draws known before they are used, to prefetch.
 
   const uint64_t rows_max_;
   const size_t bytes_max_;
