@@ -2,6 +2,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -226,6 +227,50 @@ class CpuOps : public DenseOps {
         UpdateWeight(spec, correction, gradient[i], weights + i,
                      state_floats >= size ? state + i : nullptr,
                      state_floats >= 2 * size ? state + size + i : nullptr);
+      }
+    });
+  }
+
+  void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
+                  std::span<const float> outside, float* rows) override {
+    CHECK_EQ(outside.size(), slots.size() * slab.dim);
+    RunRows(slots.size(), slab.dim, [&](size_t first, size_t count) {
+      GatherSlabRows(slab, slots, outside.data(), first, count, rows);
+    });
+  }
+  void DownloadOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+                       std::span<float> to) override {
+    CHECK_EQ(to.size(), slots.size() * dim);
+    if (to.data() == rows) return;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i] == kNotInSlab) std::copy_n(rows + i * dim, dim, to.data() + i * dim);
+    }
+  }
+  bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
+                  const RowSlab& slab) override {
+    std::atomic<bool> finite = true;
+    RunRows(slots.size(), slab.row_floats(), [&](size_t first, size_t count) {
+      if (!UpdateSlabRows(update, slots, gradients, first, count, slab)) finite = false;
+    });
+    return finite;
+  }
+  void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
+                std::span<float> to) override {
+    const size_t floats = slab.row_floats();
+    CHECK_EQ(to.size(), slots.size() * floats);
+    RunRows(slots.size(), floats, [&](size_t first, size_t count) {
+      for (size_t i = first; i < first + count; ++i) {
+        std::copy_n(slab.Row(slots[i]), floats, to.data() + i * floats);
+      }
+    });
+  }
+  void WriteSlab(std::span<const float> from, std::span<const uint32_t> slots,
+                 const RowSlab& slab) override {
+    const size_t floats = slab.row_floats();
+    CHECK_EQ(from.size(), slots.size() * floats);
+    RunRows(slots.size(), floats, [&](size_t first, size_t count) {
+      for (size_t i = first; i < first + count; ++i) {
+        std::copy_n(from.data() + i * floats, floats, slab.Row(slots[i]));
       }
     });
   }

@@ -6,6 +6,7 @@
 
 #include "kernels/cuda_check.cuh"
 #include "kernels/cuda_kernels.cuh"
+#include "kernels/cuda_row_slab.cuh"
 
 #define HDPS_CUBLAS_CHECK(call)                                  \
   do {                                                           \
@@ -117,11 +118,33 @@ class CudaOps : public DenseOps {
     CudaUpdate(stream_, spec, step, size, gradient, weights, state, correction_.data());
   }
 
+  void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
+                  std::span<const float> outside, float* rows) override {
+    slabs_.Gather(stream_, slab, slots, outside, rows);
+  }
+  void DownloadOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+                       std::span<float> to) override {
+    slabs_.DownloadOutside(stream_, slots, dim, rows, to);
+  }
+  bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
+                  const RowSlab& slab) override {
+    return slabs_.Update(stream_, update, slots, gradients, slab);
+  }
+  void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
+                std::span<float> to) override {
+    slabs_.Read(stream_, slab, slots, to);
+  }
+  void WriteSlab(std::span<const float> from, std::span<const uint32_t> slots,
+                 const RowSlab& slab) override {
+    slabs_.Write(stream_, from, slots, slab);
+  }
+
  private:
   cudaStream_t stream_ = nullptr;
   cublasHandle_t blas_ = nullptr;
   CudaArray<float> partials_, labels_, probabilities_, correction_;
   CudaArray<double> losses_;
+  CudaRowSlabs slabs_;
   std::vector<double> host_losses_;
 };
 

@@ -12,6 +12,7 @@
 #include "kernels/gemm.h"
 #include "kernels/interactions.h"
 #include "kernels/matrix.h"
+#include "kernels/row_slab.h"
 
 namespace hdps {
 
@@ -95,6 +96,28 @@ class DenseOps {
   // lazy Adam.
   virtual void Update(const OptimizerSpec& spec, int64_t step, size_t size, const float* gradient,
                       float* weights, float* state) = 0;
+
+  // ---- rows of a slab: see row_slab.h
+  // ------------------------------------------------------------ The slab is on the device, `slots`
+  // [n] and spans are on the host, and slots name no row twice. What is said of row i of n holds
+  // for those in the slab; the others are `outside`.
+
+  // rows [n * dim] = the weights of all n rows, those outside from `outside` [n * dim], which may
+  // be `rows` where the device's memory is the host's.
+  virtual void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
+                          std::span<const float> outside, float* rows) = 0;
+  // The rows outside from `rows` [n * dim] to their places in `to` [n * dim]; the rest of it stays.
+  virtual void DownloadOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+                               std::span<float> to) = 0;
+  // gradients [n * dim] on the device. False when one of them, scaled, is not a finite number: the
+  // slab is of no more use then.
+  virtual bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots,
+                          const float* gradients, const RowSlab& slab) = 0;
+  // Whole rows, [n * row_floats]; all n are in the slab.
+  virtual void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
+                        std::span<float> to) = 0;
+  virtual void WriteSlab(std::span<const float> from, std::span<const uint32_t> slots,
+                         const RowSlab& slab) = 0;
 };
 
 // Tiles of fixed shape on `executor`, products by single-threaded BLAS.

@@ -56,6 +56,21 @@ HDPS_HOST_DEVICE inline AdamCorrection CorrectionAfter(const OptimizerSpec& spec
 // Up to here a float counts exactly; the corrections are long 1 by then.
 inline constexpr float kUpdatesCountedMax = 16777216.0f;
 
+// One more update of a row or tensor that counts its own in a float; the corrections after it.
+HDPS_HOST_DEVICE inline AdamCorrection CountUpdate(const OptimizerSpec& spec, float* count) {
+  const float grown = *count + 1.0f;
+  *count = grown < kUpdatesCountedMax ? grown : kUpdatesCountedMax;
+  return CorrectionAfter(spec, static_cast<int64_t>(*count));
+}
+
+// Row-wise Adagrad of a whole row: adds the mean of its gradient's squares to `*h` and gives the
+// rate that every weight then moves by, w -= rate * g. `squares` is added up in order of weight.
+HDPS_HOST_DEVICE inline float RowwiseAdagradRate(const OptimizerSpec& spec, size_t dim,
+                                                 float squares, float* h) {
+  *h += squares / static_cast<float>(dim);
+  return spec.learning_rate / (sqrtf(*h) + spec.epsilon);
+}
+
 // One weight and what the rule keeps for it; s0 and s1 are momentum's v, Adagrad's h, Adam's m and
 // v, or FTRL's z and n.
 HDPS_HOST_DEVICE inline void UpdateWeight(const OptimizerSpec& spec, AdamCorrection correction,

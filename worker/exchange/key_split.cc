@@ -73,10 +73,12 @@ void KeySplit::NumberSlots(const ShardMap& shards, uint32_t num_servers) {
 uint32_t KeySplit::FindOrder(const KeysOfTable& table) {
   for (uint32_t i = 0; i < num_orders_; ++i) {
     const Order& order = orders_[i];
-    if (order.keys == table.keys.data() && order.num_keys == table.keys.size() &&
-        order.shard_by == table.shard_by) {
-      return i;
+    if (order.keys != table.keys.data() || order.num_keys != table.keys.size() ||
+        order.shard_by != table.shard_by || order.all == table.only.has_value()) {
+      continue;
     }
+    if (order.all) return i;
+    if (order.only == table.only->data() && order.num_only == table.only->size()) return i;
   }
   if (num_orders_ == orders_.size()) orders_.emplace_back();
   Sort(table, &orders_[num_orders_]);
@@ -84,16 +86,21 @@ uint32_t KeySplit::FindOrder(const KeysOfTable& table) {
 }
 
 void KeySplit::Sort(const KeysOfTable& table, Order* order) {
-  const size_t num_keys = table.keys.size();
-  CHECK_LT(num_keys, std::numeric_limits<uint32_t>::max());
+  CHECK_LT(table.keys.size(), std::numeric_limits<uint32_t>::max());
+  const bool all = !table.only.has_value();
+  const size_t num_keys = all ? table.keys.size() : table.only->size();
+  const auto position = [&](size_t i) { return all ? static_cast<uint32_t>(i) : (*table.only)[i]; };
   order->keys = table.keys.data();
-  order->num_keys = num_keys;
+  order->num_keys = table.keys.size();
+  order->all = all;
+  order->only = all ? nullptr : table.only->data();
+  order->num_only = all ? 0 : table.only->size();
   order->shard_by = table.shard_by;
   order->slot_begin.assign(num_shards_ + 1, 0);
   order->caller_position.resize(num_keys);
   slot_of_key_.resize(std::max(slot_of_key_.size(), num_keys));
   for (size_t i = 0; i < num_keys; ++i) {
-    const ShardId shard = ShardOf(table.keys[i], table.shard_by, num_shards_);
+    const ShardId shard = ShardOf(table.keys[position(i)], table.shard_by, num_shards_);
     const uint32_t slot = slot_of_shard_[shard.value];
     slot_of_key_[i] = slot;
     ++order->slot_begin[slot + 1];
@@ -101,7 +108,7 @@ void KeySplit::Sort(const KeysOfTable& table, Order* order) {
   for (uint32_t s = 0; s < num_shards_; ++s) order->slot_begin[s + 1] += order->slot_begin[s];
   next_in_slot_.assign(order->slot_begin.begin(), order->slot_begin.end());
   for (size_t i = 0; i < num_keys; ++i) {
-    order->caller_position[next_in_slot_[slot_of_key_[i]]++] = static_cast<uint32_t>(i);
+    order->caller_position[next_in_slot_[slot_of_key_[i]]++] = position(i);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct KeysOfTable {
   ShardBy shard_by = ShardBy::kKey;
   uint32_t row_floats = 0;  // dim, or dim + state for PullMode::kWithState and such a store.
   std::span<const Key> keys;
+  // Positions in `keys` of those that are meant; none: all. Rows and gradients stay [keys *
+  // row_floats] in the caller's arrays, with nothing read or written between.
+  std::optional<std::span<const uint32_t>> only = std::nullopt;
 };
 
 // Where every key of a step lives. Computed once a step and used by its pull and its push; the
@@ -32,7 +36,7 @@ struct KeysOfTable {
 class KeySplit {
  public:
   // Requires: tables ascend by id; every owner in `shards` is below `num_servers`. A key may stand
-  // twice in a list that is only pulled. Tables that give the same list (one span) share the work.
+  // twice in a list that is only pulled. Tables that give the same lists (one span) share the work.
   void Compute(const ShardMap& shards, uint32_t num_servers, std::span<const KeysOfTable> tables);
 
   uint32_t num_servers() const { return static_cast<uint32_t>(parts_.size()); }
@@ -60,11 +64,14 @@ class KeySplit {
  private:
   // The wire order of one list of keys over all servers.
   struct Order {
-    const Key* keys = nullptr;  // Which list; only compared after Compute().
+    const Key* keys = nullptr;  // Which lists; only compared after Compute().
     size_t num_keys = 0;
+    bool all = true;
+    const uint32_t* only = nullptr;
+    size_t num_only = 0;
     ShardBy shard_by = ShardBy::kKey;
     std::vector<uint32_t> slot_begin;       // [num_shards + 1] into caller_position
-    std::vector<uint32_t> caller_position;  // [num_keys]
+    std::vector<uint32_t> caller_position;  // [num_keys or num_only]
   };
   // What one server gets.
   struct Part {
