@@ -1,80 +1,136 @@
-// Finds rows by key: one flat array, probed in a line.
+// Finds rows by key: one flat array, probed in a line, that grows a piece at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <utility>
 
 #include "common/hash.h"
 #include "common/ids.h"
+#include "embedding/page_memory.h"
 
 namespace hdps {
 
-// Invariant: `slots_` is a power of two long and at most two thirds full, so a probe ends; a slot
-// is empty exactly when its value is null. Keys are never taken out.
+// All zero: empty.
+struct RowSlot {
+  Key key = 0;
+  uint32_t row_and_one = 0;  // Number of the row plus one.
+  uint32_t version = 0;      // The step that changed the row last.
+
+  bool used() const { return row_and_one != 0; }
+  uint32_t row() const { return row_and_one - 1; }
+};
+static_assert(sizeof(RowSlot) == 16);
+
+// The home of a key is given by the upper bits of its hash, so doubling the array keeps the order
+// of homes. While it grows, the keys whose home in the old array lies among the first `moved_`
+// (from `old_first_` on, around the end) are in the new array and all others in the old one: a
+// look-up probes one of them.
 //
-// The place of a key comes from other bits than its shard does (`salt` differs from ShardOf's), so
-// the keys of one shard spread over the whole array.
-template <typename Value>
+// Invariant: each array is a power of two long and never full, so a probe ends; between a key's
+// home and its slot no slot is empty.
+//
+// The home comes from other bits than the key's shard does (`salt` differs from ShardOf's), so the
+// keys of one shard spread over the whole array.
 class RowIndex {
  public:
-  explicit RowIndex(uint64_t salt) : salt_(salt), slots_(kSlotsMin) {}
+  explicit RowIndex(uint64_t salt);
 
   size_t size() const { return size_; }
-  size_t bytes() const { return slots_.size() * sizeof(Slot); }
+  size_t bytes() const { return now_.memory.size() + old_.memory.size() - released_bytes_; }
+  bool growing() const { return !old_.memory.empty(); }
+  // Whether `more` keys can be added without moving anything.
+  bool HasRoom(size_t more) const { return !growing() && Fits(more); }
 
-  // Makes room for `more` keys, so that the next `more` Inserts move nothing.
-  void Reserve(size_t more) {
-    size_t slots = slots_.size();
-    while ((size_ + more) * 3 > slots * 2) slots *= 2;
-    if (slots != slots_.size()) Grow(slots);
+  // Makes room for `more` keys; while the array grows it also moves a piece of it, in proportion to
+  // `more`. Slots move here and in Erase and nowhere else.
+  void Prepare(size_t more);
+
+  RowSlot* Home(Key key) const {
+    const uint64_t hash = MixBits(key ^ salt_);
+    const size_t old_home = hash >> old_.shift;
+    const bool moved = ((old_home - old_first_) & old_mask_) < moved_;
+    return moved ? now_.begin + (hash >> now_.shift) : old_.begin + old_home;
   }
-
-  size_t Home(Key key) const { return MixBits(key ^ salt_) & (slots_.size() - 1); }
-  void Prefetch(size_t home) const { __builtin_prefetch(&slots_[home]); }
-
-  // The value of `key`, probing from its home; null when it has none.
-  Value* Find(Key key, size_t home) const { return slots_[Probe(key, home)].value; }
-  // The place of the value of `key`, null in it when the key is new: the caller fills it at once.
-  // Requires: room was reserved.
-  Value** Insert(Key key, size_t home) {
-    Slot& slot = slots_[Probe(key, home)];
-    if (slot.value == nullptr) {
-      slot.key = key;
-      ++size_;
+  // The slot of `key`, or the empty one where it belongs; `home` is its Home().
+  RowSlot* Find(Key key, RowSlot* home) const {
+    RowSlot* slot = home;
+    while (slot->key != key || !slot->used()) {
+      if (!slot->used()) return slot;
+      slot = Next(slot);
     }
-    return &slot.value;
+    return slot;
   }
+  // Fills the empty slot that Find returned. Requires: Prepare made room for it.
+  void Fill(RowSlot* slot, const RowSlot& value) {
+    *slot = value;
+    ++size_;
+  }
+  // Empties a used slot; slots behind it may move.
+  void Erase(RowSlot* slot);
 
-  template <typename Visit>  // visit(key, value), in no order that means anything
+  template <typename Visit>  // visit(const RowSlot&), in no order that means anything
   void ForEach(const Visit& visit) const {
-    for (const Slot& slot : slots_) {
-      if (slot.value != nullptr) visit(slot.key, slot.value);
+    for (const Array* array : {&now_, &old_}) {
+      for (const RowSlot* slot = array->begin; slot != array->end; ++slot) {
+        if (slot->used()) visit(*slot);
+      }
+    }
+  }
+  // Visits the slots of the next `homes` homes of the old array (or of the only one) from the hand
+  // on, and moves the hand; after the last comes the first. The hand stays good while the index
+  // changes: who is there for a whole round is visited about once.
+  template <typename Visit>  // visit(const RowSlot&); must not change the index
+  void Sweep(uint64_t* hand, size_t homes, const Visit& visit) const {
+    const Array& coarse = growing() ? old_ : now_;
+    for (; homes > 0; --homes) {
+      const size_t home = *hand >> coarse.shift;
+      const bool moved = ((home - old_first_) & old_mask_) < moved_;
+      if (growing() && !moved) {
+        VisitSlots(old_.begin + home, 1, visit);
+      } else {
+        const int finer = coarse.shift - now_.shift;
+        VisitSlots(now_.begin + (home << finer), size_t{1} << finer, visit);
+      }
+      *hand = (uint64_t{home} + 1) << coarse.shift;  // Past the last home it is 0 again.
     }
   }
 
  private:
-  struct Slot {
-    Key key = 0;
-    Value* value = nullptr;
-  };
-  static constexpr size_t kSlotsMin = 16;
+  struct Array {
+    PageMemory memory;
+    RowSlot* begin = nullptr;
+    RowSlot* end = nullptr;
+    int shift = 63;  // hash >> shift is the home.
 
-  size_t Probe(Key key, size_t at) const {
-    const size_t mask = slots_.size() - 1;
-    while (slots_[at].value != nullptr && slots_[at].key != key) at = (at + 1) & mask;
-    return at;
+    size_t size() const { return static_cast<size_t>(end - begin); }
+  };
+  static Array NewArray(size_t slots);
+
+  bool Fits(size_t more) const { return (size_ + more) * 3 <= now_.size() * 2; }
+  RowSlot* Next(RowSlot* slot) const {
+    ++slot;
+    if (slot == now_.end) return now_.begin;
+    return slot == old_.end ? old_.begin : slot;
   }
-  void Grow(size_t slots) {
-    std::vector<Slot> old(slots);
-    old.swap(slots_);
-    for (const Slot& slot : old) {
-      if (slot.value != nullptr) slots_[Probe(slot.key, Home(slot.key))] = slot;
+  void StartGrowing(size_t more);
+  // Moves at least `slots` slots of the old array, up to the end of a run of used ones.
+  void Move(size_t slots);
+  void MoveOneRun();
+  void ReleaseMoved();
+  template <typename Visit>
+  static void VisitSlots(const RowSlot* slot, size_t count, const Visit& visit) {
+    for (; count > 0; --count, ++slot) {
+      if (slot->used()) visit(*slot);
     }
   }
 
   const uint64_t salt_;
-  std::vector<Slot> slots_;
+  Array now_, old_;
+  // While not growing: 0, 0 and 1, which sends every home to now_.
+  size_t old_first_ = 0, old_mask_ = 0, moved_ = 1;
+  size_t released_ = 0;  // Of the moved slots, how many were looked at to be given back.
+  size_t released_bytes_ = 0;
   size_t size_ = 0;
 };
 

@@ -43,32 +43,27 @@ class HashedFile {
 Status WriteTable(HashedFile& file, uint32_t position, const TableSlice& table) {
   const std::string& name = table.spec().name;
   const uint32_t row_floats = table.dim() + table.state_floats();
-  const std::vector<Key> keys = table.SortedKeys();
   HDPS_RETURN_IF_ERROR(
-      file.AppendHeader(SnapshotTableHeader{.num_rows = keys.size(),
+      file.AppendHeader(SnapshotTableHeader{.num_rows = table.num_rows(),
                                             .dim = table.dim(),
                                             .state_floats = table.state_floats(),
                                             .name_bytes = static_cast<uint32_t>(name.size()),
                                             .table = position,
                                             .name_hash = HashString(name)}));
   HDPS_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span<const char>(name))));
-  const size_t block_rows = SnapshotBlockRows(row_floats);
   std::vector<std::byte> payload;
-  for (size_t begin = 0; begin < keys.size(); begin += block_rows) {
-    const std::span<const Key> block =
-        std::span(keys).subspan(begin, std::min(block_rows, keys.size() - begin));
-    payload.resize(block.size_bytes() + block.size() * row_floats * sizeof(float));
-    std::ranges::copy(std::as_bytes(block), payload.begin());
-    table.Peek(
-        block, row_floats,
-        {reinterpret_cast<float*>(payload.data() + block.size_bytes()), block.size() * row_floats});
-    HDPS_RETURN_IF_ERROR(
-        file.AppendHeader(SnapshotBlockHeader{.num_rows = static_cast<uint32_t>(block.size()),
-                                              .table = position,
-                                              .payload_hash = HashBytes(payload)}));
-    HDPS_RETURN_IF_ERROR(file.Append(payload));
-  }
-  return {};
+  return table.VisitRows(
+      SnapshotBlockRows(row_floats), [&](std::span<const Key> keys, std::span<const float> rows) {
+        payload.resize(keys.size_bytes() + rows.size_bytes());
+        std::ranges::copy(std::as_bytes(keys), payload.begin());
+        std::ranges::copy(std::as_bytes(rows),
+                          payload.begin() + static_cast<std::ptrdiff_t>(keys.size_bytes()));
+        HDPS_RETURN_IF_ERROR(
+            file.AppendHeader(SnapshotBlockHeader{.num_rows = static_cast<uint32_t>(keys.size()),
+                                                  .table = position,
+                                                  .payload_hash = HashBytes(payload)}));
+        return file.Append(payload);
+      });
 }
 
 Result<SavedFile> WriteWhole(FileSystem& files, const std::string& path,

@@ -1,4 +1,4 @@
-// Rows in slabs that never move, found through an index; updates combined key by key.
+// Reads, updates and stores over the row store; updates combined key by key.
 #include "embedding/table.h"
 
 #include <glog/logging.h>
@@ -6,32 +6,18 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <new>
 #include <utility>
 
 #include "common/hash.h"
 #include "embedding/optimizer.h"
-#include "embedding/row_index.h"
+#include "embedding/row_store.h"
 
 namespace hdps {
 namespace {
 
-constexpr size_t kSlabBytes = 256 << 10;
-constexpr size_t kLineBytes = 64;
-// Keys that are looked up together: enough misses in flight to fill the memory's queues.
-constexpr size_t kBlockKeys = 32;
-constexpr size_t kPrefetchLinesMax = 8;  // A longer row is caught by the hardware's own prefetch.
 constexpr uint64_t kIndexSalt = 0x7c6e5f0d3b2a1908u;
-
-struct FreeSlab {
-  void operator()(float* slab) const { ::operator delete[](slab, std::align_val_t{kLineBytes}); }
-};
-using Slab = std::unique_ptr<float[], FreeSlab>;
-
-Slab NewSlab(size_t floats) {
-  return Slab(
-      static_cast<float*>(::operator new[](floats * sizeof(float), std::align_val_t{kLineBytes})));
-}
+// Keys that are sorted at a time, 8 bytes each, to visit the rows in order.
+constexpr size_t kSortedKeysMax = size_t{1} << 20;
 
 // The sum of several workers' gradients, key by key, in the order of the workers.
 //
@@ -101,79 +87,39 @@ struct TableSlice::Impl {
         dim(table_spec.dim),
         state_floats(StateFloats(table_spec.optimizer, table_spec.dim)),
         row_floats(dim + state_floats),
-        slab_rows(std::max<size_t>(1, kSlabBytes / (row_floats * sizeof(float)))),
-        index(kIndexSalt) {}
+        store(row_floats * sizeof(float), kIndexSalt) {}
 
   std::span<float> Weights(float* row) const { return {row, dim}; }
   std::span<float> State(float* row) const { return {row + dim, state_floats}; }
 
-  float* NewRow() {
-    if (next_in_slab == slab_rows || slabs.empty()) {
-      slabs.push_back(NewSlab(slab_rows * row_floats));
-      next_in_slab = 0;
-    }
-    return &slabs.back()[next_in_slab++ * row_floats];
-  }
-  void InitNewRow(Key key, float* row) const {
-    InitRow(spec.init, seed, id, key, Weights(row));
-    InitState(spec.optimizer, dim, State(row));
-  }
-  void PrefetchRow(const float* row) const {
-    const size_t lines =
-        std::min((row_floats * sizeof(float) + kLineBytes - 1) / kLineBytes, kPrefetchLinesMax);
-    for (size_t i = 0; i < lines; ++i) {
-      __builtin_prefetch(reinterpret_cast<const char*>(row) + i * kLineBytes);
-    }
+  // The weights of a row that is not there, and its state where `out` has room for it.
+  void InitialRow(Key key, std::span<float> out) const {
+    InitRow(spec.init, seed, id, key, out.first(dim));
+    if (out.size() > dim) InitState(spec.optimizer, dim, out.subspan(dim));
   }
 
-  // Calls use(i, row of keys[i]) for every key in order, making rows that are missing. Looks up a
-  // block of keys while the rows of the block are on their way from memory.
+  // Calls use(i, row of keys[i]) for every key in order, making rows that are missing.
   template <typename Use>
-  void ForEachRow(std::span<const Key> keys, const Use& use) {
-    size_t homes[kBlockKeys];
-    float* rows[kBlockKeys];
-    for (size_t begin = 0; begin < keys.size(); begin += kBlockKeys) {
-      const size_t n = std::min(kBlockKeys, keys.size() - begin);
-      index.Reserve(n);
-      for (size_t i = 0; i < n; ++i) {
-        homes[i] = index.Home(keys[begin + i]);
-        index.Prefetch(homes[i]);
-      }
-      for (size_t i = 0; i < n; ++i) {
-        float** place = index.Insert(keys[begin + i], homes[i]);
-        if (*place == nullptr) {
-          *place = NewRow();
-          InitNewRow(keys[begin + i], *place);
-        } else {
-          PrefetchRow(*place);
-        }
-        rows[i] = *place;
-      }
-      for (size_t i = 0; i < n; ++i) use(begin + i, rows[i]);
-    }
+  void ForEachRow(std::span<const Key> keys, int64_t step, const Use& use) {
+    store.ForEachMade(
+        keys, RowVersion(step),
+        [&](Key key, std::byte* row) {
+          InitialRow(key, {reinterpret_cast<float*>(row), row_floats});
+        },
+        [&](size_t i, std::byte* row) { use(i, reinterpret_cast<float*>(row)); });
   }
-  // As above; the row is null where there is none.
-  template <typename Use>
-  void ForEachFound(std::span<const Key> keys, const Use& use) const {
-    size_t homes[kBlockKeys];
-    const float* rows[kBlockKeys];
-    for (size_t begin = 0; begin < keys.size(); begin += kBlockKeys) {
-      const size_t n = std::min(kBlockKeys, keys.size() - begin);
-      for (size_t i = 0; i < n; ++i) {
-        homes[i] = index.Home(keys[begin + i]);
-        index.Prefetch(homes[i]);
-      }
-      for (size_t i = 0; i < n; ++i) {
-        rows[i] = index.Find(keys[begin + i], homes[i]);
-        if (rows[i] != nullptr) PrefetchRow(rows[i]);
-      }
-      for (size_t i = 0; i < n; ++i) use(begin + i, rows[i]);
+
+  void CopyRow(Key key, const std::byte* row, std::span<float> out) const {
+    if (row != nullptr) {
+      std::memcpy(out.data(), row, out.size_bytes());
+    } else {
+      InitialRow(key, out);
     }
   }
 
   void ApplyOnePart(const Gradients& part, float scale, int64_t step) {
     std::vector<float> gradient(dim);
-    ForEachRow(part.keys, [&](size_t k, float* row) {
+    ForEachRow(part.keys, step, [&](size_t k, float* row) {
       const float* values = &part.values[k * dim];
       for (size_t i = 0; i < dim; ++i) gradient[i] = (values[i] * part.scale) * scale;
       UpdateRow(spec.optimizer, step, gradient, Weights(row), State(row));
@@ -182,28 +128,25 @@ struct TableSlice::Impl {
   void ApplyParts(std::span<const Gradients> parts, float scale, int64_t step) {
     sums.Combine(parts, dim);
     std::vector<float> gradient(dim);
-    ForEachRow(sums.keys(), [&](size_t k, float* row) {
+    ForEachRow(sums.keys(), step, [&](size_t k, float* row) {
       const float* sum = sums.sum(k, dim);
       for (size_t i = 0; i < dim; ++i) gradient[i] = sum[i] * scale;
       UpdateRow(spec.optimizer, step, gradient, Weights(row), State(row));
     });
   }
-  void ApplyLamb(std::span<const Gradients> parts, float scale);
+  void ApplyLamb(std::span<const Gradients> parts, float scale, int64_t step);
 
   const TableSpec spec;
   const TableId id;
   const uint64_t seed;
   const uint32_t dim, state_floats;
   const size_t row_floats;  // [weights | state]
-  const size_t slab_rows;   // Rows in a slab.
 
-  RowIndex<float> index;
-  std::vector<Slab> slabs;
-  size_t next_in_slab = 0;
+  RowStore store;
   GradientSums sums;  // Keeps its memory between steps.
 };
 
-void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale) {
+void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale, int64_t step) {
   sums.Combine(parts, dim);
   struct Chunk {
     Key key;
@@ -211,7 +154,9 @@ void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale) 
     float* row;
   };
   std::vector<Chunk> chunks(sums.keys().size());
-  ForEachRow(sums.keys(), [&](size_t k, float* row) { chunks[k] = {sums.keys()[k], k, row}; });
+  ForEachRow(sums.keys(), step, [&](size_t k, float* row) {
+    chunks[k] = {sums.keys()[k], k, row};
+  });
   std::sort(chunks.begin(), chunks.end(),
             [](const Chunk& a, const Chunk& b) { return a.key < b.key; });
   std::vector<float> gradients(chunks.size() * dim);
@@ -237,41 +182,37 @@ TableSlice::TableSlice(TableSlice&&) noexcept = default;
 const TableSpec& TableSlice::spec() const { return impl_->spec; }
 uint32_t TableSlice::dim() const { return impl_->dim; }
 uint32_t TableSlice::state_floats() const { return impl_->state_floats; }
-size_t TableSlice::num_rows() const { return impl_->index.size(); }
-size_t TableSlice::bytes() const {
-  return impl_->slabs.size() * impl_->slab_rows * impl_->row_floats * sizeof(float) +
-         impl_->index.bytes();
-}
+size_t TableSlice::num_rows() const { return impl_->store.num_rows(); }
+size_t TableSlice::bytes() const { return impl_->store.bytes(); }
 
-void TableSlice::Pull(std::span<const Key> keys, std::span<float> rows) {
-  CHECK_EQ(rows.size(), keys.size() * dim());
-  const size_t dim = impl_->dim;
-  impl_->ForEachRow(keys, [&](size_t k, const float* row) {
-    std::memcpy(&rows[k * dim], row, dim * sizeof(float));
-  });
-}
-
-void TableSlice::Peek(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows) const {
+void TableSlice::Read(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows) {
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
-  impl_->ForEachFound(keys, [&](size_t k, const float* row) {
-    const std::span<float> out = rows.subspan(k * row_floats, row_floats);
-    if (row != nullptr) {
-      std::memcpy(out.data(), row, out.size_bytes());
-      return;
-    }
-    InitRow(impl_->spec.init, impl_->seed, impl_->id, keys[k], out.first(impl_->dim));
-    if (row_floats > impl_->dim) {
-      InitState(impl_->spec.optimizer, impl_->dim, out.subspan(impl_->dim));
-    }
-  });
+  impl_->store.ForEachFound(
+      keys, row_floats * sizeof(float), [&](size_t k, const RowSlot*, const std::byte* row) {
+        impl_->CopyRow(keys[k], row, rows.subspan(k * row_floats, row_floats));
+      });
+}
+
+void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
+                             std::vector<uint32_t>* positions, std::vector<float>* weights) {
+  CHECK_LE(keys.size(), size_t{kRowVersionMax});
+  const uint32_t since = RowVersion(since_step);
+  impl_->store.ForEachFound(
+      keys, sizeof(float), [&](size_t k, const RowSlot* slot, const std::byte* row) {
+        // Past the largest version all that was ever changed then counts as changed since.
+        if (slot == nullptr || (slot->version <= since && slot->version < kRowVersionMax)) return;
+        positions->push_back(static_cast<uint32_t>(k));
+        const auto* floats = reinterpret_cast<const float*>(row);
+        weights->insert(weights->end(), floats, floats + impl_->dim);
+      });
 }
 
 void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats,
                        std::span<const float> rows) {
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
-  impl_->ForEachRow(keys, [&](size_t k, float* row) {
+  impl_->ForEachRow(keys, 0, [&](size_t k, float* row) {
     std::memcpy(row, &rows[k * row_floats], row_floats * sizeof(float));
     if (row_floats == impl_->dim) {
       InitState(impl_->spec.optimizer, impl_->dim, impl_->State(row));
@@ -283,7 +224,9 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   for (const Gradients& part : parts) {
     CHECK_EQ(part.values.size(), part.keys.size() * impl_->dim);
   }
-  if (impl_->spec.optimizer.kind == OptimizerKind::kLamb) return impl_->ApplyLamb(parts, scale);
+  if (impl_->spec.optimizer.kind == OptimizerKind::kLamb) {
+    return impl_->ApplyLamb(parts, scale, step);
+  }
   if (parts.size() == 1) return impl_->ApplyOnePart(parts[0], scale, step);
   impl_->ApplyParts(parts, scale, step);
 }
@@ -291,18 +234,32 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
 RowsDigest TableSlice::Digest() const {
   RowsDigest digest;
   const uint64_t table_hash = TableHash(impl_->spec.name);
-  impl_->index.ForEach([&](Key key, const float* row) {
-    digest.AddRow(table_hash, key, {row, impl_->row_floats});
+  impl_->store.ForEach([&](const RowSlot& slot) {
+    const auto* row = reinterpret_cast<const float*>(impl_->store.Row(slot.row()));
+    digest.AddRow(table_hash, slot.key, {row, impl_->row_floats});
   });
   return digest;
 }
 
-std::vector<Key> TableSlice::SortedKeys() const {
+Status TableSlice::VisitRows(size_t block_rows, const Visit& visit) const {
+  const size_t row_floats = impl_->row_floats;
   std::vector<Key> keys;
-  keys.reserve(num_rows());
-  impl_->index.ForEach([&](Key key, const float*) { keys.push_back(key); });
-  std::sort(keys.begin(), keys.end());
-  return keys;
+  std::vector<float> rows(std::min(block_rows, num_rows()) * row_floats);
+  // Whole blocks at a time, so that only the last one of all may be shorter.
+  const size_t keys_max = std::max<size_t>(1, kSortedKeysMax / block_rows) * block_rows;
+  for (size_t visited = 0; visited < num_rows(); visited += keys.size()) {
+    impl_->store.SmallestKeys(keys.empty() ? 0 : keys.back() + 1, keys_max, &keys);
+    for (size_t begin = 0; begin < keys.size(); begin += block_rows) {
+      const auto block =
+          std::span<const Key>(keys).subspan(begin, std::min(block_rows, keys.size() - begin));
+      impl_->store.ForEachFound(
+          block, row_floats * sizeof(float), [&](size_t k, const RowSlot*, const std::byte* row) {
+            std::memcpy(&rows[k * row_floats], row, row_floats * sizeof(float));
+          });
+      HDPS_RETURN_IF_ERROR(visit(block, std::span(rows).first(block.size() * row_floats)));
+    }
+  }
+  return {};
 }
 
 }  // namespace hdps

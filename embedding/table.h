@@ -1,7 +1,8 @@
-// One shard's slice of one table: rows by key, made on first use, changed by one rule.
+// One shard's slice of one table: rows by key, made by their first update, changed by one rule.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,8 +28,8 @@ struct RowsDigest {
 uint64_t TableHash(const std::string& table_name);
 
 // Invariant: every row is [weights | state], and what it holds depends only on the seed and on the
-// updates applied to its key, in order. A row never moves. One task at a time touches a slice, so
-// it has no locks; several may read it through const calls.
+// updates applied to its key, in order. A row comes into being with its first update or Store;
+// reading makes none. One task at a time uses a slice, so it has no locks.
 class TableSlice {
  public:
   TableSlice(const TableSpec& spec, TableId id, uint64_t seed);
@@ -41,11 +42,14 @@ class TableSlice {
   size_t num_rows() const;
   size_t bytes() const;  // Of rows and index.
 
-  // rows[keys.size() * dim], making those that are missing.
-  void Pull(std::span<const Key> keys, std::span<float> rows);
   // rows[keys.size() * row_floats], row_floats == dim or dim + state_floats; missing rows read as
-  // their initial value and are not made.
-  void Peek(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows) const;
+  // their initial value and are not made. Not const: a row may change its tier on the way.
+  void Read(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows);
+  // Of those keys whose row a step after `since_step` changed: appends their positions in `keys`,
+  // ascending, and their weights, dim each. For readers who read the rows when `since_step` was the
+  // last step applied; what Store set counts as changed by step 0.
+  void ReadChanged(std::span<const Key> keys, int64_t since_step, std::vector<uint32_t>* positions,
+                   std::vector<float>* weights);
   // Sets rows; row_floats == dim leaves the state at its initial value.
   void Store(std::span<const Key> keys, uint32_t row_floats, std::span<const float> rows);
 
@@ -61,8 +65,11 @@ class TableSlice {
   void Apply(std::span<const Gradients> parts, float scale, int64_t step);
 
   RowsDigest Digest() const;
-  // Keys in ascending order; a row is [dim + state_floats].
-  std::vector<Key> SortedKeys() const;
+  // Calls visit(keys, rows), rows[keys.size() * (dim + state_floats)], over all rows in ascending
+  // order of their keys, `block_rows` at a time, the last time fewer; a status that is not ok ends
+  // it. Holds one block and a bounded number of keys in memory.
+  using Visit = std::function<Status(std::span<const Key>, std::span<const float>)>;
+  Status VisitRows(size_t block_rows, const Visit& visit) const;
 
  private:
   struct Impl;

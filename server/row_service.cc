@@ -176,7 +176,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   reply.min_clock = clocks_.min();
   reply.tables = pull.request.tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear();
-  reply.rows = shards_->Pull(pull.plan, pull.request.keys, train);
+  reply.rows = shards_->Read(pull.plan, pull.request.keys);
   Reply(pull.asker, reply);
 }
 

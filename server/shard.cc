@@ -60,16 +60,9 @@ Status Shard::Check(std::span<const ShardPiece> pieces, const Buffer& keys,
   return {};
 }
 
-void Shard::Pull(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows) {
+void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows) {
   for (const ShardPiece& piece : pieces) {
-    tables_[piece.table.value].Pull(piece.KeysIn(keys), piece.FloatsIn(rows));
-  }
-}
-
-void Shard::Peek(std::span<const ShardPiece> pieces, const Buffer& keys,
-                 std::span<float> rows) const {
-  for (const ShardPiece& piece : pieces) {
-    tables_[piece.table.value].Peek(piece.KeysIn(keys), piece.row_floats, piece.FloatsIn(rows));
+    tables_[piece.table.value].Read(piece.KeysIn(keys), piece.row_floats, piece.FloatsIn(rows));
   }
 }
 

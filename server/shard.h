@@ -31,9 +31,8 @@ class Shard {
   Status Check(std::span<const ShardPiece> pieces, const Buffer& keys,
                std::span<const float> floats) const;
 
-  // Rows of `pieces` into their places in `rows`. kTrain makes those that are missing.
-  void Pull(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows);
-  void Peek(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows) const;
+  // Rows of `pieces` into their places in `rows`.
+  void Read(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows);
   void Store(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<const float> rows);
   // Adds up the pushes in their order, times `scale`, and applies them once; `slot` is this shard's
   // place in their plans.

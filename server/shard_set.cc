@@ -34,16 +34,11 @@ Status ShardSet::Check(const RequestPlan& plan, const Buffer& keys,
   return FirstFailure(statuses);
 }
 
-Buffer ShardSet::Pull(const RequestPlan& plan, const Buffer& keys, bool make) {
+Buffer ShardSet::Read(const RequestPlan& plan, const Buffer& keys) {
   std::span<float> rows;
   Buffer buffer = Buffer::AllocateOf<float>(plan.num_floats, &rows);
-  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    if (make) {
-      shards_[slot].Pull(plan.OfShard(slot), keys, rows);
-    } else {
-      shards_[slot].Peek(plan.OfShard(slot), keys, rows);
-    }
-  });
+  executor_.ParallelFor(shards_.size(),
+                        [&](size_t slot) { shards_[slot].Read(plan.OfShard(slot), keys, rows); });
   return buffer;
 }
 

@@ -25,8 +25,8 @@ class ShardSet {
 
   // As Shard::Check, over all shards; the first failure in their order.
   Status Check(const RequestPlan& plan, const Buffer& keys, std::span<const float> floats) const;
-  // The rows in the order of the keys. `make`: missing rows are made.
-  Buffer Pull(const RequestPlan& plan, const Buffer& keys, bool make);
+  // The rows in the order of the keys.
+  Buffer Read(const RequestPlan& plan, const Buffer& keys);
   void Store(const RequestPlan& plan, const StoreRequest& request);
   // The pushes of one step, in the order they are to be added up.
   void Apply(std::span<const PlannedPush> pushes, float scale, int64_t step);

@@ -53,12 +53,12 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
   return Status();
 }
 
-void CheckpointModel::Peek(TableId table, std::span<const Key> keys, std::span<float> rows) const {
+void CheckpointModel::Read(TableId table, std::span<const Key> keys, std::span<float> rows) {
   const TableSpec& spec = job_.tables[table.value];
   const auto num_shards = static_cast<uint32_t>(shards_.size());
   for (size_t k = 0; k < keys.size(); ++k) {
     const ShardId shard = ShardOf(keys[k], spec.shard_by, num_shards);
-    shards_[shard.value][table.value].Peek(keys.subspan(k, 1), spec.dim,
+    shards_[shard.value][table.value].Read(keys.subspan(k, 1), spec.dim,
                                            rows.subspan(k * spec.dim, spec.dim));
   }
 }
@@ -67,17 +67,16 @@ void CheckpointModel::SetDense() {
   if (model_->dense_floats() == 0) return;
   const TableId dense{static_cast<uint32_t>(job_.tables.size() - 1)};
   std::vector<float> weights(model_->dense_floats());
-  Peek(dense, DenseKeys(model_->tensors()), weights);
+  Read(dense, DenseKeys(model_->tensors()), weights);
   model_->SetDense(weights);
 }
 
-Status CheckpointModel::Fetch(const PreparedStep& step,
-                              std::vector<std::vector<float>>* rows) const {
+Status CheckpointModel::Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows) {
   rows->resize(job_.tables.size());
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     const std::span<const Key> keys = step.parts.KeysOf({t});
     (*rows)[t].resize(keys.size() * job_.tables[t].dim);
-    Peek({t}, keys, (*rows)[t]);
+    Read({t}, keys, (*rows)[t]);
   }
   return Status();
 }

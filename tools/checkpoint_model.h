@@ -28,13 +28,13 @@ class CheckpointModel {
   Model& model() { return *model_; }
   const FoundCheckpoint& checkpoint() const { return checkpoint_; }
   // For ScoreSteps: the rows of the step's keys.
-  Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows) const;
+  Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows);
 
  private:
   explicit CheckpointModel(const Job& job) : job_(job) {}
   Status ReadShards(FileSystem& files, Executor& executor);
   void SetDense();
-  void Peek(TableId table, std::span<const Key> keys, std::span<float> rows) const;
+  void Read(TableId table, std::span<const Key> keys, std::span<float> rows);
 
   const Job& job_;
   FoundCheckpoint checkpoint_;

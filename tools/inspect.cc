@@ -111,18 +111,24 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const OpenedCheckpo
 
 // Of the weights, over the keys that either holds; what one does not hold counts as it would be
 // made.
-float LargestDifference(const TableSlice& a, const TableSlice& b) {
+Result<float> LargestDifference(TableSlice& a, TableSlice& b) {
+  constexpr size_t kBlockRows = 4096;
   float largest = 0;
-  std::vector<float> row_a(a.dim()), row_b(b.dim());
-  for (const TableSlice* holder : {&a, &b}) {
-    for (const Key key : holder->SortedKeys()) {
-      a.Peek({&key, 1}, a.dim(), row_a);
-      b.Peek({&key, 1}, b.dim(), row_b);
-      for (uint32_t i = 0; i < a.dim(); ++i) {
-        const float difference = std::fabs(row_a[i] - row_b[i]);
-        if (!(difference <= largest)) largest = difference;  // A NaN is the largest of all.
+  for (TableSlice* holder : {&a, &b}) {
+    TableSlice& other = holder == &a ? b : a;
+    const uint32_t dim = holder->dim(), row_floats = dim + holder->state_floats();
+    const auto compare = [&](std::span<const Key> keys, std::span<const float> rows) {
+      std::vector<float> others(keys.size() * dim);
+      other.Read(keys, dim, others);
+      for (size_t k = 0; k < keys.size(); ++k) {
+        for (uint32_t i = 0; i < dim; ++i) {
+          const float difference = std::fabs(rows[k * row_floats + i] - others[k * dim + i]);
+          if (!(difference <= largest)) largest = difference;  // A NaN is the largest of all.
+        }
       }
-    }
+      return Status();
+    };
+    HDPS_RETURN_IF_ERROR(holder->VisitRows(kBlockRows, compare));
   }
   return largest;
 }
@@ -157,10 +163,10 @@ Status Compare(FileSystem& files, const std::string& path_a, const std::string& 
   HDPS_RETURN_IF_ERROR(CheckComparable(a, b));
   std::vector<float> largest(a.job.tables.size(), 0);
   for (uint32_t shard = 0; shard < a.found.manifest.num_shards; ++shard) {
-    HDPS_ASSIGN_OR_RETURN(const std::vector<TableSlice> of_a, ReadShard(files, a, shard));
-    HDPS_ASSIGN_OR_RETURN(const std::vector<TableSlice> of_b, ReadShard(files, b, shard));
+    HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> of_a, ReadShard(files, a, shard));
+    HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> of_b, ReadShard(files, b, shard));
     for (size_t t = 0; t < largest.size(); ++t) {
-      const float difference = LargestDifference(of_a[t], of_b[t]);
+      HDPS_ASSIGN_OR_RETURN(const float difference, LargestDifference(of_a[t], of_b[t]));
       if (!(difference <= largest[t])) largest[t] = difference;
     }
   }

@@ -51,15 +51,17 @@ class MapTable {
  public:
   MapTable(const TableSpec& spec, TableId id, uint64_t seed) : spec_(spec), id_(id), seed_(seed) {}
 
-  std::vector<float>& Row(Key key) {
-    std::vector<float>& row = rows_[key];
-    if (row.empty()) {
-      row.resize(spec_.dim + StateFloats(spec_.optimizer, spec_.dim));
-      InitRow(spec_.init, seed_, id_, key, std::span(row).first(spec_.dim));
-      InitState(spec_.optimizer, spec_.dim, std::span(row).subspan(spec_.dim));
-    }
+  // As it reads: of a key that has no row, what it would begin as.
+  std::vector<float> Read(Key key) const {
+    const auto found = rows_.find(key);
+    if (found != rows_.end()) return found->second;
+    std::vector<float> row(spec_.dim + StateFloats(spec_.optimizer, spec_.dim));
+    InitRow(spec_.init, seed_, id_, key, std::span(row).first(spec_.dim));
+    InitState(spec_.optimizer, spec_.dim, std::span(row).subspan(spec_.dim));
     return row;
   }
+  std::vector<float>& Row(Key key) { return rows_.try_emplace(key, Read(key)).first->second; }
+  int64_t& Version(Key key) { return versions_[key]; }
   void Apply(const std::vector<TableSlice::Gradients>& parts, float scale, int64_t step) {
     std::map<Key, std::vector<float>> sums;
     for (const auto& part : parts) {
@@ -77,6 +79,7 @@ class MapTable {
       for (float& g : sum) g *= scale;
       std::span<float> row(Row(key));
       UpdateRow(spec_.optimizer, step, sum, row.first(spec_.dim), row.subspan(spec_.dim));
+      Version(key) = step;
     }
   }
   const std::map<Key, std::vector<float>>& rows() const { return rows_; }
@@ -86,11 +89,12 @@ class MapTable {
   const TableId id_;
   const uint64_t seed_;
   std::map<Key, std::vector<float>> rows_;
+  std::map<Key, int64_t> versions_;
 };
 
 class AgainstMap : public testing::TestWithParam<OptimizerKind> {};
 
-TEST_P(AgainstMap, PullsPeeksStoresAndUpdatesAlike) {
+TEST_P(AgainstMap, ReadsStoresAndUpdatesAlike) {
   Random random(static_cast<uint64_t>(GetParam()) + 1);
   const uint32_t dim = 5;
   const TableSpec spec = SpecOf(GetParam(), dim);
@@ -98,12 +102,13 @@ TEST_P(AgainstMap, PullsPeeksStoresAndUpdatesAlike) {
   MapTable map(spec, {2}, 11);
   const uint32_t row_floats = dim + table.state_floats();
   for (int64_t step = 1; step <= 120; ++step) {
-    const std::vector<Key> pulled = RandomKeys(random, random.Below(200), 3000);
-    std::vector<float> rows(pulled.size() * dim);
-    table.Pull(pulled, rows);
-    for (size_t k = 0; k < pulled.size(); ++k) {
-      ASSERT_TRUE(SameBits(std::span(rows).subspan(k * dim, dim),
-                           std::span(map.Row(pulled[k])).first(dim)));
+    const std::vector<Key> asked = RandomKeys(random, random.Below(200), 3000);
+    const uint32_t floats = random.Below(2) == 0 ? dim : row_floats;
+    std::vector<float> rows(asked.size() * floats);
+    table.Read(asked, floats, rows);
+    for (size_t k = 0; k < asked.size(); ++k) {
+      ASSERT_TRUE(SameBits(std::span(rows).subspan(k * floats, floats),
+                           std::span<const float>(map.Read(asked[k])).first(floats)));
     }
     std::vector<std::vector<Key>> keys;
     std::vector<std::vector<float>> values;
@@ -121,18 +126,35 @@ TEST_P(AgainstMap, PullsPeeksStoresAndUpdatesAlike) {
     table.Store(stored, row_floats, whole);
     for (size_t k = 0; k < stored.size(); ++k) {
       std::copy_n(&whole[k * row_floats], row_floats, map.Row(stored[k]).begin());
+      map.Version(stored[k]) = 0;
+    }
+    const int64_t since = static_cast<int64_t>(random.Below(static_cast<uint64_t>(step) + 1));
+    std::vector<uint32_t> positions, expected;
+    std::vector<float> weights;
+    table.ReadChanged(asked, since, &positions, &weights);
+    for (uint32_t k = 0; k < asked.size(); ++k) {
+      if (map.Version(asked[k]) > since) expected.push_back(k);
+    }
+    ASSERT_EQ(positions, expected);
+    for (size_t p = 0; p < positions.size(); ++p) {
+      ASSERT_TRUE(SameBits(std::span(weights).subspan(p * dim, dim),
+                           std::span<const float>(map.Read(asked[positions[p]])).first(dim)));
     }
   }
   ASSERT_EQ(table.num_rows(), map.rows().size());
-  const std::vector<Key> all = table.SortedKeys();
-  std::vector<float> rows(all.size() * row_floats);
-  table.Peek(all, row_floats, rows);
-  size_t at = 0;
-  for (const auto& [key, row] : map.rows()) {
-    ASSERT_EQ(all[at], key);
-    ASSERT_TRUE(SameBits(std::span(rows).subspan(at * row_floats, row_floats), row)) << key;
-    ++at;
-  }
+  auto at = map.rows().begin();
+  const Status status =
+      table.VisitRows(7, [&](std::span<const Key> keys, std::span<const float> rows) {
+        EXPECT_EQ(keys.size(),
+                  std::min<size_t>(7, static_cast<size_t>(std::distance(at, map.rows().end()))));
+        for (size_t k = 0; k < keys.size(); ++k, ++at) {
+          EXPECT_EQ(keys[k], at->first);
+          EXPECT_TRUE(SameBits(rows.subspan(k * row_floats, row_floats), at->second)) << keys[k];
+        }
+        return Status();
+      });
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(at, map.rows().end());
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, AgainstMap,
@@ -141,20 +163,47 @@ INSTANTIATE_TEST_SUITE_P(Rules, AgainstMap,
                                          OptimizerKind::kAdam, OptimizerKind::kLazyAdam,
                                          OptimizerKind::kAdamW, OptimizerKind::kFtrl));
 
-TEST(Table, PeekMakesNothingAndAgreesWithPull) {
+TEST(Table, ReadingMakesNothingAndUpdatesDo) {
   TableSlice table(SpecOf(OptimizerKind::kAdagrad, 4), {0}, 5);
   const std::vector<Key> keys = {0, ~Key{0}, 42};
-  std::vector<float> peeked(12), pulled(12), with_state(24);
-  table.Peek(keys, 4, peeked);
-  table.Peek(keys, 8, with_state);
+  std::vector<float> weights(12), with_state(24), after(24);
+  table.Read(keys, 4, weights);
+  table.Read(keys, 8, with_state);
   EXPECT_EQ(table.num_rows(), 0u);
-  table.Pull(keys, pulled);
+  EXPECT_EQ(with_state[4], table.spec().optimizer.initial_accumulator);
+  const std::vector<float> zeros(12);
+  table.Apply(std::vector<TableSlice::Gradients>{{keys, zeros, 1}}, 1, 1);
   EXPECT_EQ(table.num_rows(), 3u);
-  EXPECT_TRUE(SameBits(peeked, pulled));
-  std::vector<float> after(24);
-  table.Peek(keys, 8, after);
+  table.Read(keys, 8, after);
   EXPECT_TRUE(SameBits(with_state, after));
-  EXPECT_EQ(after[4], table.spec().optimizer.initial_accumulator);
+}
+
+TEST(Table, StepsPastTheLargestVersionCountAsChanged) {
+  TableSlice table(SpecOf(OptimizerKind::kSgd, 1), {0}, 5);
+  const std::vector<Key> keys = {1, 2};
+  const std::vector<float> gradient = {1};
+  const auto apply = [&](size_t key, int64_t step) {
+    const std::span<const Key> one = std::span(keys).subspan(key, 1);
+    table.Apply(std::vector<TableSlice::Gradients>{{one, gradient, 1}}, 1, step);
+  };
+  apply(0, int64_t{1} << 31);
+  apply(1, int64_t{1} << 40);
+  std::vector<uint32_t> positions;
+  std::vector<float> weights;
+  table.ReadChanged(keys, int64_t{1} << 41, &positions, &weights);
+  EXPECT_EQ(positions, std::vector<uint32_t>{1});
+}
+
+TEST(Table, VisitingEndsWithTheFirstFailure) {
+  TableSlice table(SpecOf(OptimizerKind::kSgd, 1), {0}, 5);
+  const std::vector<Key> keys = {1, 2, 3};
+  table.Store(keys, 1, std::vector<float>{1, 2, 3});
+  int visits = 0;
+  const Status status = table.VisitRows(1, [&](std::span<const Key>, std::span<const float>) {
+    return ++visits == 2 ? Status(Code::kIoError, "full") : Status();
+  });
+  EXPECT_EQ(status.code(), Code::kIoError);
+  EXPECT_EQ(visits, 2);
 }
 
 TEST(Table, StoringWeightsAloneStartsTheStateAnew) {
@@ -163,7 +212,7 @@ TEST(Table, StoringWeightsAloneStartsTheStateAnew) {
   table.Apply(std::vector<TableSlice::Gradients>{{keys, std::vector<float>{1, 2}, 1}}, 1, 1);
   table.Store(keys, 2, std::vector<float>{3, 4});
   std::vector<float> row(4);
-  table.Peek(keys, 4, row);
+  table.Read(keys, 4, row);
   EXPECT_EQ(row, (std::vector<float>{3, 4, 0.1f, 0.1f}));
 }
 
@@ -176,7 +225,7 @@ TEST(Table, OrderOfPartsDecidesAndNothingElse) {
     TableSlice table(spec, {0}, 1);
     table.Apply(parts, 1, 1);
     std::vector<float> row(1);
-    table.Peek(key, 1, row);
+    table.Read(key, 1, row);
     return row[0];
   };
   const float in_order = row_after({{key, big, 1}, {more, one, 1}, {key, small, 1}});
@@ -198,19 +247,19 @@ TEST(Table, OnePartEqualsOnePartAmongEmptyOnes) {
 TEST(Table, DigestsOfDisjointSlicesAddUpInAnyOrder) {
   Random random(5);
   const TableSpec spec = SpecOf(OptimizerKind::kAdagrad, 6);
-  std::vector<Key> keys = RandomKeys(random, 1000, 1u << 30);
+  const std::vector<Key> keys = RandomKeys(random, 1000, 1u << 30);
   TableSlice whole(spec, {1}, 3);
-  std::vector<float> rows(keys.size() * 6);
-  whole.Pull(keys, rows);
+  const std::vector<float> values = RandomFloats(random, keys.size() * 6);
+  whole.Apply(std::vector<TableSlice::Gradients>{{keys, values, 1}}, 1, 1);
   RowsDigest sum;
-  std::reverse(keys.begin(), keys.end());
   for (size_t part = 0; part < 3; ++part) {
     TableSlice slice(spec, {1}, 3);
-    std::vector<Key> own;
-    for (const Key key : keys) {
-      if (key % 3 == part) own.push_back(key);
+    for (size_t k = keys.size(); k-- > 0;) {
+      if (keys[k] % 3 != part) continue;
+      slice.Apply(std::vector<TableSlice::Gradients>{{std::span(keys).subspan(k, 1),
+                                                      std::span(values).subspan(k * 6, 6), 1}},
+                  1, 1);
     }
-    slice.Pull(own, std::span(rows).first(own.size() * 6));
     sum.Add(slice.Digest());
   }
   EXPECT_EQ(sum.rows, whole.num_rows());
@@ -218,7 +267,7 @@ TEST(Table, DigestsOfDisjointSlicesAddUpInAnyOrder) {
   EXPECT_EQ(sum.sum[1], whole.Digest().sum[1]);
   // And a single changed bit of state shows.
   std::vector<float> row(12);
-  whole.Peek(std::span(keys).first(1), 12, row);
+  whole.Read(std::span(keys).first(1), 12, row);
   row[11] = std::nextafter(row[11], 1.0f);
   whole.Store(std::span(keys).first(1), 12, row);
   EXPECT_NE(sum.sum[0], whole.Digest().sum[0]);
@@ -238,7 +287,7 @@ TEST(Table, ManySlicesOnManyThreadsAreTheSame) {
     for (int64_t step = 1; step <= 3; ++step) {
       executor->ParallelFor(kSlices, [&](size_t s) {
         std::vector<float> rows(keys[s].size() * 8);
-        slices[s].Pull(keys[s], rows);
+        slices[s].Read(keys[s], 8, rows);
         const std::vector<TableSlice::Gradients> parts = {{keys[s], rows, 1}, {keys[s], rows, 2}};
         slices[s].Apply(parts, 0.5f, step);
       });
@@ -261,9 +310,9 @@ TEST(Table, LambUpdatesEachTensorAsAWhole) {
   Random random(8);
   const std::vector<float> values = RandomFloats(random, 12);
   std::vector<float> before(3 * 13), after(3 * 13);
-  table.Peek(keys, 13, before);
+  table.Read(keys, 13, before);
   table.Apply(std::vector<TableSlice::Gradients>{{keys, values, 1}}, 1, 1);
-  table.Peek(keys, 13, after);
+  table.Read(keys, 13, after);
   auto chunk = [&](size_t k) {
     return ChunkUpdate{std::span(values).subspan(k * 4, 4), std::span(before).subspan(k * 13, 4),
                        std::span(before).subspan(k * 13 + 4, 9)};

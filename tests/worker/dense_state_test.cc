@@ -62,7 +62,7 @@ TEST_P(DenseStateTest, ChangesAsAServersTableDoes) {
   const std::vector<float> first = RandomFloats(keys.size() * spec.dim, 1);
   whole.Store(keys, spec.dim, first);
   std::vector<float> rows(keys.size() * state.row_floats());
-  whole.Peek(keys, state.row_floats(), rows);
+  whole.Read(keys, state.row_floats(), rows);
   state.Store(rows);
 
   for (int64_t step = 1; step <= 5; ++step) {
@@ -75,11 +75,11 @@ TEST_P(DenseStateTest, ChangesAsAServersTableDoes) {
     const TableSlice::Gradients parts[] = {{keys, a, 1.0f}, {keys, b, 1.0f}};
     whole.Apply(parts, scale, step);
     state.Apply(*executor, sum, {scale, step});
-    whole.Peek(keys, state.row_floats(), rows);
+    whole.Read(keys, state.row_floats(), rows);
     EXPECT_TRUE(SameBits(state.Rows(), rows)) << "step " << step;
     std::vector<float> flat(first.size()), expected(first.size());
     state.ReadWeights(*executor, flat);
-    whole.Peek(keys, spec.dim, expected);
+    whole.Read(keys, spec.dim, expected);
     EXPECT_TRUE(SameBits(flat, expected)) << "step " << step;
     EXPECT_FALSE(SameBits(flat, first));
   }

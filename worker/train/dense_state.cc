@@ -61,22 +61,22 @@ void DenseState::Store(std::span<const float> rows) {
   }
 }
 
-std::vector<float> DenseState::Rows() const {
+std::vector<float> DenseState::Rows() {
   std::vector<float> rows(keys_.size() * row_floats());
   for (size_t s = 0; s < slices_.size(); ++s) {
     const std::span<const Key> keys = KeysOf(s);
-    slices_[s].Peek(
+    slices_[s].Read(
         keys, row_floats(),
         std::span(rows).subspan(ranges_[s].begin * row_floats(), keys.size() * row_floats()));
   }
   return rows;
 }
 
-void DenseState::ReadWeights(Executor& executor, std::span<float> flat) const {
+void DenseState::ReadWeights(Executor& executor, std::span<float> flat) {
   CHECK_EQ(flat.size(), keys_.size() * dim_);
   executor.ParallelFor(slices_.size(), [&](size_t s) {
     const std::span<const Key> keys = KeysOf(s);
-    slices_[s].Peek(keys, dim_, flat.subspan(ranges_[s].begin * dim_, keys.size() * dim_));
+    slices_[s].Read(keys, dim_, flat.subspan(ranges_[s].begin * dim_, keys.size() * dim_));
   });
 }
 

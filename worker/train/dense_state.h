@@ -31,10 +31,10 @@ class DenseState {
   uint32_t row_floats() const;  // dim + state
   // rows[keys * row_floats]
   void Store(std::span<const float> rows);
-  std::vector<float> Rows() const;
+  std::vector<float> Rows();
 
   // flat[keys * dim]: the weights.
-  void ReadWeights(Executor& executor, std::span<float> flat) const;
+  void ReadWeights(Executor& executor, std::span<float> flat);
   // gradients[keys * dim], times `scale`; `step` as for UpdateRow.
   struct Update {
     float scale = 1;

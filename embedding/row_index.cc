@@ -1,0 +1,123 @@
+// Growth by runs of used slots, and deletion by shifting back.
+#include "embedding/row_index.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+namespace hdps {
+namespace {
+
+constexpr size_t kSlotsMin = 16;
+// Up to here an array moves at once, in a few microseconds.
+constexpr size_t kMoveAtOnceSlots = 1024;
+// Slots moved for each key that may come: the old array has ended before it is 3/4 full.
+constexpr size_t kMoveSlotsPerKey = 16;
+constexpr size_t kReleaseSlots = kHugePageBytes / sizeof(RowSlot);
+
+}  // namespace
+
+RowIndex::RowIndex(uint64_t salt) : salt_(salt), now_(NewArray(kSlotsMin)) {}
+
+RowIndex::Array RowIndex::NewArray(size_t slots) {
+  Array array;
+  array.memory = PageMemory(slots * sizeof(RowSlot));
+  array.memory.AskForHugePages(0, array.memory.size());
+  array.begin = reinterpret_cast<RowSlot*>(array.memory.data());
+  array.end = array.begin + slots;
+  array.shift = 64 - std::countr_zero(slots);
+  return array;
+}
+
+void RowIndex::Prepare(size_t more) {
+  if (growing()) {
+    const bool crowded = (size_ + more) * 8 > old_.size() * 7;
+    Move(crowded ? old_.size() : more * kMoveSlotsPerKey);
+  }
+  if (Fits(more)) return;
+  if (growing()) Move(old_.size());
+  StartGrowing(more);
+  // After this the slots before the moved ones are empty, and new keys rarely reach around them.
+  const bool at_once = old_.size() <= kMoveAtOnceSlots || (size_ + more) * 8 > old_.size() * 7;
+  Move(at_once ? old_.size() : kMoveAtOnceSlots);
+}
+
+void RowIndex::StartGrowing(size_t more) {
+  size_t slots = now_.size() * 2;
+  while ((size_ + more) * 3 > slots * 2) slots *= 2;
+  old_ = std::move(now_);
+  now_ = NewArray(slots);
+  old_mask_ = old_.size() - 1;
+  const RowSlot* empty =
+      std::find_if(old_.begin, old_.end, [](const RowSlot& s) { return !s.used(); });
+  old_first_ = static_cast<size_t>(empty - old_.begin + 1) & old_mask_;
+  moved_ = released_ = released_bytes_ = 0;
+}
+
+void RowIndex::Move(size_t slots) {
+  const size_t goal = std::min(moved_ + slots, old_.size());
+  while (growing() && moved_ < goal) MoveOneRun();
+  if (growing()) ReleaseMoved();
+}
+
+// One run of used slots and the empty one behind it.
+void RowIndex::MoveOneRun() {
+  std::vector<RowSlot> strays;
+  for (;; ++moved_) {
+    RowSlot* const slot = old_.begin + ((old_first_ + moved_) & old_mask_);
+    if (!slot->used()) break;
+    const uint64_t hash = MixBits(slot->key ^ salt_);
+    const size_t rank = ((hash >> old_.shift) - old_first_) & old_mask_;
+    if (rank > moved_) {
+      strays.push_back(*slot);  // From the far end, reaching around: its home has not moved.
+    } else {
+      RowSlot* place = now_.begin + (hash >> now_.shift);
+      while (place->used()) place = Next(place);
+      *place = *slot;
+    }
+    *slot = RowSlot();
+  }
+  ++moved_;
+  for (const RowSlot& stray : strays) {
+    RowSlot* place = old_.begin + (MixBits(stray.key ^ salt_) >> old_.shift);
+    while (place->used()) place = Next(place);
+    *place = stray;
+  }
+  if (moved_ < old_.size()) return;
+  // The last run has been followed around the end: nothing is left.
+  old_ = Array();
+  old_first_ = old_mask_ = released_bytes_ = 0;
+  moved_ = 1;
+}
+
+void RowIndex::ReleaseMoved() {
+  while (released_ + kReleaseSlots <= moved_) {
+    const size_t begin = (old_first_ + released_) & old_mask_;
+    released_ += kReleaseSlots;
+    if (begin + kReleaseSlots > old_.size()) continue;
+    const RowSlot* piece = old_.begin + begin;
+    if (std::any_of(piece, piece + kReleaseSlots, [](const RowSlot& s) { return s.used(); }))
+      continue;
+    old_.memory.Release(begin * sizeof(RowSlot), kReleaseSlots * sizeof(RowSlot));
+    released_bytes_ += kReleaseSlots * sizeof(RowSlot);
+  }
+}
+
+void RowIndex::Erase(RowSlot* slot) {
+  const bool in_old = slot >= old_.begin && slot < old_.end;
+  const Array& array = in_old ? old_ : now_;
+  const size_t mask = array.size() - 1;
+  for (RowSlot* behind = Next(slot); behind->used(); behind = Next(behind)) {
+    const size_t home = MixBits(behind->key ^ salt_) >> array.shift;
+    const size_t at = static_cast<size_t>(behind - array.begin);
+    const size_t hole = static_cast<size_t>(slot - array.begin);
+    // It may go back to the hole unless that lies before its home.
+    if (((at - home) & mask) < ((at - hole) & mask)) continue;
+    *slot = *behind;
+    slot = behind;
+  }
+  *slot = RowSlot();
+  --size_;
+}
+
+}  // namespace hdps

@@ -1,0 +1,170 @@
+// The memory tier of a table's slice: rows of one length in slabs, found by key in batches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "common/ids.h"
+#include "embedding/page_memory.h"
+#include "embedding/row_index.h"
+
+// Loops over rows are compiled once for each vector width: what they call must follow them.
+#define HDPS_INLINE inline __attribute__((always_inline))
+
+namespace hdps {
+
+inline constexpr uint32_t kRowVersionMax = std::numeric_limits<uint32_t>::max();
+// Steps as a row keeps them: those past the largest count as the largest.
+inline uint32_t RowVersion(int64_t step) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(step, 0, kRowVersionMax));
+}
+
+// Bytes per row, its key, number and version beside it. What the bytes mean is the table's affair.
+//
+// Invariant: a row never moves while its key is there; row numbers are dense from 0 on, and those
+// of erased rows are given out again first. Fewer than 2^32 - 1 rows. One task at a time.
+class RowStore {
+ public:
+  RowStore(size_t row_bytes, uint64_t salt);
+
+  size_t num_rows() const { return index_.size(); }
+  // Row numbers given out so far: all are below this.
+  uint32_t row_numbers() const { return made_; }
+  size_t row_bytes() const { return row_bytes_; }
+  // What it takes of the machine's memory: index, pages of rows that were ever used, free numbers.
+  size_t bytes() const;
+
+  std::byte* Row(uint32_t row) const {
+    return slabs_[row >> slab_shift_].data() + (row & slab_mask_) * stride_;
+  }
+  // Null when the key is not there.
+  const RowSlot* Find(Key key) const {
+    const RowSlot* slot = index_.Find(key, index_.Home(key));
+    return slot->used() ? slot : nullptr;
+  }
+  // Calls use(i, slot of keys[i] or null, its row or null) for every key in order, after its lines
+  // were asked for: the first `line_bytes` of the row.
+  template <typename Use>
+  HDPS_INLINE void ForEachFound(std::span<const Key> keys, size_t line_bytes, const Use& use) const;
+  // Calls use(i, row) for every key in order, `make(key, row)` before it where the key is new; all
+  // get `version`.
+  template <typename Make, typename Use>
+  HDPS_INLINE void ForEachMade(std::span<const Key> keys, uint32_t version, const Make& make,
+                               const Use& use);
+  // Whether the key was there. Its row's number is free.
+  bool Erase(Key key);
+
+  template <typename Visit>  // visit(const RowSlot&), in no order that means anything
+  void ForEach(const Visit& visit) const {
+    index_.ForEach(visit);
+  }
+  // A clock's hand over the rows: see RowIndex::Sweep. A hand starts at 0.
+  template <typename Visit>  // visit(const RowSlot&)
+  void Sweep(uint64_t* hand, size_t homes, const Visit& visit) const {
+    index_.Sweep(hand, homes, visit);
+  }
+  // The `count` smallest keys from `first` on, ascending; fewer where there are no more.
+  void SmallestKeys(Key first, size_t count, std::vector<Key>* keys) const;
+
+ private:
+  // Keys ahead of the one in use: whose slot is asked for, and whose row is.
+  static constexpr size_t kSlotsAhead = 32, kRowsAhead = 16;
+  static constexpr size_t kLineBytes = 64, kPrefetchLinesMax = 16;
+  static constexpr size_t kGrowingBatch = 1024;
+
+  HDPS_INLINE static void Prefetch(const std::byte* row, size_t line_bytes) {
+    const size_t end = std::min(line_bytes, kPrefetchLinesMax * kLineBytes);
+    for (size_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(row + at);
+    __builtin_prefetch(row + line_bytes - 1);  // A row that is not aligned ends in one line more.
+  }
+  template <typename Make, typename Use>
+  HDPS_INLINE void MakeBatch(std::span<const Key> keys, size_t begin, uint32_t version,
+                             const Make& make, const Use& use);
+  uint32_t NewRow();
+  void NewPiece();
+
+  const size_t row_bytes_;
+  const size_t stride_;
+  const int slab_shift_;
+  const size_t slab_mask_;
+  RowIndex index_;
+  std::vector<PageMemory> slabs_;
+  uint32_t made_ = 0;       // Rows below this were given out at some time.
+  size_t asked_bytes_ = 0;  // Of the last slab: how far pages were asked for.
+  std::vector<uint32_t> free_;
+};
+
+template <typename Use>
+HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_bytes,
+                                        const Use& use) const {
+  RowSlot* slots[kSlotsAhead];
+  const std::byte* rows[kRowsAhead];
+  const size_t n = keys.size();
+  for (size_t i = 0; i < n + kSlotsAhead; ++i) {
+    if (i >= kSlotsAhead) {
+      const size_t k = i - kSlotsAhead;
+      const RowSlot* slot = slots[k % kSlotsAhead];
+      use(k, slot->used() ? slot : nullptr, rows[k % kRowsAhead]);
+    }
+    if (i >= kRowsAhead && i - kRowsAhead < n) {
+      const size_t k = i - kRowsAhead;
+      RowSlot*& slot = slots[k % kSlotsAhead];
+      slot = index_.Find(keys[k], slot);
+      const std::byte* row = slot->used() ? Row(slot->row()) : nullptr;
+      if (row != nullptr) Prefetch(row, line_bytes);
+      rows[k % kRowsAhead] = row;
+    }
+    if (i < n) {
+      slots[i % kSlotsAhead] = index_.Home(keys[i]);
+      __builtin_prefetch(slots[i % kSlotsAhead]);
+    }
+  }
+}
+
+template <typename Make, typename Use>
+HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t version,
+                                       const Make& make, const Use& use) {
+  if (index_.HasRoom(keys.size())) return MakeBatch(keys, 0, version, make, use);
+  for (size_t begin = 0; begin < keys.size(); begin += kGrowingBatch) {
+    const size_t n = std::min(kGrowingBatch, keys.size() - begin);
+    index_.Prepare(n);
+    MakeBatch(keys.subspan(begin, n), begin, version, make, use);
+  }
+}
+
+template <typename Make, typename Use>
+HDPS_INLINE void RowStore::MakeBatch(std::span<const Key> keys, size_t begin, uint32_t version,
+                                     const Make& make, const Use& use) {
+  RowSlot* slots[kSlotsAhead];
+  std::byte* rows[kRowsAhead];
+  const size_t n = keys.size();
+  for (size_t i = 0; i < n + kSlotsAhead; ++i) {
+    if (i >= kSlotsAhead) use(begin + i - kSlotsAhead, rows[i % kRowsAhead]);
+    if (i >= kRowsAhead && i - kRowsAhead < n) {
+      const size_t k = i - kRowsAhead;
+      RowSlot* const slot = index_.Find(keys[k], slots[k % kSlotsAhead]);
+      std::byte* row;
+      if (slot->used()) {
+        slot->version = version;
+        row = Row(slot->row());
+        Prefetch(row, row_bytes_);
+      } else {
+        const uint32_t number = NewRow();
+        index_.Fill(slot, {keys[k], number + 1, version});
+        row = Row(number);
+        make(keys[k], row);
+      }
+      rows[k % kRowsAhead] = row;
+    }
+    if (i < n) {
+      slots[i % kSlotsAhead] = index_.Home(keys[i]);
+      __builtin_prefetch(slots[i % kSlotsAhead], 1);
+    }
+  }
+}
+
+}  // namespace hdps
