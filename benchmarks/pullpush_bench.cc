@@ -75,9 +75,9 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   }
   const KeyLists all = AllKeys(rows);
   const KeyLists lists = ZipfLists(rows, kZipf, size_t{26} * c.batch, lists_count, 1);
-  HDPS_RETURN_IF_ERROR(workers[0]->PullAll(all, kWindow));
+  HDPS_RETURN_IF_ERROR(workers[0]->PushAll(all, kWindow));  // Makes the rows.
   RowsAlone alone(cluster->job(), setting.threads);
-  alone.PullAll(all);
+  alone.PushAll(all);
   HDPS_ASSIGN_OR_RETURN(const auto wire, WireAlone::Make(c.transport, setting.scratch));
 
   const size_t keys = CountKeys(lists);

@@ -80,7 +80,7 @@ void RowsAlone::PullAll(const KeyLists& lists) {
   for (const std::vector<Key>& keys : lists) {
     const PushRequest request = RequestFor(keys);
     const auto plan = PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables);
-    rows_.Pull(*plan, request.keys, true);
+    rows_.Read(*plan, request.keys);
   }
 }
 
