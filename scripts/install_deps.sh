@@ -8,6 +8,7 @@ packages=(
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products
+  librocksdb-dev                                    # rows that memory has no room for
   libgloo-dev                                       # allreduce between CPUs
   libgflags-dev libgoogle-glog-dev                  # command line, logs
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
