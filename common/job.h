@@ -92,6 +92,22 @@ struct InitSpec {
   friend bool operator==(const InitSpec&, const InitSpec&) = default;
 };
 
+enum class EvictBy : uint8_t { kAge, kUse, kNorm };
+
+// Which keys of a table get a row, and which rows leave it for good. A key without a row reads as
+// its initial row, and its gradients are dropped.
+struct PolicySpec {
+  uint32_t admit_after = 1;                 // A key gets a row with the update that is its n-th.
+  double admit_probability = 1;             // And then with this chance at each update.
+  uint64_t admit_sketch_bytes = 16u << 20;  // Counts updates of keys without a row; of all shards.
+  uint64_t evict_after_steps = 0;    // A row without an update for longer leaves; 0: none does.
+  uint64_t max_rows = 0;             // Of the table, over all shards; 0: any number.
+  uint64_t max_bytes = 0;            // The same, in bytes of rows with their state; 0: any number.
+  EvictBy evict_by = EvictBy::kAge;  // Who leaves when there are more than that.
+  bool capped() const { return max_rows > 0 || max_bytes > 0; }
+  friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
+};
+
 // Floats in a row of the dense table. A dense tensor is cut into chunks of this many; chunk c of
 // tensor t has the key (t << 32 | c), and the last chunk of a tensor is filled up with zeros.
 inline constexpr uint32_t kDenseChunkFloats = 1024;
@@ -104,6 +120,7 @@ struct TableSpec {
   bool dense = false;  // Holds the chunks of dense tensors; at most one such table, the last.
   ShardBy shard_by =
       ShardBy::kKey;  // kGroup for a dense table under LAMB, which needs whole tensors.
+  PolicySpec policy = {};  // Not of the dense table.
 };
 
 enum class LayerKind : uint8_t {
@@ -185,6 +202,8 @@ struct ClusterSpec {
   uint32_t request_retry_ms = 2000;   // A pull or push is sent again after this long.
   uint32_t request_timeout_s = 120;   // And given up after this long.
   uint32_t pushes_in_flight_max = 8;  // A worker's unacknowledged pushes at one server.
+  uint64_t memory_limit = 0;  // Bytes of one server for all it owns; 0: what the machine has.
+  std::string spill_path;     // Folder for rows beyond it; empty: the server picks one.
 };
 
 // Invariant of a job that LoadJob returned: every name refers to something, every number is in its

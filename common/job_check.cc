@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/byte_count.h"
 #include "common/job_schema.h"
 #include "common/nearest_name.h"
 
@@ -84,6 +85,13 @@ std::string WantedInstead(const KeySpec& spec, const JsonValue& value) {
       return integer(value) ? "" : "a whole number " + RangeText(spec);
     case KeyKind::kNumber:
       return number(value) && in_range(value) ? "" : "a number " + RangeText(spec);
+    case KeyKind::kBytes: {
+      const std::optional<uint64_t> bytes = BytesIn(value);
+      const auto count = static_cast<double>(bytes.value_or(0));
+      return bytes.has_value() && count >= spec.min && count <= spec.max
+                 ? ""
+                 : "a number of bytes " + RangeText(spec) + ", such as 4294967296 or \"4GiB\"";
+    }
     case KeyKind::kText:
       return value.kind == Kind::kText ? "" : "a text";
     case KeyKind::kChoice:
@@ -211,6 +219,12 @@ void DropIgnored(const JsonValue& root, std::string_view section, JsonValue* obj
 }
 
 }  // namespace
+
+std::optional<uint64_t> BytesIn(const JsonValue& value) {
+  if (value.kind == Kind::kText) return ParseByteCount(value.text);
+  if (value.kind != Kind::kInteger || value.negative) return std::nullopt;
+  return value.magnitude;
+}
 
 Status CheckKeys(const JobSource& source, std::vector<std::string>* warnings) {
   if (source.root.kind != Kind::kObject) {

@@ -73,6 +73,18 @@ JsonValue PrintOptimizer(const OptimizerSpec& spec) {
   return object;
 }
 
+JsonValue PrintPolicy(const PolicySpec& policy) {
+  JsonValue object = JsonValue::Object();
+  object.Set("admit_after", JsonValue::Integer(policy.admit_after));
+  object.Set("admit_probability", JsonValue::Number(policy.admit_probability));
+  object.Set("admit_sketch_bytes", JsonValue::Integer(policy.admit_sketch_bytes));
+  object.Set("evict_after_steps", JsonValue::Integer(policy.evict_after_steps));
+  object.Set("max_rows", JsonValue::Integer(policy.max_rows));
+  object.Set("max_bytes", JsonValue::Integer(policy.max_bytes));
+  object.Set("evict_by", Choice("policy", "evict_by", policy.evict_by));
+  return object;
+}
+
 JsonValue PrintTable(const TableSpec& table) {
   JsonValue object = JsonValue::Object();
   object.Set("name", JsonValue::Text(table.name));
@@ -81,6 +93,8 @@ JsonValue PrintTable(const TableSpec& table) {
   JsonValue& init = object.Set("init", JsonValue::Object());
   init.Set("kind", Choice("init", "kind", table.init.kind));
   init.Set("scale", JsonValue::Float(table.init.scale));
+  // Left out where it changes nothing: checkpoints of jobs without one are of the same job.
+  if (table.policy != PolicySpec()) object.Set("policy", PrintPolicy(table.policy));
   return object;
 }
 
@@ -150,6 +164,8 @@ JsonValue PrintCluster(const ClusterSpec& cluster) {
   object.Set("request_retry_ms", JsonValue::Integer(cluster.request_retry_ms));
   object.Set("request_timeout_s", JsonValue::Integer(cluster.request_timeout_s));
   object.Set("pushes_in_flight_max", JsonValue::Integer(cluster.pushes_in_flight_max));
+  object.Set("memory_limit", JsonValue::Integer(cluster.memory_limit));
+  object.Set("spill_path", JsonValue::Text(cluster.spill_path));
   return object;
 }
 

@@ -16,6 +16,9 @@ void ReadKey(const JsonValue& object, std::string_view key, uint32_t* to) {
 void ReadKey(const JsonValue& object, std::string_view key, uint64_t* to) {
   if (const JsonValue* value = object.Find(key)) *to = value->magnitude;
 }
+void ReadBytes(const JsonValue& object, std::string_view key, uint64_t* to) {
+  if (const JsonValue* value = object.Find(key)) *to = BytesIn(*value).value_or(*to);
+}
 void ReadKey(const JsonValue& object, std::string_view key, int64_t* to) {
   if (const JsonValue* value = object.Find(key)) *to = static_cast<int64_t>(value->magnitude);
 }
@@ -163,6 +166,8 @@ void ReadCluster(const JsonValue& object, ClusterSpec* cluster) {
   ReadKey(object, "request_retry_ms", &cluster->request_retry_ms);
   ReadKey(object, "request_timeout_s", &cluster->request_timeout_s);
   ReadKey(object, "pushes_in_flight_max", &cluster->pushes_in_flight_max);
+  ReadBytes(object, "memory_limit", &cluster->memory_limit);
+  ReadKey(object, "spill_path", &cluster->spill_path);
 }
 
 }  // namespace

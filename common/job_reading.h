@@ -25,6 +25,8 @@ void ReadKey(const JsonValue& object, std::string_view key, std::string* to);
 void ReadKey(const JsonValue& object, std::string_view key, std::vector<std::string>* to);
 void ReadKey(const JsonValue& object, std::string_view key, std::vector<uint32_t>* to);
 void ReadKey(const JsonValue& object, std::string_view key, std::vector<double>* to);
+// Of a kBytes key.
+void ReadBytes(const JsonValue& object, std::string_view key, uint64_t* to);
 
 // The number of the choice that `object` makes for a kChoice key, or `otherwise`.
 size_t ChoiceIn(const JsonValue& object, std::string_view section, std::string_view key,

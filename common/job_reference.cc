@@ -14,9 +14,9 @@ constexpr Section kSections[] = {
     {"column", "data.columns[]"}, {"feature", "data.features[]"},
     {"model", "model"},           {"table", "model.tables[]"},
     {"layer", "model.layers[]"},  {"optimizer", "An optimizer"},
-    {"init", "An init"},          {"train", "train"},
-    {"parallel", "parallel"},     {"checkpoint", "checkpoint"},
-    {"cluster", "cluster"},
+    {"init", "An init"},          {"policy", "A policy"},
+    {"train", "train"},           {"parallel", "parallel"},
+    {"checkpoint", "checkpoint"}, {"cluster", "cluster"},
 };
 
 std::string Number(double value) {
@@ -41,6 +41,8 @@ std::string Type(const KeySpec& spec) {
       return "whole number" + Range(spec);
     case KeyKind::kNumber:
       return "number" + Range(spec);
+    case KeyKind::kBytes:
+      return "bytes" + Range(spec);
     case KeyKind::kText:
       return "text";
     case KeyKind::kChoice: {

@@ -108,6 +108,8 @@ constexpr KeySpec kKeys[] = {
      "Default: lazy_adam 0.00035."},
     {"model", "wide_init", kObject, "init", 0, 0, "", kLinear, "Default: zeros."},
     {"model", "embedding_init", kObject, "init", 0, 0, "", kEmbeds, "Default: normal, scale 0.01."},
+    {"model", "policy", kObject, "policy", 0, 0, "", kSparse,
+     "Which keys get rows and which rows leave, in each table of the recipe."},
     {"model", "tables", kObjects, "table", 0, 0, "[]", "", "With `layers`: the tables they use."},
     {"model", "layers", kObjects, "layer", 0, 0, "[]", "",
      "The graph, inputs before users; the last layer gives the logits."},
@@ -122,6 +124,28 @@ constexpr KeySpec kKeys[] = {
     {"table", "dim", kInteger, "", 1, 65536, "16", "", ""},
     {"table", "optimizer", kObject, "optimizer", 0, 0, "", "", "Default: lazy_adam 0.00035."},
     {"table", "init", kObject, "init", 0, 0, "", "", ""},
+
+    {"table", "policy", kObject, "policy", 0, 0, "", "",
+     "Which keys get rows and which rows leave."},
+
+    {"policy", "admit_after", kInteger, "", 1, 15, "1", "",
+     "A key gets a row with its n-th update; until then it reads as its initial row and its "
+     "gradients are dropped. 1: at once."},
+    {"policy", "admit_probability", kNumber, "", 1e-9, 1, "1", "",
+     "From then on each update gives it a row with this probability, drawn from seed, table, key "
+     "and step."},
+    {"policy", "admit_sketch_bytes", kBytes, "", 4096, 1e15, "16777216", "",
+     "With admit_after above 1: memory that counts the keys without a row, over all shards. Four "
+     "bytes a key hold one wrong admission in fifty; keys that come no more are forgotten."},
+    {"policy", "evict_after_steps", kInteger, "", 0, 4e9, "0", "",
+     "A row that no update has changed for more steps than this leaves; 0: none does."},
+    {"policy", "max_rows", kInteger, "", 0, 9e15, "0", "",
+     "More rows than this in the table, and some leave; 0: any number. Split evenly over shards."},
+    {"policy", "max_bytes", kBytes, "", 0, 9e15, "0", "",
+     "The same, in bytes of rows with their state."},
+    {"policy", "evict_by", kChoice, "age, use, norm", 0, 0, "\"age\"", "",
+     "Who leaves then: those whose last update is the oldest, those with the fewest updates, or "
+     "those whose weights are the smallest."},
 
     {"layer", "name", kText, "", 0, 0, "", "", "Required."},
     {"layer", "kind", kChoice, "embedding, numeric, concat, sum, dense, bias, fm, cross, dot", 0, 0,
@@ -204,6 +228,11 @@ constexpr KeySpec kKeys[] = {
      "And given up after this long; more than request_retry_ms."},
     {"cluster", "pushes_in_flight_max", kInteger, "", 1, 1024, "8", "",
      "A worker's unacknowledged pushes at one server."},
+    {"cluster", "memory_limit", kBytes, "", 0, 9e15, "0", "",
+     "Of one server, for all it owns: rows beyond it go to disk. 0: what the machine has."},
+    {"cluster", "spill_path", kText, "", 0, 0, "\"\"", "",
+     "Folder for those rows, emptied first; on a disk of the server's machine, and no other job's. "
+     "Empty: below the run's --out, else below /tmp."},
 };
 
 }  // namespace

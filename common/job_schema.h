@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ enum class KeyKind : uint8_t {
   kBool,
   kInteger,
   kNumber,
+  kBytes,  // An integer, or a text such as "4GiB".
   kText,
   kChoice,    // One text of `of`, a list like "sync, async, ssp" in the order of the enum.
   kTexts,     // A list of texts.
@@ -44,6 +46,10 @@ std::span<const KeySpec> JobKeys();
 
 // The choices of a key, "sync, async, ssp" as three texts.
 std::vector<std::string> ChoicesOf(std::string_view of);
+
+// The value of a kBytes key: a whole number, or a text as of ParseByteCount; nothing when it is
+// neither.
+std::optional<uint64_t> BytesIn(const JsonValue& value);
 
 // A job text before it is understood: where it came from, and its tree.
 struct JobSource {

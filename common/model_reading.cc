@@ -43,6 +43,20 @@ InitSpec ReadInit(const JsonValue& object, std::string_view key, const InitSpec&
   return spec;
 }
 
+PolicySpec ReadPolicy(const JsonValue& object) {
+  PolicySpec policy;
+  const JsonValue* value = object.Find("policy");
+  if (value == nullptr) return policy;
+  ReadKey(*value, "admit_after", &policy.admit_after);
+  ReadKey(*value, "admit_probability", &policy.admit_probability);
+  ReadBytes(*value, "admit_sketch_bytes", &policy.admit_sketch_bytes);
+  ReadKey(*value, "evict_after_steps", &policy.evict_after_steps);
+  ReadKey(*value, "max_rows", &policy.max_rows);
+  ReadBytes(*value, "max_bytes", &policy.max_bytes);
+  ReadChoice(*value, "policy", "evict_by", &policy.evict_by);
+  return policy;
+}
+
 ModelRecipe ReadRecipe(const JsonValue& object) {
   ModelRecipe recipe;
   ReadKey(object, "type", &recipe.type);
@@ -71,6 +85,7 @@ std::vector<TableSpec> ReadTables(const JsonValue& object) {
     ReadKey(item, "dim", &table.dim);
     table.optimizer = ReadOptimizer(item, "optimizer", ModelRecipe::DeepOptimizer());
     table.init = ReadInit(item, "init", table.init);
+    table.policy = ReadPolicy(item);
     tables.push_back(std::move(table));
   }
   return tables;
@@ -162,6 +177,7 @@ Status ReadModel(const JobSource& source, Job* job) {
       HDPS_RETURN_IF_ERROR(CheckFeatureLists(source, object, features));
     }
     job->tables = std::move(graph->tables);
+    for (TableSpec& table : job->tables) table.policy = ReadPolicy(object);
     job->model.layers = std::move(graph->layers);
   }
   for (const GraphProblem& problem : CheckGraph(job->model, job->tables, features)) {

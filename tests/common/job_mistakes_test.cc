@@ -30,6 +30,7 @@ Place PlaceOf(const KeySpec& spec) {
   if (section == "feature") object = "data.features.2.";
   if (section == "optimizer") object = "model.deep_optimizer.";
   if (section == "init") object = "model.embedding_init.";
+  if (section == "policy") object = "model.policy.";
   if (section == "table") object = "model.tables.0.";
   if (section == "layer")
     object = condition == "kind=embedding" ? "model.layers.0." : "model.layers.1.";

@@ -1,5 +1,6 @@
 // Job files: what they become.
 #include "common/job.h"
+#include "common/byte_count.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,9 +74,11 @@ TEST(JobTest, OtherSpellingsAreNormalised) {
 
 TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
   const uint64_t digest = JobDigest(Good({}));
-  for (const char* same : {"name=other", "data.train=[\"b.csv\"]", "train.epochs=9",
-                           "train.max_steps=5", "checkpoint.keep=7", "cluster.heartbeat_ms=100",
-                           "model.device=cpu", "data.max_bad_rows=4", "train.staleness_bound=3"}) {
+  for (const char* same :
+       {"name=other", "data.train=[\"b.csv\"]", "train.epochs=9", "train.max_steps=5",
+        "checkpoint.keep=7", "cluster.heartbeat_ms=100", "model.device=cpu",
+        "cluster.memory_limit=1GiB", "cluster.spill_path=/x", "model.policy.admit_after=1",
+        "data.max_bad_rows=4", "train.staleness_bound=3"}) {
     EXPECT_EQ(JobDigest(Good({same})), digest) << same;
   }
   std::vector<uint64_t> digests = {digest};
@@ -83,7 +86,9 @@ TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
        {"seed=2", "cluster.shards=64", "train.batch_size=512", "train.mode=async",
         "model.embedding_dim=8", "model.deep_optimizer.learning_rate=0.1", "data.missing=?",
         "parallel.dense_exchange=allreduce", "parallel.gradients_mean=true", "model.type=deepfm",
-        "data.features.0.boundaries.0=0", "model.embedding_init.scale=0.5"}) {
+        "data.features.0.boundaries.0=0", "model.embedding_init.scale=0.5",
+        "model.policy.admit_after=2", "model.policy.evict_by=norm",
+        "model.policy.max_bytes=1GiB"}) {
     digests.push_back(JobDigest(Good({other})));
   }
   std::sort(digests.begin(), digests.end());
@@ -91,6 +96,39 @@ TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
   EXPECT_EQ(TablesDigest(Good({"train.mode=async"})), TablesDigest(Good({})));
   EXPECT_NE(TablesDigest(Good({"model.embedding_dim=8"})), TablesDigest(Good({})));
   EXPECT_NE(TablesDigest(Good({"seed=3"})), TablesDigest(Good({})));
+}
+
+TEST(JobTest, PoliciesAreOfEveryTableThatHasKeys) {
+  const Job recipe = Good({"model.policy.admit_after=2", "model.policy.evict_after_steps=500",
+                           "model.policy.max_bytes=1.5GiB", "model.policy.evict_by=use"});
+  ASSERT_EQ(recipe.tables.size(), 3u);
+  PolicySpec policy;
+  policy.admit_after = 2;
+  policy.evict_after_steps = 500;
+  policy.max_bytes = 3ull << 29;
+  policy.evict_by = EvictBy::kUse;
+  EXPECT_EQ(recipe.tables[0].policy, policy);
+  EXPECT_EQ(recipe.tables[1].policy, policy);
+  EXPECT_EQ(recipe.tables[2].policy, PolicySpec());  // The dense one.
+  EXPECT_EQ(Good({}, PrintJob(recipe)).tables[1].policy, policy);
+
+  const Job graph = Good({kGraph, "model.tables.0.policy.admit_probability=0.5"});
+  EXPECT_EQ(graph.tables[0].policy.admit_probability, 0.5);
+}
+
+TEST(JobTest, BytesAreNumbersOrTexts) {
+  EXPECT_EQ(Good({"cluster.memory_limit=5000"}).cluster.memory_limit, 5000u);
+  EXPECT_EQ(Good({"cluster.memory_limit=\"4 GiB\""}).cluster.memory_limit, 4ull << 30);
+  EXPECT_EQ(Good({"cluster.memory_limit=1.5MB"}).cluster.memory_limit, 1500000u);
+  EXPECT_EQ(Good({}).cluster.memory_limit, 0u);
+  for (const char* bad : {"4gallons", "-1", "1e30GiB", "GiB", "[1]", "1.5.2MB", "nan"}) {
+    EXPECT_THAT(Bad({"cluster.memory_limit=" + std::string(bad)}), HasSubstr("such as 4294967296"))
+        << bad;
+  }
+  EXPECT_EQ(ShowByteCount(17), "17 B");
+  EXPECT_EQ(ShowByteCount(1536), "1.50 KiB");
+  EXPECT_EQ(ShowByteCount(123ull << 20), "123 MiB");
+  EXPECT_EQ(ShowByteCount(~uint64_t{0}), "16.0 EiB");
 }
 
 TEST(JobTest, RecipesGiveTheirGraphs) {

@@ -1,0 +1,175 @@
+// Who gets a row and who loses it, as functions of a key's own history and of its shard's.
+#include "embedding/row_policy.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "common/random.h"
+
+namespace hdps {
+namespace {
+
+TEST(SightSketch, CountsFewKeysExactly) {
+  SightSketch sketch(1 << 16, 1);
+  for (uint32_t time = 1; time <= 20; ++time) {
+    for (Key key = 0; key < 40; ++key) {
+      EXPECT_EQ(sketch.Count(MixBits(key)), std::min(time, SightSketch::kCountMax));
+    }
+  }
+}
+
+// Counts of n keys seen once each before a key is new: it is rarely thought to have been seen.
+TEST(SightSketch, RarelyTakesANewKeyForAnOldOne) {
+  SightSketch sketch(1 << 20, 7);
+  size_t wrong = 0;
+  const uint64_t keys = sketch.window() - 1;
+  for (Key key = 0; key < keys; ++key) wrong += sketch.Count(MixBits(key)) > 1 ? 1 : 0;
+  // On average over the filling; a twentieth is what the last ones meet.
+  EXPECT_LT(static_cast<double>(wrong), 0.02 * static_cast<double>(keys));
+  EXPECT_GT(wrong, 0u);
+}
+
+TEST(SightSketch, NeverCountsLessBetweenHalvings) {
+  SightSketch sketch(1 << 14, 3);
+  for (Key key = 0; key < 1000; ++key) sketch.Count(MixBits(key));
+  for (Key key = 0; key < 1000; ++key) EXPECT_GE(sketch.Count(MixBits(key)), 2u);
+}
+
+TEST(SightSketch, ForgetsWhatComesNoMore) {
+  SightSketch sketch(1 << 12, 3);
+  EXPECT_EQ(sketch.Count(5), 1u);
+  for (uint64_t n = 0; n < 2 * sketch.window(); ++n) sketch.Count(MixBits(n + 100));
+  // Two halvings later nothing of the one sight is left, but others may share its counters.
+  SightSketch other(1 << 12, 3);
+  for (uint64_t n = 0; n < 2 * sketch.window(); ++n) other.Count(MixBits(n + 100));
+  EXPECT_EQ(sketch.Count(5), other.Count(5));
+}
+
+TEST(SightSketch, StateIsAllOfIt) {
+  SightSketch one(1 << 12, 3), two(1 << 12, 3);
+  for (uint64_t n = 0; n < 700; ++n) one.Count(MixBits(n));
+  std::ranges::copy(one.state(), two.state().begin());
+  for (uint64_t n = 0; n < 3000; ++n) {
+    const Key key = MixBits(n % 900);
+    ASSERT_EQ(one.Count(key), two.Count(key)) << n;
+  }
+}
+
+TableSpec TableWith(const PolicySpec& policy) {
+  TableSpec spec;
+  spec.name = "t";
+  spec.dim = 4;
+  spec.optimizer.kind = OptimizerKind::kSgd;
+  spec.policy = policy;
+  return spec;
+}
+RowPolicy PolicyOf(const PolicySpec& policy, uint32_t shard = 0, uint32_t shards = 1) {
+  return {TableWith(policy), {0}, 1, {shard}, shards};
+}
+
+TEST(RowPolicy, ByDefaultEveryKeyStaysForever) {
+  RowPolicy policy = PolicyOf({});
+  EXPECT_TRUE(policy.admits_all());
+  EXPECT_FALSE(policy.evicts());
+  EXPECT_EQ(policy.floats(), 0u);
+  EXPECT_EQ(policy.bytes(), 0u);
+  EXPECT_EQ(RowStateFloats(TableWith({})), 0u);
+}
+
+TEST(RowPolicy, AdmitsWithTheNthUpdate) {
+  RowPolicy policy = PolicyOf({.admit_after = 3});
+  EXPECT_FALSE(policy.admits_all());
+  for (const Key key : {Key{1}, Key{2}, ~Key{0}}) {
+    EXPECT_FALSE(policy.Admits(key, 1));
+    EXPECT_FALSE(policy.Admits(key, 2));
+    EXPECT_TRUE(policy.Admits(key, 3));
+  }
+  EXPECT_GT(policy.bytes(), 0u);
+}
+
+TEST(RowPolicy, AdmitsByChanceThatIsTheSameEverywhere) {
+  RowPolicy one = PolicyOf({.admit_probability = 0.25}, 0, 1);
+  RowPolicy two = PolicyOf({.admit_probability = 0.25}, 3, 8);  // Another split of the same table.
+  size_t admitted = 0, differ = 0;
+  constexpr size_t kKeys = 20000;
+  for (Key key = 0; key < kKeys; ++key) {
+    const bool first = one.Admits(key, 1);
+    ASSERT_EQ(first, two.Admits(key, 1));
+    differ += first != one.Admits(key, 2) ? 1 : 0;
+    admitted += first ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(admitted) / kKeys, 0.25, 0.01);
+  EXPECT_NEAR(static_cast<double>(differ) / kKeys, 2 * 0.25 * 0.75, 0.01);  // Each step anew.
+}
+
+TEST(RowPolicy, RowsGrowOldAndAreLookedForInTurns) {
+  std::set<int64_t> times;
+  for (uint32_t shard = 0; shard < 4; ++shard) {
+    RowPolicy policy = PolicyOf({.evict_after_steps = 32}, shard, 4);
+    ASSERT_EQ(policy.floats(), 1u);
+    std::vector<float> own = {0};
+    policy.OnUpdate(100, own);
+    EXPECT_FALSE(policy.IsOld(132, own));
+    EXPECT_TRUE(policy.IsOld(133, own));
+    int64_t due = 0;
+    for (int64_t step = 1; step <= 32; ++step) due += policy.LooksForOldAfter(step) ? 1 : 0;
+    EXPECT_EQ(due, 8);
+    for (int64_t step = 1; step <= 4; ++step) {
+      if (policy.LooksForOldAfter(step)) times.insert(step);
+    }
+  }
+  EXPECT_EQ(times.size(), 4u);
+}
+
+TEST(RowPolicy, CapsAreSplitOverShards) {
+  EXPECT_EQ(PolicyOf({.max_rows = 3200}, 0, 32).max_rows(), 100u);
+  EXPECT_EQ(PolicyOf({.max_rows = 3200}, 0, 32).rows_left(), 94u);
+  EXPECT_EQ(PolicyOf({.max_rows = 3}, 0, 32).max_rows(), 1u);
+  // Four weights, a key, and the step that age needs.
+  EXPECT_EQ(PolicyOf({.max_bytes = 32 * 28 * 10}, 0, 32).max_rows(), 10u);
+}
+
+std::vector<Key> ByRank(const RowPolicy& policy, const std::vector<std::vector<float>>& weights,
+                        const std::vector<std::vector<float>>& own) {
+  std::vector<Key> keys(weights.size());
+  for (size_t k = 0; k < keys.size(); ++k) keys[k] = k;
+  std::ranges::sort(keys, {}, [&](Key k) { return policy.Rank(k, weights[k], own[k]); });
+  return keys;
+}
+
+TEST(RowPolicy, RanksByAgeUseAndNorm) {
+  const std::vector<std::vector<float>> weights = {{1, 0}, {0.5f, 0}, {-2, 0}};
+  std::vector<std::vector<float>> own(3, std::vector<float>(1));
+  const RowPolicy age = PolicyOf({.max_rows = 10});
+  for (size_t k = 0; k < 3; ++k) age.OnUpdate(std::vector<int64_t>{9, 5, 7}[k], own[k]);
+  EXPECT_EQ(ByRank(age, weights, own), (std::vector<Key>{1, 2, 0}));
+
+  const RowPolicy use = PolicyOf({.max_rows = 10, .evict_by = EvictBy::kUse});
+  own.assign(3, std::vector<float>(1));
+  for (size_t k = 0; k < 3; ++k) {
+    for (int time = 0; time < std::vector<int>{3, 1, 2}[k]; ++time) use.OnUpdate(1, own[k]);
+  }
+  EXPECT_EQ(ByRank(use, weights, own), (std::vector<Key>{1, 2, 0}));
+
+  const RowPolicy norm = PolicyOf({.max_rows = 10, .evict_by = EvictBy::kNorm});
+  EXPECT_EQ(norm.floats(), 0u);
+  EXPECT_EQ(ByRank(norm, weights, {{}, {}, {}}), (std::vector<Key>{1, 0, 2}));
+}
+
+TEST(RowPolicy, AgeAndUseCanGoTogether) {
+  const RowPolicy policy =
+      PolicyOf({.evict_after_steps = 5, .max_rows = 10, .evict_by = EvictBy::kUse});
+  ASSERT_EQ(policy.floats(), 2u);
+  std::vector<float> often(2), late(2);
+  for (int step = 1; step <= 3; ++step) policy.OnUpdate(step, often);
+  policy.OnUpdate(9, late);
+  EXPECT_TRUE(policy.IsOld(9, often));
+  EXPECT_FALSE(policy.IsOld(9, late));
+  EXPECT_LT(policy.Rank(1, {}, late), policy.Rank(2, {}, often));
+}
+
+}  // namespace
+}  // namespace hdps
