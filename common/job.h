@@ -119,7 +119,7 @@ struct TableSpec {
   InitSpec init;
   bool dense = false;  // Holds the chunks of dense tensors; at most one such table, the last.
   ShardBy shard_by =
-      ShardBy::kKey;  // kGroup for a dense table under LAMB, which needs whole tensors.
+      ShardBy::kKey;       // kGroup for a dense table under LAMB, which needs whole tensors.
   PolicySpec policy = {};  // Not of the dense table.
 };
 
