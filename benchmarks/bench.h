@@ -78,7 +78,8 @@ struct BenchSetting {
   bool quick = false;          // Half the sizes or less: to see that it runs, or on a slow machine.
   std::string only;            // Cases whose name has this inside; empty: all.
   std::string device = "cpu";  // Of the dense layers: cpu or cuda.
-  std::string data;            // A Criteo TSV file of the operator's, for `reader`; may be empty.
+  std::vector<std::string> overrides;  // Of the jobs that end_to_end trains: "key.path=value".
+  std::string data;  // A Criteo TSV file of the operator's, for `reader`; may be empty.
 
   bool Wants(const std::string& name) const { return name.find(only) != std::string::npos; }
 };

@@ -1,5 +1,4 @@
-// How fast a whole job trains, and where a step's time goes: Criteo's shape, one server, one
-// worker.
+// How fast whole jobs train, and where a step's time goes, by model, mode and placement.
 #include <iterator>
 #include <memory>
 #include <string>
@@ -7,140 +6,116 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "common/executor.h"
-#include "common/job.h"
-#include "common/monotonic_clock.h"
-#include "common/random.h"
-#include "common/transport.h"
-#include "kernels/dense_ops.h"
-#include "scheduler/scheduler_process.h"
-#include "server/server_process.h"
+#include "benchmarks/job_run.h"
+#include "benchmarks/model_products.h"
 #include "worker/data/synthetic_log.h"
-#include "worker/train/worker_process.h"
 
 namespace hdps {
 namespace {
 
-// 13 numbers + 26 keys of 100,000 values each, dim 16, MLP 1024-512-256-128, batch 4096, one server
-// and one worker over tcp.
-constexpr char kCase[] = "wide_deep_criteo_shape_";  // And the device.
-constexpr size_t kBatch = 4096;
-constexpr uint64_t kSteps = 24;
-constexpr size_t kInputs = 26 * 16 + 13;
-constexpr size_t kLayers[] = {kInputs, 1024, 512, 256, 128, 1};
+constexpr char kBench[] = "end_to_end";
 
-std::string JobText(const std::string& train, const std::string& device) {
-  return R"({
-    "name": "end_to_end", "data": {"format": "criteo", "train": [")" +
-         train + R"("]},
-    "model": {"type": "wide_deep", "embedding_dim": 16, "hidden": [1024, 512, 256, 128],
-              "device": ")" +
-         device + R"("},
-    "train": {"batch_size": 4096, "epochs": 1}
-  })";
-}
-
-// A member's transport over tcp, as daemons have it.
-struct Line {
-  PeerId self = NewPeerId();
-  std::unique_ptr<Transport> transport;
-  Line() { transport = NewZmqTransport({.self = self}); }
+// One model on one log.
+struct Work {
+  const char* name;
+  uint32_t batch;
+  uint64_t steps;
+  uint32_t numeric;    // Columns of the log that are not empty.
+  uint64_t eval_rows;  // 0: nothing is evaluated.
+  const char* model;   // JSON.
+  bool buckets;        // The 13 numbers as keys too: 39 fields.
 };
 
-// One job from join to finish; the worker's times.
-Result<StepTimes> TrainOnce(const BenchSetting& setting, FileSystem& files,
-                            std::shared_ptr<const Job> job, const std::string& out) {
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
-  SchedulerOptions options;
-  options.job = job;
-  options.out = out;
-  SchedulerVoice voice;
-  voice.notice = [](const std::string&) {};
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerNode> scheduler,
-                        SchedulerNode::Make(options, voice, files));
-  const std::unique_ptr<Transport> hall = NewZmqTransport({.self = kSchedulerPeer});
-  HDPS_ASSIGN_OR_RETURN(const std::string address, hall->Listen("tcp://127.0.0.1:0"));
+// 13 numbers + 26 keys of 100,000 values each, dim 16, MLP 1024-512-256-128.
+constexpr Work kCriteo = {
+    "wide_deep_criteo_shape",
+    4096,
+    24,
+    13,
+    0,
+    R"({"type": "wide_deep", "embedding_dim": 16, "hidden": [1024, 512, 256, 128]})",
+    false};
+// 39 keys, dim 80, the same MLP.
+constexpr Work kWideRows = {"wide_deep_39_fields_dim80",
+                            4096,
+                            10,
+                            13,
+                            0,
+                            R"({"type": "wide_deep", "embedding_dim": 80, "numeric": false,
+                                "hidden": [1024, 512, 256, 128]})",
+                            true};
+constexpr Work kSmall = {
+    "small_mlp", 4096, 60,
+    13,          0,    R"({"type": "wide_deep", "embedding_dim": 16, "hidden": [64, 32]})",
+    false};
+// What PyTorch and a parameter server were measured on: 26 ids, no numbers, Adagrad, one epoch of
+// 100,000 rows, AUC on 20,000 others.
+constexpr Work kPeers = {"peers_set", 1024, 98, 0, 20'000, R"({"type": "graph",
+    "tables": [{"name": "ids", "dim": 16, "optimizer": {"kind": "adagrad", "learning_rate": 0.05}}],
+    "dense_optimizer": {"kind": "adagrad", "learning_rate": 0.02},
+    "layers": [{"name": "embedding", "kind": "embedding", "table": "ids"},
+      {"name": "h1", "inputs": ["embedding"], "units": 256, "activation": "relu"},
+      {"name": "h2", "inputs": ["h1"], "units": 128, "activation": "relu"},
+      {"name": "h3", "inputs": ["h2"], "units": 64, "activation": "relu"},
+      {"name": "logit", "inputs": ["h3"], "units": 1}]})", false};
 
-  Line server_line, worker_line;
-  ServerProcessOptions server;
-  server.job = job;
-  server.self = server_line.self;
-  server.scheduler_address = address;
-  HDPS_ASSIGN_OR_RETURN(server.own_address, server_line.transport->Listen("tcp://127.0.0.1:0"));
-  WorkerProcessOptions worker;
-  worker.job = job;
-  worker.self = worker_line.self;
-  worker.scheduler_address = address;
-
-  WorkerExit worker_exit;
-  const auto server_thread = StartThread("server", [&] {
-    RunServerProcess(server, *server_line.transport, *clock, files, *executor);
-  });
-  const auto worker_thread = StartThread("worker", [&] {
-    worker_exit = RunWorkerProcess(worker, *worker_line.transport, *clock, files, *executor);
-  });
-  const SchedulerExit end = RunSchedulerProcess(*scheduler, *hall, *clock, nullptr);
-  server_thread->Join();
-  worker_thread->Join();
-  if (end.status != 0) {
-    return Status(end.status == 2 ? Code::kInvalidArgument : Code::kUnavailable, end.reason);
-  }
-  return worker_exit.times;
-}
-
-// The matrices of one layer boundary, on the device.
-struct Boundary {
-  Boundary(DenseOps& ops, size_t width, size_t next)
-      : out(&ops), out_gradient(&ops), weights(&ops), weight_gradient(&ops) {
-    const auto fill = [&ops](DeviceArray& array, size_t floats, float value) {
-      ops.Upload(std::vector<float>(floats, value), array.Reserve(floats));
-    };
-    fill(out, kBatch * width, 0.5f);
-    fill(out_gradient, kBatch * width, 0.25f);
-    fill(weights, width * next, 0.01f);
-    fill(weight_gradient, width * next, 0.0f);
-  }
-  DeviceArray out, out_gradient, weights, weight_gradient;
+struct Case {
+  const Work& work;
+  const char* mode;
+  const char* placement;
+  uint32_t servers, workers;
+};
+const Case kCases[] = {
+    {kCriteo, "sync", "tcp", 1, 1},       {kCriteo, "sync", "inproc", 1, 1},
+    {kCriteo, "sync", "processes", 1, 1}, {kCriteo, "async", "tcp", 1, 1},
+    {kWideRows, "sync", "tcp", 1, 1},     {kSmall, "sync", "tcp", 1, 1},
+    {kSmall, "sync", "inproc", 1, 1},     {kSmall, "sync", "processes", 1, 1},
+    {kSmall, "async", "tcp", 1, 1},       {kSmall, "sync", "tcp", 1, 2},
+    {kPeers, "sync", "inproc", 1, 1},     {kPeers, "sync", "processes", 1, 1},
+    {kPeers, "async", "processes", 1, 1},
 };
 
-// The products of one step: of each layer its output, its weights' gradient, its input's gradient.
-Result<double> ProductsPerSecond(const BenchSetting& setting) {
-  const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
-  std::unique_ptr<DenseOps> ops = NewCpuOps(*executor);
-  if (setting.device == "cuda") {
-    HDPS_ASSIGN_OR_RETURN(ops, NewCudaOps());
+// The first case of a work, over tcp, one worker and one server, goes by the work's name alone.
+std::string NameOf(const Case& c, const std::string& device) {
+  std::string name = std::string(c.work.name) + "_" + device;
+  if (std::string(c.mode) == "sync" && std::string(c.placement) == "tcp" && c.workers == 1) {
+    return name;
   }
-  constexpr size_t kNumLayers = std::size(kLayers) - 1;
-  std::vector<std::unique_ptr<Boundary>> at;
-  for (size_t l = 0; l <= kNumLayers; ++l) {
-    at.push_back(std::make_unique<Boundary>(*ops, kLayers[l], l < kNumLayers ? kLayers[l + 1] : 0));
+  return name + "_" + c.mode + "_" + c.placement + "_" + std::to_string(c.servers) + "s_" +
+         std::to_string(c.workers) + "w";
+}
+
+// Buckets of the 13 numbers, which are counts, as further features.
+std::string Buckets() {
+  std::string features;
+  for (int i = 1; i <= 13; ++i) {
+    features += std::string(features.empty() ? "" : ", ") + R"({"name": "B)" + std::to_string(i) +
+                R"(", "kind": "bucketized", "from": ["I)" + std::to_string(i) +
+                R"("], "boundaries": [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 1000]})";
   }
-  const auto view = [](DeviceArray& array, size_t rows, size_t cols) {
-    return Matrix{array.Reserve(rows * cols), rows, cols, cols};
-  };
-  const auto step = [&] {
-    for (size_t l = 0; l < kNumLayers; ++l) {
-      ops->Gemm({}, view(at[l]->out, kBatch, kLayers[l]),
-                view(at[l]->weights, kLayers[l], kLayers[l + 1]),
-                view(at[l + 1]->out, kBatch, kLayers[l + 1]));
-    }
-    for (size_t l = kNumLayers; l-- > 0;) {
-      const Matrix gradient = view(at[l + 1]->out_gradient, kBatch, kLayers[l + 1]);
-      ops->Gemm({.transpose_a = true}, view(at[l]->out, kBatch, kLayers[l]), gradient,
-                view(at[l]->weight_gradient, kLayers[l], kLayers[l + 1]));
-      ops->Gemm({.transpose_b = true}, gradient, view(at[l]->weights, kLayers[l], kLayers[l + 1]),
-                view(at[l]->out_gradient, kBatch, kLayers[l]));
-    }
-    float last = 0;  // Waits for the device.
-    ops->Download(at[0]->weight_gradient.Reserve(1), {&last, 1});
-  };
-  step();  // Warms up.
-  constexpr int kTimes = 4;
-  const double seconds = SecondsOf([&] {
-    for (int time = 0; time < kTimes; ++time) step();
-  });
-  return kTimes * kBatch / seconds;
+  return features;
+}
+
+std::string JobText(const Work& work, const std::string& folder) {
+  std::string text = R"({"name": "end_to_end", "data": {"format": "criteo", "train": [")" +
+                     JoinPath(folder, "train.tsv") + R"("])";
+  if (work.eval_rows > 0) text += R"(, "eval": [")" + JoinPath(folder, "eval.tsv") + R"("])";
+  if (work.buckets) text += R"(, "features": [)" + Buckets() + "]";
+  return text + R"(}, "model": )" + work.model + R"(, "train": {"epochs": 1, "batch_size": )" +
+         std::to_string(work.batch) + R"(}, "parallel": {"gradients_mean": true}})";
+}
+
+Status WriteLog(const BenchSetting& setting, FileSystem& files, const Work& work,
+                const std::string& folder) {
+  if (files.Exists(JoinPath(folder, "train.tsv"))) return Status();
+  SyntheticLogSpec log;
+  const uint64_t steps = setting.quick ? work.steps / 3 : work.steps;
+  log.rows = steps * work.batch;
+  log.numeric = work.numeric;
+  log.eval_rows = work.eval_rows;
+  log.vocabulary = 100'000;
+  HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
+  return WriteSyntheticLog(files, folder, log).status();
 }
 
 // Milliseconds of each part of a step, in the order in which they are printed. All but the last two
@@ -157,42 +132,55 @@ std::vector<std::pair<std::string, double>> PartsOf(const StepTimes& times) {
           {"reader read", ms(times.read_ns)}, {"reader dedup", ms(times.dedup_ns)}};
 }
 
-}  // namespace
-
-Status RunEndToEndBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
-  const std::string name = kCase + setting.device;
-  if (!setting.Wants(name)) return Status();
-  SyntheticLogSpec log;
-  log.rows = kSteps * kBatch;
-  log.eval_rows = 1000;
-  log.vocabulary = 100000;
-  HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, log).status());
-  HDPS_ASSIGN_OR_RETURN(
-      Job parsed,
-      ParseJob(JobText(JoinPath(setting.scratch, "train.tsv"), setting.device), "end_to_end", {}));
-  const auto job = std::make_shared<const Job>(std::move(parsed));
-  std::vector<double> speeds, products;
+Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, BenchReport& report) {
+  const std::string name = NameOf(c, setting.device);
+  const std::string folder = JoinPath(setting.scratch, c.work.name);
+  HDPS_RETURN_IF_ERROR(WriteLog(setting, files, c.work, folder));
+  JobRunOptions options;
+  options.job = JobText(c.work, folder);
+  options.overrides = setting.overrides;
+  options.overrides.push_back("model.device=" + setting.device);
+  options.overrides.push_back(std::string("train.mode=") + c.mode);
+  options.placement = c.placement;
+  options.servers = c.servers;
+  options.workers = c.workers;
+  HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(options.job, kBench, options.overrides));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Product> products, ProductsOf(job));
+  HDPS_ASSIGN_OR_RETURN(const auto alone, ModelProducts::Make(setting.device, setting.threads,
+                                                              products, job.train.batch_size));
+  std::vector<double> speeds, alone_speeds, aucs;
   std::vector<std::pair<std::string, std::vector<double>>> parts;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {  // In turns: noise hits both alike.
-    SayProgress("end_to_end", name + ", run " + std::to_string(repeat + 1));
-    const std::string out = JoinPath(setting.scratch, "out_" + std::to_string(repeat));
-    HDPS_ASSIGN_OR_RETURN(const StepTimes times, TrainOnce(setting, files, job, out));
-    if (times.steps == 0) return Status(Code::kUnavailable, "end_to_end: the job made no step");
-    HDPS_ASSIGN_OR_RETURN(const double alone, ProductsPerSecond(setting));
-    products.push_back(alone);
-    speeds.push_back(static_cast<double>(times.examples) * 1e9 /
-                     static_cast<double>(times.total_ns));
-    const auto of_run = PartsOf(times);
+    SayProgress(kBench, name + ", run " + std::to_string(repeat + 1));
+    options.out = JoinPath(folder, "out_" + name + "_" + std::to_string(repeat));
+    HDPS_ASSIGN_OR_RETURN(const JobRun run, RunJob(setting, files, options));
+    HDPS_RETURN_IF_ERROR(files.RemoveAll(options.out));
+    if (run.steps == 0) return Status(Code::kUnavailable, name + ": the job made no step");
+    constexpr int kProductSteps = 4;
+    alone_speeds.push_back(alone->ExamplesPerSecond(kProductSteps));
+    speeds.push_back(run.examples_per_second);
+    if (c.work.eval_rows > 0) aucs.push_back(run.eval_auc);
+    if (run.times.steps == 0) continue;
+    const auto of_run = PartsOf(run.times);
     parts.resize(of_run.size());
     for (size_t p = 0; p < of_run.size(); ++p) {
       parts[p].first = of_run[p].first;
       parts[p].second.push_back(of_run[p].second);
     }
   }
-  report.AddBeside("end_to_end", name, "examples", "examples/s", speeds, "matrix products alone",
-                   products);
-  for (const auto& [part, samples] : parts) {
-    report.Add("end_to_end", name, part, "ms", samples);
+  report.AddBeside(kBench, name, "examples", "examples/s", speeds, "matrix products alone",
+                   alone_speeds);
+  if (!aucs.empty()) report.Add(kBench, name, "test AUC", "", aucs);
+  for (const auto& [part, samples] : parts) report.Add(kBench, name, part, "ms", samples);
+  return Status();
+}
+
+}  // namespace
+
+Status RunEndToEndBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  for (const Case& c : kCases) {
+    if (!setting.Wants(NameOf(c, setting.device))) continue;
+    HDPS_RETURN_IF_ERROR(RunCase(setting, files, c, report));
   }
   return Status();
 }

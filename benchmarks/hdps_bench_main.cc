@@ -13,6 +13,7 @@
 #include "common/command_line.h"
 #include "common/executor.h"
 #include "common/file_system.h"
+#include "common/job.h"
 #include "common/monotonic_clock.h"
 #include "common/nearest_name.h"
 #include "common/random.h"
@@ -25,6 +26,7 @@ DEFINE_int32(repeats, 5, "Samples of each figure, 1 to 100; the median counts");
 DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
 DEFINE_string(scratch, "/tmp", "Where folders for generated data are made, and removed");
 DEFINE_string(device, "cpu", "Where end_to_end computes the dense layers: cpu or cuda");
+DEFINE_string(set, "", "Fields of end_to_end's jobs to override: key.path=value,...");
 DEFINE_string(data, "", "A Criteo TSV file that reader reads too");
 
 #ifndef HDPS_COMMIT
@@ -93,6 +95,7 @@ Status RunOne(const BenchEntry& bench, const std::string& program, FileSystem& f
   setting.quick = FLAGS_quick;
   setting.only = FLAGS_case;
   setting.device = FLAGS_device;
+  setting.overrides = SplitOverrides(FLAGS_set);
   setting.data = FLAGS_data;
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(setting.scratch));
   SayProgress(bench.name, bench.question);

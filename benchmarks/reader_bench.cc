@@ -1,9 +1,6 @@
 // How fast rows come out of text, beside what `cat`, `wc -l` and a plain search for line ends take
 // for the same file.
-#include <fcntl.h>
 #include <glog/logging.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <memory>
@@ -12,6 +9,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "benchmarks/child_process.h"
 #include "common/job.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/synthetic_log.h"
@@ -20,6 +18,7 @@ namespace hdps {
 namespace {
 
 constexpr char kBench[] = "reader";
+constexpr char kNowhere[] = "/dev/null";
 
 // The same bytes at their simplest: read into a buffer, find every line end.
 size_t CountLines(FileSystem& files, const std::string& path) {
@@ -39,21 +38,6 @@ size_t CountLines(FileSystem& files, const std::string& path) {
       ++at;
     }
   }
-}
-
-// Runs a program of the system on `path`, its words thrown away; false when it failed.
-bool RunProgram(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  const int child = fork();
-  if (child == 0) {
-    dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
-    execvp(arguments[0], arguments.data());
-    _exit(127);
-  }
-  int status = 0;
-  return waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 struct Read {
@@ -105,8 +89,12 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const std::string
     rows.push_back(static_cast<double>(read.rows) / read.seconds);
     plain.push_back(megabytes / SecondsOf([&] { CountLines(files, path); }));
     bool ran = true;
-    wc.push_back(megabytes / SecondsOf([&] { ran = ran && RunProgram({"wc", "-l", path}); }));
-    cat.push_back(megabytes / SecondsOf([&] { ran = ran && RunProgram({"cat", path}); }));
+    wc.push_back(megabytes / SecondsOf([&] {
+                   ran = ChildProcess({"wc", "-l", path}, kNowhere).Wait() == 0 && ran;
+                 }));
+    cat.push_back(megabytes / SecondsOf([&] {
+                    ran = ChildProcess({"cat", path}, kNowhere).Wait() == 0 && ran;
+                  }));
     if (!ran) return {Code::kUnavailable, "reader: cannot run wc and cat"};
   }
   report.AddBeside(kBench, c.name, "text", "MB/s", text, "wc -l", wc);

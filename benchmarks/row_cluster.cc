@@ -1,14 +1,7 @@
 // Starts servers, plays the scheduler to them, and stops them.
 #include "benchmarks/row_cluster.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "common/random.h"
@@ -18,21 +11,6 @@ namespace hdps {
 namespace {
 
 constexpr int64_t kReceiveMs = 20;
-
-// Starts `arguments[0]`, its words into `log`; it ends with this process at the latest.
-int StartProcess(const std::vector<std::string>& arguments, const std::string& log) {
-  std::vector<char*> list;
-  for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
-  list.push_back(nullptr);
-  const int child = fork();
-  if (child != 0) return child;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  dup2(file, STDOUT_FILENO);
-  dup2(file, STDERR_FILENO);
-  execv(list[0], list.data());
-  _exit(127);
-}
 
 template <typename Message>
 void SendTo(Transport& transport, PeerId to, ViewId view, const Message& message) {
@@ -75,16 +53,16 @@ Status RowCluster::StartServers(const BenchSetting& setting, FileSystem& files,
                                 const RowClusterOptions& options) {
   const std::string job_file = JoinPath(setting.scratch, "job.json");
   if (!hub_) HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, job_file, options.job));
-  const auto folder = std::filesystem::path(setting.program).parent_path();
   for (uint32_t s = 0; s < options.servers; ++s) {
     const std::string name = "server_" + std::to_string(s);
     if (!hub_) {
       const std::string listen = options.transport == "ipc"
                                      ? "ipc://" + JoinPath(setting.scratch, name)
                                      : "tcp://127.0.0.1:0";
-      processes_.push_back(StartProcess(
-          {(folder / "hdps-server").string(), "--job=" + job_file, "--scheduler=" + hall_address_,
-           "--listen=" + listen, "--log=warning", "--threads=" + std::to_string(setting.threads)},
+      processes_.push_back(std::make_unique<ChildProcess>(
+          std::vector<std::string>{Beside(setting.program, "hdps-server"), "--job=" + job_file,
+                                   "--scheduler=" + hall_address_, "--listen=" + listen,
+                                   "--log=warning", "--threads=" + std::to_string(setting.threads)},
           JoinPath(setting.scratch, name + ".log")));
       continue;
     }
@@ -163,9 +141,8 @@ void RowCluster::AnswerHeartbeats() {
 RowCluster::~RowCluster() {
   stop_ = true;
   if (scheduler_) scheduler_->Join();
-  for (const int process : processes_) {
-    if (!scheduler_) kill(process, SIGKILL);
-    waitpid(process, nullptr, 0);
+  if (scheduler_) {
+    for (const auto& process : processes_) process->Wait();
   }
   for (const auto& thread : threads_) thread->Join();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "benchmarks/child_process.h"
 #include "common/executor.h"
 #include "common/job.h"
 #include "common/messages.h"
@@ -53,7 +54,7 @@ class RowCluster {
   std::unique_ptr<Transport> hall_;
   std::string hall_address_;
   std::atomic<bool> stop_{false};
-  std::vector<int> processes_;
+  std::vector<std::unique_ptr<ChildProcess>> processes_;
   std::vector<std::unique_ptr<Thread>> threads_;  // Of servers that are threads.
   std::unique_ptr<Thread> scheduler_;
 };

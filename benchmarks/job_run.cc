@@ -1,0 +1,188 @@
+// Members on threads or as processes; the scheduler is always here.
+#include "benchmarks/job_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "benchmarks/child_process.h"
+#include "common/executor.h"
+#include "common/monotonic_clock.h"
+#include "common/random.h"
+#include "common/transport.h"
+#include "scheduler/scheduler_process.h"
+#include "server/server_process.h"
+#include "worker/train/worker_process.h"
+
+namespace hdps {
+namespace {
+
+// What the members of one run share.
+struct Setting {
+  const BenchSetting& bench;
+  FileSystem& files;
+  const JobRunOptions& run;
+  std::shared_ptr<const Job> job;
+  std::shared_ptr<InprocHub> hub;  // Null: sockets.
+  std::string hall;                // Where the scheduler listens.
+
+  std::unique_ptr<Transport> NewTransport(PeerId self) const {
+    return hub ? NewInprocTransport(hub, {.self = self}) : NewZmqTransport({.self = self});
+  }
+  std::string AddressFor(const std::string& name) const {
+    if (hub) return "inproc://" + name;
+    if (run.placement == "ipc") return "ipc://" + JoinPath(run.out, name);
+    return "tcp://127.0.0.1:0";
+  }
+};
+
+void RunServer(const Setting& setting, uint32_t rank) {
+  ServerProcessOptions options;
+  options.job = setting.job;
+  options.self = NewPeerId();
+  options.scheduler_address = setting.hall;
+  options.rank = static_cast<int32_t>(rank);
+  const std::unique_ptr<Transport> transport = setting.NewTransport(options.self);
+  Result<std::string> address =
+      transport->Listen(setting.AddressFor("server_" + std::to_string(rank)));
+  if (!address.ok()) return;  // The scheduler will miss it, and say so.
+  options.own_address = *address;
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.bench.threads);
+  RunServerProcess(options, *transport, *clock, setting.files, *executor);
+}
+
+void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_step,
+               StepTimes* times) {
+  WorkerProcessOptions options;
+  options.job = setting.job;
+  options.self = NewPeerId();
+  options.scheduler_address = setting.hall;
+  options.rank = static_cast<int32_t>(rank);
+  options.after_step = after_step;
+  const std::unique_ptr<Transport> transport = setting.NewTransport(options.self);
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.bench.threads);
+  *times = RunWorkerProcess(options, *transport, *clock, setting.files, *executor).times;
+}
+
+// The members as threads or processes; joined when destroyed.
+class Members {
+ public:
+  Members(const Setting& setting, const AfterStep& after_step) : times_(setting.run.workers) {
+    const JobRunOptions& run = setting.run;
+    if (run.placement == "processes") {
+      StartProcesses(setting);
+      return;
+    }
+    for (uint32_t s = 0; s < run.servers; ++s) {
+      threads_.push_back(StartThread("server", [&setting, s] { RunServer(setting, s); }));
+    }
+    for (uint32_t w = 0; w < run.workers; ++w) {
+      threads_.push_back(StartThread("worker", [this, &setting, &after_step, w] {
+        RunWorker(setting, w, after_step, &times_[w]);
+      }));
+    }
+  }
+  ~Members() { Join(); }
+
+  void Join() {
+    for (const auto& thread : threads_) thread->Join();
+    for (const auto& process : processes_) process->Wait();
+    threads_.clear();
+    processes_.clear();
+  }
+  const std::vector<StepTimes>& times() const { return times_; }
+
+ private:
+  void StartProcesses(const Setting& setting) {
+    const JobRunOptions& run = setting.run;
+    const auto start = [&](const std::string& role, uint32_t rank) {
+      const std::string name = role + "_" + std::to_string(rank);
+      processes_.push_back(std::make_unique<ChildProcess>(
+          std::vector<std::string>{Beside(setting.bench.program, "hdps-" + role),
+                                   "--job=" + JoinPath(run.out, "job.json"),
+                                   "--scheduler=" + setting.hall, "--log=warning",
+                                   "--rank=" + std::to_string(rank),
+                                   "--threads=" + std::to_string(setting.bench.threads)},
+          JoinPath(run.out, name + ".log")));
+    };
+    for (uint32_t s = 0; s < run.servers; ++s) start("server", s);
+    for (uint32_t w = 0; w < run.workers; ++w) start("worker", w);
+  }
+
+  std::vector<StepTimes> times_;
+  std::vector<std::unique_ptr<Thread>> threads_;
+  std::vector<std::unique_ptr<ChildProcess>> processes_;
+};
+
+Status ReadSummary(FileSystem& files, const std::string& out, JobRun* run) {
+  constexpr uint64_t kBytesMax = 1 << 20;
+  HDPS_ASSIGN_OR_RETURN(const std::string text,
+                        ReadWholeFile(files, JoinPath(out, "summary.json"), kBytesMax));
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded()) return {Code::kCorruption, out + "/summary.json is no JSON"};
+  const auto number = [&](const char* field) {
+    return json.contains(field) && json[field].is_number() ? json[field].get<double>() : 0;
+  };
+  run->examples_per_second = number("examples_per_second");
+  run->eval_auc = number("eval_auc");
+  run->steps = static_cast<int64_t>(number("steps"));
+  return Status();
+}
+
+}  // namespace
+
+Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRunOptions& options) {
+  HDPS_ASSIGN_OR_RETURN(Job parsed, ParseJob(options.job, "benchmark", options.overrides));
+  Setting setting{bench, files, options, std::make_shared<const Job>(std::move(parsed)), {}, {}};
+  HDPS_RETURN_IF_ERROR(files.MakeDirectories(options.out));
+  HDPS_RETURN_IF_ERROR(
+      WriteFileAtomically(files, JoinPath(options.out, "job.json"), PrintJob(*setting.job)));
+  if (options.placement == "inproc") setting.hub = NewInprocHub();
+  SchedulerOptions scheduler_options;
+  scheduler_options.job = setting.job;
+  scheduler_options.out = options.out;
+  scheduler_options.num_servers = options.servers;
+  scheduler_options.num_workers = options.workers;
+  if (!options.keep_last) scheduler_options.resume = Resume::kNever;
+  SchedulerVoice voice;
+  voice.notice = [](const std::string&) {};
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerNode> scheduler,
+                        SchedulerNode::Make(scheduler_options, voice, files));
+  const std::unique_ptr<Transport> hall = setting.NewTransport(kSchedulerPeer);
+  HDPS_ASSIGN_OR_RETURN(setting.hall, hall->Listen(setting.AddressFor("scheduler")));
+
+  JobRun run;
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  const int64_t begin_ns = clock->NowNs();
+  std::atomic<int64_t> first_step_ns{0};
+  const AfterStep after_step = [&](const StepReport&) {
+    int64_t none = 0;
+    first_step_ns.compare_exchange_strong(none, clock->NowNs());
+  };
+  Members members(setting, after_step);
+  const SchedulerExit end = RunSchedulerProcess(*scheduler, *hall, *clock, nullptr);
+  members.Join();
+  run.wall_seconds = static_cast<double>(clock->NowNs() - begin_ns) * 1e-9;
+  if (end.status != 0) {
+    return Status(end.status == 2 ? Code::kInvalidArgument : Code::kUnavailable, end.reason);
+  }
+  HDPS_RETURN_IF_ERROR(ReadSummary(files, options.out, &run));
+  if (first_step_ns != 0) {
+    run.first_step_seconds = static_cast<double>(first_step_ns - begin_ns) * 1e-9;
+  }
+  int64_t longest_ns = 0;
+  for (const StepTimes& times : members.times()) {
+    run.times.Add(times);
+    longest_ns = std::max(longest_ns, times.total_ns);
+  }
+  if (longest_ns > 0) {
+    run.examples_per_second =
+        static_cast<double>(run.times.examples) * 1e9 / static_cast<double>(longest_ns);
+  }
+  return run;
+}
+
+}  // namespace hdps

@@ -1,0 +1,38 @@
+// A whole job, from the first join to the last word, with the times of its workers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmarks/bench.h"
+#include "common/job.h"
+#include "worker/train/stage.h"
+
+namespace hdps {
+
+// inproc: all members are threads, frames in memory, as in `hdps train`. tcp, ipc: threads with
+// sockets between them. processes: hdps-server and hdps-worker beside this program, over tcp.
+struct JobRunOptions {
+  std::string job;                     // Its JSON.
+  std::vector<std::string> overrides;  // As ParseJob takes them.
+  std::string placement = "tcp";
+  uint32_t servers = 1, workers = 1;
+  std::string out;         // Of the run; made.
+  bool keep_last = false;  // Continue from a checkpoint found there.
+};
+
+struct JobRun {
+  StepTimes times;                 // Of all workers together; empty with `processes`.
+  double examples_per_second = 0;  // While training, all workers.
+  double first_step_seconds = 0;   // From the start of the members to the end of the first step.
+  double wall_seconds = 0;
+  double eval_auc = 0;  // Of summary.json; 0: none.
+  int64_t steps = 0;    // Of the job, also those before it was resumed.
+};
+
+// kUnavailable with the member's words when the job does not end well.
+Result<JobRun> RunJob(const BenchSetting& setting, FileSystem& files, const JobRunOptions& options);
+
+}  // namespace hdps

@@ -1,0 +1,89 @@
+// Products over arrays of their own.
+#include "benchmarks/model_products.h"
+
+#include <string>
+
+#include "worker/model/model.h"
+
+namespace hdps {
+
+Result<std::vector<Product>> ProductsOf(const Job& job) {
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  Job on_cpu = job;
+  on_cpu.model.device = "cpu";
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, NewModel(on_cpu, *executor));
+  std::vector<Product> products;
+  for (const DenseTensor& tensor : model->tensors()) {
+    if (tensor.shape.size() == 2) products.push_back({tensor.shape[0], tensor.shape[1]});
+  }
+  return products;
+}
+
+// Of one product, on the device.
+struct ModelProducts::Arrays {
+  Arrays(DenseOps& ops, const Product& product, size_t batch)
+      : in(&ops), in_gradient(&ops), out(&ops), weights(&ops), weight_gradient(&ops) {
+    const auto fill = [&ops](DeviceArray& array, size_t floats, float value) {
+      ops.Upload(std::vector<float>(floats, value), array.Reserve(floats));
+    };
+    fill(in, batch * product.inputs, 0.5f);
+    fill(in_gradient, batch * product.inputs, 0.0f);
+    fill(out, batch * product.units, 0.25f);
+    fill(weights, size_t{product.inputs} * product.units, 0.01f);
+    fill(weight_gradient, size_t{product.inputs} * product.units, 0.0f);
+  }
+  DeviceArray in, in_gradient, out, weights, weight_gradient;
+};
+
+ModelProducts::~ModelProducts() = default;
+
+Result<std::unique_ptr<ModelProducts>> ModelProducts::Make(const std::string& device, int threads,
+                                                           const std::vector<Product>& products,
+                                                           size_t batch) {
+  std::unique_ptr<ModelProducts> made(new ModelProducts());
+  made->batch_ = batch;
+  made->products_ = products;
+  made->executor_ = NewTbbExecutor(threads);
+  if (device == "cuda") {
+    HDPS_ASSIGN_OR_RETURN(made->ops_, NewCudaOps());
+  } else {
+    made->ops_ = NewCpuOps(*made->executor_);
+  }
+  for (const Product& product : products) {
+    made->arrays_.push_back(std::make_unique<Arrays>(*made->ops_, product, batch));
+  }
+  return made;
+}
+
+void ModelProducts::Step() {
+  const auto view = [](DeviceArray& array, size_t rows, size_t cols) {
+    return Matrix{array.Reserve(rows * cols), rows, cols, cols};
+  };
+  for (size_t p = 0; p < products_.size(); ++p) {
+    const Product& product = products_[p];
+    ops_->Gemm({}, view(arrays_[p]->in, batch_, product.inputs),
+               view(arrays_[p]->weights, product.inputs, product.units),
+               view(arrays_[p]->out, batch_, product.units));
+  }
+  for (size_t p = products_.size(); p-- > 0;) {
+    const Product& product = products_[p];
+    const Matrix gradient = view(arrays_[p]->out, batch_, product.units);
+    ops_->Gemm({.transpose_a = true}, view(arrays_[p]->in, batch_, product.inputs), gradient,
+               view(arrays_[p]->weight_gradient, product.inputs, product.units));
+    ops_->Gemm({.transpose_b = true}, gradient,
+               view(arrays_[p]->weights, product.inputs, product.units),
+               view(arrays_[p]->in_gradient, batch_, product.inputs));
+  }
+  float last = 0;  // Waits for the device.
+  ops_->Download(arrays_[0]->weight_gradient.Reserve(1), {&last, 1});
+}
+
+double ModelProducts::ExamplesPerSecond(int steps) {
+  Step();  // Warms up.
+  const double seconds = SecondsOf([&] {
+    for (int step = 0; step < steps; ++step) Step();
+  });
+  return steps * static_cast<double>(batch_) / seconds;
+}
+
+}  // namespace hdps

@@ -1,0 +1,48 @@
+// The matrix products of a model, alone: what its steps are compared with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "benchmarks/bench.h"
+#include "common/executor.h"
+#include "common/job.h"
+#include "kernels/dense_ops.h"
+
+namespace hdps {
+
+// x [batch, inputs] times W [inputs, units].
+struct Product {
+  uint32_t inputs = 0, units = 0;
+  double flops() const { return 2.0 * inputs * units; }  // Of one example, forward.
+};
+
+// The weights of the job's layers, in their order.
+Result<std::vector<Product>> ProductsOf(const Job& job);
+
+// Of each product the output, the weights' gradient and the input's gradient.
+class ModelProducts {
+ public:
+  static Result<std::unique_ptr<ModelProducts>> Make(const std::string& device, int threads,
+                                                     const std::vector<Product>& products,
+                                                     size_t batch);
+  void Step();
+  // Of so many steps one after the other.
+  double ExamplesPerSecond(int steps);
+
+ private:
+  struct Arrays;
+  ModelProducts() = default;
+
+  size_t batch_ = 0;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<DenseOps> ops_;
+  std::vector<Product> products_;
+  std::vector<std::unique_ptr<Arrays>> arrays_;
+
+ public:
+  ~ModelProducts();
+};
+
+}  // namespace hdps
