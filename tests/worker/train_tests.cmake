@@ -7,6 +7,10 @@ add_layer_test(train_test
   SOURCES dense_state_test.cc node_channel_test.cc step_parts_test.cc
   DEPENDS hdps_worker_train hdps_common
   KIND unit_concurrent)
+add_layer_test(cache_test
+  SOURCES hot_rows_test.cc
+  DEPENDS hdps_worker_cache hdps_worker_data hdps_common
+  KIND unit_concurrent)
 add_layer_test(training_test
   SOURCES training_test.cc
   DEPENDS hdps_local_cluster hdps_scoring hdps_common glog::glog)

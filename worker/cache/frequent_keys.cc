@@ -1,0 +1,86 @@
+// An open table of counts that is thinned out when it is full.
+#include "worker/cache/frequent_keys.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "common/hash.h"
+
+namespace hdps {
+namespace {
+
+constexpr size_t kAhead = 16;
+constexpr uint64_t kSalt = 0x5bd1e995a1c3f00du;  // Other places than in the tables of rows.
+constexpr size_t kKeysMin = 64;
+
+}  // namespace
+
+FrequentKeys::FrequentKeys(size_t keys_max)
+    : keys_max_(std::max(keys_max, kKeysMin)), slots_(std::bit_ceil(keys_max_ * 3 / 2)) {}
+
+size_t FrequentKeys::HomeOf(Key key) const { return MixBits(key ^ kSalt) & (slots_.size() - 1); }
+
+void FrequentKeys::Add(std::span<const Key> keys) {
+  const size_t mask = slots_.size() - 1;
+  size_t homes[kAhead];
+  for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
+    const size_t count = std::min(kAhead, keys.size() - begin);
+    for (size_t i = 0; i < count; ++i) {
+      homes[i] = HomeOf(keys[begin + i]);
+      __builtin_prefetch(&slots_[homes[i]]);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const Key key = keys[begin + i];
+      size_t at = homes[i];
+      while (slots_[at].count != 0 && slots_[at].key != key) at = (at + 1) & mask;
+      if (slots_[at].count == 0) {
+        slots_[at].key = key;
+        ++size_;
+      }
+      ++slots_[at].count;
+      if (size_ >= keys_max_) MakeRoom();
+    }
+  }
+}
+
+template <typename NewCount>
+void FrequentKeys::Recount(const NewCount& new_count) {
+  const std::vector<Counted> all = All();
+  std::fill(slots_.begin(), slots_.end(), Counted());
+  size_ = 0;
+  for (const Counted& counted : all) {
+    const uint32_t count = new_count(counted.count);
+    if (count == 0) continue;
+    size_t at = HomeOf(counted.key);
+    while (slots_[at].count != 0) at = (at + 1) & (slots_.size() - 1);
+    slots_[at] = {counted.key, count};
+    ++size_;
+  }
+}
+
+void FrequentKeys::MakeRoom() {
+  std::vector<uint32_t> counts;
+  counts.reserve(size_);
+  for (const Counted& counted : slots_) {
+    if (counted.count != 0) counts.push_back(counted.count);
+  }
+  const auto middle = counts.begin() + static_cast<ptrdiff_t>(counts.size() / 2);
+  std::nth_element(counts.begin(), middle, counts.end());
+  const uint32_t median = *middle;
+  Recount([median](uint32_t count) { return count > median ? count - median : 0; });
+}
+
+void FrequentKeys::Halve() {
+  Recount([](uint32_t count) { return count / 2; });
+}
+
+std::vector<FrequentKeys::Counted> FrequentKeys::All() const {
+  std::vector<Counted> all;
+  all.reserve(size_);
+  for (const Counted& counted : slots_) {
+    if (counted.count != 0) all.push_back(counted);
+  }
+  return all;
+}
+
+}  // namespace hdps

@@ -1,0 +1,61 @@
+// One step's gradients of rows that every worker keeps, added over the workers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/status.h"
+#include "worker/exchange/collective.h"
+
+namespace hdps {
+
+// What the ranks tell each other beside the gradients.
+struct StepWord {
+  uint64_t examples = 0;  // Of this rank, then of all.
+  bool pause = false;     // Of this rank, then of any.
+};
+
+// The gradients of one rank for the tables of one group, which share their slots.
+struct HotGradients {
+  std::span<const uint32_t> slots;  // [keys]; kNotInSlab for keys that are not hot.
+  uint32_t num_hot = 0;             // Slots in use, the same on every rank.
+  struct OfTable {
+    uint32_t dim = 0;
+    std::span<const float> values;  // [keys * dim]
+  };
+  std::vector<OfTable> tables;
+};
+
+// Invariant: a sum is added in the order of the ranks and begins with a copy of the first that has
+// the row, as at a server: a rank without it adds negative zero, which leaves every float as it is.
+// Only rows that some rank touched are in it. Its memory is kept from step to step.
+class HotSum {
+ public:
+  // Two sums over the group. `part_scale` multiplies this rank's gradients first; `mine.examples`
+  // is less than 2^24 * 4096. Requires: `groups` alike on all ranks but for keys and values.
+  Result<StepWord> Add(Collective& collective, const StepWord& mine, float part_scale,
+                       std::span<const HotGradients> groups);
+
+  // Slots of group g that some rank touched, ascending.
+  const std::vector<uint32_t>& touched(size_t g) const { return touched_[g]; }
+  // [touched * dim] of table t of group g.
+  std::span<const float> sum(size_t g, size_t t) const;
+
+ private:
+  Result<StepWord> AgreeOnRows(Collective& collective, const StepWord& mine,
+                               std::span<const HotGradients> groups);
+  void LayOut(std::span<const HotGradients> groups);
+  void PutOwn(float part_scale, std::span<const HotGradients> groups);
+
+  struct Place {
+    size_t begin = 0, size = 0;  // In values_.
+  };
+  std::vector<float> counts_;
+  std::vector<std::vector<uint32_t>> touched_;   // [groups]
+  std::vector<std::vector<uint32_t>> position_;  // [groups][slots]: in touched_; else anything.
+  std::vector<std::vector<Place>> places_;       // [groups][tables]
+  std::vector<float> values_;
+};
+
+}  // namespace hdps
