@@ -45,6 +45,8 @@ uint64_t JobDigest(const Job& job) {
   same.train.epochs = defaults.train.epochs;
   same.train.max_steps = defaults.train.max_steps;
   same.train.eval_each_epoch = defaults.train.eval_each_epoch;
+  same.train.cache_refresh_steps = defaults.train.cache_refresh_steps;
+  for (TableSpec& table : same.tables) table.vocab_cache_size = 0;
   same.checkpoint = defaults.checkpoint;
   same.cluster = defaults.cluster;
   same.cluster.shards = job.cluster.shards;
@@ -57,6 +59,7 @@ uint64_t TablesDigest(const Job& job) {
   tables.model.type = "graph";
   tables.model.layers = job.model.layers;
   tables.tables = job.tables;
+  for (TableSpec& table : tables.tables) table.vocab_cache_size = 0;
   tables.cluster.shards = job.cluster.shards;
   return HashString(PrintJob(tables));
 }

@@ -119,8 +119,9 @@ struct TableSpec {
   InitSpec init;
   bool dense = false;  // Holds the chunks of dense tensors; at most one such table, the last.
   ShardBy shard_by =
-      ShardBy::kKey;       // kGroup for a dense table under LAMB, which needs whole tensors.
-  PolicySpec policy = {};  // Not of the dense table.
+      ShardBy::kKey;              // kGroup for a dense table under LAMB, which needs whole tensors.
+  PolicySpec policy = {};         // Not of the dense table.
+  uint64_t vocab_cache_size = 0;  // Hot rows kept at every worker, on its device; 0: none.
 };
 
 enum class LayerKind : uint8_t {
@@ -173,6 +174,7 @@ struct TrainSpec {
   uint64_t max_steps = 0;      // 0 = as many as the epochs have.
   uint32_t micro_batches = 1;  // Parts a worker cuts its batch into, summed before the push.
   bool eval_each_epoch = true;
+  uint64_t cache_refresh_steps = 0;  // Between choices of the hot rows; 0: at growing distances.
 };
 
 enum class DatasetStrategy : uint8_t { kDataParallel, kFullBatch };
@@ -256,8 +258,8 @@ std::string PrintJob(const Job& job);
 
 // Equal for two jobs exactly when they train the same thing: all that PrintJob shows but the name,
 // the paths, how many bad rows are borne, how far to train (epochs, max_steps) and when to
-// evaluate, the device, the checkpoint and the cluster's timings. Checkpoints and joining members
-// are matched by it.
+// evaluate, the device, which rows it keeps, the checkpoint and the cluster's timings. Checkpoints
+// and joining members are matched by it.
 uint64_t JobDigest(const Job& job);
 
 // What follows from the job's tables and layers for checkpoints: tables, dims, rules, shards, seed.

@@ -95,6 +95,7 @@ JsonValue PrintTable(const TableSpec& table) {
   init.Set("scale", JsonValue::Float(table.init.scale));
   // Left out where it changes nothing: checkpoints of jobs without one are of the same job.
   if (table.policy != PolicySpec()) object.Set("policy", PrintPolicy(table.policy));
+  object.Set("vocab_cache_size", JsonValue::Integer(table.vocab_cache_size));
   return object;
 }
 
@@ -138,6 +139,7 @@ JsonValue PrintTrain(const TrainSpec& train) {
   object.Set("max_steps", JsonValue::Integer(train.max_steps));
   object.Set("micro_batches", JsonValue::Integer(train.micro_batches));
   object.Set("eval_each_epoch", JsonValue::Bool(train.eval_each_epoch));
+  object.Set("cache_refresh_steps", JsonValue::Integer(train.cache_refresh_steps));
   return object;
 }
 

@@ -143,6 +143,7 @@ void ReadTrain(const JsonValue& object, TrainSpec* train) {
   ReadKey(object, "max_steps", &train->max_steps);
   ReadKey(object, "micro_batches", &train->micro_batches);
   ReadKey(object, "eval_each_epoch", &train->eval_each_epoch);
+  ReadKey(object, "cache_refresh_steps", &train->cache_refresh_steps);
 }
 
 void ReadParallel(const JsonValue& object, ParallelSpec* parallel) {

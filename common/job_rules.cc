@@ -180,6 +180,29 @@ Status CheckTrain(const JobSource& source, Job* job) {
   return {};
 }
 
+// Hot rows kept at the workers: all of them make the same updates, so there has to be one a step,
+// and no server may drop or withhold a row meanwhile.
+Status CheckCache(const JobSource& source, const Job& job) {
+  for (const TableSpec& table : job.tables) {
+    if (table.vocab_cache_size == 0) continue;
+    const std::string what = "table " + Quoted(table.name) + " keeps rows at the workers " +
+                             "(vocab_cache_size = " + std::to_string(table.vocab_cache_size) + ")";
+    if (job.train.mode != Mode::kSync) {
+      return Refuse(source, "train.mode",
+                    what +
+                        ", which takes one combined update a step; use sync, or leave "
+                        "vocab_cache_size out");
+    }
+    if (table.policy != PolicySpec()) {
+      return Refuse(source, "model",
+                    what +
+                        " and has a policy of admission or eviction, which only servers can "
+                        "follow; leave one of the two out");
+    }
+  }
+  return {};
+}
+
 Status CheckParallel(const JobSource& source, Job* job) {
   const ParallelSpec& parallel = job->parallel;
   if (parallel.parallel_mode == "stand_alone" && parallel.device_num > 1) {
@@ -237,6 +260,7 @@ Status CheckJob(const JobSource& source, Job* job) {
   }
   HDPS_RETURN_IF_ERROR(CheckTrain(source, job));
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
+  HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
   return CheckCluster(source, job->cluster);
 }
 

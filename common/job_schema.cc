@@ -110,6 +110,9 @@ constexpr KeySpec kKeys[] = {
     {"model", "embedding_init", kObject, "init", 0, 0, "", kEmbeds, "Default: normal, scale 0.01."},
     {"model", "policy", kObject, "policy", 0, 0, "", kSparse,
      "Which keys get rows and which rows leave, in each table of the recipe."},
+    {"model", "vocab_cache_size", kInteger, "", 0, 1e9, "0", kSparse,
+     "Rows of each table that are seen most, kept with their optimizer state at every worker, on "
+     "its device (MindSpore's name); 0: none. Only in sync mode, where it changes no result."},
     {"model", "tables", kObjects, "table", 0, 0, "[]", "", "With `layers`: the tables they use."},
     {"model", "layers", kObjects, "layer", 0, 0, "[]", "",
      "The graph, inputs before users; the last layer gives the logits."},
@@ -124,6 +127,7 @@ constexpr KeySpec kKeys[] = {
     {"table", "dim", kInteger, "", 1, 65536, "16", "", ""},
     {"table", "optimizer", kObject, "optimizer", 0, 0, "", "", "Default: lazy_adam 0.00035."},
     {"table", "init", kObject, "init", 0, 0, "", "", ""},
+    {"table", "vocab_cache_size", kInteger, "", 0, 1e9, "0", "", "As `model.vocab_cache_size`."},
 
     {"table", "policy", kObject, "policy", 0, 0, "", "",
      "Which keys get rows and which rows leave."},
@@ -194,6 +198,8 @@ constexpr KeySpec kKeys[] = {
     {"train", "micro_batches", kInteger, "", 1, 65536, "1", "",
      "Parts a worker cuts its batch into, summed before the push; at most batch_size."},
     {"train", "eval_each_epoch", kBool, "", 0, 0, "true", "", "Otherwise only at the end."},
+    {"train", "cache_refresh_steps", kInteger, "", 0, 9e15, "0", "",
+     "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to 4096."},
 
     {"parallel", "parallel_mode", kChoice, "stand_alone, data_parallel", 0, 0, "\"data_parallel\"",
      "", "stand_alone: one worker. MindSpore's other three modes are refused."},

@@ -86,6 +86,7 @@ std::vector<TableSpec> ReadTables(const JsonValue& object) {
     table.optimizer = ReadOptimizer(item, "optimizer", ModelRecipe::DeepOptimizer());
     table.init = ReadInit(item, "init", table.init);
     table.policy = ReadPolicy(item);
+    ReadKey(item, "vocab_cache_size", &table.vocab_cache_size);
     tables.push_back(std::move(table));
   }
   return tables;
@@ -177,7 +178,10 @@ Status ReadModel(const JobSource& source, Job* job) {
       HDPS_RETURN_IF_ERROR(CheckFeatureLists(source, object, features));
     }
     job->tables = std::move(graph->tables);
-    for (TableSpec& table : job->tables) table.policy = ReadPolicy(object);
+    for (TableSpec& table : job->tables) {
+      table.policy = ReadPolicy(object);
+      ReadKey(object, "vocab_cache_size", &table.vocab_cache_size);
+    }
     job->model.layers = std::move(graph->layers);
   }
   for (const GraphProblem& problem : CheckGraph(job->model, job->tables, features)) {

@@ -9,6 +9,7 @@
 namespace hdps {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -196,6 +197,10 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
     for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
   }
   EXPECT_THAT(Bad({"parallel.device_num=4", "train.batch_size=3"}), HasSubstr("full_batch"));
+  EXPECT_THAT(Bad({"train.mode=async", "model.vocab_cache_size=9"}),
+              AllOf(HasSubstr("vocab_cache_size = 9"), HasSubstr("use sync")));
+  EXPECT_THAT(Bad({"model.policy.admit_after=3", "model.vocab_cache_size=9"}),
+              AllOf(HasSubstr("vocab_cache_size = 9"), HasSubstr("admission")));
   EXPECT_EQ(Good({"parallel.device_num=4", "train.batch_size=3", "parallel.full_batch=true"})
                 .parallel.dataset_strategy,
             DatasetStrategy::kFullBatch);

@@ -62,6 +62,18 @@ TEST(JobTest, EveryOptimizerAndInitSurvivesPrinting) {
   }
 }
 
+TEST(JobTest, HotRowsAreAskedForByTable) {
+  const Job recipe = Good({"model.vocab_cache_size=1000"});
+  ASSERT_EQ(recipe.tables.size(), 3u);
+  EXPECT_EQ(recipe.tables[0].vocab_cache_size, 1000u);
+  EXPECT_EQ(recipe.tables[1].vocab_cache_size, 1000u);
+  EXPECT_EQ(recipe.tables[2].vocab_cache_size, 0u);  // Dense.
+  EXPECT_EQ(TablesDigest(recipe), TablesDigest(Good({})));
+  const Job again = Good({"model.tables.1.vocab_cache_size=5"}, PrintJob(recipe));
+  EXPECT_EQ(again.tables[0].vocab_cache_size, 1000u);
+  EXPECT_EQ(again.tables[1].vocab_cache_size, 5u);
+}
+
 TEST(JobTest, OtherSpellingsAreNormalised) {
   EXPECT_EQ(Good({"train.mode=ssp"}).train.mode, Mode::kSync);
   EXPECT_EQ(Good({"train.mode=ssp", "train.staleness_bound=2"}).train.mode, Mode::kSsp);
@@ -78,7 +90,8 @@ TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
        {"name=other", "data.train=[\"b.csv\"]", "train.epochs=9", "train.max_steps=5",
         "checkpoint.keep=7", "cluster.heartbeat_ms=100", "model.device=cpu",
         "cluster.memory_limit=1GiB", "cluster.spill_path=/x", "model.policy.admit_after=1",
-        "data.max_bad_rows=4", "train.staleness_bound=3"}) {
+        "data.max_bad_rows=4", "train.staleness_bound=3", "model.vocab_cache_size=100",
+        "train.cache_refresh_steps=7"}) {
     EXPECT_EQ(JobDigest(Good({same})), digest) << same;
   }
   std::vector<uint64_t> digests = {digest};
