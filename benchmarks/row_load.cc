@@ -103,7 +103,7 @@ void RowWorker::Split(const std::vector<Key>& keys, Flight* flight) {
 void RowWorker::StartPull(const std::vector<Key>& keys, Flight* flight) {
   Split(keys, flight);
   flight->rows.resize(keys.size() * dim_);
-  std::vector<ServerRequest> requests = flight->split.Pulls(0, PullMode::kTrain);
+  std::vector<ServerRequest> requests = flight->split.Pulls({0, PullMode::kTrain});
   flight->servers.clear();
   for (const ServerRequest& request : requests) flight->servers.push_back(request.server);
   flight->ticket = client_->Start(std::move(requests));

@@ -53,6 +53,30 @@ const char* MessageKindName(MessageKind kind) {
   return "unknown message";
 }
 
+const char* CommandKindName(CommandKind kind) {
+  switch (kind) {
+    case CommandKind::kInitDense:
+      return "init_dense";
+    case CommandKind::kLoad:
+      return "load";
+    case CommandKind::kTrain:
+      return "train";
+    case CommandKind::kPause:
+      return "pause";
+    case CommandKind::kStoreDense:
+      return "store_dense";
+    case CommandKind::kEvaluate:
+      return "evaluate";
+    case CommandKind::kSave:
+      return "save";
+    case CommandKind::kDigest:
+      return "digest";
+    case CommandKind::kFinish:
+      return "finish";
+  }
+  return "unknown command";
+}
+
 Status BrokenMessage(MessageKind kind, const char* rule) {
   return Status(Code::kCorruption,
                 std::string(MessageKindName(kind)) + " breaks the rule that " + rule);

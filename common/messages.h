@@ -107,6 +107,9 @@ enum class CommandKind : uint8_t {
   kFinish,      // All: answer, then end with status 0.
 };
 
+// "init_dense", "train", ...: as reasons and logs name a command.
+const char* CommandKindName(CommandKind kind);
+
 // Repeated under the same id until answered; carried out once.
 struct Command {
   static constexpr MessageKind kKind = MessageKind::kCommand;
@@ -187,8 +190,8 @@ struct TableKeys {
 };
 
 enum class PullMode : uint8_t {
-  kTrain = 0,  // Missing rows are made; waits at the staleness gate. Rows are [dim].
-  kRead,  // Missing rows read as their initial value and are not made; no gate. Rows are [dim].
+  kTrain = 0,  // Waits at the staleness gate. Rows are [dim].
+  kRead,       // No gate. Rows are [dim].
   kWithState,  // As kRead, rows are [dim + state].
 };
 
@@ -198,13 +201,16 @@ struct PullRequest {
   PullMode mode = PullMode::kTrain;
   std::vector<TableKeys> tables;  // At most one per table, ascending.
   Buffer keys;                    // uint64 [sum of num_keys]
+  // kTrain: the rows hold this worker's pushes of the clocks before this one, though they may be on
+  // their way still. Sync needs no word of it: the rows hold everybody's pushes before `clock`.
+  Clock pushed = 0;
 };
 
 struct PullReply {
   static constexpr MessageKind kKind = MessageKind::kPullReply;
   Code code = Code::kOk;
   std::string message;
-  Clock min_clock = 0;            // Of the slowest worker, when the rows were read.
+  Clock min_clock = 0;  // When the rows were read: sync: steps applied; else of the slowest worker.
   std::vector<TableKeys> tables;  // As in the request, without shard_counts.
   Buffer rows;  // float32 [sum of num_keys * row_floats], in the order of the keys.
 };

@@ -76,6 +76,7 @@ static Offset<wire::PullRequest> Pack(FlatBufferBuilder& builder, const PullRequ
   packed.add_clock(message.clock);
   packed.add_mode(static_cast<uint8_t>(message.mode));
   packed.add_tables(tables);
+  packed.add_pushed(message.pushed);
   return packed.Finish();
 }
 
@@ -84,7 +85,8 @@ static void Unpack(const wire::PullRequest& from, EnvelopeReader& reader, PullRe
   message->mode = reader.Enumerator(from.mode(), PullMode::kWithState);
   message->tables = UnpackTables(from.tables(), reader);
   message->keys = reader.Section(0);
-  reader.Require(message->clock >= 0, "clocks are not negative");
+  message->pushed = from.pushed();
+  reader.Require(message->clock >= 0 && message->pushed >= 0, "clocks are not negative");
   RequireKeys(message->tables, message->keys, reader);
 }
 

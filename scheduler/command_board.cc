@@ -5,30 +5,6 @@
 
 namespace hdps {
 
-const char* CommandName(CommandKind kind) {
-  switch (kind) {
-    case CommandKind::kInitDense:
-      return "init_dense";
-    case CommandKind::kLoad:
-      return "load";
-    case CommandKind::kTrain:
-      return "train";
-    case CommandKind::kPause:
-      return "pause";
-    case CommandKind::kStoreDense:
-      return "store_dense";
-    case CommandKind::kEvaluate:
-      return "evaluate";
-    case CommandKind::kSave:
-      return "save";
-    case CommandKind::kDigest:
-      return "digest";
-    case CommandKind::kFinish:
-      return "finish";
-  }
-  return "unknown";
-}
-
 void CommandBoard::Send(PeerId to, Command command, TimeMs now) {
   command.id = {++last_id_[to]};
   const std::pair key(to, command.id);

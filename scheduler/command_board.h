@@ -12,8 +12,6 @@
 
 namespace hdps {
 
-const char* CommandName(CommandKind kind);  // "train", "save", ...
-
 // Invariant: every command is answered at most once; each member's commands are numbered 1, 2, 3,
 // ... without a gap, so a member can tell a repeat from a new one. Bounded by one phase's commands,
 // for the next phase begins when this board is empty.

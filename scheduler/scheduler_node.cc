@@ -251,7 +251,7 @@ void SchedulerNode::Impl::TellWaits() {
     const std::string name = members->NameOf(waiting.member);
     if (waiting.command != CommandKind::kTrain) {
       if (now - waiting.since < kTellEveryMs) continue;
-      Notice("waiting for " + name + " to answer " + CommandName(waiting.command) + " for " +
+      Notice("waiting for " + name + " to answer " + CommandKindName(waiting.command) + " for " +
              Seconds(now - waiting.since));
       continue;
     }

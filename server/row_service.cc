@@ -44,7 +44,10 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   }
   std::map<PeerId, WorkerId> workers;
   for (const Member& member : view.workers) workers[member.peer] = {member.rank};
-  for (const auto& [peer, worker] : workers) clocks_.Join(worker);
+  for (const auto& [peer, worker] : workers) {
+    clocks_.Join(worker);
+    progress_.try_emplace(worker, clocks_.of(worker), job_.cluster.pushes_in_flight_max);
+  }
   for (const auto& [peer, worker] : workers_) {
     if (workers.count(peer) > 0) continue;
     ledgers_.erase(peer);
@@ -52,7 +55,9 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
     const bool rank_stays =
         std::any_of(workers.begin(), workers.end(),
                     [&, rank = worker](const auto& other) { return other.second == rank; });
-    if (!rank_stays) clocks_.Leave(worker);
+    if (rank_stays) continue;
+    clocks_.Leave(worker);
+    progress_.erase(worker);
   }
   workers_ = std::move(workers);
   Progress();
@@ -64,13 +69,17 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   clocks_.Reset(clock);
   combiner_.Reset(clock);
   gate_.Clear();
+  for (auto& [worker, progress] : progress_) {
+    progress = PushProgress(clock, job_.cluster.pushes_in_flight_max);
+  }
 }
 
 void RowService::OnRequest(PeerId from, const Frame& frame) {
   const auto worker = workers_.find(from);
   const Asker asker{from, frame.header.request_id};
-  if (worker == workers_.end() || frame.header.view > view_.value) {
-    ++counters_.dropped;  // A view we have not seen yet may know it: the repeat will tell.
+  if (frame.header.view > view_.value) return Postpone(from, frame);
+  if (worker == workers_.end()) {
+    ++counters_.dropped;
     return;
   }
   if (frame.header.view < view_.value) {
@@ -81,7 +90,7 @@ void RowService::OnRequest(PeerId from, const Frame& frame) {
   }
   switch (static_cast<MessageKind>(frame.header.kind)) {
     case MessageKind::kPullRequest:
-      return OnPull(asker, frame);
+      return OnPull(asker, worker->second, frame);
     case MessageKind::kPushRequest:
       return OnPush(asker, worker->second, frame);
     case MessageKind::kAdvanceRequest:
@@ -91,6 +100,13 @@ void RowService::OnRequest(PeerId from, const Frame& frame) {
     default:
       ++counters_.dropped;
   }
+}
+
+void RowService::Postpone(PeerId from, const Frame& frame) {
+  ++counters_.dropped;
+  Refuse({from, frame.header.request_id}, frame,
+         {Code::kUnavailable,
+          "this server is not ready for requests of view " + std::to_string(frame.header.view)});
 }
 
 template <typename Message>
@@ -104,7 +120,7 @@ void RowService::Reply(Asker asker, const Message& message) {
 
 // Answers `frame` with the failure, in the kind of its reply.
 void RowService::Refuse(Asker asker, const Frame& frame, const Status& why) {
-  ++counters_.refused;
+  counters_.refused += why.code() != Code::kUnavailable;
   if (why.code() == Code::kInvalidArgument) {
     LOG_EVERY_N(WARNING, 100) << "refused a request of peer " << asker.peer.value << ": "
                               << why.message();
@@ -114,7 +130,7 @@ void RowService::Refuse(Asker asker, const Frame& frame, const Status& why) {
       PullReply reply;
       reply.code = why.code();
       reply.message = why.message();
-      reply.min_clock = clocks_.min();
+      reply.min_clock = finished();
       return Reply(asker, reply);
     }
     case MessageKind::kPushRequest: {
@@ -132,14 +148,14 @@ void RowService::Refuse(Asker asker, const Frame& frame, const Status& why) {
       return Reply(asker, ack);
     }
     default:
-      ++counters_.dropped;  // An advance has no way to be refused: its repeat comes.
+      counters_.dropped += why.code() != Code::kUnavailable;  // An advance's repeat comes.
   }
 }
 
 // ---- Pull --------------------------------------------------------------------------------------
 
-void RowService::OnPull(Asker asker, const Frame& frame) {
-  ParkedPull pull{asker, {}, {}};
+void RowService::OnPull(Asker asker, WorkerId worker, const Frame& frame) {
+  ParkedPull pull{asker, worker, {}, {}};
   Status status = DecodeMessage(frame, &pull.request);
   if (!status.ok()) {
     ++counters_.dropped;
@@ -155,7 +171,8 @@ void RowService::OnPull(Asker asker, const Frame& frame) {
   pull.plan = *std::move(plan);
 
   const Clock clock = pull.request.clock;
-  if (!train || sabotage_.no_gate || gate_.Admits(clock, clocks_.min())) return AnswerPull(pull);
+  const bool admitted = gate_.Admits(clock, finished()) && HoldsOwnPushes(pull);
+  if (!train || sabotage_.no_gate || admitted) return AnswerPull(pull);
   ++counters_.pulls_parked;
   if (!gate_.Park(asker.peer, asker.request_id, clock, std::move(pull))) {
     Refuse(asker, frame,
@@ -165,15 +182,19 @@ void RowService::OnPull(Asker asker, const Frame& frame) {
   }
 }
 
+bool RowService::HoldsOwnPushes(const ParkedPull& pull) const {
+  return sync_ || progress_.at(pull.worker).next() >= pull.request.pushed;
+}
+
 void RowService::AnswerPull(const ParkedPull& pull) {
   ++counters_.pulls;
   const bool train = pull.request.mode == PullMode::kTrain;
-  if (train && pull.request.clock > clocks_.min()) {
-    const auto ahead = static_cast<uint64_t>(pull.request.clock - clocks_.min());
+  if (train && pull.request.clock > finished()) {
+    const auto ahead = static_cast<uint64_t>(pull.request.clock - finished());
     counters_.staleness_max = std::max(counters_.staleness_max, ahead);
   }
   PullReply reply;
-  reply.min_clock = clocks_.min();
+  reply.min_clock = finished();
   reply.tables = pull.request.tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear();
   reply.rows = shards_->Read(pull.plan, pull.request.keys);
@@ -210,10 +231,10 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
     ++counters_.pushes_repeated;
     return {};
   }
-  if (sync_ && combiner_.TooFarAhead(clock)) {
-    return {Code::kInvalidArgument, "push of clock " + std::to_string(clock) +
-                                        " while the step at hand is " +
-                                        std::to_string(combiner_.next())};
+  if (sync_ && combiner_.TooFarAhead(clock)) {  // Others' pushes must come first.
+    return {Code::kUnavailable, "push of clock " + std::to_string(clock) +
+                                    " while the step at hand is " +
+                                    std::to_string(combiner_.next())};
   }
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
   if (!sabotage_.no_ledger) {
@@ -246,6 +267,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   std::vector<PlannedPush> alone;
   alone.push_back(std::move(push));
   ApplyNow(std::move(alone), 1, clock);
+  progress_.at(worker).Take(clock);
   return {};
 }
 
@@ -263,7 +285,8 @@ void RowService::Progress() {
     ++counters_.steps;
     ApplyNow(std::move(step->pushes), clocks_.clocks().size(), step->clock);
   }
-  for (const ParkedPull& pull : gate_.Release(clocks_.min())) AnswerPull(pull);
+  const auto holds_own = [this](const ParkedPull& pull) { return HoldsOwnPushes(pull); };
+  for (const ParkedPull& pull : gate_.Release(finished(), holds_own)) AnswerPull(pull);
 }
 
 // ---- Advance, Store ----------------------------------------------------------------------------
@@ -275,6 +298,7 @@ void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
     return;
   }
   clocks_.Advance(worker, request.clock);
+  progress_.at(worker).Finish(request.clock);
   Progress();
   AdvanceAck ack;
   ack.clock = request.clock;

@@ -9,6 +9,7 @@
 #include "common/messages.h"
 #include "common/node.h"
 #include "server/push_ledger.h"
+#include "server/push_progress.h"
 #include "server/server_node.h"
 #include "server/shard_set.h"
 #include "server/staleness_gate.h"
@@ -29,12 +30,15 @@ class RowService {
   void OnView(const View& view, const std::vector<ShardId>& shards);
   // Requires: OnView was called.
   void OnRequest(PeerId from, const Frame& frame);
+  // Nothing can be done for a request now: says so, where its kind has an answer that can.
+  void Postpone(PeerId from, const Frame& frame);
   // Everyone starts at `clock` with these rows: nothing parked, nothing held.
   void Reset(Clock clock, std::unique_ptr<ShardSet> shards);
 
   std::vector<Outgoing> TakeOutgoing();
   const ShardSet& shards() const { return *shards_; }
-  Clock min_clock() const { return clocks_.min(); }
+  // The steps that every worker has finished, as far as this server knows.
+  Clock finished() const { return sync_ ? combiner_.next() : clocks_.min(); }
   ServerCounters& counters() { return counters_; }
 
  private:
@@ -44,11 +48,12 @@ class RowService {
   };
   struct ParkedPull {
     Asker asker;
+    WorkerId worker;
     PullRequest request;
     RequestPlan plan;
   };
 
-  void OnPull(Asker asker, const Frame& frame);
+  void OnPull(Asker asker, WorkerId worker, const Frame& frame);
   void OnPush(Asker asker, WorkerId worker, const Frame& frame);
   void OnAdvance(Asker asker, WorkerId worker, const Frame& frame);
   void OnStore(Asker asker, const Frame& frame);
@@ -60,6 +65,8 @@ class RowService {
   void ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clock clock);
   // Applies the steps that have become complete, then answers the pulls that may read now.
   void Progress();
+  // Whether the rows hold the pushes of its own worker that a pull must see.
+  bool HoldsOwnPushes(const ParkedPull& pull) const;
   void AnswerPull(const ParkedPull& pull);
   void Refuse(Asker asker, const Frame& frame, const Status& why);
   template <typename Message>
@@ -76,6 +83,7 @@ class RowService {
   std::unique_ptr<ShardSet> shards_;
   VectorClock clocks_;
   std::map<PeerId, PushLedger> ledgers_;
+  std::map<WorkerId, PushProgress> progress_;  // Not in sync: there the combiner knows it.
   StalenessGate<ParkedPull> gate_;
   SyncCombiner combiner_;
   std::vector<Outgoing> outgoing_;

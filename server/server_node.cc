@@ -207,8 +207,7 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
   if (impl_->membership.OnFrame(from, frame)) return impl_->AfterMembership();
   // While a command reads or replaces the rows nobody else may; the repeat will find us free.
   if (impl_->view == nullptr || impl_->background.running() || impl_->membership.ended()) {
-    ++impl_->rows.counters().dropped;
-    return;
+    return impl_->rows.Postpone(from, frame);
   }
   impl_->rows.OnRequest(from, frame);
 }
@@ -216,7 +215,7 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
 void ServerNode::OnTick(TimeMs now) {
   if (impl_->view != nullptr) {
     Heartbeat progress;
-    progress.clock = impl_->rows.min_clock();
+    progress.clock = impl_->rows.finished();
     progress.staleness_max = impl_->rows.counters().staleness_max;
     impl_->membership.Report(progress);
   }

@@ -27,7 +27,8 @@ class StalenessGate {
 
   StalenessGate(Clock bound, size_t parked_max) : bound_(bound), parked_max_(parked_max) {}
 
-  bool Admits(Clock clock, Clock min_clock) const { return clock - bound_ <= min_clock; }
+  // `finished`: the steps that every worker has finished.
+  bool Admits(Clock clock, Clock finished) const { return clock - bound_ <= finished; }
 
   // False, and the pull is dropped, when its worker has too many parked already.
   bool Park(PeerId worker, uint64_t request_id, Clock clock, Pull pull) {
@@ -44,13 +45,19 @@ class StalenessGate {
     return true;
   }
 
-  // Takes out every pull that `min_clock` admits.
-  std::vector<Pull> Release(Clock min_clock) {
+  // Takes out every pull that `finished` admits and that is ready(pull).
+  template <typename Ready>
+  std::vector<Pull> Release(Clock finished, const Ready& ready) {
     std::vector<Pull> admitted;
-    while (!parked_.empty() && Admits(parked_.begin()->first, min_clock)) {
-      --counts_[parked_.begin()->second.worker];
-      admitted.push_back(std::move(parked_.begin()->second.pull));
-      parked_.erase(parked_.begin());
+    auto at = parked_.begin();
+    while (at != parked_.end() && Admits(at->first, finished)) {
+      if (!ready(at->second.pull)) {
+        ++at;
+        continue;
+      }
+      --counts_[at->second.worker];
+      admitted.push_back(std::move(at->second.pull));
+      at = parked_.erase(at);
     }
     return admitted;
   }

@@ -42,7 +42,7 @@ Result<ScoreSums> ScoredData::Score(bool labels, const TakeScores& take) {
   const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
     return loaded_->Fetch(step, rows);
   };
-  return ScoreSteps(job_, loaded_->model(), *steps, fetch, take);
+  return ScoreSteps(job_, loaded_->model(), *steps, {nullptr, fetch}, take);
 }
 
 }  // namespace hdps

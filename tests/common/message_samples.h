@@ -87,8 +87,8 @@ inline auto Fields(const KvValue& m) {
   return std::tie(a, b, c);
 }
 inline auto Fields(const PullRequest& m) {
-  const auto& [a, b, c, d] = m;
-  return std::tie(a, b, c, d);
+  const auto& [a, b, c, d, e] = m;
+  return std::tie(a, b, c, d, e);
 }
 inline auto Fields(const PullReply& m) {
   const auto& [a, b, c, d, e] = m;
@@ -163,7 +163,7 @@ void ForEachSample(const Visit& visit) {
   visit(KvPut{"gloo/0", std::string("\0\1\2", 3)});
   visit(KvGet{"gloo/0"});
   visit(KvValue{"gloo/0", true, "value"});
-  visit(PullRequest{8, PullMode::kWithState, TwoTables(), KeysOf({1, 2, 3, 4, 5})});
+  visit(PullRequest{8, PullMode::kWithState, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12)});
   visit(PushRequest{{6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12)});
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});

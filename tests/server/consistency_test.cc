@@ -7,6 +7,7 @@
 #include "common/random.h"
 #include "gtest/gtest.h"
 #include "server/push_ledger.h"
+#include "server/push_progress.h"
 #include "server/staleness_gate.h"
 #include "server/sync_combiner.h"
 #include "server/vector_clock.h"
@@ -98,6 +99,10 @@ TEST(PushLedger, EachSequenceOnceThroughAWindow) {
   }
 }
 
+std::vector<int> Released(StalenessGate<int>& gate, Clock finished) {
+  return gate.Release(finished, [](int) { return true; });
+}
+
 TEST(StalenessGate, LetsOutOldestFirstAndEachOnce) {
   StalenessGate<int> gate(2, 10);
   EXPECT_TRUE(gate.Admits(2, 0));
@@ -107,10 +112,10 @@ TEST(StalenessGate, LetsOutOldestFirstAndEachOnce) {
   EXPECT_TRUE(gate.Park({3}, 1, 3, 31));
   EXPECT_TRUE(gate.Park({2}, 1, 3, 32));  // A repeat takes the place of the first.
   EXPECT_EQ(gate.size(), 3u);
-  EXPECT_EQ(gate.Release(0), std::vector<int>{});
-  EXPECT_EQ(gate.Release(1), (std::vector<int>{32, 31}));
-  EXPECT_EQ(gate.Release(1), std::vector<int>{});
-  EXPECT_EQ(gate.Release(100), std::vector<int>{50});
+  EXPECT_EQ(Released(gate, 0), std::vector<int>{});
+  EXPECT_EQ(Released(gate, 1), (std::vector<int>{32, 31}));
+  EXPECT_EQ(Released(gate, 1), std::vector<int>{});
+  EXPECT_EQ(Released(gate, 100), std::vector<int>{50});
   EXPECT_EQ(gate.size(), 0u);
 }
 
@@ -122,13 +127,45 @@ TEST(StalenessGate, BoundsEachWorkerAndForgets) {
   EXPECT_TRUE(gate.Park({1}, 2, 6, 4));  // A repeat needs no room.
   EXPECT_TRUE(gate.Park({2}, 1, 5, 5));
   gate.Forget({1});
-  EXPECT_EQ(gate.Release(100), std::vector<int>{5});
+  EXPECT_EQ(Released(gate, 100), std::vector<int>{5});
   EXPECT_TRUE(gate.Park({1}, 1, 200, 6));
 }
 
 TEST(StalenessGate, UnboundedAdmitsEverything) {
   StalenessGate<int> gate(StalenessGate<int>::kUnbounded, 1);
   EXPECT_TRUE(gate.Admits(StalenessGate<int>::kUnbounded, 0));
+}
+
+TEST(StalenessGate, WhoIsNotReadyStaysAndHoldsNobodyUp) {
+  StalenessGate<int> gate(0, 4);
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(gate.Park({1}, static_cast<uint64_t>(i), i, i));
+  const auto even = [](int pull) { return pull % 2 == 0; };
+  EXPECT_EQ(gate.Release(2, even), (std::vector<int>{0, 2}));
+  EXPECT_EQ(Released(gate, 3), (std::vector<int>{1, 3}));
+}
+
+TEST(PushProgress, CountsWithoutAGapInAnyOrder) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    Random random(seed);
+    PushProgress progress(5, 8);
+    std::set<Clock> taken;
+    Clock gap = 5;
+    for (int i = 0; i < 300; ++i) {
+      const Clock clock = gap + static_cast<Clock>(random.Below(8));  // As a worker may send them.
+      progress.Take(clock);
+      taken.insert(clock);
+      if (random.Below(10) == 0) progress.Finish(gap);  // Says nothing new.
+      while (taken.count(gap) > 0) ++gap;
+      ASSERT_EQ(progress.next(), gap) << "seed " << seed;
+    }
+  }
+  PushProgress progress(0, 2);
+  progress.Finish(7);
+  EXPECT_EQ(progress.next(), 7);
+  progress.Take(3);
+  EXPECT_EQ(progress.next(), 7);
+  for (const Clock clock : {9, 11, 12}) progress.Take(clock);  // More than may be on their way.
+  EXPECT_EQ(progress.next(), 10);
 }
 
 PlannedPush PushOf(Clock clock, uint64_t examples) {

@@ -30,13 +30,12 @@ TEST(Sync, OneUpdateAStepWhenAllHavePushed) {
 TEST(Sync, PullsWaitForTheStepBefore) {
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 2});
   server.Push(0, 0, 0, 1, Gradient(7, 2));
-  server.Advance(0, 1);
   const uint64_t early = server.Pull(0, 1, PullMode::kTrain, {{0, 1, {7}, {}}});
   EXPECT_FALSE(server.TakeReply<PullReply>(early).has_value());
-  server.Push(1, 0, 0, 1, Gradient(7, 4));
-  EXPECT_FALSE(server.TakeReply<PullReply>(early).has_value());
-  const uint64_t advance = server.Advance(1, 1);
+  const uint64_t advance = server.Advance(0, 1);
   EXPECT_EQ(server.TakeReply<AdvanceAck>(advance)->clock, 1);
+  EXPECT_FALSE(server.TakeReply<PullReply>(early).has_value());
+  server.Push(1, 0, 0, 1, Gradient(7, 4));  // The step is whole; nobody has to say so.
   const auto reply = server.TakeReply<PullReply>(early);
   ASSERT_TRUE(reply.has_value());
   EXPECT_EQ(reply->code, Code::kOk);
@@ -78,17 +77,17 @@ TEST(Sync, RepeatsAreAcknowledgedAndTakenOnce) {
   EXPECT_EQ(server.node().counters().pushes_repeated, 4u);
 }
 
-TEST(Sync, ASecondPushOfAStepAndOneFarAheadAreRefused) {
+TEST(Sync, ASecondPushOfAStepIsRefusedAndOneFarAheadPutOff) {
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 2});
   server.Push(0, 0, 0, 1, Gradient(7, 2));
   const PushAck second = server.Ack(server.Push(0, 1, 0, 1, Gradient(7, 2)));
   EXPECT_EQ(second.code, Code::kInvalidArgument);
   EXPECT_EQ(second.sequence.value, 1u);
   EXPECT_NE(second.message.find("second push"), std::string::npos);
-  EXPECT_EQ(server.Ack(server.Push(0, 2, 8, 1, Gradient(7, 2))).code, Code::kInvalidArgument);
+  EXPECT_EQ(server.Ack(server.Push(0, 2, 8, 1, Gradient(7, 2))).code, Code::kUnavailable);
   EXPECT_EQ(server.Ack(server.Push(0, 2, 7, 1, Gradient(7, 2))).code, Code::kOk);
   const Clock last = std::numeric_limits<Clock>::max();
-  EXPECT_EQ(server.Ack(server.Push(0, 3, last, 1, Gradient(7, 2))).code, Code::kInvalidArgument);
+  EXPECT_EQ(server.Ack(server.Push(0, 3, last, 1, Gradient(7, 2))).code, Code::kUnavailable);
 }
 
 TEST(Sync, AnyOrderOfArrivalAndAnyNumberOfServersGiveTheSameBits) {
@@ -202,6 +201,21 @@ TEST(Async, OneWorkerEqualsSync) {
       }
     }
   }
+}
+
+TEST(Async, APullWaitsForItsOwnPushesThatAreOnTheirWay) {
+  ServerHarness server({.job = TestJob(Mode::kAsync), .workers = 2});
+  PullRequest pull = server.PullOf(2, PullMode::kTrain, {{0, 1, {7}, {}}});
+  pull.pushed = 2;
+  server.FromPeer(ServerHarness::WorkerPeer(0), pull, 500);
+  server.Push(0, 1, 1, 1, Gradient(7, 1));
+  server.Push(1, 0, 0, 1, Gradient(7, 8));  // Another worker's counts for nothing here.
+  server.Push(1, 1, 1, 1, Gradient(7, 8));
+  EXPECT_FALSE(server.TakeReply<PullReply>(500).has_value());
+  server.Push(0, 0, 0, 1, Gradient(7, 1));
+  const auto reply = server.TakeReply<PullReply>(500);
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->rows.As<float>()[0], -18);
 }
 
 TEST(Ssp, StalenessStaysWithinTheBoundAndIsMeasured) {

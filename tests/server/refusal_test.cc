@@ -88,7 +88,7 @@ TEST_F(Refusal, StrangersAndOtherViews) {
   server_.set_frame_view(4);  // A view this server has yet to see.
   server_.FromPeer(ServerHarness::WorkerPeer(0), push, 2);
   EXPECT_FALSE(server_.TakeReply<PushAck>(1).has_value());
-  EXPECT_FALSE(server_.TakeReply<PushAck>(2).has_value());
+  EXPECT_EQ(server_.Ack(2).code, Code::kUnavailable);
   EXPECT_EQ(server_.node().counters().dropped, 2u);
 
   server_.set_frame_view(2);
@@ -106,6 +106,13 @@ TEST_F(Refusal, RowsBeforeAnyView) {
   ServerNode node(*files, *executor, options);
   node.OnFrame({1000}, EncodeMessage(Good()));
   EXPECT_EQ(node.counters().dropped, 1u);
+  const Output output = node.TakeOutput();
+  const auto answer = std::find_if(output.frames.begin(), output.frames.end(),
+                                   [](const Outgoing& out) { return out.to == PeerId{1000}; });
+  ASSERT_NE(answer, output.frames.end());
+  PushAck ack;
+  ASSERT_TRUE(DecodeMessage(answer->frame, &ack).ok());
+  EXPECT_EQ(ack.code, Code::kUnavailable);
   EXPECT_FALSE(node.done());
 }
 

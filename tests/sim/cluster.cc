@@ -123,7 +123,7 @@ void Cluster::StartWorker(uint32_t rank) {
   const TimeMs slowness = options_.slow_worker == static_cast<int32_t>(rank) ? 5 : 1;
   script.compute_ms_min = options_.compute_ms_min * slowness;
   script.compute_ms_max = options_.compute_ms_max * slowness;
-  script.await_advance = options_.seed % 2 == 0;
+  script.await_push = options_.seed % 2 == 0;
   script.pull = options_.pushes_at_once == 0;
   script.pushes_at_once = std::max(options_.pushes_at_once, 1u);
   script.advance_early = options_.advance_early;

@@ -22,7 +22,9 @@ void ScriptedWorker::OnTime(TimeMs now) {
   now_ = now;
   if (!compute_until_ || now < *compute_until_) return;
   compute_until_.reset();
+  pulling_ = false;
   PushStep(clock_);
+  Continue();
 }
 
 void ScriptedWorker::OnView(std::shared_ptr<const View> view, WorkerId rank) {
@@ -58,7 +60,7 @@ void ScriptedWorker::OnCommand(const Command& command) {
       if (!training_) AnswerTraining(clock_);
       return;
     case CommandKind::kLoad:
-      clock_ = pushed_ = acknowledged_ = command.until;
+      clock_ = acknowledged_ = command.until;
       tally_->StartAt(rank_, clock_);
       break;
     default:
@@ -74,13 +76,16 @@ Clock ScriptedWorker::Target() const {
 }
 
 void ScriptedWorker::Continue() {
-  if (!training_ || met_.size() < view_->workers.size()) return;
-  if (clock_ >= Target() || !pauses_.empty()) {
+  if (!training_ || met_.size() < view_->workers.size() || ended()) return;
+  const bool stop = clock_ >= Target() || !pauses_.empty();
+  if (stop && !pulling_ && acknowledged_ == clock_) {
     AnswerTraining(training_->epoch_start + options_.steps_per_epoch);
-  } else if (options_.pull) {
-    StartStep();
-  } else {
+  } else if (stop || pulling_) {
+    return;
+  } else if (!options_.pull) {
     FillPipeline();
+  } else if (!options_.await_push || acknowledged_ == clock_) {
+    StartStep();
   }
 }
 
@@ -102,10 +107,11 @@ void ScriptedWorker::AnswerTraining(Clock end_of_epoch) {
   pauses_.clear();
 }
 
-void ScriptedWorker::Send(Purpose purpose, bool holds_step, std::vector<ServerRequest> requests) {
+void ScriptedWorker::Send(Purpose purpose, std::vector<ServerRequest> requests,
+                          std::vector<ServerRequest> then) {
   const Ticket ticket{next_ticket_++};
-  waiting_.push_back({ticket, purpose, holds_step});
-  requests_->Start(ticket, std::move(requests));
+  waiting_[ticket] = purpose;
+  requests_->Start(ticket, std::move(requests), std::move(then));
 }
 
 void ScriptedWorker::SplitKeys(Clock clock) {
@@ -119,12 +125,14 @@ void ScriptedWorker::SplitKeys(Clock clock) {
 }
 
 void ScriptedWorker::StartStep() {
+  pulling_ = true;
   SplitKeys(clock_);
   acknowledged_before_ = tally_->Acknowledged();
-  std::vector<ServerRequest> pulls = split_.Pulls(clock_, PullMode::kTrain);
+  std::vector<ServerRequest> pulls =
+      split_.Pulls({.clock = clock_, .mode = PullMode::kTrain, .pushed = clock_});
   pulled_servers_.clear();
   for (const ServerRequest& pull : pulls) pulled_servers_.push_back(pull.server.value);
-  Send(Purpose::kPull, true, std::move(pulls));
+  Send(Purpose::kPull, std::move(pulls));
 }
 
 void ScriptedWorker::OnRows(const std::vector<Frame>& replies) {
@@ -157,10 +165,15 @@ void ScriptedWorker::PushStep(Clock clock) {
     gradients[t] = gradients_[t];
   }
   tally_->PushStarted(rank_);
-  ++pushed_;
-  Send(Purpose::kPush, true, split_.Pushes(Sequence{next_sequence_++}, clock, 1, gradients));
-  if (options_.advance_early) {
-    Send(Purpose::kAdvance, true, Advances(split_.num_servers(), clock + 1));
+  ++clock_;
+  std::vector<ServerRequest> advances = Advances(split_.num_servers(), clock_);
+  std::vector<ServerRequest> pushes =
+      split_.Pushes(Sequence{next_sequence_++}, clock, 1, gradients);
+  if (!options_.advance_early) {
+    Send(Purpose::kPush, std::move(pushes), std::move(advances));
+  } else {
+    Send(Purpose::kPush, std::move(pushes));
+    Send(Purpose::kAdvance, std::move(advances));
   }
 }
 
@@ -172,52 +185,35 @@ void ScriptedWorker::OnPushed(const std::vector<Frame>& replies) {
   }
   tally_->PushAcknowledged(rank_);
   ++acknowledged_;
-  if (!options_.pull) {
-    FillPipeline();
-  } else if (!options_.advance_early) {
-    Send(Purpose::kAdvance, options_.await_advance, Advances(split_.num_servers(), clock_ + 1));
-  }
+  FinishStep();
 }
 
 void ScriptedWorker::FillPipeline() {
-  const Clock target = Target();
-  while (pushed_ < target && pushed_ - acknowledged_ < Clock{options_.pushes_at_once}) {
-    SplitKeys(pushed_);
-    PushStep(pushed_);
-  }
-  if (acknowledged_ == target) {
-    Send(Purpose::kAdvance, true, Advances(split_.num_servers(), target));
+  while (clock_ < Target() && clock_ - acknowledged_ < Clock{options_.pushes_at_once}) {
+    SplitKeys(clock_);
+    PushStep(clock_);
   }
 }
 
 void ScriptedWorker::OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) {
-  const auto at = std::find_if(waiting_.begin(), waiting_.end(),
-                               [&](const Waiting& w) { return w.ticket == ticket; });
+  const auto at = waiting_.find(ticket);
   if (at == waiting_.end()) {
     trouble_ = "an answer to nothing";
     return;
   }
-  const Waiting waited = *at;
+  const Purpose purpose = at->second;
   waiting_.erase(at);
   if (!Check(status)) return;
-  if (waited.purpose == Purpose::kPull) {
-    OnRows(replies);
-    return;
-  }
-  if (waited.purpose == Purpose::kPush) OnPushed(replies);
-  const bool over =
-      std::none_of(waiting_.begin(), waiting_.end(), [](const Waiting& w) { return w.holds_step; });
-  // A late answer to an advance that no one awaited does not end the step after it.
-  if (over && (waited.holds_step || waited.purpose == Purpose::kPush)) FinishStep(acknowledged_);
+  if (purpose == Purpose::kPull) OnRows(replies);
+  if (purpose == Purpose::kPush) OnPushed(replies);
 }
 
-void ScriptedWorker::FinishStep(Clock clock) {
-  clock_ = clock;
+void ScriptedWorker::FinishStep() {
   Heartbeat progress;
-  progress.clock = clock_;
-  progress.examples = static_cast<uint64_t>(clock_);
+  progress.clock = acknowledged_;
+  progress.examples = static_cast<uint64_t>(acknowledged_);
   requests_->Report(progress);
-  if (clock_ == options_.mistaken_at) {
+  if (acknowledged_ == options_.mistaken_at) {
     requests_->Fail(Status(Code::kInvalidArgument, "train.csv:7:2: 'x': expected a number"));
     return;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,8 +22,8 @@ struct ScriptOptions {
   Clock steps_per_epoch = 10;
   TimeMs compute_ms_min = 0;
   TimeMs compute_ms_max = 40;   // A step takes min..this.
-  bool await_advance = true;    // Before the next pull.
-  bool pull = true;             // False: pushes only, many at once, and one advance at the end.
+  bool await_push = true;       // Before the next pull; otherwise that goes right behind it.
+  bool pull = true;             // False: pushes only, many at once.
   uint32_t pushes_at_once = 1;  // Without pulls.
   // Sabotage: the clock is announced before the pushes are acknowledged.
   bool advance_early = false;
@@ -31,9 +32,9 @@ struct ScriptOptions {
 
 // Before it trains it meets the other ranks on the scheduler's board, as a collective does.
 //
-// Invariant: at most one step is at hand (without pulls: at most pushes_at_once); the clock moves
-// only when every push of the steps before it has been acknowledged by every server, unless that is
-// sabotaged. Belongs to the simulation's one thread.
+// Invariant: at most one step is being computed; its clock is announced only when every push of the
+// steps before it has been acknowledged by every server, unless that is sabotaged. Belongs to the
+// simulation's one thread.
 class ScriptedWorker : public ComputeSide {
  public:
   ScriptedWorker(const ScriptOptions& options, Tally* tally);
@@ -46,7 +47,7 @@ class ScriptedWorker : public ComputeSide {
   void OnKvValue(const KvValue& value) override;
   void OnEnd(Status status) override;
 
-  Clock clock() const { return clock_; }
+  Clock clock() const { return acknowledged_; }
   bool ended() const { return end_.has_value(); }
   const Status& end() const { return *end_; }
   // How long the training took, from the first pull to the last answer.
@@ -56,20 +57,16 @@ class ScriptedWorker : public ComputeSide {
 
  private:
   enum class Purpose : uint8_t { kPull, kPush, kAdvance };
-  struct Waiting {
-    Ticket ticket;
-    Purpose purpose = Purpose::kPull;
-    bool holds_step = true;  // The step is not over before the answer.
-  };
 
-  void Send(Purpose purpose, bool holds_step, std::vector<ServerRequest> requests);
+  void Send(Purpose purpose, std::vector<ServerRequest> requests,
+            std::vector<ServerRequest> then = {});
   void SplitKeys(Clock clock);
   void StartStep();
   void OnRows(const std::vector<Frame>& replies);
   void PushStep(Clock clock);
   void OnPushed(const std::vector<Frame>& replies);
   void FillPipeline();
-  void FinishStep(Clock clock);
+  void FinishStep();
   // Goes on with the running command, or answers it when it is done.
   void Continue();
   void AnswerTraining(Clock end_of_epoch);
@@ -89,13 +86,13 @@ class ScriptedWorker : public ComputeSide {
   std::set<std::string> met_;  // Ranks found on the board; training waits for all of them.
   std::optional<Command> training_;
   std::vector<CommandId> pauses_;  // To be answered when the step at hand is over.
-  Clock clock_ = 0;
-  Clock pushed_ = 0;        // Steps whose push has been sent.
-  Clock acknowledged_ = 0;  // Pushes acknowledged by all servers.
+  Clock clock_ = 0;                // Steps whose push has been sent.
+  Clock acknowledged_ = 0;         // Pushes acknowledged by all servers.
   uint64_t next_ticket_ = 1;
   uint64_t next_sequence_ = 0;
   std::optional<TimeMs> compute_until_;
-  std::vector<Waiting> waiting_;
+  bool pulling_ = false;  // The rows of step clock_ have been asked for, and it is not pushed yet.
+  std::map<Ticket, Purpose> waiting_;
   std::vector<Clock> acknowledged_before_;  // When the pull at hand was sent.
 
   KeySplit split_;

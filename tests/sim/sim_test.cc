@@ -91,8 +91,8 @@ TEST(Simulation, Ssp) {
 
 TEST(Simulation, Async) {
   const Sum sum = RunSeeds("async", Mode::kAsync, 1000);
-  EXPECT_EQ(sum.parked, 0u);
   if (sum.runs == 1) return;
+  EXPECT_GT(sum.parked, 0u);  // Behind their own push, which was late.
   EXPECT_GT(sum.repeated, 0u);
 }
 

@@ -201,7 +201,7 @@ TEST(KeySplit, AServerWithoutKeysIsPushedToButNotPulledFrom) {
   KeySplit split;
   split.Compute(shards, 3, tables);
   std::vector<std::vector<float>> values = {{1, 2, 3}};
-  const auto pulls = split.Pulls(0, PullMode::kTrain);
+  const auto pulls = split.Pulls({0, PullMode::kTrain});
   ASSERT_EQ(pulls.size(), 1u);
   EXPECT_EQ(pulls[0].server, ServerId{1});
   EXPECT_EQ(split.Stores(Spans<const float>(values)).size(), 1u);

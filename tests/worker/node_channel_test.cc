@@ -18,10 +18,14 @@ namespace {
 class ScriptedNode : public ComputeRequests {
  public:
   explicit ScriptedNode(NodeChannel* channel) : channel_(channel) {}
-  void Start(Ticket ticket, std::vector<ServerRequest> requests) override {
+  void Start(Ticket ticket, std::vector<ServerRequest> requests,
+             std::vector<ServerRequest> /*then*/) override {
     started.push_back(requests.size());
     if (silent) return;
     channel_->OnReplies(ticket, Status(), std::vector<Frame>(requests.size()));
+  }
+  void Cancel(Ticket ticket) override {
+    channel_->OnReplies(ticket, Status(Code::kCancelled, ""), {});
   }
   void Answer(const CommandDone& done) override { answers.push_back(done.id); }
   void Report(const Heartbeat& progress) override { clock = progress.clock; }
@@ -71,7 +75,8 @@ Command CommandOf(CommandKind kind, uint64_t id) {
 }
 
 TEST(NodeChannel, CallsWaitForTheirOwnReplies) {
-  NodeChannel channel([] {}, 60000);
+  const auto clock = NewSystemClock();
+  NodeChannel channel([] {}, *clock, 60000);
   ScriptedNode node(&channel);
   LoopThread loop(&channel, &node);
   const Ticket first = channel.Start(std::vector<ServerRequest>(1));
@@ -84,7 +89,8 @@ TEST(NodeChannel, CallsWaitForTheirOwnReplies) {
 }
 
 TEST(NodeChannel, CommandsWaitWhileAnAnswerIsWaitedFor) {
-  NodeChannel channel([] {}, 60000);
+  const auto clock = NewSystemClock();
+  NodeChannel channel([] {}, *clock, 60000);
   ScriptedNode node(&channel);
   channel.OnCommand(CommandOf(CommandKind::kTrain, 1));
   channel.OnCommand(CommandOf(CommandKind::kPause, 2));
@@ -99,7 +105,8 @@ TEST(NodeChannel, CommandsWaitWhileAnAnswerIsWaitedFor) {
 }
 
 TEST(NodeChannel, TheBoardAnswersOrGivesUpByName) {
-  NodeChannel channel([] {}, 60000);
+  const auto clock = NewSystemClock();
+  NodeChannel channel([] {}, *clock, 60000);
   ScriptedNode node(&channel);
   LoopThread loop(&channel, &node);
   ASSERT_TRUE(channel.Put("a", "1").ok());
@@ -113,7 +120,8 @@ TEST(NodeChannel, TheBoardAnswersOrGivesUpByName) {
 }
 
 TEST(NodeChannel, AfterTheEndNothingWaits) {
-  NodeChannel channel([] {}, 60000);
+  const auto clock = NewSystemClock();
+  NodeChannel channel([] {}, *clock, 60000);
   ScriptedNode node(&channel);
   node.silent = true;
   const Ticket ticket = channel.Start(std::vector<ServerRequest>(1));
@@ -127,7 +135,8 @@ TEST(NodeChannel, AfterTheEndNothingWaits) {
 }
 
 TEST(NodeChannel, ALoopThatIsGoneIsAnEnd) {
-  NodeChannel channel([] {}, 60000);
+  const auto clock = NewSystemClock();
+  NodeChannel channel([] {}, *clock, 60000);
   const Ticket ticket = channel.Start(std::vector<ServerRequest>(1));
   auto loop = StartThread("loop", [&] { channel.Close(); });
   EXPECT_EQ(channel.Wait(ticket).status().code(), Code::kCancelled);

@@ -154,6 +154,69 @@ TEST_F(PsClientTest, APostponedRequestIsSentAgainInTheNextView) {
   EXPECT_EQ(client_.TakeResults().size(), 1u);
 }
 
+TEST_F(PsClientTest, WhoIsNotReadyYetIsAskedAgainSoonAndLessAndLessOften) {
+  PushAck not_ready;
+  not_ready.code = Code::kUnavailable;
+  client_.Start(Ticket{1}, {Push(0, 0)});
+  Outgoing sent = client_.TakeOutgoing().at(0);
+  std::vector<TimeMs> repeats;
+  for (TimeMs now = 1000; now < 1500; ++now) {
+    client_.OnTick(now);
+    for (Outgoing& out : client_.TakeOutgoing()) {
+      repeats.push_back(now - 1000);
+      sent = std::move(out);
+    }
+    if (now == 1000 || (!repeats.empty() && repeats.back() == now - 1000)) {
+      client_.OnFrame(sent.to, Reply(sent, not_ready));
+    }
+  }
+  EXPECT_EQ(repeats, (std::vector<TimeMs>{10, 30, 70, 150, 250, 350, 450}));
+}
+
+TEST_F(PsClientTest, WhatFollowsATicketIsSentWhenAllBeforeItIsAcknowledged) {
+  client_.Start(Ticket{1}, {Push(0, 0)}, {Advance(0), Advance(1)});
+  client_.Start(Ticket{2}, {Push(0, 1)}, {Advance(1)});
+  const std::vector<Outgoing> pushes = client_.TakeOutgoing();
+  ASSERT_EQ(pushes.size(), 2u);
+  client_.OnFrame(pushes[1].to, Reply(pushes[1], PushAck{}));
+  EXPECT_TRUE(client_.TakeOutgoing().empty());  // The first is missing.
+  client_.OnFrame(pushes[0].to, Reply(pushes[0], PushAck{}));
+  const std::vector<Outgoing> advances = client_.TakeOutgoing();
+  ASSERT_EQ(advances.size(), 3u);
+  EXPECT_EQ(advances[0].to, PeerId{10});
+  EXPECT_EQ(advances[2].to, PeerId{11});
+  EXPECT_EQ(client_.TakeResults().size(), 2u);
+  for (const Outgoing& out : advances) client_.OnFrame(out.to, Reply(out, AdvanceAck{}));
+  EXPECT_TRUE(client_.TakeResults().empty());  // Nobody waits for those.
+  EXPECT_EQ(client_.outstanding(), 0u);
+}
+
+TEST_F(PsClientTest, NothingFollowsARefusal) {
+  PushAck refused;
+  refused.code = Code::kInvalidArgument;
+  client_.Start(Ticket{1}, {Push(0, 0)}, {Advance(0)});
+  client_.Start(Ticket{2}, {Push(0, 1)}, {Advance(0)});
+  const std::vector<Outgoing> pushes = client_.TakeOutgoing();
+  client_.OnFrame(pushes[0].to, Reply(pushes[0], refused));
+  client_.OnFrame(pushes[1].to, Reply(pushes[1], PushAck{}));
+  EXPECT_TRUE(client_.TakeOutgoing().empty());
+  EXPECT_EQ(client_.TakeResults().size(), 2u);
+}
+
+TEST_F(PsClientTest, ACancelledTicketComesOutOnceAndIsNotRepeated) {
+  client_.Start(Ticket{1}, {Advance(0), Advance(1)});
+  const std::vector<Outgoing> sent = client_.TakeOutgoing();
+  client_.Cancel(Ticket{1});
+  client_.Cancel(Ticket{1});
+  const std::vector<TicketResult> results = client_.TakeResults();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].status.code(), Code::kCancelled);
+  client_.OnFrame(sent[0].to, Reply(sent[0], AdvanceAck{}));
+  client_.OnTick(5000);
+  EXPECT_TRUE(client_.TakeOutgoing().empty());
+  EXPECT_TRUE(client_.TakeResults().empty());
+}
+
 TEST_F(PsClientTest, OtherErrorsAreTheCallersToJudge) {
   PullReply refused;
   refused.code = Code::kInvalidArgument;

@@ -154,13 +154,14 @@ const std::vector<TableKeys>& KeySplit::TablesOf(ServerId server) const {
 
 const Buffer& KeySplit::KeysOf(ServerId server) const { return parts_[server.value].keys; }
 
-std::vector<ServerRequest> KeySplit::Pulls(Clock clock, PullMode mode) const {
+std::vector<ServerRequest> KeySplit::Pulls(const PullTerms& terms) const {
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < num_servers(); ++s) {
     if (parts_[s].tables.empty()) continue;
     PullRequest pull;
-    pull.clock = clock;
-    pull.mode = mode;
+    pull.clock = terms.clock;
+    pull.mode = terms.mode;
+    pull.pushed = terms.pushed;
     pull.tables = parts_[s].tables;
     pull.keys = parts_[s].keys;
     requests.push_back(RequestTo(s, pull));

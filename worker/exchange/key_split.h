@@ -27,6 +27,13 @@ struct KeysOfTable {
   std::optional<std::span<const uint32_t>> only = std::nullopt;
 };
 
+// What a pull asks for beside its keys; as the fields of PullRequest.
+struct PullTerms {
+  Clock clock = 0;
+  PullMode mode = PullMode::kTrain;
+  Clock pushed = 0;
+};
+
 // Where every key of a step lives. Computed once a step and used by its pull and its push; the
 // memory is kept from step to step. Plain values in and out: no network, no state of a cluster.
 //
@@ -45,7 +52,7 @@ class KeySplit {
   const Buffer& KeysOf(ServerId server) const;
 
   // Requests to the servers that hold keys of the split.
-  std::vector<ServerRequest> Pulls(Clock clock, PullMode mode) const;
+  std::vector<ServerRequest> Pulls(const PullTerms& terms) const;
   // Requests to all servers, also to those without a key: their clock and ledger must move too.
   // gradients[i] belongs to tables[i]: [keys * row_floats], in the caller's order.
   std::vector<ServerRequest> Pushes(Sequence sequence, Clock clock, uint64_t num_examples,

@@ -11,6 +11,10 @@ namespace hdps {
 namespace {
 
 constexpr TimeMs kRepeatGrowthMax = 8;  // A slow server is not buried under repeats.
+// Who is not ready yet will be soon, or much later: asked again after this long, doubling.
+constexpr TimeMs kPostponedMsMin = 10;
+// Tickets above are this class's own, of requests whose answers nobody waits for.
+constexpr uint64_t kOwnTickets = uint64_t{1} << 63;
 
 MessageKind KindOf(const Frame& frame) { return static_cast<MessageKind>(frame.header.kind); }
 
@@ -57,11 +61,13 @@ Result<Code> CodeOfReply(const Frame& frame) {
 
 }  // namespace
 
-PsClient::PsClient(const PsClientOptions& options) : options_(options) {
+PsClient::PsClient(const PsClientOptions& options)
+    : options_(options), next_own_ticket_(kOwnTickets) {
   CHECK_GT(options_.pushes_in_flight_max, 0u);
 }
 
-void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests) {
+void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests,
+                     std::vector<ServerRequest> then) {
   CHECK(view_ != nullptr) << "a request before the cluster has formed";
   CHECK(tickets_.count(ticket) == 0) << "ticket " << ticket.value << " is in use";
   if (requests_.size() + requests.size() > options_.requests_max) {
@@ -74,10 +80,8 @@ void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests) {
          {}});
     return;
   }
-  if (requests.empty()) {
-    results_.push_back({ticket, Status(), {}});
-    return;
-  }
+  if (!then.empty()) sequels_.push_back({ticket, false, std::move(then)});
+  if (requests.empty()) return FinishTicket(ticket, OpenTicket());
   OpenTicket& open = tickets_[ticket];
   open.missing = requests.size();
   open.replies.resize(requests.size());
@@ -170,10 +174,7 @@ bool PsClient::OnFrame(PeerId from, const Frame& frame) {
     return true;
   }
   if (*code == Code::kStaleView || *code == Code::kUnavailable) {
-    // The server is not ready for us or we are not for it: later, or in the next view.
-    ++counters_.postponed;
-    at->second.repeat_ms = options_.request_retry_ms;
-    at->second.repeat_at = now_ + at->second.repeat_ms;
+    Postpone(*code, &at->second);
     return true;
   }
   ++counters_.replies;
@@ -182,11 +183,36 @@ bool PsClient::OnFrame(PeerId from, const Frame& frame) {
   if (KindOf(request.frame) == MessageKind::kPushRequest) ClosePush(id, request.server);
   OpenTicket& open = tickets_.at(request.ticket);
   open.replies[request.position] = frame;
-  if (--open.missing == 0) {
-    results_.push_back({request.ticket, Status(), std::move(open.replies)});
-    tickets_.erase(request.ticket);
-  }
+  open.all_ok = open.all_ok && *code == Code::kOk;
+  if (--open.missing == 0)
+    FinishTicket(request.ticket, std::move(tickets_.extract(request.ticket).mapped()));
   return true;
+}
+
+// The server is not ready for us, or we are not for it: later, or in the next view.
+void PsClient::Postpone(Code code, Request* request) {
+  ++counters_.postponed;
+  const TimeMs longest = options_.request_retry_ms;
+  const TimeMs next = std::max(kPostponedMsMin, 2 * request->postponed_ms);
+  request->postponed_ms = code == Code::kUnavailable ? std::min(next, longest) : longest;
+  request->repeat_ms = options_.request_retry_ms;
+  request->repeat_at = now_ + request->postponed_ms;
+}
+
+void PsClient::FinishTicket(Ticket ticket, OpenTicket open) {
+  if (ticket.value < kOwnTickets) results_.push_back({ticket, Status(), std::move(open.replies)});
+  for (Sequel& sequel : sequels_) {
+    if (sequel.after == ticket) sequel.due = open.all_ok;
+  }
+  StartSequels();
+}
+
+void PsClient::StartSequels() {
+  while (!sequels_.empty() && sequels_.front().due) {
+    std::vector<ServerRequest> requests = std::move(sequels_.front().requests);
+    sequels_.pop_front();
+    Start(Ticket{next_own_ticket_++}, std::move(requests));
+  }
 }
 
 void PsClient::OnTick(TimeMs now) {
@@ -227,12 +253,21 @@ void PsClient::FailTicket(Ticket ticket, const Status& status) {
     requests_.erase(request);
   }
   for (const auto& [id, server] : pushes) ClosePush(id, server);
-  results_.push_back({ticket, status, {}});
+  if (ticket.value < kOwnTickets) {
+    results_.push_back({ticket, status, {}});
+  } else {
+    LOG(WARNING) << status.message();
+  }
 }
 
-void PsClient::Cancel() {
+void PsClient::Cancel(Ticket ticket) {
+  FailTicket(ticket, Status(Code::kCancelled, "not wanted any more"));
+}
+
+void PsClient::CancelAll() {
   requests_.clear();
   tickets_.clear();
+  sequels_.clear();
   for (std::deque<Push>& window : pushes_) window.clear();
   outgoing_.clear();
   results_.clear();

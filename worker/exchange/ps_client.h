@@ -41,22 +41,28 @@ struct TicketResult {
 
 // Belongs to one loop thread.
 //
-// Invariant: each ticket that was started comes out of TakeResults() exactly once, unless Cancel()
-// is called. A request keeps its id until it is answered. At each server, the pushes on their way
-// lie within `pushes_in_flight_max` of the oldest one that is not acknowledged.
+// Invariant: each ticket that was started comes out of TakeResults() exactly once, unless
+// CancelAll() is called. A request keeps its id until it is answered. At each server, the pushes on
+// their way lie within `pushes_in_flight_max` of the oldest one that is not acknowledged.
 class PsClient {
  public:
   explicit PsClient(const PsClientOptions& options);
 
   // Requires: every server of the requests is one of the view's; none of the requests is started
   // before a view is known. A ticket without requests succeeds at once.
-  void Start(Ticket ticket, std::vector<ServerRequest> requests);
+  //
+  // `then` is sent when every request of this ticket has been answered with kOk, and those of every
+  // ticket before it that had a `then`, in that order. Nobody is told of its answers.
+  void Start(Ticket ticket, std::vector<ServerRequest> requests,
+             std::vector<ServerRequest> then = {});
+  // The ticket is of no use any more: comes out with kCancelled unless it has come out already.
+  void Cancel(Ticket ticket);
   // Everything outstanding is sent again, to the servers of the new view.
   void OnView(std::shared_ptr<const View> view);
   // True when the frame is a reply of a server.
   bool OnFrame(PeerId from, const Frame& frame);
   void OnTick(TimeMs now);
-  void Cancel();  // Forgets everything outstanding.
+  void CancelAll();  // Forgets everything outstanding.
 
   std::vector<Outgoing> TakeOutgoing();
   std::vector<TicketResult> TakeResults();
@@ -72,12 +78,20 @@ class PsClient {
     TimeMs started = 0;
     TimeMs repeat_at = 0;
     TimeMs repeat_ms = 0;
+    TimeMs postponed_ms = 0;  // How long it waited when it was last put off.
     uint32_t sends = 0;
   };
   struct OpenTicket {
     size_t missing = 0;
+    bool all_ok = true;  // Of the answers so far.
     std::vector<Frame> replies;
     std::vector<uint64_t> request_ids;
+  };
+  // What is sent when a ticket has succeeded.
+  struct Sequel {
+    Ticket after;
+    bool due = false;
+    std::vector<ServerRequest> requests;
   };
   struct Push {
     uint64_t request_id = 0;
@@ -85,6 +99,10 @@ class PsClient {
   };
 
   void Send(uint64_t id, Request* request);
+  void Postpone(Code code, Request* request);
+  void FinishTicket(Ticket ticket, OpenTicket open);
+  // Starts the sequels whose turn has come.
+  void StartSequels();
   // True when the window of its server leaves room for this push.
   bool MayPush(uint64_t id, ServerId server) const;
   // Takes a push that needs no more sending out of its server's window; sends those that now fit.
@@ -98,6 +116,8 @@ class PsClient {
   std::shared_ptr<const View> view_;
   std::map<uint64_t, Request> requests_;  // Outstanding, oldest first, by request id.
   std::unordered_map<Ticket, OpenTicket> tickets_;
+  std::deque<Sequel> sequels_;  // In the order of their tickets.
+  uint64_t next_own_ticket_;
   std::vector<std::deque<Push>> pushes_;  // [servers]: from the oldest unacknowledged one on.
   std::vector<Outgoing> outgoing_;
   std::vector<TicketResult> results_;

@@ -33,8 +33,13 @@ class ComputeSide {
 class ComputeRequests {
  public:
   virtual ~ComputeRequests() = default;
-  // Sends each frame under a request id of its own and repeats it until its reply has come.
-  virtual void Start(Ticket ticket, std::vector<ServerRequest> requests) = 0;
+  // Sends each frame under a request id of its own and repeats it until its reply has come. When
+  // all are answered with kOk, and so are those of the tickets before that had a `then`, sends
+  // `then`, of whose answers nothing is said.
+  virtual void Start(Ticket ticket, std::vector<ServerRequest> requests,
+                     std::vector<ServerRequest> then) = 0;
+  // Its answers are not wanted any more: OnReplies with kCancelled, unless it has come already.
+  virtual void Cancel(Ticket ticket) = 0;
   virtual void Answer(const CommandDone& done) = 0;
   virtual void Report(const Heartbeat& progress) = 0;  // Goes out with the next heartbeats.
   virtual void Put(const KvPut& put) = 0;

@@ -22,9 +22,13 @@ struct ScoreSums {
 
 // Takes a batch's scores: probabilities[n] of class 1, or [n * classes] under softmax.
 using TakeScores = std::function<Status(const Batch& batch, std::span<const float> scores)>;
-// Fetches the rows of a step: rows[table] is [keys of the table * dim], empty for the dense table.
-using FetchRows =
-    std::function<Status(const PreparedStep& step, std::vector<std::vector<float>>* rows)>;
+// Where the rows of steps come from. `ask`, if there is one, is told of a step while the one before
+// it is still being scored. `fetch` gives its rows: rows[table] is [keys of the table * dim], empty
+// for the dense table.
+struct RowSource {
+  std::function<void(const PreparedStep& step)> ask;
+  std::function<Status(const PreparedStep& step, std::vector<std::vector<float>>* rows)> fetch;
+};
 
 // Part `part` of `num_parts` of `paths`, in the order of the files.
 PipelineOptions EvaluationOptions(const Job& job, const std::vector<std::string>& paths,
@@ -33,6 +37,6 @@ PipelineOptions EvaluationOptions(const Job& job, const std::vector<std::string>
 // Scores all that `steps` gives, in the order of the files; it was started with EvaluationOptions.
 // The model's dense weights are in place.
 Result<ScoreSums> ScoreSteps(const Job& job, Model& model, StepPipeline& steps,
-                             const FetchRows& fetch, const TakeScores& take);
+                             const RowSource& source, const TakeScores& take);
 
 }  // namespace hdps

@@ -4,9 +4,15 @@
 #include <utility>
 
 namespace hdps {
+namespace {
 
-NodeChannel::NodeChannel(std::function<void()> wake, int64_t board_timeout_ms)
-    : wake_(std::move(wake)), board_timeout_ms_(board_timeout_ms) {}
+constexpr int64_t kLookNs = 50'000;  // About what it costs to put a thread to sleep and wake it.
+
+}  // namespace
+
+NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
+                         int64_t board_timeout_ms)
+    : wake_(std::move(wake)), clock_(clock), board_timeout_ms_(board_timeout_ms) {}
 
 std::optional<Command> NodeChannel::NextCommand() {
   while (commands_.empty() && !end_.has_value()) TakeIn(true);
@@ -30,20 +36,34 @@ std::shared_ptr<const View> NodeChannel::WaitForView() {
   return view_;
 }
 
-Ticket NodeChannel::Start(std::vector<ServerRequest> requests) {
+Ticket NodeChannel::Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then) {
   const Ticket ticket{next_ticket_++};
-  Ask([ticket, requests = std::move(requests)](ComputeRequests& node) mutable {
-    node.Start(ticket, std::move(requests));
+  Ask([ticket, requests = std::move(requests),
+       then = std::move(then)](ComputeRequests& node) mutable {
+    node.Start(ticket, std::move(requests), std::move(then));
   });
   return ticket;
 }
 
-Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket) {
+bool NodeChannel::Ready(Ticket ticket) {
+  while (TakeIn(false)) {
+  }
+  return replies_.contains(ticket) || end_.has_value();
+}
+
+void NodeChannel::Cancel(Ticket ticket) {
+  if (replies_.erase(ticket) > 0) return;
+  cancelled_.insert(ticket);
+  Ask([ticket](ComputeRequests& node) { node.Cancel(ticket); });
+}
+
+Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns) {
   while (!replies_.contains(ticket)) {
     if (end_.has_value()) return EndStatus();
     TakeIn(true);
   }
   Replies replies = std::move(replies_.extract(ticket).mapped());
+  if (arrived_ns != nullptr) *arrived_ns = replies.arrived_ns;
   if (!replies.status.ok()) return replies.status;
   return std::move(replies.frames);
 }
@@ -87,9 +107,19 @@ void NodeChannel::Ask(Wish wish) {
   if (wishes_.Push(std::move(wish))) wake_();
 }
 
+void NodeChannel::Tell(Event event) {
+  if (events_.Push(std::move(event))) told_.fetch_add(1, std::memory_order_release);
+}
+
 bool NodeChannel::TakeIn(bool wait) {
+  if (wait) {
+    const int64_t until = clock_.NowNs() + kLookNs;
+    while (told_.load(std::memory_order_acquire) == taken_in_ && clock_.NowNs() < until) {
+    }
+  }
   std::optional<Event> event = wait ? events_.Pop() : events_.TryPop();
   if (event.has_value()) {
+    ++taken_in_;
     Sort(*std::move(event));
     return true;
   }
@@ -106,7 +136,7 @@ void NodeChannel::Sort(Event event) {
     commands_.push_back(std::move(*command));
   } else if (auto* replies = std::get_if<Replies>(&event)) {
     const Ticket ticket = replies->ticket;
-    replies_.emplace(ticket, std::move(*replies));
+    if (cancelled_.erase(ticket) == 0) replies_.emplace(ticket, std::move(*replies));
   } else if (auto* value = std::get_if<KvValue>(&event)) {
     values_[value->key] = *value;
   } else if (auto* late = std::get_if<BoardLate>(&event)) {
@@ -129,7 +159,7 @@ void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
       ++asked;
       continue;
     }
-    events_.Push(BoardLate{asked->first});
+    Tell(BoardLate{asked->first});
     asked = asked_.erase(asked);
   }
 }
@@ -140,16 +170,16 @@ void NodeChannel::Close() {
 }
 
 void NodeChannel::OnView(std::shared_ptr<const View> view, WorkerId rank) {
-  events_.Push(NewView{std::move(view), rank});
+  Tell(NewView{std::move(view), rank});
 }
-void NodeChannel::OnCommand(const Command& command) { events_.Push(command); }
+void NodeChannel::OnCommand(const Command& command) { Tell(command); }
 void NodeChannel::OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) {
-  events_.Push(Replies{ticket, std::move(status), std::move(replies)});
+  Tell(Replies{ticket, std::move(status), std::move(replies), clock_.NowNs()});
 }
 void NodeChannel::OnKvValue(const KvValue& value) {
   if (!value.found || asked_.erase(value.key) == 0) return;
-  events_.Push(value);
+  Tell(value);
 }
-void NodeChannel::OnEnd(Status status) { events_.Push(End{std::move(status)}); }
+void NodeChannel::OnEnd(Status status) { Tell(End{std::move(status)}); }
 
 }  // namespace hdps

@@ -1,17 +1,20 @@
 // Where a worker's two threads meet: the node on the loop thread, the trainer on another.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "common/bounded_queue.h"
+#include "common/monotonic_clock.h"
 #include "common/node.h"
 #include "common/status.h"
 #include "worker/exchange/collective.h"
@@ -23,12 +26,13 @@ namespace hdps {
 //
 // Invariant: what the node says reaches the trainer in the order it was said, except that commands
 // and views wait while an answer is waited for. After the end every call returns kCancelled at
-// once, so no thread waits for one that is gone.
+// once, so no thread waits for one that is gone. Who waits looks for a moment before it sleeps:
+// answers of a server nearby come sooner than a sleeping thread wakes.
 class NodeChannel : public ComputeSide, public Board {
  public:
   // `wake` ends the loop's wait for frames; called from the trainer's thread. A Get() that found
-  // nothing for `board_timeout_ms` gives up.
-  NodeChannel(std::function<void()> wake, int64_t board_timeout_ms);
+  // nothing for `board_timeout_ms` gives up. `clock` must outlive the channel.
+  NodeChannel(std::function<void()> wake, MonotonicClock& clock, int64_t board_timeout_ms);
 
   // ---- The trainer's thread ----
 
@@ -41,8 +45,14 @@ class NodeChannel : public ComputeSide, public Board {
   std::shared_ptr<const View> view() const { return view_; }  // The newest the trainer has seen.
   WorkerId rank() const { return rank_; }
 
-  Ticket Start(std::vector<ServerRequest> requests);
-  Result<std::vector<Frame>> Wait(Ticket ticket);
+  Ticket Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then = {});
+  // Waits for the answers, which come out once; when they arrived is told too, if it is asked for.
+  Result<std::vector<Frame>> Wait(Ticket ticket, int64_t* arrived_ns = nullptr);
+  // Whether Wait() would return at once; does not wait.
+  bool Ready(Ticket ticket);
+  void WaitForAnything() { TakeIn(true); }  // Answers, commands, views, the end.
+  // Nobody will wait for it.
+  void Cancel(Ticket ticket);
   Result<std::vector<Frame>> Call(std::vector<ServerRequest> requests) {
     return Wait(Start(std::move(requests)));
   }
@@ -74,6 +84,7 @@ class NodeChannel : public ComputeSide, public Board {
     Ticket ticket;
     Status status;
     std::vector<Frame> frames;
+    int64_t arrived_ns = 0;
   };
   struct End {
     Status status;
@@ -85,6 +96,7 @@ class NodeChannel : public ComputeSide, public Board {
   using Wish = std::function<void(ComputeRequests&)>;
 
   void Ask(Wish wish);
+  void Tell(Event event);  // The loop's thread.
   // Takes the next event in; waits for it when `wait`. False when there was none.
   bool TakeIn(bool wait);
   void Sort(Event event);
@@ -94,17 +106,21 @@ class NodeChannel : public ComputeSide, public Board {
   // a time, a view a change. The limits stop a runaway, and neither side ever waits at them.
   BoundedQueue<Event> events_{4096};
   BoundedQueue<Wish> wishes_{4096};
+  std::atomic<uint64_t> told_{0};  // Events that the loop has put in.
 
   // Constant after construction.
   const std::function<void()> wake_;
+  MonotonicClock& clock_;
   const int64_t board_timeout_ms_;
 
   // The trainer's thread only.
   uint64_t next_ticket_ = 1;
+  uint64_t taken_in_ = 0;  // Events.
   std::shared_ptr<const View> view_;
   WorkerId rank_;
   std::deque<Command> commands_;
   std::map<Ticket, Replies> replies_;
+  std::set<Ticket> cancelled_;                            // Whose answers are still to come.
   std::map<std::string, std::optional<KvValue>> values_;  // None: given up.
   std::optional<Status> end_;
 

@@ -32,9 +32,8 @@ struct StageRule {
   Stage stage;
   std::string_view name;
   Lane lane;
-  // Whether this stage of a later step may run while this step is being computed. Rows of a later
-  // step are never pulled before this step's push is acknowledged: with one worker, async is then
-  // sync.
+  // Whether this stage of a later step may run while this step is being computed. The rows of a
+  // later step hold this step's push: with one worker, async is then sync.
   bool ahead_of_compute;
 };
 
@@ -51,18 +50,20 @@ inline constexpr std::array<StageRule, kNumStages> kStages = {{
     {Stage::kAdvance, "advance", Lane::kComms, false},
 }};
 
-// Where the time of a run of steps went. The first two belong to the reader's thread and overlap
-// the others, which add up to the time of the compute thread.
+// Where the time of a run of steps went. Reading and deduplicating belong to the reader's thread
+// and overlap the others, as does what is called hidden; the rest add up to the compute thread's
+// time.
 struct StepTimes {
   uint64_t steps = 0;
   uint64_t examples = 0;
-  int64_t read_ns = 0;          // kRead
-  int64_t dedup_ns = 0;         // kDedup
-  int64_t read_wait_ns = 0;     // Compute thread: for the reader.
-  int64_t pull_wait_ns = 0;     // kPull, from the request to the rows in place.
-  int64_t compute_ns = 0;       // kGather, kForward, kBackward, kReduceRows.
+  int64_t read_ns = 0;         // kRead
+  int64_t dedup_ns = 0;        // kDedup
+  int64_t read_wait_ns = 0;    // Compute thread: for the reader.
+  int64_t pull_wait_ns = 0;    // kPull, as far as the compute thread waits for rows or places them.
+  int64_t pull_hidden_ns = 0;  // kPull, from request to answer, while it did something else.
+  int64_t compute_ns = 0;      // kGather, kForward, kBackward, kReduceRows.
   int64_t reduce_dense_ns = 0;  // kReduceDense and the local update that follows.
-  int64_t push_wait_ns = 0;     // kPush, from the gradients to the last acknowledgement.
+  int64_t push_wait_ns = 0;     // kPush: gradients gathered and handed over.
   int64_t total_ns = 0;         // Compute thread: all of the above and what no name was given.
 
   void Add(const StepTimes& other) {
@@ -72,6 +73,7 @@ struct StepTimes {
     dedup_ns += other.dedup_ns;
     read_wait_ns += other.read_wait_ns;
     pull_wait_ns += other.pull_wait_ns;
+    pull_hidden_ns += other.pull_hidden_ns;
     compute_ns += other.compute_ns;
     reduce_dense_ns += other.reduce_dense_ns;
     push_wait_ns += other.push_wait_ns;

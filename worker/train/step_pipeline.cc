@@ -24,7 +24,7 @@ StepPipeline::StepPipeline(const Job& job, MonotonicClock& clock, const Pipeline
       reader_(std::move(reader)),
       finder_(job),
       ready_(options.steps_ahead),
-      used_(options.steps_ahead + 2),
+      used_(options.steps_ahead + 1 + options.steps_in_use),
       thread_(StartThread("reader", [this] { ReadAll(); })) {}
 
 StepPipeline::~StepPipeline() {
@@ -32,8 +32,11 @@ StepPipeline::~StepPipeline() {
   thread_->Join();
 }
 
-Result<std::unique_ptr<PreparedStep>> StepPipeline::Next() {
-  std::optional<Item> item = ready_.Pop();
+Result<std::unique_ptr<PreparedStep>> StepPipeline::Next() { return Take(ready_.Pop()); }
+
+Result<std::unique_ptr<PreparedStep>> StepPipeline::TryNext() { return Take(ready_.TryPop()); }
+
+Result<std::unique_ptr<PreparedStep>> StepPipeline::Take(std::optional<Item> item) {
   if (!item.has_value()) return std::unique_ptr<PreparedStep>();
   if (!item->status.ok()) return item->status;
   return std::move(item->step);

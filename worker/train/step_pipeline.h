@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,9 +41,11 @@ struct PreparedStep {
 struct PipelineOptions {
   std::vector<std::string> paths;
   ReaderOptions reader;
-  bool labels = true;       // False: labels are not read, and rows may lack them.
-  uint32_t num_parts = 1;   // Of a step: micro-batches.
-  size_t steps_ahead = 4;   // Bounds the memory: this many steps wait, one is made, one is used.
+  bool labels = true;      // False: labels are not read, and rows may lack them.
+  uint32_t num_parts = 1;  // Of a step: micro-batches.
+  // Bounds the memory: this many steps wait, one is made, so many are used.
+  size_t steps_ahead = 4;
+  size_t steps_in_use = 2;
   uint32_t epoch = 0;       // Where to start.
   uint64_t skip_steps = 0;  // And behind which of its steps.
   SplitPlan plan;
@@ -50,7 +53,7 @@ struct PipelineOptions {
 
 // The steps of one epoch in order.
 //
-// Invariant: at most steps_ahead + 2 steps exist.
+// Invariant: at most steps_ahead + 1 + steps_in_use steps exist.
 class StepPipeline {
  public:
   // `job`, `files` and `clock` must outlive it. kInvalidArgument when a file is missing.
@@ -61,6 +64,8 @@ class StepPipeline {
 
   // The next step; null at the end of the epoch. After an error or the end there is no next.
   Result<std::unique_ptr<PreparedStep>> Next();
+  // The same without waiting: null when none is ready.
+  Result<std::unique_ptr<PreparedStep>> TryNext();
   // Gives a step back, for its memory.
   void Recycle(std::unique_ptr<PreparedStep> step);
 
@@ -72,6 +77,7 @@ class StepPipeline {
 
   StepPipeline(const Job& job, MonotonicClock& clock, const PipelineOptions& options,
                std::unique_ptr<BatchReader> reader);
+  static Result<std::unique_ptr<PreparedStep>> Take(std::optional<Item> item);
   void ReadAll();  // The reader's thread.
   Result<std::unique_ptr<PreparedStep>> Prepare();
   void Split(PreparedStep* step);

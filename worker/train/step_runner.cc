@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -49,21 +50,28 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
   scratch_rows_.resize(job.tables.size());
 }
 
-Result<StepOutcome> StepRunner::Run(const PreparedStep& step, Clock clock, bool pause_wanted) {
+Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
+  const PreparedStep& step = *window.at(0).prepared;
   const int64_t begin = clock_.NowNs();
   StepOutcome outcome;
   outcome.examples = step.parts.num_examples();
-  outcome.pause = pause_wanted;
-  HDPS_RETURN_IF_ERROR(Pull(step, clock));
+  outcome.pause = task.pause;
+  if (!window.at(0).rows->asked()) AskRows(window.at(0), task.clock);
+  HDPS_RETURN_IF_ERROR(TakeRows(window.at(0)));
   const int64_t pulled = clock_.NowNs();
-  HDPS_RETURN_IF_ERROR(Compute(step, &outcome));
+  HDPS_RETURN_IF_ERROR(Compute(window.at(0), &outcome));
   const int64_t computed = clock_.NowNs();
-  if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, clock, &outcome));
+  if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task.clock, &outcome));
   const int64_t reduced = clock_.NowNs();
-  HDPS_RETURN_IF_ERROR(Push(step, clock));
+  Push(step, task.clock);
+  if (!outcome.pause && task.clock + 1 < task.until) {
+    HDPS_RETURN_IF_ERROR(window.Fill(2, 1));
+    if (window.size() > 1) AskRows(window.at(1), task.clock + 1);
+  }
+  HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max - 1));
   times_.push_wait_ns += clock_.NowNs() - reduced;
-  HDPS_RETURN_IF_ERROR(Advance(clock + 1));
   times_.pull_wait_ns += pulled - begin;
+  times_.pull_hidden_ns += window.at(0).rows->TakeTimes().hidden_ns;
   times_.compute_ns += computed - pulled;
   times_.reduce_dense_ns += reduced - computed;
   times_.read_ns += step.read_ns;
@@ -73,44 +81,28 @@ Result<StepOutcome> StepRunner::Run(const PreparedStep& step, Clock clock, bool 
   return outcome;
 }
 
-Status StepRunner::Pull(const PreparedStep& step, Clock clock) {
-  PullOptions options;
-  options.clock = clock;
-  const bool has_examples = step.parts.num_examples() > 0;
-  if (dense_at_servers()) {
-    options.dense = has_examples ? std::span<float>(dense_) : std::span<float>();
+void StepRunner::AskRows(WindowStep& step, Clock clock) {
+  step.rows->Ask(*step.prepared, {.clock = clock, .mode = PullMode::kTrain, .pushed = clock});
+}
+
+Status StepRunner::TakeRows(WindowStep& step) {
+  // A push that was refused is never followed by its rows.
+  while (!step.rows->ready()) {
+    channel_.WaitForAnything();
+    HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
   }
-  HDPS_RETURN_IF_ERROR(PullRows(step, options, &rows_));
+  const bool has_examples = step.prepared->parts.num_examples() > 0;
+  std::optional<std::span<float>> dense;
+  if (dense_at_servers()) dense = has_examples ? std::span<float>(dense_) : std::span<float>();
+  HDPS_RETURN_IF_ERROR(step.rows->Take(*step.prepared, dense));
   if (dense_at_servers() && has_examples) model_.SetDense(dense_);
   return Status();
 }
 
-Status StepRunner::PullRows(const PreparedStep& step, const PullOptions& options,
-                            std::vector<std::vector<float>>* rows) {
-  rows->resize(job_.tables.size());
-  std::vector<std::span<float>> places;
-  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-    if (static_cast<int>(t) == dense_table_) continue;
-    (*rows)[t].resize(step.parts.KeysOf({t}).size() * job_.tables[t].dim);
-    places.push_back((*rows)[t]);
-  }
-  if (options.dense.has_value()) places.push_back(*options.dense);
-  std::vector<ServerRequest> requests = step.split.Pulls(options.clock, options.mode);
-  std::vector<ServerId> servers;
-  for (const ServerRequest& request : requests) servers.push_back(request.server);
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Call(std::move(requests)));
-  for (size_t i = 0; i < replies.size(); ++i) {
-    PullReply reply;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    HDPS_RETURN_IF_ERROR(step.split.Scatter(servers[i], reply, places));
-  }
-  return Status();
-}
-
-Status StepRunner::Compute(const PreparedStep& step, StepOutcome* outcome) {
-  const size_t num_parts = step.parts.parts().size();
-  for (size_t part = 0; part < num_parts; ++part) {
-    HDPS_RETURN_IF_ERROR(model_.CheckBatch(step.parts.parts()[part].batch));
+Status StepRunner::Compute(WindowStep& step, StepOutcome* outcome) {
+  const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
+  for (size_t part = 0; part < parts.size(); ++part) {
+    HDPS_RETURN_IF_ERROR(model_.CheckBatch(parts[part].batch));
     ComputePart(step, part, outcome);
   }
   if (!std::isfinite(outcome->loss_sum)) {
@@ -122,13 +114,14 @@ Status StepRunner::Compute(const PreparedStep& step, StepOutcome* outcome) {
   return Status();
 }
 
-void StepRunner::ComputePart(const PreparedStep& step, size_t part, StepOutcome* outcome) {
-  const StepParts& parts = step.parts;
+void StepRunner::ComputePart(WindowStep& step, size_t part, StepOutcome* outcome) {
+  const StepParts& parts = step.prepared->parts;
+  const std::vector<std::vector<float>>& rows = step.rows->rows();
   std::vector<TableInput> inputs(job_.tables.size());
   for (uint32_t t = 0; t < inputs.size(); ++t) {
     inputs[t].keys = parts.SetOf(part, {t});
     if (inputs[t].keys == nullptr) continue;
-    inputs[t].rows = parts.RowsOfPart(part, {t}, job_.tables[t].dim, rows_[t], &scratch_rows_[t]);
+    inputs[t].rows = parts.RowsOfPart(part, {t}, job_.tables[t].dim, rows[t], &scratch_rows_[t]);
   }
   const std::span<float> sum(dense_gradients_.data(), model_.dense_floats());
   part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
@@ -143,7 +136,7 @@ void StepRunner::ComputePart(const PreparedStep& step, size_t part, StepOutcome*
   row_gradients_.resize(job_.tables.size());
   for (uint32_t t = 0; t < inputs.size(); ++t) {
     if (inputs[t].keys == nullptr) continue;
-    row_gradients_[t].resize(rows_[t].size());
+    row_gradients_[t].resize(rows[t].size());
     parts.AddRowGradients(part, {t}, job_.tables[t].dim, result_.row_gradients[t],
                           row_gradients_[t]);
   }
@@ -189,25 +182,24 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
   return gradients;
 }
 
-Status StepRunner::Push(const PreparedStep& step, Clock clock) {
-  const Sequence sequence{next_sequence_++};
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
-                        channel_.Call(step.split.Pushes(sequence, clock, step.parts.num_examples(),
-                                                        GradientsOfSplit(step))));
-  return CheckAcks(replies);
+void StepRunner::Push(const PreparedStep& step, Clock clock) {
+  const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
+  pushes_.push_back(
+      channel_.Start(step.split.Pushes({next_sequence_++}, clock, step.parts.num_examples(),
+                                       GradientsOfSplit(step)),
+                     Advances(num_servers, clock + 1)));
 }
 
-Status StepRunner::Advance(Clock clock) {
-  HDPS_RETURN_IF_ERROR(Settle());
-  const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
-  advance_ = channel_.Start(Advances(num_servers, clock));
+Status StepRunner::CollectAcks(size_t left) {
+  while (!pushes_.empty() && (pushes_.size() > left || channel_.Ready(pushes_.front()))) {
+    const Ticket ticket = pushes_.front();
+    pushes_.pop_front();
+    HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(ticket));
+    HDPS_RETURN_IF_ERROR(CheckAcks(replies));
+  }
   return Status();
 }
 
-Status StepRunner::Settle() {
-  if (!advance_.has_value()) return Status();
-  const Ticket ticket = *std::exchange(advance_, std::nullopt);
-  return channel_.Wait(ticket).status();
-}
+Status StepRunner::Settle() { return CollectAcks(0); }
 
 }  // namespace hdps

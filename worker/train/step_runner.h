@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -15,7 +15,7 @@
 #include "worker/train/dense_state.h"
 #include "worker/train/node_channel.h"
 #include "worker/train/stage.h"
-#include "worker/train/step_pipeline.h"
+#include "worker/train/step_window.h"
 
 namespace hdps {
 
@@ -31,10 +31,18 @@ struct StepOutcome {
   bool pause = false;  // Stop after this step; under allreduce all workers agree on it.
 };
 
+// What to do with the first step of a window.
+struct StepTask {
+  Clock clock = 0;
+  Clock until = 0;     // Where the command ends: the rows of that step are not asked for yet.
+  bool pause = false;  // This worker was told to pause.
+};
+
 // Belongs to the trainer's thread.
 //
 // Invariant: a clock is announced to the servers only after every push of the steps before it has
-// been acknowledged, and the rows of a step are asked for only after the push of the step before.
+// been acknowledged by all of them. The pull of a step is sent behind the push of the one before,
+// and its rows hold that push. At most pushes_in_flight_max pushes wait for their answers.
 class StepRunner {
  public:
   StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
@@ -42,29 +50,24 @@ class StepRunner {
 
   void set_group(const DenseGroup& group) { group_ = group; }
 
-  // Step `clock` of this worker. `pause_wanted`: this worker was told to pause. kCorruption when
-  // the loss is not a number: nothing of this step has been pushed then.
-  Result<StepOutcome> Run(const PreparedStep& step, Clock clock, bool pause_wanted);
-  // Waits until the servers know the clock of the last step.
+  // Makes the first step of the window, which stays in it, and asks for the rows of the next.
+  // kCorruption when the loss is not a number: nothing of this step has been pushed then.
+  Result<StepOutcome> Run(StepWindow& window, const StepTask& task);
+  // Waits until the servers have acknowledged every push.
   Status Settle();
 
-  // The rows of the step's keys: rows[table] is [keys * dim], empty for the dense table.
-  struct PullOptions {
-    Clock clock = 0;
-    PullMode mode = PullMode::kTrain;
-    std::optional<std::span<float>> dense;  // Where the dense weights go, when the split has them.
-  };
-  Status PullRows(const PreparedStep& step, const PullOptions& options,
-                  std::vector<std::vector<float>>* rows);
   StepTimes& times() { return times_; }
 
  private:
-  Status Pull(const PreparedStep& step, Clock clock);
-  Status Compute(const PreparedStep& step, StepOutcome* outcome);
-  void ComputePart(const PreparedStep& step, size_t part, StepOutcome* outcome);
+  void AskRows(WindowStep& step, Clock clock);
+  Status TakeRows(WindowStep& step);
+  Status Compute(WindowStep& step, StepOutcome* outcome);
+  void ComputePart(WindowStep& step, size_t part, StepOutcome* outcome);
   Status ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome);
-  Status Push(const PreparedStep& step, Clock clock);
-  Status Advance(Clock clock);
+  // Sends the push of step `clock`, and behind its acknowledgements the word that it is finished.
+  void Push(const PreparedStep& step, Clock clock);
+  // Looks at the acknowledgements that have come; waits while more than `left` are missing.
+  Status CollectAcks(size_t left);
   bool dense_at_servers() const { return group_.collective == nullptr && !dense_.empty(); }
   // The gradients of the step for the tables of its split.
   std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step) const;
@@ -78,11 +81,10 @@ class StepRunner {
   DenseGroup group_;
 
   uint64_t next_sequence_ = 0;
-  std::optional<Ticket> advance_;  // On its way.
+  std::deque<Ticket> pushes_;  // On their way, oldest first.
   StepTimes times_;
 
   // Kept for their memory. Sizes are those of the step at hand.
-  std::vector<std::vector<float>> rows_;           // [tables][keys * dim]
   std::vector<std::vector<float>> row_gradients_;  // [tables][keys * dim], of the whole step
   std::vector<std::vector<float>> scratch_rows_;   // [tables], rows of one part
   StepResult result_;

@@ -3,39 +3,13 @@
 
 #include <glog/logging.h>
 
+#include <deque>
 #include <optional>
 #include <utility>
 
 #include "worker/train/evaluation.h"
 
 namespace hdps {
-namespace {
-
-const char* NameOf(CommandKind kind) {
-  switch (kind) {
-    case CommandKind::kInitDense:
-      return "init dense";
-    case CommandKind::kLoad:
-      return "load";
-    case CommandKind::kTrain:
-      return "train";
-    case CommandKind::kPause:
-      return "pause";
-    case CommandKind::kStoreDense:
-      return "store dense";
-    case CommandKind::kEvaluate:
-      return "evaluate";
-    case CommandKind::kSave:
-      return "save";
-    case CommandKind::kDigest:
-      return "digest";
-    case CommandKind::kFinish:
-      return "finish";
-  }
-  return "?";
-}
-
-}  // namespace
 
 Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicClock& clock,
                  FileSystem& files, Executor& executor)
@@ -59,12 +33,12 @@ void Trainer::Run() {
   while (status.ok()) {
     const std::optional<Command> command = channel_.NextCommand();
     if (!command.has_value()) break;
-    VLOG(1) << "command " << command->id.value << ": " << NameOf(command->command);
+    VLOG(1) << "command " << command->id.value << ": " << CommandKindName(command->command);
     status = Execute(*command);
     if (!status.ok()) {
-      status =
-          Status(status.code(), std::string("command '") + NameOf(command->command) + "' at step " +
-                                    std::to_string(clock_) + ": " + status.message());
+      status = Status(status.code(), std::string("command '") + CommandKindName(command->command) +
+                                         "' at step " + std::to_string(clock_) + ": " +
+                                         status.message());
     }
   }
   if (status.ok() || status.code() == Code::kCancelled) return;
@@ -111,7 +85,7 @@ Status Trainer::Execute(const Command& command) {
     case CommandKind::kSave:
     case CommandKind::kDigest:
       done.code = Code::kInvalidArgument;
-      done.message = std::string("a worker cannot ") + NameOf(command.command);
+      done.message = std::string("a worker cannot ") + CommandKindName(command.command);
       break;
   }
   done.clock = clock_;
@@ -126,6 +100,7 @@ Status Trainer::InitDense() {
 
 Status Trainer::Load(const Command& command) {
   clock_ = command.until;
+  window_.reset();
   steps_.reset();
   dense_state_.reset();
   return Status();
@@ -153,7 +128,7 @@ Status Trainer::PullDense(PullMode mode, uint32_t row_floats, std::span<float> r
   const View& view = *channel_.view();
   KeySplit split;
   split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), DenseOnly(row_floats));
-  std::vector<ServerRequest> requests = split.Pulls(clock_, mode);
+  std::vector<ServerRequest> requests = split.Pulls({clock_, mode});
   std::vector<ServerId> servers;
   for (const ServerRequest& request : requests) servers.push_back(request.server);
   HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Call(std::move(requests)));
@@ -221,6 +196,7 @@ Status Trainer::Train(const Command& command) {
   Progress progress;
   const int64_t begin = time_.NowNs();
   HDPS_RETURN_IF_ERROR(TrainSteps(command, &progress));
+  window_->ForgetRows();
   HDPS_RETURN_IF_ERROR(runner_->Settle());
   runner_->times().total_ns = time_.NowNs() - begin;
   LOG(INFO) << "epoch " << command.epoch << " until step " << clock_ << ": "
@@ -244,25 +220,26 @@ Status Trainer::TrainSteps(const Command& command, Progress* progress) {
   const uint64_t bad_rows_before = steps_bad_rows_;
   while (clock_ < command.until && !pause) {
     const int64_t begin = time_.NowNs();
-    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<PreparedStep> step, steps_->Next());
+    HDPS_RETURN_IF_ERROR(window_->Fill(1, 1));
     runner_->times().read_wait_ns += time_.NowNs() - begin;
-    if (step == nullptr) {
+    if (window_->size() == 0) {
       progress->end_of_epoch = true;
       break;
     }
+    const PreparedStep& step = *window_->at(0).prepared;
     if (progress->pause == nullptr) {
       if (std::optional<Command> command_pause = channel_.TakePause()) {
         progress->pause = std::make_unique<Command>(*std::move(command_pause));
       }
     }
-    HDPS_ASSIGN_OR_RETURN(const StepOutcome outcome,
-                          runner_->Run(*step, clock_, progress->pause != nullptr));
+    const StepTask task{clock_, command.until, progress->pause != nullptr};
+    HDPS_ASSIGN_OR_RETURN(const StepOutcome outcome, runner_->Run(*window_, task));
     ++clock_;
     steps_clock_ = clock_;
-    steps_bad_rows_ = step->bad_rows;
+    steps_bad_rows_ = step.bad_rows;
     progress->examples += outcome.examples;
     progress->loss_sum += outcome.loss_sum;
-    progress->bad_rows = step->bad_rows - bad_rows_before;
+    progress->bad_rows = step.bad_rows - bad_rows_before;
     pause = outcome.pause;
     examples_ += outcome.examples;
     loss_sum_ += outcome.loss_sum;
@@ -270,10 +247,10 @@ Status Trainer::TrainSteps(const Command& command, Progress* progress) {
     report.clock = clock_;
     report.examples = examples_;
     report.loss_sum = loss_sum_;
-    report.epoch_progress = step->progress;
+    report.epoch_progress = step.progress;
     channel_.Report(report);
     if (after_step_) after_step_({command.epoch, clock_, outcome.examples, outcome.loss_sum});
-    steps_->Recycle(std::move(step));
+    window_->Pop();
   }
   return Status();
 }
@@ -304,8 +281,10 @@ Status Trainer::OpenSteps(const Command& command) {
   options.skip_steps = static_cast<uint64_t>(clock_ - command.epoch_start);
   options.plan.view = channel_.view();
   if (!allreduce()) options.plan.dense_keys = dense_keys_;
+  window_.reset();
   steps_.reset();
   HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(*job_, files_, time_, options));
+  window_ = std::make_unique<StepWindow>(*steps_, *job_, channel_, time_);
   steps_epoch_ = command.epoch;
   steps_clock_ = clock_;
   steps_bad_rows_ = 0;
@@ -327,8 +306,16 @@ Status Trainer::EvaluatePart(CommandDone* done) {
   }
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
                         StepPipeline::Start(*job_, files_, time_, options));
-  const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
-    return runner_->PullRows(step, {clock_, PullMode::kRead, std::nullopt}, rows);
+  std::deque<RowGather> gathers;  // Of the step being scored and of the one behind it.
+  const auto ask = [&](const PreparedStep& step) {
+    gathers.emplace_back(*job_, channel_, time_)
+        .Ask(step, {.clock = clock_, .mode = PullMode::kRead});
+  };
+  const auto fetch = [&](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
+    HDPS_RETURN_IF_ERROR(gathers.front().Take(step, std::nullopt));
+    std::swap(*rows, gathers.front().rows());
+    gathers.pop_front();
+    return Status();
   };
   std::vector<float> scores, labels;
   const auto take = [&](const Batch& batch, std::span<const float> of_batch) {
@@ -336,7 +323,8 @@ Status Trainer::EvaluatePart(CommandDone* done) {
     labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
     return Status();
   };
-  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, ScoreSteps(*job_, *model_, *steps, fetch, take));
+  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums,
+                        ScoreSteps(*job_, *model_, *steps, {ask, fetch}, take));
   done->examples = sums.examples;
   done->loss_sum = sums.loss_sum;
   done->bad_rows = sums.bad_rows;

@@ -97,6 +97,7 @@ class Trainer {
 
   // The steps being read ahead and where they are.
   std::unique_ptr<StepPipeline> steps_;
+  std::unique_ptr<StepWindow> window_;  // Of steps_.
   uint32_t steps_epoch_ = 0;
   Clock steps_clock_ = 0;        // The clock of the next step that comes out.
   uint64_t steps_bad_rows_ = 0;  // In what has come out.

@@ -101,7 +101,7 @@ void WorkerNode::Deliver() {
     }
     if (membership_.ended()) {
       ended_ = true;
-      client_.Cancel();
+      client_.CancelAll();
       compute_->OnEnd(StatusOfEnd(membership_.exit_status(), membership_.reason()));
     }
   }
@@ -111,10 +111,12 @@ bool WorkerNode::done() const { return membership_.ended(); }
 int WorkerNode::exit_status() const { return membership_.exit_status(); }
 const std::string& WorkerNode::exit_reason() const { return membership_.reason(); }
 
-void WorkerNode::Start(Ticket ticket, std::vector<ServerRequest> requests) {
+void WorkerNode::Start(Ticket ticket, std::vector<ServerRequest> requests,
+                       std::vector<ServerRequest> then) {
   if (membership_.ended()) return;  // OnEnd is on its way: no answer will come.
-  client_.Start(ticket, std::move(requests));
+  client_.Start(ticket, std::move(requests), std::move(then));
 }
+void WorkerNode::Cancel(Ticket ticket) { client_.Cancel(ticket); }
 void WorkerNode::Answer(const CommandDone& done) { membership_.Answer(done); }
 void WorkerNode::Report(const Heartbeat& progress) { membership_.Report(progress); }
 void WorkerNode::Put(const KvPut& put) { membership_.Put(put); }

@@ -41,7 +41,9 @@ class WorkerNode : public Node, public ComputeRequests {
   int exit_status() const override;
   const std::string& exit_reason() const override;
 
-  void Start(Ticket ticket, std::vector<ServerRequest> requests) override;
+  void Start(Ticket ticket, std::vector<ServerRequest> requests,
+             std::vector<ServerRequest> then) override;
+  void Cancel(Ticket ticket) override;
   void Answer(const CommandDone& done) override;
   void Report(const Heartbeat& progress) override;
   void Put(const KvPut& put) override;
