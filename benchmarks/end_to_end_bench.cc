@@ -145,9 +145,10 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   options.servers = c.servers;
   options.workers = c.workers;
   HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(options.job, kBench, options.overrides));
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Product> products, ProductsOf(job));
-  HDPS_ASSIGN_OR_RETURN(const auto alone, ModelProducts::Make(setting.device, setting.threads,
-                                                              products, job.train.batch_size));
+  HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(job));
+  HDPS_ASSIGN_OR_RETURN(
+      const auto alone,
+      ModelProducts::Make(setting.device, setting.threads, shape.products, job.train.batch_size));
   std::vector<double> speeds, alone_speeds, aucs;
   std::vector<std::pair<std::string, std::vector<double>>> parts;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {  // In turns: noise hits both alike.

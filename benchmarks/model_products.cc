@@ -3,21 +3,7 @@
 
 #include <string>
 
-#include "worker/model/model.h"
-
 namespace hdps {
-
-Result<std::vector<Product>> ProductsOf(const Job& job) {
-  const std::unique_ptr<Executor> executor = NewInlineExecutor();
-  Job on_cpu = job;
-  on_cpu.model.device = "cpu";
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, NewModel(on_cpu, *executor));
-  std::vector<Product> products;
-  for (const DenseTensor& tensor : model->tensors()) {
-    if (tensor.shape.size() == 2) products.push_back({tensor.shape[0], tensor.shape[1]});
-  }
-  return products;
-}
 
 // Of one product, on the device.
 struct ModelProducts::Arrays {

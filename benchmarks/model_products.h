@@ -7,19 +7,10 @@
 
 #include "benchmarks/bench.h"
 #include "common/executor.h"
-#include "common/job.h"
 #include "kernels/dense_ops.h"
+#include "tools/job_shape.h"
 
 namespace hdps {
-
-// x [batch, inputs] times W [inputs, units].
-struct Product {
-  uint32_t inputs = 0, units = 0;
-  double flops() const { return 2.0 * inputs * units; }  // Of one example, forward.
-};
-
-// The weights of the job's layers, in their order.
-Result<std::vector<Product>> ProductsOf(const Job& job);
 
 // Of each product the output, the weights' gradient and the input's gradient.
 class ModelProducts {

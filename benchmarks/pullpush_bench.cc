@@ -77,7 +77,8 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   const KeyLists lists = ZipfLists(rows, kZipf, size_t{26} * c.batch, lists_count, 1);
   HDPS_RETURN_IF_ERROR(workers[0]->PushAll(all, kWindow));  // Makes the rows.
   RowsAlone alone(cluster->job(), setting.threads);
-  alone.PushAll(all);
+  for (const std::vector<Key>& list : all) alone.PushAll(alone.RequestsFor({list}));
+  const std::vector<PushRequest> requests = alone.RequestsFor(lists);
   HDPS_ASSIGN_OR_RETURN(const auto wire, WireAlone::Make(c.transport, setting.scratch));
 
   const size_t keys = CountKeys(lists);
@@ -95,10 +96,10 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   const auto push = [&](RowWorker& worker) { return worker.PushAll(lists, kWindow); };
   const auto samples =
       InTurns(setting.repeats, {[&] { return RowsPerSecond(workers, keys, pull); },
-                                [&] { return rate(SecondsOf([&] { alone.PullAll(lists); })); },
+                                [&] { return rate(SecondsOf([&] { alone.PullAll(requests); })); },
                                 [&] { return exchange(keys_bytes, rows_bytes); },
                                 [&] { return RowsPerSecond(workers, keys, push); },
-                                [&] { return rate(SecondsOf([&] { alone.PushAll(lists); })); },
+                                [&] { return rate(SecondsOf([&] { alone.PushAll(requests); })); },
                                 [&] { return exchange(keys_bytes + rows_bytes, kAckBytes); }});
   for (const auto& each : samples) HDPS_RETURN_IF_ERROR(Check(each, name));
   for (const bool is_push : {false, true}) {

@@ -52,35 +52,39 @@ std::unique_ptr<Transport> RowCluster::NewTransport(PeerId self) const {
 Status RowCluster::StartServers(const BenchSetting& setting, FileSystem& files,
                                 const RowClusterOptions& options) {
   const std::string job_file = JoinPath(setting.scratch, "job.json");
-  if (!hub_) HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, job_file, options.job));
+  HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, job_file, options.job));
   for (uint32_t s = 0; s < options.servers; ++s) {
     const std::string name = "server_" + std::to_string(s);
-    if (!hub_) {
-      const std::string listen = options.transport == "ipc"
-                                     ? "ipc://" + JoinPath(setting.scratch, name)
-                                     : "tcp://127.0.0.1:0";
-      processes_.push_back(std::make_unique<ChildProcess>(
-          std::vector<std::string>{Beside(setting.program, "hdps-server"), "--job=" + job_file,
-                                   "--scheduler=" + hall_address_, "--listen=" + listen,
-                                   "--log=warning", "--threads=" + std::to_string(setting.threads)},
-          JoinPath(setting.scratch, name + ".log")));
+    std::string listen = "tcp://127.0.0.1:0";
+    if (options.transport == "inproc") listen = "inproc://" + name;
+    if (options.transport == "ipc") listen = "ipc://" + JoinPath(setting.scratch, name);
+    if (hub_ || !options.processes) {
+      threads_.push_back(StartThread("server", [this, listen, &files, threads = setting.threads] {
+        RunServer(listen, files, threads);
+      }));
       continue;
     }
-    threads_.push_back(StartThread("server", [this, name, &files, threads = setting.threads] {
-      ServerProcessOptions server;
-      server.job = job_;
-      server.self = NewPeerId();
-      server.scheduler_address = hall_address_;
-      const std::unique_ptr<Transport> transport = NewTransport(server.self);
-      const Result<std::string> address = transport->Listen("inproc://" + name);
-      if (!address.ok()) return;
-      server.own_address = *address;
-      const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-      const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
-      RunServerProcess(server, *transport, *clock, files, *executor);
-    }));
+    processes_.push_back(std::make_unique<ChildProcess>(
+        std::vector<std::string>{Beside(setting.program, "hdps-server"), "--job=" + job_file,
+                                 "--scheduler=" + hall_address_, "--listen=" + listen,
+                                 "--log=warning", "--threads=" + std::to_string(setting.threads)},
+        JoinPath(setting.scratch, name + ".log")));
   }
   return Status();
+}
+
+void RowCluster::RunServer(const std::string& address, FileSystem& files, int threads) const {
+  ServerProcessOptions server;
+  server.job = job_;
+  server.self = NewPeerId();
+  server.scheduler_address = hall_address_;
+  const std::unique_ptr<Transport> transport = NewTransport(server.self);
+  const Result<std::string> listening = transport->Listen(address);
+  if (!listening.ok()) return;  // It will be missed.
+  server.own_address = *listening;
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
+  RunServerProcess(server, *transport, *clock, files, *executor);
 }
 
 Status RowCluster::Form(const RowClusterOptions& options) {

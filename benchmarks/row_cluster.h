@@ -22,8 +22,9 @@ struct RowClusterOptions {
   std::string job;  // Its JSON.
   uint32_t servers = 1;
   uint32_t workers = 1;
-  std::string transport = "tcp";  // tcp or ipc: servers are processes (hdps-server beside this
-                                  // program). inproc: threads of this one.
+  std::string transport = "tcp";  // tcp, ipc or inproc.
+  bool processes = true;  // Servers are hdps-server beside this program; else, and always with
+                          // inproc, threads of this one.
 };
 
 // Invariant: from Start() to the destructor all servers are of one view, whose workers are this
@@ -50,6 +51,8 @@ class RowCluster {
 
   std::shared_ptr<const Job> job_;
   std::shared_ptr<const View> view_;
+  void RunServer(const std::string& address, FileSystem& files, int threads) const;
+
   std::shared_ptr<InprocHub> hub_;  // Null: over ZeroMQ.
   std::unique_ptr<Transport> hall_;
   std::string hall_address_;

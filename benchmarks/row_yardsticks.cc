@@ -61,34 +61,36 @@ RowsAlone::RowsAlone(const Job& job, int threads)
   shards_.owner.assign(job.cluster.shards, ServerId{0});
 }
 
-PushRequest RowsAlone::RequestFor(const std::vector<Key>& keys) {
-  KeysOfTable table;
-  table.table = table_;
-  table.row_floats = job_.tables[table_.value].dim;
-  table.keys = keys;
-  split_.Compute(shards_, 1, {&table, 1});
-  gradients_.resize(keys.size() * table.row_floats, 0.001f);
-  PushRequest request;
-  request.tables = split_.TablesOf({0});
-  request.keys = split_.KeysOf({0});
-  request.gradients =
-      Buffer::CopyOf(std::span<const float>(gradients_).first(keys.size() * table.row_floats));
-  return request;
+std::vector<PushRequest> RowsAlone::RequestsFor(const KeyLists& lists) const {
+  std::vector<PushRequest> requests;
+  KeySplit split;
+  for (const std::vector<Key>& keys : lists) {
+    KeysOfTable table;
+    table.table = table_;
+    table.row_floats = job_.tables[table_.value].dim;
+    table.keys = keys;
+    split.Compute(shards_, 1, {&table, 1});
+    const std::vector<float> gradients(keys.size() * table.row_floats, 0.001f);
+    PushRequest& request = requests.emplace_back();
+    request.tables = split.TablesOf({0});
+    request.keys = split.KeysOf({0});
+    request.gradients = Buffer::CopyOf(std::span<const float>(gradients));
+  }
+  return requests;
 }
 
-void RowsAlone::PullAll(const KeyLists& lists) {
-  for (const std::vector<Key>& keys : lists) {
-    const PushRequest request = RequestFor(keys);
+void RowsAlone::PullAll(const std::vector<PushRequest>& requests) {
+  for (const PushRequest& request : requests) {
     const auto plan = PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables);
     rows_.Read(*plan, request.keys);
   }
 }
 
-void RowsAlone::PushAll(const KeyLists& lists) {
-  for (const std::vector<Key>& keys : lists) {
+void RowsAlone::PushAll(const std::vector<PushRequest>& requests) {
+  for (const PushRequest& request : requests) {
     PlannedPush push;
-    push.request = RequestFor(keys);
-    push.plan = *PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, push.request.tables);
+    push.request = request;
+    push.plan = *PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables);
     rows_.Apply({&push, 1}, 1, ++step_);
   }
 }

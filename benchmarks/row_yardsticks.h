@@ -18,21 +18,19 @@ class RowsAlone {
  public:
   RowsAlone(const Job& job, int threads);
 
-  // Each list once, in order.
-  void PullAll(const KeyLists& lists);
-  void PushAll(const KeyLists& lists);
+  // What a worker sends for each list.
+  std::vector<PushRequest> RequestsFor(const KeyLists& lists) const;
+  // Each request once, in order.
+  void PullAll(const std::vector<PushRequest>& requests);
+  void PushAll(const std::vector<PushRequest>& requests);
+  size_t bytes() const { return rows_.bytes(); }
 
  private:
-  // What a worker would send for the list.
-  PushRequest RequestFor(const std::vector<Key>& keys);
-
   const Job& job_;
   const TableId table_;
   const std::unique_ptr<Executor> executor_;
   ShardMap shards_;
   ShardSet rows_;
-  KeySplit split_;
-  std::vector<float> gradients_;
   int64_t step_ = 0;
 };
 

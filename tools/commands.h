@@ -9,5 +9,6 @@ int EvaluateMain(int argc, char** argv);
 int PredictMain(int argc, char** argv);
 int InspectMain(int argc, char** argv);
 int GenerateMain(int argc, char** argv);
+int PlanMain(int argc, char** argv);
 
 }  // namespace hdps

@@ -18,8 +18,8 @@
 #include "tools/common_flags.h"
 #include "tools/local_cluster.h"
 
-DEFINE_uint32(servers, 1, "train: servers of the job");
-DEFINE_uint32(workers, 1, "train: workers of the job");
+DEFINE_uint32(servers, 1, "train, plan: servers of the job");
+DEFINE_uint32(workers, 1, "train, plan: workers of the job");
 DEFINE_string(resume, "auto",
               "train: auto goes on from the newest checkpoint in --out; never begins anew, and "
               "refuses an --out that holds one");

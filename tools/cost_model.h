@@ -1,0 +1,65 @@
+// From a job, a cluster and a machine's constants to the time of a step, and what bounds it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/job_shape.h"
+#include "tools/machine_constants.h"
+
+namespace hdps {
+
+struct PlanQuestion {
+  JobShape shape;
+  uint32_t batch = 1024;  // Of one step over all workers.
+  uint32_t micro_batches = 1;
+  uint32_t steps_ahead = 1;  // Pulls on their way beside the step that computes; 1: none.
+  bool allreduce = false;    // Dense gradients between the workers, not through the servers.
+
+  uint32_t servers = 1, workers = 1;
+  uint32_t cores = 1;        // Of each machine.
+  bool one_machine = false;  // All members share it; `network` does not count.
+  bool inproc = false;       // With one_machine: in one process.
+  double network_bytes_per_second = 0, network_round_trip_us = 0;
+
+  double rows = 0;          // Distinct keys of the data.
+  double zipf = 1.05;       // How unequal they are.
+  double unique_share = 0;  // Distinct among a worker's keys of a step; 0: from rows and zipf.
+  double text_row_bytes = 0;
+  uint64_t checkpoint_every_steps = 0;
+  double dead_after_seconds = 10;
+};
+
+// Seconds that a step keeps one thing busy, if it had nothing else to wait for.
+struct PlanPart {
+  std::string name;  // "worker: products and layers"
+  double seconds = 0;
+};
+
+struct PlanAnswer {
+  double step_seconds = 0, examples_per_second = 0;
+  double unique_share = 0;
+  double products_seconds = 0, compute_seconds = 0, exchange_seconds = 0, reader_seconds = 0;
+  std::vector<PlanPart> parts;
+  size_t bottleneck = 0;  // Index into parts.
+
+  double worker_bytes_in = 0, worker_bytes_out = 0;  // A worker's link, a step.
+  double server_bytes_in = 0, server_bytes_out = 0;  // A server's link, a step.
+
+  double server_rows = 0;  // Keys at one server.
+  double server_row_bytes = 0, server_index_bytes = 0, server_buffer_bytes = 0;
+  double worker_bytes = 0;
+
+  double checkpoint_bytes = 0;  // Of all servers.
+  double checkpoint_seconds = 0;
+  double detect_seconds = 0, load_seconds = 0, redo_seconds = 0, recovery_seconds = 0;
+};
+
+// Expected number of distinct values among `draws` from `count`, value k with probability
+// proportional to (k + 1)^-exponent.
+double ExpectedDistinct(double count, double exponent, double draws);
+
+PlanAnswer Plan(const PlanQuestion& question, const MachineConstants& constants);
+
+}  // namespace hdps

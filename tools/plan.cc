@@ -1,0 +1,174 @@
+// hdps plan: how fast a job would train on a cluster, and what would bound it, before there is one.
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "common/command_line.h"
+#include "common/file_system.h"
+#include "common/job.h"
+#include "tools/commands.h"
+#include "tools/common_flags.h"
+#include "tools/cost_model.h"
+#include "tools/plan_report.h"
+
+DEFINE_string(network, "25Gbit",
+              "plan: of each machine, as 25Gbit or 3GB (a second); local: all on one machine");
+DEFINE_double(network_round_trip_us, 50, "plan: between two machines");
+DEFINE_string(rows, "10M", "plan: distinct keys of the data, as 500M or 4.6G");
+DEFINE_uint32(row_bytes, 250, "plan: bytes of a row of the data, as it is read");
+DEFINE_double(zipf, 1.05, "plan: how unequal the keys are: exponent of their frequency by rank");
+DEFINE_double(unique, 0,
+              "plan: distinct share of a worker's keys of a step; 0: from --rows and --zipf");
+DEFINE_string(
+    constants, "",
+    "plan: what hdps-bench constants --json=FILE wrote on such a machine; empty: those of "
+    "the machine that hdps was developed on");
+DEFINE_bool(json, false, "plan: print JSON");
+DECLARE_uint32(servers);
+DECLARE_uint32(workers);
+
+namespace hdps {
+namespace {
+
+constexpr char kProgram[] = "hdps plan";
+constexpr char kUsage[] =
+    "hdps plan: how fast a job would train on a cluster, and what would bound it\n"
+    "usage: hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [--rows=4.6G]\n"
+    "       [--constants=FILE --threads=CORES --set=KEY=VALUE,... --json]";
+
+// A number at the front of `*text`, which keeps the rest.
+std::optional<double> TakeNumber(std::string_view* text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error != std::errc() || !std::isfinite(value) || value < 0) return std::nullopt;
+  text->remove_prefix(static_cast<size_t>(end - text->data()));
+  return value;
+}
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+std::optional<double> ParseWithUnit(std::string_view text, std::initializer_list<Unit> units) {
+  const std::optional<double> number = TakeNumber(&text);
+  if (!number) return std::nullopt;
+  for (const Unit& unit : units) {
+    if (text == unit.name) return *number * unit.factor;
+  }
+  return std::nullopt;
+}
+
+Result<double> ReadRows() {
+  const std::optional<double> rows =
+      ParseWithUnit(FLAGS_rows, {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}});
+  if (rows && *rows >= 1) return *rows;
+  return Status(Code::kInvalidArgument,
+                "--rows=" + FLAGS_rows + ": expected a number of keys, as 500M or 4.6G");
+}
+
+// Bytes a second; 0 for one machine.
+Result<double> ReadNetwork() {
+  if (FLAGS_network == "local") return 0.0;
+  const std::optional<double> speed = ParseWithUnit(
+      FLAGS_network, {{"Mbit", 1e6 / 8}, {"Gbit", 1e9 / 8}, {"MB", 1e6}, {"GB", 1e9}});
+  if (speed && *speed > 0) return *speed;
+  return Status(Code::kInvalidArgument,
+                "--network=" + FLAGS_network +
+                    ": expected a speed as 25Gbit or 3GB (a second), or local for one machine");
+}
+
+Status CheckFlags(const CommonFlags& flags) {
+  if (flags.job.empty()) {
+    return {Code::kInvalidArgument, "--job is missing; give the job file, --job=FILE"};
+  }
+  const auto outside = [](const char* flag, double value, const char* expected) {
+    return Status(Code::kInvalidArgument, std::string("--") + flag + "=" + std::to_string(value) +
+                                              " is out of range; give " + expected);
+  };
+  constexpr uint32_t kMembersMax = 100'000;
+  if (FLAGS_servers < 1 || FLAGS_servers > kMembersMax) {
+    return outside("servers", FLAGS_servers, "1 to 100000");
+  }
+  if (FLAGS_workers < 1 || FLAGS_workers > kMembersMax) {
+    return outside("workers", FLAGS_workers, "1 to 100000");
+  }
+  if (!(FLAGS_zipf >= 0 && FLAGS_zipf <= 10)) return outside("zipf", FLAGS_zipf, "0 to 10");
+  if (!(FLAGS_unique >= 0 && FLAGS_unique <= 1)) return outside("unique", FLAGS_unique, "0 to 1");
+  if (!(FLAGS_network_round_trip_us >= 0 && FLAGS_network_round_trip_us <= 1e7)) {
+    return outside("network_round_trip_us", FLAGS_network_round_trip_us, "0 to 10000000");
+  }
+  if (FLAGS_row_bytes < 1) return outside("row_bytes", FLAGS_row_bytes, "1 or more");
+  return Status();
+}
+
+Result<PlanQuestion> ReadQuestion(const Job& job) {
+  PlanQuestion question;
+  HDPS_ASSIGN_OR_RETURN(question.shape, ShapeOf(job));
+  HDPS_ASSIGN_OR_RETURN(question.rows, ReadRows());
+  HDPS_ASSIGN_OR_RETURN(question.network_bytes_per_second, ReadNetwork());
+  question.one_machine = question.network_bytes_per_second == 0;
+  question.network_round_trip_us = FLAGS_network_round_trip_us;
+  question.batch = job.train.batch_size;
+  question.micro_batches = job.train.micro_batches;
+  question.allreduce = job.parallel.dense_exchange == DenseExchange::kAllreduce;
+  question.servers = FLAGS_servers;
+  question.workers = FLAGS_workers;
+  question.zipf = FLAGS_zipf;
+  question.unique_share = FLAGS_unique;
+  question.text_row_bytes = FLAGS_row_bytes;
+  question.checkpoint_every_steps = job.checkpoint.every_steps;
+  question.dead_after_seconds = job.cluster.dead_after_ms * 1e-3;
+  if (question.batch < question.workers) {
+    return Status(Code::kInvalidArgument,
+                  "train.batch_size is " + std::to_string(question.batch) + " over " +
+                      std::to_string(question.workers) +
+                      " workers: each needs an example a step; --set=train.batch_size=" +
+                      std::to_string(uint64_t{4096} * question.workers) + " gives each 4096");
+  }
+  return question;
+}
+
+Status Run() {
+  HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
+  HDPS_RETURN_IF_ERROR(CheckFlags(flags));
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  HDPS_ASSIGN_OR_RETURN(const Job job,
+                        LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotRead));
+  HDPS_ASSIGN_OR_RETURN(PlanQuestion question, ReadQuestion(job));
+  MachineConstants constants;
+  if (!FLAGS_constants.empty()) {
+    HDPS_ASSIGN_OR_RETURN(constants, ReadConstants(*files, FLAGS_constants));
+  }
+  question.cores = flags.threads > 0 ? static_cast<uint32_t>(flags.threads)
+                                     : static_cast<uint32_t>(constants.cores);
+  const char* const mode = job.train.mode == Mode::kSync    ? "sync"
+                           : job.train.mode == Mode::kAsync ? "async"
+                                                            : "ssp";
+  const PlanSubject subject = {job.name, job.model.type, mode, FLAGS_network, FLAGS_constants};
+  const PlanAnswer answer = Plan(question, constants);
+  std::fputs(
+      (FLAGS_json ? PlanJson(subject, question, answer) : PlanText(subject, question, answer))
+          .c_str(),
+      stdout);
+  return Status();
+}
+
+}  // namespace
+
+int PlanMain(int argc, char** argv) {
+  Status status = ParseCommandLine(kUsage, &argc, &argv);
+  if (status.ok()) status = Run();
+  return status.ok() ? kExitDone : ReportAndExitStatus(kProgram, status);
+}
+
+}  // namespace hdps

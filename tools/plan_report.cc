@@ -1,0 +1,139 @@
+// Lines and JSON of a plan.
+#include "tools/plan_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/byte_count.h"
+
+namespace hdps {
+namespace {
+
+std::string Shown(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof(text), format, value);
+  return text;
+}
+
+// 1234567 as "1,234,567".
+std::string Whole(double value) {
+  std::string digits = Shown("%.0f", value);
+  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
+  return digits;
+}
+
+std::string Bytes(double bytes) { return ShowByteCount(static_cast<uint64_t>(bytes)); }
+
+// Milliseconds below a second.
+std::string Time(double seconds) {
+  if (seconds < 1) return Shown("%.3g ms", seconds * 1e3);
+  if (seconds < 600) return Shown("%.3g s", seconds);
+  return Shown("%.0f min", seconds / 60);
+}
+
+std::string Line(const std::string& name, const std::string& text) {
+  std::string line = name;
+  line.resize(std::max<size_t>(line.size() + 1, 13), ' ');
+  return line + text + "\n";
+}
+
+std::string Link(const std::string& who, double in, double out, double step_seconds) {
+  return who + " " + Bytes(in) + " in, " + Bytes(out) + " out a step; " + Bytes(in / step_seconds) +
+         "/s in, " + Bytes(out / step_seconds) + "/s out";
+}
+
+}  // namespace
+
+std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
+                     const PlanAnswer& answer) {
+  const double step = answer.step_seconds;
+  std::string text;
+  text += Line("job", subject.job_name + ": " + subject.model + ", " + subject.mode + ", batch " +
+                          Whole(question.batch) + " of " + std::to_string(question.workers) +
+                          (question.workers == 1 ? " worker" : " workers together"));
+  const std::string where = question.one_machine
+                                ? "all on one machine of " + std::to_string(question.cores) +
+                                      (question.cores == 1 ? " core" : " cores")
+                                : "a machine of " + std::to_string(question.cores) +
+                                      (question.cores == 1 ? " core" : " cores") +
+                                      " each, network " + subject.network;
+  text += Line("cluster", std::to_string(question.servers) + " servers, " +
+                              std::to_string(question.workers) + " workers, " + where);
+  text +=
+      Line("constants", subject.constants.empty()
+                            ? "those of the machine that hdps was developed on; measure yours with "
+                              "hdps-bench constants --json=FILE and give --constants=FILE"
+                            : subject.constants);
+  text += "\n";
+  text +=
+      Line("speed", Whole(answer.examples_per_second) + " examples/s, a step takes " + Time(step));
+  text += Line("step", "compute " + Time(answer.compute_seconds) + " (products " +
+                           Time(answer.products_seconds) + "), pull and push " +
+                           Time(answer.exchange_seconds) + ", reading beside it " +
+                           Time(answer.reader_seconds));
+  text += Line("keys", Shown("%.1f %%", 100 * answer.unique_share) +
+                           " of a worker's keys of a step are distinct");
+  text += Line("links", Link("worker", answer.worker_bytes_in, answer.worker_bytes_out, step));
+  text += Line("", Link("server", answer.server_bytes_in, answer.server_bytes_out, step));
+  const double server =
+      answer.server_row_bytes + answer.server_index_bytes + answer.server_buffer_bytes;
+  text += Line("memory", "server " + Bytes(server) + ": rows with state " +
+                             Bytes(answer.server_row_bytes) + ", index " +
+                             Bytes(answer.server_index_bytes) + ", messages " +
+                             Bytes(answer.server_buffer_bytes));
+  text += Line("", "worker " + Bytes(answer.worker_bytes));
+  text +=
+      Line("checkpoint", Bytes(answer.checkpoint_bytes) + " in " + Time(answer.checkpoint_seconds));
+  text +=
+      Line("recovery", Time(answer.recovery_seconds) + ": noticed after " +
+                           Time(answer.detect_seconds) + ", loading " + Time(answer.load_seconds) +
+                           ", training again " + Time(answer.redo_seconds));
+  text +=
+      "\n" + Line("bottleneck", answer.parts[answer.bottleneck].name + ", busy " +
+                                    Time(answer.parts[answer.bottleneck].seconds) + " of a step");
+  for (const PlanPart& part : answer.parts) {
+    if (part.seconds == 0) continue;
+    std::string name = "  " + part.name;
+    name.resize(std::max<size_t>(name.size() + 1, 42), ' ');
+    text += name + Time(part.seconds) + "\n";
+  }
+  return text;
+}
+
+std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
+                     const PlanAnswer& answer) {
+  nlohmann::ordered_json json = {{"job", subject.job_name},
+                                 {"model", subject.model},
+                                 {"mode", subject.mode},
+                                 {"batch", question.batch},
+                                 {"servers", question.servers},
+                                 {"workers", question.workers},
+                                 {"cores", question.cores},
+                                 {"network", subject.network},
+                                 {"constants", subject.constants},
+                                 {"rows", question.rows},
+                                 {"examples_per_second", answer.examples_per_second},
+                                 {"step_seconds", answer.step_seconds},
+                                 {"compute_seconds", answer.compute_seconds},
+                                 {"products_seconds", answer.products_seconds},
+                                 {"exchange_seconds", answer.exchange_seconds},
+                                 {"reader_seconds", answer.reader_seconds},
+                                 {"unique_share", answer.unique_share},
+                                 {"worker_bytes_in", answer.worker_bytes_in},
+                                 {"worker_bytes_out", answer.worker_bytes_out},
+                                 {"server_bytes_in", answer.server_bytes_in},
+                                 {"server_bytes_out", answer.server_bytes_out},
+                                 {"server_row_bytes", answer.server_row_bytes},
+                                 {"server_index_bytes", answer.server_index_bytes},
+                                 {"server_buffer_bytes", answer.server_buffer_bytes},
+                                 {"worker_memory_bytes", answer.worker_bytes},
+                                 {"checkpoint_bytes", answer.checkpoint_bytes},
+                                 {"checkpoint_seconds", answer.checkpoint_seconds},
+                                 {"recovery_seconds", answer.recovery_seconds},
+                                 {"bottleneck", answer.parts[answer.bottleneck].name}};
+  for (const PlanPart& part : answer.parts) json["busy_seconds"][part.name] = part.seconds;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace hdps
