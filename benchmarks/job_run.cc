@@ -157,10 +157,19 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   JobRun run;
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const int64_t begin_ns = clock->NowNs();
-  std::atomic<int64_t> first_step_ns{0};
-  const AfterStep after_step = [&](const StepReport&) {
+  std::atomic<int64_t> first_step_ns{0}, steady_from_ns{0}, steady_to_ns{0};
+  std::atomic<uint64_t> steady_examples{0};
+  // Workers may be a step apart; the first to begin and the last to end count.
+  const AfterStep after_step = [&](const StepReport& step) {
+    const int64_t now_ns = clock->NowNs();
     int64_t none = 0;
-    first_step_ns.compare_exchange_strong(none, clock->NowNs());
+    first_step_ns.compare_exchange_strong(none, now_ns);
+    none = 0;
+    if (step.clock == options.steady_from) steady_from_ns.compare_exchange_strong(none, now_ns);
+    if (step.clock > options.steady_from && step.clock <= options.steady_to) {
+      steady_examples += step.examples;
+      steady_to_ns = now_ns;
+    }
   };
   Members members(setting, after_step);
   const SchedulerExit end = RunSchedulerProcess(*scheduler, *hall, *clock, nullptr);
@@ -172,6 +181,10 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   HDPS_RETURN_IF_ERROR(ReadSummary(files, options.out, &run));
   if (first_step_ns != 0) {
     run.first_step_seconds = static_cast<double>(first_step_ns - begin_ns) * 1e-9;
+  }
+  if (steady_to_ns > steady_from_ns) {
+    run.steady_examples_per_second = static_cast<double>(steady_examples) * 1e9 /
+                                     static_cast<double>(steady_to_ns - steady_from_ns);
   }
   int64_t longest_ns = 0;
   for (const StepTimes& times : members.times()) {

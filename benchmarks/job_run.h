@@ -21,12 +21,16 @@ struct JobRunOptions {
   uint32_t servers = 1, workers = 1;
   std::string out;         // Of the run; made.
   bool keep_last = false;  // Continue from a checkpoint found there.
+  // Steps of a worker after which, and up to which, it counts for steady_examples_per_second. Rows
+  // are made in the first steps; later ones find them. 0: not wanted.
+  int64_t steady_from = 0, steady_to = 0;
 };
 
 struct JobRun {
-  StepTimes times;                 // Of all workers together; empty with `processes`.
-  double examples_per_second = 0;  // While training, all workers.
-  double first_step_seconds = 0;   // From the start of the members to the end of the first step.
+  StepTimes times;                        // Of all workers together; empty with `processes`.
+  double examples_per_second = 0;         // While training, all workers.
+  double steady_examples_per_second = 0;  // All workers; 0 with `processes`.
+  double first_step_seconds = 0;  // From the start of the members to the end of the first step.
   double wall_seconds = 0;
   double eval_auc = 0;  // Of summary.json; 0: none.
   int64_t steps = 0;    // Of the job, also those before it was resumed.

@@ -16,34 +16,34 @@ namespace hdps {
 namespace {
 
 constexpr char kBench[] = "plan";
-constexpr uint64_t kLogRows = 65'536;
 
 struct Case {
   const char* name;
   uint32_t dim;
   const char* hidden;
-  uint32_t batch, steps;
+  uint32_t batch, epoch_steps;  // Two epochs; the second is measured, when all rows are there.
   const char* mode;
   uint32_t servers, workers, micro_batches;
   const char* placement;
 };
 constexpr Case kCases[] = {
-    {"dim16_large_1s_1w_sync", 16, "1024, 512, 256, 128", 4096, 12, "sync", 1, 1, 1, "tcp"},
-    {"dim80_large_1s_1w_sync", 80, "1024, 512, 256, 128", 4096, 8, "sync", 1, 1, 1, "inproc"},
-    {"dim16_small_1s_1w_async", 16, "64, 32", 4096, 16, "async", 1, 1, 1, "tcp"},
+    {"dim16_large_1s_1w_sync", 16, "1024, 512, 256, 128", 4096, 8, "sync", 1, 1, 1, "tcp"},
+    {"dim80_large_1s_1w_sync", 80, "1024, 512, 256, 128", 4096, 6, "sync", 1, 1, 1, "inproc"},
+    {"dim16_small_1s_1w_async", 16, "64, 32", 4096, 24, "async", 1, 1, 1, "tcp"},
     {"dim80_small_2s_1w_sync", 80, "64, 32", 4096, 16, "sync", 2, 1, 1, "tcp"},
-    {"dim16_small_1s_2w_sync", 16, "64, 32", 8192, 8, "sync", 1, 2, 1, "inproc"},
-    {"dim16_large_1s_1w_4_parts", 16, "512, 256", 4096, 14, "sync", 1, 1, 4, "inproc"},
+    {"dim16_small_1s_2w_sync", 16, "64, 32", 8192, 16, "sync", 1, 2, 1, "inproc"},
+    {"dim16_large_1s_1w_4_parts", 16, "512, 256", 4096, 10, "sync", 1, 1, 4, "inproc"},
 };
+
+uint64_t LogRows(const Case& c) { return uint64_t{c.batch} * c.epoch_steps; }
 
 std::string JobText(const Case& c, const std::string& folder) {
   return R"({"name": "plan", "data": {"format": "criteo", "train": [")" +
          JoinPath(folder, "train.tsv") +
          R"("]}, "model": {"type": "wide_deep", "device": "cpu", "embedding_dim": )" +
          std::to_string(c.dim) + R"(, "hidden": [)" + c.hidden + R"(]}, "train": {"mode": ")" +
-         c.mode + R"(", "batch_size": )" + std::to_string(c.batch) + R"(, "max_steps": )" +
-         std::to_string(c.steps) + R"(, "micro_batches": )" + std::to_string(c.micro_batches) +
-         "}}";
+         c.mode + R"(", "batch_size": )" + std::to_string(c.batch) +
+         R"(, "epochs": 2, "micro_batches": )" + std::to_string(c.micro_batches) + "}}";
 }
 
 // Distinct among the keys of one worker's step, as the log has them.
@@ -68,7 +68,7 @@ Result<PlanQuestion> QuestionOf(FileSystem& files, const Case& c, const Job& job
   HDPS_ASSIGN_OR_RETURN(question.shape, ShapeOf(job));
   HDPS_ASSIGN_OR_RETURN(question.unique_share, UniqueShare(files, job, c.workers));
   HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(job.data.train[0]));
-  question.text_row_bytes = static_cast<double>(bytes) / double(kLogRows);
+  question.text_row_bytes = static_cast<double>(bytes) / double(LogRows(c));
   question.batch = job.train.batch_size;
   question.micro_batches = job.train.micro_batches;
   question.servers = c.servers;
@@ -80,8 +80,15 @@ Result<PlanQuestion> QuestionOf(FileSystem& files, const Case& c, const Job& job
 
 Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c,
                const MachineConstants& constants, BenchReport& report) {
+  SyntheticLogSpec log;
+  log.rows = LogRows(c);
+  log.eval_rows = 0;
+  log.vocabulary = 100'000;
+  HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, log).status());
   JobRunOptions options;
   options.job = JobText(c, setting.scratch);
+  options.steady_from = c.epoch_steps + 2;
+  options.steady_to = 2 * c.epoch_steps;
   options.overrides = setting.overrides;
   options.placement = c.placement;
   options.servers = c.servers;
@@ -96,7 +103,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c,
     options.out = JoinPath(setting.scratch, std::string(c.name) + "_" + std::to_string(repeat));
     HDPS_ASSIGN_OR_RETURN(const JobRun run, RunJob(setting, files, options));
     HDPS_RETURN_IF_ERROR(files.RemoveAll(options.out));
-    measured.push_back(run.examples_per_second);
+    measured.push_back(run.steady_examples_per_second);
     const auto ms = [&](int64_t ns) { return double(ns) * 1e-6 / double(run.times.steps); };
     pull.push_back(ms(run.times.pull_wait_ns));
     compute.push_back(ms(run.times.compute_ns));
@@ -123,11 +130,6 @@ Status RunPlanBench(const BenchSetting& setting, FileSystem& files, BenchReport&
   BenchSetting own = setting;
   HDPS_ASSIGN_OR_RETURN(const ConstantSamples samples, MeasureConstants(own, files));
   HDPS_ASSIGN_OR_RETURN(const MachineConstants constants, ConstantsOf(samples));
-  SyntheticLogSpec log;
-  log.rows = kLogRows;
-  log.eval_rows = 0;
-  log.vocabulary = 100'000;
-  HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, log).status());
   for (const Case& c : kCases) {
     if (!setting.Wants(c.name)) continue;
     HDPS_RETURN_IF_ERROR(RunCase(setting, files, c, constants, report));
