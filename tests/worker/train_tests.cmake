@@ -14,3 +14,6 @@ add_layer_test(cache_test
 add_layer_test(training_test
   SOURCES training_test.cc
   DEPENDS hdps_local_cluster hdps_scoring hdps_common glog::glog)
+add_layer_test(device_cache_test
+  SOURCES device_cache_test.cc
+  DEPENDS hdps_local_cluster hdps_worker_data hdps_common glog::glog)

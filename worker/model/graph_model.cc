@@ -41,6 +41,10 @@ class GraphModel : public Model {
             std::span<float> dense_gradients) override;
   double Predict(const Batch& batch, std::span<const TableInput> tables,
                  std::vector<float>* probabilities) override;
+  const float* RowGradientsOnDevice(uint32_t table) const override {
+    return ops_->on_host() ? nullptr : row_gradients_[table]->data();
+  }
+  DenseOps& ops() override { return *ops_; }
   std::string Describe() const override { return DescribeGraph(job_, graph_, ops_->device()); }
 
  private:
@@ -49,7 +53,7 @@ class GraphModel : public Model {
   void Backward(Pass& pass);
   // Where the rows' gradients go: into the result itself where the device allows.
   void PrepareRowGradients(StepResult* result);
-  void FinishRowGradients(StepResult* result);
+  void FinishRowGradients(std::span<const TableInput> tables, StepResult* result);
   void FinishDenseGradients(std::span<float> gradients);
 
   const Job job_;
@@ -103,7 +107,11 @@ Pass GraphModel::Forward(const Batch& batch, std::span<const TableInput> tables)
     tables_[t].rows = tables[t].rows.data();
     if (!ops_->on_host()) {
       float* rows = rows_[t]->Reserve(tables[t].rows.size());
-      ops_->Upload(tables[t].rows, rows);
+      if (tables[t].slab != nullptr) {
+        ops_->GatherRows(*tables[t].slab, tables[t].slots, tables[t].rows, rows);
+      } else {
+        ops_->Upload(tables[t].rows, rows);
+      }
       tables_[t].rows = rows;
     }
   }
@@ -134,13 +142,19 @@ void GraphModel::PrepareRowGradients(StepResult* result) {
   }
 }
 
-void GraphModel::FinishRowGradients(StepResult* result) {
+void GraphModel::FinishRowGradients(std::span<const TableInput> tables, StepResult* result) {
   for (size_t t = 0; t < tables_.size(); ++t) {
     std::vector<float>& gradients = result->row_gradients[t];
     if (!tables_[t].gradients_begun) {  // No used layer reads the table.
       std::fill(gradients.begin(), gradients.end(), 0.0f);
+      if (!ops_->on_host()) ops_->FillZero(tables_[t].row_gradients, gradients.size());
     } else if (!ops_->on_host()) {
-      ops_->Download(tables_[t].row_gradients, gradients);
+      const TableInput& input = tables[t];
+      if (input.slab == nullptr || input.all_gradients) {
+        ops_->Download(tables_[t].row_gradients, gradients);
+      } else {
+        ops_->DownloadOutside(input.slots, input.slab->dim, tables_[t].row_gradients, gradients);
+      }
     }
   }
 }
@@ -170,7 +184,7 @@ void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, St
   pass.dense_gradients =
       ops_->on_host() ? dense_gradients.data() : dense_gradients_.Reserve(dense_gradients.size());
   Backward(pass);
-  FinishRowGradients(result);
+  FinishRowGradients(tables, result);
   FinishDenseGradients(dense_gradients);
 }
 

@@ -10,6 +10,7 @@
 #include "common/executor.h"
 #include "common/job.h"
 #include "common/status.h"
+#include "kernels/dense_ops.h"
 #include "kernels/unique_keys.h"
 #include "worker/data/batch.h"
 
@@ -28,6 +29,12 @@ struct KeySet {
 struct TableInput {
   const KeySet* keys = nullptr;  // Null for the dense table.
   std::span<const float> rows;   // [unique, dim]
+  // Rows kept on the model's device, when it is not the host: unique key i has row slots[i] of the
+  // slab, and what stands in `rows` for it is not read. Null: none.
+  const RowSlab* slab = nullptr;
+  std::span<const uint32_t> slots;  // [unique]
+  // With a slab: whether StepResult is to have the gradients of the rows kept on the device too.
+  bool all_gradients = true;
 };
 
 // One dense tensor. All tensors lie in one flat array, each from a chunk boundary on
@@ -63,9 +70,14 @@ class Model {
   // Forward and backward. `dense_gradients` [dense_floats] gets sums over the examples.
   virtual void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
                     std::span<float> dense_gradients) = 0;
+  // The row gradients of the last Step of a table on the model's device, [unique * dim]; null where
+  // StepResult has them in place.
+  virtual const float* RowGradientsOnDevice(uint32_t table) const = 0;
   // probabilities[n] of class 1, or [n * classes] under softmax; returns the sum of the losses.
   virtual double Predict(const Batch& batch, std::span<const TableInput> tables,
                          std::vector<float>* probabilities) = 0;
+  // The device of the model.
+  virtual DenseOps& ops() = 0;
   // One line a layer and table for the log: name, kind, device, shape, parameters, bytes.
   virtual std::string Describe() const = 0;
 };

@@ -63,6 +63,7 @@ struct StepTimes {
   int64_t pull_hidden_ns = 0;  // kPull, from request to answer, while it did something else.
   int64_t compute_ns = 0;      // kGather, kForward, kBackward, kReduceRows.
   int64_t reduce_dense_ns = 0;  // kReduceDense and the local update that follows.
+  int64_t keep_ns = 0;          // Of rows kept here: gradients summed over ranks, the update.
   int64_t push_wait_ns = 0;     // kPush: gradients gathered and handed over.
   int64_t total_ns = 0;         // Compute thread: all of the above and what no name was given.
 
@@ -76,6 +77,7 @@ struct StepTimes {
     pull_hidden_ns += other.pull_hidden_ns;
     compute_ns += other.compute_ns;
     reduce_dense_ns += other.reduce_dense_ns;
+    keep_ns += other.keep_ns;
     push_wait_ns += other.push_wait_ns;
     total_ns += other.total_ns;
   }

@@ -115,6 +115,17 @@ std::span<const float> StepParts::RowsOfPart(size_t part, TableId table, uint32_
   return *scratch;
 }
 
+std::span<const uint32_t> StepParts::SlotsOfPart(size_t part, TableId table,
+                                                 std::span<const uint32_t> values,
+                                                 std::vector<uint32_t>* scratch) const {
+  if (parts_.size() == 1) return values;
+  scratch->clear();
+  for (const uint32_t at : positions_[part][static_cast<size_t>(table_sets_[table.value])].at) {
+    scratch->push_back(values[at]);
+  }
+  return *scratch;
+}
+
 void StepParts::AddRowGradients(size_t part, TableId table, uint32_t dim,
                                 std::span<const float> of_part, std::span<float> sum) const {
   if (parts_.size() == 1) {

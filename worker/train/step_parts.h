@@ -44,6 +44,11 @@ class StepParts {
   std::span<const float> RowsOfPart(size_t part, TableId table, uint32_t dim,
                                     std::span<const float> rows, std::vector<float>* scratch) const;
 
+  // One value a key of the step -> those of the keys of a part; with a single part `values` itself.
+  std::span<const uint32_t> SlotsOfPart(size_t part, TableId table,
+                                        std::span<const uint32_t> values,
+                                        std::vector<uint32_t>* scratch) const;
+
   // Adds the row gradients of one part to those of the step: the first part that has a key is
   // copied, later ones are added. Called for the parts in order.
   void AddRowGradients(size_t part, TableId table, uint32_t dim, std::span<const float> of_part,

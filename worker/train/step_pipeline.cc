@@ -64,6 +64,7 @@ Result<std::unique_ptr<PreparedStep>> StepPipeline::Prepare() {
   if (step == nullptr) step = std::make_unique<PreparedStep>();
   const int64_t read_ns = clock_.NowNs();
   step->parts.Assign(*std::move(batch), options_.num_parts, finder_);
+  if (options_.plan.hot != nullptr) CountKeys(*step);
   if (options_.plan.view != nullptr) Split(step.get());
   step->bad_rows = reader_->bad_rows();
   step->progress = reader_->progress();
@@ -72,20 +73,32 @@ Result<std::unique_ptr<PreparedStep>> StepPipeline::Prepare() {
   return step;
 }
 
-void StepPipeline::Split(PreparedStep* step) {
-  tables_.clear();
+void StepPipeline::CountKeys(const PreparedStep& step) {
+  HotBoard& board = *options_.plan.hot;
+  for (size_t g = 0; g < board.groups().size(); ++g) {
+    board.Count(g, step.parts.KeysOf(board.groups()[g].tables.front()));
+  }
+}
+
+void StepPipeline::Split(PreparedStep* step) const {
+  const HotBoard* const board = options_.plan.hot.get();
+  if (board != nullptr) SplitHot(step->parts, *board, &step->hot);
+  std::vector<KeysOfTable> tables;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     const TableSpec& spec = job_.tables[t];
     if (spec.dense && options_.plan.dense_keys.empty()) continue;
-    KeysOfTable& table = tables_.emplace_back();
+    KeysOfTable& table = tables.emplace_back();
     table.table = {t};
     table.shard_by = spec.shard_by;
     table.row_floats = spec.dim;
     table.keys = spec.dense ? options_.plan.dense_keys : step->parts.KeysOf({t});
     if (step->parts.num_examples() == 0) table.keys = {};
+    if (board == nullptr || table.keys.empty()) continue;
+    const int group = board->GroupOf({t});
+    if (group >= 0) table.only = step->hot[static_cast<size_t>(group)].cold;
   }
   const View& view = *options_.plan.view;
-  step->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), tables_);
+  step->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), tables);
 }
 
 }  // namespace hdps

@@ -17,6 +17,7 @@
 #include "common/status.h"
 #include "worker/data/batch_reader.h"
 #include "worker/exchange/key_split.h"
+#include "worker/train/hot_split.h"
 #include "worker/train/step_parts.h"
 
 namespace hdps {
@@ -27,13 +28,16 @@ struct SplitPlan {
   // Chunks of the dense table, wanted by every step that has examples; none under allreduce, where
   // the servers are not asked for them.
   std::span<const Key> dense_keys;
+  // Rows kept at the worker: only the others are split. Null: none are kept.
+  std::shared_ptr<HotBoard> hot;
 };
 
 struct PreparedStep {
   StepParts parts;
-  KeySplit split;         // Over the tables of the plan: all of the job, or all but the dense one.
-  uint64_t bad_rows = 0;  // Of the reader, up to here.
-  double progress = 0;    // Of the reader, up to here: part of the epoch's bytes.
+  KeySplit split;  // Over the tables of the plan: all of the job, or all but the dense one.
+  std::vector<HotSplit> hot;  // [groups of the plan's board]
+  uint64_t bad_rows = 0;      // Of the reader, up to here.
+  double progress = 0;        // Of the reader, up to here: part of the epoch's bytes.
   int64_t read_ns = 0;
   int64_t dedup_ns = 0;
 };
@@ -66,6 +70,8 @@ class StepPipeline {
   Result<std::unique_ptr<PreparedStep>> Next();
   // The same without waiting: null when none is ready.
   Result<std::unique_ptr<PreparedStep>> TryNext();
+  // Splits a step again, by the hot keys of now; from any thread.
+  void Split(PreparedStep* step) const;
   // Gives a step back, for its memory.
   void Recycle(std::unique_ptr<PreparedStep> step);
 
@@ -80,7 +86,7 @@ class StepPipeline {
   static Result<std::unique_ptr<PreparedStep>> Take(std::optional<Item> item);
   void ReadAll();  // The reader's thread.
   Result<std::unique_ptr<PreparedStep>> Prepare();
-  void Split(PreparedStep* step);
+  void CountKeys(const PreparedStep& step);
 
   const Job& job_;
   MonotonicClock& clock_;
@@ -89,7 +95,6 @@ class StepPipeline {
   // The reader's thread only.
   std::unique_ptr<BatchReader> reader_;
   KeyFinder finder_;
-  std::vector<KeysOfTable> tables_;
 
   BoundedQueue<Item> ready_;
   BoundedQueue<std::unique_ptr<PreparedStep>> used_;

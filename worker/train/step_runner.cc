@@ -48,6 +48,7 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
   dense_gradients_.resize(model.dense_floats() + kAgreedFloats);
   row_gradients_.resize(job.tables.size());
   scratch_rows_.resize(job.tables.size());
+  scratch_slots_.resize(job.tables.size());
 }
 
 Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
@@ -56,20 +57,27 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   StepOutcome outcome;
   outcome.examples = step.parts.num_examples();
   outcome.pause = task.pause;
-  if (!window.at(0).rows->asked()) AskRows(window.at(0), task.clock);
+  if (!window.at(0).rows->asked()) {
+    HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock));
+    AskRows(window, 0, task.clock);
+  }
   HDPS_RETURN_IF_ERROR(TakeRows(window.at(0)));
   const int64_t pulled = clock_.NowNs();
   HDPS_RETURN_IF_ERROR(Compute(window.at(0), &outcome));
   const int64_t computed = clock_.NowNs();
   if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task.clock, &outcome));
   const int64_t reduced = clock_.NowNs();
+  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task.clock, &outcome));
+  const int64_t updated = clock_.NowNs();
   Push(step, task.clock);
   if (!outcome.pause && task.clock + 1 < task.until) {
+    HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
     HDPS_RETURN_IF_ERROR(window.Fill(2, 1));
-    if (window.size() > 1) AskRows(window.at(1), task.clock + 1);
+    if (window.size() > 1) AskRows(window, 1, task.clock + 1);
   }
   HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max - 1));
-  times_.push_wait_ns += clock_.NowNs() - reduced;
+  times_.push_wait_ns += clock_.NowNs() - updated;
+  times_.keep_ns += updated - reduced;
   times_.pull_wait_ns += pulled - begin;
   times_.pull_hidden_ns += window.at(0).rows->TakeTimes().hidden_ns;
   times_.compute_ns += computed - pulled;
@@ -81,7 +89,16 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   return outcome;
 }
 
-void StepRunner::AskRows(WindowStep& step, Clock clock) {
+Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {
+  if (cache_ == nullptr || !cache_->RefreshDue()) return Status();
+  window.ForgetRows();
+  HDPS_RETURN_IF_ERROR(Settle());
+  return cache_->Refresh(clock);
+}
+
+void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
+  WindowStep& step = window.at(i);
+  if (cache_ != nullptr && cache_->Stale(step.prepared->hot)) window.Split(i);
   step.rows->Ask(*step.prepared, {.clock = clock, .mode = PullMode::kTrain, .pushed = clock});
 }
 
@@ -95,6 +112,9 @@ Status StepRunner::TakeRows(WindowStep& step) {
   std::optional<std::span<float>> dense;
   if (dense_at_servers()) dense = has_examples ? std::span<float>(dense_) : std::span<float>();
   HDPS_RETURN_IF_ERROR(step.rows->Take(*step.prepared, dense));
+  if (cache_ != nullptr && model_.ops().on_host()) {
+    cache_->rows().Gather(step.prepared->hot, step.rows->rows());
+  }
   if (dense_at_servers() && has_examples) model_.SetDense(dense_);
   return Status();
 }
@@ -114,6 +134,20 @@ Status StepRunner::Compute(WindowStep& step, StepOutcome* outcome) {
   return Status();
 }
 
+void StepRunner::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
+                                 TableInput* input) {
+  const int group = cache_->board()->GroupOf(table);
+  if (group < 0) return;
+  input->slab = cache_->rows().slab(table);
+  input->slots = step.parts.SlotsOfPart(part, table, step.hot[static_cast<size_t>(group)].slots,
+                                        &scratch_slots_[table.value]);
+  input->all_gradients = GradientsMeetOnHost(step);
+}
+
+bool StepRunner::GradientsMeetOnHost(const PreparedStep& step) const {
+  return step.parts.parts().size() > 1 || cache_->group() != nullptr;
+}
+
 void StepRunner::ComputePart(WindowStep& step, size_t part, StepOutcome* outcome) {
   const StepParts& parts = step.prepared->parts;
   const std::vector<std::vector<float>>& rows = step.rows->rows();
@@ -122,6 +156,9 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, StepOutcome* outcome
     inputs[t].keys = parts.SetOf(part, {t});
     if (inputs[t].keys == nullptr) continue;
     inputs[t].rows = parts.RowsOfPart(part, {t}, job_.tables[t].dim, rows[t], &scratch_rows_[t]);
+    if (cache_ != nullptr && !model_.ops().on_host()) {
+      PointAtKeptRows(*step.prepared, part, {t}, &inputs[t]);
+    }
   }
   const std::span<float> sum(dense_gradients_.data(), model_.dense_floats());
   part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
@@ -180,6 +217,22 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
                             : std::span<const float>());
   }
   return gradients;
+}
+
+Status StepRunner::UpdateHotRows(const PreparedStep& step, Clock clock, StepOutcome* outcome) {
+  std::vector<RowGradients> gradients(job_.tables.size());
+  for (uint32_t t = 0; t < gradients.size(); ++t) {
+    gradients[t].host = row_gradients_[t];
+    if (!GradientsMeetOnHost(step)) gradients[t].device = model_.RowGradientsOnDevice(t);
+  }
+  HotStep hot;
+  hot.number = clock + 1;
+  hot.mine = {outcome->examples, outcome->pause};
+  hot.hot = step.hot;
+  hot.gradients = gradients;
+  HDPS_ASSIGN_OR_RETURN(const StepWord all, cache_->Apply(hot));
+  outcome->pause = all.pause;
+  return Status();
 }
 
 void StepRunner::Push(const PreparedStep& step, Clock clock) {

@@ -13,6 +13,7 @@
 #include "worker/exchange/collective.h"
 #include "worker/model/model.h"
 #include "worker/train/dense_state.h"
+#include "worker/train/device_cache.h"
 #include "worker/train/node_channel.h"
 #include "worker/train/stage.h"
 #include "worker/train/step_window.h"
@@ -49,6 +50,7 @@ class StepRunner {
              Executor& executor);
 
   void set_group(const DenseGroup& group) { group_ = group; }
+  void set_cache(DeviceCache* cache) { cache_ = cache; }  // Null: no rows are kept here.
 
   // Makes the first step of the window, which stays in it, and asks for the rows of the next.
   // kCorruption when the loss is not a number: nothing of this step has been pushed then.
@@ -59,11 +61,18 @@ class StepRunner {
   StepTimes& times() { return times_; }
 
  private:
-  void AskRows(WindowStep& step, Clock clock);
+  void AskRows(StepWindow& window, size_t i, Clock clock);
   Status TakeRows(WindowStep& step);
   Status Compute(WindowStep& step, StepOutcome* outcome);
   void ComputePart(WindowStep& step, size_t part, StepOutcome* outcome);
   Status ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome);
+  // Rows of a table that are kept on the model's device go straight into its inputs.
+  void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, TableInput* input);
+  bool GradientsMeetOnHost(const PreparedStep& step) const;
+  // The update of rows that are kept here.
+  Status UpdateHotRows(const PreparedStep& step, Clock clock, StepOutcome* outcome);
+  // Chooses the rows to keep from step `clock` on, where that is due.
+  Status RefreshCache(StepWindow& window, Clock clock);
   // Sends the push of step `clock`, and behind its acknowledgements the word that it is finished.
   void Push(const PreparedStep& step, Clock clock);
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
@@ -79,14 +88,16 @@ class StepRunner {
   Executor& executor_;
   const int dense_table_;  // -1: the job has none.
   DenseGroup group_;
+  DeviceCache* cache_ = nullptr;
 
   uint64_t next_sequence_ = 0;
   std::deque<Ticket> pushes_;  // On their way, oldest first.
   StepTimes times_;
 
   // Kept for their memory. Sizes are those of the step at hand.
-  std::vector<std::vector<float>> row_gradients_;  // [tables][keys * dim], of the whole step
-  std::vector<std::vector<float>> scratch_rows_;   // [tables], rows of one part
+  std::vector<std::vector<float>> row_gradients_;     // [tables][keys * dim], of the whole step
+  std::vector<std::vector<float>> scratch_rows_;      // [tables], rows of one part
+  std::vector<std::vector<uint32_t>> scratch_slots_;  // [tables], likewise
   StepResult result_;
   std::vector<float> dense_;            // [dense floats]
   std::vector<float> dense_gradients_;  // [dense floats + what the group agrees on]

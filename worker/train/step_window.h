@@ -33,6 +33,8 @@ class StepWindow {
   WindowStep& at(size_t i) { return steps_[i]; }
   // The first step is done.
   void Pop();
+  // Splits a step again, by the hot keys of now. Requires: its rows are not asked for.
+  void Split(size_t i) { source_.Split(steps_[i].prepared.get()); }
   // Whatever was asked for the steps is not wanted; they stay.
   void ForgetRows();
 

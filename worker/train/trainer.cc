@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/train/evaluation.h"
+#include "worker/train/row_transfer.h"
 
 namespace hdps {
 
@@ -53,6 +54,12 @@ Status Trainer::Prepare() {
   HDPS_ASSIGN_OR_RETURN(model_, NewModel(*job_, executor_));
   dense_keys_ = DenseKeys(model_->tensors());
   runner_ = std::make_unique<StepRunner>(*job_, *model_, channel_, time_, executor_);
+  std::vector<HotGroup> hot = HotGroupsOf(*job_, KeyFinder(*job_).table_keys());
+  if (!hot.empty()) {
+    cache_ = std::make_unique<DeviceCache>(*job_, std::move(hot), model_->ops(), channel_);
+    runner_->set_cache(cache_.get());
+    LOG(INFO) << cache_->rows().Describe();
+  }
   for (const std::vector<std::string>* paths : {&job_->data.train, &job_->data.eval}) {
     if (paths->empty()) continue;
     HDPS_RETURN_IF_ERROR(NewBatchReader(files_, job_->data, *paths, ReaderOptions()).status());
@@ -103,6 +110,7 @@ Status Trainer::Load(const Command& command) {
   window_.reset();
   steps_.reset();
   dense_state_.reset();
+  if (cache_ != nullptr) cache_->Forget();
   return Status();
 }
 
@@ -111,33 +119,11 @@ std::vector<KeysOfTable> Trainer::DenseOnly(uint32_t row_floats) const {
 }
 
 Status Trainer::StoreDenseRows(uint32_t row_floats, std::span<const float> rows) {
-  const View& view = *channel_.view();
-  KeySplit split;
-  split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), DenseOnly(row_floats));
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
-                        channel_.Call(split.Stores(std::vector{rows})));
-  for (const Frame& reply : replies) {
-    StoreAck ack;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
-    if (ack.code != Code::kOk) return Status(ack.code, ack.message);
-  }
-  return Status();
+  return StoreRows(channel_, DenseOnly(row_floats), std::vector{rows});
 }
 
 Status Trainer::PullDense(PullMode mode, uint32_t row_floats, std::span<float> rows) {
-  const View& view = *channel_.view();
-  KeySplit split;
-  split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), DenseOnly(row_floats));
-  std::vector<ServerRequest> requests = split.Pulls({clock_, mode});
-  std::vector<ServerId> servers;
-  for (const ServerRequest& request : requests) servers.push_back(request.server);
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Call(std::move(requests)));
-  for (size_t i = 0; i < replies.size(); ++i) {
-    PullReply reply;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    HDPS_RETURN_IF_ERROR(split.Scatter(servers[i], reply, std::vector{rows}));
-  }
-  return Status();
+  return ReadRows(channel_, DenseOnly(row_floats), clock_, mode, std::vector{rows});
 }
 
 Status Trainer::LoadDenseState() {
@@ -171,13 +157,20 @@ Status Trainer::EnsureGroup() {
   options.timeout_ms = int64_t{job_->cluster.request_timeout_s} * 1000;
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group,
                         NewCollective(job_->parallel.collective, options, channel_));
-  LOG(INFO) << "dense gradients are summed by " << group->name() << " over " << options.size
+  LOG(INFO) << "gradients are summed by " << group->name() << " over " << options.size
             << " workers";
   group_members_ = std::move(members);
   MutexLock lock(group_mutex_);
   group_ = std::move(group);
   if (aborted_) group_->Abort();
   return Status();
+}
+
+Status Trainer::JoinCache() {
+  const View& view = *channel_.view();
+  const bool alone = view.workers.size() == 1;
+  if (!alone) HDPS_RETURN_IF_ERROR(EnsureGroup());
+  return cache_->Join(view.view, channel_.rank().value, alone ? nullptr : group_.get());
 }
 
 void Trainer::Abort() {
@@ -192,15 +185,20 @@ Status Trainer::Train(const Command& command) {
     HDPS_RETURN_IF_ERROR(LoadDenseState());
     runner_->set_group({group_.get(), dense_state_.get()});
   }
+  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
   Progress progress;
   const int64_t begin = time_.NowNs();
   HDPS_RETURN_IF_ERROR(TrainSteps(command, &progress));
   window_->ForgetRows();
   HDPS_RETURN_IF_ERROR(runner_->Settle());
+  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush());
   runner_->times().total_ns = time_.NowNs() - begin;
   LOG(INFO) << "epoch " << command.epoch << " until step " << clock_ << ": "
             << Describe(runner_->times());
+  if (cache_ != nullptr) {
+    LOG(INFO) << "rows kept here: " << Describe(cache_->counters(), cache_->rows().bytes());
+  }
   all_times_.Add(std::exchange(runner_->times(), StepTimes()));
 
   CommandDone done;
@@ -281,6 +279,7 @@ Status Trainer::OpenSteps(const Command& command) {
   options.skip_steps = static_cast<uint64_t>(clock_ - command.epoch_start);
   options.plan.view = channel_.view();
   if (!allreduce()) options.plan.dense_keys = dense_keys_;
+  if (cache_ != nullptr) options.plan.hot = cache_->board();
   window_.reset();
   steps_.reset();
   HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(*job_, files_, time_, options));

@@ -16,6 +16,7 @@
 #include "worker/exchange/collective.h"
 #include "worker/model/model.h"
 #include "worker/train/dense_state.h"
+#include "worker/train/device_cache.h"
 #include "worker/train/node_channel.h"
 #include "worker/train/stage.h"
 #include "worker/train/step_pipeline.h"
@@ -69,6 +70,7 @@ class Trainer {
   Status OpenSteps(const Command& command);
   bool StepsFit(const Command& command) const;
   Status EnsureGroup();
+  Status JoinCache();
   Status LoadDenseState();
   // Reads or writes all dense rows at the servers, [keys * row_floats].
   Status PullDense(PullMode mode, uint32_t row_floats, std::span<float> rows);
@@ -103,7 +105,9 @@ class Trainer {
   uint64_t steps_bad_rows_ = 0;  // In what has come out.
   ViewId steps_view_;
 
-  // Under allreduce.
+  std::unique_ptr<DeviceCache> cache_;  // Null: no table keeps rows here.
+
+  // Under allreduce, or with rows kept at several workers.
   std::unique_ptr<DenseState> dense_state_;  // Null until loaded from the servers.
   std::vector<PeerId> group_members_;
   Mutex group_mutex_;                  // Only Abort() looks at the group from another thread.

@@ -1,0 +1,21 @@
+// Whole rows to and from the servers, outside the steps.
+#pragma once
+
+#include <span>
+
+#include "common/ids.h"
+#include "common/messages.h"
+#include "common/status.h"
+#include "worker/exchange/key_split.h"
+#include "worker/train/node_channel.h"
+
+namespace hdps {
+
+// rows[i] [keys * row_floats] of tables[i]; see KeySplit::Compute for what `tables` may be. Waits
+// for the answers of the servers of the channel's view.
+Status ReadRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock clock,
+                PullMode mode, std::span<const std::span<float>> rows);
+Status StoreRows(NodeChannel& channel, std::span<const KeysOfTable> tables,
+                 std::span<const std::span<const float>> rows);
+
+}  // namespace hdps
