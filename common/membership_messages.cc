@@ -123,7 +123,18 @@ static void Unpack(const wire::View& from, EnvelopeReader& reader, View* message
   RequireShards(*message, reader);
 }
 
+static Offset<wire::CacheTally> PackTally(FlatBufferBuilder& builder, const CacheTally& tally) {
+  if (tally == CacheTally()) return {};
+  return wire::CreateCacheTally(builder, tally.lookups, tally.hits, tally.swaps, tally.bytes);
+}
+
+static CacheTally UnpackTally(const wire::CacheTally* from) {
+  if (from == nullptr) return {};
+  return {from->lookups(), from->hits(), from->swaps(), from->bytes()};
+}
+
 static Offset<wire::Heartbeat> Pack(FlatBufferBuilder& builder, const Heartbeat& message) {
+  const auto cache = PackTally(builder, message.cache);
   wire::HeartbeatBuilder packed(builder);
   packed.add_view(message.view.value);
   packed.add_clock(message.clock);
@@ -131,6 +142,7 @@ static Offset<wire::Heartbeat> Pack(FlatBufferBuilder& builder, const Heartbeat&
   packed.add_loss_sum(message.loss_sum);
   packed.add_epoch_progress(message.epoch_progress);
   packed.add_staleness_max(message.staleness_max);
+  packed.add_cache(cache);
   return packed.Finish();
 }
 
@@ -141,6 +153,7 @@ static void Unpack(const wire::Heartbeat& from, EnvelopeReader& reader, Heartbea
   message->loss_sum = from.loss_sum();
   message->epoch_progress = from.epoch_progress();
   message->staleness_max = from.staleness_max();
+  message->cache = UnpackTally(from.cache());
   reader.Require(message->clock >= 0, "clocks are not negative");
 }
 
@@ -198,6 +211,7 @@ static Offset<flatbuffers::Vector<Offset<wire::SavedFile>>> PackFiles(
 static Offset<wire::CommandDone> Pack(FlatBufferBuilder& builder, const CommandDone& message) {
   const auto text = PackText(builder, message.message);
   const auto files = PackFiles(builder, message.files);
+  const auto cache = PackTally(builder, message.cache);
   wire::CommandDoneBuilder packed(builder);
   packed.add_id(message.id.value);
   packed.add_code(static_cast<uint8_t>(message.code));
@@ -212,6 +226,7 @@ static Offset<wire::CommandDone> Pack(FlatBufferBuilder& builder, const CommandD
   packed.add_rows(message.rows);
   packed.add_row_bytes(message.row_bytes);
   packed.add_files(files);
+  packed.add_cache(cache);
   return packed.Finish();
 }
 
@@ -224,6 +239,7 @@ static void Unpack(const wire::CommandDone& from, EnvelopeReader& reader, Comman
   message->examples = from.examples();
   message->loss_sum = from.loss_sum();
   message->bad_rows = from.bad_rows();
+  message->cache = UnpackTally(from.cache());
   message->digest[0] = from.digest_low();
   message->digest[1] = from.digest_high();
   message->rows = from.rows();

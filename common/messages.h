@@ -77,6 +77,13 @@ struct View {
   ShardMap shards;
 };
 
+// Of a worker that keeps rows, since its process began: keys that its steps named, those whose rows
+// were at hand, rows brought in, and the memory of all that may be kept.
+struct CacheTally {
+  uint64_t lookups = 0, hits = 0, swaps = 0, bytes = 0;
+  friend bool operator==(const CacheTally&, const CacheTally&) = default;
+};
+
 struct Heartbeat {
   static constexpr MessageKind kKind = MessageKind::kHeartbeat;
   ViewId view;                 // The newest the sender knows.
@@ -85,6 +92,7 @@ struct Heartbeat {
   double loss_sum = 0;         // Workers: sum of the losses of those examples.
   double epoch_progress = 0;   // Workers: part of the epoch's bytes read, 0..1.
   uint64_t staleness_max = 0;  // Servers: largest number of clocks a pull was ahead of the slowest.
+  CacheTally cache = {};       // Workers.
 };
 
 // The scheduler's answer; a newer view than the member's is sent after it.
@@ -139,6 +147,7 @@ struct CommandDone {
   uint64_t examples = 0;      // kTrain: since this command began; kEvaluate: examples scored.
   double loss_sum = 0;        // kTrain, kEvaluate
   uint64_t bad_rows = 0;      // kTrain: rows of the data that were refused and passed over.
+  CacheTally cache = {};      // kTrain
   uint64_t digest[2] = {};    // kDigest: sums, so that those of all servers add up to the whole's.
   uint64_t rows = 0;          // kDigest, kSave
   uint64_t row_bytes = 0;     // kDigest: memory of rows and state.

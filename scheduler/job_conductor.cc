@@ -124,6 +124,7 @@ void JobConductor::OnAnswer(PeerId from, const Command& command, const CommandDo
     OnRefusal(from, command, done);
   } else if (command.command == CommandKind::kTrain) {
     round_->OnTrained(*parts_.members.WorkerRank(from), done);
+    parts_.members.OnCache(from, done.cache);
     if (const std::string fault = round_->Disagreement(); !fault.empty()) return Fail(3, fault);
     SendTrainOrders(now);
   } else {
@@ -324,6 +325,7 @@ void JobConductor::FillSummary(TimeMs now) {
   summary_.wall_seconds = static_cast<double>(now - began_) / 1000;
   summary_.checkpoint = parts_.checkpoints.latest();
   summary_.staleness_max = parts_.members.staleness_max();
+  summary_.cache = parts_.members.cache();
   summary_.refused_checkpoints = parts_.checkpoints.refused();
   if (plan_->stopped() && !plan_->finished()) summary_.stopped_at = plan_->position().clock;
 }
@@ -367,6 +369,7 @@ ProgressState JobConductor::progress() const {
   const Membership::Progress told = parts_.members.progress();
   state.examples = trained_.examples;
   state.loss_sum = trained_.loss_sum;
+  state.cache = parts_.members.cache();
   if (phase_ != Phase::kTrain) return state;
   state.clock = std::max(state.clock, told.clock);
   state.epoch_progress = told.epoch_progress;

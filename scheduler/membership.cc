@@ -59,8 +59,16 @@ void Membership::OnHeartbeat(PeerId peer, const Heartbeat& heartbeat) {
   // Examples and their losses belong together; one that came late is older than what we have.
   if (heartbeat.clock < latest.clock || heartbeat.examples < latest.examples) return;
   const uint64_t staleness_max = latest.staleness_max;
+  const CacheTally cache = latest.cache;
   latest = heartbeat;
   latest.staleness_max = staleness_max;
+  latest.cache = cache;
+  OnCache(peer, heartbeat.cache);
+}
+
+void Membership::OnCache(PeerId peer, const CacheTally& tally) {
+  CacheTally& latest = members_.at(peer).latest.cache;
+  if (tally.lookups >= latest.lookups) latest = tally;
 }
 
 void Membership::ForgiveSilence(TimeMs gap) {
@@ -102,6 +110,18 @@ Membership::Progress Membership::progress() const {
 Clock Membership::WorkerClock(uint32_t rank) const {
   CHECK_LT(rank, view_.workers.size());
   return members_.at(view_.workers[rank].peer).latest.clock;
+}
+
+CacheTally Membership::cache() const {
+  CacheTally sum;
+  for (const auto& [peer, entry] : members_) {
+    const CacheTally& of_member = entry.latest.cache;
+    sum.lookups += of_member.lookups;
+    sum.hits += of_member.hits;
+    sum.swaps += of_member.swaps;
+    sum.bytes += of_member.bytes;
+  }
+  return sum;
 }
 
 uint64_t Membership::staleness_max() const {

@@ -47,6 +47,9 @@ class Membership {
   Progress progress() const;
   Clock WorkerClock(uint32_t rank) const;  // Requires: rank < workers.
   uint64_t staleness_max() const;
+  // What a worker said of the rows it keeps, beside its heartbeats; and the sum over all.
+  void OnCache(PeerId peer, const CacheTally& tally);
+  CacheTally cache() const;
 
  private:
   struct Entry {

@@ -61,6 +61,19 @@ double PartDone(uint32_t epochs, Clock max_steps, const ProgressState& state) {
   return std::min(part, 1.0);
 }
 
+double HitRate(const CacheTally& cache) {
+  if (cache.lookups == 0) return 0;
+  return static_cast<double>(cache.hits) / static_cast<double>(cache.lookups);
+}
+
+Json TallyJson(const CacheTally& cache) {
+  return {{"hits", cache.hits},
+          {"misses", cache.lookups - cache.hits},
+          {"hit_rate", HitRate(cache)},
+          {"swaps", cache.swaps},
+          {"bytes", cache.bytes}};
+}
+
 }  // namespace
 
 RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job, bool continued)
@@ -102,13 +115,14 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   }
   const Rates rates = RatesSinceLast(now, state);
   const double seconds = static_cast<double>(now - begin_) / 1000;
-  Append(Dump({{"time", seconds},
-               {"step", state.clock},
-               {"epoch", state.epoch},
-               {"examples", state.examples},
-               {"examples_per_second", rates.examples_per_second},
-               {"train_loss", Number(rates.loss)}},
-              -1));
+  Json entry = {{"time", seconds},
+                {"step", state.clock},
+                {"epoch", state.epoch},
+                {"examples", state.examples},
+                {"examples_per_second", rates.examples_per_second},
+                {"train_loss", Number(rates.loss)}};
+  if (state.cache.bytes > 0) entry["cache"] = TallyJson(state.cache);
+  Append(Dump(entry, -1));
   std::string line =
       Format("epoch %u/%u  step %" PRId64 "  %s examples/s", std::min(state.epoch + 1, epochs_),
              epochs_, state.clock, Grouped(rates.examples_per_second).c_str());
@@ -174,6 +188,7 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"checkpoint", s.checkpoint},
                {"staleness_max", s.staleness_max},
                {"bad_rows", s.bad_rows},
+               {"cache", s.cache.bytes > 0 ? TallyJson(s.cache) : Json()},
                {"resumed_from", s.resumed_from ? Json(*s.resumed_from) : Json()},
                {"stopped_at", s.stopped_at ? Json(*s.stopped_at) : Json()},
                {"refused_checkpoints", s.refused_checkpoints}};
@@ -198,6 +213,11 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
   row("speed",
       Grouped(s.examples_per_second) + " examples/s, " + Format("%.1f s in all", s.wall_seconds));
   row("rows", Grouped(static_cast<double>(s.rows)) + ", digest " + DigestText(s.digest));
+  if (s.cache.bytes > 0) {
+    row("kept rows", Format("%.2f %% of the keys, ", 100 * HitRate(s.cache)) +
+                         Grouped(static_cast<double>(s.cache.swaps)) + " brought in, " +
+                         Grouped(static_cast<double>(s.cache.bytes)) + " bytes at the workers");
+  }
   if (!s.checkpoint.empty()) row("checkpoint", s.checkpoint);
   row("files", out + " (summary.json, metrics.jsonl, log/)");
   return text;

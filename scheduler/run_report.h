@@ -36,6 +36,7 @@ struct RunSummary {
   uint32_t failures_survived = 0;
   std::string checkpoint;  // Folder of the newest.
   uint64_t staleness_max = 0;
+  CacheTally cache;  // Over all workers.
   uint64_t bad_rows = 0;
   std::optional<Clock> resumed_from;
   std::optional<Clock> stopped_at;  // Where the job was told to stop; none when it ran to its end.
@@ -49,6 +50,7 @@ struct ProgressState {
   double epoch_progress = 0;  // 0..1
   uint64_t examples = 0;      // Trained since this process began.
   double loss_sum = 0;        // Over those.
+  CacheTally cache = {};      // Over all workers.
 };
 
 // Turns states of the run into files and lines. A file that cannot be written is reported once and

@@ -51,8 +51,8 @@ inline auto Fields(const View& m) {
   return std::tie(a, b, c, d.owner);
 }
 inline auto Fields(const Heartbeat& m) {
-  const auto& [a, b, c, d, e, f] = m;
-  return std::tie(a, b, c, d, e, f);
+  const auto& [a, b, c, d, e, f, g] = m;
+  return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const HeartbeatAck& m) {
   const auto& [a] = m;
@@ -63,8 +63,8 @@ inline auto Fields(const Command& m) {
   return std::tie(a, b, c, d, e, f);
 }
 inline auto Fields(const CommandDone& m) {
-  const auto& [a, b, c, d, e, f, g, h, digest, j, k, l, n, o] = m;
-  return std::tie(a, b, c, d, e, f, g, h, digest[0], digest[1], j, k, l, n, o);
+  const auto& [a, b, c, d, e, f, g, h, cache, digest, j, k, l, n, o] = m;
+  return std::tie(a, b, c, d, e, f, g, h, cache, digest[0], digest[1], j, k, l, n, o);
 }
 inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
@@ -138,6 +138,7 @@ inline CommandDone SampleDone() {
   done.examples = 1234;
   done.loss_sum = 0.25;
   done.bad_rows = 3;
+  done.cache = {40, 30, 20, 10};
   done.digest[0] = ~uint64_t{0};
   done.digest[1] = 5;
   done.rows = 6;

@@ -208,5 +208,15 @@ TEST_F(MembershipTest, ProgressNeverGoesBack) {
   EXPECT_EQ(members_.staleness_max(), 3u);
 }
 
+TEST_F(MembershipTest, TalliesOfKeptRowsAddUpOverWorkers) {
+  EXPECT_EQ(members_.cache(), CacheTally());
+  Heartbeat beat = Beat(5, 50, 5.5);
+  beat.cache = {100, 60, 7, 4096};
+  members_.OnHeartbeat({20}, beat);
+  members_.OnCache({21}, {200, 150, 7, 4096});
+  members_.OnHeartbeat({21}, Beat(6, 60, 6.5));  // Sent before the answer, came after it.
+  EXPECT_EQ(members_.cache(), (CacheTally{300, 210, 14, 8192}));
+}
+
 }  // namespace
 }  // namespace hdps

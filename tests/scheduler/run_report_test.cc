@@ -37,6 +37,29 @@ class RunReportTest : public ::testing::Test {
   Job job_;
 };
 
+TEST_F(RunReportTest, KeptRowsAreToldWhereThereAreAny) {
+  RunReport report(*files_, "out", job_, false);
+  report.Begin(1000, {});
+  ProgressState state{10, 0, 0.5, 4000, 2000};
+  report.Progress(3000, state);
+  state.examples += 100;
+  state.cache = {1000, 900, 30, 4096};
+  report.Progress(4000, state);
+  const std::vector<nlohmann::json> lines = Metrics();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_FALSE(lines[0].contains("cache"));
+  const nlohmann::json expected = {
+      {"hits", 900}, {"misses", 100}, {"hit_rate", 0.9}, {"swaps", 30}, {"bytes", 4096}};
+  EXPECT_EQ(lines[1]["cache"], expected);
+  RunSummary summary;
+  EXPECT_THAT(SummaryTable(summary, "out"), Not(HasSubstr("kept rows")));
+  summary.cache = state.cache;
+  EXPECT_THAT(SummaryTable(summary, "out"), HasSubstr("90.00 % of the keys, 30 brought in"));
+  ASSERT_TRUE(WriteSummary(*files_, "out", summary).ok());
+  EXPECT_EQ(nlohmann::json::parse(*ReadWholeFile(*files_, "out/summary.json", 1u << 20))["cache"],
+            expected);
+}
+
 TEST_F(RunReportTest, RatesAreThoseSinceTheLastLine) {
   RunReport report(*files_, "out", job_, false);
   report.Begin(1000, {});

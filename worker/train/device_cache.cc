@@ -102,6 +102,10 @@ Status DeviceCache::CheckSettings() {
                 "vocab_cache_size and train.cache_refresh_steps");
 }
 
+CacheTally DeviceCache::tally() const {
+  return {counters_.lookups, counters_.hits, counters_.swaps, rows_.bytes()};
+}
+
 bool DeviceCache::Stale(std::span<const HotSplit> hot) const {
   if (hot.size() != keys_.size()) return true;
   for (size_t g = 0; g < hot.size(); ++g) {

@@ -62,6 +62,7 @@ class DeviceCache {
   Status Flush();
 
   const CacheCounters& counters() const { return counters_; }
+  CacheTally tally() const;
 
  private:
   using Changes = std::vector<std::vector<SlotChange>>;  // [groups]

@@ -208,6 +208,7 @@ Status Trainer::Train(const Command& command) {
   done.examples = progress.examples;
   done.loss_sum = progress.loss_sum;
   done.bad_rows = progress.bad_rows;
+  if (cache_ != nullptr) done.cache = cache_->tally();
   channel_.Answer(std::move(done));
   if (progress.pause != nullptr) return Execute(*progress.pause);
   return Status();
