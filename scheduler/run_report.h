@@ -9,6 +9,7 @@
 
 #include "common/file_system.h"
 #include "common/job.h"
+#include "common/messages.h"
 #include "common/node.h"
 #include "common/status.h"
 

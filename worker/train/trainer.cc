@@ -247,6 +247,7 @@ Status Trainer::TrainSteps(const Command& command, Progress* progress) {
     report.examples = examples_;
     report.loss_sum = loss_sum_;
     report.epoch_progress = step.progress;
+    if (cache_ != nullptr) report.cache = cache_->tally();
     channel_.Report(report);
     if (after_step_) after_step_({command.epoch, clock_, outcome.examples, outcome.loss_sum});
     window_->Pop();
