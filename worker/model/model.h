@@ -32,7 +32,7 @@ struct TableInput {
   // Rows kept on the model's device, when it is not the host: unique key i has row slots[i] of the
   // slab, and what stands in `rows` for it is not read. Null: none.
   const RowSlab* slab = nullptr;
-  std::span<const uint32_t> slots;  // [unique]
+  std::span<const uint32_t> slots = {};  // [unique]
   // With a slab: whether StepResult is to have the gradients of the rows kept on the device too.
   bool all_gradients = true;
 };
