@@ -7,7 +7,8 @@
   BENCH(plan, RunPlanBench,                                                                     \
         "does hdps plan tell the truth? constants, then six clusters predicted and run")        \
   BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")   \
-  BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")
+  BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")    \
+  BENCH(wire, RunWireBench, "GB/s both ways at once, round trip, checksums, buffers")
 
 namespace hdps {
 

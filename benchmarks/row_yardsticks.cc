@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <span>
 #include <utility>
 
@@ -23,7 +22,8 @@ std::vector<ShardId> AllShards(uint32_t count) {
   return shards;
 }
 
-// Two connected sockets.
+}  // namespace
+
 Result<std::array<int, 2>> SocketPair(const std::string& transport) {
   std::array<int, 2> ends = {-1, -1};
   const Status failed(Code::kUnavailable, "benchmark: no bare socket");
@@ -48,8 +48,6 @@ Result<std::array<int, 2>> SocketPair(const std::string& transport) {
   for (const int end : ends) setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &kOn, sizeof(kOn));
   return ends;
 }
-
-}  // namespace
 
 // ---- Rows --------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 // and a bare socket.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -54,6 +55,9 @@ class WireAlone {
   std::atomic<bool> stop_{false};
   std::unique_ptr<Thread> thread_;
 };
+
+// Two connected stream sockets, "tcp" over loopback or unix; the caller closes them.
+Result<std::array<int, 2>> SocketPair(const std::string& transport);
 
 // Seconds of one of `count` round trips of 64 bytes over a bare socket, tcp or unix, that blocks:
 // the median.

@@ -257,6 +257,7 @@ Status TakeEnvironment(const std::map<std::string, Flag>& flags) {
 
 Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
                         std::vector<std::string>* arguments) {
+  KeepFreedMemory();
   const std::map<std::string, Flag> flags = OurFlags();
   std::vector<std::string> rest(*argv + std::min(*argc, 1), *argv + *argc);
   for (const std::string& argument : rest) {

@@ -21,9 +21,13 @@ uint64_t BodyBytes(const Frame& frame) {
 }
 
 // Each part is hashed with its predecessor's hash as seed, so that moving a boundary is noticed.
+// What came through memory is as sound as all else in memory.
 uint64_t BodyChecksum(const Frame& frame) {
   uint64_t checksum = HashBytes(frame.envelope.bytes());
-  for (const Buffer& section : frame.sections) checksum = HashBytes(section.bytes(), checksum);
+  for (size_t i = 0; i < frame.sections.size(); ++i) {
+    if (IsShared(frame.header, i)) continue;
+    checksum = HashBytes(frame.sections[i].bytes(), checksum);
+  }
   return checksum;
 }
 
@@ -43,7 +47,7 @@ void SealFrame(Frame& frame) {
   header.magic = kFrameMagic;
   header.protocol = kProtocolVersion;
   header.envelope_bytes = static_cast<uint32_t>(frame.envelope.size());
-  header.section_count = static_cast<uint32_t>(frame.sections.size());
+  header.section_count = static_cast<uint16_t>(frame.sections.size());
   header.body_bytes = BodyBytes(frame);
   CHECK_LE(header.body_bytes, kFrameBytesMax) << "kind " << header.kind;
   header.body_checksum = BodyChecksum(frame);
@@ -64,6 +68,9 @@ Status CheckFrame(const Frame& frame) {
   if (header.section_count != frame.sections.size() || header.section_count > kFrameSectionsMax) {
     return Corrupt(std::to_string(frame.sections.size()) + " sections where the header says " +
                    std::to_string(header.section_count));
+  }
+  if (header.shared_sections >> header.section_count != 0) {
+    return Corrupt("shares sections that it does not have");
   }
   if (header.envelope_bytes != frame.envelope.size() || header.envelope_bytes > kEnvelopeBytesMax) {
     return Corrupt("envelope of " + std::to_string(frame.envelope.size()) +

@@ -1,5 +1,8 @@
 // A process towards its surroundings: its number in a file, signals to stop, its last words.
-#include <unistd.h>
+#include <unistd.h>  // Says whether this is glibc.
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <csignal>
 #include <filesystem>
@@ -15,6 +18,15 @@ int ReportAndExitStatus(const std::string& program, const Status& status) {
   std::cerr << program << ": error: " << status.message() << std::endl;
   const bool mistaken = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound;
   return mistaken ? kExitMistaken : kExitFailed;
+}
+
+void KeepFreedMemory() {
+#ifdef __GLIBC__
+  // Setting one of them also ends glibc's own adjusting of both.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // The most it takes.
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_TOP_PAD, 4 << 20);
+#endif
 }
 
 std::string HostAndProcess() {

@@ -16,6 +16,8 @@ struct TransportOptions {
   PeerId self;                       // Who we are to the others; unique for each incarnation.
   bool insecure = false;             // Allow addresses beyond loopback without keys.
   uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
+  // Memory shared with each peer of this machine for what is on its way to it; 0 = none is shared.
+  size_t shared_bytes_per_peer = size_t{64} << 20;
 };
 
 struct TransportCounters {
@@ -23,6 +25,7 @@ struct TransportCounters {
   uint64_t bytes_sent = 0, bytes_received = 0;
   uint64_t frames_dropped = 0;  // Unknown peer or its queue full: the sender's retry mends it.
   uint64_t frames_refused = 0;  // Arrived and failed CheckFrame.
+  uint64_t bytes_shared = 0;    // Of bytes_sent: through memory that the peer sees too.
 };
 
 // Moves frames between peers: at most once, in order between two peers, never blocking the sender.
@@ -46,8 +49,10 @@ class Transport {
   virtual TransportCounters counters() const = 0;
 };
 
-// Over ZeroMQ: tcp and ipc. A frame of another protocol version is answered by nothing but a line
-// in the log naming both versions.
+// Over ZeroMQ: tcp and ipc. Between processes of one user on one machine large sections go through
+// shared memory and are read in place; whoever keeps one keeps its place in the sender's share, and
+// when that is full, sections go with their frames as they do between machines. A frame of another
+// protocol version is answered by nothing but a line in the log naming both versions.
 std::unique_ptr<Transport> NewZmqTransport(const TransportOptions& options);
 
 // Connects the nodes of one process; each transport belongs to its node's thread.

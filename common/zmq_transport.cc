@@ -3,19 +3,12 @@
 // On the wire a frame is one ZeroMQ message: header, envelope, then each section as a part of its
 // own. A DEALER's routing id is 'h' and the eight bytes of its PeerId: ZeroMQ keeps ids that begin
 // with a zero byte to itself.
-#include <arpa/inet.h>
 #include <glog/logging.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstring>
 #include <set>
 #include <string>
@@ -24,6 +17,8 @@
 #include <zmq.hpp>
 
 #include "common/address.h"
+#include "common/listening.h"
+#include "common/shared_paths.h"
 #include "common/transport.h"
 
 namespace hdps {
@@ -35,9 +30,9 @@ constexpr int kConnectMs = 5000;
 constexpr int kReconnectMs = 50;
 constexpr int kReconnectMaxMs = 1000;
 constexpr int kBeatMs = 5000;
-constexpr int kBeatTimeoutMs = 30000;   // More than the largest frame takes on a slow network.
-constexpr size_t kCopyBytesMax = 4096;  // Smaller parts are copied: cheaper than sharing.
-constexpr int kRefusalsPerReceive = 64;
+constexpr int kBeatTimeoutMs = 30000;      // More than the largest frame takes on a slow network.
+constexpr size_t kCopyBytesMax = 4096;     // Smaller parts are copied: cheaper than sharing.
+constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
 constexpr size_t kPeersLoggedMax = 1024;
 constexpr size_t kPartsMax = 2 + kFrameSectionsMax;
 
@@ -75,72 +70,15 @@ Buffer BufferOf(zmq::message_t part) {
   return Buffer(std::move(owner), data, size);
 }
 
-// ---- Listening ---------------------------------------------------------------------------------
-
-Status CannotListen(const Address& address, const std::string& why) {
-  return Status(Code::kInvalidArgument, "address " + address.ToString() + " " + why);
-}
-
-Status InUse(const Address& address) {
-  const bool tcp = address.scheme == Address::Scheme::kTcp;
-  return CannotListen(
-      address, tcp ? "is in use; choose another port or 0" : "is in use; choose another path");
-}
-
-// ZeroMQ removes whatever is at the path before it binds, so look first.
-Status CheckPathIsFree(const Address& address) {
-  struct stat found = {};
-  if (lstat(address.path.c_str(), &found) != 0) return Status();
-  if (!S_ISSOCK(found.st_mode)) {
-    return CannotListen(address, "names something that is no socket; choose another path");
-  }
-  sockaddr_un name = {};
-  name.sun_family = AF_UNIX;
-  std::memcpy(name.sun_path, address.path.data(), address.path.size());
-  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return Status();
-  const bool answered = connect(probe, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0;
-  close(probe);
-  return answered ? InUse(address) : Status();
-}
-
-// An address of this machine that others can reach, for "tcp://*".
-std::string OwnHost() {
-  std::string host = "127.0.0.1";
-  ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) != 0) return host;
-  for (const ifaddrs* i = interfaces; i != nullptr; i = i->ifa_next) {
-    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
-    if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0) continue;
-    char text[INET_ADDRSTRLEN] = {};
-    const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(i->ifa_addr);
-    if (inet_ntop(AF_INET, &ipv4->sin_addr, text, sizeof(text)) == nullptr) continue;
-    host = text;
-    break;
-  }
-  freeifaddrs(interfaces);
-  return host;
-}
-
-Status BindFailure(const Address& address, int error) {
-  switch (error) {
-    case EADDRINUSE:
-      return InUse(address);
-    case ENODEV:
-    case EADDRNOTAVAIL:
-      return CannotListen(address, "belongs to no network interface of this machine");
-    default:
-      return CannotListen(address, std::string("cannot be listened on: ") + zmq_strerror(error));
-  }
-}
-
 // ---- The transport -----------------------------------------------------------------------------
 
 // Invariant: every link dials another address, and every peer has at most one link.
 class ZmqTransport : public Transport {
  public:
   explicit ZmqTransport(const TransportOptions& options)
-      : options_(options), wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+      : options_(options),
+        wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+        paths_(options.self, options.shared_bytes_per_peer) {
     PCHECK(wake_fd_ >= 0) << "eventfd";
   }
   ~ZmqTransport() override { close(wake_fd_); }
@@ -155,7 +93,7 @@ class ZmqTransport : public Transport {
       router.set(zmq::sockopt::router_handover, true);
       router.set(zmq::sockopt::router_mandatory, true);
       if (zmq_bind(router.handle(), address.ToString().c_str()) != 0) {
-        return BindFailure(address, zmq_errno());
+        return BindFailure(address, zmq_errno(), zmq_strerror(zmq_errno()));
       }
       const std::string bound = router.get(zmq::sockopt::last_endpoint);
       routers_.push_back(std::move(router));
@@ -196,21 +134,16 @@ class ZmqTransport : public Transport {
   }
 
   void Send(PeerId to, Frame frame) override {
-    frame.header.sender = options_.self.value;
-    SealFrame(frame);
-    bool sent = false;
-    if (Link* link = LinkTo(to); link != nullptr) {
-      sent = SendParts(link->socket, nullptr, frame);
-    } else {
-      const RoutingId id = RoutingIdOf(to);
-      for (zmq::socket_t& router : routers_) sent = sent || SendParts(router, &id, frame);
-    }
-    if (!sent) {
+    const std::vector<SharedBlock> blocks = paths_.Place(to, &frame);
+    SendControl();
+    if (!SendSealed(to, frame, blocks)) {
+      paths_.TakeBack(to, blocks);
       ++counters_.frames_dropped;
       return;
     }
     ++counters_.frames_sent;
     counters_.bytes_sent += sizeof(FrameHeader) + frame.header.body_bytes;
+    for (const SharedBlock& block : blocks) counters_.bytes_shared += block.bytes;
   }
 
   bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
@@ -234,7 +167,7 @@ class ZmqTransport : public Transport {
     std::string address;
     zmq::socket_t socket;
   };
-  enum class Taken { kNothing, kFrame, kRefused };
+  enum class Taken { kNothing, kFrame, kControl, kRefused };
 
   static Result<Address> ParseZmqAddress(const std::string& text) {
     HDPS_ASSIGN_OR_RETURN(Address address, ParseAddress(text));
@@ -269,15 +202,43 @@ class ZmqTransport : public Transport {
     return link == links_.end() ? nullptr : &*link;
   }
 
-  // False when the first part is not taken: no such peer, or its queue is full. Once ZeroMQ has
-  // the first part, the others must follow, even if it drops them: they end the message.
-  static bool SendParts(zmq::socket_t& socket, const RoutingId* id, const Frame& frame) {
+  // What the paths have to say to their other ends; what gets lost is said again when it matters.
+  void SendControl() {
+    for (Outgoing& control : paths_.TakeOutgoing()) {
+      if (!SendSealed(control.to, control.frame, {})) paths_.Unsent(control);
+    }
+  }
+
+  bool SendSealed(PeerId to, Frame& frame, const std::vector<SharedBlock>& blocks) {
+    frame.header.sender = options_.self.value;
+    SealFrame(frame);
+    if (Link* link = LinkTo(to); link != nullptr) {
+      return SendParts(link->socket, nullptr, frame, blocks);
+    }
+    const RoutingId id = RoutingIdOf(to);
+    bool sent = false;
+    for (zmq::socket_t& router : routers_) sent = sent || SendParts(router, &id, frame, blocks);
+    return sent;
+  }
+
+  // Shared sections go as their blocks. False when the first part is not taken: no such peer, or
+  // its queue is full. Once ZeroMQ has the first part, the others must follow, even if it drops
+  // them: they end the message.
+  static bool SendParts(zmq::socket_t& socket, const RoutingId* id, const Frame& frame,
+                        const std::vector<SharedBlock>& blocks) {
     std::vector<zmq::message_t> parts;
     parts.reserve(3 + frame.sections.size());
     if (id != nullptr) parts.emplace_back(id->data(), id->size());
     parts.emplace_back(&frame.header, sizeof(frame.header));
     parts.push_back(PartOf(frame.envelope));
-    for (const Buffer& section : frame.sections) parts.push_back(PartOf(section));
+    size_t block = 0;
+    for (size_t i = 0; i < frame.sections.size(); ++i) {
+      if (IsShared(frame.header, i)) {
+        parts.emplace_back(&blocks[block++], sizeof(SharedBlock));
+      } else {
+        parts.push_back(PartOf(frame.sections[i]));
+      }
+    }
     bool whole = true;
     for (size_t i = 0; i < parts.size(); ++i) {
       const int flags = ZMQ_DONTWAIT | (i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
@@ -291,13 +252,15 @@ class ZmqTransport : public Transport {
   // Looks at every socket once, beginning after the one that was served last.
   bool TakeFromAny(PeerId* from, Frame* frame) {
     const size_t num_sockets = routers_.size() + links_.size();
-    int refusals = 0;
+    int passed_over = 0;
     for (size_t i = 0; i < num_sockets; ++i) {
       const size_t socket = (last_served_ + 1 + i) % num_sockets;
       Taken taken = Taken::kRefused;
-      while (taken == Taken::kRefused && refusals < kRefusalsPerReceive) {
+      while (taken != Taken::kFrame && taken != Taken::kNothing &&
+             passed_over < kPassedOverPerReceive) {
         taken = TakeFrom(socket, from, frame);
-        if (taken == Taken::kRefused) ++refusals;
+        if (taken != Taken::kNothing) SendControl();
+        if (taken != Taken::kFrame) ++passed_over;
       }
       if (taken != Taken::kFrame) continue;
       last_served_ = socket;
@@ -326,15 +289,27 @@ class ZmqTransport : public Transport {
     std::memcpy(&frame->header, header.data(), sizeof(FrameHeader));
     frame->envelope = BufferOf(std::move(parts[first + 1]));
     frame->sections.clear();
+    Status shared;
     for (size_t i = first + 2; i < parts.size(); ++i) {
-      frame->sections.push_back(BufferOf(std::move(parts[i])));
+      Buffer section = BufferOf(std::move(parts[i]));
+      if (IsShared(frame->header, i - first - 2)) {
+        Result<Buffer> block = paths_.Take(*from, section);
+        shared = block.ok() ? shared : block.status();
+        if (block.ok()) section = *std::move(block);
+      }
+      frame->sections.push_back(std::move(section));
     }
+    if (!shared.ok()) return Refuse(*from, shared.message());
     if (const Status status = CheckFrame(*frame); !status.ok()) {
       return Refuse(*from, status.message());
     }
     if (frame->header.sender != from->value) {
       return Refuse(*from,
                     "the frame names another sender, " + std::to_string(frame->header.sender));
+    }
+    if (SharedPaths::IsControl(frame->header)) {
+      paths_.OnControl(*from, *frame);
+      return Taken::kControl;
     }
     ++counters_.frames_received;
     counters_.bytes_received += sizeof(FrameHeader) + frame->header.body_bytes;
@@ -368,7 +343,12 @@ class ZmqTransport : public Transport {
     items.push_back({nullptr, wake_fd_, ZMQ_POLLIN, 0});
     for (zmq::socket_t& socket : routers_) items.push_back({socket.handle(), 0, ZMQ_POLLIN, 0});
     for (Link& link : links_) items.push_back({link.socket.handle(), 0, ZMQ_POLLIN, 0});
+    const size_t first_watch = items.size();
+    for (const int watch : paths_.Watches()) items.push_back({nullptr, watch, ZMQ_POLLIN, 0});
     zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms);
+    for (size_t i = first_watch; i < items.size(); ++i) {
+      if (items[i].revents != 0) paths_.ForgetEnded(items[i].fd);
+    }
     if ((items[0].revents & ZMQ_POLLIN) == 0) return;
     uint64_t wakes = 0;
     [[maybe_unused]] const ssize_t got = read(wake_fd_, &wakes, sizeof(wakes));
@@ -379,6 +359,7 @@ class ZmqTransport : public Transport {
   zmq::context_t context_;  // Before the sockets: it waits for them when it is destroyed.
   std::vector<zmq::socket_t> routers_;
   std::vector<Link> links_;
+  SharedPaths paths_;
   size_t last_served_ = 0;
   std::set<PeerId> peers_logged_;
   TransportCounters counters_;

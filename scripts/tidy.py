@@ -18,6 +18,7 @@ DOORS = [
     (r"[<\"]tbb/|oneapi/tbb", {"common/tbb_executor.cc"}),
     (r"[<\"]zmq(_addon)?\.h", {"common/zmq_transport.cc"}),
     (r"\bfopen\(|std::[io]?fstream|::open\(|::rename\(", {"common/posix_file_system.cc"}),
+    (r"memfd_create|shm_open|pidfd_open", {"common/shared_memory.cc"}),
     (r"\bgetenv\(", {"common/command_line.cc"}),
     (r"[<\"]flatbuffers/|_generated\.h", {"common/message_codec.h"}),
     (r"[<\"]rocksdb/", {"embedding/disk_store.cc"}),

@@ -186,6 +186,17 @@ TEST_F(ManifestTest, PrunesOldAndUnfinishedOnes) {
   EXPECT_THAT(Folders(), ElementsAre("step_0000000040", "step_0000000050"));
 }
 
+// As the reference code gives them without vectors.
+TEST(HashBytes, IsTheSameOnEveryProcessor) {
+  std::vector<std::byte> bytes(100000);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * i % 251);
+  const auto hash = [&](size_t size) { return HashBytes(std::span(bytes).first(size), 7); };
+  EXPECT_EQ(hash(512), 0xd7be620a0c715e3eu);
+  EXPECT_EQ(hash(513), 0x5b4c829d3d4d29b8u);
+  EXPECT_EQ(hash(1000), 0x4a8419feaf6594cau);
+  EXPECT_EQ(hash(100000), 0xeafa6da66936f263u);
+}
+
 TEST(HashStream, EqualsTheHashOfTheWholeHoweverItIsCut) {
   std::string text;
   for (int i = 0; i < 5000; ++i) text += static_cast<char>(RandomAt(3, static_cast<uint64_t>(i)));

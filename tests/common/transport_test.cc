@@ -42,11 +42,12 @@ class TransportTest : public testing::TestWithParam<std::string> {
     TransportOptions options;
     options.self = self;
     options.queue_frames_max = queue_frames_max;
+    if (GetParam() != "shared") options.shared_bytes_per_peer = 0;
     return GetParam() == "inproc" ? NewInprocTransport(hub_, options) : NewZmqTransport(options);
   }
   // Where one may listen; each name is another place.
   std::string AddressFor(const std::string& name) const {
-    if (GetParam() == "tcp") return "tcp://127.0.0.1:0";
+    if (GetParam() == "tcp" || GetParam() == "shared") return "tcp://127.0.0.1:0";
     if (GetParam() == "inproc") return "inproc://" + name;
     return "ipc://" + testing::TempDir() + "/hdps_" + std::to_string(getpid()) + "_" + name;
   }
@@ -59,7 +60,7 @@ class TransportTest : public testing::TestWithParam<std::string> {
   std::shared_ptr<InprocHub> hub_ = NewInprocHub();
 };
 
-INSTANTIATE_TEST_SUITE_P(All, TransportTest, testing::Values("inproc", "tcp", "ipc"),
+INSTANTIATE_TEST_SUITE_P(All, TransportTest, testing::Values("inproc", "tcp", "ipc", "shared"),
                          [](const auto& kind) { return kind.param; });
 
 TEST_P(TransportTest, DeliversTheFrameThatWasSentAndTheAnswer) {
@@ -77,6 +78,7 @@ TEST_P(TransportTest, DeliversTheFrameThatWasSentAndTheAnswer) {
   EXPECT_TRUE(CheckFrame(got).ok());
   Frame expected = sent;
   expected.header.sender = kDialer.value;
+  expected.header.shared_sections = GetParam() == "inproc" ? 1 : 0;
   SealFrame(expected);
   EXPECT_EQ(std::memcmp(&got.header, &expected.header, sizeof(FrameHeader)), 0);
   ASSERT_EQ(got.sections.size(), 1u);
