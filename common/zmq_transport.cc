@@ -33,6 +33,7 @@ constexpr int kBeatMs = 5000;
 constexpr int kBeatTimeoutMs = 30000;      // More than the largest frame takes on a slow network.
 constexpr size_t kCopyBytesMax = 4096;     // Smaller parts are copied: cheaper than sharing.
 constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
+constexpr int kWaitsPerReceive = 3;
 constexpr size_t kPeersLoggedMax = 1024;
 constexpr size_t kPartsMax = 2 + kFrameSectionsMax;
 
@@ -149,8 +150,15 @@ class ZmqTransport : public Transport {
   bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
     if (TakeFromAny(from, frame)) return true;
     if (timeout_ms <= 0) return false;
-    Wait(timeout_ms);
-    return TakeFromAny(from, frame);
+    // What paths say to each other is no reason to return empty-handed; but somebody who says more
+    // than they ever do must not hold up the caller.
+    for (int waits = 0; waits < kWaitsPerReceive; ++waits) {
+      const uint64_t heard = controls_heard_;
+      const bool more = Wait(timeout_ms);
+      if (TakeFromAny(from, frame)) return true;
+      if (!more || controls_heard_ == heard) return false;
+    }
+    return false;
   }
 
   void Wake() override {
@@ -309,6 +317,7 @@ class ZmqTransport : public Transport {
     }
     if (SharedPaths::IsControl(frame->header)) {
       paths_.OnControl(*from, *frame);
+      ++controls_heard_;
       return Taken::kControl;
     }
     ++counters_.frames_received;
@@ -338,20 +347,22 @@ class ZmqTransport : public Transport {
     return Taken::kRefused;
   }
 
-  void Wait(int64_t timeout_ms) {
+  // False on Wake(), and when nothing happened in time.
+  bool Wait(int64_t timeout_ms) {
     std::vector<zmq_pollitem_t> items;
     items.push_back({nullptr, wake_fd_, ZMQ_POLLIN, 0});
     for (zmq::socket_t& socket : routers_) items.push_back({socket.handle(), 0, ZMQ_POLLIN, 0});
     for (Link& link : links_) items.push_back({link.socket.handle(), 0, ZMQ_POLLIN, 0});
     const size_t first_watch = items.size();
     for (const int watch : paths_.Watches()) items.push_back({nullptr, watch, ZMQ_POLLIN, 0});
-    zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms);
+    const int happened = zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms);
     for (size_t i = first_watch; i < items.size(); ++i) {
       if (items[i].revents != 0) paths_.ForgetEnded(items[i].fd);
     }
-    if ((items[0].revents & ZMQ_POLLIN) == 0) return;
+    if ((items[0].revents & ZMQ_POLLIN) == 0) return happened > 0;
     uint64_t wakes = 0;
     [[maybe_unused]] const ssize_t got = read(wake_fd_, &wakes, sizeof(wakes));
+    return false;
   }
 
   const TransportOptions options_;
@@ -361,6 +372,7 @@ class ZmqTransport : public Transport {
   std::vector<Link> links_;
   SharedPaths paths_;
   size_t last_served_ = 0;
+  uint64_t controls_heard_ = 0;
   std::set<PeerId> peers_logged_;
   TransportCounters counters_;
 };

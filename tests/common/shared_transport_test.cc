@@ -121,6 +121,18 @@ TEST_F(SharedTransportTest, FramesSharedAndNotStayInOrder) {
   EXPECT_LT(shared, dialer_->counters().bytes_sent) << "some found no room";
 }
 
+TEST_F(SharedTransportTest, WhatPathsSayToEachOtherEndsNoWait) {
+  Open(size_t{8} << 20);
+  dialer_->Send(kListener, FrameOf(1));
+  PeerId from;
+  Frame frame;
+  ASSERT_TRUE(Await(*listener_, &from, &frame));
+  // An answer to the offer has come or will; the frame after it is what is handed out.
+  listener_->Send(kDialer, FrameOf(2, 800));
+  ASSERT_TRUE(dialer_->Receive(20000, &from, &frame));
+  ExpectFrame(frame, 2);
+}
+
 TEST_F(SharedTransportTest, AFullArenaStopsNothingAndEmptiesAgain) {
   Open(size_t{1} << 20);
   Deliver(*dialer_, kListener, *listener_, 0);
