@@ -2,12 +2,15 @@
 #include "benchmarks/bench.h"
 
 #define HDPS_BENCHES(BENCH)                                                                     \
+  BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                  \
   BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")               \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes") \
   BENCH(plan, RunPlanBench,                                                                     \
         "does hdps plan tell the truth? constants, then six clusters predicted and run")        \
   BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")   \
   BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")    \
+  BENCH(recovery, RunRecoveryBench,                                                             \
+        "a server is killed: how long until training goes on, and what is lost?")               \
   BENCH(wire, RunWireBench, "GB/s both ways at once, round trip, checksums, buffers")
 
 namespace hdps {

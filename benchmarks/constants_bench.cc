@@ -1,8 +1,5 @@
 // What `hdps plan` must know of this machine: products, layers, reader, disk, and, from
 // constants_of_rows.cc, exchanges and rows.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -10,7 +7,8 @@
 #include "benchmarks/constants.h"
 #include "benchmarks/job_run.h"
 #include "benchmarks/model_products.h"
-#include "common/random.h"
+#include "benchmarks/plain_file.h"
+#include "common/hash.h"
 #include "embedding/snapshot.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/synthetic_log.h"
@@ -58,7 +56,7 @@ Status MeasureProducts(const BenchSetting& setting, ConstantSamples* samples) {
 
 // ---- The reader --------------------------------------------------------------------------------
 
-Result<double> SecondsToRead(FileSystem& files, const DataSpec& data, uint32_t parts) {
+Result<double> SecondsToParse(FileSystem& files, const DataSpec& data, uint32_t parts) {
   HDPS_ASSIGN_OR_RETURN(
       const auto reader,
       NewBatchReader(files, data, data.train,
@@ -90,8 +88,8 @@ Status MeasureReader(const BenchSetting& setting, FileSystem& files, const Job& 
   finder.Find(batch, &sets);
   constexpr uint32_t kParts = 4;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    HDPS_ASSIGN_OR_RETURN(const double all, SecondsToRead(files, job.data, 1));
-    HDPS_ASSIGN_OR_RETURN(const double quarter, SecondsToRead(files, job.data, kParts));
+    HDPS_ASSIGN_OR_RETURN(const double all, SecondsToParse(files, job.data, 1));
+    HDPS_ASSIGN_OR_RETURN(const double quarter, SecondsToParse(files, job.data, kParts));
     const double each = kNano / static_cast<double>(bytes);
     (*samples)["reader.read_byte"].push_back(each * all);
     // A quarter of the rows was parsed too.
@@ -194,49 +192,16 @@ Status MeasureLayers(const BenchSetting& setting, FileSystem& files, ConstantSam
 
 // ---- Disk and checkpoints ----------------------------------------------------------------------
 
-// Whether the system has written the file down and forgotten what it holds.
-bool ForgetFile(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY);
-  if (file < 0) return false;
-  const bool forgotten =
-      fdatasync(file) == 0 && posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) == 0;
-  close(file);
-  return forgotten;
-}
-
 Status MeasureDisk(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
   SayProgress(kBench, "disk");
-  constexpr size_t kPieceBytes = 8 << 20, kPieces = 24;
+  constexpr uint64_t kBytes = 200'000'000;
   const std::string path = JoinPath(setting.scratch, "disk");
-  std::vector<std::byte> piece(kPieceBytes);
-  Random random(1);
-  for (std::byte& one : piece) one = static_cast<std::byte>(random.Next());
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    Status status;
-    const auto note = [&status](const Status& one) {
-      if (status.ok()) status = one;
-    };
-    const double written = SecondsOf([&] {
-      auto file = files.Create(path);
-      note(file.status());
-      for (size_t i = 0; i < kPieces && status.ok(); ++i) note((*file)->Append(piece));
-      if (status.ok()) note((*file)->Sync());
-      if (status.ok()) note((*file)->Close());
-    });
-    HDPS_RETURN_IF_ERROR(status);
+    HDPS_ASSIGN_OR_RETURN(const double written, SecondsToWrite(files, path, kBytes));
     ForgetFile(path);
-    const double read = SecondsOf([&] {
-      auto file = files.OpenSequential(path);
-      note(file.status());
-      for (size_t got = 1; got > 0 && status.ok();) {
-        const Result<size_t> count = (*file)->Read(piece);
-        note(count.status());
-        got = count.ok() ? *count : 0;
-      }
-    });
-    HDPS_RETURN_IF_ERROR(status);
-    (*samples)["disk.write_byte"].push_back(kNano * written / double(kPieceBytes * kPieces));
-    (*samples)["disk.read_byte"].push_back(kNano * read / double(kPieceBytes * kPieces));
+    HDPS_ASSIGN_OR_RETURN(const double read, SecondsToRead(files, path));
+    (*samples)["disk.write_byte"].push_back(kNano * written / double(kBytes));
+    (*samples)["disk.read_byte"].push_back(kNano * read / double(kBytes));
   }
   return Status();
 }

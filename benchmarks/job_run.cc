@@ -1,8 +1,11 @@
 // Members on threads or as processes; the scheduler is always here.
 #include "benchmarks/job_run.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -70,22 +73,28 @@ void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_ste
 // The members as threads or processes; joined when destroyed.
 class Members {
  public:
-  Members(const Setting& setting, const AfterStep& after_step) : times_(setting.run.workers) {
-    const JobRunOptions& run = setting.run;
-    if (run.placement == "processes") {
-      StartProcesses(setting);
-      return;
-    }
+  explicit Members(const Setting& setting) : setting_(setting), times_(setting.run.workers) {}
+  ~Members() { Join(); }
+
+  void Start(const AfterStep& after_step) {
+    const JobRunOptions& run = setting_.run;
+    const bool processes = run.placement == "processes";
     for (uint32_t s = 0; s < run.servers; ++s) {
-      threads_.push_back(StartThread("server", [&setting, s] { RunServer(setting, s); }));
+      if (processes || run.placement == "servers") {
+        StartProcess("server", s);
+      } else {
+        threads_.push_back(StartThread("server", [this, s] { RunServer(setting_, s); }));
+      }
     }
     for (uint32_t w = 0; w < run.workers; ++w) {
-      threads_.push_back(StartThread("worker", [this, &setting, &after_step, w] {
-        RunWorker(setting, w, after_step, &times_[w]);
-      }));
+      if (processes) {
+        StartProcess("worker", w);
+      } else {
+        threads_.push_back(StartThread(
+            "worker", [this, &after_step, w] { RunWorker(setting_, w, after_step, &times_[w]); }));
+      }
     }
   }
-  ~Members() { Join(); }
 
   void Join() {
     for (const auto& thread : threads_) thread->Join();
@@ -94,27 +103,73 @@ class Members {
     processes_.clear();
   }
   const std::vector<StepTimes>& times() const { return times_; }
+  void KillFirst() { processes_.front()->Signal(SIGKILL); }
 
  private:
-  void StartProcesses(const Setting& setting) {
-    const JobRunOptions& run = setting.run;
-    const auto start = [&](const std::string& role, uint32_t rank) {
-      const std::string name = role + "_" + std::to_string(rank);
-      processes_.push_back(std::make_unique<ChildProcess>(
-          std::vector<std::string>{Beside(setting.bench.program, "hdps-" + role),
-                                   "--job=" + JoinPath(run.out, "job.json"),
-                                   "--scheduler=" + setting.hall, "--log=warning",
-                                   "--rank=" + std::to_string(rank),
-                                   "--threads=" + std::to_string(setting.bench.threads)},
-          JoinPath(run.out, name + ".log")));
-    };
-    for (uint32_t s = 0; s < run.servers; ++s) start("server", s);
-    for (uint32_t w = 0; w < run.workers; ++w) start("worker", w);
+  void StartProcess(const std::string& role, uint32_t rank) {
+    const JobRunOptions& run = setting_.run;
+    const std::string name = role + "_" + std::to_string(rank);
+    processes_.push_back(std::make_unique<ChildProcess>(
+        std::vector<std::string>{Beside(setting_.bench.program, "hdps-" + role),
+                                 "--job=" + JoinPath(run.out, "job.json"),
+                                 "--scheduler=" + setting_.hall, "--log=warning",
+                                 "--rank=" + std::to_string(rank),
+                                 "--threads=" + std::to_string(setting_.bench.threads)},
+        JoinPath(run.out, name + ".log")));
   }
 
+  const Setting& setting_;
   std::vector<StepTimes> times_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<std::unique_ptr<ChildProcess>> processes_;
+};
+
+// What the workers' steps tell. Workers may be a step apart; the first to begin and the last to end
+// count. Called on their threads.
+class StepWatch {
+ public:
+  StepWatch(const JobRunOptions& options, MonotonicClock& clock, std::function<void()> kill)
+      : options_(options), clock_(clock), kill_(std::move(kill)) {}
+
+  void After(const StepReport& step) {
+    const int64_t now_ns = clock_.NowNs();
+    int64_t none = 0;
+    if (first_step_ns_.compare_exchange_strong(none, now_ns)) first_clock_ = step.clock;
+    last_clock_ = step.clock;
+    if (step.clock == options_.kill_server_at) {
+      killed_ns_ = now_ns;
+      kill_();
+    }
+    none = 0;
+    if (step.clock == options_.steady_from) steady_from_ns_.compare_exchange_strong(none, now_ns);
+    if (step.clock > options_.steady_from && step.clock <= options_.steady_to) {
+      steady_examples_ += step.examples;
+      steady_to_ns_ = now_ns;
+    }
+  }
+
+  bool killed() const { return killed_ns_ != 0; }
+
+  // Once the workers have ended.
+  void Tell(int64_t begin_ns, int64_t ended_ns, JobRun* run) const {
+    const auto seconds = [](int64_t from, int64_t to) { return double(to - from) * 1e-9; };
+    run->first_clock = first_clock_;
+    run->steps = last_clock_;
+    if (first_step_ns_ != 0) run->first_step_seconds = seconds(begin_ns, first_step_ns_);
+    if (killed()) run->noticed_seconds = seconds(killed_ns_, ended_ns);
+    if (steady_to_ns_ > steady_from_ns_) {
+      run->steady_examples_per_second =
+          double(steady_examples_) / seconds(steady_from_ns_, steady_to_ns_);
+    }
+  }
+
+ private:
+  const JobRunOptions& options_;
+  MonotonicClock& clock_;
+  const std::function<void()> kill_;
+  std::atomic<int64_t> first_step_ns_{0}, steady_from_ns_{0}, steady_to_ns_{0}, killed_ns_{0};
+  std::atomic<int64_t> first_clock_{0}, last_clock_{0};
+  std::atomic<uint64_t> steady_examples_{0};
 };
 
 Status ReadSummary(FileSystem& files, const std::string& out, JobRun* run) {
@@ -157,35 +212,20 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   JobRun run;
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const int64_t begin_ns = clock->NowNs();
-  std::atomic<int64_t> first_step_ns{0}, steady_from_ns{0}, steady_to_ns{0};
-  std::atomic<uint64_t> steady_examples{0};
-  // Workers may be a step apart; the first to begin and the last to end count.
-  const AfterStep after_step = [&](const StepReport& step) {
-    const int64_t now_ns = clock->NowNs();
-    int64_t none = 0;
-    first_step_ns.compare_exchange_strong(none, now_ns);
-    none = 0;
-    if (step.clock == options.steady_from) steady_from_ns.compare_exchange_strong(none, now_ns);
-    if (step.clock > options.steady_from && step.clock <= options.steady_to) {
-      steady_examples += step.examples;
-      steady_to_ns = now_ns;
-    }
-  };
-  Members members(setting, after_step);
+  Members members(setting);
+  StepWatch watch(options, *clock, [&members] { members.KillFirst(); });
+  const AfterStep after_step = [&watch](const StepReport& step) { watch.After(step); };
+  members.Start(after_step);
   const SchedulerExit end = RunSchedulerProcess(*scheduler, *hall, *clock, nullptr);
+  const int64_t ended_ns = clock->NowNs();
   members.Join();
   run.wall_seconds = static_cast<double>(clock->NowNs() - begin_ns) * 1e-9;
+  watch.Tell(begin_ns, ended_ns, &run);
+  if (watch.killed()) return run;
   if (end.status != 0) {
     return Status(end.status == 2 ? Code::kInvalidArgument : Code::kUnavailable, end.reason);
   }
   HDPS_RETURN_IF_ERROR(ReadSummary(files, options.out, &run));
-  if (first_step_ns != 0) {
-    run.first_step_seconds = static_cast<double>(first_step_ns - begin_ns) * 1e-9;
-  }
-  if (steady_to_ns > steady_from_ns) {
-    run.steady_examples_per_second = static_cast<double>(steady_examples) * 1e9 /
-                                     static_cast<double>(steady_to_ns - steady_from_ns);
-  }
   int64_t longest_ns = 0;
   for (const StepTimes& times : members.times()) {
     run.times.Add(times);

@@ -13,7 +13,8 @@
 namespace hdps {
 
 // inproc: all members are threads, frames in memory, as in `hdps train`. tcp, ipc: threads with
-// sockets between them. processes: hdps-server and hdps-worker beside this program, over tcp.
+// sockets between them. processes: hdps-server and hdps-worker beside this program, over tcp;
+// servers: hdps-server beside it, workers threads.
 struct JobRunOptions {
   std::string job;                     // Its JSON.
   std::vector<std::string> overrides;  // As ParseJob takes them.
@@ -24,6 +25,7 @@ struct JobRunOptions {
   // Steps of a worker after which, and up to which, it counts for steady_examples_per_second. Rows
   // are made in the first steps; later ones find them. 0: not wanted.
   int64_t steady_from = 0, steady_to = 0;
+  int64_t kill_server_at = 0;  // With `servers`: server 0 is killed behind this step. 0: never.
 };
 
 struct JobRun {
@@ -32,11 +34,14 @@ struct JobRun {
   double steady_examples_per_second = 0;  // All workers; 0 with `processes`.
   double first_step_seconds = 0;  // From the start of the members to the end of the first step.
   double wall_seconds = 0;
-  double eval_auc = 0;  // Of summary.json; 0: none.
-  int64_t steps = 0;    // Of the job, also those before it was resumed.
+  double eval_auc = 0;         // Of summary.json; 0: none.
+  int64_t steps = 0;           // Of the job, also those before it was resumed.
+  int64_t first_clock = 0;     // Behind the first step of this run.
+  double noticed_seconds = 0;  // From the kill to the end of the job that could not go on.
 };
 
-// kUnavailable with the member's words when the job does not end well.
+// With a kill the job must fail, and the files it leaves are the result. Else kUnavailable with the
+// member's words when the job does not end well.
 Result<JobRun> RunJob(const BenchSetting& setting, FileSystem& files, const JobRunOptions& options);
 
 }  // namespace hdps

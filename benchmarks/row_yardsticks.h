@@ -25,6 +25,10 @@ class RowsAlone {
   void PullAll(const std::vector<PushRequest>& requests);
   void PushAll(const std::vector<PushRequest>& requests);
   size_t bytes() const { return rows_.bytes(); }
+  Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder,
+                                      Clock clock) const {
+    return rows_.Save(files, folder, clock);
+  }
 
  private:
   const Job& job_;

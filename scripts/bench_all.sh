@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Runs every benchmark, one JSON each, then draws the pictures and prints the rows of a table: about 25
+# minutes on two quiet cores. What stands on stderr is progress.
+set -euo pipefail
+
+usage() {
+  cat <<'TXT'
+usage: scripts/bench_all.sh --out=FOLDER [--quick] [--repeats=5] [--only="NAME NAME"] [--data=FILE]
+  --out=FOLDER    gets NAME.json, NAME.txt and NAME.svg for each benchmark, and table.md
+  --quick         smaller sizes
+  --repeats=N     samples of each figure
+  --only=NAMES    instead of all that hdps-bench --list prints
+  --data=FILE     a Criteo TSV file, for the reader
+TXT
+}
+fail() { echo "bench_all.sh: error: $1" >&2; exit 2; }
+
+here=$(dirname "$(readlink -f "$0")")
+bin=${HDPS_BIN:-$here/../build/bin}
+out='' only='' flags=()
+for argument in "$@"; do
+  case "$argument" in
+    --out=*) out=${argument#*=} ;;
+    --only=*) only=${argument#*=} ;;
+    --quick | --repeats=* | --data=*) flags+=("$argument") ;;
+    -h | --help) usage; exit 0 ;;
+    *) fail "unknown argument '$argument' (see --help)" ;;
+  esac
+done
+[[ -n "$out" ]] || fail "--out=FOLDER is missing (see --help)"
+[[ -x "$bin/hdps-bench" ]] || fail "no hdps-bench in $bin; build first (scripts/build.sh) or set HDPS_BIN"
+mkdir -p "$out"
+[[ -n "$only" ]] || only=$("$bin/hdps-bench" --list | awk '{print $1}')
+
+failed=''
+for name in $only; do
+  echo "== $name, $(date +%H:%M:%S)" >&2
+  if "$bin/hdps-bench" "$name" --json="$out/$name.json" "${flags[@]}" >"$out/$name.txt"; then
+    cat "$out/$name.txt"
+    "$here/plot_bench.py" "$out/$name.json" --out="$out" >&2
+  else
+    failed+=" $name"
+  fi
+done
+shopt -s nullglob
+files=("$out"/*.json)
+((${#files[@]} > 0)) && "$here/results_table.py" "${files[@]}" >"$out/table.md"
+echo "== done, $(date +%H:%M:%S); $out/table.md" >&2
+[[ -z "$failed" ]] || { echo "bench_all.sh: error: failed:$failed" >&2; exit 3; }
