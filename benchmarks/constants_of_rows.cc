@@ -19,9 +19,9 @@ constexpr size_t kFewKeys = 2'000, kManyKeys = 20'000, kDenseKeys = 1'100;
 
 double Above0(double value) { return std::max(value, 0.0); }
 
-// Lists of exactly so many keys.
+// Lists of exactly so many keys; so many lists that their rows do not stay in the caches.
 KeyLists ListsOf(size_t keys, uint64_t rows) {
-  constexpr size_t kLists = 12;
+  constexpr size_t kLists = 40;
   KeyLists lists = ZipfLists(rows, 1.05, 12 * keys, kLists, keys);
   for (std::vector<Key>& list : lists) list.resize(std::min(list.size(), keys));
   return lists;

@@ -97,30 +97,26 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c,
   HDPS_ASSIGN_OR_RETURN(PlanQuestion question, QuestionOf(files, c, job));
   question.cores = static_cast<uint32_t>(constants.cores);
   const PlanAnswer answer = Plan(question, constants);
-  std::vector<double> measured, pull, compute, push;
+  std::vector<double> measured, compute, rest;
+  constexpr double kMilli = 1e3;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     SayProgress(kBench, std::string(c.name) + ", run " + std::to_string(repeat + 1));
     options.out = JoinPath(setting.scratch, std::string(c.name) + "_" + std::to_string(repeat));
     HDPS_ASSIGN_OR_RETURN(const JobRun run, RunJob(setting, files, options));
     HDPS_RETURN_IF_ERROR(files.RemoveAll(options.out));
     measured.push_back(run.steady_examples_per_second);
-    const auto ms = [&](int64_t ns) { return double(ns) * 1e-6 / double(run.times.steps); };
-    pull.push_back(ms(run.times.pull_wait_ns));
-    compute.push_back(ms(run.times.compute_ns));
-    push.push_back(ms(run.times.push_wait_ns));
+    compute.push_back(double(run.times.compute_ns) * 1e-6 / double(run.times.steps));
+    rest.push_back(kMilli * c.batch / run.steady_examples_per_second - compute.back());
   }
-  constexpr double kMilli = 1e3;
-  const std::vector<double> predicted(1, answer.examples_per_second);
-  report.AddBeside(kBench, c.name, "predicted", "examples/s", predicted, "measured",
-                   {MedianOf(measured)});
+  const double predicted_compute = kMilli * c.workers * answer.compute_seconds;
+  report.AddBeside(kBench, c.name, "predicted", "examples/s", {answer.examples_per_second},
+                   "measured", {MedianOf(measured)});
   report.Add(kBench, c.name, "measured", "examples/s", measured);
-  const double members = c.workers;
-  std::vector<double> exchange;
-  for (size_t i = 0; i < pull.size(); ++i) exchange.push_back(pull[i] + push[i]);
-  report.AddBeside(kBench, c.name, "compute, predicted", "ms",
-                   {kMilli * members * answer.compute_seconds}, "measured", {MedianOf(compute)});
-  report.AddBeside(kBench, c.name, "pull and push, predicted", "ms",
-                   {kMilli * answer.exchange_seconds}, "measured", {MedianOf(exchange)});
+  report.AddBeside(kBench, c.name, "compute, predicted", "ms", {predicted_compute}, "measured",
+                   {MedianOf(compute)});
+  report.AddBeside(kBench, c.name, "rest of a step, predicted", "ms",
+                   {kMilli * answer.step_seconds - predicted_compute}, "measured",
+                   {MedianOf(rest)});
   return Status();
 }
 

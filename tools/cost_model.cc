@@ -15,7 +15,9 @@ constexpr double kFloatBytes = sizeof(float), kKeyBytes = 8;
 struct Asked {
   double rows = 0;    // Over all tables.
   double floats = 0;  // Of those rows.
-  double dense = 0;   // Floats through the servers.
+  // What a push writes, in floats of a row with as much state as weights: what was measured.
+  double pushed_floats = 0;
+  double dense = 0;  // Floats through the servers.
   double reply_bytes() const { return kFloatBytes * (floats + dense); }
   double key_bytes() const { return kKeyBytes * rows; }
 };
@@ -52,6 +54,7 @@ class Planner {
       }
       asked_.rows += distinct;
       asked_.floats += distinct * table.dim;
+      asked_.pushed_floats += distinct * (table.dim + table.state_floats) / 2;
       if (table.features == q_.shape.keys && parts_keys > 0) {
         answer_.unique_share = distinct / parts_keys;
       }
@@ -100,12 +103,14 @@ class Planner {
     const ExchangeCost& pull = q_.inproc && q_.one_machine ? c_.inproc_pull : c_.tcp_pull;
     const ExchangeCost& push = q_.inproc && q_.one_machine ? c_.inproc_push : c_.tcp_push;
     const double messages = 2 * kMicro * c_.server_message_us;  // Of a pull and a push.
-    const double chain = ChainOf(pull) + ChainOf(push) + messages * (servers() - 1);
+    const double chain = ChainOf(pull, asked_.floats) + ChainOf(push, asked_.pushed_floats) +
+                         messages * (servers() - 1);
     worker_exchange_ = chain;
     server_seconds_ =
         workers() / servers() * kNano *
             (asked_.rows * (c_.server_pull_row_ns + c_.server_push_row_ns) +
-             asked_.floats * (c_.server_pull_float_ns + c_.server_push_float_ns) +
+             asked_.floats * c_.server_pull_float_ns +
+             asked_.pushed_floats * c_.server_push_float_ns +
              asked_.dense * (c_.server_dense_pull_float_ns + c_.server_dense_push_float_ns)) /
             q_.cores +
         workers() * messages;
