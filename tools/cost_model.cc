@@ -93,10 +93,9 @@ class Planner {
                                       examples_ * q_.shape.keys * c_.dedup_key_ns);
   }
 
-  double ChainOf(const ExchangeCost& cost) const {
-    return kMicro * cost.base_us +
-           kNano * (asked_.rows * cost.row_ns + asked_.floats * cost.float_ns +
-                    asked_.dense * cost.dense_float_ns);
+  double ChainOf(const ExchangeCost& cost, double floats) const {
+    return kMicro * cost.base_us + kNano * (asked_.rows * cost.row_ns + floats * cost.float_ns +
+                                            asked_.dense * cost.dense_float_ns);
   }
 
   void Exchange() {
@@ -164,9 +163,8 @@ class Planner {
       const double cores = exchange_core_seconds_ + compute * q_.cores + reading;
       step = std::max({exchange, compute, cores / q_.cores});
     } else {
-      // The reader begins with the step: while pulls and pushes wait it has cores for itself.
-      const double idle = std::max(0.0, exchange * q_.cores - exchange_core_seconds_);
-      step = exchange + compute + std::max(0.0, reading - idle) / q_.cores;
+      // The reader works beside the step, but servers and layers would use its core as well.
+      step = exchange + compute + reading / q_.cores;
     }
     step = std::max(step, answer_.reader_seconds);
     answer_.step_seconds = step;
