@@ -153,12 +153,18 @@ struct LayerSpec {
 
 enum class LossKind : uint8_t { kLogloss, kSoftmax };
 
+// How a dense layer that alone reads an embedding multiplies: every example's pooled rows, or each
+// distinct row of the batch once. kAuto: what a cost rule says of the batch; unique rows on CPUs
+// only.
+enum class FirstLayer : uint8_t { kAuto, kPlain, kUniqueRows };
+
 // A graph of layers; the last one gives the logits, [n, 1] for logloss, [n, classes] for softmax.
 struct ModelSpec {
   std::string type = "wide_deep";  // The recipe the graph was built from; else "graph".
   std::vector<LayerSpec> layers;
   LossKind loss = LossKind::kLogloss;
   std::string device = "auto";  // auto | cpu | cuda: where the dense layers are computed.
+  FirstLayer first_layer = FirstLayer::kAuto;
 };
 
 // ---- running -----------------------------------------------------------------------------------

@@ -127,6 +127,7 @@ JsonValue PrintModel(const Job& job) {
   }
   object.Set("loss", Choice("model", "loss", job.model.loss));
   object.Set("device", JsonValue::Text(job.model.device));
+  object.Set("first_layer", Choice("model", "first_layer", job.model.first_layer));
   return object;
 }
 

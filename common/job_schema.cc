@@ -122,6 +122,9 @@ constexpr KeySpec kKeys[] = {
      "Default: softmax for an mlp of several classes, else logloss."},
     {"model", "device", kChoice, "auto, cpu, cuda", 0, 0, "\"auto\"", "",
      "Where the dense layers are computed; auto: cuda if there is one."},
+    {"model", "first_layer", kChoice, "auto, plain, unique_rows", 0, 0, "\"auto\"", "",
+     "Of a dense layer on an embedding on the CPU: multiply every example's rows, or each distinct "
+     "row of the batch once; auto: what is cheaper for the batch."},
 
     {"table", "name", kText, "", 0, 0, "", "", "Required; \"dense\" is taken."},
     {"table", "dim", kInteger, "", 1, 65536, "16", "", ""},

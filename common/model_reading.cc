@@ -114,7 +114,8 @@ std::vector<LayerSpec> ReadLayers(const JsonValue& list) {
 void WarnOfRecipe(const JsonValue& object, std::vector<std::string>* warnings) {
   for (const std::string& name : object.names) {
     const bool of_graph = name == "type" || name == "tables" || name == "layers" ||
-                          name == "dense_optimizer" || name == "loss" || name == "device";
+                          name == "dense_optimizer" || name == "loss" || name == "device" ||
+                          name == "first_layer";
     if (!of_graph) {
       warnings->push_back("model." + name + " is ignored: model.layers spells the model out");
     }
@@ -155,6 +156,7 @@ Status ReadModel(const JobSource& source, Job* job) {
   const ModelRecipe recipe = ReadRecipe(object);
   job->model.type = recipe.type;
   ReadKey(object, "device", &job->model.device);
+  ReadChoice(object, "model", "first_layer", &job->model.first_layer);
   job->model.loss =
       recipe.type == "mlp" && recipe.classes > 1 ? LossKind::kSoftmax : LossKind::kLogloss;
   ReadChoice(object, "model", "loss", &job->model.loss);

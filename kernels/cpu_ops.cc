@@ -159,6 +159,10 @@ class CpuOps : public DenseOps {
     });
   }
 
+  std::unique_ptr<RowProducts> NewRowProducts() override {
+    return std::make_unique<RowProducts>(executor_);
+  }
+
   void Fm(ConstMatrix x, size_t dim, Matrix out) override {
     RunRows(x.rows, x.cols, [&](size_t first, size_t count) {
       hdps::Fm(x.Rows(first, count), dim, out.Rows(first, count));

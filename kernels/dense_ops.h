@@ -12,6 +12,7 @@
 #include "kernels/gemm.h"
 #include "kernels/interactions.h"
 #include "kernels/matrix.h"
+#include "kernels/row_products.h"
 #include "kernels/row_slab.h"
 
 namespace hdps {
@@ -72,6 +73,9 @@ class DenseOps {
   // then of bag. Never gives -0.0 under kOver.
   virtual void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
                             Write write, float* row_gradients) = 0;
+
+  // A dense layer on embeddings, computed once a distinct row; null where the device has none.
+  virtual std::unique_ptr<RowProducts> NewRowProducts() { return nullptr; }
 
   // ---- interactions: see interactions.h
   // ----------------------------------------------------------

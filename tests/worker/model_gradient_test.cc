@@ -41,12 +41,46 @@ Job TangledGraph() {
        TestLayer("logit", K::kSum, {"z", "wb", "fm1", "fm2"})});
 }
 
+// Embeddings that a dense layer takes over: alone, and inside a concat between numbers, a layer
+// that learns, and another embedding of the same table; and one that it must not, since fm reads it
+// too.
+Job GraphOnRows() {
+  LayerOptions sums, means, wide, relu, plain;
+  sums.table = means.table = "deep";
+  wide.table = "wide";
+  wide.combine = Combine::kSum;
+  means.pooling = Pooling::kMean;
+  relu.units = 70;
+  relu.activation = Activation::kRelu;
+  plain.units = 1;
+  using K = LayerKind;
+  Job job = TestGraph(
+      {TestLayer("a", K::kEmbedding, {}, sums), TestLayer("b", K::kEmbedding, {}, means),
+       TestLayer("c", K::kEmbedding, {}, sums), TestLayer("n", K::kNumeric, {}),
+       TestLayer("h", K::kDense, {"n"}, relu), TestLayer("fm", K::kFm, {"c"}),
+       TestLayer("all", K::kConcat, {"n", "h", "b", "c"}), TestLayer("x", K::kDense, {"a"}, relu),
+       TestLayer("y", K::kDense, {"all"}, relu), TestLayer("xy", K::kSum, {"x", "y"}),
+       TestLayer("z", K::kDense, {"xy"}, plain), TestLayer("w", K::kEmbedding, {}, wide),
+       TestLayer("logit", K::kSum, {"z", "fm", "w"})});
+  job.model.first_layer = FirstLayer::kUniqueRows;
+  return job;
+}
+
+Job OnRows(Job job) {
+  job.model.first_layer = FirstLayer::kUniqueRows;
+  return job;
+}
+
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (const char* type : {"logistic", "wide_deep", "deepfm", "dcn_v2", "dlrm", "mlp"}) {
     cases.push_back({type, TestJob(type), {}});
     cases.push_back({std::string(type) + "_bags", TestJob(type), {40, 3, true, 5}});
   }
+  cases.push_back({"rows", OnRows(TestJob("wide_deep")), {}});
+  cases.push_back({"rows_bags", OnRows(TestJob("wide_deep")), {40, 3, true, 5}});
+  cases.push_back({"rows_graph", GraphOnRows(), {40, 3, false, 5}});
+  cases.push_back({"rows_tangled", OnRows(TangledGraph()), {40, 3, true, 6}});
   cases.push_back({"tangled", TangledGraph(), {40, 3, true, 6}});
   cases.push_back({"tangled_single", TangledGraph(), {33, 1, false, 8}});
   return cases;

@@ -217,13 +217,41 @@ TEST_F(ModelTest, DevicesAreNamed) {
   }
 }
 
+// The two ways of the first layer give the same step, and auto is one of them, by the batch alone.
+TEST_F(ModelTest, FirstLayersAgree) {
+  for (const BatchOptions& options : {BatchOptions{500, 1, false, 3}, BatchOptions{300, 4, true, 4},
+                                      BatchOptions{7, 1, false, 5}}) {
+    std::vector<ModelRun::Gradients> steps;
+    for (const FirstLayer choice :
+         {FirstLayer::kPlain, FirstLayer::kUniqueRows, FirstLayer::kAuto, FirstLayer::kAuto}) {
+      Job job = TestJob("wide_deep");
+      job.model.first_layer = choice;
+      ModelRun run(job, *executor_);
+      steps.push_back(run.Step(TestBatch(job, options)));
+    }
+    EXPECT_EQ(steps[2].dense, steps[3].dense);
+    EXPECT_TRUE(steps[2].dense == steps[0].dense || steps[2].dense == steps[1].dense);
+    EXPECT_NEAR(steps[1].loss_sum, steps[0].loss_sum, 1e-6 * steps[0].loss_sum);
+    const auto expect_near = [](const std::vector<float>& a, const std::vector<float>& b) {
+      double largest = 0, wrong = 0;
+      for (size_t i = 0; i < a.size(); ++i) {
+        largest = std::max(largest, std::fabs(double{b[i]}));
+        wrong = std::max(wrong, std::fabs(double{a[i]} - double{b[i]}));
+      }
+      EXPECT_LE(wrong, 1e-6 * largest);
+    };
+    expect_near(steps[1].dense, steps[0].dense);
+    for (size_t t = 0; t < 2; ++t) expect_near(steps[1].rows[t], steps[0].rows[t]);
+  }
+}
+
 TEST_F(ModelTest, DescriptionHasALineALayerAndTable) {
   ModelRun run(TestJob("wide_deep"), *executor_);
   const std::string text = run.model().Describe();
   const size_t lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
   EXPECT_EQ(lines, run.job().model.layers.size() + run.job().tables.size());
   EXPECT_THAT(text, HasSubstr("layer deep1 kind=dense device=cpu output=[n,16] weights=29x16+16 "
-                              "parameters=480 bytes=1920"));
+                              "parameters=480 bytes=1920 first_layer=auto\n"));
   EXPECT_THAT(text, HasSubstr("table deep kind=sparse device=host update=host"));
 }
 

@@ -21,6 +21,9 @@ std::string WeightShape(const Graph& graph, size_t layer) {
 
 std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device) {
   const char* device_name = device == DeviceKind::kCuda ? "cuda" : "cpu";
+  const char* first_layer = job.model.first_layer == FirstLayer::kUniqueRows
+                                ? " first_layer=unique_rows"
+                                : " first_layer=auto";
   std::ostringstream out;
   for (size_t i = 0; i < graph.places.size(); ++i) {
     const LayerSpec& spec = job.model.layers[i];
@@ -31,7 +34,7 @@ std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device)
     out << "layer " << spec.name << " kind=" << LayerKindName(spec.kind)
         << " device=" << device_name << " output=[n," << graph.places[i].width
         << "] weights=" << WeightShape(graph, i) << " parameters=" << parameters
-        << " bytes=" << parameters * sizeof(float)
+        << " bytes=" << parameters * sizeof(float) << (graph.places[i].on_rows ? first_layer : "")
         << (graph.places[i].used ? "" : " (unused: the loss does not depend on it)") << "\n";
   }
   for (size_t t = 0; t < job.tables.size(); ++t) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/model/first_layer.h"
+
 namespace hdps {
 namespace {
 
@@ -80,6 +82,7 @@ Result<Graph> BuildGraph(const Job& job, DenseOps& ops) {
   HDPS_RETURN_IF_ERROR(CheckLogits(job, site_of(static_cast<uint32_t>(specs.size()) - 1)));
   MarkUsed(graph.places);
   ChooseHomes(job, graph.places);
+  JoinFirstLayers(job, ops, graph.tensors, graph.first_tensor, graph.places, graph.layers);
   return graph;
 }
 

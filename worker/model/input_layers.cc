@@ -19,11 +19,7 @@ class EmbeddingLayer : public Layer {
 
   void Forward(Pass& pass) override {
     const TablePass& table = pass.tables[table_];
-    bags_.clear();
-    for (const uint32_t f : features_) {
-      const SparseColumn& column = pass.batch.sparse[f];
-      bags_.push_back({column.offsets, table.keys->row_index[f], column.weights});
-    }
+    CollectBags(pass, table_, features_, &bags_);
     pass.ops.LoadBags(bags_, static_cast<uint32_t>(table.keys->unique.size()), &index_);
     pass.ops.Pool(*index_, spec_, table.rows, pass.places[place_].value);
   }

@@ -30,6 +30,15 @@ const char* LayerKindName(LayerKind kind) {
   return "unknown";
 }
 
+void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& features,
+                 std::vector<Bags>* bags) {
+  bags->clear();
+  for (const uint32_t f : features) {
+    const SparseColumn& column = pass.batch.sparse[f];
+    bags->push_back({column.offsets, pass.tables[table].keys->row_index[f], column.weights});
+  }
+}
+
 Status LayerSite::Mistake(const std::string& what) const {
   return {Code::kInvalidArgument, "model.layers[" + std::to_string(place) + "] '" + spec.name +
                                       "' (" + LayerKindName(spec.kind) + "): " + what};

@@ -26,6 +26,7 @@ struct Place {
   uint32_t vector_dim = 0;       // The output is vectors of this many columns; 0: it is not.
   bool used = false;             // The loss depends on it.
   bool learns = false;           // Parameters stand here or below: a gradient is wanted.
+  bool on_rows = false;          // Can multiply distinct rows: see first_layer.h.
   uint32_t num_consumers = 0;    // Among the used places, counted once an input.
   // The concat whose columns hold the value, and the gradient when nobody else consumes this one;
   // -1: the place has arrays of its own.
@@ -69,6 +70,10 @@ class Layer {
   // Gives gradients to tensors, rows and those inputs that learn.
   virtual void Backward(Pass& pass) = 0;
 };
+
+// The bags of some columns of the batch over a table's rows.
+void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& features,
+                 std::vector<Bags>* bags);
 
 // What a factory may see and must fill: the width, vector_dim and learns of its place, and its
 // tensors.

@@ -1,0 +1,338 @@
+// Stripes of units one after the other: what a stripe picks from and adds to stays in the cache.
+#include "kernels/row_products.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/gemm.h"
+
+namespace hdps {
+namespace {
+
+// Units of one product: more where reading the rows for it costs more.
+size_t StripeWidth(uint32_t dim) { return dim <= 32 ? kGatherTile : 2 * kGatherTile; }
+// With fewer stripes than this, threads share each of them.
+constexpr size_t kStripesMany = 4;
+// Examples of one piece of work where threads share a stripe.
+constexpr size_t kBlockExamples = 256;
+// P of features that are gathered together.
+constexpr size_t kGroupFloats = size_t{512} << 10;
+
+size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
+
+}  // namespace
+
+TileScratch::Block TileScratch::Take(size_t floats) {
+  Block block;
+  {
+    MutexLock lock(mutex_);
+    if (!free_.empty()) {
+      block = std::move(free_.back());
+      free_.pop_back();
+    }
+  }
+  if (block.size < floats) {
+    block.floats = std::make_unique<float[]>(floats);
+    block.size = floats;
+  }
+  return block;
+}
+
+void TileScratch::GiveBack(Block block) {
+  MutexLock lock(mutex_);
+  free_.push_back(std::move(block));
+}
+
+bool RowProductsPay(const RowProductsShape& shape) {
+  // In floating point operations a unit: the plain layer multiplies a row for every key, this one
+  // once a distinct row, and in exchange adds rows of the tile for every key.
+  constexpr size_t kGatherPrice = 30;
+  const size_t plain = 6 * shape.keys * shape.dim;
+  const size_t unique = 7 * shape.unique_rows * shape.dim + kGatherPrice * shape.keys;
+  return unique < plain;
+}
+
+RowProducts::RowProducts(Executor& executor)
+    : executor_(executor), loops_(GatherLoopsOfThisMachine()) {}
+
+void RowProducts::Load(std::span<const Bags> features, Pooling pooling, uint32_t num_rows) {
+  index_.Load(features, pooling, num_rows, executor_);
+  num_rows_ = num_rows;
+  scattered_rows_.resize(std::max(scattered_rows_.size(), features.size()));
+  scattered_gradients_.resize(scattered_rows_.size());
+}
+
+std::vector<RowProducts::Stripe> RowProducts::StripesOf(size_t units, size_t width) {
+  std::vector<Stripe> stripes;
+  for (size_t first = 0; first < units; first += width) {
+    stripes.push_back({first, std::min(width, units - first), width});
+  }
+  return stripes;
+}
+
+ConstMatrix RowProducts::RowsOf(const RowLayer& layer, size_t field) const {
+  const RowField& of = index_.fields()[field];
+  const float* rows = scattered_rows_[field].data();
+  if (of.in_place) rows = of.unique() == 0 ? nullptr : layer.rows + size_t{of.rows[0]} * layer.dim;
+  return {rows, of.unique(), layer.dim, layer.dim};
+}
+
+ConstMatrix RowProducts::WeightsOf(const RowLayer& layer, size_t field, const Stripe& stripe) {
+  return layer.weights.Rows(layer.first_input + field * layer.dim, layer.dim)
+      .Columns(stripe.first, stripe.count);
+}
+
+void RowProducts::CopyScatteredRows(const RowLayer& layer) {
+  for (size_t f = 0; f < index_.fields().size(); ++f) {
+    const RowField& field = index_.fields()[f];
+    if (field.in_place) continue;
+    scattered_rows_[f].resize(field.unique() * layer.dim);
+    float* to = scattered_rows_[f].data();
+    for (const uint32_t row : field.rows) {
+      to = std::copy_n(layer.rows + size_t{row} * layer.dim, layer.dim, to);
+    }
+  }
+}
+
+// Examples [begin, begin + count) and features [first_field, end_field).
+struct RowProducts::Part {
+  size_t begin, count;
+  float* sums;  // [tiles of the stripe][count, kGatherTile]
+  size_t first_field = 0, end_field = 0;
+  const float* const* products = nullptr;  // [end_field - first_field], by Multiply.
+};
+
+void RowProducts::Forward(const RowLayer& layer, Matrix y) {
+  if (y.rows == 0) return;
+  CopyScatteredRows(layer);
+  const std::vector<Stripe> stripes = StripesOf(y.cols, StripeWidth(layer.dim));
+  if (stripes.size() < kStripesMany) {
+    for (const Stripe& stripe : stripes) ForwardTogether(layer, stripe, y);
+  } else {
+    executor_.ParallelFor(stripes.size(), [&](size_t s) { ForwardStripe(layer, stripes[s], y); });
+  }
+}
+
+void RowProducts::ForwardStripe(const RowLayer& layer, const Stripe& stripe, Matrix y) {
+  const std::span<const RowField> fields = index_.fields();
+  TileScratch::Block sums = scratch_.Take(y.rows * stripe.width);
+  Part part{0, y.rows, sums.floats.get()};
+  BeginSums(layer, stripe, part);
+  std::vector<const float*> products;
+  while (part.first_field < fields.size()) {
+    size_t floats = 0;  // Of the group: one feature at least.
+    part.end_field = part.first_field;
+    while (part.end_field < fields.size() && (floats == 0 || floats < kGroupFloats)) {
+      floats += (fields[part.end_field++].unique() + 1) * stripe.width;
+    }
+    TileScratch::Block group = scratch_.Take(floats);
+    float* place = group.floats.get();
+    products.clear();
+    for (size_t f = part.first_field; f < part.end_field; ++f) {
+      Multiply(layer, stripe, f, place);
+      products.push_back(place);
+      place += (fields[f].unique() + 1) * stripe.width;
+    }
+    part.products = products.data();
+    AddFields(stripe, part);
+    scratch_.GiveBack(std::move(group));
+    part.first_field = part.end_field;
+  }
+  FinishSums(layer, stripe, part, y);
+  scratch_.GiveBack(std::move(sums));
+}
+
+void RowProducts::ForwardTogether(const RowLayer& layer, const Stripe& stripe, Matrix y) {
+  const std::span<const RowField> fields = index_.fields();
+  size_t floats = 0;
+  for (const RowField& field : fields) floats += (field.unique() + 1) * stripe.width;
+  TileScratch::Block all = scratch_.Take(floats);
+  std::vector<float*> places(fields.size());
+  float* place = all.floats.get();
+  for (size_t f = 0; f < fields.size(); ++f) {
+    places[f] = place;
+    place += (fields[f].unique() + 1) * stripe.width;
+  }
+  executor_.ParallelFor(fields.size(), [&](size_t f) { Multiply(layer, stripe, f, places[f]); });
+  executor_.ParallelFor(Blocks(y.rows, kBlockExamples), [&](size_t block) {
+    TileScratch::Block sums = scratch_.Take(kBlockExamples * stripe.width);
+    const size_t begin = block * kBlockExamples;
+    const Part part{
+        begin,        std::min(kBlockExamples, y.rows - begin), sums.floats.get(), 0, fields.size(),
+        places.data()};
+    BeginSums(layer, stripe, part);
+    AddFields(stripe, part);
+    FinishSums(layer, stripe, part, y);
+    scratch_.GiveBack(std::move(sums));
+  });
+  scratch_.GiveBack(std::move(all));
+}
+
+void RowProducts::Multiply(const RowLayer& layer, const Stripe& stripe, size_t field,
+                           float* products) const {
+  const size_t unique = index_.fields()[field].unique();
+  BlasGemm({}, RowsOf(layer, field), WeightsOf(layer, field, stripe),
+           {products, unique, stripe.count, stripe.width});
+  std::fill_n(products + unique * stripe.width, stripe.width, 0.0f);
+}
+
+void RowProducts::BeginSums(const RowLayer& layer, const Stripe& stripe, const Part& part) const {
+  float* sums = part.sums;
+  for (const Stripe& tile : StripesOf(stripe.count, kGatherTile)) {
+    GemmSpec spec;
+    for (const PlainColumns& plain : layer.plain) {
+      BlasGemm(spec, plain.x.Rows(part.begin, part.count),
+               layer.weights.Rows(plain.first_input, plain.x.cols)
+                   .Columns(stripe.first + tile.first, tile.count),
+               {sums, part.count, tile.count, kGatherTile});
+      spec.write = Write::kAdd;
+    }
+    if (spec.write == Write::kOver) std::fill_n(sums, part.count * kGatherTile, 0.0f);
+    sums += part.count * kGatherTile;
+  }
+}
+
+void RowProducts::AddFields(const Stripe& stripe, const Part& part) const {
+  std::vector<GatherSource> sources;
+  for (size_t column = 0; column < stripe.width; column += kGatherTile) {
+    float* const sums = part.sums + column * part.count;
+    sources.clear();
+    for (size_t f = part.first_field; f < part.end_field; ++f) {
+      const RowField& field = index_.fields()[f];
+      const float* const products = part.products[f - part.first_field] + column;
+      if (!field.by_bag.empty()) {
+        sources.push_back({products, field.by_bag.data() + part.begin});
+        continue;
+      }
+      loops_.add_sources(sources, stripe.width, part.count, sums);  // In order of feature.
+      sources.clear();
+      loops_.add_segments(
+          {std::span(field.key_begin).subspan(part.begin, part.count + 1), field.key_row.data(),
+           field.key_factor.empty() ? nullptr : field.key_factor.data()},
+          Write::kAdd, products, stripe.width, sums);
+    }
+    loops_.add_sources(sources, stripe.width, part.count, sums);
+  }
+}
+
+void RowProducts::FinishSums(const RowLayer& layer, const Stripe& stripe, const Part& part,
+                             Matrix y) const {
+  const float* sums = part.sums;
+  for (const Stripe& tile : StripesOf(stripe.count, kGatherTile)) {
+    const size_t first = stripe.first + tile.first;
+    float bias[kGatherTile] = {};
+    if (layer.bias != nullptr) std::copy_n(layer.bias + first, tile.count, bias);
+    for (size_t i = 0; i < part.count; ++i) {
+      const float* __restrict from = sums + i * kGatherTile;
+      float* __restrict to = y.Row(part.begin + i) + first;
+      for (size_t j = 0; j < tile.count; ++j) to[j] = from[j] + bias[j];
+      for (size_t j = 0; layer.relu && j < tile.count; ++j) to[j] = to[j] > 0.0f ? to[j] : 0.0f;
+    }
+    sums += part.count * kGatherTile;
+  }
+}
+
+void RowProducts::Backward(const RowLayer& layer, ConstMatrix y, Matrix dy,
+                           const RowLayerGradients& out) {
+  const size_t num_fields = index_.fields().size();
+  const std::vector<Stripe> tiles = StripesOf(dy.cols, kGatherTile);
+  if (out.write_rows == Write::kOver && !index_.covers_table()) {
+    std::fill_n(out.rows, size_t{num_rows_} * layer.dim, 0.0f);
+  }
+  const size_t tile_floats = dy.rows * kGatherTile;
+  TileScratch::Block gradient = scratch_.Take(tiles.size() * tile_floats);
+  TakeGradient(layer, y, dy, out.mask_dy, gradient.floats.get());
+  executor_.ParallelFor(num_fields + 1, [&](size_t piece) {
+    for (size_t t = 0; t < tiles.size(); ++t) {
+      const float* of_tile = gradient.floats.get() + t * tile_floats;
+      if (piece == 0) {
+        BackwardPlain(layer, tiles[t], dy.rows, of_tile, out);
+      } else {
+        BackwardField(layer, tiles[t], piece - 1, of_tile, out);
+      }
+    }
+  });
+  scratch_.GiveBack(std::move(gradient));
+  AddScatteredGradients(layer.dim, out);
+}
+
+void RowProducts::TakeGradient(const RowLayer& layer, ConstMatrix y, Matrix dy, bool mask_dy,
+                               float* tiles) const {
+  constexpr size_t kBlockRows = 64;
+  const std::vector<Stripe> cut = StripesOf(dy.cols, kGatherTile);
+  executor_.ParallelFor(Blocks(dy.rows, kBlockRows), [&](size_t block) {
+    const size_t end = std::min(dy.rows, (block + 1) * kBlockRows);
+    for (size_t r = block * kBlockRows; r < end; ++r) {
+      for (size_t t = 0; t < cut.size(); ++t) {
+        const size_t first = cut[t].first, count = cut[t].count;
+        const float* __restrict value = y.Row(r) + first;
+        float* __restrict to = tiles + (t * dy.rows + r) * kGatherTile;
+        std::copy_n(dy.Row(r) + first, count, to);
+        for (size_t j = 0; layer.relu && j < count; ++j) to[j] = value[j] > 0.0f ? to[j] : 0.0f;
+        if (mask_dy) std::copy_n(to, count, dy.Row(r) + first);
+      }
+    }
+  });
+}
+
+void RowProducts::BackwardPlain(const RowLayer& layer, const Stripe& tile, size_t num_examples,
+                                const float* gradient, const RowLayerGradients& out) const {
+  float bias_sum[kGatherTile] = {};
+  for (size_t r = 0; r < num_examples; ++r) {
+    const float* __restrict row = gradient + r * kGatherTile;
+    for (size_t j = 0; j < kGatherTile; ++j) bias_sum[j] += row[j];
+  }
+  std::copy_n(bias_sum, tile.count, out.bias + tile.first);
+  GemmSpec spec;
+  spec.transpose_a = true;
+  for (const PlainColumns& plain : layer.plain) {
+    BlasGemm(spec, plain.x, {gradient, num_examples, tile.count, kGatherTile},
+             out.weights.Rows(plain.first_input, plain.x.cols).Columns(tile.first, tile.count));
+  }
+}
+
+void RowProducts::BackwardField(const RowLayer& layer, const Stripe& tile, size_t field,
+                                const float* gradient, const RowLayerGradients& out) {
+  const RowField& of = index_.fields()[field];
+  TileScratch::Block block = scratch_.Take(of.unique() * kGatherTile);
+  float* const sums = block.floats.get();
+  loops_.add_segments(
+      {of.row_begin, of.row_bag.data(), of.row_factor.empty() ? nullptr : of.row_factor.data()},
+      Write::kOver, gradient, kGatherTile, sums);
+  const ConstMatrix of_tile = {sums, of.unique(), tile.count, kGatherTile};
+  const size_t first_input = layer.first_input + field * layer.dim;
+  GemmSpec weights_spec;
+  weights_spec.transpose_a = true;
+  BlasGemm(weights_spec, RowsOf(layer, field), of_tile,
+           out.weights.Rows(first_input, layer.dim).Columns(tile.first, tile.count));
+  GemmSpec rows_spec;
+  rows_spec.transpose_b = true;
+  rows_spec.write = tile.first == 0 && !(of.in_place && out.write_rows == Write::kAdd)
+                        ? Write::kOver
+                        : Write::kAdd;
+  float* rows = nullptr;
+  if (!of.in_place) {
+    scattered_gradients_[field].resize(of.unique() * layer.dim);
+    rows = scattered_gradients_[field].data();
+  } else if (of.unique() > 0) {
+    rows = out.rows + size_t{of.rows[0]} * layer.dim;
+  }
+  BlasGemm(rows_spec, of_tile, WeightsOf(layer, field, tile),
+           {rows, of.unique(), layer.dim, layer.dim});
+  scratch_.GiveBack(std::move(block));
+}
+
+void RowProducts::AddScatteredGradients(uint32_t dim, const RowLayerGradients& out) {
+  for (size_t f = 0; f < index_.fields().size(); ++f) {
+    const RowField& field = index_.fields()[f];
+    if (field.in_place) continue;
+    const float* from = scattered_gradients_[f].data();
+    for (const uint32_t row : field.rows) {
+      float* to = out.rows + size_t{row} * dim;
+      for (uint32_t d = 0; d < dim; ++d) to[d] += from[d];
+      from += dim;
+    }
+  }
+}
+
+}  // namespace hdps
