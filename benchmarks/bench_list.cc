@@ -5,6 +5,8 @@
   BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                  \
   BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")               \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes") \
+  BENCH(model, RunModelBench,                                                                   \
+        "a model's step without servers, first layer plain and on unique rows")                 \
   BENCH(plan, RunPlanBench,                                                                     \
         "does hdps plan tell the truth? constants, then six clusters predicted and run")        \
   BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")   \

@@ -1,0 +1,106 @@
+"""The cases that hdps and a peer both train: shapes, data from a fixed seed, job files."""
+import dataclasses
+import json
+import os
+
+VOCABULARY = 100_000
+SEED = 7
+# Adagrad's in both systems, for rows and for dense layers. Gradients are means over a batch, so a
+# row's squares are of about 1e-6: an accumulator that begins far above would all but freeze it.
+TABLE_RATE, DENSE_RATE, ACCUMULATOR = 0.05, 0.02, 1e-8
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    numbers: int  # Numeric columns.
+    keys: int  # Categorical columns, one key each.
+    dim: int
+    hidden: tuple
+    batch: int
+    steps: int
+    wide: bool = True  # One weight a key and a number beside the MLP.
+    eval_rows: int = 0
+    goal: float = 0  # hdps in one process over the peer.
+
+    @property
+    def rows(self):
+        return self.batch * self.steps
+
+
+CASES = [
+    Case("large_dim16", 13, 26, 16, (1024, 512, 256, 128), 4096, 20, goal=2.0),
+    Case("large_dim80", 0, 39, 80, (1024, 512, 256, 128), 4096, 8, goal=2.5),
+    Case("small", 13, 26, 16, (64, 32), 4096, 60, goal=3.0),
+    # 100,000 rows in steps of 1024, one epoch, and AUC on 20,000 others.
+    Case("peers", 0, 26, 16, (256, 128, 64), 1024, 98, wide=False, eval_rows=20_000, goal=3.0),
+]
+
+
+def case_of(name):
+    return next(case for case in CASES if case.name == name)
+
+
+def make_data(case, folder):
+    """Writes train and eval files for hdps and the same rows as arrays; needs numpy.
+
+    Keys are log-uniform over the vocabulary, numbers counts; labels are drawn by a planted teacher
+    with one weight a key.
+    """
+    import numpy
+
+    if os.path.exists(os.path.join(folder, "eval.npz")):
+        return
+    os.makedirs(folder, exist_ok=True)
+    random = numpy.random.RandomState(SEED)
+    teacher = random.normal(size=(case.keys, VOCABULARY)).astype(numpy.float32)
+    for name, rows in (("train", case.rows), ("eval", case.eval_rows)):
+        ids = numpy.floor(VOCABULARY ** random.rand(rows, case.keys)).astype(numpy.int64) - 1
+        numbers = numpy.floor(numpy.exp(1.5 * random.normal(size=(rows, case.numbers)) + 1))
+        score = sum(teacher[f, ids[:, f]] for f in range(case.keys)) / case.keys**0.5
+        labels = (random.rand(rows) < 1 / (1 + numpy.exp(1 - score))).astype(numpy.int64)
+        with open(os.path.join(folder, name + ".tsv"), "w", encoding="ascii") as text:
+            for i in range(rows):
+                cells = [str(labels[i])]
+                cells += ["%d" % number for number in numbers[i]]
+                cells += ["%x" % key for key in ids[i]]
+                text.write("\t".join(cells) + "\n")
+        numpy.savez(os.path.join(folder, name + ".npz"), ids=ids, labels=labels,
+                    numbers=numpy.log1p(numbers).astype(numpy.float32))
+
+
+def write_job(case, folder):
+    """The job file for hdps; its path."""
+    columns = [{"name": "label", "type": "label"}]
+    if case.numbers:
+        columns.append({"name": "I", "type": "numeric", "transform": "log1p",
+                        "repeat": case.numbers})
+    columns.append({"name": "C", "type": "categorical", "repeat": case.keys})
+    rows = {"kind": "adagrad", "learning_rate": TABLE_RATE,
+            "initial_accumulator": ACCUMULATOR}
+    dense = {"kind": "adagrad", "learning_rate": DENSE_RATE,
+             "initial_accumulator": ACCUMULATOR}
+    if case.wide:
+        model = {"type": "wide_deep", "embedding_dim": case.dim, "hidden": list(case.hidden),
+                 "wide_optimizer": rows, "deep_optimizer": rows, "dense_optimizer": dense}
+    else:
+        layers = [{"name": "embedding", "kind": "embedding", "table": "ids"}]
+        for i, units in enumerate(case.hidden):
+            layers.append({"name": "h%d" % i, "inputs": [layers[-1]["name"]], "units": units,
+                           "activation": "relu"})
+        layers.append({"name": "logit", "inputs": [layers[-1]["name"]], "units": 1})
+        model = {"type": "graph", "dense_optimizer": dense, "layers": layers,
+                 "tables": [{"name": "ids", "dim": case.dim, "optimizer": rows}]}
+    job = {
+        "name": case.name,
+        "data": {"format": "csv", "delimiter": "\t", "columns": columns,
+                 "train": [os.path.join(folder, "train.tsv")],
+                 "eval": [os.path.join(folder, "eval.tsv")] if case.eval_rows else []},
+        "model": {**model, "device": "cpu"},
+        "train": {"batch_size": case.batch, "epochs": 1},
+        "parallel": {"gradients_mean": True},
+    }
+    path = os.path.join(folder, "job.json")
+    with open(path, "w", encoding="ascii") as text:
+        json.dump(job, text, indent=2)
+    return path
