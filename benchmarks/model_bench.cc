@@ -163,13 +163,9 @@ Status RunCase(const Case& c, const BenchSetting& setting, BenchReport& report) 
                      samples[i], "matrix products alone", samples[3]);
   }
   report.Add(kBench, c.name, "distinct keys", "ms", samples[4]);
-  BenchResult share;
-  share.bench = kBench;
-  share.name = c.name;
-  share.figure = "distinct share of the keys";
-  share.median =
-      static_cast<double>(models[0]->unique_keys()) / static_cast<double>(models[0]->keys());
-  report.Add(share);
+  report.Add(
+      kBench, c.name, "distinct share of the keys", "",
+      {static_cast<double>(models[0]->unique_keys()) / static_cast<double>(models[0]->keys())});
   return Status();
 }
 

@@ -57,7 +57,7 @@ def make_data(case, folder):
     for name, rows in (("train", case.rows), ("eval", case.eval_rows)):
         ids = numpy.floor(VOCABULARY ** random.rand(rows, case.keys)).astype(numpy.int64) - 1
         numbers = numpy.floor(numpy.exp(1.5 * random.normal(size=(rows, case.numbers)) + 1))
-        score = sum(teacher[f, ids[:, f]] for f in range(case.keys)) / case.keys**0.5
+        score = 1.55 * sum(teacher[f, ids[:, f]] for f in range(case.keys)) / case.keys**0.5
         labels = (random.rand(rows) < 1 / (1 + numpy.exp(1 - score))).astype(numpy.int64)
         with open(os.path.join(folder, name + ".tsv"), "w", encoding="ascii") as text:
             for i in range(rows):
