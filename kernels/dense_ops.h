@@ -57,7 +57,7 @@ class DenseOps {
   // -------------------------------------------------------------------
   virtual void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) = 0;
   // Backward of y = act(x + bias): dy becomes dx where `relu` (zero where y is not positive);
-  // bias_gradient[cols] = sum of dx over the rows, by blocks of rows in a fixed order.
+  // bias_gradient[cols] = sum of dx over the rows, in order of row.
   virtual void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) = 0;
   virtual void AddBias(ConstMatrix x, const float* bias, Matrix y) = 0;  // y = x + bias
   virtual void Copy(Write write, ConstMatrix x, Matrix y) = 0;           // y (+)= x
