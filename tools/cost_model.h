@@ -37,6 +37,8 @@ struct PlanPart {
   double seconds = 0;
 };
 
+inline constexpr size_t kReading = 2;  // Index of the reader's part.
+
 struct PlanAnswer {
   double step_seconds = 0, examples_per_second = 0;
   double unique_share = 0;

@@ -92,6 +92,9 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   text +=
       "\n" + Line("bottleneck", answer.parts[answer.bottleneck].name + ", busy " +
                                     Time(answer.parts[answer.bottleneck].seconds) + " of a step");
+  if (answer.bottleneck == kReading && question.workers > 1) {
+    text += Line("", "every worker looks at all rows of a step and parses its own");
+  }
   for (const PlanPart& part : answer.parts) {
     if (part.seconds == 0) continue;
     std::string name = "  " + part.name;

@@ -139,6 +139,20 @@ TEST(PlanTest, ASlowNetworkIsTheBottleneck) {
   EXPECT_GE(answer.step_seconds, answer.server_bytes_in / 1e7);
 }
 
+// Each of many workers looks at the rows of all others.
+TEST(PlanTest, ManyWorkersAreBoundByReading) {
+  PlanQuestion question = Question();
+  question.workers = 1024;
+  question.servers = 1024;
+  question.batch = 1024 * 4096;
+  question.network_bytes_per_second = 1e11;
+  const PlanAnswer answer = Plan(question, MachineConstants());
+  EXPECT_EQ(answer.bottleneck, kReading);
+  EXPECT_EQ(answer.parts[kReading].name, "worker: reading and deduplicating");
+  EXPECT_EQ(answer.step_seconds, answer.reader_seconds);
+  EXPECT_THAT(PlanText({}, question, answer), HasSubstr("every worker looks at all rows"));
+}
+
 TEST(PlanTest, StepsBetweenCheckpointsAreTrainedAgain) {
   PlanQuestion question = Question();
   const PlanAnswer none = Plan(question, MachineConstants());
