@@ -13,6 +13,8 @@
   BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")    \
   BENCH(recovery, RunRecoveryBench,                                                             \
         "a server is killed: how long until training goes on, and what is lost?")               \
+  BENCH(table, RunTableBench,                                                                   \
+        "rows read, updated and made in memory, beside the same lines walked")                  \
   BENCH(wire, RunWireBench, "GB/s both ways at once, round trip, checksums, buffers")
 
 namespace hdps {

@@ -25,7 +25,7 @@ RowIndex::Array RowIndex::NewArray(size_t slots) {
   array.memory.AskForHugePages(0, array.memory.size());
   array.begin = reinterpret_cast<RowSlot*>(array.memory.data());
   array.end = array.begin + slots;
-  array.shift = 64 - std::countr_zero(slots);
+  array.shift = 64 - std::countr_zero(slots / kLineSlots);
   return array;
 }
 
@@ -67,11 +67,11 @@ void RowIndex::MoveOneRun() {
     RowSlot* const slot = old_.begin + ((old_first_ + moved_) & old_mask_);
     if (!slot->used()) break;
     const uint64_t hash = MixBits(slot->key ^ salt_);
-    const size_t rank = ((hash >> old_.shift) - old_first_) & old_mask_;
+    const size_t rank = (old_.Home(hash) - old_first_) & old_mask_;
     if (rank > moved_) {
       strays.push_back(*slot);  // From the far end, reaching around: its home has not moved.
     } else {
-      RowSlot* place = now_.begin + (hash >> now_.shift);
+      RowSlot* place = now_.begin + now_.Home(hash);
       while (place->used()) place = Next(place);
       *place = *slot;
     }
@@ -79,7 +79,7 @@ void RowIndex::MoveOneRun() {
   }
   ++moved_;
   for (const RowSlot& stray : strays) {
-    RowSlot* place = old_.begin + (MixBits(stray.key ^ salt_) >> old_.shift);
+    RowSlot* place = old_.begin + old_.Home(MixBits(stray.key ^ salt_));
     while (place->used()) place = Next(place);
     *place = stray;
   }
@@ -108,7 +108,7 @@ void RowIndex::Erase(RowSlot* slot) {
   const Array& array = in_old ? old_ : now_;
   const size_t mask = array.size() - 1;
   for (RowSlot* behind = Next(slot); behind->used(); behind = Next(behind)) {
-    const size_t home = MixBits(behind->key ^ salt_) >> array.shift;
+    const size_t home = array.Home(MixBits(behind->key ^ salt_));
     const size_t at = static_cast<size_t>(behind - array.begin);
     const size_t hole = static_cast<size_t>(slot - array.begin);
     // It may go back to the hole unless that lies before its home.

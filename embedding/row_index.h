@@ -1,6 +1,7 @@
-// Finds rows by key: one flat array, probed in a line, that grows a piece at a time.
+// Finds rows by key: one flat array, probed line by line, that grows a piece at a time.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "common/hash.h"
 #include "common/ids.h"
 #include "embedding/page_memory.h"
+#include "kernels/vector_width.h"
 
 namespace hdps {
 
@@ -22,13 +24,13 @@ struct RowSlot {
 };
 static_assert(sizeof(RowSlot) == 16);
 
-// The home of a key is given by the upper bits of its hash, so doubling the array keeps the order
-// of homes. While it grows, the keys whose home in the old array lies among the first `moved_`
-// (from `old_first_` on, around the end) are in the new array and all others in the old one: a
-// look-up probes one of them.
+// The home of a key is a cache line of four slots, given by the upper bits of its hash, so doubling
+// the array keeps the order of homes. While it grows, the keys whose home in the old array lies
+// among the first `moved_` (from `old_first_` on, around the end) are in the new array and all
+// others in the old one: a look-up probes one of them.
 //
-// Invariant: each array is a power of two long and never full, so a probe ends; between a key's
-// home and its slot no slot is empty.
+// Invariant: each array is a power of two long and never full, so a probe ends; from the
+// beginning of a key's home to its slot no slot is empty.
 //
 // The home comes from other bits than the key's shard does (`salt` differs from ShardOf's), so the
 // keys of one shard spread over the whole array.
@@ -46,20 +48,32 @@ class RowIndex {
   // `more`. Slots move here and in Erase and nowhere else.
   void Prepare(size_t more);
 
+  // The first slot of the key's home.
   RowSlot* Home(Key key) const {
     const uint64_t hash = MixBits(key ^ salt_);
-    const size_t old_home = hash >> old_.shift;
+    const size_t old_home = old_.Home(hash);
     const bool moved = ((old_home - old_first_) & old_mask_) < moved_;
-    return moved ? now_.begin + (hash >> now_.shift) : old_.begin + old_home;
+    return moved ? now_.begin + now_.Home(hash) : old_.begin + old_home;
+  }
+  // Of a home, and of the line behind it, where one key in twenty is. Inlined by force: a function
+  // that only prefetches has no effect that a compiler would know of, and its calls are dropped.
+  HDPS_INLINE static void Prefetch(const RowSlot* home) {
+    __builtin_prefetch(home);
+    __builtin_prefetch(home + kLineSlots);
   }
   // The slot of `key`, or the empty one where it belongs; `home` is its Home().
   RowSlot* Find(Key key, RowSlot* home) const {
-    RowSlot* slot = home;
-    while (slot->key != key || !slot->used()) {
-      if (!slot->used()) return slot;
-      slot = Next(slot);
+    for (RowSlot* line = home;; line = NextLine(line)) {
+      // Four at once: which of them it is cannot be foretold. An empty slot has key 0, and before
+      // the slot of key 0 none is empty, so the first that is equal is the right one.
+      const uint32_t equal = Bit(line[0].key == key, 0) | Bit(line[1].key == key, 1) |
+                             Bit(line[2].key == key, 2) | Bit(line[3].key == key, 3);
+      if (equal != 0) [[likely]]
+        return line + std::countr_zero(equal);
+      for (size_t i = 0; i < kLineSlots; ++i) {
+        if (!line[i].used()) return line + i;
+      }
     }
-    return slot;
   }
   // Fills the empty slot that Find returned. Requires: Prepare made room for it.
   void Fill(RowSlot* slot, const RowSlot& value) {
@@ -84,32 +98,38 @@ class RowIndex {
   void Sweep(uint64_t* hand, size_t homes, const Visit& visit) const {
     const Array& coarse = growing() ? old_ : now_;
     for (; homes > 0; --homes) {
-      const size_t home = *hand >> coarse.shift;
+      const size_t home = coarse.Home(*hand);
       const bool moved = ((home - old_first_) & old_mask_) < moved_;
       if (growing() && !moved) {
-        VisitSlots(old_.begin + home, 1, visit);
+        VisitSlots(old_.begin + home, kLineSlots, visit);
       } else {
         const int finer = coarse.shift - now_.shift;
-        VisitSlots(now_.begin + (home << finer), size_t{1} << finer, visit);
+        VisitSlots(now_.begin + (home << finer), kLineSlots << finer, visit);
       }
-      *hand = (uint64_t{home} + 1) << coarse.shift;  // Past the last home it is 0 again.
+      // Past the last home it is 0 again.
+      *hand = (uint64_t{home / kLineSlots} + 1) << coarse.shift;
     }
   }
 
  private:
+  static constexpr size_t kLineSlots = 4;
+
   struct Array {
     PageMemory memory;
     RowSlot* begin = nullptr;
     RowSlot* end = nullptr;
-    int shift = 63;  // hash >> shift is the home.
+    int shift = 63;  // hash >> shift is the home's number.
 
     size_t size() const { return static_cast<size_t>(end - begin); }
+    size_t Home(uint64_t hash) const { return (hash >> shift) * kLineSlots; }
   };
   static Array NewArray(size_t slots);
 
   bool Fits(size_t more) const { return (size_ + more) * 3 <= now_.size() * 2; }
-  RowSlot* Next(RowSlot* slot) const {
-    ++slot;
+  static uint32_t Bit(bool set, int at) { return static_cast<uint32_t>(set) << at; }
+  RowSlot* Next(RowSlot* slot) const { return Wrapped(slot + 1); }
+  RowSlot* NextLine(RowSlot* line) const { return Wrapped(line + kLineSlots); }
+  RowSlot* Wrapped(RowSlot* slot) const {
     if (slot == now_.end) return now_.begin;
     return slot == old_.end ? old_.begin : slot;
   }

@@ -11,9 +11,7 @@
 #include "common/ids.h"
 #include "embedding/page_memory.h"
 #include "embedding/row_index.h"
-
-// Loops over rows are compiled once for each vector width: what they call must follow them.
-#define HDPS_INLINE inline __attribute__((always_inline))
+#include "kernels/vector_width.h"
 
 namespace hdps {
 
@@ -71,19 +69,20 @@ class RowStore {
   void SmallestKeys(Key first, size_t count, std::vector<Key>* keys) const;
 
  private:
-  // Keys ahead of the one in use: whose slot is asked for, and whose row is.
-  static constexpr size_t kSlotsAhead = 32, kRowsAhead = 16;
+  // Keys whose slots are found before their rows are used, so that each of the two loops is short;
+  // and how many keys ahead slots and rows are asked for.
+  static constexpr size_t kBatchKeys = 256, kSlotsAhead = 32, kRowsAhead = 16;
   static constexpr size_t kLineBytes = 64, kPrefetchLinesMax = 16;
-  static constexpr size_t kGrowingBatch = 1024;
 
   HDPS_INLINE static void Prefetch(const std::byte* row, size_t line_bytes) {
     const size_t end = std::min(line_bytes, kPrefetchLinesMax * kLineBytes);
     for (size_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(row + at);
     __builtin_prefetch(row + line_bytes - 1);  // A row that is not aligned ends in one line more.
   }
-  template <typename Make, typename Use>
-  HDPS_INLINE void MakeBatch(std::span<const Key> keys, size_t begin, uint32_t version,
-                             const Make& make, const Use& use);
+  // Finds the slots of up to kBatchKeys keys; resolve(k, slot) in their order.
+  template <typename Resolve>
+  HDPS_INLINE void FindBatch(std::span<const Key> keys, RowSlot** slots,
+                             const Resolve& resolve) const;
   uint32_t NewRow();
   void NewPiece();
 
@@ -98,29 +97,41 @@ class RowStore {
   std::vector<uint32_t> free_;
 };
 
-template <typename Use>
-HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_bytes,
-                                        const Use& use) const {
-  RowSlot* slots[kSlotsAhead];
-  const std::byte* rows[kRowsAhead];
+template <typename Resolve>
+HDPS_INLINE void RowStore::FindBatch(std::span<const Key> keys, RowSlot** slots,
+                                     const Resolve& resolve) const {
   const size_t n = keys.size();
   for (size_t i = 0; i < n + kSlotsAhead; ++i) {
     if (i >= kSlotsAhead) {
       const size_t k = i - kSlotsAhead;
-      const RowSlot* slot = slots[k % kSlotsAhead];
-      use(k, slot->used() ? slot : nullptr, rows[k % kRowsAhead]);
-    }
-    if (i >= kRowsAhead && i - kRowsAhead < n) {
-      const size_t k = i - kRowsAhead;
-      RowSlot*& slot = slots[k % kSlotsAhead];
-      slot = index_.Find(keys[k], slot);
-      const std::byte* row = slot->used() ? Row(slot->row()) : nullptr;
-      if (row != nullptr) Prefetch(row, line_bytes);
-      rows[k % kRowsAhead] = row;
+      slots[k] = index_.Find(keys[k], slots[k]);
+      resolve(k, slots[k]);
     }
     if (i < n) {
-      slots[i % kSlotsAhead] = index_.Home(keys[i]);
-      __builtin_prefetch(slots[i % kSlotsAhead]);
+      slots[i] = index_.Home(keys[i]);
+      RowIndex::Prefetch(slots[i]);
+    }
+  }
+}
+
+template <typename Use>
+HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_bytes,
+                                        const Use& use) const {
+  RowSlot* slots[kBatchKeys];
+  const std::byte* rows[kBatchKeys];
+  for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
+    const size_t n = std::min(kBatchKeys, keys.size() - begin);
+    FindBatch(
+        keys.subspan(begin, n),
+        slots, [&](size_t k, const RowSlot* slot) __attribute__((always_inline)) {
+          rows[k] = slot->used() ? Row(slot->row()) : nullptr;
+          if (k < kRowsAhead && rows[k] != nullptr) Prefetch(rows[k], line_bytes);
+        });
+    for (size_t k = 0; k < n; ++k) {
+      if (k + kRowsAhead < n && rows[k + kRowsAhead] != nullptr) {
+        Prefetch(rows[k + kRowsAhead], line_bytes);
+      }
+      use(begin + k, rows[k] != nullptr ? slots[k] : nullptr, rows[k]);
     }
   }
 }
@@ -128,41 +139,28 @@ HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_b
 template <typename Make, typename Use>
 HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t version,
                                        const Make& make, const Use& use) {
-  if (index_.HasRoom(keys.size())) return MakeBatch(keys, 0, version, make, use);
-  for (size_t begin = 0; begin < keys.size(); begin += kGrowingBatch) {
-    const size_t n = std::min(kGrowingBatch, keys.size() - begin);
-    index_.Prepare(n);
-    MakeBatch(keys.subspan(begin, n), begin, version, make, use);
-  }
-}
-
-template <typename Make, typename Use>
-HDPS_INLINE void RowStore::MakeBatch(std::span<const Key> keys, size_t begin, uint32_t version,
-                                     const Make& make, const Use& use) {
-  RowSlot* slots[kSlotsAhead];
-  std::byte* rows[kRowsAhead];
-  const size_t n = keys.size();
-  for (size_t i = 0; i < n + kSlotsAhead; ++i) {
-    if (i >= kSlotsAhead) use(begin + i - kSlotsAhead, rows[i % kRowsAhead]);
-    if (i >= kRowsAhead && i - kRowsAhead < n) {
-      const size_t k = i - kRowsAhead;
-      RowSlot* const slot = index_.Find(keys[k], slots[k % kSlotsAhead]);
-      std::byte* row;
-      if (slot->used()) {
-        slot->version = version;
-        row = Row(slot->row());
-        Prefetch(row, row_bytes_);
-      } else {
-        const uint32_t number = NewRow();
-        index_.Fill(slot, {keys[k], number + 1, version});
-        row = Row(number);
-        make(keys[k], row);
-      }
-      rows[k % kRowsAhead] = row;
-    }
-    if (i < n) {
-      slots[i % kSlotsAhead] = index_.Home(keys[i]);
-      __builtin_prefetch(slots[i % kSlotsAhead], 1);
+  RowSlot* slots[kBatchKeys];
+  std::byte* rows[kBatchKeys];
+  for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
+    const size_t n = std::min(kBatchKeys, keys.size() - begin);
+    if (!index_.HasRoom(n)) index_.Prepare(n);
+    FindBatch(
+        keys.subspan(begin, n),
+        slots, [&](size_t k, RowSlot * slot) __attribute__((always_inline)) {
+          if (slot->used()) [[likely]] {
+            slot->version = version;
+            rows[k] = Row(slot->row());
+          } else {
+            const uint32_t number = NewRow();
+            index_.Fill(slot, {keys[begin + k], number + 1, version});
+            rows[k] = Row(number);
+            make(keys[begin + k], rows[k]);
+          }
+          if (k < kRowsAhead) Prefetch(rows[k], row_bytes_);
+        });
+    for (size_t k = 0; k < n; ++k) {
+      if (k + kRowsAhead < n) Prefetch(rows[k + kRowsAhead], row_bytes_);
+      use(begin + k, rows[k]);
     }
   }
 }

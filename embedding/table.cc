@@ -10,6 +10,7 @@
 
 #include "common/hash.h"
 #include "embedding/optimizer.h"
+#include "embedding/row_batches.h"
 #include "embedding/row_store.h"
 
 namespace hdps {
@@ -26,7 +27,7 @@ class GradientSums {
  public:
   void Combine(std::span<const TableSlice::Gradients> parts, size_t dim);
   const std::vector<Key>& keys() const { return keys_; }
-  const float* sum(size_t i, size_t dim) const { return &sums_[i * dim]; }
+  const float* values() const { return sums_.data(); }  // [keys, dim]
 
  private:
   std::vector<Key> keys_;
@@ -80,13 +81,15 @@ void RowsDigest::AddRow(uint64_t table_hash, Key key, std::span<const float> row
 uint64_t TableHash(const std::string& table_name) { return HashString(table_name); }
 
 struct TableSlice::Impl {
-  Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed)
+  Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, VectorWidth vectors)
       : spec(table_spec),
         id(table_id),
         seed(job_seed),
         dim(table_spec.dim),
         state_floats(StateFloats(table_spec.optimizer, table_spec.dim)),
         row_floats(dim + state_floats),
+        width(vectors),
+        make([this](Key key, std::span<float> row) { InitialRow(key, row); }),
         store(row_floats * sizeof(float), kIndexSalt) {}
 
   std::span<float> Weights(float* row) const { return {row, dim}; }
@@ -109,30 +112,9 @@ struct TableSlice::Impl {
         [&](size_t i, std::byte* row) { use(i, reinterpret_cast<float*>(row)); });
   }
 
-  void CopyRow(Key key, const std::byte* row, std::span<float> out) const {
-    if (row != nullptr) {
-      std::memcpy(out.data(), row, out.size_bytes());
-    } else {
-      InitialRow(key, out);
-    }
-  }
-
-  void ApplyOnePart(const Gradients& part, float scale, int64_t step) {
-    std::vector<float> gradient(dim);
-    ForEachRow(part.keys, step, [&](size_t k, float* row) {
-      const float* values = &part.values[k * dim];
-      for (size_t i = 0; i < dim; ++i) gradient[i] = (values[i] * part.scale) * scale;
-      UpdateRow(spec.optimizer, step, gradient, Weights(row), State(row));
-    });
-  }
-  void ApplyParts(std::span<const Gradients> parts, float scale, int64_t step) {
-    sums.Combine(parts, dim);
-    std::vector<float> gradient(dim);
-    ForEachRow(sums.keys(), step, [&](size_t k, float* row) {
-      const float* sum = sums.sum(k, dim);
-      for (size_t i = 0; i < dim; ++i) gradient[i] = sum[i] * scale;
-      UpdateRow(spec.optimizer, step, gradient, Weights(row), State(row));
-    });
+  void ApplyGradients(std::span<const Key> keys, const float* values, GradientScale scale,
+                      int64_t step) {
+    UpdateRows(width, spec.optimizer, dim, store, keys, values, scale, step, make);
   }
   void ApplyLamb(std::span<const Gradients> parts, float scale, int64_t step);
 
@@ -141,6 +123,9 @@ struct TableSlice::Impl {
   const uint64_t seed;
   const uint32_t dim, state_floats;
   const size_t row_floats;  // [weights | state]
+
+  const VectorWidth width;
+  const RowMaker make;
 
   RowStore store;
   GradientSums sums;  // Keeps its memory between steps.
@@ -162,7 +147,7 @@ void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale, 
   std::vector<float> gradients(chunks.size() * dim);
   std::vector<ChunkUpdate> updates;
   for (size_t c = 0; c < chunks.size(); ++c) {
-    const float* sum = sums.sum(chunks[c].position, dim);
+    const float* sum = sums.values() + chunks[c].position * dim;
     float* gradient = &gradients[c * dim];
     for (size_t i = 0; i < dim; ++i) gradient[i] = sum[i] * scale;
     updates.push_back({{gradient, dim}, Weights(chunks[c].row), State(chunks[c].row)});
@@ -174,8 +159,8 @@ void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale, 
   }
 }
 
-TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed)
-    : impl_(std::make_unique<Impl>(spec, id, seed)) {}
+TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorWidth width)
+    : impl_(std::make_unique<Impl>(spec, id, seed, width)) {}
 TableSlice::~TableSlice() = default;
 TableSlice::TableSlice(TableSlice&&) noexcept = default;
 
@@ -185,13 +170,12 @@ uint32_t TableSlice::state_floats() const { return impl_->state_floats; }
 size_t TableSlice::num_rows() const { return impl_->store.num_rows(); }
 size_t TableSlice::bytes() const { return impl_->store.bytes(); }
 
+const RowStore& TableSlice::memory() const { return impl_->store; }
+
 void TableSlice::Read(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows) {
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
-  impl_->store.ForEachFound(
-      keys, row_floats * sizeof(float), [&](size_t k, const RowSlot*, const std::byte* row) {
-        impl_->CopyRow(keys[k], row, rows.subspan(k * row_floats, row_floats));
-      });
+  ReadRows(impl_->width, impl_->store, keys, row_floats, impl_->make, rows.data());
 }
 
 void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
@@ -227,8 +211,12 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   if (impl_->spec.optimizer.kind == OptimizerKind::kLamb) {
     return impl_->ApplyLamb(parts, scale, step);
   }
-  if (parts.size() == 1) return impl_->ApplyOnePart(parts[0], scale, step);
-  impl_->ApplyParts(parts, scale, step);
+  if (parts.size() == 1) {
+    const Gradients& part = parts[0];
+    return impl_->ApplyGradients(part.keys, part.values.data(), {part.scale, scale}, step);
+  }
+  impl_->sums.Combine(parts, impl_->dim);
+  impl_->ApplyGradients(impl_->sums.keys(), impl_->sums.values(), {1, scale}, step);
 }
 
 RowsDigest TableSlice::Digest() const {

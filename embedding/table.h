@@ -11,6 +11,8 @@
 #include "common/ids.h"
 #include "common/job.h"
 #include "common/status.h"
+#include "embedding/row_store.h"
+#include "kernels/vector_width.h"
 
 namespace hdps {
 
@@ -32,7 +34,8 @@ uint64_t TableHash(const std::string& table_name);
 // reading makes none. One task at a time uses a slice, so it has no locks.
 class TableSlice {
  public:
-  TableSlice(const TableSpec& spec, TableId id, uint64_t seed);
+  // `width`: no more than the machine has; it changes no bit.
+  TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorWidth width = WidestVectors());
   ~TableSlice();
   TableSlice(TableSlice&&) noexcept;
 
@@ -40,7 +43,8 @@ class TableSlice {
   uint32_t dim() const;
   uint32_t state_floats() const;
   size_t num_rows() const;
-  size_t bytes() const;  // Of rows and index.
+  size_t bytes() const;            // Of rows and index.
+  const RowStore& memory() const;  // The memory tier, to look at.
 
   // rows[keys.size() * row_floats], row_floats == dim or dim + state_floats; missing rows read as
   // their initial value and are not made. Not const: a row may change its tier on the way.

@@ -102,8 +102,7 @@ bool UpdateSlabRows(const RowUpdate& update, std::span<const uint32_t> slots,
     float* const weights = slab.Row(slots[i]);
     float* const state = weights + dim;
     if (kind == OptimizerKind::kRowwiseAdagrad) {
-      float squares = 0;
-      for (const float g : scaled) squares += g * g;
+      const float squares = SumOfSquaresInLanes(scaled.data(), 1, 1, dim);
       const float rate = RowwiseAdagradRate(update.rule, dim, squares, state);
       for (size_t d = 0; d < dim; ++d) weights[d] -= rate * scaled[d];
       continue;

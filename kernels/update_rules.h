@@ -53,6 +53,22 @@ HDPS_HOST_DEVICE inline AdamCorrection CorrectionAfter(const OptimizerSpec& spec
           static_cast<float>(1.0 / (1.0 - PowerOf(spec.beta2, updates)))};
 }
 
+// The sum of ((values[i] * part_scale) * scale)^2 in an order that vectors of any width can keep:
+// element i goes to partial sum i % 16, then halves are added to halves. For row-wise Adagrad.
+HDPS_HOST_DEVICE inline float SumOfSquaresInLanes(const float* values, float part_scale,
+                                                  float scale, size_t count) {
+  constexpr size_t kLanes = 16;
+  float lanes[kLanes] = {};
+  for (size_t i = 0; i < count; ++i) {
+    const float g = (values[i] * part_scale) * scale;
+    lanes[i % kLanes] += g * g;
+  }
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
+}
+
 // Up to here a float counts exactly; the corrections are long 1 by then.
 inline constexpr float kUpdatesCountedMax = 16777216.0f;
 

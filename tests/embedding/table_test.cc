@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/executor.h"
+#include "common/hash.h"
 #include "common/random.h"
 #include "embedding/optimizer.h"
 #include "gtest/gtest.h"
@@ -299,6 +300,39 @@ TEST(Table, ManySlicesOnManyThreadsAreTheSame) {
   const uint64_t inline_digest = digest_with(NewInlineExecutor());
   for (const int threads : {1, 2, 4})
     EXPECT_EQ(digest_with(NewTbbExecutor(threads)), inline_digest);
+}
+
+// Whole vectors, their ends, and rows of one weight, through every copy of the loops.
+TEST(Table, EveryVectorWidthGivesTheSameBits) {
+  const OptimizerKind rules[] = {OptimizerKind::kSgd,     OptimizerKind::kMomentum,
+                                 OptimizerKind::kAdagrad, OptimizerKind::kRowwiseAdagrad,
+                                 OptimizerKind::kAdam,    OptimizerKind::kLazyAdam,
+                                 OptimizerKind::kAdamW,   OptimizerKind::kFtrl};
+  for (const OptimizerKind rule : rules) {
+    for (const uint32_t dim : {1u, 5u, 16u, 80u}) {
+      TableSpec spec = SpecOf(rule, dim);
+      spec.optimizer.weight_decay = 0.01f;
+      spec.optimizer.l1 = 0.001f;
+      std::vector<uint64_t> sums;
+      for (const VectorWidth width :
+           {VectorWidth::kPlain, VectorWidth::kAvx2, VectorWidth::kAvx512}) {
+        if (width > WidestVectors()) continue;
+        Random random(17);
+        TableSlice table(spec, {0}, 3, width);
+        uint64_t read = 0;
+        for (int64_t step = 1; step <= 8; ++step) {
+          const std::vector<Key> keys = RandomKeys(random, 700, 1500);
+          const std::vector<float> values = RandomFloats(random, keys.size() * dim);
+          table.Apply(std::vector<TableSlice::Gradients>{{keys, values, 0.3f}}, 0.7f, step);
+          std::vector<float> rows(keys.size() * dim);
+          table.Read(keys, dim, rows);
+          read = HashBytes(std::as_bytes(std::span(rows)), read);
+        }
+        sums.push_back(table.Digest().sum[0] ^ read);
+      }
+      for (const uint64_t sum : sums) EXPECT_EQ(sum, sums[0]) << OptimizerName(rule) << dim;
+    }
+  }
 }
 
 TEST(Table, LambUpdatesEachTensorAsAWhole) {

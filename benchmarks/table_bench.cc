@@ -1,0 +1,280 @@
+// Rows read, updated and made in memory, beside a walk over the same lines that knows where they
+// are.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/bench.h"
+#include "benchmarks/row_load.h"
+#include "common/executor.h"
+#include "common/shard_map.h"
+#include "embedding/optimizer.h"
+#include "embedding/table.h"
+
+namespace hdps {
+namespace {
+
+constexpr char kBench[] = "table";
+constexpr uint32_t kShards = 32;
+constexpr double kZipf = 1.05;
+constexpr size_t kDraws = size_t{26} * 4096;  // Of one request: a batch of 4096 examples.
+constexpr size_t kRequests = 16;
+constexpr size_t kLineBytes = 64;
+constexpr float kGradient = 0x1p-10f;
+
+struct Case {
+  OptimizerKind rule;
+  uint32_t dim;
+  uint64_t rows;
+};
+// Rule and dim so that the largest takes 8 GiB.
+constexpr Case kCases[] = {
+    {OptimizerKind::kRowwiseAdagrad, 16, 20'000'000},
+    {OptimizerKind::kRowwiseAdagrad, 64, 20'000'000},
+    {OptimizerKind::kRowwiseAdagrad, 80, 20'000'000},
+    {OptimizerKind::kSgd, 16, 20'000'000},
+    {OptimizerKind::kSgd, 64, 20'000'000},
+    {OptimizerKind::kLazyAdam, 16, 20'000'000},
+    {OptimizerKind::kLazyAdam, 64, 5'000'000},
+};
+
+TableSpec SpecOf(const Case& c) {
+  TableSpec spec;
+  spec.name = "rows";
+  spec.dim = c.dim;
+  spec.optimizer.kind = c.rule;
+  return spec;
+}
+
+std::string NameOf(const Case& c) {
+  return std::string(OptimizerName(c.rule)) + "_dim" + std::to_string(c.dim) + "_" +
+         std::to_string(c.rows / 1'000'000) + "M";
+}
+
+// The keys of one request, shard after shard, and where their rows lie.
+struct Request {
+  std::vector<Key> keys;
+  std::vector<std::byte*> rows;  // [keys]
+  size_t begin[kShards + 1] = {};
+
+  std::span<const Key> KeysOf(size_t shard) const {
+    return std::span(keys).subspan(begin[shard], begin[shard + 1] - begin[shard]);
+  }
+};
+
+Request CutByShard(const std::vector<Key>& keys) {
+  std::vector<Key> of_shard[kShards];
+  for (const Key key : keys) of_shard[ShardOf(key, ShardBy::kKey, kShards).value].push_back(key);
+  Request request;
+  for (size_t s = 0; s < kShards; ++s) {
+    request.begin[s] = request.keys.size();
+    request.keys.insert(request.keys.end(), of_shard[s].begin(), of_shard[s].end());
+  }
+  request.begin[kShards] = request.keys.size();
+  return request;
+}
+
+// All keys once, in an order that has nothing to do with how often they are asked for.
+std::vector<Request> AllRequests(uint64_t rows) {
+  const uint64_t span = std::bit_ceil(rows);
+  std::vector<Request> requests;
+  std::vector<Key> keys;
+  for (uint64_t i = 0; i < span; ++i) {
+    const uint64_t id = i * 0x9e3779b1u & (span - 1);
+    if (id < rows) keys.push_back(MixBits(id));
+    if (keys.size() < kDraws && i + 1 < span) continue;
+    requests.push_back(CutByShard(keys));
+    keys.clear();
+  }
+  return requests;
+}
+
+// Changes nothing, with `nothing` == 0, which the compiler does not know.
+inline void Touch(uint32_t* __restrict row, const uint32_t* __restrict gradient, size_t dim,
+                  size_t row_words, uint32_t nothing) {
+  for (size_t i = 0; i < dim; ++i) row[i] |= gradient[i] & nothing;
+  for (size_t i = dim; i < row_words; ++i) row[i] |= nothing;
+}
+
+// A table in slices, worked on as a server does it, and the walk over its lines.
+class Rows {
+ public:
+  explicit Rows(const Case& c)
+      : case_(c),
+        weight_bytes_(c.dim * sizeof(float)),
+        gradients_(kDraws * c.dim, kGradient),
+        out_(kDraws * c.dim) {
+    for (uint32_t s = 0; s < kShards; ++s) slices_.emplace_back(SpecOf(c), TableId{0}, 1);
+  }
+
+  uint64_t bytes() const {
+    uint64_t bytes = 0;
+    for (const TableSlice& slice : slices_) bytes += slice.bytes();
+    return bytes;
+  }
+  void Locate(Request* request) const {
+    request->rows.resize(request->keys.size());
+    for (size_t s = 0; s < kShards; ++s) {
+      for (size_t k = request->begin[s]; k < request->begin[s + 1]; ++k) {
+        const RowStore& memory = slices_[s].memory();
+        request->rows[k] = memory.Row(memory.Find(request->keys[k])->row());
+      }
+    }
+  }
+
+  void Pull(Executor& executor, const Request& request) {
+    executor.ParallelFor(
+        kShards, [&](size_t s) { slices_[s].Read(request.KeysOf(s), case_.dim, Out(request, s)); });
+  }
+  void Push(Executor& executor, const Request& request) {
+    ++step_;
+    executor.ParallelFor(kShards, [&](size_t s) {
+      const TableSlice::Gradients part{request.KeysOf(s), GradientsOf(request, s), 1};
+      slices_[s].Apply({&part, 1}, 1, step_);
+    });
+  }
+  // The lines of the weights, read and copied out.
+  void WalkPull(Executor& executor, const Request& request) {
+    executor.ParallelFor(kShards, [&](size_t s) {
+      float* out = out_.data() + request.begin[s] * case_.dim;
+      Walk(request, s, weight_bytes_, [&](const std::byte* row) {
+        std::memcpy(out, row, weight_bytes_);
+        out += case_.dim;
+      });
+    });
+  }
+  // All lines of the rows, changed by nothing, and the gradients.
+  void WalkPush(Executor& executor, const Request& request) {
+    const size_t row_bytes = slices_[0].memory().row_bytes();
+    const uint32_t nothing = nothing_;
+    executor.ParallelFor(kShards, [&](size_t s) {
+      const float* gradient = gradients_.data() + request.begin[s] * case_.dim;
+      Walk(request, s, row_bytes, [&](std::byte* row) {
+        Touch(reinterpret_cast<uint32_t*>(row), reinterpret_cast<const uint32_t*>(gradient),
+              case_.dim, row_bytes / sizeof(uint32_t), nothing);
+        gradient += case_.dim;
+      });
+    });
+  }
+
+ private:
+  std::span<float> Out(const Request& request, size_t s) {
+    return std::span(out_).subspan(request.begin[s] * case_.dim,
+                                   request.KeysOf(s).size() * case_.dim);
+  }
+  std::span<const float> GradientsOf(const Request& request, size_t s) const {
+    return std::span(gradients_)
+        .subspan(request.begin[s] * case_.dim, request.KeysOf(s).size() * case_.dim);
+  }
+  template <typename Use>
+  static void Walk(const Request& request, size_t s, size_t bytes, const Use& use) {
+    constexpr size_t kAhead = 16;
+    std::byte* const* const rows = request.rows.data();
+    const size_t end = request.begin[s + 1];
+    for (size_t k = request.begin[s]; k < end; ++k) {
+      const std::byte* const ahead = rows[std::min(k + kAhead, end - 1)];
+      for (size_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(ahead + at);
+      use(rows[k]);
+    }
+  }
+
+  const Case case_;
+  const size_t weight_bytes_;
+  std::vector<TableSlice> slices_;
+  std::vector<float> gradients_, out_;
+  int64_t step_ = 0;
+  volatile uint32_t nothing_ = 0;
+};
+
+// Rows a second of `work` over all requests.
+template <typename Work>
+double RowsPerSecond(const std::vector<Request>& requests, const Work& work) {
+  size_t keys = 0;
+  for (const Request& request : requests) keys += request.keys.size();
+  return static_cast<double>(keys) / SecondsOf([&] {
+           for (const Request& request : requests) work(request);
+         });
+}
+
+void MeasureLoad(const BenchSetting& setting, const Case& c, const std::string& load,
+                 double exponent, Rows& rows, BenchReport& report) {
+  std::vector<Request> requests;
+  for (const std::vector<Key>& keys : ZipfLists(c.rows, exponent, kDraws, kRequests, 7)) {
+    requests.push_back(CutByShard(keys));
+    rows.Locate(&requests.back());
+  }
+  for (const int threads : {1, 2}) {
+    const std::string name = NameOf(c) + "_" + load + "_" + std::to_string(threads) + "t";
+    if (!setting.Wants(name)) continue;
+    SayProgress(kBench, name);
+    const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
+    const auto rate = [&](void (Rows::*work)(Executor&, const Request&)) {
+      return RowsPerSecond(requests, [&](const Request& r) { (rows.*work)(*executor, r); });
+    };
+    const auto samples =
+        InTurns(setting.repeats,
+                {[&] { return rate(&Rows::Pull); }, [&] { return rate(&Rows::WalkPull); },
+                 [&] { return rate(&Rows::Push); }, [&] { return rate(&Rows::WalkPush); }});
+    report.AddBeside(kBench, name, "pull", "rows/s", samples[0], "the same lines", samples[1]);
+    report.AddBeside(kBench, name, "push", "rows/s", samples[2], "the same lines", samples[3]);
+  }
+}
+
+void RunCase(const BenchSetting& setting, Case c, BenchReport& report) {
+  if (setting.quick) c.rows /= 5;
+  const auto wanted = [&](const char* load) {
+    return setting.Wants(NameOf(c) + load + "_1t") || setting.Wants(NameOf(c) + load + "_2t");
+  };
+  if (!wanted("_zipf") && !wanted("_uniform") && !setting.Wants(NameOf(c) + "_insert")) return;
+  SayProgress(kBench, NameOf(c) + ": making the rows");
+  Rows rows(c);
+  const std::vector<Request> all = AllRequests(c.rows);
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(0);
+  report.Add(kBench, NameOf(c) + "_insert", "insert", "rows/s",
+             {RowsPerSecond(all, [&](const Request& r) { rows.Push(*executor, r); })});
+  report.Add(kBench, NameOf(c) + "_insert", "bytes a row", "B",
+             {static_cast<double>(rows.bytes()) / static_cast<double>(c.rows)});
+  MeasureLoad(setting, c, "zipf", kZipf, rows, report);
+  MeasureLoad(setting, c, "uniform", 0, rows, report);
+}
+
+// The longest of the calls that make one slice grow from nothing.
+void RunGrowth(const BenchSetting& setting, BenchReport& report) {
+  constexpr uint32_t kDim = 16;
+  constexpr size_t kCallKeys = 1000;
+  const std::string name = "growth_dim16_1slice";
+  if (!setting.Wants(name)) return;
+  SayProgress(kBench, name);
+  const uint64_t calls = setting.quick ? 4'000 : 20'000;
+  std::vector<double> longest, usual;
+  const std::vector<float> gradients(kCallKeys * kDim, kGradient);
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    TableSlice slice(SpecOf({OptimizerKind::kRowwiseAdagrad, kDim, 0}), TableId{0}, 1);
+    std::vector<double> seconds;
+    std::vector<Key> keys(kCallKeys);
+    for (uint64_t call = 0; call < calls; ++call) {
+      for (size_t k = 0; k < kCallKeys; ++k) keys[k] = call * kCallKeys + k;
+      const TableSlice::Gradients part{keys, gradients, 1};
+      seconds.push_back(SecondsOf([&] { slice.Apply({&part, 1}, 1, 1); }));
+    }
+    constexpr double kMilli = 1e3;
+    longest.push_back(kMilli * QuantileOf(seconds, 1));
+    usual.push_back(kMilli * MedianOf(seconds));
+  }
+  report.AddBeside(kBench, name, "longest call", "ms", longest, "the usual call", usual);
+}
+
+}  // namespace
+
+Status RunTableBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
+  for (const Case& c : kCases) RunCase(setting, c, report);
+  RunGrowth(setting, report);
+  return Status();
+}
+
+}  // namespace hdps

@@ -1,0 +1,15 @@
+// Asks the processor.
+#include "kernels/vector_width.h"
+
+namespace hdps {
+
+VectorWidth WidestVectors() {
+  __builtin_cpu_init();
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  if (!avx2) return VectorWidth::kPlain;
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  return avx512 ? VectorWidth::kAvx512 : VectorWidth::kAvx2;
+}
+
+}  // namespace hdps

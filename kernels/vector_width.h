@@ -1,0 +1,23 @@
+// How wide the vectors of this machine are, to choose among the copies of a loop at run time.
+#pragma once
+
+// A function that the callers' vector width is to reach is inlined into them, whatever it costs.
+#define HDPS_INLINE inline __attribute__((always_inline))
+// Copies of a loop: `__attribute__((target(...)))` for the named widths. Their results are the same
+// bits, since nothing is contracted or reassociated.
+#define HDPS_AVX2 __attribute__((target("avx2,f16c")))
+#ifdef __clang__
+#define HDPS_AVX512 __attribute__((target("avx2,f16c,avx512f,avx512vl,avx512bw,avx512dq")))
+#else
+#define HDPS_AVX512 \
+  __attribute__((target("avx2,f16c,avx512f,avx512vl,avx512bw,avx512dq,prefer-vector-width=512")))
+#endif
+
+namespace hdps {
+
+enum class VectorWidth { kPlain, kAvx2, kAvx512 };
+
+// The widest that this machine has.
+VectorWidth WidestVectors();
+
+}  // namespace hdps
