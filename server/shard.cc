@@ -1,30 +1,13 @@
 // Applies the pieces of requests to the slices of one shard.
 #include "server/shard.h"
 
-#include <bit>
-#include <cmath>
 #include <string>
 
 #include "common/shard_map.h"
 #include "embedding/snapshot.h"
+#include "kernels/finite.h"
 
 namespace hdps {
-namespace {
-
-// The position of the first value that is not a finite number, or the size of `values`.
-size_t FirstNotFinite(std::span<const float> values) {
-  constexpr uint32_t kExponent = 0x7f800000;  // All ones: infinite or not a number.
-  uint32_t any = 0;
-  for (const float value : values) {
-    any |= static_cast<uint32_t>((std::bit_cast<uint32_t>(value) & kExponent) == kExponent);
-  }
-  if (any == 0) return values.size();
-  size_t at = 0;
-  while (std::isfinite(values[at])) ++at;
-  return at;
-}
-
-}  // namespace
 
 Shard::Shard(const Job& job, ShardId id)
     : id_(id), num_shards_(job.cluster.shards), tables_digest_(TablesDigest(job)) {

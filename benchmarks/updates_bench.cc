@@ -1,0 +1,186 @@
+// The host's work of one step of a large Wide&Deep model: distinct keys, FTRL, lazy Adam; and a
+// table of more than 2^31 numbers.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmarks/bench.h"
+#include "common/executor.h"
+#include "common/random.h"
+#include "common/shard_map.h"
+#include "embedding/table.h"
+#include "kernels/unique_keys.h"
+#include "worker/data/zipf.h"
+
+namespace hdps {
+namespace {
+
+constexpr char kBench[] = "updates";
+constexpr uint32_t kShards = 32;
+constexpr float kGradient = 0x1p-10f;
+
+TableSpec SpecOf(uint32_t dim, OptimizerKind rule) {
+  TableSpec spec;
+  spec.name = "rows";
+  spec.dim = dim;
+  spec.optimizer.kind = rule;
+  return spec;
+}
+
+// 16,000 examples of 39 fields over a vocabulary of 200,000; tables of dim 1 and dim 80.
+class LargeStep {
+ public:
+  LargeStep() {
+    const Zipf zipf(kVocabulary, kExponent);
+    Random random(3);
+    for (size_t i = 0; i < kKeys; ++i) keys_.push_back(MixBits(zipf.Draw(random)));
+    index_.resize(kKeys);
+    gradients_.assign(size_t{kVocabulary} * kDeepDim, kGradient);
+    for (uint32_t s = 0; s < kShards; ++s) {
+      wide_.emplace_back(SpecOf(1, OptimizerKind::kFtrl), TableId{0}, 1);
+      deep_.emplace_back(SpecOf(kDeepDim, OptimizerKind::kLazyAdam), TableId{1}, 1);
+    }
+  }
+
+  void FindDistinct() {
+    unique_.Reset(kKeys);
+    unique_.Add(keys_, index_.data());
+    for (std::vector<Key>& own : of_shard_) own.clear();
+    for (const Key key : unique_.unique()) {
+      of_shard_[ShardOf(key, ShardBy::kKey, kShards).value].push_back(key);
+    }
+  }
+  void UpdateWide(Executor& executor) { Update(executor, 1, &wide_); }
+  void UpdateDeep(Executor& executor) { Update(executor, kDeepDim, &deep_); }
+  void CountStep() { ++step_; }
+
+  static constexpr size_t kKeys = size_t{16000} * 39;
+
+ private:
+  static constexpr uint64_t kVocabulary = 200'000;
+  static constexpr double kExponent = 1.05;
+  static constexpr uint32_t kDeepDim = 80;
+
+  void Update(Executor& executor, size_t dim, std::vector<TableSlice>* slices) {
+    executor.ParallelFor(kShards, [&](size_t s) {
+      const TableSlice::Gradients part{of_shard_[s],
+                                       std::span(gradients_).first(of_shard_[s].size() * dim), 1};
+      (*slices)[s].Apply({&part, 1}, 1, step_);
+    });
+  }
+
+  std::vector<Key> keys_;
+  std::vector<uint32_t> index_;
+  std::vector<Key> of_shard_[kShards];
+  std::vector<float> gradients_;
+  std::vector<TableSlice> wide_, deep_;
+  UniqueKeys unique_;
+  int64_t step_ = 1;
+};
+
+struct StepTimes {  // Milliseconds.
+  double distinct = 0, wide = 0, deep = 0;
+  double all() const { return distinct + wide + deep; }
+};
+
+StepTimes TimeStep(LargeStep& step, Executor& executor) {
+  constexpr double kMilli = 1e3;
+  step.CountStep();
+  StepTimes times;
+  times.distinct = kMilli * SecondsOf([&] { step.FindDistinct(); });
+  times.wide = kMilli * SecondsOf([&] { step.UpdateWide(executor); });
+  times.deep = kMilli * SecondsOf([&] { step.UpdateDeep(executor); });
+  return times;
+}
+
+void RunLargeStep(const BenchSetting& setting, BenchReport& report) {
+  const std::string name = "s27_624k_keys";
+  if (!setting.Wants(name)) return;
+  SayProgress(kBench, name);
+  LargeStep step;
+  const auto one = NewTbbExecutor(1), two = NewTbbExecutor(2);
+  TimeStep(step, *two);  // Makes the rows.
+  std::vector<double> all[2], distinct, wide, deep, scaling;
+  constexpr int kStepsASample = 5;
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    StepTimes sums[2];
+    for (int i = 0; i < kStepsASample; ++i) {
+      for (const int threads : {1, 2}) {
+        const StepTimes times = TimeStep(step, threads == 1 ? *one : *two);
+        StepTimes& sum = sums[threads - 1];
+        sum.distinct += times.distinct / kStepsASample;
+        sum.wide += times.wide / kStepsASample;
+        sum.deep += times.deep / kStepsASample;
+      }
+    }
+    for (const int t : {0, 1}) all[t].push_back(sums[t].all());
+    distinct.push_back(sums[0].distinct);
+    wide.push_back(sums[0].wide);
+    deep.push_back(sums[0].deep);
+    scaling.push_back(sums[0].all() / (2 * sums[1].all()));
+  }
+  report.Add(kBench, name, "distinct keys, 1 thread", "ms", distinct);
+  report.Add(kBench, name, "FTRL dim 1, 1 thread", "ms", wide);
+  report.Add(kBench, name, "lazy Adam dim 80, 1 thread", "ms", deep);
+  report.Add(kBench, name, "step, 1 thread", "ms", all[0]);
+  report.AddBeside(kBench, name, "step, 2 threads", "ms", all[1], "1 thread", all[0]);
+  report.Add(kBench, name, "speedup of 2 threads / 2", "", scaling);
+}
+
+// Every row of more than 2^31 numbers in all is changed twice and read back.
+Status RunHuge(const BenchSetting& setting, BenchReport& report) {
+  const std::string name = "huge_2e31";
+  // It takes 9 GiB: only when asked for by name.
+  if (setting.only.empty() || !setting.Wants(name)) return Status();
+  SayProgress(kBench, name);
+  constexpr uint32_t kDim = 4096;
+  constexpr uint64_t kRows = (uint64_t{1} << 31) / kDim + 5000;
+  constexpr size_t kCallRows = 512;
+  TableSpec spec = SpecOf(kDim, OptimizerKind::kSgd);
+  spec.init.kind = InitKind::kZeros;
+  spec.optimizer.learning_rate = 1;
+  TableSlice slice(spec, TableId{0}, 1);
+  std::vector<Key> keys(kCallRows);
+  std::vector<float> values(kCallRows * kDim), rows(values.size());
+  uint64_t wrong = 0;
+  const auto for_all = [&](const auto& work) {
+    for (uint64_t first = 0; first < kRows; first += kCallRows) {
+      keys.resize(std::min<uint64_t>(kCallRows, kRows - first));
+      for (size_t k = 0; k < keys.size(); ++k) {
+        keys[k] = first + k;
+        std::fill_n(&values[k * kDim], kDim, static_cast<float>(keys[k] % 1021));
+      }
+      work(std::span(values).first(keys.size() * kDim));
+    }
+  };
+  const double seconds = SecondsOf([&] {
+    for (const int64_t step : {1, 2}) {
+      for_all([&](std::span<const float> gradients) {
+        const TableSlice::Gradients part{keys, gradients, -1};
+        slice.Apply({&part, 1}, 1, step);
+      });
+    }
+  });
+  for_all([&](std::span<const float> gradients) {
+    slice.Read(keys, kDim, std::span(rows).first(gradients.size()));
+    for (size_t i = 0; i < gradients.size(); ++i) wrong += rows[i] != 2 * gradients[i] ? 1 : 0;
+  });
+  if (wrong > 0 || slice.num_rows() != kRows) {
+    return {Code::kCorruption, std::to_string(wrong) + " of " + std::to_string(kRows * kDim) +
+                                   " numbers are not what was trained"};
+  }
+  report.Add(kBench, name, "numbers updated", "1/s",
+             {2 * static_cast<double>(kRows * kDim) / seconds});
+  return Status();
+}
+
+}  // namespace
+
+Status RunUpdatesBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
+  RunLargeStep(setting, report);
+  return RunHuge(setting, report);
+}
+
+}  // namespace hdps

@@ -1,0 +1,78 @@
+// A step of a Wide&Deep model, distinct keys, FTRL and lazy Adam, gives the same bits on any number
+// of threads.
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/executor.h"
+#include "common/random.h"
+#include "common/shard_map.h"
+#include "embedding/table.h"
+#include "gtest/gtest.h"
+
+namespace hdps {
+namespace {
+
+constexpr uint32_t kShards = 32;
+
+// As many threads as it is told, whatever the cores.
+void ParallelFor(int threads, size_t count, const std::function<void(size_t)>& body) {
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < count; i = next++) body(i);
+  };
+  std::vector<std::unique_ptr<Thread>> started;
+  for (int t = 0; t < threads; ++t) started.push_back(StartThread("shards", work));
+  for (const std::unique_ptr<Thread>& thread : started) thread->Join();
+}
+
+TableSpec SpecOf(OptimizerKind rule, uint32_t dim) {
+  TableSpec spec;
+  spec.name = "rows";
+  spec.dim = dim;
+  spec.optimizer.kind = rule;
+  return spec;
+}
+
+uint64_t DigestAfterSteps(int threads) {
+  std::vector<TableSlice> wide, deep;
+  for (uint32_t s = 0; s < kShards; ++s) {
+    wide.emplace_back(SpecOf(OptimizerKind::kFtrl, 1), TableId{0}, 1);
+    deep.emplace_back(SpecOf(OptimizerKind::kLazyAdam, 80), TableId{1}, 1);
+  }
+  Random random(12);
+  for (int64_t step = 1; step <= 3; ++step) {
+    std::vector<Key> of_shard[kShards];
+    for (int i = 0; i < 20000; ++i) {
+      const Key key = MixBits(random.Below(1 + random.Below(30000)));
+      of_shard[ShardOf(key, ShardBy::kKey, kShards).value].push_back(key);
+    }
+    ParallelFor(threads, kShards, [&](size_t s) {
+      // As two workers: keys that both have, and that one has twice, are added up.
+      std::vector<float> gradients(of_shard[s].size() * 80);
+      for (size_t i = 0; i < gradients.size(); ++i) {
+        gradients[i] = UnitFloat(RandomAt(static_cast<uint64_t>(step) * kShards + s, i)) - 0.5f;
+      }
+      for (std::vector<TableSlice>* table : {&wide, &deep}) {
+        const size_t floats = of_shard[s].size() * (*table)[s].dim();
+        const TableSlice::Gradients part{of_shard[s], std::span(gradients).first(floats), 0.5f};
+        (*table)[s].Apply(std::vector<TableSlice::Gradients>{part, part}, 0.25f, step);
+      }
+    });
+  }
+  RowsDigest sum;
+  for (uint32_t s = 0; s < kShards; ++s) {
+    sum.Add(wide[s].Digest());
+    sum.Add(deep[s].Digest());
+  }
+  return sum.sum[0];
+}
+
+TEST(Threads, OneTwoEightAndSixteenGiveTheSameBits) {
+  const uint64_t alone = DigestAfterSteps(1);
+  for (const int threads : {2, 8, 16}) EXPECT_EQ(DigestAfterSteps(threads), alone) << threads;
+}
+
+}  // namespace
+}  // namespace hdps
