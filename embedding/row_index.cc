@@ -1,9 +1,10 @@
 // Growth by runs of used slots, and deletion by shifting back.
 #include "embedding/row_index.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <bit>
-#include <vector>
 
 namespace hdps {
 namespace {
@@ -60,29 +61,21 @@ void RowIndex::Move(size_t slots) {
   if (growing()) ReleaseMoved();
 }
 
-// One run of used slots and the empty one behind it.
+// One run of used slots and the empty one behind it. The run that reaches around the end from the
+// last homes comes last: it lies in front of what has not moved, for with each key that may make it
+// longer by a slot, kMoveSlotsPerKey slots before it have been emptied.
 void RowIndex::MoveOneRun() {
-  std::vector<RowSlot> strays;
   for (;; ++moved_) {
     RowSlot* const slot = old_.begin + ((old_first_ + moved_) & old_mask_);
     if (!slot->used()) break;
     const uint64_t hash = MixBits(slot->key ^ salt_);
-    const size_t rank = (old_.Home(hash) - old_first_) & old_mask_;
-    if (rank > moved_) {
-      strays.push_back(*slot);  // From the far end, reaching around: its home has not moved.
-    } else {
-      RowSlot* place = now_.begin + now_.Home(hash);
-      while (place->used()) place = Next(place);
-      *place = *slot;
-    }
+    DCHECK_LE((old_.Home(hash) - old_first_) & old_mask_, moved_);
+    RowSlot* place = now_.begin + now_.Home(hash);
+    while (place->used()) place = Next(place);
+    *place = *slot;
     *slot = RowSlot();
   }
   ++moved_;
-  for (const RowSlot& stray : strays) {
-    RowSlot* place = old_.begin + old_.Home(MixBits(stray.key ^ salt_));
-    while (place->used()) place = Next(place);
-    *place = stray;
-  }
   if (moved_ < old_.size()) return;
   // The last run has been followed around the end: nothing is left.
   old_ = Array();
