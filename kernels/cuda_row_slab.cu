@@ -31,8 +31,8 @@ __global__ void PrepareRows(RowUpdate update, size_t n, const uint32_t* slots,
   if (i >= n || slots[i] == kNotInSlab) return;
   float* const state = slab.data + size_t{slots[i]} * (slab.dim + slab.state_floats) + slab.dim;
   if (update.rule.kind == OptimizerKind::kRowwiseAdagrad) {
-    const float squares = SumOfSquaresInLanes(gradients + i * slab.dim, update.part_scale,
-                                              update.scale, slab.dim);
+    const float squares =
+        SumOfSquaresInLanes(gradients + i * slab.dim, update.part_scale, update.scale, slab.dim);
     factors[2 * i] = RowwiseAdagradRate(update.rule, slab.dim, squares, state);
     return;
   }
