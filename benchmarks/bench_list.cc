@@ -5,6 +5,8 @@
   BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                    \
   BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")                 \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes")   \
+  BENCH(lookahead, RunLookaheadBench,                                                             \
+        "a step whose rows were asked for while the last was computed")                           \
   BENCH(model, RunModelBench,                                                                     \
         "a model's step without servers, first layer plain and on unique rows")                   \
   BENCH(plan, RunPlanBench,                                                                       \

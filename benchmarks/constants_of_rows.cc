@@ -20,18 +20,18 @@ constexpr size_t kFewKeys = 2'000, kManyKeys = 20'000, kDenseKeys = 1'100;
 double Above0(double value) { return std::max(value, 0.0); }
 
 // Lists of exactly so many keys; so many lists that their rows do not stay in the caches.
-KeyLists ListsOf(size_t keys, uint64_t rows) {
+KeyBatches ListsOf(size_t keys, uint64_t rows) {
   constexpr size_t kLists = 40;
-  KeyLists lists = ZipfLists(rows, 1.05, 12 * keys, kLists, keys);
+  KeyBatches lists = ZipfLists(rows, 1.05, 12 * keys, kLists, keys);
   for (std::vector<Key>& list : lists) list.resize(std::min(list.size(), keys));
   return lists;
 }
 
 // Median seconds of a list, one after the other.
-Result<double> SecondsOfEach(RowWorker& worker, const KeyLists& lists, bool push) {
+Result<double> SecondsOfEach(RowWorker& worker, const KeyBatches& lists, bool push) {
   std::vector<double> seconds;
   for (const std::vector<Key>& list : lists) {
-    const KeyLists one = {list};
+    const KeyBatches one = {list};
     Status status;
     seconds.push_back(
         SecondsOf([&] { status = push ? worker.PushAll(one, 1) : worker.PullAll(one, 1); }));
@@ -77,8 +77,8 @@ double SplitSeconds(const Served& served, const std::vector<Key>& keys) {
 
 Status MeasureExchange(const BenchSetting& setting, FileSystem& files, const std::string& transport,
                        ConstantSamples* samples) {
-  const KeyLists few = ListsOf(kFewKeys, kRows), many = ListsOf(kManyKeys, kRows);
-  const KeyLists dense(12, AllKeys(kDenseKeys)[0]);
+  const KeyBatches few = ListsOf(kFewKeys, kRows), many = ListsOf(kManyKeys, kRows);
+  const KeyBatches dense(12, AllKeys(kDenseKeys)[0]);
   HDPS_ASSIGN_OR_RETURN(const Served narrow, Serve(setting, files, transport, kNarrow, kRows));
   HDPS_ASSIGN_OR_RETURN(const Served wide, Serve(setting, files, transport, kWide, kRows));
   HDPS_ASSIGN_OR_RETURN(const Served chunks, Serve(setting, files, transport, kDense, kDenseKeys));
@@ -138,9 +138,9 @@ Status MeasureServer(const BenchSetting& setting, ConstantSamples* samples) {
   constexpr double kStates = 2;  // Adagrad: a float of state beside each weight.
   const double row_bytes = static_cast<double>(narrow.bytes() - empty_bytes) / double(kRows);
   (*samples)["server.index_row"].push_back(Above0(row_bytes - kStates * kNarrow * sizeof(float)));
-  const KeyLists many = ListsOf(kManyKeys, kRows);
+  const KeyBatches many = ListsOf(kManyKeys, kRows);
   const auto narrow_requests = narrow.RequestsFor(many), wide_requests = wide.RequestsFor(many);
-  const auto dense_requests = dense.RequestsFor(KeyLists(6, AllKeys(kDenseKeys)[0]));
+  const auto dense_requests = dense.RequestsFor(KeyBatches(6, AllKeys(kDenseKeys)[0]));
   TimeServer(dense, dense_requests);  // Makes the rows.
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     const CoreSeconds n = TimeServer(narrow, narrow_requests), w = TimeServer(wide, wide_requests),

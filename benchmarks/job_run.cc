@@ -46,12 +46,15 @@ void RunServer(const Setting& setting, uint32_t rank) {
   options.self = NewPeerId();
   options.scheduler_address = setting.hall;
   options.rank = static_cast<int32_t>(rank);
-  const std::unique_ptr<Transport> transport = setting.NewTransport(options.self);
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  std::unique_ptr<Transport> transport = setting.NewTransport(options.self);
+  if (setting.run.server_link != nullptr) {
+    transport = NewSlowTransport(std::move(transport), *setting.run.server_link, *clock);
+  }
   Result<std::string> address =
       transport->Listen(setting.AddressFor("server_" + std::to_string(rank)));
   if (!address.ok()) return;  // The scheduler will miss it, and say so.
   options.own_address = *address;
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.bench.threads);
   RunServerProcess(options, *transport, *clock, setting.files, *executor);
 }
@@ -184,6 +187,7 @@ Status ReadSummary(FileSystem& files, const std::string& out, JobRun* run) {
   run->examples_per_second = number("examples_per_second");
   run->eval_auc = number("eval_auc");
   run->steps = static_cast<int64_t>(number("steps"));
+  run->digest = json.value("digest", std::string());
   return Status();
 }
 

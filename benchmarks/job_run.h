@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "benchmarks/slow_link.h"
 #include "common/job.h"
 #include "worker/train/stage.h"
 
@@ -26,6 +27,7 @@ struct JobRunOptions {
   // are made in the first steps; later ones find them. 0: not wanted.
   int64_t steady_from = 0, steady_to = 0;
   int64_t kill_server_at = 0;  // With `servers`: server 0 is killed behind this step. 0: never.
+  SlowLink* server_link = nullptr;  // Before every server that is a thread; null: nothing.
 };
 
 struct JobRun {
@@ -38,6 +40,7 @@ struct JobRun {
   int64_t steps = 0;           // Of the job, also those before it was resumed.
   int64_t first_clock = 0;     // Behind the first step of this run.
   double noticed_seconds = 0;  // From the kill to the end of the job that could not go on.
+  std::string digest;          // Of all parameters at the end.
 };
 
 // With a kill the job must fail, and the files it leaves are the result. Else kUnavailable with the

@@ -73,8 +73,8 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   for (uint32_t w = 0; w < c.workers; ++w) {
     HDPS_ASSIGN_OR_RETURN(workers.emplace_back(), RowWorker::Make(*cluster, w));
   }
-  const KeyLists all = AllKeys(rows);
-  const KeyLists lists = ZipfLists(rows, kZipf, size_t{26} * c.batch, lists_count, 1);
+  const KeyBatches all = AllKeys(rows);
+  const KeyBatches lists = ZipfLists(rows, kZipf, size_t{26} * c.batch, lists_count, 1);
   HDPS_RETURN_IF_ERROR(workers[0]->PushAll(all, kWindow));  // Makes the rows.
   RowsAlone alone(cluster->job(), setting.threads);
   for (const std::vector<Key>& list : all) alone.PushAll(alone.RequestsFor({list}));
@@ -161,7 +161,7 @@ struct Grown {
 
 // One step after the other into a table that grows from nothing.
 Result<Grown> GrowOnce(const BenchSetting& setting, FileSystem& files, uint32_t servers,
-                       const KeyLists& lists) {
+                       const KeyBatches& lists) {
   RowClusterOptions options;
   options.job = RowsJob(16, "sgd");
   options.servers = servers;
@@ -169,7 +169,7 @@ Result<Grown> GrowOnce(const BenchSetting& setting, FileSystem& files, uint32_t 
   HDPS_ASSIGN_OR_RETURN(const auto worker, RowWorker::Make(*cluster, 0));
   std::vector<double> pulls, pushes;  // Seconds.
   for (const std::vector<Key>& list : lists) {
-    const KeyLists one = {list};
+    const KeyBatches one = {list};
     Status status;
     pulls.push_back(SecondsOf([&] { status = worker->PullAll(one, 1); }));
     HDPS_RETURN_IF_ERROR(status);
@@ -192,7 +192,7 @@ Status RunGrowing(const BenchSetting& setting, FileSystem& files, BenchReport& r
   if (!setting.Wants(names[0]) && !setting.Wants(names[1])) return Status();
   SayProgress(kBench, "ps_lite_load, 1 and 2 servers in turns");
   constexpr size_t kBatch = 1024;
-  const KeyLists lists = LogUniformLists(kBatch, setting.quick ? 50 : 200, 1);
+  const KeyBatches lists = LogUniformLists(kBatch, setting.quick ? 50 : 200, 1);
   constexpr uint32_t kServersMax = 2;
   std::vector<double> figures[kServersMax][5];
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {

@@ -21,10 +21,10 @@ void MakeDistinct(std::vector<Key>* keys) {
 
 }  // namespace
 
-KeyLists ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, uint64_t seed) {
+KeyBatches ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, uint64_t seed) {
   const Zipf zipf(rows, exponent);
   Random random(seed);
-  KeyLists made(lists);
+  KeyBatches made(lists);
   for (std::vector<Key>& keys : made) {
     for (size_t i = 0; i < draws; ++i) keys.push_back(zipf.Draw(random));
     MakeDistinct(&keys);
@@ -32,11 +32,11 @@ KeyLists ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, u
   return made;
 }
 
-KeyLists LogUniformLists(size_t batch, size_t lists, uint64_t seed) {
+KeyBatches LogUniformLists(size_t batch, size_t lists, uint64_t seed) {
   constexpr uint64_t kFields = 26;
   constexpr double kIds = 1e6;
   Random random(seed);
-  KeyLists made(lists);
+  KeyBatches made(lists);
   for (std::vector<Key>& keys : made) {
     for (size_t i = 0; i < batch; ++i) {
       for (uint64_t field = 0; field < kFields; ++field) {
@@ -49,9 +49,9 @@ KeyLists LogUniformLists(size_t batch, size_t lists, uint64_t seed) {
   return made;
 }
 
-KeyLists AllKeys(uint64_t rows) {
+KeyBatches AllKeys(uint64_t rows) {
   constexpr uint64_t kListKeys = 1 << 16;
-  KeyLists made;
+  KeyBatches made;
   for (uint64_t row = 0; row < rows; ++row) {
     if (row % kListKeys == 0) made.emplace_back();
     made.back().push_back(MixBits(row));
@@ -59,7 +59,7 @@ KeyLists AllKeys(uint64_t rows) {
   return made;
 }
 
-size_t CountKeys(const KeyLists& lists) {
+size_t CountKeys(const KeyBatches& lists) {
   size_t keys = 0;
   for (const std::vector<Key>& list : lists) keys += list.size();
   return keys;
@@ -115,7 +115,8 @@ Status RowWorker::FinishPull(Flight* flight) {
   for (size_t i = 0; i < replies.size(); ++i) {
     PullReply reply;
     HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    HDPS_RETURN_IF_ERROR(flight->split.Scatter(flight->servers[i], reply, {&rows, 1}));
+    HDPS_RETURN_IF_ERROR(
+        flight->split.Scatter(flight->servers[i], PullMode::kTrain, reply, {&rows, 1}));
   }
   return Status();
 }
@@ -139,7 +140,7 @@ Status RowWorker::FinishPush(Flight* flight) {
   return Status();
 }
 
-Status RowWorker::PullAll(const KeyLists& lists, size_t window) {
+Status RowWorker::PullAll(const KeyBatches& lists, size_t window) {
   flights_.resize(std::max(flights_.size(), window));
   for (size_t i = 0; i < lists.size() + window; ++i) {
     Flight* const flight = &flights_[i % window];
@@ -149,7 +150,7 @@ Status RowWorker::PullAll(const KeyLists& lists, size_t window) {
   return Status();
 }
 
-Status RowWorker::PushAll(const KeyLists& lists, size_t window) {
+Status RowWorker::PushAll(const KeyBatches& lists, size_t window) {
   flights_.resize(std::max(flights_.size(), window));
   for (size_t i = 0; i < lists.size() + window; ++i) {
     Flight* const flight = &flights_[i % window];

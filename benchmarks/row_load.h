@@ -14,16 +14,16 @@
 namespace hdps {
 
 // The distinct keys of one step each.
-using KeyLists = std::vector<std::vector<Key>>;
+using KeyBatches = std::vector<std::vector<Key>>;
 
 // Each list the distinct ones of `draws` keys out of `rows`, Zipf with `exponent`.
-KeyLists ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, uint64_t seed);
+KeyBatches ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, uint64_t seed);
 // Each list the distinct ones of `batch` examples of 26 ids, each log-uniform over a million of its
 // field: the load that ps-lite was measured with.
-KeyLists LogUniformLists(size_t batch, size_t lists, uint64_t seed);
+KeyBatches LogUniformLists(size_t batch, size_t lists, uint64_t seed);
 // All of 0..rows-1, cut into lists.
-KeyLists AllKeys(uint64_t rows);
-size_t CountKeys(const KeyLists& lists);
+KeyBatches AllKeys(uint64_t rows);
+size_t CountKeys(const KeyBatches& lists);
 
 // An asynchronous job whose table kRowsTable has rows of `dim` floats changed by `rule`.
 std::string RowsJob(uint32_t dim, const std::string& rule);
@@ -35,8 +35,8 @@ class RowWorker {
   static Result<std::unique_ptr<RowWorker>> Make(RowCluster& cluster, uint32_t worker);
 
   // Each list once, up to `window` of them on their way.
-  Status PullAll(const KeyLists& lists, size_t window);
-  Status PushAll(const KeyLists& lists, size_t window);
+  Status PullAll(const KeyBatches& lists, size_t window);
+  Status PushAll(const KeyBatches& lists, size_t window);
   // A request without keys, and its answer.
   Status PullNothing();
 

@@ -59,7 +59,7 @@ RowsAlone::RowsAlone(const Job& job, int threads)
   shards_.owner.assign(job.cluster.shards, ServerId{0});
 }
 
-std::vector<PushRequest> RowsAlone::RequestsFor(const KeyLists& lists) const {
+std::vector<PushRequest> RowsAlone::RequestsFor(const KeyBatches& lists) const {
   std::vector<PushRequest> requests;
   KeySplit split;
   for (const std::vector<Key>& keys : lists) {
@@ -88,7 +88,9 @@ void RowsAlone::PushAll(const std::vector<PushRequest>& requests) {
   for (const PushRequest& request : requests) {
     PlannedPush push;
     push.request = request;
-    push.plan = *PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables);
+    push.list = std::make_shared<const KeyList>(
+        KeyList{request.tables, request.keys,
+                *PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables)});
     rows_.Apply({&push, 1}, 1, ++step_);
   }
 }

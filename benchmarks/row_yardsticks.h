@@ -20,7 +20,7 @@ class RowsAlone {
   RowsAlone(const Job& job, int threads);
 
   // What a worker sends for each list.
-  std::vector<PushRequest> RequestsFor(const KeyLists& lists) const;
+  std::vector<PushRequest> RequestsFor(const KeyBatches& lists) const;
   // Each request once, in order.
   void PullAll(const std::vector<PushRequest>& requests);
   void PushAll(const std::vector<PushRequest>& requests);

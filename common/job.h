@@ -179,6 +179,7 @@ struct TrainSpec {
   uint32_t epochs = 1;
   uint64_t max_steps = 0;      // 0 = as many as the epochs have.
   uint32_t micro_batches = 1;  // Parts a worker cuts its batch into, summed before the push.
+  uint32_t lookahead = 1;      // Steps whose rows are asked for before their turn.
   bool eval_each_epoch = true;
   uint64_t cache_refresh_steps = 0;  // Between choices of the hot rows; 0: at growing distances.
 };

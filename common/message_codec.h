@@ -89,7 +89,7 @@ inline constexpr size_t kNumSections<CommandDone> = 2;
 template <>
 inline constexpr size_t kNumSections<PullRequest> = 1;
 template <>
-inline constexpr size_t kNumSections<PullReply> = 1;
+inline constexpr size_t kNumSections<PullReply> = 2;
 template <>
 inline constexpr size_t kNumSections<PushRequest> = 2;
 template <>

@@ -202,6 +202,11 @@ enum class PullMode : uint8_t {
   kTrain = 0,  // Waits at the staleness gate. Rows are [dim].
   kRead,       // No gate. Rows are [dim].
   kWithState,  // As kRead, rows are [dim + state].
+  // The two halves of a pull to train. kAhead: the rows of all tables but the dense one, long
+  // before `clock`; in sync without the gate, as they are just now. kRepair: at `clock`, through
+  // the gate: the dense rows, and in sync those others that a step after `since` has changed.
+  kAhead,
+  kRepair,
 };
 
 struct PullRequest {
@@ -210,9 +215,15 @@ struct PullRequest {
   PullMode mode = PullMode::kTrain;
   std::vector<TableKeys> tables;  // At most one per table, ascending.
   Buffer keys;                    // uint64 [sum of num_keys]
-  // kTrain: the rows hold this worker's pushes of the clocks before this one, though they may be on
-  // their way still. Sync needs no word of it: the rows hold everybody's pushes before `clock`.
+  // kTrain, kAhead, kRepair: the rows hold this worker's pushes of the clocks before this one,
+  // though they may be on their way still. Sync needs no word of it: the rows hold everybody's
+  // pushes before `clock`.
   Clock pushed = 0;
+  // Not 0: the number of the key list. With keys, later requests of this worker may name it;
+  // without tables and keys it stands for those that were sent under it. A server that does not
+  // know it (any more) answers kNotFound.
+  uint64_t list = 0;
+  Clock since = 0;  // kRepair: min_clock of the reply to kAhead.
 };
 
 struct PullReply {
@@ -220,8 +231,13 @@ struct PullReply {
   Code code = Code::kOk;
   std::string message;
   Clock min_clock = 0;  // When the rows were read: sync: steps applied; else of the slowest worker.
-  std::vector<TableKeys> tables;  // As in the request, without shard_counts.
+  // As in the request, without shard_counts. kAhead: without the dense table. kRepair: num_keys are
+  // the rows that are here.
+  std::vector<TableKeys> tables;
   Buffer rows;  // float32 [sum of num_keys * row_floats], in the order of the keys.
+  // uint32, kRepair: of the tables of which not every row is here, where each row that is stands
+  // among the table's keys; ascending.
+  Buffer positions;
 };
 
 // The gradients of one worker's step for one server: one message, whatever the number of tables.
@@ -231,8 +247,9 @@ struct PushRequest {
   Clock clock = 0;            // The step these belong to: steps the worker had finished before it.
   uint64_t num_examples = 0;  // In this worker's part of the step.
   std::vector<TableKeys> tables;  // row_floats == dim of the table.
-  Buffer keys;       // uint64 [sum of num_keys]; no key twice within a table (not checked).
-  Buffer gradients;  // float32 [sum of num_keys * dim]; sums over the worker's examples.
+  Buffer keys;        // uint64 [sum of num_keys]; no key twice within a table (not checked).
+  Buffer gradients;   // float32 [sum of num_keys * dim]; sums over the worker's examples.
+  uint64_t list = 0;  // As in PullRequest.
 };
 struct PushAck {
   static constexpr MessageKind kKind = MessageKind::kPushAck;

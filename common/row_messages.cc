@@ -77,16 +77,21 @@ static Offset<wire::PullRequest> Pack(FlatBufferBuilder& builder, const PullRequ
   packed.add_mode(static_cast<uint8_t>(message.mode));
   packed.add_tables(tables);
   packed.add_pushed(message.pushed);
+  packed.add_list(message.list);
+  packed.add_since(message.since);
   return packed.Finish();
 }
 
 static void Unpack(const wire::PullRequest& from, EnvelopeReader& reader, PullRequest* message) {
   message->clock = from.clock();
-  message->mode = reader.Enumerator(from.mode(), PullMode::kWithState);
+  message->mode = reader.Enumerator(from.mode(), PullMode::kRepair);
   message->tables = UnpackTables(from.tables(), reader);
   message->keys = reader.Section(0);
   message->pushed = from.pushed();
-  reader.Require(message->clock >= 0 && message->pushed >= 0, "clocks are not negative");
+  message->list = from.list();
+  message->since = from.since();
+  reader.Require(message->clock >= 0 && message->pushed >= 0 && message->since >= 0,
+                 "clocks are not negative");
   RequireKeys(message->tables, message->keys, reader);
 }
 
@@ -109,10 +114,18 @@ static void Unpack(const wire::PullReply& from, EnvelopeReader& reader, PullRepl
   message->min_clock = from.min_clock();
   message->tables = UnpackTables(from.tables(), reader);
   message->rows = reader.Section(0);
+  message->positions = reader.Section(1);
   RequireRows(message->tables, message->rows, reader);
+  uint64_t num_rows = 0;
+  for (const TableKeys& table : message->tables) num_rows += table.num_keys;
+  const size_t positions = message->positions.size();
+  reader.Require(positions % sizeof(uint32_t) == 0 && positions / sizeof(uint32_t) <= num_rows,
+                 "there are no more positions than rows");
 }
 
-static std::vector<Buffer> SectionsOf(const PullReply& message) { return {message.rows}; }
+static std::vector<Buffer> SectionsOf(const PullReply& message) {
+  return {message.rows, message.positions};
+}
 
 // ---- PushRequest, PushAck ----------------------------------------------------------------------
 
@@ -123,6 +136,7 @@ static Offset<wire::PushRequest> Pack(FlatBufferBuilder& builder, const PushRequ
   packed.add_clock(message.clock);
   packed.add_num_examples(message.num_examples);
   packed.add_tables(tables);
+  packed.add_list(message.list);
   return packed.Finish();
 }
 
@@ -133,9 +147,14 @@ static void Unpack(const wire::PushRequest& from, EnvelopeReader& reader, PushRe
   message->tables = UnpackTables(from.tables(), reader);
   message->keys = reader.Section(0);
   message->gradients = reader.Section(1);
+  message->list = from.list();
   reader.Require(message->clock >= 0, "clocks are not negative");
   RequireKeys(message->tables, message->keys, reader);
-  RequireRows(message->tables, message->gradients, reader);
+  if (message->list != 0 && message->tables.empty()) {  // How many there are, the list says.
+    reader.Require(message->gradients.size() % sizeof(float) == 0, "gradients are whole floats");
+  } else {
+    RequireRows(message->tables, message->gradients, reader);
+  }
 }
 
 static std::vector<Buffer> SectionsOf(const PushRequest& message) {

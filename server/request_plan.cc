@@ -41,6 +41,18 @@ Status CheckTable(const Job& job, size_t own_shards, RowShape shape, const Table
 
 }  // namespace
 
+RequestPlan WithoutDense(const Job& job, const RequestPlan& plan) {
+  RequestPlan sparse = plan;
+  // A dense table is the last of a job, so the rows of all others stay where they are.
+  for (ShardPiece& piece : sparse.pieces) {
+    if (!job.tables[piece.table.value].dense) continue;
+    sparse.num_floats -= piece.num_keys * piece.row_floats;
+    piece.num_keys = 0;
+    piece.float_begin = 0;
+  }
+  return sparse;
+}
+
 Result<RequestPlan> PlanRequest(const Job& job, size_t own_shards, RowShape shape,
                                 const std::vector<TableKeys>& tables) {
   RequestPlan plan;

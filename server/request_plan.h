@@ -41,6 +41,9 @@ struct RequestPlan {
   }
 };
 
+// The same without the rows of dense tables.
+RequestPlan WithoutDense(const Job& job, const RequestPlan& plan);
+
 // Which rows a request may carry: [dim], [dim + state], or either.
 enum class RowShape : uint8_t { kWeights, kWithState, kEither };
 

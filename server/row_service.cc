@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,10 @@ Clock BoundOf(const Job& job) {
   return 0;
 }
 
+bool IsTraining(PullMode mode) {
+  return mode == PullMode::kTrain || mode == PullMode::kAhead || mode == PullMode::kRepair;
+}
+
 }  // namespace
 
 RowService::RowService(const Job& job, Executor& executor, PeerId self,
@@ -34,7 +39,7 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
       self_(self),
       sabotage_(sabotage),
       sync_(job.train.mode == Mode::kSync),
-      gate_(BoundOf(job), job.cluster.pushes_in_flight_max),
+      gate_(BoundOf(job), job.cluster.pushes_in_flight_max + job.train.lookahead),
       combiner_(job.cluster.pushes_in_flight_max) {}
 
 void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
@@ -51,6 +56,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   for (const auto& [peer, worker] : workers_) {
     if (workers.count(peer) > 0) continue;
     ledgers_.erase(peer);
+    lists_.erase(peer);
     gate_.Forget(peer);
     const bool rank_stays =
         std::any_of(workers.begin(), workers.end(),
@@ -69,6 +75,7 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   clocks_.Reset(clock);
   combiner_.Reset(clock);
   gate_.Clear();
+  lists_.clear();
   for (auto& [worker, progress] : progress_) {
     progress = PushProgress(clock, job_.cluster.pushes_in_flight_max);
   }
@@ -161,25 +168,47 @@ void RowService::OnPull(Asker asker, WorkerId worker, const Frame& frame) {
     ++counters_.dropped;
     return;
   }
-  const bool train = pull.request.mode == PullMode::kTrain;
-  const RowShape shape =
-      pull.request.mode == PullMode::kWithState ? RowShape::kWithState : RowShape::kWeights;
-  Result<RequestPlan> plan = PlanRequest(job_, shards_->ids().size(), shape, pull.request.tables);
-  status = plan.status();
-  if (plan.ok()) status = shards_->Check(*plan, pull.request.keys, {});
-  if (!status.ok()) return Refuse(asker, frame, status);
-  pull.plan = *std::move(plan);
-
-  const Clock clock = pull.request.clock;
-  const bool admitted = gate_.Admits(clock, finished()) && HoldsOwnPushes(pull);
-  if (!train || sabotage_.no_gate || admitted) return AnswerPull(pull);
+  const PullMode mode = pull.request.mode;
+  const RowShape shape = mode == PullMode::kWithState ? RowShape::kWithState : RowShape::kWeights;
+  Result<std::shared_ptr<const KeyList>> list =
+      FindKeys(asker.peer, {pull.request.list, shape}, pull.request.tables, pull.request.keys);
+  if (!list.ok()) return Refuse(asker, frame, list.status());
+  pull.list = *std::move(list);
+  if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;
-  if (!gate_.Park(asker.peer, asker.request_id, clock, std::move(pull))) {
+  if (!gate_.Park(asker.peer, asker.request_id, pull.request.clock, std::move(pull))) {
     Refuse(asker, frame,
            {Code::kResourceExhausted,
-            std::to_string(job_.cluster.pushes_in_flight_max) +
-                " pulls of this worker wait for slower workers already; send fewer at once"});
+            "too many pulls of this worker wait for slower workers already; send fewer at once"});
   }
+}
+
+Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker, const Naming& naming,
+                                                            const std::vector<TableKeys>& tables,
+                                                            const Buffer& keys) {
+  const size_t lists_max = job_.train.lookahead + job_.cluster.pushes_in_flight_max + 2;
+  KeyLists& lists = lists_.try_emplace(worker, lists_max).first->second;
+  if (tables.empty() && naming.number != 0) {
+    std::shared_ptr<const KeyList> known = lists.Find(naming.number);
+    if (known != nullptr) return known;
+    return Status(Code::kNotFound, "key list " + std::to_string(naming.number) +
+                                       " is not known here; send its keys");
+  }
+  if (naming.number != 0 && naming.shape != RowShape::kWeights) {
+    return Status(Code::kInvalidArgument, "a key list for rows with their state; none is kept");
+  }
+  auto list = std::make_shared<KeyList>();
+  HDPS_ASSIGN_OR_RETURN(list->plan, PlanRequest(job_, shards_->ids().size(), naming.shape, tables));
+  HDPS_RETURN_IF_ERROR(shards_->CheckKeys(list->plan, keys));
+  list->tables = tables;
+  list->keys = keys;
+  if (naming.number != 0) lists.Remember(naming.number, list);
+  return std::shared_ptr<const KeyList>(std::move(list));
+}
+
+bool RowService::Admitted(const ParkedPull& pull) const {
+  if (sync_ && pull.request.mode == PullMode::kAhead) return true;
+  return gate_.Admits(pull.request.clock, finished()) && HoldsOwnPushes(pull);
 }
 
 bool RowService::HoldsOwnPushes(const ParkedPull& pull) const {
@@ -188,16 +217,33 @@ bool RowService::HoldsOwnPushes(const ParkedPull& pull) const {
 
 void RowService::AnswerPull(const ParkedPull& pull) {
   ++counters_.pulls;
-  const bool train = pull.request.mode == PullMode::kTrain;
-  if (train && pull.request.clock > finished()) {
-    const auto ahead = static_cast<uint64_t>(pull.request.clock - finished());
+  const PullRequest& request = pull.request;
+  const bool as_it_is = sync_ && request.mode == PullMode::kAhead;
+  if (IsTraining(request.mode) && !as_it_is && request.clock > finished()) {
+    const auto ahead = static_cast<uint64_t>(request.clock - finished());
     counters_.staleness_max = std::max(counters_.staleness_max, ahead);
   }
   PullReply reply;
   reply.min_clock = finished();
-  reply.tables = pull.request.tables;
+  reply.tables = pull.list->tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear();
-  reply.rows = shards_->Read(pull.plan, pull.request.keys);
+  if (request.mode == PullMode::kRepair) {
+    // Without one order of all steps there is no repair: what was read ahead stands.
+    const bool repairs = sync_ && !sabotage_.no_repair;
+    const int64_t since = repairs ? request.since : std::numeric_limits<int64_t>::max();
+    ShardSet::Changes changes = shards_->ReadChanged(pull.list->plan, pull.list->keys, since);
+    for (size_t t = 0; t < reply.tables.size(); ++t) {
+      reply.tables[t].num_keys = changes.num_rows[t];
+    }
+    reply.rows = std::move(changes.rows);
+    reply.positions = std::move(changes.positions);
+  } else if (request.mode == PullMode::kAhead) {
+    std::erase_if(reply.tables,
+                  [this](const TableKeys& table) { return job_.tables[table.table.value].dense; });
+    reply.rows = shards_->Read(WithoutDense(job_, pull.list->plan), pull.list->keys);
+  } else {
+    reply.rows = shards_->Read(pull.list->plan, pull.list->keys);
+  }
   Reply(pull.asker, reply);
 }
 
@@ -211,17 +257,23 @@ void RowService::OnPush(Asker asker, WorkerId worker, const Frame& frame) {
   }
   PushAck ack;
   ack.sequence = push.request.sequence;
-  Status status = PlanPush(&push);
+  Status status = PlanPush(asker.peer, &push);
   if (status.ok()) status = TakePush(asker.peer, worker, std::move(push));
   if (!status.ok()) return Refuse(asker, frame, status);
   Reply(asker, ack);
   Progress();
 }
 
-Status RowService::PlanPush(PlannedPush* push) const {
-  HDPS_ASSIGN_OR_RETURN(push->plan, PlanRequest(job_, shards_->ids().size(), RowShape::kWeights,
-                                                push->request.tables));
-  return shards_->Check(push->plan, push->request.keys, push->request.gradients.As<float>());
+Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
+  const PushRequest& request = push->request;
+  HDPS_ASSIGN_OR_RETURN(push->list, FindKeys(worker, {request.list}, request.tables, request.keys));
+  const std::span<const float> gradients = request.gradients.As<float>();
+  if (gradients.size() != push->list->plan.num_floats) {
+    return {Code::kInvalidArgument, std::to_string(gradients.size()) + " gradients for key list " +
+                                        std::to_string(request.list) + ", which has " +
+                                        std::to_string(push->list->plan.num_floats)};
+  }
+  return shards_->CheckFloats(push->list->plan, push->list->keys, gradients);
 }
 
 Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
@@ -314,7 +366,8 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
   Result<RequestPlan> plan =
       PlanRequest(job_, shards_->ids().size(), RowShape::kEither, request.tables);
   Status status = plan.status();
-  if (plan.ok()) status = shards_->Check(*plan, request.keys, request.rows.As<float>());
+  if (plan.ok()) status = shards_->CheckKeys(*plan, request.keys);
+  if (status.ok()) status = shards_->CheckFloats(*plan, request.keys, request.rows.As<float>());
   if (!status.ok()) return Refuse(asker, frame, status);
   shards_->Store(*plan, request);
   Reply(asker, StoreAck());

@@ -8,6 +8,7 @@
 #include "common/job.h"
 #include "common/messages.h"
 #include "common/node.h"
+#include "server/key_lists.h"
 #include "server/push_ledger.h"
 #include "server/push_progress.h"
 #include "server/server_node.h"
@@ -50,7 +51,7 @@ class RowService {
     Asker asker;
     WorkerId worker;
     PullRequest request;
-    RequestPlan plan;
+    std::shared_ptr<const KeyList> list;
   };
 
   void OnPull(Asker asker, WorkerId worker, const Frame& frame);
@@ -58,8 +59,18 @@ class RowService {
   void OnAdvance(Asker asker, WorkerId worker, const Frame& frame);
   void OnStore(Asker asker, const Frame& frame);
 
-  // Whether the push is whole, and the plan of it.
-  Status PlanPush(PlannedPush* push) const;
+  // What a request names: the keys it carries, checked and remembered under `number`, or those that
+  // were sent under it before.
+  struct Naming {
+    uint64_t number = 0;
+    RowShape shape = RowShape::kWeights;
+  };
+  Result<std::shared_ptr<const KeyList>> FindKeys(PeerId worker, const Naming& naming,
+                                                  const std::vector<TableKeys>& tables,
+                                                  const Buffer& keys);
+  // Whether the push is whole, and the keys of it.
+  Status PlanPush(PeerId worker, PlannedPush* push);
+  bool Admitted(const ParkedPull& pull) const;
   // Takes a checked push: holds it for its step or applies it. The status is what the ack says.
   Status TakePush(PeerId peer, WorkerId worker, PlannedPush push);
   void ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clock clock);
@@ -83,6 +94,7 @@ class RowService {
   std::unique_ptr<ShardSet> shards_;
   VectorClock clocks_;
   std::map<PeerId, PushLedger> ledgers_;
+  std::map<PeerId, KeyLists> lists_;
   std::map<WorkerId, PushProgress> progress_;  // Not in sync: there the combiner knows it.
   StalenessGate<ParkedPull> gate_;
   SyncCombiner combiner_;

@@ -44,9 +44,11 @@ void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t worke
               << own_shards << " of " << job.cluster.shards;
   }
   const size_t each = workers * job.cluster.pushes_in_flight_max;
+  const size_t ahead = workers * job.train.lookahead;
   LOG(INFO) << "server " << rank << ": " << threads << " threads; bounds for " << workers
-            << " workers: " << each << " parked pulls + " << each << " held pushes + " << each
-            << " ledger entries, each request at most " << (kFrameBytesMax >> 20)
+            << " workers: " << each + ahead << " parked pulls + " << each << " held pushes + "
+            << each << " ledger entries + " << each + ahead + 2 * workers
+            << " key lists, each request at most " << (kFrameBytesMax >> 20)
             << " MiB; rows are bounded by the machine's memory";
 }
 

@@ -16,6 +16,7 @@ namespace hdps {
 struct ServerSabotage {
   bool no_ledger = false;  // Repeated pushes are applied again.
   bool no_gate = false;    // Pulls never wait.
+  bool no_repair = false;  // Rows that were read ahead are never said to have changed.
 };
 
 struct ServerNodeOptions {

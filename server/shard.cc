@@ -17,28 +17,31 @@ Shard::Shard(const Job& job, ShardId id)
   }
 }
 
-Status Shard::Check(std::span<const ShardPiece> pieces, const Buffer& keys,
-                    std::span<const float> floats) const {
+Status Shard::CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const {
   for (const ShardPiece& piece : pieces) {
     const TableSpec& spec = tables_[piece.table.value].spec();
-    const std::span<const Key> own = piece.KeysIn(keys);
-    for (const Key key : own) {
+    for (const Key key : piece.KeysIn(keys)) {
       const ShardId shard = ShardOf(key, spec.shard_by, num_shards_);
       if (shard == id_) continue;
       return {Code::kInvalidArgument, "table '" + spec.name + "': key " + std::to_string(key) +
                                           " belongs to shard " + std::to_string(shard.value) +
                                           ", it was sent for shard " + std::to_string(id_.value)};
     }
-    if (floats.empty()) continue;
+  }
+  return {};
+}
+
+Status Shard::CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys,
+                          std::span<const float> floats) const {
+  for (const ShardPiece& piece : pieces) {
     const std::span<const float> values = piece.FloatsIn(floats);
     const size_t bad = FirstNotFinite(values);
-    if (bad < values.size()) {
-      return {Code::kInvalidArgument,
-              "table '" + spec.name + "': a value of key " +
-                  std::to_string(own[bad / piece.row_floats]) + " is " +
-                  std::to_string(values[bad]) +
-                  "; training has diverged: lower the learning rate or look at the data"};
-    }
+    if (bad == values.size()) continue;
+    const Key key = piece.KeysIn(keys)[bad / piece.row_floats];
+    return {Code::kInvalidArgument,
+            "table '" + tables_[piece.table.value].spec().name + "': a value of key " +
+                std::to_string(key) + " is " + std::to_string(values[bad]) +
+                "; training has diverged: lower the learning rate or look at the data"};
   }
   return {};
 }
@@ -46,6 +49,20 @@ Status Shard::Check(std::span<const ShardPiece> pieces, const Buffer& keys,
 void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows) {
   for (const ShardPiece& piece : pieces) {
     tables_[piece.table.value].Read(piece.KeysIn(keys), piece.row_floats, piece.FloatsIn(rows));
+  }
+}
+
+void Shard::ReadChanged(std::span<const ShardPiece> pieces, const Buffer& keys, int64_t since,
+                        std::span<Changed> changed) {
+  for (size_t p = 0; p < pieces.size(); ++p) {
+    const ShardPiece& piece = pieces[p];
+    TableSlice& table = tables_[piece.table.value];
+    if (table.spec().dense) {
+      changed[p].weights.resize(piece.num_keys * piece.row_floats);
+      table.Read(piece.KeysIn(keys), piece.row_floats, changed[p].weights);
+    } else {
+      table.ReadChanged(piece.KeysIn(keys), since, &changed[p].positions, &changed[p].weights);
+    }
   }
 }
 
@@ -60,10 +77,10 @@ void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale,
   std::vector<std::vector<TableSlice::Gradients>> parts(tables_.size());  // [tables][pushes]
   for (const PlannedPush& push : pushes) {
     const std::span<const float> gradients = push.request.gradients.As<float>();
-    for (const ShardPiece& piece : push.plan.OfShard(slot)) {
+    for (const ShardPiece& piece : push.list->plan.OfShard(slot)) {
       if (piece.num_keys == 0) continue;
       parts[piece.table.value].push_back(
-          {piece.KeysIn(push.request.keys), piece.FloatsIn(gradients), push.scale});
+          {piece.KeysIn(push.list->keys), piece.FloatsIn(gradients), push.scale});
     }
   }
   for (size_t t = 0; t < tables_.size(); ++t) {

@@ -1,6 +1,7 @@
 // One shard: its slice of every table of the job.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "common/file_system.h"
@@ -8,6 +9,7 @@
 #include "common/messages.h"
 #include "common/status.h"
 #include "embedding/table.h"
+#include "server/key_lists.h"
 #include "server/request_plan.h"
 
 namespace hdps {
@@ -15,8 +17,8 @@ namespace hdps {
 // One worker's push, checked and cut by shard.
 struct PlannedPush {
   PushRequest request;
-  RequestPlan plan;
-  float scale = 1;  // Of its gradients before they are added to the others'.
+  std::shared_ptr<const KeyList> list;  // Its own keys, or those it named.
+  float scale = 1;                      // Of its gradients before they are added to the others'.
 };
 
 // Invariant: one task at a time changes a shard, and a shard holds only keys that ShardOf gives it.
@@ -26,13 +28,22 @@ class Shard {
 
   ShardId id() const { return id_; }
 
-  // Whether every key of `pieces` belongs here and, where the request carries `floats`, every one
-  // of them is a finite number. kInvalidArgument names the table, the key and the value.
-  Status Check(std::span<const ShardPiece> pieces, const Buffer& keys,
-               std::span<const float> floats) const;
+  // Whether every key of `pieces` belongs here. kInvalidArgument names the table and the key.
+  Status CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const;
+  // Whether every one of `floats` is a finite number; names the table, the key and the value.
+  Status CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys,
+                     std::span<const float> floats) const;
 
   // Rows of `pieces` into their places in `rows`.
   void Read(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows);
+  // Of each piece the rows that a step after `since` changed, of a dense table all: where they
+  // stand among the piece's keys, and their weights one behind the other.
+  struct Changed {
+    std::vector<uint32_t> positions;
+    std::vector<float> weights;
+  };
+  void ReadChanged(std::span<const ShardPiece> pieces, const Buffer& keys, int64_t since,
+                   std::span<Changed> changed);
   void Store(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<const float> rows);
   // Adds up the pushes in their order, times `scale`, and applies them once; `slot` is this shard's
   // place in their plans.

@@ -1,6 +1,7 @@
 // Spreads requests, digests and checkpoints over the shards of a server.
 #include "server/shard_set.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -25,11 +26,19 @@ ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId
   for (const ShardId id : ids_) shards_.emplace_back(job, id);
 }
 
-Status ShardSet::Check(const RequestPlan& plan, const Buffer& keys,
-                       std::span<const float> floats) const {
+Status ShardSet::CheckKeys(const RequestPlan& plan, const Buffer& keys) const {
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    statuses[slot] = shards_[slot].Check(plan.OfShard(slot), keys, floats);
+    statuses[slot] = shards_[slot].CheckKeys(plan.OfShard(slot), keys);
+  });
+  return FirstFailure(statuses);
+}
+
+Status ShardSet::CheckFloats(const RequestPlan& plan, const Buffer& keys,
+                             std::span<const float> floats) const {
+  std::vector<Status> statuses(shards_.size());
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+    statuses[slot] = shards_[slot].CheckFloats(plan.OfShard(slot), keys, floats);
   });
   return FirstFailure(statuses);
 }
@@ -40,6 +49,58 @@ Buffer ShardSet::Read(const RequestPlan& plan, const Buffer& keys) {
   executor_.ParallelFor(shards_.size(),
                         [&](size_t slot) { shards_[slot].Read(plan.OfShard(slot), keys, rows); });
   return buffer;
+}
+
+ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& keys,
+                                        int64_t since) {
+  const size_t num_tables = plan.num_tables;
+  std::vector<Shard::Changed> changed(shards_.size() * num_tables);
+  const auto of_shard = [&](size_t slot) {
+    return std::span(changed).subspan(slot * num_tables, num_tables);
+  };
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+    shards_[slot].ReadChanged(plan.OfShard(slot), keys, since, of_shard(slot));
+  });
+  // Where the parts of every shard go, table by table.
+  struct Place {
+    size_t floats = 0, positions = 0;
+  };
+  std::vector<Place> places(changed.size());
+  std::vector<bool> whole(num_tables);
+  Changes changes;
+  Place end;
+  for (size_t t = 0; t < num_tables; ++t) {
+    size_t num_keys = 0, num_rows = 0;
+    for (size_t slot = 0; slot < shards_.size(); ++slot) {
+      const ShardPiece& piece = plan.OfShard(slot)[t];
+      num_keys += piece.num_keys;
+      num_rows += of_shard(slot)[t].weights.size() / piece.row_floats;
+    }
+    whole[t] = num_rows == num_keys;
+    changes.num_rows.push_back(static_cast<uint32_t>(num_rows));
+    for (size_t slot = 0; slot < shards_.size(); ++slot) {
+      places[slot * num_tables + t] = end;
+      end.floats += of_shard(slot)[t].weights.size();
+      if (!whole[t]) end.positions += of_shard(slot)[t].positions.size();
+    }
+  }
+  std::span<float> rows;
+  std::span<uint32_t> positions;
+  changes.rows = Buffer::AllocateOf<float>(end.floats, &rows);
+  changes.positions = Buffer::AllocateOf<uint32_t>(end.positions, &positions);
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+    for (size_t t = 0; t < num_tables; ++t) {
+      const Shard::Changed& from = of_shard(slot)[t];
+      const Place& to = places[slot * num_tables + t];
+      std::copy(from.weights.begin(), from.weights.end(), rows.data() + to.floats);
+      if (whole[t]) continue;
+      const size_t before = plan.OfShard(slot)[t].key_begin - plan.OfShard(0)[t].key_begin;
+      for (size_t i = 0; i < from.positions.size(); ++i) {
+        positions[to.positions + i] = static_cast<uint32_t>(before + from.positions[i]);
+      }
+    }
+  });
+  return changes;
 }
 
 void ShardSet::Store(const RequestPlan& plan, const StoreRequest& request) {

@@ -23,10 +23,19 @@ class ShardSet {
 
   const std::vector<ShardId>& ids() const { return ids_; }
 
-  // As Shard::Check, over all shards; the first failure in their order.
-  Status Check(const RequestPlan& plan, const Buffer& keys, std::span<const float> floats) const;
+  // As in Shard, over all shards; the first failure in their order.
+  Status CheckKeys(const RequestPlan& plan, const Buffer& keys) const;
+  Status CheckFloats(const RequestPlan& plan, const Buffer& keys,
+                     std::span<const float> floats) const;
   // The rows in the order of the keys.
   Buffer Read(const RequestPlan& plan, const Buffer& keys);
+  // The dense rows, and of the others those that a step after `since` changed; as PullReply has
+  // them.
+  struct Changes {
+    std::vector<uint32_t> num_rows;  // [tables of the plan]
+    Buffer rows, positions;
+  };
+  Changes ReadChanged(const RequestPlan& plan, const Buffer& keys, int64_t since);
   void Store(const RequestPlan& plan, const StoreRequest& request);
   // The pushes of one step, in the order they are to be added up.
   void Apply(std::span<const PlannedPush> pushes, float scale, int64_t step);

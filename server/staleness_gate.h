@@ -16,8 +16,8 @@ namespace hdps {
 // bulk-synchronous; kUnbounded is asynchronous; anything between is stale-synchronous.
 //
 // Invariant: every pull that was parked comes out exactly once, oldest clock first, unless its
-// worker is forgotten. A repeat of a parked request takes its place; at most `parked_max` of one
-// worker are held.
+// worker is forgotten. A worker waits for one pull of a clock at a time: a repeat, or the pull it
+// made instead, takes the place of the one before; at most `parked_max` of one worker are held.
 //
 // Belongs to one ServerNode and is used only from its loop.
 template <typename Pull>
@@ -34,8 +34,8 @@ class StalenessGate {
   bool Park(PeerId worker, uint64_t request_id, Clock clock, Pull pull) {
     const auto [begin, end] = parked_.equal_range(clock);
     for (auto at = begin; at != end; ++at) {
-      if (at->second.worker != worker || at->second.request_id != request_id) continue;
-      at->second.pull = std::move(pull);
+      if (at->second.worker != worker) continue;
+      if (at->second.request_id <= request_id) at->second = {worker, request_id, std::move(pull)};
       return true;
     }
     size_t& count = counts_[worker];

@@ -34,6 +34,20 @@ class SameAnswer(harness.Case):
                   f"one process with {workers} parts -> {parts[:12]}")
             self.assertEqual(set(found.values()), {parts})
 
+    def test_lookahead(self):
+        """Rows asked for ahead of their turn are the rows asked for in time (E0), whoever holds them
+        and whichever way the dense gradients go."""
+        for workers, parts, exchange in itertools.product((1, 2, 4), (1, 2), ("servers", "allreduce")):
+            found = set()
+            for lookahead in (0, 1, 2, 4):
+                servers = 1 + (lookahead + workers) % 3
+                found.add(self.digest(f"l{workers}{parts}{exchange}{lookahead}", servers, workers,
+                                      train__lookahead=lookahead, train__micro_batches=parts,
+                                      parallel__dense_exchange=exchange))
+            harness.figure(f"workers {workers} of {parts} parts, dense by {exchange}: ahead 0, 1, 2, 4 -> "
+                           f"{[d[:12] for d in found]}")
+            self.assertEqual(len(found), 1)
+
     def test_two_runs_threads_and_daemons(self):
         """A second run, other numbers of threads and real processes change nothing."""
         digests = {

@@ -239,13 +239,16 @@ TEST(Ssp, StalenessStaysWithinTheBoundAndIsMeasured) {
 TEST(Ssp, ARepeatedPullIsAnsweredOnceAndTooManyAreRefused) {
   Job job = TestJob(Mode::kSsp);
   job.train.staleness_bound = 1;
+  job.train.lookahead = 0;
   job.cluster.pushes_in_flight_max = 2;
   ServerHarness server({.job = job, .workers = 2});
-  const PullRequest pull = server.PullOf(5, PullMode::kTrain, {{0, 1, {7}, {}}});
+  const auto pull = [&](Clock clock) {
+    return server.PullOf(clock, PullMode::kTrain, {{0, 1, {7}, {}}});
+  };
   const PeerId worker = ServerHarness::WorkerPeer(0);
-  for (int i = 0; i < 3; ++i) server.FromPeer(worker, pull, 70);
-  server.FromPeer(worker, pull, 71);
-  server.FromPeer(worker, pull, 72);
+  for (int i = 0; i < 3; ++i) server.FromPeer(worker, pull(5), 70);
+  server.FromPeer(worker, pull(4), 71);
+  server.FromPeer(worker, pull(3), 72);
   const auto refused = server.TakeReply<PullReply>(72);
   ASSERT_TRUE(refused.has_value());
   EXPECT_EQ(refused->code, Code::kResourceExhausted);

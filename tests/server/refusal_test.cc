@@ -146,10 +146,23 @@ TEST(ShardMove, EndsTheServerWithAReason) {
 TEST_F(Refusal, DamagedRequestsNeverStopTheServer) {
   AdvanceRequest advance;
   advance.clock = 0;
+  PullRequest listed = server_.PullOf(0, PullMode::kAhead, kRows);
+  listed.list = 1;
+  PullRequest named;
+  named.mode = PullMode::kRepair;
+  named.list = 1;
+  PushRequest named_push = Good();
+  named_push.tables.clear();
+  named_push.keys = Buffer();
+  named_push.list = 1;
   const std::vector<Frame> frames = {EncodeMessage(Good()),
                                      EncodeMessage(server_.PullOf(0, PullMode::kTrain, kRows)),
                                      EncodeMessage(server_.PullOf(0, PullMode::kWithState, kRows)),
-                                     EncodeMessage(server_.StoreOf(kRows)), EncodeMessage(advance)};
+                                     EncodeMessage(server_.StoreOf(kRows)),
+                                     EncodeMessage(advance),
+                                     EncodeMessage(listed),
+                                     EncodeMessage(named),
+                                     EncodeMessage(named_push)};
   Random random(1);
   for (int round = 0; round < 20000; ++round) {
     Frame frame = frames[random.Below(frames.size())];

@@ -20,6 +20,7 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   job->train.staleness_bound = options.staleness_bound;
   job->train.batch_size = options.num_workers;
   job->train.epochs = options.epochs;
+  job->train.lookahead = options.lookahead;
   job->train.eval_each_epoch = false;
   job->checkpoint.every_steps = options.checkpoint_every;
   ClusterSpec& cluster = job->cluster;
@@ -57,6 +58,7 @@ ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
   options.weather.damage_percent = static_cast<uint32_t>(random.Below(3));
   options.outages = random.Below(3) == 0 ? 1 + static_cast<uint32_t>(random.Below(2)) : 0;
   options.slow_worker = random.Below(3) == 0 ? 0 : -1;
+  options.lookahead = static_cast<uint32_t>(random.Below(4));
   return options;
 }
 
@@ -127,6 +129,10 @@ void Cluster::StartWorker(uint32_t rank) {
   script.pull = options_.pushes_at_once == 0;
   script.pushes_at_once = std::max(options_.pushes_at_once, 1u);
   script.advance_early = options_.advance_early;
+  script.lookahead = options_.lookahead;
+  script.repairs = options_.mode == Mode::kSync;
+  script.strange_lists = options_.seed % 5 == 4;
+  script.since_late = options_.since_late;
   if (rank == 0) script.mistaken_at = options_.mistaken_at;
   Worker& worker = workers_.emplace_back();
   worker.peer = PeerOf(Role::kWorker, rank);

@@ -36,6 +36,8 @@ struct ClusterOptions {
   uint32_t pushes_at_once = 0;  // Above 0: workers only push, so many at once.
   ServerSabotage server_sabotage;
   bool advance_early = false;
+  uint32_t lookahead = 0;
+  bool since_late = false;
   Clock mistaken_at = -1;    // Worker 0 gives up at this clock.
   uint64_t incarnation = 0;  // Distinguishes the processes of a cluster that was started again.
 };

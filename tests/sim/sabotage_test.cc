@@ -51,6 +51,21 @@ TEST(Sabotage, NoGateIsNoticed) {
             0);
 }
 
+TEST(Sabotage, RowsReadAheadAndNotRepairedAreNoticed) {
+  EXPECT_GT(Noticed("no repair of rows read ahead", Mode::kSync,
+                    [](ClusterOptions* o) {
+                      o->lookahead = 2;
+                      o->server_sabotage.no_repair = true;
+                    }),
+            0);
+  EXPECT_GT(Noticed("repair that misses the first step", Mode::kSync,
+                    [](ClusterOptions* o) {
+                      o->lookahead = 1;
+                      o->since_late = true;
+                    }),
+            0);
+}
+
 TEST(Sabotage, AdvanceBeforeAcknowledgementIsNoticed) {
   EXPECT_GT(Noticed("advance before acknowledgement (ssp)", Mode::kSsp,
                     [](ClusterOptions* o) { o->advance_early = true; }),

@@ -90,6 +90,13 @@ void ScriptedWorker::Continue() {
 }
 
 void ScriptedWorker::AnswerTraining(Clock end_of_epoch) {
+  // What was asked for ahead will be asked for again.
+  for (const auto& [clock, step] : std::exchange(steps_, {})) {
+    if (!step.ticket) continue;
+    waiting_.erase(*step.ticket);
+    cancelled_.insert(*step.ticket);
+    requests_->Cancel(*step.ticket);
+  }
   CommandDone done;
   done.clock = clock_;
   if (training_) {
@@ -107,56 +114,111 @@ void ScriptedWorker::AnswerTraining(Clock end_of_epoch) {
   pauses_.clear();
 }
 
-void ScriptedWorker::Send(Purpose purpose, std::vector<ServerRequest> requests,
-                          std::vector<ServerRequest> then) {
+Ticket ScriptedWorker::Send(Purpose purpose, std::vector<ServerRequest> requests,
+                            std::vector<ServerRequest> then) {
   const Ticket ticket{next_ticket_++};
   waiting_[ticket] = purpose;
   requests_->Start(ticket, std::move(requests), std::move(then));
+  return ticket;
 }
 
-void ScriptedWorker::SplitKeys(Clock clock) {
-  keys_[0] = SharedKeys();
-  keys_[1].clear();
-  for (uint32_t w = 0; w < view_->workers.size(); ++w) keys_[1].push_back(OwnKey(w));
-  keys_[1].push_back(FreshKey(rank_, clock));
+ScriptedWorker::Step* ScriptedWorker::NewStep(Clock clock) {
+  Step& step = steps_[clock];
+  step.keys[0] = SharedKeys();
+  for (uint32_t w = 0; w < view_->workers.size(); ++w) step.keys[1].push_back(OwnKey(w));
+  step.keys[1].push_back(FreshKey(rank_, clock));
   KeysOfTable tables[2];
-  for (uint32_t t = 0; t < 2; ++t) tables[t] = {TableId{t}, ShardBy::kKey, kDims[t], keys_[t]};
-  split_.Compute(view_->shards, static_cast<uint32_t>(view_->servers.size()), tables);
+  for (uint32_t t = 0; t < 2; ++t) {
+    tables[t] = {TableId{t}, ShardBy::kKey, kDims[t], step.keys[t]};
+    step.rows[t].assign(step.keys[t].size() * kDims[t], -1.0f);
+  }
+  step.split.Compute(view_->shards, static_cast<uint32_t>(view_->servers.size()), tables);
+  step.list = next_list_++;
+  return &step;
+}
+
+void ScriptedWorker::Ask(Step* step, Purpose purpose, std::vector<ServerRequest> requests) {
+  step->servers.clear();
+  for (const ServerRequest& request : requests) step->servers.push_back(request.server.value);
+  step->ahead = purpose == Purpose::kAhead;
+  // Sent later: an answer may come at once.
+  step->ticket = Ticket{next_ticket_};
+  Send(purpose, std::move(requests));
+}
+
+void ScriptedWorker::AskAhead() {
+  for (Clock clock = clock_ + 1; clock <= clock_ + Clock{options_.lookahead}; ++clock) {
+    if (clock >= Target() || steps_.contains(clock)) continue;
+    Step* step = NewStep(clock);
+    step->held = tally_->Acknowledged();
+    step->held[rank_] = clock_;
+    step->was_ahead = true;
+    Ask(step, Purpose::kAhead, step->split.Pulls({clock, PullMode::kAhead, clock_, step->list}));
+  }
 }
 
 void ScriptedWorker::StartStep() {
   pulling_ = true;
-  SplitKeys(clock_);
-  acknowledged_before_ = tally_->Acknowledged();
-  std::vector<ServerRequest> pulls =
-      split_.Pulls({.clock = clock_, .mode = PullMode::kTrain, .pushed = clock_});
-  pulled_servers_.clear();
-  for (const ServerRequest& pull : pulls) pulled_servers_.push_back(pull.server.value);
-  Send(Purpose::kPull, std::move(pulls));
+  const auto at = steps_.find(clock_);
+  if (at != steps_.end()) {
+    if (!at->second.ticket) Repair(&at->second);
+    return;
+  }
+  Step* step = NewStep(clock_);
+  step->held = tally_->Acknowledged();
+  step->held[rank_] = clock_;
+  Ask(step, Purpose::kPull, step->split.Pulls({clock_, PullMode::kTrain, clock_, step->list}));
 }
 
-void ScriptedWorker::OnRows(const std::vector<Frame>& replies) {
-  std::span<float> rows[2];
-  for (uint32_t t = 0; t < 2; ++t) {
-    rows_[t].assign(keys_[t].size() * kDims[t], -1.0f);
-    rows[t] = rows_[t];
-  }
+void ScriptedWorker::Repair(Step* step) {
+  Ask(step, Purpose::kPull,
+      step->split.Repairs({clock_, clock_, step->list, step->since, options_.repairs}));
+}
+
+bool ScriptedWorker::Place(Step* step, const std::vector<Frame>& replies) {
+  const std::vector<std::span<float>> rows(step->rows, step->rows + 2);
+  if (step->ahead) step->since.assign(view_->servers.size(), kNotRead);
   for (size_t i = 0; i < replies.size(); ++i) {
+    const ServerId server{step->servers[i]};
     PullReply reply;
-    if (!Check(DecodeMessage(replies[i], &reply))) return;
-    if (!Check(split_.Scatter(ServerId{pulled_servers_[i]}, reply, rows))) return;
+    if (!Check(DecodeMessage(replies[i], &reply))) return false;
+    PullMode mode = step->ahead ? PullMode::kAhead : PullMode::kTrain;
+    if (!step->ahead && step->was_ahead && step->since[server.value] != kNotRead) {
+      mode = PullMode::kRepair;
+    }
+    if (!Check(step->split.Scatter(server, mode, reply, rows))) return false;
+    if (step->ahead) step->since[server.value] = reply.min_clock + (options_.since_late ? 1 : 0);
   }
-  tally_->CheckRead(rank_, clock_, acknowledged_before_, rows_[0], rows_[1]);
+  return true;
+}
+
+void ScriptedWorker::OnRows(Ticket ticket, const std::vector<Frame>& replies) {
+  const auto at = std::find_if(steps_.begin(), steps_.end(),
+                               [&](const auto& s) { return s.second.ticket == ticket; });
+  if (at == steps_.end()) {
+    trouble_ = "rows of no step";
+    return;
+  }
+  Step& step = at->second;
+  if (!Place(&step, replies)) return;
+  step.ticket.reset();
+  if (step.ahead) {
+    if (pulling_ && at->first == clock_) Repair(&step);
+    return;
+  }
+  tally_->CheckRead(rank_, clock_, step.held, step.rows[0], step.rows[1]);
+  AskAhead();
   const auto spread = static_cast<uint64_t>(options_.compute_ms_max - options_.compute_ms_min + 1);
   compute_until_ = now_ + options_.compute_ms_min + static_cast<TimeMs>(random_.Below(spread));
 }
 
 void ScriptedWorker::PushStep(Clock clock) {
+  const Step& step = steps_.at(clock);
   // Of the rows that were read, a step changes the shared ones, its own and its fresh one.
   std::span<const float> gradients[2];
   for (uint32_t t = 0; t < 2; ++t) {
     gradients_[t].clear();
-    for (const Key key : keys_[t]) {
+    for (const Key key : step.keys[t]) {
       const bool mine = t == 0 || key == OwnKey(rank_) || key == FreshKey(rank_, clock);
       for (uint32_t j = 0; j < kDims[t]; ++j) {
         gradients_[t].push_back(mine ? -static_cast<float>(j + 1) : 0.0f);
@@ -166,9 +228,11 @@ void ScriptedWorker::PushStep(Clock clock) {
   }
   tally_->PushStarted(rank_);
   ++clock_;
-  std::vector<ServerRequest> advances = Advances(split_.num_servers(), clock_);
+  std::vector<ServerRequest> advances = Advances(step.split.num_servers(), clock_);
   std::vector<ServerRequest> pushes =
-      split_.Pushes(Sequence{next_sequence_++}, clock, 1, gradients);
+      step.split.Pushes(Sequence{next_sequence_++}, clock, 1, gradients,
+                        step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0));
+  steps_.erase(clock);
   if (!options_.advance_early) {
     Send(Purpose::kPush, std::move(pushes), std::move(advances));
   } else {
@@ -190,12 +254,13 @@ void ScriptedWorker::OnPushed(const std::vector<Frame>& replies) {
 
 void ScriptedWorker::FillPipeline() {
   while (clock_ < Target() && clock_ - acknowledged_ < Clock{options_.pushes_at_once}) {
-    SplitKeys(clock_);
+    NewStep(clock_);
     PushStep(clock_);
   }
 }
 
 void ScriptedWorker::OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) {
+  if (cancelled_.erase(ticket) > 0) return;
   const auto at = waiting_.find(ticket);
   if (at == waiting_.end()) {
     trouble_ = "an answer to nothing";
@@ -204,7 +269,7 @@ void ScriptedWorker::OnReplies(Ticket ticket, Status status, std::vector<Frame> 
   const Purpose purpose = at->second;
   waiting_.erase(at);
   if (!Check(status)) return;
-  if (purpose == Purpose::kPull) OnRows(replies);
+  if (purpose == Purpose::kPull || purpose == Purpose::kAhead) OnRows(ticket, replies);
   if (purpose == Purpose::kPush) OnPushed(replies);
 }
 

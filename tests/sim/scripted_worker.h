@@ -25,6 +25,11 @@ struct ScriptOptions {
   bool await_push = true;       // Before the next pull; otherwise that goes right behind it.
   bool pull = true;             // False: pushes only, many at once.
   uint32_t pushes_at_once = 1;  // Without pulls.
+  uint32_t lookahead = 0;       // Steps whose rows are asked for before their turn.
+  bool repairs = true;          // sync: rows that were read ahead are repaired.
+  bool strange_lists = false;   // Pushes name lists that the servers have never heard of.
+  // Sabotage: what changed in the step after the rows were read ahead is not asked for.
+  bool since_late = false;
   // Sabotage: the clock is announced before the pushes are acknowledged.
   bool advance_early = false;
   Clock mistaken_at = -1;  // At this clock the worker finds the operator mistaken and gives up.
@@ -56,13 +61,31 @@ class ScriptedWorker : public ComputeSide {
   const std::string& trouble() const { return trouble_; }
 
  private:
-  enum class Purpose : uint8_t { kPull, kPush, kAdvance };
+  enum class Purpose : uint8_t { kAhead, kPull, kPush, kAdvance };
 
-  void Send(Purpose purpose, std::vector<ServerRequest> requests,
-            std::vector<ServerRequest> then = {});
-  void SplitKeys(Clock clock);
+  Ticket Send(Purpose purpose, std::vector<ServerRequest> requests,
+              std::vector<ServerRequest> then = {});
+  // A step whose rows are on their way or here.
+  struct Step {
+    std::vector<Key> keys[2];
+    std::vector<float> rows[2];
+    KeySplit split;
+    uint64_t list = 0;
+    std::vector<Clock> held;        // [workers]: pushes that the rows must at least hold.
+    std::vector<uint32_t> servers;  // Of the requests that are out.
+    std::vector<Clock> since;       // [servers], when they were read ahead.
+    std::optional<Ticket> ticket;
+    bool ahead = false;      // The requests that are out are for rows ahead of their turn.
+    bool was_ahead = false;  // Its rows were read ahead.
+  };
+
+  Step* NewStep(Clock clock);
+  void AskAhead();
   void StartStep();
-  void OnRows(const std::vector<Frame>& replies);
+  void Ask(Step* step, Purpose purpose, std::vector<ServerRequest> requests);
+  void Repair(Step* step);
+  void OnRows(Ticket ticket, const std::vector<Frame>& replies);
+  bool Place(Step* step, const std::vector<Frame>& replies);
   void PushStep(Clock clock);
   void OnPushed(const std::vector<Frame>& replies);
   void FillPipeline();
@@ -93,12 +116,9 @@ class ScriptedWorker : public ComputeSide {
   std::optional<TimeMs> compute_until_;
   bool pulling_ = false;  // The rows of step clock_ have been asked for, and it is not pushed yet.
   std::map<Ticket, Purpose> waiting_;
-  std::vector<Clock> acknowledged_before_;  // When the pull at hand was sent.
-
-  KeySplit split_;
-  std::vector<uint32_t> pulled_servers_;
-  std::vector<Key> keys_[2];
-  std::vector<float> rows_[2];
+  std::set<Ticket> cancelled_;
+  std::map<Clock, Step> steps_;
+  uint64_t next_list_ = 1;
   std::vector<float> gradients_[2];
   std::optional<Status> end_;
   std::string trouble_;

@@ -49,7 +49,8 @@ Tally::Tally(const TallyOptions& options)
 Tally::Range Tally::Allowed(uint32_t reader, uint32_t of, Clock clock,
                             Clock acknowledged_before) const {
   if (options_.mode == Mode::kSync) return {clock, clock};
-  if (reader == of) return {clock, clock};  // It waits for its own pushes.
+  // Those that it sent before it asked are there, though nobody may have said so yet.
+  if (reader == of) return {acknowledged_before, clock};
   Range range{acknowledged_before, started_[of]};
   if (options_.mode == Mode::kSsp) {
     range.low = std::max(range.low, clock - options_.staleness_bound);

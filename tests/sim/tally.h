@@ -43,8 +43,9 @@ class Tally {
 
   // What a pull that is sent now must at least see of each worker.
   std::vector<Clock> Acknowledged() const { return acknowledged_; }
-  // `worker`, at `clock`, has read the rows of its shared keys and of all own keys. Notes every
-  // value that the mode does not allow.
+  // `worker`, at `clock`, has read the rows of its shared keys and of all own keys, which had to
+  // hold at least `acknowledged_before` of each worker; of itself, what it had pushed when it
+  // asked. Notes every value that the mode does not allow.
   void CheckRead(uint32_t worker, Clock clock, const std::vector<Clock>& acknowledged_before,
                  std::span<const float> shared_rows, std::span<const float> own_rows);
 

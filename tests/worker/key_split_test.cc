@@ -145,8 +145,8 @@ TEST(KeySplit, ScatterUndoesGather) {
     for (const std::vector<float>& v : values) back.emplace_back(v.size(), -1.0f);
     for (uint32_t s = 0; s < c.num_servers; ++s) {
       const Buffer section = split.Gather(ServerId{s}, Spans<const float>(values));
-      const Status status =
-          split.Scatter(ServerId{s}, ReplyWith(split, s, section), Spans<float>(back));
+      const Status status = split.Scatter(ServerId{s}, PullMode::kTrain,
+                                          ReplyWith(split, s, section), Spans<float>(back));
       ASSERT_TRUE(status.ok()) << status.message();
     }
     for (size_t t = 0; t < c.tables.size(); ++t) {
@@ -193,6 +193,63 @@ TEST(KeySplit, RequestsCarryTheSplit) {
   EXPECT_EQ(seen, keys.size());
 }
 
+TEST(KeySplit, RepairsNameTheListAndPlaceWhatIsThere) {
+  const std::vector<Key> keys = {5, 6, 7, 8}, dense = {0, 1};
+  ShardMap shards;
+  shards.owner = {ServerId{0}};
+  const std::vector<KeysOfTable> tables = {
+      {TableId{0}, ShardBy::kKey, 1, keys},
+      {TableId{1}, ShardBy::kKey, 2, dense, std::nullopt, /*dense=*/true}};
+  KeySplit split;
+  split.Compute(shards, 2, tables);  // The second server has nothing.
+  const std::vector<ServerRequest> ahead = split.Pulls({4, PullMode::kAhead, 3, 17});
+  ASSERT_EQ(ahead.size(), 1u);
+  const std::vector<Clock> since = {3, kNotRead};
+  const std::vector<ServerRequest> repairs = split.Repairs({4, 4, 17, since, true});
+  ASSERT_EQ(repairs.size(), 1u);
+  PullRequest named, whole;
+  ASSERT_TRUE(DecodeMessage(repairs[0].frame, &named).ok());
+  ASSERT_TRUE(repairs[0].whole && DecodeMessage(*repairs[0].whole, &whole).ok());
+  EXPECT_TRUE(named.tables.empty() && named.keys.empty());
+  EXPECT_EQ(whole.tables.size(), 2u);
+  for (const PullRequest& request : {named, whole}) {
+    EXPECT_EQ(request.mode, PullMode::kRepair);
+    EXPECT_EQ(request.list, 17u);
+    EXPECT_EQ(request.since, 3);
+  }
+  // Not read ahead: the keys, and everything.
+  const std::vector<Clock> never = {kNotRead, kNotRead};
+  const std::vector<ServerRequest> pulls = split.Repairs({4, 4, 17, never, true});
+  ASSERT_TRUE(pulls.size() == 1 && DecodeMessage(pulls[0].frame, &whole).ok());
+  EXPECT_EQ(whole.mode, PullMode::kTrain);
+  EXPECT_EQ(whole.tables.size(), 2u);
+
+  PullReply reply;
+  reply.tables = {{TableId{0}, 2, 1, {}}, {TableId{1}, 2, 2, {}}};
+  reply.rows = Buffer::CopyOf<float>(std::vector<float>{1, 2, 3, 4, 5, 6});
+  reply.positions = Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{1, 3});
+  std::vector<std::vector<float>> to = {std::vector<float>(4, -1), std::vector<float>(4, -1)};
+  const auto scatter = [&](const PullReply& got, PullMode mode) {
+    return split.Scatter(ServerId{0}, mode, got, Spans<float>(to));
+  };
+  EXPECT_EQ(scatter(reply, PullMode::kTrain).code(), Code::kCorruption);
+  for (const std::vector<uint32_t>& wrong :
+       std::vector<std::vector<uint32_t>>{{1}, {1, 4}, {0, 1, 2}}) {
+    PullReply bad = reply;
+    bad.positions = Buffer::CopyOf<uint32_t>(wrong);
+    EXPECT_EQ(scatter(bad, PullMode::kRepair).code(), Code::kCorruption);
+  }
+  EXPECT_EQ(to[0], std::vector<float>(4, -1));
+  const auto of = split.KeysOf(ServerId{0}).As<Key>();
+  ASSERT_TRUE(scatter(reply, PullMode::kRepair).ok());
+  for (size_t i = 0; i < 4; ++i) {
+    const auto place =
+        static_cast<size_t>(std::find(keys.begin(), keys.end(), of[i]) - keys.begin());
+    EXPECT_EQ(to[0][place], i == 1 ? 1 : i == 3 ? 2 : -1);
+  }
+  EXPECT_EQ(std::set<float>(to[1].begin(), to[1].end()), (std::set<float>{3, 4, 5, 6}));
+}
+
 TEST(KeySplit, AServerWithoutKeysIsPushedToButNotPulledFrom) {
   const std::vector<Key> keys = {1, 2, 3};
   ShardMap shards;
@@ -227,7 +284,7 @@ TEST(KeySplit, RefusesAReplyToAnotherRequest) {
   const PullReply right = ReplyWith(split, 0, Buffer::CopyOf(std::span<const float>(rows)));
   std::vector<std::vector<float>> to = {{0, 0, 0}};
   const auto refused = [&](const PullReply& reply, Code code) {
-    const Status status = split.Scatter(ServerId{0}, reply, Spans<float>(to));
+    const Status status = split.Scatter(ServerId{0}, PullMode::kTrain, reply, Spans<float>(to));
     EXPECT_EQ(status.code(), code) << status.message();
     EXPECT_EQ(to[0], (std::vector<float>{0, 0, 0}));
   };
@@ -249,7 +306,7 @@ TEST(KeySplit, RefusesAReplyToAnotherRequest) {
   wrong = right;
   wrong.code = Code::kInvalidArgument;
   refused(wrong, Code::kInvalidArgument);
-  EXPECT_TRUE(split.Scatter(ServerId{0}, right, Spans<float>(to)).ok());
+  EXPECT_TRUE(split.Scatter(ServerId{0}, PullMode::kTrain, right, Spans<float>(to)).ok());
   EXPECT_EQ(to[0], rows);
 }
 

@@ -203,6 +203,30 @@ TEST_F(PsClientTest, NothingFollowsARefusal) {
   EXPECT_EQ(client_.TakeResults().size(), 2u);
 }
 
+TEST_F(PsClientTest, AnUnknownKeyListIsSentAgainWithItsKeys) {
+  PushRequest whole;
+  whole.list = 5;
+  whole.num_examples = 9;
+  ServerRequest request = Push(0, 0);
+  request.whole = EncodeMessage(whole);
+  client_.Start(Ticket{1}, {request});
+  const Outgoing named = client_.TakeOutgoing().at(0);
+  PushAck unknown;
+  unknown.code = Code::kNotFound;
+  client_.OnFrame(named.to, Reply(named, unknown));
+  const std::vector<Outgoing> again = client_.TakeOutgoing();
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].frame.header.request_id, named.frame.header.request_id);
+  PushRequest sent;
+  ASSERT_TRUE(DecodeMessage(again[0].frame, &sent).ok());
+  EXPECT_EQ(sent.num_examples, 9u);
+  EXPECT_EQ(client_.counters().lists_unknown, 1u);
+  client_.OnFrame(named.to, Reply(named, unknown));  // Of a repeat of the first.
+  EXPECT_TRUE(client_.TakeResults().empty());
+  client_.OnFrame(named.to, Reply(named, PushAck{}));
+  EXPECT_EQ(client_.TakeResults().size(), 1u);
+}
+
 TEST_F(PsClientTest, ACancelledTicketComesOutOnceAndIsNotRepeated) {
   client_.Start(Ticket{1}, {Advance(0), Advance(1)});
   const std::vector<Outgoing> sent = client_.TakeOutgoing();

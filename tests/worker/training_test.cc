@@ -112,6 +112,26 @@ TEST_F(TrainingTest, WorkersDoWhatOneDoesWithAsManyParts) {
   }
 }
 
+// In sync, rows asked for ahead of their turn and repaired are the rows asked for in time: for any
+// depth, workers, servers, parts and way of the dense gradients.
+TEST_F(TrainingTest, LookaheadDoesNotChangeTheResult) {
+  for (const uint32_t workers : {1, 2, 4}) {
+    const std::string parts = "train.micro_batches=" + std::to_string(1 + workers % 2);
+    std::string digest;
+    for (const uint32_t servers : {1, 2, 3}) {
+      for (const uint32_t lookahead : {0, 1, 2, 4}) {
+        const char* dense = (servers + lookahead / 2) % 2 == 0 ? "servers" : "allreduce";
+        const Outcome run =
+            Train({workers, servers}, {"train.lookahead=" + std::to_string(lookahead), parts,
+                                       std::string("parallel.dense_exchange=") + dense});
+        if (digest.empty()) digest = run.digest;
+        EXPECT_EQ(run.digest, digest) << workers << " workers, " << servers << " servers, ahead "
+                                      << lookahead << ", dense by " << dense;
+      }
+    }
+  }
+}
+
 TEST_F(TrainingTest, DenseByAllreduceIsDenseByServers) {
   const std::vector<std::vector<std::string>> variants = {{},
                                                           {"parallel.gradients_mean=false"},

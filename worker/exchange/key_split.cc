@@ -48,6 +48,7 @@ void KeySplit::Compute(const ShardMap& shards, uint32_t num_servers,
   order_of_input_.clear();
   for (size_t i = 0; i < tables.size(); ++i) {
     CHECK(i == 0 || tables[i - 1].table < tables[i].table) << "tables of a request must ascend";
+    CHECK(i == 0 || !tables[i - 1].dense) << "the dense table comes last";
     order_of_input_.push_back(FindOrder(tables[i]));
   }
   parts_.resize(num_servers);
@@ -117,6 +118,7 @@ void KeySplit::FillPart(uint32_t server, std::span<const KeysOfTable> tables) {
   part.tables.clear();
   part.input.clear();
   part.num_floats = 0;
+  part.num_sparse = 0;
   size_t num_keys = 0;
   for (uint32_t i = 0; i < tables.size(); ++i) {
     const size_t count = PositionsAt(server, i).size();
@@ -130,6 +132,7 @@ void KeySplit::FillPart(uint32_t server, std::span<const KeysOfTable> tables) {
       to.shard_counts.push_back(begin[s + 1] - begin[s]);
     }
     part.input.push_back(i);
+    part.num_sparse += !tables[i].dense;
     part.num_floats += count * tables[i].row_floats;
     num_keys += count;
   }
@@ -157,31 +160,62 @@ const Buffer& KeySplit::KeysOf(ServerId server) const { return parts_[server.val
 std::vector<ServerRequest> KeySplit::Pulls(const PullTerms& terms) const {
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < num_servers(); ++s) {
-    if (parts_[s].tables.empty()) continue;
+    const Part& part = parts_[s];
+    if (part.tables.empty() || (terms.mode == PullMode::kAhead && part.num_sparse == 0)) continue;
     PullRequest pull;
     pull.clock = terms.clock;
     pull.mode = terms.mode;
     pull.pushed = terms.pushed;
-    pull.tables = parts_[s].tables;
-    pull.keys = parts_[s].keys;
+    pull.list = terms.list;
+    pull.tables = part.tables;
+    pull.keys = part.keys;
     requests.push_back(RequestTo(s, pull));
   }
   return requests;
 }
 
-std::vector<ServerRequest> KeySplit::Pushes(
-    Sequence sequence, Clock clock, uint64_t num_examples,
-    std::span<const std::span<const float>> gradients) const {
+std::vector<ServerRequest> KeySplit::Repairs(const RepairTerms& terms) const {
+  CHECK_EQ(terms.since.size(), parts_.size());
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < num_servers(); ++s) {
+    const Part& part = parts_[s];
+    const bool read = terms.since[s] != kNotRead;
+    const bool has_dense = part.tables.size() > part.num_sparse;
+    if (part.tables.empty() || (read && !terms.changes && !has_dense)) continue;
+    PullRequest pull;
+    pull.clock = terms.clock;
+    pull.mode = read ? PullMode::kRepair : PullMode::kTrain;
+    pull.pushed = terms.pushed;
+    pull.list = terms.list;
+    pull.since = read ? terms.since[s] : 0;
+    ServerRequest request = {ServerId{s}, Frame()};
+    if (read) request.frame = EncodeMessage(pull);
+    pull.tables = part.tables;
+    pull.keys = part.keys;
+    (read ? request.whole.emplace() : request.frame) = EncodeMessage(pull);
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+std::vector<ServerRequest> KeySplit::Pushes(Sequence sequence, Clock clock, uint64_t num_examples,
+                                            std::span<const std::span<const float>> gradients,
+                                            uint64_t list) const {
+  std::vector<ServerRequest> requests;
+  for (uint32_t s = 0; s < num_servers(); ++s) {
+    const bool named = list != 0 && !parts_[s].tables.empty();
     PushRequest push;
     push.sequence = sequence;
     push.clock = clock;
     push.num_examples = num_examples;
+    push.list = named ? list : 0;
+    push.gradients = Gather(ServerId{s}, gradients);
+    ServerRequest request = {ServerId{s}, Frame()};
+    if (named) request.frame = EncodeMessage(push);
     push.tables = parts_[s].tables;
     push.keys = parts_[s].keys;
-    push.gradients = Gather(ServerId{s}, gradients);
-    requests.push_back(RequestTo(s, push));
+    (named ? request.whole.emplace() : request.frame) = EncodeMessage(push);
+    requests.push_back(std::move(request));
   }
   return requests;
 }
@@ -215,38 +249,73 @@ Buffer KeySplit::Gather(ServerId server, std::span<const std::span<const float>>
   return buffer;
 }
 
-Status KeySplit::Scatter(ServerId server, const PullReply& reply,
-                         std::span<const std::span<float>> rows) const {
+Status KeySplit::CheckReply(ServerId server, PullMode mode, const PullReply& reply) const {
   if (reply.code != Code::kOk) return Status(reply.code, reply.message);
   const Part& part = parts_[server.value];
-  if (reply.tables.size() != part.tables.size()) {
-    return UnlikeRequest(server, "the number of tables", reply.tables.size(), part.tables.size());
+  const size_t num_tables = mode == PullMode::kAhead ? part.num_sparse : part.tables.size();
+  if (reply.tables.size() != num_tables) {
+    return UnlikeRequest(server, "the number of tables", reply.tables.size(), num_tables);
   }
-  for (size_t t = 0; t < part.tables.size(); ++t) {
+  const std::span<const uint32_t> positions = reply.positions.As<uint32_t>();
+  size_t num_positions = 0, num_floats = 0;
+  for (size_t t = 0; t < num_tables; ++t) {
     const TableKeys& got = reply.tables[t];
     const TableKeys& wanted = part.tables[t];
     if (got.table != wanted.table) {
       return UnlikeRequest(server, "a table's number", got.table.value, wanted.table.value);
     }
-    if (got.num_keys != wanted.num_keys) {
+    const bool some = mode == PullMode::kRepair && got.num_keys < wanted.num_keys;
+    if (got.num_keys != wanted.num_keys && (!some || t >= part.num_sparse)) {
       return UnlikeRequest(server, "the number of rows", got.num_keys, wanted.num_keys);
     }
     if (got.row_floats != wanted.row_floats) {
       return UnlikeRequest(server, "the floats of a row", got.row_floats, wanted.row_floats);
     }
+    num_floats += size_t{got.num_keys} * got.row_floats;
+    if (!some) continue;
+    if (got.num_keys > positions.size() - num_positions) {
+      return UnlikeRequest(server, "the number of positions", positions.size(),
+                           num_positions + got.num_keys);
+    }
+    for (const uint32_t position : positions.subspan(num_positions, got.num_keys)) {
+      if (position >= wanted.num_keys) {
+        return UnlikeRequest(server, "a position", position, wanted.num_keys);
+      }
+    }
+    num_positions += got.num_keys;
   }
-  if (reply.rows.size() != part.num_floats * sizeof(float)) {
+  if (positions.size() != num_positions) {
+    return UnlikeRequest(server, "the number of positions", positions.size(), num_positions);
+  }
+  if (reply.rows.size() != num_floats * sizeof(float)) {
     return UnlikeRequest(server, "the bytes of rows", reply.rows.size(),
-                         part.num_floats * sizeof(float));
+                         num_floats * sizeof(float));
   }
+  return Status();
+}
+
+Status KeySplit::Scatter(ServerId server, PullMode mode, const PullReply& reply,
+                         std::span<const std::span<float>> rows) const {
+  HDPS_RETURN_IF_ERROR(CheckReply(server, mode, reply));
   CHECK_EQ(rows.size(), order_of_input_.size());
+  const Part& part = parts_[server.value];
   const float* from = reply.rows.As<float>().data();
-  for (size_t t = 0; t < part.tables.size(); ++t) {
+  const uint32_t* position = reply.positions.As<uint32_t>().data();
+  for (size_t t = 0; t < reply.tables.size(); ++t) {
     const uint32_t input = part.input[t];
     const size_t floats = part.tables[t].row_floats;
     CHECK_EQ(rows[input].size(), orders_[order_of_input_[input]].num_keys * floats);
-    ScatterRows(PositionsAt(server.value, input), floats, from, rows[input].data());
-    from += part.tables[t].num_keys * floats;
+    const std::span<const uint32_t> places = PositionsAt(server.value, input);
+    const size_t count = reply.tables[t].num_keys;
+    if (count == places.size()) {
+      ScatterRows(places, floats, from, rows[input].data());
+    } else {
+      for (size_t i = 0; i < count; ++i) {
+        std::memcpy(rows[input].data() + places[*position++] * floats, from + i * floats,
+                    floats * sizeof(float));
+      }
+    }
+    from += count * floats;
   }
   return Status();
 }

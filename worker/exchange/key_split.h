@@ -25,6 +25,7 @@ struct KeysOfTable {
   // Positions in `keys` of those that are meant; none: all. Rows and gradients stay [keys *
   // row_floats] in the caller's arrays, with nothing read or written between.
   std::optional<std::span<const uint32_t>> only = std::nullopt;
+  bool dense = false;  // The job's dense table: its rows are never asked for ahead.
 };
 
 // What a pull asks for beside its keys; as the fields of PullRequest.
@@ -32,7 +33,19 @@ struct PullTerms {
   Clock clock = 0;
   PullMode mode = PullMode::kTrain;
   Clock pushed = 0;
+  uint64_t list = 0;
 };
+
+// What is left to ask for when rows were read ahead.
+struct RepairTerms {
+  Clock clock = 0;
+  Clock pushed = 0;
+  uint64_t list = 0;
+  // [servers]: min_clock of the reply to kAhead; kNotRead where none was asked for.
+  std::span<const Clock> since;
+  bool changes = true;  // False: rows that were read ahead stand, only the dense ones are missing.
+};
+inline constexpr Clock kNotRead = -1;
 
 // Where every key of a step lives. Computed once a step and used by its pull and its push; the
 // memory is kept from step to step. Plain values in and out: no network, no state of a cluster.
@@ -47,25 +60,32 @@ class KeySplit {
   void Compute(const ShardMap& shards, uint32_t num_servers, std::span<const KeysOfTable> tables);
 
   uint32_t num_servers() const { return static_cast<uint32_t>(parts_.size()); }
+  size_t num_tables() const { return order_of_input_.size(); }
   // The envelope's part of a request, and its `keys` section.
   const std::vector<TableKeys>& TablesOf(ServerId server) const;
   const Buffer& KeysOf(ServerId server) const;
 
-  // Requests to the servers that hold keys of the split.
+  // Requests to the servers that hold keys of the split; under kAhead, keys of other tables than
+  // the dense one.
   std::vector<ServerRequest> Pulls(const PullTerms& terms) const;
+  // kRepair, naming the list, to the servers that were read ahead and have something to add; kTrain
+  // with the keys to the others that hold keys.
+  std::vector<ServerRequest> Repairs(const RepairTerms& terms) const;
   // Requests to all servers, also to those without a key: their clock and ledger must move too.
-  // gradients[i] belongs to tables[i]: [keys * row_floats], in the caller's order.
+  // gradients[i] belongs to tables[i]: [keys * row_floats], in the caller's order. `list` not 0:
+  // the servers have been sent the keys under this number.
   std::vector<ServerRequest> Pushes(Sequence sequence, Clock clock, uint64_t num_examples,
-                                    std::span<const std::span<const float>> gradients) const;
+                                    std::span<const std::span<const float>> gradients,
+                                    uint64_t list = 0) const;
   // Requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
   std::vector<ServerRequest> Stores(std::span<const std::span<const float>> rows) const;
 
   // Values in the caller's order -> one section in `server`'s wire order.
   Buffer Gather(ServerId server, std::span<const std::span<const float>> values) const;
-  // One server's rows -> their places in rows[i], [keys * row_floats] each. Gives the reply's own
-  // error if it has one, and kCorruption when its tables or sizes are not those that were asked
-  // for; then nothing is written.
-  Status Scatter(ServerId server, const PullReply& reply,
+  // One server's rows -> their places in rows[i], [keys * row_floats] each; under kRepair only
+  // those that are there. Gives the reply's own error if it has one, and kCorruption when its
+  // tables, sizes or positions are not those that `mode` asked for; then nothing is written.
+  Status Scatter(ServerId server, PullMode mode, const PullReply& reply,
                  std::span<const std::span<float>> rows) const;
 
  private:
@@ -84,6 +104,7 @@ class KeySplit {
   struct Part {
     std::vector<TableKeys> tables;
     std::vector<uint32_t> input;  // [tables]: position in Compute()'s list.
+    size_t num_sparse = 0;        // The first so many tables are not dense.
     Buffer keys;
     size_t num_floats = 0;  // Of the section of rows or gradients.
   };
@@ -92,6 +113,7 @@ class KeySplit {
   uint32_t FindOrder(const KeysOfTable& table);
   void Sort(const KeysOfTable& table, Order* order);
   void FillPart(uint32_t server, std::span<const KeysOfTable> tables);
+  Status CheckReply(ServerId server, PullMode mode, const PullReply& reply) const;
   // The caller's positions of the keys of one table at one server, in wire order.
   std::span<const uint32_t> PositionsAt(uint32_t server, uint32_t input) const;
 

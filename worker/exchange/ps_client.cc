@@ -95,6 +95,7 @@ void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests,
     request.position = i;
     request.server = server;
     request.frame = std::move(requests[i].frame);
+    request.whole = std::move(requests[i].whole);
     request.started = now_;
     request.repeat_ms = options_.request_retry_ms;
     ++counters_.requests;
@@ -175,6 +176,14 @@ bool PsClient::OnFrame(PeerId from, const Frame& frame) {
   }
   if (*code == Code::kStaleView || *code == Code::kUnavailable) {
     Postpone(*code, &at->second);
+    return true;
+  }
+  if (*code == Code::kNotFound && (at->second.whole.has_value() || at->second.is_whole)) {
+    if (at->second.is_whole) return true;  // Said of a repeat of the frame without keys.
+    ++counters_.lists_unknown;
+    at->second.frame = *std::exchange(at->second.whole, std::nullopt);
+    at->second.is_whole = true;
+    Send(id, &at->second);
     return true;
   }
   ++counters_.replies;

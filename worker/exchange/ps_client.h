@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct PsClientCounters {
   uint64_t replies = 0;          // That answered a request.
   uint64_t replies_ignored = 0;  // Late, repeated, of another kind, broken, or from a stranger.
   uint64_t postponed = 0;        // Answered with kStaleView or kUnavailable and kept.
+  uint64_t lists_unknown = 0;    // Sent again with their keys.
 };
 
 // What came of one ticket. `replies` stand in the order of the requests when the status is ok.
@@ -75,6 +77,8 @@ class PsClient {
     size_t position = 0;  // In its ticket.
     ServerId server;
     Frame frame;
+    std::optional<Frame> whole;  // Until it has taken the place of `frame`.
+    bool is_whole = false;       // It has.
     TimeMs started = 0;
     TimeMs repeat_at = 0;
     TimeMs repeat_ms = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "common/frame.h"
 #include "common/ids.h"
@@ -15,6 +16,9 @@ using Ticket = Id<struct TicketTag, uint64_t>;
 struct ServerRequest {
   ServerId server;
   Frame frame;
+  // Sent instead, under the same id, when the server does not know the key list that `frame` names:
+  // the same request with its keys.
+  std::optional<Frame> whole = {};
 };
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Requests out, replies scattered to their places.
+// Requests out, replies put in their places.
 #include "worker/train/row_gather.h"
 
 #include <glog/logging.h>
@@ -13,40 +13,117 @@ RowGather::RowGather(const Job& job, NodeChannel& channel, MonotonicClock& clock
 
 RowGather::~RowGather() { Forget(); }
 
-void RowGather::Ask(const PreparedStep& step, const PullTerms& terms) {
-  CHECK(!asked());
-  std::vector<ServerRequest> requests = step.split.Pulls(terms);
-  servers_.clear();
-  for (const ServerRequest& request : requests) servers_.push_back(request.server);
-  asked_ns_ = clock_.NowNs();
-  ticket_ = channel_.Start(std::move(requests));
+RowGather::Flight RowGather::Send(std::vector<ServerRequest> requests, std::vector<Addressed> to) {
+  Flight flight{std::nullopt, std::move(to), clock_.NowNs()};
+  if (!requests.empty()) flight.ticket = channel_.Start(std::move(requests));
+  return flight;
 }
 
-Status RowGather::Take(const PreparedStep& step, std::optional<std::span<float>> dense) {
+void RowGather::AskAhead(const PreparedStep& step, const RowTerms& terms) {
+  CHECK(!asked() && !asked_ahead());
+  step_ = &step;
+  std::vector<ServerRequest> requests =
+      step.split.Pulls({terms.clock, PullMode::kAhead, terms.pushed, terms.list});
+  std::vector<Addressed> to;
+  for (const ServerRequest& request : requests) to.push_back({request.server, PullMode::kAhead});
+  ahead_ = Send(std::move(requests), std::move(to));
+}
+
+void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode) {
+  CHECK(!asked());
+  wanted_ = terms;
+  if (asked_ahead()) {
+    CHECK(step_ == &step && mode == PullMode::kTrain);
+    ready();  // What was read ahead is usually here.
+    return;
+  }
+  step_ = &step;
+  std::vector<ServerRequest> requests =
+      step.split.Pulls({terms.clock, mode, terms.pushed, terms.list});
+  std::vector<Addressed> to;
+  for (const ServerRequest& request : requests) to.push_back({request.server, mode});
+  last_ = Send(std::move(requests), std::move(to));
+}
+
+bool RowGather::ready() {
   CHECK(asked());
-  const int64_t begin = clock_.NowNs();
-  int64_t arrived = begin;
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
-                        channel_.Wait(*std::exchange(ticket_, std::nullopt), &arrived));
-  times_.hidden_ns += std::max<int64_t>(std::min(begin, arrived) - asked_ns_, 0);
-  std::vector<std::span<float>> places;
-  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-    if (job_.tables[t].dense) continue;
-    rows_[t].resize(step.parts.KeysOf({t}).size() * job_.tables[t].dim);
-    places.push_back(rows_[t]);
+  if (!last_.has_value() && status_.ok()) {
+    if (!Arrived(*ahead_)) return false;
+    status_ = Repair();
   }
-  if (dense.has_value()) places.push_back(*dense);
+  return !status_.ok() || Arrived(*last_);
+}
+
+Status RowGather::Repair() {
+  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(*ahead_));
+  const bool sync = job_.train.mode == Mode::kSync;
+  std::vector<Clock> since(step_->split.num_servers(), kNotRead);
   for (size_t i = 0; i < replies.size(); ++i) {
-    PullReply reply;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    HDPS_RETURN_IF_ERROR(step.split.Scatter(servers_[i], reply, places));
+    since[ahead_->to[i].server.value] = replies[i].min_clock;
   }
-  times_.waited_ns += clock_.NowNs() - begin;
+  std::vector<ServerRequest> requests = step_->split.Repairs(
+      {wanted_->clock, wanted_->pushed, wanted_->list, since, /*changes=*/sync});
+  std::vector<Addressed> to;
+  for (const ServerRequest& request : requests) {
+    const bool read = since[request.server.value] != kNotRead;
+    to.push_back({request.server, read ? PullMode::kRepair : PullMode::kTrain});
+  }
+  last_ = Send(std::move(requests), std::move(to));
+  // Put in place while the servers look for what has changed.
+  HDPS_RETURN_IF_ERROR(Place(*ahead_, replies, std::nullopt));
+  ahead_.reset();
   return Status();
 }
 
+Result<std::vector<PullReply>> RowGather::Land(const Flight& flight) {
+  std::vector<PullReply> replies(flight.to.size());
+  if (!flight.ticket.has_value()) return replies;
+  const int64_t begin = clock_.NowNs();
+  int64_t arrived = begin;
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> frames, channel_.Wait(*flight.ticket, &arrived));
+  hidden_ns_ += std::max<int64_t>(std::min(begin, arrived) - flight.sent_ns, 0);
+  CHECK_EQ(frames.size(), replies.size());
+  for (size_t i = 0; i < frames.size(); ++i) {
+    HDPS_RETURN_IF_ERROR(DecodeMessage(frames[i], &replies[i]));
+    if (replies[i].code != Code::kOk) return Status(replies[i].code, replies[i].message);
+  }
+  return replies;
+}
+
+Status RowGather::Place(const Flight& flight, const std::vector<PullReply>& replies,
+                        std::optional<std::span<float>> dense) {
+  std::vector<std::span<float>> places;
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    if (job_.tables[t].dense) continue;
+    rows_[t].resize(step_->parts.KeysOf({t}).size() * job_.tables[t].dim);
+    places.push_back(rows_[t]);
+  }
+  if (step_->split.num_tables() > places.size())
+    places.push_back(dense.value_or(std::span<float>()));
+  for (size_t i = 0; i < replies.size(); ++i) {
+    const Addressed& from = flight.to[i];
+    HDPS_RETURN_IF_ERROR(step_->split.Scatter(from.server, from.mode, replies[i], places));
+  }
+  return Status();
+}
+
+Status RowGather::Take(std::optional<std::span<float>> dense) {
+  while (!ready()) channel_.WaitForAnything();
+  wanted_.reset();
+  HDPS_RETURN_IF_ERROR(std::exchange(status_, Status()));
+  const Flight flight = *std::exchange(last_, std::nullopt);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(flight));
+  return Place(flight, replies, dense);
+}
+
 void RowGather::Forget() {
-  if (ticket_.has_value()) channel_.Cancel(*std::exchange(ticket_, std::nullopt));
+  for (const std::optional<Flight>* flight : {&ahead_, &last_}) {
+    if (flight->has_value() && (*flight)->ticket) channel_.Cancel(*(*flight)->ticket);
+  }
+  ahead_.reset();
+  last_.reset();
+  wanted_.reset();
+  status_ = Status();
 }
 
 }  // namespace hdps

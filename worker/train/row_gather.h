@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/job.h"
@@ -13,16 +14,19 @@
 
 namespace hdps {
 
-// What waiting for rows cost, and what it would have cost without the work done meanwhile.
-struct PullTimes {
-  int64_t waited_ns = 0;
-  int64_t hidden_ns = 0;  // From the request to the answer, as far as nobody waited.
+// When the rows of a step are used, and what they must hold.
+struct RowTerms {
+  Clock clock = 0;    // Of the step.
+  Clock pushed = 0;   // This worker's pushes of the clocks before it have been sent.
+  uint64_t list = 0;  // The number of the step's key list; the same for both calls of a step.
 };
 
-// The one place where the rows of a step are put together.
+// The one place where the rows of a step are put together: what was read ahead, in sync what has
+// changed since, and the dense ones.
 //
-// Invariant: between Ask and Take the step stays as it is. rows()[t] are those of the keys that the
-// step needs of table t, in their order, once Take has succeeded; empty for the dense table.
+// Invariant: from AskAhead or Ask on to Take or Forget the step stays as it is. rows()[t] are those
+// of the keys that the step needs of table t, in their order, once Take has succeeded; empty for
+// the dense table. In sync they are the same bits whether they were asked for ahead or not.
 //
 // Belongs to the trainer's thread.
 class RowGather {
@@ -31,29 +35,55 @@ class RowGather {
   ~RowGather();
   RowGather(RowGather&&) = delete;
 
-  // Sends for the rows. Requires: not asked().
-  void Ask(const PreparedStep& step, const PullTerms& terms);
-  bool asked() const { return ticket_.has_value(); }
-  // Whether Take() will not wait for answers.
-  bool ready() { return channel_.Ready(*ticket_); }
-  // Waits for them. `dense`: where the dense weights go when the step's split has them.
-  Status Take(const PreparedStep& step, std::optional<std::span<float>> dense);
+  // Sends for the rows as they are now. Requires: not asked_ahead(), not asked().
+  void AskAhead(const PreparedStep& step, const RowTerms& terms);
+  bool asked_ahead() const { return ahead_.has_value(); }
+  // Sends for the rows, or for what is missing as soon as those that were read ahead are here. With
+  // `mode` kRead nothing waits at a gate. Requires: not asked().
+  void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = PullMode::kTrain);
+  bool asked() const { return wanted_.has_value(); }
+
+  // Goes on with what has come; whether Take() will not wait for answers. Requires: asked().
+  bool ready();
+  // Waits for the rows. `dense`: where the dense weights go when the step's split has them.
+  Status Take(std::optional<std::span<float>> dense);
   // Nobody will take them.
   void Forget();
 
   std::vector<std::vector<float>>& rows() { return rows_; }
-  // Of all that were taken since it was last called.
-  PullTimes TakeTimes() { return std::exchange(times_, PullTimes()); }
+  // From requests to their answers, as far as nobody waited, since it was last called.
+  int64_t TakeHiddenNs() { return std::exchange(hidden_ns_, 0); }
 
  private:
+  struct Addressed {
+    ServerId server;
+    PullMode mode = PullMode::kTrain;
+  };
+  // Requests on their way.
+  struct Flight {
+    std::optional<Ticket> ticket;  // None when there was nothing to ask for.
+    std::vector<Addressed> to;
+    int64_t sent_ns = 0;
+  };
+
+  Flight Send(std::vector<ServerRequest> requests, std::vector<Addressed> to);
+  bool Arrived(const Flight& flight) { return !flight.ticket || channel_.Ready(*flight.ticket); }
+  Result<std::vector<PullReply>> Land(const Flight& flight);
+  // Asks for what is missing behind the rows that were read ahead, and puts those in place.
+  Status Repair();
+  Status Place(const Flight& flight, const std::vector<PullReply>& replies,
+               std::optional<std::span<float>> dense);
+
   const Job& job_;
   NodeChannel& channel_;
   MonotonicClock& clock_;
-  std::optional<Ticket> ticket_;
-  std::vector<ServerId> servers_;  // Whom the requests of ticket_ went to.
-  int64_t asked_ns_ = 0;
+  const PreparedStep* step_ = nullptr;
+  std::optional<Flight> ahead_;  // Until its rows are in place.
+  std::optional<RowTerms> wanted_;
+  std::optional<Flight> last_;            // None yet while the rows read ahead are on their way.
+  Status status_;                         // Of what ready() did.
   std::vector<std::vector<float>> rows_;  // [tables][keys * dim]; kept for its memory.
-  PullTimes times_;
+  int64_t hidden_ns_ = 0;
 };
 
 }  // namespace hdps

@@ -25,7 +25,7 @@ Status ReadRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock
   for (size_t i = 0; i < replies.size(); ++i) {
     PullReply reply;
     HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    HDPS_RETURN_IF_ERROR(split.Scatter(servers[i], reply, rows));
+    HDPS_RETURN_IF_ERROR(split.Scatter(servers[i], mode, reply, rows));
   }
   return Status();
 }

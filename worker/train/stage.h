@@ -32,15 +32,17 @@ struct StageRule {
   Stage stage;
   std::string_view name;
   Lane lane;
-  // Whether this stage of a later step may run while this step is being computed. The rows of a
-  // later step hold this step's push: with one worker, async is then sync.
+  // Whether this stage of a later step may run while this step is being computed. Rows are read
+  // ahead as train.lookahead says; in sync, what a push changes afterwards is read again behind
+  // that push, with the dense rows. With train.lookahead = 0 a pull goes out behind the push of the
+  // step before and its rows hold that push: with one worker, async is then sync.
   bool ahead_of_compute;
 };
 
 inline constexpr std::array<StageRule, kNumStages> kStages = {{
     {Stage::kRead, "read", Lane::kReader, true},
     {Stage::kDedup, "dedup", Lane::kReader, true},
-    {Stage::kPull, "pull", Lane::kComms, false},
+    {Stage::kPull, "pull", Lane::kComms, true},
     {Stage::kGather, "gather", Lane::kCompute, false},
     {Stage::kForward, "forward", Lane::kCompute, false},
     {Stage::kBackward, "backward", Lane::kCompute, false},

@@ -91,6 +91,7 @@ void StepPipeline::Split(PreparedStep* step) const {
     table.table = {t};
     table.shard_by = spec.shard_by;
     table.row_floats = spec.dim;
+    table.dense = spec.dense;
     table.keys = spec.dense ? options_.plan.dense_keys : step->parts.KeysOf({t});
     if (step->parts.num_examples() == 0) table.keys = {};
     if (board == nullptr || table.keys.empty()) continue;

@@ -62,6 +62,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
     AskRows(window, 0, task.clock);
   }
   HDPS_RETURN_IF_ERROR(TakeRows(window.at(0)));
+  HDPS_RETURN_IF_ERROR(AskAhead(window, task));
   const int64_t pulled = clock_.NowNs();
   HDPS_RETURN_IF_ERROR(Compute(window.at(0), &outcome));
   const int64_t computed = clock_.NowNs();
@@ -69,17 +70,17 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   const int64_t reduced = clock_.NowNs();
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task.clock, &outcome));
   const int64_t updated = clock_.NowNs();
-  Push(step, task.clock);
+  Push(window.at(0), task.clock);
   if (!outcome.pause && task.clock + 1 < task.until) {
     HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
-    HDPS_RETURN_IF_ERROR(window.Fill(2, 1));
+    HDPS_RETURN_IF_ERROR(window.Fill(1 + std::max(job_.train.lookahead, 1u), 1));
     if (window.size() > 1) AskRows(window, 1, task.clock + 1);
   }
   HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max - 1));
   times_.push_wait_ns += clock_.NowNs() - updated;
   times_.keep_ns += updated - reduced;
   times_.pull_wait_ns += pulled - begin;
-  times_.pull_hidden_ns += window.at(0).rows->TakeTimes().hidden_ns;
+  times_.pull_hidden_ns += window.at(0).rows->TakeHiddenNs();
   times_.compute_ns += computed - pulled;
   times_.reduce_dense_ns += reduced - computed;
   times_.read_ns += step.read_ns;
@@ -96,10 +97,30 @@ Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {
   return cache_->Refresh(clock);
 }
 
-void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
+WindowStep& StepRunner::NewList(StepWindow& window, size_t i) {
   WindowStep& step = window.at(i);
   if (cache_ != nullptr && cache_->Stale(step.prepared->hot)) window.Split(i);
-  step.rows->Ask(*step.prepared, {.clock = clock, .mode = PullMode::kTrain, .pushed = clock});
+  step.list = next_list_++;
+  return step;
+}
+
+void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
+  WindowStep& step = window.at(i).rows->asked_ahead() ? window.at(i) : NewList(window, i);
+  step.rows->Ask(*step.prepared, {.clock = clock, .pushed = clock, .list = step.list});
+}
+
+Status StepRunner::AskAhead(StepWindow& window, const StepTask& task) {
+  const size_t lookahead = job_.train.lookahead;
+  if (task.pause || lookahead == 0) return Status();
+  HDPS_RETURN_IF_ERROR(window.Fill(1 + lookahead, 1));
+  for (size_t i = 1; i < window.size(); ++i) {
+    const Clock clock = task.clock + static_cast<Clock>(i);
+    if (clock >= task.until) break;
+    if (window.at(i).rows->asked_ahead()) continue;
+    WindowStep& step = NewList(window, i);
+    step.rows->AskAhead(*step.prepared, {.clock = clock, .pushed = task.clock, .list = step.list});
+  }
+  return Status();
 }
 
 Status StepRunner::TakeRows(WindowStep& step) {
@@ -111,7 +132,7 @@ Status StepRunner::TakeRows(WindowStep& step) {
   const bool has_examples = step.prepared->parts.num_examples() > 0;
   std::optional<std::span<float>> dense;
   if (dense_at_servers()) dense = has_examples ? std::span<float>(dense_) : std::span<float>();
-  HDPS_RETURN_IF_ERROR(step.rows->Take(*step.prepared, dense));
+  HDPS_RETURN_IF_ERROR(step.rows->Take(dense));
   if (cache_ != nullptr && model_.ops().on_host()) {
     cache_->rows().Gather(step.prepared->hot, step.rows->rows());
   }
@@ -235,7 +256,8 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, Clock clock, StepOutc
   return Status();
 }
 
-void StepRunner::Push(const PreparedStep& step, Clock clock) {
+void StepRunner::Push(const WindowStep& window_step, Clock clock) {
+  const PreparedStep& step = *window_step.prepared;
   const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
   pushes_.push_back(
       channel_.Start(step.split.Pushes({next_sequence_++}, clock, step.parts.num_examples(),

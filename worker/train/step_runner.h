@@ -61,7 +61,12 @@ class StepRunner {
   StepTimes& times() { return times_; }
 
  private:
+  // The rows of a step at its turn, which the push of the step before has begun.
   void AskRows(StepWindow& window, size_t i, Clock clock);
+  // Those of the steps behind the first, while that is being computed.
+  Status AskAhead(StepWindow& window, const StepTask& task);
+  // Its key list gets a number, and its keys are those that are not kept here now.
+  WindowStep& NewList(StepWindow& window, size_t i);
   Status TakeRows(WindowStep& step);
   Status Compute(WindowStep& step, StepOutcome* outcome);
   void ComputePart(WindowStep& step, size_t part, StepOutcome* outcome);
@@ -74,7 +79,7 @@ class StepRunner {
   // Chooses the rows to keep from step `clock` on, where that is due.
   Status RefreshCache(StepWindow& window, Clock clock);
   // Sends the push of step `clock`, and behind its acknowledgements the word that it is finished.
-  void Push(const PreparedStep& step, Clock clock);
+  void Push(const WindowStep& step, Clock clock);
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
   Status CollectAcks(size_t left);
   bool dense_at_servers() const { return group_.collective == nullptr && !dense_.empty(); }
@@ -91,6 +96,7 @@ class StepRunner {
   DeviceCache* cache_ = nullptr;
 
   uint64_t next_sequence_ = 0;
+  uint64_t next_list_ = 1;
   std::deque<Ticket> pushes_;  // On their way, oldest first.
   StepTimes times_;
 

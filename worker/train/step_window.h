@@ -15,6 +15,7 @@ namespace hdps {
 struct WindowStep {
   std::unique_ptr<PreparedStep> prepared;
   std::unique_ptr<RowGather> rows;
+  uint64_t list = 0;  // The number of its key list, from the first request for its rows on.
 };
 
 // Invariant: at(0), at(1), ... are neighbouring steps of one epoch, in order; no more than were

@@ -115,7 +115,7 @@ Status Trainer::Load(const Command& command) {
 }
 
 std::vector<KeysOfTable> Trainer::DenseOnly(uint32_t row_floats) const {
-  return {{dense_table(), dense_spec().shard_by, row_floats, dense_keys_}};
+  return {{dense_table(), dense_spec().shard_by, row_floats, dense_keys_, std::nullopt, true}};
 }
 
 Status Trainer::StoreDenseRows(uint32_t row_floats, std::span<const float> rows) {
@@ -277,6 +277,7 @@ Status Trainer::OpenSteps(const Command& command) {
   options.reader.num_parts =
       full_batch ? 1 : static_cast<uint32_t>(channel_.view()->workers.size());
   options.num_parts = job_->train.micro_batches;
+  options.steps_in_use = job_->train.lookahead + 2;
   options.epoch = command.epoch;
   options.skip_steps = static_cast<uint64_t>(clock_ - command.epoch_start);
   options.plan.view = channel_.view();
@@ -309,11 +310,10 @@ Status Trainer::EvaluatePart(CommandDone* done) {
                         StepPipeline::Start(*job_, files_, time_, options));
   std::deque<RowGather> gathers;  // Of the step being scored and of the one behind it.
   const auto ask = [&](const PreparedStep& step) {
-    gathers.emplace_back(*job_, channel_, time_)
-        .Ask(step, {.clock = clock_, .mode = PullMode::kRead});
+    gathers.emplace_back(*job_, channel_, time_).Ask(step, {.clock = clock_}, PullMode::kRead);
   };
-  const auto fetch = [&](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
-    HDPS_RETURN_IF_ERROR(gathers.front().Take(step, std::nullopt));
+  const auto fetch = [&](const PreparedStep& /*asked for*/, std::vector<std::vector<float>>* rows) {
+    HDPS_RETURN_IF_ERROR(gathers.front().Take(std::nullopt));
     std::swap(*rows, gathers.front().rows());
     gathers.pop_front();
     return Status();

@@ -1,0 +1,139 @@
+// Requests that name the keys of another, rows ahead of their turn, and what is said of them later.
+#include <set>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/server/server_harness.h"
+
+namespace hdps {
+namespace {
+
+std::vector<TableRows> Gradient(Key key, float value) { return {{0, 1, {key}, {value}}}; }
+
+TEST(KeyLists, ARequestMayNameTheKeysOfAnother) {
+  ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1});
+  const PeerId worker = ServerHarness::WorkerPeer(0);
+  const std::vector<TableRows> keys = {{0, 1, {7, 8}, {}}, {1, 2, {5}, {}}};
+  PullRequest pull = server.PullOf(0, PullMode::kAhead, keys);
+  pull.list = 3;
+  server.FromPeer(worker, pull, 1);
+  ASSERT_EQ(server.TakeReply<PullReply>(1)->code, Code::kOk);
+
+  PushRequest push = server.PushOf(0, 0, 1, {{0, 1, {7, 8}, {1, 1}}, {1, 2, {5}, {2, 4}}});
+  push.tables.clear();
+  push.keys = Buffer();
+  push.list = 4;
+  server.FromPeer(worker, push, 2);
+  EXPECT_EQ(server.Ack(2).code, Code::kNotFound);
+  EXPECT_EQ(server.node().counters().pushes, 0u);
+  push.list = 3;
+  const Buffer gradients = push.gradients;
+  push.gradients = Buffer::CopyOf<float>(std::vector<float>{1});
+  server.FromPeer(worker, push, 3);
+  EXPECT_EQ(server.Ack(3).code, Code::kInvalidArgument);
+  push.gradients = gradients;
+  server.FromPeer(worker, push, 4);
+  EXPECT_EQ(server.Ack(4).code, Code::kOk);
+  EXPECT_EQ(server.Read(0, {7, 8}), (std::vector<float>{-1, -1}));
+  EXPECT_EQ(server.Read(1, {5}), (std::vector<float>{-2, -4}));
+
+  // Another worker's number means nothing here, and rows with their state have no list.
+  server.FromPeer(ServerHarness::WorkerPeer(1), push, 5);
+  EXPECT_FALSE(server.TakeReply<PushAck>(5).has_value());  // A stranger.
+  PullRequest with_state = server.PullOf(0, PullMode::kWithState, keys);
+  with_state.list = 9;
+  server.FromPeer(worker, with_state, 6);
+  EXPECT_EQ(server.TakeReply<PullReply>(6)->code, Code::kInvalidArgument);
+}
+
+TEST(KeyLists, OnlyTheLastFewAreKept) {
+  Job job = TestJob(Mode::kSync);
+  job.cluster.pushes_in_flight_max = 2;
+  job.train.lookahead = 1;  // 1 + 2 + 2 lists.
+  ServerHarness server({.job = job, .workers = 1});
+  const PeerId worker = ServerHarness::WorkerPeer(0);
+  PullRequest pull = server.PullOf(0, PullMode::kAhead, {{0, 1, {7}, {}}});
+  for (pull.list = 1; pull.list <= 6; ++pull.list) server.FromPeer(worker, pull, pull.list);
+  pull.tables.clear();
+  pull.keys = Buffer();
+  for (pull.list = 1; pull.list <= 6; ++pull.list) {
+    server.replies().clear();
+    server.FromPeer(worker, pull, 10 + pull.list);
+    const auto reply = server.TakeReply<PullReply>(10 + pull.list);
+    EXPECT_EQ(reply->code, pull.list == 1 ? Code::kNotFound : Code::kOk) << pull.list;
+  }
+}
+
+TEST(Lookahead, ARepairBringsWhatChangedAndTheDenseRows) {
+  Job job = TestJob(Mode::kSync);
+  job.tables.push_back(TableOf("dense", 2, OptimizerKind::kSgd));
+  job.tables.back().dense = true;
+  ServerHarness server({.job = job, .workers = 1});
+  const PeerId worker = ServerHarness::WorkerPeer(0);
+  const auto push = [&](Clock clock, Key wide, Key deep) {
+    server.Push(0, static_cast<uint64_t>(clock), clock, 1,
+                {{0, 1, {wide}, {1}}, {1, 2, {deep}, {1, 2}}});
+  };
+  push(0, 7, 5);
+  const std::vector<TableRows> keys = {
+      {0, 1, {7, 8, 9, 10}, {}}, {1, 2, {5, 6, 7}, {}}, {2, 2, {0, 1}, {}}};
+  PullRequest pull = server.PullOf(3, PullMode::kAhead, keys);
+  pull.list = 1;
+  server.FromPeer(worker, pull, 1);  // At once, though steps 1 and 2 are to come.
+  const auto ahead = server.TakeReply<PullReply>(1);
+  ASSERT_TRUE(ahead.has_value());
+  EXPECT_EQ(ahead->min_clock, 1);
+  EXPECT_EQ(ahead->tables.size(), 2u);
+  EXPECT_EQ(ahead->rows.size(), (4 + 2 * 3) * sizeof(float));
+  EXPECT_EQ(server.node().counters().staleness_max, 0u);
+
+  push(1, 8, 5);
+  PullRequest repair = pull;
+  repair.mode = PullMode::kRepair;
+  repair.since = ahead->min_clock;
+  repair.tables.clear();
+  repair.keys = Buffer();
+  server.FromPeer(worker, repair, 2);
+  EXPECT_FALSE(server.TakeReply<PullReply>(2).has_value());  // Through the gate.
+  push(2, 10, 5);
+  const auto repaired = server.TakeReply<PullReply>(2);
+  ASSERT_TRUE(repaired.has_value());
+  ASSERT_EQ(repaired->tables.size(), 3u);
+  EXPECT_EQ(repaired->tables[0].num_keys, 2u);
+  EXPECT_EQ(repaired->tables[1].num_keys, 1u);
+  EXPECT_EQ(repaired->tables[2].num_keys, 2u);
+  const std::span<const Key> order = pull.keys.As<Key>();
+  const std::span<const uint32_t> at = repaired->positions.As<uint32_t>();
+  ASSERT_EQ(at.size(), 3u);
+  EXPECT_EQ((std::set<Key>{order[at[0]], order[at[1]]}), (std::set<Key>{8, 10}));
+  EXPECT_LT(at[0], at[1]);
+  EXPECT_EQ(order[4 + at[2]], 5u);
+  const std::span<const float> rows = repaired->rows.As<float>();
+  EXPECT_EQ(std::vector<float>(rows.begin(), rows.end()),
+            (std::vector<float>{-1, -1, -3, -6, 0, 0, 0, 0}));
+  repair.since = 3;  // Nothing since.
+  server.FromPeer(worker, repair, 3);
+  EXPECT_EQ(server.TakeReply<PullReply>(3)->positions.size(), 0u);
+}
+
+TEST(Lookahead, InSspRowsAheadWaitForTheClockTheyAreUsedAt) {
+  Job job = TestJob(Mode::kSsp);
+  job.train.staleness_bound = 1;
+  job.train.lookahead = 2;
+  ServerHarness server({.job = job, .workers = 2});
+  const uint64_t near = server.Pull(0, 1, PullMode::kAhead, {{0, 1, {7}, {}}});
+  const uint64_t far = server.Pull(0, 2, PullMode::kAhead, {{0, 1, {7}, {}}});
+  EXPECT_TRUE(server.TakeReply<PullReply>(near).has_value());
+  EXPECT_FALSE(server.TakeReply<PullReply>(far).has_value());
+  server.Advance(0, 1);
+  server.Advance(1, 1);
+  EXPECT_TRUE(server.TakeReply<PullReply>(far).has_value());
+  EXPECT_EQ(server.node().counters().staleness_max, 1u);
+  // What was read ahead stands: a repair says of no row that it has changed.
+  server.Push(1, 0, 0, 1, Gradient(7, 1));
+  const uint64_t repair = server.Pull(0, 2, PullMode::kRepair, {{0, 1, {7}, {}}});
+  EXPECT_EQ(server.TakeReply<PullReply>(repair)->tables[0].num_keys, 0u);
+}
+
+}  // namespace
+}  // namespace hdps
