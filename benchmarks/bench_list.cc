@@ -2,6 +2,7 @@
 #include "benchmarks/bench.h"
 
 #define HDPS_BENCHES(BENCH)                                                                       \
+  BENCH(cache, RunCacheBench, "what does it give to keep the hot rows at the worker?")            \
   BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                    \
   BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")                 \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes")   \

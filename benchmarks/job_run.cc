@@ -59,8 +59,13 @@ void RunServer(const Setting& setting, uint32_t rank) {
   RunServerProcess(options, *transport, *clock, setting.files, *executor);
 }
 
-void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_step,
-               StepTimes* times) {
+// What a worker on a thread leaves behind.
+struct WorkerRun {
+  StepTimes times;
+  TransportCounters traffic;
+};
+
+void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_step, WorkerRun* run) {
   WorkerProcessOptions options;
   options.job = setting.job;
   options.self = NewPeerId();
@@ -70,13 +75,14 @@ void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_ste
   const std::unique_ptr<Transport> transport = setting.NewTransport(options.self);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.bench.threads);
-  *times = RunWorkerProcess(options, *transport, *clock, setting.files, *executor).times;
+  run->times = RunWorkerProcess(options, *transport, *clock, setting.files, *executor).times;
+  run->traffic = transport->counters();
 }
 
 // The members as threads or processes; joined when destroyed.
 class Members {
  public:
-  explicit Members(const Setting& setting) : setting_(setting), times_(setting.run.workers) {}
+  explicit Members(const Setting& setting) : setting_(setting), runs_(setting.run.workers) {}
   ~Members() { Join(); }
 
   void Start(const AfterStep& after_step) {
@@ -94,7 +100,7 @@ class Members {
         StartProcess("worker", w);
       } else {
         threads_.push_back(StartThread(
-            "worker", [this, &after_step, w] { RunWorker(setting_, w, after_step, &times_[w]); }));
+            "worker", [this, &after_step, w] { RunWorker(setting_, w, after_step, &runs_[w]); }));
       }
     }
   }
@@ -105,7 +111,7 @@ class Members {
     threads_.clear();
     processes_.clear();
   }
-  const std::vector<StepTimes>& times() const { return times_; }
+  const std::vector<WorkerRun>& runs() const { return runs_; }
   void KillFirst() { processes_.front()->Signal(SIGKILL); }
 
  private:
@@ -122,7 +128,7 @@ class Members {
   }
 
   const Setting& setting_;
-  std::vector<StepTimes> times_;
+  std::vector<WorkerRun> runs_;
   std::vector<std::unique_ptr<Thread>> threads_;
   std::vector<std::unique_ptr<ChildProcess>> processes_;
 };
@@ -188,6 +194,10 @@ Status ReadSummary(FileSystem& files, const std::string& out, JobRun* run) {
   run->eval_auc = number("eval_auc");
   run->steps = static_cast<int64_t>(number("steps"));
   run->digest = json.value("digest", std::string());
+  if (json.contains("cache") && json["cache"].is_object()) {
+    run->cache_hit_rate = json["cache"].value("hit_rate", 0.0);
+    run->cache_swaps = json["cache"].value("swaps", 0.0);
+  }
   return Status();
 }
 
@@ -231,9 +241,11 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   }
   HDPS_RETURN_IF_ERROR(ReadSummary(files, options.out, &run));
   int64_t longest_ns = 0;
-  for (const StepTimes& times : members.times()) {
-    run.times.Add(times);
-    longest_ns = std::max(longest_ns, times.total_ns);
+  for (const WorkerRun& worker : members.runs()) {
+    run.times.Add(worker.times);
+    run.bytes_sent += worker.traffic.bytes_sent;
+    run.bytes_received += worker.traffic.bytes_received;
+    longest_ns = std::max(longest_ns, worker.times.total_ns);
   }
   if (longest_ns > 0) {
     run.examples_per_second =

@@ -36,11 +36,14 @@ struct JobRun {
   double steady_examples_per_second = 0;  // All workers; 0 with `processes`.
   double first_step_seconds = 0;  // From the start of the members to the end of the first step.
   double wall_seconds = 0;
-  double eval_auc = 0;         // Of summary.json; 0: none.
-  int64_t steps = 0;           // Of the job, also those before it was resumed.
-  int64_t first_clock = 0;     // Behind the first step of this run.
+  double eval_auc = 0;      // Of summary.json; 0: none.
+  int64_t steps = 0;        // Of the job, also those before it was resumed.
+  int64_t first_clock = 0;  // Behind the first step of this run.
+  std::string digest;       // Of all parameters at the end.
+  // Of the workers' sockets over the whole run, all that a job says; 0 where they are processes.
+  uint64_t bytes_sent = 0, bytes_received = 0;
+  double cache_hit_rate = 0, cache_swaps = 0;  // Of rows kept at the workers.
   double noticed_seconds = 0;  // From the kill to the end of the job that could not go on.
-  std::string digest;          // Of all parameters at the end.
 };
 
 // With a kill the job must fail, and the files it leaves are the result. Else kUnavailable with the
