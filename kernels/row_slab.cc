@@ -11,8 +11,8 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kAhead = 8;             // Rows on their way from memory.
-constexpr size_t kPrefetchLinesMax = 8;  // The hardware catches the rest of a longer row.
+constexpr size_t kAhead = 8;              // Rows on their way from memory.
+constexpr size_t kPrefetchLinesMax = 16;  // The hardware catches the rest of a longer row.
 constexpr size_t kLineFloats = 16;
 
 void PrefetchRow(const RowSlab& slab, uint32_t slot, size_t floats) {
@@ -25,13 +25,16 @@ void PrefetchRow(const RowSlab& slab, uint32_t slot, size_t floats) {
 // Whether every one of the `dim` scaled values is finite; written so that it becomes vectors.
 bool ScaleGradient(const float* __restrict gradient, const RowUpdate& update, size_t dim,
                    float* __restrict scaled) {
-  constexpr uint32_t kExponent = 0x7f800000u;
+  // Only an exponent of all ones, of infinities and what is no number, carries into the sign's bit.
+  constexpr uint32_t kExponent = 0x7f800000u, kOne = 0x00800000u, kCarry = 0x80000000u;
+  const float part_scale = update.part_scale, scale = update.scale;
   uint32_t bad = 0;
   for (size_t i = 0; i < dim; ++i) {
-    scaled[i] = (gradient[i] * update.part_scale) * update.scale;
-    bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(scaled[i]) & kExponent) == kExponent);
+    const float value = (gradient[i] * part_scale) * scale;
+    scaled[i] = value;
+    bad |= (std::bit_cast<uint32_t>(value) & kExponent) + kOne;
   }
-  return bad == 0;
+  return (bad & kCarry) == 0;
 }
 
 // The rule of one weight over a row. With the kind known the loop has no branch.
