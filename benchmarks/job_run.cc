@@ -46,6 +46,7 @@ void RunServer(const Setting& setting, uint32_t rank) {
   options.self = NewPeerId();
   options.scheduler_address = setting.hall;
   options.rank = static_cast<int32_t>(rank);
+  options.spill_folder = JoinPath(setting.run.out, "spill");
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   std::unique_ptr<Transport> transport = setting.NewTransport(options.self);
   if (setting.run.server_link != nullptr) {
@@ -118,13 +119,14 @@ class Members {
   void StartProcess(const std::string& role, uint32_t rank) {
     const JobRunOptions& run = setting_.run;
     const std::string name = role + "_" + std::to_string(rank);
-    processes_.push_back(std::make_unique<ChildProcess>(
-        std::vector<std::string>{Beside(setting_.bench.program, "hdps-" + role),
-                                 "--job=" + JoinPath(run.out, "job.json"),
-                                 "--scheduler=" + setting_.hall, "--log=warning",
-                                 "--rank=" + std::to_string(rank),
-                                 "--threads=" + std::to_string(setting_.bench.threads)},
-        JoinPath(run.out, name + ".log")));
+    std::vector<std::string> command = {Beside(setting_.bench.program, "hdps-" + role),
+                                        "--job=" + JoinPath(run.out, "job.json"),
+                                        "--scheduler=" + setting_.hall,
+                                        "--log=warning",
+                                        "--rank=" + std::to_string(rank),
+                                        "--threads=" + std::to_string(setting_.bench.threads)};
+    if (role == "server") command.push_back("--spill_path=" + JoinPath(run.out, "spill"));
+    processes_.push_back(std::make_unique<ChildProcess>(command, JoinPath(run.out, name + ".log")));
   }
 
   const Setting& setting_;
@@ -192,6 +194,11 @@ Status ReadSummary(FileSystem& files, const std::string& out, JobRun* run) {
   };
   run->examples_per_second = number("examples_per_second");
   run->eval_auc = number("eval_auc");
+  run->rows = number("rows");
+  run->rows_on_disk = number("rows_on_disk");
+  run->rows_fetched = number("rows_fetched");
+  run->row_bytes = number("row_bytes");
+  run->server_bytes_max = number("server_bytes_max");
   run->steps = static_cast<int64_t>(number("steps"));
   run->digest = json.value("digest", std::string());
   if (json.contains("cache") && json["cache"].is_object()) {

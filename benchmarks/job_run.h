@@ -44,6 +44,9 @@ struct JobRun {
   uint64_t bytes_sent = 0, bytes_received = 0;
   double cache_hit_rate = 0, cache_swaps = 0;  // Of rows kept at the workers.
   double noticed_seconds = 0;  // From the kill to the end of the job that could not go on.
+  double rows = 0, rows_on_disk = 0, rows_fetched = 0;
+  double row_bytes = 0;         // Of memory, of all servers: rows there and their index.
+  double server_bytes_max = 0;  // With `processes`: the most memory that one server took.
 };
 
 // With a kill the job must fail, and the files it leaves are the result. Else kUnavailable with the

@@ -227,6 +227,12 @@ static Offset<wire::CommandDone> Pack(FlatBufferBuilder& builder, const CommandD
   packed.add_row_bytes(message.row_bytes);
   packed.add_files(files);
   packed.add_cache(cache);
+  packed.add_rows_admitted(message.counts.admitted);
+  packed.add_gradients_refused(message.counts.refused);
+  packed.add_rows_evicted(message.counts.evicted);
+  packed.add_rows_fetched(message.counts.fetched);
+  packed.add_rows_on_disk(message.counts.on_disk);
+  packed.add_process_bytes(message.process_bytes);
   return packed.Finish();
 }
 
@@ -244,6 +250,9 @@ static void Unpack(const wire::CommandDone& from, EnvelopeReader& reader, Comman
   message->digest[1] = from.digest_high();
   message->rows = from.rows();
   message->row_bytes = from.row_bytes();
+  message->counts = {from.rows_admitted(), from.gradients_refused(), from.rows_evicted(),
+                     from.rows_fetched(), from.rows_on_disk()};
+  message->process_bytes = from.process_bytes();
   message->files.assign(reader.Count(from.files()), SavedFile());
   for (uint32_t i = 0; i < message->files.size(); ++i) {
     const wire::SavedFile& file = *from.files()->Get(i);

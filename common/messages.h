@@ -136,21 +136,40 @@ struct SavedFile {
   uint64_t rows = 0;
 };
 
+// What became of rows since their server began or loaded them.
+struct RowCounts {
+  uint64_t admitted = 0;  // Keys that got a row by an update.
+  uint64_t refused = 0;   // Gradients of keys without a row, dropped.
+  uint64_t evicted = 0;   // Rows gone for good.
+  uint64_t fetched = 0;   // Rows that came back from disk.
+  uint64_t on_disk = 0;   // Rows that are there alone now.
+  void Add(const RowCounts& other) {
+    admitted += other.admitted;
+    refused += other.refused;
+    evicted += other.evicted;
+    fetched += other.fetched;
+    on_disk += other.on_disk;
+  }
+  friend bool operator==(const RowCounts&, const RowCounts&) = default;
+};
+
 // Which of the fields are set depends on the command.
 struct CommandDone {
   static constexpr MessageKind kKind = MessageKind::kCommandDone;
   CommandId id;
   Code code = Code::kOk;
   std::string message;
-  Clock clock = 0;            // kTrain, kPause: steps this worker has finished.
-  bool end_of_epoch = false;  // kTrain: the data of the epoch ended at this clock.
-  uint64_t examples = 0;      // kTrain: since this command began; kEvaluate: examples scored.
-  double loss_sum = 0;        // kTrain, kEvaluate
-  uint64_t bad_rows = 0;      // kTrain: rows of the data that were refused and passed over.
-  CacheTally cache = {};      // kTrain
-  uint64_t digest[2] = {};    // kDigest: sums, so that those of all servers add up to the whole's.
-  uint64_t rows = 0;          // kDigest, kSave
-  uint64_t row_bytes = 0;     // kDigest: memory of rows and state.
+  Clock clock = 0;             // kTrain, kPause: steps this worker has finished.
+  bool end_of_epoch = false;   // kTrain: the data of the epoch ended at this clock.
+  uint64_t examples = 0;       // kTrain: since this command began; kEvaluate: examples scored.
+  double loss_sum = 0;         // kTrain, kEvaluate
+  uint64_t bad_rows = 0;       // kTrain: rows of the data that were refused and passed over.
+  CacheTally cache = {};       // kTrain
+  uint64_t digest[2] = {};     // kDigest: sums, so that those of all servers add up to the whole's.
+  uint64_t rows = 0;           // kDigest, kSave
+  uint64_t row_bytes = 0;      // kDigest: memory of rows and state.
+  RowCounts counts;            // kDigest
+  uint64_t process_bytes = 0;  // kDigest: the most the process has had in memory; 0: not told.
   std::vector<SavedFile> files;  // kSave
   Buffer scores;                 // kEvaluate: float32 [n], probability of class 1.
   Buffer labels;                 // kEvaluate: float32 [n].

@@ -19,9 +19,10 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kGetKeys = 1024;      // Looked up together.
-constexpr size_t kPutBytes = 1 << 20;  // Written together, about.
-constexpr int kFilterBitsPerKey = 10;  // One of a hundred absent keys costs a read.
+constexpr size_t kGetKeys = 1024;         // Looked up together.
+constexpr size_t kPutBytes = 1 << 20;     // Written together, about.
+constexpr size_t kScanBytes = 128 << 10;  // Read ahead of a scan in each of several files.
+constexpr int kFilterBitsPerKey = 10;     // One of a hundred absent keys costs a read.
 constexpr uint64_t kWriteBufferMin = 1 << 20;
 constexpr uint64_t kWriteBufferMax = 64 << 20;
 constexpr uint64_t kFileBytes = 64 << 20;
@@ -152,12 +153,25 @@ class RocksDiskStore : public DiskStore {
     return Told("erasing rows", db_->Write(write_, &batch));
   }
 
+  Status EraseAll(const DiskSpace& space) override {
+    DiskKey first, end;
+    SetPrefix(space, &first);
+    SetKey(0, &first);
+    end = first;
+    for (size_t i = kPrefixBytes; i-- > 0 && ++end[i] == 0;) {
+    }
+    const bool last = std::all_of(end.begin(), end.end(), [](char c) { return c == 0; });
+    if (last) end.fill(static_cast<char>(0xff));
+    return Told("erasing rows",
+                db_->DeleteRange(write_, db_->DefaultColumnFamily(), AsSlice(first), AsSlice(end)));
+  }
+
   Status Scan(const DiskSpace& space, const Visit& visit) override {
     DiskKey first;
     SetPrefix(space, &first);
     SetKey(0, &first);
     rocksdb::ReadOptions options = read_;
-    options.readahead_size = 1 << 20;
+    options.readahead_size = kScanBytes;
     const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(options));
     const rocksdb::Slice prefix(first.data(), kPrefixBytes);
     for (at->Seek(AsSlice(first)); at->Valid() && at->key().starts_with(prefix); at->Next()) {

@@ -42,6 +42,7 @@ class DiskStore {
   virtual Status Get(const DiskSpace& space, std::span<const Key> keys, std::span<std::byte> rows,
                      std::span<uint8_t> found) = 0;
   virtual Status Erase(const DiskSpace& space, std::span<const Key> keys) = 0;
+  virtual Status EraseAll(const DiskSpace& space) = 0;
   // Every row of the space in ascending order of keys, until `visit` returns false.
   using Visit = std::function<bool(Key key, std::span<const std::byte> row)>;
   virtual Status Scan(const DiskSpace& space, const Visit& visit) = 0;

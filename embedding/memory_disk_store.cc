@@ -45,6 +45,13 @@ class MemoryDiskStore : public DiskStore {
     for (const Key key : keys) bytes_ -= own.erase(key) * space.row_bytes;
     return {};
   }
+  Status EraseAll(const DiskSpace& space) override {
+    MutexLock lock(mutex_);
+    Rows& own = spaces_[Number(space)];
+    bytes_ -= own.size() * space.row_bytes;
+    own.clear();
+    return {};
+  }
   Status Scan(const DiskSpace& space, const Visit& visit) override {
     MutexLock lock(mutex_);
     for (const auto& [key, row] : spaces_[Number(space)]) {

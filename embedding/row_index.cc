@@ -20,6 +20,10 @@ constexpr size_t kReleaseSlots = kHugePageBytes / sizeof(RowSlot);
 
 RowIndex::RowIndex(uint64_t salt) : salt_(salt), now_(NewArray(kSlotsMin)) {}
 
+size_t RowIndex::PredictBytes(size_t keys) {
+  return std::max(kSlotsMin, std::bit_ceil((keys * 3 + 1) / 2)) * sizeof(RowSlot);
+}
+
 RowIndex::Array RowIndex::NewArray(size_t slots) {
   Array array;
   array.memory = PageMemory(slots * sizeof(RowSlot));
@@ -43,9 +47,21 @@ void RowIndex::Prepare(size_t more) {
   Move(at_once ? old_.size() : kMoveAtOnceSlots);
 }
 
-void RowIndex::StartGrowing(size_t more) {
-  size_t slots = now_.size() * 2;
+void RowIndex::Shrink(size_t more) {
+  size_t slots = kSlotsMin;
   while ((size_ + more) * 3 > slots * 2) slots *= 2;
+  if (growing() || slots >= now_.size()) return;
+  const Array before = std::exchange(now_, NewArray(slots));
+  for (const RowSlot* slot = before.begin; slot != before.end; ++slot) {
+    if (!slot->used()) continue;
+    RowSlot* place = now_.begin + now_.Home(MixBits(slot->key ^ salt_));
+    while (place->used()) place = Next(place);
+    *place = *slot;
+  }
+}
+
+void RowIndex::StartGrowing(size_t more) {
+  const size_t slots = SlotsFor(more);
   old_ = std::move(now_);
   now_ = NewArray(slots);
   old_mask_ = old_.size() - 1;

@@ -13,14 +13,26 @@
 
 namespace hdps {
 
+// Row numbers of one index are below this.
+inline constexpr uint32_t kRowNumbersMax = (1u << 28) - 1;
+
 // All zero: empty.
 struct RowSlot {
+  static constexpr uint32_t kUsesMax = 7;
+
   Key key = 0;
-  uint32_t row_and_one = 0;  // Number of the row plus one.
-  uint32_t version = 0;      // The step that changed the row last.
+  uint32_t row_and_one : 28 = 0;  // Number of the row plus one.
+  uint32_t uses : 3 = 0;          // Changes, as a clock's hand counts them down; at most kUsesMax.
+  uint32_t dirty : 1 = 0;         // The row has changed since it was last copied to disk.
+  uint32_t version = 0;           // The step that changed the row last.
 
   bool used() const { return row_and_one != 0; }
   uint32_t row() const { return row_and_one - 1; }
+  HDPS_INLINE void OnChange(uint32_t step) {
+    version = step;
+    dirty = 1;
+    uses += uses < kUsesMax ? 1 : 0;
+  }
 };
 static_assert(sizeof(RowSlot) == 16);
 
@@ -39,6 +51,12 @@ class RowIndex {
   explicit RowIndex(uint64_t salt);
 
   size_t size() const { return size_; }
+  // What an index of `keys` keys takes once it has grown.
+  static size_t PredictBytes(size_t keys);
+  // What making room for `more` keys will add to bytes() until the old array is gone.
+  size_t GrowthBytes(size_t more) const {
+    return Fits(more) ? 0 : SlotsFor(more) * sizeof(RowSlot);
+  }
   size_t bytes() const { return now_.memory.size() + old_.memory.size() - released_bytes_; }
   bool growing() const { return !old_.memory.empty(); }
   // Whether `more` keys can be added without moving anything.
@@ -47,6 +65,10 @@ class RowIndex {
   // Makes room for `more` keys; while the array grows it also moves a piece of it, in proportion to
   // `more`. Slots move here and in Erase and nowhere else.
   void Prepare(size_t more);
+
+  // Gives back what is not needed for `more` keys beside those that are there; takes a pass over
+  // all. Not while it grows.
+  void Shrink(size_t more);
 
   // The first slot of the key's home.
   RowSlot* Home(Key key) const {
@@ -83,10 +105,10 @@ class RowIndex {
   // Empties a used slot; slots behind it may move.
   void Erase(RowSlot* slot);
 
-  template <typename Visit>  // visit(const RowSlot&), in no order that means anything
+  template <typename Visit>  // visit(RowSlot&), in no order that means anything; keys stay
   void ForEach(const Visit& visit) const {
     for (const Array* array : {&now_, &old_}) {
-      for (const RowSlot* slot = array->begin; slot != array->end; ++slot) {
+      for (RowSlot* slot = array->begin; slot != array->end; ++slot) {
         if (slot->used()) visit(*slot);
       }
     }
@@ -94,7 +116,7 @@ class RowIndex {
   // Visits the slots of the next `homes` homes of the old array (or of the only one) from the hand
   // on, and moves the hand; after the last comes the first. The hand stays good while the index
   // changes: who is there for a whole round is visited about once.
-  template <typename Visit>  // visit(const RowSlot&); must not change the index
+  template <typename Visit>  // visit(RowSlot&); must leave key and row
   void Sweep(uint64_t* hand, size_t homes, const Visit& visit) const {
     const Array& coarse = growing() ? old_ : now_;
     for (; homes > 0; --homes) {
@@ -126,6 +148,12 @@ class RowIndex {
   static Array NewArray(size_t slots);
 
   bool Fits(size_t more) const { return (size_ + more) * 3 <= now_.size() * 2; }
+  // Of an array twice as long, or more, in which `more` keys fit.
+  size_t SlotsFor(size_t more) const {
+    size_t slots = now_.size() * 2;
+    while ((size_ + more) * 3 > slots * 2) slots *= 2;
+    return slots;
+  }
   static uint32_t Bit(bool set, int at) { return static_cast<uint32_t>(set) << at; }
   RowSlot* Next(RowSlot* slot) const { return Wrapped(slot + 1); }
   RowSlot* NextLine(RowSlot* line) const { return Wrapped(line + kLineSlots); }
@@ -139,7 +167,7 @@ class RowIndex {
   void MoveOneRun();
   void ReleaseMoved();
   template <typename Visit>
-  static void VisitSlots(const RowSlot* slot, size_t count, const Visit& visit) {
+  static void VisitSlots(RowSlot* slot, size_t count, const Visit& visit) {
     for (; count > 0; --count, ++slot) {
       if (slot->used()) visit(*slot);
     }

@@ -4,6 +4,8 @@
 #include <glog/logging.h>
 
 #include <bit>
+#include <cstring>
+#include <functional>
 
 namespace hdps {
 namespace {
@@ -23,11 +25,12 @@ size_t StrideOf(size_t row_bytes) {
 
 }  // namespace
 
-RowStore::RowStore(size_t row_bytes, uint64_t salt)
+RowStore::RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes)
     : row_bytes_(row_bytes),
       stride_(StrideOf(row_bytes)),
       slab_shift_(std::bit_width(std::max<size_t>(1, kSlabBytes / stride_)) - 1),
       slab_mask_((size_t{1} << slab_shift_) - 1),
+      piece_bytes_(piece_bytes),
       index_(salt) {
   CHECK_GT(row_bytes, 0u);
   CHECK_EQ(row_bytes % sizeof(float), 0u);
@@ -45,7 +48,7 @@ uint32_t RowStore::NewRow() {
     free_.pop_back();
     return row;
   }
-  CHECK_LT(made_, kRowVersionMax - 1) << "rows in one slice; give the job more shards";
+  CHECK_LT(made_, kRowNumbersMax) << "rows in one slice; give the job more shards";
   const size_t in_slab = made_ & slab_mask_;
   if (in_slab == 0) {
     slabs_.emplace_back((slab_mask_ + 1) * stride_);
@@ -55,14 +58,18 @@ uint32_t RowStore::NewRow() {
   return made_++;
 }
 
+size_t RowStore::PieceBytes(size_t needed) const {
+  const bool small = slabs_.size() <= 1 && needed <= piece_bytes_;
+  return small ? kPageBytes : piece_bytes_;
+}
+
 // The pages of the next rows. A small slice takes small pages, one at a time.
 void RowStore::NewPiece() {
   PageMemory& slab = slabs_.back();
   const size_t needed = ((made_ & slab_mask_) + 1) * stride_;
-  const bool small = slabs_.size() == 1 && needed <= kHugePageBytes;
-  const size_t unit = small ? kPageBytes : kHugePageBytes;
+  const size_t unit = PieceBytes(needed);
   const size_t end = std::min((needed + unit - 1) / unit * unit, slab.size());
-  if (!small) slab.AskForHugePages(asked_bytes_, end - asked_bytes_);
+  if (unit == kHugePageBytes) slab.AskForHugePages(asked_bytes_, end - asked_bytes_);
   asked_bytes_ = end;
 }
 
@@ -72,6 +79,63 @@ bool RowStore::Erase(Key key) {
   free_.push_back(slot->row());
   index_.Erase(slot);
   return true;
+}
+
+size_t RowStore::PredictBytes(size_t row_bytes, size_t rows) {
+  const size_t bytes = rows * StrideOf(row_bytes);
+  const size_t unit = bytes <= kHugePageBytes ? kPageBytes : kHugePageBytes;
+  return (bytes + unit - 1) / unit * unit + RowIndex::PredictBytes(rows);
+}
+
+std::byte* RowStore::Insert(Key key, uint32_t version) {
+  if (!index_.HasRoom(1)) index_.Prepare(1);
+  RowSlot* const slot = index_.Find(key, index_.Home(key));
+  CHECK(!slot->used()) << "key " << key << " has a row";
+  const uint32_t number = NewRow();
+  index_.Fill(slot, {key, number + 1, 1, 0, version});
+  return Row(number);
+}
+
+size_t RowStore::BytesToAdd(size_t rows, size_t keys) const {
+  const size_t bytes = index_.GrowthBytes(keys);
+  if (rows <= free_.size()) return bytes;
+  const size_t slab_bytes = (slab_mask_ + 1) * stride_;
+  const size_t used = made_ & slab_mask_;
+  const size_t asked = used == 0 ? 0 : asked_bytes_;  // Where the last slab is full, of the next.
+  const size_t needed = (used + rows - free_.size()) * stride_;
+  if (needed <= asked) return bytes;
+  const size_t unit = PieceBytes(std::min(needed, slab_bytes));
+  return bytes + (needed - asked + unit - 1) / unit * unit;
+}
+
+void RowStore::Compact(size_t spare_rows) {
+  if (free_.size() <= spare_rows) return;
+  const auto rows_left = static_cast<uint32_t>(num_rows() + spare_rows);
+  std::erase_if(free_, [rows_left](uint32_t row) { return row >= rows_left; });
+  // In order, so that the same places are free afterwards wherever the index had put the keys.
+  std::ranges::sort(free_, std::greater<>());
+  index_.ForEach([&](RowSlot& slot) {
+    if (slot.row() < rows_left) return;
+    const uint32_t to = free_.back();
+    free_.pop_back();
+    std::memcpy(Row(to), Row(slot.row()), row_bytes_);
+    slot.row_and_one = to + 1;
+  });
+  free_.shrink_to_fit();
+  index_.Shrink(spare_rows);
+  made_ = rows_left;
+  const size_t slabs = (size_t{made_} + slab_mask_) >> slab_shift_;
+  const bool last_stays = slabs == slabs_.size();
+  while (slabs_.size() > slabs) slabs_.pop_back();
+  if (slabs == 0) {
+    asked_bytes_ = 0;
+    return;
+  }
+  const size_t asked = last_stays ? asked_bytes_ : slabs_.back().size();
+  const size_t needed = (((made_ - 1) & slab_mask_) + 1) * stride_;
+  const size_t unit = PieceBytes(needed);
+  asked_bytes_ = std::min((needed + unit - 1) / unit * unit, asked);
+  slabs_.back().Release(asked_bytes_, asked - asked_bytes_);
 }
 
 void RowStore::SmallestKeys(Key first, size_t count, std::vector<Key>* keys) const {

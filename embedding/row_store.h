@@ -24,10 +24,11 @@ inline uint32_t RowVersion(int64_t step) {
 // Bytes per row, its key, number and version beside it. What the bytes mean is the table's affair.
 //
 // Invariant: a row never moves while its key is there; row numbers are dense from 0 on, and those
-// of erased rows are given out again first. Fewer than 2^32 - 1 rows. One task at a time.
+// of erased rows are given out again first. At most kRowNumbersMax rows. One task at a time.
 class RowStore {
  public:
-  RowStore(size_t row_bytes, uint64_t salt);
+  // Pages are taken `piece_bytes` at a time, a power of two from 4 KiB to kHugePageBytes.
+  RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes = kHugePageBytes);
 
   size_t num_rows() const { return index_.size(); }
   // Row numbers given out so far: all are below this.
@@ -44,6 +45,7 @@ class RowStore {
     const RowSlot* slot = index_.Find(key, index_.Home(key));
     return slot->used() ? slot : nullptr;
   }
+  void PrefetchSlot(Key key) const { RowIndex::Prefetch(index_.Home(key)); }
   // Calls use(i, slot of keys[i] or null, its row or null) for every key in order, after its lines
   // were asked for: the first `line_bytes` of the row.
   template <typename Use>
@@ -53,15 +55,28 @@ class RowStore {
   template <typename Make, typename Use>
   HDPS_INLINE void ForEachMade(std::span<const Key> keys, uint32_t version, const Make& make,
                                const Use& use);
+  // A row for a key that has none: unchanged, used once, of that version. Its bytes are the
+  // caller's.
+  std::byte* Insert(Key key, uint32_t version);
   // Whether the key was there. Its row's number is free.
   bool Erase(Key key);
 
-  template <typename Visit>  // visit(const RowSlot&), in no order that means anything
+  // What `rows` rows of a store will take, about.
+  static size_t PredictBytes(size_t row_bytes, size_t rows);
+  // Rows that can be made in the places of erased ones.
+  size_t free_rows() const { return free_.size(); }
+  // Bytes that making `rows` new rows in a call for `keys` keys may add to bytes().
+  size_t BytesToAdd(size_t rows, size_t keys) const;
+  // Moves rows into the places of erased ones until `spare_rows` of these are left, and gives the
+  // memory behind back.
+  void Compact(size_t spare_rows);
+
+  template <typename Visit>  // visit(RowSlot&), in no order that means anything; keys and rows stay
   void ForEach(const Visit& visit) const {
     index_.ForEach(visit);
   }
   // A clock's hand over the rows: see RowIndex::Sweep. A hand starts at 0.
-  template <typename Visit>  // visit(const RowSlot&)
+  template <typename Visit>  // visit(RowSlot&); keys and rows stay
   void Sweep(uint64_t* hand, size_t homes, const Visit& visit) const {
     index_.Sweep(hand, homes, visit);
   }
@@ -85,11 +100,13 @@ class RowStore {
                              const Resolve& resolve) const;
   uint32_t NewRow();
   void NewPiece();
+  size_t PieceBytes(size_t needed) const;
 
   const size_t row_bytes_;
   const size_t stride_;
   const int slab_shift_;
   const size_t slab_mask_;
+  const size_t piece_bytes_;
   RowIndex index_;
   std::vector<PageMemory> slabs_;
   uint32_t made_ = 0;       // Rows below this were given out at some time.
@@ -148,11 +165,11 @@ HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t versi
         keys.subspan(begin, n),
         slots, [&](size_t k, RowSlot * slot) __attribute__((always_inline)) {
           if (slot->used()) [[likely]] {
-            slot->version = version;
+            slot->OnChange(version);
             rows[k] = Row(slot->row());
           } else {
             const uint32_t number = NewRow();
-            index_.Fill(slot, {keys[begin + k], number + 1, version});
+            index_.Fill(slot, {keys[begin + k], number + 1, 1, 1, version});
             rows[k] = Row(number);
             make(keys[begin + k], rows[k]);
           }

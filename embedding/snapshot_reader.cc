@@ -8,6 +8,7 @@
 #include "common/hash.h"
 #include "embedding/snapshot.h"
 #include "embedding/snapshot_format.h"
+#include "embedding/snapshot_parts.h"
 
 namespace hdps {
 namespace {
@@ -16,6 +17,7 @@ struct TableShape {
   std::string name;
   uint32_t dim = 0, state_floats = 0;
   uint64_t num_rows = 0;
+  bool sights = false;  // Of the table before it.
 };
 
 // What a walk over a file finds, in the file's order. A status that is not ok ends the walk.
@@ -104,10 +106,12 @@ class Walk {
       return Broken("the fields of the table header before are out of range");
     }
     TableShape shape{std::string(header.name_bytes, ' '), header.dim, header.state_floats,
-                     header.num_rows};
+                     header.num_rows, false};
     HDPS_RETURN_IF_ERROR(ReadExactly(
         "table name", std::as_writable_bytes(std::span(shape.name.data(), shape.name.size()))));
     if (HashString(shape.name) != header.name_hash) return Broken("the table's name is damaged");
+    shape.sights = position > 0 && IsSights(name_before_, shape.name, shape.dim);
+    name_before_ = shape.name;
     HDPS_RETURN_IF_ERROR(visitor.table(position, shape));
     Key last = 0;
     for (uint64_t rows = 0; rows < header.num_rows;) {
@@ -117,7 +121,7 @@ class Walk {
       rows += more;
     }
     last_is_set_ = false;
-    total_rows_ += header.num_rows;
+    if (!shape.sights) total_rows_ += header.num_rows;
     return {};
   }
 
@@ -178,6 +182,7 @@ class Walk {
   HashStream hash_;  // Of all read so far.
   uint64_t offset_ = 0, total_rows_ = 0;
   bool last_is_set_ = false;
+  std::string name_before_;
   std::vector<Key> keys_;
   std::vector<float> rows_;
 };
@@ -186,17 +191,17 @@ class Walk {
 class Expectation {
  public:
   Expectation(const std::string& path, const SnapshotHeader& header,
-              const std::vector<TableSlice*>& tables)
-      : path_(path), expected_(header), tables_(tables) {}
+              const std::vector<SnapshotPart>& parts)
+      : path_(path), expected_(header), parts_(parts) {}
 
   Status CheckHeader(const SnapshotHeader& found, uint32_t num_tables) const {
     if (found.tables_digest != expected_.tables_digest ||
-        found.num_shards != expected_.num_shards || num_tables != tables_.size()) {
+        found.num_shards != expected_.num_shards || num_tables != parts_.size()) {
       return {
           Code::kInvalidArgument,
           path_ + ": written by another job (" + std::to_string(num_tables) + " tables in " +
               std::to_string(found.num_shards) + " shards, this job has " +
-              std::to_string(tables_.size()) + " in " + std::to_string(expected_.num_shards) +
+              std::to_string(parts_.size()) + " in " + std::to_string(expected_.num_shards) +
               ", or their names, dims, rules or seed differ); give the job it was trained with"};
     }
     if (found.shard != expected_.shard || found.clock != expected_.clock) {
@@ -208,21 +213,22 @@ class Expectation {
     return {};
   }
   Status CheckTable(uint32_t t, const TableShape& found) const {
-    const TableSlice& table = *tables_[t];
-    if (found.name == table.spec().name && found.dim == table.dim() &&
-        found.state_floats == table.state_floats()) {
+    const SnapshotPart& part = parts_[t];
+    if (found.name == part.name && found.dim == part.dim &&
+        found.state_floats == part.state_floats) {
       return {};
     }
     return {Code::kInvalidArgument, path_ + ": table " + std::to_string(t) + " is '" + found.name +
-                                        "', this job's is '" + table.spec().name +
+                                        "', this job's is '" + part.name +
                                         "', or their dims or rules differ"};
   }
   Status CheckKeys(uint32_t t, std::span<const Key> keys) const {
+    if (parts_[t].sights) return {};
     for (const Key key : keys) {
-      const ShardId shard = ShardOf(key, tables_[t]->spec().shard_by, expected_.num_shards);
+      const ShardId shard = ShardOf(key, parts_[t].shard_by, expected_.num_shards);
       if (shard != expected_.shard) {
         return {Code::kCorruption, path_ + ": key " + std::to_string(key) + " of table '" +
-                                       tables_[t]->spec().name + "' belongs to shard " +
+                                       parts_[t].name + "' belongs to shard " +
                                        std::to_string(shard.value)};
       }
     }
@@ -232,7 +238,7 @@ class Expectation {
  private:
   const std::string& path_;
   const SnapshotHeader& expected_;
-  const std::vector<TableSlice*>& tables_;
+  const std::vector<SnapshotPart>& parts_;
 };
 
 }  // namespace
@@ -240,7 +246,8 @@ class Expectation {
 Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
                     const SnapshotHeader& expected, const std::vector<TableSlice*>& tables) {
   const std::string path = JoinPath(folder, saved.name);
-  const Expectation expectation(path, expected, tables);
+  const std::vector<SnapshotPart> parts = PartsOf(tables);
+  const Expectation expectation(path, expected, parts);
   Visitor check{.header = [&](const SnapshotHeader& header,
                               uint32_t n) { return expectation.CheckHeader(header, n); },
                 .table = [&](uint32_t t,
@@ -253,8 +260,7 @@ Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFil
   Visitor store = check;
   store.block = [&](uint32_t t, std::span<const Key> keys, std::span<const float> rows) {
     HDPS_RETURN_IF_ERROR(check.block(t, keys, rows));
-    tables[t]->Store(keys, tables[t]->dim() + tables[t]->state_floats(), rows);
-    return Status();
+    return parts[t].store(keys, rows);
   };
   return Walk(files, path, saved).Run(store);
 }
@@ -263,6 +269,7 @@ Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& 
                                           const SavedFile& saved) {
   SnapshotSummary summary;
   std::vector<uint64_t> table_hashes;
+  bool sights = false;  // They are no rows.
   Visitor sum{.header =
                   [&](const SnapshotHeader& header, uint32_t) {
                     summary.header = header;
@@ -270,16 +277,19 @@ Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& 
                   },
               .table =
                   [&](uint32_t, const TableShape& shape) {
+                    sights = shape.sights;
+                    if (sights) return Status();
                     summary.tables.push_back({shape.name, shape.dim, shape.state_floats, {}});
                     table_hashes.push_back(TableHash(shape.name));
                     return Status();
                   },
               .block =
-                  [&](uint32_t t, std::span<const Key> keys, std::span<const float> rows) {
+                  [&](uint32_t, std::span<const Key> keys, std::span<const float> rows) {
+                    if (sights) return Status();
                     const size_t row_floats = rows.size() / keys.size();
                     for (size_t i = 0; i < keys.size(); ++i) {
-                      summary.tables[t].digest.AddRow(table_hashes[t], keys[i],
-                                                      rows.subspan(i * row_floats, row_floats));
+                      summary.tables.back().digest.AddRow(table_hashes.back(), keys[i],
+                                                          rows.subspan(i * row_floats, row_floats));
                     }
                     return Status();
                   }};

@@ -6,6 +6,7 @@
 #include "common/hash.h"
 #include "embedding/snapshot.h"
 #include "embedding/snapshot_format.h"
+#include "embedding/snapshot_parts.h"
 
 namespace hdps {
 namespace {
@@ -40,19 +41,19 @@ class HashedFile {
   uint64_t bytes_ = 0;
 };
 
-Status WriteTable(HashedFile& file, uint32_t position, const TableSlice& table) {
-  const std::string& name = table.spec().name;
-  const uint32_t row_floats = table.dim() + table.state_floats();
+Status WritePart(HashedFile& file, uint32_t position, const SnapshotPart& part) {
+  const std::string& name = part.name;
+  const uint32_t row_floats = part.dim + part.state_floats;
   HDPS_RETURN_IF_ERROR(
-      file.AppendHeader(SnapshotTableHeader{.num_rows = table.num_rows(),
-                                            .dim = table.dim(),
-                                            .state_floats = table.state_floats(),
+      file.AppendHeader(SnapshotTableHeader{.num_rows = part.num_rows(),
+                                            .dim = part.dim,
+                                            .state_floats = part.state_floats,
                                             .name_bytes = static_cast<uint32_t>(name.size()),
                                             .table = position,
                                             .name_hash = HashString(name)}));
   HDPS_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span<const char>(name))));
   std::vector<std::byte> payload;
-  return table.VisitRows(
+  return part.visit(
       SnapshotBlockRows(row_floats), [&](std::span<const Key> keys, std::span<const float> rows) {
         payload.resize(keys.size_bytes() + rows.size_bytes());
         std::ranges::copy(std::as_bytes(keys), payload.begin());
@@ -71,16 +72,17 @@ Result<SavedFile> WriteWhole(FileSystem& files, const std::string& path,
                              const std::vector<const TableSlice*>& tables) {
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> created, files.Create(path));
   HashedFile file(std::move(created));
+  const std::vector<SnapshotPart> parts = PartsOf(tables);
   HDPS_RETURN_IF_ERROR(
-      file.AppendHeader(SnapshotFileHeader{.num_tables = static_cast<uint32_t>(tables.size()),
+      file.AppendHeader(SnapshotFileHeader{.num_tables = static_cast<uint32_t>(parts.size()),
                                            .tables_digest = header.tables_digest,
                                            .shard = header.shard.value,
                                            .num_shards = header.num_shards,
                                            .clock = header.clock}));
   uint64_t rows = 0;
-  for (uint32_t t = 0; t < tables.size(); ++t) {
-    rows += tables[t]->num_rows();
-    HDPS_RETURN_IF_ERROR(WriteTable(file, t, *tables[t]));
+  for (uint32_t p = 0; p < parts.size(); ++p) {
+    if (!parts[p].sights) rows += parts[p].num_rows();
+    HDPS_RETURN_IF_ERROR(WritePart(file, p, parts[p]));
   }
   HDPS_RETURN_IF_ERROR(file.AppendHeader(
       SnapshotTrailer{.total_rows = rows, .body_bytes = file.bytes(), .body_hash = file.hash()}));

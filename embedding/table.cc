@@ -9,59 +9,16 @@
 #include <utility>
 
 #include "common/hash.h"
+#include "embedding/gradient_sums.h"
 #include "embedding/optimizer.h"
 #include "embedding/row_batches.h"
-#include "embedding/row_store.h"
+#include "embedding/row_policy.h"
+#include "embedding/tiered_rows.h"
 
 namespace hdps {
 namespace {
 
 constexpr uint64_t kIndexSalt = 0x7c6e5f0d3b2a1908u;
-// Keys that are sorted at a time, 8 bytes each, to visit the rows in order.
-constexpr size_t kSortedKeysMax = size_t{1} << 20;
-
-// The sum of several workers' gradients, key by key, in the order of the workers.
-//
-// Invariant: sums_[i * dim ...] belongs to keys_[i]; keys stand in the order of first appearance.
-class GradientSums {
- public:
-  void Combine(std::span<const TableSlice::Gradients> parts, size_t dim);
-  const std::vector<Key>& keys() const { return keys_; }
-  const float* values() const { return sums_.data(); }  // [keys, dim]
-
- private:
-  std::vector<Key> keys_;
-  std::vector<float> sums_;
-  std::vector<uint32_t> slots_;  // 1 + position in keys_, 0 = empty.
-};
-
-void GradientSums::Combine(std::span<const TableSlice::Gradients> parts, size_t dim) {
-  size_t keys_max = 0;
-  for (const auto& part : parts) keys_max += part.keys.size();
-  CHECK_LT(keys_max, size_t{1} << 31) << "keys of one step in one shard";
-  slots_.assign(std::bit_ceil(2 * keys_max + 1), 0);
-  keys_.clear();
-  sums_.resize(keys_max * dim);
-  const size_t mask = slots_.size() - 1;
-  for (const auto& part : parts) {
-    for (size_t k = 0; k < part.keys.size(); ++k) {
-      const Key key = part.keys[k];
-      const float* gradient = &part.values[k * dim];
-      size_t at = MixBits(key ^ kIndexSalt) & mask;
-      while (slots_[at] != 0 && keys_[slots_[at] - 1] != key) at = (at + 1) & mask;
-      if (slots_[at] == 0) {
-        // A sum starts as its first part, not as 0 plus it: -0 stays -0.
-        float* sum = &sums_[keys_.size() * dim];
-        for (size_t i = 0; i < dim; ++i) sum[i] = gradient[i] * part.scale;
-        keys_.push_back(key);
-        slots_[at] = static_cast<uint32_t>(keys_.size());
-      } else {
-        float* sum = &sums_[(slots_[at] - 1) * dim];
-        for (size_t i = 0; i < dim; ++i) sum[i] += gradient[i] * part.scale;
-      }
-    }
-  }
-}
 
 }  // namespace
 
@@ -81,55 +38,125 @@ void RowsDigest::AddRow(uint64_t table_hash, Key key, std::span<const float> row
 uint64_t TableHash(const std::string& table_name) { return HashString(table_name); }
 
 struct TableSlice::Impl {
-  Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, VectorWidth vectors)
+  Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, const RowHome& home,
+       VectorWidth vectors)
       : spec(table_spec),
         id(table_id),
         seed(job_seed),
         dim(table_spec.dim),
-        state_floats(StateFloats(table_spec.optimizer, table_spec.dim)),
-        row_floats(dim + state_floats),
+        rule_floats(StateFloats(table_spec.optimizer, table_spec.dim)),
+        row_floats(dim + RowStateFloats(table_spec)),
         width(vectors),
         make([this](Key key, std::span<float> row) { InitialRow(key, row); }),
-        store(row_floats * sizeof(float), kIndexSalt) {}
+        policy(table_spec, table_id, job_seed, home.shard, home.num_shards),
+        store(row_floats * sizeof(float), kIndexSalt, table_id, home, !table_spec.dense) {}
 
   std::span<float> Weights(float* row) const { return {row, dim}; }
-  std::span<float> State(float* row) const { return {row + dim, state_floats}; }
+  std::span<float> State(float* row) const { return {row + dim, rule_floats}; }
+  std::span<const float> OfPolicy(const float* row) const {
+    return {row + dim + rule_floats, policy.floats()};
+  }
 
   // The weights of a row that is not there, and its state where `out` has room for it.
   void InitialRow(Key key, std::span<float> out) const {
     InitRow(spec.init, seed, id, key, out.first(dim));
-    if (out.size() > dim) InitState(spec.optimizer, dim, out.subspan(dim));
+    if (out.size() == dim) return;
+    InitState(spec.optimizer, dim, out.subspan(dim, rule_floats));
+    std::ranges::fill(out.subspan(dim + rule_floats), 0.0f);
   }
 
-  // Calls use(i, row of keys[i]) for every key in order, making rows that are missing.
+  // Calls use(i, row of keys[i]) for every key in order, making rows that are missing. Where rows
+  // spill, a row is there for its call only.
   template <typename Use>
   void ForEachRow(std::span<const Key> keys, int64_t step, const Use& use) {
-    store.ForEachMade(
-        keys, RowVersion(step),
-        [&](Key key, std::byte* row) {
-          InitialRow(key, {reinterpret_cast<float*>(row), row_floats});
-        },
-        [&](size_t i, std::byte* row) { use(i, reinterpret_cast<float*>(row)); });
+    store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
+      memory.ForEachMade(
+          part, RowVersion(step),
+          [&](Key key, std::byte* row) {
+            InitialRow(key, {reinterpret_cast<float*>(row), row_floats});
+          },
+          [&](size_t i, std::byte* row) { use(begin + i, reinterpret_cast<float*>(row)); });
+    });
   }
 
   void ApplyGradients(std::span<const Key> keys, const float* values, GradientScale scale,
-                      int64_t step) {
-    UpdateRows(width, spec.optimizer, dim, store, keys, values, scale, step, make);
-  }
+                      int64_t step);
   void ApplyLamb(std::span<const Gradients> parts, float scale, int64_t step);
+  void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
+  void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step);
+  void EvictOld(int64_t step);
+  void EvictLowest(uint64_t rows, int64_t step);
+  void Evict(std::span<const Key> keys, int64_t step);
 
   const TableSpec spec;
   const TableId id;
   const uint64_t seed;
-  const uint32_t dim, state_floats;
-  const size_t row_floats;  // [weights | state]
+  const uint32_t dim, rule_floats;
+  const size_t row_floats;  // [weights | state of the rule | state of the policy]
 
   const VectorWidth width;
   const RowMaker make;
 
-  RowStore store;
-  GradientSums sums;  // Keeps its memory between steps.
+  RowPolicy policy;
+  TieredRows store;
+  uint64_t admitted = 0, refused = 0, evicted = 0;
+  int64_t evicted_step = -1;  // The last in which rows went.
+  // Keep their memory between steps.
+  GradientSums sums;
+  std::vector<Key> admitted_keys;
+  std::vector<float> admitted_values;
+  std::vector<uint32_t> newcomers;  // Positions.
 };
+
+void TableSlice::Impl::ApplyGradients(std::span<const Key> keys, const float* values,
+                                      GradientScale scale, int64_t step) {
+  const uint64_t rows_before = store.num_rows();
+  if (!policy.admits_all()) {
+    FindAdmitted(keys, values, step);
+    keys = admitted_keys;
+    values = admitted_values.data();
+  }
+  store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
+    UpdateRows(width, spec.optimizer, dim, memory, part, values + begin * dim, scale, step, make);
+    if (policy.floats() > 0) NoteUpdates(part, step, memory);
+  });
+  admitted += store.num_rows() - rows_before;
+}
+
+void TableSlice::Impl::NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory) {
+  memory.ForEachFound(keys, row_floats * sizeof(float),
+                      [&](size_t, const RowSlot* slot, const std::byte*) {
+                        auto* row = reinterpret_cast<float*>(memory.Row(slot->row()));
+                        policy.OnUpdate(step, {row + dim + rule_floats, policy.floats()});
+                      });
+}
+
+// Newcomers are judged in the order of their numbers: in which they came means nothing.
+void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* values, int64_t step) {
+  admitted_keys.clear();
+  admitted_values.clear();
+  newcomers.clear();
+  const auto admit = [&](size_t k) {
+    admitted_keys.push_back(keys[k]);
+    admitted_values.insert(admitted_values.end(), values + k * dim, values + (k + 1) * dim);
+  };
+  store.InParts(keys, false, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
+    memory.ForEachFound(part, 1, [&](size_t i, const RowSlot* slot, const std::byte*) {
+      if (slot != nullptr) return admit(begin + i);
+      newcomers.push_back(static_cast<uint32_t>(begin + i));
+    });
+  });
+  std::ranges::sort(newcomers, {}, [&](uint32_t k) { return keys[k]; });
+  constexpr size_t kAhead = 16;
+  for (size_t i = 0; i < newcomers.size(); ++i) {
+    if (i + kAhead < newcomers.size()) policy.Prefetch(keys[newcomers[i + kAhead]]);
+    if (policy.Admits(keys[newcomers[i]], step)) {
+      admit(newcomers[i]);
+    } else {
+      ++refused;
+    }
+  }
+}
 
 void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale, int64_t step) {
   sums.Combine(parts, dim);
@@ -159,36 +186,115 @@ void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale, 
   }
 }
 
+void TableSlice::Impl::Evict(std::span<const Key> keys, int64_t step) {
+  if (keys.empty()) return;
+  store.Erase(keys);
+  evicted += keys.size();
+  evicted_step = step;
+}
+
+void TableSlice::Impl::EvictOld(int64_t step) {
+  std::vector<Key> old;
+  store.VisitAll([&](Key key, std::span<const std::byte> bytes) {
+    const auto* row = reinterpret_cast<const float*>(bytes.data());
+    if (policy.IsOld(step, OfPolicy(row))) old.push_back(key);
+  });
+  Evict(old, step);
+}
+
+// Finds the rank that `rows` rows do not exceed, sixteen bits at a time, in memory that does not
+// depend on their number; then those rows.
+void TableSlice::Impl::EvictLowest(uint64_t rows, int64_t step) {
+  const auto rank_of = [&](Key key, std::span<const std::byte> bytes) {
+    const auto* row = reinterpret_cast<const float*>(bytes.data());
+    return policy.Rank(key, {row, dim}, OfPolicy(row));
+  };
+  uint64_t highest = 0;  // Its upper bits, as far as they are known.
+  for (int shift = 48; shift >= 0; shift -= 16) {
+    std::vector<uint64_t> counts(size_t{1} << 16);
+    store.VisitAll([&](Key key, std::span<const std::byte> bytes) {
+      const uint64_t rank = rank_of(key, bytes) >> shift;
+      if (rank >> 16 == highest) ++counts[rank & 0xffff];
+    });
+    uint64_t bucket = 0;
+    for (; bucket < counts.size() - 1 && counts[bucket] < rows; ++bucket) rows -= counts[bucket];
+    highest = highest << 16 | bucket;
+  }
+  std::vector<Key> lowest;
+  store.VisitAll([&](Key key, std::span<const std::byte> bytes) {
+    if (rank_of(key, bytes) <= highest) lowest.push_back(key);
+  });
+  Evict(lowest, step);
+}
+
 TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorWidth width)
-    : impl_(std::make_unique<Impl>(spec, id, seed, width)) {}
+    : TableSlice(spec, id, seed, RowHome(), width) {}
+TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowHome& home,
+                       VectorWidth width)
+    : impl_(std::make_unique<Impl>(spec, id, seed, home, width)) {}
 TableSlice::~TableSlice() = default;
 TableSlice::TableSlice(TableSlice&&) noexcept = default;
 
 const TableSpec& TableSlice::spec() const { return impl_->spec; }
 uint32_t TableSlice::dim() const { return impl_->dim; }
-uint32_t TableSlice::state_floats() const { return impl_->state_floats; }
+uint32_t TableSlice::state_floats() const {
+  return static_cast<uint32_t>(impl_->row_floats) - impl_->dim;
+}
 size_t TableSlice::num_rows() const { return impl_->store.num_rows(); }
-size_t TableSlice::bytes() const { return impl_->store.bytes(); }
+size_t TableSlice::bytes() const { return impl_->store.bytes() + impl_->policy.bytes(); }
+const RowStore& TableSlice::memory() const { return impl_->store.memory(); }
+const SightSketch* TableSlice::sights() const { return impl_->policy.sights(); }
+SightSketch* TableSlice::sights() { return impl_->policy.sights(); }
 
-const RowStore& TableSlice::memory() const { return impl_->store; }
+RowCounts TableSlice::counters() const {
+  return {.admitted = impl_->admitted,
+          .refused = impl_->refused,
+          .evicted = impl_->evicted,
+          .fetched = impl_->store.rows_fetched(),
+          .on_disk = impl_->store.rows_on_disk()};
+}
+
+void TableSlice::EndStep(int64_t step) {
+  if (!impl_->policy.evicts()) return;
+  if (impl_->policy.LooksForOldAfter(step)) impl_->EvictOld(step);
+  if (num_rows() > impl_->policy.max_rows()) {
+    impl_->EvictLowest(num_rows() - impl_->policy.rows_left(), step);
+  }
+}
 
 void TableSlice::Read(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows) {
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
-  ReadRows(impl_->width, impl_->store, keys, row_floats, impl_->make, rows.data());
+  impl_->store.InParts(
+      keys, false, [&](size_t begin, std::span<const Key> part, const RowStore& memory) {
+        ReadRows(impl_->width, memory, part, row_floats, impl_->make, &rows[begin * row_floats]);
+      });
 }
 
 void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
                              std::vector<uint32_t>* positions, std::vector<float>* weights) {
   CHECK_LE(keys.size(), size_t{kRowVersionMax});
   const uint32_t since = RowVersion(since_step);
-  impl_->store.ForEachFound(
-      keys, sizeof(float), [&](size_t k, const RowSlot* slot, const std::byte* row) {
-        // Past the largest version all that was ever changed then counts as changed since.
-        if (slot == nullptr || (slot->version <= since && slot->version < kRowVersionMax)) return;
-        positions->push_back(static_cast<uint32_t>(k));
-        const auto* floats = reinterpret_cast<const float*>(row);
-        weights->insert(weights->end(), floats, floats + impl_->dim);
+  const auto look = [&](size_t k, const RowSlot* slot, const std::byte* row) {
+    const size_t dim = impl_->dim;
+    if (slot == nullptr) {
+      if (impl_->evicted_step <= since_step) return;  // Else it may have been there.
+      positions->push_back(static_cast<uint32_t>(k));
+      weights->resize(weights->size() + dim);
+      return impl_->InitialRow(keys[k], std::span(*weights).last(dim));
+    }
+    // Past the largest version all that was ever changed then counts as changed since.
+    if (slot->version <= since && slot->version < kRowVersionMax) return;
+    positions->push_back(static_cast<uint32_t>(k));
+    const auto* floats = reinterpret_cast<const float*>(row);
+    weights->insert(weights->end(), floats, floats + dim);
+  };
+  impl_->store.InParts(
+      keys, false, [&](size_t begin, std::span<const Key> part, const RowStore& memory) {
+        memory.ForEachFound(part, sizeof(float),
+                            [&](size_t i, const RowSlot* slot, const std::byte* row) {
+                              look(begin + i, slot, row);
+                            });
       });
 }
 
@@ -219,35 +325,32 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   impl_->ApplyGradients(impl_->sums.keys(), impl_->sums.values(), {1, scale}, step);
 }
 
-RowsDigest TableSlice::Digest() const {
+Result<RowsDigest> TableSlice::Digest() const {
   RowsDigest digest;
   const uint64_t table_hash = TableHash(impl_->spec.name);
-  impl_->store.ForEach([&](const RowSlot& slot) {
-    const auto* row = reinterpret_cast<const float*>(impl_->store.Row(slot.row()));
-    digest.AddRow(table_hash, slot.key, {row, impl_->row_floats});
-  });
+  HDPS_RETURN_IF_ERROR(impl_->store.ForEach([&](Key key, std::span<const std::byte> row) {
+    digest.AddRow(table_hash, key, {reinterpret_cast<const float*>(row.data()), impl_->row_floats});
+    return Status();
+  }));
   return digest;
 }
 
 Status TableSlice::VisitRows(size_t block_rows, const Visit& visit) const {
   const size_t row_floats = impl_->row_floats;
   std::vector<Key> keys;
-  std::vector<float> rows(std::min(block_rows, num_rows()) * row_floats);
-  // Whole blocks at a time, so that only the last one of all may be shorter.
-  const size_t keys_max = std::max<size_t>(1, kSortedKeysMax / block_rows) * block_rows;
-  for (size_t visited = 0; visited < num_rows(); visited += keys.size()) {
-    impl_->store.SmallestKeys(keys.empty() ? 0 : keys.back() + 1, keys_max, &keys);
-    for (size_t begin = 0; begin < keys.size(); begin += block_rows) {
-      const auto block =
-          std::span<const Key>(keys).subspan(begin, std::min(block_rows, keys.size() - begin));
-      impl_->store.ForEachFound(
-          block, row_floats * sizeof(float), [&](size_t k, const RowSlot*, const std::byte* row) {
-            std::memcpy(&rows[k * row_floats], row, row_floats * sizeof(float));
-          });
-      HDPS_RETURN_IF_ERROR(visit(block, std::span(rows).first(block.size() * row_floats)));
-    }
-  }
-  return {};
+  std::vector<float> rows;
+  rows.reserve(std::min(block_rows, num_rows()) * row_floats);
+  HDPS_RETURN_IF_ERROR(impl_->store.ForEachInOrder([&](Key key, std::span<const std::byte> row) {
+    const auto* floats = reinterpret_cast<const float*>(row.data());
+    keys.push_back(key);
+    rows.insert(rows.end(), floats, floats + row_floats);
+    if (keys.size() < block_rows) return Status();
+    const Status status = visit(keys, rows);
+    keys.clear();
+    rows.clear();
+    return status;
+  }));
+  return keys.empty() ? Status() : visit(keys, rows);
 }
 
 }  // namespace hdps

@@ -10,8 +10,12 @@
 
 #include "common/ids.h"
 #include "common/job.h"
+#include "common/messages.h"
 #include "common/status.h"
+#include "embedding/gradient_sums.h"
 #include "embedding/row_store.h"
+#include "embedding/shard_memory.h"
+#include "embedding/sight_sketch.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -29,13 +33,17 @@ struct RowsDigest {
 // HashString() of the table's name: what its rows' digests are salted with.
 uint64_t TableHash(const std::string& table_name);
 
-// Invariant: every row is [weights | state], and what it holds depends only on the seed and on the
-// updates applied to its key, in order. A row comes into being with its first update or Store;
-// reading makes none. One task at a time uses a slice, so it has no locks.
+// Invariant: every row is [weights | state], and what it holds depends only on the seed, on the
+// table's policy and on the updates applied to its key, in order. A row comes into being with the
+// first update that the policy admits, or by Store; reading makes none. What the policy keeps in a
+// row stands behind the optimizer's state and counts among state_floats(). Where rows lie changes
+// nothing. One task at a time uses a slice, so it has no locks.
 class TableSlice {
  public:
   // `width`: no more than the machine has; it changes no bit.
   TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorWidth width = WidestVectors());
+  TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowHome& home,
+             VectorWidth width = WidestVectors());
   ~TableSlice();
   TableSlice(TableSlice&&) noexcept;
 
@@ -43,8 +51,9 @@ class TableSlice {
   uint32_t dim() const;
   uint32_t state_floats() const;
   size_t num_rows() const;
-  size_t bytes() const;            // Of rows and index.
+  size_t bytes() const;            // Of memory: rows, index, and the sketch of a policy.
   const RowStore& memory() const;  // The memory tier, to look at.
+  RowCounts counters() const;      // Since the slice was made.
 
   // rows[keys.size() * row_floats], row_floats == dim or dim + state_floats; missing rows read as
   // their initial value and are not made. Not const: a row may change its tier on the way.
@@ -57,23 +66,26 @@ class TableSlice {
   // Sets rows; row_floats == dim leaves the state at its initial value.
   void Store(std::span<const Key> keys, uint32_t row_floats, std::span<const float> rows);
 
-  // The gradients of one worker (or of one part), scaled by `scale` before they are added up. No
-  // key twice: with more than one part a repeated key adds up, alone it would be updated twice.
-  struct Gradients {
-    std::span<const Key> keys;
-    std::span<const float> values;  // [keys.size() * dim]
-    float scale = 1;
-  };
+  // No key twice: with more than one part a repeated key adds up, alone it would be updated twice.
+  using Gradients = GradientPart;
   // For every key: the gradients of `parts` added in their order, times `scale`, applied once.
   // `step` as for UpdateRow. Under LAMB the keys with the same upper 32 bits are one tensor.
   void Apply(std::span<const Gradients> parts, float scale, int64_t step);
+  // All updates of `step` were applied: rows whom the policy wants gone go. After each step.
+  void EndStep(int64_t step);
 
-  RowsDigest Digest() const;
+  // Sums over rows fail only where the disk does.
+  Result<RowsDigest> Digest() const;
   // Calls visit(keys, rows), rows[keys.size() * (dim + state_floats)], over all rows in ascending
   // order of their keys, `block_rows` at a time, the last time fewer; a status that is not ok ends
   // it. Holds one block and a bounded number of keys in memory.
   using Visit = std::function<Status(std::span<const Key>, std::span<const float>)>;
   Status VisitRows(size_t block_rows, const Visit& visit) const;
+
+  // What the policy has counted of keys without a row: null when it counts none. It belongs to a
+  // snapshot, so that a job that goes on admits as one that never stopped.
+  const SightSketch* sights() const;
+  SightSketch* sights();
 
  private:
   struct Impl;

@@ -270,11 +270,16 @@ void JobConductor::CompleteEvaluation(TimeMs now) {
 
 void JobConductor::CompleteDigest() {
   summary_.digest[0] = summary_.digest[1] = summary_.rows = 0;
+  summary_.row_counts = {};
+  summary_.row_bytes = summary_.server_bytes_max = 0;
   for (const PeerId server : parts_.members.servers()) {
     const CommandDone& done = answers_.at(server);
     summary_.digest[0] += done.digest[0];
     summary_.digest[1] += done.digest[1];
     summary_.rows += done.rows;
+    summary_.row_counts.Add(done.counts);
+    summary_.row_bytes += done.row_bytes;
+    summary_.server_bytes_max = std::max(summary_.server_bytes_max, done.process_bytes);
   }
   plan_->Done();
 }

@@ -34,6 +34,9 @@ struct RunSummary {
   double wall_seconds = 0;         // From the complete cluster to the end.
   uint64_t digest[2] = {0, 0};
   uint64_t rows = 0;
+  RowCounts row_counts;           // Of all servers.
+  uint64_t row_bytes = 0;         // Of memory, of all servers: rows in memory and their index.
+  uint64_t server_bytes_max = 0;  // The most memory that one of them took; 0: not told.
   uint32_t failures_survived = 0;
   std::string checkpoint;  // Folder of the newest.
   uint64_t staleness_max = 0;

@@ -8,6 +8,7 @@ usage() {
 usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1] [options]
   --set=KEY=VALUE,...   override fields of the job file
   --threads=N           threads of each server and worker (0 = one a core)
+  --expected_rows=N     rows of each table in all: servers foresee their memory in their logs
   --max_bad_rows=N      pass over this many bad rows of the data (default: the job file's, 0)
   --resume=auto|never   continue from a checkpoint found in DIR (default auto)
   --log=LEVEL           info, warning or error
@@ -32,7 +33,7 @@ fi
 [[ -n "$bin" ]] || fail "no hdps-scheduler found; build first (scripts/build.sh) or set HDPS_BIN"
 
 job='' out='' servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
-listen='' scheduler='' common=() scheduler_flags=() member_flags=() worker_flags=()
+listen='' scheduler='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
 for argument in "$@"; do
   value=${argument#*=}
   case "$argument" in
@@ -50,6 +51,7 @@ for argument in "$@"; do
     --insecure) common+=(--insecure) ;;
     --resume=*) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
+    --expected_rows=*) server_flags+=("$argument") ;;
     --max_bad_rows=*) worker_flags+=("$argument") ;;
     -h | --help) usage; exit 0 ;;
     *) fail "unknown argument '$argument' (see --help)" ;;
@@ -126,7 +128,8 @@ for ((s = 0; s < servers; s++)); do
   rank=()
   ((total_servers == servers)) && rank=(--rank="$s") # Then server_N.log is the log of server N.
   start "server_$s" hdps-server "${rank[@]}" --scheduler="$scheduler" --listen="$server_listen" \
-    --servers="$total_servers" --workers="$total_workers" "${member_flags[@]}"
+    --servers="$total_servers" --workers="$total_workers" --spill_path="$out/spill" \
+    "${member_flags[@]}" "${server_flags[@]}"
 done
 for ((w = 0; w < workers; w++)); do
   rank=()

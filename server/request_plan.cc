@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "embedding/optimizer.h"
+#include "embedding/row_policy.h"
 
 namespace hdps {
 namespace {
@@ -27,7 +27,7 @@ Status CheckTable(const Job& job, size_t own_shards, RowShape shape, const Table
                                         " in all"};
   }
   const uint32_t weights = spec.dim;
-  const uint32_t with_state = spec.dim + StateFloats(spec.optimizer, spec.dim);
+  const uint32_t with_state = spec.dim + RowStateFloats(spec);
   const bool fits = (shape != RowShape::kWithState && table.row_floats == weights) ||
                     (shape != RowShape::kWeights && table.row_floats == with_state);
   if (!fits) {

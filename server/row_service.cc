@@ -45,7 +45,7 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
 void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   view_ = view.view;
   if (shards_ == nullptr || shards_->ids() != shards) {
-    shards_ = std::make_unique<ShardSet>(job_, executor_, shards);
+    shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_);
   }
   std::map<PeerId, WorkerId> workers;
   for (const Member& member : view.workers) workers[member.peer] = {member.rank};
@@ -69,10 +69,17 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   Progress();
 }
 
+void RowService::DropRows() {
+  const std::vector<ShardId> ids = shards_->ids();
+  shards_.reset();
+  shards_ = std::make_unique<ShardSet>(job_, executor_, ids, memory_);
+}
+
 void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   CHECK(shards->ids() == shards_->ids());
   shards_ = std::move(shards);
   clocks_.Reset(clock);
+  ended_step_ = clock;
   combiner_.Reset(clock);
   gate_.Clear();
   lists_.clear();
@@ -336,6 +343,11 @@ void RowService::Progress() {
   while (std::optional<SyncCombiner::Step> step = combiner_.TakeComplete(clocks_)) {
     ++counters_.steps;
     ApplyNow(std::move(step->pushes), clocks_.clocks().size(), step->clock);
+    shards_->EndStep(step->clock + 1);
+  }
+  if (!sync_ && clocks_.min() > ended_step_) {
+    ended_step_ = clocks_.min();
+    shards_->EndStep(ended_step_);
   }
   const auto holds_own = [this](const ParkedPull& pull) { return HoldsOwnPushes(pull); };
   for (const ParkedPull& pull : gate_.Release(finished(), holds_own)) AnswerPull(pull);

@@ -26,6 +26,10 @@ class RowService {
  public:
   RowService(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage);
 
+  // Where rows of the shards made from now on may lie; null: in the machine's memory. Must outlive
+  // the service.
+  void UseMemory(RowMemory* memory) { memory_ = memory; }
+
   // The workers of the view from now on; `shards` are this server's. Shards that are the same as
   // before keep their rows; others start empty.
   void OnView(const View& view, const std::vector<ShardId>& shards);
@@ -35,6 +39,9 @@ class RowService {
   void Postpone(PeerId from, const Frame& frame);
   // Everyone starts at `clock` with these rows: nothing parked, nothing held.
   void Reset(Clock clock, std::unique_ptr<ShardSet> shards);
+
+  // All rows go, before others are loaded.
+  void DropRows();
 
   std::vector<Outgoing> TakeOutgoing();
   const ShardSet& shards() const { return *shards_; }
@@ -91,7 +98,9 @@ class RowService {
 
   ViewId view_;
   std::map<PeerId, WorkerId> workers_;
+  RowMemory* memory_ = nullptr;
   std::unique_ptr<ShardSet> shards_;
+  Clock ended_step_ = 0;  // async, ssp: the last step that every worker has finished.
   VectorClock clocks_;
   std::map<PeerId, PushLedger> ledgers_;
   std::map<PeerId, KeyLists> lists_;

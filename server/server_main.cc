@@ -23,6 +23,13 @@ DEFINE_int32(rank, -1, "Rank of this server, 0 to servers - 1; -1: the scheduler
 DEFINE_uint32(servers, 0, "Servers of the cluster, to be compared with the scheduler's; 0: any");
 DEFINE_uint32(workers, 0, "Workers of the cluster, to be compared with the scheduler's; 0: any");
 DEFINE_int32(threads, 0, "Threads that work on the rows; 0: one a core");
+DEFINE_string(
+    spill_path, "",
+    "Folder for rows beyond cluster.memory_limit where the job names none; empty: one below "
+    "/tmp");
+DEFINE_uint64(
+    expected_rows, 0,
+    "Rows that each table will have in all, to foresee this server's memory; 0: not known");
 DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
 DEFINE_string(log_file, "", "Where the log goes; empty: stderr");
 DEFINE_string(pid_file, "", "Holds the number of this process while it runs");
@@ -76,6 +83,12 @@ Result<ServerExit> Run() {
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.host = HostAndProcess();
+  options.own_process = true;
+  options.expected_rows = FLAGS_expected_rows;
+  options.spill_folder = FLAGS_spill_path;
+  if (options.spill_folder.empty()) {
+    options.spill_folder = "/tmp/hdps_spill_" + std::to_string(options.self.value);
+  }
   InstallStopSignals();
   options.stop = &StopRequested();
 

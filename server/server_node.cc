@@ -8,9 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "common/byte_count.h"
 #include "common/membership_client.h"
 #include "embedding/optimizer.h"
+#include "embedding/row_policy.h"
 #include "server/background_command.h"
+#include "server/row_memory.h"
 #include "server/row_service.h"
 
 namespace hdps {
@@ -37,7 +40,7 @@ MembershipOptions MembershipOf(const ServerNodeOptions& options) {
 // Where every table lives and is updated, and what bounds this server's memory beside the rows.
 void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t workers, int threads) {
   for (const TableSpec& table : job.tables) {
-    const uint32_t state = StateFloats(table.optimizer, table.dim);
+    const uint32_t state = RowStateFloats(table);
     LOG(INFO) << "table '" << table.name << "': device cpu, update device cpu, rule "
               << OptimizerName(table.optimizer.kind) << ", dim " << table.dim << ", "
               << (table.dim + state) * sizeof(float) << " bytes a row with state, shards "
@@ -48,8 +51,22 @@ void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t worke
   LOG(INFO) << "server " << rank << ": " << threads << " threads; bounds for " << workers
             << " workers: " << each + ahead << " parked pulls + " << each << " held pushes + "
             << each << " ledger entries + " << each + ahead + 2 * workers
-            << " key lists, each request at most " << (kFrameBytesMax >> 20)
-            << " MiB; rows are bounded by the machine's memory";
+            << " key lists, each request at most " << (kFrameBytesMax >> 20) << " MiB; rows: "
+            << (job.cluster.memory_limit > 0
+                    ? "cluster.memory_limit less all else, the others on disk"
+                    : "as many as the machine has memory for");
+}
+
+void LogRows(const CommandDone& done, const RowMemory* memory) {
+  const RowCounts& counts = done.counts;
+  LOG(INFO) << done.rows << " rows, " << ShowByteCount(done.row_bytes) << " of memory; "
+            << counts.admitted << " admitted, " << counts.refused << " gradients refused, "
+            << counts.evicted << " evicted; process " << ShowByteCount(done.process_bytes)
+            << " at most";
+  if (memory == nullptr) return;
+  LOG(INFO) << counts.on_disk << " rows on disk alone, " << counts.fetched
+            << " came back from there; disk " << ShowByteCount(memory->disk().disk_bytes())
+            << ", its memory " << ShowByteCount(memory->disk().memory_bytes());
 }
 
 }  // namespace
@@ -70,6 +87,8 @@ struct ServerNode::Impl {
   BackgroundCommand::Outcome RunLoad(const Command& command, const std::vector<ShardId>& ids);
   BackgroundCommand::Outcome RunSave(const Command& command);
   BackgroundCommand::Outcome RunDigest(const Command& command);
+  // Ends the job if rows could not be read or written; nobody hears what they might have been.
+  void EndIfDiskFailed();
 
   FileSystem& files;
   Executor& executor;
@@ -77,9 +96,10 @@ struct ServerNode::Impl {
   const Job& job;
 
   MembershipClient membership;
-  std::shared_ptr<const View> view;  // The last one `rows` was told.
-  RowService rows;
-  std::deque<Command> commands;  // Not begun; carried out one after the other.
+  std::shared_ptr<const View> view;   // The last one `rows` was told.
+  std::unique_ptr<RowMemory> memory;  // Null: unlimited.
+  RowService rows;                    // Uses it.
+  std::deque<Command> commands;       // Not begun; carried out one after the other.
   std::optional<Command> current;
   BackgroundCommand background;  // Last: ends before what it works on.
 };
@@ -111,6 +131,17 @@ void ServerNode::Impl::OnNewView() {
   }
   if (view == nullptr) {
     LogPlacement(job, membership.rank(), own.size(), next->workers.size(), executor.threads());
+    RowMemoryOptions limits;
+    limits.spill_folder = options.spill_folder;
+    limits.rank = membership.rank();
+    limits.own_shards = own.size();
+    limits.num_workers = next->workers.size();
+    limits.own_process = options.own_process;
+    limits.expected_rows = options.expected_rows;
+    Result<std::unique_ptr<RowMemory>> made = RowMemory::Make(job, limits, files);
+    if (!made.ok()) return membership.Fail(2, made.status().message());
+    memory = *std::move(made);
+    rows.UseMemory(memory.get());
   } else if (own != rows.shards().ids()) {
     return membership.Fail(3, "view " + std::to_string(next->view.value) +
                                   " moves shards while their rows are in memory; start the job "
@@ -125,6 +156,7 @@ void ServerNode::Impl::StartCommand(const Command& command) {
   std::function<BackgroundCommand::Outcome()> work;
   switch (command.command) {
     case CommandKind::kLoad:
+      rows.DropRows();
       work = [this, command, ids = rows.shards().ids()] { return RunLoad(command, ids); };
       break;
     case CommandKind::kSave:
@@ -165,10 +197,11 @@ BackgroundCommand::Outcome ServerNode::Impl::RunLoad(const Command& command,
                                                      const std::vector<ShardId>& ids) {
   BackgroundCommand::Outcome outcome;
   outcome.done.id = command.id;
-  outcome.loaded = std::make_unique<ShardSet>(job, executor, ids);
+  outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
   const Status status = outcome.loaded->Load(files, command.path, command.until);
   if (!status.ok()) {
-    outcome.loaded = std::make_unique<ShardSet>(job, executor, ids);  // Empty, not half full.
+    outcome.loaded.reset();  // Empty, not half full.
+    outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
     outcome.done.code = status.code();
     outcome.done.message = status.message();
   }
@@ -192,12 +225,28 @@ BackgroundCommand::Outcome ServerNode::Impl::RunSave(const Command& command) {
 BackgroundCommand::Outcome ServerNode::Impl::RunDigest(const Command& command) {
   BackgroundCommand::Outcome outcome;
   outcome.done.id = command.id;
-  const RowsDigest digest = rows.shards().Digest();
-  outcome.done.digest[0] = digest.sum[0];
-  outcome.done.digest[1] = digest.sum[1];
-  outcome.done.rows = digest.rows;
+  const Result<RowsDigest> digest = rows.shards().Digest();
+  if (!digest.ok()) {
+    outcome.done.code = digest.status().code();
+    outcome.done.message = digest.status().message();
+    return outcome;
+  }
+  outcome.done.digest[0] = digest->sum[0];
+  outcome.done.digest[1] = digest->sum[1];
+  outcome.done.rows = digest->rows;
   outcome.done.row_bytes = rows.shards().bytes();
+  outcome.done.counts = rows.shards().counters();
+  if (options.own_process) outcome.done.process_bytes = PeakResidentBytes(files);
+  LogRows(outcome.done, memory.get());
   return outcome;
+}
+
+void ServerNode::Impl::EndIfDiskFailed() {
+  if (memory == nullptr || membership.ended()) return;
+  const Status failure = rows.shards().failure();
+  if (failure.ok()) return;
+  rows.TakeOutgoing();
+  membership.Fail(3, failure.message());
 }
 
 ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
@@ -212,6 +261,7 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
     return impl_->rows.Postpone(from, frame);
   }
   impl_->rows.OnRequest(from, frame);
+  impl_->EndIfDiskFailed();
 }
 
 void ServerNode::OnTick(TimeMs now) {

@@ -27,6 +27,11 @@ struct ServerNodeOptions {
   int32_t rank = -1;                          // -1: the scheduler picks.
   uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
   std::string host;                           // For people: host name and process number.
+  // With cluster.memory_limit: where rows go that memory has no room for, if the job names no
+  // folder.
+  std::string spill_folder;
+  bool own_process = false;    // All memory of the process is this server's.
+  uint64_t expected_rows = 0;  // Of each table in all, for the prediction of memory; 0: not known.
   ServerSabotage sabotage;
 };
 

@@ -17,6 +17,9 @@ ServerExit RunServerProcess(const ServerProcessOptions& options, Transport& tran
   node_options.num_servers = options.num_servers;
   node_options.num_workers = options.num_workers;
   node_options.host = options.host;
+  node_options.spill_folder = options.spill_folder;
+  node_options.own_process = options.own_process;
+  node_options.expected_rows = options.expected_rows;
   ServerNode node(files, executor, node_options);
 
   bool stop_requested = false;

@@ -22,7 +22,10 @@ struct ServerProcessOptions {
   int32_t rank = -1;                          // -1: the scheduler picks.
   uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
   std::string host;                           // For people: host name and process number.
-  const std::atomic<bool>* stop = nullptr;    // Becoming true asks the scheduler to drain the job.
+  std::string spill_folder;                   // As of ServerNodeOptions.
+  bool own_process = false;
+  uint64_t expected_rows = 0;
+  const std::atomic<bool>* stop = nullptr;  // Becoming true asks the scheduler to drain the job.
 };
 
 struct ServerExit {

@@ -9,11 +9,15 @@
 
 namespace hdps {
 
-Shard::Shard(const Job& job, ShardId id)
+Shard::Shard(const Job& job, ShardId id, RowMemory* memory)
     : id_(id), num_shards_(job.cluster.shards), tables_digest_(TablesDigest(job)) {
+  if (memory != nullptr) {
+    memory_ = std::make_unique<ShardMemory>(memory->budget(), memory->disk());
+  }
+  const RowHome home{id, num_shards_, memory_.get()};
   tables_.reserve(job.tables.size());
   for (uint32_t t = 0; t < job.tables.size(); ++t) {
-    tables_.emplace_back(job.tables[t], TableId{t}, job.seed);
+    tables_.emplace_back(job.tables[t], TableId{t}, job.seed, home);
   }
 }
 
@@ -88,11 +92,26 @@ void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale,
   }
 }
 
-RowsDigest Shard::Digest() const {
+void Shard::EndStep(int64_t step) {
+  for (TableSlice& table : tables_) table.EndStep(step);
+}
+
+Result<RowsDigest> Shard::Digest() const {
   RowsDigest digest;
-  for (const TableSlice& table : tables_) digest.Add(table.Digest());
+  for (const TableSlice& table : tables_) {
+    HDPS_ASSIGN_OR_RETURN(const RowsDigest own, table.Digest());
+    digest.Add(own);
+  }
   return digest;
 }
+
+RowCounts Shard::counters() const {
+  RowCounts counters;
+  for (const TableSlice& table : tables_) counters.Add(table.counters());
+  return counters;
+}
+
+Status Shard::failure() const { return memory_ == nullptr ? Status() : memory_->failure(); }
 
 size_t Shard::bytes() const {
   size_t bytes = 0;
@@ -110,7 +129,9 @@ Status Shard::Load(FileSystem& files, const std::string& folder, const SavedFile
                    Clock clock) {
   std::vector<TableSlice*> tables;
   for (TableSlice& table : tables_) tables.push_back(&table);
-  return ReadSnapshot(files, folder, saved, {tables_digest_, id_, num_shards_, clock}, tables);
+  HDPS_RETURN_IF_ERROR(
+      ReadSnapshot(files, folder, saved, {tables_digest_, id_, num_shards_, clock}, tables));
+  return failure();
 }
 
 }  // namespace hdps

@@ -8,9 +8,11 @@
 #include "common/job.h"
 #include "common/messages.h"
 #include "common/status.h"
+#include "embedding/shard_memory.h"
 #include "embedding/table.h"
 #include "server/key_lists.h"
 #include "server/request_plan.h"
+#include "server/row_memory.h"
 
 namespace hdps {
 
@@ -24,7 +26,8 @@ struct PlannedPush {
 // Invariant: one task at a time changes a shard, and a shard holds only keys that ShardOf gives it.
 class Shard {
  public:
-  Shard(const Job& job, ShardId id);
+  // `memory`: null where rows have all of the machine's.
+  Shard(const Job& job, ShardId id, RowMemory* memory = nullptr);
 
   ShardId id() const { return id_; }
 
@@ -49,8 +52,14 @@ class Shard {
   // place in their plans.
   void Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step);
 
-  RowsDigest Digest() const;
+  // All updates of `step` were applied.
+  void EndStep(int64_t step);
+
+  Result<RowsDigest> Digest() const;
   size_t bytes() const;
+  RowCounts counters() const;
+  // Of the disk, if it has failed: then nobody may be answered.
+  Status failure() const;
   Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock) const;
   // Requires: the shard is empty.
   Status Load(FileSystem& files, const std::string& folder, const SavedFile& saved, Clock clock);
@@ -59,7 +68,8 @@ class Shard {
   const ShardId id_;
   const uint32_t num_shards_;
   const uint64_t tables_digest_;
-  std::vector<TableSlice> tables_;
+  std::unique_ptr<ShardMemory> memory_;  // Null: none is limited.
+  std::vector<TableSlice> tables_;       // Use it.
 };
 
 }  // namespace hdps

@@ -20,10 +20,34 @@ Status FirstFailure(const std::vector<Status>& statuses) {
 
 }  // namespace
 
-ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards)
-    : executor_(executor), tables_digest_(TablesDigest(job)), ids_(shards) {
+ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
+                   RowMemory* memory)
+    : executor_(executor),
+      tables_digest_(TablesDigest(job)),
+      evicts_(std::ranges::any_of(job.tables,
+                                  [](const TableSpec& table) {
+                                    return table.policy.evict_after_steps > 0 ||
+                                           table.policy.capped();
+                                  })),
+      ids_(shards) {
   shards_.reserve(ids_.size());
-  for (const ShardId id : ids_) shards_.emplace_back(job, id);
+  for (const ShardId id : ids_) shards_.emplace_back(job, id, memory);
+}
+
+void ShardSet::EndStep(int64_t step) {
+  if (!evicts_) return;
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) { shards_[slot].EndStep(step); });
+}
+
+RowCounts ShardSet::counters() const {
+  RowCounts counters;
+  for (const Shard& shard : shards_) counters.Add(shard.counters());
+  return counters;
+}
+
+Status ShardSet::failure() const {
+  for (const Shard& shard : shards_) HDPS_RETURN_IF_ERROR(shard.failure());
+  return {};
 }
 
 Status ShardSet::CheckKeys(const RequestPlan& plan, const Buffer& keys) const {
@@ -114,10 +138,15 @@ void ShardSet::Apply(std::span<const PlannedPush> pushes, float scale, int64_t s
                         [&](size_t slot) { shards_[slot].Apply(pushes, slot, scale, step); });
 }
 
-RowsDigest ShardSet::Digest() const {
+Result<RowsDigest> ShardSet::Digest() const {
   std::vector<RowsDigest> digests(shards_.size());
-  executor_.ParallelFor(shards_.size(),
-                        [&](size_t slot) { digests[slot] = shards_[slot].Digest(); });
+  std::vector<Status> statuses(shards_.size());
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+    const Result<RowsDigest> digest = shards_[slot].Digest();
+    statuses[slot] = digest.status();
+    if (digest.ok()) digests[slot] = *digest;
+  });
+  HDPS_RETURN_IF_ERROR(FirstFailure(statuses));
   RowsDigest sum;
   for (const RowsDigest& digest : digests) sum.Add(digest);
   return sum;

@@ -19,7 +19,10 @@ namespace hdps {
 // ever touch one shard. Results do not depend on the number of threads.
 class ShardSet {
  public:
-  ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards);
+  // `memory`: null where rows have all of the machine's; else it must outlive the set, and two sets
+  // of the same shards may not both have rows.
+  ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
+           RowMemory* memory = nullptr);
 
   const std::vector<ShardId>& ids() const { return ids_; }
 
@@ -40,8 +43,14 @@ class ShardSet {
   // The pushes of one step, in the order they are to be added up.
   void Apply(std::span<const PlannedPush> pushes, float scale, int64_t step);
 
-  RowsDigest Digest() const;
+  // All updates of `step` were applied; steps come in order.
+  void EndStep(int64_t step);
+
+  Result<RowsDigest> Digest() const;
   size_t bytes() const;
+  RowCounts counters() const;
+  // Of the disk, if it has failed: then nobody may be answered.
+  Status failure() const;
   // One snapshot a shard, in the order of the shards.
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder,
                                       Clock clock) const;
@@ -53,6 +62,7 @@ class ShardSet {
  private:
   Executor& executor_;
   const uint64_t tables_digest_;
+  const bool evicts_;               // Some table's policy takes rows away.
   const std::vector<ShardId> ids_;  // Ascending, as requests count them.
   std::vector<Shard> shards_;
 };

@@ -31,9 +31,10 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
   const Manifest& manifest = checkpoint_.manifest;
   shards_.resize(manifest.num_shards);
   std::vector<Status> read(manifest.num_shards);
-  for (std::vector<TableSlice>& tables : shards_) {
+  for (uint32_t s = 0; s < manifest.num_shards; ++s) {
+    const RowHome home{.shard = {s}, .num_shards = manifest.num_shards};
     for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-      tables.emplace_back(job_.tables[t], TableId{t}, job_.seed);
+      shards_[s].emplace_back(job_.tables[t], TableId{t}, job_.seed, home);
     }
   }
   executor.ParallelFor(shards_.size(), [&](size_t s) {

@@ -100,7 +100,8 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const OpenedCheckpo
   }
   std::vector<TableSlice> slices;
   for (uint32_t t = 0; t < from.job.tables.size(); ++t) {
-    slices.emplace_back(from.job.tables[t], TableId{t}, from.job.seed);
+    slices.emplace_back(from.job.tables[t], TableId{t}, from.job.seed,
+                        RowHome{.shard = {shard}, .num_shards = manifest.num_shards});
   }
   std::vector<TableSlice*> tables;
   for (TableSlice& slice : slices) tables.push_back(&slice);

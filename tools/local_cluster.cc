@@ -57,6 +57,7 @@ void RunServer(Cluster& cluster, uint32_t rank) {
   options.scheduler_address = kSchedulerAddress;
   options.rank = static_cast<int32_t>(rank);
   options.host = HostAndProcess();
+  options.spill_folder = JoinPath(cluster.options.out, "spill");
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(cluster.hub, {.self = options.self});
   Result<std::string> address = transport->Listen("inproc://server_" + std::to_string(rank));

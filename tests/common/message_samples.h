@@ -63,8 +63,9 @@ inline auto Fields(const Command& m) {
   return std::tie(a, b, c, d, e, f);
 }
 inline auto Fields(const CommandDone& m) {
-  const auto& [a, b, c, d, e, f, g, h, cache, digest, j, k, l, n, o] = m;
-  return std::tie(a, b, c, d, e, f, g, h, cache, digest[0], digest[1], j, k, l, n, o);
+  const auto& [a, b, c, d, e, f, g, h, cache, digest, j, k, rows, process, l, n, o] = m;
+  return std::tie(a, b, c, d, e, f, g, h, cache, digest[0], digest[1], j, k, rows, process, l, n,
+                  o);
 }
 inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
@@ -143,6 +144,8 @@ inline CommandDone SampleDone() {
   done.digest[1] = 5;
   done.rows = 6;
   done.row_bytes = 7;
+  done.counts = {11, 12, 13, 14, 15};
+  done.process_bytes = 16;
   done.files = {{"shard_0", 100, 200, 300}, {"shard_1", 1, 2, 3}};
   done.scores = FloatsOf(5);
   done.labels = FloatsOf(5);

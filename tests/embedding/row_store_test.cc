@@ -68,8 +68,8 @@ TEST_P(RowIndexSpread, FindsWhatIsThereThroughGrowthAndErasure) {
         const auto known = map.find(key);
         ASSERT_EQ(slot->used(), known != map.end());
         if (!slot->used()) {
-          const auto row = static_cast<uint32_t>(random.Below(1u << 30)) + 1;
-          index.Fill(slot, {key, row, 7});
+          const auto row = static_cast<uint32_t>(random.Below(kRowNumbersMax)) + 1;
+          index.Fill(slot, {.key = key, .row_and_one = row, .version = 7});
           map[key] = row;
         } else {
           ASSERT_EQ(slot->row_and_one, known->second);

@@ -106,9 +106,9 @@ TEST_F(Snapshot, RoundTrip) {
     ASSERT_TRUE(summary.ok()) << summary.status().message();
     EXPECT_EQ(summary->header.clock, 120);
     for (size_t t = 0; t < specs_.size(); ++t) {
-      const RowsDigest digest = slices.tables[t].Digest();
-      EXPECT_EQ(back.tables[t].Digest().sum[0], digest.sum[0]);
-      EXPECT_EQ(back.tables[t].Digest().sum[1], digest.sum[1]);
+      const RowsDigest digest = *slices.tables[t].Digest();
+      EXPECT_EQ(back.tables[t].Digest()->sum[0], digest.sum[0]);
+      EXPECT_EQ(back.tables[t].Digest()->sum[1], digest.sum[1]);
       EXPECT_EQ(back.tables[t].num_rows(), rows);
       EXPECT_EQ(summary->tables[t].digest.sum[0], digest.sum[0]);
       EXPECT_EQ(summary->tables[t].name, specs_[t].name);

@@ -63,8 +63,8 @@ uint64_t DigestAfterSteps(int threads) {
   }
   RowsDigest sum;
   for (uint32_t s = 0; s < kShards; ++s) {
-    sum.Add(wide[s].Digest());
-    sum.Add(deep[s].Digest());
+    sum.Add(*wide[s].Digest());
+    sum.Add(*deep[s].Digest());
   }
   return sum.sum[0];
 }

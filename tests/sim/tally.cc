@@ -97,8 +97,8 @@ RowsDigest ExpectedDigest(uint64_t seed, uint32_t num_workers, Clock steps) {
     StoreTally(&own, OwnKey(w), steps);
     for (Clock c = 0; c < steps; ++c) StoreTally(&own, FreshKey(w, c), 1);
   }
-  RowsDigest digest = shared.Digest();
-  digest.Add(own.Digest());
+  RowsDigest digest = *shared.Digest();
+  digest.Add(*own.Digest());
   return digest;
 }
 

@@ -1,0 +1,102 @@
+// A slice's rows in two tiers: those in use in memory, the rest on disk.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "common/ids.h"
+#include "common/status.h"
+#include "embedding/row_store.h"
+#include "embedding/shard_memory.h"
+
+namespace hdps {
+
+// A RowStore with a disk behind it. Reading and changing rows brings them into memory, and moves
+// others out for whom there is no room: those changed least, as a clock's hand finds them.
+//
+// Invariant: a row in memory is the row; what the disk holds of the same key is its last copy,
+// equal to it where it is not dirty. Which tier a row is in changes nothing else.
+class TieredRows {
+ public:
+  // `spills`: rows may leave memory if the home has a disk.
+  TieredRows(size_t row_bytes, uint64_t salt, TableId table, const RowHome& home, bool spills);
+  ~TieredRows();
+  TieredRows(const TieredRows&) = delete;
+  TieredRows& operator=(const TieredRows&) = delete;
+
+  const RowStore& memory() const { return store_; }
+  size_t num_rows() const { return store_.num_rows() + rows_on_disk_; }
+  size_t rows_in_memory() const { return store_.num_rows(); }
+  size_t rows_on_disk() const { return rows_on_disk_; }  // Only there.
+  uint64_t rows_fetched() const { return rows_fetched_; }
+  size_t bytes() const { return store_.bytes(); }  // Of memory.
+
+  // Calls use(begin, part, rows in memory) for parts of `keys` in order, part = keys from `begin`
+  // on: what has a row has it there then. `make`: with room for those that have none.
+  template <typename Use>
+  void InParts(std::span<const Key> keys, bool make, const Use& use) {
+    if (!spills_) {
+      if (!keys.empty()) use(size_t{0}, keys, store_);
+      return;
+    }
+    for (size_t begin = 0; begin < keys.size();) {
+      const auto part = keys.subspan(begin, std::min(keys.size() - begin, KeysAtOnce()));
+      Fetch(part, make);
+      use(begin, part, store_);
+      if (make) memory_->Tell();
+      begin += part.size();
+    }
+  }
+  // From both tiers.
+  void Erase(std::span<const Key> keys);
+
+  // Every row wherever it lies, in no order that means anything; InOrder by ascending key.
+  using Visit = std::function<Status(Key key, std::span<const std::byte> row)>;
+  Status ForEach(const Visit& visit) const;
+  Status ForEachInOrder(const Visit& visit) const;
+  // As ForEach; a failure of the disk is the memory's affair.
+  void VisitAll(const std::function<void(Key key, std::span<const std::byte> row)>& visit);
+
+  // ---- For the shard's memory
+
+  bool can_spill() const { return spills_ && store_.num_rows() > 0; }
+  size_t BytesToAdd(size_t rows, size_t keys) const { return store_.BytesToAdd(rows, keys); }
+  // Moves about `rows` rows to disk; fewer while all are in use.
+  void Spill(size_t rows);
+  void Compact(size_t spare_rows) { store_.Compact(spare_rows); }
+
+ private:
+  size_t KeysAtOnce() const { return std::clamp<size_t>(store_.num_rows() / 4, 256, 8192); }
+  // Brings those of `keys` that are on disk into memory; `make`: with room for those that are new.
+  void Fetch(std::span<const Key> keys, bool make);
+  void FindMissing(std::span<const Key> keys);
+  void ReadMissing();
+  void ChooseCold(size_t rows);
+
+  struct ColdRow {
+    Key key;
+    uint32_t row, version;
+    bool dirty;
+  };
+
+  RowStore store_;
+  ShardMemory* const memory_;
+  const bool spills_;
+  const DiskSpace space_;  // A row on disk is its bytes, then its version.
+  bool disk_used_ = false;
+  size_t rows_on_disk_ = 0;
+  uint64_t rows_fetched_ = 0;
+  uint64_t hand_ = 0;
+
+  // Kept between calls for their memory.
+  std::vector<Key> missing_, written_;
+  std::vector<ColdRow> cold_;
+  std::vector<std::byte> bytes_;
+  std::vector<uint8_t> found_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,63 @@
+// What one server may take of its machine's memory, and the disk behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/status.h"
+#include "embedding/disk_store.h"
+#include "embedding/shard_memory.h"
+
+namespace hdps {
+
+struct RowMemoryOptions {
+  std::string spill_folder;  // Where the job names none.
+  uint32_t rank = 0;         // Of the server.
+  size_t own_shards = 0, num_workers = 0;
+  bool own_process = false;    // All memory of the process is this server's.
+  uint64_t expected_rows = 0;  // Of each sparse table in all; 0: as many as there is room for.
+};
+
+// Bytes of a server's memory, as they are foreseen before the first row comes.
+struct MemoryPlan {
+  uint64_t process = 0;   // The program and its libraries, as they are now.
+  uint64_t requests = 0;  // Of the workers: keys, rows and gradients of the steps on their way.
+  uint64_t sights = 0;    // Sketches of the policies.
+  uint64_t disk = 0;      // Rows being written, and what finds those on disk.
+  uint64_t rows = 0;      // With their index; under a limit, what it leaves them.
+  uint64_t total() const { return process + requests + sights + disk + rows; }
+  std::string Text() const;  // "process 24 MiB + requests ... = 1.00 GiB"
+};
+MemoryPlan PlanMemory(const Job& job, const RowMemoryOptions& options, uint64_t process_bytes);
+
+// Bytes of this process that are in memory now; 0 where the system does not tell.
+uint64_t ResidentBytes(FileSystem& files);
+// The most there ever were.
+uint64_t PeakResidentBytes(FileSystem& files);
+
+// The limit of a job on one server, and its disk.
+//
+// The rows get what everything else leaves of the limit. In a process of its own that is what the
+// system says the process takes, less the rows; otherwise it is what the plan says.
+class RowMemory {
+ public:
+  // Null when the job sets no limit. Logs the plan. kInvalidArgument when the limit leaves no room
+  // for rows, or the folder cannot be used.
+  static Result<std::unique_ptr<RowMemory>> Make(const Job& job, const RowMemoryOptions& options,
+                                                 FileSystem& files);
+
+  MemoryBudget& budget() { return *budget_; }
+  DiskStore& disk() const { return *disk_; }
+
+ private:
+  RowMemory() = default;
+
+  std::unique_ptr<DiskStore> disk_;
+  std::unique_ptr<MemoryBudget> budget_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,118 @@
+// What a server foresees to take, and the limit it keeps to.
+#include "server/row_memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "common/random.h"
+
+namespace hdps {
+namespace {
+
+using testing::HasSubstr;
+
+Job JobWith(const std::vector<std::string>& overrides) {
+  Result<Job> job = ParseJob(R"({"data": {"format": "criteo", "train": ["a.tsv"]},
+                                 "model": {"type": "wide_deep", "embedding_dim": 16}})",
+                             "job.json", overrides);
+  EXPECT_TRUE(job.ok()) << job.status().message();
+  return job.ok() ? *std::move(job) : Job();
+}
+
+RowMemoryOptions OptionsOf(uint64_t expected_rows = 0) {
+  RowMemoryOptions options;
+  options.spill_folder = testing::TempDir() + "/row_memory_" + std::to_string(NewPeerId().value);
+  options.own_shards = 32;
+  options.num_workers = 1;
+  options.expected_rows = expected_rows;
+  return options;
+}
+
+TEST(RowMemory, ForeseesRowsThatItIsToldOf) {
+  const MemoryPlan plan = PlanMemory(JobWith({}), OptionsOf(3'200'000), 30 << 20);
+  // Deep: 16 weights and 32 of state, 64-byte lines; wide: 3 floats. Each with an index of 2^18
+  // slots a shard, and whole pages, from 2 MiB on huge ones.
+  EXPECT_EQ(plan.rows, 32ull * ((20ull << 20) + 293 * 4096 + 2 * (16ull << 18)));
+  EXPECT_EQ(plan.disk, 0u);
+  EXPECT_EQ(plan.process, 30u << 20);
+  EXPECT_EQ(plan.total(), plan.process + plan.requests + plan.rows);
+  RowMemoryOptions half = OptionsOf(3'200'000);
+  half.own_shards = 16;
+  EXPECT_EQ(PlanMemory(JobWith({}), half, 0).rows, plan.rows / 2);
+  EXPECT_EQ(PlanMemory(JobWith({}), half, 0).requests, plan.requests / 2);
+}
+
+TEST(RowMemory, UnderALimitRowsGetTheRest) {
+  const Job job = JobWith({"cluster.memory_limit=1GiB", "model.policy.admit_after=2",
+                           "model.policy.admit_sketch_bytes=8MiB"});
+  const MemoryPlan plan = PlanMemory(job, OptionsOf(), 30 << 20);
+  EXPECT_EQ(plan.total(), 1ull << 30);
+  EXPECT_EQ(plan.disk, 64ull << 20);
+  EXPECT_EQ(plan.sights, 16ull << 20);  // Of two tables.
+  EXPECT_GT(plan.rows, 800ull << 20);
+  EXPECT_THAT(plan.Text(), HasSubstr("= 1.00 GiB"));
+  // A cap is less than what there would be room for.
+  const Job capped = JobWith({"cluster.memory_limit=1GiB", "model.policy.max_rows=32000"});
+  EXPECT_LT(PlanMemory(capped, OptionsOf(1'000'000'000), 0).rows, 32ull << 20);
+}
+
+TEST(RowMemory, WithoutALimitThereIsNone) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const Result<std::unique_ptr<RowMemory>> memory =
+      RowMemory::Make(JobWith({}), OptionsOf(), *files);
+  ASSERT_TRUE(memory.ok());
+  EXPECT_EQ(*memory, nullptr);
+}
+
+TEST(RowMemory, RefusesALimitThatLeavesNoRoomAndSaysWhichDoes) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const RowMemoryOptions options = OptionsOf();
+  const Result<std::unique_ptr<RowMemory>> refused =
+      RowMemory::Make(JobWith({"cluster.memory_limit=2MiB"}), options, *files);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
+  const std::string& message = refused.status().message();
+  EXPECT_THAT(message, HasSubstr("cluster.memory_limit: 2.00 MiB"));
+  const std::string mark = "give at least ";
+  const size_t at = message.find(mark);
+  ASSERT_NE(at, message.npos) << message;
+  EXPECT_FALSE(std::filesystem::exists(options.spill_folder));
+  // A tenth more, as the text has three figures.
+  const double mib = std::stod(message.substr(at + mark.size())) * 1.1;
+  const std::string enough = "cluster.memory_limit=" + std::to_string(mib) + "MiB";
+  const Result<std::unique_ptr<RowMemory>> made =
+      RowMemory::Make(JobWith({enough}), options, *files);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_TRUE(std::filesystem::exists(options.spill_folder + "/server_0"));
+}
+
+TEST(RowMemory, TheJobsFolderGoesFirst) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::string folder = OptionsOf().spill_folder + "_job";
+  const Job job = JobWith({"cluster.memory_limit=1GiB", "cluster.spill_path=" + folder});
+  const RowMemoryOptions options = OptionsOf();
+  {
+    const Result<std::unique_ptr<RowMemory>> memory = RowMemory::Make(job, options, *files);
+    ASSERT_TRUE(memory.ok()) << memory.status().message();
+    EXPECT_TRUE(std::filesystem::exists(folder + "/server_0"));
+    EXPECT_FALSE(std::filesystem::exists(options.spill_folder));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder + "/server_0"));
+}
+
+TEST(RowMemory, KnowsWhatTheProcessTakes) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const uint64_t before = ResidentBytes(*files);
+  EXPECT_GT(before, 1u << 20);
+  const std::vector<char> more(64 << 20, 1);
+  EXPECT_GE(ResidentBytes(*files), before + (60 << 20));
+  EXPECT_GE(PeakResidentBytes(*files), before + (60 << 20));
+  EXPECT_EQ(more.back(), 1);
+  EXPECT_EQ(ResidentBytes(*NewMemoryFileSystem()), 0u);
+}
+
+}  // namespace
+}  // namespace hdps
