@@ -23,8 +23,9 @@ int ReportAndExitStatus(const std::string& program, const Status& status) {
 void KeepFreedMemory() {
 #ifdef __GLIBC__
   // Setting one of them also ends glibc's own adjusting of both.
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // The most it takes.
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  // Larger blocks go back to the machine at once: kept ones would lie scattered over the heaps.
+  mallopt(M_MMAP_THRESHOLD, 8 << 20);
+  mallopt(M_TRIM_THRESHOLD, 24 << 20);
   mallopt(M_TOP_PAD, 4 << 20);
 #endif
 }

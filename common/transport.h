@@ -17,7 +17,7 @@ struct TransportOptions {
   bool insecure = false;             // Allow addresses beyond loopback without keys.
   uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
   // Memory shared with each peer of this machine for what is on its way to it; 0 = none is shared.
-  size_t shared_bytes_per_peer = size_t{64} << 20;
+  size_t shared_bytes_per_peer = size_t{32} << 20;
 };
 
 struct TransportCounters {
