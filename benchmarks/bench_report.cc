@@ -9,22 +9,14 @@
 
 #include "benchmarks/bench.h"
 #include "common/monotonic_clock.h"
+#include "common/show_number.h"
 
 namespace hdps {
 namespace {
 
-std::string Shown(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof(text), format, value);
-  return text;
-}
-
 // 21550 as "21,550", 0.1234 as "0.1234": four digits or all before the point.
 std::string Number(double value) {
-  if (value < 1000) return Shown("%.4g", value);
-  std::string digits = Shown("%.0f", value);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
-  return digits;
+  return value < 1000 ? ShowNumber("%.4g", value) : ShowWhole(value);
 }
 
 }  // namespace
@@ -98,12 +90,12 @@ std::string BenchReport::Table() const {
   for (const BenchResult& result : results_) {
     std::string beside;
     if (!result.yardstick.empty()) {
-      beside = Shown("%.3f", result.ratio()) + " of " + result.yardstick + " (" +
+      beside = ShowNumber("%.3f", result.ratio()) + " of " + result.yardstick + " (" +
                Number(result.yardstick_median()) + ")";
     }
     rows.push_back({result.bench, result.name, result.figure, Number(result.median()), result.unit,
-                    Shown("%.0f %%", 100 * result.spread()), Shown("%.2f", result.foreign_cores),
-                    beside});
+                    ShowNumber("%.0f %%", 100 * result.spread()),
+                    ShowNumber("%.2f", result.foreign_cores), beside});
   }
   std::vector<size_t> widths(rows[0].size(), 0);
   for (const auto& row : rows) {

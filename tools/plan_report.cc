@@ -2,34 +2,21 @@
 #include "tools/plan_report.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "common/byte_count.h"
+#include "common/show_number.h"
 
 namespace hdps {
 namespace {
-
-std::string Shown(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof(text), format, value);
-  return text;
-}
-
-// 1234567 as "1,234,567".
-std::string Whole(double value) {
-  std::string digits = Shown("%.0f", value);
-  for (size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
-  return digits;
-}
 
 std::string Bytes(double bytes) { return ShowByteCount(static_cast<uint64_t>(bytes)); }
 
 // Milliseconds below a second.
 std::string Time(double seconds) {
-  if (seconds < 1) return Shown("%.3g ms", seconds * 1e3);
-  if (seconds < 600) return Shown("%.3g s", seconds);
-  return Shown("%.0f min", seconds / 60);
+  if (seconds < 1) return ShowNumber("%.3g ms", seconds * 1e3);
+  if (seconds < 600) return ShowNumber("%.3g s", seconds);
+  return ShowNumber("%.0f min", seconds / 60);
 }
 
 std::string Line(const std::string& name, const std::string& text) {
@@ -50,7 +37,7 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   const double step = answer.step_seconds;
   std::string text;
   text += Line("job", subject.job_name + ": " + subject.model + ", " + subject.mode + ", batch " +
-                          Whole(question.batch) + " of " + std::to_string(question.workers) +
+                          ShowWhole(question.batch) + " of " + std::to_string(question.workers) +
                           (question.workers == 1 ? " worker" : " workers together"));
   const std::string where = question.one_machine
                                 ? "all on one machine of " + std::to_string(question.cores) +
@@ -66,13 +53,13 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
                               "hdps-bench constants --json=FILE and give --constants=FILE"
                             : subject.constants);
   text += "\n";
-  text +=
-      Line("speed", Whole(answer.examples_per_second) + " examples/s, a step takes " + Time(step));
+  text += Line("speed",
+               ShowWhole(answer.examples_per_second) + " examples/s, a step takes " + Time(step));
   text += Line("step", "compute " + Time(answer.compute_seconds) + " (products " +
                            Time(answer.products_seconds) + "), pull and push " +
                            Time(answer.exchange_seconds) + ", reading beside it " +
                            Time(answer.reader_seconds));
-  text += Line("keys", Shown("%.1f %%", 100 * answer.unique_share) +
+  text += Line("keys", ShowNumber("%.1f %%", 100 * answer.unique_share) +
                            " of a worker's keys of a step are distinct");
   text += Line("links", Link("worker", answer.worker_bytes_in, answer.worker_bytes_out, step));
   text += Line("", Link("server", answer.server_bytes_in, answer.server_bytes_out, step));

@@ -1,6 +1,7 @@
 // Job files: what they become.
 #include "common/job.h"
 #include "common/byte_count.h"
+#include "common/show_number.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -142,6 +143,16 @@ TEST(JobTest, BytesAreNumbersOrTexts) {
   EXPECT_EQ(ShowByteCount(1536), "1.50 KiB");
   EXPECT_EQ(ShowByteCount(123ull << 20), "123 MiB");
   EXPECT_EQ(ShowByteCount(~uint64_t{0}), "16.0 EiB");
+  EXPECT_EQ(ShowNumber("%.3g ms", 1.23456), "1.23 ms");
+  for (const auto& [value, text] :
+       std::vector<std::pair<double, std::string>>{{0, "0"},
+                                                   {999, "999"},
+                                                   {1000, "1,000"},
+                                                   {1234567.4, "1,234,567"},
+                                                   {-123, "-123"},
+                                                   {-1234, "-1,234"}}) {
+    EXPECT_EQ(ShowWhole(value), text);
+  }
 }
 
 TEST(JobTest, RecipesGiveTheirGraphs) {
