@@ -288,14 +288,15 @@ struct AdvanceAck {
   Clock clock = 0;
 };
 
-// Sets rows (initial dense weights; dense weights and state under allreduce). Repeating it is
-// harmless.
+// Sets rows (initial dense weights; dense weights and state under allreduce; rows kept at workers).
 struct StoreRequest {
   static constexpr MessageKind kKind = MessageKind::kStoreRequest;
   std::vector<TableKeys>
       tables;  // row_floats == dim (state keeps its initial value) or dim + state.
   Buffer keys;
   Buffer rows;
+  Sequence sequence;  // Of this worker's stores, apart from its pushes; a repeat has the same.
+  Clock clock = 0;    // The rows hold the updates of the clocks before this one.
 };
 struct StoreAck {
   static constexpr MessageKind kKind = MessageKind::kStoreAck;

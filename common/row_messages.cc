@@ -1,4 +1,6 @@
 // Codec of the messages between worker and server: rows by table, keys and gradients as sections.
+#include <limits>
+
 #include "common/message_codec.h"
 #include "common/messages.h"
 
@@ -208,6 +210,8 @@ static Offset<wire::StoreRequest> Pack(FlatBufferBuilder& builder, const StoreRe
   const auto tables = PackTables(builder, message.tables);
   wire::StoreRequestBuilder packed(builder);
   packed.add_tables(tables);
+  packed.add_sequence(message.sequence.value);
+  packed.add_clock(message.clock);
   return packed.Finish();
 }
 
@@ -215,6 +219,10 @@ static void Unpack(const wire::StoreRequest& from, EnvelopeReader& reader, Store
   message->tables = UnpackTables(from.tables(), reader);
   message->keys = reader.Section(0);
   message->rows = reader.Section(1);
+  message->sequence.value = from.sequence();
+  message->clock = from.clock();
+  reader.Require(message->clock >= 0 && message->clock < std::numeric_limits<Clock>::max(),
+                 "clocks are not negative, and another follows");
   RequireKeys(message->tables, message->keys, reader);
   RequireRows(message->tables, message->rows, reader);
 }

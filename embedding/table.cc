@@ -298,11 +298,11 @@ void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
       });
 }
 
-void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats,
-                       std::span<const float> rows) {
+void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span<const float> rows,
+                       int64_t step) {
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
-  impl_->ForEachRow(keys, 0, [&](size_t k, float* row) {
+  impl_->ForEachRow(keys, step, [&](size_t k, float* row) {
     std::memcpy(row, &rows[k * row_floats], row_floats * sizeof(float));
     if (row_floats == impl_->dim) {
       InitState(impl_->spec.optimizer, impl_->dim, impl_->State(row));

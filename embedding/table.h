@@ -60,11 +60,12 @@ class TableSlice {
   void Read(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows);
   // Of those keys whose row a step after `since_step` changed: appends their positions in `keys`,
   // ascending, and their weights, dim each. For readers who read the rows when `since_step` was the
-  // last step applied; what Store set counts as changed by step 0.
+  // last step applied.
   void ReadChanged(std::span<const Key> keys, int64_t since_step, std::vector<uint32_t>* positions,
                    std::vector<float>* weights);
-  // Sets rows; row_floats == dim leaves the state at its initial value.
-  void Store(std::span<const Key> keys, uint32_t row_floats, std::span<const float> rows);
+  // Sets rows, as a change of `step`; row_floats == dim leaves the state at its initial value.
+  void Store(std::span<const Key> keys, uint32_t row_floats, std::span<const float> rows,
+             int64_t step = 0);
 
   // No key twice: with more than one part a repeated key adds up, alone it would be updated twice.
   using Gradients = GradientPart;

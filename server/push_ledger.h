@@ -1,4 +1,4 @@
-// Which pushes of one worker have been taken, so that a repeat is not taken twice.
+// Which pushes (or stores) of one worker have been taken, so that a repeat is not taken twice.
 #pragma once
 
 #include <glog/logging.h>

@@ -56,6 +56,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   for (const auto& [peer, worker] : workers_) {
     if (workers.count(peer) > 0) continue;
     ledgers_.erase(peer);
+    store_ledgers_.erase(peer);
     lists_.erase(peer);
     gate_.Forget(peer);
     const bool rank_stays =
@@ -381,7 +382,13 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
   if (plan.ok()) status = shards_->CheckKeys(*plan, request.keys);
   if (status.ok()) status = shards_->CheckFloats(*plan, request.keys, request.rows.As<float>());
   if (!status.ok()) return Refuse(asker, frame, status);
-  shards_->Store(*plan, request);
+  PushLedger& ledger =
+      store_ledgers_.try_emplace(asker.peer, job_.cluster.pushes_in_flight_max).first->second;
+  // What is older than the ledger knows was acknowledged: nothing of it is missing either.
+  if (sabotage_.no_ledger || ledger.Judge(request.sequence) == PushLedger::Verdict::kFirst) {
+    if (!sabotage_.no_ledger) ledger.Record(request.sequence);
+    shards_->Store(*plan, request);
+  }
   Reply(asker, StoreAck());
 }
 

@@ -102,7 +102,7 @@ class RowService {
   std::unique_ptr<ShardSet> shards_;
   Clock ended_step_ = 0;  // async, ssp: the last step that every worker has finished.
   VectorClock clocks_;
-  std::map<PeerId, PushLedger> ledgers_;
+  std::map<PeerId, PushLedger> ledgers_, store_ledgers_;
   std::map<PeerId, KeyLists> lists_;
   std::map<WorkerId, PushProgress> progress_;  // Not in sync: there the combiner knows it.
   StalenessGate<ParkedPull> gate_;

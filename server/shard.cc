@@ -71,9 +71,10 @@ void Shard::ReadChanged(std::span<const ShardPiece> pieces, const Buffer& keys, 
 }
 
 void Shard::Store(std::span<const ShardPiece> pieces, const Buffer& keys,
-                  std::span<const float> rows) {
+                  std::span<const float> rows, int64_t step) {
   for (const ShardPiece& piece : pieces) {
-    tables_[piece.table.value].Store(piece.KeysIn(keys), piece.row_floats, piece.FloatsIn(rows));
+    tables_[piece.table.value].Store(piece.KeysIn(keys), piece.row_floats, piece.FloatsIn(rows),
+                                     step);
   }
 }
 

@@ -47,7 +47,9 @@ class Shard {
   };
   void ReadChanged(std::span<const ShardPiece> pieces, const Buffer& keys, int64_t since,
                    std::span<Changed> changed);
-  void Store(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<const float> rows);
+  // As a change of `step`.
+  void Store(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<const float> rows,
+             int64_t step);
   // Adds up the pushes in their order, times `scale`, and applies them once; `slot` is this shard's
   // place in their plans.
   void Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step);

@@ -129,7 +129,8 @@ ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& k
 
 void ShardSet::Store(const RequestPlan& plan, const StoreRequest& request) {
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    shards_[slot].Store(plan.OfShard(slot), request.keys, request.rows.As<float>());
+    shards_[slot].Store(plan.OfShard(slot), request.keys, request.rows.As<float>(),
+                        request.clock + 1);
   });
 }
 

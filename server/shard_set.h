@@ -39,6 +39,8 @@ class ShardSet {
     Buffer rows, positions;
   };
   Changes ReadChanged(const RequestPlan& plan, const Buffer& keys, int64_t since);
+  // What it sets counts as changed by the step of its clock: whoever read before knows nothing of
+  // it.
   void Store(const RequestPlan& plan, const StoreRequest& request);
   // The pushes of one step, in the order they are to be added up.
   void Apply(std::span<const PlannedPush> pushes, float scale, int64_t step);

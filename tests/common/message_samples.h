@@ -112,8 +112,8 @@ inline auto Fields(const AdvanceAck& m) {
   return std::tie(a);
 }
 inline auto Fields(const StoreRequest& m) {
-  const auto& [a, b, c] = m;
-  return std::tie(a, b, c);
+  const auto& [a, b, c, d, e] = m;
+  return std::tie(a, b, c, d, e);
 }
 inline auto Fields(const StoreAck& m) {
   const auto& [a, b] = m;
@@ -174,7 +174,7 @@ void ForEachSample(const Visit& visit) {
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});
   visit(AdvanceRequest{12});
   visit(AdvanceAck{13});
-  visit(StoreRequest{TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12)});
+  visit(StoreRequest{TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12), {4}, 9});
   visit(StoreAck{Code::kInvalidArgument, "no such table"});
 }
 

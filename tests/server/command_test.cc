@@ -155,7 +155,7 @@ TEST(Commands, StoredRowsComeBackWithAndWithoutState) {
   ServerHarness server({.job = job, .workers = 1});
   const PeerId worker = ServerHarness::WorkerPeer(0);
   for (int repeat = 0; repeat < 2; ++repeat) {
-    server.FromPeer(worker, server.StoreOf({{0, 2, {5}, {1, 2}}}), 1);
+    server.FromPeer(worker, server.StoreOf(0, 0, {{0, 2, {5}, {1, 2}}}), 1);
     EXPECT_EQ(server.TakeReply<StoreAck>(1)->code, Code::kOk);
   }
   auto with_state = [&](Key key) {
@@ -164,7 +164,7 @@ TEST(Commands, StoredRowsComeBackWithAndWithoutState) {
     return std::vector<float>(rows.As<float>().begin(), rows.As<float>().end());
   };
   EXPECT_EQ(with_state(5), (std::vector<float>{1, 2, 0.1f, 0.1f}));
-  server.FromPeer(worker, server.StoreOf({{0, 4, {6}, {1, 2, 3, 4}}}), 2);
+  server.FromPeer(worker, server.StoreOf(1, 0, {{0, 4, {6}, {1, 2, 3, 4}}}), 2);
   EXPECT_EQ(with_state(6), (std::vector<float>{1, 2, 3, 4}));
   with_state(7);
   server.Pull(0, 0, PullMode::kTrain, {{0, 2, {7}, {}}});

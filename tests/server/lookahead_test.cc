@@ -116,6 +116,22 @@ TEST(Lookahead, ARepairBringsWhatChangedAndTheDenseRows) {
   EXPECT_EQ(server.TakeReply<PullReply>(3)->positions.size(), 0u);
 }
 
+TEST(Lookahead, ARepairBringsWhatWasStored) {
+  ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1});
+  const PeerId worker = ServerHarness::WorkerPeer(0);
+  server.Push(0, 0, 0, 1, Gradient(7, 1));
+  const uint64_t ahead = server.Pull(0, 1, PullMode::kAhead, {{0, 1, {7, 8}, {}}});
+  EXPECT_EQ(server.TakeReply<PullReply>(ahead)->min_clock, 1);
+  server.FromPeer(worker, server.StoreOf(0, 1, {{0, 1, {7}, {5}}}), 100);
+  PullRequest repair = server.PullOf(1, PullMode::kRepair, {{0, 1, {7, 8}, {}}});
+  repair.since = 1;
+  server.FromPeer(worker, repair, 101);
+  const auto repaired = server.TakeReply<PullReply>(101);
+  ASSERT_TRUE(repaired.has_value());
+  ASSERT_EQ(repaired->tables[0].num_keys, 1u);
+  EXPECT_EQ(repaired->rows.As<float>()[0], 5);
+}
+
 TEST(Lookahead, InSspRowsAheadWaitForTheClockTheyAreUsedAt) {
   Job job = TestJob(Mode::kSsp);
   job.train.staleness_bound = 1;

@@ -77,6 +77,26 @@ TEST(Sync, RepeatsAreAcknowledgedAndTakenOnce) {
   EXPECT_EQ(server.node().counters().pushes_repeated, 4u);
 }
 
+TEST(Sync, ARepeatedStoreUndoesNothing) {
+  ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1});
+  const PeerId worker = ServerHarness::WorkerPeer(0);
+  const auto store = [&](uint64_t request_id, uint64_t sequence, Clock clock, float value) {
+    server.FromPeer(worker, server.StoreOf(sequence, clock, {{0, 1, {7}, {value}}}), request_id);
+    EXPECT_EQ(server.TakeReply<StoreAck>(request_id)->code, Code::kOk);
+  };
+  store(100, 0, 0, 10);
+  server.Push(0, 0, 0, 1, Gradient(7, 2));
+  EXPECT_EQ(server.Read(0, {7})[0], 8);
+  store(100, 0, 0, 10);  // Late, behind the push.
+  EXPECT_EQ(server.Read(0, {7})[0], 8);
+  store(101, 1, 1, 20);
+  store(100, 0, 0, 10);  // Later still, behind another store.
+  EXPECT_EQ(server.Read(0, {7})[0], 20);
+  for (uint64_t sequence = 2; sequence < 20; ++sequence) store(100 + sequence, sequence, 1, 30);
+  store(100, 0, 0, 10);  // So late that nobody remembers it.
+  EXPECT_EQ(server.Read(0, {7})[0], 30);
+}
+
 TEST(Sync, ASecondPushOfAStepIsRefusedAndOneFarAheadPutOff) {
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 2});
   server.Push(0, 0, 0, 1, Gradient(7, 2));

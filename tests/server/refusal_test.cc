@@ -72,7 +72,7 @@ TEST_F(Refusal, WrongPullsAndStores) {
   EXPECT_EQ(reply->code, Code::kInvalidArgument);
   EXPECT_TRUE(reply->rows.empty());
 
-  StoreRequest store = server_.StoreOf(kRows);
+  StoreRequest store = server_.StoreOf(0, 0, kRows);
   store.tables[0].shard_counts.assign(8, 0);
   store.tables[0].shard_counts[0] = 3;
   server_.FromPeer(ServerHarness::WorkerPeer(0), store, 2);
@@ -158,7 +158,7 @@ TEST_F(Refusal, DamagedRequestsNeverStopTheServer) {
   const std::vector<Frame> frames = {EncodeMessage(Good()),
                                      EncodeMessage(server_.PullOf(0, PullMode::kTrain, kRows)),
                                      EncodeMessage(server_.PullOf(0, PullMode::kWithState, kRows)),
-                                     EncodeMessage(server_.StoreOf(kRows)),
+                                     EncodeMessage(server_.StoreOf(0, 0, kRows)),
                                      EncodeMessage(advance),
                                      EncodeMessage(listed),
                                      EncodeMessage(named),

@@ -165,9 +165,11 @@ class ServerHarness {
     pull.keys = Buffer::CopyOf<Key>(sections.keys);
     return pull;
   }
-  StoreRequest StoreOf(const std::vector<TableRows>& rows) const {
+  StoreRequest StoreOf(uint64_t sequence, Clock clock, const std::vector<TableRows>& rows) const {
     RowSections sections = CutForServer(*job_, shards_, rows);
     StoreRequest store;
+    store.sequence = {sequence};
+    store.clock = clock;
     store.tables = std::move(sections.tables);
     store.keys = Buffer::CopyOf<Key>(sections.keys);
     store.rows = Buffer::CopyOf<float>(sections.floats);

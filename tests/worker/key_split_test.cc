@@ -261,7 +261,7 @@ TEST(KeySplit, AServerWithoutKeysIsPushedToButNotPulledFrom) {
   const auto pulls = split.Pulls({0, PullMode::kTrain});
   ASSERT_EQ(pulls.size(), 1u);
   EXPECT_EQ(pulls[0].server, ServerId{1});
-  EXPECT_EQ(split.Stores(Spans<const float>(values)).size(), 1u);
+  EXPECT_EQ(split.Stores(Sequence{0}, 0, Spans<const float>(values)).size(), 1u);
   const auto pushes = split.Pushes(Sequence{0}, 0, 3, Spans<const float>(values));
   ASSERT_EQ(pushes.size(), 3u);
   for (uint32_t s = 0; s < 3; ++s) {

@@ -220,7 +220,8 @@ std::vector<ServerRequest> KeySplit::Pushes(Sequence sequence, Clock clock, uint
   return requests;
 }
 
-std::vector<ServerRequest> KeySplit::Stores(std::span<const std::span<const float>> rows) const {
+std::vector<ServerRequest> KeySplit::Stores(Sequence sequence, Clock clock,
+                                            std::span<const std::span<const float>> rows) const {
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < num_servers(); ++s) {
     if (parts_[s].tables.empty()) continue;
@@ -228,6 +229,8 @@ std::vector<ServerRequest> KeySplit::Stores(std::span<const std::span<const floa
     store.tables = parts_[s].tables;
     store.keys = parts_[s].keys;
     store.rows = Gather(ServerId{s}, rows);
+    store.sequence = sequence;
+    store.clock = clock;
     requests.push_back(RequestTo(s, store));
   }
   return requests;

@@ -78,7 +78,8 @@ class KeySplit {
                                     std::span<const std::span<const float>> gradients,
                                     uint64_t list = 0) const;
   // Requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
-  std::vector<ServerRequest> Stores(std::span<const std::span<const float>> rows) const;
+  std::vector<ServerRequest> Stores(Sequence sequence, Clock clock,
+                                    std::span<const std::span<const float>> rows) const;
 
   // Values in the caller's order -> one section in `server`'s wire order.
   Buffer Gather(ServerId server, std::span<const std::span<const float>> values) const;

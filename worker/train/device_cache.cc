@@ -138,7 +138,7 @@ Status DeviceCache::Refresh(Clock clock) {
     for (const SlotChange& change : changes[g]) {
       if (change.slot < keys_[g]->size()) leaving.push_back(change.slot);
     }
-    HDPS_RETURN_IF_ERROR(GiveBack(g, leaving));
+    HDPS_RETURN_IF_ERROR(GiveBack(clock, g, leaving));
     HDPS_RETURN_IF_ERROR(BringIn(clock, g, changes[g]));
   }
   // Nobody may ask for a row that another has yet to give back.
@@ -229,7 +229,7 @@ struct Parcel {
 
 }  // namespace
 
-Status DeviceCache::GiveBack(size_t g, std::span<const uint32_t> slots) {
+Status DeviceCache::GiveBack(Clock clock, size_t g, std::span<const uint32_t> slots) {
   const uint32_t workers = group_ == nullptr ? 1 : group_->size();
   std::vector<uint32_t> mine;
   for (const uint32_t slot : slots) {
@@ -245,7 +245,7 @@ Status DeviceCache::GiveBack(size_t g, std::span<const uint32_t> slots) {
     for (size_t t = 0; t < group.tables.size(); ++t) {
       rows_.Get(group.tables[t], part, parcel.rows[t]);
     }
-    return StoreRows(channel_, parcel.tables,
+    return StoreRows(channel_, parcel.tables, clock,
                      std::vector<std::span<const float>>(parcel.rows.begin(), parcel.rows.end()));
   });
 }
@@ -270,11 +270,11 @@ Status DeviceCache::BringIn(Clock clock, size_t g, std::span<const SlotChange> c
   });
 }
 
-Status DeviceCache::Flush() {
+Status DeviceCache::Flush(Clock clock) {
   for (size_t g = 0; g < keys_.size(); ++g) {
     std::vector<uint32_t> all(keys_[g]->size());
     std::iota(all.begin(), all.end(), 0u);
-    HDPS_RETURN_IF_ERROR(GiveBack(g, all));
+    HDPS_RETURN_IF_ERROR(GiveBack(clock, g, all));
     std::fill(rows_.dirty(g).begin(), rows_.dirty(g).end(), 0);
   }
   return Status();

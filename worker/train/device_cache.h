@@ -57,9 +57,9 @@ class DeviceCache {
 
   // The update of a step; see HotRows::Apply. `number` of the step is set by its clock.
   Result<StepWord> Apply(HotStep step);
-  // Writes this worker's part of the dirty rows to the servers; when all workers have done so, the
-  // servers hold everything.
-  Status Flush();
+  // Writes this worker's part of the dirty rows to the servers, before the step of `clock`; when all
+  // workers have done so, the servers hold everything.
+  Status Flush(Clock clock);
 
   const CacheCounters& counters() const { return counters_; }
   CacheTally tally() const;
@@ -71,7 +71,7 @@ class DeviceCache {
   // Everybody takes what worker 0 chose. Returns when all workers have come.
   Status Agree(Changes* changes);
   // Writes those of the slots that are dirty and this worker's to write.
-  Status GiveBack(size_t g, std::span<const uint32_t> slots);
+  Status GiveBack(Clock clock, size_t g, std::span<const uint32_t> slots);
   Status BringIn(Clock clock, size_t g, std::span<const SlotChange> changes);
 
   const Job& job_;

@@ -56,6 +56,8 @@ class NodeChannel : public ComputeSide, public Board {
   Result<std::vector<Frame>> Call(std::vector<ServerRequest> requests) {
     return Wait(Start(std::move(requests)));
   }
+  // Numbers this worker's stores, so that servers know a repeat of one.
+  Sequence NextStore() { return {next_store_++}; }
   Status Put(const std::string& key, const std::string& value) override;
   Result<std::string> Get(const std::string& key) override;
   void Answer(CommandDone done);
@@ -115,6 +117,7 @@ class NodeChannel : public ComputeSide, public Board {
 
   // The trainer's thread only.
   uint64_t next_ticket_ = 1;
+  uint64_t next_store_ = 0;
   uint64_t taken_in_ = 0;  // Events.
   std::shared_ptr<const View> view_;
   WorkerId rank_;

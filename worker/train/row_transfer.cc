@@ -30,10 +30,11 @@ Status ReadRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock
   return Status();
 }
 
-Status StoreRows(NodeChannel& channel, std::span<const KeysOfTable> tables,
+Status StoreRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock clock,
                  std::span<const std::span<const float>> rows) {
   const KeySplit split = SplitByView(*channel.view(), tables);
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel.Call(split.Stores(rows)));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
+                        channel.Call(split.Stores(channel.NextStore(), clock, rows)));
   for (const Frame& reply : replies) {
     StoreAck ack;
     HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));

@@ -15,7 +15,8 @@ namespace hdps {
 // for the answers of the servers of the channel's view.
 Status ReadRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock clock,
                 PullMode mode, std::span<const std::span<float>> rows);
-Status StoreRows(NodeChannel& channel, std::span<const KeysOfTable> tables,
+// The rows hold the updates of the clocks before `clock`.
+Status StoreRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock clock,
                  std::span<const std::span<const float>> rows);
 
 }  // namespace hdps

@@ -119,7 +119,7 @@ std::vector<KeysOfTable> Trainer::DenseOnly(uint32_t row_floats) const {
 }
 
 Status Trainer::StoreDenseRows(uint32_t row_floats, std::span<const float> rows) {
-  return StoreRows(channel_, DenseOnly(row_floats), std::vector{rows});
+  return StoreRows(channel_, DenseOnly(row_floats), clock_, std::vector{rows});
 }
 
 Status Trainer::PullDense(PullMode mode, uint32_t row_floats, std::span<float> rows) {
@@ -192,7 +192,7 @@ Status Trainer::Train(const Command& command) {
   HDPS_RETURN_IF_ERROR(TrainSteps(command, &progress));
   window_->ForgetRows();
   HDPS_RETURN_IF_ERROR(runner_->Settle());
-  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush());
+  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush(clock_));
   runner_->times().total_ns = time_.NowNs() - begin;
   LOG(INFO) << "epoch " << command.epoch << " until step " << clock_ << ": "
             << Describe(runner_->times());
