@@ -57,8 +57,8 @@ class DeviceCache {
 
   // The update of a step; see HotRows::Apply. `number` of the step is set by its clock.
   Result<StepWord> Apply(HotStep step);
-  // Writes this worker's part of the dirty rows to the servers, before the step of `clock`; when all
-  // workers have done so, the servers hold everything.
+  // Writes this worker's part of the dirty rows to the servers, before the step of `clock`; when
+  // all workers have done so, the servers hold everything.
   Status Flush(Clock clock);
 
   const CacheCounters& counters() const { return counters_; }
