@@ -7,6 +7,7 @@
 #include <atomic>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "benchmarks/child_process.h"
@@ -63,6 +64,7 @@ void RunServer(const Setting& setting, uint32_t rank) {
 // What a worker on a thread leaves behind.
 struct WorkerRun {
   StepTimes times;
+  StepTimes steady_times;
   TransportCounters traffic;
 };
 
@@ -72,9 +74,20 @@ void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_ste
   options.self = NewPeerId();
   options.scheduler_address = setting.hall;
   options.rank = static_cast<int32_t>(rank);
-  options.after_step = after_step;
   const std::unique_ptr<Transport> transport = setting.NewTransport(options.self);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  StepTimes before;  // The steady steps.
+  int64_t before_ns = 0;
+  options.after_step = [&](const StepReport& step) {
+    if (step.clock == setting.run.steady_from) {
+      before = step.times;
+      before_ns = clock->NowNs();
+    } else if (step.clock == setting.run.steady_to) {
+      run->steady_times = step.times.Since(before);
+      run->steady_times.total_ns = clock->NowNs() - before_ns;
+    }
+    after_step(step);
+  };
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.bench.threads);
   run->times = RunWorkerProcess(options, *transport, *clock, setting.files, *executor).times;
   run->traffic = transport->counters();
@@ -183,6 +196,31 @@ class StepWatch {
   std::atomic<uint64_t> steady_examples_{0};
 };
 
+// The speed between the first and the last line of the scheduler's metrics whose step is steady.
+Status ReadSteady(FileSystem& files, const JobRunOptions& options, JobRun* run) {
+  constexpr uint64_t kBytesMax = 16 << 20;
+  HDPS_ASSIGN_OR_RETURN(const std::string text,
+                        ReadWholeFile(files, JoinPath(options.out, "metrics.jsonl"), kBytesMax));
+  double first_time = 0, last_time = 0, first_examples = 0, last_examples = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_discarded() || !json.contains("step") || !json.contains("examples")) continue;
+    const auto step = json["step"].get<int64_t>();
+    if (step < options.steady_from || step > options.steady_to) continue;
+    last_time = json["time"].get<double>();
+    last_examples = json["examples"].get<double>();
+    if (first_time == 0) {
+      first_time = last_time;
+      first_examples = last_examples;
+    }
+  }
+  if (last_time > first_time) {
+    run->steady_examples_per_second = (last_examples - first_examples) / (last_time - first_time);
+  }
+  return Status();
+}
+
 Status ReadSummary(FileSystem& files, const std::string& out, JobRun* run) {
   constexpr uint64_t kBytesMax = 1 << 20;
   HDPS_ASSIGN_OR_RETURN(const std::string text,
@@ -222,6 +260,8 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   scheduler_options.out = options.out;
   scheduler_options.num_servers = options.servers;
   scheduler_options.num_workers = options.workers;
+  const bool listens = options.placement == "processes" && options.steady_to > 0;
+  if (listens) scheduler_options.report_interval_ms = setting.job->cluster.heartbeat_ms;
   if (!options.keep_last) scheduler_options.resume = Resume::kNever;
   SchedulerVoice voice;
   voice.notice = [](const std::string&) {};
@@ -247,6 +287,8 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
     return Status(end.status == 2 ? Code::kInvalidArgument : Code::kUnavailable, end.reason);
   }
   HDPS_RETURN_IF_ERROR(ReadSummary(files, options.out, &run));
+  if (listens) HDPS_RETURN_IF_ERROR(ReadSteady(files, options, &run));
+  run.steady_times = members.runs()[0].steady_times;
   int64_t longest_ns = 0;
   for (const WorkerRun& worker : members.runs()) {
     run.times.Add(worker.times);

@@ -24,7 +24,8 @@ struct JobRunOptions {
   std::string out;         // Of the run; made.
   bool keep_last = false;  // Continue from a checkpoint found there.
   // Steps of a worker after which, and up to which, it counts for steady_examples_per_second. Rows
-  // are made in the first steps; later ones find them. 0: not wanted.
+  // are made in the first steps; later ones find them. 0: not wanted. With `processes` as the
+  // scheduler hears of them, so the job's heartbeats should be frequent.
   int64_t steady_from = 0, steady_to = 0;
   int64_t kill_server_at = 0;  // With `servers`: server 0 is killed behind this step. 0: never.
   SlowLink* server_link = nullptr;  // Before every server that is a thread; null: nothing.
@@ -32,8 +33,9 @@ struct JobRunOptions {
 
 struct JobRun {
   StepTimes times;                        // Of all workers together; empty with `processes`.
+  StepTimes steady_times;                 // Of worker 0's steady steps; likewise.
   double examples_per_second = 0;         // While training, all workers.
-  double steady_examples_per_second = 0;  // All workers; 0 with `processes`.
+  double steady_examples_per_second = 0;  // All workers.
   double first_step_seconds = 0;  // From the start of the members to the end of the first step.
   double wall_seconds = 0;
   double eval_auc = 0;      // Of summary.json; 0: none.

@@ -17,6 +17,8 @@ constexpr size_t kStripesMany = 4;
 constexpr size_t kBlockExamples = 256;
 // P of features that are gathered together.
 constexpr size_t kGroupFloats = size_t{512} << 10;
+// Rows and their gradients of features that share a tile of dy while it is in the cache.
+constexpr size_t kBackwardGroupFloats = size_t{640} << 10;
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
 
@@ -234,7 +236,6 @@ void RowProducts::FinishSums(const RowLayer& layer, const Stripe& stripe, const 
 
 void RowProducts::Backward(const RowLayer& layer, ConstMatrix y, Matrix dy,
                            const RowLayerGradients& out) {
-  const size_t num_fields = index_.fields().size();
   const std::vector<Stripe> tiles = StripesOf(dy.cols, kGatherTile);
   if (out.write_rows == Write::kOver && !index_.covers_table()) {
     std::fill_n(out.rows, size_t{num_rows_} * layer.dim, 0.0f);
@@ -242,18 +243,41 @@ void RowProducts::Backward(const RowLayer& layer, ConstMatrix y, Matrix dy,
   const size_t tile_floats = dy.rows * kGatherTile;
   TileScratch::Block gradient = scratch_.Take(tiles.size() * tile_floats);
   TakeGradient(layer, y, dy, out.mask_dy, gradient.floats.get());
-  executor_.ParallelFor(num_fields + 1, [&](size_t piece) {
+  const std::vector<size_t> groups = BackwardGroups(layer.dim);
+  executor_.ParallelFor(groups.size(), [&](size_t piece) {
     for (size_t t = 0; t < tiles.size(); ++t) {
       const float* of_tile = gradient.floats.get() + t * tile_floats;
-      if (piece == 0) {
+      if (piece + 1 == groups.size()) {
         BackwardPlain(layer, tiles[t], dy.rows, of_tile, out);
-      } else {
-        BackwardField(layer, tiles[t], piece - 1, of_tile, out);
+        continue;
+      }
+      for (size_t f = groups[piece]; f < groups[piece + 1]; ++f) {
+        BackwardField(layer, tiles[t], f, of_tile, out);
       }
     }
   });
   scratch_.GiveBack(std::move(gradient));
   AddScatteredGradients(layer.dim, out);
+}
+
+std::vector<size_t> RowProducts::BackwardGroups(uint32_t dim) const {
+  constexpr size_t kGroupsAThread = 4;
+  const size_t num_fields = index_.fields().size();
+  const size_t wanted = kGroupsAThread * static_cast<size_t>(executor_.threads());
+  const size_t fields_max = std::max<size_t>(1, num_fields / wanted);
+  std::vector<size_t> begins;
+  size_t floats = 0;
+  for (size_t f = 0; f < num_fields; ++f) {
+    const size_t of_field = 2 * index_.fields()[f].unique() * dim;
+    if (begins.empty() || f - begins.back() == fields_max ||
+        floats + of_field > kBackwardGroupFloats) {
+      begins.push_back(f);
+      floats = 0;
+    }
+    floats += of_field;
+  }
+  begins.push_back(num_fields);
+  return begins;
 }
 
 void RowProducts::TakeGradient(const RowLayer& layer, ConstMatrix y, Matrix dy, bool mask_dy,

@@ -109,6 +109,9 @@ class RowProducts {
   // dy behind the activation, cut into tiles: [tiles][n, kGatherTile].
   void TakeGradient(const RowLayer& layer, ConstMatrix y, Matrix dy, bool mask_dy,
                     float* tiles) const;
+  // The first features of groups that go through dy together, and the number of features behind
+  // them. How they are grouped changes no result.
+  std::vector<size_t> BackwardGroups(uint32_t dim) const;
   void BackwardPlain(const RowLayer& layer, const Stripe& tile, size_t num_examples,
                      const float* gradient, const RowLayerGradients& out) const;
   void BackwardField(const RowLayer& layer, const Stripe& tile, size_t field, const float* gradient,

@@ -69,19 +69,25 @@ struct StepTimes {
   int64_t push_wait_ns = 0;     // kPush: gradients gathered and handed over.
   int64_t total_ns = 0;         // Compute thread: all of the above and what no name was given.
 
-  void Add(const StepTimes& other) {
-    steps += other.steps;
-    examples += other.examples;
-    read_ns += other.read_ns;
-    dedup_ns += other.dedup_ns;
-    read_wait_ns += other.read_wait_ns;
-    pull_wait_ns += other.pull_wait_ns;
-    pull_hidden_ns += other.pull_hidden_ns;
-    compute_ns += other.compute_ns;
-    reduce_dense_ns += other.reduce_dense_ns;
-    keep_ns += other.keep_ns;
-    push_wait_ns += other.push_wait_ns;
-    total_ns += other.total_ns;
+  void Add(const StepTimes& other) { AddTimes(other, 1); }
+  // What came since `earlier`, which these times hold.
+  StepTimes Since(const StepTimes& earlier) const {
+    StepTimes since = *this;
+    since.AddTimes(earlier, -1);
+    return since;
+  }
+
+ private:
+  void AddTimes(const StepTimes& other, int sign) {
+    steps += static_cast<uint64_t>(sign) * other.steps;
+    examples += static_cast<uint64_t>(sign) * other.examples;
+    for (int64_t StepTimes::*const ns :
+         {&StepTimes::read_ns, &StepTimes::dedup_ns, &StepTimes::read_wait_ns,
+          &StepTimes::pull_wait_ns, &StepTimes::pull_hidden_ns, &StepTimes::compute_ns,
+          &StepTimes::reduce_dense_ns, &StepTimes::keep_ns, &StepTimes::push_wait_ns,
+          &StepTimes::total_ns}) {
+      this->*ns += sign * other.*ns;
+    }
   }
 };
 

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "common/ids.h"
+#include "worker/train/stage.h"
 
 namespace hdps {
 
@@ -14,6 +15,7 @@ struct StepReport {
   Clock clock = 0;        // Steps this worker has finished, this one included.
   uint64_t examples = 0;  // Of this worker's part of the step.
   double loss_sum = 0;    // Over those examples.
+  StepTimes times = {};   // Of the steps since the command to train, but for total_ns.
 };
 
 // Called on the worker's compute thread after each step. The next step begins when it returns, so a

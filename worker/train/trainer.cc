@@ -249,7 +249,9 @@ Status Trainer::TrainSteps(const Command& command, Progress* progress) {
     report.epoch_progress = step.progress;
     if (cache_ != nullptr) report.cache = cache_->tally();
     channel_.Report(report);
-    if (after_step_) after_step_({command.epoch, clock_, outcome.examples, outcome.loss_sum});
+    if (after_step_) {
+      after_step_({command.epoch, clock_, outcome.examples, outcome.loss_sum, runner_->times()});
+    }
     window_->Pop();
   }
   return Status();
