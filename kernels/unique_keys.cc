@@ -1,54 +1,64 @@
-// An open table of positions with prefetching: probing waits for memory once per kAhead keys.
+// One table, or a table for each thread: the same keys under the same numbers.
 #include "kernels/unique_keys.h"
 
 #include <glog/logging.h>
 
-#include <algorithm>
-#include <bit>
 #include <limits>
 
-#include "common/hash.h"
+#include "kernels/key_pieces.h"
+#include "kernels/key_table.h"
 
 namespace hdps {
 namespace {
 
-constexpr size_t kAhead = 16;
+// From here on two threads are faster than one, although together they do half as much again.
+constexpr size_t kParallelKeysMin = size_t{1} << 18;
 
 }  // namespace
 
-void UniqueKeys::Reset(size_t keys_max) {
-  CHECK_LT(keys_max, size_t{std::numeric_limits<uint32_t>::max()} / 2);
-  const size_t slots = std::bit_ceil(std::max<size_t>(keys_max * 2, 64));
-  mask_ = slots - 1;
-  if (slots_.size() < slots) slots_.resize(slots);
-  std::fill_n(slots_.begin(), slots, 0u);
-  if (unique_.size() < keys_max) unique_.resize(keys_max);
-  num_unique_ = 0;
+struct UniqueKeys::Impl {
+  VectorWidth width;
+  KeyTable table;
+  KeyPieces pieces;
+  bool in_pieces = false;
+  size_t keys_left = 0;  // Of those announced.
+};
+
+UniqueKeys::UniqueKeys(VectorWidth width) : impl_(std::make_unique<Impl>()) {
+  impl_->width = width;
+}
+UniqueKeys::~UniqueKeys() = default;
+UniqueKeys::UniqueKeys(UniqueKeys&&) noexcept = default;
+UniqueKeys& UniqueKeys::operator=(UniqueKeys&&) noexcept = default;
+
+std::span<const Key> UniqueKeys::unique() const {
+  return impl_->in_pieces ? impl_->pieces.unique() : impl_->table.unique();
 }
 
-uint32_t UniqueKeys::FindOrAdd(Key key, size_t home) {
-  for (size_t slot = home;; slot = (slot + 1) & mask_) {
-    const uint32_t entry = slots_[slot];
-    if (entry == 0) {
-      unique_[num_unique_] = key;
-      slots_[slot] = static_cast<uint32_t>(++num_unique_);
-      return static_cast<uint32_t>(num_unique_ - 1);
-    }
-    if (unique_[entry - 1] == key) return entry - 1;
-  }
+void UniqueKeys::Reset(size_t keys_max) {
+  CHECK_LT(keys_max, size_t{std::numeric_limits<uint32_t>::max()} / 2);
+  impl_->table.Reset();
+  impl_->keys_left = keys_max;
+  impl_->in_pieces = false;
 }
 
 void UniqueKeys::Add(std::span<const Key> keys, uint32_t* index) {
-  CHECK_LE(num_unique_ + keys.size(), unique_.size());
-  size_t homes[kAhead];
-  for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
-    const size_t count = std::min(kAhead, keys.size() - begin);
-    for (size_t i = 0; i < count; ++i) {
-      homes[i] = MixBits(keys[begin + i]) & mask_;
-      __builtin_prefetch(&slots_[homes[i]]);
-    }
-    for (size_t i = 0; i < count; ++i) index[begin + i] = FindOrAdd(keys[begin + i], homes[i]);
+  CHECK_LE(keys.size(), impl_->keys_left);
+  impl_->keys_left -= keys.size();
+  AddKeys(impl_->width, keys, index, &impl_->table);
+}
+
+void UniqueKeys::Find(std::span<const KeyColumn> columns, Executor* executor) {
+  size_t keys = 0;
+  for (const KeyColumn& column : columns) keys += column.keys.size();
+  if (executor != nullptr && executor->threads() > 1 && keys >= kParallelKeysMin) {
+    impl_->pieces.Find(impl_->width, columns, *executor);
+    impl_->in_pieces = true;
+    impl_->keys_left = 0;
+    return;
   }
+  Reset(keys);
+  for (const KeyColumn& column : columns) Add(column.keys, column.index);
 }
 
 }  // namespace hdps

@@ -2,30 +2,43 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
+#include "common/executor.h"
 #include "common/ids.h"
+#include "kernels/vector_width.h"
 
 namespace hdps {
 
-// Invariant: unique() holds every key added since Reset() once, in order of first sight.
-// Its memory is kept from batch to batch.
+// One list of keys, and where the positions of its keys go.
+struct KeyColumn {
+  std::span<const Key> keys;
+  uint32_t* index = nullptr;  // [keys]
+};
+
+// Invariant: unique() holds every key found since Reset() once, in order of first sight, whichever
+// way and on however many threads it was found. Its memory is kept from batch to batch.
 class UniqueKeys {
  public:
-  // Forgets all keys and makes room for `keys_max` more.
+  // `width`: no more than the machine has; it changes nothing that is found.
+  explicit UniqueKeys(VectorWidth width = WidestVectors());
+  ~UniqueKeys();
+  UniqueKeys(UniqueKeys&&) noexcept;
+  UniqueKeys& operator=(UniqueKeys&&) noexcept;
+
+  // Forgets all keys; at most `keys_max` will be added.
   void Reset(size_t keys_max);
-  // index[i] = position of keys[i] in unique(). At most keys_max keys in all since Reset().
+  // index[i] = position of keys[i] in unique().
   void Add(std::span<const Key> keys, uint32_t* index);
-  std::span<const Key> unique() const { return {unique_.data(), num_unique_}; }
+  // Reset and Add of column after column; where that is faster, by the executor's threads (null: by
+  // the caller's alone). Nothing may be added after it.
+  void Find(std::span<const KeyColumn> columns, Executor* executor);
+  std::span<const Key> unique() const;
 
  private:
-  uint32_t FindOrAdd(Key key, size_t home);
-
-  std::vector<uint32_t> slots_;  // Position in unique_ plus one; 0: free. Linear probing.
-  std::vector<Key> unique_;
-  size_t num_unique_ = 0;
-  size_t mask_ = 0;  // Slots in use this batch, less one; a power of two.
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace hdps

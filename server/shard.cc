@@ -6,6 +6,7 @@
 #include "common/shard_map.h"
 #include "embedding/snapshot.h"
 #include "kernels/finite.h"
+#include "kernels/key_shards.h"
 
 namespace hdps {
 
@@ -24,13 +25,13 @@ Shard::Shard(const Job& job, ShardId id, RowMemory* memory)
 Status Shard::CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const {
   for (const ShardPiece& piece : pieces) {
     const TableSpec& spec = tables_[piece.table.value].spec();
-    for (const Key key : piece.KeysIn(keys)) {
-      const ShardId shard = ShardOf(key, spec.shard_by, num_shards_);
-      if (shard == id_) continue;
-      return {Code::kInvalidArgument, "table '" + spec.name + "': key " + std::to_string(key) +
-                                          " belongs to shard " + std::to_string(shard.value) +
-                                          ", it was sent for shard " + std::to_string(id_.value)};
-    }
+    const std::span<const Key> own = piece.KeysIn(keys);
+    const size_t bad = FirstOfAnotherShard(width_, own, spec.shard_by, num_shards_, id_);
+    if (bad == own.size()) continue;
+    const ShardId shard = ShardOf(own[bad], spec.shard_by, num_shards_);
+    return {Code::kInvalidArgument, "table '" + spec.name + "': key " + std::to_string(own[bad]) +
+                                        " belongs to shard " + std::to_string(shard.value) +
+                                        ", it was sent for shard " + std::to_string(id_.value)};
   }
   return {};
 }

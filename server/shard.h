@@ -11,6 +11,7 @@
 #include "embedding/shard_memory.h"
 #include "embedding/table.h"
 #include "server/key_lists.h"
+#include "kernels/vector_width.h"
 #include "server/request_plan.h"
 #include "server/row_memory.h"
 
@@ -70,6 +71,7 @@ class Shard {
   const ShardId id_;
   const uint32_t num_shards_;
   const uint64_t tables_digest_;
+  const VectorWidth width_ = WidestVectors();
   std::unique_ptr<ShardMemory> memory_;  // Null: none is limited.
   std::vector<TableSlice> tables_;       // Use it.
 };

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
 
+#include "common/executor.h"
 #include "common/random.h"
 
 namespace hdps {
@@ -36,6 +39,68 @@ TEST(UniqueKeys, AgreesWithMapOverManyBatches) {
     }
     EXPECT_EQ(std::vector<Key>(unique.unique().begin(), unique.unique().end()), order);
   }
+}
+
+// Skewed keys in columns of all lengths, of which every seventh has one key only.
+std::vector<std::vector<Key>> SkewedColumns(uint64_t seed, size_t columns, size_t keys_max) {
+  Random random(seed);
+  std::vector<std::vector<Key>> lists(columns);
+  for (std::vector<Key>& list : lists) {
+    const size_t count = random.Below(keys_max);
+    const uint64_t range = 1 + random.Below(1u << (1 + random.Below(20)));
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t id = random.Below(1 + random.Below(range));
+      list.push_back(columns % 7 == 0 ? 5 : MixBits(id) << random.Below(2));
+    }
+  }
+  return lists;
+}
+
+struct Found {
+  std::vector<Key> unique;
+  std::vector<std::vector<uint32_t>> index;
+  friend bool operator==(const Found&, const Found&) = default;
+};
+
+Found FindWith(UniqueKeys& unique, const std::vector<std::vector<Key>>& lists,
+               Executor* executor) {
+  Found found;
+  std::vector<KeyColumn> columns;
+  for (const std::vector<Key>& list : lists) found.index.emplace_back(list.size());
+  for (size_t c = 0; c < lists.size(); ++c) columns.push_back({lists[c], found.index[c].data()});
+  unique.Find(columns, executor);
+  found.unique.assign(unique.unique().begin(), unique.unique().end());
+  return found;
+}
+
+TEST(UniqueKeys, ThreadsAndVectorsChangeNothing) {
+  const auto two = NewTbbExecutor(2);
+  std::vector<std::unique_ptr<UniqueKeys>> finders;
+  for (const VectorWidth width : {VectorWidth::kPlain, VectorWidth::kAvx2, VectorWidth::kAvx512}) {
+    if (width <= WidestVectors()) finders.push_back(std::make_unique<UniqueKeys>(width));
+  }
+  size_t largest = 0;
+  for (const size_t columns : {1, 2, 7, 26, 300}) {
+    const auto lists = SkewedColumns(columns, columns, 600'000 / columns);
+    size_t keys = 0;
+    for (const std::vector<Key>& list : lists) keys += list.size();
+    largest = std::max(largest, keys);
+    UniqueKeys plain(VectorWidth::kPlain);
+    const Found wanted = FindWith(plain, lists, nullptr);
+    std::map<Key, uint32_t> seen;
+    for (size_t c = 0; c < lists.size(); ++c) {
+      for (size_t i = 0; i < lists[c].size(); ++i) {
+        const auto number = static_cast<uint32_t>(seen.size());
+        ASSERT_EQ(wanted.index[c][i], seen.emplace(lists[c][i], number).first->second);
+      }
+    }
+    ASSERT_EQ(wanted.unique.size(), seen.size());
+    for (const std::unique_ptr<UniqueKeys>& finder : finders) {
+      EXPECT_EQ(FindWith(*finder, lists, two.get()), wanted) << columns << " columns";
+      EXPECT_EQ(FindWith(*finder, lists, nullptr), wanted) << columns << " columns";
+    }
+  }
+  EXPECT_GT(largest, 200'000u) << "so that threads share the work";
 }
 
 TEST(UniqueKeys, NothingIsFine) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "kernels/key_shards.h"
+
 namespace hdps {
 namespace {
 
@@ -100,9 +102,15 @@ void KeySplit::Sort(const KeysOfTable& table, Order* order) {
   order->slot_begin.assign(num_shards_ + 1, 0);
   order->caller_position.resize(num_keys);
   slot_of_key_.resize(std::max(slot_of_key_.size(), num_keys));
+  std::span<const Key> keys = table.keys;
+  if (!all) {
+    chosen_keys_.resize(num_keys);
+    for (size_t i = 0; i < num_keys; ++i) chosen_keys_[i] = table.keys[position(i)];
+    keys = chosen_keys_;
+  }
+  ShardsOf(width_, keys, table.shard_by, num_shards_, slot_of_key_.data());
   for (size_t i = 0; i < num_keys; ++i) {
-    const ShardId shard = ShardOf(table.keys[position(i)], table.shard_by, num_shards_);
-    const uint32_t slot = slot_of_shard_[shard.value];
+    const uint32_t slot = slot_of_shard_[slot_of_key_[i]];
     slot_of_key_[i] = slot;
     ++order->slot_begin[slot + 1];
   }

@@ -12,6 +12,7 @@
 #include "common/messages.h"
 #include "common/shard_map.h"
 #include "common/status.h"
+#include "kernels/vector_width.h"
 #include "worker/exchange/server_request.h"
 
 namespace hdps {
@@ -126,6 +127,8 @@ class KeySplit {
   uint32_t num_orders_ = 0;
   std::vector<Order> orders_;             // The first num_orders_ are in use.
   std::vector<uint32_t> order_of_input_;  // [tables]
+  const VectorWidth width_ = WidestVectors();
+  std::vector<Key> chosen_keys_;          // Scratch of Sort().
   std::vector<uint32_t> slot_of_key_;     // Scratch of Sort().
   std::vector<uint32_t> next_in_slot_;    // Scratch of Sort().
   std::vector<Part> parts_;               // [num_servers]

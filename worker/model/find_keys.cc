@@ -8,7 +8,8 @@
 
 namespace hdps {
 
-KeyFinder::KeyFinder(const Job& job) : table_keys_(job.tables.size(), -1) {
+KeyFinder::KeyFinder(const Job& job, Executor* executor)
+    : table_keys_(job.tables.size(), -1), executor_(executor) {
   for (size_t t = 0; t < job.tables.size(); ++t) {
     if (job.tables[t].dense) continue;
     std::vector<uint32_t> features;
@@ -31,16 +32,14 @@ void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
     KeySet& set = (*sets)[s];
     set.row_index.resize(batch.sparse.size());
     for (std::vector<uint32_t>& index : set.row_index) index.clear();
-    size_t keys = 0;
+    columns_.clear();
     for (const uint32_t f : set_features_[s]) {
       CHECK_LT(f, batch.sparse.size());
-      keys += batch.sparse[f].keys.size();
+      const std::vector<Key>& keys = batch.sparse[f].keys;
+      set.row_index[f].resize(keys.size());
+      columns_.push_back({keys, set.row_index[f].data()});
     }
-    unique_.Reset(keys);
-    for (const uint32_t f : set_features_[s]) {
-      set.row_index[f].resize(batch.sparse[f].keys.size());
-      unique_.Add(batch.sparse[f].keys, set.row_index[f].data());
-    }
+    unique_.Find(columns_, executor_);
     set.unique.assign(unique_.unique().begin(), unique_.unique().end());
   }
 }

@@ -89,7 +89,8 @@ Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor);
 // job; the memory for searching is kept from batch to batch.
 class KeyFinder {
  public:
-  explicit KeyFinder(const Job& job);
+  // `executor`: whose threads search large batches, and must outlive the finder; null: the caller's.
+  explicit KeyFinder(const Job& job, Executor* executor = nullptr);
   // table_keys()[t] is the index of table t's KeySet, or -1 for the dense table; tables that use
   // the same features share one.
   const std::vector<int>& table_keys() const { return table_keys_; }
@@ -100,7 +101,9 @@ class KeyFinder {
  private:
   std::vector<int> table_keys_;                      // [tables]
   std::vector<std::vector<uint32_t>> set_features_;  // [sets][features], ascending.
+  Executor* const executor_;
   UniqueKeys unique_;
+  std::vector<KeyColumn> columns_;  // Scratch of Find().
 };
 
 // KeyFinder for one batch.

@@ -22,7 +22,7 @@ StepPipeline::StepPipeline(const Job& job, MonotonicClock& clock, const Pipeline
       clock_(clock),
       options_(options),
       reader_(std::move(reader)),
-      finder_(job),
+      finder_(job, options.executor),
       ready_(options.steps_ahead),
       used_(options.steps_ahead + 1 + options.steps_in_use),
       thread_(StartThread("reader", [this] { ReadAll(); })) {}

@@ -53,6 +53,8 @@ struct PipelineOptions {
   uint32_t epoch = 0;       // Where to start.
   uint64_t skip_steps = 0;  // And behind which of its steps.
   SplitPlan plan;
+  // Whose threads help the reader's where a step has many keys; null: nobody's.
+  Executor* executor = nullptr;
 };
 
 // The steps of one epoch in order.

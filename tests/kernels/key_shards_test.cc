@@ -1,0 +1,53 @@
+// Shards of many keys against those of one.
+#include "kernels/key_shards.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "common/random.h"
+
+namespace hdps {
+namespace {
+
+TEST(KeyShards, AreThoseOfEachKeyForEveryWidth) {
+  Random random(11);
+  for (const VectorWidth width : {VectorWidth::kPlain, VectorWidth::kAvx2, VectorWidth::kAvx512}) {
+    if (width > WidestVectors()) continue;
+    for (const ShardBy by : {ShardBy::kKey, ShardBy::kGroup}) {
+      for (const uint32_t num_shards : {1u, 2u, 32u, 65536u}) {
+        std::vector<Key> keys(random.Below(700));
+        for (Key& key : keys) key = random.Below(3) == 0 ? random.Below(100) : random.Next();
+        std::vector<uint32_t> shards(keys.size());
+        ShardsOf(width, keys, by, num_shards, shards.data());
+        for (size_t i = 0; i < keys.size(); ++i) {
+          ASSERT_EQ(shards[i], ShardOf(keys[i], by, num_shards).value);
+        }
+      }
+    }
+  }
+}
+
+TEST(KeyShards, TheFirstKeyOfAnotherShardIsFound) {
+  constexpr uint32_t kShards = 8;
+  constexpr ShardId kShard{3};
+  std::vector<Key> own, others;
+  for (Key key = 0; own.size() < 600; ++key) {
+    (ShardOf(key, ShardBy::kKey, kShards) == kShard ? own : others).push_back(key);
+  }
+  const VectorWidth width = WidestVectors();
+  const auto first = [&](const std::vector<Key>& keys) {
+    return FirstOfAnotherShard(width, keys, ShardBy::kKey, kShards, kShard);
+  };
+  EXPECT_EQ(first({}), 0u);
+  EXPECT_EQ(first(own), own.size());
+  for (const size_t at : {0, 1, 255, 256, 257, 599}) {
+    std::vector<Key> keys = own;
+    keys[at] = others[at];
+    keys.back() = others.back();
+    EXPECT_EQ(first(keys), at);
+  }
+}
+
+}  // namespace
+}  // namespace hdps
