@@ -93,15 +93,14 @@ void KeyPieces::FindOwners(Block* block) {
   }
   for (uint32_t before = 0; before < block->piece; ++before) {
     size_t left = 0;
-    pieces_[before].table.LookUp(
-        {open, num_open}, keys, [&](uint32_t id, uint32_t found) {
-          // Without a branch, for half of them are found.
-          const bool none = found == KeyTable::kNone;
-          const Owner own = piece.owner[id];
-          piece.owner[id] = {none ? own.piece : before, none ? own.id : found};
-          open[left] = id;
-          left += none ? 1 : 0;
-        });
+    pieces_[before].table.LookUp({open, num_open}, keys, [&](uint32_t id, uint32_t found) {
+      // Without a branch, for half of them are found.
+      const bool none = found == KeyTable::kNone;
+      const Owner own = piece.owner[id];
+      piece.owner[id] = {none ? own.piece : before, none ? own.id : found};
+      open[left] = id;
+      left += none ? 1 : 0;
+    });
     num_open = left;
   }
   for (size_t i = 0; i < num_open; ++i) {

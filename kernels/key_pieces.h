@@ -30,8 +30,8 @@ class KeyPieces {
   struct Piece {
     std::vector<KeyColumn> columns;
     KeyTable table;
-    std::vector<Owner> owner;      // [distinct keys of the piece]
-    std::vector<uint32_t> rank;    // [distinct keys]: of a new one, how many of its block are before it
+    std::vector<Owner> owner;       // [distinct keys of the piece]
+    std::vector<uint32_t> rank;     // [distinct keys]: of a new one among those of its block
     std::vector<uint32_t> new_ids;  // [distinct keys]: those of a block from its begin on
     std::vector<uint32_t> number;   // [distinct keys]
     size_t first_block = 0;

@@ -54,8 +54,8 @@ size_t FirstOfAnotherShard(VectorWidth width, std::span<const Key> keys, ShardBy
     uint32_t others = 0;
     for (size_t i = 0; i < count; ++i) others |= shards[i] ^ shard.value;
     if (others == 0) continue;
-    const auto other = std::find_if(shards, shards + count,
-                                    [&](uint32_t found) { return found != shard.value; });
+    const auto other =
+        std::find_if(shards, shards + count, [&](uint32_t found) { return found != shard.value; });
     return begin + static_cast<size_t>(other - shards);
   }
   return keys.size();

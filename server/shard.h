@@ -10,8 +10,8 @@
 #include "common/status.h"
 #include "embedding/shard_memory.h"
 #include "embedding/table.h"
-#include "server/key_lists.h"
 #include "kernels/vector_width.h"
+#include "server/key_lists.h"
 #include "server/request_plan.h"
 #include "server/row_memory.h"
 

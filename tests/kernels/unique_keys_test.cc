@@ -62,8 +62,7 @@ struct Found {
   friend bool operator==(const Found&, const Found&) = default;
 };
 
-Found FindWith(UniqueKeys& unique, const std::vector<std::vector<Key>>& lists,
-               Executor* executor) {
+Found FindWith(UniqueKeys& unique, const std::vector<std::vector<Key>>& lists, Executor* executor) {
   Found found;
   std::vector<KeyColumn> columns;
   for (const std::vector<Key>& list : lists) found.index.emplace_back(list.size());

@@ -128,10 +128,10 @@ class KeySplit {
   std::vector<Order> orders_;             // The first num_orders_ are in use.
   std::vector<uint32_t> order_of_input_;  // [tables]
   const VectorWidth width_ = WidestVectors();
-  std::vector<Key> chosen_keys_;          // Scratch of Sort().
-  std::vector<uint32_t> slot_of_key_;     // Scratch of Sort().
-  std::vector<uint32_t> next_in_slot_;    // Scratch of Sort().
-  std::vector<Part> parts_;               // [num_servers]
+  std::vector<Key> chosen_keys_;        // Scratch of Sort().
+  std::vector<uint32_t> slot_of_key_;   // Scratch of Sort().
+  std::vector<uint32_t> next_in_slot_;  // Scratch of Sort().
+  std::vector<Part> parts_;             // [num_servers]
 };
 
 // One AdvanceRequest to each server.

@@ -89,7 +89,7 @@ Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor);
 // job; the memory for searching is kept from batch to batch.
 class KeyFinder {
  public:
-  // `executor`: whose threads search large batches, and must outlive the finder; null: the caller's.
+  // `executor`: whose threads search large batches; it outlives the finder. Null: the caller's.
   explicit KeyFinder(const Job& job, Executor* executor = nullptr);
   // table_keys()[t] is the index of table t's KeySet, or -1 for the dense table; tables that use
   // the same features share one.
