@@ -59,7 +59,7 @@ rocksdb::Slice AsSlice(std::span<const std::byte> bytes) {
 rocksdb::Options OptionsFor(const DiskStoreOptions& options) {
   rocksdb::Options rocks;
   rocks.create_if_missing = true;
-  rocks.write_buffer_size = std::clamp(options.memory_bytes / 4, kWriteBufferMin, kWriteBufferMax);
+  rocks.write_buffer_size = std::clamp(options.memory_bytes / 3, kWriteBufferMin, kWriteBufferMax);
   rocks.max_write_buffer_number = 3;
   rocks.write_buffer_manager = std::make_shared<rocksdb::WriteBufferManager>(
       std::max<uint64_t>(options.memory_bytes, 4 * kWriteBufferMin), nullptr,
@@ -67,7 +67,12 @@ rocksdb::Options OptionsFor(const DiskStoreOptions& options) {
   rocks.max_background_jobs = 2;
   rocks.compression = rocksdb::kNoCompression;  // Weights are noise: it would only cost time.
   rocks.target_file_size_base = kFileBytes;
-  rocks.level_compaction_dynamic_level_bytes = true;
+  rocks.compaction_style = rocksdb::kCompactionStyleUniversal;
+  rocks.level0_file_num_compaction_trigger = 12;
+  rocks.level0_slowdown_writes_trigger = 40;
+  rocks.level0_stop_writes_trigger = 60;
+  rocks.compaction_options_universal.size_ratio = 30;
+  rocks.optimize_filters_for_hits = true;
   rocks.max_open_files = -1;
   rocks.stats_dump_period_sec = 0;
   rocks.stats_persist_period_sec = 0;

@@ -12,6 +12,9 @@ namespace {
 constexpr size_t kSmallPieceBytes = 64 << 10;
 constexpr int kFetchTriesMax = 3;
 constexpr size_t kSweepHomes = 16;
+constexpr uint64_t kFilterSalt = 0x51c3e8a70d96b24fu;
+// Of a filter that holds so many keys for nothing, and more than those it needs, a new one is made.
+constexpr uint64_t kErasedMin = 4096;
 
 }  // namespace
 
@@ -20,7 +23,8 @@ TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const Row
     : store_(row_bytes, salt, home.memory == nullptr ? kHugePageBytes : kSmallPieceBytes),
       memory_(home.memory),
       spills_(spills && home.memory != nullptr),
-      space_{home.shard, table, static_cast<uint32_t>(row_bytes + sizeof(uint32_t))} {
+      space_{home.shard, table, static_cast<uint32_t>(row_bytes + sizeof(uint32_t))},
+      filter_(kFilterSalt) {
   if (memory_ != nullptr) memory_->Add(this);
 }
 
@@ -33,25 +37,29 @@ TieredRows::~TieredRows() {
   memory_->Remove(this);
 }
 
-void TieredRows::FindMissing(std::span<const Key> keys) {
+size_t TieredRows::FindMissing(std::span<const Key> keys, bool make) {
   missing_.clear();
   store_.ForEachFound(keys, store_.row_bytes(),
                       [&](size_t k, const RowSlot* slot, const std::byte*) {
-                        if (slot == nullptr) missing_.push_back(keys[k]);
+                        if (slot != nullptr) return;
+                        missing_.push_back(keys[k]);
+                        filter_.Prefetch(keys[k]);
                       });
+  const size_t absent = missing_.size();
+  std::erase_if(missing_, [this](Key key) { return !filter_.MayHave(key); });
   std::ranges::sort(missing_);
   missing_.erase(std::unique(missing_.begin(), missing_.end()), missing_.end());
+  return make ? absent : missing_.size();
 }
 
 void TieredRows::Fetch(std::span<const Key> keys, bool make) {
   if (rows_on_disk_ == 0 && (!make || memory_->HasRoom(*this, keys.size(), keys.size()))) return;
   // Making room may move out some of the very rows: then they are missing too.
-  for (int tries = 0; tries < kFetchTriesMax; ++tries) {
-    FindMissing(keys);
-    if (missing_.empty() || memory_->HasRoom(*this, missing_.size(), keys.size())) break;
-    memory_->MakeRoom(*this, missing_.size(), keys.size());
-    FindMissing(keys);
-    if (memory_->HasRoom(*this, missing_.size(), keys.size())) break;
+  size_t rows = FindMissing(keys, make);
+  for (int tries = 0; tries < kFetchTriesMax && rows > 0; ++tries) {
+    if (memory_->HasRoom(*this, rows, keys.size())) break;
+    memory_->MakeRoom(*this, rows, keys.size());
+    rows = FindMissing(keys, make);
   }
   if (rows_on_disk_ > 0 && !missing_.empty()) ReadMissing();
 }
@@ -109,6 +117,8 @@ void TieredRows::Spill(size_t rows) {
     const Status put = memory_->disk().Put(space_, written_, bytes_);
     if (!put.ok()) return memory_->Fail(put);
     disk_used_ = true;
+    for (const Key key : written_) filter_.Prefetch(key);
+    for (const Key key : written_) filter_.Add(key);
   }
   for (const ColdRow& cold : cold_) store_.Erase(cold.key);
   rows_on_disk_ += cold_.size();
@@ -120,7 +130,19 @@ void TieredRows::Erase(std::span<const Key> keys) {
   }
   if (!disk_used_) return;
   const Status erased = memory_->disk().Erase(space_, keys);
-  if (!erased.ok()) memory_->Fail(erased);
+  if (!erased.ok()) return memory_->Fail(erased);
+  erased_ += keys.size();
+  if (erased_ > kErasedMin && erased_ > filter_.size() / 2) RebuildFilter();
+}
+
+void TieredRows::RebuildFilter() {
+  filter_.Clear();
+  erased_ = 0;
+  const Status scanned = memory_->disk().Scan(space_, [this](Key key, std::span<const std::byte>) {
+    filter_.Add(key);
+    return true;
+  });
+  if (!scanned.ok()) memory_->Fail(scanned);
 }
 
 Status TieredRows::ForEach(const Visit& visit) const {

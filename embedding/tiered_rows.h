@@ -10,6 +10,7 @@
 
 #include "common/ids.h"
 #include "common/status.h"
+#include "embedding/key_filter.h"
 #include "embedding/row_store.h"
 #include "embedding/shard_memory.h"
 
@@ -33,7 +34,7 @@ class TieredRows {
   size_t rows_in_memory() const { return store_.num_rows(); }
   size_t rows_on_disk() const { return rows_on_disk_; }  // Only there.
   uint64_t rows_fetched() const { return rows_fetched_; }
-  size_t bytes() const { return store_.bytes(); }  // Of memory.
+  size_t bytes() const { return store_.bytes() + filter_.bytes(); }  // Of memory.
 
   // Calls use(begin, part, rows in memory) for parts of `keys` in order, part = keys from `begin`
   // on: what has a row has it there then. `make`: with room for those that have none.
@@ -73,9 +74,12 @@ class TieredRows {
   size_t KeysAtOnce() const { return std::clamp<size_t>(store_.num_rows() / 4, 256, 8192); }
   // Brings those of `keys` that are on disk into memory; `make`: with room for those that are new.
   void Fetch(std::span<const Key> keys, bool make);
-  void FindMissing(std::span<const Key> keys);
+  // Into missing_ those of `keys` that are only on disk; how many rows will come of it, with
+  // `make` also those that are nowhere.
+  size_t FindMissing(std::span<const Key> keys, bool make);
   void ReadMissing();
   void ChooseCold(size_t rows);
+  void RebuildFilter();
 
   struct ColdRow {
     Key key;
@@ -91,6 +95,9 @@ class TieredRows {
   size_t rows_on_disk_ = 0;
   uint64_t rows_fetched_ = 0;
   uint64_t hand_ = 0;
+  // Of the keys that have a copy on disk; those erased since it was built are in it too.
+  KeyFilter filter_;
+  uint64_t erased_ = 0;
 
   // Kept between calls for their memory.
   std::vector<Key> missing_, written_;
