@@ -17,7 +17,7 @@ TEST(KeyFilter, HasWhatItWasGivenAndLittleElse) {
   for (uint64_t n = 0; n < kKeys; ++n) ASSERT_TRUE(filter.MayHave(MixBits(n))) << n;
   uint64_t wrong = 0;
   for (uint64_t n = kKeys; n < 2 * kKeys; ++n) wrong += filter.MayHave(MixBits(n)) ? 1 : 0;
-  EXPECT_LT(wrong, kKeys / 50);
+  EXPECT_LT(wrong, kKeys / 20);
   EXPECT_GT(wrong, 0u);  // Else it has kept more than a filter would.
   EXPECT_LT(filter.bytes(), 4 * kKeys);
   // What it seems to have is not added twice.
