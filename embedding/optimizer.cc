@@ -61,23 +61,7 @@ const char* OptimizerName(OptimizerKind kind) {
 }
 
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
-  switch (spec.kind) {
-    case OptimizerKind::kSgd:
-      return 0;
-    case OptimizerKind::kMomentum:
-    case OptimizerKind::kAdagrad:
-      return dim;
-    case OptimizerKind::kRowwiseAdagrad:
-      return 1;
-    case OptimizerKind::kLazyAdam:
-    case OptimizerKind::kFtrl:
-      return 2 * dim;
-    case OptimizerKind::kAdam:
-    case OptimizerKind::kAdamW:
-    case OptimizerKind::kLamb:
-      return 2 * dim + 1;
-  }
-  LOG(FATAL) << "no rule " << static_cast<int>(spec.kind);
+  return static_cast<uint32_t>(StateFloatsOf(spec.kind, dim));
 }
 
 void InitState(const OptimizerSpec& spec, uint32_t dim, std::span<float> state) {

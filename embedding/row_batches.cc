@@ -25,10 +25,12 @@ struct Reading {
   float* const out;
 };
 
+// kFloats: 0, or the number of floats known when this is compiled.
+template <size_t kFloats>
 HDPS_INLINE void ReadAll(const Reading& r) {
-  const size_t row_floats = r.row_floats;
+  const size_t row_floats = kFloats > 0 ? kFloats : r.row_floats;
   float* const out = r.out;
-  r.store.ForEachFound(
+  r.store.ForEachFound<kFloats * sizeof(float)>(
       r.keys, row_floats * sizeof(float),
       [&](size_t k, const RowSlot*, const std::byte* row) __attribute__((always_inline)) {
         if (row != nullptr) [[likely]] {
@@ -39,9 +41,30 @@ HDPS_INLINE void ReadAll(const Reading& r) {
       });
 }
 
-void ReadPlain(const Reading& r) { ReadAll(r); }
-HDPS_AVX2 void ReadAvx2(const Reading& r) { ReadAll(r); }
-HDPS_AVX512 void ReadAvx512(const Reading& r) { ReadAll(r); }
+template <size_t kFloats>
+void ReadPlain(const Reading& r) {
+  ReadAll<kFloats>(r);
+}
+template <size_t kFloats>
+HDPS_AVX2 void ReadAvx2(const Reading& r) {
+  ReadAll<kFloats>(r);
+}
+template <size_t kFloats>
+HDPS_AVX512 void ReadAvx512(const Reading& r) {
+  ReadAll<kFloats>(r);
+}
+
+template <size_t kFloats>
+void ReadWide(VectorWidth width, const Reading& r) {
+  switch (width) {
+    case VectorWidth::kPlain:
+      return ReadPlain<kFloats>(r);
+    case VectorWidth::kAvx2:
+      return ReadAvx2<kFloats>(r);
+    case VectorWidth::kAvx512:
+      return ReadAvx512<kFloats>(r);
+  }
+}
 
 // ---- Updating ----------------------------------------------------------------------------------
 
@@ -56,17 +79,18 @@ struct Updating {
   const RowMaker& initial;
 };
 
-// kDim: 0, or the dim known when this is compiled.
+// kDim: 0, or the dim known when this is compiled; then a row holds nothing but weights and state.
 template <OptimizerKind kRule, size_t kDim>
 HDPS_INLINE void UpdateAll(const Updating& u) {
   const OptimizerSpec spec = u.spec;
   const GradientScale scale = u.scale;
+  constexpr size_t kRowFloats = kDim > 0 ? kDim + StateFloatsOf(kRule, kDim) : 0;
   const size_t dim = kDim > 0 ? kDim : u.dim;
   const size_t row_floats = u.store.row_bytes() / sizeof(float);
   const float* const values = u.values;
   Corrections corrections(spec);
   const BiasCorrection at_step = CorrectionAt(spec, u.step);
-  u.store.ForEachMade(
+  u.store.ForEachMade<kRowFloats * sizeof(float)>(
       u.keys, RowVersion(u.step),
       [&](Key key, std::byte* row) {
         u.initial(key, {reinterpret_cast<float*>(row), row_floats});
@@ -102,10 +126,35 @@ void UpdateWide(VectorWidth width, const Updating& u) {
   }
 }
 
+// The usual dims are known to the loops, which then have no loops inside. Not under every rule:
+// each is three copies of the code.
 template <OptimizerKind kRule>
 void UpdateBy(VectorWidth width, const Updating& u) {
+  constexpr bool kOften = kRule == OptimizerKind::kSgd || kRule == OptimizerKind::kAdagrad ||
+                          kRule == OptimizerKind::kRowwiseAdagrad ||
+                          kRule == OptimizerKind::kLazyAdam;
+  const bool plain = u.store.row_bytes() == (u.dim + StateFloatsOf(kRule, u.dim)) * sizeof(float);
   // A wide part has rows of one weight: there a loop costs more than what it does.
-  return u.dim == 1 ? UpdateWide<kRule, 1>(width, u) : UpdateWide<kRule, 0>(width, u);
+  if (plain && u.dim == 1) return UpdateWide<kRule, 1>(width, u);
+  if constexpr (kOften) {
+    switch (plain ? u.dim : 0) {
+      case 8:
+        return UpdateWide<kRule, 8>(width, u);
+      case 16:
+        return UpdateWide<kRule, 16>(width, u);
+      case 32:
+        return UpdateWide<kRule, 32>(width, u);
+      case 64:
+        return UpdateWide<kRule, 64>(width, u);
+      case 80:
+        return UpdateWide<kRule, 80>(width, u);
+      case 128:
+        return UpdateWide<kRule, 128>(width, u);
+      default:
+        break;
+    }
+  }
+  return UpdateWide<kRule, 0>(width, u);
 }
 
 }  // namespace
@@ -113,13 +162,23 @@ void UpdateBy(VectorWidth width, const Updating& u) {
 void ReadRows(VectorWidth width, const RowStore& store, std::span<const Key> keys,
               uint32_t row_floats, const RowMaker& initial, float* out) {
   const Reading reading{store, keys, row_floats, initial, out};
-  switch (width) {
-    case VectorWidth::kPlain:
-      return ReadPlain(reading);
-    case VectorWidth::kAvx2:
-      return ReadAvx2(reading);
-    case VectorWidth::kAvx512:
-      return ReadAvx512(reading);
+  switch (row_floats) {
+    case 1:
+      return ReadWide<1>(width, reading);
+    case 8:
+      return ReadWide<8>(width, reading);
+    case 16:
+      return ReadWide<16>(width, reading);
+    case 32:
+      return ReadWide<32>(width, reading);
+    case 64:
+      return ReadWide<64>(width, reading);
+    case 80:
+      return ReadWide<80>(width, reading);
+    case 128:
+      return ReadWide<128>(width, reading);
+    default:
+      return ReadWide<0>(width, reading);
   }
 }
 

@@ -60,6 +60,27 @@ class Corrections {
   BiasCorrection kept_[kKept];
 };
 
+// Floats of a rule's state behind `dim` weights.
+constexpr size_t StateFloatsOf(OptimizerKind kind, size_t dim) {
+  switch (kind) {
+    case OptimizerKind::kSgd:
+      return 0;
+    case OptimizerKind::kMomentum:
+    case OptimizerKind::kAdagrad:
+      return dim;
+    case OptimizerKind::kRowwiseAdagrad:
+      return 1;
+    case OptimizerKind::kLazyAdam:
+    case OptimizerKind::kFtrl:
+      return 2 * dim;
+    case OptimizerKind::kAdam:
+    case OptimizerKind::kAdamW:
+    case OptimizerKind::kLamb:
+      return 2 * dim + 1;
+  }
+  return 0;
+}
+
 // Element i of the gradient is (values[i] * part) * sum: one worker's scale, then the sum's.
 struct GradientScale {
   float part = 1, sum = 1;
@@ -97,6 +118,16 @@ HDPS_INLINE void UpdateAdagrad(const OptimizerSpec& spec, size_t dim,
 // Sixteen partial sums, element i in sum i % 16, then halves added to halves: an order that every
 // vector width can keep.
 typedef float SixteenFloats __attribute__((vector_size(64), aligned(4), may_alias));
+// By halves added to halves.
+HDPS_INLINE float SumOfLanes(const SixteenFloats& lanes) {
+  typedef float Eight __attribute__((vector_size(32)));
+  typedef float Four __attribute__((vector_size(16)));
+  const Eight eight = __builtin_shufflevector(lanes, lanes, 0, 1, 2, 3, 4, 5, 6, 7) +
+                      __builtin_shufflevector(lanes, lanes, 8, 9, 10, 11, 12, 13, 14, 15);
+  const Four four = __builtin_shufflevector(eight, eight, 0, 1, 2, 3) +
+                    __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
+  return (four[0] + four[2]) + (four[1] + four[3]);
+}
 HDPS_INLINE float SumOfSquares(const float* values, GradientScale scale, size_t dim) {
   constexpr size_t kLanes = 16;
   SixteenFloats sums = {};
@@ -106,16 +137,16 @@ HDPS_INLINE float SumOfSquares(const float* values, GradientScale scale, size_t 
         *reinterpret_cast<const SixteenFloats*>(values + i) * scale.part * scale.sum;
     sums += g * g;
   }
-  float lanes[kLanes];
-  *reinterpret_cast<SixteenFloats*>(lanes) = sums;
-  for (size_t lane = 0; i < dim; ++i, ++lane) {
-    const float g = values[i] * scale.part * scale.sum;
-    lanes[lane] += g * g;
+  if (i < dim) {
+    float lanes[kLanes];
+    *reinterpret_cast<SixteenFloats*>(lanes) = sums;
+    for (size_t lane = 0; i < dim; ++i, ++lane) {
+      const float g = values[i] * scale.part * scale.sum;
+      lanes[lane] += g * g;
+    }
+    sums = *reinterpret_cast<const SixteenFloats*>(lanes);
   }
-  for (size_t half = kLanes / 2; half > 0; half /= 2) {
-    for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-  }
-  return lanes[0];
+  return SumOfLanes(sums);
 }
 
 // h += mean(g^2) over the row, one h a row;  w -= lr g / (sqrt(h) + eps)

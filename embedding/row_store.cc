@@ -25,12 +25,13 @@ size_t StrideOf(size_t row_bytes) {
 
 }  // namespace
 
-RowStore::RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes)
+RowStore::RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes, bool counts_changes)
     : row_bytes_(row_bytes),
       stride_(StrideOf(row_bytes)),
       slab_shift_(std::bit_width(std::max<size_t>(1, kSlabBytes / stride_)) - 1),
       slab_mask_((size_t{1} << slab_shift_) - 1),
       piece_bytes_(piece_bytes),
+      counts_changes_(counts_changes),
       index_(salt) {
   CHECK_GT(row_bytes, 0u);
   CHECK_EQ(row_bytes % sizeof(float), 0u);

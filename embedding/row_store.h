@@ -28,7 +28,9 @@ inline uint32_t RowVersion(int64_t step) {
 class RowStore {
  public:
   // Pages are taken `piece_bytes` at a time, a power of two from 4 KiB to kHugePageBytes.
-  RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes = kHugePageBytes);
+  // `counts_changes`: slots keep uses and dirty; otherwise both stay as at the row's making.
+  RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes = kHugePageBytes,
+           bool counts_changes = true);
 
   size_t num_rows() const { return index_.size(); }
   // Row numbers given out so far: all are below this.
@@ -47,12 +49,13 @@ class RowStore {
   }
   void PrefetchSlot(Key key) const { RowIndex::Prefetch(index_.Home(key)); }
   // Calls use(i, slot of keys[i] or null, its row or null) for every key in order, after its lines
-  // were asked for: the first `line_bytes` of the row.
-  template <typename Use>
+  // were asked for: the first `line_bytes` of the row. kBytes: 0, or that number known when this is
+  // compiled.
+  template <size_t kBytes = 0, typename Use>
   HDPS_INLINE void ForEachFound(std::span<const Key> keys, size_t line_bytes, const Use& use) const;
   // Calls use(i, row) for every key in order, `make(key, row)` before it where the key is new; all
-  // get `version`.
-  template <typename Make, typename Use>
+  // get `version`. kBytes: 0 or row_bytes().
+  template <size_t kBytes = 0, typename Make, typename Use>
   HDPS_INLINE void ForEachMade(std::span<const Key> keys, uint32_t version, const Make& make,
                                const Use& use);
   // A row for a key that has none: unchanged, used once, of that version. Its bytes are the
@@ -86,13 +89,20 @@ class RowStore {
  private:
   // Keys whose slots are found before their rows are used, so that each of the two loops is short;
   // and how many keys ahead slots and rows are asked for.
-  static constexpr size_t kBatchKeys = 256, kSlotsAhead = 32, kRowsAhead = 16;
+  static constexpr size_t kBatchKeys = 512, kSlotsAhead = 32;
   static constexpr size_t kLineBytes = 64, kPrefetchLinesMax = 16;
+  // Short rows are used so fast that more of them have to be on their way.
+  static constexpr size_t RowsAhead(size_t bytes) {
+    return bytes > 0 && bytes <= 2 * kLineBytes ? 24 : 16;
+  }
 
+  template <size_t kBytes>
   HDPS_INLINE static void Prefetch(const std::byte* row, size_t line_bytes) {
-    const size_t end = std::min(line_bytes, kPrefetchLinesMax * kLineBytes);
+    const size_t bytes = kBytes > 0 ? kBytes : line_bytes;
+    const size_t end = std::min(bytes, kPrefetchLinesMax * kLineBytes);
+#pragma GCC unroll 16
     for (size_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(row + at);
-    __builtin_prefetch(row + line_bytes - 1);  // A row that is not aligned ends in one line more.
+    __builtin_prefetch(row + bytes - 1);  // A row that is not aligned ends in one line more.
   }
   // Finds the slots of up to kBatchKeys keys; resolve(k, slot) in their order.
   template <typename Resolve>
@@ -107,6 +117,7 @@ class RowStore {
   const int slab_shift_;
   const size_t slab_mask_;
   const size_t piece_bytes_;
+  const bool counts_changes_;
   RowIndex index_;
   std::vector<PageMemory> slabs_;
   uint32_t made_ = 0;       // Rows below this were given out at some time.
@@ -131,9 +142,10 @@ HDPS_INLINE void RowStore::FindBatch(std::span<const Key> keys, RowSlot** slots,
   }
 }
 
-template <typename Use>
+template <size_t kBytes, typename Use>
 HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_bytes,
                                         const Use& use) const {
+  constexpr size_t kRowsAhead = RowsAhead(kBytes);
   RowSlot* slots[kBatchKeys];
   const std::byte* rows[kBatchKeys];
   for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
@@ -142,22 +154,24 @@ HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_b
         keys.subspan(begin, n),
         slots, [&](size_t k, const RowSlot* slot) __attribute__((always_inline)) {
           rows[k] = slot->used() ? Row(slot->row()) : nullptr;
-          if (k < kRowsAhead && rows[k] != nullptr) Prefetch(rows[k], line_bytes);
+          if (k < kRowsAhead && rows[k] != nullptr) Prefetch<kBytes>(rows[k], line_bytes);
         });
     for (size_t k = 0; k < n; ++k) {
       if (k + kRowsAhead < n && rows[k + kRowsAhead] != nullptr) {
-        Prefetch(rows[k + kRowsAhead], line_bytes);
+        Prefetch<kBytes>(rows[k + kRowsAhead], line_bytes);
       }
       use(begin + k, rows[k] != nullptr ? slots[k] : nullptr, rows[k]);
     }
   }
 }
 
-template <typename Make, typename Use>
+template <size_t kBytes, typename Make, typename Use>
 HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t version,
                                        const Make& make, const Use& use) {
+  constexpr size_t kRowsAhead = RowsAhead(kBytes);
   RowSlot* slots[kBatchKeys];
   std::byte* rows[kBatchKeys];
+  const bool count = counts_changes_;
   for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
     const size_t n = std::min(kBatchKeys, keys.size() - begin);
     if (!index_.HasRoom(n)) index_.Prepare(n);
@@ -165,7 +179,7 @@ HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t versi
         keys.subspan(begin, n),
         slots, [&](size_t k, RowSlot * slot) __attribute__((always_inline)) {
           if (slot->used()) [[likely]] {
-            slot->OnChange(version);
+            slot->OnChange(version, count);
             rows[k] = Row(slot->row());
           } else {
             const uint32_t number = NewRow();
@@ -173,10 +187,10 @@ HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t versi
             rows[k] = Row(number);
             make(keys[begin + k], rows[k]);
           }
-          if (k < kRowsAhead) Prefetch(rows[k], row_bytes_);
+          if (k < kRowsAhead) Prefetch<kBytes>(rows[k], row_bytes_);
         });
     for (size_t k = 0; k < n; ++k) {
-      if (k + kRowsAhead < n) Prefetch(rows[k + kRowsAhead], row_bytes_);
+      if (k + kRowsAhead < n) Prefetch<kBytes>(rows[k + kRowsAhead], row_bytes_);
       use(begin + k, rows[k]);
     }
   }

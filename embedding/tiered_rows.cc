@@ -20,7 +20,8 @@ constexpr uint64_t kErasedMin = 4096;
 
 TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const RowHome& home,
                        bool spills)
-    : store_(row_bytes, salt, home.memory == nullptr ? kHugePageBytes : kSmallPieceBytes),
+    : store_(row_bytes, salt, home.memory == nullptr ? kHugePageBytes : kSmallPieceBytes,
+             spills && home.memory != nullptr),
       memory_(home.memory),
       spills_(spills && home.memory != nullptr),
       space_{home.shard, table, static_cast<uint32_t>(row_bytes + sizeof(uint32_t))},
