@@ -17,8 +17,6 @@ constexpr size_t kStripesMany = 4;
 constexpr size_t kBlockExamples = 256;
 // P of features that are gathered together.
 constexpr size_t kGroupFloats = size_t{512} << 10;
-// Rows and their gradients of features that share a tile of dy while it is in the cache.
-constexpr size_t kBackwardGroupFloats = size_t{640} << 10;
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
 
@@ -55,7 +53,9 @@ bool RowProductsPay(const RowProductsShape& shape) {
 }
 
 RowProducts::RowProducts(Executor& executor)
-    : executor_(executor), loops_(GatherLoopsOfThisMachine()) {}
+    : executor_(executor),
+      loops_(GatherLoopsOfThisMachine()),
+      multiply_(SmallProductOfThisMachine()) {}
 
 void RowProducts::Load(std::span<const Bags> features, Pooling pooling, uint32_t num_rows) {
   index_.Load(features, pooling, num_rows, executor_);
@@ -173,8 +173,28 @@ void RowProducts::ForwardTogether(const RowLayer& layer, const Stripe& stripe, M
 void RowProducts::Multiply(const RowLayer& layer, const Stripe& stripe, size_t field,
                            float* products) const {
   const size_t unique = index_.fields()[field].unique();
-  BlasGemm({}, RowsOf(layer, field), WeightsOf(layer, field, stripe),
-           {products, unique, stripe.count, stripe.width});
+  const ConstMatrix rows = RowsOf(layer, field), weights = WeightsOf(layer, field, stripe);
+  if (layer.dim > kSmallDimMax) {
+    BlasGemm({}, rows, weights, {products, unique, stripe.count, stripe.width});
+  } else {
+    alignas(64) float packed[kSmallDimMax * kGatherTile];  // [dim, kGatherTile]
+    for (const Stripe& tile : StripesOf(stripe.count, kGatherTile)) {
+      for (size_t d = 0; d < layer.dim; ++d) {
+        float* const to = packed + d * kGatherTile;
+        std::fill_n(std::copy_n(weights.Row(d) + tile.first, tile.count, to),
+                    kGatherTile - tile.count, 0.0f);
+      }
+      multiply_({.a = rows.data,
+                 .a_row = layer.dim,
+                 .b = packed,
+                 .b_stride = kGatherTile,
+                 .c = products + tile.first,
+                 .c_stride = stripe.width,
+                 .rows = unique,
+                 .depth = layer.dim,
+                 .cols = kGatherTile});
+    }
+  }
   std::fill_n(products + unique * stripe.width, stripe.width, 0.0f);
 }
 
@@ -231,131 +251,6 @@ void RowProducts::FinishSums(const RowLayer& layer, const Stripe& stripe, const 
       for (size_t j = 0; layer.relu && j < tile.count; ++j) to[j] = to[j] > 0.0f ? to[j] : 0.0f;
     }
     sums += part.count * kGatherTile;
-  }
-}
-
-void RowProducts::Backward(const RowLayer& layer, ConstMatrix y, Matrix dy,
-                           const RowLayerGradients& out) {
-  const std::vector<Stripe> tiles = StripesOf(dy.cols, kGatherTile);
-  if (out.write_rows == Write::kOver && !index_.covers_table()) {
-    std::fill_n(out.rows, size_t{num_rows_} * layer.dim, 0.0f);
-  }
-  const size_t tile_floats = dy.rows * kGatherTile;
-  TileScratch::Block gradient = scratch_.Take(tiles.size() * tile_floats);
-  TakeGradient(layer, y, dy, out.mask_dy, gradient.floats.get());
-  const std::vector<size_t> groups = BackwardGroups(layer.dim);
-  executor_.ParallelFor(groups.size(), [&](size_t piece) {
-    for (size_t t = 0; t < tiles.size(); ++t) {
-      const float* of_tile = gradient.floats.get() + t * tile_floats;
-      if (piece + 1 == groups.size()) {
-        BackwardPlain(layer, tiles[t], dy.rows, of_tile, out);
-        continue;
-      }
-      for (size_t f = groups[piece]; f < groups[piece + 1]; ++f) {
-        BackwardField(layer, tiles[t], f, of_tile, out);
-      }
-    }
-  });
-  scratch_.GiveBack(std::move(gradient));
-  AddScatteredGradients(layer.dim, out);
-}
-
-std::vector<size_t> RowProducts::BackwardGroups(uint32_t dim) const {
-  constexpr size_t kGroupsAThread = 4;
-  const size_t num_fields = index_.fields().size();
-  const size_t wanted = kGroupsAThread * static_cast<size_t>(executor_.threads());
-  const size_t fields_max = std::max<size_t>(1, num_fields / wanted);
-  std::vector<size_t> begins;
-  size_t floats = 0;
-  for (size_t f = 0; f < num_fields; ++f) {
-    const size_t of_field = 2 * index_.fields()[f].unique() * dim;
-    if (begins.empty() || f - begins.back() == fields_max ||
-        floats + of_field > kBackwardGroupFloats) {
-      begins.push_back(f);
-      floats = 0;
-    }
-    floats += of_field;
-  }
-  begins.push_back(num_fields);
-  return begins;
-}
-
-void RowProducts::TakeGradient(const RowLayer& layer, ConstMatrix y, Matrix dy, bool mask_dy,
-                               float* tiles) const {
-  constexpr size_t kBlockRows = 64;
-  const std::vector<Stripe> cut = StripesOf(dy.cols, kGatherTile);
-  executor_.ParallelFor(Blocks(dy.rows, kBlockRows), [&](size_t block) {
-    const size_t end = std::min(dy.rows, (block + 1) * kBlockRows);
-    for (size_t r = block * kBlockRows; r < end; ++r) {
-      for (size_t t = 0; t < cut.size(); ++t) {
-        const size_t first = cut[t].first, count = cut[t].count;
-        const float* __restrict value = y.Row(r) + first;
-        float* __restrict to = tiles + (t * dy.rows + r) * kGatherTile;
-        std::copy_n(dy.Row(r) + first, count, to);
-        for (size_t j = 0; layer.relu && j < count; ++j) to[j] = value[j] > 0.0f ? to[j] : 0.0f;
-        if (mask_dy) std::copy_n(to, count, dy.Row(r) + first);
-      }
-    }
-  });
-}
-
-void RowProducts::BackwardPlain(const RowLayer& layer, const Stripe& tile, size_t num_examples,
-                                const float* gradient, const RowLayerGradients& out) const {
-  float bias_sum[kGatherTile] = {};
-  for (size_t r = 0; r < num_examples; ++r) {
-    const float* __restrict row = gradient + r * kGatherTile;
-    for (size_t j = 0; j < kGatherTile; ++j) bias_sum[j] += row[j];
-  }
-  std::copy_n(bias_sum, tile.count, out.bias + tile.first);
-  GemmSpec spec;
-  spec.transpose_a = true;
-  for (const PlainColumns& plain : layer.plain) {
-    BlasGemm(spec, plain.x, {gradient, num_examples, tile.count, kGatherTile},
-             out.weights.Rows(plain.first_input, plain.x.cols).Columns(tile.first, tile.count));
-  }
-}
-
-void RowProducts::BackwardField(const RowLayer& layer, const Stripe& tile, size_t field,
-                                const float* gradient, const RowLayerGradients& out) {
-  const RowField& of = index_.fields()[field];
-  TileScratch::Block block = scratch_.Take(of.unique() * kGatherTile);
-  float* const sums = block.floats.get();
-  loops_.add_segments(
-      {of.row_begin, of.row_bag.data(), of.row_factor.empty() ? nullptr : of.row_factor.data()},
-      Write::kOver, gradient, kGatherTile, sums);
-  const ConstMatrix of_tile = {sums, of.unique(), tile.count, kGatherTile};
-  const size_t first_input = layer.first_input + field * layer.dim;
-  GemmSpec weights_spec;
-  weights_spec.transpose_a = true;
-  BlasGemm(weights_spec, RowsOf(layer, field), of_tile,
-           out.weights.Rows(first_input, layer.dim).Columns(tile.first, tile.count));
-  GemmSpec rows_spec;
-  rows_spec.transpose_b = true;
-  rows_spec.write = tile.first == 0 && !(of.in_place && out.write_rows == Write::kAdd)
-                        ? Write::kOver
-                        : Write::kAdd;
-  float* rows = nullptr;
-  if (!of.in_place) {
-    scattered_gradients_[field].resize(of.unique() * layer.dim);
-    rows = scattered_gradients_[field].data();
-  } else if (of.unique() > 0) {
-    rows = out.rows + size_t{of.rows[0]} * layer.dim;
-  }
-  BlasGemm(rows_spec, of_tile, WeightsOf(layer, field, tile),
-           {rows, of.unique(), layer.dim, layer.dim});
-  scratch_.GiveBack(std::move(block));
-}
-
-void RowProducts::AddScatteredGradients(uint32_t dim, const RowLayerGradients& out) {
-  for (size_t f = 0; f < index_.fields().size(); ++f) {
-    const RowField& field = index_.fields()[f];
-    if (field.in_place) continue;
-    const float* from = scattered_gradients_[f].data();
-    for (const uint32_t row : field.rows) {
-      float* to = out.rows + size_t{row} * dim;
-      for (uint32_t d = 0; d < dim; ++d) to[d] += from[d];
-      from += dim;
-    }
   }
 }
 

@@ -18,6 +18,7 @@
 #include "kernels/gather_sum.h"
 #include "kernels/matrix.h"
 #include "kernels/row_fields.h"
+#include "kernels/small_product.h"
 
 namespace hdps {
 
@@ -85,6 +86,9 @@ class RowProducts {
   void Backward(const RowLayer& layer, ConstMatrix y, Matrix dy, const RowLayerGradients& out);
 
  private:
+  // Rows up to here, times a tile, are small products: their weights stay in the first-level cache.
+  static constexpr uint32_t kSmallDimMax = 128;
+
   // Units [first, first + count) of the layer; matrices of a stripe have `width` columns, whole
   // tiles.
   struct Stripe {
@@ -116,10 +120,21 @@ class RowProducts {
                      const float* gradient, const RowLayerGradients& out) const;
   void BackwardField(const RowLayer& layer, const Stripe& tile, size_t field, const float* gradient,
                      const RowLayerGradients& out);
+  // Where one field's gradients of a tile go: rows [unique, dim], weights [dim, tile].
+  struct FieldGradients {
+    float* rows = nullptr;
+    Write write_rows = Write::kOver;
+    Matrix weights;
+  };
+  float* GradientRowsOf(const RowLayer& layer, size_t field, const RowLayerGradients& out);
+  // Some rows at a time: their sums are used while they are in the first-level cache.
+  void BackwardInChunks(const RowLayer& layer, const Stripe& tile, size_t field,
+                        const float* gradient, const FieldGradients& to) const;
   void AddScatteredGradients(uint32_t dim, const RowLayerGradients& out);
 
   Executor& executor_;
   const GatherLoops loops_;
+  const SmallProductLoop multiply_;
   RowFields index_;
   uint32_t num_rows_ = 0;
   // [fields]; rows and gradients of features whose rows are not in place.

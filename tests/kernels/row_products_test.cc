@@ -165,6 +165,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{300, 3, 8, 70, 0, 2, 3, false, Pooling::kMean, true},
                     Shape{500, 4, 16, 256, 5, 0, 1, false, Pooling::kSum, true},
                     Shape{500, 4, 33, 1024, 0, 5, 2, true, Pooling::kSum, false, false},
+                    Shape{400, 3, 48, 100, 2, 0, 2, true}, Shape{200, 2, 144, 70, 1, 0},
                     Shape{0, 3, 8, 20, 1, 1}, Shape{1, 3, 8, 20, 1, 1}));
 
 TEST(GatherLoops, GiveTheSameBitsAsThePlainLoops) {
