@@ -162,7 +162,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   HDPS_ASSIGN_OR_RETURN(
       const auto alone,
       ModelProducts::Make(setting.device, setting.threads, shape.products, job.train.batch_size));
-  std::vector<double> speeds, whole_speeds, alone_speeds, aucs;
+  std::vector<double> speeds, whole_speeds, alone_speeds, aucs, cpu_ms;
   std::vector<std::pair<std::string, std::vector<double>>> parts;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {  // In turns: noise hits both alike.
     SayProgress(kBench, name + ", run " + std::to_string(repeat + 1));
@@ -177,6 +177,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
     whole_speeds.push_back(run.examples_per_second);
     if (c.work.eval_rows > 0) aucs.push_back(run.eval_auc);
     if (run.steady_times.steps == 0) continue;
+    cpu_ms.push_back(1e3 * run.steady_cpu_seconds);
     const auto of_run = PartsOf(run.steady_times);
     parts.resize(of_run.size());
     for (size_t p = 0; p < of_run.size(); ++p) {
@@ -188,6 +189,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
                    alone_speeds);
   report.Add(kBench, name, "with the steps that make the rows", "examples/s", whole_speeds);
   if (!aucs.empty()) report.Add(kBench, name, "test AUC", "", aucs);
+  if (!cpu_ms.empty()) report.Add(kBench, name, "processor time of a step, all", "ms", cpu_ms);
   for (const auto& [part, samples] : parts) report.Add(kBench, name, part, "ms", samples);
   return Status();
 }

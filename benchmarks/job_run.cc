@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -65,6 +66,7 @@ void RunServer(const Setting& setting, uint32_t rank) {
 struct WorkerRun {
   StepTimes times;
   StepTimes steady_times;
+  double steady_cpu_seconds = 0;
   TransportCounters traffic;
 };
 
@@ -78,13 +80,17 @@ void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_ste
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   StepTimes before;  // The steady steps.
   int64_t before_ns = 0;
+  std::clock_t before_cpu = 0;
   options.after_step = [&](const StepReport& step) {
     if (step.clock == setting.run.steady_from) {
       before = step.times;
       before_ns = clock->NowNs();
+      before_cpu = std::clock();
     } else if (step.clock == setting.run.steady_to) {
       run->steady_times = step.times.Since(before);
       run->steady_times.total_ns = clock->NowNs() - before_ns;
+      run->steady_cpu_seconds = static_cast<double>(std::clock() - before_cpu) / CLOCKS_PER_SEC /
+                                static_cast<double>(run->steady_times.steps);
     }
     after_step(step);
   };
@@ -289,6 +295,7 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   HDPS_RETURN_IF_ERROR(ReadSummary(files, options.out, &run));
   if (listens) HDPS_RETURN_IF_ERROR(ReadSteady(files, options, &run));
   run.steady_times = members.runs()[0].steady_times;
+  run.steady_cpu_seconds = members.runs()[0].steady_cpu_seconds;
   int64_t longest_ns = 0;
   for (const WorkerRun& worker : members.runs()) {
     run.times.Add(worker.times);

@@ -32,8 +32,11 @@ struct JobRunOptions {
 };
 
 struct JobRun {
-  StepTimes times;                        // Of all workers together; empty with `processes`.
-  StepTimes steady_times;                 // Of worker 0's steady steps; likewise.
+  StepTimes times;         // Of all workers together; empty with `processes`.
+  StepTimes steady_times;  // Of worker 0's steady steps; likewise.
+  // Processor time of this process, all threads, in a steady step of worker 0: it stays the same
+  // where others are at work on the machine too.
+  double steady_cpu_seconds = 0;
   double examples_per_second = 0;         // While training, all workers.
   double steady_examples_per_second = 0;  // All workers.
   double first_step_seconds = 0;  // From the start of the members to the end of the first step.

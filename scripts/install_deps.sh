@@ -16,10 +16,13 @@ packages=(
 )
 # For the gates of .ci/run and for scripts/bundle.sh only.
 developer_packages=(clang-14 clang-format-14 shellcheck patchelf)
+# For benchmarks/peers only.
+peer_packages=(python3-torch python3-numpy)
 
 usage() {
-  echo "usage: scripts/install_deps.sh [--developer] [--list]"
+  echo "usage: scripts/install_deps.sh [--developer] [--peers] [--list]"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}"
+  echo "  --peers      also what benchmarks/peers compares with: ${peer_packages[*]}"
   echo "  --list       print the packages and install nothing"
 }
 
@@ -27,6 +30,7 @@ list_only=false
 for argument in "$@"; do
   case "$argument" in
     --developer) packages+=("${developer_packages[@]}") ;;
+    --peers) packages+=("${peer_packages[@]}") ;;
     --list) list_only=true ;;
     -h | --help) usage; exit 0 ;;
     *) echo "install_deps.sh: error: unknown argument '$argument'" >&2; usage >&2; exit 2 ;;
