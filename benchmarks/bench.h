@@ -88,6 +88,8 @@ struct BenchSetting {
 double SecondsOf(const std::function<void()>& work);
 // Seconds of CPU that the calling thread has used: what a figure costs where the machine is shared.
 double ThreadCpuSeconds();
+// Seconds of CPU that all threads of this process have used.
+double ProcessCpuSeconds();
 // Each of `works` gives one sample; they are run in turns so that noise hits all alike. Gives
 // [works][repeats].
 std::vector<std::vector<double>> InTurns(int repeats,

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -29,6 +30,14 @@ ChildProcess::~ChildProcess() {
   if (number_ <= 0) return;
   kill(number_, SIGKILL);
   waitpid(number_, nullptr, 0);
+}
+
+double ChildProcess::CpuSeconds() const {
+  clockid_t clock = 0;
+  timespec time = {};
+  if (number_ <= 0 || clock_getcpuclockid(number_, &clock) != 0) return 0;
+  clock_gettime(clock, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 int ChildProcess::Wait() {

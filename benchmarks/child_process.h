@@ -19,6 +19,7 @@ class ChildProcess {
 
   int Wait();  // Its exit status, 128 and more when a signal ended it.
   void Signal(int signal);
+  double CpuSeconds() const;  // Of all its threads so far; 0 when it has ended.
 
  private:
   int number_ = -1;  // -1: collected.

@@ -14,9 +14,6 @@ namespace hdps {
 // One sample a repeat of each constant, by "CASE.FIGURE".
 using ConstantSamples = std::map<std::string, std::vector<double>>;
 
-// Seconds of CPU that all threads of this process have used.
-double ProcessCpuSeconds();
-
 // Exchanges between a worker and a server, and the server's share of them.
 Status MeasureRows(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples);
 // All of them, in less than a minute or two.

@@ -22,24 +22,30 @@ constexpr size_t kWindow = 4;  // Requests on their way.
 struct Case {
   const char* transport;
   uint32_t servers, workers, dim, batch;
+  bool shared =
+      true;  // Large sections through shared memory, as on one machine; or as between two.
 };
 std::string NameOf(const Case& c) {
-  return std::string(c.transport) + "_" + std::to_string(c.servers) + "s_" +
-         std::to_string(c.workers) + "w_dim" + std::to_string(c.dim) + "_batch" +
+  return std::string(c.transport) + (c.shared ? "_" : "_unshared_") + std::to_string(c.servers) +
+         "s_" + std::to_string(c.workers) + "w_dim" + std::to_string(c.dim) + "_batch" +
          std::to_string(c.batch);
 }
 
 constexpr Case kCases[] = {
-    {"tcp", 1, 1, 16, 4096}, {"ipc", 1, 1, 16, 4096}, {"inproc", 1, 1, 16, 4096},
-    {"tcp", 1, 1, 64, 4096}, {"ipc", 1, 1, 64, 4096}, {"inproc", 1, 1, 64, 4096},
-    {"tcp", 1, 1, 80, 4096}, {"ipc", 1, 1, 80, 4096}, {"tcp", 1, 1, 16, 1024},
-    {"tcp", 2, 1, 16, 4096}, {"tcp", 1, 2, 16, 4096}, {"tcp", 2, 2, 16, 4096},
+    {"tcp", 1, 1, 16, 4096},        {"ipc", 1, 1, 16, 4096},        {"inproc", 1, 1, 16, 4096},
+    {"tcp", 1, 1, 64, 4096},        {"ipc", 1, 1, 64, 4096},        {"inproc", 1, 1, 64, 4096},
+    {"tcp", 1, 1, 80, 4096},        {"ipc", 1, 1, 80, 4096},        {"tcp", 1, 1, 16, 1024},
+    {"tcp", 2, 1, 16, 4096},        {"tcp", 1, 2, 16, 4096},        {"tcp", 2, 2, 16, 4096},
+    {"tcp", 1, 1, 16, 4096, false}, {"tcp", 1, 1, 64, 4096, false}, {"ipc", 1, 1, 64, 4096, false},
 };
 
 // Calls `work` for each worker on a thread of its own; rows/s of all together, 0 when one failed.
-double RowsPerSecond(std::vector<std::unique_ptr<RowWorker>>& workers, size_t rows_each,
+// And how many rows a second of one core was worth.
+double RowsPerSecond(const RowCluster& cluster, std::vector<std::unique_ptr<RowWorker>>& workers,
+                     size_t rows_each, std::vector<double>* a_core_second,
                      const std::function<Status(RowWorker&)>& work) {
   std::atomic<bool> failed{false};
+  const double cpu_before = cluster.CpuSeconds();
   const double seconds = SecondsOf([&] {
     std::vector<std::unique_ptr<Thread>> threads;
     for (auto& worker : workers) {
@@ -49,7 +55,9 @@ double RowsPerSecond(std::vector<std::unique_ptr<RowWorker>>& workers, size_t ro
     }
     for (const auto& thread : threads) thread->Join();
   });
-  return failed ? 0 : static_cast<double>(rows_each * workers.size()) / seconds;
+  const auto rows = static_cast<double>(rows_each * workers.size());
+  a_core_second->push_back(rows / (cluster.CpuSeconds() - cpu_before));
+  return failed ? 0 : rows / seconds;
 }
 
 Status Check(const std::vector<double>& samples, const std::string& name) {
@@ -68,18 +76,20 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   options.servers = c.servers;
   options.workers = c.workers;
   options.transport = c.transport;
+  options.shared = c.shared;
   HDPS_ASSIGN_OR_RETURN(const auto cluster, RowCluster::Start(setting, files, options));
   std::vector<std::unique_ptr<RowWorker>> workers;
   for (uint32_t w = 0; w < c.workers; ++w) {
     HDPS_ASSIGN_OR_RETURN(workers.emplace_back(), RowWorker::Make(*cluster, w));
   }
   const KeyBatches all = AllKeys(rows);
-  const KeyBatches lists = ZipfLists(rows, kZipf, size_t{26} * c.batch, lists_count, 1);
+  const KeyBatches unordered = ZipfLists(rows, kZipf, size_t{26} * c.batch, lists_count, 1);
+  const KeyBatches lists = ByShard(unordered, cluster->job().cluster.shards);
   HDPS_RETURN_IF_ERROR(workers[0]->PushAll(all, kWindow));  // Makes the rows.
   RowsAlone alone(cluster->job(), setting.threads);
   for (const std::vector<Key>& list : all) alone.PushAll(alone.RequestsFor({list}));
   const std::vector<PushRequest> requests = alone.RequestsFor(lists);
-  HDPS_ASSIGN_OR_RETURN(const auto wire, WireAlone::Make(c.transport, setting.scratch));
+  HDPS_ASSIGN_OR_RETURN(const auto wire, WireAlone::Make(c.transport, setting.scratch, c.shared));
 
   const size_t keys = CountKeys(lists);
   const auto rate = [&](double seconds) { return static_cast<double>(keys) / seconds; };
@@ -93,29 +103,50 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
     return answered ? rate(seconds) : 0;
   };
   const auto pull = [&](RowWorker& worker) { return worker.PullAll(lists, kWindow); };
+  const auto pull_unordered = [&](RowWorker& worker) { return worker.PullAll(unordered, kWindow); };
   const auto push = [&](RowWorker& worker) { return worker.PushAll(lists, kWindow); };
-  const auto samples =
-      InTurns(setting.repeats, {[&] { return RowsPerSecond(workers, keys, pull); },
-                                [&] { return rate(SecondsOf([&] { alone.PullAll(requests); })); },
-                                [&] { return exchange(keys_bytes, rows_bytes); },
-                                [&] { return RowsPerSecond(workers, keys, push); },
-                                [&] { return rate(SecondsOf([&] { alone.PushAll(requests); })); },
-                                [&] { return exchange(keys_bytes + rows_bytes, kAckBytes); }});
+  enum Figure { kPull, kPullRows, kPullWire, kPush, kPushRows, kPushWire, kCopied, kFigures };
+  std::vector<double> a_core_second[kFigures];  // Rows.
+  const auto served = [&](Figure figure, const std::function<Status(RowWorker&)>& work) {
+    return RowsPerSecond(*cluster, workers, keys, &a_core_second[figure], work);
+  };
+  const auto without_wire = [&](Figure figure, const std::function<void()>& work) {
+    const double cpu_before = ProcessCpuSeconds();
+    const double seconds = SecondsOf(work);
+    a_core_second[figure].push_back(rate(ProcessCpuSeconds() - cpu_before));
+    return rate(seconds);
+  };
+  const auto samples = InTurns(
+      setting.repeats,
+      {[&] { return served(kPull, pull); },
+       [&] { return without_wire(kPullRows, [&] { alone.PullAll(requests); }); },
+       [&] { return exchange(keys_bytes, rows_bytes); }, [&] { return served(kPush, push); },
+       [&] { return without_wire(kPushRows, [&] { alone.PushAll(requests); }); },
+       [&] { return exchange(keys_bytes + rows_bytes, kAckBytes); },
+       [&] { return served(kCopied, pull_unordered); }});
   for (const auto& each : samples) HDPS_RETURN_IF_ERROR(Check(each, name));
-  for (const bool is_push : {false, true}) {
-    const auto* const of = &samples[is_push ? 3 : 0];
+  for (const Figure first : {kPull, kPush}) {
+    const std::string what = first == kPush ? "push" : "pull";
+    const auto* const of = &samples[first];
     const bool wire_is_less = MedianOf(of[2]) < MedianOf(of[1]);
-    report.AddBeside(kBench, name, is_push ? "push" : "pull", "rows/s", of[0],
+    report.AddBeside(kBench, name, what, "rows/s", of[0],
                      wire_is_less ? "wire alone" : "rows alone", of[wire_is_less ? 2 : 1]);
     std::vector<double> one_after_the_other;
     for (size_t i = 0; i < of[0].size(); ++i) {
       one_after_the_other.push_back(1 / (1 / of[1][i] + 1 / of[2][i]));
     }
-    report.AddBeside(kBench, name, is_push ? "push" : "pull", "rows/s", of[0],
-                     "both, one after the other", one_after_the_other);
-    report.Add(kBench, name, is_push ? "push, rows alone" : "pull, rows alone", "rows/s", of[1]);
-    report.Add(kBench, name, is_push ? "push, wire alone" : "pull, wire alone", "rows/s", of[2]);
+    report.AddBeside(kBench, name, what, "rows/s", of[0], "both, one after the other",
+                     one_after_the_other);
+    report.AddBeside(kBench, name, what + ", a core-second", "rows", a_core_second[first],
+                     "rows alone", a_core_second[first + 1]);
+    report.Add(kBench, name, what + ", rows alone", "rows/s", of[1]);
+    report.Add(kBench, name, what + ", wire alone", "rows/s", of[2]);
   }
+  report.AddBeside(kBench, name, "pull, copied into another order", "rows/s", samples[kCopied],
+                   "pull", samples[kPull]);
+  const TransportCounters sent = workers[0]->counters();
+  report.Add(kBench, name, "sent through shared memory", "of the bytes",
+             {static_cast<double>(sent.bytes_shared) / static_cast<double>(sent.bytes_sent)});
   return Status();
 }
 
@@ -192,7 +223,9 @@ Status RunGrowing(const BenchSetting& setting, FileSystem& files, BenchReport& r
   if (!setting.Wants(names[0]) && !setting.Wants(names[1])) return Status();
   SayProgress(kBench, "ps_lite_load, 1 and 2 servers in turns");
   constexpr size_t kBatch = 1024;
-  const KeyBatches lists = LogUniformLists(kBatch, setting.quick ? 50 : 200, 1);
+  HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(RowsJob(16, "sgd"), "benchmark", {}));
+  const KeyBatches lists =
+      ByShard(LogUniformLists(kBatch, setting.quick ? 50 : 200, 1), job.cluster.shards);
   constexpr uint32_t kServersMax = 2;
   std::vector<double> figures[kServersMax][5];
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {

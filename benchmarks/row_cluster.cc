@@ -32,6 +32,7 @@ Result<std::unique_ptr<RowCluster>> RowCluster::Start(const BenchSetting& settin
   std::unique_ptr<RowCluster> cluster(new RowCluster());
   HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(options.job, "benchmark", {}));
   cluster->job_ = std::make_shared<const Job>(std::move(job));
+  cluster->shared_ = options.shared;
   if (options.transport == "inproc") cluster->hub_ = NewInprocHub();
   cluster->hall_ = cluster->NewTransport(kSchedulerPeer);
   const std::string hall = cluster->hub_ ? "inproc://scheduler" : "tcp://127.0.0.1:0";
@@ -46,6 +47,7 @@ Result<std::unique_ptr<RowCluster>> RowCluster::Start(const BenchSetting& settin
 std::unique_ptr<Transport> RowCluster::NewTransport(PeerId self) const {
   TransportOptions options;
   options.self = self;
+  if (!shared_) options.shared_bytes_per_peer = 0;  // Nor is what servers offer taken.
   return hub_ ? NewInprocTransport(hub_, options) : NewZmqTransport(options);
 }
 
@@ -149,6 +151,12 @@ RowCluster::~RowCluster() {
     for (const auto& process : processes_) process->Wait();
   }
   for (const auto& thread : threads_) thread->Join();
+}
+
+double RowCluster::CpuSeconds() const {
+  double seconds = ProcessCpuSeconds();
+  for (const auto& process : processes_) seconds += process->CpuSeconds();
+  return seconds;
 }
 
 Result<std::unique_ptr<Transport>> RowCluster::NewWorkerTransport(uint32_t worker) {

@@ -23,6 +23,7 @@ struct RowClusterOptions {
   uint32_t servers = 1;
   uint32_t workers = 1;
   std::string transport = "tcp";  // tcp, ipc or inproc.
+  bool shared = true;     // Large sections may go through shared memory, as they do for users.
   bool processes = true;  // Servers are hdps-server beside this program; else, and always with
                           // inproc, threads of this one.
 };
@@ -37,6 +38,8 @@ class RowCluster {
 
   const Job& job() const { return *job_; }
   const std::shared_ptr<const View>& view() const { return view_; }
+  // What the processors did so far for this process and the servers, in seconds of one core.
+  double CpuSeconds() const;
   // A transport that knows all servers; it belongs to the thread that uses it.
   Result<std::unique_ptr<Transport>> NewWorkerTransport(uint32_t worker);
 
@@ -48,6 +51,7 @@ class RowCluster {
   Status Form(const RowClusterOptions& options);
   void AnswerHeartbeats();
   std::unique_ptr<Transport> NewTransport(PeerId self) const;
+  bool shared_ = true;
 
   std::shared_ptr<const Job> job_;
   std::shared_ptr<const View> view_;
@@ -69,6 +73,8 @@ class RowClient {
   static Result<std::unique_ptr<RowClient>> Make(RowCluster& cluster, uint32_t worker);
 
   Ticket Start(std::vector<ServerRequest> requests);
+  SectionSource* sections() { return transport_->sections(); }
+  const Transport& transport() const { return *transport_; }
   // The replies to the ticket, once all are there.
   Result<std::vector<Frame>> Wait(Ticket ticket);
   Result<std::vector<Frame>> Call(std::vector<ServerRequest> requests) {

@@ -59,6 +59,14 @@ KeyBatches AllKeys(uint64_t rows) {
   return made;
 }
 
+KeyBatches ByShard(KeyBatches lists, uint32_t num_shards) {
+  for (std::vector<Key>& keys : lists) {
+    std::ranges::stable_sort(
+        keys, {}, [num_shards](Key key) { return ShardOf(key, ShardBy::kKey, num_shards).value; });
+  }
+  return lists;
+}
+
 size_t CountKeys(const KeyBatches& lists) {
   size_t keys = 0;
   for (const std::vector<Key>& list : lists) keys += list.size();
@@ -102,7 +110,8 @@ void RowWorker::Split(const std::vector<Key>& keys, Flight* flight) {
 
 void RowWorker::StartPull(const std::vector<Key>& keys, Flight* flight) {
   Split(keys, flight);
-  flight->rows.resize(keys.size() * dim_);
+  flight->rows.resize(flight->split.OnePiece(0) ? 0 : keys.size() * dim_);
+  flight->held.clear();
   std::vector<ServerRequest> requests = flight->split.Pulls({0, PullMode::kTrain});
   flight->servers.clear();
   for (const ServerRequest& request : requests) flight->servers.push_back(request.server);
@@ -115,8 +124,10 @@ Status RowWorker::FinishPull(Flight* flight) {
   for (size_t i = 0; i < replies.size(); ++i) {
     PullReply reply;
     HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    HDPS_RETURN_IF_ERROR(
-        flight->split.Scatter(flight->servers[i], PullMode::kTrain, reply, {&rows, 1}));
+    std::span<const float> in_place;
+    HDPS_RETURN_IF_ERROR(flight->split.Scatter(flight->servers[i], PullMode::kTrain, reply,
+                                               {&rows, 1}, {&in_place, 1}));
+    if (!in_place.empty()) flight->held.push_back(reply.rows);
   }
   return Status();
 }
@@ -126,8 +137,12 @@ void RowWorker::StartPush(const std::vector<Key>& keys, Flight* flight) {
   Split(keys, flight);
   gradients_.resize(keys.size() * dim_, 0.001f);
   const std::span<const float> gradients(gradients_.data(), keys.size() * dim_);
-  flight->ticket =
-      client_->Start(flight->split.Pushes({next_sequence_++}, 0, kExamples, {&gradients, 1}));
+  const auto make = [this](ServerId to, size_t count, std::span<float>* floats) {
+    const PeerId peer = cluster_.view()->servers[to.value].peer;
+    return MakeSectionOf<float>(client_->sections(), peer, count, floats);
+  };
+  flight->ticket = client_->Start(
+      flight->split.Pushes({next_sequence_++}, 0, kExamples, {&gradients, 1}, 0, make));
 }
 
 Status RowWorker::FinishPush(Flight* flight) {

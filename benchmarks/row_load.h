@@ -24,12 +24,15 @@ KeyBatches LogUniformLists(size_t batch, size_t lists, uint64_t seed);
 // All of 0..rows-1, cut into lists.
 KeyBatches AllKeys(uint64_t rows);
 size_t CountKeys(const KeyBatches& lists);
+// The same lists in the order in which a worker knows the keys of a step: by shard.
+KeyBatches ByShard(KeyBatches lists, uint32_t num_shards);
 
 // An asynchronous job whose table kRowsTable has rows of `dim` floats changed by `rule`.
 std::string RowsJob(uint32_t dim, const std::string& rule);
 TableId RowsTable(const Job& job);
 
-// Pulls and pushes lists as a worker does: split by server, asked for, put in place.
+// Pulls and pushes lists as a worker does: split by server, asked for, put in place. Rows of a list
+// in the order of its shards stay where they came.
 class RowWorker {
  public:
   static Result<std::unique_ptr<RowWorker>> Make(RowCluster& cluster, uint32_t worker);
@@ -39,13 +42,15 @@ class RowWorker {
   Status PushAll(const KeyBatches& lists, size_t window);
   // A request without keys, and its answer.
   Status PullNothing();
+  TransportCounters counters() const { return client_->transport().counters(); }
 
  private:
   // One list on its way.
   struct Flight {
     KeySplit split;
     std::vector<ServerId> servers;  // Of the requests.
-    std::vector<float> rows;        // [keys, dim]
+    std::vector<float> rows;        // [keys, dim], unless they stay where they came.
+    std::vector<Buffer> held;       // There.
     Ticket ticket;
   };
   RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client);

@@ -80,7 +80,11 @@ std::vector<PushRequest> RowsAlone::RequestsFor(const KeyBatches& lists) const {
 void RowsAlone::PullAll(const std::vector<PushRequest>& requests) {
   for (const PushRequest& request : requests) {
     const auto plan = PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables);
-    rows_.Read(*plan, request.keys);
+    read_.resize(std::max(read_.size(), plan->num_floats));
+    rows_.Read(*plan, request.keys, [this](size_t floats, std::span<float>* rows) {
+      *rows = std::span(read_).first(floats);
+      return Buffer();
+    });
   }
 }
 
@@ -98,7 +102,7 @@ void RowsAlone::PushAll(const std::vector<PushRequest>& requests) {
 // ---- The wire ----------------------------------------------------------------------------------
 
 Result<std::unique_ptr<WireAlone>> WireAlone::Make(const std::string& transport,
-                                                   const std::string& scratch) {
+                                                   const std::string& scratch, bool shared) {
   std::unique_ptr<WireAlone> wire(new WireAlone());
   std::string address = "tcp://127.0.0.1:0";
   if (transport == "inproc") {
@@ -107,8 +111,10 @@ Result<std::unique_ptr<WireAlone>> WireAlone::Make(const std::string& transport,
     wire->far_ = NewInprocTransport(hub, {.self = kFar});
     address = "inproc://far";
   } else {
-    wire->near_ = NewZmqTransport({.self = kNear});
-    wire->far_ = NewZmqTransport({.self = kFar});
+    TransportOptions near{.self = kNear}, far{.self = kFar};
+    if (!shared) near.shared_bytes_per_peer = far.shared_bytes_per_peer = 0;
+    wire->near_ = NewZmqTransport(near);
+    wire->far_ = NewZmqTransport(far);
     if (transport == "ipc") {
       address = "ipc://" + JoinPath(scratch, "wire_" + std::to_string(NewPeerId().value));
     }

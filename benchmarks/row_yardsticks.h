@@ -36,6 +36,7 @@ class RowsAlone {
   const std::unique_ptr<Executor> executor_;
   ShardMap shards_;
   ShardSet rows_;
+  std::vector<float> read_;
   int64_t step_ = 0;
 };
 
@@ -44,7 +45,7 @@ class RowsAlone {
 class WireAlone {
  public:
   static Result<std::unique_ptr<WireAlone>> Make(const std::string& transport,
-                                                 const std::string& scratch);
+                                                 const std::string& scratch, bool shared = true);
   ~WireAlone();
 
   // Sends requests of `request_bytes` and awaits replies of `reply_bytes`, `count` of them,

@@ -48,7 +48,7 @@ uint32_t ChunksOf(size_t bytes) {
 
 // ---- The sender --------------------------------------------------------------------------------
 
-Result<std::unique_ptr<SharedArena>> SharedArena::Create(const ArenaLabel& label,
+Result<std::shared_ptr<SharedArena>> SharedArena::Create(const ArenaLabel& label,
                                                          size_t data_bytes) {
   CHECK(data_bytes > 0 && data_bytes % kArenaChunkBytes == 0 && data_bytes <= kArenaBytesMax);
   const size_t control_bytes = ControlBytes(data_bytes);
@@ -56,7 +56,7 @@ Result<std::unique_ptr<SharedArena>> SharedArena::Create(const ArenaLabel& label
   if (!memory->Commit(0, control_bytes)) {
     return Status(Code::kIoError, "no memory to share with another process");
   }
-  return std::unique_ptr<SharedArena>(new SharedArena(label, std::move(memory), data_bytes));
+  return std::shared_ptr<SharedArena>(new SharedArena(label, std::move(memory), data_bytes));
 }
 
 SharedArena::SharedArena(const ArenaLabel& label, std::unique_ptr<SharedMemory> memory,
@@ -74,20 +74,80 @@ SharedArena::SharedArena(const ArenaLabel& label, std::unique_ptr<SharedMemory> 
 SharedArena::~SharedArena() = default;
 
 bool SharedArena::Put(std::span<const std::byte> bytes, SharedBlock* block) {
-  Range range;
-  range.count = ChunksOf(bytes.size());
-  if (range.count == 0 || bytes.size() > kArenaBytesMax) return false;
-  Sweep();
-  if (!FindRoom(range.count, &range.first)) return false;
-  range.sequence = next_sequence_++;
-  out_.push_back(range);
-  const size_t offset = range.first * kArenaChunkBytes;
-  std::memcpy(data_ + offset, bytes.data(), bytes.size());
-  *block = {label_.secret, offset, bytes.size(), range.sequence};
+  {
+    MutexLock lock(mutex_);
+    Range range;
+    if (!FindRoom(bytes.size(), &range)) return false;
+    range.lent = true;
+    range.sequence = next_sequence_++;
+    out_.push_back(range);
+    *block = BlockOf(range, bytes.size());
+  }
+  std::memcpy(data_ + block->offset, bytes.data(), bytes.size());
   return true;
 }
 
-bool SharedArena::FindRoom(uint32_t count, uint32_t* first) {
+Buffer SharedArena::Make(size_t size, std::span<std::byte>* bytes) {
+  Range range;
+  {
+    MutexLock lock(mutex_);
+    if (!FindRoom(size, &range)) return Buffer();
+    range.held = true;
+    out_.push_back(range);
+  }
+  std::byte* const data = data_ + range.first * kArenaChunkBytes;
+  *bytes = {data, size};
+  std::shared_ptr<const void> owner(data, [arena = shared_from_this(), first = range.first](
+                                              const void*) { arena->LetGo(first); });
+  return Buffer(std::move(owner), data, size);
+}
+
+bool SharedArena::Lend(const Buffer& made, SharedBlock* block) {
+  if (made.empty() || made.data() < data_ ||
+      made.data() >= data_ + num_chunks_ * kArenaChunkBytes) {
+    return false;
+  }
+  const auto offset = static_cast<size_t>(made.data() - data_);
+  MutexLock lock(mutex_);
+  Sweep();
+  const auto range = std::find_if(out_.begin(), out_.end(), [&](const Range& r) {
+    return r.held && r.first * kArenaChunkBytes == offset;
+  });
+  if (range == out_.end() || range->lent || ChunksOf(made.size()) > range->count) return false;
+  range->lent = true;
+  range->sequence = next_sequence_++;
+  *block = BlockOf(*range, made.size());
+  return true;
+}
+
+void SharedArena::LetGo(uint32_t first) {
+  MutexLock lock(mutex_);
+  const auto range = std::find_if(out_.begin(), out_.end(),
+                                  [&](const Range& r) { return r.held && r.first == first; });
+  CHECK(range != out_.end());
+  range->held = false;
+  if (range->lent) return;
+  Release(*range);
+  out_.erase(range);
+}
+
+SharedBlock SharedArena::BlockOf(const Range& range, size_t bytes) const {
+  return {label_.secret, range.first * kArenaChunkBytes, bytes, range.sequence};
+}
+
+uint64_t SharedArena::NextMark() {
+  MutexLock lock(mutex_);
+  return next_sequence_++;
+}
+
+bool SharedArena::FindRoom(size_t bytes, Range* range) {
+  if (bytes == 0 || bytes > kArenaBytesMax) return false;
+  Sweep();
+  range->count = ChunksOf(bytes);
+  return FindChunks(range->count, &range->first);
+}
+
+bool SharedArena::FindChunks(uint32_t count, uint32_t* first) {
   const auto room =
       std::find_if(free_.begin(), free_.end(), [&](const auto& r) { return r.second >= count; });
   if (room == free_.end()) return false;
@@ -127,9 +187,12 @@ void SharedArena::Release(const Range& range) {
 }
 
 void SharedArena::TakeBack(const SharedBlock& block) {
+  MutexLock lock(mutex_);
   const auto range = std::find_if(out_.begin(), out_.end(),
                                   [&](const Range& r) { return r.sequence == block.sequence; });
   if (range == out_.end()) return;
+  range->lent = false;
+  if (range->held) return;
   Release(*range);
   out_.erase(range);
 }
@@ -141,16 +204,22 @@ void SharedArena::Sweep() {
   if (returns == returns_seen_ && passed == passed_seen_) return;
   returns_seen_ = returns;
   passed_seen_ = passed;
-  std::erase_if(out_, [&](const Range& range) {
+  size_t kept = 0;
+  for (Range& range : out_) {
     const uint64_t word = control_->word(range.first).load(std::memory_order_acquire);
     const bool taken = word / 2 == range.sequence;
-    const bool home = taken ? word % 2 == 1 : range.sequence <= passed;
-    if (home) Release(range);
-    return home;
-  });
+    if (taken ? word % 2 == 1 : range.sequence <= passed) range.lent = false;
+    if (range.lent || range.held) {
+      out_[kept++] = range;
+    } else {
+      Release(range);
+    }
+  }
+  out_.resize(kept);
 }
 
 size_t SharedArena::blocks_out() {
+  MutexLock lock(mutex_);
   Sweep();
   return out_.size();
 }

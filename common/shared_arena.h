@@ -19,6 +19,7 @@
 #include "common/ids.h"
 #include "common/shared_memory.h"
 #include "common/status.h"
+#include "common/thread_annotations.h"
 
 namespace hdps {
 
@@ -44,51 +45,64 @@ inline constexpr size_t kArenaBytesMax = size_t{1} << 30;
 
 struct ArenaControl;
 
-// The sender's side. One thread.
+// The sender's side. Any thread may make buffers and let go of them; one sends blocks and marks.
 //
 // Invariant: no two blocks that are out overlap, and a block is used again only after the receiver
-// has let go of it or can no longer get it. Blocks are low in the arena, so it takes only as much
-// memory as was ever out at once.
-class SharedArena {
+// has let go of it or can no longer get it, and nobody here holds it. Blocks are low in the arena,
+// so it takes only as much memory as was ever out at once.
+class SharedArena : public std::enable_shared_from_this<SharedArena> {
  public:
   // `data_bytes` for blocks, a multiple of kArenaChunkBytes, at most kArenaBytesMax.
-  static Result<std::unique_ptr<SharedArena>> Create(const ArenaLabel& label, size_t data_bytes);
+  static Result<std::shared_ptr<SharedArena>> Create(const ArenaLabel& label, size_t data_bytes);
   ~SharedArena();
 
   const ArenaLabel& label() const { return label_; }
   SharedPlace place() const { return memory_->place(); }
 
   // Copies `bytes` into a block. False when there is no room: send them another way.
-  bool Put(std::span<const std::byte> bytes, SharedBlock* block);
+  bool Put(std::span<const std::byte> bytes, SharedBlock* block) HDPS_EXCLUDES(mutex_);
+  // A block for the caller to fill through `*bytes`, to be lent later. Empty when there is no room.
+  Buffer Make(size_t size, std::span<std::byte>* bytes) HDPS_EXCLUDES(mutex_);
+  // The block of a buffer that was made here, to be sent now. False for any other buffer, and while
+  // it is out already.
+  bool Lend(const Buffer& made, SharedBlock* block) HDPS_EXCLUDES(mutex_);
   // For a block that was not sent after all.
-  void TakeBack(const SharedBlock& block);
+  void TakeBack(const SharedBlock& block) HDPS_EXCLUDES(mutex_);
   // A number to send in the same order as blocks. Once the receiver has seen it (SharedView::Pass),
   // blocks of lower numbers that it has not taken were lost on the way, and there is room again.
-  uint64_t NextMark() { return next_sequence_++; }
+  uint64_t NextMark() HDPS_EXCLUDES(mutex_);
 
-  size_t blocks_out();  // Sent, and not let go by the receiver so far as is known.
+  // Held here, or sent and not let go by the receiver so far as is known.
+  size_t blocks_out() HDPS_EXCLUDES(mutex_);
 
  private:
   struct Range {
     uint32_t first = 0, count = 0;  // Chunks.
-    uint64_t sequence = 0;
+    uint64_t sequence = 0;          // 0: not sent.
+    bool held = false;              // By a buffer of this process.
+    bool lent = false;              // Sent, and not home yet.
   };
 
   SharedArena(const ArenaLabel& label, std::unique_ptr<SharedMemory> memory, size_t data_bytes);
-  bool FindRoom(uint32_t count, uint32_t* first);
-  void Release(const Range& range);
-  void Sweep();  // Takes home what the receiver let go or never got.
+  // A range that is in out_, neither held nor lent.
+  bool FindRoom(size_t bytes, Range* range) HDPS_REQUIRES(mutex_);
+  bool FindChunks(uint32_t count, uint32_t* first) HDPS_REQUIRES(mutex_);
+  void Release(const Range& range) HDPS_REQUIRES(mutex_);
+  void Sweep() HDPS_REQUIRES(mutex_);  // Takes home what the receiver let go or never got.
+  SharedBlock BlockOf(const Range& range, size_t bytes) const;
+  void LetGo(uint32_t first) HDPS_EXCLUDES(mutex_);
 
   const ArenaLabel label_;
   const std::unique_ptr<SharedMemory> memory_;
   ArenaControl* const control_;
   std::byte* const data_;
   const uint32_t num_chunks_;
-  std::map<uint32_t, uint32_t> free_;  // First chunk -> count; no two touch.
-  std::vector<Range> out_;             // Ascending by sequence.
-  uint32_t committed_ = 0;             // Chunks that have memory, from the first.
-  uint64_t next_sequence_ = 1;
-  uint64_t returns_seen_ = 0, passed_seen_ = 0;
+  Mutex mutex_;
+  std::map<uint32_t, uint32_t> free_ HDPS_GUARDED_BY(mutex_);  // First -> count; no two touch.
+  std::vector<Range> out_ HDPS_GUARDED_BY(mutex_);
+  uint32_t committed_ HDPS_GUARDED_BY(mutex_) = 0;  // Chunks that have memory, from the first.
+  uint64_t next_sequence_ HDPS_GUARDED_BY(mutex_) = 1;
+  uint64_t returns_seen_ HDPS_GUARDED_BY(mutex_) = 0, passed_seen_ HDPS_GUARDED_BY(mutex_) = 0;
 };
 
 // The receiver's side. One thread takes; buffers may be let go from any.

@@ -55,6 +55,25 @@ uint64_t MachineNumber() {
 
 }  // namespace
 
+Buffer SharedSections::Make(PeerId to, size_t size, std::span<std::byte>* bytes) {
+  std::shared_ptr<SharedArena> arena;
+  if (size >= kSharedSectionBytesMin) {
+    MutexLock lock(mutex_);
+    if (const auto found = arenas_.find(to); found != arenas_.end()) arena = found->second;
+  }
+  Buffer made = arena != nullptr ? arena->Make(size, bytes) : Buffer();
+  return made.empty() ? Buffer::Allocate(size, bytes) : made;
+}
+
+void SharedSections::Use(PeerId to, std::shared_ptr<SharedArena> arena) {
+  MutexLock lock(mutex_);
+  if (arena == nullptr) {
+    arenas_.erase(to);
+  } else {
+    arenas_[to] = std::move(arena);
+  }
+}
+
 SharedPaths::SharedPaths(PeerId self, size_t bytes_per_peer)
     : self_(self),
       bytes_per_peer_(bytes_per_peer / kArenaChunkBytes * kArenaChunkBytes),
@@ -93,7 +112,8 @@ std::vector<SharedBlock> SharedPaths::Place(PeerId to, Frame* frame) {
   for (size_t i = 0; i < frame->sections.size(); ++i) {
     if (frame->sections[i].size() < kSharedSectionBytesMin) continue;
     SharedBlock block;
-    if (!path->arena->Put(frame->sections[i].bytes(), &block)) {
+    if (!path->arena->Lend(frame->sections[i], &block) &&
+        !path->arena->Put(frame->sections[i].bytes(), &block)) {
       ++path->without_room;
       continue;
     }
@@ -138,7 +158,7 @@ void SharedPaths::Offer(PeerId to, Path& path) {
   path.way = Way::kOffered;
   if (path.arena == nullptr) {
     const ArenaLabel label{self_.value, to.value, NewPeerId().value};
-    Result<std::unique_ptr<SharedArena>> arena = SharedArena::Create(label, bytes_per_peer_);
+    Result<std::shared_ptr<SharedArena>> arena = SharedArena::Create(label, bytes_per_peer_);
     if (!arena.ok()) {
       LOG(WARNING) << "nothing is shared with peer " << to.value << ": "
                    << arena.status().message();
@@ -192,12 +212,14 @@ void SharedPaths::OnAnswer(PeerId from, const Buffer& envelope) {
   if (path.arena == nullptr || path.arena->label().secret != answer.arena) return;
   if (answer.verdict == Verdict::kAccepted) {
     path.way = Way::kActive;
+    sections_.Use(from, path.arena);
     Watch(path, answer.pid);
     return;
   }
   // Whoever takes the peer's place does not know what we shared with it: it may like an offer.
   path.way = answer.verdict == Verdict::kUnknown ? Way::kNone : Way::kRefused;
   path.arena.reset();
+  sections_.Use(from, nullptr);
   VLOG(1) << "large sections to peer " << from.value << " go with their frames";
 }
 
@@ -244,6 +266,7 @@ void SharedPaths::Forget(PeerId peer) {
   const auto path = paths_.find(peer);
   if (path == paths_.end()) return;
   if (path->second.watch >= 0) close(path->second.watch);
+  sections_.Use(peer, nullptr);
   paths_.erase(path);
 }
 

@@ -11,13 +11,27 @@
 #include "common/frame.h"
 #include "common/ids.h"
 #include "common/node.h"
+#include "common/section_source.h"
 #include "common/shared_arena.h"
 #include "common/status.h"
+#include "common/thread_annotations.h"
 
 namespace hdps {
 
 // Sections below this go with the frame: a block and its way home cost more than the copy.
 inline constexpr size_t kSharedSectionBytesMin = 32u << 10;
+
+// Makes sections in the arenas that are in use.
+class SharedSections : public SectionSource {
+ public:
+  Buffer Make(PeerId to, size_t size, std::span<std::byte>* bytes) override HDPS_EXCLUDES(mutex_);
+  // Null: none any more.
+  void Use(PeerId to, std::shared_ptr<SharedArena> arena) HDPS_EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::map<PeerId, std::shared_ptr<SharedArena>> arenas_ HDPS_GUARDED_BY(mutex_);
+};
 
 // One transport's side of all its paths. The way to a peer begins with an offer of an arena when
 // the first large section is to be sent; it is used once the peer has answered that it found it.
@@ -34,7 +48,8 @@ class SharedPaths {
   ~SharedPaths();
 
   // Puts sections of `frame` into the arena for `to`, as far as there is one and it has room, and
-  // sets their bits in the header. The blocks are in the order of the bits.
+  // sets their bits in the header. The blocks are in the order of the bits. Those that were made
+  // there are not copied.
   std::vector<SharedBlock> Place(PeerId to, Frame* frame);
   // The frame was not sent after all.
   void TakeBack(PeerId to, const std::vector<SharedBlock>& blocks);
@@ -54,12 +69,14 @@ class SharedPaths {
   void ForgetEnded(int watch);
   void Forget(PeerId peer);
   bool active(PeerId to) const;  // Whether large sections to this peer are shared.
+  // Null where nothing is ever shared.
+  SectionSource* sections() { return machine_ != 0 ? &sections_ : nullptr; }
 
  private:
   enum class Way { kNone, kOffered, kActive, kRefused };
   struct Path {
     Way way = Way::kNone;
-    std::unique_ptr<SharedArena> arena;  // Ours: kOffered and kActive.
+    std::shared_ptr<SharedArena> arena;  // Ours: kOffered and kActive.
     std::shared_ptr<SharedView> view;    // The peer's, once we accepted it.
     uint32_t unanswered = 0;             // Frames since the offer.
     uint32_t without_room = 0;           // Sections since the last mark.
@@ -78,6 +95,7 @@ class SharedPaths {
   const size_t bytes_per_peer_;
   const uint64_t machine_;  // 0: unknown, so nothing is shared.
   std::map<PeerId, Path> paths_;
+  SharedSections sections_;
   std::vector<Outgoing> outgoing_;
 };
 

@@ -8,6 +8,7 @@
 #include "common/frame.h"
 #include "common/ids.h"
 #include "common/node.h"
+#include "common/section_source.h"
 #include "common/status.h"
 
 namespace hdps {
@@ -17,7 +18,8 @@ struct TransportOptions {
   bool insecure = false;             // Allow addresses beyond loopback without keys.
   uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
   // Memory shared with each peer of this machine for what is on its way to it; 0 = none is shared.
-  size_t shared_bytes_per_peer = size_t{32} << 20;
+  // It takes only as much as was ever on its way at once.
+  size_t shared_bytes_per_peer = size_t{128} << 20;
 };
 
 struct TransportCounters {
@@ -45,6 +47,8 @@ class Transport {
   virtual void Send(PeerId to, Frame frame) = 0;
   // Waits up to `timeout_ms` for a frame that passed CheckFrame. False when none came or on Wake().
   virtual bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) = 0;
+  // Where sections are best made, as long as the transport lives; null: anywhere.
+  virtual SectionSource* sections() { return nullptr; }
   virtual void Wake() = 0;  // Ends a Receive() that waits; from any thread.
   virtual TransportCounters counters() const = 0;
 };

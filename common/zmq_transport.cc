@@ -167,6 +167,7 @@ class ZmqTransport : public Transport {
     [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof(one));
   }
 
+  SectionSource* sections() override { return paths_.sections(); }
   TransportCounters counters() const override { return counters_; }
 
  private:

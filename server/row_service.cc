@@ -33,11 +33,12 @@ bool IsTraining(PullMode mode) {
 }  // namespace
 
 RowService::RowService(const Job& job, Executor& executor, PeerId self,
-                       const ServerSabotage& sabotage)
+                       const ServerSabotage& sabotage, SectionSource* sections)
     : job_(job),
       executor_(executor),
       self_(self),
       sabotage_(sabotage),
+      sections_(sections),
       sync_(job.train.mode == Mode::kSync),
       gate_(BoundOf(job), job.cluster.pushes_in_flight_max + job.train.lookahead),
       combiner_(job.cluster.pushes_in_flight_max) {}
@@ -226,6 +227,10 @@ bool RowService::HoldsOwnPushes(const ParkedPull& pull) const {
 void RowService::AnswerPull(const ParkedPull& pull) {
   ++counters_.pulls;
   const PullRequest& request = pull.request;
+  const auto& [tables, keys, plan] = *pull.list;
+  const auto make = [&](size_t floats, std::span<float>* rows) {
+    return MakeSectionOf<float>(sections_, pull.asker.peer, floats, rows);
+  };
   const bool as_it_is = sync_ && request.mode == PullMode::kAhead;
   if (IsTraining(request.mode) && !as_it_is && request.clock > finished()) {
     const auto ahead = static_cast<uint64_t>(request.clock - finished());
@@ -233,24 +238,22 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   }
   PullReply reply;
   reply.min_clock = finished();
-  reply.tables = pull.list->tables;
+  reply.tables = tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear();
   if (request.mode == PullMode::kRepair) {
     // Without one order of all steps there is no repair: what was read ahead stands.
     const bool repairs = sync_ && !sabotage_.no_repair;
     const int64_t since = repairs ? request.since : std::numeric_limits<int64_t>::max();
-    ShardSet::Changes changes = shards_->ReadChanged(pull.list->plan, pull.list->keys, since);
-    for (size_t t = 0; t < reply.tables.size(); ++t) {
-      reply.tables[t].num_keys = changes.num_rows[t];
-    }
-    reply.rows = std::move(changes.rows);
-    reply.positions = std::move(changes.positions);
+    const ShardSet::Changes changes = shards_->ReadChanged(plan, keys, since, make);
+    for (size_t t = 0; t < tables.size(); ++t) reply.tables[t].num_keys = changes.num_rows[t];
+    reply.rows = changes.rows;
+    reply.positions = changes.positions;
   } else if (request.mode == PullMode::kAhead) {
     std::erase_if(reply.tables,
                   [this](const TableKeys& table) { return job_.tables[table.table.value].dense; });
-    reply.rows = shards_->Read(WithoutDense(job_, pull.list->plan), pull.list->keys);
+    reply.rows = shards_->Read(WithoutDense(job_, plan), keys, make);
   } else {
-    reply.rows = shards_->Read(pull.list->plan, pull.list->keys);
+    reply.rows = shards_->Read(plan, keys, make);
   }
   Reply(pull.asker, reply);
 }

@@ -24,7 +24,9 @@ namespace hdps {
 // Invariant: as of ServerNode. Rows are only touched inside OnRequest, OnView and Reset.
 class RowService {
  public:
-  RowService(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage);
+  // `sections`: as in ServerNodeOptions.
+  RowService(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage,
+             SectionSource* sections);
 
   // Where rows of the shards made from now on may lie; null: in the machine's memory. Must outlive
   // the service.
@@ -94,6 +96,7 @@ class RowService {
   Executor& executor_;
   const PeerId self_;
   const ServerSabotage sabotage_;
+  SectionSource* const sections_;
   const bool sync_;
 
   ViewId view_;

@@ -78,7 +78,7 @@ struct ServerNode::Impl {
         options(o),
         job(*options.job),
         membership(MembershipOf(options)),
-        rows(job, executor, options.self, options.sabotage) {}
+        rows(job, executor, options.self, options.sabotage, options.sections) {}
 
   void AfterMembership();
   void OnNewView();

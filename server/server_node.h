@@ -9,6 +9,7 @@
 #include "common/file_system.h"
 #include "common/job.h"
 #include "common/node.h"
+#include "common/section_source.h"
 
 namespace hdps {
 
@@ -32,6 +33,7 @@ struct ServerNodeOptions {
   std::string spill_folder;
   bool own_process = false;    // All memory of the process is this server's.
   uint64_t expected_rows = 0;  // Of each table in all, for the prediction of memory; 0: not known.
+  SectionSource* sections = nullptr;  // Where rows for a worker are put; null: anywhere.
   ServerSabotage sabotage;
 };
 

@@ -20,6 +20,7 @@ ServerExit RunServerProcess(const ServerProcessOptions& options, Transport& tran
   node_options.spill_folder = options.spill_folder;
   node_options.own_process = options.own_process;
   node_options.expected_rows = options.expected_rows;
+  node_options.sections = transport.sections();
   ServerNode node(files, executor, node_options);
 
   bool stop_requested = false;

@@ -67,16 +67,16 @@ Status ShardSet::CheckFloats(const RequestPlan& plan, const Buffer& keys,
   return FirstFailure(statuses);
 }
 
-Buffer ShardSet::Read(const RequestPlan& plan, const Buffer& keys) {
+Buffer ShardSet::Read(const RequestPlan& plan, const Buffer& keys, const MakeRows& make) {
   std::span<float> rows;
-  Buffer buffer = Buffer::AllocateOf<float>(plan.num_floats, &rows);
+  Buffer buffer = make(plan.num_floats, &rows);
   executor_.ParallelFor(shards_.size(),
                         [&](size_t slot) { shards_[slot].Read(plan.OfShard(slot), keys, rows); });
   return buffer;
 }
 
-ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& keys,
-                                        int64_t since) {
+ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& keys, int64_t since,
+                                        const MakeRows& make) {
   const size_t num_tables = plan.num_tables;
   std::vector<Shard::Changed> changed(shards_.size() * num_tables);
   const auto of_shard = [&](size_t slot) {
@@ -110,7 +110,7 @@ ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& k
   }
   std::span<float> rows;
   std::span<uint32_t> positions;
-  changes.rows = Buffer::AllocateOf<float>(end.floats, &rows);
+  changes.rows = make(end.floats, &rows);
   changes.positions = Buffer::AllocateOf<uint32_t>(end.positions, &positions);
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
     for (size_t t = 0; t < num_tables; ++t) {

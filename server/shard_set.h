@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,15 +31,18 @@ class ShardSet {
   Status CheckKeys(const RequestPlan& plan, const Buffer& keys) const;
   Status CheckFloats(const RequestPlan& plan, const Buffer& keys,
                      std::span<const float> floats) const;
+  // Makes the section of `num_floats` that rows are read into.
+  using MakeRows = std::function<Buffer(size_t num_floats, std::span<float>* rows)>;
   // The rows in the order of the keys.
-  Buffer Read(const RequestPlan& plan, const Buffer& keys);
+  Buffer Read(const RequestPlan& plan, const Buffer& keys, const MakeRows& make);
   // The dense rows, and of the others those that a step after `since` changed; as PullReply has
   // them.
   struct Changes {
     std::vector<uint32_t> num_rows;  // [tables of the plan]
     Buffer rows, positions;
   };
-  Changes ReadChanged(const RequestPlan& plan, const Buffer& keys, int64_t since);
+  Changes ReadChanged(const RequestPlan& plan, const Buffer& keys, int64_t since,
+                      const MakeRows& make);
   // What it sets counts as changed by the step of its clock: whoever read before knows nothing of
   // it.
   void Store(const RequestPlan& plan, const StoreRequest& request);

@@ -44,7 +44,7 @@ class SharedArenaTest : public testing::Test {
     return block;
   }
 
-  std::unique_ptr<SharedArena> arena_;
+  std::shared_ptr<SharedArena> arena_;
   std::shared_ptr<SharedView> view_;
 };
 
@@ -110,6 +110,48 @@ TEST_F(SharedArenaTest, TakesBackWhatWasNotSent) {
   EXPECT_EQ(arena_->blocks_out(), 0u);
   arena_->TakeBack(block);
   PutOrDie(BytesOf(1, kBytes));
+}
+
+TEST_F(SharedArenaTest, WhatIsMadeThereIsLentInPlaceAndStaysWhileItIsHeld) {
+  std::span<std::byte> filled;
+  Buffer made = arena_->Make(5000, &filled);
+  ASSERT_EQ(filled.size(), 5000u);
+  const std::vector<std::byte> bytes = BytesOf(1, 5000);
+  std::copy(bytes.begin(), bytes.end(), filled.begin());
+  SharedBlock block;
+  ASSERT_TRUE(arena_->Lend(made, &block));
+  EXPECT_FALSE(arena_->Lend(made, &block)) << "it is out already";
+  Result<Buffer> got = view_->Take(block);
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(std::memcmp(got->data(), bytes.data(), bytes.size()), 0);
+  *got = Buffer();
+  EXPECT_EQ(arena_->blocks_out(), 1u) << "the sender may send it again";
+  ASSERT_TRUE(arena_->Lend(made, &block));
+  got = view_->Take(block);
+  ASSERT_TRUE(got.ok());
+  made = Buffer();
+  EXPECT_EQ(arena_->blocks_out(), 1u) << "the receiver holds it";
+  EXPECT_EQ(std::memcmp(got->data(), bytes.data(), bytes.size()), 0);
+  *got = Buffer();
+  EXPECT_EQ(arena_->blocks_out(), 0u);
+}
+
+TEST_F(SharedArenaTest, WhatWasMadeAndNotSentGoesHome) {
+  std::span<std::byte> filled;
+  Buffer made = arena_->Make(kBytes, &filled);
+  EXPECT_EQ(made.size(), kBytes);
+  EXPECT_TRUE(arena_->Make(1, &filled).empty()) << "there is no room";
+  made = Buffer();
+  EXPECT_EQ(arena_->blocks_out(), 0u);
+  made = arena_->Make(kBytes, &filled);
+  SharedBlock block;
+  ASSERT_TRUE(arena_->Lend(made, &block));
+  arena_->TakeBack(block);
+  EXPECT_TRUE(arena_->Lend(made, &block)) << "it was not sent after all";
+  arena_->TakeBack(block);
+  made = Buffer();
+  EXPECT_EQ(arena_->blocks_out(), 0u);
+  EXPECT_FALSE(arena_->Lend(Buffer::CopyOf(BytesOf(1, 100)), &block)) << "made elsewhere";
 }
 
 TEST_F(SharedArenaTest, RefusesForgedBlocks) {

@@ -168,6 +168,36 @@ TEST_F(SharedTransportTest, AFullArenaStopsNothingAndEmptiesAgain) {
   EXPECT_EQ(dialer_->counters().bytes_shared, while_full + kSection);
 }
 
+TEST_F(SharedTransportTest, ASectionMadeForThePeerIsNotCopiedAndMayBeSentAgain) {
+  Open(size_t{8} << 20);
+  std::span<std::byte> bytes;
+  const Buffer early = dialer_->sections()->Make(kListener, kSection, &bytes);
+  EXPECT_EQ(early.size(), kSection) << "nothing is shared yet: it is made elsewhere";
+  DeliverUntilShared(*dialer_, kListener, *listener_);
+  Buffer made = dialer_->sections()->Make(kListener, kSection, &bytes);
+  std::fill(bytes.begin(), bytes.end(), std::byte{5});
+  const uint64_t before = dialer_->counters().bytes_shared;
+  std::vector<Frame> got;
+  for (int i = 0; i < 3; ++i) {  // A repeat comes while the first is held.
+    Frame frame;
+    frame.sections = {made};
+    dialer_->Send(kListener, std::move(frame));
+    PeerId from;
+    ASSERT_TRUE(Await(*listener_, &from, &got.emplace_back()));
+  }
+  EXPECT_EQ(dialer_->counters().bytes_shared, before + 3 * kSection);
+  // The first is in place: who writes there, against all rules, is seen.
+  bytes[7] = std::byte{9};
+  EXPECT_EQ(got[0].sections[0].data()[7], std::byte{9});
+  EXPECT_EQ(got[1].sections[0].data()[7], std::byte{5});
+  EXPECT_EQ(got[2].sections[0].data()[7], std::byte{5});
+  // Its place is not given to another while the receiver holds it.
+  made = Buffer();
+  const Buffer next = dialer_->sections()->Make(kListener, kSection, &bytes);
+  std::fill(bytes.begin(), bytes.end(), std::byte{6});
+  EXPECT_EQ(got[0].sections[0].data()[8], std::byte{5});
+}
+
 TEST_F(SharedTransportTest, WhatIsHeldOutlivesItsSender) {
   Open(size_t{8} << 20);
   DeliverUntilShared(*dialer_, kListener, *listener_);

@@ -10,25 +10,10 @@
 #include <utility>
 
 #include "kernels/key_shards.h"
+#include "worker/exchange/row_moves.h"
 
 namespace hdps {
 namespace {
-
-// to[i] = from[positions[i]], rows of `floats`.
-void GatherRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
-  for (const uint32_t position : positions) {
-    std::memcpy(to, from + position * floats, floats * sizeof(float));
-    to += floats;
-  }
-}
-
-// to[positions[i]] = from[i], rows of `floats`.
-void ScatterRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
-  for (const uint32_t position : positions) {
-    std::memcpy(to + position * floats, from, floats * sizeof(float));
-    from += floats;
-  }
-}
 
 Status UnlikeRequest(ServerId server, const std::string& what, uint64_t got, uint64_t wanted) {
   return Status(Code::kCorruption, "pull reply of server " + std::to_string(server.value) + ": " +
@@ -101,6 +86,7 @@ void KeySplit::Sort(const KeysOfTable& table, Order* order) {
   order->shard_by = table.shard_by;
   order->slot_begin.assign(num_shards_ + 1, 0);
   order->caller_position.resize(num_keys);
+  order->sorted_keys.resize(num_keys);
   slot_of_key_.resize(std::max(slot_of_key_.size(), num_keys));
   std::span<const Key> keys = table.keys;
   if (!all) {
@@ -116,9 +102,14 @@ void KeySplit::Sort(const KeysOfTable& table, Order* order) {
   }
   for (uint32_t s = 0; s < num_shards_; ++s) order->slot_begin[s + 1] += order->slot_begin[s];
   next_in_slot_.assign(order->slot_begin.begin(), order->slot_begin.end());
+  bool in_order = all;
   for (size_t i = 0; i < num_keys; ++i) {
-    order->caller_position[next_in_slot_[slot_of_key_[i]]++] = position(i);
+    const uint32_t to = next_in_slot_[slot_of_key_[i]]++;
+    order->caller_position[to] = position(i);
+    order->sorted_keys[to] = keys[i];
+    in_order = in_order && to == i;
   }
+  order->in_order = in_order;
 }
 
 void KeySplit::FillPart(uint32_t server, std::span<const KeysOfTable> tables) {
@@ -146,9 +137,11 @@ void KeySplit::FillPart(uint32_t server, std::span<const KeysOfTable> tables) {
   }
   std::span<Key> keys;
   part.keys = Buffer::AllocateOf<Key>(num_keys, &keys);
-  size_t at = 0;
+  auto to = keys.begin();
   for (const uint32_t i : part.input) {
-    for (const uint32_t position : PositionsAt(server, i)) keys[at++] = tables[i].keys[position];
+    const Order& order = orders_[order_of_input_[i]];
+    const auto from = order.sorted_keys.begin() + order.slot_begin[server_begin_[server]];
+    to = std::copy_n(from, PositionsAt(server, i).size(), to);
   }
 }
 
@@ -208,7 +201,7 @@ std::vector<ServerRequest> KeySplit::Repairs(const RepairTerms& terms) const {
 
 std::vector<ServerRequest> KeySplit::Pushes(Sequence sequence, Clock clock, uint64_t num_examples,
                                             std::span<const std::span<const float>> gradients,
-                                            uint64_t list) const {
+                                            uint64_t list, const MakeFloats& make) const {
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < num_servers(); ++s) {
     const bool named = list != 0 && !parts_[s].tables.empty();
@@ -217,7 +210,7 @@ std::vector<ServerRequest> KeySplit::Pushes(Sequence sequence, Clock clock, uint
     push.clock = clock;
     push.num_examples = num_examples;
     push.list = named ? list : 0;
-    push.gradients = Gather(ServerId{s}, gradients);
+    push.gradients = Gather(ServerId{s}, gradients, make);
     ServerRequest request = {ServerId{s}, Frame()};
     if (named) request.frame = EncodeMessage(push);
     push.tables = parts_[s].tables;
@@ -244,11 +237,13 @@ std::vector<ServerRequest> KeySplit::Stores(Sequence sequence, Clock clock,
   return requests;
 }
 
-Buffer KeySplit::Gather(ServerId server, std::span<const std::span<const float>> values) const {
+Buffer KeySplit::Gather(ServerId server, std::span<const std::span<const float>> values,
+                        const MakeFloats& make) const {
   CHECK_EQ(values.size(), order_of_input_.size());
   const Part& part = parts_[server.value];
   std::span<float> section;
-  Buffer buffer = Buffer::AllocateOf<float>(part.num_floats, &section);
+  Buffer buffer = make ? make(server, part.num_floats, &section)
+                       : Buffer::AllocateOf<float>(part.num_floats, &section);
   float* to = section.data();
   for (size_t t = 0; t < part.tables.size(); ++t) {
     const uint32_t input = part.input[t];
@@ -306,18 +301,26 @@ Status KeySplit::CheckReply(ServerId server, PullMode mode, const PullReply& rep
 }
 
 Status KeySplit::Scatter(ServerId server, PullMode mode, const PullReply& reply,
-                         std::span<const std::span<float>> rows) const {
+                         std::span<const std::span<float>> rows,
+                         std::span<std::span<const float>> in_place) const {
   HDPS_RETURN_IF_ERROR(CheckReply(server, mode, reply));
   CHECK_EQ(rows.size(), order_of_input_.size());
+  CHECK(in_place.empty() || in_place.size() == rows.size());
   const Part& part = parts_[server.value];
   const float* from = reply.rows.As<float>().data();
   const uint32_t* position = reply.positions.As<uint32_t>().data();
   for (size_t t = 0; t < reply.tables.size(); ++t) {
     const uint32_t input = part.input[t];
     const size_t floats = part.tables[t].row_floats;
-    CHECK_EQ(rows[input].size(), orders_[order_of_input_[input]].num_keys * floats);
+    const Order& order = orders_[order_of_input_[input]];
     const std::span<const uint32_t> places = PositionsAt(server.value, input);
     const size_t count = reply.tables[t].num_keys;
+    if (!in_place.empty() && order.in_order && count == order.num_keys) {
+      in_place[input] = {from, count * floats};
+      from += count * floats;
+      continue;
+    }
+    CHECK_EQ(rows[input].size(), order.num_keys * floats);
     if (count == places.size()) {
       ScatterRows(places, floats, from, rows[input].data());
     } else {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -62,6 +63,10 @@ class KeySplit {
 
   uint32_t num_servers() const { return static_cast<uint32_t>(parts_.size()); }
   size_t num_tables() const { return order_of_input_.size(); }
+  // Whether all keys of the i-th table are one server's, and in their wire order already.
+  bool OnePiece(size_t i) const {
+    return parts_.size() == 1 && orders_[order_of_input_[i]].in_order;
+  }
   // The envelope's part of a request, and its `keys` section.
   const std::vector<TableKeys>& TablesOf(ServerId server) const;
   const Buffer& KeysOf(ServerId server) const;
@@ -74,21 +79,28 @@ class KeySplit {
   std::vector<ServerRequest> Repairs(const RepairTerms& terms) const;
   // Requests to all servers, also to those without a key: their clock and ledger must move too.
   // gradients[i] belongs to tables[i]: [keys * row_floats], in the caller's order. `list` not 0:
-  // the servers have been sent the keys under this number.
+  // the servers have been sent the keys under this number. Sections come from `make`, if there is
+  // one.
+  using MakeFloats = std::function<Buffer(ServerId to, size_t count, std::span<float>* floats)>;
   std::vector<ServerRequest> Pushes(Sequence sequence, Clock clock, uint64_t num_examples,
                                     std::span<const std::span<const float>> gradients,
-                                    uint64_t list = 0) const;
+                                    uint64_t list = 0, const MakeFloats& make = {}) const;
   // Requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
   std::vector<ServerRequest> Stores(Sequence sequence, Clock clock,
                                     std::span<const std::span<const float>> rows) const;
 
   // Values in the caller's order -> one section in `server`'s wire order.
-  Buffer Gather(ServerId server, std::span<const std::span<const float>> values) const;
+  Buffer Gather(ServerId server, std::span<const std::span<const float>> values,
+                const MakeFloats& make = {}) const;
   // One server's rows -> their places in rows[i], [keys * row_floats] each; under kRepair only
   // those that are there. Gives the reply's own error if it has one, and kCorruption when its
   // tables, sizes or positions are not those that `mode` asked for; then nothing is written.
+  // `in_place` not empty: rows of a table that stand in the reply as the caller wants them, all of
+  // them in the order of its keys, are not copied: in_place[i] is where they are while the reply is
+  // held. OrderByShard() makes it so with a single server.
   Status Scatter(ServerId server, PullMode mode, const PullReply& reply,
-                 std::span<const std::span<float>> rows) const;
+                 std::span<const std::span<float>> rows,
+                 std::span<std::span<const float>> in_place = {}) const;
 
  private:
   // The wire order of one list of keys over all servers.
@@ -101,6 +113,8 @@ class KeySplit {
     ShardBy shard_by = ShardBy::kKey;
     std::vector<uint32_t> slot_begin;       // [num_shards + 1] into caller_position
     std::vector<uint32_t> caller_position;  // [num_keys or num_only]
+    std::vector<Key> sorted_keys;           // [num_keys or num_only]: those at these positions.
+    bool in_order = false;                  // All keys, and the wire order is the caller's.
   };
   // What one server gets.
   struct Part {

@@ -3,13 +3,14 @@
 
 #include <algorithm>
 
+#include "kernels/key_shards.h"
 #include "worker/model/feature_list.h"
 #include "worker/model/model.h"
 
 namespace hdps {
 
 KeyFinder::KeyFinder(const Job& job, Executor* executor)
-    : table_keys_(job.tables.size(), -1), executor_(executor) {
+    : table_keys_(job.tables.size(), -1), num_shards_(job.cluster.shards), executor_(executor) {
   for (size_t t = 0; t < job.tables.size(); ++t) {
     if (job.tables[t].dense) continue;
     std::vector<uint32_t> features;
@@ -22,7 +23,9 @@ KeyFinder::KeyFinder(const Job& job, Executor* executor)
     features.erase(std::unique(features.begin(), features.end()), features.end());
     const auto set = std::find(set_features_.begin(), set_features_.end(), features);
     table_keys_[t] = static_cast<int>(set - set_features_.begin());
-    if (set == set_features_.end()) set_features_.push_back(std::move(features));
+    if (set != set_features_.end()) continue;
+    set_features_.push_back(std::move(features));
+    shard_by_.push_back(job.tables[t].shard_by);
   }
 }
 
@@ -40,7 +43,31 @@ void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
       columns_.push_back({keys, set.row_index[f].data()});
     }
     unique_.Find(columns_, executor_);
-    set.unique.assign(unique_.unique().begin(), unique_.unique().end());
+    OrderByShard(unique_.unique(), shard_by_[s], &set);
+  }
+}
+
+// So rows come in the order in which they are used, and gradients leave in it.
+void KeyFinder::OrderByShard(std::span<const Key> unique, ShardBy by, KeySet* set) {
+  std::vector<uint32_t> next(num_shards_ + 1, 0);
+  new_index_.resize(unique.size());
+  ShardsOf(WidestVectors(), unique, by, num_shards_, new_index_.data());
+  for (size_t i = 0; i < unique.size(); ++i) ++next[new_index_[i] + 1];
+  for (uint32_t s = 0; s < num_shards_; ++s) next[s + 1] += next[s];
+  set->unique.resize(unique.size());
+  for (size_t i = 0; i < unique.size(); ++i) {
+    new_index_[i] = next[new_index_[i]]++;
+    set->unique[new_index_[i]] = unique[i];
+  }
+  const auto renumber = [&](size_t feature) {
+    for (uint32_t& row : set->row_index[feature]) row = new_index_[row];
+  };
+  const size_t features = set->row_index.size();
+  constexpr size_t kManyKeys = 1 << 17;  // Fewer are done before others have begun.
+  if (executor_ != nullptr && unique.size() >= kManyKeys) {
+    executor_->ParallelFor(features, renumber);
+  } else {
+    for (size_t f = 0; f < features; ++f) renumber(f);
   }
 }
 

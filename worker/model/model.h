@@ -19,7 +19,7 @@ namespace hdps {
 // The distinct keys that a batch needs of one or more tables, and where each key of the batch is
 // among them.
 struct KeySet {
-  std::vector<Key> unique;  // In order of first sight.
+  std::vector<Key> unique;  // By shard; within one in order of first sight.
   std::vector<std::vector<uint32_t>>
       row_index;  // [sparse features][keys of the column] < unique.size();
                   // empty for features the tables do not use.
@@ -99,9 +99,14 @@ class KeyFinder {
   void Find(const Batch& batch, std::vector<KeySet>* sets);
 
  private:
+  void OrderByShard(std::span<const Key> unique, ShardBy by, KeySet* set);
+
   std::vector<int> table_keys_;                      // [tables]
   std::vector<std::vector<uint32_t>> set_features_;  // [sets][features], ascending.
+  std::vector<ShardBy> shard_by_;                    // [sets]
+  const uint32_t num_shards_;
   Executor* const executor_;
+  std::vector<uint32_t> new_index_;  // Scratch of OrderByShard().
   UniqueKeys unique_;
   std::vector<KeyColumn> columns_;  // Scratch of Find().
 };

@@ -11,8 +11,11 @@ constexpr int64_t kLookNs = 50'000;  // About what it costs to put a thread to s
 }  // namespace
 
 NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
-                         int64_t board_timeout_ms)
-    : wake_(std::move(wake)), clock_(clock), board_timeout_ms_(board_timeout_ms) {}
+                         int64_t board_timeout_ms, SectionSource* sections)
+    : wake_(std::move(wake)),
+      clock_(clock),
+      board_timeout_ms_(board_timeout_ms),
+      sections_(sections) {}
 
 std::optional<Command> NodeChannel::NextCommand() {
   while (commands_.empty() && !end_.has_value()) TakeIn(true);

@@ -16,6 +16,7 @@
 #include "common/bounded_queue.h"
 #include "common/monotonic_clock.h"
 #include "common/node.h"
+#include "common/section_source.h"
 #include "common/status.h"
 #include "worker/exchange/collective.h"
 #include "worker/train/compute_port.h"
@@ -31,8 +32,10 @@ namespace hdps {
 class NodeChannel : public ComputeSide, public Board {
  public:
   // `wake` ends the loop's wait for frames; called from the trainer's thread. A Get() that found
-  // nothing for `board_timeout_ms` gives up. `clock` must outlive the channel.
-  NodeChannel(std::function<void()> wake, MonotonicClock& clock, int64_t board_timeout_ms);
+  // nothing for `board_timeout_ms` gives up. `clock` must outlive the channel, and so must
+  // `sections`: the transport's, or null.
+  NodeChannel(std::function<void()> wake, MonotonicClock& clock, int64_t board_timeout_ms,
+              SectionSource* sections = nullptr);
 
   // ---- The trainer's thread ----
 
@@ -55,6 +58,10 @@ class NodeChannel : public ComputeSide, public Board {
   void Cancel(Ticket ticket);
   Result<std::vector<Frame>> Call(std::vector<ServerRequest> requests) {
     return Wait(Start(std::move(requests)));
+  }
+  // A section to be filled and sent to a server of view().
+  Buffer MakeFloats(ServerId to, size_t count, std::span<float>* floats) {
+    return MakeSectionOf<float>(sections_, view_->servers[to.value].peer, count, floats);
   }
   // Numbers this worker's stores, so that servers know a repeat of one.
   Sequence NextStore() { return {next_store_++}; }
@@ -114,6 +121,7 @@ class NodeChannel : public ComputeSide, public Board {
   const std::function<void()> wake_;
   MonotonicClock& clock_;
   const int64_t board_timeout_ms_;
+  SectionSource* const sections_;
 
   // The trainer's thread only.
   uint64_t next_ticket_ = 1;

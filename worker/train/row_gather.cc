@@ -9,7 +9,11 @@
 namespace hdps {
 
 RowGather::RowGather(const Job& job, NodeChannel& channel, MonotonicClock& clock)
-    : job_(job), channel_(channel), clock_(clock), rows_(job.tables.size()) {}
+    : job_(job),
+      channel_(channel),
+      clock_(clock),
+      rows_(job.tables.size()),
+      views_(job.tables.size()) {}
 
 RowGather::~RowGather() { Forget(); }
 
@@ -22,6 +26,7 @@ RowGather::Flight RowGather::Send(std::vector<ServerRequest> requests, std::vect
 void RowGather::AskAhead(const PreparedStep& step, const RowTerms& terms) {
   CHECK(!asked() && !asked_ahead());
   step_ = &step;
+  in_place_ = false;  // A repair changes some of them.
   std::vector<ServerRequest> requests =
       step.split.Pulls({terms.clock, PullMode::kAhead, terms.pushed, terms.list});
   std::vector<Addressed> to;
@@ -38,6 +43,7 @@ void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mo
     return;
   }
   step_ = &step;
+  in_place_ = terms.in_place;
   std::vector<ServerRequest> requests =
       step.split.Pulls({terms.clock, mode, terms.pushed, terms.list});
   std::vector<Addressed> to;
@@ -93,16 +99,28 @@ Result<std::vector<PullReply>> RowGather::Land(const Flight& flight) {
 Status RowGather::Place(const Flight& flight, const std::vector<PullReply>& replies,
                         std::optional<std::span<float>> dense) {
   std::vector<std::span<float>> places;
+  std::vector<TableId> tables;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     if (job_.tables[t].dense) continue;
-    rows_[t].resize(step_->parts.KeysOf({t}).size() * job_.tables[t].dim);
-    places.push_back(rows_[t]);
+    tables.push_back({t});
+    std::vector<float>& rows = rows_[t];
+    const bool stays = in_place_ && step_->split.OnePiece(places.size());
+    rows.resize(stays ? 0 : step_->parts.KeysOf({t}).size() * job_.tables[t].dim);
+    views_[t] = rows;
+    places.push_back(rows);
   }
-  if (step_->split.num_tables() > places.size())
+  std::vector<std::span<const float>> in_place(in_place_ ? step_->split.num_tables() : 0);
+  if (step_->split.num_tables() > places.size()) {
     places.push_back(dense.value_or(std::span<float>()));
+  }
   for (size_t i = 0; i < replies.size(); ++i) {
     const Addressed& from = flight.to[i];
-    HDPS_RETURN_IF_ERROR(step_->split.Scatter(from.server, from.mode, replies[i], places));
+    HDPS_RETURN_IF_ERROR(
+        step_->split.Scatter(from.server, from.mode, replies[i], places, in_place));
+    if (in_place_) held_.push_back(replies[i].rows);
+  }
+  for (size_t i = 0; in_place_ && i < tables.size(); ++i) {
+    if (!in_place[i].empty()) views_[tables[i].value] = in_place[i];
   }
   return Status();
 }
@@ -123,6 +141,7 @@ void RowGather::Forget() {
   ahead_.reset();
   last_.reset();
   wanted_.reset();
+  held_.clear();
   status_ = Status();
 }
 

@@ -19,6 +19,8 @@ struct RowTerms {
   Clock clock = 0;    // Of the step.
   Clock pushed = 0;   // This worker's pushes of the clocks before it have been sent.
   uint64_t list = 0;  // The number of the step's key list; the same for both calls of a step.
+  // Rows that nothing is put among need not be copied out of the reply; see RowsOf().
+  bool in_place = false;
 };
 
 // The one place where the rows of a step are put together: what was read ahead, in sync what has
@@ -50,7 +52,10 @@ class RowGather {
   // Nobody will take them.
   void Forget();
 
+  // Requires: not asked for in place.
   std::vector<std::vector<float>>& rows() { return rows_; }
+  // The same rows of one table, wherever they are; until Forget() or the next request.
+  std::span<const float> RowsOf(TableId table) const { return views_[table.value]; }
   // From requests to their answers, as far as nobody waited, since it was last called.
   int64_t TakeHiddenNs() { return std::exchange(hidden_ns_, 0); }
 
@@ -78,11 +83,14 @@ class RowGather {
   NodeChannel& channel_;
   MonotonicClock& clock_;
   const PreparedStep* step_ = nullptr;
+  bool in_place_ = false;
   std::optional<Flight> ahead_;  // Until its rows are in place.
   std::optional<RowTerms> wanted_;
   std::optional<Flight> last_;            // None yet while the rows read ahead are on their way.
   Status status_;                         // Of what ready() did.
   std::vector<std::vector<float>> rows_;  // [tables][keys * dim]; kept for its memory.
+  std::vector<std::span<const float>> views_;  // [tables]: rows_[t], or in a reply that is held.
+  std::vector<Buffer> held_;                   // Replies with rows in place.
   int64_t hidden_ns_ = 0;
 };
 

@@ -106,7 +106,10 @@ WindowStep& StepRunner::NewList(StepWindow& window, size_t i) {
 
 void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
   WindowStep& step = window.at(i).rows->asked_ahead() ? window.at(i) : NewList(window, i);
-  step.rows->Ask(*step.prepared, {.clock = clock, .pushed = clock, .list = step.list});
+  // Rows kept here are put among those that come.
+  step.rows->Ask(
+      *step.prepared,
+      {.clock = clock, .pushed = clock, .list = step.list, .in_place = cache_ == nullptr});
 }
 
 Status StepRunner::AskAhead(StepWindow& window, const StepTask& task) {
@@ -171,12 +174,12 @@ bool StepRunner::GradientsMeetOnHost(const PreparedStep& step) const {
 
 void StepRunner::ComputePart(WindowStep& step, size_t part, StepOutcome* outcome) {
   const StepParts& parts = step.prepared->parts;
-  const std::vector<std::vector<float>>& rows = step.rows->rows();
   std::vector<TableInput> inputs(job_.tables.size());
   for (uint32_t t = 0; t < inputs.size(); ++t) {
     inputs[t].keys = parts.SetOf(part, {t});
     if (inputs[t].keys == nullptr) continue;
-    inputs[t].rows = parts.RowsOfPart(part, {t}, job_.tables[t].dim, rows[t], &scratch_rows_[t]);
+    inputs[t].rows =
+        parts.RowsOfPart(part, {t}, job_.tables[t].dim, step.rows->RowsOf({t}), &scratch_rows_[t]);
     if (cache_ != nullptr && !model_.ops().on_host()) {
       PointAtKeptRows(*step.prepared, part, {t}, &inputs[t]);
     }
@@ -194,7 +197,7 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, StepOutcome* outcome
   row_gradients_.resize(job_.tables.size());
   for (uint32_t t = 0; t < inputs.size(); ++t) {
     if (inputs[t].keys == nullptr) continue;
-    row_gradients_[t].resize(rows[t].size());
+    row_gradients_[t].resize(step.rows->RowsOf({t}).size());
     parts.AddRowGradients(part, {t}, job_.tables[t].dim, result_.row_gradients[t],
                           row_gradients_[t]);
   }
@@ -261,7 +264,10 @@ void StepRunner::Push(const WindowStep& window_step, Clock clock) {
   const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
   pushes_.push_back(
       channel_.Start(step.split.Pushes({next_sequence_++}, clock, step.parts.num_examples(),
-                                       GradientsOfSplit(step)),
+                                       GradientsOfSplit(step), window_step.list,
+                                       [this](ServerId to, size_t count, std::span<float>* floats) {
+                                         return channel_.MakeFloats(to, count, floats);
+                                       }),
                      Advances(num_servers, clock + 1)));
 }
 

@@ -13,7 +13,7 @@ namespace hdps {
 WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& transport,
                             MonotonicClock& clock, FileSystem& files, Executor& executor) {
   NodeChannel channel([&transport] { transport.Wake(); }, clock,
-                      int64_t{options.job->cluster.request_timeout_s} * 1000);
+                      int64_t{options.job->cluster.request_timeout_s} * 1000, transport.sections());
   Trainer trainer({options.job, options.collective_host, options.after_step}, channel, clock, files,
                   executor);
 
