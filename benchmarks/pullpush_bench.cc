@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,27 @@ double RowsPerSecond(const RowCluster& cluster, std::vector<std::unique_ptr<RowW
 Status Check(const std::vector<double>& samples, const std::string& name) {
   if (std::find(samples.begin(), samples.end(), 0.0) == samples.end()) return Status();
   return {Code::kUnavailable, "pullpush " + name + ": a request was not answered"};
+}
+
+// `samples`: rows/s of the servers, of the rows alone and of the wire alone; `a_core_second` of the
+// first two.
+void ReportBeside(const std::string& name, const std::string& what,
+                  std::span<const std::vector<double>> samples,
+                  std::span<const std::vector<double>> a_core_second, BenchReport& report) {
+  const std::vector<double>&served = samples[0], &rows = samples[1], &wire = samples[2];
+  const bool wire_is_less = MedianOf(wire) < MedianOf(rows);
+  report.AddBeside(kBench, name, what, "rows/s", served, wire_is_less ? "wire alone" : "rows alone",
+                   wire_is_less ? wire : rows);
+  std::vector<double> one_after_the_other;
+  for (size_t i = 0; i < served.size(); ++i) {
+    one_after_the_other.push_back(1 / (1 / rows[i] + 1 / wire[i]));
+  }
+  report.AddBeside(kBench, name, what, "rows/s", served, "both, one after the other",
+                   one_after_the_other);
+  report.AddBeside(kBench, name, what + ", a core-second", "rows", a_core_second[0], "rows alone",
+                   a_core_second[1]);
+  report.Add(kBench, name, what + ", rows alone", "rows/s", rows);
+  report.Add(kBench, name, what + ", wire alone", "rows/s", wire);
 }
 
 // Socket to row and back, beside the rows alone and the wire alone.
@@ -126,21 +148,8 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
        [&] { return served(kCopied, pull_unordered); }});
   for (const auto& each : samples) HDPS_RETURN_IF_ERROR(Check(each, name));
   for (const Figure first : {kPull, kPush}) {
-    const std::string what = first == kPush ? "push" : "pull";
-    const auto* const of = &samples[first];
-    const bool wire_is_less = MedianOf(of[2]) < MedianOf(of[1]);
-    report.AddBeside(kBench, name, what, "rows/s", of[0],
-                     wire_is_less ? "wire alone" : "rows alone", of[wire_is_less ? 2 : 1]);
-    std::vector<double> one_after_the_other;
-    for (size_t i = 0; i < of[0].size(); ++i) {
-      one_after_the_other.push_back(1 / (1 / of[1][i] + 1 / of[2][i]));
-    }
-    report.AddBeside(kBench, name, what, "rows/s", of[0], "both, one after the other",
-                     one_after_the_other);
-    report.AddBeside(kBench, name, what + ", a core-second", "rows", a_core_second[first],
-                     "rows alone", a_core_second[first + 1]);
-    report.Add(kBench, name, what + ", rows alone", "rows/s", of[1]);
-    report.Add(kBench, name, what + ", wire alone", "rows/s", of[2]);
+    ReportBeside(name, first == kPush ? "push" : "pull", {&samples[first], 3},
+                 {&a_core_second[first], 2}, report);
   }
   report.AddBeside(kBench, name, "pull, copied into another order", "rows/s", samples[kCopied],
                    "pull", samples[kPull]);
