@@ -36,6 +36,11 @@ class GraphModel : public Model {
     ops_->Upload(flat, dense_.Reserve(flat.size()));
   }
 
+  std::span<float> DenseInPlace() override {
+    if (!ops_->on_host()) return {};
+    return {dense_.Reserve(dense_floats()), dense_floats()};
+  }
+
   Status CheckBatch(const Batch& batch) const override;
   void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
             std::span<float> dense_gradients) override;

@@ -64,6 +64,9 @@ class Model {
   std::vector<float> InitialDense(uint64_t seed) const;
 
   virtual void SetDense(std::span<const float> flat) = 0;
+  // The model's own flat array, to be written instead of a call of SetDense; empty where it lies on
+  // another device.
+  virtual std::span<float> DenseInPlace() = 0;
   // Whether this model can take the batch: columns as the job's data gives them, labels in range
   // (0 to 1, or a class number). kInvalidArgument names row and value. Step and Predict require it.
   virtual Status CheckBatch(const Batch& batch) const = 0;

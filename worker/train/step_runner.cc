@@ -44,7 +44,11 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       clock_(clock),
       executor_(executor),
       dense_table_(DenseTableOf(job)) {
-  dense_.resize(model.dense_floats());
+  dense_ = model.DenseInPlace();
+  if (dense_.size() < model.dense_floats()) {
+    dense_outside_.resize(model.dense_floats());
+    dense_ = dense_outside_;
+  }
   dense_gradients_.resize(model.dense_floats() + kAgreedFloats);
   row_gradients_.resize(job.tables.size());
   scratch_rows_.resize(job.tables.size());
@@ -134,12 +138,12 @@ Status StepRunner::TakeRows(WindowStep& step) {
   }
   const bool has_examples = step.prepared->parts.num_examples() > 0;
   std::optional<std::span<float>> dense;
-  if (dense_at_servers()) dense = has_examples ? std::span<float>(dense_) : std::span<float>();
+  if (dense_at_servers()) dense = has_examples ? dense_ : std::span<float>();
   HDPS_RETURN_IF_ERROR(step.rows->Take(dense));
   if (cache_ != nullptr && model_.ops().on_host()) {
     cache_->rows().Gather(step.prepared->hot, step.rows->rows());
   }
-  if (dense_at_servers() && has_examples) model_.SetDense(dense_);
+  if (!dense_outside_.empty() && dense_at_servers() && has_examples) model_.SetDense(dense_);
   return Status();
 }
 
@@ -223,7 +227,7 @@ Status StepRunner::ReduceDense(const PreparedStep& step, Clock clock, StepOutcom
   group_.state->Apply(executor_, gradients,
                       {SumScale(job_.parallel, group_.collective->size(), all), clock + 1});
   group_.state->ReadWeights(executor_, dense_);
-  model_.SetDense(dense_);
+  if (!dense_outside_.empty()) model_.SetDense(dense_);
   return Status();
 }
 

@@ -105,7 +105,8 @@ class StepRunner {
   std::vector<std::vector<float>> scratch_rows_;      // [tables], rows of one part
   std::vector<std::vector<uint32_t>> scratch_slots_;  // [tables], likewise
   StepResult result_;
-  std::vector<float> dense_;            // [dense floats]
+  std::span<float> dense_;              // [dense floats]: the model's own, or
+  std::vector<float> dense_outside_;    // these, where the model lies on another device.
   std::vector<float> dense_gradients_;  // [dense floats + what the group agrees on]
   std::vector<float> part_gradients_;   // [dense floats]
 };
