@@ -55,8 +55,9 @@ constexpr Work kSmall = {
 // What PyTorch and a parameter server were measured on: 26 ids, no numbers, Adagrad, one epoch of
 // 100,000 rows, AUC on 20,000 others.
 constexpr Work kPeers = {"peers_set", 1024, 98, 0, 20'000, R"({"type": "graph",
-    "tables": [{"name": "ids", "dim": 16, "optimizer": {"kind": "adagrad", "learning_rate": 0.05}}],
-    "dense_optimizer": {"kind": "adagrad", "learning_rate": 0.02},
+    "tables": [{"name": "ids", "dim": 16, "optimizer": {"kind": "adagrad", "learning_rate": 0.05,
+      "initial_accumulator": 1e-8}}],
+    "dense_optimizer": {"kind": "adagrad", "learning_rate": 0.02, "initial_accumulator": 1e-8},
     "layers": [{"name": "embedding", "kind": "embedding", "table": "ids"},
       {"name": "h1", "inputs": ["embedding"], "units": 256, "activation": "relu"},
       {"name": "h2", "inputs": ["h1"], "units": 128, "activation": "relu"},
