@@ -170,14 +170,13 @@ Status RunHuge(const BenchSetting& setting, BenchReport& report) {
       work(std::span(values).first(keys.size() * kDim));
     }
   };
-  const double seconds = SecondsOf([&] {
-    for (const int64_t step : {1, 2}) {
-      for_all([&](std::span<const float> gradients) {
-        const TableSlice::Gradients part{keys, gradients, -1};
-        slice.Apply({&part, 1}, 1, step);
-      });
-    }
-  });
+  const auto step = [&](int64_t number) {
+    for_all([&](std::span<const float> gradients) {
+      const TableSlice::Gradients part{keys, gradients, -1};
+      slice.Apply({&part, 1}, 1, number);
+    });
+  };
+  const double making = SecondsOf([&] { step(1); }), updating = SecondsOf([&] { step(2); });
   for_all([&](std::span<const float> gradients) {
     slice.Read(keys, kDim, std::span(rows).first(gradients.size()));
     for (size_t i = 0; i < gradients.size(); ++i) wrong += rows[i] != 2 * gradients[i] ? 1 : 0;
@@ -186,8 +185,10 @@ Status RunHuge(const BenchSetting& setting, BenchReport& report) {
     return {Code::kCorruption, std::to_string(wrong) + " of " + std::to_string(kRows * kDim) +
                                    " numbers are not what was trained"};
   }
-  report.Add(kBench, name, "numbers updated", "1/s",
-             {2 * static_cast<double>(kRows * kDim) / seconds});
+  constexpr auto kNumbers = static_cast<double>(kRows * kDim);
+  report.Add(kBench, name, "numbers made (the system clears their pages)", "1/s",
+             {kNumbers / making});
+  report.Add(kBench, name, "numbers updated", "1/s", {kNumbers / updating});
   return Status();
 }
 
