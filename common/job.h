@@ -112,6 +112,9 @@ struct PolicySpec {
 // tensor t has the key (t << 32 | c), and the last chunk of a tensor is filled up with zeros.
 inline constexpr uint32_t kDenseChunkFloats = 1024;
 
+// How the weights of a row are kept; the state of its rule is always kept in 32 bits.
+enum class WeightFormat : uint8_t { kFp32, kFp16, kBf16 };
+
 struct TableSpec {
   std::string name;
   uint32_t dim = 16;
@@ -122,6 +125,7 @@ struct TableSpec {
       ShardBy::kKey;              // kGroup for a dense table under LAMB, which needs whole tensors.
   PolicySpec policy = {};         // Not of the dense table.
   uint64_t vocab_cache_size = 0;  // Hot rows kept at every worker, on its device; 0: none.
+  WeightFormat weights = WeightFormat::kFp32;  // Not of the dense table.
 };
 
 enum class LayerKind : uint8_t {

@@ -95,6 +95,9 @@ JsonValue PrintTable(const TableSpec& table) {
   init.Set("scale", JsonValue::Float(table.init.scale));
   // Left out where it changes nothing: checkpoints of jobs without one are of the same job.
   if (table.policy != PolicySpec()) object.Set("policy", PrintPolicy(table.policy));
+  if (table.weights != WeightFormat::kFp32) {
+    object.Set("weights", Choice("table", "weights", table.weights));
+  }
   object.Set("vocab_cache_size", JsonValue::Integer(table.vocab_cache_size));
   return object;
 }

@@ -203,6 +203,17 @@ Status CheckCache(const JobSource& source, const Job& job) {
   return {};
 }
 
+Status CheckWeights(const JobSource& source, const Job& job) {
+  for (const TableSpec& table : job.tables) {
+    if (table.weights == WeightFormat::kFp32 || table.vocab_cache_size == 0) continue;
+    return Refuse(source, "model",
+                  "table " + Quoted(table.name) + " keeps weights in 16 bits and rows at the " +
+                      "workers (vocab_cache_size = " + std::to_string(table.vocab_cache_size) +
+                      "), where they have 32; leave out weights or vocab_cache_size");
+  }
+  return {};
+}
+
 Status CheckParallel(const JobSource& source, Job* job) {
   const ParallelSpec& parallel = job->parallel;
   if (parallel.parallel_mode == "stand_alone" && parallel.device_num > 1) {
@@ -261,6 +272,7 @@ Status CheckJob(const JobSource& source, Job* job) {
   HDPS_RETURN_IF_ERROR(CheckTrain(source, job));
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
+  HDPS_RETURN_IF_ERROR(CheckWeights(source, *job));
   return CheckCluster(source, job->cluster);
 }
 

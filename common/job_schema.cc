@@ -110,6 +110,10 @@ constexpr KeySpec kKeys[] = {
     {"model", "embedding_init", kObject, "init", 0, 0, "", kEmbeds, "Default: normal, scale 0.01."},
     {"model", "policy", kObject, "policy", 0, 0, "", kSparse,
      "Which keys get rows and which rows leave, in each table of the recipe."},
+    {"model", "weights", kChoice, "fp32, fp16, bf16", 0, 0, "\"fp32\"", kSparse,
+     "How the servers keep the weights of rows, in each table of the recipe with a dim above 1. In "
+     "16 bits updates are rounded up or down at random, from seed, table, key and step, so that "
+     "small ones are not lost; the optimizer's state stays in 32 bits."},
     {"model", "vocab_cache_size", kInteger, "", 0, 1e9, "0", kSparse,
      "Rows of each table that are seen most, kept with their optimizer state at every worker, on "
      "its device (MindSpore's name); 0: none. Only in sync mode, where it changes no result."},
@@ -130,6 +134,7 @@ constexpr KeySpec kKeys[] = {
     {"table", "dim", kInteger, "", 1, 65536, "16", "", ""},
     {"table", "optimizer", kObject, "optimizer", 0, 0, "", "", "Default: lazy_adam 0.00035."},
     {"table", "init", kObject, "init", 0, 0, "", "", ""},
+    {"table", "weights", kChoice, "fp32, fp16, bf16", 0, 0, "\"fp32\"", "", "As `model.weights`."},
     {"table", "vocab_cache_size", kInteger, "", 0, 1e9, "0", "", "As `model.vocab_cache_size`."},
 
     {"table", "policy", kObject, "policy", 0, 0, "", "",

@@ -86,6 +86,7 @@ std::vector<TableSpec> ReadTables(const JsonValue& object) {
     table.optimizer = ReadOptimizer(item, "optimizer", ModelRecipe::DeepOptimizer());
     table.init = ReadInit(item, "init", table.init);
     table.policy = ReadPolicy(item);
+    ReadChoice(item, "table", "weights", &table.weights);
     ReadKey(item, "vocab_cache_size", &table.vocab_cache_size);
     tables.push_back(std::move(table));
   }
@@ -182,6 +183,7 @@ Status ReadModel(const JobSource& source, Job* job) {
     job->tables = std::move(graph->tables);
     for (TableSpec& table : job->tables) {
       table.policy = ReadPolicy(object);
+      if (table.dim > 1) ReadChoice(object, "model", "weights", &table.weights);
       ReadKey(object, "vocab_cache_size", &table.vocab_cache_size);
     }
     job->model.layers = std::move(graph->layers);

@@ -6,6 +6,7 @@
 
 #include "common/random.h"
 #include "embedding/optimizer.h"
+#include "embedding/weight_format.h"
 
 namespace hdps {
 namespace {
@@ -29,7 +30,7 @@ uint64_t RowsOfSlice(const TableSpec& spec, uint32_t num_shards) {
   uint64_t rows = std::numeric_limits<uint64_t>::max();
   if (policy.max_rows > 0) rows = policy.max_rows;
   if (policy.max_bytes > 0) {
-    const uint64_t row_bytes = sizeof(Key) + (spec.dim + RowStateFloats(spec)) * sizeof(float);
+    const uint64_t row_bytes = sizeof(Key) + RowBytes(spec);
     rows = std::min(rows, policy.max_bytes / row_bytes);
   }
   return policy.capped() ? std::max<uint64_t>(1, rows / num_shards) : rows;
@@ -43,6 +44,10 @@ uint32_t PolicyFloats(const PolicySpec& spec) {
 
 uint32_t RowStateFloats(const TableSpec& spec) {
   return StateFloats(spec.optimizer, spec.dim) + PolicyFloats(spec.policy);
+}
+
+size_t RowBytes(const TableSpec& spec) {
+  return WeightBytes(spec.weights, spec.dim) + RowStateFloats(spec) * sizeof(float);
 }
 
 RowPolicy::RowPolicy(const TableSpec& spec, TableId table, uint64_t seed, ShardId shard,

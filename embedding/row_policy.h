@@ -16,6 +16,8 @@ namespace hdps {
 uint32_t PolicyFloats(const PolicySpec& spec);
 // Floats of a table's row behind its weights: the optimizer's state, then the policy's.
 uint32_t RowStateFloats(const TableSpec& spec);
+// Bytes of a row in memory: weights in their format, then those floats.
+size_t RowBytes(const TableSpec& spec);
 
 // Invariant: what it decides depends on the seed and on the updates of this shard's keys, in order;
 // not on servers, threads or where rows lie.

@@ -14,6 +14,7 @@
 #include "embedding/row_batches.h"
 #include "embedding/row_policy.h"
 #include "embedding/tiered_rows.h"
+#include "embedding/weight_format.h"
 
 namespace hdps {
 namespace {
@@ -46,20 +47,32 @@ struct TableSlice::Impl {
         dim(table_spec.dim),
         rule_floats(StateFloats(table_spec.optimizer, table_spec.dim)),
         row_floats(dim + RowStateFloats(table_spec)),
+        weight_bytes(WeightBytes(table_spec.weights, table_spec.dim)),
         width(vectors),
         make([this](Key key, std::span<float> row) { InitialRow(key, row); }),
         policy(table_spec, table_id, job_seed, home.shard, home.num_shards),
-        store(row_floats * sizeof(float), kIndexSalt, table_id, home, !table_spec.dense) {}
+        store(RowBytes(table_spec), kIndexSalt, table_id, home, !table_spec.dense) {}
 
-  std::span<float> Weights(float* row) const { return {row, dim}; }
-  std::span<float> State(float* row) const { return {row + dim, rule_floats}; }
-  std::span<const float> OfPolicy(const float* row) const {
-    return {row + dim + rule_floats, policy.floats()};
+  bool narrow() const { return spec.weights != WeightFormat::kFp32; }
+  std::span<float> State(std::byte* row) const {
+    return {reinterpret_cast<float*>(row + weight_bytes), rule_floats};
+  }
+  std::span<const float> OfPolicy(const std::byte* row) const {
+    const auto* state = reinterpret_cast<const float*>(row + weight_bytes);
+    return {state + rule_floats, policy.floats()};
+  }
+  // A row, or only its weights, as floats: what it is to everybody outside.
+  void Expand(const std::byte* row, std::span<float> floats) const {
+    ReadRow(spec.weights, dim, row, floats);
+  }
+  NarrowRows Narrow(RowStore& memory) const {
+    return {spec.weights, dim, rounding_seed, memory, make};
   }
 
   // The weights of a row that is not there, and its state where `out` has room for it.
   void InitialRow(Key key, std::span<float> out) const {
     InitRow(spec.init, seed, id, key, out.first(dim));
+    if (narrow()) RoundToNearest(spec.weights, out.first(dim));
     if (out.size() == dim) return;
     InitState(spec.optimizer, dim, out.subspan(dim, rule_floats));
     std::ranges::fill(out.subspan(dim + rule_floats), 0.0f);
@@ -69,13 +82,15 @@ struct TableSlice::Impl {
   // spill, a row is there for its call only.
   template <typename Use>
   void ForEachRow(std::span<const Key> keys, int64_t step, const Use& use) {
+    std::vector<float> made(row_floats);
     store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
       memory.ForEachMade(
           part, RowVersion(step),
           [&](Key key, std::byte* row) {
-            InitialRow(key, {reinterpret_cast<float*>(row), row_floats});
+            InitialRow(key, made);
+            WriteRow(spec.weights, dim, made, row);
           },
-          [&](size_t i, std::byte* row) { use(begin + i, reinterpret_cast<float*>(row)); });
+          [&](size_t i, std::byte* row) { use(begin + i, row); });
     });
   }
 
@@ -93,6 +108,8 @@ struct TableSlice::Impl {
   const uint64_t seed;
   const uint32_t dim, rule_floats;
   const size_t row_floats;  // [weights | state of the rule | state of the policy]
+  const size_t weight_bytes;
+  const uint64_t rounding_seed = RoundingSeed(seed, id);
 
   const VectorWidth width;
   const RowMaker make;
@@ -117,18 +134,22 @@ void TableSlice::Impl::ApplyGradients(std::span<const Key> keys, const float* va
     values = admitted_values.data();
   }
   store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-    UpdateRows(width, spec.optimizer, dim, memory, part, values + begin * dim, scale, step, make);
+    const float* const own = values + begin * dim;
+    if (narrow()) {
+      UpdateNarrowRows(width, spec.optimizer, Narrow(memory), part, own, scale, step);
+    } else {
+      UpdateRows(width, spec.optimizer, dim, memory, part, own, scale, step, make);
+    }
     if (policy.floats() > 0) NoteUpdates(part, step, memory);
   });
   admitted += store.num_rows() - rows_before;
 }
 
 void TableSlice::Impl::NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory) {
-  memory.ForEachFound(keys, row_floats * sizeof(float),
-                      [&](size_t, const RowSlot* slot, const std::byte*) {
-                        auto* row = reinterpret_cast<float*>(memory.Row(slot->row()));
-                        policy.OnUpdate(step, {row + dim + rule_floats, policy.floats()});
-                      });
+  memory.ForEachFound(keys, memory.row_bytes(), [&](size_t, const RowSlot* slot, const std::byte*) {
+    auto* state = reinterpret_cast<float*>(memory.Row(slot->row()) + weight_bytes);
+    policy.OnUpdate(step, {state + rule_floats, policy.floats()});
+  });
 }
 
 // Newcomers are judged in the order of their numbers: in which they came means nothing.
@@ -163,10 +184,10 @@ void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale, 
   struct Chunk {
     Key key;
     size_t position;
-    float* row;
+    std::byte* row;
   };
   std::vector<Chunk> chunks(sums.keys().size());
-  ForEachRow(sums.keys(), step, [&](size_t k, float* row) {
+  ForEachRow(sums.keys(), step, [&](size_t k, std::byte* row) {
     chunks[k] = {sums.keys()[k], k, row};
   });
   std::sort(chunks.begin(), chunks.end(),
@@ -177,7 +198,8 @@ void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale, 
     const float* sum = sums.values() + chunks[c].position * dim;
     float* gradient = &gradients[c * dim];
     for (size_t i = 0; i < dim; ++i) gradient[i] = sum[i] * scale;
-    updates.push_back({{gradient, dim}, Weights(chunks[c].row), State(chunks[c].row)});
+    const std::span<float> weights(reinterpret_cast<float*>(chunks[c].row), dim);
+    updates.push_back({{gradient, dim}, weights, State(chunks[c].row)});
     const bool tensor_ends =
         c + 1 == chunks.size() || chunks[c + 1].key >> 32 != chunks[c].key >> 32;
     if (!tensor_ends) continue;
@@ -196,8 +218,7 @@ void TableSlice::Impl::Evict(std::span<const Key> keys, int64_t step) {
 void TableSlice::Impl::EvictOld(int64_t step) {
   std::vector<Key> old;
   store.VisitAll([&](Key key, std::span<const std::byte> bytes) {
-    const auto* row = reinterpret_cast<const float*>(bytes.data());
-    if (policy.IsOld(step, OfPolicy(row))) old.push_back(key);
+    if (policy.IsOld(step, OfPolicy(bytes.data()))) old.push_back(key);
   });
   Evict(old, step);
 }
@@ -205,9 +226,10 @@ void TableSlice::Impl::EvictOld(int64_t step) {
 // Finds the rank that `rows` rows do not exceed, sixteen bits at a time, in memory that does not
 // depend on their number; then those rows.
 void TableSlice::Impl::EvictLowest(uint64_t rows, int64_t step) {
+  std::vector<float> weights(dim);
   const auto rank_of = [&](Key key, std::span<const std::byte> bytes) {
-    const auto* row = reinterpret_cast<const float*>(bytes.data());
-    return policy.Rank(key, {row, dim}, OfPolicy(row));
+    ReadWeights(spec.weights, bytes.data(), weights);
+    return policy.Rank(key, weights, OfPolicy(bytes.data()));
   };
   uint64_t highest = 0;  // Its upper bits, as far as they are known.
   for (int shift = 48; shift >= 0; shift -= 16) {
@@ -265,10 +287,20 @@ void TableSlice::EndStep(int64_t step) {
 void TableSlice::Read(std::span<const Key> keys, uint32_t row_floats, std::span<float> rows) {
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
-  impl_->store.InParts(
-      keys, false, [&](size_t begin, std::span<const Key> part, const RowStore& memory) {
-        ReadRows(impl_->width, memory, part, row_floats, impl_->make, &rows[begin * row_floats]);
-      });
+  impl_->store.InParts(keys, false, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
+    const std::span<float> out = rows.subspan(begin * row_floats, part.size() * row_floats);
+    if (!impl_->narrow()) {
+      ReadRows(impl_->width, memory, part, row_floats, impl_->make, out.data());
+    } else if (row_floats == dim()) {
+      ReadNarrowRows(impl_->width, impl_->Narrow(memory), part, out.data());
+    } else {
+      memory.ForEachFound(
+          part, memory.row_bytes(), [&](size_t i, const RowSlot*, const std::byte* row) {
+            const std::span<float> own = out.subspan(i * row_floats, row_floats);
+            row != nullptr ? impl_->Expand(row, own) : impl_->InitialRow(part[i], own);
+          });
+    }
+  });
 }
 
 void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
@@ -286,8 +318,8 @@ void TableSlice::ReadChanged(std::span<const Key> keys, int64_t since_step,
     // Past the largest version all that was ever changed then counts as changed since.
     if (slot->version <= since && slot->version < kRowVersionMax) return;
     positions->push_back(static_cast<uint32_t>(k));
-    const auto* floats = reinterpret_cast<const float*>(row);
-    weights->insert(weights->end(), floats, floats + dim);
+    weights->resize(weights->size() + dim);
+    ReadWeights(impl_->spec.weights, row, std::span(*weights).last(dim));
   };
   impl_->store.InParts(
       keys, false, [&](size_t begin, std::span<const Key> part, const RowStore& memory) {
@@ -302,8 +334,8 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
                        int64_t step) {
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
-  impl_->ForEachRow(keys, step, [&](size_t k, float* row) {
-    std::memcpy(row, &rows[k * row_floats], row_floats * sizeof(float));
+  impl_->ForEachRow(keys, step, [&](size_t k, std::byte* row) {
+    WriteRow(impl_->spec.weights, impl_->dim, rows.subspan(k * row_floats, row_floats), row);
     if (row_floats == impl_->dim) {
       InitState(impl_->spec.optimizer, impl_->dim, impl_->State(row));
     }
@@ -328,8 +360,10 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
 Result<RowsDigest> TableSlice::Digest() const {
   RowsDigest digest;
   const uint64_t table_hash = TableHash(impl_->spec.name);
+  std::vector<float> floats(impl_->row_floats);
   HDPS_RETURN_IF_ERROR(impl_->store.ForEach([&](Key key, std::span<const std::byte> row) {
-    digest.AddRow(table_hash, key, {reinterpret_cast<const float*>(row.data()), impl_->row_floats});
+    impl_->Expand(row.data(), floats);
+    digest.AddRow(table_hash, key, floats);
     return Status();
   }));
   return digest;
@@ -341,9 +375,9 @@ Status TableSlice::VisitRows(size_t block_rows, const Visit& visit) const {
   std::vector<float> rows;
   rows.reserve(std::min(block_rows, num_rows()) * row_floats);
   HDPS_RETURN_IF_ERROR(impl_->store.ForEachInOrder([&](Key key, std::span<const std::byte> row) {
-    const auto* floats = reinterpret_cast<const float*>(row.data());
     keys.push_back(key);
-    rows.insert(rows.end(), floats, floats + row_floats);
+    rows.resize(rows.size() + row_floats);
+    impl_->Expand(row.data(), std::span(rows).last(row_floats));
     if (keys.size() < block_rows) return Status();
     const Status status = visit(keys, rows);
     keys.clear();

@@ -105,9 +105,8 @@ MemoryPlan PlanMemory(const Job& job, const RowMemoryOptions& options, uint64_t 
     if (table.dense) continue;
     uint64_t rows = options.expected_rows;
     if (table.policy.max_rows > 0) rows = std::min(rows, table.policy.max_rows);
-    plan.rows += options.own_shards *
-                 RowStore::PredictBytes((table.dim + RowStateFloats(table)) * sizeof(float),
-                                        rows / job.cluster.shards);
+    plan.rows +=
+        options.own_shards * RowStore::PredictBytes(RowBytes(table), rows / job.cluster.shards);
   }
   if (limit == 0) return plan;
   plan.disk = DiskBufferBytes(limit);

@@ -40,11 +40,10 @@ MembershipOptions MembershipOf(const ServerNodeOptions& options) {
 // Where every table lives and is updated, and what bounds this server's memory beside the rows.
 void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t workers, int threads) {
   for (const TableSpec& table : job.tables) {
-    const uint32_t state = RowStateFloats(table);
     LOG(INFO) << "table '" << table.name << "': device cpu, update device cpu, rule "
               << OptimizerName(table.optimizer.kind) << ", dim " << table.dim << ", "
-              << (table.dim + state) * sizeof(float) << " bytes a row with state, shards "
-              << own_shards << " of " << job.cluster.shards;
+              << RowBytes(table) << " bytes a row with state, shards " << own_shards << " of "
+              << job.cluster.shards;
   }
   const size_t each = workers * job.cluster.pushes_in_flight_max;
   const size_t ahead = workers * job.train.lookahead;

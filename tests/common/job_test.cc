@@ -75,6 +75,17 @@ TEST(JobTest, HotRowsAreAskedForByTable) {
   EXPECT_EQ(again.tables[1].vocab_cache_size, 5u);
 }
 
+TEST(JobTest, WeightsHaveAFormatByTable) {
+  const Job recipe = Good({"model.weights=bf16"});
+  EXPECT_EQ(recipe.tables[0].weights, WeightFormat::kFp32) << "one weight a row gains nothing";
+  EXPECT_EQ(recipe.tables[1].weights, WeightFormat::kBf16);
+  EXPECT_EQ(recipe.tables[2].weights, WeightFormat::kFp32) << "dense";
+  EXPECT_NE(TablesDigest(recipe), TablesDigest(Good({}))) << "their rows are others";
+  const Job again = Good({"model.tables.0.weights=fp16"}, PrintJob(recipe));
+  EXPECT_EQ(again.tables[0].weights, WeightFormat::kFp16);
+  EXPECT_EQ(again.tables[1].weights, WeightFormat::kBf16);
+}
+
 TEST(JobTest, OtherSpellingsAreNormalised) {
   EXPECT_EQ(Good({"train.mode=ssp"}).train.mode, Mode::kSync);
   EXPECT_EQ(Good({"train.mode=ssp", "train.staleness_bound=2"}).train.mode, Mode::kSsp);

@@ -1,0 +1,191 @@
+// Rows whose weights have 16 bits: made wide, updated as any other, rounded at random.
+#include <glog/logging.h>
+
+#include <cstring>
+#include <vector>
+
+#include "embedding/row_batches.h"
+#include "embedding/weight_format.h"
+
+namespace hdps {
+namespace {
+
+// The longest row that is made wide on the stack; longer ones take a heap.
+constexpr size_t kStackFloats = 256;
+
+// ---- Reading -----------------------------------------------------------------------------------
+
+struct Reading {
+  const NarrowRows& rows;
+  std::span<const Key> keys;
+  float* const out;
+};
+
+template <WeightFormat kFormat>
+HDPS_INLINE void ReadAll(const Reading& r) {
+  const size_t dim = r.rows.dim;
+  float* const out = r.out;
+  const RowStore& store = r.rows.store;
+  store.ForEachFound(
+      r.keys, WeightBytes(kFormat, dim),
+      [&](size_t k, const RowSlot*, const std::byte* row) __attribute__((always_inline)) {
+        if (row != nullptr) [[likely]] {
+          LoadWeights<kFormat>(row, dim, out + k * dim);
+        } else {
+          r.rows.initial(r.keys[k], {out + k * dim, dim});
+        }
+      });
+}
+
+template <WeightFormat kFormat>
+void ReadPlain(const Reading& r) {
+  ReadAll<kFormat>(r);
+}
+template <WeightFormat kFormat>
+HDPS_AVX2 void ReadAvx2(const Reading& r) {
+  ReadAll<kFormat>(r);
+}
+template <WeightFormat kFormat>
+HDPS_AVX512 void ReadAvx512(const Reading& r) {
+  ReadAll<kFormat>(r);
+}
+
+template <WeightFormat kFormat>
+void ReadWide(VectorWidth width, const Reading& r) {
+  switch (width) {
+    case VectorWidth::kPlain:
+      return ReadPlain<kFormat>(r);
+    case VectorWidth::kAvx2:
+      return ReadAvx2<kFormat>(r);
+    case VectorWidth::kAvx512:
+      return ReadAvx512<kFormat>(r);
+  }
+}
+
+// ---- Updating ----------------------------------------------------------------------------------
+
+struct Updating {
+  const OptimizerSpec& spec;
+  const NarrowRows& rows;
+  std::span<const Key> keys;
+  const float* const values;
+  const GradientScale scale;
+  const int64_t step;
+};
+
+template <OptimizerKind kRule, WeightFormat kFormat>
+HDPS_INLINE void UpdateAll(const Updating& u) {
+  const OptimizerSpec spec = u.spec;
+  const GradientScale scale = u.scale;
+  const size_t dim = u.rows.dim;
+  const float* const values = u.values;
+  RowStore& store = u.rows.store;
+  const size_t weight_bytes = WeightBytes(kFormat, dim);
+  const size_t row_floats = dim + (store.row_bytes() - weight_bytes) / sizeof(float);
+  float on_stack[kStackFloats];
+  std::vector<float> on_heap(dim > kStackFloats ? dim : 0);
+  float* const wide = dim > kStackFloats ? on_heap.data() : on_stack;
+  std::vector<float> made(row_floats);
+  Corrections corrections(spec);
+  const BiasCorrection at_step = CorrectionAt(spec, u.step);
+  store.ForEachMade(
+      u.keys, RowVersion(u.step),
+      [&](Key key, std::byte* row) {
+        u.rows.initial(key, made);
+        WriteRow(kFormat, u.rows.dim, made, row);
+      },
+      [&](size_t k, std::byte * row) __attribute__((always_inline)) {
+        LoadWeights<kFormat>(row, dim, wide);
+        UpdateRowBy<kRule>(spec, at_step, corrections, dim, values + k * dim, scale, wide,
+                           reinterpret_cast<float*>(row + weight_bytes));
+        const uint64_t seed = RowRoundingSeed(u.rows.rounding_seed, u.keys[k], u.step);
+        RoundWeights<kFormat>(wide, dim, seed, row);
+      });
+}
+
+template <OptimizerKind kRule, WeightFormat kFormat>
+void UpdatePlain(const Updating& u) {
+  UpdateAll<kRule, kFormat>(u);
+}
+template <OptimizerKind kRule, WeightFormat kFormat>
+HDPS_AVX2 void UpdateAvx2(const Updating& u) {
+  UpdateAll<kRule, kFormat>(u);
+}
+template <OptimizerKind kRule, WeightFormat kFormat>
+HDPS_AVX512 void UpdateAvx512(const Updating& u) {
+  UpdateAll<kRule, kFormat>(u);
+}
+
+template <OptimizerKind kRule, WeightFormat kFormat>
+void UpdateIn(VectorWidth width, const Updating& u) {
+  switch (width) {
+    case VectorWidth::kPlain:
+      return UpdatePlain<kRule, kFormat>(u);
+    case VectorWidth::kAvx2:
+      return UpdateAvx2<kRule, kFormat>(u);
+    case VectorWidth::kAvx512:
+      return UpdateAvx512<kRule, kFormat>(u);
+  }
+}
+
+template <OptimizerKind kRule>
+void UpdateBy(VectorWidth width, const Updating& u) {
+  return u.rows.format == WeightFormat::kFp16 ? UpdateIn<kRule, WeightFormat::kFp16>(width, u)
+                                              : UpdateIn<kRule, WeightFormat::kBf16>(width, u);
+}
+
+}  // namespace
+
+void ReadNarrowRows(VectorWidth width, const NarrowRows& rows, std::span<const Key> keys,
+                    float* out) {
+  CHECK(rows.format != WeightFormat::kFp32);
+  const Reading reading{rows, keys, out};
+  return rows.format == WeightFormat::kFp16 ? ReadWide<WeightFormat::kFp16>(width, reading)
+                                            : ReadWide<WeightFormat::kBf16>(width, reading);
+}
+
+void UpdateNarrowRows(VectorWidth width, const OptimizerSpec& spec, const NarrowRows& rows,
+                      std::span<const Key> keys, const float* values, GradientScale scale,
+                      int64_t step) {
+  CHECK(rows.format != WeightFormat::kFp32);
+  const Updating updating{spec, rows, keys, values, scale, step};
+  switch (spec.kind) {
+    case OptimizerKind::kSgd:
+      return UpdateBy<OptimizerKind::kSgd>(width, updating);
+    case OptimizerKind::kMomentum:
+      return UpdateBy<OptimizerKind::kMomentum>(width, updating);
+    case OptimizerKind::kAdagrad:
+      return UpdateBy<OptimizerKind::kAdagrad>(width, updating);
+    case OptimizerKind::kRowwiseAdagrad:
+      return UpdateBy<OptimizerKind::kRowwiseAdagrad>(width, updating);
+    case OptimizerKind::kAdam:
+      return UpdateBy<OptimizerKind::kAdam>(width, updating);
+    case OptimizerKind::kLazyAdam:
+      return UpdateBy<OptimizerKind::kLazyAdam>(width, updating);
+    case OptimizerKind::kAdamW:
+      return UpdateBy<OptimizerKind::kAdamW>(width, updating);
+    case OptimizerKind::kFtrl:
+      return UpdateBy<OptimizerKind::kFtrl>(width, updating);
+    case OptimizerKind::kLamb:
+      break;
+  }
+  LOG(FATAL) << "LAMB changes whole tensors, not rows";
+}
+
+void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats) {
+  ReadWeights(format, row, floats.first(dim));
+  const std::span<float> state = floats.subspan(dim);
+  if (!state.empty()) {
+    std::memcpy(state.data(), row + WeightBytes(format, dim), state.size_bytes());
+  }
+}
+
+void WriteRow(WeightFormat format, uint32_t dim, std::span<const float> floats, std::byte* row) {
+  WriteWeights(format, floats.first(dim), row);
+  const std::span<const float> state = floats.subspan(dim);
+  if (!state.empty()) {
+    std::memcpy(row + WeightBytes(format, dim), state.data(), state.size_bytes());
+  }
+}
+
+}  // namespace hdps
