@@ -199,14 +199,17 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
   EXPECT_THAT(Bad({"parallel.device_num=4", "train.batch_size=3"}), HasSubstr("full_batch"));
   EXPECT_THAT(Bad({"train.mode=async", "model.vocab_cache_size=9"}),
               AllOf(HasSubstr("vocab_cache_size = 9"), HasSubstr("use sync")));
-  EXPECT_THAT(Bad({"model.weights=fp16", "model.vocab_cache_size=9"}),
-              AllOf(HasSubstr("16 bits"), HasSubstr("vocab_cache_size = 9")));
-  EXPECT_THAT(Bad({"model.weights=fp8"}), HasSubstr("fp16"));
   EXPECT_THAT(Bad({"model.policy.admit_after=3", "model.vocab_cache_size=9"}),
               AllOf(HasSubstr("vocab_cache_size = 9"), HasSubstr("admission")));
   EXPECT_EQ(Good({"parallel.device_num=4", "train.batch_size=3", "parallel.full_batch=true"})
                 .parallel.dataset_strategy,
             DatasetStrategy::kFullBatch);
+}
+
+TEST(JobMistakesTest, WeightsIn16BitsStayAtTheServers) {
+  EXPECT_THAT(Bad({"model.weights=fp16", "model.vocab_cache_size=9"}),
+              AllOf(HasSubstr("16 bits"), HasSubstr("vocab_cache_size = 9")));
+  EXPECT_THAT(Bad({"model.weights=fp8"}), HasSubstr("fp16"));
 }
 
 TEST(JobMistakesTest, InTheFileAreNamedByTheirLine) {

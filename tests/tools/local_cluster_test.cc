@@ -76,7 +76,7 @@ class LocalClusterTest : public ::testing::Test {
     options.out = out;
     options.num_servers = servers;
     options.num_workers = workers;
-    options.threads = 2;
+    options.threads = threads_;
     options.stop = &stop_;
     options.after_step = after_step_;
     options.voice.notice = [this](const std::string& line) {
@@ -99,6 +99,7 @@ class LocalClusterTest : public ::testing::Test {
   std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
   std::atomic<bool> stop_ = false;
   std::string stop_at_;
+  int threads_ = 2;
   std::function<void(WorkerId, const StepReport&)>
       after_step_;  // A notice with this text stops the job.
 };
@@ -113,6 +114,36 @@ TEST_F(LocalClusterTest, TheDigestDoesNotDependOnTheServers) {
     EXPECT_GT(std::stod(Field(out, "eval_auc")), 0.5);
     EXPECT_EQ(Field(out, "eval_auc"), Field("out1", "eval_auc"));
     EXPECT_EQ(Field(out, "digest"), Field("out1", "digest"));
+  }
+}
+
+// What 16 bits are rounded to comes from the seed: neither servers nor threads, nor a stop between
+// two steps, matter.
+TEST_F(LocalClusterTest, WeightsIn16BitsHaveOneDigestToo) {
+  ASSERT_EQ(Run("fp32", 1, 2).status, 0);
+  for (const std::string format : {"fp16", "bf16"}) {
+    const std::string weights = "model.weights=" + format;
+    for (const uint32_t servers : {1, 3}) {
+      for (const int threads : {1, 2, 8}) {
+        threads_ = threads;
+        const std::string out = format + std::to_string(servers) + "_" + std::to_string(threads);
+        const LocalClusterExit exit = Run(out, servers, 2, {weights});
+        ASSERT_EQ(exit.status, 0) << exit.reason;
+        EXPECT_EQ(Field(out, "digest"), Field(format + "1_1", "digest")) << out;
+        EXPECT_NE(Field(out, "digest"), Field("fp32", "digest")) << "rows are rounded";
+        EXPECT_NEAR(std::stod(Field(out, "eval_auc")), std::stod(Field("fp32", "eval_auc")), 0.01);
+      }
+    }
+    const std::vector<std::string> often = {weights, "checkpoint.every_steps=4", "train.epochs=4"};
+    ASSERT_EQ(Run(format + "_whole", 2, 2, often).status, 0);
+    stop_at_ = "saved ";
+    ASSERT_EQ(Run(format + "_parts", 2, 2, often).status, 0);
+    EXPECT_NE(Field(format + "_parts", "stopped_at"), "null");
+    stop_at_ = "";
+    stop_ = false;
+    ASSERT_EQ(Run(format + "_parts", 3, 2, often).status, 0);
+    EXPECT_NE(Field(format + "_parts", "resumed_from"), "null");
+    EXPECT_EQ(Field(format + "_parts", "digest"), Field(format + "_whole", "digest"));
   }
 }
 
