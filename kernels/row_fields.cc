@@ -101,18 +101,22 @@ void RowFields::Load(std::span<const Bags> features, Pooling pooling, uint32_t n
 
 void RowFields::FindInPlace(uint32_t num_rows) {
   taken_.assign(num_rows, false);
-  size_t in_place_rows = 0;
+  size_t in_place_rows = 0, rows_of_fields = 0;
+  disjoint_ = true;
   for (size_t f = 0; f < num_fields_; ++f) {
     RowField& field = fields_[f];
     const std::vector<uint32_t>& rows = field.rows;
     field.in_place = rows.empty() || rows.back() - rows.front() + 1 == rows.size();
     for (const uint32_t row : rows) {
       field.in_place = field.in_place && !taken_[row];
+      disjoint_ = disjoint_ && !taken_[row];
       taken_[row] = true;
     }
     if (field.in_place) in_place_rows += rows.size();
+    rows_of_fields += rows.size();
   }
   covers_table_ = in_place_rows == num_rows;
+  divides_table_ = disjoint_ && rows_of_fields == num_rows;
 }
 
 }  // namespace hdps

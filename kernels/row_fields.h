@@ -46,13 +46,17 @@ class RowFields {
   std::span<const RowField> fields() const { return {fields_.data(), num_fields_}; }
   // Every row of the table is in place in some field: nothing else needs to be cleared or copied.
   bool covers_table() const { return covers_table_; }
+  // No row belongs to two fields.
+  bool disjoint() const { return disjoint_; }
+  // The same, and every row of the table belongs to one.
+  bool divides_table() const { return divides_table_; }
 
  private:
   void FindInPlace(uint32_t num_rows);
 
   std::vector<RowField> fields_;
   size_t num_fields_ = 0;
-  bool covers_table_ = false;
+  bool covers_table_ = false, disjoint_ = false, divides_table_ = false;
   std::vector<bool> taken_;  // [num_rows] scratch of FindInPlace.
 };
 

@@ -85,15 +85,15 @@ ConstMatrix RowProducts::WeightsOf(const RowLayer& layer, size_t field, const St
 }
 
 void RowProducts::CopyScatteredRows(const RowLayer& layer) {
-  for (size_t f = 0; f < index_.fields().size(); ++f) {
+  executor_.ParallelFor(index_.fields().size(), [&](size_t f) {
     const RowField& field = index_.fields()[f];
-    if (field.in_place) continue;
+    if (field.in_place) return;
     scattered_rows_[f].resize(field.unique() * layer.dim);
     float* to = scattered_rows_[f].data();
     for (const uint32_t row : field.rows) {
       to = std::copy_n(layer.rows + size_t{row} * layer.dim, layer.dim, to);
     }
-  }
+  });
 }
 
 // Examples [begin, begin + count) and features [first_field, end_field).

@@ -17,7 +17,7 @@ size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; 
 void RowProducts::Backward(const RowLayer& layer, ConstMatrix y, Matrix dy,
                            const RowLayerGradients& out) {
   const std::vector<Stripe> tiles = StripesOf(dy.cols, kGatherTile);
-  if (out.write_rows == Write::kOver && !index_.covers_table()) {
+  if (out.write_rows == Write::kOver && !index_.covers_table() && !index_.divides_table()) {
     std::fill_n(out.rows, size_t{num_rows_} * layer.dim, 0.0f);
   }
   const size_t tile_floats = dy.rows * kGatherTile;
@@ -179,15 +179,27 @@ void RowProducts::BackwardInChunks(const RowLayer& layer, const Stripe& tile, si
 }
 
 void RowProducts::AddScatteredGradients(uint32_t dim, const RowLayerGradients& out) {
-  for (size_t f = 0; f < index_.fields().size(); ++f) {
+  // Nobody else writes the row, and nothing is in it yet.
+  const bool alone = out.write_rows == Write::kOver && index_.divides_table();
+  const auto add = [&](size_t f) {
     const RowField& field = index_.fields()[f];
-    if (field.in_place) continue;
+    if (field.in_place) return;
     const float* from = scattered_gradients_[f].data();
     for (const uint32_t row : field.rows) {
       float* to = out.rows + size_t{row} * dim;
-      for (uint32_t d = 0; d < dim; ++d) to[d] += from[d];
+      if (alone) {
+        std::copy_n(from, dim, to);
+      } else {
+        for (uint32_t d = 0; d < dim; ++d) to[d] += from[d];
+      }
       from += dim;
     }
+  };
+  const size_t num_fields = index_.fields().size();
+  if (index_.disjoint()) {
+    executor_.ParallelFor(num_fields, add);
+  } else {  // In order of feature.
+    for (size_t f = 0; f < num_fields; ++f) add(f);
   }
 }
 

@@ -20,6 +20,7 @@ struct Shape {
   Pooling pooling = Pooling::kSum;
   bool shared = false;  // Fields share rows; else each has its own.
   bool relu = true;
+  bool interleaved = false;  // Rows of the fields take turns in the table.
 };
 void PrintTo(const Shape& s, std::ostream* out) {
   *out << s.examples << "x" << s.fields << "x" << s.dim << "->" << s.units << " keys "
@@ -48,7 +49,10 @@ class LayerRun {
         row_gradient(*ops_, num_rows_, shape.dim, 9, 0) {
     for (uint32_t f = 0; f < shape.fields; ++f) {
       features_.emplace_back(shape.examples, shape.keys_max, kFieldRows, shape.weighted, 20 + f);
-      for (uint32_t& row : features_[f].row_index) row += shape.shared ? 0 : f * kFieldRows;
+      for (uint32_t& row : features_[f].row_index) {
+        row =
+            shape.interleaved ? row * shape.fields + f : row + (shape.shared ? 0 : f * kFieldRows);
+      }
     }
     for (const TestBags& feature : features_) bags_.push_back(feature.bags());
   }
@@ -166,6 +170,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Shape{500, 4, 16, 256, 5, 0, 1, false, Pooling::kSum, true},
                     Shape{500, 4, 33, 1024, 0, 5, 2, true, Pooling::kSum, false, false},
                     Shape{400, 3, 48, 100, 2, 0, 2, true}, Shape{200, 2, 144, 70, 1, 0},
+                    Shape{900, 5, 16, 130, 0, 3, 1, false, Pooling::kSum, false, true, true},
+                    Shape{80, 3, 32, 70, 0, 3, 2, true, Pooling::kSum, false, true, true},
                     Shape{0, 3, 8, 20, 1, 1}, Shape{1, 3, 8, 20, 1, 1}));
 
 TEST(GatherLoops, GiveTheSameBitsAsThePlainLoops) {
