@@ -10,6 +10,7 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/machine.h"
+#include "benchmarks/wire_ends.h"
 #include "common/command_line.h"
 #include "common/executor.h"
 #include "common/file_system.h"
@@ -27,6 +28,8 @@ DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
 DEFINE_string(scratch, "/tmp", "Where folders for generated data are made, and removed");
 DEFINE_string(device, "cpu", "Where end_to_end computes the dense layers: cpu or cuda");
 DEFINE_string(set, "", "Fields of end_to_end's jobs to override: key.path=value,...");
+DEFINE_string(far_end, "", "Used by wire itself: be the other end of what listens here");
+DEFINE_uint64(far_end_shared_bytes, 0, "With --far_end: memory it may share");
 DEFINE_string(data, "", "A Criteo TSV file that reader reads too");
 
 #ifndef HDPS_COMMIT
@@ -128,6 +131,7 @@ Status Run(const std::string& program, const std::vector<std::string>& names) {
     return Status();
   }
   HDPS_RETURN_IF_ERROR(StartLogging("hdps-bench", "", "warning"));
+  if (!FLAGS_far_end.empty()) return FarEnd(FLAGS_far_end, FLAGS_far_end_shared_bytes);
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const int threads = NewTbbExecutor(FLAGS_threads)->threads();
   const Machine machine = ThisMachine(*files);

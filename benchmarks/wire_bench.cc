@@ -2,6 +2,7 @@
 // trip between two node loops; what checksums and buffers cost.
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,9 +55,8 @@ WireLoad LoadOf(const BenchSetting& setting, const Case& c) {
 Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) {
   SayProgress(kBench, c.name);
   const WireLoad load = LoadOf(setting, c);
-  HDPS_ASSIGN_OR_RETURN(const auto ends,
-                        TransportEnds::Make(c.kind, setting.scratch, c.shared_bytes));
-  HDPS_ASSIGN_OR_RETURN(const auto plain, TransportEnds::Make("tcp", setting.scratch, 0));
+  HDPS_ASSIGN_OR_RETURN(const auto ends, TransportEnds::Make(c.kind, setting, c.shared_bytes));
+  HDPS_ASSIGN_OR_RETURN(const auto plain, TransportEnds::Make("tcp", setting, 0));
   WireLoad warm = load;
   warm.parts = 64;
   ends->Exchange(warm);  // Connected, and agreed on what to share.
@@ -69,9 +69,19 @@ Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) 
     return rate.ok() ? kGiga * *rate : 0;
   };
   const bool shares = c.shared_bytes > 0;
-  const auto samples =
-      InTurns(setting.repeats, {[&] { return kGiga * ends->Exchange(load); }, socket,
-                                [&] { return shares ? kGiga * plain->Exchange(load) : 1.0; }});
+  std::vector<double> a_core_second[2];  // GB of the case, and of the bare socket.
+  const double bytes =
+      static_cast<double>(load.part_bytes * load.parts) * (load.one_way ? 1 : 2) * kGiga;
+  const auto with_cpu = [&](size_t figure, const std::function<double()>& exchange) {
+    const double before = ends->CpuSeconds();
+    const double rate = exchange();
+    a_core_second[figure].push_back(bytes / (ends->CpuSeconds() - before));
+    return rate;
+  };
+  const auto samples = InTurns(
+      setting.repeats, {[&] { return with_cpu(0, [&] { return kGiga * ends->Exchange(load); }); },
+                        [&] { return with_cpu(1, socket); },
+                        [&] { return shares ? kGiga * plain->Exchange(load) : 1.0; }});
   for (const double sample : samples[0]) {
     if (sample > 0 && !socket_failed) continue;
     return {Code::kUnavailable, std::string("wire ") + c.name + ": not all parts arrived"};
@@ -79,10 +89,11 @@ Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) 
   report.AddBeside(kBench, c.name, "moved", "GB/s", samples[0],
                    std::strcmp(c.kind, "tcp") == 0 ? "bare tcp socket" : "bare unix socket",
                    samples[1]);
+  report.AddBeside(kBench, c.name, "moved, a core-second", "GB", a_core_second[0], "bare socket",
+                   a_core_second[1]);
   if (!shares) return Status();
   report.AddBeside(kBench, c.name, "moved", "GB/s", samples[0], "zeromq tcp", samples[2]);
-  const double moved =
-      static_cast<double>(load.part_bytes * load.parts) * (load.one_way ? 1 : 2) * setting.repeats;
+  const double moved = static_cast<double>(load.part_bytes * load.parts) * setting.repeats;
   report.Add(kBench, c.name, "through shared memory", "of the bytes",
              {static_cast<double>(ends->bytes_shared() - shared_before) / moved});
   return Status();

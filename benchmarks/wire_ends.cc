@@ -1,4 +1,5 @@
-// Both ends in one process, each on a thread of its own, with real sockets between them.
+// Real sockets between two ends: of transports in two processes, of bare sockets and node loops on
+// two threads.
 #include "benchmarks/wire_ends.h"
 
 #include <poll.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -51,6 +53,7 @@ bool RunEnd(Transport& transport, PeerId peer, const WireLoad& load, size_t send
   const auto send = [&](bool with_part) {
     Frame frame;
     frame.header.view = told = received;
+    frame.header.request_id = load.round;
     if (with_part) frame.sections.push_back(part);
     transport.Send(peer, std::move(frame));
   };
@@ -59,6 +62,7 @@ bool RunEnd(Transport& transport, PeerId peer, const WireLoad& load, size_t send
     PeerId from;
     Frame frame;
     if (!transport.Receive(kWaitMs, &from, &frame)) return false;
+    if (frame.header.request_id != load.round) continue;
     acknowledged = frame.header.view;
     if (frame.sections.empty()) continue;
     ++received;
@@ -116,15 +120,13 @@ bool PumpSocket(int end, const WireLoad& load, size_t sending, size_t receiving)
 
 namespace {
 
-Status OpenEnds(const std::string& kind, const std::string& scratch, size_t shared_bytes,
+Status OpenEnds(const std::string& kind, const std::string& scratch,
                 std::unique_ptr<Transport> (&ends)[2]) {
   std::string address = "tcp://127.0.0.1:0";
   const std::shared_ptr<InprocHub> hub = NewInprocHub();
   const PeerId selves[2] = {kFirst, kSecond};
   for (int i = 0; i < 2; ++i) {
-    TransportOptions options;
-    options.self = selves[i];
-    options.shared_bytes_per_peer = shared_bytes;
+    const TransportOptions options = {.self = selves[i]};
     ends[i] = kind == "inproc" ? NewInprocTransport(hub, options) : NewZmqTransport(options);
   }
   if (kind == "inproc") address = "inproc://second";
@@ -137,23 +139,82 @@ Status OpenEnds(const std::string& kind, const std::string& scratch, size_t shar
 
 }  // namespace
 
+namespace {
+
+// What the near end says to the far one between exchanges: a load as its bytes, or the end.
+constexpr uint16_t kLoadKind = 1, kEndKind = 2;
+
+TransportOptions OptionsOf(PeerId self, size_t shared_bytes) {
+  TransportOptions options;
+  options.self = self;
+  options.shared_bytes_per_peer = shared_bytes;
+  return options;
+}
+
+Frame WordOf(uint16_t kind, const WireLoad& load) {
+  Frame frame;
+  frame.header.kind = kind;
+  frame.envelope = Buffer::CopyOf(std::as_bytes(std::span(&load, 1)));
+  return frame;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<TransportEnds>> TransportEnds::Make(const std::string& kind,
-                                                           const std::string& scratch,
+                                                           const BenchSetting& setting,
                                                            size_t shared_bytes) {
   auto ends = std::make_unique<TransportEnds>();
-  HDPS_RETURN_IF_ERROR(OpenEnds(kind, scratch, shared_bytes, ends->ends_));
+  ends->near_ = NewZmqTransport(OptionsOf(kFirst, shared_bytes));
+  std::string address = "tcp://127.0.0.1:0";
+  if (kind == "ipc") {
+    address = "ipc://" + JoinPath(setting.scratch, "wire_" + std::to_string(NewPeerId().value));
+  }
+  HDPS_ASSIGN_OR_RETURN(address, ends->near_->Listen(address));
+  ends->far_ = std::make_unique<ChildProcess>(
+      std::vector<std::string>{setting.program, "--far_end=" + address,
+                               "--far_end_shared_bytes=" + std::to_string(shared_bytes)},
+      JoinPath(setting.scratch, "far_end.log"));
+  PeerId from;
+  Frame hello;
+  if (!ends->near_->Receive(kWaitMs, &from, &hello)) {
+    return Status(Code::kUnavailable, "benchmark: the other end did not come");
+  }
   return ends;
 }
 
-double TransportEnds::Exchange(const WireLoad& load) {
-  const size_t back = load.one_way ? 0 : load.parts;
-  return BytesPerSecond(
-      BytesOf(load), [&] { return RunEnd(*ends_[0], kSecond, load, load.parts, back); },
-      [&] { return RunEnd(*ends_[1], kFirst, load, back, load.parts); });
+TransportEnds::~TransportEnds() {
+  near_->Send(kSecond, WordOf(kEndKind, {}));
+  near_.reset();  // Sends what is left.
+  if (far_ != nullptr) far_->Wait();
 }
 
-uint64_t TransportEnds::bytes_shared() const {
-  return ends_[0]->counters().bytes_shared + ends_[1]->counters().bytes_shared;
+double TransportEnds::Exchange(WireLoad load) {
+  load.round = ++rounds_;
+  const size_t back = load.one_way ? 0 : load.parts;
+  bool done = false;
+  const double seconds = SecondsOf([&] {
+    near_->Send(kSecond, WordOf(kLoadKind, load));
+    done = RunEnd(*near_, kSecond, load, load.parts, back);
+  });
+  return done ? static_cast<double>(BytesOf(load)) / seconds : 0;
+}
+
+Status FarEnd(const std::string& address, size_t shared_bytes) {
+  const std::unique_ptr<Transport> far = NewZmqTransport(OptionsOf(kSecond, shared_bytes));
+  HDPS_RETURN_IF_ERROR(far->Connect(kFirst, address));
+  far->Send(kFirst, Frame());
+  PeerId from;
+  Frame frame;
+  while (far->Receive(kWaitMs, &from, &frame)) {
+    if (frame.header.kind == kEndKind) return Status();
+    WireLoad load;
+    if (frame.header.kind != kLoadKind || frame.envelope.size() != sizeof(load)) continue;
+    std::memcpy(static_cast<void*>(&load), frame.envelope.data(), sizeof(load));
+    const size_t sending = load.one_way ? 0 : load.parts;
+    frame = Frame();
+    if (!RunEnd(*far, kFirst, load, sending, load.parts)) break;
+  }
+  return Status(Code::kUnavailable, "benchmark: the near end is silent");
 }
 
 Result<double> ExchangeOverSocket(const std::string& kind, const WireLoad& load) {
@@ -220,7 +281,7 @@ class PingNode : public Node {
 
 Result<RoundTrip> LoopRoundTrip(const std::string& kind, const std::string& scratch, size_t count) {
   std::unique_ptr<Transport> ends[2];
-  HDPS_RETURN_IF_ERROR(OpenEnds(kind, scratch, 0, ends));
+  HDPS_RETURN_IF_ERROR(OpenEnds(kind, scratch, ends));
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   std::atomic<bool> stop{false};
   PingNode asker(kSecond, count, *clock, nullptr), answerer(kFirst, 0, *clock, &stop);

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "benchmarks/bench.h"
+#include "benchmarks/child_process.h"
 #include "common/status.h"
 #include "common/transport.h"
 
@@ -17,22 +20,30 @@ struct WireLoad {
   size_t window = 8;     // Parts on their way each way, at most (not for a bare socket).
   bool look = false;     // The receiver adds up every word of a part.
   bool one_way = false;  // Only from the first end to the second.
+  uint64_t round = 0;    // Numbers the exchanges of two ends.
 };
 
-// Two transports, each run by a thread of its own while Exchange() lasts.
+// Two transports in two processes: the far one is this program again, as FarEnd().
 class TransportEnds {
  public:
-  // `kind`: tcp, ipc or inproc. `shared_bytes`: TransportOptions::shared_bytes_per_peer.
+  // `kind`: tcp or ipc. `shared_bytes`: TransportOptions::shared_bytes_per_peer.
   static Result<std::unique_ptr<TransportEnds>> Make(const std::string& kind,
-                                                     const std::string& scratch,
+                                                     const BenchSetting& setting,
                                                      size_t shared_bytes);
+  ~TransportEnds();
   // Bytes a second of both ways together; 0 when something stayed out.
-  double Exchange(const WireLoad& load);
-  uint64_t bytes_shared() const;
+  double Exchange(WireLoad load);
+  uint64_t bytes_shared() const { return near_->counters().bytes_shared; }  // Sent by the near end.
+  double CpuSeconds() const { return ProcessCpuSeconds() + far_->CpuSeconds(); }  // Of both so far.
 
  private:
-  std::unique_ptr<Transport> ends_[2];
+  std::unique_ptr<Transport> near_;
+  std::unique_ptr<ChildProcess> far_;
+  uint64_t rounds_ = 0;
 };
+
+// The far end of a TransportEnds that listens at `address`, until that ends it.
+Status FarEnd(const std::string& address, size_t shared_bytes);
 
 // The same over a connected pair of stream sockets, tcp or unix ("ipc"), one thread an end that
 // reads and writes whenever the socket allows it.
