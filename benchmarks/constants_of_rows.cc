@@ -77,9 +77,11 @@ double SplitSeconds(const Served& served, const std::vector<Key>& keys) {
 
 Status MeasureExchange(const BenchSetting& setting, FileSystem& files, const std::string& transport,
                        ConstantSamples* samples) {
-  const KeyBatches few = ListsOf(kFewKeys, kRows), many = ListsOf(kManyKeys, kRows);
   const KeyBatches dense(12, AllKeys(kDenseKeys)[0]);
   HDPS_ASSIGN_OR_RETURN(const Served narrow, Serve(setting, files, transport, kNarrow, kRows));
+  const uint32_t shards = narrow.cluster->job().cluster.shards;  // As steps know their keys.
+  const KeyBatches few = ByShard(ListsOf(kFewKeys, kRows), shards);
+  const KeyBatches many = ByShard(ListsOf(kManyKeys, kRows), shards);
   HDPS_ASSIGN_OR_RETURN(const Served wide, Serve(setting, files, transport, kWide, kRows));
   HDPS_ASSIGN_OR_RETURN(const Served chunks, Serve(setting, files, transport, kDense, kDenseKeys));
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
