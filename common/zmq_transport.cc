@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <set>
 #include <string>
@@ -251,7 +252,13 @@ class ZmqTransport : public Transport {
     bool whole = true;
     for (size_t i = 0; i < parts.size(); ++i) {
       const int flags = ZMQ_DONTWAIT | (i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
-      const bool taken = zmq_msg_send(parts[i].handle(), socket.handle(), flags) >= 0;
+      bool taken = zmq_msg_send(parts[i].handle(), socket.handle(), flags) >= 0;
+      if (!taken && i == 0 && zmq_errno() == EAGAIN) {
+        // ZeroMQ looks for room again about once a millisecond, and whenever it is asked for
+        // events.
+        [[maybe_unused]] const int events = socket.get(zmq::sockopt::events);
+        taken = zmq_msg_send(parts[i].handle(), socket.handle(), flags) >= 0;
+      }
       if (!taken && i == 0) return false;
       whole = whole && taken;
     }
