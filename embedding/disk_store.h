@@ -1,4 +1,4 @@
-// The disk tier: rows that memory has no room for, as bytes under (shard, table, key).
+// The disk tier: blocks of rows that memory has no room for, as bytes under (shard, table, number).
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,15 @@
 
 namespace hdps {
 
-// The rows of one shard's slice of one table: all of one length.
+// The blocks of one shard's slice of one table.
 struct DiskSpace {
   ShardId shard;  // Below 2^16, as the table.
   TableId table;
-  uint32_t row_bytes = 0;
+};
+
+struct DiskBlock {
+  uint64_t number = 0;
+  std::span<const std::byte> bytes;
 };
 
 struct DiskStoreOptions {
@@ -28,26 +32,25 @@ struct DiskStoreOptions {
 // Not durable: what it holds ends with it, so nothing is logged and nothing waits for the disk.
 //
 // Calls for different spaces may come from several threads at once; those for one space come one
-// after the other. Keys of a call ascend and differ. Every failure is kIoError and names the
-// folder, what the disk said and what would help; a store that failed once is good for nothing
-// more.
+// after the other. Every failure is kIoError and names the folder, what the disk said and what
+// would help; a store that failed once is good for nothing more.
 class DiskStore {
  public:
   virtual ~DiskStore() = default;
 
-  // rows[keys.size() * row_bytes]; a key that has a row gets a new one.
-  virtual Status Put(const DiskSpace& space, std::span<const Key> keys,
-                     std::span<const std::byte> rows) = 0;
-  // found[k] becomes 1 where there is a row, else 0 and the place in `rows` is left as it was.
-  virtual Status Get(const DiskSpace& space, std::span<const Key> keys, std::span<std::byte> rows,
-                     std::span<uint8_t> found) = 0;
-  virtual Status Erase(const DiskSpace& space, std::span<const Key> keys) = 0;
+  // Numbers ascend and are new. Blocks of a few KiB are what it is made for.
+  virtual Status Put(const DiskSpace& space, std::span<const DiskBlock> blocks) = 0;
+  // Calls visit(k, bytes of block numbers[k]) for every k in order, until one is not ok. Numbers
+  // ascend and are there.
+  using Visit = std::function<Status(size_t k, std::span<const std::byte> bytes)>;
+  virtual Status Get(const DiskSpace& space, std::span<const uint64_t> numbers,
+                     const Visit& visit) = 0;
+  virtual Status Erase(const DiskSpace& space, std::span<const uint64_t> numbers) = 0;
   virtual Status EraseAll(const DiskSpace& space) = 0;
-  // Every row of the space in ascending order of keys, until `visit` returns false.
-  using Visit = std::function<bool(Key key, std::span<const std::byte> row)>;
-  virtual Status Scan(const DiskSpace& space, const Visit& visit) = 0;
+  // What to say of a block that is not as it was written.
+  virtual Status Damaged(const std::string& what) const = 0;
 
-  // What it takes of memory now: rows not yet written, and what finds those that are.
+  // What it takes of memory now: blocks not yet written, and what finds those that are.
   virtual uint64_t memory_bytes() const = 0;
   virtual uint64_t disk_bytes() const = 0;
 };
@@ -56,8 +59,5 @@ class DiskStore {
 Result<std::unique_ptr<DiskStore>> NewRocksDiskStore(const DiskStoreOptions& options);
 // In memory after all, for tests and the simulator; in no folder.
 std::unique_ptr<DiskStore> NewMemoryDiskStore();
-
-// Bytes of memory that find one row on disk: its part of a Bloom filter and of an index.
-inline constexpr double kDiskIndexBytesPerRow = 2.0;
 
 }  // namespace hdps

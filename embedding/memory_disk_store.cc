@@ -1,7 +1,4 @@
 // A disk tier without a disk: for tests and the simulator.
-#include <glog/logging.h>
-
-#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -14,50 +11,48 @@ namespace {
 
 class MemoryDiskStore : public DiskStore {
  public:
-  Status Put(const DiskSpace& space, std::span<const Key> keys,
-             std::span<const std::byte> rows) override {
-    CHECK_EQ(rows.size(), keys.size() * space.row_bytes);
+  Status Put(const DiskSpace& space, std::span<const DiskBlock> blocks) override {
     MutexLock lock(mutex_);
-    Rows& own = spaces_[Number(space)];
-    for (size_t k = 0; k < keys.size(); ++k) {
-      const auto row = rows.subspan(k * space.row_bytes, space.row_bytes);
-      std::vector<std::byte>& place = own[keys[k]];
-      bytes_ += space.row_bytes - place.size();
-      place.assign(row.begin(), row.end());
+    for (const DiskBlock& block : blocks) {
+      spaces_[Number(space)][block.number].assign(block.bytes.begin(), block.bytes.end());
+      bytes_ += block.bytes.size();
     }
     return {};
   }
-  Status Get(const DiskSpace& space, std::span<const Key> keys, std::span<std::byte> rows,
-             std::span<uint8_t> found) override {
-    MutexLock lock(mutex_);
-    const Rows& own = spaces_[Number(space)];
-    for (size_t k = 0; k < keys.size(); ++k) {
-      const auto row = own.find(keys[k]);
-      found[k] = row == own.end() ? 0 : 1;
-      if (found[k] == 0) continue;
-      std::ranges::copy(row->second, rows.begin() + static_cast<ptrdiff_t>(k * space.row_bytes));
+  Status Get(const DiskSpace& space, std::span<const uint64_t> numbers,
+             const Visit& visit) override {
+    for (size_t k = 0; k < numbers.size(); ++k) {
+      std::vector<std::byte> bytes;
+      {
+        MutexLock lock(mutex_);
+        const Blocks& own = spaces_[Number(space)];
+        const auto block = own.find(numbers[k]);
+        if (block == own.end()) return Damaged("no block " + std::to_string(numbers[k]));
+        bytes = block->second;
+      }
+      HDPS_RETURN_IF_ERROR(visit(k, bytes));
     }
     return {};
   }
-  Status Erase(const DiskSpace& space, std::span<const Key> keys) override {
+  Status Erase(const DiskSpace& space, std::span<const uint64_t> numbers) override {
     MutexLock lock(mutex_);
-    Rows& own = spaces_[Number(space)];
-    for (const Key key : keys) bytes_ -= own.erase(key) * space.row_bytes;
+    Blocks& own = spaces_[Number(space)];
+    for (const uint64_t number : numbers) {
+      const auto block = own.find(number);
+      if (block == own.end()) continue;
+      bytes_ -= block->second.size();
+      own.erase(block);
+    }
     return {};
   }
   Status EraseAll(const DiskSpace& space) override {
     MutexLock lock(mutex_);
-    Rows& own = spaces_[Number(space)];
-    bytes_ -= own.size() * space.row_bytes;
-    own.clear();
+    for (const auto& [number, block] : spaces_[Number(space)]) bytes_ -= block.size();
+    spaces_.erase(Number(space));
     return {};
   }
-  Status Scan(const DiskSpace& space, const Visit& visit) override {
-    MutexLock lock(mutex_);
-    for (const auto& [key, row] : spaces_[Number(space)]) {
-      if (!visit(key, row)) break;
-    }
-    return {};
+  Status Damaged(const std::string& what) const override {
+    return {Code::kIoError, "spilled rows: " + what};
   }
   uint64_t memory_bytes() const override { return 0; }
   uint64_t disk_bytes() const override {
@@ -66,13 +61,14 @@ class MemoryDiskStore : public DiskStore {
   }
 
  private:
-  using Rows = std::map<Key, std::vector<std::byte>>;
-  static uint32_t Number(const DiskSpace& space) {
-    return space.shard.value << 16 | space.table.value;
+  using Blocks = std::map<uint64_t, std::vector<std::byte>>;
+  using SpaceNumber = std::pair<uint32_t, uint32_t>;
+  static SpaceNumber Number(const DiskSpace& space) {
+    return {space.shard.value, space.table.value};
   }
 
   mutable Mutex mutex_;
-  std::map<uint32_t, Rows> spaces_ HDPS_GUARDED_BY(mutex_);
+  std::map<SpaceNumber, Blocks> spaces_ HDPS_GUARDED_BY(mutex_);
   uint64_t bytes_ HDPS_GUARDED_BY(mutex_) = 0;
 };
 

@@ -12,7 +12,7 @@ constexpr uint64_t kShareMin = 64 << 10;
 constexpr int kTurnsMax = 64;
 // A slice keeps so many rows even where the limit has no room for them: with fewer it would do
 // nothing but move them.
-constexpr size_t kRowsKept = 1024;
+constexpr size_t kRowsKept = 128;
 
 }  // namespace
 

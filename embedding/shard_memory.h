@@ -43,7 +43,7 @@ class MemoryBudget {
 
 // One shard's share, and where its slices put the rows for which it has no room.
 //
-// Invariant: the rows of the slices take at most the share, but for a thousand rows that each
+// Invariant: the rows of the slices take at most the share, but for some hundred rows that each
 // keeps. Used by one task at a time.
 class ShardMemory {
  public:

@@ -12,9 +12,6 @@ namespace {
 constexpr size_t kSmallPieceBytes = 64 << 10;
 constexpr int kFetchTriesMax = 3;
 constexpr size_t kSweepHomes = 16;
-constexpr uint64_t kFilterSalt = 0x51c3e8a70d96b24fu;
-// Of a filter that holds so many keys for nothing, and more than those it needs, a new one is made.
-constexpr uint64_t kErasedMin = 4096;
 
 }  // namespace
 
@@ -24,18 +21,13 @@ TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const Row
              spills && home.memory != nullptr),
       memory_(home.memory),
       spills_(spills && home.memory != nullptr),
-      space_{home.shard, table, static_cast<uint32_t>(row_bytes + sizeof(uint32_t))},
-      filter_(kFilterSalt) {
+      disk_(spills_ ? &memory_->disk() : nullptr, {home.shard, table},
+            row_bytes + sizeof(uint32_t)) {
   if (memory_ != nullptr) memory_->Add(this);
 }
 
 TieredRows::~TieredRows() {
-  if (memory_ == nullptr) return;
-  if (disk_used_) {
-    const Status erased = memory_->disk().EraseAll(space_);
-    if (!erased.ok()) LOG(WARNING) << erased.message();
-  }
-  memory_->Remove(this);
+  if (memory_ != nullptr) memory_->Remove(this);
 }
 
 size_t TieredRows::FindMissing(std::span<const Key> keys, bool make) {
@@ -44,17 +36,17 @@ size_t TieredRows::FindMissing(std::span<const Key> keys, bool make) {
                       [&](size_t k, const RowSlot* slot, const std::byte*) {
                         if (slot != nullptr) return;
                         missing_.push_back(keys[k]);
-                        filter_.Prefetch(keys[k]);
+                        disk_.Prefetch(keys[k]);
                       });
   const size_t absent = missing_.size();
-  std::erase_if(missing_, [this](Key key) { return !filter_.MayHave(key); });
+  std::erase_if(missing_, [this](Key key) { return !disk_.MayHave(key); });
   std::ranges::sort(missing_);
   missing_.erase(std::unique(missing_.begin(), missing_.end()), missing_.end());
   return make ? absent : missing_.size();
 }
 
 void TieredRows::Fetch(std::span<const Key> keys, bool make) {
-  if (rows_on_disk_ == 0 && (!make || memory_->HasRoom(*this, keys.size(), keys.size()))) return;
+  if (disk_.size() == 0 && (!make || memory_->HasRoom(*this, keys.size(), keys.size()))) return;
   // Making room may move out some of the very rows: then they are missing too.
   size_t rows = FindMissing(keys, make);
   for (int tries = 0; tries < kFetchTriesMax && rows > 0; ++tries) {
@@ -62,23 +54,17 @@ void TieredRows::Fetch(std::span<const Key> keys, bool make) {
     memory_->MakeRoom(*this, rows, keys.size());
     rows = FindMissing(keys, make);
   }
-  if (rows_on_disk_ > 0 && !missing_.empty()) ReadMissing();
+  if (disk_.size() > 0 && !missing_.empty()) ReadMissing();
 }
 
 void TieredRows::ReadMissing() {
-  bytes_.resize(missing_.size() * space_.row_bytes);
-  found_.resize(missing_.size());
-  const Status read = memory_->disk().Get(space_, missing_, bytes_, found_);
-  if (!read.ok()) return memory_->Fail(read);
-  for (size_t k = 0; k < missing_.size(); ++k) {
-    if (found_[k] == 0) continue;
-    const std::byte* row = &bytes_[k * space_.row_bytes];
+  const Status read = disk_.Take(missing_, [this](Key key, std::span<const std::byte> row) {
     uint32_t version;
-    std::memcpy(&version, row + store_.row_bytes(), sizeof(version));
-    std::memcpy(store_.Insert(missing_[k], version), row, store_.row_bytes());
-    --rows_on_disk_;
+    std::memcpy(&version, row.data() + store_.row_bytes(), sizeof(version));
+    std::memcpy(store_.Insert(key, version), row.data(), store_.row_bytes());
     ++rows_fetched_;
-  }
+  });
+  if (!read.ok()) return memory_->Fail(read);
   memory_->Tell();
 }
 
@@ -96,7 +82,7 @@ void TieredRows::ChooseCold(size_t rows) {
         return;
       }
       slot.uses = RowSlot::kUsesMax;
-      cold_.push_back({slot.key, slot.row(), slot.version, slot.dirty != 0});
+      cold_.push_back({slot.key, slot.row(), slot.version});
     });
   }
   std::ranges::sort(cold_, {}, &ColdRow::key);
@@ -104,46 +90,31 @@ void TieredRows::ChooseCold(size_t rows) {
 
 void TieredRows::Spill(size_t rows) {
   ChooseCold(rows);
-  written_.clear();
+  cold_keys_.clear();
   bytes_.clear();
-  for (const ColdRow& cold : cold_) {
-    if (!cold.dirty) continue;  // The disk has it as it is.
-    written_.push_back(cold.key);
+  constexpr size_t kAhead = 8;
+  for (size_t c = 0; c < cold_.size(); ++c) {
+    if (c + kAhead < cold_.size()) __builtin_prefetch(store_.Row(cold_[c + kAhead].row));
+    const ColdRow& cold = cold_[c];
     const std::byte* row = store_.Row(cold.row);
     const auto* version = reinterpret_cast<const std::byte*>(&cold.version);
+    cold_keys_.push_back(cold.key);
     bytes_.insert(bytes_.end(), row, row + store_.row_bytes());
     bytes_.insert(bytes_.end(), version, version + sizeof(cold.version));
+    store_.Erase(cold.key);
   }
-  if (!written_.empty()) {
-    const Status put = memory_->disk().Put(space_, written_, bytes_);
-    if (!put.ok()) return memory_->Fail(put);
-    disk_used_ = true;
-    for (const Key key : written_) filter_.Prefetch(key);
-    for (const Key key : written_) filter_.Add(key);
-  }
-  for (const ColdRow& cold : cold_) store_.Erase(cold.key);
-  rows_on_disk_ += cold_.size();
+  const Status put = disk_.Put(cold_keys_, bytes_);
+  if (!put.ok()) memory_->Fail(put);
 }
 
 void TieredRows::Erase(std::span<const Key> keys) {
+  missing_.clear();
   for (const Key key : keys) {
-    if (!store_.Erase(key)) --rows_on_disk_;
+    if (!store_.Erase(key)) missing_.push_back(key);
   }
-  if (!disk_used_) return;
-  const Status erased = memory_->disk().Erase(space_, keys);
-  if (!erased.ok()) return memory_->Fail(erased);
-  erased_ += keys.size();
-  if (erased_ > kErasedMin && erased_ > filter_.size() / 2) RebuildFilter();
-}
-
-void TieredRows::RebuildFilter() {
-  filter_.Clear();
-  erased_ = 0;
-  const Status scanned = memory_->disk().Scan(space_, [this](Key key, std::span<const std::byte>) {
-    filter_.Add(key);
-    return true;
-  });
-  if (!scanned.ok()) memory_->Fail(scanned);
+  if (missing_.empty()) return;
+  const Status taken = disk_.Take(missing_, [](Key, std::span<const std::byte>) {});
+  if (!taken.ok()) memory_->Fail(taken);
 }
 
 Status TieredRows::ForEach(const Visit& visit) const {
@@ -151,12 +122,10 @@ Status TieredRows::ForEach(const Visit& visit) const {
   store_.ForEach([&](const RowSlot& slot) {
     if (status.ok()) status = visit(slot.key, {store_.Row(slot.row()), store_.row_bytes()});
   });
-  if (!status.ok() || rows_on_disk_ == 0) return status;
-  HDPS_RETURN_IF_ERROR(memory_->disk().Scan(space_, [&](Key key, std::span<const std::byte> row) {
-    if (store_.Find(key) == nullptr) status = visit(key, row.first(store_.row_bytes()));
-    return status.ok();
-  }));
-  return status;
+  HDPS_RETURN_IF_ERROR(status);
+  return disk_.ForEach([&](Key key, std::span<const std::byte> row) {
+    return visit(key, row.first(store_.row_bytes()));
+  });
 }
 
 void TieredRows::VisitAll(
@@ -172,7 +141,6 @@ Status TieredRows::ForEachInOrder(const Visit& visit) const {
   constexpr size_t kSortedKeysMax = size_t{1} << 20, kAhead = 16;
   std::vector<Key> keys;
   size_t next = 0, visited = 0;
-  Key last_visited = 0;
   // The rows in memory up to `last`.
   const auto visit_memory = [&](Key last) -> Status {
     for (;; ++next, ++visited) {
@@ -185,19 +153,12 @@ Status TieredRows::ForEachInOrder(const Visit& visit) const {
       if (next + kAhead < keys.size()) store_.PrefetchSlot(keys[next + kAhead]);
       const RowSlot* slot = store_.Find(keys[next]);
       HDPS_RETURN_IF_ERROR(visit(keys[next], {store_.Row(slot->row()), store_.row_bytes()}));
-      last_visited = keys[next];
     }
   };
-  Status status;
-  if (rows_on_disk_ > 0) {
-    HDPS_RETURN_IF_ERROR(memory_->disk().Scan(space_, [&](Key key, std::span<const std::byte> row) {
-      status = visit_memory(key);
-      const bool copy = visited > 0 && last_visited == key;  // Of a row in memory.
-      if (status.ok() && !copy) status = visit(key, row.first(store_.row_bytes()));
-      return status.ok();
-    }));
-    HDPS_RETURN_IF_ERROR(status);
-  }
+  HDPS_RETURN_IF_ERROR(disk_.ForEachInOrder([&](Key key, std::span<const std::byte> row) {
+    const Status status = visit_memory(key);
+    return status.ok() ? visit(key, row.first(store_.row_bytes())) : status;
+  }));
   return visit_memory(std::numeric_limits<Key>::max());
 }
 

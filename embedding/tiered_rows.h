@@ -10,7 +10,7 @@
 
 #include "common/ids.h"
 #include "common/status.h"
-#include "embedding/key_filter.h"
+#include "embedding/disk_rows.h"
 #include "embedding/row_store.h"
 #include "embedding/shard_memory.h"
 
@@ -30,11 +30,11 @@ class TieredRows {
   TieredRows& operator=(const TieredRows&) = delete;
 
   const RowStore& memory() const { return store_; }
-  size_t num_rows() const { return store_.num_rows() + rows_on_disk_; }
+  size_t num_rows() const { return store_.num_rows() + disk_.size(); }
   size_t rows_in_memory() const { return store_.num_rows(); }
-  size_t rows_on_disk() const { return rows_on_disk_; }  // Only there.
+  size_t rows_on_disk() const { return disk_.size(); }  // None of them in memory too.
   uint64_t rows_fetched() const { return rows_fetched_; }
-  size_t bytes() const { return store_.bytes() + filter_.bytes(); }  // Of memory.
+  size_t bytes() const { return store_.bytes() + disk_.bytes(); }  // Of memory.
 
   // Calls use(begin, part, rows in memory) for parts of `keys` in order, part = keys from `begin`
   // on: what has a row has it there then. `make`: with room for those that have none.
@@ -65,13 +65,15 @@ class TieredRows {
   // ---- For the shard's memory
 
   bool can_spill() const { return spills_ && store_.num_rows() > 0; }
-  size_t BytesToAdd(size_t rows, size_t keys) const { return store_.BytesToAdd(rows, keys); }
+  size_t BytesToAdd(size_t rows, size_t keys) const {
+    return store_.BytesToAdd(rows, keys) + disk_.GrowthBytes(rows);
+  }
   // Moves about `rows` rows to disk; fewer while all are in use.
   void Spill(size_t rows);
   void Compact(size_t spare_rows) { store_.Compact(spare_rows); }
 
  private:
-  size_t KeysAtOnce() const { return std::clamp<size_t>(store_.num_rows() / 4, 256, 8192); }
+  size_t KeysAtOnce() const { return std::clamp<size_t>(store_.num_rows() / 4, 64, 8192); }
   // Brings those of `keys` that are on disk into memory; `make`: with room for those that are new.
   void Fetch(std::span<const Key> keys, bool make);
   // Into missing_ those of `keys` that are only on disk; how many rows will come of it, with
@@ -79,31 +81,23 @@ class TieredRows {
   size_t FindMissing(std::span<const Key> keys, bool make);
   void ReadMissing();
   void ChooseCold(size_t rows);
-  void RebuildFilter();
 
   struct ColdRow {
     Key key;
     uint32_t row, version;
-    bool dirty;
   };
 
   RowStore store_;
   ShardMemory* const memory_;
   const bool spills_;
-  const DiskSpace space_;  // A row on disk is its bytes, then its version.
-  bool disk_used_ = false;
-  size_t rows_on_disk_ = 0;
+  DiskRows disk_;  // A row there is its bytes, then its version.
   uint64_t rows_fetched_ = 0;
   uint64_t hand_ = 0;
-  // Of the keys that have a copy on disk; those erased since it was built are in it too.
-  KeyFilter filter_;
-  uint64_t erased_ = 0;
 
   // Kept between calls for their memory.
-  std::vector<Key> missing_, written_;
+  std::vector<Key> missing_, cold_keys_;
   std::vector<ColdRow> cold_;
   std::vector<std::byte> bytes_;
-  std::vector<uint8_t> found_;
 };
 
 }  // namespace hdps

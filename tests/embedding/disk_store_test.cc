@@ -40,109 +40,95 @@ class DiskStoreTest : public testing::TestWithParam<StoreCase> {
   std::unique_ptr<DiskStore> store_;
 };
 
-constexpr DiskSpace kSpace{{3}, {1}, 24};
+constexpr DiskSpace kSpace{{3}, {1}};
 
-std::vector<std::byte> RowOf(uint64_t seed, uint32_t row_bytes) {
-  std::vector<std::byte> row(row_bytes);
-  for (uint32_t i = 0; i < row_bytes; ++i) row[i] = static_cast<std::byte>(RandomAt(seed, i));
-  return row;
+std::vector<std::byte> BlockOf(uint64_t seed, size_t bytes) {
+  std::vector<std::byte> block(bytes);
+  for (size_t i = 0; i < bytes; ++i) block[i] = static_cast<std::byte>(RandomAt(seed, i));
+  return block;
 }
 
 // What a space should hold, and the calls that bring it there.
 struct Model {
   DiskStore* store;
   DiskSpace space;
-  std::map<Key, std::vector<std::byte>> rows;
+  std::map<uint64_t, std::vector<std::byte>> blocks = {};
 
-  void Put(std::vector<Key> keys, uint64_t seed) {
-    std::ranges::sort(keys);
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    std::vector<std::byte> bytes;
-    for (const Key key : keys) {
-      rows[key] = RowOf(seed ^ key, space.row_bytes);
-      bytes.insert(bytes.end(), rows[key].begin(), rows[key].end());
+  void Put(const std::vector<uint64_t>& numbers, size_t bytes) {
+    std::vector<DiskBlock> put;
+    for (const uint64_t number : numbers) {
+      blocks[number] = BlockOf(number, bytes + number % 7);
+      put.push_back({number, blocks[number]});
     }
-    ASSERT_TRUE(store->Put(space, keys, bytes).ok());
+    ASSERT_TRUE(store->Put(space, put).ok());
   }
-  void Erase(const std::vector<Key>& keys) {
-    for (const Key key : keys) rows.erase(key);
-    ASSERT_TRUE(store->Erase(space, keys).ok());
+  void Erase(const std::vector<uint64_t>& numbers) {
+    for (const uint64_t number : numbers) blocks.erase(number);
+    ASSERT_TRUE(store->Erase(space, numbers).ok());
   }
-  void ExpectGet(const std::vector<Key>& keys) {
-    std::vector<std::byte> bytes(keys.size() * space.row_bytes, std::byte{0x5a});
-    std::vector<uint8_t> found(keys.size(), 7);
-    ASSERT_TRUE(store->Get(space, keys, bytes, found).ok());
-    for (size_t k = 0; k < keys.size(); ++k) {
-      const auto row = rows.find(keys[k]);
-      ASSERT_EQ(found[k], row != rows.end() ? 1 : 0) << keys[k];
-      const std::vector<std::byte> expected =
-          row != rows.end() ? row->second
-                            : std::vector<std::byte>(space.row_bytes, std::byte{0x5a});
-      EXPECT_EQ(0, std::memcmp(&bytes[k * space.row_bytes], expected.data(), space.row_bytes));
-    }
+  void ExpectAll() {
+    std::vector<uint64_t> numbers;
+    for (const auto& [number, bytes] : blocks) numbers.push_back(number);
+    size_t seen = 0;
+    const Status read =
+        store->Get(space, numbers, [&](size_t k, std::span<const std::byte> bytes) -> Status {
+          EXPECT_EQ(k, seen++);
+          EXPECT_TRUE(std::ranges::equal(bytes, blocks[numbers[k]])) << numbers[k];
+          return {};
+        });
+    ASSERT_TRUE(read.ok()) << read.message();
+    EXPECT_EQ(seen, numbers.size());
   }
-  void ExpectScan() {
-    auto expected = rows.begin();
-    ASSERT_TRUE(store
-                    ->Scan(space,
-                           [&](Key key, std::span<const std::byte> row) {
-                             EXPECT_NE(expected, rows.end());
-                             EXPECT_EQ(key, expected->first);
-                             EXPECT_TRUE(std::ranges::equal(row, expected->second));
-                             ++expected;
-                             return expected != rows.end();
-                           })
-                    .ok());
-    EXPECT_EQ(expected, rows.end());
+  void ExpectNone(uint64_t number) {
+    const Status read = store->Get(space, {&number, 1}, [](size_t, std::span<const std::byte>) {
+      ADD_FAILURE();
+      return Status();
+    });
+    EXPECT_EQ(read.code(), Code::kIoError);
   }
 };
 
-TEST_P(DiskStoreTest, KeepsWhatManyRandomCallsLeave) {
-  Model model{store_.get(), kSpace, {}};
+TEST_P(DiskStoreTest, KeepsWhatManyCallsLeave) {
+  Model model{store_.get(), kSpace};
   Random random(1);
+  uint64_t next = 0;
   for (int round = 0; round < 60; ++round) {
-    std::vector<Key> keys(1 + random.Below(3000));
-    for (Key& key : keys) key = MixBits(random.Below(20000));  // Over all 64 bits.
-    std::ranges::sort(keys);
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    if (round % 5 == 4) {
-      model.Erase(keys);
-    } else {
-      model.Put(keys, random.Next());
+    std::vector<uint64_t> put, erased;
+    for (uint64_t n = random.Below(200); n > 0; --n) put.push_back(next++);
+    model.Put(put, random.Below(5000));
+    for (const auto& [number, bytes] : model.blocks) {
+      if (random.Below(4) == 0) erased.push_back(number);
     }
-    for (Key& key : keys) key = MixBits(random.Below(20000));
-    std::ranges::sort(keys);
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    model.ExpectGet(keys);
+    model.Erase(erased);
+    if (round % 10 == 9) model.ExpectAll();
+    if (!erased.empty()) model.ExpectNone(erased.back());
   }
-  model.ExpectScan();
 }
 
 TEST_P(DiskStoreTest, SpacesDoNotMeet) {
-  const DiskSpace spaces[] = {{{0}, {0}, 8}, {{0}, {1}, 12}, {{1}, {0}, 16}, {{65535}, {65535}, 4}};
+  const DiskSpace spaces[] = {{{0}, {0}}, {{0}, {1}}, {{1}, {0}}, {{65535}, {65535}}};
   std::vector<Model> models;
-  for (const DiskSpace& space : spaces) models.push_back({store_.get(), space, {}});
-  const std::vector<Key> keys = {0, 1, 255, 256, uint64_t{1} << 63, ~uint64_t{0}};
-  for (size_t m = 0; m < models.size(); ++m) models[m].Put(keys, m);
+  for (const DiskSpace& space : spaces) models.push_back({store_.get(), space});
+  const std::vector<uint64_t> numbers = {0, 1, 255, 256, uint64_t{1} << 63, ~uint64_t{0}};
+  for (size_t m = 0; m < models.size(); ++m) models[m].Put(numbers, m + 1);
   models[2].Erase({0, 255});
-  for (Model& model : models) {
-    model.ExpectGet(keys);
-    model.ExpectScan();
-  }
+  ASSERT_TRUE(store_->EraseAll(spaces[1]).ok());
+  models[1].blocks.clear();
+  for (Model& model : models) model.ExpectAll();
+  models[1].ExpectNone(256);
+  models[2].ExpectNone(255);
 }
 
-TEST_P(DiskStoreTest, ScanEndsWhenTold) {
-  Model model{store_.get(), kSpace, {}};
-  model.Put({1, 2, 3, 4}, 9);
-  std::vector<Key> seen;
-  ASSERT_TRUE(store_
-                  ->Scan(kSpace,
-                         [&](Key key, std::span<const std::byte>) {
-                           seen.push_back(key);
-                           return seen.size() < 2;
-                         })
-                  .ok());
-  EXPECT_EQ(seen, (std::vector<Key>{1, 2}));
+TEST_P(DiskStoreTest, GetEndsWhenTold) {
+  Model model{store_.get(), kSpace};
+  const std::vector<uint64_t> numbers = {1, 2, 3, 4};
+  model.Put(numbers, 9);
+  size_t seen = 0;
+  const Status read = store_->Get(kSpace, numbers, [&](size_t, std::span<const std::byte>) {
+    return ++seen < 2 ? Status() : Status(Code::kCancelled, "enough");
+  });
+  EXPECT_EQ(read.code(), Code::kCancelled);
+  EXPECT_EQ(seen, 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, DiskStoreTest,
@@ -166,15 +152,7 @@ TEST(RocksDiskStore, BeginsEmptyAndLeavesNothing) {
   std::filesystem::rename(folder + "_crashed", folder);
   Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore({folder, 4 << 20});
   ASSERT_TRUE(store.ok()) << store.status().message();
-  size_t rows = 0;
-  ASSERT_TRUE((*store)
-                  ->Scan(kSpace,
-                         [&](Key, std::span<const std::byte>) {
-                           ++rows;
-                           return true;
-                         })
-                  .ok());
-  EXPECT_EQ(rows, 0u);
+  EXPECT_EQ((*store)->disk_bytes(), 0u);
 }
 
 TEST(RocksDiskStore, RefusesAFolderInUse) {
@@ -203,35 +181,30 @@ TEST(RocksDiskStore, SaysWhenTheDiskFails) {
   ASSERT_TRUE(store.ok());
   std::filesystem::remove_all(folder);
   Status status;
-  const std::vector<std::byte> rows(1000 * kSpace.row_bytes);
-  for (Key first = 0; first < 4000000 && status.ok(); first += 1000) {
-    std::vector<Key> keys(1000);
-    for (size_t k = 0; k < keys.size(); ++k) keys[k] = first + k;
-    status = (*store)->Put(kSpace, keys, rows);
+  const std::vector<std::byte> bytes(4096);
+  for (uint64_t number = 0; number < 100000 && status.ok(); ++number) {
+    const DiskBlock block{number, bytes};
+    status = (*store)->Put(kSpace, {&block, 1});
   }
   ASSERT_EQ(status.code(), Code::kIoError);
   EXPECT_THAT(status.message(), HasSubstr(folder));
   EXPECT_THAT(status.message(), HasSubstr("free space there"));
 }
 
-// Rows on their way to disk and what finds those that are there stay within what was given.
+// Blocks on their way to disk and what finds those that are there stay within what was given.
 TEST(RocksDiskStore, MemoryStaysBounded) {
-  constexpr uint64_t kMemory = 8 << 20;
-  constexpr size_t kRows = 400000;
-  const DiskSpace space{{0}, {0}, 200};
+  constexpr uint64_t kMemory = 8 << 20, kBlocks = 20000;
   Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore({NewFolder(), kMemory});
   ASSERT_TRUE(store.ok());
-  const std::vector<std::byte> rows = RowOf(1, 2000 * space.row_bytes);
+  const std::vector<std::byte> bytes = BlockOf(1, 4096);
   uint64_t most = 0;
-  for (size_t first = 0; first < kRows; first += 2000) {
-    std::vector<Key> keys(2000);
-    for (size_t k = 0; k < keys.size(); ++k) keys[k] = MixBits(first + k);
-    std::ranges::sort(keys);
-    ASSERT_TRUE((*store)->Put(space, keys, rows).ok());
-    most = std::max(most, (*store)->memory_bytes());
+  for (uint64_t number = 0; number < kBlocks; ++number) {
+    const DiskBlock block{number, bytes};
+    ASSERT_TRUE((*store)->Put(kSpace, {&block, 1}).ok());
+    if (number % 50 == 0) most = std::max(most, (*store)->memory_bytes());
   }
-  EXPECT_LE(most, kMemory + static_cast<uint64_t>(kDiskIndexBytesPerRow * kRows));
-  EXPECT_GE((*store)->disk_bytes(), kRows * space.row_bytes / 2);
+  EXPECT_LE(most, kMemory + kBlocks * 4);
+  EXPECT_GE((*store)->disk_bytes(), kBlocks * 4096 / 2);
 }
 
 }  // namespace

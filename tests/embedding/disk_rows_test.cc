@@ -1,0 +1,190 @@
+// Rows on disk come back as they were put, once; the log they lie in does not grow without end.
+#include "embedding/disk_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "common/random.h"
+
+namespace hdps {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr DiskSpace kSpace{{3}, {1}};
+
+// What should be there, and the calls that bring it there.
+class Model {
+ public:
+  Model(DiskStore& disk, size_t row_bytes) : rows_(&disk, kSpace, row_bytes), width_(row_bytes) {}
+
+  void Put(std::vector<Key> keys, uint64_t seed) {
+    std::ranges::sort(keys);
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    std::erase_if(keys, [this](Key key) { return expected_.contains(key); });
+    std::vector<std::byte> bytes;
+    for (const Key key : keys) {
+      std::vector<std::byte>& row = expected_[key];
+      for (size_t i = 0; i < width_; ++i) {
+        row.push_back(static_cast<std::byte>(RandomAt(seed ^ key, i)));
+      }
+      bytes.insert(bytes.end(), row.begin(), row.end());
+    }
+    ASSERT_TRUE(rows_.Put(keys, bytes).ok());
+  }
+  void Take(std::vector<Key> keys) {
+    std::ranges::sort(keys);
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    size_t here = 0, taken = 0;
+    for (const Key key : keys) here += expected_.count(key);
+    const Status status = rows_.Take(keys, [&](Key key, std::span<const std::byte> row) {
+      ASSERT_TRUE(expected_.contains(key));
+      EXPECT_TRUE(std::ranges::equal(row, expected_[key]));
+      expected_.erase(key);
+      ++taken;
+    });
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(taken, here);
+  }
+  void ExpectAll() const {
+    EXPECT_EQ(rows_.size(), expected_.size());
+    std::map<Key, std::vector<std::byte>> seen;
+    const auto note = [&seen](Key key, std::span<const std::byte> row) {
+      EXPECT_TRUE(seen.emplace(key, std::vector(row.begin(), row.end())).second);
+      return Status();
+    };
+    ASSERT_TRUE(rows_.ForEach(note).ok());
+    EXPECT_EQ(seen, expected_);
+    auto next = expected_.begin();
+    const auto compare = [&next, this](Key key, std::span<const std::byte> row) {
+      EXPECT_NE(next, expected_.end());
+      EXPECT_EQ(key, next->first);
+      EXPECT_TRUE(std::ranges::equal(row, next->second));
+      ++next;
+      return Status();
+    };
+    ASSERT_TRUE(rows_.ForEachInOrder(compare).ok());
+    EXPECT_EQ(next, expected_.end());
+    for (const auto& [key, row] : expected_) ASSERT_TRUE(rows_.MayHave(key));
+  }
+  const DiskRows& rows() const { return rows_; }
+
+ private:
+  DiskRows rows_;
+  const size_t width_;
+  std::map<Key, std::vector<std::byte>> expected_;
+};
+
+std::vector<Key> SomeKeys(Random& random, size_t count, uint64_t range) {
+  std::vector<Key> keys(count);
+  for (Key& key : keys) key = MixBits(random.Below(range));  // Over all 64 bits.
+  return keys;
+}
+
+TEST(DiskRows, KeepWhatManyRandomCallsLeave) {
+  for (const size_t row_bytes : {4, 16, 196, 9000}) {
+    const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
+    Model model(*disk, row_bytes);
+    Random random(row_bytes);
+    const uint64_t range = row_bytes > 1000 ? 2000 : 20000;
+    for (int round = 0; round < 80; ++round) {
+      model.Put(SomeKeys(random, random.Below(range / 8), range), random.Next());
+      model.Take(SomeKeys(random, random.Below(range / 8), range));
+      if (round % 20 == 19) model.ExpectAll();
+    }
+  }
+}
+
+TEST(DiskRows, SmallKeysAndKeysAllAlike) {
+  const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
+  Model model(*disk, 8);
+  std::vector<Key> keys = {0, 1, 255, 256, uint64_t{1} << 63, ~uint64_t{0}};
+  for (Key key = 1000; key < 9000; ++key) keys.push_back(key);
+  model.Put(keys, 1);
+  model.ExpectAll();
+  model.Take({0, ~uint64_t{0}, 1001});
+  model.ExpectAll();
+}
+
+// Rows go and come for long: what is on disk stays within twice its rows, what finds them in memory
+// within eight bytes a row.
+TEST(DiskRows, TakeBoundedSpace) {
+  constexpr size_t kRowBytes = 100;
+  constexpr uint64_t kRange = 30000;
+  const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
+  Model model(*disk, kRowBytes);
+  Random random(5);
+  for (int round = 0; round < 60; ++round) model.Put(SomeKeys(random, 2000, kRange), 1);
+  const size_t rows = model.rows().size();
+  uint64_t most = 0;
+  for (int round = 0; round < 300; ++round) {
+    const std::vector<Key> keys = SomeKeys(random, 1000, kRange);
+    model.Take(keys);
+    model.Put(keys, random.Next());
+    if (round > 50) most = std::max(most, disk->disk_bytes());
+  }
+  model.ExpectAll();
+  EXPECT_LE(most, 2.3 * static_cast<double>(rows * (kRowBytes + sizeof(Key))));
+  EXPECT_LE(model.rows().bytes(), 8 * rows + 4096);
+}
+
+TEST(DiskRows, LeaveNothing) {
+  const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
+  {
+    Model model(*disk, 8);
+    model.Put({1, 2, 3}, 1);
+    EXPECT_GT(disk->disk_bytes(), 0u);
+  }
+  EXPECT_EQ(disk->disk_bytes(), 0u);
+}
+
+// A block that is not as it was written is a failure, not a row.
+TEST(DiskRows, SayWhenABlockIsDamaged) {
+  const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
+  DiskRows rows(disk.get(), kSpace, 8);
+  const std::vector<Key> keys = {1, 2, 3};
+  ASSERT_TRUE(rows.Put(keys, std::vector<std::byte>(24)).ok());
+  const std::vector<std::byte> bytes(30, std::byte{9});
+  for (const size_t length : {size_t{0}, size_t{5}, size_t{30}}) {
+    const DiskBlock block{0, std::span(bytes).first(length)};
+    ASSERT_TRUE(disk->Put(kSpace, {&block, 1}).ok());
+    const Status status = rows.Take(keys, [](Key, std::span<const std::byte>) { FAIL(); });
+    EXPECT_EQ(status.code(), Code::kIoError);
+    EXPECT_THAT(status.message(), HasSubstr("a block of " + std::to_string(length)));
+  }
+}
+
+TEST(DiskIndex, FindsPairsAndFewOthers) {
+  DiskIndex index(7);
+  constexpr uint64_t kKeys = 100'000;
+  for (uint64_t n = 0; n < kKeys; ++n) index.Add(MixBits(n), n / 20);
+  EXPECT_EQ(index.size(), kKeys);
+  EXPECT_LT(index.bytes(), 10 * kKeys);
+  uint64_t wrong = 0, absent = 0;
+  for (uint64_t n = 0; n < kKeys; ++n) {
+    bool found = false;
+    index.ForEachBlock(MixBits(n), [&](uint32_t block) { found |= block == n / 20; });
+    ASSERT_TRUE(found && index.Has(MixBits(n), n / 20)) << n;
+    wrong += index.Has(MixBits(n), n / 20 + 1) ? 1 : 0;
+    bool seems = false;
+    index.ForEachBlock(MixBits(kKeys + n), [&](uint32_t) { seems = true; });
+    absent += seems ? 1 : 0;
+  }
+  EXPECT_LT(wrong, kKeys / 1000);
+  EXPECT_LT(absent, kKeys / 25);
+  EXPECT_GT(absent, 0u);  // Else it has kept more than it says.
+  for (uint64_t n = 0; n < kKeys; n += 2) EXPECT_TRUE(index.Remove(MixBits(n), n / 20));
+  for (uint64_t n = 1; n < kKeys; n += 2) ASSERT_TRUE(index.Has(MixBits(n), n / 20));
+  // What was freed is used again.
+  const size_t bytes = index.bytes();
+  for (uint64_t n = 0; n < kKeys; n += 2) index.Add(MixBits(2 * kKeys + n), n / 20);
+  EXPECT_EQ(index.bytes(), bytes);
+}
+
+}  // namespace
+}  // namespace hdps
