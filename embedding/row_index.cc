@@ -50,7 +50,8 @@ void RowIndex::Prepare(size_t more) {
 void RowIndex::Shrink(size_t more) {
   size_t slots = kSlotsMin;
   while ((size_ + more) * 3 > slots * 2) slots *= 2;
-  if (growing() || slots >= now_.size()) return;
+  if (slots >= now_.size()) return;
+  if (growing()) Move(old_.size());
   const Array before = std::exchange(now_, NewArray(slots));
   for (const RowSlot* slot = before.begin; slot != before.end; ++slot) {
     if (!slot->used()) continue;

@@ -70,7 +70,7 @@ class RowIndex {
   void Prepare(size_t more);
 
   // Gives back what is not needed for `more` keys beside those that are there; takes a pass over
-  // all. Not while it grows.
+  // all.
   void Shrink(size_t more);
 
   // The first slot of the key's home.

@@ -95,7 +95,7 @@ std::vector<Key> SomeKeys(Random& random, size_t count, uint64_t range) {
   return keys;
 }
 
-constexpr uint64_t kLimit = 1 << 20;  // Of about 13 MiB.
+constexpr uint64_t kLimit = 3 << 19;  // Of about 13 MiB.
 constexpr uint64_t kKeys = 40000;
 
 TEST(TieredRows, AreTheSameRows) {
@@ -111,7 +111,7 @@ TEST(TieredRows, AreTheSameRows) {
     most = std::max(most, tiered.bytes());
   }
   ASSERT_TRUE(tiered.memory->failure().ok());
-  EXPECT_LE(most, kLimit + kLimit / 20);
+  EXPECT_LE(most, kLimit + kLimit / 50);
   EXPECT_GT(whole.bytes(), 6 * kLimit);
   for (size_t t = 0; t < 2; ++t) {
     EXPECT_EQ(tiered.tables[t].num_rows(), whole.tables[t].num_rows());
@@ -207,7 +207,7 @@ TEST(TieredRows, GiveWayWhenOthersNeedMore) {
   EXPECT_GT(tiered.bytes(), kLimit);
   tiered.others = kLimit;
   for (; step <= 70; ++step) tiered.Step(SomeKeys(random, 1500, kKeys), step, &seen);
-  EXPECT_LE(tiered.bytes(), kLimit + kLimit / 20);
+  EXPECT_LE(tiered.bytes(), kLimit + kLimit / 50);
 }
 
 TEST(TieredRows, SayWhenTheDiskFails) {
