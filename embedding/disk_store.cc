@@ -6,7 +6,6 @@
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
-#include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
 #include <array>
@@ -59,8 +58,8 @@ rocksdb::Options OptionsFor(const DiskStoreOptions& options,
       std::max(options.memory_bytes - options.memory_bytes / kCacheParts, 3 * kWriteBufferMin);
   rocks.write_buffer_size = std::clamp(write_bytes / 3, kWriteBufferMin, kWriteBufferMax);
   rocks.max_write_buffer_number = 3;
-  rocks.write_buffer_manager =
-      std::make_shared<rocksdb::WriteBufferManager>(write_bytes, nullptr, /*allow_stall=*/true);
+  // A disk that refuses once ends the job: nothing waits for it to come back.
+  rocks.max_bgerror_resume_count = 0;
   rocks.max_background_jobs = 2;
   rocks.compression = rocksdb::kNoCompression;  // Weights are noise: it would only cost time.
   rocks.compaction_style = rocksdb::kCompactionStyleUniversal;
