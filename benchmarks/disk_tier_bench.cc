@@ -31,14 +31,16 @@ constexpr Case kCases[] = {
     {"small_mlp_4_times", "[64, 32]", 4},
 };
 constexpr uint64_t kBatch = 4096;
-constexpr uint64_t kSteps = 100;
+// So many make a table of more than a gigabyte: beside that, what a server takes of its limit for
+// itself is little.
+constexpr uint64_t kSteps = 250;
 constexpr uint64_t kVocabulary = 1'000'000;
 
 // 13 numbers + 26 keys of a million values each, Zipf 1.05.
 Status WriteLog(const BenchSetting& setting, FileSystem& files, const std::string& folder) {
   if (files.Exists(JoinPath(folder, "train.tsv"))) return Status();
   SyntheticLogSpec log;
-  log.rows = kBatch * (setting.quick ? kSteps / 4 : kSteps);
+  log.rows = kBatch * (setting.quick ? kSteps / 5 : kSteps);
   log.eval_rows = 0;
   log.vocabulary = kVocabulary;
   log.zipf = 1.05;
