@@ -14,18 +14,21 @@ namespace {
 constexpr std::align_val_t kLine{64};
 constexpr size_t kPageBytes = 4096;
 
-bool Mapped(size_t bytes) { return bytes >= kHugePageBytes; }
+// What the heap gets back it often keeps: arrays that grow would leave as much behind as they take.
+bool Mapped(size_t bytes) { return bytes >= (128 << 10); }
 
 size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 // Where the system puts it is a multiple of a page; maps more and gives both ends back.
 std::byte* MapAligned(size_t bytes) {
-  const size_t whole = RoundUp(bytes, kPageBytes), more = whole + kHugePageBytes;
+  const size_t whole = RoundUp(bytes, kPageBytes);
+  const size_t more = whole + (bytes >= kHugePageBytes ? kHugePageBytes : 0);
   void* mapped = mmap(nullptr, more, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   PCHECK(mapped != MAP_FAILED) << "no address space for " << bytes << " bytes of rows";
   auto* const begin = static_cast<std::byte*>(mapped);
   const auto address = reinterpret_cast<uintptr_t>(begin);
+  if (more == whole) return begin;
   std::byte* const data = begin + (RoundUp(address, kHugePageBytes) - address);
   if (data > begin) munmap(begin, static_cast<size_t>(data - begin));
   std::byte* const end = data + whole;
@@ -53,7 +56,7 @@ PageMemory::~PageMemory() {
 }
 
 void PageMemory::AskForHugePages(size_t begin, size_t bytes) {
-  if (!Mapped(size_)) return;
+  if (size_ < kHugePageBytes) return;
   // Only a wish: a system without huge pages gives small ones.
   (void)madvise(data_ + begin, RoundUp(bytes, kPageBytes), MADV_HUGEPAGE);
 }
