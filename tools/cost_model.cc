@@ -184,13 +184,16 @@ class Planner {
   }
 
   void Memory() {
-    double floats = 0;
-    for (const JobShape::Table& table : q_.shape.tables) floats += table.dim + table.state_floats;
+    double row_bytes = 0, row_floats = 0;
+    for (const JobShape::Table& table : q_.shape.tables) {
+      row_bytes += static_cast<double>(table.row_bytes);
+      row_floats += table.dim + table.state_floats;
+    }
     const auto tables = static_cast<double>(q_.shape.tables.size());
     const double dense =
         kFloatBytes * double(q_.shape.dense_floats + q_.shape.dense_state_floats) / servers();
     answer_.server_rows = q_.rows / servers();
-    answer_.server_row_bytes = answer_.server_rows * kFloatBytes * floats + dense;
+    answer_.server_row_bytes = answer_.server_rows * row_bytes + dense;
     answer_.server_index_bytes = answer_.server_rows * tables * c_.index_row_bytes;
     // A worker's pull and its push at a time, each as request and as reply.
     const double each = (2 * asked_.reply_bytes() + 3 * asked_.key_bytes()) / servers();
@@ -201,7 +204,9 @@ class Planner {
     constexpr double kBatchesReady = 6, kDenseCopies = 4;
     answer_.worker_bytes = 2 * asked_.reply_bytes() + kBatchesReady * batch_bytes + activations +
                            kDenseCopies * kFloatBytes * double(q_.shape.dense_floats);
-    checkpoint_bytes_ = answer_.server_row_bytes + answer_.server_rows * tables * kKeyBytes;
+    // Files hold every weight as a float, whatever its format in memory.
+    checkpoint_bytes_ =
+        answer_.server_rows * (kFloatBytes * row_floats + tables * kKeyBytes) + dense;
     answer_.checkpoint_bytes = checkpoint_bytes_ * servers();
   }
 

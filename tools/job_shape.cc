@@ -7,6 +7,7 @@
 
 #include "common/executor.h"
 #include "embedding/optimizer.h"
+#include "embedding/row_policy.h"
 #include "worker/model/model.h"
 
 namespace hdps {
@@ -35,6 +36,7 @@ Result<JobShape> ShapeOf(const Job& job) {
     row.name = table.name;
     row.dim = table.dim;
     row.state_floats = state;
+    row.row_bytes = RowBytes(table);
     for (const LayerSpec& layer : job.model.layers) {
       if (layer.kind != LayerKind::kEmbedding || layer.table != table.name) continue;
       const auto features =

@@ -21,6 +21,7 @@ struct JobShape {
   struct Table {
     std::string name;
     uint32_t dim = 0, state_floats = 0;
+    size_t row_bytes = 0;   // Weights in their format and state, in memory.
     uint32_t features = 0;  // Keys that an example has in it, one a feature.
   };
   std::vector<Table> tables;       // Those with keys; the dense one is below.

@@ -47,12 +47,25 @@ TEST(JobShapeTest, CountsProductsKeysAndFloats) {
   EXPECT_EQ(shape.tables[0].dim, 1u);
   EXPECT_EQ(shape.tables[1].dim, 16u);
   EXPECT_EQ(shape.tables[1].state_floats, 16u);
+  EXPECT_EQ(shape.tables[1].row_bytes, 4u * (16 + 16));
   EXPECT_EQ(shape.embedding_floats, 26u * (16 + 1));
   double flops = 0;
   for (const Product& product : shape.products) flops += product.flops();
   EXPECT_EQ(flops, 2.0 * (13 + 429 * 64 + 64 * 32 + 32));
   EXPECT_EQ(shape.dense_floats % kDenseChunkFloats, 0u);
   EXPECT_GE(shape.dense_floats, 429u * 64 + 64 * 32 + 32 + 13);
+}
+
+TEST(JobShapeTest, WeightsOf16BitsTakeHalfTheBytes) {
+  PlanQuestion question = Question();
+  const PlanAnswer full = Plan(question, MachineConstants());
+  question.shape = *ShapeOf(JobOf(
+      R"({"type": "wide_deep", "embedding_dim": 16, "hidden": [64, 32], "weights": "bf16",
+          "deep_optimizer": {"kind": "adagrad"}})"));
+  EXPECT_EQ(question.shape.tables[1].row_bytes, 2u * 16 + 4u * 16);
+  const PlanAnswer half = Plan(question, MachineConstants());
+  EXPECT_EQ(full.server_row_bytes - half.server_row_bytes, half.server_rows * 2 * 16);
+  EXPECT_EQ(full.checkpoint_bytes, half.checkpoint_bytes);
 }
 
 TEST(ExpectedDistinctTest, AgreesWithDraws) {
