@@ -38,28 +38,9 @@ HDPS_INLINE void ReadAll(const Reading& r) {
 }
 
 template <WeightFormat kFormat>
-void ReadPlain(const Reading& r) {
-  ReadAll<kFormat>(r);
-}
-template <WeightFormat kFormat>
-HDPS_AVX2 void ReadAvx2(const Reading& r) {
-  ReadAll<kFormat>(r);
-}
-template <WeightFormat kFormat>
-HDPS_AVX512 void ReadAvx512(const Reading& r) {
-  ReadAll<kFormat>(r);
-}
-
-template <WeightFormat kFormat>
 void ReadWide(VectorWidth width, const Reading& r) {
-  switch (width) {
-    case VectorWidth::kPlain:
-      return ReadPlain<kFormat>(r);
-    case VectorWidth::kAvx2:
-      return ReadAvx2<kFormat>(r);
-    case VectorWidth::kAvx512:
-      return ReadAvx512<kFormat>(r);
-  }
+  WithVectors(
+      width, [&]() __attribute__((always_inline)) { ReadAll<kFormat>(r); });
 }
 
 // ---- Updating ----------------------------------------------------------------------------------
@@ -104,28 +85,9 @@ HDPS_INLINE void UpdateAll(const Updating& u) {
 }
 
 template <OptimizerKind kRule, WeightFormat kFormat>
-void UpdatePlain(const Updating& u) {
-  UpdateAll<kRule, kFormat>(u);
-}
-template <OptimizerKind kRule, WeightFormat kFormat>
-HDPS_AVX2 void UpdateAvx2(const Updating& u) {
-  UpdateAll<kRule, kFormat>(u);
-}
-template <OptimizerKind kRule, WeightFormat kFormat>
-HDPS_AVX512 void UpdateAvx512(const Updating& u) {
-  UpdateAll<kRule, kFormat>(u);
-}
-
-template <OptimizerKind kRule, WeightFormat kFormat>
 void UpdateIn(VectorWidth width, const Updating& u) {
-  switch (width) {
-    case VectorWidth::kPlain:
-      return UpdatePlain<kRule, kFormat>(u);
-    case VectorWidth::kAvx2:
-      return UpdateAvx2<kRule, kFormat>(u);
-    case VectorWidth::kAvx512:
-      return UpdateAvx512<kRule, kFormat>(u);
-  }
+  WithVectors(
+      width, [&]() __attribute__((always_inline)) { UpdateAll<kRule, kFormat>(u); });
 }
 
 template <OptimizerKind kRule>

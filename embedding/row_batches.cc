@@ -42,28 +42,9 @@ HDPS_INLINE void ReadAll(const Reading& r) {
 }
 
 template <size_t kFloats>
-void ReadPlain(const Reading& r) {
-  ReadAll<kFloats>(r);
-}
-template <size_t kFloats>
-HDPS_AVX2 void ReadAvx2(const Reading& r) {
-  ReadAll<kFloats>(r);
-}
-template <size_t kFloats>
-HDPS_AVX512 void ReadAvx512(const Reading& r) {
-  ReadAll<kFloats>(r);
-}
-
-template <size_t kFloats>
 void ReadWide(VectorWidth width, const Reading& r) {
-  switch (width) {
-    case VectorWidth::kPlain:
-      return ReadPlain<kFloats>(r);
-    case VectorWidth::kAvx2:
-      return ReadAvx2<kFloats>(r);
-    case VectorWidth::kAvx512:
-      return ReadAvx512<kFloats>(r);
-  }
+  WithVectors(
+      width, [&]() __attribute__((always_inline)) { ReadAll<kFloats>(r); });
 }
 
 // ---- Updating ----------------------------------------------------------------------------------
@@ -102,28 +83,9 @@ HDPS_INLINE void UpdateAll(const Updating& u) {
 }
 
 template <OptimizerKind kRule, size_t kDim>
-void UpdatePlain(const Updating& u) {
-  UpdateAll<kRule, kDim>(u);
-}
-template <OptimizerKind kRule, size_t kDim>
-HDPS_AVX2 void UpdateAvx2(const Updating& u) {
-  UpdateAll<kRule, kDim>(u);
-}
-template <OptimizerKind kRule, size_t kDim>
-HDPS_AVX512 void UpdateAvx512(const Updating& u) {
-  UpdateAll<kRule, kDim>(u);
-}
-
-template <OptimizerKind kRule, size_t kDim>
 void UpdateWide(VectorWidth width, const Updating& u) {
-  switch (width) {
-    case VectorWidth::kPlain:
-      return UpdatePlain<kRule, kDim>(u);
-    case VectorWidth::kAvx2:
-      return UpdateAvx2<kRule, kDim>(u);
-    case VectorWidth::kAvx512:
-      return UpdateAvx512<kRule, kDim>(u);
-  }
+  WithVectors(
+      width, [&]() __attribute__((always_inline)) { UpdateAll<kRule, kDim>(u); });
 }
 
 // The usual dims are known to the loops, which then have no loops inside. Not under every rule:

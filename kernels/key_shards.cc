@@ -18,30 +18,13 @@ HDPS_INLINE void ShardsOfAll(std::span<const Key> keys, ShardBy by, uint32_t num
     }
   }
 }
-void ShardsPlain(std::span<const Key> keys, ShardBy by, uint32_t num_shards, uint32_t* shards) {
-  ShardsOfAll(keys, by, num_shards, shards);
-}
-HDPS_AVX2 void ShardsAvx2(std::span<const Key> keys, ShardBy by, uint32_t num_shards,
-                          uint32_t* shards) {
-  ShardsOfAll(keys, by, num_shards, shards);
-}
-HDPS_AVX512 void ShardsAvx512(std::span<const Key> keys, ShardBy by, uint32_t num_shards,
-                              uint32_t* shards) {
-  ShardsOfAll(keys, by, num_shards, shards);
-}
 
 }  // namespace
 
 void ShardsOf(VectorWidth width, std::span<const Key> keys, ShardBy by, uint32_t num_shards,
               uint32_t* shards) {
-  switch (width) {
-    case VectorWidth::kPlain:
-      return ShardsPlain(keys, by, num_shards, shards);
-    case VectorWidth::kAvx2:
-      return ShardsAvx2(keys, by, num_shards, shards);
-    case VectorWidth::kAvx512:
-      return ShardsAvx512(keys, by, num_shards, shards);
-  }
+  WithVectors(
+      width, [&]() __attribute__((always_inline)) { ShardsOfAll(keys, by, num_shards, shards); });
 }
 
 size_t FirstOfAnotherShard(VectorWidth width, std::span<const Key> keys, ShardBy by,

@@ -20,4 +20,27 @@ enum class VectorWidth { kPlain, kAvx2, kAvx512 };
 // The widest that this machine has.
 VectorWidth WidestVectors();
 
+template <typename Work>
+HDPS_AVX2 auto WithAvx2(const Work& work) {
+  return work();
+}
+template <typename Work>
+HDPS_AVX512 auto WithAvx512(const Work& work) {
+  return work();
+}
+// work(), in a copy that was compiled for `width`: what is to have these vectors is HDPS_INLINE,
+// and so is the lambda itself, by `__attribute__((always_inline))`.
+template <typename Work>
+auto WithVectors(VectorWidth width, const Work& work) {
+  switch (width) {
+    case VectorWidth::kAvx2:
+      return WithAvx2(work);
+    case VectorWidth::kAvx512:
+      return WithAvx512(work);
+    case VectorWidth::kPlain:
+      break;
+  }
+  return work();
+}
+
 }  // namespace hdps

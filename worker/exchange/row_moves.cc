@@ -2,6 +2,7 @@
 #include "worker/exchange/row_moves.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace hdps {
 namespace {
@@ -53,36 +54,31 @@ void ScatterAll(std::span<const uint32_t> positions, size_t floats, const float*
       [=](size_t position) { __builtin_prefetch(to + position * floats, 1); });
 }
 
-}  // namespace
-
-void GatherRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
+// move(std::integral_constant) of the floats where they are usual ones, else of 0.
+template <typename Move>
+void WithFloats(size_t floats, const Move& move) {
   switch (floats) {
     case 1:
-      return GatherAll<1>(positions, floats, from, to);
+      return move(std::integral_constant<size_t, 1>());
     case 8:
-      return GatherAll<8>(positions, floats, from, to);
+      return move(std::integral_constant<size_t, 8>());
     case 16:
-      return GatherAll<16>(positions, floats, from, to);
+      return move(std::integral_constant<size_t, 16>());
     case 32:
-      return GatherAll<32>(positions, floats, from, to);
+      return move(std::integral_constant<size_t, 32>());
     default:
-      return GatherAll<0>(positions, floats, from, to);
+      return move(std::integral_constant<size_t, 0>());
   }
 }
 
+}  // namespace
+
+void GatherRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
+  WithFloats(floats, [&](auto known) { GatherAll<known()>(positions, floats, from, to); });
+}
+
 void ScatterRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
-  switch (floats) {
-    case 1:
-      return ScatterAll<1>(positions, floats, from, to);
-    case 8:
-      return ScatterAll<8>(positions, floats, from, to);
-    case 16:
-      return ScatterAll<16>(positions, floats, from, to);
-    case 32:
-      return ScatterAll<32>(positions, floats, from, to);
-    default:
-      return ScatterAll<0>(positions, floats, from, to);
-  }
+  WithFloats(floats, [&](auto known) { ScatterAll<known()>(positions, floats, from, to); });
 }
 
 }  // namespace hdps
