@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Trains the same cases with hdps and with PyTorch in turns, and prints both and their ratio.
+"""Trains the same cases with hdps and with PyTorch in turns, and prints both and their ratio: for a
+first epoch from empty tables, and for a second one over the same data, which finds its rows there.
 
   benchmarks/peers/compare.py --bin=build/bin [--case=small] [--repeats=5] [--json=FILE]
 
@@ -17,6 +18,8 @@ import tempfile
 import cases
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# What a run tells of itself, and the words for it.
+PHASES = {"first_epoch": "from an empty table", "second_epoch": "rows there"}
 
 
 def python_with_torch(asked):
@@ -34,6 +37,22 @@ def run_pytorch(python, case, folder, threads):
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
+def epochs_of_metrics(path, case):
+    """Speed of each of both epochs, and the AUC behind the first, from a run's metrics.jsonl: a line
+    stands at the end of each epoch, and one at the end of each evaluation."""
+    epoch_ends, begins, auc = [], [0.0], None
+    with open(path, encoding="ascii") as text:
+        for line in map(json.loads, text):
+            if "eval_auc" in line:
+                auc = line["eval_auc"] if auc is None else auc
+                begins[-1] = line["time"]
+            elif line["epoch"] > len(epoch_ends):  # It counts the epochs that are complete.
+                epoch_ends.append(line["time"])
+                begins.append(line["time"])
+    first, second = (case.rows / (end - begin) for begin, end in zip(begins, epoch_ends))
+    return {"first_epoch": first, "second_epoch": second, "auc": auc}
+
+
 def run_hdps(flags, case, folder, servers):
     """One process when `servers` is 0, else that many servers and a worker as daemons."""
     job = cases.write_job(case, folder)
@@ -48,10 +67,9 @@ def run_hdps(flags, case, folder, servers):
         command.append("--set=" + flags.set)
     environment = dict(os.environ, HDPS_BIN=os.path.abspath(flags.bin))
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
-    with open(os.path.join(out, "summary.json"), encoding="utf-8") as text:
-        summary = json.load(text)
+    run = epochs_of_metrics(os.path.join(out, "metrics.jsonl"), case)
     shutil.rmtree(out)
-    return {"examples_per_second": summary["examples_per_second"], "auc": summary.get("eval_auc")}
+    return run
 
 
 def compare(flags, python, case, folder):
@@ -67,15 +85,16 @@ def compare(flags, python, case, folder):
         for name, run in systems.items():
             runs[name].append(run())
     figures = []
-    for name in systems:
-        speeds = [run["examples_per_second"] for run in runs[name]]
-        figure = {"case": case.name, "system": name, "repeats": flags.repeats,
-                  "examples_per_second": statistics.median(speeds),
-                  "spread": (max(speeds) - min(speeds)) / statistics.median(speeds),
-                  "auc": runs[name][-1].get("auc") if case.eval_rows else None}
-        peer = figures[0]["examples_per_second"] if figures else figure["examples_per_second"]
-        figure["ratio"] = figure["examples_per_second"] / peer
-        figures.append(figure)
+    for phase, words in PHASES.items():
+        peer = statistics.median(run[phase] for run in runs["pytorch"])
+        for name in systems:
+            speeds = [run[phase] for run in runs[name]]
+            speed = statistics.median(speeds)
+            with_auc = case.eval_rows and phase == "first_epoch"
+            figures.append({"case": case.name, "system": name, "phase": words,
+                            "repeats": flags.repeats, "examples_per_second": speed,
+                            "spread": (max(speeds) - min(speeds)) / speed, "ratio": speed / peer,
+                            "auc": runs[name][-1].get("auc") if with_auc else None})
     return figures
 
 
@@ -104,9 +123,10 @@ def main():
             for figure in compare(flags, python, case, os.path.join(scratch, case.name)):
                 figures.append(figure)
                 auc = "" if figure["auc"] is None else "  AUC %.4f" % figure["auc"]
-                print("%-12s %-26s %9.0f examples/s  spread %2.0f %%  ratio %.2f%s"
-                      % (figure["case"], figure["system"], figure["examples_per_second"],
-                         100 * figure["spread"], figure["ratio"], auc), flush=True)
+                print("%-12s %-20s %-26s %9.0f examples/s  spread %2.0f %%  ratio %.2f%s"
+                      % (figure["case"], figure["phase"], figure["system"],
+                         figure["examples_per_second"], 100 * figure["spread"], figure["ratio"],
+                         auc), flush=True)
     finally:
         shutil.rmtree(scratch)
     if flags.json:
