@@ -6,6 +6,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -23,7 +24,8 @@ constexpr uint64_t kWriteBufferMin = 1 << 20;
 constexpr uint64_t kWriteBufferMax = 64 << 20;
 constexpr uint64_t kBlobFileBytes = 32 << 20;
 constexpr int kFilterBitsPerBlock = 10;  // So that one of many files is asked for a number.
-constexpr uint64_t kCacheParts = 4;      // One of so many of the memory finds blocks.
+constexpr int kOpenFilesMin = 32;
+constexpr uint64_t kCacheParts = 4;  // One of so many of the memory finds blocks.
 
 // (shard, table, number), big-endian: the order of bytes is that of the numbers.
 constexpr size_t kPrefixBytes = 4;
@@ -41,6 +43,15 @@ BlockKey KeyOf(const DiskSpace& space, uint64_t number) {
 rocksdb::Slice AsSlice(const BlockKey& key) { return {key.data(), key.size()}; }
 rocksdb::Slice AsSlice(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Files kept open: half of what the process may have, the rest being for its peers. A write buffer
+// becomes a file, so a large table has more of them than most systems let a process open.
+int OpenFilesMax() {
+  constexpr rlim_t kFilesMax = 1 << 20;
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return kOpenFilesMin;
+  return std::max(static_cast<int>(std::min(files.rlim_cur, kFilesMax) / 2), kOpenFilesMin);
 }
 
 // Blocks go into blob files once, in the order in which they come; what RocksDB sorts and merges
@@ -66,7 +77,7 @@ rocksdb::Options OptionsFor(const DiskStoreOptions& options,
   rocks.level0_file_num_compaction_trigger = 8;
   rocks.enable_blob_files = true;
   rocks.blob_file_size = kBlobFileBytes;
-  rocks.max_open_files = -1;
+  rocks.max_open_files = OpenFilesMax();
   rocks.stats_dump_period_sec = 0;
   rocks.stats_persist_period_sec = 0;
   rocks.keep_log_file_num = 1;

@@ -3,10 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <string>
 #include <vector>
@@ -205,6 +208,35 @@ TEST(RocksDiskStore, MemoryStaysBounded) {
   }
   EXPECT_LE(most, kMemory + kBlocks * 4);
   EXPECT_GE((*store)->disk_bytes(), kBlocks * 4096 / 2);
+}
+
+// A process has room for fewer open files than the rows of a large table take.
+[[noreturn]] void PutAndGetWithFewFiles(const std::string& folder) {
+  constexpr uint64_t kBlocks = 40000, kStride = 97;
+  const rlimit few{64, 64};
+  std::string failed = setrlimit(RLIMIT_NOFILE, &few) == 0 ? "" : "setrlimit";
+  {
+    Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore({folder, 1 << 20});
+    if (!store.ok()) failed = store.status().message();
+    const std::vector<std::byte> bytes = BlockOf(1, 4096);
+    for (uint64_t number = 0; number < kBlocks && failed.empty(); ++number) {
+      const DiskBlock block{number, bytes};
+      failed = (*store)->Put(kSpace, {&block, 1}).message();
+    }
+    for (uint64_t number = 0; number < kBlocks && failed.empty(); number += kStride) {
+      failed = (*store)
+                   ->Get(kSpace, {&number, 1},
+                         [](size_t, std::span<const std::byte>) { return Status(); })
+                   .message();
+    }
+  }
+  std::cerr << (failed.empty() ? "all there" : failed) << std::endl;
+  std::_Exit(failed.empty() ? 0 : 1);
+}
+
+TEST(RocksDiskStoreDeathTest, MoreFilesThanMayBeOpen) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(PutAndGetWithFewFiles(NewFolder()), testing::ExitedWithCode(0), "all there");
 }
 
 }  // namespace
