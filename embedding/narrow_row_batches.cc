@@ -26,13 +26,14 @@ HDPS_INLINE void ReadAll(const Reading& r) {
   const size_t dim = r.rows.dim;
   float* const out = r.out;
   const RowStore& store = r.rows.store;
+  MissingRows missing(r.rows.initial, dim);
   store.ForEachFound(
       r.keys, WeightBytes(kFormat, dim),
       [&](size_t k, const RowSlot*, const std::byte* row) __attribute__((always_inline)) {
         if (row != nullptr) [[likely]] {
           LoadWeights<kFormat>(row, dim, out + k * dim);
         } else {
-          r.rows.initial(r.keys[k], {out + k * dim, dim});
+          missing.Add(r.keys[k], out + k * dim);
         }
       });
 }
@@ -62,18 +63,15 @@ HDPS_INLINE void UpdateAll(const Updating& u) {
   const float* const values = u.values;
   RowStore& store = u.rows.store;
   const size_t weight_bytes = WeightBytes(kFormat, dim);
-  const size_t row_floats = dim + (store.row_bytes() - weight_bytes) / sizeof(float);
   float on_stack[kStackFloats];
   std::vector<float> on_heap(dim > kStackFloats ? dim : 0);
   float* const wide = dim > kStackFloats ? on_heap.data() : on_stack;
-  std::vector<float> made(row_floats);
   Corrections corrections(spec);
   const BiasCorrection at_step = CorrectionAt(spec, u.step);
   store.ForEachMade(
       u.keys, RowVersion(u.step),
-      [&](Key key, std::byte* row) {
-        u.rows.initial(key, made);
-        WriteRow(kFormat, u.rows.dim, made, row);
+      [&](std::span<const Key> keys, std::byte* const* rows) {
+        MakeNarrowRows(u.rows, keys, rows);
       },
       [&](size_t k, std::byte * row) __attribute__((always_inline)) {
         LoadWeights<kFormat>(row, dim, wide);
@@ -132,6 +130,21 @@ void UpdateNarrowRows(VectorWidth width, const OptimizerSpec& spec, const Narrow
       break;
   }
   LOG(FATAL) << "LAMB changes whole tensors, not rows";
+}
+
+// Made as floats, then written.
+void MakeNarrowRows(const NarrowRows& rows, std::span<const Key> keys, std::byte* const* at) {
+  const size_t weight_bytes = WeightBytes(rows.format, rows.dim);
+  const size_t floats = rows.dim + (rows.store.row_bytes() - weight_bytes) / sizeof(float);
+  std::vector<float> made(keys.size() * floats);
+  std::vector<std::byte*> made_at;
+  for (size_t k = 0; k < keys.size(); ++k) {
+    made_at.push_back(reinterpret_cast<std::byte*>(&made[k * floats]));
+  }
+  rows.initial(keys, floats, made_at.data());
+  for (size_t k = 0; k < keys.size(); ++k) {
+    WriteRow(rows.format, rows.dim, {&made[k * floats], floats}, at[k]);
+  }
 }
 
 void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats) {

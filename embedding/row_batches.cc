@@ -30,13 +30,14 @@ template <size_t kFloats>
 HDPS_INLINE void ReadAll(const Reading& r) {
   const size_t row_floats = kFloats > 0 ? kFloats : r.row_floats;
   float* const out = r.out;
+  MissingRows missing(r.initial, row_floats);
   r.store.ForEachFound<kFloats * sizeof(float)>(
       r.keys, row_floats * sizeof(float),
       [&](size_t k, const RowSlot*, const std::byte* row) __attribute__((always_inline)) {
         if (row != nullptr) [[likely]] {
           CopyFloats(reinterpret_cast<const float*>(row), row_floats, out + k * row_floats);
         } else {
-          r.initial(r.keys[k], {out + k * row_floats, row_floats});
+          missing.Add(r.keys[k], out + k * row_floats);
         }
       });
 }
@@ -73,9 +74,7 @@ HDPS_INLINE void UpdateAll(const Updating& u) {
   const BiasCorrection at_step = CorrectionAt(spec, u.step);
   u.store.ForEachMade<kRowFloats * sizeof(float)>(
       u.keys, RowVersion(u.step),
-      [&](Key key, std::byte* row) {
-        u.initial(key, {reinterpret_cast<float*>(row), row_floats});
-      },
+      [&](std::span<const Key> keys, std::byte* const* rows) { u.initial(keys, row_floats, rows); },
       [&](size_t k, std::byte * row) __attribute__((always_inline)) {
         float* const w = reinterpret_cast<float*>(row);
         UpdateRowBy<kRule>(spec, at_step, corrections, dim, values + k * dim, scale, w, w + dim);

@@ -1,6 +1,7 @@
 // Many rows read or updated in one call, with the widest vectors of the machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -13,8 +14,39 @@
 
 namespace hdps {
 
-// What fills a row, or its reading, whose key has none: floats as many as are wanted of it.
-using RowMaker = std::function<void(Key, std::span<float>)>;
+// Fills the rows, or what is read in place of rows, of keys that have none: the first `floats` of
+// each.
+using RowMaker =
+    std::function<void(std::span<const Key> keys, size_t floats, std::byte* const* rows)>;
+
+// Keys without a row in a list that is read: what stands for their rows is made many at a time.
+class MissingRows {
+ public:
+  MissingRows(const RowMaker& make, size_t floats) : make_(make), floats_(floats) {}
+  MissingRows(const MissingRows&) = delete;
+  MissingRows& operator=(const MissingRows&) = delete;
+  ~MissingRows() { Make(); }
+
+  // `out` is filled when this is destroyed, or before.
+  void Add(Key key, float* out) {
+    keys_[count_] = key;
+    out_[count_] = reinterpret_cast<std::byte*>(out);
+    if (++count_ == kBatch) Make();
+  }
+
+ private:
+  static constexpr size_t kBatch = 64;
+  void Make() {
+    if (count_ > 0) make_({keys_, count_}, floats_, out_);
+    count_ = 0;
+  }
+
+  const RowMaker& make_;
+  const size_t floats_;
+  size_t count_ = 0;
+  Key keys_[kBatch];
+  std::byte* out_[kBatch];
+};
 
 // out[keys.size() * row_floats]: the first `row_floats` floats of every row, whose weights are
 // fp32.
@@ -43,6 +75,8 @@ void ReadNarrowRows(VectorWidth width, const NarrowRows& rows, std::span<const K
 void UpdateNarrowRows(VectorWidth width, const OptimizerSpec& spec, const NarrowRows& rows,
                       std::span<const Key> keys, const float* values, GradientScale scale,
                       int64_t step);
+// Rows of new keys, `at` where they lie.
+void MakeNarrowRows(const NarrowRows& rows, std::span<const Key> keys, std::byte* const* at);
 // A row as floats, [dim] or [dim + floats behind the weights], from and to its bytes.
 void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats);
 void WriteRow(WeightFormat format, uint32_t dim, std::span<const float> floats, std::byte* row);

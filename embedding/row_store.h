@@ -53,8 +53,8 @@ class RowStore {
   // compiled.
   template <size_t kBytes = 0, typename Use>
   HDPS_INLINE void ForEachFound(std::span<const Key> keys, size_t line_bytes, const Use& use) const;
-  // Calls use(i, row) for every key in order, `make(key, row)` before it where the key is new; all
-  // get `version`. kBytes: 0 or row_bytes().
+  // Calls use(i, row) for every key in order; all get `version`. New keys get their rows before, up
+  // to kBatchKeys in a call of make(their keys, pointers to their rows). kBytes: 0 or row_bytes().
   template <size_t kBytes = 0, typename Make, typename Use>
   HDPS_INLINE void ForEachMade(std::span<const Key> keys, uint32_t version, const Make& make,
                                const Use& use);
@@ -171,10 +171,13 @@ HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t versi
   constexpr size_t kRowsAhead = RowsAhead(kBytes);
   RowSlot* slots[kBatchKeys];
   std::byte* rows[kBatchKeys];
+  Key new_keys[kBatchKeys];
+  std::byte* new_rows[kBatchKeys];
   const bool count = counts_changes_;
   for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
     const size_t n = std::min(kBatchKeys, keys.size() - begin);
     if (!index_.HasRoom(n)) index_.Prepare(n);
+    size_t num_new = 0;
     FindBatch(
         keys.subspan(begin, n),
         slots, [&](size_t k, RowSlot * slot) __attribute__((always_inline)) {
@@ -185,10 +188,12 @@ HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t versi
             const uint32_t number = NewRow();
             index_.Fill(slot, {keys[begin + k], number + 1, 1, 1, version});
             rows[k] = Row(number);
-            make(keys[begin + k], rows[k]);
+            new_keys[num_new] = keys[begin + k];
+            new_rows[num_new++] = rows[k];
           }
           if (k < kRowsAhead) Prefetch<kBytes>(rows[k], row_bytes_);
         });
+    if (num_new > 0) make(std::span<const Key>(new_keys, num_new), &new_rows[0]);
     for (size_t k = 0; k < n; ++k) {
       if (k + kRowsAhead < n) Prefetch<kBytes>(rows[k + kRowsAhead], row_bytes_);
       use(begin + k, rows[k]);

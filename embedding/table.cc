@@ -12,6 +12,7 @@
 #include "embedding/gradient_sums.h"
 #include "embedding/optimizer.h"
 #include "embedding/row_batches.h"
+#include "embedding/row_init.h"
 #include "embedding/row_policy.h"
 #include "embedding/tiered_rows.h"
 #include "embedding/weight_format.h"
@@ -49,7 +50,9 @@ struct TableSlice::Impl {
         row_floats(dim + RowStateFloats(table_spec)),
         weight_bytes(WeightBytes(table_spec.weights, table_spec.dim)),
         width(vectors),
-        make([this](Key key, std::span<float> row) { InitialRow(key, row); }),
+        make([this](std::span<const Key> keys, size_t floats, std::byte* const* rows) {
+          InitialRows(keys, floats, rows);
+        }),
         policy(table_spec, table_id, job_seed, home.shard, home.num_shards),
         store(RowBytes(table_spec), kIndexSalt, table_id, home, !table_spec.dense) {}
 
@@ -69,26 +72,32 @@ struct TableSlice::Impl {
     return {spec.weights, dim, rounding_seed, memory, make};
   }
 
-  // The weights of a row that is not there, and its state where `out` has room for it.
+  // The weights of rows that are not there, and their state where `floats` are more.
+  void InitialRows(std::span<const Key> keys, size_t floats, std::byte* const* rows) const {
+    InitRows(width, spec.init, seed, id, keys, dim, rows);
+    for (size_t k = 0; k < keys.size(); ++k) {
+      auto* const row = reinterpret_cast<float*>(rows[k]);
+      if (narrow()) RoundToNearest(spec.weights, {row, dim});
+      if (floats == dim) continue;
+      InitState(spec.optimizer, dim, {row + dim, rule_floats});
+      std::fill(row + dim + rule_floats, row + floats, 0.0f);
+    }
+  }
   void InitialRow(Key key, std::span<float> out) const {
-    InitRow(spec.init, seed, id, key, out.first(dim));
-    if (narrow()) RoundToNearest(spec.weights, out.first(dim));
-    if (out.size() == dim) return;
-    InitState(spec.optimizer, dim, out.subspan(dim, rule_floats));
-    std::ranges::fill(out.subspan(dim + rule_floats), 0.0f);
+    auto* const row = reinterpret_cast<std::byte*>(out.data());
+    InitialRows({&key, 1}, out.size(), &row);
   }
 
   // Calls use(i, row of keys[i]) for every key in order, making rows that are missing. Where rows
   // spill, a row is there for its call only.
   template <typename Use>
   void ForEachRow(std::span<const Key> keys, int64_t step, const Use& use) {
-    std::vector<float> made(row_floats);
     store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
       memory.ForEachMade(
           part, RowVersion(step),
-          [&](Key key, std::byte* row) {
-            InitialRow(key, made);
-            WriteRow(spec.weights, dim, made, row);
+          [&](std::span<const Key> new_keys, std::byte* const* rows) {
+            if (!narrow()) return InitialRows(new_keys, row_floats, rows);
+            MakeNarrowRows(Narrow(memory), new_keys, rows);
           },
           [&](size_t i, std::byte* row) { use(begin + i, row); });
     });

@@ -20,9 +20,6 @@
 
 namespace hdps {
 
-// Initial weights of a row: a function of (seed, table, key) and nothing else.
-void InitRow(const InitSpec& init, uint64_t seed, TableId table, Key key, std::span<float> weights);
-
 // A content digest that does not depend on order: the digests of disjoint sets of rows add up.
 struct RowsDigest {
   uint64_t sum[2] = {0, 0};

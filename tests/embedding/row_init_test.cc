@@ -1,9 +1,12 @@
 // First weights: from seed, table and key alone, in the distribution they name, for ever the same.
+#include "embedding/row_init.h"
+
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
-#include "embedding/table.h"
+#include "common/random.h"
 #include "gtest/gtest.h"
 
 namespace hdps {
@@ -63,6 +66,98 @@ TEST(InitRow, StaysAsItIs) {
   InitRow({InitKind::kNormal, 1.0f}, 1, {0}, 2, weights);
   EXPECT_EQ(uniform, (std::vector<float>{0x1.d88cdp-2f, 0x1.cabfe8p-1f}));
   EXPECT_EQ(weights, (std::vector<float>{0x1.3ae71ep-1f, 0x1.a030ap+0f}));
+}
+
+// The quantile as the paper has it, number by number.
+double PlainQuantile(double p) {
+  const double q = p - 0.5;
+  if (std::abs(q) <= 0.425) {
+    const double r = 0.180625 - q * q;
+    return q * (((59.109374720 * r + 159.29113202) * r + 50.434271938) * r + 3.3871327179) /
+           (((67.187563600 * r + 78.757757664) * r + 17.895169469) * r + 1.0);
+  }
+  double r = std::sqrt(-std::log(q < 0 ? p : 1 - p));
+  double tail;
+  if (r <= 5) {
+    r -= 1.6;
+    tail = (((0.17023821103 * r + 1.3067284816) * r + 2.7568153900) * r + 1.4234372777) /
+           ((0.12021132975 * r + 0.73700164250) * r + 1.0);
+  } else {
+    r -= 5;
+    tail = (((0.017337203997 * r + 0.42868294337) * r + 3.0812263860) * r + 6.6579051150) /
+           ((0.012258202635 * r + 0.24197894225) * r + 1.0);
+  }
+  return q < 0 ? -tail : tail;
+}
+
+TEST(InitRow, NormalFollowsThePaper) {
+  constexpr size_t kWeights = 300000;
+  const Key key = 5;
+  std::vector<float> weights(kWeights);
+  InitRow({InitKind::kNormal, 2.0f}, 3, {1}, key, weights);
+  const uint64_t stream = CombineKeys(RandomAt(3, 1), key);
+  for (size_t i = 0; i < kWeights; ++i) {
+    const double p = static_cast<double>(RandomAt(stream, i) >> 12) * 0x1p-52 + 0x1p-53;
+    ASSERT_FLOAT_EQ(weights[i], static_cast<float>(PlainQuantile(p) * 2)) << i;
+  }
+}
+
+// What MixBits made `hash` of.
+uint64_t MixedTo(uint64_t hash) {
+  const auto unshift = [](uint64_t x, int by) {
+    uint64_t out = x;
+    for (int done = by; done < 64; done += by) out = x ^ (out >> by);
+    return out;
+  };
+  const uint64_t x = unshift(unshift(hash, 31) * 0x319642b2d24d8ec3u, 27);
+  return unshift(x * 0x96de1b173f119089u, 30);
+}
+
+// Numbers that no seed of a test would meet: the key is found from what it has to draw.
+TEST(InitRow, NormalReachesTheFarTails) {
+  constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
+  constexpr uint64_t kSeed = 3;
+  const uint64_t table_seed = RandomAt(kSeed, 1);
+  for (const uint64_t draw : {uint64_t{0}, uint64_t{1} << 12, uint64_t{9} << 24, ~uint64_t{0},
+                              ~(uint64_t{5} << 20), uint64_t{1} << 40, uint64_t{1} << 63}) {
+    const uint64_t stream = MixedTo(MixedTo(draw) - kStep) ^ kStep;
+    ASSERT_EQ(RandomAt(stream, 0), draw);
+    const Key key = MixedTo(MixedTo(stream) ^ table_seed * kStep);
+    ASSERT_EQ(CombineKeys(table_seed, key), stream);
+    float weight = 0;
+    InitRow({InitKind::kNormal, 1.0f}, kSeed, {1}, key, {&weight, 1});
+    const double p = static_cast<double>(draw >> 12) * 0x1p-52 + 0x1p-53;
+    EXPECT_FLOAT_EQ(weight, static_cast<float>(PlainQuantile(p))) << draw;
+  }
+}
+
+// In whichever company, in rows of whichever length, with whichever vectors.
+TEST(InitRow, ManyAreAsEach) {
+  std::vector<VectorWidth> widths = {VectorWidth::kPlain};
+  for (const VectorWidth width : {VectorWidth::kAvx2, VectorWidth::kAvx512}) {
+    if (width <= WidestVectors()) widths.push_back(width);
+  }
+  for (const InitKind kind :
+       {InitKind::kZeros, InitKind::kConstant, InitKind::kUniform, InitKind::kNormal}) {
+    const InitSpec init{kind, 0.75f};
+    for (const size_t dim : {1u, 3u, 8u, 16u, 80u, 127u, 128u, 129u, 300u}) {
+      std::vector<Key> keys(50);
+      for (size_t k = 0; k < keys.size(); ++k) keys[k] = MixBits(k);
+      std::vector<std::vector<float>> each(keys.size(), std::vector<float>(dim));
+      for (size_t k = 0; k < keys.size(); ++k) InitRow(init, 9, {4}, keys[k], each[k]);
+      for (const VectorWidth width : widths) {
+        std::vector<std::vector<float>> many(keys.size(), std::vector<float>(dim + 1, 7.0f));
+        std::vector<std::byte*> rows;
+        for (auto& row : many) rows.push_back(reinterpret_cast<std::byte*>(row.data()));
+        InitRows(width, init, 9, {4}, keys, dim, rows.data());
+        for (size_t k = 0; k < keys.size(); ++k) {
+          ASSERT_EQ(many[k].back(), 7.0f) << "behind the row";
+          many[k].pop_back();
+          ASSERT_EQ(many[k], each[k]) << "dim " << dim << ", kind " << static_cast<int>(kind);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -14,6 +14,11 @@ namespace {
 
 constexpr uint64_t kSalt = 99;
 
+// A row begins with its key.
+void WriteKeys(std::span<const Key> keys, std::byte* const* rows) {
+  for (size_t k = 0; k < keys.size(); ++k) std::memcpy(rows[k], &keys[k], sizeof(Key));
+}
+
 // The key whose hash under kSalt is `hash`: MixBits undone.
 Key KeyWithHash(uint64_t hash) {
   const auto unshift = [](uint64_t x, int by) {
@@ -162,15 +167,13 @@ TEST(RowStore, AgreesWithAMap) {
       std::vector<Key> keys(random.Below(3000));
       for (Key& key : keys) key = MixBits(random.Below(vocabulary));
       size_t next = 0;
-      store.ForEachMade(
-          keys, version, [&](Key key, std::byte* row) { std::memcpy(row, &key, sizeof(key)); },
-          [&](size_t i, std::byte* row) {
-            EXPECT_EQ(i, next++);
-            auto& known = map.try_emplace(keys[i], keys[i], 0).first->second;
-            EXPECT_EQ(First(row), known.first);
-            known = {known.first + version, version};
-            std::memcpy(row, &known.first, sizeof(known.first));
-          });
+      store.ForEachMade(keys, version, WriteKeys, [&](size_t i, std::byte* row) {
+        EXPECT_EQ(i, next++);
+        auto& known = map.try_emplace(keys[i], keys[i], 0).first->second;
+        EXPECT_EQ(First(row), known.first);
+        known = {known.first + version, version};
+        std::memcpy(row, &known.first, sizeof(known.first));
+      });
       ASSERT_EQ(next, keys.size());
       for (size_t i = 0; i < keys.size(); i += 5) {
         ASSERT_EQ(store.Erase(keys[i]), map.erase(keys[i]) > 0);
@@ -204,7 +207,7 @@ TEST(RowStore, ErasedRowsAreGivenOutAgain) {
   for (size_t k = 0; k < keys.size(); ++k) keys[k] = k;
   const auto make_all = [&] {
     store.ForEachMade(
-        keys, 1, [](Key, std::byte*) {}, [](size_t, std::byte*) {});
+        keys, 1, [](auto, auto) {}, [](size_t, std::byte*) {});
   };
   make_all();
   const size_t bytes = store.bytes();
@@ -224,7 +227,11 @@ TEST(RowStore, BytesAreWhatRowsAndIndexTake) {
   std::vector<Key> keys(200000);
   for (size_t k = 0; k < keys.size(); ++k) keys[k] = k;
   store.ForEachMade(
-      keys, 1, [](Key, std::byte* row) { std::memset(row, 1, 256); }, [](size_t, std::byte*) {});
+      keys, 1,
+      [](std::span<const Key> made, std::byte* const* rows) {
+        for (size_t k = 0; k < made.size(); ++k) std::memset(rows[k], 1, 256);
+      },
+      [](size_t, std::byte*) {});
   const size_t index = (size_t{1} << 19) * sizeof(RowSlot), rows = keys.size() * 256;
   EXPECT_GE(store.bytes(), index + rows);
   EXPECT_LE(store.bytes(), index + rows + kHugePageBytes);
@@ -239,7 +246,7 @@ TEST(RowStore, SmallestKeysComeInOrder) {
     sorted.insert(keys[k]);
   }
   store.ForEachMade(
-      keys, 1, [](Key, std::byte*) {}, [](size_t, std::byte*) {});
+      keys, 1, [](auto, auto) {}, [](size_t, std::byte*) {});
   for (const size_t count : {1u, 7u, 5000u, 9000u}) {
     for (const Key first : {Key{0}, *std::next(sorted.begin(), 2500), ~Key{0}}) {
       std::vector<Key> found, expected(sorted.lower_bound(first), sorted.end());

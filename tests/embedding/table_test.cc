@@ -13,6 +13,7 @@
 #include "common/hash.h"
 #include "common/random.h"
 #include "embedding/optimizer.h"
+#include "embedding/row_init.h"
 #include "gtest/gtest.h"
 
 namespace hdps {

@@ -314,7 +314,10 @@ TEST(RowStore, CompactMovesRowsAndGivesMemoryBack) {
   std::vector<Key> keys;
   for (uint64_t n = 0; n < 5000; ++n) keys.push_back(key_of(n));
   store.ForEachMade(
-      keys, 1, [](Key key, std::byte* row) { std::memcpy(row, &key, sizeof(key)); },
+      keys, 1,
+      [](std::span<const Key> made, std::byte* const* rows) {
+        for (size_t k = 0; k < made.size(); ++k) std::memcpy(rows[k], &made[k], sizeof(Key));
+      },
       [](size_t, std::byte*) {});
   const size_t full = store.bytes();
   for (uint64_t n = 0; n < 5000; ++n) {
