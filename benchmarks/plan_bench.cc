@@ -1,6 +1,8 @@
 // Whether `hdps plan` tells the truth: constants measured here, then six small clusters predicted
 // and run.
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,8 @@ namespace hdps {
 namespace {
 
 constexpr char kBench[] = "plan";
+constexpr double kMilli = 1e3;
+constexpr uint64_t kVocabulary = 100'000;  // Values of a field.
 
 struct Case {
   const char* name;
@@ -46,27 +50,44 @@ std::string JobText(const Case& c, const std::string& folder) {
          R"(, "epochs": 2, "micro_batches": )" + std::to_string(c.micro_batches) + "}}";
 }
 
-// Distinct among the keys of one worker's step, as the log has them.
-Result<double> UniqueShare(FileSystem& files, const Job& job, uint32_t workers) {
-  HDPS_ASSIGN_OR_RETURN(
-      const auto reader,
-      NewBatchReader(files, job.data, job.data.train,
-                     {.batch_size = job.train.batch_size, .num_parts = workers, .shuffle = true}));
-  HDPS_RETURN_IF_ERROR(reader->StartEpoch(0, 0));
-  HDPS_ASSIGN_OR_RETURN(const auto batch, reader->Next());
-  if (!batch.has_value()) return Status(Code::kUnavailable, "plan: no batch");
-  std::vector<KeySet> sets;
-  std::vector<int> table_keys;
-  FindKeys(job, *batch, &sets, &table_keys);
-  size_t keys = 0;
-  for (const SparseColumn& column : batch->sparse) keys += column.keys.size();
-  return static_cast<double>(sets[0].unique.size()) / static_cast<double>(keys);
+// Of the keys of one worker's step, as the log has them, and of all workers' step before it.
+struct KeyShares {
+  double unique = 0;   // Distinct among them.
+  double changed = 0;  // Of these, those that the step before has too.
+};
+Result<KeyShares> SharesOf(FileSystem& files, const Job& job, uint32_t workers) {
+  const auto keys_of_step = [&](uint64_t step, uint32_t parts) -> Result<KeySet> {
+    HDPS_ASSIGN_OR_RETURN(
+        const auto reader,
+        NewBatchReader(files, job.data, job.data.train,
+                       {.batch_size = job.train.batch_size, .num_parts = parts, .shuffle = true}));
+    HDPS_RETURN_IF_ERROR(reader->StartEpoch(0, step));
+    HDPS_ASSIGN_OR_RETURN(const auto batch, reader->Next());
+    if (!batch.has_value()) return Status(Code::kUnavailable, "plan: no batch");
+    std::vector<KeySet> sets;
+    std::vector<int> table_keys;
+    FindKeys(job, *batch, &sets, &table_keys);
+    return std::move(sets[0]);
+  };
+  HDPS_ASSIGN_OR_RETURN(const KeySet before, keys_of_step(0, 1));
+  HDPS_ASSIGN_OR_RETURN(const KeySet own, keys_of_step(1, workers));
+  const std::set<Key> changed(before.unique.begin(), before.unique.end());
+  size_t keys = 0, shared = 0;
+  for (const std::vector<uint32_t>& column : own.row_index) keys += column.size();
+  for (const Key key : own.unique) shared += changed.count(key);
+  const auto unique = static_cast<double>(own.unique.size());
+  return KeyShares{unique / static_cast<double>(keys), static_cast<double>(shared) / unique};
 }
 
 Result<PlanQuestion> QuestionOf(FileSystem& files, const Case& c, const Job& job) {
   PlanQuestion question;
   HDPS_ASSIGN_OR_RETURN(question.shape, ShapeOf(job));
-  HDPS_ASSIGN_OR_RETURN(question.unique_share, UniqueShare(files, job, c.workers));
+  HDPS_ASSIGN_OR_RETURN(const KeyShares shares, SharesOf(files, job, c.workers));
+  question.unique_share = shares.unique;
+  question.changed_share = shares.changed;
+  question.rows = double(kVocabulary) * question.shape.keys;
+  question.sync = job.train.mode == Mode::kSync;
+  question.lookahead = job.train.lookahead;
   HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(job.data.train[0]));
   question.text_row_bytes = static_cast<double>(bytes) / double(LogRows(c));
   question.batch = job.train.batch_size;
@@ -78,58 +99,97 @@ Result<PlanQuestion> QuestionOf(FileSystem& files, const Case& c, const Job& job
   return question;
 }
 
-Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c,
-               const MachineConstants& constants, BenchReport& report) {
+// A case and what was measured of it, a sample a turn.
+struct Measured {
+  const Case* of = nullptr;
+  PlanQuestion question;
+  JobRunOptions options;
+  std::vector<double> speeds;
+  std::map<std::string, std::vector<double>> parts;  // Milliseconds of a step of worker 0.
+};
+
+Result<Measured> Prepare(const BenchSetting& setting, FileSystem& files, const Case& c) {
+  Measured made;
+  made.of = &c;
+  const std::string folder = JoinPath(setting.scratch, c.name);
   SyntheticLogSpec log;
   log.rows = LogRows(c);
   log.eval_rows = 0;
-  log.vocabulary = 100'000;
-  HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, log).status());
-  JobRunOptions options;
-  options.job = JobText(c, setting.scratch);
+  log.vocabulary = kVocabulary;
+  HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
+  HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, folder, log).status());
+  JobRunOptions& options = made.options;
+  options.job = JobText(c, folder);
   options.steady_from = c.epoch_steps + 2;
   options.steady_to = 2 * c.epoch_steps;
   options.overrides = setting.overrides;
   options.placement = c.placement;
   options.servers = c.servers;
   options.workers = c.workers;
+  options.out = JoinPath(folder, "out");
   HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(options.job, kBench, options.overrides));
-  HDPS_ASSIGN_OR_RETURN(PlanQuestion question, QuestionOf(files, c, job));
+  HDPS_ASSIGN_OR_RETURN(made.question, QuestionOf(files, c, job));
+  return made;
+}
+
+Status RunOnce(const BenchSetting& setting, FileSystem& files, Measured* measured) {
+  HDPS_ASSIGN_OR_RETURN(const JobRun run, RunJob(setting, files, measured->options));
+  HDPS_RETURN_IF_ERROR(files.RemoveAll(measured->options.out));
+  measured->speeds.push_back(run.steady_examples_per_second);
+  const StepTimes& times = run.steady_times;
+  const auto ms = [&](int64_t ns) { return double(ns) * 1e-6 / double(times.steps); };
+  const auto add = [&](const char* part, double value) { measured->parts[part].push_back(value); };
+  add("compute", ms(times.compute_ns));
+  add("rows and push", ms(times.pull_wait_ns + times.push_wait_ns));
+  add("reader beside it", ms(times.read_ns + times.dedup_ns));
+  add("processor time", kMilli * run.steady_cpu_seconds);
+  return Status();
+}
+
+void Report(const Measured& measured, const MachineConstants& constants, BenchReport& report) {
+  const char* const name = measured.of->name;
+  PlanQuestion question = measured.question;
   question.cores = static_cast<uint32_t>(constants.cores);
   const PlanAnswer answer = Plan(question, constants);
-  std::vector<double> measured, compute, rest;
-  constexpr double kMilli = 1e3;
-  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    SayProgress(kBench, std::string(c.name) + ", run " + std::to_string(repeat + 1));
-    options.out = JoinPath(setting.scratch, std::string(c.name) + "_" + std::to_string(repeat));
-    HDPS_ASSIGN_OR_RETURN(const JobRun run, RunJob(setting, files, options));
-    HDPS_RETURN_IF_ERROR(files.RemoveAll(options.out));
-    measured.push_back(run.steady_examples_per_second);
-    compute.push_back(double(run.times.compute_ns) * 1e-6 / double(run.times.steps));
-    rest.push_back(kMilli * c.batch / run.steady_examples_per_second - compute.back());
-  }
-  const double predicted_compute = kMilli * c.workers * answer.compute_seconds;
-  report.AddBeside(kBench, c.name, "predicted", "examples/s", {answer.examples_per_second},
-                   "measured", {MedianOf(measured)});
-  report.Add(kBench, c.name, "measured", "examples/s", measured);
-  report.AddBeside(kBench, c.name, "compute, predicted", "ms", {predicted_compute}, "measured",
-                   {MedianOf(compute)});
-  report.AddBeside(kBench, c.name, "rest of a step, predicted", "ms",
-                   {kMilli * answer.step_seconds - predicted_compute}, "measured",
-                   {MedianOf(rest)});
-  return Status();
+  report.AddBeside(kBench, name, "predicted", "examples/s", {answer.examples_per_second},
+                   "measured", {MedianOf(measured.speeds)});
+  report.Add(kBench, name, "measured", "examples/s", measured.speeds);
+  const auto add = [&](const char* part, double seconds) {
+    report.AddBeside(kBench, name, std::string(part) + ", predicted", "ms", {kMilli * seconds},
+                     "measured", {MedianOf(measured.parts.at(part))});
+  };
+  add("compute", answer.compute_seconds);
+  add("rows and push", answer.exchange_seconds);
+  add("reader beside it", answer.reader_seconds);
+  add("processor time", answer.core_seconds);
 }
 
 }  // namespace
 
+// Constants and runs in turns: what the machine does otherwise hits both alike.
 Status RunPlanBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
-  BenchSetting own = setting;
-  HDPS_ASSIGN_OR_RETURN(const ConstantSamples samples, MeasureConstants(own, files));
-  HDPS_ASSIGN_OR_RETURN(const MachineConstants constants, ConstantsOf(samples));
+  std::vector<Measured> cases;
   for (const Case& c : kCases) {
     if (!setting.Wants(c.name)) continue;
-    HDPS_RETURN_IF_ERROR(RunCase(setting, files, c, constants, report));
+    HDPS_ASSIGN_OR_RETURN(Measured made, Prepare(setting, files, c));
+    cases.push_back(std::move(made));
   }
+  ConstantSamples samples;
+  for (int turn = 0; turn < setting.repeats; ++turn) {
+    BenchSetting once = setting;
+    once.repeats = 1;
+    HDPS_ASSIGN_OR_RETURN(const ConstantSamples of_turn, MeasureConstants(once, files));
+    for (const auto& [name, values] : of_turn) {
+      std::vector<double>& all = samples[name];
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    for (Measured& measured : cases) {
+      SayProgress(kBench, std::string(measured.of->name) + ", run " + std::to_string(turn + 1));
+      HDPS_RETURN_IF_ERROR(RunOnce(setting, files, &measured));
+    }
+  }
+  HDPS_ASSIGN_OR_RETURN(const MachineConstants constants, ConstantsOf(samples));
+  for (const Measured& measured : cases) Report(measured, constants, report);
   return Status();
 }
 

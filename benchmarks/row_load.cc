@@ -73,11 +73,11 @@ size_t CountKeys(const KeyBatches& lists) {
   return keys;
 }
 
-std::string RowsJob(uint32_t dim, const std::string& rule) {
+std::string RowsJob(uint32_t dim, const std::string& rule, const std::string& mode) {
   return R"({"name": "rows", "data": {"format": "criteo", "train": ["none.tsv"]},
     "model": {"type": "wide_deep", "embedding_dim": )" +
          std::to_string(dim) + R"(, "hidden": [8], "deep_optimizer": {"kind": ")" + rule +
-         R"("}}, "train": {"mode": "async"}})";
+         R"("}}, "train": {"mode": ")" + mode + R"("}})";
 }
 
 TableId RowsTable(const Job& job) {
@@ -97,7 +97,8 @@ RowWorker::RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client)
     : cluster_(cluster),
       client_(std::move(client)),
       table_(RowsTable(cluster.job())),
-      dim_(cluster.job().tables[table_.value].dim) {}
+      dim_(cluster.job().tables[table_.value].dim),
+      sync_(cluster.job().train.mode == Mode::kSync) {}
 
 void RowWorker::Split(const std::vector<Key>& keys, Flight* flight) {
   KeysOfTable table;
@@ -141,8 +142,9 @@ void RowWorker::StartPush(const std::vector<Key>& keys, Flight* flight) {
     const PeerId peer = cluster_.view()->servers[to.value].peer;
     return MakeSectionOf<float>(client_->sections(), peer, count, floats);
   };
+  const Clock clock = sync_ ? static_cast<Clock>(next_sequence_) : 0;  // Each step is one push.
   flight->ticket = client_->Start(
-      flight->split.Pushes({next_sequence_++}, 0, kExamples, {&gradients, 1}, 0, make));
+      flight->split.Pushes({next_sequence_++}, clock, kExamples, {&gradients, 1}, 0, make));
 }
 
 Status RowWorker::FinishPush(Flight* flight) {
@@ -175,10 +177,56 @@ Status RowWorker::PushAll(const KeyBatches& lists, size_t window) {
   return Status();
 }
 
-Status RowWorker::PullNothing() {
-  std::vector<ServerRequest> requests;
-  requests.push_back({{0}, EncodeMessage(PullRequest())});
-  return client_->Call(std::move(requests)).status();
+Status RowWorker::PullAhead(const std::vector<Key>& keys) {
+  Split(keys, &ahead_);
+  ahead_.rows.resize(keys.size() * dim_);
+  PullTerms terms;
+  terms.mode = PullMode::kAhead;
+  terms.list = next_list_++;
+  std::vector<ServerRequest> requests = ahead_.split.Pulls(terms);
+  ahead_.servers.clear();
+  for (const ServerRequest& request : requests) ahead_.servers.push_back(request.server);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, client_->Call(std::move(requests)));
+  ahead_replies_.assign(replies.size(), PullReply());
+  for (size_t i = 0; i < replies.size(); ++i) {
+    HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &ahead_replies_[i]));
+    if (ahead_replies_[i].code != Code::kOk) return Status(ahead_replies_[i].code, "pull ahead");
+  }
+  return Status();
+}
+
+Status RowWorker::Repair(Changes changes) {
+  const Clock now = sync_ ? static_cast<Clock>(next_sequence_) : 0;
+  const std::span<float> rows = ahead_.rows;
+  std::vector<Clock> since(ahead_.split.num_servers(), kNotRead);
+  for (size_t i = 0; i < ahead_.servers.size(); ++i) {
+    since[ahead_.servers[i].value] = changes == Changes::kAll ? ahead_replies_[i].min_clock : now;
+  }
+  const Ticket ticket =
+      client_->Start(ahead_.split.Repairs({now, now, next_list_ - 1, since, /*changes=*/true}));
+  for (size_t i = 0; i < ahead_.servers.size(); ++i) {
+    HDPS_RETURN_IF_ERROR(
+        ahead_.split.Scatter(ahead_.servers[i], PullMode::kAhead, ahead_replies_[i], {&rows, 1}));
+  }
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, client_->Wait(ticket));
+  for (size_t i = 0; i < replies.size(); ++i) {
+    PullReply reply;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
+    HDPS_RETURN_IF_ERROR(
+        ahead_.split.Scatter(ahead_.servers[i], PullMode::kRepair, reply, {&rows, 1}));
+  }
+  return Status();
+}
+
+Status RowWorker::PullNothing(size_t count) {
+  std::vector<Ticket> tickets;
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<ServerRequest> requests;
+    requests.push_back({{0}, EncodeMessage(PullRequest())});
+    tickets.push_back(client_->Start(std::move(requests)));
+  }
+  for (const Ticket ticket : tickets) HDPS_RETURN_IF_ERROR(client_->Wait(ticket).status());
+  return Status();
 }
 
 }  // namespace hdps

@@ -27,8 +27,8 @@ size_t CountKeys(const KeyBatches& lists);
 // The same lists in the order in which a worker knows the keys of a step: by shard.
 KeyBatches ByShard(KeyBatches lists, uint32_t num_shards);
 
-// An asynchronous job whose table kRowsTable has rows of `dim` floats changed by `rule`.
-std::string RowsJob(uint32_t dim, const std::string& rule);
+// A job whose table kRowsTable has rows of `dim` floats changed by `rule`.
+std::string RowsJob(uint32_t dim, const std::string& rule, const std::string& mode = "async");
 TableId RowsTable(const Job& job);
 
 // Pulls and pushes lists as a worker does: split by server, asked for, put in place. Rows of a list
@@ -40,8 +40,14 @@ class RowWorker {
   // Each list once, up to `window` of them on their way.
   Status PullAll(const KeyBatches& lists, size_t window);
   Status PushAll(const KeyBatches& lists, size_t window);
-  // A request without keys, and its answer.
-  Status PullNothing();
+  // What a step asks ahead of its turn, until the rows are here.
+  Status PullAhead(const std::vector<Key>& keys);
+  // The same step at its turn: rows are put in place, and what has changed is asked for: all that
+  // pushes since have changed, or nothing. Requires: a PullAhead before it.
+  enum class Changes : uint8_t { kAll, kNone };
+  Status Repair(Changes changes);
+  // So many requests without keys at once, and their answers.
+  Status PullNothing(size_t count = 1);
   TransportCounters counters() const { return client_->transport().counters(); }
 
  private:
@@ -64,9 +70,12 @@ class RowWorker {
   const std::unique_ptr<RowClient> client_;
   const TableId table_;
   const uint32_t dim_;
+  const bool sync_;
   std::vector<Flight> flights_;
+  Flight ahead_;
+  std::vector<PullReply> ahead_replies_;  // [servers asked]
   std::vector<float> gradients_;
-  uint64_t next_sequence_ = 0;
+  uint64_t next_sequence_ = 0, next_list_ = 1;
 };
 
 }  // namespace hdps

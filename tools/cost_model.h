@@ -14,8 +14,9 @@ struct PlanQuestion {
   JobShape shape;
   uint32_t batch = 1024;  // Of one step over all workers.
   uint32_t micro_batches = 1;
-  uint32_t steps_ahead = 1;  // Pulls on their way beside the step that computes; 1: none.
-  bool allreduce = false;    // Dense gradients between the workers, not through the servers.
+  bool sync = true;        // Else each push is applied as it comes.
+  uint32_t lookahead = 1;  // Steps whose rows are asked for ahead of their turn.
+  bool allreduce = false;  // Dense gradients between the workers, not through the servers.
 
   uint32_t servers = 1, workers = 1;
   uint32_t cores = 1;        // Of each machine.
@@ -23,9 +24,12 @@ struct PlanQuestion {
   bool inproc = false;       // With one_machine: in one process.
   double network_bytes_per_second = 0, network_round_trip_us = 0;
 
-  double rows = 0;          // Distinct keys of the data.
-  double zipf = 1.05;       // How unequal they are.
-  double unique_share = 0;  // Distinct among a worker's keys of a step; 0: from rows and zipf.
+  double rows = 0;              // Distinct keys of the data.
+  double zipf = 1.05;           // How unequal they are.
+  double unique_share = 0;      // Distinct among a worker's keys of a step; 0: from rows and zipf.
+  double changed_share = -1;    // Of a step's rows, those that the step before changed; below 0:
+                                // likewise.
+  double wire_float_bytes = 4;  // Of a row or gradient between two machines.
   double text_row_bytes = 0;
   uint64_t checkpoint_every_steps = 0;
   double dead_after_seconds = 10;
@@ -41,8 +45,12 @@ inline constexpr size_t kReading = 2;  // Index of the reader's part.
 
 struct PlanAnswer {
   double step_seconds = 0, examples_per_second = 0;
-  double unique_share = 0;
+  double unique_share = 0, changed_share = 0;
+  bool first_layer_on_rows = false;
   double products_seconds = 0, compute_seconds = 0, exchange_seconds = 0, reader_seconds = 0;
+  double pull_seconds = 0, push_seconds = 0, repair_seconds = 0;  // If nobody else was served.
+  double core_seconds = 0;      // All members together, if they share a machine.
+  double new_rows_seconds = 0;  // More, where none of a step's rows is there yet.
   std::vector<PlanPart> parts;
   size_t bottleneck = 0;  // Index into parts.
 

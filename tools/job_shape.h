@@ -14,6 +14,9 @@ namespace hdps {
 // x [batch, inputs] times W [inputs, units].
 struct Product {
   uint32_t inputs = 0, units = 0;
+  // Of the inputs, those that are embeddings which the layer may multiply once a distinct row: so
+  // many keys an example, of rows of `row_dim`. 0: none.
+  uint32_t row_features = 0, row_dim = 0;
   double flops() const { return 2.0 * inputs * units; }  // Of one example, forward.
 };
 
@@ -31,6 +34,7 @@ struct JobShape {
   uint64_t embedding_floats = 0;   // Pooled rows of an example, over all layers.
   uint64_t activation_floats = 0;  // Outputs of the products of an example.
   uint32_t keys = 0;               // Of an example.
+  bool always_on_rows = false;     // Such layers multiply distinct rows, not where it pays.
 };
 
 // kInvalidArgument when the layers do not fit together.

@@ -17,14 +17,23 @@ constexpr ConstantName kConstants[] = {
     {"model.example", "ns", &M::model_example_ns},
     {"model.embedding_float", "ns", &M::model_embedding_float_ns},
     {"model.activation_float", "ns", &M::model_activation_float_ns},
+    {"model.row_rate", "GFLOP/s", &M::model_row_gflops},
+    {"model.row_float", "ns", &M::model_row_float_ns},
+    {"model.gather_float", "ns", &M::model_gather_float_ns},
+    {"model.merge_row", "ns", &M::model_merge_row_ns},
+    {"model.merge_float", "ns", &M::model_merge_float_ns},
     {"reader.read_byte", "ns", &M::read_byte_ns},
     {"reader.scan_byte", "ns", &M::scan_byte_ns},
     {"reader.dedup_key", "ns", &M::dedup_key_ns},
+    {"reader.split_key", "ns", &M::split_key_ns},
+    {"reader.cut_key", "ns", &M::cut_key_ns},
     {"exchange.busy_cores", "cores", &M::exchange_busy_cores},
     {"server.pull_row", "ns", &M::server_pull_row_ns},
     {"server.pull_float", "ns", &M::server_pull_float_ns},
     {"server.push_row", "ns", &M::server_push_row_ns},
     {"server.push_float", "ns", &M::server_push_float_ns},
+    {"server.new_row", "ns", &M::server_new_row_ns},
+    {"server.new_float", "ns", &M::server_new_float_ns},
     {"server.dense_pull_float", "ns", &M::server_dense_pull_float_ns},
     {"server.dense_push_float", "ns", &M::server_dense_push_float_ns},
     {"server.message", "us", &M::server_message_us},
@@ -37,12 +46,18 @@ constexpr ConstantName kConstants[] = {
     {"cluster.start", "s", &M::start_seconds},
 };
 
-constexpr ExchangeName kExchanges[] = {
-    {"inproc_pull", &M::inproc_pull},
-    {"inproc_push", &M::inproc_push},
-    {"tcp_pull", &M::tcp_pull},
-    {"tcp_push", &M::tcp_push},
-};
+constexpr PathName kPaths[] = {
+    {"inproc", &M::inproc}, {"local", &M::local}, {"socket", &M::socket}};
+
+constexpr ExchangeFigure kExchangeFigures[] = {{"base", &ExchangeCost::base_us},
+                                               {"row", &ExchangeCost::row_ns},
+                                               {"float", &ExchangeCost::float_ns},
+                                               {"dense_float", &ExchangeCost::dense_float_ns}};
+constexpr RepairFigure kRepairFigures[] = {{"base", &RepairCost::base_us},
+                                           {"row", &RepairCost::row_ns},
+                                           {"float", &RepairCost::float_ns},
+                                           {"changed_row", &RepairCost::changed_row_ns},
+                                           {"changed_float", &RepairCost::changed_float_ns}};
 
 // A field of an object that is a text; empty for anything else.
 std::string TextOf(const nlohmann::json& object, const char* field) {
@@ -66,7 +81,9 @@ Result<double> Take(const std::map<std::string, double>& values, const std::stri
 }  // namespace
 
 std::span<const ConstantName> AllConstants() { return kConstants; }
-std::span<const ExchangeName> AllExchanges() { return kExchanges; }
+std::span<const PathName> AllPaths() { return kPaths; }
+std::span<const ExchangeFigure> ExchangeFigures() { return kExchangeFigures; }
+std::span<const RepairFigure> RepairFigures() { return kRepairFigures; }
 
 std::string ProductCase(const ProductRate& rate) {
   char name[80];
@@ -94,13 +111,17 @@ Result<MachineConstants> ConstantsFrom(const std::map<std::string, double>& valu
   for (const ConstantName& name : kConstants) {
     HDPS_ASSIGN_OR_RETURN(constants.*name.field, Take(values, name.name));
   }
-  for (const ExchangeName& name : kExchanges) {
-    ExchangeCost& cost = constants.*name.field;
-    const std::string prefix = std::string(name.name) + ".";
-    HDPS_ASSIGN_OR_RETURN(cost.base_us, Take(values, prefix + "base"));
-    HDPS_ASSIGN_OR_RETURN(cost.row_ns, Take(values, prefix + "row"));
-    HDPS_ASSIGN_OR_RETURN(cost.float_ns, Take(values, prefix + "float"));
-    HDPS_ASSIGN_OR_RETURN(cost.dense_float_ns, Take(values, prefix + "dense_float"));
+  for (const PathName& path : kPaths) {
+    PathCosts& costs = constants.*path.field;
+    const std::string name = path.name;
+    for (const ExchangeFigure& figure : kExchangeFigures) {
+      HDPS_ASSIGN_OR_RETURN(costs.pull.*figure.field, Take(values, name + "_pull." + figure.name));
+      HDPS_ASSIGN_OR_RETURN(costs.push.*figure.field, Take(values, name + "_push." + figure.name));
+    }
+    for (const RepairFigure& figure : kRepairFigures) {
+      HDPS_ASSIGN_OR_RETURN(costs.repair.*figure.field,
+                            Take(values, name + "_repair." + figure.name));
+    }
   }
   constants.products.clear();
   for (const auto& [name, value] : values) {

@@ -17,34 +17,56 @@ struct ProductRate {
   double gflops = 0;
 };
 
-// A pull or a push of a worker that waits for it, over one transport, from the list of keys to the
-// rows in place: base + rows * row + floats * float. `dense` is for the long rows of dense layers.
+// A pull or a push of a worker that waits for it, from the list of keys to the rows at hand: base +
+// rows * row + floats * float, on threads of this machine. `dense` is for the long rows of dense
+// layers. Rows that came through memory are at hand where the server wrote them.
 struct ExchangeCost {
   double base_us = 0, row_ns = 0, float_ns = 0, dense_float_ns = 0;
+};
+
+// What is left at a step's turn where its rows were asked for ahead: each is put in its place and
+// looked at again, and those come once more that a push has changed.
+struct RepairCost {
+  double base_us = 0, row_ns = 0, float_ns = 0, changed_row_ns = 0, changed_float_ns = 0;
+};
+
+// One way between a worker and a server: inproc (memory), local (one machine: sockets, large
+// sections in shared memory), socket (sockets alone, as between machines).
+struct PathCosts {
+  ExchangeCost pull, push;
+  RepairCost repair;
 };
 
 // Everything in the unit that the name ends with. The values here are those of a machine of 2 cores
 // with AVX-512 on which hdps was developed: a first guess where nothing was measured.
 struct MachineConstants {
   double cores = 2;  // That the products and layers ran on.
-  std::vector<ProductRate> products = {{429, 1024, 4096, 150},
-                                       {1024, 512, 4096, 160},
-                                       {429, 64, 4096, 90},
-                                       {64, 32, 4096, 30},
-                                       {3120, 1024, 4096, 160}};
-  // Layers beside their products, on all cores.
-  double model_example_ns = 300, model_embedding_float_ns = 0.5, model_activation_float_ns = 1;
+  std::vector<ProductRate> products = {{429, 1024, 4096, 310},
+                                       {1024, 512, 4096, 330},
+                                       {429, 64, 4096, 360},
+                                       {64, 32, 4096, 270},
+                                       {3120, 1024, 4096, 355}};
+  // Layers beside their products, on all cores. A first layer on distinct rows takes `row_gflops`
+  // for the products of these, `row_float` for each of their floats and `gather_float` for each key
+  // and unit instead.
+  double model_example_ns = 1400, model_embedding_float_ns = 0.8;
+  double model_activation_float_ns = 0.1;
+  double model_row_gflops = 300, model_row_float_ns = 1, model_gather_float_ns = 0.1;
+  // Micro-batches, one core: their rows cut out of those of the step and their gradients added up.
+  double model_merge_row_ns = 1, model_merge_float_ns = 1;
   // The reader, one core. `scan` is what a byte costs that belongs to another worker's row.
-  double read_byte_ns = 2.8, scan_byte_ns = 0.9, dedup_key_ns = 15;
-  // Exchanges through memory, and over sockets of one machine.
-  ExchangeCost inproc_pull = {40, 20, 0.6, 0.6}, inproc_push = {40, 25, 1, 1};
-  ExchangeCost tcp_pull = {100, 25, 1.2, 1.2}, tcp_push = {100, 30, 1.6, 1.6};
-  double exchange_busy_cores = 1.3;  // While one worker waits.
+  double read_byte_ns = 2.4, scan_byte_ns = 0.3, dedup_key_ns = 10, split_key_ns = 1.5;
+  double cut_key_ns = 11;  // A key of an example that goes into a micro-batch.
+  PathCosts inproc = {{55, 6, 0.3, 0.5}, {85, 8, 0.9, 1}, {70, 4, 0.4, 0, 1.2}};
+  PathCosts local = {{190, 9, 0.4, 0.6}, {270, 7, 1.1, 0.9}, {140, 5, 0.4, 0, 1.3}};
+  PathCosts socket = {{170, 11, 2.1, 2.1}, {260, 3, 2.9, 2.5}, {220, 2, 0.4, 0, 2.8}};
+  double exchange_busy_cores = 1.4;  // While one worker waits.
   // A server's share of it, one core.
-  double server_pull_row_ns = 15, server_pull_float_ns = 0.3;
-  double server_push_row_ns = 20, server_push_float_ns = 0.6;
-  double server_dense_pull_float_ns = 0.3, server_dense_push_float_ns = 1;
-  double server_message_us = 15;  // Of any request.
+  double server_pull_row_ns = 13, server_pull_float_ns = 0.2;
+  double server_push_row_ns = 9, server_push_float_ns = 0.7;
+  double server_new_row_ns = 13, server_new_float_ns = 30;  // More, for a row that is made.
+  double server_dense_pull_float_ns = 0.25, server_dense_push_float_ns = 0.5;
+  double server_message_us = 10;  // Of any request.
   double wire_byte_ns = 0.5;      // Over a socket, one way, both ends' work included.
   double index_row_bytes = 30;    // Of a row, beside its floats.
   double save_byte_ns = 1.2, load_byte_ns = 1.5;  // A checkpoint, one core, without the disk.
@@ -61,12 +83,23 @@ struct ConstantName {
   const char* unit;
   double MachineConstants::*field;
 };
-struct ExchangeName {
-  const char* name;  // Of the case.
-  ExchangeCost MachineConstants::*field;
+struct PathName {
+  const char* name;  // The cases are NAME_pull, NAME_push and NAME_repair.
+  PathCosts MachineConstants::*field;
+};
+// The figures of these cases.
+struct ExchangeFigure {
+  const char* name;
+  double ExchangeCost::*field;
+};
+struct RepairFigure {
+  const char* name;
+  double RepairCost::*field;
 };
 std::span<const ConstantName> AllConstants();
-std::span<const ExchangeName> AllExchanges();
+std::span<const PathName> AllPaths();
+std::span<const ExchangeFigure> ExchangeFigures();
+std::span<const RepairFigure> RepairFigures();
 // "products_429x1024_batch4096", figure "gflops".
 std::string ProductCase(const ProductRate& rate);
 

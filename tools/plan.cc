@@ -120,6 +120,8 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   question.network_round_trip_us = FLAGS_network_round_trip_us;
   question.batch = job.train.batch_size;
   question.micro_batches = job.train.micro_batches;
+  question.sync = job.train.mode == Mode::kSync;
+  question.lookahead = job.train.lookahead;
   question.allreduce = job.parallel.dense_exchange == DenseExchange::kAllreduce;
   question.servers = FLAGS_servers;
   question.workers = FLAGS_workers;

@@ -55,12 +55,24 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   text += "\n";
   text += Line("speed",
                ShowWhole(answer.examples_per_second) + " examples/s, a step takes " + Time(step));
-  text += Line("step", "compute " + Time(answer.compute_seconds) + " (products " +
-                           Time(answer.products_seconds) + "), pull and push " +
-                           Time(answer.exchange_seconds) + ", reading beside it " +
-                           Time(answer.reader_seconds));
+  text +=
+      Line("step", "compute " + Time(answer.compute_seconds) + " (products " +
+                       Time(answer.products_seconds) +
+                       (answer.first_layer_on_rows ? ", the first layer on distinct rows" : "") +
+                       "), push and rows " + Time(answer.exchange_seconds) +
+                       ", reading beside it " + Time(answer.reader_seconds));
   text += Line("keys", ShowNumber("%.1f %%", 100 * answer.unique_share) +
                            " of a worker's keys of a step are distinct");
+  if (question.lookahead > 0) {
+    text += Line("rows", "asked for while the step before computes, " +
+                             (question.sync ? ShowNumber("%.0f %%", 100 * answer.changed_share) +
+                                                  " come again, changed by its push"
+                                            : std::string("none comes again")));
+  } else {
+    text += Line("rows", "asked for behind the push of the step before (train.lookahead is 0)");
+  }
+  text += Line("new rows", "a step takes up to " + Time(answer.new_rows_seconds) +
+                               " more while its rows are not there yet");
   text += Line("links", Link("worker", answer.worker_bytes_in, answer.worker_bytes_out, step));
   text += Line("", Link("server", answer.server_bytes_in, answer.server_bytes_out, step));
   const double server =
@@ -109,6 +121,9 @@ std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
                                  {"products_seconds", answer.products_seconds},
                                  {"exchange_seconds", answer.exchange_seconds},
                                  {"reader_seconds", answer.reader_seconds},
+                                 {"new_rows_seconds", answer.new_rows_seconds},
+                                 {"first_layer_on_rows", answer.first_layer_on_rows},
+                                 {"changed_share", answer.changed_share},
                                  {"unique_share", answer.unique_share},
                                  {"worker_bytes_in", answer.worker_bytes_in},
                                  {"worker_bytes_out", answer.worker_bytes_out},

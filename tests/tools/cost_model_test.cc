@@ -95,12 +95,13 @@ TEST(ExpectedDistinctTest, IsAtMostWhatThereIs) {
 TEST(PlanTest, BytesOfTheLinksFollowFromTheKeys) {
   PlanQuestion question = Question();
   question.unique_share = 0.25;
+  question.lookahead = 0;
   const PlanAnswer answer = Plan(question, MachineConstants());
   const double keys = 8192.0 / 4 * 26 * 0.25;
   const double dense = 4.0 * double(question.shape.dense_floats);
   EXPECT_NEAR(answer.worker_bytes_in, keys * 17 * 4 + dense, 1);
-  // Keys of two tables, to pull and to push, and the gradients.
-  EXPECT_NEAR(answer.worker_bytes_out, 2 * 2 * keys * 8 + keys * 17 * 4 + dense, 1);
+  // Keys of two tables, once, and the gradients.
+  EXPECT_NEAR(answer.worker_bytes_out, 2 * keys * 8 + keys * 17 * 4 + dense, 1);
   EXPECT_NEAR(answer.server_bytes_out, 2 * answer.worker_bytes_in, 1);
   question.allreduce = true;
   const PlanAnswer reduced = Plan(question, MachineConstants());
@@ -133,13 +134,100 @@ TEST(PlanTest, FasterPartsNeverMakeASlowerStep) {
   EXPECT_LE(Plan(better, MachineConstants()).step_seconds, step);
   better = question;
   better.cores *= 2;
-  EXPECT_LT(Plan(better, MachineConstants()).step_seconds, step);
-  better = question;
-  better.steps_ahead = 2;
+  EXPECT_LE(Plan(better, MachineConstants()).step_seconds, step);
+  better.network_bytes_per_second *= 4;
   EXPECT_LT(Plan(better, MachineConstants()).step_seconds, step);
   better = question;
   better.unique_share = 0.01;
   EXPECT_LT(Plan(better, MachineConstants()).step_seconds, step);
+}
+
+// Rows asked for ahead come while the step before computes; what its push changed comes again.
+TEST(PlanTest, RowsAskedAheadHideBehindCompute) {
+  PlanQuestion question = Question();
+  question.servers = question.workers;
+  question.changed_share = 0.25;
+  question.lookahead = 0;
+  const PlanAnswer in_turn = Plan(question, MachineConstants());
+  EXPECT_EQ(in_turn.repair_seconds, 0);
+  question.lookahead = 1;
+  const PlanAnswer ahead = Plan(question, MachineConstants());
+  EXPECT_LT(ahead.step_seconds, in_turn.step_seconds);
+  // At best the pull is gone, or the time that it is hidden behind.
+  EXPECT_GT(ahead.step_seconds, in_turn.step_seconds -
+                                    std::max(in_turn.pull_seconds, in_turn.compute_seconds) -
+                                    in_turn.worker_bytes_in / 1e9);
+  double floats = 0;
+  for (const JobShape::Table& table : question.shape.tables) {
+    floats += 2048.0 * table.features * ahead.unique_share * table.dim;
+  }
+  EXPECT_NEAR(ahead.worker_bytes_in - in_turn.worker_bytes_in, 0.25 * floats * 4, 1);
+  question.changed_share = 1;
+  EXPECT_GT(Plan(question, MachineConstants()).step_seconds, ahead.step_seconds);
+  // Without one order of the steps nothing is repaired.
+  question.sync = false;
+  EXPECT_EQ(Plan(question, MachineConstants()).worker_bytes_in, in_turn.worker_bytes_in);
+  EXPECT_LT(Plan(question, MachineConstants()).repair_seconds, ahead.repair_seconds);
+}
+
+TEST(PlanTest, MoreWorkersChangeMoreOfTheRowsOfAStep) {
+  PlanQuestion question = Question();
+  double changed = 0;
+  for (const uint32_t workers : {1u, 4u, 64u}) {
+    question.workers = workers;
+    question.batch = 2048 * workers;
+    const PlanAnswer answer = Plan(question, MachineConstants());
+    EXPECT_GT(answer.changed_share, changed);
+    EXPECT_LT(answer.changed_share, 1);
+    changed = answer.changed_share;
+  }
+}
+
+TEST(PlanTest, MachinesDoNotShareMemory) {
+  PlanQuestion question = Question();
+  question.workers = question.servers = 1;
+  question.network_bytes_per_second = 1e12;
+  question.network_round_trip_us = 0;
+  const PlanAnswer apart = Plan(question, MachineConstants());
+  question.one_machine = true;
+  const PlanAnswer together = Plan(question, MachineConstants());
+  EXPECT_LT(together.pull_seconds, apart.pull_seconds);
+  EXPECT_LT(together.push_seconds, apart.push_seconds);
+  question.inproc = true;
+  EXPECT_LT(Plan(question, MachineConstants()).pull_seconds, together.pull_seconds);
+}
+
+TEST(PlanTest, AFirstLayerOnDistinctRowsPaysWhereTheyAreFew) {
+  PlanQuestion question = Question();
+  const auto shape_of = [](const std::string& first_layer) {
+    return *ShapeOf(JobOf(R"({"type": "wide_deep", "embedding_dim": 80, "hidden": [1024, 64],
+                              "first_layer": ")" +
+                          first_layer + "\"}"));
+  };
+  question.unique_share = 0.1;
+  question.shape = shape_of("plain");
+  const PlanAnswer plain = Plan(question, MachineConstants());
+  EXPECT_FALSE(plain.first_layer_on_rows);
+  question.shape = shape_of("auto");
+  EXPECT_EQ(question.shape.products[1].row_features, 26u);
+  EXPECT_EQ(question.shape.products[1].row_dim, 80u);
+  const PlanAnswer chosen = Plan(question, MachineConstants());
+  EXPECT_TRUE(chosen.first_layer_on_rows);
+  EXPECT_LT(chosen.products_seconds, 0.6 * plain.products_seconds);
+  question.unique_share = 1;
+  EXPECT_FALSE(Plan(question, MachineConstants()).first_layer_on_rows);
+  question.shape = shape_of("unique_rows");
+  EXPECT_TRUE(Plan(question, MachineConstants()).first_layer_on_rows);
+}
+
+TEST(PlanTest, NewRowsCostMore) {
+  const PlanQuestion question = Question();
+  MachineConstants constants;
+  const double once = Plan(question, constants).new_rows_seconds;
+  EXPECT_GT(once, 0);
+  constants.server_new_row_ns *= 2;
+  constants.server_new_float_ns *= 2;
+  EXPECT_NEAR(Plan(question, constants).new_rows_seconds, 2 * once, 1e-9);
 }
 
 TEST(PlanTest, ASlowNetworkIsTheBottleneck) {
@@ -191,9 +279,14 @@ std::map<std::string, double> AllValues() {
   std::map<std::string, double> values;
   double next = 1;
   for (const ConstantName& name : AllConstants()) values[name.name] = next++;
-  for (const ExchangeName& name : AllExchanges()) {
-    for (const char* part : {"base", "row", "float", "dense_float"}) {
-      values[std::string(name.name) + "." + part] = next++;
+  for (const PathName& path : AllPaths()) {
+    const std::string name = path.name;
+    for (const ExchangeFigure& figure : ExchangeFigures()) {
+      values[name + "_pull." + figure.name] = next++;
+      values[name + "_push." + figure.name] = next++;
+    }
+    for (const RepairFigure& figure : RepairFigures()) {
+      values[name + "_repair." + figure.name] = next++;
     }
   }
   values["products_429x1024_batch4096.rate"] = 100;
@@ -208,7 +301,16 @@ TEST(MachineConstantsTest, EachNameHasItsField) {
   for (const ConstantName& name : AllConstants()) {
     EXPECT_EQ((*constants).*name.field, next++) << name.name;
   }
-  EXPECT_EQ(constants->tcp_push.dense_float_ns, constants->tcp_push.base_us + 3);
+  for (const PathName& path : AllPaths()) {
+    const PathCosts& costs = (*constants).*path.field;
+    for (const ExchangeFigure& figure : ExchangeFigures()) {
+      EXPECT_EQ(costs.pull.*figure.field, next++) << path.name << figure.name;
+      EXPECT_EQ(costs.push.*figure.field, next++) << path.name << figure.name;
+    }
+    for (const RepairFigure& figure : RepairFigures()) {
+      EXPECT_EQ(costs.repair.*figure.field, next++) << path.name << figure.name;
+    }
+  }
   ASSERT_EQ(constants->products.size(), 2u);
 }
 
