@@ -138,13 +138,13 @@ void RowWorker::StartPush(const std::vector<Key>& keys, Flight* flight) {
   Split(keys, flight);
   gradients_.resize(keys.size() * dim_, 0.001f);
   const std::span<const float> gradients(gradients_.data(), keys.size() * dim_);
-  const auto make = [this](ServerId to, size_t count, std::span<float>* floats) {
-    const PeerId peer = cluster_.view()->servers[to.value].peer;
-    return MakeSectionOf<float>(client_->sections(), peer, count, floats);
+  const auto make = [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return MakeSection(client_->sections(), cluster_.view()->servers[to.value].peer, size, bytes);
   };
   const Clock clock = sync_ ? static_cast<Clock>(next_sequence_) : 0;  // Each step is one push.
-  flight->ticket = client_->Start(
-      flight->split.Pushes({next_sequence_++}, clock, kExamples, {&gradients, 1}, 0, make));
+  flight->ticket = client_->Start(flight->split.Pushes(
+      {.sequence = {next_sequence_++}, .clock = clock, .num_examples = kExamples}, {&gradients, 1},
+      make));
 }
 
 Status RowWorker::FinishPush(Flight* flight) {

@@ -80,11 +80,7 @@ std::vector<PushRequest> RowsAlone::RequestsFor(const KeyBatches& lists) const {
 void RowsAlone::PullAll(const std::vector<PushRequest>& requests) {
   for (const PushRequest& request : requests) {
     const auto plan = PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables);
-    read_.resize(std::max(read_.size(), plan->num_floats));
-    rows_.Read(*plan, request.keys, [this](size_t floats, std::span<float>* rows) {
-      *rows = std::span(read_).first(floats);
-      return Buffer();
-    });
+    rows_.Read(*plan, request.keys, {.source = &read_, .to = {}});
   }
 }
 

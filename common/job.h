@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/file_system.h"
+#include "common/float_format.h"
 #include "common/ids.h"
 #include "common/shard_map.h"
 #include "common/status.h"
@@ -113,7 +114,7 @@ struct PolicySpec {
 inline constexpr uint32_t kDenseChunkFloats = 1024;
 
 // How the weights of a row are kept; the state of its rule is always kept in 32 bits.
-enum class WeightFormat : uint8_t { kFp32, kFp16, kBf16 };
+using WeightFormat = FloatFormat;
 
 struct TableSpec {
   std::string name;
@@ -200,6 +201,8 @@ struct ParallelSpec {
       DatasetStrategy::kDataParallel;  // full_batch: same data to all.
   DenseExchange dense_exchange = DenseExchange::kServers;
   std::string collective = "auto";  // auto | gloo | nccl
+  // Of weights pulled to train and of gradients pushed, of all tables, between workers and servers.
+  FloatFormat wire = FloatFormat::kFp32;
 };
 
 struct CheckpointSpec {

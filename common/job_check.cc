@@ -20,7 +20,7 @@ struct ForeignKey {
 constexpr ForeignKey kForeignKeys[] = {
     {"parallel.interleave_num", "use train.micro_batches"},
     {"parallel.global_rank", "give the worker its --rank"},
-    {"parallel.gradient_fp32_sync", "gradients always travel as fp32: leave it out"},
+    {"parallel.gradient_fp32_sync", "leave it out, or set wire to fp16 or bf16"},
     {"parallel.enable_parallel_optimizer", "servers split the update already: leave it out"},
     {"parallel.comm_fusion", "gradients are always fused: leave it out"},
     {"parallel.all_reduce_fusion_config", "gradients are always fused: leave it out"},

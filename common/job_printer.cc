@@ -159,6 +159,10 @@ JsonValue PrintParallel(const ParallelSpec& parallel) {
   object.Set("dataset_strategy", Choice("parallel", "dataset_strategy", parallel.dataset_strategy));
   object.Set("dense_exchange", Choice("parallel", "dense_exchange", parallel.dense_exchange));
   object.Set("collective", JsonValue::Text(parallel.collective));
+  // As a table's weights: left out where it changes nothing.
+  if (parallel.wire != FloatFormat::kFp32) {
+    object.Set("wire", Choice("parallel", "wire", parallel.wire));
+  }
   return object;
 }
 

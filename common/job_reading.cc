@@ -159,6 +159,7 @@ void ReadParallel(const JsonValue& object, ParallelSpec* parallel) {
   if (full_batch) parallel->dataset_strategy = DatasetStrategy::kFullBatch;
   ReadChoice(object, "parallel", "dense_exchange", &parallel->dense_exchange);
   ReadKey(object, "collective", &parallel->collective);
+  ReadChoice(object, "parallel", "wire", &parallel->wire);
 }
 
 void ReadCluster(const JsonValue& object, ClusterSpec* cluster) {

@@ -205,7 +205,14 @@ Status CheckCache(const JobSource& source, const Job& job) {
 
 Status CheckWeights(const JobSource& source, const Job& job) {
   for (const TableSpec& table : job.tables) {
-    if (table.weights == WeightFormat::kFp32 || table.vocab_cache_size == 0) continue;
+    if (table.vocab_cache_size == 0) continue;
+    if (job.parallel.wire != FloatFormat::kFp32) {
+      return Refuse(source, "parallel.wire",
+                    "table " + Quoted(table.name) +
+                        " keeps rows at the workers (vocab_cache_size), whose values do not "
+                        "travel and so have 32 bits; use fp32, or leave out vocab_cache_size");
+    }
+    if (table.weights == WeightFormat::kFp32) continue;
     return Refuse(source, "model",
                   "table " + Quoted(table.name) + " keeps weights in 16 bits and rows at the " +
                       "workers (vocab_cache_size = " + std::to_string(table.vocab_cache_size) +

@@ -230,6 +230,13 @@ constexpr KeySpec kKeys[] = {
      "How gradients of dense layers meet. allreduce only in sync mode."},
     {"parallel", "collective", kChoice, "auto, gloo, nccl", 0, 0, "\"auto\"",
      "dense_exchange=allreduce", "auto: nccl with a GPU per worker, else gloo."},
+    {"parallel", "wire", kChoice, "fp32, fp16, bf16", 0, 0, "\"fp32\"", "",
+     "In which format weights pulled to train and gradients pushed travel between workers and "
+     "servers, of all tables and of dense layers that servers hold. 16 bits halve the bytes; "
+     "values "
+     "are rounded to the nearest, servers add up and keep in 32 bits, evaluation and checkpoints "
+     "see those. A value too large for fp16 travels as 65504, one that is no number still ends the "
+     "job. What an allreduce moves stays in 32 bits."},
 
     {"checkpoint", "every_steps", kInteger, "", 0, 9e15, "0", "",
      "0: only at the end and when told to stop."},

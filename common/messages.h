@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/buffer.h"
+#include "common/float_format.h"
 #include "common/frame.h"
 #include "common/ids.h"
 #include "common/shard_map.h"
@@ -242,7 +243,8 @@ struct PullRequest {
   // without tables and keys it stands for those that were sent under it. A server that does not
   // know it (any more) answers kNotFound.
   uint64_t list = 0;
-  Clock since = 0;  // kRepair: min_clock of the reply to kAhead.
+  Clock since = 0;                          // kRepair: min_clock of the reply to kAhead.
+  FloatFormat format = FloatFormat::kFp32;  // In which the rows are to travel; not kWithState.
 };
 
 struct PullReply {
@@ -253,10 +255,12 @@ struct PullReply {
   // As in the request, without shard_counts. kAhead: without the dense table. kRepair: num_keys are
   // the rows that are here.
   std::vector<TableKeys> tables;
-  Buffer rows;  // float32 [sum of num_keys * row_floats], in the order of the keys.
+  // [sum of num_keys * row_floats] of `format`, in the order of the keys.
+  Buffer rows;
   // uint32, kRepair: of the tables of which not every row is here, where each row that is stands
   // among the table's keys; ascending.
   Buffer positions;
+  FloatFormat format = FloatFormat::kFp32;  // As asked for.
 };
 
 // The gradients of one worker's step for one server: one message, whatever the number of tables.
@@ -266,9 +270,11 @@ struct PushRequest {
   Clock clock = 0;            // The step these belong to: steps the worker had finished before it.
   uint64_t num_examples = 0;  // In this worker's part of the step.
   std::vector<TableKeys> tables;  // row_floats == dim of the table.
-  Buffer keys;        // uint64 [sum of num_keys]; no key twice within a table (not checked).
-  Buffer gradients;   // float32 [sum of num_keys * dim]; sums over the worker's examples.
+  Buffer keys;  // uint64 [sum of num_keys]; no key twice within a table (not checked).
+  // [sum of num_keys * dim] of `format`; sums over the worker's examples.
+  Buffer gradients;
   uint64_t list = 0;  // As in PullRequest.
+  FloatFormat format = FloatFormat::kFp32;
 };
 struct PushAck {
   static constexpr MessageKind kKind = MessageKind::kPushAck;

@@ -12,6 +12,7 @@ using flatbuffers::Offset;
 using TableVector = flatbuffers::Vector<Offset<wire::TableKeys>>;
 
 constexpr Code kLastCode = Code::kCancelled;
+constexpr FloatFormat kLastFormat = FloatFormat::kBf16;
 constexpr size_t kShardsMax = 1u << 16;
 
 Offset<TableVector> PackTables(FlatBufferBuilder& builder, const std::vector<TableKeys>& tables) {
@@ -55,9 +56,10 @@ void RequireKeys(const std::vector<TableKeys>& tables, const Buffer& keys, Envel
                  "num_keys sum to the length of keys");
 }
 
-void RequireRows(const std::vector<TableKeys>& tables, const Buffer& rows, EnvelopeReader& reader) {
+void RequireRows(const std::vector<TableKeys>& tables, FloatFormat format, const Buffer& rows,
+                 EnvelopeReader& reader) {
   constexpr const char* kRule = "num_keys times row_floats sum to the length of the rows";
-  uint64_t left = rows.size() / sizeof(float);
+  uint64_t left = rows.size() / FloatBytes(format);
   for (const TableKeys& table : tables) {
     if (table.num_keys == 0) continue;
     reader.Require(table.row_floats > 0, "rows have floats");
@@ -65,7 +67,7 @@ void RequireRows(const std::vector<TableKeys>& tables, const Buffer& rows, Envel
     if (floats > left) return reader.Require(false, kRule);
     left -= floats;
   }
-  reader.Require(left == 0 && rows.size() % sizeof(float) == 0, kRule);
+  reader.Require(left == 0 && rows.size() % FloatBytes(format) == 0, kRule);
 }
 
 }  // namespace
@@ -81,6 +83,7 @@ static Offset<wire::PullRequest> Pack(FlatBufferBuilder& builder, const PullRequ
   packed.add_pushed(message.pushed);
   packed.add_list(message.list);
   packed.add_since(message.since);
+  packed.add_format(static_cast<uint8_t>(message.format));
   return packed.Finish();
 }
 
@@ -92,8 +95,11 @@ static void Unpack(const wire::PullRequest& from, EnvelopeReader& reader, PullRe
   message->pushed = from.pushed();
   message->list = from.list();
   message->since = from.since();
+  message->format = reader.Enumerator(from.format(), kLastFormat);
   reader.Require(message->clock >= 0 && message->pushed >= 0 && message->since >= 0,
                  "clocks are not negative");
+  reader.Require(message->mode != PullMode::kWithState || message->format == FloatFormat::kFp32,
+                 "rows with their state have 32 bits");
   RequireKeys(message->tables, message->keys, reader);
 }
 
@@ -107,6 +113,7 @@ static Offset<wire::PullReply> Pack(FlatBufferBuilder& builder, const PullReply&
   packed.add_message(text);
   packed.add_min_clock(message.min_clock);
   packed.add_tables(tables);
+  packed.add_format(static_cast<uint8_t>(message.format));
   return packed.Finish();
 }
 
@@ -117,7 +124,8 @@ static void Unpack(const wire::PullReply& from, EnvelopeReader& reader, PullRepl
   message->tables = UnpackTables(from.tables(), reader);
   message->rows = reader.Section(0);
   message->positions = reader.Section(1);
-  RequireRows(message->tables, message->rows, reader);
+  message->format = reader.Enumerator(from.format(), kLastFormat);
+  RequireRows(message->tables, message->format, message->rows, reader);
   uint64_t num_rows = 0;
   for (const TableKeys& table : message->tables) num_rows += table.num_keys;
   const size_t positions = message->positions.size();
@@ -139,6 +147,7 @@ static Offset<wire::PushRequest> Pack(FlatBufferBuilder& builder, const PushRequ
   packed.add_num_examples(message.num_examples);
   packed.add_tables(tables);
   packed.add_list(message.list);
+  packed.add_format(static_cast<uint8_t>(message.format));
   return packed.Finish();
 }
 
@@ -150,12 +159,14 @@ static void Unpack(const wire::PushRequest& from, EnvelopeReader& reader, PushRe
   message->keys = reader.Section(0);
   message->gradients = reader.Section(1);
   message->list = from.list();
+  message->format = reader.Enumerator(from.format(), kLastFormat);
   reader.Require(message->clock >= 0, "clocks are not negative");
   RequireKeys(message->tables, message->keys, reader);
   if (message->list != 0 && message->tables.empty()) {  // How many there are, the list says.
-    reader.Require(message->gradients.size() % sizeof(float) == 0, "gradients are whole floats");
+    reader.Require(message->gradients.size() % FloatBytes(message->format) == 0,
+                   "gradients are whole numbers of their format");
   } else {
-    RequireRows(message->tables, message->gradients, reader);
+    RequireRows(message->tables, message->format, message->gradients, reader);
   }
 }
 
@@ -224,7 +235,7 @@ static void Unpack(const wire::StoreRequest& from, EnvelopeReader& reader, Store
   reader.Require(message->clock >= 0 && message->clock < std::numeric_limits<Clock>::max(),
                  "clocks are not negative, and another follows");
   RequireKeys(message->tables, message->keys, reader);
-  RequireRows(message->tables, message->rows, reader);
+  RequireRows(message->tables, FloatFormat::kFp32, message->rows, reader);
 }
 
 static std::vector<Buffer> SectionsOf(const StoreRequest& message) {

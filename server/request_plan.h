@@ -23,9 +23,15 @@ struct ShardPiece {
   std::span<const Key> KeysIn(const Buffer& keys) const {
     return keys.As<Key>().subspan(key_begin, num_keys);
   }
+  size_t num_floats() const { return num_keys * row_floats; }
   template <typename Float>  // float or const float
   std::span<Float> FloatsIn(std::span<Float> floats) const {
-    return floats.subspan(float_begin, num_keys * row_floats);
+    return floats.subspan(float_begin, num_floats());
+  }
+  // The same in a section of numbers of `format`.
+  template <typename Byte>  // std::byte or const std::byte
+  std::span<Byte> ValuesIn(FloatFormat format, std::span<Byte> values) const {
+    return values.subspan(float_begin * FloatBytes(format), num_floats() * FloatBytes(format));
   }
 };
 

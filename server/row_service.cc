@@ -228,9 +228,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   ++counters_.pulls;
   const PullRequest& request = pull.request;
   const auto& [tables, keys, plan] = *pull.list;
-  const auto make = [&](size_t floats, std::span<float>* rows) {
-    return MakeSectionOf<float>(sections_, pull.asker.peer, floats, rows);
-  };
+  const ShardSet::RowSection section{request.format, sections_, pull.asker.peer};
   const bool as_it_is = sync_ && request.mode == PullMode::kAhead;
   if (IsTraining(request.mode) && !as_it_is && request.clock > finished()) {
     const auto ahead = static_cast<uint64_t>(request.clock - finished());
@@ -238,22 +236,23 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   }
   PullReply reply;
   reply.min_clock = finished();
+  reply.format = request.format;
   reply.tables = tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear();
   if (request.mode == PullMode::kRepair) {
     // Without one order of all steps there is no repair: what was read ahead stands.
     const bool repairs = sync_ && !sabotage_.no_repair;
     const int64_t since = repairs ? request.since : std::numeric_limits<int64_t>::max();
-    const ShardSet::Changes changes = shards_->ReadChanged(plan, keys, since, make);
+    const ShardSet::Changes changes = shards_->ReadChanged(plan, keys, since, section);
     for (size_t t = 0; t < tables.size(); ++t) reply.tables[t].num_keys = changes.num_rows[t];
     reply.rows = changes.rows;
     reply.positions = changes.positions;
   } else if (request.mode == PullMode::kAhead) {
     std::erase_if(reply.tables,
                   [this](const TableKeys& table) { return job_.tables[table.table.value].dense; });
-    reply.rows = shards_->Read(WithoutDense(job_, plan), keys, make);
+    reply.rows = shards_->Read(WithoutDense(job_, plan), keys, section);
   } else {
-    reply.rows = shards_->Read(plan, keys, make);
+    reply.rows = shards_->Read(plan, keys, section);
   }
   Reply(pull.asker, reply);
 }
@@ -278,13 +277,14 @@ void RowService::OnPush(Asker asker, WorkerId worker, const Frame& frame) {
 Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
   const PushRequest& request = push->request;
   HDPS_ASSIGN_OR_RETURN(push->list, FindKeys(worker, {request.list}, request.tables, request.keys));
-  const std::span<const float> gradients = request.gradients.As<float>();
-  if (gradients.size() != push->list->plan.num_floats) {
-    return {Code::kInvalidArgument, std::to_string(gradients.size()) + " gradients for key list " +
+  const auto& [tables, keys, plan] = *push->list;
+  const size_t gradients = request.gradients.size() / FloatBytes(request.format);
+  if (gradients != plan.num_floats) {
+    return {Code::kInvalidArgument, std::to_string(gradients) + " gradients for key list " +
                                         std::to_string(request.list) + ", which has " +
-                                        std::to_string(push->list->plan.num_floats)};
+                                        std::to_string(plan.num_floats)};
   }
-  return shards_->CheckFloats(push->list->plan, push->list->keys, gradients);
+  return shards_->CheckFloats(plan, keys, request.gradients, request.format);
 }
 
 Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
@@ -383,7 +383,7 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
       PlanRequest(job_, shards_->ids().size(), RowShape::kEither, request.tables);
   Status status = plan.status();
   if (plan.ok()) status = shards_->CheckKeys(*plan, request.keys);
-  if (status.ok()) status = shards_->CheckFloats(*plan, request.keys, request.rows.As<float>());
+  if (status.ok()) status = shards_->CheckFloats(*plan, request.keys, request.rows);
   if (!status.ok()) return Refuse(asker, frame, status);
   PushLedger& ledger =
       store_ledgers_.try_emplace(asker.peer, job_.cluster.pushes_in_flight_max).first->second;

@@ -1,11 +1,12 @@
 // Applies the pieces of requests to the slices of one shard.
 #include "server/shard.h"
 
+#include <algorithm>
 #include <string>
 
 #include "common/shard_map.h"
 #include "embedding/snapshot.h"
-#include "kernels/finite.h"
+#include "kernels/half_floats.h"
 #include "kernels/key_shards.h"
 
 namespace hdps {
@@ -37,23 +38,50 @@ Status Shard::CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) 
 }
 
 Status Shard::CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys,
-                          std::span<const float> floats) const {
+                          FloatFormat format, std::span<const std::byte> values) const {
   for (const ShardPiece& piece : pieces) {
-    const std::span<const float> values = piece.FloatsIn(floats);
-    const size_t bad = FirstNotFinite(values);
-    if (bad == values.size()) continue;
+    const std::byte* const own = piece.ValuesIn(format, values).data();
+    const size_t bad = FirstNotFinite(format, own, piece.num_floats());
+    if (bad == piece.num_floats()) continue;
     const Key key = piece.KeysIn(keys)[bad / piece.row_floats];
+    float value = 0;
+    WidenFloats(width_, format, own + bad * FloatBytes(format), {&value, 1});
     return {Code::kInvalidArgument,
             "table '" + tables_[piece.table.value].spec().name + "': a value of key " +
-                std::to_string(key) + " is " + std::to_string(values[bad]) +
+                std::to_string(key) + " is " + std::to_string(value) +
                 "; training has diverged: lower the learning rate or look at the data"};
   }
   return {};
 }
 
-void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows) {
+void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, FloatFormat format,
+                 std::span<std::byte> rows) {
   for (const ShardPiece& piece : pieces) {
-    tables_[piece.table.value].Read(piece.KeysIn(keys), piece.row_floats, piece.FloatsIn(rows));
+    if (format != FloatFormat::kFp32) {
+      ReadNarrow(piece, keys, format, rows);
+      continue;
+    }
+    const std::span<std::byte> own = piece.ValuesIn(format, rows);
+    tables_[piece.table.value].Read(piece.KeysIn(keys), piece.row_floats,
+                                    {reinterpret_cast<float*>(own.data()), piece.num_floats()});
+  }
+}
+
+// So many rows at a time that they are still in the cache when they are narrowed.
+void Shard::ReadNarrow(const ShardPiece& piece, const Buffer& keys, FloatFormat format,
+                       std::span<std::byte> rows) {
+  constexpr size_t kBlockFloats = 16384;
+  const size_t block = std::max<size_t>(kBlockFloats / std::max(piece.row_floats, 1u), 1);
+  const std::span<const Key> own = piece.KeysIn(keys);
+  std::byte* to = piece.ValuesIn(format, rows).data();
+  for (size_t begin = 0; begin < own.size(); begin += block) {
+    const std::span<const Key> some = own.subspan(begin, std::min(block, own.size() - begin));
+    const size_t floats = some.size() * piece.row_floats;
+    wide_.resize(std::max(wide_.size(), floats));
+    const std::span<float> wide = std::span(wide_).first(floats);
+    tables_[piece.table.value].Read(some, piece.row_floats, wide);
+    NarrowFloats(width_, format, wide, to);
+    to += floats * FloatBytes(format);
   }
 }
 
@@ -80,13 +108,29 @@ void Shard::Store(std::span<const ShardPiece> pieces, const Buffer& keys,
 }
 
 void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step) {
+  size_t wide_floats = 0;
+  for (const PlannedPush& push : pushes) {
+    if (push.request.format == FloatFormat::kFp32) continue;
+    for (const ShardPiece& piece : push.list->plan.OfShard(slot)) wide_floats += piece.num_floats();
+  }
+  wide_.resize(std::max(wide_.size(), wide_floats));
+  float* wide = wide_.data();
   std::vector<std::vector<TableSlice::Gradients>> parts(tables_.size());  // [tables][pushes]
   for (const PlannedPush& push : pushes) {
-    const std::span<const float> gradients = push.request.gradients.As<float>();
+    const FloatFormat format = push.request.format;
+    const Buffer& values = push.request.gradients;
     for (const ShardPiece& piece : push.list->plan.OfShard(slot)) {
       if (piece.num_keys == 0) continue;
-      parts[piece.table.value].push_back(
-          {piece.KeysIn(push.list->keys), piece.FloatsIn(gradients), push.scale});
+      std::span<const float> gradients;
+      if (format == FloatFormat::kFp32) {
+        gradients = piece.FloatsIn(values.As<float>());
+      } else {
+        WidenFloats(width_, format, piece.ValuesIn(format, values.bytes()).data(),
+                    {wide, piece.num_floats()});
+        gradients = {wide, piece.num_floats()};
+        wide += piece.num_floats();
+      }
+      parts[piece.table.value].push_back({piece.KeysIn(push.list->keys), gradients, push.scale});
     }
   }
   for (size_t t = 0; t < tables_.size(); ++t) {

@@ -34,12 +34,13 @@ class Shard {
 
   // Whether every key of `pieces` belongs here. kInvalidArgument names the table and the key.
   Status CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const;
-  // Whether every one of `floats` is a finite number; names the table, the key and the value.
-  Status CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys,
-                     std::span<const float> floats) const;
+  // Whether every one of `values` is a finite number; names the table, the key and the value.
+  Status CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys, FloatFormat format,
+                     std::span<const std::byte> values) const;
 
-  // Rows of `pieces` into their places in `rows`.
-  void Read(std::span<const ShardPiece> pieces, const Buffer& keys, std::span<float> rows);
+  // Rows of `pieces` into their places in `rows`, numbers of `format`.
+  void Read(std::span<const ShardPiece> pieces, const Buffer& keys, FloatFormat format,
+            std::span<std::byte> rows);
   // Of each piece the rows that a step after `since` changed, of a dense table all: where they
   // stand among the piece's keys, and their weights one behind the other.
   struct Changed {
@@ -68,12 +69,16 @@ class Shard {
   Status Load(FileSystem& files, const std::string& folder, const SavedFile& saved, Clock clock);
 
  private:
+  void ReadNarrow(const ShardPiece& piece, const Buffer& keys, FloatFormat format,
+                  std::span<std::byte> rows);
+
   const ShardId id_;
   const uint32_t num_shards_;
   const uint64_t tables_digest_;
   const VectorWidth width_ = WidestVectors();
   std::unique_ptr<ShardMemory> memory_;  // Null: none is limited.
   std::vector<TableSlice> tables_;       // Use it.
+  std::vector<float> wide_;              // Numbers of 16 bits, as they are worked with.
 };
 
 }  // namespace hdps

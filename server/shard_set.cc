@@ -7,6 +7,7 @@
 
 #include "common/manifest.h"
 #include "embedding/snapshot.h"
+#include "kernels/half_floats.h"
 
 namespace hdps {
 namespace {
@@ -16,6 +17,11 @@ Status FirstFailure(const std::vector<Status>& statuses) {
     if (!status.ok()) return status;
   }
   return {};
+}
+
+Buffer MakeRows(const ShardSet::RowSection& section, size_t num_floats,
+                std::span<std::byte>* rows) {
+  return MakeSection(section.source, section.to, num_floats * FloatBytes(section.format), rows);
 }
 
 }  // namespace
@@ -58,25 +64,26 @@ Status ShardSet::CheckKeys(const RequestPlan& plan, const Buffer& keys) const {
   return FirstFailure(statuses);
 }
 
-Status ShardSet::CheckFloats(const RequestPlan& plan, const Buffer& keys,
-                             std::span<const float> floats) const {
+Status ShardSet::CheckFloats(const RequestPlan& plan, const Buffer& keys, const Buffer& values,
+                             FloatFormat format) const {
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    statuses[slot] = shards_[slot].CheckFloats(plan.OfShard(slot), keys, floats);
+    statuses[slot] = shards_[slot].CheckFloats(plan.OfShard(slot), keys, format, values.bytes());
   });
   return FirstFailure(statuses);
 }
 
-Buffer ShardSet::Read(const RequestPlan& plan, const Buffer& keys, const MakeRows& make) {
-  std::span<float> rows;
-  Buffer buffer = make(plan.num_floats, &rows);
-  executor_.ParallelFor(shards_.size(),
-                        [&](size_t slot) { shards_[slot].Read(plan.OfShard(slot), keys, rows); });
+Buffer ShardSet::Read(const RequestPlan& plan, const Buffer& keys, const RowSection& section) {
+  std::span<std::byte> rows;
+  Buffer buffer = MakeRows(section, plan.num_floats, &rows);
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+    shards_[slot].Read(plan.OfShard(slot), keys, section.format, rows);
+  });
   return buffer;
 }
 
 ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& keys, int64_t since,
-                                        const MakeRows& make) {
+                                        const RowSection& section) {
   const size_t num_tables = plan.num_tables;
   std::vector<Shard::Changed> changed(shards_.size() * num_tables);
   const auto of_shard = [&](size_t slot) {
@@ -108,15 +115,16 @@ ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& k
       if (!whole[t]) end.positions += of_shard(slot)[t].positions.size();
     }
   }
-  std::span<float> rows;
+  const size_t float_bytes = FloatBytes(section.format);
+  std::span<std::byte> rows;
   std::span<uint32_t> positions;
-  changes.rows = make(end.floats, &rows);
+  changes.rows = MakeRows(section, end.floats, &rows);
   changes.positions = Buffer::AllocateOf<uint32_t>(end.positions, &positions);
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
     for (size_t t = 0; t < num_tables; ++t) {
       const Shard::Changed& from = of_shard(slot)[t];
       const Place& to = places[slot * num_tables + t];
-      std::copy(from.weights.begin(), from.weights.end(), rows.data() + to.floats);
+      NarrowFloats(width_, section.format, from.weights, rows.data() + to.floats * float_bytes);
       if (whole[t]) continue;
       const size_t before = plan.OfShard(slot)[t].key_begin - plan.OfShard(0)[t].key_begin;
       for (size_t i = 0; i < from.positions.size(); ++i) {

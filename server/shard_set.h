@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "common/file_system.h"
 #include "common/job.h"
 #include "common/messages.h"
+#include "common/section_source.h"
 #include "common/status.h"
 #include "server/request_plan.h"
 #include "server/shard.h"
@@ -29,12 +29,17 @@ class ShardSet {
 
   // As in Shard, over all shards; the first failure in their order.
   Status CheckKeys(const RequestPlan& plan, const Buffer& keys) const;
-  Status CheckFloats(const RequestPlan& plan, const Buffer& keys,
-                     std::span<const float> floats) const;
-  // Makes the section of `num_floats` that rows are read into.
-  using MakeRows = std::function<Buffer(size_t num_floats, std::span<float>* rows)>;
+  Status CheckFloats(const RequestPlan& plan, const Buffer& keys, const Buffer& values,
+                     FloatFormat format = FloatFormat::kFp32) const;
+  // What rows are read into: numbers of `format`, in a section of `source`, if there is one, for
+  // `to`.
+  struct RowSection {
+    FloatFormat format = FloatFormat::kFp32;
+    SectionSource* source = nullptr;
+    PeerId to;
+  };
   // The rows in the order of the keys.
-  Buffer Read(const RequestPlan& plan, const Buffer& keys, const MakeRows& make);
+  Buffer Read(const RequestPlan& plan, const Buffer& keys, const RowSection& section);
   // The dense rows, and of the others those that a step after `since` changed; as PullReply has
   // them.
   struct Changes {
@@ -42,7 +47,7 @@ class ShardSet {
     Buffer rows, positions;
   };
   Changes ReadChanged(const RequestPlan& plan, const Buffer& keys, int64_t since,
-                      const MakeRows& make);
+                      const RowSection& section);
   // What it sets counts as changed by the step of its clock: whoever read before knows nothing of
   // it.
   void Store(const RequestPlan& plan, const StoreRequest& request);
@@ -71,6 +76,7 @@ class ShardSet {
   const bool evicts_;               // Some table's policy takes rows away.
   const std::vector<ShardId> ids_;  // Ascending, as requests count them.
   std::vector<Shard> shards_;
+  const VectorWidth width_ = WidestVectors();
 };
 
 }  // namespace hdps

@@ -209,6 +209,10 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
 TEST(JobMistakesTest, WeightsIn16BitsStayAtTheServers) {
   EXPECT_THAT(Bad({"model.weights=fp16", "model.vocab_cache_size=9"}),
               AllOf(HasSubstr("16 bits"), HasSubstr("vocab_cache_size = 9")));
+  EXPECT_THAT(Bad({"parallel.wire=fp16", "model.vocab_cache_size=9"}),
+              AllOf(HasSubstr("parallel.wire"), HasSubstr("leave out vocab_cache_size")));
+  EXPECT_THAT(Bad({"parallel.wire=fp8"}), HasSubstr("bf16"));
+  EXPECT_THAT(Bad({"parallel.gradient_fp32_sync=false"}), HasSubstr("set wire to fp16"));
   EXPECT_THAT(Bad({"model.weights=fp8"}), HasSubstr("fp16"));
 }
 

@@ -86,6 +86,15 @@ TEST(JobTest, WeightsHaveAFormatByTable) {
   EXPECT_EQ(again.tables[1].weights, WeightFormat::kBf16);
 }
 
+TEST(JobTest, ValuesTravelInAFormat) {
+  const Job job = Good({"parallel.wire=bf16"});
+  EXPECT_EQ(job.parallel.wire, FloatFormat::kBf16);
+  EXPECT_EQ(Good({}, PrintJob(job)).parallel.wire, FloatFormat::kBf16);
+  EXPECT_NE(JobDigest(job), JobDigest(Good({}))) << "it trains another thing";
+  EXPECT_EQ(TablesDigest(job), TablesDigest(Good({}))) << "its rows are alike";
+  EXPECT_EQ(JobDigest(Good({"parallel.wire=fp32"})), JobDigest(Good({})));
+}
+
 TEST(JobTest, OtherSpellingsAreNormalised) {
   EXPECT_EQ(Good({"train.mode=ssp"}).train.mode, Mode::kSync);
   EXPECT_EQ(Good({"train.mode=ssp", "train.staleness_bound=2"}).train.mode, Mode::kSsp);

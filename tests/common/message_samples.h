@@ -88,16 +88,16 @@ inline auto Fields(const KvValue& m) {
   return std::tie(a, b, c);
 }
 inline auto Fields(const PullRequest& m) {
-  const auto& [a, b, c, d, e, f, g] = m;
-  return std::tie(a, b, c, d, e, f, g);
+  const auto& [a, b, c, d, e, f, g, h] = m;
+  return std::tie(a, b, c, d, e, f, g, h);
 }
 inline auto Fields(const PullReply& m) {
-  const auto& [a, b, c, d, e, f] = m;
-  return std::tie(a, b, c, d, e, f);
-}
-inline auto Fields(const PushRequest& m) {
   const auto& [a, b, c, d, e, f, g] = m;
   return std::tie(a, b, c, d, e, f, g);
+}
+inline auto Fields(const PushRequest& m) {
+  const auto& [a, b, c, d, e, f, g, h] = m;
+  return std::tie(a, b, c, d, e, f, g, h);
 }
 inline auto Fields(const PushAck& m) {
   const auto& [a, b, c] = m;
@@ -167,10 +167,12 @@ void ForEachSample(const Visit& visit) {
   visit(KvPut{"gloo/0", std::string("\0\1\2", 3)});
   visit(KvGet{"gloo/0"});
   visit(KvValue{"gloo/0", true, "value"});
-  visit(PullRequest{8, PullMode::kWithState, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3});
+  visit(PullRequest{8, PullMode::kRepair, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,
+                    FloatFormat::kBf16});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),
-                  Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1})});
-  visit(PushRequest{{6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12), 18});
+                  Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1}), FloatFormat::kFp32});
+  visit(PushRequest{
+      {6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(6), 18, FloatFormat::kFp16});
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});
   visit(AdvanceRequest{12});
   visit(AdvanceAck{13});

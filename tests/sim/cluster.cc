@@ -59,6 +59,8 @@ ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
   options.outages = random.Below(3) == 0 ? 1 + static_cast<uint32_t>(random.Below(2)) : 0;
   options.slow_worker = random.Below(3) == 0 ? 0 : -1;
   options.lookahead = static_cast<uint32_t>(random.Below(4));
+  // A tally counts less than 256, which every format holds exactly.
+  options.wire = static_cast<FloatFormat>(seed % 3);
   return options;
 }
 
@@ -130,6 +132,7 @@ void Cluster::StartWorker(uint32_t rank) {
   script.pushes_at_once = std::max(options_.pushes_at_once, 1u);
   script.advance_early = options_.advance_early;
   script.lookahead = options_.lookahead;
+  script.wire = options_.wire;
   script.repairs = options_.mode == Mode::kSync;
   script.strange_lists = options_.seed % 5 == 4;
   script.since_late = options_.since_late;

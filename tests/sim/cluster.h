@@ -37,6 +37,7 @@ struct ClusterOptions {
   ServerSabotage server_sabotage;
   bool advance_early = false;
   uint32_t lookahead = 0;
+  FloatFormat wire = FloatFormat::kFp32;
   bool since_late = false;
   Clock mistaken_at = -1;    // Worker 0 gives up at this clock.
   uint64_t incarnation = 0;  // Distinguishes the processes of a cluster that was started again.

@@ -153,7 +153,8 @@ void ScriptedWorker::AskAhead() {
     step->held = tally_->Acknowledged();
     step->held[rank_] = clock_;
     step->was_ahead = true;
-    Ask(step, Purpose::kAhead, step->split.Pulls({clock, PullMode::kAhead, clock_, step->list}));
+    Ask(step, Purpose::kAhead,
+        step->split.Pulls({clock, PullMode::kAhead, clock_, step->list, options_.wire}));
   }
 }
 
@@ -167,12 +168,14 @@ void ScriptedWorker::StartStep() {
   Step* step = NewStep(clock_);
   step->held = tally_->Acknowledged();
   step->held[rank_] = clock_;
-  Ask(step, Purpose::kPull, step->split.Pulls({clock_, PullMode::kTrain, clock_, step->list}));
+  Ask(step, Purpose::kPull,
+      step->split.Pulls({clock_, PullMode::kTrain, clock_, step->list, options_.wire}));
 }
 
 void ScriptedWorker::Repair(Step* step) {
   Ask(step, Purpose::kPull,
-      step->split.Repairs({clock_, clock_, step->list, step->since, options_.repairs}));
+      step->split.Repairs(
+          {clock_, clock_, step->list, step->since, options_.repairs, options_.wire}));
 }
 
 bool ScriptedWorker::Place(Step* step, const std::vector<Frame>& replies) {
@@ -230,8 +233,12 @@ void ScriptedWorker::PushStep(Clock clock) {
   ++clock_;
   std::vector<ServerRequest> advances = Advances(step.split.num_servers(), clock_);
   std::vector<ServerRequest> pushes =
-      step.split.Pushes(Sequence{next_sequence_++}, clock, 1, gradients,
-                        step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0));
+      step.split.Pushes({.sequence = {next_sequence_++},
+                         .clock = clock,
+                         .num_examples = 1,
+                         .list = step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0),
+                         .format = options_.wire},
+                        gradients);
   steps_.erase(clock);
   if (!options_.advance_early) {
     Send(Purpose::kPush, std::move(pushes), std::move(advances));

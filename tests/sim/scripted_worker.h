@@ -27,7 +27,8 @@ struct ScriptOptions {
   uint32_t pushes_at_once = 1;  // Without pulls.
   uint32_t lookahead = 0;       // Steps whose rows are asked for before their turn.
   bool repairs = true;          // sync: rows that were read ahead are repaired.
-  bool strange_lists = false;   // Pushes name lists that the servers have never heard of.
+  FloatFormat wire = FloatFormat::kFp32;
+  bool strange_lists = false;  // Pushes name lists that the servers have never heard of.
   // Sabotage: what changed in the step after the rows were read ahead is not asked for.
   bool since_late = false;
   // Sabotage: the clock is announced before the pushes are acknowledged.

@@ -11,6 +11,7 @@
 #include "common/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/worker/split_replies.h"
 
 namespace hdps {
 namespace {
@@ -110,19 +111,6 @@ std::vector<std::vector<float>> DistinctValues(const Case& c) {
   return values;
 }
 
-template <typename Float>
-std::vector<std::span<Float>> Spans(std::vector<std::vector<float>>& values) {
-  return {values.begin(), values.end()};
-}
-
-PullReply ReplyWith(const KeySplit& split, uint32_t server, Buffer rows) {
-  PullReply reply;
-  reply.tables = split.TablesOf(ServerId{server});
-  for (TableKeys& table : reply.tables) table.shard_counts.clear();
-  reply.rows = std::move(rows);
-  return reply;
-}
-
 TEST(KeySplit, IsTheWireOrderForEveryServer) {
   KeySplit split;  // One for all cases: nothing may be left over from the step before.
   for (uint64_t seed = 0; seed < 300; ++seed) {
@@ -212,7 +200,7 @@ TEST(KeySplit, RequestsCarryTheSplit) {
     gradients[0].push_back(static_cast<float>(key) + 0.5f);
   }
   const std::vector<ServerRequest> pushes =
-      split.Pushes(Sequence{4}, 9, 100, Spans<const float>(gradients));
+      split.Pushes({Sequence{4}, 9, 100}, Spans<const float>(gradients));
   ASSERT_EQ(pushes.size(), 2u);
   size_t seen = 0;
   for (const ServerRequest& request : pushes) {
@@ -302,7 +290,7 @@ TEST(KeySplit, AServerWithoutKeysIsPushedToButNotPulledFrom) {
   ASSERT_EQ(pulls.size(), 1u);
   EXPECT_EQ(pulls[0].server, ServerId{1});
   EXPECT_EQ(split.Stores(Sequence{0}, 0, Spans<const float>(values)).size(), 1u);
-  const auto pushes = split.Pushes(Sequence{0}, 0, 3, Spans<const float>(values));
+  const auto pushes = split.Pushes({Sequence{0}, 0, 3}, Spans<const float>(values));
   ASSERT_EQ(pushes.size(), 3u);
   for (uint32_t s = 0; s < 3; ++s) {
     EXPECT_EQ(pushes[s].server, ServerId{s});

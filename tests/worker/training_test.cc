@@ -144,6 +144,28 @@ TEST_F(TrainingTest, DenseByAllreduceIsDenseByServers) {
   }
 }
 
+// Values that travel in 16 bits are rounded where they leave: servers, their order, lookahead and
+// who waits for whom change nothing, and it is another answer than in 32 bits.
+TEST_F(TrainingTest, OnTheWireIn16BitsServersAndLookaheadDoNotChangeTheResult) {
+  std::vector<std::string> digests;
+  const Outcome whole = Train({3, 2});
+  for (const char* format : {"fp16", "bf16"}) {
+    const std::string wire = std::string("parallel.wire=") + format;
+    const Outcome one = Train({3, 1}, {wire});
+    for (const uint32_t servers : {1, 2, 3}) {
+      const std::string ahead = "train.lookahead=" + std::to_string(servers + servers % 2 - 1);
+      EXPECT_EQ(Train({3, servers}, {wire, ahead}).digest, one.digest)
+          << format << ", " << servers << " servers, " << ahead;
+      EXPECT_EQ(Train({3, servers}, {wire, "train.lookahead=0"}).digest, one.digest);
+    }
+    EXPECT_NE(one.digest, whole.digest);
+    EXPECT_NEAR(one.train_logloss, whole.train_logloss, 2e-3) << format;
+    EXPECT_EQ(Train({1, 2}, {wire, "train.mode=async"}).digest, Train({1, 1}, {wire}).digest);
+    digests.push_back(one.digest);
+  }
+  EXPECT_NE(digests[0], digests[1]);
+}
+
 TEST_F(TrainingTest, CrossBatchShowsOnRaggedBatches) {
   // 50 rows over 3 workers: 17, 17, 16.
   EXPECT_NE(Train({3, 1}).digest, Train({3, 1}, {"parallel.cross_batch=true"}).digest);

@@ -168,6 +168,7 @@ std::vector<ServerRequest> KeySplit::Pulls(const PullTerms& terms) const {
     pull.mode = terms.mode;
     pull.pushed = terms.pushed;
     pull.list = terms.list;
+    pull.format = terms.format;
     pull.tables = part.tables;
     pull.keys = part.keys;
     requests.push_back(RequestTo(s, pull));
@@ -188,6 +189,7 @@ std::vector<ServerRequest> KeySplit::Repairs(const RepairTerms& terms) const {
     pull.mode = read ? PullMode::kRepair : PullMode::kTrain;
     pull.pushed = terms.pushed;
     pull.list = terms.list;
+    pull.format = terms.format;
     pull.since = read ? terms.since[s] : 0;
     ServerRequest request = {ServerId{s}, Frame()};
     if (read) request.frame = EncodeMessage(pull);
@@ -199,18 +201,19 @@ std::vector<ServerRequest> KeySplit::Repairs(const RepairTerms& terms) const {
   return requests;
 }
 
-std::vector<ServerRequest> KeySplit::Pushes(Sequence sequence, Clock clock, uint64_t num_examples,
+std::vector<ServerRequest> KeySplit::Pushes(const PushTerms& terms,
                                             std::span<const std::span<const float>> gradients,
-                                            uint64_t list, const MakeFloats& make) const {
+                                            const MakeBytes& make) const {
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < num_servers(); ++s) {
-    const bool named = list != 0 && !parts_[s].tables.empty();
+    const bool named = terms.list != 0 && !parts_[s].tables.empty();
     PushRequest push;
-    push.sequence = sequence;
-    push.clock = clock;
-    push.num_examples = num_examples;
-    push.list = named ? list : 0;
-    push.gradients = Gather(ServerId{s}, gradients, make);
+    push.sequence = terms.sequence;
+    push.clock = terms.clock;
+    push.num_examples = terms.num_examples;
+    push.list = named ? terms.list : 0;
+    push.format = terms.format;
+    push.gradients = Gather(ServerId{s}, gradients, terms.format, make);
     ServerRequest request = {ServerId{s}, Frame()};
     if (named) request.frame = EncodeMessage(push);
     push.tables = parts_[s].tables;
@@ -238,19 +241,20 @@ std::vector<ServerRequest> KeySplit::Stores(Sequence sequence, Clock clock,
 }
 
 Buffer KeySplit::Gather(ServerId server, std::span<const std::span<const float>> values,
-                        const MakeFloats& make) const {
+                        FloatFormat format, const MakeBytes& make) const {
   CHECK_EQ(values.size(), order_of_input_.size());
   const Part& part = parts_[server.value];
-  std::span<float> section;
-  Buffer buffer = make ? make(server, part.num_floats, &section)
-                       : Buffer::AllocateOf<float>(part.num_floats, &section);
-  float* to = section.data();
+  const size_t size = part.num_floats * FloatBytes(format);
+  std::span<std::byte> section;
+  Buffer buffer = make ? make(server, size, &section) : Buffer::Allocate(size, &section);
+  std::byte* to = section.data();
   for (size_t t = 0; t < part.tables.size(); ++t) {
     const uint32_t input = part.input[t];
     const size_t floats = part.tables[t].row_floats;
     CHECK_EQ(values[input].size(), orders_[order_of_input_[input]].num_keys * floats);
-    GatherRows(PositionsAt(server.value, input), floats, values[input].data(), to);
-    to += part.tables[t].num_keys * floats;
+    GatherRows(width_, {format, floats}, PositionsAt(server.value, input), values[input].data(),
+               to);
+    to += part.tables[t].num_keys * floats * FloatBytes(format);
   }
   return buffer;
 }
@@ -293,9 +297,9 @@ Status KeySplit::CheckReply(ServerId server, PullMode mode, const PullReply& rep
   if (positions.size() != num_positions) {
     return UnlikeRequest(server, "the number of positions", positions.size(), num_positions);
   }
-  if (reply.rows.size() != num_floats * sizeof(float)) {
-    return UnlikeRequest(server, "the bytes of rows", reply.rows.size(),
-                         num_floats * sizeof(float));
+  const size_t bytes = num_floats * FloatBytes(reply.format);
+  if (reply.rows.size() != bytes) {
+    return UnlikeRequest(server, "the bytes of rows", reply.rows.size(), bytes);
   }
   return Status();
 }
@@ -307,7 +311,9 @@ Status KeySplit::Scatter(ServerId server, PullMode mode, const PullReply& reply,
   CHECK_EQ(rows.size(), order_of_input_.size());
   CHECK(in_place.empty() || in_place.size() == rows.size());
   const Part& part = parts_[server.value];
-  const float* from = reply.rows.As<float>().data();
+  const FloatFormat format = reply.format;
+  std::vector<uint32_t> some;
+  const std::byte* from = reply.rows.data();
   const uint32_t* position = reply.positions.As<uint32_t>().data();
   for (size_t t = 0; t < reply.tables.size(); ++t) {
     const uint32_t input = part.input[t];
@@ -315,21 +321,21 @@ Status KeySplit::Scatter(ServerId server, PullMode mode, const PullReply& reply,
     const Order& order = orders_[order_of_input_[input]];
     const std::span<const uint32_t> places = PositionsAt(server.value, input);
     const size_t count = reply.tables[t].num_keys;
-    if (!in_place.empty() && order.in_order && count == order.num_keys) {
-      in_place[input] = {from, count * floats};
-      from += count * floats;
+    const bool stays = !in_place.empty() && format == FloatFormat::kFp32 && order.in_order &&
+                       count == order.num_keys;
+    if (stays) {
+      in_place[input] = {reinterpret_cast<const float*>(from), count * floats};
+      from += count * floats * sizeof(float);
       continue;
     }
     CHECK_EQ(rows[input].size(), order.num_keys * floats);
-    if (count == places.size()) {
-      ScatterRows(places, floats, from, rows[input].data());
-    } else {
-      for (size_t i = 0; i < count; ++i) {
-        std::memcpy(rows[input].data() + places[*position++] * floats, from + i * floats,
-                    floats * sizeof(float));
-      }
+    some.clear();
+    if (count < places.size()) {
+      for (size_t i = 0; i < count; ++i) some.push_back(places[*position++]);
     }
-    from += count * floats;
+    ScatterRows(width_, {format, floats}, count == places.size() ? places : some, from,
+                rows[input].data());
+    from += count * floats * FloatBytes(format);
   }
   return Status();
 }

@@ -36,6 +36,7 @@ struct PullTerms {
   PullMode mode = PullMode::kTrain;
   Clock pushed = 0;
   uint64_t list = 0;
+  FloatFormat format = FloatFormat::kFp32;
 };
 
 // What is left to ask for when rows were read ahead.
@@ -46,6 +47,16 @@ struct RepairTerms {
   // [servers]: min_clock of the reply to kAhead; kNotRead where none was asked for.
   std::span<const Clock> since;
   bool changes = true;  // False: rows that were read ahead stand, only the dense ones are missing.
+  FloatFormat format = FloatFormat::kFp32;
+};
+// What a push says beside its keys and gradients; as the fields of PushRequest. `list` not 0: the
+// servers have been sent the keys under this number.
+struct PushTerms {
+  Sequence sequence;
+  Clock clock = 0;
+  uint64_t num_examples = 0;
+  uint64_t list = 0;
+  FloatFormat format = FloatFormat::kFp32;
 };
 inline constexpr Clock kNotRead = -1;
 
@@ -78,26 +89,25 @@ class KeySplit {
   // with the keys to the others that hold keys.
   std::vector<ServerRequest> Repairs(const RepairTerms& terms) const;
   // Requests to all servers, also to those without a key: their clock and ledger must move too.
-  // gradients[i] belongs to tables[i]: [keys * row_floats], in the caller's order. `list` not 0:
-  // the servers have been sent the keys under this number. Sections come from `make`, if there is
-  // one.
-  using MakeFloats = std::function<Buffer(ServerId to, size_t count, std::span<float>* floats)>;
-  std::vector<ServerRequest> Pushes(Sequence sequence, Clock clock, uint64_t num_examples,
+  // gradients[i] belongs to tables[i]: [keys * row_floats], in the caller's order. Sections come
+  // from `make`, if there is one.
+  using MakeBytes = std::function<Buffer(ServerId to, size_t size, std::span<std::byte>* bytes)>;
+  std::vector<ServerRequest> Pushes(const PushTerms& terms,
                                     std::span<const std::span<const float>> gradients,
-                                    uint64_t list = 0, const MakeFloats& make = {}) const;
+                                    const MakeBytes& make = {}) const;
   // Requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
   std::vector<ServerRequest> Stores(Sequence sequence, Clock clock,
                                     std::span<const std::span<const float>> rows) const;
 
-  // Values in the caller's order -> one section in `server`'s wire order.
+  // Values in the caller's order -> one section in `server`'s wire order, rounded to `format`.
   Buffer Gather(ServerId server, std::span<const std::span<const float>> values,
-                const MakeFloats& make = {}) const;
+                FloatFormat format = FloatFormat::kFp32, const MakeBytes& make = {}) const;
   // One server's rows -> their places in rows[i], [keys * row_floats] each; under kRepair only
   // those that are there. Gives the reply's own error if it has one, and kCorruption when its
   // tables, sizes or positions are not those that `mode` asked for; then nothing is written.
   // `in_place` not empty: rows of a table that stand in the reply as the caller wants them, all of
-  // them in the order of its keys, are not copied: in_place[i] is where they are while the reply is
-  // held. OrderByShard() makes it so with a single server.
+  // them in 32 bits and in the order of its keys, are not copied: in_place[i] is where they are
+  // while the reply is held. OrderByShard() makes it so with a single server.
   Status Scatter(ServerId server, PullMode mode, const PullReply& reply,
                  std::span<const std::span<float>> rows,
                  std::span<std::span<const float>> in_place = {}) const;

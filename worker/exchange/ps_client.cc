@@ -100,6 +100,7 @@ void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests,
     request.repeat_ms = options_.request_retry_ms;
     ++counters_.requests;
     if (KindOf(request.frame) == MessageKind::kPushRequest) {
+      counters_.gradient_bytes += request.frame.sections.back().size();
       pushes_[server.value].push_back({id, false});
       if (!MayPush(id, server)) continue;
     }
@@ -190,6 +191,9 @@ bool PsClient::OnFrame(PeerId from, const Frame& frame) {
   const Request request = std::move(at->second);
   requests_.erase(at);
   if (KindOf(request.frame) == MessageKind::kPushRequest) ClosePush(id, request.server);
+  if (KindOf(frame) == MessageKind::kPullReply) {
+    counters_.row_bytes += frame.sections.front().size();
+  }
   OpenTicket& open = tickets_.at(request.ticket);
   open.replies[request.position] = frame;
   open.all_ok = open.all_ok && *code == Code::kOk;

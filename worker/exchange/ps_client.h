@@ -32,6 +32,8 @@ struct PsClientCounters {
   uint64_t replies_ignored = 0;  // Late, repeated, of another kind, broken, or from a stranger.
   uint64_t postponed = 0;        // Answered with kStaleView or kUnavailable and kept.
   uint64_t lists_unknown = 0;    // Sent again with their keys.
+  // Of rows that came, and of gradients that went, each once however often they were sent.
+  uint64_t row_bytes = 0, gradient_bytes = 0;
 };
 
 // What came of one ticket. `replies` stand in the order of the requests when the status is ok.

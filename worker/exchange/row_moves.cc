@@ -4,13 +4,16 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/half_floats.h"
+
 namespace hdps {
 namespace {
 
 // Calls copy(i, positions[i], count) for each run of positions that follow each other, prefetch(p)
 // for each of those ahead. What is in order is a single run.
 template <typename Copy, typename Prefetch>
-void ForEachRun(std::span<const uint32_t> positions, const Copy& copy, const Prefetch& prefetch) {
+HDPS_INLINE void ForEachRun(std::span<const uint32_t> positions, const Copy& copy,
+                            const Prefetch& prefetch) {
   constexpr size_t kAhead = 16;
   const size_t n = positions.size();
   for (size_t i = 0; i < n;) {
@@ -22,63 +25,113 @@ void ForEachRun(std::span<const uint32_t> positions, const Copy& copy, const Pre
   }
 }
 
-// kFloats: 0, or the floats of a row known when this is compiled.
-template <size_t kFloats>
-void CopyRows(const float* from, size_t rows, size_t floats, float* to) {
+// The numbers of `rows` rows on their way into a section, or out of it.
+template <FloatFormat kFormat, size_t kFloats>
+HDPS_INLINE void Pack(const float* from, size_t rows, size_t floats, std::byte* to) {
+  const size_t count = rows * (kFloats > 0 ? kFloats : floats);
+  if constexpr (kFormat != FloatFormat::kFp32) {
+    auto* const halves = reinterpret_cast<uint16_t*>(to);
+    if (kFloats > 0 && rows == 1) return NarrowEach<kFormat>(from, kFloats, halves);
+    return NarrowEach<kFormat>(from, count, halves);
+  }
   if (kFloats > 0 && rows == 1) {
     std::memcpy(to, from, kFloats * sizeof(float));
   } else {
-    std::memcpy(to, from, rows * floats * sizeof(float));
+    std::memcpy(to, from, count * sizeof(float));
+  }
+}
+template <FloatFormat kFormat, size_t kFloats>
+HDPS_INLINE void Unpack(const std::byte* from, size_t rows, size_t floats, float* to) {
+  const size_t count = rows * (kFloats > 0 ? kFloats : floats);
+  if constexpr (kFormat != FloatFormat::kFp32) {
+    const auto* const halves = reinterpret_cast<const uint16_t*>(from);
+    if (kFloats > 0 && rows == 1) return WidenEach<kFormat>(halves, kFloats, to);
+    return WidenEach<kFormat>(halves, count, to);
+  }
+  if (kFloats > 0 && rows == 1) {
+    std::memcpy(to, from, kFloats * sizeof(float));
+  } else {
+    std::memcpy(to, from, count * sizeof(float));
   }
 }
 
 // to[i] = from[positions[i]].
-template <size_t kFloats>
-void GatherAll(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
+template <FloatFormat kFormat, size_t kFloats>
+HDPS_INLINE void GatherAll(std::span<const uint32_t> positions, size_t floats, const float* from,
+                           std::byte* to) {
+  const size_t row_bytes = floats * FloatBytes(kFormat);
   ForEachRun(
       positions,
-      [=](size_t i, size_t position, size_t rows) {
-        CopyRows<kFloats>(from + position * floats, rows, floats, to + i * floats);
+      [=](size_t i, size_t position, size_t rows) __attribute__((always_inline)) {
+        Pack<kFormat, kFloats>(from + position * floats, rows, floats, to + i * row_bytes);
       },
-      [=](size_t position) { __builtin_prefetch(from + position * floats, 0); });
+      [=](size_t position)
+          __attribute__((always_inline)) { __builtin_prefetch(from + position * floats, 0); });
 }
 
 // to[positions[i]] = from[i].
-template <size_t kFloats>
-void ScatterAll(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
+template <FloatFormat kFormat, size_t kFloats>
+HDPS_INLINE void ScatterAll(std::span<const uint32_t> positions, size_t floats,
+                            const std::byte* from, float* to) {
+  const size_t row_bytes = floats * FloatBytes(kFormat);
   ForEachRun(
       positions,
-      [=](size_t i, size_t position, size_t rows) {
-        CopyRows<kFloats>(from + i * floats, rows, floats, to + position * floats);
+      [=](size_t i, size_t position, size_t rows) __attribute__((always_inline)) {
+        Unpack<kFormat, kFloats>(from + i * row_bytes, rows, floats, to + position * floats);
       },
-      [=](size_t position) { __builtin_prefetch(to + position * floats, 1); });
+      [=](size_t position)
+          __attribute__((always_inline)) { __builtin_prefetch(to + position * floats, 1); });
 }
 
-// move(std::integral_constant) of the floats where they are usual ones, else of 0.
-template <typename Move>
+// move(format, floats) as constants; of the floats 0 where they are unusual ones.
+template <FloatFormat kFormat, typename Move>
 void WithFloats(size_t floats, const Move& move) {
+  constexpr std::integral_constant<FloatFormat, kFormat> format;
   switch (floats) {
     case 1:
-      return move(std::integral_constant<size_t, 1>());
+      return move(format, std::integral_constant<size_t, 1>());
     case 8:
-      return move(std::integral_constant<size_t, 8>());
+      return move(format, std::integral_constant<size_t, 8>());
     case 16:
-      return move(std::integral_constant<size_t, 16>());
+      return move(format, std::integral_constant<size_t, 16>());
     case 32:
-      return move(std::integral_constant<size_t, 32>());
+      return move(format, std::integral_constant<size_t, 32>());
     default:
-      return move(std::integral_constant<size_t, 0>());
+      return move(format, std::integral_constant<size_t, 0>());
+  }
+}
+template <typename Move>
+void WithRow(const RowFormat& row, const Move& move) {
+  switch (row.format) {
+    case FloatFormat::kFp32:
+      return WithFloats<FloatFormat::kFp32>(row.floats, move);
+    case FloatFormat::kFp16:
+      return WithFloats<FloatFormat::kFp16>(row.floats, move);
+    case FloatFormat::kBf16:
+      return WithFloats<FloatFormat::kBf16>(row.floats, move);
   }
 }
 
 }  // namespace
 
-void GatherRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
-  WithFloats(floats, [&](auto known) { GatherAll<known()>(positions, floats, from, to); });
+void GatherRows(VectorWidth width, const RowFormat& row, std::span<const uint32_t> positions,
+                const float* from, std::byte* to) {
+  WithRow(row, [&](auto format, auto floats) {
+    WithVectors(
+        width, [&]() __attribute__((always_inline)) {
+          GatherAll<format(), floats()>(positions, row.floats, from, to);
+        });
+  });
 }
 
-void ScatterRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to) {
-  WithFloats(floats, [&](auto known) { ScatterAll<known()>(positions, floats, from, to); });
+void ScatterRows(VectorWidth width, const RowFormat& row, std::span<const uint32_t> positions,
+                 const std::byte* from, float* to) {
+  WithRow(row, [&](auto format, auto floats) {
+    WithVectors(
+        width, [&]() __attribute__((always_inline)) {
+          ScatterAll<format(), floats()>(positions, row.floats, from, to);
+        });
+  });
 }
 
 }  // namespace hdps

@@ -1,15 +1,27 @@
-// Rows from their places among others into one piece, and back.
+// Rows from their places into one piece of a section, and back.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "common/float_format.h"
+#include "kernels/vector_width.h"
+
 namespace hdps {
 
-// to[i] = from[positions[i]], rows of `floats`.
-void GatherRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to);
-// to[positions[i]] = from[i], rows of `floats`.
-void ScatterRows(std::span<const uint32_t> positions, size_t floats, const float* from, float* to);
+// Numbers of a section: `format` is how they travel. Rounded to the nearest on the way in; `width`
+// changes no bit.
+struct RowFormat {
+  FloatFormat format = FloatFormat::kFp32;
+  size_t floats = 0;  // Of a row.
+};
+
+// to[i] = from[positions[i]]
+void GatherRows(VectorWidth width, const RowFormat& row, std::span<const uint32_t> positions,
+                const float* from, std::byte* to);
+// to[positions[i]] = from[i]
+void ScatterRows(VectorWidth width, const RowFormat& row, std::span<const uint32_t> positions,
+                 const std::byte* from, float* to);
 
 }  // namespace hdps

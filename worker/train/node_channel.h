@@ -60,8 +60,8 @@ class NodeChannel : public ComputeSide, public Board {
     return Wait(Start(std::move(requests)));
   }
   // A section to be filled and sent to a server of view().
-  Buffer MakeFloats(ServerId to, size_t count, std::span<float>* floats) {
-    return MakeSectionOf<float>(sections_, view_->servers[to.value].peer, count, floats);
+  Buffer MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return MakeSection(sections_, view_->servers[to.value].peer, size, bytes);
   }
   // Numbers this worker's stores, so that servers know a repeat of one.
   Sequence NextStore() { return {next_store_++}; }

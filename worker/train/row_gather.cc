@@ -26,9 +26,10 @@ RowGather::Flight RowGather::Send(std::vector<ServerRequest> requests, std::vect
 void RowGather::AskAhead(const PreparedStep& step, const RowTerms& terms) {
   CHECK(!asked() && !asked_ahead());
   step_ = &step;
+  format_ = job_.parallel.wire;
   in_place_ = false;  // A repair changes some of them.
   std::vector<ServerRequest> requests =
-      step.split.Pulls({terms.clock, PullMode::kAhead, terms.pushed, terms.list});
+      step.split.Pulls({terms.clock, PullMode::kAhead, terms.pushed, terms.list, format_});
   std::vector<Addressed> to;
   for (const ServerRequest& request : requests) to.push_back({request.server, PullMode::kAhead});
   ahead_ = Send(std::move(requests), std::move(to));
@@ -43,9 +44,11 @@ void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mo
     return;
   }
   step_ = &step;
-  in_place_ = terms.in_place;
+  // What is read to be judged is what a checkpoint would hold.
+  format_ = mode == PullMode::kTrain ? job_.parallel.wire : FloatFormat::kFp32;
+  in_place_ = terms.in_place && format_ == FloatFormat::kFp32;
   std::vector<ServerRequest> requests =
-      step.split.Pulls({terms.clock, mode, terms.pushed, terms.list});
+      step.split.Pulls({terms.clock, mode, terms.pushed, terms.list, format_});
   std::vector<Addressed> to;
   for (const ServerRequest& request : requests) to.push_back({request.server, mode});
   last_ = Send(std::move(requests), std::move(to));
@@ -68,7 +71,7 @@ Status RowGather::Repair() {
     since[ahead_->to[i].server.value] = replies[i].min_clock;
   }
   std::vector<ServerRequest> requests = step_->split.Repairs(
-      {wanted_->clock, wanted_->pushed, wanted_->list, since, /*changes=*/sync});
+      {wanted_->clock, wanted_->pushed, wanted_->list, since, /*changes=*/sync, format_});
   std::vector<Addressed> to;
   for (const ServerRequest& request : requests) {
     const bool read = since[request.server.value] != kNotRead;
@@ -92,6 +95,9 @@ Result<std::vector<PullReply>> RowGather::Land(const Flight& flight) {
   for (size_t i = 0; i < frames.size(); ++i) {
     HDPS_RETURN_IF_ERROR(DecodeMessage(frames[i], &replies[i]));
     if (replies[i].code != Code::kOk) return Status(replies[i].code, replies[i].message);
+    if (replies[i].format != format_) {
+      return Status(Code::kCorruption, "rows came in another number of bits than asked for");
+    }
   }
   return replies;
 }

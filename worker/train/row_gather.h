@@ -83,6 +83,7 @@ class RowGather {
   NodeChannel& channel_;
   MonotonicClock& clock_;
   const PreparedStep* step_ = nullptr;
+  FloatFormat format_ = FloatFormat::kFp32;  // As the rows are to travel.
   bool in_place_ = false;
   std::optional<Flight> ahead_;  // Until its rows are in place.
   std::optional<RowTerms> wanted_;

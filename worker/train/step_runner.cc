@@ -266,13 +266,17 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, Clock clock, StepOutc
 void StepRunner::Push(const WindowStep& window_step, Clock clock) {
   const PreparedStep& step = *window_step.prepared;
   const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
-  pushes_.push_back(
-      channel_.Start(step.split.Pushes({next_sequence_++}, clock, step.parts.num_examples(),
-                                       GradientsOfSplit(step), window_step.list,
-                                       [this](ServerId to, size_t count, std::span<float>* floats) {
-                                         return channel_.MakeFloats(to, count, floats);
-                                       }),
-                     Advances(num_servers, clock + 1)));
+  pushes_.push_back(channel_.Start(
+      step.split.Pushes({.sequence = {next_sequence_++},
+                         .clock = clock,
+                         .num_examples = step.parts.num_examples(),
+                         .list = window_step.list,
+                         .format = job_.parallel.wire},
+                        GradientsOfSplit(step),
+                        [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
+                          return channel_.MakeBytes(to, size, bytes);
+                        }),
+      Advances(num_servers, clock + 1)));
 }
 
 Status StepRunner::CollectAcks(size_t left) {

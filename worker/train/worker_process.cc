@@ -1,6 +1,8 @@
 // Ties a worker together: loop thread, compute thread, and the channel between them.
 #include "worker/train/worker_process.h"
 
+#include <glog/logging.h>
+
 #include <utility>
 
 #include "common/node_loop.h"
@@ -43,6 +45,10 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
   WorkerExit exit;
   exit.status = RunNodeLoop(node, transport, clock, loop);
   exit.reason = node.exit_reason();
+  const PsClientCounters& exchanged = node.counters();
+  LOG(INFO) << exchanged.requests << " requests to servers, " << exchanged.repeats
+            << " sent again; " << exchanged.row_bytes << " bytes of rows pulled, "
+            << exchanged.gradient_bytes << " bytes of gradients pushed";
   channel.Close();
   trainer.Abort();
   compute->Join();

@@ -1,0 +1,148 @@
+// Rows and gradients that travel in 16 bits: rounded on the way, added up and kept in 32.
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "kernels/half_floats.h"
+#include "tests/server/server_harness.h"
+
+namespace hdps {
+namespace {
+
+constexpr FloatFormat kNarrow[] = {FloatFormat::kFp16, FloatFormat::kBf16};
+
+Buffer Narrowed(FloatFormat format, const std::vector<float>& values) {
+  std::span<std::byte> bytes;
+  Buffer buffer = Buffer::Allocate(values.size() * FloatBytes(format), &bytes);
+  NarrowFloats(VectorWidth::kPlain, format, values, bytes.data());
+  return buffer;
+}
+std::vector<float> FloatsIn(const Buffer& values) {
+  const std::span<const float> floats = values.As<float>();
+  return {floats.begin(), floats.end()};
+}
+std::vector<float> Widened(FloatFormat format, const Buffer& values) {
+  std::vector<float> wide(values.size() / FloatBytes(format));
+  WidenFloats(VectorWidth::kPlain, format, values.data(), wide);
+  return wide;
+}
+
+class WireFormat : public testing::Test {
+ protected:
+  // The ack of worker `worker`'s push of `rows`, narrowed as it is sent.
+  PushAck Push(uint32_t worker, FloatFormat format, const std::vector<TableRows>& rows) {
+    PushRequest push = server_->PushOf(0, 0, 1, rows);
+    push.gradients = Narrowed(format, FloatsIn(push.gradients));
+    push.format = format;
+    server_->FromPeer(ServerHarness::WorkerPeer(worker), push, ++id_);
+    return server_->Ack(id_);
+  }
+  PullReply Pull(PullRequest pull, FloatFormat format) {
+    pull.format = format;
+    server_->FromPeer(ServerHarness::WorkerPeer(0), pull, ++id_);
+    return server_->TakeReply<PullReply>(id_).value_or(PullReply());
+  }
+
+  void Restart() {
+    server_ =
+        std::make_unique<ServerHarness>(ServerSetting{.job = TestJob(Mode::kSync), .workers = 2});
+  }
+  void SetUp() override { Restart(); }
+
+  std::unique_ptr<ServerHarness> server_;
+  uint64_t id_ = 1000;
+};
+
+// Two gradients whose sum no 16 bits hold: each is rounded, the sum is not. A worker may well send
+// 32 bits beside one that does not.
+TEST_F(WireFormat, SumsAreMadeOfRoundedGradientsIn32Bits) {
+  for (const FloatFormat format : kNarrow) {
+    Restart();
+    const float one = 1.00123f, other = 3.7e-3f;
+    const float rounded = Widened(format, Narrowed(format, {one}))[0];
+    ASSERT_NE(rounded, one);
+    EXPECT_EQ(Push(0, format, {{0, 1, {7}, {one}}, {1, 2, {5, 6}, {1, 2, 3, 4}}}).code, Code::kOk);
+    EXPECT_EQ(Push(1, FloatFormat::kFp32, {{0, 1, {7}, {other}}}).code, Code::kOk);
+    EXPECT_EQ(server_->Read(0, {7})[0], -((rounded + other) / 2));
+    EXPECT_EQ(server_->Read(1, {6, 5}), (std::vector<float>{-1.5, -2, -0.5, -1}));
+
+    const std::vector<TableRows> asked = {{0, 1, {7}, {}}, {1, 2, {5, 6, 99}, {}}};
+    const PullReply whole = Pull(server_->PullOf(1, PullMode::kTrain, asked), FloatFormat::kFp32);
+    for (const PullMode mode : {PullMode::kTrain, PullMode::kAhead, PullMode::kRead}) {
+      const PullReply reply = Pull(server_->PullOf(1, mode, asked), format);
+      ASSERT_EQ(reply.code, Code::kOk);
+      EXPECT_EQ(reply.format, format);
+      EXPECT_EQ(reply.rows.size(), whole.rows.size() / 2);
+      EXPECT_EQ(Widened(format, reply.rows),
+                Widened(format, Narrowed(format, FloatsIn(whole.rows))));
+    }
+    // What changed since is rounded like what was read ahead.
+    PullRequest repair = server_->PullOf(1, PullMode::kRepair, asked);
+    const PullReply changed = Pull(repair, format);
+    ASSERT_EQ(changed.code, Code::kOk);
+    EXPECT_EQ(changed.tables[0].num_keys, 1u);
+    EXPECT_EQ(changed.tables[1].num_keys, 2u);
+    EXPECT_EQ(changed.rows.size(), 5 * FloatBytes(format));
+    EXPECT_EQ(changed.positions.size(), 2 * sizeof(uint32_t));
+  }
+}
+
+// More rows than are narrowed at a time.
+TEST_F(WireFormat, LongAnswersAreRoundedWhole) {
+  std::vector<Key> keys;
+  std::vector<float> gradients;
+  for (Key key = 0; key < 120'000; ++key) {
+    keys.push_back(key);
+    gradients.push_back(0.001f * static_cast<float>(key));
+    gradients.push_back(-0.7f * static_cast<float>(key));
+  }
+  EXPECT_EQ(Push(0, FloatFormat::kBf16, {{1, 2, keys, gradients}}).code, Code::kOk);
+  EXPECT_EQ(Push(1, FloatFormat::kBf16, {}).code, Code::kOk);
+  const PullRequest pull = server_->PullOf(1, PullMode::kTrain, {{1, 2, keys, {}}});
+  const PullReply whole = Pull(pull, FloatFormat::kFp32);
+  for (const FloatFormat format : kNarrow) {
+    EXPECT_EQ(Widened(format, Pull(pull, format).rows),
+              Widened(format, Narrowed(format, FloatsIn(whole.rows))));
+  }
+}
+
+TEST_F(WireFormat, TooLargeIsTheLargestAndWhatIsNoNumberIsRefused) {
+  EXPECT_EQ(Push(0, FloatFormat::kFp16, {{0, 1, {7}, {1e6f}}}).code, Code::kOk);
+  EXPECT_EQ(Push(1, FloatFormat::kFp16, {{0, 1, {7}, {-2.0f}}}).code, Code::kOk);
+  EXPECT_EQ(server_->Read(0, {7})[0], -(65504.0f - 2) / 2);
+  for (const FloatFormat format : kNarrow) {
+    for (const float bad : {std::nanf(""), std::numeric_limits<float>::infinity(),
+                            -std::numeric_limits<float>::infinity()}) {
+      const uint64_t before = server_->Digest();
+      const PushAck ack = Push(0, format, {{0, 1, {1, 2, 3}, {0, 1, 2}}, {1, 2, {4}, {1, bad}}});
+      EXPECT_EQ(ack.code, Code::kInvalidArgument);
+      EXPECT_NE(ack.message.find("table 'deep': a value of key 4 is"), std::string::npos)
+          << ack.message;
+      EXPECT_EQ(server_->Digest(), before);
+    }
+  }
+}
+
+// A list says how many gradients there must be, in whichever format.
+TEST_F(WireFormat, ListsCountNumbersNotBytes) {
+  const std::vector<TableRows> rows = {{0, 1, {7, 8}, {1, 2}}};
+  PullRequest pull = server_->PullOf(0, PullMode::kTrain, rows);
+  pull.list = 5;
+  EXPECT_EQ(Pull(pull, FloatFormat::kFp16).rows.size(), 4u);
+  PushRequest push = server_->PushOf(0, 0, 1, rows);
+  push.list = 5;
+  push.tables.clear();
+  push.keys = Buffer();
+  push.format = FloatFormat::kFp16;
+  server_->FromPeer(ServerHarness::WorkerPeer(0), push, ++id_);  // Twice as many as there are keys.
+  EXPECT_NE(server_->Ack(id_).message.find("4 gradients for key list 5"), std::string::npos);
+  push.gradients = Narrowed(FloatFormat::kFp16, {1, 2});
+  server_->FromPeer(ServerHarness::WorkerPeer(0), push, ++id_);
+  EXPECT_EQ(server_->Ack(id_).code, Code::kOk);
+}
+
+}  // namespace
+}  // namespace hdps
