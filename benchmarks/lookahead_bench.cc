@@ -1,5 +1,6 @@
 // What it brings to ask for the rows of the next step while this one is computed, and that the
 // answer stays the same to the bit.
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,7 +16,9 @@ namespace {
 
 constexpr char kBench[] = "lookahead";
 constexpr uint32_t kBatch = 2048;
-constexpr int64_t kFirstSteps = 2;  // Not counted: nothing could be asked for ahead of them.
+constexpr int64_t kFirstSteps = 4;  // Not counted: nothing could be asked for ahead of them.
+// Steps asked for ahead; the first is the yardstick of the others.
+constexpr uint32_t kDepths[] = {0, 1, 2, 3};
 
 // 26 keys an example of 20,000 values each, all alike: of the rows of a step about one in twenty is
 // in the one before. The dense layers are the worker's own (allreduce): what travels is rows.
@@ -41,27 +44,38 @@ struct Case {
 // thin_link: the link takes as long for the gradients, which must arrive before the next step.
 constexpr Case kCases[] = {{"slow_rows", false}, {"thin_link", true}};
 
-double MsAStep(const JobRun& run) {
-  return static_cast<double>(run.steady_times.total_ns) * 1e-6 /
-         static_cast<double>(run.steady_times.steps);
-}
-
-// One case's samples, [repeats].
+// One case's samples at one depth, [repeats].
 struct Samples {
-  std::vector<double> ahead_ms, in_time_ms, pull_ms;
+  std::vector<double> step_ms, pull_ms, push_ms, compute_ms;
+
+  void Add(const JobRun& run) {
+    const auto ms = [&](int64_t ns) {
+      return static_cast<double>(ns) * 1e-6 / static_cast<double>(run.steady_times.steps);
+    };
+    step_ms.push_back(ms(run.steady_times.total_ns));
+    pull_ms.push_back(ms(run.steady_times.pull_wait_ns));
+    push_ms.push_back(ms(run.steady_times.push_wait_ns));
+    compute_ms.push_back(ms(run.steady_times.compute_ns));
+  }
+  std::vector<double> Rates() const {
+    std::vector<double> rates;
+    for (const double ms : step_ms) rates.push_back(1e3 * kBatch / ms);
+    return rates;
+  }
 };
 
-void Report(const std::string& name, const Samples& samples, BenchReport& report) {
-  std::vector<double> in_time_rate, ahead_rate;
-  for (size_t i = 0; i < samples.ahead_ms.size(); ++i) {
-    in_time_rate.push_back(1e3 * kBatch / samples.in_time_ms[i]);
-    ahead_rate.push_back(1e3 * kBatch / samples.ahead_ms[i]);
+void Report(const std::string& name, const std::vector<Samples>& depths, BenchReport& report) {
+  for (size_t d = 0; d < depths.size(); ++d) {
+    const std::string ahead = std::to_string(kDepths[d]) + " ahead";
+    if (d > 0) {
+      report.AddBeside(kBench, name, "examples, " + ahead, "examples/s", depths[d].Rates(),
+                       "none ahead, same digest", depths[0].Rates());
+    }
+    report.Add(kBench, name, "step, " + ahead, "ms", depths[d].step_ms);
+    report.Add(kBench, name, "wait for rows, " + ahead, "ms", depths[d].pull_ms);
+    report.Add(kBench, name, "compute, " + ahead, "ms", depths[d].compute_ms);
+    report.Add(kBench, name, "push, " + ahead, "ms", depths[d].push_ms);
   }
-  report.AddBeside(kBench, name, "examples, one step ahead", "examples/s", ahead_rate,
-                   "none ahead, same digest", in_time_rate);
-  report.Add(kBench, name, "step, one ahead", "ms", samples.ahead_ms);
-  report.Add(kBench, name, "step, none ahead", "ms", samples.in_time_ms);
-  report.Add(kBench, name, "wait for rows, none ahead", "ms", samples.pull_ms);
 }
 
 }  // namespace
@@ -73,7 +87,7 @@ Status RunLookaheadBench(const BenchSetting& setting, FileSystem& files, BenchRe
   }
   if (cases.empty()) return Status();
   SyntheticLogSpec log;
-  const int64_t steps = setting.quick ? 8 : 16;
+  const int64_t steps = setting.quick ? 12 : 24;
   log.rows = uint64_t{kBatch} * static_cast<uint64_t>(steps);
   log.eval_rows = 0;
   log.vocabulary = 20'000;
@@ -85,10 +99,11 @@ Status RunLookaheadBench(const BenchSetting& setting, FileSystem& files, BenchRe
                                   JoinPath(setting.scratch, std::to_string(runs++)));
     options.server_link = &link;
     options.steady_from = kFirstSteps;
-    options.steady_to = steps - 1;  // Behind the last one nothing is asked for.
+    options.steady_to = steps - kFirstSteps;  // Behind the last one nothing is asked for.
     return RunJob(setting, files, options);
   };
-  std::vector<Samples> samples(cases.size());
+  std::vector<std::vector<Samples>> samples(cases.size());  // [cases][depths]
+  for (std::vector<Samples>& of_case : samples) of_case.resize(std::size(kDepths));
   std::vector<double> compute_ms;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
     SayProgress(kBench, "run " + std::to_string(repeat + 1));
@@ -101,25 +116,22 @@ Status RunLookaheadBench(const BenchSetting& setting, FileSystem& files, BenchRe
         static_cast<double>(free.bytes_pulled) / static_cast<double>(plain.times.steps);
     compute_ms.push_back(compute_ns * 1e-6);
     for (size_t c = 0; c < cases.size(); ++c) {
-      SlowLink slow_in_time, slow_ahead;
-      for (SlowLink* link : {&slow_in_time, &slow_ahead}) {
-        link->ns_per_byte = compute_ns / bytes;  // A pull takes as long as computing a step.
-        link->pushes_too = cases[c].pushes_too;
+      for (size_t d = 0; d < std::size(kDepths); ++d) {
+        SlowLink link;
+        link.ns_per_byte = compute_ns / bytes;  // A pull takes as long as computing a step.
+        link.pushes_too = cases[c].pushes_too;
+        HDPS_ASSIGN_OR_RETURN(const JobRun slow, run(kDepths[d], link));
+        if (slow.digest != plain.digest) {
+          return {Code::kCorruption, std::string(kBench) + ": the digest " +
+                                         std::to_string(kDepths[d]) + " ahead is " + slow.digest +
+                                         ", without delay " + plain.digest};
+        }
+        samples[c][d].Add(slow);
       }
-      HDPS_ASSIGN_OR_RETURN(const JobRun in_time, run(0, slow_in_time));
-      HDPS_ASSIGN_OR_RETURN(const JobRun ahead, run(1, slow_ahead));
-      if (ahead.digest != in_time.digest || ahead.digest != plain.digest) {
-        return {Code::kCorruption, std::string(kBench) + ": the digest ahead is " + ahead.digest +
-                                       ", in time " + in_time.digest};
-      }
-      samples[c].in_time_ms.push_back(MsAStep(in_time));
-      samples[c].ahead_ms.push_back(MsAStep(ahead));
-      samples[c].pull_ms.push_back(static_cast<double>(in_time.steady_times.pull_wait_ns) * 1e-6 /
-                                   static_cast<double>(in_time.steady_times.steps));
     }
   }
   for (size_t c = 0; c < cases.size(); ++c) Report(cases[c].name, samples[c], report);
-  report.Add(kBench, "both", "compute", "ms", compute_ms);
+  report.Add(kBench, "all", "compute without delay", "ms", compute_ms);
   return Status();
 }
 

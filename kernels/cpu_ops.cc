@@ -23,20 +23,68 @@ constexpr size_t kLineBytes = 64, kHugePageBytes = 2 << 20, kHugeFrom = 16 << 20
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
 
-// A tile of a product for one sgemm call: a function of the shape alone. Starts wide, since BLAS
-// packs its operands once a call, and shrinks until several threads have work.
-struct Tile {
-  size_t rows, cols;
-};
-Tile TileOf(size_t rows, size_t cols) {
-  constexpr size_t kTilesWanted = 16, kSideMin = 64;
-  Tile tile{512, 512};
-  while (Blocks(rows, tile.rows) * Blocks(cols, tile.cols) < kTilesWanted) {
-    size_t& side = std::min(rows, tile.rows) >= std::min(cols, tile.cols) ? tile.rows : tile.cols;
-    if (side <= kSideMin) break;
-    side /= 2;
+// The tiles of a product, each for one sgemm call: a function of the shape alone. They start wide,
+// since BLAS packs its operands once a call, and shrink until several threads have work.
+class Tiles {
+ public:
+  explicit Tiles(Matrix c) : c_(c) {
+    constexpr size_t kTilesWanted = 16, kSideMin = 64;
+    while (Blocks(c.rows, rows_) * Blocks(c.cols, cols_) < kTilesWanted) {
+      size_t& side = std::min(c.rows, rows_) >= std::min(c.cols, cols_) ? rows_ : cols_;
+      if (side <= kSideMin) break;
+      side /= 2;
+    }
   }
-  return tile;
+
+  size_t count() const { return Blocks(c_.rows, rows_) * Blocks(c_.cols, cols_); }
+  // The tile of a matrix with the shape of c.
+  template <typename AnyMatrix>
+  AnyMatrix At(AnyMatrix matrix, size_t index) const {
+    const size_t across = Blocks(c_.cols, cols_);
+    const size_t row = index / across * rows_, col = index % across * cols_;
+    return matrix.Rows(row, std::min(rows_, c_.rows - row))
+        .Columns(col, std::min(cols_, c_.cols - col));
+  }
+  // Returns the tile of c that it made.
+  Matrix Multiply(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, size_t index) const {
+    const size_t across = Blocks(c_.cols, cols_);
+    const size_t row = index / across * rows_, col = index % across * cols_;
+    const Matrix tile = At(c_, index);
+    GemmSpec part = spec;
+    if (part.bias != nullptr) part.bias += col;
+    BlasGemm(part, spec.transpose_a ? a.Columns(row, tile.rows) : a.Rows(row, tile.rows),
+             spec.transpose_b ? b.Rows(col, tile.cols) : b.Columns(col, tile.cols), tile);
+    return tile;
+  }
+
+ private:
+  const Matrix c_;
+  size_t rows_ = 512, cols_ = 512;
+};
+
+// dy becomes zero where the ReLU's output y is not positive.
+void MaskRelu(ConstMatrix y, Matrix dy) {
+  for (size_t r = 0; r < dy.rows; ++r) {
+    const float* __restrict v = y.Row(r);
+    float* __restrict d = dy.Row(r);
+    for (size_t j = 0; j < dy.cols; ++j) d[j] = v[j] > 0.0f ? d[j] : 0.0f;
+  }
+}
+
+// DenseOps::ActivationBackward for one block of columns.
+void ActivateBack(ConstMatrix y, bool relu, Matrix dy, size_t block, float* bias_gradient) {
+  const size_t first = block * kColumnBlock;
+  const size_t cols = std::min(kColumnBlock, dy.cols - first);
+  float sums[kColumnBlock] = {};
+  for (size_t r = 0; r < dy.rows; ++r) {
+    float* __restrict d = dy.Row(r) + first;
+    if (relu) {
+      const float* __restrict v = y.Row(r) + first;
+      for (size_t j = 0; j < cols; ++j) d[j] = v[j] > 0.0f ? d[j] : 0.0f;
+    }
+    for (size_t j = 0; j < cols; ++j) sums[j] += d[j];
+  }
+  std::copy_n(sums, cols, bias_gradient + first);
 }
 
 class CpuBagIndex : public BagIndex {
@@ -75,35 +123,33 @@ class CpuOps : public DenseOps {
   void FillZero(float* data, size_t floats) override { std::fill_n(data, floats, 0.0f); }
 
   void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override {
-    const Tile tile = TileOf(c.rows, c.cols);
-    const size_t across = Blocks(c.cols, tile.cols);
-    Run(Blocks(c.rows, tile.rows) * across, [&](size_t index) {
-      const size_t row = index / across * tile.rows, col = index % across * tile.cols;
-      const size_t rows = std::min(tile.rows, c.rows - row);
-      const size_t cols = std::min(tile.cols, c.cols - col);
-      GemmSpec part = spec;
-      if (part.bias != nullptr) part.bias += col;
-      BlasGemm(part, spec.transpose_a ? a.Columns(row, rows) : a.Rows(row, rows),
-               spec.transpose_b ? b.Rows(col, cols) : b.Columns(col, cols),
-               c.Rows(row, rows).Columns(col, cols));
-    });
+    const Tiles tiles(c);
+    Run(tiles.count(), [&](size_t index) { tiles.Multiply(spec, a, b, index); });
   }
 
   void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
-    Run(Blocks(dy.cols, kColumnBlock), [&](size_t block) {
-      const size_t first = block * kColumnBlock;
-      const size_t cols = std::min(kColumnBlock, dy.cols - first);
-      float sums[kColumnBlock] = {};
-      for (size_t r = 0; r < dy.rows; ++r) {
-        float* __restrict d = dy.Row(r) + first;
-        if (relu) {
-          const float* __restrict v = y.Row(r) + first;
-          for (size_t j = 0; j < cols; ++j) d[j] = v[j] > 0.0f ? d[j] : 0.0f;
-        }
-        for (size_t j = 0; j < cols; ++j) sums[j] += d[j];
+    Run(Blocks(dy.cols, kColumnBlock),
+        [&](size_t block) { ActivateBack(y, relu, dy, block, bias_gradient); });
+  }
+
+  // All of it at once: whoever is done with one product begins with the next.
+  bool BackwardOfDense(const DenseBackward& layer) override {
+    const bool wants_dx = layer.dx.data != nullptr;
+    const Tiles below(wants_dx ? layer.dx : Matrix()), weights(layer.weight_gradient);
+    const size_t sums = layer.bias_gradient == nullptr ? 0 : Blocks(layer.dy.cols, kColumnBlock);
+    Run(below.count() + weights.count() + sums, [&](size_t index) {
+      if (index < below.count()) {
+        const GemmSpec spec{.transpose_b = true, .write = layer.write_dx};
+        const Matrix dx = below.Multiply(spec, layer.dy, layer.weights, index);
+        if (layer.relu_below) MaskRelu(below.At(layer.x, index), dx);
+      } else if (index < below.count() + weights.count()) {
+        weights.Multiply({.transpose_a = true}, layer.x, layer.dy, index - below.count());
+      } else {
+        ActivateBack({}, false, layer.dy, index - below.count() - weights.count(),
+                     layer.bias_gradient);
       }
-      std::copy_n(sums, cols, bias_gradient + first);
     });
+    return layer.relu_below && wants_dx;
   }
 
   void AddBias(ConstMatrix x, const float* bias, Matrix y) override {
@@ -153,12 +199,13 @@ class CpuOps : public DenseOps {
                     float* row_gradients) override {
     const auto& loaded = static_cast<const CpuBagIndex&>(index);
     if (write == Write::kOver) FillZero(row_gradients, size_t{loaded.num_rows} * spec.dim);
-    // Every slice reads all keys, so more slices than this would cost more than they give.
-    constexpr uint32_t kSlices = 4;
-    Run(kSlices, [&](size_t slice) {
+    // Every slice reads all keys, so more slices than this would cost more than they give: where a
+    // row is one float, any.
+    const uint32_t slices = spec.dim == 1 ? 1 : 4;
+    Run(slices, [&](size_t slice) {
       for (size_t f = 0; f < loaded.features.size(); ++f) {
         PoolBagsBackward(
-            loaded.features[f], spec.pooling, {static_cast<uint32_t>(slice), kSlices},
+            loaded.features[f], spec.pooling, {static_cast<uint32_t>(slice), slices},
             spec.combine == Combine::kConcat ? gradient.Columns(f * spec.dim, spec.dim) : gradient,
             row_gradients);
       }

@@ -33,6 +33,19 @@ struct PoolSpec {
   uint32_t dim = 0;
 };
 
+// The backward of y = x W + b. `dy` [n, units] is the gradient of y, behind any activation.
+struct DenseBackward {
+  ConstMatrix x;                   // [n, inputs]
+  ConstMatrix weights;             // [inputs, units]
+  Matrix dy;                       // Only read.
+  Matrix weight_gradient;          // [inputs, units] = x^T dy
+  float* bias_gradient = nullptr;  // [units] = sum of dy over the rows, in their order; null: not.
+  Matrix dx;                       // [n, inputs] (+)= dy W^T; without data: not.
+  Write write_dx = Write::kOver;
+  // x is what a ReLU gave, and dx is all of its gradient.
+  bool relu_below = false;
+};
+
 // Pointers and matrices are in the device's memory unless an argument is a span (host memory) or
 // says so. Calls of one object come from one thread and take effect in their order.
 //
@@ -59,6 +72,18 @@ class DenseOps {
   // Backward of y = act(x + bias): dy becomes dx where `relu` (zero where y is not positive);
   // bias_gradient[cols] = sum of dx over the rows, in order of row.
   virtual void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) = 0;
+  // With `relu_below` a device may also turn dx into the gradient in front of that ReLU (zero where
+  // x is not positive); true when it has.
+  virtual bool BackwardOfDense(const DenseBackward& layer) {
+    if (layer.bias_gradient != nullptr) {
+      ActivationBackward({}, false, layer.dy, layer.bias_gradient);
+    }
+    Gemm({.transpose_a = true}, layer.x, layer.dy, layer.weight_gradient);
+    if (layer.dx.data != nullptr) {
+      Gemm({.transpose_b = true, .write = layer.write_dx}, layer.dy, layer.weights, layer.dx);
+    }
+    return false;
+  }
   virtual void AddBias(ConstMatrix x, const float* bias, Matrix y) = 0;  // y = x + bias
   virtual void Copy(Write write, ConstMatrix x, Matrix y) = 0;           // y (+)= x
 

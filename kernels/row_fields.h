@@ -36,6 +36,14 @@ struct RowField {
   bool in_place = false;
 
   size_t unique() const { return rows.size(); }
+  // run(first local row, its row of the table, count) for rows that follow each other in the table.
+  template <typename Run>
+  void ForEachRun(const Run& run) const {
+    for (size_t begin = 0, end = 1; begin < rows.size(); begin = end++) {
+      while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
+      run(begin, rows[begin], end - begin);
+    }
+  }
 };
 
 // Invariant: fields() depends on the bags alone. Its memory is kept from batch to batch.

@@ -16,7 +16,7 @@ constexpr size_t kStripesMany = 4;
 // Examples of one piece of work where threads share a stripe.
 constexpr size_t kBlockExamples = 256;
 // P of features that are gathered together.
-constexpr size_t kGroupFloats = size_t{512} << 10;
+constexpr size_t kGroupFloats = size_t{256} << 10;
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
 
@@ -89,10 +89,10 @@ void RowProducts::CopyScatteredRows(const RowLayer& layer) {
     const RowField& field = index_.fields()[f];
     if (field.in_place) return;
     scattered_rows_[f].resize(field.unique() * layer.dim);
-    float* to = scattered_rows_[f].data();
-    for (const uint32_t row : field.rows) {
-      to = std::copy_n(layer.rows + size_t{row} * layer.dim, layer.dim, to);
-    }
+    float* const to = scattered_rows_[f].data();
+    field.ForEachRun([&](size_t local, size_t row, size_t count) {
+      std::copy_n(layer.rows + row * layer.dim, count * layer.dim, to + local * layer.dim);
+    });
   });
 }
 

@@ -184,16 +184,16 @@ void RowProducts::AddScatteredGradients(uint32_t dim, const RowLayerGradients& o
   const auto add = [&](size_t f) {
     const RowField& field = index_.fields()[f];
     if (field.in_place) return;
-    const float* from = scattered_gradients_[f].data();
-    for (const uint32_t row : field.rows) {
-      float* to = out.rows + size_t{row} * dim;
+    const float* const from = scattered_gradients_[f].data();
+    field.ForEachRun([&](size_t local, size_t row, size_t count) {
+      const float* const gradients = from + local * dim;
+      float* const to = out.rows + row * dim;
       if (alone) {
-        std::copy_n(from, dim, to);
+        std::copy_n(gradients, count * dim, to);
       } else {
-        for (uint32_t d = 0; d < dim; ++d) to[d] += from[d];
+        for (size_t i = 0; i < count * dim; ++i) to[i] += gradients[i];
       }
-      from += dim;
-    }
+    });
   };
   const size_t num_fields = index_.fields().size();
   if (index_.disjoint()) {

@@ -21,6 +21,7 @@ struct SmallProduct {
   Write write = Write::kOver;
 };
 inline constexpr size_t kSmallProductCols = 16;
+inline constexpr size_t kSmallProductTile = 64;  // The a_row with a loop of its own.
 
 // For the widest vectors of this machine. Each sum runs in order of k, fused with its products
 // where the processor can: like those of a library, the bits depend on the kind of processor.

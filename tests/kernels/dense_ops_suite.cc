@@ -68,6 +68,52 @@ TEST_P(DenseOpsTest, ActivationBackwardMasksAndSums) {
   }
 }
 
+// Against the three calls that it stands for, to the bit; a ReLU below is masked, or left to be.
+TEST_P(DenseOpsTest, BackwardOfDenseIsItsParts) {
+  for (const bool relu_below : {false, true}) {
+    for (const Write write : {Write::kOver, Write::kAdd}) {
+      TestMatrix x(*ops_, 700, 131, 1), weights(*ops_, 131, 90, 2), dy(*ops_, 700, 90, 3);
+      TestMatrix weight_gradient(*ops_, 131, 90, 4), bias(*ops_, 1, 90, 5), dx(*ops_, 700, 131, 6);
+      TestMatrix weight_wanted(*ops_, 131, 90, 4), bias_wanted(*ops_, 1, 90, 5);
+      TestMatrix dx_wanted(*ops_, 700, 131, 6), no_bias(*ops_, 1, 131, 7);
+      DenseBackward layer;
+      layer.x = x.device();
+      layer.weights = weights.device();
+      layer.dy = dy.device();
+      layer.weight_gradient = weight_gradient.device();
+      layer.bias_gradient = bias.device().data;
+      layer.dx = dx.device();
+      layer.write_dx = write;
+      layer.relu_below = relu_below;
+      const bool masked = ops_->BackwardOfDense(layer);
+      EXPECT_TRUE(relu_below || !masked);
+      ops_->ActivationBackward({}, false, dy.device(), bias_wanted.device().data);
+      ops_->Gemm({.transpose_a = true}, x.device(), dy.device(), weight_wanted.device());
+      ops_->Gemm({.transpose_b = true, .write = write}, dy.device(), weights.device(),
+                 dx_wanted.device());
+      if (masked) {
+        ops_->ActivationBackward(x.device(), true, dx_wanted.device(), no_bias.device().data);
+      }
+      EXPECT_EQ(dy.Fetch(), dy.values());
+      EXPECT_EQ(bias.Fetch(), bias_wanted.Fetch());
+      EXPECT_EQ(weight_gradient.Fetch(), weight_wanted.Fetch());
+      EXPECT_EQ(dx.Fetch(), dx_wanted.Fetch());
+    }
+  }
+}
+
+TEST_P(DenseOpsTest, BackwardOfDenseLeavesOutWhatNobodyWants) {
+  TestMatrix x(*ops_, 70, 31, 1), dy(*ops_, 70, 9, 2), gradient(*ops_, 31, 9, 3);
+  TestMatrix wanted(*ops_, 31, 9, 3);
+  DenseBackward layer;
+  layer.x = x.device();
+  layer.dy = dy.device();
+  layer.weight_gradient = gradient.device();
+  EXPECT_FALSE(ops_->BackwardOfDense(layer));
+  ops_->Gemm({.transpose_a = true}, x.device(), dy.device(), wanted.device());
+  EXPECT_EQ(gradient.Fetch(), wanted.Fetch());
+}
+
 TEST_P(DenseOpsTest, ElementwiseIsExact) {
   TestMatrix x(*ops_, 97, 201, 1), y(*ops_, 97, 201, 2), z(*ops_, 97, 201, 3);
   TestMatrix bias(*ops_, 1, 201, 4);

@@ -30,17 +30,21 @@ class DenseLayer : public Layer {
   void Backward(Pass& pass) override {
     const Place& self = pass.places[place_];
     Place& input = pass.places[self.inputs[0]];
-    pass.ops.ActivationBackward(self.value, relu_, self.gradient, pass.dense_gradients + bias_);
-    GemmSpec weight_spec;
-    weight_spec.transpose_a = true;
-    pass.ops.Gemm(weight_spec, input.value, self.gradient,
-                  {pass.dense_gradients + weight_, inputs_, units_, units_});
-    if (!input.learns) return;
-    GemmSpec input_spec;
-    input_spec.transpose_b = true;
-    input_spec.write = input.NextGradient();
-    pass.ops.Gemm(input_spec, self.gradient, {pass.dense + weight_, inputs_, units_, units_},
-                  input.gradient);
+    float* const bias_gradient = pass.dense_gradients + bias_;
+    const bool masks = relu_ && !self.gradient_masked;
+    if (masks) pass.ops.ActivationBackward(self.value, true, self.gradient, bias_gradient);
+    DenseBackward layer;
+    layer.x = input.value;
+    layer.weights = {pass.dense + weight_, inputs_, units_, units_};
+    layer.dy = self.gradient;
+    layer.weight_gradient = {pass.dense_gradients + weight_, inputs_, units_, units_};
+    layer.bias_gradient = masks ? nullptr : bias_gradient;
+    if (input.learns) {
+      layer.dx = input.gradient;
+      layer.write_dx = input.NextGradient();
+      layer.relu_below = input.relu && input.num_consumers == 1;
+    }
+    input.gradient_masked = pass.ops.BackwardOfDense(layer);
   }
 
  private:
@@ -157,6 +161,7 @@ Result<std::unique_ptr<Layer>> NewDenseLayer(const LayerSite& site) {
   if (site.spec.units == 0) return site.Mistake("units is 0, must be 1 or more");
   site.self().width = site.spec.units;
   site.self().learns = true;
+  site.self().relu = site.spec.activation == Activation::kRelu;
   return std::unique_ptr<Layer>(std::make_unique<DenseLayer>(site));
 }
 

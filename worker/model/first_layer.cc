@@ -70,7 +70,9 @@ class FirstLayerOnRows : public Layer {
     out.write_rows = table.gradients_begun ? Write::kAdd : Write::kOver;
     table.gradients_begun = true;
     out.mask_dy = OthersLearn(pass);
-    products_->Backward(LayerOf(pass), self.value, self.gradient, out);
+    RowLayer layer = LayerOf(pass);
+    layer.relu = relu_ && !self.gradient_masked;
+    products_->Backward(layer, self.value, self.gradient, out);
     if (out.mask_dy) GiveToOthers(pass);
   }
 

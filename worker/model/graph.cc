@@ -97,7 +97,7 @@ void Activations::Lay(size_t rows, std::vector<Place>& places) {
   for (size_t p = places.size(); p-- > 0;) {  // A concat before what lives in it.
     Place& place = places[p];
     if (!place.used) continue;
-    place.gradient_begun = false;
+    place.gradient_begun = place.gradient_masked = false;
     const size_t floats = rows * place.width;
     place.value = place.value_home < 0
                       ? Matrix{values_[p]->Reserve(floats), rows, place.width, place.width}

@@ -26,6 +26,7 @@ struct Place {
   uint32_t vector_dim = 0;       // The output is vectors of this many columns; 0: it is not.
   bool used = false;             // The loss depends on it.
   bool learns = false;           // Parameters stand here or below: a gradient is wanted.
+  bool relu = false;             // A dense layer that ends in a ReLU.
   bool on_rows = false;          // Can multiply distinct rows: see first_layer.h.
   uint32_t num_consumers = 0;    // Among the used places, counted once an input.
   // The concat whose columns hold the value, and the gradient when nobody else consumes this one;
@@ -35,6 +36,7 @@ struct Place {
 
   Matrix value, gradient;  // [n, width]
   bool gradient_begun = false;
+  bool gradient_masked = false;  // It is already the one in front of the place's own ReLU.
 
   // How the next consumer gives its gradient: the first one writes, the others add.
   Write NextGradient() {
