@@ -43,11 +43,18 @@ constexpr Case kCases[] = {
     {OptimizerKind::kLazyAdam, 64, 5'000'000},
 };
 
+// As they are after an epoch of a small job.
+constexpr Case kNewCases[] = {
+    {OptimizerKind::kAdagrad, 80, 1'000'000},
+    {OptimizerKind::kAdagrad, 16, 2'000'000},
+};
+
 TableSpec SpecOf(const Case& c) {
   TableSpec spec;
   spec.name = "rows";
   spec.dim = c.dim;
   spec.optimizer.kind = c.rule;
+  spec.init = {InitKind::kNormal, 0.01f};
   return spec;
 }
 
@@ -260,6 +267,54 @@ void RunCase(const BenchSetting& setting, Case c, BenchReport& report) {
   MeasureLoad(setting, c, "uniform", 0, rows, report);
 }
 
+// Touches as much memory as rows took, fresh from the system, as a store asks for it; seconds.
+double SecondsToTouch(Executor& executor, uint64_t bytes) {
+  constexpr size_t kPageBytes = 4096;
+  std::vector<PageMemory> pieces(kShards);
+  return SecondsOf([&] {
+    executor.ParallelFor(kShards, [&](size_t s) {
+      pieces[s] = PageMemory(bytes / kShards);
+      pieces[s].AskForHugePages(0, pieces[s].size());
+      for (size_t at = 0; at < pieces[s].size(); at += kPageBytes) pieces[s].data()[at] = {};
+    });
+  });
+}
+
+// What the first epoch asks of a server: rows read before they are there, then made, again and
+// again from an empty table. Its memory is new to the process each time.
+void RunInsert(const BenchSetting& setting, Case c, BenchReport& report) {
+  const std::string name = std::string("new_rows_") + NameOf(c);
+  if (setting.quick) c.rows /= 4;
+  const std::vector<Request> all = AllRequests(c.rows);
+  for (const int threads : {1, 2}) {
+    const std::string own = name + "_" + std::to_string(threads) + "t";
+    if (!setting.Wants(own)) continue;
+    SayProgress(kBench, own);
+    const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
+    std::vector<double> pulls, inserts, again, touches, bytes;
+    for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+      {
+        Rows rows(c);
+        const auto rate = [&](void (Rows::*work)(Executor&, const Request&)) {
+          return RowsPerSecond(all, [&](const Request& r) { (rows.*work)(*executor, r); });
+        };
+        pulls.push_back(rate(&Rows::Pull));
+        inserts.push_back(rate(&Rows::Push));
+        again.push_back(rate(&Rows::Push));
+        bytes.push_back(static_cast<double>(rows.bytes()));
+      }
+      touches.push_back(static_cast<double>(c.rows) /
+                        SecondsToTouch(*executor, static_cast<uint64_t>(bytes.back())));
+    }
+    for (double& b : bytes) b /= static_cast<double>(c.rows);
+    report.Add(kBench, own, "pull of rows that are not there", "rows/s", pulls);
+    report.AddBeside(kBench, own, "made and updated", "rows/s", inserts,
+                     "their fresh memory touched", touches);
+    report.AddBeside(kBench, own, "made and updated", "rows/s", inserts, "updated again", again);
+    report.Add(kBench, own, "bytes a row", "B", bytes);
+  }
+}
+
 // The longest of the calls that make one slice grow from nothing.
 void RunGrowth(const BenchSetting& setting, BenchReport& report) {
   constexpr uint32_t kDim = 16;
@@ -290,6 +345,7 @@ void RunGrowth(const BenchSetting& setting, BenchReport& report) {
 
 Status RunTableBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
   for (const Case& c : kCases) RunCase(setting, c, report);
+  for (const Case& c : kNewCases) RunInsert(setting, c, report);
   RunGrowth(setting, report);
   return Status();
 }

@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -59,6 +60,16 @@ void PageMemory::AskForHugePages(size_t begin, size_t bytes) {
   if (size_ < kHugePageBytes) return;
   // Only a wish: a system without huge pages gives small ones.
   (void)madvise(data_ + begin, RoundUp(bytes, kPageBytes), MADV_HUGEPAGE);
+}
+
+void PageMemory::Touch(size_t begin, size_t bytes) {
+  if (!Mapped(size_)) return;
+  // Adding nothing is a write all the same. (Asking the system for all of them holds a lock of the
+  // whole process for as long as they are cleared.)
+  const size_t end = std::min(begin + bytes, size_);
+  for (size_t at = begin / kPageBytes * kPageBytes; at < end; at += kPageBytes) {
+    __atomic_fetch_add(reinterpret_cast<uint64_t*>(data_ + at), 0, __ATOMIC_RELAXED);
+  }
 }
 
 void PageMemory::Release(size_t begin, size_t bytes) {

@@ -32,6 +32,9 @@ class PageMemory {
 
   // Asks the system for huge pages where [begin, begin + bytes) is touched from now on.
   void AskForHugePages(size_t begin, size_t bytes);
+  // Takes memory for the pages that [begin, begin + bytes) lies in. A page that is read before it
+  // is written would be taken twice: first a page of zeros that all share, then its own.
+  void Touch(size_t begin, size_t bytes);
   // Gives back the whole pages inside [begin, begin + bytes).
   void Release(size_t begin, size_t bytes);
 

@@ -69,11 +69,23 @@ void RowIndex::StartGrowing(size_t more) {
   const RowSlot* empty =
       std::find_if(old_.begin, old_.end, [](const RowSlot& s) { return !s.used(); });
   old_first_ = static_cast<size_t>(empty - old_.begin + 1) & old_mask_;
-  moved_ = released_ = released_bytes_ = 0;
+  moved_ = released_ = released_bytes_ = touched_ = 0;
+}
+
+void RowIndex::TouchAhead(size_t moved) {
+  // Slots of the old array whose homes lie in one huge page of the new.
+  const size_t piece = std::max<size_t>(1, kReleaseSlots * old_.size() / now_.size());
+  while (touched_ < moved) {
+    const size_t begin = (old_first_ + touched_) & old_mask_;
+    const size_t page = begin / piece * kHugePageBytes;
+    now_.memory.Touch(page, kHugePageBytes);
+    touched_ += piece - begin % piece;
+  }
 }
 
 void RowIndex::Move(size_t slots) {
   const size_t goal = std::min(moved_ + slots, old_.size());
+  TouchAhead(goal);
   while (growing() && moved_ < goal) MoveOneRun();
   if (growing()) ReleaseMoved();
 }

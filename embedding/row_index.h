@@ -169,6 +169,8 @@ class RowIndex {
   void Move(size_t slots);
   void MoveOneRun();
   void ReleaseMoved();
+  // Touches what slots of the old array before `moved` go to.
+  void TouchAhead(size_t moved);
   template <typename Visit>
   static void VisitSlots(RowSlot* slot, size_t count, const Visit& visit) {
     for (; count > 0; --count, ++slot) {
@@ -182,6 +184,7 @@ class RowIndex {
   size_t old_first_ = 0, old_mask_ = 0, moved_ = 1;
   size_t released_ = 0;  // Of the moved slots, how many were looked at to be given back.
   size_t released_bytes_ = 0;
+  size_t touched_ = 0;  // Of the slots to be moved: their places' pages are there.
   size_t size_ = 0;
 };
 

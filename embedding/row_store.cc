@@ -70,7 +70,11 @@ void RowStore::NewPiece() {
   const size_t needed = ((made_ & slab_mask_) + 1) * stride_;
   const size_t unit = PieceBytes(needed);
   const size_t end = std::min((needed + unit - 1) / unit * unit, slab.size());
-  if (unit == kHugePageBytes) slab.AskForHugePages(asked_bytes_, end - asked_bytes_);
+  // Once for all that follow in the slab, not for each piece: to ask, a thread waits for all that
+  // touch pages of the process just then.
+  if (unit == kHugePageBytes && asked_bytes_ <= kHugePageBytes) {
+    slab.AskForHugePages(asked_bytes_, slab.size() - asked_bytes_);
+  }
   asked_bytes_ = end;
 }
 
