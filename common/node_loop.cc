@@ -21,12 +21,14 @@ void SendOutput(Node& node, Transport& transport) {
   for (Outgoing& outgoing : output.frames) transport.Send(outgoing.to, std::move(outgoing.frame));
 }
 
-// Waits up to `wait_ms` for the first frame; takes what else has arrived without waiting.
-void TakeFrames(Node& node, Transport& transport, int64_t wait_ms) {
+// Waits until `until` for the first frame; takes what else has arrived by then without waiting.
+void TakeFrames(Node& node, Transport& transport, MonotonicClock& clock, TimeMs until) {
   PeerId from;
   Frame frame;
   for (int i = 0; i < kFramesPerTurn; ++i) {
-    if (!transport.Receive(i == 0 ? wait_ms : 0, &from, &frame)) return;
+    const TimeMs left = std::max<TimeMs>(until - clock.NowMs(), 0);
+    if (i > 0 && left == 0) return;
+    if (!transport.Receive(i == 0 ? left : 0, &from, &frame)) return;
     node.OnFrame(from, std::move(frame));
     frame = Frame();
   }
@@ -53,8 +55,7 @@ int RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
       drained = now + options.drain_ms;
     }
     // While draining, the node still answers those who missed its last words.
-    const TimeMs until = draining ? std::min(next_tick, drained) : next_tick;
-    TakeFrames(node, transport, std::max<TimeMs>(until - now, 0));
+    TakeFrames(node, transport, clock, draining ? std::min(next_tick, drained) : next_tick);
   }
   SendOutput(node, transport);
   return node.exit_status();

@@ -3,7 +3,9 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <deque>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,12 +14,26 @@
 #include "common/membership_client.h"
 #include "embedding/optimizer.h"
 #include "embedding/row_policy.h"
-#include "server/background_command.h"
+#include "server/background_work.h"
 #include "server/row_memory.h"
 #include "server/row_service.h"
 
 namespace hdps {
 namespace {
+
+constexpr size_t kWaitingRequestsMax = 4096;
+constexpr int kRequestsPerCall = 4;  // Before the loop goes on.
+
+struct Request {
+  PeerId from;
+  Frame frame;
+};
+
+// What came of a command.
+struct Outcome {
+  CommandDone done;
+  std::unique_ptr<ShardSet> loaded;  // kLoad: the shards from now on.
+};
 
 MembershipOptions MembershipOf(const ServerNodeOptions& options) {
   const Job& job = *options.job;
@@ -82,12 +98,21 @@ struct ServerNode::Impl {
   void AfterMembership();
   void OnNewView();
   void StartCommand(const Command& command);
-  void FinishCommand(BackgroundCommand::Outcome outcome);
-  BackgroundCommand::Outcome RunLoad(const Command& command, const std::vector<ShardId>& ids);
-  BackgroundCommand::Outcome RunSave(const Command& command);
-  BackgroundCommand::Outcome RunDigest(const Command& command);
-  // Ends the job if rows could not be read or written; nobody hears what they might have been.
-  void EndIfDiskFailed();
+  void FinishCommand();
+  Outcome RunLoad(const Command& command, const std::vector<ShardId>& ids);
+  Outcome RunSave(const Command& command);
+  Outcome RunDigest(const Command& command);
+  // Answers `request` and those that came meanwhile. Where a disk may make them wait they run
+  // beside the loop, which goes on when one takes long: a server that waits for its disk is alive.
+  void Serve(Request request);
+  // Takes the end of the request at hand, for which it waits so long, and goes on with the others.
+  void Proceed(TimeMs wait_ms);
+  // Most requests take less, and are answered before the loop goes on.
+  TimeMs patience_ms() const { return job.cluster.heartbeat_ms / 2; }
+  bool serving() const { return background.running() && !current.has_value(); }
+  // Takes its answers; ends the job instead if rows could not be read or written: nobody hears
+  // what they might have been.
+  void FinishRequest();
 
   FileSystem& files;
   Executor& executor;
@@ -99,8 +124,11 @@ struct ServerNode::Impl {
   std::unique_ptr<RowMemory> memory;  // Null: unlimited.
   RowService rows;                    // Uses it.
   std::deque<Command> commands;       // Not begun; carried out one after the other.
-  std::optional<Command> current;
-  BackgroundCommand background;  // Last: ends before what it works on.
+  std::vector<Outgoing> answers;      // Of requests that have ended.
+  std::deque<Request> requests;       // Came while one was being answered; each once.
+  std::optional<Command> current;     // What `background` works on; none: a request, or nothing.
+  Outcome done_command;               // Of the command, when it has ended.
+  BackgroundWork background;          // Last: ends before what it works on.
 };
 
 // Does what the scheduler has said since the last call. Views too wait for the command at hand, as
@@ -108,9 +136,7 @@ struct ServerNode::Impl {
 void ServerNode::Impl::AfterMembership() {
   for (Command& command : membership.TakeCommands()) commands.push_back(std::move(command));
   while (!membership.ended()) {
-    if (std::optional<BackgroundCommand::Outcome> outcome = background.Poll()) {
-      FinishCommand(*std::move(outcome));
-    }
+    if (current.has_value() && background.TakeEnd()) FinishCommand();
     if (background.running()) return;
     if (membership.view() != view) OnNewView();
     if (view == nullptr || commands.empty()) return;
@@ -151,8 +177,10 @@ void ServerNode::Impl::OnNewView() {
 }
 
 void ServerNode::Impl::StartCommand(const Command& command) {
-  current = command;
-  std::function<BackgroundCommand::Outcome()> work;
+  // Who still wants his answer after the command will ask again.
+  for (const Request& request : requests) rows.Postpone(request.from, request.frame);
+  requests.clear();
+  std::function<Outcome()> work;
   switch (command.command) {
     case CommandKind::kLoad:
       rows.DropRows();
@@ -178,23 +206,25 @@ void ServerNode::Impl::StartCommand(const Command& command) {
       return membership.Answer(done);
     }
   }
-  background.Start(executor, std::move(work));
+  current = command;
+  background.Start(executor, [this, work = std::move(work)] { done_command = work(); });
 }
 
-void ServerNode::Impl::FinishCommand(BackgroundCommand::Outcome outcome) {
+void ServerNode::Impl::FinishCommand() {
+  Outcome outcome = std::move(done_command);
   const CommandDone& done = outcome.done;
-  if (outcome.loaded != nullptr) rows.Reset(current->until, std::move(outcome.loaded));
+  const Command command = *std::exchange(current, std::nullopt);
+  if (outcome.loaded != nullptr) rows.Reset(command.until, std::move(outcome.loaded));
   if (done.code != Code::kOk) {
     LOG(WARNING) << "command " << done.id.value << ": " << done.message;
-  } else if (current->command == CommandKind::kLoad) {
-    LOG(INFO) << "loaded " << current->path << " at clock " << current->until;
+  } else if (command.command == CommandKind::kLoad) {
+    LOG(INFO) << "loaded " << command.path << " at clock " << command.until;
   }
   membership.Answer(done);
 }
 
-BackgroundCommand::Outcome ServerNode::Impl::RunLoad(const Command& command,
-                                                     const std::vector<ShardId>& ids) {
-  BackgroundCommand::Outcome outcome;
+Outcome ServerNode::Impl::RunLoad(const Command& command, const std::vector<ShardId>& ids) {
+  Outcome outcome;
   outcome.done.id = command.id;
   outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
   const Status status = outcome.loaded->Load(files, command.path, command.until);
@@ -207,8 +237,8 @@ BackgroundCommand::Outcome ServerNode::Impl::RunLoad(const Command& command,
   return outcome;
 }
 
-BackgroundCommand::Outcome ServerNode::Impl::RunSave(const Command& command) {
-  BackgroundCommand::Outcome outcome;
+Outcome ServerNode::Impl::RunSave(const Command& command) {
+  Outcome outcome;
   outcome.done.id = command.id;
   Result<std::vector<SavedFile>> saved = rows.shards().Save(files, command.path, command.until);
   if (saved.ok()) {
@@ -221,8 +251,8 @@ BackgroundCommand::Outcome ServerNode::Impl::RunSave(const Command& command) {
   return outcome;
 }
 
-BackgroundCommand::Outcome ServerNode::Impl::RunDigest(const Command& command) {
-  BackgroundCommand::Outcome outcome;
+Outcome ServerNode::Impl::RunDigest(const Command& command) {
+  Outcome outcome;
   outcome.done.id = command.id;
   const Result<RowsDigest> digest = rows.shards().Digest();
   if (!digest.ok()) {
@@ -240,12 +270,39 @@ BackgroundCommand::Outcome ServerNode::Impl::RunDigest(const Command& command) {
   return outcome;
 }
 
-void ServerNode::Impl::EndIfDiskFailed() {
-  if (memory == nullptr || membership.ended()) return;
+void ServerNode::Impl::Serve(Request request) {
+  if (memory == nullptr) return rows.OnRequest(request.from, request.frame);
+  const auto is_worker = [&](const Member& worker) { return worker.peer == request.from; };
+  if (serving() && !std::ranges::any_of(view->workers, is_worker)) return;
+  const auto is_same = [&](const Request& waiting) {
+    return waiting.from == request.from &&
+           waiting.frame.header.request_id == request.frame.header.request_id;
+  };
+  if (const auto same = std::ranges::find_if(requests, is_same); same != requests.end()) {
+    *same = std::move(request);
+  } else if (requests.size() < kWaitingRequestsMax) {
+    requests.push_back(std::move(request));
+  }
+  Proceed(patience_ms());
+}
+
+void ServerNode::Impl::Proceed(TimeMs wait_ms) {
+  if (serving() && background.TakeEnd(wait_ms)) FinishRequest();
+  for (int served = 0; served < kRequestsPerCall && !requests.empty(); ++served) {
+    if (background.running() || !commands.empty() || membership.ended()) return;
+    background.Start(executor, [this, request = std::move(requests.front())] {
+      rows.OnRequest(request.from, request.frame);
+    });
+    requests.pop_front();
+    if (background.TakeEnd(patience_ms())) FinishRequest();
+  }
+}
+
+void ServerNode::Impl::FinishRequest() {
+  std::vector<Outgoing> ready = rows.TakeOutgoing();
   const Status failure = rows.shards().failure();
-  if (failure.ok()) return;
-  rows.TakeOutgoing();
-  membership.Fail(3, failure.message());
+  if (!failure.ok()) return membership.Fail(3, failure.message());
+  std::ranges::move(ready, std::back_inserter(answers));
 }
 
 ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
@@ -256,15 +313,16 @@ ServerNode::~ServerNode() = default;
 void ServerNode::OnFrame(PeerId from, Frame frame) {
   if (impl_->membership.OnFrame(from, frame)) return impl_->AfterMembership();
   // While a command reads or replaces the rows nobody else may; the repeat will find us free.
+  if (impl_->serving()) return impl_->Serve({from, std::move(frame)});
   if (impl_->view == nullptr || impl_->background.running() || impl_->membership.ended()) {
     return impl_->rows.Postpone(from, frame);
   }
-  impl_->rows.OnRequest(from, frame);
-  impl_->EndIfDiskFailed();
+  impl_->Serve({from, std::move(frame)});
 }
 
 void ServerNode::OnTick(TimeMs now) {
-  if (impl_->view != nullptr) {
+  impl_->Proceed(/*wait_ms=*/0);
+  if (impl_->view != nullptr && !impl_->serving()) {
     Heartbeat progress;
     progress.clock = impl_->rows.finished();
     progress.staleness_max = impl_->rows.counters().staleness_max;
@@ -276,9 +334,9 @@ void ServerNode::OnTick(TimeMs now) {
 
 Output ServerNode::TakeOutput() {
   Output output = impl_->membership.TakeOutput();
-  for (Outgoing& outgoing : impl_->rows.TakeOutgoing()) {
-    output.frames.push_back(std::move(outgoing));
-  }
+  std::ranges::move(std::exchange(impl_->answers, {}), std::back_inserter(output.frames));
+  if (impl_->serving()) return output;
+  std::ranges::move(impl_->rows.TakeOutgoing(), std::back_inserter(output.frames));
   return output;
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,7 +94,7 @@ TEST_F(NodeLoopTest, DialsSendsFeedsAndGivesTheExitStatus) {
   for (Clock i = 0; i < 3; ++i) SendFromOther(i);
   ToyNode node(2);
   NodeLoopOptions options;
-  options.tick_ms = 1;
+  options.tick_ms = 10;
   options.drain_ms = 3;
   int turns = 0;
   options.on_turn = [&turns] { ++turns; };
@@ -108,13 +110,17 @@ TEST_F(NodeLoopTest, AFloodDoesNotStopTheTicks) {
   for (Clock i = 0; i < 300; ++i) SendFromOther(i);
   ToyNode node(4);
   NodeLoopOptions options;
-  options.tick_ms = 1;
+  options.tick_ms = 10;
   options.drain_ms = 0;
   RunNodeLoop(node, *transport_, clock_, options);
-  // Between two ticks stand at most 64 frames.
-  const std::string& trace = node.exit_reason();
-  EXPECT_THAT(trace, testing::HasSubstr("f63 t f64"));
-  EXPECT_THAT(trace, testing::HasSubstr("f127 t f128"));
+  // Between two ticks stand as many frames as there is time for.
+  int frames = 0, frames_max = 0;
+  for (const char c : node.exit_reason()) {
+    if (c == 't') frames = 0;
+    if (c == 'f') frames_max = std::max(frames_max, ++frames);
+  }
+  EXPECT_LE(frames_max, 10);
+  EXPECT_GT(frames_max, 5);
 }
 
 TEST_F(NodeLoopTest, AnswersWhileItDrains) {

@@ -171,28 +171,6 @@ TEST(Commands, StoredRowsComeBackWithAndWithoutState) {
   EXPECT_EQ(server.Run(CommandKind::kDigest).rows, 2u);  // Reading made none.
 }
 
-// Keeps background work until it is told to do it.
-class LaterExecutor : public Executor {
- public:
-  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
-    for (size_t i = 0; i < count; ++i) body(i);
-  }
-  void Submit(std::function<void()> work) override { waiting_.push_back(std::move(work)); }
-  int threads() const override { return 1; }
-  size_t RunAll() {
-    size_t ran = 0;
-    for (; !waiting_.empty(); ++ran) {
-      const std::function<void()> work = std::move(waiting_.front());
-      waiting_.pop_front();
-      work();
-    }
-    return ran;
-  }
-
- private:
-  std::deque<std::function<void()>> waiting_;
-};
-
 TEST(Commands, RowsRestWhileACommandWorksOnThem) {
   LaterExecutor executor;
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1}, nullptr, &executor);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/random.h"
+#include "server_harness.h"
 
 namespace hdps {
 namespace {
@@ -112,6 +113,71 @@ TEST(RowMemory, KnowsWhatTheProcessTakes) {
   EXPECT_GE(PeakResidentBytes(*files), before + (60 << 20));
   EXPECT_EQ(more.back(), 1);
   EXPECT_EQ(ResidentBytes(*NewMemoryFileSystem()), 0u);
+}
+
+// With a disk behind the rows, requests run beside the loop.
+class SlowDisk : public testing::Test {
+ protected:
+  static Job JobOf() {
+    Job job = TestJob(Mode::kAsync);
+    job.cluster.memory_limit = 1 << 30;
+    job.cluster.spill_path = testing::TempDir() + "/slow_disk_" + std::to_string(NewPeerId().value);
+    job.cluster.heartbeat_ms = 1;  // So much patience before the loop goes on.
+    return job;
+  }
+  // A request that waits for the disk.
+  uint64_t Push(uint64_t sequence) { return server_.Push(0, sequence, 0, 1, {{0, 1, {7}, {1}}}); }
+
+  LaterExecutor executor_;
+  ServerHarness server_{{.job = JobOf(), .workers = 1}, nullptr, &executor_};
+};
+
+TEST_F(SlowDisk, DoesNotSilenceTheServer) {
+  server_.TakeHeartbeats();
+  const uint64_t first = Push(0);
+  const uint64_t second = Push(1);
+  for (int tick = 0; tick < 3; ++tick) server_.Tick();
+  EXPECT_EQ(server_.TakeHeartbeats(), 3u);
+  EXPECT_FALSE(server_.TakeReply<PushAck>(first).has_value());
+  EXPECT_EQ(executor_.RunAll(), 1u);
+  server_.Tick();
+  EXPECT_EQ(server_.Ack(first).code, Code::kOk);
+  EXPECT_EQ(executor_.RunAll(), 1u);
+  server_.Tick();
+  EXPECT_EQ(server_.Ack(second).code, Code::kOk);
+  EXPECT_EQ(server_.node().counters().pushes, 2u);
+}
+
+TEST_F(SlowDisk, RepeatsAndStrangersDoNotPileUp) {
+  Push(0);
+  const PushRequest push = server_.PushOf(1, 0, 1, {{0, 1, {7}, {1}}});
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    server_.FromPeer(ServerHarness::WorkerPeer(0), push, 77);
+    server_.FromPeer(PeerId{4711}, push, 78 + repeat);
+  }
+  size_t ran = 0;
+  for (size_t more = 1; more > 0; ran += more) {
+    more = executor_.RunAll();
+    server_.Tick();
+  }
+  EXPECT_EQ(ran, 2u);
+  EXPECT_EQ(server_.Ack(77).code, Code::kOk);
+}
+
+TEST_F(SlowDisk, ACommandSendsThoseThatWaitAway) {
+  const uint64_t first = Push(0);
+  const uint64_t second = Push(1);
+  Command digest;
+  digest.id = {50};
+  digest.command = CommandKind::kDigest;
+  server_.FromPeer(kSchedulerPeer, digest, 0);
+  EXPECT_EQ(executor_.RunAll(), 1u);
+  server_.Tick();
+  EXPECT_EQ(server_.Ack(first).code, Code::kOk);
+  EXPECT_EQ(server_.Ack(second).code, Code::kUnavailable);
+  EXPECT_EQ(executor_.RunAll(), 1u);  // The command.
+  server_.Tick();
+  EXPECT_EQ(server_.node().counters().pushes, 1u);
 }
 
 }  // namespace

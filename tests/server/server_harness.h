@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +18,28 @@
 #include "server/server_node.h"
 
 namespace hdps {
+
+// Keeps background work until it is told to do it.
+class LaterExecutor : public Executor {
+ public:
+  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
+    for (size_t i = 0; i < count; ++i) body(i);
+  }
+  void Submit(std::function<void()> work) override { waiting_.push_back(std::move(work)); }
+  int threads() const override { return 1; }
+  size_t RunAll() {
+    size_t ran = 0;
+    for (; !waiting_.empty(); ++ran) {
+      const std::function<void()> work = std::move(waiting_.front());
+      waiting_.pop_front();
+      work();
+    }
+    return ran;
+  }
+
+ private:
+  std::deque<std::function<void()>> waiting_;
+};
 
 // The keys of one request in one table, with what goes with each of them.
 struct TableRows {
@@ -255,6 +279,14 @@ class ServerHarness {
     return {};
   }
   uint64_t Digest() { return Run(CommandKind::kDigest).digest[0]; }
+
+  // How often the node has told the scheduler that it is there, since it was last asked.
+  size_t TakeHeartbeats() {
+    return std::erase_if(replies_, [](const Outgoing& reply) {
+      return reply.to == kSchedulerPeer &&
+             reply.frame.header.kind == static_cast<uint16_t>(Heartbeat::kKind);
+    });
+  }
 
   ServerNode& node() { return *node_; }
   const Job& job() const { return *job_; }

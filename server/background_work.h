@@ -1,0 +1,35 @@
+// Work that may take long, carried out beside the loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "common/executor.h"
+#include "common/thread_annotations.h"
+
+namespace hdps {
+
+// Invariant: at most one piece of work runs at a time, and none outlives this object: what `work`
+// refers to need only outlive it too. While running() nobody else may touch what `work` touches.
+class BackgroundWork {
+ public:
+  BackgroundWork() = default;
+  ~BackgroundWork();
+  BackgroundWork(const BackgroundWork&) = delete;
+  BackgroundWork& operator=(const BackgroundWork&) = delete;
+
+  // Requires: not running().
+  void Start(Executor& executor, std::function<void()> work);
+  bool running() const { return running_; }
+  // True once, when the work has ended; waits for that, about `wait_ms` at most.
+  bool TakeEnd(int64_t wait_ms = 0) HDPS_EXCLUDES(mutex_);
+
+ private:
+  bool running_ = false;  // Belongs to the loop: set by Start, cleared by TakeEnd.
+
+  Mutex mutex_;
+  ConditionVariable changed_;
+  bool ended_ HDPS_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace hdps
