@@ -12,6 +12,15 @@
 namespace hdps {
 namespace {
 
+// As fast as lines can be written.
+void Fill(std::span<float> values, float value) {
+  constexpr size_t kBlock = 1024;
+  const std::vector<float> block(kBlock, value);
+  for (size_t i = 0; i < values.size(); i += kBlock) {
+    std::copy_n(block.data(), std::min(kBlock, values.size() - i), values.data() + i);
+  }
+}
+
 // In no order that a table could profit from.
 void MakeDistinct(std::vector<Key>* keys) {
   for (Key& key : *keys) key = MixBits(key);
@@ -135,16 +144,24 @@ Status RowWorker::FinishPull(Flight* flight) {
 
 void RowWorker::StartPush(const std::vector<Key>& keys, Flight* flight) {
   constexpr uint64_t kExamples = 4096;
+  constexpr float kGradient = 0.001f;
   Split(keys, flight);
-  gradients_.resize(keys.size() * dim_, 0.001f);
-  const std::span<const float> gradients(gradients_.data(), keys.size() * dim_);
   const auto make = [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
     return MakeSection(client_->sections(), cluster_.view()->servers[to.value].peer, size, bytes);
   };
   const Clock clock = sync_ ? static_cast<Clock>(next_sequence_) : 0;  // Each step is one push.
-  flight->ticket = client_->Start(flight->split.Pushes(
-      {.sequence = {next_sequence_++}, .clock = clock, .num_examples = kExamples}, {&gradients, 1},
-      make));
+  const PushTerms terms = {
+      .sequence = {next_sequence_++}, .clock = clock, .num_examples = kExamples};
+  if (flight->split.OnePiece(0)) {  // Made where they are sent from, as a worker's model does.
+    KeySplit::OpenSection open = flight->split.OpenPush(make);
+    Fill(open.places[0], kGradient);
+    const std::span<const float> moved;
+    flight->ticket = client_->Start(flight->split.ClosePush(terms, {&moved, 1}, std::move(open)));
+    return;
+  }
+  gradients_.resize(keys.size() * dim_, kGradient);
+  const std::span<const float> gradients(gradients_.data(), keys.size() * dim_);
+  flight->ticket = client_->Start(flight->split.Pushes(terms, {&gradients, 1}, make));
 }
 
 Status RowWorker::FinishPush(Flight* flight) {

@@ -19,6 +19,10 @@ Status FirstFailure(const std::vector<Status>& statuses) {
   return {};
 }
 
+// One thread reads so much sooner than another is awake; and where several servers share the cores,
+// who waits for another thread may wait for its turn.
+constexpr size_t kAloneBytes = 256u << 10;
+
 Buffer MakeRows(const ShardSet::RowSection& section, size_t num_floats,
                 std::span<std::byte>* rows) {
   return MakeSection(section.source, section.to, num_floats * FloatBytes(section.format), rows);
@@ -40,6 +44,11 @@ ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId
   for (const ShardId id : ids_) shards_.emplace_back(job, id, memory);
 }
 
+void ShardSet::ForEachShard(size_t bytes, const std::function<void(size_t)>& work) const {
+  if (bytes > kAloneBytes) return executor_.ParallelFor(shards_.size(), work);
+  for (size_t slot = 0; slot < shards_.size(); ++slot) work(slot);
+}
+
 void ShardSet::EndStep(int64_t step) {
   if (!evicts_) return;
   executor_.ParallelFor(shards_.size(), [&](size_t slot) { shards_[slot].EndStep(step); });
@@ -58,7 +67,7 @@ Status ShardSet::failure() const {
 
 Status ShardSet::CheckKeys(const RequestPlan& plan, const Buffer& keys) const {
   std::vector<Status> statuses(shards_.size());
-  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+  ForEachShard(keys.size(), [&](size_t slot) {
     statuses[slot] = shards_[slot].CheckKeys(plan.OfShard(slot), keys);
   });
   return FirstFailure(statuses);
@@ -67,7 +76,7 @@ Status ShardSet::CheckKeys(const RequestPlan& plan, const Buffer& keys) const {
 Status ShardSet::CheckFloats(const RequestPlan& plan, const Buffer& keys, const Buffer& values,
                              FloatFormat format) const {
   std::vector<Status> statuses(shards_.size());
-  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+  ForEachShard(values.size(), [&](size_t slot) {
     statuses[slot] = shards_[slot].CheckFloats(plan.OfShard(slot), keys, format, values.bytes());
   });
   return FirstFailure(statuses);

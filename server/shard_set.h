@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,9 @@ class ShardSet {
   Status Load(FileSystem& files, const std::string& folder, Clock clock);
 
  private:
+  // work(slot) for every shard: side by side where it touches more than a few of `bytes`.
+  void ForEachShard(size_t bytes, const std::function<void(size_t)>& work) const;
+
   Executor& executor_;
   const uint64_t tables_digest_;
   const bool evicts_;               // Some table's policy takes rows away.

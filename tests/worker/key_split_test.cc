@@ -45,6 +45,12 @@ Case RandomCase(uint64_t seed) {
     c.lists.emplace_back(keys.begin(), keys.end());
     std::vector<Key>& list = c.lists.back();
     for (size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random.Below(i)]);
+    // As workers know them, and not quite.
+    if (random.Below(2) == 0) {
+      std::ranges::stable_sort(
+          list, {}, [&](Key key) { return ShardOf(key, ShardBy::kKey, num_shards).value; });
+      if (list.size() > 1 && random.Below(3) == 0) std::swap(list.front(), list.back());
+    }
     c.choices.emplace_back();
     for (uint32_t i = 0; i < list.size(); ++i) {
       if (random.Below(3) == 0) c.choices.back().push_back(i);

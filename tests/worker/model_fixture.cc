@@ -158,8 +158,25 @@ std::vector<TableInput> ModelRun::Inputs(const Batch& batch) {
   return inputs;
 }
 
-ModelRun::Gradients ModelRun::Step(const Batch& batch) {
-  const std::vector<TableInput> inputs = Inputs(batch);
+ModelRun::Gradients ModelRun::Step(const Batch& batch) { return Step(batch, Inputs(batch)); }
+
+ModelRun::Gradients ModelRun::StepIntoPlaces(const Batch& batch) {
+  std::vector<TableInput> inputs = Inputs(batch);
+  std::vector<std::vector<float>> places;
+  for (TableInput& input : inputs) {
+    // Whatever was there is replaced.
+    input.gradients = places.emplace_back(input.rows.size(), 777.0f);
+  }
+  Gradients gradients = Step(batch, inputs);
+  for (size_t t = 0; t < places.size(); ++t) {
+    if (places[t].empty()) continue;
+    CHECK(gradients.rows[t].empty()) << "not in two places";
+    gradients.rows[t] = std::move(places[t]);
+  }
+  return gradients;
+}
+
+ModelRun::Gradients ModelRun::Step(const Batch& batch, std::span<const TableInput> inputs) {
   model_->SetDense(dense_);
   StepResult result;
   Gradients gradients;

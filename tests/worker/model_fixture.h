@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ class ModelRun {
     std::vector<std::vector<float>> rows;  // [tables][unique * dim]
   };
   Gradients Step(const Batch& batch);
+  // The same, with the gradients of rows in memory that is given for them.
+  Gradients StepIntoPlaces(const Batch& batch);
   double Predict(const Batch& batch, std::vector<float>* probabilities);
 
   Model& model() { return *model_; }
@@ -63,6 +66,7 @@ class ModelRun {
 
  private:
   std::vector<TableInput> Inputs(const Batch& batch);
+  Gradients Step(const Batch& batch, std::span<const TableInput> inputs);
 
   Job job_;
   std::unique_ptr<Model> model_;

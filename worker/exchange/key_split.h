@@ -95,6 +95,20 @@ class KeySplit {
   std::vector<ServerRequest> Pushes(const PushTerms& terms,
                                     std::span<const std::span<const float>> gradients,
                                     const MakeBytes& make = {}) const;
+  // The section of a push before its gradients are there: where those of a table are to be, as the
+  // caller orders them, so that whoever makes them writes them there.
+  struct OpenSection {
+    Buffer buffer;               // Of server 0.
+    std::span<std::byte> bytes;  // In it, to be written until it is sent.
+    // [tables]: [keys * row_floats]; empty for tables whose gradients have to be moved.
+    std::vector<std::span<float>> places;
+  };
+  // Requires: a single server. A section that is of no use is let go.
+  OpenSection OpenPush(const MakeBytes& make = {}) const;
+  // As Pushes(), in 32 bits, with the gradients of the tables that have a place in `open` there.
+  std::vector<ServerRequest> ClosePush(const PushTerms& terms,
+                                       std::span<const std::span<const float>> gradients,
+                                       OpenSection open) const;
   // Requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
   std::vector<ServerRequest> Stores(Sequence sequence, Clock clock,
                                     std::span<const std::span<const float>> rows) const;
@@ -122,9 +136,9 @@ class KeySplit {
     size_t num_only = 0;
     ShardBy shard_by = ShardBy::kKey;
     std::vector<uint32_t> slot_begin;       // [num_shards + 1] into caller_position
+    bool in_order = false;                  // All keys, and the wire order is the caller's; else:
     std::vector<uint32_t> caller_position;  // [num_keys or num_only]
     std::vector<Key> sorted_keys;           // [num_keys or num_only]: those at these positions.
-    bool in_order = false;                  // All keys, and the wire order is the caller's.
   };
   // What one server gets.
   struct Part {
@@ -139,6 +153,11 @@ class KeySplit {
   uint32_t FindOrder(const KeysOfTable& table);
   void Sort(const KeysOfTable& table, Order* order);
   void FillPart(uint32_t server, std::span<const KeysOfTable> tables);
+  ServerRequest PushTo(ServerId server, const PushTerms& terms, Buffer gradients) const;
+  // Those of `input` have been written already where `places` has one.
+  void GatherInto(ServerId server, std::span<const std::span<const float>> values,
+                  FloatFormat format, std::span<const std::span<float>> places,
+                  std::byte* to) const;
   Status CheckReply(ServerId server, PullMode mode, const PullReply& reply) const;
   // The caller's positions of the keys of one table at one server, in wire order.
   std::span<const uint32_t> PositionsAt(uint32_t server, uint32_t input) const;
@@ -151,6 +170,7 @@ class KeySplit {
   uint32_t num_orders_ = 0;
   std::vector<Order> orders_;             // The first num_orders_ are in use.
   std::vector<uint32_t> order_of_input_;  // [tables]
+  std::vector<uint32_t> numbers_;         // 0, 1, ...: positions of keys that are in order.
   const VectorWidth width_ = WidestVectors();
   std::vector<Key> chosen_keys_;        // Scratch of Sort().
   std::vector<uint32_t> slot_of_key_;   // Scratch of Sort().

@@ -9,7 +9,7 @@ endif()
 add_layer(hdps_worker_exchange
   SOURCES exchange/collective_choice.cc exchange/gloo_collective.cc exchange/key_split.cc
           exchange/local_collective.cc exchange/nccl_collective.cc exchange/ps_client.cc
-          exchange/row_moves.cc
+          exchange/row_moves.cc exchange/split_requests.cc
           ${HDPS_NCCL_SOURCES}
   HEADERS exchange/collective.h exchange/key_split.h exchange/ps_client.h exchange/row_moves.h
           exchange/server_request.h

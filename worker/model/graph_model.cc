@@ -57,7 +57,7 @@ class GraphModel : public Model {
   Pass Forward(const Batch& batch, std::span<const TableInput> tables);
   void Backward(Pass& pass);
   // Where the rows' gradients go: into the result itself where the device allows.
-  void PrepareRowGradients(StepResult* result);
+  void PrepareRowGradients(std::span<const TableInput> tables, StepResult* result);
   void FinishRowGradients(std::span<const TableInput> tables, StepResult* result);
   void FinishDenseGradients(std::span<float> gradients);
 
@@ -136,11 +136,18 @@ void GraphModel::Backward(Pass& pass) {
   }
 }
 
-void GraphModel::PrepareRowGradients(StepResult* result) {
+void GraphModel::PrepareRowGradients(std::span<const TableInput> tables, StepResult* result) {
   result->row_gradients.resize(tables_.size());
   for (size_t t = 0; t < tables_.size(); ++t) {
     const size_t keys = tables_[t].keys == nullptr ? 0 : tables_[t].keys->unique.size();
-    result->row_gradients[t].resize(keys * job_.tables[t].dim);
+    const size_t floats = keys * job_.tables[t].dim;
+    if (!tables[t].gradients.empty()) {
+      CHECK(ops_->on_host() && tables[t].gradients.size() == floats);
+      result->row_gradients[t].clear();
+      tables_[t].row_gradients = tables[t].gradients.data();
+      continue;
+    }
+    result->row_gradients[t].resize(floats);
     tables_[t].row_gradients = ops_->on_host()
                                    ? result->row_gradients[t].data()
                                    : row_gradients_[t]->Reserve(result->row_gradients[t].size());
@@ -149,7 +156,8 @@ void GraphModel::PrepareRowGradients(StepResult* result) {
 
 void GraphModel::FinishRowGradients(std::span<const TableInput> tables, StepResult* result) {
   for (size_t t = 0; t < tables_.size(); ++t) {
-    std::vector<float>& gradients = result->row_gradients[t];
+    std::span<float> gradients = result->row_gradients[t];
+    if (!tables[t].gradients.empty()) gradients = tables[t].gradients;
     if (!tables_[t].gradients_begun) {  // No used layer reads the table.
       std::fill(gradients.begin(), gradients.end(), 0.0f);
       if (!ops_->on_host()) ops_->FillZero(tables_[t].row_gradients, gradients.size());
@@ -185,7 +193,7 @@ void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, St
   Pass pass = Forward(batch, tables);
   Place& logits = graph_.places.back();
   result->loss_sum = ops_->Loss(job_.model.loss, logits.value, batch.labels, logits.gradient, {});
-  PrepareRowGradients(result);
+  PrepareRowGradients(tables, result);
   pass.dense_gradients =
       ops_->on_host() ? dense_gradients.data() : dense_gradients_.Reserve(dense_gradients.size());
   Backward(pass);

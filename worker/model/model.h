@@ -35,6 +35,8 @@ struct TableInput {
   std::span<const uint32_t> slots = {};  // [unique]
   // With a slab: whether StepResult is to have the gradients of the rows kept on the device too.
   bool all_gradients = true;
+  // [unique, dim]: where the gradients are to be, instead of in StepResult. Of models on the host.
+  std::span<float> gradients = {};
 };
 
 // One dense tensor. All tensors lie in one flat array, each from a chunk boundary on
@@ -49,8 +51,10 @@ struct DenseTensor {
 };
 
 struct StepResult {
-  double loss_sum = 0;                            // Over the examples.
-  std::vector<std::vector<float>> row_gradients;  // [tables][unique * dim]: sums over the examples.
+  double loss_sum = 0;  // Over the examples.
+  // [tables][unique * dim]: sums over the examples; empty of tables that gave another place for
+  // them.
+  std::vector<std::vector<float>> row_gradients;
 };
 
 // Invariant: a result is a function of the inputs and the dense array alone; it does not depend on

@@ -179,9 +179,11 @@ bool StepRunner::GradientsMeetOnHost(const PreparedStep& step) const {
 void StepRunner::ComputePart(WindowStep& step, size_t part, StepOutcome* outcome) {
   const StepParts& parts = step.prepared->parts;
   std::vector<TableInput> inputs(job_.tables.size());
-  for (uint32_t t = 0; t < inputs.size(); ++t) {
+  OpenPush(*step.prepared);
+  for (uint32_t t = 0, i = 0; t < inputs.size(); ++t) {
     inputs[t].keys = parts.SetOf(part, {t});
     if (inputs[t].keys == nullptr) continue;
+    if (open_.has_value()) inputs[t].gradients = open_->places[i++];
     inputs[t].rows =
         parts.RowsOfPart(part, {t}, job_.tables[t].dim, step.rows->RowsOf({t}), &scratch_rows_[t]);
     if (cache_ != nullptr && !model_.ops().on_host()) {
@@ -263,20 +265,34 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, Clock clock, StepOutc
   return Status();
 }
 
+void StepRunner::OpenPush(const PreparedStep& step) {
+  open_.reset();
+  const bool moved = step.parts.parts().size() > 1 || cache_ != nullptr ||
+                     job_.parallel.wire != FloatFormat::kFp32 || step.split.num_servers() > 1;
+  if (moved || !model_.ops().on_host()) return;
+  open_ = step.split.OpenPush(SectionMaker());
+}
+
+KeySplit::MakeBytes StepRunner::SectionMaker() {
+  return [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return channel_.MakeBytes(to, size, bytes);
+  };
+}
+
 void StepRunner::Push(const WindowStep& window_step, Clock clock) {
   const PreparedStep& step = *window_step.prepared;
   const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
-  pushes_.push_back(channel_.Start(
-      step.split.Pushes({.sequence = {next_sequence_++},
-                         .clock = clock,
-                         .num_examples = step.parts.num_examples(),
-                         .list = window_step.list,
-                         .format = job_.parallel.wire},
-                        GradientsOfSplit(step),
-                        [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
-                          return channel_.MakeBytes(to, size, bytes);
-                        }),
-      Advances(num_servers, clock + 1)));
+  const PushTerms terms = {.sequence = {next_sequence_++},
+                           .clock = clock,
+                           .num_examples = step.parts.num_examples(),
+                           .list = window_step.list,
+                           .format = job_.parallel.wire};
+  const std::vector<std::span<const float>> gradients = GradientsOfSplit(step);
+  std::vector<ServerRequest> requests =
+      open_.has_value() ? step.split.ClosePush(terms, gradients, *std::move(open_))
+                        : step.split.Pushes(terms, gradients, SectionMaker());
+  open_.reset();
+  pushes_.push_back(channel_.Start(std::move(requests), Advances(num_servers, clock + 1)));
 }
 
 Status StepRunner::CollectAcks(size_t left) {

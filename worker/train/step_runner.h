@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -83,6 +84,9 @@ class StepRunner {
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
   Status CollectAcks(size_t left);
   bool dense_at_servers() const { return group_.collective == nullptr && !dense_.empty(); }
+  // Lets the model write gradients where they are sent from, as far as they need not be moved then.
+  void OpenPush(const PreparedStep& step);
+  KeySplit::MakeBytes SectionMaker();
   // The gradients of the step for the tables of its split.
   std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step) const;
 
@@ -98,6 +102,8 @@ class StepRunner {
   uint64_t next_sequence_ = 0;
   uint64_t next_list_ = 1;
   std::deque<Ticket> pushes_;  // On their way, oldest first.
+  // Of the step at hand, from its gradients to its push.
+  std::optional<KeySplit::OpenSection> open_;
   StepTimes times_;
 
   // Kept for their memory. Sizes are those of the step at hand.
