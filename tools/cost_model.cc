@@ -194,9 +194,9 @@ class Planner {
         (asked_.rows * c_.server_new_row_ns + asked_.floats * c_.server_new_float_ns);
     // Keys travel once a step.
     const double keys = kKeyBytes * asked_.rows, each = q_.wire_float_bytes;
-    push_bytes_ = each * asked_.floats + kFloatBytes * asked_.dense;
-    pull_bytes_ = each * asked_.floats + (ahead() ? 0 : kFloatBytes * asked_.dense);
-    repair_bytes_ = ahead() ? each * asked_.changed_floats + kFloatBytes * asked_.dense : 0;
+    push_bytes_ = each * (asked_.floats + asked_.dense);
+    pull_bytes_ = each * (asked_.floats + (ahead() ? 0 : asked_.dense));
+    repair_bytes_ = ahead() ? each * (asked_.changed_floats + asked_.dense) : 0;
     answer_.worker_bytes_in = pull_bytes_ + repair_bytes_;
     answer_.worker_bytes_out = keys + push_bytes_;
     answer_.server_bytes_in = share * answer_.worker_bytes_out;

@@ -29,7 +29,7 @@ struct PlanQuestion {
   double unique_share = 0;      // Distinct among a worker's keys of a step; 0: from rows and zipf.
   double changed_share = -1;    // Of a step's rows, those that the step before changed; below 0:
                                 // likewise.
-  double wire_float_bytes = 4;  // Of a row or gradient between two machines.
+  double wire_float_bytes = 4;  // Of weights and gradients to and from servers.
   double text_row_bytes = 0;
   uint64_t checkpoint_every_steps = 0;
   double dead_after_seconds = 10;

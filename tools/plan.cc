@@ -122,6 +122,7 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   question.micro_batches = job.train.micro_batches;
   question.sync = job.train.mode == Mode::kSync;
   question.lookahead = job.train.lookahead;
+  question.wire_float_bytes = static_cast<double>(FloatBytes(job.parallel.wire));
   question.allreduce = job.parallel.dense_exchange == DenseExchange::kAllreduce;
   question.servers = FLAGS_servers;
   question.workers = FLAGS_workers;

@@ -15,6 +15,9 @@ add_layer(hdps_worker_exchange
           exchange/server_request.h
   DEPENDS hdps_common hdps_kernels hdps_embedding
   LIBRARIES glog::glog gloo ${HDPS_NCCL_LIBRARIES})
+# Numbers of 16 bits are made here: loops that become vectors, as in kernels.
+set_source_files_properties(exchange/row_moves.cc PROPERTIES
+  COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3;-fno-math-errno;-fno-trapping-math>")
 if(HDPS_NCCL_SOURCES)
   target_compile_definitions(hdps_worker_exchange PRIVATE HDPS_WITH_NCCL)
 endif()
