@@ -11,6 +11,7 @@
 #include "kernels/dense_ops.h"
 #include "kernels/loss.h"
 #include "kernels/update_rules.h"
+#include "kernels/vector_width.h"
 
 namespace hdps {
 namespace {
@@ -63,7 +64,7 @@ class Tiles {
 };
 
 // dy becomes zero where the ReLU's output y is not positive.
-void MaskRelu(ConstMatrix y, Matrix dy) {
+HDPS_INLINE void MaskRelu(ConstMatrix y, Matrix dy) {
   for (size_t r = 0; r < dy.rows; ++r) {
     const float* __restrict v = y.Row(r);
     float* __restrict d = dy.Row(r);
@@ -72,7 +73,8 @@ void MaskRelu(ConstMatrix y, Matrix dy) {
 }
 
 // DenseOps::ActivationBackward for one block of columns.
-void ActivateBack(ConstMatrix y, bool relu, Matrix dy, size_t block, float* bias_gradient) {
+HDPS_INLINE void ActivateBack(ConstMatrix y, bool relu, Matrix dy, size_t block,
+                              float* bias_gradient) {
   const size_t first = block * kColumnBlock;
   const size_t cols = std::min(kColumnBlock, dy.cols - first);
   float sums[kColumnBlock] = {};
@@ -128,8 +130,12 @@ class CpuOps : public DenseOps {
   }
 
   void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
-    Run(Blocks(dy.cols, kColumnBlock),
-        [&](size_t block) { ActivateBack(y, relu, dy, block, bias_gradient); });
+    Run(Blocks(dy.cols, kColumnBlock), [&](size_t block) {
+      WithVectors(
+          width_, [&]() __attribute__((always_inline)) {
+            ActivateBack(y, relu, dy, block, bias_gradient);
+          });
+    });
   }
 
   // All of it at once: whoever is done with one product begins with the next.
@@ -141,12 +147,18 @@ class CpuOps : public DenseOps {
       if (index < below.count()) {
         const GemmSpec spec{.transpose_b = true, .write = layer.write_dx};
         const Matrix dx = below.Multiply(spec, layer.dy, layer.weights, index);
-        if (layer.relu_below) MaskRelu(below.At(layer.x, index), dx);
+        if (!layer.relu_below) return;
+        const ConstMatrix x = below.At(layer.x, index);
+        WithVectors(
+            width_, [&]() __attribute__((always_inline)) { MaskRelu(x, dx); });
       } else if (index < below.count() + weights.count()) {
         weights.Multiply({.transpose_a = true}, layer.x, layer.dy, index - below.count());
       } else {
-        ActivateBack({}, false, layer.dy, index - below.count() - weights.count(),
-                     layer.bias_gradient);
+        const size_t block = index - below.count() - weights.count();
+        WithVectors(
+            width_, [&]() __attribute__((always_inline)) {
+              ActivateBack({}, false, layer.dy, block, layer.bias_gradient);
+            });
       }
     });
     return layer.relu_below && wants_dx;
@@ -351,6 +363,7 @@ class CpuOps : public DenseOps {
   }
 
   Executor& executor_;
+  const VectorWidth width_ = WidestVectors();
   std::vector<double> losses_;  // Scratch of Loss().
 };
 

@@ -244,12 +244,16 @@ void RowProducts::FinishSums(const RowLayer& layer, const Stripe& stripe, const 
     const size_t first = stripe.first + tile.first;
     float bias[kGatherTile] = {};
     if (layer.bias != nullptr) std::copy_n(layer.bias + first, tile.count, bias);
-    for (size_t i = 0; i < part.count; ++i) {
-      const float* __restrict from = sums + i * kGatherTile;
-      float* __restrict to = y.Row(part.begin + i) + first;
-      for (size_t j = 0; j < tile.count; ++j) to[j] = from[j] + bias[j];
-      for (size_t j = 0; layer.relu && j < tile.count; ++j) to[j] = to[j] > 0.0f ? to[j] : 0.0f;
-    }
+    WithVectors(
+        width_, [&]() __attribute__((always_inline)) {
+          for (size_t i = 0; i < part.count; ++i) {
+            const float* __restrict from = sums + i * kGatherTile;
+            float* __restrict to = y.Row(part.begin + i) + first;
+            for (size_t j = 0; j < tile.count; ++j) to[j] = from[j] + bias[j];
+            for (size_t j = 0; layer.relu && j < tile.count; ++j)
+              to[j] = to[j] > 0.0f ? to[j] : 0.0f;
+          }
+        });
     sums += part.count * kGatherTile;
   }
 }

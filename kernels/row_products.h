@@ -19,6 +19,7 @@
 #include "kernels/matrix.h"
 #include "kernels/row_fields.h"
 #include "kernels/small_product.h"
+#include "kernels/vector_width.h"
 
 namespace hdps {
 
@@ -135,6 +136,7 @@ class RowProducts {
   Executor& executor_;
   const GatherLoops loops_;
   const SmallProductLoop multiply_;
+  const VectorWidth width_ = WidestVectors();
   RowFields index_;
   uint32_t num_rows_ = 0;
   // [fields]; rows and gradients of features whose rows are not in place.

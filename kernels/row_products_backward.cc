@@ -81,10 +81,13 @@ void RowProducts::TakeGradient(const RowLayer& layer, ConstMatrix y, Matrix dy, 
 void RowProducts::BackwardPlain(const RowLayer& layer, const Stripe& tile, size_t num_examples,
                                 const float* gradient, const RowLayerGradients& out) const {
   float bias_sum[kGatherTile] = {};
-  for (size_t r = 0; r < num_examples; ++r) {
-    const float* __restrict row = gradient + r * kGatherTile;
-    for (size_t j = 0; j < kGatherTile; ++j) bias_sum[j] += row[j];
-  }
+  WithVectors(
+      width_, [&]() __attribute__((always_inline)) {
+        for (size_t r = 0; r < num_examples; ++r) {
+          const float* __restrict row = gradient + r * kGatherTile;
+          for (size_t j = 0; j < kGatherTile; ++j) bias_sum[j] += row[j];
+        }
+      });
   std::copy_n(bias_sum, tile.count, out.bias + tile.first);
   GemmSpec spec;
   spec.transpose_a = true;

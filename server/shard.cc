@@ -90,12 +90,11 @@ void Shard::ReadChanged(std::span<const ShardPiece> pieces, const Buffer& keys, 
   for (size_t p = 0; p < pieces.size(); ++p) {
     const ShardPiece& piece = pieces[p];
     TableSlice& table = tables_[piece.table.value];
-    if (table.spec().dense) {
-      changed[p].weights.resize(piece.num_keys * piece.row_floats);
-      table.Read(piece.KeysIn(keys), piece.row_floats, changed[p].weights);
-    } else {
-      table.ReadChanged(piece.KeysIn(keys), since, &changed[p].positions, &changed[p].weights);
-    }
+    changed[p].all = table.spec().dense;
+    changed[p].positions.clear();
+    changed[p].weights.clear();
+    if (changed[p].all) continue;
+    table.ReadChanged(piece.KeysIn(keys), since, &changed[p].positions, &changed[p].weights);
   }
 }
 

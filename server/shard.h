@@ -41,9 +41,10 @@ class Shard {
   // Rows of `pieces` into their places in `rows`, numbers of `format`.
   void Read(std::span<const ShardPiece> pieces, const Buffer& keys, FloatFormat format,
             std::span<std::byte> rows);
-  // Of each piece the rows that a step after `since` changed, of a dense table all: where they
-  // stand among the piece's keys, and their weights one behind the other.
+  // Of each piece the rows that a step after `since` changed: where they stand among the piece's
+  // keys, and their weights one behind the other. Of a dense table all, which are left to Read().
   struct Changed {
+    bool all = false;
     std::vector<uint32_t> positions;
     std::vector<float> weights;
   };

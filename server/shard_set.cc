@@ -94,9 +94,9 @@ Buffer ShardSet::Read(const RequestPlan& plan, const Buffer& keys, const RowSect
 ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& keys, int64_t since,
                                         const RowSection& section) {
   const size_t num_tables = plan.num_tables;
-  std::vector<Shard::Changed> changed(shards_.size() * num_tables);
+  changed_.resize(std::max(changed_.size(), shards_.size() * num_tables));
   const auto of_shard = [&](size_t slot) {
-    return std::span(changed).subspan(slot * num_tables, num_tables);
+    return std::span(changed_).subspan(slot * num_tables, num_tables);
   };
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
     shards_[slot].ReadChanged(plan.OfShard(slot), keys, since, of_shard(slot));
@@ -105,7 +105,7 @@ ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& k
   struct Place {
     size_t floats = 0, positions = 0;
   };
-  std::vector<Place> places(changed.size());
+  std::vector<Place> places(shards_.size() * num_tables);
   std::vector<bool> whole(num_tables);
   Changes changes;
   Place end;
@@ -113,15 +113,17 @@ ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& k
     size_t num_keys = 0, num_rows = 0;
     for (size_t slot = 0; slot < shards_.size(); ++slot) {
       const ShardPiece& piece = plan.OfShard(slot)[t];
+      const Shard::Changed& some = of_shard(slot)[t];
       num_keys += piece.num_keys;
-      num_rows += of_shard(slot)[t].weights.size() / piece.row_floats;
+      num_rows += some.all ? piece.num_keys : some.weights.size() / piece.row_floats;
     }
     whole[t] = num_rows == num_keys;
     changes.num_rows.push_back(static_cast<uint32_t>(num_rows));
     for (size_t slot = 0; slot < shards_.size(); ++slot) {
+      const Shard::Changed& some = of_shard(slot)[t];
       places[slot * num_tables + t] = end;
-      end.floats += of_shard(slot)[t].weights.size();
-      if (!whole[t]) end.positions += of_shard(slot)[t].positions.size();
+      end.floats += some.all ? plan.OfShard(slot)[t].num_floats() : some.weights.size();
+      if (!whole[t]) end.positions += some.positions.size();
     }
   }
   const size_t float_bytes = FloatBytes(section.format);
@@ -133,6 +135,12 @@ ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& k
     for (size_t t = 0; t < num_tables; ++t) {
       const Shard::Changed& from = of_shard(slot)[t];
       const Place& to = places[slot * num_tables + t];
+      if (from.all) {
+        ShardPiece piece = plan.OfShard(slot)[t];
+        piece.float_begin = to.floats;
+        shards_[slot].Read({&piece, 1}, keys, section.format, rows);
+        continue;
+      }
       NarrowFloats(width_, section.format, from.weights, rows.data() + to.floats * float_bytes);
       if (whole[t]) continue;
       const size_t before = plan.OfShard(slot)[t].key_begin - plan.OfShard(0)[t].key_begin;

@@ -81,6 +81,7 @@ class ShardSet {
   const std::vector<ShardId> ids_;  // Ascending, as requests count them.
   std::vector<Shard> shards_;
   const VectorWidth width_ = WidestVectors();
+  std::vector<Shard::Changed> changed_;  // [shards, tables of a request], kept for its memory.
 };
 
 }  // namespace hdps
