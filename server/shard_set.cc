@@ -28,6 +28,40 @@ Buffer MakeRows(const ShardSet::RowSection& section, size_t num_floats,
   return MakeSection(section.source, section.to, num_floats * FloatBytes(section.format), rows);
 }
 
+// Where in a reply the changed rows of every shard go, table by table.
+struct ChangesPlan {
+  struct Place {
+    size_t floats = 0, positions = 0;
+  };
+  std::vector<Place> places;       // [shards, tables]
+  std::vector<uint32_t> num_rows;  // [tables]
+  std::vector<bool> whole;         // [tables]: all of its rows, without positions.
+  Place end;
+};
+
+// `changed` [shards, tables]
+ChangesPlan PlanChanges(const RequestPlan& plan, std::span<const Shard::Changed> changed) {
+  const size_t num_tables = plan.num_tables, num_pieces = plan.pieces.size();
+  ChangesPlan to;
+  to.places.resize(num_pieces);
+  for (size_t t = 0; t < num_tables; ++t) {
+    size_t num_keys = 0, num_rows = 0;
+    for (size_t i = t; i < num_pieces; i += num_tables) {
+      const ShardPiece& piece = plan.pieces[i];
+      num_keys += piece.num_keys;
+      num_rows += changed[i].all ? piece.num_keys : changed[i].positions.size();
+    }
+    to.num_rows.push_back(static_cast<uint32_t>(num_rows));
+    to.whole.push_back(num_rows == num_keys);
+    for (size_t i = t; i < num_pieces; i += num_tables) {
+      to.places[i] = to.end;
+      to.end.floats += changed[i].all ? plan.pieces[i].num_floats() : changed[i].weights.size();
+      if (!to.whole[t]) to.end.positions += changed[i].positions.size();
+    }
+  }
+  return to;
+}
+
 }  // namespace
 
 ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
@@ -98,57 +132,37 @@ ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& k
   const auto of_shard = [&](size_t slot) {
     return std::span(changed_).subspan(slot * num_tables, num_tables);
   };
-  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+  const auto look = [&](size_t slot) {
     shards_[slot].ReadChanged(plan.OfShard(slot), keys, since, of_shard(slot));
-  });
-  // Where the parts of every shard go, table by table.
-  struct Place {
-    size_t floats = 0, positions = 0;
   };
-  std::vector<Place> places(shards_.size() * num_tables);
-  std::vector<bool> whole(num_tables);
+  executor_.ParallelFor(shards_.size(), look);
+  const ChangesPlan to = PlanChanges(plan, changed_);
   Changes changes;
-  Place end;
-  for (size_t t = 0; t < num_tables; ++t) {
-    size_t num_keys = 0, num_rows = 0;
-    for (size_t slot = 0; slot < shards_.size(); ++slot) {
-      const ShardPiece& piece = plan.OfShard(slot)[t];
-      const Shard::Changed& some = of_shard(slot)[t];
-      num_keys += piece.num_keys;
-      num_rows += some.all ? piece.num_keys : some.weights.size() / piece.row_floats;
-    }
-    whole[t] = num_rows == num_keys;
-    changes.num_rows.push_back(static_cast<uint32_t>(num_rows));
-    for (size_t slot = 0; slot < shards_.size(); ++slot) {
-      const Shard::Changed& some = of_shard(slot)[t];
-      places[slot * num_tables + t] = end;
-      end.floats += some.all ? plan.OfShard(slot)[t].num_floats() : some.weights.size();
-      if (!whole[t]) end.positions += some.positions.size();
-    }
-  }
+  changes.num_rows = to.num_rows;
   const size_t float_bytes = FloatBytes(section.format);
   std::span<std::byte> rows;
   std::span<uint32_t> positions;
-  changes.rows = MakeRows(section, end.floats, &rows);
-  changes.positions = Buffer::AllocateOf<uint32_t>(end.positions, &positions);
-  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
+  changes.rows = MakeRows(section, to.end.floats, &rows);
+  changes.positions = Buffer::AllocateOf<uint32_t>(to.end.positions, &positions);
+  const auto put = [&](size_t slot) {
     for (size_t t = 0; t < num_tables; ++t) {
       const Shard::Changed& from = of_shard(slot)[t];
-      const Place& to = places[slot * num_tables + t];
+      const ChangesPlan::Place& place = to.places[slot * num_tables + t];
       if (from.all) {
         ShardPiece piece = plan.OfShard(slot)[t];
-        piece.float_begin = to.floats;
+        piece.float_begin = place.floats;
         shards_[slot].Read({&piece, 1}, keys, section.format, rows);
         continue;
       }
-      NarrowFloats(width_, section.format, from.weights, rows.data() + to.floats * float_bytes);
-      if (whole[t]) continue;
+      NarrowFloats(width_, section.format, from.weights, rows.data() + place.floats * float_bytes);
+      if (to.whole[t]) continue;
       const size_t before = plan.OfShard(slot)[t].key_begin - plan.OfShard(0)[t].key_begin;
       for (size_t i = 0; i < from.positions.size(); ++i) {
-        positions[to.positions + i] = static_cast<uint32_t>(before + from.positions[i]);
+        positions[place.positions + i] = static_cast<uint32_t>(before + from.positions[i]);
       }
     }
-  });
+  };
+  executor_.ParallelFor(shards_.size(), put);
   return changes;
 }
 
