@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/file_system.h"
+#include "common/seekable_file.h"
 #include "common/thread_annotations.h"
 
 namespace hdps {
@@ -38,7 +39,7 @@ class Contents {
   std::vector<std::byte> bytes_ HDPS_GUARDED_BY(mutex_);
 };
 
-class MemorySequentialFile : public SequentialFile {
+class MemorySequentialFile : public SequentialFile, public SeekableFile {
  public:
   explicit MemorySequentialFile(std::shared_ptr<Contents> contents)
       : contents_(std::move(contents)) {}
@@ -47,6 +48,10 @@ class MemorySequentialFile : public SequentialFile {
     position_ += got;
     return got;
   }
+  Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> buffer) override {
+    return contents_->Read(offset, buffer);
+  }
+  void WillRead(uint64_t, size_t) override {}
 
  private:
   std::shared_ptr<Contents> contents_;

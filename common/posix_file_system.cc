@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/file_system.h"
+#include "common/seekable_file.h"
 
 namespace hdps {
 
@@ -69,8 +70,28 @@ class PosixSequentialFile : public SequentialFile {
     return static_cast<size_t>(got);
   }
 
+ protected:
+  const Descriptor& file() const { return file_; }
+
  private:
   Descriptor file_;
+};
+
+// A plain file.
+class PosixSeekableFile : public PosixSequentialFile, public SeekableFile {
+ public:
+  using PosixSequentialFile::PosixSequentialFile;
+  Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> buffer) override {
+    const ssize_t got = Retry([&] {
+      return ::pread(file().fd(), buffer.data(), buffer.size(), static_cast<off_t>(offset));
+    });
+    if (got < 0) return Failure("read", file().path(), errno);
+    return static_cast<size_t>(got);
+  }
+  void WillRead(uint64_t offset, size_t bytes) override {
+    (void)posix_fadvise(file().fd(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                        POSIX_FADV_WILLNEED);  // A wish.
+  }
 };
 
 class PosixWritableFile : public WritableFile {
@@ -127,6 +148,9 @@ class PosixFileSystem : public FileSystem {
     if (::fstat(file.fd(), &info) < 0) return Failure("open", path, errno);
     if (S_ISDIR(info.st_mode)) {
       return Status(Code::kInvalidArgument, "open " + path + ": it is a folder; name a file in it");
+    }
+    if (S_ISREG(info.st_mode)) {
+      return std::unique_ptr<SequentialFile>(std::make_unique<PosixSeekableFile>(std::move(file)));
     }
     return std::unique_ptr<SequentialFile>(std::make_unique<PosixSequentialFile>(std::move(file)));
   }

@@ -211,6 +211,125 @@ TEST(BatchReaderTest, ABadRowKeepsItsPosition) {
   EXPECT_EQ(strict->Next().status().code(), Code::kInvalidArgument);
 }
 
+// ---- Many parts: rows by their index -----------------------------------------------------------
+
+// What each of `parts` readers gives, epoch by epoch, interleaved, against one reader of all.
+void ExpectPartsAreTheStream(FileSystem& files, const DataSpec& data,
+                             const std::vector<std::string>& paths, uint32_t parts,
+                             uint64_t skip_steps = 0) {
+  ReaderOptions options{.batch_size = 3 * parts + 1, .num_parts = 1};
+  const auto whole = MakeReader(files, data, options, paths);
+  options.num_parts = parts;
+  std::vector<std::unique_ptr<BatchReader>> readers;
+  for (options.part = 0; options.part < parts; ++options.part) {
+    readers.push_back(MakeReader(files, data, options, paths));
+  }
+  for (const uint32_t epoch : {0u, 1u, 2u, 1u}) {
+    const std::vector<Batch> all = ReadEpoch(*whole, epoch, skip_steps);
+    std::vector<std::vector<Batch>> of_part;
+    for (const auto& reader : readers) of_part.push_back(ReadEpoch(*reader, epoch, skip_steps));
+    for (size_t step = 0; step < all.size(); ++step) {
+      std::vector<Batch> of_step;
+      for (const std::vector<Batch>& batches : of_part) {
+        ASSERT_EQ(batches.size(), all.size());
+        EXPECT_EQ(batches[step].first_row, all[step].first_row);
+        of_step.push_back(batches[step]);
+      }
+      EXPECT_EQ(Interleave(of_step, all[step].first_row), IdsOf(all[step])) << "epoch " << epoch;
+    }
+    for (const auto& reader : readers) EXPECT_EQ(reader->progress(), 1);
+  }
+}
+
+TEST(ManyPartsTest, InterleavedAreTheWholeStreamInEveryEpoch) {
+  const auto files = NewMemoryFileSystem();
+  DataSpec data = NumberedRows();
+  data.shuffle_rows = 100;
+  for (const int rows : {0, 1, 31, 32, 33, 99, 100, 101, 1000, 9000}) {
+    WriteText(*files, "rows.csv", NumberedText(0, rows));
+    ExpectPartsAreTheStream(*files, data, {"rows.csv"}, 16);
+  }
+  ExpectPartsAreTheStream(*files, data, {"rows.csv"}, 29, 7);
+  data.shuffle_rows = 1 << 16;  // More than there are.
+  ExpectPartsAreTheStream(*files, data, {"rows.csv"}, 40);
+}
+
+TEST(ManyPartsTest, LinesThatAreNoRowsAndSeveralFilesChangeNothing) {
+  const auto files = NewMemoryFileSystem();
+  DataSpec data = NumberedRows();
+  data.shuffle_rows = 64;
+  data.header = true;
+  data.comment = "#";
+  std::string untidy = "\xef\xbb\xbflabel,id,color\r\n";
+  for (int row = 0; row < 500; ++row) {
+    if (row % 7 == 0) untidy += "\n  \r\n";
+    if (row % 32 == 5) untidy += "# " + std::string(static_cast<size_t>(row), 'x') + "\n";
+    std::string line = NumberedText(row, row + 1);
+    line.pop_back();
+    untidy += line + (row % 3 == 0 ? "\r\n" : "\n");
+  }
+  WriteText(*files, "a.csv", untidy + "# the end");
+  WriteText(*files, "empty.csv", "");
+  WriteText(*files, "header.csv", "label,id,color\n");
+  const std::string more = "label,id,color\n" + NumberedText(500, 700);
+  WriteText(*files, "b.csv", more.substr(0, more.size() - 1));  // Its last line lacks its end.
+  ExpectPartsAreTheStream(*files, data, {"a.csv", "empty.csv", "b.csv", "header.csv"}, 16);
+}
+
+TEST(ManyPartsTest, BadRowsAreNamedByPlaceInEveryEpoch) {
+  const auto files = NewMemoryFileSystem();
+  WriteText(*files, "rows.csv",
+            NumberedText(0, 500) + "# no row\n0,x,c\n" + NumberedText(500, 900));
+  DataSpec data = NumberedRows();
+  data.comment = "#";
+  int told = 0;
+  for (uint32_t part = 0; part < 16; ++part) {
+    data.max_bad_rows = 1;
+    const auto reader = MakeReader(*files, data, {.batch_size = 64, .part = part, .num_parts = 16});
+    ReadEpoch(*reader, 0);
+    const uint64_t bad = reader->bad_rows();
+    ReadEpoch(*reader, 0);
+    EXPECT_EQ(reader->bad_rows(), bad);
+    data.max_bad_rows = 0;
+    const auto strict = MakeReader(*files, data, {.batch_size = 64, .part = part, .num_parts = 16});
+    for (int time = 0; bad > 0 && time < 2; ++time) {
+      ASSERT_TRUE(strict->StartEpoch(0, 0).ok());
+      Status status;
+      while (status.ok()) status = strict->Next().status();
+      EXPECT_THAT(status.message(), HasSubstr("rows.csv:502:3: 'x'"));
+      ++told;
+    }
+  }
+  EXPECT_EQ(told, 2);
+}
+
+TEST(ManyPartsTest, FilesThatCannotBeReadAnywhereGoThroughTheWindow) {
+  const auto files = NewMemoryFileSystem();
+  DataSpec data = NumberedRows();
+  data.shuffle_rows = 100;
+  std::string long_line = NumberedText(300, 301);
+  long_line.insert(long_line.size() - 1, std::string(11 << 20, 'c'));  // A hundred fill a window.
+  WriteText(*files, "long.csv", NumberedText(0, 300) + long_line + NumberedText(301, 900));
+  ExpectPartsAreTheStream(*files, data, {"long.csv"}, 16);
+}
+
+TEST(ManyPartsTest, AFileThatChangesBetweenEpochsIsIndexedAgain) {
+  const auto files = NewMemoryFileSystem();
+  const DataSpec data = NumberedRows();
+  WriteText(*files, "rows.csv", NumberedText(0, 640));
+  const auto reader = MakeReader(*files, data, {.batch_size = 64, .num_parts = 16});
+  EXPECT_EQ(IdsOf(ReadEpoch(*reader, 0)).size(), 40u);
+  WriteText(*files, "rows.csv", NumberedText(0, 960));
+  EXPECT_EQ(IdsOf(ReadEpoch(*reader, 1)).size(), 60u);
+  // While it is read that is an error.
+  ASSERT_TRUE(reader->StartEpoch(2, 0).ok());
+  WriteText(*files, "rows.csv", "0,1,c1\n");
+  Status status;
+  for (int step = 0; status.ok() && step < 20; ++step) status = reader->Next().status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("rows.csv is not what it was"));
+}
+
 TEST(BatchReaderTest, AMissingFileIsNamedBeforeAnythingIsRead) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "here.csv", "");

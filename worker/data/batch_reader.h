@@ -40,9 +40,10 @@ class BatchReader {
   virtual Result<std::optional<Batch>> Next() = 0;
   // Starts the given epoch behind its first `skip_steps` steps (resuming).
   virtual Status StartEpoch(uint32_t epoch, uint64_t skip_steps) = 0;
-  virtual uint64_t bad_rows() const = 0;    // Of this part, in the epoch at hand.
-  virtual uint64_t bytes_read() const = 0;  // Unpacked, since the reader was made.
-  virtual double progress() const = 0;      // Part of the epoch's bytes that has been read, 0..1.
+  virtual uint64_t bad_rows() const = 0;        // Of this part, in the epoch at hand.
+  virtual void SetBadRows(uint64_t count) = 0;  // Those that another reader met before.
+  virtual uint64_t bytes_read() const = 0;      // Unpacked, since the reader was made.
+  virtual double progress() const = 0;  // Part of the epoch's bytes that has been read, 0..1.
 };
 
 // `paths` is data.train or data.eval; `files` must outlive the reader. Opens nothing before

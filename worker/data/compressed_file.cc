@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/seekable_file.h"
+
 namespace hdps {
 namespace {
 
@@ -22,7 +24,9 @@ constexpr int kGzipOnly = 16;  // Added to zlib's window bits.
 class PackedInput {
  public:
   explicit PackedInput(std::unique_ptr<SequentialFile> file)
-      : file_(std::move(file)), chunk_(kPackedChunkBytes) {}
+      : file_(std::move(file)),
+        seekable_(dynamic_cast<const SeekableFile*>(file_.get()) != nullptr),
+        chunk_(kPackedChunkBytes) {}
 
   // Reads on when all was taken.
   Status Refill() {
@@ -45,13 +49,23 @@ class PackedInput {
     ended_ = ended_ && begin_ == end_;
     return {};
   }
+  // Straight into the caller's buffer. Requires: all was taken.
+  Result<size_t> ReadInto(std::span<std::byte> buffer) {
+    if (ended_) return size_t{0};
+    HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(buffer));
+    bytes_read_ += got;
+    ended_ = got == 0;
+    return got;
+  }
   std::span<std::byte> ready() { return {chunk_.data() + begin_, end_ - begin_}; }
   void Take(size_t count) { begin_ += count; }
   bool ended() const { return ended_; }
+  bool seekable() const { return seekable_; }
   uint64_t bytes_read() const { return bytes_read_; }
 
  private:
   std::unique_ptr<SequentialFile> file_;
+  bool seekable_;
   std::vector<std::byte> chunk_;
   size_t begin_ = 0, end_ = 0;
   bool ended_ = false;
@@ -62,14 +76,15 @@ class PlainFile : public UnpackedFile {
  public:
   explicit PlainFile(PackedInput input) : input_(std::move(input)) {}
   Result<size_t> Read(std::span<std::byte> buffer) override {
-    HDPS_RETURN_IF_ERROR(input_.Refill());
     const std::span<std::byte> ready = input_.ready();
+    if (ready.empty()) return input_.ReadInto(buffer);
     const size_t count = std::min(ready.size(), buffer.size());
     if (count > 0) std::memcpy(buffer.data(), ready.data(), count);
     input_.Take(count);
     return count;
   }
   uint64_t packed_bytes_read() const override { return input_.bytes_read(); }
+  bool seekable() const override { return input_.seekable(); }
 
  private:
   PackedInput input_;
@@ -117,6 +132,7 @@ class GzipFile : public UnpackedFile {
     return size_t{room - stream_.avail_out};
   }
   uint64_t packed_bytes_read() const override { return input_.bytes_read(); }
+  bool seekable() const override { return false; }
 
  private:
   PackedInput input_;
@@ -154,6 +170,7 @@ class ZstdFile : public UnpackedFile {
     return out.pos;
   }
   uint64_t packed_bytes_read() const override { return input_.bytes_read(); }
+  bool seekable() const override { return false; }
 
  private:
   PackedInput input_;

@@ -13,6 +13,8 @@ namespace hdps {
 class UnpackedFile : public SequentialFile {
  public:
   virtual uint64_t packed_bytes_read() const = 0;
+  // Whether its bytes are those of the file, and that can be read anywhere.
+  virtual bool seekable() const = 0;
 };
 
 // Tells by the first bytes whether the file is gzip, zstd (several members or frames one behind the

@@ -15,11 +15,8 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
 
-LineReader::LineReader(FileSystem& files, std::vector<std::string> paths, Options options)
-    : files_(files),
-      paths_(std::move(paths)),
-      options_(std::move(options)),
-      buffer_(kBufferBytes) {}
+LineReader::LineReader(FileSystem& files, std::vector<std::string> paths, LineRules rules)
+    : files_(files), paths_(std::move(paths)), rules_(std::move(rules)), buffer_(kBufferBytes) {}
 
 Status LineReader::Start() {
   all_packed_bytes_ = 0;
@@ -38,6 +35,7 @@ Status LineReader::OpenFile(size_t file) {
   file_index_ = file;
   line_number_ = 0;
   begin_ = end_ = searched_ = 0;
+  buffer_offset_ = line_offset_ = 0;
   file_ended_ = true;
   if (file == paths_.size()) return {};
   HDPS_ASSIGN_OR_RETURN(file_, OpenUnpacked(files_, paths_[file]));
@@ -52,11 +50,14 @@ double LineReader::progress() const {
   return std::min(1.0, static_cast<double>(read) / static_cast<double>(all_packed_bytes_));
 }
 
-bool LineReader::IsRow(std::string_view text) const {
-  if (line_number_ == 1 && options_.header) return false;
-  if (text.empty()) return false;
-  if (static_cast<unsigned char>(text[0]) <= ' ' && TrimBlanks(text).empty()) return false;
-  return options_.comment.empty() || !text.starts_with(options_.comment);
+std::optional<std::string_view> LineRules::RowOf(std::string_view raw, uint64_t number) const {
+  if (number == 1 && header) return std::nullopt;
+  if (number == 1 && raw.starts_with(kByteOrderMark)) raw.remove_prefix(kByteOrderMark.size());
+  if (raw.ends_with('\r')) raw.remove_suffix(1);
+  if (raw.empty()) return std::nullopt;
+  if (static_cast<unsigned char>(raw[0]) <= ' ' && TrimBlanks(raw).empty()) return std::nullopt;
+  if (!comment.empty() && raw.starts_with(comment)) return std::nullopt;
+  return raw;
 }
 
 Result<bool> LineReader::Next(Line* line) {
@@ -68,10 +69,10 @@ Result<bool> LineReader::Next(Line* line) {
       continue;
     }
     ++line_number_;
-    if (line_number_ == 1 && text.starts_with(kByteOrderMark)) text.remove_prefix(3);
-    if (text.ends_with('\r')) text.remove_suffix(1);
-    if (!IsRow(text)) continue;
-    line->text = text;
+    line_offset_ = buffer_offset_ + static_cast<uint64_t>(text.data() - buffer_.data());
+    const std::optional<std::string_view> row = rules_.RowOf(text, line_number_);
+    if (!row) continue;
+    line->text = *row;
     line->place = {static_cast<uint32_t>(file_index_), line_number_};
     return true;
   }
@@ -101,6 +102,7 @@ Result<bool> LineReader::NextRaw(std::string_view* text) {
 // Moves what is not given yet to the front and reads behind it.
 Status LineReader::ReadMore() {
   std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  buffer_offset_ += begin_;
   end_ -= begin_;
   searched_ -= begin_;
   begin_ = 0;

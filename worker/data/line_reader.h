@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,20 +28,32 @@ struct Line {
   LinePlace place;
 };
 
+// Which lines may be rows.
+struct LineRules {
+  bool header = false;  // The first line of each file is passed over.
+  std::string comment;  // Lines that begin with this are passed over; empty: none.
+
+  // Of a line as it lies in its file, without the LF: what of it is a row's text, or none.
+  // `number` counts from 1.
+  std::optional<std::string_view> RowOf(std::string_view raw, uint64_t number) const;
+};
+
 // Gives every line that may be a row: headers, blank lines and comments are passed over.
 // Invariant: memory is bounded by the buffer and the longest line.
 class LineReader {
  public:
-  struct Options {
-    bool header = false;  // The first line of each file is passed over.
-    std::string comment;  // Lines that begin with this are passed over; empty: none.
-  };
-  LineReader(FileSystem& files, std::vector<std::string> paths, Options options);
+  LineReader(FileSystem& files, std::vector<std::string> paths, LineRules rules);
 
   // Back to the first line of the first file.
   Status Start();
   // The next line, valid until the next call. False at the end of the last file.
   Result<bool> Next(Line* line);
+
+  // Where the last line begins in its file as it is unpacked, and behind its end.
+  uint64_t line_offset() const { return line_offset_; }
+  uint64_t next_offset() const { return buffer_offset_ + begin_; }
+  // Whether the file of the last line can be read anywhere, at these offsets.
+  bool seekable() const { return file_ && file_->seekable(); }
 
   const std::string& path(uint32_t file) const { return paths_[file]; }
   uint64_t bytes_read() const { return bytes_read_; }  // Unpacked, since it was made.
@@ -51,11 +64,10 @@ class LineReader {
   // The next line as it lies in the file; false at the end of the file.
   Result<bool> NextRaw(std::string_view* text);
   Status ReadMore();
-  bool IsRow(std::string_view text) const;
 
   FileSystem& files_;
   const std::vector<std::string> paths_;
-  const Options options_;
+  const LineRules rules_;
   uint64_t all_packed_bytes_ = 0;
 
   std::unique_ptr<UnpackedFile> file_;  // None before the first and behind the last.
@@ -67,6 +79,7 @@ class LineReader {
   size_t searched_ = 0;         // No line ends in [begin_, searched_).
   bool file_ended_ = true;
   uint64_t bytes_read_ = 0;
+  uint64_t buffer_offset_ = 0, line_offset_ = 0;  // In the file: of buffer_, of the last line.
 };
 
 }  // namespace hdps

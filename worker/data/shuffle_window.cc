@@ -54,9 +54,7 @@ char* NewChunk(size_t bytes) {
 }  // namespace
 
 void ShuffleWindow::Restart(uint64_t seed) {
-  random_ = Random(seed);
-  next_draw_ = 0;
-  for (uint64_t& draw : draws_) draw = random_.Next();
+  draws_.Restart(seed);
   slots_.clear();
   log_.clear();
   spare_ = {};
@@ -75,15 +73,11 @@ void ShuffleWindow::Put(const Line& line) {
 
 Line ShuffleWindow::TakeAny() {
   DCHECK(!slots_.empty());
-  // Fewer than 2^32 lines, so 32 of a draw's bits are enough.
-  const auto below_size = [this](uint64_t draw) { return ((draw >> 32) * slots_.size()) >> 32; };
-  const size_t chosen = below_size(draws_[next_draw_]);
-  draws_[next_draw_] = random_.Next();
+  const size_t size = slots_.size(), chosen = draws_.Next(size);
   // Where these draws will fall unless the window runs empty before their turns come: first the
   // slot is brought near, half the way later the line.
-  __builtin_prefetch(&slots_[below_size(draws_[next_draw_])]);
-  PrefetchLine(slots_[below_size(draws_[(next_draw_ + kAhead / 2) % kAhead])].text);
-  next_draw_ = (next_draw_ + 1) % kAhead;
+  __builtin_prefetch(&slots_[draws_.Peek(WindowDraws::kAhead - 1, size)]);
+  PrefetchLine(slots_[draws_.Peek(WindowDraws::kAhead / 2 - 1, size)].text);
 
   const Slot taken = slots_[chosen];
   SetOwner(taken.text, kTaken);

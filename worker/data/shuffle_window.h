@@ -14,6 +14,38 @@
 
 namespace hdps {
 
+// Which of those in a window comes out next. The same for whatever is in it: what comes out depends
+// on the seed and on how many are inside at each draw.
+class WindowDraws {
+ public:
+  void Restart(uint64_t seed) {
+    random_ = Random(seed);
+    next_ = 0;
+    for (uint64_t& draw : draws_) draw = random_.Next();
+  }
+  // In [0, size); 0 < size < 2^32.
+  size_t Next(size_t size) {
+    const size_t drawn = Below(draws_[next_], size);
+    draws_[next_] = random_.Next();
+    next_ = (next_ + 1) % kAhead;
+    return drawn;
+  }
+  static constexpr size_t kAhead = 16;  // Draws known before they are used, to prefetch.
+  // What the draw behind the next `ahead` ones will give if the size stays. Requires: ahead <
+  // kAhead.
+  size_t Peek(size_t ahead, size_t size) const {
+    return Below(draws_[(next_ + ahead) % kAhead], size);
+  }
+
+ private:
+  // 32 of a draw's bits are enough.
+  static size_t Below(uint64_t draw, size_t size) { return ((draw >> 32) * size) >> 32; }
+
+  Random random_{0};
+  std::array<uint64_t, kAhead> draws_ = {};
+  size_t next_ = 0;
+};
+
 // Lines go in until it is full; then one of them, each with the same chance, comes out for each
 // that goes in. What comes out depends on the lines and the seed alone.
 //
@@ -56,13 +88,9 @@ class ShuffleWindow {
   void AddChunk(size_t entry_bytes);
   void EmptyOldestChunk();
 
-  static constexpr size_t kAhead = 16;  // Draws known before they are used, to prefetch.
-
   const uint64_t rows_max_;
   const size_t bytes_max_;
-  Random random_{0};
-  std::array<uint64_t, kAhead> draws_ = {};
-  size_t next_draw_ = 0;
+  WindowDraws draws_;
   std::vector<Slot> slots_;
   std::deque<Chunk> log_;
   Chunk spare_;

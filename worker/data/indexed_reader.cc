@@ -1,0 +1,181 @@
+// Numbers of rows go through the window; the rows of a batch are fetched together.
+#include "worker/data/indexed_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "worker/data/line_index.h"
+#include "worker/data/line_reader.h"
+#include "worker/data/row_fetcher.h"
+#include "worker/data/shuffle_window.h"
+
+namespace hdps {
+namespace {
+
+class IndexedReader : public BatchReader {
+ public:
+  IndexedReader(const ReaderInput& input, std::unique_ptr<RowAdder> rows,
+                std::unique_ptr<BatchReader> plain)
+      : files_(input.files),
+        paths_(input.paths),
+        options_(input.options),
+        window_rows_(input.data.shuffle_rows),
+        rows_(std::move(rows)),
+        plain_(std::move(plain)),
+        lines_(files_, paths_, {.header = input.data.header, .comment = input.data.comment}),
+        fetcher_(files_, paths_, {.header = input.data.header, .comment = input.data.comment}) {}
+
+  Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {
+    epoch_ = epoch;
+    if (!on_) return plain_->StartEpoch(epoch, skip_steps);
+    HDPS_RETURN_IF_ERROR(LookAtFiles());
+    if (!indexed_) {
+      index_ = LineIndex();
+      HDPS_RETURN_IF_ERROR(lines_.Start());
+    }
+    draws_.Restart(ShuffleSeed(options_, epoch));
+    rows_->Restart();
+    window_.clear();
+    next_row_ = position_ = 0;
+    ended_ = false;
+    const uint64_t skip_rows = skip_steps * options_.batch_size;
+    for (; position_ < skip_rows; ++position_) {
+      HDPS_ASSIGN_OR_RETURN(const std::optional<uint64_t> row, NextRow());
+      if (!on_) return plain_->StartEpoch(epoch, skip_steps);
+      if (!row) break;
+    }
+    return {};
+  }
+
+  Result<std::optional<Batch>> Next() override {
+    if (!on_) return plain_->Next();
+    if (ended_) return std::optional<Batch>();
+    const uint64_t first_row = position_;
+    own_.clear();
+    for (; position_ - first_row < options_.batch_size; ++position_) {
+      HDPS_ASSIGN_OR_RETURN(const std::optional<uint64_t> row, NextRow());
+      if (!on_) return GoOnPlainly(first_row);
+      if (!row) {
+        ended_ = true;
+        break;
+      }
+      if (position_ % options_.num_parts == options_.part) own_.push_back(*row);
+    }
+    if (position_ == first_row) return std::optional<Batch>();
+    for (const uint64_t row : own_) HDPS_RETURN_IF_ERROR(fetcher_.Announce(index_, row));
+    BatchBuilder builder = rows_->NewBatch(own_.size());
+    for (const uint64_t row : own_) {
+      HDPS_ASSIGN_OR_RETURN(const Line line, fetcher_.Fetch(index_, row));
+      HDPS_RETURN_IF_ERROR(rows_->Add(line, &builder));
+    }
+    return std::optional<Batch>(builder.Take(first_row));
+  }
+
+  uint64_t bad_rows() const override { return on_ ? rows_->bad_rows() : plain_->bad_rows(); }
+  void SetBadRows(uint64_t count) override {
+    on_ ? rows_->Restart(count) : plain_->SetBadRows(count);
+  }
+  uint64_t bytes_read() const override {
+    return lines_.bytes_read() + fetcher_.bytes_read() + plain_->bytes_read();
+  }
+  double progress() const override {
+    if (!on_) return plain_->progress();
+    if (!indexed_) return lines_.progress();
+    if (index_.num_rows() == 0) return 1;
+    return static_cast<double>(next_row_) / static_cast<double>(index_.num_rows());
+  }
+
+ private:
+  // Files that have changed since the last epoch are indexed again.
+  Status LookAtFiles() {
+    std::vector<uint64_t> sizes;
+    for (const std::string& path : paths_) {
+      HDPS_ASSIGN_OR_RETURN(sizes.emplace_back(), files_.FileSize(path));
+    }
+    indexed_ = indexed_ && sizes == sizes_;
+    sizes_ = std::move(sizes);
+    fetcher_.Close();
+    return {};
+  }
+
+  // The next row of the epoch's stream, or none at its end. Turns on_ off where this cannot go on.
+  Result<std::optional<uint64_t>> NextRow() {
+    while (window_.size() < window_rows_) {
+      HDPS_ASSIGN_OR_RETURN(const bool found, PutRow());
+      if (!found) break;
+    }
+    if (window_.empty() || !on_) return std::optional<uint64_t>();
+    const size_t size = window_.size(), chosen = draws_.Next(size);
+    __builtin_prefetch(&window_[draws_.Peek(WindowDraws::kAhead - 1, size)]);
+    const uint64_t row = window_[chosen];
+    window_[chosen] = window_.back();
+    window_.pop_back();
+    return std::optional<uint64_t>(row);
+  }
+
+  Result<bool> PutRow() {
+    if (indexed_) {
+      if (next_row_ == index_.num_rows()) return false;
+    } else {
+      Line line;
+      HDPS_ASSIGN_OR_RETURN(const bool found, lines_.Next(&line));
+      if (!found) {
+        indexed_ = true;
+        return false;
+      }
+      on_ = Learn(line);
+      if (!on_) return false;
+    }
+    window_.push_back(next_row_++);
+    return true;
+  }
+
+  // False when it cannot be found again by the index.
+  bool Learn(const Line& line) {
+    if (!lines_.seekable()) return false;
+    // As the plain window counts bytes: a line has some around it.
+    constexpr uint64_t kAround = 16;
+    if (line.text.size() + kAround > kWindowBytesMax / window_rows_) return false;
+    return index_.Add(
+        {line.place.file, lines_.line_offset(), lines_.next_offset(), line.place.number});
+  }
+
+  Result<std::optional<Batch>> GoOnPlainly(uint64_t first_row) {
+    const uint64_t bad_rows = rows_->bad_rows();
+    index_ = LineIndex();
+    window_ = {};
+    HDPS_RETURN_IF_ERROR(plain_->StartEpoch(epoch_, first_row / options_.batch_size));
+    plain_->SetBadRows(bad_rows);
+    return plain_->Next();
+  }
+
+  FileSystem& files_;
+  const std::vector<std::string> paths_;
+  const ReaderOptions options_;
+  const uint64_t window_rows_;
+  const std::unique_ptr<RowAdder> rows_;
+  const std::unique_ptr<BatchReader> plain_;
+  bool on_ = true;  // Else plain_ reads.
+
+  LineReader lines_;
+  RowFetcher fetcher_;
+  LineIndex index_;
+  bool indexed_ = false;         // All rows are known.
+  std::vector<uint64_t> sizes_;  // Of the files, when that was so.
+  WindowDraws draws_;
+  std::vector<uint64_t> window_;  // Numbers of rows.
+  std::vector<uint64_t> own_;     // Of the batch at hand.
+  uint32_t epoch_ = 0;
+  uint64_t next_row_ = 0, position_ = 0;
+  bool ended_ = true;  // Also before the first StartEpoch.
+};
+
+}  // namespace
+
+std::unique_ptr<BatchReader> NewIndexedReader(const ReaderInput& input,
+                                              std::unique_ptr<RowAdder> rows,
+                                              std::unique_ptr<BatchReader> plain) {
+  return std::make_unique<IndexedReader>(input, std::move(rows), std::move(plain));
+}
+
+}  // namespace hdps

@@ -1,0 +1,42 @@
+// One of many parts of the stream, without the rows of the others.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/file_system.h"
+#include "common/job.h"
+#include "common/random.h"
+#include "worker/data/batch_reader.h"
+#include "worker/data/row_adder.h"
+
+namespace hdps {
+
+// A window is full with so many bytes of lines.
+inline constexpr size_t kWindowBytesMax = size_t{1} << 30;
+
+// Decides the order of an epoch.
+inline uint64_t ShuffleSeed(const ReaderOptions& options, uint32_t epoch) {
+  // Keeps the shuffle apart from the other things that the job's seed decides.
+  constexpr uint64_t kShuffleSalt = 0x73687566666c6531;
+  return RandomAt(options.seed ^ kShuffleSalt, epoch);
+}
+
+struct ReaderInput {
+  FileSystem& files;
+  const DataSpec& data;
+  const std::vector<std::string>& paths;
+  const ReaderOptions& options;
+};
+
+// Gives what `plain` would give. The window holds numbers of rows; those of this part alone are
+// read when their turn has come, by an index that the first epoch makes while it looks for the ends
+// of lines; later epochs look at nothing else. Where that cannot be (packed files, pipes, lines so
+// long that a window is full of bytes before it is full of rows) `plain` goes on. Requires:
+// options.shuffle.
+std::unique_ptr<BatchReader> NewIndexedReader(const ReaderInput& input,
+                                              std::unique_ptr<RowAdder> rows,
+                                              std::unique_ptr<BatchReader> plain);
+
+}  // namespace hdps

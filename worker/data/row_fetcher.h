@@ -1,0 +1,46 @@
+// Reads single rows of files by their index.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/file_system.h"
+#include "common/seekable_file.h"
+#include "common/status.h"
+#include "worker/data/line_index.h"
+#include "worker/data/line_reader.h"
+
+namespace hdps {
+
+// Invariant: at most kFilesMax files are open.
+class RowFetcher {
+ public:
+  RowFetcher(FileSystem& files, std::vector<std::string> paths, LineRules rules)
+      : files_(files), paths_(std::move(paths)), rules_(std::move(rules)) {}
+
+  // Row `row` of the index will be fetched soon.
+  Status Announce(const LineIndex& index, uint64_t row);
+  // The line, valid until the next call. kInvalidArgument when the file is no longer what it was.
+  Result<Line> Fetch(const LineIndex& index, uint64_t row);
+  // What is open is let go: files may be others from now on.
+  void Close() { open_.clear(); }
+
+  uint64_t bytes_read() const { return bytes_read_; }
+
+ private:
+  static constexpr size_t kFilesMax = 16;
+  // Null: it cannot be read anywhere any more.
+  Result<SeekableFile*> Open(uint32_t file);
+
+  FileSystem& files_;
+  const std::vector<std::string> paths_;
+  const LineRules rules_;
+  std::map<uint32_t, std::unique_ptr<SequentialFile>> open_;
+  std::vector<char> buffer_;
+  uint64_t bytes_read_ = 0;
+};
+
+}  // namespace hdps
