@@ -21,7 +21,8 @@ namespace {
 constexpr char kBench[] = "constants";
 constexpr double kNano = 1e9;
 constexpr uint32_t kBatch = 4096;
-constexpr size_t kBatches = 6;  // Different ones, so that what a step finds is not at hand.
+constexpr uint64_t kLogRows = 131'072;  // Twice what a reader mixes.
+constexpr size_t kBatches = 6;          // Different ones, so that what a step finds is not at hand.
 
 double Above0(double value) { return std::max(value, 0.0); }
 
@@ -58,17 +59,27 @@ Status MeasureProducts(const BenchSetting& setting, ConstantSamples* samples) {
 
 // ---- The reader --------------------------------------------------------------------------------
 
-Result<double> SecondsToParse(FileSystem& files, const DataSpec& data, uint32_t parts) {
-  HDPS_ASSIGN_OR_RETURN(
-      const auto reader,
-      NewBatchReader(files, data, data.train,
-                     {.batch_size = kBatch, .num_parts = parts, .shuffle = true}));
-  const double before = ThreadCpuSeconds();
-  HDPS_RETURN_IF_ERROR(reader->StartEpoch(0, 0));
-  while (true) {
-    HDPS_ASSIGN_OR_RETURN(const auto batch, reader->Next());
-    if (!batch.has_value()) return ThreadCpuSeconds() - before;
+// Of the first epoch and the one behind it.
+struct ParseSeconds {
+  double first = 0, later = 0;
+};
+Result<ParseSeconds> SecondsToParse(FileSystem& files, const DataSpec& data, uint32_t parts) {
+  HDPS_ASSIGN_OR_RETURN(const auto reader,
+                        NewBatchReader(files, data, data.train,
+                                       {.batch_size = std::max(kBatch, parts * kBatch / 16),
+                                        .num_parts = parts,
+                                        .shuffle = true}));
+  ParseSeconds seconds;
+  for (const uint32_t epoch : {0u, 1u}) {
+    const double before = ThreadCpuSeconds();
+    HDPS_RETURN_IF_ERROR(reader->StartEpoch(epoch, 0));
+    while (true) {
+      HDPS_ASSIGN_OR_RETURN(const auto batch, reader->Next());
+      if (!batch.has_value()) break;
+    }
+    (epoch == 0 ? seconds.first : seconds.later) = ThreadCpuSeconds() - before;
   }
+  return seconds;
 }
 
 Result<std::vector<Batch>> FirstBatches(FileSystem& files, const DataSpec& data, size_t count) {
@@ -100,12 +111,22 @@ Status MeasureReader(const BenchSetting& setting, FileSystem& files, const Job& 
     return kNano * (ThreadCpuSeconds() - before);
   };
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    HDPS_ASSIGN_OR_RETURN(const double all, SecondsToParse(files, job.data, 1));
-    HDPS_ASSIGN_OR_RETURN(const double quarter, SecondsToParse(files, job.data, kParts));
+    HDPS_ASSIGN_OR_RETURN(const ParseSeconds whole_log, SecondsToParse(files, job.data, 1));
+    HDPS_ASSIGN_OR_RETURN(const ParseSeconds quarter, SecondsToParse(files, job.data, kParts));
+    HDPS_ASSIGN_OR_RETURN(const ParseSeconds few, SecondsToParse(files, job.data, kPartsMany));
+    HDPS_ASSIGN_OR_RETURN(const ParseSeconds many,
+                          SecondsToParse(files, job.data, 16 * kPartsMany));
     const double each = kNano / static_cast<double>(bytes);
-    (*samples)["reader.read_byte"].push_back(each * all);
+    (*samples)["reader.read_byte"].push_back(each * whole_log.first);
     // A quarter of the rows was parsed too.
-    (*samples)["reader.scan_byte"].push_back(each * Above0((kParts * quarter - all) / 3));
+    (*samples)["reader.scan_byte"].push_back(
+        each * Above0((kParts * quarter.first - whole_log.first) / 3));
+    constexpr double kOwnOfFew = 1.0 / kPartsMany, kOwnOfMany = kOwnOfFew / 16;
+    const double of_row = kNano / double(kLogRows);
+    const double fetch = of_row * Above0(few.later - many.later) / (kOwnOfFew - kOwnOfMany);
+    (*samples)["reader.fetch_row"].push_back(fetch);
+    (*samples)["reader.draw_row"].push_back(Above0(of_row * many.later - kOwnOfMany * fetch));
+    (*samples)["reader.find_byte"].push_back(each * Above0(many.first - many.later));
     const double find = cpu_ns([&] {
       for (const Batch& batch : batches) finder.Find(batch, &sets);
     });
@@ -357,7 +378,7 @@ Status MeasureStart(const BenchSetting& setting, FileSystem& files, ConstantSamp
 
 Result<ConstantSamples> MeasureConstants(const BenchSetting& setting, FileSystem& files) {
   SyntheticLogSpec log;
-  log.rows = 65'536;
+  log.rows = kLogRows;
   log.eval_rows = 0;
   log.vocabulary = 100'000;
   HDPS_RETURN_IF_ERROR(WriteSyntheticLog(files, setting.scratch, log).status());

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/row_products.h"
+#include "worker/data/batch_reader.h"
 
 namespace hdps {
 namespace {
@@ -141,15 +142,19 @@ class Planner {
     answer_.compute_seconds = (products + layers) * faster + merging;
   }
 
-  // One thread of the worker: it looks at all rows of the step, and parses its own.
+  // One thread of the worker.
   void Read() {
-    const double own = examples_ * q_.text_row_bytes;
-    const double others = own * (workers() - 1);
+    const double own = examples_ * q_.text_row_bytes, all = own * workers();
+    double read = own * c_.read_byte_ns + (all - own) * c_.scan_byte_ns;
+    if (q_.workers >= kPartsMany) {
+      read = examples_ * (workers() * c_.draw_row_ns + c_.fetch_row_ns);
+      answer_.first_epoch_seconds = kNano * all * c_.find_byte_ns;
+      if (q_.first_epoch) read += all * c_.find_byte_ns;
+    }
     const double keys = examples_ * q_.shape.keys;
     answer_.reader_seconds =
-        kNano * (own * c_.read_byte_ns + others * c_.scan_byte_ns +
-                 keys * (c_.dedup_key_ns + answer_.unique_share * c_.split_key_ns +
-                         (q_.micro_batches > 1 ? c_.cut_key_ns : 0)));
+        kNano * (read + keys * (c_.dedup_key_ns + answer_.unique_share * c_.split_key_ns +
+                                (q_.micro_batches > 1 ? c_.cut_key_ns : 0)));
   }
 
   double ChainOf(const ExchangeCost& cost, double floats, double dense) const {

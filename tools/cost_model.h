@@ -31,6 +31,7 @@ struct PlanQuestion {
                                 // likewise.
   double wire_float_bytes = 4;  // Of weights and gradients to and from servers.
   double text_row_bytes = 0;
+  bool first_epoch = false;  // Where rows lie in the files is not known yet.
   uint64_t checkpoint_every_steps = 0;
   double dead_after_seconds = 10;
 };
@@ -49,8 +50,9 @@ struct PlanAnswer {
   bool first_layer_on_rows = false;
   double products_seconds = 0, compute_seconds = 0, exchange_seconds = 0, reader_seconds = 0;
   double pull_seconds = 0, push_seconds = 0, repair_seconds = 0;  // If nobody else was served.
-  double core_seconds = 0;      // All members together, if they share a machine.
-  double new_rows_seconds = 0;  // More, where none of a step's rows is there yet.
+  double core_seconds = 0;         // All members together, if they share a machine.
+  double first_epoch_seconds = 0;  // Of reader_seconds, or more where it is not the first.
+  double new_rows_seconds = 0;     // More, where none of a step's rows is there yet.
   std::vector<PlanPart> parts;
   size_t bottleneck = 0;  // Index into parts.
 

@@ -54,8 +54,11 @@ struct MachineConstants {
   double model_row_gflops = 300, model_row_float_ns = 1, model_gather_float_ns = 0.1;
   // Micro-batches, one core: their rows cut out of those of the step and their gradients added up.
   double model_merge_row_ns = 1, model_merge_float_ns = 1;
-  // The reader, one core. `scan` is what a byte costs that belongs to another worker's row.
+  // The reader, one core. `scan` is what a byte costs that belongs to another worker's row. One of
+  // many workers looks for line ends in all bytes in the first epoch (`find`), draws all rows and
+  // fetches its own.
   double read_byte_ns = 2.4, scan_byte_ns = 0.3, dedup_key_ns = 10, split_key_ns = 1.5;
+  double find_byte_ns = 0.17, draw_row_ns = 9, fetch_row_ns = 3000;
   double cut_key_ns = 11;  // A key of an example that goes into a micro-batch.
   PathCosts inproc = {{55, 6, 0.3, 0.5}, {85, 8, 0.9, 1}, {70, 4, 0.4, 0, 1.2}};
   PathCosts local = {{190, 9, 0.4, 0.6}, {270, 7, 1.1, 0.9}, {140, 5, 0.4, 0, 1.3}};

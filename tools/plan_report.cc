@@ -71,6 +71,12 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   } else {
     text += Line("rows", "asked for behind the push of the step before (train.lookahead is 0)");
   }
+  if (answer.first_epoch_seconds > 0) {
+    text += Line("reader", std::string("finding the ends of all lines takes ") +
+                               Time(answer.first_epoch_seconds) + " of a step" +
+                               (question.first_epoch ? ", but not in later epochs"
+                                                     : " more in the first epoch"));
+  }
   text += Line("new rows", "a step takes up to " + Time(answer.new_rows_seconds) +
                                " more while its rows are not there yet");
   text += Line("links", Link("worker", answer.worker_bytes_in, answer.worker_bytes_out, step));
@@ -91,9 +97,6 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   text +=
       "\n" + Line("bottleneck", answer.parts[answer.bottleneck].name + ", busy " +
                                     Time(answer.parts[answer.bottleneck].seconds) + " of a step");
-  if (answer.bottleneck == kReading && question.workers > 1) {
-    text += Line("", "every worker looks at all rows of a step and parses its own");
-  }
   for (const PlanPart& part : answer.parts) {
     if (part.seconds == 0) continue;
     std::string name = "  " + part.name;
@@ -121,6 +124,7 @@ std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
                                  {"products_seconds", answer.products_seconds},
                                  {"exchange_seconds", answer.exchange_seconds},
                                  {"reader_seconds", answer.reader_seconds},
+                                 {"first_epoch_seconds", answer.first_epoch_seconds},
                                  {"new_rows_seconds", answer.new_rows_seconds},
                                  {"first_layer_on_rows", answer.first_layer_on_rows},
                                  {"changed_share", answer.changed_share},

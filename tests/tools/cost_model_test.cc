@@ -240,18 +240,39 @@ TEST(PlanTest, ASlowNetworkIsTheBottleneck) {
   EXPECT_GE(answer.step_seconds, answer.server_bytes_in / 1e7);
 }
 
-// Each of many workers looks at the rows of all others.
+// Each of many workers draws the rows of all others, and in the first epoch looks at them.
 TEST(PlanTest, ManyWorkersAreBoundByReading) {
   PlanQuestion question = Question();
-  question.workers = 1024;
-  question.servers = 1024;
-  question.batch = 1024 * 4096;
-  question.network_bytes_per_second = 1e11;
-  const PlanAnswer answer = Plan(question, MachineConstants());
-  EXPECT_EQ(answer.bottleneck, kReading);
-  EXPECT_EQ(answer.parts[kReading].name, "worker: reading and deduplicating");
-  EXPECT_EQ(answer.step_seconds, answer.reader_seconds);
-  EXPECT_THAT(PlanText({}, question, answer), HasSubstr("every worker looks at all rows"));
+  question.workers = 4096;
+  question.servers = 4096;
+  question.batch = 4096 * 4096;
+  question.network_bytes_per_second = 1e12;
+  MachineConstants constants;
+  constants.server_message_us = 0;
+  const PlanAnswer later = Plan(question, constants);
+  EXPECT_EQ(later.bottleneck, kReading);
+  EXPECT_EQ(later.parts[kReading].name, "worker: reading and deduplicating");
+  EXPECT_EQ(later.step_seconds, later.reader_seconds);
+  EXPECT_NEAR(later.first_epoch_seconds, 1e-9 * 4096 * 4096 * 250 * constants.find_byte_ns, 1e-6);
+  EXPECT_THAT(PlanText({}, question, later), HasSubstr("more in the first epoch"));
+  question.first_epoch = true;
+  const PlanAnswer first = Plan(question, constants);
+  EXPECT_NEAR(first.reader_seconds, later.reader_seconds + later.first_epoch_seconds, 1e-9);
+  // A few read through everything.
+  question.workers = 8;
+  question.batch = 8 * 4096;
+  EXPECT_EQ(Plan(question, constants).first_epoch_seconds, 0);
+}
+
+TEST(PlanTest, SixteenBitsOnTheWireAreHalfTheBytes) {
+  PlanQuestion question = Question();
+  const PlanAnswer full = Plan(question, MachineConstants());
+  question.wire_float_bytes = 2;
+  const PlanAnswer half = Plan(question, MachineConstants());
+  EXPECT_NEAR(half.worker_bytes_in, full.worker_bytes_in / 2, 1);
+  EXPECT_LT(half.worker_bytes_out, full.worker_bytes_out);
+  EXPECT_GT(half.worker_bytes_out, full.worker_bytes_out / 2);  // Keys stay as they are.
+  EXPECT_LT(half.step_seconds, full.step_seconds);
 }
 
 TEST(PlanTest, StepsBetweenCheckpointsAreTrainedAgain) {

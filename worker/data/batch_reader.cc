@@ -14,9 +14,6 @@
 namespace hdps {
 namespace {
 
-// With fewer parts than this a reader that takes every row through its window is the faster one.
-constexpr uint32_t kPartsMany = 16;
-
 class StreamReader : public BatchReader {
  public:
   StreamReader(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths,

@@ -30,6 +30,10 @@ struct ReaderOptions {
   uint32_t num_classes = 2;
 };
 
+// One of so many parts or more of a shuffled stream reads its own rows alone, by an index that it
+// makes in its first epoch.
+inline constexpr uint32_t kPartsMany = 16;
+
 // Gives the batches of one worker in order. Memory does not depend on the size of the files.
 class BatchReader {
  public:
