@@ -121,7 +121,6 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   question.batch = job.train.batch_size;
   question.micro_batches = job.train.micro_batches;
   question.sync = job.train.mode == Mode::kSync;
-  question.wire_float_bytes = job.parallel.wire == FloatFormat::kFp32 ? 4 : 2;
   question.first_epoch = job.train.epochs == 1;
   question.lookahead = job.train.lookahead;
   question.wire_float_bytes = static_cast<double>(FloatBytes(job.parallel.wire));
