@@ -63,6 +63,21 @@ class SameAnswer(harness.Case):
             harness.figure(f"{name:14} {digest}")
         self.assertEqual(len(set(digests.values())), 1)
 
+    def test_sixteen_bits_through_shared_memory(self):
+        """Values of 16 bits that are made in the memory of their receiver, and those that are not."""
+        for wire in ("fp16", "bf16"):
+            sets = {"parallel.wire": wire}
+            found = {"one process": self.digest(f"{wire}_one", 3, 2, parallel__wire=wire)}
+            for servers, transport in ((1, "tcp"), (2, "ipc")):
+                out = self.out(f"{wire}_{transport}")
+                found[transport] = harness.cluster(self.job, out, servers, 2, sets,
+                                                   extra=[f"--transport={transport}"])["digest"]
+                for member in ("server_0", "worker_0"):
+                    log = (out / f"log/{member}.log").read_text()
+                    self.assertIn("come through shared memory", log, f"{member} over {transport}")
+            harness.figure(f"{wire}: {[f'{name} {digest[:12]}' for name, digest in found.items()]}")
+            self.assertEqual(len(set(found.values())), 1)
+
     def test_another_seed_is_another_answer(self):
         self.assertNotEqual(self.digest("one"), self.digest("two", seed=2))
 
