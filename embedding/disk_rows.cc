@@ -22,6 +22,9 @@ constexpr size_t kReadBlocks = 64;  // In memory at a time.
 constexpr size_t kEraseBlocks = 64;
 // Rows that may lie about without a use before the log is cleaned.
 constexpr uint64_t kSlackRows = 1024;
+// So many runs at a time are made one, when there are twice as many.
+constexpr size_t kMergeRuns = 256;
+constexpr size_t kMergeBytes = 1 << 20;  // Of rows, before they are written.
 constexpr size_t kHeaderBytes = 2 * sizeof(uint64_t);
 
 size_t BytesOf(size_t rows, size_t row_bytes) {
@@ -102,7 +105,8 @@ Status DiskRows::Read(std::span<const uint64_t> numbers, const UseBlock& use) co
   });
 }
 
-Status DiskRows::Write(std::span<const Key> keys, std::span<const std::byte> rows) {
+Status DiskRows::Write(std::span<const Key> keys, std::span<const std::byte> rows,
+                       bool begins_run) {
   const size_t rows_max = RowsPerBlock();
   std::vector<std::byte> bytes;
   std::vector<size_t> ends;  // In `bytes`, of each block.
@@ -131,11 +135,12 @@ Status DiskRows::Write(std::span<const Key> keys, std::span<const std::byte> row
     for (size_t k = begin; k < block_end; ++k) index_.Prefetch(keys[k]);
     for (size_t k = begin; k < block_end; ++k) index_.Add(keys[k], end());
     const auto held = static_cast<uint16_t>(count);
-    blocks_.push_back({held, held, begin == 0});
+    blocks_.push_back({held, held, begins_run && begin == 0});
     begin = block_end;
   }
   CHECK_LT(blocks_.size(), DiskIndex::kBlocksMax) << "rows on disk in one slice; give more shards";
   rows_written_ += keys.size();
+  runs_begun_ += begins_run ? 1 : 0;
   std::vector<DiskBlock> written;
   for (size_t b = 0, at = 0; b < ends.size(); at = ends[b++]) {
     written.push_back({first_new + b, std::span(bytes).subspan(at, ends[b] - at)});
@@ -148,6 +153,7 @@ Status DiskRows::Put(std::span<const Key> keys, std::span<const std::byte> rows)
   if (keys.empty()) return {};
   HDPS_RETURN_IF_ERROR(Write(keys, rows));
   HDPS_RETURN_IF_ERROR(Clean(2 * keys.size()));
+  if (runs_begun_ >= kMergeRuns) HDPS_RETURN_IF_ERROR(MergeSmallest());
   return empty_.size() < kEraseBlocks ? Status() : EraseEmpty();
 }
 
@@ -265,13 +271,13 @@ Status DiskRows::ForEach(const Visit& visit) const {
   return {};
 }
 
-// The blocks of one Put, as a walk over its rows that are still here.
-class DiskRows::Run {
+// A walk over those rows of a run that are still here.
+class DiskRows::RunWalk {
  public:
-  Run(const DiskRows& rows, uint64_t begin, uint64_t end)
-      : rows_(&rows), number_(begin), end_(end) {}
+  RunWalk(const DiskRows& rows, const Run& run) : rows_(&rows), number_(run.begin), end_(run.end) {}
   bool ended() const { return number_ == end_; }
   Key key() const { return block_.keys()[at_]; }
+  uint64_t number() const { return number_; }  // Of its block.
   std::span<const std::byte> row() const { return block_.Row(at_); }
   // To the first row, then from each to the next.
   Status Next() {
@@ -304,28 +310,71 @@ class DiskRows::Run {
   BlockRows block_;
 };
 
-Status DiskRows::ForEachInOrder(const Visit& visit) const {
+std::vector<DiskRows::Run> DiskRows::Runs() const {
   std::vector<Run> runs;
-  uint64_t run_end = end();
-  for (uint64_t number = end(); number-- > first_;) {
-    if (!BlockAt(number).begins_run) continue;
-    runs.emplace_back(*this, number, run_end);
-    run_end = number;
+  for (uint64_t number = first_; number < end(); ++number) {
+    const Block& block = BlockAt(number);
+    if (number == first_ || block.begins_run) {
+      if (!runs.empty() && runs.back().live == 0) runs.pop_back();
+      runs.push_back({number, number});
+    }
+    runs.back().end = number + 1;
+    runs.back().live += block.live;
   }
+  if (!runs.empty() && runs.back().live == 0) runs.pop_back();
+  return runs;
+}
+
+template <typename UseRow>
+Status DiskRows::Merge(const std::vector<Run>& runs, const UseRow& use) const {
+  std::vector<RunWalk> walks;
+  walks.reserve(runs.size());
   using Head = std::pair<Key, size_t>;
   std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
   for (size_t r = 0; r < runs.size(); ++r) {
-    HDPS_RETURN_IF_ERROR(runs[r].Next());
-    if (!runs[r].ended()) heads.emplace(runs[r].key(), r);
+    walks.emplace_back(*this, runs[r]);
+    HDPS_RETURN_IF_ERROR(walks[r].Next());
+    if (!walks[r].ended()) heads.emplace(walks[r].key(), r);
   }
   while (!heads.empty()) {
     const auto [key, r] = heads.top();
     heads.pop();
-    HDPS_RETURN_IF_ERROR(visit(key, runs[r].row()));
-    HDPS_RETURN_IF_ERROR(runs[r].Next());
-    if (!runs[r].ended()) heads.emplace(runs[r].key(), r);
+    HDPS_RETURN_IF_ERROR(use(key, walks[r].number(), walks[r].row()));
+    HDPS_RETURN_IF_ERROR(walks[r].Next());
+    if (!walks[r].ended()) heads.emplace(walks[r].key(), r);
   }
   return {};
+}
+
+Status DiskRows::ForEachInOrder(const Visit& visit) const {
+  return Merge(Runs(), [&visit](Key key, uint64_t, std::span<const std::byte> row) {
+    return visit(key, row);
+  });
+}
+
+Status DiskRows::MergeSmallest() {
+  runs_begun_ = 0;
+  std::vector<Run> runs = Runs();
+  if (runs.size() <= 2 * kMergeRuns) return {};
+  std::ranges::nth_element(runs, runs.begin() + kMergeRuns, {}, &Run::live);
+  runs.resize(kMergeRuns);
+  std::vector<Key> keys;
+  std::vector<std::byte> bytes;
+  bool begins_run = true;
+  const auto write = [&]() -> Status {
+    HDPS_RETURN_IF_ERROR(Write(keys, bytes, std::exchange(begins_run, false)));
+    keys.clear();
+    bytes.clear();
+    return {};
+  };
+  const auto take = [&](Key key, uint64_t number, std::span<const std::byte> row) -> Status {
+    CHECK(Forget(key, number));
+    keys.push_back(key);
+    bytes.insert(bytes.end(), row.begin(), row.end());
+    return bytes.size() < kMergeBytes ? Status() : write();
+  };
+  HDPS_RETURN_IF_ERROR(Merge(runs, take));
+  return keys.empty() ? Status() : write();
 }
 
 }  // namespace hdps

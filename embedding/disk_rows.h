@@ -18,7 +18,9 @@ namespace hdps {
 // A row is put here when it leaves memory and taken when it comes back, so it is in one of both.
 // Rows that come together lie together, a few KiB of them a block; blocks are never changed. A
 // block goes with the last of its rows; while more than half of what is on disk belongs to nobody
-// any more, the rows that are left in the oldest blocks are written anew.
+// any more, the rows that are left in the oldest blocks are written anew. The blocks of one Put are
+// a run: their keys ascend. When there are many runs the smallest become one, so that all rows can
+// be read in order with a block of each run in memory.
 //
 // Invariant: `index_` has the pair (key, block) for exactly the rows that are here, and each
 // block's `live` counts its pairs; keys of a block differ in their alias. Used by one task at a
@@ -51,19 +53,24 @@ class DiskRows {
   using Use = std::function<void(Key key, std::span<const std::byte> row)>;
   Status Take(std::span<const Key> keys, const Use& use);
 
-  // Every row, in the order of the blocks; and by ascending key, with one block of each Put in
-  // memory at a time.
+  // Every row, in the order of the blocks; and by ascending key, with a block of each run in
+  // memory.
   using Visit = std::function<Status(Key key, std::span<const std::byte> row)>;
   Status ForEach(const Visit& visit) const;
   Status ForEachInOrder(const Visit& visit) const;
+  size_t num_runs() const { return Runs().size(); }  // At most 769; by looking at all blocks.
 
  private:
   struct Block {
     uint16_t rows = 0, live = 0;
-    bool begins_run = false;  // The first block of a Put: keys ascend up to the next one.
+    bool begins_run = false;  // Keys ascend up to the next that does.
+  };
+  struct Run {
+    uint64_t begin, end;  // Blocks.
+    uint64_t live = 0;    // Rows that are here: one or more.
   };
   class BlockRows;
-  class Run;
+  class RunWalk;
 
   uint64_t end() const { return first_ + blocks_.size(); }
   Block& BlockAt(uint64_t number) { return blocks_[number - first_]; }
@@ -71,14 +78,20 @@ class DiskRows {
   // The block in use with these lower bits; end() when there is none.
   uint64_t NumberOf(uint32_t lower_bits) const;
   size_t RowsPerBlock() const;
-  // One Put of the log: blocks of ascending keys.
-  Status Write(std::span<const Key> keys, std::span<const std::byte> rows);
+  // At the end of the log: a run, or more of the last one.
+  Status Write(std::span<const Key> keys, std::span<const std::byte> rows, bool begins_run = true);
   // Writes about `rows` rows of the oldest blocks anew, fewer when there is little to gain.
   Status Clean(size_t rows);
   Status TakeOldest(size_t rows, std::vector<Key>* keys, std::vector<std::byte>* bytes);
   // Whether the block's row of the key was still here; it is no more.
   bool Forget(Key key, uint64_t number);
   Status EraseEmpty();
+  std::vector<Run> Runs() const;
+  // use(key, its block, row) for the rows of these runs, by ascending key.
+  template <typename UseRow>
+  Status Merge(const std::vector<Run>& runs, const UseRow& use) const;
+  // Where there are many runs: the smallest become one.
+  Status MergeSmallest();
   // use(number, BlockRows) for each block.
   template <typename UseBlock>
   Status Read(std::span<const uint64_t> numbers, const UseBlock& use) const;
@@ -91,6 +104,7 @@ class DiskRows {
   uint64_t first_ = 0;
   uint64_t rows_written_ = 0;    // In blocks with a row that is here.
   std::vector<uint64_t> empty_;  // Blocks with none, to be erased from disk.
+  size_t runs_begun_ = 0;        // Since they were counted.
 };
 
 }  // namespace hdps

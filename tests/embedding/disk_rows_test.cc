@@ -133,6 +133,23 @@ TEST(DiskRows, TakeBoundedSpace) {
   EXPECT_LE(model.rows().bytes(), 8 * rows + 4096);
 }
 
+// Rows leave memory a few at a time: reading them in order must not take a block of each of those.
+TEST(DiskRows, ManySmallPutsBecomeFewRuns) {
+  constexpr uint64_t kRange = 60000;
+  const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
+  Model model(*disk, 40);
+  Random random(11);
+  size_t most = 0;
+  for (int put = 0; put < 4000; ++put) {
+    model.Put(SomeKeys(random, 12, kRange), random.Next());
+    if (put % 3 == 0) model.Take(SomeKeys(random, 20, kRange));
+    if (put % 50 == 0) most = std::max(most, model.rows().num_runs());
+    if (put % 1000 == 999) model.ExpectAll();
+  }
+  EXPECT_LE(most, 769u);
+  EXPECT_GT(most, 500u);  // Or they were never many.
+}
+
 TEST(DiskRows, LeaveNothing) {
   const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
   {
