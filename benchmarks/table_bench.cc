@@ -15,6 +15,7 @@
 #include "common/shard_map.h"
 #include "embedding/optimizer.h"
 #include "embedding/table.h"
+#include "embedding/weight_format.h"
 
 namespace hdps {
 namespace {
@@ -31,6 +32,7 @@ struct Case {
   OptimizerKind rule;
   uint32_t dim;
   uint64_t rows;
+  WeightFormat weights = WeightFormat::kFp32;
 };
 // Rule and dim so that the largest takes 8 GiB.
 constexpr Case kCases[] = {
@@ -41,6 +43,9 @@ constexpr Case kCases[] = {
     {OptimizerKind::kSgd, 64, 20'000'000},
     {OptimizerKind::kLazyAdam, 16, 20'000'000},
     {OptimizerKind::kLazyAdam, 64, 5'000'000},
+    {OptimizerKind::kRowwiseAdagrad, 64, 20'000'000, WeightFormat::kFp16},
+    {OptimizerKind::kRowwiseAdagrad, 64, 20'000'000, WeightFormat::kBf16},
+    {OptimizerKind::kRowwiseAdagrad, 16, 20'000'000, WeightFormat::kBf16},
 };
 
 // As they are after an epoch of a small job.
@@ -54,12 +59,16 @@ TableSpec SpecOf(const Case& c) {
   spec.name = "rows";
   spec.dim = c.dim;
   spec.optimizer.kind = c.rule;
+  spec.weights = c.weights;
   spec.init = {InitKind::kNormal, 0.01f};
   return spec;
 }
 
 std::string NameOf(const Case& c) {
-  return std::string(OptimizerName(c.rule)) + "_dim" + std::to_string(c.dim) + "_" +
+  const char* const format = c.weights == WeightFormat::kFp32   ? ""
+                             : c.weights == WeightFormat::kFp16 ? "_fp16"
+                                                                : "_bf16";
+  return std::string(OptimizerName(c.rule)) + "_dim" + std::to_string(c.dim) + format + "_" +
          std::to_string(c.rows / 1'000'000) + "M";
 }
 
@@ -102,11 +111,17 @@ std::vector<Request> AllRequests(uint64_t rows) {
   return requests;
 }
 
-// Changes nothing, with `nothing` == 0, which the compiler does not know.
+// Changes nothing, with `nothing` == 0, which the compiler does not know. Weights of 16 bits take
+// half as many words as their gradient.
 inline void Touch(uint32_t* __restrict row, const uint32_t* __restrict gradient, size_t dim,
-                  size_t row_words, uint32_t nothing) {
-  for (size_t i = 0; i < dim; ++i) row[i] |= gradient[i] & nothing;
-  for (size_t i = dim; i < row_words; ++i) row[i] |= nothing;
+                  size_t weight_words, size_t row_words, uint32_t nothing) {
+  if (weight_words == dim) {
+    for (size_t i = 0; i < dim; ++i) row[i] |= gradient[i] & nothing;
+  } else {
+    for (size_t i = 0; i < dim / 2; ++i)
+      row[i] |= (gradient[2 * i] | gradient[2 * i + 1]) & nothing;
+  }
+  for (size_t i = weight_words; i < row_words; ++i) row[i] |= nothing;
 }
 
 // A table in slices, worked on as a server does it, and the walk over its lines.
@@ -114,7 +129,7 @@ class Rows {
  public:
   explicit Rows(const Case& c)
       : case_(c),
-        weight_bytes_(c.dim * sizeof(float)),
+        weight_bytes_(WeightBytes(c.weights, c.dim)),
         gradients_(kDraws * c.dim, kGradient),
         out_(kDraws * c.dim) {
     for (uint32_t s = 0; s < kShards; ++s) slices_.emplace_back(SpecOf(c), TableId{0}, 1);
@@ -159,16 +174,17 @@ class Rows {
       });
     });
   }
-  // All lines of the rows, changed by nothing, and the gradients.
-  template <bool kIndex>
+  // All lines of the rows, changed by nothing, and the gradients; kMark: the index's lines are
+  // changed too, as an update writes its number there.
+  template <bool kIndex, bool kMark = false>
   void WalkPush(Executor& executor, const Request& request) {
     const size_t row_bytes = slices_[0].memory().row_bytes();
     const uint32_t nothing = nothing_;
     executor.ParallelFor(kShards, [&](size_t s) {
       const float* gradient = gradients_.data() + request.begin[s] * case_.dim;
-      Walk<kIndex>(request, s, row_bytes, [&](std::byte* row) {
+      Walk<kIndex, kMark>(request, s, row_bytes, [&](std::byte* row) {
         Touch(reinterpret_cast<uint32_t*>(row), reinterpret_cast<const uint32_t*>(gradient),
-              case_.dim, row_bytes / sizeof(uint32_t), nothing);
+              case_.dim, weight_bytes_ / sizeof(uint32_t), row_bytes / sizeof(uint32_t), nothing);
         gradient += case_.dim;
       });
     });
@@ -183,7 +199,7 @@ class Rows {
     return std::span(gradients_)
         .subspan(request.begin[s] * case_.dim, request.KeysOf(s).size() * case_.dim);
   }
-  template <bool kIndex, typename Use>
+  template <bool kIndex, bool kMark = false, typename Use>
   void Walk(const Request& request, size_t s, size_t bytes, const Use& use) {
     constexpr size_t kAhead = 16, kIndexAhead = 32;
     std::byte* const* const rows = request.rows.data();
@@ -193,7 +209,9 @@ class Rows {
     for (size_t k = request.begin[s]; k < end; ++k) {
       if constexpr (kIndex) {
         __builtin_prefetch(slots[std::min(k + kIndexAhead, end - 1)]);
-        seen |= slots[std::min(k + kAhead, end - 1)]->version;
+        const RowSlot* const slot = slots[std::min(k + kAhead, end - 1)];
+        seen |= slot->version;
+        if constexpr (kMark) const_cast<RowSlot*>(slot)->version |= nothing_;
       }
       const std::byte* const ahead = rows[std::min(k + kAhead, end - 1)];
       for (size_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(ahead + at);
@@ -235,16 +253,18 @@ void MeasureLoad(const BenchSetting& setting, const Case& c, const std::string& 
     const auto rate = [&](void (Rows::*work)(Executor&, const Request&)) {
       return RowsPerSecond(requests, [&](const Request& r) { (rows.*work)(*executor, r); });
     };
-    const auto samples =
-        InTurns(setting.repeats,
-                {[&] { return rate(&Rows::Pull); }, [&] { return rate(&Rows::WalkPull<true>); },
-                 [&] { return rate(&Rows::WalkPull<false>); }, [&] { return rate(&Rows::Push); },
-                 [&] { return rate(&Rows::WalkPush<true>); },
-                 [&] { return rate(&Rows::WalkPush<false>); }});
+    const auto samples = InTurns(
+        setting.repeats,
+        {[&] { return rate(&Rows::Pull); }, [&] { return rate(&Rows::WalkPull<true>); },
+         [&] { return rate(&Rows::WalkPull<false>); }, [&] { return rate(&Rows::Push); },
+         [&] { return rate(&Rows::WalkPush<true>); }, [&] { return rate(&Rows::WalkPush<false>); },
+         [&] { return rate(&Rows::WalkPush<true, true>); }});
     constexpr char kSame[] = "the same lines", kRows[] = "the rows' lines alone";
     report.AddBeside(kBench, name, "pull", "rows/s", samples[0], kSame, samples[1]);
     report.AddBeside(kBench, name, "pull", "rows/s", samples[0], kRows, samples[2]);
     report.AddBeside(kBench, name, "push", "rows/s", samples[3], kSame, samples[4]);
+    report.AddBeside(kBench, name, "push", "rows/s", samples[3],
+                     "the same lines, the index's changed too", samples[6]);
     report.AddBeside(kBench, name, "push", "rows/s", samples[3], kRows, samples[5]);
   }
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "common/hash.h"
@@ -79,6 +80,21 @@ class RowIndex {
     const size_t old_home = old_.Home(hash);
     const bool moved = ((old_home - old_first_) & old_mask_) < moved_;
     return moved ? now_.begin + now_.Home(hash) : old_.begin + old_home;
+  }
+  // homes[k] = Home(keys[k]); a loop of vectors but while the index grows.
+  HDPS_INLINE void Homes(std::span<const Key> keys, RowSlot** homes) const {
+    const size_t n = keys.size();
+    if (growing()) {
+      for (size_t k = 0; k < n; ++k) homes[k] = Home(keys[k]);
+      return;
+    }
+    const Key* const from = keys.data();
+    const uint64_t salt = salt_;
+    const int shift = now_.shift;
+    RowSlot* const begin = now_.begin;
+    for (size_t k = 0; k < n; ++k) {
+      homes[k] = begin + (MixBits(from[k] ^ salt) >> shift) * kLineSlots;
+    }
   }
   // Of a home, and of the line behind it, where one key in twenty is. Inlined by force: a function
   // that only prefetches has no effect that a compiler would know of, and its calls are dropped.

@@ -129,16 +129,12 @@ template <typename Resolve>
 HDPS_INLINE void RowStore::FindBatch(std::span<const Key> keys, RowSlot** slots,
                                      const Resolve& resolve) const {
   const size_t n = keys.size();
-  for (size_t i = 0; i < n + kSlotsAhead; ++i) {
-    if (i >= kSlotsAhead) {
-      const size_t k = i - kSlotsAhead;
-      slots[k] = index_.Find(keys[k], slots[k]);
-      resolve(k, slots[k]);
-    }
-    if (i < n) {
-      slots[i] = index_.Home(keys[i]);
-      RowIndex::Prefetch(slots[i]);
-    }
+  index_.Homes(keys, slots);
+  for (size_t k = 0; k < std::min(n, kSlotsAhead); ++k) RowIndex::Prefetch(slots[k]);
+  for (size_t k = 0; k < n; ++k) {
+    if (k + kSlotsAhead < n) RowIndex::Prefetch(slots[k + kSlotsAhead]);
+    slots[k] = index_.Find(keys[k], slots[k]);
+    resolve(k, slots[k]);
   }
 }
 
