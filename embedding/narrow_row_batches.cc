@@ -21,13 +21,14 @@ struct Reading {
   float* const out;
 };
 
-template <WeightFormat kFormat>
+// kDim: 0, or the dim known when this is compiled.
+template <WeightFormat kFormat, size_t kDim>
 HDPS_INLINE void ReadAll(const Reading& r) {
-  const size_t dim = r.rows.dim;
+  const size_t dim = kDim > 0 ? kDim : r.rows.dim;
   float* const out = r.out;
   const RowStore& store = r.rows.store;
   MissingRows missing(r.rows.initial, dim);
-  store.ForEachFound(
+  store.ForEachFound<WeightBytes(kFormat, kDim)>(
       r.keys, WeightBytes(kFormat, dim),
       [&](size_t k, const RowSlot*, const std::byte* row) __attribute__((always_inline)) {
         if (row != nullptr) [[likely]] {
@@ -38,10 +39,24 @@ HDPS_INLINE void ReadAll(const Reading& r) {
       });
 }
 
-template <WeightFormat kFormat>
+template <WeightFormat kFormat, size_t kDim>
 void ReadWide(VectorWidth width, const Reading& r) {
   WithVectors(
-      width, [&]() __attribute__((always_inline)) { ReadAll<kFormat>(r); });
+      width, [&]() __attribute__((always_inline)) { ReadAll<kFormat, kDim>(r); });
+}
+
+template <WeightFormat kFormat>
+void ReadIn(VectorWidth width, const Reading& r) {
+  switch (r.rows.dim) {
+    case 16:
+      return ReadWide<kFormat, 16>(width, r);
+    case 64:
+      return ReadWide<kFormat, 64>(width, r);
+    case 80:
+      return ReadWide<kFormat, 80>(width, r);
+    default:
+      return ReadWide<kFormat, 0>(width, r);
+  }
 }
 
 // ---- Updating ----------------------------------------------------------------------------------
@@ -55,20 +70,23 @@ struct Updating {
   const int64_t step;
 };
 
-template <OptimizerKind kRule, WeightFormat kFormat>
+// kDim: 0, or the dim known when this is compiled; then a row holds nothing but weights and state.
+template <OptimizerKind kRule, WeightFormat kFormat, size_t kDim>
 HDPS_INLINE void UpdateAll(const Updating& u) {
+  constexpr size_t kRowBytes =
+      kDim > 0 ? WeightBytes(kFormat, kDim) + StateFloatsOf(kRule, kDim) * sizeof(float) : 0;
   const OptimizerSpec spec = u.spec;
   const GradientScale scale = u.scale;
-  const size_t dim = u.rows.dim;
+  const size_t dim = kDim > 0 ? kDim : u.rows.dim;
   const float* const values = u.values;
   RowStore& store = u.rows.store;
   const size_t weight_bytes = WeightBytes(kFormat, dim);
-  float on_stack[kStackFloats];
-  std::vector<float> on_heap(dim > kStackFloats ? dim : 0);
-  float* const wide = dim > kStackFloats ? on_heap.data() : on_stack;
+  float on_stack[kDim > 0 ? kDim : kStackFloats];
+  std::vector<float> on_heap(kDim == 0 && dim > kStackFloats ? dim : 0);
+  float* const wide = kDim == 0 && dim > kStackFloats ? on_heap.data() : on_stack;
   Corrections corrections(spec);
   const BiasCorrection at_step = CorrectionAt(spec, u.step);
-  store.ForEachMade(
+  store.ForEachMade<kRowBytes>(
       u.keys, RowVersion(u.step),
       [&](std::span<const Key> keys, std::byte* const* rows) {
         MakeNarrowRows(u.rows, keys, rows);
@@ -82,10 +100,32 @@ HDPS_INLINE void UpdateAll(const Updating& u) {
       });
 }
 
+template <OptimizerKind kRule, WeightFormat kFormat, size_t kDim>
+void UpdateWide(VectorWidth width, const Updating& u) {
+  WithVectors(
+      width, [&]() __attribute__((always_inline)) { UpdateAll<kRule, kFormat, kDim>(u); });
+}
+
+// The usual dims under the usual rules are known to the loops: each is three copies of the code.
 template <OptimizerKind kRule, WeightFormat kFormat>
 void UpdateIn(VectorWidth width, const Updating& u) {
-  WithVectors(
-      width, [&]() __attribute__((always_inline)) { UpdateAll<kRule, kFormat>(u); });
+  constexpr bool kOften =
+      kRule == OptimizerKind::kRowwiseAdagrad || kRule == OptimizerKind::kLazyAdam;
+  const size_t dim = u.rows.dim;
+  const size_t plain_bytes = WeightBytes(kFormat, dim) + StateFloatsOf(kRule, dim) * sizeof(float);
+  if constexpr (kOften) {
+    switch (u.rows.store.row_bytes() == plain_bytes ? dim : 0) {
+      case 16:
+        return UpdateWide<kRule, kFormat, 16>(width, u);
+      case 64:
+        return UpdateWide<kRule, kFormat, 64>(width, u);
+      case 80:
+        return UpdateWide<kRule, kFormat, 80>(width, u);
+      default:
+        break;
+    }
+  }
+  return UpdateWide<kRule, kFormat, 0>(width, u);
 }
 
 template <OptimizerKind kRule>
@@ -100,8 +140,8 @@ void ReadNarrowRows(VectorWidth width, const NarrowRows& rows, std::span<const K
                     float* out) {
   CHECK(rows.format != WeightFormat::kFp32);
   const Reading reading{rows, keys, out};
-  return rows.format == WeightFormat::kFp16 ? ReadWide<WeightFormat::kFp16>(width, reading)
-                                            : ReadWide<WeightFormat::kBf16>(width, reading);
+  return rows.format == WeightFormat::kFp16 ? ReadIn<WeightFormat::kFp16>(width, reading)
+                                            : ReadIn<WeightFormat::kBf16>(width, reading);
 }
 
 void UpdateNarrowRows(VectorWidth width, const OptimizerSpec& spec, const NarrowRows& rows,

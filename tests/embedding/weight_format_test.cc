@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -176,6 +177,30 @@ TEST(WeightFormat, EveryVectorWidthRoundsAlike) {
         for (const VectorWidth width : {VectorWidth::kAvx2, VectorWidth::kAvx512}) {
           if (width > WidestVectors()) continue;
           EXPECT_EQ(Trained(spec, width, 1), plain) << dim;
+        }
+      }
+    }
+  }
+}
+
+// Loops that know the dim when they are compiled, against the loop for any row: what a policy keeps
+// behind the state makes a row one of those.
+TEST(WeightFormat, AKnownDimChangesNoBit) {
+  for (const WeightFormat format : kNarrow) {
+    for (const OptimizerKind rule : {OptimizerKind::kRowwiseAdagrad, OptimizerKind::kLazyAdam}) {
+      for (const uint32_t dim : {16u, 64u, 80u}) {
+        const TableSpec spec = SpecOf(format, rule, dim);
+        TableSpec longer = spec;
+        longer.policy.evict_after_steps = 1000;
+        ASSERT_GT(PolicyFloats(longer.policy), 0u);
+        const std::vector<float> known = Trained(spec, WidestVectors(), 1);
+        const std::vector<float> any = Trained(longer, WidestVectors(), 1);
+        const size_t floats = dim + RowStateFloats(spec), any_floats = dim + RowStateFloats(longer);
+        ASSERT_EQ(known.size() / floats, any.size() / any_floats);
+        for (size_t k = 0; k < known.size() / floats; ++k) {
+          ASSERT_TRUE(
+              std::equal(&known[k * floats], &known[k * floats] + floats, &any[k * any_floats]))
+              << "row " << k << ", dim " << dim;
         }
       }
     }
