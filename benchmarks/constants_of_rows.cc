@@ -17,7 +17,7 @@ constexpr uint64_t kRows = 1'000'000;
 constexpr uint32_t kNarrow = 16, kWide = 80, kDense = 1024;
 constexpr char kRule[] = "lazy_adam";  // What rows are changed by unless a job says otherwise.
 constexpr double kRuleStates = 2;      // Floats of state beside each weight.
-constexpr size_t kFewKeys = 2'000, kManyKeys = 20'000, kDenseKeys = 1'100;
+constexpr size_t kFewKeys = 4'000, kManyKeys = 40'000, kDenseKeys = 2'000;
 
 double Above0(double value) { return std::max(value, 0.0); }
 
@@ -43,7 +43,7 @@ class OtherWork {
   }
 
  private:
-  static constexpr size_t kPieces = 64, kPieceFloats = size_t{128} << 10;
+  static constexpr size_t kPieces = 128, kPieceFloats = size_t{128} << 10;
   const std::unique_ptr<Executor> executor_;
   std::vector<float> floats_;
 };
