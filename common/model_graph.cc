@@ -21,6 +21,7 @@ class GraphCheck {
 
   // Width of the last layer; needs a graph without problems.
   uint64_t LogitsWidth() const { return known_.at(model_.layers.back().name).width; }
+  uint64_t dense_floats() const { return dense_floats_; }
 
   std::vector<GraphProblem> Run() {
     CheckTables();
@@ -81,8 +82,26 @@ class GraphCheck {
       Complain("kind", "this layer would be " + std::to_string(width) + " wide, at most " +
                            std::to_string(kWidthMax) + " is allowed");
     }
+    if (problems_.empty()) CountTensors(layer, inputs);
     known_[layer.name] = {&layer, width};
     names_.push_back(layer.name);
+  }
+
+  void CountTensors(const LayerSpec& layer, const std::vector<Known>& inputs) {
+    const auto add = [this](uint64_t floats) {
+      dense_floats_ += (floats + kDenseChunkFloats - 1) / kDenseChunkFloats * kDenseChunkFloats;
+    };
+    if (layer.kind == LayerKind::kDense) {
+      add(inputs[0].width * layer.units);
+      add(layer.units);
+    } else if (layer.kind == LayerKind::kBias) {
+      add(inputs[0].width);
+    } else if (layer.kind == LayerKind::kCross) {
+      for (uint32_t level = 0; level < layer.units; ++level) {
+        add(inputs[0].width * inputs[0].width);
+        add(inputs[0].width);
+      }
+    }
   }
 
   // Columns of what the layer gives; complains where inputs do not fit it.
@@ -241,6 +260,7 @@ class GraphCheck {
   const std::vector<TableSpec>& tables_;
   const FeatureNames& features_;
   size_t layer_ = 0;
+  uint64_t dense_floats_ = 0;
   std::map<std::string, Known> known_;
   std::vector<std::string> names_;
   std::set<std::string> used_, used_tables_;
@@ -261,6 +281,15 @@ uint32_t NumClasses(const Job& job) {
   const std::vector<GraphProblem> problems = graph.Run();
   CHECK(problems.empty()) << problems[0].place << ": " << problems[0].problem;
   return static_cast<uint32_t>(graph.LogitsWidth());
+}
+
+uint64_t DenseFloats(const Job& job) {
+  if (job.model.layers.empty()) return 0;
+  const FeatureNames features = FeaturesOf(job.data);
+  GraphCheck graph(job.model, job.tables, features);
+  const std::vector<GraphProblem> problems = graph.Run();
+  CHECK(problems.empty()) << problems[0].place << ": " << problems[0].problem;
+  return graph.dense_floats();
 }
 
 }  // namespace hdps

@@ -43,6 +43,10 @@ Result<ModelGraph> BuildModel(const ModelRecipe& recipe, const FeatureNames& fea
 // The table of the chunks of all dense tensors.
 TableSpec DenseTable(const OptimizerSpec& optimizer);
 
+// Floats of all dense tensors of the job's model, each filled up to whole chunks; none without
+// layers. Requires: its graph has no problems.
+uint64_t DenseFloats(const Job& job);
+
 // Walks the graph and finds what does not fit: names, numbers of inputs, widths, tables nobody
 // uses. `place` is the dotted path below "model" ("layers.3.inputs"), `problem` what is wrong.
 struct GraphProblem {

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "common/byte_count.h"
+#include "common/model_zoo.h"
 #include "embedding/row_policy.h"
 #include "embedding/row_store.h"
 
@@ -24,9 +25,16 @@ uint64_t DiskBufferBytes(uint64_t limit) {
   return std::clamp(limit / 16, kDiskBufferMin, kDiskBufferMax);
 }
 
+// Floats of the dense tensors that lie at the servers; none where workers keep them.
+uint64_t DenseFloatsAtServers(const Job& job) {
+  return job.parallel.dense_exchange == DenseExchange::kAllreduce ? 0 : DenseFloats(job);
+}
+
 // Keys, rows and gradients of one step of all workers, if no key came twice.
-uint64_t StepBytes(const Job& job) {
+uint64_t StepBytes(const Job& job, size_t num_workers) {
   uint64_t bytes = 0;
+  // Every worker is given all dense weights and gives their gradients.
+  bytes += num_workers * DenseFloatsAtServers(job) * 2 * sizeof(float);
   for (const LayerSpec& layer : job.model.layers) {
     if (layer.kind != LayerKind::kEmbedding) continue;
     const size_t features =
@@ -87,8 +95,9 @@ uint64_t PeakResidentBytes(FileSystem& files) {
 
 std::string MemoryPlan::Text() const {
   return "process " + ShowByteCount(process) + " + requests " + ShowByteCount(requests) +
-         " + sketches " + ShowByteCount(sights) + " + disk tier " + ShowByteCount(disk) +
-         " + rows and index " + ShowByteCount(rows) + " = " + ShowByteCount(total());
+         " + dense layers " + ShowByteCount(dense) + " + sketches " + ShowByteCount(sights) +
+         " + disk tier " + ShowByteCount(disk) + " + rows and index " + ShowByteCount(rows) +
+         " = " + ShowByteCount(total());
 }
 
 MemoryPlan PlanMemory(const Job& job, const RowMemoryOptions& options, uint64_t process_bytes) {
@@ -96,13 +105,21 @@ MemoryPlan PlanMemory(const Job& job, const RowMemoryOptions& options, uint64_t 
   const double part = static_cast<double>(options.own_shards) / job.cluster.shards;
   MemoryPlan plan;
   plan.process = process_bytes;
-  plan.requests = static_cast<uint64_t>(2 * part * static_cast<double>(StepBytes(job)));
+  plan.requests =
+      static_cast<uint64_t>(2 * part * static_cast<double>(StepBytes(job, options.num_workers)));
   for (const TableSpec& table : job.tables) {
     if (table.policy.admit_after > 1) {
       plan.sights +=
           static_cast<uint64_t>(part * static_cast<double>(table.policy.admit_sketch_bytes));
     }
-    if (table.dense) continue;
+    if (table.dense) {
+      const uint64_t chunks = DenseFloatsAtServers(job) / table.dim;
+      if (chunks == 0) continue;
+      plan.dense = options.own_shards *
+                   RowStore::PredictBytes(RowBytes(table),
+                                          (chunks + job.cluster.shards - 1) / job.cluster.shards);
+      continue;
+    }
     uint64_t rows = options.expected_rows;
     if (table.policy.max_rows > 0) rows = std::min(rows, table.policy.max_rows);
     plan.rows +=

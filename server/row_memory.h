@@ -26,10 +26,11 @@ struct RowMemoryOptions {
 struct MemoryPlan {
   uint64_t process = 0;   // The program and its libraries, as they are now.
   uint64_t requests = 0;  // Of the workers: keys, rows and gradients of the steps on their way.
+  uint64_t dense = 0;     // Of the dense layers, with their state.
   uint64_t sights = 0;    // Sketches of the policies.
   uint64_t disk = 0;      // Rows being written, and what finds those on disk.
   uint64_t rows = 0;      // With their index; under a limit, what it leaves them.
-  uint64_t total() const { return process + requests + sights + disk + rows; }
+  uint64_t total() const { return process + requests + dense + sights + disk + rows; }
   std::string Text() const;  // "process 24 MiB + requests ... = 1.00 GiB"
 };
 MemoryPlan PlanMemory(const Job& job, const RowMemoryOptions& options, uint64_t process_bytes);

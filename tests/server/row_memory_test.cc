@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "common/model_zoo.h"
 #include "common/random.h"
 #include "server_harness.h"
 
@@ -39,11 +40,27 @@ TEST(RowMemory, ForeseesRowsThatItIsToldOf) {
   EXPECT_EQ(plan.rows, 32ull * ((20ull << 20) + 293 * 4096 + 2 * (16ull << 18)));
   EXPECT_EQ(plan.disk, 0u);
   EXPECT_EQ(plan.process, 30u << 20);
-  EXPECT_EQ(plan.total(), plan.process + plan.requests + plan.rows);
+  EXPECT_EQ(plan.total(), plan.process + plan.requests + plan.dense + plan.rows);
   RowMemoryOptions half = OptionsOf(3'200'000);
   half.own_shards = 16;
   EXPECT_EQ(PlanMemory(JobWith({}), half, 0).rows, plan.rows / 2);
   EXPECT_EQ(PlanMemory(JobWith({}), half, 0).requests, plan.requests / 2);
+}
+
+TEST(RowMemory, ForeseesDenseLayersAndTheirRequests) {
+  const Job small = JobWith({"model.hidden=[64]"}), large = JobWith({"model.hidden=[4096]"});
+  const double weights = 4.0 * static_cast<double>(DenseFloats(large) - DenseFloats(small));
+  const MemoryPlan before = PlanMemory(small, OptionsOf(), 0);
+  RowMemoryOptions options = OptionsOf();
+  const MemoryPlan one = PlanMemory(large, options, 0);
+  // Adam: two floats of state beside each weight; some room in every shard.
+  EXPECT_NEAR(static_cast<double>(one.dense - before.dense), 3 * weights, 0.1 * weights);
+  EXPECT_NEAR(static_cast<double>(one.requests - before.requests), 4 * weights, 1);
+  options.num_workers = 3;
+  EXPECT_NEAR(static_cast<double>(PlanMemory(large, options, 0).requests - one.requests),
+              2 * 4 * 4.0 * static_cast<double>(DenseFloats(large)), 1);
+  const Job reduced = JobWith({"model.hidden=[4096]", "parallel.dense_exchange=allreduce"});
+  EXPECT_EQ(PlanMemory(reduced, options, 0).dense, 0u);
 }
 
 TEST(RowMemory, UnderALimitRowsGetTheRest) {

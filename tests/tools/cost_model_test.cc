@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/model_zoo.h"
 #include "common/random.h"
 #include "tools/plan_report.h"
 #include "worker/data/zipf.h"
@@ -54,6 +55,14 @@ TEST(JobShapeTest, CountsProductsKeysAndFloats) {
   EXPECT_EQ(flops, 2.0 * (13 + 429 * 64 + 64 * 32 + 32));
   EXPECT_EQ(shape.dense_floats % kDenseChunkFloats, 0u);
   EXPECT_GE(shape.dense_floats, 429u * 64 + 64 * 32 + 32 + 13);
+}
+
+// Servers foresee what the model asks for without building it.
+TEST(JobShapeTest, DenseFloatsAreThoseOfTheGraph) {
+  for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic"}) {
+    const Job job = JobOf(R"({"type": ")" + std::string(type) + R"("})");
+    EXPECT_EQ(DenseFloats(job), ShapeOf(job)->dense_floats) << type;
+  }
 }
 
 TEST(JobShapeTest, WeightsOf16BitsTakeHalfTheBytes) {
