@@ -111,17 +111,14 @@ std::vector<Request> AllRequests(uint64_t rows) {
   return requests;
 }
 
-// Changes nothing, with `nothing` == 0, which the compiler does not know. Weights of 16 bits take
-// half as many words as their gradient.
+// A word of each line, changed by nothing with `nothing` == 0, which the compiler does not know,
+// and by as much of each line of the gradient.
 inline void Touch(uint32_t* __restrict row, const uint32_t* __restrict gradient, size_t dim,
-                  size_t weight_words, size_t row_words, uint32_t nothing) {
-  if (weight_words == dim) {
-    for (size_t i = 0; i < dim; ++i) row[i] |= gradient[i] & nothing;
-  } else {
-    for (size_t i = 0; i < dim / 2; ++i)
-      row[i] |= (gradient[2 * i] | gradient[2 * i + 1]) & nothing;
-  }
-  for (size_t i = weight_words; i < row_words; ++i) row[i] |= nothing;
+                  size_t row_words, uint32_t nothing) {
+  constexpr size_t kLineWords = kLineBytes / sizeof(uint32_t);
+  uint32_t seen = 0;
+  for (size_t i = 0; i < dim; i += kLineWords) seen |= gradient[i];
+  for (size_t i = 0; i < row_words; i += kLineWords) row[i] |= seen & nothing;
 }
 
 // A table in slices, worked on as a server does it, and the walk over its lines.
@@ -184,7 +181,7 @@ class Rows {
       const float* gradient = gradients_.data() + request.begin[s] * case_.dim;
       Walk<kIndex, kMark>(request, s, row_bytes, [&](std::byte* row) {
         Touch(reinterpret_cast<uint32_t*>(row), reinterpret_cast<const uint32_t*>(gradient),
-              case_.dim, weight_bytes_ / sizeof(uint32_t), row_bytes / sizeof(uint32_t), nothing);
+              case_.dim, row_bytes / sizeof(uint32_t), nothing);
         gradient += case_.dim;
       });
     });
