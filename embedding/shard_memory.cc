@@ -1,8 +1,11 @@
 // Who gives way when a shard's share is full.
 #include "embedding/shard_memory.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 
+#include "common/byte_count.h"
 #include "embedding/tiered_rows.h"
 
 namespace hdps {
@@ -21,6 +24,13 @@ uint64_t MemoryBudget::Share() {
   {
     MutexLock lock(mutex_);
     others = others_(row_bytes_);
+  }
+  const uint64_t taken = others + row_bytes_;
+  if (taken > limit_bytes_ + limit_bytes_ / 10 && !exceeded_.exchange(true)) {
+    LOG(WARNING) << "cluster.memory_limit: " << ShowByteCount(limit_bytes_)
+                 << " cannot be kept: the last rows in memory and what finds those on disk take "
+                 << ShowByteCount(row_bytes_) << ", all else " << ShowByteCount(others)
+                 << "; give more than " << ShowByteCount(taken) << " or more servers";
   }
   const uint64_t rows = limit_bytes_ > others ? limit_bytes_ - others : 0;
   return std::max(rows / std::max<uint64_t>(1, shards_), kShareMin);

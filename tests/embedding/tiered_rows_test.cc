@@ -210,6 +210,19 @@ TEST(TieredRows, GiveWayWhenOthersNeedMore) {
   EXPECT_LE(tiered.bytes(), kLimit + kLimit / 50);
 }
 
+// What finds the rows on disk is in memory too: a limit may be too small for that alone.
+TEST(TieredRows, SayWhenTheLimitCannotBeKept) {
+  for (const bool too_small : {false, true}) {
+    TwoTables tiered(too_small ? kLimit / 16 : kLimit);
+    Random random(1);
+    std::vector<float> seen;
+    for (int64_t step = 1; step <= 60; ++step) {
+      tiered.Step(SomeKeys(random, 1500, kKeys), step, &seen);
+    }
+    EXPECT_EQ(tiered.budget.exceeded(), too_small);
+  }
+}
+
 TEST(TieredRows, SayWhenTheDiskFails) {
   TwoTables tiered(kLimit);
   Random random(6);
