@@ -93,7 +93,9 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   text +=
       Line("recovery", Time(answer.recovery_seconds) + ": noticed after " +
                            Time(answer.detect_seconds) + ", loading " + Time(answer.load_seconds) +
-                           ", training again " + Time(answer.redo_seconds));
+                           (question.checkpoint_every_steps > 0
+                                ? ", training again " + Time(answer.redo_seconds)
+                                : "; then all steps anew, as checkpoint.every_steps is 0"));
   text +=
       "\n" + Line("bottleneck", answer.parts[answer.bottleneck].name + ", busy " +
                                     Time(answer.parts[answer.bottleneck].seconds) + " of a step");

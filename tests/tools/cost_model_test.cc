@@ -290,6 +290,9 @@ TEST(PlanTest, StepsBetweenCheckpointsAreTrainedAgain) {
   question.checkpoint_every_steps = 1000;
   const PlanAnswer some = Plan(question, MachineConstants());
   EXPECT_NEAR(some.recovery_seconds - none.recovery_seconds, 500 * some.step_seconds, 1e-9);
+  EXPECT_THAT(PlanText({}, question, some), HasSubstr("training again"));
+  question.checkpoint_every_steps = 0;
+  EXPECT_THAT(PlanText({}, question, none), HasSubstr("all steps anew"));
 }
 
 TEST(PlanReportTest, NamesTheBottleneckInWordsAndInJson) {
