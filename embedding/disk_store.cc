@@ -78,6 +78,7 @@ rocksdb::Options OptionsFor(const DiskStoreOptions& options,
   rocks.enable_blob_files = true;
   rocks.blob_file_size = kBlobFileBytes;
   rocks.max_open_files = OpenFilesMax();
+  rocks.table_cache_numshardbits = 4;  // Each part of that cache keeps a file at least.
   rocks.stats_dump_period_sec = 0;
   rocks.stats_persist_period_sec = 0;
   rocks.keep_log_file_num = 1;
