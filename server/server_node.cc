@@ -312,8 +312,8 @@ ServerNode::~ServerNode() = default;
 
 void ServerNode::OnFrame(PeerId from, Frame frame) {
   if (impl_->membership.OnFrame(from, frame)) return impl_->AfterMembership();
-  // While a command reads or replaces the rows nobody else may; the repeat will find us free.
   if (impl_->serving()) return impl_->Serve({from, std::move(frame)});
+  // While a command reads or replaces the rows nobody else may; the repeat will find us free.
   if (impl_->view == nullptr || impl_->background.running() || impl_->membership.ended()) {
     return impl_->rows.Postpone(from, frame);
   }
