@@ -20,23 +20,18 @@ HDPS_INLINE bool AllFinite(const float* values, size_t count) {
   return any == 0;
 }
 
-bool AllFinitePlain(const float* values, size_t count) { return AllFinite(values, count); }
-HDPS_AVX2 bool AllFiniteAvx2(const float* values, size_t count) { return AllFinite(values, count); }
-HDPS_AVX512 bool AllFiniteAvx512(const float* values, size_t count) {
-  return AllFinite(values, count);
-}
-
 }  // namespace
 
 size_t FirstNotFinite(std::span<const float> values) {
   constexpr size_t kBlock = 4096;
   const VectorWidth width = WidestVectors();
-  const auto all_finite = width == VectorWidth::kAvx512 ? AllFiniteAvx512
-                          : width == VectorWidth::kAvx2 ? AllFiniteAvx2
-                                                        : AllFinitePlain;
   for (size_t begin = 0; begin < values.size(); begin += kBlock) {
     const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));
-    if (all_finite(block.data(), block.size())) continue;
+    const bool finite = WithVectors(
+        width, [&]() __attribute__((always_inline)) {
+          return AllFinite(block.data(), block.size());
+        });
+    if (finite) continue;
     const auto bad =
         std::find_if(block.begin(), block.end(), [](float v) { return !std::isfinite(v); });
     return begin + static_cast<size_t>(bad - block.begin());

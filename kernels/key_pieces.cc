@@ -17,13 +17,6 @@ HDPS_INLINE void RenameAll(const uint32_t* number, std::span<const KeyColumn> co
     for (size_t i = 0; i < column.keys.size(); ++i) index[i] = number[index[i]];
   }
 }
-void RenamePlain(const uint32_t* number, std::span<const KeyColumn> columns) {
-  RenameAll(number, columns);
-}
-HDPS_AVX512 void RenameAvx512(const uint32_t* number, std::span<const KeyColumn> columns) {
-  RenameAll(number, columns);
-}
-
 }  // namespace
 
 void KeyPieces::Find(VectorWidth width, std::span<const KeyColumn> columns, Executor& executor) {
@@ -39,10 +32,13 @@ void KeyPieces::Find(VectorWidth width, std::span<const KeyColumn> columns, Exec
   executor.ParallelFor(blocks_.size(), [&](size_t b) { FindOwners(&blocks_[b]); });
   NumberNew();
   executor.ParallelFor(blocks_.size(), [&](size_t b) { NumberBlock(blocks_[b]); });
-  const auto rename = width == VectorWidth::kAvx512 ? RenameAvx512 : RenamePlain;
   // The first piece has its numbers already.
   executor.ParallelFor(num_pieces_ - 1, [&](size_t p) {
-    rename(pieces_[p + 1].number.data(), pieces_[p + 1].columns);
+    const Piece& piece = pieces_[p + 1];
+    WithVectors(
+        width, [&]() __attribute__((always_inline)) {
+          RenameAll(piece.number.data(), piece.columns);
+        });
   });
 }
 
