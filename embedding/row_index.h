@@ -96,19 +96,26 @@ class RowIndex {
       homes[k] = begin + (MixBits(from[k] ^ salt) >> shift) * kLineSlots;
     }
   }
-  // Of a home, and of the line behind it, where one key in twenty is. Inlined by force: a function
-  // that only prefetches has no effect that a compiler would know of, and its calls are dropped.
+  // Of a home, and of the line behind it. Inlined by force: a function that only prefetches has no
+  // effect that a compiler would know of, and its calls are dropped.
   HDPS_INLINE static void Prefetch(const RowSlot* home) {
     __builtin_prefetch(home);
     __builtin_prefetch(home + kLineSlots);
   }
+  // Of the lines behind a home that is full: one key in 15 is there, one in 1000 is farther away.
+  HDPS_INLINE static void PrefetchBehind(const RowSlot* home) {
+    if (!home[kLineSlots - 1].used()) return;
+    for (size_t line = 1; line <= 4; ++line) __builtin_prefetch(home + line * kLineSlots);
+  }
+  // As Find, but null where that is not among the slots of the home, or where the key is new.
+  HDPS_INLINE static RowSlot* FindAtHome(Key key, RowSlot* home) {
+    const uint32_t equal = EqualInLine(key, home);
+    return equal != 0 ? home + std::countr_zero(equal) : nullptr;
+  }
   // The slot of `key`, or the empty one where it belongs; `home` is its Home().
   RowSlot* Find(Key key, RowSlot* home) const {
     for (RowSlot* line = home;; line = NextLine(line)) {
-      // Four at once: which of them it is cannot be foretold. An empty slot has key 0, and before
-      // the slot of key 0 none is empty, so the first that is equal is the right one.
-      const uint32_t equal = Bit(line[0].key == key, 0) | Bit(line[1].key == key, 1) |
-                             Bit(line[2].key == key, 2) | Bit(line[3].key == key, 3);
+      const uint32_t equal = EqualInLine(key, line);
       if (equal != 0) [[likely]]
         return line + std::countr_zero(equal);
       for (size_t i = 0; i < kLineSlots; ++i) {
@@ -172,6 +179,12 @@ class RowIndex {
     size_t slots = now_.size() * 2;
     while ((size_ + more) * 3 > slots * 2) slots *= 2;
     return slots;
+  }
+  // Four at once: which of them it is cannot be foretold. An empty slot has key 0, and before the
+  // slot of key 0 none is empty, so the first that is equal is the right one.
+  HDPS_INLINE static uint32_t EqualInLine(Key key, const RowSlot* line) {
+    return Bit(line[0].key == key, 0) | Bit(line[1].key == key, 1) | Bit(line[2].key == key, 2) |
+           Bit(line[3].key == key, 3);
   }
   static uint32_t Bit(bool set, int at) { return static_cast<uint32_t>(set) << at; }
   RowSlot* Next(RowSlot* slot) const { return Wrapped(slot + 1); }

@@ -89,22 +89,26 @@ class RowStore {
  private:
   // Keys whose slots are found before their rows are used, so that each of the two loops is short;
   // and how many keys ahead slots and rows are asked for.
-  static constexpr size_t kBatchKeys = 512, kSlotsAhead = 32;
+  static constexpr size_t kBatchKeys = 512, kSlotsAhead = 64;
   static constexpr size_t kLineBytes = 64, kPrefetchLinesMax = 16;
-  // Short rows are used so fast that more of them have to be on their way.
+  // As many lines as a core can have on their way, whatever the length of a row.
   static constexpr size_t RowsAhead(size_t bytes) {
-    return bytes > 0 && bytes <= 2 * kLineBytes ? 24 : 16;
+    constexpr size_t kLinesAhead = 128;
+    return std::clamp<size_t>(kLinesAhead / (bytes / kLineBytes + 1), 16, 64);
   }
 
   template <size_t kBytes>
   HDPS_INLINE static void Prefetch(const std::byte* row, size_t line_bytes) {
     const size_t bytes = kBytes > 0 ? kBytes : line_bytes;
-    const size_t end = std::min(bytes, kPrefetchLinesMax * kLineBytes);
+    // A row that is not aligned ends in one line more, where its last float is in any case.
+    const size_t last = std::max(bytes, sizeof(float)) - sizeof(float);
+    const size_t end = std::min(last, kPrefetchLinesMax * kLineBytes);
 #pragma GCC unroll 16
     for (size_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(row + at);
-    __builtin_prefetch(row + bytes - 1);  // A row that is not aligned ends in one line more.
+    __builtin_prefetch(row + last);
   }
-  // Finds the slots of up to kBatchKeys keys; resolve(k, slot) in their order.
+  // Finds the slots of up to kBatchKeys keys; resolve(k, slot): first those at home, then those
+  // that are not, new ones among them, both in their order.
   template <typename Resolve>
   HDPS_INLINE void FindBatch(std::span<const Key> keys, RowSlot** slots,
                              const Resolve& resolve) const;
@@ -129,10 +133,22 @@ template <typename Resolve>
 HDPS_INLINE void RowStore::FindBatch(std::span<const Key> keys, RowSlot** slots,
                                      const Resolve& resolve) const {
   const size_t n = keys.size();
+  uint32_t away[kBatchKeys];
+  size_t num_away = 0;
   index_.Homes(keys, slots);
-  for (size_t k = 0; k < std::min(n, kSlotsAhead); ++k) RowIndex::Prefetch(slots[k]);
+  for (size_t k = 0; k < std::min(n, kSlotsAhead); ++k) __builtin_prefetch(slots[k]);
   for (size_t k = 0; k < n; ++k) {
-    if (k + kSlotsAhead < n) RowIndex::Prefetch(slots[k + kSlotsAhead]);
+    if (k + kSlotsAhead < n) __builtin_prefetch(slots[k + kSlotsAhead]);
+    if (RowSlot* const slot = RowIndex::FindAtHome(keys[k], slots[k]); slot != nullptr) [[likely]] {
+      slots[k] = slot;
+      resolve(k, slot);
+    } else {
+      RowIndex::PrefetchBehind(slots[k]);
+      away[num_away++] = static_cast<uint32_t>(k);
+    }
+  }
+  for (size_t i = 0; i < num_away; ++i) {
+    const size_t k = away[i];
     slots[k] = index_.Find(keys[k], slots[k]);
     resolve(k, slots[k]);
   }
@@ -141,7 +157,7 @@ HDPS_INLINE void RowStore::FindBatch(std::span<const Key> keys, RowSlot** slots,
 template <size_t kBytes, typename Use>
 HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_bytes,
                                         const Use& use) const {
-  constexpr size_t kRowsAhead = RowsAhead(kBytes);
+  const size_t rows_ahead = RowsAhead(kBytes > 0 ? kBytes : line_bytes);
   RowSlot* slots[kBatchKeys];
   const std::byte* rows[kBatchKeys];
   for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
@@ -150,11 +166,11 @@ HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_b
         keys.subspan(begin, n),
         slots, [&](size_t k, const RowSlot* slot) __attribute__((always_inline)) {
           rows[k] = slot->used() ? Row(slot->row()) : nullptr;
-          if (k < kRowsAhead && rows[k] != nullptr) Prefetch<kBytes>(rows[k], line_bytes);
+          if (k < rows_ahead && rows[k] != nullptr) Prefetch<kBytes>(rows[k], line_bytes);
         });
     for (size_t k = 0; k < n; ++k) {
-      if (k + kRowsAhead < n && rows[k + kRowsAhead] != nullptr) {
-        Prefetch<kBytes>(rows[k + kRowsAhead], line_bytes);
+      if (k + rows_ahead < n && rows[k + rows_ahead] != nullptr) {
+        Prefetch<kBytes>(rows[k + rows_ahead], line_bytes);
       }
       use(begin + k, rows[k] != nullptr ? slots[k] : nullptr, rows[k]);
     }
@@ -164,7 +180,7 @@ HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_b
 template <size_t kBytes, typename Make, typename Use>
 HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t version,
                                        const Make& make, const Use& use) {
-  constexpr size_t kRowsAhead = RowsAhead(kBytes);
+  const size_t rows_ahead = RowsAhead(kBytes > 0 ? kBytes : row_bytes_);
   RowSlot* slots[kBatchKeys];
   std::byte* rows[kBatchKeys];
   Key new_keys[kBatchKeys];
@@ -187,11 +203,11 @@ HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t versi
             new_keys[num_new] = keys[begin + k];
             new_rows[num_new++] = rows[k];
           }
-          if (k < kRowsAhead) Prefetch<kBytes>(rows[k], row_bytes_);
+          if (k < rows_ahead) Prefetch<kBytes>(rows[k], row_bytes_);
         });
     if (num_new > 0) make(std::span<const Key>(new_keys, num_new), &new_rows[0]);
     for (size_t k = 0; k < n; ++k) {
-      if (k + kRowsAhead < n) Prefetch<kBytes>(rows[k + kRowsAhead], row_bytes_);
+      if (k + rows_ahead < n) Prefetch<kBytes>(rows[k + rows_ahead], row_bytes_);
       use(begin + k, rows[k]);
     }
   }

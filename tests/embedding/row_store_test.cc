@@ -157,15 +157,26 @@ uint64_t First(const std::byte* row) {
   return value;
 }
 
+struct StoreCase {
+  size_t row_bytes;
+  uint64_t vocabulary;
+  Spread spread = Spread::kEven;
+};
+
 TEST(RowStore, AgreesWithAMap) {
-  for (const size_t row_bytes : {8u, 12u, 64u, 260u, 70000u}) {
+  for (const auto& [row_bytes, vocabulary, spread] :
+       {StoreCase{8, 20000}, StoreCase{12, 20000}, StoreCase{64, 20000}, StoreCase{260, 20000},
+        StoreCase{70000, 3000}, StoreCase{68, 600, Spread::kFewHomes},
+        StoreCase{68, 600, Spread::kAroundTheEnd}}) {
     RowStore store(row_bytes, kSalt);
     std::map<Key, std::pair<uint64_t, uint32_t>> map;  // First eight bytes and version.
     Random random(row_bytes);
-    const uint64_t vocabulary = row_bytes > 1000 ? 3000 : 20000;
     for (uint32_t version = 1; version <= 60; ++version) {
       std::vector<Key> keys(random.Below(3000));
-      for (Key& key : keys) key = MixBits(random.Below(vocabulary));
+      for (Key& key : keys) {
+        const uint64_t id = random.Below(vocabulary);
+        key = id == 0 ? 0 : KeyAt(spread, id);
+      }
       size_t next = 0;
       store.ForEachMade(keys, version, WriteKeys, [&](size_t i, std::byte* row) {
         EXPECT_EQ(i, next++);
