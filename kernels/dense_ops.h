@@ -38,7 +38,7 @@ struct DenseBackward {
   ConstMatrix x;                   // [n, inputs]
   ConstMatrix weights;             // [inputs, units]
   Matrix dy;                       // Only read.
-  Matrix weight_gradient;          // [inputs, units] = x^T dy
+  Matrix weight_gradient;          // [inputs, units] = x^T dy; without data: not.
   float* bias_gradient = nullptr;  // [units] = sum of dy over the rows, in their order; null: not.
   Matrix dx;                       // [n, inputs] (+)= dy W^T; without data: not.
   Write write_dx = Write::kOver;
@@ -78,7 +78,9 @@ class DenseOps {
     if (layer.bias_gradient != nullptr) {
       ActivationBackward({}, false, layer.dy, layer.bias_gradient);
     }
-    Gemm({.transpose_a = true}, layer.x, layer.dy, layer.weight_gradient);
+    if (layer.weight_gradient.data != nullptr) {
+      Gemm({.transpose_a = true}, layer.x, layer.dy, layer.weight_gradient);
+    }
     if (layer.dx.data != nullptr) {
       Gemm({.transpose_b = true, .write = layer.write_dx}, layer.dy, layer.weights, layer.dx);
     }

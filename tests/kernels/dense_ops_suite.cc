@@ -112,6 +112,15 @@ TEST_P(DenseOpsTest, BackwardOfDenseLeavesOutWhatNobodyWants) {
   EXPECT_FALSE(ops_->BackwardOfDense(layer));
   ops_->Gemm({.transpose_a = true}, x.device(), dy.device(), wanted.device());
   EXPECT_EQ(gradient.Fetch(), wanted.Fetch());
+
+  TestMatrix weights(*ops_, 31, 9, 4), dx(*ops_, 70, 31, 5), dx_wanted(*ops_, 70, 31, 5);
+  DenseBackward below;
+  below.weights = weights.device();
+  below.dy = dy.device();
+  below.dx = dx.device();
+  EXPECT_FALSE(ops_->BackwardOfDense(below));
+  ops_->Gemm({.transpose_b = true}, dy.device(), weights.device(), dx_wanted.device());
+  EXPECT_EQ(dx.Fetch(), dx_wanted.Fetch());
 }
 
 TEST_P(DenseOpsTest, ElementwiseIsExact) {

@@ -179,11 +179,32 @@ ModelRun::Gradients ModelRun::StepIntoPlaces(const Batch& batch) {
 ModelRun::Gradients ModelRun::Step(const Batch& batch, std::span<const TableInput> inputs) {
   model_->SetDense(dense_);
   StepResult result;
-  Gradients gradients;
-  gradients.dense.assign(model_->dense_floats(), 777.0f);  // Whatever was there is replaced.
+  Gradients gradients = Empty();
   model_->Step(batch, inputs, &result, gradients.dense);
   gradients.loss_sum = result.loss_sum;
   gradients.rows = std::move(result.row_gradients);
+  return gradients;
+}
+
+ModelRun::Gradients ModelRun::StepRowsFirst(const Batch& batch, std::vector<float>* dense_then) {
+  const std::vector<TableInput> inputs = Inputs(batch);
+  model_->SetDense(dense_);
+  StepResult result;
+  Gradients gradients = Empty();
+  int calls = 0;
+  model_->Step(batch, inputs, &result, gradients.dense, [&] {
+    ++calls;
+    gradients.loss_sum = result.loss_sum;
+    gradients.rows = std::move(result.row_gradients);
+    *dense_then = gradients.dense;
+  });
+  CHECK_EQ(calls, 1);
+  return gradients;
+}
+
+ModelRun::Gradients ModelRun::Empty() const {
+  Gradients gradients;
+  gradients.dense.assign(model_->dense_floats(), 777.0f);  // Whatever was there is replaced.
   gradients.sets = sets_;
   gradients.table_keys = table_keys_;
   return gradients;

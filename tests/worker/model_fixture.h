@@ -56,6 +56,9 @@ class ModelRun {
   Gradients Step(const Batch& batch);
   // The same, with the gradients of rows in memory that is given for them.
   Gradients StepIntoPlaces(const Batch& batch);
+  // The same as when rows are done: loss and rows are those of then, and `dense_then` gets what the
+  // dense gradients were.
+  Gradients StepRowsFirst(const Batch& batch, std::vector<float>* dense_then);
   double Predict(const Batch& batch, std::vector<float>* probabilities);
 
   Model& model() { return *model_; }
@@ -67,6 +70,7 @@ class ModelRun {
  private:
   std::vector<TableInput> Inputs(const Batch& batch);
   Gradients Step(const Batch& batch, std::span<const TableInput> inputs);
+  Gradients Empty() const;
 
   Job job_;
   std::unique_ptr<Model> model_;

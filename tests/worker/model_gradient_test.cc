@@ -226,6 +226,25 @@ TEST_P(GradientTest, ThreadsAndHistoryDoNotChangeABit) {
   }
 }
 
+// Rows stand before all dense gradients do, and nothing becomes another bit.
+TEST_P(GradientTest, RowsFirstChangesNoBit) {
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(2);
+  ModelRun run(GetParam().job, *executor);
+  const Batch batch = TestBatch(GetParam().job, GetParam().batch);
+  const ModelRun::Gradients whole = run.Step(batch);
+  std::vector<float> dense_then;
+  const ModelRun::Gradients rows_first = run.StepRowsFirst(batch, &dense_then);
+  EXPECT_EQ(rows_first.loss_sum, whole.loss_sum);
+  EXPECT_EQ(rows_first.rows, whole.rows);
+  EXPECT_EQ(rows_first.dense, whole.dense);
+  if (run.model().tensors().size() > 1) {
+    EXPECT_NE(dense_then, whole.dense);
+  }
+  std::vector<float> none;
+  EXPECT_EQ(run.StepRowsFirst(PartOf(batch, 0, 0), &none).dense,
+            std::vector<float>(run.model().dense_floats(), 0.0f));
+}
+
 TEST_P(GradientTest, EmptyBatchGivesNothing) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
   ModelRun run(GetParam().job, *executor);

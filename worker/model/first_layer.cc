@@ -76,6 +76,10 @@ class FirstLayerOnRows : public Layer {
     if (out.mask_dy) GiveToOthers(pass);
   }
 
+  void FinishBackward(Pass& pass) override {
+    if (!on_rows_) dense_->FinishBackward(pass);
+  }
+
  private:
   bool Pays(const Pass& pass) const {
     if (choice_ == FirstLayer::kPlain) return false;

@@ -43,7 +43,7 @@ class GraphModel : public Model {
 
   Status CheckBatch(const Batch& batch) const override;
   void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-            std::span<float> dense_gradients) override;
+            std::span<float> dense_gradients, const RowsDone& rows_done) override;
   double Predict(const Batch& batch, std::span<const TableInput> tables,
                  std::vector<float>* probabilities) override;
   const float* RowGradientsOnDevice(uint32_t table) const override {
@@ -56,6 +56,7 @@ class GraphModel : public Model {
   // Lays out the pass over `batch` and runs it forward.
   Pass Forward(const Batch& batch, std::span<const TableInput> tables);
   void Backward(Pass& pass);
+  void FinishBackward(Pass& pass);
   // Where the rows' gradients go: into the result itself where the device allows.
   void PrepareRowGradients(std::span<const TableInput> tables, StepResult* result);
   void FinishRowGradients(std::span<const TableInput> tables, StepResult* result);
@@ -136,6 +137,13 @@ void GraphModel::Backward(Pass& pass) {
   }
 }
 
+void GraphModel::FinishBackward(Pass& pass) {
+  for (size_t p = graph_.places.size(); p-- > 0;) {
+    const Place& place = graph_.places[p];
+    if (place.used && place.learns) graph_.layers[p]->FinishBackward(pass);
+  }
+}
+
 void GraphModel::PrepareRowGradients(std::span<const TableInput> tables, StepResult* result) {
   result->row_gradients.resize(tables_.size());
   for (size_t t = 0; t < tables_.size(); ++t) {
@@ -188,7 +196,7 @@ void GraphModel::FinishDenseGradients(std::span<float> gradients) {
 }
 
 void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-                      std::span<float> dense_gradients) {
+                      std::span<float> dense_gradients, const RowsDone& rows_done) {
   CHECK_EQ(dense_gradients.size(), dense_floats());
   Pass pass = Forward(batch, tables);
   Place& logits = graph_.places.back();
@@ -196,8 +204,13 @@ void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, St
   PrepareRowGradients(tables, result);
   pass.dense_gradients =
       ops_->on_host() ? dense_gradients.data() : dense_gradients_.Reserve(dense_gradients.size());
+  pass.tensors_later = rows_done != nullptr;
   Backward(pass);
   FinishRowGradients(tables, result);
+  if (pass.tensors_later) {
+    rows_done();
+    FinishBackward(pass);
+  }
   FinishDenseGradients(dense_gradients);
 }
 

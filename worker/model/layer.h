@@ -62,6 +62,7 @@ struct Pass {
   std::vector<TablePass>& tables;    // [Job::tables]
   const float* dense = nullptr;      // The flat array of parameters, on the device.
   float* dense_gradients = nullptr;  // The same; null in a pass without backward.
+  bool tensors_later = false;        // Layers may leave gradients of tensors to FinishBackward.
 };
 
 // A layer may keep what its Forward found for the Backward of the same pass.
@@ -71,6 +72,9 @@ class Layer {
   virtual void Forward(Pass& pass) = 0;
   // Gives gradients to tensors, rows and those inputs that learn.
   virtual void Backward(Pass& pass) = 0;
+  // Of a pass with tensors_later: the gradients of tensors that Backward has left out. All layers'
+  // Backward is over; what it read stands as it was.
+  virtual void FinishBackward(Pass&) {}
 };
 
 // The bags of some columns of the batch over a table's rows.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -74,9 +75,17 @@ class Model {
   // Whether this model can take the batch: columns as the job's data gives them, labels in range
   // (0 to 1, or a class number). kInvalidArgument names row and value. Step and Predict require it.
   virtual Status CheckBatch(const Batch& batch) const = 0;
-  // Forward and backward. `dense_gradients` [dense_floats] gets sums over the examples.
+  // Forward and backward. `dense_gradients` [dense_floats] gets sums over the examples. Unless it
+  // is null, `rows_done` is called once as soon as the loss and all row gradients stand: what only
+  // dense gradients need is computed behind that, and `result` is not touched any more. The same
+  // bits with it and without.
+  using RowsDone = std::function<void()>;
   virtual void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-                    std::span<float> dense_gradients) = 0;
+                    std::span<float> dense_gradients, const RowsDone& rows_done) = 0;
+  void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
+            std::span<float> dense_gradients) {
+    Step(batch, tables, result, dense_gradients, nullptr);
+  }
   // The row gradients of the last Step of a table on the model's device, [unique * dim]; null where
   // StepResult has them in place.
   virtual const float* RowGradientsOnDevice(uint32_t table) const = 0;
