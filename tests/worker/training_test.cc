@@ -185,12 +185,15 @@ TEST_F(TrainingTest, FullBatchOnOneWorkerIsTheBatch) {
 }
 
 TEST_F(TrainingTest, ADivergedLossEndsTheJobAndNamesTheStep) {
-  const LocalClusterExit exit =
-      RunJob({2, 1}, {"model.dense_optimizer.kind=sgd", "model.dense_optimizer.learning_rate=1e6",
-                      "model.hidden=[64,32]", "train.epochs=50"});
-  EXPECT_EQ(exit.status, 3);
-  EXPECT_NE(exit.reason.find("diverged"), std::string::npos) << exit.reason;
-  EXPECT_NE(exit.reason.find("at step"), std::string::npos) << exit.reason;
+  for (const char* dense : {"servers", "allreduce"}) {
+    const LocalClusterExit exit =
+        RunJob({2, 1}, {"model.dense_optimizer.kind=sgd", "model.dense_optimizer.learning_rate=1e6",
+                        "model.hidden=[64,32]", "train.epochs=50",
+                        std::string("parallel.dense_exchange=") + dense});
+    EXPECT_EQ(exit.status, 3);
+    EXPECT_NE(exit.reason.find("diverged"), std::string::npos) << exit.reason;
+    EXPECT_NE(exit.reason.find("at step"), std::string::npos) << exit.reason;
+  }
 }
 
 TEST_F(TrainingTest, ABadRowEndsTheJobAndNamesThePlace) {

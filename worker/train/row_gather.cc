@@ -33,6 +33,7 @@ void RowGather::AskAhead(const PreparedStep& step, const RowTerms& terms) {
   std::vector<Addressed> to;
   for (const ServerRequest& request : requests) to.push_back({request.server, PullMode::kAhead});
   ahead_ = Send(std::move(requests), std::move(to));
+  finished_ = terms.finished;
 }
 
 void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode) {
@@ -40,6 +41,11 @@ void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mo
   wanted_ = terms;
   if (asked_ahead()) {
     CHECK(step_ == &step && mode == PullMode::kTrain);
+    if (finished_ != kNotRead) {
+      std::vector<Clock> since(step.split.num_servers(), kNotRead);
+      for (const Addressed& asked : ahead_->to) since[asked.server.value] = finished_;
+      Repair(since);
+    }
     ready();  // What was read ahead is usually here.
     return;
   }
@@ -56,20 +62,30 @@ void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mo
 
 bool RowGather::ready() {
   CHECK(asked());
-  if (!last_.has_value() && status_.ok()) {
+  if (ahead_.has_value() && status_.ok()) {
     if (!Arrived(*ahead_)) return false;
-    status_ = Repair();
+    status_ = LandAhead();
   }
   return !status_.ok() || Arrived(*last_);
 }
 
-Status RowGather::Repair() {
-  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(*ahead_));
-  const bool sync = job_.train.mode == Mode::kSync;
+Status RowGather::LandAhead() {
+  const Flight flight = *std::exchange(ahead_, std::nullopt);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(flight));
   std::vector<Clock> since(step_->split.num_servers(), kNotRead);
+  bool older = false;  // Than was known: by a server that has begun again.
   for (size_t i = 0; i < replies.size(); ++i) {
-    since[ahead_->to[i].server.value] = replies[i].min_clock;
+    since[flight.to[i].server.value] = replies[i].min_clock;
+    older = older || replies[i].min_clock < finished_;
   }
+  if (last_.has_value() && older && last_->ticket) channel_.Cancel(*last_->ticket);
+  if (!last_.has_value() || older) Repair(since);
+  // Put in place while the servers look for what has changed.
+  return Place(flight, replies, std::nullopt);
+}
+
+void RowGather::Repair(std::span<const Clock> since) {
+  const bool sync = job_.train.mode == Mode::kSync;
   std::vector<ServerRequest> requests = step_->split.Repairs(
       {wanted_->clock, wanted_->pushed, wanted_->list, since, /*changes=*/sync, format_});
   std::vector<Addressed> to;
@@ -78,10 +94,6 @@ Status RowGather::Repair() {
     to.push_back({request.server, read ? PullMode::kRepair : PullMode::kTrain});
   }
   last_ = Send(std::move(requests), std::move(to));
-  // Put in place while the servers look for what has changed.
-  HDPS_RETURN_IF_ERROR(Place(*ahead_, replies, std::nullopt));
-  ahead_.reset();
-  return Status();
 }
 
 Result<std::vector<PullReply>> RowGather::Land(const Flight& flight) {
@@ -136,6 +148,7 @@ Status RowGather::Take(std::optional<std::span<float>> dense) {
   wanted_.reset();
   HDPS_RETURN_IF_ERROR(std::exchange(status_, Status()));
   const Flight flight = *std::exchange(last_, std::nullopt);
+  heard_all_ = flight.to.size() == step_->split.num_servers();
   HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(flight));
   return Place(flight, replies, dense);
 }

@@ -19,6 +19,9 @@ struct RowTerms {
   Clock clock = 0;    // Of the step.
   Clock pushed = 0;   // This worker's pushes of the clocks before it have been sent.
   uint64_t list = 0;  // The number of the step's key list; the same for both calls of a step.
+  // AskAhead: every server is known to have finished the steps before this one, so what is missing
+  // can be asked for before the rows are here; kNotRead: that is not known.
+  Clock finished = kNotRead;
   // Rows that nothing is put among need not be copied out of the reply; see RowsOf().
   bool in_place = false;
 };
@@ -40,8 +43,9 @@ class RowGather {
   // Sends for the rows as they are now. Requires: not asked_ahead(), not asked().
   void AskAhead(const PreparedStep& step, const RowTerms& terms);
   bool asked_ahead() const { return ahead_.has_value(); }
-  // Sends for the rows, or for what is missing as soon as those that were read ahead are here. With
-  // `mode` kRead nothing waits at a gate. Requires: not asked().
+  // Sends for the rows, or for what is missing behind those that were read ahead: at once, or when
+  // they are here where it was not known how old they would be. With `mode` kRead nothing waits at
+  // a gate. Requires: not asked().
   void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = PullMode::kTrain);
   bool asked() const { return wanted_.has_value(); }
 
@@ -51,6 +55,8 @@ class RowGather {
   Status Take(std::optional<std::span<float>> dense);
   // Nobody will take them.
   void Forget();
+  // Whether every server answered the request behind which Take() went on.
+  bool heard_all() const { return heard_all_; }
 
   // Requires: not asked for in place.
   std::vector<std::vector<float>>& rows() { return rows_; }
@@ -74,8 +80,11 @@ class RowGather {
   Flight Send(std::vector<ServerRequest> requests, std::vector<Addressed> to);
   bool Arrived(const Flight& flight) { return !flight.ticket || channel_.Ready(*flight.ticket); }
   Result<std::vector<PullReply>> Land(const Flight& flight);
-  // Asks for what is missing behind the rows that were read ahead, and puts those in place.
-  Status Repair();
+  // Puts the rows that were read ahead in place, and asks for what is missing behind them unless
+  // that was done.
+  Status LandAhead();
+  // since [servers]: which steps the rows read ahead hold; kNotRead where none were.
+  void Repair(std::span<const Clock> since);
   Status Place(const Flight& flight, const std::vector<PullReply>& replies,
                std::optional<std::span<float>> dense);
 
@@ -85,11 +94,13 @@ class RowGather {
   const PreparedStep* step_ = nullptr;
   FloatFormat format_ = FloatFormat::kFp32;  // As the rows are to travel.
   bool in_place_ = false;
+  bool heard_all_ = false;
   std::optional<Flight> ahead_;  // Until its rows are in place.
+  Clock finished_ = kNotRead;    // RowTerms::finished of ahead_.
   std::optional<RowTerms> wanted_;
-  std::optional<Flight> last_;            // None yet while the rows read ahead are on their way.
-  Status status_;                         // Of what ready() did.
-  std::vector<std::vector<float>> rows_;  // [tables][keys * dim]; kept for its memory.
+  std::optional<Flight> last_;                 // None yet while it waits for the rows read ahead.
+  Status status_;                              // Of what ready() did.
+  std::vector<std::vector<float>> rows_;       // [tables][keys * dim]; kept for its memory.
   std::vector<std::span<const float>> views_;  // [tables]: rows_[t], or in a reply that is held.
   std::vector<Buffer> held_;                   // Replies with rows in place.
   int64_t hidden_ns_ = 0;

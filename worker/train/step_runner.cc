@@ -68,30 +68,41 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   HDPS_RETURN_IF_ERROR(TakeRows(window.at(0)));
   HDPS_RETURN_IF_ERROR(AskAhead(window, task));
   const int64_t pulled = clock_.NowNs();
-  HDPS_RETURN_IF_ERROR(Compute(window.at(0), &outcome));
+  sent_ns_ = 0;
+  HDPS_RETURN_IF_ERROR(Compute(window, task, &outcome));
   const int64_t computed = clock_.NowNs();
+  const bool sent = PushesEarly(step);
   if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task.clock, &outcome));
   const int64_t reduced = clock_.NowNs();
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task.clock, &outcome));
   const int64_t updated = clock_.NowNs();
-  Push(window.at(0), task.clock);
-  if (!outcome.pause && task.clock + 1 < task.until) {
-    HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
-    HDPS_RETURN_IF_ERROR(window.Fill(1 + std::max(job_.train.lookahead, 1u), 1));
-    if (window.size() > 1) AskRows(window, 1, task.clock + 1);
-  }
+  if (!sent) HDPS_RETURN_IF_ERROR(PushAndAsk(window, task, outcome.pause));
   HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max - 1));
-  times_.push_wait_ns += clock_.NowNs() - updated;
+  times_.push_wait_ns += clock_.NowNs() - updated + sent_ns_;
   times_.keep_ns += updated - reduced;
   times_.pull_wait_ns += pulled - begin;
   times_.pull_hidden_ns += window.at(0).rows->TakeHiddenNs();
-  times_.compute_ns += computed - pulled;
+  times_.compute_ns += computed - pulled - sent_ns_;
   times_.reduce_dense_ns += reduced - computed;
   times_.read_ns += step.read_ns;
   times_.dedup_ns += step.dedup_ns;
   times_.examples += outcome.examples;
   ++times_.steps;
   return outcome;
+}
+
+Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
+  Push(window.at(0), task.clock);
+  if (pause || task.clock + 1 >= task.until) return Status();
+  HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
+  HDPS_RETURN_IF_ERROR(window.Fill(1 + std::max(job_.train.lookahead, 1u), 1));
+  if (window.size() > 1) AskRows(window, 1, task.clock + 1);
+  return Status();
+}
+
+bool StepRunner::PushesEarly(const PreparedStep& step) const {
+  return !dense_at_servers() && cache_ == nullptr && step.parts.parts().size() == 1 &&
+         model_.ops().on_host();
 }
 
 Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {
@@ -120,12 +131,18 @@ Status StepRunner::AskAhead(StepWindow& window, const StepTask& task) {
   const size_t lookahead = job_.train.lookahead;
   if (task.pause || lookahead == 0) return Status();
   HDPS_RETURN_IF_ERROR(window.Fill(1 + lookahead, 1));
+  // In sync they answer at a step's turn, and without delay what is asked for ahead. Elsewhere that
+  // may wait at the gate, where a worker's later request takes its place.
+  const bool known = job_.train.mode == Mode::kSync && window.at(0).rows->heard_all();
+  const Clock finished = known ? task.clock : kNotRead;
   for (size_t i = 1; i < window.size(); ++i) {
     const Clock clock = task.clock + static_cast<Clock>(i);
     if (clock >= task.until) break;
     if (window.at(i).rows->asked_ahead()) continue;
     WindowStep& step = NewList(window, i);
-    step.rows->AskAhead(*step.prepared, {.clock = clock, .pushed = task.clock, .list = step.list});
+    step.rows->AskAhead(
+        *step.prepared,
+        {.clock = clock, .pushed = task.clock, .list = step.list, .finished = finished});
   }
   return Status();
 }
@@ -147,12 +164,26 @@ Status StepRunner::TakeRows(WindowStep& step) {
   return Status();
 }
 
-Status StepRunner::Compute(WindowStep& step, StepOutcome* outcome) {
+Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome) {
+  WindowStep& step = window.at(0);
+  Status sent;
+  Model::RowsDone rows_done;
+  if (PushesEarly(*step.prepared)) {
+    rows_done = [&] {
+      if (!std::isfinite(result_.loss_sum)) return;
+      const int64_t begin = clock_.NowNs();
+      std::swap(row_gradients_, result_.row_gradients);
+      // Others may wish to pause too; then the rows are asked for in vain.
+      sent = PushAndAsk(window, task, task.pause);
+      sent_ns_ = clock_.NowNs() - begin;
+    };
+  }
   const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
   for (size_t part = 0; part < parts.size(); ++part) {
     HDPS_RETURN_IF_ERROR(model_.CheckBatch(parts[part].batch));
-    ComputePart(step, part, outcome);
+    ComputePart(step, part, rows_done, outcome);
   }
+  HDPS_RETURN_IF_ERROR(sent);
   if (!std::isfinite(outcome->loss_sum)) {
     return Status(Code::kCorruption,
                   "the loss is not a number any more: training has diverged; try a smaller "
@@ -176,7 +207,8 @@ bool StepRunner::GradientsMeetOnHost(const PreparedStep& step) const {
   return step.parts.parts().size() > 1 || cache_->group() != nullptr;
 }
 
-void StepRunner::ComputePart(WindowStep& step, size_t part, StepOutcome* outcome) {
+void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDone& rows_done,
+                             StepOutcome* outcome) {
   const StepParts& parts = step.prepared->parts;
   std::vector<TableInput> inputs(job_.tables.size());
   OpenPush(*step.prepared);
@@ -193,11 +225,11 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, StepOutcome* outcome
   const std::span<float> sum(dense_gradients_.data(), model_.dense_floats());
   part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
   model_.Step(parts.parts()[part].batch, inputs, &result_,
-              part == 0 ? sum : std::span<float>(part_gradients_));
+              part == 0 ? sum : std::span<float>(part_gradients_), rows_done);
   outcome->loss_sum += result_.loss_sum;
   if (part > 0) AddGradients(part_gradients_, sum);
   if (parts.parts().size() == 1) {
-    std::swap(row_gradients_, result_.row_gradients);
+    if (rows_done == nullptr) std::swap(row_gradients_, result_.row_gradients);
     return;
   }
   row_gradients_.resize(job_.tables.size());

@@ -69,8 +69,9 @@ class StepRunner {
   // Its key list gets a number, and its keys are those that are not kept here now.
   WindowStep& NewList(StepWindow& window, size_t i);
   Status TakeRows(WindowStep& step);
-  Status Compute(WindowStep& step, StepOutcome* outcome);
-  void ComputePart(WindowStep& step, size_t part, StepOutcome* outcome);
+  Status Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome);
+  void ComputePart(WindowStep& step, size_t part, const Model::RowsDone& rows_done,
+                   StepOutcome* outcome);
   Status ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome);
   // Rows of a table that are kept on the model's device go straight into its inputs.
   void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, TableInput* input);
@@ -79,6 +80,11 @@ class StepRunner {
   Status UpdateHotRows(const PreparedStep& step, Clock clock, StepOutcome* outcome);
   // Chooses the rows to keep from step `clock` on, where that is due.
   Status RefreshCache(StepWindow& window, Clock clock);
+  // Sends the push of the first step, and for the rows of the next unless `pause`.
+  Status PushAndAsk(StepWindow& window, const StepTask& task, bool pause);
+  // Whether that is done while dense gradients are still being computed: no part of the push waits
+  // for them.
+  bool PushesEarly(const PreparedStep& step) const;
   // Sends the push of step `clock`, and behind its acknowledgements the word that it is finished.
   void Push(const WindowStep& step, Clock clock);
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
@@ -104,6 +110,7 @@ class StepRunner {
   std::deque<Ticket> pushes_;  // On their way, oldest first.
   // Of the step at hand, from its gradients to its push.
   std::optional<KeySplit::OpenSection> open_;
+  int64_t sent_ns_ = 0;  // Of it, what sending cost inside of computing.
   StepTimes times_;
 
   // Kept for their memory. Sizes are those of the step at hand.
