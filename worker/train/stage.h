@@ -9,8 +9,8 @@
 
 namespace hdps {
 
-// Read top to bottom, this is a step. Beside each stage, the file that does it. Under allreduce rows
-// may be reduced and pushed before the last dense gradients are computed: see README.md.
+// Read top to bottom, this is a step. Beside each stage, the file that does it. Under allreduce
+// rows may be reduced and pushed before the last dense gradients are computed: see README.md.
 enum class Stage : uint8_t {
   kRead,         // worker/data/batch_reader       bytes -> Batch
   kDedup,        // worker/model FindKeys          keys -> unique keys + positions; split by server
