@@ -2,21 +2,15 @@
 #include "kernels/key_pieces.h"
 
 #include <algorithm>
-#include <functional>
 
 namespace hdps {
 namespace {
 
 // A piece's distinct keys are looked up in all pieces before it.
 constexpr size_t kPiecesMax = 8;
-constexpr uint32_t kBlockKeys = 4096;
+constexpr uint32_t kBlockKeys = 2048;
+constexpr size_t kStretchKeys = size_t{1} << 15;
 
-HDPS_INLINE void RenameAll(const uint32_t* number, std::span<const KeyColumn> columns) {
-  for (const KeyColumn& column : columns) {
-    uint32_t* const index = column.index;
-    for (size_t i = 0; i < column.keys.size(); ++i) index[i] = number[index[i]];
-  }
-}
 }  // namespace
 
 void KeyPieces::Find(VectorWidth width, std::span<const KeyColumn> columns, Executor& executor) {
@@ -29,15 +23,23 @@ void KeyPieces::Find(VectorWidth width, std::span<const KeyColumn> columns, Exec
     }
   });
   CutBlocks();
-  executor.ParallelFor(blocks_.size(), [&](size_t b) { FindOwners(&blocks_[b]); });
-  NumberNew();
-  executor.ParallelFor(blocks_.size(), [&](size_t b) { NumberBlock(blocks_[b]); });
-  // The first piece has its numbers already.
-  executor.ParallelFor(num_pieces_ - 1, [&](size_t p) {
-    const Piece& piece = pieces_[p + 1];
+  executor.ParallelFor(blocks_.size() - blocks_of_first_, [&](size_t b) {
+    WithVectors(
+        width, [&]() __attribute__((always_inline)) { FindNew(&blocks_[blocks_of_first_ + b]); });
+  });
+  CountNew();
+  executor.ParallelFor(blocks_.size(), [&](size_t b) { NumberNew(blocks_[b]); });
+  if (num_pieces_ > 2) {
+    executor.ParallelFor(blocks_.size(), [&](size_t b) { NumberSeenBefore(blocks_[b]); });
+  }
+  CutStretches();
+  executor.ParallelFor(stretches_.size(), [&](size_t s) {
+    const Stretch& stretch = stretches_[s];
+    const uint32_t* const number = pieces_[stretch.piece].number.data();
     WithVectors(
         width, [&]() __attribute__((always_inline)) {
-          RenameAll(piece.number.data(), piece.columns);
+          uint32_t* const index = stretch.index;
+          for (size_t i = 0; i < stretch.count; ++i) index[i] = number[index[i]];
         });
   });
 }
@@ -66,47 +68,50 @@ void KeyPieces::CutBlocks() {
   for (uint32_t p = 0; p < num_pieces_; ++p) {
     Piece& piece = pieces_[p];
     const auto distinct = static_cast<uint32_t>(piece.table.unique().size());
-    piece.owner.resize(distinct);
-    piece.rank.resize(distinct);
-    piece.new_ids.resize(distinct);
-    piece.number.resize(distinct);
-    piece.first_block = blocks_.size();
+    if (p == 1) blocks_of_first_ = blocks_.size();
+    if (p > 0) {
+      piece.number.resize(distinct);
+      piece.new_ids.resize(distinct);
+      if (p > 1) piece.seen_before.resize(distinct);
+    }
     for (uint32_t begin = 0; begin < distinct; begin += kBlockKeys) {
-      blocks_.push_back({p, begin, std::min(begin + kBlockKeys, distinct), 0, 0});
+      const uint32_t end = std::min(begin + kBlockKeys, distinct);
+      blocks_.push_back({p, begin, end, p == 0 ? end - begin : 0, 0, 0});
     }
   }
 }
 
-void KeyPieces::FindOwners(Block* block) {
+HDPS_INLINE void KeyPieces::FindNew(Block* block) {
   Piece& piece = pieces_[block->piece];
   const std::span<const Key> keys = piece.table.unique();
-  // Those that no piece so far has.
-  uint32_t open[kBlockKeys];
-  size_t num_open = 0;
-  for (uint32_t id = block->begin; id < block->end; ++id) {
-    piece.owner[id] = {block->piece, id};
-    open[num_open++] = id;
-  }
-  for (uint32_t before = 0; before < block->piece; ++before) {
-    size_t left = 0;
-    pieces_[before].table.LookUp({open, num_open}, keys, [&](uint32_t id, uint32_t found) {
-      // Without a branch, for half of them are found.
-      const bool none = found == KeyTable::kNone;
-      const Owner own = piece.owner[id];
-      piece.owner[id] = {none ? own.piece : before, none ? own.id : found};
-      open[left] = id;
-      left += none ? 1 : 0;
-    });
+  uint32_t* const number = piece.number.data();
+  uint32_t* const open = &piece.new_ids[block->begin];  // Those that no piece so far has.
+  size_t num_open = block->end - block->begin, left = 0;
+  for (uint32_t i = 0; i < num_open; ++i) open[i] = block->begin + i;
+  // Without a branch, for half of them are found.
+  pieces_[0].table.LookUp(
+      {open, num_open}, keys, [&](uint32_t id, uint32_t found) __attribute__((always_inline)) {
+        number[id] = found;
+        open[left] = id;
+        left += found == KeyTable::kNone ? 1 : 0;
+      });
+  num_open = left;
+  for (uint32_t before = 1; before < block->piece; ++before) {
+    SeenBefore* const seen = &piece.seen_before[block->begin];
+    left = 0;
+    pieces_[before].table.LookUp(
+        {open, num_open}, keys, [&](uint32_t id, uint32_t found) __attribute__((always_inline)) {
+          const bool none = found == KeyTable::kNone;
+          if (!none) seen[block->num_seen_before++] = {id, before, found};
+          open[left] = id;
+          left += none ? 1 : 0;
+        });
     num_open = left;
-  }
-  for (size_t i = 0; i < num_open; ++i) {
-    piece.rank[open[i]] = static_cast<uint32_t>(i);
-    piece.new_ids[block->begin + i] = open[i];
   }
   block->num_new = static_cast<uint32_t>(num_open);
 }
 
-void KeyPieces::NumberNew() {
+void KeyPieces::CountNew() {
   uint32_t next = 0;
   for (Block& block : blocks_) {
     block.first_number = next;
@@ -115,17 +120,37 @@ void KeyPieces::NumberNew() {
   unique_.resize(next);
 }
 
-void KeyPieces::NumberBlock(const Block& block) {
+void KeyPieces::NumberNew(const Block& block) {
   Piece& piece = pieces_[block.piece];
   const std::span<const Key> keys = piece.table.unique();
-  for (uint32_t id = block.begin; id < block.end; ++id) {
-    const Owner owner = piece.owner[id];
-    const Piece& of = pieces_[owner.piece];
-    const uint32_t first = blocks_[of.first_block + owner.id / kBlockKeys].first_number;
-    piece.number[id] = first + of.rank[owner.id];
+  if (block.piece == 0) {
+    std::copy(keys.begin() + block.begin, keys.begin() + block.end, &unique_[block.first_number]);
+    return;
   }
   for (uint32_t i = 0; i < block.num_new; ++i) {
-    unique_[block.first_number + i] = keys[piece.new_ids[block.begin + i]];
+    const uint32_t id = piece.new_ids[block.begin + i];
+    piece.number[id] = block.first_number + i;
+    unique_[block.first_number + i] = keys[id];
+  }
+}
+
+void KeyPieces::NumberSeenBefore(const Block& block) {
+  for (uint32_t i = 0; i < block.num_seen_before; ++i) {
+    const SeenBefore& seen = pieces_[block.piece].seen_before[block.begin + i];
+    // There it was new, or it would have been found in a piece before that.
+    pieces_[block.piece].number[seen.id] = pieces_[seen.piece].number[seen.id_there];
+  }
+}
+
+void KeyPieces::CutStretches() {
+  stretches_.clear();
+  for (uint32_t p = 1; p < num_pieces_; ++p) {
+    for (const KeyColumn& column : pieces_[p].columns) {
+      for (size_t begin = 0; begin < column.keys.size(); begin += kStretchKeys) {
+        stretches_.push_back(
+            {p, column.index + begin, std::min(kStretchKeys, column.keys.size() - begin)});
+      }
+    }
   }
 }
 

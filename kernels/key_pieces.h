@@ -13,8 +13,9 @@
 
 namespace hdps {
 
-// Each piece of the list has a table of its own; then the distinct keys of each, far fewer, are
-// looked up in the tables of the pieces before it, and what is new gets its number. So the numbers
+// Each piece of the list has a table of its own, where its keys get the piece's ids; then the
+// distinct keys of each but the first, far fewer, are looked up in the tables of the pieces before
+// it, and what is new gets its number. The ids of the first piece are its numbers. So the numbers
 // are those of first sight, for any number of pieces and threads. Its memory is kept.
 class KeyPieces {
  public:
@@ -23,35 +24,44 @@ class KeyPieces {
   std::span<const Key> unique() const { return unique_; }
 
  private:
-  // Where a distinct key of a piece was seen first, itself included.
-  struct Owner {
-    uint32_t piece, id;
+  // A key of a piece that another one before it, not the first, has seen first.
+  struct SeenBefore {
+    uint32_t id, piece, id_there;
   };
   struct Piece {
     std::vector<KeyColumn> columns;
     KeyTable table;
-    std::vector<Owner> owner;       // [distinct keys of the piece]
-    std::vector<uint32_t> rank;     // [distinct keys]: of a new one among those of its block
-    std::vector<uint32_t> new_ids;  // [distinct keys]: those of a block from its begin on
-    std::vector<uint32_t> number;   // [distinct keys]
-    size_t first_block = 0;
+    // All [distinct keys of the piece]; in the last two a block's begin at its begin.
+    std::vector<uint32_t> number;
+    std::vector<uint32_t> new_ids;
+    std::vector<SeenBefore> seen_before;
   };
   // Some of the distinct keys of a piece.
   struct Block {
     uint32_t piece, begin, end;
-    uint32_t num_new;
-    uint32_t first_number;
+    uint32_t num_new, num_seen_before;
+    uint32_t first_number;  // Of the new ones.
+  };
+  // Keys of a piece that get their numbers at once.
+  struct Stretch {
+    uint32_t piece;
+    uint32_t* index;
+    size_t count;
   };
 
   void Cut(std::span<const KeyColumn> columns, size_t pieces);
   void CutBlocks();
-  void FindOwners(Block* block);
-  void NumberNew();
-  void NumberBlock(const Block& block);
+  void CutStretches();
+  HDPS_INLINE void FindNew(Block* block);
+  void CountNew();
+  void NumberNew(const Block& block);
+  void NumberSeenBefore(const Block& block);
 
   size_t num_pieces_ = 0;
   std::vector<Piece> pieces_;  // The first num_pieces_ are in use.
-  std::vector<Block> blocks_;
+  std::vector<Block> blocks_;  // Piece by piece.
+  size_t blocks_of_first_ = 0;
+  std::vector<Stretch> stretches_;  // Of all pieces but the first.
   std::vector<Key> unique_;
 };
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 
@@ -72,8 +74,23 @@ Found FindWith(UniqueKeys& unique, const std::vector<std::vector<Key>>& lists, E
   return found;
 }
 
+// Says that it has many threads, on any machine, and does the last piece of work first.
+class Backwards : public Executor {
+ public:
+  explicit Backwards(int threads) : threads_(threads) {}
+  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
+    while (count > 0) body(--count);
+  }
+  void Submit(std::function<void()> work) override { work(); }
+  int threads() const override { return threads_; }
+
+ private:
+  const int threads_;
+};
+
 TEST(UniqueKeys, ThreadsAndVectorsChangeNothing) {
   const auto two = NewTbbExecutor(2);
+  Backwards three(3), many(100);
   std::vector<std::unique_ptr<UniqueKeys>> finders;
   for (const VectorWidth width : {VectorWidth::kPlain, VectorWidth::kAvx2, VectorWidth::kAvx512}) {
     if (width <= WidestVectors()) finders.push_back(std::make_unique<UniqueKeys>(width));
@@ -95,7 +112,10 @@ TEST(UniqueKeys, ThreadsAndVectorsChangeNothing) {
     }
     ASSERT_EQ(wanted.unique.size(), seen.size());
     for (const std::unique_ptr<UniqueKeys>& finder : finders) {
-      EXPECT_EQ(FindWith(*finder, lists, two.get()), wanted) << columns << " columns";
+      for (Executor* executor : std::initializer_list<Executor*>{two.get(), &three, &many}) {
+        EXPECT_EQ(FindWith(*finder, lists, executor), wanted)
+            << columns << " columns, " << executor->threads() << " threads";
+      }
       EXPECT_EQ(FindWith(*finder, lists, nullptr), wanted) << columns << " columns";
     }
   }

@@ -90,21 +90,34 @@ void KeySplit::Sort(const KeysOfTable& table, Order* order) {
   }
   order->caller_position.resize(num_keys);
   order->sorted_keys.resize(num_keys);
-  // Keys that come by shard move a shard at a time.
-  for (size_t begin = 0; begin < num_keys;) {
-    const auto from = shards.begin() + static_cast<ptrdiff_t>(begin);
-    const auto to = by_shard ? std::upper_bound(from, shards.end(), *from) : from + 1;
-    order->slot_begin[slot_of_shard_[*from] + 1] += static_cast<uint32_t>(to - from);
-    begin = static_cast<size_t>(to - shards.begin());
+  if (by_shard) {  // A shard at a time.
+    for (size_t begin = 0; begin < num_keys;) {
+      const auto from = shards.begin() + static_cast<ptrdiff_t>(begin);
+      const auto to = std::upper_bound(from, shards.end(), *from);
+      order->slot_begin[slot_of_shard_[*from] + 1] += static_cast<uint32_t>(to - from);
+      begin = static_cast<size_t>(to - shards.begin());
+    }
+  } else {
+    for (const uint32_t shard : shards) ++order->slot_begin[slot_of_shard_[shard] + 1];
   }
   for (uint32_t s = 0; s < num_shards_; ++s) order->slot_begin[s + 1] += order->slot_begin[s];
   next_in_slot_.assign(order->slot_begin.begin(), order->slot_begin.end());
+  uint32_t* const caller_position = order->caller_position.data();
+  Key* const sorted_keys = order->sorted_keys.data();
+  if (!by_shard) {
+    for (size_t i = 0; i < num_keys; ++i) {
+      const uint32_t to = next_in_slot_[slot_of_shard_[shards[i]]]++;
+      caller_position[to] = position(i);
+      sorted_keys[to] = keys[i];
+    }
+    return;
+  }
   for (size_t i = 0; i < num_keys;) {
     const uint32_t shard = shards[i];
     uint32_t to = next_in_slot_[slot_of_shard_[shard]];
     for (; i < num_keys && shards[i] == shard; ++i, ++to) {
-      order->caller_position[to] = position(i);
-      order->sorted_keys[to] = keys[i];
+      caller_position[to] = position(i);
+      sorted_keys[to] = keys[i];
     }
     next_in_slot_[slot_of_shard_[shard]] = to;
   }
