@@ -9,7 +9,7 @@
 namespace hdps {
 namespace {
 
-// So many frames at most before ticks and output get their turn.
+// So many frames at most before ticks get their turn.
 constexpr int kFramesPerTurn = 64;
 
 void SendOutput(Node& node, Transport& transport) {
@@ -21,7 +21,8 @@ void SendOutput(Node& node, Transport& transport) {
   for (Outgoing& outgoing : output.frames) transport.Send(outgoing.to, std::move(outgoing.frame));
 }
 
-// Waits until `until` for the first frame; takes what else has arrived by then without waiting.
+// Waits until `until` for the first frame; takes what else has arrived by then without waiting. What
+// a frame brings out is sent before the next is taken: its receiver works on it meanwhile.
 void TakeFrames(Node& node, Transport& transport, MonotonicClock& clock, TimeMs until) {
   PeerId from;
   Frame frame;
@@ -31,6 +32,7 @@ void TakeFrames(Node& node, Transport& transport, MonotonicClock& clock, TimeMs 
     if (!transport.Receive(i == 0 ? left : 0, &from, &frame)) return;
     node.OnFrame(from, std::move(frame));
     frame = Frame();
+    SendOutput(node, transport);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -102,6 +102,36 @@ TEST_F(NodeLoopTest, DialsSendsFeedsAndGivesTheExitStatus) {
   EXPECT_GE(turns, 2);
   EXPECT_THAT(node.exit_reason(), testing::StartsWith("t f0 f1 f2 t "));
   EXPECT_THAT(TakeAtOther(), testing::ElementsAre(1000, 0, 1, 2));
+}
+
+// A node that notes what its peer has heard by the time the next frame is taken.
+class ListeningNode : public ToyNode {
+ public:
+  ListeningNode(int ticks, std::function<size_t()> heard)
+      : ToyNode(ticks), heard_(std::move(heard)) {}
+  void OnFrame(PeerId from, Frame frame) override {
+    answers_heard_.push_back(heard_());
+    ToyNode::OnFrame(from, std::move(frame));
+  }
+  const std::vector<size_t>& answers_heard() const { return answers_heard_; }
+
+ private:
+  const std::function<size_t()> heard_;
+  std::vector<size_t> answers_heard_;
+};
+
+TEST_F(NodeLoopTest, AnswersOneFrameBeforeItTakesTheNext) {
+  ASSERT_TRUE(transport_->Listen("inproc://self").ok());
+  ASSERT_TRUE(other_->Connect(kSelf, "inproc://self").ok());
+  for (Clock i = 0; i < 3; ++i) SendFromOther(i);
+  size_t heard = 0;
+  ListeningNode node(2, [&] { return heard += TakeAtOther().size(); });
+  NodeLoopOptions options;
+  options.tick_ms = 10;
+  options.drain_ms = 3;
+  RunNodeLoop(node, *transport_, clock_, options);
+  EXPECT_THAT(node.answers_heard(),
+              testing::ElementsAre(1, 2, 3));  // The first word, then answers.
 }
 
 TEST_F(NodeLoopTest, AFloodDoesNotStopTheTicks) {
