@@ -126,7 +126,8 @@ Status OpenEnds(const std::string& kind, const std::string& scratch,
   const std::shared_ptr<InprocHub> hub = NewInprocHub();
   const PeerId selves[2] = {kFirst, kSecond};
   for (int i = 0; i < 2; ++i) {
-    const TransportOptions options = {.self = selves[i]};
+    // Without memory in common not even peers of one machine leave TCP.
+    const TransportOptions options = {.self = selves[i], .shared_bytes_per_peer = 0};
     ends[i] = kind == "inproc" ? NewInprocTransport(hub, options) : NewZmqTransport(options);
   }
   if (kind == "inproc") address = "inproc://second";

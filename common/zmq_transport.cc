@@ -26,10 +26,8 @@ namespace hdps {
 namespace {
 
 constexpr int kLingerMs = 1000;  // How long closing waits for what is still to be sent.
-constexpr int kHandshakeMs = 5000;
-constexpr int kConnectMs = 5000;
-constexpr int kReconnectMs = 50;
-constexpr int kReconnectMaxMs = 1000;
+constexpr int kHandshakeMs = 5000, kConnectMs = 5000;
+constexpr int kReconnectMs = 50, kReconnectMaxMs = 1000;
 constexpr int kBeatMs = 5000;
 constexpr int kBeatTimeoutMs = 30000;      // More than the largest frame takes on a slow network.
 constexpr size_t kCopyBytesMax = 4096;     // Smaller parts are copied: cheaper than sharing.
@@ -102,6 +100,9 @@ class ZmqTransport : public Transport {
       if (address.scheme != Address::Scheme::kTcp) return address.ToString();
       HDPS_ASSIGN_OR_RETURN(const Address real, ParseAddress(bound));
       address.port = real.port;
+      // Where it cannot be had, peers of this machine come over the loopback like others.
+      const std::string near = NearOf(address);
+      if (!near.empty()) zmq_bind(routers_.back().handle(), near.c_str());
       if (address.host == "*" || address.host == "0.0.0.0") address.host = OwnHost();
       return address.ToString();
     } catch (const zmq::error_t& error) {
@@ -127,7 +128,8 @@ class ZmqTransport : public Transport {
       zmq::socket_t dealer = NewSocket(zmq::socket_type::dealer);
       const RoutingId id = RoutingIdOf(options_.self);
       dealer.set(zmq::sockopt::routing_id, zmq::buffer(id));
-      dealer.connect(endpoint);
+      const std::string near = NearOf(address);
+      dealer.connect(OwnUserListens(near) ? near : endpoint);
       links_.push_back({peer, endpoint, std::move(dealer)});
       return Status();
     } catch (const zmq::error_t& error) {
@@ -185,6 +187,11 @@ class ZmqTransport : public Transport {
     return Status(Code::kInvalidArgument, "address " + text +
                                               " is within one process; between processes write "
                                               "tcp://HOST:PORT or ipc://PATH");
+  }
+
+  // The shorter way within this machine; none where nothing is to be shared with it.
+  std::string NearOf(const Address& address) const {
+    return options_.shared_bytes_per_peer > 0 ? NearAddress(address) : "";
   }
 
   zmq::socket_t NewSocket(zmq::socket_type type) {
@@ -254,8 +261,7 @@ class ZmqTransport : public Transport {
       const int flags = ZMQ_DONTWAIT | (i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
       bool taken = zmq_msg_send(parts[i].handle(), socket.handle(), flags) >= 0;
       if (!taken && i == 0 && zmq_errno() == EAGAIN) {
-        // ZeroMQ looks for room again about once a millisecond, and whenever it is asked for
-        // events.
+        // ZeroMQ looks for room again about once a millisecond, and when asked for events.
         [[maybe_unused]] const int events = socket.get(zmq::sockopt::events);
         taken = zmq_msg_send(parts[i].handle(), socket.handle(), flags) >= 0;
       }
