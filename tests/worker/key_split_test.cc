@@ -38,6 +38,8 @@ Case RandomCase(uint64_t seed) {
   for (uint32_t s = 0; s < num_shards; ++s) {
     c.shards.owner.push_back({static_cast<uint32_t>(random.Below(c.num_servers))});
   }
+  // As the scheduler deals them, or any.
+  if (random.Below(2) == 0) std::ranges::sort(c.shards.owner);
   const size_t num_tables = random.Below(4);
   for (size_t t = 0; t < num_tables; ++t) {
     std::set<Key> keys;

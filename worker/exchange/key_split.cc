@@ -39,6 +39,7 @@ void KeySplit::NumberSlots(const ShardMap& shards, uint32_t num_servers) {
   for (uint32_t shard = 0; shard < num_shards_; ++shard) {
     slot_of_shard_[shard] = next[shards.owner[shard].value]++;
   }
+  slots_are_shards_ = std::ranges::is_sorted(slot_of_shard_);
 }
 
 uint32_t KeySplit::FindOrder(const KeysOfTable& table) {
@@ -78,8 +79,8 @@ void KeySplit::Sort(const KeysOfTable& table, Order* order) {
   ShardsOf(width_, keys, table.shard_by, num_shards_, slot_of_key_.data());
   const std::span<uint32_t> shards(slot_of_key_.data(), num_keys);
   const bool by_shard = std::ranges::is_sorted(shards);
-  order->in_order = all && by_shard && server_begin_.size() == 2;
-  if (order->in_order) {  // A single server numbers its shards as they are.
+  order->in_order = all && by_shard && slots_are_shards_;
+  if (order->in_order) {
     for (uint32_t s = 1; s <= num_shards_; ++s) {
       const auto from = shards.begin() + order->slot_begin[s - 1];
       order->slot_begin[s] =

@@ -165,6 +165,8 @@ class KeySplit {
   // Slots number the shards server by server, ascending within a server.
   uint32_t num_shards_ = 0;
   std::vector<uint32_t> slot_of_shard_;  // [num_shards]
+  // Each server owns neighbours, and the servers come in their order: as the scheduler deals them.
+  bool slots_are_shards_ = false;
   std::vector<uint32_t> server_begin_;   // [num_servers + 1]: first slot of each server.
 
   uint32_t num_orders_ = 0;
