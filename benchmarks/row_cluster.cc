@@ -112,8 +112,9 @@ Status RowCluster::Form(const RowClusterOptions& options) {
     view.servers.push_back({from, static_cast<uint32_t>(view.servers.size()), join.address});
   }
   for (uint32_t w = 0; w < options.workers; ++w) view.workers.push_back({NewPeerId(), w, ""});
-  for (uint32_t s = 0; s < job_->cluster.shards; ++s) {
-    view.shards.owner.push_back({s % options.servers});
+  const uint32_t shards = job_->cluster.shards;
+  for (uint32_t s = 0; s < shards; ++s) {  // As the scheduler deals them.
+    view.shards.owner.push_back({s * options.servers / shards});
   }
   view_ = std::make_shared<const View>(std::move(view));
   for (const Member& server : view_->servers) SendTo(*hall_, server.peer, view_->view, *view_);

@@ -174,22 +174,24 @@ Status RowWorker::FinishPush(Flight* flight) {
   return Status();
 }
 
-Status RowWorker::PullAll(const KeyBatches& lists, size_t window) {
+Status RowWorker::PullAll(const KeyBatches& lists, size_t window, size_t passes) {
   flights_.resize(std::max(flights_.size(), window));
-  for (size_t i = 0; i < lists.size() + window; ++i) {
+  const size_t count = passes * lists.size();
+  for (size_t i = 0; i < count + window; ++i) {
     Flight* const flight = &flights_[i % window];
-    if (i >= window && i - window < lists.size()) HDPS_RETURN_IF_ERROR(FinishPull(flight));
-    if (i < lists.size()) StartPull(lists[i], flight);
+    if (i >= window && i - window < count) HDPS_RETURN_IF_ERROR(FinishPull(flight));
+    if (i < count) StartPull(lists[i % lists.size()], flight);
   }
   return Status();
 }
 
-Status RowWorker::PushAll(const KeyBatches& lists, size_t window) {
+Status RowWorker::PushAll(const KeyBatches& lists, size_t window, size_t passes) {
   flights_.resize(std::max(flights_.size(), window));
-  for (size_t i = 0; i < lists.size() + window; ++i) {
+  const size_t count = passes * lists.size();
+  for (size_t i = 0; i < count + window; ++i) {
     Flight* const flight = &flights_[i % window];
-    if (i >= window && i - window < lists.size()) HDPS_RETURN_IF_ERROR(FinishPush(flight));
-    if (i < lists.size()) StartPush(lists[i], flight);
+    if (i >= window && i - window < count) HDPS_RETURN_IF_ERROR(FinishPush(flight));
+    if (i < count) StartPush(lists[i % lists.size()], flight);
   }
   return Status();
 }

@@ -37,9 +37,9 @@ class RowWorker {
  public:
   static Result<std::unique_ptr<RowWorker>> Make(RowCluster& cluster, uint32_t worker);
 
-  // Each list once, up to `window` of them on their way.
-  Status PullAll(const KeyBatches& lists, size_t window);
-  Status PushAll(const KeyBatches& lists, size_t window);
+  // Each list once, and all of them again in every other pass, up to `window` on their way.
+  Status PullAll(const KeyBatches& lists, size_t window, size_t passes = 1);
+  Status PushAll(const KeyBatches& lists, size_t window, size_t passes = 1);
   // What a step asks ahead of its turn, until the rows are here.
   Status PullAhead(const std::vector<Key>& keys);
   // The same step at its turn: rows are put in place, and what has changed is asked for: all that

@@ -21,8 +21,8 @@ void SendOutput(Node& node, Transport& transport) {
   for (Outgoing& outgoing : output.frames) transport.Send(outgoing.to, std::move(outgoing.frame));
 }
 
-// Waits until `until` for the first frame; takes what else has arrived by then without waiting. What
-// a frame brings out is sent before the next is taken: its receiver works on it meanwhile.
+// Waits until `until` for the first frame; takes what else has arrived by then without waiting.
+// What a frame brings out is sent before the next is taken: its receiver works on it meanwhile.
 void TakeFrames(Node& node, Transport& transport, MonotonicClock& clock, TimeMs until) {
   PeerId from;
   Frame frame;

@@ -167,7 +167,7 @@ class KeySplit {
   std::vector<uint32_t> slot_of_shard_;  // [num_shards]
   // Each server owns neighbours, and the servers come in their order: as the scheduler deals them.
   bool slots_are_shards_ = false;
-  std::vector<uint32_t> server_begin_;   // [num_servers + 1]: first slot of each server.
+  std::vector<uint32_t> server_begin_;  // [num_servers + 1]: first slot of each server.
 
   uint32_t num_orders_ = 0;
   std::vector<Order> orders_;             // The first num_orders_ are in use.
