@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bitset>
 #include <cstring>
-#include <limits>
 #include <queue>
 #include <string>
 #include <utility>
@@ -22,6 +21,7 @@ constexpr size_t kReadBlocks = 64;  // In memory at a time.
 constexpr size_t kEraseBlocks = 64;
 // Rows that may lie about without a use before the log is cleaned.
 constexpr uint64_t kSlackRows = 1024;
+constexpr uint64_t kSlackBlocks = 256;  // Numbers, likewise.
 // So many runs at a time are made one, when there are twice as many.
 constexpr size_t kMergeRuns = 256;
 constexpr size_t kMergeBytes = 1 << 20;  // Of rows, before they are written.
@@ -88,12 +88,17 @@ DiskRows::~DiskRows() {
 // Larger where a slice has so many that numbers would run out.
 size_t DiskRows::RowsPerBlock() const {
   const size_t bytes = kBlockBytes << blocks_.size() / (DiskIndex::kBlocksMax / 8);
-  return std::clamp<size_t>(bytes / (sizeof(Key) + row_bytes_), 1,
-                            std::numeric_limits<uint16_t>::max());
+  return std::clamp<size_t>(bytes / (sizeof(Key) + row_bytes_), 1, (1 << kRowsBits) - 1);
+}
+
+size_t DiskRows::PredictBytes(size_t row_bytes, size_t rows) {
+  // Half of the rows in blocks belong to nobody any more, at most.
+  const size_t rows_of_block = std::max<size_t>(kBlockBytes / (sizeof(Key) + row_bytes), 1);
+  return DiskIndex::PredictBytes(rows) + 2 * rows / rows_of_block * sizeof(Block);
 }
 
 uint64_t DiskRows::NumberOf(uint32_t lower_bits) const {
-  return first_ + ((lower_bits - first_) & (DiskIndex::kBlocksMax - 1));
+  return first_ + ((lower_bits - first_) & index_.block_mask());
 }
 
 template <typename UseBlock>
@@ -132,10 +137,12 @@ Status DiskRows::Write(std::span<const Key> keys, std::span<const std::byte> row
     const uint64_t hash = HashBytes(std::span(bytes).subspan(at + sizeof(uint64_t)));
     std::memcpy(&bytes[at], &hash, sizeof(hash));
     ends.push_back(bytes.size());
+    index_.WillHold(first_, end() + 1);
     for (size_t k = begin; k < block_end; ++k) index_.Prefetch(keys[k]);
     for (size_t k = begin; k < block_end; ++k) index_.Add(keys[k], end());
-    const auto held = static_cast<uint16_t>(count);
-    blocks_.push_back({held, held, begins_run && begin == 0});
+    const uint32_t held = static_cast<uint32_t>(count) & ((1u << kRowsBits) - 1);
+    blocks_.push_back({held, held, begins_run && begin == 0 ? 1u : 0u});
+    ++blocks_live_;
     begin = block_end;
   }
   CHECK_LT(blocks_.size(), DiskIndex::kBlocksMax) << "rows on disk in one slice; give more shards";
@@ -162,6 +169,7 @@ bool DiskRows::Forget(Key key, uint64_t number) {
   Block& block = BlockAt(number);
   if (--block.live > 0) return true;
   rows_written_ -= block.rows;
+  --blocks_live_;
   empty_.push_back(number);
   return true;
 }
@@ -173,7 +181,7 @@ Status DiskRows::EraseEmpty() {
   for (; !blocks_.empty() && blocks_.front().live == 0; ++first_) {
     blocks_.pop_front();
     // A run goes on without its beginning.
-    if (!blocks_.empty()) blocks_.front().begins_run = true;
+    if (!blocks_.empty()) blocks_.front().begins_run = 1;
   }
   return {};
 }
@@ -211,8 +219,12 @@ Status DiskRows::Take(std::span<const Key> keys, const Use& use) {
   return empty_.size() < kEraseBlocks ? Status() : EraseEmpty();
 }
 
+bool DiskRows::WorthCleaning(size_t taken) const {
+  return rows_written_ > 2 * size() + taken || blocks_.size() > 4 * blocks_live_ + kSlackBlocks;
+}
+
 Status DiskRows::Clean(size_t rows) {
-  if (rows_written_ <= 2 * size() + kSlackRows) return {};
+  if (!WorthCleaning(kSlackRows)) return {};
   std::vector<Key> keys;
   std::vector<std::byte> bytes;
   HDPS_RETURN_IF_ERROR(TakeOldest(rows, &keys, &bytes));
@@ -236,7 +248,7 @@ Status DiskRows::TakeOldest(size_t rows, std::vector<Key>* keys, std::vector<std
   uint64_t next = first_;
   const uint64_t last = end();
   // As it will be once those taken are written again.
-  while (keys->size() < rows && rows_written_ > 2 * size() + keys->size() && next < last) {
+  while (keys->size() < rows && WorthCleaning(keys->size()) && next < last) {
     for (numbers.clear(); numbers.size() < kReadBlocks && next < last; ++next) {
       if (BlockAt(next).live > 0) numbers.push_back(next);
     }

@@ -18,7 +18,8 @@ namespace hdps {
 // A row is put here when it leaves memory and taken when it comes back, so it is in one of both.
 // Rows that come together lie together, a few KiB of them a block; blocks are never changed. A
 // block goes with the last of its rows; while more than half of what is on disk belongs to nobody
-// any more, the rows that are left in the oldest blocks are written anew. The blocks of one Put are
+// any more, or most numbers between the oldest block and the newest are of blocks that are gone, the
+// rows that are left in the oldest blocks are written anew. The blocks of one Put are
 // a run: their keys ascend. When there are many runs the smallest become one, so that all rows can
 // be read in order with a block of each run in memory.
 //
@@ -38,6 +39,8 @@ class DiskRows {
   size_t bytes() const { return index_.bytes() + blocks_.size() * sizeof(Block); }
   // What a Put of `rows` rows may add to it.
   size_t GrowthBytes(size_t rows) const { return index_.GrowthBytes(rows); }
+  // bytes() with so many rows, about.
+  static size_t PredictBytes(size_t row_bytes, size_t rows);
   void Prefetch(Key key) const { index_.Prefetch(key); }
   // True of every row that is here, and of one absent key in thirty.
   bool MayHave(Key key) const {
@@ -61,9 +64,10 @@ class DiskRows {
   size_t num_runs() const { return Runs().size(); }  // At most 769; by looking at all blocks.
 
  private:
+  static constexpr int kRowsBits = 15;
   struct Block {
-    uint16_t rows = 0, live = 0;
-    bool begins_run = false;  // Keys ascend up to the next that does.
+    uint32_t rows : kRowsBits, live : kRowsBits;
+    uint32_t begins_run : 1;  // Keys ascend up to the next that does.
   };
   struct Run {
     uint64_t begin, end;  // Blocks.
@@ -82,6 +86,8 @@ class DiskRows {
   Status Write(std::span<const Key> keys, std::span<const std::byte> rows, bool begins_run = true);
   // Writes about `rows` rows of the oldest blocks anew, fewer when there is little to gain.
   Status Clean(size_t rows);
+  // Whether there is, when `taken` rows are yet to be written.
+  bool WorthCleaning(size_t taken) const;
   Status TakeOldest(size_t rows, std::vector<Key>* keys, std::vector<std::byte>* bytes);
   // Whether the block's row of the key was still here; it is no more.
   bool Forget(Key key, uint64_t number);
@@ -102,7 +108,8 @@ class DiskRows {
   DiskIndex index_;
   std::deque<Block> blocks_;  // From number first_ on.
   uint64_t first_ = 0;
-  uint64_t rows_written_ = 0;    // In blocks with a row that is here.
+  uint64_t rows_written_ = 0;    // In blocks with a row that is here,
+  uint64_t blocks_live_ = 0;     // and so many these are.
   std::vector<uint64_t> empty_;  // Blocks with none, to be erased from disk.
   size_t runs_begun_ = 0;        // Since they were counted.
 };
