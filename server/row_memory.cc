@@ -8,6 +8,7 @@
 
 #include "common/byte_count.h"
 #include "common/model_zoo.h"
+#include "embedding/disk_rows.h"
 #include "embedding/row_policy.h"
 #include "embedding/row_store.h"
 
@@ -45,6 +46,11 @@ uint64_t StepBytes(const Job& job, size_t num_workers) {
     }
   }
   return bytes;
+}
+
+uint64_t ExpectedRows(const TableSpec& table, const RowMemoryOptions& options) {
+  const uint64_t cap = table.policy.max_rows;
+  return cap > 0 ? std::min(options.expected_rows, cap) : options.expected_rows;
 }
 
 // What everything but the rows takes, as measured: the most of late, so that what comes and goes
@@ -96,14 +102,16 @@ uint64_t PeakResidentBytes(FileSystem& files) {
 std::string MemoryPlan::Text() const {
   return "process " + ShowByteCount(process) + " + requests " + ShowByteCount(requests) +
          " + dense layers " + ShowByteCount(dense) + " + sketches " + ShowByteCount(sights) +
-         " + disk tier " + ShowByteCount(disk) + " + rows and index " + ShowByteCount(rows) +
-         " = " + ShowByteCount(total());
+         " + disk tier " + ShowByteCount(disk) +
+         (spilled > 0 ? " + what finds rows on disk " + ShowByteCount(spilled) : std::string()) +
+         " + rows and index " + ShowByteCount(rows) + " = " + ShowByteCount(total());
 }
 
 MemoryPlan PlanMemory(const Job& job, const RowMemoryOptions& options, uint64_t process_bytes) {
   const uint64_t limit = job.cluster.memory_limit;
   const double part = static_cast<double>(options.own_shards) / job.cluster.shards;
   MemoryPlan plan;
+  uint64_t spilled = 0;
   plan.process = process_bytes;
   plan.requests =
       static_cast<uint64_t>(2 * part * static_cast<double>(StepBytes(job, options.num_workers)));
@@ -120,17 +128,65 @@ MemoryPlan PlanMemory(const Job& job, const RowMemoryOptions& options, uint64_t 
                                           (chunks + job.cluster.shards - 1) / job.cluster.shards);
       continue;
     }
-    uint64_t rows = options.expected_rows;
-    if (table.policy.max_rows > 0) rows = std::min(rows, table.policy.max_rows);
-    plan.rows +=
-        options.own_shards * RowStore::PredictBytes(RowBytes(table), rows / job.cluster.shards);
+    const uint64_t rows = ExpectedRows(table, options) / job.cluster.shards;
+    plan.rows += options.own_shards * RowStore::PredictBytes(RowBytes(table), rows);
+    spilled += options.own_shards * DiskRows::PredictBytes(RowBytes(table), rows);
   }
   if (limit == 0) return plan;
   plan.disk = DiskBufferBytes(limit);
-  const uint64_t others = plan.total() - plan.rows;
-  const uint64_t left = limit > others ? limit - others : 0;
-  plan.rows = options.expected_rows > 0 ? std::min(plan.rows, left) : left;
+  const auto left = [&] { return limit > plan.others() ? limit - plan.others() : 0; };
+  if (options.expected_rows == 0) {
+    plan.rows = left();
+  } else if (plan.rows > left()) {
+    plan.spilled = spilled;
+    plan.rows = left();
+  }
   return plan;
+}
+
+std::string WhyLimitIsTooSmall(const Job& job, const RowMemoryOptions& options,
+                               uint64_t process_bytes) {
+  const uint64_t limit = job.cluster.memory_limit;
+  const auto short_of = [limit](const MemoryPlan& plan) {
+    return plan.rows < kRowBytesMin && limit < plan.others() + kRowBytesMin;
+  };
+  const MemoryPlan plan = PlanMemory(job, options, process_bytes);
+  if (limit == 0 || !short_of(plan)) return "";
+  std::string why = "cluster.memory_limit: " + ShowByteCount(limit) +
+                    " leave no room for rows, as everything else takes " +
+                    ShowByteCount(plan.others());
+  if (plan.spilled > 0) {
+    why += ", of which " + ShowByteCount(plan.spilled) + " find the rows that are on disk";
+  }
+  // A larger limit has larger buffers of the disk.
+  uint64_t enough = plan.others() + kRowBytesMin;
+  Job larger = job;
+  for (larger.cluster.memory_limit = enough; short_of(PlanMemory(larger, options, process_bytes));
+       larger.cluster.memory_limit = enough) {
+    enough += enough / 64;
+  }
+  why += "; give at least " + ShowByteCount(enough);
+  RowMemoryOptions fewer = options;
+  while (fewer.own_shards > 1 && plan.spilled > 0) {
+    --fewer.own_shards;
+    if (short_of(PlanMemory(job, fewer, process_bytes))) continue;
+    const size_t servers = (job.cluster.shards + fewer.own_shards - 1) / fewer.own_shards;
+    return why + ", or " + std::to_string(servers) + " servers";
+  }
+  return why;
+}
+
+RowMemory::RowMemory(const Job& job, const RowMemoryOptions& options, uint64_t process_bytes)
+    : job_(std::make_shared<const Job>(job)), options_(options), process_bytes_(process_bytes) {}
+
+void RowMemory::Judge(uint64_t rows) const {
+  RowMemoryOptions loaded = options_;
+  uint64_t tables = 0;
+  for (const TableSpec& table : job_->tables) tables += table.dense ? 0 : 1;
+  loaded.expected_rows = rows * job_->cluster.shards /
+                         std::max<uint64_t>(1, tables * loaded.own_shards);
+  const std::string why = WhyLimitIsTooSmall(*job_, loaded, process_bytes_);
+  if (!why.empty()) LOG(WARNING) << "a checkpoint of " << rows << " rows at this server: " << why;
 }
 
 Result<std::unique_ptr<RowMemory>> RowMemory::Make(const Job& job, const RowMemoryOptions& options,
@@ -143,22 +199,17 @@ Result<std::unique_ptr<RowMemory>> RowMemory::Make(const Job& job, const RowMemo
             << (rows_known ? "" : " before the first row; rows as they come")
             << (limit > 0 ? ", limit " + ShowByteCount(limit) : std::string());
   if (limit == 0) return std::unique_ptr<RowMemory>();
-  if (plan.rows < kRowBytesMin && limit < plan.total() - plan.rows + kRowBytesMin) {
-    return Status(Code::kInvalidArgument,
-                  "cluster.memory_limit: " + ShowByteCount(limit) +
-                      " leave no room for rows, as everything else takes " +
-                      ShowByteCount(plan.total() - plan.rows) + "; give at least " +
-                      ShowByteCount(plan.total() - plan.rows + kRowBytesMin));
-  }
+  const std::string why = WhyLimitIsTooSmall(job, options, process);
+  if (!why.empty()) return Status(Code::kInvalidArgument, why);
   const std::string& folder =
       job.cluster.spill_path.empty() ? options.spill_folder : job.cluster.spill_path;
   const std::string own = JoinPath(folder, "server_" + std::to_string(options.rank));
-  std::unique_ptr<RowMemory> memory(new RowMemory());
+  std::unique_ptr<RowMemory> memory(new RowMemory(job, options, process));
   HDPS_ASSIGN_OR_RETURN(memory->disk_, NewRocksDiskStore({own, DiskBufferBytes(limit)}));
   LOG(INFO) << "rows beyond the limit go to " << own;
   std::function<uint64_t(uint64_t)> others;
   if (options.own_process) {
-    others = MeasuredOthers(files, plan.total() - plan.rows, limit / kSpareParts);
+    others = MeasuredOthers(files, plan.others() - plan.spilled, limit / kSpareParts);
   } else {
     others = [disk = memory->disk_.get(), planned = plan.requests + plan.sights](uint64_t) {
       return planned + disk->memory_bytes();

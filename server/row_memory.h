@@ -28,12 +28,18 @@ struct MemoryPlan {
   uint64_t requests = 0;  // Of the workers: keys, rows and gradients of the steps on their way.
   uint64_t dense = 0;     // Of the dense layers, with their state.
   uint64_t sights = 0;    // Sketches of the policies.
-  uint64_t disk = 0;      // Rows being written, and what finds those on disk.
+  uint64_t disk = 0;      // Rows being written, and what finds their blocks.
+  uint64_t spilled = 0;   // What finds the rows on disk, if there are more than there is room for.
   uint64_t rows = 0;      // With their index; under a limit, what it leaves them.
-  uint64_t total() const { return process + requests + dense + sights + disk + rows; }
+  uint64_t total() const { return others() + rows; }
+  uint64_t others() const { return process + requests + dense + sights + disk + spilled; }
   std::string Text() const;  // "process 24 MiB + requests ... = 1.00 GiB"
 };
 MemoryPlan PlanMemory(const Job& job, const RowMemoryOptions& options, uint64_t process_bytes);
+
+// Where the limit cannot be kept: why, and which limit or how many servers would do. Empty: it can.
+std::string WhyLimitIsTooSmall(const Job& job, const RowMemoryOptions& options,
+                               uint64_t process_bytes);
 
 // Bytes of this process that are in memory now; 0 where the system does not tell.
 uint64_t ResidentBytes(FileSystem& files);
@@ -47,16 +53,23 @@ uint64_t PeakResidentBytes(FileSystem& files);
 class RowMemory {
  public:
   // Null when the job sets no limit. Logs the plan. kInvalidArgument when the limit leaves no room
-  // for rows, or the folder cannot be used.
+  // for rows, also for what finds those expected on disk, or the folder cannot be used.
   static Result<std::unique_ptr<RowMemory>> Make(const Job& job, const RowMemoryOptions& options,
                                                  FileSystem& files);
 
   MemoryBudget& budget() { return *budget_; }
   DiskStore& disk() const { return *disk_; }
 
- private:
-  RowMemory() = default;
+  // Before `rows` rows are loaded into this server, of all its tables together: says in the log
+  // when the limit cannot be kept with them. Training may go on, as it did when they were saved.
+  void Judge(uint64_t rows) const;
 
+ private:
+  RowMemory(const Job& job, const RowMemoryOptions& options, uint64_t process_bytes);
+
+  const std::shared_ptr<const Job> job_;
+  const RowMemoryOptions options_;
+  const uint64_t process_bytes_;
   std::unique_ptr<DiskStore> disk_;
   std::unique_ptr<MemoryBudget> budget_;
 };

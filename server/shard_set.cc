@@ -67,6 +67,7 @@ ChangesPlan PlanChanges(const RequestPlan& plan, std::span<const Shard::Changed>
 ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
                    RowMemory* memory)
     : executor_(executor),
+      memory_(memory),
       tables_digest_(TablesDigest(job)),
       evicts_(std::ranges::any_of(job.tables,
                                   [](const TableSpec& table) {
@@ -228,6 +229,12 @@ Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock)
   }
   std::unordered_map<std::string, const SavedFile*> by_name;
   for (const SavedFile& file : manifest.files) by_name[file.name] = &file;
+  uint64_t rows = 0;
+  for (const ShardId id : ids_) {
+    const auto file = by_name.find(SnapshotName(id));
+    if (file != by_name.end()) rows += file->second->rows;
+  }
+  if (memory_ != nullptr) memory_->Judge(rows);
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
     const std::string name = SnapshotName(ids_[slot]);

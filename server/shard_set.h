@@ -76,6 +76,7 @@ class ShardSet {
   void ForEachShard(size_t bytes, const std::function<void(size_t)>& work) const;
 
   Executor& executor_;
+  const RowMemory* const memory_;  // Or null.
   const uint64_t tables_digest_;
   const bool evicts_;               // Some table's policy takes rows away.
   const std::vector<ShardId> ids_;  // Ascending, as requests count them.

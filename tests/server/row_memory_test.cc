@@ -1,6 +1,7 @@
 // What a server foresees to take, and the limit it keeps to.
 #include "server/row_memory.h"
 
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,6 +106,73 @@ TEST(RowMemory, RefusesALimitThatLeavesNoRoomAndSaysWhichDoes) {
       RowMemory::Make(JobWith({enough}), options, *files);
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_TRUE(std::filesystem::exists(options.spill_folder + "/server_0"));
+}
+
+// Rows that are on disk are found by an index in memory: with so many of them the limit may be too
+// small for that alone, which is said before they come, with what would do.
+TEST(RowMemory, RefusesALimitThatCannotBeKeptWithTheRowsToCome) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const auto with_limit = [](uint64_t bytes) {
+    return JobWith({"cluster.memory_limit=" + std::to_string(bytes)});
+  };
+  constexpr uint64_t kLimit = 128 << 20, kRows = 20'000'000;
+  const RowMemoryOptions unknown = OptionsOf(), many = OptionsOf(kRows);
+  EXPECT_EQ(WhyLimitIsTooSmall(with_limit(kLimit), unknown, 20 << 20), "");
+  EXPECT_EQ(WhyLimitIsTooSmall(with_limit(kLimit), OptionsOf(kRows / 10), 20 << 20), "");
+  const MemoryPlan plan = PlanMemory(with_limit(kLimit), many, 20 << 20);
+  EXPECT_GT(plan.spilled, 2 * 4 * kRows);  // Two tables.
+  EXPECT_LT(plan.spilled, 2 * 5 * kRows);
+  const Result<std::unique_ptr<RowMemory>> refused =
+      RowMemory::Make(with_limit(kLimit), many, *files);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
+  const std::string why = WhyLimitIsTooSmall(with_limit(kLimit), many, 20 << 20);
+  EXPECT_THAT(why, HasSubstr("cluster.memory_limit: 128 MiB"));
+  EXPECT_THAT(why, HasSubstr("find the rows that are on disk"));
+  // What it names does: a tenth more, as the text has three figures; and so many servers.
+  const std::string mark = "give at least ";
+  const size_t at = why.find(mark);
+  ASSERT_NE(at, why.npos) << why;
+  const double mib = std::stod(why.substr(at + mark.size()));
+  EXPECT_NE(WhyLimitIsTooSmall(with_limit(uint64_t(mib * 0.9) << 20), many, 20 << 20), "");
+  EXPECT_EQ(WhyLimitIsTooSmall(with_limit(uint64_t(mib * 1.1) << 20), many, 20 << 20), "");
+  const size_t servers_at = why.find(", or ");
+  ASSERT_NE(servers_at, why.npos) << why;
+  const size_t servers = std::stoul(why.substr(servers_at + 5));
+  RowMemoryOptions share = many;
+  share.own_shards = (32 + servers - 1) / servers;
+  EXPECT_EQ(WhyLimitIsTooSmall(with_limit(kLimit), share, 20 << 20), "");
+  share.own_shards = (32 + servers - 2) / (servers - 1);
+  EXPECT_NE(WhyLimitIsTooSmall(with_limit(kLimit), share, 20 << 20), "");
+  // A cap on the rows makes it enough.
+  const Job capped = JobWith({"cluster.memory_limit=128MiB", "model.policy.max_rows=1000000"});
+  EXPECT_EQ(WhyLimitIsTooSmall(capped, many, 20 << 20), "");
+}
+
+// Keeps what is logged.
+class Lines : public google::LogSink {
+ public:
+  Lines() { google::AddLogSink(this); }
+  ~Lines() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity, const char*, const char*, int, const google::LogMessageTime&,
+            const char* message, size_t length) override {
+    text.append(message, length) += '\n';
+  }
+  std::string text;
+};
+
+// A job that was saved with more rows goes on, and it is said.
+TEST(RowMemory, JudgesACheckpointsRows) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const Result<std::unique_ptr<RowMemory>> memory =
+      RowMemory::Make(JobWith({"cluster.memory_limit=128MiB"}), OptionsOf(), *files);
+  ASSERT_TRUE(memory.ok());
+  Lines lines;
+  (*memory)->Judge(4'000'000);
+  EXPECT_EQ(lines.text, "");
+  (*memory)->Judge(40'000'000);
+  EXPECT_THAT(lines.text, HasSubstr("a checkpoint of 40000000 rows"));
+  EXPECT_THAT(lines.text, HasSubstr("give at least"));
 }
 
 TEST(RowMemory, TheJobsFolderGoesFirst) {
