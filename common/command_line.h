@@ -40,6 +40,10 @@ Status StartLogging(const std::string& program, const std::string& log_file,
 // end of each heap: messages of a step come and go, and the system's pages cost more than their
 // bytes. For programs whose whole life that is; ParseCommandLine calls it.
 void KeepFreedMemory();
+// The reverse, for a process that keeps to a limit: what is free goes back to the system now, and
+// from now on 1 MiB at most stays at the end of a heap. Called before there are threads, all share
+// one heap: each of their own would keep as much again. Some milliseconds.
+void ReturnFreedMemory();
 
 // This process for people: "HOST:NUMBER".
 std::string HostAndProcess();

@@ -30,6 +30,16 @@ void KeepFreedMemory() {
 #endif
 }
 
+void ReturnFreedMemory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
+  mallopt(M_TOP_PAD, 128 << 10);
+  mallopt(M_ARENA_MAX, 1);
+  malloc_trim(0);
+#endif
+}
+
 std::string HostAndProcess() {
   char name[256] = {};
   if (::gethostname(name, sizeof(name) - 1) != 0) name[0] = '?';

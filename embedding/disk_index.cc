@@ -28,8 +28,7 @@ void DiskIndex::Clear() {
 }
 
 uint32_t DiskIndex::Find(const Place& place, uint64_t block) const {
-  const uint32_t word =
-      place.mark << block_bits_ | (static_cast<uint32_t>(block) & block_mask());
+  const uint32_t word = place.mark << block_bits_ | (static_cast<uint32_t>(block) & block_mask());
   const Segment& segment = segments_[place.segment];
   for (uint32_t i = segment.begin(place.bucket); i < segment.end(place.bucket); ++i) {
     if (Word(segment, i) == word) return i;

@@ -18,10 +18,10 @@ namespace hdps {
 // A row is put here when it leaves memory and taken when it comes back, so it is in one of both.
 // Rows that come together lie together, a few KiB of them a block; blocks are never changed. A
 // block goes with the last of its rows; while more than half of what is on disk belongs to nobody
-// any more, or most numbers between the oldest block and the newest are of blocks that are gone, the
-// rows that are left in the oldest blocks are written anew. The blocks of one Put are
-// a run: their keys ascend. When there are many runs the smallest become one, so that all rows can
-// be read in order with a block of each run in memory.
+// any more, or most numbers between the oldest block and the newest are of blocks that are gone,
+// the rows that are left in the oldest blocks are written anew. The blocks of one Put are a run:
+// their keys ascend. When there are many runs the smallest become one, so that all rows can be read
+// in order with a block of each run in memory.
 //
 // Invariant: `index_` has the pair (key, block) for exactly the rows that are here, and each
 // block's `live` counts its pairs; keys of a block differ in their alias. Used by one task at a

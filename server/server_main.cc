@@ -68,6 +68,7 @@ Result<ServerExit> Run() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(Job job,
                         LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set), DataFiles::kNotRead));
+  if (job.cluster.memory_limit > 0) ReturnFreedMemory();
   HDPS_RETURN_IF_ERROR(StartLogging("hdps-server", FLAGS_log_file, FLAGS_log));
   const PidFile pid_file(FLAGS_pid_file);
   HDPS_RETURN_IF_ERROR(pid_file.status());
