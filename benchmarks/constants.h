@@ -28,8 +28,12 @@ Result<std::vector<Batch>> FirstBatches(FileSystem& files, const DataSpec& data,
 Status MeasureLayers(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples);
 // Rows of micro-batches cut out of those of the step, and their gradients added up.
 Status MeasureParts(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples);
+// What threads cost each other that share the cores.
+Status MeasureSharing(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples);
 // Exchanges between a worker and a server, and the server's share of them.
 Status MeasureRows(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples);
+// What it costs that a row comes back from disk.
+Status MeasureTier(const BenchSetting& setting, ConstantSamples* samples);
 // All of them, in less than a minute or two.
 Result<ConstantSamples> MeasureConstants(const BenchSetting& setting, FileSystem& files);
 // Their medians.

@@ -215,8 +215,10 @@ Result<ConstantSamples> MeasureConstants(const BenchSetting& setting, FileSystem
   HDPS_RETURN_IF_ERROR(MeasureProducts(setting, &samples));
   HDPS_RETURN_IF_ERROR(MeasureLayers(setting, files, &samples));
   HDPS_RETURN_IF_ERROR(MeasureParts(setting, files, &samples));
+  HDPS_RETURN_IF_ERROR(MeasureSharing(setting, files, &samples));
   HDPS_RETURN_IF_ERROR(MeasureReader(setting, files, job, &samples));
   HDPS_RETURN_IF_ERROR(MeasureRows(setting, files, &samples));
+  HDPS_RETURN_IF_ERROR(MeasureTier(setting, &samples));
   HDPS_RETURN_IF_ERROR(MeasureDisk(setting, files, &samples));
   HDPS_RETURN_IF_ERROR(MeasureCheckpoint(setting, job, &samples));
   HDPS_RETURN_IF_ERROR(MeasureStart(setting, files, &samples));

@@ -1,11 +1,14 @@
 // Times of a model's layers beside its products, taken apart into what an example, a float and a
 // distinct row of it cost.
 #include <algorithm>
+#include <barrier>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "benchmarks/constants.h"
 #include "benchmarks/model_products.h"
+#include "worker/data/batch_reader.h"
 #include "worker/model/model.h"
 #include "worker/train/step_parts.h"
 
@@ -50,23 +53,13 @@ class LoneModel {
   }
 
   const JobShape& shape() const { return shape_; }
+  int threads() const { return executor_->threads(); }
   double unique() const {
     double sum = 0;
     for (const std::vector<KeySet>& sets : sets_) sum += double(sets[0].unique.size());
     return sum / kBatches;
   }
-  // Nanoseconds of an example beside the products, which are measured in turns with it.
-  double LayersNs(size_t steps) {
-    Step(0);
-    double all = 0;
-    for (size_t step = 1; step <= steps; ++step) all += Step(step % kBatches);
-    const double examples = static_cast<double>(steps) * kBatch;
-    return kNano * Above0(all / examples - 1 / products_->ExamplesPerSecond(int(steps)));
-  }
-
- private:
-  explicit LoneModel(Job job) : job_(std::move(job)) {}
-
+  // Seconds of a step on one of kBatches batches.
   double Step(size_t b) {
     rows_.resize(job_.tables.size());
     std::vector<TableInput> inputs(job_.tables.size());
@@ -84,6 +77,17 @@ class LoneModel {
     }
     return SecondsOf([&] { model_->Step(batches_[b], inputs, &result_, gradients_); });
   }
+  // Nanoseconds of an example beside the products, which are measured in turns with it.
+  double LayersNs(size_t steps) {
+    Step(0);
+    double all = 0;
+    for (size_t step = 1; step <= steps; ++step) all += Step(step % kBatches);
+    const double examples = static_cast<double>(steps) * kBatch;
+    return kNano * Above0(all / examples - 1 / products_->ExamplesPerSecond(int(steps)));
+  }
+
+ private:
+  explicit LoneModel(Job job) : job_(std::move(job)) {}
 
   const Job job_;
   std::vector<Batch> batches_;
@@ -97,6 +101,22 @@ class LoneModel {
   StepResult result_;
   std::vector<float> gradients_;
 };
+
+// Reads, and finds the distinct keys of, so many batches.
+Status ReadBatches(FileSystem& files, const Job& job, size_t count) {
+  HDPS_ASSIGN_OR_RETURN(const auto reader,
+                        NewBatchReader(files, job.data, job.data.train,
+                                       {.batch_size = kConstantsBatch, .shuffle = true}));
+  HDPS_RETURN_IF_ERROR(reader->StartEpoch(0, 0));
+  KeyFinder finder(job);
+  std::vector<KeySet> sets;
+  for (size_t b = 0; b < count; ++b) {
+    HDPS_ASSIGN_OR_RETURN(const auto batch, reader->Next());
+    if (!batch.has_value()) return {Code::kUnavailable, "constants: too few batches"};
+    finder.Find(*batch, &sets);
+  }
+  return {};
+}
 
 // Nanoseconds of an example in a first layer on `unique` distinct rows an example.
 struct FirstLayerNs {
@@ -116,7 +136,70 @@ void AddFirstLayer(const FirstLayerNs& t, ConstantSamples* samples) {
   (*samples)["model.gather_float"].push_back(gather);
 }
 
+// Processor and wall seconds of a step, by workers that compute and readers beside them.
+struct SharedStep {
+  double cpu = 0, wall = 0;
+};
+
+// A worker of a cluster and its reader, without a server.
+struct LoneWorker {
+  std::unique_ptr<LoneModel> model;
+  Status read;
+};
+
+// Workers compute a step each, then wait for each other as they do for a server; readers do not.
+SharedStep TimeSteps(FileSystem& files, const Job& job, std::span<LoneWorker> workers,
+                     std::span<LoneWorker> readers) {
+  constexpr size_t kSteps = 20;
+  std::barrier<> all_done(static_cast<ptrdiff_t>(workers.size()));
+  const double before = ProcessCpuSeconds();
+  SharedStep step;
+  step.wall = SecondsOf([&] {
+    std::vector<std::unique_ptr<Thread>> threads;
+    for (LoneWorker& reader : readers) {
+      threads.push_back(
+          StartThread("reader", [&] { reader.read = ReadBatches(files, job, kSteps); }));
+    }
+    for (LoneWorker& worker : workers) {
+      threads.push_back(StartThread("worker", [&] {
+        for (size_t s = 0; s < kSteps; ++s) {
+          worker.model->Step(s % kBatches);
+          all_done.arrive_and_wait();
+        }
+      }));
+    }
+  });
+  step.cpu = (ProcessCpuSeconds() - before) / kSteps;
+  step.wall /= kSteps;
+  return step;
+}
+
 }  // namespace
+
+// What threads cost each other that want the same cores: caches, turns, and work in pieces for all
+// cores of which one is late.
+Status MeasureSharing(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
+  SayProgress("constants", "threads that share the cores");
+  HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(ConstantsJob(16, "64, 32", setting.scratch, "auto"),
+                                                "constants", {}));
+  std::vector<LoneWorker> two(2);
+  for (LoneWorker& worker : two) {
+    HDPS_ASSIGN_OR_RETURN(worker.model, LoneModel::Make(setting, files, 16, "64, 32", "auto"));
+  }
+  const std::span<LoneWorker> one = std::span(two).first(1), none;
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    const SharedStep model = TimeSteps(files, job, one, none);
+    const SharedStep reader = TimeSteps(files, job, none, one);
+    const SharedStep beside = TimeSteps(files, job, one, one);
+    const SharedStep lockstep = TimeSteps(files, job, two, two);
+    for (const LoneWorker& worker : two) HDPS_RETURN_IF_ERROR(worker.read);
+    (*samples)["sharing.beside"].push_back(Above0(beside.cpu - model.cpu - reader.cpu) /
+                                           reader.cpu);
+    (*samples)["sharing.lockstep"].push_back(
+        std::min(lockstep.cpu / (lockstep.wall * two[0].model->threads()), 1.0));
+  }
+  return {};
+}
 
 Status MeasureLayers(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
   SayProgress("constants", "layers");

@@ -1,4 +1,4 @@
-// Whether `hdps plan` tells the truth: constants measured here, then six small clusters predicted
+// Whether `hdps plan` tells the truth: constants measured here, then nine small clusters predicted
 // and run.
 #include <map>
 #include <memory>
@@ -37,6 +37,10 @@ constexpr Case kCases[] = {
     {"dim80_small_2s_1w_sync", 80, "64, 32", 4096, 16, "sync", 2, 1, 1, "tcp"},
     {"dim16_small_1s_2w_sync", 16, "64, 32", 8192, 16, "sync", 1, 2, 1, "inproc"},
     {"dim16_large_1s_1w_4_parts", 16, "512, 256", 4096, 10, "sync", 1, 1, 4, "inproc"},
+    // Nothing in the plan was chosen by these.
+    {"dim64_small_2s_2w_sync", 64, "64, 32", 8192, 16, "sync", 2, 2, 1, "tcp"},
+    {"dim16_small_1s_2w_async", 16, "64, 32", 8192, 16, "async", 1, 2, 1, "tcp"},
+    {"dim16_small_1s_1w_1024", 16, "256, 128", 1024, 64, "sync", 1, 1, 1, "tcp"},
 };
 
 uint64_t LogRows(const Case& c) { return uint64_t{c.batch} * c.epoch_steps; }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/row_products.h"
+#include "tools/row_tiers.h"
 #include "worker/data/batch_reader.h"
 
 namespace hdps {
@@ -39,6 +40,7 @@ class Planner {
 
   PlanAnswer Run() {
     AskRows();
+    FetchRows();
     Compute();
     Read();
     Exchange();
@@ -93,6 +95,21 @@ class Planner {
     if (q_.allreduce) return;
     asked_.dense = static_cast<double>(q_.shape.dense_floats);
     asked_.pushed_dense = OfMeasuredRule(asked_.dense, double(q_.shape.dense_state_floats));
+  }
+
+  // Rows of a step that have left memory since they were last used.
+  void FetchRows() {
+    if (q_.row_memory_bytes < 0) return;
+    const TierQuestion question = {.shape = q_.shape,
+                                   .values = std::max(q_.rows / std::max(q_.shape.keys, 1u), 1.0),
+                                   .zipf = q_.zipf,
+                                   .draws = examples_ * workers(),
+                                   .bytes = q_.row_memory_bytes * servers(),
+                                   .index_bytes = c_.index_row_bytes};
+    const RowTiers tiers = PlanTiers(question, q_.rows);
+    answer_.share_in_memory = tiers.share_in_memory;
+    answer_.rows_back = tiers.rows_back;
+    answer_.rows_back_seconds = kMicro * c_.tier_row_back_us * answer_.rows_back;
   }
 
   // The products of a layer for the worker's examples, on as many cores as were measured; takes
@@ -185,8 +202,14 @@ class Planner {
       return share * kNano * ns / q_.cores + workers() * message;
     };
     const double dense_pull = asked_.dense * c_.server_dense_pull_float_ns;
-    server_pull_ = served(asked_.rows * c_.server_pull_row_ns +
-                          asked_.floats * c_.server_pull_float_ns + (ahead() ? 0 : dense_pull));
+    const double rows_back = answer_.rows_back_seconds / servers() / q_.cores;
+    if (!ahead()) {
+      answer_.pull_seconds += rows_back;
+      answer_.exchange_seconds += rows_back;
+    }
+    server_pull_ =
+        rows_back + served(asked_.rows * c_.server_pull_row_ns +
+                           asked_.floats * c_.server_pull_float_ns + (ahead() ? 0 : dense_pull));
     server_push_ = served(asked_.rows * c_.server_push_row_ns +
                           asked_.pushed_floats * c_.server_push_float_ns +
                           asked_.pushed_dense * c_.server_dense_push_float_ns);
@@ -221,16 +244,21 @@ class Planner {
     answer_.worker_bytes_out += bytes;
   }
 
+  // Threads that want the same cores cost each other more than their time.
+  double Beside(double core_seconds) const { return (1 + c_.sharing_beside) * core_seconds; }
+
   // Members share the cores. What goes on beside a worker's chain takes its share of them from it,
   // and they are never busier than all of the time.
   double StepOnOneMachine() {
     const double busy = std::min<double>(c_.exchange_busy_cores, q_.cores);
     const double chain = answer_.exchange_seconds;
-    const double beside =
-        answer_.reader_seconds + (ahead() ? server_pull_ * servers() * q_.cores / workers() : 0);
+    const double beside = Beside(answer_.reader_seconds +
+                                 (ahead() ? server_pull_ * servers() * q_.cores / workers() : 0));
     answer_.core_seconds = workers() * (answer_.compute_seconds * q_.cores + chain * busy + beside);
     const double alone = chain + answer_.compute_seconds + beside / q_.cores;
-    return std::max(alone, answer_.core_seconds / q_.cores) + allreduce_;
+    // In lockstep each part of a step lasts as long as the slowest worker takes for it.
+    const double used = q_.sync && q_.workers > 1 ? c_.sharing_lockstep : 1;
+    return std::max(alone, answer_.core_seconds / (q_.cores * used)) + allreduce_;
   }
 
   // The measured chain went over a socket of one machine; here the network takes its place where it
@@ -248,7 +276,7 @@ class Planner {
         OverNetwork(answer_.push_seconds, push_bytes_, server_push_, share * push_bytes_);
     const double pull =
         OverNetwork(answer_.pull_seconds, pull_bytes_, server_pull_, share * pull_bytes_);
-    const double compute = answer_.compute_seconds + answer_.reader_seconds / q_.cores;
+    const double compute = answer_.compute_seconds + Beside(answer_.reader_seconds) / q_.cores;
     double step = 0;
     if (ahead()) {
       const double repair =
@@ -345,23 +373,6 @@ class Planner {
 };
 
 }  // namespace
-
-double ExpectedDistinct(double count, double exponent, double draws) {
-  // Values are summed one by one while they are few, then in ranges that grow by a hundredth.
-  constexpr double kGrowth = 1.01;
-  double mass = 0;
-  for (double begin = 1; begin <= count; begin = std::max(begin + 1, std::floor(begin * kGrowth))) {
-    const double end = std::min(std::max(begin + 1, std::floor(begin * kGrowth)), count + 1);
-    mass += (end - begin) * std::pow((begin + end - 1) / 2, -exponent);
-  }
-  double distinct = 0;
-  for (double begin = 1; begin <= count; begin = std::max(begin + 1, std::floor(begin * kGrowth))) {
-    const double end = std::min(std::max(begin + 1, std::floor(begin * kGrowth)), count + 1);
-    const double p = std::pow((begin + end - 1) / 2, -exponent) / mass;
-    distinct += (end - begin) * -std::expm1(draws * std::log1p(-std::min(p, 1 - 1e-12)));
-  }
-  return distinct;
-}
 
 PlanAnswer Plan(const PlanQuestion& question, const MachineConstants& constants) {
   return Planner(question, constants).Run();

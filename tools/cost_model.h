@@ -32,6 +32,9 @@ struct PlanQuestion {
   double wire_float_bytes = 4;  // Of weights and gradients to and from servers.
   double text_row_bytes = 0;
   bool first_epoch = false;  // Where rows lie in the files is not known yet.
+  // Bytes that one server's rows may take, with their index and what finds those on disk; below 0:
+  // as much as they need.
+  double row_memory_bytes = -1;
   uint64_t checkpoint_every_steps = 0;
   double dead_after_seconds = 10;
 };
@@ -56,6 +59,10 @@ struct PlanAnswer {
   std::vector<PlanPart> parts;
   size_t bottleneck = 0;  // Index into parts.
 
+  // With a limit: of a table's rows, those in memory; rows that come back from disk a step, of all
+  // servers; and the core seconds that takes.
+  double share_in_memory = 1, rows_back = 0, rows_back_seconds = 0;
+
   double worker_bytes_in = 0, worker_bytes_out = 0;  // A worker's link, a step.
   double server_bytes_in = 0, server_bytes_out = 0;  // A server's link, a step.
 
@@ -67,10 +74,6 @@ struct PlanAnswer {
   double checkpoint_seconds = 0;
   double detect_seconds = 0, load_seconds = 0, redo_seconds = 0, recovery_seconds = 0;
 };
-
-// Expected number of distinct values among `draws` from `count`, value k with probability
-// proportional to (k + 1)^-exponent.
-double ExpectedDistinct(double count, double exponent, double draws);
 
 PlanAnswer Plan(const PlanQuestion& question, const MachineConstants& constants);
 

@@ -64,6 +64,9 @@ struct MachineConstants {
   PathCosts local = {{190, 9, 0.4, 0.6}, {270, 7, 1.1, 0.9}, {140, 5, 0.4, 0, 1.3}};
   PathCosts socket = {{170, 11, 2.1, 2.1}, {260, 3, 2.9, 2.5}, {220, 2, 0.4, 0, 2.8}};
   double exchange_busy_cores = 1.4;  // While one worker waits.
+  // Where threads share cores: core seconds that a second of work beside a worker costs more, both
+  // together; the part of the cores' time that workers use who wait for each other every step.
+  double sharing_beside = 0.4, sharing_lockstep = 0.93;
   // A server's share of it, one core.
   double server_pull_row_ns = 13, server_pull_float_ns = 0.2;
   double server_push_row_ns = 9, server_push_float_ns = 0.7;
@@ -72,6 +75,7 @@ struct MachineConstants {
   double server_message_us = 10;  // Of any request.
   double wire_byte_ns = 0.5;      // Over a socket, one way, both ends' work included.
   double index_row_bytes = 30;    // Of a row, beside its floats.
+  double tier_row_back_us = 8;    // Of a row on disk, one core, while another leaves memory.
   double save_byte_ns = 1.2, load_byte_ns = 1.5;  // A checkpoint, one core, without the disk.
   double disk_write_byte_ns = 1, disk_read_byte_ns = 1;
   double start_seconds = 1;  // From the start of a cluster to its first step, without data.

@@ -15,6 +15,7 @@
 #include "common/command_line.h"
 #include "common/file_system.h"
 #include "common/job.h"
+#include "server/row_memory.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/cost_model.h"
@@ -142,6 +143,20 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   return question;
 }
 
+// Of one server under cluster.memory_limit, as it would foresee it. Returns why the limit cannot be
+// kept; empty: it can.
+std::string LimitRows(const Job& job, PlanQuestion* question) {
+  constexpr uint64_t kProcessBytes = 24 << 20;  // A server without rows, about.
+  if (job.cluster.memory_limit == 0) return "";
+  RowMemoryOptions options;
+  options.own_shards = (job.cluster.shards + question->servers - 1) / question->servers;
+  options.num_workers = question->workers;
+  options.expected_rows = static_cast<uint64_t>(question->rows);
+  const MemoryPlan memory = PlanMemory(job, options, kProcessBytes);
+  question->row_memory_bytes = static_cast<double>(memory.rows + memory.spilled);
+  return WhyLimitIsTooSmall(job, options, kProcessBytes);
+}
+
 Status Run() {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
@@ -158,7 +173,9 @@ Status Run() {
   const char* const mode = job.train.mode == Mode::kSync    ? "sync"
                            : job.train.mode == Mode::kAsync ? "async"
                                                             : "ssp";
-  const PlanSubject subject = {job.name, job.model.type, mode, FLAGS_network, FLAGS_constants};
+  const std::string too_small = LimitRows(job, &question);
+  const PlanSubject subject = {job.name,      job.model.type,  mode,
+                               FLAGS_network, FLAGS_constants, too_small};
   const PlanAnswer answer = Plan(question, constants);
   std::fputs(
       (FLAGS_json ? PlanJson(subject, question, answer) : PlanText(subject, question, answer))

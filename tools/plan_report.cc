@@ -88,6 +88,14 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
                              Bytes(answer.server_index_bytes) + ", messages " +
                              Bytes(answer.server_buffer_bytes));
   text += Line("", "worker " + Bytes(answer.worker_bytes));
+  if (question.row_memory_bytes >= 0) {
+    text +=
+        Line("disk", ShowNumber("%.0f %%", 100 * answer.share_in_memory) +
+                         " of the rows in memory, under cluster.memory_limit; " +
+                         ShowWhole(static_cast<uint64_t>(answer.rows_back)) +
+                         " come back a step, " + Time(answer.rows_back_seconds) + " of one core");
+    if (!subject.too_small.empty()) text += Line("", "too small: " + subject.too_small);
+  }
   text +=
       Line("checkpoint", Bytes(answer.checkpoint_bytes) + " in " + Time(answer.checkpoint_seconds));
   text +=
@@ -139,6 +147,10 @@ std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
                                  {"server_index_bytes", answer.server_index_bytes},
                                  {"server_buffer_bytes", answer.server_buffer_bytes},
                                  {"worker_memory_bytes", answer.worker_bytes},
+                                 {"share_in_memory", answer.share_in_memory},
+                                 {"rows_back", answer.rows_back},
+                                 {"rows_back_seconds", answer.rows_back_seconds},
+                                 {"memory_limit_too_small", subject.too_small},
                                  {"checkpoint_bytes", answer.checkpoint_bytes},
                                  {"checkpoint_seconds", answer.checkpoint_seconds},
                                  {"recovery_seconds", answer.recovery_seconds},

@@ -13,6 +13,7 @@ struct PlanSubject {
   std::string job_name, model, mode;
   std::string network;    // "25Gbit", or "local".
   std::string constants;  // The file; empty: those that hdps brings along.
+  std::string too_small;  // Why cluster.memory_limit cannot be kept; empty: it can.
 };
 
 std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,

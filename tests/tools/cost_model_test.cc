@@ -5,17 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "common/model_zoo.h"
-#include "common/random.h"
 #include "tools/plan_report.h"
-#include "worker/data/zipf.h"
 
 namespace hdps {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Job JobOf(const std::string& model) {
   Result<Job> job = ParseJob(R"({"data": {"format": "criteo", "train": ["f"]}, "model": )" + model +
@@ -77,28 +75,45 @@ TEST(JobShapeTest, WeightsOf16BitsTakeHalfTheBytes) {
   EXPECT_EQ(full.checkpoint_bytes, half.checkpoint_bytes);
 }
 
-TEST(ExpectedDistinctTest, AgreesWithDraws) {
-  for (const double exponent : {0.0, 1.05, 1.5}) {
-    constexpr uint64_t kCount = 10'000;
-    constexpr int kDraws = 4096;
-    const Zipf zipf(kCount, exponent);
-    Random random(7);
-    double sum = 0;
-    constexpr int kTimes = 20;
-    for (int time = 0; time < kTimes; ++time) {
-      std::set<uint64_t> seen;
-      for (int draw = 0; draw < kDraws; ++draw) seen.insert(zipf.Draw(random));
-      sum += static_cast<double>(seen.size());
-    }
-    EXPECT_NEAR(ExpectedDistinct(kCount, exponent, kDraws), sum / kTimes, 0.02 * sum / kTimes)
-        << exponent;
+TEST(PlanTest, RowsThatComeBackFromDiskTakeTime) {
+  PlanQuestion question = Question();
+  question.one_machine = true;
+  const PlanAnswer all = Plan(question, MachineConstants());
+  EXPECT_EQ(all.share_in_memory, 1);
+  EXPECT_EQ(all.rows_back_seconds, 0);
+  double step = all.step_seconds, back = 0;
+  for (const double bytes : {1e9, 3e8, 1e8}) {
+    question.row_memory_bytes = bytes;
+    const PlanAnswer some = Plan(question, MachineConstants());
+    EXPECT_GT(some.step_seconds, step);
+    EXPECT_GT(some.rows_back, back);
+    EXPECT_LT(some.share_in_memory, 1);
+    step = some.step_seconds;
+    back = some.rows_back;
   }
+  question.row_memory_bytes = 1e12;
+  EXPECT_EQ(Plan(question, MachineConstants()).step_seconds, all.step_seconds);
 }
 
-TEST(ExpectedDistinctTest, IsAtMostWhatThereIs) {
-  EXPECT_NEAR(ExpectedDistinct(3, 0, 1e6), 3, 1e-9);
-  EXPECT_NEAR(ExpectedDistinct(1e9, 0, 10), 10, 1e-3);
-  EXPECT_NEAR(ExpectedDistinct(1, 1.05, 5), 1, 1e-6);
+// Two workers that wait for each other use less of the cores than two that do not.
+TEST(PlanTest, ThreadsThatShareCoresCostMore) {
+  PlanQuestion question = Question();
+  question.one_machine = true;
+  question.cores = 2;
+  MachineConstants constants;
+  constants.sharing_beside = 0;
+  constants.sharing_lockstep = 1;
+  const double ideal = Plan(question, constants).step_seconds;
+  constants.sharing_lockstep = 0.5;
+  EXPECT_NEAR(Plan(question, constants).step_seconds, 2 * ideal, 1e-9);
+  question.sync = false;
+  constants.sharing_lockstep = 1;
+  const double apart = Plan(question, constants).step_seconds;
+  constants.sharing_lockstep = 0.5;
+  EXPECT_EQ(Plan(question, constants).step_seconds, apart);
+  constants.sharing_beside = 0.5;
+  EXPECT_GT(Plan(question, constants).core_seconds, 0);
+  EXPECT_GT(Plan(question, constants).step_seconds, apart);
 }
 
 TEST(PlanTest, BytesOfTheLinksFollowFromTheKeys) {
@@ -298,7 +313,7 @@ TEST(PlanTest, StepsBetweenCheckpointsAreTrainedAgain) {
 TEST(PlanReportTest, NamesTheBottleneckInWordsAndInJson) {
   const PlanQuestion question = Question();
   const PlanAnswer answer = Plan(question, MachineConstants());
-  const PlanSubject subject = {"census", "wide_deep", "sync", "8Gbit", ""};
+  const PlanSubject subject = {"census", "wide_deep", "sync", "8Gbit", "", ""};
   const std::string bottleneck = answer.parts[answer.bottleneck].name;
   EXPECT_THAT(PlanText(subject, question, answer), HasSubstr("bottleneck   " + bottleneck));
   const auto json = nlohmann::json::parse(PlanJson(subject, question, answer));
@@ -306,79 +321,18 @@ TEST(PlanReportTest, NamesTheBottleneckInWordsAndInJson) {
   EXPECT_EQ(json["examples_per_second"], answer.examples_per_second);
 }
 
-// ---- Constants ---------------------------------------------------------------------------------
-
-std::map<std::string, double> AllValues() {
-  std::map<std::string, double> values;
-  double next = 1;
-  for (const ConstantName& name : AllConstants()) values[name.name] = next++;
-  for (const PathName& path : AllPaths()) {
-    const std::string name = path.name;
-    for (const ExchangeFigure& figure : ExchangeFigures()) {
-      values[name + "_pull." + figure.name] = next++;
-      values[name + "_push." + figure.name] = next++;
-    }
-    for (const RepairFigure& figure : RepairFigures()) {
-      values[name + "_repair." + figure.name] = next++;
-    }
-  }
-  values["products_429x1024_batch4096.rate"] = 100;
-  values["products_64x32_batch4096.rate"] = 20;
-  return values;
-}
-
-TEST(MachineConstantsTest, EachNameHasItsField) {
-  const Result<MachineConstants> constants = ConstantsFrom(AllValues());
-  ASSERT_TRUE(constants.ok()) << constants.status().message();
-  double next = 1;
-  for (const ConstantName& name : AllConstants()) {
-    EXPECT_EQ((*constants).*name.field, next++) << name.name;
-  }
-  for (const PathName& path : AllPaths()) {
-    const PathCosts& costs = (*constants).*path.field;
-    for (const ExchangeFigure& figure : ExchangeFigures()) {
-      EXPECT_EQ(costs.pull.*figure.field, next++) << path.name << figure.name;
-      EXPECT_EQ(costs.push.*figure.field, next++) << path.name << figure.name;
-    }
-    for (const RepairFigure& figure : RepairFigures()) {
-      EXPECT_EQ(costs.repair.*figure.field, next++) << path.name << figure.name;
-    }
-  }
-  ASSERT_EQ(constants->products.size(), 2u);
-}
-
-TEST(MachineConstantsTest, WhatIsMissingIsNamed) {
-  for (const auto& [name, value] : AllValues()) {
-    if (name.starts_with("products")) continue;
-    auto values = AllValues();
-    values.erase(name);
-    const Status status = ConstantsFrom(values).status();
-    EXPECT_EQ(status.code(), Code::kInvalidArgument);
-    EXPECT_THAT(status.message(), HasSubstr("'" + name + "' is missing"));
-    values[name] = -value;
-    EXPECT_THAT(ConstantsFrom(values).status().message(), HasSubstr("expected 0 or more"));
-  }
-}
-
-TEST(MachineConstantsTest, AMeasuredShapeCountsMost) {
-  const MachineConstants constants = *ConstantsFrom(AllValues());
-  EXPECT_NEAR(constants.GflopsFor(429, 1024, 4096), 100, 2);
-  EXPECT_NEAR(constants.GflopsFor(64, 32, 4096), 20, 1);
-  const double between = constants.GflopsFor(180, 180, 4096);
-  EXPECT_GT(between, 20);
-  EXPECT_LT(between, 100);
-}
-
-TEST(MachineConstantsTest, OtherFilesAreRefused) {
-  const auto files = NewMemoryFileSystem();
-  for (const char* text : {"", "no JSON", "[]", "{}", R"({"results": [1, {"bench": 7}]})"}) {
-    ASSERT_TRUE(WriteFileAtomically(*files, "c.json", std::string(text)).ok());
-    const Status status = ReadConstants(*files, "c.json").status();
-    EXPECT_EQ(status.code(), Code::kInvalidArgument) << text;
-    EXPECT_THAT(status.message(), HasSubstr("c.json"));
-    EXPECT_THAT(status.message(), HasSubstr("hdps-bench constants --json=FILE"));
-  }
-  EXPECT_THAT(ReadConstants(*files, "nowhere.json").status().message(), HasSubstr("nowhere.json"));
+TEST(PlanReportTest, SaysWhatALimitMeans) {
+  PlanQuestion question = Question();
+  PlanSubject subject;
+  EXPECT_THAT(PlanText(subject, question, Plan(question, MachineConstants())),
+              Not(HasSubstr("cluster.memory_limit")));
+  question.row_memory_bytes = 3e8;
+  const PlanAnswer answer = Plan(question, MachineConstants());
+  EXPECT_THAT(PlanText(subject, question, answer), HasSubstr("come back a step"));
+  EXPECT_THAT(PlanText(subject, question, answer), Not(HasSubstr("too small")));
+  subject.too_small = "give more";
+  EXPECT_THAT(PlanText(subject, question, answer), HasSubstr("too small: give more"));
+  EXPECT_GT(nlohmann::json::parse(PlanJson(subject, question, answer))["rows_back"], 0);
 }
 
 }  // namespace
