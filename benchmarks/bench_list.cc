@@ -13,7 +13,7 @@
   BENCH(model, RunModelBench,                                                                     \
         "a model's step without servers, first layer plain and on unique rows")                   \
   BENCH(plan, RunPlanBench,                                                                       \
-        "does hdps plan tell the truth? constants, then clusters predicted and run")          \
+        "does hdps plan tell the truth? constants, then clusters predicted and run")              \
   BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")     \
   BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")      \
   BENCH(recovery, RunRecoveryBench,                                                               \
