@@ -2,6 +2,8 @@
 #include "kernels/key_shards.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace hdps {
 namespace {
@@ -42,6 +44,38 @@ size_t FirstOfAnotherShard(VectorWidth width, std::span<const Key> keys, ShardBy
     return begin + static_cast<size_t>(other - shards);
   }
   return keys.size();
+}
+
+void OrderByShard(VectorWidth width, std::span<const Key> keys, ShardBy by, uint32_t num_shards,
+                  Executor* executor, uint32_t* places, Key* sorted) {
+  constexpr size_t kParallelKeysMin = size_t{1} << 15;
+  const bool alone = executor == nullptr || keys.size() < kParallelKeysMin;
+  const size_t pieces = alone ? 1 : static_cast<size_t>(executor->threads());
+  const auto for_pieces = [&](const auto& work) {
+    if (pieces == 1) return work(0);
+    executor->ParallelFor(pieces, work);
+  };
+  const auto begin_of = [&](size_t piece) { return keys.size() * piece / pieces; };
+  // Of each piece the keys of each shard, then where the next of them comes.
+  std::vector<std::vector<uint32_t>> next(pieces);
+  for_pieces([&](size_t p) {
+    const size_t begin = begin_of(p), end = begin_of(p + 1);
+    ShardsOf(width, keys.subspan(begin, end - begin), by, num_shards, places + begin);
+    std::vector<uint32_t> counts(num_shards);
+    for (size_t k = begin; k < end; ++k) ++counts[places[k]];
+    next[p] = std::move(counts);
+  });
+  uint32_t at = 0;
+  for (uint32_t s = 0; s < num_shards; ++s) {
+    for (std::vector<uint32_t>& counts : next) at += std::exchange(counts[s], at);
+  }
+  for_pieces([&](size_t p) {
+    std::vector<uint32_t> own = std::move(next[p]);
+    for (size_t k = begin_of(p); k < begin_of(p + 1); ++k) {
+      places[k] = own[places[k]]++;
+      sorted[places[k]] = keys[k];
+    }
+  });
 }
 
 }  // namespace hdps

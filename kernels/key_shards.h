@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "common/executor.h"
 #include "common/shard_map.h"
 #include "kernels/vector_width.h"
 
@@ -17,5 +18,11 @@ void ShardsOf(VectorWidth width, std::span<const Key> keys, ShardBy by, uint32_t
 // The position of the first key that does not belong to `shard`; keys.size() when all do.
 size_t FirstOfAnotherShard(VectorWidth width, std::span<const Key> keys, ShardBy by,
                            uint32_t num_shards, ShardId shard);
+
+// places[k]: where keys[k] comes when keys go by shard, those of one shard as they came; also
+// sorted[places[k]] = keys[k]. Long lists go to the executor's threads, if there is one, in pieces:
+// the order is the same.
+void OrderByShard(VectorWidth width, std::span<const Key> keys, ShardBy by, uint32_t num_shards,
+                  Executor* executor, uint32_t* places, Key* sorted);
 
 }  // namespace hdps

@@ -3,9 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <numeric>
 #include <vector>
 
 #include "common/random.h"
+#include "tests/kernels/backwards.h"
 
 namespace hdps {
 namespace {
@@ -46,6 +50,29 @@ TEST(KeyShards, TheFirstKeyOfAnotherShardIsFound) {
     keys[at] = others[at];
     keys.back() = others.back();
     EXPECT_EQ(first(keys), at);
+  }
+}
+
+TEST(KeyShards, KeysAreOrderedAlikeInAnyNumberOfPieces) {
+  Random random(12);
+  Backwards three(3), many(100);
+  for (const size_t count : {0, 1, 77, 40'000, 100'000}) {
+    for (const uint32_t num_shards : {1u, 32u, 1024u}) {
+      std::vector<Key> keys(count), sorted(count);
+      for (Key& key : keys) key = random.Below(50'000);
+      std::vector<uint32_t> order(count), places(count);  // order[i]: which key comes there.
+      std::iota(order.begin(), order.end(), 0u);
+      std::ranges::stable_sort(
+          order, {}, [&](uint32_t k) { return ShardOf(keys[k], ShardBy::kKey, num_shards).value; });
+      for (Executor* executor : std::initializer_list<Executor*>{nullptr, &three, &many}) {
+        OrderByShard(WidestVectors(), keys, ShardBy::kKey, num_shards, executor, places.data(),
+                     sorted.data());
+        for (uint32_t i = 0; i < count; ++i) {
+          ASSERT_EQ(places[order[i]], i);
+          ASSERT_EQ(sorted[i], keys[order[i]]);
+        }
+      }
+    }
   }
 }
 

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
 
 #include "common/executor.h"
 #include "common/random.h"
+#include "tests/kernels/backwards.h"
 
 namespace hdps {
 namespace {
@@ -73,20 +73,6 @@ Found FindWith(UniqueKeys& unique, const std::vector<std::vector<Key>>& lists, E
   found.unique.assign(unique.unique().begin(), unique.unique().end());
   return found;
 }
-
-// Says that it has many threads, on any machine, and does the last piece of work first.
-class Backwards : public Executor {
- public:
-  explicit Backwards(int threads) : threads_(threads) {}
-  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
-    while (count > 0) body(--count);
-  }
-  void Submit(std::function<void()> work) override { work(); }
-  int threads() const override { return threads_; }
-
- private:
-  const int threads_;
-};
 
 TEST(UniqueKeys, ThreadsAndVectorsChangeNothing) {
   const auto two = NewTbbExecutor(2);

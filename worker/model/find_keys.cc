@@ -49,22 +49,18 @@ void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
 
 // So rows come in the order in which they are used, and gradients leave in it.
 void KeyFinder::OrderByShard(std::span<const Key> unique, ShardBy by, KeySet* set) {
-  std::vector<uint32_t> next(num_shards_ + 1, 0);
   new_index_.resize(unique.size());
-  ShardsOf(WidestVectors(), unique, by, num_shards_, new_index_.data());
-  for (size_t i = 0; i < unique.size(); ++i) ++next[new_index_[i] + 1];
-  for (uint32_t s = 0; s < num_shards_; ++s) next[s + 1] += next[s];
   set->unique.resize(unique.size());
-  for (size_t i = 0; i < unique.size(); ++i) {
-    new_index_[i] = next[new_index_[i]]++;
-    set->unique[new_index_[i]] = unique[i];
-  }
+  hdps::OrderByShard(WidestVectors(), unique, by, num_shards_, executor_, new_index_.data(),
+                     set->unique.data());
   const auto renumber = [&](size_t feature) {
     for (uint32_t& row : set->row_index[feature]) row = new_index_[row];
   };
   const size_t features = set->row_index.size();
-  constexpr size_t kManyKeys = 1 << 17;  // Fewer are done before others have begun.
-  if (executor_ != nullptr && unique.size() >= kManyKeys) {
+  size_t keys = 0;
+  for (const std::vector<uint32_t>& index : set->row_index) keys += index.size();
+  constexpr size_t kManyKeys = 1 << 18;  // Fewer are done before others have begun.
+  if (executor_ != nullptr && keys >= kManyKeys) {
     executor_->ParallelFor(features, renumber);
   } else {
     for (size_t f = 0; f < features; ++f) renumber(f);

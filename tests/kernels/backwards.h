@@ -1,0 +1,25 @@
+// An executor that shows whether work depends on threads or on order.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "common/executor.h"
+
+namespace hdps {
+
+// Says that it has many threads, on any machine, and does the last piece of work first.
+class Backwards : public Executor {
+ public:
+  explicit Backwards(int threads) : threads_(threads) {}
+  void ParallelFor(size_t count, const std::function<void(size_t)>& body) override {
+    while (count > 0) body(--count);
+  }
+  void Submit(std::function<void()> work) override { work(); }
+  int threads() const override { return threads_; }
+
+ private:
+  const int threads_;
+};
+
+}  // namespace hdps
