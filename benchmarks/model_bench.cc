@@ -21,9 +21,14 @@ namespace {
 
 constexpr char kBench[] = "model";
 
-// Criteo's shape: 13 numbers and 26 keys of 100,000 values by Zipf's law, with exponent 1.05.
+// Criteo's shape: 13 numbers and 26 keys of 100,000 values by Zipf's law, with exponent 1.05; or of
+// as many values as each field of Criteo's Kaggle logs has.
 constexpr uint64_t kVocabulary = 100'000;
 constexpr double kZipf = 1.05;
+constexpr uint64_t kCriteoVocabularies[] = {
+    1'460,  583,   10'131'227, 2'202'608, 305, 24,      12'517,    633,    3,
+    93'145, 5'683, 8'351'593,  3'194,     27,  14'992,  5'461'306, 10,     5'652,
+    2'173,  4,     7'046'547,  18,        15,  286'181, 105,       142'572};
 
 struct Case {
   const char* name;
@@ -31,10 +36,13 @@ struct Case {
   int steps;  // A sample.
   const char* data;
   const char* model;
+  bool criteo_vocabularies = false;
 };
 const Case kCases[] = {
     {"large_mlp_dim16", 4096, 3, R"("format": "criteo")",
      R"("embedding_dim": 16, "hidden": [1024, 512, 256, 128])"},
+    {"criteo_values_dim16", 4096, 3, R"("format": "criteo")",
+     R"("embedding_dim": 16, "hidden": [1024, 512, 256, 128])", true},
     {"large_mlp_dim80_39_keys", 4096, 1, R"("format": "libffm", "num_fields": 39)",
      R"("embedding_dim": 80, "hidden": [1024, 512, 256, 128])"},
     {"small_mlp_dim16", 4096, 10, R"("format": "criteo")",
@@ -50,12 +58,11 @@ Result<Job> JobOf(const Case& c, const BenchSetting& setting, const std::string&
                   kBench, {});
 }
 
-Batch BatchOf(const Job& job, uint32_t examples) {
+Batch BatchOf(const Job& job, const Case& c) {
   const FeatureNames names = FeaturesOf(job.data);
   Random random(1);
-  const Zipf zipf(kVocabulary, kZipf);
   Batch batch;
-  batch.num_examples = examples;
+  const uint32_t examples = batch.num_examples = c.batch;
   batch.num_numeric = static_cast<uint32_t>(names.numeric.size());
   for (uint32_t i = 0; i < examples; ++i) {
     batch.labels.push_back(static_cast<float>(random.Below(2)));
@@ -66,9 +73,10 @@ Batch BatchOf(const Job& job, uint32_t examples) {
   batch.sparse.resize(names.sparse.size());
   for (size_t f = 0; f < batch.sparse.size(); ++f) {
     SparseColumn& column = batch.sparse[f];
+    const Zipf zipf(c.criteo_vocabularies ? kCriteoVocabularies[f] : kVocabulary, kZipf);
     column.offsets.push_back(0);
     for (uint32_t i = 0; i < examples; ++i) {
-      column.keys.push_back(MixBits(f * kVocabulary + zipf.Draw(random)));
+      column.keys.push_back(MixBits((uint64_t{f} << 32) + zipf.Draw(random)));
       column.offsets.push_back(i + 1);
     }
   }
@@ -81,7 +89,7 @@ class ModelAtWork {
   static Result<std::unique_ptr<ModelAtWork>> Make(const Case& c, const BenchSetting& setting,
                                                    const std::string& first_layer) {
     HDPS_ASSIGN_OR_RETURN(Job job, JobOf(c, setting, first_layer));
-    auto made = std::make_unique<ModelAtWork>(std::move(job), c.batch, setting.threads);
+    auto made = std::make_unique<ModelAtWork>(std::move(job), c, setting.threads);
     HDPS_ASSIGN_OR_RETURN(made->model_, NewModel(made->job_, *made->executor_));
     made->model_->SetDense(made->model_->InitialDense(1));
     made->gradients_.resize(made->model_->dense_floats());
@@ -90,10 +98,10 @@ class ModelAtWork {
     made->Step();  // Memory is there from now on.
     return made;
   }
-  ModelAtWork(Job job, uint32_t examples, int threads)
+  ModelAtWork(Job job, const Case& c, int threads)
       : job_(std::move(job)),
         executor_(NewTbbExecutor(threads)),
-        batch_(BatchOf(job_, examples)),
+        batch_(BatchOf(job_, c)),
         finder_(job_) {}
 
   void FindKeys() { finder_.Find(batch_, &sets_); }

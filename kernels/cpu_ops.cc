@@ -1,14 +1,13 @@
 // Dense operations on the CPU: the plain loops over blocks of rows, and BLAS over tiles.
 #include <glog/logging.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "kernels/dense_ops.h"
+#include "kernels/float_memory.h"
 #include "kernels/loss.h"
 #include "kernels/update_rules.h"
 #include "kernels/vector_width.h"
@@ -20,7 +19,6 @@ namespace {
 // small against the cache.
 constexpr size_t kBlockFloats = 16384;
 constexpr size_t kColumnBlock = 64;  // 4 cache lines a row.
-constexpr size_t kLineBytes = 64, kHugePageBytes = 2 << 20, kHugeFrom = 16 << 20;
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
 
@@ -101,17 +99,8 @@ class CpuOps : public DenseOps {
 
   DeviceKind device() const override { return DeviceKind::kCpu; }
 
-  float* Allocate(size_t floats) override {
-    // What is large is asked for in huge pages: rows of a slab are touched in no order.
-    const size_t wanted = std::max<size_t>(floats, 1) * sizeof(float);
-    const size_t alignment = wanted < kHugeFrom ? kLineBytes : kHugePageBytes;
-    const size_t bytes = Blocks(wanted, alignment) * alignment;
-    void* const data = std::aligned_alloc(alignment, bytes);
-    CHECK(data != nullptr) << "no memory for " << bytes << " bytes";
-    if (alignment == kHugePageBytes) madvise(data, bytes, MADV_HUGEPAGE);
-    return static_cast<float*>(data);
-  }
-  void Free(float* data) override { std::free(data); }
+  float* Allocate(size_t floats) override { return AllocateFloats(floats).release(); }
+  void Free(float* data) override { FreeFloats()(data); }
   void Upload(std::span<const float> from, float* to) override {
     std::copy(from.begin(), from.end(), to);
   }

@@ -18,6 +18,9 @@ constexpr size_t kBlockExamples = 256;
 // P of features that are gathered together.
 constexpr size_t kGroupFloats = size_t{256} << 10;
 
+// Rows of y that are fetched ahead of being written.
+constexpr size_t kRowsAhead = 32, kLineFloats = 16;
+
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
 
 }  // namespace
@@ -32,7 +35,7 @@ TileScratch::Block TileScratch::Take(size_t floats) {
     }
   }
   if (block.size < floats) {
-    block.floats = std::make_unique<float[]>(floats);
+    block.floats = AllocateFloats(floats);
     block.size = floats;
   }
   return block;
@@ -45,10 +48,12 @@ void TileScratch::GiveBack(Block block) {
 
 bool RowProductsPay(const RowProductsShape& shape) {
   // In floating point operations a unit: the plain layer multiplies a row for every key, this one
-  // once a distinct row, and in exchange adds rows of the tile for every key.
-  constexpr size_t kGatherPrice = 30;
+  // once a distinct row, and in exchange adds rows of the tile for every key. Rows that are no
+  // whole vectors cost more.
+  const bool whole = shape.dim % kSmallProductCols == 0;
+  const size_t row_price = whole ? 6 : 7, gather_price = whole ? 25 : 30;
   const size_t plain = 6 * shape.keys * shape.dim;
-  const size_t unique = 7 * shape.unique_rows * shape.dim + kGatherPrice * shape.keys;
+  const size_t unique = row_price * shape.unique_rows * shape.dim + gather_price * shape.keys;
   return unique < plain;
 }
 
@@ -249,6 +254,11 @@ void RowProducts::FinishSums(const RowLayer& layer, const Stripe& stripe, const 
           for (size_t i = 0; i < part.count; ++i) {
             const float* __restrict from = sums + i * kGatherTile;
             float* __restrict to = y.Row(part.begin + i) + first;
+            // A few lines of each row: no stream of its own that the processor would follow.
+            if (i + kRowsAhead < part.count) {
+              const float* const ahead = y.Row(part.begin + i + kRowsAhead) + first;
+              for (size_t j = 0; j < tile.count; j += kLineFloats) __builtin_prefetch(ahead + j, 1);
+            }
             for (size_t j = 0; j < tile.count; ++j) to[j] = from[j] + bias[j];
             for (size_t j = 0; layer.relu && j < tile.count; ++j)
               to[j] = to[j] > 0.0f ? to[j] : 0.0f;

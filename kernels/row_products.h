@@ -15,6 +15,7 @@
 
 #include "common/executor.h"
 #include "common/thread_annotations.h"
+#include "kernels/float_memory.h"
 #include "kernels/gather_sum.h"
 #include "kernels/matrix.h"
 #include "kernels/row_fields.h"
@@ -61,7 +62,7 @@ struct RowLayerGradients {
 class TileScratch {
  public:
   struct Block {
-    std::unique_ptr<float[]> floats;
+    FloatMemory floats;
     size_t size = 0;
   };
   // At least `floats` floats holding anything; what came back last goes out first.

@@ -219,6 +219,9 @@ TEST(RowProductsPay, WhereRowsRepeatOrAreWide) {
   EXPECT_TRUE(RowProductsPay({39 * 4096, 39 * 1500, 80, 1024}));
   EXPECT_TRUE(RowProductsPay({26 * 4096, 26 * 1500, 16, 1024}));
   EXPECT_FALSE(RowProductsPay({26 * 4096, 26 * 4096, 16, 1024})) << "no row repeats";
+  EXPECT_TRUE(RowProductsPay({26 * 4096, 26 * 2800, 16, 1024}));
+  EXPECT_FALSE(RowProductsPay({26 * 4096, 26 * 3200, 16, 1024}));
+  EXPECT_FALSE(RowProductsPay({26 * 4096, 26 * 2900, 24, 1024})) << "no whole vectors";
   EXPECT_FALSE(RowProductsPay({26 * 4096, 26 * 1500, 1, 1024})) << "adding costs as much";
   EXPECT_FALSE(RowProductsPay({0, 0, 16, 1024}));
 }
