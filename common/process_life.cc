@@ -32,7 +32,7 @@ void KeepFreedMemory() {
 
 void ReturnFreedMemory() {
 #ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // What comes and goes would leave holes.
   mallopt(M_TRIM_THRESHOLD, 1 << 20);
   mallopt(M_TOP_PAD, 128 << 10);
   mallopt(M_ARENA_MAX, 1);

@@ -58,8 +58,8 @@ class RowStore {
   template <size_t kBytes = 0, typename Make, typename Use>
   HDPS_INLINE void ForEachMade(std::span<const Key> keys, uint32_t version, const Make& make,
                                const Use& use);
-  // A row for a key that has none: unchanged, used once, of that version. Its bytes are the
-  // caller's.
+  // A row for a key that has none: it comes back unchanged, of that version, and counts as used a
+  // few times. Its bytes are the caller's.
   std::byte* Insert(Key key, uint32_t version);
   // Whether the key was there. Its row's number is free.
   bool Erase(Key key);
