@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace hdps {
 namespace {
@@ -102,14 +103,15 @@ void DiskIndex::SplitNext() {
   }
   segments_.emplace_back();
   Segment& old = segments_[from];
-  split_.clear();
+  std::vector<std::pair<uint32_t, uint32_t>> pairs;  // Buckets and words.
+  pairs.reserve(old.size());
   for (uint32_t b = 0; b < kBuckets; ++b) {
-    for (uint32_t i = old.begin(b); i < old.end(b); ++i) split_.emplace_back(b, Word(old, i));
+    for (uint32_t i = old.begin(b); i < old.end(b); ++i) pairs.emplace_back(b, Word(old, i));
   }
   free_pieces_.insert(free_pieces_.end(), old.pieces.begin(), old.pieces.end());
   old = {};
   const uint32_t blocks = block_mask();
-  for (const auto& [bucket, word] : split_) {
+  for (const auto& [bucket, word] : pairs) {
     const uint32_t mark = word >> block_bits_;
     const uint32_t bucket_now = bucket >> 1 | (mark & 1) << (kBucketBits - 1);
     Insert(bucket % 2 == 0 ? old : segments_.back(), bucket_now,

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "common/hash.h"
@@ -133,7 +132,6 @@ class DiskIndex {
   uint32_t pieces_ = 0;  // Of the slabs, ever used.
   std::vector<uint32_t> free_pieces_;
   size_t size_ = 0, bytes_ = 0;
-  std::vector<std::pair<uint32_t, uint32_t>> split_;  // Buckets and words, kept for its memory.
 };
 
 }  // namespace hdps

@@ -69,12 +69,12 @@ void TieredRows::ReadMissing() {
 }
 
 // Each pass of the hand counts a row's uses down by one; who has none left goes.
-void TieredRows::ChooseCold(size_t rows) {
-  cold_.clear();
+std::vector<TieredRows::ColdRow> TieredRows::ChooseCold(size_t rows) {
+  std::vector<ColdRow> chosen;
   rows = std::min(rows, store_.num_rows());
   // In fewer rounds than a chosen row, whose uses are full again, could come up a second time.
   const size_t rounds_max = RowSlot::kUsesMax;
-  for (size_t seen = 0; cold_.size() < rows && seen < rounds_max * store_.num_rows();) {
+  for (size_t seen = 0; chosen.size() < rows && seen < rounds_max * store_.num_rows();) {
     store_.Sweep(&hand_, kSweepHomes, [&](RowSlot& slot) {
       ++seen;
       if (slot.uses > 0) {
@@ -82,28 +82,32 @@ void TieredRows::ChooseCold(size_t rows) {
         return;
       }
       slot.uses = RowSlot::kUsesMax;
-      cold_.push_back({slot.key, slot.row(), slot.version});
+      chosen.push_back({slot.key, slot.row(), slot.version});
     });
   }
-  std::ranges::sort(cold_, {}, &ColdRow::key);
+  std::ranges::sort(chosen, {}, &ColdRow::key);
+  return chosen;
 }
 
 void TieredRows::Spill(size_t rows) {
-  ChooseCold(rows);
-  cold_keys_.clear();
-  bytes_.clear();
+  const std::vector<ColdRow> chosen = ChooseCold(rows);
+  // Nothing is kept: all slices together would have as much again.
+  std::vector<Key> keys;
+  std::vector<std::byte> bytes;
+  keys.reserve(chosen.size());
+  bytes.reserve(chosen.size() * (store_.row_bytes() + sizeof(uint32_t)));
   constexpr size_t kAhead = 8;
-  for (size_t c = 0; c < cold_.size(); ++c) {
-    if (c + kAhead < cold_.size()) __builtin_prefetch(store_.Row(cold_[c + kAhead].row));
-    const ColdRow& cold = cold_[c];
+  for (size_t c = 0; c < chosen.size(); ++c) {
+    if (c + kAhead < chosen.size()) __builtin_prefetch(store_.Row(chosen[c + kAhead].row));
+    const ColdRow& cold = chosen[c];
     const std::byte* row = store_.Row(cold.row);
     const auto* version = reinterpret_cast<const std::byte*>(&cold.version);
-    cold_keys_.push_back(cold.key);
-    bytes_.insert(bytes_.end(), row, row + store_.row_bytes());
-    bytes_.insert(bytes_.end(), version, version + sizeof(cold.version));
+    keys.push_back(cold.key);
+    bytes.insert(bytes.end(), row, row + store_.row_bytes());
+    bytes.insert(bytes.end(), version, version + sizeof(cold.version));
     store_.Erase(cold.key);
   }
-  const Status put = disk_.Put(cold_keys_, bytes_);
+  const Status put = disk_.Put(keys, bytes);
   if (!put.ok()) memory_->Fail(put);
 }
 

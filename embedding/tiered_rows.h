@@ -80,12 +80,12 @@ class TieredRows {
   // `make` also those that are nowhere.
   size_t FindMissing(std::span<const Key> keys, bool make);
   void ReadMissing();
-  void ChooseCold(size_t rows);
-
   struct ColdRow {
     Key key;
     uint32_t row, version;
   };
+  // By ascending key.
+  std::vector<ColdRow> ChooseCold(size_t rows);
 
   RowStore store_;
   ShardMemory* const memory_;
@@ -94,10 +94,7 @@ class TieredRows {
   uint64_t rows_fetched_ = 0;
   uint64_t hand_ = 0;
 
-  // Kept between calls for their memory.
-  std::vector<Key> missing_, cold_keys_;
-  std::vector<ColdRow> cold_;
-  std::vector<std::byte> bytes_;
+  std::vector<Key> missing_;  // Kept between calls for its memory.
 };
 
 }  // namespace hdps

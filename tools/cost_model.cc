@@ -220,6 +220,10 @@ class Planner {
     answer_.new_rows_seconds =
         share / q_.cores * kNano *
         (asked_.rows * c_.server_new_row_ns + asked_.floats * c_.server_new_float_ns);
+    // Others leave memory for them.
+    if (answer_.share_in_memory < 1) {
+      answer_.new_rows_seconds += share / q_.cores * kMicro * c_.tier_row_back_us * asked_.rows;
+    }
     // Keys travel once a step.
     const double keys = kKeyBytes * asked_.rows, each = q_.wire_float_bytes;
     push_bytes_ = each * (asked_.floats + asked_.dense);

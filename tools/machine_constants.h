@@ -75,7 +75,7 @@ struct MachineConstants {
   double server_message_us = 10;  // Of any request.
   double wire_byte_ns = 0.5;      // Over a socket, one way, both ends' work included.
   double index_row_bytes = 30;    // Of a row, beside its floats.
-  double tier_row_back_us = 8;    // Of a row on disk, one core, while another leaves memory.
+  double tier_row_back_us = 2.5;  // Of a row on disk, one core, while another leaves memory.
   double save_byte_ns = 1.2, load_byte_ns = 1.5;  // A checkpoint, one core, without the disk.
   double disk_write_byte_ns = 1, disk_read_byte_ns = 1;
   double start_seconds = 1;  // From the start of a cluster to its first step, without data.

@@ -91,8 +91,10 @@ TEST(PlanTest, RowsThatComeBackFromDiskTakeTime) {
     step = some.step_seconds;
     back = some.rows_back;
   }
+  EXPECT_GT(Plan(question, MachineConstants()).new_rows_seconds, all.new_rows_seconds);
   question.row_memory_bytes = 1e12;
   EXPECT_EQ(Plan(question, MachineConstants()).step_seconds, all.step_seconds);
+  EXPECT_EQ(Plan(question, MachineConstants()).new_rows_seconds, all.new_rows_seconds);
 }
 
 // Two workers that wait for each other use less of the cores than two that do not.
