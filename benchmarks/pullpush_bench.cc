@@ -221,6 +221,8 @@ Result<Grown> GrowOnce(const BenchSetting& setting, FileSystem& files, uint32_t 
   options.servers = servers;
   HDPS_ASSIGN_OR_RETURN(const auto cluster, RowCluster::Start(setting, files, options));
   HDPS_ASSIGN_OR_RETURN(const auto worker, RowWorker::Make(*cluster, 0));
+  // Else a reply of one server would stay unread where it lies, and those of two would not.
+  worker->ReadRows();
   std::vector<double> pulls, pushes;  // Seconds.
   const double cpu_before = cluster->CpuSeconds();
   for (const std::vector<Key>& list : lists) {

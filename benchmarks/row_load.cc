@@ -139,6 +139,15 @@ Status RowWorker::FinishPull(Flight* flight) {
                                                {&rows, 1}, {&in_place, 1}));
     if (!in_place.empty()) flight->held.push_back(reply.rows);
   }
+  if (!reads_rows_) return Status();
+  constexpr size_t kLineBytes = 64;
+  const auto read = [this](std::span<const std::byte> bytes) {
+    for (size_t i = 0; i < bytes.size(); i += kLineBytes) {
+      seen_ |= std::to_integer<uint32_t>(bytes[i]);
+    }
+  };
+  for (const Buffer& section : flight->held) read(section.bytes());
+  read(std::as_bytes(rows));
   return Status();
 }
 

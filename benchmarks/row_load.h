@@ -37,6 +37,8 @@ class RowWorker {
  public:
   static Result<std::unique_ptr<RowWorker>> Make(RowCluster& cluster, uint32_t worker);
 
+  // From now on a byte of each line of the rows that came is read, as whoever uses them does.
+  void ReadRows() { reads_rows_ = true; }
   // Each list once, and all of them again in every other pass, up to `window` on their way.
   Status PullAll(const KeyBatches& lists, size_t window, size_t passes = 1);
   Status PushAll(const KeyBatches& lists, size_t window, size_t passes = 1);
@@ -48,6 +50,7 @@ class RowWorker {
   Status Repair(Changes changes);
   // So many requests without keys at once, and their answers.
   Status PullNothing(size_t count = 1);
+  uint32_t seen() const { return seen_; }
   TransportCounters counters() const { return client_->transport().counters(); }
 
  private:
@@ -71,6 +74,8 @@ class RowWorker {
   const TableId table_;
   const uint32_t dim_;
   const bool sync_;
+  bool reads_rows_ = false;
+  uint32_t seen_ = 0;  // What was read: a reader that a compiler cannot leave out.
   std::vector<Flight> flights_;
   Flight ahead_;
   std::vector<PullReply> ahead_replies_;  // [servers asked]
