@@ -7,7 +7,7 @@ import subprocess
 
 import harness
 
-LIMIT_MIB = 80
+LIMIT_MIB = 64
 
 
 def peak_mib(pid_file):
