@@ -2,6 +2,7 @@
 #include "kernels/row_fields.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace hdps {
 namespace {
@@ -13,12 +14,20 @@ void NumberRows(RowField* field) {
   if (keys.empty()) return;
   const auto [low, high] = std::minmax_element(keys.begin(), keys.end());
   const uint32_t first = *low;
-  field->local_of.assign(*high - first + 1, 0);
-  for (const uint32_t row : keys) field->local_of[row - first] = 1;
-  for (size_t i = 0; i < field->local_of.size(); ++i) {
-    if (field->local_of[i] == 0) continue;
-    field->local_of[i] = static_cast<uint32_t>(field->rows.size());
-    field->rows.push_back(first + static_cast<uint32_t>(i));
+  // A bit a row: the rows of a field may be anywhere in the table, and there are many fields.
+  constexpr uint32_t kWordBits = 64;
+  const uint32_t range = *high - first + 1;
+  field->used.assign(range / kWordBits + 1, 0);
+  for (const uint32_t row : keys) {
+    field->used[(row - first) / kWordBits] |= uint64_t{1} << ((row - first) % kWordBits);
+  }
+  if (field->local_of.size() < range) field->local_of.resize(range);
+  for (uint32_t w = 0; w < field->used.size(); ++w) {
+    for (uint64_t bits = field->used[w]; bits != 0; bits &= bits - 1) {
+      const uint32_t i = w * kWordBits + static_cast<uint32_t>(std::countr_zero(bits));
+      field->local_of[i] = static_cast<uint32_t>(field->rows.size());
+      field->rows.push_back(first + i);
+    }
   }
   for (uint32_t& row : keys) row = field->local_of[row - first];
 }

@@ -30,7 +30,10 @@ struct RowField {
   std::vector<uint32_t> row_begin;  // [unique + 1]
   std::vector<uint32_t> row_bag;    // [keys]
   std::vector<float> row_factor;    // [keys], or empty: ones
-  std::vector<uint32_t> local_of;   // Scratch: of the table's rows from the first used one on.
+  // Scratch, both of the table's rows from the first used one on: a bit a row that is used, and
+  // what local row that is.
+  std::vector<uint64_t> used;
+  std::vector<uint32_t> local_of;
 
   // The rows stand side by side in the table, and no feature before this one has any of them.
   bool in_place = false;
