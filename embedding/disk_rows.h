@@ -42,7 +42,7 @@ class DiskRows {
   // bytes() with so many rows, about.
   static size_t PredictBytes(size_t row_bytes, size_t rows);
   void Prefetch(Key key) const { index_.Prefetch(key); }
-  // True of every row that is here, and of one absent key in thirty.
+  // True of every row that is here, and of one absent key in some hundred (see DiskIndex).
   bool MayHave(Key key) const {
     bool found = false;
     index_.ForEachBlock(key, [&found](uint32_t) { found = true; });

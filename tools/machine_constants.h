@@ -66,7 +66,7 @@ struct MachineConstants {
   double exchange_busy_cores = 1.4;  // While one worker waits.
   // Where threads share cores: core seconds that a second of work beside a worker costs more, both
   // together; the part of the cores' time that workers use who wait for each other every step.
-  double sharing_beside = 0.4, sharing_lockstep = 0.93;
+  double sharing_beside = 0.1, sharing_lockstep = 1;
   // A server's share of it, one core.
   double server_pull_row_ns = 13, server_pull_float_ns = 0.2;
   double server_push_row_ns = 9, server_push_float_ns = 0.7;
