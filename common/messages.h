@@ -223,8 +223,9 @@ enum class PullMode : uint8_t {
   kRead,       // No gate. Rows are [dim].
   kWithState,  // As kRead, rows are [dim + state].
   // The two halves of a pull to train. kAhead: the rows of all tables but the dense one, long
-  // before `clock`; in sync without the gate, as they are just now. kRepair: at `clock`, through
-  // the gate: the dense rows, and in sync those others that a step after `since` has changed.
+  // before `clock`; in sync as soon as the steps before `pushed` are finished. kRepair: at `clock`,
+  // through the gate: the dense rows, and in sync those others that a step after `since` has
+  // changed.
   kAhead,
   kRepair,
 };
@@ -236,8 +237,8 @@ struct PullRequest {
   std::vector<TableKeys> tables;  // At most one per table, ascending.
   Buffer keys;                    // uint64 [sum of num_keys]
   // kTrain, kAhead, kRepair: the rows hold this worker's pushes of the clocks before this one,
-  // though they may be on their way still. Sync needs no word of it: the rows hold everybody's
-  // pushes before `clock`.
+  // though they may be on their way still. In sync those of kAhead hold everybody's before it, and
+  // the others need no word of it: they hold everybody's before `clock`.
   Clock pushed = 0;
   // Not 0: the number of the key list. With keys, later requests of this worker may name it;
   // without tables and keys it stands for those that were sent under it. A server that does not

@@ -14,18 +14,6 @@
 namespace hdps {
 namespace {
 
-Clock BoundOf(const Job& job) {
-  switch (job.train.mode) {
-    case Mode::kSync:
-      return 0;
-    case Mode::kAsync:
-      return StalenessGate<int>::kUnbounded;
-    case Mode::kSsp:
-      return job.train.staleness_bound;
-  }
-  return 0;
-}
-
 bool IsTraining(PullMode mode) {
   return mode == PullMode::kTrain || mode == PullMode::kAhead || mode == PullMode::kRepair;
 }
@@ -40,7 +28,7 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
       sabotage_(sabotage),
       sections_(sections),
       sync_(job.train.mode == Mode::kSync),
-      gate_(BoundOf(job), job.cluster.pushes_in_flight_max + job.train.lookahead),
+      gate_(StalenessBoundOf(job), job.cluster.pushes_in_flight_max + job.train.lookahead),
       combiner_(job.cluster.pushes_in_flight_max) {}
 
 void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
@@ -185,7 +173,8 @@ void RowService::OnPull(Asker asker, WorkerId worker, const Frame& frame) {
   pull.list = *std::move(list);
   if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;
-  if (!gate_.Park(asker.peer, asker.request_id, pull.request.clock, std::move(pull))) {
+  if (!gate_.Park(asker.peer, asker.request_id, TurnOf(job_.train.mode, pull.request),
+                  std::move(pull))) {
     Refuse(asker, frame,
            {Code::kResourceExhausted,
             "too many pulls of this worker wait for slower workers already; send fewer at once"});
@@ -216,8 +205,8 @@ Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker, const
 }
 
 bool RowService::Admitted(const ParkedPull& pull) const {
-  if (sync_ && pull.request.mode == PullMode::kAhead) return true;
-  return gate_.Admits(pull.request.clock, finished()) && HoldsOwnPushes(pull);
+  return gate_.Admits(TurnOf(job_.train.mode, pull.request).clock, finished()) &&
+         HoldsOwnPushes(pull);
 }
 
 bool RowService::HoldsOwnPushes(const ParkedPull& pull) const {
@@ -229,9 +218,9 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   const PullRequest& request = pull.request;
   const auto& [tables, keys, plan] = *pull.list;
   const ShardSet::RowSection section{request.format, sections_, pull.asker.peer};
-  const bool as_it_is = sync_ && request.mode == PullMode::kAhead;
-  if (IsTraining(request.mode) && !as_it_is && request.clock > finished()) {
-    const auto ahead = static_cast<uint64_t>(request.clock - finished());
+  if (const Clock turn = TurnOf(job_.train.mode, request).clock;
+      IsTraining(request.mode) && turn > finished()) {
+    const auto ahead = static_cast<uint64_t>(turn - finished());
     counters_.staleness_max = std::max(counters_.staleness_max, ahead);
   }
   PullReply reply;

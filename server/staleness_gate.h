@@ -3,36 +3,34 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "common/ids.h"
+#include "server/pull_turn.h"
 
 namespace hdps {
 
 // A worker at clock c may read once every worker has finished c - bound steps. Bound 0 is
-// bulk-synchronous; kUnbounded is asynchronous; anything between is stale-synchronous.
+// bulk-synchronous; kUnboundedStaleness asynchronous; anything between is stale-synchronous.
 //
-// Invariant: every pull that was parked comes out exactly once, oldest clock first, unless its
-// worker is forgotten. A worker waits for one pull of a clock at a time: a repeat, or the pull it
-// made instead, takes the place of the one before; at most `parked_max` of one worker are held.
+// Invariant: every pull that was parked comes out exactly once, oldest turn first, unless its
+// worker is forgotten. A worker waits for one pull of a step and turn at a time: a repeat, or the
+// pull it made instead, takes the place of the one before; at most `parked_max` of one worker are
+// held.
 //
 // Belongs to one ServerNode and is used only from its loop.
 template <typename Pull>
 class StalenessGate {
  public:
-  static constexpr Clock kUnbounded = std::numeric_limits<Clock>::max();
-
   StalenessGate(Clock bound, size_t parked_max) : bound_(bound), parked_max_(parked_max) {}
 
   // `finished`: the steps that every worker has finished.
   bool Admits(Clock clock, Clock finished) const { return clock - bound_ <= finished; }
 
   // False, and the pull is dropped, when its worker has too many parked already.
-  bool Park(PeerId worker, uint64_t request_id, Clock clock, Pull pull) {
-    const auto [begin, end] = parked_.equal_range(clock);
+  bool Park(PeerId worker, uint64_t request_id, PullTurn turn, Pull pull) {
+    const auto [begin, end] = parked_.equal_range(turn);
     for (auto at = begin; at != end; ++at) {
       if (at->second.worker != worker) continue;
       if (at->second.request_id <= request_id) at->second = {worker, request_id, std::move(pull)};
@@ -41,7 +39,7 @@ class StalenessGate {
     size_t& count = counts_[worker];
     if (count >= parked_max_) return false;
     ++count;
-    parked_.emplace(clock, Parked{worker, request_id, std::move(pull)});
+    parked_.emplace(turn, Parked{worker, request_id, std::move(pull)});
     return true;
   }
 
@@ -50,7 +48,7 @@ class StalenessGate {
   std::vector<Pull> Release(Clock finished, const Ready& ready) {
     std::vector<Pull> admitted;
     auto at = parked_.begin();
-    while (at != parked_.end() && Admits(at->first, finished)) {
+    while (at != parked_.end() && Admits(at->first.clock, finished)) {
       if (!ready(at->second.pull)) {
         ++at;
         continue;
@@ -83,8 +81,8 @@ class StalenessGate {
 
   const Clock bound_;
   const size_t parked_max_;
-  std::multimap<Clock, Parked> parked_;  // Equal clocks keep their order of arrival.
-  std::map<PeerId, size_t> counts_;      // Parked pulls of each worker.
+  std::multimap<PullTurn, Parked> parked_;  // Equal turns keep their order of arrival.
+  std::map<PeerId, size_t> counts_;         // Parked pulls of each worker.
 };
 
 }  // namespace hdps

@@ -99,6 +99,8 @@ TEST(PushLedger, EachSequenceOnceThroughAWindow) {
   }
 }
 
+PullTurn At(Clock clock) { return {clock, clock}; }
+
 std::vector<int> Released(StalenessGate<int>& gate, Clock finished) {
   return gate.Release(finished, [](int) { return true; });
 }
@@ -107,10 +109,10 @@ TEST(StalenessGate, LetsOutOldestFirstAndEachOnce) {
   StalenessGate<int> gate(2, 10);
   EXPECT_TRUE(gate.Admits(2, 0));
   EXPECT_FALSE(gate.Admits(3, 0));
-  EXPECT_TRUE(gate.Park({1}, 1, 5, 50));
-  EXPECT_TRUE(gate.Park({2}, 1, 3, 30));
-  EXPECT_TRUE(gate.Park({3}, 1, 3, 31));
-  EXPECT_TRUE(gate.Park({2}, 1, 3, 32));  // A repeat takes the place of the first.
+  EXPECT_TRUE(gate.Park({1}, 1, At(5), 50));
+  EXPECT_TRUE(gate.Park({2}, 1, At(3), 30));
+  EXPECT_TRUE(gate.Park({3}, 1, At(3), 31));
+  EXPECT_TRUE(gate.Park({2}, 1, At(3), 32));  // A repeat takes the place of the first.
   EXPECT_EQ(gate.size(), 3u);
   EXPECT_EQ(Released(gate, 0), std::vector<int>{});
   EXPECT_EQ(Released(gate, 1), (std::vector<int>{32, 31}));
@@ -121,24 +123,37 @@ TEST(StalenessGate, LetsOutOldestFirstAndEachOnce) {
 
 TEST(StalenessGate, BoundsEachWorkerAndForgets) {
   StalenessGate<int> gate(0, 2);
-  EXPECT_TRUE(gate.Park({1}, 1, 5, 1));
-  EXPECT_TRUE(gate.Park({1}, 2, 6, 2));
-  EXPECT_FALSE(gate.Park({1}, 3, 7, 3));
-  EXPECT_TRUE(gate.Park({1}, 2, 6, 4));  // A repeat needs no room.
-  EXPECT_TRUE(gate.Park({2}, 1, 5, 5));
+  EXPECT_TRUE(gate.Park({1}, 1, At(5), 1));
+  EXPECT_TRUE(gate.Park({1}, 2, At(6), 2));
+  EXPECT_FALSE(gate.Park({1}, 3, At(7), 3));
+  EXPECT_TRUE(gate.Park({1}, 2, At(6), 4));  // A repeat needs no room.
+  EXPECT_TRUE(gate.Park({2}, 1, At(5), 5));
   gate.Forget({1});
   EXPECT_EQ(Released(gate, 100), std::vector<int>{5});
-  EXPECT_TRUE(gate.Park({1}, 1, 200, 6));
+  EXPECT_TRUE(gate.Park({1}, 1, At(200), 6));
+}
+
+TEST(StalenessGate, WhatIsAskedAheadComesBehindThePullsOfItsTurn) {
+  StalenessGate<int> gate(0, 4);
+  EXPECT_TRUE(gate.Park({1}, 2, {.clock = 5, .step = 6}, 61));
+  EXPECT_TRUE(gate.Park({1}, 1, At(5), 51));  // Both are held: neither takes the other's place.
+  EXPECT_TRUE(gate.Park({2}, 1, At(5), 52));
+  EXPECT_TRUE(gate.Park({2}, 2, {.clock = 6, .step = 7}, 72));
+  EXPECT_TRUE(gate.Park({1}, 2, {.clock = 5, .step = 6}, 62));  // A repeat.
+  EXPECT_EQ(gate.size(), 4u);
+  EXPECT_EQ(Released(gate, 4), std::vector<int>{});
+  EXPECT_EQ(Released(gate, 5), (std::vector<int>{51, 52, 62}));
+  EXPECT_EQ(Released(gate, 6), std::vector<int>{72});
 }
 
 TEST(StalenessGate, UnboundedAdmitsEverything) {
-  StalenessGate<int> gate(StalenessGate<int>::kUnbounded, 1);
-  EXPECT_TRUE(gate.Admits(StalenessGate<int>::kUnbounded, 0));
+  StalenessGate<int> gate(kUnboundedStaleness, 1);
+  EXPECT_TRUE(gate.Admits(kUnboundedStaleness, 0));
 }
 
 TEST(StalenessGate, WhoIsNotReadyStaysAndHoldsNobodyUp) {
   StalenessGate<int> gate(0, 4);
-  for (int i = 0; i < 4; ++i) EXPECT_TRUE(gate.Park({1}, static_cast<uint64_t>(i), i, i));
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(gate.Park({1}, static_cast<uint64_t>(i), At(i), i));
   const auto even = [](int pull) { return pull % 2 == 0; };
   EXPECT_EQ(gate.Release(2, even), (std::vector<int>{0, 2}));
   EXPECT_EQ(Released(gate, 3), (std::vector<int>{1, 3}));

@@ -79,6 +79,7 @@ TEST(Lookahead, ARepairBringsWhatChangedAndTheDenseRows) {
       {0, 1, {7, 8, 9, 10}, {}}, {1, 2, {5, 6, 7}, {}}, {2, 2, {0, 1}, {}}};
   PullRequest pull = server.PullOf(3, PullMode::kAhead, keys);
   pull.list = 1;
+  pull.pushed = 1;
   server.FromPeer(worker, pull, 1);  // At once, though steps 1 and 2 are to come.
   const auto ahead = server.TakeReply<PullReply>(1);
   ASSERT_TRUE(ahead.has_value());
@@ -130,6 +131,23 @@ TEST(Lookahead, ARepairBringsWhatWasStored) {
   ASSERT_TRUE(repaired.has_value());
   ASSERT_EQ(repaired->tables[0].num_keys, 1u);
   EXPECT_EQ(repaired->rows.As<float>()[0], 5);
+}
+
+TEST(Lookahead, InSyncRowsAheadWaitForTheStepsTheirWorkerHasPushed) {
+  ServerHarness server({.job = TestJob(Mode::kSync), .workers = 2});
+  PullRequest ahead = server.PullOf(2, PullMode::kAhead, {{0, 1, {7}, {}}});
+  ahead.pushed = 1;
+  server.FromPeer(ServerHarness::WorkerPeer(0), ahead, 100);
+  const uint64_t turn = server.Pull(0, 1, PullMode::kTrain, {{0, 1, {7}, {}}});
+  server.Push(0, 0, 0, 1, Gradient(7, 1));
+  EXPECT_FALSE(server.TakeReply<PullReply>(100).has_value());
+  EXPECT_FALSE(server.TakeReply<PullReply>(turn).has_value());
+  server.Push(1, 0, 0, 1, Gradient(7, 1));
+  const auto of_turn = server.TakeReply<PullReply>(turn), early = server.TakeReply<PullReply>(100);
+  ASSERT_TRUE(of_turn.has_value() && early.has_value());
+  EXPECT_EQ(early->min_clock, 1);
+  EXPECT_EQ(early->rows.As<float>()[0], of_turn->rows.As<float>()[0]);
+  EXPECT_EQ(server.node().counters().pulls_parked, 2u);
 }
 
 TEST(Lookahead, InSspRowsAheadWaitForTheClockTheyAreUsedAt) {

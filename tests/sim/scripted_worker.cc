@@ -92,10 +92,12 @@ void ScriptedWorker::Continue() {
 void ScriptedWorker::AnswerTraining(Clock end_of_epoch) {
   // What was asked for ahead will be asked for again.
   for (const auto& [clock, step] : std::exchange(steps_, {})) {
-    if (!step.ticket) continue;
-    waiting_.erase(*step.ticket);
-    cancelled_.insert(*step.ticket);
-    requests_->Cancel(*step.ticket);
+    for (const Step::Asked* asked : {&step.ahead, &step.last}) {
+      if (!asked->ticket) continue;
+      waiting_.erase(*asked->ticket);
+      cancelled_.insert(*asked->ticket);
+      requests_->Cancel(*asked->ticket);
+    }
   }
   CommandDone done;
   done.clock = clock_;
@@ -137,12 +139,11 @@ ScriptedWorker::Step* ScriptedWorker::NewStep(Clock clock) {
   return &step;
 }
 
-void ScriptedWorker::Ask(Step* step, Purpose purpose, std::vector<ServerRequest> requests) {
-  step->servers.clear();
-  for (const ServerRequest& request : requests) step->servers.push_back(request.server.value);
-  step->ahead = purpose == Purpose::kAhead;
+void ScriptedWorker::Ask(Step::Asked* asked, Purpose purpose, std::vector<ServerRequest> requests) {
+  asked->servers.clear();
+  for (const ServerRequest& request : requests) asked->servers.push_back(request.server.value);
   // Sent later: an answer may come at once.
-  step->ticket = Ticket{next_ticket_};
+  asked->ticket = Ticket{next_ticket_};
   Send(purpose, std::move(requests));
 }
 
@@ -152,9 +153,14 @@ void ScriptedWorker::AskAhead() {
     Step* step = NewStep(clock);
     step->held = tally_->Acknowledged();
     step->held[rank_] = clock_;
-    step->was_ahead = true;
-    Ask(step, Purpose::kAhead,
-        step->split.Pulls({clock, PullMode::kAhead, clock_, step->list, options_.wire}));
+    step->pushed = clock_;
+    std::vector<ServerRequest> requests =
+        step->split.Pulls({clock, PullMode::kAhead, clock_, step->list, options_.wire});
+    step->since.assign(view_->servers.size(), kNotRead);
+    for (const ServerRequest& request : requests) {
+      step->since[request.server.value] = clock_ + (options_.since_late ? 1 : 0);
+    }
+    Ask(&step->ahead, Purpose::kAhead, std::move(requests));
   }
 }
 
@@ -162,53 +168,75 @@ void ScriptedWorker::StartStep() {
   pulling_ = true;
   const auto at = steps_.find(clock_);
   if (at != steps_.end()) {
-    if (!at->second.ticket) Repair(&at->second);
-    return;
+    // In sync it is known at least how old the rows are that are still on their way.
+    if (!at->second.ahead.ticket || options_.repairs) Repair(&at->second);
+  } else {
+    Step* step = NewStep(clock_);
+    step->held = tally_->Acknowledged();
+    step->held[rank_] = clock_;
+    Ask(&step->last, Purpose::kPull,
+        step->split.Pulls({clock_, PullMode::kTrain, clock_, step->list, options_.wire}));
   }
-  Step* step = NewStep(clock_);
-  step->held = tally_->Acknowledged();
-  step->held[rank_] = clock_;
-  Ask(step, Purpose::kPull,
-      step->split.Pulls({clock_, PullMode::kTrain, clock_, step->list, options_.wire}));
+  if (!options_.await_push) AskAhead();
 }
 
 void ScriptedWorker::Repair(Step* step) {
-  Ask(step, Purpose::kPull,
+  Ask(&step->last, Purpose::kPull,
       step->split.Repairs(
           {clock_, clock_, step->list, step->since, options_.repairs, options_.wire}));
 }
 
-bool ScriptedWorker::Place(Step* step, const std::vector<Frame>& replies) {
+bool ScriptedWorker::PlaceAhead(Step* step, const std::vector<Frame>& replies) {
   const std::vector<std::span<float>> rows(step->rows, step->rows + 2);
-  if (step->ahead) step->since.assign(view_->servers.size(), kNotRead);
   for (size_t i = 0; i < replies.size(); ++i) {
-    const ServerId server{step->servers[i]};
+    const ServerId server{step->ahead.servers[i]};
     PullReply reply;
     if (!Check(DecodeMessage(replies[i], &reply))) return false;
-    PullMode mode = step->ahead ? PullMode::kAhead : PullMode::kTrain;
-    if (!step->ahead && step->was_ahead && step->since[server.value] != kNotRead) {
-      mode = PullMode::kRepair;
+    if (!Check(step->split.Scatter(server, PullMode::kAhead, reply, rows))) return false;
+    if (options_.repairs && reply.min_clock < step->pushed) {
+      trouble_ = "rows ahead are older than was asked for";
     }
+    if (!step->last.ticket) {
+      step->since[server.value] = reply.min_clock + (options_.since_late ? 1 : 0);
+    }
+  }
+  return true;
+}
+
+bool ScriptedWorker::Place(Step* step, const std::vector<Frame>& replies) {
+  const std::vector<std::span<float>> rows(step->rows, step->rows + 2);
+  for (size_t i = 0; i < replies.size(); ++i) {
+    const ServerId server{step->last.servers[i]};
+    PullReply reply;
+    if (!Check(DecodeMessage(replies[i], &reply))) return false;
+    const bool was_ahead = !step->since.empty() && step->since[server.value] != kNotRead;
+    const PullMode mode = was_ahead ? PullMode::kRepair : PullMode::kTrain;
     if (!Check(step->split.Scatter(server, mode, reply, rows))) return false;
-    if (step->ahead) step->since[server.value] = reply.min_clock + (options_.since_late ? 1 : 0);
   }
   return true;
 }
 
 void ScriptedWorker::OnRows(Ticket ticket, const std::vector<Frame>& replies) {
-  const auto at = std::find_if(steps_.begin(), steps_.end(),
-                               [&](const auto& s) { return s.second.ticket == ticket; });
+  const auto at = std::find_if(steps_.begin(), steps_.end(), [&](const auto& s) {
+    return s.second.ahead.ticket == ticket || s.second.last.ticket == ticket;
+  });
   if (at == steps_.end()) {
     trouble_ = "rows of no step";
     return;
   }
   Step& step = at->second;
-  if (!Place(&step, replies)) return;
-  step.ticket.reset();
-  if (step.ahead) {
-    if (pulling_ && at->first == clock_) Repair(&step);
-    return;
+  if (step.last.ticket == ticket) {
+    step.last_replies = replies;
+    if (step.ahead.ticket) return;  // Those come first into their places.
+  } else {
+    if (!PlaceAhead(&step, replies)) return;
+    step.ahead.ticket.reset();
+    const bool its_turn = pulling_ && at->first == clock_;
+    if (its_turn && !step.last.ticket) Repair(&step);
+    if (step.last_replies.empty()) return;
   }
+  if (!Place(&step, step.last_replies)) return;
+  step.last.ticket.reset();
   tally_->CheckRead(rank_, clock_, step.held, step.rows[0], step.rows[1]);
   AskAhead();
   const auto spread = static_cast<uint64_t>(options_.compute_ms_max - options_.compute_ms_min + 1);

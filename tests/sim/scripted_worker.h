@@ -72,20 +72,25 @@ class ScriptedWorker : public ComputeSide {
     std::vector<float> rows[2];
     KeySplit split;
     uint64_t list = 0;
-    std::vector<Clock> held;        // [workers]: pushes that the rows must at least hold.
-    std::vector<uint32_t> servers;  // Of the requests that are out.
-    std::vector<Clock> since;       // [servers], when they were read ahead.
-    std::optional<Ticket> ticket;
-    bool ahead = false;      // The requests that are out are for rows ahead of their turn.
-    bool was_ahead = false;  // Its rows were read ahead.
+    std::vector<Clock> held;   // [workers]: pushes that the rows must at least hold.
+    std::vector<Clock> since;  // [servers]: when they were read ahead; kNotRead where none were.
+    Clock pushed = 0;          // Where they are read ahead: pushes sent before.
+    // Requests that are out, and the servers they went to.
+    struct Asked {
+      std::optional<Ticket> ticket;
+      std::vector<uint32_t> servers;
+    };
+    Asked ahead, last;
+    std::vector<Frame> last_replies;  // That came before those of `ahead`.
   };
 
   Step* NewStep(Clock clock);
   void AskAhead();
   void StartStep();
-  void Ask(Step* step, Purpose purpose, std::vector<ServerRequest> requests);
+  void Ask(Step::Asked* asked, Purpose purpose, std::vector<ServerRequest> requests);
   void Repair(Step* step);
   void OnRows(Ticket ticket, const std::vector<Frame>& replies);
+  bool PlaceAhead(Step* step, const std::vector<Frame>& replies);
   bool Place(Step* step, const std::vector<Frame>& replies);
   void PushStep(Clock clock);
   void OnPushed(const std::vector<Frame>& replies);

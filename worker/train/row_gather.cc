@@ -33,7 +33,7 @@ void RowGather::AskAhead(const PreparedStep& step, const RowTerms& terms) {
   std::vector<Addressed> to;
   for (const ServerRequest& request : requests) to.push_back({request.server, PullMode::kAhead});
   ahead_ = Send(std::move(requests), std::move(to));
-  finished_ = terms.finished;
+  holds_ = job_.train.mode == Mode::kSync ? terms.pushed : kNotRead;
 }
 
 void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode) {
@@ -41,9 +41,9 @@ void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mo
   wanted_ = terms;
   if (asked_ahead()) {
     CHECK(step_ == &step && mode == PullMode::kTrain);
-    if (finished_ != kNotRead) {
+    if (holds_ != kNotRead && !Arrived(*ahead_)) {
       std::vector<Clock> since(step.split.num_servers(), kNotRead);
-      for (const Addressed& asked : ahead_->to) since[asked.server.value] = finished_;
+      for (const Addressed& asked : ahead_->to) since[asked.server.value] = holds_;
       Repair(since);
     }
     ready();  // What was read ahead is usually here.
@@ -73,10 +73,10 @@ Status RowGather::LandAhead() {
   const Flight flight = *std::exchange(ahead_, std::nullopt);
   HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(flight));
   std::vector<Clock> since(step_->split.num_servers(), kNotRead);
-  bool older = false;  // Than was known: by a server that has begun again.
+  bool older = false;  // Than was asked for: by a server that has begun again.
   for (size_t i = 0; i < replies.size(); ++i) {
     since[flight.to[i].server.value] = replies[i].min_clock;
-    older = older || replies[i].min_clock < finished_;
+    older = older || replies[i].min_clock < holds_;
   }
   if (last_.has_value() && older && last_->ticket) channel_.Cancel(*last_->ticket);
   if (!last_.has_value() || older) Repair(since);
@@ -148,7 +148,6 @@ Status RowGather::Take(std::optional<std::span<float>> dense) {
   wanted_.reset();
   HDPS_RETURN_IF_ERROR(std::exchange(status_, Status()));
   const Flight flight = *std::exchange(last_, std::nullopt);
-  heard_all_ = flight.to.size() == step_->split.num_servers();
   HDPS_ASSIGN_OR_RETURN(const std::vector<PullReply> replies, Land(flight));
   return Place(flight, replies, dense);
 }

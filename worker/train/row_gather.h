@@ -19,9 +19,6 @@ struct RowTerms {
   Clock clock = 0;    // Of the step.
   Clock pushed = 0;   // This worker's pushes of the clocks before it have been sent.
   uint64_t list = 0;  // The number of the step's key list; the same for both calls of a step.
-  // AskAhead: every server is known to have finished the steps before this one, so what is missing
-  // can be asked for before the rows are here; kNotRead: that is not known.
-  Clock finished = kNotRead;
   // Rows that nothing is put among need not be copied out of the reply; see RowsOf().
   bool in_place = false;
 };
@@ -40,12 +37,13 @@ class RowGather {
   ~RowGather();
   RowGather(RowGather&&) = delete;
 
-  // Sends for the rows as they are now. Requires: not asked_ahead(), not asked().
+  // Sends for the rows as they are behind the pushes of terms.pushed; in sync behind those of all
+  // workers. Requires: not asked_ahead(), not asked().
   void AskAhead(const PreparedStep& step, const RowTerms& terms);
   bool asked_ahead() const { return ahead_.has_value(); }
-  // Sends for the rows, or for what is missing behind those that were read ahead: at once, or when
-  // they are here where it was not known how old they would be. With `mode` kRead nothing waits at
-  // a gate. Requires: not asked().
+  // Sends for the rows, or for what is missing behind those that were read ahead: at once, or,
+  // where it is not known how old they will be, when they are here. With `mode` kRead nothing waits
+  // at a gate. Requires: not asked().
   void Ask(const PreparedStep& step, const RowTerms& terms, PullMode mode = PullMode::kTrain);
   bool asked() const { return wanted_.has_value(); }
 
@@ -55,8 +53,6 @@ class RowGather {
   Status Take(std::optional<std::span<float>> dense);
   // Nobody will take them.
   void Forget();
-  // Whether every server answered the request behind which Take() went on.
-  bool heard_all() const { return heard_all_; }
 
   // Requires: not asked for in place.
   std::vector<std::vector<float>>& rows() { return rows_; }
@@ -94,9 +90,10 @@ class RowGather {
   const PreparedStep* step_ = nullptr;
   FloatFormat format_ = FloatFormat::kFp32;  // As the rows are to travel.
   bool in_place_ = false;
-  bool heard_all_ = false;
   std::optional<Flight> ahead_;  // Until its rows are in place.
-  Clock finished_ = kNotRead;    // RowTerms::finished of ahead_.
+  // Of ahead_: the steps that its rows hold at least, so that what is missing can be asked for
+  // before they are here; kNotRead where that is not known.
+  Clock holds_ = kNotRead;
   std::optional<RowTerms> wanted_;
   std::optional<Flight> last_;                 // None yet while it waits for the rows read ahead.
   Status status_;                              // Of what ready() did.

@@ -66,7 +66,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
     AskRows(window, 0, task.clock);
   }
   HDPS_RETURN_IF_ERROR(TakeRows(window.at(0)));
-  HDPS_RETURN_IF_ERROR(AskAhead(window, task));
+  if (!task.pause) HDPS_RETURN_IF_ERROR(AskAhead(window, 0, task));
   const int64_t pulled = clock_.NowNs();
   sent_ns_ = 0;
   HDPS_RETURN_IF_ERROR(Compute(window, task, &outcome));
@@ -95,9 +95,10 @@ Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pau
   Push(window.at(0), task.clock);
   if (pause || task.clock + 1 >= task.until) return Status();
   HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
-  HDPS_RETURN_IF_ERROR(window.Fill(1 + std::max(job_.train.lookahead, 1u), 1));
-  if (window.size() > 1) AskRows(window, 1, task.clock + 1);
-  return Status();
+  HDPS_RETURN_IF_ERROR(window.Fill(2, 1));
+  if (window.size() < 2) return Status();
+  AskRows(window, 1, task.clock + 1);
+  return AskAhead(window, 1, task);
 }
 
 bool StepRunner::PushesEarly(const PreparedStep& step) const {
@@ -127,22 +128,17 @@ void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
       {.clock = clock, .pushed = clock, .list = step.list, .in_place = cache_ == nullptr});
 }
 
-Status StepRunner::AskAhead(StepWindow& window, const StepTask& task) {
+Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& task) {
   const size_t lookahead = job_.train.lookahead;
-  if (task.pause || lookahead == 0) return Status();
-  HDPS_RETURN_IF_ERROR(window.Fill(1 + lookahead, 1));
-  // In sync they answer at a step's turn, and without delay what is asked for ahead. Elsewhere that
-  // may wait at the gate, where a worker's later request takes its place.
-  const bool known = job_.train.mode == Mode::kSync && window.at(0).rows->heard_all();
-  const Clock finished = known ? task.clock : kNotRead;
-  for (size_t i = 1; i < window.size(); ++i) {
+  if (lookahead == 0) return Status();
+  HDPS_RETURN_IF_ERROR(window.Fill(turn + 1 + lookahead, 1));
+  for (size_t i = turn + 1; i < window.size(); ++i) {
     const Clock clock = task.clock + static_cast<Clock>(i);
     if (clock >= task.until) break;
     if (window.at(i).rows->asked_ahead()) continue;
     WindowStep& step = NewList(window, i);
-    step.rows->AskAhead(
-        *step.prepared,
-        {.clock = clock, .pushed = task.clock, .list = step.list, .finished = finished});
+    const Clock pushed = task.clock + static_cast<Clock>(turn);
+    step.rows->AskAhead(*step.prepared, {.clock = clock, .pushed = pushed, .list = step.list});
   }
   return Status();
 }

@@ -44,7 +44,8 @@ struct StepTask {
 //
 // Invariant: a clock is announced to the servers only after every push of the steps before it has
 // been acknowledged by all of them. The pull of a step is sent behind the push of the one before,
-// and its rows hold that push. At most pushes_in_flight_max pushes wait for their answers.
+// and its rows hold that push; what is asked for ahead goes right behind it, so that no link stands
+// still for want of a request. At most pushes_in_flight_max pushes wait for their answers.
 class StepRunner {
  public:
   StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
@@ -64,8 +65,8 @@ class StepRunner {
  private:
   // The rows of a step at its turn, which the push of the step before has begun.
   void AskRows(StepWindow& window, size_t i, Clock clock);
-  // Those of the steps behind the first, while that is being computed.
-  Status AskAhead(StepWindow& window, const StepTask& task);
+  // Those of the steps behind at(turn), whose own have been asked for at its turn.
+  Status AskAhead(StepWindow& window, size_t turn, const StepTask& task);
   // Its key list gets a number, and its keys are those that are not kept here now.
   WindowStep& NewList(StepWindow& window, size_t i);
   Status TakeRows(WindowStep& step);
@@ -80,7 +81,7 @@ class StepRunner {
   Status UpdateHotRows(const PreparedStep& step, Clock clock, StepOutcome* outcome);
   // Chooses the rows to keep from step `clock` on, where that is due.
   Status RefreshCache(StepWindow& window, Clock clock);
-  // Sends the push of the first step, and for the rows of the next unless `pause`.
+  // Sends the push of the first step, and for the rows of those behind it unless `pause`.
   Status PushAndAsk(StepWindow& window, const StepTask& task, bool pause);
   // Whether that is done while dense gradients are still being computed: no part of the push waits
   // for them.
