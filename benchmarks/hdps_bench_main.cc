@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "benchmarks/child_process.h"
 #include "benchmarks/machine.h"
 #include "benchmarks/wire_ends.h"
 #include "common/command_line.h"
@@ -88,6 +90,18 @@ Status CheckFlags() {
   return Status();
 }
 
+// Some cases start members as processes.
+Status CheckPrograms(const std::string& program, FileSystem& files) {
+  for (const char* name : {"hdps-server", "hdps-worker"}) {
+    const std::string path = Beside(program, name);
+    if (files.Exists(path)) continue;
+    return {Code::kInvalidArgument, path +
+                                        " is not there, which some cases start; run hdps-bench "
+                                        "where it was built or unpacked"};
+  }
+  return Status();
+}
+
 Status RunOne(const BenchEntry& bench, const std::string& program, FileSystem& files,
               BenchReport& report) {
   BenchSetting setting;
@@ -133,6 +147,7 @@ Status Run(const std::string& program, const std::vector<std::string>& names) {
   HDPS_RETURN_IF_ERROR(StartLogging("hdps-bench", "", "warning"));
   if (!FLAGS_far_end.empty()) return FarEnd(FLAGS_far_end, FLAGS_far_end_shared_bytes);
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  HDPS_RETURN_IF_ERROR(CheckPrograms(program, *files));
   const int threads = NewTbbExecutor(FLAGS_threads)->threads();
   const Machine machine = ThisMachine(*files);
   LoadMeter load(*files);
@@ -159,6 +174,6 @@ Status Run(const std::string& program, const std::vector<std::string>& names) {
 int main(int argc, char** argv) {
   std::vector<std::string> names;
   hdps::Status status = hdps::ParseCommandLine(hdps::kUsage + hdps::List(), &argc, &argv, &names);
-  if (status.ok()) status = hdps::Run(argv[0], names);
+  if (status.ok()) status = hdps::Run(std::filesystem::read_symlink("/proc/self/exe"), names);
   return status.ok() ? hdps::kExitDone : hdps::ReportAndExitStatus("hdps-bench", status);
 }
