@@ -104,7 +104,6 @@ class RowIndex {
   }
   // Of the lines behind a home that is full: one key in 15 is there, one in 1000 is farther away.
   HDPS_INLINE static void PrefetchBehind(const RowSlot* home) {
-    if (!home[kLineSlots - 1].used()) return;
     for (size_t line = 1; line <= 4; ++line) __builtin_prefetch(home + line * kLineSlots);
   }
   // As Find, but null where that is not among the slots of the home, or where the key is new.
@@ -112,15 +111,20 @@ class RowIndex {
     const uint32_t equal = EqualInLine(key, home);
     return equal != 0 ? home + std::countr_zero(equal) : nullptr;
   }
+  // Where a key belongs that FindAtHome has not found; null when the home is full, and the key may
+  // be behind it.
+  HDPS_INLINE static RowSlot* EmptyAtHome(RowSlot* home) {
+    const uint32_t empty = EmptyInLine(home);
+    return empty != 0 ? home + std::countr_zero(empty) : nullptr;
+  }
   // The slot of `key`, or the empty one where it belongs; `home` is its Home().
   RowSlot* Find(Key key, RowSlot* home) const {
     for (RowSlot* line = home;; line = NextLine(line)) {
       const uint32_t equal = EqualInLine(key, line);
       if (equal != 0) [[likely]]
         return line + std::countr_zero(equal);
-      for (size_t i = 0; i < kLineSlots; ++i) {
-        if (!line[i].used()) return line + i;
-      }
+      const uint32_t empty = EmptyInLine(line);
+      if (empty != 0) return line + std::countr_zero(empty);
     }
   }
   // Fills the empty slot that Find returned. Requires: Prepare made room for it.
@@ -185,6 +189,10 @@ class RowIndex {
   HDPS_INLINE static uint32_t EqualInLine(Key key, const RowSlot* line) {
     return Bit(line[0].key == key, 0) | Bit(line[1].key == key, 1) | Bit(line[2].key == key, 2) |
            Bit(line[3].key == key, 3);
+  }
+  HDPS_INLINE static uint32_t EmptyInLine(const RowSlot* line) {
+    return Bit(!line[0].used(), 0) | Bit(!line[1].used(), 1) | Bit(!line[2].used(), 2) |
+           Bit(!line[3].used(), 3);
   }
   static uint32_t Bit(bool set, int at) { return static_cast<uint32_t>(set) << at; }
   RowSlot* Next(RowSlot* slot) const { return Wrapped(slot + 1); }

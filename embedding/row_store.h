@@ -107,8 +107,8 @@ class RowStore {
     for (size_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(row + at);
     __builtin_prefetch(row + last);
   }
-  // Finds the slots of up to kBatchKeys keys; resolve(k, slot): first those at home, then those
-  // that are not, new ones among them, both in their order.
+  // Finds the slots of up to kBatchKeys keys; resolve(k, slot): first those that their home tells,
+  // then those whose home is full of others, both in their order.
   template <typename Resolve>
   HDPS_INLINE void FindBatch(std::span<const Key> keys, RowSlot** slots,
                              const Resolve& resolve) const;
@@ -142,6 +142,9 @@ HDPS_INLINE void RowStore::FindBatch(std::span<const Key> keys, RowSlot** slots,
     if (RowSlot* const slot = RowIndex::FindAtHome(keys[k], slots[k]); slot != nullptr) [[likely]] {
       slots[k] = slot;
       resolve(k, slot);
+    } else if (RowSlot* const empty = RowIndex::EmptyAtHome(slots[k]); empty != nullptr) {
+      slots[k] = empty;
+      resolve(k, empty);
     } else {
       RowIndex::PrefetchBehind(slots[k]);
       away[num_away++] = static_cast<uint32_t>(k);
