@@ -1,4 +1,4 @@
-// A table a piece, then look-ups between the tables, then the numbers.
+// A table a piece, then look-ups between the tables, then the numbers, then the places.
 #include "kernels/key_pieces.h"
 
 #include <algorithm>
@@ -32,6 +32,9 @@ void KeyPieces::Find(VectorWidth width, std::span<const KeyColumn> columns, Exec
   if (num_pieces_ > 2) {
     executor.ParallelFor(blocks_.size(), [&](size_t b) { NumberSeenBefore(blocks_[b]); });
   }
+}
+
+void KeyPieces::Place(VectorWidth width, const uint32_t* places, Executor& executor) {
   CutStretches();
   executor.ParallelFor(stretches_.size(), [&](size_t s) {
     const Stretch& stretch = stretches_[s];
@@ -39,7 +42,11 @@ void KeyPieces::Find(VectorWidth width, std::span<const KeyColumn> columns, Exec
     WithVectors(
         width, [&]() __attribute__((always_inline)) {
           uint32_t* const index = stretch.index;
-          for (size_t i = 0; i < stretch.count; ++i) index[i] = number[index[i]];
+          if (stretch.piece == 0) {
+            for (size_t i = 0; i < stretch.count; ++i) index[i] = places[index[i]];
+          } else {
+            for (size_t i = 0; i < stretch.count; ++i) index[i] = places[number[index[i]]];
+          }
         });
   });
 }
@@ -144,7 +151,7 @@ void KeyPieces::NumberSeenBefore(const Block& block) {
 
 void KeyPieces::CutStretches() {
   stretches_.clear();
-  for (uint32_t p = 1; p < num_pieces_; ++p) {
+  for (uint32_t p = 0; p < num_pieces_; ++p) {
     for (const KeyColumn& column : pieces_[p].columns) {
       for (size_t begin = 0; begin < column.keys.size(); begin += kStretchKeys) {
         stretches_.push_back(

@@ -19,9 +19,12 @@ namespace hdps {
 // are those of first sight, for any number of pieces and threads. Its memory is kept.
 class KeyPieces {
  public:
-  // As UniqueKeys::Find.
+  // index[i] becomes the id of its key in its piece.
   void Find(VectorWidth width, std::span<const KeyColumn> columns, Executor& executor);
+  // In order of first sight.
   std::span<const Key> unique() const { return unique_; }
+  // index[i] = places[position of its key in unique()]. Once after Find, by the same executor.
+  void Place(VectorWidth width, const uint32_t* places, Executor& executor);
 
  private:
   // A key of a piece that another one before it, not the first, has seen first.
@@ -61,7 +64,7 @@ class KeyPieces {
   std::vector<Piece> pieces_;  // The first num_pieces_ are in use.
   std::vector<Block> blocks_;  // Piece by piece.
   size_t blocks_of_first_ = 0;
-  std::vector<Stretch> stretches_;  // Of all pieces but the first.
+  std::vector<Stretch> stretches_;
   std::vector<Key> unique_;
 };
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/key_pieces.h"
+#include "kernels/key_shards.h"
 #include "kernels/key_table.h"
 
 namespace hdps {
@@ -20,8 +21,8 @@ struct UniqueKeys::Impl {
   VectorWidth width;
   KeyTable table;
   KeyPieces pieces;
-  bool in_pieces = false;
-  size_t keys_left = 0;  // Of those announced.
+  size_t keys_left = 0;          // Of those announced.
+  std::vector<uint32_t> places;  // Scratch of Find().
 };
 
 UniqueKeys::UniqueKeys(VectorWidth width) : impl_(std::make_unique<Impl>()) {
@@ -31,15 +32,12 @@ UniqueKeys::~UniqueKeys() = default;
 UniqueKeys::UniqueKeys(UniqueKeys&&) noexcept = default;
 UniqueKeys& UniqueKeys::operator=(UniqueKeys&&) noexcept = default;
 
-std::span<const Key> UniqueKeys::unique() const {
-  return impl_->in_pieces ? impl_->pieces.unique() : impl_->table.unique();
-}
+std::span<const Key> UniqueKeys::unique() const { return impl_->table.unique(); }
 
 void UniqueKeys::Reset(size_t keys_max) {
   CHECK_LT(keys_max, size_t{std::numeric_limits<uint32_t>::max()} / 2);
   impl_->table.Reset();
   impl_->keys_left = keys_max;
-  impl_->in_pieces = false;
 }
 
 void UniqueKeys::Add(std::span<const Key> keys, uint32_t* index) {
@@ -48,17 +46,30 @@ void UniqueKeys::Add(std::span<const Key> keys, uint32_t* index) {
   AddKeys(impl_->width, keys, index, &impl_->table);
 }
 
-void UniqueKeys::Find(std::span<const KeyColumn> columns, Executor* executor) {
+void UniqueKeys::Find(std::span<const KeyColumn> columns, ShardBy by, uint32_t num_shards,
+                      Executor* executor, std::vector<Key>* sorted) {
   size_t keys = 0;
   for (const KeyColumn& column : columns) keys += column.keys.size();
-  if (executor != nullptr && executor->threads() > 1 && keys >= kParallelKeysMin) {
+  Reset(keys);
+  const bool in_pieces = executor != nullptr && executor->threads() > 1 && keys >= kParallelKeysMin;
+  if (in_pieces) {
     impl_->pieces.Find(impl_->width, columns, *executor);
-    impl_->in_pieces = true;
     impl_->keys_left = 0;
+  } else {
+    for (const KeyColumn& column : columns) Add(column.keys, column.index);
+  }
+  const std::span<const Key> unique = in_pieces ? impl_->pieces.unique() : impl_->table.unique();
+  std::vector<uint32_t>& places = impl_->places;
+  places.resize(unique.size());
+  sorted->resize(unique.size());
+  OrderByShard(impl_->width, unique, by, num_shards, executor, places.data(), sorted->data());
+  if (in_pieces) {
+    impl_->pieces.Place(impl_->width, places.data(), *executor);
     return;
   }
-  Reset(keys);
-  for (const KeyColumn& column : columns) Add(column.keys, column.index);
+  for (const KeyColumn& column : columns) {
+    for (size_t i = 0; i < column.keys.size(); ++i) column.index[i] = places[column.index[i]];
+  }
 }
 
 }  // namespace hdps

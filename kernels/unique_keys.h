@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "common/executor.h"
 #include "common/ids.h"
+#include "common/shard_map.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -17,8 +19,8 @@ struct KeyColumn {
   uint32_t* index = nullptr;  // [keys]
 };
 
-// Invariant: unique() holds every key found since Reset() once, in order of first sight, whichever
-// way and on however many threads it was found. Its memory is kept from batch to batch.
+// Invariant: unique() holds every key added since Reset() once, in order of first sight. Its memory
+// is kept from batch to batch.
 class UniqueKeys {
  public:
   // `width`: no more than the machine has; it changes nothing that is found.
@@ -31,10 +33,13 @@ class UniqueKeys {
   void Reset(size_t keys_max);
   // index[i] = position of keys[i] in unique().
   void Add(std::span<const Key> keys, uint32_t* index);
-  // Reset and Add of column after column; where that is faster, by the executor's threads (null: by
-  // the caller's alone). Nothing may be added after it.
-  void Find(std::span<const KeyColumn> columns, Executor* executor);
   std::span<const Key> unique() const;
+  // `*sorted` gets the distinct keys of all columns, by shard, within one in order of first sight,
+  // and every index the position there: the same on however many threads. Where that is faster,
+  // by the executor's threads (null: by the caller's alone). What was added is forgotten, and
+  // Reset() comes before the next Add().
+  void Find(std::span<const KeyColumn> columns, ShardBy by, uint32_t num_shards, Executor* executor,
+            std::vector<Key>* sorted);
 
  private:
   struct Impl;

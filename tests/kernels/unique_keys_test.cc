@@ -64,13 +64,13 @@ struct Found {
   friend bool operator==(const Found&, const Found&) = default;
 };
 
-Found FindWith(UniqueKeys& unique, const std::vector<std::vector<Key>>& lists, Executor* executor) {
+Found FindWith(UniqueKeys& unique, const std::vector<std::vector<Key>>& lists, uint32_t num_shards,
+               Executor* executor) {
   Found found;
   std::vector<KeyColumn> columns;
   for (const std::vector<Key>& list : lists) found.index.emplace_back(list.size());
   for (size_t c = 0; c < lists.size(); ++c) columns.push_back({lists[c], found.index[c].data()});
-  unique.Find(columns, executor);
-  found.unique.assign(unique.unique().begin(), unique.unique().end());
+  unique.Find(columns, ShardBy::kKey, num_shards, executor, &found.unique);
   return found;
 }
 
@@ -87,22 +87,29 @@ TEST(UniqueKeys, ThreadsAndVectorsChangeNothing) {
     size_t keys = 0;
     for (const std::vector<Key>& list : lists) keys += list.size();
     largest = std::max(largest, keys);
-    UniqueKeys plain(VectorWidth::kPlain);
-    const Found wanted = FindWith(plain, lists, nullptr);
-    std::map<Key, uint32_t> seen;
-    for (size_t c = 0; c < lists.size(); ++c) {
-      for (size_t i = 0; i < lists[c].size(); ++i) {
-        const auto number = static_cast<uint32_t>(seen.size());
-        ASSERT_EQ(wanted.index[c][i], seen.emplace(lists[c][i], number).first->second);
+    std::vector<Key> order;
+    std::map<Key, uint32_t> places;
+    for (const std::vector<Key>& list : lists) {
+      for (const Key key : list) {
+        if (places.emplace(key, 0).second) order.push_back(key);
       }
     }
-    ASSERT_EQ(wanted.unique.size(), seen.size());
-    for (const std::unique_ptr<UniqueKeys>& finder : finders) {
-      for (Executor* executor : std::initializer_list<Executor*>{two.get(), &three, &many}) {
-        EXPECT_EQ(FindWith(*finder, lists, executor), wanted)
-            << columns << " columns, " << executor->threads() << " threads";
+    for (const uint32_t num_shards : {1u, 32u}) {
+      std::ranges::stable_sort(
+          order, {}, [&](Key key) { return ShardOf(key, ShardBy::kKey, num_shards).value; });
+      for (uint32_t i = 0; i < order.size(); ++i) places[order[i]] = i;
+      Found wanted{order, {}};
+      for (const std::vector<Key>& list : lists) {
+        std::vector<uint32_t>& index = wanted.index.emplace_back();
+        for (const Key key : list) index.push_back(places[key]);
       }
-      EXPECT_EQ(FindWith(*finder, lists, nullptr), wanted) << columns << " columns";
+      for (const std::unique_ptr<UniqueKeys>& finder : finders) {
+        for (Executor* executor : std::initializer_list<Executor*>{two.get(), &three, &many}) {
+          EXPECT_EQ(FindWith(*finder, lists, num_shards, executor), wanted)
+              << columns << " columns, " << executor->threads() << " threads";
+        }
+        EXPECT_EQ(FindWith(*finder, lists, num_shards, nullptr), wanted) << columns << " columns";
+      }
     }
   }
   EXPECT_GT(largest, 200'000u) << "so that threads share the work";

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "kernels/key_shards.h"
 #include "worker/model/feature_list.h"
 #include "worker/model/model.h"
 
@@ -34,36 +33,21 @@ void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
   for (size_t s = 0; s < sets->size(); ++s) {
     KeySet& set = (*sets)[s];
     set.row_index.resize(batch.sparse.size());
-    for (std::vector<uint32_t>& index : set.row_index) index.clear();
     columns_.clear();
-    for (const uint32_t f : set_features_[s]) {
-      CHECK_LT(f, batch.sparse.size());
+    size_t next = 0;  // Of the set's features.
+    for (uint32_t f = 0; f < batch.sparse.size(); ++f) {
+      if (next == set_features_[s].size() || set_features_[s][next] != f) {
+        set.row_index[f].clear();
+        continue;
+      }
+      ++next;
       const std::vector<Key>& keys = batch.sparse[f].keys;
-      set.row_index[f].resize(keys.size());
+      set.row_index[f].resize(keys.size());  // Not cleared, or it would be filled for nothing.
       columns_.push_back({keys, set.row_index[f].data()});
     }
-    unique_.Find(columns_, executor_);
-    OrderByShard(unique_.unique(), shard_by_[s], &set);
-  }
-}
-
-// So rows come in the order in which they are used, and gradients leave in it.
-void KeyFinder::OrderByShard(std::span<const Key> unique, ShardBy by, KeySet* set) {
-  new_index_.resize(unique.size());
-  set->unique.resize(unique.size());
-  hdps::OrderByShard(WidestVectors(), unique, by, num_shards_, executor_, new_index_.data(),
-                     set->unique.data());
-  const auto renumber = [&](size_t feature) {
-    for (uint32_t& row : set->row_index[feature]) row = new_index_[row];
-  };
-  const size_t features = set->row_index.size();
-  size_t keys = 0;
-  for (const std::vector<uint32_t>& index : set->row_index) keys += index.size();
-  constexpr size_t kManyKeys = 1 << 18;  // Fewer are done before others have begun.
-  if (executor_ != nullptr && keys >= kManyKeys) {
-    executor_->ParallelFor(features, renumber);
-  } else {
-    for (size_t f = 0; f < features; ++f) renumber(f);
+    CHECK_EQ(next, set_features_[s].size());
+    // By shard, so rows come in the order in which they are used, and gradients leave in it.
+    unique_.Find(columns_, shard_by_[s], num_shards_, executor_, &set.unique);
   }
 }
 

@@ -115,14 +115,11 @@ class KeyFinder {
   void Find(const Batch& batch, std::vector<KeySet>* sets);
 
  private:
-  void OrderByShard(std::span<const Key> unique, ShardBy by, KeySet* set);
-
   std::vector<int> table_keys_;                      // [tables]
   std::vector<std::vector<uint32_t>> set_features_;  // [sets][features], ascending.
   std::vector<ShardBy> shard_by_;                    // [sets]
   const uint32_t num_shards_;
   Executor* const executor_;
-  std::vector<uint32_t> new_index_;  // Scratch of OrderByShard().
   UniqueKeys unique_;
   std::vector<KeyColumn> columns_;  // Scratch of Find().
 };
