@@ -91,6 +91,34 @@ void ReportBeside(const std::string& name, const std::string& what,
   report.Add(kBench, name, what + ", wire alone", "rows/s", wire);
 }
 
+// What a case measures: of the servers, of the rows alone, of the wire alone.
+enum Figure {
+  kPull,
+  kPullRows,
+  kPullWire,
+  kPush,
+  kPushRows,
+  kPushWire,
+  kCopied,
+  kWritten,
+  kFigures
+};
+
+// samples [kFigures]: rows/s.
+void ReportCase(const std::string& name, const std::vector<std::vector<double>>& samples,
+                const std::vector<double> (&a_core_second)[kFigures], BenchReport& report) {
+  for (const Figure first : {kPull, kPush}) {
+    ReportBeside(name, first == kPush ? "push" : "pull", {&samples[first], 3},
+                 {&a_core_second[first], 2}, report);
+  }
+  report.AddBeside(kBench, name, "push", "rows/s", samples[kPush],
+                   "rows alone, gradients written and looked at", samples[kWritten]);
+  report.AddBeside(kBench, name, "push, a core-second", "rows", a_core_second[kPush],
+                   "rows alone, gradients written and looked at", a_core_second[kWritten]);
+  report.AddBeside(kBench, name, "pull, copied into another order", "rows/s", samples[kCopied],
+                   "pull", samples[kPull]);
+}
+
 RowClusterOptions OptionsOf(const Case& c) {
   RowClusterOptions options;
   options.job = RowsJob(c.dim, "adagrad");
@@ -138,7 +166,6 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
     return worker.PullAll(unordered, kWindow, kPasses);
   };
   const auto push = [&](RowWorker& worker) { return worker.PushAll(lists, kWindow, kPasses); };
-  enum Figure { kPull, kPullRows, kPullWire, kPush, kPushRows, kPushWire, kCopied, kFigures };
   std::vector<double> a_core_second[kFigures];  // Rows.
   const auto served = [&](Figure figure, const std::function<Status(RowWorker&)>& work) {
     return RowsPerSecond(*cluster, workers, rows_a_sample, &a_core_second[figure], work);
@@ -158,14 +185,10 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
        [&] { return exchange(keys_bytes, rows_bytes); }, [&] { return served(kPush, push); },
        [&] { return without_wire(kPushRows, [&] { alone.PushAll(requests); }); },
        [&] { return exchange(keys_bytes + rows_bytes, kAckBytes); },
-       [&] { return served(kCopied, pull_unordered); }});
+       [&] { return served(kCopied, pull_unordered); },
+       [&] { return without_wire(kWritten, [&] { alone.PushAllWritten(requests); }); }});
   for (const auto& each : samples) HDPS_RETURN_IF_ERROR(Check(each, name));
-  for (const Figure first : {kPull, kPush}) {
-    ReportBeside(name, first == kPush ? "push" : "pull", {&samples[first], 3},
-                 {&a_core_second[first], 2}, report);
-  }
-  report.AddBeside(kBench, name, "pull, copied into another order", "rows/s", samples[kCopied],
-                   "pull", samples[kPull]);
+  ReportCase(name, samples, a_core_second, report);
   const TransportCounters sent = workers[0]->counters();
   report.Add(kBench, name, "sent through shared memory", "of the bytes",
              {static_cast<double>(sent.bytes_shared) / static_cast<double>(sent.bytes_sent)});
@@ -268,15 +291,15 @@ Status RunGrowing(const BenchSetting& setting, FileSystem& files, BenchReport& r
       for (size_t f = 0; f < kFigureCount; ++f) figures[s][f].push_back(values[f]);
     }
   }
-  struct Figure {
+  struct Named {
     const char *name, *unit;
   };
-  constexpr Figure kFigures[kFigureCount] = {
+  constexpr Named kNamed[kFigureCount] = {
       {"pull", "rows/s"}, {"push", "rows/s"}, {"pull p50", "ms"},
       {"pull p99", "ms"}, {"push p99", "ms"}, {"pull and push, a core-second", "rows"}};
   for (uint32_t s = 0; s < kServersMax; ++s) {
     for (size_t f = 0; f < kFigureCount; ++f) {
-      report.AddBeside(kBench, names[s], kFigures[f].name, kFigures[f].unit, figures[s][f],
+      report.AddBeside(kBench, names[s], kNamed[f].name, kNamed[f].unit, figures[s][f],
                        s == 0 ? "" : "one server", s == 0 ? std::vector<double>() : figures[0][f]);
     }
   }

@@ -12,15 +12,6 @@
 namespace hdps {
 namespace {
 
-// As fast as lines can be written.
-void Fill(std::span<float> values, float value) {
-  constexpr size_t kBlock = 1024;
-  const std::vector<float> block(kBlock, value);
-  for (size_t i = 0; i < values.size(); i += kBlock) {
-    std::copy_n(block.data(), std::min(kBlock, values.size() - i), values.data() + i);
-  }
-}
-
 // In no order that a table could profit from.
 void MakeDistinct(std::vector<Key>* keys) {
   for (Key& key : *keys) key = MixBits(key);
@@ -29,6 +20,14 @@ void MakeDistinct(std::vector<Key>* keys) {
 }
 
 }  // namespace
+
+void FillLines(std::span<float> values, float value) {
+  constexpr size_t kBlock = 1024;
+  const std::vector<float> block(kBlock, value);
+  for (size_t i = 0; i < values.size(); i += kBlock) {
+    std::copy_n(block.data(), std::min(kBlock, values.size() - i), values.data() + i);
+  }
+}
 
 KeyBatches ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, uint64_t seed) {
   const Zipf zipf(rows, exponent);
@@ -163,7 +162,7 @@ void RowWorker::StartPush(const std::vector<Key>& keys, Flight* flight) {
       .sequence = {next_sequence_++}, .clock = clock, .num_examples = kExamples};
   if (flight->split.OnePiece(0)) {  // Made where they are sent from, as a worker's model does.
     KeySplit::OpenSection open = flight->split.OpenPush(make);
-    Fill(open.places[0], kGradient);
+    FillLines(open.places[0], kGradient);
     const std::span<const float> moved;
     flight->ticket = client_->Start(flight->split.ClosePush(terms, {&moved, 1}, std::move(open)));
     return;

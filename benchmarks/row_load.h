@@ -27,6 +27,9 @@ size_t CountKeys(const KeyBatches& lists);
 // The same lists in the order in which a worker knows the keys of a step: by shard.
 KeyBatches ByShard(KeyBatches lists, uint32_t num_shards);
 
+// As fast as lines can be written.
+void FillLines(std::span<float> values, float value);
+
 // A job whose table kRowsTable has rows of `dim` floats changed by `rule`.
 std::string RowsJob(uint32_t dim, const std::string& rule, const std::string& mode = "async");
 TableId RowsTable(const Job& job);

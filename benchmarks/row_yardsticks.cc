@@ -2,10 +2,12 @@
 #include "benchmarks/row_yardsticks.h"
 
 #include <arpa/inet.h>
+#include <glog/logging.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -15,6 +17,7 @@ namespace hdps {
 namespace {
 
 constexpr PeerId kNear{2}, kFar{3};
+constexpr float kGradient = 0.001f;
 
 std::vector<ShardId> AllShards(uint32_t count) {
   std::vector<ShardId> shards;
@@ -68,7 +71,7 @@ std::vector<PushRequest> RowsAlone::RequestsFor(const KeyBatches& lists) const {
     table.row_floats = job_.tables[table_.value].dim;
     table.keys = keys;
     split.Compute(shards_, 1, {&table, 1});
-    const std::vector<float> gradients(keys.size() * table.row_floats, 0.001f);
+    const std::vector<float> gradients(keys.size() * table.row_floats, kGradient);
     PushRequest& request = requests.emplace_back();
     request.tables = split.TablesOf({0});
     request.keys = split.KeysOf({0});
@@ -79,19 +82,38 @@ std::vector<PushRequest> RowsAlone::RequestsFor(const KeyBatches& lists) const {
 
 void RowsAlone::PullAll(const std::vector<PushRequest>& requests) {
   for (const PushRequest& request : requests) {
-    const auto plan = PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables);
-    rows_.Read(*plan, request.keys, {.source = &read_, .to = {}});
+    rows_.Read(PlanOf(request), request.keys, {.source = &read_, .to = {}});
   }
 }
 
+RequestPlan RowsAlone::PlanOf(const PushRequest& request) const {
+  return *PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables);
+}
+
+void RowsAlone::Push(const PushRequest& request) {
+  PlannedPush push;
+  push.request = request;
+  push.list =
+      std::make_shared<const KeyList>(KeyList{request.tables, request.keys, PlanOf(request)});
+  rows_.Apply({&push, 1}, 1, ++step_);
+}
+
 void RowsAlone::PushAll(const std::vector<PushRequest>& requests) {
-  for (const PushRequest& request : requests) {
-    PlannedPush push;
-    push.request = request;
-    push.list = std::make_shared<const KeyList>(
-        KeyList{request.tables, request.keys,
-                *PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables)});
-    rows_.Apply({&push, 1}, 1, ++step_);
+  for (const PushRequest& request : requests) Push(request);
+}
+
+void RowsAlone::PushAllWritten(const std::vector<PushRequest>& requests) {
+  constexpr size_t kSlices = 32;
+  for (PushRequest request : requests) {
+    const size_t count = request.gradients.size() / sizeof(float);
+    written_.resize(std::max(written_.size(), count));
+    executor_->ParallelFor(kSlices, [&](size_t s) {
+      const size_t begin = count * s / kSlices, end = count * (s + 1) / kSlices;
+      FillLines(std::span(written_).subspan(begin, end - begin), kGradient);
+    });
+    request.gradients = Buffer(nullptr, written_.data(), count * sizeof(float));
+    CHECK(rows_.CheckFloats(PlanOf(request), request.keys, request.gradients).ok());
+    Push(request);
   }
 }
 

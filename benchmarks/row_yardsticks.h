@@ -27,6 +27,9 @@ class RowsAlone {
   // Each request once, in order.
   void PullAll(const std::vector<PushRequest>& requests);
   void PushAll(const std::vector<PushRequest>& requests);
+  // The same with what two ends must do besides: the gradients are written, and looked at for
+  // numbers that are not finite.
+  void PushAllWritten(const std::vector<PushRequest>& requests);
   size_t bytes() const { return rows_.bytes(); }
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder,
                                       Clock clock) const {
@@ -34,6 +37,9 @@ class RowsAlone {
   }
 
  private:
+  RequestPlan PlanOf(const PushRequest& request) const;
+  void Push(const PushRequest& request);
+
   const Job& job_;
   const TableId table_;
   const std::unique_ptr<Executor> executor_;
@@ -52,6 +58,7 @@ class RowsAlone {
     std::vector<std::byte> place_;
   };
   OnePlace read_;
+  std::vector<float> written_;  // Gradients of a request; room for the longest.
   int64_t step_ = 0;
 };
 
