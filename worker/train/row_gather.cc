@@ -152,6 +152,11 @@ Status RowGather::Take(std::optional<std::span<float>> dense) {
   return Place(flight, replies, dense);
 }
 
+void RowGather::TakeMemoryOf(RowGather& done) {
+  const auto has_memory = [](const std::vector<float>& rows) { return rows.capacity() > 0; };
+  if (std::none_of(rows_.begin(), rows_.end(), has_memory)) std::swap(rows_, done.rows_);
+}
+
 void RowGather::Forget() {
   for (const std::optional<Flight>* flight : {&ahead_, &last_}) {
     if (flight->has_value() && (*flight)->ticket) channel_.Cancel(*(*flight)->ticket);

@@ -53,6 +53,8 @@ class RowGather {
   Status Take(std::optional<std::span<float>> dense);
   // Nobody will take them.
   void Forget();
+  // Takes over the memory of one that is done with its rows, unless it has its own.
+  void TakeMemoryOf(RowGather& done);
 
   // Requires: not asked for in place.
   std::vector<std::vector<float>>& rows() { return rows_; }

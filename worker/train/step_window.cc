@@ -33,6 +33,11 @@ Status StepWindow::Fill(size_t count, size_t needed) {
 void StepWindow::Pop() {
   WindowStep& done = steps_.front();
   done.rows->Forget();
+  // Steps that are asked for ahead have their rows in replies until their turn: two sets of memory
+  // do for all.
+  for (WindowStep& step : steps_) {
+    if (&step != &done) step.rows->TakeMemoryOf(*done.rows);
+  }
   spare_.push_back(std::move(done.rows));
   source_.Recycle(std::move(done.prepared));
   steps_.pop_front();
