@@ -6,11 +6,16 @@
 namespace hdps {
 namespace {
 
+// In stores as wide as the machine has them: lines that are written wait in a short queue, a place
+// for each store.
+template <VectorWidth kWidth>
 HDPS_INLINE void CopyFloats(const float* from, size_t count, float* to) {
-  constexpr size_t kLanes = 16;
+  using Vec = typename FloatsOf<kWidth>::Vec;
+  constexpr size_t kLanes = sizeof(Vec) / sizeof(float);
   size_t i = 0;
+#pragma GCC unroll 8
   for (; i + kLanes <= count; i += kLanes) {
-    *reinterpret_cast<SixteenFloats*>(to + i) = *reinterpret_cast<const SixteenFloats*>(from + i);
+    *reinterpret_cast<Vec*>(to + i) = *reinterpret_cast<const Vec*>(from + i);
   }
   for (; i < count; ++i) to[i] = from[i];
 }
@@ -26,7 +31,7 @@ struct Reading {
 };
 
 // kFloats: 0, or the number of floats known when this is compiled.
-template <size_t kFloats>
+template <VectorWidth kWidth, size_t kFloats>
 HDPS_INLINE void ReadAll(const Reading& r) {
   const size_t row_floats = kFloats > 0 ? kFloats : r.row_floats;
   float* const out = r.out;
@@ -35,7 +40,7 @@ HDPS_INLINE void ReadAll(const Reading& r) {
       r.keys, row_floats * sizeof(float),
       [&](size_t k, const RowSlot*, const std::byte* row) __attribute__((always_inline)) {
         if (row != nullptr) [[likely]] {
-          CopyFloats(reinterpret_cast<const float*>(row), row_floats, out + k * row_floats);
+          CopyFloats<kWidth>(reinterpret_cast<const float*>(row), row_floats, out + k * row_floats);
         } else {
           missing.Add(r.keys[k], out + k * row_floats);
         }
@@ -45,7 +50,7 @@ HDPS_INLINE void ReadAll(const Reading& r) {
 template <size_t kFloats>
 void ReadWide(VectorWidth width, const Reading& r) {
   WithVectors(
-      width, [&]() __attribute__((always_inline)) { ReadAll<kFloats>(r); });
+      width, [&](auto copy) __attribute__((always_inline)) { ReadAll<copy.width, kFloats>(r); });
 }
 
 // ---- Updating ----------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 // How wide the vectors of this machine are, to choose among the copies of a loop at run time.
 #pragma once
 
+#include <type_traits>
+
 // A function that the callers' vector width is to reach is inlined into them, whatever it costs.
 #define HDPS_INLINE inline __attribute__((always_inline))
 // Copies of a loop: `__attribute__((target(...)))` for the named widths. Their results are the same
@@ -20,16 +22,45 @@ enum class VectorWidth { kPlain, kAvx2, kAvx512 };
 // The widest that this machine has.
 VectorWidth WidestVectors();
 
+// Floats in memory that are one vector of that width (a wider one would go through the stack piece
+// by piece): aligned like a float, and allowed to look at floats.
+template <VectorWidth kWidth>
+struct FloatsOf {
+  using Vec = float __attribute__((vector_size(16), aligned(4), may_alias));
+};
+template <>
+struct FloatsOf<VectorWidth::kAvx2> {
+  using Vec = float __attribute__((vector_size(32), aligned(4), may_alias));
+};
+template <>
+struct FloatsOf<VectorWidth::kAvx512> {
+  using Vec = float __attribute__((vector_size(64), aligned(4), may_alias));
+};
+
+// The width of a copy, for work that must know it when it is compiled.
+template <VectorWidth kWidth>
+struct CopyFor {
+  static constexpr VectorWidth width = kWidth;
+};
+template <VectorWidth kWidth, typename Work>
+HDPS_INLINE auto RunCopy(const Work& work) {
+  if constexpr (std::is_invocable_v<Work, CopyFor<kWidth>>) {
+    return work(CopyFor<kWidth>());
+  } else {
+    return work();
+  }
+}
+
 template <typename Work>
 HDPS_AVX2 auto WithAvx2(const Work& work) {
-  return work();
+  return RunCopy<VectorWidth::kAvx2>(work);
 }
 template <typename Work>
 HDPS_AVX512 auto WithAvx512(const Work& work) {
-  return work();
+  return RunCopy<VectorWidth::kAvx512>(work);
 }
-// work(), in a copy that was compiled for `width`: what is to have these vectors is HDPS_INLINE,
-// and so is the lambda itself, by `__attribute__((always_inline))`.
+// work(), or work(CopyFor<width>()), in a copy that was compiled for `width`: what is to have these
+// vectors is HDPS_INLINE, and so is the lambda itself, by `__attribute__((always_inline))`.
 template <typename Work>
 auto WithVectors(VectorWidth width, const Work& work) {
   switch (width) {
@@ -40,7 +71,7 @@ auto WithVectors(VectorWidth width, const Work& work) {
     case VectorWidth::kPlain:
       break;
   }
-  return work();
+  return RunCopy<VectorWidth::kPlain>(work);
 }
 
 }  // namespace hdps
