@@ -27,7 +27,7 @@ size_t CountKeys(const KeyBatches& lists);
 // The same lists in the order in which a worker knows the keys of a step: by shard.
 KeyBatches ByShard(KeyBatches lists, uint32_t num_shards);
 
-// As fast as lines can be written.
+// Sets every one of `values`, as fast as lines can be written.
 void FillLines(std::span<float> values, float value);
 
 // A job whose table kRowsTable has rows of `dim` floats changed by `rule`.

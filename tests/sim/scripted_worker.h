@@ -73,7 +73,7 @@ class ScriptedWorker : public ComputeSide {
     KeySplit split;
     uint64_t list = 0;
     std::vector<Clock> held;   // [workers]: pushes that the rows must at least hold.
-    std::vector<Clock> since;  // [servers]: when they were read ahead; kNotRead where none were.
+    std::vector<Clock> since;  // [servers]: steps that rows read ahead hold; kNotRead: none were.
     Clock pushed = 0;          // Where they are read ahead: pushes sent before.
     // Requests that are out, and the servers they went to.
     struct Asked {
