@@ -195,6 +195,21 @@ TEST_F(RowGatherTest, RowsThatAreHereTellThemselvesHowOldTheyAre) {
   ExpectRowsOfTheTurn(gather);
 }
 
+TEST_F(RowGatherTest, OutsideSyncNothingIsAskedForBeforeTheRowsAreHere) {
+  Job job = job_;
+  job.train.mode = Mode::kAsync;
+  RowGather gather(job, channel_, *clock_);
+  gather.AskAhead(step_, Ahead(kTurn - 2));
+  gather.Ask(step_, Turn());
+  ASSERT_EQ(Waiting().size(), 1u);
+  EXPECT_EQ(Waiting()[0].mode, PullMode::kAhead);
+  EXPECT_FALSE(gather.ready());
+  Answer(0, kTurn - 1);
+  EXPECT_TRUE(gather.ready());  // What was read ahead stands.
+  EXPECT_TRUE(node_.asked.empty());
+  EXPECT_TRUE(gather.Take(std::nullopt).ok());
+}
+
 // Servers that began again answer with older rows than were asked for: what is missing is asked for
 // again, and the first answer is not waited for.
 TEST_F(RowGatherTest, OlderRowsThanWereAskedForAreRepairedFromWhereTheyAre) {
