@@ -43,7 +43,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, uint32_t dim, Ben
   const uint64_t bytes_wanted = uint64_t{1} << (setting.quick ? 27 : 29);
   const uint64_t rows = bytes_wanted / (sizeof(Key) + 2 * dim * sizeof(float));
   RowsAlone table(job, setting.threads);
-  for (const std::vector<Key>& list : AllKeys(rows)) table.PushAll(table.RequestsFor({list}));
+  for (const StepKeys& list : AllKeys(rows)) table.PushAll(table.RequestsFor({list}));
   const std::string folder = JoinPath(setting.scratch, name), plain = folder + "_plain";
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
   std::vector<double> save, write, load, read, load_again;

@@ -25,7 +25,7 @@ double Above0(double value) { return std::max(value, 0.0); }
 KeyBatches ListsOf(size_t keys, uint64_t rows) {
   constexpr size_t kLists = 12;
   KeyBatches lists = ZipfLists(rows, 1.05, 12 * keys, kLists, keys);
-  for (std::vector<Key>& list : lists) list.resize(std::min(list.size(), keys));
+  for (StepKeys& list : lists) list.keys.resize(std::min(list.keys.size(), keys));
   return lists;
 }
 
@@ -117,11 +117,8 @@ Result<Served> Serve(const BenchSetting& setting, FileSystem& files, const Path&
   return served;
 }
 
-double SplitSeconds(const Served& served, const std::vector<Key>& keys) {
-  KeysOfTable table;
-  table.table = RowsTable(served.cluster->job());
-  table.row_floats = 1;
-  table.keys = keys;
+double SplitSeconds(const Served& served, const StepKeys& list) {
+  const KeysOfTable table = list.OfTable(RowsTable(served.cluster->job()), 1);
   KeySplit split;
   const ShardMap& shards = served.cluster->view()->shards;
   split.Compute(shards, 1, {&table, 1});

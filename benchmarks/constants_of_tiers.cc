@@ -88,15 +88,15 @@ Status MeasureTier(const BenchSetting& setting, ConstantSamples* samples) {
   constexpr uint64_t kDiskBytes = 8 << 20;
   constexpr double kPart = 0.25;
   Shards whole;
-  for (const std::vector<Key>& keys : AllKeys(kRows)) whole.Step(keys);
+  for (const StepKeys& list : AllKeys(kRows)) whole.Step(list.keys);
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<DiskStore> disk,
                         NewRocksDiskStore({JoinPath(setting.scratch, "tier"), kDiskBytes}));
   Shards part(std::move(disk), static_cast<uint64_t>(kPart * static_cast<double>(whole.bytes())));
-  for (const std::vector<Key>& keys : AllKeys(kRows)) part.Step(keys);
+  for (const StepKeys& list : AllKeys(kRows)) part.Step(list.keys);
   const KeyBatches lists = ZipfLists(kRows, 1.05, kDraws, kSteps, 5);
   const auto seconds = [&lists](Shards& shards) {
     const double before = ProcessCpuSeconds();
-    for (const std::vector<Key>& keys : lists) shards.Step(keys);
+    for (const StepKeys& list : lists) shards.Step(list.keys);
     return ProcessCpuSeconds() - before;
   };
   seconds(part);  // Until memory holds what the law asks for.

@@ -145,7 +145,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   const KeyBatches lists = ByShard(unordered, cluster->job().cluster.shards);
   HDPS_RETURN_IF_ERROR(workers[0]->PushAll(all, kWindow));  // Makes the rows.
   RowsAlone alone(cluster->job(), setting.threads);
-  for (const std::vector<Key>& list : all) alone.PushAll(alone.RequestsFor({list}));
+  for (const StepKeys& list : all) alone.PushAll(alone.RequestsFor({list}));
   const std::vector<PushRequest> requests = alone.RequestsFor(lists);
   HDPS_ASSIGN_OR_RETURN(const auto wire, WireAlone::Make(c.transport, setting.scratch, c.shared));
 
@@ -248,7 +248,7 @@ Result<Grown> GrowOnce(const BenchSetting& setting, FileSystem& files, uint32_t 
   worker->ReadRows();
   std::vector<double> pulls, pushes;  // Seconds.
   const double cpu_before = cluster->CpuSeconds();
-  for (const std::vector<Key>& list : lists) {
+  for (const StepKeys& list : lists) {
     const KeyBatches one = {list};
     Status status;
     pulls.push_back(SecondsOf([&] { status = worker->PullAll(one, 1); }));

@@ -7,6 +7,7 @@
 
 #include "common/hash.h"
 #include "common/random.h"
+#include "kernels/key_shards.h"
 #include "worker/data/zipf.h"
 
 namespace hdps {
@@ -33,7 +34,7 @@ KeyBatches ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists,
   const Zipf zipf(rows, exponent);
   Random random(seed);
   KeyBatches made(lists);
-  for (std::vector<Key>& keys : made) {
+  for (auto& [keys, shard_begin] : made) {
     for (size_t i = 0; i < draws; ++i) keys.push_back(zipf.Draw(random));
     MakeDistinct(&keys);
   }
@@ -45,7 +46,7 @@ KeyBatches LogUniformLists(size_t batch, size_t lists, uint64_t seed) {
   constexpr double kIds = 1e6;
   Random random(seed);
   KeyBatches made(lists);
-  for (std::vector<Key>& keys : made) {
+  for (auto& [keys, shard_begin] : made) {
     for (size_t i = 0; i < batch; ++i) {
       for (uint64_t field = 0; field < kFields; ++field) {
         const auto id = static_cast<uint64_t>(std::exp(random.Unit() * std::log(kIds)));
@@ -62,22 +63,35 @@ KeyBatches AllKeys(uint64_t rows) {
   KeyBatches made;
   for (uint64_t row = 0; row < rows; ++row) {
     if (row % kListKeys == 0) made.emplace_back();
-    made.back().push_back(MixBits(row));
+    made.back().keys.push_back(MixBits(row));
   }
   return made;
 }
 
 KeyBatches ByShard(KeyBatches lists, uint32_t num_shards) {
-  for (std::vector<Key>& keys : lists) {
-    std::ranges::stable_sort(
-        keys, {}, [num_shards](Key key) { return ShardOf(key, ShardBy::kKey, num_shards).value; });
+  for (auto& [keys, shard_begin] : lists) {
+    const std::vector<Key> found = std::exchange(keys, {});
+    std::vector<uint32_t> places(found.size());
+    keys.resize(found.size());
+    shard_begin.resize(num_shards + 1);
+    OrderByShard(WidestVectors(), found, ShardBy::kKey, num_shards, nullptr, places.data(),
+                 keys.data(), shard_begin.data());
   }
   return lists;
 }
 
+KeysOfTable StepKeys::OfTable(TableId table, uint32_t row_floats) const {
+  KeysOfTable of_table;
+  of_table.table = table;
+  of_table.row_floats = row_floats;
+  of_table.keys = keys;
+  of_table.shard_begin = shard_begin;
+  return of_table;
+}
+
 size_t CountKeys(const KeyBatches& lists) {
   size_t keys = 0;
-  for (const std::vector<Key>& list : lists) keys += list.size();
+  for (const StepKeys& list : lists) keys += list.keys.size();
   return keys;
 }
 
@@ -108,18 +122,15 @@ RowWorker::RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client)
       dim_(cluster.job().tables[table_.value].dim),
       sync_(cluster.job().train.mode == Mode::kSync) {}
 
-void RowWorker::Split(const std::vector<Key>& keys, Flight* flight) {
-  KeysOfTable table;
-  table.table = table_;
-  table.row_floats = dim_;
-  table.keys = keys;
+void RowWorker::Split(const StepKeys& list, Flight* flight) {
+  const KeysOfTable table = list.OfTable(table_, dim_);
   const View& view = *cluster_.view();
   flight->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), {&table, 1});
 }
 
-void RowWorker::StartPull(const std::vector<Key>& keys, Flight* flight) {
-  Split(keys, flight);
-  flight->rows.resize(flight->split.OnePiece(0) ? 0 : keys.size() * dim_);
+void RowWorker::StartPull(const StepKeys& list, Flight* flight) {
+  Split(list, flight);
+  flight->rows.resize(flight->split.OnePiece(0) ? 0 : list.keys.size() * dim_);
   flight->held.clear();
   std::vector<ServerRequest> requests = flight->split.Pulls({0, PullMode::kTrain});
   flight->servers.clear();
@@ -150,10 +161,10 @@ Status RowWorker::FinishPull(Flight* flight) {
   return Status();
 }
 
-void RowWorker::StartPush(const std::vector<Key>& keys, Flight* flight) {
+void RowWorker::StartPush(const StepKeys& list, Flight* flight) {
   constexpr uint64_t kExamples = 4096;
   constexpr float kGradient = 0.001f;
-  Split(keys, flight);
+  Split(list, flight);
   const auto make = [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
     return MakeSection(client_->sections(), cluster_.view()->servers[to.value].peer, size, bytes);
   };
@@ -167,8 +178,9 @@ void RowWorker::StartPush(const std::vector<Key>& keys, Flight* flight) {
     flight->ticket = client_->Start(flight->split.ClosePush(terms, {&moved, 1}, std::move(open)));
     return;
   }
-  gradients_.resize(keys.size() * dim_, kGradient);
-  const std::span<const float> gradients(gradients_.data(), keys.size() * dim_);
+  const size_t floats = list.keys.size() * dim_;
+  gradients_.resize(floats, kGradient);
+  const std::span<const float> gradients(gradients_.data(), floats);
   flight->ticket = client_->Start(flight->split.Pushes(terms, {&gradients, 1}, make));
 }
 
@@ -204,9 +216,9 @@ Status RowWorker::PushAll(const KeyBatches& lists, size_t window, size_t passes)
   return Status();
 }
 
-Status RowWorker::PullAhead(const std::vector<Key>& keys) {
-  Split(keys, &ahead_);
-  ahead_.rows.resize(keys.size() * dim_);
+Status RowWorker::PullAhead(const StepKeys& list) {
+  Split(list, &ahead_);
+  ahead_.rows.resize(list.keys.size() * dim_);
   PullTerms terms;
   terms.mode = PullMode::kAhead;
   terms.list = next_list_++;

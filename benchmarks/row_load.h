@@ -13,8 +13,15 @@
 
 namespace hdps {
 
-// The distinct keys of one step each.
-using KeyBatches = std::vector<std::vector<Key>>;
+// The distinct keys of a step; and, once they go by shard, where those of each shard begin, as
+// whoever finds the keys of a step knows it (KeySet).
+struct StepKeys {
+  std::vector<Key> keys;
+  std::vector<uint32_t> shard_begin;  // [shards + 1], or empty.
+
+  KeysOfTable OfTable(TableId table, uint32_t row_floats) const;
+};
+using KeyBatches = std::vector<StepKeys>;
 
 // Each list the distinct ones of `draws` keys out of `rows`, Zipf with `exponent`.
 KeyBatches ZipfLists(uint64_t rows, double exponent, size_t draws, size_t lists, uint64_t seed);
@@ -46,7 +53,7 @@ class RowWorker {
   Status PullAll(const KeyBatches& lists, size_t window, size_t passes = 1);
   Status PushAll(const KeyBatches& lists, size_t window, size_t passes = 1);
   // What a step asks ahead of its turn, until the rows are here.
-  Status PullAhead(const std::vector<Key>& keys);
+  Status PullAhead(const StepKeys& list);
   // The same step at its turn: rows are put in place, and what has changed is asked for: all that
   // pushes since have changed, or nothing. Requires: a PullAhead before it.
   enum class Changes : uint8_t { kAll, kNone };
@@ -66,10 +73,10 @@ class RowWorker {
     Ticket ticket;
   };
   RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client);
-  void Split(const std::vector<Key>& keys, Flight* flight);
-  void StartPull(const std::vector<Key>& keys, Flight* flight);
+  void Split(const StepKeys& list, Flight* flight);
+  void StartPull(const StepKeys& list, Flight* flight);
   Status FinishPull(Flight* flight);
-  void StartPush(const std::vector<Key>& keys, Flight* flight);
+  void StartPush(const StepKeys& list, Flight* flight);
   Status FinishPush(Flight* flight);
 
   RowCluster& cluster_;

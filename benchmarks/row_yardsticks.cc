@@ -65,13 +65,10 @@ RowsAlone::RowsAlone(const Job& job, int threads)
 std::vector<PushRequest> RowsAlone::RequestsFor(const KeyBatches& lists) const {
   std::vector<PushRequest> requests;
   KeySplit split;
-  for (const std::vector<Key>& keys : lists) {
-    KeysOfTable table;
-    table.table = table_;
-    table.row_floats = job_.tables[table_.value].dim;
-    table.keys = keys;
+  for (const StepKeys& list : lists) {
+    const KeysOfTable table = list.OfTable(table_, job_.tables[table_.value].dim);
     split.Compute(shards_, 1, {&table, 1});
-    const std::vector<float> gradients(keys.size() * table.row_floats, kGradient);
+    const std::vector<float> gradients(list.keys.size() * table.row_floats, kGradient);
     PushRequest& request = requests.emplace_back();
     request.tables = split.TablesOf({0});
     request.keys = split.KeysOf({0});

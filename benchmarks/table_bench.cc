@@ -244,7 +244,7 @@ double RowsPerSecond(const std::vector<Request>& requests, const Work& work) {
 void MeasureLoad(const BenchSetting& setting, const Case& c, const std::string& load,
                  double exponent, Rows& rows, BenchReport& report) {
   std::vector<Request> requests;
-  for (const std::vector<Key>& keys : ZipfLists(c.rows, exponent, kDraws, kRequests, 7)) {
+  for (const auto& [keys, shard_begin] : ZipfLists(c.rows, exponent, kDraws, kRequests, 7)) {
     requests.push_back(CutByShard(keys));
     rows.Locate(&requests.back());
   }

@@ -55,6 +55,7 @@ class LargeStep {
     table.table = {0};
     table.row_floats = 1;
     table.keys = sets_[0].unique;
+    table.shard_begin = sets_[0].shard_begin;
     split_.Compute(shards_, 1, {&table, 1});
   }
   void UpdateWide(Executor& executor) { Update(executor, 1, &wide_); }

@@ -47,7 +47,7 @@ size_t FirstOfAnotherShard(VectorWidth width, std::span<const Key> keys, ShardBy
 }
 
 void OrderByShard(VectorWidth width, std::span<const Key> keys, ShardBy by, uint32_t num_shards,
-                  Executor* executor, uint32_t* places, Key* sorted) {
+                  Executor* executor, uint32_t* places, Key* sorted, uint32_t* shard_begin) {
   constexpr size_t kParallelKeysMin = size_t{1} << 15;
   const bool alone = executor == nullptr || keys.size() < kParallelKeysMin;
   const size_t pieces = alone ? 1 : static_cast<size_t>(executor->threads());
@@ -67,8 +67,10 @@ void OrderByShard(VectorWidth width, std::span<const Key> keys, ShardBy by, uint
   });
   uint32_t at = 0;
   for (uint32_t s = 0; s < num_shards; ++s) {
+    shard_begin[s] = at;
     for (std::vector<uint32_t>& counts : next) at += std::exchange(counts[s], at);
   }
+  shard_begin[num_shards] = at;
   for_pieces([&](size_t p) {
     std::vector<uint32_t> own = std::move(next[p]);
     for (size_t k = begin_of(p); k < begin_of(p + 1); ++k) {

@@ -21,8 +21,9 @@ size_t FirstOfAnotherShard(VectorWidth width, std::span<const Key> keys, ShardBy
 
 // places[k]: where keys[k] comes when keys go by shard, those of one shard as they came; also
 // sorted[places[k]] = keys[k]. Long lists go to the executor's threads, if there is one, in pieces:
-// the order is the same.
+// the order is the same. shard_begin[num_shards + 1]: the keys of shard s are
+// sorted[shard_begin[s] .. shard_begin[s + 1]).
 void OrderByShard(VectorWidth width, std::span<const Key> keys, ShardBy by, uint32_t num_shards,
-                  Executor* executor, uint32_t* places, Key* sorted);
+                  Executor* executor, uint32_t* places, Key* sorted, uint32_t* shard_begin);
 
 }  // namespace hdps

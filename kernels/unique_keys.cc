@@ -47,7 +47,8 @@ void UniqueKeys::Add(std::span<const Key> keys, uint32_t* index) {
 }
 
 void UniqueKeys::Find(std::span<const KeyColumn> columns, ShardBy by, uint32_t num_shards,
-                      Executor* executor, std::vector<Key>* sorted) {
+                      Executor* executor, std::vector<Key>* sorted,
+                      std::vector<uint32_t>* shard_begin) {
   size_t keys = 0;
   for (const KeyColumn& column : columns) keys += column.keys.size();
   Reset(keys);
@@ -62,7 +63,9 @@ void UniqueKeys::Find(std::span<const KeyColumn> columns, ShardBy by, uint32_t n
   std::vector<uint32_t>& places = impl_->places;
   places.resize(unique.size());
   sorted->resize(unique.size());
-  OrderByShard(impl_->width, unique, by, num_shards, executor, places.data(), sorted->data());
+  shard_begin->resize(num_shards + 1);
+  OrderByShard(impl_->width, unique, by, num_shards, executor, places.data(), sorted->data(),
+               shard_begin->data());
   if (in_pieces) {
     impl_->pieces.Place(impl_->width, places.data(), *executor);
     return;

@@ -65,8 +65,16 @@ TEST(KeyShards, KeysAreOrderedAlikeInAnyNumberOfPieces) {
       std::ranges::stable_sort(
           order, {}, [&](uint32_t k) { return ShardOf(keys[k], ShardBy::kKey, num_shards).value; });
       for (Executor* executor : std::initializer_list<Executor*>{nullptr, &three, &many}) {
+        std::vector<uint32_t> shard_begin(num_shards + 1);
         OrderByShard(WidestVectors(), keys, ShardBy::kKey, num_shards, executor, places.data(),
-                     sorted.data());
+                     sorted.data(), shard_begin.data());
+        ASSERT_EQ(shard_begin.front(), 0u);
+        ASSERT_EQ(shard_begin.back(), count);
+        for (uint32_t s = 0; s < num_shards; ++s) {
+          for (uint32_t i = shard_begin[s]; i < shard_begin[s + 1]; ++i) {
+            ASSERT_EQ(ShardOf(sorted[i], ShardBy::kKey, num_shards).value, s);
+          }
+        }
         for (uint32_t i = 0; i < count; ++i) {
           ASSERT_EQ(places[order[i]], i);
           ASSERT_EQ(sorted[i], keys[order[i]]);

@@ -60,6 +60,7 @@ std::vector<std::vector<Key>> SkewedColumns(uint64_t seed, size_t columns, size_
 
 struct Found {
   std::vector<Key> unique;
+  std::vector<uint32_t> shard_begin;
   std::vector<std::vector<uint32_t>> index;
   friend bool operator==(const Found&, const Found&) = default;
 };
@@ -70,7 +71,7 @@ Found FindWith(UniqueKeys& unique, const std::vector<std::vector<Key>>& lists, u
   std::vector<KeyColumn> columns;
   for (const std::vector<Key>& list : lists) found.index.emplace_back(list.size());
   for (size_t c = 0; c < lists.size(); ++c) columns.push_back({lists[c], found.index[c].data()});
-  unique.Find(columns, ShardBy::kKey, num_shards, executor, &found.unique);
+  unique.Find(columns, ShardBy::kKey, num_shards, executor, &found.unique, &found.shard_begin);
   return found;
 }
 
@@ -98,7 +99,11 @@ TEST(UniqueKeys, ThreadsAndVectorsChangeNothing) {
       std::ranges::stable_sort(
           order, {}, [&](Key key) { return ShardOf(key, ShardBy::kKey, num_shards).value; });
       for (uint32_t i = 0; i < order.size(); ++i) places[order[i]] = i;
-      Found wanted{order, {}};
+      Found wanted{order, std::vector<uint32_t>(num_shards + 1), {}};
+      for (const Key key : order) {
+        ++wanted.shard_begin[ShardOf(key, ShardBy::kKey, num_shards).value + 1];
+      }
+      for (uint32_t s = 0; s < num_shards; ++s) wanted.shard_begin[s + 1] += wanted.shard_begin[s];
       for (const std::vector<Key>& list : lists) {
         std::vector<uint32_t>& index = wanted.index.emplace_back();
         for (const Key key : list) index.push_back(places[key]);

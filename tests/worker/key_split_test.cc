@@ -21,6 +21,7 @@ struct Case {
   uint32_t num_servers = 1;
   std::vector<std::vector<Key>> lists;
   std::vector<std::vector<uint32_t>> choices;  // [lists]: positions of some of the keys.
+  std::vector<std::vector<uint32_t>> bounds;   // [tables]: where shards begin; empty: not said.
   std::vector<KeysOfTable> tables;
 
   // Whether a table means the key at this position of its list.
@@ -29,6 +30,19 @@ struct Case {
     return std::find(table.only->begin(), table.only->end(), position) != table.only->end();
   }
 };
+
+// Where in a table's keys each shard begins; empty when they do not come by shard.
+std::vector<uint32_t> BoundsOf(const KeysOfTable& table, uint32_t num_shards) {
+  std::vector<uint32_t> begin(num_shards + 1);
+  uint32_t last = 0;
+  for (const Key key : table.keys) {
+    const uint32_t shard = ShardOf(key, table.shard_by, num_shards).value;
+    if (shard < last) return {};
+    last = shard;
+    for (uint32_t s = shard; s < num_shards; ++s) ++begin[s + 1];
+  }
+  return begin;
+}
 
 Case RandomCase(uint64_t seed) {
   Random random(seed);
@@ -66,6 +80,9 @@ Case RandomCase(uint64_t seed) {
     c.tables.push_back({TableId{id++}, random.Below(2) == 0 ? ShardBy::kKey : ShardBy::kGroup,
                         1 + static_cast<uint32_t>(random.Below(9)), c.lists[list]});
     if (random.Below(3) == 0) c.tables.back().only = c.choices[list];
+    c.bounds.push_back(random.Below(2) == 0 ? BoundsOf(c.tables.back(), num_shards)
+                                            : std::vector<uint32_t>());
+    c.tables.back().shard_begin = c.bounds.back();
   }
   return c;
 }
@@ -193,6 +210,22 @@ TEST(KeySplit, WhatIsInOrderStaysInPlace) {
   shards.owner[3] = ServerId{1};
   split.Compute(shards, 2, tables);
   EXPECT_FALSE(split.OnePiece(0));
+}
+
+// A map of another number of shards than the finder of the keys knew.
+TEST(KeySplit, BoundsOfOtherShardsAreNotUsed) {
+  std::vector<Key> keys;
+  for (Key key = 0; key < 100; ++key) keys.push_back(key);
+  std::ranges::stable_sort(keys, {}, [](Key key) { return ShardOf(key, ShardBy::kKey, 8).value; });
+  Case c;
+  c.shards.owner.assign(4, ServerId{0});
+  c.tables = {{TableId{0}, ShardBy::kKey, 3, keys}};
+  const std::vector<uint32_t> bounds = BoundsOf(c.tables[0], 8);
+  ASSERT_EQ(bounds.size(), 9u);
+  c.tables[0].shard_begin = bounds;
+  KeySplit split;
+  split.Compute(c.shards, 1, c.tables);
+  EXPECT_EQ(Actual(split, 0), Oracle(c, 0));
 }
 
 TEST(KeySplit, RequestsCarryTheSplit) {

@@ -113,6 +113,27 @@ TEST(StepParts, KeysAreThoseOfAllPartsOnce) {
   }
 }
 
+TEST(StepParts, KeysOfASinglePartSayWhereTheirShardsBegin) {
+  const Job job = TwoTables();
+  KeyFinder finder(job);
+  StepParts parts;
+  parts.Assign(RandomBatch(40, 1), 1, finder);
+  const std::span<const Key> keys = parts.KeysOf(kDeep);
+  const auto begin = parts.ShardBeginOf(kDeep, ShardBy::kKey);
+  ASSERT_EQ(begin.size(), job.cluster.shards + 1);
+  EXPECT_EQ(begin.front(), 0u);
+  EXPECT_EQ(begin.back(), keys.size());
+  for (uint32_t s = 0; s < job.cluster.shards; ++s) {
+    for (uint32_t i = begin[s]; i < begin[s + 1]; ++i) {
+      EXPECT_EQ(ShardOf(keys[i], ShardBy::kKey, job.cluster.shards).value, s);
+    }
+  }
+  EXPECT_TRUE(parts.ShardBeginOf(kDeep, ShardBy::kGroup).empty());
+  EXPECT_TRUE(parts.ShardBeginOf(kDense, ShardBy::kKey).empty());
+  parts.Assign(RandomBatch(40, 1), 2, finder);
+  EXPECT_TRUE(parts.ShardBeginOf(kDeep, ShardBy::kKey).empty());
+}
+
 TEST(StepParts, APartSeesTheRowsOfItsKeys) {
   const Job job = TwoTables();
   KeyFinder finder(job);

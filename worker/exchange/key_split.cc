@@ -1,5 +1,5 @@
 // Splits keys by server with one counting sort per list of keys; those that come by shard are not
-// sorted.
+// sorted, and not looked at where it is known already where their shards begin.
 #include "worker/exchange/key_split.h"
 
 #include <glog/logging.h>
@@ -10,6 +10,19 @@
 #include "kernels/key_shards.h"
 
 namespace hdps {
+namespace {
+
+bool AreBounds(VectorWidth width, std::span<const Key> keys, ShardBy by,
+               std::span<const uint32_t> shard_begin) {
+  const auto num_shards = static_cast<uint32_t>(shard_begin.size() - 1);
+  for (uint32_t s = 0; s < num_shards; ++s) {
+    const auto own = keys.subspan(shard_begin[s], shard_begin[s + 1] - shard_begin[s]);
+    if (FirstOfAnotherShard(width, own, by, num_shards, {s}) != own.size()) return false;
+  }
+  return shard_begin[0] == 0;
+}
+
+}  // namespace
 
 void KeySplit::Compute(const ShardMap& shards, uint32_t num_servers,
                        std::span<const KeysOfTable> tables) {
@@ -68,60 +81,70 @@ void KeySplit::Sort(const KeysOfTable& table, Order* order) {
   order->only = all ? nullptr : table.only->data();
   order->num_only = all ? 0 : table.only->size();
   order->shard_by = table.shard_by;
-  order->slot_begin.assign(num_shards_ + 1, 0);
-  slot_of_key_.resize(std::max(slot_of_key_.size(), num_keys));
   std::span<const Key> keys = table.keys;
   if (!all) {
     chosen_keys_.resize(num_keys);
     for (size_t i = 0; i < num_keys; ++i) chosen_keys_[i] = table.keys[position(i)];
     keys = chosen_keys_;
   }
-  ShardsOf(width_, keys, table.shard_by, num_shards_, slot_of_key_.data());
-  const std::span<uint32_t> shards(slot_of_key_.data(), num_keys);
-  const bool by_shard = std::ranges::is_sorted(shards);
+  std::span<const uint32_t> shard_begin = table.shard_begin;
+  if (all && shard_begin.size() == num_shards_ + 1) {
+    CHECK_EQ(shard_begin.back(), num_keys);
+    DCHECK(AreBounds(width_, keys, table.shard_by, shard_begin));
+  } else {
+    shard_begin = FindBounds(keys, table.shard_by);
+  }
+  const bool by_shard = !shard_begin.empty();
   order->in_order = all && by_shard && slots_are_shards_;
   if (order->in_order) {
-    for (uint32_t s = 1; s <= num_shards_; ++s) {
-      const auto from = shards.begin() + order->slot_begin[s - 1];
-      order->slot_begin[s] =
-          static_cast<uint32_t>(std::lower_bound(from, shards.end(), s) - shards.begin());
-    }
+    order->slot_begin.assign(shard_begin.begin(), shard_begin.end());
     while (numbers_.size() < num_keys) numbers_.push_back(static_cast<uint32_t>(numbers_.size()));
     return;
   }
   order->caller_position.resize(num_keys);
   order->sorted_keys.resize(num_keys);
-  if (by_shard) {  // A shard at a time.
-    for (size_t begin = 0; begin < num_keys;) {
-      const auto from = shards.begin() + static_cast<ptrdiff_t>(begin);
-      const auto to = std::upper_bound(from, shards.end(), *from);
-      order->slot_begin[slot_of_shard_[*from] + 1] += static_cast<uint32_t>(to - from);
-      begin = static_cast<size_t>(to - shards.begin());
+  std::vector<uint32_t>& slot_begin = order->slot_begin;
+  slot_begin.assign(num_shards_ + 1, 0);
+  if (by_shard) {
+    for (uint32_t shard = 0; shard < num_shards_; ++shard) {
+      slot_begin[slot_of_shard_[shard] + 1] = shard_begin[shard + 1] - shard_begin[shard];
     }
   } else {
-    for (const uint32_t shard : shards) ++order->slot_begin[slot_of_shard_[shard] + 1];
+    for (size_t i = 0; i < num_keys; ++i) ++slot_begin[slot_of_shard_[shard_of_key_[i]] + 1];
   }
-  for (uint32_t s = 0; s < num_shards_; ++s) order->slot_begin[s + 1] += order->slot_begin[s];
-  next_in_slot_.assign(order->slot_begin.begin(), order->slot_begin.end());
+  for (uint32_t s = 0; s < num_shards_; ++s) slot_begin[s + 1] += slot_begin[s];
   uint32_t* const caller_position = order->caller_position.data();
   Key* const sorted_keys = order->sorted_keys.data();
-  if (!by_shard) {
-    for (size_t i = 0; i < num_keys; ++i) {
-      const uint32_t to = next_in_slot_[slot_of_shard_[shards[i]]]++;
-      caller_position[to] = position(i);
-      sorted_keys[to] = keys[i];
+  if (by_shard) {  // A shard at a time.
+    for (uint32_t shard = 0; shard < num_shards_; ++shard) {
+      uint32_t to = slot_begin[slot_of_shard_[shard]];
+      for (uint32_t i = shard_begin[shard]; i < shard_begin[shard + 1]; ++i, ++to) {
+        caller_position[to] = position(i);
+        sorted_keys[to] = keys[i];
+      }
     }
     return;
   }
-  for (size_t i = 0; i < num_keys;) {
-    const uint32_t shard = shards[i];
-    uint32_t to = next_in_slot_[slot_of_shard_[shard]];
-    for (; i < num_keys && shards[i] == shard; ++i, ++to) {
-      caller_position[to] = position(i);
-      sorted_keys[to] = keys[i];
-    }
-    next_in_slot_[slot_of_shard_[shard]] = to;
+  next_in_slot_.assign(slot_begin.begin(), slot_begin.end());
+  for (size_t i = 0; i < num_keys; ++i) {
+    const uint32_t to = next_in_slot_[slot_of_shard_[shard_of_key_[i]]]++;
+    caller_position[to] = position(i);
+    sorted_keys[to] = keys[i];
   }
+}
+
+std::span<const uint32_t> KeySplit::FindBounds(std::span<const Key> keys, ShardBy shard_by) {
+  shard_of_key_.resize(std::max(shard_of_key_.size(), keys.size()));
+  ShardsOf(width_, keys, shard_by, num_shards_, shard_of_key_.data());
+  const std::span<const uint32_t> shards(shard_of_key_.data(), keys.size());
+  if (!std::ranges::is_sorted(shards)) return {};
+  shard_begin_.assign(num_shards_ + 1, 0);
+  for (uint32_t s = 1; s <= num_shards_; ++s) {
+    const auto from = shards.begin() + shard_begin_[s - 1];
+    shard_begin_[s] =
+        static_cast<uint32_t>(std::lower_bound(from, shards.end(), s) - shards.begin());
+  }
+  return shard_begin_;
 }
 
 void KeySplit::FillPart(uint32_t server, std::span<const KeysOfTable> tables) {

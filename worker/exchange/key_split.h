@@ -28,6 +28,10 @@ struct KeysOfTable {
   // row_floats] in the caller's arrays, with nothing read or written between.
   std::optional<std::span<const uint32_t>> only = std::nullopt;
   bool dense = false;  // The job's dense table: its rows are never asked for ahead.
+  // [shards + 1]: where each shard's keys begin, if whoever found `keys` knows: then they come by
+  // shard, and are not hashed again. Empty: not known. Not used beside `only`, nor where the map
+  // has another number of shards.
+  std::span<const uint32_t> shard_begin = {};
 };
 
 // What a pull asks for beside its keys; as the fields of PullRequest.
@@ -152,6 +156,9 @@ class KeySplit {
   void NumberSlots(const ShardMap& shards, uint32_t num_servers);
   uint32_t FindOrder(const KeysOfTable& table);
   void Sort(const KeysOfTable& table, Order* order);
+  // [num_shards + 1]: where each shard's keys begin, until the next call; empty when keys do not
+  // come by shard. shard_of_key_[keys] holds their shards.
+  std::span<const uint32_t> FindBounds(std::span<const Key> keys, ShardBy shard_by);
   void FillPart(uint32_t server, std::span<const KeysOfTable> tables);
   ServerRequest PushTo(ServerId server, const PushTerms& terms, Buffer gradients) const;
   // Those of `input` have been written already where `places` has one.
@@ -175,7 +182,8 @@ class KeySplit {
   std::vector<uint32_t> numbers_;         // 0, 1, ...: positions of keys that are in order.
   const VectorWidth width_ = WidestVectors();
   std::vector<Key> chosen_keys_;        // Scratch of Sort().
-  std::vector<uint32_t> slot_of_key_;   // Scratch of Sort().
+  std::vector<uint32_t> shard_of_key_;  // Scratch of Sort().
+  std::vector<uint32_t> shard_begin_;   // Scratch of Sort().
   std::vector<uint32_t> next_in_slot_;  // Scratch of Sort().
   std::vector<Part> parts_;             // [num_servers]
 };

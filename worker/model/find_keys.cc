@@ -47,7 +47,8 @@ void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
     }
     CHECK_EQ(next, set_features_[s].size());
     // By shard, so rows come in the order in which they are used, and gradients leave in it.
-    unique_.Find(columns_, shard_by_[s], num_shards_, executor_, &set.unique);
+    set.shard_by = shard_by_[s];
+    unique_.Find(columns_, set.shard_by, num_shards_, executor_, &set.unique, &set.shard_begin);
   }
 }
 

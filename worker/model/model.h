@@ -20,7 +20,9 @@ namespace hdps {
 // The distinct keys that a batch needs of one or more tables, and where each key of the batch is
 // among them.
 struct KeySet {
-  std::vector<Key> unique;  // By shard; within one in order of first sight.
+  std::vector<Key> unique;            // By shard; within one in order of first sight.
+  ShardBy shard_by = ShardBy::kKey;   // Of the first table that uses them: another's may differ.
+  std::vector<uint32_t> shard_begin;  // [shards + 1]: where in `unique` each shard's keys begin.
   std::vector<std::vector<uint32_t>>
       row_index;  // [sparse features][keys of the column] < unique.size();
                   // empty for features the tables do not use.

@@ -101,6 +101,13 @@ std::span<const Key> StepParts::KeysOf(TableId table) const {
   return merged_[set].unique();
 }
 
+std::span<const uint32_t> StepParts::ShardBeginOf(TableId table, ShardBy shard_by) const {
+  if (parts_.size() != 1) return {};
+  const KeySet* const set = SetOf(0, table);
+  if (set == nullptr || set->shard_by != shard_by) return {};
+  return set->shard_begin;
+}
+
 std::span<const float> StepParts::RowsOfPart(size_t part, TableId table, uint32_t dim,
                                              std::span<const float> rows,
                                              std::vector<float>* scratch) const {

@@ -38,6 +38,10 @@ class StepParts {
   const KeySet* SetOf(size_t part, TableId table) const;
   // The distinct keys that the step needs of a table; none of the dense one.
   std::span<const Key> KeysOf(TableId table) const;
+  // Where in them the keys of each shard begin, [shards + 1]. Empty where that is not known: of
+  // keys of several parts, which do not come by shard, and of a table that is sharded otherwise
+  // than the one for which they were found.
+  std::span<const uint32_t> ShardBeginOf(TableId table, ShardBy shard_by) const;
 
   // rows of the step's keys of one table -> those of a part, in the order of the part's keys. With
   // a single part that is `rows` itself, otherwise `*scratch` holds them.

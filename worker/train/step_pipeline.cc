@@ -94,6 +94,7 @@ void StepPipeline::Split(PreparedStep* step) const {
     table.dense = spec.dense;
     table.keys = spec.dense ? options_.plan.dense_keys : step->parts.KeysOf({t});
     if (step->parts.num_examples() == 0) table.keys = {};
+    if (!table.keys.empty()) table.shard_begin = step->parts.ShardBeginOf({t}, spec.shard_by);
     if (board == nullptr || table.keys.empty()) continue;
     const int group = board->GroupOf({t});
     if (group >= 0) table.only = step->hot[static_cast<size_t>(group)].cold;
