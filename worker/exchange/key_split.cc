@@ -10,19 +10,6 @@
 #include "kernels/key_shards.h"
 
 namespace hdps {
-namespace {
-
-bool AreBounds(VectorWidth width, std::span<const Key> keys, ShardBy by,
-               std::span<const uint32_t> shard_begin) {
-  const auto num_shards = static_cast<uint32_t>(shard_begin.size() - 1);
-  for (uint32_t s = 0; s < num_shards; ++s) {
-    const auto own = keys.subspan(shard_begin[s], shard_begin[s + 1] - shard_begin[s]);
-    if (FirstOfAnotherShard(width, own, by, num_shards, {s}) != own.size()) return false;
-  }
-  return shard_begin[0] == 0;
-}
-
-}  // namespace
 
 void KeySplit::Compute(const ShardMap& shards, uint32_t num_servers,
                        std::span<const KeysOfTable> tables) {
@@ -90,7 +77,6 @@ void KeySplit::Sort(const KeysOfTable& table, Order* order) {
   std::span<const uint32_t> shard_begin = table.shard_begin;
   if (all && shard_begin.size() == num_shards_ + 1) {
     CHECK_EQ(shard_begin.back(), num_keys);
-    DCHECK(AreBounds(width_, keys, table.shard_by, shard_begin));
   } else {
     shard_begin = FindBounds(keys, table.shard_by);
   }
