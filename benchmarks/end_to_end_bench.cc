@@ -77,7 +77,8 @@ const Case kCases[] = {
     {kSmall, "sync", "inproc", 1, 1},     {kSmall, "sync", "processes", 1, 1},
     {kSmall, "async", "tcp", 1, 1},       {kSmall, "sync", "tcp", 1, 2},
     {kPeers, "sync", "inproc", 1, 1},     {kPeers, "sync", "processes", 1, 1},
-    {kPeers, "async", "processes", 1, 1},
+    {kPeers, "async", "processes", 1, 1}, {kSmall, "async", "processes", 2, 1},
+    {kSmall, "sync", "processes", 2, 1},
 };
 
 // The first case of a work, over tcp, one worker and one server, goes by the work's name alone.

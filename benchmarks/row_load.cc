@@ -130,7 +130,7 @@ void RowWorker::Split(const StepKeys& list, Flight* flight) {
 
 void RowWorker::StartPull(const StepKeys& list, Flight* flight) {
   Split(list, flight);
-  flight->rows.resize(flight->split.OnePiece(0) ? 0 : list.keys.size() * dim_);
+  flight->rows.resize(flight->split.InPieces(0) ? 0 : list.keys.size() * dim_);
   flight->held.clear();
   std::vector<ServerRequest> requests = flight->split.Pulls({0, PullMode::kTrain});
   flight->servers.clear();
@@ -141,10 +141,10 @@ void RowWorker::StartPull(const StepKeys& list, Flight* flight) {
 Status RowWorker::FinishPull(Flight* flight) {
   HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, client_->Wait(flight->ticket));
   const std::span<float> rows = flight->rows;
+  RowPieces<const float> in_place;
   for (size_t i = 0; i < replies.size(); ++i) {
     PullReply reply;
     HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    std::span<const float> in_place;
     HDPS_RETURN_IF_ERROR(flight->split.Scatter(flight->servers[i], PullMode::kTrain, reply,
                                                {&rows, 1}, {&in_place, 1}));
     if (!in_place.empty()) flight->held.push_back(reply.rows);
@@ -171,9 +171,11 @@ void RowWorker::StartPush(const StepKeys& list, Flight* flight) {
   const Clock clock = sync_ ? static_cast<Clock>(next_sequence_) : 0;  // Each step is one push.
   const PushTerms terms = {
       .sequence = {next_sequence_++}, .clock = clock, .num_examples = kExamples};
-  if (flight->split.OnePiece(0)) {  // Made where they are sent from, as a worker's model does.
-    KeySplit::OpenSection open = flight->split.OpenPush(make);
-    FillLines(open.places[0], kGradient);
+  if (flight->split.InPieces(0)) {  // Made where they are sent from, as a worker's model does.
+    KeySplit::OpenSections open = flight->split.OpenPush(make);
+    for (size_t p = 0; p < open.places[0].count(); ++p) {
+      FillLines(open.places[0].piece(p), kGradient);
+    }
     const std::span<const float> moved;
     flight->ticket = client_->Start(flight->split.ClosePush(terms, {&moved, 1}, std::move(open)));
     return;

@@ -183,7 +183,8 @@ class CpuOps : public DenseOps {
     loaded.num_rows = num_rows;
   }
 
-  void Pool(const BagIndex& index, const PoolSpec& spec, const float* rows, Matrix out) override {
+  void Pool(const BagIndex& index, const PoolSpec& spec, const RowPieces<const float>& rows,
+            Matrix out) override {
     const auto& features = static_cast<const CpuBagIndex&>(index).features;
     RunRows(out.rows, features.size() * spec.dim, [&](size_t first, size_t count) {
       const Matrix part = out.Rows(first, count);
@@ -197,9 +198,12 @@ class CpuOps : public DenseOps {
   }
 
   void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
-                    float* row_gradients) override {
+                    const RowPieces<float>& row_gradients) override {
     const auto& loaded = static_cast<const CpuBagIndex&>(index);
-    if (write == Write::kOver) FillZero(row_gradients, size_t{loaded.num_rows} * spec.dim);
+    CHECK_EQ(row_gradients.size(), size_t{loaded.num_rows} * spec.dim);
+    for (size_t p = 0; write == Write::kOver && p < row_gradients.count(); ++p) {
+      std::ranges::fill(row_gradients.piece(p), 0.0f);
+    }
     // Every slice reads all keys, so more slices than this would cost more than they give: where a
     // row is one float, any.
     const uint32_t slices = spec.dim == 1 ? 1 : 4;

@@ -86,12 +86,14 @@ class CudaOps : public DenseOps {
                 std::unique_ptr<BagIndex>* index) override {
     CudaLoadBags(stream_, features, num_rows, index);
   }
-  void Pool(const BagIndex& index, const PoolSpec& spec, const float* rows, Matrix out) override {
-    CudaPool(stream_, index, spec, rows, out);
+  void Pool(const BagIndex& index, const PoolSpec& spec, const RowPieces<const float>& rows,
+            Matrix out) override {
+    CudaPool(stream_, index, spec, rows.InOnePiece(0, rows.size()), out);
   }
   void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
-                    float* row_gradients) override {
-    CudaPoolBackward(stream_, index, spec, gradient, write, row_gradients);
+                    const RowPieces<float>& row_gradients) override {
+    CudaPoolBackward(stream_, index, spec, gradient, write,
+                     row_gradients.InOnePiece(0, row_gradients.size()));
   }
 
   void Fm(ConstMatrix x, size_t dim, Matrix out) override { CudaFm(stream_, x, dim, out); }

@@ -12,6 +12,7 @@
 #include "kernels/gemm.h"
 #include "kernels/interactions.h"
 #include "kernels/matrix.h"
+#include "kernels/row_pieces.h"
 #include "kernels/row_products.h"
 #include "kernels/row_slab.h"
 
@@ -95,11 +96,13 @@ class DenseOps {
   // holds one; the spans of `features` must stay until the last use of it.
   virtual void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                         std::unique_ptr<BagIndex>* index) = 0;
-  virtual void Pool(const BagIndex& index, const PoolSpec& spec, const float* rows, Matrix out) = 0;
+  // rows[num_rows * dim] and gradients are in one piece where the device is not the host.
+  virtual void Pool(const BagIndex& index, const PoolSpec& spec, const RowPieces<const float>& rows,
+                    Matrix out) = 0;
   // row_gradients[num_rows * dim] (+)= for each row the gradients of its keys, in order of feature,
   // then of bag. Never gives -0.0 under kOver.
   virtual void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
-                            Write write, float* row_gradients) = 0;
+                            Write write, const RowPieces<float>& row_gradients) = 0;
 
   // A dense layer on embeddings, computed once a distinct row; null where the device has none.
   virtual std::unique_ptr<RowProducts> NewRowProducts() { return nullptr; }

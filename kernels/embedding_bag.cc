@@ -7,9 +7,9 @@
 namespace hdps {
 namespace {
 
-// kDim 0 takes the dim at run time.
-template <uint32_t kDim>
-void PoolBagsOf(const Bags& bags, Pooling pooling, const float* rows, Write write, Matrix pooled) {
+// kDim 0 takes the dim at run time. rows(i) is the address of the rows' float i.
+template <uint32_t kDim, typename Rows>
+void PoolBagsOf(const Bags& bags, Pooling pooling, const Rows& rows, Write write, Matrix pooled) {
   const size_t dim = kDim != 0 ? kDim : pooled.cols;
   const uint32_t* index = bags.row_index.data();
   const float* weights = bags.weights.empty() ? nullptr : bags.weights.data();
@@ -17,7 +17,7 @@ void PoolBagsOf(const Bags& bags, Pooling pooling, const float* rows, Write writ
     float* out = pooled.Row(b);
     const uint32_t begin = bags.offsets[b], end = bags.offsets[b + 1];
     if (end == begin + 1 && weights == nullptr) {
-      const float* row = rows + index[begin] * dim;
+      const float* row = rows(index[begin] * dim);
       if (write == Write::kOver) {
         for (size_t d = 0; d < dim; ++d) out[d] = row[d];
       } else {
@@ -29,16 +29,16 @@ void PoolBagsOf(const Bags& bags, Pooling pooling, const float* rows, Write writ
         pooling == Pooling::kMean && end > begin ? 1.0f / static_cast<float>(end - begin) : 1.0f;
     if (write == Write::kOver) std::fill_n(out, dim, 0.0f);
     for (uint32_t k = begin; k < end; ++k) {
-      const float* row = rows + index[k] * dim;
+      const float* row = rows(index[k] * dim);
       const float factor = weights == nullptr ? scale : weights[k] * scale;
       for (size_t d = 0; d < dim; ++d) out[d] += factor * row[d];
     }
   }
 }
 
-template <uint32_t kDim>
+template <uint32_t kDim, typename Rows>
 void PoolBagsBackwardOf(const Bags& bags, Pooling pooling, RowSlice slice, ConstMatrix gradient,
-                        float* row_gradients) {
+                        const Rows& row_gradients) {
   const size_t dim = kDim != 0 ? kDim : gradient.cols;
   const uint32_t* index = bags.row_index.data();
   const float* weights = bags.weights.empty() ? nullptr : bags.weights.data();
@@ -55,44 +55,46 @@ void PoolBagsBackwardOf(const Bags& bags, Pooling pooling, RowSlice slice, Const
         pooling == Pooling::kMean && end > begin ? 1.0f / static_cast<float>(end - begin) : 1.0f;
     for (uint32_t k = begin; k < end; ++k) {
       if (slice_of(index[k]) != slice.index) continue;
-      float* out = row_gradients + index[k] * dim;
+      float* out = row_gradients(index[k] * dim);
       const float factor = weights == nullptr ? scale : weights[k] * scale;
       for (size_t d = 0; d < dim; ++d) out[d] += factor * grad[d];
     }
   }
 }
 
-}  // namespace
-
-void PoolBags(const Bags& bags, Pooling pooling, const float* rows, Write write, Matrix pooled) {
-  switch (pooled.cols) {
+// body.operator()<kDim>() for the dim.
+template <typename Body>
+void WithDim(size_t dim, const Body& body) {
+  switch (dim) {
     case 1:
-      return PoolBagsOf<1>(bags, pooling, rows, write, pooled);
+      return body.template operator()<1>();
     case 8:
-      return PoolBagsOf<8>(bags, pooling, rows, write, pooled);
+      return body.template operator()<8>();
     case 16:
-      return PoolBagsOf<16>(bags, pooling, rows, write, pooled);
+      return body.template operator()<16>();
     case 32:
-      return PoolBagsOf<32>(bags, pooling, rows, write, pooled);
+      return body.template operator()<32>();
     default:
-      return PoolBagsOf<0>(bags, pooling, rows, write, pooled);
+      return body.template operator()<0>();
   }
 }
 
+}  // namespace
+
+void PoolBags(const Bags& bags, Pooling pooling, const RowPieces<const float>& rows, Write write,
+              Matrix pooled) {
+  rows.WithAddresses([&](const auto& at) {
+    WithDim(pooled.cols,
+            [&]<uint32_t kDim>() { PoolBagsOf<kDim>(bags, pooling, at, write, pooled); });
+  });
+}
+
 void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice, ConstMatrix gradient,
-                      float* row_gradients) {
-  switch (gradient.cols) {
-    case 1:
-      return PoolBagsBackwardOf<1>(bags, pooling, slice, gradient, row_gradients);
-    case 8:
-      return PoolBagsBackwardOf<8>(bags, pooling, slice, gradient, row_gradients);
-    case 16:
-      return PoolBagsBackwardOf<16>(bags, pooling, slice, gradient, row_gradients);
-    case 32:
-      return PoolBagsBackwardOf<32>(bags, pooling, slice, gradient, row_gradients);
-    default:
-      return PoolBagsBackwardOf<0>(bags, pooling, slice, gradient, row_gradients);
-  }
+                      const RowPieces<float>& row_gradients) {
+  row_gradients.WithAddresses([&](const auto& at) {
+    WithDim(gradient.cols,
+            [&]<uint32_t kDim>() { PoolBagsBackwardOf<kDim>(bags, pooling, slice, gradient, at); });
+  });
 }
 
 }  // namespace hdps

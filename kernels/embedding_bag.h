@@ -6,6 +6,7 @@
 
 #include "common/job.h"
 #include "kernels/matrix.h"
+#include "kernels/row_pieces.h"
 
 namespace hdps {
 
@@ -25,8 +26,9 @@ struct Bags {
 
 // pooled[b, :] = sum of weights[k] * rows[row_index[k], :] over the keys k of bag b, in their
 // order, times 1 / (number of keys) under kMean. An empty bag pools to zero.
-void PoolBags(const Bags& bags, Pooling pooling, const float* rows,  // [num_rows, pooled.cols]
-              Write write, Matrix pooled);                           // [num_bags, dim]
+void PoolBags(const Bags& bags, Pooling pooling,
+              const RowPieces<const float>& rows,  // [num_rows, pooled.cols]
+              Write write, Matrix pooled);         // [num_bags, dim]
 
 // Which rows one call takes care of: row i belongs to slice (i / kSliceRows) % count. The slices
 // are disjoint, so they can be worked on side by side.
@@ -39,7 +41,7 @@ inline constexpr uint32_t kSliceRows = 16;  // dim 1: a cache line belongs to on
 // key k with row_index[k] == i, in order of k. Per row the order of addition does not depend on
 // the slices.
 void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice,
-                      ConstMatrix gradient,   // [num_bags, dim]
-                      float* row_gradients);  // [num_rows, dim]
+                      ConstMatrix gradient,                    // [num_bags, dim]
+                      const RowPieces<float>& row_gradients);  // [num_rows, dim]
 
 }  // namespace hdps

@@ -9,6 +9,7 @@
 #include "common/job.h"
 #include "kernels/embedding_bag.h"
 #include "kernels/gather_sum.h"
+#include "kernels/row_pieces.h"
 
 namespace hdps {
 
@@ -39,12 +40,23 @@ struct RowField {
   bool in_place = false;
 
   size_t unique() const { return rows.size(); }
-  // run(first local row, its row of the table, count) for rows that follow each other in the table.
-  template <typename Run>
-  void ForEachRun(const Run& run) const {
+  // Where the rows lie side by side in place, of a table with rows [num_rows, dim]; null where they
+  // do not, and where there are none.
+  template <typename Float>
+  Float* InPlace(const RowPieces<Float>& table, uint32_t dim) const {
+    return in_place && !rows.empty() ? table.InOnePiece(size_t{rows[0]} * dim, unique() * dim)
+                                     : nullptr;
+  }
+  // run(memory, first, count) for floats of the rows that lie side by side in such a table; `first`
+  // counts from that of the first local row.
+  template <typename Float, typename Run>
+  void ForEachRun(const RowPieces<Float>& table, uint32_t dim, const Run& run) const {
     for (size_t begin = 0, end = 1; begin < rows.size(); begin = end++) {
       while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
-      run(begin, rows[begin], end - begin);
+      table.ForEachPart(size_t{rows[begin]} * dim, (end - begin) * dim,
+                        [&](Float* memory, size_t first, size_t count) {
+                          run(memory, begin * dim + first, count);
+                        });
     }
   }
 };

@@ -64,7 +64,6 @@ RowProducts::RowProducts(Executor& executor)
 
 void RowProducts::Load(std::span<const Bags> features, Pooling pooling, uint32_t num_rows) {
   index_.Load(features, pooling, num_rows, executor_);
-  num_rows_ = num_rows;
   scattered_rows_.resize(std::max(scattered_rows_.size(), features.size()));
   scattered_gradients_.resize(scattered_rows_.size());
 }
@@ -79,9 +78,9 @@ std::vector<RowProducts::Stripe> RowProducts::StripesOf(size_t units, size_t wid
 
 ConstMatrix RowProducts::RowsOf(const RowLayer& layer, size_t field) const {
   const RowField& of = index_.fields()[field];
-  const float* rows = scattered_rows_[field].data();
-  if (of.in_place) rows = of.unique() == 0 ? nullptr : layer.rows + size_t{of.rows[0]} * layer.dim;
-  return {rows, of.unique(), layer.dim, layer.dim};
+  const float* const in_place = of.InPlace(layer.rows, layer.dim);
+  return {in_place != nullptr ? in_place : scattered_rows_[field].data(), of.unique(), layer.dim,
+          layer.dim};
 }
 
 ConstMatrix RowProducts::WeightsOf(const RowLayer& layer, size_t field, const Stripe& stripe) {
@@ -92,11 +91,11 @@ ConstMatrix RowProducts::WeightsOf(const RowLayer& layer, size_t field, const St
 void RowProducts::CopyScatteredRows(const RowLayer& layer) {
   executor_.ParallelFor(index_.fields().size(), [&](size_t f) {
     const RowField& field = index_.fields()[f];
-    if (field.in_place) return;
+    if (field.InPlace(layer.rows, layer.dim) != nullptr) return;
     scattered_rows_[f].resize(field.unique() * layer.dim);
     float* const to = scattered_rows_[f].data();
-    field.ForEachRun([&](size_t local, size_t row, size_t count) {
-      std::copy_n(layer.rows + row * layer.dim, count * layer.dim, to + local * layer.dim);
+    field.ForEachRun(layer.rows, layer.dim, [&](const float* from, size_t first, size_t count) {
+      std::copy_n(from, count, to + first);
     });
   });
 }

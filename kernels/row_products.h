@@ -19,6 +19,7 @@
 #include "kernels/gather_sum.h"
 #include "kernels/matrix.h"
 #include "kernels/row_fields.h"
+#include "kernels/row_pieces.h"
 #include "kernels/small_product.h"
 #include "kernels/vector_width.h"
 
@@ -40,7 +41,7 @@ struct PlainColumns {
 };
 
 struct RowLayer {
-  const float* rows = nullptr;  // [num_rows, dim] of the table.
+  RowPieces<const float> rows;  // [num_rows, dim] of the table.
   uint32_t dim = 0;
   ConstMatrix weights;     // [inputs, units]
   size_t first_input = 0;  // Feature f meets the weights' rows first_input + f * dim onwards.
@@ -52,7 +53,7 @@ struct RowLayer {
 struct RowLayerGradients {
   Matrix weights;         // [inputs, units], replaced.
   float* bias = nullptr;  // [units], replaced.
-  float* rows = nullptr;  // [num_rows, dim]
+  RowPieces<float> rows;  // [num_rows, dim]
   Write write_rows = Write::kOver;
   // Also turn dy into the gradient of the sum before the activation, for whoever needs it.
   bool mask_dy = false;
@@ -74,9 +75,9 @@ class TileScratch {
   std::vector<Block> free_ HDPS_GUARDED_BY(mutex_);
 };
 
-// Invariant: results depend on the arguments alone, never on the number of threads: sums run in
-// order of feature, then of bag, inside tiles of kGatherTile units that are taken one after the
-// other.
+// Invariant: results depend on the arguments alone, never on the number of threads nor on the
+// pieces that rows lie in: sums run in order of feature, then of bag, inside tiles of kGatherTile
+// units that are taken one after the other.
 class RowProducts {
  public:
   explicit RowProducts(Executor& executor);
@@ -128,7 +129,8 @@ class RowProducts {
     Write write_rows = Write::kOver;
     Matrix weights;
   };
-  float* GradientRowsOf(const RowLayer& layer, size_t field, const RowLayerGradients& out);
+  float* GradientRowsOf(const RowLayer& layer, const Stripe& tile, size_t field,
+                        const RowLayerGradients& out);
   // Some rows at a time: their sums are used while they are in the first-level cache.
   void BackwardInChunks(const RowLayer& layer, const Stripe& tile, size_t field,
                         const float* gradient, const FieldGradients& to) const;
@@ -139,8 +141,7 @@ class RowProducts {
   const SmallProductLoop multiply_;
   const VectorWidth width_ = WidestVectors();
   RowFields index_;
-  uint32_t num_rows_ = 0;
-  // [fields]; rows and gradients of features whose rows are not in place.
+  // [fields]; rows and gradients of features whose rows are not in place, or not in one piece.
   std::vector<std::vector<float>> scattered_rows_, scattered_gradients_;
   TileScratch scratch_;
 };

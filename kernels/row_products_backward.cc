@@ -18,7 +18,7 @@ void RowProducts::Backward(const RowLayer& layer, ConstMatrix y, Matrix dy,
                            const RowLayerGradients& out) {
   const std::vector<Stripe> tiles = StripesOf(dy.cols, kGatherTile);
   if (out.write_rows == Write::kOver && !index_.covers_table() && !index_.divides_table()) {
-    std::fill_n(out.rows, size_t{num_rows_} * layer.dim, 0.0f);
+    for (size_t p = 0; p < out.rows.count(); ++p) std::ranges::fill(out.rows.piece(p), 0.0f);
   }
   const size_t tile_floats = dy.rows * kGatherTile;
   TileScratch::Block gradient = scratch_.Take(tiles.size() * tile_floats);
@@ -98,21 +98,27 @@ void RowProducts::BackwardPlain(const RowLayer& layer, const Stripe& tile, size_
 }
 
 // In place, or beside it until AddScatteredGradients.
-float* RowProducts::GradientRowsOf(const RowLayer& layer, size_t field,
+float* RowProducts::GradientRowsOf(const RowLayer& layer, const Stripe& tile, size_t field,
                                    const RowLayerGradients& out) {
   const RowField& of = index_.fields()[field];
-  if (of.in_place) {
-    return of.unique() == 0 ? nullptr : out.rows + size_t{of.rows[0]} * layer.dim;
-  }
+  if (float* const in_place = of.InPlace(out.rows, layer.dim); in_place != nullptr) return in_place;
   scattered_gradients_[field].resize(of.unique() * layer.dim);
-  return scattered_gradients_[field].data();
+  float* const beside = scattered_gradients_[field].data();
+  // In place but in several pieces: the sums begin as they would there.
+  if (of.in_place && out.write_rows == Write::kAdd && tile.first == 0) {
+    of.ForEachRun(out.rows, layer.dim, [&](const float* from, size_t first, size_t count) {
+      std::copy_n(from, count, beside + first);
+    });
+  }
+  return beside;
 }
 
 void RowProducts::BackwardField(const RowLayer& layer, const Stripe& tile, size_t field,
                                 const float* gradient, const RowLayerGradients& out) {
   const RowField& of = index_.fields()[field];
   const bool first = tile.first == 0 && !(of.in_place && out.write_rows == Write::kAdd);
-  const FieldGradients to{GradientRowsOf(layer, field, out), first ? Write::kOver : Write::kAdd,
+  const FieldGradients to{GradientRowsOf(layer, tile, field, out),
+                          first ? Write::kOver : Write::kAdd,
                           out.weights.Rows(layer.first_input + field * layer.dim, layer.dim)
                               .Columns(tile.first, tile.count)};
   if (layer.dim % kSmallProductCols == 0 && layer.dim <= kSmallDimMax) {
@@ -186,15 +192,14 @@ void RowProducts::AddScatteredGradients(uint32_t dim, const RowLayerGradients& o
   const bool alone = out.write_rows == Write::kOver && index_.divides_table();
   const auto add = [&](size_t f) {
     const RowField& field = index_.fields()[f];
-    if (field.in_place) return;
+    if (field.InPlace(out.rows, dim) != nullptr) return;
     const float* const from = scattered_gradients_[f].data();
-    field.ForEachRun([&](size_t local, size_t row, size_t count) {
-      const float* const gradients = from + local * dim;
-      float* const to = out.rows + row * dim;
-      if (alone) {
-        std::copy_n(gradients, count * dim, to);
+    field.ForEachRun(out.rows, dim, [&](float* to, size_t first, size_t count) {
+      const float* const gradients = from + first;
+      if (alone || field.in_place) {
+        std::copy_n(gradients, count, to);
       } else {
-        for (size_t i = 0; i < count * dim; ++i) to[i] += gradients[i];
+        for (size_t i = 0; i < count; ++i) to[i] += gradients[i];
       }
     });
   };

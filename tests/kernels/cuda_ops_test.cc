@@ -35,7 +35,7 @@ TEST(CudaOps, TwoRunsAreBitIdentical) {
     std::unique_ptr<BagIndex> index;
     ops->LoadBags(bags, 500, &index);
     ops->PoolBackward(*index, {Pooling::kSum, Combine::kConcat, 256}, y.device(), Write::kOver,
-                      rows.device().data);
+                      rows.whole());
     std::vector<float> all = y.Fetch();
     for (const TestMatrix* part : {&dw, &db, &rows}) {
       const std::vector<float> values = part->Fetch();

@@ -193,12 +193,11 @@ TEST_P(DenseOpsTest, PoolAgreesAndBackwardIsItsTranspose) {
       TestMatrix gradient(*ops_, kBags, width, 9), row_gradients(*ops_, kRows, dim, 10, 0);
       std::unique_ptr<BagIndex> index;
       ops_->LoadBags(bags, kRows, &index);
-      ops_->Pool(*index, spec, rows.device().data, out.device());
+      ops_->Pool(*index, spec, rows.whole(), out.device());
       PlainPool(features, spec, rows.host().data, out.host());
       ExpectNear(out.Fetch(), out.values(), 1e-5f);
 
-      ops_->PoolBackward(*index, spec, gradient.device(), Write::kOver,
-                         row_gradients.device().data);
+      ops_->PoolBackward(*index, spec, gradient.device(), Write::kOver, row_gradients.whole());
       const std::vector<float> once = row_gradients.Fetch();
       double forward = 0;
       for (size_t b = 0; b < kBags; ++b) {
@@ -209,7 +208,7 @@ TEST_P(DenseOpsTest, PoolAgreesAndBackwardIsItsTranspose) {
       std::vector<float> given(once.begin(), once.begin() + kRows * dim);
       std::vector<float> taken(rows.values().begin(), rows.values().begin() + kRows * dim);
       EXPECT_NEAR(forward, InnerProduct(taken, given), 1e-3);
-      ops_->PoolBackward(*index, spec, gradient.device(), Write::kAdd, row_gradients.device().data);
+      ops_->PoolBackward(*index, spec, gradient.device(), Write::kAdd, row_gradients.whole());
       const std::vector<float> twice = row_gradients.Fetch();
       for (size_t i = 0; i < given.size(); ++i) {
         ASSERT_NEAR(twice[i], 2 * given[i], 1e-4f * std::max(1.0f, std::fabs(given[i])));
@@ -227,7 +226,7 @@ TEST_P(DenseOpsTest, RowGradientsAreNeverMinusZero) {
   std::unique_ptr<BagIndex> index;
   ops_->LoadBags(bags, 4, &index);
   ops_->PoolBackward(*index, {Pooling::kSum, Combine::kConcat, 1}, gradient.device(), Write::kOver,
-                     rows.device().data);
+                     rows.whole());
   const std::vector<float> given = rows.Fetch();
   for (size_t i = 0; i < 4; ++i) EXPECT_FALSE(std::signbit(given[i])) << i;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "common/random.h"
@@ -22,6 +23,8 @@ class TestMatrix {
     ops.Upload(host_, device_.Reserve(host_.size()));
   }
   Matrix device() const { return {device_.data(), rows_, cols_, stride_}; }
+  // Of a matrix without gaps: its elements on the device.
+  std::span<float> whole() const { return {device_.data(), rows_ * cols_}; }
   // What the device would hold if nothing had been done to it; the oracle works on this.
   Matrix host() { return {host_.data(), rows_, cols_, stride_}; }
   std::vector<float>& values() { return host_; }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/dense_ops.h"
+#include "tests/kernels/cut_rows.h"
 #include "tests/kernels/random_matrix.h"
 
 namespace hdps {
@@ -62,7 +63,7 @@ class LayerRun {
     const PoolSpec pool{shape_.pooling, Combine::kConcat, shape_.dim};
     std::unique_ptr<BagIndex> index;
     ops_->LoadBags(bags_, num_rows_, &index);
-    ops_->Pool(*index, pool, rows.device().data, x.device().Columns(shape_.before, width_));
+    ops_->Pool(*index, pool, rows.whole(), x.device().Columns(shape_.before, width_));
     GemmSpec forward;
     forward.bias = bias.device().data;
     forward.relu = shape_.relu;
@@ -72,14 +73,17 @@ class LayerRun {
     TestMatrix dx(*ops_, shape_.examples, inputs_, 10);
     ops_->Gemm({.transpose_b = true}, dy.device(), weights.device(), dx.device());
     ops_->PoolBackward(*index, pool, dx.device().Columns(shape_.before, width_), write_rows,
-                       row_gradient.device().data);
+                       row_gradient.whole());
   }
 
-  void RunOnRows(Write write_rows = Write::kOver) {
+  // `borders`: of the pieces that the rows and their gradients lie in.
+  void RunOnRows(Write write_rows = Write::kOver, const std::vector<size_t>& borders = {}) {
+    CutRows in_pieces(rows.whole(), shape_.dim, borders);
+    CutRows gradients(row_gradient.whole(), shape_.dim, borders);
     const std::unique_ptr<RowProducts> products = ops_->NewRowProducts();
     products->Load(bags_, shape_.pooling, num_rows_);
     RowLayer layer;
-    layer.rows = rows.device().data;
+    layer.rows = in_pieces.pieces();
     layer.dim = shape_.dim;
     layer.weights = weights.device();
     layer.first_input = shape_.before;
@@ -93,9 +97,11 @@ class LayerRun {
     layer.relu = shape_.relu;
     products->Forward(layer, y.device());
     products->Backward(layer, y.device(), dy.device(),
-                       {weight_gradient.device(), bias_gradient.device().data,
-                        row_gradient.device().data, write_rows, true});
+                       {weight_gradient.device(), bias_gradient.device().data, gradients.pieces(),
+                        write_rows, true});
+    std::ranges::copy(gradients.Joined(), row_gradient.whole().begin());
   }
+  size_t num_rows() const { return num_rows_; }
 
   // All that the layer gives.
   std::vector<std::vector<float>> Given() const {
@@ -149,6 +155,26 @@ TEST_P(RowProductsTest, ThreadsDoNotChangeABit) {
   }
   EXPECT_EQ(results[0], results[1]);
   EXPECT_EQ(results[0], results[2]);
+}
+
+// Borders between fields, inside of them, a row behind another, and pieces without rows.
+TEST_P(RowProductsTest, PiecesDoNotChangeABit) {
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  for (const Write write : {Write::kOver, Write::kAdd}) {
+    LayerRun whole(GetParam(), *executor);
+    whole.RunOnRows(write);
+    const size_t rows = whole.num_rows(), field = kFieldRows;
+    for (const std::vector<size_t>& borders :
+         std::vector<std::vector<size_t>>{{field / 2},
+                                          {field, rows},
+                                          {rows - 1},
+                                          {0, 1, field - 1},
+                                          {3, 4, 10, 10, field / 2 + 1, field - 3, rows - 2}}) {
+      LayerRun in_pieces(GetParam(), *executor);
+      in_pieces.RunOnRows(write, borders);
+      ASSERT_EQ(in_pieces.Given(), whole.Given()) << "first border " << borders[0];
+    }
+  }
 }
 
 TEST_P(RowProductsTest, RowGradientsAreNeverMinusZero) {

@@ -172,46 +172,6 @@ TEST(KeySplit, ScatterUndoesGather) {
   }
 }
 
-// Keys in the order of their shards travel in the caller's order: rows stay where they came, and
-// gradients leave in one piece.
-TEST(KeySplit, WhatIsInOrderStaysInPlace) {
-  ShardMap shards;
-  shards.owner.assign(8, ServerId{0});
-  std::vector<Key> keys;
-  for (Key key = 0; key < 100; ++key) keys.push_back(key);
-  std::ranges::stable_sort(keys, {}, [](Key key) { return ShardOf(key, ShardBy::kKey, 8).value; });
-  std::vector<Key> turned = keys;
-  std::swap(turned.front(), turned.back());
-  const std::vector<KeysOfTable> tables = {{TableId{0}, ShardBy::kKey, 3, keys},
-                                           {TableId{1}, ShardBy::kKey, 16, turned},
-                                           {TableId{2}, ShardBy::kKey, 1, keys}};
-  KeySplit split;
-  split.Compute(shards, 1, tables);
-  EXPECT_TRUE(split.OnePiece(0) && split.OnePiece(2));
-  EXPECT_FALSE(split.OnePiece(1));
-  std::vector<std::vector<float>> values, back(3);
-  for (const KeysOfTable& table : tables) {
-    values.emplace_back(table.keys.size() * table.row_floats);
-    for (float& v : values.back()) v = static_cast<float>(&v - values.back().data());
-  }
-  back[1].resize(values[1].size());
-  const PullReply reply = ReplyWith(split, 0, split.Gather({0}, Spans<const float>(values)));
-  std::vector<std::span<const float>> in_place(3);
-  ASSERT_TRUE(split.Scatter({0}, PullMode::kTrain, reply, Spans<float>(back), in_place).ok());
-  EXPECT_TRUE(in_place[1].empty());
-  EXPECT_EQ(back[1], values[1]);
-  for (const size_t t : {0, 2}) {
-    ASSERT_EQ(std::vector<float>(in_place[t].begin(), in_place[t].end()), values[t]);
-    EXPECT_GE(in_place[t].data(), reply.rows.As<float>().data());
-    EXPECT_LE(in_place[t].data() + in_place[t].size(),
-              reply.rows.As<float>().data() + reply.rows.size() / sizeof(float));
-  }
-  // Between two servers the keys of neither are in one piece.
-  shards.owner[3] = ServerId{1};
-  split.Compute(shards, 2, tables);
-  EXPECT_FALSE(split.OnePiece(0));
-}
-
 // A map of another number of shards than the finder of the keys knew.
 TEST(KeySplit, BoundsOfOtherShardsAreNotUsed) {
   std::vector<Key> keys;

@@ -45,6 +45,7 @@ TEST_P(ModelOnGpuTest, AgreesWithCpuAndWithItself) {
     const ModelRun::Gradients again = gpu.Step(part);
     EXPECT_EQ(again.dense, actual.dense) << "bit for bit";
     EXPECT_EQ(again.rows, actual.rows) << "bit for bit";
+    EXPECT_EQ(gpu.StepInPieces(part, 3).rows, actual.rows) << "bit for bit";
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/random.h"
+#include "tests/kernels/cut_rows.h"
 
 namespace hdps {
 
@@ -160,18 +161,28 @@ std::vector<TableInput> ModelRun::Inputs(const Batch& batch) {
 
 ModelRun::Gradients ModelRun::Step(const Batch& batch) { return Step(batch, Inputs(batch)); }
 
-ModelRun::Gradients ModelRun::StepIntoPlaces(const Batch& batch) {
+ModelRun::Gradients ModelRun::StepInPieces(const Batch& batch, size_t pieces) {
   std::vector<TableInput> inputs = Inputs(batch);
-  std::vector<std::vector<float>> places;
-  for (TableInput& input : inputs) {
+  std::vector<CutRows> rows, places;
+  rows.reserve(inputs.size());
+  places.reserve(inputs.size());
+  for (size_t t = 0; t < inputs.size(); ++t) {
+    const uint32_t dim = job_.tables[t].dim;
+    std::vector<size_t> borders;  // Never equal parts.
+    for (size_t p = 1; p < pieces; ++p) {
+      borders.push_back(p * (inputs[t].rows.size() / dim) / (pieces + 1));
+    }
+    rows.emplace_back(rows_[t], dim, borders);
+    inputs[t].rows = rows[t].pieces();
     // Whatever was there is replaced.
-    input.gradients = places.emplace_back(input.rows.size(), 777.0f);
+    places.emplace_back(std::vector<float>(inputs[t].rows.size(), 777.0f), dim, borders);
+    inputs[t].gradients = places[t].pieces();
   }
   Gradients gradients = Step(batch, inputs);
   for (size_t t = 0; t < places.size(); ++t) {
-    if (places[t].empty()) continue;
+    if (inputs[t].rows.empty()) continue;
     CHECK(gradients.rows[t].empty()) << "not in two places";
-    gradients.rows[t] = std::move(places[t]);
+    gradients.rows[t] = places[t].Joined();
   }
   return gradients;
 }

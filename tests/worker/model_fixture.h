@@ -55,7 +55,8 @@ class ModelRun {
   };
   Gradients Step(const Batch& batch);
   // The same, with the gradients of rows in memory that is given for them.
-  Gradients StepIntoPlaces(const Batch& batch);
+  // With rows and gradients each in so many pieces.
+  Gradients StepInPieces(const Batch& batch, size_t pieces);
   // The same as when rows are done: loss and rows are those of then, and `dense_then` gets what the
   // dense gradients were.
   Gradients StepRowsFirst(const Batch& batch, std::vector<float>* dense_then);

@@ -248,17 +248,21 @@ TEST_F(ModelTest, FirstLayersAgree) {
   }
 }
 
-TEST_F(ModelTest, GradientsOfRowsGoWhereTheyAreWanted) {
+TEST_F(ModelTest, RowsMayLieInPiecesAndTheirGradientsGoWhereTheyAreWanted) {
   for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic"}) {
     for (const FirstLayer first_layer : {FirstLayer::kPlain, FirstLayer::kUniqueRows}) {
       Job job = TestJob(type);
       job.model.first_layer = first_layer;
-      ModelRun run(job, *executor_), other(job, *executor_);
+      ModelRun run(job, *executor_);
       const Batch batch = TestBatch(job, {40, 5, true, 2});
-      const ModelRun::Gradients usual = run.Step(batch), placed = other.StepIntoPlaces(batch);
-      EXPECT_EQ(usual.loss_sum, placed.loss_sum) << type;
-      EXPECT_EQ(usual.rows, placed.rows) << type;
-      EXPECT_EQ(usual.dense, placed.dense) << type;
+      const ModelRun::Gradients usual = run.Step(batch);
+      for (const size_t pieces : {1, 2, 3, 8}) {
+        ModelRun other(job, *executor_);
+        const ModelRun::Gradients placed = other.StepInPieces(batch, pieces);
+        EXPECT_EQ(usual.loss_sum, placed.loss_sum) << type;
+        EXPECT_EQ(usual.rows, placed.rows) << type;
+        EXPECT_EQ(usual.dense, placed.dense) << type;
+      }
     }
   }
 }

@@ -40,7 +40,7 @@ TEST(KeySplit, NarrowValuesGoThereAndBack) {
         WidenFloats(VectorWidth::kPlain, format, bytes, expected.back());
         back.emplace_back(halves.size());
       }
-      std::vector<std::span<const float>> in_place(3);
+      std::vector<RowPieces<const float>> in_place(3);
       for (uint32_t s = 0; s < num_servers; ++s) {
         PullReply reply =
             ReplyWith(split, s, split.Gather({s}, Spans<const float>(values), format));

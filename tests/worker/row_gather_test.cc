@@ -79,7 +79,9 @@ class RowGatherTest : public testing::Test {
     KeyFinder finder(job_);
     step_.parts.Assign(std::move(batch), 1, finder);
     ShardMap shards;
-    for (uint32_t s = 0; s < job_.cluster.shards; ++s) shards.owner.push_back({s % kServers});
+    for (uint32_t s = 0; s < job_.cluster.shards; ++s) {
+      shards.owner.push_back({s * kServers / job_.cluster.shards});
+    }
     std::vector<KeysOfTable> tables;
     for (uint32_t t = 0; t + 1 < job_.tables.size(); ++t) {
       tables.push_back({.table = {t},
@@ -146,11 +148,14 @@ class RowGatherTest : public testing::Test {
     for (uint32_t t = 0; t + 1 < job_.tables.size(); ++t) {
       const std::span<const Key> keys = step_.parts.KeysOf({t});
       const uint32_t dim = job_.tables[t].dim;
-      const std::span<const float> rows = gather.RowsOf({t});
+      const RowPieces<const float>& rows = gather.RowsOf({t});
       ASSERT_EQ(rows.size(), keys.size() * dim);
-      for (size_t i = 0; i < rows.size(); ++i) {
-        ASSERT_EQ(rows[i], RowOf(keys[i / dim], t, kTurn)) << "table " << t << ", key " << i / dim;
-      }
+      rows.WithAddresses([&](const auto& at) {
+        for (size_t i = 0; i < rows.size(); ++i) {
+          const float row = RowOf(keys[i / dim], t, kTurn);
+          ASSERT_EQ(at(i / dim * dim)[i % dim], row) << "table " << t << ", key " << i / dim;
+        }
+      });
     }
   }
 
@@ -179,6 +184,18 @@ TEST_F(RowGatherTest, WhatIsMissingIsAskedForAtOnceAndComesInAnyOrder) {
     Answer(0, first == 0 ? kTurn : kTurn - 1);
     ExpectRowsOfTheTurn(gather);
     EXPECT_TRUE(node_.cancelled.empty());
+  }
+}
+
+TEST_F(RowGatherTest, RowsStayInTheRepliesWhereNothingIsPutAmongThem) {
+  for (const bool in_place : {true, false}) {
+    RowGather gather(job_, channel_, *clock_);
+    RowTerms turn = Turn();
+    turn.in_place = in_place;
+    gather.Ask(step_, turn);
+    Answer(0, kTurn);
+    ExpectRowsOfTheTurn(gather);
+    EXPECT_EQ(gather.RowsOf({0}).count(), in_place ? kServers : 1u);
   }
 }
 

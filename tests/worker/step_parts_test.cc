@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/random.h"
+#include "tests/kernels/cut_rows.h"
 
 namespace hdps {
 namespace {
@@ -141,10 +142,14 @@ TEST(StepParts, APartSeesTheRowsOfItsKeys) {
   parts.Assign(RandomBatch(30, 5), 3, finder);
   const std::vector<float> rows = GradientsOf(9, parts.KeysOf(kWide));
   for (size_t p = 0; p < parts.parts().size(); ++p) {
-    std::vector<float> scratch;
-    const auto of_part = parts.RowsOfPart(p, kWide, kDim, rows, &scratch);
     const std::vector<float> expected = GradientsOf(9, parts.SetOf(p, kWide)->unique);
-    EXPECT_TRUE(std::equal(of_part.begin(), of_part.end(), expected.begin(), expected.end()));
+    for (const std::vector<size_t>& borders : std::vector<std::vector<size_t>>{{}, {7}, {1, 4}}) {
+      CutRows cut(rows, kDim, borders);
+      std::vector<float> scratch;
+      const auto of_part = parts.RowsOfPart(p, kWide, kDim, cut.pieces(), &scratch);
+      ASSERT_EQ(of_part.count(), 1u);
+      EXPECT_TRUE(std::ranges::equal(of_part.piece(0), expected));
+    }
   }
 }
 

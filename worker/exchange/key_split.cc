@@ -16,10 +16,12 @@ void KeySplit::Compute(const ShardMap& shards, uint32_t num_servers,
   NumberSlots(shards, num_servers);
   num_orders_ = 0;
   order_of_input_.clear();
+  num_sparse_ = 0;
   for (size_t i = 0; i < tables.size(); ++i) {
     CHECK(i == 0 || tables[i - 1].table < tables[i].table) << "tables of a request must ascend";
     CHECK(i == 0 || !tables[i - 1].dense) << "the dense table comes last";
     order_of_input_.push_back(FindOrder(tables[i]));
+    num_sparse_ += !tables[i].dense;
   }
   parts_.resize(num_servers);
   for (uint32_t server = 0; server < num_servers; ++server) FillPart(server, tables);

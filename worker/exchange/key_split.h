@@ -13,6 +13,7 @@
 #include "common/messages.h"
 #include "common/shard_map.h"
 #include "common/status.h"
+#include "kernels/row_pieces.h"
 #include "kernels/vector_width.h"
 #include "worker/exchange/server_request.h"
 
@@ -78,9 +79,12 @@ class KeySplit {
 
   uint32_t num_servers() const { return static_cast<uint32_t>(parts_.size()); }
   size_t num_tables() const { return order_of_input_.size(); }
-  // Whether all keys of the i-th table are one server's, and in their wire order already.
-  bool OnePiece(size_t i) const {
-    return parts_.size() == 1 && orders_[order_of_input_[i]].in_order;
+  // Whether all keys of the i-th table are in their wire order already, those of one server behind
+  // those of another: then rows and gradients of each server are one piece of the caller's. Never
+  // of the dense table: its weights and gradients have a place of their own.
+  bool InPieces(size_t i) const {
+    return i < num_sparse_ && parts_.size() <= kRowPiecesMax &&
+           orders_[order_of_input_[i]].in_order;
   }
   // The envelope's part of a request, and its `keys` section.
   const std::vector<TableKeys>& TablesOf(ServerId server) const;
@@ -99,20 +103,23 @@ class KeySplit {
   std::vector<ServerRequest> Pushes(const PushTerms& terms,
                                     std::span<const std::span<const float>> gradients,
                                     const MakeBytes& make = {}) const;
-  // The section of a push before its gradients are there: where those of a table are to be, as the
+  // The sections of a push before its gradients are there: where those of a table are to be, as the
   // caller orders them, so that whoever makes them writes them there.
-  struct OpenSection {
-    Buffer buffer;               // Of server 0.
-    std::span<std::byte> bytes;  // In it, to be written until it is sent.
+  struct OpenSections {
+    struct Section {
+      Buffer buffer;
+      std::span<std::byte> bytes;  // In it, to be written until it is sent.
+    };
+    std::vector<Section> of;  // [servers]
     // [tables]: [keys * row_floats]; empty for tables whose gradients have to be moved.
-    std::vector<std::span<float>> places;
+    std::vector<RowPieces<float>> places;
   };
-  // Requires: a single server. A section that is of no use is let go.
-  OpenSection OpenPush(const MakeBytes& make = {}) const;
-  // As Pushes(), in 32 bits, with the gradients of the tables that have a place in `open` there.
+  // Sections that are of no use are let go.
+  OpenSections OpenPush(const MakeBytes& make = {}) const;
+  // As Pushes(), in 32 bits, with the gradients of the tables that have places in `open` there.
   std::vector<ServerRequest> ClosePush(const PushTerms& terms,
                                        std::span<const std::span<const float>> gradients,
-                                       OpenSection open) const;
+                                       OpenSections open) const;
   // Requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
   std::vector<ServerRequest> Stores(Sequence sequence, Clock clock,
                                     std::span<const std::span<const float>> rows) const;
@@ -123,12 +130,12 @@ class KeySplit {
   // One server's rows -> their places in rows[i], [keys * row_floats] each; under kRepair only
   // those that are there. Gives the reply's own error if it has one, and kCorruption when its
   // tables, sizes or positions are not those that `mode` asked for; then nothing is written.
-  // `in_place` not empty: rows of a table that stand in the reply as the caller wants them, all of
-  // them in 32 bits and in the order of its keys, are not copied: in_place[i] is where they are
-  // while the reply is held. OrderByShard() makes it so with a single server.
+  // `in_place` not empty: rows of a table InPieces() in 32 bits are not copied, but are added to
+  // in_place[i], and stay there while the reply is held. Requires then: not kRepair, and servers in
+  // their order.
   Status Scatter(ServerId server, PullMode mode, const PullReply& reply,
                  std::span<const std::span<float>> rows,
-                 std::span<std::span<const float>> in_place = {}) const;
+                 std::span<RowPieces<const float>> in_place = {}) const;
 
  private:
   // The wire order of one list of keys over all servers.
@@ -163,7 +170,7 @@ class KeySplit {
   ServerRequest PushTo(ServerId server, const PushTerms& terms, Buffer gradients) const;
   // Those of `input` have been written already where `places` has one.
   void GatherInto(ServerId server, std::span<const std::span<const float>> values,
-                  FloatFormat format, std::span<const std::span<float>> places,
+                  FloatFormat format, std::span<const RowPieces<float>> places,
                   std::byte* to) const;
   Status CheckReply(ServerId server, PullMode mode, const PullReply& reply) const;
   // The caller's positions of the keys of one table at one server, in wire order.
@@ -179,6 +186,7 @@ class KeySplit {
   uint32_t num_orders_ = 0;
   std::vector<Order> orders_;             // The first num_orders_ are in use.
   std::vector<uint32_t> order_of_input_;  // [tables]
+  size_t num_sparse_ = 0;                 // The first so many tables are not dense.
   std::vector<uint32_t> numbers_;         // 0, 1, ...: positions of keys that are in order.
   const VectorWidth width_ = WidestVectors();
   std::vector<Key> chosen_keys_;        // Scratch of Sort().

@@ -77,29 +77,34 @@ std::vector<ServerRequest> KeySplit::Pushes(const PushTerms& terms,
   return requests;
 }
 
-KeySplit::OpenSection KeySplit::OpenPush(const MakeBytes& make) const {
-  OpenSection open;
+KeySplit::OpenSections KeySplit::OpenPush(const MakeBytes& make) const {
+  OpenSections open;
   open.places.resize(num_tables());
-  CHECK_EQ(num_servers(), 1u);
-  const Part& part = parts_[0];
-  const size_t size = part.num_floats * sizeof(float);
-  open.buffer = make ? make(ServerId{0}, size, &open.bytes) : Buffer::Allocate(size, &open.bytes);
-  auto* place = reinterpret_cast<float*>(open.bytes.data());
-  for (size_t t = 0; t < part.tables.size(); ++t) {
-    const size_t floats = size_t{part.tables[t].num_keys} * part.tables[t].row_floats;
-    if (OnePiece(part.input[t])) open.places[part.input[t]] = {place, floats};
-    place += floats;
+  for (uint32_t s = 0; s < num_servers(); ++s) {
+    const Part& part = parts_[s];
+    const size_t size = part.num_floats * sizeof(float);
+    auto& [buffer, bytes] = open.of.emplace_back();
+    buffer = make ? make(ServerId{s}, size, &bytes) : Buffer::Allocate(size, &bytes);
+    auto* place = reinterpret_cast<float*>(bytes.data());
+    for (size_t t = 0; t < part.tables.size(); ++t) {
+      const size_t floats = size_t{part.tables[t].num_keys} * part.tables[t].row_floats;
+      if (InPieces(part.input[t])) open.places[part.input[t]].Append({place, floats});
+      place += floats;
+    }
   }
   return open;
 }
 
 std::vector<ServerRequest> KeySplit::ClosePush(const PushTerms& terms,
                                                std::span<const std::span<const float>> gradients,
-                                               OpenSection open) const {
-  CHECK(num_servers() == 1 && terms.format == FloatFormat::kFp32);
-  GatherInto(ServerId{0}, gradients, terms.format, open.places, open.bytes.data());
+                                               OpenSections open) const {
+  CHECK(terms.format == FloatFormat::kFp32 && open.of.size() == num_servers());
   std::vector<ServerRequest> requests;
-  requests.push_back(PushTo(ServerId{0}, terms, std::move(open.buffer)));
+  for (uint32_t s = 0; s < num_servers(); ++s) {
+    auto& [buffer, bytes] = open.of[s];
+    GatherInto(ServerId{s}, gradients, terms.format, open.places, bytes.data());
+    requests.push_back(PushTo(ServerId{s}, terms, std::move(buffer)));
+  }
   return requests;
 }
 
@@ -147,7 +152,7 @@ Buffer KeySplit::Gather(ServerId server, std::span<const std::span<const float>>
 }
 
 void KeySplit::GatherInto(ServerId server, std::span<const std::span<const float>> values,
-                          FloatFormat format, std::span<const std::span<float>> places,
+                          FloatFormat format, std::span<const RowPieces<float>> places,
                           std::byte* to) const {
   CHECK_EQ(values.size(), order_of_input_.size());
   const Part& part = parts_[server.value];
@@ -211,7 +216,7 @@ Status KeySplit::CheckReply(ServerId server, PullMode mode, const PullReply& rep
 
 Status KeySplit::Scatter(ServerId server, PullMode mode, const PullReply& reply,
                          std::span<const std::span<float>> rows,
-                         std::span<std::span<const float>> in_place) const {
+                         std::span<RowPieces<const float>> in_place) const {
   HDPS_RETURN_IF_ERROR(CheckReply(server, mode, reply));
   CHECK_EQ(rows.size(), order_of_input_.size());
   CHECK(in_place.empty() || in_place.size() == rows.size());
@@ -226,10 +231,9 @@ Status KeySplit::Scatter(ServerId server, PullMode mode, const PullReply& reply,
     const Order& order = orders_[order_of_input_[input]];
     const std::span<const uint32_t> places = PositionsAt(server.value, input);
     const size_t count = reply.tables[t].num_keys;
-    const bool stays = !in_place.empty() && format == FloatFormat::kFp32 && order.in_order &&
-                       count == order.num_keys;
-    if (stays) {
-      in_place[input] = {reinterpret_cast<const float*>(from), count * floats};
+    if (!in_place.empty() && format == FloatFormat::kFp32 && InPieces(input)) {
+      CHECK(count == places.size() && in_place[input].size() == places.front() * floats);
+      in_place[input].Append({reinterpret_cast<const float*>(from), count * floats});
       from += count * floats * sizeof(float);
       continue;
     }

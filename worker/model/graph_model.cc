@@ -55,6 +55,8 @@ class GraphModel : public Model {
  private:
   // Lays out the pass over `batch` and runs it forward.
   Pass Forward(const Batch& batch, std::span<const TableInput> tables);
+  // The rows of a table on another device.
+  std::span<const float> BringRows(size_t table, const TableInput& input);
   void Backward(Pass& pass);
   void FinishBackward(Pass& pass);
   // Where the rows' gradients go: into the result itself where the device allows.
@@ -110,16 +112,8 @@ Pass GraphModel::Forward(const Batch& batch, std::span<const TableInput> tables)
     if (tables[t].keys == nullptr) continue;
     CHECK_EQ(tables[t].rows.size(), tables[t].keys->unique.size() * job_.tables[t].dim);
     tables_[t].keys = tables[t].keys;
-    tables_[t].rows = tables[t].rows.data();
-    if (!ops_->on_host()) {
-      float* rows = rows_[t]->Reserve(tables[t].rows.size());
-      if (tables[t].slab != nullptr) {
-        ops_->GatherRows(*tables[t].slab, tables[t].slots, tables[t].rows, rows);
-      } else {
-        ops_->Upload(tables[t].rows, rows);
-      }
-      tables_[t].rows = rows;
-    }
+    tables_[t].rows = tables[t].rows;
+    if (!ops_->on_host()) tables_[t].rows = BringRows(t, tables[t]);
   }
   activations_.Lay(batch.num_examples, graph_.places);
   Pass pass{*ops_, batch, graph_.places, tables_};
@@ -128,6 +122,21 @@ Pass GraphModel::Forward(const Batch& batch, std::span<const TableInput> tables)
     if (graph_.places[p].used) graph_.layers[p]->Forward(pass);
   }
   return pass;
+}
+
+std::span<const float> GraphModel::BringRows(size_t table, const TableInput& input) {
+  const RowPieces<const float>& rows = input.rows;
+  const std::span<float> there(rows_[table]->Reserve(rows.size()), rows.size());
+  if (input.slab != nullptr) {
+    CHECK_LE(rows.count(), 1u);
+    const std::span<const float> outside = rows.empty() ? std::span<const float>() : rows.piece(0);
+    ops_->GatherRows(*input.slab, input.slots, outside, there.data());
+    return there;
+  }
+  for (size_t p = 0; p < rows.count(); ++p) {
+    ops_->Upload(rows.piece(p), there.data() + rows.begin(p));
+  }
+  return there;
 }
 
 void GraphModel::Backward(Pass& pass) {
@@ -149,32 +158,34 @@ void GraphModel::PrepareRowGradients(std::span<const TableInput> tables, StepRes
   for (size_t t = 0; t < tables_.size(); ++t) {
     const size_t keys = tables_[t].keys == nullptr ? 0 : tables_[t].keys->unique.size();
     const size_t floats = keys * job_.tables[t].dim;
-    if (!tables[t].gradients.empty()) {
-      CHECK(ops_->on_host() && tables[t].gradients.size() == floats);
-      result->row_gradients[t].clear();
-      tables_[t].row_gradients = tables[t].gradients.data();
-      continue;
+    const bool placed = !tables[t].gradients.empty();
+    CHECK(!placed || (tables[t].slab == nullptr && tables[t].gradients.size() == floats));
+    result->row_gradients[t].resize(placed ? 0 : floats);
+    if (!ops_->on_host()) {
+      tables_[t].row_gradients = std::span(row_gradients_[t]->Reserve(floats), floats);
+    } else if (placed) {
+      tables_[t].row_gradients = tables[t].gradients;
+    } else {
+      tables_[t].row_gradients = result->row_gradients[t];
     }
-    result->row_gradients[t].resize(floats);
-    tables_[t].row_gradients = ops_->on_host()
-                                   ? result->row_gradients[t].data()
-                                   : row_gradients_[t]->Reserve(result->row_gradients[t].size());
   }
 }
 
 void GraphModel::FinishRowGradients(std::span<const TableInput> tables, StepResult* result) {
   for (size_t t = 0; t < tables_.size(); ++t) {
-    std::span<float> gradients = result->row_gradients[t];
-    if (!tables[t].gradients.empty()) gradients = tables[t].gradients;
-    if (!tables_[t].gradients_begun) {  // No used layer reads the table.
-      std::fill(gradients.begin(), gradients.end(), 0.0f);
-      if (!ops_->on_host()) ops_->FillZero(tables_[t].row_gradients, gradients.size());
-    } else if (!ops_->on_host()) {
-      const TableInput& input = tables[t];
-      if (input.slab == nullptr || input.all_gradients) {
-        ops_->Download(tables_[t].row_gradients, gradients);
-      } else {
-        ops_->DownloadOutside(input.slots, input.slab->dim, tables_[t].row_gradients, gradients);
+    const TableInput& input = tables[t];
+    RowPieces<float> gradients = input.gradients;
+    if (gradients.empty()) gradients = result->row_gradients[t];
+    float* const there = ops_->on_host() ? nullptr : row_gradients_[t]->data();
+    for (size_t p = 0; p < gradients.count(); ++p) {
+      const std::span<float> here = gradients.piece(p);
+      if (!tables_[t].gradients_begun) {  // No used layer reads the table.
+        std::ranges::fill(here, 0.0f);
+        if (there != nullptr) ops_->FillZero(there + gradients.begin(p), here.size());
+      } else if (there != nullptr && (input.slab == nullptr || input.all_gradients)) {
+        ops_->Download(there + gradients.begin(p), here);
+      } else if (there != nullptr) {
+        ops_->DownloadOutside(input.slots, input.slab->dim, there, here);
       }
     }
   }

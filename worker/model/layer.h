@@ -49,8 +49,8 @@ struct Place {
 // One sparse table in one pass.
 struct TablePass {
   const KeySet* keys = nullptr;
-  const float* rows = nullptr;     // [unique, dim] on the device.
-  float* row_gradients = nullptr;  // The same; null in a pass without backward.
+  RowPieces<const float> rows;     // [unique, dim] on the device.
+  RowPieces<float> row_gradients;  // The same; empty in a pass without backward.
   bool gradients_begun = false;
 };
 

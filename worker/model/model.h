@@ -12,6 +12,7 @@
 #include "common/job.h"
 #include "common/status.h"
 #include "kernels/dense_ops.h"
+#include "kernels/row_pieces.h"
 #include "kernels/unique_keys.h"
 #include "worker/data/batch.h"
 
@@ -31,15 +32,15 @@ struct KeySet {
 // What one table gives to a batch.
 struct TableInput {
   const KeySet* keys = nullptr;  // Null for the dense table.
-  std::span<const float> rows;   // [unique, dim]
+  RowPieces<const float> rows;   // [unique, dim]
   // Rows kept on the model's device, when it is not the host: unique key i has row slots[i] of the
-  // slab, and what stands in `rows` for it is not read. Null: none.
+  // slab, and what stands in `rows`, one piece, for it is not read. Null: none.
   const RowSlab* slab = nullptr;
   std::span<const uint32_t> slots = {};  // [unique]
   // With a slab: whether StepResult is to have the gradients of the rows kept on the device too.
   bool all_gradients = true;
-  // [unique, dim]: where the gradients are to be, instead of in StepResult. Of models on the host.
-  std::span<float> gradients = {};
+  // [unique, dim]: where the gradients are to be, instead of in StepResult. Without a slab.
+  RowPieces<float> gradients = {};
 };
 
 // One dense tensor. All tensors lie in one flat array, each from a chunk boundary on

@@ -122,12 +122,12 @@ Status RowGather::Place(const Flight& flight, const std::vector<PullReply>& repl
     if (job_.tables[t].dense) continue;
     tables.push_back({t});
     std::vector<float>& rows = rows_[t];
-    const bool stays = in_place_ && step_->split.OnePiece(places.size());
+    const bool stays = in_place_ && step_->split.InPieces(places.size());
     rows.resize(stays ? 0 : step_->parts.KeysOf({t}).size() * job_.tables[t].dim);
     views_[t] = rows;
     places.push_back(rows);
   }
-  std::vector<std::span<const float>> in_place(in_place_ ? step_->split.num_tables() : 0);
+  std::vector<RowPieces<const float>> in_place(in_place_ ? step_->split.num_tables() : 0);
   if (step_->split.num_tables() > places.size()) {
     places.push_back(dense.value_or(std::span<float>()));
   }

@@ -59,7 +59,7 @@ class RowGather {
   // Requires: not asked for in place.
   std::vector<std::vector<float>>& rows() { return rows_; }
   // The same rows of one table, wherever they are; until Forget() or the next request.
-  std::span<const float> RowsOf(TableId table) const { return views_[table.value]; }
+  const RowPieces<const float>& RowsOf(TableId table) const { return views_[table.value]; }
   // From requests to their answers, as far as nobody waited, since it was last called.
   int64_t TakeHiddenNs() { return std::exchange(hidden_ns_, 0); }
 
@@ -100,7 +100,7 @@ class RowGather {
   std::optional<Flight> last_;                 // None yet while it waits for the rows read ahead.
   Status status_;                              // Of what ready() did.
   std::vector<std::vector<float>> rows_;       // [tables][keys * dim]; kept for its memory.
-  std::vector<std::span<const float>> views_;  // [tables]: rows_[t], or in a reply that is held.
+  std::vector<RowPieces<const float>> views_;  // [tables]: rows_[t], or in replies that are held.
   std::vector<Buffer> held_;                   // Replies with rows in place.
   int64_t hidden_ns_ = 0;
 };

@@ -108,17 +108,19 @@ std::span<const uint32_t> StepParts::ShardBeginOf(TableId table, ShardBy shard_b
   return set->shard_begin;
 }
 
-std::span<const float> StepParts::RowsOfPart(size_t part, TableId table, uint32_t dim,
-                                             std::span<const float> rows,
+RowPieces<const float> StepParts::RowsOfPart(size_t part, TableId table, uint32_t dim,
+                                             const RowPieces<const float>& rows,
                                              std::vector<float>* scratch) const {
   if (parts_.size() == 1) return rows;
   const Positions& positions = positions_[part][static_cast<size_t>(table_sets_[table.value])];
   scratch->resize(positions.at.size() * dim);
   float* to = scratch->data();
-  for (const uint32_t at : positions.at) {
-    std::memcpy(to, rows.data() + size_t{at} * dim, dim * sizeof(float));
-    to += dim;
-  }
+  rows.WithAddresses([&](const auto& address) {
+    for (const uint32_t at : positions.at) {
+      std::memcpy(to, address(size_t{at} * dim), dim * sizeof(float));
+      to += dim;
+    }
+  });
   return *scratch;
 }
 

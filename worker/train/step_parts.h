@@ -45,8 +45,9 @@ class StepParts {
 
   // rows of the step's keys of one table -> those of a part, in the order of the part's keys. With
   // a single part that is `rows` itself, otherwise `*scratch` holds them.
-  std::span<const float> RowsOfPart(size_t part, TableId table, uint32_t dim,
-                                    std::span<const float> rows, std::vector<float>* scratch) const;
+  RowPieces<const float> RowsOfPart(size_t part, TableId table, uint32_t dim,
+                                    const RowPieces<const float>& rows,
+                                    std::vector<float>* scratch) const;
 
   // One value a key of the step -> those of the keys of a part; with a single part `values` itself.
   std::span<const uint32_t> SlotsOfPart(size_t part, TableId table,

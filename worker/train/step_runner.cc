@@ -296,9 +296,8 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, Clock clock, StepOutc
 void StepRunner::OpenPush(const PreparedStep& step) {
   open_.reset();
   const bool moved = step.parts.parts().size() > 1 || cache_ != nullptr ||
-                     job_.parallel.wire != FloatFormat::kFp32 || step.split.num_servers() > 1;
-  if (moved || !model_.ops().on_host()) return;
-  open_ = step.split.OpenPush(SectionMaker());
+                     job_.parallel.wire != FloatFormat::kFp32;
+  if (!moved) open_ = step.split.OpenPush(SectionMaker());
 }
 
 KeySplit::MakeBytes StepRunner::SectionMaker() {

@@ -110,7 +110,7 @@ class StepRunner {
   uint64_t next_list_ = 1;
   std::deque<Ticket> pushes_;  // On their way, oldest first.
   // Of the step at hand, from its gradients to its push.
-  std::optional<KeySplit::OpenSection> open_;
+  std::optional<KeySplit::OpenSections> open_;
   int64_t sent_ns_ = 0;  // Of it, what sending cost inside of computing.
   StepTimes times_;
 
