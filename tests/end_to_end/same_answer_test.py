@@ -48,6 +48,13 @@ class SameAnswer(harness.Case):
                            f"{[d[:12] for d in found]}")
             self.assertEqual(len(found), 1)
 
+    def test_one_shard(self):
+        """The dense weights then come in the order of their keys, as rows do (E0)."""
+        found = {self.digest(f"o{ahead}{exchange}", 1, 1, cluster__shards=1, train__lookahead=ahead,
+                             parallel__dense_exchange=exchange)
+                 for ahead, exchange in itertools.product((0, 1), ("servers", "allreduce"))}
+        self.assertEqual(len(found), 1)
+
     def test_two_runs_threads_and_daemons(self):
         """A second run, other numbers of threads and real processes change nothing."""
         digests = {
