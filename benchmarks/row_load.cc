@@ -122,10 +122,17 @@ RowWorker::RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client)
       dim_(cluster.job().tables[table_.value].dim),
       sync_(cluster.job().train.mode == Mode::kSync) {}
 
+Buffer RowWorker::MakeSectionFor(ServerId to, size_t size, std::span<std::byte>* bytes) {
+  return MakeSection(client_->sections(), cluster_.view()->servers[to.value].peer, size, bytes);
+}
+
 void RowWorker::Split(const StepKeys& list, Flight* flight) {
   const KeysOfTable table = list.OfTable(table_, dim_);
   const View& view = *cluster_.view();
-  flight->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), {&table, 1});
+  const auto make = [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return MakeSectionFor(to, size, bytes);
+  };
+  flight->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), {&table, 1}, make);
 }
 
 void RowWorker::StartPull(const StepKeys& list, Flight* flight) {
@@ -166,7 +173,7 @@ void RowWorker::StartPush(const StepKeys& list, Flight* flight) {
   constexpr float kGradient = 0.001f;
   Split(list, flight);
   const auto make = [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
-    return MakeSection(client_->sections(), cluster_.view()->servers[to.value].peer, size, bytes);
+    return MakeSectionFor(to, size, bytes);
   };
   const Clock clock = sync_ ? static_cast<Clock>(next_sequence_) : 0;  // Each step is one push.
   const PushTerms terms = {

@@ -73,6 +73,7 @@ class RowWorker {
     Ticket ticket;
   };
   RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client);
+  Buffer MakeSectionFor(ServerId to, size_t size, std::span<std::byte>* bytes);
   void Split(const StepKeys& list, Flight* flight);
   void StartPull(const StepKeys& list, Flight* flight);
   Status FinishPull(Flight* flight);

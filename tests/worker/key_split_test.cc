@@ -188,6 +188,28 @@ TEST(KeySplit, BoundsOfOtherShardsAreNotUsed) {
   EXPECT_EQ(Actual(split, 0), Oracle(c, 0));
 }
 
+TEST(KeySplit, KeysAreWrittenWhereTheyAreSentFrom) {
+  for (uint64_t seed = 0; seed < 30; ++seed) {
+    const Case c = RandomCase(seed);
+    std::vector<Buffer> made(c.num_servers);
+    const auto make = [&made](ServerId to, size_t size, std::span<std::byte>* bytes) {
+      EXPECT_TRUE(made[to.value].data() == nullptr) << "one section a server";
+      return made[to.value] = Buffer::Allocate(size, bytes);
+    };
+    KeySplit split;
+    split.Compute(c.shards, c.num_servers, c.tables, make);
+    for (uint32_t s = 0; s < c.num_servers; ++s) {
+      EXPECT_EQ(split.KeysOf({s}).data(), made[s].data());
+      ASSERT_EQ(Actual(split, s), Oracle(c, s)) << "seed " << seed << " server " << s;
+    }
+    for (const ServerRequest& request : split.Pulls({})) {
+      PullRequest pull;
+      ASSERT_TRUE(DecodeMessage(request.frame, &pull).ok());
+      EXPECT_EQ(pull.keys.data(), made[request.server.value].data()) << "copied on the way";
+    }
+  }
+}
+
 TEST(KeySplit, RequestsCarryTheSplit) {
   const std::vector<Key> keys = {5, 6, 7, 8, 9, 10, 11, 12};
   ShardMap shards;

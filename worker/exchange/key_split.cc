@@ -12,7 +12,7 @@
 namespace hdps {
 
 void KeySplit::Compute(const ShardMap& shards, uint32_t num_servers,
-                       std::span<const KeysOfTable> tables) {
+                       std::span<const KeysOfTable> tables, const MakeBytes& make) {
   NumberSlots(shards, num_servers);
   num_orders_ = 0;
   order_of_input_.clear();
@@ -24,7 +24,7 @@ void KeySplit::Compute(const ShardMap& shards, uint32_t num_servers,
     num_sparse_ += !tables[i].dense;
   }
   parts_.resize(num_servers);
-  for (uint32_t server = 0; server < num_servers; ++server) FillPart(server, tables);
+  for (uint32_t server = 0; server < num_servers; ++server) FillPart(server, tables, make);
 }
 
 void KeySplit::NumberSlots(const ShardMap& shards, uint32_t num_servers) {
@@ -135,7 +135,8 @@ std::span<const uint32_t> KeySplit::FindBounds(std::span<const Key> keys, ShardB
   return shard_begin_;
 }
 
-void KeySplit::FillPart(uint32_t server, std::span<const KeysOfTable> tables) {
+void KeySplit::FillPart(uint32_t server, std::span<const KeysOfTable> tables,
+                        const MakeBytes& make) {
   Part& part = parts_[server];
   part.tables.clear();
   part.input.clear();
@@ -158,9 +159,11 @@ void KeySplit::FillPart(uint32_t server, std::span<const KeysOfTable> tables) {
     part.num_floats += count * tables[i].row_floats;
     num_keys += count;
   }
-  std::span<Key> keys;
-  part.keys = Buffer::AllocateOf<Key>(num_keys, &keys);
-  auto to = keys.begin();
+  const size_t size = num_keys * sizeof(Key);
+  std::span<std::byte> section;
+  part.keys = Buffer();  // Its memory may be given out again.
+  part.keys = make ? make(ServerId{server}, size, &section) : Buffer::Allocate(size, &section);
+  auto* to = reinterpret_cast<Key*>(section.data());
   for (const uint32_t i : part.input) {
     const Order& order = orders_[order_of_input_[i]];
     const Key* const from = (order.in_order ? order.keys : order.sorted_keys.data()) +

@@ -75,7 +75,10 @@ class KeySplit {
  public:
   // Requires: tables ascend by id; every owner in `shards` is below `num_servers`. A key may stand
   // twice in a list that is only pulled. Tables that give the same lists (one span) share the work.
-  void Compute(const ShardMap& shards, uint32_t num_servers, std::span<const KeysOfTable> tables);
+  // Sections of keys come from `make`, if there is one, and are held until the next call.
+  using MakeBytes = std::function<Buffer(ServerId to, size_t size, std::span<std::byte>* bytes)>;
+  void Compute(const ShardMap& shards, uint32_t num_servers, std::span<const KeysOfTable> tables,
+               const MakeBytes& make = {});
 
   uint32_t num_servers() const { return static_cast<uint32_t>(parts_.size()); }
   size_t num_tables() const { return order_of_input_.size(); }
@@ -99,7 +102,6 @@ class KeySplit {
   // Requests to all servers, also to those without a key: their clock and ledger must move too.
   // gradients[i] belongs to tables[i]: [keys * row_floats], in the caller's order. Sections come
   // from `make`, if there is one.
-  using MakeBytes = std::function<Buffer(ServerId to, size_t size, std::span<std::byte>* bytes)>;
   std::vector<ServerRequest> Pushes(const PushTerms& terms,
                                     std::span<const std::span<const float>> gradients,
                                     const MakeBytes& make = {}) const;
@@ -166,7 +168,7 @@ class KeySplit {
   // [num_shards + 1]: where each shard's keys begin, until the next call; empty when keys do not
   // come by shard. shard_of_key_[keys] holds their shards.
   std::span<const uint32_t> FindBounds(std::span<const Key> keys, ShardBy shard_by);
-  void FillPart(uint32_t server, std::span<const KeysOfTable> tables);
+  void FillPart(uint32_t server, std::span<const KeysOfTable> tables, const MakeBytes& make);
   ServerRequest PushTo(ServerId server, const PushTerms& terms, Buffer gradients) const;
   // Those of `input` have been written already where `places` has one.
   void GatherInto(ServerId server, std::span<const std::span<const float>> values,

@@ -59,6 +59,7 @@ class NodeChannel : public ComputeSide, public Board {
   Result<std::vector<Frame>> Call(std::vector<ServerRequest> requests) {
     return Wait(Start(std::move(requests)));
   }
+  SectionSource* sections() const { return sections_; }  // The transport's, or null; any thread.
   // A section to be filled and sent to a server of view().
   Buffer MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes) {
     return MakeSection(sections_, view_->servers[to.value].peer, size, bytes);

@@ -100,7 +100,10 @@ void StepPipeline::Split(PreparedStep* step) const {
     if (group >= 0) table.only = step->hot[static_cast<size_t>(group)].cold;
   }
   const View& view = *options_.plan.view;
-  step->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), tables);
+  const auto make = [&](ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return MakeSection(options_.plan.sections, view.servers[to.value].peer, size, bytes);
+  };
+  step->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), tables, make);
 }
 
 }  // namespace hdps

@@ -14,6 +14,7 @@
 #include "common/job.h"
 #include "common/messages.h"
 #include "common/monotonic_clock.h"
+#include "common/section_source.h"
 #include "common/status.h"
 #include "worker/data/batch_reader.h"
 #include "worker/exchange/key_split.h"
@@ -30,6 +31,9 @@ struct SplitPlan {
   std::span<const Key> dense_keys;
   // Rows kept at the worker: only the others are split. Null: none are kept.
   std::shared_ptr<HotBoard> hot;
+  // Where the keys' sections come from, so that they are sent without a copy; null: from the
+  // process' own memory. Outlives the pipeline and its steps.
+  SectionSource* sections = nullptr;
 };
 
 struct PreparedStep {

@@ -283,6 +283,7 @@ Status Trainer::OpenSteps(const Command& command) {
   options.epoch = command.epoch;
   options.skip_steps = static_cast<uint64_t>(clock_ - command.epoch_start);
   options.plan.view = channel_.view();
+  options.plan.sections = channel_.sections();
   options.executor = &executor_;
   if (!allreduce()) options.plan.dense_keys = dense_keys_;
   if (cache_ != nullptr) options.plan.hot = cache_->board();
@@ -302,6 +303,7 @@ Status Trainer::EvaluatePart(CommandDone* done) {
   PipelineOptions options =
       EvaluationOptions(*job_, job_->data.eval, channel_.rank().value, num_parts);
   options.plan.view = channel_.view();
+  options.plan.sections = channel_.sections();
   options.executor = &executor_;
   if (allreduce()) {
     HDPS_RETURN_IF_ERROR(LoadDenseState());
