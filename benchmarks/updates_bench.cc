@@ -31,15 +31,22 @@ TableSpec SpecOf(uint32_t dim, OptimizerKind rule) {
   return spec;
 }
 
+// Whose the ids of the vocabulary are: any field may have any of them, so that each is met by all
+// fields, or each belongs to one field, as where a dictionary numbers the values of every field.
+enum class Ids { kOfAllFields, kOfOneField };
+
 // 16,000 examples of 39 fields over a vocabulary of 200,000; tables of dim 1 and dim 80.
 class LargeStep {
  public:
-  LargeStep() {
-    const Zipf zipf(kVocabulary, kExponent);
+  explicit LargeStep(Ids ids) {
+    const uint64_t ids_of_field = ids == Ids::kOfOneField ? kVocabulary / kFields : kVocabulary;
+    const Zipf zipf(ids_of_field, kExponent);
     Random random(3);
     batch_.sparse.resize(kFields);
     for (size_t i = 0; i < kKeys; ++i) {
-      batch_.sparse[i / kExamples].keys.push_back(MixBits(zipf.Draw(random)));
+      const uint64_t field = i / kExamples;
+      const uint64_t first = ids == Ids::kOfOneField ? field * ids_of_field : 0;
+      batch_.sparse[field].keys.push_back(MixBits(first + zipf.Draw(random)));
     }
     gradients_.assign(size_t{kVocabulary} * kDeepDim, kGradient);
     for (uint32_t s = 0; s < kShards; ++s) {
@@ -61,6 +68,7 @@ class LargeStep {
   void UpdateWide(Executor& executor) { Update(executor, 1, &wide_); }
   void UpdateDeep(Executor& executor) { Update(executor, kDeepDim, &deep_); }
   void CountStep() { ++step_; }
+  double NumDistinct() const { return static_cast<double>(sets_[0].unique.size()); }
   // Where the deep rows lie; once they are all there.
   void LocateDeep() {
     const std::span<const Key> keys = split_.KeysOf({0}).As<Key>();
@@ -143,13 +151,14 @@ StepTimes TimeStep(LargeStep& step, KeyFinder& finder, Executor& executor) {
   return times;
 }
 
-Status RunLargeStep(const BenchSetting& setting, BenchReport& report) {
-  const std::string name = "s27_624k_keys";
+Status RunLargeStep(const BenchSetting& setting, Ids ids, BenchReport& report) {
+  const std::string name =
+      ids == Ids::kOfOneField ? "s27_624k_keys_ids_of_one_field" : "s27_624k_keys";
   if (!setting.Wants(name)) return Status();
   SayProgress(kBench, name);
   HDPS_ASSIGN_OR_RETURN(Job job, ParseJob(LargeStep::kJob, kBench, {}));
   job.cluster.shards = LargeStep::kShards;
-  LargeStep step;
+  LargeStep step(ids);
   const auto one = NewTbbExecutor(1), two = NewTbbExecutor(2);
   KeyFinder finder_of_one(job, one.get()), finder_of_two(job, two.get());
   TimeStep(step, finder_of_two, *two);  // Makes the rows.
@@ -188,6 +197,7 @@ Status RunLargeStep(const BenchSetting& setting, BenchReport& report) {
   add("lazy Adam dim 80", deep);
   add("lazy Adam's lines touched", touch);
   add("step", all);
+  report.Add(kBench, name, "distinct keys of the step", "keys", {step.NumDistinct()});
   report.Add(kBench, name, "speedup of 2 threads / 2", "", scaling);
   return Status();
 }
@@ -243,7 +253,9 @@ Status RunHuge(const BenchSetting& setting, BenchReport& report) {
 }  // namespace
 
 Status RunUpdatesBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
-  HDPS_RETURN_IF_ERROR(RunLargeStep(setting, report));
+  for (const Ids ids : {Ids::kOfAllFields, Ids::kOfOneField}) {
+    HDPS_RETURN_IF_ERROR(RunLargeStep(setting, ids, report));
+  }
   return RunHuge(setting, report);
 }
 
