@@ -1,26 +1,22 @@
 // The benchmarks: name, function (in <name>_bench.cc), and the question it answers.
 #include "benchmarks/bench.h"
 
-#define HDPS_BENCHES(BENCH)                                                                       \
-  BENCH(cache, RunCacheBench, "what does it give to keep the hot rows at the worker?")            \
-  BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                    \
-  BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")                 \
-  BENCH(disk_tier, RunDiskTierBench,                                                              \
-        "what a table larger than memory costs, and one that forgets")                            \
-  BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes")   \
-  BENCH(lookahead, RunLookaheadBench,                                                             \
-        "a step whose rows were asked for while the last was computed")                           \
-  BENCH(model, RunModelBench,                                                                     \
-        "a model's step without servers, first layer plain and on unique rows")                   \
-  BENCH(plan, RunPlanBench,                                                                       \
-        "does hdps plan tell the truth? constants, then clusters predicted and run")              \
-  BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")     \
-  BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")      \
-  BENCH(recovery, RunRecoveryBench,                                                               \
-        "a server is killed: how long until training goes on, and what is lost?")                 \
-  BENCH(table, RunTableBench,                                                                     \
-        "rows read, updated and made in memory, beside the same lines walked")                    \
-  BENCH(updates, RunUpdatesBench, "a large step's distinct keys, FTRL and lazy Adam on the host") \
+#define HDPS_BENCHES(BENCH)                                                                        \
+  BENCH(cache, RunCacheBench, "what does it give to keep the hot rows at the worker?")             \
+  BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                     \
+  BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")                  \
+  BENCH(disk_tier, RunDiskTierBench,                                                               \
+        "what a table larger than memory costs, and one that forgets")                             \
+  BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes")    \
+  BENCH(lookahead, RunLookaheadBench,                                                              \
+        "a step whose rows were asked for while the last was computed")                            \
+  BENCH(model, RunModelBench, "a step without servers, first layer plain and on unique rows")      \
+  BENCH(plan, RunPlanBench, "does hdps plan tell the truth? clusters predicted and run")           \
+  BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")      \
+  BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")       \
+  BENCH(recovery, RunRecoveryBench, "a server is killed: when does training go on, what is lost?") \
+  BENCH(table, RunTableBench, "rows read, updated and made, beside the same lines walked")         \
+  BENCH(updates, RunUpdatesBench, "a large step's distinct keys, FTRL and lazy Adam on the host")  \
   BENCH(wire, RunWireBench, "GB/s both ways at once, round trip, checksums, buffers")
 
 namespace hdps {

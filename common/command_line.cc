@@ -2,6 +2,7 @@
 #include "common/command_line.h"
 
 #include <gflags/gflags.h>
+#include <glog/logging.h>
 
 #include <algorithm>
 #include <charconv>
@@ -22,8 +23,11 @@ namespace {
 
 using Flag = gflags::CommandLineFlagInfo;
 
-// Flags of ours, not of the libraries: those defined in one of these folders.
+// Flags of ours, not of the libraries: those defined in one of these folders. Compilers are given
+// our files by other names than ./tools/x.cc, which is what RocksDB's library has its tools' flags
+// by.
 bool IsOurs(const Flag& flag) {
+  if (flag.filename.starts_with("./")) return false;
   for (const char* folder :
        {"server/", "worker/", "scheduler/", "tools/", "benchmarks/", "tests/"}) {
     const size_t at = flag.filename.find(folder);
@@ -32,12 +36,17 @@ bool IsOurs(const Flag& flag) {
   return false;
 }
 
-std::map<std::string, Flag> OurFlags() {
+// Those of `names`; all where it is empty.
+std::map<std::string, Flag> OurFlags(std::span<const std::string_view> names) {
   std::vector<Flag> all;
   gflags::GetAllFlags(&all);
   std::map<std::string, Flag> ours;
   for (Flag& flag : all) {
-    if (IsOurs(flag)) ours.emplace(flag.name, std::move(flag));
+    const bool wanted = names.empty() || std::ranges::find(names, flag.name) != names.end();
+    if (wanted && IsOurs(flag)) ours.emplace(flag.name, std::move(flag));
+  }
+  for (const std::string_view name : names) {
+    CHECK(ours.contains(std::string(name))) << "no flag --" << name << " is defined";
   }
   return ours;
 }
@@ -256,9 +265,10 @@ Status TakeEnvironment(const std::map<std::string, Flag>& flags) {
 }  // namespace
 
 Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
-                        std::vector<std::string>* arguments) {
+                        std::vector<std::string>* arguments,
+                        std::span<const std::string_view> names) {
   KeepFreedMemory();
-  const std::map<std::string, Flag> flags = OurFlags();
+  const std::map<std::string, Flag> flags = OurFlags(names);
   std::vector<std::string> rest(*argv + std::min(*argc, 1), *argv + *argc);
   for (const std::string& argument : rest) {
     if (argument == "--") break;

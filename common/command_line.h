@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/status.h"
@@ -22,13 +24,15 @@ int ReportAndExitStatus(const std::string& program, const Status& status);
 // flag's name instead of gflags' own exit 1. --set may be given more than once; its values are
 // joined by commas. With `arguments`, what is no flag goes there instead of being refused.
 // --help prints `usage` and the flags to stdout, --version the version; both give kCancelled, which
-// ReportAndExitStatus makes 0.
+// ReportAndExitStatus makes 0. `names`: of this command's flags, where a program has several
+// commands; empty: all flags of the program.
 //
 // A flag that is not given takes its value from the environment variable HDPS_<FLAG> (upper case),
 // then from the MindSpore, ps-lite and Open MPI aliases listed in the .cc (MS_SCHED_HOST and
 // MS_SCHED_PORT, MS_SERVER_NUM, MS_WORKER_NUM, MS_NODE_ID; DMLC_...).
 Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
-                        std::vector<std::string>* arguments = nullptr);
+                        std::vector<std::string>* arguments = nullptr,
+                        std::span<const std::string_view> names = {});
 
 // Sends glog's lines into `log_file` (made with its folder, appended to), or to stderr when it is
 // empty; errors go to stderr too. One line: ISO time, level, program, text. `level` is info,

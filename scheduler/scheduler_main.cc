@@ -40,7 +40,7 @@ namespace {
 
 constexpr char kUsage[] =
     "hdps-scheduler: leads the servers and workers of one job\n"
-    "usage: hdps-scheduler --job=FILE --out=DIR [--servers=M --workers=N --listen=ADDRESS]";
+    "usage: hdps-scheduler --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
 
 Status CheckFlags() {
   if (FLAGS_job.empty()) {

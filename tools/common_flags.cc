@@ -10,9 +10,8 @@
 DEFINE_string(job, "", "Job file");
 DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
 DEFINE_string(out, "", "train: folder for results; predict: file for the probabilities");
-DEFINE_string(checkpoint, "",
-              "evaluate, predict, inspect: a checkpoint's folder, or the --out of a run");
-DEFINE_string(data, "", "evaluate, predict: files to score, FILE,...; empty: the job's data.eval");
+DEFINE_string(checkpoint, "", "A checkpoint's folder, or the --out of a run");
+DEFINE_string(data, "", "Files to score, FILE,...; empty: the job's data.eval");
 DEFINE_int64(max_bad_rows, -1,
              "Bad rows of the data that are passed over before the job ends; -1: the job file's "
              "data.max_bad_rows");

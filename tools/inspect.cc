@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/command_line.h"
@@ -19,13 +20,14 @@
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 
-DEFINE_bool(digest, false, "inspect: print the digest of all rows and nothing else");
-DEFINE_string(against, "", "inspect: another checkpoint; tells the largest difference of a weight");
+DEFINE_bool(digest, false, "Print the digest of all rows and nothing else");
+DEFINE_string(against, "", "Another checkpoint; tells the largest difference of a weight");
 
 namespace hdps {
 namespace {
 
 constexpr char kProgram[] = "hdps inspect";
+constexpr std::string_view kFlags[] = {"checkpoint", "digest", "against"};
 constexpr char kUsage[] =
     "hdps inspect: what a checkpoint holds\n"
     "usage: hdps inspect --checkpoint=DIR [--digest] [--against=DIR]";
@@ -206,7 +208,7 @@ Status Inspect() {
 }  // namespace
 
 int InspectMain(int argc, char** argv) {
-  Status status = ParseCommandLine(kUsage, &argc, &argv);
+  Status status = ParseCommandLine(kUsage, &argc, &argv, nullptr, kFlags);
   if (status.ok()) status = Inspect();
   return status.ok() ? kExitDone : ReportAndExitStatus(kProgram, status);
 }

@@ -22,18 +22,16 @@
 #include "tools/plan_report.h"
 
 DEFINE_string(network, "25Gbit",
-              "plan: of each machine, as 25Gbit or 3GB (a second); local: all on one machine");
-DEFINE_double(network_round_trip_us, 50, "plan: between two machines");
-DEFINE_string(rows, "10M", "plan: distinct keys of the data, as 500M or 4.6G");
-DEFINE_uint32(row_bytes, 250, "plan: bytes of a row of the data, as it is read");
-DEFINE_double(zipf, 1.05, "plan: how unequal the keys are: exponent of their frequency by rank");
-DEFINE_double(unique, 0,
-              "plan: distinct share of a worker's keys of a step; 0: from --rows and --zipf");
-DEFINE_string(
-    constants, "",
-    "plan: what hdps-bench constants --json=FILE wrote on such a machine; empty: those of "
-    "the machine that hdps was developed on");
-DEFINE_bool(json, false, "plan: print JSON");
+              "Network of each machine, as 25Gbit or 3GB (a second); local: all on one machine");
+DEFINE_double(network_round_trip_us, 50, "Round trip between two machines");
+DEFINE_string(rows, "10M", "Distinct keys of the data, as 500M or 4.6G");
+DEFINE_uint32(row_bytes, 250, "Bytes of a row of the data, as it is read");
+DEFINE_double(zipf, 1.05, "How unequal the keys are: exponent of their frequency by rank");
+DEFINE_double(unique, 0, "Distinct share of a worker's keys of a step; 0: from --rows and --zipf");
+DEFINE_string(constants, "",
+              "What hdps-bench constants --json=FILE wrote on such a machine; empty: those of "
+              "the machine that hdps was developed on");
+DEFINE_bool(json, false, "Print JSON");
 DECLARE_uint32(servers);
 DECLARE_uint32(workers);
 
@@ -41,10 +39,12 @@ namespace hdps {
 namespace {
 
 constexpr char kProgram[] = "hdps plan";
+constexpr std::string_view kFlags[] = {
+    "job",  "set",       "servers", "workers", "threads",   "network", "network_round_trip_us",
+    "rows", "row_bytes", "zipf",    "unique",  "constants", "json"};
 constexpr char kUsage[] =
     "hdps plan: how fast a job would train on a cluster, and what would bound it\n"
-    "usage: hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [--rows=4.6G]\n"
-    "       [--constants=FILE --threads=CORES --set=KEY=VALUE,... --json]";
+    "usage: hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]";
 
 // A number at the front of `*text`, which keeps the rest.
 std::optional<double> TakeNumber(std::string_view* text) {
@@ -187,7 +187,7 @@ Status Run() {
 }  // namespace
 
 int PlanMain(int argc, char** argv) {
-  Status status = ParseCommandLine(kUsage, &argc, &argv);
+  Status status = ParseCommandLine(kUsage, &argc, &argv, nullptr, kFlags);
   if (status.ok()) status = Run();
   return status.ok() ? kExitDone : ReportAndExitStatus(kProgram, status);
 }

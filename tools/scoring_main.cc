@@ -1,7 +1,9 @@
 // hdps evaluate and hdps predict: their flags.
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/command_line.h"
@@ -30,8 +32,9 @@ Status ReadFlagsAndRun(const char* program, RunScoring run) {
   return run(options, *files, *executor, std::cout);
 }
 
-int ScoringMain(const char* program, const char* usage, RunScoring run, int argc, char** argv) {
-  Status status = ParseCommandLine(usage, &argc, &argv);
+int ScoringMain(const char* program, const char* usage, std::span<const std::string_view> flags,
+                RunScoring run, int argc, char** argv) {
+  Status status = ParseCommandLine(usage, &argc, &argv, nullptr, flags);
   if (status.ok()) status = ReadFlagsAndRun(program, run);
   std::cout.flush();
   return status.ok() ? kExitDone : ReportAndExitStatus(program, status);
@@ -40,18 +43,22 @@ int ScoringMain(const char* program, const char* usage, RunScoring run, int argc
 }  // namespace
 
 int EvaluateMain(int argc, char** argv) {
+  constexpr std::string_view kFlags[] = {"checkpoint", "data",         "job",
+                                         "set",        "max_bad_rows", "threads"};
   return ScoringMain("hdps evaluate",
                      "hdps evaluate: AUC and logloss of a checkpoint\n"
                      "usage: hdps evaluate --checkpoint=DIR [--job=FILE] [--data=FILE,...]",
-                     RunEvaluate, argc, argv);
+                     kFlags, RunEvaluate, argc, argv);
 }
 
 int PredictMain(int argc, char** argv) {
+  constexpr std::string_view kFlags[] = {"checkpoint",   "data",    "job", "set",
+                                         "max_bad_rows", "threads", "out"};
   return ScoringMain("hdps predict",
                      "hdps predict: one probability a line for every row\n"
                      "usage: hdps predict --checkpoint=DIR [--job=FILE] [--data=FILE,...] "
                      "[--out=FILE]",
-                     RunPredict, argc, argv);
+                     kFlags, RunPredict, argc, argv);
 }
 
 }  // namespace hdps

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/command_line.h"
@@ -18,20 +19,23 @@
 #include "tools/common_flags.h"
 #include "tools/local_cluster.h"
 
-DEFINE_uint32(servers, 1, "train, plan: servers of the job");
-DEFINE_uint32(workers, 1, "train, plan: workers of the job");
+DEFINE_uint32(servers, 1, "Servers of the job");
+DEFINE_uint32(workers, 1, "Workers of the job");
 DEFINE_string(resume, "auto",
-              "train: auto goes on from the newest checkpoint in --out; never begins anew, and "
+              "auto goes on from the newest checkpoint in --out; never begins anew, and "
               "refuses an --out that holds one");
-DEFINE_bool(print_config, false, "train: print the job with every default written out, and end");
+DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {
 namespace {
 
 constexpr char kProgram[] = "hdps train";
+constexpr std::string_view kFlags[] = {"job",     "out",    "set",          "servers",
+                                       "workers", "resume", "print_config", "max_bad_rows",
+                                       "threads", "log"};
 constexpr char kUsage[] =
     "hdps train: train a job in this one process\n"
-    "usage: hdps train --job=FILE --out=DIR [--servers=M --workers=N --set=KEY=VALUE,...]";
+    "usage: hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
 
 Result<LocalClusterExit> Train() {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
@@ -75,7 +79,7 @@ Result<LocalClusterExit> Train() {
 }  // namespace
 
 int TrainMain(int argc, char** argv) {
-  const Status parsed = ParseCommandLine(kUsage, &argc, &argv);
+  const Status parsed = ParseCommandLine(kUsage, &argc, &argv, nullptr, kFlags);
   if (!parsed.ok()) return ReportAndExitStatus(kProgram, parsed);
   const Result<LocalClusterExit> exit = Train();
   if (!exit.ok()) return ReportAndExitStatus(kProgram, exit.status());

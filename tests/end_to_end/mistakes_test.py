@@ -123,6 +123,7 @@ class Mistakes(harness.Case):
             ("no --job", [hdps, "train", good[1]], "--job"),
             ("no --out", [hdps, "train", good[0]], "--out"),
             ("unknown flag", [hdps, "train", *good, "--worker=2"], "--worker", "workers"),
+            ("flag of another command", [hdps, "train", *good, "--network=25Gbit"], "--network", "--help"),
             ("unknown command", [hdps, "trian"], "trian", "train"),
             ("plan without a job", [hdps, "plan"], "--job"),
             ("plan: unknown speed", [hdps, "plan", good[0], "--network=25GBit"], "25GBit", "25Gbit", "local"),

@@ -58,6 +58,22 @@ class Roles(harness.Case):
         self.assertEqual(process.returncode, expect, f"{process.args}\n{out[-1500:]}\n{err[-1500:]}")
         return out + err
 
+    def test_help_lists_own_flags(self):
+        """Each program and command lists the flags that its own sources define, and no library's."""
+        defined = set()
+        for folder in ("server", "worker", "scheduler", "tools", "benchmarks"):
+            for source in (harness.ROOT / folder).rglob("*.cc"):
+                defined |= set(re.findall(r"^DEFINE_\w+\(\s*(\w+)", source.read_text(), re.MULTILINE))
+        commands = [["hdps-server"], ["hdps-worker"], ["hdps-scheduler"], ["hdps-bench"]]
+        commands += [["hdps", c] for c in ("train", "evaluate", "predict", "inspect", "plan")]
+        for name, *command in commands:
+            said = harness.run([harness.program(name), *command, "--help"]).stdout
+            flags = re.findall(r"^  --(\w+)", said, re.MULTILINE)
+            harness.figure(f"{' '.join([name, *command])} --help: {len(flags)} flags")
+            self.assertGreaterEqual(len(flags), 5, said)
+            self.assertEqual(set(flags) - defined - {"help", "version"}, set(), said)
+            self.assertLessEqual(max(map(len, said.splitlines())), 80, said)
+
     def test_forms_quickly_and_any_order(self):
         """1 + 2 + 4 form in under 5 s, members first; ranks are 0..n-1; all end with the job."""
         address = f"ipc://{self.out('socket')}"
