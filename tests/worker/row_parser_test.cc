@@ -73,6 +73,19 @@ TEST(NumberTest, TakesNumbersAndNothingElse) {
   }
 }
 
+TEST(NumberTest, TheShortWayAgreesWithTheLongOne) {
+  for (const char* text : {"0", "7", "0007", "4096", "999999999999999", "000000000000000"}) {
+    double number = -1;
+    ASSERT_TRUE(ParseDigits(text, &number)) << text;
+    EXPECT_EQ(number, ParseNumber(text)) << text;
+  }
+  for (const char* text : {"", " 7", "7 ", "-7", "+7", "7.", "1e3", "1/2", "1:2", "7a", "nan",
+                           "1000000000000000", "9999999999999999"}) {
+    double number = -1;
+    EXPECT_FALSE(ParseDigits(text, &number)) << text;
+  }
+}
+
 TEST(LabelTest, FollowsTheRule) {
   const LabelRule number({}, 2, false), signed_number({}, 2, true), ten({}, 10, true);
   const LabelRule text({">50K", ">50K."}, 2, false);
@@ -211,7 +224,7 @@ TEST(CriteoTest, ReadsNumbersAndCategories) {
 }
 
 TEST(CriteoTest, EveryLengthOfLineIsCutAtTheSameTabs) {
-  for (size_t bytes = 0; bytes < 40; ++bytes) {
+  for (size_t bytes = 0; bytes < 150; ++bytes) {
     std::string line = CriteoLine("1", "3", "");
     line.insert(line.size() - 1, std::string(bytes, 'x'));
     const Batch batch = ParseGood(Criteo(), line);

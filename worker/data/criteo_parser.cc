@@ -56,6 +56,7 @@ class CriteoParser : public RowParser {
         row->numbers[i] = kMissingNumber;
         continue;
       }
+      if (ParseDigits(cell, &row->numbers[i])) continue;
       const std::optional<double> number = ParseNumber(cell);
       if (!number) return RowError{cell, number_names_[i], "a number"};
       row->numbers[i] = *number;

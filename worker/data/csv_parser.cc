@@ -116,9 +116,11 @@ class CsvParser : public RowParser {
         break;
       }
       case ColumnType::kNumeric: {
-        const std::optional<double> number = missing ? kMissingNumber : ParseNumber(cell);
-        if (!number) return RowError{cell, column.spec.name, "a number"};
-        row->numbers.push_back(*number);
+        double& number = row->numbers.emplace_back(kMissingNumber);
+        if (missing || ParseDigits(cell, &number)) break;
+        const std::optional<double> parsed = ParseNumber(cell);
+        if (!parsed) return RowError{cell, column.spec.name, "a number"};
+        number = *parsed;
         break;
       }
       case ColumnType::kCategorical:

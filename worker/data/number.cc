@@ -1,10 +1,9 @@
-// fast_float behind one function, and a short way for the short integers most cells hold.
+// fast_float behind one function.
 #include "worker/data/number.h"
 
 #include <fast_float/fast_float.h>
 
 #include <cmath>
-#include <cstdint>
 
 namespace hdps {
 namespace {
@@ -20,8 +19,6 @@ std::string_view TrimBlanks(std::string_view text) {
 }
 
 std::optional<double> ParseNumber(std::string_view text) {
-  // Up to 15 digits are exact in a double, so no rounding rule is needed.
-  constexpr size_t kExactDigits = 15;
   text = TrimBlanks(text);
   bool negative = false;
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) {
@@ -29,24 +26,11 @@ std::optional<double> ParseNumber(std::string_view text) {
     text.remove_prefix(1);
   }
   if (text.empty() || text.front() == '-' || text.front() == '+') return std::nullopt;
-  if (text.size() <= kExactDigits) {
-    uint64_t whole = 0;
-    size_t i = 0;
-    for (; i < text.size(); ++i) {
-      const unsigned digit = static_cast<unsigned char>(text[i]) - unsigned{'0'};
-      if (digit > 9) break;
-      whole = whole * 10 + digit;
-    }
-    if (i == text.size()) {
-      const double value = static_cast<double>(whole);
-      return negative && whole != 0 ? -value : value;  // "-0" is 0: no sign to tell rows apart.
-    }
-  }
   double value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = fast_float::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
-  return negative && value != 0 ? -value : value;
+  return negative && value != 0 ? -value : value;  // "-0" is 0: no sign to tell rows apart.
 }
 
 }  // namespace hdps

@@ -82,8 +82,8 @@ void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric) {
     one_each = row.key_ends[f] == f + 1;
   }
   if (one_each) {
-    std::copy(row.keys.begin(), row.keys.end(),
-              waiting_.begin() + static_cast<ptrdiff_t>(num_waiting_ * row.keys.size()));
+    Key* const waiting = waiting_.data() + num_waiting_;
+    for (size_t f = 0; f < row.keys.size(); ++f) waiting[f * kWaitingMax] = row.keys[f];
     if (++num_waiting_ == kWaitingMax) AddWaiting();
   } else {
     AddWaiting();
@@ -93,18 +93,14 @@ void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric) {
 }
 
 void BatchBuilder::AddWaiting() {
-  const size_t num_sparse = batch_.sparse.size();
-  for (size_t f = 0; f < num_sparse; ++f) {
+  for (size_t f = 0; f < batch_.sparse.size(); ++f) {
     SparseColumn& column = batch_.sparse[f];
     const auto before = static_cast<uint32_t>(column.keys.size());
-    std::array<Key, kWaitingMax> keys;
+    const Key* const keys = waiting_.data() + f * kWaitingMax;
     std::array<uint32_t, kWaitingMax> offsets;
-    for (uint32_t i = 0; i < num_waiting_; ++i) {
-      keys[i] = waiting_[i * num_sparse + f];
-      offsets[i] = before + i + 1;
-    }
-    column.keys.insert(column.keys.end(), keys.begin(), keys.begin() + num_waiting_);
-    column.offsets.insert(column.offsets.end(), offsets.begin(), offsets.begin() + num_waiting_);
+    for (uint32_t i = 0; i < kWaitingMax; ++i) offsets[i] = before + i + 1;
+    column.keys.insert(column.keys.end(), keys, keys + num_waiting_);
+    column.offsets.insert(column.offsets.end(), offsets.data(), offsets.data() + num_waiting_);
     if (!column.weights.empty()) column.weights.resize(column.keys.size(), 1.0f);
   }
   num_waiting_ = 0;

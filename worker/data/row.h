@@ -70,7 +70,7 @@ class BatchBuilder {
   Batch Take(uint64_t first_row);
 
  private:
-  static constexpr uint32_t kWaitingMax = 16;
+  static constexpr uint32_t kWaitingMax = 32;
 
   void AddKeys(const Row& row);
   void AddWeights(const Row& row, size_t feature, SparseColumn* column);
@@ -78,7 +78,7 @@ class BatchBuilder {
 
   uint32_t rows_expected_;
   Batch batch_;
-  std::vector<Key> waiting_;  // [kWaitingMax, sparse features]
+  std::vector<Key> waiting_;  // [sparse features, kWaitingMax]
   uint32_t num_waiting_ = 0;
 };
 
