@@ -230,6 +230,11 @@ TEST(CriteoTest, EveryLengthOfLineIsCutAtTheSameTabs) {
     const Batch batch = ParseGood(Criteo(), line);
     EXPECT_EQ(batch.sparse[25].keys[0], KeyOf("C26", std::string(bytes, 'x')));
     EXPECT_EQ(batch.sparse[24].keys[0], KeyOf("C25", ""));
+    const std::string shifted =
+        "1" + std::string(14, '\t') + std::string(bytes, 'x') + std::string(25, '\t') + "y\n";
+    const Batch moved = ParseGood(Criteo(), shifted);
+    EXPECT_EQ(moved.sparse[0].keys[0], KeyOf("C1", std::string(bytes, 'x')));
+    EXPECT_EQ(moved.sparse[25].keys[0], KeyOf("C26", "y"));
   }
 }
 
