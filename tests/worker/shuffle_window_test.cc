@@ -16,22 +16,25 @@ std::string TextOf(uint64_t number) {
 
 // Runs `rows` lines through a window, and checks each that comes out. Returns their numbers.
 std::vector<uint64_t> PassThrough(ShuffleWindow& window, uint64_t seed, uint64_t rows,
-                                  size_t held_bytes_max = SIZE_MAX) {
+                                  size_t held_bytes_max = SIZE_MAX,
+                                  std::string (*text_of)(uint64_t) = TextOf) {
   window.Restart(seed);
   std::vector<uint64_t> out;
+  size_t held_bytes = 0;
   const auto take = [&] {
     const Line line = window.TakeAny();
-    EXPECT_EQ(line.text, TextOf(line.place.number));
+    EXPECT_EQ(line.text, text_of(line.place.number));
     EXPECT_EQ(line.place.file, line.place.number % 3);
-    EXPECT_LE(window.held_bytes(), held_bytes_max);
+    held_bytes = std::max(held_bytes, window.held_bytes());
     out.push_back(line.place.number);
   };
   for (uint64_t number = 0; number < rows; ++number) {
-    const std::string text = TextOf(number);  // Dies at once: the window keeps its own bytes.
+    const std::string text = text_of(number);  // Dies at once: the window keeps its own bytes.
     window.Put({text, {static_cast<uint32_t>(number % 3), number}});
     if (window.full()) take();
   }
   while (!window.empty()) take();
+  EXPECT_LE(held_bytes, held_bytes_max);
   return out;
 }
 
@@ -57,6 +60,23 @@ TEST(ShuffleWindowTest, EveryLineComesOutOnceOfALogOfHugePages) {
   std::sort(out.begin(), out.end());
   ASSERT_EQ(out.size(), kRows);
   for (uint64_t i = 0; i < kRows; ++i) ASSERT_EQ(out[i], i);
+}
+
+// Blocks of one length are of no use for lines of another: they must not pile up.
+TEST(ShuffleWindowTest, HeldBytesAreBoundedWhereLengthsChange) {
+  constexpr uint64_t kRows = 20'000, kWindow = 1000, kLong = 1000;
+  const auto text_of = [](uint64_t number) {
+    const bool is_long = number / 5000 % 2 == 0;
+    return TextOf(number) + std::string(is_long ? kLong - number % 500 : 0, 'x');
+  };
+  ShuffleWindow window(kWindow, size_t{1} << 30);
+  // Half as much again as the blocks of long lines, and chunks.
+  std::vector<uint64_t> out =
+      PassThrough(window, 1, kRows, kWindow * (kLong + 200) * 3 / 2 + (1 << 20), text_of);
+  std::sort(out.begin(), out.end());
+  ASSERT_EQ(out.size(), kRows);
+  for (uint64_t i = 0; i < kRows; ++i) ASSERT_EQ(out[i], i);
+  EXPECT_LE(window.held_bytes(), 1u << 20) << "what long lines took is free again";
 }
 
 TEST(ShuffleWindowTest, ManyBytesMakeItFullToo) {

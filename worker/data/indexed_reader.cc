@@ -133,8 +133,8 @@ class IndexedReader : public BatchReader {
   // False when it cannot be found again by the index.
   bool Learn(const Line& line) {
     if (!lines_.seekable()) return false;
-    // As the plain window counts bytes: a line has some around it.
-    constexpr uint64_t kAround = 16;
+    // As the plain window counts bytes: in whole cache lines.
+    constexpr uint64_t kAround = 63;
     if (line.text.size() + kAround > kWindowBytesMax / window_rows_) return false;
     return index_.Add(
         {line.place.file, lines_.line_offset(), lines_.next_offset(), line.place.number});

@@ -1,4 +1,4 @@
-// Lines in a log of chunks, taken at random and cleaned from the oldest end.
+// Lines in blocks of cache lines that are used again as soon as they are free.
 #include "worker/data/shuffle_window.h"
 
 #include <glog/logging.h>
@@ -11,43 +11,30 @@
 namespace hdps {
 namespace {
 
-// Lines are taken from all over the log: in pages of 4 KiB nearly every one of them costs a walk
-// through the page tables, so a log that grows large is made of huge pages.
+// Lines are taken from all over the chunks: in pages of 4 KiB nearly every one of them costs a walk
+// through the page tables, so a window that grows large is made of huge pages.
 constexpr size_t kSmallChunkBytes = size_t{256} << 10;
 constexpr size_t kLargeChunkBytes = size_t{2} << 20;
-constexpr size_t kSmallLogBytes = size_t{4} << 20;
-constexpr uint32_t kTaken = ~uint32_t{0};
+constexpr size_t kSmallWindowBytes = size_t{4} << 20;
+constexpr size_t kCacheLineBytes = 64;
 
-// Before each line in a chunk; tells who owns the line when its chunk is emptied.
-struct EntryHeader {
-  uint32_t slot;  // Index into slots_, or kTaken.
-  uint32_t size;  // Of the line.
-};
-
-size_t EntryBytes(size_t line_bytes) { return (sizeof(EntryHeader) + line_bytes + 7) / 8 * 8; }
-
-EntryHeader HeaderOf(const char* text) {
-  EntryHeader header;
-  std::memcpy(&header, text - sizeof(header), sizeof(header));
-  return header;
+size_t CacheLinesOf(size_t bytes) {
+  return std::max<size_t>(1, (bytes + kCacheLineBytes - 1) / kCacheLineBytes);
 }
+size_t BlockBytes(size_t bytes) { return CacheLinesOf(bytes) * kCacheLineBytes; }
 
-void SetOwner(char* text, uint32_t slot) {
-  std::memcpy(text - sizeof(EntryHeader), &slot, sizeof(slot));
-}
-
-void PrefetchLine(const char* text) {
-  constexpr size_t kCacheLineBytes = 64;
-  const char* entry = text - sizeof(EntryHeader);
-  for (size_t i = 0; i < 5; ++i) __builtin_prefetch(entry + i * kCacheLineBytes);
+void PrefetchText(const char* text, size_t size) {
+  constexpr size_t kBytesMax = 8 * kCacheLineBytes;
+  for (size_t at = 0; at < std::min(size, kBytesMax); at += kCacheLineBytes) {
+    __builtin_prefetch(text + at);
+  }
 }
 
 char* NewChunk(size_t bytes) {
-  const size_t alignment = bytes % kLargeChunkBytes == 0 ? kLargeChunkBytes : 64;
-  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  auto* const chunk = static_cast<char*>(std::aligned_alloc(alignment, rounded));
+  const size_t alignment = bytes % kLargeChunkBytes == 0 ? kLargeChunkBytes : kCacheLineBytes;
+  auto* const chunk = static_cast<char*>(std::aligned_alloc(alignment, bytes));
   CHECK(chunk != nullptr) << "no memory for " << bytes << " bytes of the shuffle window";
-  if (alignment == kLargeChunkBytes) (void)madvise(chunk, rounded, MADV_HUGEPAGE);  // A wish.
+  if (alignment == kLargeChunkBytes) (void)madvise(chunk, bytes, MADV_HUGEPAGE);  // A wish.
   return chunk;
 }
 
@@ -56,19 +43,18 @@ char* NewChunk(size_t bytes) {
 void ShuffleWindow::Restart(uint64_t seed) {
   draws_.Restart(seed);
   slots_.clear();
-  log_.clear();
-  spare_ = {};
+  chunks_.clear();
+  free_.clear();
   held_bytes_ = live_bytes_ = 0;
 }
 
 void ShuffleWindow::Put(const Line& line) {
   const auto size = static_cast<uint32_t>(line.text.size());
-  char* text = Append(line.text.data(), size, static_cast<uint32_t>(slots_.size()));
+  char* const text = NewBlock(size);
+  if (size > 0) std::memcpy(text, line.text.data(), size);
   slots_.push_back({text, line.place.number, size, line.place.file});
-  live_bytes_ += EntryBytes(size);
-  while (held_bytes_ > 2 * live_bytes_ + 2 * log_.back().size && log_.size() > 1) {
-    EmptyOldestChunk();
-  }
+  live_bytes_ += BlockBytes(size);
+  if (held_bytes_ > live_bytes_ + live_bytes_ / 2 + 2 * chunks_.back().size) MoveAll();
 }
 
 Line ShuffleWindow::TakeAny() {
@@ -77,54 +63,50 @@ Line ShuffleWindow::TakeAny() {
   // Where these draws will fall unless the window runs empty before their turns come: first the
   // slot is brought near, half the way later the line.
   __builtin_prefetch(&slots_[draws_.Peek(WindowDraws::kAhead - 1, size)]);
-  PrefetchLine(slots_[draws_.Peek(WindowDraws::kAhead / 2 - 1, size)].text);
+  const Slot& soon = slots_[draws_.Peek(WindowDraws::kAhead / 2 - 1, size)];
+  PrefetchText(soon.text, soon.size);
 
   const Slot taken = slots_[chosen];
-  SetOwner(taken.text, kTaken);
-  live_bytes_ -= EntryBytes(taken.size);
-  if (chosen + 1 < slots_.size()) {
-    slots_[chosen] = slots_.back();
-    SetOwner(slots_[chosen].text, static_cast<uint32_t>(chosen));
-  }
+  slots_[chosen] = slots_.back();
   slots_.pop_back();
+  free_[CacheLinesOf(taken.size)].push_back(taken.text);
+  live_bytes_ -= BlockBytes(taken.size);
   return {{taken.text, taken.size}, {taken.file, taken.number}};
 }
 
-char* ShuffleWindow::Append(const char* text, uint32_t size, uint32_t slot) {
-  const size_t entry_bytes = EntryBytes(size);
-  if (log_.empty() || log_.back().size - log_.back().used < entry_bytes) AddChunk(entry_bytes);
-  Chunk& chunk = log_.back();
-  char* entry = chunk.bytes.get() + chunk.used;
-  const EntryHeader header = {slot, size};
-  std::memcpy(entry, &header, sizeof(header));
-  if (size > 0) std::memcpy(entry + sizeof(header), text, size);
-  chunk.used += entry_bytes;
-  return entry + sizeof(header);
+char* ShuffleWindow::NewBlock(size_t size) {
+  const size_t cache_lines = CacheLinesOf(size), bytes = BlockBytes(size);
+  if (cache_lines >= free_.size()) free_.resize(cache_lines + 1);
+  std::vector<char*>& free = free_[cache_lines];
+  if (!free.empty()) {
+    char* const block = free.back();
+    free.pop_back();
+    return block;
+  }
+  if (chunks_.empty() || chunks_.back().size - chunks_.back().used < bytes) AddChunk(bytes);
+  Chunk& chunk = chunks_.back();
+  char* const block = chunk.bytes.get() + chunk.used;
+  chunk.used += bytes;
+  return block;
 }
 
-void ShuffleWindow::AddChunk(size_t entry_bytes) {
-  Chunk chunk = std::exchange(spare_, {});
-  const size_t usual = held_bytes_ < kSmallLogBytes ? kSmallChunkBytes : kLargeChunkBytes;
-  if (chunk.size < std::max(usual, entry_bytes)) {
-    chunk.size = std::max(usual, entry_bytes);
-    chunk.bytes.reset(NewChunk(chunk.size));
-  }
-  chunk.used = 0;
+void ShuffleWindow::AddChunk(size_t bytes_min) {
+  const size_t usual = held_bytes_ < kSmallWindowBytes ? kSmallChunkBytes : kLargeChunkBytes;
+  Chunk& chunk = chunks_.emplace_back();
+  chunk.size = std::max(usual, bytes_min);
+  chunk.bytes.reset(NewChunk(chunk.size));
   held_bytes_ += chunk.size;
-  log_.push_back(std::move(chunk));
 }
 
-void ShuffleWindow::EmptyOldestChunk() {
-  Chunk oldest = std::move(log_.front());
-  log_.pop_front();
-  held_bytes_ -= oldest.size;
-  for (size_t at = 0; at < oldest.used;) {
-    const char* text = oldest.bytes.get() + at + sizeof(EntryHeader);
-    const EntryHeader header = HeaderOf(text);
-    if (header.slot != kTaken) slots_[header.slot].text = Append(text, header.size, header.slot);
-    at += EntryBytes(header.size);
+void ShuffleWindow::MoveAll() {
+  const std::vector<Chunk> old = std::exchange(chunks_, {});
+  free_.clear();
+  held_bytes_ = 0;
+  for (Slot& slot : slots_) {
+    char* const text = NewBlock(slot.size);
+    std::memcpy(text, slot.text, slot.size);
+    slot.text = text;
   }
-  if (oldest.size <= kLargeChunkBytes) spare_ = std::move(oldest);
 }
 
 }  // namespace hdps

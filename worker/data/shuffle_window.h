@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -49,10 +48,11 @@ class WindowDraws {
 // Lines go in until it is full; then one of them, each with the same chance, comes out for each
 // that goes in. What comes out depends on the lines and the seed alone.
 //
-// Invariant: every line that went in comes out once. Bytes lie in a log of chunks: new lines at its
-// end, holes where lines came out. When more than half of it is holes, what is left of the oldest
-// chunk (little, for it is the oldest) moves to the end. So it holds at most twice the bytes of
-// the lines inside and two chunks more.
+// Invariant: every line that went in comes out once. A line lies in a block of its own, as many
+// cache lines as it needs; a block whose line came out is the next one to take a line of that many,
+// while its bytes are still near. When the lines' lengths have changed so much that free blocks are
+// more than half of what lines fill, all lines move into new ones. So it holds at most one and a
+// half times the bytes of the blocks in use and two chunks more, and as much again while they move.
 class ShuffleWindow {
  public:
   // Full with this many rows, or with this many bytes of them if that is less.
@@ -70,7 +70,7 @@ class ShuffleWindow {
 
  private:
   struct Slot {
-    char* text;  // Behind its header in a chunk.
+    char* text;  // A block.
     uint64_t number;
     uint32_t size;
     uint32_t file;
@@ -83,19 +83,19 @@ class ShuffleWindow {
     size_t size = 0, used = 0;
   };
 
-  // Writes a header and the bytes at the end of the log; gives the place of the bytes.
-  char* Append(const char* text, uint32_t size, uint32_t slot);
-  void AddChunk(size_t entry_bytes);
-  void EmptyOldestChunk();
+  // A block for a line of `size` bytes.
+  char* NewBlock(size_t size);
+  void AddChunk(size_t bytes_min);
+  void MoveAll();
 
   const uint64_t rows_max_;
   const size_t bytes_max_;
   WindowDraws draws_;
   std::vector<Slot> slots_;
-  std::deque<Chunk> log_;
-  Chunk spare_;
-  size_t held_bytes_ = 0;  // Of all chunks.
-  size_t live_bytes_ = 0;  // Of lines inside, headers counted.
+  std::vector<Chunk> chunks_;             // Blocks are cut from the last one.
+  std::vector<std::vector<char*>> free_;  // Blocks without a line, by their cache lines.
+  size_t held_bytes_ = 0;                 // Of all chunks.
+  size_t live_bytes_ = 0;                 // Of blocks with a line.
 };
 
 }  // namespace hdps
