@@ -10,6 +10,8 @@ namespace hdps {
 namespace {
 
 constexpr size_t kSlotsMin = 16;
+// How full it gets: a half or more, two thirds at most.
+constexpr double kFillMin = 1.0 / 2, kFillMax = 2.0 / 3;
 // Up to here an array moves at once, in a few microseconds.
 constexpr size_t kMoveAtOnceSlots = 1024;
 // Slots moved for each key that may come: the old array has ended before it is 3/4 full.
@@ -18,10 +20,16 @@ constexpr size_t kReleaseSlots = kHugePageBytes / sizeof(RowSlot);
 
 }  // namespace
 
-RowIndex::RowIndex(uint64_t salt) : salt_(salt), now_(NewArray(kSlotsMin)) {}
+RowIndex::RowIndex(uint64_t salt, uint32_t turn)
+    : salt_(salt),
+      fill_(static_cast<size_t>(256 * (kFillMax - (kFillMax - kFillMin) * SpreadOfTurn(turn)))),
+      now_(NewArray(kSlotsMin)) {}
 
 size_t RowIndex::PredictBytes(size_t keys) {
-  return std::max(kSlotsMin, std::bit_ceil((keys * 3 + 1) / 2)) * sizeof(RowSlot);
+  const size_t slots = std::max(kSlotsMin, std::bit_ceil((keys * 3 + 1) / 2));
+  const double filled = static_cast<double>(keys) / static_cast<double>(slots);
+  const double grown = std::clamp((filled - kFillMin) / (kFillMax - kFillMin), 0.0, 1.0);
+  return static_cast<size_t>(static_cast<double>(slots * sizeof(RowSlot)) * (1 + grown));
 }
 
 RowIndex::Array RowIndex::NewArray(size_t slots) {
@@ -49,7 +57,7 @@ void RowIndex::Prepare(size_t more) {
 
 void RowIndex::Shrink(size_t more) {
   size_t slots = kSlotsMin;
-  while ((size_ + more) * 3 > slots * 2) slots *= 2;
+  while (!FitsInto(slots, more)) slots *= 2;
   if (slots >= now_.size()) return;
   if (growing()) Move(old_.size());
   const Array before = std::exchange(now_, NewArray(slots));

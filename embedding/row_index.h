@@ -40,6 +40,11 @@ struct RowSlot {
 };
 static_assert(sizeof(RowSlot) == 16);
 
+// Where the `turn`-th of things that happen alike has its place in [0, 1): any of them that follow
+// each other are spread evenly (multiples of the golden ratio; Knuth, The Art of Computer
+// Programming 3, section 6.4). 0 for the first.
+constexpr double SpreadOfTurn(uint32_t turn) { return double(turn * 0x9e3779b9u) * 0x1p-32; }
+
 // The home of a key is a cache line of four slots, given by the upper bits of its hash, so doubling
 // the array keeps the order of homes. While it grows, the keys whose home in the old array lies
 // among the first `moved_` (from `old_first_` on, around the end) are in the new array and all
@@ -48,14 +53,18 @@ static_assert(sizeof(RowSlot) == 16);
 // Invariant: each array is a power of two long and never full, so a probe ends; from the
 // beginning of a key's home to its slot no slot is empty.
 //
+// It grows before it is fuller than two thirds; where there are many that fill alike, one by one
+// from a half on, by their turns: to grow takes fresh memory, and all at once they would take a
+// push as long as fifty.
+//
 // The home comes from other bits than the key's shard does (`salt` differs from ShardOf's), so the
 // keys of one shard spread over the whole array.
 class RowIndex {
  public:
-  explicit RowIndex(uint64_t salt);
+  explicit RowIndex(uint64_t salt, uint32_t turn = 0);
 
   size_t size() const { return size_; }
-  // What an index of `keys` keys takes once it has grown.
+  // What an index of `keys` keys takes once it has grown, on an average over turns.
   static size_t PredictBytes(size_t keys);
   // What making room for `more` keys will add to bytes() until the old array is gone.
   size_t GrowthBytes(size_t more) const {
@@ -177,11 +186,12 @@ class RowIndex {
   };
   static Array NewArray(size_t slots);
 
-  bool Fits(size_t more) const { return (size_ + more) * 3 <= now_.size() * 2; }
+  bool FitsInto(size_t slots, size_t more) const { return (size_ + more) * 256 <= slots * fill_; }
+  bool Fits(size_t more) const { return FitsInto(now_.size(), more); }
   // Of an array twice as long, or more, in which `more` keys fit.
   size_t SlotsFor(size_t more) const {
     size_t slots = now_.size() * 2;
-    while ((size_ + more) * 3 > slots * 2) slots *= 2;
+    while (!FitsInto(slots, more)) slots *= 2;
     return slots;
   }
   // Four at once: which of them it is cannot be foretold. An empty slot has key 0, and before the
@@ -216,6 +226,7 @@ class RowIndex {
   }
 
   const uint64_t salt_;
+  const size_t fill_;  // Of 256 slots, how many may be used.
   Array now_, old_;
   // While not growing: 0, 0 and 1, which sends every home to now_.
   size_t old_first_ = 0, old_mask_ = 0, moved_ = 1;

@@ -18,6 +18,15 @@ constexpr size_t kPageBytes = 4096;
 // for few steps).
 constexpr uint32_t kUsesOnReturn = 3;
 
+size_t RoundUp(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
+
+// What of `most` bytes is asked for early when rows end at `end`: no more than a quarter of what is
+// there, so that few rows do not take much.
+size_t Ahead(size_t most, size_t piece, size_t end) {
+  const size_t grown = 4 * piece;
+  return most * std::min(end, grown) / grown;
+}
+
 // The distance of two rows: whole lines, or else 16 bytes, where that adds an eighth at most.
 size_t StrideOf(size_t row_bytes) {
   for (const size_t unit : {size_t{64}, size_t{16}}) {
@@ -29,22 +38,22 @@ size_t StrideOf(size_t row_bytes) {
 
 }  // namespace
 
-RowStore::RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes, bool counts_changes)
+RowStore::RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes, bool counts_changes,
+                   uint32_t turn)
     : row_bytes_(row_bytes),
       stride_(StrideOf(row_bytes)),
       slab_shift_(std::bit_width(std::max<size_t>(1, kSlabBytes / stride_)) - 1),
       slab_mask_((size_t{1} << slab_shift_) - 1),
       piece_bytes_(piece_bytes),
+      ahead_bytes_(static_cast<size_t>(static_cast<double>(piece_bytes) * SpreadOfTurn(turn))),
       counts_changes_(counts_changes),
-      index_(salt) {
+      index_(salt, turn) {
   CHECK_GT(row_bytes, 0u);
   CHECK_EQ(row_bytes % sizeof(float), 0u);
 }
 
 size_t RowStore::bytes() const {
-  const size_t slab_bytes = (slab_mask_ + 1) * stride_;
-  const size_t whole = slabs_.empty() ? 0 : (slabs_.size() - 1) * slab_bytes;
-  return index_.bytes() + whole + asked_bytes_ + free_.capacity() * sizeof(uint32_t);
+  return index_.bytes() + asked_bytes_ + free_.capacity() * sizeof(uint32_t);
 }
 
 uint32_t RowStore::NewRow() {
@@ -54,32 +63,37 @@ uint32_t RowStore::NewRow() {
     return row;
   }
   CHECK_LT(made_, kRowNumbersMax) << "rows in one slice; give the job more shards";
-  const size_t in_slab = made_ & slab_mask_;
-  if (in_slab == 0) {
-    slabs_.emplace_back((slab_mask_ + 1) * stride_);
-    asked_bytes_ = 0;
-  }
-  if ((in_slab + 1) * stride_ > asked_bytes_) NewPiece();
+  const size_t wanted = Wanted((size_t{made_} + 1) * stride_);
+  if (wanted > asked_bytes_) AskUpTo(PieceEnd(wanted));
   return made_++;
 }
 
-size_t RowStore::PieceBytes(size_t needed) const {
-  const bool small = slabs_.size() <= 1 && needed <= piece_bytes_;
-  return small ? kPageBytes : piece_bytes_;
+size_t RowStore::Wanted(size_t end) const {
+  const size_t wanted = end + Ahead(ahead_bytes_, piece_bytes_, end);
+  return wanted > piece_bytes_ ? wanted : end;
 }
 
-// The pages of the next rows. A small slice takes small pages, one at a time.
-void RowStore::NewPiece() {
-  PageMemory& slab = slabs_.back();
-  const size_t needed = ((made_ & slab_mask_) + 1) * stride_;
-  const size_t unit = PieceBytes(needed);
-  const size_t end = std::min((needed + unit - 1) / unit * unit, slab.size());
-  // Once for all that follow in the slab, not for each piece: to ask, a thread waits for all that
-  // touch pages of the process just then.
-  if (unit == kHugePageBytes && asked_bytes_ <= kHugePageBytes) {
-    slab.AskForHugePages(asked_bytes_, slab.size() - asked_bytes_);
+// A small slice takes small pages, one at a time.
+size_t RowStore::PieceEnd(size_t wanted) const {
+  const size_t before = (wanted - 1) / slab_bytes() * slab_bytes();
+  const size_t end = RoundUp(wanted - before, wanted > piece_bytes_ ? piece_bytes_ : kPageBytes);
+  return before + std::min(end, slab_bytes());
+}
+
+void RowStore::AskUpTo(size_t end) {
+  while (asked_bytes_ < end) {
+    const size_t begin = asked_bytes_ % slab_bytes();
+    if (begin == 0) slabs_.emplace_back(slab_bytes());
+    PageMemory& slab = slabs_.back();
+    const size_t bytes = std::min(end - asked_bytes_, slab_bytes() - begin);
+    if (end > piece_bytes_ && piece_bytes_ == kHugePageBytes) {
+      // Once for all that follow in the slab, not for each piece: to ask, a thread waits for all
+      // that touch pages of the process just then.
+      if (begin <= kHugePageBytes) slab.AskForHugePages(begin, slab_bytes() - begin);
+      slab.Touch(begin, bytes);
+    }
+    asked_bytes_ += bytes;
   }
-  asked_bytes_ = end;
 }
 
 bool RowStore::Erase(Key key) {
@@ -92,8 +106,15 @@ bool RowStore::Erase(Key key) {
 
 size_t RowStore::PredictBytes(size_t row_bytes, size_t rows) {
   const size_t bytes = rows * StrideOf(row_bytes);
-  const size_t unit = bytes <= kHugePageBytes ? kPageBytes : kHugePageBytes;
-  return (bytes + unit - 1) / unit * unit + RowIndex::PredictBytes(rows);
+  if (bytes == 0) return RowIndex::PredictBytes(rows);
+  const size_t piece = kHugePageBytes, end = RoundUp(bytes, piece);
+  const size_t usual = bytes <= piece ? RoundUp(bytes, kPageBytes) : end;
+  // Some turns have asked for the piece behind already.
+  const size_t wanted = bytes + Ahead(piece, piece, bytes);
+  const double early =
+      static_cast<double>(wanted - std::min(wanted, end)) / static_cast<double>(wanted - bytes);
+  const auto pieces = usual + static_cast<size_t>(early * static_cast<double>(end + piece - usual));
+  return pieces + RowIndex::PredictBytes(rows);
 }
 
 std::byte* RowStore::Insert(Key key, uint32_t version) {
@@ -108,13 +129,8 @@ std::byte* RowStore::Insert(Key key, uint32_t version) {
 size_t RowStore::BytesToAdd(size_t rows, size_t keys) const {
   const size_t bytes = index_.GrowthBytes(keys);
   if (rows <= free_.size()) return bytes;
-  const size_t slab_bytes = (slab_mask_ + 1) * stride_;
-  const size_t used = made_ & slab_mask_;
-  const size_t asked = used == 0 ? 0 : asked_bytes_;  // Where the last slab is full, of the next.
-  const size_t needed = (used + rows - free_.size()) * stride_;
-  if (needed <= asked) return bytes;
-  const size_t unit = PieceBytes(std::min(needed, slab_bytes));
-  return bytes + (needed - asked + unit - 1) / unit * unit;
+  const size_t wanted = Wanted((made_ + rows - free_.size()) * stride_);
+  return wanted <= asked_bytes_ ? bytes : bytes + PieceEnd(wanted) - asked_bytes_;
 }
 
 void RowStore::Compact(size_t spare_rows) {
@@ -133,18 +149,15 @@ void RowStore::Compact(size_t spare_rows) {
   free_.shrink_to_fit();
   index_.Shrink(spare_rows);
   made_ = rows_left;
-  const size_t slabs = (size_t{made_} + slab_mask_) >> slab_shift_;
-  const bool last_stays = slabs == slabs_.size();
-  while (slabs_.size() > slabs) slabs_.pop_back();
-  if (slabs == 0) {
-    asked_bytes_ = 0;
-    return;
+  const size_t asked = made_ == 0 ? 0 : PieceEnd(size_t{made_} * stride_);
+  if (asked >= asked_bytes_) return;
+  while (!slabs_.empty() && (slabs_.size() - 1) * slab_bytes() >= asked) slabs_.pop_back();
+  if (asked > 0) {
+    const size_t before = (slabs_.size() - 1) * slab_bytes();
+    const size_t end = std::min(asked_bytes_ - before, slab_bytes());
+    slabs_.back().Release(asked - before, end - (asked - before));
   }
-  const size_t asked = last_stays ? asked_bytes_ : slabs_.back().size();
-  const size_t needed = (((made_ - 1) & slab_mask_) + 1) * stride_;
-  const size_t unit = PieceBytes(needed);
-  asked_bytes_ = std::min((needed + unit - 1) / unit * unit, asked);
-  slabs_.back().Release(asked_bytes_, asked - asked_bytes_);
+  asked_bytes_ = asked;
 }
 
 void RowStore::SmallestKeys(Key first, size_t count, std::vector<Key>* keys) const {

@@ -29,8 +29,10 @@ class RowStore {
  public:
   // Pages are taken `piece_bytes` at a time, a power of two from 4 KiB to kHugePageBytes.
   // `counts_changes`: slots keep uses and dirty; otherwise both stay as at the row's making.
+  // `turn`: stores that fill alike, a table's shards, take their pieces by turns, so that no push
+  // waits for fresh memory of all of them.
   RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes = kHugePageBytes,
-           bool counts_changes = true);
+           bool counts_changes = true, uint32_t turn = 0);
 
   size_t num_rows() const { return index_.size(); }
   // Row numbers given out so far: all are below this.
@@ -64,7 +66,7 @@ class RowStore {
   // Whether the key was there. Its row's number is free.
   bool Erase(Key key);
 
-  // What `rows` rows of a store will take, about.
+  // What `rows` rows of a store will take, about, on an average over turns.
   static size_t PredictBytes(size_t row_bytes, size_t rows);
   // Rows that can be made in the places of erased ones.
   size_t free_rows() const { return free_.size(); }
@@ -113,19 +115,25 @@ class RowStore {
   HDPS_INLINE void FindBatch(std::span<const Key> keys, RowSlot** slots,
                              const Resolve& resolve) const;
   uint32_t NewRow();
-  void NewPiece();
-  size_t PieceBytes(size_t needed) const;
+  // Slabs stand in a row, end to end, and so do their bytes: row n has [n, n + 1) * stride_.
+  size_t slab_bytes() const { return (slab_mask_ + 1) * stride_; }
+  // Up to where pages are wanted when rows end at `end`.
+  size_t Wanted(size_t end) const;
+  // Where the piece ends that holds the byte before `wanted`.
+  size_t PieceEnd(size_t wanted) const;
+  void AskUpTo(size_t end);
 
   const size_t row_bytes_;
   const size_t stride_;
   const int slab_shift_;
   const size_t slab_mask_;
   const size_t piece_bytes_;
+  const size_t ahead_bytes_;  // How early a piece is asked for: less than a piece.
   const bool counts_changes_;
   RowIndex index_;
   std::vector<PageMemory> slabs_;
   uint32_t made_ = 0;       // Rows below this were given out at some time.
-  size_t asked_bytes_ = 0;  // Of the last slab: how far pages were asked for.
+  size_t asked_bytes_ = 0;  // How far pages were asked for, from the first slab on.
   std::vector<uint32_t> free_;
 };
 

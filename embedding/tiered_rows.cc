@@ -18,7 +18,7 @@ constexpr size_t kSweepHomes = 16;
 TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const RowHome& home,
                        bool spills)
     : store_(row_bytes, salt, home.memory == nullptr ? kHugePageBytes : kSmallPieceBytes,
-             spills && home.memory != nullptr),
+             spills && home.memory != nullptr, home.shard.value),
       memory_(home.memory),
       spills_(spills && home.memory != nullptr),
       disk_(spills_ ? &memory_->disk() : nullptr, {home.shard, table},

@@ -268,5 +268,44 @@ TEST(RowStore, SmallestKeysComeInOrder) {
   }
 }
 
+// A table's shards fill alike. How much all of them take at most in one call of so many rows each,
+// and in all.
+struct Taken {
+  size_t at_once = 0, bytes = 0;
+};
+Taken FillAlike(bool by_turns, size_t row_bytes, size_t rows_of_call, size_t calls) {
+  constexpr uint32_t kStores = 64;
+  std::vector<std::unique_ptr<RowStore>> stores;
+  for (uint32_t s = 0; s < kStores; ++s) {
+    stores.push_back(
+        std::make_unique<RowStore>(row_bytes, kSalt, kHugePageBytes, true, by_turns ? s : 0));
+  }
+  Taken taken;
+  for (size_t call = 0; call < calls; ++call) {
+    size_t bytes = 0;
+    for (const auto& store : stores) {
+      for (size_t r = 0; r < rows_of_call; ++r) store->Insert(call * rows_of_call + r, 0);
+      bytes += store->bytes();
+    }
+    taken.at_once = std::max(taken.at_once, bytes - std::min(bytes, taken.bytes));
+    taken.bytes = bytes;
+  }
+  return taken;
+}
+
+TEST(RowStore, ThoseThatFillAlikeTakeMemoryByTurns) {
+  const Taken alike = FillAlike(false, 64, 500, 200), by_turns = FillAlike(true, 64, 500, 200);
+  EXPECT_GE(alike.at_once, 64 * kHugePageBytes);
+  EXPECT_LE(by_turns.at_once, alike.at_once / 3);
+}
+
+TEST(RowStore, WhatRowsWillTakeIsForeseen) {
+  for (const size_t rows : {1000u, 20'000u, 25'000u, 30'000u, 45'000u, 70'000u, 120'000u}) {
+    const double predicted = 64 * static_cast<double>(RowStore::PredictBytes(80, rows));
+    const double taken = static_cast<double>(FillAlike(true, 80, rows, 1).bytes);
+    EXPECT_NEAR(taken / predicted, 1, 0.1) << rows;
+  }
+}
+
 }  // namespace
 }  // namespace hdps
