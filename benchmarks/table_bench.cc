@@ -133,7 +133,9 @@ class Rows {
         weight_bytes_(WeightBytes(c.weights, c.dim)),
         gradients_(kDraws * c.dim, kGradient),
         out_(kDraws * c.dim) {
-    for (uint32_t s = 0; s < kShards; ++s) slices_.emplace_back(SpecOf(c), TableId{0}, 1);
+    for (uint32_t s = 0; s < kShards; ++s) {
+      slices_.emplace_back(SpecOf(c), TableId{0}, 1, RowHome{ShardId{s}, kShards, nullptr});
+    }
   }
 
   uint64_t bytes() const {
@@ -364,11 +366,10 @@ void RunGrowth(const BenchSetting& setting, const Growth& growth, BenchReport& r
   std::vector<double> longest, usual;
   const std::vector<float> gradients(growth.keys * kDim, kGradient);
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    std::vector<std::unique_ptr<TableSlice>> slices;
+    std::vector<TableSlice> slices;
     for (uint32_t s = 0; s < growth.slices; ++s) {
-      slices.push_back(
-          std::make_unique<TableSlice>(SpecOf({OptimizerKind::kRowwiseAdagrad, kDim, 0}),
-                                       TableId{0}, 1, RowHome{ShardId{s}, growth.slices, nullptr}));
+      slices.emplace_back(SpecOf({OptimizerKind::kRowwiseAdagrad, kDim, 0}), TableId{0}, 1,
+                          RowHome{ShardId{s}, growth.slices, nullptr});
     }
     std::vector<double> seconds;
     for (uint64_t call = 0; call < calls; ++call) {
@@ -377,13 +378,12 @@ void RunGrowth(const BenchSetting& setting, const Growth& growth, BenchReport& r
           std::vector<Key> keys(growth.keys);
           for (size_t k = 0; k < growth.keys; ++k) keys[k] = call * growth.keys + k;
           const TableSlice::Gradients part{keys, gradients, 1};
-          slices[s]->Apply({&part, 1}, 1, 1);
+          slices[s].Apply({&part, 1}, 1, 1);
         });
       }));
     }
-    constexpr double kMilli = 1e3;
-    longest.push_back(kMilli * QuantileOf(seconds, 1));
-    usual.push_back(kMilli * MedianOf(seconds));
+    longest.push_back(1e3 * QuantileOf(seconds, 1));
+    usual.push_back(1e3 * MedianOf(seconds));
   }
   report.AddBeside(kBench, growth.name, "longest call", "ms", longest, "the usual call", usual);
 }
