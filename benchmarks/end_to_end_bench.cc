@@ -49,7 +49,7 @@ constexpr Work kWideRows = {"wide_deep_39_fields_dim80",
                                 "hidden": [1024, 512, 256, 128]})",
                             true};
 constexpr Work kSmall = {
-    "small_mlp", 4096, 60,
+    "small_mlp", 4096, 150,
     13,          0,    R"({"type": "wide_deep", "embedding_dim": 16, "hidden": [64, 32]})",
     false};
 // What PyTorch and a parameter server were measured on: 26 ids, no numbers, Adagrad, one epoch of

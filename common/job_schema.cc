@@ -207,7 +207,9 @@ constexpr KeySpec kKeys[] = {
      "Parts a worker cuts its batch into, summed before the push; at most batch_size."},
     {"train", "lookahead", kInteger, "", 0, 16, "", "",
      "Steps whose rows a worker asks for before their turn. sync: what changes meanwhile is asked "
-     "for again, the result is the same; not given: 1. async and ssp: such rows may lack as many "
+     "for again, the result is the same; not given: 1 where the worker measures that it pays, else "
+     "0. "
+     "async and ssp: such rows may lack as many "
      "of "
      "the worker's own steps; not given: 0."},
     {"train", "eval_each_epoch", kBool, "", 0, 0, "true", "", "Otherwise only at the end."},

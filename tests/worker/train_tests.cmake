@@ -4,7 +4,7 @@ add_layer_test(collective_test
   DEPENDS hdps_worker_exchange hdps_common
   KIND unit_concurrent)
 add_layer_test(train_test
-  SOURCES dense_state_test.cc node_channel_test.cc row_gather_test.cc step_parts_test.cc
+  SOURCES ahead_choice_test.cc dense_state_test.cc node_channel_test.cc row_gather_test.cc step_parts_test.cc
   DEPENDS hdps_worker_train hdps_common
   KIND unit_concurrent)
 add_layer_test(cache_test

@@ -1,6 +1,8 @@
 // A step from its prepared keys to the announcement of its clock.
 #include "worker/train/step_runner.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -43,7 +45,8 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       channel_(channel),
       clock_(clock),
       executor_(executor),
-      dense_table_(DenseTableOf(job)) {
+      dense_table_(DenseTableOf(job)),
+      ahead_(job.train.mode == Mode::kSync && !job.train.lookahead_given) {
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
@@ -88,7 +91,19 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   times_.dedup_ns += step.dedup_ns;
   times_.examples += outcome.examples;
   ++times_.steps;
+  NoteStepTime();
   return outcome;
+}
+
+void StepRunner::NoteStepTime() {
+  const int64_t now = clock_.NowNs();
+  if (last_end_ns_ != 0 && ahead_.OnStep(now - last_end_ns_)) {
+    constexpr double kMilli = 1e-6;
+    LOG(INFO) << "rows are " << (ahead_.ask() ? "asked for ahead again" : "not asked for ahead")
+              << ": a step takes " << kMilli * double(ahead_.median(true)) << " ms with it, "
+              << kMilli * double(ahead_.median(false)) << " ms without; train.lookahead fixes it";
+  }
+  last_end_ns_ = now;
 }
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
@@ -130,7 +145,7 @@ void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
 
 Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& task) {
   const size_t lookahead = job_.train.lookahead;
-  if (lookahead == 0) return Status();
+  if (lookahead == 0 || !ahead_.ask()) return Status();
   HDPS_RETURN_IF_ERROR(window.Fill(turn + 1 + lookahead, 1));
   for (size_t i = turn + 1; i < window.size(); ++i) {
     const Clock clock = task.clock + static_cast<Clock>(i);
