@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "common/show_number.h"
 #include "embedding/step_scale.h"
 
 namespace hdps {
@@ -98,10 +99,12 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
 void StepRunner::NoteStepTime() {
   const int64_t now = clock_.NowNs();
   if (last_end_ns_ != 0 && ahead_.OnStep(now - last_end_ns_)) {
-    constexpr double kMilli = 1e-6;
+    const auto ms = [&](bool asking) {
+      return ShowNumber("%.2f ms", 1e-6 * static_cast<double>(ahead_.median(asking)));
+    };
     LOG(INFO) << "rows are " << (ahead_.ask() ? "asked for ahead again" : "not asked for ahead")
-              << ": a step takes " << kMilli * double(ahead_.median(true)) << " ms with it, "
-              << kMilli * double(ahead_.median(false)) << " ms without; train.lookahead fixes it";
+              << ": a step takes " << ms(true) << " with it, " << ms(false)
+              << " without; train.lookahead fixes it";
   }
   last_end_ns_ = now;
 }
