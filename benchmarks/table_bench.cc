@@ -1,5 +1,7 @@
 // Rows read, updated and made in memory, beside walks over the same lines that know where they
 // are: with the lines of the index that a look-up must read, and over the rows alone.
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -11,6 +13,7 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/row_load.h"
+#include "benchmarks/table_growth.h"
 #include "common/executor.h"
 #include "common/shard_map.h"
 #include "embedding/optimizer.h"
@@ -143,12 +146,22 @@ class Rows {
     for (const TableSlice& slice : slices_) bytes += slice.bytes();
     return bytes;
   }
+  // Pushes `requests` until no slot will move any more; before it, a place is known for no longer
+  // than until the next push.
+  void Settle(Executor& executor, const std::vector<Request>& requests) {
+    const auto growing = [](const TableSlice& slice) { return slice.memory().growing(); };
+    while (std::any_of(slices_.begin(), slices_.end(), growing)) {
+      for (const Request& request : requests) Push(executor, request);
+    }
+  }
+  // Requires: Settle().
   void Locate(Request* request) const {
     request->rows.resize(request->keys.size());
     request->slots.resize(request->keys.size());
     for (size_t s = 0; s < kShards; ++s) {
       for (size_t k = request->begin[s]; k < request->begin[s + 1]; ++k) {
         const RowStore& memory = slices_[s].memory();
+        CHECK(!memory.growing());
         request->slots[k] = memory.Find(request->keys[k]);
         request->rows[k] = memory.Row(request->slots[k]->row());
       }
@@ -248,8 +261,9 @@ void MeasureLoad(const BenchSetting& setting, const Case& c, const std::string& 
   std::vector<Request> requests;
   for (const auto& [keys, shard_begin] : ZipfLists(c.rows, exponent, kDraws, kRequests, 7)) {
     requests.push_back(CutByShard(keys));
-    rows.Locate(&requests.back());
   }
+  rows.Settle(*NewTbbExecutor(0), requests);
+  for (Request& request : requests) rows.Locate(&request);
   for (const int threads : {1, 2}) {
     const std::string name = NameOf(c) + "_" + load + "_" + std::to_string(threads) + "t";
     if (!setting.Wants(name)) continue;
@@ -346,54 +360,12 @@ void RunInsert(const BenchSetting& setting, Case c, BenchReport& report) {
   }
 }
 
-struct Growth {
-  const char* name;
-  uint32_t slices;
-  size_t keys;  // Of a slice, in a call.
-  uint64_t rows;
-};
-constexpr Growth kGrowths[] = {{"growth_dim16_1slice", 1, 1000, 20'000'000},
-                               {"growth_dim16_64slices", 64, 1000, 20'000'000}};
-
-// The longest of the calls that make slices grow from nothing, all as one push does.
-void RunGrowth(const BenchSetting& setting, const Growth& growth, BenchReport& report) {
-  constexpr uint32_t kDim = 16;
-  if (!setting.Wants(growth.name)) return;
-  SayProgress(kBench, growth.name);
-  const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
-  const uint64_t rows = setting.quick ? growth.rows / 5 : growth.rows;
-  const uint64_t calls = rows / growth.slices / growth.keys;
-  std::vector<double> longest, usual;
-  const std::vector<float> gradients(growth.keys * kDim, kGradient);
-  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
-    std::vector<TableSlice> slices;
-    for (uint32_t s = 0; s < growth.slices; ++s) {
-      slices.emplace_back(SpecOf({OptimizerKind::kRowwiseAdagrad, kDim, 0}), TableId{0}, 1,
-                          RowHome{ShardId{s}, growth.slices, nullptr});
-    }
-    std::vector<double> seconds;
-    for (uint64_t call = 0; call < calls; ++call) {
-      seconds.push_back(SecondsOf([&] {
-        executor->ParallelFor(growth.slices, [&](size_t s) {
-          std::vector<Key> keys(growth.keys);
-          for (size_t k = 0; k < growth.keys; ++k) keys[k] = call * growth.keys + k;
-          const TableSlice::Gradients part{keys, gradients, 1};
-          slices[s].Apply({&part, 1}, 1, 1);
-        });
-      }));
-    }
-    longest.push_back(1e3 * QuantileOf(seconds, 1));
-    usual.push_back(1e3 * MedianOf(seconds));
-  }
-  report.AddBeside(kBench, growth.name, "longest call", "ms", longest, "the usual call", usual);
-}
-
 }  // namespace
 
 Status RunTableBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
   for (const Case& c : kCases) RunCase(setting, c, report);
   for (const Case& c : kNewCases) RunInsert(setting, c, report);
-  for (const Growth& growth : kGrowths) RunGrowth(setting, growth, report);
+  RunTableGrowth(setting, report);
   return Status();
 }
 

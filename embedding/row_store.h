@@ -35,6 +35,8 @@ class RowStore {
            bool counts_changes = true, uint32_t turn = 0);
 
   size_t num_rows() const { return index_.size(); }
+  // While it grows, every call that may make rows moves slots, of keys that were there too.
+  bool growing() const { return index_.growing(); }
   // Row numbers given out so far: all are below this.
   uint32_t row_numbers() const { return made_; }
   size_t row_bytes() const { return row_bytes_; }

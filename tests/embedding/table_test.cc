@@ -9,7 +9,6 @@
 #include <numeric>
 #include <vector>
 
-#include "common/executor.h"
 #include "common/hash.h"
 #include "common/random.h"
 #include "embedding/optimizer.h"
@@ -274,33 +273,6 @@ TEST(Table, DigestsOfDisjointSlicesAddUpInAnyOrder) {
   whole.Store(std::span(keys).first(1), 12, row);
   EXPECT_NE(sum.sum[0], whole.Digest()->sum[0]);
   EXPECT_NE(sum.sum[1], whole.Digest()->sum[1]);
-}
-
-TEST(Table, ManySlicesOnManyThreadsAreTheSame) {
-  Random random(6);
-  constexpr size_t kSlices = 16;
-  std::vector<std::vector<Key>> keys(kSlices);
-  for (const Key key : RandomKeys(random, 20000, 1u << 30)) keys[key % kSlices].push_back(key);
-  auto digest_with = [&](std::unique_ptr<Executor> executor) {
-    std::vector<TableSlice> slices;
-    for (size_t s = 0; s < kSlices; ++s) {
-      slices.emplace_back(SpecOf(OptimizerKind::kFtrl, 8), TableId{0}, 9);
-    }
-    for (int64_t step = 1; step <= 3; ++step) {
-      executor->ParallelFor(kSlices, [&](size_t s) {
-        std::vector<float> rows(keys[s].size() * 8);
-        slices[s].Read(keys[s], 8, rows);
-        const std::vector<TableSlice::Gradients> parts = {{keys[s], rows, 1}, {keys[s], rows, 2}};
-        slices[s].Apply(parts, 0.5f, step);
-      });
-    }
-    RowsDigest sum;
-    for (const TableSlice& slice : slices) sum.Add(*slice.Digest());
-    return sum.sum[0];
-  };
-  const uint64_t inline_digest = digest_with(NewInlineExecutor());
-  for (const int threads : {1, 2, 4})
-    EXPECT_EQ(digest_with(NewTbbExecutor(threads)), inline_digest);
 }
 
 // Whole vectors, their ends, and rows of one weight, through every copy of the loops.

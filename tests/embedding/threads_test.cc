@@ -35,7 +35,10 @@ TableSpec SpecOf(OptimizerKind rule, uint32_t dim) {
   return spec;
 }
 
-uint64_t DigestAfterSteps(int threads) {
+// Calls body(0), ..., body(count - 1), each once, side by side.
+using Parallel = std::function<void(size_t count, const std::function<void(size_t)>& body)>;
+
+uint64_t DigestAfterSteps(const Parallel& parallel) {
   std::vector<TableSlice> wide, deep;
   for (uint32_t s = 0; s < kShards; ++s) {
     wide.emplace_back(SpecOf(OptimizerKind::kFtrl, 1), TableId{0}, 1);
@@ -48,15 +51,20 @@ uint64_t DigestAfterSteps(int threads) {
       const Key key = MixBits(random.Below(1 + random.Below(30000)));
       of_shard[ShardOf(key, ShardBy::kKey, kShards).value].push_back(key);
     }
-    ParallelFor(threads, kShards, [&](size_t s) {
+    parallel(kShards, [&](size_t s) {
       // As two workers: keys that both have, and that one has twice, are added up.
       std::vector<float> gradients(of_shard[s].size() * 80);
       for (size_t i = 0; i < gradients.size(); ++i) {
         gradients[i] = UnitFloat(RandomAt(static_cast<uint64_t>(step) * kShards + s, i)) - 0.5f;
       }
       for (std::vector<TableSlice>* table : {&wide, &deep}) {
-        const size_t floats = of_shard[s].size() * (*table)[s].dim();
-        const TableSlice::Gradients part{of_shard[s], std::span(gradients).first(floats), 0.5f};
+        const uint32_t dim = (*table)[s].dim();
+        const size_t floats = of_shard[s].size() * dim;
+        // What is read decides what is pushed, as in training.
+        std::vector<float> rows(floats);
+        (*table)[s].Read(of_shard[s], dim, rows);
+        for (size_t i = 0; i < floats; ++i) rows[i] += gradients[i];
+        const TableSlice::Gradients part{of_shard[s], rows, 0.5f};
         (*table)[s].Apply(std::vector<TableSlice::Gradients>{part, part}, 0.25f, step);
       }
     });
@@ -69,9 +77,27 @@ uint64_t DigestAfterSteps(int threads) {
   return sum.sum[0];
 }
 
+uint64_t DigestOn(int threads) {
+  return DigestAfterSteps([threads](size_t count, const std::function<void(size_t)>& body) {
+    ParallelFor(threads, count, body);
+  });
+}
+uint64_t DigestOn(Executor& executor) {
+  return DigestAfterSteps([&](size_t count, const std::function<void(size_t)>& body) {
+    executor.ParallelFor(count, body);
+  });
+}
+
 TEST(Threads, OneTwoEightAndSixteenGiveTheSameBits) {
-  const uint64_t alone = DigestAfterSteps(1);
-  for (const int threads : {2, 8, 16}) EXPECT_EQ(DigestAfterSteps(threads), alone) << threads;
+  const uint64_t alone = DigestOn(*NewInlineExecutor());
+  for (const int threads : {1, 2, 8, 16}) EXPECT_EQ(DigestOn(threads), alone) << threads;
+}
+
+TEST(Threads, SoDoTasks) {
+  const uint64_t alone = DigestOn(*NewInlineExecutor());
+  for (const int threads : {1, 2, 4}) {
+    EXPECT_EQ(DigestOn(*NewTbbExecutor(threads)), alone) << threads;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+"""hdps-bench: every benchmark runs one of its cases to the end and gives figures that a person can use."""
+import json
+import math
+
+import harness
+
+# The quickest case of each that goes through most of its code; no figure is judged.
+CASES = {
+    "cache": "uniform_sum_of_rows",
+    "checkpoint": "adagrad_dim16",
+    "disk_tier": "small_mlp_4_times",
+    "end_to_end": "peers_set_cpu_sync_inproc",
+    "lookahead": "slow_rows",
+    "model": "small_mlp_dim16",
+    "plan": "dim16_small_1s_1w_async",
+    "pullpush": "tcp_1s_1w_dim16_batch1024",
+    "reader": "criteo_tsv_in_order",
+    "recovery": "server_killed_then_resumed",
+    "table": "sgd_dim16",
+    "updates": "s27",
+    "wire": "tcp_1MiB",
+}
+COVERED = {"constants"}  # plan measures them first.
+
+
+class Benchmarks(harness.Case):
+    def bench(self, name, case, *flags):
+        out = self.out(f"{name}.json")
+        harness.run([harness.program("hdps-bench"), name, f"--case={case}", "--repeats=1", f"--json={out}",
+                     f"--scratch={self.out('')}", *flags])
+        results = json.loads(out.read_text())["results"]
+        self.assertTrue(results, name)
+        for r in results:
+            for value in (r["value"], *r["samples"], r.get("yardstick_value", 1), r.get("ratio", 1)):
+                self.assertTrue(math.isfinite(value) and value >= 0, r)
+        beside = sum("ratio" in r for r in results)
+        harness.figure(f"{name}, {case}: {len(results)} figures, {beside} beside a yardstick")
+
+    def test_each_runs(self):
+        listed = harness.run([harness.program("hdps-bench"), "--list"]).stdout
+        names = {line.split()[0] for line in listed.splitlines() if line.startswith("  ")}
+        self.assertEqual(names, set(CASES) | COVERED, "a benchmark without a case here")
+        for name, case in CASES.items():
+            with self.subTest(name):
+                self.bench(name, case, "--quick")
+
+    def test_index_that_was_growing(self):
+        """Of 20 M rows the indexes of some shards are still growing when the walk looks where they are."""
+        self.bench("table", "rowwise_adagrad_dim16_20M_zipf_1t")
+
+
+if __name__ == "__main__":
+    harness.main()
