@@ -12,9 +12,9 @@ struct ModelProducts::Arrays {
     const auto fill = [&ops](DeviceArray& array, size_t floats, float value) {
       ops.Upload(std::vector<float>(floats, value), array.Reserve(floats));
     };
-    fill(in, batch * product.inputs, 0.5f);
-    fill(in_gradient, batch * product.inputs, 0.0f);
-    fill(out, batch * product.units, 0.25f);
+    fill(in, batch * RowStride(product.inputs), 0.5f);
+    fill(in_gradient, batch * RowStride(product.inputs), 0.0f);
+    fill(out, batch * RowStride(product.units), 0.25f);
     fill(weights, size_t{product.inputs} * product.units, 0.01f);
     fill(weight_gradient, size_t{product.inputs} * product.units, 0.0f);
   }
@@ -42,23 +42,28 @@ Result<std::unique_ptr<ModelProducts>> ModelProducts::Make(const std::string& de
 }
 
 void ModelProducts::Step() {
-  const auto view = [](DeviceArray& array, size_t rows, size_t cols) {
-    return Matrix{array.Reserve(rows * cols), rows, cols, cols};
+  const auto view = [](DeviceArray& array, size_t rows, size_t cols, size_t stride) {
+    return Matrix{array.Reserve(rows * stride), rows, cols, stride};
+  };
+  // As a model has them: activations with rows as far apart as suits the caches, weights dense.
+  const auto activations = [&](DeviceArray& array, size_t cols) {
+    return view(array, batch_, cols, RowStride(cols));
+  };
+  const auto weights = [&](DeviceArray& array, const Product& product) {
+    return view(array, product.inputs, product.units, product.units);
   };
   for (size_t p = 0; p < products_.size(); ++p) {
     const Product& product = products_[p];
-    ops_->Gemm({}, view(arrays_[p]->in, batch_, product.inputs),
-               view(arrays_[p]->weights, product.inputs, product.units),
-               view(arrays_[p]->out, batch_, product.units));
+    ops_->Gemm({}, activations(arrays_[p]->in, product.inputs),
+               weights(arrays_[p]->weights, product), activations(arrays_[p]->out, product.units));
   }
   for (size_t p = products_.size(); p-- > 0;) {
     const Product& product = products_[p];
-    const Matrix gradient = view(arrays_[p]->out, batch_, product.units);
-    ops_->Gemm({.transpose_a = true}, view(arrays_[p]->in, batch_, product.inputs), gradient,
-               view(arrays_[p]->weight_gradient, product.inputs, product.units));
-    ops_->Gemm({.transpose_b = true}, gradient,
-               view(arrays_[p]->weights, product.inputs, product.units),
-               view(arrays_[p]->in_gradient, batch_, product.inputs));
+    const Matrix gradient = activations(arrays_[p]->out, product.units);
+    ops_->Gemm({.transpose_a = true}, activations(arrays_[p]->in, product.inputs), gradient,
+               weights(arrays_[p]->weight_gradient, product));
+    ops_->Gemm({.transpose_b = true}, gradient, weights(arrays_[p]->weights, product),
+               activations(arrays_[p]->in_gradient, product.inputs));
   }
   float last = 0;  // Waits for the device.
   ops_->Download(arrays_[0]->weight_gradient.Reserve(1), {&last, 1});

@@ -66,6 +66,26 @@ Job GraphOnRows() {
   return job;
 }
 
+// Layers whose rows do not lie end to end, since they would meet in the cache: see RowStride.
+Job WideLayers() {
+  LayerOptions deep, wide, first, crosses, second, plain;
+  deep.table = "deep";
+  wide.table = "wide";
+  wide.combine = Combine::kSum;
+  first.units = 256;
+  second.units = 512;
+  first.activation = second.activation = Activation::kRelu;
+  crosses.units = 2;
+  plain.units = 1;
+  using K = LayerKind;
+  return TestGraph(
+      {TestLayer("e", K::kEmbedding, {}, deep), TestLayer("n", K::kNumeric, {}),
+       TestLayer("all", K::kConcat, {"e", "n"}), TestLayer("h1", K::kDense, {"all"}, first),
+       TestLayer("c", K::kCross, {"h1"}, crosses), TestLayer("h2", K::kDense, {"c"}, second),
+       TestLayer("z", K::kDense, {"h2"}, plain), TestLayer("w", K::kEmbedding, {}, wide),
+       TestLayer("logit", K::kSum, {"z", "w"})});
+}
+
 Job OnRows(Job job) {
   job.model.first_layer = FirstLayer::kUniqueRows;
   return job;
@@ -82,6 +102,7 @@ std::vector<Case> Cases() {
   cases.push_back({"rows_graph", GraphOnRows(), {40, 3, false, 5}});
   cases.push_back({"rows_tangled", OnRows(TangledGraph()), {40, 3, true, 6}});
   cases.push_back({"tangled", TangledGraph(), {40, 3, true, 6}});
+  cases.push_back({"wide_layers", WideLayers(), {33, 1, false, 8}});
   cases.push_back({"tangled_single", TangledGraph(), {33, 1, false, 8}});
   return cases;
 }

@@ -157,7 +157,8 @@ class CrossLayer : public Layer {
   };
 
   Matrix Whole(DeviceArray& array, size_t rows) const {
-    return {array.Reserve(rows * width_), rows, width_, width_};
+    const size_t stride = RowStride(width_);
+    return {array.Reserve(rows * stride), rows, width_, stride};
   }
   ConstMatrix Weights(const float* data) const { return {data, width_, width_, width_}; }
 

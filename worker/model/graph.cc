@@ -98,14 +98,17 @@ void Activations::Lay(size_t rows, std::vector<Place>& places) {
     Place& place = places[p];
     if (!place.used) continue;
     place.gradient_begun = place.gradient_masked = false;
-    const size_t floats = rows * place.width;
+    const auto own = [&](DeviceArray& array) {
+      const size_t stride = RowStride(place.width);
+      return Matrix{array.Reserve(rows * stride), rows, place.width, stride};
+    };
     place.value = place.value_home < 0
-                      ? Matrix{values_[p]->Reserve(floats), rows, place.width, place.width}
+                      ? own(*values_[p])
                       : places[static_cast<size_t>(place.value_home)].value.Columns(
                             place.home_column, place.width);
     if (!place.learns) continue;
     place.gradient = place.gradient_home < 0
-                         ? Matrix{gradients_[p]->Reserve(floats), rows, place.width, place.width}
+                         ? own(*gradients_[p])
                          : places[static_cast<size_t>(place.gradient_home)].gradient.Columns(
                                place.home_column, place.width);
   }
