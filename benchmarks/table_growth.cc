@@ -1,4 +1,4 @@
-// Slices that all fill alike, as the shards of a table do.
+// Grows slices that all fill alike, as the shards of a table do, and keeps the longest push.
 #include "benchmarks/table_growth.h"
 
 #include <memory>
