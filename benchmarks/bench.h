@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/platform/file_system.h"
 
 namespace hdps {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "benchmarks/bench.h"
-#include "common/monotonic_clock.h"
-#include "common/show_number.h"
+#include "common/base/show_number.h"
+#include "common/platform/monotonic_clock.h"
 
 namespace hdps {
 namespace {

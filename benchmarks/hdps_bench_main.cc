@@ -9,17 +9,19 @@
 #include <string>
 #include <vector>
 
+#include "commit_stamp.h"
+
 #include "benchmarks/bench.h"
-#include "benchmarks/child_process.h"
+#include "benchmarks/clusters/child_process.h"
+#include "benchmarks/clusters/wire_ends.h"
 #include "benchmarks/machine.h"
-#include "benchmarks/wire_ends.h"
-#include "common/command_line.h"
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/monotonic_clock.h"
-#include "common/nearest_name.h"
-#include "common/random.h"
+#include "common/base/nearest_name.h"
+#include "common/job/job.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "common/platform/random.h"
+#include "common/process/command_line.h"
 
 DEFINE_bool(list, false, "Print the benchmarks with the question each answers, and end");
 DEFINE_string(json, "", "Also write the figures, each with its samples, into this file");
@@ -33,10 +35,6 @@ DEFINE_string(set, "", "Fields of end_to_end's jobs to override: key.path=value,
 DEFINE_string(far_end, "", "Used by wire itself: be the other end of what listens here");
 DEFINE_uint64(far_end_shared_bytes, 0, "With --far_end: memory it may share");
 DEFINE_string(data, "", "A Criteo TSV file that reader reads too");
-
-#ifndef HDPS_COMMIT
-#define HDPS_COMMIT "unknown"
-#endif
 
 namespace hdps {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "common/file_system.h"
-#include "common/monotonic_clock.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
 
 namespace hdps {
 

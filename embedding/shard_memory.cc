@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "common/byte_count.h"
+#include "common/base/byte_count.h"
 #include "embedding/tiered_rows.h"
 
 namespace hdps {

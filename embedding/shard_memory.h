@@ -7,9 +7,9 @@
 #include <functional>
 #include <vector>
 
-#include "common/status.h"
-#include "common/thread_annotations.h"
-#include "embedding/disk_store.h"
+#include "common/base/status.h"
+#include "common/base/thread_annotations.h"
+#include "embedding/disk/disk_store.h"
 
 namespace hdps {
 
@@ -85,7 +85,7 @@ class ShardMemory {
 };
 
 // Where the rows of a slice may lie. Without a memory: in memory, as many as there are.
-struct RowHome {
+struct RowPlacement {
   ShardId shard;
   uint32_t num_shards = 1;
   ShardMemory* memory = nullptr;

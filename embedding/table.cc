@@ -8,14 +8,14 @@
 #include <cstring>
 #include <utility>
 
-#include "common/hash.h"
-#include "embedding/gradient_sums.h"
-#include "embedding/optimizer.h"
-#include "embedding/row_batches.h"
-#include "embedding/row_init.h"
-#include "embedding/row_policy.h"
+#include "common/base/hash.h"
+#include "embedding/memory/gradient_sums.h"
+#include "embedding/memory/optimizer.h"
+#include "embedding/memory/row_batches.h"
+#include "embedding/memory/row_init.h"
+#include "embedding/memory/row_policy.h"
+#include "embedding/memory/weight_format.h"
 #include "embedding/tiered_rows.h"
-#include "embedding/weight_format.h"
 
 namespace hdps {
 namespace {
@@ -40,7 +40,7 @@ void RowsDigest::AddRow(uint64_t table_hash, Key key, std::span<const float> row
 uint64_t TableHash(const std::string& table_name) { return HashString(table_name); }
 
 struct TableSlice::Impl {
-  Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, const RowHome& home,
+  Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, const RowPlacement& home,
        VectorWidth vectors)
       : spec(table_spec),
         id(table_id),
@@ -68,7 +68,7 @@ struct TableSlice::Impl {
   void Expand(const std::byte* row, std::span<float> floats) const {
     ReadRow(spec.weights, dim, row, floats);
   }
-  NarrowRows Narrow(RowStore& memory) const {
+  HalfRows Narrow(RowStore& memory) const {
     return {spec.weights, dim, rounding_seed, memory, make};
   }
 
@@ -97,7 +97,7 @@ struct TableSlice::Impl {
           part, RowVersion(step),
           [&](std::span<const Key> new_keys, std::byte* const* rows) {
             if (!narrow()) return InitialRows(new_keys, row_floats, rows);
-            MakeNarrowRows(Narrow(memory), new_keys, rows);
+            MakeHalfRows(Narrow(memory), new_keys, rows);
           },
           [&](size_t i, std::byte* row) { use(begin + i, row); });
     });
@@ -145,7 +145,7 @@ void TableSlice::Impl::ApplyGradients(std::span<const Key> keys, const float* va
   store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
     const float* const own = values + begin * dim;
     if (narrow()) {
-      UpdateNarrowRows(width, spec.optimizer, Narrow(memory), part, own, scale, step);
+      UpdateHalfRows(width, spec.optimizer, Narrow(memory), part, own, scale, step);
     } else {
       UpdateRows(width, spec.optimizer, dim, memory, part, own, scale, step, make);
     }
@@ -177,9 +177,9 @@ void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* valu
     });
   });
   std::ranges::sort(newcomers, {}, [&](uint32_t k) { return keys[k]; });
-  constexpr size_t kAhead = 16;
+  constexpr size_t kPrefetch = 16;
   for (size_t i = 0; i < newcomers.size(); ++i) {
-    if (i + kAhead < newcomers.size()) policy.Prefetch(keys[newcomers[i + kAhead]]);
+    if (i + kPrefetch < newcomers.size()) policy.Prefetch(keys[newcomers[i + kPrefetch]]);
     if (policy.Admits(keys[newcomers[i]], step)) {
       admit(newcomers[i]);
     } else {
@@ -259,8 +259,8 @@ void TableSlice::Impl::EvictLowest(uint64_t rows, int64_t step) {
 }
 
 TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorWidth width)
-    : TableSlice(spec, id, seed, RowHome(), width) {}
-TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowHome& home,
+    : TableSlice(spec, id, seed, RowPlacement(), width) {}
+TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowPlacement& home,
                        VectorWidth width)
     : impl_(std::make_unique<Impl>(spec, id, seed, home, width)) {}
 TableSlice::~TableSlice() = default;
@@ -274,8 +274,8 @@ uint32_t TableSlice::state_floats() const {
 size_t TableSlice::num_rows() const { return impl_->store.num_rows(); }
 size_t TableSlice::bytes() const { return impl_->store.bytes() + impl_->policy.bytes(); }
 const RowStore& TableSlice::memory() const { return impl_->store.memory(); }
-const SightSketch* TableSlice::sights() const { return impl_->policy.sights(); }
-SightSketch* TableSlice::sights() { return impl_->policy.sights(); }
+const FrequencySketch* TableSlice::sights() const { return impl_->policy.sights(); }
+FrequencySketch* TableSlice::sights() { return impl_->policy.sights(); }
 
 RowCounts TableSlice::counters() const {
   return {.admitted = impl_->admitted,
@@ -301,7 +301,7 @@ void TableSlice::Read(std::span<const Key> keys, uint32_t row_floats, std::span<
     if (!impl_->narrow()) {
       ReadRows(impl_->width, memory, part, row_floats, impl_->make, out.data());
     } else if (row_floats == dim()) {
-      ReadNarrowRows(impl_->width, impl_->Narrow(memory), part, out.data());
+      ReadHalfRows(impl_->width, impl_->Narrow(memory), part, out.data());
     } else {
       memory.ForEachFound(
           part, memory.row_bytes(), [&](size_t i, const RowSlot*, const std::byte* row) {

@@ -8,14 +8,14 @@
 #include <string>
 #include <vector>
 
-#include "common/ids.h"
-#include "common/job.h"
-#include "common/messages.h"
-#include "common/status.h"
-#include "embedding/gradient_sums.h"
-#include "embedding/row_store.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/job/table_spec.h"
+#include "common/protocol/messages.h"
+#include "embedding/memory/frequency_sketch.h"
+#include "embedding/memory/gradient_sums.h"
+#include "embedding/memory/row_store.h"
 #include "embedding/shard_memory.h"
-#include "embedding/sight_sketch.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -39,7 +39,7 @@ class TableSlice {
  public:
   // `width`: no more than the machine has; it changes no bit.
   TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorWidth width = WidestVectors());
-  TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowHome& home,
+  TableSlice(const TableSpec& spec, TableId id, uint64_t seed, const RowPlacement& home,
              VectorWidth width = WidestVectors());
   ~TableSlice();
   TableSlice(TableSlice&&) noexcept;
@@ -82,8 +82,8 @@ class TableSlice {
 
   // What the policy has counted of keys without a row: null when it counts none. It belongs to a
   // snapshot, so that a job that goes on admits as one that never stopped.
-  const SightSketch* sights() const;
-  SightSketch* sights();
+  const FrequencySketch* sights() const;
+  FrequencySketch* sights();
 
  private:
   struct Impl;

@@ -15,7 +15,7 @@ constexpr size_t kSweepHomes = 16;
 
 }  // namespace
 
-TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const RowHome& home,
+TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const RowPlacement& home,
                        bool spills)
     : store_(row_bytes, salt, home.memory == nullptr ? kHugePageBytes : kSmallPieceBytes,
              spills && home.memory != nullptr, home.shard.value),
@@ -96,9 +96,9 @@ void TieredRows::Spill(size_t rows) {
   std::vector<std::byte> bytes;
   keys.reserve(chosen.size());
   bytes.reserve(chosen.size() * (store_.row_bytes() + sizeof(uint32_t)));
-  constexpr size_t kAhead = 8;
+  constexpr size_t kPrefetch = 8;
   for (size_t c = 0; c < chosen.size(); ++c) {
-    if (c + kAhead < chosen.size()) __builtin_prefetch(store_.Row(chosen[c + kAhead].row));
+    if (c + kPrefetch < chosen.size()) __builtin_prefetch(store_.Row(chosen[c + kPrefetch].row));
     const ColdRow& cold = chosen[c];
     const std::byte* row = store_.Row(cold.row);
     const auto* version = reinterpret_cast<const std::byte*>(&cold.version);
@@ -142,7 +142,7 @@ void TieredRows::VisitAll(
 }
 
 Status TieredRows::ForEachInOrder(const Visit& visit) const {
-  constexpr size_t kSortedKeysMax = size_t{1} << 20, kAhead = 16;
+  constexpr size_t kSortedKeysMax = size_t{1} << 20, kPrefetch = 16;
   std::vector<Key> keys;
   size_t next = 0, visited = 0;
   // The rows in memory up to `last`.
@@ -154,7 +154,7 @@ Status TieredRows::ForEachInOrder(const Visit& visit) const {
         next = 0;
       }
       if (keys[next] > last) return {};
-      if (next + kAhead < keys.size()) store_.PrefetchSlot(keys[next + kAhead]);
+      if (next + kPrefetch < keys.size()) store_.PrefetchSlot(keys[next + kPrefetch]);
       const RowSlot* slot = store_.Find(keys[next]);
       HDPS_RETURN_IF_ERROR(visit(keys[next], {store_.Row(slot->row()), store_.row_bytes()}));
     }

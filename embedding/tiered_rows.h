@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-#include "common/ids.h"
-#include "common/status.h"
-#include "embedding/disk_rows.h"
-#include "embedding/row_store.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "embedding/disk/disk_rows.h"
+#include "embedding/memory/row_store.h"
 #include "embedding/shard_memory.h"
 
 namespace hdps {
@@ -24,7 +24,7 @@ namespace hdps {
 class TieredRows {
  public:
   // `spills`: rows may leave memory if the home has a disk.
-  TieredRows(size_t row_bytes, uint64_t salt, TableId table, const RowHome& home, bool spills);
+  TieredRows(size_t row_bytes, uint64_t salt, TableId table, const RowPlacement& home, bool spills);
   ~TieredRows();
   TieredRows(const TieredRows&) = delete;
   TieredRows& operator=(const TieredRows&) = delete;

@@ -5,16 +5,16 @@
 #include <memory>
 #include <span>
 
-#include "common/executor.h"
-#include "common/job.h"
-#include "common/status.h"
-#include "kernels/embedding_bag.h"
-#include "kernels/gemm.h"
-#include "kernels/interactions.h"
+#include "common/base/status.h"
+#include "common/job/model_spec.h"
+#include "common/platform/executor.h"
+#include "kernels/host/embedding_bag.h"
+#include "kernels/host/gemm.h"
+#include "kernels/host/interactions.h"
+#include "kernels/host/row_slab.h"
+#include "kernels/host/unique_row_gemm.h"
 #include "kernels/matrix.h"
-#include "kernels/row_pieces.h"
-#include "kernels/row_products.h"
-#include "kernels/row_slab.h"
+#include "kernels/row_spans.h"
 
 namespace hdps {
 
@@ -97,15 +97,15 @@ class DenseOps {
   virtual void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                         std::unique_ptr<BagIndex>* index) = 0;
   // rows[num_rows * dim] and gradients are in one piece where the device is not the host.
-  virtual void Pool(const BagIndex& index, const PoolSpec& spec, const RowPieces<const float>& rows,
+  virtual void Pool(const BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
                     Matrix out) = 0;
   // row_gradients[num_rows * dim] (+)= for each row the gradients of its keys, in order of feature,
   // then of bag. Never gives -0.0 under kOver.
   virtual void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
-                            Write write, const RowPieces<float>& row_gradients) = 0;
+                            Write write, const RowSpans<float>& row_gradients) = 0;
 
   // A dense layer on embeddings, computed once a distinct row; null where the device has none.
-  virtual std::unique_ptr<RowProducts> NewRowProducts() { return nullptr; }
+  virtual std::unique_ptr<UniqueRowGemm> NewRowProducts() { return nullptr; }
 
   // ---- interactions: see interactions.h
   // ----------------------------------------------------------

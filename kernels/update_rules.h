@@ -1,12 +1,12 @@
-// Update rules of one weight, the same source for host and device: see embedding/optimizer.h for
-// whole rows.
+// Update rules of one weight, the same source for host and device: see embedding/memory/optimizer.h
+// for whole rows.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
-#include "common/job.h"
+#include "common/job/table_spec.h"
 
 #ifdef __CUDACC__
 #define HDPS_HOST_DEVICE __host__ __device__

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <deque>
 
-#include "common/ids.h"
-#include "common/job.h"
+#include "common/base/ids.h"
+#include "common/job/job.h"
 
 namespace hdps {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/messages.h"
-#include "common/node.h"
+#include "common/net/node.h"
+#include "common/protocol/messages.h"
 
 namespace hdps {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/messages.h"
-#include "common/node.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/net/node.h"
+#include "common/platform/file_system.h"
+#include "common/protocol/messages.h"
 
 namespace hdps {
 

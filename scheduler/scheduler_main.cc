@@ -7,14 +7,14 @@
 #include <memory>
 #include <string>
 
-#include "common/command_line.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/monotonic_clock.h"
-#include "common/transport.h"
-#include "scheduler/cluster_fit.h"
+#include "common/job/job.h"
+#include "common/net/transport.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "common/process/command_line.h"
+#include "scheduler/console_output.h"
 #include "scheduler/scheduler_process.h"
-#include "scheduler/spoken_lines.h"
+#include "scheduler/validate_cluster.h"
 
 DEFINE_string(job, "", "Job file: the same for every member of the cluster");
 DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
@@ -59,12 +59,12 @@ Result<SchedulerExit> Run() {
   HDPS_RETURN_IF_ERROR(CheckFlags());
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(Job job,
-                        LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set), DataFiles::kNotRead));
+                        LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set), DataFiles::kNotNeeded));
   if (FLAGS_print_config) {
     std::fputs((PrintJob(job) + "\n").c_str(), stdout);
     return SchedulerExit();
   }
-  HDPS_RETURN_IF_ERROR(CheckClusterFit(job, FLAGS_servers, FLAGS_workers));
+  HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
   const std::unique_ptr<Transport> transport =
       NewZmqTransport({.self = kSchedulerPeer, .insecure = FLAGS_insecure});
   HDPS_ASSIGN_OR_RETURN(const std::string address, transport->Listen(FLAGS_listen));
@@ -79,7 +79,7 @@ Result<SchedulerExit> Run() {
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.resume = FLAGS_resume == "never" ? Resume::kNever : Resume::kAuto;
-  SchedulerVoice voice = SpeakOnStderr(!FLAGS_log_file.empty());
+  ProgressListener voice = SpeakOnStderr(!FLAGS_log_file.empty());
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,
                         SchedulerNode::Make(options, voice, *files));
   InstallStopSignals();

@@ -8,14 +8,14 @@
 #include <optional>
 #include <utility>
 
-#include "common/messages.h"
-#include "scheduler/checkpoint_book.h"
-#include "scheduler/cluster_fit.h"
-#include "scheduler/command_board.h"
-#include "scheduler/job_conductor.h"
+#include "common/protocol/messages.h"
+#include "scheduler/checkpoint_catalog.h"
+#include "scheduler/command_tracker.h"
+#include "scheduler/job_coordinator.h"
 #include "scheduler/membership.h"
 #include "scheduler/rendezvous.h"
 #include "scheduler/run_report.h"
+#include "scheduler/validate_cluster.h"
 
 namespace hdps {
 namespace {
@@ -32,9 +32,9 @@ std::string Seconds(TimeMs ms) { return std::to_string(ms / 1000) + " s"; }
 
 }  // namespace
 
-// Invariant: members and conductor are there exactly from the complete cluster on.
+// Invariant: members and coordinator are there exactly from the complete cluster on.
 struct SchedulerNode::Impl {
-  Impl(const SchedulerOptions& o, SchedulerVoice v, FileSystem& f)
+  Impl(const SchedulerOptions& o, ProgressListener v, FileSystem& f)
       : options(o),
         job(*o.job),
         voice(std::move(v)),
@@ -102,15 +102,15 @@ struct SchedulerNode::Impl {
 
   const SchedulerOptions options;
   const Job& job;
-  const SchedulerVoice voice;
+  const ProgressListener voice;
   FileSystem& files;
   Rendezvous rendezvous;
-  CommandBoard board;
-  CheckpointBook checkpoints;
+  CommandTracker board;
+  CheckpointCatalog checkpoints;
   std::optional<FoundCheckpoint> start;
   std::unique_ptr<RunReport> report;
   std::optional<Membership> members;
-  std::optional<JobConductor> conductor;
+  std::optional<JobCoordinator> coordinator;
   std::map<std::string, std::string> kv;
 
   Output output;
@@ -155,11 +155,11 @@ void SchedulerNode::Impl::Form() {
   Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
          std::to_string(options.num_workers) + " worker(s)");
   reported_at = progress_noticed_at = told_at = now;
-  const JobConductor::Parts parts{*members,    board,
-                                  checkpoints, *report,
-                                  files,       [this](const std::string& line) { Notice(line); }};
-  conductor.emplace(options.job, options.out, parts);
-  conductor->Begin(std::move(start), now);
+  const JobCoordinator::Parts parts{*members,    board,
+                                    checkpoints, *report,
+                                    files,       [this](const std::string& line) { Notice(line); }};
+  coordinator.emplace(options.job, options.out, parts);
+  coordinator->Begin(std::move(start), now);
 }
 
 void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&) {
@@ -168,7 +168,7 @@ void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&
     return Send(from, Abort{3, "this scheduler does not know you: it began anew"});
   }
   members->OnHeartbeat(from, message);
-  conductor->OnProgress(from, message.clock);
+  coordinator->OnProgress(from, message.clock);
   Send(from, HeartbeatAck{kFirstView});
   if (message.view < kFirstView) Send(from, members->view());
 }
@@ -176,7 +176,7 @@ void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&
 void SchedulerNode::Impl::On(PeerId from, const CommandDone& message, const Frame&) {
   if (!members || !members->Has(from)) return;
   const std::optional<Command> command = board.TakeAnswered(from, message.id);
-  if (command) conductor->OnAnswer(from, *command, message, now);
+  if (command) coordinator->OnAnswer(from, *command, message, now);
 }
 
 void SchedulerNode::Impl::On(PeerId from, const StopRequest& message, const Frame&) {
@@ -220,13 +220,13 @@ void SchedulerNode::Impl::TickGathering() {
 }
 
 void SchedulerNode::Impl::TickRunning() {
-  conductor->OnTick(now);
-  if (conductor->failure()) {
-    return Leave(conductor->failure()->exit_status, conductor->failure()->message);
+  coordinator->OnTick(now);
+  if (coordinator->failure()) {
+    return Leave(coordinator->failure()->exit_status, coordinator->failure()->message);
   }
-  if (conductor->finished()) {
+  if (coordinator->finished()) {
     if (voice.progress) voice.progress("");
-    Notice(SummaryTable(conductor->summary(), options.out));
+    Notice(SummaryTable(coordinator->summary(), options.out));
     done = true;
     exit_reason = "the job is finished";
     return;
@@ -238,7 +238,7 @@ void SchedulerNode::Impl::TickRunning() {
     return Leave(3, text + "; the job cannot go on without it. The newest checkpoint is " +
                         (latest.empty() ? "none" : latest));
   }
-  for (const CommandBoard::Due& due : board.TakeDue(now)) Send(due.to, due.command);
+  for (const CommandTracker::Due& due : board.TakeDue(now)) Send(due.to, due.command);
   if (now - told_at >= kTellEveryMs) {
     told_at = now;
     TellWaits();
@@ -247,7 +247,7 @@ void SchedulerNode::Impl::TickRunning() {
 }
 
 void SchedulerNode::Impl::TellWaits() {
-  for (const CommandBoard::Waiting& waiting : board.waiting()) {
+  for (const CommandTracker::Waiting& waiting : board.waiting()) {
     const std::string name = members->NameOf(waiting.member);
     if (waiting.command != CommandKind::kTrain) {
       if (now - waiting.since < kTellEveryMs) continue;
@@ -271,9 +271,9 @@ void SchedulerNode::Impl::Report() {
   if (const std::optional<std::string> trouble = report->TakeTrouble()) {
     Notice("metrics.jsonl is not written any more: " + *trouble);
   }
-  if (!conductor->training() || now - reported_at < options.report_interval_ms) return;
+  if (!coordinator->training() || now - reported_at < options.report_interval_ms) return;
   reported_at = now;
-  const std::string line = report->Progress(now, conductor->progress());
+  const std::string line = report->Progress(now, coordinator->progress());
   if (voice.progress) return voice.progress(line);
   if (now - progress_noticed_at < kTellEveryMs) return;
   progress_noticed_at = now;
@@ -291,9 +291,9 @@ void SchedulerNode::Impl::ForgiveOwnStandstill(TimeMs at) {
 void SchedulerNode::Impl::Stop(const std::string& reason) {
   if (leaving || done || stopping) return;
   stopping = true;
-  if (!conductor) return Leave(0, "stopped before the cluster was complete: " + reason);
+  if (!coordinator) return Leave(0, "stopped before the cluster was complete: " + reason);
   Notice("stopping: " + reason + "; the steps at hand are finished, then the job is saved");
-  conductor->Stop();
+  coordinator->Stop();
 }
 
 void SchedulerNode::Impl::Leave(int status, const std::string& reason) {
@@ -316,10 +316,10 @@ SchedulerNode::SchedulerNode(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 SchedulerNode::~SchedulerNode() = default;
 
 Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOptions& options,
-                                                           SchedulerVoice voice,
+                                                           ProgressListener voice,
                                                            FileSystem& files) {
   CHECK(options.job != nullptr);
-  HDPS_RETURN_IF_ERROR(CheckClusterFit(*options.job, options.num_servers, options.num_workers));
+  HDPS_RETURN_IF_ERROR(ValidateCluster(*options.job, options.num_servers, options.num_workers));
   auto impl = std::make_unique<Impl>(options, std::move(voice), files);
   if (options.resume == Resume::kNever && impl->checkpoints.HasAny()) {
     return Status(Code::kInvalidArgument,
@@ -382,7 +382,7 @@ void SchedulerNode::OnTick(TimeMs now) {
   impl.ForgiveOwnStandstill(now);
   impl.now = now;
   if (impl.leaving) return impl.SayFarewell();
-  if (impl.conductor) {
+  if (impl.coordinator) {
     impl.TickRunning();
   } else {
     impl.TickGathering();

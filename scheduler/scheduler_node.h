@@ -6,10 +6,10 @@
 #include <memory>
 #include <string>
 
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/node.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/net/node.h"
+#include "common/platform/file_system.h"
 
 namespace hdps {
 
@@ -29,7 +29,7 @@ struct SchedulerOptions {
 };
 
 // Where the scheduler's words for people go. Called on the loop thread.
-struct SchedulerVoice {
+struct ProgressListener {
   // A line worth keeping: who is missing, what was resumed, what was saved, the summary at the end.
   std::function<void(const std::string& line)> notice;
   // The state of the run in one line, replaced by the next. Null where no one watches: then it goes
@@ -49,7 +49,7 @@ class SchedulerNode : public Node {
   // Looks for checkpoints in `out` and makes its folders. kInvalidArgument when the job does not
   // fit the cluster, or `out` holds the checkpoint of another job; then nothing has been written.
   static Result<std::unique_ptr<SchedulerNode>> Make(const SchedulerOptions& options,
-                                                     SchedulerVoice voice, FileSystem& files);
+                                                     ProgressListener voice, FileSystem& files);
   ~SchedulerNode() override;
 
   void OnFrame(PeerId from, Frame frame) override;

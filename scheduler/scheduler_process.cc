@@ -1,7 +1,7 @@
 // Runs a scheduler's node on its loop.
 #include "scheduler/scheduler_process.h"
 
-#include "common/node_loop.h"
+#include "common/net/node_loop.h"
 
 namespace hdps {
 

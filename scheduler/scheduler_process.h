@@ -3,9 +3,9 @@
 
 #include <atomic>
 
-#include "common/file_system.h"
-#include "common/monotonic_clock.h"
-#include "common/transport.h"
+#include "common/net/transport.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
 #include "scheduler/scheduler_node.h"
 
 namespace hdps {

@@ -14,7 +14,7 @@ packages=(
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
 )
-# For the gates of .ci/run and for scripts/bundle.sh only.
+# For the gates of .ci/run and for scripts/dev/bundle.sh only.
 developer_packages=(clang-14 clang-format-14 shellcheck patchelf)
 # For benchmarks/peers only.
 peer_packages=(python3-torch python3-numpy)

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <functional>
 
-#include "common/executor.h"
-#include "common/thread_annotations.h"
+#include "common/base/thread_annotations.h"
+#include "common/platform/executor.h"
 
 namespace hdps {
 

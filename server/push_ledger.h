@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <set>
 
-#include "common/ids.h"
+#include "common/base/ids.h"
 
 namespace hdps {
 

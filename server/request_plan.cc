@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "embedding/row_policy.h"
+#include "embedding/memory/row_policy.h"
 
 namespace hdps {
 namespace {

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "common/job.h"
-#include "common/messages.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/protocol/messages.h"
 
 namespace hdps {
 
@@ -30,7 +30,7 @@ struct ShardPiece {
   }
   // The same in a section of numbers of `format`.
   template <typename Byte>  // std::byte or const std::byte
-  std::span<Byte> ValuesIn(FloatFormat format, std::span<Byte> values) const {
+  std::span<Byte> ValuesIn(DType format, std::span<Byte> values) const {
     return values.subspan(float_begin * FloatBytes(format), num_floats() * FloatBytes(format));
   }
 };

@@ -9,19 +9,19 @@
 #include <string>
 #include <utility>
 
-#include "embedding/step_scale.h"
+#include "embedding/memory/gradient_scale.h"
 
 namespace hdps {
 namespace {
 
 bool IsTraining(PullMode mode) {
-  return mode == PullMode::kTrain || mode == PullMode::kAhead || mode == PullMode::kRepair;
+  return mode == PullMode::kTrain || mode == PullMode::kPrefetch || mode == PullMode::kRefresh;
 }
 
 }  // namespace
 
 RowService::RowService(const Job& job, Executor& executor, PeerId self,
-                       const ServerSabotage& sabotage, SectionSource* sections)
+                       const ServerSabotage& sabotage, SectionAllocator* sections)
     : job_(job),
       executor_(executor),
       self_(self),
@@ -74,7 +74,7 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   gate_.Clear();
   lists_.clear();
   for (auto& [worker, progress] : progress_) {
-    progress = PushProgress(clock, job_.cluster.pushes_in_flight_max);
+    progress = PushWatermark(clock, job_.cluster.pushes_in_flight_max);
   }
 }
 
@@ -185,7 +185,7 @@ Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker, const
                                                             const std::vector<TableKeys>& tables,
                                                             const Buffer& keys) {
   const size_t lists_max = job_.train.lookahead + job_.cluster.pushes_in_flight_max + 2;
-  KeyLists& lists = lists_.try_emplace(worker, lists_max).first->second;
+  KeyListCache& lists = lists_.try_emplace(worker, lists_max).first->second;
   if (tables.empty() && naming.number != 0) {
     std::shared_ptr<const KeyList> known = lists.Find(naming.number);
     if (known != nullptr) return known;
@@ -228,7 +228,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   reply.format = request.format;
   reply.tables = tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear();
-  if (request.mode == PullMode::kRepair) {
+  if (request.mode == PullMode::kRefresh) {
     // Without one order of all steps there is no repair: what was read ahead stands.
     const bool repairs = sync_ && !sabotage_.no_repair;
     const int64_t since = repairs ? request.since : std::numeric_limits<int64_t>::max();
@@ -236,7 +236,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
     for (size_t t = 0; t < tables.size(); ++t) reply.tables[t].num_keys = changes.num_rows[t];
     reply.rows = changes.rows;
     reply.positions = changes.positions;
-  } else if (request.mode == PullMode::kAhead) {
+  } else if (request.mode == PullMode::kPrefetch) {
     std::erase_if(reply.tables,
                   [this](const TableKeys& table) { return job_.tables[table.table.value].dense; });
     reply.rows = shards_->Read(WithoutDense(job_, plan), keys, section);

@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "common/job.h"
-#include "common/messages.h"
-#include "common/node.h"
-#include "server/key_lists.h"
+#include "common/job/job.h"
+#include "common/net/node.h"
+#include "common/protocol/messages.h"
+#include "server/key_list_cache.h"
 #include "server/push_ledger.h"
-#include "server/push_progress.h"
+#include "server/push_watermark.h"
 #include "server/server_node.h"
 #include "server/shard_set.h"
 #include "server/staleness_gate.h"
@@ -26,11 +26,11 @@ class RowService {
  public:
   // `sections`: as in ServerNodeOptions.
   RowService(const Job& job, Executor& executor, PeerId self, const ServerSabotage& sabotage,
-             SectionSource* sections);
+             SectionAllocator* sections);
 
   // Where rows of the shards made from now on may lie; null: in the machine's memory. Must outlive
   // the service.
-  void UseMemory(RowMemory* memory) { memory_ = memory; }
+  void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
 
   // The workers of the view from now on; `shards` are this server's. Shards that are the same as
   // before keep their rows; others start empty.
@@ -96,18 +96,18 @@ class RowService {
   Executor& executor_;
   const PeerId self_;
   const ServerSabotage sabotage_;
-  SectionSource* const sections_;
+  SectionAllocator* const sections_;
   const bool sync_;
 
   ViewId view_;
   std::map<PeerId, WorkerId> workers_;
-  RowMemory* memory_ = nullptr;
+  ServerMemoryLimit* memory_ = nullptr;
   std::unique_ptr<ShardSet> shards_;
   Clock ended_step_ = 0;  // async, ssp: the last step that every worker has finished.
   VectorClock clocks_;
   std::map<PeerId, PushLedger> ledgers_, store_ledgers_;
-  std::map<PeerId, KeyLists> lists_;
-  std::map<WorkerId, PushProgress> progress_;  // Not in sync: there the combiner knows it.
+  std::map<PeerId, KeyListCache> lists_;
+  std::map<WorkerId, PushWatermark> progress_;  // Not in sync: there the combiner knows it.
   StalenessGate<ParkedPull> gate_;
   SyncCombiner combiner_;
   std::vector<Outgoing> outgoing_;

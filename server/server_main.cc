@@ -5,13 +5,13 @@
 #include <memory>
 #include <string>
 
-#include "common/command_line.h"
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/monotonic_clock.h"
-#include "common/random.h"
-#include "common/transport.h"
+#include "common/job/job.h"
+#include "common/net/transport.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "common/platform/random.h"
+#include "common/process/command_line.h"
 #include "server/server_process.h"
 
 DEFINE_string(job, "", "Job file: the same for every member of the cluster");
@@ -67,7 +67,7 @@ Result<ServerExit> Run() {
   HDPS_RETURN_IF_ERROR(CheckFlags());
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(Job job,
-                        LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set), DataFiles::kNotRead));
+                        LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set), DataFiles::kNotNeeded));
   if (job.cluster.memory_limit > 0) ReturnFreedMemory();
   HDPS_RETURN_IF_ERROR(StartLogging("hdps-server", FLAGS_log_file, FLAGS_log));
   const PidFile pid_file(FLAGS_pid_file);

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/byte_count.h"
-#include "common/membership_client.h"
-#include "embedding/optimizer.h"
-#include "embedding/row_policy.h"
+#include "common/base/byte_count.h"
+#include "common/protocol/membership_client.h"
+#include "embedding/memory/optimizer.h"
+#include "embedding/memory/row_policy.h"
 #include "server/background_work.h"
-#include "server/row_memory.h"
 #include "server/row_service.h"
+#include "server/server_memory_limit.h"
 
 namespace hdps {
 namespace {
@@ -72,7 +72,7 @@ void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t worke
                     : "as many as the machine has memory for");
 }
 
-void LogRows(const CommandDone& done, const RowMemory* memory) {
+void LogRows(const CommandDone& done, const ServerMemoryLimit* memory) {
   const RowCounts& counts = done.counts;
   LOG(INFO) << done.rows << " rows, " << ShowByteCount(done.row_bytes) << " of memory; "
             << counts.admitted << " admitted, " << counts.refused << " gradients refused, "
@@ -120,15 +120,15 @@ struct ServerNode::Impl {
   const Job& job;
 
   MembershipClient membership;
-  std::shared_ptr<const View> view;   // The last one `rows` was told.
-  std::unique_ptr<RowMemory> memory;  // Null: unlimited.
-  RowService rows;                    // Uses it.
-  std::deque<Command> commands;       // Not begun; carried out one after the other.
-  std::vector<Outgoing> answers;      // Of requests that have ended.
-  std::deque<Request> requests;       // Came while one was being answered; each once.
-  std::optional<Command> current;     // What `background` works on; none: a request, or nothing.
-  Outcome done_command;               // Of the command, when it has ended.
-  BackgroundWork background;          // Last: ends before what it works on.
+  std::shared_ptr<const View> view;           // The last one `rows` was told.
+  std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
+  RowService rows;                            // Uses it.
+  std::deque<Command> commands;               // Not begun; carried out one after the other.
+  std::vector<Outgoing> answers;              // Of requests that have ended.
+  std::deque<Request> requests;               // Came while one was being answered; each once.
+  std::optional<Command> current;  // What `background` works on; none: a request, or nothing.
+  Outcome done_command;            // Of the command, when it has ended.
+  BackgroundWork background;       // Last: ends before what it works on.
 };
 
 // Does what the scheduler has said since the last call. Views too wait for the command at hand, as
@@ -156,14 +156,14 @@ void ServerNode::Impl::OnNewView() {
   }
   if (view == nullptr) {
     LogPlacement(job, membership.rank(), own.size(), next->workers.size(), executor.threads());
-    RowMemoryOptions limits;
+    MemoryLimitOptions limits;
     limits.spill_folder = options.spill_folder;
     limits.rank = membership.rank();
     limits.own_shards = own.size();
     limits.num_workers = next->workers.size();
     limits.own_process = options.own_process;
     limits.expected_rows = options.expected_rows;
-    Result<std::unique_ptr<RowMemory>> made = RowMemory::Make(job, limits, files);
+    Result<std::unique_ptr<ServerMemoryLimit>> made = ServerMemoryLimit::Make(job, limits, files);
     if (!made.ok()) return membership.Fail(2, made.status().message());
     memory = *std::move(made);
     rows.UseMemory(memory.get());

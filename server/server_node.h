@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/node.h"
-#include "common/section_source.h"
+#include "common/job/job.h"
+#include "common/net/node.h"
+#include "common/net/section_allocator.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
 
 namespace hdps {
 
@@ -33,7 +33,7 @@ struct ServerNodeOptions {
   std::string spill_folder;
   bool own_process = false;    // All memory of the process is this server's.
   uint64_t expected_rows = 0;  // Of each table in all, for the prediction of memory; 0: not known.
-  SectionSource* sections = nullptr;  // Where rows for a worker are put; null: anywhere.
+  SectionAllocator* sections = nullptr;  // Where rows for a worker are put; null: anywhere.
   ServerSabotage sabotage;
 };
 

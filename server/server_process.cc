@@ -1,7 +1,7 @@
 // Runs a server's node on its loop.
 #include "server/server_process.h"
 
-#include "common/node_loop.h"
+#include "common/net/node_loop.h"
 #include "server/server_node.h"
 
 namespace hdps {

@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/monotonic_clock.h"
-#include "common/transport.h"
+#include "common/job/job.h"
+#include "common/net/transport.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
 
 namespace hdps {
 

@@ -4,19 +4,19 @@
 #include <algorithm>
 #include <string>
 
-#include "common/shard_map.h"
-#include "embedding/snapshot.h"
-#include "kernels/half_floats.h"
-#include "kernels/key_shards.h"
+#include "common/base/shard_map.h"
+#include "embedding/snapshot/snapshot.h"
+#include "kernels/host/half_floats.h"
+#include "kernels/keys/key_shards.h"
 
 namespace hdps {
 
-Shard::Shard(const Job& job, ShardId id, RowMemory* memory)
+Shard::Shard(const Job& job, ShardId id, ServerMemoryLimit* memory)
     : id_(id), num_shards_(job.cluster.shards), tables_digest_(TablesDigest(job)) {
   if (memory != nullptr) {
     memory_ = std::make_unique<ShardMemory>(memory->budget(), memory->disk());
   }
-  const RowHome home{id, num_shards_, memory_.get()};
+  const RowPlacement home{id, num_shards_, memory_.get()};
   tables_.reserve(job.tables.size());
   for (uint32_t t = 0; t < job.tables.size(); ++t) {
     tables_.emplace_back(job.tables[t], TableId{t}, job.seed, home);
@@ -37,8 +37,8 @@ Status Shard::CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) 
   return {};
 }
 
-Status Shard::CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys,
-                          FloatFormat format, std::span<const std::byte> values) const {
+Status Shard::CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys, DType format,
+                          std::span<const std::byte> values) const {
   for (const ShardPiece& piece : pieces) {
     const std::byte* const own = piece.ValuesIn(format, values).data();
     const size_t bad = FirstNotFinite(format, own, piece.num_floats());
@@ -54,11 +54,11 @@ Status Shard::CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys
   return {};
 }
 
-void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, FloatFormat format,
+void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, DType format,
                  std::span<std::byte> rows) {
   for (const ShardPiece& piece : pieces) {
-    if (format != FloatFormat::kFp32) {
-      ReadNarrow(piece, keys, format, rows);
+    if (format != DType::kFp32) {
+      ReadHalf(piece, keys, format, rows);
       continue;
     }
     const std::span<std::byte> own = piece.ValuesIn(format, rows);
@@ -68,8 +68,8 @@ void Shard::Read(std::span<const ShardPiece> pieces, const Buffer& keys, FloatFo
 }
 
 // So many rows at a time that they are still in the cache when they are narrowed.
-void Shard::ReadNarrow(const ShardPiece& piece, const Buffer& keys, FloatFormat format,
-                       std::span<std::byte> rows) {
+void Shard::ReadHalf(const ShardPiece& piece, const Buffer& keys, DType format,
+                     std::span<std::byte> rows) {
   constexpr size_t kBlockFloats = 16384;
   const size_t block = std::max<size_t>(kBlockFloats / std::max(piece.row_floats, 1u), 1);
   const std::span<const Key> own = piece.KeysIn(keys);
@@ -109,19 +109,19 @@ void Shard::Store(std::span<const ShardPiece> pieces, const Buffer& keys,
 void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step) {
   size_t wide_floats = 0;
   for (const PlannedPush& push : pushes) {
-    if (push.request.format == FloatFormat::kFp32) continue;
+    if (push.request.format == DType::kFp32) continue;
     for (const ShardPiece& piece : push.list->plan.OfShard(slot)) wide_floats += piece.num_floats();
   }
   wide_.resize(std::max(wide_.size(), wide_floats));
   float* wide = wide_.data();
   std::vector<std::vector<TableSlice::Gradients>> parts(tables_.size());  // [tables][pushes]
   for (const PlannedPush& push : pushes) {
-    const FloatFormat format = push.request.format;
+    const DType format = push.request.format;
     const Buffer& values = push.request.gradients;
     for (const ShardPiece& piece : push.list->plan.OfShard(slot)) {
       if (piece.num_keys == 0) continue;
       std::span<const float> gradients;
-      if (format == FloatFormat::kFp32) {
+      if (format == DType::kFp32) {
         gradients = piece.FloatsIn(values.As<float>());
       } else {
         WidenFloats(width_, format, piece.ValuesIn(format, values.bytes()).data(),

@@ -4,16 +4,16 @@
 #include <memory>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/messages.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/platform/file_system.h"
+#include "common/protocol/messages.h"
 #include "embedding/shard_memory.h"
 #include "embedding/table.h"
 #include "kernels/vector_width.h"
-#include "server/key_lists.h"
+#include "server/key_list_cache.h"
 #include "server/request_plan.h"
-#include "server/row_memory.h"
+#include "server/server_memory_limit.h"
 
 namespace hdps {
 
@@ -28,18 +28,18 @@ struct PlannedPush {
 class Shard {
  public:
   // `memory`: null where rows have all of the machine's.
-  Shard(const Job& job, ShardId id, RowMemory* memory = nullptr);
+  Shard(const Job& job, ShardId id, ServerMemoryLimit* memory = nullptr);
 
   ShardId id() const { return id_; }
 
   // Whether every key of `pieces` belongs here. kInvalidArgument names the table and the key.
   Status CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const;
   // Whether every one of `values` is a finite number; names the table, the key and the value.
-  Status CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys, FloatFormat format,
+  Status CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys, DType format,
                      std::span<const std::byte> values) const;
 
   // Rows of `pieces` into their places in `rows`, numbers of `format`.
-  void Read(std::span<const ShardPiece> pieces, const Buffer& keys, FloatFormat format,
+  void Read(std::span<const ShardPiece> pieces, const Buffer& keys, DType format,
             std::span<std::byte> rows);
   // Of each piece the rows that a step after `since` changed: where they stand among the piece's
   // keys, and their weights one behind the other. Of a dense table all, which are left to Read().
@@ -70,8 +70,8 @@ class Shard {
   Status Load(FileSystem& files, const std::string& folder, const SavedFile& saved, Clock clock);
 
  private:
-  void ReadNarrow(const ShardPiece& piece, const Buffer& keys, FloatFormat format,
-                  std::span<std::byte> rows);
+  void ReadHalf(const ShardPiece& piece, const Buffer& keys, DType format,
+                std::span<std::byte> rows);
 
   const ShardId id_;
   const uint32_t num_shards_;

@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "common/manifest.h"
-#include "embedding/snapshot.h"
-#include "kernels/half_floats.h"
+#include "common/protocol/manifest.h"
+#include "embedding/snapshot/snapshot.h"
+#include "kernels/host/half_floats.h"
 
 namespace hdps {
 namespace {
@@ -65,7 +65,7 @@ ChangesPlan PlanChanges(const RequestPlan& plan, std::span<const Shard::Changed>
 }  // namespace
 
 ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
-                   RowMemory* memory)
+                   ServerMemoryLimit* memory)
     : executor_(executor),
       memory_(memory),
       tables_digest_(TablesDigest(job)),
@@ -109,7 +109,7 @@ Status ShardSet::CheckKeys(const RequestPlan& plan, const Buffer& keys) const {
 }
 
 Status ShardSet::CheckFloats(const RequestPlan& plan, const Buffer& keys, const Buffer& values,
-                             FloatFormat format) const {
+                             DType format) const {
   std::vector<Status> statuses(shards_.size());
   ForEachShard(values.size(), [&](size_t slot) {
     statuses[slot] = shards_[slot].CheckFloats(plan.OfShard(slot), keys, format, values.bytes());

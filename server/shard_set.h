@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/messages.h"
-#include "common/section_source.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/net/section_allocator.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/protocol/messages.h"
 #include "server/request_plan.h"
 #include "server/shard.h"
 
@@ -24,19 +24,19 @@ class ShardSet {
   // `memory`: null where rows have all of the machine's; else it must outlive the set, and two sets
   // of the same shards may not both have rows.
   ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
-           RowMemory* memory = nullptr);
+           ServerMemoryLimit* memory = nullptr);
 
   const std::vector<ShardId>& ids() const { return ids_; }
 
   // As in Shard, over all shards; the first failure in their order.
   Status CheckKeys(const RequestPlan& plan, const Buffer& keys) const;
   Status CheckFloats(const RequestPlan& plan, const Buffer& keys, const Buffer& values,
-                     FloatFormat format = FloatFormat::kFp32) const;
+                     DType format = DType::kFp32) const;
   // What rows are read into: numbers of `format`, in a section of `source`, if there is one, for
   // `to`.
   struct RowSection {
-    FloatFormat format = FloatFormat::kFp32;
-    SectionSource* source = nullptr;
+    DType format = DType::kFp32;
+    SectionAllocator* source = nullptr;
     PeerId to;
   };
   // The rows in the order of the keys.
@@ -76,7 +76,7 @@ class ShardSet {
   void ForEachShard(size_t bytes, const std::function<void(size_t)>& work) const;
 
   Executor& executor_;
-  const RowMemory* const memory_;  // Or null.
+  const ServerMemoryLimit* const memory_;  // Or null.
   const uint64_t tables_digest_;
   const bool evicts_;               // Some table's policy takes rows away.
   const std::vector<ShardId> ids_;  // Ascending, as requests count them.

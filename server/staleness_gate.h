@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/pull_turn.h"
+#include "server/pull_admission.h"
 
 namespace hdps {
 
@@ -29,7 +29,7 @@ class StalenessGate {
   bool Admits(Clock clock, Clock finished) const { return clock - bound_ <= finished; }
 
   // False, and the pull is dropped, when its worker has too many parked already.
-  bool Park(PeerId worker, uint64_t request_id, PullTurn turn, Pull pull) {
+  bool Park(PeerId worker, uint64_t request_id, PullAdmission turn, Pull pull) {
     const auto [begin, end] = parked_.equal_range(turn);
     for (auto at = begin; at != end; ++at) {
       if (at->second.worker != worker) continue;
@@ -81,8 +81,8 @@ class StalenessGate {
 
   const Clock bound_;
   const size_t parked_max_;
-  std::multimap<PullTurn, Parked> parked_;  // Equal turns keep their order of arrival.
-  std::map<PeerId, size_t> counts_;         // Parked pulls of each worker.
+  std::multimap<PullAdmission, Parked> parked_;  // Equal turns keep their order of arrival.
+  std::map<PeerId, size_t> counts_;              // Parked pulls of each worker.
 };
 
 }  // namespace hdps

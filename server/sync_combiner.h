@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "common/ids.h"
+#include "common/base/ids.h"
 #include "server/shard.h"
 #include "server/vector_clock.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "common/ids.h"
+#include "common/base/ids.h"
 
 namespace hdps {
 

@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "common/shard_map.h"
-#include "embedding/snapshot.h"
-#include "worker/train/dense_state.h"
+#include "common/base/shard_map.h"
+#include "embedding/snapshot/snapshot.h"
+#include "worker/step/dense_state.h"
 
 namespace hdps {
 
@@ -32,7 +32,7 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
   shards_.resize(manifest.num_shards);
   std::vector<Status> read(manifest.num_shards);
   for (uint32_t s = 0; s < manifest.num_shards; ++s) {
-    const RowHome home{.shard = {s}, .num_shards = manifest.num_shards};
+    const RowPlacement home{.shard = {s}, .num_shards = manifest.num_shards};
     for (uint32_t t = 0; t < job_.tables.size(); ++t) {
       shards_[s].emplace_back(job_.tables[t], TableId{t}, job_.seed, home);
     }

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/manifest.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/protocol/manifest.h"
 #include "embedding/table.h"
 #include "worker/model/model.h"
-#include "worker/train/evaluation.h"
+#include "worker/step/evaluation.h"
 
 namespace hdps {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "common/job.h"
+#include "common/job/job.h"
 
 DEFINE_string(job, "", "Job file");
 DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");

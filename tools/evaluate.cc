@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "common/auc.h"
+#include "common/base/auc.h"
 #include "tools/scored_data.h"
 
 namespace hdps {

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "common/command_line.h"
-#include "common/file_system.h"
-#include "common/nearest_name.h"
+#include "common/base/nearest_name.h"
+#include "common/platform/file_system.h"
+#include "common/process/command_line.h"
 #include "tools/commands.h"
+#include "tools/synthetic/synthetic_digits.h"
+#include "tools/synthetic/synthetic_log.h"
 #include "worker/data/number.h"
-#include "worker/data/synthetic_digits.h"
-#include "worker/data/synthetic_log.h"
 
 namespace hdps {
 namespace {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "common/command_line.h"
-#include "common/nearest_name.h"
+#include "common/base/nearest_name.h"
+#include "common/process/command_line.h"
 #include "tools/commands.h"
 
 namespace {

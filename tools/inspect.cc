@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "common/command_line.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/manifest.h"
-#include "embedding/snapshot.h"
+#include "common/job/job.h"
+#include "common/platform/file_system.h"
+#include "common/process/command_line.h"
+#include "common/protocol/manifest.h"
+#include "embedding/snapshot/snapshot.h"
 #include "embedding/table.h"
 #include "scheduler/run_report.h"
 #include "tools/commands.h"
@@ -103,7 +103,7 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const OpenedCheckpo
   std::vector<TableSlice> slices;
   for (uint32_t t = 0; t < from.job.tables.size(); ++t) {
     slices.emplace_back(from.job.tables[t], TableId{t}, from.job.seed,
-                        RowHome{.shard = {shard}, .num_shards = manifest.num_shards});
+                        RowPlacement{.shard = {shard}, .num_shards = manifest.num_shards});
   }
   std::vector<TableSlice*> tables;
   for (TableSlice& slice : slices) tables.push_back(&slice);

@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "common/command_line.h"
-#include "common/executor.h"
-#include "common/node_loop.h"
-#include "common/random.h"
-#include "common/thread_annotations.h"
-#include "common/transport.h"
+#include "common/base/thread_annotations.h"
+#include "common/net/node_loop.h"
+#include "common/net/transport.h"
+#include "common/platform/executor.h"
+#include "common/platform/random.h"
+#include "common/process/command_line.h"
 #include "server/server_process.h"
-#include "worker/train/worker_process.h"
+#include "worker/role/worker_process.h"
 
 namespace hdps {
 namespace {

@@ -7,12 +7,12 @@
 #include <memory>
 #include <string>
 
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/monotonic_clock.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
 #include "scheduler/scheduler_node.h"
-#include "worker/train/step_report.h"
+#include "worker/step/step_report.h"
 
 namespace hdps {
 
@@ -22,7 +22,7 @@ struct LocalClusterOptions {
   uint32_t num_servers = 1, num_workers = 1;
   int threads = 0;  // Of each server and each worker; 0 = one a core.
   Resume resume = Resume::kAuto;
-  SchedulerVoice voice;
+  ProgressListener voice;
   const std::atomic<bool>* stop = nullptr;  // Becoming true drains the job; may be null.
   // Called after each step of each worker, on that worker's thread; may be empty.
   std::function<void(WorkerId, const StepReport&)> after_step;

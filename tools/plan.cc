@@ -12,14 +12,14 @@
 #include <system_error>
 #include <vector>
 
-#include "common/command_line.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "server/row_memory.h"
+#include "common/job/job.h"
+#include "common/platform/file_system.h"
+#include "common/process/command_line.h"
+#include "server/server_memory_limit.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
-#include "tools/cost_model.h"
-#include "tools/plan_report.h"
+#include "tools/plan/cost_model.h"
+#include "tools/plan/plan_report.h"
 
 DEFINE_string(network, "25Gbit",
               "Network of each machine, as 25Gbit or 3GB (a second); local: all on one machine");
@@ -149,7 +149,7 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
 std::string LimitRows(const Job& job, PlanQuestion* question) {
   constexpr uint64_t kProcessBytes = 24 << 20;  // A server without rows, about.
   if (job.cluster.memory_limit == 0) return "";
-  RowMemoryOptions options;
+  MemoryLimitOptions options;
   options.own_shards = (job.cluster.shards + question->servers - 1) / question->servers;
   options.num_workers = question->workers;
   options.expected_rows = static_cast<uint64_t>(question->rows);
@@ -163,7 +163,7 @@ Status Run() {
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(const Job job,
-                        LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotRead));
+                        LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
   HDPS_ASSIGN_OR_RETURN(PlanQuestion question, ReadQuestion(job));
   MachineConstants constants;
   if (!FLAGS_constants.empty()) {

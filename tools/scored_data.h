@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/monotonic_clock.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
 #include "tools/checkpoint_model.h"
 #include "tools/scoring.h"
-#include "worker/train/evaluation.h"
+#include "worker/step/evaluation.h"
 
 namespace hdps {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
 
 namespace hdps {
 

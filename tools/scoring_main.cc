@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "common/command_line.h"
-#include "common/executor.h"
-#include "common/file_system.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/process/command_line.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/scoring.h"

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <utility>
 
-#include "common/command_line.h"
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/monotonic_clock.h"
-#include "scheduler/cluster_fit.h"
-#include "scheduler/spoken_lines.h"
+#include "common/job/job.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "common/process/command_line.h"
+#include "scheduler/console_output.h"
+#include "scheduler/validate_cluster.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/local_cluster.h"
@@ -55,7 +55,7 @@ Result<LocalClusterExit> Train() {
     std::fputs((PrintJob(job) + "\n").c_str(), stdout);
     return LocalClusterExit();
   }
-  HDPS_RETURN_IF_ERROR(CheckClusterFit(job, FLAGS_servers, FLAGS_workers));
+  HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
   LocalClusterOptions options;
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = std::filesystem::absolute(flags.out).lexically_normal().string();

@@ -1,5 +1,5 @@
 // Rows on disk come back as they were put, once; the log they lie in does not grow without end.
-#include "embedding/disk_rows.h"
+#include "embedding/disk/disk_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 
 namespace hdps {
 namespace {

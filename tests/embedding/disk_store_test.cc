@@ -1,5 +1,5 @@
 // The disk tier keeps what it is given, in order, apart by space, and says when it cannot.
-#include "embedding/disk_store.h"
+#include "embedding/disk/disk_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 
 namespace hdps {
 namespace {

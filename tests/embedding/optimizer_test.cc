@@ -1,10 +1,10 @@
 // Every update rule against its paper's formula written once more, in double.
-#include "embedding/optimizer.h"
+#include "embedding/memory/optimizer.h"
 
 #include <cmath>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "gtest/gtest.h"
 
 namespace hdps {

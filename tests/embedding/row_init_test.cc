@@ -1,12 +1,12 @@
 // First weights: from seed, table and key alone, in the distribution they name, for ever the same.
-#include "embedding/row_init.h"
+#include "embedding/memory/row_init.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "gtest/gtest.h"
 
 namespace hdps {

@@ -1,5 +1,5 @@
 // Who gets a row and who loses it, as functions of a key's own history and of its shard's.
-#include "embedding/row_policy.h"
+#include "embedding/memory/row_policy.h"
 
 #include <gtest/gtest.h>
 
@@ -7,23 +7,23 @@
 #include <set>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 
 namespace hdps {
 namespace {
 
-TEST(SightSketch, CountsFewKeysExactly) {
-  SightSketch sketch(1 << 16, 1);
+TEST(FrequencySketch, CountsFewKeysExactly) {
+  FrequencySketch sketch(1 << 16, 1);
   for (uint32_t time = 1; time <= 20; ++time) {
     for (Key key = 0; key < 40; ++key) {
-      EXPECT_EQ(sketch.Count(MixBits(key)), std::min(time, SightSketch::kCountMax));
+      EXPECT_EQ(sketch.Count(MixBits(key)), std::min(time, FrequencySketch::kCountMax));
     }
   }
 }
 
 // Counts of n keys seen once each before a key is new: it is rarely thought to have been seen.
-TEST(SightSketch, RarelyTakesANewKeyForAnOldOne) {
-  SightSketch sketch(1 << 20, 7);
+TEST(FrequencySketch, RarelyTakesANewKeyForAnOldOne) {
+  FrequencySketch sketch(1 << 20, 7);
   size_t wrong = 0;
   const uint64_t keys = sketch.window() - 1;
   for (Key key = 0; key < keys; ++key) wrong += sketch.Count(MixBits(key)) > 1 ? 1 : 0;
@@ -32,24 +32,24 @@ TEST(SightSketch, RarelyTakesANewKeyForAnOldOne) {
   EXPECT_GT(wrong, 0u);
 }
 
-TEST(SightSketch, NeverCountsLessBetweenHalvings) {
-  SightSketch sketch(1 << 14, 3);
+TEST(FrequencySketch, NeverCountsLessBetweenHalvings) {
+  FrequencySketch sketch(1 << 14, 3);
   for (Key key = 0; key < 1000; ++key) sketch.Count(MixBits(key));
   for (Key key = 0; key < 1000; ++key) EXPECT_GE(sketch.Count(MixBits(key)), 2u);
 }
 
-TEST(SightSketch, ForgetsWhatComesNoMore) {
-  SightSketch sketch(1 << 12, 3);
+TEST(FrequencySketch, ForgetsWhatComesNoMore) {
+  FrequencySketch sketch(1 << 12, 3);
   EXPECT_EQ(sketch.Count(5), 1u);
   for (uint64_t n = 0; n < 2 * sketch.window(); ++n) sketch.Count(MixBits(n + 100));
   // Two halvings later nothing of the one sight is left, but others may share its counters.
-  SightSketch other(1 << 12, 3);
+  FrequencySketch other(1 << 12, 3);
   for (uint64_t n = 0; n < 2 * sketch.window(); ++n) other.Count(MixBits(n + 100));
   EXPECT_EQ(sketch.Count(5), other.Count(5));
 }
 
-TEST(SightSketch, StateIsAllOfIt) {
-  SightSketch one(1 << 12, 3), two(1 << 12, 3);
+TEST(FrequencySketch, StateIsAllOfIt) {
+  FrequencySketch one(1 << 12, 3), two(1 << 12, 3);
   for (uint64_t n = 0; n < 700; ++n) one.Count(MixBits(n));
   std::ranges::copy(one.state(), two.state().begin());
   for (uint64_t n = 0; n < 3000; ++n) {

@@ -1,12 +1,12 @@
 // The store and its index against a plain map, through growth and erasure.
-#include "embedding/row_store.h"
+#include "embedding/memory/row_store.h"
 
 #include <cstring>
 #include <map>
 #include <set>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "gtest/gtest.h"
 
 namespace hdps {

@@ -1,12 +1,12 @@
 // Snapshots come back bit for bit, and no damaged one comes back at all.
-#include "embedding/snapshot.h"
+#include "embedding/snapshot/snapshot.h"
 
 #include <string>
 #include <vector>
 
-#include "common/hash.h"
-#include "common/random.h"
-#include "embedding/snapshot_format.h"
+#include "common/base/hash.h"
+#include "common/platform/random.h"
+#include "embedding/snapshot/snapshot_format.h"
 #include "gtest/gtest.h"
 
 namespace hdps {

@@ -9,10 +9,10 @@
 #include <numeric>
 #include <vector>
 
-#include "common/hash.h"
-#include "common/random.h"
-#include "embedding/optimizer.h"
-#include "embedding/row_init.h"
+#include "common/base/hash.h"
+#include "common/platform/random.h"
+#include "embedding/memory/optimizer.h"
+#include "embedding/memory/row_init.h"
 #include "gtest/gtest.h"
 
 namespace hdps {

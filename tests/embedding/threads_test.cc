@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "common/executor.h"
-#include "common/random.h"
-#include "common/shard_map.h"
+#include "common/base/shard_map.h"
+#include "common/platform/executor.h"
+#include "common/platform/random.h"
 #include "embedding/table.h"
 #include "gtest/gtest.h"
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "common/random.h"
-#include "embedding/snapshot.h"
+#include "common/platform/random.h"
+#include "embedding/snapshot/snapshot.h"
 #include "embedding/table.h"
 
 namespace hdps {
@@ -58,7 +58,7 @@ struct TwoTables {
   explicit TwoTables(uint64_t limit, const PolicySpec& policy = {})
       : budget(limit, [this](uint64_t) { return others; }) {
     if (limit > 0) memory = std::make_unique<ShardMemory>(budget, disk);
-    const RowHome home{{0}, 1, memory.get()};
+    const RowPlacement home{{0}, 1, memory.get()};
     tables.emplace_back(SpecOf("wide", 1, policy), TableId{0}, 5, home);
     tables.emplace_back(SpecOf("deep", 16, policy), TableId{1}, 5, home);
   }

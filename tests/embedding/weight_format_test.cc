@@ -1,5 +1,5 @@
 // Weights in 16 bits against their definition; rows of them for every vector width, rule and path.
-#include "embedding/weight_format.h"
+#include "embedding/memory/weight_format.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "embedding/row_policy.h"
+#include "embedding/memory/row_policy.h"
 #include "embedding/table.h"
 
 namespace hdps {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "common/executor.h"
+#include "common/platform/executor.h"
 
 namespace hdps {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/row_pieces.h"
+#include "kernels/row_spans.h"
 
 namespace hdps {
 
@@ -21,8 +21,8 @@ class CutRows {
     }
     memory_.emplace_back(whole.begin() + static_cast<ptrdiff_t>(begin), whole.end());
   }
-  RowPieces<float> pieces() {
-    RowPieces<float> all;
+  RowSpans<float> pieces() {
+    RowSpans<float> all;
     for (std::vector<float>& piece : memory_) all.Append(piece);
     return all;
   }

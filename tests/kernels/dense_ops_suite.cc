@@ -4,7 +4,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "kernels/loss.h"
+#include "kernels/host/loss.h"
 #include "tests/kernels/random_matrix.h"
 
 namespace hdps {

@@ -1,7 +1,7 @@
 // Dense updates of DenseOps against the rules of the rows.
 #include <gtest/gtest.h>
 
-#include "embedding/optimizer.h"
+#include "embedding/memory/optimizer.h"
 #include "kernels/update_rules.h"
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"

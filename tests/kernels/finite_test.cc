@@ -1,5 +1,5 @@
 // The first value that is no number is found wherever it stands, and nothing else is.
-#include "kernels/finite.h"
+#include "kernels/host/finite.h"
 
 #include <limits>
 #include <vector>

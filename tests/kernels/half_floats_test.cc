@@ -1,5 +1,5 @@
 // Numbers of 16 bits against their definition, at every boundary between two, for every width.
-#include "kernels/half_floats.h"
+#include "kernels/host/half_floats.h"
 
 #include <bit>
 #include <cmath>
@@ -7,28 +7,28 @@
 #include <limits>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "gtest/gtest.h"
 
 namespace hdps {
 namespace {
 
-constexpr FloatFormat kNarrow[] = {FloatFormat::kFp16, FloatFormat::kBf16};
+constexpr DType kNarrow[] = {DType::kFp16, DType::kBf16};
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
-uint16_t NarrowOne(FloatFormat format, float value) {
-  return format == FloatFormat::kFp16 ? NarrowToFp16(value) : NarrowToBf16(value);
+uint16_t NarrowOne(DType format, float value) {
+  return format == DType::kFp16 ? NarrowToFp16(value) : NarrowToBf16(value);
 }
-float WidenOne(FloatFormat format, uint16_t half) {
-  return format == FloatFormat::kFp16 ? WidenFp16(half) : FromBf16(half);
+float WidenOne(DType format, uint16_t half) {
+  return format == DType::kFp16 ? WidenFp16(half) : FromBf16(half);
 }
-uint16_t LargestOf(FloatFormat format) {
-  return static_cast<uint16_t>(format == FloatFormat::kFp16 ? kFp16Max : kBf16Max);
+uint16_t LargestOf(DType format) {
+  return static_cast<uint16_t>(format == DType::kFp16 ? kFp16Max : kBf16Max);
 }
 // By the standard: the value of the bits of a finite number.
-double ByDefinition(FloatFormat format, uint16_t half) {
-  const int fraction_bits = format == FloatFormat::kFp16 ? 10 : 7;
-  const int bias = format == FloatFormat::kFp16 ? 15 : 127;
+double ByDefinition(DType format, uint16_t half) {
+  const int fraction_bits = format == DType::kFp16 ? 10 : 7;
+  const int bias = format == DType::kFp16 ? 15 : 127;
   const int exponent = (half & 0x7fff) >> fraction_bits;
   const int one = 1 << fraction_bits;
   const int fraction = half & (one - 1);
@@ -38,7 +38,7 @@ double ByDefinition(FloatFormat format, uint16_t half) {
 }
 
 TEST(HalfFloats, EveryBoundaryBetweenTwoNumbersIsWhereItShouldBe) {
-  for (const FloatFormat format : kNarrow) {
+  for (const DType format : kNarrow) {
     for (uint16_t half = 0; half < LargestOf(format); ++half) {
       const auto next = static_cast<uint16_t>(half + 1);
       const double lower = ByDefinition(format, half), upper = ByDefinition(format, next);
@@ -57,7 +57,7 @@ TEST(HalfFloats, EveryBoundaryBetweenTwoNumbersIsWhereItShouldBe) {
 }
 
 TEST(HalfFloats, TooLargeBecomesTheLargestAndWhatIsNoNumberStaysSo) {
-  for (const FloatFormat format : kNarrow) {
+  for (const DType format : kNarrow) {
     const uint16_t largest = LargestOf(format);
     const auto value = static_cast<float>(ByDefinition(format, largest));
     for (const float large : {value, value * 1.0001f, std::numeric_limits<float>::max()}) {
@@ -89,7 +89,7 @@ TEST(HalfFloats, ManyAtOnceAreTheSameBitsForEveryWidth) {
   if (WidestVectors() == VectorWidth::kAvx512) widths.push_back(VectorWidth::kAvx512);
   for (const size_t count : {size_t{0}, size_t{1}, size_t{17}, size_t{100'003}}) {
     const std::vector<float> values = AnyFloats(count);
-    for (const FloatFormat format : kNarrow) {
+    for (const DType format : kNarrow) {
       for (const VectorWidth width : widths) {
         std::vector<uint16_t> halves(count);
         NarrowFloats(width, format, values, reinterpret_cast<std::byte*>(halves.data()));
@@ -112,15 +112,13 @@ TEST(HalfFloats, ManyAtOnceAreTheSameBitsForEveryWidth) {
 TEST(HalfFloats, ThirtyTwoBitsGoThroughAsTheyAre) {
   const std::vector<float> values = AnyFloats(1000);
   std::vector<float> copy(values.size()), back(values.size());
-  NarrowFloats(WidestVectors(), FloatFormat::kFp32, values,
-               reinterpret_cast<std::byte*>(copy.data()));
-  WidenFloats(WidestVectors(), FloatFormat::kFp32, reinterpret_cast<const std::byte*>(copy.data()),
-              back);
+  NarrowFloats(WidestVectors(), DType::kFp32, values, reinterpret_cast<std::byte*>(copy.data()));
+  WidenFloats(WidestVectors(), DType::kFp32, reinterpret_cast<const std::byte*>(copy.data()), back);
   EXPECT_EQ(std::memcmp(back.data(), values.data(), values.size() * sizeof(float)), 0);
 }
 
 TEST(HalfFloats, TheFirstThatIsNoNumberIsFound) {
-  for (const FloatFormat format : kNarrow) {
+  for (const DType format : kNarrow) {
     std::vector<uint16_t> halves(20'000, LargestOf(format));
     const auto first_bad = [&] {
       return FirstNotFinite(format, reinterpret_cast<const std::byte*>(halves.data()),

@@ -1,13 +1,13 @@
 // The plain loops themselves, against definitions that share no code with them.
-#include "kernels/interactions.h"
+#include "kernels/host/interactions.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-#include "common/random.h"
-#include "kernels/loss.h"
+#include "common/platform/random.h"
+#include "kernels/host/loss.h"
 
 namespace hdps {
 namespace {

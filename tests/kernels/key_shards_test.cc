@@ -1,5 +1,5 @@
 // Shards of many keys against those of one.
-#include "kernels/key_shards.h"
+#include "kernels/keys/key_shards.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "tests/kernels/backwards.h"
 
 namespace hdps {

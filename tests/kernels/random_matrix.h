@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "kernels/dense_ops.h"
 
 namespace hdps {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "common/random.h"
-#include "embedding/optimizer.h"
+#include "common/platform/random.h"
+#include "embedding/memory/optimizer.h"
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"
 

@@ -1,5 +1,5 @@
 // Distinct keys against std::map: order of first sight, and the inverse index.
-#include "kernels/unique_keys.h"
+#include "kernels/keys/unique_keys.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <map>
 #include <memory>
 
-#include "common/executor.h"
-#include "common/random.h"
+#include "common/platform/executor.h"
+#include "common/platform/random.h"
 #include "tests/kernels/backwards.h"
 
 namespace hdps {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "scheduler/membership.h"
 
 namespace hdps {

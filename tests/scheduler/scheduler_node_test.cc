@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "common/manifest.h"
+#include "common/protocol/manifest.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {

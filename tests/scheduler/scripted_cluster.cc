@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "common/manifest.h"
+#include "common/protocol/manifest.h"
 
 namespace hdps {
 namespace {
@@ -53,7 +53,7 @@ ScriptedCluster::ScriptedCluster(const ScriptedOptions& options, FileSystem& fil
   scheduler.num_servers = options.num_servers;
   scheduler.num_workers = options.num_workers;
   scheduler.resume = options.resume;
-  SchedulerVoice voice;
+  ProgressListener voice;
   voice.notice = [this](const std::string& line) { notices.push_back(line); };
   Result<std::unique_ptr<SchedulerNode>> made =
       SchedulerNode::Make(scheduler, std::move(voice), files);

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/membership_client.h"
-#include "common/messages.h"
+#include "common/job/job.h"
+#include "common/platform/file_system.h"
+#include "common/protocol/membership_client.h"
+#include "common/protocol/messages.h"
 #include "scheduler/scheduler_node.h"
 
 namespace hdps {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 
 namespace hdps {
 namespace {

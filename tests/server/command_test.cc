@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/manifest.h"
-#include "common/random.h"
+#include "common/platform/random.h"
+#include "common/protocol/manifest.h"
 #include "gtest/gtest.h"
 #include "tests/server/server_harness.h"
 

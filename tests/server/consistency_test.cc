@@ -4,10 +4,10 @@
 #include <set>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "gtest/gtest.h"
 #include "server/push_ledger.h"
-#include "server/push_progress.h"
+#include "server/push_watermark.h"
 #include "server/staleness_gate.h"
 #include "server/sync_combiner.h"
 #include "server/vector_clock.h"
@@ -99,7 +99,7 @@ TEST(PushLedger, EachSequenceOnceThroughAWindow) {
   }
 }
 
-PullTurn At(Clock clock) { return {clock, clock}; }
+PullAdmission At(Clock clock) { return {clock, clock}; }
 
 std::vector<int> Released(StalenessGate<int>& gate, Clock finished) {
   return gate.Release(finished, [](int) { return true; });
@@ -159,10 +159,10 @@ TEST(StalenessGate, WhoIsNotReadyStaysAndHoldsNobodyUp) {
   EXPECT_EQ(Released(gate, 3), (std::vector<int>{1, 3}));
 }
 
-TEST(PushProgress, CountsWithoutAGapInAnyOrder) {
+TEST(PushWatermark, CountsWithoutAGapInAnyOrder) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
-    PushProgress progress(5, 8);
+    PushWatermark progress(5, 8);
     std::set<Clock> taken;
     Clock gap = 5;
     for (int i = 0; i < 300; ++i) {
@@ -174,7 +174,7 @@ TEST(PushProgress, CountsWithoutAGapInAnyOrder) {
       ASSERT_EQ(progress.next(), gap) << "seed " << seed;
     }
   }
-  PushProgress progress(0, 2);
+  PushWatermark progress(0, 2);
   progress.Finish(7);
   EXPECT_EQ(progress.next(), 7);
   progress.Take(3);

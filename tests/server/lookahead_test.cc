@@ -10,11 +10,11 @@ namespace {
 
 std::vector<TableRows> Gradient(Key key, float value) { return {{0, 1, {key}, {value}}}; }
 
-TEST(KeyLists, ARequestMayNameTheKeysOfAnother) {
+TEST(KeyListCache, ARequestMayNameTheKeysOfAnother) {
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1});
   const PeerId worker = ServerHarness::WorkerPeer(0);
   const std::vector<TableRows> keys = {{0, 1, {7, 8}, {}}, {1, 2, {5}, {}}};
-  PullRequest pull = server.PullOf(0, PullMode::kAhead, keys);
+  PullRequest pull = server.PullOf(0, PullMode::kPrefetch, keys);
   pull.list = 3;
   server.FromPeer(worker, pull, 1);
   ASSERT_EQ(server.TakeReply<PullReply>(1)->code, Code::kOk);
@@ -46,13 +46,13 @@ TEST(KeyLists, ARequestMayNameTheKeysOfAnother) {
   EXPECT_EQ(server.TakeReply<PullReply>(6)->code, Code::kInvalidArgument);
 }
 
-TEST(KeyLists, OnlyTheLastFewAreKept) {
+TEST(KeyListCache, OnlyTheLastFewAreKept) {
   Job job = TestJob(Mode::kSync);
   job.cluster.pushes_in_flight_max = 2;
   job.train.lookahead = 1;  // 1 + 2 + 2 lists.
   ServerHarness server({.job = job, .workers = 1});
   const PeerId worker = ServerHarness::WorkerPeer(0);
-  PullRequest pull = server.PullOf(0, PullMode::kAhead, {{0, 1, {7}, {}}});
+  PullRequest pull = server.PullOf(0, PullMode::kPrefetch, {{0, 1, {7}, {}}});
   for (pull.list = 1; pull.list <= 6; ++pull.list) server.FromPeer(worker, pull, pull.list);
   pull.tables.clear();
   pull.keys = Buffer();
@@ -77,7 +77,7 @@ TEST(Lookahead, ARepairBringsWhatChangedAndTheDenseRows) {
   push(0, 7, 5);
   const std::vector<TableRows> keys = {
       {0, 1, {7, 8, 9, 10}, {}}, {1, 2, {5, 6, 7}, {}}, {2, 2, {0, 1}, {}}};
-  PullRequest pull = server.PullOf(3, PullMode::kAhead, keys);
+  PullRequest pull = server.PullOf(3, PullMode::kPrefetch, keys);
   pull.list = 1;
   pull.pushed = 1;
   server.FromPeer(worker, pull, 1);  // At once, though steps 1 and 2 are to come.
@@ -90,7 +90,7 @@ TEST(Lookahead, ARepairBringsWhatChangedAndTheDenseRows) {
 
   push(1, 8, 5);
   PullRequest repair = pull;
-  repair.mode = PullMode::kRepair;
+  repair.mode = PullMode::kRefresh;
   repair.since = ahead->min_clock;
   repair.tables.clear();
   repair.keys = Buffer();
@@ -121,10 +121,10 @@ TEST(Lookahead, ARepairBringsWhatWasStored) {
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1});
   const PeerId worker = ServerHarness::WorkerPeer(0);
   server.Push(0, 0, 0, 1, Gradient(7, 1));
-  const uint64_t ahead = server.Pull(0, 1, PullMode::kAhead, {{0, 1, {7, 8}, {}}});
+  const uint64_t ahead = server.Pull(0, 1, PullMode::kPrefetch, {{0, 1, {7, 8}, {}}});
   EXPECT_EQ(server.TakeReply<PullReply>(ahead)->min_clock, 1);
   server.FromPeer(worker, server.StoreOf(0, 1, {{0, 1, {7}, {5}}}), 100);
-  PullRequest repair = server.PullOf(1, PullMode::kRepair, {{0, 1, {7, 8}, {}}});
+  PullRequest repair = server.PullOf(1, PullMode::kRefresh, {{0, 1, {7, 8}, {}}});
   repair.since = 1;
   server.FromPeer(worker, repair, 101);
   const auto repaired = server.TakeReply<PullReply>(101);
@@ -135,7 +135,7 @@ TEST(Lookahead, ARepairBringsWhatWasStored) {
 
 TEST(Lookahead, InSyncRowsAheadWaitForTheStepsTheirWorkerHasPushed) {
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 2});
-  PullRequest ahead = server.PullOf(2, PullMode::kAhead, {{0, 1, {7}, {}}});
+  PullRequest ahead = server.PullOf(2, PullMode::kPrefetch, {{0, 1, {7}, {}}});
   ahead.pushed = 1;
   server.FromPeer(ServerHarness::WorkerPeer(0), ahead, 100);
   const uint64_t turn = server.Pull(0, 1, PullMode::kTrain, {{0, 1, {7}, {}}});
@@ -155,8 +155,8 @@ TEST(Lookahead, InSspRowsAheadWaitForTheClockTheyAreUsedAt) {
   job.train.staleness_bound = 1;
   job.train.lookahead = 2;
   ServerHarness server({.job = job, .workers = 2});
-  const uint64_t near = server.Pull(0, 1, PullMode::kAhead, {{0, 1, {7}, {}}});
-  const uint64_t far = server.Pull(0, 2, PullMode::kAhead, {{0, 1, {7}, {}}});
+  const uint64_t near = server.Pull(0, 1, PullMode::kPrefetch, {{0, 1, {7}, {}}});
+  const uint64_t far = server.Pull(0, 2, PullMode::kPrefetch, {{0, 1, {7}, {}}});
   EXPECT_TRUE(server.TakeReply<PullReply>(near).has_value());
   EXPECT_FALSE(server.TakeReply<PullReply>(far).has_value());
   server.Advance(0, 1);
@@ -165,7 +165,7 @@ TEST(Lookahead, InSspRowsAheadWaitForTheClockTheyAreUsedAt) {
   EXPECT_EQ(server.node().counters().staleness_max, 1u);
   // What was read ahead stands: a repair says of no row that it has changed.
   server.Push(1, 0, 0, 1, Gradient(7, 1));
-  const uint64_t repair = server.Pull(0, 2, PullMode::kRepair, {{0, 1, {7}, {}}});
+  const uint64_t repair = server.Pull(0, 2, PullMode::kRefresh, {{0, 1, {7}, {}}});
   EXPECT_EQ(server.TakeReply<PullReply>(repair)->tables[0].num_keys, 0u);
 }
 

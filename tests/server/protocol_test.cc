@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "gtest/gtest.h"
 #include "tests/server/server_harness.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "gtest/gtest.h"
 #include "tests/server/server_harness.h"
 
@@ -146,10 +146,10 @@ TEST(ShardMove, EndsTheServerWithAReason) {
 TEST_F(Refusal, DamagedRequestsNeverStopTheServer) {
   AdvanceRequest advance;
   advance.clock = 0;
-  PullRequest listed = server_.PullOf(0, PullMode::kAhead, kRows);
+  PullRequest listed = server_.PullOf(0, PullMode::kPrefetch, kRows);
   listed.list = 1;
   PullRequest named;
-  named.mode = PullMode::kRepair;
+  named.mode = PullMode::kRefresh;
   named.list = 1;
   PushRequest named_push = Good();
   named_push.tables.clear();

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/bounded_queue.h"
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/messages.h"
+#include "common/base/bounded_queue.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/protocol/messages.h"
 #include "gtest/gtest.h"
 #include "server/server_node.h"
 

@@ -60,7 +60,7 @@ ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
   options.slow_worker = random.Below(3) == 0 ? 0 : -1;
   options.lookahead = static_cast<uint32_t>(random.Below(4));
   // A tally counts less than 256, which every format holds exactly.
-  options.wire = static_cast<FloatFormat>(seed % 3);
+  options.wire = static_cast<DType>(seed % 3);
   return options;
 }
 
@@ -97,7 +97,7 @@ void Cluster::StartScheduler() {
   scheduler.num_servers = options_.num_servers;
   scheduler.num_workers = options_.num_workers;
   scheduler.command_retry_ms = 100;
-  SchedulerVoice voice;
+  ProgressListener voice;
   voice.notice = [this](const std::string& line) {
     unconfirmed_ += line.find("has not confirmed the end") != std::string::npos;
     VLOG(1) << network_.now() << " " << line;

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "common/executor.h"
-#include "common/file_system.h"
-#include "common/job.h"
+#include "common/job/job.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
 #include "scheduler/scheduler_node.h"
 #include "server/server_node.h"
 #include "tests/sim/network.h"
 #include "tests/sim/scripted_worker.h"
 #include "tests/sim/tally.h"
-#include "worker/train/worker_node.h"
+#include "worker/role/worker_node.h"
 
 namespace hdps::sim {
 
@@ -37,7 +37,7 @@ struct ClusterOptions {
   ServerSabotage server_sabotage;
   bool advance_early = false;
   uint32_t lookahead = 0;
-  FloatFormat wire = FloatFormat::kFp32;
+  DType wire = DType::kFp32;
   bool since_late = false;
   Clock mistaken_at = -1;    // Worker 0 gives up at this clock.
   uint64_t incarnation = 0;  // Distinguishes the processes of a cluster that was started again.

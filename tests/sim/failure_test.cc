@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "common/file_system.h"
+#include "common/platform/file_system.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/sim/cluster.h"

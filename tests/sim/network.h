@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/node.h"
-#include "common/random.h"
+#include "common/net/node.h"
+#include "common/platform/random.h"
 
 namespace hdps::sim {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <memory>
 
-#include "common/file_system.h"
+#include "common/platform/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/sim/cluster.h"
 #include "tests/sim/seeds.h"

@@ -155,12 +155,12 @@ void ScriptedWorker::AskAhead() {
     step->held[rank_] = clock_;
     step->pushed = clock_;
     std::vector<ServerRequest> requests =
-        step->split.Pulls({clock, PullMode::kAhead, clock_, step->list, options_.wire});
+        step->split.Pulls({clock, PullMode::kPrefetch, clock_, step->list, options_.wire});
     step->since.assign(view_->servers.size(), kNotRead);
     for (const ServerRequest& request : requests) {
       step->since[request.server.value] = clock_ + (options_.since_late ? 1 : 0);
     }
-    Ask(&step->ahead, Purpose::kAhead, std::move(requests));
+    Ask(&step->ahead, Purpose::kPrefetch, std::move(requests));
   }
 }
 
@@ -192,7 +192,7 @@ bool ScriptedWorker::PlaceAhead(Step* step, const std::vector<Frame>& replies) {
     const ServerId server{step->ahead.servers[i]};
     PullReply reply;
     if (!Check(DecodeMessage(replies[i], &reply))) return false;
-    if (!Check(step->split.Scatter(server, PullMode::kAhead, reply, rows))) return false;
+    if (!Check(step->split.Scatter(server, PullMode::kPrefetch, reply, rows))) return false;
     if (options_.repairs && reply.min_clock < step->pushed) {
       trouble_ = "rows ahead are older than was asked for";
     }
@@ -210,7 +210,7 @@ bool ScriptedWorker::Place(Step* step, const std::vector<Frame>& replies) {
     PullReply reply;
     if (!Check(DecodeMessage(replies[i], &reply))) return false;
     const bool was_ahead = !step->since.empty() && step->since[server.value] != kNotRead;
-    const PullMode mode = was_ahead ? PullMode::kRepair : PullMode::kTrain;
+    const PullMode mode = was_ahead ? PullMode::kRefresh : PullMode::kTrain;
     if (!Check(step->split.Scatter(server, mode, reply, rows))) return false;
   }
   return true;
@@ -304,7 +304,7 @@ void ScriptedWorker::OnReplies(Ticket ticket, Status status, std::vector<Frame> 
   const Purpose purpose = at->second;
   waiting_.erase(at);
   if (!Check(status)) return;
-  if (purpose == Purpose::kPull || purpose == Purpose::kAhead) OnRows(ticket, replies);
+  if (purpose == Purpose::kPull || purpose == Purpose::kPrefetch) OnRows(ticket, replies);
   if (purpose == Purpose::kPush) OnPushed(replies);
 }
 

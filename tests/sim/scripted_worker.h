@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "common/node.h"
-#include "common/random.h"
+#include "common/net/node.h"
+#include "common/platform/random.h"
 #include "tests/sim/tally.h"
+#include "worker/exchange/compute_port.h"
 #include "worker/exchange/key_split.h"
-#include "worker/train/compute_port.h"
 
 namespace hdps::sim {
 
@@ -27,7 +27,7 @@ struct ScriptOptions {
   uint32_t pushes_at_once = 1;  // Without pulls.
   uint32_t lookahead = 0;       // Steps whose rows are asked for before their turn.
   bool repairs = true;          // sync: rows that were read ahead are repaired.
-  FloatFormat wire = FloatFormat::kFp32;
+  DType wire = DType::kFp32;
   bool strange_lists = false;  // Pushes name lists that the servers have never heard of.
   // Sabotage: what changed in the step after the rows were read ahead is not asked for.
   bool since_late = false;
@@ -62,7 +62,7 @@ class ScriptedWorker : public ComputeSide {
   const std::string& trouble() const { return trouble_; }
 
  private:
-  enum class Purpose : uint8_t { kAhead, kPull, kPush, kAdvance };
+  enum class Purpose : uint8_t { kPrefetch, kPull, kPush, kAdvance };
 
   Ticket Send(Purpose purpose, std::vector<ServerRequest> requests,
               std::vector<ServerRequest> then = {});

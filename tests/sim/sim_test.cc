@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "common/file_system.h"
+#include "common/platform/file_system.h"
 #include "gtest/gtest.h"
 #include "tests/sim/cluster.h"
 #include "tests/sim/seeds.h"

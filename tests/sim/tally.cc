@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/hash.h"
+#include "common/base/hash.h"
 
 namespace hdps::sim {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/ids.h"
-#include "common/job.h"
+#include "common/base/ids.h"
+#include "common/job/job.h"
 #include "embedding/table.h"
 
 namespace hdps::sim {

@@ -1,13 +1,13 @@
 // The plan of a cluster: what follows from the numbers it is given, and what it refuses.
-#include "tools/cost_model.h"
+#include "tools/plan/cost_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "common/model_zoo.h"
-#include "tools/plan_report.h"
+#include "common/job/model_zoo.h"
+#include "tools/plan/plan_report.h"
 
 namespace hdps {
 namespace {

@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "common/bounded_queue.h"
-#include "common/executor.h"
-#include "common/manifest.h"
-#include "common/random.h"
-#include "common/thread_annotations.h"
+#include "common/base/bounded_queue.h"
+#include "common/base/thread_annotations.h"
+#include "common/platform/executor.h"
+#include "common/platform/random.h"
+#include "common/protocol/manifest.h"
 
 namespace hdps {
 namespace {

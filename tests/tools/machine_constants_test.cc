@@ -1,5 +1,5 @@
 // Constants as the benchmark writes them, and files that are not what they should be.
-#include "tools/machine_constants.h"
+#include "tools/plan/machine_constants.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

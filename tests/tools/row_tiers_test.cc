@@ -1,5 +1,5 @@
 // Which rows stay in memory, beside draws and a list of the rows used last.
-#include "tools/row_tiers.h"
+#include "tools/plan/row_tiers.h"
 
 #include <gtest/gtest.h>
 
@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "common/random.h"
-#include "embedding/disk_rows.h"
-#include "worker/data/zipf.h"
+#include "common/platform/random.h"
+#include "embedding/disk/disk_rows.h"
+#include "tools/synthetic/zipf.h"
 
 namespace hdps {
 namespace {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <bit>
 
-#include "common/hash.h"
+#include "common/base/hash.h"
 
 namespace hdps {
 namespace {
 
-constexpr size_t kAhead = 16;
+constexpr size_t kPrefetch = 16;
 constexpr uint64_t kSalt = 0x5bd1e995a1c3f00du;  // Other places than in the tables of rows.
 constexpr size_t kKeysMin = 64;
 
@@ -22,9 +22,9 @@ size_t FrequentKeys::HomeOf(Key key) const { return MixBits(key ^ kSalt) & (slot
 
 void FrequentKeys::Add(std::span<const Key> keys) {
   const size_t mask = slots_.size() - 1;
-  size_t homes[kAhead];
-  for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
-    const size_t count = std::min(kAhead, keys.size() - begin);
+  size_t homes[kPrefetch];
+  for (size_t begin = 0; begin < keys.size(); begin += kPrefetch) {
+    const size_t count = std::min(kPrefetch, keys.size() - begin);
     for (size_t i = 0; i < count; ++i) {
       homes[i] = HomeOf(keys[begin + i]);
       __builtin_prefetch(&slots_[homes[i]]);

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "common/ids.h"
+#include "common/base/ids.h"
 
 namespace hdps {
 

@@ -8,13 +8,13 @@
 #include <limits>
 #include <utility>
 
-#include "common/hash.h"
-#include "kernels/row_slab.h"
+#include "common/base/hash.h"
+#include "kernels/host/row_slab.h"
 
 namespace hdps {
 namespace {
 
-constexpr size_t kAhead = 16;
+constexpr size_t kPrefetch = 16;
 constexpr uint64_t kSalt = 0x9d7c31f2e4b86a05u;
 
 // What an incumbent's count is taken for: a challenger has to be seen clearly more often.
@@ -35,9 +35,9 @@ HotKeys::HotKeys(std::vector<Key> keys)
 
 void HotKeys::Find(std::span<const Key> keys, uint32_t* slots) const {
   const size_t mask = index_.size() - 1;
-  size_t homes[kAhead];
-  for (size_t begin = 0; begin < keys.size(); begin += kAhead) {
-    const size_t count = std::min(kAhead, keys.size() - begin);
+  size_t homes[kPrefetch];
+  for (size_t begin = 0; begin < keys.size(); begin += kPrefetch) {
+    const size_t count = std::min(kPrefetch, keys.size() - begin);
     for (size_t i = 0; i < count; ++i) {
       homes[i] = MixBits(keys[begin + i] ^ kSalt) & mask;
       __builtin_prefetch(&index_[homes[i]]);

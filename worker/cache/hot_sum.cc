@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/row_slab.h"
+#include "kernels/host/row_slab.h"
 
 namespace hdps {
 namespace {

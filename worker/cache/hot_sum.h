@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "common/status.h"
+#include "common/base/status.h"
 #include "worker/exchange/collective.h"
 
 namespace hdps {

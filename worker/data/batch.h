@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/ids.h"
+#include "common/base/ids.h"
 
 namespace hdps {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "worker/data/formats/row_adder.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/line_reader.h"
-#include "worker/data/row_adder.h"
 #include "worker/data/shuffle_window.h"
 
 namespace hdps {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/platform/file_system.h"
 #include "worker/data/batch.h"
 
 namespace hdps {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/seekable_file.h"
+#include "common/platform/seekable_file.h"
 
 namespace hdps {
 namespace {

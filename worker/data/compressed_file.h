@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "common/file_system.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/platform/file_system.h"
 
 namespace hdps {
 

@@ -106,7 +106,7 @@ class IndexedReader : public BatchReader {
     }
     if (window_.empty() || !on_) return std::optional<uint64_t>();
     const size_t size = window_.size(), chosen = draws_.Next(size);
-    __builtin_prefetch(&window_[draws_.Peek(WindowDraws::kAhead - 1, size)]);
+    __builtin_prefetch(&window_[draws_.Peek(WindowDraws::kPrefetch - 1, size)]);
     const uint64_t row = window_[chosen];
     window_[chosen] = window_.back();
     window_.pop_back();

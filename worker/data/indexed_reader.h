@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/job.h"
-#include "common/random.h"
+#include "common/job/job.h"
+#include "common/platform/file_system.h"
+#include "common/platform/random.h"
 #include "worker/data/batch_reader.h"
-#include "worker/data/row_adder.h"
+#include "worker/data/formats/row_adder.h"
 
 namespace hdps {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/platform/file_system.h"
 #include "worker/data/compressed_file.h"
 
 namespace hdps {

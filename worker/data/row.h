@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/ids.h"
+#include "common/base/ids.h"
 #include "worker/data/batch.h"
 
 namespace hdps {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "common/file_system.h"
-#include "common/seekable_file.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/platform/file_system.h"
+#include "common/platform/seekable_file.h"
 #include "worker/data/line_index.h"
 #include "worker/data/line_reader.h"
 

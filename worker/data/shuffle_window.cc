@@ -62,8 +62,8 @@ Line ShuffleWindow::TakeAny() {
   const size_t size = slots_.size(), chosen = draws_.Next(size);
   // Where these draws will fall unless the window runs empty before their turns come: first the
   // slot is brought near, half the way later the line.
-  __builtin_prefetch(&slots_[draws_.Peek(WindowDraws::kAhead - 1, size)]);
-  const Slot& soon = slots_[draws_.Peek(WindowDraws::kAhead / 2 - 1, size)];
+  __builtin_prefetch(&slots_[draws_.Peek(WindowDraws::kPrefetch - 1, size)]);
+  const Slot& soon = slots_[draws_.Peek(WindowDraws::kPrefetch / 2 - 1, size)];
   PrefetchText(soon.text, soon.size);
 
   const Slot taken = slots_[chosen];

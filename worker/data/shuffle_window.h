@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/random.h"
+#include "common/platform/random.h"
 #include "worker/data/line_reader.h"
 
 namespace hdps {
@@ -26,14 +26,14 @@ class WindowDraws {
   size_t Next(size_t size) {
     const size_t drawn = Below(draws_[next_], size);
     draws_[next_] = random_.Next();
-    next_ = (next_ + 1) % kAhead;
+    next_ = (next_ + 1) % kPrefetch;
     return drawn;
   }
-  static constexpr size_t kAhead = 16;  // Draws known before they are used, to prefetch.
+  static constexpr size_t kPrefetch = 16;  // Draws known before they are used, to prefetch.
   // What the draw behind the next `ahead` ones will give if the size stays. Requires: ahead <
-  // kAhead.
+  // kPrefetch.
   size_t Peek(size_t ahead, size_t size) const {
-    return Below(draws_[(next_ + ahead) % kAhead], size);
+    return Below(draws_[(next_ + ahead) % kPrefetch], size);
   }
 
  private:
@@ -41,7 +41,7 @@ class WindowDraws {
   static size_t Below(uint64_t draw, size_t size) { return ((draw >> 32) * size) >> 32; }
 
   Random random_{0};
-  std::array<uint64_t, kAhead> draws_ = {};
+  std::array<uint64_t, kPrefetch> draws_ = {};
   size_t next_ = 0;
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/status.h"
+#include "common/base/status.h"
 
 namespace hdps {
 
@@ -69,7 +69,7 @@ uint32_t CountNcclGpus(std::string* why_none);
 // Ranks that are threads of one process.
 std::vector<std::unique_ptr<Collective>> NewLocalCollectives(uint32_t size);
 // A board for them.
-std::unique_ptr<Board> NewLocalBoard();
+std::unique_ptr<Board> NewLocalStore();
 
 // The part of `count` values that `rank` of `size` adds up: they differ by at most one value.
 struct Segment {

@@ -12,7 +12,7 @@
 #include <exception>
 #include <utility>
 
-#include "common/thread_annotations.h"
+#include "common/base/thread_annotations.h"
 #include "worker/exchange/collective.h"
 
 namespace hdps {

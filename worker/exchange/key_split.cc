@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "kernels/key_shards.h"
+#include "kernels/keys/key_shards.h"
 
 namespace hdps {
 

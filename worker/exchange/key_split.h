@@ -8,12 +8,12 @@
 #include <span>
 #include <vector>
 
-#include "common/buffer.h"
-#include "common/ids.h"
-#include "common/messages.h"
-#include "common/shard_map.h"
-#include "common/status.h"
-#include "kernels/row_pieces.h"
+#include "common/base/buffer.h"
+#include "common/base/ids.h"
+#include "common/base/shard_map.h"
+#include "common/base/status.h"
+#include "common/protocol/messages.h"
+#include "kernels/row_spans.h"
 #include "kernels/vector_width.h"
 #include "worker/exchange/server_request.h"
 
@@ -41,7 +41,7 @@ struct PullTerms {
   PullMode mode = PullMode::kTrain;
   Clock pushed = 0;
   uint64_t list = 0;
-  FloatFormat format = FloatFormat::kFp32;
+  DType format = DType::kFp32;
 };
 
 // What is left to ask for when rows were read ahead.
@@ -49,10 +49,10 @@ struct RepairTerms {
   Clock clock = 0;
   Clock pushed = 0;
   uint64_t list = 0;
-  // [servers]: min_clock of the reply to kAhead; kNotRead where none was asked for.
+  // [servers]: min_clock of the reply to kPrefetch; kNotRead where none was asked for.
   std::span<const Clock> since;
   bool changes = true;  // False: rows that were read ahead stand, only the dense ones are missing.
-  FloatFormat format = FloatFormat::kFp32;
+  DType format = DType::kFp32;
 };
 // What a push says beside its keys and gradients; as the fields of PushRequest. `list` not 0: the
 // servers have been sent the keys under this number.
@@ -61,7 +61,7 @@ struct PushTerms {
   Clock clock = 0;
   uint64_t num_examples = 0;
   uint64_t list = 0;
-  FloatFormat format = FloatFormat::kFp32;
+  DType format = DType::kFp32;
 };
 inline constexpr Clock kNotRead = -1;
 
@@ -86,18 +86,17 @@ class KeySplit {
   // those of another: then rows and gradients of each server are one piece of the caller's. Never
   // of the dense table: its weights and gradients have a place of their own.
   bool InPieces(size_t i) const {
-    return i < num_sparse_ && parts_.size() <= kRowPiecesMax &&
-           orders_[order_of_input_[i]].in_order;
+    return i < num_sparse_ && parts_.size() <= kRowSpansMax && orders_[order_of_input_[i]].in_order;
   }
   // The envelope's part of a request, and its `keys` section.
   const std::vector<TableKeys>& TablesOf(ServerId server) const;
   const Buffer& KeysOf(ServerId server) const;
 
-  // Requests to the servers that hold keys of the split; under kAhead, keys of other tables than
+  // Requests to the servers that hold keys of the split; under kPrefetch, keys of other tables than
   // the dense one.
   std::vector<ServerRequest> Pulls(const PullTerms& terms) const;
-  // kRepair, naming the list, to the servers that were read ahead and have something to add; kTrain
-  // with the keys to the others that hold keys.
+  // kRefresh, naming the list, to the servers that were read ahead and have something to add;
+  // kTrain with the keys to the others that hold keys.
   std::vector<ServerRequest> Repairs(const RepairTerms& terms) const;
   // Requests to all servers, also to those without a key: their clock and ledger must move too.
   // gradients[i] belongs to tables[i]: [keys * row_floats], in the caller's order. Sections come
@@ -114,7 +113,7 @@ class KeySplit {
     };
     std::vector<Section> of;  // [servers]
     // [tables]: [keys * row_floats]; empty for tables whose gradients have to be moved.
-    std::vector<RowPieces<float>> places;
+    std::vector<RowSpans<float>> places;
   };
   // Sections that are of no use are let go.
   OpenSections OpenPush(const MakeBytes& make = {}) const;
@@ -128,16 +127,16 @@ class KeySplit {
 
   // Values in the caller's order -> one section in `server`'s wire order, rounded to `format`.
   Buffer Gather(ServerId server, std::span<const std::span<const float>> values,
-                FloatFormat format = FloatFormat::kFp32, const MakeBytes& make = {}) const;
-  // One server's rows -> their places in rows[i], [keys * row_floats] each; under kRepair only
+                DType format = DType::kFp32, const MakeBytes& make = {}) const;
+  // One server's rows -> their places in rows[i], [keys * row_floats] each; under kRefresh only
   // those that are there. Gives the reply's own error if it has one, and kCorruption when its
   // tables, sizes or positions are not those that `mode` asked for; then nothing is written.
   // `in_place` not empty: rows of a table InPieces() in 32 bits are not copied, but are added to
-  // in_place[i], and stay there while the reply is held. Requires then: not kRepair, and servers in
-  // their order.
+  // in_place[i], and stay there while the reply is held. Requires then: not kRefresh, and servers
+  // in their order.
   Status Scatter(ServerId server, PullMode mode, const PullReply& reply,
                  std::span<const std::span<float>> rows,
-                 std::span<RowPieces<const float>> in_place = {}) const;
+                 std::span<RowSpans<const float>> in_place = {}) const;
 
  private:
   // The wire order of one list of keys over all servers.
@@ -171,9 +170,8 @@ class KeySplit {
   void FillPart(uint32_t server, std::span<const KeysOfTable> tables, const MakeBytes& make);
   ServerRequest PushTo(ServerId server, const PushTerms& terms, Buffer gradients) const;
   // Those of `input` have been written already where `places` has one.
-  void GatherInto(ServerId server, std::span<const std::span<const float>> values,
-                  FloatFormat format, std::span<const RowPieces<float>> places,
-                  std::byte* to) const;
+  void GatherInto(ServerId server, std::span<const std::span<const float>> values, DType format,
+                  std::span<const RowSpans<float>> places, std::byte* to) const;
   Status CheckReply(ServerId server, PullMode mode, const PullReply& reply) const;
   // The caller's positions of the keys of one table at one server, in wire order.
   std::span<const uint32_t> PositionsAt(uint32_t server, uint32_t input) const;

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "common/thread_annotations.h"
+#include "common/base/thread_annotations.h"
 #include "worker/exchange/collective.h"
 
 namespace hdps {
@@ -106,6 +106,6 @@ std::vector<std::unique_ptr<Collective>> NewLocalCollectives(uint32_t size) {
   return ranks;
 }
 
-std::unique_ptr<Board> NewLocalBoard() { return std::make_unique<LocalBoard>(); }
+std::unique_ptr<Board> NewLocalStore() { return std::make_unique<LocalBoard>(); }
 
 }  // namespace hdps

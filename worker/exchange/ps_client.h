@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "common/messages.h"
-#include "common/node.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/net/node.h"
+#include "common/protocol/messages.h"
 #include "worker/exchange/server_request.h"
 
 namespace hdps {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/half_floats.h"
+#include "kernels/host/half_floats.h"
 
 namespace hdps {
 namespace {
@@ -14,10 +14,10 @@ namespace {
 template <typename Copy, typename Prefetch>
 HDPS_INLINE void ForEachRun(std::span<const uint32_t> positions, const Copy& copy,
                             const Prefetch& prefetch) {
-  constexpr size_t kAhead = 16;
+  constexpr size_t kPrefetch = 16;
   const size_t n = positions.size();
   for (size_t i = 0; i < n;) {
-    if (i + kAhead < n) prefetch(positions[i + kAhead]);
+    if (i + kPrefetch < n) prefetch(positions[i + kPrefetch]);
     size_t end = i + 1;
     while (end < n && positions[end] == positions[end - 1] + 1) ++end;
     copy(i, positions[i], end - i);
@@ -26,10 +26,10 @@ HDPS_INLINE void ForEachRun(std::span<const uint32_t> positions, const Copy& cop
 }
 
 // The numbers of `rows` rows on their way into a section, or out of it.
-template <FloatFormat kFormat, size_t kFloats>
+template <DType kFormat, size_t kFloats>
 HDPS_INLINE void Pack(const float* from, size_t rows, size_t floats, std::byte* to) {
   const size_t count = rows * (kFloats > 0 ? kFloats : floats);
-  if constexpr (kFormat != FloatFormat::kFp32) {
+  if constexpr (kFormat != DType::kFp32) {
     auto* const halves = reinterpret_cast<uint16_t*>(to);
     if (kFloats > 0 && rows == 1) return NarrowEach<kFormat>(from, kFloats, halves);
     return NarrowEach<kFormat>(from, count, halves);
@@ -40,10 +40,10 @@ HDPS_INLINE void Pack(const float* from, size_t rows, size_t floats, std::byte* 
     std::memcpy(to, from, count * sizeof(float));
   }
 }
-template <FloatFormat kFormat, size_t kFloats>
+template <DType kFormat, size_t kFloats>
 HDPS_INLINE void Unpack(const std::byte* from, size_t rows, size_t floats, float* to) {
   const size_t count = rows * (kFloats > 0 ? kFloats : floats);
-  if constexpr (kFormat != FloatFormat::kFp32) {
+  if constexpr (kFormat != DType::kFp32) {
     const auto* const halves = reinterpret_cast<const uint16_t*>(from);
     if (kFloats > 0 && rows == 1) return WidenEach<kFormat>(halves, kFloats, to);
     return WidenEach<kFormat>(halves, count, to);
@@ -56,7 +56,7 @@ HDPS_INLINE void Unpack(const std::byte* from, size_t rows, size_t floats, float
 }
 
 // to[i] = from[positions[i]].
-template <FloatFormat kFormat, size_t kFloats>
+template <DType kFormat, size_t kFloats>
 HDPS_INLINE void GatherAll(std::span<const uint32_t> positions, size_t floats, const float* from,
                            std::byte* to) {
   const size_t row_bytes = floats * FloatBytes(kFormat);
@@ -70,7 +70,7 @@ HDPS_INLINE void GatherAll(std::span<const uint32_t> positions, size_t floats, c
 }
 
 // to[positions[i]] = from[i].
-template <FloatFormat kFormat, size_t kFloats>
+template <DType kFormat, size_t kFloats>
 HDPS_INLINE void ScatterAll(std::span<const uint32_t> positions, size_t floats,
                             const std::byte* from, float* to) {
   const size_t row_bytes = floats * FloatBytes(kFormat);
@@ -84,9 +84,9 @@ HDPS_INLINE void ScatterAll(std::span<const uint32_t> positions, size_t floats,
 }
 
 // move(format, floats) as constants; of the floats 0 where they are unusual ones.
-template <FloatFormat kFormat, typename Move>
+template <DType kFormat, typename Move>
 void WithFloats(size_t floats, const Move& move) {
-  constexpr std::integral_constant<FloatFormat, kFormat> format;
+  constexpr std::integral_constant<DType, kFormat> format;
   switch (floats) {
     case 1:
       return move(format, std::integral_constant<size_t, 1>());
@@ -103,12 +103,12 @@ void WithFloats(size_t floats, const Move& move) {
 template <typename Move>
 void WithRow(const RowFormat& row, const Move& move) {
   switch (row.format) {
-    case FloatFormat::kFp32:
-      return WithFloats<FloatFormat::kFp32>(row.floats, move);
-    case FloatFormat::kFp16:
-      return WithFloats<FloatFormat::kFp16>(row.floats, move);
-    case FloatFormat::kBf16:
-      return WithFloats<FloatFormat::kBf16>(row.floats, move);
+    case DType::kFp32:
+      return WithFloats<DType::kFp32>(row.floats, move);
+    case DType::kFp16:
+      return WithFloats<DType::kFp16>(row.floats, move);
+    case DType::kBf16:
+      return WithFloats<DType::kBf16>(row.floats, move);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/float_format.h"
+#include "common/base/dtype.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -13,7 +13,7 @@ namespace hdps {
 // Numbers of a section: `format` is how they travel. Rounded to the nearest on the way in; `width`
 // changes no bit.
 struct RowFormat {
-  FloatFormat format = FloatFormat::kFp32;
+  DType format = DType::kFp32;
   size_t floats = 0;  // Of a row.
 };
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "common/frame.h"
-#include "common/ids.h"
+#include "common/base/ids.h"
+#include "common/net/frame.h"
 
 namespace hdps {
 

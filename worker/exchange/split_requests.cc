@@ -27,7 +27,8 @@ std::vector<ServerRequest> KeySplit::Pulls(const PullTerms& terms) const {
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < num_servers(); ++s) {
     const Part& part = parts_[s];
-    if (part.tables.empty() || (terms.mode == PullMode::kAhead && part.num_sparse == 0)) continue;
+    if (part.tables.empty() || (terms.mode == PullMode::kPrefetch && part.num_sparse == 0))
+      continue;
     PullRequest pull;
     pull.clock = terms.clock;
     pull.mode = terms.mode;
@@ -51,7 +52,7 @@ std::vector<ServerRequest> KeySplit::Repairs(const RepairTerms& terms) const {
     if (part.tables.empty() || (read && !terms.changes && !has_dense)) continue;
     PullRequest pull;
     pull.clock = terms.clock;
-    pull.mode = read ? PullMode::kRepair : PullMode::kTrain;
+    pull.mode = read ? PullMode::kRefresh : PullMode::kTrain;
     pull.pushed = terms.pushed;
     pull.list = terms.list;
     pull.format = terms.format;
@@ -98,7 +99,7 @@ KeySplit::OpenSections KeySplit::OpenPush(const MakeBytes& make) const {
 std::vector<ServerRequest> KeySplit::ClosePush(const PushTerms& terms,
                                                std::span<const std::span<const float>> gradients,
                                                OpenSections open) const {
-  CHECK(terms.format == FloatFormat::kFp32 && open.of.size() == num_servers());
+  CHECK(terms.format == DType::kFp32 && open.of.size() == num_servers());
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < num_servers(); ++s) {
     auto& [buffer, bytes] = open.of[s];
@@ -143,7 +144,7 @@ std::vector<ServerRequest> KeySplit::Stores(Sequence sequence, Clock clock,
 }
 
 Buffer KeySplit::Gather(ServerId server, std::span<const std::span<const float>> values,
-                        FloatFormat format, const MakeBytes& make) const {
+                        DType format, const MakeBytes& make) const {
   const size_t size = parts_[server.value].num_floats * FloatBytes(format);
   std::span<std::byte> section;
   Buffer buffer = make ? make(server, size, &section) : Buffer::Allocate(size, &section);
@@ -152,7 +153,7 @@ Buffer KeySplit::Gather(ServerId server, std::span<const std::span<const float>>
 }
 
 void KeySplit::GatherInto(ServerId server, std::span<const std::span<const float>> values,
-                          FloatFormat format, std::span<const RowPieces<float>> places,
+                          DType format, std::span<const RowSpans<float>> places,
                           std::byte* to) const {
   CHECK_EQ(values.size(), order_of_input_.size());
   const Part& part = parts_[server.value];
@@ -172,7 +173,7 @@ void KeySplit::GatherInto(ServerId server, std::span<const std::span<const float
 Status KeySplit::CheckReply(ServerId server, PullMode mode, const PullReply& reply) const {
   if (reply.code != Code::kOk) return Status(reply.code, reply.message);
   const Part& part = parts_[server.value];
-  const size_t num_tables = mode == PullMode::kAhead ? part.num_sparse : part.tables.size();
+  const size_t num_tables = mode == PullMode::kPrefetch ? part.num_sparse : part.tables.size();
   if (reply.tables.size() != num_tables) {
     return UnlikeRequest(server, "the number of tables", reply.tables.size(), num_tables);
   }
@@ -184,7 +185,7 @@ Status KeySplit::CheckReply(ServerId server, PullMode mode, const PullReply& rep
     if (got.table != wanted.table) {
       return UnlikeRequest(server, "a table's number", got.table.value, wanted.table.value);
     }
-    const bool some = mode == PullMode::kRepair && got.num_keys < wanted.num_keys;
+    const bool some = mode == PullMode::kRefresh && got.num_keys < wanted.num_keys;
     if (got.num_keys != wanted.num_keys && (!some || t >= part.num_sparse)) {
       return UnlikeRequest(server, "the number of rows", got.num_keys, wanted.num_keys);
     }
@@ -216,12 +217,12 @@ Status KeySplit::CheckReply(ServerId server, PullMode mode, const PullReply& rep
 
 Status KeySplit::Scatter(ServerId server, PullMode mode, const PullReply& reply,
                          std::span<const std::span<float>> rows,
-                         std::span<RowPieces<const float>> in_place) const {
+                         std::span<RowSpans<const float>> in_place) const {
   HDPS_RETURN_IF_ERROR(CheckReply(server, mode, reply));
   CHECK_EQ(rows.size(), order_of_input_.size());
   CHECK(in_place.empty() || in_place.size() == rows.size());
   const Part& part = parts_[server.value];
-  const FloatFormat format = reply.format;
+  const DType format = reply.format;
   std::vector<uint32_t> some;
   const std::byte* from = reply.rows.data();
   const uint32_t* position = reply.positions.As<uint32_t>().data();
@@ -231,7 +232,7 @@ Status KeySplit::Scatter(ServerId server, PullMode mode, const PullReply& reply,
     const Order& order = orders_[order_of_input_[input]];
     const std::span<const uint32_t> places = PositionsAt(server.value, input);
     const size_t count = reply.tables[t].num_keys;
-    if (!in_place.empty() && format == FloatFormat::kFp32 && InPieces(input)) {
+    if (!in_place.empty() && format == DType::kFp32 && InPieces(input)) {
       CHECK(count == places.size() && in_place[input].size() == places.front() * floats);
       in_place[input].Append({reinterpret_cast<const float*>(from), count * floats});
       from += count * floats * sizeof(float);

@@ -1,8 +1,8 @@
 // The flat array of dense parameters: where tensors lie and what they begin with.
 #include <cmath>
 
-#include "common/hash.h"
-#include "common/random.h"
+#include "common/base/hash.h"
+#include "common/platform/random.h"
 #include "worker/model/model.h"
 
 namespace hdps {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/job.h"
+#include "common/job/job.h"
 #include "kernels/dense_ops.h"
 #include "worker/model/graph.h"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/job.h"
+#include "common/job/job.h"
 
 namespace hdps {
 

@@ -12,7 +12,7 @@ namespace hdps {
 namespace {
 
 // What stands in the embedding's own place: all is done where its consumer stands.
-class DoneAbove : public Layer {
+class FusedAway : public Layer {
  public:
   void Forward(Pass&) override {}
   void Backward(Pass&) override {}
@@ -29,7 +29,7 @@ struct JoinedParts {
 
 class FirstLayerOnRows : public Layer {
  public:
-  FirstLayerOnRows(const Job& job, JoinedParts parts, std::unique_ptr<RowProducts> products,
+  FirstLayerOnRows(const Job& job, JoinedParts parts, std::unique_ptr<UniqueRowGemm> products,
                    std::unique_ptr<Layer> embedding, std::unique_ptr<Layer> dense)
       : choice_(job.model.first_layer),
         dim_(job.tables[parts.table].dim),
@@ -84,12 +84,12 @@ class FirstLayerOnRows : public Layer {
   bool Pays(const Pass& pass) const {
     if (choice_ == FirstLayer::kPlain) return false;
     const KeySet& keys = *pass.tables[parts_.table].keys;
-    RowProductsShape shape;
+    UniqueRowGemmShape shape;
     shape.unique_rows = keys.unique.size();
     shape.dim = dim_;
     shape.units = pass.places[parts_.dense].width;
     for (const uint32_t f : parts_.features) shape.keys += keys.row_index[f].size();
-    return RowProductsPay(shape);
+    return UniqueRowGemmPays(shape);
   }
 
   // The concat's columns before and behind the embedding's.
@@ -143,7 +143,7 @@ class FirstLayerOnRows : public Layer {
   const Pooling pooling_;
   const bool relu_;
   const JoinedParts parts_;
-  const std::unique_ptr<RowProducts> products_;
+  const std::unique_ptr<UniqueRowGemm> products_;
   const std::unique_ptr<Layer> embedding_, dense_;
   // Of the current pass.
   bool on_rows_ = false;
@@ -184,7 +184,7 @@ void JoinFirstLayers(const Job& job, DenseOps& ops, const std::vector<DenseTenso
     if (!places[p].used || job.model.layers[p].kind != LayerKind::kDense) continue;
     const int below = EmbeddingBelow(job, places, p);
     if (below < 0) continue;
-    std::unique_ptr<RowProducts> products = ops.NewRowProducts();
+    std::unique_ptr<UniqueRowGemm> products = ops.NewRowProducts();
     if (products == nullptr) {
       LOG_IF(WARNING, job.model.first_layer == FirstLayer::kUniqueRows)
           << "model.first_layer: this device has no products of unique rows; computing plainly";
@@ -203,7 +203,7 @@ void JoinFirstLayers(const Job& job, DenseOps& ops, const std::vector<DenseTenso
     std::unique_ptr<Layer>& below_layer = layers[parts.embedding];
     layers[p] = std::make_unique<FirstLayerOnRows>(job, parts, std::move(products),
                                                    std::move(below_layer), std::move(layers[p]));
-    below_layer = std::make_unique<DoneAbove>();
+    below_layer = std::make_unique<FusedAway>();
   }
 }
 

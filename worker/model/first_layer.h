@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/job.h"
+#include "common/job/job.h"
 #include "kernels/dense_ops.h"
 #include "worker/model/layer.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/job.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
 #include "kernels/dense_ops.h"
 #include "worker/model/layer.h"
 

@@ -125,7 +125,7 @@ Pass GraphModel::Forward(const Batch& batch, std::span<const TableInput> tables)
 }
 
 std::span<const float> GraphModel::BringRows(size_t table, const TableInput& input) {
-  const RowPieces<const float>& rows = input.rows;
+  const RowSpans<const float>& rows = input.rows;
   const std::span<float> there(rows_[table]->Reserve(rows.size()), rows.size());
   if (input.slab != nullptr) {
     CHECK_LE(rows.count(), 1u);
@@ -174,7 +174,7 @@ void GraphModel::PrepareRowGradients(std::span<const TableInput> tables, StepRes
 void GraphModel::FinishRowGradients(std::span<const TableInput> tables, StepResult* result) {
   for (size_t t = 0; t < tables_.size(); ++t) {
     const TableInput& input = tables[t];
-    RowPieces<float> gradients = input.gradients;
+    RowSpans<float> gradients = input.gradients;
     if (gradients.empty()) gradients = result->row_gradients[t];
     float* const there = ops_->on_host() ? nullptr : row_gradients_[t]->data();
     for (size_t p = 0; p < gradients.count(); ++p) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/job.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
 #include "kernels/dense_ops.h"
 #include "worker/data/batch.h"
 #include "worker/model/model.h"
@@ -49,8 +49,8 @@ struct Place {
 // One sparse table in one pass.
 struct TablePass {
   const KeySet* keys = nullptr;
-  RowPieces<const float> rows;     // [unique, dim] on the device.
-  RowPieces<float> row_gradients;  // The same; empty in a pass without backward.
+  RowSpans<const float> rows;     // [unique, dim] on the device.
+  RowSpans<float> row_gradients;  // The same; empty in a pass without backward.
   bool gradients_begun = false;
 };
 

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "common/executor.h"
-#include "common/job.h"
-#include "common/status.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/platform/executor.h"
 #include "kernels/dense_ops.h"
-#include "kernels/row_pieces.h"
-#include "kernels/unique_keys.h"
+#include "kernels/keys/unique_keys.h"
+#include "kernels/row_spans.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
@@ -32,7 +32,7 @@ struct KeySet {
 // What one table gives to a batch.
 struct TableInput {
   const KeySet* keys = nullptr;  // Null for the dense table.
-  RowPieces<const float> rows;   // [unique, dim]
+  RowSpans<const float> rows;    // [unique, dim]
   // Rows kept on the model's device, when it is not the host: unique key i has row slots[i] of the
   // slab, and what stands in `rows`, one piece, for it is not read. Null: none.
   const RowSlab* slab = nullptr;
@@ -40,7 +40,7 @@ struct TableInput {
   // With a slab: whether StepResult is to have the gradients of the rows kept on the device too.
   bool all_gradients = true;
   // [unique, dim]: where the gradients are to be, instead of in StepResult. Without a slab.
-  RowPieces<float> gradients = {};
+  RowSpans<float> gradients = {};
 };
 
 // One dense tensor. All tensors lie in one flat array, each from a chunk boundary on

@@ -1,0 +1,93 @@
+// How fast the rows of a server are saved and loaded, beside a plain file of the same bytes.
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "benchmarks/bench.h"
+#include "benchmarks/clusters/row_load.h"
+#include "benchmarks/yardsticks/plain_file.h"
+#include "benchmarks/yardsticks/row_yardsticks.h"
+#include "common/platform/executor.h"
+#include "server/shard.h"
+
+namespace hdps {
+namespace {
+
+constexpr char kBench[] = "checkpoint";
+
+struct Saved {
+  std::vector<SavedFile> files;
+  uint64_t bytes = 0, rows = 0;
+};
+
+Result<double> Load(FileSystem& files, const Job& job, Executor& executor,
+                    const std::string& folder, const Saved& saved) {
+  std::atomic<bool> failed{false};
+  const double seconds = SecondsOf([&] {
+    std::vector<std::unique_ptr<Shard>> shards(saved.files.size());
+    executor.ParallelFor(shards.size(), [&](size_t s) {
+      shards[s] = std::make_unique<Shard>(job, ShardId{static_cast<uint32_t>(s)});
+      if (!shards[s]->Load(files, folder, saved.files[s], 1).ok()) failed = true;
+    });
+  });
+  if (failed) return Status(Code::kCorruption, "checkpoint: what was saved does not load");
+  return seconds;
+}
+
+Status RunCase(const BenchSetting& setting, FileSystem& files, uint32_t dim, BenchReport& report) {
+  const std::string name = "adagrad_dim" + std::to_string(dim);
+  if (!setting.Wants(name)) return Status();
+  SayProgress(kBench, name);
+  HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(RowsJob(dim, "adagrad"), kBench, {}));
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
+  const uint64_t bytes_wanted = uint64_t{1} << (setting.quick ? 27 : 29);
+  const uint64_t rows = bytes_wanted / (sizeof(Key) + 2 * dim * sizeof(float));
+  RowsAlone table(job, setting.threads);
+  for (const StepKeys& list : AllKeys(rows)) table.PushAll(table.RequestsFor({list}));
+  const std::string folder = JoinPath(setting.scratch, name), plain = folder + "_plain";
+  HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
+  std::vector<double> save, write, load, read, load_again;
+  Saved saved;
+  for (int repeat = 0; repeat < setting.repeats; ++repeat) {
+    Status status;
+    const double save_seconds = SecondsOf([&] {
+      Result<std::vector<SavedFile>> result = table.Save(files, folder, 1);
+      status = result.status();
+      if (result.ok()) saved.files = *std::move(result);
+    });
+    HDPS_RETURN_IF_ERROR(status);
+    saved.bytes = saved.rows = 0;
+    for (const SavedFile& file : saved.files) {
+      saved.bytes += file.bytes;
+      saved.rows += file.rows;
+      ForgetFile(JoinPath(folder, file.name));
+    }
+    const double megabytes = static_cast<double>(saved.bytes) * 1e-6;
+    save.push_back(megabytes / save_seconds);
+    HDPS_ASSIGN_OR_RETURN(const double write_seconds, SecondsToWrite(files, plain, saved.bytes));
+    write.push_back(megabytes / write_seconds);
+    HDPS_ASSIGN_OR_RETURN(const double load_seconds, Load(files, job, *executor, folder, saved));
+    load.push_back(megabytes / load_seconds);
+    HDPS_ASSIGN_OR_RETURN(const double again, Load(files, job, *executor, folder, saved));
+    load_again.push_back(megabytes / again);
+    ForgetFile(plain);
+    HDPS_ASSIGN_OR_RETURN(const double read_seconds, SecondsToRead(files, plain));
+    read.push_back(megabytes / read_seconds);
+  }
+  report.AddBeside(kBench, name, "save", "MB/s", save, "plain write + fsync", write);
+  report.AddBeside(kBench, name, "load", "MB/s", load, "plain read", read);
+  report.Add(kBench, name, "load from memory", "MB/s", load_again);
+  report.Add(kBench, name, "size", "MB", {static_cast<double>(saved.bytes) * 1e-6});
+  return files.RemoveAll(folder);
+}
+
+}  // namespace
+
+Status RunCheckpointBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
+  for (const uint32_t dim : {16u, 80u}) {
+    HDPS_RETURN_IF_ERROR(RunCase(setting, files, dim, report));
+  }
+  return Status();
+}
+
+}  // namespace hdps

@@ -1,0 +1,217 @@
+// Bytes over each transport beside a bare socket with the same parts, both ways at once; the round
+// trip between two node loops; what checksums and buffers cost.
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmarks/bench.h"
+#include "benchmarks/clusters/wire_ends.h"
+#include "benchmarks/yardsticks/row_yardsticks.h"
+#include "common/base/bounded_queue.h"
+#include "common/base/hash.h"
+#include "common/platform/executor.h"
+
+namespace hdps {
+namespace {
+
+constexpr char kBench[] = "wire";
+constexpr double kGiga = 1e-9;
+constexpr size_t kShared = size_t{64} << 20;
+
+struct Case {
+  const char* name;
+  const char* kind;
+  size_t shared_bytes;
+  size_t part_bytes;
+  bool look;
+  bool one_way;
+};
+constexpr size_t kMiB = size_t{1} << 20, kKiB = size_t{1} << 10;
+constexpr Case kCases[] = {
+    {"tcp_1MiB", "tcp", 0, kMiB, false, false},
+    {"ipc_1MiB", "ipc", 0, kMiB, false, false},
+    {"shared_1MiB", "tcp", kShared, kMiB, false, false},
+    {"shared_over_ipc", "ipc", kShared, kMiB, false, false},
+    {"shared_1MiB_looked_at", "tcp", kShared, kMiB, true, false},
+    {"tcp_64KiB", "tcp", 0, 64 * kKiB, false, false},
+    {"shared_64KiB", "tcp", kShared, 64 * kKiB, false, false},
+    {"tcp_1MiB_one_way", "tcp", 0, kMiB, false, true},
+    {"shared_1MiB_one_way", "tcp", kShared, kMiB, false, true},
+};
+
+WireLoad LoadOf(const BenchSetting& setting, const Case& c) {
+  WireLoad load;
+  load.part_bytes = c.part_bytes;
+  load.parts = (setting.quick ? size_t{256} << 20 : size_t{1} << 30) / c.part_bytes;
+  load.look = c.look;
+  load.one_way = c.one_way;
+  return load;
+}
+
+// The case, the bare socket of its kind, and what is shared beside the same without sharing.
+Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) {
+  SayProgress(kBench, c.name);
+  const WireLoad load = LoadOf(setting, c);
+  HDPS_ASSIGN_OR_RETURN(const auto ends, TransportEnds::Make(c.kind, setting, c.shared_bytes));
+  HDPS_ASSIGN_OR_RETURN(const auto plain, TransportEnds::Make("tcp", setting, 0));
+  WireLoad warm = load;
+  warm.parts = 64;
+  ends->Exchange(warm);  // Connected, and agreed on what to share.
+  plain->Exchange(warm);
+  const uint64_t shared_before = ends->bytes_shared();
+  bool socket_failed = false;
+  const auto socket = [&] {
+    const Result<double> rate = ExchangeOverSocket(c.kind, load);
+    socket_failed = socket_failed || !rate.ok();
+    return rate.ok() ? kGiga * *rate : 0;
+  };
+  const bool shares = c.shared_bytes > 0;
+  std::vector<double> a_core_second[2];  // GB of the case, and of the bare socket.
+  const double bytes =
+      static_cast<double>(load.part_bytes * load.parts) * (load.one_way ? 1 : 2) * kGiga;
+  const auto with_cpu = [&](size_t figure, const std::function<double()>& exchange) {
+    const double before = ends->CpuSeconds();
+    const double rate = exchange();
+    a_core_second[figure].push_back(bytes / (ends->CpuSeconds() - before));
+    return rate;
+  };
+  const auto samples = InTurns(
+      setting.repeats, {[&] { return with_cpu(0, [&] { return kGiga * ends->Exchange(load); }); },
+                        [&] { return with_cpu(1, socket); },
+                        [&] { return shares ? kGiga * plain->Exchange(load) : 1.0; }});
+  for (const double sample : samples[0]) {
+    if (sample > 0 && !socket_failed) continue;
+    return {Code::kUnavailable, std::string("wire ") + c.name + ": not all parts arrived"};
+  }
+  report.AddBeside(kBench, c.name, "moved", "GB/s", samples[0],
+                   std::strcmp(c.kind, "tcp") == 0 ? "bare tcp socket" : "bare unix socket",
+                   samples[1]);
+  report.AddBeside(kBench, c.name, "moved, a core-second", "GB", a_core_second[0], "bare socket",
+                   a_core_second[1]);
+  if (!shares) return Status();
+  report.AddBeside(kBench, c.name, "moved", "GB/s", samples[0], "zeromq tcp", samples[2]);
+  const double moved = static_cast<double>(load.part_bytes * load.parts) * setting.repeats;
+  report.Add(kBench, c.name, "through shared memory", "of the bytes",
+             {static_cast<double>(ends->bytes_shared() - shared_before) / moved});
+  return Status();
+}
+
+// ---- Round trip --------------------------------------------------------------------------------
+
+Status RunRoundTrip(const BenchSetting& setting, const std::string& kind, bool busy,
+                    BenchReport& report) {
+  const std::string name = "round_trip_" + kind + (busy ? "_busy" : "_idle");
+  if (!setting.Wants(name)) return Status();
+  SayProgress(kBench, name);
+  const size_t count = setting.quick ? 500 : 3000;
+  // Busy: one thread computes all the while.
+  std::atomic<bool> stop{false};
+  std::unique_ptr<Thread> burner;
+  if (busy) {
+    burner = StartThread("burner", [&stop] {
+      for (volatile uint64_t i = 0; !stop.load(std::memory_order_relaxed);) i = i + 1;
+    });
+  }
+  std::vector<double> medians, slowest, sockets;
+  Status failed;
+  for (int repeat = 0; repeat < setting.repeats && failed.ok(); ++repeat) {
+    const Result<RoundTrip> trip = LoopRoundTrip(kind, setting.scratch, count);
+    const Result<double> bare = SocketRoundTrip(kind, count);
+    failed = trip.ok() ? bare.status() : trip.status();
+    if (!failed.ok()) break;
+    medians.push_back(trip->median);
+    slowest.push_back(trip->p99);
+    sockets.push_back(*bare * 1e6);
+  }
+  stop = true;
+  if (burner) burner->Join();
+  HDPS_RETURN_IF_ERROR(failed);
+  report.AddBeside(kBench, name, "round trip", "us", medians,
+                   kind == "tcp" ? "bare tcp socket" : "bare unix socket", sockets);
+  report.Add(kBench, name, "round trip p99", "us", slowest);
+  return Status();
+}
+
+// ---- Parts of the work -------------------------------------------------------------------------
+
+void RunChecksum(const BenchSetting& setting, BenchReport& report) {
+  if (!setting.Wants("checksum_1MiB")) return;
+  const std::vector<std::byte> bytes(kMiB, std::byte{3});
+  std::vector<std::byte> copy(kMiB);
+  constexpr int kRounds = 200;
+  uint64_t sum = 0;
+  const auto rate = [&](const std::function<void()>& work) {
+    const double before = ThreadCpuSeconds();
+    for (int i = 0; i < kRounds; ++i) work();
+    return kGiga * kRounds * kMiB / (ThreadCpuSeconds() - before);
+  };
+  const auto samples =
+      InTurns(setting.repeats, {[&] { return rate([&] { sum ^= HashBytes(bytes, sum); }); },
+                                [&] {
+                                  return rate([&] {
+                                    std::memcpy(copy.data(), bytes.data(), kMiB);
+                                    sum += static_cast<uint64_t>(copy[sum % kMiB]);
+                                  });
+                                }});
+  report.AddBeside(kBench, "checksum_1MiB", "hashed", "GB/s", samples[0], "copied", samples[1]);
+}
+
+// A buffer made and filled by one thread, let go by another.
+void RunBuffers(const BenchSetting& setting, size_t bytes, BenchReport& report) {
+  const std::string name = "buffer_" + std::to_string(bytes / kKiB) + "KiB";
+  if (!setting.Wants(name)) return;
+  SayProgress(kBench, name);
+  constexpr size_t kCount = 4000, kHeld = 16;
+  const auto handed_over = [&] {
+    BoundedQueue<Buffer> queue(kHeld);
+    const auto thread = StartThread("reader", [&queue] {
+      for (size_t i = 0; i < kCount; ++i) queue.Pop();
+    });
+    const double before = ThreadCpuSeconds();
+    for (size_t i = 0; i < kCount; ++i) {
+      std::span<std::byte> filled;
+      Buffer buffer = Buffer::Allocate(bytes, &filled);
+      std::memset(filled.data(), 1, bytes);
+      queue.Push(std::move(buffer));
+    }
+    const double seconds = ThreadCpuSeconds() - before;
+    thread->Join();
+    return seconds * 1e6 / kCount;
+  };
+  std::vector<std::byte> warm(bytes);
+  const auto only_filled = [&] {
+    const double before = ThreadCpuSeconds();
+    uint64_t sum = 0;
+    for (size_t i = 0; i < kCount; ++i) {
+      std::memset(warm.data(), static_cast<int>(i & 0xff), bytes);
+      sum += static_cast<uint64_t>(warm[i % bytes]);
+    }
+    return sum == 1 ? 0 : (ThreadCpuSeconds() - before) * 1e6 / kCount;
+  };
+  const auto samples = InTurns(setting.repeats, {handed_over, only_filled});
+  report.AddBeside(kBench, name, "made, filled, handed over", "us", samples[0], "only filled",
+                   samples[1]);
+}
+
+}  // namespace
+
+Status RunWireBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
+  for (const Case& c : kCases) {
+    if (setting.Wants(c.name)) HDPS_RETURN_IF_ERROR(RunCase(setting, c, report));
+  }
+  for (const char* kind : {"tcp", "ipc"}) {
+    for (const bool busy : {false, true}) {
+      HDPS_RETURN_IF_ERROR(RunRoundTrip(setting, kind, busy, report));
+    }
+  }
+  RunChecksum(setting, report);
+  for (const size_t bytes : {64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB}) {
+    RunBuffers(setting, bytes, report);
+  }
+  return Status();
+}
+
+}  // namespace hdps

@@ -1,0 +1,7 @@
+# Writes the commit of ROOT into the header OUT, if it is not what stands there.
+execute_process(COMMAND git -C ${ROOT} rev-parse --short HEAD OUTPUT_VARIABLE commit
+                OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT commit)
+  set(commit unknown)
+endif()
+file(CONFIGURE OUTPUT ${OUT} CONTENT "#define HDPS_COMMIT \"${commit}\"\n")

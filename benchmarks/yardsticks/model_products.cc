@@ -1,0 +1,80 @@
+// Products over arrays of their own.
+#include "benchmarks/yardsticks/model_products.h"
+
+#include <string>
+
+namespace hdps {
+
+// Of one product, on the device.
+struct ModelProducts::Arrays {
+  Arrays(DenseOps& ops, const Product& product, size_t batch)
+      : in(&ops), in_gradient(&ops), out(&ops), weights(&ops), weight_gradient(&ops) {
+    const auto fill = [&ops](DeviceArray& array, size_t floats, float value) {
+      ops.Upload(std::vector<float>(floats, value), array.Reserve(floats));
+    };
+    fill(in, batch * RowStride(product.inputs), 0.5f);
+    fill(in_gradient, batch * RowStride(product.inputs), 0.0f);
+    fill(out, batch * RowStride(product.units), 0.25f);
+    fill(weights, size_t{product.inputs} * product.units, 0.01f);
+    fill(weight_gradient, size_t{product.inputs} * product.units, 0.0f);
+  }
+  DeviceArray in, in_gradient, out, weights, weight_gradient;
+};
+
+ModelProducts::~ModelProducts() = default;
+
+Result<std::unique_ptr<ModelProducts>> ModelProducts::Make(const std::string& device, int threads,
+                                                           const std::vector<Product>& products,
+                                                           size_t batch) {
+  std::unique_ptr<ModelProducts> made(new ModelProducts());
+  made->batch_ = batch;
+  made->products_ = products;
+  made->executor_ = NewTbbExecutor(threads);
+  if (device == "cuda") {
+    HDPS_ASSIGN_OR_RETURN(made->ops_, NewCudaOps());
+  } else {
+    made->ops_ = NewCpuOps(*made->executor_);
+  }
+  for (const Product& product : products) {
+    made->arrays_.push_back(std::make_unique<Arrays>(*made->ops_, product, batch));
+  }
+  return made;
+}
+
+void ModelProducts::Step() {
+  const auto view = [](DeviceArray& array, size_t rows, size_t cols, size_t stride) {
+    return Matrix{array.Reserve(rows * stride), rows, cols, stride};
+  };
+  // As a model has them: activations with rows as far apart as suits the caches, weights dense.
+  const auto activations = [&](DeviceArray& array, size_t cols) {
+    return view(array, batch_, cols, RowStride(cols));
+  };
+  const auto weights = [&](DeviceArray& array, const Product& product) {
+    return view(array, product.inputs, product.units, product.units);
+  };
+  for (size_t p = 0; p < products_.size(); ++p) {
+    const Product& product = products_[p];
+    ops_->Gemm({}, activations(arrays_[p]->in, product.inputs),
+               weights(arrays_[p]->weights, product), activations(arrays_[p]->out, product.units));
+  }
+  for (size_t p = products_.size(); p-- > 0;) {
+    const Product& product = products_[p];
+    const Matrix gradient = activations(arrays_[p]->out, product.units);
+    ops_->Gemm({.transpose_a = true}, activations(arrays_[p]->in, product.inputs), gradient,
+               weights(arrays_[p]->weight_gradient, product));
+    ops_->Gemm({.transpose_b = true}, gradient, weights(arrays_[p]->weights, product),
+               activations(arrays_[p]->in_gradient, product.inputs));
+  }
+  float last = 0;  // Waits for the device.
+  ops_->Download(arrays_[0]->weight_gradient.Reserve(1), {&last, 1});
+}
+
+double ModelProducts::ExamplesPerSecond(int steps) {
+  Step();  // Warms up.
+  const double seconds = SecondsOf([&] {
+    for (int step = 0; step < steps; ++step) Step();
+  });
+  return steps * static_cast<double>(batch_) / seconds;
+}
+
+}  // namespace hdps

@@ -1,0 +1,16 @@
+// In how many bits real numbers are kept or travel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hdps {
+
+// kFp16: IEEE binary16; kBf16: the upper half of a binary32. Little-endian, as all that travels.
+enum class DType : uint8_t { kFp32, kFp16, kBf16 };
+
+constexpr size_t FloatBytes(DType format) {
+  return format == DType::kFp32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+}  // namespace hdps

@@ -1,0 +1,48 @@
+// Hashes: of features to keys, of keys to shards, of bytes to checksums.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "common/base/ids.h"
+
+namespace hdps {
+
+// A permutation of 64 bits that spreads every input bit over all output bits (Stafford's mix 13 of
+// the MurmurHash3 finalizer, as in SplitMix64).
+inline uint64_t MixBits(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+// XXH3 of `bytes`; the same on every machine of one byte order.
+uint64_t HashBytes(std::span<const std::byte> bytes, uint64_t seed = 0);
+uint64_t HashString(std::string_view text, uint64_t seed = 0);
+
+// HashBytes with seed 0 over bytes that come in pieces; where they are cut does not matter.
+class HashStream {
+ public:
+  HashStream();
+  ~HashStream();
+  HashStream(const HashStream&) = delete;
+  HashStream& operator=(const HashStream&) = delete;
+
+  void Append(std::span<const std::byte> bytes);
+  uint64_t Value() const;  // Of what was appended so far.
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The key of one value of one feature: equal values of two features get different keys.
+inline Key FeatureKey(uint64_t feature_salt, std::string_view value) {
+  return HashString(value, feature_salt);
+}
+inline Key CombineKeys(Key a, Key b) { return MixBits(a * 0x9e3779b97f4a7c15u ^ MixBits(b)); }
+
+}  // namespace hdps

@@ -1,0 +1,39 @@
+// Which server holds which slice of the key space.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/hash.h"
+#include "common/base/ids.h"
+
+namespace hdps {
+
+// How the keys of a table are spread over the shards.
+enum class ShardBy : uint8_t {
+  kKey = 0,    // Every key on its own.
+  kGroup = 1,  // Keys with the same upper 32 bits stay together: the chunks of one dense tensor.
+};
+
+// The shard of a key: a function of the key alone, so it is the same for any number of servers.
+// `num_shards` is a power of two of at most 2^16.
+inline ShardId ShardOf(Key key, ShardBy by, uint32_t num_shards) {
+  const uint64_t mixed = MixBits((by == ShardBy::kGroup ? key >> 32 : key) + 0x5851f42d4c957f2du);
+  return {static_cast<uint32_t>(((mixed >> 32) * num_shards) >> 32)};
+}
+
+// Assignment of every shard to one server, for one view. Shared and never changed once made.
+struct ShardMap {
+  std::vector<ServerId> owner;  // [num_shards]
+
+  uint32_t num_shards() const { return static_cast<uint32_t>(owner.size()); }
+  std::vector<ShardId> ShardsOf(ServerId server) const {
+    std::vector<ShardId> shards;
+    for (uint32_t s = 0; s < num_shards(); ++s) {
+      if (owner[s] == server) shards.push_back({s});
+    }
+    return shards;
+  }
+};
+
+}  // namespace hdps

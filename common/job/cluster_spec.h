@@ -1,0 +1,60 @@
+// How a job is run: its steps, the exchange of gradients, checkpoints, and limits of the cluster.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/dtype.h"
+
+namespace hdps {
+
+enum class Mode : uint8_t { kSync, kAsync, kSsp };
+enum class DenseExchange : uint8_t { kServers, kAllreduce };
+
+struct TrainSpec {
+  Mode mode = Mode::kSync;
+  uint32_t staleness_bound = 0;  // kSsp, in clocks. ssp with bound 0 is sync.
+  uint32_t batch_size = 1024;    // Examples of one step over all workers.
+  uint32_t epochs = 1;
+  uint64_t max_steps = 0;        // 0 = as many as the epochs have.
+  uint32_t micro_batches = 1;    // Parts a worker cuts its batch into, summed before the push.
+  uint32_t lookahead = 1;        // Steps whose rows are asked for before their turn.
+  bool lookahead_given = false;  // Else a sync worker asks as far or not at all, as it measures.
+  bool eval_each_epoch = true;
+  uint64_t cache_refresh_steps = 0;  // Between choices of the hot rows; 0: at growing distances.
+};
+
+enum class DatasetStrategy : uint8_t { kDataParallel, kFullBatch };
+
+// Names as MindSpore's users know them.
+struct ParallelSpec {
+  std::string parallel_mode = "data_parallel";  // stand_alone | data_parallel
+  uint32_t device_num = 0;                      // Workers; 0 = as many as join.
+  bool gradients_mean = false;  // false: sum over workers of means; true: mean over all examples.
+  bool cross_batch = false;     // true: each worker's mean counts the same, whatever its rows.
+  DatasetStrategy dataset_strategy =
+      DatasetStrategy::kDataParallel;  // full_batch: same data to all.
+  DenseExchange dense_exchange = DenseExchange::kServers;
+  std::string collective = "auto";  // auto | gloo | nccl
+  // Of weights pulled to train and of gradients pushed, of all tables, between workers and servers.
+  DType wire = DType::kFp32;
+};
+
+struct CheckpointSpec {
+  uint64_t every_steps = 0;  // 0 = only at the end and when told to stop.
+  uint32_t keep = 2;
+};
+
+struct ClusterSpec {
+  uint32_t shards = 32;  // A power of two; fixed for the life of a table.
+  uint32_t heartbeat_ms = 500;
+  uint32_t dead_after_ms = 10000;
+  uint32_t rendezvous_timeout_s = 600;
+  uint32_t request_retry_ms = 2000;   // A pull or push is sent again after this long.
+  uint32_t request_timeout_s = 120;   // And given up after this long.
+  uint32_t pushes_in_flight_max = 8;  // A worker's unacknowledged pushes at one server.
+  uint64_t memory_limit = 0;  // Bytes of one server for all it owns; 0: what the machine has.
+  std::string spill_path;     // Folder for rows beyond it; empty: the server picks one.
+};
+
+}  // namespace hdps

@@ -1,0 +1,54 @@
+// What the data of a job is and how it is read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hdps {
+
+enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm };
+enum class ColumnType : uint8_t { kLabel, kNumeric, kCategorical, kMulti, kSkip };
+enum class Transform : uint8_t { kNone, kLog1p, kStandardize };  // log1p: sign(x) log(1 + |x|).
+
+// One column of a CSV/TSV file, in the file's order.
+struct ColumnSpec {
+  std::string name;
+  ColumnType type = ColumnType::kCategorical;
+  Transform transform = Transform::kNone;  // Numeric columns.
+  double mean = 0, scale = 1;              // kStandardize: (x - mean) / scale.
+  std::string separator = "|";             // kMulti: between the values of one cell.
+  std::vector<std::string> positive;  // kLabel: texts that mean 1, all others 0; empty: a number.
+};
+
+enum class FeatureKind : uint8_t { kBucketized, kCrossed };
+
+// A categorical feature derived from columns (or, for Criteo, from I1..I13 and C1..C26).
+struct FeatureSpec {
+  std::string name;
+  FeatureKind kind = FeatureKind::kCrossed;
+  std::vector<std::string> from;   // kBucketized: one numeric column. kCrossed: two or more
+                                   // categorical columns or bucketized features.
+  std::vector<double> boundaries;  // kBucketized: ascending; value v falls into the number of
+                                   // boundaries that are <= v.
+  uint64_t hash_buckets = 0;       // kCrossed: values modulo this many; 0 = all 64 bits.
+};
+
+struct DataSpec {
+  DataFormat format = DataFormat::kCsv;
+  std::vector<std::string>
+      train;  // Paths, read in this order; .gz and .zst are unpacked on the way.
+  std::vector<std::string> eval;
+  std::string delimiter = ",";
+  bool header = false;                // The first line of each file is not data.
+  std::string missing = "";           // A cell with this text (after trimming blanks) is missing.
+  std::string comment = "";           // Lines that begin with this are passed over; empty: none.
+  std::vector<ColumnSpec> columns;    // kCsv
+  std::vector<FeatureSpec> features;  // Derived.
+  uint32_t num_fields = 0;            // kLibffm: fields 0..num_fields-1, one sparse feature each.
+  Transform numeric_transform = Transform::kLog1p;  // kCriteo: of I1..I13.
+  uint64_t shuffle_rows = 65536;  // Rows in the shuffle window of training data; 0 = file order.
+  int64_t max_bad_rows = 0;       // More bad rows than this end the job.
+};
+
+}  // namespace hdps

@@ -1,0 +1,59 @@
+// The known models as graphs of layers, from the few numbers people want to set.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/job/job.h"
+
+namespace hdps {
+
+// The short form of a model: what a recipe makes tables and layers from.
+struct ModelRecipe {
+  std::string type = "wide_deep";  // wide_deep | deepfm | dcn_v2 | dlrm | logistic | mlp
+  uint32_t embedding_dim = 16;
+  std::vector<uint32_t> hidden = {64, 32};
+  std::vector<uint32_t> bottom_hidden = {64};  // dlrm
+  uint32_t cross_layers = 3;                   // dcn_v2
+  uint32_t classes = 1;                        // mlp
+  std::vector<std::string> wide_features;      // Empty: all sparse features.
+  std::vector<std::string> deep_features;
+  bool numeric = true;  // The numeric columns take part (if there are any).
+  OptimizerSpec wide_optimizer = WideOptimizer();
+  OptimizerSpec deep_optimizer = DeepOptimizer();
+  InitSpec wide_init = {InitKind::kZeros, 0};
+  InitSpec embedding_init = {InitKind::kNormal, 0.01f};
+
+  // As the published Wide&Deep recipes: FTRL on the wide part, lazy Adam on the deep table, Adam on
+  // the dense layers.
+  static OptimizerSpec WideOptimizer();
+  static OptimizerSpec DeepOptimizer();
+  static OptimizerSpec DenseOptimizer();
+};
+
+struct ModelGraph {
+  std::vector<TableSpec> tables;  // Without the dense table.
+  std::vector<LayerSpec> layers;
+};
+
+// kInvalidArgument when the data lacks what the recipe needs: sparse features, or numeric columns.
+Result<ModelGraph> BuildModel(const ModelRecipe& recipe, const FeatureNames& features);
+
+// The table of the chunks of all dense tensors.
+TableSpec DenseTable(const OptimizerSpec& optimizer);
+
+// Floats of all dense tensors of the job's model, each filled up to whole chunks; none without
+// layers. Requires: its graph has no problems.
+uint64_t DenseFloats(const Job& job);
+
+// Walks the graph and finds what does not fit: names, numbers of inputs, widths, tables nobody
+// uses. `place` is the dotted path below "model" ("layers.3.inputs"), `problem` what is wrong.
+struct GraphProblem {
+  std::string place;
+  std::string problem;
+};
+std::vector<GraphProblem> CheckGraph(const ModelSpec& model, const std::vector<TableSpec>& tables,
+                                     const FeatureNames& features);
+
+}  // namespace hdps

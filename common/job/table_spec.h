@@ -1,0 +1,80 @@
+// A table: its rows' width, how they begin and change, which of them stay, how they are kept.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/dtype.h"
+#include "common/base/shard_map.h"
+
+namespace hdps {
+
+enum class OptimizerKind : uint8_t {
+  kSgd,
+  kMomentum,
+  kAdagrad,
+  kRowwiseAdagrad,
+  kAdam,
+  kLazyAdam,
+  kAdamW,
+  kFtrl,
+  kLamb
+};
+
+// Names and defaults as in the papers; see embedding/memory/optimizer.h for the formulas.
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::kAdagrad;
+  float learning_rate = 0.01f;
+  float momentum = 0.9f;
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+  float weight_decay = 0;            // AdamW and LAMB: decoupled.
+  float l1 = 0, l2 = 0;              // FTRL.
+  float initial_accumulator = 0.1f;  // Adagrad, row-wise Adagrad, FTRL.
+  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
+};
+
+enum class InitKind : uint8_t { kZeros, kConstant, kUniform, kNormal };
+// A row's first weights: a function of (seed, table, key). kUniform: [-scale, scale).
+struct InitSpec {
+  InitKind kind = InitKind::kUniform;
+  float scale = 0.01f;
+  friend bool operator==(const InitSpec&, const InitSpec&) = default;
+};
+
+enum class EvictBy : uint8_t { kAge, kUse, kNorm };
+
+// Which keys of a table get a row, and which rows leave it for good. A key without a row reads as
+// its initial row, and its gradients are dropped.
+struct PolicySpec {
+  uint32_t admit_after = 1;                 // A key gets a row with the update that is its n-th.
+  double admit_probability = 1;             // And then with this chance at each update.
+  uint64_t admit_sketch_bytes = 16u << 20;  // Counts updates of keys without a row; of all shards.
+  uint64_t evict_after_steps = 0;    // A row without an update for longer leaves; 0: none does.
+  uint64_t max_rows = 0;             // Of the table, over all shards; 0: any number.
+  uint64_t max_bytes = 0;            // The same, in bytes of rows with their state; 0: any number.
+  EvictBy evict_by = EvictBy::kAge;  // Who leaves when there are more than that.
+  bool capped() const { return max_rows > 0 || max_bytes > 0; }
+  friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
+};
+
+// Floats in a row of the dense table. A dense tensor is cut into chunks of this many; chunk c of
+// tensor t has the key (t << 32 | c), and the last chunk of a tensor is filled up with zeros.
+inline constexpr uint32_t kDenseChunkFloats = 1024;
+
+// How the weights of a row are kept; the state of its rule is always kept in 32 bits.
+using WeightFormat = DType;
+
+struct TableSpec {
+  std::string name;
+  uint32_t dim = 16;
+  OptimizerSpec optimizer;
+  InitSpec init;
+  bool dense = false;  // Holds the chunks of dense tensors; at most one such table, the last.
+  ShardBy shard_by =
+      ShardBy::kKey;              // kGroup for a dense table under LAMB, which needs whole tensors.
+  PolicySpec policy = {};         // Not of the dense table.
+  uint64_t vocab_cache_size = 0;  // Hot rows kept at every worker, on its device; 0: none.
+  WeightFormat weights = WeightFormat::kFp32;  // Not of the dense table.
+};
+
+}  // namespace hdps

@@ -1,0 +1,286 @@
+// The rules of a job that go beyond one key.
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "common/base/nearest_name.h"
+#include "common/job/text/job_reading.h"
+
+namespace hdps {
+
+namespace {
+
+std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
+
+// What a name of the data stands for, as derived features may use it.
+enum class Source : uint8_t { kNumeric, kCategorical, kBucketized, kOther };
+
+// Checks data.columns and data.features in order.
+class DataCheck {
+ public:
+  DataCheck(const JobSource& source, const DataSpec& data) : source_(source), data_(data) {}
+
+  Status Run() {
+    if (data_.train.empty()) {
+      return Refuse(source_, "data.train", "there is no file to train on; name at least one");
+    }
+    if (data_.format == DataFormat::kCsv) HDPS_RETURN_IF_ERROR(CheckColumns());
+    if (data_.format == DataFormat::kCriteo) NameCriteoColumns();
+    for (size_t f = 0; f < data_.features.size(); ++f) HDPS_RETURN_IF_ERROR(CheckFeature(f));
+    return {};
+  }
+
+ private:
+  Status CheckColumns() {
+    HDPS_RETURN_IF_ERROR(CheckOneByte("data.delimiter", data_.delimiter));
+    if (data_.columns.empty()) {
+      return Refuse(source_, "data.columns", "csv data needs its columns, in the file's order");
+    }
+    size_t labels = 0;
+    size_t item = 0, left = 0;  // Where in the text the column stands; `repeat` makes many of one.
+    const JsonValue* list = source_.root.Find("data")->Find("columns");
+    for (const ColumnSpec& column : data_.columns) {
+      if (left == 0) {
+        const JsonValue* repeat = list->items[item++].Find("repeat");
+        left = repeat == nullptr ? 1 : repeat->magnitude;
+      }
+      --left;
+      const std::string place = "data.columns." + std::to_string(item - 1);
+      HDPS_RETURN_IF_ERROR(CheckColumn(place, column));
+      labels += column.type == ColumnType::kLabel ? 1 : 0;
+    }
+    if (labels == 1) return {};
+    return Refuse(source_, "data.columns",
+                  std::to_string(labels) + " columns are of type label; exactly one has to be");
+  }
+
+  Status CheckColumn(const std::string& place, const ColumnSpec& column) {
+    const bool numeric = column.type == ColumnType::kNumeric;
+    const bool categorical = column.type == ColumnType::kCategorical;
+    HDPS_RETURN_IF_ERROR(Name(place + ".name", column.name,
+                              numeric       ? Source::kNumeric
+                              : categorical ? Source::kCategorical
+                                            : Source::kOther));
+    if (column.type == ColumnType::kMulti) {
+      HDPS_RETURN_IF_ERROR(CheckOneByte(place + ".separator", column.separator));
+      if (column.separator == data_.delimiter) {
+        return Refuse(source_, place + ".separator",
+                      Quoted(column.separator) +
+                          " is the delimiter of cells already; "
+                          "take another");
+      }
+    }
+    if (column.transform == Transform::kStandardize && column.scale == 0) {
+      return Refuse(source_, place + ".scale",
+                    "0 cannot divide; give the deviation, or leave it out");
+    }
+    return {};
+  }
+
+  Status CheckOneByte(const std::string& place, const std::string& text) {
+    if (text.size() == 1 && text != "\n" && text != "\r" && text != "\"") return {};
+    return Refuse(source_, place,
+                  Quoted(text) + " is not one character such as \",\" (and no quote or line end)");
+  }
+
+  Status Name(const std::string& place, const std::string& name, Source is) {
+    if (!name.empty() && known_.emplace(name, is).second) {
+      names_.push_back(name);
+      return {};
+    }
+    return Refuse(source_, place,
+                  Quoted(name) + (name.empty() ? " is no name; give one"
+                                               : " is the name of another column "
+                                                 "or feature; all have to differ"));
+  }
+
+  void NameCriteoColumns() {
+    known_.emplace("label", Source::kOther);
+    const FeatureNames names = FeaturesOf(data_);
+    for (const std::string& name : names.numeric) known_.emplace(name, Source::kNumeric);
+    for (const std::string& name : names.sparse) known_.emplace(name, Source::kCategorical);
+    for (const FeatureSpec& feature : data_.features) known_.erase(feature.name);
+    for (const auto& [name, is] : known_) names_.push_back(name);
+  }
+
+  Status CheckFeature(size_t number) {
+    const FeatureSpec& feature = data_.features[number];
+    const std::string place = "data.features." + std::to_string(number);
+    const bool bucketized = feature.kind == FeatureKind::kBucketized;
+    for (const std::string& from : feature.from) {
+      HDPS_RETURN_IF_ERROR(CheckFrom(place + ".from", from, bucketized));
+    }
+    if (bucketized ? feature.from.size() != 1 : feature.from.size() < 2) {
+      return Refuse(
+          source_, place + ".from",
+          std::to_string(feature.from.size()) + " names, but " +
+              (bucketized ? "bucketized takes one numeric column" : "crossed takes two or more"));
+    }
+    if (bucketized) {
+      const auto& bounds = feature.boundaries;
+      const auto fall = std::adjacent_find(bounds.begin(), bounds.end(), std::greater_equal<>());
+      if (bounds.empty() || fall != bounds.end()) {
+        return Refuse(source_, place + ".boundaries",
+                      bounds.empty() ? "a bucketized feature needs at least one"
+                                     : PrintJsonLine(JsonValue::Number(fall[1])) + " after " +
+                                           PrintJsonLine(JsonValue::Number(fall[0])) +
+                                           "; boundaries have to ascend");
+      }
+    }
+    return Name(place + ".name", feature.name, bucketized ? Source::kBucketized : Source::kOther);
+  }
+
+  Status CheckFrom(const std::string& place, const std::string& from, bool bucketized) {
+    const auto found = known_.find(from);
+    if (found == known_.end()) {
+      return Refuse(
+          source_, place,
+          Quoted(from) + " is no column or feature before this one" + DidYouMean(from, names_));
+    }
+    const Source is = found->second;
+    if (bucketized && is != Source::kNumeric) {
+      return Refuse(source_, place, Quoted(from) + " is no numeric column");
+    }
+    if (!bucketized && is == Source::kNumeric) {
+      return Refuse(source_, place,
+                    Quoted(from) +
+                        " is numeric; make a bucketized feature of it and cross "
+                        "that");
+    }
+    if (!bucketized && is == Source::kOther) {
+      return Refuse(source_, place,
+                    Quoted(from) + " is neither a categorical column nor a bucketized feature");
+    }
+    return {};
+  }
+
+  const JobSource& source_;
+  const DataSpec& data_;
+  std::map<std::string, Source> known_;
+  std::vector<std::string> names_;
+};
+
+Status CheckTrain(const JobSource& source, Job* job) {
+  TrainSpec& train = job->train;
+  const uint32_t workers = std::max(job->parallel.device_num, 1u);
+  if (train.mode == Mode::kSsp && train.staleness_bound == 0) train.mode = Mode::kSync;
+  const bool split = job->parallel.dataset_strategy == DatasetStrategy::kDataParallel;
+  if (split && train.batch_size < workers) {
+    return Refuse(source, "train.batch_size",
+                  std::to_string(train.batch_size) + " examples cannot be split over " +
+                      std::to_string(workers) +
+                      " workers; raise it, or set parallel.dataset_strategy = full_batch");
+  }
+  const uint32_t worker_rows = split ? train.batch_size / workers : train.batch_size;
+  if (train.micro_batches > worker_rows) {
+    return Refuse(source, "train.micro_batches",
+                  std::to_string(train.micro_batches) + " parts of a worker's " +
+                      std::to_string(worker_rows) + " examples; at most one part an example");
+  }
+  return {};
+}
+
+// Hot rows kept at the workers: all of them make the same updates, so there has to be one a step,
+// and no server may drop or withhold a row meanwhile.
+Status CheckCache(const JobSource& source, const Job& job) {
+  for (const TableSpec& table : job.tables) {
+    if (table.vocab_cache_size == 0) continue;
+    const std::string what = "table " + Quoted(table.name) + " keeps rows at the workers " +
+                             "(vocab_cache_size = " + std::to_string(table.vocab_cache_size) + ")";
+    if (job.train.mode != Mode::kSync) {
+      return Refuse(source, "train.mode",
+                    what +
+                        ", which takes one combined update a step; use sync, or leave "
+                        "vocab_cache_size out");
+    }
+    if (table.policy != PolicySpec()) {
+      return Refuse(source, "model",
+                    what +
+                        " and has a policy of admission or eviction, which only servers can "
+                        "follow; leave one of the two out");
+    }
+  }
+  return {};
+}
+
+Status CheckWeights(const JobSource& source, const Job& job) {
+  for (const TableSpec& table : job.tables) {
+    if (table.vocab_cache_size == 0) continue;
+    if (job.parallel.wire != DType::kFp32) {
+      return Refuse(source, "parallel.wire",
+                    "table " + Quoted(table.name) +
+                        " keeps rows at the workers (vocab_cache_size), whose values do not "
+                        "travel and so have 32 bits; use fp32, or leave out vocab_cache_size");
+    }
+    if (table.weights == WeightFormat::kFp32) continue;
+    return Refuse(source, "model",
+                  "table " + Quoted(table.name) + " keeps weights in 16 bits and rows at the " +
+                      "workers (vocab_cache_size = " + std::to_string(table.vocab_cache_size) +
+                      "), where they have 32; leave out weights or vocab_cache_size");
+  }
+  return {};
+}
+
+Status CheckParallel(const JobSource& source, Job* job) {
+  const ParallelSpec& parallel = job->parallel;
+  if (parallel.parallel_mode == "stand_alone" && parallel.device_num > 1) {
+    return Refuse(
+        source, "parallel.device_num",
+        std::to_string(parallel.device_num) +
+            " workers, but parallel_mode is stand_alone, which is one; use data_parallel");
+  }
+  if (parallel.collective == "nccl" && job->model.device == "cpu") {
+    return Refuse(source, "parallel.collective",
+                  "nccl reduces on GPUs, but model.device is cpu; use gloo");
+  }
+  if (parallel.device_num > 1 && !parallel.gradients_mean) {
+    job->warnings.push_back(
+        "parallel.gradients_mean is false: the means of " + std::to_string(parallel.device_num) +
+        " workers are summed, as if the learning rate were that many times higher");
+  }
+  return {};
+}
+
+Status CheckCluster(const JobSource& source, const ClusterSpec& cluster) {
+  if (!std::has_single_bit(cluster.shards)) {
+    return Refuse(source, "cluster.shards",
+                  std::to_string(cluster.shards) + " is no power of two; " +
+                      std::to_string(std::bit_ceil(cluster.shards)) + " is");
+  }
+  if (cluster.dead_after_ms < 2 * cluster.heartbeat_ms) {
+    return Refuse(source, "cluster.dead_after_ms",
+                  std::to_string(cluster.dead_after_ms) +
+                      " is less than two heartbeats; raise it to at least " +
+                      std::to_string(2 * cluster.heartbeat_ms));
+  }
+  if (uint64_t{cluster.request_timeout_s} * 1000 <= cluster.request_retry_ms) {
+    return Refuse(source, "cluster.request_timeout_s",
+                  std::to_string(cluster.request_timeout_s) +
+                      " s leave no time for a retry after request_retry_ms = " +
+                      std::to_string(cluster.request_retry_ms));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckJob(const JobSource& source, Job* job) {
+  HDPS_RETURN_IF_ERROR(DataCheck(source, job->data).Run());
+  HDPS_RETURN_IF_ERROR(ReadModel(source, job));
+  const auto& columns = job->data.columns;
+  const auto label = std::find_if(columns.begin(), columns.end(), [](const ColumnSpec& column) {
+    return column.type == ColumnType::kLabel;
+  });
+  if (label != columns.end() && !label->positive.empty() && job->model.loss == LossKind::kSoftmax) {
+    return Refuse(source, "data.columns",
+                  "the label \"" + label->name +
+                      "\" has positive texts, but under softmax it is the number of a class");
+  }
+  HDPS_RETURN_IF_ERROR(CheckTrain(source, job));
+  HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
+  HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
+  HDPS_RETURN_IF_ERROR(CheckWeights(source, *job));
+  return CheckCluster(source, job->cluster);
+}
+
+}  // namespace hdps

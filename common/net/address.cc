@@ -1,0 +1,100 @@
+// Reads addresses and keeps those beyond this machine closed.
+#include "common/net/address.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <utility>
+
+#include "common/net/transport.h"
+
+namespace hdps {
+namespace {
+
+constexpr size_t kSocketPathBytesMax = 107;  // sun_path of sockaddr_un, less its final zero.
+constexpr const char* kRight = "tcp://HOST:PORT, HOST:PORT or ipc://PATH";
+
+Status Malformed(const std::string& text, const std::string& what) {
+  return Status(Code::kInvalidArgument, "address \"" + text + "\": " + what + "; write " + kRight);
+}
+
+bool IsHostCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' || c == '_';
+}
+
+bool IsLoopback(const std::string& host) {
+  return host.starts_with("127.") && std::all_of(host.begin(), host.end(), [](char c) {
+           return c == '.' || std::isdigit(static_cast<unsigned char>(c)) != 0;
+         });
+}
+
+Result<Address> ParseTcp(const std::string& text, const std::string& rest) {
+  const size_t colon = rest.rfind(':');
+  if (colon == std::string::npos) return Malformed(text, "it has no port");
+  Address address;
+  address.host = rest.substr(0, colon);
+  if (address.host == "localhost") address.host = "127.0.0.1";
+  const std::string port = rest.substr(colon + 1);
+  if (address.host != "*" &&
+      (address.host.empty() ||
+       !std::all_of(address.host.begin(), address.host.end(), IsHostCharacter))) {
+    return Malformed(text, "\"" + address.host + "\" is no host name or IPv4 address");
+  }
+  if (port == "*") return address;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  if (port.empty() || error != std::errc() || end != port.data() + port.size() ||
+      address.port < 0 || address.port > 65535) {
+    return Malformed(text, "\"" + port + "\" is no port of 0..65535");
+  }
+  return address;
+}
+
+}  // namespace
+
+std::string Address::ToString() const {
+  switch (scheme) {
+    case Scheme::kTcp:
+      return "tcp://" + host + ":" + std::to_string(port);
+    case Scheme::kIpc:
+      return "ipc://" + path;
+    case Scheme::kInproc:
+      return "inproc://" + path;
+  }
+  return "";
+}
+
+bool Address::OnThisMachine() const { return scheme != Scheme::kTcp || IsLoopback(host); }
+
+Result<Address> ParseAddress(const std::string& text) {
+  const size_t colon = text.find("://");
+  const std::string scheme = colon == std::string::npos ? "tcp" : text.substr(0, colon);
+  std::string rest = colon == std::string::npos ? text : text.substr(colon + 3);
+  if (scheme == "tcp") return ParseTcp(text, rest);
+  Address address;
+  if (scheme == "ipc") {
+    address.scheme = Address::Scheme::kIpc;
+  } else if (scheme == "inproc") {
+    address.scheme = Address::Scheme::kInproc;
+  } else {
+    return Malformed(text, "\"" + scheme + "\" is not known");
+  }
+  address.path = std::move(rest);
+  if (address.path.empty()) return Malformed(text, "nothing follows ://");
+  if (address.path.find('\0') != std::string::npos) return Malformed(text, "it has a zero byte");
+  if (address.scheme == Address::Scheme::kIpc && address.path.size() > kSocketPathBytesMax) {
+    return Malformed(text, "its path is longer than " + std::to_string(kSocketPathBytesMax) +
+                               " bytes, the system's limit");
+  }
+  return address;
+}
+
+Status CheckAddress(const std::string& address, bool insecure) {
+  HDPS_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
+  if (parsed.OnThisMachine() || insecure) return Status();
+  return Status(Code::kInvalidArgument,
+                "address \"" + address +
+                    "\" reaches beyond this machine, where data would travel in clear and anyone "
+                    "could send to it: use 127.0.0.1, or give --insecure if that is acceptable");
+}
+
+}  // namespace hdps

@@ -1,0 +1,63 @@
+// The unit of the wire: a header of 64 bytes, a FlatBuffer envelope, and raw sections of bulk data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "common/base/buffer.h"
+#include "common/base/ids.h"
+#include "common/base/status.h"
+
+namespace hdps {
+
+inline constexpr uint32_t kFrameMagic = 0x53504448;  // "HDPS" in memory order.
+inline constexpr uint16_t kProtocolVersion = 2;
+inline constexpr uint32_t kFrameSectionsMax = 8;
+inline constexpr uint64_t kEnvelopeBytesMax = 16u << 20;
+inline constexpr uint64_t kFrameBytesMax = uint64_t{4} << 30;
+
+// Layout is part of the protocol: change it only together with kProtocolVersion.
+struct FrameHeader {
+  uint32_t magic = kFrameMagic;          // To tell a stray peer from a corrupt one.
+  uint16_t protocol = kProtocolVersion;  // Of the sender.
+  uint16_t kind = 0;                     // MessageKind: which struct of messages.h follows.
+  uint64_t sender = 0;                   // PeerId of the sender.
+  uint64_t view = 0;                     // Membership view the sender routed by.
+  uint64_t request_id = 0;               // Echoed by the reply; reused, never renewed, by a retry.
+  uint32_t envelope_bytes = 0;           // Length of the FlatBuffer after this header.
+  uint16_t section_count = 0;            // Raw byte sections after the FlatBuffer.
+  uint16_t shared_sections = 0;          // Bit i: section i came through memory, not a network.
+  uint64_t body_bytes = 0;               // Envelope and sections together.
+  uint64_t body_checksum = 0;            // Part by part; shared sections are left out.
+  uint64_t header_checksum = 0;          // Over the 56 bytes above: trusted before the body is.
+};
+
+static_assert(sizeof(FrameHeader) == 64);
+static_assert(offsetof(FrameHeader, header_checksum) == 56);
+static_assert(std::is_trivially_copyable_v<FrameHeader>);
+static_assert(std::has_unique_object_representations_v<FrameHeader>, "no padding on the wire");
+
+// Whether section `i` is left out of the body's checksum: it was never on a network.
+inline bool IsShared(const FrameHeader& header, size_t i) {
+  return (header.shared_sections >> i & 1) != 0;
+}
+
+// A frame in memory. Sections are aligned to 8 bytes, so arrays of keys and floats are used in
+// place.
+struct Frame {
+  FrameHeader header;
+  Buffer envelope;
+  std::vector<Buffer> sections;
+};
+
+// Fills lengths and checksums of `frame.header` from its body; what bits stand in
+// `shared_sections` is the caller's to say. Call last before sending.
+void SealFrame(Frame& frame);
+
+// Checks magic, protocol, header checksum, lengths, limits and body checksum.
+// kInvalidArgument names both protocol versions when they differ; kCorruption for all else.
+Status CheckFrame(const Frame& frame);
+
+}  // namespace hdps

@@ -1,0 +1,107 @@
+// Looks at paths and interfaces before and after an address is listened on.
+#include "common/net/listening.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+namespace hdps {
+namespace {
+
+constexpr std::string_view kNear = "ipc://@hdps/";
+
+Status CannotListen(const Address& address, const std::string& why) {
+  return Status(Code::kInvalidArgument, "address " + address.ToString() + " " + why);
+}
+
+Status InUse(const Address& address) {
+  const bool tcp = address.scheme == Address::Scheme::kTcp;
+  return CannotListen(
+      address, tcp ? "is in use; choose another port or 0" : "is in use; choose another path");
+}
+
+}  // namespace
+
+// ZeroMQ removes whatever is at the path before it binds, so look first.
+Status CheckPathIsFree(const Address& address) {
+  struct stat found = {};
+  if (lstat(address.path.c_str(), &found) != 0) return Status();
+  if (!S_ISSOCK(found.st_mode)) {
+    return CannotListen(address, "names something that is no socket; choose another path");
+  }
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, address.path.data(), address.path.size());
+  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return Status();
+  const bool answered = connect(probe, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0;
+  close(probe);
+  return answered ? InUse(address) : Status();
+}
+
+std::string NearAddress(const Address& address) {
+  if (address.scheme != Address::Scheme::kTcp || !address.OnThisMachine() || address.port == 0) {
+    return "";
+  }
+  return std::string(kNear) + address.host + ":" + std::to_string(address.port);
+}
+
+bool OwnUserListens(const std::string& near_address) {
+  if (!near_address.starts_with(kNear)) return false;
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  const std::string path = near_address.substr(std::string_view("ipc://").size());
+  if (path.size() > sizeof(name.sun_path)) return false;
+  // Such a name begins with a zero byte, written as @, and is as long as it is said to be.
+  std::memcpy(name.sun_path + 1, path.data() + 1, path.size() - 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
+  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (probe < 0) return false;
+  ucred listener = {};
+  socklen_t listener_size = sizeof(listener);
+  const bool own = connect(probe, reinterpret_cast<const sockaddr*>(&name), size) == 0 &&
+                   getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &listener, &listener_size) == 0 &&
+                   listener.uid == geteuid();
+  close(probe);
+  return own;
+}
+
+std::string OwnHost() {
+  std::string host = "127.0.0.1";
+  ifaddrs* interfaces = nullptr;
+  if (getifaddrs(&interfaces) != 0) return host;
+  for (const ifaddrs* i = interfaces; i != nullptr; i = i->ifa_next) {
+    if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
+    if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    char text[INET_ADDRSTRLEN] = {};
+    const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(i->ifa_addr);
+    if (inet_ntop(AF_INET, &ipv4->sin_addr, text, sizeof(text)) == nullptr) continue;
+    host = text;
+    break;
+  }
+  freeifaddrs(interfaces);
+  return host;
+}
+
+Status BindFailure(const Address& address, int error, const std::string& text) {
+  switch (error) {
+    case EADDRINUSE:
+      return InUse(address);
+    case ENODEV:
+    case EADDRNOTAVAIL:
+      return CannotListen(address, "belongs to no network interface of this machine");
+    default:
+      return CannotListen(address, "cannot be listened on: " + text);
+  }
+}
+
+}  // namespace hdps

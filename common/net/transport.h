@@ -1,0 +1,71 @@
+// The door through which frames leave and enter a process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/net/frame.h"
+#include "common/net/node.h"
+#include "common/net/section_allocator.h"
+
+namespace hdps {
+
+struct TransportOptions {
+  PeerId self;                       // Who we are to the others; unique for each incarnation.
+  bool insecure = false;             // Allow addresses beyond loopback without keys.
+  uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
+  // Memory shared with each peer of this machine for what is on its way to it; 0 = none is shared.
+  // It takes only as much as was ever on its way at once.
+  size_t shared_bytes_per_peer = size_t{128} << 20;
+};
+
+struct TransportCounters {
+  uint64_t frames_sent = 0, frames_received = 0;
+  uint64_t bytes_sent = 0, bytes_received = 0;
+  uint64_t frames_dropped = 0;  // Unknown peer or its queue full: the sender's retry mends it.
+  uint64_t frames_refused = 0;  // Arrived and failed CheckFrame.
+  uint64_t bytes_shared = 0;    // Of bytes_sent: through memory that the peer sees too.
+};
+
+// Moves frames between peers: at most once, in order between two peers, never blocking the sender.
+// A peer that was dialed is reached through that connection; a peer that dialed us is answered on
+// the connection it came by, so only servers and the scheduler need to listen.
+//
+// Belongs to one loop thread; only Wake() may be called from others.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Listens on "tcp://host:port" (port 0 or * picks one), "ipc://path" or "inproc://name" and
+  // returns the address as others should dial it. kInvalidArgument when the address is malformed,
+  // beyond loopback without `insecure`, or taken; the message says what would be right.
+  virtual Result<std::string> Listen(const std::string& address) = 0;
+  // Repeated calls with the same address change nothing; another address replaces the connection.
+  virtual Status Connect(PeerId peer, const std::string& address) = 0;
+  virtual void Send(PeerId to, Frame frame) = 0;
+  // Waits up to `timeout_ms` for a frame that passed CheckFrame. False when none came or on Wake().
+  virtual bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) = 0;
+  // Where sections are best made, as long as the transport lives; null: anywhere.
+  virtual SectionAllocator* sections() { return nullptr; }
+  virtual void Wake() = 0;  // Ends a Receive() that waits; from any thread.
+  virtual TransportCounters counters() const = 0;
+};
+
+// Over ZeroMQ: tcp and ipc. Between processes of one user on one machine large sections go through
+// shared memory and are read in place; whoever keeps one keeps its place in the sender's share, and
+// when that is full, sections go with their frames as they do between machines. A frame of another
+// protocol version is answered by nothing but a line in the log naming both versions.
+std::unique_ptr<Transport> NewZmqTransport(const TransportOptions& options);
+
+// Connects the nodes of one process; each transport belongs to its node's thread.
+class InprocHub;
+std::shared_ptr<InprocHub> NewInprocHub();
+std::unique_ptr<Transport> NewInprocTransport(std::shared_ptr<InprocHub> hub,
+                                              const TransportOptions& options);
+
+// kInvalidArgument unless `address` is well formed and, without `insecure`, on loopback or ipc.
+Status CheckAddress(const std::string& address, bool insecure);
+
+}  // namespace hdps

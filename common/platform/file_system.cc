@@ -1,0 +1,61 @@
+// What is made of the file door's own calls: whole files, atomic writes, paths.
+#include "common/platform/file_system.h"
+
+#include <algorithm>
+
+namespace hdps {
+
+Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t bytes_max) {
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file, files.OpenSequential(path));
+  constexpr size_t kStepBytes = 1 << 16;
+  std::string text;
+  size_t used = 0;
+  for (;;) {
+    if (used > bytes_max) {
+      return Status(Code::kInvalidArgument, "cannot read " + path + ": it holds more than the " +
+                                                std::to_string(bytes_max) +
+                                                " bytes that are allowed here");
+    }
+    text.resize(used + std::max(kStepBytes, used));
+    HDPS_ASSIGN_OR_RETURN(const size_t got, file->Read(std::as_writable_bytes(std::span<char>(
+                                                text.data() + used, text.size() - used))));
+    if (got == 0) break;
+    used += got;
+  }
+  text.resize(used);
+  return text;
+}
+
+namespace {
+
+Status WriteAndSync(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.Create(path));
+  HDPS_RETURN_IF_ERROR(file->Append(bytes));
+  HDPS_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+}  // namespace
+
+Status WriteFileAtomically(FileSystem& files, const std::string& path,
+                           std::span<const std::byte> bytes) {
+  const std::string beside = path + ".tmp";
+  Status status = WriteAndSync(files, beside, bytes);
+  if (status.ok()) status = files.Rename(beside, path);
+  if (!status.ok() && files.Exists(beside)) {
+    // The first failure is the one to report.
+    if (const Status removed = files.RemoveAll(beside); !removed.ok()) return status;
+  }
+  return status;
+}
+
+Status WriteFileAtomically(FileSystem& files, const std::string& path, const std::string& text) {
+  return WriteFileAtomically(files, path, std::as_bytes(std::span<const char>(text)));
+}
+
+std::string JoinPath(const std::string& folder, const std::string& name) {
+  if (folder.empty() || name.starts_with('/')) return name;
+  return folder.ends_with('/') ? folder + name : folder + '/' + name;
+}
+
+}  // namespace hdps

@@ -1,0 +1,61 @@
+// The door to files: what hdps reads and writes outside its memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace hdps {
+
+// Bytes in the order they lie in the file.
+class SequentialFile {
+ public:
+  virtual ~SequentialFile() = default;
+  // Reads up to buffer.size() bytes; 0 at the end.
+  virtual Result<size_t> Read(std::span<std::byte> buffer) = 0;
+};
+
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;
+  virtual Status Append(std::span<const std::byte> bytes) = 0;
+  virtual Status Sync() = 0;   // What was appended survives a crash of the machine.
+  virtual Status Close() = 0;  // Without it, nothing is promised.
+};
+
+// Paths are the operating system's. Messages of failures name the path and the system's reason.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  // kNotFound when there is no such file.
+  virtual Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) = 0;
+  // Makes the file, or empties it.
+  virtual Result<std::unique_ptr<WritableFile>> Create(const std::string& path) = 0;
+  virtual Result<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) = 0;
+  virtual Status MakeDirectories(const std::string& path) = 0;
+  virtual Status Rename(const std::string& from,
+                        const std::string& to) = 0;  // And syncs the folder.
+  virtual Status RemoveAll(
+      const std::string& path) = 0;  // A file or a folder; none is not an error.
+  virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  // Names, sorted.
+  virtual Result<uint64_t> FileSize(const std::string& path) = 0;
+  virtual bool Exists(const std::string& path) = 0;
+};
+
+std::unique_ptr<FileSystem> NewPosixFileSystem();
+// Files in memory, for tests and the simulator.
+std::unique_ptr<FileSystem> NewMemoryFileSystem();
+
+Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t bytes_max);
+// Writes beside `path`, syncs, and renames: `path` holds the old bytes or the new, never a part.
+Status WriteFileAtomically(FileSystem& files, const std::string& path,
+                           std::span<const std::byte> bytes);
+Status WriteFileAtomically(FileSystem& files, const std::string& path, const std::string& text);
+std::string JoinPath(const std::string& folder, const std::string& name);
+
+}  // namespace hdps

@@ -1,0 +1,34 @@
+// The machine's clocks.
+#include "common/platform/monotonic_clock.h"
+
+#include <chrono>
+#include <ctime>
+
+namespace hdps {
+
+namespace {
+
+class SystemClock : public MonotonicClock {
+ public:
+  int64_t NowMs() override { return NowNs() / 1'000'000; }
+  int64_t NowNs() override {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<MonotonicClock> NewSystemClock() { return std::make_unique<SystemClock>(); }
+
+std::string UtcTimestamp() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace hdps

@@ -1,0 +1,227 @@
+// The file door onto the operating system.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "common/platform/file_system.h"
+#include "common/platform/seekable_file.h"
+
+namespace hdps {
+
+namespace {
+
+Status Failure(const std::string& what, const std::string& path, int error) {
+  const bool absent = error == ENOENT || error == ENOTDIR;
+  return Status(absent ? Code::kNotFound : Code::kIoError,
+                "cannot " + what + " " + path + ": " + std::generic_category().message(error));
+}
+
+// Repeats a system call that a signal interrupted.
+template <typename Call>
+auto Retry(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+// An open file of the system. Invariant: fd_ is open until Close() or the end, -1 after.
+class Descriptor {
+ public:
+  Descriptor(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(Descriptor&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  // Not repeated on EINTR: Linux has given the number back by then.
+  int Close() { return ::close(std::exchange(fd_, -1)); }
+  int fd() const { return fd_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  int fd_;
+  std::string path_;
+};
+
+Result<Descriptor> Open(const std::string& what, const std::string& path, int flags) {
+  const int fd = Retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); });
+  if (fd < 0) return Failure(what, path, errno);
+  return Descriptor(fd, path);
+}
+
+class PosixSequentialFile : public SequentialFile {
+ public:
+  explicit PosixSequentialFile(Descriptor file) : file_(std::move(file)) {}
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    const ssize_t got = Retry([&] { return ::read(file_.fd(), buffer.data(), buffer.size()); });
+    if (got < 0) return Failure("read", file_.path(), errno);
+    return static_cast<size_t>(got);
+  }
+
+ protected:
+  const Descriptor& file() const { return file_; }
+
+ private:
+  Descriptor file_;
+};
+
+// A plain file.
+class PosixSeekableFile : public PosixSequentialFile, public SeekableFile {
+ public:
+  using PosixSequentialFile::PosixSequentialFile;
+  Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> buffer) override {
+    const ssize_t got = Retry([&] {
+      return ::pread(file().fd(), buffer.data(), buffer.size(), static_cast<off_t>(offset));
+    });
+    if (got < 0) return Failure("read", file().path(), errno);
+    return static_cast<size_t>(got);
+  }
+  void WillRead(uint64_t offset, size_t bytes) override {
+    (void)posix_fadvise(file().fd(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                        POSIX_FADV_WILLNEED);  // A wish.
+  }
+};
+
+class PosixWritableFile : public WritableFile {
+ public:
+  explicit PosixWritableFile(Descriptor file) : file_(std::move(file)) {}
+
+  Status Append(std::span<const std::byte> bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t put = Retry([&] { return ::write(file_.fd(), bytes.data(), bytes.size()); });
+      if (put < 0) return Failure("write", file_.path(), errno);
+      bytes = bytes.subspan(static_cast<size_t>(put));
+    }
+    return {};
+  }
+  Status Sync() override {
+    if (Retry([&] { return ::fsync(file_.fd()); }) < 0) {
+      return Failure("sync", file_.path(), errno);
+    }
+    return {};
+  }
+  Status Close() override {
+    if (file_.fd() < 0) return {};
+    if (file_.Close() < 0 && errno != EINTR) return Failure("close", file_.path(), errno);
+    return {};
+  }
+
+ private:
+  Descriptor file_;
+};
+
+// A name in a folder survives a crash of the machine once the folder is synced.
+Status SyncFolderOf(const std::string& path) {
+  std::string folder = std::filesystem::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  HDPS_ASSIGN_OR_RETURN(const Descriptor opened,
+                        Open("open folder", folder, O_RDONLY | O_DIRECTORY));
+  // Some file systems know no fsync of a folder; there is nothing more to do on them.
+  if (Retry([&] { return ::fsync(opened.fd()); }) < 0 && errno != EINVAL) {
+    return Failure("sync folder", folder, errno);
+  }
+  return {};
+}
+
+Result<std::unique_ptr<WritableFile>> OpenWritable(const std::string& path, int flags) {
+  HDPS_ASSIGN_OR_RETURN(Descriptor file, Open("write", path, O_WRONLY | O_CREAT | flags));
+  return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(std::move(file)));
+}
+
+class PosixFileSystem : public FileSystem {
+ public:
+  Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override {
+    HDPS_ASSIGN_OR_RETURN(Descriptor file, Open("open", path, O_RDONLY));
+    struct stat info {};
+    if (::fstat(file.fd(), &info) < 0) return Failure("open", path, errno);
+    if (S_ISDIR(info.st_mode)) {
+      return Status(Code::kInvalidArgument, "open " + path + ": it is a folder; name a file in it");
+    }
+    if (S_ISREG(info.st_mode)) {
+      return std::unique_ptr<SequentialFile>(std::make_unique<PosixSeekableFile>(std::move(file)));
+    }
+    return std::unique_ptr<SequentialFile>(std::make_unique<PosixSequentialFile>(std::move(file)));
+  }
+
+  Result<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
+    return OpenWritable(path, O_TRUNC);
+  }
+  Result<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) override {
+    return OpenWritable(path, O_APPEND);
+  }
+
+  Status MakeDirectories(const std::string& path) override {
+    std::filesystem::path made;
+    for (const std::filesystem::path& part : std::filesystem::path(path)) {
+      made /= part;
+      if (::mkdir(made.c_str(), 0755) == 0) {
+        HDPS_RETURN_IF_ERROR(SyncFolderOf(made.string()));
+        continue;
+      }
+      const int error = errno;
+      struct stat info {};
+      if (::stat(made.c_str(), &info) < 0) return Failure("make folder", path, error);
+      if (!S_ISDIR(info.st_mode)) return Failure("make folder", path, ENOTDIR);
+    }
+    return {};
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override {
+    if (std::rename(from.c_str(), to.c_str()) < 0) {
+      return Failure("rename " + from + " to", to, errno);
+    }
+    return SyncFolderOf(to);
+  }
+
+  Status RemoveAll(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    if (error) return Failure("remove", path, error.value());
+    return {};
+  }
+
+  Result<std::vector<std::string>> List(const std::string& path) override {
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), &::closedir);
+    if (folder == nullptr) return Failure("list", path, errno);
+    std::vector<std::string> names;
+    for (;;) {
+      errno = 0;
+      const dirent* entry = ::readdir(folder.get());
+      if (entry == nullptr) break;
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") names.push_back(name);
+    }
+    if (errno != 0) return Failure("list", path, errno);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Result<uint64_t> FileSize(const std::string& path) override {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) < 0) return Failure("get the size of", path, errno);
+    return static_cast<uint64_t>(info.st_size);
+  }
+
+  bool Exists(const std::string& path) override {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<FileSystem> NewPosixFileSystem() { return std::make_unique<PosixFileSystem>(); }
+
+}  // namespace hdps

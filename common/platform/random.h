@@ -1,0 +1,41 @@
+// Random numbers that depend on nothing but what they are asked for, and the door to real chance.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/hash.h"
+#include "common/base/ids.h"
+
+namespace hdps {
+
+// The n-th number of the stream `seed`: no state, so any part of it can be made anywhere.
+inline uint64_t RandomAt(uint64_t seed, uint64_t n) {
+  return MixBits(MixBits(seed ^ 0x9e3779b97f4a7c15u) + 0x9e3779b97f4a7c15u * (n + 1));
+}
+
+// Uniform in [0, 1) with 24 bits, exact in a float.
+inline float UnitFloat(uint64_t bits) { return static_cast<float>(bits >> 40) * 0x1.0p-24f; }
+// Uniform in [0, 1) with 53 bits.
+inline double UnitDouble(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
+
+// A stream with a position, for shuffles and generators. The same seed gives the same numbers.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : seed_(seed) {}
+  uint64_t Next() { return RandomAt(seed_, position_++); }
+  uint64_t Below(uint64_t bound) {  // In [0, bound), bound > 0; bias below 2^-64 * bound.
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>((static_cast<Wide>(Next()) * bound) >> 64);
+  }
+  double Unit() { return UnitDouble(Next()); }
+  double Normal();  // Mean 0, variance 1 (Box and Muller, 1958).
+
+ private:
+  uint64_t seed_;
+  uint64_t position_ = 0;
+};
+
+// A number no other process has drawn: the door to the machine's own chance.
+PeerId NewPeerId();
+
+}  // namespace hdps

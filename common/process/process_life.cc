@@ -1,0 +1,93 @@
+// A process towards its surroundings: its number in a file, signals to stop, its last words.
+#include <unistd.h>  // Says whether this is glibc.
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+
+#include "common/platform/file_system.h"
+#include "common/process/command_line.h"
+
+namespace hdps {
+
+int ReportAndExitStatus(const std::string& program, const Status& status) {
+  if (status.ok() || status.code() == Code::kCancelled) return kExitDone;
+  std::cerr << program << ": error: " << status.message() << std::endl;
+  const bool mistaken = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound;
+  return mistaken ? kExitMistaken : kExitFailed;
+}
+
+void KeepFreedMemory() {
+#ifdef __GLIBC__
+  // Setting one of them also ends glibc's own adjusting of both.
+  // Larger blocks go back to the machine at once: kept ones would lie scattered over the heaps.
+  mallopt(M_MMAP_THRESHOLD, 8 << 20);
+  mallopt(M_TRIM_THRESHOLD, 24 << 20);
+  mallopt(M_TOP_PAD, 4 << 20);
+#endif
+}
+
+void ReturnFreedMemory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);  // What comes and goes would leave holes.
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
+  mallopt(M_TOP_PAD, 128 << 10);
+  mallopt(M_ARENA_MAX, 1);
+  malloc_trim(0);
+#endif
+}
+
+std::string HostAndProcess() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof(name) - 1) != 0) name[0] = '?';
+  return std::string(name) + ":" + std::to_string(::getpid());
+}
+
+PidFile::PidFile(const std::string& path) : path_(path) {
+  if (path_.empty()) return;
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  status_ = files->MakeDirectories(std::filesystem::path(path_).parent_path().string());
+  if (status_.ok()) {
+    status_ = WriteFileAtomically(*files, path_, std::to_string(::getpid()) + "\n");
+  }
+  if (status_.ok()) return;
+  status_ = Status(Code::kInvalidArgument, "--pid_file: " + status_.message());
+  path_.clear();
+}
+
+PidFile::~PidFile() {
+  if (path_.empty()) return;
+  const Status removed = NewPosixFileSystem()->RemoveAll(path_);
+  if (!removed.ok()) std::cerr << removed.message() << std::endl;
+}
+
+namespace {
+
+// The one global: a signal handler can be told nothing.
+std::atomic<bool> stop_requested = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+
+void OnStopSignal(int signal) {
+  if (!stop_requested.exchange(true)) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);  // Takes effect when this handler returns.
+}
+
+}  // namespace
+
+const std::atomic<bool>& StopRequested() { return stop_requested; }
+
+void InstallStopSignals() {
+  struct sigaction action {};
+  action.sa_handler = OnStopSignal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGTERM, &action, nullptr);
+  ::sigaction(SIGINT, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);  // A closed terminal or pipe is an error code, not an end.
+}
+
+}  // namespace hdps

@@ -1,0 +1,393 @@
+// Joins, beats, takes views and commands, and knows when it is over.
+#include "common/protocol/membership_client.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+// Scheduler's commands that are remembered with their answers; older ones are never carried out.
+constexpr size_t kAnswersMax = 64;
+// Last words are said so often, once a tick: nobody answers them, and one copy may be lost.
+constexpr int kFarewells = 5;
+// A KvGet waits for another rank, so it asks more often than a heartbeat beats.
+constexpr uint32_t kKvRetriesPerHeartbeat = 5;
+
+// Something to be said again and again.
+class Repeat {
+ public:
+  // True when it is due, and then not again for `interval_ms`.
+  bool Due(TimeMs now, int64_t interval_ms) {
+    if (last_ && now - *last_ < interval_ms) return false;
+    last_ = now;
+    return true;
+  }
+
+ private:
+  std::optional<TimeMs> last_;
+};
+
+// A KvPut or KvGet that has not been answered.
+struct KvRequest {
+  bool is_put = false;
+  std::string key;
+  std::string value;
+  uint64_t request_id = 0;
+  Repeat repeat;
+};
+
+// What came of a command.
+struct Taken {
+  CommandKind command = CommandKind::kFinish;
+  bool answered = false;
+  std::optional<CommandDone> answer;  // Absent once it is certain that nobody asks again.
+};
+
+// Commands by id: those carried out at the moment and the answers of the last ones.
+//
+// Invariant: an id is accepted once. Ids at or below floor_ are forgotten and never accepted; any
+// other is, even after a higher one, because a command that was lost on the way comes again.
+class CommandBook {
+ public:
+  void Accept(const Command& command) {
+    if (command.id <= floor_ || taken_.count(command.id) > 0) return;
+    taken_[command.id].command = command.command;
+    waiting_[command.id] = command;
+    if (taken_.size() > kAnswersMax) ForgetOldest();
+  }
+
+  // In order of id.
+  std::vector<Command> TakeWaiting() {
+    std::vector<Command> commands;
+    for (auto& [id, command] : waiting_) commands.push_back(std::move(command));
+    waiting_.clear();
+    return commands;
+  }
+
+  // What kind of command this answers; none when it was answered before or is not known.
+  std::optional<CommandKind> Answer(const CommandDone& done) {
+    const auto taken = taken_.find(done.id);
+    if (taken == taken_.end() || taken->second.answered) return std::nullopt;
+    // Scores may be large. The scheduler has the earlier ones: else it had not asked for these.
+    if (!done.scores.empty()) {
+      for (auto& [id, other] : taken_) {
+        if (other.answer && !other.answer->scores.empty()) other.answer.reset();
+      }
+    }
+    taken->second.answered = true;
+    taken->second.answer = done;
+    return taken->second.command;
+  }
+
+  // What a repeated command is answered with; null for a new one.
+  const CommandDone* AnswerTo(CommandId id) const {
+    const auto taken = taken_.find(id);
+    return taken == taken_.end() || !taken->second.answer ? nullptr : &*taken->second.answer;
+  }
+
+ private:
+  void ForgetOldest() {
+    auto oldest = std::find_if(taken_.begin(), taken_.end(),
+                               [](const auto& taken) { return taken.second.answered; });
+    if (oldest == taken_.end()) oldest = taken_.begin();
+    floor_ = std::max(floor_, oldest->first);
+    waiting_.erase(oldest->first);
+    taken_.erase(oldest);
+  }
+
+  CommandId floor_;
+  std::map<CommandId, Taken> taken_;
+  std::map<CommandId, Command> waiting_;  // Not yet handed out.
+};
+
+}  // namespace
+
+// Invariant: after `ended`, nothing but repeated answers goes out.
+struct MembershipClient::Impl {
+  explicit Impl(const MembershipOptions& o) : options(o) {
+    output.dials.push_back({kSchedulerPeer, options.scheduler_address});
+  }
+
+  template <typename Message>
+  Frame MakeFrame(const Message& message, uint64_t request_id = 0) const {
+    Frame frame = EncodeMessage(message);
+    frame.header.view = view == nullptr ? 0 : view->view.value;
+    frame.header.request_id = request_id;
+    return frame;
+  }
+  template <typename Message>
+  void SendToScheduler(const Message& message, uint64_t request_id = 0) {
+    output.frames.push_back({kSchedulerPeer, MakeFrame(message, request_id)});
+  }
+
+  void End(int status, const std::string& why) {
+    if (ended) return;
+    ended = true;
+    exit_status = status;
+    reason = why;
+  }
+
+  // Says `frame` a few times, then ends.
+  void Leave(Frame frame, int status, const std::string& why) {
+    if (ended || farewells_left > 0) return;
+    farewell = std::move(frame);
+    farewells_left = kFarewells;
+    farewell_status = status;
+    farewell_reason = why;
+    SayFarewell();
+  }
+  void SayFarewell() {
+    output.frames.push_back({kSchedulerPeer, farewell});
+    if (--farewells_left == 0) End(farewell_status, farewell_reason);
+  }
+  bool leaving() const { return ended || farewells_left > 0; }
+
+  // Silence is counted in ticks: while this process itself stood still, nobody was silent.
+  void CountSilence(TimeMs now) {
+    if (last_tick) {
+      silence_ms += std::clamp<TimeMs>(now - *last_tick, 0, options.heartbeat_ms);
+    }
+    last_tick = now;
+    const std::string who = "the scheduler at " + options.scheduler_address;
+    if (view == nullptr) {
+      if (silence_ms >= int64_t{options.rendezvous_timeout_s} * 1000) {
+        End(3, who + " has sent no view for " + std::to_string(silence_ms / 1000) +
+                   " s: is it running there, and are enough servers and workers started?");
+      }
+    } else if (silence_ms >= options.dead_after_ms) {
+      End(3, who + " has been silent for " + std::to_string(silence_ms) + " ms; gave it up");
+    }
+  }
+
+  void Join() {
+    JoinRequest join;
+    join.role = options.role;
+    join.rank = options.rank;
+    join.address = options.own_address;
+    join.job_digest = options.job_digest;
+    join.num_servers = options.num_servers;
+    join.num_workers = options.num_workers;
+    join.host = options.host;
+    SendToScheduler(join);
+  }
+
+  void Beat() {
+    Heartbeat heartbeat = progress;
+    heartbeat.view = view->view;
+    SendToScheduler(heartbeat);
+    if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
+  }
+
+  void AskKv(KvRequest& request) {
+    if (request.is_put) {
+      SendToScheduler(KvPut{request.key, request.value}, request.request_id);
+    } else {
+      SendToScheduler(KvGet{request.key}, request.request_id);
+    }
+  }
+  void AskDueKv(TimeMs now) {
+    for (KvRequest& request : kv_requests) {
+      if (request.repeat.Due(now, options.heartbeat_ms / kKvRetriesPerHeartbeat)) AskKv(request);
+    }
+  }
+
+  const std::vector<Member>& MembersLikeMe(const View& of) const {
+    return options.role == Role::kServer ? of.servers : of.workers;
+  }
+
+  void On(View& message, const Frame&);
+  void On(JoinRefused& message, const Frame&) { End(message.exit_status, message.message); }
+  void On(Abort& message, const Frame&) { End(message.exit_status, message.message); }
+  void On(HeartbeatAck&, const Frame&) {}
+  void On(Command& message, const Frame&);
+  void On(KvValue& message, const Frame& frame);
+
+  template <typename Message>
+  void Handle(const Frame& frame) {
+    Message message;
+    const Status status = DecodeMessage(frame, &message);
+    if (!status.ok()) {
+      LOG(WARNING) << "dropped a frame of the scheduler: " << status.message();
+      return;
+    }
+    // Before a view, only that view, or a refusal, counts as an answer.
+    if (view != nullptr) silence_ms = 0;
+    // Once the end is decided, its reason stands; only lost answers are still given.
+    if (!leaving() || std::is_same_v<Message, Command>) On(message, frame);
+  }
+
+  const MembershipOptions options;
+  Output output;
+  std::shared_ptr<const View> view;
+  uint32_t rank = 0;
+  Heartbeat progress;
+  Repeat join_repeat, beat_repeat;
+  std::optional<TimeMs> last_tick;
+  int64_t silence_ms = 0;  // Since the scheduler was heard; before the first view, since the start.
+  CommandBook commands;
+  std::optional<std::string> stop_reason;
+  std::vector<KvRequest> kv_requests;
+  std::vector<KvValue> kv_values;
+  uint64_t last_request_id = 0;
+
+  Frame farewell;
+  int farewells_left = 0;
+  int farewell_status = 0;
+  std::string farewell_reason;
+  bool ended = false;
+  int exit_status = 0;
+  std::string reason;
+};
+
+void MembershipClient::Impl::On(View& message, const Frame&) {
+  if (view != nullptr && message.view <= view->view) return;
+  const std::vector<Member>& peers = MembersLikeMe(message);
+  const auto self = std::find_if(peers.begin(), peers.end(), [this](const Member& member) {
+    return member.peer == options.self;
+  });
+  if (self == peers.end()) {
+    // Before the first view this is a view of others, and joining goes on.
+    if (view == nullptr) return;
+    return End(3, "view " + std::to_string(message.view.value) + " of the scheduler at " +
+                      options.scheduler_address + " no longer contains this " +
+                      RoleName(options.role) + ": it was taken for dead");
+  }
+  rank = self->rank;
+  if (options.role == Role::kWorker) {
+    for (const Member& server : message.servers) {
+      output.dials.push_back({server.peer, server.address});
+    }
+  }
+  view = std::make_shared<const View>(std::move(message));
+  silence_ms = 0;
+}
+
+void MembershipClient::Impl::On(Command& message, const Frame&) {
+  if (const CommandDone* done = commands.AnswerTo(message.id)) return SendToScheduler(*done);
+  // A command needs the view it is about; the scheduler repeats both.
+  if (view == nullptr || leaving()) return;
+  commands.Accept(message);
+}
+
+void MembershipClient::Impl::On(KvValue& message, const Frame& frame) {
+  if (!message.found) return;
+  bool wanted = false;
+  std::erase_if(kv_requests, [&](const KvRequest& request) {
+    if (request.key != message.key) return false;
+    // The acknowledgement of an older put of this key is none of the newer one.
+    if (request.is_put) return frame.header.request_id == request.request_id;
+    wanted = true;
+    return true;
+  });
+  if (wanted) kv_values.push_back(std::move(message));
+}
+
+MembershipClient::MembershipClient(const MembershipOptions& options)
+    : impl_(std::make_unique<Impl>(options)) {}
+
+MembershipClient::~MembershipClient() = default;
+
+bool MembershipClient::OnFrame(PeerId from, const Frame& frame) {
+  const auto kind = static_cast<MessageKind>(frame.header.kind);
+  if (kind >= MessageKind::kPullRequest) return false;
+  if (from != kSchedulerPeer) return true;  // Only the scheduler may speak of the membership.
+  switch (kind) {
+    case MessageKind::kJoinRefused:
+      impl_->Handle<JoinRefused>(frame);
+      return true;
+    case MessageKind::kView:
+      impl_->Handle<View>(frame);
+      return true;
+    case MessageKind::kHeartbeatAck:
+      impl_->Handle<HeartbeatAck>(frame);
+      return true;
+    case MessageKind::kCommand:
+      impl_->Handle<Command>(frame);
+      return true;
+    case MessageKind::kAbort:
+      impl_->Handle<Abort>(frame);
+      return true;
+    case MessageKind::kKvValue:
+      impl_->Handle<KvValue>(frame);
+      return true;
+    default:
+      return true;
+  }
+}
+
+void MembershipClient::OnTick(TimeMs now) {
+  Impl& impl = *impl_;
+  if (impl.ended) return;
+  if (impl.farewells_left > 0) return impl.SayFarewell();
+  impl.CountSilence(now);
+  if (impl.ended) return;
+  if (impl.view == nullptr) {
+    if (impl.join_repeat.Due(now, impl.options.heartbeat_ms)) impl.Join();
+    return;
+  }
+  if (impl.beat_repeat.Due(now, impl.options.heartbeat_ms)) impl.Beat();
+  impl.AskDueKv(now);
+}
+
+Output MembershipClient::TakeOutput() { return std::exchange(impl_->output, Output()); }
+
+std::shared_ptr<const View> MembershipClient::view() const { return impl_->view; }
+
+uint32_t MembershipClient::rank() const {
+  CHECK(impl_->view != nullptr) << "no rank before the cluster has formed";
+  return impl_->rank;
+}
+
+std::vector<Command> MembershipClient::TakeCommands() { return impl_->commands.TakeWaiting(); }
+
+void MembershipClient::Answer(const CommandDone& done) {
+  const std::optional<CommandKind> command = impl_->commands.Answer(done);
+  if (!command || impl_->leaving()) return;
+  if (*command == CommandKind::kFinish) {
+    return impl_->Leave(impl_->MakeFrame(done), 0, "the job is finished");
+  }
+  impl_->SendToScheduler(done);
+}
+
+void MembershipClient::Report(const Heartbeat& progress) { impl_->progress = progress; }
+
+void MembershipClient::RequestStop(const std::string& reason) {
+  if (impl_->stop_reason || impl_->leaving()) return;
+  impl_->stop_reason = reason;
+  if (impl_->view == nullptr) {
+    return impl_->Leave(impl_->MakeFrame(StopRequest{reason}), 0,
+                        "stopped before the cluster had formed: " + reason);
+  }
+  impl_->SendToScheduler(StopRequest{reason});
+}
+
+void MembershipClient::Put(const KvPut& put) {
+  std::erase_if(impl_->kv_requests, [&put](const KvRequest& request) {
+    return request.is_put && request.key == put.key;
+  });
+  impl_->kv_requests.push_back({true, put.key, put.value, ++impl_->last_request_id, Repeat()});
+}
+
+void MembershipClient::Get(const KvGet& get) {
+  impl_->kv_requests.push_back({false, get.key, "", ++impl_->last_request_id, Repeat()});
+}
+
+std::vector<KvValue> MembershipClient::TakeKvValues() {
+  return std::exchange(impl_->kv_values, {});
+}
+
+void MembershipClient::Fail(int exit_status, const std::string& message) {
+  impl_->Leave(impl_->MakeFrame(Abort{exit_status, message}), exit_status, message);
+}
+
+bool MembershipClient::ended() const { return impl_->ended; }
+int MembershipClient::exit_status() const { return impl_->exit_status; }
+const std::string& MembershipClient::reason() const { return impl_->reason; }
+
+}  // namespace hdps

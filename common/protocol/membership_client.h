@@ -1,0 +1,67 @@
+// A server's or worker's side of the membership: joining, heartbeats, views, commands.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/net/node.h"
+#include "common/protocol/messages.h"
+
+namespace hdps {
+
+struct MembershipOptions {
+  Role role = Role::kWorker;
+  PeerId self;
+  int32_t rank = -1;  // -1: the scheduler picks.
+  std::string scheduler_address;
+  std::string own_address;  // Servers: where they listen.
+  uint64_t job_digest = 0;
+  uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
+  std::string host;
+  uint32_t heartbeat_ms = 500;
+  uint32_t dead_after_ms = 10000;  // Silence of the scheduler after which this member ends.
+  uint32_t rendezvous_timeout_s = 600;
+};
+
+// Part of a node: shares its frames, ticks and output.
+//
+// Invariant: views only grow; every command comes out of TakeCommands() once, those that wait
+// together in order of their ids, and a repeated command is answered with the answer it already
+// has. A command that was lost on the way comes again, so it may come out after one that followed
+// it.
+class MembershipClient {
+ public:
+  explicit MembershipClient(const MembershipOptions& options);
+  ~MembershipClient();
+
+  // True when the frame was one of membership's and has been dealt with.
+  bool OnFrame(PeerId from, const Frame& frame);
+  void OnTick(TimeMs now);
+  Output TakeOutput();
+
+  // Null until the cluster has formed. Peers of servers are dialed when a view arrives.
+  std::shared_ptr<const View> view() const;
+  uint32_t rank() const;  // Requires: view() is there.
+  std::vector<Command> TakeCommands();
+  void Answer(const CommandDone& done);
+  void Report(const Heartbeat& progress);  // All but `view`, which is filled in.
+  void RequestStop(const std::string& reason);
+  void Put(const KvPut& put);  // Repeated until acknowledged.
+  void Get(const KvGet& get);  // Repeated until the value is found.
+  std::vector<KvValue> TakeKvValues();
+  // Tells the scheduler that this member cannot go on, and ends with `exit_status`.
+  void Fail(int exit_status, const std::string& message);
+
+  // Refused, aborted, the scheduler is gone, or a kFinish has been answered.
+  bool ended() const;
+  int exit_status() const;
+  const std::string& reason() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hdps

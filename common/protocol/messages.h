@@ -1,0 +1,328 @@
+// Every message of the cluster, in the order of a run: one plain struct each, and its codec.
+//
+// Bulk arrays (keys, rows, gradients, scores) travel as raw sections of the frame; everything else
+// in a FlatBuffer that follows common/protocol/messages.fbs. DecodeMessage checks sizes, ranges and
+// sums, so whoever holds a decoded message may rely on what is written here; it answers kCorruption
+// for bytes that break a rule and never stops the process.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/buffer.h"
+#include "common/base/dtype.h"
+#include "common/base/ids.h"
+#include "common/base/shard_map.h"
+#include "common/base/status.h"
+#include "common/net/frame.h"
+
+namespace hdps {
+
+enum class MessageKind : uint16_t {
+  kJoinRequest = 1,
+  kJoinRefused,
+  kView,
+  kHeartbeat,
+  kHeartbeatAck,
+  kCommand,
+  kCommandDone,
+  kStopRequest,
+  kAbort,
+  kKvPut,
+  kKvGet,
+  kKvValue,
+  kPullRequest = 32,
+  kPullReply,
+  kPushRequest,
+  kPushAck,
+  kAdvanceRequest,
+  kAdvanceAck,
+  kStoreRequest,
+  kStoreAck,
+};
+
+// ---- Membership: server or worker <-> scheduler ------------------------------------------------
+
+// Sent again until answered by a View or JoinRefused.
+struct JoinRequest {
+  static constexpr MessageKind kKind = MessageKind::kJoinRequest;
+  Role role = Role::kWorker;
+  int32_t rank = -1;         // -1: the scheduler picks.
+  std::string address;       // Where this server listens; empty for a worker.
+  uint64_t job_digest = 0;   // JobDigest() of the sender's job: all must train the same thing.
+  uint32_t num_servers = 0;  // As the sender was told; 0 = whatever the scheduler says.
+  uint32_t num_workers = 0;
+  std::string host;  // For people: host name and process number.
+};
+
+// Final: the member prints the message and exits with the status.
+struct JoinRefused {
+  static constexpr MessageKind kKind = MessageKind::kJoinRefused;
+  int32_t exit_status = 2;
+  std::string message;
+};
+
+struct Member {
+  PeerId peer;
+  uint32_t rank = 0;
+  std::string address;  // Empty for workers.
+};
+
+// The membership of one view. Ranks are 0..n-1 and stand in order.
+struct View {
+  static constexpr MessageKind kKind = MessageKind::kView;
+  ViewId view;
+  std::vector<Member> servers;
+  std::vector<Member> workers;
+  ShardMap shards;
+};
+
+// Of a worker that keeps rows, since its process began: keys that its steps named, those whose rows
+// were at hand, rows brought in, and the memory of all that may be kept.
+struct CacheTally {
+  uint64_t lookups = 0, hits = 0, swaps = 0, bytes = 0;
+  friend bool operator==(const CacheTally&, const CacheTally&) = default;
+};
+
+struct Heartbeat {
+  static constexpr MessageKind kKind = MessageKind::kHeartbeat;
+  ViewId view;                 // The newest the sender knows.
+  Clock clock = 0;             // Workers: steps finished.
+  uint64_t examples = 0;       // Workers: trained on since the start of the process.
+  double loss_sum = 0;         // Workers: sum of the losses of those examples.
+  double epoch_progress = 0;   // Workers: part of the epoch's bytes read, 0..1.
+  uint64_t staleness_max = 0;  // Servers: largest number of clocks a pull was ahead of the slowest.
+  CacheTally cache = {};       // Workers.
+};
+
+// The scheduler's answer; a newer view than the member's is sent after it.
+struct HeartbeatAck {
+  static constexpr MessageKind kKind = MessageKind::kHeartbeatAck;
+  ViewId view;
+};
+
+// ---- Commands: scheduler -> member -> scheduler ------------------------------------------------
+
+enum class CommandKind : uint8_t {
+  kInitDense = 0,  // Worker 0 of a fresh job: store the initial dense rows at the servers.
+  kLoad,           // Servers: load the checkpoint in `path`. Workers: take up at clock `until`.
+  kTrain,          // Workers: train `epoch` until clock `until` or the epoch's end, then answer.
+  kPause,       // Workers: finish the step at hand; the running kTrain is answered at that clock.
+  kStoreDense,  // Worker 0 under allreduce: store dense rows with state at the servers.
+  kEvaluate,    // Workers: score this worker's part of the evaluation data; answer with sections.
+  kSave,        // Servers: write snapshots of all own shards into `path`.
+  kDigest,      // Servers: digest of all own rows.
+  kFinish,      // All: answer, then end with status 0.
+};
+
+// "init_dense", "train", ...: as reasons and logs name a command.
+const char* CommandKindName(CommandKind kind);
+
+// Repeated under the same id until answered; carried out once.
+struct Command {
+  static constexpr MessageKind kKind = MessageKind::kCommand;
+  CommandId id;
+  CommandKind command = CommandKind::kFinish;
+  Clock until = 0;        // kTrain, kLoad, kSave (the clock of the checkpoint)
+  uint32_t epoch = 0;     // kTrain, kLoad
+  Clock epoch_start = 0;  // kTrain, kLoad: the clock at which that epoch began.
+  std::string path;       // kLoad, kSave: the checkpoint's folder.
+};
+
+struct SavedFile {
+  std::string name;  // Inside the checkpoint's folder.
+  uint64_t bytes = 0;
+  uint64_t checksum = 0;
+  uint64_t rows = 0;
+};
+
+// What became of rows since their server began or loaded them.
+struct RowCounts {
+  uint64_t admitted = 0;  // Keys that got a row by an update.
+  uint64_t refused = 0;   // Gradients of keys without a row, dropped.
+  uint64_t evicted = 0;   // Rows gone for good.
+  uint64_t fetched = 0;   // Rows that came back from disk.
+  uint64_t on_disk = 0;   // Rows that are there alone now.
+  void Add(const RowCounts& other) {
+    admitted += other.admitted;
+    refused += other.refused;
+    evicted += other.evicted;
+    fetched += other.fetched;
+    on_disk += other.on_disk;
+  }
+  friend bool operator==(const RowCounts&, const RowCounts&) = default;
+};
+
+// Which of the fields are set depends on the command.
+struct CommandDone {
+  static constexpr MessageKind kKind = MessageKind::kCommandDone;
+  CommandId id;
+  Code code = Code::kOk;
+  std::string message;
+  Clock clock = 0;             // kTrain, kPause: steps this worker has finished.
+  bool end_of_epoch = false;   // kTrain: the data of the epoch ended at this clock.
+  uint64_t examples = 0;       // kTrain: since this command began; kEvaluate: examples scored.
+  double loss_sum = 0;         // kTrain, kEvaluate
+  uint64_t bad_rows = 0;       // kTrain: rows of the data that were refused and passed over.
+  CacheTally cache = {};       // kTrain
+  uint64_t digest[2] = {};     // kDigest: sums, so that those of all servers add up to the whole's.
+  uint64_t rows = 0;           // kDigest, kSave
+  uint64_t row_bytes = 0;      // kDigest: memory of rows and state.
+  RowCounts counts;            // kDigest
+  uint64_t process_bytes = 0;  // kDigest: the most the process has had in memory; 0: not told.
+  std::vector<SavedFile> files;  // kSave
+  Buffer scores;                 // kEvaluate: float32 [n], probability of class 1.
+  Buffer labels;                 // kEvaluate: float32 [n].
+};
+
+// A member was told to stop (SIGTERM): the scheduler drains, checkpoints and finishes the job.
+struct StopRequest {
+  static constexpr MessageKind kKind = MessageKind::kStopRequest;
+  std::string reason;
+};
+
+// The job cannot go on; the member exits with the status.
+struct Abort {
+  static constexpr MessageKind kKind = MessageKind::kAbort;
+  int32_t exit_status = 3;
+  std::string message;
+};
+
+// A small board on the scheduler on which the ranks of a collective find each other.
+struct KvPut {
+  static constexpr MessageKind kKind = MessageKind::kKvPut;
+  std::string key;
+  std::string value;
+};
+struct KvGet {
+  static constexpr MessageKind kKind = MessageKind::kKvGet;
+  std::string key;
+};
+struct KvValue {  // Answers both.
+  static constexpr MessageKind kKind = MessageKind::kKvValue;
+  std::string key;
+  bool found = false;
+  std::string value;
+};
+
+// ---- Rows: worker <-> server -------------------------------------------------------------------
+
+// The part of a request that concerns one table. Its keys stand in the request's `keys` section
+// after those of the tables before it, grouped by shard: first those of the lowest shard the server
+// owns, and so on.
+struct TableKeys {
+  TableId table;
+  uint32_t num_keys = 0;
+  uint32_t row_floats = 0;             // Floats a row in the `rows` section that goes with it.
+  std::vector<uint32_t> shard_counts;  // [shards of the server, ascending]; sums to num_keys.
+};
+
+enum class PullMode : uint8_t {
+  kTrain = 0,  // Waits at the staleness gate. Rows are [dim].
+  kRead,       // No gate. Rows are [dim].
+  kWithState,  // As kRead, rows are [dim + state].
+  // The two halves of a pull to train. kPrefetch: the rows of all tables but the dense one, long
+  // before `clock`; in sync as soon as the steps before `pushed` are finished. kRefresh: at
+  // `clock`, through the gate: the dense rows, and in sync those others that a step after `since`
+  // has changed.
+  kPrefetch,
+  kRefresh,
+};
+
+struct PullRequest {
+  static constexpr MessageKind kKind = MessageKind::kPullRequest;
+  Clock clock = 0;  // Steps the worker has finished.
+  PullMode mode = PullMode::kTrain;
+  std::vector<TableKeys> tables;  // At most one per table, ascending.
+  Buffer keys;                    // uint64 [sum of num_keys]
+  // kTrain, kPrefetch, kRefresh: the rows hold this worker's pushes of the clocks before this one,
+  // though they may be on their way still. In sync those of kPrefetch hold everybody's before it,
+  // and the others need no word of it: they hold everybody's before `clock`.
+  Clock pushed = 0;
+  // Not 0: the number of the key list. With keys, later requests of this worker may name it;
+  // without tables and keys it stands for those that were sent under it. A server that does not
+  // know it (any more) answers kNotFound.
+  uint64_t list = 0;
+  Clock since = 0;              // kRefresh: min_clock of the reply to kPrefetch.
+  DType format = DType::kFp32;  // In which the rows are to travel; not kWithState.
+};
+
+struct PullReply {
+  static constexpr MessageKind kKind = MessageKind::kPullReply;
+  Code code = Code::kOk;
+  std::string message;
+  Clock min_clock = 0;  // When the rows were read: sync: steps applied; else of the slowest worker.
+  // As in the request, without shard_counts. kPrefetch: without the dense table. kRefresh: num_keys
+  // are the rows that are here.
+  std::vector<TableKeys> tables;
+  // [sum of num_keys * row_floats] of `format`, in the order of the keys.
+  Buffer rows;
+  // uint32, kRefresh: of the tables of which not every row is here, where each row that is stands
+  // among the table's keys; ascending.
+  Buffer positions;
+  DType format = DType::kFp32;  // As asked for.
+};
+
+// The gradients of one worker's step for one server: one message, whatever the number of tables.
+struct PushRequest {
+  static constexpr MessageKind kKind = MessageKind::kPushRequest;
+  Sequence sequence;
+  Clock clock = 0;            // The step these belong to: steps the worker had finished before it.
+  uint64_t num_examples = 0;  // In this worker's part of the step.
+  std::vector<TableKeys> tables;  // row_floats == dim of the table.
+  Buffer keys;  // uint64 [sum of num_keys]; no key twice within a table (not checked).
+  // [sum of num_keys * dim] of `format`; sums over the worker's examples.
+  Buffer gradients;
+  uint64_t list = 0;  // As in PullRequest.
+  DType format = DType::kFp32;
+};
+struct PushAck {
+  static constexpr MessageKind kKind = MessageKind::kPushAck;
+  Sequence sequence;
+  Code code = Code::kOk;
+  std::string message;
+};
+
+// Says that this worker has finished `clock` steps. Sent only after every push of the steps before
+// it has been acknowledged by every server; without that order the staleness bound would be a lie.
+struct AdvanceRequest {
+  static constexpr MessageKind kKind = MessageKind::kAdvanceRequest;
+  Clock clock = 0;
+};
+struct AdvanceAck {
+  static constexpr MessageKind kKind = MessageKind::kAdvanceAck;
+  Clock clock = 0;
+};
+
+// Sets rows (initial dense weights; dense weights and state under allreduce; rows kept at workers).
+struct StoreRequest {
+  static constexpr MessageKind kKind = MessageKind::kStoreRequest;
+  std::vector<TableKeys>
+      tables;  // row_floats == dim (state keeps its initial value) or dim + state.
+  Buffer keys;
+  Buffer rows;
+  Sequence sequence;  // Of this worker's stores, apart from its pushes; a repeat has the same.
+  Clock clock = 0;    // The rows hold the updates of the clocks before this one.
+};
+struct StoreAck {
+  static constexpr MessageKind kKind = MessageKind::kStoreAck;
+  Code code = Code::kOk;
+  std::string message;
+};
+
+// ---- Codec -------------------------------------------------------------------------------------
+
+// A frame of the message's kind with envelope and sections set; sender, view and request_id are the
+// caller's to fill, and SealFrame is the transport's.
+template <typename Message>
+Frame EncodeMessage(const Message& message);
+
+// `*message` is whole when the status is ok, and unspecified otherwise. The frame must have passed
+// CheckFrame; a frame of another kind is kCorruption.
+template <typename Message>
+Status DecodeMessage(const Frame& frame, Message* message);
+
+const char* MessageKindName(MessageKind kind);
+
+}  // namespace hdps

@@ -1,0 +1,137 @@
+// Where on disk the row of a key is: its block, in four bytes a row.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/base/hash.h"
+#include "common/base/ids.h"
+#include "embedding/memory/page_memory.h"
+#include "kernels/vector_width.h"
+
+namespace hdps {
+
+// Pairs of a key and a block: of a key those lower bits of its hash that are left when as many
+// blocks as there are in use have their numbers, together 32 bits and where the pair lies. An
+// absent key seems to be in some block once in some hundred times, in an index of a million pairs.
+// It grows by a segment at a time (linear hashing): one with about a thousand pairs becomes two.
+// Segments take memory in pieces of 512 bytes, so that it follows the pairs.
+//
+// Invariants: as long as the keys of one block differ in their Alias, pairs do not mix up: Has and
+// Remove are exact for a key and a block that was made of such keys, whether it holds the key or
+// not. The blocks in use lie in a range that WillHold was told of.
+class DiskIndex {
+ public:
+  static constexpr uint64_t kBlocksMax = uint64_t{1} << 22;
+  static constexpr uint32_t kAliases = 1 << 15;
+
+  explicit DiskIndex(uint64_t salt);
+
+  uint32_t Alias(Key key) const { return static_cast<uint32_t>(HashOf(key)) & (kAliases - 1); }
+  // Blocks in use are in [first, end) now; at most kBlocksMax. Before a pair of another is added.
+  void WillHold(uint64_t first, uint64_t end) {
+    if (end - first > uint64_t{1} << block_bits_) WidenBlocks(first, end);
+  }
+  void Add(Key key, uint64_t block);
+  // Whether the pair was there.
+  bool Remove(Key key, uint64_t block);
+  bool Has(Key key, uint64_t block) const { return Find(PlaceOf(key), block) != kNowhere; }
+  // Calls visit(lower bits of a block) for every block that may hold the key; block_mask() says
+  // which bits.
+  template <typename Visit>
+  HDPS_INLINE void ForEachBlock(Key key, const Visit& visit) const {
+    const Place place = PlaceOf(key);
+    const Segment& segment = segments_[place.segment];
+    for (uint32_t i = segment.begin(place.bucket); i < segment.end(place.bucket); ++i) {
+      const uint32_t word = Word(segment, i);
+      if (word >> block_bits_ == place.mark) visit(word & block_mask());
+    }
+  }
+  uint32_t block_mask() const { return (uint32_t{1} << block_bits_) - 1; }
+  HDPS_INLINE void Prefetch(Key key) const {
+    const Place place = PlaceOf(key);
+    const Segment& segment = segments_[place.segment];
+    const uint32_t begin = segment.begin(place.bucket), end = segment.end(place.bucket);
+    for (uint32_t i = begin; i < end; i += kLineWords) __builtin_prefetch(&Word(segment, i));
+  }
+  void Clear();
+
+  size_t size() const { return size_; }
+  // Counted in steps of a thirty-second, so that it seldom changes.
+  size_t bytes() const { return bytes_; }
+  // What `more` pairs may add to bytes(), about.
+  size_t GrowthBytes(size_t more) const;
+  // bytes() with so many pairs, about.
+  static size_t PredictBytes(size_t pairs);
+
+ private:
+  static constexpr uint32_t kBuckets = 32;
+  static constexpr int kBucketBits = 5, kBlockBitsMin = 8;
+  static constexpr uint32_t kPieceWords = 128, kLineWords = 16;
+  static constexpr size_t kPieceBytes = kPieceWords * sizeof(uint32_t);
+  static constexpr size_t kSlabBytes = 1 << 20;  // Of address space.
+  static constexpr size_t kSegmentPairs = 1024;  // On average.
+  static constexpr uint32_t kNowhere = ~uint32_t{0};
+
+  // The words of its buckets, one behind the other, each in no order.
+  struct Segment {
+    std::array<uint32_t, kBuckets> ends = {};  // Of each bucket.
+    std::vector<uint32_t> pieces;              // That the words lie in.
+    uint32_t begin(uint32_t bucket) const { return bucket == 0 ? 0 : ends[bucket - 1]; }
+    uint32_t end(uint32_t bucket) const { return ends[bucket]; }
+    uint32_t size() const { return ends[kBuckets - 1]; }
+  };
+  // From the lowest bit of a key's hash on: which segment, which bucket, mark.
+  struct Place {
+    uint32_t segment, bucket, mark;
+  };
+
+  uint64_t HashOf(Key key) const { return MixBits(key ^ salt_); }
+  // The bits that say which segment: one more where it has been split this time round.
+  int DepthOf(uint32_t segment) const {
+    const auto first_half = static_cast<uint32_t>(segments_.size() - (size_t{1} << depth_));
+    return depth_ + (segment < first_half || segment >= uint32_t{1} << depth_ ? 1 : 0);
+  }
+  HDPS_INLINE Place PlaceOf(Key key) const {
+    const uint64_t hash = HashOf(key);
+    auto segment = static_cast<uint32_t>(hash & ((uint64_t{2} << depth_) - 1));
+    if (segment >= segments_.size()) segment -= uint32_t{1} << depth_;
+    const int depth = DepthOf(segment);
+    return {segment, static_cast<uint32_t>(hash >> depth) % kBuckets,
+            static_cast<uint32_t>(hash >> (depth + kBucketBits)) & MarkMask(depth)};
+  }
+  uint32_t MarkMask(int depth) const {
+    return (uint32_t{1} << (hash_bits_ - depth - kBucketBits)) - 1;
+  }
+  uint32_t& Word(const Segment& segment, uint32_t i) const {
+    return Piece(segment.pieces[i / kPieceWords])[i % kPieceWords];
+  }
+  uint32_t* Piece(uint32_t piece) const {
+    constexpr uint32_t kSlabPieces = kSlabBytes / kPieceBytes;
+    return reinterpret_cast<uint32_t*>(slabs_[piece / kSlabPieces].data()) +
+           size_t{piece % kSlabPieces} * kPieceWords;
+  }
+  // Which word of its segment the pair is, or kNowhere.
+  uint32_t Find(const Place& place, uint64_t block) const;
+  void Insert(Segment& segment, uint32_t bucket, uint32_t word);
+  uint32_t NewPiece();
+  void SplitNext();
+  void WidenBlocks(uint64_t first, uint64_t end);
+  static size_t TakenBytes(size_t pieces, size_t segments);
+  static size_t StepBytes(size_t taken);
+
+  const uint64_t salt_;
+  // The next to be split is segments_[segments_.size() - 2^depth_].
+  std::vector<Segment> segments_;
+  int depth_ = 0;
+  int hash_bits_ = 0;  // Known of every pair.
+  int block_bits_ = 0;
+  std::vector<PageMemory> slabs_;
+  uint32_t pieces_ = 0;  // Of the slabs, ever used.
+  std::vector<uint32_t> free_pieces_;
+  size_t size_ = 0, bytes_ = 0;
+};
+
+}  // namespace hdps

@@ -1,0 +1,392 @@
+// Blocks of rows: packed, read, merged, cleaned.
+#include "embedding/disk/disk_rows.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <bitset>
+#include <cstring>
+#include <queue>
+#include <string>
+#include <utility>
+
+#include "common/base/hash.h"
+
+namespace hdps {
+namespace {
+
+constexpr uint64_t kIndexSalt = 0x51c3e8a70d96b24fu;
+constexpr size_t kBlockBytes = 4096;
+constexpr size_t kReadBlocks = 64;  // In memory at a time.
+constexpr size_t kEraseBlocks = 64;
+// Rows that may lie about without a use before the log is cleaned.
+constexpr uint64_t kSlackRows = 1024;
+constexpr uint64_t kSlackBlocks = 256;  // Numbers, likewise.
+// So many runs at a time are made one, when there are twice as many.
+constexpr size_t kMergeRuns = 256;
+constexpr size_t kMergeBytes = 1 << 20;  // Of rows, before they are written.
+constexpr size_t kHeaderBytes = 2 * sizeof(uint64_t);
+
+size_t BytesOf(size_t rows, size_t row_bytes) {
+  return kHeaderBytes + rows * (sizeof(Key) + row_bytes);
+}
+
+}  // namespace
+
+// A block's bytes: the XXH3 of all that follows, the number of rows, their keys, ascending, then
+// the rows.
+class DiskRows::BlockRows {
+ public:
+  BlockRows() = default;
+  // Keeps no copy unless it must, so that keys and rows are aligned.
+  Status Open(std::span<const std::byte> bytes, size_t row_bytes, const DiskStore& disk) {
+    if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(Key) != 0) bytes = Copy(bytes);
+    uint64_t header[2] = {0, 0};
+    if (bytes.size() >= kHeaderBytes) std::memcpy(header, bytes.data(), kHeaderBytes);
+    const uint64_t rows = header[1];
+    if (rows > bytes.size() || bytes.size() != BytesOf(rows, row_bytes) ||
+        HashBytes(bytes.subspan(sizeof(uint64_t))) != header[0]) {
+      return disk.Damaged("a block of " + std::to_string(bytes.size()) +
+                          " bytes is not as it was written");
+    }
+    keys_ = {reinterpret_cast<const Key*>(bytes.data() + kHeaderBytes), rows};
+    rows_ = bytes.subspan(kHeaderBytes + rows * sizeof(Key));
+    row_bytes_ = row_bytes;
+    return {};
+  }
+  // The same, with its own copy.
+  Status OpenCopy(std::span<const std::byte> bytes, size_t row_bytes, const DiskStore& disk) {
+    return Open(Copy(bytes), row_bytes, disk);
+  }
+  std::span<const Key> keys() const { return keys_; }
+  std::span<const std::byte> Row(size_t r) const {
+    return rows_.subspan(r * row_bytes_, row_bytes_);
+  }
+
+ private:
+  std::span<const std::byte> Copy(std::span<const std::byte> bytes) {
+    copy_.resize((bytes.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+    std::memcpy(copy_.data(), bytes.data(), bytes.size());
+    return std::as_bytes(std::span(copy_)).first(bytes.size());
+  }
+
+  std::vector<uint64_t> copy_;
+  std::span<const Key> keys_;
+  std::span<const std::byte> rows_;
+  size_t row_bytes_ = 0;
+};
+
+DiskRows::DiskRows(DiskStore* disk, const DiskSpace& space, size_t row_bytes)
+    : disk_(disk), space_(space), row_bytes_(row_bytes), index_(kIndexSalt) {}
+
+DiskRows::~DiskRows() {
+  if (end() == 0) return;  // Never used the disk, which may be null.
+  const Status erased = disk_->EraseAll(space_);
+  if (!erased.ok()) LOG(WARNING) << erased.message();
+}
+
+// Larger where a slice has so many that numbers would run out.
+size_t DiskRows::RowsPerBlock() const {
+  const size_t bytes = kBlockBytes << blocks_.size() / (DiskIndex::kBlocksMax / 8);
+  return std::clamp<size_t>(bytes / (sizeof(Key) + row_bytes_), 1, (1 << kRowsBits) - 1);
+}
+
+size_t DiskRows::PredictBytes(size_t row_bytes, size_t rows) {
+  // Half of the rows in blocks belong to nobody any more, at most.
+  const size_t rows_of_block = std::max<size_t>(kBlockBytes / (sizeof(Key) + row_bytes), 1);
+  return DiskIndex::PredictBytes(rows) + 2 * rows / rows_of_block * sizeof(Block);
+}
+
+uint64_t DiskRows::NumberOf(uint32_t lower_bits) const {
+  return first_ + ((lower_bits - first_) & index_.block_mask());
+}
+
+template <typename UseBlock>
+Status DiskRows::Read(std::span<const uint64_t> numbers, const UseBlock& use) const {
+  BlockRows block;
+  return disk_->Get(space_, numbers, [&](size_t k, std::span<const std::byte> bytes) -> Status {
+    HDPS_RETURN_IF_ERROR(block.Open(bytes, row_bytes_, *disk_));
+    return use(numbers[k], block);
+  });
+}
+
+Status DiskRows::Write(std::span<const Key> keys, std::span<const std::byte> rows,
+                       bool begins_run) {
+  const size_t rows_max = RowsPerBlock();
+  std::vector<std::byte> bytes;
+  std::vector<size_t> ends;  // In `bytes`, of each block.
+  bytes.reserve(BytesOf(keys.size(), row_bytes_) + (keys.size() / rows_max + 1) * kHeaderBytes);
+  const uint64_t first_new = end();
+  std::bitset<DiskIndex::kAliases> aliases;
+  for (size_t begin = 0; begin < keys.size();) {
+    size_t block_end = begin;
+    for (aliases.reset(); block_end < keys.size() && block_end - begin < rows_max; ++block_end) {
+      const uint32_t alias = index_.Alias(keys[block_end]);
+      if (aliases.test(alias)) break;
+      aliases.set(alias);
+    }
+    const uint64_t count = block_end - begin;
+    const auto append = [&bytes](std::span<const std::byte> more) {
+      bytes.insert(bytes.end(), more.begin(), more.end());
+    };
+    const size_t at = bytes.size();
+    const uint64_t header[2] = {0, count};
+    append(std::as_bytes(std::span(header)));
+    append(std::as_bytes(keys.subspan(begin, count)));
+    append(rows.subspan(begin * row_bytes_, count * row_bytes_));
+    const uint64_t hash = HashBytes(std::span(bytes).subspan(at + sizeof(uint64_t)));
+    std::memcpy(&bytes[at], &hash, sizeof(hash));
+    ends.push_back(bytes.size());
+    index_.WillHold(first_, end() + 1);
+    for (size_t k = begin; k < block_end; ++k) index_.Prefetch(keys[k]);
+    for (size_t k = begin; k < block_end; ++k) index_.Add(keys[k], end());
+    const uint32_t held = static_cast<uint32_t>(count) & ((1u << kRowsBits) - 1);
+    blocks_.push_back({held, held, begins_run && begin == 0 ? 1u : 0u});
+    ++blocks_live_;
+    begin = block_end;
+  }
+  CHECK_LT(blocks_.size(), DiskIndex::kBlocksMax) << "rows on disk in one slice; give more shards";
+  rows_written_ += keys.size();
+  runs_begun_ += begins_run ? 1 : 0;
+  std::vector<DiskBlock> written;
+  for (size_t b = 0, at = 0; b < ends.size(); at = ends[b++]) {
+    written.push_back({first_new + b, std::span(bytes).subspan(at, ends[b] - at)});
+  }
+  return disk_->Put(space_, written);
+}
+
+Status DiskRows::Put(std::span<const Key> keys, std::span<const std::byte> rows) {
+  CHECK_EQ(rows.size(), keys.size() * row_bytes_);
+  if (keys.empty()) return {};
+  HDPS_RETURN_IF_ERROR(Write(keys, rows));
+  HDPS_RETURN_IF_ERROR(Clean(2 * keys.size()));
+  if (runs_begun_ >= kMergeRuns) HDPS_RETURN_IF_ERROR(MergeSmallest());
+  return empty_.size() < kEraseBlocks ? Status() : EraseEmpty();
+}
+
+bool DiskRows::Forget(Key key, uint64_t number) {
+  if (!index_.Remove(key, number)) return false;
+  Block& block = BlockAt(number);
+  if (--block.live > 0) return true;
+  rows_written_ -= block.rows;
+  --blocks_live_;
+  empty_.push_back(number);
+  return true;
+}
+
+Status DiskRows::EraseEmpty() {
+  std::ranges::sort(empty_);
+  HDPS_RETURN_IF_ERROR(disk_->Erase(space_, empty_));
+  empty_.clear();
+  for (; !blocks_.empty() && blocks_.front().live == 0; ++first_) {
+    blocks_.pop_front();
+    // A run goes on without its beginning.
+    if (!blocks_.empty()) blocks_.front().begins_run = 1;
+  }
+  return {};
+}
+
+Status DiskRows::Take(std::span<const Key> keys, const Use& use) {
+  struct Place {
+    uint64_t number;
+    Key key;
+  };
+  std::vector<Place> places;
+  for (const Key key : keys) {
+    index_.ForEachBlock(key, [&](uint32_t block) { places.push_back({NumberOf(block), key}); });
+  }
+  std::ranges::sort(places, {}, &Place::number);
+  std::vector<uint64_t> numbers;
+  for (size_t begin = 0; begin < places.size();) {
+    numbers.clear();
+    size_t end = begin;
+    for (; end < places.size(); ++end) {
+      if (!numbers.empty() && numbers.back() == places[end].number) continue;
+      if (numbers.size() == kReadBlocks) break;
+      numbers.push_back(places[end].number);
+    }
+    HDPS_RETURN_IF_ERROR(Read(numbers, [&](uint64_t number, const BlockRows& block) -> Status {
+      for (; begin < end && places[begin].number == number; ++begin) {
+        const Key key = places[begin].key;
+        const auto at = std::ranges::lower_bound(block.keys(), key);
+        // It may be another key's place, or hold what the row was before.
+        if (at == block.keys().end() || *at != key || !Forget(key, number)) continue;
+        use(key, block.Row(static_cast<size_t>(at - block.keys().begin())));
+      }
+      return {};
+    }));
+  }
+  return empty_.size() < kEraseBlocks ? Status() : EraseEmpty();
+}
+
+bool DiskRows::WorthCleaning(size_t taken) const {
+  return rows_written_ > 2 * size() + taken || blocks_.size() > 4 * blocks_live_ + kSlackBlocks;
+}
+
+Status DiskRows::Clean(size_t rows) {
+  if (!WorthCleaning(kSlackRows)) return {};
+  std::vector<Key> keys;
+  std::vector<std::byte> bytes;
+  HDPS_RETURN_IF_ERROR(TakeOldest(rows, &keys, &bytes));
+  std::vector<uint32_t> order(keys.size());
+  for (uint32_t k = 0; k < order.size(); ++k) order[k] = k;
+  std::ranges::sort(order, {}, [&keys](uint32_t k) { return keys[k]; });
+  std::vector<Key> sorted_keys;
+  std::vector<std::byte> sorted_bytes;
+  sorted_keys.reserve(keys.size());
+  sorted_bytes.reserve(bytes.size());
+  for (const uint32_t k : order) {
+    sorted_keys.push_back(keys[k]);
+    const auto row = bytes.begin() + static_cast<ptrdiff_t>(k * row_bytes_);
+    sorted_bytes.insert(sorted_bytes.end(), row, row + static_cast<ptrdiff_t>(row_bytes_));
+  }
+  return Write(sorted_keys, sorted_bytes);
+}
+
+Status DiskRows::TakeOldest(size_t rows, std::vector<Key>* keys, std::vector<std::byte>* bytes) {
+  std::vector<uint64_t> numbers;
+  uint64_t next = first_;
+  const uint64_t last = end();
+  // As it will be once those taken are written again.
+  while (keys->size() < rows && WorthCleaning(keys->size()) && next < last) {
+    for (numbers.clear(); numbers.size() < kReadBlocks && next < last; ++next) {
+      if (BlockAt(next).live > 0) numbers.push_back(next);
+    }
+    HDPS_RETURN_IF_ERROR(Read(numbers, [&](uint64_t number, const BlockRows& block) -> Status {
+      for (size_t r = 0; r < block.keys().size(); ++r) {
+        const Key key = block.keys()[r];
+        if (!Forget(key, number)) continue;
+        keys->push_back(key);
+        bytes->insert(bytes->end(), block.Row(r).begin(), block.Row(r).end());
+      }
+      return {};
+    }));
+  }
+  return {};
+}
+
+Status DiskRows::ForEach(const Visit& visit) const {
+  const auto visit_rows = [&](uint64_t number, const BlockRows& block) -> Status {
+    for (size_t r = 0; r < block.keys().size(); ++r) {
+      if (!index_.Has(block.keys()[r], number)) continue;
+      HDPS_RETURN_IF_ERROR(visit(block.keys()[r], block.Row(r)));
+    }
+    return {};
+  };
+  std::vector<uint64_t> numbers;
+  for (uint64_t next = first_; next < end();) {
+    for (numbers.clear(); numbers.size() < kReadBlocks && next < end(); ++next) {
+      if (BlockAt(next).live > 0) numbers.push_back(next);
+    }
+    HDPS_RETURN_IF_ERROR(Read(numbers, visit_rows));
+  }
+  return {};
+}
+
+// A walk over those rows of a run that are still here.
+class DiskRows::RunWalk {
+ public:
+  RunWalk(const DiskRows& rows, const Run& run) : rows_(&rows), number_(run.begin), end_(run.end) {}
+  bool ended() const { return number_ == end_; }
+  Key key() const { return block_.keys()[at_]; }
+  uint64_t number() const { return number_; }  // Of its block.
+  std::span<const std::byte> row() const { return block_.Row(at_); }
+  // To the first row, then from each to the next.
+  Status Next() {
+    for (at_ = opened_ ? at_ + 1 : 0;; ++at_) {
+      if (opened_ && at_ == block_.keys().size()) {
+        opened_ = false;
+        ++number_;
+      }
+      if (!opened_) HDPS_RETURN_IF_ERROR(Open());
+      if (ended() || rows_->index_.Has(key(), number_)) return {};
+    }
+  }
+
+ private:
+  Status Open() {
+    at_ = 0;
+    while (number_ < end_ && rows_->BlockAt(number_).live == 0) ++number_;
+    if (ended()) return {};
+    opened_ = true;
+    return rows_->disk_->Get(rows_->space_, {&number_, 1},
+                             [this](size_t, std::span<const std::byte> bytes) {
+                               return block_.OpenCopy(bytes, rows_->row_bytes_, *rows_->disk_);
+                             });
+  }
+
+  const DiskRows* rows_;
+  uint64_t number_, end_;
+  bool opened_ = false;
+  size_t at_ = 0;
+  BlockRows block_;
+};
+
+std::vector<DiskRows::Run> DiskRows::Runs() const {
+  std::vector<Run> runs;
+  for (uint64_t number = first_; number < end(); ++number) {
+    const Block& block = BlockAt(number);
+    if (number == first_ || block.begins_run) {
+      if (!runs.empty() && runs.back().live == 0) runs.pop_back();
+      runs.push_back({number, number});
+    }
+    runs.back().end = number + 1;
+    runs.back().live += block.live;
+  }
+  if (!runs.empty() && runs.back().live == 0) runs.pop_back();
+  return runs;
+}
+
+template <typename UseRow>
+Status DiskRows::Merge(const std::vector<Run>& runs, const UseRow& use) const {
+  std::vector<RunWalk> walks;
+  walks.reserve(runs.size());
+  using Head = std::pair<Key, size_t>;
+  std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
+  for (size_t r = 0; r < runs.size(); ++r) {
+    walks.emplace_back(*this, runs[r]);
+    HDPS_RETURN_IF_ERROR(walks[r].Next());
+    if (!walks[r].ended()) heads.emplace(walks[r].key(), r);
+  }
+  while (!heads.empty()) {
+    const auto [key, r] = heads.top();
+    heads.pop();
+    HDPS_RETURN_IF_ERROR(use(key, walks[r].number(), walks[r].row()));
+    HDPS_RETURN_IF_ERROR(walks[r].Next());
+    if (!walks[r].ended()) heads.emplace(walks[r].key(), r);
+  }
+  return {};
+}
+
+Status DiskRows::ForEachInOrder(const Visit& visit) const {
+  return Merge(Runs(), [&visit](Key key, uint64_t, std::span<const std::byte> row) {
+    return visit(key, row);
+  });
+}
+
+Status DiskRows::MergeSmallest() {
+  runs_begun_ = 0;
+  std::vector<Run> runs = Runs();
+  if (runs.size() <= 2 * kMergeRuns) return {};
+  std::ranges::nth_element(runs, runs.begin() + kMergeRuns, {}, &Run::live);
+  runs.resize(kMergeRuns);
+  std::vector<Key> keys;
+  std::vector<std::byte> bytes;
+  bool begins_run = true;
+  const auto write = [&]() -> Status {
+    HDPS_RETURN_IF_ERROR(Write(keys, bytes, std::exchange(begins_run, false)));
+    keys.clear();
+    bytes.clear();
+    return {};
+  };
+  const auto take = [&](Key key, uint64_t number, std::span<const std::byte> row) -> Status {
+    CHECK(Forget(key, number));
+    keys.push_back(key);
+    bytes.insert(bytes.end(), row.begin(), row.end());
+    return bytes.size() < kMergeBytes ? Status() : write();
+  };
+  HDPS_RETURN_IF_ERROR(Merge(runs, take));
+  return keys.empty() ? Status() : write();
+}
+
+}  // namespace hdps

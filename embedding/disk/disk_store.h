@@ -1,0 +1,63 @@
+// The disk tier: blocks of rows that memory has no room for, as bytes under (shard, table, number).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+
+namespace hdps {
+
+// The blocks of one shard's slice of one table.
+struct DiskSpace {
+  ShardId shard;  // Below 2^16, as the table.
+  TableId table;
+};
+
+struct DiskBlock {
+  uint64_t number = 0;
+  std::span<const std::byte> bytes;
+};
+
+struct DiskStoreOptions {
+  std::string folder;         // Emptied first, removed in the end. Nobody else may use it.
+  uint64_t memory_bytes = 0;  // For what is being written; see memory_bytes() for all of it.
+};
+
+// Not durable: what it holds ends with it, so nothing is logged and nothing waits for the disk.
+//
+// Calls for different spaces may come from several threads at once; those for one space come one
+// after the other. Every failure is kIoError and names the folder, what the disk said and what
+// would help; a store that failed once is good for nothing more.
+class DiskStore {
+ public:
+  virtual ~DiskStore() = default;
+
+  // Numbers ascend and are new. Blocks of a few KiB are what it is made for.
+  virtual Status Put(const DiskSpace& space, std::span<const DiskBlock> blocks) = 0;
+  // Calls visit(k, bytes of block numbers[k]) for every k in order, until one is not ok. Numbers
+  // ascend and are there.
+  using Visit = std::function<Status(size_t k, std::span<const std::byte> bytes)>;
+  virtual Status Get(const DiskSpace& space, std::span<const uint64_t> numbers,
+                     const Visit& visit) = 0;
+  virtual Status Erase(const DiskSpace& space, std::span<const uint64_t> numbers) = 0;
+  virtual Status EraseAll(const DiskSpace& space) = 0;
+  // What to say of a block that is not as it was written.
+  virtual Status Damaged(const std::string& what) const = 0;
+
+  // What it takes of memory now: blocks not yet written, and what finds those that are.
+  virtual uint64_t memory_bytes() const = 0;
+  virtual uint64_t disk_bytes() const = 0;
+};
+
+// On RocksDB, in files. kInvalidArgument when the folder cannot be made or is in use.
+Result<std::unique_ptr<DiskStore>> NewRocksDiskStore(const DiskStoreOptions& options);
+// In memory after all, for tests and the simulator; in no folder.
+std::unique_ptr<DiskStore> NewMemoryDiskStore();
+
+}  // namespace hdps

@@ -1,0 +1,51 @@
+// Four counters a key, all in one line.
+#include "embedding/memory/frequency_sketch.h"
+
+#include <algorithm>
+
+#include "common/base/hash.h"
+
+namespace hdps {
+
+FrequencySketch::FrequencySketch(uint64_t bytes, uint64_t seed)
+    : seed_(MixBits(seed)),
+      lines_(std::max<uint64_t>(1, (bytes + 63) / 64)),
+      words_(lines_ * kLineWords + 1) {}
+
+uint64_t FrequencySketch::Hash(Key key) const { return MixBits(key ^ seed_); }
+
+size_t FrequencySketch::LineOf(uint64_t hash) const {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<size_t>((static_cast<Wide>(hash) * lines_) >> 64);
+}
+
+uint32_t FrequencySketch::Count(Key key) {
+  const uint64_t hash = Hash(key);
+  uint64_t* const line = &words_[LineOf(hash) * kLineWords];
+  // Four of the line's 128 counters, one in each quarter, so they differ.
+  uint64_t places = MixBits(hash ^ ~seed_);
+  uint64_t* words[4];
+  int shifts[4];
+  uint64_t least = kCountMax;
+  for (int i = 0; i < 4; ++i, places >>= 5) {
+    words[i] = line + 2 * i + (places & 1);
+    shifts[i] = static_cast<int>(places >> 1 & 15) * 4;
+    least = std::min(least, *words[i] >> shifts[i] & kCountMax);
+  }
+  if (least < kCountMax) {
+    for (int i = 0; i < 4; ++i) {
+      if ((*words[i] >> shifts[i] & kCountMax) == least) *words[i] += uint64_t{1} << shifts[i];
+    }
+    ++least;
+  }
+  if (++words_.back() >= window()) Halve();
+  return static_cast<uint32_t>(least);
+}
+
+void FrequencySketch::Halve() {
+  constexpr uint64_t kLowBits = 0x7777777777777777;
+  for (uint64_t& word : words_) word = word >> 1 & kLowBits;
+  words_.back() = 0;
+}
+
+}  // namespace hdps

@@ -1,0 +1,52 @@
+// Counts how often keys were seen, in memory that does not grow with them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/ids.h"
+
+namespace hdps {
+
+// A count-min sketch of four-bit counters (Cormode and Muthukrishnan 2005) with conservative update
+// (Estan and Varghese 2002): a key's four counters lie in one line of memory, and only the smallest
+// of them grow. Once it has counted about half as many sights as it has counters for, all are
+// halved (Einziger and others 2017), so that what comes no more is forgotten.
+//
+// Invariant: a count is never less than the sights since the last halving, up to kCountMax. What it
+// holds depends on the seed and on the keys it was given, in order, and on nothing else.
+class FrequencySketch {
+ public:
+  static constexpr uint32_t kCountMax = 15;
+
+  // At least `bytes`, in whole lines.
+  FrequencySketch(uint64_t bytes, uint64_t seed);
+
+  // How often `key` has been seen, this time included.
+  uint32_t Count(Key key);
+  void Prefetch(Key key) const { __builtin_prefetch(&words_[LineOf(Hash(key)) * kLineWords], 1); }
+
+  size_t bytes() const { return words_.size() * sizeof(uint64_t); }
+  // Sights between two halvings.
+  uint64_t window() const { return lines_ * kLineCounts; }
+
+  // All it knows, to be saved and set again; its length depends on the constructor's `bytes` alone.
+  std::span<const uint64_t> state() const { return words_; }
+  std::span<uint64_t> state() { return words_; }
+
+ private:
+  static constexpr size_t kLineWords = 8;    // 64 bytes.
+  static constexpr size_t kLineCounts = 16;  // Four counters of 128 each: half of them in use.
+
+  uint64_t Hash(Key key) const;
+  size_t LineOf(uint64_t hash) const;
+  void Halve();
+
+  const uint64_t seed_;
+  const size_t lines_;
+  std::vector<uint64_t> words_;  // The lines, then the sights since the last halving.
+};
+
+}  // namespace hdps

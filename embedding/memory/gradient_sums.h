@@ -1,0 +1,34 @@
+// The gradients of several workers as one of each key.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/ids.h"
+
+namespace hdps {
+
+// The gradients of one worker (or of one part), scaled by `scale` before they are added up.
+struct GradientPart {
+  std::span<const Key> keys;
+  std::span<const float> values;  // [keys.size() * dim]
+  float scale = 1;
+};
+
+// The sum of several workers' gradients, key by key, in the order of the workers.
+//
+// Invariant: sums_[i * dim ...] belongs to keys_[i]; keys stand in the order of first appearance.
+class GradientSums {
+ public:
+  void Combine(std::span<const GradientPart> parts, size_t dim);
+  const std::vector<Key>& keys() const { return keys_; }
+  const float* values() const { return sums_.data(); }  // [keys, dim]
+
+ private:
+  std::vector<Key> keys_;
+  std::vector<float> sums_;
+  std::vector<uint32_t> slots_;  // 1 + position in keys_, 0 = empty.
+};
+
+}  // namespace hdps

@@ -1,0 +1,83 @@
+// Many rows read or updated in one call, with the widest vectors of the machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "common/base/ids.h"
+#include "common/job/table_spec.h"
+#include "embedding/memory/row_rules.h"
+#include "embedding/memory/row_store.h"
+#include "kernels/vector_width.h"
+
+namespace hdps {
+
+// Fills the rows, or what is read in place of rows, of keys that have none: the first `floats` of
+// each.
+using RowMaker =
+    std::function<void(std::span<const Key> keys, size_t floats, std::byte* const* rows)>;
+
+// Keys without a row in a list that is read: what stands for their rows is made many at a time.
+class MissingRows {
+ public:
+  MissingRows(const RowMaker& make, size_t floats) : make_(make), floats_(floats) {}
+  MissingRows(const MissingRows&) = delete;
+  MissingRows& operator=(const MissingRows&) = delete;
+  ~MissingRows() { Make(); }
+
+  // `out` is filled when this is destroyed, or before.
+  void Add(Key key, float* out) {
+    keys_[count_] = key;
+    out_[count_] = reinterpret_cast<std::byte*>(out);
+    if (++count_ == kBatch) Make();
+  }
+
+ private:
+  static constexpr size_t kBatch = 64;
+  void Make() {
+    if (count_ > 0) make_({keys_, count_}, floats_, out_);
+    count_ = 0;
+  }
+
+  const RowMaker& make_;
+  const size_t floats_;
+  size_t count_ = 0;
+  Key keys_[kBatch];
+  std::byte* out_[kBatch];
+};
+
+// out[keys.size() * row_floats]: the first `row_floats` floats of every row, whose weights are
+// fp32.
+void ReadRows(VectorWidth width, const RowStore& store, std::span<const Key> keys,
+              uint32_t row_floats, const RowMaker& initial, float* out);
+
+// One update of every key's row by spec.kind, which is not LAMB; rows are [dim | state], those that
+// are missing are made. values[keys.size() * dim] times `scale`. Which width is used changes no
+// bit.
+void UpdateRows(VectorWidth width, const OptimizerSpec& spec, uint32_t dim, RowStore& store,
+                std::span<const Key> keys, const float* values, GradientScale scale, int64_t step,
+                const RowMaker& initial);
+
+// The same where weights have 16 bits, in `format`: out[keys.size() * dim], the weights; and
+// updates whose rounding is drawn from `rounding_seed`, the key and the step. `floats` of a maker's
+// row are 32 bits each; what it makes is rounded to the nearest.
+struct HalfRows {
+  WeightFormat format;
+  uint32_t dim;
+  uint64_t rounding_seed;
+  RowStore& store;
+  const RowMaker& initial;
+};
+void ReadHalfRows(VectorWidth width, const HalfRows& rows, std::span<const Key> keys, float* out);
+void UpdateHalfRows(VectorWidth width, const OptimizerSpec& spec, const HalfRows& rows,
+                    std::span<const Key> keys, const float* values, GradientScale scale,
+                    int64_t step);
+// Rows of new keys, `at` where they lie.
+void MakeHalfRows(const HalfRows& rows, std::span<const Key> keys, std::byte* const* at);
+// A row as floats, [dim] or [dim + floats behind the weights], from and to its bytes.
+void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats);
+void WriteRow(WeightFormat format, uint32_t dim, std::span<const float> floats, std::byte* row);
+
+}  // namespace hdps

@@ -1,0 +1,20 @@
+// The first weights of rows: a function of (seed, table, key) and nothing else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/base/ids.h"
+#include "common/job/table_spec.h"
+#include "kernels/vector_width.h"
+
+namespace hdps {
+
+// Fills the first `dim` floats at rows[k] for every key; a weight does not depend on how many there
+// are in the row. Which width is used changes no bit.
+void InitRows(VectorWidth width, const InitSpec& init, uint64_t seed, TableId table,
+              std::span<const Key> keys, size_t dim, std::byte* const* rows);
+void InitRow(const InitSpec& init, uint64_t seed, TableId table, Key key, std::span<float> weights);
+
+}  // namespace hdps

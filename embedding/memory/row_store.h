@@ -1,0 +1,229 @@
+// The memory tier of a table's slice: rows of one length in slabs, found by key in batches.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "embedding/memory/page_memory.h"
+#include "embedding/memory/row_index.h"
+#include "kernels/vector_width.h"
+
+namespace hdps {
+
+inline constexpr uint32_t kRowVersionMax = std::numeric_limits<uint32_t>::max();
+// Steps as a row keeps them: those past the largest count as the largest.
+inline uint32_t RowVersion(int64_t step) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(step, 0, kRowVersionMax));
+}
+
+// Bytes per row, its key, number and version beside it. What the bytes mean is the table's affair.
+//
+// Invariant: a row never moves while its key is there; row numbers are dense from 0 on, and those
+// of erased rows are given out again first. At most kRowNumbersMax rows. One task at a time.
+class RowStore {
+ public:
+  // Pages are taken `piece_bytes` at a time, a power of two from 4 KiB to kHugePageBytes.
+  // `counts_changes`: slots keep uses and dirty; otherwise both stay as at the row's making.
+  // `turn`: stores that fill alike, a table's shards, take their pieces by turns, so that no push
+  // waits for fresh memory of all of them.
+  RowStore(size_t row_bytes, uint64_t salt, size_t piece_bytes = kHugePageBytes,
+           bool counts_changes = true, uint32_t turn = 0);
+
+  size_t num_rows() const { return index_.size(); }
+  // While it grows, every call that may make rows moves slots, of keys that were there too.
+  bool growing() const { return index_.growing(); }
+  // Row numbers given out so far: all are below this.
+  uint32_t row_numbers() const { return made_; }
+  size_t row_bytes() const { return row_bytes_; }
+  // What it takes of the machine's memory: index, pages of rows that were ever used, free numbers.
+  size_t bytes() const;
+
+  std::byte* Row(uint32_t row) const {
+    return slabs_[row >> slab_shift_].data() + (row & slab_mask_) * stride_;
+  }
+  // Null when the key is not there.
+  const RowSlot* Find(Key key) const {
+    const RowSlot* slot = index_.Find(key, index_.Home(key));
+    return slot->used() ? slot : nullptr;
+  }
+  void PrefetchSlot(Key key) const { RowIndex::Prefetch(index_.Home(key)); }
+  // Calls use(i, slot of keys[i] or null, its row or null) for every key in order, after its lines
+  // were asked for: the first `line_bytes` of the row. kBytes: 0, or that number known when this is
+  // compiled.
+  template <size_t kBytes = 0, typename Use>
+  HDPS_INLINE void ForEachFound(std::span<const Key> keys, size_t line_bytes, const Use& use) const;
+  // Calls use(i, row) for every key in order; all get `version`. New keys get their rows before, up
+  // to kBatchKeys in a call of make(their keys, pointers to their rows). kBytes: 0 or row_bytes().
+  template <size_t kBytes = 0, typename Make, typename Use>
+  HDPS_INLINE void ForEachMade(std::span<const Key> keys, uint32_t version, const Make& make,
+                               const Use& use);
+  // A row for a key that has none: it comes back unchanged, of that version, and counts as used a
+  // few times. Its bytes are the caller's.
+  std::byte* Insert(Key key, uint32_t version);
+  // Whether the key was there. Its row's number is free.
+  bool Erase(Key key);
+
+  // What `rows` rows of a store will take, about, on an average over turns.
+  static size_t PredictBytes(size_t row_bytes, size_t rows);
+  // Rows that can be made in the places of erased ones.
+  size_t free_rows() const { return free_.size(); }
+  // Bytes that making `rows` new rows in a call for `keys` keys may add to bytes().
+  size_t BytesToAdd(size_t rows, size_t keys) const;
+  // Moves rows into the places of erased ones until `spare_rows` of these are left, and gives the
+  // memory behind back.
+  void Compact(size_t spare_rows);
+
+  template <typename Visit>  // visit(RowSlot&), in no order that means anything; keys and rows stay
+  void ForEach(const Visit& visit) const {
+    index_.ForEach(visit);
+  }
+  // A clock's hand over the rows: see RowIndex::Sweep. A hand starts at 0.
+  template <typename Visit>  // visit(RowSlot&); keys and rows stay
+  void Sweep(uint64_t* hand, size_t homes, const Visit& visit) const {
+    index_.Sweep(hand, homes, visit);
+  }
+  // The `count` smallest keys from `first` on, ascending; fewer where there are no more.
+  void SmallestKeys(Key first, size_t count, std::vector<Key>* keys) const;
+
+ private:
+  // Keys whose slots are found before their rows are used, so that each of the two loops is short;
+  // and how many keys ahead slots and rows are asked for.
+  static constexpr size_t kBatchKeys = 512, kSlotsAhead = 64;
+  static constexpr size_t kLineBytes = 64, kPrefetchLinesMax = 16;
+  // As many lines as a core can have on their way, whatever the length of a row.
+  static constexpr size_t RowsAhead(size_t bytes) {
+    constexpr size_t kLinesAhead = 128;
+    return std::clamp<size_t>(kLinesAhead / (bytes / kLineBytes + 1), 16, 64);
+  }
+
+  template <size_t kBytes>
+  HDPS_INLINE static void Prefetch(const std::byte* row, size_t line_bytes) {
+    const size_t bytes = kBytes > 0 ? kBytes : line_bytes;
+    // A row that is not aligned ends in one line more, where its last float is in any case.
+    const size_t last = std::max(bytes, sizeof(float)) - sizeof(float);
+    const size_t end = std::min(last, kPrefetchLinesMax * kLineBytes);
+#pragma GCC unroll 16
+    for (size_t at = 0; at < end; at += kLineBytes) __builtin_prefetch(row + at);
+    __builtin_prefetch(row + last);
+  }
+  // Finds the slots of up to kBatchKeys keys; resolve(k, slot): first those that their home tells,
+  // then those whose home is full of others, both in their order.
+  template <typename Resolve>
+  HDPS_INLINE void FindBatch(std::span<const Key> keys, RowSlot** slots,
+                             const Resolve& resolve) const;
+  uint32_t NewRow();
+  // Slabs stand in a row, end to end, and so do their bytes: row n has [n, n + 1) * stride_.
+  size_t slab_bytes() const { return (slab_mask_ + 1) * stride_; }
+  // Up to where pages are wanted when rows end at `end`.
+  size_t Wanted(size_t end) const;
+  // Where the piece ends that holds the byte before `wanted`.
+  size_t PieceEnd(size_t wanted) const;
+  void AskUpTo(size_t end);
+
+  const size_t row_bytes_;
+  const size_t stride_;
+  const int slab_shift_;
+  const size_t slab_mask_;
+  const size_t piece_bytes_;
+  const size_t ahead_bytes_;  // How early a piece is asked for: less than a piece.
+  const bool counts_changes_;
+  RowIndex index_;
+  std::vector<PageMemory> slabs_;
+  uint32_t made_ = 0;       // Rows below this were given out at some time.
+  size_t asked_bytes_ = 0;  // How far pages were asked for, from the first slab on.
+  std::vector<uint32_t> free_;
+};
+
+template <typename Resolve>
+HDPS_INLINE void RowStore::FindBatch(std::span<const Key> keys, RowSlot** slots,
+                                     const Resolve& resolve) const {
+  const size_t n = keys.size();
+  uint32_t away[kBatchKeys];
+  size_t num_away = 0;
+  index_.Homes(keys, slots);
+  for (size_t k = 0; k < std::min(n, kSlotsAhead); ++k) __builtin_prefetch(slots[k]);
+  for (size_t k = 0; k < n; ++k) {
+    if (k + kSlotsAhead < n) __builtin_prefetch(slots[k + kSlotsAhead]);
+    if (RowSlot* const slot = RowIndex::FindAtHome(keys[k], slots[k]); slot != nullptr) [[likely]] {
+      slots[k] = slot;
+      resolve(k, slot);
+    } else if (RowSlot* const empty = RowIndex::EmptyAtHome(slots[k]); empty != nullptr) {
+      slots[k] = empty;
+      resolve(k, empty);
+    } else {
+      RowIndex::PrefetchBehind(slots[k]);
+      away[num_away++] = static_cast<uint32_t>(k);
+    }
+  }
+  for (size_t i = 0; i < num_away; ++i) {
+    const size_t k = away[i];
+    slots[k] = index_.Find(keys[k], slots[k]);
+    resolve(k, slots[k]);
+  }
+}
+
+template <size_t kBytes, typename Use>
+HDPS_INLINE void RowStore::ForEachFound(std::span<const Key> keys, size_t line_bytes,
+                                        const Use& use) const {
+  const size_t rows_ahead = RowsAhead(kBytes > 0 ? kBytes : line_bytes);
+  RowSlot* slots[kBatchKeys];
+  const std::byte* rows[kBatchKeys];
+  for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
+    const size_t n = std::min(kBatchKeys, keys.size() - begin);
+    FindBatch(
+        keys.subspan(begin, n),
+        slots, [&](size_t k, const RowSlot* slot) __attribute__((always_inline)) {
+          rows[k] = slot->used() ? Row(slot->row()) : nullptr;
+          if (k < rows_ahead && rows[k] != nullptr) Prefetch<kBytes>(rows[k], line_bytes);
+        });
+    for (size_t k = 0; k < n; ++k) {
+      if (k + rows_ahead < n && rows[k + rows_ahead] != nullptr) {
+        Prefetch<kBytes>(rows[k + rows_ahead], line_bytes);
+      }
+      use(begin + k, rows[k] != nullptr ? slots[k] : nullptr, rows[k]);
+    }
+  }
+}
+
+template <size_t kBytes, typename Make, typename Use>
+HDPS_INLINE void RowStore::ForEachMade(std::span<const Key> keys, uint32_t version,
+                                       const Make& make, const Use& use) {
+  const size_t rows_ahead = RowsAhead(kBytes > 0 ? kBytes : row_bytes_);
+  RowSlot* slots[kBatchKeys];
+  std::byte* rows[kBatchKeys];
+  Key new_keys[kBatchKeys];
+  std::byte* new_rows[kBatchKeys];
+  const bool count = counts_changes_;
+  for (size_t begin = 0; begin < keys.size(); begin += kBatchKeys) {
+    const size_t n = std::min(kBatchKeys, keys.size() - begin);
+    if (!index_.HasRoom(n)) index_.Prepare(n);
+    size_t num_new = 0;
+    FindBatch(
+        keys.subspan(begin, n),
+        slots, [&](size_t k, RowSlot * slot) __attribute__((always_inline)) {
+          if (slot->used()) [[likely]] {
+            slot->OnChange(version, count);
+            rows[k] = Row(slot->row());
+          } else {
+            const uint32_t number = NewRow();
+            index_.Fill(slot, {keys[begin + k], number + 1, 1, 1, version});
+            rows[k] = Row(number);
+            new_keys[num_new] = keys[begin + k];
+            new_rows[num_new++] = rows[k];
+          }
+          if (k < rows_ahead) Prefetch<kBytes>(rows[k], row_bytes_);
+        });
+    if (num_new > 0) make(std::span<const Key>(new_keys, num_new), &new_rows[0]);
+    for (size_t k = 0; k < n; ++k) {
+      if (k + rows_ahead < n) Prefetch<kBytes>(rows[k + rows_ahead], row_bytes_);
+      use(begin + k, rows[k]);
+    }
+  }
+}
+
+}  // namespace hdps

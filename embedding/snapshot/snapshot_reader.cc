@@ -1,0 +1,300 @@
+// Reads snapshots. Bytes are checked before they are believed: a length bounds what is allocated, a
+// header's checksum stands before its fields, a block's before its rows.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "embedding/snapshot/snapshot.h"
+#include "embedding/snapshot/snapshot_format.h"
+#include "embedding/snapshot/snapshot_parts.h"
+
+namespace hdps {
+namespace {
+
+struct TableShape {
+  std::string name;
+  uint32_t dim = 0, state_floats = 0;
+  uint64_t num_rows = 0;
+  bool sights = false;  // Of the table before it.
+};
+
+// What a walk over a file finds, in the file's order. A status that is not ok ends the walk.
+struct Visitor {
+  std::function<Status(const SnapshotHeader&, uint32_t num_tables)> header;
+  std::function<Status(uint32_t table, const TableShape&)> table;
+  std::function<Status(uint32_t table, std::span<const Key>, std::span<const float> rows)> block;
+};
+
+// One walk over one file, from the first byte to the last.
+//
+// Invariant: visitors only see what its own checksum has confirmed.
+class Walk {
+ public:
+  Walk(FileSystem& files, std::string path, const SavedFile& saved)
+      : files_(files), path_(std::move(path)), saved_(saved) {}
+
+  Status Run(const Visitor& visitor) {
+    HDPS_RETURN_IF_ERROR(Open());
+    SnapshotFileHeader header;
+    HDPS_RETURN_IF_ERROR(ReadHeader("file header", &header));
+    if (header.magic != kSnapshotMagic) return Broken("it is not a snapshot");
+    if (header.version != kSnapshotVersion) {
+      return {Code::kInvalidArgument, path_ + ": snapshot version " +
+                                          std::to_string(header.version) + ", this program reads " +
+                                          std::to_string(kSnapshotVersion)};
+    }
+    if (header.num_tables > kSnapshotTablesMax) return Broken("too many tables");
+    HDPS_RETURN_IF_ERROR(visitor.header({.tables_digest = header.tables_digest,
+                                         .shard = {header.shard},
+                                         .num_shards = header.num_shards,
+                                         .clock = header.clock},
+                                        header.num_tables));
+    for (uint32_t t = 0; t < header.num_tables; ++t) HDPS_RETURN_IF_ERROR(ReadTable(t, visitor));
+    return ReadTrailer();
+  }
+
+ private:
+  Status Broken(const std::string& what) const {
+    return {Code::kCorruption, path_ + ": at byte " + std::to_string(offset_) + ": " + what};
+  }
+
+  Status Open() {
+    Result<uint64_t> size = files_.FileSize(path_);
+    if (!size.ok()) {
+      const bool missing = size.status().code() == Code::kNotFound;
+      return {missing ? Code::kCorruption : size.status().code(), size.status().message()};
+    }
+    if (*size != saved_.bytes) {
+      return {Code::kCorruption, path_ + ": " + std::to_string(*size) +
+                                     " bytes long, the manifest says " +
+                                     std::to_string(saved_.bytes)};
+    }
+    HDPS_ASSIGN_OR_RETURN(file_, files_.OpenSequential(path_));
+    return {};
+  }
+
+  Status ReadExactly(const char* what, std::span<std::byte> bytes) {
+    size_t filled = 0;
+    while (filled < bytes.size()) {
+      HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(bytes.subspan(filled)));
+      if (got == 0) return Broken(std::string("the file ends inside the ") + what);
+      filled += got;
+    }
+    hash_.Append(bytes);
+    offset_ += bytes.size();
+    return {};
+  }
+
+  template <typename Header>
+  Status ReadHeader(const char* what, Header* header) {
+    const auto bytes = std::as_writable_bytes(std::span<Header, 1>(header, 1));
+    HDPS_RETURN_IF_ERROR(ReadExactly(what, bytes));
+    if (HashBytes(bytes.first(offsetof(Header, checksum))) != header->checksum) {
+      return Broken(std::string("the checksum of the ") + what + " before does not fit");
+    }
+    return {};
+  }
+
+  Status ReadTable(uint32_t position, const Visitor& visitor) {
+    SnapshotTableHeader header;
+    HDPS_RETURN_IF_ERROR(ReadHeader("table header", &header));
+    const uint64_t row_floats = uint64_t{header.dim} + header.state_floats;
+    if (header.table != position || header.dim == 0 || row_floats > kSnapshotRowFloatsMax ||
+        header.name_bytes > kSnapshotNameBytesMax) {
+      return Broken("the fields of the table header before are out of range");
+    }
+    TableShape shape{std::string(header.name_bytes, ' '), header.dim, header.state_floats,
+                     header.num_rows, false};
+    HDPS_RETURN_IF_ERROR(ReadExactly(
+        "table name", std::as_writable_bytes(std::span(shape.name.data(), shape.name.size()))));
+    if (HashString(shape.name) != header.name_hash) return Broken("the table's name is damaged");
+    shape.sights = position > 0 && IsCounts(name_before_, shape.name, shape.dim);
+    name_before_ = shape.name;
+    HDPS_RETURN_IF_ERROR(visitor.table(position, shape));
+    Key last = 0;
+    for (uint64_t rows = 0; rows < header.num_rows;) {
+      HDPS_ASSIGN_OR_RETURN(const uint32_t more,
+                            ReadBlock(position, shape, header.num_rows - rows, &last, visitor));
+      last_is_set_ = true;
+      rows += more;
+    }
+    last_is_set_ = false;
+    if (!shape.sights) total_rows_ += header.num_rows;
+    return {};
+  }
+
+  // The number of rows read; *last is the largest key of the table so far.
+  Result<uint32_t> ReadBlock(uint32_t position, const TableShape& shape, uint64_t rows_left,
+                             Key* last, const Visitor& visitor) {
+    SnapshotBlockHeader header;
+    HDPS_RETURN_IF_ERROR(ReadHeader("block header", &header));
+    const size_t row_floats = size_t{shape.dim} + shape.state_floats;
+    const uint64_t rows = std::min<uint64_t>(SnapshotBlockRows(row_floats), rows_left);
+    if (header.table != position || header.num_rows != rows) {
+      return Broken("the block has " + std::to_string(header.num_rows) + " rows, expected " +
+                    std::to_string(rows));
+    }
+    keys_.resize(rows);
+    rows_.resize(rows * row_floats);
+    HDPS_RETURN_IF_ERROR(ReadExactly("keys of a block", std::as_writable_bytes(std::span(keys_))));
+    HDPS_RETURN_IF_ERROR(ReadExactly("rows of a block", std::as_writable_bytes(std::span(rows_))));
+    HashStream payload;
+    payload.Append(std::as_bytes(std::span(keys_)));
+    payload.Append(std::as_bytes(std::span(rows_)));
+    if (payload.Value() != header.payload_hash) {
+      return Broken("the checksum of the block before does not fit");
+    }
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      if (i == 0 ? last_is_set_ && keys_[0] <= *last : keys_[i] <= keys_[i - 1]) {
+        return Broken("the keys of table '" + shape.name + "' do not ascend");
+      }
+    }
+    *last = keys_.back();
+    HDPS_RETURN_IF_ERROR(visitor.block(position, keys_, rows_));
+    return header.num_rows;
+  }
+
+  Status ReadTrailer() {
+    const uint64_t body_bytes = offset_, body_hash = hash_.Value();
+    SnapshotTrailer trailer;
+    HDPS_RETURN_IF_ERROR(ReadHeader("trailer", &trailer));
+    if (trailer.magic != kTrailerMagic || trailer.body_bytes != body_bytes ||
+        trailer.body_hash != body_hash || trailer.total_rows != total_rows_) {
+      return Broken("the trailer before does not fit the file");
+    }
+    if (offset_ != saved_.bytes) return Broken("bytes follow the trailer");
+    if (hash_.Value() != saved_.checksum) {
+      return Broken("the whole is intact but is not the file the manifest names");
+    }
+    if (total_rows_ != saved_.rows) {
+      return Broken(std::to_string(total_rows_) + " rows, the manifest says " +
+                    std::to_string(saved_.rows));
+    }
+    return {};
+  }
+
+  FileSystem& files_;
+  const std::string path_;
+  const SavedFile& saved_;
+  std::unique_ptr<SequentialFile> file_;
+  HashStream hash_;  // Of all read so far.
+  uint64_t offset_ = 0, total_rows_ = 0;
+  bool last_is_set_ = false;
+  std::string name_before_;
+  std::vector<Key> keys_;
+  std::vector<float> rows_;
+};
+
+// Compares what the file says of itself with what this job expects of it.
+class Expectation {
+ public:
+  Expectation(const std::string& path, const SnapshotHeader& header,
+              const std::vector<SnapshotPart>& parts)
+      : path_(path), expected_(header), parts_(parts) {}
+
+  Status CheckHeader(const SnapshotHeader& found, uint32_t num_tables) const {
+    if (found.tables_digest != expected_.tables_digest ||
+        found.num_shards != expected_.num_shards || num_tables != parts_.size()) {
+      return {
+          Code::kInvalidArgument,
+          path_ + ": written by another job (" + std::to_string(num_tables) + " tables in " +
+              std::to_string(found.num_shards) + " shards, this job has " +
+              std::to_string(parts_.size()) + " in " + std::to_string(expected_.num_shards) +
+              ", or their names, dims, rules or seed differ); give the job it was trained with"};
+    }
+    if (found.shard != expected_.shard || found.clock != expected_.clock) {
+      return {Code::kCorruption, path_ + ": holds shard " + std::to_string(found.shard.value) +
+                                     " at clock " + std::to_string(found.clock) +
+                                     ", expected shard " + std::to_string(expected_.shard.value) +
+                                     " at clock " + std::to_string(expected_.clock)};
+    }
+    return {};
+  }
+  Status CheckTable(uint32_t t, const TableShape& found) const {
+    const SnapshotPart& part = parts_[t];
+    if (found.name == part.name && found.dim == part.dim &&
+        found.state_floats == part.state_floats) {
+      return {};
+    }
+    return {Code::kInvalidArgument, path_ + ": table " + std::to_string(t) + " is '" + found.name +
+                                        "', this job's is '" + part.name +
+                                        "', or their dims or rules differ"};
+  }
+  Status CheckKeys(uint32_t t, std::span<const Key> keys) const {
+    if (parts_[t].sights) return {};
+    for (const Key key : keys) {
+      const ShardId shard = ShardOf(key, parts_[t].shard_by, expected_.num_shards);
+      if (shard != expected_.shard) {
+        return {Code::kCorruption, path_ + ": key " + std::to_string(key) + " of table '" +
+                                       parts_[t].name + "' belongs to shard " +
+                                       std::to_string(shard.value)};
+      }
+    }
+    return {};
+  }
+
+ private:
+  const std::string& path_;
+  const SnapshotHeader& expected_;
+  const std::vector<SnapshotPart>& parts_;
+};
+
+}  // namespace
+
+Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
+                    const SnapshotHeader& expected, const std::vector<TableSlice*>& tables) {
+  const std::string path = JoinPath(folder, saved.name);
+  const std::vector<SnapshotPart> parts = PartsOf(tables);
+  const Expectation expectation(path, expected, parts);
+  Visitor check{.header = [&](const SnapshotHeader& header,
+                              uint32_t n) { return expectation.CheckHeader(header, n); },
+                .table = [&](uint32_t t,
+                             const TableShape& shape) { return expectation.CheckTable(t, shape); },
+                .block = [&](uint32_t t, std::span<const Key> keys,
+                             std::span<const float>) { return expectation.CheckKeys(t, keys); }};
+  HDPS_RETURN_IF_ERROR(Walk(files, path, saved).Run(check));
+
+  // The second walk checks again: the file may have changed in between.
+  Visitor store = check;
+  store.block = [&](uint32_t t, std::span<const Key> keys, std::span<const float> rows) {
+    HDPS_RETURN_IF_ERROR(check.block(t, keys, rows));
+    return parts[t].store(keys, rows);
+  };
+  return Walk(files, path, saved).Run(store);
+}
+
+Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& folder,
+                                          const SavedFile& saved) {
+  SnapshotSummary summary;
+  std::vector<uint64_t> table_hashes;
+  bool sights = false;  // They are no rows.
+  Visitor sum{.header =
+                  [&](const SnapshotHeader& header, uint32_t) {
+                    summary.header = header;
+                    return Status();
+                  },
+              .table =
+                  [&](uint32_t, const TableShape& shape) {
+                    sights = shape.sights;
+                    if (sights) return Status();
+                    summary.tables.push_back({shape.name, shape.dim, shape.state_floats, {}});
+                    table_hashes.push_back(TableHash(shape.name));
+                    return Status();
+                  },
+              .block =
+                  [&](uint32_t, std::span<const Key> keys, std::span<const float> rows) {
+                    if (sights) return Status();
+                    const size_t row_floats = rows.size() / keys.size();
+                    for (size_t i = 0; i < keys.size(); ++i) {
+                      summary.tables.back().digest.AddRow(table_hashes.back(), keys[i],
+                                                          rows.subspan(i * row_floats, row_floats));
+                    }
+                    return Status();
+                  }};
+  HDPS_RETURN_IF_ERROR(Walk(files, JoinPath(folder, saved.name), saved).Run(sum));
+  return summary;
+}
+
+}  // namespace hdps

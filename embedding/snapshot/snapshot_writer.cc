@@ -1,0 +1,121 @@
+// Writes one shard's rows, block by block, each with its checksum.
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "embedding/snapshot/snapshot.h"
+#include "embedding/snapshot/snapshot_format.h"
+#include "embedding/snapshot/snapshot_parts.h"
+
+namespace hdps {
+namespace {
+
+// A file that knows its length and hash.
+class HashedFile {
+ public:
+  explicit HashedFile(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
+
+  Status Append(std::span<const std::byte> bytes) {
+    hash_.Append(bytes);
+    bytes_ += bytes.size();
+    return file_->Append(bytes);
+  }
+  // Fills in the checksum of a header and writes it.
+  template <typename Header>
+  Status AppendHeader(Header header) {
+    const auto bytes = std::as_bytes(std::span<const Header, 1>(&header, 1));
+    header.checksum = HashBytes(bytes.first(offsetof(Header, checksum)));
+    return Append(bytes);
+  }
+  Status Finish() {
+    HDPS_RETURN_IF_ERROR(file_->Sync());
+    return file_->Close();
+  }
+  uint64_t bytes() const { return bytes_; }
+  uint64_t hash() const { return hash_.Value(); }
+
+ private:
+  std::unique_ptr<WritableFile> file_;
+  HashStream hash_;
+  uint64_t bytes_ = 0;
+};
+
+Status WritePart(HashedFile& file, uint32_t position, const SnapshotPart& part) {
+  const std::string& name = part.name;
+  const uint32_t row_floats = part.dim + part.state_floats;
+  HDPS_RETURN_IF_ERROR(
+      file.AppendHeader(SnapshotTableHeader{.num_rows = part.num_rows(),
+                                            .dim = part.dim,
+                                            .state_floats = part.state_floats,
+                                            .name_bytes = static_cast<uint32_t>(name.size()),
+                                            .table = position,
+                                            .name_hash = HashString(name)}));
+  HDPS_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span<const char>(name))));
+  std::vector<std::byte> payload;
+  return part.visit(
+      SnapshotBlockRows(row_floats), [&](std::span<const Key> keys, std::span<const float> rows) {
+        payload.resize(keys.size_bytes() + rows.size_bytes());
+        std::ranges::copy(std::as_bytes(keys), payload.begin());
+        std::ranges::copy(std::as_bytes(rows),
+                          payload.begin() + static_cast<std::ptrdiff_t>(keys.size_bytes()));
+        HDPS_RETURN_IF_ERROR(
+            file.AppendHeader(SnapshotBlockHeader{.num_rows = static_cast<uint32_t>(keys.size()),
+                                                  .table = position,
+                                                  .payload_hash = HashBytes(payload)}));
+        return file.Append(payload);
+      });
+}
+
+Result<SavedFile> WriteWhole(FileSystem& files, const std::string& path,
+                             const SnapshotHeader& header,
+                             const std::vector<const TableSlice*>& tables) {
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> created, files.Create(path));
+  HashedFile file(std::move(created));
+  const std::vector<SnapshotPart> parts = PartsOf(tables);
+  HDPS_RETURN_IF_ERROR(
+      file.AppendHeader(SnapshotFileHeader{.num_tables = static_cast<uint32_t>(parts.size()),
+                                           .tables_digest = header.tables_digest,
+                                           .shard = header.shard.value,
+                                           .num_shards = header.num_shards,
+                                           .clock = header.clock}));
+  uint64_t rows = 0;
+  for (uint32_t p = 0; p < parts.size(); ++p) {
+    if (!parts[p].sights) rows += parts[p].num_rows();
+    HDPS_RETURN_IF_ERROR(WritePart(file, p, parts[p]));
+  }
+  HDPS_RETURN_IF_ERROR(file.AppendHeader(
+      SnapshotTrailer{.total_rows = rows, .body_bytes = file.bytes(), .body_hash = file.hash()}));
+  HDPS_RETURN_IF_ERROR(file.Finish());
+  return SavedFile{.name = SnapshotName(header.shard),
+                   .bytes = file.bytes(),
+                   .checksum = file.hash(),
+                   .rows = rows};
+}
+
+}  // namespace
+
+std::string SnapshotName(ShardId shard) {
+  char name[32];
+  std::snprintf(name, sizeof(name), "shard_%03u.snapshot", shard.value);
+  return name;
+}
+
+Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
+                                const SnapshotHeader& header,
+                                const std::vector<const TableSlice*>& tables) {
+  const std::string path = JoinPath(folder, SnapshotName(header.shard));
+  const std::string beside = path + ".tmp";
+  HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
+  Result<SavedFile> saved = WriteWhole(files, beside, header, tables);
+  Status status = saved.status();
+  if (status.ok()) status = files.Rename(beside, path);
+  if (!status.ok()) {
+    // The first failure is the one to report.
+    if (const Status removed = files.RemoveAll(beside); !removed.ok()) return status;
+    return status;
+  }
+  return saved;
+}
+
+}  // namespace hdps

@@ -1,0 +1,170 @@
+// Bags on the device: pooled by one thread an output element, gradients by one a row element.
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/cuda_kernels.cuh"
+
+namespace hdps {
+namespace {
+
+// What the kernels see of an index.
+struct DeviceBags {
+  const uint32_t* offsets;      // [features * num_bags + 1], into keys of all features.
+  const uint32_t* row_index;    // [keys]
+  const float* weights;         // [keys] or null
+  const uint32_t* row_offsets;  // [num_rows + 1], into the two arrays below.
+  const uint32_t* key_of;       // [keys]: keys of a row, in order of feature, then of bag.
+  const uint32_t* bag_of;       // [keys]: feature * num_bags + bag of that key.
+  uint32_t num_features, num_bags, num_rows;
+};
+
+// Invariant: the arrays on the device describe the features of the last Load().
+class CudaBagIndex : public BagIndex {
+ public:
+  void Load(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows);
+  DeviceBags view() const {
+    return {offsets_.data(),     row_index_.data(), weighted_ ? weights_.data() : nullptr,
+            row_offsets_.data(), key_of_.data(),    bag_of_.data(),
+            num_features_,       num_bags_,         num_rows_};
+  }
+
+ private:
+  void Gather(std::span<const Bags> features);
+  // Lists the keys of each row, by counting.
+  void Transpose();
+
+  uint32_t num_features_ = 0, num_bags_ = 0, num_rows_ = 0;
+  bool weighted_ = false;
+  struct {
+    std::vector<uint32_t> offsets, row_index, row_offsets, key_of, bag_of;
+    std::vector<float> weights;
+  } host_;
+  CudaArray<uint32_t> offsets_, row_index_, row_offsets_, key_of_, bag_of_;
+  CudaArray<float> weights_;
+};
+
+void CudaBagIndex::Gather(std::span<const Bags> features) {
+  weighted_ = false;
+  for (const Bags& bags : features) weighted_ |= !bags.weights.empty();
+  host_.offsets.assign(1, 0);
+  host_.row_index.clear();
+  host_.weights.clear();
+  for (const Bags& bags : features) {
+    CHECK_EQ(bags.num_bags(), num_bags_);
+    const auto base = static_cast<uint32_t>(host_.row_index.size());
+    for (size_t b = 1; b <= num_bags_; ++b) host_.offsets.push_back(base + bags.offsets[b]);
+    host_.row_index.insert(host_.row_index.end(), bags.row_index.begin(), bags.row_index.end());
+    if (bags.weights.empty()) {
+      if (weighted_) host_.weights.resize(host_.row_index.size(), 1.0f);
+    } else {
+      host_.weights.insert(host_.weights.end(), bags.weights.begin(), bags.weights.end());
+    }
+  }
+}
+
+void CudaBagIndex::Transpose() {
+  host_.row_offsets.assign(num_rows_ + 1, 0);
+  for (const uint32_t row : host_.row_index) ++host_.row_offsets[row + 1];
+  for (uint32_t row = 0; row < num_rows_; ++row) {
+    host_.row_offsets[row + 1] += host_.row_offsets[row];
+  }
+  std::vector<uint32_t> next(host_.row_offsets.begin(), host_.row_offsets.end() - 1);
+  host_.key_of.resize(host_.row_index.size());
+  host_.bag_of.resize(host_.row_index.size());
+  for (uint32_t bag = 0; bag + 1 < host_.offsets.size(); ++bag) {
+    for (uint32_t k = host_.offsets[bag]; k < host_.offsets[bag + 1]; ++k) {
+      const uint32_t at = next[host_.row_index[k]]++;
+      host_.key_of[at] = k;
+      host_.bag_of[at] = bag;
+    }
+  }
+}
+
+void CudaBagIndex::Load(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows) {
+  num_features_ = static_cast<uint32_t>(features.size());
+  num_bags_ = features.empty() ? 0 : static_cast<uint32_t>(features[0].num_bags());
+  num_rows_ = num_rows;
+  Gather(features);
+  Transpose();
+  const auto upload = [stream](const auto& from, auto& to) {
+    to.Upload(from.data(), from.size(), stream);
+  };
+  upload(host_.offsets, offsets_);
+  upload(host_.row_index, row_index_);
+  upload(host_.weights, weights_);
+  upload(host_.row_offsets, row_offsets_);
+  upload(host_.key_of, key_of_);
+  upload(host_.bag_of, bag_of_);
+}
+
+__device__ float BagScale(const DeviceBags& bags, Pooling pooling, uint32_t bag) {
+  const uint32_t keys = bags.offsets[bag + 1] - bags.offsets[bag];
+  return pooling == Pooling::kMean && keys > 0 ? 1.0f / static_cast<float>(keys) : 1.0f;
+}
+
+// One thread an element of `out`.
+__global__ void PoolKernel(DeviceBags bags, PoolSpec spec, const float* rows, Matrix out) {
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= out.rows * out.cols) return;
+  const size_t row = i / out.cols, col = i % out.cols, d = col % spec.dim;
+  const bool side_by_side = spec.combine == Combine::kConcat;
+  const uint32_t first = side_by_side ? static_cast<uint32_t>(col / spec.dim) : 0;
+  const uint32_t last = side_by_side ? first + 1 : bags.num_features;
+  float total = 0.0f;
+  for (uint32_t f = first; f < last; ++f) {
+    const uint32_t bag = f * bags.num_bags + static_cast<uint32_t>(row);
+    const float scale = BagScale(bags, spec.pooling, bag);
+    float sum = 0.0f;
+    for (uint32_t k = bags.offsets[bag]; k < bags.offsets[bag + 1]; ++k) {
+      const float factor = bags.weights == nullptr ? scale : bags.weights[k] * scale;
+      sum += factor * rows[bags.row_index[k] * size_t{spec.dim} + d];
+    }
+    total += sum;
+  }
+  out.data[row * out.stride + col] = total;
+}
+
+// One thread an element of the row gradients; it adds the row's keys in their order.
+__global__ void PoolBackwardKernel(DeviceBags bags, PoolSpec spec, ConstMatrix gradient,
+                                   Write write, float* row_gradients) {
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= size_t{bags.num_rows} * spec.dim) return;
+  const size_t row = i / spec.dim, d = i % spec.dim;
+  float sum = write == Write::kAdd ? row_gradients[i] : 0.0f;
+  for (uint32_t at = bags.row_offsets[row]; at < bags.row_offsets[row + 1]; ++at) {
+    const uint32_t bag = bags.bag_of[at];
+    const float scale = BagScale(bags, spec.pooling, bag);
+    const float factor = bags.weights == nullptr ? scale : bags.weights[bags.key_of[at]] * scale;
+    const size_t col = spec.combine == Combine::kConcat ? bag / bags.num_bags * spec.dim + d : d;
+    sum += factor * gradient.data[bag % bags.num_bags * gradient.stride + col];
+  }
+  row_gradients[i] = sum;
+}
+
+}  // namespace
+
+void CudaLoadBags(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows,
+                  std::unique_ptr<BagIndex>* index) {
+  if (*index == nullptr) *index = std::make_unique<CudaBagIndex>();
+  static_cast<CudaBagIndex&>(**index).Load(stream, features, num_rows);
+}
+
+void CudaPool(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec, const float* rows,
+              Matrix out) {
+  if (out.rows == 0) return;
+  PoolKernel<<<BlocksFor(out.rows * out.cols), kThreadsABlock, 0, stream>>>(
+      static_cast<const CudaBagIndex&>(index).view(), spec, rows, out);
+  HDPS_CUDA_CHECK(cudaGetLastError());
+}
+
+void CudaPoolBackward(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec,
+                      ConstMatrix gradient, Write write, float* row_gradients) {
+  const DeviceBags bags = static_cast<const CudaBagIndex&>(index).view();
+  if (bags.num_rows == 0) return;
+  PoolBackwardKernel<<<BlocksFor(size_t{bags.num_rows} * spec.dim), kThreadsABlock, 0, stream>>>(
+      bags, spec, gradient, write, row_gradients);
+  HDPS_CUDA_CHECK(cudaGetLastError());
+}
+
+}  // namespace hdps

@@ -1,0 +1,114 @@
+// Bias, activation, copies, column sums and dense updates on the device.
+#include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/cuda_kernels.cuh"
+#include "kernels/update_rules.h"
+
+namespace hdps {
+namespace {
+
+// One thread an element of y: f(row, column).
+template <typename Function>
+__global__ void ForElements(size_t rows, size_t cols, Function f) {
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < rows * cols) f(i / cols, i % cols);
+}
+
+template <typename Function>
+void LaunchForElements(cudaStream_t stream, size_t rows, size_t cols, Function f) {
+  if (rows * cols == 0) return;
+  ForElements<<<BlocksFor(rows * cols), kThreadsABlock, 0, stream>>>(rows, cols, f);
+  HDPS_CUDA_CHECK(cudaGetLastError());
+}
+
+// Masks and sums one column of one block of rows.
+__global__ void MaskAndSum(ConstMatrix y, bool relu, Matrix dy, float* partials) {
+  const size_t col = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (col >= dy.cols) return;
+  const size_t first = blockIdx.y * kColumnSumRows;
+  const size_t last = min(first + kColumnSumRows, dy.rows);
+  float sum = 0.0f;
+  for (size_t r = first; r < last; ++r) {
+    float d = dy.data[r * dy.stride + col];
+    if (relu) {
+      d = y.data[r * y.stride + col] > 0.0f ? d : 0.0f;
+      dy.data[r * dy.stride + col] = d;
+    }
+    sum += d;
+  }
+  partials[blockIdx.y * dy.cols + col] = sum;
+}
+
+__global__ void SumPartials(const float* partials, size_t blocks, size_t cols, float* sums) {
+  const size_t col = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (col >= cols) return;
+  float sum = 0.0f;
+  for (size_t b = 0; b < blocks; ++b) sum += partials[b * cols + col];
+  sums[col] = sum;
+}
+
+// One thread: counts the update where the rule counts, and gives the corrections.
+__global__ void PrepareAdam(OptimizerSpec spec, int64_t step, float* count, float* correction) {
+  int64_t updates = step;
+  if (count != nullptr) {
+    *count = fminf(*count + 1.0f, kUpdatesCountedMax);
+    updates = static_cast<int64_t>(*count);
+  }
+  const AdamCorrection value = CorrectionAfter(spec, updates);
+  correction[0] = value.first;
+  correction[1] = value.second;
+}
+
+}  // namespace
+
+void CudaAddBiasActivate(cudaStream_t stream, const float* bias, bool relu, Matrix c) {
+  if (bias == nullptr && !relu) return;
+  LaunchForElements(stream, c.rows, c.cols, [=] __device__(size_t r, size_t j) {
+    float value = c.data[r * c.stride + j];
+    if (bias != nullptr) value += bias[j];
+    if (relu) value = value > 0.0f ? value : 0.0f;
+    c.data[r * c.stride + j] = value;
+  });
+}
+
+void CudaAddBias(cudaStream_t stream, ConstMatrix x, const float* bias, Matrix y) {
+  LaunchForElements(stream, y.rows, y.cols, [=] __device__(size_t r, size_t j) {
+    y.data[r * y.stride + j] = x.data[r * x.stride + j] + bias[j];
+  });
+}
+
+void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y) {
+  LaunchForElements(stream, y.rows, y.cols, [=] __device__(size_t r, size_t j) {
+    float& to = y.data[r * y.stride + j];
+    const float from = x.data[r * x.stride + j];
+    to = write == Write::kAdd ? to + from : from;
+  });
+}
+
+void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matrix dy,
+                            float* partials, float* bias_gradient) {
+  if (dy.cols == 0) return;
+  const size_t blocks = (dy.rows + kColumnSumRows - 1) / kColumnSumRows;
+  if (blocks > 0) {
+    const dim3 grid(BlocksFor(dy.cols), static_cast<unsigned>(blocks));
+    MaskAndSum<<<grid, kThreadsABlock, 0, stream>>>(y, relu, dy, partials);
+    HDPS_CUDA_CHECK(cudaGetLastError());
+  }
+  SumPartials<<<BlocksFor(dy.cols), kThreadsABlock, 0, stream>>>(partials, blocks, dy.cols,
+                                                                 bias_gradient);
+  HDPS_CUDA_CHECK(cudaGetLastError());
+}
+
+void CudaUpdate(cudaStream_t stream, const OptimizerSpec& spec, int64_t step, size_t size,
+                const float* gradient, float* weights, float* state, float* correction) {
+  const bool adam = spec.kind == OptimizerKind::kAdam || spec.kind == OptimizerKind::kAdamW;
+  if (adam || spec.kind == OptimizerKind::kLazyAdam) {
+    PrepareAdam<<<1, 1, 0, stream>>>(spec, step, adam ? state + 2 * size : nullptr, correction);
+    HDPS_CUDA_CHECK(cudaGetLastError());
+  }
+  LaunchForElements(stream, 1, size, [=] __device__(size_t, size_t i) {
+    UpdateWeight(spec, {correction[0], correction[1]}, gradient[i], weights + i, state + i,
+                 state + size + i);
+  });
+}
+
+}  // namespace hdps

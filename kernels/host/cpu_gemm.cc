@@ -1,0 +1,33 @@
+// Matrix products by oneDNN; the only file that includes it.
+#include <glog/logging.h>
+#include <oneapi/dnnl/dnnl.h>
+
+#include <algorithm>
+
+#include "kernels/host/gemm.h"
+
+// Of the OpenMP library that oneDNN runs on. Declared here since not every compiler brings omp.h.
+extern "C" void omp_set_num_threads(int count);
+
+namespace hdps {
+
+void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
+  const size_t depth = spec.transpose_a ? a.rows : a.cols;
+  if (c.rows == 0 || c.cols == 0) return;
+  const float beta = spec.write == Write::kAdd ? 1.0f : 0.0f;
+  if (depth == 0) {  // oneDNN refuses leading dimensions of 0.
+    for (size_t r = 0; beta == 0.0f && r < c.rows; ++r) std::fill_n(c.Row(r), c.cols, 0.0f);
+  } else {
+    omp_set_num_threads(1);  // Of the calling thread alone, so each one has to say it.
+    const auto letter_of = [](bool transpose) { return transpose ? 'T' : 'N'; };
+    const auto as_dim = [](size_t value) { return static_cast<dnnl_dim_t>(value); };
+    const dnnl_status_t status =
+        dnnl_sgemm(letter_of(spec.transpose_a), letter_of(spec.transpose_b), as_dim(c.rows),
+                   as_dim(c.cols), as_dim(depth), 1.0f, a.data, as_dim(a.stride), b.data,
+                   as_dim(b.stride), beta, c.data, as_dim(c.stride));
+    CHECK_EQ(status, dnnl_success) << c.rows << " x " << c.cols << " x " << depth;
+  }
+  AddBiasActivate(spec.bias, spec.relu, c);
+}
+
+}  // namespace hdps

@@ -1,0 +1,369 @@
+// Dense operations on the CPU: the plain loops over blocks of rows, and BLAS over tiles.
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "kernels/dense_ops.h"
+#include "kernels/host/float_memory.h"
+#include "kernels/host/loss.h"
+#include "kernels/update_rules.h"
+#include "kernels/vector_width.h"
+
+namespace hdps {
+namespace {
+
+// A block of work for one thread: large against the cost of handing it out (some microseconds),
+// small against the cache.
+constexpr size_t kBlockFloats = 16384;
+constexpr size_t kColumnBlock = 64;  // 4 cache lines a row.
+
+size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
+
+// The tiles of a product, each for one sgemm call: a function of the shape alone. They start wide,
+// since BLAS packs its operands once a call, and shrink until several threads have work.
+class Tiles {
+ public:
+  explicit Tiles(Matrix c) : c_(c) {
+    constexpr size_t kTilesWanted = 16, kSideMin = 64;
+    while (Blocks(c.rows, rows_) * Blocks(c.cols, cols_) < kTilesWanted) {
+      size_t& side = std::min(c.rows, rows_) >= std::min(c.cols, cols_) ? rows_ : cols_;
+      if (side <= kSideMin) break;
+      side /= 2;
+    }
+  }
+
+  size_t count() const { return Blocks(c_.rows, rows_) * Blocks(c_.cols, cols_); }
+  // The tile of a matrix with the shape of c.
+  template <typename AnyMatrix>
+  AnyMatrix At(AnyMatrix matrix, size_t index) const {
+    const size_t across = Blocks(c_.cols, cols_);
+    const size_t row = index / across * rows_, col = index % across * cols_;
+    return matrix.Rows(row, std::min(rows_, c_.rows - row))
+        .Columns(col, std::min(cols_, c_.cols - col));
+  }
+  // Returns the tile of c that it made.
+  Matrix Multiply(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, size_t index) const {
+    const size_t across = Blocks(c_.cols, cols_);
+    const size_t row = index / across * rows_, col = index % across * cols_;
+    const Matrix tile = At(c_, index);
+    GemmSpec part = spec;
+    if (part.bias != nullptr) part.bias += col;
+    BlasGemm(part, spec.transpose_a ? a.Columns(row, tile.rows) : a.Rows(row, tile.rows),
+             spec.transpose_b ? b.Rows(col, tile.cols) : b.Columns(col, tile.cols), tile);
+    return tile;
+  }
+
+ private:
+  const Matrix c_;
+  size_t rows_ = 512, cols_ = 512;
+};
+
+// dy becomes zero where the ReLU's output y is not positive.
+HDPS_INLINE void MaskRelu(ConstMatrix y, Matrix dy) {
+  for (size_t r = 0; r < dy.rows; ++r) {
+    const float* __restrict v = y.Row(r);
+    float* __restrict d = dy.Row(r);
+    for (size_t j = 0; j < dy.cols; ++j) d[j] = v[j] > 0.0f ? d[j] : 0.0f;
+  }
+}
+
+// DenseOps::ActivationBackward for one block of columns.
+HDPS_INLINE void ActivateBack(ConstMatrix y, bool relu, Matrix dy, size_t block,
+                              float* bias_gradient) {
+  const size_t first = block * kColumnBlock;
+  const size_t cols = std::min(kColumnBlock, dy.cols - first);
+  float sums[kColumnBlock] = {};
+  for (size_t r = 0; r < dy.rows; ++r) {
+    float* __restrict d = dy.Row(r) + first;
+    if (relu) {
+      const float* __restrict v = y.Row(r) + first;
+      for (size_t j = 0; j < cols; ++j) d[j] = v[j] > 0.0f ? d[j] : 0.0f;
+    }
+    for (size_t j = 0; j < cols; ++j) sums[j] += d[j];
+  }
+  std::copy_n(sums, cols, bias_gradient + first);
+}
+
+class CpuBagIndex : public BagIndex {
+ public:
+  std::vector<Bags> features;
+  uint32_t num_rows = 0;
+};
+
+class CpuOps : public DenseOps {
+ public:
+  explicit CpuOps(Executor& executor) : executor_(executor) {}
+
+  DeviceKind device() const override { return DeviceKind::kCpu; }
+
+  float* Allocate(size_t floats) override { return AllocateFloats(floats).release(); }
+  void Free(float* data) override { FreeFloats()(data); }
+  void Upload(std::span<const float> from, float* to) override {
+    std::copy(from.begin(), from.end(), to);
+  }
+  void UploadRows(std::span<const float> from, Matrix to) override {
+    CHECK_EQ(from.size(), to.rows * to.cols);
+    Copy(Write::kOver, {from.data(), to.rows, to.cols, to.cols}, to);
+  }
+  void Download(const float* from, std::span<float> to) override {
+    std::copy_n(from, to.size(), to.begin());
+  }
+  void FillZero(float* data, size_t floats) override { std::fill_n(data, floats, 0.0f); }
+
+  void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override {
+    const Tiles tiles(c);
+    Run(tiles.count(), [&](size_t index) { tiles.Multiply(spec, a, b, index); });
+  }
+
+  void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
+    Run(Blocks(dy.cols, kColumnBlock), [&](size_t block) {
+      WithVectors(
+          width_, [&]() __attribute__((always_inline)) {
+            ActivateBack(y, relu, dy, block, bias_gradient);
+          });
+    });
+  }
+
+  // All of it at once: whoever is done with one product begins with the next.
+  bool BackwardOfDense(const DenseBackward& layer) override {
+    const bool wants_dx = layer.dx.data != nullptr;
+    const Tiles below(wants_dx ? layer.dx : Matrix()), weights(layer.weight_gradient);
+    const size_t sums = layer.bias_gradient == nullptr ? 0 : Blocks(layer.dy.cols, kColumnBlock);
+    Run(below.count() + weights.count() + sums, [&](size_t index) {
+      if (index < below.count()) {
+        const GemmSpec spec{.transpose_b = true, .write = layer.write_dx};
+        const Matrix dx = below.Multiply(spec, layer.dy, layer.weights, index);
+        if (!layer.relu_below) return;
+        const ConstMatrix x = below.At(layer.x, index);
+        WithVectors(
+            width_, [&]() __attribute__((always_inline)) { MaskRelu(x, dx); });
+      } else if (index < below.count() + weights.count()) {
+        weights.Multiply({.transpose_a = true}, layer.x, layer.dy, index - below.count());
+      } else {
+        const size_t block = index - below.count() - weights.count();
+        WithVectors(
+            width_, [&]() __attribute__((always_inline)) {
+              ActivateBack({}, false, layer.dy, block, layer.bias_gradient);
+            });
+      }
+    });
+    return layer.relu_below && wants_dx;
+  }
+
+  void AddBias(ConstMatrix x, const float* bias, Matrix y) override {
+    RunRows(y.rows, y.cols, [&](size_t first, size_t count) {
+      for (size_t r = first; r < first + count; ++r) {
+        for (size_t j = 0; j < y.cols; ++j) y.Row(r)[j] = x.Row(r)[j] + bias[j];
+      }
+    });
+  }
+
+  void Copy(Write write, ConstMatrix x, Matrix y) override {
+    RunRows(y.rows, y.cols, [&](size_t first, size_t count) {
+      for (size_t r = first; r < first + count; ++r) {
+        const float* __restrict from = x.Row(r);
+        float* __restrict to = y.Row(r);
+        if (write == Write::kOver) {
+          std::copy_n(from, y.cols, to);
+        } else {
+          for (size_t j = 0; j < y.cols; ++j) to[j] += from[j];
+        }
+      }
+    });
+  }
+
+  void LoadBags(std::span<const Bags> features, uint32_t num_rows,
+                std::unique_ptr<BagIndex>* index) override {
+    if (*index == nullptr) *index = std::make_unique<CpuBagIndex>();
+    auto& loaded = static_cast<CpuBagIndex&>(**index);
+    loaded.features.assign(features.begin(), features.end());
+    loaded.num_rows = num_rows;
+  }
+
+  void Pool(const BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
+            Matrix out) override {
+    const auto& features = static_cast<const CpuBagIndex&>(index).features;
+    RunRows(out.rows, features.size() * spec.dim, [&](size_t first, size_t count) {
+      const Matrix part = out.Rows(first, count);
+      for (size_t f = 0; f < features.size(); ++f) {
+        const bool side_by_side = spec.combine == Combine::kConcat;
+        PoolBags(features[f].Part(first, count), spec.pooling, rows,
+                 side_by_side || f == 0 ? Write::kOver : Write::kAdd,
+                 side_by_side ? part.Columns(f * spec.dim, spec.dim) : part);
+      }
+    });
+  }
+
+  void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
+                    const RowSpans<float>& row_gradients) override {
+    const auto& loaded = static_cast<const CpuBagIndex&>(index);
+    CHECK_EQ(row_gradients.size(), size_t{loaded.num_rows} * spec.dim);
+    for (size_t p = 0; write == Write::kOver && p < row_gradients.count(); ++p) {
+      std::ranges::fill(row_gradients.piece(p), 0.0f);
+    }
+    // Every slice reads all keys, so more slices than this would cost more than they give: where a
+    // row is one float, any.
+    const uint32_t slices = spec.dim == 1 ? 1 : 4;
+    Run(slices, [&](size_t slice) {
+      for (size_t f = 0; f < loaded.features.size(); ++f) {
+        PoolBagsBackward(
+            loaded.features[f], spec.pooling, {static_cast<uint32_t>(slice), slices},
+            spec.combine == Combine::kConcat ? gradient.Columns(f * spec.dim, spec.dim) : gradient,
+            row_gradients);
+      }
+    });
+  }
+
+  std::unique_ptr<UniqueRowGemm> NewRowProducts() override {
+    return std::make_unique<UniqueRowGemm>(executor_);
+  }
+
+  void Fm(ConstMatrix x, size_t dim, Matrix out) override {
+    RunRows(x.rows, x.cols, [&](size_t first, size_t count) {
+      hdps::Fm(x.Rows(first, count), dim, out.Rows(first, count));
+    });
+  }
+  void FmBackward(ConstMatrix x, size_t dim, ConstMatrix g, Write write, Matrix dx) override {
+    RunRows(x.rows, x.cols, [&](size_t first, size_t count) {
+      hdps::FmBackward(x.Rows(first, count), dim, g.Rows(first, count), write,
+                       dx.Rows(first, count));
+    });
+  }
+  void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out) override {
+    RunRows(out.rows, out.cols, [&](size_t first, size_t count) {
+      hdps::Cross(x0.Rows(first, count), u.Rows(first, count), x.Rows(first, count),
+                  out.Rows(first, count));
+    });
+  }
+  void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0, Matrix du,
+                     Matrix dx0) override {
+    RunRows(g.rows, g.cols, [&](size_t first, size_t count) {
+      hdps::CrossBackward(x0.Rows(first, count), u.Rows(first, count), g.Rows(first, count),
+                          write_dx0, du.Rows(first, count), dx0.Rows(first, count));
+    });
+  }
+  void Dot(const DotInputs& in, Matrix out) override {
+    RunRows(out.rows, in.embeddings.cols, [&](size_t first, size_t count) {
+      hdps::Dot(in.Rows(first, count), out.Rows(first, count));
+    });
+  }
+  void DotBackward(const DotInputs& in, ConstMatrix g, const DotGradients& out) override {
+    RunRows(g.rows, in.embeddings.cols, [&](size_t first, size_t count) {
+      DotGradients part = out;
+      part.embeddings = out.embeddings.Rows(first, count);
+      part.dense = out.dense.Rows(first, count);
+      hdps::DotBackward(in.Rows(first, count), g.Rows(first, count), part);
+    });
+  }
+
+  double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels, Matrix gradient,
+              std::span<float> probabilities) override {
+    losses_.resize(logits.rows);
+    const LossOutputs out{gradient, probabilities.empty() ? nullptr : probabilities.data(),
+                          losses_.data()};
+    if (kind == LossKind::kLogloss) {
+      Logloss(logits, labels.data(), out);
+    } else {
+      SoftmaxLoss(logits, labels.data(), out);
+    }
+    double sum = 0;
+    for (const double loss : losses_) sum += loss;
+    return sum;
+  }
+
+  void Update(const OptimizerSpec& spec, int64_t step, size_t size, const float* gradient,
+              float* weights, float* state) override {
+    int64_t updates = step;
+    if (spec.kind == OptimizerKind::kAdam || spec.kind == OptimizerKind::kAdamW) {
+      float& count = state[2 * size];
+      count = std::min(count + 1.0f, kUpdatesCountedMax);
+      updates = static_cast<int64_t>(count);
+    }
+    const AdamCorrection correction = CorrectionAfter(spec, std::max<int64_t>(updates, 1));
+    const size_t state_floats = UpdateStateFloats(spec, size);
+    RunRows(size, 1, [&](size_t first, size_t count) {
+      for (size_t i = first; i < first + count; ++i) {
+        UpdateWeight(spec, correction, gradient[i], weights + i,
+                     state_floats >= size ? state + i : nullptr,
+                     state_floats >= 2 * size ? state + size + i : nullptr);
+      }
+    });
+  }
+
+  void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
+                  std::span<const float> outside, float* rows) override {
+    CHECK_EQ(outside.size(), slots.size() * slab.dim);
+    RunRows(slots.size(), slab.dim, [&](size_t first, size_t count) {
+      GatherSlabRows(slab, slots, outside.data(), first, count, rows);
+    });
+  }
+  void DownloadOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+                       std::span<float> to) override {
+    CHECK_EQ(to.size(), slots.size() * dim);
+    if (to.data() == rows) return;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i] == kNotInSlab) std::copy_n(rows + i * dim, dim, to.data() + i * dim);
+    }
+  }
+  bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
+                  const RowSlab& slab) override {
+    std::atomic<bool> finite = true;
+    RunRows(slots.size(), slab.row_floats(), [&](size_t first, size_t count) {
+      if (!UpdateSlabRows(update, slots, gradients, first, count, slab)) finite = false;
+    });
+    return finite;
+  }
+  void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
+                std::span<float> to) override {
+    const size_t floats = slab.row_floats();
+    CHECK_EQ(to.size(), slots.size() * floats);
+    RunRows(slots.size(), floats, [&](size_t first, size_t count) {
+      for (size_t i = first; i < first + count; ++i) {
+        std::copy_n(slab.Row(slots[i]), floats, to.data() + i * floats);
+      }
+    });
+  }
+  void WriteSlab(std::span<const float> from, std::span<const uint32_t> slots,
+                 const RowSlab& slab) override {
+    const size_t floats = slab.row_floats();
+    CHECK_EQ(from.size(), slots.size() * floats);
+    RunRows(slots.size(), floats, [&](size_t first, size_t count) {
+      for (size_t i = first; i < first + count; ++i) {
+        std::copy_n(from.data() + i * floats, floats, slab.Row(slots[i]));
+      }
+    });
+  }
+
+ private:
+  template <typename Body>
+  void Run(size_t count, const Body& body) {
+    if (count == 1) {
+      body(0);
+    } else if (count > 1) {
+      executor_.ParallelFor(count, body);
+    }
+  }
+
+  // body(first, count) over blocks of rows.
+  template <typename Body>
+  void RunRows(size_t rows, size_t floats_a_row, const Body& body) {
+    const size_t block = std::max<size_t>(1, kBlockFloats / std::max<size_t>(1, floats_a_row));
+    Run(Blocks(rows, block),
+        [&](size_t index) { body(index * block, std::min(block, rows - index * block)); });
+  }
+
+  Executor& executor_;
+  const VectorWidth width_ = WidestVectors();
+  std::vector<double> losses_;  // Scratch of Loss().
+};
+
+}  // namespace
+
+std::unique_ptr<DenseOps> NewCpuOps(Executor& executor) {
+  return std::make_unique<CpuOps>(executor);
+}
+
+}  // namespace hdps

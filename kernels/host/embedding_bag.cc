@@ -1,0 +1,100 @@
+// Bags on the CPU: one loop for every dim, unrolled for the usual ones.
+#include "kernels/host/embedding_bag.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace hdps {
+namespace {
+
+// kDim 0 takes the dim at run time. rows(i) is the address of the rows' float i.
+template <uint32_t kDim, typename Rows>
+void PoolBagsOf(const Bags& bags, Pooling pooling, const Rows& rows, Write write, Matrix pooled) {
+  const size_t dim = kDim != 0 ? kDim : pooled.cols;
+  const uint32_t* index = bags.row_index.data();
+  const float* weights = bags.weights.empty() ? nullptr : bags.weights.data();
+  for (size_t b = 0; b + 1 < bags.offsets.size(); ++b) {
+    float* out = pooled.Row(b);
+    const uint32_t begin = bags.offsets[b], end = bags.offsets[b + 1];
+    if (end == begin + 1 && weights == nullptr) {
+      const float* row = rows(index[begin] * dim);
+      if (write == Write::kOver) {
+        for (size_t d = 0; d < dim; ++d) out[d] = row[d];
+      } else {
+        for (size_t d = 0; d < dim; ++d) out[d] += row[d];
+      }
+      continue;
+    }
+    const float scale =
+        pooling == Pooling::kMean && end > begin ? 1.0f / static_cast<float>(end - begin) : 1.0f;
+    if (write == Write::kOver) std::fill_n(out, dim, 0.0f);
+    for (uint32_t k = begin; k < end; ++k) {
+      const float* row = rows(index[k] * dim);
+      const float factor = weights == nullptr ? scale : weights[k] * scale;
+      for (size_t d = 0; d < dim; ++d) out[d] += factor * row[d];
+    }
+  }
+}
+
+template <uint32_t kDim, typename Rows>
+void PoolBagsBackwardOf(const Bags& bags, Pooling pooling, RowSlice slice, ConstMatrix gradient,
+                        const Rows& row_gradients) {
+  const size_t dim = kDim != 0 ? kDim : gradient.cols;
+  const uint32_t* index = bags.row_index.data();
+  const float* weights = bags.weights.empty() ? nullptr : bags.weights.data();
+  // Every key asks for its slice: by a mask where there is one, division takes longer than adding.
+  const uint32_t mask = std::has_single_bit(slice.count) ? slice.count - 1 : 0;
+  const auto slice_of = [&](uint32_t row) {
+    const uint32_t block = row / kSliceRows;
+    return mask != 0 ? block & mask : block % slice.count;
+  };
+  for (size_t b = 0; b + 1 < bags.offsets.size(); ++b) {
+    const float* grad = gradient.Row(b);
+    const uint32_t begin = bags.offsets[b], end = bags.offsets[b + 1];
+    const float scale =
+        pooling == Pooling::kMean && end > begin ? 1.0f / static_cast<float>(end - begin) : 1.0f;
+    for (uint32_t k = begin; k < end; ++k) {
+      if (slice_of(index[k]) != slice.index) continue;
+      float* out = row_gradients(index[k] * dim);
+      const float factor = weights == nullptr ? scale : weights[k] * scale;
+      for (size_t d = 0; d < dim; ++d) out[d] += factor * grad[d];
+    }
+  }
+}
+
+// body.operator()<kDim>() for the dim.
+template <typename Body>
+void WithDim(size_t dim, const Body& body) {
+  switch (dim) {
+    case 1:
+      return body.template operator()<1>();
+    case 8:
+      return body.template operator()<8>();
+    case 16:
+      return body.template operator()<16>();
+    case 32:
+      return body.template operator()<32>();
+    default:
+      return body.template operator()<0>();
+  }
+}
+
+}  // namespace
+
+void PoolBags(const Bags& bags, Pooling pooling, const RowSpans<const float>& rows, Write write,
+              Matrix pooled) {
+  rows.WithAddresses([&](const auto& at) {
+    WithDim(pooled.cols,
+            [&]<uint32_t kDim>() { PoolBagsOf<kDim>(bags, pooling, at, write, pooled); });
+  });
+}
+
+void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice, ConstMatrix gradient,
+                      const RowSpans<float>& row_gradients) {
+  row_gradients.WithAddresses([&](const auto& at) {
+    WithDim(gradient.cols,
+            [&]<uint32_t kDim>() { PoolBagsBackwardOf<kDim>(bags, pooling, slice, gradient, at); });
+  });
+}
+
+}  // namespace hdps

@@ -1,0 +1,47 @@
+// Pools embedding rows into features, and splits feature gradients back to rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "common/job/model_spec.h"
+#include "kernels/matrix.h"
+#include "kernels/row_spans.h"
+
+namespace hdps {
+
+// A batch of bags in CSR form: bag b owns row_index[offsets[b] .. offsets[b + 1]).
+// Requires: offsets never decrease; offsets.back() <= row_index.size().
+struct Bags {
+  std::span<const uint32_t> offsets;    // [num_bags + 1]
+  std::span<const uint32_t> row_index;  // [keys], each < num_rows
+  std::span<const float> weights;       // [keys], or empty: all ones
+
+  size_t num_bags() const { return offsets.empty() ? 0 : offsets.size() - 1; }
+  // Bags [first, first + count); they share row_index and weights.
+  Bags Part(size_t first, size_t count) const {
+    return {offsets.subspan(first, count + 1), row_index, weights};
+  }
+};
+
+// pooled[b, :] = sum of weights[k] * rows[row_index[k], :] over the keys k of bag b, in their
+// order, times 1 / (number of keys) under kMean. An empty bag pools to zero.
+void PoolBags(const Bags& bags, Pooling pooling,
+              const RowSpans<const float>& rows,  // [num_rows, pooled.cols]
+              Write write, Matrix pooled);        // [num_bags, dim]
+
+// Which rows one call takes care of: row i belongs to slice (i / kSliceRows) % count. The slices
+// are disjoint, so they can be worked on side by side.
+struct RowSlice {
+  uint32_t index = 0, count = 1;
+};
+inline constexpr uint32_t kSliceRows = 16;  // dim 1: a cache line belongs to one slice.
+
+// row_gradients[i, :] += weights[k] * gradient[b, :] (times 1 / keys under kMean) for every
+// key k with row_index[k] == i, in order of k. Per row the order of addition does not depend on
+// the slices.
+void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice,
+                      ConstMatrix gradient,                   // [num_bags, dim]
+                      const RowSpans<float>& row_gradients);  // [num_rows, dim]
+
+}  // namespace hdps

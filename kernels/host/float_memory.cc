@@ -1,0 +1,30 @@
+// Aligned, and a wish for huge pages.
+#include "kernels/host/float_memory.h"
+
+#include <glog/logging.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace hdps {
+namespace {
+
+constexpr size_t kLineBytes = 64, kHugePageBytes = size_t{2} << 20;
+constexpr size_t kHugeFrom = size_t{16} << 20;
+
+}  // namespace
+
+void FreeFloats::operator()(float* data) const { std::free(data); }
+
+FloatMemory AllocateFloats(size_t floats) {
+  const size_t wanted = std::max<size_t>(floats, 1) * sizeof(float);
+  const size_t alignment = wanted < kHugeFrom ? kLineBytes : kHugePageBytes;
+  const size_t bytes = (wanted + alignment - 1) / alignment * alignment;
+  void* const data = std::aligned_alloc(alignment, bytes);
+  CHECK(data != nullptr) << "no memory for " << bytes << " bytes";
+  if (alignment == kHugePageBytes) (void)madvise(data, bytes, MADV_HUGEPAGE);
+  return FloatMemory(static_cast<float*>(data));
+}
+
+}  // namespace hdps

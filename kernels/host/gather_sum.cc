@@ -1,0 +1,115 @@
+// One source for all vector widths; the compiler makes each function for its own.
+#include "kernels/host/gather_sum.h"
+
+namespace hdps {
+namespace {
+
+// Vectors of floats in memory: aligned like a float, and allowed to look at floats.
+struct Bytes16 {
+  using Vec = float __attribute__((vector_size(16), aligned(4), may_alias));
+};
+struct Bytes32 {
+  using Vec = float __attribute__((vector_size(32), aligned(4), may_alias));
+};
+struct Bytes64 {
+  using Vec = float __attribute__((vector_size(64), aligned(4), may_alias));
+};
+
+#define HDPS_INLINE inline __attribute__((always_inline))
+
+constexpr size_t kLineFloats = 16;
+
+// A row of a tile, in registers when the compiler has unrolled the loops over it.
+template <typename Bytes>
+struct TileRow {
+  using Vec = typename Bytes::Vec;
+  static constexpr size_t kWidth = sizeof(Vec) / sizeof(float);
+  static constexpr size_t kCount = kGatherTile / kWidth;
+  Vec at[kCount];
+
+  static HDPS_INLINE const Vec& Of(const float* from, size_t v) {
+    return *reinterpret_cast<const Vec*>(from + v * kWidth);
+  }
+  HDPS_INLINE void Begin(const float* from) {
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kCount; ++v) at[v] = from == nullptr ? Vec{} : Of(from, v);
+  }
+  HDPS_INLINE void Add(const float* from) {
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kCount; ++v) at[v] += Of(from, v);
+  }
+  HDPS_INLINE void AddTimes(float factor, const float* from) {
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kCount; ++v) at[v] += factor * Of(from, v);
+  }
+  HDPS_INLINE void Store(float* to) const {
+#pragma GCC unroll 16
+    for (size_t v = 0; v < kCount; ++v) *reinterpret_cast<Vec*>(to + v * kWidth) = at[v];
+  }
+};
+
+template <typename Bytes>
+HDPS_INLINE void AddSources(std::span<const GatherSource> sources, size_t stride, size_t count,
+                            float* sum) {
+  for (size_t i = 0; i < count; ++i) {
+    TileRow<Bytes> total;
+    total.Begin(sum + i * kGatherTile);
+    for (const GatherSource& source : sources) total.Add(source.rows + source.index[i] * stride);
+    total.Store(sum + i * kGatherTile);
+  }
+}
+
+template <typename Bytes>
+HDPS_INLINE void AddSegments(const GatherSegments& segments, Write write, const float* rows,
+                             size_t stride, float* sum) {
+  const uint32_t* const index = segments.index;
+  for (size_t i = 0; i < segments.count(); ++i) {
+    TileRow<Bytes> total;
+    total.Begin(write == Write::kAdd ? sum + i * kGatherTile : nullptr);
+    const uint32_t end = segments.begin[i + 1];
+    for (uint32_t e = segments.begin[i]; e < end; ++e) {
+      // Where a segment ends is not foreseen, so the processor does not look far ahead by itself.
+      const float* const ahead = rows + index[e + kGatherAhead] * stride;
+      for (size_t line = 0; line < kGatherTile; line += kLineFloats) {
+        __builtin_prefetch(ahead + line);
+      }
+      const float* const row = rows + index[e] * stride;
+      if (segments.factors == nullptr) {
+        total.Add(row);
+      } else {
+        total.AddTimes(segments.factors[e], row);
+      }
+    }
+    total.Store(sum + i * kGatherTile);
+  }
+}
+
+#define HDPS_GATHER_LOOPS(Name, Bytes, target)                                                     \
+  target void AddSources##Name(std::span<const GatherSource> sources, size_t stride, size_t count, \
+                               float* sum) {                                                       \
+    AddSources<Bytes>(sources, stride, count, sum);                                                \
+  }                                                                                                \
+  target void AddSegments##Name(const GatherSegments& segments, Write write, const float* rows,    \
+                                size_t stride, float* sum) {                                       \
+    AddSegments<Bytes>(segments, write, rows, stride, sum);                                        \
+  }
+
+HDPS_GATHER_LOOPS(Plain, Bytes16, )
+#ifdef __x86_64__
+HDPS_GATHER_LOOPS(Avx2, Bytes32, __attribute__((target("avx2"))))
+HDPS_GATHER_LOOPS(Avx512, Bytes64, __attribute__((target("avx512f"))))
+#endif
+
+}  // namespace
+
+GatherLoops PlainGatherLoops() { return {AddSourcesPlain, AddSegmentsPlain}; }
+
+GatherLoops GatherLoopsOfThisMachine() {
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx512f")) return {AddSourcesAvx512, AddSegmentsAvx512};
+  if (__builtin_cpu_supports("avx2")) return {AddSourcesAvx2, AddSegmentsAvx2};
+#endif
+  return PlainGatherLoops();
+}
+
+}  // namespace hdps

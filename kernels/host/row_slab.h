@@ -1,0 +1,44 @@
+// Rows that stay on a device: a slab of weights and optimizer state, and the plain loops over it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/job/table_spec.h"
+
+namespace hdps {
+
+// Stands for a row that is not in the slab.
+inline constexpr uint32_t kNotInSlab = 0xffffffff;
+
+// Rows [dim weights | state] one behind the other in the memory of one device; row s begins at
+// data + s * row_floats(). A view owns nothing.
+struct RowSlab {
+  float* data = nullptr;
+  uint32_t dim = 0;
+  uint32_t state_floats = 0;
+
+  uint32_t row_floats() const { return dim + state_floats; }
+  float* Row(uint32_t slot) const { return data + size_t{slot} * row_floats(); }
+};
+
+// One update of rows, as a server would make it of one part: (gradient * part_scale) * scale goes
+// into the rule; `step` as for UpdateRow of embedding/memory/optimizer.h. Not for LAMB.
+struct RowUpdate {
+  OptimizerSpec rule;
+  int64_t step = 1;
+  float part_scale = 1, scale = 1;
+};
+
+// rows[i * dim ...] = the weights of slab row slots[i] for first <= i < first + count, or of
+// `outside` at the same place where that row is not in the slab. `rows` may be `outside` itself.
+void GatherSlabRows(const RowSlab& slab, std::span<const uint32_t> slots, const float* outside,
+                    size_t first, size_t count, float* rows);
+
+// Applies the update to slab row slots[i] with gradients[i * dim ...] for those i that have one;
+// the same bits as UpdateRow. No slot twice. False when a scaled gradient is not finite.
+bool UpdateSlabRows(const RowUpdate& update, std::span<const uint32_t> slots,
+                    const float* gradients, size_t first, size_t count, const RowSlab& slab);
+
+}  // namespace hdps

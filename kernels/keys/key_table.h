@@ -1,0 +1,168 @@
+// An open table of the distinct keys of a list.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/base/hash.h"
+#include "common/base/ids.h"
+#include "kernels/vector_width.h"
+
+namespace hdps {
+
+// Invariant: unique() holds every key added since Reset() once, in order of first sight; a slot of
+// the table is a position there plus one, or 0 where it is free; at most half of the slots are in
+// use. Its memory is kept.
+class KeyTable {
+ public:
+  // Forgets all keys. Room is there for as many as there were; with more the table grows.
+  void Reset() {
+    const size_t slots = std::bit_ceil(std::max(2 * num_unique_ + num_unique_ / 4, 4 * kBlock));
+    if (slots_.size() < slots) slots_.resize(slots);
+    std::fill_n(slots_.begin(), slots, 0u);
+    mask_ = slots - 1;
+    num_unique_ = 0;
+  }
+  std::span<const Key> unique() const { return {unique_.data(), num_unique_}; }
+
+  // index[i] = position of keys[i] in unique(). Inlined by force into a copy for each vector width.
+  HDPS_INLINE void Add(std::span<const Key> keys, uint32_t* index);
+
+  static constexpr uint32_t kNone = ~0u;
+  // Calls found(w, position of keys[w] in unique() or kNone) for every w of `which`, in order; it
+  // may overwrite those of `which` that it has had. Inlined by force as Add is.
+  template <typename Found>
+  HDPS_INLINE void LookUp(std::span<const uint32_t> which, std::span<const Key> keys,
+                          const Found& found) const;
+
+ private:
+  static constexpr size_t kBlock = 64;
+  // A block with more keys that were not found at their home makes the next one be looked up key
+  // by key.
+  static constexpr size_t kMissesMax = 24;
+
+  // `all`: of the block, else those that are not at home.
+  template <bool kAll>
+  HDPS_INLINE size_t AddBlock(const Key* keys, size_t count, const uint32_t* homes,
+                              uint32_t* index);
+  HDPS_INLINE bool FindOrAdd(Key key, uint32_t home, uint32_t* index);
+  // Room for a block of new keys.
+  void Grow() {
+    const size_t slots = 4 * (mask_ + 1);
+    if (slots_.size() < slots) slots_.resize(slots);
+    std::fill_n(slots_.begin(), slots, 0u);
+    mask_ = slots - 1;
+    for (size_t u = 0; u < num_unique_; ++u) {
+      size_t slot = MixBits(unique_[u]) & mask_;
+      while (slots_[slot] != 0) slot = (slot + 1) & mask_;
+      slots_[slot] = static_cast<uint32_t>(u + 1);
+    }
+  }
+
+  std::vector<uint32_t> slots_;
+  std::vector<Key> unique_;
+  size_t num_unique_ = 0;
+  size_t mask_ = 0;
+};
+
+// Whether the key was at its home.
+HDPS_INLINE bool KeyTable::FindOrAdd(Key key, uint32_t home, uint32_t* index) {
+  for (size_t slot = home;; slot = (slot + 1) & mask_) {
+    const uint32_t entry = slots_[slot];
+    if (entry == 0) {
+      unique_[num_unique_] = key;
+      *index = static_cast<uint32_t>(num_unique_);
+      slots_[slot] = static_cast<uint32_t>(++num_unique_);
+      return false;
+    }
+    if (unique_[entry - 1] == key) {
+      *index = entry - 1;
+      return slot == home;
+    }
+  }
+}
+
+// Most keys of a skewed list are at home: those are found by a loop without a branch and without a
+// write to the table, and only the others one after the other.
+template <bool kAll>
+HDPS_INLINE size_t KeyTable::AddBlock(const Key* keys, size_t count, const uint32_t* homes,
+                                      uint32_t* index) {
+  uint32_t* const slots = slots_.data();
+  Key* const unique = unique_.data();
+  size_t misses = 0;
+  if constexpr (kAll) {
+    for (size_t i = 0; i < count; ++i) misses += FindOrAdd(keys[i], homes[i], &index[i]) ? 0 : 1;
+    return misses;
+  }
+  uint32_t missed[kBlock];
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t entry = slots[homes[i]];
+    // An empty slot is compared with some key or other, and does not count.
+    const bool same = unique[std::max(entry, 1u) - 1] == keys[i];
+    index[i] = entry - 1;
+    missed[misses] = static_cast<uint32_t>(i);
+    misses += static_cast<size_t>(!((entry != 0) & same));
+  }
+  for (size_t m = 0; m < misses; ++m) {
+    const uint32_t i = missed[m];
+    FindOrAdd(keys[i], homes[i], &index[i]);
+  }
+  return misses;
+}
+
+HDPS_INLINE void KeyTable::Add(std::span<const Key> keys, uint32_t* index) {
+  if (unique_.size() < num_unique_ + keys.size() + 1) unique_.resize(num_unique_ + keys.size() + 1);
+  size_t misses = 0;
+  uint32_t homes[kBlock];
+  for (size_t begin = 0; begin < keys.size(); begin += kBlock) {
+    const size_t count = std::min(kBlock, keys.size() - begin);
+    if (2 * (num_unique_ + count) > mask_ + 1) Grow();
+    const Key* const block = keys.data() + begin;
+    const uint64_t mask = mask_;
+    for (size_t i = 0; i < count; ++i) homes[i] = static_cast<uint32_t>(MixBits(block[i]) & mask);
+    for (size_t i = 0; i < count; ++i) __builtin_prefetch(&slots_[homes[i]]);
+    misses = misses > kMissesMax ? AddBlock<true>(block, count, homes, index + begin)
+                                 : AddBlock<false>(block, count, homes, index + begin);
+  }
+}
+
+template <typename Found>
+HDPS_INLINE void KeyTable::LookUp(std::span<const uint32_t> which, std::span<const Key> keys,
+                                  const Found& found) const {
+  const uint32_t* const slots = slots_.data();
+  const Key* const unique = unique_.data();
+  const uint64_t mask = mask_;
+  Key wanted[kBlock];
+  uint32_t homes[kBlock], entries[kBlock], displaced[kBlock];
+  for (size_t begin = 0; begin < which.size(); begin += kBlock) {
+    const size_t count = std::min(kBlock, which.size() - begin);
+    for (size_t i = 0; i < count; ++i) wanted[i] = keys[which[begin + i]];
+    for (size_t i = 0; i < count; ++i) homes[i] = static_cast<uint32_t>(MixBits(wanted[i]) & mask);
+    for (size_t i = 0; i < count; ++i) __builtin_prefetch(&slots[homes[i]]);
+    size_t num_displaced = 0;
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t entry = slots[homes[i]];
+      const bool same = unique[std::max(entry, 1u) - 1] == wanted[i];
+      entries[i] = entry;
+      displaced[num_displaced] = static_cast<uint32_t>(i);
+      num_displaced += static_cast<size_t>((entry != 0) & !same);
+    }
+    for (size_t d = 0; d < num_displaced; ++d) {
+      const uint32_t i = displaced[d];
+      size_t slot = homes[i];
+      while (slots[slot] != 0 && unique[slots[slot] - 1] != wanted[i]) slot = (slot + 1) & mask;
+      entries[i] = slots[slot];
+    }
+    // A free slot's entry less one is kNone.
+    for (size_t i = 0; i < count; ++i) found(which[begin + i], entries[i] - 1);
+  }
+}
+
+// KeyTable::Add with that vector width.
+void AddKeys(VectorWidth width, std::span<const Key> keys, uint32_t* index, KeyTable* table);
+
+}  // namespace hdps

@@ -1,0 +1,95 @@
+// Manifests of this run, and the search for the one to begin from.
+#include "scheduler/checkpoint_catalog.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+bool HoldsCheckpoint(FileSystem& files, const std::string& root, const std::string& name) {
+  return name.starts_with("step_") && files.Exists(JoinPath(JoinPath(root, name), kManifestName));
+}
+
+}  // namespace
+
+CheckpointCatalog::CheckpointCatalog(FileSystem& files, std::string root,
+                                     std::shared_ptr<const Job> job)
+    : files_(files), root_(std::move(root)), job_(std::move(job)) {}
+
+bool CheckpointCatalog::HasAny() const {
+  const Result<std::vector<std::string>> names = files_.List(root_);
+  return names.ok() && std::any_of(names->begin(), names->end(), [this](const std::string& name) {
+           return HoldsCheckpoint(files_, root_, name);
+         });
+}
+
+Result<std::optional<FoundCheckpoint>> CheckpointCatalog::FindStart() {
+  if (!HasAny()) return std::optional<FoundCheckpoint>();
+  return Find(std::numeric_limits<Clock>::max());
+}
+
+Result<std::optional<FoundCheckpoint>> CheckpointCatalog::FindOlder(const FoundCheckpoint& found,
+                                                                    const std::string& fault) {
+  refused_.push_back(found.folder + ": " + fault);
+  latest_.clear();
+  return Find(found.manifest.clock);
+}
+
+Result<std::optional<FoundCheckpoint>> CheckpointCatalog::Find(Clock before) {
+  Result<FoundCheckpoint> found = FindCheckpoint(files_, root_, before);
+  if (!found.ok()) {
+    // To begin anew over checkpoints that cannot be read is the operator's decision.
+    return Status(Code::kCorruption,
+                  found.status().message() +
+                      "; to begin from the first step, use another --out or remove " + root_);
+  }
+  refused_.insert(refused_.end(), found->refused.begin(), found->refused.end());
+  if (found->manifest.job_digest != JobDigest(*job_)) {
+    const std::string& other = found->manifest.job_name;
+    return Status(Code::kInvalidArgument,
+                  found->folder + " is the checkpoint of another job: " +
+                      (other == job_->name ? "also called '" + other + "', with other settings"
+                                           : "'" + other + "', not '" + job_->name + "'") +
+                      "; give this job another --out, or remove the old checkpoint");
+  }
+  if (found->manifest.tables_digest != TablesDigest(*job_)) {
+    return Status(Code::kInvalidArgument,
+                  found->folder +
+                      " holds the tables of another job: number of shards, tables or "
+                      "rules differ; give this job another --out");
+  }
+  latest_ = found->folder;
+  return std::optional<FoundCheckpoint>(*std::move(found));
+}
+
+Result<std::string> CheckpointCatalog::Prepare(Clock clock) {
+  const std::string folder = JoinPath(root_, CheckpointName(clock));
+  // What an interrupted save left behind is no checkpoint, and no file of it is used again.
+  HDPS_RETURN_IF_ERROR(files_.RemoveAll(folder));
+  HDPS_RETURN_IF_ERROR(files_.MakeDirectories(folder));
+  return folder;
+}
+
+Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
+                                 std::vector<SavedFile> files) {
+  const std::string folder = JoinPath(root_, CheckpointName(position.clock));
+  std::sort(files.begin(), files.end(),
+            [](const SavedFile& a, const SavedFile& b) { return a.name < b.name; });
+  Manifest manifest{.job_name = job_->name,
+                    .job_digest = JobDigest(*job_),
+                    .tables_digest = TablesDigest(*job_),
+                    .num_shards = job_->cluster.shards,
+                    .clock = position.clock,
+                    .epoch = position.epoch,
+                    .epoch_start = position.epoch_start,
+                    .examples = examples,
+                    .job_json = PrintJob(*job_),
+                    .files = std::move(files)};
+  HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
+  latest_ = folder;
+  return PruneCheckpoints(files_, root_, job_->checkpoint.keep);
+}
+
+}  // namespace hdps

@@ -1,0 +1,53 @@
+// The checkpoints of one run: which to begin from, and when a new one counts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/platform/file_system.h"
+#include "common/protocol/manifest.h"
+#include "scheduler/job_plan.h"
+
+namespace hdps {
+
+// Invariant: latest() names a checkpoint that was whole when it was written or verified, or is
+// empty. Nothing under `root` is changed but by Prepare() and Commit().
+class CheckpointCatalog {
+ public:
+  // Checkpoints are the folders of `root`.
+  CheckpointCatalog(FileSystem& files, std::string root, std::shared_ptr<const Job> job);
+
+  // The newest checkpoint of this job, every file of it read and compared; none when there is no
+  // checkpoint at all. kInvalidArgument when there is one of another job; kCorruption when there
+  // are checkpoints and none is whole.
+  Result<std::optional<FoundCheckpoint>> FindStart();
+  // The next older one, after a member found fault with `found`.
+  Result<std::optional<FoundCheckpoint>> FindOlder(const FoundCheckpoint& found,
+                                                   const std::string& fault);
+  bool HasAny() const;
+
+  // Makes an empty folder for the checkpoint of `clock`; returns its path.
+  Result<std::string> Prepare(Clock clock);
+  // Every server has saved: the manifest makes it a checkpoint, and old ones go. `files` of all
+  // servers together must be one of each shard.
+  Status Commit(const JobPosition& position, uint64_t examples, std::vector<SavedFile> files);
+
+  const std::string& latest() const { return latest_; }
+  const std::vector<std::string>& refused() const { return refused_; }
+
+ private:
+  Result<std::optional<FoundCheckpoint>> Find(Clock before);
+
+  FileSystem& files_;
+  const std::string root_;
+  const std::shared_ptr<const Job> job_;
+  std::string latest_;                // Folder of the newest whole one.
+  std::vector<std::string> refused_;  // "FOLDER: reason" of those that were passed over.
+};
+
+}  // namespace hdps

@@ -1,0 +1,44 @@
+// Numbers, repeats and answers of commands.
+#include "scheduler/command_tracker.h"
+
+#include <utility>
+
+namespace hdps {
+
+void CommandTracker::Send(PeerId to, Command command, TimeMs now) {
+  command.id = {++last_id_[to]};
+  const std::pair key(to, command.id);
+  open_[key] = {std::move(command), now, std::nullopt};
+}
+
+std::optional<Command> CommandTracker::TakeAnswered(PeerId from, CommandId id) {
+  const auto open = open_.find({from, id});
+  if (open == open_.end()) return std::nullopt;
+  std::optional<Command> command(std::move(open->second.command));
+  open_.erase(open);
+  return command;
+}
+
+std::vector<CommandTracker::Due> CommandTracker::TakeDue(TimeMs now) {
+  std::vector<Due> due;
+  for (auto& [key, open] : open_) {
+    if (open.sent && now - *open.sent < retry_ms_) continue;
+    open.sent = now;
+    due.push_back({key.first, open.command});
+  }
+  return due;
+}
+
+void CommandTracker::Drop(PeerId member) {
+  std::erase_if(open_, [member](const auto& open) { return open.first.first == member; });
+}
+
+std::vector<CommandTracker::Waiting> CommandTracker::waiting() const {
+  std::vector<Waiting> waiting;
+  for (const auto& [key, open] : open_) {
+    waiting.push_back({key.first, open.command.command, open.since});
+  }
+  return waiting;
+}
+
+}  // namespace hdps

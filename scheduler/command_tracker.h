@@ -1,0 +1,54 @@
+// The commands that are out: repeated to each member until it has answered.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/net/node.h"
+#include "common/protocol/messages.h"
+
+namespace hdps {
+
+// Invariant: every command is answered at most once; each member's commands are numbered 1, 2, 3,
+// ... without a gap, so a member can tell a repeat from a new one. Bounded by one phase's commands,
+// for the next phase begins when this board is empty.
+class CommandTracker {
+ public:
+  explicit CommandTracker(TimeMs retry_ms) : retry_ms_(retry_ms) {}
+
+  // Numbers `command` and sends it with the next TakeDue().
+  void Send(PeerId to, Command command, TimeMs now);
+  // The command this answers; none for a repeat or an answer to nothing.
+  std::optional<Command> TakeAnswered(PeerId from, CommandId id);
+  // New commands, and those without an answer for retry_ms, in order of their numbers.
+  struct Due {
+    PeerId to;
+    Command command;
+  };
+  std::vector<Due> TakeDue(TimeMs now);
+  void Drop(PeerId member);  // No answer of it is waited for any more.
+  void DropAll() { open_.clear(); }
+
+  bool empty() const { return open_.empty(); }
+  struct Waiting {
+    PeerId member;
+    CommandKind command = CommandKind::kFinish;
+    TimeMs since = 0;
+  };
+  std::vector<Waiting> waiting() const;
+
+ private:
+  struct Open {
+    Command command;
+    TimeMs since = 0;
+    std::optional<TimeMs> sent;
+  };
+  const TimeMs retry_ms_;
+  std::map<PeerId, uint64_t> last_id_;
+  std::map<std::pair<PeerId, CommandId>, Open> open_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,12 @@
+// The scheduler's voice on a terminal or in a file.
+#pragma once
+
+#include "scheduler/scheduler_node.h"
+
+namespace hdps {
+
+// On a terminal the progress is one line of stderr that is written over again, and notices stand
+// above it; elsewhere all are plain lines. `also_log`: every notice goes to the log as well.
+ProgressListener SpeakOnStderr(bool also_log);
+
+}  // namespace hdps

@@ -1,0 +1,42 @@
+// Whether a job fits the cluster it is started with.
+#include "scheduler/validate_cluster.h"
+
+#include <string>
+
+namespace hdps {
+
+Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers) {
+  const std::string workers = std::to_string(num_workers);
+  if (num_workers == 0 || num_servers == 0) {
+    return {Code::kInvalidArgument, "--workers=" + workers +
+                                        " --servers=" + std::to_string(num_servers) +
+                                        ": a job needs at least one of each"};
+  }
+  if (job.parallel.device_num != 0 && job.parallel.device_num != num_workers) {
+    return {Code::kInvalidArgument, "parallel.device_num is " +
+                                        std::to_string(job.parallel.device_num) +
+                                        ", but the job is started with --workers=" + workers +
+                                        "; make them equal, or leave device_num out"};
+  }
+  if (job.parallel.parallel_mode == "stand_alone" && num_workers > 1) {
+    return {Code::kInvalidArgument,
+            "parallel.parallel_mode is stand_alone, but the job is started "
+            "with --workers=" +
+                workers + "; use --workers=1 or data_parallel"};
+  }
+  if (job.parallel.dataset_strategy == DatasetStrategy::kDataParallel &&
+      job.train.batch_size < num_workers) {
+    return {Code::kInvalidArgument, "train.batch_size is " + std::to_string(job.train.batch_size) +
+                                        ", less than one row " + "for each of the " + workers +
+                                        " workers; make it at least " + workers +
+                                        ", or set parallel.dataset_strategy to full_batch"};
+  }
+  if (job.cluster.shards < num_servers) {
+    return {Code::kInvalidArgument, "cluster.shards is " + std::to_string(job.cluster.shards) +
+                                        ", too few for --servers=" + std::to_string(num_servers) +
+                                        ": every server needs a shard"};
+  }
+  return {};
+}
+
+}  // namespace hdps

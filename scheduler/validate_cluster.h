@@ -1,0 +1,14 @@
+// Whether a job fits the cluster it is started with.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/status.h"
+#include "common/job/job.h"
+
+namespace hdps {
+
+// kInvalidArgument names the field of the job, the flag, both numbers and what would be right.
+Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers);
+
+}  // namespace hdps

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Runs every benchmark, one JSON each, then draws the pictures and prints the rows of a table: about 25
+# minutes on two quiet cores. What stands on stderr is progress.
+set -euo pipefail
+
+usage() {
+  cat <<'TXT'
+usage: scripts/dev/bench_all.sh --out=FOLDER [--quick] [--repeats=5] [--only="NAME NAME"] [--data=FILE]
+  --out=FOLDER    gets NAME.json, NAME.txt and NAME.svg for each benchmark, table.md and overview.svg
+  --quick         smaller sizes
+  --repeats=N     samples of each figure
+  --only=NAMES    instead of all that hdps-bench --list prints, and peers: the same work on PyTorch
+  --data=FILE     a Criteo TSV file, for the reader
+TXT
+}
+fail() { echo "bench_all.sh: error: $1" >&2; exit 2; }
+
+here=$(dirname "$(readlink -f "$0")")
+bin=${HDPS_BIN:-$here/../../build/bin}
+out='' only='' flags=() repeats=()
+for argument in "$@"; do
+  case "$argument" in
+    --out=*) out=${argument#*=} ;;
+    --only=*) only=${argument#*=} ;;
+    --repeats=*) repeats=("$argument") flags+=("$argument") ;;
+    --quick | --data=*) flags+=("$argument") ;;
+    -h | --help) usage; exit 0 ;;
+    *) fail "unknown argument '$argument' (see --help)" ;;
+  esac
+done
+[[ -n "$out" ]] || fail "--out=FOLDER is missing (see --help)"
+[[ -x "$bin/hdps-bench" ]] || fail "no hdps-bench in $bin; build first (scripts/build.sh) or set HDPS_BIN"
+mkdir -p "$out"
+[[ -n "$only" ]] || only="$("$bin/hdps-bench" --list | awk '{print $1}') peers"
+
+failed=''
+for name in $only; do
+  echo "== $name, $(date +%H:%M:%S)" >&2
+  if [[ "$name" == peers ]]; then
+    "$here/../../benchmarks/peers/compare.py" --bin="$bin" "${repeats[@]}" --json="$out/peers.json" || failed+=" peers"
+  elif "$bin/hdps-bench" "$name" --json="$out/$name.json" "${flags[@]}" >"$out/$name.txt"; then
+    cat "$out/$name.txt"
+    "$here/plot_bench.py" "$out/$name.json" --out="$out" >&2
+  else
+    failed+=" $name"
+  fi
+done
+shopt -s nullglob
+files=("$out"/*.json)
+if ((${#files[@]} > 0)); then
+  "$here/plot_overview.py" "${files[@]}" --out="$out/overview.svg" >&2
+  tables=()
+  for file in "${files[@]}"; do [[ "$file" == */peers.json ]] || tables+=("$file"); done
+  ((${#tables[@]} == 0)) || "$here/results_table.py" "${tables[@]}" >"$out/table.md"
+fi
+echo "== done, $(date +%H:%M:%S); $out/table.md" >&2
+[[ -z "$failed" ]] || { echo "bench_all.sh: error: failed:$failed" >&2; exit 3; }

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Makes a relocatable tarball of the programs, the tests and their shared libraries. It runs on an
+# x86-64 Linux machine with nothing but a C library of Debian 12's age or newer; with CUDA 13 and a
+# driver it also computes on the GPU.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/../.."
+
+out=${1:-build/hdps-bundle.tar.xz}
+limit_mib=60
+scripts/install_deps.sh --developer
+scripts/build.sh release
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+root=$stage/hdps
+mkdir -p "$root/bin" "$root/lib" "$root/tests" "$root/examples"
+
+cp build/bin/hdps build/bin/hdps-* "$root/bin/"
+for test in build/bin/*_test; do
+  [[ "$test" == *_link_test ]] || cp "$test" "$root/tests/"
+done
+cp -r examples/. "$root/examples/"
+cp scripts/local_cluster.sh scripts/dev/gpu_check.sh LICENSE README.md "$root/"
+
+# The C library belongs to the machine, and CUDA and the driver must be the machine's own.
+own='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util)|libcuda.*|libcublas.*|libcudart.*|libnccl.*|libnvidia.*)\.so'
+ldd "$root"/bin/* "$root"/tests/* | awk '/=> \//{print $3}' | sort -u | while read -r library; do
+  [[ $(basename "$library") =~ $own ]] || cp -L "$library" "$root/lib/"
+done
+strip --strip-unneeded "$root"/bin/* "$root"/tests/* "$root"/lib/* 2>/dev/null || true
+for program in "$root"/bin/* "$root"/tests/*; do
+  # shellcheck disable=SC2016  # $ORIGIN is the loader's.
+  patchelf --set-rpath '$ORIGIN/../lib:/usr/local/cuda/lib64' "$program"
+done
+for library in "$root"/lib/*; do
+  # shellcheck disable=SC2016
+  patchelf --set-rpath '$ORIGIN' "$library"
+done
+
+mkdir -p "$(dirname "$out")"
+tar -C "$stage" -cJf "$out" hdps
+bytes=$(stat -c %s "$out")
+echo "bundle: $out, $((bytes / 1048576)) MiB (limit $limit_mib MiB)"
+((bytes <= limit_mib * 1048576)) || { echo "bundle.sh: error: larger than $limit_mib MiB" >&2; exit 3; }

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Unpacks the bundle into an empty folder and trains the census job there, with nothing of this
+# checkout and no library beyond the C library and what the bundle brings.
+set -euo pipefail
+
+bundle=$(readlink -f "${1:-$(dirname "$(readlink -f "$0")")/../../build/hdps-bundle.tar.xz}")
+[[ -f "$bundle" ]] || { echo "bundle_check.sh: error: no bundle at $bundle; run scripts/dev/bundle.sh" >&2; exit 2; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+tar -C "$folder" -xJf "$bundle"
+cd "$folder/hdps"
+
+# Every library a program loads is the bundle's own, the C library's, or CUDA's.
+machine='^(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util)|libcuda.*|libcublas.*|libcudart.*|libnvidia.*)\.so'
+foreign=$(for program in bin/* tests/*; do ldd "$program"; done |
+  awk '{name = $1; sub(".*/", "", name); place = ($2 == "=>") ? $3 : $1; print name, place}' |
+  sort -u | while read -r name place; do
+    [[ "$name" =~ $machine || "$place" == "$folder"/* ]] || echo "$name from $place"
+  done)
+[[ -z "$foreign" ]] || { printf 'bundle_check.sh: error: not in the bundle: %s\n' "$foreign" >&2; exit 3; }
+
+env -i PATH=/usr/bin:/bin ./local_cluster.sh --job=examples/census/census.json --out="$folder/out" \
+  --servers=2 --workers=2
+env -i PATH=/usr/bin:/bin python3 - "$folder/out/summary.json" "$(stat -c %s "$bundle")" <<'PY'
+import json, sys
+summary = json.load(open(sys.argv[1]))
+print(f"bundle_check: {int(sys.argv[2]) / 2**20:.1f} MiB; census from the bundle: AUC {summary['eval_auc']:.4f}")
+sys.exit(0 if summary["eval_auc"] >= 0.912 else 3)
+PY

@@ -1,0 +1,44 @@
+# A layer is one folder, one static library, and one proof that it stands alone.
+file(WRITE ${CMAKE_BINARY_DIR}/empty_main.cc "int main() { return 0; }\n")
+
+function(add_layer name)
+  cmake_parse_arguments(L "" "" "SOURCES;HEADERS;DEPENDS;LIBRARIES" ${ARGN})
+  add_library(${name} STATIC ${L_SOURCES})
+  target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${L_HEADERS})
+  target_link_libraries(${name} PUBLIC ${L_DEPENDS} PRIVATE ${L_LIBRARIES})
+  add_executable(${name}_link_test ${CMAKE_BINARY_DIR}/empty_main.cc)
+  target_link_libraries(${name}_link_test PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${name}>")
+endfunction()
+
+# One test program; each TEST in it is a test of its own for ctest.
+# KIND: unit (default), unit_concurrent (threads meet in it: also run under the thread sanitizer),
+# simulation, or process (starts daemons or reads their files; not run under sanitizers).
+function(add_layer_test name)
+  cmake_parse_arguments(T "" "TIMEOUT;KIND" "SOURCES;DEPENDS" ${ARGN})
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 300)
+  endif()
+  if(NOT T_KIND)
+    set(T_KIND unit)
+  endif()
+  add_executable(${name} ${T_SOURCES})
+  target_link_libraries(${name} PRIVATE ${T_DEPENDS} GTest::gmock GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS ${T_KIND} ENVIRONMENT
+                       TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/scripts/dev/tsan.supp)
+  if(NOT T_KIND STREQUAL process)
+    add_dependencies(asan_tests ${name})
+  endif()
+  if(T_KIND STREQUAL unit_concurrent)
+    add_dependencies(tsan_tests ${name})
+  endif()
+endfunction()
+add_custom_target(asan_tests)  # What the address sanitizer's gate builds.
+add_custom_target(tsan_tests)  # And the thread sanitizer's.
+
+# Plain loops of a layer that the compiler is to make vectors of: no errno, no traps, so that square
+# roots and choices between floats become vectors too, with the same bits.
+function(hdps_vector_sources)
+  set_source_files_properties(${ARGN} PROPERTIES
+    COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3;-fno-math-errno;-fno-trapping-math>")
+endfunction()

@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Checks what a compiler cannot: the order of layers, the doors to the outside, and sizes.
+
+usage: scripts/dev/tidy.py [ROOT]          prints the problems, exits 1 if there are any
+       scripts/dev/tidy.py --self-test     plants one problem of each kind and sees it noticed
+"""
+import pathlib
+import re
+import sys
+
+RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "scheduler": 3,
+        "tools": 4, "benchmarks": 5, "tests": 6}
+# The rooms of a layer, from the lowest: a room includes itself and those before it.
+ROOMS = {
+    "common": ["base", "platform", "net", "protocol", "job", "process"],
+    "worker": ["data", "model", "exchange", "cache", "step", "role"],
+}
+# Folders that only the one they lie in may look into; tests may too.
+PRIVATE = ["common/net/shared/", "common/job/text/", "worker/data/formats/"]
+# A call that reaches outside the process, and the only files that may make it.
+DOORS = [
+    (r"steady_clock|system_clock|sleep_for|sleep_until|clock_gettime",
+     {"common/platform/monotonic_clock.cc"}),
+    (r"\bwait_for\(|\bwait_until\(",
+     {"common/net/inproc_transport.cc"}),
+    (r"random_device|\bs?rand\(|getrandom", {"common/platform/random.cc"}),
+    (r"std::j?thread\b|pthread_create", {"common/platform/executor.cc"}),
+    (r"[<\"]tbb/|oneapi/tbb", {"common/platform/tbb_executor.cc"}),
+    (r"[<\"]zmq(_addon)?\.h", {"common/net/zmq_transport.cc"}),
+    (r"\bfopen\(|std::[io]?fstream|::open\(|::rename\(",
+     {"common/platform/posix_file_system.cc"}),
+    (r"memfd_create|shm_open|pidfd_open", {"common/net/shared/shared_memory.cc"}),
+    (r"\bgetenv\(", {"common/process/command_line.cc"}),
+    (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h"}),
+    (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
+    (r"[<\"]gloo/", {"worker/exchange/gloo_collective.cc"}),
+    (r"[<\"]nccl\.h", {"worker/exchange/nccl_collective.cc"}),
+    (r"dnnl\.h|omp_set", {"kernels/host/cpu_gemm.cc"}),
+    (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
+]
+# What may stand in no header: it would reach everyone who includes it.
+NOT_IN_HEADERS = r"[<\"](cuda|nlohmann|gflags)[/_.a-z]*"
+VAGUE_NAMES = re.compile(r"(^|_)(utils?|helpers?|manager|misc|stuff)(_|\.|$)")
+FILE_LINES_MAX, FUNCTION_LINES_MAX, COLUMNS_MAX, FOLDER_FILES_MAX = 400, 70, 100, 30
+SOURCES = (".h", ".cc", ".cu", ".cuh")
+
+
+def check_include(path, to):
+    """Layers, rooms of one layer, and private folders."""
+    folder, to_folder = path.split("/")[0], to.split("/")[0]
+    if to_folder not in RANK:
+        return
+    if to_folder != folder and RANK[to_folder] >= RANK.get(folder, 9):
+        yield f"{folder} may not include {to_folder}"
+    if to_folder == folder and folder in ROOMS:
+        order = ROOMS[folder]
+        room, to_room = path.split("/")[1], to.split("/")[1]
+        if room in order and to_room in order and order.index(to_room) > order.index(room):
+            yield f"{folder}/{room} may not include {folder}/{to_room}"
+    for private in PRIVATE:
+        home = private.rsplit("/", 2)[0] + "/"
+        if to.startswith(private) and not path.startswith(home) and folder != "tests":
+            yield f"{private} is private to {home}"
+
+
+def check_line(path, folder, line):
+    if len(line) > COLUMNS_MAX:
+        yield f"{len(line)} columns, at most {COLUMNS_MAX}"
+    include = re.match(r'\s*#include "([\w/.]+)"', line)
+    if include:
+        yield from check_include(path, include[1])
+    if RANK.get(folder, 9) > 4:
+        return
+    code = line.split("//")[0]
+    for call, homes in DOORS:
+        if path not in homes and re.search(call, code):
+            yield f"'{re.search(call, code)[0]}' belongs in {', '.join(sorted(homes))}"
+    if path.endswith(".h") and re.search(r"#include " + NOT_IN_HEADERS, code):
+        yield "this library may not be included by a header"
+
+
+def check_functions(lines):
+    """A body opens at a '{' that ends a line indented by 0-2 and closes at the same indent."""
+    start = None
+    for n, line in enumerate(lines, 1):
+        if start is None and re.match(r"(?: {0,2})\S.*\)(?: \w+)* \{$", line):
+            start, indent = n, len(line) - len(line.lstrip())
+        elif start and line.rstrip() in (" " * indent + "}", " " * indent + "};"):
+            if n - start + 1 > FUNCTION_LINES_MAX:
+                yield start, f"function of {n - start + 1} lines, at most {FUNCTION_LINES_MAX}"
+            start = None
+
+
+def check(path, text):
+    """Yields (line, problem) for one file; `path` is relative to the root."""
+    folder = path.split("/")[0]
+    lines = text.split("\n")
+    if VAGUE_NAMES.search(path.split("/")[-1]):
+        yield 1, "name the file after its idea"
+    if not lines[0].startswith("//"):
+        yield 1, "a file opens with one sentence of purpose"
+    if path.endswith(".h") and "#pragma once" not in text:
+        yield 1, "a header has #pragma once"
+    for n, line in enumerate(lines, 1):
+        for problem in check_line(path, folder, line):
+            yield n, problem
+    if len(lines) - 1 > FILE_LINES_MAX:
+        yield 1, f"{len(lines) - 1} lines, at most {FILE_LINES_MAX}: what second idea is in here?"
+    yield from check_functions(lines)
+
+
+def check_tree(root):
+    for folder in RANK:
+        for file in sorted((root / folder).rglob("*")):
+            if file.suffix in SOURCES:
+                path = str(file.relative_to(root))
+                for n, problem in check(path, file.read_text()):
+                    yield f"{path}:{n}: {problem}"
+    for folder in sorted({file.parent for f in RANK for file in (root / f).rglob("*")}):
+        count = sum(file.suffix in SOURCES for file in folder.iterdir())
+        if count > FOLDER_FILES_MAX:
+            yield (f"{folder.relative_to(root)}/: {count} files, at most {FOLDER_FILES_MAX}: "
+                   "which ideas are in here?")
+    for folder in [f for f in RANK if f not in ("benchmarks",)]:
+        if (root / folder).is_dir() and not (root / folder / "README.md").exists():
+            yield f"{folder}/: no README.md"
+
+
+def self_test():
+    head = "// Purpose.\n"
+    planted = {
+        "layer": ("kernels/x.cc", head + '#include "server/shard.h"\n'),
+        "room": ("common/net/x.cc", head + '#include "common/job/job.h"\n'),
+        "private": ("server/x.cc", head + '#include "common/net/shared/shared_arena.h"\n'),
+        "wait": ("server/x.cc", head + "changed.wait_for(lock, ms);\n"),
+        "roles meet": ("server/x.cc", head + '#include "worker/data/batch.h"\n'),
+        "clock": ("server/x.cc", head + "auto t = std::chrono::steady_clock::now();\n"),
+        "environment": ("common/job/job.cc", head + 'getenv("HOME");\n'),
+        "library": ("server/x.cc", head + "#include <zmq.hpp>\n".replace("hpp", "h")),
+        "header": ("common/x.h", head + "#pragma once\n#include <nlohmann/json.hpp>\n"),
+        "columns": ("common/x.cc", head + "x" * 101 + "\n"),
+        "file size": ("common/x.cc", head + "int x;\n" * 401),
+        "function size": ("common/x.cc", head + "void F() {\n" + "  f();\n" * 71 + "}\n"),
+        "name": ("common/string_utils.cc", head),
+        "purpose": ("common/x.cc", "#include <vector>\n"),
+        "pragma": ("common/x.h", head),
+    }
+    missed = [what for what, (path, text) in planted.items() if not list(check(path, text))]
+    clean = list(check("common/x.cc", head + "int x;\n"))
+    print(f"tidy self-test: {len(planted) - len(missed)} of {len(planted)} planted problems noticed")
+    return 1 if missed or clean else 0
+
+
+def main():
+    if "--self-test" in sys.argv:
+        return self_test()
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
+    problems = list(check_tree(root))
+    print("\n".join(problems) or "tidy: no problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+// When a pull may be answered.
+#pragma once
+
+#include <algorithm>
+#include <compare>
+#include <limits>
+
+#include "common/base/ids.h"
+#include "common/job/job.h"
+#include "common/protocol/messages.h"
+
+namespace hdps {
+
+// Which step a pull reads for, and the clock at which it may: that step's, or an earlier one for
+// rows that are asked for ahead.
+struct PullAdmission {
+  Clock clock = 0;
+  Clock step = 0;
+
+  auto operator<=>(const PullAdmission&) const = default;
+};
+
+// Of asynchronous training: no pull waits for others.
+inline constexpr Clock kUnboundedStaleness = std::numeric_limits<Clock>::max();
+
+// How many steps the slowest worker may be behind who reads.
+inline Clock StalenessBoundOf(const Job& job) {
+  if (job.train.mode == Mode::kSsp) return job.train.staleness_bound;
+  return job.train.mode == Mode::kSync ? 0 : kUnboundedStaleness;
+}
+
+// In sync what is read ahead holds whole steps up to a known one: what changes behind it is read
+// again at the step's own turn.
+inline PullAdmission TurnOf(Mode mode, const PullRequest& request) {
+  const bool early = mode == Mode::kSync && request.mode == PullMode::kPrefetch;
+  return {early ? std::min(request.pushed, request.clock) : request.clock, request.clock};
+}
+
+}  // namespace hdps

@@ -1,0 +1,228 @@
+// Foresees what a server takes, and keeps its rows within the limit.
+#include "server/server_memory_limit.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/base/byte_count.h"
+#include "common/job/model_zoo.h"
+#include "common/process/command_line.h"
+#include "embedding/disk/disk_rows.h"
+#include "embedding/memory/row_policy.h"
+#include "embedding/memory/row_store.h"
+
+namespace hdps {
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kDiskBufferMin = 4 << 20, kDiskBufferMax = 128 << 20;
+// One part of so many of the limit is left free.
+constexpr uint64_t kSpareParts = 16;
+// The least that training can go on with.
+constexpr uint64_t kRowBytesMin = 4 << 20;
+
+uint64_t DiskBufferBytes(uint64_t limit) {
+  return std::clamp(limit / 16, kDiskBufferMin, kDiskBufferMax);
+}
+
+// Floats of the dense tensors that lie at the servers; none where workers keep them.
+uint64_t DenseFloatsAtServers(const Job& job) {
+  return job.parallel.dense_exchange == DenseExchange::kAllreduce ? 0 : DenseFloats(job);
+}
+
+// Keys, rows and gradients of one step of all workers, if no key came twice.
+uint64_t StepBytes(const Job& job, size_t num_workers) {
+  uint64_t bytes = 0;
+  // Every worker is given all dense weights and gives their gradients.
+  bytes += num_workers * DenseFloatsAtServers(job) * 2 * sizeof(float);
+  for (const LayerSpec& layer : job.model.layers) {
+    if (layer.kind != LayerKind::kEmbedding) continue;
+    const size_t features =
+        layer.features.empty() ? FeaturesOf(job.data).sparse.size() : layer.features.size();
+    for (const TableSpec& table : job.tables) {
+      if (table.name != layer.table) continue;
+      bytes += job.train.batch_size * features * (2 * sizeof(Key) + 2 * table.dim * sizeof(float));
+    }
+  }
+  return bytes;
+}
+
+uint64_t ExpectedRows(const TableSpec& table, const MemoryLimitOptions& options) {
+  const uint64_t cap = table.policy.max_rows;
+  return cap > 0 ? std::min(options.expected_rows, cap) : options.expected_rows;
+}
+
+// What everything but the rows takes, as measured: the most of late, so that what comes and goes
+// with every request does not tempt the rows to grow into it; and some more, for what comes before
+// rows have made room for it.
+class MeasuredOthers {
+ public:
+  MeasuredOthers(FileSystem& files, uint64_t first, uint64_t spare)
+      : files_(files), most_(first), spare_(spare) {}
+  uint64_t operator()(uint64_t row_bytes) {
+    // Heaps keep what blocks and requests leave: tens of MiB in a busy server.
+    if (calls_++ % kCallsBetweenReturns == 0) ReturnFreedMemory();
+    const uint64_t resident = ResidentBytes(files_);
+    const uint64_t others = resident > row_bytes ? resident - row_bytes : 0;
+    most_ = std::max(others, most_ - most_ / 256);
+    return most_ + spare_;
+  }
+
+ private:
+  static constexpr uint64_t kCallsBetweenReturns = 4096;
+
+  FileSystem& files_;
+  uint64_t most_, calls_ = 0;
+  const uint64_t spare_;
+};
+
+}  // namespace
+
+uint64_t ResidentBytes(FileSystem& files) {
+  constexpr uint64_t kTextBytesMax = 4096;
+  const Result<std::string> text = ReadWholeFile(files, "/proc/self/statm", kTextBytesMax);
+  if (!text.ok()) return 0;
+  const size_t blank = text->find(' ');
+  uint64_t pages = 0;
+  if (blank == text->npos) return 0;
+  std::from_chars(text->data() + blank + 1, text->data() + text->size(), pages);
+  return pages * kPageBytes;
+}
+
+uint64_t PeakResidentBytes(FileSystem& files) {
+  constexpr uint64_t kTextBytesMax = 65536;
+  constexpr std::string_view kName = "VmHWM:";
+  const Result<std::string> text = ReadWholeFile(files, "/proc/self/status", kTextBytesMax);
+  const size_t at = text.ok() ? text->find(kName) : std::string::npos;
+  if (at == std::string::npos) return 0;
+  const size_t digit = text->find_first_of("0123456789", at + kName.size());
+  uint64_t kib = 0;
+  if (digit == std::string::npos) return 0;
+  std::from_chars(text->data() + digit, text->data() + text->size(), kib);
+  return kib * 1024;
+}
+
+std::string MemoryPlan::Text() const {
+  return "process " + ShowByteCount(process) + " + requests " + ShowByteCount(requests) +
+         " + dense layers " + ShowByteCount(dense) + " + sketches " + ShowByteCount(sights) +
+         " + disk tier " + ShowByteCount(disk) +
+         (spilled > 0 ? " + what finds rows on disk " + ShowByteCount(spilled) : std::string()) +
+         " + rows and index " + ShowByteCount(rows) + " = " + ShowByteCount(total());
+}
+
+MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_t process_bytes) {
+  const uint64_t limit = job.cluster.memory_limit;
+  const double part = static_cast<double>(options.own_shards) / job.cluster.shards;
+  MemoryPlan plan;
+  uint64_t spilled = 0;
+  plan.process = process_bytes;
+  plan.requests =
+      static_cast<uint64_t>(2 * part * static_cast<double>(StepBytes(job, options.num_workers)));
+  for (const TableSpec& table : job.tables) {
+    if (table.policy.admit_after > 1) {
+      plan.sights +=
+          static_cast<uint64_t>(part * static_cast<double>(table.policy.admit_sketch_bytes));
+    }
+    if (table.dense) {
+      const uint64_t chunks = DenseFloatsAtServers(job) / table.dim;
+      if (chunks == 0) continue;
+      plan.dense = options.own_shards *
+                   RowStore::PredictBytes(RowBytes(table),
+                                          (chunks + job.cluster.shards - 1) / job.cluster.shards);
+      continue;
+    }
+    const uint64_t rows = ExpectedRows(table, options) / job.cluster.shards;
+    plan.rows += options.own_shards * RowStore::PredictBytes(RowBytes(table), rows);
+    spilled += options.own_shards * DiskRows::PredictBytes(RowBytes(table), rows);
+  }
+  if (limit == 0) return plan;
+  plan.disk = DiskBufferBytes(limit);
+  const auto left = [&] { return limit > plan.others() ? limit - plan.others() : 0; };
+  if (options.expected_rows == 0) {
+    plan.rows = left();
+  } else if (plan.rows > left()) {
+    plan.spilled = spilled;
+    plan.rows = left();
+  }
+  return plan;
+}
+
+std::string WhyLimitIsTooSmall(const Job& job, const MemoryLimitOptions& options,
+                               uint64_t process_bytes) {
+  const uint64_t limit = job.cluster.memory_limit;
+  const auto short_of = [limit](const MemoryPlan& plan) {
+    return plan.rows < kRowBytesMin && limit < plan.others() + kRowBytesMin;
+  };
+  const MemoryPlan plan = PlanMemory(job, options, process_bytes);
+  if (limit == 0 || !short_of(plan)) return "";
+  std::string why = "cluster.memory_limit: " + ShowByteCount(limit) +
+                    " leave no room for rows, as everything else takes " +
+                    ShowByteCount(plan.others());
+  if (plan.spilled > 0) {
+    why += ", of which " + ShowByteCount(plan.spilled) + " find the rows that are on disk";
+  }
+  // A larger limit has larger buffers of the disk.
+  uint64_t enough = plan.others() + kRowBytesMin;
+  Job larger = job;
+  for (larger.cluster.memory_limit = enough; short_of(PlanMemory(larger, options, process_bytes));
+       larger.cluster.memory_limit = enough) {
+    enough += enough / 64;
+  }
+  why += "; give at least " + ShowByteCount(enough);
+  MemoryLimitOptions fewer = options;
+  while (fewer.own_shards > 1 && plan.spilled > 0) {
+    --fewer.own_shards;
+    if (short_of(PlanMemory(job, fewer, process_bytes))) continue;
+    const size_t servers = (job.cluster.shards + fewer.own_shards - 1) / fewer.own_shards;
+    return why + ", or " + std::to_string(servers) + " servers";
+  }
+  return why;
+}
+
+ServerMemoryLimit::ServerMemoryLimit(const Job& job, const MemoryLimitOptions& options,
+                                     uint64_t process_bytes)
+    : job_(std::make_shared<const Job>(job)), options_(options), process_bytes_(process_bytes) {}
+
+void ServerMemoryLimit::Judge(uint64_t rows) const {
+  MemoryLimitOptions loaded = options_;
+  uint64_t tables = 0;
+  for (const TableSpec& table : job_->tables) tables += table.dense ? 0 : 1;
+  loaded.expected_rows =
+      rows * job_->cluster.shards / std::max<uint64_t>(1, tables * loaded.own_shards);
+  const std::string why = WhyLimitIsTooSmall(*job_, loaded, process_bytes_);
+  if (!why.empty()) LOG(WARNING) << "a checkpoint of " << rows << " rows at this server: " << why;
+}
+
+Result<std::unique_ptr<ServerMemoryLimit>> ServerMemoryLimit::Make(
+    const Job& job, const MemoryLimitOptions& options, FileSystem& files) {
+  const uint64_t limit = job.cluster.memory_limit;
+  const uint64_t process = options.own_process ? ResidentBytes(files) : 0;
+  const MemoryPlan plan = PlanMemory(job, options, process);
+  const bool rows_known = limit > 0 || options.expected_rows > 0;
+  LOG(INFO) << "memory of server " << options.rank << ": " << plan.Text()
+            << (rows_known ? "" : " before the first row; rows as they come")
+            << (limit > 0 ? ", limit " + ShowByteCount(limit) : std::string());
+  if (limit == 0) return std::unique_ptr<ServerMemoryLimit>();
+  const std::string why = WhyLimitIsTooSmall(job, options, process);
+  if (!why.empty()) return Status(Code::kInvalidArgument, why);
+  const std::string& folder =
+      job.cluster.spill_path.empty() ? options.spill_folder : job.cluster.spill_path;
+  const std::string own = JoinPath(folder, "server_" + std::to_string(options.rank));
+  std::unique_ptr<ServerMemoryLimit> memory(new ServerMemoryLimit(job, options, process));
+  HDPS_ASSIGN_OR_RETURN(memory->disk_, NewRocksDiskStore({own, DiskBufferBytes(limit)}));
+  LOG(INFO) << "rows beyond the limit go to " << own;
+  std::function<uint64_t(uint64_t)> others;
+  if (options.own_process) {
+    others = MeasuredOthers(files, plan.others() - plan.spilled, limit / kSpareParts);
+  } else {
+    others = [disk = memory->disk_.get(), planned = plan.requests + plan.sights](uint64_t) {
+      return planned + disk->memory_bytes();
+    };
+  }
+  memory->budget_ = std::make_unique<MemoryBudget>(limit, std::move(others));
+  return memory;
+}
+
+}  // namespace hdps

@@ -1,0 +1,247 @@
+// Job files: what they become.
+#include "common/job/job.h"
+#include "common/base/byte_count.h"
+#include "common/base/show_number.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/common/job/job_samples.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::vector<std::string> LayerNames(const Job& job) {
+  std::vector<std::string> names;
+  for (const LayerSpec& layer : job.model.layers) names.push_back(layer.name);
+  return names;
+}
+
+TEST(JobTest, ExamplesParseAndPrintTheSameAgain) {
+  for (const char* name :
+       {"census/census", "criteo_synthetic", "deepfm", "dcn_v2", "dlrm", "logistic", "mlp"}) {
+    SCOPED_TRACE(name);
+    const Job job = Good({}, ReadText("examples/" + std::string(name) + ".json"));
+    EXPECT_THAT(job.warnings, ElementsAre());
+    const std::string printed = PrintJob(job);
+    const Job again = Good({}, printed);
+    EXPECT_EQ(PrintJob(again), printed);
+    EXPECT_THAT(again.warnings, ElementsAre());
+    EXPECT_EQ(JobDigest(again), JobDigest(job));
+    EXPECT_EQ(TablesDigest(again), TablesDigest(job));
+    EXPECT_TRUE(job.tables.back().dense);
+    EXPECT_EQ(job.tables.back().dim, kDenseChunkFloats);
+  }
+}
+
+TEST(JobTest, CensusFileLoadsWithItsDataBesideIt) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::string folder = JoinPath(HDPS_SOURCE_DIR, "examples/census/");
+  const Result<Job> job = LoadJob(*files, folder + "census.json", {"train.epochs=2"});
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  EXPECT_THAT(job->data.train, ElementsAre(folder + "adult.data.gz"));
+  EXPECT_EQ(job->train.epochs, 2u);
+}
+
+TEST(JobTest, EveryOptimizerAndInitSurvivesPrinting) {
+  for (const char* kind :
+       {"sgd", "momentum", "adagrad", "rowwise_adagrad", "adam", "lazy_adam", "adamw", "ftrl"}) {
+    const Job job = Good({std::string("model.deep_optimizer.kind=") + kind,
+                          "model.deep_optimizer.learning_rate=0.0123457"});
+    EXPECT_EQ(job.tables[1].optimizer.learning_rate, 0.0123457f);
+    const Job again = Good({}, PrintJob(job));
+    EXPECT_EQ(again.tables[1].optimizer, job.tables[1].optimizer) << kind;
+  }
+  for (const char* kind : {"zeros", "constant", "uniform", "normal"}) {
+    const Job job = Good({std::string("model.embedding_init.kind=") + kind});
+    EXPECT_EQ(Good({}, PrintJob(job)).tables[1].init, job.tables[1].init) << kind;
+  }
+}
+
+TEST(JobTest, HotRowsAreAskedForByTable) {
+  const Job recipe = Good({"model.vocab_cache_size=1000"});
+  ASSERT_EQ(recipe.tables.size(), 3u);
+  EXPECT_EQ(recipe.tables[0].vocab_cache_size, 1000u);
+  EXPECT_EQ(recipe.tables[1].vocab_cache_size, 1000u);
+  EXPECT_EQ(recipe.tables[2].vocab_cache_size, 0u);  // Dense.
+  EXPECT_EQ(TablesDigest(recipe), TablesDigest(Good({})));
+  const Job again = Good({"model.tables.1.vocab_cache_size=5"}, PrintJob(recipe));
+  EXPECT_EQ(again.tables[0].vocab_cache_size, 1000u);
+  EXPECT_EQ(again.tables[1].vocab_cache_size, 5u);
+}
+
+TEST(JobTest, WeightsHaveAFormatByTable) {
+  const Job recipe = Good({"model.weights=bf16"});
+  EXPECT_EQ(recipe.tables[0].weights, WeightFormat::kFp32) << "one weight a row gains nothing";
+  EXPECT_EQ(recipe.tables[1].weights, WeightFormat::kBf16);
+  EXPECT_EQ(recipe.tables[2].weights, WeightFormat::kFp32) << "dense";
+  EXPECT_NE(TablesDigest(recipe), TablesDigest(Good({}))) << "their rows are others";
+  const Job again = Good({"model.tables.0.weights=fp16"}, PrintJob(recipe));
+  EXPECT_EQ(again.tables[0].weights, WeightFormat::kFp16);
+  EXPECT_EQ(again.tables[1].weights, WeightFormat::kBf16);
+}
+
+TEST(JobTest, ValuesTravelInAFormat) {
+  const Job job = Good({"parallel.wire=bf16"});
+  EXPECT_EQ(job.parallel.wire, DType::kBf16);
+  EXPECT_EQ(Good({}, PrintJob(job)).parallel.wire, DType::kBf16);
+  EXPECT_NE(JobDigest(job), JobDigest(Good({}))) << "it trains another thing";
+  EXPECT_EQ(TablesDigest(job), TablesDigest(Good({}))) << "its rows are alike";
+  EXPECT_EQ(JobDigest(Good({"parallel.wire=fp32"})), JobDigest(Good({})));
+}
+
+TEST(JobTest, OtherSpellingsAreNormalised) {
+  EXPECT_EQ(Good({"train.mode=ssp"}).train.mode, Mode::kSync);
+  EXPECT_EQ(Good({"train.mode=ssp", "train.staleness_bound=2"}).train.mode, Mode::kSsp);
+  EXPECT_EQ(Good({"parallel.parallel_mode=data_paralel"}).parallel.parallel_mode, "data_parallel");
+  EXPECT_THAT(Good({"parallel.device_num=3"}).warnings, ElementsAre(HasSubstr("gradients_mean")));
+  const Job many = Good({"data.columns.4.repeat=3"});
+  EXPECT_THAT(FeaturesOf(many.data).sparse,
+              ElementsAre("c", "d", "e0", "e1", "e2", "range", "cross", "pair"));
+}
+
+TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
+  const uint64_t digest = JobDigest(Good({}));
+  for (const char* same :
+       {"name=other", "data.train=[\"b.csv\"]", "train.epochs=9", "train.max_steps=5",
+        "checkpoint.keep=7", "cluster.heartbeat_ms=100", "model.device=cpu",
+        "cluster.memory_limit=1GiB", "cluster.spill_path=/x", "model.policy.admit_after=1",
+        "data.max_bad_rows=4", "train.staleness_bound=3", "model.vocab_cache_size=100",
+        "train.cache_refresh_steps=7"}) {
+    EXPECT_EQ(JobDigest(Good({same})), digest) << same;
+  }
+  std::vector<uint64_t> digests = {digest};
+  for (const char* other :
+       {"seed=2", "cluster.shards=64", "train.batch_size=512", "train.mode=async",
+        "model.embedding_dim=8", "model.deep_optimizer.learning_rate=0.1", "data.missing=?",
+        "parallel.dense_exchange=allreduce", "parallel.gradients_mean=true", "model.type=deepfm",
+        "data.features.0.boundaries.0=0", "model.embedding_init.scale=0.5",
+        "model.policy.admit_after=2", "model.policy.evict_by=norm",
+        "model.policy.max_bytes=1GiB"}) {
+    digests.push_back(JobDigest(Good({other})));
+  }
+  std::sort(digests.begin(), digests.end());
+  EXPECT_EQ(std::unique(digests.begin(), digests.end()), digests.end());
+  EXPECT_EQ(TablesDigest(Good({"train.mode=async"})), TablesDigest(Good({})));
+  EXPECT_NE(TablesDigest(Good({"model.embedding_dim=8"})), TablesDigest(Good({})));
+  EXPECT_NE(TablesDigest(Good({"seed=3"})), TablesDigest(Good({})));
+}
+
+TEST(JobTest, PoliciesAreOfEveryTableThatHasKeys) {
+  const Job recipe = Good({"model.policy.admit_after=2", "model.policy.evict_after_steps=500",
+                           "model.policy.max_bytes=1.5GiB", "model.policy.evict_by=use"});
+  ASSERT_EQ(recipe.tables.size(), 3u);
+  PolicySpec policy;
+  policy.admit_after = 2;
+  policy.evict_after_steps = 500;
+  policy.max_bytes = 3ull << 29;
+  policy.evict_by = EvictBy::kUse;
+  EXPECT_EQ(recipe.tables[0].policy, policy);
+  EXPECT_EQ(recipe.tables[1].policy, policy);
+  EXPECT_EQ(recipe.tables[2].policy, PolicySpec());  // The dense one.
+  EXPECT_EQ(Good({}, PrintJob(recipe)).tables[1].policy, policy);
+
+  const Job graph = Good({kGraph, "model.tables.0.policy.admit_probability=0.5"});
+  EXPECT_EQ(graph.tables[0].policy.admit_probability, 0.5);
+}
+
+TEST(JobTest, BytesAreNumbersOrTexts) {
+  EXPECT_EQ(Good({"cluster.memory_limit=5000"}).cluster.memory_limit, 5000u);
+  EXPECT_EQ(Good({"cluster.memory_limit=\"4 GiB\""}).cluster.memory_limit, 4ull << 30);
+  EXPECT_EQ(Good({"cluster.memory_limit=1.5MB"}).cluster.memory_limit, 1500000u);
+  EXPECT_EQ(Good({}).cluster.memory_limit, 0u);
+  for (const char* bad : {"4gallons", "-1", "1e30GiB", "GiB", "[1]", "1.5.2MB", "nan"}) {
+    EXPECT_THAT(Bad({"cluster.memory_limit=" + std::string(bad)}), HasSubstr("such as 4294967296"))
+        << bad;
+  }
+  EXPECT_EQ(ShowByteCount(17), "17 B");
+  EXPECT_EQ(ShowByteCount(1536), "1.50 KiB");
+  EXPECT_EQ(ShowByteCount(123ull << 20), "123 MiB");
+  EXPECT_EQ(ShowByteCount(~uint64_t{0}), "16.0 EiB");
+  EXPECT_EQ(ShowNumber("%.3g ms", 1.23456), "1.23 ms");
+  for (const auto& [value, text] :
+       std::vector<std::pair<double, std::string>>{{0, "0"},
+                                                   {999, "999"},
+                                                   {1000, "1,000"},
+                                                   {1234567.4, "1,234,567"},
+                                                   {-123, "-123"},
+                                                   {-1234, "-1,234"}}) {
+    EXPECT_EQ(ShowWhole(value), text);
+  }
+}
+
+TEST(JobTest, RecipesGiveTheirGraphs) {
+  EXPECT_THAT(LayerNames(Good({})),
+              ElementsAre("wide", "numeric", "wide_numeric", "wide_sum", "wide_bias", "embedding",
+                          "deep_input", "deep1", "deep2", "deep_logit", "logit"));
+  EXPECT_THAT(LayerNames(Good({"model.numeric=false", "model.hidden=[7]"})),
+              ElementsAre("wide", "wide_bias", "embedding", "deep1", "deep_logit", "logit"));
+  EXPECT_THAT(LayerNames(Good({"model.type=deepfm", "model.numeric=false", "model.hidden=[7]"})),
+              ElementsAre("wide", "wide_bias", "embedding", "fm", "deep1", "deep_logit", "logit"));
+  EXPECT_THAT(
+      LayerNames(Good({"model.type=dcn_v2", "model.hidden=[7]"})),
+      ElementsAre("embedding", "numeric", "deep_input", "cross", "deep1", "joined", "logit"));
+  EXPECT_THAT(
+      LayerNames(Good({"model.type=dlrm", "model.hidden=[7]"})),
+      ElementsAre("embedding", "numeric", "bottom1", "bottom", "dot", "joined", "top1", "logit"));
+  EXPECT_THAT(LayerNames(Good({"model.type=dlrm", "model.numeric=false", "model.hidden=[]"})),
+              ElementsAre("embedding", "dot", "logit"));
+  EXPECT_THAT(LayerNames(Good({"model.type=logistic"})),
+              ElementsAre("wide", "numeric", "wide_numeric", "wide_sum", "wide_bias"));
+  const Job mlp = Good({"model.type=mlp", "model.classes=10"});
+  EXPECT_THAT(LayerNames(mlp), ElementsAre("numeric", "hidden1", "hidden2", "logit"));
+  EXPECT_EQ(mlp.model.loss, LossKind::kSoftmax);
+  EXPECT_EQ(NumClasses(mlp), 10u);
+  EXPECT_EQ(NumClasses(Good({})), 2u);
+  EXPECT_EQ(mlp.tables.size(), 1u);
+  EXPECT_EQ(Good({"model.dense_optimizer.kind=lamb"}).tables.back().shard_by, ShardBy::kGroup);
+}
+
+TEST(JobTest, FormatsWithoutColumnsNameTheirFeatures) {
+  const Job criteo =
+      Good({"data={\"format\":\"criteo\",\"train\":[\"a\"],\"features\":[{\"name\":\"x\","
+            "\"from\":[\"C1\",\"C26\"]}]}"});
+  const FeatureNames names = FeaturesOf(criteo.data);
+  EXPECT_EQ(names.numeric.size(), 13u);
+  EXPECT_EQ(names.numeric.back(), "I13");
+  EXPECT_EQ(names.sparse.size(), 27u);
+  EXPECT_EQ(names.sparse[25], "C26");
+  EXPECT_EQ(names.sparse[26], "x");
+  const Job ffm = Good({"data={\"format\":\"libffm\",\"train\":[\"a\"],\"num_fields\":3}"});
+  EXPECT_THAT(FeaturesOf(ffm.data).sparse, ElementsAre("field0", "field1", "field2"));
+  const Job svm = Good({"data={\"format\":\"libsvm\",\"train\":[\"a\"]}", "model.type=logistic"});
+  EXPECT_THAT(FeaturesOf(svm.data).sparse, ElementsAre("features"));
+}
+
+TEST(JobTest, DataIsSoughtBesideTheJobThenInTheWorkingFolder) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  ASSERT_TRUE(files->MakeDirectories("jobs").ok());
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/j.json", std::string(kShort)).ok());
+  const Result<Job> none = LoadJob(*files, "jobs/j.json", {});
+  EXPECT_EQ(none.status().message(),
+            "jobs/j.json:4: data.train.0: there is no such file; looked for jobs/a.csv and a.csv");
+  ASSERT_TRUE(WriteFileAtomically(*files, "a.csv", std::string("1")).ok());
+  EXPECT_THAT(LoadJob(*files, "jobs/j.json", {})->data.train, ElementsAre("a.csv"));
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/a.csv", std::string("1")).ok());
+  EXPECT_THAT(LoadJob(*files, "jobs/j.json", {})->data.train, ElementsAre("jobs/a.csv"));
+  const Status absent = LoadJob(*files, "jobs/k.json", {}).status();
+  EXPECT_EQ(absent.code(), Code::kInvalidArgument);
+  EXPECT_THAT(absent.message(), HasSubstr("--job"));
+}
+
+TEST(JobTest, OverridesAreCutAtTheirCommas) {
+  EXPECT_THAT(SplitOverrides("a=1,b=[2,3],c={\"x\": \"],\"},d="),
+              ElementsAre("a=1", "b=[2,3]", "c={\"x\": \"],\"}", "d="));
+  EXPECT_THAT(SplitOverrides(""), ElementsAre());
+  const Job job = Good({"data.train.1=b.csv", "data.eval=[\"c.csv\"]", "train.mode=\"async\""});
+  EXPECT_THAT(job.data.train, ElementsAre("a.csv", "b.csv"));
+  EXPECT_EQ(job.train.mode, Mode::kAsync);
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,172 @@
+// The loop with a toy node, a transport of this process and a clock that the test moves.
+#include "common/net/node_loop.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/protocol/messages.h"
+
+namespace hdps {
+namespace {
+
+constexpr PeerId kSelf{1};
+constexpr PeerId kOther{2};
+
+// Each look at it costs one millisecond.
+class SteppingClock : public MonotonicClock {
+ public:
+  int64_t NowMs() override { return ++now_ms_; }
+  int64_t NowNs() override { return NowMs() * 1000000; }
+
+ private:
+  int64_t now_ms_ = 0;
+};
+
+// Echoes frames to kOther, writes down what happens, and is done after some ticks.
+class ToyNode : public Node {
+ public:
+  explicit ToyNode(int ticks) : ticks_left_(ticks) {
+    output_.dials.push_back({kOther, "inproc://other"});
+    output_.frames.push_back({kOther, EncodeMessage(AdvanceRequest{1000})});
+  }
+  void OnFrame(PeerId from, Frame frame) override {
+    EXPECT_EQ(from, kOther);
+    EXPECT_TRUE(CheckFrame(frame).ok());
+    AdvanceRequest request;
+    ASSERT_TRUE(DecodeMessage(frame, &request).ok());
+    trace_ += "f" + std::to_string(request.clock) + " ";
+    output_.frames.push_back({from, std::move(frame)});
+  }
+  void OnTick(TimeMs now) override {
+    EXPECT_GE(now, last_tick_);
+    last_tick_ = now;
+    trace_ += "t ";
+    --ticks_left_;
+  }
+  Output TakeOutput() override { return std::exchange(output_, Output()); }
+  bool done() const override { return ticks_left_ <= 0; }
+  int exit_status() const override { return 3; }
+  const std::string& exit_reason() const override { return trace_; }
+
+ private:
+  int ticks_left_;
+  TimeMs last_tick_ = 0;
+  std::string trace_;
+  Output output_;
+};
+
+class NodeLoopTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(other_->Listen("inproc://other").ok()); }
+  static TransportOptions OptionsFor(PeerId self) {
+    TransportOptions options;
+    options.self = self;
+    return options;
+  }
+  void SendFromOther(Clock number) { other_->Send(kSelf, EncodeMessage(AdvanceRequest{number})); }
+  std::vector<Clock> TakeAtOther() {
+    std::vector<Clock> clocks;
+    PeerId from;
+    Frame frame;
+    while (other_->Receive(0, &from, &frame)) {
+      AdvanceRequest request;
+      EXPECT_TRUE(DecodeMessage(frame, &request).ok());
+      clocks.push_back(request.clock);
+    }
+    return clocks;
+  }
+
+  std::shared_ptr<InprocHub> hub_ = NewInprocHub();
+  std::unique_ptr<Transport> transport_ = NewInprocTransport(hub_, OptionsFor(kSelf));
+  std::unique_ptr<Transport> other_ = NewInprocTransport(hub_, OptionsFor(kOther));
+  SteppingClock clock_;
+};
+
+TEST_F(NodeLoopTest, DialsSendsFeedsAndGivesTheExitStatus) {
+  ASSERT_TRUE(transport_->Listen("inproc://self").ok());
+  ASSERT_TRUE(other_->Connect(kSelf, "inproc://self").ok());
+  for (Clock i = 0; i < 3; ++i) SendFromOther(i);
+  ToyNode node(2);
+  NodeLoopOptions options;
+  options.tick_ms = 10;
+  options.drain_ms = 3;
+  int turns = 0;
+  options.on_turn = [&turns] { ++turns; };
+  EXPECT_EQ(RunNodeLoop(node, *transport_, clock_, options), 3);
+  EXPECT_GE(turns, 2);
+  EXPECT_THAT(node.exit_reason(), testing::StartsWith("t f0 f1 f2 t "));
+  EXPECT_THAT(TakeAtOther(), testing::ElementsAre(1000, 0, 1, 2));
+}
+
+// A node that notes what its peer has heard by the time the next frame is taken.
+class ListeningNode : public ToyNode {
+ public:
+  ListeningNode(int ticks, std::function<size_t()> heard)
+      : ToyNode(ticks), heard_(std::move(heard)) {}
+  void OnFrame(PeerId from, Frame frame) override {
+    answers_heard_.push_back(heard_());
+    ToyNode::OnFrame(from, std::move(frame));
+  }
+  const std::vector<size_t>& answers_heard() const { return answers_heard_; }
+
+ private:
+  const std::function<size_t()> heard_;
+  std::vector<size_t> answers_heard_;
+};
+
+TEST_F(NodeLoopTest, AnswersOneFrameBeforeItTakesTheNext) {
+  ASSERT_TRUE(transport_->Listen("inproc://self").ok());
+  ASSERT_TRUE(other_->Connect(kSelf, "inproc://self").ok());
+  for (Clock i = 0; i < 3; ++i) SendFromOther(i);
+  size_t heard = 0;
+  ListeningNode node(2, [&] { return heard += TakeAtOther().size(); });
+  NodeLoopOptions options;
+  options.tick_ms = 10;
+  options.drain_ms = 3;
+  RunNodeLoop(node, *transport_, clock_, options);
+  EXPECT_THAT(node.answers_heard(),
+              testing::ElementsAre(1, 2, 3));  // The first word, then answers.
+}
+
+TEST_F(NodeLoopTest, AFloodDoesNotStopTheTicks) {
+  ASSERT_TRUE(transport_->Listen("inproc://self").ok());
+  ASSERT_TRUE(other_->Connect(kSelf, "inproc://self").ok());
+  for (Clock i = 0; i < 300; ++i) SendFromOther(i);
+  ToyNode node(4);
+  NodeLoopOptions options;
+  options.tick_ms = 10;
+  options.drain_ms = 0;
+  RunNodeLoop(node, *transport_, clock_, options);
+  // Between two ticks stand as many frames as there is time for.
+  int frames = 0, frames_max = 0;
+  for (const char c : node.exit_reason()) {
+    if (c == 't') frames = 0;
+    if (c == 'f') frames_max = std::max(frames_max, ++frames);
+  }
+  EXPECT_LE(frames_max, 10);
+  EXPECT_GT(frames_max, 5);
+}
+
+TEST_F(NodeLoopTest, AnswersWhileItDrains) {
+  ASSERT_TRUE(transport_->Listen("inproc://self").ok());
+  ASSERT_TRUE(other_->Connect(kSelf, "inproc://self").ok());
+  ToyNode node(1);
+  NodeLoopOptions options;
+  options.tick_ms = 1;
+  options.drain_ms = 20;
+  int turns = 0;
+  options.on_turn = [&] {
+    if (++turns == 3) SendFromOther(7);  // The node was done two turns ago.
+  };
+  RunNodeLoop(node, *transport_, clock_, options);
+  EXPECT_THAT(TakeAtOther(), testing::ElementsAre(1000, 7));
+}
+
+}  // namespace
+}  // namespace hdps

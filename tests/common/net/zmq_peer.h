@@ -1,0 +1,93 @@
+// A peer that speaks ZMTP 3.0 by hand over a plain socket, so that it can also lie.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "common/net/frame.h"
+
+namespace hdps {
+
+// Invariant: connected to 127.0.0.1 at one port until destroyed.
+class RawPeer {
+ public:
+  explicit RawPeer(const std::string& tcp_address) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in name = {};
+    name.sin_family = AF_INET;
+    const int port = std::stoi(tcp_address.substr(tcp_address.rfind(':') + 1));
+    name.sin_port = htons(static_cast<uint16_t>(port));
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  }
+  ~RawPeer() { close(socket_); }
+  RawPeer(const RawPeer&) = delete;
+  RawPeer& operator=(const RawPeer&) = delete;
+
+  void Write(const std::string& bytes) const {
+    // The other side may have hung up already, which is its right.
+    [[maybe_unused]] const ssize_t n = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+
+  // Greets as a DEALER with this routing id (rfc.zeromq.org/spec/23).
+  void Greet(const std::string& routing_id) const {
+    std::string greeting("\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL", 16);
+    greeting.resize(64, '\0');
+    Write(greeting);
+    std::string ready("\x05READY", 6);
+    ready += Property("Socket-Type", "DEALER") + Property("Identity", routing_id);
+    Write(std::string("\x04") + static_cast<char>(ready.size()) + ready);
+  }
+  // Waits for the other side's greeting and READY: messages may follow only then.
+  void AwaitGreeting() const {
+    Read(64);
+    Read(static_cast<uint8_t>(Read(2)[1]));
+  }
+
+  void SendPart(const void* data, size_t size, bool more) const {
+    std::string part;
+    part += static_cast<char>((more ? 1 : 0) | 2);  // 2: a length of eight bytes follows.
+    for (int shift = 56; shift >= 0; shift -= 8) part += static_cast<char>(size >> shift);
+    part.append(static_cast<const char*>(data), size);
+    Write(part);
+  }
+  void SendFrame(const Frame& frame) const {
+    SendPart(&frame.header, sizeof(frame.header), true);
+    SendPart(frame.envelope.data(), frame.envelope.size(), !frame.sections.empty());
+    for (size_t i = 0; i < frame.sections.size(); ++i) {
+      const Buffer& section = frame.sections[i];
+      SendPart(section.data(), section.size(), i + 1 < frame.sections.size());
+    }
+  }
+
+ private:
+  static std::string Property(const std::string& name, const std::string& value) {
+    std::string property;
+    property += static_cast<char>(name.size());
+    property += name;
+    property += std::string("\0\0\0", 3) + static_cast<char>(value.size()) + value;
+    return property;
+  }
+
+  std::string Read(size_t size) const {
+    std::string bytes(size, '\0');
+    EXPECT_EQ(recv(socket_, bytes.data(), size, MSG_WAITALL), static_cast<ssize_t>(size));
+    return bytes;
+  }
+
+  int socket_;
+};
+
+// The routing id with which a transport dials.
+inline std::string RoutingIdFor(PeerId peer) {
+  std::string id("h");
+  id.append(reinterpret_cast<const char*>(&peer.value), sizeof(peer.value));
+  return id;
+}
+
+}  // namespace hdps

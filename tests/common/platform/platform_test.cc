@@ -1,0 +1,268 @@
+// The doors: files on disk and in memory, the clock, chance, threads.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+
+#include "common/base/bounded_queue.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "common/platform/random.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+// ---- Files: one suite for both implementations -------------------------------------------------
+
+class FilesTest : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    files_ = GetParam() ? NewPosixFileSystem() : NewMemoryFileSystem();
+    folder_ = ::testing::TempDir() + "hdps_files_" + std::to_string(::getpid());
+    ASSERT_TRUE(files_->RemoveAll(folder_).ok());
+    ASSERT_TRUE(files_->MakeDirectories(folder_).ok());
+  }
+  void TearDown() override { EXPECT_TRUE(files_->RemoveAll(folder_).ok()); }
+
+  std::string At(const std::string& name) const { return JoinPath(folder_, name); }
+  void Write(const std::string& name, const std::string& text) {
+    const Status written = WriteFileAtomically(*files_, At(name), text);
+    EXPECT_TRUE(written.ok()) << written.message();
+  }
+  std::string Read(const std::string& name) {
+    const Result<std::string> text = ReadWholeFile(*files_, At(name), 1 << 20);
+    return text.ok() ? *text : std::string("! ") + CodeName(text.status().code());
+  }
+  static std::span<const std::byte> Bytes(const std::string& text) {
+    return std::as_bytes(std::span<const char>(text));
+  }
+
+  std::unique_ptr<FileSystem> files_;
+  std::string folder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Both, FilesTest, ::testing::Values(true, false),
+                         [](const auto& both) { return both.param ? "Posix" : "Memory"; });
+
+TEST_P(FilesTest, WhatIsWrittenIsRead) {
+  std::string text;
+  Random random(3);
+  for (int i = 0; i < 300000; ++i) text += static_cast<char>(random.Next());
+  Write("a", text);
+  EXPECT_EQ(Read("a"), text);
+  EXPECT_EQ(*files_->FileSize(At("a")), text.size());
+  Write("a", "short");
+  EXPECT_EQ(Read("a"), "short");
+  EXPECT_THAT(*files_->List(folder_), ElementsAre("a"));  // No file beside it stays.
+}
+
+TEST_P(FilesTest, AppendGoesBehindAndCreateEmpties) {
+  for (const char* part : {"one", "two"}) {
+    std::unique_ptr<WritableFile> file = *files_->OpenAppend(At("log"));
+    EXPECT_TRUE(file->Append(Bytes(part)).ok());
+    EXPECT_TRUE(file->Sync().ok());
+    EXPECT_TRUE(file->Close().ok());
+  }
+  EXPECT_EQ(Read("log"), "onetwo");
+  EXPECT_TRUE((*files_->Create(At("log")))->Close().ok());
+  EXPECT_EQ(Read("log"), "");
+}
+
+TEST_P(FilesTest, MissingFilesAreNotFoundByName) {
+  const Status absent = files_->OpenSequential(At("none")).status();
+  EXPECT_EQ(absent.code(), Code::kNotFound);
+  EXPECT_THAT(absent.message(), HasSubstr(At("none") + ": No such file"));
+  EXPECT_EQ(files_->FileSize(At("none")).status().code(), Code::kNotFound);
+  EXPECT_EQ(files_->List(At("none")).status().code(), Code::kNotFound);
+  EXPECT_EQ(files_->Rename(At("none"), At("b")).code(), Code::kNotFound);
+  EXPECT_EQ(files_->Create(At("none/b")).status().code(), Code::kNotFound);
+  EXPECT_TRUE(files_->RemoveAll(At("none")).ok());
+  EXPECT_FALSE(files_->Exists(At("none")));
+}
+
+TEST_P(FilesTest, AFolderIsNoFileAndAFileNoFolder) {
+  Write("file", "x");
+  EXPECT_EQ(files_->OpenSequential(folder_).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(files_->Create(folder_).status().code(), Code::kIoError);
+  EXPECT_FALSE(files_->MakeDirectories(At("file/sub")).ok());
+  EXPECT_FALSE(files_->MakeDirectories(At("file")).ok());
+}
+
+TEST_P(FilesTest, RenameReplacesFilesAndMovesFolders) {
+  Write("a", "new");
+  Write("b", "old");
+  EXPECT_TRUE(files_->Rename(At("a"), At("b")).ok());
+  EXPECT_EQ(Read("b"), "new");
+  EXPECT_FALSE(files_->Exists(At("a")));
+
+  ASSERT_TRUE(files_->MakeDirectories(At("x/y")).ok());
+  ASSERT_TRUE(files_->MakeDirectories(At("x/y")).ok());
+  Write("x/y/f", "inside");
+  EXPECT_TRUE(files_->Rename(At("x"), At("z")).ok());
+  EXPECT_EQ(Read("z/y/f"), "inside");
+  EXPECT_FALSE(files_->Exists(At("x")));
+  Write("z/g", "full");
+  ASSERT_TRUE(files_->MakeDirectories(At("w")).ok());
+  EXPECT_FALSE(files_->Rename(At("w"), At("z")).ok());  // A full folder is not replaced.
+  EXPECT_THAT(*files_->List(At("z")), ElementsAre("g", "y"));
+}
+
+TEST_P(FilesTest, RemoveTakesWhatLiesBelowAndNothingBeside) {
+  ASSERT_TRUE(files_->MakeDirectories(At("tree/deep")).ok());
+  Write("tree/deep/f", "1");
+  Write("tree2", "2");
+  EXPECT_TRUE(files_->RemoveAll(At("tree")).ok());
+  EXPECT_THAT(*files_->List(folder_), ElementsAre("tree2"));
+}
+
+TEST_P(FilesTest, AnOpenFileOutlivesItsName) {
+  Write("a", "still here");
+  std::unique_ptr<SequentialFile> file = *files_->OpenSequential(At("a"));
+  EXPECT_TRUE(files_->RemoveAll(At("a")).ok());
+  std::byte buffer[64];
+  EXPECT_EQ(*file->Read(buffer), 10u);
+  EXPECT_EQ(*file->Read(buffer), 0u);
+}
+
+TEST_P(FilesTest, ReadingWholeHasALimit) {
+  Write("a", std::string(1000, 'x'));
+  EXPECT_EQ(ReadWholeFile(*files_, At("a"), 1000)->size(), 1000u);
+  EXPECT_THAT(ReadWholeFile(*files_, At("a"), 999).status().message(), HasSubstr("999"));
+}
+
+TEST(FilesDoorTest, AFullDiskIsAnErrorWithItsReason) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  if (!files->Exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  std::unique_ptr<WritableFile> file = *files->OpenAppend("/dev/full");
+  const std::string text = "x";
+  const Status full = file->Append(std::as_bytes(std::span<const char>(text)));
+  EXPECT_EQ(full.code(), Code::kIoError);
+  EXPECT_THAT(full.message(), HasSubstr("/dev/full: No space left"));
+}
+
+TEST(FilesDoorTest, PathsJoin) {
+  EXPECT_EQ(JoinPath("a", "b"), "a/b");
+  EXPECT_EQ(JoinPath("a/", "b"), "a/b");
+  EXPECT_EQ(JoinPath("", "b"), "b");
+  EXPECT_EQ(JoinPath("a", "/b"), "/b");
+}
+
+// ---- Clock and chance --------------------------------------------------------------------------
+
+TEST(ClockTest, NeverGoesBack) {
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  int64_t last = clock->NowNs();
+  for (int i = 0; i < 10000; ++i) {
+    const int64_t now = clock->NowNs();
+    ASSERT_LE(last, now);
+    last = now;
+  }
+  EXPECT_LE(last / 1'000'000, clock->NowMs());
+  EXPECT_THAT(UtcTimestamp(), MatchesRegex("20[0-9-]+T[0-9:]+Z"));
+}
+
+TEST(RandomTest, IsAFunctionOfTheSeed) {
+  Random a(5), b(5), c(6);
+  for (int i = 0; i < 100; ++i) {
+    const uint64_t next = a.Next();
+    EXPECT_EQ(next, b.Next());
+    EXPECT_NE(next, c.Next());
+  }
+}
+
+TEST(RandomTest, NumbersHaveTheirDistribution) {
+  constexpr int kCount = 200000;
+  Random random(1);
+  double sum = 0, squares = 0, unit = 0;
+  std::vector<int> below(7, 0);
+  for (int i = 0; i < kCount; ++i) {
+    const double normal = random.Normal();
+    ASSERT_LT(std::abs(normal), 10.0);
+    sum += normal;
+    squares += normal * normal;
+    unit += random.Unit();
+    ++below[random.Below(7)];
+  }
+  EXPECT_NEAR(sum / kCount, 0, 0.01);
+  EXPECT_NEAR(squares / kCount, 1, 0.02);
+  EXPECT_NEAR(unit / kCount, 0.5, 0.005);
+  for (const int count : below) EXPECT_NEAR(count, kCount / 7.0, 1000);
+}
+
+TEST(RandomTest, PeersAreNeverTheSchedulerOrEachOther) {
+  std::set<PeerId> peers;
+  for (int i = 0; i < 1000; ++i) {
+    const PeerId peer = NewPeerId();
+    EXPECT_GT(peer, kSchedulerPeer);
+    EXPECT_TRUE(peers.insert(peer).second);
+  }
+}
+
+// ---- Threads -----------------------------------------------------------------------------------
+
+class ExecutorTest : public ::testing::TestWithParam<int> {  // Threads; 0 is the inline executor.
+ protected:
+  std::unique_ptr<Executor> executor_ =
+      GetParam() == 0 ? NewInlineExecutor() : NewTbbExecutor(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(All, ExecutorTest, ::testing::Values(0, 1, 2, 8));
+
+TEST_P(ExecutorTest, EveryPieceRunsOnce) {
+  for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{1000}}) {
+    std::vector<int> runs(count, 0);
+    executor_->ParallelFor(count, [&runs](size_t i) { ++runs[i]; });
+    EXPECT_EQ(std::count(runs.begin(), runs.end(), 1), static_cast<std::ptrdiff_t>(count));
+  }
+}
+
+TEST_P(ExecutorTest, LoopsMayHoldLoopsAndLocks) {
+  std::vector<Mutex> locks(4);
+  std::vector<uint64_t> sums(16, 0);
+  executor_->ParallelFor(16, [&](size_t i) {
+    MutexLock lock(locks[i % 4]);
+    std::vector<uint64_t> parts(32, 0);
+    executor_->ParallelFor(32, [&parts](size_t j) { parts[j] = j; });
+    for (const uint64_t part : parts) sums[i] += part;
+  });
+  for (const uint64_t sum : sums) EXPECT_EQ(sum, 496u);
+}
+
+TEST_P(ExecutorTest, SubmittedWorkRunsInOrderAndBeforeTheEnd) {
+  std::vector<int> order;
+  for (int i = 0; i < 100; ++i) executor_->Submit([&order, i] { order.push_back(i); });
+  executor_.reset();
+  ASSERT_EQ(order.size(), 100u);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(TbbExecutorTest, SubmittedWorkMayBlockWhileLoopsGoOn) {
+  for (const int threads : {1, 2}) {
+    std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
+    BoundedQueue<int> gate(1);
+    std::atomic<int> passed = 0;
+    executor->Submit([&] { passed = gate.Pop().value(); });
+    std::vector<int> runs(64, 0);
+    executor->ParallelFor(64, [&runs](size_t i) { ++runs[i]; });
+    EXPECT_EQ(passed, 0);
+    gate.Push(7);
+    executor.reset();
+    EXPECT_EQ(passed, 7);
+  }
+}
+
+TEST(ThreadTest, JoinsWhenDestroyed) {
+  bool ran = false;
+  StartThread("a name longer than fifteen bytes", [&ran] { ran = true; }).reset();
+  EXPECT_TRUE(ran);
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,184 @@
+// One message of each kind with every field set, and a list of every field of each kind.
+#pragma once
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/protocol/messages.h"
+
+namespace hdps {
+
+// Comparison in the tests alone: structured bindings name every field, so a new field that is not
+// listed here does not compile.
+inline bool operator==(const Member& a, const Member& b) {
+  return std::tie(a.peer, a.rank, a.address) == std::tie(b.peer, b.rank, b.address);
+}
+inline bool operator==(const SavedFile& a, const SavedFile& b) {
+  return std::tie(a.name, a.bytes, a.checksum, a.rows) ==
+         std::tie(b.name, b.bytes, b.checksum, b.rows);
+}
+inline bool operator==(const TableKeys& a, const TableKeys& b) {
+  return std::tie(a.table, a.num_keys, a.row_floats, a.shard_counts) ==
+         std::tie(b.table, b.num_keys, b.row_floats, b.shard_counts);
+}
+inline bool operator==(const Buffer& a, const Buffer& b) {
+  return std::equal(a.bytes().begin(), a.bytes().end(), b.bytes().begin(), b.bytes().end());
+}
+
+namespace testing_samples {
+
+inline Buffer KeysOf(std::vector<Key> keys) { return Buffer::CopyOf<Key>(keys); }
+inline Buffer FloatsOf(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = 0.5f * static_cast<float>(i) - 1.0f;
+  return Buffer::CopyOf<float>(values);
+}
+inline std::vector<TableKeys> TwoTables() {
+  return {{{1}, 3, 2, {1, 0, 2}}, {{4}, 2, 3, {2, 0, 0}}};
+}
+
+inline auto Fields(const JoinRequest& m) {
+  const auto& [a, b, c, d, e, f, g] = m;
+  return std::tie(a, b, c, d, e, f, g);
+}
+inline auto Fields(const JoinRefused& m) {
+  const auto& [a, b] = m;
+  return std::tie(a, b);
+}
+inline auto Fields(const View& m) {
+  const auto& [a, b, c, d] = m;
+  return std::tie(a, b, c, d.owner);
+}
+inline auto Fields(const Heartbeat& m) {
+  const auto& [a, b, c, d, e, f, g] = m;
+  return std::tie(a, b, c, d, e, f, g);
+}
+inline auto Fields(const HeartbeatAck& m) {
+  const auto& [a] = m;
+  return std::tie(a);
+}
+inline auto Fields(const Command& m) {
+  const auto& [a, b, c, d, e, f] = m;
+  return std::tie(a, b, c, d, e, f);
+}
+inline auto Fields(const CommandDone& m) {
+  const auto& [a, b, c, d, e, f, g, h, cache, digest, j, k, rows, process, l, n, o] = m;
+  return std::tie(a, b, c, d, e, f, g, h, cache, digest[0], digest[1], j, k, rows, process, l, n,
+                  o);
+}
+inline auto Fields(const StopRequest& m) {
+  const auto& [a] = m;
+  return std::tie(a);
+}
+inline auto Fields(const Abort& m) {
+  const auto& [a, b] = m;
+  return std::tie(a, b);
+}
+inline auto Fields(const KvPut& m) {
+  const auto& [a, b] = m;
+  return std::tie(a, b);
+}
+inline auto Fields(const KvGet& m) {
+  const auto& [a] = m;
+  return std::tie(a);
+}
+inline auto Fields(const KvValue& m) {
+  const auto& [a, b, c] = m;
+  return std::tie(a, b, c);
+}
+inline auto Fields(const PullRequest& m) {
+  const auto& [a, b, c, d, e, f, g, h] = m;
+  return std::tie(a, b, c, d, e, f, g, h);
+}
+inline auto Fields(const PullReply& m) {
+  const auto& [a, b, c, d, e, f, g] = m;
+  return std::tie(a, b, c, d, e, f, g);
+}
+inline auto Fields(const PushRequest& m) {
+  const auto& [a, b, c, d, e, f, g, h] = m;
+  return std::tie(a, b, c, d, e, f, g, h);
+}
+inline auto Fields(const PushAck& m) {
+  const auto& [a, b, c] = m;
+  return std::tie(a, b, c);
+}
+inline auto Fields(const AdvanceRequest& m) {
+  const auto& [a] = m;
+  return std::tie(a);
+}
+inline auto Fields(const AdvanceAck& m) {
+  const auto& [a] = m;
+  return std::tie(a);
+}
+inline auto Fields(const StoreRequest& m) {
+  const auto& [a, b, c, d, e] = m;
+  return std::tie(a, b, c, d, e);
+}
+inline auto Fields(const StoreAck& m) {
+  const auto& [a, b] = m;
+  return std::tie(a, b);
+}
+
+inline View SampleView() {
+  View view;
+  view.view = {7};
+  view.servers = {{{11}, 0, "tcp://127.0.0.1:1"}, {{12}, 1, "ipc:///tmp/x"}};
+  view.workers = {{{21}, 0, ""}, {{22}, 1, ""}, {{23}, 2, ""}};
+  view.shards.owner = {{0}, {1}, {1}, {0}};
+  return view;
+}
+
+inline CommandDone SampleDone() {
+  CommandDone done;
+  done.id = {9};
+  done.code = Code::kIoError;
+  done.message = "no room";
+  done.clock = 77;
+  done.end_of_epoch = true;
+  done.examples = 1234;
+  done.loss_sum = 0.25;
+  done.bad_rows = 3;
+  done.cache = {40, 30, 20, 10};
+  done.digest[0] = ~uint64_t{0};
+  done.digest[1] = 5;
+  done.rows = 6;
+  done.row_bytes = 7;
+  done.counts = {11, 12, 13, 14, 15};
+  done.process_bytes = 16;
+  done.files = {{"shard_0", 100, 200, 300}, {"shard_1", 1, 2, 3}};
+  done.scores = FloatsOf(5);
+  done.labels = FloatsOf(5);
+  return done;
+}
+
+// Calls visit(message) with a sample of every kind.
+template <typename Visit>
+void ForEachSample(const Visit& visit) {
+  visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12"});
+  visit(JoinRefused{2, "one too many"});
+  visit(SampleView());
+  visit(Heartbeat{{5}, 6, 7, 8.5, 0.5, 9});
+  visit(HeartbeatAck{{5}});
+  visit(Command{{3}, CommandKind::kTrain, 100, 2, 50, "out/checkpoint"});
+  visit(SampleDone());
+  visit(StopRequest{"terminated"});
+  visit(Abort{3, "server 1 is gone"});
+  visit(KvPut{"gloo/0", std::string("\0\1\2", 3)});
+  visit(KvGet{"gloo/0"});
+  visit(KvValue{"gloo/0", true, "value"});
+  visit(PullRequest{8, PullMode::kRefresh, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,
+                    DType::kBf16});
+  visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),
+                  Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1}), DType::kFp32});
+  visit(
+      PushRequest{{6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(6), 18, DType::kFp16});
+  visit(PushAck{{6}, Code::kResourceExhausted, "full"});
+  visit(AdvanceRequest{12});
+  visit(AdvanceAck{13});
+  visit(StoreRequest{TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12), {4}, 9});
+  visit(StoreAck{Code::kInvalidArgument, "no such table"});
+}
+
+}  // namespace testing_samples
+}  // namespace hdps

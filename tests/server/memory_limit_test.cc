@@ -1,0 +1,272 @@
+// What a server foresees to take, and the limit it keeps to.
+#include "server/server_memory_limit.h"
+
+#include <glog/logging.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "common/job/model_zoo.h"
+#include "common/platform/random.h"
+#include "server_harness.h"
+
+namespace hdps {
+namespace {
+
+using testing::HasSubstr;
+
+Job JobWith(const std::vector<std::string>& overrides) {
+  Result<Job> job = ParseJob(R"({"data": {"format": "criteo", "train": ["a.tsv"]},
+                                 "model": {"type": "wide_deep", "embedding_dim": 16}})",
+                             "job.json", overrides);
+  EXPECT_TRUE(job.ok()) << job.status().message();
+  return job.ok() ? *std::move(job) : Job();
+}
+
+MemoryLimitOptions OptionsOf(uint64_t expected_rows = 0) {
+  MemoryLimitOptions options;
+  options.spill_folder = testing::TempDir() + "/row_memory_" + std::to_string(NewPeerId().value);
+  options.own_shards = 32;
+  options.num_workers = 1;
+  options.expected_rows = expected_rows;
+  return options;
+}
+
+TEST(ServerMemoryLimit, ForeseesRowsThatItIsToldOf) {
+  const MemoryPlan plan = PlanMemory(JobWith({}), OptionsOf(3'200'000), 30 << 20);
+  // Deep: 16 weights and 32 of state, 64-byte lines; wide: 3 floats. Each with an index of 2^18
+  // slots a shard, and whole pages, from 2 MiB on huge ones, of which one shard in six has one
+  // more.
+  EXPECT_NEAR(double(plan.rows), 32. * ((20 << 20) + 293 * 4096 + 2 * (16 << 18) + (2 << 20) / 6.4),
+              1 << 17);
+  EXPECT_EQ(plan.disk, 0u);
+  EXPECT_EQ(plan.process, 30u << 20);
+  EXPECT_EQ(plan.total(), plan.process + plan.requests + plan.dense + plan.rows);
+  MemoryLimitOptions half = OptionsOf(3'200'000);
+  half.own_shards = 16;
+  EXPECT_EQ(PlanMemory(JobWith({}), half, 0).rows, plan.rows / 2);
+  EXPECT_EQ(PlanMemory(JobWith({}), half, 0).requests, plan.requests / 2);
+}
+
+TEST(ServerMemoryLimit, ForeseesDenseLayersAndTheirRequests) {
+  const Job small = JobWith({"model.hidden=[64]"}), large = JobWith({"model.hidden=[4096]"});
+  const double weights = 4.0 * static_cast<double>(DenseFloats(large) - DenseFloats(small));
+  const MemoryPlan before = PlanMemory(small, OptionsOf(), 0);
+  MemoryLimitOptions options = OptionsOf();
+  const MemoryPlan one = PlanMemory(large, options, 0);
+  // Adam: two floats of state beside each weight; some room in every shard.
+  EXPECT_NEAR(static_cast<double>(one.dense - before.dense), 3 * weights, 0.1 * weights);
+  EXPECT_NEAR(static_cast<double>(one.requests - before.requests), 4 * weights, 1);
+  options.num_workers = 3;
+  EXPECT_NEAR(static_cast<double>(PlanMemory(large, options, 0).requests - one.requests),
+              2 * 4 * 4.0 * static_cast<double>(DenseFloats(large)), 1);
+  const Job reduced = JobWith({"model.hidden=[4096]", "parallel.dense_exchange=allreduce"});
+  EXPECT_EQ(PlanMemory(reduced, options, 0).dense, 0u);
+}
+
+TEST(ServerMemoryLimit, UnderALimitRowsGetTheRest) {
+  const Job job = JobWith({"cluster.memory_limit=1GiB", "model.policy.admit_after=2",
+                           "model.policy.admit_sketch_bytes=8MiB"});
+  const MemoryPlan plan = PlanMemory(job, OptionsOf(), 30 << 20);
+  EXPECT_EQ(plan.total(), 1ull << 30);
+  EXPECT_EQ(plan.disk, 64ull << 20);
+  EXPECT_EQ(plan.sights, 16ull << 20);  // Of two tables.
+  EXPECT_GT(plan.rows, 800ull << 20);
+  EXPECT_THAT(plan.Text(), HasSubstr("= 1.00 GiB"));
+  // A cap is less than what there would be room for.
+  const Job capped = JobWith({"cluster.memory_limit=1GiB", "model.policy.max_rows=32000"});
+  EXPECT_LT(PlanMemory(capped, OptionsOf(1'000'000'000), 0).rows, 32ull << 20);
+}
+
+TEST(ServerMemoryLimit, WithoutALimitThereIsNone) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const Result<std::unique_ptr<ServerMemoryLimit>> memory =
+      ServerMemoryLimit::Make(JobWith({}), OptionsOf(), *files);
+  ASSERT_TRUE(memory.ok());
+  EXPECT_EQ(*memory, nullptr);
+}
+
+TEST(ServerMemoryLimit, RefusesALimitThatLeavesNoRoomAndSaysWhichDoes) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const MemoryLimitOptions options = OptionsOf();
+  const Result<std::unique_ptr<ServerMemoryLimit>> refused =
+      ServerMemoryLimit::Make(JobWith({"cluster.memory_limit=2MiB"}), options, *files);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
+  const std::string& message = refused.status().message();
+  EXPECT_THAT(message, HasSubstr("cluster.memory_limit: 2.00 MiB"));
+  const std::string mark = "give at least ";
+  const size_t at = message.find(mark);
+  ASSERT_NE(at, message.npos) << message;
+  EXPECT_FALSE(std::filesystem::exists(options.spill_folder));
+  // A tenth more, as the text has three figures.
+  const double mib = std::stod(message.substr(at + mark.size())) * 1.1;
+  const std::string enough = "cluster.memory_limit=" + std::to_string(mib) + "MiB";
+  const Result<std::unique_ptr<ServerMemoryLimit>> made =
+      ServerMemoryLimit::Make(JobWith({enough}), options, *files);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_TRUE(std::filesystem::exists(options.spill_folder + "/server_0"));
+}
+
+// Rows that are on disk are found by an index in memory: with so many of them the limit may be too
+// small for that alone, which is said before they come, with what would do.
+TEST(ServerMemoryLimit, RefusesALimitThatCannotBeKeptWithTheRowsToCome) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const auto with_limit = [](uint64_t bytes) {
+    return JobWith({"cluster.memory_limit=" + std::to_string(bytes)});
+  };
+  constexpr uint64_t kLimit = 128 << 20, kRows = 20'000'000;
+  const MemoryLimitOptions unknown = OptionsOf(), many = OptionsOf(kRows);
+  EXPECT_EQ(WhyLimitIsTooSmall(with_limit(kLimit), unknown, 20 << 20), "");
+  EXPECT_EQ(WhyLimitIsTooSmall(with_limit(kLimit), OptionsOf(kRows / 10), 20 << 20), "");
+  const MemoryPlan plan = PlanMemory(with_limit(kLimit), many, 20 << 20);
+  EXPECT_GT(plan.spilled, 2 * 4 * kRows);  // Two tables.
+  EXPECT_LT(plan.spilled, 2 * 5 * kRows);
+  const Result<std::unique_ptr<ServerMemoryLimit>> refused =
+      ServerMemoryLimit::Make(with_limit(kLimit), many, *files);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
+  const std::string why = WhyLimitIsTooSmall(with_limit(kLimit), many, 20 << 20);
+  EXPECT_THAT(why, HasSubstr("cluster.memory_limit: 128 MiB"));
+  EXPECT_THAT(why, HasSubstr("find the rows that are on disk"));
+  // What it names does: a tenth more, as the text has three figures; and so many servers.
+  const std::string mark = "give at least ";
+  const size_t at = why.find(mark);
+  ASSERT_NE(at, why.npos) << why;
+  const double mib = std::stod(why.substr(at + mark.size()));
+  EXPECT_NE(WhyLimitIsTooSmall(with_limit(uint64_t(mib * 0.9) << 20), many, 20 << 20), "");
+  EXPECT_EQ(WhyLimitIsTooSmall(with_limit(uint64_t(mib * 1.1) << 20), many, 20 << 20), "");
+  const size_t servers_at = why.find(", or ");
+  ASSERT_NE(servers_at, why.npos) << why;
+  const size_t servers = std::stoul(why.substr(servers_at + 5));
+  MemoryLimitOptions share = many;
+  share.own_shards = (32 + servers - 1) / servers;
+  EXPECT_EQ(WhyLimitIsTooSmall(with_limit(kLimit), share, 20 << 20), "");
+  share.own_shards = (32 + servers - 2) / (servers - 1);
+  EXPECT_NE(WhyLimitIsTooSmall(with_limit(kLimit), share, 20 << 20), "");
+  // A cap on the rows makes it enough.
+  const Job capped = JobWith({"cluster.memory_limit=128MiB", "model.policy.max_rows=1000000"});
+  EXPECT_EQ(WhyLimitIsTooSmall(capped, many, 20 << 20), "");
+}
+
+// Keeps what is logged.
+class Lines : public google::LogSink {
+ public:
+  Lines() { google::AddLogSink(this); }
+  ~Lines() override { google::RemoveLogSink(this); }
+  void send(google::LogSeverity, const char*, const char*, int, const google::LogMessageTime&,
+            const char* message, size_t length) override {
+    text.append(message, length) += '\n';
+  }
+  std::string text;
+};
+
+// A job that was saved with more rows goes on, and it is said.
+TEST(ServerMemoryLimit, JudgesACheckpointsRows) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const Result<std::unique_ptr<ServerMemoryLimit>> memory =
+      ServerMemoryLimit::Make(JobWith({"cluster.memory_limit=128MiB"}), OptionsOf(), *files);
+  ASSERT_TRUE(memory.ok());
+  Lines lines;
+  (*memory)->Judge(4'000'000);
+  EXPECT_EQ(lines.text, "");
+  (*memory)->Judge(40'000'000);
+  EXPECT_THAT(lines.text, HasSubstr("a checkpoint of 40000000 rows"));
+  EXPECT_THAT(lines.text, HasSubstr("give at least"));
+}
+
+TEST(ServerMemoryLimit, TheJobsFolderGoesFirst) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::string folder = OptionsOf().spill_folder + "_job";
+  const Job job = JobWith({"cluster.memory_limit=1GiB", "cluster.spill_path=" + folder});
+  const MemoryLimitOptions options = OptionsOf();
+  {
+    const Result<std::unique_ptr<ServerMemoryLimit>> memory =
+        ServerMemoryLimit::Make(job, options, *files);
+    ASSERT_TRUE(memory.ok()) << memory.status().message();
+    EXPECT_TRUE(std::filesystem::exists(folder + "/server_0"));
+    EXPECT_FALSE(std::filesystem::exists(options.spill_folder));
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder + "/server_0"));
+}
+
+TEST(ServerMemoryLimit, KnowsWhatTheProcessTakes) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const uint64_t before = ResidentBytes(*files);
+  EXPECT_GT(before, 1u << 20);
+  const std::vector<char> more(64 << 20, 1);
+  EXPECT_GE(ResidentBytes(*files), before + (60 << 20));
+  EXPECT_GE(PeakResidentBytes(*files), before + (60 << 20));
+  EXPECT_EQ(more.back(), 1);
+  EXPECT_EQ(ResidentBytes(*NewMemoryFileSystem()), 0u);
+}
+
+// With a disk behind the rows, requests run beside the loop.
+class SlowDisk : public testing::Test {
+ protected:
+  static Job JobOf() {
+    Job job = TestJob(Mode::kAsync);
+    job.cluster.memory_limit = 1 << 30;
+    job.cluster.spill_path = testing::TempDir() + "/slow_disk_" + std::to_string(NewPeerId().value);
+    job.cluster.heartbeat_ms = 1;  // So much patience before the loop goes on.
+    return job;
+  }
+  // A request that waits for the disk.
+  uint64_t Push(uint64_t sequence) { return server_.Push(0, sequence, 0, 1, {{0, 1, {7}, {1}}}); }
+
+  LaterExecutor executor_;
+  ServerHarness server_{{.job = JobOf(), .workers = 1}, nullptr, &executor_};
+};
+
+TEST_F(SlowDisk, DoesNotSilenceTheServer) {
+  server_.TakeHeartbeats();
+  const uint64_t first = Push(0);
+  const uint64_t second = Push(1);
+  for (int tick = 0; tick < 3; ++tick) server_.Tick();
+  EXPECT_EQ(server_.TakeHeartbeats(), 3u);
+  EXPECT_FALSE(server_.TakeReply<PushAck>(first).has_value());
+  EXPECT_EQ(executor_.RunAll(), 1u);
+  server_.Tick();
+  EXPECT_EQ(server_.Ack(first).code, Code::kOk);
+  EXPECT_EQ(executor_.RunAll(), 1u);
+  server_.Tick();
+  EXPECT_EQ(server_.Ack(second).code, Code::kOk);
+  EXPECT_EQ(server_.node().counters().pushes, 2u);
+}
+
+TEST_F(SlowDisk, RepeatsAndStrangersDoNotPileUp) {
+  Push(0);
+  const PushRequest push = server_.PushOf(1, 0, 1, {{0, 1, {7}, {1}}});
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    server_.FromPeer(ServerHarness::WorkerPeer(0), push, 77);
+    server_.FromPeer(PeerId{4711}, push, 78 + repeat);
+  }
+  size_t ran = 0;
+  for (size_t more = 1; more > 0; ran += more) {
+    more = executor_.RunAll();
+    server_.Tick();
+  }
+  EXPECT_EQ(ran, 2u);
+  EXPECT_EQ(server_.Ack(77).code, Code::kOk);
+}
+
+TEST_F(SlowDisk, ACommandSendsThoseThatWaitAway) {
+  const uint64_t first = Push(0);
+  const uint64_t second = Push(1);
+  Command digest;
+  digest.id = {50};
+  digest.command = CommandKind::kDigest;
+  server_.FromPeer(kSchedulerPeer, digest, 0);
+  EXPECT_EQ(executor_.RunAll(), 1u);
+  server_.Tick();
+  EXPECT_EQ(server_.Ack(first).code, Code::kOk);
+  EXPECT_EQ(server_.Ack(second).code, Code::kUnavailable);
+  EXPECT_EQ(executor_.RunAll(), 1u);  // The command.
+  server_.Tick();
+  EXPECT_EQ(server_.node().counters().pushes, 1u);
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,213 @@
+// Which rows a worker keeps, and how their gradients add up over workers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "common/base/hash.h"
+#include "common/platform/executor.h"
+#include "common/platform/random.h"
+#include "embedding/table.h"
+#include "kernels/host/row_slab.h"
+#include "kernels/keys/unique_keys.h"
+#include "tools/synthetic/zipf.h"
+#include "worker/cache/frequent_keys.h"
+#include "worker/cache/hot_keys.h"
+#include "worker/cache/hot_sum.h"
+
+namespace hdps {
+namespace {
+
+using Counted = FrequentKeys::Counted;
+
+std::map<Key, uint32_t> Counts(const FrequentKeys& keys) {
+  std::map<Key, uint32_t> counts;
+  for (const Counted& c : keys.All()) EXPECT_TRUE(counts.emplace(c.key, c.count).second);
+  return counts;
+}
+
+TEST(FrequentKeys, CountsExactlyWhileThereIsRoom) {
+  FrequentKeys keys(1000);
+  std::map<Key, uint32_t> expected;
+  Random random(1);
+  for (int i = 0; i < 5000; ++i) {
+    const Key key = random.Below(900) << 40;
+    keys.Add({&key, 1});
+    ++expected[key];
+  }
+  EXPECT_EQ(Counts(keys), expected);
+  keys.Halve();
+  for (auto& [key, count] : expected) count /= 2;
+  std::erase_if(expected, [](const auto& entry) { return entry.second == 0; });
+  EXPECT_EQ(Counts(keys), expected);
+}
+
+// A bounded table still holds the keys that stand out, and never counts too much.
+TEST(FrequentKeys, KeepsWhatIsFrequentInBoundedMemory) {
+  FrequentKeys keys(2000);
+  const size_t bytes = keys.bytes();
+  std::map<Key, uint32_t> exact;
+  Random random(2);
+  const Zipf zipf(1000000, 1.1);
+  for (int i = 0; i < 300000; ++i) {
+    const Key key = zipf.Draw(random);
+    keys.Add({&key, 1});
+    ++exact[key];
+    ASSERT_LT(keys.size(), 2000u);
+  }
+  EXPECT_EQ(keys.bytes(), bytes);
+  const std::map<Key, uint32_t> counts = Counts(keys);
+  for (const auto& [key, count] : counts) ASSERT_LE(count, exact[key]) << key;
+  for (const auto& [key, count] : exact) {
+    if (count > 2 * 300000 / 2000) {
+      EXPECT_EQ(counts.count(key), 1u) << key << " was seen " << count;
+    }
+  }
+}
+
+TEST(HotKeys, FindsTheSlotOfEveryKeyAndOfNoOther) {
+  std::vector<Key> keys;
+  for (uint64_t i = 0; i < 777; ++i) keys.push_back(RandomAt(5, i));
+  const HotKeys hot(keys);
+  std::vector<Key> asked = keys;
+  for (uint64_t i = 0; i < 500; ++i) asked.push_back(RandomAt(6, i));
+  std::vector<uint32_t> slots(asked.size());
+  hot.Find(asked, slots.data());
+  for (size_t i = 0; i < asked.size(); ++i) {
+    EXPECT_EQ(slots[i], i < keys.size() ? i : kNotInSlab) << i;
+  }
+  HotKeys().Find({asked.data(), 3}, slots.data());
+  EXPECT_EQ(slots[0], kNotInSlab);
+}
+
+TEST(HotKeys, ChangesBringTheMostFrequentIntoFreeSlotsFirst) {
+  const HotKeys now({10, 20, 30});
+  const std::vector<Counted> counted = {{10, 1}, {20, 50}, {40, 9}, {50, 8}, {60, 2}};
+  const auto five = ChooseChanges(now, counted, 5);  // 30 was not seen any more.
+  ASSERT_EQ(five.size(), 3u);
+  const HotKeys after = Changed(now, five);
+  EXPECT_THAT(after.keys(), testing::ElementsAre(10, 20, 60, 40, 50));
+  // No slot is free: who is worth least leaves.
+  const auto three = ChooseChanges(now, counted, 3);
+  ASSERT_EQ(three.size(), 2u);
+  EXPECT_THAT(Changed(now, three).keys(), testing::ElementsAre(50, 20, 40));
+  // Nothing to gain, nothing moves.
+  EXPECT_TRUE(ChooseChanges(after, counted, 5).empty());
+  EXPECT_TRUE(ChooseChanges(now, {{10, 4}, {20, 4}, {30, 4}, {40, 5}, {50, 5}}, 3).empty());
+  EXPECT_TRUE(ChooseChanges(now, {}, 3).empty());
+}
+
+// Keys as a log has them: what was counted in a few steps serves those that follow. An ideal choice
+// of a tenth of the rows holds 90 % of what is asked for.
+TEST(HotKeys, ATenthOfTheRowsAnswersMostOfSkewedKeys) {
+  constexpr uint64_t kVocabulary = 200000, kRows = kVocabulary / 10;
+  constexpr int kLookupsAStep = 2048 * 26;
+  Random random(7);
+  const Zipf zipf(kVocabulary, 1.1);
+  FrequentKeys counts(4 * kRows);
+  HotKeys hot;
+  UniqueKeys unique;
+  uint64_t hits = 0, lookups = 0, rows = 0, hot_rows = 0;
+  for (int step = 0; step < 96; ++step) {
+    std::vector<Key> keys(kLookupsAStep);
+    for (Key& key : keys) key = MixBits(zipf.Draw(random));
+    std::vector<uint32_t> index(keys.size());
+    unique.Reset(keys.size());
+    unique.Add(keys, index.data());
+    std::vector<uint32_t> slots(unique.unique().size());
+    hot.Find(unique.unique(), slots.data());
+    if (step >= 64) {
+      lookups += keys.size();
+      for (const uint32_t at : index) hits += slots[at] != kNotInSlab;
+      rows += slots.size();
+      for (const uint32_t slot : slots) hot_rows += slot != kNotInSlab;
+    }
+    counts.Add(unique.unique());
+    if (step != 3 && step != 15 && step != 63) continue;
+    hot = Changed(hot, ChooseChanges(hot, counts.All(), kRows));
+    counts.Halve();
+  }
+  EXPECT_EQ(hot.size(), kRows);
+  const double hit_rate = static_cast<double>(hits) / static_cast<double>(lookups);
+  std::printf("figure: hit rate %.4f of the keys, %.4f of the distinct keys of a step\n", hit_rate,
+              static_cast<double>(hot_rows) / static_cast<double>(rows));
+  EXPECT_GE(hit_rate, 0.8);
+}
+
+bool SameBits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+// Ranks with gradients for some hot rows each, against a server's table that gets their pushes.
+void ExpectSumsAsAtAServer(uint32_t ranks, uint32_t num_hot) {
+  constexpr uint32_t kDim = 5;
+  TableSpec spec;
+  spec.name = "t";
+  spec.dim = kDim;
+  spec.optimizer.kind = OptimizerKind::kSgd;
+  spec.optimizer.learning_rate = 1.0f;
+  spec.init = {InitKind::kZeros, 0};
+  std::vector<std::vector<uint32_t>> slots(ranks);
+  std::vector<std::vector<float>> values(ranks);
+  std::vector<std::vector<Key>> keys(ranks);
+  std::vector<std::vector<float>> hot_values(ranks);
+  std::vector<TableSlice::Gradients> parts;
+  for (uint32_t r = 0; r < ranks; ++r) {
+    for (uint32_t i = 0; i < num_hot + num_hot / 2; ++i) {
+      if (RandomAt(r, i) % 3 != 0) continue;  // This rank does not touch it.
+      const bool hot = i < num_hot;
+      slots[r].push_back(hot ? i : kNotInSlab);
+      for (uint32_t d = 0; d < kDim; ++d) {
+        const uint64_t bits = RandomAt(100 + r, i * kDim + d);
+        const float value = bits % 5 == 0 ? -0.0f : UnitFloat(bits) * (r % 2 == 0 ? 1.0f : 1e4f);
+        values[r].push_back(value);
+        if (hot) hot_values[r].push_back(value);
+      }
+      if (hot) keys[r].push_back(i);
+    }
+    parts.push_back({keys[r], hot_values[r], 0.7f + static_cast<float>(r)});
+  }
+  TableSlice server(spec, {0}, 1);
+  server.Apply(parts, 1.0f, 1);
+
+  const auto group = NewLocalCollectives(ranks);
+  std::vector<HotSum> sums(ranks);
+  std::vector<std::unique_ptr<Thread>> threads;
+  for (uint32_t r = 0; r < ranks; ++r) {
+    threads.push_back(StartThread("rank", [&, r] {
+      HotGradients mine{slots[r], num_hot, {{kDim, values[r]}}};
+      const Result<StepWord> all =
+          sums[r].Add(*group[r], {5000u + r, r == 1}, parts[r].scale, {&mine, 1});
+      ASSERT_TRUE(all.ok());
+      EXPECT_EQ(all->examples, 5000u * ranks + ranks * (ranks - 1) / 2);
+      EXPECT_EQ(all->pause, ranks > 1);
+    }));
+  }
+  for (const auto& thread : threads) thread->Join();
+  for (uint32_t r = 0; r < ranks; ++r) {
+    std::vector<Key> touched(sums[r].touched(0).begin(), sums[r].touched(0).end());
+    EXPECT_EQ(touched.size(), server.num_rows()) << "rank " << r;
+    std::vector<float> rows(touched.size() * kDim);
+    server.Read(touched, kDim, rows);
+    // Weights were 0 and the rate is 1: w = 0 - sum.
+    std::vector<float> expected;
+    for (const float value : sums[r].sum(0, 0)) expected.push_back(0.0f - value);
+    EXPECT_TRUE(SameBits(expected, rows)) << "rank " << r << " of " << ranks;
+  }
+}
+
+TEST(HotSum, AddsAsAServerDoes) {
+  for (const uint32_t ranks : {1, 2, 3, 5, 9}) ExpectSumsAsAtAServer(ranks, 100);
+  ExpectSumsAsAtAServer(3, 1);
+  ExpectSumsAsAtAServer(2, 0);
+}
+
+TEST(HotSum, ManyRanksStillCountExactly) { ExpectSumsAsAtAServer(40, 30); }
+
+}  // namespace
+}  // namespace hdps

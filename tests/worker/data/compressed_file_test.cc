@@ -1,0 +1,118 @@
+// Packed files read as the bytes that went in; damaged ones are refused.
+#include "worker/data/compressed_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "common/platform/random.h"
+#include "tests/worker/data/data_fixture.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Gzip(const std::string& text) {
+  z_stream stream = {};
+  EXPECT_EQ(deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string packed(deflateBound(&stream, text.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+std::string Zstd(const std::string& text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+  return packed;
+}
+
+std::string Noise(size_t bytes) {
+  Random random(bytes);
+  std::string text;
+  while (text.size() < bytes) text += "0123456789abcdef\n"[random.Below(17)];
+  return text;
+}
+
+Result<std::string> ReadAll(FileSystem& files, const std::string& path, size_t piece) {
+  HDPS_ASSIGN_OR_RETURN(const auto file, OpenUnpacked(files, path));
+  std::string text;
+  std::vector<std::byte> buffer(piece);
+  while (true) {
+    HDPS_ASSIGN_OR_RETURN(const size_t got, file->Read(buffer));
+    if (got == 0) return text;
+    text.append(reinterpret_cast<const char*>(buffer.data()), got);
+  }
+}
+
+TEST(CompressedFileTest, GivesBackWhatWasPacked) {
+  const auto files = NewMemoryFileSystem();
+  for (size_t bytes : {0u, 1u, 3u, 4u, 5u, 70000u, 900000u}) {
+    const std::string text = Noise(bytes);
+    const std::string more = Noise(bytes / 2 + 1);
+    WriteText(*files, "plain", text);
+    WriteText(*files, "one.gz", Gzip(text));
+    WriteText(*files, "two.gz", Gzip(text) + Gzip(more));
+    WriteText(*files, "one.zst", Zstd(text));
+    WriteText(*files, "two.zst", Zstd(text) + Zstd(more));
+    WriteText(*files, "unnamed", Gzip(text));
+    for (size_t piece : {size_t{1000}, size_t{1} << 20}) {
+      EXPECT_TRUE(*ReadAll(*files, "plain", piece) == text) << bytes;
+      EXPECT_TRUE(*ReadAll(*files, "one.gz", piece) == text) << bytes;
+      EXPECT_TRUE(*ReadAll(*files, "two.gz", piece) == text + more) << bytes;
+      EXPECT_TRUE(*ReadAll(*files, "one.zst", piece) == text) << bytes;
+      EXPECT_TRUE(*ReadAll(*files, "two.zst", piece) == text + more) << bytes;
+      EXPECT_TRUE(*ReadAll(*files, "unnamed", piece) == text) << bytes;
+    }
+  }
+}
+
+TEST(CompressedFileTest, ACutFileIsRefusedByName) {
+  const auto files = NewMemoryFileSystem();
+  const std::string text = Noise(5000);
+  for (const auto& [name, packed] :
+       {std::pair<std::string, std::string>{"log.gz", Gzip(text)}, {"log.zst", Zstd(text)}}) {
+    for (size_t bytes = 4; bytes < packed.size(); bytes += 97) {
+      WriteText(*files, name, packed.substr(0, bytes));
+      const Result<std::string> read = ReadAll(*files, name, 1 << 16);
+      ASSERT_EQ(read.status().code(), Code::kInvalidArgument) << name << " cut at " << bytes;
+      EXPECT_THAT(read.status().message(), HasSubstr(name));
+    }
+  }
+}
+
+TEST(CompressedFileTest, ChangedBytesNeverPassForOthers) {
+  const auto files = NewMemoryFileSystem();
+  const std::string text = Noise(3000);
+  const std::string packed = Gzip(text);
+  for (size_t at = 10; at < packed.size(); at += 13) {
+    std::string changed = packed;
+    changed[at] = static_cast<char>(changed[at] ^ 0x10);
+    WriteText(*files, "log.gz", changed);
+    const Result<std::string> read = ReadAll(*files, "log.gz", 1 << 16);
+    if (read.ok()) {
+      EXPECT_TRUE(*read == text) << at;
+    } else {
+      EXPECT_EQ(read.status().code(), Code::kInvalidArgument);
+    }
+  }
+}
+
+TEST(CompressedFileTest, ANameAloneMakesNoPackedFile) {
+  const auto files = NewMemoryFileSystem();
+  WriteText(*files, "log.gz", "0\t1\n");
+  EXPECT_EQ(OpenUnpacked(*files, "log.gz").status().code(), Code::kInvalidArgument);
+  WriteText(*files, "log.zst", "");
+  EXPECT_EQ(OpenUnpacked(*files, "log.zst").status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(OpenUnpacked(*files, "gone").status().code(), Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,84 @@
+// What the tests of the readers share.
+#include "tests/worker/data/data_fixture.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace hdps {
+
+void WriteText(FileSystem& files, const std::string& path, const std::string& text) {
+  auto file = files.Create(path);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  ASSERT_TRUE((*file)->Append(std::as_bytes(std::span(text))).ok());
+  ASSERT_TRUE((*file)->Close().ok());
+}
+
+DataSpec NumberedRows() {
+  DataSpec data;
+  data.columns.resize(3);
+  data.columns[0].name = "label";
+  data.columns[0].type = ColumnType::kLabel;
+  data.columns[1].name = "id";
+  data.columns[1].type = ColumnType::kNumeric;
+  data.columns[2].name = "color";
+  data.shuffle_rows = 16;
+  return data;
+}
+
+std::string NumberedText(int begin, int end) {
+  std::string text;
+  for (int id = begin; id < end; ++id) {
+    text += "0," + std::to_string(id) + ",c" + std::to_string(id) + "\n";
+  }
+  return text;
+}
+
+FeatureSpec Bucketized(const std::string& name, const std::string& from,
+                       std::vector<double> boundaries) {
+  FeatureSpec spec;
+  spec.name = name;
+  spec.kind = FeatureKind::kBucketized;
+  spec.from = {from};
+  spec.boundaries = std::move(boundaries);
+  return spec;
+}
+
+FeatureSpec Crossed(const std::string& name, std::vector<std::string> from, uint64_t hash_buckets) {
+  FeatureSpec spec;
+  spec.name = name;
+  spec.from = std::move(from);
+  spec.hash_buckets = hash_buckets;
+  return spec;
+}
+
+std::vector<Batch> ReadEpoch(BatchReader& reader, uint32_t epoch, uint64_t skip_steps) {
+  std::vector<Batch> batches;
+  const Status started = reader.StartEpoch(epoch, skip_steps);
+  EXPECT_TRUE(started.ok()) << started.message();
+  while (started.ok()) {
+    Result<std::optional<Batch>> batch = reader.Next();
+    EXPECT_TRUE(batch.ok()) << batch.status().message();
+    if (!batch.ok() || !batch->has_value()) break;
+    batches.push_back(std::move(**batch));
+  }
+  return batches;
+}
+
+std::vector<int> IdsOf(const Batch& batch) {
+  std::vector<int> ids;
+  for (uint32_t i = 0; i < batch.num_examples; ++i) {
+    ids.push_back(static_cast<int>(batch.numeric[size_t{i} * batch.num_numeric]));
+  }
+  return ids;
+}
+
+std::vector<int> IdsOf(const std::vector<Batch>& batches) {
+  std::vector<int> ids;
+  for (const Batch& batch : batches) {
+    for (int id : IdsOf(batch)) ids.push_back(id);
+  }
+  return ids;
+}
+
+}  // namespace hdps

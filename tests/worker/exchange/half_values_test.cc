@@ -1,0 +1,65 @@
+// Values that travel in 16 bits, between the arrays of a worker and the sections of its requests.
+#include <algorithm>
+#include <vector>
+
+#include "common/platform/random.h"
+#include "gtest/gtest.h"
+#include "kernels/host/half_floats.h"
+#include "tests/worker/exchange/split_replies.h"
+
+namespace hdps {
+namespace {
+
+// In 16 bits values are rounded on the way in and come out as that, alone or in runs of neighbours,
+// for dims that the loops know and others; nothing stays in place.
+TEST(KeySplit, NarrowValuesGoThereAndBack) {
+  ShardMap shards;
+  std::vector<Key> keys;
+  for (Key key = 0; key < 300; ++key) keys.push_back(key * key);
+  std::vector<Key> in_order = keys;
+  std::ranges::stable_sort(in_order, {},
+                           [](Key key) { return ShardOf(key, ShardBy::kKey, 8).value; });
+  for (const DType format : {DType::kFp16, DType::kBf16}) {
+    for (const uint32_t num_servers : {1u, 2u}) {
+      shards.owner.clear();
+      for (uint32_t s = 0; s < 8; ++s) shards.owner.push_back({s % num_servers});
+      const std::vector<KeysOfTable> tables = {{TableId{0}, ShardBy::kKey, 16, keys},
+                                               {TableId{1}, ShardBy::kKey, 5, in_order},
+                                               {TableId{2}, ShardBy::kKey, 1, keys}};
+      KeySplit split;
+      split.Compute(shards, num_servers, tables);
+      Random random(3);
+      std::vector<std::vector<float>> values, expected, back;
+      for (const KeysOfTable& table : tables) {
+        values.emplace_back(table.keys.size() * table.row_floats);
+        for (float& v : values.back()) v = static_cast<float>(random.Unit() * 100 - 50);
+        std::vector<uint16_t> halves(values.back().size());
+        auto* const bytes = reinterpret_cast<std::byte*>(halves.data());
+        NarrowFloats(VectorWidth::kPlain, format, values.back(), bytes);
+        expected.emplace_back(halves.size());
+        WidenFloats(VectorWidth::kPlain, format, bytes, expected.back());
+        back.emplace_back(halves.size());
+      }
+      std::vector<RowSpans<const float>> in_place(3);
+      for (uint32_t s = 0; s < num_servers; ++s) {
+        PullReply reply =
+            ReplyWith(split, s, split.Gather({s}, Spans<const float>(values), format));
+        ASSERT_FALSE(
+            split.Scatter({s}, PullMode::kTrain, reply, Spans<float>(back), in_place).ok());
+        reply.format = format;
+        ASSERT_TRUE(split.Scatter({s}, PullMode::kTrain, reply, Spans<float>(back), in_place).ok());
+      }
+      EXPECT_EQ(back, expected);
+      for (const auto& rows : in_place) EXPECT_TRUE(rows.empty());
+      const std::vector<ServerRequest> pushes =
+          split.Pushes({.sequence = {5}, .format = format}, Spans<const float>(values));
+      PushRequest push;
+      ASSERT_TRUE(DecodeMessage(pushes[0].frame, &push).ok());
+      EXPECT_EQ(push.format, format);
+      EXPECT_EQ(push.gradients.size(), split.Gather({0}, Spans<const float>(values)).size() / 2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,84 @@
+// Jobs, batches and rows for the model's tests, made in memory from a seed.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/job/job.h"
+#include "common/job/model_zoo.h"
+#include "worker/model/model.h"
+
+namespace hdps {
+
+// CSV data of numeric columns N0.. and categorical columns C0...
+DataSpec TestData(uint32_t num_numeric, uint32_t num_sparse);
+
+// A small model of a known type over TestData(5, 4), on the CPU. mlp has 3 classes.
+Job TestJob(const std::string& type);
+// A graph spelled out over TestData(5, 4): tables of dim 4 and 1 called "deep" and "wide".
+Job TestGraph(std::vector<LayerSpec> layers);
+
+struct LayerOptions {
+  uint32_t units = 0;
+  std::string table;
+  Activation activation = Activation::kNone;
+  Pooling pooling = Pooling::kSum;
+  Combine combine = Combine::kConcat;
+};
+LayerSpec TestLayer(const std::string& name, LayerKind kind, std::vector<std::string> inputs,
+                    const LayerOptions& options = {});
+
+// Up to `keys_max` keys a bag, some bags empty when it is more than one.
+struct BatchOptions {
+  uint32_t num_examples = 50;
+  uint32_t keys_max = 1;
+  bool weighted = false;
+  uint64_t seed = 1;
+};
+Batch TestBatch(const Job& job, const BatchOptions& options);
+// Rows [first, first + count) of a batch.
+Batch PartOf(const Batch& batch, uint32_t first, uint32_t count);
+
+// A model with parameters, and rows for any key: a function of (table, key).
+class ModelRun {
+ public:
+  ModelRun(const Job& job, Executor& executor);
+
+  struct Gradients {
+    double loss_sum = 0;
+    std::vector<float> dense;
+    std::vector<KeySet> sets;
+    std::vector<int> table_keys;
+    std::vector<std::vector<float>> rows;  // [tables][unique * dim]
+  };
+  Gradients Step(const Batch& batch);
+  // The same, with the gradients of rows in memory that is given for them.
+  // With rows and gradients each in so many pieces.
+  Gradients StepInPieces(const Batch& batch, size_t pieces);
+  // The same as when rows are done: loss and rows are those of then, and `dense_then` gets what the
+  // dense gradients were.
+  Gradients StepRowsFirst(const Batch& batch, std::vector<float>* dense_then);
+  double Predict(const Batch& batch, std::vector<float>* probabilities);
+
+  Model& model() { return *model_; }
+  const Job& job() const { return job_; }
+  std::vector<float>& dense() { return dense_; }
+  // Rows of a table for the keys of a set, and what a test adds to them.
+  std::vector<std::vector<float>>& row_shift() { return row_shift_; }
+
+ private:
+  std::vector<TableInput> Inputs(const Batch& batch);
+  Gradients Step(const Batch& batch, std::span<const TableInput> inputs);
+  Gradients Empty() const;
+
+  Job job_;
+  std::unique_ptr<Model> model_;
+  std::vector<float> dense_;
+  std::vector<KeySet> sets_;
+  std::vector<int> table_keys_;
+  std::vector<std::vector<float>> rows_, row_shift_;  // [tables]
+};
+
+}  // namespace hdps

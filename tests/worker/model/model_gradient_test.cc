@@ -1,0 +1,283 @@
+// Gradients of whole models: against finite differences, over parts, over threads, over time.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+
+#include "common/platform/random.h"
+#include "tests/worker/model/model_fixture.h"
+
+namespace hdps {
+namespace {
+
+struct Case {
+  std::string name;
+  Job job;
+  BatchOptions batch;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+// An embedding with three kinds of consumers, before and behind a concat; a concat in a concat; one
+// input twice; a layer that nobody uses.
+Job TangledGraph() {
+  LayerOptions deep, wide, relu, plain;
+  deep.table = "deep";
+  deep.pooling = Pooling::kMean;
+  wide.table = "wide";
+  wide.combine = Combine::kSum;
+  relu.units = 7;
+  relu.activation = Activation::kRelu;
+  plain.units = 1;
+  using K = LayerKind;
+  return TestGraph(
+      {TestLayer("e", K::kEmbedding, {}, deep), TestLayer("n", K::kNumeric, {}),
+       TestLayer("w", K::kEmbedding, {}, wide), TestLayer("fm1", K::kFm, {"e"}),
+       TestLayer("unused", K::kDense, {"e"}, relu), TestLayer("inner", K::kConcat, {"e", "n"}),
+       TestLayer("h1", K::kDense, {"e"}, relu),
+       TestLayer("outer", K::kConcat, {"inner", "h1", "h1", "w"}),
+       TestLayer("h2", K::kDense, {"outer"}, relu), TestLayer("h3", K::kDense, {"inner"}, relu),
+       TestLayer("fm2", K::kFm, {"e"}), TestLayer("h23", K::kSum, {"h2", "h3"}),
+       TestLayer("z", K::kDense, {"h23"}, plain), TestLayer("wb", K::kBias, {"w"}),
+       TestLayer("logit", K::kSum, {"z", "wb", "fm1", "fm2"})});
+}
+
+// Embeddings that a dense layer takes over: alone, and inside a concat between numbers, a layer
+// that learns, and another embedding of the same table; and one that it must not, since fm reads it
+// too.
+Job GraphOnRows() {
+  LayerOptions sums, means, wide, relu, plain;
+  sums.table = means.table = "deep";
+  wide.table = "wide";
+  wide.combine = Combine::kSum;
+  means.pooling = Pooling::kMean;
+  relu.units = 70;
+  relu.activation = Activation::kRelu;
+  plain.units = 1;
+  using K = LayerKind;
+  Job job = TestGraph(
+      {TestLayer("a", K::kEmbedding, {}, sums), TestLayer("b", K::kEmbedding, {}, means),
+       TestLayer("c", K::kEmbedding, {}, sums), TestLayer("n", K::kNumeric, {}),
+       TestLayer("h", K::kDense, {"n"}, relu), TestLayer("fm", K::kFm, {"c"}),
+       TestLayer("all", K::kConcat, {"n", "h", "b", "c"}), TestLayer("x", K::kDense, {"a"}, relu),
+       TestLayer("y", K::kDense, {"all"}, relu), TestLayer("xy", K::kSum, {"x", "y"}),
+       TestLayer("z", K::kDense, {"xy"}, plain), TestLayer("w", K::kEmbedding, {}, wide),
+       TestLayer("logit", K::kSum, {"z", "fm", "w"})});
+  job.model.first_layer = FirstLayer::kUniqueRows;
+  return job;
+}
+
+// Layers whose rows do not lie end to end, since they would meet in the cache: see RowStride.
+Job WideLayers() {
+  LayerOptions deep, wide, first, crosses, second, plain;
+  deep.table = "deep";
+  wide.table = "wide";
+  wide.combine = Combine::kSum;
+  first.units = 256;
+  second.units = 512;
+  first.activation = second.activation = Activation::kRelu;
+  crosses.units = 2;
+  plain.units = 1;
+  using K = LayerKind;
+  return TestGraph(
+      {TestLayer("e", K::kEmbedding, {}, deep), TestLayer("n", K::kNumeric, {}),
+       TestLayer("all", K::kConcat, {"e", "n"}), TestLayer("h1", K::kDense, {"all"}, first),
+       TestLayer("c", K::kCross, {"h1"}, crosses), TestLayer("h2", K::kDense, {"c"}, second),
+       TestLayer("z", K::kDense, {"h2"}, plain), TestLayer("w", K::kEmbedding, {}, wide),
+       TestLayer("logit", K::kSum, {"z", "w"})});
+}
+
+Job OnRows(Job job) {
+  job.model.first_layer = FirstLayer::kUniqueRows;
+  return job;
+}
+
+std::vector<Case> Cases() {
+  std::vector<Case> cases;
+  for (const char* type : {"logistic", "wide_deep", "deepfm", "dcn_v2", "dlrm", "mlp"}) {
+    cases.push_back({type, TestJob(type), {}});
+    cases.push_back({std::string(type) + "_bags", TestJob(type), {40, 3, true, 5}});
+  }
+  cases.push_back({"rows", OnRows(TestJob("wide_deep")), {}});
+  cases.push_back({"rows_bags", OnRows(TestJob("wide_deep")), {40, 3, true, 5}});
+  cases.push_back({"rows_graph", GraphOnRows(), {40, 3, false, 5}});
+  cases.push_back({"rows_tangled", OnRows(TangledGraph()), {40, 3, true, 6}});
+  cases.push_back({"tangled", TangledGraph(), {40, 3, true, 6}});
+  cases.push_back({"wide_layers", WideLayers(), {33, 1, false, 8}});
+  cases.push_back({"tangled_single", TangledGraph(), {33, 1, false, 8}});
+  return cases;
+}
+
+class GradientTest : public testing::TestWithParam<Case> {};
+
+// Central difference of the loss when parameters[first + i] moves by step * direction[i].
+double LossSlope(ModelRun& run, const Batch& batch, const std::vector<double>& direction,
+                 double step, std::vector<float>& parameters, size_t first) {
+  const std::vector<float> saved = parameters;
+  std::vector<float> probabilities;
+  double loss[2];
+  for (const int sign : {1, -1}) {
+    for (size_t i = 0; i < direction.size(); ++i) {
+      parameters[first + i] = static_cast<float>(saved[first + i] + sign * step * direction[i]);
+    }
+    loss[sign > 0] = run.Predict(batch, &probabilities);
+  }
+  parameters = saved;
+  return (loss[1] - loss[0]) / (2 * step);
+}
+
+// The slope of the loss along a direction against <gradient, direction>. The direction is the
+// gradient's own (a large signal) plus noise of the same length (which notices components that are
+// left out). One of the steps has to agree: a large one may cross a kink of relu, a small one
+// drowns in rounding; a wrong gradient disagrees at all of them.
+void CheckAlong(ModelRun& run, const Batch& batch, std::span<const float> gradient,
+                std::vector<float>& parameters, size_t first) {
+  double norm = 0;
+  for (const float g : gradient) norm += double{g} * double{g};
+  norm = std::sqrt(norm);
+  ASSERT_GT(norm, 0);
+  Random random(11);
+  std::vector<double> direction(gradient.size());
+  double expected = 0;
+  for (size_t i = 0; i < direction.size(); ++i) {
+    direction[i] =
+        gradient[i] / norm + random.Normal() / std::sqrt(static_cast<double>(gradient.size()));
+    expected += direction[i] * double{gradient[i]};
+  }
+  std::string measured;
+  for (const double step : {2e-3, 5e-4, 1e-4, 2e-5}) {
+    const double slope = LossSlope(run, batch, direction, step, parameters, first);
+    if (std::fabs(slope - expected) <= 0.02 * norm + 1e-3) return;
+    measured += " " + std::to_string(slope);
+  }
+  ADD_FAILURE() << "measured" << measured << ", gradient gives " << expected;
+}
+
+TEST_P(GradientTest, AgreesWithFiniteDifferences) {
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  ModelRun run(GetParam().job, *executor);
+  const Batch batch = TestBatch(GetParam().job, GetParam().batch);
+  ASSERT_TRUE(run.model().CheckBatch(batch).ok()) << run.model().CheckBatch(batch).message();
+  const ModelRun::Gradients at = run.Step(batch);
+  for (const DenseTensor& tensor : run.model().tensors()) {
+    SCOPED_TRACE(tensor.name);
+    const size_t first = tensor.first_chunk * kDenseChunkFloats;
+    const std::span<const float> gradient = std::span(at.dense).subspan(first, tensor.size());
+    if (tensor.name.starts_with("unused")) {
+      for (const float g : gradient) ASSERT_EQ(g, 0.0f);
+      continue;
+    }
+    CheckAlong(run, batch, gradient, run.dense(), first);
+    for (size_t i = first + tensor.size(); i < first + tensor.num_chunks * kDenseChunkFloats; ++i) {
+      ASSERT_EQ(at.dense[i], 0.0f) << "the filling is zero";
+    }
+  }
+  for (size_t t = 0; t < run.job().tables.size(); ++t) {
+    SCOPED_TRACE(run.job().tables[t].name);
+    if (run.job().tables[t].dense) continue;
+    run.row_shift()[t].assign(at.rows[t].size(), 0.0f);
+    CheckAlong(run, batch, at.rows[t], run.row_shift()[t], 0);
+  }
+}
+
+// Gradients of a key summed over tables' rows, for comparing batches with other key orders.
+std::map<std::pair<size_t, Key>, std::vector<double>> ByKey(const ModelRun::Gradients& gradients,
+                                                            const Job& job) {
+  std::map<std::pair<size_t, Key>, std::vector<double>> by_key;
+  for (size_t t = 0; t < job.tables.size(); ++t) {
+    if (gradients.table_keys[t] < 0) continue;
+    const std::vector<Key>& keys =
+        gradients.sets[static_cast<size_t>(gradients.table_keys[t])].unique;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const auto row = gradients.rows[t].begin() + static_cast<ptrdiff_t>(i * job.tables[t].dim);
+      by_key[{t, keys[i]}].assign(row, row + job.tables[t].dim);
+    }
+  }
+  return by_key;
+}
+
+TEST_P(GradientTest, PartsAddUpToTheWhole) {
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  ModelRun run(GetParam().job, *executor);
+  const Batch batch = TestBatch(GetParam().job, GetParam().batch);
+  const ModelRun::Gradients whole = run.Step(batch);
+  const auto whole_rows = ByKey(whole, run.job());
+  double loss = 0;
+  std::vector<double> dense(whole.dense.size());
+  std::map<std::pair<size_t, Key>, std::vector<double>> rows;
+  for (uint32_t first = 0; first < batch.num_examples;) {
+    const uint32_t count = std::min(first % 2 + 12, batch.num_examples - first);
+    const ModelRun::Gradients part = run.Step(PartOf(batch, first, count));
+    loss += part.loss_sum;
+    for (size_t i = 0; i < dense.size(); ++i) dense[i] += part.dense[i];
+    for (const auto& [key, values] : ByKey(part, run.job())) {
+      std::vector<double>& sum = rows[key];
+      sum.resize(values.size());
+      for (size_t d = 0; d < values.size(); ++d) sum[d] += values[d];
+    }
+    first += count;
+  }
+  EXPECT_NEAR(loss, whole.loss_sum, 1e-4);
+  for (size_t i = 0; i < dense.size(); ++i) ASSERT_NEAR(dense[i], whole.dense[i], 1e-4) << i;
+  ASSERT_EQ(rows.size(), whole_rows.size());
+  for (const auto& [key, values] : whole_rows) {
+    for (size_t d = 0; d < values.size(); ++d) ASSERT_NEAR(rows[key][d], values[d], 1e-4);
+  }
+}
+
+TEST_P(GradientTest, ThreadsAndHistoryDoNotChangeABit) {
+  BatchOptions large = GetParam().batch;
+  large.num_examples = 600;
+  const Batch batch = TestBatch(GetParam().job, large);
+  std::vector<ModelRun::Gradients> results;
+  for (const int threads : {1, 2, 4}) {
+    const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
+    ModelRun run(GetParam().job, *executor);
+    if (threads == 2) {  // Batches before it leave nothing behind.
+      large.num_examples = 900;
+      run.Step(TestBatch(GetParam().job, large));
+      run.Step(PartOf(batch, 0, 0));
+      run.Step(PartOf(batch, 5, 77));
+    }
+    results.push_back(run.Step(batch));
+  }
+  for (const ModelRun::Gradients& result : results) {
+    EXPECT_EQ(result.loss_sum, results[0].loss_sum);
+    EXPECT_EQ(result.dense, results[0].dense);
+    EXPECT_EQ(result.rows, results[0].rows);
+  }
+}
+
+// Rows stand before all dense gradients do, and nothing becomes another bit.
+TEST_P(GradientTest, RowsFirstChangesNoBit) {
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(2);
+  ModelRun run(GetParam().job, *executor);
+  const Batch batch = TestBatch(GetParam().job, GetParam().batch);
+  const ModelRun::Gradients whole = run.Step(batch);
+  std::vector<float> dense_then;
+  const ModelRun::Gradients rows_first = run.StepRowsFirst(batch, &dense_then);
+  EXPECT_EQ(rows_first.loss_sum, whole.loss_sum);
+  EXPECT_EQ(rows_first.rows, whole.rows);
+  EXPECT_EQ(rows_first.dense, whole.dense);
+  if (run.model().tensors().size() > 1) {
+    EXPECT_NE(dense_then, whole.dense);
+  }
+  std::vector<float> none;
+  EXPECT_EQ(run.StepRowsFirst(PartOf(batch, 0, 0), &none).dense,
+            std::vector<float>(run.model().dense_floats(), 0.0f));
+}
+
+TEST_P(GradientTest, EmptyBatchGivesNothing) {
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  ModelRun run(GetParam().job, *executor);
+  const ModelRun::Gradients empty =
+      run.Step(PartOf(TestBatch(GetParam().job, GetParam().batch), 0, 0));
+  EXPECT_EQ(empty.loss_sum, 0.0);
+  EXPECT_EQ(empty.dense, std::vector<float>(run.model().dense_floats(), 0.0f));
+  for (const std::vector<float>& rows : empty.rows) EXPECT_TRUE(rows.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GradientTest, testing::ValuesIn(Cases()),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace hdps

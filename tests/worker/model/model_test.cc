@@ -1,0 +1,281 @@
+// What a model promises beside its gradients: keys, first weights, refusals, description.
+#include "worker/model/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/platform/random.h"
+#include "tests/worker/model/model_fixture.h"
+
+namespace hdps {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class ModelTest : public testing::Test {
+ protected:
+  std::string Refusal(const Job& job) {
+    const Result<std::unique_ptr<Model>> model = NewModel(job, *executor_);
+    EXPECT_FALSE(model.ok());
+    if (model.ok()) return "";
+    EXPECT_EQ(model.status().code(), Code::kInvalidArgument);
+    return model.status().message();
+  }
+  const std::unique_ptr<Executor> executor_ = NewInlineExecutor();
+};
+
+// Logistic regression from its definition: one weight a key, one a number, a bias.
+TEST_F(ModelTest, LogisticIsItsDefinition) {
+  Job job = TestJob("logistic");
+  ModelRun run(job, *executor_);
+  const Batch batch = TestBatch(job, {30, 3, true, 2});
+  const ModelRun::Gradients step = run.Step(batch);
+  std::vector<float> probabilities;
+  EXPECT_DOUBLE_EQ(run.Predict(batch, &probabilities), step.loss_sum);
+  const auto first_of = [&](const std::string& name) {
+    for (const DenseTensor& t : run.model().tensors()) {
+      if (t.name == name) return t.first_chunk * kDenseChunkFloats;
+    }
+    ADD_FAILURE() << "no tensor " << name;
+    return size_t{0};
+  };
+  const size_t weight = first_of("wide_numeric.weight");
+  const size_t biases[] = {first_of("wide_numeric.bias"), first_of("wide_bias.bias")};
+  const KeySet& keys = step.sets[0];
+  std::vector<double> row_gradients(keys.unique.size());
+  double loss = 0, bias_gradient = 0;
+  for (uint32_t i = 0; i < batch.num_examples; ++i) {
+    double z = double{run.dense()[biases[0]]} + double{run.dense()[biases[1]]};
+    for (size_t j = 0; j < 5; ++j) z += run.dense()[weight + j] * batch.numeric[i * 5 + j];
+    for (size_t f = 0; f < 4; ++f) {
+      const SparseColumn& column = batch.sparse[f];
+      for (uint32_t k = column.offsets[i]; k < column.offsets[i + 1]; ++k) {
+        z += column.weights[k] * (UnitFloat(RandomAt(column.keys[k], 0)) - 0.5f);
+      }
+    }
+    const double p = 1 / (1 + std::exp(-z));
+    EXPECT_NEAR(probabilities[i], p, 1e-6);
+    loss -= batch.labels[i] > 0 ? std::log(p) : std::log(1 - p);
+    bias_gradient += p - double{batch.labels[i]};
+    for (size_t f = 0; f < 4; ++f) {
+      const SparseColumn& column = batch.sparse[f];
+      for (uint32_t k = column.offsets[i]; k < column.offsets[i + 1]; ++k) {
+        row_gradients[keys.row_index[f][k]] += column.weights[k] * (p - double{batch.labels[i]});
+      }
+    }
+  }
+  EXPECT_NEAR(step.loss_sum, loss, 1e-4);
+  for (const size_t bias : biases) EXPECT_NEAR(step.dense[bias], bias_gradient, 1e-4);
+  for (size_t i = 0; i < row_gradients.size(); ++i) {
+    EXPECT_NEAR(step.rows[0][i], row_gradients[i], 1e-5);
+  }
+}
+
+TEST_F(ModelTest, KeysAreSharedBetweenTablesOfTheSameFeatures) {
+  Job job = TestJob("wide_deep");
+  const Batch batch = TestBatch(job, {60, 3, false, 3});
+  std::vector<KeySet> sets;
+  std::vector<int> table_keys;
+  FindKeys(job, batch, &sets, &table_keys);
+  EXPECT_EQ(sets.size(), 1u);
+  EXPECT_EQ(table_keys, (std::vector<int>{0, 0, -1}));
+  std::vector<Key> order;
+  for (size_t f = 0; f < 4; ++f) {
+    ASSERT_EQ(sets[0].row_index[f].size(), batch.sparse[f].keys.size());
+    for (size_t k = 0; k < batch.sparse[f].keys.size(); ++k) {
+      const uint32_t row = sets[0].row_index[f][k];
+      const Key key = batch.sparse[f].keys[k];
+      ASSERT_EQ(sets[0].unique[row], key);
+      if (std::ranges::find(order, key) == order.end()) order.push_back(key);
+    }
+  }
+  std::ranges::stable_sort(
+      order, {}, [&](Key key) { return ShardOf(key, ShardBy::kKey, job.cluster.shards).value; });
+  EXPECT_EQ(sets[0].unique, order) << "by shard, then in order of first sight, each once";
+
+  job.model.layers[0].features = {"C2", "C0"};  // Of the wide table.
+  KeyFinder finder(job);
+  finder.Find(batch, &sets);
+  EXPECT_EQ(finder.table_keys(), (std::vector<int>{0, 1, -1}));
+  EXPECT_EQ(sets[0].row_index[0].size(), batch.sparse[0].keys.size());
+  EXPECT_TRUE(sets[0].row_index[1].empty());
+  EXPECT_EQ(sets[0].row_index[2].size(), batch.sparse[2].keys.size());
+}
+
+TEST_F(ModelTest, FirstWeightsDependOnTheSeedAlone) {
+  const Result<std::unique_ptr<Model>> a = NewModel(TestJob("wide_deep"), *executor_);
+  const Result<std::unique_ptr<Model>> b = NewModel(TestJob("wide_deep"), *executor_);
+  ASSERT_TRUE(a.ok() && b.ok());
+  const std::vector<float> first = (*a)->InitialDense(7);
+  EXPECT_EQ(first, (*b)->InitialDense(7));
+  EXPECT_NE(first, (*a)->InitialDense(8));
+  EXPECT_EQ(first.size(), (*a)->dense_floats());
+  for (const DenseTensor& tensor : (*a)->tensors()) {
+    SCOPED_TRACE(tensor.name);
+    const float* values = first.data() + tensor.first_chunk * kDenseChunkFloats;
+    float largest = 0;
+    for (size_t i = 0; i < tensor.size(); ++i) largest = std::max(largest, std::fabs(values[i]));
+    if (tensor.shape.size() == 1) {
+      EXPECT_EQ(largest, 0.0f);
+    } else {
+      const float bound = std::sqrt(6.0f / static_cast<float>(tensor.shape[0] + tensor.shape[1]));
+      EXPECT_LE(largest, bound * 1.0001f);
+      EXPECT_GT(largest, bound * 0.5f);
+    }
+    for (size_t i = tensor.size(); i < tensor.num_chunks * kDenseChunkFloats; ++i) {
+      ASSERT_EQ(values[i], 0.0f);
+    }
+  }
+}
+
+TEST_F(ModelTest, SoftmaxProbabilitiesAddUpToOne) {
+  ModelRun run(TestJob("mlp"), *executor_);
+  const Batch batch = TestBatch(run.job(), {20, 1, false, 4});
+  std::vector<float> probabilities;
+  const double loss = run.Predict(batch, &probabilities);
+  ASSERT_EQ(probabilities.size(), 60u);
+  double expected = 0;
+  for (size_t i = 0; i < 20; ++i) {
+    const float* p = probabilities.data() + 3 * i;
+    EXPECT_NEAR(p[0] + p[1] + p[2], 1.0f, 1e-6f);
+    expected -= std::log(p[static_cast<size_t>(batch.labels[i])]);
+  }
+  EXPECT_NEAR(loss, expected, 1e-4);
+}
+
+TEST_F(ModelTest, BadBatchesAreRefused) {
+  ModelRun wide_deep(TestJob("wide_deep"), *executor_), mlp(TestJob("mlp"), *executor_);
+  const Batch good = TestBatch(wide_deep.job(), {});
+  EXPECT_TRUE(wide_deep.model().CheckBatch(good).ok());
+  const auto refusal = [](ModelRun& run, const Batch& batch) {
+    const Status status = run.model().CheckBatch(batch);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    return status.message();
+  };
+  Batch bad = good;
+  bad.labels[3] = 1.5f;
+  EXPECT_THAT(refusal(wide_deep, bad), AllOf(HasSubstr("row 3"), HasSubstr("0..1")));
+  bad.labels[3] = std::nanf("");
+  EXPECT_THAT(refusal(wide_deep, bad), HasSubstr("row 3"));
+  bad = good;
+  bad.sparse.pop_back();
+  EXPECT_THAT(refusal(wide_deep, bad), HasSubstr("3 sparse features"));
+  bad = good;
+  bad.num_numeric = 4;
+  EXPECT_THAT(refusal(wide_deep, bad), HasSubstr("4 numeric columns"));
+  bad = good;
+  bad.labels.pop_back();
+  EXPECT_THAT(refusal(wide_deep, bad), HasSubstr("labels"));
+  bad = good;
+  bad.labels[0] = 3;
+  EXPECT_THAT(refusal(mlp, bad), AllOf(HasSubstr("row 0"), HasSubstr("0..2")));
+  bad.labels[0] = 0.5;
+  EXPECT_THAT(refusal(mlp, bad), HasSubstr("class number"));
+}
+
+TEST_F(ModelTest, MistakenGraphsAreRefusedWithLayerAndReason) {
+  using K = LayerKind;
+  LayerOptions deep, wide, one;
+  deep.table = "deep";
+  wide.table = "wide";
+  one.units = 1;
+  const LayerSpec e = TestLayer("e", K::kEmbedding, {}, deep), n = TestLayer("n", K::kNumeric, {});
+  const auto refusal = [&](std::vector<LayerSpec> layers) { return Refusal(TestGraph(layers)); };
+  EXPECT_THAT(refusal({}), HasSubstr("no layers"));
+  EXPECT_THAT(refusal({e, TestLayer("z", K::kDense, {"x"}, one)}),
+              AllOf(HasSubstr("model.layers[1] 'z'"), HasSubstr("'x'")));
+  EXPECT_THAT(refusal({e, n, TestLayer("s", K::kSum, {"e", "n"})}),
+              AllOf(HasSubstr("'n' has width 5"), HasSubstr("'e' has 16")));
+  EXPECT_THAT(refusal({e, TestLayer("z", K::kDense, {"e"})}), HasSubstr("units is 0"));
+  EXPECT_THAT(refusal({n, TestLayer("f", K::kFm, {"n"})}), HasSubstr("vectors of one dim"));
+  EXPECT_THAT(refusal({e, n, TestLayer("d", K::kDot, {"e", "n"})}), HasSubstr("dim 4"));
+  EXPECT_THAT(refusal({e}), HasSubstr("logloss takes width 1"));
+  EXPECT_THAT(refusal({n, TestLayer("z", K::kDense, {"n", "n"}, one)}), HasSubstr("2 inputs"));
+  deep.table = "dep";
+  EXPECT_THAT(refusal({TestLayer("e", K::kEmbedding, {}, deep)}), HasSubstr("'dep'"));
+  Job softmax = TestGraph({n, TestLayer("z", K::kDense, {"n"}, one)});
+  softmax.model.loss = LossKind::kSoftmax;
+  EXPECT_THAT(Refusal(softmax), HasSubstr("softmax"));
+  Job numberless = TestGraph({n, TestLayer("z", K::kDense, {"n"}, one)});
+  numberless.data = TestData(0, 4);
+  EXPECT_THAT(Refusal(numberless), HasSubstr("no numeric column"));
+}
+
+TEST_F(ModelTest, DevicesAreNamed) {
+  Job job = TestJob("wide_deep");
+  job.model.device = "tpu";
+  EXPECT_THAT(Refusal(job), AllOf(HasSubstr("model.device"), HasSubstr("auto, cpu or cuda")));
+  job.model.device = "auto";
+  EXPECT_TRUE(NewModel(job, *executor_).ok());
+  job.model.device = "cuda";
+  const Result<std::unique_ptr<Model>> cuda = NewModel(job, *executor_);
+  if (cuda.ok()) {
+    EXPECT_THAT((*cuda)->Describe(), HasSubstr("device=cuda"));
+  } else {
+    EXPECT_THAT(cuda.status().message(),
+                AllOf(HasSubstr("model.device: cuda"), HasSubstr("use cpu or auto")));
+  }
+}
+
+// The two ways of the first layer give the same step, and auto is one of them, by the batch alone.
+TEST_F(ModelTest, FirstLayersAgree) {
+  for (const BatchOptions& options : {BatchOptions{500, 1, false, 3}, BatchOptions{300, 4, true, 4},
+                                      BatchOptions{7, 1, false, 5}}) {
+    std::vector<ModelRun::Gradients> steps;
+    for (const FirstLayer choice :
+         {FirstLayer::kPlain, FirstLayer::kUniqueRows, FirstLayer::kAuto, FirstLayer::kAuto}) {
+      Job job = TestJob("wide_deep");
+      job.model.first_layer = choice;
+      ModelRun run(job, *executor_);
+      steps.push_back(run.Step(TestBatch(job, options)));
+    }
+    EXPECT_EQ(steps[2].dense, steps[3].dense);
+    EXPECT_TRUE(steps[2].dense == steps[0].dense || steps[2].dense == steps[1].dense);
+    EXPECT_NEAR(steps[1].loss_sum, steps[0].loss_sum, 1e-6 * steps[0].loss_sum);
+    const auto expect_near = [](const std::vector<float>& a, const std::vector<float>& b) {
+      double largest = 0, wrong = 0;
+      for (size_t i = 0; i < a.size(); ++i) {
+        largest = std::max(largest, std::fabs(double{b[i]}));
+        wrong = std::max(wrong, std::fabs(double{a[i]} - double{b[i]}));
+      }
+      EXPECT_LE(wrong, 1e-6 * largest);
+    };
+    expect_near(steps[1].dense, steps[0].dense);
+    for (size_t t = 0; t < 2; ++t) expect_near(steps[1].rows[t], steps[0].rows[t]);
+  }
+}
+
+TEST_F(ModelTest, RowsMayLieInPiecesAndTheirGradientsGoWhereTheyAreWanted) {
+  for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic"}) {
+    for (const FirstLayer first_layer : {FirstLayer::kPlain, FirstLayer::kUniqueRows}) {
+      Job job = TestJob(type);
+      job.model.first_layer = first_layer;
+      ModelRun run(job, *executor_);
+      const Batch batch = TestBatch(job, {40, 5, true, 2});
+      const ModelRun::Gradients usual = run.Step(batch);
+      for (const size_t pieces : {1, 2, 3, 8}) {
+        ModelRun other(job, *executor_);
+        const ModelRun::Gradients placed = other.StepInPieces(batch, pieces);
+        EXPECT_EQ(usual.loss_sum, placed.loss_sum) << type;
+        EXPECT_EQ(usual.rows, placed.rows) << type;
+        EXPECT_EQ(usual.dense, placed.dense) << type;
+      }
+    }
+  }
+}
+
+TEST_F(ModelTest, DescriptionHasALineALayerAndTable) {
+  ModelRun run(TestJob("wide_deep"), *executor_);
+  const std::string text = run.model().Describe();
+  const size_t lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1;
+  EXPECT_EQ(lines, run.job().model.layers.size() + run.job().tables.size());
+  EXPECT_THAT(text, HasSubstr("layer deep1 kind=dense device=cpu output=[n,16] weights=29x16+16 "
+                              "parameters=480 bytes=1920 first_layer=auto\n"));
+  EXPECT_THAT(text, HasSubstr("table deep kind=sparse device=host update=host"));
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,244 @@
+// Whole jobs in one process: what must not change the result, and what must.
+#include <glog/logging.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/random.h"
+#include "tools/local_cluster.h"
+#include "tools/scoring.h"
+
+namespace hdps {
+namespace {
+
+constexpr char kJob[] = R"({
+  "name": "small",
+  "data": {"format": "csv", "train": ["train.csv"], "eval": ["eval.csv"],
+           "columns": [{"name": "y", "type": "label"}, {"name": "x", "type": "numeric"},
+                       {"name": "a"}, {"name": "b", "type": "multi"}]},
+  "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8, 4]},
+  "train": {"batch_size": 50, "epochs": 2},
+  "parallel": {"gradients_mean": true},
+  "cluster": {"shards": 8}
+})";
+
+// 310 rows: the last step of an epoch has 10 of 50.
+std::string Rows(uint64_t count, uint64_t seed) {
+  Random random(seed);
+  std::string text;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t a = random.Below(12), b = random.Below(30);
+    const bool label = random.Unit() < (a % 3 == 0 ? 0.8 : 0.2);
+    text += std::to_string(label ? 1 : 0) + "," + std::to_string(random.Unit()) + ",a" +
+            std::to_string(a) + ",b" + std::to_string(b) + (b % 2 == 0 ? "|c" : "") + "\n";
+  }
+  return text;
+}
+
+struct Cluster {
+  uint32_t workers = 1, servers = 1;
+};
+
+// What a run leaves behind.
+struct Outcome {
+  std::string digest;
+  double train_logloss = 0, eval_auc = 0;
+  int64_t steps = 0;
+};
+
+class TrainingTest : public testing::Test {
+ protected:
+  TrainingTest() : files_(NewMemoryFileSystem()), clock_(NewSystemClock()) {
+    FLAGS_minloglevel = google::GLOG_ERROR;
+    EXPECT_TRUE(WriteFileAtomically(*files_, "job.json", kJob).ok());
+    EXPECT_TRUE(WriteFileAtomically(*files_, "train.csv", Rows(310, 1)).ok());
+    EXPECT_TRUE(WriteFileAtomically(*files_, "eval.csv", Rows(101, 2)).ok());
+  }
+
+  LocalClusterExit RunJob(const Cluster& cluster, const std::vector<std::string>& overrides) {
+    Result<Job> job = LoadJob(*files_, "job.json", overrides);
+    EXPECT_TRUE(job.ok()) << job.status().message();
+    if (!job.ok()) return {2, job.status().message()};
+    LocalClusterOptions options;
+    options.job = std::make_shared<const Job>(*std::move(job));
+    options.out = out_ = "out" + std::to_string(++runs_);
+    options.num_workers = cluster.workers;
+    options.num_servers = cluster.servers;
+    options.threads = 2;
+    options.voice.notice = [](const std::string&) {};
+    const Result<LocalClusterExit> exit = RunLocalCluster(options, *files_, *clock_);
+    EXPECT_TRUE(exit.ok()) << exit.status().message();
+    return exit.ok() ? *exit : LocalClusterExit{2, exit.status().message()};
+  }
+
+  Outcome Train(const Cluster& cluster, const std::vector<std::string>& overrides = {}) {
+    const LocalClusterExit exit = RunJob(cluster, overrides);
+    EXPECT_EQ(exit.status, 0) << exit.reason;
+    const Result<std::string> text =
+        ReadWholeFile(*files_, JoinPath(out_, "summary.json"), 1 << 20);
+    EXPECT_TRUE(text.ok()) << text.status().message();
+    if (!text.ok()) return {};
+    const auto summary = nlohmann::json::parse(*text);
+    return {summary["digest"], summary["train_logloss"], summary["eval_auc"], summary["steps"]};
+  }
+
+  const std::unique_ptr<FileSystem> files_;
+  const std::unique_ptr<MonotonicClock> clock_;
+  std::string out_;  // Of the last run.
+  int runs_ = 0;
+};
+
+TEST_F(TrainingTest, ServersDoNotChangeTheResult) {
+  const Outcome one = Train({2, 1});
+  EXPECT_EQ(one.steps, 14);
+  EXPECT_EQ(Train({2, 2}).digest, one.digest);
+  EXPECT_EQ(Train({2, 3}).digest, one.digest);
+  EXPECT_NE(Train({2, 1}, {"seed=2"}).digest, one.digest);
+}
+
+TEST_F(TrainingTest, WorkersDoWhatOneDoesWithAsManyParts) {
+  const Outcome whole = Train({1, 1});
+  for (const uint32_t workers : {2, 3, 4}) {
+    const Outcome together = Train({workers, 2});
+    const Outcome parts = Train({1, 1}, {"train.micro_batches=" + std::to_string(workers)});
+    EXPECT_EQ(together.digest, parts.digest) << workers << " workers";
+    EXPECT_NEAR(together.train_logloss, whole.train_logloss, 1e-6) << workers << " workers";
+  }
+}
+
+// In sync, rows asked for ahead of their turn and repaired are the rows asked for in time: for any
+// depth, workers, servers, parts and way of the dense gradients.
+TEST_F(TrainingTest, LookaheadDoesNotChangeTheResult) {
+  for (const uint32_t workers : {1, 2, 4}) {
+    const std::string parts = "train.micro_batches=" + std::to_string(1 + workers % 2);
+    std::string digest;
+    for (const uint32_t servers : {1, 2, 3}) {
+      for (const uint32_t lookahead : {0, 1, 2, 4}) {
+        const char* dense = (servers + lookahead / 2) % 2 == 0 ? "servers" : "allreduce";
+        const Outcome run =
+            Train({workers, servers}, {"train.lookahead=" + std::to_string(lookahead), parts,
+                                       std::string("parallel.dense_exchange=") + dense});
+        if (digest.empty()) digest = run.digest;
+        EXPECT_EQ(run.digest, digest) << workers << " workers, " << servers << " servers, ahead "
+                                      << lookahead << ", dense by " << dense;
+      }
+    }
+  }
+}
+
+// Where the job does not say whether to ask ahead, workers try both ways while they train.
+TEST_F(TrainingTest, TryingWhetherToAskAheadDoesNotChangeTheResult) {
+  constexpr char kManySteps[] = "train.epochs=20";  // The first trial ends after 88 steps.
+  for (const uint32_t workers : {1, 2}) {
+    const Outcome tried = Train({workers, 2}, {kManySteps});
+    EXPECT_EQ(tried.steps, 140);
+    EXPECT_EQ(Train({workers, 2}, {kManySteps, "train.lookahead=1"}).digest, tried.digest);
+  }
+}
+
+TEST_F(TrainingTest, DenseByAllreduceIsDenseByServers) {
+  const std::vector<std::vector<std::string>> variants = {{},
+                                                          {"parallel.gradients_mean=false"},
+                                                          {"parallel.cross_batch=true"},
+                                                          {"model.dense_optimizer.kind=lamb"}};
+  for (std::vector<std::string> overrides : variants) {
+    const Outcome servers = Train({3, 2}, overrides);
+    overrides.push_back("parallel.dense_exchange=allreduce");
+    EXPECT_EQ(Train({3, 2}, overrides).digest, servers.digest) << overrides.size();
+  }
+}
+
+// Values that travel in 16 bits are rounded where they leave: servers, their order, lookahead and
+// who waits for whom change nothing, and it is another answer than in 32 bits.
+TEST_F(TrainingTest, OnTheWireIn16BitsServersAndLookaheadDoNotChangeTheResult) {
+  std::vector<std::string> digests;
+  const Outcome whole = Train({3, 2});
+  for (const char* format : {"fp16", "bf16"}) {
+    const std::string wire = std::string("parallel.wire=") + format;
+    const Outcome one = Train({3, 1}, {wire});
+    for (const uint32_t servers : {1, 2, 3}) {
+      const std::string ahead = "train.lookahead=" + std::to_string(servers + servers % 2 - 1);
+      EXPECT_EQ(Train({3, servers}, {wire, ahead}).digest, one.digest)
+          << format << ", " << servers << " servers, " << ahead;
+      EXPECT_EQ(Train({3, servers}, {wire, "train.lookahead=0"}).digest, one.digest);
+    }
+    EXPECT_NE(one.digest, whole.digest);
+    EXPECT_NEAR(one.train_logloss, whole.train_logloss, 2e-3) << format;
+    EXPECT_EQ(Train({1, 2}, {wire, "train.mode=async"}).digest, Train({1, 1}, {wire}).digest);
+    digests.push_back(one.digest);
+  }
+  EXPECT_NE(digests[0], digests[1]);
+}
+
+TEST_F(TrainingTest, CrossBatchShowsOnRaggedBatches) {
+  // 50 rows over 3 workers: 17, 17, 16.
+  EXPECT_NE(Train({3, 1}).digest, Train({3, 1}, {"parallel.cross_batch=true"}).digest);
+  EXPECT_EQ(Train({2, 1}, {"train.max_steps=6"}).steps, 6);
+}
+
+TEST_F(TrainingTest, StalenessZeroIsSyncAndSoIsOneAsyncWorker) {
+  EXPECT_EQ(Train({2, 2}, {"train.mode=ssp", "train.staleness_bound=0"}).digest,
+            Train({2, 2}).digest);
+  EXPECT_EQ(Train({1, 2}, {"train.mode=async"}).digest, Train({1, 2}).digest);
+}
+
+TEST_F(TrainingTest, FullBatchOnOneWorkerIsTheBatch) {
+  EXPECT_EQ(Train({1, 1}, {"parallel.dataset_strategy=full_batch"}).digest, Train({1, 1}).digest);
+  // Two workers push the same gradients; their mean is the one gradient, exactly.
+  EXPECT_EQ(Train({2, 1}, {"parallel.dataset_strategy=full_batch"}).digest, Train({1, 1}).digest);
+}
+
+TEST_F(TrainingTest, ADivergedLossEndsTheJobAndNamesTheStep) {
+  for (const char* dense : {"servers", "allreduce"}) {
+    const LocalClusterExit exit =
+        RunJob({2, 1}, {"model.dense_optimizer.kind=sgd", "model.dense_optimizer.learning_rate=1e6",
+                        "model.hidden=[64,32]", "train.epochs=50",
+                        std::string("parallel.dense_exchange=") + dense});
+    EXPECT_EQ(exit.status, 3);
+    EXPECT_NE(exit.reason.find("diverged"), std::string::npos) << exit.reason;
+    EXPECT_NE(exit.reason.find("at step"), std::string::npos) << exit.reason;
+  }
+}
+
+TEST_F(TrainingTest, ABadRowEndsTheJobAndNamesThePlace) {
+  ASSERT_TRUE(WriteFileAtomically(*files_, "train.csv", Rows(120, 1) + "1,abc,a1,b1\n").ok());
+  const LocalClusterExit exit = RunJob({2, 1}, {});
+  EXPECT_EQ(exit.status, 2);
+  EXPECT_NE(exit.reason.find("train.csv:121:"), std::string::npos) << exit.reason;
+  EXPECT_NE(exit.reason.find("abc"), std::string::npos) << exit.reason;
+}
+
+TEST_F(TrainingTest, EvaluateAndPredictAgreeWithTheRun) {
+  const Outcome run = Train({2, 3});
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(2);
+  ScoringOptions options;
+  options.job = "job.json";
+  options.checkpoint = out_;
+  std::ostringstream evaluation, predictions;
+  const Status evaluated = RunEvaluate(options, *files_, *executor, evaluation);
+  ASSERT_TRUE(evaluated.ok()) << evaluated.message();
+  const std::string text = evaluation.str();
+  ASSERT_NE(text.find("auc"), std::string::npos) << text;
+  EXPECT_NEAR(std::stod(text.substr(text.find("auc") + 3)), run.eval_auc, 1e-6);
+
+  const Status predicted = RunPredict(options, *files_, *executor, predictions);
+  ASSERT_TRUE(predicted.ok()) << predicted.message();
+  std::istringstream lines(predictions.str());
+  int rows = 0;
+  for (double value = 0; lines >> value; ++rows) EXPECT_TRUE(value > 0 && value < 1) << value;
+  EXPECT_EQ(rows, 101);
+
+  options.overrides = {"seed=2"};
+  const Status other = RunEvaluate(options, *files_, *executor, evaluation);
+  EXPECT_EQ(other.code(), Code::kInvalidArgument);
+  EXPECT_NE(other.message().find("--job"), std::string::npos) << other.message();
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,169 @@
+// Names of constants, and the benchmark's JSON into them.
+#include "tools/plan/machine_constants.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+using M = MachineConstants;
+
+constexpr ConstantName kConstants[] = {
+    {"machine.cores", "", &M::cores},
+    {"model.example", "ns", &M::model_example_ns},
+    {"model.embedding_float", "ns", &M::model_embedding_float_ns},
+    {"model.activation_float", "ns", &M::model_activation_float_ns},
+    {"model.row_rate", "GFLOP/s", &M::model_row_gflops},
+    {"model.row_float", "ns", &M::model_row_float_ns},
+    {"model.gather_float", "ns", &M::model_gather_float_ns},
+    {"model.merge_row", "ns", &M::model_merge_row_ns},
+    {"model.merge_float", "ns", &M::model_merge_float_ns},
+    {"reader.read_byte", "ns", &M::read_byte_ns},
+    {"reader.scan_byte", "ns", &M::scan_byte_ns},
+    {"reader.find_byte", "ns", &M::find_byte_ns},
+    {"reader.draw_row", "ns", &M::draw_row_ns},
+    {"reader.fetch_row", "ns", &M::fetch_row_ns},
+    {"reader.dedup_key", "ns", &M::dedup_key_ns},
+    {"reader.split_key", "ns", &M::split_key_ns},
+    {"reader.cut_key", "ns", &M::cut_key_ns},
+    {"exchange.busy_cores", "cores", &M::exchange_busy_cores},
+    {"sharing.beside", "", &M::sharing_beside},
+    {"sharing.lockstep", "", &M::sharing_lockstep},
+    {"server.pull_row", "ns", &M::server_pull_row_ns},
+    {"server.pull_float", "ns", &M::server_pull_float_ns},
+    {"server.push_row", "ns", &M::server_push_row_ns},
+    {"server.push_float", "ns", &M::server_push_float_ns},
+    {"server.new_row", "ns", &M::server_new_row_ns},
+    {"server.new_float", "ns", &M::server_new_float_ns},
+    {"server.dense_pull_float", "ns", &M::server_dense_pull_float_ns},
+    {"server.dense_push_float", "ns", &M::server_dense_push_float_ns},
+    {"server.message", "us", &M::server_message_us},
+    {"server.index_row", "bytes", &M::index_row_bytes},
+    {"tier.row_back", "us", &M::tier_row_back_us},
+    {"wire.byte", "ns", &M::wire_byte_ns},
+    {"checkpoint.save_byte", "ns", &M::save_byte_ns},
+    {"checkpoint.load_byte", "ns", &M::load_byte_ns},
+    {"disk.write_byte", "ns", &M::disk_write_byte_ns},
+    {"disk.read_byte", "ns", &M::disk_read_byte_ns},
+    {"cluster.start", "s", &M::start_seconds},
+};
+
+constexpr PathName kPaths[] = {
+    {"inproc", &M::inproc}, {"local", &M::local}, {"socket", &M::socket}};
+
+constexpr ExchangeFigure kExchangeFigures[] = {{"base", &ExchangeCost::base_us},
+                                               {"row", &ExchangeCost::row_ns},
+                                               {"float", &ExchangeCost::float_ns},
+                                               {"dense_float", &ExchangeCost::dense_float_ns}};
+constexpr RepairFigure kRefreshFigures[] = {{"base", &RepairCost::base_us},
+                                            {"row", &RepairCost::row_ns},
+                                            {"float", &RepairCost::float_ns},
+                                            {"changed_row", &RepairCost::changed_row_ns},
+                                            {"changed_float", &RepairCost::changed_float_ns}};
+
+// A field of an object that is a text; empty for anything else.
+std::string TextOf(const nlohmann::json& object, const char* field) {
+  if (!object.is_object() || !object.contains(field) || !object[field].is_string()) return "";
+  return object[field].get<std::string>();
+}
+
+Result<double> Take(const std::map<std::string, double>& values, const std::string& name) {
+  const auto found = values.find(name);
+  if (found == values.end()) {
+    return Status(Code::kInvalidArgument,
+                  "'" + name + "' is missing; make the file with hdps-bench constants --json=FILE");
+  }
+  if (!std::isfinite(found->second) || found->second < 0) {
+    return Status(Code::kInvalidArgument, "'" + name + "' is " + std::to_string(found->second) +
+                                              "; expected 0 or more: measure again");
+  }
+  return found->second;
+}
+
+}  // namespace
+
+std::span<const ConstantName> AllConstants() { return kConstants; }
+std::span<const PathName> AllPaths() { return kPaths; }
+std::span<const ExchangeFigure> ExchangeFigures() { return kExchangeFigures; }
+std::span<const RepairFigure> RepairFigures() { return kRefreshFigures; }
+
+std::string ProductCase(const ProductRate& rate) {
+  char name[80];
+  std::snprintf(name, sizeof(name), "products_%.0fx%.0f_batch%.0f", rate.inputs, rate.units,
+                rate.batch);
+  return name;
+}
+
+double MachineConstants::GflopsFor(double inputs, double units, double batch) const {
+  double weights = 0, sum = 0;
+  for (const ProductRate& rate : products) {
+    const double far = std::pow(std::log2(rate.inputs / inputs), 2) +
+                       std::pow(std::log2(rate.units / units), 2) +
+                       std::pow(std::log2(rate.batch / batch), 2);
+    constexpr double kNear = 0.01;  // The same shape counts a hundred times one twice as wide.
+    const double weight = 1 / std::pow(kNear + far, 2);
+    weights += weight;
+    sum += weight * std::log(rate.gflops);
+  }
+  return weights > 0 ? std::exp(sum / weights) : 1;
+}
+
+Result<MachineConstants> ConstantsFrom(const std::map<std::string, double>& values) {
+  MachineConstants constants;
+  for (const ConstantName& name : kConstants) {
+    HDPS_ASSIGN_OR_RETURN(constants.*name.field, Take(values, name.name));
+  }
+  for (const PathName& path : kPaths) {
+    PathCosts& costs = constants.*path.field;
+    const std::string name = path.name;
+    for (const ExchangeFigure& figure : kExchangeFigures) {
+      HDPS_ASSIGN_OR_RETURN(costs.pull.*figure.field, Take(values, name + "_pull." + figure.name));
+      HDPS_ASSIGN_OR_RETURN(costs.push.*figure.field, Take(values, name + "_push." + figure.name));
+    }
+    for (const RepairFigure& figure : kRefreshFigures) {
+      HDPS_ASSIGN_OR_RETURN(costs.repair.*figure.field,
+                            Take(values, name + "_repair." + figure.name));
+    }
+  }
+  constants.products.clear();
+  for (const auto& [name, value] : values) {
+    ProductRate rate;
+    if (std::sscanf(name.c_str(), "products_%lfx%lf_batch%lf.", &rate.inputs, &rate.units,
+                    &rate.batch) != 3) {
+      continue;
+    }
+    HDPS_ASSIGN_OR_RETURN(rate.gflops, Take(values, name));
+    if (rate.gflops > 0) constants.products.push_back(rate);
+  }
+  if (constants.products.empty()) HDPS_RETURN_IF_ERROR(Take(values, "products_*.rate").status());
+  constants.cores = std::max(constants.cores, 1.0);
+  return constants;
+}
+
+Result<MachineConstants> ReadConstants(FileSystem& files, const std::string& path) {
+  constexpr uint64_t kBytesMax = 16 << 20;
+  Result<std::string> text = ReadWholeFile(files, path, kBytesMax);
+  if (!text.ok()) return Status(Code::kInvalidArgument, "--constants: " + text.status().message());
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  const bool whole = json.is_object() && json.contains("results") && json["results"].is_array();
+  if (!whole) {
+    return Status(Code::kInvalidArgument,
+                  "--constants: " + path + " is not what hdps-bench constants --json=FILE writes");
+  }
+  std::map<std::string, double> values;
+  for (const auto& result : json["results"]) {
+    if (TextOf(result, "bench") != "constants") continue;
+    if (!result.contains("value") || !result["value"].is_number()) continue;
+    values[TextOf(result, "case") + "." + TextOf(result, "figure")] = result["value"].get<double>();
+  }
+  Result<MachineConstants> constants = ConstantsFrom(values);
+  if (constants.ok()) return constants;
+  return Status(Code::kInvalidArgument,
+                "--constants: " + path + ": " + constants.status().message());
+}
+
+}  // namespace hdps

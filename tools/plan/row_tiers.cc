@@ -1,0 +1,101 @@
+// Those stay that were used last, as if there was one list of all rows of a table.
+#include "tools/plan/row_tiers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "embedding/disk/disk_rows.h"
+
+namespace hdps {
+namespace {
+
+// Bytes of all rows of one table: in memory, and of what finds them on disk.
+struct TableNeed {
+  double rows, found;
+};
+
+// What the rows of one table may take, so that all tables take `bytes`: the one that takes most
+// gives way, so all are left alike but those that need less.
+double LevelFor(const std::vector<TableNeed>& needs, double bytes) {
+  double low = 0, high = 0;
+  for (const TableNeed& need : needs) high = std::max(high, need.rows);
+  const auto taken = [&](double level) {
+    double sum = 0;
+    for (const TableNeed& need : needs) {
+      const double stay = std::min(1.0, level / need.rows);
+      sum += stay * need.rows + (1 - stay) * need.found;
+    }
+    return sum;
+  };
+  if (taken(high) <= bytes) return high;
+  constexpr int kHalvings = 60;
+  for (int halving = 0; halving < kHalvings; ++halving) {
+    const double middle = (low + high) / 2;
+    (taken(middle) <= bytes ? low : high) = middle;
+  }
+  return low;
+}
+
+}  // namespace
+
+double ExpectedDistinct(double count, double exponent, double draws) {
+  // Values are summed one by one while they are few, then in ranges that grow by a hundredth.
+  constexpr double kGrowth = 1.01;
+  double mass = 0;
+  for (double begin = 1; begin <= count; begin = std::max(begin + 1, std::floor(begin * kGrowth))) {
+    const double end = std::min(std::max(begin + 1, std::floor(begin * kGrowth)), count + 1);
+    mass += (end - begin) * std::pow((begin + end - 1) / 2, -exponent);
+  }
+  double distinct = 0;
+  for (double begin = 1; begin <= count; begin = std::max(begin + 1, std::floor(begin * kGrowth))) {
+    const double end = std::min(std::max(begin + 1, std::floor(begin * kGrowth)), count + 1);
+    const double p = std::pow((begin + end - 1) / 2, -exponent) / mass;
+    distinct += (end - begin) * -std::expm1(draws * std::log1p(-std::min(p, 1 - 1e-12)));
+  }
+  return distinct;
+}
+
+double DrawsUntil(double count, double exponent, double distinct) {
+  constexpr double kDrawsMax = 1e18;
+  double low = 0, high = std::max(distinct, 1.0);
+  while (ExpectedDistinct(count, exponent, high) < distinct && high < kDrawsMax) high *= 2;
+  if (high >= kDrawsMax) return std::numeric_limits<double>::infinity();
+  constexpr int kHalvings = 40;
+  for (int halving = 0; halving < kHalvings; ++halving) {
+    const double middle = (low + high) / 2;
+    (ExpectedDistinct(count, exponent, middle) < distinct ? low : high) = middle;
+  }
+  return high;
+}
+
+RowTiers PlanTiers(const TierQuestion& question, double rows) {
+  RowTiers tiers;
+  std::vector<TableNeed> needs;
+  constexpr size_t kMany = 1 << 20;
+  for (const JobShape::Table& table : question.shape.tables) {
+    const double found = double(DiskRows::PredictBytes(table.row_bytes, kMany)) / kMany;
+    needs.push_back({rows * (double(table.row_bytes) + question.index_bytes), rows * found});
+  }
+  if (needs.empty()) return tiers;
+  const double level = LevelFor(needs, question.bytes);
+  double share = 0;
+  for (size_t t = 0; t < needs.size(); ++t) {
+    const double stay = std::min(1.0, level / needs[t].rows);
+    share += stay / static_cast<double>(needs.size());
+    if (stay == 1) continue;
+    // Whose last use is fewer draws ago than it takes to see as many other rows as there is room
+    // for; the rows of a step are then those it sees beyond that.
+    const double held = stay * question.values;
+    const double draws = DrawsUntil(question.values, question.zipf, held);
+    if (std::isinf(draws)) continue;
+    const double with_step =
+        ExpectedDistinct(question.values, question.zipf, draws + question.draws);
+    tiers.rows_back += question.shape.tables[t].features * std::max(with_step - held, 0.0);
+  }
+  tiers.share_in_memory = share;
+  return tiers;
+}
+
+}  // namespace hdps

@@ -1,0 +1,283 @@
+// Chooses hot rows, agrees on them, and moves them between the slabs and the servers.
+#include "worker/cache/device_cache.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <utility>
+
+#include "common/base/hash.h"
+#include "worker/exchange/row_transfer.h"
+
+namespace hdps {
+namespace {
+
+constexpr size_t kTransferBytes = 32 << 20;  // Of rows, in one exchange with the servers.
+
+// Steps from one choice of the hot rows to the next, when the job leaves it open: often while
+// little is known, seldom later.
+constexpr uint64_t kFirstDistance = 4, kSecondDistance = 12, kGrowth = 4, kDistanceMax = 4096;
+// Steps whose keys are counted between two choices; of more, every n-th is.
+constexpr uint64_t kCountedSteps = 64;
+
+// A change as floats, which count exactly only below 2^24.
+constexpr uint32_t kHalf = 4096;
+constexpr size_t kChangeFloats = 6;
+
+void Put(const SlotChange& change, float* to) {
+  *to++ = static_cast<float>(change.slot % kHalf);
+  *to++ = static_cast<float>(change.slot / kHalf);
+  for (int shift = 0; shift < 64; shift += 16) {
+    *to++ = static_cast<float>(change.key >> shift & 0xffff);
+  }
+}
+
+SlotChange TakeChange(const float* from) {
+  SlotChange change;
+  change.slot = static_cast<uint32_t>(from[0]) + kHalf * static_cast<uint32_t>(from[1]);
+  for (int i = 0; i < 4; ++i) change.key |= static_cast<Key>(from[2 + i]) << (16 * i);
+  return change;
+}
+
+}  // namespace
+
+std::string Describe(const CacheCounters& counters, uint64_t bytes) {
+  const auto percent = [](uint64_t part, uint64_t whole) {
+    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  char line[256];
+  std::snprintf(
+      line, sizeof(line),
+      "%.2f %% of %llu keys were at hand (%.2f %% of the distinct keys of a step); "
+      "%llu choices, %llu rows brought in, %llu given back; %.1f MiB",
+      percent(counters.hits, counters.lookups), static_cast<unsigned long long>(counters.lookups),
+      percent(counters.hot_rows, counters.rows), static_cast<unsigned long long>(counters.choices),
+      static_cast<unsigned long long>(counters.swaps),
+      static_cast<unsigned long long>(counters.given_back), static_cast<double>(bytes) / (1 << 20));
+  return line;
+}
+
+DeviceCache::DeviceCache(const Job& job, std::vector<HotGroup> groups, DenseOps& ops,
+                         NodeChannel& channel)
+    : job_(job), channel_(channel), rows_(job, std::move(groups), ops) {}
+
+Status DeviceCache::Join(ViewId view, uint32_t rank, Collective* group) {
+  group_ = group;
+  if (board_ != nullptr && view_ == view && rank_ == rank) return Status();
+  view_ = view;
+  rank_ = rank;
+  Forget();
+  return group_ == nullptr ? Status() : CheckSettings();
+}
+
+void DeviceCache::Forget() {
+  const size_t num_groups = rows_.groups().size();
+  board_ = std::make_shared<HotKeyRegistry>(rows_.groups(), /*counting=*/rank_ == 0);
+  keys_.clear();
+  for (size_t g = 0; g < num_groups; ++g) {
+    keys_.push_back(board_->keys(g));
+    std::fill(rows_.dirty(g).begin(), rows_.dirty(g).end(), 0);
+  }
+  steps_ = 0;
+  const uint64_t every = job_.train.cache_refresh_steps;
+  next_refresh_ = every > 0 ? every : kFirstDistance;
+  distance_ = every > 0 ? every : kSecondDistance;
+}
+
+// All have the same when everyone's share of the sum is his own.
+Status DeviceCache::CheckSettings() {
+  uint64_t hash = job_.train.cache_refresh_steps;
+  for (const HotGroup& group : rows_.groups()) {
+    hash = CombineKeys(hash, group.rows_max);
+    for (const TableId table : group.tables) hash = CombineKeys(hash, table.value);
+  }
+  float sum = static_cast<float>(hash & 0xffff);
+  const float alike = sum * static_cast<float>(group_->size());
+  HDPS_RETURN_IF_ERROR(group_->AllReduceSum({&sum, 1}));
+  if (sum == alike) return Status();
+  return Status(Code::kInvalidArgument,
+                "the workers were told to keep different rows; start all of them with the same "
+                "vocab_cache_size and train.cache_refresh_steps");
+}
+
+CacheTally DeviceCache::tally() const {
+  return {counters_.lookups, counters_.hits, counters_.swaps, rows_.bytes()};
+}
+
+bool DeviceCache::Stale(std::span<const HotSplit> hot) const {
+  if (hot.size() != keys_.size()) return true;
+  for (size_t g = 0; g < hot.size(); ++g) {
+    if (hot[g].keys != keys_[g]) return true;
+  }
+  return false;
+}
+
+Result<StepWord> DeviceCache::Apply(HotStep step) {
+  CHECK(!Stale(step.hot));
+  for (const HotSplit& split : step.hot) {
+    counters_.lookups += split.lookups;
+    counters_.hits += split.hits;
+    counters_.rows += split.slots.size();
+    counters_.hot_rows += split.slots.size() - split.cold.size();
+  }
+  ++steps_;
+  step.group = group_;
+  return rows_.Apply(step);
+}
+
+// ---- Choosing anew -----------------------------------------------------------------------------
+
+Status DeviceCache::Refresh(Clock clock) {
+  Changes changes(keys_.size());
+  if (rank_ == 0) changes = Choose();
+  if (group_ != nullptr) HDPS_RETURN_IF_ERROR(Agree(&changes));
+  for (size_t g = 0; g < changes.size(); ++g) {
+    std::vector<uint32_t> leaving;
+    for (const SlotChange& change : changes[g]) {
+      if (change.slot < keys_[g]->size()) leaving.push_back(change.slot);
+    }
+    HDPS_RETURN_IF_ERROR(GiveBack(clock, g, leaving));
+    HDPS_RETURN_IF_ERROR(BringIn(clock, g, changes[g]));
+  }
+  // Nobody may ask for a row that another has yet to give back.
+  if (group_ != nullptr) HDPS_RETURN_IF_ERROR(group_->Barrier());
+  for (size_t g = 0; g < changes.size(); ++g) {
+    if (changes[g].empty()) continue;
+    keys_[g] = std::make_shared<const HotKeys>(Changed(*keys_[g], changes[g]));
+    for (const SlotChange& change : changes[g]) rows_.dirty(g)[change.slot] = 0;
+    board_->Publish(g, keys_[g]);
+    counters_.swaps += changes[g].size();
+  }
+  ++counters_.choices;
+  next_refresh_ = steps_ + distance_;
+  if (job_.train.cache_refresh_steps == 0) distance_ = std::min(distance_ * kGrowth, kDistanceMax);
+  return Status();
+}
+
+DeviceCache::Changes DeviceCache::Choose() {
+  Changes changes;
+  const uint64_t stride = distance_ / kCountedSteps;
+  for (size_t g = 0; g < keys_.size(); ++g) {
+    changes.push_back(
+        ChooseChanges(*keys_[g], board_->TakeCounts(g, stride), rows_.groups()[g].rows_max));
+  }
+  return changes;
+}
+
+Status DeviceCache::Agree(Changes* changes) {
+  std::vector<float> counts;
+  for (const std::vector<SlotChange>& of_group : *changes) {
+    counts.push_back(static_cast<float>(of_group.size() % kHalf));
+    counts.push_back(static_cast<float>(of_group.size() / kHalf));
+  }
+  HDPS_RETURN_IF_ERROR(group_->AllReduceSum(counts));
+  std::vector<float> values;
+  for (size_t g = 0; g < changes->size(); ++g) {
+    const auto count =
+        static_cast<size_t>(counts[2 * g]) + kHalf * static_cast<size_t>(counts[2 * g + 1]);
+    (*changes)[g].resize(count);  // Nothing changes for worker 0.
+    for (const SlotChange& change : (*changes)[g]) {
+      values.resize(values.size() + kChangeFloats);
+      if (rank_ == 0) Put(change, &values[values.size() - kChangeFloats]);
+    }
+  }
+  HDPS_RETURN_IF_ERROR(group_->AllReduceSum(values));
+  const float* at = values.data();
+  for (std::vector<SlotChange>& of_group : *changes) {
+    for (SlotChange& change : of_group) {
+      change = TakeChange(at);
+      at += kChangeFloats;
+    }
+  }
+  return Status();
+}
+
+// ---- Rows to and from the servers --------------------------------------------------------------
+
+namespace {
+
+// Calls use(first, count) over parts of `count` rows that are worth one exchange each.
+template <typename Use>
+Status InParts(size_t count, size_t row_bytes, const Use& use) {
+  const size_t part = std::max<size_t>(1, kTransferBytes / row_bytes);
+  for (size_t first = 0; first < count; first += part) {
+    HDPS_RETURN_IF_ERROR(use(first, std::min(part, count - first)));
+  }
+  return Status();
+}
+
+// The rows of one part of an exchange, of all tables of a group.
+struct Parcel {
+  Parcel(const Job& job, const HotRows& hot, const HotGroup& group, std::span<const Key> keys) {
+    for (const TableId table : group.tables) {
+      const uint32_t floats = hot.row_floats(table);
+      tables.push_back({table, job.tables[table.value].shard_by, floats, keys});
+      rows.emplace_back(keys.size() * floats);
+    }
+  }
+  static size_t BytesOfRow(const HotRows& hot, const HotGroup& group) {
+    size_t floats = 0;
+    for (const TableId table : group.tables) floats += hot.row_floats(table);
+    return floats * sizeof(float);
+  }
+
+  std::vector<KeysOfTable> tables;
+  std::vector<std::vector<float>> rows;  // [tables][keys * row_floats]
+};
+
+}  // namespace
+
+Status DeviceCache::GiveBack(Clock clock, size_t g, std::span<const uint32_t> slots) {
+  const uint32_t workers = group_ == nullptr ? 1 : group_->size();
+  std::vector<uint32_t> mine;
+  for (const uint32_t slot : slots) {
+    if (slot % workers == rank_ && rows_.dirty(g)[slot] != 0) mine.push_back(slot);
+  }
+  const HotGroup& group = rows_.groups()[g];
+  counters_.given_back += mine.size();
+  return InParts(mine.size(), Parcel::BytesOfRow(rows_, group), [&](size_t first, size_t count) {
+    const std::span<const uint32_t> part(mine.data() + first, count);
+    std::vector<Key> keys;
+    for (const uint32_t slot : part) keys.push_back(keys_[g]->keys()[slot]);
+    Parcel parcel(job_, rows_, group, keys);
+    for (size_t t = 0; t < group.tables.size(); ++t) {
+      rows_.Get(group.tables[t], part, parcel.rows[t]);
+    }
+    return StoreRows(channel_, parcel.tables, clock,
+                     std::vector<std::span<const float>>(parcel.rows.begin(), parcel.rows.end()));
+  });
+}
+
+Status DeviceCache::BringIn(Clock clock, size_t g, std::span<const SlotChange> changes) {
+  const HotGroup& group = rows_.groups()[g];
+  return InParts(changes.size(), Parcel::BytesOfRow(rows_, group), [&](size_t first, size_t count) {
+    std::vector<Key> keys;
+    std::vector<uint32_t> slots;
+    for (const SlotChange& change : changes.subspan(first, count)) {
+      keys.push_back(change.key);
+      slots.push_back(change.slot);
+    }
+    Parcel parcel(job_, rows_, group, keys);
+    HDPS_RETURN_IF_ERROR(
+        ReadRows(channel_, parcel.tables, clock, PullMode::kWithState,
+                 std::vector<std::span<float>>(parcel.rows.begin(), parcel.rows.end())));
+    for (size_t t = 0; t < group.tables.size(); ++t) {
+      rows_.Put(group.tables[t], slots, parcel.rows[t]);
+    }
+    return Status();
+  });
+}
+
+Status DeviceCache::Flush(Clock clock) {
+  for (size_t g = 0; g < keys_.size(); ++g) {
+    std::vector<uint32_t> all(keys_[g]->size());
+    std::iota(all.begin(), all.end(), 0u);
+    HDPS_RETURN_IF_ERROR(GiveBack(clock, g, all));
+    std::fill(rows_.dirty(g).begin(), rows_.dirty(g).end(), 0);
+  }
+  return Status();
+}
+
+}  // namespace hdps

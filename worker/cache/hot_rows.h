@@ -1,0 +1,81 @@
+// Rows that a worker keeps on its device with their optimizer state, and what a step does to them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "kernels/dense_ops.h"
+#include "worker/cache/hot_split.h"
+#include "worker/cache/hot_sum.h"
+
+namespace hdps {
+
+// The gradients of one step for one table, [keys * dim].
+struct RowGradients {
+  std::span<const float> host;
+  const float* device = nullptr;  // On the device of the rows; null: only on the host.
+};
+
+struct HotStep {
+  int64_t number = 1;                       // As UpdateRow counts steps, from 1.
+  StepWord mine;                            // Of this worker.
+  Collective* group = nullptr;              // Null: there is one worker.
+  std::span<const HotSplit> hot;            // [groups]
+  std::span<const RowGradients> gradients;  // [tables]
+};
+
+// Invariant: a row of a slot is what a server would hold if it had got every push of its key, and
+// dirty(g)[slot] tells whether it has changed since it was last given to or taken from a server.
+// Slots, not keys: HotKeys says whose they are.
+//
+// Belongs to the trainer's thread.
+class HotRows {
+ public:
+  // `job` and `ops` must outlive it. Takes its memory here, rows_max rows a table.
+  HotRows(const Job& job, std::vector<HotGroup> groups, DenseOps& ops);
+
+  const std::vector<HotGroup>& groups() const { return groups_; }
+  // Null for a table that keeps no rows.
+  const RowSlab* slab(TableId table) const;
+  uint32_t row_floats(TableId table) const { return slab(table)->row_floats(); }
+  uint64_t bytes() const;  // Of all slabs: rows * (dim + state) * 4.
+  // One line a table: how many rows are kept, where, of how many bytes.
+  std::string Describe() const;
+
+  // Only where the device's memory is the host's: fills the hot rows of a step into rows[t]
+  // [keys * dim], and leaves the others.
+  void Gather(std::span<const HotSplit> hot, std::vector<std::vector<float>>& rows) const;
+  // Updates the rows that the step touched: of all workers' gradients where there is a group.
+  // kCorruption when a gradient is not finite; then the rows are of no more use.
+  Result<StepWord> Apply(const HotStep& step);
+
+  // rows [slots * row_floats]. What is put or marked as clean is not dirty.
+  void Get(TableId table, std::span<const uint32_t> slots, std::span<float> rows) const;
+  void Put(TableId table, std::span<const uint32_t> slots, std::span<const float> rows);
+  std::vector<uint8_t>& dirty(size_t g) { return dirty_[g]; }
+
+ private:
+  struct Slab {
+    explicit Slab(DenseOps* ops) : memory(ops) {}
+    DeviceArray memory;
+    RowSlab rows;
+  };
+  Status ApplyAlone(const HotStep& step);
+  Result<StepWord> ApplyTogether(const HotStep& step);
+  const float* OnDevice(std::span<const float> host);
+
+  const Job& job_;
+  const std::vector<HotGroup> groups_;
+  DenseOps& ops_;
+  std::vector<std::unique_ptr<Slab>> slabs_;  // [tables]; null where none is kept.
+  std::vector<std::vector<uint8_t>> dirty_;   // [groups][rows_max]
+  HotSum sum_;
+  DeviceArray uploaded_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,165 @@
+// Lines of cells, by the columns of the job.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/hash.h"
+#include "worker/data/formats/derived_features.h"
+#include "worker/data/formats/label.h"
+#include "worker/data/formats/parsers.h"
+#include "worker/data/number.h"
+
+namespace hdps {
+namespace {
+
+class CsvParser : public RowParser {
+ public:
+  CsvParser(const DataSpec& data, uint32_t num_classes)
+      : delimiter_(data.delimiter.empty() ? ',' : data.delimiter[0]), missing_(data.missing) {
+    for (const ColumnSpec& spec : data.columns) {
+      columns_.push_back({spec, HashString(spec.name)});
+      if (spec.type == ColumnType::kLabel) label_ = LabelRule(spec.positive, num_classes, false);
+    }
+    expected_cells_ = "as many cells as data.columns has, " + std::to_string(columns_.size()) + ",";
+  }
+
+  std::optional<RowError> Parse(std::string_view line, Row* row) override {
+    std::optional<RowError> error = ParseCells(line, /*label_cell=*/true, row);
+    // A row to predict may come without the cell of the label.
+    if (error && !label_.read() && !ParseCells(line, /*label_cell=*/false, row)) error.reset();
+    return error;
+  }
+
+ private:
+  std::optional<RowError> ParseCells(std::string_view line, bool label_cell, Row* row) {
+    row->Clear();
+    row->label = 0;
+    size_t at = 0;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (!label_cell && columns_[c].spec.type == ColumnType::kLabel) continue;
+      if (at > line.size()) {
+        return RowError{line.substr(line.size()), columns_[c].spec.name, expected_cells_};
+      }
+      std::string_view cell;
+      if (auto error = NextCell(line, &at, &cell)) {
+        error->column = columns_[c].spec.name;
+        return error;
+      }
+      if (auto error = AddCell(columns_[c], cell, row)) return error;
+    }
+    if (at <= line.size()) return RowError{line.substr(at), {}, expected_cells_};
+    return std::nullopt;
+  }
+
+  struct Column {
+    ColumnSpec spec;
+    uint64_t salt;
+  };
+
+  // Takes the cell at `*at` and moves behind its delimiter, or to line.size() + 1 behind the last.
+  std::optional<RowError> NextCell(std::string_view line, size_t* at, std::string_view* cell) {
+    size_t begin = *at;
+    while (begin < line.size() && line[begin] == ' ' && delimiter_ != ' ') ++begin;
+    if (begin < line.size() && line[begin] == '"' && delimiter_ != '"') {
+      return NextQuotedCell(line, begin, at, cell);
+    }
+    const size_t end = std::min(line.find(delimiter_, *at), line.size());
+    *cell = TrimBlanks(line.substr(*at, end - *at));
+    *at = end + 1;
+    return std::nullopt;
+  }
+
+  std::optional<RowError> NextQuotedCell(std::string_view line, size_t quote, size_t* at,
+                                         std::string_view* cell) {
+    bool doubled = false;
+    size_t close = quote + 1;
+    while (true) {
+      close = line.find('"', close);
+      if (close == std::string_view::npos) {
+        return RowError{line.substr(quote), {}, "a closing quote on the same line"};
+      }
+      if (close + 1 >= line.size() || line[close + 1] != '"') break;
+      doubled = true;
+      close += 2;
+    }
+    *cell = line.substr(quote + 1, close - quote - 1);
+    const size_t end = std::min(line.find(delimiter_, close), line.size());
+    if (!TrimBlanks(line.substr(close + 1, end - close - 1)).empty()) {
+      return RowError{line.substr(close + 1, end - close - 1), {}, "a delimiter behind the quote"};
+    }
+    if (doubled) *cell = Unquote(*cell);
+    *cell = TrimBlanks(*cell);
+    *at = end + 1;
+    return std::nullopt;
+  }
+
+  std::string_view Unquote(std::string_view cell) {
+    unquoted_.clear();
+    for (size_t i = 0; i < cell.size(); ++i) {
+      unquoted_ += cell[i];
+      if (cell[i] == '"') ++i;
+    }
+    return unquoted_;
+  }
+
+  std::optional<RowError> AddCell(const Column& column, std::string_view cell, Row* row) {
+    const bool missing = cell.empty() || cell == missing_;
+    switch (column.spec.type) {
+      case ColumnType::kSkip:
+        break;
+      case ColumnType::kLabel: {
+        const std::optional<float> label =
+            missing && label_.read() ? std::nullopt : label_.Parse(cell);
+        if (!label) return RowError{cell, column.spec.name, label_.expected()};
+        row->label = *label;
+        break;
+      }
+      case ColumnType::kNumeric: {
+        double& number = row->numbers.emplace_back(kMissingNumber);
+        if (missing || ParseDigits(cell, &number)) break;
+        const std::optional<double> parsed = ParseNumber(cell);
+        if (!parsed) return RowError{cell, column.spec.name, "a number"};
+        number = *parsed;
+        break;
+      }
+      case ColumnType::kCategorical:
+        row->AddFeature(FeatureKey(column.salt, missing ? std::string_view() : cell));
+        break;
+      case ColumnType::kMulti:
+        if (!missing) AddValues(column, cell, row);
+        row->EndFeature();
+        if (row->keys.size() > kRowKeysMax) {
+          return RowError{cell, column.spec.name, "fewer values in a row"};
+        }
+        break;
+    }
+    return std::nullopt;
+  }
+
+  static void AddValues(const Column& column, std::string_view cell, Row* row) {
+    const std::string& separator = column.spec.separator;
+    while (true) {
+      const size_t end = separator.empty() ? std::string_view::npos : cell.find(separator);
+      const std::string_view value = TrimBlanks(cell.substr(0, end));
+      if (!value.empty()) row->keys.push_back(FeatureKey(column.salt, value));
+      if (end == std::string_view::npos) return;
+      cell.remove_prefix(end + separator.size());
+    }
+  }
+
+  const char delimiter_;
+  const std::string missing_;
+  std::vector<Column> columns_;
+  LabelRule label_{{}, 2, false};
+  std::string expected_cells_;
+  std::string unquoted_;  // The cell at hand, if it has quotes inside.
+};
+
+}  // namespace
+
+std::unique_ptr<RowParser> NewCsvParser(const DataSpec& data, uint32_t num_classes) {
+  return std::make_unique<CsvParser>(data, num_classes);
+}
+
+}  // namespace hdps

@@ -1,0 +1,42 @@
+// Texts and numbers as class numbers.
+#include "worker/data/formats/label.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "worker/data/number.h"
+
+namespace hdps {
+
+LabelRule::LabelRule(std::vector<std::string> positive, uint32_t num_classes,
+                     bool minus_one_is_zero)
+    : positive_(std::move(positive)),
+      num_classes_(num_classes),
+      minus_one_is_zero_(minus_one_is_zero && num_classes == 2) {
+  if (!positive_.empty()) {
+    expected_ = "a label";
+  } else if (minus_one_is_zero_) {
+    expected_ = "a label: 0, 1 or -1";
+  } else if (num_classes == 2) {
+    expected_ = "a label: 0 or 1";
+  } else {
+    expected_ = "a label: a whole number from 0 to " + std::to_string(num_classes - 1);
+  }
+}
+
+std::optional<float> LabelRule::Parse(std::string_view text) const {
+  if (!read()) return 0.0f;
+  text = TrimBlanks(text);
+  if (text.empty()) return std::nullopt;
+  if (!positive_.empty()) {
+    return std::find(positive_.begin(), positive_.end(), text) == positive_.end() ? 0.0f : 1.0f;
+  }
+  const std::optional<double> number = ParseNumber(text);
+  if (!number) return std::nullopt;
+  if (minus_one_is_zero_ && *number == -1) return 0.0f;
+  if (*number < 0 || *number >= num_classes_ || *number != std::floor(*number)) return std::nullopt;
+  return static_cast<float>(*number);
+}
+
+}  // namespace hdps

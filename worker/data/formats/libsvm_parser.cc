@@ -1,0 +1,140 @@
+// Lines of "label index:value ..." and "label field:index:value ...".
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/hash.h"
+#include "worker/data/formats/derived_features.h"
+#include "worker/data/formats/label.h"
+#include "worker/data/formats/parsers.h"
+#include "worker/data/number.h"
+
+namespace hdps {
+namespace {
+
+bool AllDigits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Takes the next word off the front of `*rest`; empty at the end or before a "#".
+std::string_view NextWord(std::string_view* rest) {
+  const size_t begin = std::min(rest->find_first_not_of(" \t\r"), rest->size());
+  rest->remove_prefix(begin);
+  if (rest->empty() || rest->front() == '#') return {};
+  const size_t end = std::min(rest->find_first_of(" \t\r"), rest->size());
+  const std::string_view word = rest->substr(0, end);
+  rest->remove_prefix(end);
+  return word;
+}
+
+// Takes the text before the first ':' of `*word`, or all of it.
+std::string_view NextPart(std::string_view* word) {
+  const size_t end = std::min(word->find(':'), word->size());
+  const std::string_view part = word->substr(0, end);
+  word->remove_prefix(std::min(end + 1, word->size()));
+  return part;
+}
+
+class LibsvmParser : public RowParser {
+ public:
+  // `fields` 0: one feature and words of two parts.
+  LibsvmParser(std::vector<std::string> features, uint32_t fields, uint32_t num_classes)
+      : fields_(fields), label_({}, num_classes, true) {
+    for (const std::string& name : features) salts_.push_back(HashString(name));
+    expected_field_ = "a field from 0 to data.num_fields - 1 = " +
+                      std::to_string(salts_.empty() ? 0 : salts_.size() - 1);
+  }
+
+  std::optional<RowError> Parse(std::string_view line, Row* row) override {
+    row->Clear();
+    entries_.clear();
+    std::string_view rest = line;
+    const std::string_view label_text = NextWord(&rest);
+    const std::optional<float> label = label_.Parse(label_text);
+    if (!label) return RowError{label_text, "label", label_.expected()};
+    row->label = *label;
+    while (true) {
+      const std::string_view word = NextWord(&rest);
+      if (word.empty()) break;
+      if (entries_.size() == kRowKeysMax) return RowError{word, {}, "fewer values in a row"};
+      if (auto error = AddWord(word)) return error;
+    }
+    Group(row);
+    return std::nullopt;
+  }
+
+ private:
+  struct Entry {
+    uint32_t field;
+    float weight;
+    Key key;
+  };
+
+  std::optional<RowError> AddWord(std::string_view word) {
+    std::string_view rest = word;
+    uint32_t field = 0;
+    if (fields_ > 0) {
+      const std::string_view text = NextPart(&rest);
+      const std::optional<double> number = AllDigits(text) ? ParseNumber(text) : std::nullopt;
+      if (!number || *number >= fields_) return RowError{word, {}, expected_field_};
+      field = static_cast<uint32_t>(*number);
+    }
+    const std::string_view index = NextPart(&rest);
+    if (!AllDigits(index)) {
+      return RowError{word, {}, fields_ > 0 ? "field:index:value" : "index:value"};
+    }
+    float weight = 1;
+    if (index.data() + index.size() != word.data() + word.size()) {
+      const std::optional<double> value = ParseNumber(rest);
+      weight = static_cast<float>(value.value_or(0));
+      if (!value || !std::isfinite(weight)) return RowError{word, {}, "a number as the value"};
+    }
+    entries_.push_back({field, weight, FeatureKey(salts_[field], index)});
+    return std::nullopt;
+  }
+
+  // Puts the entries in order of field, each field's in the order of the line.
+  void Group(Row* row) {
+    const auto by_field = [](const Entry& a, const Entry& b) { return a.field < b.field; };
+    if (!std::is_sorted(entries_.begin(), entries_.end(), by_field)) {
+      std::stable_sort(entries_.begin(), entries_.end(), by_field);
+    }
+    bool all_ones = true;
+    for (const Entry& entry : entries_) {
+      while (row->key_ends.size() < entry.field) row->EndFeature();
+      row->keys.push_back(entry.key);
+      row->weights.push_back(entry.weight);
+      all_ones = all_ones && entry.weight == 1.0f;
+    }
+    while (row->key_ends.size() < salts_.size()) row->EndFeature();
+    if (all_ones) row->weights.clear();
+  }
+
+  const uint32_t fields_;
+  const LabelRule label_;
+  std::vector<uint64_t> salts_;  // [features]
+  std::string expected_field_;
+  std::vector<Entry> entries_;  // Of the row at hand.
+};
+
+// FeaturesOf(data).sparse without the derived ones.
+std::vector<std::string> BaseFeatures(const DataSpec& data) {
+  std::vector<std::string> names = FeaturesOf(data).sparse;
+  names.resize(names.size() - std::min(names.size(), data.features.size()));
+  return names;
+}
+
+}  // namespace
+
+std::unique_ptr<RowParser> NewLibsvmParser(const DataSpec& data, uint32_t num_classes) {
+  return std::make_unique<LibsvmParser>(BaseFeatures(data), 0, num_classes);
+}
+
+std::unique_ptr<RowParser> NewLibffmParser(const DataSpec& data, uint32_t num_classes) {
+  return std::make_unique<LibsvmParser>(BaseFeatures(data), data.num_fields, num_classes);
+}
+
+}  // namespace hdps

@@ -1,0 +1,30 @@
+// The parsers of the four formats, by factory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "common/job/job.h"
+#include "worker/data/row.h"
+
+namespace hdps {
+
+// `data` has passed ParseJob, or NewBatchReader's own checks. Each gives the base features of
+// FeaturesOf(data), in its order; derived features come later.
+
+// Cells between delimiters; "a cell in quotes", with "" for a quote inside. Blanks around a cell do
+// not count. A missing number is kMissingNumber, a missing category the value "", and a missing
+// multi-valued cell has no keys.
+std::unique_ptr<RowParser> NewCsvParser(const DataSpec& data, uint32_t num_classes);
+
+// label, 13 integers, 26 categories between tabs; an empty cell is missing.
+std::unique_ptr<RowParser> NewCriteoParser(const DataSpec& data, uint32_t num_classes);
+
+// "label index:value ...", with "# ..." at the end passed over. The key is that of the index, the
+// value its weight; index alone has weight 1.
+std::unique_ptr<RowParser> NewLibsvmParser(const DataSpec& data, uint32_t num_classes);
+
+// "label field:index:value ..."; field f is sparse feature f.
+std::unique_ptr<RowParser> NewLibffmParser(const DataSpec& data, uint32_t num_classes);
+
+}  // namespace hdps

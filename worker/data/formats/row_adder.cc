@@ -1,0 +1,90 @@
+// Parse, derive, transform; what fails on the way is named by file, line and column.
+#include "worker/data/formats/row_adder.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+constexpr uint64_t kBadRowsLogged = 10;
+
+std::vector<NumericTransforms::Column> TransformsOf(const DataSpec& data, size_t num_numeric) {
+  std::vector<NumericTransforms::Column> columns;
+  if (data.format == DataFormat::kCsv) {
+    for (const ColumnSpec& spec : data.columns) {
+      if (spec.type == ColumnType::kNumeric) {
+        columns.push_back({spec.transform, spec.mean, spec.scale});
+      }
+    }
+    return columns;
+  }
+  columns.assign(num_numeric, {data.numeric_transform, 0, 1});
+  return columns;
+}
+
+std::unique_ptr<RowParser> NewParser(const DataSpec& data, uint32_t num_classes) {
+  switch (data.format) {
+    case DataFormat::kCsv:
+      return NewCsvParser(data, num_classes);
+    case DataFormat::kCriteo:
+      return NewCriteoParser(data, num_classes);
+    case DataFormat::kLibsvm:
+      return NewLibsvmParser(data, num_classes);
+    case DataFormat::kLibffm:
+      return NewLibffmParser(data, num_classes);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
+                                                 std::vector<std::string> paths,
+                                                 uint32_t num_classes) {
+  const FeatureNames names = FeaturesOf(data);
+  std::vector<std::string> base = names.sparse;
+  base.resize(base.size() - std::min(base.size(), data.features.size()));
+  std::unique_ptr<RowAdder> adder(new RowAdder());
+  HDPS_ASSIGN_OR_RETURN(adder->derived_, DerivedFeatures::Make(data.features, names.numeric, base));
+  adder->paths_ = std::move(paths);
+  adder->max_bad_rows_ = static_cast<uint64_t>(std::max<int64_t>(0, data.max_bad_rows));
+  adder->parser_ = NewParser(data, num_classes);
+  adder->transforms_ = NumericTransforms(TransformsOf(data, names.numeric.size()));
+  adder->numeric_names_ = names.numeric;
+  adder->num_sparse_ = names.sparse.size();
+  return adder;
+}
+
+Status RowAdder::Add(const Line& line, BatchBuilder* builder) {
+  std::optional<RowError> error = parser_->Parse(line.text, &row_);
+  if (!error) error = derived_->Append(&row_);
+  if (!error && !transforms_.Apply(row_.numbers, &numeric_)) error = DoesNotFit();
+  if (!error) {
+    builder->Add(row_, numeric_);
+    return {};
+  }
+  ++bad_rows_;
+  const std::string what =
+      DescribeRowError(paths_[line.place.file], line.place.number, line.text, *error);
+  if (bad_rows_ > max_bad_rows_) {
+    return {Code::kInvalidArgument, what + " (bad rows: " + std::to_string(bad_rows_) +
+                                        ", data.max_bad_rows: " + std::to_string(max_bad_rows_) +
+                                        "; set it higher to pass over them)"};
+  }
+  if (bad_rows_ <= kBadRowsLogged) LOG(WARNING) << "bad row passed over: " << what;
+  if (bad_rows_ == kBadRowsLogged) LOG(WARNING) << "further bad rows are counted, not shown";
+  return {};
+}
+
+RowError RowAdder::DoesNotFit() const {
+  const auto huge = std::find_if(numeric_.begin(), numeric_.end(),
+                                 [](float value) { return !std::isfinite(value); });
+  const auto column = static_cast<size_t>(huge - numeric_.begin());
+  return {{}, numeric_names_[column], "a number within the range of a 32-bit float"};
+}
+
+}  // namespace hdps

@@ -1,0 +1,188 @@
+// Two queues: events towards the trainer, wishes towards the node.
+#include "worker/exchange/node_channel.h"
+
+#include <utility>
+
+namespace hdps {
+namespace {
+
+constexpr int64_t kLookNs = 50'000;  // About what it costs to put a thread to sleep and wake it.
+
+}  // namespace
+
+NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
+                         int64_t board_timeout_ms, SectionAllocator* sections)
+    : wake_(std::move(wake)),
+      clock_(clock),
+      board_timeout_ms_(board_timeout_ms),
+      sections_(sections) {}
+
+std::optional<Command> NodeChannel::NextCommand() {
+  while (commands_.empty() && !end_.has_value()) TakeIn(true);
+  if (commands_.empty()) return std::nullopt;
+  Command command = std::move(commands_.front());
+  commands_.pop_front();
+  return command;
+}
+
+std::optional<Command> NodeChannel::TakePause() {
+  while (TakeIn(false)) {
+  }
+  if (commands_.empty() || commands_.front().command != CommandKind::kPause) return std::nullopt;
+  Command command = std::move(commands_.front());
+  commands_.pop_front();
+  return command;
+}
+
+std::shared_ptr<const View> NodeChannel::WaitForView() {
+  while (view_ == nullptr && !end_.has_value()) TakeIn(true);
+  return view_;
+}
+
+Ticket NodeChannel::Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then) {
+  const Ticket ticket{next_ticket_++};
+  Ask([ticket, requests = std::move(requests),
+       then = std::move(then)](ComputeRequests& node) mutable {
+    node.Start(ticket, std::move(requests), std::move(then));
+  });
+  return ticket;
+}
+
+bool NodeChannel::Ready(Ticket ticket) {
+  while (TakeIn(false)) {
+  }
+  return replies_.contains(ticket) || end_.has_value();
+}
+
+void NodeChannel::Cancel(Ticket ticket) {
+  if (replies_.erase(ticket) > 0) return;
+  cancelled_.insert(ticket);
+  Ask([ticket](ComputeRequests& node) { node.Cancel(ticket); });
+}
+
+Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns) {
+  while (!replies_.contains(ticket)) {
+    if (end_.has_value()) return EndStatus();
+    TakeIn(true);
+  }
+  Replies replies = std::move(replies_.extract(ticket).mapped());
+  if (arrived_ns != nullptr) *arrived_ns = replies.arrived_ns;
+  if (!replies.status.ok()) return replies.status;
+  return std::move(replies.frames);
+}
+
+Status NodeChannel::Put(const std::string& key, const std::string& value) {
+  if (end_.has_value()) return EndStatus();
+  Ask([key, value](ComputeRequests& node) { node.Put({key, value}); });
+  return Status();
+}
+
+Result<std::string> NodeChannel::Get(const std::string& key) {
+  Ask([this, key](ComputeRequests& node) {
+    asked_[key] = now_;
+    node.Get({key});
+  });
+  while (!values_.contains(key)) {
+    if (end_.has_value()) return EndStatus();
+    TakeIn(true);
+  }
+  const std::optional<KvValue> value = std::move(values_.extract(key).mapped());
+  if (!value.has_value()) {
+    return Status(Code::kTimeout, "nobody has put '" + key + "' on the scheduler's board for " +
+                                      std::to_string(board_timeout_ms_ / 1000) + " s");
+  }
+  return value->value;
+}
+
+void NodeChannel::Answer(CommandDone done) {
+  Ask([done = std::move(done)](ComputeRequests& node) { node.Answer(done); });
+}
+
+void NodeChannel::Report(const Heartbeat& progress) {
+  Ask([progress](ComputeRequests& node) { node.Report(progress); });
+}
+
+void NodeChannel::Fail(const Status& status) {
+  Ask([status](ComputeRequests& node) { node.Fail(status); });
+}
+
+void NodeChannel::Ask(Wish wish) {
+  if (wishes_.Push(std::move(wish))) wake_();
+}
+
+void NodeChannel::Tell(Event event) {
+  if (events_.Push(std::move(event))) told_.fetch_add(1, std::memory_order_release);
+}
+
+bool NodeChannel::TakeIn(bool wait) {
+  if (wait) {
+    const int64_t until = clock_.NowNs() + kLookNs;
+    while (told_.load(std::memory_order_acquire) == taken_in_ && clock_.NowNs() < until) {
+    }
+  }
+  std::optional<Event> event = wait ? events_.Pop() : events_.TryPop();
+  if (event.has_value()) {
+    ++taken_in_;
+    Sort(*std::move(event));
+    return true;
+  }
+  // Only a closed queue has nothing for one who waits.
+  if (wait && !end_.has_value()) end_ = Status();
+  return false;
+}
+
+void NodeChannel::Sort(Event event) {
+  if (auto* view = std::get_if<NewView>(&event)) {
+    view_ = std::move(view->view);
+    rank_ = view->rank;
+  } else if (auto* command = std::get_if<Command>(&event)) {
+    commands_.push_back(std::move(*command));
+  } else if (auto* replies = std::get_if<Replies>(&event)) {
+    const Ticket ticket = replies->ticket;
+    if (cancelled_.erase(ticket) == 0) replies_.emplace(ticket, std::move(*replies));
+  } else if (auto* value = std::get_if<KvValue>(&event)) {
+    values_[value->key] = *value;
+  } else if (auto* late = std::get_if<StoreLate>(&event)) {
+    values_.try_emplace(late->key);
+  } else {
+    end_ = std::get<End>(event).status;
+  }
+}
+
+Status NodeChannel::EndStatus() const {
+  if (end_->ok()) return Status(Code::kCancelled, "the job has ended");
+  return Status(Code::kCancelled, "the job has ended: " + end_->message());
+}
+
+void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
+  now_ = now;
+  while (std::optional<Wish> wish = wishes_.TryPop()) (*wish)(node);
+  for (auto asked = asked_.begin(); asked != asked_.end();) {
+    if (now - asked->second < board_timeout_ms_) {
+      ++asked;
+      continue;
+    }
+    Tell(StoreLate{asked->first});
+    asked = asked_.erase(asked);
+  }
+}
+
+void NodeChannel::Close() {
+  wishes_.Close();
+  events_.Close();
+}
+
+void NodeChannel::OnView(std::shared_ptr<const View> view, WorkerId rank) {
+  Tell(NewView{std::move(view), rank});
+}
+void NodeChannel::OnCommand(const Command& command) { Tell(command); }
+void NodeChannel::OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) {
+  Tell(Replies{ticket, std::move(status), std::move(replies), clock_.NowNs()});
+}
+void NodeChannel::OnKvValue(const KvValue& value) {
+  if (!value.found || asked_.erase(value.key) == 0) return;
+  Tell(value);
+}
+void NodeChannel::OnEnd(Status status) { Tell(End{std::move(status)}); }
+
+}  // namespace hdps

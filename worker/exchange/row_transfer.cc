@@ -1,0 +1,46 @@
+// Split, ask, wait, put together.
+#include "worker/exchange/row_transfer.h"
+
+#include <utility>
+#include <vector>
+
+namespace hdps {
+namespace {
+
+KeySplit SplitByView(const View& view, std::span<const KeysOfTable> tables) {
+  KeySplit split;
+  split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), tables);
+  return split;
+}
+
+}  // namespace
+
+Status ReadRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock clock,
+                PullMode mode, std::span<const std::span<float>> rows) {
+  const KeySplit split = SplitByView(*channel.view(), tables);
+  std::vector<ServerRequest> requests = split.Pulls({.clock = clock, .mode = mode});
+  std::vector<ServerId> servers;
+  for (const ServerRequest& request : requests) servers.push_back(request.server);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel.Call(std::move(requests)));
+  for (size_t i = 0; i < replies.size(); ++i) {
+    PullReply reply;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
+    HDPS_RETURN_IF_ERROR(split.Scatter(servers[i], mode, reply, rows));
+  }
+  return Status();
+}
+
+Status StoreRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock clock,
+                 std::span<const std::span<const float>> rows) {
+  const KeySplit split = SplitByView(*channel.view(), tables);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
+                        channel.Call(split.Stores(channel.NextStore(), clock, rows)));
+  for (const Frame& reply : replies) {
+    StoreAck ack;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
+    if (ack.code != Code::kOk) return Status(ack.code, ack.message);
+  }
+  return Status();
+}
+
+}  // namespace hdps

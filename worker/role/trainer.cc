@@ -1,0 +1,344 @@
+// Commands in, answers out; the steps between them are StepRunner's.
+#include "worker/role/trainer.h"
+
+#include <glog/logging.h>
+
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "worker/exchange/row_transfer.h"
+#include "worker/step/evaluation.h"
+
+namespace hdps {
+
+Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicClock& clock,
+                 FileSystem& files, Executor& executor)
+    : job_(options.job),
+      collective_host_(options.collective_host),
+      after_step_(options.after_step),
+      channel_(channel),
+      time_(clock),
+      files_(files),
+      executor_(executor) {}
+
+Trainer::~Trainer() = default;
+
+bool Trainer::allreduce() const {
+  return job_->parallel.dense_exchange == DenseExchange::kAllreduce && !dense_keys_.empty();
+}
+
+void Trainer::Run() {
+  Status status = Prepare();
+  if (status.ok() && channel_.WaitForView() == nullptr) return;
+  while (status.ok()) {
+    const std::optional<Command> command = channel_.NextCommand();
+    if (!command.has_value()) break;
+    VLOG(1) << "command " << command->id.value << ": " << CommandKindName(command->command);
+    status = Execute(*command);
+    if (!status.ok()) {
+      status = Status(status.code(), std::string("command '") + CommandKindName(command->command) +
+                                         "' at step " + std::to_string(clock_) + ": " +
+                                         status.message());
+    }
+  }
+  if (status.ok() || status.code() == Code::kCancelled) return;
+  LOG(ERROR) << status.message();
+  channel_.Fail(status);
+  // The loop ends when the scheduler has been told; nothing more is done for it.
+  while (channel_.NextCommand().has_value()) {
+  }
+}
+
+Status Trainer::Prepare() {
+  HDPS_ASSIGN_OR_RETURN(model_, NewModel(*job_, executor_));
+  dense_keys_ = DenseKeys(model_->tensors());
+  runner_ = std::make_unique<StepRunner>(*job_, *model_, channel_, time_, executor_);
+  std::vector<HotGroup> hot = HotGroupsOf(*job_, KeyFinder(*job_).table_keys());
+  if (!hot.empty()) {
+    cache_ = std::make_unique<DeviceCache>(*job_, std::move(hot), model_->ops(), channel_);
+    runner_->set_cache(cache_.get());
+    LOG(INFO) << cache_->rows().Describe();
+  }
+  for (const std::vector<std::string>* paths : {&job_->data.train, &job_->data.eval}) {
+    if (paths->empty()) continue;
+    HDPS_RETURN_IF_ERROR(NewBatchReader(files_, job_->data, *paths, ReaderOptions()).status());
+  }
+  LOG(INFO) << model_->Describe();
+  return Status();
+}
+
+Status Trainer::Execute(const Command& command) {
+  CommandDone done;
+  done.id = command.id;
+  switch (command.command) {
+    case CommandKind::kInitDense:
+      HDPS_RETURN_IF_ERROR(InitDense());
+      break;
+    case CommandKind::kLoad:
+      HDPS_RETURN_IF_ERROR(Load(command));
+      break;
+    case CommandKind::kTrain:
+      return Train(command);
+    case CommandKind::kStoreDense:
+      HDPS_RETURN_IF_ERROR(StoreDense());
+      break;
+    case CommandKind::kEvaluate:
+      HDPS_RETURN_IF_ERROR(EvaluatePart(&done));
+      break;
+    case CommandKind::kPause:  // Nothing is running.
+    case CommandKind::kFinish:
+      break;
+    case CommandKind::kSave:
+    case CommandKind::kDigest:
+      done.code = Code::kInvalidArgument;
+      done.message = std::string("a worker cannot ") + CommandKindName(command.command);
+      break;
+  }
+  done.clock = clock_;
+  channel_.Answer(std::move(done));
+  return Status();
+}
+
+Status Trainer::InitDense() {
+  if (dense_keys_.empty()) return Status();
+  return StoreDenseRows(dense_spec().dim, model_->InitialDense(job_->seed));
+}
+
+Status Trainer::Load(const Command& command) {
+  clock_ = command.until;
+  window_.reset();
+  steps_.reset();
+  dense_state_.reset();
+  if (cache_ != nullptr) cache_->Forget();
+  return Status();
+}
+
+std::vector<KeysOfTable> Trainer::DenseOnly(uint32_t row_floats) const {
+  return {{dense_table(), dense_spec().shard_by, row_floats, dense_keys_, std::nullopt, true}};
+}
+
+Status Trainer::StoreDenseRows(uint32_t row_floats, std::span<const float> rows) {
+  return StoreRows(channel_, DenseOnly(row_floats), clock_, std::vector{rows});
+}
+
+Status Trainer::PullDense(PullMode mode, uint32_t row_floats, std::span<float> rows) {
+  return ReadRows(channel_, DenseOnly(row_floats), clock_, mode, std::vector{rows});
+}
+
+Status Trainer::LoadDenseState() {
+  if (dense_state_ != nullptr) return Status();
+  auto state = std::make_unique<DenseState>(dense_spec(), dense_table(), job_->seed, dense_keys_);
+  std::vector<float> rows(dense_keys_.size() * state->row_floats());
+  HDPS_RETURN_IF_ERROR(PullDense(PullMode::kWithState, state->row_floats(), rows));
+  state->Store(rows);
+  std::vector<float> weights(model_->dense_floats());
+  state->ReadWeights(executor_, weights);
+  model_->SetDense(weights);
+  dense_state_ = std::move(state);
+  return Status();
+}
+
+Status Trainer::StoreDense() {
+  if (!allreduce() || dense_state_ == nullptr) return Status();
+  return StoreDenseRows(dense_state_->row_floats(), dense_state_->Rows());
+}
+
+Status Trainer::EnsureGroup() {
+  const View& view = *channel_.view();
+  std::vector<PeerId> members;
+  for (const Member& worker : view.workers) members.push_back(worker.peer);
+  if (group_ != nullptr && members == group_members_) return Status();
+  CollectiveOptions options;
+  options.rank = channel_.rank().value;
+  options.size = static_cast<uint32_t>(members.size());
+  options.group = "allreduce/view_" + std::to_string(view.view.value);
+  options.host = collective_host_;
+  options.timeout_ms = int64_t{job_->cluster.request_timeout_s} * 1000;
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group,
+                        NewCollective(job_->parallel.collective, options, channel_));
+  LOG(INFO) << "gradients are summed by " << group->name() << " over " << options.size
+            << " workers";
+  group_members_ = std::move(members);
+  MutexLock lock(group_mutex_);
+  group_ = std::move(group);
+  if (aborted_) group_->Abort();
+  return Status();
+}
+
+Status Trainer::JoinCache() {
+  const View& view = *channel_.view();
+  const bool alone = view.workers.size() == 1;
+  if (!alone) HDPS_RETURN_IF_ERROR(EnsureGroup());
+  return cache_->Join(view.view, channel_.rank().value, alone ? nullptr : group_.get());
+}
+
+void Trainer::Abort() {
+  MutexLock lock(group_mutex_);
+  aborted_ = true;
+  if (group_ != nullptr) group_->Abort();
+}
+
+Status Trainer::Train(const Command& command) {
+  if (allreduce()) {
+    HDPS_RETURN_IF_ERROR(EnsureGroup());
+    HDPS_RETURN_IF_ERROR(LoadDenseState());
+    runner_->set_group({group_.get(), dense_state_.get()});
+  }
+  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
+  HDPS_RETURN_IF_ERROR(OpenSteps(command));
+  Progress progress;
+  const int64_t begin = time_.NowNs();
+  HDPS_RETURN_IF_ERROR(TrainSteps(command, &progress));
+  window_->ForgetRows();
+  HDPS_RETURN_IF_ERROR(runner_->Settle());
+  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush(clock_));
+  runner_->times().total_ns = time_.NowNs() - begin;
+  LOG(INFO) << "epoch " << command.epoch << " until step " << clock_ << ": "
+            << Describe(runner_->times());
+  if (cache_ != nullptr) {
+    LOG(INFO) << "rows kept here: " << Describe(cache_->counters(), cache_->rows().bytes());
+  }
+  all_times_.Add(std::exchange(runner_->times(), StepTimes()));
+
+  CommandDone done;
+  done.id = command.id;
+  done.clock = clock_;
+  done.end_of_epoch = progress.end_of_epoch;
+  done.examples = progress.examples;
+  done.loss_sum = progress.loss_sum;
+  done.bad_rows = progress.bad_rows;
+  if (cache_ != nullptr) done.cache = cache_->tally();
+  channel_.Answer(std::move(done));
+  if (progress.pause != nullptr) return Execute(*progress.pause);
+  return Status();
+}
+
+Status Trainer::TrainSteps(const Command& command, Progress* progress) {
+  bool pause = false;
+  const uint64_t bad_rows_before = steps_bad_rows_;
+  while (clock_ < command.until && !pause) {
+    const int64_t begin = time_.NowNs();
+    HDPS_RETURN_IF_ERROR(window_->Fill(1, 1));
+    runner_->times().read_wait_ns += time_.NowNs() - begin;
+    if (window_->size() == 0) {
+      progress->end_of_epoch = true;
+      break;
+    }
+    const PreparedStep& step = *window_->at(0).prepared;
+    if (progress->pause == nullptr) {
+      if (std::optional<Command> command_pause = channel_.TakePause()) {
+        progress->pause = std::make_unique<Command>(*std::move(command_pause));
+      }
+    }
+    const StepTask task{clock_, command.until, progress->pause != nullptr};
+    HDPS_ASSIGN_OR_RETURN(const StepOutcome outcome, runner_->Run(*window_, task));
+    ++clock_;
+    steps_clock_ = clock_;
+    steps_bad_rows_ = step.bad_rows;
+    progress->examples += outcome.examples;
+    progress->loss_sum += outcome.loss_sum;
+    progress->bad_rows = step.bad_rows - bad_rows_before;
+    pause = outcome.pause;
+    examples_ += outcome.examples;
+    loss_sum_ += outcome.loss_sum;
+    Heartbeat report;
+    report.clock = clock_;
+    report.examples = examples_;
+    report.loss_sum = loss_sum_;
+    report.epoch_progress = step.progress;
+    if (cache_ != nullptr) report.cache = cache_->tally();
+    channel_.Report(report);
+    if (after_step_) {
+      after_step_({command.epoch, clock_, outcome.examples, outcome.loss_sum, runner_->times()});
+    }
+    window_->Pop();
+  }
+  return Status();
+}
+
+bool Trainer::StepsFit(const Command& command) const {
+  return steps_ != nullptr && steps_epoch_ == command.epoch && steps_clock_ == clock_ &&
+         steps_view_ == channel_.view()->view;
+}
+
+Status Trainer::OpenSteps(const Command& command) {
+  if (clock_ < command.epoch_start) {
+    return Status(Code::kInvalidArgument, "epoch " + std::to_string(command.epoch) +
+                                              " begins at step " +
+                                              std::to_string(command.epoch_start) +
+                                              ", this worker is at " + std::to_string(clock_));
+  }
+  if (StepsFit(command)) return Status();
+  const bool full_batch = job_->parallel.dataset_strategy == DatasetStrategy::kFullBatch;
+  PipelineOptions options;
+  options.paths = job_->data.train;
+  options.reader.seed = job_->seed;
+  options.reader.batch_size = job_->train.batch_size;
+  options.reader.part = full_batch ? 0 : channel_.rank().value;
+  options.reader.num_parts =
+      full_batch ? 1 : static_cast<uint32_t>(channel_.view()->workers.size());
+  options.num_parts = job_->train.micro_batches;
+  options.steps_in_use = job_->train.lookahead + 2;
+  options.epoch = command.epoch;
+  options.skip_steps = static_cast<uint64_t>(clock_ - command.epoch_start);
+  options.plan.view = channel_.view();
+  options.plan.sections = channel_.sections();
+  options.executor = &executor_;
+  if (!allreduce()) options.plan.dense_keys = dense_keys_;
+  if (cache_ != nullptr) options.plan.hot = cache_->board();
+  window_.reset();
+  steps_.reset();
+  HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(*job_, files_, time_, options));
+  window_ = std::make_unique<StepWindow>(*steps_, *job_, channel_, time_);
+  steps_epoch_ = command.epoch;
+  steps_clock_ = clock_;
+  steps_bad_rows_ = 0;
+  steps_view_ = channel_.view()->view;
+  return Status();
+}
+
+Status Trainer::EvaluatePart(CommandDone* done) {
+  const auto num_parts = static_cast<uint32_t>(channel_.view()->workers.size());
+  PipelineOptions options =
+      EvaluationOptions(*job_, job_->data.eval, channel_.rank().value, num_parts);
+  options.plan.view = channel_.view();
+  options.plan.sections = channel_.sections();
+  options.executor = &executor_;
+  if (allreduce()) {
+    HDPS_RETURN_IF_ERROR(LoadDenseState());
+  } else if (!dense_keys_.empty()) {
+    std::vector<float> weights(model_->dense_floats());
+    HDPS_RETURN_IF_ERROR(PullDense(PullMode::kRead, dense_spec().dim, weights));
+    model_->SetDense(weights);
+  }
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
+                        StepPipeline::Start(*job_, files_, time_, options));
+  std::deque<RowGather> gathers;  // Of the step being scored and of the one behind it.
+  const auto ask = [&](const PreparedStep& step) {
+    gathers.emplace_back(*job_, channel_, time_).Ask(step, {.clock = clock_}, PullMode::kRead);
+  };
+  const auto fetch = [&](const PreparedStep& /*asked for*/, std::vector<std::vector<float>>* rows) {
+    HDPS_RETURN_IF_ERROR(gathers.front().Take(std::nullopt));
+    std::swap(*rows, gathers.front().rows());
+    gathers.pop_front();
+    return Status();
+  };
+  std::vector<float> scores, labels;
+  const auto take = [&](const Batch& batch, std::span<const float> of_batch) {
+    scores.insert(scores.end(), of_batch.begin(), of_batch.end());
+    labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+    return Status();
+  };
+  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums,
+                        ScoreSteps(*job_, *model_, *steps, {ask, fetch}, take));
+  done->examples = sums.examples;
+  done->loss_sum = sums.loss_sum;
+  done->bad_rows = sums.bad_rows;
+  if (job_->model.loss == LossKind::kSoftmax) return Status();  // There is no class 1.
+  done->scores = Buffer::CopyOf(std::span<const float>(scores));
+  done->labels = Buffer::CopyOf(std::span<const float>(labels));
+  return Status();
+}
+
+}  // namespace hdps

@@ -1,0 +1,118 @@
+// The compute side of a worker: carries out the scheduler's commands, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/thread_annotations.h"
+#include "common/job/job.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "common/protocol/messages.h"
+#include "worker/cache/device_cache.h"
+#include "worker/exchange/collective.h"
+#include "worker/exchange/node_channel.h"
+#include "worker/model/model.h"
+#include "worker/step/dense_state.h"
+#include "worker/step/stage.h"
+#include "worker/step/step_pipeline.h"
+#include "worker/step/step_report.h"
+#include "worker/step/step_runner.h"
+
+namespace hdps {
+
+struct TrainerOptions {
+  std::shared_ptr<const Job> job;
+  std::string collective_host = "127.0.0.1";  // Where the other ranks reach this one.
+  AfterStep after_step;                       // May be empty.
+};
+
+// Invariant: `clock_` is the number of steps this worker has finished, and the next step it reads
+// is that one of the epoch, whatever was trained, loaded or paused before.
+//
+// Belongs to one thread, its trainer's; all that it shares with the loop goes through the channel.
+class Trainer {
+ public:
+  Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicClock& clock,
+          FileSystem& files, Executor& executor);
+  ~Trainer();
+
+  // Works until the job has ended for this worker. What goes wrong is told to the scheduler.
+  void Run();
+  // Ends a wait for the other ranks; the one call allowed from another thread.
+  void Abort() HDPS_EXCLUDES(group_mutex_);
+  // Of all steps; after Run().
+  const StepTimes& times() const { return all_times_; }
+
+ private:
+  // How a pass over some steps of an epoch went.
+  struct Progress {
+    uint64_t examples = 0;
+    double loss_sum = 0;
+    uint64_t bad_rows = 0;
+    bool end_of_epoch = false;
+    std::unique_ptr<Command> pause;  // A kPause that has to be answered too.
+  };
+
+  Status Prepare();  // What can be found wrong before the cluster is there.
+  Status Execute(const Command& command);
+  Status InitDense();
+  Status Load(const Command& command);
+  Status Train(const Command& command);
+  Status TrainSteps(const Command& command, Progress* progress);
+  Status StoreDense();
+  Status EvaluatePart(CommandDone* done);
+
+  Status OpenSteps(const Command& command);
+  bool StepsFit(const Command& command) const;
+  Status EnsureGroup();
+  Status JoinCache();
+  Status LoadDenseState();
+  // Reads or writes all dense rows at the servers, [keys * row_floats].
+  Status PullDense(PullMode mode, uint32_t row_floats, std::span<float> rows);
+  Status StoreDenseRows(uint32_t row_floats, std::span<const float> rows);
+  bool allreduce() const;
+  const TableSpec& dense_spec() const { return job_->tables.back(); }
+  TableId dense_table() const { return {static_cast<uint32_t>(job_->tables.size() - 1)}; }
+  std::vector<KeysOfTable> DenseOnly(uint32_t row_floats) const;
+
+  const std::shared_ptr<const Job> job_;
+  const std::string collective_host_;
+  const AfterStep after_step_;
+  NodeChannel& channel_;
+  MonotonicClock& time_;
+  FileSystem& files_;
+  Executor& executor_;
+
+  std::unique_ptr<Model> model_;
+  std::vector<Key> dense_keys_;  // Of the model's flat array; empty when it has no dense tensors.
+  std::unique_ptr<StepRunner> runner_;
+
+  Clock clock_ = 0;
+  uint64_t examples_ = 0;  // Since the start of the process.
+  double loss_sum_ = 0;
+  StepTimes all_times_;
+
+  // The steps being read ahead and where they are.
+  std::unique_ptr<StepPipeline> steps_;
+  std::unique_ptr<StepWindow> window_;  // Of steps_.
+  uint32_t steps_epoch_ = 0;
+  Clock steps_clock_ = 0;        // The clock of the next step that comes out.
+  uint64_t steps_bad_rows_ = 0;  // In what has come out.
+  ViewId steps_view_;
+
+  std::unique_ptr<DeviceCache> cache_;  // Null: no table keeps rows here.
+
+  // Under allreduce, or with rows kept at several workers.
+  std::unique_ptr<DenseState> dense_state_;  // Null until loaded from the servers.
+  std::vector<PeerId> group_members_;
+  Mutex group_mutex_;                  // Only Abort() looks at the group from another thread.
+  std::unique_ptr<Collective> group_;  // Changed under the mutex, by the trainer's thread alone.
+  bool aborted_ HDPS_GUARDED_BY(group_mutex_) = false;
+};
+
+}  // namespace hdps

@@ -1,0 +1,129 @@
+// Carries messages between the cluster and the compute side.
+#include "worker/role/worker_node.h"
+
+#include <glog/logging.h>
+
+#include <iterator>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+MembershipOptions MembershipOf(const WorkerNodeOptions& options) {
+  const ClusterSpec& cluster = options.job.cluster;
+  MembershipOptions membership;
+  membership.role = Role::kWorker;
+  membership.self = options.self;
+  membership.rank = options.rank;
+  membership.scheduler_address = options.scheduler_address;
+  membership.job_digest = JobDigest(options.job);
+  membership.num_servers = options.num_servers;
+  membership.num_workers = options.num_workers;
+  membership.host = options.host;
+  membership.heartbeat_ms = cluster.heartbeat_ms;
+  membership.dead_after_ms = cluster.dead_after_ms;
+  membership.rendezvous_timeout_s = cluster.rendezvous_timeout_s;
+  return membership;
+}
+
+PsClientOptions ClientOf(const WorkerNodeOptions& options) {
+  const ClusterSpec& cluster = options.job.cluster;
+  PsClientOptions client;
+  client.self = options.self;
+  client.request_retry_ms = cluster.request_retry_ms;
+  client.request_timeout_s = cluster.request_timeout_s;
+  client.pushes_in_flight_max = cluster.pushes_in_flight_max;
+  return client;
+}
+
+// 2: the operator is mistaken; 3: the world failed.
+int ExitStatusOf(Code code) {
+  return code == Code::kInvalidArgument || code == Code::kNotFound ? 2 : 3;
+}
+
+Status StatusOfEnd(int exit_status, const std::string& reason) {
+  if (exit_status == 0) return Status();
+  return Status(exit_status == 2 ? Code::kInvalidArgument : Code::kUnavailable, reason);
+}
+
+}  // namespace
+
+WorkerNode::WorkerNode(const WorkerNodeOptions& options, ComputeSide* compute)
+    : compute_(compute), membership_(MembershipOf(options)), client_(ClientOf(options)) {
+  CHECK(compute_ != nullptr);
+}
+
+void WorkerNode::OnFrame(PeerId from, Frame frame) {
+  if (!membership_.OnFrame(from, frame) && !client_.OnFrame(from, frame)) {
+    const auto kind = static_cast<MessageKind>(frame.header.kind);
+    LOG_EVERY_N(WARNING, 100) << "a worker has no use for a " << MessageKindName(kind) << " from "
+                              << from.value;
+  }
+  Deliver();
+}
+
+void WorkerNode::OnTick(TimeMs now) {
+  membership_.OnTick(now);
+  client_.OnTick(now);
+  Deliver();
+}
+
+Output WorkerNode::TakeOutput() {
+  Deliver();  // What the compute side asked for since the last frame may be answered already.
+  Output output = membership_.TakeOutput();
+  std::vector<Outgoing> requests = client_.TakeOutgoing();
+  output.frames.insert(output.frames.end(), std::make_move_iterator(requests.begin()),
+                       std::make_move_iterator(requests.end()));
+  return output;
+}
+
+void WorkerNode::Deliver() {
+  for (bool more = true; more && !ended_;) {
+    more = false;
+    std::shared_ptr<const View> view = membership_.view();
+    if (view != nullptr && (view_ == nullptr || view_->view < view->view)) {
+      view_ = std::move(view);
+      client_.OnView(view_);
+      compute_->OnView(view_, WorkerId{membership_.rank()});
+      more = true;
+    }
+    for (const Command& command : membership_.TakeCommands()) {
+      compute_->OnCommand(command);
+      more = true;
+    }
+    for (TicketResult& result : client_.TakeResults()) {
+      compute_->OnReplies(result.ticket, std::move(result.status), std::move(result.replies));
+      more = true;
+    }
+    for (const KvValue& value : membership_.TakeKvValues()) {
+      compute_->OnKvValue(value);
+      more = true;
+    }
+    if (membership_.ended()) {
+      ended_ = true;
+      client_.CancelAll();
+      compute_->OnEnd(StatusOfEnd(membership_.exit_status(), membership_.reason()));
+    }
+  }
+}
+
+bool WorkerNode::done() const { return membership_.ended(); }
+int WorkerNode::exit_status() const { return membership_.exit_status(); }
+const std::string& WorkerNode::exit_reason() const { return membership_.reason(); }
+
+void WorkerNode::Start(Ticket ticket, std::vector<ServerRequest> requests,
+                       std::vector<ServerRequest> then) {
+  if (membership_.ended()) return;  // OnEnd is on its way: no answer will come.
+  client_.Start(ticket, std::move(requests), std::move(then));
+}
+void WorkerNode::Cancel(Ticket ticket) { client_.Cancel(ticket); }
+void WorkerNode::Answer(const CommandDone& done) { membership_.Answer(done); }
+void WorkerNode::Report(const Heartbeat& progress) { membership_.Report(progress); }
+void WorkerNode::Put(const KvPut& put) { membership_.Put(put); }
+void WorkerNode::Get(const KvGet& get) { membership_.Get(get); }
+void WorkerNode::Fail(Status status) {
+  membership_.Fail(ExitStatusOf(status.code()), status.message());
+}
+void WorkerNode::RequestStop(const std::string& reason) { membership_.RequestStop(reason); }
+
+}  // namespace hdps

@@ -1,0 +1,68 @@
+// A worker as a member of the cluster: its membership and its requests to the servers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/job/job.h"
+#include "common/net/node.h"
+#include "common/protocol/membership_client.h"
+#include "worker/exchange/compute_port.h"
+#include "worker/exchange/ps_client.h"
+
+namespace hdps {
+
+struct WorkerNodeOptions {
+  Job job;
+  PeerId self;
+  std::string scheduler_address;
+  int32_t rank = -1;                          // -1: the scheduler picks.
+  uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
+  std::string host;                           // For people: host name and process number.
+};
+
+// Passes what the cluster says on to the compute side, and what that wants to the cluster. It knows
+// neither data nor model.
+//
+// Invariant: the compute side hears of a view before anything that was said in it; OnEnd comes once
+// and last. All calls come from one thread, also those of ComputeRequests; calling them from inside
+// a call of ComputeSide is fine.
+class WorkerNode : public Node, public ComputeRequests {
+ public:
+  // `compute` must outlive the node.
+  WorkerNode(const WorkerNodeOptions& options, ComputeSide* compute);
+
+  void OnFrame(PeerId from, Frame frame) override;
+  void OnTick(TimeMs now) override;
+  Output TakeOutput() override;
+  bool done() const override;
+  int exit_status() const override;
+  const std::string& exit_reason() const override;
+
+  void Start(Ticket ticket, std::vector<ServerRequest> requests,
+             std::vector<ServerRequest> then) override;
+  void Cancel(Ticket ticket) override;
+  void Answer(const CommandDone& done) override;
+  void Report(const Heartbeat& progress) override;
+  void Put(const KvPut& put) override;
+  void Get(const KvGet& get) override;
+  void Fail(Status status) override;
+
+  // This process was told to stop: the scheduler drains the job and saves it.
+  void RequestStop(const std::string& reason);
+  const PsClientCounters& counters() const { return client_.counters(); }
+
+ private:
+  // Hands what has come to the compute side, until nothing is left.
+  void Deliver();
+
+  ComputeSide* const compute_;
+  MembershipClient membership_;
+  PsClient client_;
+  std::shared_ptr<const View> view_;  // The last one the compute side was told.
+  bool ended_ = false;                // OnEnd has been said.
+};
+
+}  // namespace hdps

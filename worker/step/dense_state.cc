@@ -1,0 +1,93 @@
+// Slices of neighbouring chunks, each touched by one task at a time.
+#include "worker/step/dense_state.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/shard_map.h"
+
+namespace hdps {
+namespace {
+
+constexpr size_t kSlicesMax = 16;  // Enough for the cores that share one worker's dense update.
+
+}  // namespace
+
+std::vector<Key> DenseKeys(const std::vector<DenseTensor>& tensors) {
+  std::vector<Key> keys;
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    CHECK_EQ(keys.size(), tensors[t].first_chunk) << "tensors lie one behind the other";
+    for (size_t c = 0; c < tensors[t].num_chunks; ++c) keys.push_back(Key{t} << 32 | c);
+  }
+  return keys;
+}
+
+DenseState::DenseState(const TableSpec& spec, TableId id, uint64_t seed, std::vector<Key> keys)
+    : dim_(spec.dim), keys_(std::move(keys)), ranges_(CutRanges(spec, keys_)) {
+  for (size_t s = 0; s < ranges_.size(); ++s) slices_.emplace_back(spec, id, seed);
+}
+
+std::vector<DenseState::Range> DenseState::CutRanges(const TableSpec& spec,
+                                                     std::span<const Key> keys) {
+  std::vector<Range> ranges;
+  const size_t wanted = (keys.size() + kSlicesMax - 1) / kSlicesMax;
+  for (size_t begin = 0; begin < keys.size();) {
+    size_t end = std::min(keys.size(), begin + wanted);
+    const auto same_tensor = [&] { return keys[end - 1] >> 32 == keys[end] >> 32; };
+    while (spec.shard_by == ShardBy::kGroup && end < keys.size() && same_tensor()) ++end;
+    ranges.push_back({begin, end});
+    begin = end;
+  }
+  return ranges;
+}
+
+std::span<const Key> DenseState::KeysOf(size_t slice) const {
+  const Range& range = ranges_[slice];
+  return {keys_.data() + range.begin, range.end - range.begin};
+}
+
+uint32_t DenseState::row_floats() const {
+  return slices_.empty() ? dim_ : dim_ + slices_[0].state_floats();
+}
+
+void DenseState::Store(std::span<const float> rows) {
+  CHECK_EQ(rows.size(), keys_.size() * row_floats());
+  for (size_t s = 0; s < slices_.size(); ++s) {
+    const std::span<const Key> keys = KeysOf(s);
+    slices_[s].Store(keys, row_floats(),
+                     rows.subspan(ranges_[s].begin * row_floats(), keys.size() * row_floats()));
+  }
+}
+
+std::vector<float> DenseState::Rows() {
+  std::vector<float> rows(keys_.size() * row_floats());
+  for (size_t s = 0; s < slices_.size(); ++s) {
+    const std::span<const Key> keys = KeysOf(s);
+    slices_[s].Read(
+        keys, row_floats(),
+        std::span(rows).subspan(ranges_[s].begin * row_floats(), keys.size() * row_floats()));
+  }
+  return rows;
+}
+
+void DenseState::ReadWeights(Executor& executor, std::span<float> flat) {
+  CHECK_EQ(flat.size(), keys_.size() * dim_);
+  executor.ParallelFor(slices_.size(), [&](size_t s) {
+    const std::span<const Key> keys = KeysOf(s);
+    slices_[s].Read(keys, dim_, flat.subspan(ranges_[s].begin * dim_, keys.size() * dim_));
+  });
+}
+
+void DenseState::Apply(Executor& executor, std::span<const float> gradients, const Update& update) {
+  CHECK_EQ(gradients.size(), keys_.size() * dim_);
+  executor.ParallelFor(slices_.size(), [&](size_t s) {
+    TableSlice::Gradients part;
+    part.keys = KeysOf(s);
+    part.values = gradients.subspan(ranges_[s].begin * dim_, part.keys.size() * dim_);
+    slices_[s].Apply({&part, 1}, update.scale, update.step);
+  });
+}
+
+}  // namespace hdps

@@ -1,0 +1,109 @@
+// The reader's loop: read, find keys, split, hand over.
+#include "worker/step/step_pipeline.h"
+
+#include <optional>
+#include <utility>
+
+namespace hdps {
+
+Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSystem& files,
+                                                          MonotonicClock& clock,
+                                                          const PipelineOptions& options) {
+  ReaderOptions reading = options.reader;
+  reading.num_classes = options.labels ? NumClasses(job) : kLabelsNotRead;
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<BatchReader> reader,
+                        NewBatchReader(files, job.data, options.paths, reading));
+  return std::unique_ptr<StepPipeline>(new StepPipeline(job, clock, options, std::move(reader)));
+}
+
+StepPipeline::StepPipeline(const Job& job, MonotonicClock& clock, const PipelineOptions& options,
+                           std::unique_ptr<BatchReader> reader)
+    : job_(job),
+      clock_(clock),
+      options_(options),
+      reader_(std::move(reader)),
+      finder_(job, options.executor),
+      ready_(options.steps_ahead),
+      used_(options.steps_ahead + 1 + options.steps_in_use),
+      thread_(StartThread("reader", [this] { ReadAll(); })) {}
+
+StepPipeline::~StepPipeline() {
+  ready_.Close();
+  thread_->Join();
+}
+
+Result<std::unique_ptr<PreparedStep>> StepPipeline::Next() { return Take(ready_.Pop()); }
+
+Result<std::unique_ptr<PreparedStep>> StepPipeline::TryNext() { return Take(ready_.TryPop()); }
+
+Result<std::unique_ptr<PreparedStep>> StepPipeline::Take(std::optional<Item> item) {
+  if (!item.has_value()) return std::unique_ptr<PreparedStep>();
+  if (!item->status.ok()) return item->status;
+  return std::move(item->step);
+}
+
+void StepPipeline::Recycle(std::unique_ptr<PreparedStep> step) { used_.Push(std::move(step)); }
+
+void StepPipeline::ReadAll() {
+  Status status = reader_->StartEpoch(options_.epoch, options_.skip_steps);
+  while (status.ok()) {
+    Result<std::unique_ptr<PreparedStep>> step = Prepare();
+    status = step.status();
+    if (!status.ok() || *step == nullptr) break;
+    if (!ready_.Push({Status(), *std::move(step)})) return;
+  }
+  if (!status.ok()) ready_.Push({std::move(status), nullptr});
+  ready_.Close();
+}
+
+Result<std::unique_ptr<PreparedStep>> StepPipeline::Prepare() {
+  const int64_t begin_ns = clock_.NowNs();
+  HDPS_ASSIGN_OR_RETURN(std::optional<Batch> batch, reader_->Next());
+  if (!batch.has_value()) return std::unique_ptr<PreparedStep>();
+  std::unique_ptr<PreparedStep> step = used_.TryPop().value_or(nullptr);
+  if (step == nullptr) step = std::make_unique<PreparedStep>();
+  const int64_t read_ns = clock_.NowNs();
+  step->parts.Assign(*std::move(batch), options_.num_parts, finder_);
+  if (options_.plan.hot != nullptr) CountKeys(*step);
+  if (options_.plan.view != nullptr) Split(step.get());
+  step->bad_rows = reader_->bad_rows();
+  step->progress = reader_->progress();
+  step->read_ns = read_ns - begin_ns;
+  step->dedup_ns = clock_.NowNs() - read_ns;
+  return step;
+}
+
+void StepPipeline::CountKeys(const PreparedStep& step) {
+  HotKeyRegistry& board = *options_.plan.hot;
+  for (size_t g = 0; g < board.groups().size(); ++g) {
+    board.Count(g, step.parts.KeysOf(board.groups()[g].tables.front()));
+  }
+}
+
+void StepPipeline::Split(PreparedStep* step) const {
+  const HotKeyRegistry* const board = options_.plan.hot.get();
+  if (board != nullptr) SplitHot(step->parts, *board, &step->hot);
+  std::vector<KeysOfTable> tables;
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    const TableSpec& spec = job_.tables[t];
+    if (spec.dense && options_.plan.dense_keys.empty()) continue;
+    KeysOfTable& table = tables.emplace_back();
+    table.table = {t};
+    table.shard_by = spec.shard_by;
+    table.row_floats = spec.dim;
+    table.dense = spec.dense;
+    table.keys = spec.dense ? options_.plan.dense_keys : step->parts.KeysOf({t});
+    if (step->parts.num_examples() == 0) table.keys = {};
+    if (!table.keys.empty()) table.shard_begin = step->parts.ShardBeginOf({t}, spec.shard_by);
+    if (board == nullptr || table.keys.empty()) continue;
+    const int group = board->GroupOf({t});
+    if (group >= 0) table.only = step->hot[static_cast<size_t>(group)].cold;
+  }
+  const View& view = *options_.plan.view;
+  const auto make = [&](ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return MakeSection(options_.plan.sections, view.servers[to.value].peer, size, bytes);
+  };
+  step->split.Compute(view.shards, static_cast<uint32_t>(view.servers.size()), tables, make);
+}
+
+}  // namespace hdps

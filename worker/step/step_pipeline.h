@@ -1,0 +1,110 @@
+// Reads ahead: a thread of its own turns files into steps whose keys are found and split by server.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/bounded_queue.h"
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/net/section_allocator.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
+#include "common/protocol/messages.h"
+#include "worker/cache/hot_split.h"
+#include "worker/data/batch_reader.h"
+#include "worker/exchange/key_split.h"
+#include "worker/model/step_parts.h"
+
+namespace hdps {
+
+// The tables that a step reads and writes at the servers, in the order of the request's lists.
+struct SplitPlan {
+  std::shared_ptr<const View> view;  // Null: nothing is split.
+  // Chunks of the dense table, wanted by every step that has examples; none under allreduce, where
+  // the servers are not asked for them.
+  std::span<const Key> dense_keys;
+  // Rows kept at the worker: only the others are split. Null: none are kept.
+  std::shared_ptr<HotKeyRegistry> hot;
+  // Where the keys' sections come from, so that they are sent without a copy; null: from the
+  // process' own memory. Outlives the pipeline and its steps.
+  SectionAllocator* sections = nullptr;
+};
+
+struct PreparedStep {
+  StepParts parts;
+  KeySplit split;  // Over the tables of the plan: all of the job, or all but the dense one.
+  std::vector<HotSplit> hot;  // [groups of the plan's board]
+  uint64_t bad_rows = 0;      // Of the reader, up to here.
+  double progress = 0;        // Of the reader, up to here: part of the epoch's bytes.
+  int64_t read_ns = 0;
+  int64_t dedup_ns = 0;
+};
+
+struct PipelineOptions {
+  std::vector<std::string> paths;
+  ReaderOptions reader;
+  bool labels = true;      // False: labels are not read, and rows may lack them.
+  uint32_t num_parts = 1;  // Of a step: micro-batches.
+  // Bounds the memory: this many steps wait, one is made, so many are used.
+  size_t steps_ahead = 4;
+  size_t steps_in_use = 2;
+  uint32_t epoch = 0;       // Where to start.
+  uint64_t skip_steps = 0;  // And behind which of its steps.
+  SplitPlan plan;
+  // Whose threads help the reader's where a step has many keys; null: nobody's.
+  Executor* executor = nullptr;
+};
+
+// The steps of one epoch in order.
+//
+// Invariant: at most steps_ahead + 1 + steps_in_use steps exist.
+class StepPipeline {
+ public:
+  // `job`, `files` and `clock` must outlive it. kInvalidArgument when a file is missing.
+  static Result<std::unique_ptr<StepPipeline>> Start(const Job& job, FileSystem& files,
+                                                     MonotonicClock& clock,
+                                                     const PipelineOptions& options);
+  ~StepPipeline();
+
+  // The next step; null at the end of the epoch. After an error or the end there is no next.
+  Result<std::unique_ptr<PreparedStep>> Next();
+  // The same without waiting: null when none is ready.
+  Result<std::unique_ptr<PreparedStep>> TryNext();
+  // Splits a step again, by the hot keys of now; from any thread.
+  void Split(PreparedStep* step) const;
+  // Gives a step back, for its memory.
+  void Recycle(std::unique_ptr<PreparedStep> step);
+
+ private:
+  struct Item {
+    Status status;
+    std::unique_ptr<PreparedStep> step;
+  };
+
+  StepPipeline(const Job& job, MonotonicClock& clock, const PipelineOptions& options,
+               std::unique_ptr<BatchReader> reader);
+  static Result<std::unique_ptr<PreparedStep>> Take(std::optional<Item> item);
+  void ReadAll();  // The reader's thread.
+  Result<std::unique_ptr<PreparedStep>> Prepare();
+  void CountKeys(const PreparedStep& step);
+
+  const Job& job_;
+  MonotonicClock& clock_;
+  const PipelineOptions options_;
+
+  // The reader's thread only.
+  std::unique_ptr<BatchReader> reader_;
+  KeyFinder finder_;
+
+  BoundedQueue<Item> ready_;
+  BoundedQueue<std::unique_ptr<PreparedStep>> used_;
+  std::unique_ptr<Thread> thread_;  // Last: it starts when all else is there.
+};
+
+}  // namespace hdps

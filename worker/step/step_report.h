@@ -1,0 +1,25 @@
+// What a caller is told of every step: for callbacks that print, watch, or drive the run
+// themselves.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "common/base/ids.h"
+#include "worker/step/stage.h"
+
+namespace hdps {
+
+struct StepReport {
+  uint32_t epoch = 0;
+  Clock clock = 0;        // Steps this worker has finished, this one included.
+  uint64_t examples = 0;  // Of this worker's part of the step.
+  double loss_sum = 0;    // Over those examples.
+  StepTimes times = {};   // Of the steps since the command to train, but for total_ns.
+};
+
+// Called on the worker's compute thread after each step. The next step begins when it returns, so a
+// callback that waits drives the run step by step. It must return once the job is told to stop.
+using AfterStep = std::function<void(const StepReport&)>;
+
+}  // namespace hdps

@@ -1,0 +1,355 @@
+// A step from its prepared keys to the announcement of its clock.
+#include "worker/step/step_runner.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/base/show_number.h"
+#include "embedding/memory/gradient_scale.h"
+
+namespace hdps {
+namespace {
+
+// What the ranks agree on travels behind the dense gradients: the number of examples in two halves
+// (a float counts exactly up to 2^24), and who wants to pause.
+constexpr size_t kAgreedFloats = 3;
+constexpr uint64_t kHalf = 4096;
+
+int DenseTableOf(const Job& job) {
+  const bool has = !job.tables.empty() && job.tables.back().dense;
+  return has ? static_cast<int>(job.tables.size() - 1) : -1;
+}
+
+// What a server refuses of a push is never the operator's spelling: it found values that are not
+// finite, or the two programs disagree. kCorruption ends the job with status 3.
+Status CheckAcks(const std::vector<Frame>& replies) {
+  for (const Frame& reply : replies) {
+    PushAck ack;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
+    const bool refused = ack.code == Code::kInvalidArgument;
+    if (ack.code != Code::kOk) return Status(refused ? Code::kCorruption : ack.code, ack.message);
+  }
+  return Status();
+}
+
+}  // namespace
+
+StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
+                       Executor& executor)
+    : job_(job),
+      model_(model),
+      channel_(channel),
+      clock_(clock),
+      executor_(executor),
+      dense_table_(DenseTableOf(job)),
+      ahead_(job.train.mode == Mode::kSync && !job.train.lookahead_given) {
+  dense_ = model.DenseInPlace();
+  if (dense_.size() < model.dense_floats()) {
+    dense_outside_.resize(model.dense_floats());
+    dense_ = dense_outside_;
+  }
+  dense_gradients_.resize(model.dense_floats() + kAgreedFloats);
+  row_gradients_.resize(job.tables.size());
+  scratch_rows_.resize(job.tables.size());
+  scratch_slots_.resize(job.tables.size());
+}
+
+Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
+  const PreparedStep& step = *window.at(0).prepared;
+  const int64_t begin = clock_.NowNs();
+  StepOutcome outcome;
+  outcome.examples = step.parts.num_examples();
+  outcome.pause = task.pause;
+  if (!window.at(0).rows->asked()) {
+    HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock));
+    AskRows(window, 0, task.clock);
+  }
+  HDPS_RETURN_IF_ERROR(TakeRows(window.at(0)));
+  if (!task.pause) HDPS_RETURN_IF_ERROR(AskAhead(window, 0, task));
+  const int64_t pulled = clock_.NowNs();
+  sent_ns_ = 0;
+  HDPS_RETURN_IF_ERROR(Compute(window, task, &outcome));
+  const int64_t computed = clock_.NowNs();
+  const bool sent = PushesEarly(step);
+  if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task.clock, &outcome));
+  const int64_t reduced = clock_.NowNs();
+  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task.clock, &outcome));
+  const int64_t updated = clock_.NowNs();
+  if (!sent) HDPS_RETURN_IF_ERROR(PushAndAsk(window, task, outcome.pause));
+  HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max - 1));
+  times_.push_wait_ns += clock_.NowNs() - updated + sent_ns_;
+  times_.keep_ns += updated - reduced;
+  times_.pull_wait_ns += pulled - begin;
+  times_.pull_hidden_ns += window.at(0).rows->TakeHiddenNs();
+  times_.compute_ns += computed - pulled - sent_ns_;
+  times_.reduce_dense_ns += reduced - computed;
+  times_.read_ns += step.read_ns;
+  times_.dedup_ns += step.dedup_ns;
+  times_.examples += outcome.examples;
+  ++times_.steps;
+  NoteStepTime();
+  return outcome;
+}
+
+void StepRunner::NoteStepTime() {
+  const int64_t now = clock_.NowNs();
+  if (last_end_ns_ != 0 && ahead_.OnStep(now - last_end_ns_)) {
+    const auto ms = [&](bool asking) {
+      return ShowNumber("%.2f ms", 1e-6 * static_cast<double>(ahead_.median(asking)));
+    };
+    LOG(INFO) << "rows are " << (ahead_.ask() ? "asked for ahead again" : "not asked for ahead")
+              << ": a step takes " << ms(true) << " with it, " << ms(false)
+              << " without; train.lookahead fixes it";
+  }
+  last_end_ns_ = now;
+}
+
+Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
+  Push(window.at(0), task.clock);
+  if (pause || task.clock + 1 >= task.until) return Status();
+  HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
+  HDPS_RETURN_IF_ERROR(window.Fill(2, 1));
+  if (window.size() < 2) return Status();
+  AskRows(window, 1, task.clock + 1);
+  return AskAhead(window, 1, task);
+}
+
+bool StepRunner::PushesEarly(const PreparedStep& step) const {
+  return !dense_at_servers() && cache_ == nullptr && step.parts.parts().size() == 1 &&
+         model_.ops().on_host();
+}
+
+Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {
+  if (cache_ == nullptr || !cache_->RefreshDue()) return Status();
+  window.ForgetRows();
+  HDPS_RETURN_IF_ERROR(Settle());
+  return cache_->Refresh(clock);
+}
+
+WindowStep& StepRunner::NewList(StepWindow& window, size_t i) {
+  WindowStep& step = window.at(i);
+  if (cache_ != nullptr && cache_->Stale(step.prepared->hot)) window.Split(i);
+  step.list = next_list_++;
+  return step;
+}
+
+void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
+  WindowStep& step = window.at(i).rows->asked_ahead() ? window.at(i) : NewList(window, i);
+  // Rows kept here are put among those that come.
+  step.rows->Ask(
+      *step.prepared,
+      {.clock = clock, .pushed = clock, .list = step.list, .in_place = cache_ == nullptr});
+}
+
+Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& task) {
+  const size_t lookahead = job_.train.lookahead;
+  if (lookahead == 0 || !ahead_.ask()) return Status();
+  HDPS_RETURN_IF_ERROR(window.Fill(turn + 1 + lookahead, 1));
+  for (size_t i = turn + 1; i < window.size(); ++i) {
+    const Clock clock = task.clock + static_cast<Clock>(i);
+    if (clock >= task.until) break;
+    if (window.at(i).rows->asked_ahead()) continue;
+    WindowStep& step = NewList(window, i);
+    const Clock pushed = task.clock + static_cast<Clock>(turn);
+    step.rows->AskAhead(*step.prepared, {.clock = clock, .pushed = pushed, .list = step.list});
+  }
+  return Status();
+}
+
+Status StepRunner::TakeRows(WindowStep& step) {
+  // A push that was refused is never followed by its rows.
+  while (!step.rows->ready()) {
+    channel_.WaitForAnything();
+    HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
+  }
+  const bool has_examples = step.prepared->parts.num_examples() > 0;
+  std::optional<std::span<float>> dense;
+  if (dense_at_servers()) dense = has_examples ? dense_ : std::span<float>();
+  HDPS_RETURN_IF_ERROR(step.rows->Take(dense));
+  if (cache_ != nullptr && model_.ops().on_host()) {
+    cache_->rows().Gather(step.prepared->hot, step.rows->rows());
+  }
+  if (!dense_outside_.empty() && dense_at_servers() && has_examples) model_.SetDense(dense_);
+  return Status();
+}
+
+Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome) {
+  WindowStep& step = window.at(0);
+  Status sent;
+  Model::RowsDone rows_done;
+  if (PushesEarly(*step.prepared)) {
+    rows_done = [&] {
+      if (!std::isfinite(result_.loss_sum)) return;
+      const int64_t begin = clock_.NowNs();
+      std::swap(row_gradients_, result_.row_gradients);
+      // Others may wish to pause too; then the rows are asked for in vain.
+      sent = PushAndAsk(window, task, task.pause);
+      sent_ns_ = clock_.NowNs() - begin;
+    };
+  }
+  const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
+  for (size_t part = 0; part < parts.size(); ++part) {
+    HDPS_RETURN_IF_ERROR(model_.CheckBatch(parts[part].batch));
+    ComputePart(step, part, rows_done, outcome);
+  }
+  HDPS_RETURN_IF_ERROR(sent);
+  if (!std::isfinite(outcome->loss_sum)) {
+    return Status(Code::kCorruption,
+                  "the loss is not a number any more: training has diverged; try a smaller "
+                  "learning_rate, or data.numeric_transform (transform of a column) where numbers "
+                  "are large");
+  }
+  return Status();
+}
+
+void StepRunner::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
+                                 TableInput* input) {
+  const int group = cache_->board()->GroupOf(table);
+  if (group < 0) return;
+  input->slab = cache_->rows().slab(table);
+  input->slots = step.parts.SlotsOfPart(part, table, step.hot[static_cast<size_t>(group)].slots,
+                                        &scratch_slots_[table.value]);
+  input->all_gradients = GradientsMeetOnHost(step);
+}
+
+bool StepRunner::GradientsMeetOnHost(const PreparedStep& step) const {
+  return step.parts.parts().size() > 1 || cache_->group() != nullptr;
+}
+
+void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDone& rows_done,
+                             StepOutcome* outcome) {
+  const StepParts& parts = step.prepared->parts;
+  std::vector<TableInput> inputs(job_.tables.size());
+  OpenPush(*step.prepared);
+  for (uint32_t t = 0, i = 0; t < inputs.size(); ++t) {
+    inputs[t].keys = parts.SetOf(part, {t});
+    if (inputs[t].keys == nullptr) continue;
+    if (open_.has_value()) inputs[t].gradients = open_->places[i++];
+    inputs[t].rows =
+        parts.RowsOfPart(part, {t}, job_.tables[t].dim, step.rows->RowsOf({t}), &scratch_rows_[t]);
+    if (cache_ != nullptr && !model_.ops().on_host()) {
+      PointAtKeptRows(*step.prepared, part, {t}, &inputs[t]);
+    }
+  }
+  const std::span<float> sum(dense_gradients_.data(), model_.dense_floats());
+  part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
+  model_.Step(parts.parts()[part].batch, inputs, &result_,
+              part == 0 ? sum : std::span<float>(part_gradients_), rows_done);
+  outcome->loss_sum += result_.loss_sum;
+  if (part > 0) AddGradients(part_gradients_, sum);
+  if (parts.parts().size() == 1) {
+    if (rows_done == nullptr) std::swap(row_gradients_, result_.row_gradients);
+    return;
+  }
+  row_gradients_.resize(job_.tables.size());
+  for (uint32_t t = 0; t < inputs.size(); ++t) {
+    if (inputs[t].keys == nullptr) continue;
+    row_gradients_[t].resize(step.rows->RowsOf({t}).size());
+    parts.AddRowGradients(part, {t}, job_.tables[t].dim, result_.row_gradients[t],
+                          row_gradients_[t]);
+  }
+}
+
+Status StepRunner::ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome) {
+  const uint64_t examples = step.parts.num_examples();
+  const std::span<float> gradients(dense_gradients_.data(), model_.dense_floats());
+  if (examples == 0) {
+    // Nothing to add. Negative zero is what leaves every float as it is.
+    std::fill(gradients.begin(), gradients.end(), -0.0f);
+  } else if (const float scale = PartScale(job_.parallel, examples); scale != 1.0f) {
+    for (float& value : gradients) value *= scale;
+  }
+  float* const agreed = dense_gradients_.data() + gradients.size();
+  agreed[0] = static_cast<float>(examples % kHalf);
+  agreed[1] = static_cast<float>(examples / kHalf);
+  agreed[2] = outcome->pause ? 1.0f : 0.0f;
+  HDPS_RETURN_IF_ERROR(group_.collective->AllReduceSum(dense_gradients_));
+  const uint64_t all = static_cast<uint64_t>(agreed[0]) + kHalf * static_cast<uint64_t>(agreed[1]);
+  outcome->pause = agreed[2] > 0;
+  if (all == 0 || gradients.empty()) return Status();
+  group_.state->Apply(executor_, gradients,
+                      {SumScale(job_.parallel, group_.collective->size(), all), clock + 1});
+  group_.state->ReadWeights(executor_, dense_);
+  if (!dense_outside_.empty()) model_.SetDense(dense_);
+  return Status();
+}
+
+std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) const {
+  const bool has_examples = step.parts.num_examples() > 0;
+  std::vector<std::span<const float>> gradients;
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    if (static_cast<int>(t) == dense_table_) continue;
+    gradients.push_back(has_examples ? std::span<const float>(row_gradients_[t])
+                                     : std::span<const float>());
+  }
+  if (dense_at_servers()) {
+    gradients.push_back(has_examples
+                            ? std::span<const float>(dense_gradients_.data(), model_.dense_floats())
+                            : std::span<const float>());
+  }
+  return gradients;
+}
+
+Status StepRunner::UpdateHotRows(const PreparedStep& step, Clock clock, StepOutcome* outcome) {
+  std::vector<RowGradients> gradients(job_.tables.size());
+  for (uint32_t t = 0; t < gradients.size(); ++t) {
+    gradients[t].host = row_gradients_[t];
+    if (!GradientsMeetOnHost(step)) gradients[t].device = model_.RowGradientsOnDevice(t);
+  }
+  HotStep hot;
+  hot.number = clock + 1;
+  hot.mine = {outcome->examples, outcome->pause};
+  hot.hot = step.hot;
+  hot.gradients = gradients;
+  HDPS_ASSIGN_OR_RETURN(const StepWord all, cache_->Apply(hot));
+  outcome->pause = all.pause;
+  return Status();
+}
+
+void StepRunner::OpenPush(const PreparedStep& step) {
+  open_.reset();
+  const bool moved =
+      step.parts.parts().size() > 1 || cache_ != nullptr || job_.parallel.wire != DType::kFp32;
+  if (!moved) open_ = step.split.OpenPush(SectionMaker());
+}
+
+KeySplit::MakeBytes StepRunner::SectionMaker() {
+  return [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return channel_.MakeBytes(to, size, bytes);
+  };
+}
+
+void StepRunner::Push(const WindowStep& window_step, Clock clock) {
+  const PreparedStep& step = *window_step.prepared;
+  const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
+  const PushTerms terms = {.sequence = {next_sequence_++},
+                           .clock = clock,
+                           .num_examples = step.parts.num_examples(),
+                           .list = window_step.list,
+                           .format = job_.parallel.wire};
+  const std::vector<std::span<const float>> gradients = GradientsOfSplit(step);
+  std::vector<ServerRequest> requests =
+      open_.has_value() ? step.split.ClosePush(terms, gradients, *std::move(open_))
+                        : step.split.Pushes(terms, gradients, SectionMaker());
+  open_.reset();
+  pushes_.push_back(channel_.Start(std::move(requests), Advances(num_servers, clock + 1)));
+}
+
+Status StepRunner::CollectAcks(size_t left) {
+  while (!pushes_.empty() && (pushes_.size() > left || channel_.Ready(pushes_.front()))) {
+    const Ticket ticket = pushes_.front();
+    pushes_.pop_front();
+    HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(ticket));
+    HDPS_RETURN_IF_ERROR(CheckAcks(replies));
+  }
+  return Status();
+}
+
+Status StepRunner::Settle() { return CollectAcks(0); }
+
+}  // namespace hdps

@@ -1,0 +1,133 @@
+// Carries out one step: pull, compute, reduce, push, advance.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "common/platform/executor.h"
+#include "common/platform/monotonic_clock.h"
+#include "worker/cache/device_cache.h"
+#include "worker/exchange/collective.h"
+#include "worker/exchange/node_channel.h"
+#include "worker/model/model.h"
+#include "worker/step/dense_state.h"
+#include "worker/step/lookahead_tuner.h"
+#include "worker/step/stage.h"
+#include "worker/step/step_window.h"
+
+namespace hdps {
+
+// Where the dense gradients go under allreduce: summed over the ranks, applied by each.
+struct DenseGroup {
+  Collective* collective = nullptr;  // Null: dense gradients go to the servers.
+  DenseState* state = nullptr;
+};
+
+struct StepOutcome {
+  uint64_t examples = 0;  // Of this worker.
+  double loss_sum = 0;
+  bool pause = false;  // Stop after this step; under allreduce all workers agree on it.
+};
+
+// What to do with the first step of a window.
+struct StepTask {
+  Clock clock = 0;
+  Clock until = 0;     // Where the command ends: the rows of that step are not asked for yet.
+  bool pause = false;  // This worker was told to pause.
+};
+
+// Belongs to the trainer's thread.
+//
+// Invariant: a clock is announced to the servers only after every push of the steps before it has
+// been acknowledged by all of them. The pull of a step is sent behind the push of the one before,
+// and its rows hold that push; what is asked for ahead goes right behind it, so that no link stands
+// still for want of a request. At most pushes_in_flight_max pushes wait for their answers.
+class StepRunner {
+ public:
+  StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
+             Executor& executor);
+
+  void set_group(const DenseGroup& group) { group_ = group; }
+  void set_cache(DeviceCache* cache) { cache_ = cache; }  // Null: no rows are kept here.
+
+  // Makes the first step of the window, which stays in it, and asks for the rows of the next.
+  // kCorruption when the loss is not a number: nothing of this step has been pushed then.
+  Result<StepOutcome> Run(StepWindow& window, const StepTask& task);
+  // Waits until the servers have acknowledged every push.
+  Status Settle();
+
+  StepTimes& times() { return times_; }
+
+ private:
+  // The rows of a step at its turn, which the push of the step before has begun.
+  void AskRows(StepWindow& window, size_t i, Clock clock);
+  // Those of the steps behind at(turn), whose own have been asked for at its turn.
+  Status AskAhead(StepWindow& window, size_t turn, const StepTask& task);
+  // Its key list gets a number, and its keys are those that are not kept here now.
+  WindowStep& NewList(StepWindow& window, size_t i);
+  Status TakeRows(WindowStep& step);
+  Status Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome);
+  void ComputePart(WindowStep& step, size_t part, const Model::RowsDone& rows_done,
+                   StepOutcome* outcome);
+  Status ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome);
+  // Rows of a table that are kept on the model's device go straight into its inputs.
+  void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, TableInput* input);
+  bool GradientsMeetOnHost(const PreparedStep& step) const;
+  // The update of rows that are kept here.
+  Status UpdateHotRows(const PreparedStep& step, Clock clock, StepOutcome* outcome);
+  // Chooses the rows to keep from step `clock` on, where that is due.
+  Status RefreshCache(StepWindow& window, Clock clock);
+  // Sends the push of the first step, and for the rows of those behind it unless `pause`.
+  Status PushAndAsk(StepWindow& window, const StepTask& task, bool pause);
+  // Whether that is done while dense gradients are still being computed: no part of the push waits
+  // for them.
+  bool PushesEarly(const PreparedStep& step) const;
+  // Sends the push of step `clock`, and behind its acknowledgements the word that it is finished.
+  void Push(const WindowStep& step, Clock clock);
+  // Looks at the acknowledgements that have come; waits while more than `left` are missing.
+  Status CollectAcks(size_t left);
+  // Of the step that has just ended.
+  void NoteStepTime();
+  bool dense_at_servers() const { return group_.collective == nullptr && !dense_.empty(); }
+  // Lets the model write gradients where they are sent from, as far as they need not be moved then.
+  void OpenPush(const PreparedStep& step);
+  KeySplit::MakeBytes SectionMaker();
+  // The gradients of the step for the tables of its split.
+  std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step) const;
+
+  const Job& job_;
+  Model& model_;
+  NodeChannel& channel_;
+  MonotonicClock& clock_;
+  Executor& executor_;
+  const int dense_table_;  // -1: the job has none.
+  DenseGroup group_;
+  DeviceCache* cache_ = nullptr;
+
+  uint64_t next_sequence_ = 0;
+  uint64_t next_list_ = 1;
+  std::deque<Ticket> pushes_;  // On their way, oldest first.
+  // Of the step at hand, from its gradients to its push.
+  std::optional<KeySplit::OpenSections> open_;
+  int64_t sent_ns_ = 0;  // Of it, what sending cost inside of computing.
+  StepTimes times_;
+  LookaheadTuner ahead_;
+  int64_t last_end_ns_ = 0;  // Of the step before; 0: none.
+
+  // Kept for their memory. Sizes are those of the step at hand.
+  std::vector<std::vector<float>> row_gradients_;     // [tables][keys * dim], of the whole step
+  std::vector<std::vector<float>> scratch_rows_;      // [tables], rows of one part
+  std::vector<std::vector<uint32_t>> scratch_slots_;  // [tables], likewise
+  StepResult result_;
+  std::span<float> dense_;              // [dense floats]: the model's own, or
+  std::vector<float> dense_outside_;    // these, where the model lies on another device.
+  std::vector<float> dense_gradients_;  // [dense floats + what the group agrees on]
+  std::vector<float> part_gradients_;   // [dense floats]
+};
+
+}  // namespace hdps
