@@ -16,12 +16,15 @@ packages=(
 )
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
 developer_packages=(clang-14 clang-format-14 shellcheck patchelf)
+# For the pictures of scripts/dev/plot_*.py only.
+plot_packages=(python3-matplotlib)
 # For benchmarks/peers only.
 peer_packages=(python3-torch python3-numpy)
 
 usage() {
-  echo "usage: scripts/install_deps.sh [--developer] [--peers] [--list]"
+  echo "usage: scripts/install_deps.sh [--developer] [--plots] [--peers] [--list]"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}"
+  echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
   echo "  --peers      also what benchmarks/peers compares with: ${peer_packages[*]}"
   echo "  --list       print the packages and install nothing"
 }
@@ -30,6 +33,7 @@ list_only=false
 for argument in "$@"; do
   case "$argument" in
     --developer) packages+=("${developer_packages[@]}") ;;
+    --plots) packages+=("${plot_packages[@]}") ;;
     --peers) packages+=("${peer_packages[@]}") ;;
     --list) list_only=true ;;
     -h | --help) usage; exit 0 ;;

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs every benchmark, one JSON each, then draws the pictures and prints the rows of a table: about 25
+# Runs every benchmark, one JSON each, then draws the pictures and writes a page each: about 25
 # minutes on two quiet cores. What stands on stderr is progress.
 set -euo pipefail
 
 usage() {
   cat <<'TXT'
 usage: scripts/dev/bench_all.sh --out=FOLDER [--quick] [--repeats=5] [--only="NAME NAME"] [--data=FILE]
-  --out=FOLDER    gets NAME.json, NAME.txt and NAME.svg for each benchmark, table.md and overview.svg
+  --out=FOLDER    gets NAME.json, NAME.txt, NAME.svg and NAME.md for each benchmark, and overview.svg
   --quick         smaller sizes
   --repeats=N     samples of each figure
   --only=NAMES    instead of all that hdps-bench --list prints, and peers: the same work on PyTorch
@@ -49,9 +49,9 @@ shopt -s nullglob
 files=("$out"/*.json)
 if ((${#files[@]} > 0)); then
   "$here/plot_overview.py" "${files[@]}" --out="$out/overview.svg" >&2
-  tables=()
-  for file in "${files[@]}"; do [[ "$file" == */peers.json ]] || tables+=("$file"); done
-  ((${#tables[@]} == 0)) || "$here/results_table.py" "${tables[@]}" >"$out/table.md"
+  pages=()
+  for file in "${files[@]}"; do [[ "$file" == */peers.json ]] || pages+=("$file"); done
+  ((${#pages[@]} == 0)) || "$here/results_page.py" "${pages[@]}" --out="$out" --bench="$bin/hdps-bench" >&2
 fi
-echo "== done, $(date +%H:%M:%S); $out/table.md" >&2
+echo "== done, $(date +%H:%M:%S); $out" >&2
 [[ -z "$failed" ]] || { echo "bench_all.sh: error: failed:$failed" >&2; exit 3; }

@@ -1,145 +1,96 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Draws what hdps-bench measured: each figure as a bar beside its yardstick, as SVG.
 
 usage: scripts/dev/plot_bench.py JSON... --out=FOLDER [--case=SUBSTRING]
 
 JSON is what `hdps-bench NAME --json=FILE` writes. FOLDER gets one NAME.svg for each benchmark in the
-files. Nothing but Python's own library is needed.
+files. Whiskers are the quartiles of the repeats. Needs python3-matplotlib
+(scripts/install_deps.sh --plots).
 """
 import argparse
-import html
+import collections
 import json
-import math
 import pathlib
+import statistics
 import sys
 
-WIDTH, LABELS, VALUES = 1000, 330, 250  # Pixels: of all, of the names, of the numbers at the right.
-BAR, GAP, GROUP_GAP, TOP = 15, 3, 14, 74
-SCALES_APART = 12  # Cases whose longest bars differ by more get scales of their own.
-FIGURE, YARDSTICK, INK, FAINT, RULE = "#2f6f9f", "#c9d3da", "#1d2730", "#66727c", "#e3e8ec"
-FONT = "font-family='DejaVu Sans, Helvetica, Arial, sans-serif'"
+import matplotlib
+
+matplotlib.use("svg")
+import matplotlib.pyplot as plt  # noqa: E402  (the backend has to be chosen first)
+
+FIGURE, YARDSTICK, LIMIT, FAINT = "#2f6f9f", "#c9d3da", "#c0392b", "#66727c"
+# The same input gives the same file, and text stays text.
+plt.rcParams.update({"svg.hashsalt": "hdps", "svg.fonttype": "none", "font.size": 9,
+                     "axes.spines.top": False, "axes.spines.right": False})
 
 
 def shown(value):
-    """1234567 as 1.23 M, four digits at most."""
+    """1234567 as 1.23 M."""
     for limit, factor, unit in ((1e9, 1e9, " G"), (1e6, 1e6, " M"), (1e4, 1e3, " k")):
         if abs(value) >= limit:
             return f"{value / factor:.3g}{unit}"
     return f"{value:.4g}"
 
 
-def text(x, y, words, size=12, fill=INK, anchor="start", weight="normal"):
-    return (f"<text x='{x:.1f}' y='{y:.1f}' font-size='{size}' fill='{fill}' text-anchor='{anchor}' "
-            f"font-weight='{weight}' {FONT}>{html.escape(words)}</text>")
+def quartile_error(samples):
+    if len(samples) < 2:
+        return [[0], [0]]
+    low, middle, high = statistics.quantiles(samples, n=4, method="inclusive")
+    return [[max(middle - low, 0)], [max(high - middle, 0)]]
 
 
-def bar(x, y, width, fill):
-    return f"<rect x='{x:.1f}' y='{y:.1f}' width='{max(width, 1):.1f}' height='{BAR}' fill='{fill}' rx='2'/>"
+def note(axes, x, y, words, **style):
+    """Words a little to the right of x."""
+    axes.annotate(words, (x, y), xytext=(4, 0), textcoords="offset points", va="center", **style)
 
 
-def quartiles(samples):
-    ordered = sorted(samples)
-
-    def at(share):
-        place = share * (len(ordered) - 1)
-        below = math.floor(place)
-        above = min(below + 1, len(ordered) - 1)
-        return ordered[below] * (1 - place + below) + ordered[above] * (place - below)
-    return at(0.25), at(0.75)
-
-
-def whisker(x0, scale, y, samples):
-    low, high = quartiles(samples)
-    if high - low <= 0:
-        return ""
-    left, right, middle = x0 + scale * low, x0 + scale * high, y + BAR / 2
-    return (f"<path d='M{left:.1f} {middle:.1f}H{right:.1f}M{left:.1f} {middle - 4:.1f}v8M{right:.1f} "
-            f"{middle - 4:.1f}v8' stroke='{INK}' stroke-width='1.2' fill='none'/>")
-
-
-def cases(results, wanted):
-    """The figures with a yardstick, those of one unit in one panel, a case's figures together."""
-    panels = {}
+def draw_group(axes, unit, results):
+    """One pair of axes for the figures of one unit: they share a scale."""
+    labels, y = [], 0.0
     for result in results:
-        if "yardstick" not in result or wanted not in result["case"]:
-            continue
-        panels.setdefault(result["unit"], []).append(result)
-    return panels
+        error = quartile_error(result["samples"])
+        axes.barh(y, result["value"], 0.4, color=FIGURE, xerr=error,
+                  error_kw={"elinewidth": 0.8, "capsize": 2})
+        words = shown(result["value"])
+        if "yardstick" in result:
+            axes.barh(y + 0.4, result["yardstick_value"], 0.4, color=YARDSTICK)
+            note(axes, result["yardstick_value"], y + 0.4,
+                 f"{shown(result['yardstick_value'])} {result['yardstick']}", color=FAINT, fontsize=7)
+            words += f"  ({result['ratio']:.2f})"
+        note(axes, result["value"] + error[1][0], y, words, fontsize=8, weight="bold")
+        labels.append((y + 0.2, f"{result['case']}\n{result['figure']}"))
+        y += 1.1
+    axes.set_yticks([at for at, _ in labels], [words for _, words in labels], fontsize=7)
+    axes.invert_yaxis()
+    axes.set_xlabel(unit or "count")
+    axes.margins(x=0.35)
 
 
-def bar_scale(results, width):
-    """Pixels a unit for these results: the longest bar fills the width."""
-    largest = max(max(r["value"], r["yardstick_value"]) for r in results)
-    return width / largest if largest > 0 else 0
-
-
-def draw_panel(unit, results, y):
-    """All figures of one unit: lines of SVG and where they end. One scale for all of them, unless
-    the cases differ too much to be seen on one: then one scale a case."""
-    lines, note = [], ""
-    width = WIDTH - LABELS - VALUES
-    by_case = {}
+def draw(bench, results, about, path):
+    groups = collections.OrderedDict()
     for result in results:
-        by_case.setdefault(result["case"], []).append(result)
-    scales = {case: bar_scale(of_case, width) for case, of_case in by_case.items()}
-    if max(scales.values()) < SCALES_APART * min(scales.values()):
-        scales = dict.fromkeys(scales, min(scales.values()))
-    else:
-        note = ", each case on its own scale"
-    lines.append(text(LABELS, y, unit + note, 12, FAINT))
-    y += 10
-    place = LABELS + width + 12
-    for case, of_case in by_case.items():
-        scale, figure = scales[case], None
-        y += GROUP_GAP
-        lines.append(f"<line x1='16' x2='{WIDTH - 16}' y1='{y - 7}' y2='{y - 7}' stroke='{RULE}'/>")
-        lines.append(text(16, y + BAR - 3, case, 12, INK, weight="bold"))
-        y += BAR + GAP
-        for result in of_case:
-            if result["figure"] != figure:  # Else another yardstick of the same figure.
-                figure = result["figure"]
-                lines.append(text(LABELS - 8, y + BAR - 3, figure, 12, INK, "end"))
-                lines.append(bar(LABELS, y, scale * result["value"], FIGURE))
-                lines.append(whisker(LABELS, scale, y, result.get("samples", [])))
-                lines.append(text(place, y + BAR - 3, f"{shown(result['value'])} {unit}", 12))
-                y += BAR + GAP
-            lines.append(text(LABELS - 8, y + BAR - 3, result["yardstick"], 11, FAINT, "end"))
-            lines.append(bar(LABELS, y, scale * result["yardstick_value"], YARDSTICK))
-            lines.append(text(place, y + BAR - 3, f"{shown(result['yardstick_value'])} {unit}", 11,
-                              FAINT))
-            lines.append(text(WIDTH - 16, y + BAR - 3, f"{result['ratio']:.3g}", 13, FIGURE, "end",
-                              "bold"))
-            y += BAR + 2 * GAP
-    return lines, y
+        groups.setdefault(result["unit"], []).append(result)
+    heights = [len(group) + 1 for group in groups.values()]
+    figure, axes = plt.subplots(len(groups), 1, figsize=(10, 0.55 * sum(heights) + 1.2),
+                                squeeze=False, layout="constrained",
+                                gridspec_kw={"height_ratios": heights})
+    for axis, (unit, group) in zip(axes[:, 0], groups.items()):
+        draw_group(axis, unit, group)
+    figure.suptitle(f"hdps-bench {bench}: figure (blue) beside its yardstick (grey), ratio in brackets\n{about}",
+                    fontsize=10, ha="left", x=0.01)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
 
 
-def draw(name, run, results, wanted):
-    """The picture of one benchmark; None when it has no figure beside a yardstick."""
-    panels = cases(results, wanted)
-    if not panels:
-        return None
-    machine = run["machine"]
-    about = (f"{machine['cpu']}, {run['setting']['threads']} threads, {machine['vector_width']}; commit "
-             f"{run['commit']}, {run['time'][:10]}; median of {run['setting']['repeats']}, "
-             "whiskers: quartiles")
-    lines = [text(16, 30, f"hdps-bench {name}", 18, INK, weight="bold"), text(16, 50, about, 11, FAINT),
-             text(WIDTH - 16, 50, "ratio", 12, FIGURE, "end", "bold")]
-    y = TOP
-    for unit, of_unit in panels.items():
-        made, y = draw_panel(unit, of_unit, y)
-        lines += made
-        y += 24
-    head = (f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{y:.0f}' "
-            f"viewBox='0 0 {WIDTH} {y:.0f}'>")
-    return "\n".join([head, f"<rect width='{WIDTH}' height='{y:.0f}' fill='white'/>",
-                      *[line for line in lines if line], "</svg>"]) + "\n"
-
-
-def load(path):
+def read(path):
+    """(results, a line about the machine) of one file of hdps-bench."""
     try:
-        run = json.loads(pathlib.Path(path).read_text())
-        run["machine"]["cpu"], run["results"], run["setting"]["threads"]
-        return run
+        file = json.loads(pathlib.Path(path).read_text())
+        machine = file["machine"]
+        about = (f"{machine['cpu']}, {machine['cores']} cores, {machine['vector_width']}; "
+                 f"commit {file['commit']}, {file['time'][:10]}")
+        return file["results"], about
     except (OSError, ValueError, KeyError, TypeError) as error:
         sys.exit(f"plot_bench.py: error: {path} is not what hdps-bench --json=FILE writes: {error}")
 
@@ -147,20 +98,20 @@ def load(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("json", nargs="+", help="what hdps-bench NAME --json=FILE wrote")
-    parser.add_argument("--out", required=True, help="folder for NAME.svg")
+    parser.add_argument("--out", required=True, help="the folder for the pictures")
     parser.add_argument("--case", default="", help="only the cases with this in their name")
     arguments = parser.parse_args()
-    folder = pathlib.Path(arguments.out)
-    folder.mkdir(parents=True, exist_ok=True)
+    out = pathlib.Path(arguments.out)
+    out.mkdir(parents=True, exist_ok=True)
     for path in arguments.json:
-        run = load(path)
-        for name in dict.fromkeys(result["bench"] for result in run["results"]):
-            picture = draw(name, run, [r for r in run["results"] if r["bench"] == name], arguments.case)
-            if picture is None:
-                print(f"{name}: no figure beside a yardstick")
-                continue
-            (folder / f"{name}.svg").write_text(picture)
-            print(f"{name}: {folder / name}.svg")
+        results, about = read(path)
+        by_bench = collections.OrderedDict()
+        for result in results:
+            if arguments.case in result["case"]:
+                by_bench.setdefault(result["bench"], []).append(result)
+        for bench, chosen in by_bench.items():
+            draw(bench, chosen, about, out / f"{bench}.svg")
+            print(out / f"{bench}.svg")
 
 
 if __name__ == "__main__":

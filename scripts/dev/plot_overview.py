@@ -1,19 +1,19 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Draws the speed of hdps at a glance: beside PyTorch, and beside what the machine allows.
 
 usage: scripts/dev/plot_overview.py JSON... --out=FILE.svg
 
 JSON is what `hdps-bench NAME --json=FILE` and `benchmarks/peers/compare.py --json=FILE` write, in any
-order; what none of them holds is left out and named. Nothing but Python's own library is needed.
+order; what none of them holds is left out and named. Needs python3-matplotlib
+(scripts/install_deps.sh --plots).
 """
 import argparse
 import json
 import pathlib
 import sys
 
-from plot_bench import FAINT, FIGURE, INK, RULE, WIDTH, YARDSTICK, bar, shown, text
+from plot_bench import FAINT, FIGURE, LIMIT, YARDSTICK, note, plt, shown
 
-LABELS, VALUES, BAR, ROW, LIMIT = 330, 240, 15, 22, "#c0392b"
 LIGHT = "#7fb0d2"  # hdps as daemons, beside hdps in one process.
 
 # Case of compare.py -> words.
@@ -69,61 +69,43 @@ def load(paths):
     return limits, peers, about
 
 
-def draw_peers(peers, y):
-    lines = [text(16, y, "Beside PyTorch on the same cores", 15, INK, weight="bold"),
-             text(WIDTH - 16, y, "times PyTorch", 12, FIGURE, "end", "bold")]
-    y += 12
-    width = WIDTH - LABELS - VALUES
+def draw_peers(axes, peers):
+    y, ticks = 0.0, []
     for case, words in PEERS.items():
         of_case = {r["system"]: r for r in peers if r["case"] == case}
         if not of_case:
             print(f"plot_overview.py: no figures of {case}")
             continue
-        scale = width / max(r["examples_per_second"] for r in of_case.values())
-        lines.append(f"<line x1='16' x2='{WIDTH - 16}' y1='{y}' y2='{y}' stroke='{RULE}'/>")
-        y += 20
-        lines.append(text(16, y - 4, words, 12, weight="bold"))
+        base = max(r["examples_per_second"] for r in of_case.values())
+        ticks.append((y, words))
         for system, colour in SYSTEMS.items():
             if system not in of_case:
                 continue
             rate = of_case[system]["examples_per_second"]
-            lines.append(bar(LABELS, y, scale * rate, colour))
-            lines.append(text(LABELS + width + 12, y + BAR - 3, f"{shown(rate)} examples/s", 11, FAINT))
-            if system == "pytorch":
-                lines.append(text(LABELS - 8, y + BAR - 3, "PyTorch", 11, FAINT, "end"))
-            else:
-                place = "one process" if "process" in system else "1 server + 1 worker"
-                lines.append(text(LABELS - 8, y + BAR - 3, place, 11, FAINT, "end"))
-                lines.append(text(WIDTH - 16, y + BAR - 3, f"{of_case[system]['ratio']:.1f}", 13, FIGURE,
-                                  "end", "bold"))
-            y += BAR + 3
-        y += 7
-    return lines, y
+            axes.barh(y, rate / base, 0.8, color=colour)
+            times = "" if system == "pytorch" else f", {of_case[system]['ratio']:.1f} times PyTorch"
+            note(axes, rate / base, y, f"{system}: {shown(rate)} examples/s{times}", fontsize=8)
+            y += 0.9
+        y += 0.6
+    axes.set_yticks([at for at, _ in ticks], [words for _, words in ticks])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1.8)
+    axes.set_xticks([])
+    axes.set_title("Beside PyTorch on the same cores", loc="left", weight="bold")
 
 
-def draw_limits(limits, y):
-    lines = [text(16, y, "Beside what this machine allows, measured in the same run", 15, INK,
-                  weight="bold"),
-             text(WIDTH - 16, y, "of the limit", 12, FIGURE, "end", "bold")]
-    y += 14
-    there = [(words, limits[key]) for key, words in LIMITS.items() if key in limits]
+def draw_limits(axes, limits):
     for key in LIMITS.keys() - limits.keys():
         print(f"plot_overview.py: no figure of {' / '.join(key)}")
-    if not there:
-        return lines, y
-    width = WIDTH - LABELS - VALUES
-    scale = width / max(1.0, *(r["ratio"] for _, r in there))
-    begin = y
-    for (words, limit), r in there:
-        lines.append(text(LABELS - 8, y + BAR - 3, words, 12, INK, "end"))
-        lines.append(bar(LABELS, y, scale * r["ratio"], FIGURE))
-        lines.append(text(LABELS + width + 12, y + BAR - 3, f"limit: {limit}", 11, FAINT))
-        lines.append(text(WIDTH - 16, y + BAR - 3, f"{r['ratio']:.2f}", 13, FIGURE, "end", "bold"))
-        y += ROW
-    at = LABELS + scale
-    lines.append(f"<line x1='{at:.1f}' x2='{at:.1f}' y1='{begin - 4}' y2='{y - 2}' stroke='{LIMIT}' "
-                 "stroke-width='1.5' stroke-dasharray='4 3'/>")
-    return lines, y
+    there = [(words, limits[key]) for key, words in LIMITS.items() if key in limits]
+    for y, ((_, limit), r) in enumerate(there):
+        axes.barh(y, r["ratio"], 0.7, color=FIGURE)
+        note(axes, r["ratio"], y, f"{r['ratio']:.2f} of {limit}", fontsize=8, color=FAINT)
+    axes.set_yticks(range(len(there)), [words for (words, _), _ in there])
+    axes.invert_yaxis()
+    axes.axvline(1, color=LIMIT, linestyle="--", linewidth=1)
+    axes.margins(x=0.3)
+    axes.set_title("Beside what this machine allows, measured in the same run", loc="left", weight="bold")
 
 
 def main():
@@ -132,18 +114,13 @@ def main():
     parser.add_argument("--out", required=True, help="the picture")
     arguments = parser.parse_args()
     limits, peers, about = load(arguments.json)
-    lines = [text(16, 30, "hdps: speed at a glance", 18, INK, weight="bold"), text(16, 50, about, 11, FAINT)]
-    y = 84
+    figure, axes = plt.subplots(2 if peers else 1, 1, figsize=(10, 9 if peers else 4.5), squeeze=False,
+                                layout="constrained")
     if peers:
-        made, y = draw_peers(peers, y)
-        lines += made
-        y += 26
-    made, y = draw_limits(limits, y)
-    lines += made
-    y += 12
-    head = f"<svg xmlns='http://www.w3.org/2000/svg' width='{WIDTH}' height='{y}' viewBox='0 0 {WIDTH} {y}'>"
-    pathlib.Path(arguments.out).write_text(
-        "\n".join([head, f"<rect width='{WIDTH}' height='{y}' fill='white'/>", *lines, "</svg>"]) + "\n")
+        draw_peers(axes[0, 0], peers)
+    draw_limits(axes[-1, 0], limits)
+    figure.suptitle(f"hdps: speed at a glance\n{about}", ha="left", x=0.01)
+    figure.savefig(arguments.out, metadata={"Date": None})
     print(arguments.out)
 
 

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Writes the page of each benchmark from what hdps-bench measured: docs/benchmarks/NAME.md.
+
+usage: scripts/dev/results_page.py JSON... [--out=docs/benchmarks] [--bench=build/bin/hdps-bench]
+
+JSON is what `hdps-bench NAME --json=FILE` writes. A page names the question, the machine, the commit and
+the command, holds every figure (median and spread, yardstick of the same run, ratio), and shows the
+picture of scripts/dev/plot_bench.py. Nothing in it is written by hand.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+LOAD_WORTH_SAYING = 0.1  # Cores that others kept busy.
+
+
+def shown(value):
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def row(result):
+    unit = f" {result['unit']}" if result["unit"] else ""
+    figure = f"{shown(result['value'])}{unit} ({100 * result['spread']:.0f} %)"
+    yardstick, ratio = "", ""
+    if "yardstick" in result:
+        yardstick = f"{result['yardstick']}, {shown(result['yardstick_value'])}"
+        ratio = f"{result['ratio']:.2f}"
+    others = result["foreign_cores"]
+    busy = f"{others:.1f}" if others > LOAD_WORTH_SAYING else ""
+    return f"| `{result['case']}` {result['figure']} | {figure} | {yardstick} | {ratio} | {busy} |"
+
+
+def page(name, question, file, results):
+    machine, setting = file["machine"], file["setting"]
+    quick = " --quick" if setting["quick"] else ""
+    command = f"build/bin/hdps-bench {name} --repeats={setting['repeats']}{quick}"
+    return f"""# Benchmark: {name}
+
+{question}
+
+- Machine: {machine['cpu']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB, {machine['vector_width']}
+- Commit {file['commit']}, {file['time'][:10]}, {setting['threads']} threads, {setting['repeats']} repeats
+- Again: `{command}`
+
+A figure is the median of the repeats, with the distance of the quartiles over it in brackets. A ratio
+is the median of the ratios of figure and yardstick, which were measured in turns. `others` are the cores
+that other programs kept busy meanwhile; where it is not empty, trust the ratio only.
+
+| case and figure | figure | yardstick of the same run | ratio | others |
+|---|--:|--:|--:|--:|
+{chr(10).join(row(result) for result in results)}
+
+![{name}: figures beside their yardsticks]({name}.svg)
+"""
+
+
+def questions(bench):
+    lines = subprocess.run([bench, "--list"], check=True, capture_output=True, text=True).stdout
+    pairs = (line.strip().split(None, 1) for line in lines.splitlines() if line.strip())
+    return dict(pair for pair in pairs if len(pair) == 2)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("json", nargs="+", help="what hdps-bench NAME --json=FILE wrote")
+    parser.add_argument("--out", default="docs/benchmarks", help="the folder for the pages")
+    parser.add_argument("--bench", default="build/bin/hdps-bench", help="the program that measured")
+    arguments = parser.parse_args()
+    out = pathlib.Path(arguments.out)
+    out.mkdir(parents=True, exist_ok=True)
+    asked = questions(arguments.bench)
+    for path in arguments.json:
+        try:
+            file = json.loads(pathlib.Path(path).read_text())
+            names = dict.fromkeys(result["bench"] for result in file["results"])
+            for name in names:
+                results = [result for result in file["results"] if result["bench"] == name]
+                question = asked.get(name, "")
+                question = question[:1].upper() + question[1:] + ("" if question.endswith("?") else ".")
+                (out / f"{name}.md").write_text(page(name, question, file, results))
+                print(out / f"{name}.md")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            sys.exit(f"results_page.py: error: {path} is not what hdps-bench --json=FILE writes: {error}")
+
+
+if __name__ == "__main__":
+    main()
