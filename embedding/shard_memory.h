@@ -24,7 +24,6 @@ class MemoryBudget {
   MemoryBudget(uint64_t limit_bytes, std::function<uint64_t(uint64_t row_bytes)> others)
       : limit_bytes_(limit_bytes), others_(std::move(others)) {}
 
-  uint64_t limit_bytes() const { return limit_bytes_; }
   uint64_t row_bytes() const { return row_bytes_; }
   void AddShard() { ++shards_; }
   void RemoveShard() { --shards_; }

@@ -24,12 +24,5 @@ inline Buffer MakeSection(SectionAllocator* source, PeerId to, size_t size,
                           std::span<std::byte>* bytes) {
   return source != nullptr ? source->Make(to, size, bytes) : Buffer::Allocate(size, bytes);
 }
-template <typename T>
-Buffer MakeSectionOf(SectionAllocator* source, PeerId to, size_t count, std::span<T>* values) {
-  std::span<std::byte> bytes;
-  Buffer buffer = MakeSection(source, to, count * sizeof(T), &bytes);
-  *values = {reinterpret_cast<T*>(bytes.data()), count};
-  return buffer;
-}
 
 }  // namespace hdps

@@ -157,6 +157,8 @@ TEST(RowPolicy, RanksByAgeUseAndNorm) {
   const RowPolicy norm = PolicyOf({.max_rows = 10, .evict_by = EvictBy::kNorm});
   EXPECT_EQ(norm.floats(), 0u);
   EXPECT_EQ(ByRank(norm, weights, {{}, {}, {}}), (std::vector<Key>{1, 0, 2}));
+  // The sum of squares, not of sizes: {1, 1} is shorter than {1.5, 0}.
+  EXPECT_EQ(ByRank(norm, {{1, 1}, {1.5f, 0}, {-3, 0}}, {{}, {}, {}}), (std::vector<Key>{0, 1, 2}));
 }
 
 TEST(RowPolicy, AgeAndUseCanGoTogether) {

@@ -143,11 +143,6 @@ Result<Buffer> SharedMemoryLinks::Take(PeerId from, const Buffer& descriptor) {
   return path->second.view->Take(block);
 }
 
-bool SharedMemoryLinks::active(PeerId to) const {
-  const auto path = paths_.find(to);
-  return path != paths_.end() && path->second.way == Way::kActive;
-}
-
 // ---- Agreeing ----------------------------------------------------------------------------------
 
 bool SharedMemoryLinks::IsControl(const FrameHeader& header) {

@@ -68,7 +68,6 @@ class SharedMemoryLinks {
   std::vector<int> Watches() const;
   void ForgetEnded(int watch);
   void Forget(PeerId peer);
-  bool active(PeerId to) const;  // Whether large sections to this peer are shared.
   // Null where nothing is ever shared.
   SectionAllocator* sections() { return machine_ != 0 ? &sections_ : nullptr; }
 

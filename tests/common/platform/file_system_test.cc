@@ -1,16 +1,10 @@
-// The doors: files on disk and in memory, the clock, chance, threads.
+// Files: one suite for those on disk and those in memory.
+#include "common/platform/file_system.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <set>
-
-#include "common/base/bounded_queue.h"
-#include "common/platform/executor.h"
-#include "common/platform/file_system.h"
-#include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
 
 namespace hdps {
@@ -18,9 +12,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
-
-// ---- Files: one suite for both implementations -------------------------------------------------
 
 class FilesTest : public ::testing::TestWithParam<bool> {
  protected:
@@ -138,7 +129,7 @@ TEST_P(FilesTest, ReadingWholeHasALimit) {
   EXPECT_THAT(ReadWholeFile(*files_, At("a"), 999).status().message(), HasSubstr("999"));
 }
 
-TEST(FilesDoorTest, AFullDiskIsAnErrorWithItsReason) {
+TEST(FileSystemTest, AFullDiskIsAnErrorWithItsReason) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   if (!files->Exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
   std::unique_ptr<WritableFile> file = *files->OpenAppend("/dev/full");
@@ -148,120 +139,11 @@ TEST(FilesDoorTest, AFullDiskIsAnErrorWithItsReason) {
   EXPECT_THAT(full.message(), HasSubstr("/dev/full: No space left"));
 }
 
-TEST(FilesDoorTest, PathsJoin) {
+TEST(FileSystemTest, PathsJoin) {
   EXPECT_EQ(JoinPath("a", "b"), "a/b");
   EXPECT_EQ(JoinPath("a/", "b"), "a/b");
   EXPECT_EQ(JoinPath("", "b"), "b");
   EXPECT_EQ(JoinPath("a", "/b"), "/b");
-}
-
-// ---- Clock and chance --------------------------------------------------------------------------
-
-TEST(ClockTest, NeverGoesBack) {
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  int64_t last = clock->NowNs();
-  for (int i = 0; i < 10000; ++i) {
-    const int64_t now = clock->NowNs();
-    ASSERT_LE(last, now);
-    last = now;
-  }
-  EXPECT_LE(last / 1'000'000, clock->NowMs());
-  EXPECT_THAT(UtcTimestamp(), MatchesRegex("20[0-9-]+T[0-9:]+Z"));
-}
-
-TEST(RandomTest, IsAFunctionOfTheSeed) {
-  Random a(5), b(5), c(6);
-  for (int i = 0; i < 100; ++i) {
-    const uint64_t next = a.Next();
-    EXPECT_EQ(next, b.Next());
-    EXPECT_NE(next, c.Next());
-  }
-}
-
-TEST(RandomTest, NumbersHaveTheirDistribution) {
-  constexpr int kCount = 200000;
-  Random random(1);
-  double sum = 0, squares = 0, unit = 0;
-  std::vector<int> below(7, 0);
-  for (int i = 0; i < kCount; ++i) {
-    const double normal = random.Normal();
-    ASSERT_LT(std::abs(normal), 10.0);
-    sum += normal;
-    squares += normal * normal;
-    unit += random.Unit();
-    ++below[random.Below(7)];
-  }
-  EXPECT_NEAR(sum / kCount, 0, 0.01);
-  EXPECT_NEAR(squares / kCount, 1, 0.02);
-  EXPECT_NEAR(unit / kCount, 0.5, 0.005);
-  for (const int count : below) EXPECT_NEAR(count, kCount / 7.0, 1000);
-}
-
-TEST(RandomTest, PeersAreNeverTheSchedulerOrEachOther) {
-  std::set<PeerId> peers;
-  for (int i = 0; i < 1000; ++i) {
-    const PeerId peer = NewPeerId();
-    EXPECT_GT(peer, kSchedulerPeer);
-    EXPECT_TRUE(peers.insert(peer).second);
-  }
-}
-
-// ---- Threads -----------------------------------------------------------------------------------
-
-class ExecutorTest : public ::testing::TestWithParam<int> {  // Threads; 0 is the inline executor.
- protected:
-  std::unique_ptr<Executor> executor_ =
-      GetParam() == 0 ? NewInlineExecutor() : NewTbbExecutor(GetParam());
-};
-INSTANTIATE_TEST_SUITE_P(All, ExecutorTest, ::testing::Values(0, 1, 2, 8));
-
-TEST_P(ExecutorTest, EveryPieceRunsOnce) {
-  for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{1000}}) {
-    std::vector<int> runs(count, 0);
-    executor_->ParallelFor(count, [&runs](size_t i) { ++runs[i]; });
-    EXPECT_EQ(std::count(runs.begin(), runs.end(), 1), static_cast<std::ptrdiff_t>(count));
-  }
-}
-
-TEST_P(ExecutorTest, LoopsMayHoldLoopsAndLocks) {
-  std::vector<Mutex> locks(4);
-  std::vector<uint64_t> sums(16, 0);
-  executor_->ParallelFor(16, [&](size_t i) {
-    MutexLock lock(locks[i % 4]);
-    std::vector<uint64_t> parts(32, 0);
-    executor_->ParallelFor(32, [&parts](size_t j) { parts[j] = j; });
-    for (const uint64_t part : parts) sums[i] += part;
-  });
-  for (const uint64_t sum : sums) EXPECT_EQ(sum, 496u);
-}
-
-TEST_P(ExecutorTest, SubmittedWorkRunsInOrderAndBeforeTheEnd) {
-  std::vector<int> order;
-  for (int i = 0; i < 100; ++i) executor_->Submit([&order, i] { order.push_back(i); });
-  executor_.reset();
-  ASSERT_EQ(order.size(), 100u);
-  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
-}
-
-TEST(TbbExecutorTest, SubmittedWorkMayBlockWhileLoopsGoOn) {
-  for (const int threads : {1, 2}) {
-    std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
-    BoundedQueue<int> gate(1);
-    std::atomic<int> passed = 0;
-    executor->Submit([&] { passed = gate.Pop().value(); });
-    std::vector<int> runs(64, 0);
-    executor->ParallelFor(64, [&runs](size_t i) { ++runs[i]; });
-    EXPECT_EQ(passed, 0);
-    gate.Push(7);
-    executor.reset();
-    EXPECT_EQ(passed, 7);
-  }
-}
-
-TEST(ThreadTest, JoinsWhenDestroyed) {
-  bool ran = false;
-  StartThread("a name longer than fifteen bytes", [&ran] { ran = true; }).reset();
-  EXPECT_TRUE(ran);
 }
 
 }  // namespace
