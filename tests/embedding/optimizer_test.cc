@@ -6,14 +6,10 @@
 
 #include "common/platform/random.h"
 #include "gtest/gtest.h"
+#include "tests/embedding/row_optimizers.h"
 
 namespace hdps {
 namespace {
-
-constexpr OptimizerKind kRowRules[] = {OptimizerKind::kSgd,     OptimizerKind::kMomentum,
-                                       OptimizerKind::kAdagrad, OptimizerKind::kRowwiseAdagrad,
-                                       OptimizerKind::kAdam,    OptimizerKind::kLazyAdam,
-                                       OptimizerKind::kAdamW,   OptimizerKind::kFtrl};
 
 // A row as the papers see it: all history in double.
 struct Reference {
@@ -65,19 +61,23 @@ struct Reference {
         for (size_t i = 0; i < w.size(); ++i) w[i] -= lr * g[i] / (std::sqrt(row) + spec.epsilon);
         return;
       }
+      case OptimizerKind::kSgd:
+        for (size_t i = 0; i < w.size(); ++i) w[i] -= lr * g[i];
+        return;
+      case OptimizerKind::kMomentum:
+        for (size_t i = 0; i < w.size(); ++i) {
+          a[i] = spec.momentum * a[i] + g[i];
+          w[i] -= lr * a[i];
+        }
+        return;
+      case OptimizerKind::kAdagrad:
+        for (size_t i = 0; i < w.size(); ++i) {
+          b[i] += double{g[i]} * g[i];
+          w[i] -= lr * g[i] / (std::sqrt(b[i]) + spec.epsilon);
+        }
+        return;
       default:
-        break;
-    }
-    for (size_t i = 0; i < w.size(); ++i) {
-      if (spec.kind == OptimizerKind::kSgd) {
-        w[i] -= lr * g[i];
-      } else if (spec.kind == OptimizerKind::kMomentum) {
-        a[i] = spec.momentum * a[i] + g[i];
-        w[i] -= lr * a[i];
-      } else {
-        b[i] += double{g[i]} * g[i];
-        w[i] -= lr * g[i] / (std::sqrt(b[i]) + spec.epsilon);
-      }
+        FAIL() << OptimizerName(spec.kind) << " has no formula here";
     }
   }
 
@@ -88,8 +88,7 @@ struct Reference {
 };
 
 OptimizerSpec SpecOf(OptimizerKind kind) {
-  OptimizerSpec spec;
-  spec.kind = kind;
+  OptimizerSpec spec = DefaultsOf(kind);
   spec.learning_rate = 0.05f;
   spec.l1 = 0.02f;
   spec.l2 = 0.3f;
@@ -105,7 +104,7 @@ std::vector<float> RandomFloats(Random& random, size_t n, double scale) {
 
 TEST(Optimizer, FollowsTheFormulas) {
   Random random(7);
-  for (const OptimizerKind kind : kRowRules) {
+  for (const OptimizerKind kind : RowOptimizers()) {
     for (const uint32_t dim : {1u, 3u, 16u, 33u}) {
       const OptimizerSpec spec = SpecOf(kind);
       std::vector<float> weights = RandomFloats(random, dim, 0.1);
@@ -204,7 +203,7 @@ TEST(Optimizer, LambTakesItsRatioOverTheWholeTensor) {
                         std::span(weights).subspan(c * kDim, kDim),
                         std::span(state).subspan(c * state_floats, state_floats)});
     }
-    UpdateLambTensor(spec, chunks);
+    UpdateTensor(spec, chunks);
   }
   expected = LambReference(spec, expected, gradients);
   for (size_t i = 0; i < weights.size(); ++i) EXPECT_NEAR(weights[i], expected[i], 2e-4) << i;
@@ -214,7 +213,7 @@ TEST(Optimizer, LambMovesATensorOfZeros) {
   const OptimizerSpec spec = SpecOf(OptimizerKind::kLamb);
   std::vector<float> w(4, 0.0f), g = {1, -1, 2, 0}, state(StateFloats(spec, 4));
   const std::vector<ChunkUpdate> chunks = {{g, w, state}};
-  UpdateLambTensor(spec, chunks);
+  UpdateTensor(spec, chunks);
   EXPECT_NEAR(w[0], -spec.learning_rate, 1e-6);
   EXPECT_NEAR(w[1], spec.learning_rate, 1e-6);
   EXPECT_EQ(w[3], 0.0f);
