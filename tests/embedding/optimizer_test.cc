@@ -76,6 +76,12 @@ struct Reference {
           w[i] -= lr * g[i] / (std::sqrt(b[i]) + spec.epsilon);
         }
         return;
+      case OptimizerKind::kRmsProp:
+        for (size_t i = 0; i < w.size(); ++i) {
+          b[i] = spec.rho * b[i] + (1.0 - spec.rho) * g[i] * g[i];
+          w[i] -= lr * g[i] / (std::sqrt(b[i]) + spec.epsilon);
+        }
+        return;
       default:
         FAIL() << OptimizerName(spec.kind) << " has no formula here";
     }
@@ -141,6 +147,17 @@ TEST(Optimizer, FirstStepsByHand) {
   UpdateRow(spec, 999, g, w, state);
   EXPECT_NEAR(w[0], 0.75f, 1e-4);
   EXPECT_EQ(state[2], 1.0f);  // One update of this row, whatever the step.
+}
+
+// The mean of squares is a tenth of the first square, so the first step is lr sqrt(10), whatever
+// the size of the gradient; epsilon is 3e-5 of the smallest root here.
+TEST(Optimizer, RmsPropTakesTheSizeOutOfGradients) {
+  const OptimizerSpec spec = SpecOf(OptimizerKind::kRmsProp);
+  for (const float size : {1e-3f, 1.0f, 1e3f}) {
+    std::vector<float> w = {1.0f}, g = {-size}, state(1);
+    UpdateRow(spec, 1, g, w, state);
+    EXPECT_NEAR(w[0], 1 + spec.learning_rate * std::sqrt(10.0), 1e-5) << size;
+  }
 }
 
 TEST(Optimizer, FtrlKeepsSmallWeightsAtZero) {

@@ -8,6 +8,7 @@ namespace hdps {
 struct OptimizerSettings {
   float learning_rate = 0.01f;
   float momentum = 0.9f;
+  float rho = 0.9f;
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   float weight_decay = 0;
   float l1 = 0, l2 = 0;
@@ -41,6 +42,8 @@ inline constexpr OptimizerSetting kLearningRate = {"learning_rate",
                                                    &OptimizerSettings::learning_rate, 0, 1e6};
 inline constexpr OptimizerSetting kMomentum = {"momentum", &OptimizerSettings::momentum, 0,
                                                kBelowOne};
+inline constexpr OptimizerSetting kRho = {"rho", &OptimizerSettings::rho, 0, kBelowOne,
+                                          "Decay of the means of squares."};
 inline constexpr OptimizerSetting kBeta1 = {"beta1", &OptimizerSettings::beta1, 0, kBelowOne,
                                             "Decay of the mean of gradients."};
 inline constexpr OptimizerSetting kBeta2 = {"beta2", &OptimizerSettings::beta2, 0, kBelowOne,

@@ -13,6 +13,7 @@
 #include "common/job/optimizers/lamb.h"
 #include "common/job/optimizers/lazy_adam.h"
 #include "common/job/optimizers/momentum.h"
+#include "common/job/optimizers/rmsprop.h"
 #include "common/job/optimizers/rowwise_adagrad.h"
 #include "common/job/optimizers/sgd.h"
 
@@ -27,7 +28,8 @@
   Each(LazyAdam)              \
   Each(AdamW)                 \
   Each(Ftrl)                  \
-  Each(Lamb)
+  Each(Lamb)                  \
+  Each(RmsProp)
 // clang-format on
 
 namespace hdps {
