@@ -82,6 +82,15 @@ struct Reference {
           w[i] -= lr * g[i] / (std::sqrt(b[i]) + spec.epsilon);
         }
         return;
+      case OptimizerKind::kAdadelta:
+        for (size_t i = 0; i < w.size(); ++i) {
+          a[i] = spec.rho * a[i] + (1.0 - spec.rho) * g[i] * g[i];
+          const double move =
+              std::sqrt(b[i] + spec.epsilon) / std::sqrt(a[i] + spec.epsilon) * g[i];
+          b[i] = spec.rho * b[i] + (1.0 - spec.rho) * move * move;
+          w[i] -= lr * move;
+        }
+        return;
       default:
         FAIL() << OptimizerName(spec.kind) << " has no formula here";
     }
@@ -158,6 +167,18 @@ TEST(Optimizer, RmsPropTakesTheSizeOutOfGradients) {
     UpdateRow(spec, 1, g, w, state);
     EXPECT_NEAR(w[0], 1 + spec.learning_rate * std::sqrt(10.0), 1e-5) << size;
   }
+}
+
+// It needs no learning rate: its first step has the size of the root of epsilon.
+TEST(Optimizer, AdadeltaFindsItsOwnRate) {
+  const OptimizerSpec spec = DefaultsOf(OptimizerKind::kAdadelta);
+  EXPECT_EQ(spec.learning_rate, 1.0f);
+  std::vector<float> w = {0.0f}, g = {0.5f}, state(2);
+  UpdateRow(spec, 1, g, w, state);
+  const double mean = 0.05 * 0.25, step = std::sqrt(1e-6 / (mean + 1e-6)) * 0.5;
+  EXPECT_NEAR(w[0], -step, 1e-5 * step);
+  EXPECT_NEAR(state[0], mean, 1e-5 * mean);
+  EXPECT_NEAR(state[1], 0.05 * step * step, 1e-5 * 0.05 * step * step);
 }
 
 TEST(Optimizer, FtrlKeepsSmallWeightsAtZero) {

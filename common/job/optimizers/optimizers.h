@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "common/job/optimizers/adadelta.h"
 #include "common/job/optimizers/adagrad.h"
 #include "common/job/optimizers/adam.h"
 #include "common/job/optimizers/adamw.h"
@@ -29,7 +30,8 @@
   Each(AdamW)                 \
   Each(Ftrl)                  \
   Each(Lamb)                  \
-  Each(RmsProp)
+  Each(RmsProp)               \
+  Each(Adadelta)
 // clang-format on
 
 namespace hdps {
