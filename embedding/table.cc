@@ -56,7 +56,6 @@ struct TableSlice::Impl {
         policy(table_spec, table_id, job_seed, home.shard, home.num_shards),
         store(RowBytes(table_spec), kIndexSalt, table_id, home, !table_spec.dense) {}
 
-  bool narrow() const { return spec.weights != WeightFormat::kFp32; }
   std::span<float> State(std::byte* row) const {
     return {reinterpret_cast<float*>(row + weight_bytes), rule_floats};
   }
@@ -68,7 +67,7 @@ struct TableSlice::Impl {
   void Expand(const std::byte* row, std::span<float> floats) const {
     ReadRow(spec.weights, dim, row, floats);
   }
-  HalfRows Narrow(RowStore& memory) const {
+  StoredRows RowsIn(RowStore& memory) const {
     return {spec.weights, dim, rounding_seed, memory, make};
   }
 
@@ -77,7 +76,7 @@ struct TableSlice::Impl {
     InitRows(width, spec.init, seed, id, keys, dim, rows);
     for (size_t k = 0; k < keys.size(); ++k) {
       auto* const row = reinterpret_cast<float*>(rows[k]);
-      if (narrow()) RoundToNearest(spec.weights, {row, dim});
+      RoundToNearest(spec.weights, {row, dim});
       if (floats == dim) continue;
       InitState(spec.optimizer, dim, {row + dim, rule_floats});
       std::fill(row + dim + rule_floats, row + floats, 0.0f);
@@ -96,8 +95,7 @@ struct TableSlice::Impl {
       memory.ForEachMade(
           part, RowVersion(step),
           [&](std::span<const Key> new_keys, std::byte* const* rows) {
-            if (!narrow()) return InitialRows(new_keys, row_floats, rows);
-            MakeHalfRows(Narrow(memory), new_keys, rows);
+            MakeRows(RowsIn(memory), new_keys, rows);
           },
           [&](size_t i, std::byte* row) { use(begin + i, row); });
     });
@@ -105,7 +103,7 @@ struct TableSlice::Impl {
 
   void ApplyGradients(std::span<const Key> keys, const float* values, GradientScale scale,
                       int64_t step);
-  void ApplyLamb(std::span<const Gradients> parts, float scale, int64_t step);
+  void ApplyToTensors(std::span<const Gradients> parts, float scale, int64_t step);
   void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
   void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step);
   void EvictOld(int64_t step);
@@ -143,12 +141,7 @@ void TableSlice::Impl::ApplyGradients(std::span<const Key> keys, const float* va
     values = admitted_values.data();
   }
   store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-    const float* const own = values + begin * dim;
-    if (narrow()) {
-      UpdateHalfRows(width, spec.optimizer, Narrow(memory), part, own, scale, step);
-    } else {
-      UpdateRows(width, spec.optimizer, dim, memory, part, own, scale, step, make);
-    }
+    UpdateRows(width, spec.optimizer, RowsIn(memory), part, values + begin * dim, scale, step);
     if (policy.floats() > 0) NoteUpdates(part, step, memory);
   });
   admitted += store.num_rows() - rows_before;
@@ -188,7 +181,7 @@ void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* valu
   }
 }
 
-void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale, int64_t step) {
+void TableSlice::Impl::ApplyToTensors(std::span<const Gradients> parts, float scale, int64_t step) {
   sums.Combine(parts, dim);
   struct Chunk {
     Key key;
@@ -212,7 +205,7 @@ void TableSlice::Impl::ApplyLamb(std::span<const Gradients> parts, float scale, 
     const bool tensor_ends =
         c + 1 == chunks.size() || chunks[c + 1].key >> 32 != chunks[c].key >> 32;
     if (!tensor_ends) continue;
-    UpdateLambTensor(spec.optimizer, updates);
+    UpdateTensor(spec.optimizer, updates);
     updates.clear();
   }
 }
@@ -297,18 +290,8 @@ void TableSlice::Read(std::span<const Key> keys, uint32_t row_floats, std::span<
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
   impl_->store.InParts(keys, false, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-    const std::span<float> out = rows.subspan(begin * row_floats, part.size() * row_floats);
-    if (!impl_->narrow()) {
-      ReadRows(impl_->width, memory, part, row_floats, impl_->make, out.data());
-    } else if (row_floats == dim()) {
-      ReadHalfRows(impl_->width, impl_->Narrow(memory), part, out.data());
-    } else {
-      memory.ForEachFound(
-          part, memory.row_bytes(), [&](size_t i, const RowSlot*, const std::byte* row) {
-            const std::span<float> own = out.subspan(i * row_floats, row_floats);
-            row != nullptr ? impl_->Expand(row, own) : impl_->InitialRow(part[i], own);
-          });
-    }
+    ReadRows(impl_->width, impl_->RowsIn(memory), part, row_floats,
+             rows.subspan(begin * row_floats).data());
   });
 }
 
@@ -355,8 +338,8 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   for (const Gradients& part : parts) {
     CHECK_EQ(part.values.size(), part.keys.size() * impl_->dim);
   }
-  if (impl_->spec.optimizer.kind == OptimizerKind::kLamb) {
-    return impl_->ApplyLamb(parts, scale, step);
+  if (RecordOf(impl_->spec.optimizer.kind).whole_tensors) {
+    return impl_->ApplyToTensors(parts, scale, step);
   }
   if (parts.size() == 1) {
     const Gradients& part = parts[0];

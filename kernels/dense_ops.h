@@ -124,13 +124,6 @@ class DenseOps {
   virtual double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels,
                       Matrix gradient, std::span<float> probabilities) = 0;
 
-  // ---- dense updates: see update_rules.h
-  // --------------------------------------------------------- One update of `size` weights by a
-  // rule of one weight; state [UpdateStateFloats(spec, size)]. `step` counts updates from 1, for
-  // lazy Adam.
-  virtual void Update(const OptimizerSpec& spec, int64_t step, size_t size, const float* gradient,
-                      float* weights, float* state) = 0;
-
   // ---- rows of a slab: see row_slab.h
   // ------------------------------------------------------------ The slab is on the device, `slots`
   // [n] and spans are on the host, and slots name no row twice. What is said of row i of n holds

@@ -53,10 +53,11 @@ class GraphCheck {
                                                  "\" cannot name a table: names are not empty, "
                                                  "not \"dense\", and all different"});
       }
-      if (table.optimizer.kind == OptimizerKind::kLamb) {
+      if (RecordOf(table.optimizer.kind).whole_tensors) {
         problems_.push_back({place + "optimizer",
-                             "lamb needs whole tensors and cannot update the rows of a table; use "
-                             "adamw or lazy_adam, or lamb as dense_optimizer"});
+                             std::string(OptimizerName(table.optimizer.kind)) +
+                                 " needs whole tensors and cannot update the rows of a table; use "
+                                 "adamw or lazy_adam, or this one as dense_optimizer"});
       }
     }
   }

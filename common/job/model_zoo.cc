@@ -204,7 +204,7 @@ Result<ModelGraph> BuildModel(const ModelRecipe& recipe, const FeatureNames& fea
 }
 
 TableSpec DenseTable(const OptimizerSpec& optimizer) {
-  const bool whole_tensors = optimizer.kind == OptimizerKind::kLamb;
+  const bool whole_tensors = RecordOf(optimizer.kind).whole_tensors;
   return {"dense",   kDenseChunkFloats,
           optimizer, {InitKind::kZeros, 0},
           true,      whole_tensors ? ShardBy::kGroup : ShardBy::kKey};

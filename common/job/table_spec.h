@@ -6,32 +6,9 @@
 
 #include "common/base/dtype.h"
 #include "common/base/shard_map.h"
+#include "common/job/optimizers/optimizers.h"
 
 namespace hdps {
-
-enum class OptimizerKind : uint8_t {
-  kSgd,
-  kMomentum,
-  kAdagrad,
-  kRowwiseAdagrad,
-  kAdam,
-  kLazyAdam,
-  kAdamW,
-  kFtrl,
-  kLamb
-};
-
-// Names and defaults as in the papers; see embedding/memory/optimizer.h for the formulas.
-struct OptimizerSpec {
-  OptimizerKind kind = OptimizerKind::kAdagrad;
-  float learning_rate = 0.01f;
-  float momentum = 0.9f;
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  float weight_decay = 0;            // AdamW and LAMB: decoupled.
-  float l1 = 0, l2 = 0;              // FTRL.
-  float initial_accumulator = 0.1f;  // Adagrad, row-wise Adagrad, FTRL.
-  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
-};
 
 enum class InitKind : uint8_t { kZeros, kConstant, kUniform, kNormal };
 // A row's first weights: a function of (seed, table, key). kUniform: [-scale, scale).

@@ -1,32 +1,15 @@
-// The update rules row by row, and LAMB over whole tensors.
+// Rows and tensors one by one.
 #include "embedding/memory/optimizer.h"
 
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
-#include "embedding/memory/row_rules.h"
+#include "kernels/host/row_update.h"
 
 namespace hdps {
 namespace {
-
-// Adam's direction of one chunk with decay added, into `direction`.
-void LambDirection(const OptimizerSpec& spec, BiasCorrection correction, const ChunkUpdate& chunk,
-                   float* direction) {
-  const size_t dim = chunk.weights.size();
-  const float beta1 = spec.beta1, beta2 = spec.beta2;
-  float* m = chunk.state.data();
-  float* v = m + dim;
-  for (size_t i = 0; i < dim; ++i) {
-    const float g = chunk.gradient[i];
-    m[i] = beta1 * m[i] + (1 - beta1) * g;
-    v[i] = beta2 * v[i] + (1 - beta2) * (g * g);
-    direction[i] = m[i] * correction.first / (std::sqrt(v[i] * correction.second) + spec.epsilon) +
-                   spec.weight_decay * chunk.weights[i];
-  }
-}
 
 double SquaredNorm(std::span<const float> values) {
   double sum = 0;
@@ -34,99 +17,76 @@ double SquaredNorm(std::span<const float> values) {
   return sum;
 }
 
-}  // namespace
-
-const char* OptimizerName(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::kSgd:
-      return "sgd";
-    case OptimizerKind::kMomentum:
-      return "momentum";
-    case OptimizerKind::kAdagrad:
-      return "adagrad";
-    case OptimizerKind::kRowwiseAdagrad:
-      return "rowwise_adagrad";
-    case OptimizerKind::kAdam:
-      return "adam";
-    case OptimizerKind::kLazyAdam:
-      return "lazy_adam";
-    case OptimizerKind::kAdamW:
-      return "adamw";
-    case OptimizerKind::kFtrl:
-      return "ftrl";
-    case OptimizerKind::kLamb:
-      return "lamb";
-  }
-  return "unknown";
-}
-
-uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
-  return static_cast<uint32_t>(StateFloatsOf(spec.kind, dim));
-}
-
-void InitState(const OptimizerSpec& spec, uint32_t dim, std::span<float> state) {
-  DCHECK_EQ(state.size(), StateFloats(spec, dim));
-  std::fill(state.begin(), state.end(), 0.0f);
-  if (spec.kind == OptimizerKind::kAdagrad || spec.kind == OptimizerKind::kRowwiseAdagrad) {
-    std::fill(state.begin(), state.end(), spec.initial_accumulator);
-  } else if (spec.kind == OptimizerKind::kFtrl) {
-    std::fill(state.begin() + dim, state.end(), spec.initial_accumulator);
+// Changes the state; the chunk's part of the tensor's direction comes into `direction`.
+template <typename Rule>
+void FindDirection(const OptimizerSettings& settings, const ChunkUpdate& chunk, float* direction) {
+  const size_t dim = chunk.weights.size();
+  const typename Rule::Factor factor =
+      Rule::FactorAt(settings, CountUpdate(&chunk.state[Rule::kStateArrays * dim]));
+  float* s0 = chunk.state.data();
+  float* s1 = s0 + dim;
+  for (size_t i = 0; i < dim; ++i) {
+    direction[i] =
+        Rule::Direction(settings, factor, chunk.gradient[i], chunk.weights[i], s0[i], s1[i]);
   }
 }
 
-void UpdateRow(const OptimizerSpec& spec, int64_t step, std::span<const float> gradient,
-               std::span<float> weights, std::span<float> state) {
-  Corrections corrections(spec);
-  const auto update = [&]<OptimizerKind kRule>() {
-    const bool lazy = kRule == OptimizerKind::kLazyAdam;
-    UpdateRowBy<kRule>(spec, lazy ? CorrectionAt(spec, step) : BiasCorrection(), corrections,
-                       weights.size(), gradient.data(), GradientScale(), weights.data(),
-                       state.data());
-  };
-  switch (spec.kind) {
-    case OptimizerKind::kSgd:
-      return update.template operator()<OptimizerKind::kSgd>();
-    case OptimizerKind::kMomentum:
-      return update.template operator()<OptimizerKind::kMomentum>();
-    case OptimizerKind::kAdagrad:
-      return update.template operator()<OptimizerKind::kAdagrad>();
-    case OptimizerKind::kRowwiseAdagrad:
-      return update.template operator()<OptimizerKind::kRowwiseAdagrad>();
-    case OptimizerKind::kAdam:
-      return update.template operator()<OptimizerKind::kAdam>();
-    case OptimizerKind::kLazyAdam:
-      return update.template operator()<OptimizerKind::kLazyAdam>();
-    case OptimizerKind::kAdamW:
-      return update.template operator()<OptimizerKind::kAdamW>();
-    case OptimizerKind::kFtrl:
-      return update.template operator()<OptimizerKind::kFtrl>();
-    case OptimizerKind::kLamb:
-      break;
-  }
-  LOG(FATAL) << "LAMB changes whole tensors, not rows";
-}
-
-void UpdateLambTensor(const OptimizerSpec& spec, std::span<const ChunkUpdate> chunks) {
+template <typename Rule>
+void UpdateWholeTensor(const OptimizerSettings& settings, std::span<const ChunkUpdate> chunks) {
   size_t floats = 0;
   for (const ChunkUpdate& chunk : chunks) floats += chunk.weights.size();
   std::vector<float> direction(floats);
   double weights_squared = 0, direction_squared = 0;
   float* at = direction.data();
   for (const ChunkUpdate& chunk : chunks) {
-    const int64_t t = CountUpdate(&chunk.state.back());
-    LambDirection(spec, CorrectionAt(spec, t), chunk, at);
+    FindDirection<Rule>(settings, chunk, at);
     weights_squared += SquaredNorm(chunk.weights);
     direction_squared += SquaredNorm({at, chunk.weights.size()});
     at += chunk.weights.size();
   }
-  // A tensor that is all zeros, or is not to move, has no direction to trust.
-  const bool trusted = weights_squared > 0 && direction_squared > 0;
-  const double trust = trusted ? std::sqrt(weights_squared) / std::sqrt(direction_squared) : 1;
-  const float rate = static_cast<float>(spec.learning_rate * trust);
+  const float rate = Rule::Rate(settings, weights_squared, direction_squared);
   at = direction.data();
   for (const ChunkUpdate& chunk : chunks) {
     for (float& weight : chunk.weights) weight -= rate * *at++;
   }
+}
+
+}  // namespace
+
+uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
+  return static_cast<uint32_t>(RecordOf(spec.kind).StateFloats(dim));
+}
+
+void InitState(const OptimizerSpec& spec, uint32_t dim, std::span<float> state) {
+  DCHECK_EQ(state.size(), StateFloats(spec, dim));
+  WithOptimizer(spec.kind, [&](auto rule) {
+    using Rule = decltype(rule);
+    for (size_t array = 0; array < Rule::kStateArrays; ++array) {
+      std::ranges::fill(state.subspan(array * dim, dim), Rule::InitialState(spec, array));
+    }
+    std::ranges::fill(state.subspan(Rule::kStateArrays * dim), Rule::InitialKept(spec));
+  });
+}
+
+void UpdateRow(const OptimizerSpec& spec, int64_t step, std::span<const float> gradient,
+               std::span<float> weights, std::span<float> state) {
+  WithRowOptimizer(spec.kind, [&](auto rule) {
+    using Rule = decltype(rule);
+    RowFactors<Rule> factors(spec, step);
+    UpdateOneRow<Rule>(spec, factors, weights.size(), gradient.data(), GradientScale(),
+                       weights.data(), state.data());
+  });
+}
+
+void UpdateTensor(const OptimizerSpec& spec, std::span<const ChunkUpdate> chunks) {
+  WithOptimizer(spec.kind, [&](auto rule) {
+    using Rule = decltype(rule);
+    if constexpr (Rule::kWholeTensors) {
+      UpdateWholeTensor<Rule>(spec, chunks);
+    } else {
+      LOG(FATAL) << Rule::kName << " changes rows one by one";
+    }
+  });
 }
 
 }  // namespace hdps

@@ -1,178 +1,85 @@
-// One source for every vector width: loops that are inlined into three copies of their callers.
+// Rows read, updated and made in the format of their table; the loops over rows of 32 bits.
 #include "embedding/memory/row_batches.h"
 
-#include <glog/logging.h>
+#include <cstring>
+#include <vector>
+
+#include "embedding/memory/row_loops.h"
 
 namespace hdps {
+
+template void ReadRowsIn<WeightFormat::kFp32>(VectorWidth, const RowReading&);
+template void UpdateRowsIn<WeightFormat::kFp32>(VectorWidth, const RowUpdating&);
+
 namespace {
 
-// In stores as wide as the machine has them: lines that are written wait in a short queue, a place
-// for each store.
-template <VectorWidth kWidth>
-HDPS_INLINE void CopyFloats(const float* from, size_t count, float* to) {
-  using Vec = typename FloatsOf<kWidth>::Vec;
-  constexpr size_t kLanes = sizeof(Vec) / sizeof(float);
-  size_t i = 0;
-#pragma GCC unroll 8
-  for (; i + kLanes <= count; i += kLanes) {
-    *reinterpret_cast<Vec*>(to + i) = *reinterpret_cast<const Vec*>(from + i);
-  }
-  for (; i < count; ++i) to[i] = from[i];
-}
-
-// ---- Reading -----------------------------------------------------------------------------------
-
-struct Reading {
-  const RowStore& store;
-  std::span<const Key> keys;
-  const uint32_t row_floats;
-  const RowMaker& initial;
-  float* const out;
-};
-
-// kFloats: 0, or the number of floats known when this is compiled.
-template <VectorWidth kWidth, size_t kFloats>
-HDPS_INLINE void ReadAll(const Reading& r) {
-  const size_t row_floats = kFloats > 0 ? kFloats : r.row_floats;
-  float* const out = r.out;
-  MissingRows missing(r.initial, row_floats);
-  r.store.ForEachFound<kFloats * sizeof(float)>(
-      r.keys, row_floats * sizeof(float),
-      [&](size_t k, const RowSlot*, const std::byte* row) __attribute__((always_inline)) {
-        if (row != nullptr) [[likely]] {
-          CopyFloats<kWidth>(reinterpret_cast<const float*>(row), row_floats, out + k * row_floats);
-        } else {
-          missing.Add(r.keys[k], out + k * row_floats);
-        }
-      });
-}
-
-template <size_t kFloats>
-void ReadWide(VectorWidth width, const Reading& r) {
-  WithVectors(
-      width, [&](auto copy) __attribute__((always_inline)) { ReadAll<copy.width, kFloats>(r); });
-}
-
-// ---- Updating ----------------------------------------------------------------------------------
-
-struct Updating {
-  const OptimizerSpec& spec;
-  const uint32_t dim;
-  RowStore& store;
-  std::span<const Key> keys;
-  const float* const values;
-  const GradientScale scale;
-  const int64_t step;
-  const RowMaker& initial;
-};
-
-// kDim: 0, or the dim known when this is compiled; then a row holds nothing but weights and state.
-template <OptimizerKind kRule, size_t kDim>
-HDPS_INLINE void UpdateAll(const Updating& u) {
-  const OptimizerSpec spec = u.spec;
-  const GradientScale scale = u.scale;
-  constexpr size_t kRowFloats = kDim > 0 ? kDim + StateFloatsOf(kRule, kDim) : 0;
-  const size_t dim = kDim > 0 ? kDim : u.dim;
-  const size_t row_floats = u.store.row_bytes() / sizeof(float);
-  const float* const values = u.values;
-  Corrections corrections(spec);
-  const BiasCorrection at_step = CorrectionAt(spec, u.step);
-  u.store.ForEachMade<kRowFloats * sizeof(float)>(
-      u.keys, RowVersion(u.step),
-      [&](std::span<const Key> keys, std::byte* const* rows) { u.initial(keys, row_floats, rows); },
-      [&](size_t k, std::byte * row) __attribute__((always_inline)) {
-        float* const w = reinterpret_cast<float*>(row);
-        UpdateRowBy<kRule>(spec, at_step, corrections, dim, values + k * dim, scale, w, w + dim);
-      });
-}
-
-template <OptimizerKind kRule, size_t kDim>
-void UpdateWide(VectorWidth width, const Updating& u) {
-  WithVectors(
-      width, [&]() __attribute__((always_inline)) { UpdateAll<kRule, kDim>(u); });
-}
-
-// The usual dims are known to the loops, which then have no loops inside. Not under every rule:
-// each is three copies of the code.
-template <OptimizerKind kRule>
-void UpdateBy(VectorWidth width, const Updating& u) {
-  constexpr bool kOften = kRule == OptimizerKind::kSgd || kRule == OptimizerKind::kAdagrad ||
-                          kRule == OptimizerKind::kRowwiseAdagrad ||
-                          kRule == OptimizerKind::kLazyAdam;
-  const bool plain = u.store.row_bytes() == (u.dim + StateFloatsOf(kRule, u.dim)) * sizeof(float);
-  // A wide part has rows of one weight: there a loop costs more than what it does.
-  if (plain && u.dim == 1) return UpdateWide<kRule, 1>(width, u);
-  if constexpr (kOften) {
-    switch (plain ? u.dim : 0) {
-      case 8:
-        return UpdateWide<kRule, 8>(width, u);
-      case 16:
-        return UpdateWide<kRule, 16>(width, u);
-      case 32:
-        return UpdateWide<kRule, 32>(width, u);
-      case 64:
-        return UpdateWide<kRule, 64>(width, u);
-      case 80:
-        return UpdateWide<kRule, 80>(width, u);
-      case 128:
-        return UpdateWide<kRule, 128>(width, u);
-      default:
-        break;
-    }
-  }
-  return UpdateWide<kRule, 0>(width, u);
+// Whole rows of another format, one by one: for checkpoints.
+void ReadWholeRows(const StoredRows& rows, std::span<const Key> keys, uint32_t row_floats,
+                   float* out) {
+  MissingRows missing(rows.initial, row_floats);
+  rows.store.ForEachFound(keys, rows.store.row_bytes(),
+                          [&](size_t k, const RowSlot*, const std::byte* row) {
+                            float* const own = out + k * row_floats;
+                            if (row == nullptr) return missing.Add(keys[k], own);
+                            ReadRow(rows.format, rows.dim, row, {own, row_floats});
+                          });
 }
 
 }  // namespace
 
-void ReadRows(VectorWidth width, const RowStore& store, std::span<const Key> keys,
-              uint32_t row_floats, const RowMaker& initial, float* out) {
-  const Reading reading{store, keys, row_floats, initial, out};
-  switch (row_floats) {
-    case 1:
-      return ReadWide<1>(width, reading);
-    case 8:
-      return ReadWide<8>(width, reading);
-    case 16:
-      return ReadWide<16>(width, reading);
-    case 32:
-      return ReadWide<32>(width, reading);
-    case 64:
-      return ReadWide<64>(width, reading);
-    case 80:
-      return ReadWide<80>(width, reading);
-    case 128:
-      return ReadWide<128>(width, reading);
-    default:
-      return ReadWide<0>(width, reading);
+void ReadRows(VectorWidth width, const StoredRows& rows, std::span<const Key> keys,
+              uint32_t row_floats, float* out) {
+  const RowReading reading{rows, keys, row_floats, out};
+  if (rows.format == WeightFormat::kFp32) {
+    return ReadRowsIn<WeightFormat::kFp32>(width, reading);
+  }
+  if (row_floats != rows.dim) return ReadWholeRows(rows, keys, row_floats, out);
+  rows.format == WeightFormat::kFp16 ? ReadRowsIn<WeightFormat::kFp16>(width, reading)
+                                     : ReadRowsIn<WeightFormat::kBf16>(width, reading);
+}
+
+void UpdateRows(VectorWidth width, const OptimizerSpec& spec, const StoredRows& rows,
+                std::span<const Key> keys, const float* values, GradientScale scale, int64_t step) {
+  const RowUpdating updating{spec, rows, keys, values, scale, step};
+  switch (rows.format) {
+    case WeightFormat::kFp32:
+      return UpdateRowsIn<WeightFormat::kFp32>(width, updating);
+    case WeightFormat::kFp16:
+      return UpdateRowsIn<WeightFormat::kFp16>(width, updating);
+    case WeightFormat::kBf16:
+      return UpdateRowsIn<WeightFormat::kBf16>(width, updating);
   }
 }
 
-void UpdateRows(VectorWidth width, const OptimizerSpec& spec, uint32_t dim, RowStore& store,
-                std::span<const Key> keys, const float* values, GradientScale scale, int64_t step,
-                const RowMaker& initial) {
-  const Updating updating{spec, dim, store, keys, values, scale, step, initial};
-  switch (spec.kind) {
-    case OptimizerKind::kSgd:
-      return UpdateBy<OptimizerKind::kSgd>(width, updating);
-    case OptimizerKind::kMomentum:
-      return UpdateBy<OptimizerKind::kMomentum>(width, updating);
-    case OptimizerKind::kAdagrad:
-      return UpdateBy<OptimizerKind::kAdagrad>(width, updating);
-    case OptimizerKind::kRowwiseAdagrad:
-      return UpdateBy<OptimizerKind::kRowwiseAdagrad>(width, updating);
-    case OptimizerKind::kAdam:
-      return UpdateBy<OptimizerKind::kAdam>(width, updating);
-    case OptimizerKind::kLazyAdam:
-      return UpdateBy<OptimizerKind::kLazyAdam>(width, updating);
-    case OptimizerKind::kAdamW:
-      return UpdateBy<OptimizerKind::kAdamW>(width, updating);
-    case OptimizerKind::kFtrl:
-      return UpdateBy<OptimizerKind::kFtrl>(width, updating);
-    case OptimizerKind::kLamb:
-      break;
+void MakeRows(const StoredRows& rows, std::span<const Key> keys, std::byte* const* at) {
+  const size_t floats = rows.row_floats();
+  if (rows.format == WeightFormat::kFp32) return rows.initial(keys, floats, at);
+  // Made as floats, then written.
+  std::vector<float> made(keys.size() * floats);
+  std::vector<std::byte*> made_at;
+  for (size_t k = 0; k < keys.size(); ++k) {
+    made_at.push_back(reinterpret_cast<std::byte*>(&made[k * floats]));
   }
-  LOG(FATAL) << "LAMB changes whole tensors, not rows";
+  rows.initial(keys, floats, made_at.data());
+  for (size_t k = 0; k < keys.size(); ++k) {
+    WriteRow(rows.format, rows.dim, {&made[k * floats], floats}, at[k]);
+  }
+}
+
+void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats) {
+  ReadWeights(format, row, floats.first(dim));
+  const std::span<float> state = floats.subspan(dim);
+  if (!state.empty()) {
+    std::memcpy(state.data(), row + WeightBytes(format, dim), state.size_bytes());
+  }
+}
+
+void WriteRow(WeightFormat format, uint32_t dim, std::span<const float> floats, std::byte* row) {
+  WriteWeights(format, floats.first(dim), row);
+  const std::span<const float> state = floats.subspan(dim);
+  if (!state.empty()) {
+    std::memcpy(row + WeightBytes(format, dim), state.data(), state.size_bytes());
+  }
 }
 
 }  // namespace hdps

@@ -8,8 +8,9 @@
 
 #include "common/base/ids.h"
 #include "common/job/table_spec.h"
-#include "embedding/memory/row_rules.h"
 #include "embedding/memory/row_store.h"
+#include "embedding/memory/weight_format.h"
+#include "kernels/host/row_update.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -48,34 +49,32 @@ class MissingRows {
   std::byte* out_[kBatch];
 };
 
-// out[keys.size() * row_floats]: the first `row_floats` floats of every row, whose weights are
-// fp32.
-void ReadRows(VectorWidth width, const RowStore& store, std::span<const Key> keys,
-              uint32_t row_floats, const RowMaker& initial, float* out);
-
-// One update of every key's row by spec.kind, which is not LAMB; rows are [dim | state], those that
-// are missing are made. values[keys.size() * dim] times `scale`. Which width is used changes no
-// bit.
-void UpdateRows(VectorWidth width, const OptimizerSpec& spec, uint32_t dim, RowStore& store,
-                std::span<const Key> keys, const float* values, GradientScale scale, int64_t step,
-                const RowMaker& initial);
-
-// The same where weights have 16 bits, in `format`: out[keys.size() * dim], the weights; and
-// updates whose rounding is drawn from `rounding_seed`, the key and the step. `floats` of a maker's
-// row are 32 bits each; what it makes is rounded to the nearest.
-struct HalfRows {
+// Rows of a store: [dim weights in `format` | state | what a policy keeps], the last two in 32
+// bits. To everybody outside a row is floats, and so is what `initial` makes.
+struct StoredRows {
   WeightFormat format;
   uint32_t dim;
-  uint64_t rounding_seed;
+  uint64_t rounding_seed;  // Of weights in 16 bits: their rounding is drawn from it.
   RowStore& store;
   const RowMaker& initial;
+
+  size_t weight_bytes() const { return WeightBytes(format, dim); }
+  // Of a row to those outside.
+  size_t row_floats() const { return dim + (store.row_bytes() - weight_bytes()) / sizeof(float); }
 };
-void ReadHalfRows(VectorWidth width, const HalfRows& rows, std::span<const Key> keys, float* out);
-void UpdateHalfRows(VectorWidth width, const OptimizerSpec& spec, const HalfRows& rows,
-                    std::span<const Key> keys, const float* values, GradientScale scale,
-                    int64_t step);
-// Rows of new keys, `at` where they lie.
-void MakeHalfRows(const HalfRows& rows, std::span<const Key> keys, std::byte* const* at);
+
+// out[keys.size() * row_floats]: the first `row_floats` >= dim floats of every row.
+void ReadRows(VectorWidth width, const StoredRows& rows, std::span<const Key> keys,
+              uint32_t row_floats, float* out);
+
+// One update of every key's row by spec.kind, which changes rows; those that are missing are made.
+// values[keys.size() * dim] times `scale`. Which width is used changes no bit. Weights of 16 bits
+// are rounded up or down at random, from the seed, the key and the step.
+void UpdateRows(VectorWidth width, const OptimizerSpec& spec, const StoredRows& rows,
+                std::span<const Key> keys, const float* values, GradientScale scale, int64_t step);
+
+// Rows of new keys, `at` where they lie; weights of 16 bits are rounded to the nearest.
+void MakeRows(const StoredRows& rows, std::span<const Key> keys, std::byte* const* at);
 // A row as floats, [dim] or [dim + floats behind the weights], from and to its bytes.
 void ReadRow(WeightFormat format, uint32_t dim, const std::byte* row, std::span<float> floats);
 void WriteRow(WeightFormat format, uint32_t dim, std::span<const float> floats, std::byte* row);

@@ -29,6 +29,7 @@ void WriteWeights(WeightFormat format, std::span<const float> weights, std::byte
 }
 
 void RoundToNearest(WeightFormat format, std::span<float> weights) {
+  if (format == WeightFormat::kFp32) return;
   for (float& weight : weights) {
     if (format == WeightFormat::kFp16) weight = FromFp16(ToFp16(weight, kNearest));
     if (format == WeightFormat::kBf16) weight = FromBf16(ToBf16(weight, kNearest));

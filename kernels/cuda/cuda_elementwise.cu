@@ -1,7 +1,6 @@
-// Bias, activation, copies, column sums and dense updates on the device.
+// Bias, activation, copies and column sums on the device.
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
-#include "kernels/update_rules.h"
 
 namespace hdps {
 namespace {
@@ -46,18 +45,6 @@ __global__ void SumPartials(const float* partials, size_t blocks, size_t cols, f
   sums[col] = sum;
 }
 
-// One thread: counts the update where the rule counts, and gives the corrections.
-__global__ void PrepareAdam(OptimizerSpec spec, int64_t step, float* count, float* correction) {
-  int64_t updates = step;
-  if (count != nullptr) {
-    *count = fminf(*count + 1.0f, kUpdatesCountedMax);
-    updates = static_cast<int64_t>(*count);
-  }
-  const AdamCorrection value = CorrectionAfter(spec, updates);
-  correction[0] = value.first;
-  correction[1] = value.second;
-}
-
 }  // namespace
 
 void CudaAddBiasActivate(cudaStream_t stream, const float* bias, bool relu, Matrix c) {
@@ -96,19 +83,6 @@ void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matri
   SumPartials<<<BlocksFor(dy.cols), kThreadsABlock, 0, stream>>>(partials, blocks, dy.cols,
                                                                  bias_gradient);
   HDPS_CUDA_CHECK(cudaGetLastError());
-}
-
-void CudaUpdate(cudaStream_t stream, const OptimizerSpec& spec, int64_t step, size_t size,
-                const float* gradient, float* weights, float* state, float* correction) {
-  const bool adam = spec.kind == OptimizerKind::kAdam || spec.kind == OptimizerKind::kAdamW;
-  if (adam || spec.kind == OptimizerKind::kLazyAdam) {
-    PrepareAdam<<<1, 1, 0, stream>>>(spec, step, adam ? state + 2 * size : nullptr, correction);
-    HDPS_CUDA_CHECK(cudaGetLastError());
-  }
-  LaunchForElements(stream, 1, size, [=] __device__(size_t, size_t i) {
-    UpdateWeight(spec, {correction[0], correction[1]}, gradient[i], weights + i, state + i,
-                 state + size + i);
-  });
 }
 
 }  // namespace hdps

@@ -20,9 +20,6 @@ inline constexpr size_t kColumnSumRows = 64;
 // partials [blocks of rows, cols] is scratch.
 void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matrix dy,
                             float* partials, float* bias_gradient);
-// `correction` [2] is scratch for the Adam family.
-void CudaUpdate(cudaStream_t stream, const OptimizerSpec& spec, int64_t step, size_t size,
-                const float* gradient, float* weights, float* state, float* correction);
 
 // ---- cuda_bags.cu
 // --------------------------------------------------------------------------------

@@ -32,7 +32,6 @@ class CudaOps : public DenseOps {
     // No TF32: results agree with the CPU's to rounding. No atomics: two runs are bit-identical.
     HDPS_CUBLAS_CHECK(cublasSetMathMode(blas_, CUBLAS_PEDANTIC_MATH));
     HDPS_CUBLAS_CHECK(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED));
-    correction_.Reserve(2);
   }
   ~CudaOps() override {
     cublasDestroy(blas_);
@@ -115,11 +114,6 @@ class CudaOps : public DenseOps {
   double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels, Matrix gradient,
               std::span<float> probabilities) override;
 
-  void Update(const OptimizerSpec& spec, int64_t step, size_t size, const float* gradient,
-              float* weights, float* state) override {
-    CudaUpdate(stream_, spec, step, size, gradient, weights, state, correction_.data());
-  }
-
   void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
                   std::span<const float> outside, float* rows) override {
     slabs_.Gather(stream_, slab, slots, outside, rows);
@@ -144,7 +138,7 @@ class CudaOps : public DenseOps {
  private:
   cudaStream_t stream_ = nullptr;
   cublasHandle_t blas_ = nullptr;
-  CudaArray<float> partials_, labels_, probabilities_, correction_;
+  CudaArray<float> partials_, labels_, probabilities_;
   CudaArray<double> losses_;
   CudaRowSlabs slabs_;
   std::vector<double> host_losses_;

@@ -1,7 +1,6 @@
 // Rows of a slab on the device: gathered, updated, read and written by slot.
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_row_slab.cuh"
-#include "kernels/update_rules.h"
 
 namespace hdps {
 namespace {
@@ -23,24 +22,86 @@ void LaunchForRowFloats(cudaStream_t stream, size_t n, uint32_t floats, Function
   HDPS_CUDA_CHECK(cudaGetLastError());
 }
 
-// One thread a row: what the whole row has in common. factors[2 i ...] are Adam's corrections or,
-// in the first, row-wise Adagrad's rate.
-__global__ void PrepareRows(RowUpdate update, size_t n, const uint32_t* slots,
-                            const float* gradients, RowSlab slab, float* factors) {
-  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= n || slots[i] == kNotInSlab) return;
-  float* const state = slab.data + size_t{slots[i]} * (slab.dim + slab.state_floats) + slab.dim;
-  if (update.rule.kind == OptimizerKind::kRowwiseAdagrad) {
-    const float squares =
-        SumOfSquaresInLanes(gradients + i * slab.dim, update.part_scale, update.scale, slab.dim);
-    factors[2 * i] = RowwiseAdagradRate(update.rule, slab.dim, squares, state);
-    return;
+// The sum of ((values[i] * part_scale) * scale)^2 in the order of SumOfSquares on the host: element
+// i goes to partial sum i % 16, then halves are added to halves.
+__device__ float SumOfSquaresInLanes(const float* values, float part_scale, float scale,
+                                     size_t count) {
+  constexpr size_t kLanes = 16;
+  float lanes[kLanes] = {};
+  for (size_t i = 0; i < count; ++i) {
+    const float g = (values[i] * part_scale) * scale;
+    lanes[i % kLanes] += g * g;
   }
-  const AdamCorrection correction = update.rule.kind == OptimizerKind::kLazyAdam
-                                        ? CorrectionAfter(update.rule, update.step)
-                                        : CountUpdate(update.rule, state + 2 * slab.dim);
-  factors[2 * i] = correction.first;
-  factors[2 * i + 1] = correction.second;
+  for (size_t half = kLanes / 2; half > 0; half /= 2) {
+    for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+  }
+  return lanes[0];
+}
+
+// One update of the rows of a slab, as the device is told of it.
+struct SlabUpdate {
+  OptimizerSettings settings;
+  float part_scale, scale;
+  size_t n;
+  const uint32_t* slots;
+  const float* gradients;
+  RowSlab slab;
+};
+
+// One thread a row: what all weights of the row have in common, where that depends on the row.
+template <typename Rule>
+__global__ void FindFactors(SlabUpdate u, typename Rule::Factor* factors) {
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= u.n || u.slots[i] == kNotInSlab) return;
+  const size_t dim = u.slab.dim;
+  float* const state = u.slab.data + size_t{u.slots[i]} * (dim + u.slab.state_floats) + dim;
+  float* const kept = state + Rule::kStateArrays * dim;
+  if constexpr (Rule::kFactorOf == FactorOf::kUpdates) {
+    factors[i] = Rule::FactorAt(u.settings, CountUpdate(kept));
+  } else if constexpr (Rule::kFactorOf == FactorOf::kSquares) {
+    const float squares = SumOfSquaresInLanes(u.gradients + i * dim, u.part_scale, u.scale, dim);
+    factors[i] = Rule::FactorFrom(u.settings, squares / static_cast<float>(dim), kept);
+  }
+}
+
+// Changes the rows; writes 1 to `bad` where a scaled gradient is not finite. `factors` has one for
+// each row, or, where they depend on the step alone, is null and `of_step` counts.
+template <typename Rule>
+void LaunchUpdate(cudaStream_t stream, const SlabUpdate& u, const typename Rule::Factor* factors,
+                  typename Rule::Factor of_step, int* bad) {
+  LaunchForRowFloats(stream, u.n, u.slab.dim, [=] __device__(size_t i, uint32_t d) {
+    if (u.slots[i] == kNotInSlab) return;
+    const size_t dim = u.slab.dim;
+    const float g = (u.gradients[i * dim + d] * u.part_scale) * u.scale;
+    if (!isfinite(g)) *bad = 1;  // All who write it write the same.
+    float* const w = u.slab.data + size_t{u.slots[i]} * (dim + u.slab.state_floats) + d;
+    const typename Rule::Factor factor = factors != nullptr ? factors[i] : of_step;
+    if constexpr (Rule::kStateArrays == 0) {
+      Rule::Update(u.settings, factor, g, w[0]);
+    } else if constexpr (Rule::kStateArrays == 1) {
+      Rule::Update(u.settings, factor, g, w[0], w[dim]);
+    } else {
+      Rule::Update(u.settings, factor, g, w[0], w[dim], w[2 * dim]);
+    }
+  });
+}
+
+template <typename Rule>
+void UpdateBy(cudaStream_t stream, const SlabUpdate& u, int64_t step, CudaArray<float>* scratch,
+              int* bad) {
+  using Factor = typename Rule::Factor;
+  if constexpr (Rule::kFactorOf == FactorOf::kStep) {
+    LaunchUpdate<Rule>(stream, u, nullptr, Rule::FactorAt(u.settings, step), bad);
+  } else if constexpr (Rule::kFactorOf == FactorOf::kNothing) {
+    LaunchUpdate<Rule>(stream, u, nullptr, Factor(), bad);
+  } else {
+    static_assert(sizeof(Factor) % sizeof(float) == 0);
+    float* const floats = scratch->Reserve(u.n * sizeof(Factor) / sizeof(float));
+    auto* const factors = reinterpret_cast<Factor*>(floats);
+    FindFactors<Rule><<<BlocksFor(u.n), kThreadsABlock, 0, stream>>>(u, factors);
+    HDPS_CUDA_CHECK(cudaGetLastError());
+    LaunchUpdate<Rule>(stream, u, factors, Factor(), bad);
+  }
 }
 
 }  // namespace
@@ -105,32 +166,17 @@ bool CudaRowSlabs::Update(cudaStream_t stream, const RowUpdate& update,
                           const RowSlab& slab) {
   if (slots.empty()) return true;
   Upload(stream, slots);
-  const uint32_t* on_device = slots_.data();
-  float* factors = scratch_.Reserve(2 * slots.size());
   int* bad = bad_.Reserve(1);
   HDPS_CUDA_CHECK(cudaMemsetAsync(bad, 0, sizeof(int), stream));
-  const OptimizerKind kind = update.rule.kind;
-  const bool rowwise = kind == OptimizerKind::kRowwiseAdagrad;
-  const bool adam = kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamW ||
-                    kind == OptimizerKind::kLazyAdam;
-  if (rowwise || adam) {
-    PrepareRows<<<BlocksFor(slots.size()), kThreadsABlock, 0, stream>>>(
-        update, slots.size(), on_device, gradients, slab, factors);
-    HDPS_CUDA_CHECK(cudaGetLastError());
-  }
-  const uint32_t dim = slab.dim;
-  LaunchForRowFloats(stream, slots.size(), dim, [=] __device__(size_t i, uint32_t d) {
-    if (on_device[i] == kNotInSlab) return;
-    const float g = (gradients[i * dim + d] * update.part_scale) * update.scale;
-    if (!isfinite(g)) *bad = 1;  // All who write it write the same.
-    float* const row = slab.data + size_t{on_device[i]} * (dim + slab.state_floats);
-    if (rowwise) {
-      row[d] -= factors[2 * i] * g;
-      return;
+  const SlabUpdate u{update.rule,   update.part_scale, update.scale, slots.size(),
+                     slots_.data(), gradients,         slab};
+  WithOptimizer(update.rule.kind, [&](auto rule) {
+    using Rule = decltype(rule);
+    if constexpr (Rule::kWholeTensors) {
+      LOG(FATAL) << Rule::kName << " changes whole tensors, not rows";
+    } else {
+      UpdateBy<Rule>(stream, u, update.step, &scratch_, bad);
     }
-    const AdamCorrection correction =
-        adam ? AdamCorrection{factors[2 * i], factors[2 * i + 1]} : AdamCorrection();
-    UpdateWeight(update.rule, correction, g, row + d, row + dim + d, row + 2 * dim + d);
   });
   int found = 0;
   HDPS_CUDA_CHECK(cudaMemcpyAsync(&found, bad, sizeof(int), cudaMemcpyDeviceToHost, stream));

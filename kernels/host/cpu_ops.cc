@@ -9,7 +9,6 @@
 #include "kernels/dense_ops.h"
 #include "kernels/host/float_memory.h"
 #include "kernels/host/loss.h"
-#include "kernels/update_rules.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -272,25 +271,6 @@ class CpuOps : public DenseOps {
     double sum = 0;
     for (const double loss : losses_) sum += loss;
     return sum;
-  }
-
-  void Update(const OptimizerSpec& spec, int64_t step, size_t size, const float* gradient,
-              float* weights, float* state) override {
-    int64_t updates = step;
-    if (spec.kind == OptimizerKind::kAdam || spec.kind == OptimizerKind::kAdamW) {
-      float& count = state[2 * size];
-      count = std::min(count + 1.0f, kUpdatesCountedMax);
-      updates = static_cast<int64_t>(count);
-    }
-    const AdamCorrection correction = CorrectionAfter(spec, std::max<int64_t>(updates, 1));
-    const size_t state_floats = UpdateStateFloats(spec, size);
-    RunRows(size, 1, [&](size_t first, size_t count) {
-      for (size_t i = first; i < first + count; ++i) {
-        UpdateWeight(spec, correction, gradient[i], weights + i,
-                     state_floats >= size ? state + i : nullptr,
-                     state_floats >= 2 * size ? state + size + i : nullptr);
-      }
-    });
   }
 
   void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/update_rules.h"
+#include "kernels/host/row_update.h"
 
 namespace hdps {
 namespace {
@@ -37,39 +37,26 @@ bool ScaleGradient(const float* __restrict gradient, const RowUpdate& update, si
   return (bad & kCarry) == 0;
 }
 
-// The rule of one weight over a row. With the kind known the loop has no branch.
-template <OptimizerKind kKind>
-void UpdateAs(OptimizerSpec rule, AdamCorrection correction, size_t dim,
-              const float* __restrict gradient, float* __restrict weights, float* __restrict state0,
-              float* __restrict state1) {
-  rule.kind = kKind;
-  for (size_t i = 0; i < dim; ++i) {
-    UpdateWeight(rule, correction, gradient[i], weights + i, state0 + i, state1 + i);
+// UpdateSlabRows under one optimizer.
+template <typename Rule>
+bool UpdateRowsBy(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
+                  size_t first, size_t count, const RowSlab& slab) {
+  const OptimizerSettings settings = update.rule;
+  const size_t dim = slab.dim, end = first + count;
+  RowFactors<Rule> factors(settings, update.step);
+  std::vector<float> scaled(dim);
+  bool finite = true;
+  const auto prefetch = [&](size_t i) { PrefetchRow(slab, slots[i], slab.row_floats()); };
+  for (size_t i = first; i < std::min(end, first + kPrefetch); ++i) prefetch(i);
+  for (size_t i = first; i < end; ++i) {
+    if (i + kPrefetch < end) prefetch(i + kPrefetch);
+    if (slots[i] == kNotInSlab) continue;
+    finite &= ScaleGradient(gradients + i * dim, update, dim, scaled.data());
+    float* const weights = slab.Row(slots[i]);
+    UpdateOneRow<Rule>(settings, factors, dim, scaled.data(), GradientScale(), weights,
+                       weights + dim);
   }
-}
-
-using UpdateLoop = void (*)(OptimizerSpec, AdamCorrection, size_t, const float*, float*, float*,
-                            float*);
-
-UpdateLoop LoopOf(OptimizerKind kind) {
-  switch (kind) {
-    case OptimizerKind::kSgd:
-      return UpdateAs<OptimizerKind::kSgd>;
-    case OptimizerKind::kMomentum:
-      return UpdateAs<OptimizerKind::kMomentum>;
-    case OptimizerKind::kAdagrad:
-      return UpdateAs<OptimizerKind::kAdagrad>;
-    case OptimizerKind::kFtrl:
-      return UpdateAs<OptimizerKind::kFtrl>;
-    case OptimizerKind::kAdamW:
-      return UpdateAs<OptimizerKind::kAdamW>;
-    default:
-      return UpdateAs<OptimizerKind::kAdam>;
-  }
-}
-
-bool CountsUpdates(OptimizerKind kind) {
-  return kind == OptimizerKind::kAdam || kind == OptimizerKind::kAdamW;
+  return finite;
 }
 
 }  // namespace
@@ -90,31 +77,10 @@ void GatherSlabRows(const RowSlab& slab, std::span<const uint32_t> slots, const 
 
 bool UpdateSlabRows(const RowUpdate& update, std::span<const uint32_t> slots,
                     const float* gradients, size_t first, size_t count, const RowSlab& slab) {
-  const OptimizerKind kind = update.rule.kind;
-  const UpdateLoop loop = LoopOf(kind);
-  AdamCorrection correction;
-  if (kind == OptimizerKind::kLazyAdam) correction = CorrectionAfter(update.rule, update.step);
-  const size_t dim = slab.dim, end = first + count;
-  std::vector<float> scaled(dim);
   bool finite = true;
-  const auto prefetch = [&](size_t i) { PrefetchRow(slab, slots[i], slab.row_floats()); };
-  for (size_t i = first; i < std::min(end, first + kPrefetch); ++i) prefetch(i);
-  for (size_t i = first; i < end; ++i) {
-    if (i + kPrefetch < end) prefetch(i + kPrefetch);
-    if (slots[i] == kNotInSlab) continue;
-    finite &= ScaleGradient(gradients + i * dim, update, dim, scaled.data());
-    float* const weights = slab.Row(slots[i]);
-    float* const state = weights + dim;
-    if (kind == OptimizerKind::kRowwiseAdagrad) {
-      const float squares = SumOfSquaresInLanes(scaled.data(), 1, 1, dim);
-      const float rate = RowwiseAdagradRate(update.rule, dim, squares, state);
-      for (size_t d = 0; d < dim; ++d) weights[d] -= rate * scaled[d];
-      continue;
-    }
-    if (CountsUpdates(kind)) correction = CountUpdate(update.rule, state + 2 * dim);
-    loop(update.rule, correction, dim, scaled.data(), weights, state,
-         slab.state_floats >= 2 * dim ? state + dim : state);
-  }
+  WithRowOptimizer(update.rule.kind, [&](auto rule) {
+    finite = UpdateRowsBy<decltype(rule)>(update, slots, gradients, first, count, slab);
+  });
   return finite;
 }
 

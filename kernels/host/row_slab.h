@@ -24,7 +24,8 @@ struct RowSlab {
 };
 
 // One update of rows, as a server would make it of one part: (gradient * part_scale) * scale goes
-// into the rule; `step` as for UpdateRow of embedding/memory/optimizer.h. Not for LAMB.
+// into the rule; `step` as for UpdateRow of embedding/memory/optimizer.h. Not for
+// optimizers of whole tensors.
 struct RowUpdate {
   OptimizerSpec rule;
   int64_t step = 1;

@@ -6,14 +6,10 @@
 
 #include "common/platform/random.h"
 #include "gtest/gtest.h"
+#include "tests/embedding/row_optimizers.h"
 
 namespace hdps {
 namespace {
-
-constexpr OptimizerKind kRowRules[] = {OptimizerKind::kSgd,     OptimizerKind::kMomentum,
-                                       OptimizerKind::kAdagrad, OptimizerKind::kRowwiseAdagrad,
-                                       OptimizerKind::kAdam,    OptimizerKind::kLazyAdam,
-                                       OptimizerKind::kAdamW,   OptimizerKind::kFtrl};
 
 // A row as the papers see it: all history in double.
 struct Reference {
@@ -65,19 +61,38 @@ struct Reference {
         for (size_t i = 0; i < w.size(); ++i) w[i] -= lr * g[i] / (std::sqrt(row) + spec.epsilon);
         return;
       }
+      case OptimizerKind::kSgd:
+        for (size_t i = 0; i < w.size(); ++i) w[i] -= lr * g[i];
+        return;
+      case OptimizerKind::kMomentum:
+        for (size_t i = 0; i < w.size(); ++i) {
+          a[i] = spec.momentum * a[i] + g[i];
+          w[i] -= lr * a[i];
+        }
+        return;
+      case OptimizerKind::kAdagrad:
+        for (size_t i = 0; i < w.size(); ++i) {
+          b[i] += double{g[i]} * g[i];
+          w[i] -= lr * g[i] / (std::sqrt(b[i]) + spec.epsilon);
+        }
+        return;
+      case OptimizerKind::kRmsProp:
+        for (size_t i = 0; i < w.size(); ++i) {
+          b[i] = spec.rho * b[i] + (1.0 - spec.rho) * g[i] * g[i];
+          w[i] -= lr * g[i] / (std::sqrt(b[i]) + spec.epsilon);
+        }
+        return;
+      case OptimizerKind::kAdadelta:
+        for (size_t i = 0; i < w.size(); ++i) {
+          a[i] = spec.rho * a[i] + (1.0 - spec.rho) * g[i] * g[i];
+          const double move =
+              std::sqrt(b[i] + spec.epsilon) / std::sqrt(a[i] + spec.epsilon) * g[i];
+          b[i] = spec.rho * b[i] + (1.0 - spec.rho) * move * move;
+          w[i] -= lr * move;
+        }
+        return;
       default:
-        break;
-    }
-    for (size_t i = 0; i < w.size(); ++i) {
-      if (spec.kind == OptimizerKind::kSgd) {
-        w[i] -= lr * g[i];
-      } else if (spec.kind == OptimizerKind::kMomentum) {
-        a[i] = spec.momentum * a[i] + g[i];
-        w[i] -= lr * a[i];
-      } else {
-        b[i] += double{g[i]} * g[i];
-        w[i] -= lr * g[i] / (std::sqrt(b[i]) + spec.epsilon);
-      }
+        FAIL() << OptimizerName(spec.kind) << " has no formula here";
     }
   }
 
@@ -88,8 +103,7 @@ struct Reference {
 };
 
 OptimizerSpec SpecOf(OptimizerKind kind) {
-  OptimizerSpec spec;
-  spec.kind = kind;
+  OptimizerSpec spec = DefaultsOf(kind);
   spec.learning_rate = 0.05f;
   spec.l1 = 0.02f;
   spec.l2 = 0.3f;
@@ -105,7 +119,7 @@ std::vector<float> RandomFloats(Random& random, size_t n, double scale) {
 
 TEST(Optimizer, FollowsTheFormulas) {
   Random random(7);
-  for (const OptimizerKind kind : kRowRules) {
+  for (const OptimizerKind kind : RowOptimizers()) {
     for (const uint32_t dim : {1u, 3u, 16u, 33u}) {
       const OptimizerSpec spec = SpecOf(kind);
       std::vector<float> weights = RandomFloats(random, dim, 0.1);
@@ -142,6 +156,29 @@ TEST(Optimizer, FirstStepsByHand) {
   UpdateRow(spec, 999, g, w, state);
   EXPECT_NEAR(w[0], 0.75f, 1e-4);
   EXPECT_EQ(state[2], 1.0f);  // One update of this row, whatever the step.
+}
+
+// The mean of squares is a tenth of the first square, so the first step is lr sqrt(10), whatever
+// the size of the gradient; epsilon is 3e-5 of the smallest root here.
+TEST(Optimizer, RmsPropTakesTheSizeOutOfGradients) {
+  const OptimizerSpec spec = SpecOf(OptimizerKind::kRmsProp);
+  for (const float size : {1e-3f, 1.0f, 1e3f}) {
+    std::vector<float> w = {1.0f}, g = {-size}, state(1);
+    UpdateRow(spec, 1, g, w, state);
+    EXPECT_NEAR(w[0], 1 + spec.learning_rate * std::sqrt(10.0), 1e-5) << size;
+  }
+}
+
+// It needs no learning rate: its first step has the size of the root of epsilon.
+TEST(Optimizer, AdadeltaFindsItsOwnRate) {
+  const OptimizerSpec spec = DefaultsOf(OptimizerKind::kAdadelta);
+  EXPECT_EQ(spec.learning_rate, 1.0f);
+  std::vector<float> w = {0.0f}, g = {0.5f}, state(2);
+  UpdateRow(spec, 1, g, w, state);
+  const double mean = 0.05 * 0.25, step = std::sqrt(1e-6 / (mean + 1e-6)) * 0.5;
+  EXPECT_NEAR(w[0], -step, 1e-5 * step);
+  EXPECT_NEAR(state[0], mean, 1e-5 * mean);
+  EXPECT_NEAR(state[1], 0.05 * step * step, 1e-5 * 0.05 * step * step);
 }
 
 TEST(Optimizer, FtrlKeepsSmallWeightsAtZero) {
@@ -204,7 +241,7 @@ TEST(Optimizer, LambTakesItsRatioOverTheWholeTensor) {
                         std::span(weights).subspan(c * kDim, kDim),
                         std::span(state).subspan(c * state_floats, state_floats)});
     }
-    UpdateLambTensor(spec, chunks);
+    UpdateTensor(spec, chunks);
   }
   expected = LambReference(spec, expected, gradients);
   for (size_t i = 0; i < weights.size(); ++i) EXPECT_NEAR(weights[i], expected[i], 2e-4) << i;
@@ -214,7 +251,7 @@ TEST(Optimizer, LambMovesATensorOfZeros) {
   const OptimizerSpec spec = SpecOf(OptimizerKind::kLamb);
   std::vector<float> w(4, 0.0f), g = {1, -1, 2, 0}, state(StateFloats(spec, 4));
   const std::vector<ChunkUpdate> chunks = {{g, w, state}};
-  UpdateLambTensor(spec, chunks);
+  UpdateTensor(spec, chunks);
   EXPECT_NEAR(w[0], -spec.learning_rate, 1e-6);
   EXPECT_NEAR(w[1], spec.learning_rate, 1e-6);
   EXPECT_EQ(w[3], 0.0f);

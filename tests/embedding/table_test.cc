@@ -14,6 +14,7 @@
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_init.h"
 #include "gtest/gtest.h"
+#include "tests/embedding/row_optimizers.h"
 
 namespace hdps {
 namespace {
@@ -158,11 +159,7 @@ TEST_P(AgainstMap, ReadsStoresAndUpdatesAlike) {
   EXPECT_EQ(at, map.rows().end());
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, AgainstMap,
-                         testing::Values(OptimizerKind::kSgd, OptimizerKind::kMomentum,
-                                         OptimizerKind::kAdagrad, OptimizerKind::kRowwiseAdagrad,
-                                         OptimizerKind::kAdam, OptimizerKind::kLazyAdam,
-                                         OptimizerKind::kAdamW, OptimizerKind::kFtrl));
+INSTANTIATE_TEST_SUITE_P(Rules, AgainstMap, testing::ValuesIn(RowOptimizers()));
 
 TEST(Table, ReadingMakesNothingAndUpdatesDo) {
   TableSlice table(SpecOf(OptimizerKind::kAdagrad, 4), {0}, 5);
@@ -277,11 +274,7 @@ TEST(Table, DigestsOfDisjointSlicesAddUpInAnyOrder) {
 
 // Whole vectors, their ends, and rows of one weight, through every copy of the loops.
 TEST(Table, EveryVectorWidthGivesTheSameBits) {
-  const OptimizerKind rules[] = {OptimizerKind::kSgd,     OptimizerKind::kMomentum,
-                                 OptimizerKind::kAdagrad, OptimizerKind::kRowwiseAdagrad,
-                                 OptimizerKind::kAdam,    OptimizerKind::kLazyAdam,
-                                 OptimizerKind::kAdamW,   OptimizerKind::kFtrl};
-  for (const OptimizerKind rule : rules) {
+  for (const OptimizerKind rule : RowOptimizers()) {
     for (const uint32_t dim : {1u, 5u, 16u, 80u}) {
       TableSpec spec = SpecOf(rule, dim);
       spec.optimizer.weight_decay = 0.01f;
@@ -324,8 +317,8 @@ TEST(Table, LambUpdatesEachTensorAsAWhole) {
     return ChunkUpdate{std::span(values).subspan(k * 4, 4), std::span(before).subspan(k * 13, 4),
                        std::span(before).subspan(k * 13 + 4, 9)};
   };
-  UpdateLambTensor(spec.optimizer, std::vector<ChunkUpdate>{chunk(2), chunk(1)});
-  UpdateLambTensor(spec.optimizer, std::vector<ChunkUpdate>{chunk(0)});
+  UpdateTensor(spec.optimizer, std::vector<ChunkUpdate>{chunk(2), chunk(1)});
+  UpdateTensor(spec.optimizer, std::vector<ChunkUpdate>{chunk(0)});
   EXPECT_TRUE(SameBits(before, after));
 }
 

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 #include "embedding/table.h"
+#include "tests/embedding/row_optimizers.h"
 
 namespace hdps {
 namespace {
@@ -153,7 +155,7 @@ std::vector<float> Trained(const TableSpec& spec, VectorWidth width, uint64_t se
   TableSlice slice(spec, TableId{2}, seed, width);
   Random random(5);
   std::vector<Key> keys;
-  for (Key key = 0; key < 700; ++key) keys.push_back(MixBits(key));
+  for (Key key = 0; key < 200; ++key) keys.push_back(MixBits(key));
   for (int step = 1; step <= 3; ++step) {
     std::vector<float> gradients(keys.size() * spec.dim);
     for (float& g : gradients) g = static_cast<float>(random.Normal()) * 0.1f;
@@ -167,9 +169,7 @@ std::vector<float> Trained(const TableSpec& spec, VectorWidth width, uint64_t se
 
 TEST(WeightFormat, EveryVectorWidthRoundsAlike) {
   for (const WeightFormat format : kNarrow) {
-    for (const OptimizerKind rule :
-         {OptimizerKind::kSgd, OptimizerKind::kRowwiseAdagrad, OptimizerKind::kAdam,
-          OptimizerKind::kLazyAdam, OptimizerKind::kFtrl}) {
+    for (const OptimizerKind rule : RowOptimizers()) {
       for (const uint32_t dim : {1u, 7u, 16u, 80u, 300u}) {
         const TableSpec spec = SpecOf(format, rule, dim);
         const std::vector<float> plain = Trained(spec, VectorWidth::kPlain, 1);
@@ -183,11 +183,53 @@ TEST(WeightFormat, EveryVectorWidthRoundsAlike) {
   }
 }
 
+// The plain update of a row in 32 bits is what weights of 16 bits are rounded from, up or down, and
+// the state is that of the plain update.
+TEST(WeightFormat, AnUpdateIsThePlainOneRounded) {
+  constexpr size_t kKeys = 50;
+  for (const WeightFormat format : kNarrow) {
+    const auto rounded = [format](float value, uint32_t random) {
+      return format == WeightFormat::kFp16 ? FromFp16(ToFp16(value, random >> 19))
+                                           : FromBf16(ToBf16(value, random >> 16));
+    };
+    for (const OptimizerKind rule : RowOptimizers()) {
+      for (const uint32_t dim : {3u, 16u}) {
+        const TableSpec spec = SpecOf(format, rule, dim);
+        TableSlice slice(spec, TableId{1}, 3);
+        const uint32_t floats = dim + slice.state_floats();
+        Random random(dim);
+        std::vector<Key> keys(kKeys);
+        for (size_t k = 0; k < kKeys; ++k) keys[k] = k;
+        std::vector<float> gradients(kKeys * dim), before(kKeys * floats), after(kKeys * floats);
+        for (int64_t step = 1; step <= 4; ++step) {
+          for (float& g : gradients) g = static_cast<float>(random.Normal());
+          slice.Read(keys, floats, before);
+          const TableSlice::Gradients part{keys, gradients, 1};
+          slice.Apply({&part, 1}, 1, step);
+          slice.Read(keys, floats, after);
+          for (size_t k = 0; k < kKeys; ++k) {
+            const std::span<float> row = std::span(before).subspan(k * floats, floats);
+            UpdateRow(spec.optimizer, step, std::span(gradients).subspan(k * dim, dim),
+                      row.first(dim), row.subspan(dim));
+            for (uint32_t d = 0; d < dim; ++d) {
+              const float value = after[k * floats + d];
+              EXPECT_TRUE(value == rounded(row[d], 0) || value == rounded(row[d], ~0u))
+                  << OptimizerName(rule) << ": " << value << " from " << row[d];
+            }
+            EXPECT_TRUE(std::equal(row.begin() + dim, row.end(), &after[k * floats + dim]))
+                << OptimizerName(rule);
+          }
+        }
+      }
+    }
+  }
+}
+
 // Loops that know the dim when they are compiled, against the loop for any row: what a policy keeps
 // behind the state makes a row one of those.
 TEST(WeightFormat, AKnownDimChangesNoBit) {
   for (const WeightFormat format : kNarrow) {
-    for (const OptimizerKind rule : {OptimizerKind::kRowwiseAdagrad, OptimizerKind::kLazyAdam}) {
+    for (const OptimizerKind rule : RowOptimizers()) {
       for (const uint32_t dim : {16u, 64u, 80u}) {
         const TableSpec spec = SpecOf(format, rule, dim);
         TableSpec longer = spec;

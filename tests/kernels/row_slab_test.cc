@@ -7,6 +7,7 @@
 
 #include "common/platform/random.h"
 #include "embedding/memory/optimizer.h"
+#include "tests/embedding/row_optimizers.h"
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"
 
@@ -106,14 +107,10 @@ TEST_P(DenseOpsTest, SlabRowsAreWrittenReadAndGatheredBySlot) {
 }
 
 TEST_P(DenseOpsTest, SlabRowsChangeAsTheServersRowsDo) {
-  for (const OptimizerKind kind :
-       {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdagrad,
-        OptimizerKind::kRowwiseAdagrad, OptimizerKind::kAdam, OptimizerKind::kLazyAdam,
-        OptimizerKind::kAdamW, OptimizerKind::kFtrl}) {
+  for (const OptimizerKind kind : RowOptimizers()) {
     for (const uint32_t dim : {1u, 7u, 80u}) {
       SCOPED_TRACE(testing::Message() << OptimizerName(kind) << " dim " << dim);
-      OptimizerSpec rule;
-      rule.kind = kind;
+      OptimizerSpec rule = DefaultsOf(kind);
       rule.learning_rate = 0.05f;
       rule.weight_decay = 0.01f;
       rule.l1 = 0.1f;

@@ -1,5 +1,6 @@
 // A Job as JSON: every key that counts, in the order of the table of keys.
 #include "common/job/text/job_reading.h"
+#include "common/job/text/optimizer_text.h"
 
 namespace hdps {
 
@@ -55,21 +56,6 @@ JsonValue PrintData(const DataSpec& data) {
   object.Set("numeric_transform", Choice("column", "transform", data.numeric_transform));
   object.Set("shuffle_rows", JsonValue::Integer(data.shuffle_rows));
   object.Set("max_bad_rows", JsonValue::Signed(data.max_bad_rows));
-  return object;
-}
-
-JsonValue PrintOptimizer(const OptimizerSpec& spec) {
-  JsonValue object = JsonValue::Object();
-  object.Set("kind", Choice("optimizer", "kind", spec.kind));
-  object.Set("learning_rate", JsonValue::Float(spec.learning_rate));
-  object.Set("momentum", JsonValue::Float(spec.momentum));
-  object.Set("beta1", JsonValue::Float(spec.beta1));
-  object.Set("beta2", JsonValue::Float(spec.beta2));
-  object.Set("epsilon", JsonValue::Float(spec.epsilon));
-  object.Set("weight_decay", JsonValue::Float(spec.weight_decay));
-  object.Set("l1", JsonValue::Float(spec.l1));
-  object.Set("l2", JsonValue::Float(spec.l2));
-  object.Set("initial_accumulator", JsonValue::Float(spec.initial_accumulator));
   return object;
 }
 

@@ -1,5 +1,6 @@
 // The table of job keys as Markdown, for docs/job_file.md.
 #include "common/job/text/job_schema.h"
+#include "common/job/text/optimizer_text.h"
 
 namespace hdps {
 
@@ -103,6 +104,7 @@ std::string PrintKeyReference() {
               (standard.empty() ? "" : "`" + Cell(standard) + "`") + " | " +
               Condition(spec.only_if) + " | " + Cell(std::string(spec.doc)) + " |\n";
     }
+    if (section.name == "optimizer") text += PrintOptimizerReference();
   }
   return text;
 }

@@ -1,6 +1,8 @@
 // The rows of the table of job keys.
 #include "common/job/text/job_schema.h"
 
+#include "common/job/text/optimizer_text.h"
+
 namespace hdps {
 
 namespace {
@@ -13,7 +15,6 @@ constexpr double kBig = 1e300;
 
 constexpr std::string_view kTransforms = "none, log1p, standardize";
 constexpr std::string_view kCsvOnly = "data.format=csv";
-constexpr std::string_view kAdams = "kind=adam|lazy_adam|adamw|lamb";
 constexpr std::string_view kEmbeds = "type=wide_deep|deepfm|dcn_v2|dlrm";
 constexpr std::string_view kLinear = "type=wide_deep|deepfm|logistic";
 constexpr std::string_view kSparse = "type=wide_deep|deepfm|dcn_v2|dlrm|logistic";
@@ -175,21 +176,6 @@ constexpr KeySpec kKeys[] = {
      "Required. dense: outputs. cross: number of layers."},
     {"layer", "activation", kChoice, "none, relu", 0, 0, "\"none\"", "kind=dense", ""},
 
-    {"optimizer", "kind", kChoice,
-     "sgd, momentum, adagrad, rowwise_adagrad, adam, lazy_adam, adamw, ftrl, lamb", 0, 0, "", "",
-     "lamb only for dense weights."},
-    {"optimizer", "learning_rate", kNumber, "", 0, 1e6, "", "", ""},
-    {"optimizer", "momentum", kNumber, "", 0, 0.999999, "0.9", "kind=momentum", ""},
-    {"optimizer", "beta1", kNumber, "", 0, 0.999999, "0.9", kAdams, ""},
-    {"optimizer", "beta2", kNumber, "", 0, 0.999999, "0.999", kAdams, ""},
-    {"optimizer", "epsilon", kNumber, "", 1e-30, 1e6, "1e-08",
-     "kind=adagrad|rowwise_adagrad|adam|lazy_adam|adamw|lamb", ""},
-    {"optimizer", "weight_decay", kNumber, "", 0, 1e6, "0", "kind=adamw|lamb", "Decoupled."},
-    {"optimizer", "l1", kNumber, "", 0, 1e6, "0", "kind=ftrl", ""},
-    {"optimizer", "l2", kNumber, "", 0, 1e6, "0", "kind=ftrl", ""},
-    {"optimizer", "initial_accumulator", kNumber, "", 0, 1e6, "0.1",
-     "kind=adagrad|rowwise_adagrad|ftrl", ""},
-
     {"init", "kind", kChoice, "zeros, constant, uniform, normal", 0, 0, "\"uniform\"", "",
      "uniform: in [-scale, scale). normal: scale is the deviation."},
     {"init", "scale", kNumber, "", -1e6, 1e6, "0.01", "kind=constant|uniform|normal", ""},
@@ -264,6 +250,14 @@ constexpr KeySpec kKeys[] = {
 
 }  // namespace
 
-std::span<const KeySpec> JobKeys() { return kKeys; }
+std::span<const KeySpec> JobKeys() {
+  static const std::vector<KeySpec> all = [] {
+    std::vector<KeySpec> keys(std::begin(kKeys), std::end(kKeys));
+    const std::span<const KeySpec> optimizer = OptimizerKeys();
+    keys.insert(keys.end(), optimizer.begin(), optimizer.end());
+    return keys;
+  }();
+  return all;
+}
 
 }  // namespace hdps

@@ -3,35 +3,11 @@
 
 #include "common/job/model_zoo.h"
 #include "common/job/text/job_reading.h"
+#include "common/job/text/optimizer_text.h"
 
 namespace hdps {
 
 namespace {
-
-// The optimizer under `key`, its missing keys taken from `base`, or, when it is of another kind,
-// from that kind's own defaults.
-OptimizerSpec ReadOptimizer(const JsonValue& object, std::string_view key,
-                            const OptimizerSpec& base) {
-  const JsonValue* value = object.Find(key);
-  if (value == nullptr) return base;
-  OptimizerKind kind = base.kind;
-  ReadChoice(*value, "optimizer", "kind", &kind);
-  OptimizerSpec spec = base;
-  if (kind != base.kind) {
-    spec = OptimizerSpec();
-    spec.kind = kind;
-  }
-  ReadKey(*value, "learning_rate", &spec.learning_rate);
-  ReadKey(*value, "momentum", &spec.momentum);
-  ReadKey(*value, "beta1", &spec.beta1);
-  ReadKey(*value, "beta2", &spec.beta2);
-  ReadKey(*value, "epsilon", &spec.epsilon);
-  ReadKey(*value, "weight_decay", &spec.weight_decay);
-  ReadKey(*value, "l1", &spec.l1);
-  ReadKey(*value, "l2", &spec.l2);
-  ReadKey(*value, "initial_accumulator", &spec.initial_accumulator);
-  return spec;
-}
 
 InitSpec ReadInit(const JsonValue& object, std::string_view key, const InitSpec& base) {
   const JsonValue* value = object.Find(key);

@@ -114,18 +114,20 @@ TEST_F(DeviceCacheTest, KeptRowsChangeNothingWhateverTheCluster) {
 }
 
 TEST_F(DeviceCacheTest, NorDoesWhatElseTheJobSays) {
-  const std::vector<Overrides> variants = {
+  std::vector<Overrides> variants = {
       {"parallel.gradients_mean=false"},
       {"parallel.cross_batch=true"},
       {"parallel.dataset_strategy=full_batch"},
       {"parallel.dense_exchange=allreduce"},
       {"train.micro_batches=3"},
-      {"model.deep_optimizer.kind=adam", "model.wide_optimizer.kind=momentum"},
-      {"model.deep_optimizer.kind=rowwise_adagrad", "model.wide_optimizer.kind=adagrad"},
-      {"model.deep_optimizer.kind=adamw", "model.deep_optimizer.weight_decay=0.1",
-       "model.wide_optimizer.kind=sgd"},
+      {"model.deep_optimizer.kind=adamw", "model.deep_optimizer.weight_decay=0.1"},
       // The last step of an epoch has a row for one worker only.
       {"train.batch_size=47", "data.max_bad_rows=0"}};
+  for (const OptimizerRecord& optimizer : kOptimizers) {
+    if (optimizer.whole_tensors) continue;
+    const std::string kind = std::string("_optimizer.kind=") + optimizer.name;
+    variants.push_back({"model.deep" + kind, "model.wide" + kind});
+  }
   for (const Overrides& variant : variants) {
     const auto off = Train({3, 2}, variant);
     EXPECT_EQ(Train({3, 2}, variant + kKept)["digest"], off["digest"]) << variant[0];

@@ -143,14 +143,15 @@ TEST_F(TrainingTest, TryingWhetherToAskAheadDoesNotChangeTheResult) {
 }
 
 TEST_F(TrainingTest, DenseByAllreduceIsDenseByServers) {
-  const std::vector<std::vector<std::string>> variants = {{},
-                                                          {"parallel.gradients_mean=false"},
-                                                          {"parallel.cross_batch=true"},
-                                                          {"model.dense_optimizer.kind=lamb"}};
+  std::vector<std::vector<std::string>> variants = {
+      {}, {"parallel.gradients_mean=false"}, {"parallel.cross_batch=true"}};
+  for (const OptimizerRecord& optimizer : kOptimizers) {
+    variants.push_back({std::string("model.dense_optimizer.kind=") + optimizer.name});
+  }
   for (std::vector<std::string> overrides : variants) {
     const Outcome servers = Train({3, 2}, overrides);
     overrides.push_back("parallel.dense_exchange=allreduce");
-    EXPECT_EQ(Train({3, 2}, overrides).digest, servers.digest) << overrides.size();
+    EXPECT_EQ(Train({3, 2}, overrides).digest, servers.digest) << overrides[0];
   }
 }
 

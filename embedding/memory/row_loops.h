@@ -1,0 +1,187 @@
+// The loops over many rows, one source for every optimizer, weight format and vector width:
+// inlined into three copies of their callers. Instantiated format by format.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "embedding/memory/row_batches.h"
+
+namespace hdps {
+
+struct RowReading {
+  const StoredRows& rows;
+  std::span<const Key> keys;
+  const uint32_t row_floats;  // The dim, or under fp32 any number.
+  float* const out;
+};
+
+struct RowUpdating {
+  const OptimizerSpec& spec;
+  const StoredRows& rows;
+  std::span<const Key> keys;
+  const float* const values;
+  const GradientScale scale;
+  const int64_t step;
+};
+
+template <WeightFormat kFormat>
+void ReadRowsIn(VectorWidth width, const RowReading& reading);
+template <WeightFormat kFormat>
+void UpdateRowsIn(VectorWidth width, const RowUpdating& updating);
+
+extern template void ReadRowsIn<WeightFormat::kFp32>(VectorWidth, const RowReading&);
+extern template void ReadRowsIn<WeightFormat::kFp16>(VectorWidth, const RowReading&);
+extern template void ReadRowsIn<WeightFormat::kBf16>(VectorWidth, const RowReading&);
+extern template void UpdateRowsIn<WeightFormat::kFp32>(VectorWidth, const RowUpdating&);
+extern template void UpdateRowsIn<WeightFormat::kFp16>(VectorWidth, const RowUpdating&);
+extern template void UpdateRowsIn<WeightFormat::kBf16>(VectorWidth, const RowUpdating&);
+
+// ---- Known dims
+
+// Calls call(constant) with the one of these dims that `dim` is, known when this is compiled, or
+// with 0.
+template <size_t... kDims, typename Call>
+void WithDim(std::index_sequence<kDims...>, size_t dim, const Call& call) {
+  const bool known =
+      ((dim == kDims && (call(std::integral_constant<size_t, kDims>()), true)) || ...);
+  if (!known) call(std::integral_constant<size_t, 0>());
+}
+
+// The usual dims, for which loops over a row become straight code. A wide part has rows of one
+// weight: there a loop costs more than what it does.
+template <WeightFormat kFormat>
+using UsualDims = std::conditional_t<kFormat == WeightFormat::kFp32,
+                                     std::index_sequence<1, 8, 16, 32, 64, 80, 128>,
+                                     std::index_sequence<16, 64, 80>>;
+template <WeightFormat kFormat>
+using FewDims = std::conditional_t<kFormat == WeightFormat::kFp32, std::index_sequence<1>,
+                                   std::index_sequence<>>;
+
+// ---- Weights of one row as floats
+
+// In stores as wide as the machine has them: lines that are written wait in a short queue, a place
+// for each store.
+template <VectorWidth kWidth>
+HDPS_INLINE void CopyFloats(const float* from, size_t count, float* to) {
+  using Vec = typename FloatsOf<kWidth>::Vec;
+  constexpr size_t kLanes = sizeof(Vec) / sizeof(float);
+  size_t i = 0;
+#pragma GCC unroll 8
+  for (; i + kLanes <= count; i += kLanes) {
+    *reinterpret_cast<Vec*>(to + i) = *reinterpret_cast<const Vec*>(from + i);
+  }
+  for (; i < count; ++i) to[i] = from[i];
+}
+
+// Where the weights of a row are changed: in the row, or, where they have 16 bits, beside it.
+// kDim: 0, or the dim known when this is compiled.
+template <WeightFormat kFormat, size_t kDim>
+class WeightsAside {
+ public:
+  explicit WeightsAside(size_t dim)
+      : heap_(kDim == 0 && dim > kStackFloats ? dim : 0),
+        wide_(heap_.empty() ? stack_ : heap_.data()) {}
+  WeightsAside(const WeightsAside&) = delete;
+  WeightsAside& operator=(const WeightsAside&) = delete;
+
+  HDPS_INLINE float* Load(std::byte* row, size_t dim) {
+    LoadWeights<kFormat>(row, dim, wide_);
+    return wide_;
+  }
+  HDPS_INLINE void Store(size_t dim, const StoredRows& rows, Key key, int64_t step,
+                         std::byte* row) const {
+    RoundWeights<kFormat>(wide_, dim, RowRoundingSeed(rows.rounding_seed, key, step), row);
+  }
+
+ private:
+  // The longest row that is made wide on the stack; longer ones take a heap.
+  static constexpr size_t kStackFloats = kDim > 0 ? kDim : 256;
+
+  float stack_[kStackFloats];
+  std::vector<float> heap_;
+  float* const wide_;
+};
+
+template <size_t kDim>
+class WeightsAside<WeightFormat::kFp32, kDim> {
+ public:
+  explicit WeightsAside(size_t) {}
+  HDPS_INLINE float* Load(std::byte* row, size_t) { return reinterpret_cast<float*>(row); }
+  HDPS_INLINE void Store(size_t, const StoredRows&, Key, int64_t, std::byte*) const {}
+};
+
+// ---- Reading
+
+template <VectorWidth kWidth, WeightFormat kFormat, size_t kFloats>
+HDPS_INLINE void ReadAll(const RowReading& r) {
+  const size_t row_floats = kFloats > 0 ? kFloats : r.row_floats;
+  float* const out = r.out;
+  const RowStore& store = r.rows.store;
+  MissingRows missing(r.rows.initial, row_floats);
+  store.ForEachFound<WeightBytes(kFormat, kFloats)>(
+      r.keys, WeightBytes(kFormat, row_floats),
+      [&](size_t k, const RowSlot*, const std::byte* row) __attribute__((always_inline)) {
+        if (row == nullptr) [[unlikely]] {
+          missing.Add(r.keys[k], out + k * row_floats);
+        } else if constexpr (kFormat == WeightFormat::kFp32) {
+          CopyFloats<kWidth>(reinterpret_cast<const float*>(row), row_floats, out + k * row_floats);
+        } else {
+          LoadWeights<kFormat>(row, row_floats, out + k * row_floats);
+        }
+      });
+}
+
+template <WeightFormat kFormat>
+void ReadRowsIn(VectorWidth width, const RowReading& r) {
+  WithDim(UsualDims<kFormat>(), r.row_floats, [&](auto floats) {
+    constexpr size_t kFloats = decltype(floats)::value;
+    WithVectors(
+        width, [&](auto copy)
+                   __attribute__((always_inline)) { ReadAll<copy.width, kFormat, kFloats>(r); });
+  });
+}
+
+// ---- Updating
+
+// With the dim known a row holds nothing but weights and state.
+template <typename Rule, WeightFormat kFormat, size_t kDim>
+HDPS_INLINE void UpdateAll(const RowUpdating& u) {
+  constexpr size_t kRowBytes =
+      kDim > 0 ? WeightBytes(kFormat, kDim) + StateFloatsOf<Rule>(kDim) * sizeof(float) : 0;
+  const OptimizerSettings settings = u.spec;
+  const GradientScale scale = u.scale;
+  const size_t dim = kDim > 0 ? kDim : u.rows.dim;
+  const size_t weight_bytes = WeightBytes(kFormat, dim);
+  const float* const values = u.values;
+  RowFactors<Rule> factors(settings, u.step);
+  WeightsAside<kFormat, kDim> aside(dim);
+  u.rows.store.template ForEachMade<kRowBytes>(
+      u.keys, RowVersion(u.step),
+      [&](std::span<const Key> keys, std::byte* const* rows) { MakeRows(u.rows, keys, rows); },
+      [&](size_t k, std::byte * row) __attribute__((always_inline)) {
+        UpdateOneRow<Rule>(settings, factors, dim, values + k * dim, scale, aside.Load(row, dim),
+                           reinterpret_cast<float*>(row + weight_bytes));
+        aside.Store(dim, u.rows, u.keys[k], u.step, row);
+      });
+}
+
+template <WeightFormat kFormat>
+void UpdateRowsIn(VectorWidth width, const RowUpdating& u) {
+  WithRowOptimizer(u.spec.kind, [&](auto rule) {
+    using Rule = decltype(rule);
+    using Dims = std::conditional_t<Rule::kLoopsKnowDims, UsualDims<kFormat>, FewDims<kFormat>>;
+    const bool plain = u.rows.row_floats() == u.rows.dim + StateFloatsOf<Rule>(u.rows.dim);
+    WithDim(Dims(), plain ? u.rows.dim : 0, [&](auto dim) {
+      constexpr size_t kDim = decltype(dim)::value;
+      WithVectors(
+          width, [&]() __attribute__((always_inline)) { UpdateAll<Rule, kFormat, kDim>(u); });
+    });
+  });
+}
+
+}  // namespace hdps

@@ -1,0 +1,18 @@
+// The optimizers that tests of rows go over: a new one is tested without being named.
+#pragma once
+
+#include <vector>
+
+#include "common/job/optimizers/optimizers.h"
+
+namespace hdps {
+
+inline std::vector<OptimizerKind> RowOptimizers() {
+  std::vector<OptimizerKind> kinds;
+  for (const OptimizerRecord& record : kOptimizers) {
+    if (!record.whole_tensors) kinds.push_back(record.kind);
+  }
+  return kinds;
+}
+
+}  // namespace hdps
