@@ -30,7 +30,7 @@ enum class DatasetStrategy : uint8_t { kDataParallel, kFullBatch };
 struct ParallelSpec {
   std::string parallel_mode = "data_parallel";  // stand_alone | data_parallel
   uint32_t device_num = 0;                      // Workers; 0 = as many as join.
-  bool gradients_mean = false;  // false: sum over workers of means; true: mean over all examples.
+  bool gradients_mean = true;  // true: mean over all examples; false: sum over workers of means.
   bool cross_batch = false;     // true: each worker's mean counts the same, whatever its rows.
   DatasetStrategy dataset_strategy =
       DatasetStrategy::kDataParallel;  // full_batch: same data to all.

@@ -63,6 +63,7 @@ uint64_t TablesDigest(const Job& job) {
   tables.tables = job.tables;
   for (TableSpec& table : tables.tables) table.vocab_cache_size = 0;
   tables.cluster.shards = job.cluster.shards;
+  tables.parallel.gradients_mean = false;  // The default once: checkpoints hold that digest.
   return HashString(PrintJob(tables));
 }
 

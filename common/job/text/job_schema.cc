@@ -217,8 +217,10 @@ constexpr KeySpec kKeys[] = {
      "", "stand_alone: one worker. MindSpore's other three modes are refused."},
     {"parallel", "device_num", kInteger, "", 1, 4096, "", "",
      "Workers; not given: as many as join."},
-    {"parallel", "gradients_mean", kBool, "", 0, 0, "false", "",
-     "false: sum over workers of their means. true: mean over all examples."},
+    {"parallel", "gradients_mean", kBool, "", 0, 0, "true", "",
+     "true: the mean over all examples of the step, so the number of workers changes nothing. "
+     "false, MindSpore's own default: the sum over workers of their means, as if the learning rate "
+     "were that many times higher."},
     {"parallel", "cross_batch", kBool, "", 0, 0, "false", "gradients_mean=true",
      "Each worker's mean counts the same, whatever its rows."},
     {"parallel", "dataset_strategy", kChoice, "data_parallel, full_batch", 0, 0,

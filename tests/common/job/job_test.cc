@@ -46,6 +46,9 @@ TEST(JobTest, CensusFileLoadsWithItsDataBesideIt) {
   ASSERT_TRUE(job.ok()) << job.status().message();
   EXPECT_THAT(job->data.train, ElementsAre(folder + "adult.data.gz"));
   EXPECT_EQ(job->train.epochs, 2u);
+  // Checkpoints of earlier versions hold these two, and are continued.
+  EXPECT_EQ(JobDigest(*job), 0x6626e6985cb281dfu);
+  EXPECT_EQ(TablesDigest(*job), 0x62e35c79ce4bdf98u);
 }
 
 TEST(JobTest, EveryOptimizerAndInitSurvivesPrinting) {
@@ -99,7 +102,9 @@ TEST(JobTest, OtherSpellingsAreNormalised) {
   EXPECT_EQ(Good({"train.mode=ssp"}).train.mode, Mode::kSync);
   EXPECT_EQ(Good({"train.mode=ssp", "train.staleness_bound=2"}).train.mode, Mode::kSsp);
   EXPECT_EQ(Good({"parallel.parallel_mode=data_paralel"}).parallel.parallel_mode, "data_parallel");
-  EXPECT_THAT(Good({"parallel.device_num=3"}).warnings, ElementsAre(HasSubstr("gradients_mean")));
+  EXPECT_THAT(Good({"parallel.device_num=3"}).warnings, ElementsAre());
+  EXPECT_THAT(Good({"parallel.device_num=3", "parallel.gradients_mean=false"}).warnings,
+              ElementsAre(HasSubstr("gradients_mean")));
   const Job many = Good({"data.columns.4.repeat=3"});
   EXPECT_THAT(FeaturesOf(many.data).sparse,
               ElementsAre("c", "d", "e0", "e1", "e2", "range", "cross", "pair"));
@@ -112,14 +117,14 @@ TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
         "checkpoint.keep=7", "cluster.heartbeat_ms=100", "model.device=cpu",
         "cluster.memory_limit=1GiB", "cluster.spill_path=/x", "model.policy.admit_after=1",
         "data.max_bad_rows=4", "train.staleness_bound=3", "model.vocab_cache_size=100",
-        "train.cache_refresh_steps=7"}) {
+        "train.cache_refresh_steps=7", "parallel.gradients_mean=true"}) {
     EXPECT_EQ(JobDigest(Good({same})), digest) << same;
   }
   std::vector<uint64_t> digests = {digest};
   for (const char* other :
        {"seed=2", "cluster.shards=64", "train.batch_size=512", "train.mode=async",
         "model.embedding_dim=8", "model.deep_optimizer.learning_rate=0.1", "data.missing=?",
-        "parallel.dense_exchange=allreduce", "parallel.gradients_mean=true", "model.type=deepfm",
+        "parallel.dense_exchange=allreduce", "parallel.gradients_mean=false", "model.type=deepfm",
         "data.features.0.boundaries.0=0", "model.embedding_init.scale=0.5",
         "model.policy.admit_after=2", "model.policy.evict_by=norm",
         "model.policy.max_bytes=1GiB"}) {
