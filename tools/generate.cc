@@ -13,6 +13,7 @@
 #include "common/process/command_line.h"
 #include "tools/commands.h"
 #include "tools/synthetic/synthetic_digits.h"
+#include "tools/synthetic/synthetic_job.h"
 #include "tools/synthetic/synthetic_log.h"
 #include "worker/data/number.h"
 
@@ -128,10 +129,27 @@ Status ParseFlags(const std::vector<Flag>& flags, const std::vector<std::string>
 void PrintHelp(const std::vector<Flag>& flags) {
   std::printf(
       "hdps generate --out=DIR [--name=value ...]\n"
-      "Writes a data set with a planted model and prints the best that can be reached.\n");
+      "Writes a data set with a planted model and a job file that trains on it, job.json, and\n"
+      "prints the best that can be reached.\n");
   for (const Flag& flag : flags) {
     std::printf("  --%-12s %s\n", flag.name.c_str(), flag.help.c_str());
   }
+}
+
+// A job beside the data, and the command that trains it. One that is there already may have been
+// changed by its owner, and stays.
+Status WriteJob(FileSystem& files, const std::string& out, const std::string& job) {
+  const std::string path = JoinPath(out, "job.json");
+  constexpr uint64_t kJobBytesMax = 1u << 20;
+  if (!files.Exists(path)) {
+    HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, path, job));
+  } else if (const Result<std::string> there = ReadWholeFile(files, path, kJobBytesMax);
+             !there.ok() || *there != job) {
+    std::printf("%s is another job than would be written, and was left as it is\n", path.c_str());
+  }
+  std::printf("to train on it: hdps train --job=%s --out=%s\n", path.c_str(),
+              JoinPath(out, "run").c_str());
+  return {};
 }
 
 Status GenerateLog(FileSystem& files, const GenerateOptions& options) {
@@ -152,11 +170,7 @@ Status GenerateLog(FileSystem& files, const GenerateOptions& options) {
   std::printf("best reachable AUC on eval.tsv: %.5f (mean over draws of the labels: %.5f)\n",
               best.auc, best.expected_auc);
   std::printf("best reachable logloss: %.5f, CTR: %.4f\n", best.logloss, best.ctr);
-  std::printf(
-      "\"data\": {\"format\": \"criteo\", \"train\": [\"%s/train.tsv\"], "
-      "\"eval\": [\"%s/eval.tsv\"]}\n",
-      out, out);
-  return {};
+  return WriteJob(files, options.out, JobOfLog(spec));
 }
 
 Status GenerateDigits(FileSystem& files, const GenerateOptions& options) {
@@ -172,13 +186,7 @@ Status GenerateDigits(FileSystem& files, const GenerateOptions& options) {
               static_cast<unsigned long long>(spec.eval_rows),
               static_cast<unsigned long long>(spec.seed));
   std::printf("accuracy of the nearest prototype on eval.csv: %.4f\n", accuracy);
-  std::printf(
-      "\"data\": {\"format\": \"csv\", \"train\": [\"%s/train.csv\"], \"eval\": "
-      "[\"%s/eval.csv\"], \"columns\": [{\"name\": \"label\", \"type\": \"label\"}, "
-      "{\"name\": \"pixel\", \"type\": \"numeric\", \"transform\": \"standardize\", "
-      "\"scale\": 255, \"repeat\": %u}]}\n",
-      out, out, kDigitPixels);
-  return {};
+  return WriteJob(files, options.out, JobOfDigits());
 }
 
 Status Generate(const std::vector<std::string>& arguments) {

@@ -1,0 +1,82 @@
+// Job files as people would write them, with the settings that these data want.
+#include "tools/synthetic/synthetic_job.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tools/synthetic/synthetic_digits.h"
+
+namespace hdps {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Learns made logs of some ten thousand rows and more in a few passes.
+Json Rule() { return {{"kind", "lazy_adam"}, {"learning_rate", 0.006}}; }
+
+Json ModelOf(TeacherFamily family) {
+  const auto deep = [](const char* type) {
+    return Json{{"type", type},
+                {"embedding_dim", 8},
+                {"hidden", {64, 32}},
+                {"deep_optimizer", Rule()},
+                {"dense_optimizer", Rule()}};
+  };
+  const auto wide_and_deep = [&deep](const char* type) {
+    Json model = deep(type);
+    model["wide_optimizer"] = Rule();
+    return model;
+  };
+  switch (family) {
+    case TeacherFamily::kLinear:
+      return {{"type", "logistic"}, {"wide_optimizer", Rule()}, {"dense_optimizer", Rule()}};
+    case TeacherFamily::kPairwise:
+      return wide_and_deep("deepfm");
+    case TeacherFamily::kCrosses:
+      return deep("dcn_v2");
+    case TeacherFamily::kDot:
+      return deep("dlrm");
+    case TeacherFamily::kWideDeep:
+      break;
+  }
+  return wide_and_deep("wide_deep");
+}
+
+std::string Text(const Json& job) { return job.dump(2) + "\n"; }
+
+}  // namespace
+
+std::string JobOfLog(const SyntheticLogSpec& spec) {
+  return Text({{"name", "generated_log"},
+               {"data",
+                {{"format", "criteo"},
+                 {"train", Json::array({"train.tsv"})},
+                 {"eval", Json::array({"eval.tsv"})}}},
+               {"model", ModelOf(spec.family)},
+               {"train", {{"batch_size", 256}, {"epochs", 2}}},
+               {"parallel", {{"gradients_mean", true}}}});
+}
+
+std::string JobOfDigits() {
+  return Text({{"name", "generated_digits"},
+               {"data",
+                {{"format", "csv"},
+                 {"train", Json::array({"train.csv"})},
+                 {"eval", Json::array({"eval.csv"})},
+                 {"columns",
+                  {{{"name", "digit"}, {"type", "label"}},
+                   {{"name", "pixel"},
+                    {"type", "numeric"},
+                    {"transform", "standardize"},
+                    {"mean", 33.3},
+                    {"scale", 78.6},
+                    {"repeat", kDigitPixels}}}}}},
+               {"model",
+                {{"type", "mlp"},
+                 {"hidden", {512, 512}},
+                 {"classes", 10},
+                 {"dense_optimizer", {{"kind", "sgd"}, {"learning_rate", 0.01}}}}},
+               {"train", {{"batch_size", 32}, {"epochs", 1}}},
+               {"parallel", {{"gradients_mean", true}}}});
+}
+
+}  // namespace hdps
