@@ -2,6 +2,7 @@
 #include "scheduler/checkpoint_catalog.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -10,6 +11,17 @@ namespace {
 
 bool HoldsCheckpoint(FileSystem& files, const std::string& root, const std::string& name) {
   return name.starts_with("step_") && files.Exists(JoinPath(JoinPath(root, name), kManifestName));
+}
+
+// The job's text with data paths that hold in any working folder, as far as the files are there.
+std::string JobForEverywhere(Job job, FileSystem& files) {
+  for (std::vector<std::string>* paths : {&job.data.train, &job.data.eval}) {
+    for (std::string& path : *paths) {
+      const std::string whole = std::filesystem::absolute(path).lexically_normal().string();
+      if (files.Exists(whole)) path = whole;
+    }
+  }
+  return PrintJob(job);
 }
 
 }  // namespace
@@ -73,6 +85,7 @@ Result<std::string> CheckpointCatalog::Prepare(Clock clock) {
 }
 
 Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
+                                 std::vector<std::string> arithmetic,
                                  std::vector<SavedFile> files) {
   const std::string folder = JoinPath(root_, CheckpointName(position.clock));
   std::sort(files.begin(), files.end(),
@@ -85,11 +98,26 @@ Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
                     .epoch = position.epoch,
                     .epoch_start = position.epoch_start,
                     .examples = examples,
-                    .job_json = PrintJob(*job_),
+                    .arithmetic = std::move(arithmetic),
+                    .job_json = JobForEverywhere(*job_, files_),
                     .files = std::move(files)};
   HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
   latest_ = folder;
   return PruneCheckpoints(files_, root_, job_->checkpoint.keep);
+}
+
+std::string OtherArithmetic(const Manifest& manifest, const std::set<std::string>& now) {
+  const std::set<std::string> before(manifest.arithmetic.begin(), manifest.arithmetic.end());
+  if (before.empty() || before == now) return "";
+  const auto joined = [](const std::set<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : "; ") + name;
+    return text;
+  };
+  return "the checkpoint was trained with " + joined(before) + ", this run computes with " +
+         joined(now) +
+         ": digests depend on the CPU's vector width through the matrix library, so the result "
+         "will differ in its last bits from that of a run on one kind of CPU";
 }
 
 }  // namespace hdps

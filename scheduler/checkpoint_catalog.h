@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,9 @@ class CheckpointCatalog {
   Result<std::string> Prepare(Clock clock);
   // Every server has saved: the manifest makes it a checkpoint, and old ones go. `files` of all
   // servers together must be one of each shard.
-  Status Commit(const JobPosition& position, uint64_t examples, std::vector<SavedFile> files);
+  // `arithmetic` as Manifest has it.
+  Status Commit(const JobPosition& position, uint64_t examples, std::vector<std::string> arithmetic,
+                std::vector<SavedFile> files);
 
   const std::string& latest() const { return latest_; }
   const std::vector<std::string>& refused() const { return refused_; }
@@ -49,5 +52,9 @@ class CheckpointCatalog {
   std::string latest_;                // Folder of the newest whole one.
   std::vector<std::string> refused_;  // "FOLDER: reason" of those that were passed over.
 };
+
+// What to tell a person who goes on from a checkpoint with workers that compute with `now`: that
+// the bits will not be those of one kind of CPU. Empty where they will, and where it does not say.
+std::string OtherArithmetic(const Manifest& manifest, const std::set<std::string>& now);
 
 }  // namespace hdps

@@ -20,11 +20,18 @@ ProgressListener SpeakOnStderr(bool also_log) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   auto live = std::make_shared<std::string>();  // What stands on the live line.
   ProgressListener voice;
-  voice.notice = [=](const std::string& line) {
-    if (also_log) LOG(INFO) << line;
+  const auto say = [=](const std::string& line) {
     const std::string text = line.ends_with('\n') ? line : line + "\n";
     std::fprintf(stderr, "%s%s%s", terminal ? kEraseLine : "", text.c_str(), live->c_str());
     std::fflush(stderr);
+  };
+  voice.notice = [=](const std::string& line) {
+    if (also_log) LOG(INFO) << line;
+    say(line);
+  };
+  voice.warning = [=](const std::string& line) {
+    if (also_log) LOG(WARNING) << line;
+    say("warning: " + line);
   };
   if (!terminal) return voice;
   voice.progress = [=](const std::string& line) {

@@ -4,10 +4,9 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "common/base/auc.h"
+#include "scheduler/evaluation.h"
 
 namespace hdps {
 namespace {
@@ -22,22 +21,10 @@ Command MakeCommand(CommandKind kind) {
   return command;
 }
 
-const char* ModeName(const TrainSpec& train) {
-  switch (train.mode) {
-    case Mode::kSync:
-      return "sync";
-    case Mode::kAsync:
-      return "async";
-    case Mode::kSsp:
-      return "ssp";
-  }
-  return "unknown";
-}
-
 }  // namespace
 
 JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts)
-    : job_(std::move(job)), out_(std::move(out)), parts_(parts) {}
+    : job_(std::move(job)), out_(std::move(out)), parts_(parts), labels_(*job_) {}
 
 void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, TimeMs now) {
   began_ = now;
@@ -123,11 +110,13 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
   if (done.code != Code::kOk) {
     OnRefusal(from, command, done);
   } else if (command.command == CommandKind::kTrain) {
+    KnowWorker(done);
     round_->OnTrained(*parts_.members.WorkerRank(from), done);
     parts_.members.OnCache(from, done.cache);
     if (const std::string fault = round_->Disagreement(); !fault.empty()) return Fail(3, fault);
     SendTrainOrders(now);
   } else {
+    KnowWorker(done);
     answers_[from] = done;
   }
   if (failure_ || !parts_.board.empty()) return;
@@ -203,6 +192,9 @@ void JobCoordinator::CompleteLoad(TimeMs now) {
     return Enter(Phase::kLoadServers, now);
   }
   if (phase_ == Phase::kLoadServers) return Enter(Phase::kLoadWorkers, now);
+  if (const std::string other = OtherArithmetic(start_->manifest, arithmetic_); !other.empty()) {
+    parts_.warn(other);
+  }
   const Manifest& manifest = start_->manifest;
   summary_.resumed_from = manifest.clock;
   examples_before_ = manifest.examples;
@@ -227,6 +219,7 @@ void JobCoordinator::CompleteTraining(TimeMs now) {
     total->loss_sum += sums.loss_sum;
   }
   summary_.bad_rows += sums.bad_rows;
+  Warn(labels_.Trained(sums.labels, end_of_epoch));
   training_ms_ += now - phase_began_;
   if (end_of_epoch) {
     if (clock == plan_->position().epoch_start) {
@@ -242,29 +235,19 @@ void JobCoordinator::CompleteTraining(TimeMs now) {
 }
 
 void JobCoordinator::CompleteEvaluation(TimeMs now) {
-  std::vector<float> scores, labels;
-  Evaluation evaluation;
-  double loss_sum = 0;
+  std::vector<const CommandDone*> parts;
+  LabelTally labels;
   for (const PeerId worker : parts_.members.workers()) {
-    const CommandDone& done = answers_.at(worker);
-    const auto part_scores = done.scores.As<float>(), part_labels = done.labels.As<float>();
-    scores.insert(scores.end(), part_scores.begin(), part_scores.end());
-    labels.insert(labels.end(), part_labels.begin(), part_labels.end());
-    evaluation.examples += done.examples;
-    loss_sum += done.loss_sum;
+    parts.push_back(&answers_.at(worker));
+    labels.Add(parts.back()->label_tally);
   }
-  if (job_->model.loss == LossKind::kLogloss) {
-    evaluation.auc = ExactAuc(scores, labels);
-    evaluation.logloss = MeanLogloss(scores, labels);
-  } else {
-    evaluation.auc = std::numeric_limits<double>::quiet_NaN();
-    evaluation.logloss = loss_sum / static_cast<double>(std::max<uint64_t>(evaluation.examples, 1));
-  }
+  const Evaluation evaluation = JoinParts(job_->model.loss, parts);
   summary_.evaluation = evaluation;
-  parts_.report.Evaluated(now, progress(), evaluation);
-  parts_.notice("step " + std::to_string(plan_->position().clock) + ": AUC " +
-                std::to_string(evaluation.auc) + ", logloss " + std::to_string(evaluation.logloss) +
-                " over " + std::to_string(evaluation.examples) + " examples");
+  const ProgressState state = progress();
+  parts_.report.Evaluated(now, state, evaluation);
+  parts_.notice("epoch " + std::to_string(EpochOf(state, job_->train.epochs)) + ", step " +
+                std::to_string(state.clock) + ": " + Describe(evaluation));
+  Warn(labels_.Evaluated(labels));
   plan_->Done();
 }
 
@@ -281,6 +264,8 @@ void JobCoordinator::CompleteDigest() {
     summary_.row_bytes += done.row_bytes;
     summary_.server_bytes_max = std::max(summary_.server_bytes_max, done.process_bytes);
   }
+  // Slices of dense layers lie among the rows, but are none to a person.
+  summary_.rows -= std::min(summary_.rows, summary_.dense_rows);
   plan_->Done();
 }
 
@@ -293,7 +278,8 @@ void JobCoordinator::CompleteSave(TimeMs now) {
       files.insert(files.end(), done.files.begin(), done.files.end());
     }
     const Status committed =
-        parts_.checkpoints.Commit(position, examples_before_ + trained_.examples, std::move(files));
+        parts_.checkpoints.Commit(position, examples_before_ + trained_.examples,
+                                  {arithmetic_.begin(), arithmetic_.end()}, std::move(files));
     if (!committed.ok()) fault_ = committed.message();
   }
   const bool last = plan_->stopped() || plan_->finished();
@@ -315,7 +301,7 @@ void JobCoordinator::CompleteSave(TimeMs now) {
 void JobCoordinator::FillSummary(TimeMs now) {
   const Sums& epoch = epoch_.examples > 0 ? epoch_ : last_epoch_;
   summary_.job = job_->name;
-  summary_.mode = ModeName(job_->train);
+  summary_.mode = ModeName(job_->train.mode);
   summary_.workers = static_cast<uint32_t>(parts_.members.workers().size());
   summary_.servers = static_cast<uint32_t>(parts_.members.servers().size());
   summary_.steps = plan_->position().clock;
@@ -333,6 +319,17 @@ void JobCoordinator::FillSummary(TimeMs now) {
   summary_.cache = parts_.members.cache();
   summary_.refused_checkpoints = parts_.checkpoints.refused();
   if (plan_->stopped() && !plan_->finished()) summary_.stopped_at = plan_->position().clock;
+}
+
+void JobCoordinator::KnowWorker(const CommandDone& done) {
+  if (done.arithmetic.empty()) return;  // It is a server's.
+  arithmetic_.insert(done.arithmetic);
+  summary_.dense_rows = done.dense_rows;
+  summary_.dense_parameters = done.dense_parameters;
+}
+
+void JobCoordinator::Warn(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) parts_.warn(line);
 }
 
 void JobCoordinator::OnProgress(PeerId from, Clock clock) {
@@ -370,6 +367,7 @@ ProgressState JobCoordinator::progress() const {
   if (plan_) {
     state.clock = plan_->position().clock;
     state.epoch = plan_->position().epoch;
+    state.epoch_begun = state.clock != plan_->position().epoch_start;
   }
   const Membership::Progress told = parts_.members.progress();
   state.examples = trained_.examples;
@@ -377,6 +375,7 @@ ProgressState JobCoordinator::progress() const {
   state.cache = parts_.members.cache();
   if (phase_ != Phase::kTrain) return state;
   state.clock = std::max(state.clock, told.clock);
+  state.epoch_begun = true;
   state.epoch_progress = told.epoch_progress;
   const bool same_for_all = job_->parallel.dataset_strategy == DatasetStrategy::kFullBatch;
   const uint64_t copies = same_for_all ? parts_.members.workers().size() : 1;

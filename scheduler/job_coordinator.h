@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "scheduler/checkpoint_catalog.h"
 #include "scheduler/command_tracker.h"
 #include "scheduler/job_plan.h"
+#include "scheduler/label_watch.h"
 #include "scheduler/membership.h"
 #include "scheduler/run_report.h"
 #include "scheduler/train_round.h"
@@ -42,6 +44,7 @@ class JobCoordinator {
     RunReport& report;
     FileSystem& files;
     std::function<void(const std::string&)> notice;
+    std::function<void(const std::string&)> warn;
   };
   JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts);
 
@@ -89,6 +92,9 @@ class JobCoordinator {
   void CompleteSave(TimeMs now);
   void CompleteDigest();
   void FillSummary(TimeMs now);
+  // What every answer of a worker tells of its model and its processor.
+  void KnowWorker(const CommandDone& done);
+  void Warn(const std::vector<std::string>& lines);
   void SendTrainOrders(TimeMs now);
   void OnRefusal(PeerId from, const Command& command, const CommandDone& done);
   void DropTheFinished(TimeMs now);
@@ -112,6 +118,8 @@ class JobCoordinator {
   Sums epoch_, last_epoch_;                // Of the epoch at hand, and of the one before it.
   uint64_t examples_before_ = 0;           // By what was resumed.
   RunSummary summary_;
+  LabelWatch labels_;
+  std::set<std::string> arithmetic_;  // Of all workers.
   std::optional<JobFailure> failure_;
 };
 

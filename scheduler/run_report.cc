@@ -76,6 +76,23 @@ Json TallyJson(const CacheTally& cache) {
 
 }  // namespace
 
+const char* ModeName(Mode mode) {
+  switch (mode) {
+    case Mode::kSync:
+      return "sync";
+    case Mode::kAsync:
+      return "async";
+    case Mode::kSsp:
+      return "ssp";
+  }
+  return "unknown";
+}
+
+uint32_t EpochOf(const ProgressState& state, uint32_t epochs) {
+  const uint32_t counted = state.epoch_begun ? state.epoch + 1 : state.epoch;
+  return std::clamp(counted, 1u, std::max(epochs, 1u));
+}
+
 RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job, bool continued)
     : epochs_(job.train.epochs), max_steps_(static_cast<Clock>(job.train.max_steps)) {
   const std::string path = JoinPath(out, "metrics.jsonl");
@@ -117,15 +134,15 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   const double seconds = static_cast<double>(now - begin_) / 1000;
   Json entry = {{"time", seconds},
                 {"step", state.clock},
-                {"epoch", state.epoch},
+                {"epoch", EpochOf(state, epochs_)},
+                {"epochs_done", state.epoch},
                 {"examples", state.examples},
                 {"examples_per_second", rates.examples_per_second},
                 {"train_loss", Number(rates.loss)}};
   if (state.cache.bytes > 0) entry["cache"] = TallyJson(state.cache);
   Append(Dump(entry, -1));
-  std::string line =
-      Format("epoch %u/%u  step %" PRId64 "  %s examples/s", std::min(state.epoch + 1, epochs_),
-             epochs_, state.clock, Grouped(rates.examples_per_second).c_str());
+  std::string line = Format("epoch %u/%u  step %" PRId64 "  %s examples/s", EpochOf(state, epochs_),
+                            epochs_, state.clock, Grouped(rates.examples_per_second).c_str());
   if (rates.loss) line += Format("  loss %.4f", *rates.loss);
   if (evaluation_ && std::isfinite(evaluation_->auc)) {
     line += Format("  AUC %.4f", evaluation_->auc);
@@ -142,14 +159,16 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
 
 void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation) {
   evaluation_ = evaluation;
-  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
-               {"step", state.clock},
-               {"epoch", state.epoch},
-               {"examples", state.examples},
-               {"eval_examples", evaluation.examples},
-               {"eval_auc", Number(evaluation.auc)},
-               {"eval_logloss", Number(evaluation.logloss)}},
-              -1));
+  Json entry = {{"time", static_cast<double>(now - begin_) / 1000},
+                {"step", state.clock},
+                {"epoch", EpochOf(state, epochs_)},
+                {"epochs_done", state.epoch},
+                {"examples", state.examples},
+                {"eval_examples", evaluation.examples},
+                {"eval_auc", Number(evaluation.auc)},
+                {"eval_logloss", Number(evaluation.logloss)}};
+  if (!evaluation.no_auc.empty()) entry["eval_auc_undefined"] = evaluation.no_auc;
+  Append(Dump(entry, -1));
 }
 
 void RunReport::Append(const std::string& line) {
@@ -184,6 +203,8 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"wall_seconds", s.wall_seconds},
                {"digest", DigestText(s.digest)},
                {"rows", s.rows},
+               {"dense_parameters", s.dense_parameters},
+               {"dense_rows", s.dense_rows},
                {"rows_admitted", s.row_counts.admitted},
                {"gradients_refused", s.row_counts.refused},
                {"rows_evicted", s.row_counts.evicted},
@@ -199,6 +220,9 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"resumed_from", s.resumed_from ? Json(*s.resumed_from) : Json()},
                {"stopped_at", s.stopped_at ? Json(*s.stopped_at) : Json()},
                {"refused_checkpoints", s.refused_checkpoints}};
+  if (s.evaluation && !s.evaluation->no_auc.empty()) {
+    json["eval_auc_undefined"] = s.evaluation->no_auc;
+  }
   return WriteFileAtomically(files, JoinPath(out, "summary.json"), Dump(json, 2));
 }
 
@@ -210,16 +234,22 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
   row("job", s.job + Format(" (%s, %u worker%s, %u server%s)", s.mode.c_str(), s.workers,
                             s.workers == 1 ? "" : "s", s.servers, s.servers == 1 ? "" : "s"));
   if (s.evaluation) {
+    const std::string& no_auc = s.evaluation->no_auc;
+    if (!no_auc.empty()) row("eval AUC", "undefined: " + no_auc);
     if (std::isfinite(s.evaluation->auc)) row("eval AUC", Format("%.6f", s.evaluation->auc));
-    row("eval logloss", Format("%.6f over %s examples", s.evaluation->logloss,
-                               Grouped(static_cast<double>(s.evaluation->examples)).c_str()));
+    const double logloss = s.evaluation->logloss;
+    row("eval logloss", (std::isfinite(logloss) ? Format("%.6f", logloss) : "undefined") +
+                            " over " + Grouped(static_cast<double>(s.evaluation->examples)) +
+                            " examples");
   }
   if (s.train_logloss) row("train logloss", Format("%.6f in the last epoch", *s.train_logloss));
   row("steps", Grouped(static_cast<double>(s.steps)) + " (" +
                    Grouped(static_cast<double>(s.examples)) + " examples)");
   row("speed",
       Grouped(s.examples_per_second) + " examples/s, " + Format("%.1f s in all", s.wall_seconds));
-  row("rows", Grouped(static_cast<double>(s.rows)) + ", digest " + DigestText(s.digest));
+  row("parameters", Grouped(static_cast<double>(s.rows)) + " rows of embedding tables, " +
+                        Grouped(static_cast<double>(s.dense_parameters)) + " in dense layers");
+  row("digest", DigestText(s.digest));
   if (s.cache.bytes > 0) {
     row("kept rows", Format("%.2f %% of the keys, ", 100 * HitRate(s.cache)) +
                          Grouped(static_cast<double>(s.cache.swaps)) + " brought in, " +

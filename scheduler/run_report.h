@@ -12,14 +12,9 @@
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/messages.h"
+#include "scheduler/evaluation.h"
 
 namespace hdps {
-
-struct Evaluation {
-  uint64_t examples = 0;
-  double auc = 0;  // NaN where there is none: softmax, or labels of one class only.
-  double logloss = 0;
-};
 
 // What summary.json says, field by field.
 struct RunSummary {
@@ -33,7 +28,9 @@ struct RunSummary {
   double examples_per_second = 0;  // While training.
   double wall_seconds = 0;         // From the complete cluster to the end.
   uint64_t digest[2] = {0, 0};
-  uint64_t rows = 0;
+  uint64_t rows = 0;              // Of embedding tables.
+  uint64_t dense_rows = 0;        // That the dense layers fill at the servers.
+  uint64_t dense_parameters = 0;  // Of the dense layers.
   RowCounts row_counts;           // Of all servers.
   uint64_t row_bytes = 0;         // Of memory, of all servers: rows in memory and their index.
   uint64_t server_bytes_max = 0;  // The most memory that one of them took; 0: not told.
@@ -50,12 +47,18 @@ struct RunSummary {
 // Where the training stands, for one line.
 struct ProgressState {
   Clock clock = 0;
-  uint32_t epoch = 0;
+  uint32_t epoch = 0;         // From 0: as many are complete.
   double epoch_progress = 0;  // 0..1
   uint64_t examples = 0;      // Trained since this process began.
   double loss_sum = 0;        // Over those.
   CacheTally cache = {};      // Over all workers.
+  bool epoch_begun = true;    // A step of `epoch` has been taken.
 };
+
+// "sync", "async", "ssp".
+const char* ModeName(Mode mode);
+// The epoch that the last step belongs to, counted from 1 as people count.
+uint32_t EpochOf(const ProgressState& state, uint32_t epochs);
 
 // Turns states of the run into files and lines. A file that cannot be written is reported once and
 // never stops the training.

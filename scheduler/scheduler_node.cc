@@ -155,9 +155,9 @@ void SchedulerNode::Impl::Form() {
   Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
          std::to_string(options.num_workers) + " worker(s)");
   reported_at = progress_noticed_at = told_at = now;
-  const JobCoordinator::Parts parts{*members,    board,
-                                    checkpoints, *report,
-                                    files,       [this](const std::string& line) { Notice(line); }};
+  const auto notice = [this](const std::string& line) { Notice(line); };
+  const auto warn = [this](const std::string& line) { voice.Warn(line); };
+  const JobCoordinator::Parts parts{*members, board, checkpoints, *report, files, notice, warn};
   coordinator.emplace(options.job, options.out, parts);
   coordinator->Begin(std::move(start), now);
 }
@@ -327,6 +327,7 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
                       " holds checkpoints; give the job another --out, or remove them");
   }
   HDPS_ASSIGN_OR_RETURN(impl->start, impl->checkpoints.FindStart());
+  for (const std::string& warning : options.job->warnings) impl->voice.Warn(warning);
   for (const std::string& refused : impl->checkpoints.refused()) {
     impl->Notice("refused the checkpoint " + refused);
   }

@@ -32,9 +32,16 @@ struct SchedulerOptions {
 struct ProgressListener {
   // A line worth keeping: who is missing, what was resumed, what was saved, the summary at the end.
   std::function<void(const std::string& line)> notice;
+  // What the operator should look at; null: it goes to `notice`, behind "warning: ".
+  std::function<void(const std::string& line)> warning;
   // The state of the run in one line, replaced by the next. Null where no one watches: then it goes
   // to `notice` every ten seconds.
   std::function<void(const std::string& line)> progress;
+
+  void Warn(const std::string& line) const {
+    if (warning) return warning(line);
+    if (notice) notice("warning: " + line);
+  }
 };
 
 // Its phases follow each other, each a command that is repeated to its members until all have

@@ -68,6 +68,7 @@ void TrainRound::OnTrained(uint32_t worker, const CommandDone& done) {
   w.sums.examples += done.examples;
   w.sums.loss_sum += done.loss_sum;
   w.sums.bad_rows += done.bad_rows;
+  w.sums.labels.Add(done.label_tally);
 }
 
 bool TrainRound::complete() const {
@@ -99,6 +100,7 @@ TrainRound::Sums TrainRound::sums() const {
     total.examples += workers_[w].sums.examples;
     total.loss_sum += workers_[w].sums.loss_sum;
     total.bad_rows += workers_[w].sums.bad_rows;
+    total.labels.Add(workers_[w].sums.labels);
   }
   return total;
 }

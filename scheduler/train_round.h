@@ -49,6 +49,7 @@ class TrainRound {
     uint64_t examples = 0;
     double loss_sum = 0;
     uint64_t bad_rows = 0;
+    LabelTally labels;
   };
   Sums sums() const;
   Sums sums_of_first() const { return workers_.front().sums; }  // Worker 0 alone.

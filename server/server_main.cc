@@ -70,6 +70,7 @@ Result<ServerExit> Run() {
                         LoadJob(*files, FLAGS_job, SplitOverrides(FLAGS_set), DataFiles::kNotNeeded));
   if (job.cluster.memory_limit > 0) ReturnFreedMemory();
   HDPS_RETURN_IF_ERROR(StartLogging("hdps-server", FLAGS_log_file, FLAGS_log));
+  for (const std::string& warning : job.warnings) LOG(WARNING) << warning;
   const PidFile pid_file(FLAGS_pid_file);
   HDPS_RETURN_IF_ERROR(pid_file.status());
 

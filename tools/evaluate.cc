@@ -1,6 +1,8 @@
 // hdps evaluate: how good a checkpoint's scores are.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "common/base/auc.h"
@@ -21,10 +23,12 @@ uint64_t CountRight(std::span<const float> scores, std::span<const float> labels
   return right;
 }
 
-void PrintFigure(std::ostream& to, const char* name, double value) {
+// `why`: why there is no such figure, where there is none.
+void PrintFigure(std::ostream& to, const char* name, double value, const std::string& why) {
   char line[64];
-  std::snprintf(line, sizeof(line), "%-10s %.6f\n", name, value);
-  to << line;
+  std::snprintf(line, sizeof(line), std::isfinite(value) ? "%-10s %.6f" : "%-10s undefined", name,
+                value);
+  to << line << (std::isfinite(value) || why.empty() ? "" : ": " + why) << "\n";
 }
 
 }  // namespace
@@ -53,12 +57,13 @@ Status RunEvaluate(const ScoringOptions& options, FileSystem& files, Executor& e
   to << "examples   " << sums.examples << "\n";
   if (sums.bad_rows > 0) to << "bad rows   " << sums.bad_rows << "\n";
   if (data->softmax()) {
-    PrintFigure(to, "logloss", sums.loss_sum / examples);
-    PrintFigure(to, "accuracy", static_cast<double>(right) / examples);
-  } else {
-    PrintFigure(to, "logloss", MeanLogloss(scores, labels));
-    PrintFigure(to, "auc", ExactAuc(scores, labels));
+    PrintFigure(to, "logloss", sums.loss_sum / examples, "");
+    PrintFigure(to, "accuracy", static_cast<double>(right) / examples, "");
+    return Status();
   }
+  const std::string why = WhyNoAuc(scores, labels);
+  PrintFigure(to, "logloss", MeanLogloss(scores, labels), why);
+  PrintFigure(to, "auc", ExactAuc(scores, labels), why + data->TextsHint(sums.labels));
   return Status();
 }
 

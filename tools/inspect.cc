@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/job/job.h"
+#include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/process/command_line.h"
 #include "common/protocol/manifest.h"
@@ -19,6 +20,7 @@
 #include "scheduler/run_report.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
+#include "worker/model/model.h"
 
 DEFINE_bool(digest, false, "Print the digest of all rows and nothing else");
 DEFINE_string(against, "", "Another checkpoint; tells the largest difference of a weight");
@@ -31,6 +33,9 @@ constexpr std::string_view kFlags[] = {"checkpoint", "digest", "against"};
 constexpr char kUsage[] =
     "hdps inspect: what a checkpoint holds\n"
     "usage: hdps inspect --checkpoint=DIR [--digest] [--against=DIR]";
+
+// The name that the dense layers' table has, and no other.
+constexpr const char* kDenseTableName = "dense";
 
 // Tables in the order of the job, each the sum over all shards.
 Result<std::vector<SnapshotSummary::Table>> SumOverShards(FileSystem& files,
@@ -53,6 +58,36 @@ Result<std::vector<SnapshotSummary::Table>> SumOverShards(FileSystem& files,
   return tables;
 }
 
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : "; ") + name;
+  return text;
+}
+
+void PrintClock(const Manifest& manifest) {
+  std::printf("clock       step %" PRId64 ", %" PRIu64 " examples, ", manifest.clock,
+              manifest.examples);
+  if (manifest.epoch > 0 && manifest.clock == manifest.epoch_start) {
+    std::printf("epoch %u complete\n", manifest.epoch);
+  } else {
+    std::printf("in epoch %u, which began at step %" PRId64 "\n", manifest.epoch + 1,
+                manifest.epoch_start);
+  }
+}
+
+// Parameters of the dense layers, none of them counted twice; 0 when the job is not understood.
+uint64_t DenseParameters(const Manifest& manifest) {
+  Result<Job> job = ParseJob(manifest.job_json, kManifestName, {});
+  if (!job.ok()) return 0;
+  job->model.device = "cpu";  // It computes nothing here.
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(1);
+  const Result<std::unique_ptr<Model>> model = NewModel(*job, *executor);
+  uint64_t parameters = 0;
+  if (!model.ok()) return 0;
+  for (const DenseTensor& tensor : (*model)->tensors()) parameters += tensor.size();
+  return parameters;
+}
+
 void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSummary::Table>& tables,
                    const RowsDigest& total) {
   const Manifest& manifest = found.manifest;
@@ -60,18 +95,25 @@ void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSumma
   for (const SavedFile& file : manifest.files) file_bytes += file.bytes;
   std::printf("checkpoint  %s (every file verified)\n", found.folder.c_str());
   std::printf("job         %s\n", manifest.job_name.c_str());
-  std::printf("clock       step %" PRId64 ", epoch %u began at step %" PRId64 ", %" PRIu64
-              " examples\n",
-              manifest.clock, manifest.epoch, manifest.epoch_start, manifest.examples);
+  PrintClock(manifest);
+  if (!manifest.arithmetic.empty()) {
+    std::printf("computed    with %s\n", Joined(manifest.arithmetic).c_str());
+  }
   std::printf("files       %zu shards, %" PRIu64 " bytes\n", manifest.files.size(), file_bytes);
   std::printf("\n%-24s %6s %6s %12s %14s\n", "table", "dim", "state", "rows", "bytes of rows");
+  uint64_t dense_rows = 0;
   for (const SnapshotSummary::Table& table : tables) {
+    if (table.name == kDenseTableName) dense_rows += table.digest.rows;
     std::printf("%-24s %6u %6u %12" PRIu64 " %14" PRIu64 "\n", table.name.c_str(), table.dim,
                 table.state_floats, table.digest.rows,
                 table.digest.rows * (table.dim + table.state_floats) * sizeof(float));
   }
-  std::printf("\nrows        %" PRIu64 "\ndigest      %s\n", total.rows,
-              DigestText(total.sum).c_str());
+  std::printf("\nrows        %" PRIu64 " of embedding tables\n", total.rows - dense_rows);
+  if (dense_rows > 0) {
+    std::printf("dense       %" PRIu64 " parameters, kept as the %" PRIu64 " rows of '%s'\n",
+                DenseParameters(manifest), dense_rows, kDenseTableName);
+  }
+  std::printf("digest      %s\n", DigestText(total.sum).c_str());
   for (const std::string& refused : found.refused) {
     std::printf("refused     %s\n", refused.c_str());
   }

@@ -20,6 +20,7 @@
 #include "tools/common_flags.h"
 #include "tools/plan/cost_model.h"
 #include "tools/plan/plan_report.h"
+#include "tools/warnings.h"
 
 DEFINE_string(network, "25Gbit",
               "Network of each machine, as 25Gbit or 3GB (a second); local: all on one machine");
@@ -164,6 +165,7 @@ Status Run() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(const Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
+  PrintWarnings(job);
   HDPS_ASSIGN_OR_RETURN(PlanQuestion question, ReadQuestion(job));
   MachineConstants constants;
   if (!FLAGS_constants.empty()) {

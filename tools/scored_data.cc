@@ -1,15 +1,67 @@
 // Opens job, checkpoint and data, in this order, and says what does not fit.
 #include "tools/scored_data.h"
 
+#include <filesystem>
 #include <utility>
+
+#include "common/protocol/manifest.h"
+#include "tools/warnings.h"
 
 namespace hdps {
 namespace {
 
-Result<Job> JobOf(const ScoringOptions& options, FileSystem& files) {
-  if (!options.job.empty()) return LoadJob(files, options.job, options.overrides);
+// A job and where it was read from, as messages name it.
+struct ReadJob {
+  Job job;
+  std::string origin;
+};
+
+Result<ReadJob> JobOf(const ScoringOptions& options, FileSystem& files) {
+  ReadJob read;
+  if (!options.job.empty()) {
+    read.origin = options.job;
+    // The files to score alone have to be there.
+    HDPS_ASSIGN_OR_RETURN(read.job,
+                          LoadJob(files, options.job, options.overrides, DataFiles::kNotNeeded));
+    return read;
+  }
   HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, options.checkpoint));
-  return ParseJob(found.manifest.job_json, found.folder, options.overrides);
+  read.origin = JoinPath(found.folder, kManifestName);
+  HDPS_ASSIGN_OR_RETURN(read.job,
+                        ParseJob(found.manifest.job_json, found.folder, options.overrides));
+  return read;
+}
+
+// The files of the command line, or else those of the job; all are there.
+Result<std::vector<std::string>> FindData(const ScoringOptions& options, const ReadJob& read,
+                                          FileSystem& files) {
+  const bool given = !options.data.empty();
+  std::vector<std::string> paths = given ? options.data : read.job.data.eval;
+  if (paths.empty()) {
+    return Status(Code::kInvalidArgument,
+                  "--data is missing and the job's data.eval is empty; give files to score, "
+                  "--data=FILE,...");
+  }
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (files.Exists(paths[i])) continue;
+    const std::string sought = std::filesystem::absolute(paths[i]).lexically_normal().string();
+    if (given) {
+      return Status(Code::kInvalidArgument, "--data: there is no file " + sought);
+    }
+    const std::string place = read.origin + ": data.eval." + std::to_string(i) + ": ";
+    if (options.job.empty()) {
+      return Status(Code::kInvalidArgument,
+                    place + "the job was trained with \"" + paths[i] + "\", and there is no file " +
+                        sought +
+                        "; give --job=FILE, beside which its data is sought too, or --data=FILE");
+    }
+    const std::string beside =
+        (std::filesystem::absolute(options.job).parent_path() / paths[i]).lexically_normal();
+    return Status(Code::kInvalidArgument, place + "there is no such file; looked for " + beside +
+                                              (beside == sought ? "" : " and " + sought) +
+                                              "; give the files with --data=FILE,...");
+  }
+  return paths;
 }
 
 }  // namespace
@@ -21,17 +73,25 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const ScoringOptions& optio
                   "--checkpoint is missing; give a checkpoint's folder or the --out of a run");
   }
   std::unique_ptr<ScoredData> opened(new ScoredData(files));
-  HDPS_ASSIGN_OR_RETURN(opened->job_, JobOf(options, files));
-  opened->paths_ = options.data.empty() ? opened->job_.data.eval : options.data;
-  if (opened->paths_.empty()) {
-    return Status(Code::kInvalidArgument,
-                  "--data is missing and the job's data.eval is empty; give files to score, "
-                  "--data=FILE,...");
-  }
+  HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(options, files));
+  PrintWarnings(read.job);
+  HDPS_ASSIGN_OR_RETURN(opened->paths_, FindData(options, read, files));
+  opened->job_ = std::move(read.job);
   opened->job_.train.micro_batches = 1;
   HDPS_ASSIGN_OR_RETURN(opened->loaded_,
                         CheckpointModel::Load(files, opened->job_, options.checkpoint, executor));
   return opened;
+}
+
+std::string ScoredData::TextsHint(const LabelTally& labels) const {
+  if (labels.texts != 0 || job_.data.format != DataFormat::kCsv) return "";
+  std::string texts;
+  for (const ColumnSpec& column : job_.data.columns) {
+    for (const std::string& text : column.positive) {
+      texts += (texts.empty() ? "" : ", ") + ("\"" + text + "\"");
+    }
+  }
+  return texts.empty() ? "" : "; none of them is one of the job's positive texts " + texts;
 }
 
 Result<ScoreSums> ScoredData::Score(bool labels, const TakeScores& take) {

@@ -25,6 +25,8 @@ class ScoredData {
 
   bool softmax() const { return job_.model.loss == LossKind::kSoftmax; }
   const std::string& checkpoint() const { return loaded_->checkpoint().folder; }
+  // Where no label was one of the job's positive texts: a clause that names them; else empty.
+  std::string TextsHint(const LabelTally& labels) const;
   // Every row in order; once.
   // Without `labels`, rows need none, and the sums of losses mean nothing.
   Result<ScoreSums> Score(bool labels, const TakeScores& take);

@@ -18,6 +18,7 @@
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/local_cluster.h"
+#include "tools/warnings.h"
 
 DEFINE_uint32(servers, 1, "Servers of the job");
 DEFINE_uint32(workers, 1, "Workers of the job");
@@ -52,6 +53,7 @@ Result<LocalClusterExit> Train() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
   if (FLAGS_print_config) {
+    PrintWarnings(job);
     std::fputs((PrintJob(job) + "\n").c_str(), stdout);
     return LocalClusterExit();
   }

@@ -46,7 +46,7 @@ def epochs_of_metrics(path, case):
             if "eval_auc" in line:
                 auc = line["eval_auc"] if auc is None else auc
                 begins[-1] = line["time"]
-            elif line["epoch"] > len(epoch_ends):  # It counts the epochs that are complete.
+            elif line["epochs_done"] > len(epoch_ends):
                 epoch_ends.append(line["time"])
                 begins.append(line["time"])
     first, second = (case.rows / (end - begin) for begin, end in zip(begins, epoch_ends))

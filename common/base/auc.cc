@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/show_number.h"
+
 namespace hdps {
 namespace {
 
@@ -48,6 +50,21 @@ double ExactAuc(std::span<const float> scores, std::span<const float> labels) {
   if (positives == 0 || negatives_below == 0) return kNoValue;
   return 0.5 * static_cast<double>(half_pairs) /
          (static_cast<double>(positives) * static_cast<double>(negatives_below));
+}
+
+std::string WhyNoAuc(std::span<const float> scores, std::span<const float> labels) {
+  if (labels.empty()) return "there is no example";
+  const auto no_number =
+      std::count_if(scores.begin(), scores.end(), [](float score) { return std::isnan(score); });
+  if (no_number > 0) {
+    return ShowWhole(static_cast<double>(no_number)) + " of " +
+           ShowWhole(static_cast<double>(scores.size())) + " scores are not numbers";
+  }
+  const auto positives = std::count_if(labels.begin(), labels.end(), IsPositive);
+  const auto all = static_cast<std::ptrdiff_t>(labels.size());
+  if (positives != 0 && positives != all) return "";
+  return "all " + ShowWhole(static_cast<double>(all)) + " labels are " +
+         (positives == 0 ? "0" : "1");
 }
 
 double MeanLogloss(std::span<const float> scores, std::span<const float> labels) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 namespace hdps {
 
@@ -11,6 +12,9 @@ namespace hdps {
 // example) or when any score is NaN, for a NaN has no place among the others.
 // scores[n], labels[n]. Costs one sort.
 double ExactAuc(std::span<const float> scores, std::span<const float> labels);
+
+// Why ExactAuc gives NaN, in words: "all 5,000 labels are 0". Empty where it gives a number.
+std::string WhyNoAuc(std::span<const float> scores, std::span<const float> labels);
 
 // The mean of -log(p of the label that is true), p kept within [1e-7, 1 - 1e-7] so that one certain
 // mistake costs 16.1 and not infinity. NaN when there is no example or any score is NaN.

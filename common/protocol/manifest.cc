@@ -64,6 +64,7 @@ Json ToJson(const Manifest& manifest) {
           {"epoch", manifest.epoch},
           {"epoch_start", manifest.epoch_start},
           {"examples", manifest.examples},
+          {"arithmetic", manifest.arithmetic},
           {"job", manifest.job_json},
           {"files", std::move(files)}};
 }
@@ -86,6 +87,7 @@ Manifest FromJson(const Json& json) {
   manifest.epoch = json.at("epoch").get<uint32_t>();
   manifest.epoch_start = json.at("epoch_start").get<Clock>();
   manifest.examples = json.at("examples").get<uint64_t>();
+  manifest.arithmetic = json.value("arithmetic", std::vector<std::string>());
   manifest.job_json = json.at("job").get<std::string>();
   for (const Json& file : json.at("files")) {
     manifest.files.push_back({.name = file.at("name").get<std::string>(),

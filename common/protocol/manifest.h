@@ -23,7 +23,10 @@ struct Manifest {
   Clock clock = 0;
   uint32_t epoch = 0;  // The epoch `clock` lies in, and the clock at which it began.
   Clock epoch_start = 0;
-  uint64_t examples = 0;         // Trained on up to here, over all workers.
+  uint64_t examples = 0;  // Trained on up to here, over all workers.
+  // What the bits depend on beside the job, of the workers since the last start, each once (as
+  // CommandDone has it); empty in checkpoints of versions that did not say.
+  std::vector<std::string> arithmetic;
   std::string job_json;          // PrintJob() of the job that wrote it.
   std::vector<SavedFile> files;  // One per shard, by name.
 };

@@ -133,6 +133,16 @@ static CacheTally UnpackTally(const wire::CacheTally* from) {
   return {from->lookups(), from->hits(), from->swaps(), from->bytes()};
 }
 
+static Offset<wire::LabelTally> PackLabels(FlatBufferBuilder& builder, const LabelTally& tally) {
+  if (tally.count == 0) return {};
+  return wire::CreateLabelTally(builder, tally.count, tally.least, tally.largest, tally.texts);
+}
+
+static LabelTally UnpackLabels(const wire::LabelTally* from) {
+  if (from == nullptr) return {};
+  return {from->count(), from->least(), from->largest(), from->texts()};
+}
+
 static Offset<wire::Heartbeat> Pack(FlatBufferBuilder& builder, const Heartbeat& message) {
   const auto cache = PackTally(builder, message.cache);
   wire::HeartbeatBuilder packed(builder);
@@ -212,6 +222,8 @@ static Offset<wire::CommandDone> Pack(FlatBufferBuilder& builder, const CommandD
   const auto text = PackText(builder, message.message);
   const auto files = PackFiles(builder, message.files);
   const auto cache = PackTally(builder, message.cache);
+  const auto labels = PackLabels(builder, message.label_tally);
+  const auto arithmetic = PackText(builder, message.arithmetic);
   wire::CommandDoneBuilder packed(builder);
   packed.add_id(message.id.value);
   packed.add_code(static_cast<uint8_t>(message.code));
@@ -233,6 +245,10 @@ static Offset<wire::CommandDone> Pack(FlatBufferBuilder& builder, const CommandD
   packed.add_rows_fetched(message.counts.fetched);
   packed.add_rows_on_disk(message.counts.on_disk);
   packed.add_process_bytes(message.process_bytes);
+  packed.add_label_tally(labels);
+  packed.add_dense_parameters(message.dense_parameters);
+  packed.add_dense_rows(message.dense_rows);
+  packed.add_arithmetic(arithmetic);
   return packed.Finish();
 }
 
@@ -253,6 +269,10 @@ static void Unpack(const wire::CommandDone& from, EnvelopeReader& reader, Comman
   message->counts = {from.rows_admitted(), from.gradients_refused(), from.rows_evicted(),
                      from.rows_fetched(), from.rows_on_disk()};
   message->process_bytes = from.process_bytes();
+  message->label_tally = UnpackLabels(from.label_tally());
+  message->dense_parameters = from.dense_parameters();
+  message->dense_rows = from.dense_rows();
+  message->arithmetic = reader.Text(from.arithmetic());
   message->files.assign(reader.Count(from.files()), SavedFile());
   for (uint32_t i = 0; i < message->files.size(); ++i) {
     const wire::SavedFile& file = *from.files()->Get(i);

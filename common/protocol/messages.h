@@ -6,6 +6,7 @@
 // for bytes that break a rule and never stops the process.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -76,6 +77,22 @@ struct View {
   std::vector<Member> servers;
   std::vector<Member> workers;
   ShardMap shards;
+};
+
+// Labels that a worker has met: how many, the least and the largest of them, and, one bit each,
+// which of the first 64 `positive` texts of the label's column were among them.
+struct LabelTally {
+  uint64_t count = 0;
+  float least = 0, largest = 0;  // Mean nothing while there are none.
+  uint64_t texts = 0;
+  void Add(const LabelTally& other) {
+    if (other.count == 0) return;
+    least = count == 0 ? other.least : std::min(least, other.least);
+    largest = count == 0 ? other.largest : std::max(largest, other.largest);
+    count += other.count;
+    texts |= other.texts;
+  }
+  friend bool operator==(const LabelTally&, const LabelTally&) = default;
 };
 
 // Of a worker that keeps rows, since its process began: keys that its steps named, those whose rows
@@ -160,12 +177,13 @@ struct CommandDone {
   CommandId id;
   Code code = Code::kOk;
   std::string message;
-  Clock clock = 0;             // kTrain, kPause: steps this worker has finished.
-  bool end_of_epoch = false;   // kTrain: the data of the epoch ended at this clock.
-  uint64_t examples = 0;       // kTrain: since this command began; kEvaluate: examples scored.
-  double loss_sum = 0;         // kTrain, kEvaluate
-  uint64_t bad_rows = 0;       // kTrain: rows of the data that were refused and passed over.
-  CacheTally cache = {};       // kTrain
+  Clock clock = 0;              // kTrain, kPause: steps this worker has finished.
+  bool end_of_epoch = false;    // kTrain: the data of the epoch ended at this clock.
+  uint64_t examples = 0;        // kTrain: since this command began; kEvaluate: examples scored.
+  double loss_sum = 0;          // kTrain, kEvaluate
+  uint64_t bad_rows = 0;        // kTrain: rows of the data that were refused and passed over.
+  CacheTally cache = {};        // kTrain
+  LabelTally label_tally = {};  // kTrain: since this command began; kEvaluate.
   uint64_t digest[2] = {};     // kDigest: sums, so that those of all servers add up to the whole's.
   uint64_t rows = 0;           // kDigest, kSave
   uint64_t row_bytes = 0;      // kDigest: memory of rows and state.
@@ -174,6 +192,10 @@ struct CommandDone {
   std::vector<SavedFile> files;  // kSave
   Buffer scores;                 // kEvaluate: float32 [n], probability of class 1.
   Buffer labels;                 // kEvaluate: float32 [n].
+  // Workers, of their model: its parameters in dense layers, the rows that these fill at the
+  // servers, and what the bits of its results depend on ("avx2 vectors, oneDNN at AVX2").
+  uint64_t dense_parameters = 0, dense_rows = 0;
+  std::string arithmetic;
 };
 
 // A member was told to stop (SIGTERM): the scheduler drains, checkpoints and finishes the job.

@@ -5,11 +5,40 @@
 #include <algorithm>
 
 #include "kernels/host/gemm.h"
+#include "kernels/vector_width.h"
 
 // Of the OpenMP library that oneDNN runs on. Declared here since not every compiler brings omp.h.
 extern "C" void omp_set_num_threads(int count);
 
 namespace hdps {
+namespace {
+
+const char* VectorsName(VectorWidth width) {
+  switch (width) {
+    case VectorWidth::kAvx512:
+      return "avx512";
+    case VectorWidth::kAvx2:
+      return "avx2";
+    case VectorWidth::kPlain:
+      break;
+  }
+  return "plain";
+}
+
+// The instruction sets that give sgemm other bits; those for 8 and 16 bits make no difference.
+const char* BlasName() {
+  const unsigned isa = static_cast<unsigned>(dnnl_get_effective_cpu_isa());
+  const auto has = [isa](unsigned set) { return (isa & set) == set; };
+  if (has(dnnl_cpu_isa_avx512_core)) return "avx512";
+  if (has(dnnl_cpu_isa_avx2)) return "avx2";
+  return has(dnnl_cpu_isa_avx) ? "avx" : "sse4.1";
+}
+
+}  // namespace
+
+std::string CpuArithmetic() {
+  return std::string(VectorsName(WidestVectors())) + " vectors, oneDNN at " + BlasName();
+}
 
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
   const size_t depth = spec.transpose_a ? a.rows : a.cols;

@@ -1,6 +1,8 @@
 // Matrix products: the plain loop that is the specification, and the one tile that BLAS computes.
 #pragma once
 
+#include <string>
+
 #include "kernels/matrix.h"
 
 namespace hdps {
@@ -19,6 +21,10 @@ void PlainGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
 // The same by one sgemm call on the calling thread; the bits depend on the shapes and the machine's
 // vector width.
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
+
+// What the bits of products depend on beside their inputs: "avx512 vectors, oneDNN at avx512". Two
+// machines with the same text compute the same bits.
+std::string CpuArithmetic();
 
 // c[r, :] += bias, then negative values become zero when `relu`.
 void AddBiasActivate(const float* bias, bool relu, Matrix c);

@@ -16,6 +16,7 @@ namespace hdps {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -93,6 +94,44 @@ TEST_F(RunReportTest, MaxStepsCountsWhereItEndsTheJobFirst) {
   EXPECT_THAT(report.Progress(10000, {75, 0, 0.1, 100, 1}), HasSubstr("00:10 left"));
 }
 
+TEST_F(RunReportTest, EpochsCountFromOneForPeople) {
+  RunReport report(*files_, "out", job_, false);
+  report.Begin(0, {});
+  ProgressState state{10, 0, 0.5, 100, 1};
+  EXPECT_THAT(report.Progress(1000, state), HasSubstr("epoch 1/4"));
+  state = {20, 1, 0, 200, 2, {}, /*epoch_begun=*/false};  // The first one is complete.
+  EXPECT_THAT(report.Progress(2000, state), HasSubstr("epoch 1/4"));
+  report.Evaluated(2500, state, {10, kNan, 0.5, "all 10 labels are 1"});
+  state = {30, 1, 0.5, 300, 3};
+  EXPECT_THAT(report.Progress(3000, state), HasSubstr("epoch 2/4"));
+  state = {80, 4, 0, 800, 3, {}, /*epoch_begun=*/false};
+  EXPECT_THAT(report.Progress(4000, state), HasSubstr("epoch 4/4"));
+  std::vector<int> epochs, done;
+  for (const nlohmann::json& line : Metrics()) {
+    epochs.push_back(line["epoch"]);
+    done.push_back(line["epochs_done"]);
+  }
+  EXPECT_THAT(epochs, ElementsAre(1, 1, 1, 2, 4));
+  EXPECT_THAT(done, ElementsAre(0, 1, 1, 1, 4));
+  EXPECT_TRUE(Metrics()[2]["eval_auc"].is_null());
+  EXPECT_EQ(Metrics()[2]["eval_auc_undefined"], "all 10 labels are 1");
+}
+
+TEST_F(RunReportTest, RowsOfTablesAndParametersOfLayersAreTwoThings) {
+  RunSummary summary;
+  summary.rows = 1234;
+  summary.dense_parameters = 56789;
+  summary.dense_rows = 12;
+  EXPECT_THAT(SummaryTable(summary, "out"),
+              HasSubstr("1,234 rows of embedding tables, 56,789 in dense layers"));
+  ASSERT_TRUE(WriteSummary(*files_, "out", summary).ok());
+  const nlohmann::json json =
+      nlohmann::json::parse(*ReadWholeFile(*files_, "out/summary.json", 1u << 20));
+  EXPECT_EQ(json["rows"], 1234);
+  EXPECT_EQ(json["dense_parameters"], 56789);
+  EXPECT_EQ(json["dense_rows"], 12);
+}
+
 TEST_F(RunReportTest, AResumedRunAddsToItsMetrics) {
   for (const bool continued : {false, true, true, false}) {
     RunReport report(*files_, "out", job_, continued);
@@ -110,7 +149,7 @@ TEST_F(RunReportTest, SummaryHasNoNan) {
   RunSummary summary;
   summary.job = "na\"me";
   summary.mode = "ssp";
-  summary.evaluation = Evaluation{10, kNan, 0.5};
+  summary.evaluation = Evaluation{10, kNan, 0.5, "all 10 labels are 0"};
   summary.digest[0] = 0xab;
   summary.digest[1] = 1;
   ASSERT_TRUE(WriteSummary(*files_, "out", summary).ok());
@@ -118,11 +157,17 @@ TEST_F(RunReportTest, SummaryHasNoNan) {
       nlohmann::json::parse(*ReadWholeFile(*files_, "out/summary.json", 1u << 20));
   EXPECT_EQ(json["job"], "na\"me");
   EXPECT_TRUE(json["eval_auc"].is_null());
+  EXPECT_EQ(json["eval_auc_undefined"], "all 10 labels are 0");
   EXPECT_EQ(json["eval_logloss"], 0.5);
   EXPECT_TRUE(json["train_logloss"].is_null());
   EXPECT_EQ(json["digest"], "00000000000000ab0000000000000001");
   const std::string table = SummaryTable(summary, "out");
-  EXPECT_THAT(table, AllOf(HasSubstr("eval logloss"), Not(HasSubstr("AUC")), HasSubstr("Done.")));
+  EXPECT_THAT(table, AllOf(HasSubstr("eval logloss"), HasSubstr("Done."), Not(HasSubstr("nan")),
+                           HasSubstr("eval AUC      undefined: all 10 labels are 0")));
+  // Under softmax nobody asked for one.
+  summary.evaluation = Evaluation{10, kNan, kNan};
+  EXPECT_THAT(SummaryTable(summary, "out"),
+              AllOf(Not(HasSubstr("AUC")), HasSubstr("eval logloss  undefined over 10 examples")));
 }
 
 }  // namespace

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/protocol/manifest.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
@@ -14,6 +17,7 @@ namespace hdps {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -122,6 +126,69 @@ server b: finish
 worker a: finish
 )");
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"resumed_from\": " + at));
+}
+
+TEST_F(SchedulerNodeTest, WarningsOfTheJobAreTold) {
+  options_.job.warnings = {"train.staleness_bound is ignored"};
+  Start();
+  EXPECT_EQ(std::ranges::count(cluster_->notices, "warning: train.staleness_bound is ignored"), 1);
+}
+
+TEST_F(SchedulerNodeTest, LabelsOfOneClassAndAnAucWithoutAValueAreTold) {
+  Start();
+  cluster_->answer = [](ScriptedMember&, const Command& command) -> std::optional<CommandDone> {
+    if (command.command != CommandKind::kEvaluate) return std::nullopt;
+    CommandDone done;
+    done.id = command.id;
+    const std::vector<float> scores = {0.5f, 0.25f}, labels = {0, 0};
+    done.scores = Buffer::CopyOf(std::span<const float>(scores));
+    done.labels = Buffer::CopyOf(std::span<const float>(labels));
+    done.examples = 2;
+    done.label_tally = {2, 0, 0, 0};
+    return done;
+  };
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("epoch 1, step 10: AUC undefined (all 4 labels are 0), logloss"));
+  EXPECT_TRUE(cluster_->Noticed("epoch 2, step 20: AUC undefined (all 4 labels are 0), logloss"));
+  EXPECT_TRUE(cluster_->Noticed("warning: all 4 evaluation labels are 0"));
+  EXPECT_THAT(cluster_->summary(), AllOf(HasSubstr("\"eval_auc\": null"),
+                                         HasSubstr("\"eval_auc_undefined\": \"all 4 labels")));
+}
+
+TEST_F(SchedulerNodeTest, ACheckpointOfAnotherKindOfCpuIsSaid) {
+  std::string arithmetic = "avx512 vectors";
+  const auto answer = [&](ScriptedMember& member, const Command& command) {
+    std::optional<CommandDone> done;
+    const bool asked = command.command == CommandKind::kInitDense ||
+                       command.command == CommandKind::kLoad ||
+                       command.command == CommandKind::kEvaluate;
+    if (member.role != Role::kWorker || !asked) return done;
+    done.emplace();
+    done->id = command.id;
+    done->arithmetic = arithmetic;
+    done->dense_rows = 2;
+    if (command.command == CommandKind::kLoad) member.clock = done->clock = command.until;
+    return done;
+  };
+  Start();
+  cluster_->answer = answer;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 13; }));
+  node().RequestStop("told to");
+  ExpectDone();
+  EXPECT_THAT(cluster_->summary(),
+              AllOf(HasSubstr("\"rows\": 1,"), HasSubstr("\"dense_rows\": 2")));
+  EXPECT_THAT(FindCheckpoint(*files_, "out/checkpoint")->manifest.arithmetic,
+              ElementsAre("avx512 vectors"));
+  for (const char* now : {"avx512 vectors", "avx2 vectors"}) {
+    arithmetic = now;
+    Start();
+    cluster_->answer = answer;
+    ExpectDone();
+    EXPECT_EQ(cluster_->Noticed("warning: the checkpoint was trained with avx512 vectors, this run "
+                                "computes with avx2 vectors"),
+              arithmetic == "avx2 vectors");
+    ASSERT_TRUE(files_->RemoveAll("out/checkpoint/" + CheckpointName(20)).ok());
+  }
 }
 
 TEST_F(SchedulerNodeTest, AFinishedJobIsSaidToBeFinished) {

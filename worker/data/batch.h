@@ -26,6 +26,8 @@ struct Batch {
   uint32_t num_numeric = 0;
   std::vector<float> numeric;        // [num_examples, num_numeric]
   std::vector<SparseColumn> sparse;  // [sparse features], in the order of FeaturesOf(data).sparse.
+  // Bit t: the label of some row was the text `positive[t]` of the label's column, t < 64.
+  uint64_t positive_texts = 0;
   uint64_t first_row = 0;  // Position in the epoch of the step's first row, over all workers.
 };
 

@@ -39,6 +39,7 @@ size_t CountCharacters(std::string_view text) {
 
 void Row::Clear() {
   label = 0;
+  positive_texts = 0;
   numbers.clear();
   keys.clear();
   weights.clear();
@@ -76,6 +77,7 @@ void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric) {
   DCHECK_EQ(numeric.size(), batch_.num_numeric);
   DCHECK_EQ(row.key_ends.size(), batch_.sparse.size());
   batch_.labels.push_back(row.label);
+  batch_.positive_texts |= row.positive_texts;
   batch_.numeric.insert(batch_.numeric.end(), numeric.begin(), numeric.end());
   bool one_each = row.weights.empty() && row.keys.size() == row.key_ends.size();
   for (uint32_t f = 0; one_each && f < row.key_ends.size(); ++f) {

@@ -21,6 +21,7 @@ inline constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN(
 // that parsing allocates nothing.
 struct Row {
   float label = 0;
+  uint64_t positive_texts = 0;  // The bit of its label's text, as in Batch.
   std::vector<double> numbers;  // As the file has them; kMissingNumber where it has none.
   std::vector<Key> keys;
   std::vector<float> weights;

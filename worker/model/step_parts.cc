@@ -40,6 +40,7 @@ Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
   Batch cut;
   cut.num_numeric = batch.num_numeric;
   cut.first_row = batch.first_row;
+  cut.positive_texts = batch.positive_texts;
   for (size_t i = first; i < batch.num_examples; i += num_parts) {
     ++cut.num_examples;
     cut.labels.push_back(batch.labels[i]);

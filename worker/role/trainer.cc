@@ -7,8 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/host/gemm.h"
 #include "worker/exchange/row_transfer.h"
 #include "worker/step/evaluation.h"
+#include "worker/step/label_count.h"
 
 namespace hdps {
 
@@ -68,9 +70,17 @@ Status Trainer::Prepare() {
   return Status();
 }
 
-Status Trainer::Execute(const Command& command) {
+CommandDone Trainer::AnswerTo(const Command& command) const {
   CommandDone done;
   done.id = command.id;
+  done.dense_rows = dense_keys_.size();
+  for (const DenseTensor& tensor : model_->tensors()) done.dense_parameters += tensor.size();
+  done.arithmetic = model_->ops().on_host() ? CpuArithmetic() : "cuda";
+  return done;
+}
+
+Status Trainer::Execute(const Command& command) {
+  CommandDone done = AnswerTo(command);
   switch (command.command) {
     case CommandKind::kInitDense:
       HDPS_RETURN_IF_ERROR(InitDense());
@@ -194,20 +204,20 @@ Status Trainer::Train(const Command& command) {
   HDPS_RETURN_IF_ERROR(runner_->Settle());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush(clock_));
   runner_->times().total_ns = time_.NowNs() - begin;
-  LOG(INFO) << "epoch " << command.epoch << " until step " << clock_ << ": "
+  LOG(INFO) << "epoch " << command.epoch + 1 << " until step " << clock_ << ": "
             << Describe(runner_->times());
   if (cache_ != nullptr) {
     LOG(INFO) << "rows kept here: " << Describe(cache_->counters(), cache_->rows().bytes());
   }
   all_times_.Add(std::exchange(runner_->times(), StepTimes()));
 
-  CommandDone done;
-  done.id = command.id;
+  CommandDone done = AnswerTo(command);
   done.clock = clock_;
   done.end_of_epoch = progress.end_of_epoch;
   done.examples = progress.examples;
   done.loss_sum = progress.loss_sum;
   done.bad_rows = progress.bad_rows;
+  done.label_tally = progress.labels;
   if (cache_ != nullptr) done.cache = cache_->tally();
   channel_.Answer(std::move(done));
   if (progress.pause != nullptr) return Execute(*progress.pause);
@@ -239,6 +249,9 @@ Status Trainer::TrainSteps(const Command& command, Progress* progress) {
     progress->examples += outcome.examples;
     progress->loss_sum += outcome.loss_sum;
     progress->bad_rows = step.bad_rows - bad_rows_before;
+    for (const StepParts::Part& part : step.parts.parts()) {
+      progress->labels.Add(CountLabels(part.batch));
+    }
     pause = outcome.pause;
     examples_ += outcome.examples;
     loss_sum_ += outcome.loss_sum;
@@ -264,7 +277,7 @@ bool Trainer::StepsFit(const Command& command) const {
 
 Status Trainer::OpenSteps(const Command& command) {
   if (clock_ < command.epoch_start) {
-    return Status(Code::kInvalidArgument, "epoch " + std::to_string(command.epoch) +
+    return Status(Code::kInvalidArgument, "epoch " + std::to_string(command.epoch + 1) +
                                               " begins at step " +
                                               std::to_string(command.epoch_start) +
                                               ", this worker is at " + std::to_string(clock_));
@@ -335,6 +348,7 @@ Status Trainer::EvaluatePart(CommandDone* done) {
   done->examples = sums.examples;
   done->loss_sum = sums.loss_sum;
   done->bad_rows = sums.bad_rows;
+  done->label_tally = sums.labels;
   if (job_->model.loss == LossKind::kSoftmax) return Status();  // There is no class 1.
   done->scores = Buffer::CopyOf(std::span<const float>(scores));
   done->labels = Buffer::CopyOf(std::span<const float>(labels));

@@ -54,12 +54,15 @@ class Trainer {
     uint64_t examples = 0;
     double loss_sum = 0;
     uint64_t bad_rows = 0;
+    LabelTally labels;
     bool end_of_epoch = false;
     std::unique_ptr<Command> pause;  // A kPause that has to be answered too.
   };
 
   Status Prepare();  // What can be found wrong before the cluster is there.
   Status Execute(const Command& command);
+  // With what every answer tells of this worker.
+  CommandDone AnswerTo(const Command& command) const;
   Status InitDense();
   Status Load(const Command& command);
   Status Train(const Command& command);

@@ -73,6 +73,7 @@ Result<WorkerExit> Run() {
   }
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, FLAGS_job, overrides));
   HDPS_RETURN_IF_ERROR(StartLogging("hdps-worker", FLAGS_log_file, FLAGS_log));
+  for (const std::string& warning : job.warnings) LOG(WARNING) << warning;
   const PidFile pid_file(FLAGS_pid_file);
   HDPS_RETURN_IF_ERROR(pid_file.status());
 

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "worker/step/label_count.h"
+
 namespace hdps {
 namespace {
 
@@ -55,6 +57,7 @@ Result<ScoreSums> ScoreSteps(const Job& job, Model& model, StepPipeline& steps,
     }
     sums.loss_sum += model.Predict(batch, inputs, &scores);
     sums.examples += batch.num_examples;
+    sums.labels.Add(CountLabels(batch));
     HDPS_RETURN_IF_ERROR(take(batch, scores));
     steps.Recycle(std::move(step));
   }

@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/job/job.h"
+#include "common/protocol/messages.h"
 #include "worker/model/model.h"
 #include "worker/step/step_pipeline.h"
 
@@ -18,6 +19,7 @@ struct ScoreSums {
   double loss_sum = 0;
   uint64_t examples = 0;
   uint64_t bad_rows = 0;  // Refused and passed over.
+  LabelTally labels;      // Of the examples.
 };
 
 // Takes a batch's scores: probabilities[n] of class 1, or [n * classes] under softmax.

@@ -11,7 +11,7 @@
 namespace hdps {
 
 struct StepReport {
-  uint32_t epoch = 0;
+  uint32_t epoch = 0;     // From 0.
   Clock clock = 0;        // Steps this worker has finished, this one included.
   uint64_t examples = 0;  // Of this worker's part of the step.
   double loss_sum = 0;    // Over those examples.

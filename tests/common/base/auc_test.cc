@@ -74,6 +74,17 @@ TEST(ExactAuc, IsNanWithoutAPairOrAPlace) {
   EXPECT_TRUE(std::isnan(ExactAuc(std::vector<float>{1, nan}, std::vector<float>{0, 1})));
 }
 
+TEST(WhyNoAuc, SaysItExactlyWhereThereIsNone) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> both = {0, 1};
+  EXPECT_EQ(WhyNoAuc(std::vector<float>{0.5f, 0.25f}, both), "");
+  EXPECT_EQ(WhyNoAuc({}, {}), "there is no example");
+  EXPECT_EQ(WhyNoAuc(std::vector<float>(5000, 0.5f), std::vector<float>(5000, 0)),
+            "all 5,000 labels are 0");
+  EXPECT_EQ(WhyNoAuc(std::vector<float>{0.5f}, std::vector<float>{1}), "all 1 labels are 1");
+  EXPECT_EQ(WhyNoAuc(std::vector<float>{0.5f, nan}, both), "1 of 2 scores are not numbers");
+}
+
 TEST(MeanLogloss, EqualsTheDefinition) {
   const std::vector<float> scores = {0.25f, 0.75f, 0.5f}, labels = {0, 1, 0};
   EXPECT_NEAR(MeanLogloss(scores, labels), -(std::log(0.75) + std::log(0.75) + std::log(0.5)) / 3,

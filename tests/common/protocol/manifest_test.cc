@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cinttypes>
+#include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
@@ -36,6 +39,7 @@ class ManifestTest : public ::testing::Test {
     manifest.epoch = 3;
     manifest.epoch_start = clock / 2;
     manifest.examples = uint64_t{1} << 60;
+    manifest.arithmetic = {"avx2 vectors", "avx512 vectors"};
     manifest.job_json = "{\"name\": \"census\"}\n";
     return manifest;
   }
@@ -73,10 +77,25 @@ TEST_F(ManifestTest, ReadsWhatWasWritten) {
   EXPECT_EQ(read->epoch_start, 60);
   EXPECT_EQ(read->examples, expected.examples);
   EXPECT_EQ(read->job_json, expected.job_json);
+  EXPECT_EQ(read->arithmetic, expected.arithmetic);
   ASSERT_EQ(read->files.size(), 2u);
   EXPECT_EQ(read->files[1].name, "shard_001.snapshot");
   EXPECT_EQ(read->files[1].rows, 7u);
   EXPECT_TRUE(VerifyCheckpoint(*files_, folder, *read).ok());
+}
+
+TEST_F(ManifestTest, OneThatDoesNotSayWhatComputedItIsReadToo) {
+  const std::string folder = Save(120), path = folder + "/manifest.json";
+  nlohmann::json whole = nlohmann::json::parse(Read(path));
+  ASSERT_EQ(whole["checkpoint"].erase("arithmetic"), 1u);
+  char checksum[17];
+  std::snprintf(checksum, sizeof checksum, "%016" PRIx64, HashString(whole["checkpoint"].dump(1)));
+  whole["checksum"] = checksum;
+  Write(path, whole.dump(1));
+  const Result<Manifest> read = ReadManifest(*files_, folder);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_TRUE(read->arithmetic.empty());
+  EXPECT_EQ(read->clock, 120);
 }
 
 TEST_F(ManifestTest, ChecksumIsThatOfTheWholeFile) {

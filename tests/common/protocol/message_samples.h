@@ -63,9 +63,10 @@ inline auto Fields(const Command& m) {
   return std::tie(a, b, c, d, e, f);
 }
 inline auto Fields(const CommandDone& m) {
-  const auto& [a, b, c, d, e, f, g, h, cache, digest, j, k, rows, process, l, n, o] = m;
-  return std::tie(a, b, c, d, e, f, g, h, cache, digest[0], digest[1], j, k, rows, process, l, n,
-                  o);
+  const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q,
+               r] = m;
+  return std::tie(a, b, c, d, e, f, g, h, cache, tally, digest[0], digest[1], j, k, rows, process,
+                  l, n, o, p, q, r);
 }
 inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
@@ -149,6 +150,10 @@ inline CommandDone SampleDone() {
   done.files = {{"shard_0", 100, 200, 300}, {"shard_1", 1, 2, 3}};
   done.scores = FloatsOf(5);
   done.labels = FloatsOf(5);
+  done.label_tally = {17, -1, 3, 0x8000000000000001u};
+  done.dense_parameters = 18;
+  done.dense_rows = 19;
+  done.arithmetic = "avx2 vectors";
   return done;
 }
 

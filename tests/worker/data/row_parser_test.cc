@@ -129,6 +129,9 @@ TEST(CsvTest, ReadsCellsByTheirColumns) {
                                 " 30 ,\"Self, \"\"own\"\"\" , \"x\"\"y\",\"c|d\",\"<=50K\"\n");
   ASSERT_EQ(batch.num_examples, 4u);
   EXPECT_THAT(batch.labels, ElementsAre(1, 0, 1, 0));
+  EXPECT_EQ(batch.positive_texts, 0b11u);
+  EXPECT_EQ(ParseGood(People(), ",,,,>50K.\n,,,,<=50K\n").positive_texts, 0b10u);
+  EXPECT_EQ(ParseGood(People(), ",,,,<=50K\n").positive_texts, 0u);
   EXPECT_THAT(batch.numeric, ElementsAre(1, 0, 0, -1)) << "missing is 0 behind the transform";
   ASSERT_EQ(batch.sparse.size(), 2u);
   EXPECT_THAT(batch.sparse[0].keys, ElementsAre(KeyOf("work", "Private"), KeyOf("work", ""),

@@ -68,12 +68,14 @@ std::vector<float> GradientsOf(uint64_t part, std::span<const Key> keys) {
 
 TEST(CutBatch, GivesEveryRowToOnePartByItsPositionInTheEpoch) {
   Batch whole = RandomBatch(23, 1);
+  whole.positive_texts = 5;
   for (uint32_t num_parts = 1; num_parts <= 5; ++num_parts) {
     whole.first_row = num_parts * 11 + 3;
     uint32_t rows = 0;
     for (uint32_t p = 0; p < num_parts; ++p) {
       const Batch part = CutBatch(whole, p, num_parts);
       rows += part.num_examples;
+      EXPECT_EQ(part.positive_texts, 5u);
       ASSERT_EQ(part.labels.size(), part.num_examples);
       for (uint32_t i = 0; i < part.num_examples; ++i) {
         uint32_t row = i * num_parts;  // The i-th one at a position congruent to p.

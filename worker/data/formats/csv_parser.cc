@@ -113,6 +113,7 @@ class CsvParser : public RowParser {
             missing && label_.read() ? std::nullopt : label_.Parse(cell);
         if (!label) return RowError{cell, column.spec.name, label_.expected()};
         row->label = *label;
+        row->positive_texts = label_.PositiveText(cell);
         break;
       }
       case ColumnType::kNumeric: {

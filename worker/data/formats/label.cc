@@ -39,4 +39,12 @@ std::optional<float> LabelRule::Parse(std::string_view text) const {
   return static_cast<float>(*number);
 }
 
+uint64_t LabelRule::PositiveText(std::string_view text) const {
+  constexpr size_t kTextsTold = 64;
+  if (!read()) return 0;
+  const auto found = std::find(positive_.begin(), positive_.end(), TrimBlanks(text));
+  const auto place = static_cast<size_t>(found - positive_.begin());
+  return found == positive_.end() || place >= kTextsTold ? 0 : uint64_t{1} << place;
+}
+
 }  // namespace hdps

@@ -19,6 +19,8 @@ class LabelRule {
   // without it is a number. `minus_one_is_zero`: -1 is another way to write 0, as libsvm files do.
   LabelRule(std::vector<std::string> positive, uint32_t num_classes, bool minus_one_is_zero);
   std::optional<float> Parse(std::string_view text) const;
+  // Bit t for `positive[t]`, as Batch has it; 0 for a text that is none of the first 64 of them.
+  uint64_t PositiveText(std::string_view text) const;
   bool read() const { return num_classes_ != kLabelsNotRead; }
   std::string_view expected() const { return expected_; }  // "0 or 1"
 

@@ -1,0 +1,78 @@
+// Sums of label tallies, and sentences about them.
+#include "scheduler/label_watch.h"
+
+#include <algorithm>
+
+#include "common/base/show_number.h"
+
+namespace hdps {
+namespace {
+
+constexpr size_t kTextsMax = 64;  // As LabelTally has bits.
+
+// Empty where the labels are of several classes, or there are none.
+std::string OneClass(const LabelTally& labels, const char* of) {
+  if (labels.count == 0 || labels.least != labels.largest) return "";
+  return "all " + ShowWhole(static_cast<double>(labels.count)) + " " + of + " labels are " +
+         ShowNumber("%g", labels.least);
+}
+
+}  // namespace
+
+LabelWatch::LabelWatch(const Job& job) : has_evaluation_(!job.data.eval.empty()) {
+  if (job.data.format != DataFormat::kCsv) return;
+  for (const ColumnSpec& column : job.data.columns) {
+    if (column.type != ColumnType::kLabel) continue;
+    column_ = column.name;
+    texts_ = column.positive;
+  }
+  texts_.resize(std::min(texts_.size(), kTextsMax));
+}
+
+std::vector<std::string> LabelWatch::Trained(const LabelTally& labels, bool end_of_epoch) {
+  trained_.Add(labels);
+  std::vector<std::string> found;
+  if (!end_of_epoch) return found;
+  JudgeTraining(&found);
+  // A text may be that of the evaluation's files alone, so as a rule those are waited for.
+  if (!has_evaluation_ || trained_.texts == 0) JudgeTexts(&found);
+  return found;
+}
+
+std::vector<std::string> LabelWatch::Evaluated(const LabelTally& labels) {
+  std::vector<std::string> found;
+  JudgeTraining(&found);
+  if (evaluated_.count == 0) {
+    evaluated_.Add(labels);
+    if (const std::string one = OneClass(evaluated_, "evaluation"); !one.empty()) {
+      found.push_back(one + ": how well the classes are told apart cannot be measured");
+    }
+  }
+  // A finished job that is run again is evaluated without having met the training files.
+  if (trained_.count > 0 || evaluated_.texts == 0) JudgeTexts(&found);
+  return found;
+}
+
+void LabelWatch::JudgeTraining(std::vector<std::string>* found) {
+  if (training_judged_ || trained_.count == 0) return;
+  training_judged_ = true;
+  if (const std::string one = OneClass(trained_, "training"); !one.empty()) {
+    found->push_back(one + ": there is nothing to tell apart, and the loss means nothing");
+  }
+}
+
+void LabelWatch::JudgeTexts(std::vector<std::string>* found) {
+  LabelTally seen = trained_;
+  seen.Add(evaluated_);
+  if (seen.count == 0) return;
+  for (size_t t = 0; t < texts_.size(); ++t) {
+    const uint64_t bit = uint64_t{1} << t;
+    if (((seen.texts | texts_told_) & bit) != 0) continue;
+    texts_told_ |= bit;
+    found->push_back("the positive text \"" + texts_[t] + "\" of column \"" + column_ +
+                     "\" is that of none of the " + ShowWhole(static_cast<double>(seen.count)) +
+                     " labels read so far");
+  }
+}
+
+}  // namespace hdps

@@ -1,0 +1,39 @@
+// Looks whether the labels are what the job's author meant them to be.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/job/job.h"
+#include "common/protocol/messages.h"
+
+namespace hdps {
+
+// A slip in `positive` makes every label 0, and a model of such labels looks perfect; so labels of
+// one class only, and positive texts that no label has, are said in words.
+//
+// Invariant: what is found is given once.
+class LabelWatch {
+ public:
+  explicit LabelWatch(const Job& job);
+
+  // Labels of some steps; with the first end of an epoch comes what was found so far.
+  std::vector<std::string> Trained(const LabelTally& labels, bool end_of_epoch);
+  // Labels of an evaluation; with the first one comes what was found so far.
+  std::vector<std::string> Evaluated(const LabelTally& labels);
+
+ private:
+  void JudgeTraining(std::vector<std::string>* found);
+  void JudgeTexts(std::vector<std::string>* found);
+
+  std::string column_;              // Of the label; empty where its values are numbers.
+  std::vector<std::string> texts_;  // Its first 64 positive texts.
+  const bool has_evaluation_;
+  bool training_judged_ = false;
+  LabelTally trained_;
+  LabelTally evaluated_;  // The first time.
+  uint64_t texts_told_ = 0;
+};
+
+}  // namespace hdps
