@@ -40,7 +40,7 @@ PY
 cat <<TXT
 
 Everything is in $out/cluster: summary.json, metrics.jsonl, log/, checkpoint/
-Next:
+Next (more in README.md and docs/operations.md):
   build/bin/hdps predict --job=examples/census/census.json --checkpoint=$out/cluster/checkpoint \\
       --data=examples/census/adult.test.gz | head
   build/bin/hdps inspect --checkpoint=$out/cluster/checkpoint

@@ -1,4 +1,5 @@
-"""Every command of README.md is run, every link leads somewhere, and its job file is a job."""
+"""Every command of README.md and docs/operations.md is run, every link leads somewhere, the job file of
+the README is a job, and the fields of a run's files are those that are described."""
 import json
 import os
 import re
@@ -6,11 +7,12 @@ import subprocess
 
 import harness
 
-README = (harness.ROOT / "README.md").read_text()
+README = harness.ROOT / "README.md"
+OPERATIONS = harness.ROOT / "docs" / "operations.md"
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, re.S)
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), re.S)
 
 
 class Readme(harness.Case):
@@ -30,8 +32,16 @@ class Readme(harness.Case):
         return done.stdout
 
     def test_commands(self):
-        found = blocks("sh")
-        self.assertGreaterEqual(len(found), 7)
+        self.run_commands(README, 7)
+
+    def test_commands_of_operations(self):
+        self.run_commands(OPERATIONS, 3)
+        summary = harness.summary_of(self.folder / "out" / "stopped")
+        self.assertGreater(summary["resumed_from"], 0)
+
+    def run_commands(self, page, at_least):
+        found = blocks(page, "sh")
+        self.assertGreaterEqual(len(found), at_least)
         for block in found:
             # This test is one of test.sh's: there it only lists them. What is built is built.
             block = block.replace("scripts/test.sh ", "scripts/test.sh -N ")
@@ -42,11 +52,27 @@ class Readme(harness.Case):
             self.shell(block)
 
     def test_links(self):
-        for target in re.findall(r"\]\((?!http)([^)#]+)\)", README):
-            self.assertTrue((harness.ROOT / target).exists(), f"README.md links to {target}")
+        for page in (README, *sorted((harness.ROOT / "docs").glob("*.md"))):
+            for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+                self.assertTrue((page.parent / target).exists(), f"{page.name} links to {target}")
+
+    def test_fields_of_a_runs_files(self):
+        """Each field that a run writes is described, and each that is described is written."""
+        out = self.folder / "out"
+        sets = {"train.epochs": 1, "model.vocab_cache_size": 100}
+        summary = harness.train(harness.CENSUS, out, 1, 1, sets)
+        metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        written = {"summary.json": set(summary), "metrics.jsonl": set().union(*metrics)}
+        for file, fields in written.items():
+            table = OPERATIONS.read_text().split(f"\n`{file}`:\n")[1].lstrip().split("\n\n")[0]
+            described = set()
+            for row in table.splitlines()[2:]:
+                described |= set(re.findall(r"`(\w+)`", row.split("|")[1]))
+            # This one stands there where there is no AUC alone.
+            self.assertEqual(described, fields | {"eval_auc_undefined"}, file)
 
     def test_job_file(self):
-        (text,) = blocks("json")
+        (text,) = blocks(README, "json")
         for file in json.loads(text)["data"]["train"] + json.loads(text)["data"]["eval"]:
             (self.folder / file).write_text("")
         job = self.folder / "job.json"
