@@ -41,14 +41,15 @@ std::vector<std::string> LabelWatch::Trained(const LabelTally& labels, bool end_
 
 std::vector<std::string> LabelWatch::Evaluated(const LabelTally& labels) {
   std::vector<std::string> found;
-  if (evaluation_judged_ || labels.count == 0) return found;
-  evaluation_judged_ = true;
-  evaluated_.Add(labels);
   JudgeTraining(&found);
-  if (const std::string one = OneClass(evaluated_, "evaluation"); !one.empty()) {
-    found.push_back(one + ": how well the classes are told apart cannot be measured");
+  if (evaluated_.count == 0) {
+    evaluated_.Add(labels);
+    if (const std::string one = OneClass(evaluated_, "evaluation"); !one.empty()) {
+      found.push_back(one + ": how well the classes are told apart cannot be measured");
+    }
   }
-  JudgeTexts(&found);
+  // A finished job that is run again is evaluated without having met the training files.
+  if (trained_.count > 0 || evaluated_.texts == 0) JudgeTexts(&found);
   return found;
 }
 

@@ -30,8 +30,9 @@ class LabelWatch {
   std::string column_;              // Of the label; empty where its values are numbers.
   std::vector<std::string> texts_;  // Its first 64 positive texts.
   const bool has_evaluation_;
-  bool training_judged_ = false, evaluation_judged_ = false;
-  LabelTally trained_, evaluated_;
+  bool training_judged_ = false;
+  LabelTally trained_;
+  LabelTally evaluated_;  // The first time.
   uint64_t texts_told_ = 0;
 };
 

@@ -327,7 +327,7 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
                       " holds checkpoints; give the job another --out, or remove them");
   }
   HDPS_ASSIGN_OR_RETURN(impl->start, impl->checkpoints.FindStart());
-  for (const std::string& warning : options.job->warnings) impl->voice.Warn(warning);
+  for (const auto& line : WarningsOf(impl->job, options.num_workers)) impl->voice.Warn(line);
   for (const std::string& refused : impl->checkpoints.refused()) {
     impl->Notice("refused the checkpoint " + refused);
   }

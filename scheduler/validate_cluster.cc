@@ -1,8 +1,6 @@
 // Whether a job fits the cluster it is started with.
 #include "scheduler/validate_cluster.h"
 
-#include <string>
-
 namespace hdps {
 
 Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers) {
@@ -37,6 +35,17 @@ Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_worker
                                         ": every server needs a shard"};
   }
   return {};
+}
+
+std::vector<std::string> WarningsOf(const Job& job, uint32_t num_workers) {
+  std::vector<std::string> warnings = job.warnings;
+  // A job that names its workers was warned of when it was read.
+  if (num_workers > 1 && !job.parallel.gradients_mean && job.parallel.device_num == 0) {
+    warnings.push_back("parallel.gradients_mean is false: the means of " +
+                       std::to_string(num_workers) +
+                       " workers are summed, as if the learning rate were that many times higher");
+  }
+  return warnings;
 }
 
 }  // namespace hdps

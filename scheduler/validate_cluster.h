@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/job/job.h"
@@ -10,5 +12,8 @@ namespace hdps {
 
 // kInvalidArgument names the field of the job, the flag, both numbers and what would be right.
 Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers);
+
+// The job's own warnings, and those that follow from the number of workers.
+std::vector<std::string> WarningsOf(const Job& job, uint32_t num_workers);
 
 }  // namespace hdps

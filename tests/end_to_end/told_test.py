@@ -106,6 +106,9 @@ class Told(harness.Case):
         self.assertEqual(warnings, [])
         self.assertIn("epoch 1, step 12: AUC ", done.stderr)
         self.assertIn("epoch 2, step 24: AUC ", done.stderr)
+        again, warnings = said([HDPS, "train", f"--job={job}", f"--out={self.out('out')}"])
+        self.assertIn("already finished", again.stderr)
+        self.assertEqual(warnings, [], "the training files have not been read")
 
     # ---- Where data is sought ------------------------------------------------------------------
 

@@ -63,6 +63,14 @@ TEST(LabelWatchTest, AnEvaluationBeforeTheEndOfAnEpochLooksAtWhatWasTrained) {
   EXPECT_THAT(watch.Trained({40, 3, 3, 0}, true), IsEmpty()) << "it was said";
 }
 
+TEST(LabelWatchTest, WithoutTrainingATextMayBeThatOfTheTrainingFiles) {
+  LabelWatch watch(JobWith({">50K", ">50K."}));
+  EXPECT_THAT(watch.Evaluated({500, 0, 1, 0b10}), IsEmpty());
+  LabelWatch wrong(JobWith({">5OK"}));
+  EXPECT_THAT(wrong.Evaluated({500, 0, 0, 0}),
+              ElementsAre(HasSubstr("evaluation labels are 0"), HasSubstr("\">5OK\"")));
+}
+
 TEST(LabelWatchTest, TextsBeyondThoseThatATallyCountsAreNotAskedFor) {
   LabelWatch watch(JobWith(std::vector<std::string>(100, "x"), false));
   EXPECT_THAT(watch.Trained({1, 0, 1, ~uint64_t{0}}, true), IsEmpty());

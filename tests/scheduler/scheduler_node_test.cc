@@ -134,6 +134,18 @@ TEST_F(SchedulerNodeTest, WarningsOfTheJobAreTold) {
   EXPECT_EQ(std::ranges::count(cluster_->notices, "warning: train.staleness_bound is ignored"), 1);
 }
 
+TEST_F(SchedulerNodeTest, GradientsThatAreSummedOverSeveralWorkersAreTold) {
+  for (const bool mean : {true, false}) {
+    for (const uint32_t workers : {1, 3}) {
+      options_.job.parallel.gradients_mean = mean;
+      options_.num_workers = workers;
+      Start();
+      EXPECT_EQ(cluster_->Noticed("warning: parallel.gradients_mean is false: the means of 3"),
+                !mean && workers == 3);
+    }
+  }
+}
+
 TEST_F(SchedulerNodeTest, LabelsOfOneClassAndAnAucWithoutAValueAreTold) {
   Start();
   cluster_->answer = [](ScriptedMember&, const Command& command) -> std::optional<CommandDone> {

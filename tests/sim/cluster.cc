@@ -22,6 +22,7 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   job->train.epochs = options.epochs;
   job->train.lookahead = options.lookahead;
   job->train.eval_each_epoch = false;
+  job->parallel.gradients_mean = false;  // Whole numbers stay whole.
   job->checkpoint.every_steps = options.checkpoint_every;
   ClusterSpec& cluster = job->cluster;
   cluster.shards = 8;
