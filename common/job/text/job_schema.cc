@@ -1,6 +1,10 @@
 // The rows of the table of job keys.
 #include "common/job/text/job_schema.h"
 
+#include <iterator>
+
+#include "common/job/text/layer_text.h"
+
 namespace hdps {
 
 namespace {
@@ -159,22 +163,6 @@ constexpr KeySpec kKeys[] = {
      "Who leaves then: those whose last update is the oldest, those with the fewest updates, or "
      "those whose weights are the smallest."},
 
-    {"layer", "name", kText, "", 0, 0, "", "", "Required."},
-    {"layer", "kind", kChoice, "embedding, numeric, concat, sum, dense, bias, fm, cross, dot", 0, 0,
-     "\"dense\"", "", ""},
-    {"layer", "inputs", kTexts, "", 0, 0, "[]", "kind=concat|sum|dense|bias|fm|cross|dot",
-     "Names of layers before this one. fm: an embedding. dot: an embedding, and a dense vector as "
-     "wide as one row."},
-    {"layer", "table", kText, "", 0, 0, "\"\"", "kind=embedding", ""},
-    {"layer", "features", kTexts, "", 0, 0, "[]", "kind=embedding", "Empty: all sparse features."},
-    {"layer", "pooling", kChoice, "sum, mean", 0, 0, "\"sum\"", "kind=embedding",
-     "Of the keys of one feature."},
-    {"layer", "combine", kChoice, "concat, sum", 0, 0, "\"concat\"", "kind=embedding",
-     "Of the features."},
-    {"layer", "units", kInteger, "", 1, 65536, "", "kind=dense|cross",
-     "Required. dense: outputs. cross: number of layers."},
-    {"layer", "activation", kChoice, "none, relu", 0, 0, "\"none\"", "kind=dense", ""},
-
     {"optimizer", "kind", kChoice,
      "sgd, momentum, adagrad, rowwise_adagrad, adam, lazy_adam, adamw, ftrl, lamb", 0, 0, "", "",
      "lamb only for dense weights."},
@@ -262,6 +250,20 @@ constexpr KeySpec kKeys[] = {
 
 }  // namespace
 
-std::span<const KeySpec> JobKeys() { return kKeys; }
+KeyTable::KeyTable(const LayerRegistry& layers) : keys_(std::begin(kKeys), std::end(kKeys)) {
+  AddLayerKeys(layers, &texts_, &keys_);
+}
+
+const KeySpec* KeyTable::Find(std::string_view section, std::string_view key) const {
+  for (const KeySpec& spec : keys_) {
+    if (spec.section == section && spec.key == key) return &spec;
+  }
+  return nullptr;
+}
+
+std::span<const KeySpec> JobKeys() {
+  static const KeyTable built_in(BuiltInLayers());
+  return built_in.keys();
+}
 
 }  // namespace hdps

@@ -63,8 +63,8 @@ Job TestGraph(std::vector<LayerSpec> layers) {
   return job;
 }
 
-LayerSpec TestLayer(const std::string& name, LayerKind kind, std::vector<std::string> inputs,
-                    const LayerOptions& options) {
+LayerSpec TestLayer(const std::string& name, const std::string& kind,
+                    std::vector<std::string> inputs, const LayerOptions& options) {
   LayerSpec layer;
   layer.name = name;
   layer.kind = kind;

@@ -27,8 +27,8 @@ struct LayerOptions {
   Pooling pooling = Pooling::kSum;
   Combine combine = Combine::kConcat;
 };
-LayerSpec TestLayer(const std::string& name, LayerKind kind, std::vector<std::string> inputs,
-                    const LayerOptions& options = {});
+LayerSpec TestLayer(const std::string& name, const std::string& kind,
+                    std::vector<std::string> inputs, const LayerOptions& options = {});
 
 // Up to `keys_max` keys a bag, some bags empty when it is more than one.
 struct BatchOptions {
