@@ -24,6 +24,9 @@ void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matri
 void CudaUpdate(cudaStream_t stream, const OptimizerSpec& spec, int64_t step, size_t size,
                 const float* gradient, float* weights, float* state, float* correction);
 
+// ---- cuda_row_tasks.cu
+void CudaRunRows(cudaStream_t stream, const RowTask& task);
+
 // ---- cuda_bags.cu
 // --------------------------------------------------------------------------------
 void CudaLoadBags(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows,

@@ -156,6 +156,7 @@ class FirstLayerOnRows : public Layer {
 int EmbeddingBelow(const Job& job, const std::vector<Place>& places, uint32_t dense) {
   const LayerSpec& layer = job.model.layers[dense];
   if (!places[dense].used || layer.kind != "dense") return -1;
+  if (layer.activation != Activation::kNone && layer.activation != Activation::kRelu) return -1;
   const auto taken_over = [&](uint32_t p) {
     const LayerSpec& spec = job.model.layers[p];
     return spec.kind == "embedding" && spec.combine == Combine::kConcat &&

@@ -1,4 +1,5 @@
-// A fully connected layer: y = act(x W + b), W [inputs, units].
+// A fully connected layer: y = act(x W + b), W [inputs, units]. A ReLU is computed with the
+// product; the other activations behind it, from z = x W + b, which is kept for their slopes.
 #include "worker/model/layer.h"
 
 namespace hdps {
@@ -10,7 +11,9 @@ class DenseLayer : public Layer {
       : place_(site.place),
         inputs_(site.input(0).width),
         units_(site.spec.units),
-        relu_(site.spec.activation == Activation::kRelu),
+        activation_(site.spec.activation),
+        relu_(activation_ == Activation::kRelu),
+        product_(&site.ops),
         weight_(site.TensorAt(0)),
         bias_(site.TensorAt(1)) {}
 
@@ -19,13 +22,18 @@ class DenseLayer : public Layer {
     GemmSpec spec;
     spec.bias = pass.dense + bias_;
     spec.relu = relu_;
+    const Matrix z = Bends() ? Product(self.value.rows) : self.value;
     pass.ops.Gemm(spec, pass.places[self.inputs[0]].value,
-                  {pass.dense + weight_, inputs_, units_, units_}, self.value);
+                  {pass.dense + weight_, inputs_, units_, units_}, z);
+    if (Bends()) pass.ops.RunRows(Activate{activation_, z, self.value});
   }
 
   void Backward(Pass& pass) override {
     const Place& self = pass.places[place_];
     Place& input = pass.places[self.inputs[0]];
+    if (Bends()) {
+      pass.ops.RunRows(ActivateBackward{activation_, Product(self.value.rows), self.gradient});
+    }
     if (relu_ && !self.gradient_masked) {
       pass.ops.ActivationBackward(self.value, true, self.gradient, pass.dense_gradients + bias_);
     }
@@ -45,6 +53,12 @@ class DenseLayer : public Layer {
   void FinishBackward(Pass& pass) override { pass.ops.BackwardOfDense(OfTensors(pass)); }
 
  private:
+  // Whether there is an activation that is not computed with the product.
+  bool Bends() const { return activation_ != Activation::kNone && !relu_; }
+  Matrix Product(size_t rows) {
+    const size_t stride = RowStride(units_);
+    return {product_.Reserve(rows * stride), rows, units_, stride};
+  }
   // The gradients of the weights, and of the bias unless masking has summed it up.
   DenseBackward OfTensors(const Pass& pass) const {
     const Place& self = pass.places[place_];
@@ -57,7 +71,9 @@ class DenseLayer : public Layer {
   }
 
   uint32_t place_, inputs_, units_;
+  Activation activation_;
   bool relu_;
+  DeviceArray product_;   // [n, units], where the activation needs it.
   size_t weight_, bias_;  // First floats in the flat array.
 };
 
