@@ -12,10 +12,10 @@
 
 namespace hdps {
 
-enum class Activation : uint8_t { kNone, kRelu };
+enum class Activation : uint8_t { kNone, kRelu, kSigmoid };
 
 // In the order of the enum, as a job file writes them.
-inline constexpr const char* kActivationWords = "none, relu";
+inline constexpr const char* kActivationWords = "none, relu, sigmoid";
 inline constexpr const char* kActivationDoc = "";
 
 HDPS_ACTIVATION float ActivationOf(Activation kind, float z) {
@@ -24,6 +24,8 @@ HDPS_ACTIVATION float ActivationOf(Activation kind, float z) {
       return z;
     case Activation::kRelu:
       return z > 0.0f ? z : 0.0f;
+    case Activation::kSigmoid:
+      return 1.0f / (1.0f + std::exp(-z));
   }
   return z;
 }
@@ -35,6 +37,10 @@ HDPS_ACTIVATION float ActivationSlope(Activation kind, float z) {
       return 1.0f;
     case Activation::kRelu:
       return z > 0.0f ? 1.0f : 0.0f;
+    case Activation::kSigmoid: {
+      const float y = ActivationOf(kind, z);
+      return y * (1.0f - y);
+    }
   }
   return 1.0f;
 }

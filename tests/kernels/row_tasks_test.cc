@@ -16,11 +16,13 @@ double PlainActivation(Activation kind, double z) {
       return z;
     case Activation::kRelu:
       return std::max(z, 0.0);
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-z));
   }
   return 0;
 }
 
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu};
+constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kSigmoid};
 
 // Values from -6 to 6, with zero and both ends of what exp can take.
 void Spread(DenseOps& ops, TestMatrix* z) {
