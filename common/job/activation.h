@@ -12,10 +12,10 @@
 
 namespace hdps {
 
-enum class Activation : uint8_t { kNone, kRelu, kSigmoid };
+enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh };
 
 // In the order of the enum, as a job file writes them.
-inline constexpr const char* kActivationWords = "none, relu, sigmoid";
+inline constexpr const char* kActivationWords = "none, relu, sigmoid, tanh";
 inline constexpr const char* kActivationDoc = "";
 
 HDPS_ACTIVATION float ActivationOf(Activation kind, float z) {
@@ -26,6 +26,8 @@ HDPS_ACTIVATION float ActivationOf(Activation kind, float z) {
       return z > 0.0f ? z : 0.0f;
     case Activation::kSigmoid:
       return 1.0f / (1.0f + std::exp(-z));
+    case Activation::kTanh:
+      return std::tanh(z);
   }
   return z;
 }
@@ -40,6 +42,10 @@ HDPS_ACTIVATION float ActivationSlope(Activation kind, float z) {
     case Activation::kSigmoid: {
       const float y = ActivationOf(kind, z);
       return y * (1.0f - y);
+    }
+    case Activation::kTanh: {
+      const float y = std::tanh(z);
+      return 1.0f - y * y;
     }
   }
   return 1.0f;

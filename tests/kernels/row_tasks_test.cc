@@ -18,11 +18,13 @@ double PlainActivation(Activation kind, double z) {
       return std::max(z, 0.0);
     case Activation::kSigmoid:
       return 1 / (1 + std::exp(-z));
+    case Activation::kTanh:
+      return std::tanh(z);
   }
   return 0;
 }
 
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kSigmoid};
+constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kSigmoid, Activation::kTanh};
 
 // Values from -6 to 6, with zero and both ends of what exp can take.
 void Spread(DenseOps& ops, TestMatrix* z) {
