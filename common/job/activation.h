@@ -12,11 +12,18 @@
 
 namespace hdps {
 
-enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh };
+enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh, kGelu };
 
 // In the order of the enum, as a job file writes them.
-inline constexpr const char* kActivationWords = "none, relu, sigmoid, tanh";
-inline constexpr const char* kActivationDoc = "";
+inline constexpr const char* kActivationWords = "none, relu, sigmoid, tanh, gelu";
+inline constexpr const char* kActivationDoc =
+    "gelu: z times the normal distribution function of z, by erf (Hendrycks and Gimpel 2016).";
+
+// The normal distribution function.
+HDPS_ACTIVATION float NormalBelow(float z) {
+  constexpr float kRootOfHalf = 0.70710678f;
+  return 0.5f * (1.0f + std::erf(z * kRootOfHalf));
+}
 
 HDPS_ACTIVATION float ActivationOf(Activation kind, float z) {
   switch (kind) {
@@ -28,6 +35,8 @@ HDPS_ACTIVATION float ActivationOf(Activation kind, float z) {
       return 1.0f / (1.0f + std::exp(-z));
     case Activation::kTanh:
       return std::tanh(z);
+    case Activation::kGelu:
+      return z * NormalBelow(z);
   }
   return z;
 }
@@ -46,6 +55,10 @@ HDPS_ACTIVATION float ActivationSlope(Activation kind, float z) {
     case Activation::kTanh: {
       const float y = std::tanh(z);
       return 1.0f - y * y;
+    }
+    case Activation::kGelu: {
+      constexpr float kRootOfTwoPi = 2.50662827f;
+      return NormalBelow(z) + z * std::exp(-0.5f * z * z) / kRootOfTwoPi;
     }
   }
   return 1.0f;

@@ -20,11 +20,13 @@ double PlainActivation(Activation kind, double z) {
       return 1 / (1 + std::exp(-z));
     case Activation::kTanh:
       return std::tanh(z);
+    case Activation::kGelu:
+      return z * 0.5 * std::erfc(-z / std::sqrt(2.0));
   }
   return 0;
 }
 
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kSigmoid, Activation::kTanh};
+constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kSigmoid, Activation::kTanh, Activation::kGelu};
 
 // Values from -6 to 6, with zero and both ends of what exp can take.
 void Spread(DenseOps& ops, TestMatrix* z) {
