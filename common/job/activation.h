@@ -12,12 +12,15 @@
 
 namespace hdps {
 
-enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh, kGelu };
+enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh, kGelu, kLeakyRelu };
 
 // In the order of the enum, as a job file writes them.
-inline constexpr const char* kActivationWords = "none, relu, sigmoid, tanh, gelu";
+inline constexpr const char* kActivationWords = "none, relu, sigmoid, tanh, gelu, leaky_relu";
 inline constexpr const char* kActivationDoc =
-    "gelu: z times the normal distribution function of z, by erf (Hendrycks and Gimpel 2016).";
+    "gelu: z times the normal distribution function of z, by erf (Hendrycks and Gimpel 2016). "
+    "leaky_relu: 0.01 z where z is negative (Maas et al. 2013).";
+
+inline constexpr float kLeakySlope = 0.01f;
 
 // The normal distribution function.
 HDPS_ACTIVATION float NormalBelow(float z) {
@@ -37,6 +40,8 @@ HDPS_ACTIVATION float ActivationOf(Activation kind, float z) {
       return std::tanh(z);
     case Activation::kGelu:
       return z * NormalBelow(z);
+    case Activation::kLeakyRelu:
+      return z > 0.0f ? z : kLeakySlope * z;
   }
   return z;
 }
@@ -60,6 +65,8 @@ HDPS_ACTIVATION float ActivationSlope(Activation kind, float z) {
       constexpr float kRootOfTwoPi = 2.50662827f;
       return NormalBelow(z) + z * std::exp(-0.5f * z * z) / kRootOfTwoPi;
     }
+    case Activation::kLeakyRelu:
+      return z > 0.0f ? 1.0f : kLeakySlope;
   }
   return 1.0f;
 }

@@ -22,11 +22,15 @@ double PlainActivation(Activation kind, double z) {
       return std::tanh(z);
     case Activation::kGelu:
       return z * 0.5 * std::erfc(-z / std::sqrt(2.0));
+    case Activation::kLeakyRelu:
+      return z > 0 ? z : 0.01 * z;
   }
   return 0;
 }
 
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kSigmoid, Activation::kTanh, Activation::kGelu};
+constexpr Activation kActivations[] = {Activation::kNone,    Activation::kRelu,
+                                       Activation::kSigmoid, Activation::kTanh,
+                                       Activation::kGelu,    Activation::kLeakyRelu};
 
 // Values from -6 to 6, with zero and both ends of what exp can take.
 void Spread(DenseOps& ops, TestMatrix* z) {
