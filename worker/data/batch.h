@@ -27,6 +27,10 @@ struct Batch {
   std::vector<float> numeric;        // [num_examples, num_numeric]
   std::vector<SparseColumn> sparse;  // [sparse features], in the order of FeaturesOf(data).sparse.
   uint64_t first_row = 0;  // Position in the epoch of the step's first row, over all workers.
+  // Example i is the row at position first_row + own_row + i * row_stride of the epoch, unless rows
+  // before it were left out as bad. The same rows have the same positions in any number of parts.
+  uint32_t epoch = 0;
+  uint32_t own_row = 0, row_stride = 1;
 };
 
 }  // namespace hdps

@@ -62,6 +62,7 @@ struct Pass {
   std::vector<TablePass>& tables;    // [Job::tables]
   const float* dense = nullptr;      // The flat array of parameters, on the device.
   float* dense_gradients = nullptr;  // The same; null in a pass without backward.
+  bool training = false;             // Forward of a step, not of an evaluation.
   bool tensors_later = false;        // Layers may leave gradients of tensors to FinishBackward.
 };
 
