@@ -87,5 +87,79 @@ TEST_P(DenseOpsTest, ActivationsHaveTheirSlopes) {
   }
 }
 
+Dropout Mask(float rate, uint64_t first_row, uint64_t stride, ConstMatrix x, Matrix y) {
+  Dropout mask;
+  mask.stream = 77;
+  mask.first_row = first_row;
+  mask.row_stride = stride;
+  mask.rate = rate;
+  mask.x = x;
+  mask.y = y;
+  return mask;
+}
+
+TEST_P(DenseOpsTest, DropoutKeepsItsShareAndScales) {
+  constexpr size_t kRows = 300, kCols = 70;
+  TestMatrix x(*ops_, kRows, kCols, 1), y(*ops_, kRows, kCols, 2), sum(*ops_, kRows, kCols, 3);
+  for (const float rate : {0.0f, 0.3f, 0.9f}) {
+    SCOPED_TRACE(rate);
+    ops_->RunRows(Mask(rate, 5, 1, x.device(), y.device()));
+    const std::vector<float> once = y.Fetch();
+    size_t kept = 0;
+    for (size_t r = 0; r < kRows; ++r) {
+      for (size_t j = 0; j < kCols; ++j) {
+        const float value = once[r * (kCols + 3) + j];
+        if (value == 0.0f) continue;
+        ++kept;
+        ASSERT_EQ(value, x.host().Row(r)[j] / (1.0f - rate));
+      }
+    }
+    const double trials = kRows * kCols, share = 1.0 - double{rate};
+    EXPECT_LE(std::fabs(static_cast<double>(kept) - trials * share),
+              5 * std::sqrt(trials * share * double{rate}))
+        << "within five deviations of the binomial distribution";
+    ops_->Copy(Write::kOver, y.device(), sum.device());
+    Dropout more = Mask(rate, 5, 1, x.device(), sum.device());
+    more.write = Write::kAdd;
+    ops_->RunRows(more);
+    const std::vector<float> twice = sum.Fetch();
+    for (size_t r = 0; r < kRows; ++r) {
+      for (size_t j = 0; j < kCols; ++j) {
+        ASSERT_EQ(twice[r * (kCols + 3) + j], 2 * once[r * (kCols + 3) + j]);
+      }
+    }
+  }
+}
+
+// The rows of a part leave out what they do in the whole; other rows, columns and streams something
+// else.
+TEST_P(DenseOpsTest, DropoutGoesByThePositionOfARow) {
+  constexpr size_t kRows = 60, kCols = 40, kStride = kCols + 3;
+  TestMatrix ones(*ops_, kRows, kCols, 1), whole(*ops_, kRows, kCols, 2);
+  std::fill(ones.values().begin(), ones.values().end(), 1.0f);
+  ops_->Upload(ones.values(), ones.device().data);
+  ops_->RunRows(Mask(0.5f, 100, 1, ones.device(), whole.device()));
+  const std::vector<float> all = whole.Fetch();
+  for (size_t part = 0; part < 3; ++part) {
+    TestMatrix cut(*ops_, kRows / 3, kCols, 3);
+    ops_->RunRows(Mask(0.5f, 100 + part, 3, ones.device().Rows(0, kRows / 3), cut.device()));
+    const std::vector<float> of_part = cut.Fetch();
+    for (size_t r = 0; r < kRows / 3; ++r) {
+      for (size_t j = 0; j < kCols; ++j) {
+        ASSERT_EQ(of_part[r * kStride + j], all[(part + 3 * r) * kStride + j]);
+      }
+    }
+  }
+  const auto row = [&](const std::vector<float>& values, size_t r) {
+    const auto begin = values.begin() + static_cast<ptrdiff_t>(r * kStride);
+    return std::vector<float>(begin, begin + kCols);
+  };
+  EXPECT_NE(row(all, 0), row(all, 1));
+  Dropout other = Mask(0.5f, 100, 1, ones.device(), whole.device());
+  other.stream = 78;
+  ops_->RunRows(other);
+  EXPECT_NE(row(whole.Fetch(), 0), row(all, 0));
+}
+
 }  // namespace
 }  // namespace hdps
