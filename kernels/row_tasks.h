@@ -81,6 +81,69 @@ struct Dropout {
   }
 };
 
-using RowTask = std::variant<Activate, ActivateBackward, Dropout>;
+// Layer normalization (Ba et al. 2016): y = normal * gain + bias, where normal is x less its mean
+// over the row, divided by the root of its variance + epsilon. Sums are in order, in double.
+struct NormalizeRows {
+  float epsilon = 0.0f;
+  const float* gain = nullptr;  // [cols], as bias.
+  const float* bias = nullptr;
+  ConstMatrix x;
+  Matrix normal, y;
+  float* scales = nullptr;  // [rows]: one divided by that root.
+  Matrix Over() const { return y; }
+
+  HDPS_ROW_TASK void operator()(size_t row) const {
+    double sum = 0, squares = 0;
+    for (size_t j = 0; j < y.cols; ++j) sum += static_cast<double>(ElementOf(x, row, j));
+    const double mean = sum / static_cast<double>(y.cols);
+    for (size_t j = 0; j < y.cols; ++j) {
+      const double apart = static_cast<double>(ElementOf(x, row, j)) - mean;
+      squares += apart * apart;
+    }
+    const double variance = squares / static_cast<double>(y.cols);
+    const double scale = 1.0 / std::sqrt(variance + static_cast<double>(epsilon));
+    scales[row] = static_cast<float>(scale);
+    for (size_t j = 0; j < y.cols; ++j) {
+      const double apart = static_cast<double>(ElementOf(x, row, j)) - mean;
+      const float value = static_cast<float>(apart * scale);
+      ElementOf(normal, row, j) = value;
+      ElementOf(y, row, j) = value * gain[j] + bias[j];
+    }
+  }
+};
+
+// Its backward: dx (+)= scale * (g - mean(g) - normal * mean(g * normal)) with g = dy * gain. dx
+// without data is left out. normal becomes dy * normal, whose columns' sums are the gradient of the
+// gain.
+struct NormalizeRowsBackward {
+  const float* gain = nullptr;
+  const float* scales = nullptr;
+  ConstMatrix dy;
+  Write write_dx = Write::kOver;
+  Matrix dx, normal;
+  Matrix Over() const { return normal; }
+
+  HDPS_ROW_TASK void operator()(size_t row) const {
+    double sum = 0, along = 0;
+    for (size_t j = 0; j < normal.cols; ++j) {
+      const double g = static_cast<double>(ElementOf(dy, row, j) * gain[j]);
+      sum += g;
+      along += g * static_cast<double>(ElementOf(normal, row, j));
+    }
+    const auto mean = static_cast<float>(sum / static_cast<double>(normal.cols));
+    const auto share = static_cast<float>(along / static_cast<double>(normal.cols));
+    for (size_t j = 0; j < normal.cols; ++j) {
+      const float d = ElementOf(dy, row, j), value = ElementOf(normal, row, j);
+      if (dx.data != nullptr) {
+        WriteTo(ElementOf(dx, row, j), write_dx,
+                scales[row] * (d * gain[j] - mean - value * share));
+      }
+      ElementOf(normal, row, j) = d * value;
+    }
+  }
+};
+
+using RowTask =
+    std::variant<Activate, ActivateBackward, Dropout, NormalizeRows, NormalizeRowsBackward>;
 
 }  // namespace hdps

@@ -161,5 +161,90 @@ TEST_P(DenseOpsTest, DropoutGoesByThePositionOfARow) {
   EXPECT_NE(row(whole.Fetch(), 0), row(all, 0));
 }
 
+// What NormalizeRows is to give, and the sizes that its errors come from.
+struct PlainNorm {
+  std::vector<double> normal;
+  double scale = 0;
+  PlainNorm(const float* x, size_t cols, double epsilon) : normal(cols) {
+    double mean = 0, variance = 0;
+    for (size_t j = 0; j < cols; ++j) mean += double{x[j]} / static_cast<double>(cols);
+    for (size_t j = 0; j < cols; ++j) {
+      variance += (double{x[j]} - mean) * (double{x[j]} - mean) / static_cast<double>(cols);
+    }
+    scale = 1 / std::sqrt(variance + epsilon);
+    for (size_t j = 0; j < cols; ++j) normal[j] = (double{x[j]} - mean) * scale;
+  }
+};
+
+TEST_P(DenseOpsTest, RowsAreNormalized) {
+  constexpr size_t kRows = 53, kCols = 37, kStride = kCols + 3;
+  TestMatrix x(*ops_, kRows, kCols, 1), normal(*ops_, kRows, kCols, 2), y(*ops_, kRows, kCols, 3);
+  TestMatrix gain(*ops_, 1, kCols, 4), bias(*ops_, 1, kCols, 5), scales(*ops_, 1, kRows, 6);
+  std::fill_n(x.host().Row(7), kCols, 0.25f);  // A row without variance.
+  ops_->Upload(x.values(), x.device().data);
+  NormalizeRows task;
+  task.epsilon = 1e-5f;
+  task.gain = gain.device().data;
+  task.bias = bias.device().data;
+  task.x = x.device();
+  task.normal = normal.device();
+  task.y = y.device();
+  task.scales = scales.device().data;
+  ops_->RunRows(task);
+  const std::vector<float> normals = normal.Fetch(), values = y.Fetch(), factors = scales.Fetch();
+  for (size_t r = 0; r < kRows; ++r) {
+    const PlainNorm plain(x.host().Row(r), kCols, double{task.epsilon});
+    ASSERT_NEAR(double{factors[r]}, plain.scale, kEpsilon * plain.scale);
+    for (size_t j = 0; j < kCols; ++j) {
+      const double product = plain.normal[j] * double{gain.host().data[j]};
+      const double size = std::fabs(product) + std::fabs(double{bias.host().data[j]});
+      // Sums are in double, so single roundings remain.
+      ASSERT_NEAR(double{normals[r * kStride + j]}, plain.normal[j],
+                  kEpsilon * std::fabs(plain.normal[j]) + 1e-13 * plain.scale);
+      ASSERT_NEAR(double{values[r * kStride + j]}, product + double{bias.host().data[j]},
+                  3 * kEpsilon * size + 1e-13 * plain.scale);
+    }
+  }
+}
+
+TEST_P(DenseOpsTest, NormalizedRowsGiveTheirGradients) {
+  constexpr size_t kRows = 53, kCols = 37, kStride = kCols + 3;
+  for (const Write write : {Write::kOver, Write::kAdd}) {
+    TestMatrix x(*ops_, kRows, kCols, 1), normal(*ops_, kRows, kCols, 2), y(*ops_, kRows, kCols, 3);
+    TestMatrix gain(*ops_, 1, kCols, 4), bias(*ops_, 1, kCols, 5), scales(*ops_, 1, kRows, 6);
+    TestMatrix dy(*ops_, kRows, kCols, 7), dx(*ops_, kRows, kCols, 8);
+    ops_->RunRows(NormalizeRows{1e-5f, gain.device().data, bias.device().data, x.device(),
+                                normal.device(), y.device(), scales.device().data});
+    ops_->RunRows(NormalizeRowsBackward{gain.device().data, scales.device().data, dy.device(),
+                                        write, dx.device(), normal.device()});
+    const std::vector<float> actual = dx.Fetch(), products = normal.Fetch();
+    for (size_t r = 0; r < kRows; ++r) {
+      const PlainNorm plain(x.host().Row(r), kCols, 1e-5);
+      const auto g = [&](size_t j) {
+        return double{dy.host().Row(r)[j]} * double{gain.host().data[j]};
+      };
+      double mean = 0, share = 0, mean_size = 0, share_size = 0;
+      for (size_t j = 0; j < kCols; ++j) {
+        mean += g(j) / kCols;
+        share += g(j) * plain.normal[j] / kCols;
+        mean_size += std::fabs(g(j)) / kCols;
+        share_size += std::fabs(g(j) * plain.normal[j]) / kCols;
+      }
+      for (size_t j = 0; j < kCols; ++j) {
+        const double before = write == Write::kAdd ? double{dx.host().Row(r)[j]} : 0.0;
+        const double wanted = before + plain.scale * (g(j) - mean - plain.normal[j] * share);
+        // Each term has been rounded at most eight times on its way into the sum.
+        const double size =
+            std::fabs(before) +
+            plain.scale * (std::fabs(g(j)) + mean_size + std::fabs(plain.normal[j]) * share_size);
+        ASSERT_NEAR(double{actual[r * kStride + j]}, wanted, 8 * kEpsilon * size);
+        const double product = double{dy.host().Row(r)[j]} * plain.normal[j];
+        ASSERT_NEAR(double{products[r * kStride + j]}, product,
+                    2 * kEpsilon * std::fabs(product) + 1e-12);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hdps
