@@ -15,6 +15,7 @@
 #include "kernels/host/unique_row_gemm.h"
 #include "kernels/matrix.h"
 #include "kernels/row_spans.h"
+#include "kernels/row_tasks.h"
 
 namespace hdps {
 
@@ -89,6 +90,7 @@ class DenseOps {
   }
   virtual void AddBias(ConstMatrix x, const float* bias, Matrix y) = 0;  // y = x + bias
   virtual void Copy(Write write, ConstMatrix x, Matrix y) = 0;           // y (+)= x
+  virtual void RunRows(const RowTask& task) = 0;                         // See row_tasks.h.
 
   // ---- embeddings
   // ----------------------------------------------------------------------------------- Describes

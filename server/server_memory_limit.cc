@@ -38,7 +38,7 @@ uint64_t StepBytes(const Job& job, size_t num_workers) {
   // Every worker is given all dense weights and gives their gradients.
   bytes += num_workers * DenseFloatsAtServers(job) * 2 * sizeof(float);
   for (const LayerSpec& layer : job.model.layers) {
-    if (layer.kind != LayerKind::kEmbedding) continue;
+    if (layer.kind != "embedding") continue;
     const size_t features =
         layer.features.empty() ? FeaturesOf(job.data).sparse.size() : layer.features.size();
     for (const TableSpec& table : job.tables) {

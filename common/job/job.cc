@@ -60,6 +60,7 @@ uint64_t TablesDigest(const Job& job) {
   tables.seed = job.seed;
   tables.model.type = "graph";
   tables.model.layers = job.model.layers;
+  tables.model.records = job.model.records;
   tables.tables = job.tables;
   for (TableSpec& table : tables.tables) table.vocab_cache_size = 0;
   tables.cluster.shards = job.cluster.shards;

@@ -48,10 +48,16 @@ enum class DataFiles : uint8_t { kMustExist, kNotNeeded };
 // each) and checks the whole. Relative data paths are sought from the folder of the job file, then
 // from the working directory, and stored as found; under kMustExist each has to be there. ParseJob
 // takes paths as they are and looks for nothing. kInvalidArgument names the file, the line, the
-// field, the value, and what would be right.
+// field, the value, and what would be right. `layers` are the kinds that the job may use; not
+// given, the built-in ones.
+Result<Job> LoadJob(FileSystem& files, const std::string& path,
+                    const std::vector<std::string>& overrides, DataFiles needed,
+                    const LayerRegistry& layers);
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
                     const std::vector<std::string>& overrides,
                     DataFiles needed = DataFiles::kMustExist);
+Result<Job> ParseJob(const std::string& json, const std::string& origin,
+                     const std::vector<std::string>& overrides, const LayerRegistry& layers);
 Result<Job> ParseJob(const std::string& json, const std::string& origin,
                      const std::vector<std::string>& overrides);
 

@@ -2,36 +2,32 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "common/job/activation.h"
+
 namespace hdps {
 
-enum class LayerKind : uint8_t {
-  kEmbedding,  // [n, F * dim] pooled rows of the features, or [n, dim] with combine = sum.
-  kNumeric,    // [n, numeric columns] as read.
-  kConcat,     // inputs side by side
-  kSum,        // elementwise; all inputs of one width
-  kDense,      // x W + b, then activation
-  kBias,       // x + b
-  kFm,         // input [n, F * dim] of an embedding -> [n, 1] (Rendle 2010, as in DeepFM)
-  kCross,      // DCN-v2 (Wang et al. 2021, eq. 1), `units` layers, full-rank W
-  kDot,  // DLRM (Naumov et al. 2019): dot products of all pairs; inputs: embedding, dense vector
-};
-enum class Activation : uint8_t { kNone, kRelu };
 enum class Pooling : uint8_t { kSum, kMean };
 enum class Combine : uint8_t { kConcat, kSum };
 
+class LayerRegistry;  // layers/layer_record.h
+
+// One layer as the job gives it. Which of the fields count is said by the record of its kind.
 struct LayerSpec {
   std::string name;
-  LayerKind kind = LayerKind::kDense;
+  std::string kind = "dense";          // The word of its record.
   std::vector<std::string> inputs;     // Names of layers before this one.
-  std::string table;                   // kEmbedding
-  std::vector<std::string> features;   // kEmbedding; empty = all sparse features.
-  Pooling pooling = Pooling::kSum;     // kEmbedding: of the keys of one feature.
-  Combine combine = Combine::kConcat;  // kEmbedding: of the features.
-  uint32_t units = 0;                  // kDense: outputs. kCross: number of layers.
+  std::string table;                   // embedding
+  std::vector<std::string> features;   // embedding; empty = all sparse features.
+  Pooling pooling = Pooling::kSum;     // embedding: of the keys of one feature.
+  Combine combine = Combine::kConcat;  // embedding: of the features.
+  uint32_t units = 0;                  // dense: outputs. cross: number of layers.
   Activation activation = Activation::kNone;
+  std::map<std::string, double> numbers;  // Settings of its kind alone: see LayerNumber.
 };
 
 enum class LossKind : uint8_t { kLogloss, kSoftmax };
@@ -48,6 +44,8 @@ struct ModelSpec {
   LossKind loss = LossKind::kLogloss;
   std::string device = "auto";  // auto | cpu | cuda: where the dense layers are computed.
   FirstLayer first_layer = FirstLayer::kAuto;
+  // What the layers' kinds mean; null: BuiltInLayers().
+  std::shared_ptr<const LayerRegistry> records;
 };
 
 }  // namespace hdps

@@ -46,20 +46,20 @@ class GraphBuilder {
   std::string Wide() {
     graph_.tables.push_back(
         {"wide", 1, recipe_.wide_optimizer, recipe_.wide_init, false, ShardBy::kKey});
-    LayerSpec keys = Layer("wide", LayerKind::kEmbedding, {});
+    LayerSpec keys = Layer("wide", "embedding", {});
     keys.table = "wide";
     keys.features = recipe_.wide_features;
     keys.combine = Combine::kSum;
     std::vector<std::string> parts = {Add(keys)};
     if (numeric_) parts.push_back(Dense("wide_numeric", Numeric(), 1, Activation::kNone));
-    return Add(Layer("wide_bias", LayerKind::kBias, {Sum("wide_sum", parts)}));
+    return Add(Layer("wide_bias", "bias", {Sum("wide_sum", parts)}));
   }
 
   // [n, F * dim]
   std::string Embedding() {
     graph_.tables.push_back({"deep", recipe_.embedding_dim, recipe_.deep_optimizer,
                              recipe_.embedding_init, false, ShardBy::kKey});
-    LayerSpec embedding = Layer("embedding", LayerKind::kEmbedding, {});
+    LayerSpec embedding = Layer("embedding", "embedding", {});
     embedding.table = "deep";
     embedding.features = recipe_.deep_features;
     return Add(embedding);
@@ -67,14 +67,14 @@ class GraphBuilder {
 
   // [n, numeric columns]; one layer, however often it is asked for.
   std::string Numeric() {
-    if (!numeric_added_) Add(Layer("numeric", LayerKind::kNumeric, {}));
+    if (!numeric_added_) Add(Layer("numeric", "numeric", {}));
     numeric_added_ = true;
     return "numeric";
   }
 
   std::string WithNumeric(const std::string& input) {
     if (!numeric_) return input;
-    return Add(Layer("deep_input", LayerKind::kConcat, {input, Numeric()}));
+    return Add(Layer("deep_input", "concat", {input, Numeric()}));
   }
 
   // Hidden layers "NAME1", "NAME2", ... with relu.
@@ -88,20 +88,20 @@ class GraphBuilder {
 
   std::string Dense(const std::string& name, const std::string& input, uint32_t units,
                     Activation activation) {
-    LayerSpec layer = Layer(name, LayerKind::kDense, {input});
+    LayerSpec layer = Layer(name, "dense", {input});
     layer.units = units;
     layer.activation = activation;
     return Add(layer);
   }
 
   std::string Cross(const std::string& input) {
-    LayerSpec layer = Layer("cross", LayerKind::kCross, {input});
+    LayerSpec layer = Layer("cross", "cross", {input});
     layer.units = recipe_.cross_layers;
     return Add(layer);
   }
 
   std::string Sum(const std::string& name, const std::vector<std::string>& parts) {
-    return parts.size() == 1 ? parts[0] : Add(Layer(name, LayerKind::kSum, parts));
+    return parts.size() == 1 ? parts[0] : Add(Layer(name, "sum", parts));
   }
 
   std::string Add(const LayerSpec& layer) {
@@ -109,7 +109,8 @@ class GraphBuilder {
     return layer.name;
   }
 
-  static LayerSpec Layer(const std::string& name, LayerKind kind, std::vector<std::string> inputs) {
+  static LayerSpec Layer(const std::string& name, const std::string& kind,
+                         std::vector<std::string> inputs) {
     LayerSpec layer;
     layer.name = name;
     layer.kind = kind;
@@ -136,7 +137,7 @@ void WideDeep(const ModelRecipe& recipe, GraphBuilder& g) {
 void DeepFm(const ModelRecipe& recipe, GraphBuilder& g) {
   const std::string wide = g.Wide();
   const std::string embedding = g.Embedding();
-  const std::string pairs = g.Add(GraphBuilder::Layer("fm", LayerKind::kFm, {embedding}));
+  const std::string pairs = g.Add(GraphBuilder::Layer("fm", "fm", {embedding}));
   const std::string deep = g.Hidden("deep", g.WithNumeric(embedding), recipe.hidden);
   g.Sum("logit", {wide, pairs, g.Dense("deep_logit", deep, 1, Activation::kNone)});
 }
@@ -147,7 +148,7 @@ void DcnV2(const ModelRecipe& recipe, GraphBuilder& g) {
   std::string joined = g.Cross(input);
   if (!recipe.hidden.empty()) {
     const std::string deep = g.Hidden("deep", input, recipe.hidden);
-    joined = g.Add(GraphBuilder::Layer("joined", LayerKind::kConcat, {joined, deep}));
+    joined = g.Add(GraphBuilder::Layer("joined", "concat", {joined, deep}));
   }
   g.Dense("logit", joined, 1, Activation::kNone);
 }
@@ -160,10 +161,10 @@ void Dlrm(const ModelRecipe& recipe, GraphBuilder& g) {
     const std::string bottom =
         g.Dense("bottom", g.Hidden("bottom", g.Numeric(), recipe.bottom_hidden),
                 recipe.embedding_dim, Activation::kRelu);
-    const std::string dot = g.Add(GraphBuilder::Layer("dot", LayerKind::kDot, {embedding, bottom}));
-    joined = g.Add(GraphBuilder::Layer("joined", LayerKind::kConcat, {bottom, dot}));
+    const std::string dot = g.Add(GraphBuilder::Layer("dot", "dot", {embedding, bottom}));
+    joined = g.Add(GraphBuilder::Layer("joined", "concat", {bottom, dot}));
   } else {
-    joined = g.Add(GraphBuilder::Layer("dot", LayerKind::kDot, {embedding}));
+    joined = g.Add(GraphBuilder::Layer("dot", "dot", {embedding}));
   }
   g.Dense("logit", g.Hidden("top", joined, recipe.hidden), 1, Activation::kNone);
 }

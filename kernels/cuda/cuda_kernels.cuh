@@ -21,6 +21,9 @@ inline constexpr size_t kColumnSumRows = 64;
 void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matrix dy,
                             float* partials, float* bias_gradient);
 
+// ---- cuda_row_tasks.cu
+void CudaRunRows(cudaStream_t stream, const RowTask& task);
+
 // ---- cuda_bags.cu
 // --------------------------------------------------------------------------------
 void CudaLoadBags(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows,

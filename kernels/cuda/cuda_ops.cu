@@ -80,6 +80,7 @@ class CudaOps : public DenseOps {
     CudaAddBias(stream_, x, bias, y);
   }
   void Copy(Write write, ConstMatrix x, Matrix y) override { CudaCopy(stream_, write, x, y); }
+  void RunRows(const RowTask& task) override { CudaRunRows(stream_, task); }
 
   void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                 std::unique_ptr<BagIndex>* index) override {

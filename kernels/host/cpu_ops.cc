@@ -174,6 +174,23 @@ class CpuOps : public DenseOps {
     });
   }
 
+  void RunRows(const RowTask& task) override {
+    std::visit(
+        [this](const auto& each) {
+          const Matrix over = each.Over();
+          RunRows(over.rows, over.cols, [&](size_t first, size_t count) {
+            for (size_t r = first; r < first + count; ++r) {
+              if constexpr (requires { each(r, r); }) {
+                for (size_t j = 0; j < over.cols; ++j) each(r, j);
+              } else {
+                each(r);
+              }
+            }
+          });
+        },
+        task);
+  }
+
   void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                 std::unique_ptr<BagIndex>* index) override {
     if (*index == nullptr) *index = std::make_unique<CpuBagIndex>();

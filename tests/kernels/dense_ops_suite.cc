@@ -30,7 +30,7 @@ using Shape = std::tuple<size_t, size_t, size_t>;  // rows, cols, depth
 TEST_P(DenseOpsTest, GemmAgreesWithPlainLoop) {
   for (const auto& [m, n, k] : {Shape{1, 1, 1}, Shape{3, 1, 17}, Shape{65, 130, 33},
                                 Shape{300, 257, 70}, Shape{7, 600, 5}, Shape{128, 10, 0}}) {
-    for (int flags = 0; flags < 16; ++flags) {
+    for (int flags = 0; flags < 32; ++flags) {
       GemmSpec spec;
       spec.transpose_a = (flags & 1) != 0;
       spec.transpose_b = (flags & 2) != 0;
@@ -40,8 +40,8 @@ TEST_P(DenseOpsTest, GemmAgreesWithPlainLoop) {
       TestMatrix b(*ops_, spec.transpose_b ? n : k, spec.transpose_b ? k : n, 2);
       TestMatrix c(*ops_, m, n, 3), bias(*ops_, 1, n, 4);
       GemmSpec plain = spec;
-      spec.bias = (flags & 8) != 0 ? bias.device().data : nullptr;
-      plain.bias = (flags & 8) != 0 ? bias.host().data : nullptr;
+      spec.bias = (flags & 16) != 0 ? bias.device().data : nullptr;
+      plain.bias = (flags & 16) != 0 ? bias.host().data : nullptr;
       ops_->Gemm(spec, a.device(), b.device(), c.device());
       PlainGemm(plain, a.host(), b.host(), c.host());
       SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k << " flags " << flags);

@@ -29,6 +29,10 @@ struct Batch {
   // Bit t: the label of some row was the text `positive[t]` of the label's column, t < 64.
   uint64_t positive_texts = 0;
   uint64_t first_row = 0;  // Position in the epoch of the step's first row, over all workers.
+  // Example i is the row at position first_row + own_row + i * row_stride of the epoch, unless rows
+  // before it were left out as bad. The same rows have the same positions in any number of parts.
+  uint32_t epoch = 0;
+  uint32_t own_row = 0, row_stride = 1;
 };
 
 }  // namespace hdps

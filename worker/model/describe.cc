@@ -31,10 +31,10 @@ std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device)
     for (uint32_t t = graph.first_tensor[i]; t < graph.first_tensor[i + 1]; ++t) {
       parameters += graph.tensors[t].size();
     }
-    out << "layer " << spec.name << " kind=" << LayerKindName(spec.kind)
-        << " device=" << device_name << " output=[n," << graph.places[i].width
-        << "] weights=" << WeightShape(graph, i) << " parameters=" << parameters
-        << " bytes=" << parameters * sizeof(float) << (graph.places[i].on_rows ? first_layer : "")
+    out << "layer " << spec.name << " kind=" << spec.kind << " device=" << device_name
+        << " output=[n," << graph.places[i].width << "] weights=" << WeightShape(graph, i)
+        << " parameters=" << parameters << " bytes=" << parameters * sizeof(float)
+        << (graph.places[i].on_rows ? first_layer : "")
         << (graph.places[i].used ? "" : " (unused: the loss does not depend on it)") << "\n";
   }
   for (size_t t = 0; t < job.tables.size(); ++t) {

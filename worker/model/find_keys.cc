@@ -14,7 +14,7 @@ KeyFinder::KeyFinder(const Job& job, Executor* executor)
     if (job.tables[t].dense) continue;
     std::vector<uint32_t> features;
     for (const LayerSpec& layer : job.model.layers) {
-      if (layer.kind != LayerKind::kEmbedding || layer.table != job.tables[t].name) continue;
+      if (layer.kind != "embedding" || layer.table != job.tables[t].name) continue;
       const std::vector<uint32_t> used = FeatureIndexes(job.data, layer);
       features.insert(features.end(), used.begin(), used.end());
     }

@@ -151,16 +151,20 @@ class FirstLayerOnRows : public Layer {
   std::vector<PlainColumns> plain_;
 };
 
-// The embedding that the dense layer may take over; -1: there is none.
+}  // namespace
+
 int EmbeddingBelow(const Job& job, const std::vector<Place>& places, uint32_t dense) {
+  const LayerSpec& layer = job.model.layers[dense];
+  if (!places[dense].used || layer.kind != "dense") return -1;
+  if (layer.activation != Activation::kNone && layer.activation != Activation::kRelu) return -1;
   const auto taken_over = [&](uint32_t p) {
     const LayerSpec& spec = job.model.layers[p];
-    return spec.kind == LayerKind::kEmbedding && spec.combine == Combine::kConcat &&
+    return spec.kind == "embedding" && spec.combine == Combine::kConcat &&
            places[p].num_consumers == 1;
   };
   const uint32_t input = places[dense].inputs[0];
   if (taken_over(input)) return static_cast<int>(input);
-  if (job.model.layers[input].kind != LayerKind::kConcat || places[input].num_consumers != 1 ||
+  if (job.model.layers[input].kind != "concat" || places[input].num_consumers != 1 ||
       places[input].value_home >= 0) {
     return -1;
   }
@@ -174,14 +178,11 @@ int EmbeddingBelow(const Job& job, const std::vector<Place>& places, uint32_t de
   return widest;
 }
 
-}  // namespace
-
 void JoinFirstLayers(const Job& job, DenseOps& ops, const std::vector<DenseTensor>& tensors,
                      const std::vector<uint32_t>& first_tensor, std::vector<Place>& places,
                      std::vector<std::unique_ptr<Layer>>& layers) {
   if (job.model.first_layer == FirstLayer::kPlain) return;
   for (uint32_t p = 0; p < places.size(); ++p) {
-    if (!places[p].used || job.model.layers[p].kind != LayerKind::kDense) continue;
     const int below = EmbeddingBelow(job, places, p);
     if (below < 0) continue;
     std::unique_ptr<UniqueRowGemm> products = ops.NewRowProducts();

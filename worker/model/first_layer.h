@@ -10,6 +10,10 @@
 
 namespace hdps {
 
+// The place of the embedding that the layer at `dense` may take over; -1: there is none, or it is
+// no dense layer. Needs places with consumers and homes.
+int EmbeddingBelow(const Job& job, const std::vector<Place>& places, uint32_t dense);
+
 // Finds dense layers that alone read an embedding, directly or through a concat that nobody else
 // reads, and puts into their place in `layers` one that can also multiply distinct rows; the
 // embedding, and its way through the concat, is then that layer's own business. Leaves all as it is

@@ -1,35 +1,27 @@
-// Builds the graph in the order of the layers; settles who shares memory with a concat.
+// From the measured layers to places; settles who shares memory with a concat.
 #include "worker/model/graph.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "common/job/model_zoo.h"
 #include "worker/model/first_layer.h"
 
 namespace hdps {
 namespace {
 
-Status FindInputs(const Job& job, const LayerSite& site) {
-  for (const std::string& name : site.spec.inputs) {
-    uint32_t i = 0;
-    while (i < site.place && job.model.layers[i].name != name) ++i;
-    if (i == site.place) return site.Mistake("input '" + name + "' is not a layer before this one");
-    site.self().inputs.push_back(i);
+// Adds a tensor behind the others.
+void AddTensor(const LayerSpec& layer, const LayerShape::Tensor& of_shape,
+               std::vector<DenseTensor>* tensors) {
+  DenseTensor tensor;
+  tensor.name = layer.name + "." + of_shape.part;
+  tensor.shape.assign(of_shape.shape.begin(), of_shape.shape.end());
+  tensor.init = of_shape.init;
+  if (!tensors->empty()) {
+    tensor.first_chunk = tensors->back().first_chunk + tensors->back().num_chunks;
   }
-  return {};
-}
-
-Status CheckLogits(const Job& job, const LayerSite& last) {
-  const uint32_t width = last.self().width;
-  if (job.model.loss == LossKind::kLogloss && width != 1) {
-    return last.Mistake("the last layer has width " + std::to_string(width) +
-                        ", logloss takes width 1");
-  }
-  if (job.model.loss == LossKind::kSoftmax && width < 2) {
-    return last.Mistake("the last layer has width 1, softmax takes one column a class, 2 or more");
-  }
-  if (!last.self().learns) return last.Mistake("nothing below the last layer learns");
-  return {};
+  tensor.num_chunks = (tensor.size() + kDenseChunkFloats - 1) / kDenseChunkFloats;
+  tensors->push_back(std::move(tensor));
 }
 
 void MarkUsed(std::vector<Place>& places) {
@@ -47,7 +39,7 @@ void MarkUsed(std::vector<Place>& places) {
 // other consumer adds to it: the concat's gradient is written as a whole, at its own time.
 void ChooseHomes(const Job& job, std::vector<Place>& places) {
   for (size_t p = 0; p < places.size(); ++p) {
-    if (!places[p].used || job.model.layers[p].kind != LayerKind::kConcat) continue;
+    if (!places[p].used || job.model.layers[p].kind != "concat") continue;
     uint32_t column = 0;
     for (const uint32_t i : places[p].inputs) {
       Place& input = places[i];
@@ -63,25 +55,39 @@ void ChooseHomes(const Job& job, std::vector<Place>& places) {
 
 }  // namespace
 
-Result<Graph> BuildGraph(const Job& job, DenseOps& ops) {
+Result<Graph> PlanGraph(const Job& job) {
+  GraphShape shape;
+  for (const GraphProblem& wrong :
+       MeasureGraph(job.model, job.tables, FeaturesOf(job.data), &shape)) {
+    return Status(Code::kInvalidArgument, "model." + wrong.place + ": " + wrong.problem);
+  }
   Graph graph;
-  const std::vector<LayerSpec>& specs = job.model.layers;
-  if (specs.empty()) return Status(Code::kInvalidArgument, "model.layers: has no layers");
-  graph.places.resize(specs.size());
-  const auto site_of = [&](uint32_t i) {
-    return LayerSite{job, specs[i], i, graph.places, ops, graph.tensors};
-  };
-  for (uint32_t i = 0; i < specs.size(); ++i) {
+  for (size_t i = 0; i < shape.nodes.size(); ++i) {
+    const LayerShape& of_layer = shape.nodes[i].shape;
+    Place& place = graph.places.emplace_back();
+    place.inputs = shape.nodes[i].inputs;
+    place.width = static_cast<uint32_t>(of_layer.width);
+    place.vector_dim = of_layer.vector_dim;
+    place.learns = of_layer.learns;
     graph.first_tensor.push_back(static_cast<uint32_t>(graph.tensors.size()));
-    const LayerSite site = site_of(i);
-    HDPS_RETURN_IF_ERROR(FindInputs(job, site));
-    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Layer> layer, NewLayer(site));
-    graph.layers.push_back(std::move(layer));
+    for (const LayerShape::Tensor& tensor : of_layer.tensors) {
+      AddTensor(job.model.layers[i], tensor, &graph.tensors);
+    }
   }
   graph.first_tensor.push_back(static_cast<uint32_t>(graph.tensors.size()));
-  HDPS_RETURN_IF_ERROR(CheckLogits(job, site_of(static_cast<uint32_t>(specs.size()) - 1)));
   MarkUsed(graph.places);
   ChooseHomes(job, graph.places);
+  return graph;
+}
+
+Result<Graph> BuildGraph(const Job& job, DenseOps& ops) {
+  HDPS_ASSIGN_OR_RETURN(Graph graph, PlanGraph(job));
+  for (uint32_t i = 0; i < graph.places.size(); ++i) {
+    const std::span<const DenseTensor> tensors =
+        std::span(graph.tensors)
+            .subspan(graph.first_tensor[i], graph.first_tensor[i + 1] - graph.first_tensor[i]);
+    graph.layers.push_back(NewLayer({job, job.model.layers[i], i, graph.places, ops, tensors}));
+  }
   JoinFirstLayers(job, ops, graph.tensors, graph.first_tensor, graph.places, graph.layers);
   return graph;
 }

@@ -21,7 +21,10 @@ struct Graph {
   std::vector<DenseTensor> tensors;
 };
 
-// kInvalidArgument names the layer and what would be right.
+// Places and tensors of the job's layers, and nothing that computes. kInvalidArgument names the
+// layer and what would be right.
+Result<Graph> PlanGraph(const Job& job);
+// The same with its layers, made for a device.
 Result<Graph> BuildGraph(const Job& job, DenseOps& ops);
 
 // Memory for the values and gradients of all places.

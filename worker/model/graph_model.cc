@@ -54,7 +54,7 @@ class GraphModel : public Model {
 
  private:
   // Lays out the pass over `batch` and runs it forward.
-  Pass Forward(const Batch& batch, std::span<const TableInput> tables);
+  Pass Forward(const Batch& batch, std::span<const TableInput> tables, bool training);
   // The rows of a table on another device.
   std::span<const float> BringRows(size_t table, const TableInput& input);
   void Backward(Pass& pass);
@@ -104,7 +104,7 @@ Status GraphModel::CheckBatch(const Batch& batch) const {
   return {};
 }
 
-Pass GraphModel::Forward(const Batch& batch, std::span<const TableInput> tables) {
+Pass GraphModel::Forward(const Batch& batch, std::span<const TableInput> tables, bool training) {
   CHECK_EQ(tables.size(), job_.tables.size());
   CHECK_EQ(dense_.size() >= dense_floats(), true) << "SetDense comes before the first pass";
   tables_.assign(tables.size(), {});
@@ -118,6 +118,7 @@ Pass GraphModel::Forward(const Batch& batch, std::span<const TableInput> tables)
   activations_.Lay(batch.num_examples, graph_.places);
   Pass pass{*ops_, batch, graph_.places, tables_};
   pass.dense = dense_.data();
+  pass.training = training;
   for (size_t p = 0; p < graph_.places.size(); ++p) {
     if (graph_.places[p].used) graph_.layers[p]->Forward(pass);
   }
@@ -209,7 +210,7 @@ void GraphModel::FinishDenseGradients(std::span<float> gradients) {
 void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
                       std::span<float> dense_gradients, const RowsDone& rows_done) {
   CHECK_EQ(dense_gradients.size(), dense_floats());
-  Pass pass = Forward(batch, tables);
+  Pass pass = Forward(batch, tables, true);
   Place& logits = graph_.places.back();
   result->loss_sum = ops_->Loss(job_.model.loss, logits.value, batch.labels, logits.gradient, {});
   PrepareRowGradients(tables, result);
@@ -227,7 +228,7 @@ void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, St
 
 double GraphModel::Predict(const Batch& batch, std::span<const TableInput> tables,
                            std::vector<float>* probabilities) {
-  Forward(batch, tables);
+  Forward(batch, tables, false);
   const Place& logits = graph_.places.back();
   probabilities->resize(size_t{batch.num_examples} * logits.width);
   return ops_->Loss(job_.model.loss, logits.value, batch.labels, {}, *probabilities);

@@ -1,34 +1,24 @@
-// What all layer kinds share when they are made.
+// Who makes a layer, and what all layers share.
 #include "worker/model/layer.h"
 
-#include <cmath>
-#include <utility>
+#include <glog/logging.h>
+
+#include <string_view>
 
 namespace hdps {
+namespace {
 
-const char* LayerKindName(LayerKind kind) {
-  switch (kind) {
-    case LayerKind::kEmbedding:
-      return "embedding";
-    case LayerKind::kNumeric:
-      return "numeric";
-    case LayerKind::kConcat:
-      return "concat";
-    case LayerKind::kSum:
-      return "sum";
-    case LayerKind::kDense:
-      return "dense";
-    case LayerKind::kBias:
-      return "bias";
-    case LayerKind::kFm:
-      return "fm";
-    case LayerKind::kCross:
-      return "cross";
-    case LayerKind::kDot:
-      return "dot";
-  }
-  return "unknown";
+using Maker = std::unique_ptr<Layer> (*)(const LayerSite&);
+
+Maker BuiltInMaker(std::string_view kind) {
+#define HDPS_LAYER(file, name) \
+  if (kind == #file) return New##name;
+#include "common/job/layers/layer_list.def"
+#undef HDPS_LAYER
+  return nullptr;
 }
+
+}  // namespace
 
 void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& features,
                  std::vector<Bags>* bags) {
@@ -39,56 +29,19 @@ void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& 
   }
 }
 
-Status LayerSite::Mistake(const std::string& what) const {
-  return {Code::kInvalidArgument, "model.layers[" + std::to_string(place) + "] '" + spec.name +
-                                      "' (" + LayerKindName(spec.kind) + "): " + what};
-}
-
-Status LayerSite::ExpectInputs(size_t count) const {
-  if (self().inputs.size() == count) return {};
-  return Mistake("has " + std::to_string(self().inputs.size()) + " inputs, takes exactly " +
-                 std::to_string(count));
-}
-
-size_t LayerSite::AddTensor(const std::string& part, std::vector<uint32_t> shape,
-                            InitSpec init) const {
-  DenseTensor tensor;
-  tensor.name = spec.name + "." + part;
-  tensor.shape = std::move(shape);
-  tensor.init = init;
-  if (!tensors.empty()) tensor.first_chunk = tensors.back().first_chunk + tensors.back().num_chunks;
-  tensor.num_chunks = (tensor.size() + kDenseChunkFloats - 1) / kDenseChunkFloats;
-  tensors.push_back(std::move(tensor));
-  return tensors.back().first_chunk * kDenseChunkFloats;
-}
-
-InitSpec LayerSite::GlorotInit(uint32_t inputs, uint32_t outputs) {
-  const double fans = static_cast<double>(inputs) + static_cast<double>(outputs);
-  return {InitKind::kUniform, static_cast<float>(std::sqrt(6.0 / fans))};
-}
-
-Result<std::unique_ptr<Layer>> NewLayer(const LayerSite& site) {
-  switch (site.spec.kind) {
-    case LayerKind::kEmbedding:
-      return NewEmbeddingLayer(site);
-    case LayerKind::kNumeric:
-      return NewNumericLayer(site);
-    case LayerKind::kConcat:
-      return NewConcatLayer(site);
-    case LayerKind::kSum:
-      return NewSumLayer(site);
-    case LayerKind::kDense:
-      return NewDenseLayer(site);
-    case LayerKind::kBias:
-      return NewBiasLayer(site);
-    case LayerKind::kFm:
-      return NewFmLayer(site);
-    case LayerKind::kCross:
-      return NewCrossLayer(site);
-    case LayerKind::kDot:
-      return NewDotLayer(site);
+double LayerSite::Number(const std::string& name) const {
+  for (const LayerNumber& number : RecordsOf(job.model).Find(spec.kind)->numbers) {
+    if (number.name == name) return NumberOf(spec, number);
   }
-  return site.Mistake("is of no known kind");
+  LOG(FATAL) << "layers of kind " << spec.kind << " have no setting " << name;
+}
+
+std::unique_ptr<Layer> NewLayer(const LayerSite& site) {
+  const LayerRecord& record = *RecordsOf(site.job.model).Find(site.spec.kind);
+  if (record.make) return record.make(site);
+  const Maker maker = BuiltInMaker(record.kind);
+  CHECK(maker != nullptr) << "layers of kind " << record.kind << " have no maker";
+  return maker(site);
 }
 
 }  // namespace hdps

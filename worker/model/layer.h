@@ -1,4 +1,4 @@
-// What a layer of the graph is: its place, what one pass gives it, and the factories of all kinds.
+// What computes a layer of the graph: its place, what one pass gives it, and how it is made.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/status.h"
 #include "common/job/job.h"
+#include "common/job/layers/layer_record.h"
 #include "kernels/dense_ops.h"
 #include "worker/data/batch.h"
 #include "worker/model/model.h"
@@ -23,7 +23,7 @@ namespace hdps {
 struct Place {
   std::vector<uint32_t> inputs;  // Places before this one.
   uint32_t width = 0;            // Columns of the output.
-  uint32_t vector_dim = 0;       // The output is vectors of this many columns; 0: it is not.
+  uint32_t vector_dim = 0;       // As in LayerShape.
   bool used = false;             // The loss depends on it.
   bool learns = false;           // Parameters stand here or below: a gradient is wanted.
   bool relu = false;             // A dense layer that ends in a ReLU.
@@ -62,6 +62,7 @@ struct Pass {
   std::vector<TablePass>& tables;    // [Job::tables]
   const float* dense = nullptr;      // The flat array of parameters, on the device.
   float* dense_gradients = nullptr;  // The same; null in a pass without backward.
+  bool training = false;             // Forward of a step, not of an evaluation.
   bool tensors_later = false;        // Layers may leave gradients of tensors to FinishBackward.
 };
 
@@ -81,40 +82,30 @@ class Layer {
 void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& features,
                  std::vector<Bags>* bags);
 
-// What a factory may see and must fill: the width, vector_dim and learns of its place, and its
-// tensors.
+// What a maker may see. All places have their inputs, widths and what learns; tensors have their
+// places in the flat array.
 struct LayerSite {
   const Job& job;
   const LayerSpec& spec;
-  uint32_t place;              // Index of its own place.
-  std::vector<Place>& places;  // Those up to this one are complete.
+  uint32_t place;  // Index of its own place.
+  std::vector<Place>& places;
   DenseOps& ops;
-  std::vector<DenseTensor>& tensors;
+  std::span<const DenseTensor> tensors;  // Its own, in the order of its shape.
 
   Place& self() const { return places[place]; }
   const Place& input(size_t i) const { return places[self().inputs[i]]; }
-  // "model.layers[3] 'deep1' (dense): " + `what`.
-  Status Mistake(const std::string& what) const;
-  // Ok when there are exactly `count` inputs.
-  Status ExpectInputs(size_t count) const;
-  // Adds a tensor named "<layer>.<part>" behind the others; returns its first float in the array.
-  size_t AddTensor(const std::string& part, std::vector<uint32_t> shape, InitSpec init) const;
-  // Uniform in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
-  static InitSpec GlorotInit(uint32_t inputs, uint32_t outputs);
+  // The first float of its i-th tensor in the flat array.
+  size_t TensorAt(size_t i) const { return tensors[i].first_chunk * kDenseChunkFloats; }
+  // The value of a setting of its kind alone.
+  double Number(const std::string& name) const;
 };
 
-// `kind` names the layer in logs and job files.
-const char* LayerKindName(LayerKind kind);
+// By the record of its kind, or, for a built-in one, by its maker.
+std::unique_ptr<Layer> NewLayer(const LayerSite& site);
 
-Result<std::unique_ptr<Layer>> NewEmbeddingLayer(const LayerSite& site);
-Result<std::unique_ptr<Layer>> NewNumericLayer(const LayerSite& site);
-Result<std::unique_ptr<Layer>> NewConcatLayer(const LayerSite& site);
-Result<std::unique_ptr<Layer>> NewSumLayer(const LayerSite& site);
-Result<std::unique_ptr<Layer>> NewDenseLayer(const LayerSite& site);
-Result<std::unique_ptr<Layer>> NewBiasLayer(const LayerSite& site);
-Result<std::unique_ptr<Layer>> NewFmLayer(const LayerSite& site);
-Result<std::unique_ptr<Layer>> NewCrossLayer(const LayerSite& site);
-Result<std::unique_ptr<Layer>> NewDotLayer(const LayerSite& site);
-Result<std::unique_ptr<Layer>> NewLayer(const LayerSite& site);  // By spec.kind.
+// One maker a line of layer_list.def, in layers/<file>.cc.
+#define HDPS_LAYER(file, name) std::unique_ptr<Layer> New##name(const LayerSite& site);
+#include "common/job/layers/layer_list.def"
+#undef HDPS_LAYER
 
 }  // namespace hdps

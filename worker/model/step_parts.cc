@@ -27,13 +27,12 @@ SparseColumn CutColumn(const SparseColumn& column, uint32_t first, uint32_t stri
   return cut;
 }
 
-// The first row of a part. Steps need not begin at a multiple of num_parts.
+}  // namespace
+
 uint32_t FirstRowOf(const Batch& batch, uint32_t part, uint32_t num_parts) {
   const auto begin = static_cast<uint32_t>(batch.first_row % num_parts);
   return (part + num_parts - begin) % num_parts;
 }
-
-}  // namespace
 
 Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
   const uint32_t first = FirstRowOf(batch, part, num_parts);
@@ -41,6 +40,9 @@ Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
   cut.num_numeric = batch.num_numeric;
   cut.first_row = batch.first_row;
   cut.positive_texts = batch.positive_texts;
+  cut.epoch = batch.epoch;
+  cut.own_row = batch.own_row + first * batch.row_stride;
+  cut.row_stride = batch.row_stride * num_parts;
   for (size_t i = first; i < batch.num_examples; i += num_parts) {
     ++cut.num_examples;
     cut.labels.push_back(batch.labels[i]);

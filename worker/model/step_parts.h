@@ -12,6 +12,10 @@
 
 namespace hdps {
 
+// The first of the step's rows that belongs to part `part` of `num_parts`. Steps need not begin at
+// a multiple of num_parts.
+uint32_t FirstRowOf(const Batch& batch, uint32_t part, uint32_t num_parts);
+
 // The rows of `batch` at positions of the epoch congruent to `part` modulo `num_parts`: those that
 // worker `part` of `num_parts` would have read.
 Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts);

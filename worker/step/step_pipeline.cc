@@ -60,6 +60,10 @@ Result<std::unique_ptr<PreparedStep>> StepPipeline::Prepare() {
   const int64_t begin_ns = clock_.NowNs();
   HDPS_ASSIGN_OR_RETURN(std::optional<Batch> batch, reader_->Next());
   if (!batch.has_value()) return std::unique_ptr<PreparedStep>();
+  const ReaderOptions& reading = options_.reader;
+  batch->epoch = options_.epoch;
+  batch->own_row = FirstRowOf(*batch, reading.part, reading.num_parts);
+  batch->row_stride = reading.num_parts;
   std::unique_ptr<PreparedStep> step = used_.TryPop().value_or(nullptr);
   if (step == nullptr) step = std::make_unique<PreparedStep>();
   const int64_t read_ns = clock_.NowNs();

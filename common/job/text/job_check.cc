@@ -30,16 +30,9 @@ constexpr ForeignKey kForeignKeys[] = {
     {"parallel.strategy_ckpt_load_file", "a checkpoint loads onto any cluster: leave it out"},
 };
 
-const KeySpec* FindKey(std::string_view section, std::string_view key) {
-  for (const KeySpec& spec : JobKeys()) {
-    if (spec.section == section && spec.key == key) return &spec;
-  }
-  return nullptr;
-}
-
-std::vector<std::string> KeysOf(std::string_view section) {
+std::vector<std::string> KeysOf(const KeyTable& table, std::string_view section) {
   std::vector<std::string> keys;
-  for (const KeySpec& spec : JobKeys()) {
+  for (const KeySpec& spec : table.keys()) {
     if (spec.section == section) keys.emplace_back(spec.key);
   }
   return keys;
@@ -117,8 +110,8 @@ std::string Shown(const JsonValue& value) {
   return text;
 }
 
-Status CheckUnknown(const JobSource& source, const std::string& path, std::string_view section,
-                    const std::string& name) {
+Status CheckUnknown(const JobSource& source, const KeyTable& keys, const std::string& path,
+                    std::string_view section, const std::string& name) {
   const std::string place = Below(path, name);
   for (const ForeignKey& foreign : kForeignKeys) {
     if (foreign.path == place) {
@@ -126,7 +119,7 @@ Status CheckUnknown(const JobSource& source, const std::string& path, std::strin
                     "this setting of MindSpore has no use here; " + std::string(foreign.instead));
     }
   }
-  const std::vector<std::string> known = KeysOf(section);
+  const std::vector<std::string> known = KeysOf(keys, section);
   std::string hint = DidYouMean(name, known);
   if (hint.empty()) {
     for (const std::string& key : known) hint += (hint.empty() ? "; known are " : ", ") + key;
@@ -148,28 +141,29 @@ Status CheckValue(const JobSource& source, const std::string& path, const KeySpe
 
 // The value the key has in `object`, as a text; its default when it is not written. Empty when it
 // is known to neither.
-std::string Effective(const JsonValue* object, std::string_view section, std::string_view key) {
+std::string Effective(const KeyTable& keys, const JsonValue* object, std::string_view section,
+                      std::string_view key) {
   if (object != nullptr) {
     if (const JsonValue* value = object->Find(key)) {
       return value->kind == Kind::kText ? value->text : PrintJsonLine(*value);
     }
   }
-  const KeySpec* spec = FindKey(section, key);
+  const KeySpec* spec = keys.Find(section, key);
   std::string text(spec == nullptr ? "" : spec->default_text);
   std::erase(text, '"');
   return text;
 }
 
 // Whether `spec` counts in `object`, and if not, what would make it count.
-bool Counts(const JsonValue& root, const JsonValue& object, const KeySpec& spec,
-            std::string* condition) {
+bool Counts(const KeyTable& keys, const JsonValue& root, const JsonValue& object,
+            const KeySpec& spec, std::string* condition) {
   if (spec.only_if.empty()) return true;
   const size_t equals = spec.only_if.find('=');
   const std::string_view key = spec.only_if.substr(0, equals);
   const std::string wanted(spec.only_if.substr(equals + 1));
   const size_t dot = key.find('.');
-  const std::string value = dot == key.npos ? Effective(&object, spec.section, key)
-                                            : Effective(root.Find(key.substr(0, dot)),
+  const std::string value = dot == key.npos ? Effective(keys, &object, spec.section, key)
+                                            : Effective(keys, root.Find(key.substr(0, dot)),
                                                         key.substr(0, dot), key.substr(dot + 1));
   if (value.empty()) return true;
   *condition = std::string(key) + " is " + wanted;
@@ -179,41 +173,43 @@ bool Counts(const JsonValue& root, const JsonValue& object, const KeySpec& spec,
   return ("|" + wanted + "|").find("|" + value + "|") != std::string::npos;
 }
 
-Status CheckSection(const JobSource& source, const JsonValue& object, std::string_view section,
-                    const std::string& path, std::vector<std::string>* warnings) {
+Status CheckSection(const JobSource& source, const KeyTable& keys, const JsonValue& object,
+                    std::string_view section, const std::string& path,
+                    std::vector<std::string>* warnings) {
   for (size_t i = 0; i < object.names.size(); ++i) {
     const JsonValue& value = object.items[i];
-    const KeySpec* spec = FindKey(section, object.names[i]);
-    if (spec == nullptr) return CheckUnknown(source, path, section, object.names[i]);
+    const KeySpec* spec = keys.Find(section, object.names[i]);
+    if (spec == nullptr) return CheckUnknown(source, keys, path, section, object.names[i]);
     const std::string place = Below(path, object.names[i]);
     HDPS_RETURN_IF_ERROR(CheckValue(source, place, *spec, value));
     std::string condition;
-    if (!Counts(source.root, object, *spec, &condition)) {
+    if (!Counts(keys, source.root, object, *spec, &condition)) {
       warnings->push_back(place + " is ignored: it counts only where " + condition);
     }
     if (spec->kind == KeyKind::kObject) {
-      HDPS_RETURN_IF_ERROR(CheckSection(source, value, spec->of, place, warnings));
+      HDPS_RETURN_IF_ERROR(CheckSection(source, keys, value, spec->of, place, warnings));
     }
     if (spec->kind != KeyKind::kObjects) continue;
     for (size_t n = 0; n < value.items.size(); ++n) {
-      HDPS_RETURN_IF_ERROR(CheckSection(source, value.items[n], spec->of,
+      HDPS_RETURN_IF_ERROR(CheckSection(source, keys, value.items[n], spec->of,
                                         Below(place, std::to_string(n)), warnings));
     }
   }
   return {};
 }
 
-void DropIgnored(const JsonValue& root, std::string_view section, JsonValue* object) {
+void DropIgnored(const KeyTable& keys, const JsonValue& root, std::string_view section,
+                 JsonValue* object) {
   std::vector<std::string> ignored;
   for (size_t i = 0; i < object->names.size(); ++i) {
-    const KeySpec* spec = FindKey(section, object->names[i]);
+    const KeySpec* spec = keys.Find(section, object->names[i]);
     if (spec == nullptr) continue;
     std::string condition;
     JsonValue* value = &object->items[i];
-    if (!Counts(root, *object, *spec, &condition)) ignored.push_back(object->names[i]);
-    if (spec->kind == KeyKind::kObject) DropIgnored(root, spec->of, value);
+    if (!Counts(keys, root, *object, *spec, &condition)) ignored.push_back(object->names[i]);
+    if (spec->kind == KeyKind::kObject) DropIgnored(keys, root, spec->of, value);
     if (spec->kind != KeyKind::kObjects) continue;
-    for (JsonValue& item : value->items) DropIgnored(root, spec->of, &item);
+    for (JsonValue& item : value->items) DropIgnored(keys, root, spec->of, &item);
   }
   for (const std::string& name : ignored) object->Erase(name);
 }
@@ -226,16 +222,17 @@ std::optional<uint64_t> BytesIn(const JsonValue& value) {
   return value.magnitude;
 }
 
-Status CheckKeys(const JobSource& source, std::vector<std::string>* warnings) {
+Status CheckKeys(const JobSource& source, const KeyTable& keys,
+                 std::vector<std::string>* warnings) {
   if (source.root.kind != Kind::kObject) {
     return Refuse(source, "", "a job is an object, {\"data\": {...}, \"model\": {...}}");
   }
-  return CheckSection(source, source.root, "job", "", warnings);
+  return CheckSection(source, keys, source.root, "job", "", warnings);
 }
 
-void DropIgnoredKeys(JsonValue* root) {
+void DropIgnoredKeys(const KeyTable& keys, JsonValue* root) {
   const JsonValue whole = *root;  // Conditions are judged before anything is taken out.
-  DropIgnored(whole, "job", root);
+  DropIgnored(keys, whole, "job", root);
 }
 
 }  // namespace hdps

@@ -1,5 +1,6 @@
 // From a job file to a checked Job.
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "common/job/text/job_reading.h"
@@ -40,18 +41,20 @@ Status Normalise(JobSource* source) {
 }
 
 Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& overrides,
-                    JobSource* source) {
+                    const LayerRegistry& layers, JobSource* source) {
   HDPS_ASSIGN_OR_RETURN(source->root, ParseJson(json, source->origin));
   for (const std::string& text : overrides) HDPS_RETURN_IF_ERROR(ApplyOverride(text, source));
   HDPS_RETURN_IF_ERROR(Normalise(source));
   Job job;
-  HDPS_RETURN_IF_ERROR(CheckKeys(*source, &job.warnings));
+  if (&layers != &BuiltInLayers()) job.model.records = std::make_shared<LayerRegistry>(layers);
+  const KeyTable keys(layers);
+  HDPS_RETURN_IF_ERROR(CheckKeys(*source, keys, &job.warnings));
   for (const char* required : {"data", "model"}) {
     if (source->root.Find(required) == nullptr) {
       return Refuse(*source, required, "it is missing; see docs/job_file.md");
     }
   }
-  DropIgnoredKeys(&source->root);  // What is ignored shall not linger in the structs.
+  DropIgnoredKeys(keys, &source->root);  // What is ignored shall not linger in the structs.
   ReadSections(source->root, &job);
   HDPS_RETURN_IF_ERROR(CheckJob(*source, &job));
   return job;
@@ -79,23 +82,34 @@ Status FindData(FileSystem& files, const JobSource& source, const std::string& k
 }  // namespace
 
 Result<Job> ParseJob(const std::string& json, const std::string& origin,
-                     const std::vector<std::string>& overrides) {
+                     const std::vector<std::string>& overrides, const LayerRegistry& layers) {
   JobSource source{origin, {}};
-  return ReadJob(json, overrides, &source);
+  return ReadJob(json, overrides, layers, &source);
 }
 
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
-                    const std::vector<std::string>& overrides, DataFiles needed) {
+                    const std::vector<std::string>& overrides, DataFiles needed,
+                    const LayerRegistry& layers) {
   Result<std::string> text = ReadWholeFile(files, path, kJobBytesMax);
   if (!text.ok()) {
     return Status(Code::kInvalidArgument,
                   text.status().message() + "; --job has to name a job file");
   }
   JobSource source{path, {}};
-  HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(*text, overrides, &source));
+  HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(*text, overrides, layers, &source));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "train", needed, &job.data.train));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "eval", needed, &job.data.eval));
   return job;
+}
+
+Result<Job> ParseJob(const std::string& json, const std::string& origin,
+                     const std::vector<std::string>& overrides) {
+  return ParseJob(json, origin, overrides, BuiltInLayers());
+}
+
+Result<Job> LoadJob(FileSystem& files, const std::string& path,
+                    const std::vector<std::string>& overrides, DataFiles needed) {
+  return LoadJob(files, path, overrides, needed, BuiltInLayers());
 }
 
 std::vector<std::string> SplitOverrides(const std::string& text) {

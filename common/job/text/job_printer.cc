@@ -1,5 +1,6 @@
 // A Job as JSON: every key that counts, in the order of the table of keys.
 #include "common/job/text/job_reading.h"
+#include "common/job/text/layer_text.h"
 #include "common/job/text/optimizer_text.h"
 
 namespace hdps {
@@ -88,20 +89,6 @@ JsonValue PrintTable(const TableSpec& table) {
   return object;
 }
 
-JsonValue PrintLayer(const LayerSpec& layer) {
-  JsonValue object = JsonValue::Object();
-  object.Set("name", JsonValue::Text(layer.name));
-  object.Set("kind", Choice("layer", "kind", layer.kind));
-  object.Set("inputs", JsonValue::Texts(layer.inputs));
-  object.Set("table", JsonValue::Text(layer.table));
-  object.Set("features", JsonValue::Texts(layer.features));
-  object.Set("pooling", Choice("layer", "pooling", layer.pooling));
-  object.Set("combine", Choice("layer", "combine", layer.combine));
-  object.Set("units", JsonValue::Integer(layer.units));
-  object.Set("activation", Choice("layer", "activation", layer.activation));
-  return object;
-}
-
 JsonValue PrintModel(const Job& job) {
   JsonValue object = JsonValue::Object();
   object.Set("type", JsonValue::Text(job.model.type));
@@ -110,7 +97,9 @@ JsonValue PrintModel(const Job& job) {
     if (!table.dense) tables.items.push_back(PrintTable(table));
   }
   JsonValue& layers = object.Set("layers", JsonValue::List());
-  for (const LayerSpec& layer : job.model.layers) layers.items.push_back(PrintLayer(layer));
+  for (const LayerSpec& layer : job.model.layers) {
+    layers.items.push_back(PrintLayer(RecordsOf(job.model), layer));
+  }
   if (!job.tables.empty() && job.tables.back().dense) {
     object.Set("dense_optimizer", PrintOptimizer(job.tables.back().optimizer));
   }
@@ -183,7 +172,7 @@ std::string PrintJob(const Job& job) {
   checkpoint.Set("every_steps", JsonValue::Integer(job.checkpoint.every_steps));
   checkpoint.Set("keep", JsonValue::Integer(job.checkpoint.keep));
   root.Set("cluster", PrintCluster(job.cluster));
-  DropIgnoredKeys(&root);
+  DropIgnoredKeys(KeyTable(RecordsOf(job.model)), &root);
   return PrintJson(root);
 }
 

@@ -1,6 +1,9 @@
 // The rows of the table of job keys.
 #include "common/job/text/job_schema.h"
 
+#include <iterator>
+
+#include "common/job/text/layer_text.h"
 #include "common/job/text/optimizer_text.h"
 
 namespace hdps {
@@ -160,21 +163,6 @@ constexpr KeySpec kKeys[] = {
      "Who leaves then: those whose last update is the oldest, those with the fewest updates, or "
      "those whose weights are the smallest."},
 
-    {"layer", "name", kText, "", 0, 0, "", "", "Required."},
-    {"layer", "kind", kChoice, "embedding, numeric, concat, sum, dense, bias, fm, cross, dot", 0, 0,
-     "\"dense\"", "", ""},
-    {"layer", "inputs", kTexts, "", 0, 0, "[]", "kind=concat|sum|dense|bias|fm|cross|dot",
-     "Names of layers before this one. fm: an embedding. dot: an embedding, and a dense vector as "
-     "wide as one row."},
-    {"layer", "table", kText, "", 0, 0, "\"\"", "kind=embedding", ""},
-    {"layer", "features", kTexts, "", 0, 0, "[]", "kind=embedding", "Empty: all sparse features."},
-    {"layer", "pooling", kChoice, "sum, mean", 0, 0, "\"sum\"", "kind=embedding",
-     "Of the keys of one feature."},
-    {"layer", "combine", kChoice, "concat, sum", 0, 0, "\"concat\"", "kind=embedding",
-     "Of the features."},
-    {"layer", "units", kInteger, "", 1, 65536, "", "kind=dense|cross",
-     "Required. dense: outputs. cross: number of layers."},
-    {"layer", "activation", kChoice, "none, relu", 0, 0, "\"none\"", "kind=dense", ""},
 
     {"init", "kind", kChoice, "zeros, constant, uniform, normal", 0, 0, "\"uniform\"", "",
      "uniform: in [-scale, scale). normal: scale is the deviation."},
@@ -250,14 +238,22 @@ constexpr KeySpec kKeys[] = {
 
 }  // namespace
 
+KeyTable::KeyTable(const LayerRegistry& layers) : keys_(std::begin(kKeys), std::end(kKeys)) {
+  AddLayerKeys(layers, &texts_, &keys_);
+  const std::span<const KeySpec> optimizer = OptimizerKeys();
+  keys_.insert(keys_.end(), optimizer.begin(), optimizer.end());
+}
+
+const KeySpec* KeyTable::Find(std::string_view section, std::string_view key) const {
+  for (const KeySpec& spec : keys_) {
+    if (spec.section == section && spec.key == key) return &spec;
+  }
+  return nullptr;
+}
+
 std::span<const KeySpec> JobKeys() {
-  static const std::vector<KeySpec> all = [] {
-    std::vector<KeySpec> keys(std::begin(kKeys), std::end(kKeys));
-    const std::span<const KeySpec> optimizer = OptimizerKeys();
-    keys.insert(keys.end(), optimizer.begin(), optimizer.end());
-    return keys;
-  }();
-  return all;
+  static const KeyTable built_in(BuiltInLayers());
+  return built_in.keys();
 }
 
 }  // namespace hdps

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/layers/layer_record.h"
 #include "common/job/text/json_value.h"
 
 namespace hdps {
@@ -41,7 +43,23 @@ struct KeySpec {
   std::string_view doc;
 };
 
-// In the order in which docs/job_file.md and PrintJob show them.
+// All keys of a job whose layers are of some kinds.
+class KeyTable {
+ public:
+  explicit KeyTable(const LayerRegistry& layers);
+  KeyTable(const KeyTable&) = delete;
+  KeyTable& operator=(const KeyTable&) = delete;
+
+  const KeySpec* Find(std::string_view section, std::string_view key) const;  // Null: none.
+  // In the order in which docs/job_file.md and PrintJob show them.
+  const std::vector<KeySpec>& keys() const { return keys_; }
+
+ private:
+  std::deque<std::string> texts_;  // What the keys of layers point to.
+  std::vector<KeySpec> keys_;
+};
+
+// The keys of jobs of built-in layers.
 std::span<const KeySpec> JobKeys();
 
 // The choices of a key, "sync, async, ssp" as three texts.
@@ -67,12 +85,14 @@ Status ApplyOverride(const std::string& override_text, JobSource* source);
 
 // Every key known, of its type, in its range; after it the tree can be read without asking. Keys
 // that do not count where they stand are named in `warnings`.
-Status CheckKeys(const JobSource& source, std::vector<std::string>* warnings);
+Status CheckKeys(const JobSource& source, const KeyTable& keys, std::vector<std::string>* warnings);
 
 // Takes the keys out that do not count where they stand.
-void DropIgnoredKeys(JsonValue* root);
+void DropIgnoredKeys(const KeyTable& keys, JsonValue* root);
 
 // The table as Markdown: docs/job_file.md holds exactly this between two marks.
 std::string PrintKeyReference();
+// And the kinds of layers, between two others.
+std::string PrintLayerReference(const LayerRegistry& layers);
 
 }  // namespace hdps

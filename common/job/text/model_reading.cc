@@ -3,6 +3,7 @@
 
 #include "common/job/model_zoo.h"
 #include "common/job/text/job_reading.h"
+#include "common/job/text/layer_text.h"
 #include "common/job/text/optimizer_text.h"
 
 namespace hdps {
@@ -69,24 +70,6 @@ std::vector<TableSpec> ReadTables(const JsonValue& object) {
   return tables;
 }
 
-std::vector<LayerSpec> ReadLayers(const JsonValue& list) {
-  std::vector<LayerSpec> layers;
-  for (const JsonValue& item : list.items) {
-    LayerSpec layer;
-    ReadKey(item, "name", &layer.name);
-    ReadChoice(item, "layer", "kind", &layer.kind);
-    ReadKey(item, "inputs", &layer.inputs);
-    ReadKey(item, "table", &layer.table);
-    ReadKey(item, "features", &layer.features);
-    ReadChoice(item, "layer", "pooling", &layer.pooling);
-    ReadChoice(item, "layer", "combine", &layer.combine);
-    ReadKey(item, "units", &layer.units);
-    ReadChoice(item, "layer", "activation", &layer.activation);
-    layers.push_back(std::move(layer));
-  }
-  return layers;
-}
-
 // A graph that was spelled out needs nothing of the recipe.
 void WarnOfRecipe(const JsonValue& object, std::vector<std::string>* warnings) {
   for (const std::string& name : object.names) {
@@ -105,19 +88,16 @@ Status CheckFeatureLists(const JobSource& source, const JsonValue& object,
   for (const char* key : {"wide_features", "deep_features"}) {
     std::vector<std::string> names;
     ReadKey(object, key, &names);
-    LayerSpec layer;  // The smallest model that uses the list.
-    layer.name = key;
-    layer.kind = LayerKind::kEmbedding;
+    LayerSpec layer;
+    layer.kind = "embedding";
     layer.table = "table";
     layer.features = names;
-    layer.combine = Combine::kSum;
     TableSpec table;
     table.name = "table";
-    table.dim = 1;
-    ModelSpec model;
-    model.layers.push_back(layer);
-    for (const GraphProblem& problem : CheckGraph(model, {table}, features)) {
-      return Refuse(source, "model." + std::string(key), problem.problem);
+    const LayerRecord& embedding = *BuiltInLayers().Find(layer.kind);
+    const auto measured = embedding.measure({layer, {}, {table}, features});
+    if (const auto* wrong = std::get_if<LayerProblem>(&measured)) {
+      return Refuse(source, "model." + std::string(key), wrong->problem);
     }
   }
   return {};
@@ -142,7 +122,7 @@ Status ReadModel(const JobSource& source, Job* job) {
   if (layers != nullptr && !layers->items.empty()) {
     WarnOfRecipe(object, &job->warnings);
     job->tables = ReadTables(object);
-    job->model.layers = ReadLayers(*layers);
+    job->model.layers = ReadLayers(RecordsOf(job->model), *layers);
   } else if (recipe.type == "graph") {
     return Refuse(source, "model.type",
                   "\"graph\" needs the model spelled out in model.layers; give them, or another "

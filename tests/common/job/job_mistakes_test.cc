@@ -120,18 +120,23 @@ TEST(JobKeysTest, IgnoredKeysWarnAndLeaveNoTrace) {
                   "or dcn_v2 or dlrm or mlp"));
 }
 
-TEST(JobKeysTest, ReferenceIsUpToDate) {
+// Whether docs/job_file.md holds `wanted` between two marks; if not, it is written out.
+void ExpectInReference(const std::string& mark, const std::string& wanted) {
   const std::string doc = ReadText("docs/job_file.md");
-  const std::string begin = "<!-- keys -->\n", end = "<!-- end of keys -->";
+  const std::string begin = "<!-- " + mark + " -->\n", end = "<!-- end of " + mark + " -->";
   const size_t from = doc.find(begin), to = doc.find(end);
   ASSERT_NE(from, doc.npos);
   ASSERT_NE(to, doc.npos);
-  const std::string wanted = PrintKeyReference();
   if (doc.substr(from + begin.size(), to - from - begin.size()) == wanted) return;
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  const std::string path = ::testing::TempDir() + "job_keys.md";
+  const std::string path = ::testing::TempDir() + "job_" + mark + ".md";
   EXPECT_TRUE(WriteFileAtomically(*files, path, wanted).ok());
   ADD_FAILURE() << "put " << path << " between the marks of docs/job_file.md";
+}
+
+TEST(JobKeysTest, ReferenceIsUpToDate) {
+  ExpectInReference("keys", PrintKeyReference());
+  ExpectInReference("layers", "\n" + PrintLayerReference(BuiltInLayers()) + "\n");
 }
 
 // ---- Mistakes ----------------------------------------------------------------------------------
@@ -253,7 +258,10 @@ TEST(JobMistakesTest, InAGraphNameTheLayer) {
       HasSubstr("as wide as a row"));
   EXPECT_THAT(graph(e + R"({"name":"n","kind":"numeric"},{"name":"a","inputs":["e"],"units":1})"),
               HasSubstr("\"n\" is used by no layer"));
-  EXPECT_THAT(graph(R"({"name":"n","kind":"numeric"})"), HasSubstr("\"t\" is used by no layer"));
+  EXPECT_THAT(graph(R"({"name":"n","kind":"numeric"},{"name":"a","inputs":["n"],"units":1})"),
+              HasSubstr("\"t\" is used by no layer"));
+  EXPECT_THAT(graph(R"({"name":"n","kind":"numeric"})"),
+              HasSubstr("nothing below the last layer, \"n\" (width 1), learns"));
 }
 
 TEST(JobMistakesTest, NoDamagedTextStopsTheProcess) {

@@ -27,7 +27,8 @@ void ExpectE2(const std::vector<float>& gpu, const std::vector<float>& cpu) {
 
 TEST_P(ModelOnGpuTest, AgreesWithCpuAndWithItself) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
-  Job job = TestJob(GetParam());
+  const bool normalized = std::string(GetParam()) == "normalized";
+  Job job = normalized ? NormalizedGraph(Activation::kGelu, 0.3) : TestJob(GetParam());
   const Batch batch = TestBatch(job, {300, 3, true, 9});
   ModelRun cpu(job, *executor);
   job.model.device = "cuda";
@@ -50,8 +51,8 @@ TEST_P(ModelOnGpuTest, AgreesWithCpuAndWithItself) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelOnGpuTest,
-                         testing::Values("logistic", "wide_deep", "deepfm", "dcn_v2", "dlrm",
-                                         "mlp"),
+                         testing::Values("logistic", "wide_deep", "deepfm", "dcn_v2", "dlrm", "mlp",
+                                         "normalized"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace

@@ -63,8 +63,8 @@ Job TestGraph(std::vector<LayerSpec> layers) {
   return job;
 }
 
-LayerSpec TestLayer(const std::string& name, LayerKind kind, std::vector<std::string> inputs,
-                    const LayerOptions& options) {
+LayerSpec TestLayer(const std::string& name, const std::string& kind,
+                    std::vector<std::string> inputs, const LayerOptions& options) {
   LayerSpec layer;
   layer.name = name;
   layer.kind = kind;
@@ -75,6 +75,28 @@ LayerSpec TestLayer(const std::string& name, LayerKind kind, std::vector<std::st
   layer.pooling = options.pooling;
   layer.combine = options.combine;
   return layer;
+}
+
+Job NormalizedGraph(Activation activation, double rate) {
+  LayerOptions deep, wide, hidden, one;
+  deep.table = "deep";
+  wide.table = "wide";
+  wide.combine = Combine::kSum;
+  hidden.units = 8;
+  hidden.activation = activation;
+  one.units = 1;
+  std::vector<LayerSpec> layers = {
+      TestLayer("e", "embedding", {}, deep),  TestLayer("n", "numeric", {}),
+      TestLayer("all", "concat", {"e", "n"}), TestLayer("h", "dense", {"all"}, hidden),
+      TestLayer("norm", "layer_norm", {"h"}), TestLayer("drop", "dropout", {"norm"}),
+      TestLayer("z", "dense", {"drop"}, one), TestLayer("w", "embedding", {}, wide),
+      TestLayer("logit", "sum", {"z", "w"})};
+  layers[5].numbers["rate"] = rate;
+  if (rate == 0) {
+    layers[6].inputs = {"norm"};
+    layers.erase(layers.begin() + 5);
+  }
+  return TestGraph(std::move(layers));
 }
 
 Batch TestBatch(const Job& job, const BatchOptions& options) {

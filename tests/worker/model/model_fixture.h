@@ -20,6 +20,10 @@ Job TestJob(const std::string& type);
 // A graph spelled out over TestData(5, 4): tables of dim 4 and 1 called "deep" and "wide".
 Job TestGraph(std::vector<LayerSpec> layers);
 
+// A dense layer with the activation, layer_norm, and dropout where `rate` is above 0, over all
+// inputs; beside a wide part.
+Job NormalizedGraph(Activation activation, double rate);
+
 struct LayerOptions {
   uint32_t units = 0;
   std::string table;
@@ -27,8 +31,8 @@ struct LayerOptions {
   Pooling pooling = Pooling::kSum;
   Combine combine = Combine::kConcat;
 };
-LayerSpec TestLayer(const std::string& name, LayerKind kind, std::vector<std::string> inputs,
-                    const LayerOptions& options = {});
+LayerSpec TestLayer(const std::string& name, const std::string& kind,
+                    std::vector<std::string> inputs, const LayerOptions& options = {});
 
 // Up to `keys_max` keys a bag, some bags empty when it is more than one.
 struct BatchOptions {

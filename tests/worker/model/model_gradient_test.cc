@@ -28,17 +28,16 @@ Job TangledGraph() {
   relu.units = 7;
   relu.activation = Activation::kRelu;
   plain.units = 1;
-  using K = LayerKind;
-  return TestGraph(
-      {TestLayer("e", K::kEmbedding, {}, deep), TestLayer("n", K::kNumeric, {}),
-       TestLayer("w", K::kEmbedding, {}, wide), TestLayer("fm1", K::kFm, {"e"}),
-       TestLayer("unused", K::kDense, {"e"}, relu), TestLayer("inner", K::kConcat, {"e", "n"}),
-       TestLayer("h1", K::kDense, {"e"}, relu),
-       TestLayer("outer", K::kConcat, {"inner", "h1", "h1", "w"}),
-       TestLayer("h2", K::kDense, {"outer"}, relu), TestLayer("h3", K::kDense, {"inner"}, relu),
-       TestLayer("fm2", K::kFm, {"e"}), TestLayer("h23", K::kSum, {"h2", "h3"}),
-       TestLayer("z", K::kDense, {"h23"}, plain), TestLayer("wb", K::kBias, {"w"}),
-       TestLayer("logit", K::kSum, {"z", "wb", "fm1", "fm2"})});
+  return TestGraph({TestLayer("e", "embedding", {}, deep), TestLayer("n", "numeric", {}),
+                    TestLayer("w", "embedding", {}, wide), TestLayer("fm1", "fm", {"e"}),
+                    TestLayer("unused", "dense", {"e"}, relu),
+                    TestLayer("inner", "concat", {"e", "n"}), TestLayer("h1", "dense", {"e"}, relu),
+                    TestLayer("outer", "concat", {"inner", "h1", "h1", "w"}),
+                    TestLayer("h2", "dense", {"outer"}, relu),
+                    TestLayer("h3", "dense", {"inner"}, relu), TestLayer("fm2", "fm", {"e"}),
+                    TestLayer("h23", "sum", {"h2", "h3"}), TestLayer("z", "dense", {"h23"}, plain),
+                    TestLayer("wb", "bias", {"w"}),
+                    TestLayer("logit", "sum", {"z", "wb", "fm1", "fm2"})});
 }
 
 // Embeddings that a dense layer takes over: alone, and inside a concat between numbers, a layer
@@ -53,15 +52,14 @@ Job GraphOnRows() {
   relu.units = 70;
   relu.activation = Activation::kRelu;
   plain.units = 1;
-  using K = LayerKind;
   Job job = TestGraph(
-      {TestLayer("a", K::kEmbedding, {}, sums), TestLayer("b", K::kEmbedding, {}, means),
-       TestLayer("c", K::kEmbedding, {}, sums), TestLayer("n", K::kNumeric, {}),
-       TestLayer("h", K::kDense, {"n"}, relu), TestLayer("fm", K::kFm, {"c"}),
-       TestLayer("all", K::kConcat, {"n", "h", "b", "c"}), TestLayer("x", K::kDense, {"a"}, relu),
-       TestLayer("y", K::kDense, {"all"}, relu), TestLayer("xy", K::kSum, {"x", "y"}),
-       TestLayer("z", K::kDense, {"xy"}, plain), TestLayer("w", K::kEmbedding, {}, wide),
-       TestLayer("logit", K::kSum, {"z", "fm", "w"})});
+      {TestLayer("a", "embedding", {}, sums), TestLayer("b", "embedding", {}, means),
+       TestLayer("c", "embedding", {}, sums), TestLayer("n", "numeric", {}),
+       TestLayer("h", "dense", {"n"}, relu), TestLayer("fm", "fm", {"c"}),
+       TestLayer("all", "concat", {"n", "h", "b", "c"}), TestLayer("x", "dense", {"a"}, relu),
+       TestLayer("y", "dense", {"all"}, relu), TestLayer("xy", "sum", {"x", "y"}),
+       TestLayer("z", "dense", {"xy"}, plain), TestLayer("w", "embedding", {}, wide),
+       TestLayer("logit", "sum", {"z", "fm", "w"})});
   job.model.first_layer = FirstLayer::kUniqueRows;
   return job;
 }
@@ -77,13 +75,12 @@ Job WideLayers() {
   first.activation = second.activation = Activation::kRelu;
   crosses.units = 2;
   plain.units = 1;
-  using K = LayerKind;
-  return TestGraph(
-      {TestLayer("e", K::kEmbedding, {}, deep), TestLayer("n", K::kNumeric, {}),
-       TestLayer("all", K::kConcat, {"e", "n"}), TestLayer("h1", K::kDense, {"all"}, first),
-       TestLayer("c", K::kCross, {"h1"}, crosses), TestLayer("h2", K::kDense, {"c"}, second),
-       TestLayer("z", K::kDense, {"h2"}, plain), TestLayer("w", K::kEmbedding, {}, wide),
-       TestLayer("logit", K::kSum, {"z", "w"})});
+  return TestGraph({TestLayer("e", "embedding", {}, deep), TestLayer("n", "numeric", {}),
+                    TestLayer("all", "concat", {"e", "n"}),
+                    TestLayer("h1", "dense", {"all"}, first),
+                    TestLayer("c", "cross", {"h1"}, crosses),
+                    TestLayer("h2", "dense", {"c"}, second), TestLayer("z", "dense", {"h2"}, plain),
+                    TestLayer("w", "embedding", {}, wide), TestLayer("logit", "sum", {"z", "w"})});
 }
 
 Job OnRows(Job job) {

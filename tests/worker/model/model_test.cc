@@ -177,31 +177,35 @@ TEST_F(ModelTest, BadBatchesAreRefused) {
 }
 
 TEST_F(ModelTest, MistakenGraphsAreRefusedWithLayerAndReason) {
-  using K = LayerKind;
   LayerOptions deep, wide, one;
   deep.table = "deep";
   wide.table = "wide";
   one.units = 1;
-  const LayerSpec e = TestLayer("e", K::kEmbedding, {}, deep), n = TestLayer("n", K::kNumeric, {});
+  const LayerSpec e = TestLayer("e", "embedding", {}, deep), n = TestLayer("n", "numeric", {});
   const auto refusal = [&](std::vector<LayerSpec> layers) { return Refusal(TestGraph(layers)); };
-  EXPECT_THAT(refusal({}), HasSubstr("no layers"));
-  EXPECT_THAT(refusal({e, TestLayer("z", K::kDense, {"x"}, one)}),
-              AllOf(HasSubstr("model.layers[1] 'z'"), HasSubstr("'x'")));
-  EXPECT_THAT(refusal({e, n, TestLayer("s", K::kSum, {"e", "n"})}),
-              AllOf(HasSubstr("'n' has width 5"), HasSubstr("'e' has 16")));
-  EXPECT_THAT(refusal({e, TestLayer("z", K::kDense, {"e"})}), HasSubstr("units is 0"));
-  EXPECT_THAT(refusal({n, TestLayer("f", K::kFm, {"n"})}), HasSubstr("vectors of one dim"));
-  EXPECT_THAT(refusal({e, n, TestLayer("d", K::kDot, {"e", "n"})}), HasSubstr("dim 4"));
-  EXPECT_THAT(refusal({e}), HasSubstr("logloss takes width 1"));
-  EXPECT_THAT(refusal({n, TestLayer("z", K::kDense, {"n", "n"}, one)}), HasSubstr("2 inputs"));
+  EXPECT_THAT(refusal({}), HasSubstr("at least one layer"));
+  EXPECT_THAT(refusal({e, TestLayer("z", "dense", {"x"}, one)}),
+              AllOf(HasSubstr("model.layers.1.inputs"), HasSubstr("\"x\"")));
+  EXPECT_THAT(refusal({e, n, TestLayer("s", "sum", {"e", "n"})}),
+              AllOf(HasSubstr("\"n\" (width 5)"), HasSubstr("\"e\" (width 16)")));
+  EXPECT_THAT(refusal({e, TestLayer("z", "dense", {"e"})}), HasSubstr("units of at least 1"));
+  EXPECT_THAT(refusal({n, TestLayer("f", "fm", {"n"})}), HasSubstr("vectors of one dim"));
+  EXPECT_THAT(refusal({e, n, TestLayer("d", "dot", {"e", "n"})}), HasSubstr("a row of \"e\", 4"));
+  EXPECT_THAT(refusal({e}), HasSubstr("1 wide under logloss"));
+  EXPECT_THAT(refusal({n, TestLayer("z", "dense", {"n", "n"}, one)}), HasSubstr("2 inputs"));
+  EXPECT_THAT(refusal({n, TestLayer("z", "dens", {"n"}, one)}), HasSubstr("\"dense\"?"));
   deep.table = "dep";
-  EXPECT_THAT(refusal({TestLayer("e", K::kEmbedding, {}, deep)}), HasSubstr("'dep'"));
-  Job softmax = TestGraph({n, TestLayer("z", K::kDense, {"n"}, one)});
+  EXPECT_THAT(refusal({TestLayer("e", "embedding", {}, deep)}),
+              AllOf(HasSubstr("\"dep\""), HasSubstr("\"deep\"?")));
+  Job softmax = TestGraph({n, TestLayer("z", "dense", {"n"}, one)});
   softmax.model.loss = LossKind::kSoftmax;
   EXPECT_THAT(Refusal(softmax), HasSubstr("softmax"));
-  Job numberless = TestGraph({n, TestLayer("z", K::kDense, {"n"}, one)});
+  Job numberless = TestGraph({n, TestLayer("z", "dense", {"n"}, one)});
   numberless.data = TestData(0, 4);
   EXPECT_THAT(Refusal(numberless), HasSubstr("no numeric column"));
+  numberless.data = TestData(1, 4);
+  numberless.model.layers.pop_back();
+  EXPECT_THAT(Refusal(numberless), HasSubstr("learns"));
 }
 
 TEST_F(ModelTest, DevicesAreNamed) {

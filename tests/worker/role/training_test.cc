@@ -112,6 +112,28 @@ TEST_F(TrainingTest, WorkersDoWhatOneDoesWithAsManyParts) {
   }
 }
 
+// What dropout leaves out goes by the position of a row, in whatever part of a step the row is.
+TEST_F(TrainingTest, DropoutAndLayerNormGoByTheRowsOfAStep) {
+  const std::string model =
+      R"(model={"type": "graph", "tables": [{"name": "t", "dim": 4}], "layers": [
+          {"name": "e", "kind": "embedding", "table": "t"},
+          {"name": "n", "kind": "numeric"},
+          {"name": "all", "kind": "concat", "inputs": ["e", "n"]},
+          {"name": "h", "inputs": ["all"], "units": 8, "activation": "gelu"},
+          {"name": "norm", "kind": "layer_norm", "inputs": ["h"]},
+          {"name": "drop", "kind": "dropout", "inputs": ["norm"], "rate": 0.3},
+          {"name": "logit", "inputs": ["drop"], "units": 1}]})";
+  const Outcome whole = Train({1, 1}, {model});
+  EXPECT_EQ(Train({1, 2}, {model}).digest, whole.digest);
+  for (const uint32_t workers : {2, 3, 4}) {
+    const Outcome together = Train({workers, 2}, {model});
+    const Outcome parts = Train({1, 1}, {model, "train.micro_batches=" + std::to_string(workers)});
+    EXPECT_EQ(together.digest, parts.digest) << workers << " workers";
+    EXPECT_NEAR(together.train_logloss, whole.train_logloss, 1e-6) << workers << " workers";
+  }
+  EXPECT_NE(Train({1, 1}, {model, "model.layers.5.rate=0.31"}).digest, whole.digest);
+}
+
 // In sync, rows asked for ahead of their turn and repaired are the rows asked for in time: for any
 // depth, workers, servers, parts and way of the dense gradients.
 TEST_F(TrainingTest, LookaheadDoesNotChangeTheResult) {

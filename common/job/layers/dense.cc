@@ -1,0 +1,24 @@
+// A fully connected layer.
+#include "common/job/layers/layer_record.h"
+
+namespace hdps {
+
+LayerRecord DenseRecord() {
+  LayerRecord record;
+  record.kind = "dense";
+  record.gives = "[n, units]: x W + b, then the activation";
+  record.units_doc = "outputs";
+  record.fields.units = record.fields.activation = true;
+  record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
+    const uint64_t inputs = question.inputs[0].shape.width, units = question.spec.units;
+    LayerShape shape;
+    shape.width = units;
+    shape.learns = true;
+    shape.tensors = {{"weight", {inputs, units}, GlorotInit(inputs, units)},
+                     {"bias", {units}, {InitKind::kZeros, 0.0f}}};
+    return shape;
+  };
+  return record;
+}
+
+}  // namespace hdps

@@ -1,0 +1,22 @@
+// Elements of a layer left out at random while training.
+#include "common/job/layers/layer_record.h"
+
+namespace hdps {
+
+LayerRecord DropoutRecord() {
+  LayerRecord record;
+  record.kind = "dropout";
+  record.gives =
+      "its input; in training each element is 0 with probability `rate`, the others divided by 1 - "
+      "`rate` (Srivastava et al. 2014)";
+  record.numbers = {
+      {"rate", 0, 0.999, 0.5,
+       "Elements left out in training, drawn from seed, layer, epoch, row and column: "
+       "the same for any number of workers."}};
+  record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
+    return question.LikeInput();
+  };
+  return record;
+}
+
+}  // namespace hdps

@@ -1,0 +1,100 @@
+// The list of built-in layers, and what all records share.
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/job/layers/layer_record.h"
+
+namespace hdps {
+
+double NumberOf(const LayerSpec& layer, const LayerNumber& number) {
+  const auto found = layer.numbers.find(number.name);
+  return found == layer.numbers.end() ? number.standard : found->second;
+}
+
+uint64_t LayerShape::Tensor::size() const {
+  uint64_t product = 1;
+  for (const uint64_t extent : shape) product *= extent;
+  return product;
+}
+
+std::string LayerQuestion::Input::Shown() const {
+  return "\"" + spec.name + "\" (width " + std::to_string(shape.width) + ")";
+}
+
+LayerShape LayerQuestion::LikeInput() const {
+  const LayerShape& input = inputs[0].shape;
+  return {input.width, input.vector_dim, input.learns, {}};
+}
+
+LayerProblem NoVectors(const LayerQuestion::Input& input) {
+  return {"inputs", input.Shown() +
+                        " does not consist of vectors of one dim; take an embedding with combine "
+                        "= concat, or a concat of such of one dim"};
+}
+
+Status LayerRegistry::Add(LayerRecord record) {
+  const auto mistake = [&record](const std::string& what) {
+    return Status(Code::kInvalidArgument, "layer kind \"" + record.kind + "\": " + what);
+  };
+  if (record.kind.empty() || Find(record.kind) != nullptr) {
+    return mistake("kinds are not empty and all different");
+  }
+  if (!record.measure) return mistake("it has no measure");
+  for (const LayerNumber& number : record.numbers) {
+    if (!(number.min <= number.standard && number.standard <= number.max)) {
+      return mistake("the default of \"" + number.name + "\" is not in its range");
+    }
+    for (const LayerRecord& other : records_) {
+      for (const LayerNumber& same : other.numbers) {
+        if (same.name != number.name) continue;
+        if (same.min == number.min && same.max == number.max && same.standard == number.standard) {
+          continue;
+        }
+        return mistake("\"" + number.name + "\" has another range or default in \"" + other.kind +
+                       "\"; choose another word");
+      }
+    }
+  }
+  records_.push_back(std::move(record));
+  return {};
+}
+
+const LayerRecord* LayerRegistry::Find(std::string_view kind) const {
+  const auto found = std::ranges::find(records_, kind, &LayerRecord::kind);
+  return found == records_.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> LayerRegistry::kinds() const {
+  std::vector<std::string> kinds;
+  for (const LayerRecord& record : records_) kinds.push_back(record.kind);
+  return kinds;
+}
+
+const LayerRegistry& BuiltInLayers() {
+  static const LayerRegistry registry = [] {
+    LayerRegistry built_in;
+    const auto add = [&built_in](LayerRecord record) {
+      const Status added = built_in.Add(std::move(record));
+      CHECK(added.ok()) << added.message();
+    };
+#define HDPS_LAYER(file, name) add(name##Record());
+#include "common/job/layers/layer_list.def"
+#undef HDPS_LAYER
+    return built_in;
+  }();
+  return registry;
+}
+
+const LayerRegistry& RecordsOf(const ModelSpec& model) {
+  return model.records == nullptr ? BuiltInLayers() : *model.records;
+}
+
+InitSpec GlorotInit(uint64_t inputs, uint64_t outputs) {
+  const double fans = static_cast<double>(inputs) + static_cast<double>(outputs);
+  return {InitKind::kUniform, static_cast<float>(std::sqrt(6.0 / fans))};
+}
+
+}  // namespace hdps

@@ -1,0 +1,149 @@
+// Work on matrices that is the same for every element or every row, written once for host and
+// device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "common/job/activation.h"
+#include "kernels/matrix.h"
+
+#ifdef __CUDACC__
+#define HDPS_ROW_TASK __host__ __device__
+#else
+#define HDPS_ROW_TASK
+#endif
+
+namespace hdps {
+
+// A task is called once for each element (row, column) or, where it only has that, once for each
+// row of what Over() gives. The calls may come in any order and at the same time, so none reads
+// what another writes. All that a task points to is in the memory of the device.
+
+template <typename AnyMatrix>
+HDPS_ROW_TASK auto& ElementOf(const AnyMatrix& matrix, size_t row, size_t col) {
+  return matrix.data[row * matrix.stride + col];
+}
+
+HDPS_ROW_TASK inline void WriteTo(float& to, Write write, float value) {
+  to = write == Write::kAdd ? to + value : value;
+}
+
+// y = act(z).
+struct Activate {
+  Activation kind = Activation::kNone;
+  ConstMatrix z;
+  Matrix y;
+  Matrix Over() const { return y; }
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
+    ElementOf(y, row, col) = ActivationOf(kind, ElementOf(z, row, col));
+  }
+};
+
+// dy, the gradient of act(z), becomes that of z.
+struct ActivateBackward {
+  Activation kind = Activation::kNone;
+  ConstMatrix z;
+  Matrix dy;
+  Matrix Over() const { return dy; }
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
+    ElementOf(dy, row, col) *= ActivationSlope(kind, ElementOf(z, row, col));
+  }
+};
+
+// y (+)= x / (1 - rate) for the elements that are kept, 0 for the others. Each is kept with
+// probability 1 - rate, which (stream, position of the row in the epoch, column) decides alone.
+struct Dropout {
+  uint64_t stream = 0;
+  uint64_t first_row = 0, row_stride = 1;  // Row r is at position first_row + r * row_stride.
+  float rate = 0.0f;
+  ConstMatrix x;
+  Write write = Write::kOver;
+  Matrix y;
+  Matrix Over() const { return y; }
+
+  // The finalizer of splitmix64 (Steele et al. 2014).
+  HDPS_ROW_TASK static uint64_t Mixed(uint64_t bits) {
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+    return bits ^ (bits >> 31);
+  }
+  HDPS_ROW_TASK bool Keeps(size_t row, size_t col) const {
+    const uint64_t position = first_row + row * row_stride;
+    const uint64_t of_row = Mixed(stream + 0x9e3779b97f4a7c15u * (position + 1));
+    const uint64_t bits = Mixed(of_row + 0x9e3779b97f4a7c15u * (col + 1));
+    return static_cast<float>(bits >> 40) * 0x1.0p-24f >= rate;
+  }
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
+    const float value = Keeps(row, col) ? ElementOf(x, row, col) / (1.0f - rate) : 0.0f;
+    WriteTo(ElementOf(y, row, col), write, value);
+  }
+};
+
+// Layer normalization (Ba et al. 2016): y = normal * gain + bias, where normal is x less its mean
+// over the row, divided by the root of its variance + epsilon. Sums are in order, in double.
+struct NormalizeRows {
+  float epsilon = 0.0f;
+  const float* gain = nullptr;  // [cols], as bias.
+  const float* bias = nullptr;
+  ConstMatrix x;
+  Matrix normal, y;
+  float* scales = nullptr;  // [rows]: one divided by that root.
+  Matrix Over() const { return y; }
+
+  HDPS_ROW_TASK void operator()(size_t row) const {
+    double sum = 0, squares = 0;
+    for (size_t j = 0; j < y.cols; ++j) sum += static_cast<double>(ElementOf(x, row, j));
+    const double mean = sum / static_cast<double>(y.cols);
+    for (size_t j = 0; j < y.cols; ++j) {
+      const double apart = static_cast<double>(ElementOf(x, row, j)) - mean;
+      squares += apart * apart;
+    }
+    const double variance = squares / static_cast<double>(y.cols);
+    const double scale = 1.0 / std::sqrt(variance + static_cast<double>(epsilon));
+    scales[row] = static_cast<float>(scale);
+    for (size_t j = 0; j < y.cols; ++j) {
+      const double apart = static_cast<double>(ElementOf(x, row, j)) - mean;
+      const float value = static_cast<float>(apart * scale);
+      ElementOf(normal, row, j) = value;
+      ElementOf(y, row, j) = value * gain[j] + bias[j];
+    }
+  }
+};
+
+// Its backward: dx (+)= scale * (g - mean(g) - normal * mean(g * normal)) with g = dy * gain. dx
+// without data is left out. normal becomes dy * normal, whose columns' sums are the gradient of the
+// gain.
+struct NormalizeRowsBackward {
+  const float* gain = nullptr;
+  const float* scales = nullptr;
+  ConstMatrix dy;
+  Write write_dx = Write::kOver;
+  Matrix dx, normal;
+  Matrix Over() const { return normal; }
+
+  HDPS_ROW_TASK void operator()(size_t row) const {
+    double sum = 0, along = 0;
+    for (size_t j = 0; j < normal.cols; ++j) {
+      const double g = static_cast<double>(ElementOf(dy, row, j) * gain[j]);
+      sum += g;
+      along += g * static_cast<double>(ElementOf(normal, row, j));
+    }
+    const auto mean = static_cast<float>(sum / static_cast<double>(normal.cols));
+    const auto share = static_cast<float>(along / static_cast<double>(normal.cols));
+    for (size_t j = 0; j < normal.cols; ++j) {
+      const float d = ElementOf(dy, row, j), value = ElementOf(normal, row, j);
+      if (dx.data != nullptr) {
+        WriteTo(ElementOf(dx, row, j), write_dx,
+                scales[row] * (d * gain[j] - mean - value * share));
+      }
+      ElementOf(normal, row, j) = d * value;
+    }
+  }
+};
+
+using RowTask =
+    std::variant<Activate, ActivateBackward, Dropout, NormalizeRows, NormalizeRowsBackward>;
+
+}  // namespace hdps

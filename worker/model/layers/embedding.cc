@@ -1,0 +1,44 @@
+// Pooled rows of a table.
+#include "worker/model/feature_list.h"
+#include "worker/model/layer.h"
+
+namespace hdps {
+namespace {
+
+class EmbeddingLayer : public Layer {
+ public:
+  explicit EmbeddingLayer(const LayerSite& site)
+      : place_(site.place), features_(FeatureIndexes(site.job.data, site.spec)) {
+    while (site.job.tables[table_].name != site.spec.table) ++table_;
+    spec_ = {site.spec.pooling, site.spec.combine, site.job.tables[table_].dim};
+  }
+
+  void Forward(Pass& pass) override {
+    const TablePass& table = pass.tables[table_];
+    CollectBags(pass, table_, features_, &bags_);
+    pass.ops.LoadBags(bags_, static_cast<uint32_t>(table.keys->unique.size()), &index_);
+    pass.ops.Pool(*index_, spec_, table.rows, pass.places[place_].value);
+  }
+
+  void Backward(Pass& pass) override {
+    TablePass& table = pass.tables[table_];
+    const Write write = table.gradients_begun ? Write::kAdd : Write::kOver;
+    table.gradients_begun = true;
+    pass.ops.PoolBackward(*index_, spec_, pass.places[place_].gradient, write, table.row_gradients);
+  }
+
+ private:
+  uint32_t place_, table_ = 0;
+  std::vector<uint32_t> features_;  // Columns of the batch.
+  PoolSpec spec_;
+  std::vector<Bags> bags_;  // Of the current pass.
+  std::unique_ptr<BagIndex> index_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> NewEmbedding(const LayerSite& site) {
+  return std::make_unique<EmbeddingLayer>(site);
+}
+
+}  // namespace hdps
