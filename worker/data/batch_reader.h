@@ -24,8 +24,8 @@ struct ReaderOptions {
   uint32_t batch_size = 1024;  // Of the whole step.
   uint32_t part = 0, num_parts = 1;
   bool shuffle = true;
-  // Labels are whole numbers below this: 2 under logloss (-1 in libsvm files counts as 0), the
-  // width of the logits under softmax. Another label makes a bad row.
+  // Labels are whole numbers below this: 2 under logloss (where -1 counts as 0), the width of
+  // the logits under softmax. Another label makes a bad row.
   // kLabelsNotRead: none is needed, all are 0; CSV and Criteo rows may come without the cell.
   uint32_t num_classes = 2;
 };

@@ -214,6 +214,10 @@ TEST(JobTest, FormatsWithoutColumnsNameTheirFeatures) {
   EXPECT_EQ(names.sparse[26], "x");
   const Job ffm = Good({"data={\"format\":\"libffm\",\"train\":[\"a\"],\"num_fields\":3}"});
   EXPECT_THAT(FeaturesOf(ffm.data).sparse, ElementsAre("field0", "field1", "field2"));
+  const Job fm = Good({"data={\"format\":\"libfm\",\"train\":[\"a\"],\"num_fields\":2}"});
+  EXPECT_EQ(fm.data.format, DataFormat::kLibfm);
+  EXPECT_THAT(FeaturesOf(fm.data).sparse, ElementsAre("field0", "field1"));
+  EXPECT_EQ(JobDigest(Good({}, PrintJob(fm))), JobDigest(fm));
   const Job svm = Good({"data={\"format\":\"libsvm\",\"train\":[\"a\"]}", "model.type=logistic"});
   EXPECT_THAT(FeaturesOf(svm.data).sparse, ElementsAre("features"));
 }

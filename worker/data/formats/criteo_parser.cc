@@ -15,11 +15,12 @@ namespace {
 constexpr size_t kNumbers = 13;
 constexpr size_t kCategories = 26;
 constexpr size_t kCells = 1 + kNumbers + kCategories;
-constexpr std::string_view kExpectedCells = "40 cells: a label, 13 integers, 26 categories,";
+constexpr std::string_view kExpectedCells =
+    "40 cells between tabs: a label, 13 integers, 26 categories,";
 
 class CriteoParser : public RowParser {
  public:
-  explicit CriteoParser(uint32_t num_classes) : label_({}, num_classes, false) {
+  explicit CriteoParser(uint32_t num_classes) : label_({}, num_classes) {
     for (size_t i = 0; i < kNumbers; ++i) number_names_[i] = "I" + std::to_string(i + 1);
     for (size_t i = 0; i < kCategories; ++i) salts_[i] = HashString("C" + std::to_string(i + 1));
   }

@@ -19,7 +19,7 @@ class CsvParser : public RowParser {
       : delimiter_(data.delimiter.empty() ? ',' : data.delimiter[0]), missing_(data.missing) {
     for (const ColumnSpec& spec : data.columns) {
       columns_.push_back({spec, HashString(spec.name)});
-      if (spec.type == ColumnType::kLabel) label_ = LabelRule(spec.positive, num_classes, false);
+      if (spec.type == ColumnType::kLabel) label_ = LabelRule(spec.positive, num_classes);
     }
     expected_cells_ = "as many cells as data.columns has, " + std::to_string(columns_.size()) + ",";
   }
@@ -151,7 +151,7 @@ class CsvParser : public RowParser {
   const char delimiter_;
   const std::string missing_;
   std::vector<Column> columns_;
-  LabelRule label_{{}, 2, false};
+  LabelRule label_{{}, 2};
   std::string expected_cells_;
   std::string unquoted_;  // The cell at hand, if it has quotes inside.
 };

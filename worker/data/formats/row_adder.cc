@@ -36,6 +36,8 @@ std::unique_ptr<RowParser> NewParser(const DataSpec& data, uint32_t num_classes)
       return NewLibsvmParser(data, num_classes);
     case DataFormat::kLibffm:
       return NewLibffmParser(data, num_classes);
+    case DataFormat::kLibfm:
+      return NewLibfmParser(data, num_classes);
   }
   return nullptr;
 }
