@@ -31,8 +31,9 @@ struct ReaderOptions {
 };
 
 // One of so many parts or more of a shuffled stream reads its own rows alone, by an index that it
-// makes in its first epoch.
-inline constexpr uint32_t kPartsMany = 16;
+// makes in its first epoch. Fewer parts lose by it: the index spares a part some 70 ns for each row
+// of the others, and costs it about 3 us for each of its own.
+inline constexpr uint32_t kPartsMany = 64;
 
 // Gives the batches of one worker in order. Memory does not depend on the size of the files.
 class BatchReader {

@@ -132,7 +132,7 @@ void BatchBuilder::AddWeights(const Row& row, size_t feature, SparseColumn* colu
   for (uint32_t i = begin; i < end; ++i) column->weights.push_back(weight(i));
 }
 
-Batch BatchBuilder::Take(uint64_t first_row) {
+Batch BatchBuilder::Finish(uint64_t first_row) {
   AddWaiting();
   Batch batch = std::move(batch_);
   batch.first_row = first_row;

@@ -67,7 +67,8 @@ class BatchBuilder {
   BatchBuilder(size_t num_numeric, size_t num_sparse, uint32_t rows_expected);
   // `numeric` are the row's numbers behind their transforms.
   void Add(const Row& row, const std::vector<float>& numeric);
-  Batch Take(uint64_t first_row);
+  // What was added; the builder is empty again.
+  Batch Finish(uint64_t first_row);
 
  private:
   static constexpr uint32_t kWaitingMax = 32;

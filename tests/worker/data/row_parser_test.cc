@@ -353,7 +353,7 @@ TEST(BatchBuilderTest, RowsOfAllShapesStandInTheirOrder) {
       column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
     }
   }
-  const Batch batch = builder.Take(7);
+  const Batch batch = builder.Finish(7);
   ASSERT_EQ(batch.num_examples, kRows);
   for (uint32_t r = 0; r < kRows; ++r) EXPECT_EQ(batch.numeric[r], static_cast<float>(r));
   for (size_t f = 0; f < kFeatures; ++f) {

@@ -31,11 +31,11 @@ std::string_view NextWord(std::string_view* rest) {
 }
 
 // Takes the text before the first ':' of `*word`, or all of it.
-std::string_view NextPart(std::string_view* word) {
+std::string_view TextUpToColon(std::string_view* word) {
   const size_t end = std::min(word->find(':'), word->size());
-  const std::string_view part = word->substr(0, end);
+  const std::string_view text = word->substr(0, end);
   word->remove_prefix(std::min(end + 1, word->size()));
-  return part;
+  return text;
 }
 
 // What decides the field, and so the sparse feature, of an entry.
@@ -97,12 +97,12 @@ class LibsvmParser : public RowParser {
     std::string_view rest = word;
     uint32_t field = field_by_ == FieldBy::kPlace ? static_cast<uint32_t>(entries_.size()) : 0;
     if (field_by_ == FieldBy::kNumber) {
-      const std::string_view text = NextPart(&rest);
+      const std::string_view text = TextUpToColon(&rest);
       const std::optional<double> number = AllDigits(text) ? ParseNumber(text) : std::nullopt;
       if (!number || *number >= salts_.size()) return RowError{word, {}, expected_field_};
       field = static_cast<uint32_t>(*number);
     }
-    const std::string_view index = NextPart(&rest);
+    const std::string_view index = TextUpToColon(&rest);
     if (!AllDigits(index)) {
       return RowError{
           word, {}, field_by_ == FieldBy::kNumber ? "field:index:value" : "index:value"};
