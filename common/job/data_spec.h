@@ -40,7 +40,7 @@ struct DataSpec {
       train;  // Paths, read in this order; .gz and .zst are unpacked on the way.
   std::vector<std::string> eval;
   std::string delimiter = ",";
-  bool header = false;                // The first line of each file is not data.
+  bool header = false;                // kCsv, kCriteo: the first line of each file is not data.
   std::string missing = "";           // A cell with this text (after trimming blanks) is missing.
   std::string comment = "";           // Lines that begin with this are passed over; empty: none.
   std::vector<ColumnSpec> columns;    // kCsv
