@@ -43,13 +43,24 @@ struct RowError {
   std::string_view expected;  // "a number"
 };
 
+// A value as the file writes it, with the name of its column or sparse feature.
+struct NamedText {
+  std::string name, text;
+};
+
 // Turns lines into rows. Any bytes are either a row or an error, never worse.
 class RowParser {
  public:
   virtual ~RowParser() = default;
   // Fills `row`; after an error its contents mean nothing.
   virtual std::optional<RowError> Parse(std::string_view line, Row* row) = 0;
+  // What stands in the line, for people: also of a line that is no row, as far as it can be cut.
+  // Values beyond the last column have an empty name.
+  virtual std::vector<NamedText> Values(std::string_view line) = 0;
 };
+
+// The text with bytes that do not print escaped; cut where it is long.
+std::string Printable(std::string_view value);
 
 // "path:line:column: 'value': expected a number in column 'age'". Columns count characters from 1;
 // long values are cut and bytes that do not print are escaped.

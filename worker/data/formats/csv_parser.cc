@@ -31,6 +31,18 @@ class CsvParser : public RowParser {
     return error;
   }
 
+  std::vector<NamedText> Values(std::string_view line) override {
+    std::vector<NamedText> values;
+    size_t at = 0;
+    while (at <= line.size()) {
+      std::string_view cell;
+      if (NextCell(line, &at, &cell)) break;
+      const bool named = values.size() < columns_.size();
+      values.push_back({named ? columns_[values.size()].spec.name : "", std::string(cell)});
+    }
+    return values;
+  }
+
  private:
   std::optional<RowError> ParseCells(std::string_view line, bool label_cell, Row* row) {
     row->Clear();

@@ -47,9 +47,9 @@ enum class FieldBy : uint8_t {
 
 class LibsvmParser : public RowParser {
  public:
-  LibsvmParser(const std::vector<std::string>& features, FieldBy field_by, uint32_t num_classes)
-      : field_by_(field_by), label_({}, num_classes) {
-    for (const std::string& name : features) salts_.push_back(HashString(name));
+  LibsvmParser(std::vector<std::string> features, FieldBy field_by, uint32_t num_classes)
+      : field_by_(field_by), label_({}, num_classes), features_(std::move(features)) {
+    for (const std::string& name : features_) salts_.push_back(HashString(name));
     expected_field_ = "a field from 0 to data.num_fields - 1 = " +
                       std::to_string(salts_.empty() ? 0 : salts_.size() - 1);
   }
@@ -78,6 +78,23 @@ class LibsvmParser : public RowParser {
     }
     Group(row);
     return std::nullopt;
+  }
+
+  std::vector<NamedText> Values(std::string_view line) override {
+    std::string_view rest = line;
+    std::vector<NamedText> values = {{"label", std::string(NextWord(&rest))}};
+    while (true) {
+      std::string_view word = NextWord(&rest);
+      if (word.empty()) return values;
+      size_t field = field_by_ == FieldBy::kPlace ? values.size() - 1 : 0;
+      if (field_by_ == FieldBy::kNumber) {
+        const std::optional<double> number = ParseNumber(TextUpToColon(&word));
+        field = number && *number >= 0 && *number < static_cast<double>(features_.size())
+                    ? static_cast<size_t>(*number)
+                    : features_.size();
+      }
+      values.push_back({field < features_.size() ? features_[field] : "", std::string(word)});
+    }
   }
 
  private:
@@ -136,6 +153,7 @@ class LibsvmParser : public RowParser {
 
   const FieldBy field_by_;
   const LabelRule label_;
+  const std::vector<std::string> features_;
   std::vector<uint64_t> salts_;  // [features]
   std::string expected_field_;
   std::string expected_count_;  // Of the row at hand, if it has too few entries or too many.
