@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "common/base/show_number.h"
 #include "worker/data/batch_reader.h"
+#include "worker/data/data_description.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/header_check.h"
 #include "worker/data/line_reader.h"
@@ -17,85 +17,8 @@ namespace hdps {
 namespace {
 
 constexpr size_t kExampleBytesMax = 240;
-constexpr size_t kNamesShownMax = 3;
 constexpr size_t kClassesShownMax = 10;
 constexpr size_t kLabelTextsMax = 1000;
-
-std::string Whole(size_t number) { return ShowWhole(static_cast<double>(number)); }
-
-std::string Counted(size_t number, const std::string& what) {
-  return Whole(number) + " " + what + (number == 1 ? "" : "s");
-}
-
-std::string_view NameOf(DataFormat format) {
-  switch (format) {
-    case DataFormat::kCsv:
-      return "csv";
-    case DataFormat::kCriteo:
-      return "criteo";
-    case DataFormat::kLibsvm:
-      return "libsvm";
-    case DataFormat::kLibffm:
-      return "libffm";
-    case DataFormat::kLibfm:
-      return "libfm";
-  }
-  return "";
-}
-
-// The label's column, if the format has named columns.
-const ColumnSpec* LabelColumn(const DataSpec& data) {
-  if (data.format != DataFormat::kCsv) return nullptr;
-  const auto label = std::ranges::find(data.columns, ColumnType::kLabel, &ColumnSpec::type);
-  return label == data.columns.end() ? nullptr : &*label;
-}
-
-std::string DescribeLabel(const DataSpec& data) {
-  const ColumnSpec* label = LabelColumn(data);
-  if (label == nullptr) return "a label";
-  std::string text = "label '" + label->name + "'";
-  for (size_t i = 0; i < label->positive.size() && i < kNamesShownMax; ++i) {
-    text += (i == 0 ? " (1 where it is '" : "' or '") + label->positive[i];
-  }
-  if (label->positive.size() > kNamesShownMax) text += "' or another of data.columns";
-  return text + (label->positive.empty() ? "" : "', else 0)");
-}
-
-std::string DescribeFormat(const DataSpec& data, size_t num_files) {
-  const FeatureNames names = FeaturesOf(data);
-  std::string text = Counted(num_files, "file") + " of format " + std::string(NameOf(data.format)) +
-                     ": " + DescribeLabel(data) + ", " +
-                     Counted(names.numeric.size(), "numeric column") + ", " +
-                     Counted(names.sparse.size(), "sparse feature");
-  if (!data.features.empty()) {
-    text += " (" + Whole(data.features.size()) + " of them derived)";
-  }
-  return text;
-}
-
-// The columns in the order of the file's cells; none where entries carry their own index.
-std::vector<std::string> ColumnNames(const DataSpec& data) {
-  std::vector<std::string> names;
-  if (data.format == DataFormat::kCsv) {
-    for (const ColumnSpec& column : data.columns) names.push_back(column.name);
-  } else if (data.format == DataFormat::kCriteo) {
-    names.push_back("label");
-    for (int i = 1; i <= 13; ++i) names.push_back("I" + std::to_string(i));
-    for (int c = 1; c <= 26; ++c) names.push_back("C" + std::to_string(c));
-  }
-  return names;
-}
-
-// "'<=50K' (759), '>50K' (241)"
-std::string DescribeCounts(const std::map<std::string, uint64_t>& counts) {
-  std::string text;
-  size_t shown = 0;
-  for (const auto& [value, count] : counts) {
-    if (++shown > kNamesShownMax) return text + ", ...";
-    text += (shown == 1 ? "'" : ", '") + Printable(value) + "' (" + Whole(count) + ")";
-  }
-  return text;
-}
 
 class Preview {
  public:
@@ -268,35 +191,7 @@ class Preview {
       if (seen > kClassesShownMax) text += ", " + Whole(seen - kClassesShownMax) + " more classes";
       text += "; ";
     }
-    result_.lines.push_back(text + DescribeKeys(batch));
-  }
-
-  // "1 key in each of 25 sparse features; 'tags' 2.1 keys (0 to 5)"
-  std::string DescribeKeys(const Batch& batch) const {
-    if (batch.sparse.empty()) return "no sparse features, so no keys";
-    const std::vector<std::string> names = FeaturesOf(data_).sparse;
-    size_t with_one = 0, others = 0;
-    std::string text;
-    for (size_t f = 0; f < batch.sparse.size(); ++f) {
-      const std::vector<uint32_t>& offsets = batch.sparse[f].offsets;
-      uint32_t least = UINT32_MAX, most = 0;
-      for (size_t i = 0; i + 1 < offsets.size(); ++i) {
-        least = std::min(least, offsets[i + 1] - offsets[i]);
-        most = std::max(most, offsets[i + 1] - offsets[i]);
-      }
-      if (least == 1 && most == 1) {
-        ++with_one;
-      } else if (++others <= kNamesShownMax) {
-        const double mean = static_cast<double>(batch.sparse[f].keys.size()) /
-                            static_cast<double>(batch.num_examples);
-        text += (others == 1 ? "" : ", ") + ("'" + names[f] + "' ") + ShowNumber("%.1f", mean) +
-                " keys a row (" + std::to_string(least) + " to " + std::to_string(most) + ")";
-      }
-    }
-    if (others > kNamesShownMax) text += ", " + Whole(others - kNamesShownMax) + " more alike";
-    if (with_one == 0) return text;
-    return "1 key a row in " + Counted(with_one, "sparse feature") + (others == 0 ? "" : ", ") +
-           text;
+    result_.lines.push_back(text + DescribeKeys(batch, FeaturesOf(data_).sparse));
   }
 
   void WarnOfLabels() {

@@ -120,6 +120,14 @@ TEST(DataPreviewTest, LongRowsAreCutAndClassesCounted) {
   EXPECT_THAT(preview.lines[2], HasSubstr("label 3 in 1, label 9 in 1; "));
 }
 
+TEST(DataPreviewTest, ManyPositiveTextsAreCut) {
+  DataSpec data = Incomes();
+  data.columns[3].positive = {"a", "b", "c", "d"};
+  EXPECT_THAT(Good(data, {"1,w,t,a\n"}).lines[0],
+              HasSubstr("label 'income' (1 where it is 'a' or 'b' or 'c' or another of "
+                        "data.columns, else 0), 1 numeric column"));
+}
+
 TEST(DataPreviewTest, FilesWithoutRowsAndPipesArePassedOver) {
   const DataPreview none = Good(NumberedRows(), {"", "\n"});
   EXPECT_EQ(none.rows, 0u);

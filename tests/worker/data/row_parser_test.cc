@@ -148,7 +148,7 @@ TEST(CsvTest, NamesThePlaceOfABadCell) {
   EXPECT_THAT(ErrorOf(data, "1,a,b,c,?\n"),
               HasSubstr("f:1:9: '?': expected a label in column 'income'"));
   EXPECT_THAT(ErrorOf(data, "1,a,b,c\n"), HasSubstr("f:1:8: '': expected as many cells as "
-                                                    "data.columns has, 5, in column 'income'"));
+                                                    "data.columns has (5) in column 'income'"));
   EXPECT_THAT(ErrorOf(data, "1,a,b,c,>50K,more\n"), HasSubstr("f:1:14: 'more': expected as many"));
   EXPECT_THAT(ErrorOf(data, "1,\"a,b,c,>50K\n"), HasSubstr("f:1:3: '\"a,b,c,>50K': expected a "
                                                            "closing quote"));

@@ -17,7 +17,7 @@ constexpr size_t kNumbers = 13;
 constexpr size_t kCategories = 26;
 constexpr size_t kCells = 1 + kNumbers + kCategories;
 constexpr std::string_view kExpectedCells =
-    "40 cells between tabs: a label, 13 integers, 26 categories,";
+    "40 cells between tabs: a label, 13 integers, 26 categories";
 
 class CriteoParser : public RowParser {
  public:
@@ -96,8 +96,8 @@ class CriteoParser : public RowParser {
   const LabelRule label_;
   std::string labelled_;  // The row at hand with a label in front.
   std::array<std::string, kNumbers> number_names_;
-  std::array<std::string, kCategories> category_names_;
   std::array<uint64_t, kCategories> salts_;
+  std::array<std::string, kCategories> category_names_;
 };
 
 }  // namespace

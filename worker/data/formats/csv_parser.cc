@@ -21,7 +21,7 @@ class CsvParser : public RowParser {
       columns_.push_back({spec, HashString(spec.name)});
       if (spec.type == ColumnType::kLabel) label_ = LabelRule(spec.positive, num_classes);
     }
-    expected_cells_ = "as many cells as data.columns has, " + std::to_string(columns_.size()) + ",";
+    expected_cells_ = "as many cells as data.columns has (" + std::to_string(columns_.size()) + ")";
   }
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {

@@ -61,27 +61,35 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   return adder;
 }
 
-std::optional<std::string> RowAdder::AddOrDescribe(const Line& line, BatchBuilder* builder) {
+inline std::optional<RowError> RowAdder::TryAdd(const Line& line, BatchBuilder* builder) {
   std::optional<RowError> error = parser_->Parse(line.text, &row_);
   if (!error) error = derived_->Append(&row_);
   if (!error && !transforms_.Apply(row_.numbers, &numeric_)) error = DoesNotFit();
-  if (error) {
-    return DescribeRowError(paths_[line.place.file], line.place.number, line.text, *error);
-  }
-  builder->Add(row_, numeric_);
-  return std::nullopt;
+  if (!error) builder->Add(row_, numeric_);
+  return error;
+}
+
+std::string RowAdder::Describe(const Line& line, const RowError& error) const {
+  return DescribeRowError(paths_[line.place.file], line.place.number, line.text, error);
+}
+
+std::optional<std::string> RowAdder::AddOrDescribe(const Line& line, BatchBuilder* builder) {
+  const std::optional<RowError> error = TryAdd(line, builder);
+  if (!error) return std::nullopt;
+  return Describe(line, *error);
 }
 
 Status RowAdder::Add(const Line& line, BatchBuilder* builder) {
-  const std::optional<std::string> bad = AddOrDescribe(line, builder);
-  if (!bad) return {};
+  const std::optional<RowError> error = TryAdd(line, builder);
+  if (!error) return {};
   ++bad_rows_;
+  const std::string what = Describe(line, *error);
   if (bad_rows_ > max_bad_rows_) {
-    return {Code::kInvalidArgument, *bad + " (bad rows: " + std::to_string(bad_rows_) +
+    return {Code::kInvalidArgument, what + " (bad rows: " + std::to_string(bad_rows_) +
                                         ", data.max_bad_rows: " + std::to_string(max_bad_rows_) +
                                         "; set it higher to pass over them)"};
   }
-  if (bad_rows_ <= kBadRowsLogged) LOG(WARNING) << "bad row passed over: " << *bad;
+  if (bad_rows_ <= kBadRowsLogged) LOG(WARNING) << "bad row passed over: " << what;
   if (bad_rows_ == kBadRowsLogged) LOG(WARNING) << "further bad rows are counted, not shown";
   return {};
 }

@@ -39,6 +39,8 @@ class RowAdder {
 
  private:
   RowAdder() = default;
+  std::optional<RowError> TryAdd(const Line& line, BatchBuilder* builder);
+  std::string Describe(const Line& line, const RowError& error) const;
   RowError DoesNotFit() const;
 
   std::vector<std::string> paths_;
