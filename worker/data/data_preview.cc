@@ -84,8 +84,10 @@ class Preview {
       HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
       if (!found) break;
       line.place.file = file;
-      const bool maybe_header = row == 0 && has_columns() && !data_.header;
-      if (maybe_header && NamesItsColumns(CellsOf(line.text))) {
+      const std::vector<NamedText> cells = row == 0 && has_columns() && !data_.header
+                                               ? CellsOf(line.text)
+                                               : std::vector<NamedText>();
+      if (NamesItsColumns(cells)) {
         return {Code::kInvalidArgument,
                 PlaceOf(line) + ": this line is a header, with the names of the job's columns: " +
                     "expected data.header to be true"};
@@ -95,10 +97,9 @@ class Preview {
         NoteGood(line);
         continue;
       }
-      if (maybe_header && NextRowIsGood(lines, file)) {
+      // As many cells as columns, but texts where the next row has numbers.
+      if (!cells.empty() && cells.size() == column_names_.size() && SecondRowIsGood(file)) {
         *bad += "; the next row is good, so if this line is a header, set data.header to true";
-        HDPS_RETURN_IF_ERROR(NoteBad(*bad));
-        break;  // The row behind it has been passed over.
       }
       HDPS_RETURN_IF_ERROR(NoteBad(*bad));
     }
@@ -126,10 +127,14 @@ class Preview {
     return CompareHeader(PlaceOf(line), CellsOf(line.text), &result_.warnings);
   }
 
-  bool NextRowIsGood(LineReader& lines, uint32_t file) {
+  bool SecondRowIsGood(uint32_t file) {
+    LineReader lines(files_, {paths_[file]}, {.comment = data_.comment});
+    if (!lines.Start().ok()) return false;
     Line line;
-    const Result<bool> found = lines.Next(&line);
-    if (!found.ok() || !*found) return false;
+    for (int row = 0; row < 2; ++row) {
+      const Result<bool> found = lines.Next(&line);
+      if (!found.ok() || !*found) return false;
+    }
     line.place.file = file;
     BatchBuilder unused = rows_->NewBatch(1);
     return !rows_->AddOrDescribe(line, &unused).has_value();

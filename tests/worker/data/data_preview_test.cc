@@ -170,6 +170,13 @@ TEST(DataPreviewTest, AHeaderThatIsNotAnnouncedIsNamed) {
                         "good, so if this line is a header, set data.header to true"));
   EXPECT_THAT(ErrorOf(Incomes(), {"years,job,labels,pay\nmany,x,y,z\n"}),
               ::testing::Not(HasSubstr("header")));
+  EXPECT_THAT(ErrorOf(Incomes(), {"a title of the table\n" + row}),
+              ::testing::Not(HasSubstr("header")));
+  DataSpec lenient = Incomes();
+  lenient.max_bad_rows = 1;
+  const DataPreview passed = Good(lenient, {"years,job,labels,pay\n" + row + row});
+  EXPECT_THAT(passed.warnings, ElementsAre(HasSubstr("set data.header to true")));
+  EXPECT_EQ(passed.rows, 2u);
   // Texts alone, which would train as a row.
   DataSpec texts = Incomes();
   texts.columns.erase(texts.columns.begin());
