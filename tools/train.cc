@@ -19,6 +19,7 @@
 #include "tools/common_flags.h"
 #include "tools/local_cluster.h"
 #include "tools/warnings.h"
+#include "worker/data/data_preview.h"
 
 DEFINE_uint32(servers, 1, "Servers of the job");
 DEFINE_uint32(workers, 1, "Workers of the job");
@@ -37,6 +38,13 @@ constexpr std::string_view kFlags[] = {"job",     "out",    "set",          "ser
 constexpr char kUsage[] =
     "hdps train: train a job in this one process\n"
     "usage: hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
+
+void ShowPreview(const DataPreview& preview) {
+  for (const std::string& line : preview.lines) std::fprintf(stderr, "data: %s\n", line.c_str());
+  for (const std::string& warning : preview.warnings) {
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  }
+}
 
 Result<LocalClusterExit> Train() {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
@@ -58,6 +66,8 @@ Result<LocalClusterExit> Train() {
     return LocalClusterExit();
   }
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
+  HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(*files, job));
+  ShowPreview(preview);  // The workers write the same into the log.
   LocalClusterOptions options;
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = std::filesystem::absolute(flags.out).lexically_normal().string();

@@ -116,14 +116,13 @@ Status MeasureReader(const BenchSetting& setting, FileSystem& files, const Job& 
     HDPS_ASSIGN_OR_RETURN(const ParseSeconds whole_log, SecondsToParse(files, job.data, 1));
     HDPS_ASSIGN_OR_RETURN(const ParseSeconds quarter, SecondsToParse(files, job.data, kParts));
     HDPS_ASSIGN_OR_RETURN(const ParseSeconds few, SecondsToParse(files, job.data, kPartsMany));
-    HDPS_ASSIGN_OR_RETURN(const ParseSeconds many,
-                          SecondsToParse(files, job.data, 16 * kPartsMany));
+    HDPS_ASSIGN_OR_RETURN(const ParseSeconds many, SecondsToParse(files, job.data, 4 * kPartsMany));
     const double each = kNano / static_cast<double>(bytes);
     (*samples)["reader.read_byte"].push_back(each * whole_log.first);
     // A quarter of the rows was parsed too.
     (*samples)["reader.scan_byte"].push_back(
         each * Above0((kParts * quarter.first - whole_log.first) / 3));
-    constexpr double kOwnOfFew = 1.0 / kPartsMany, kOwnOfMany = kOwnOfFew / 16;
+    constexpr double kOwnOfFew = 1.0 / kPartsMany, kOwnOfMany = kOwnOfFew / 4;
     const double of_row = kNano / double(kLogRows);
     const double fetch = of_row * Above0(few.later - many.later) / (kOwnOfFew - kOwnOfMany);
     (*samples)["reader.fetch_row"].push_back(fetch);

@@ -7,7 +7,7 @@
 
 namespace hdps {
 
-enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm };
+enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm };
 enum class ColumnType : uint8_t { kLabel, kNumeric, kCategorical, kMulti, kSkip };
 enum class Transform : uint8_t { kNone, kLog1p, kStandardize };  // log1p: sign(x) log(1 + |x|).
 
@@ -40,12 +40,13 @@ struct DataSpec {
       train;  // Paths, read in this order; .gz and .zst are unpacked on the way.
   std::vector<std::string> eval;
   std::string delimiter = ",";
-  bool header = false;                // The first line of each file is not data.
+  bool header = false;                // kCsv, kCriteo: the first line of each file is not data.
   std::string missing = "";           // A cell with this text (after trimming blanks) is missing.
   std::string comment = "";           // Lines that begin with this are passed over; empty: none.
   std::vector<ColumnSpec> columns;    // kCsv
   std::vector<FeatureSpec> features;  // Derived.
-  uint32_t num_fields = 0;            // kLibffm: fields 0..num_fields-1, one sparse feature each.
+  uint32_t num_fields = 0;            // kLibffm, kLibfm: fields 0..num_fields-1, one sparse
+                                      // feature each.
   Transform numeric_transform = Transform::kLog1p;  // kCriteo: of I1..I13.
   uint64_t shuffle_rows = 65536;  // Rows in the shuffle window of training data; 0 = file order.
   int64_t max_bad_rows = 0;       // More bad rows than this end the job.

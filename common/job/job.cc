@@ -24,6 +24,7 @@ FeatureNames FeaturesOf(const DataSpec& data) {
       names.sparse.push_back("features");
       break;
     case DataFormat::kLibffm:
+    case DataFormat::kLibfm:
       for (uint32_t f = 0; f < data.num_fields; ++f) {
         names.sparse.push_back("field" + std::to_string(f));
       }

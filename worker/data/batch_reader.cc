@@ -52,7 +52,7 @@ class StreamReader : public BatchReader {
       HDPS_RETURN_IF_ERROR(rows_->Add(line, &builder));
     }
     if (position_ == first_row) return std::optional<Batch>();
-    return std::optional<Batch>(builder.Take(first_row));
+    return std::optional<Batch>(builder.Finish(first_row));
   }
 
   uint64_t bad_rows() const override { return rows_->bad_rows(); }
@@ -67,10 +67,10 @@ class StreamReader : public BatchReader {
     while (!lines_ended_ && !window_.full()) {
       HDPS_ASSIGN_OR_RETURN(const bool found, lines_.Next(line));
       lines_ended_ = !found;
-      if (found) window_.Put(*line);
+      if (found) window_.Add(*line);
     }
     if (window_.empty()) return false;
-    *line = window_.TakeAny();
+    *line = window_.RemoveAny();
     return true;
   }
 

@@ -19,8 +19,8 @@ constexpr size_t kPackedChunkBytes = size_t{256} << 10;
 constexpr int kGzipOnly = 16;  // Added to zlib's window bits.
 
 // The packed bytes, a chunk at a time.
-// Invariant: [begin_, end_) of chunk_ are read and not yet taken; ended() only when there are none
-// and the file has no more.
+// Invariant: [begin_, end_) of chunk_ are read and not yet consumed; ended() only when there are
+// none and the file has no more.
 class PackedInput {
  public:
   explicit PackedInput(std::unique_ptr<SequentialFile> file)
@@ -28,7 +28,7 @@ class PackedInput {
         seekable_(dynamic_cast<const SeekableFile*>(file_.get()) != nullptr),
         chunk_(kPackedChunkBytes) {}
 
-  // Reads on when all was taken.
+  // Reads on when all was consumed.
   Status Refill() {
     if (begin_ < end_ || ended_) return {};
     HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(std::span(chunk_)));
@@ -49,7 +49,7 @@ class PackedInput {
     ended_ = ended_ && begin_ == end_;
     return {};
   }
-  // Straight into the caller's buffer. Requires: all was taken.
+  // Straight into the caller's buffer. Requires: all was consumed.
   Result<size_t> ReadInto(std::span<std::byte> buffer) {
     if (ended_) return size_t{0};
     HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(buffer));
@@ -58,7 +58,7 @@ class PackedInput {
     return got;
   }
   std::span<std::byte> ready() { return {chunk_.data() + begin_, end_ - begin_}; }
-  void Take(size_t count) { begin_ += count; }
+  void Consume(size_t count) { begin_ += count; }
   bool ended() const { return ended_; }
   bool seekable() const { return seekable_; }
   uint64_t bytes_read() const { return bytes_read_; }
@@ -80,7 +80,7 @@ class PlainFile : public UnpackedFile {
     if (ready.empty()) return input_.ReadInto(buffer);
     const size_t count = std::min(ready.size(), buffer.size());
     if (count > 0) std::memcpy(buffer.data(), ready.data(), count);
-    input_.Take(count);
+    input_.Consume(count);
     return count;
   }
   uint64_t packed_bytes_read() const override { return input_.bytes_read(); }
@@ -122,7 +122,7 @@ class GzipFile : public UnpackedFile {
       stream_.next_in = reinterpret_cast<Bytef*>(packed.data());
       stream_.avail_in = static_cast<uInt>(packed.size());
       const int result = inflate(&stream_, Z_NO_FLUSH);
-      input_.Take(packed.size() - stream_.avail_in);
+      input_.Consume(packed.size() - stream_.avail_in);
       if (result == Z_STREAM_END) {
         between_members_ = true;
       } else if (result != Z_OK && result != Z_BUF_ERROR) {
@@ -161,7 +161,7 @@ class ZstdFile : public UnpackedFile {
       ZSTD_inBuffer in = {packed.data(), packed.size(), 0};
       const size_t result = ZSTD_decompressStream(stream_, &out, &in);
       if (ZSTD_isError(result)) return Damaged(path_, "zstd", ZSTD_getErrorName(result));
-      input_.Take(in.pos);
+      input_.Consume(in.pos);
       between_frames_ = result == 0;
       if (ended && out.pos == 0 && !between_frames_) {
         return Damaged(path_, "zstd", "it ends in the middle");

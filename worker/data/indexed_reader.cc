@@ -68,7 +68,7 @@ class IndexedReader : public BatchReader {
       HDPS_ASSIGN_OR_RETURN(const Line line, fetcher_.Fetch(index_, row));
       HDPS_RETURN_IF_ERROR(rows_->Add(line, &builder));
     }
-    return std::optional<Batch>(builder.Take(first_row));
+    return std::optional<Batch>(builder.Finish(first_row));
   }
 
   uint64_t bad_rows() const override { return on_ ? rows_->bad_rows() : plain_->bad_rows(); }

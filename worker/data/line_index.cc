@@ -1,4 +1,4 @@
-// Blocks behind anchors; the numbers of lines as what they differ from those of the rows.
+// Groups behind anchors; the numbers of lines as what they differ from those of the rows.
 #include "worker/data/line_index.h"
 
 #include <glog/logging.h>
@@ -17,12 +17,12 @@ bool LineIndex::Add(const Row& row) {
   File& file = files_.back();
   const uint64_t of_file = num_rows_ - file.first_row;
   if (of_file % kStride == 0) {
-    if (file.blocks.size() % kAnchorBlocks == 0) file.anchors.push_back(row.begin);
+    if (file.groups.size() % kAnchorGroups == 0) file.anchors.push_back(row.begin);
     const uint64_t behind = row.begin - file.anchors.back();
     if (behind > std::numeric_limits<uint32_t>::max()) return false;
-    file.blocks.push_back(static_cast<uint32_t>(behind));
+    file.groups.push_back(static_cast<uint32_t>(behind));
   }
-  if (row.end - file.BeginOf(file.blocks.size() - 1) > kBlockBytesMax) return false;
+  if (row.end - file.BeginOf(file.groups.size() - 1) > kGroupBytesMax) return false;
   const uint64_t lines = row.number - of_file;
   if (file.shifts.empty() || file.shifts.back().lines != lines) {
     file.shifts.push_back({of_file, lines});
@@ -32,26 +32,26 @@ bool LineIndex::Add(const Row& row) {
   return true;
 }
 
-LineIndex::Block LineIndex::BlockOf(uint64_t row) const {
+LineIndex::RowGroup LineIndex::GroupOf(uint64_t row) const {
   CHECK_LT(row, num_rows_);
   const auto behind = std::ranges::upper_bound(files_, row, {}, &File::first_row);
   const File& file = *(behind - 1);
   const uint64_t index = (row - file.first_row) / kStride;
-  Block block;
-  block.file = file.file;
-  block.begin = file.BeginOf(index);
-  block.end = index + 1 < file.blocks.size() ? file.BeginOf(index + 1) : file.end;
-  block.first_row = file.first_row + index * kStride;
+  RowGroup group;
+  group.file = file.file;
+  group.begin = file.BeginOf(index);
+  group.end = index + 1 < file.groups.size() ? file.BeginOf(index + 1) : file.end;
+  group.first_row = file.first_row + index * kStride;
   const uint64_t of_file = index * kStride;
   const auto shift = std::ranges::upper_bound(file.shifts, of_file, {}, &Shift::row);
-  block.number = of_file + (shift - 1)->lines;
-  return block;
+  group.number = of_file + (shift - 1)->lines;
+  return group;
 }
 
 size_t LineIndex::bytes() const {
   size_t bytes = 0;
   for (const File& file : files_) {
-    bytes += file.anchors.size() * sizeof(uint64_t) + file.blocks.size() * sizeof(uint32_t) +
+    bytes += file.anchors.size() * sizeof(uint64_t) + file.groups.size() * sizeof(uint32_t) +
              file.shifts.size() * sizeof(Shift);
   }
   return bytes;

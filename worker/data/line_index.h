@@ -10,13 +10,13 @@ namespace hdps {
 
 // Learns the rows of several files in their order, and keeps the place of every kStride-th one.
 //
-// Invariant: rows are numbered from 0 over all files. A block is up to kStride rows of one file
-// that follow each other, with what lies between them; it spans at most kBlockBytesMax bytes. Takes
+// Invariant: rows are numbered from 0 over all files. A group is up to kStride rows of one file
+// that follow each other, with what lies between them; it spans at most kGroupBytesMax bytes. Takes
 // an eighth of a byte a row.
 class LineIndex {
  public:
   static constexpr uint64_t kStride = 32;
-  static constexpr uint64_t kBlockBytesMax = 4 << 20;
+  static constexpr uint64_t kGroupBytesMax = 4 << 20;
 
   struct Row {
     uint32_t file = 0;
@@ -26,19 +26,19 @@ class LineIndex {
   // The next row; files ascend. False when the rows lie too far apart: then it is of no use.
   bool Add(const Row& row);
 
-  struct Block {
+  struct RowGroup {
     uint32_t file = 0;
     uint64_t begin = 0, end = 0;  // In the file.
     uint64_t number = 0;          // Of its first line, which is a row.
     uint64_t first_row = 0;
   };
   // Requires: row < num_rows().
-  Block BlockOf(uint64_t row) const;
+  RowGroup GroupOf(uint64_t row) const;
   uint64_t num_rows() const { return num_rows_; }
   size_t bytes() const;
 
  private:
-  static constexpr uint64_t kAnchorBlocks = 128;
+  static constexpr uint64_t kAnchorGroups = 128;
   // From this row of the file on, a line's number is that of the row and this.
   struct Shift {
     uint64_t row, lines;
@@ -46,11 +46,11 @@ class LineIndex {
   struct File {
     uint32_t file = 0;
     uint64_t first_row = 0, end = 0;  // Behind its last row so far.
-    std::vector<uint64_t> anchors;    // Where every kAnchorBlocks-th block begins.
-    std::vector<uint32_t> blocks;     // Where each begins behind its anchor.
+    std::vector<uint64_t> anchors;    // Where every kAnchorGroups-th group begins.
+    std::vector<uint32_t> groups;     // Where each begins behind its anchor.
     std::vector<Shift> shifts;
-    uint64_t BeginOf(uint64_t block) const {
-      return anchors[block / kAnchorBlocks] + blocks[block];
+    uint64_t BeginOf(uint64_t group) const {
+      return anchors[group / kAnchorGroups] + groups[group];
     }
   };
 

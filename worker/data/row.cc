@@ -12,6 +12,15 @@ namespace {
 
 constexpr size_t kShownBytesMax = 60;
 
+// Characters of UTF-8 before `bytes`, or bytes where the text is something else.
+size_t CountCharacters(std::string_view text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+}  // namespace
+
 std::string Printable(std::string_view value) {
   std::string shown;
   for (char c : value.substr(0, kShownBytesMax)) {
@@ -27,15 +36,6 @@ std::string Printable(std::string_view value) {
   if (value.size() > kShownBytesMax) shown += "...";
   return shown;
 }
-
-// Characters of UTF-8 before `bytes`, or bytes where the text is something else.
-size_t CountCharacters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
-}
-
-}  // namespace
 
 void Row::Clear() {
   label = 0;
@@ -134,7 +134,7 @@ void BatchBuilder::AddWeights(const Row& row, size_t feature, SparseColumn* colu
   for (uint32_t i = begin; i < end; ++i) column->weights.push_back(weight(i));
 }
 
-Batch BatchBuilder::Take(uint64_t first_row) {
+Batch BatchBuilder::Finish(uint64_t first_row) {
   AddWaiting();
   Batch batch = std::move(batch_);
   batch.first_row = first_row;

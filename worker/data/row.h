@@ -44,13 +44,24 @@ struct RowError {
   std::string_view expected;  // "a number"
 };
 
+// A value as the file writes it, with the name of its column or sparse feature.
+struct NamedText {
+  std::string name, text;
+};
+
 // Turns lines into rows. Any bytes are either a row or an error, never worse.
 class RowParser {
  public:
   virtual ~RowParser() = default;
   // Fills `row`; after an error its contents mean nothing.
   virtual std::optional<RowError> Parse(std::string_view line, Row* row) = 0;
+  // What stands in the line, for people: also of a line that is no row, as far as it can be cut.
+  // Values beyond the last column have an empty name.
+  virtual std::vector<NamedText> Values(std::string_view line) = 0;
 };
+
+// The text with bytes that do not print escaped; cut where it is long.
+std::string Printable(std::string_view value);
 
 // "path:line:column: 'value': expected a number in column 'age'". Columns count characters from 1;
 // long values are cut and bytes that do not print are escaped.
@@ -68,7 +79,8 @@ class BatchBuilder {
   BatchBuilder(size_t num_numeric, size_t num_sparse, uint32_t rows_expected);
   // `numeric` are the row's numbers behind their transforms.
   void Add(const Row& row, const std::vector<float>& numeric);
-  Batch Take(uint64_t first_row);
+  // What was added; the builder is empty again.
+  Batch Finish(uint64_t first_row);
 
  private:
   static constexpr uint32_t kWaitingMax = 32;

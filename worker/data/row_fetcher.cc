@@ -1,4 +1,4 @@
-// A block of lines at a time, counted up to the one that is meant.
+// A group of lines at a time, counted up to the one that is meant.
 #include "worker/data/row_fetcher.h"
 
 #include <cstring>
@@ -21,32 +21,32 @@ Result<SeekableFile*> RowFetcher::Open(uint32_t file) {
 }
 
 Status RowFetcher::Announce(const LineIndex& index, uint64_t row) {
-  const LineIndex::Block block = index.BlockOf(row);
-  HDPS_ASSIGN_OR_RETURN(SeekableFile* const file, Open(block.file));
-  if (file != nullptr) file->WillRead(block.begin, block.end - block.begin);
+  const LineIndex::RowGroup group = index.GroupOf(row);
+  HDPS_ASSIGN_OR_RETURN(SeekableFile* const file, Open(group.file));
+  if (file != nullptr) file->WillRead(group.begin, group.end - group.begin);
   return Status();
 }
 
 Result<Line> RowFetcher::Fetch(const LineIndex& index, uint64_t row) {
-  const LineIndex::Block block = index.BlockOf(row);
+  const LineIndex::RowGroup group = index.GroupOf(row);
   const Status changed(Code::kInvalidArgument,
-                       paths_[block.file] +
+                       paths_[group.file] +
                            " is not what it was when this job first read it: "
                            "expected a file that stays as it is while it is trained on");
-  HDPS_ASSIGN_OR_RETURN(SeekableFile* const file, Open(block.file));
+  HDPS_ASSIGN_OR_RETURN(SeekableFile* const file, Open(group.file));
   if (file == nullptr) return changed;
-  const size_t bytes = block.end - block.begin;
+  const size_t bytes = group.end - group.begin;
   if (buffer_.size() < bytes) buffer_.resize(bytes);
   size_t filled = 0;
   while (filled < bytes) {
     const std::span<char> room(buffer_.data() + filled, bytes - filled);
     HDPS_ASSIGN_OR_RETURN(const size_t got,
-                          file->ReadAt(block.begin + filled, std::as_writable_bytes(room)));
+                          file->ReadAt(group.begin + filled, std::as_writable_bytes(room)));
     if (got == 0) return changed;
     filled += got;
   }
   bytes_read_ += bytes;
-  uint64_t row_here = block.first_row, number = block.number;
+  uint64_t row_here = group.first_row, number = group.number;
   for (size_t begin = 0; begin < bytes; ++number) {
     const char* const from = buffer_.data() + begin;
     const auto* const newline = static_cast<const char*>(std::memchr(from, '\n', bytes - begin));
@@ -54,7 +54,7 @@ Result<Line> RowFetcher::Fetch(const LineIndex& index, uint64_t row) {
     begin += size + 1;
     const std::optional<std::string_view> text = rules_.RowOf({from, size}, number);
     if (!text) continue;
-    if (row_here == row) return Line{*text, {block.file, number}};
+    if (row_here == row) return Line{*text, {group.file, number}};
     ++row_here;
   }
   return changed;

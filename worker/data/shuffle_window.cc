@@ -42,33 +42,33 @@ char* NewChunk(size_t bytes) {
 
 void ShuffleWindow::Restart(uint64_t seed) {
   draws_.Restart(seed);
-  slots_.clear();
+  lines_.clear();
   chunks_.clear();
   free_.clear();
   held_bytes_ = live_bytes_ = 0;
 }
 
-void ShuffleWindow::Put(const Line& line) {
+void ShuffleWindow::Add(const Line& line) {
   const auto size = static_cast<uint32_t>(line.text.size());
   char* const text = NewBlock(size);
   if (size > 0) std::memcpy(text, line.text.data(), size);
-  slots_.push_back({text, line.place.number, size, line.place.file});
+  lines_.push_back({text, line.place.number, size, line.place.file});
   live_bytes_ += BlockBytes(size);
   if (held_bytes_ > live_bytes_ + live_bytes_ / 2 + 2 * chunks_.back().size) MoveAll();
 }
 
-Line ShuffleWindow::TakeAny() {
-  DCHECK(!slots_.empty());
-  const size_t size = slots_.size(), chosen = draws_.Next(size);
-  // Where these draws will fall unless the window runs empty before their turns come: first the
-  // slot is brought near, half the way later the line.
-  __builtin_prefetch(&slots_[draws_.Peek(WindowDraws::kPrefetch - 1, size)]);
-  const Slot& soon = slots_[draws_.Peek(WindowDraws::kPrefetch / 2 - 1, size)];
+Line ShuffleWindow::RemoveAny() {
+  DCHECK(!lines_.empty());
+  const size_t size = lines_.size(), chosen = draws_.Next(size);
+  // Where these draws will fall unless the window runs empty before their turns come: first what
+  // is known of the line is brought near, half the way later its text.
+  __builtin_prefetch(&lines_[draws_.Peek(WindowDraws::kPrefetch - 1, size)]);
+  const HeldLine& soon = lines_[draws_.Peek(WindowDraws::kPrefetch / 2 - 1, size)];
   PrefetchText(soon.text, soon.size);
 
-  const Slot taken = slots_[chosen];
-  slots_[chosen] = slots_.back();
-  slots_.pop_back();
+  const HeldLine taken = lines_[chosen];
+  lines_[chosen] = lines_.back();
+  lines_.pop_back();
   free_[CacheLinesOf(taken.size)].push_back(taken.text);
   live_bytes_ -= BlockBytes(taken.size);
   return {{taken.text, taken.size}, {taken.file, taken.number}};
@@ -102,10 +102,10 @@ void ShuffleWindow::MoveAll() {
   const std::vector<Chunk> old = std::exchange(chunks_, {});
   free_.clear();
   held_bytes_ = 0;
-  for (Slot& slot : slots_) {
-    char* const text = NewBlock(slot.size);
-    std::memcpy(text, slot.text, slot.size);
-    slot.text = text;
+  for (HeldLine& line : lines_) {
+    char* const text = NewBlock(line.size);
+    std::memcpy(text, line.text, line.size);
+    line.text = text;
   }
 }
 

@@ -60,16 +60,16 @@ class ShuffleWindow {
       : rows_max_(std::min<uint64_t>(rows, UINT32_MAX - 1)), bytes_max_(bytes_max) {}
 
   void Restart(uint64_t seed);
-  bool full() const { return slots_.size() >= rows_max_ || live_bytes_ >= bytes_max_; }
-  bool empty() const { return slots_.empty(); }
-  void Put(const Line& line);
-  // Requires: not empty. The line is valid until the next Put.
-  Line TakeAny();
+  bool full() const { return lines_.size() >= rows_max_ || live_bytes_ >= bytes_max_; }
+  bool empty() const { return lines_.empty(); }
+  void Add(const Line& line);
+  // Requires: not empty. The line is valid until the next Add.
+  Line RemoveAny();
 
   size_t held_bytes() const { return held_bytes_; }
 
  private:
-  struct Slot {
+  struct HeldLine {
     char* text;  // A block.
     uint64_t number;
     uint32_t size;
@@ -91,7 +91,7 @@ class ShuffleWindow {
   const uint64_t rows_max_;
   const size_t bytes_max_;
   WindowDraws draws_;
-  std::vector<Slot> slots_;
+  std::vector<HeldLine> lines_;
   std::vector<Chunk> chunks_;             // Blocks are cut from the last one.
   std::vector<std::vector<char*>> free_;  // Blocks without a line, by their cache lines.
   size_t held_bytes_ = 0;                 // Of all chunks.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/host/gemm.h"
+#include "worker/data/data_preview.h"
 #include "worker/exchange/row_transfer.h"
 #include "worker/step/evaluation.h"
 #include "worker/step/label_count.h"
@@ -62,10 +63,9 @@ Status Trainer::Prepare() {
     runner_->set_cache(cache_.get());
     LOG(INFO) << cache_->rows().Describe();
   }
-  for (const std::vector<std::string>* paths : {&job_->data.train, &job_->data.eval}) {
-    if (paths->empty()) continue;
-    HDPS_RETURN_IF_ERROR(NewBatchReader(files_, job_->data, *paths, ReaderOptions()).status());
-  }
+  HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files_, *job_));
+  for (const std::string& line : preview.lines) LOG(INFO) << "data: " << line;
+  for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;
   LOG(INFO) << model_->Describe();
   return Status();
 }

@@ -46,7 +46,10 @@ JsonValue PrintData(const DataSpec& data) {
   object.Set("train", JsonValue::Texts(data.train));
   object.Set("eval", JsonValue::Texts(data.eval));
   object.Set("delimiter", JsonValue::Text(data.delimiter));
-  object.Set("header", JsonValue::Bool(data.header));
+  // Criteo files had no header once, and the digests of their jobs shall stay what they were.
+  if (data.format == DataFormat::kCsv || data.header) {
+    object.Set("header", JsonValue::Bool(data.header));
+  }
   object.Set("missing", JsonValue::Text(data.missing));
   object.Set("comment", JsonValue::Text(data.comment));
   JsonValue& columns = object.Set("columns", JsonValue::List());

@@ -128,7 +128,9 @@ void ReadData(const JsonValue& object, DataSpec* data) {
   ReadKey(object, "comment", &data->comment);
   ReadColumns(object, &data->columns);
   ReadFeatures(object, &data->features);
-  if (data->format == DataFormat::kLibffm) data->num_fields = 1;
+  if (data->format == DataFormat::kLibffm || data->format == DataFormat::kLibfm) {
+    data->num_fields = 1;
+  }
   ReadKey(object, "num_fields", &data->num_fields);
   ReadChoice(object, "data", "numeric_transform", &data->numeric_transform);
   ReadKey(object, "shuffle_rows", &data->shuffle_rows);

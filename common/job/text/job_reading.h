@@ -14,6 +14,9 @@ Status ReadModel(const JobSource& source, Job* job);
 // The rules between keys; normalises what has two spellings (ssp with bound 0 is sync).
 Status CheckJob(const JobSource& source, Job* job);
 
+// Names what the data has and the model cannot use. The job has passed every other check.
+void WarnOfInputs(Job* job);
+
 // Copies the member `key` to `*to` if there is one.
 void ReadKey(const JsonValue& object, std::string_view key, bool* to);
 void ReadKey(const JsonValue& object, std::string_view key, uint32_t* to);

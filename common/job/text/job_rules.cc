@@ -280,6 +280,7 @@ Status CheckJob(const JobSource& source, Job* job) {
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
   HDPS_RETURN_IF_ERROR(CheckWeights(source, *job));
+  WarnOfInputs(job);
   return CheckCluster(source, job->cluster);
 }
 

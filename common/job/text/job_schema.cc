@@ -35,17 +35,19 @@ constexpr KeySpec kKeys[] = {
     {"job", "checkpoint", kObject, "checkpoint", 0, 0, "", "", "What is kept for later."},
     {"job", "cluster", kObject, "cluster", 0, 0, "", "", "Shards, deadlines and windows."},
 
-    {"data", "format", kChoice, "csv, criteo, libsvm, libffm", 0, 0, "\"csv\"", "",
-     "criteo: label, I1..I13, C1..C26 between tabs. libsvm: one sparse feature `features`. libffm: "
-     "`field0`, `field1`, ..."},
+    {"data", "format", kChoice, "csv, criteo, libsvm, libffm, libfm", 0, 0, "\"csv\"", "",
+     "criteo: label, I1..I13, C1..C26 between tabs. libsvm: one sparse feature `features`. libffm "
+     "and libfm: `field0`, `field1`, ..., by the number before an index, or by the place of an "
+     "entry "
+     "in its row."},
     {"data", "train", kTexts, "", 0, 0, "[]", "",
      "Files, read in this order; .gz and .zst are unpacked on the way. Relative paths are sought "
      "from the job file's folder, then from the working directory. At least one."},
     {"data", "eval", kTexts, "", 0, 0, "[]", "", "Files that are never trained on."},
     {"data", "delimiter", kText, "", 0, 0, "\",\"", kCsvOnly,
      "One character between cells; \"\\t\" for TSV."},
-    {"data", "header", kBool, "", 0, 0, "false", kCsvOnly,
-     "The first line of each file is not data."},
+    {"data", "header", kBool, "", 0, 0, "false", "data.format=csv|criteo",
+     "The first line of each file holds the names of the columns, in the job's order."},
     {"data", "missing", kText, "", 0, 0, "\"\"", kCsvOnly,
      "A cell with this text, blanks trimmed, is missing."},
     {"data", "comment", kText, "", 0, 0, "\"\"", kCsvOnly,
@@ -54,8 +56,8 @@ constexpr KeySpec kKeys[] = {
      "One entry a column, in the file's order; exactly one is the label."},
     {"data", "features", kObjects, "feature", 0, 0, "[]", "data.format=csv|criteo",
      "Categorical features derived from columns and from features before them."},
-    {"data", "num_fields", kInteger, "", 1, 65536, "1", "format=libffm",
-     "Fields 0..n-1, one sparse feature each."},
+    {"data", "num_fields", kInteger, "", 1, 65536, "1", "format=libffm|libfm",
+     "Fields 0..n-1, one sparse feature each; a libfm row has exactly so many entries."},
     {"data", "numeric_transform", kChoice, kTransforms.substr(0, 11), 0, 0, "\"log1p\"",
      "format=criteo", "Of I1..I13; log1p is sign(x) log(1 + |x|)."},
     {"data", "shuffle_rows", kInteger, "", 0, 1e8, "65536", "",

@@ -47,9 +47,9 @@ const OptimizerSetting* FindSetting(const OptimizerRecord& record, std::string_v
 }
 
 // The keys, and the texts they look at.
-class KeyTable {
+class OptimizerKeyTable {
  public:
-  KeyTable() {
+  OptimizerKeyTable() {
     std::string kinds, whole;
     for (const OptimizerRecord& record : kOptimizers) {
       kinds += (kinds.empty() ? "" : ", ") + std::string(record.name);
@@ -92,7 +92,7 @@ class KeyTable {
 }  // namespace
 
 std::span<const KeySpec> OptimizerKeys() {
-  static const KeyTable table;
+  static const OptimizerKeyTable table;
   return table.keys();
 }
 

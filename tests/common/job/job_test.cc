@@ -219,8 +219,46 @@ TEST(JobTest, FormatsWithoutColumnsNameTheirFeatures) {
   EXPECT_EQ(names.sparse[26], "x");
   const Job ffm = Good({"data={\"format\":\"libffm\",\"train\":[\"a\"],\"num_fields\":3}"});
   EXPECT_THAT(FeaturesOf(ffm.data).sparse, ElementsAre("field0", "field1", "field2"));
+  const Job fm = Good({"data={\"format\":\"libfm\",\"train\":[\"a\"],\"num_fields\":2}"});
+  EXPECT_EQ(fm.data.format, DataFormat::kLibfm);
+  EXPECT_THAT(FeaturesOf(fm.data).sparse, ElementsAre("field0", "field1"));
+  EXPECT_EQ(JobDigest(Good({}, PrintJob(fm))), JobDigest(fm));
   const Job svm = Good({"data={\"format\":\"libsvm\",\"train\":[\"a\"]}", "model.type=logistic"});
   EXPECT_THAT(FeaturesOf(svm.data).sparse, ElementsAre("features"));
+}
+
+TEST(JobTest, InputsThatTheModelCannotUseAreNamed) {
+  const std::string svm = "data={\"format\":\"libsvm\",\"train\":[\"a\"]}";
+  EXPECT_THAT(Good({svm, "model.type=logistic"}).warnings, ElementsAre());
+  EXPECT_THAT(
+      Good({svm, "model.type=deepfm"}).warnings,
+      ElementsAre("layer \"fm\" gives 0 for every example: it multiplies pairs of features, "
+                  "and \"embedding\" has one alone, \"features\"; libsvm files have no "
+                  "fields: use libfm if the places of entries are fields, libffm if fields "
+                  "are written"));
+  const std::string fm = "data={\"format\":\"libfm\",\"train\":[\"a\"],\"num_fields\":2}";
+  EXPECT_THAT(Good({fm, "model.type=deepfm"}).warnings, ElementsAre());
+  const std::string criteo =
+      "data={\"format\":\"criteo\",\"train\":[\"a\"],\"features\":[{\"name\":\"x\","
+      "\"from\":[\"C1\",\"C2\"]}]}";
+  EXPECT_THAT(Good({criteo, "model.type=mlp"}).warnings,
+              ElementsAre("no layer of the model reads the sparse features \"C1\", \"C2\", \"C3\" "
+                          "and 24 more"));
+  // What a feature that is read was made from is read.
+  std::string all = "[\"x\"";
+  for (int c = 3; c <= 26; ++c) all += ",\"C" + std::to_string(c) + "\"";
+  EXPECT_THAT(Good({criteo, "model.type=dcn_v2", "model.deep_features=" + all + "]"}).warnings,
+              ElementsAre());
+  EXPECT_THAT(Good({criteo, "model.type=dcn_v2", "model.numeric=false"}).warnings, ElementsAre());
+}
+
+TEST(JobTest, AHeaderIsPrintedWhereItCounts) {
+  const std::string criteo = "data={\"format\":\"criteo\",\"train\":[\"a\"]}";
+  const Job without = Good({criteo}), with = Good({criteo, "data.header=true"});
+  EXPECT_EQ(PrintJob(without).find("header"), std::string::npos);
+  EXPECT_TRUE(with.data.header);
+  EXPECT_TRUE(Good({}, PrintJob(with)).data.header);
+  EXPECT_NE(JobDigest(with), JobDigest(without));
 }
 
 TEST(JobTest, DataIsSoughtBesideTheJobThenInTheWorkingFolder) {

@@ -245,13 +245,13 @@ TEST(ManyPartsTest, InterleavedAreTheWholeStreamInEveryEpoch) {
   const auto files = NewMemoryFileSystem();
   DataSpec data = NumberedRows();
   data.shuffle_rows = 100;
-  for (const int rows : {0, 1, 31, 32, 33, 99, 100, 101, 1000, 9000}) {
+  for (const int rows : {0, 1, 31, 32, 33, 99, 100, 101, 1000, 3000}) {
     WriteText(*files, "rows.csv", NumberedText(0, rows));
-    ExpectPartsAreTheStream(*files, data, {"rows.csv"}, 16);
+    ExpectPartsAreTheStream(*files, data, {"rows.csv"}, kPartsMany);
   }
-  ExpectPartsAreTheStream(*files, data, {"rows.csv"}, 29, 7);
+  ExpectPartsAreTheStream(*files, data, {"rows.csv"}, kPartsMany + 13, 7);
   data.shuffle_rows = 1 << 16;  // More than there are.
-  ExpectPartsAreTheStream(*files, data, {"rows.csv"}, 40);
+  ExpectPartsAreTheStream(*files, data, {"rows.csv"}, kPartsMany + 24);
 }
 
 TEST(ManyPartsTest, LinesThatAreNoRowsAndSeveralFilesChangeNothing) {
@@ -273,7 +273,7 @@ TEST(ManyPartsTest, LinesThatAreNoRowsAndSeveralFilesChangeNothing) {
   WriteText(*files, "header.csv", "label,id,color\n");
   const std::string more = "label,id,color\n" + NumberedText(500, 700);
   WriteText(*files, "b.csv", more.substr(0, more.size() - 1));  // Its last line lacks its end.
-  ExpectPartsAreTheStream(*files, data, {"a.csv", "empty.csv", "b.csv", "header.csv"}, 16);
+  ExpectPartsAreTheStream(*files, data, {"a.csv", "empty.csv", "b.csv", "header.csv"}, kPartsMany);
 }
 
 TEST(ManyPartsTest, BadRowsAreNamedByPlaceInEveryEpoch) {
@@ -283,15 +283,17 @@ TEST(ManyPartsTest, BadRowsAreNamedByPlaceInEveryEpoch) {
   DataSpec data = NumberedRows();
   data.comment = "#";
   int told = 0;
-  for (uint32_t part = 0; part < 16; ++part) {
+  for (uint32_t part = 0; part < kPartsMany; ++part) {
     data.max_bad_rows = 1;
-    const auto reader = MakeReader(*files, data, {.batch_size = 64, .part = part, .num_parts = 16});
+    const auto reader =
+        MakeReader(*files, data, {.batch_size = 64, .part = part, .num_parts = kPartsMany});
     ReadEpoch(*reader, 0);
     const uint64_t bad = reader->bad_rows();
     ReadEpoch(*reader, 0);
     EXPECT_EQ(reader->bad_rows(), bad);
     data.max_bad_rows = 0;
-    const auto strict = MakeReader(*files, data, {.batch_size = 64, .part = part, .num_parts = 16});
+    const auto strict =
+        MakeReader(*files, data, {.batch_size = 64, .part = part, .num_parts = kPartsMany});
     for (int time = 0; bad > 0 && time < 2; ++time) {
       ASSERT_TRUE(strict->StartEpoch(0, 0).ok());
       Status status;
@@ -306,21 +308,22 @@ TEST(ManyPartsTest, BadRowsAreNamedByPlaceInEveryEpoch) {
 TEST(ManyPartsTest, FilesThatCannotBeReadAnywhereGoThroughTheWindow) {
   const auto files = NewMemoryFileSystem();
   DataSpec data = NumberedRows();
-  data.shuffle_rows = 100;
-  std::string long_line = NumberedText(300, 301);
-  long_line.insert(long_line.size() - 1, std::string(11 << 20, 'c'));  // A hundred fill a window.
-  WriteText(*files, "long.csv", NumberedText(0, 300) + long_line + NumberedText(301, 900));
-  ExpectPartsAreTheStream(*files, data, {"long.csv"}, 16);
+  data.shuffle_rows = 2000;
+  std::string long_line = NumberedText(3000, 3001);
+  // So many of them would fill a window by their bytes before their number does.
+  long_line.insert(long_line.size() - 1, std::string((size_t{1} << 30) / 2000, 'c'));
+  WriteText(*files, "long.csv", NumberedText(0, 3000) + long_line + NumberedText(3001, 6000));
+  ExpectPartsAreTheStream(*files, data, {"long.csv"}, kPartsMany);
 }
 
 TEST(ManyPartsTest, AFileThatChangesBetweenEpochsIsIndexedAgain) {
   const auto files = NewMemoryFileSystem();
   const DataSpec data = NumberedRows();
   WriteText(*files, "rows.csv", NumberedText(0, 640));
-  const auto reader = MakeReader(*files, data, {.batch_size = 64, .num_parts = 16});
-  EXPECT_EQ(IdsOf(ReadEpoch(*reader, 0)).size(), 40u);
+  const auto reader = MakeReader(*files, data, {.batch_size = 64, .num_parts = kPartsMany});
+  EXPECT_EQ(IdsOf(ReadEpoch(*reader, 0)).size(), 640u / kPartsMany);
   WriteText(*files, "rows.csv", NumberedText(0, 960));
-  EXPECT_EQ(IdsOf(ReadEpoch(*reader, 1)).size(), 60u);
+  EXPECT_EQ(IdsOf(ReadEpoch(*reader, 1)).size(), 960u / kPartsMany);
   // While it is read that is an error.
   ASSERT_TRUE(reader->StartEpoch(2, 0).ok());
   WriteText(*files, "rows.csv", "0,1,c1\n");

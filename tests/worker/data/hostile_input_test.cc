@@ -50,6 +50,8 @@ std::string GoodLine(DataFormat format) {
       return "-1 3:1 11:0.5 # end";
     case DataFormat::kLibffm:
       return "1 0:3:0.5 4:2:1";
+    case DataFormat::kLibfm:
+      return "-1 3:1 11:0.5 7:1 8:1 9:1";
   }
   return "";
 }
@@ -106,7 +108,8 @@ TEST_P(HostileInputTest, NothingCrashes) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, HostileInputTest,
                          ::testing::Values(DataFormat::kCsv, DataFormat::kCriteo,
-                                           DataFormat::kLibsvm, DataFormat::kLibffm));
+                                           DataFormat::kLibsvm, DataFormat::kLibffm,
+                                           DataFormat::kLibfm));
 
 }  // namespace
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// What the four formats make of good rows and of bad ones.
+// What the formats make of good rows and of bad ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,13 +87,13 @@ TEST(NumberTest, TheShortWayAgreesWithTheLongOne) {
 }
 
 TEST(LabelTest, FollowsTheRule) {
-  const LabelRule number({}, 2, false), signed_number({}, 2, true), ten({}, 10, true);
-  const LabelRule text({">50K", ">50K."}, 2, false);
+  const LabelRule number({}, 2), ten({}, 10), text({">50K", ">50K."}, 2);
   EXPECT_EQ(number.Parse("1"), 1.0f);
   EXPECT_EQ(number.Parse(" 0.0 "), 0.0f);
-  for (const char* bad : {"2", "-1", "0.5", "", "yes", "nan"}) EXPECT_FALSE(number.Parse(bad));
-  EXPECT_EQ(signed_number.Parse("-1"), 0.0f);
-  EXPECT_EQ(signed_number.Parse("+1"), 1.0f);
+  for (const char* bad : {"2", "-2", "-1.5", "0.5", "", "yes", "nan"})
+    EXPECT_FALSE(number.Parse(bad));
+  EXPECT_EQ(number.Parse("-1"), 0.0f);
+  EXPECT_EQ(number.Parse("+1"), 1.0f);
   EXPECT_EQ(ten.Parse("9"), 9.0f);
   EXPECT_FALSE(ten.Parse("10"));
   EXPECT_FALSE(ten.Parse("-1"));
@@ -151,7 +151,7 @@ TEST(CsvTest, NamesThePlaceOfABadCell) {
   EXPECT_THAT(ErrorOf(data, "1,a,b,c,?\n"),
               HasSubstr("f:1:9: '?': expected a label in column 'income'"));
   EXPECT_THAT(ErrorOf(data, "1,a,b,c\n"), HasSubstr("f:1:8: '': expected as many cells as "
-                                                    "data.columns has, 5, in column 'income'"));
+                                                    "data.columns has (5) in column 'income'"));
   EXPECT_THAT(ErrorOf(data, "1,a,b,c,>50K,more\n"), HasSubstr("f:1:14: 'more': expected as many"));
   EXPECT_THAT(ErrorOf(data, "1,\"a,b,c,>50K\n"), HasSubstr("f:1:3: '\"a,b,c,>50K': expected a "
                                                            "closing quote"));
@@ -243,10 +243,10 @@ TEST(CriteoTest, EveryLengthOfLineIsCutAtTheSameTabs) {
 
 TEST(CriteoTest, NamesThePlaceOfABadCell) {
   EXPECT_THAT(ErrorOf(Criteo(), CriteoLine("2", "", "")),
-              HasSubstr("f:1:1: '2': expected a label: 0 or 1 in column 'label'"));
+              HasSubstr("f:1:1: '2': expected a label: 0, 1 or -1 in column 'label'"));
   EXPECT_THAT(ErrorOf(Criteo(), CriteoLine("1", "x", "")),
               HasSubstr("f:1:3: 'x': expected a number in column 'I1'"));
-  EXPECT_THAT(ErrorOf(Criteo(), "1\t2\n"), HasSubstr("f:1:4: '': expected 40 cells"));
+  EXPECT_THAT(ErrorOf(Criteo(), "1\t2\n"), HasSubstr("f:1:4: '': expected 40 cells between tabs"));
   EXPECT_THAT(ErrorOf(Criteo(), CriteoLine("1", "", "a\tb")), HasSubstr("expected 40 cells"));
 }
 
@@ -296,6 +296,28 @@ TEST(LibffmTest, ReadsFieldsAsFeatures) {
   EXPECT_THAT(ErrorOf(data, "1 0:7:1 1:x:1"), HasSubstr("f:1:9: '1:x:1': expected field:index:"));
 }
 
+TEST(LibfmTest, AnEntryIsOfTheFieldOfItsPlace) {
+  DataSpec data;
+  data.format = DataFormat::kLibfm;
+  data.num_fields = 3;
+  const std::vector<std::string> names = FeaturesOf(data).sparse;
+  EXPECT_THAT(names, ElementsAre("field0", "field1", "field2"));
+  const Batch batch = ParseGood(data, "-1 204:1 4798:1 0:1\n1 7:1 204:0.5 9:1 # comment 3:1\n");
+  EXPECT_THAT(batch.labels, ElementsAre(0, 1));
+  ASSERT_EQ(batch.sparse.size(), 3u);
+  EXPECT_THAT(batch.sparse[0].keys, ElementsAre(KeyOf(names[0], "204"), KeyOf(names[0], "7")));
+  EXPECT_THAT(batch.sparse[1].keys, ElementsAre(KeyOf(names[1], "4798"), KeyOf(names[1], "204")));
+  EXPECT_THAT(batch.sparse[1].weights, ElementsAre(1, 0.5));
+  EXPECT_THAT(batch.sparse[2].keys, ElementsAre(KeyOf(names[2], "0"), KeyOf(names[2], "9")));
+  EXPECT_THAT(ErrorOf(data, "1 1:1 2:1 3:1\n1 7:1 9:1\n"),
+              HasSubstr("f:2:10: '': expected as many entries index:value in a row as "
+                        "data.num_fields says, 3, and this row has 2"));
+  EXPECT_THAT(ErrorOf(data, "1 1:1 2:1 3:1 44:1 5:1"),
+              HasSubstr("f:1:15: '44:1': expected as many entries index:value in a row as "
+                        "data.num_fields says, 3, and this row has 5"));
+  EXPECT_THAT(ErrorOf(data, "1 1:1 2:1 x:1"), HasSubstr("f:1:11: 'x:1': expected index:value"));
+}
+
 TEST(SoftmaxLabelTest, IsBoundedByTheNumberOfClasses) {
   const DataSpec data = NumberedRows();
   EXPECT_THAT(ParseGood(data, "9,1,a\n0,1,a\n", 10).labels, ElementsAre(9, 0));
@@ -334,7 +356,7 @@ TEST(BatchBuilderTest, RowsOfAllShapesStandInTheirOrder) {
       column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
     }
   }
-  const Batch batch = builder.Take(7);
+  const Batch batch = builder.Finish(7);
   ASSERT_EQ(batch.num_examples, kRows);
   for (uint32_t r = 0; r < kRows; ++r) EXPECT_EQ(batch.numeric[r], static_cast<float>(r));
   for (size_t f = 0; f < kFeatures; ++f) {

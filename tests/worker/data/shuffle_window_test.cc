@@ -21,8 +21,8 @@ std::vector<uint64_t> PassThrough(ShuffleWindow& window, uint64_t seed, uint64_t
   window.Restart(seed);
   std::vector<uint64_t> out;
   size_t held_bytes = 0;
-  const auto take = [&] {
-    const Line line = window.TakeAny();
+  const auto remove = [&] {
+    const Line line = window.RemoveAny();
     EXPECT_EQ(line.text, text_of(line.place.number));
     EXPECT_EQ(line.place.file, line.place.number % 3);
     held_bytes = std::max(held_bytes, window.held_bytes());
@@ -30,10 +30,10 @@ std::vector<uint64_t> PassThrough(ShuffleWindow& window, uint64_t seed, uint64_t
   };
   for (uint64_t number = 0; number < rows; ++number) {
     const std::string text = text_of(number);  // Dies at once: the window keeps its own bytes.
-    window.Put({text, {static_cast<uint32_t>(number % 3), number}});
-    if (window.full()) take();
+    window.Add({text, {static_cast<uint32_t>(number % 3), number}});
+    if (window.full()) remove();
   }
-  while (!window.empty()) take();
+  while (!window.empty()) remove();
   EXPECT_LE(held_bytes, held_bytes_max);
   return out;
 }
@@ -82,7 +82,7 @@ TEST(ShuffleWindowTest, HeldBytesAreBoundedWhereLengthsChange) {
 TEST(ShuffleWindowTest, ManyBytesMakeItFullToo) {
   ShuffleWindow window(1u << 30, 1000);
   uint64_t held = 0;
-  while (!window.full()) window.Put({TextOf(held), {0, held++}});
+  while (!window.full()) window.Add({TextOf(held), {0, held++}});
   EXPECT_GE(held, 10u);
   EXPECT_LE(held, 100u);
 }

@@ -1,4 +1,5 @@
 // Lines of the Criteo display advertising logs.
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -15,13 +16,17 @@ namespace {
 constexpr size_t kNumbers = 13;
 constexpr size_t kCategories = 26;
 constexpr size_t kCells = 1 + kNumbers + kCategories;
-constexpr std::string_view kExpectedCells = "40 cells: a label, 13 integers, 26 categories,";
+constexpr std::string_view kExpectedCells =
+    "40 cells between tabs: a label, 13 integers, 26 categories";
 
 class CriteoParser : public RowParser {
  public:
-  explicit CriteoParser(uint32_t num_classes) : label_({}, num_classes, false) {
+  explicit CriteoParser(uint32_t num_classes) : label_({}, num_classes) {
     for (size_t i = 0; i < kNumbers; ++i) number_names_[i] = "I" + std::to_string(i + 1);
-    for (size_t i = 0; i < kCategories; ++i) salts_[i] = HashString("C" + std::to_string(i + 1));
+    for (size_t i = 0; i < kCategories; ++i) {
+      category_names_[i] = "C" + std::to_string(i + 1);
+      salts_[i] = HashString(category_names_[i]);
+    }
   }
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
@@ -71,11 +76,28 @@ class CriteoParser : public RowParser {
     return std::nullopt;
   }
 
+  std::vector<NamedText> Values(std::string_view line) override {
+    std::vector<NamedText> values;
+    for (size_t begin = 0; begin <= line.size();) {
+      const size_t end = std::min(line.find('\t', begin), line.size());
+      values.push_back({NameOf(values.size()), std::string(line.substr(begin, end - begin))});
+      begin = end + 1;
+    }
+    return values;
+  }
+
  private:
+  std::string NameOf(size_t cell) const {
+    if (cell == 0) return "label";
+    if (cell <= kNumbers) return number_names_[cell - 1];
+    return cell < kCells ? category_names_[cell - 1 - kNumbers] : "";
+  }
+
   const LabelRule label_;
   std::string labelled_;  // The row at hand with a label in front.
   std::array<std::string, kNumbers> number_names_;
   std::array<uint64_t, kCategories> salts_;
+  std::array<std::string, kCategories> category_names_;
 };
 
 }  // namespace

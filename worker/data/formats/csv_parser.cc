@@ -19,9 +19,9 @@ class CsvParser : public RowParser {
       : delimiter_(data.delimiter.empty() ? ',' : data.delimiter[0]), missing_(data.missing) {
     for (const ColumnSpec& spec : data.columns) {
       columns_.push_back({spec, HashString(spec.name)});
-      if (spec.type == ColumnType::kLabel) label_ = LabelRule(spec.positive, num_classes, false);
+      if (spec.type == ColumnType::kLabel) label_ = LabelRule(spec.positive, num_classes);
     }
-    expected_cells_ = "as many cells as data.columns has, " + std::to_string(columns_.size()) + ",";
+    expected_cells_ = "as many cells as data.columns has (" + std::to_string(columns_.size()) + ")";
   }
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
@@ -29,6 +29,18 @@ class CsvParser : public RowParser {
     // A row to predict may come without the cell of the label.
     if (error && !label_.read() && !ParseCells(line, /*label_cell=*/false, row)) error.reset();
     return error;
+  }
+
+  std::vector<NamedText> Values(std::string_view line) override {
+    std::vector<NamedText> values;
+    size_t at = 0;
+    while (at <= line.size()) {
+      std::string_view cell;
+      if (NextCell(line, &at, &cell)) break;
+      const bool named = values.size() < columns_.size();
+      values.push_back({named ? columns_[values.size()].spec.name : "", std::string(cell)});
+    }
+    return values;
   }
 
  private:
@@ -152,7 +164,7 @@ class CsvParser : public RowParser {
   const char delimiter_;
   const std::string missing_;
   std::vector<Column> columns_;
-  LabelRule label_{{}, 2, false};
+  LabelRule label_{{}, 2};
   std::string expected_cells_;
   std::string unquoted_;  // The cell at hand, if it has quotes inside.
 };

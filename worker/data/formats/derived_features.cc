@@ -61,10 +61,10 @@ Status DerivedFeatures::Resolve(const std::vector<std::string>& numeric,
             return other.spec.kind == FeatureKind::kBucketized && other.spec.name == from;
           });
       if (column < sparse.size()) {
-        feature.parts.push_back({.bucketized = false, .index = column});
+        feature.sources.push_back({.bucketized = false, .index = column});
       } else if (bucketized != features_.end()) {
         const auto index = static_cast<size_t>(bucketized - features_.begin());
-        feature.parts.push_back({.bucketized = true, .index = index});
+        feature.sources.push_back({.bucketized = true, .index = index});
       } else {
         return NotAmong(spec, from, "a categorical column or a bucketized feature");
       }
@@ -97,13 +97,13 @@ std::optional<RowError> DerivedFeatures::Append(Row* row) {
 }
 
 bool DerivedFeatures::Cross(const Feature& feature, Row* row) {
-  for (size_t p = 0; p < feature.parts.size(); ++p) {
-    const Part& part = feature.parts[p];
-    const Key* keys = &bucket_key_[part.index];
+  for (size_t p = 0; p < feature.sources.size(); ++p) {
+    const Source& source = feature.sources[p];
+    const Key* keys = &bucket_key_[source.index];
     size_t num_keys = 1;
-    if (!part.bucketized) {
-      keys = row->keys.data() + row->KeyBegin(part.index);
-      num_keys = row->key_ends[part.index] - row->KeyBegin(part.index);
+    if (!source.bucketized) {
+      keys = row->keys.data() + row->KeyBegin(source.index);
+      num_keys = row->key_ends[source.index] - row->KeyBegin(source.index);
     }
     if (p == 0) {
       crossed_.assign(keys, keys + num_keys);

@@ -20,8 +20,8 @@ inline constexpr size_t kRowKeysMax = size_t{1} << 16;
 //
 // A bucketized feature has one key, that of the bucket's number in decimal, or of the empty text
 // where the number is missing. A crossed one has a key for each choice of one key from each of its
-// parts: k = CombineKeys(... CombineKeys(k0, k1) ..., kn), taken modulo hash_buckets if that is not
-// 0, then CombineKeys(salt of the feature, k).
+// sources: k = CombineKeys(... CombineKeys(k0, k1) ..., kn), taken modulo hash_buckets if that is
+// not 0, then CombineKeys(salt of the feature, k).
 class DerivedFeatures {
  public:
   // The base columns by name, in the order of Row::numbers and of the row's features.
@@ -33,7 +33,7 @@ class DerivedFeatures {
   std::optional<RowError> Append(Row* row);
 
  private:
-  struct Part {
+  struct Source {
     bool bucketized;  // index is of features_, else of the row's base features.
     size_t index;
   };
@@ -42,7 +42,7 @@ class DerivedFeatures {
     uint64_t salt;
     size_t number = 0;             // kBucketized: index in Row::numbers.
     std::vector<Key> bucket_keys;  // By bucket; the last is the missing number's.
-    std::vector<Part> parts;       // kCrossed
+    std::vector<Source> sources;   // kCrossed
   };
 
   Status Resolve(const std::vector<std::string>& numeric, const std::vector<std::string>& sparse);

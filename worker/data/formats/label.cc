@@ -9,17 +9,12 @@
 
 namespace hdps {
 
-LabelRule::LabelRule(std::vector<std::string> positive, uint32_t num_classes,
-                     bool minus_one_is_zero)
-    : positive_(std::move(positive)),
-      num_classes_(num_classes),
-      minus_one_is_zero_(minus_one_is_zero && num_classes == 2) {
+LabelRule::LabelRule(std::vector<std::string> positive, uint32_t num_classes)
+    : positive_(std::move(positive)), num_classes_(num_classes) {
   if (!positive_.empty()) {
     expected_ = "a label";
-  } else if (minus_one_is_zero_) {
-    expected_ = "a label: 0, 1 or -1";
   } else if (num_classes == 2) {
-    expected_ = "a label: 0 or 1";
+    expected_ = "a label: 0, 1 or -1";
   } else {
     expected_ = "a label: a whole number from 0 to " + std::to_string(num_classes - 1);
   }
@@ -34,7 +29,7 @@ std::optional<float> LabelRule::Parse(std::string_view text) const {
   }
   const std::optional<double> number = ParseNumber(text);
   if (!number) return std::nullopt;
-  if (minus_one_is_zero_ && *number == -1) return 0.0f;
+  if (num_classes_ == 2 && *number == -1) return 0.0f;
   if (*number < 0 || *number >= num_classes_ || *number != std::floor(*number)) return std::nullopt;
   return static_cast<float>(*number);
 }

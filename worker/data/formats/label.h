@@ -16,18 +16,17 @@ namespace hdps {
 class LabelRule {
  public:
   // With `positive` texts a label is 1 when its trimmed text is one of them and 0 otherwise;
-  // without it is a number. `minus_one_is_zero`: -1 is another way to write 0, as libsvm files do.
-  LabelRule(std::vector<std::string> positive, uint32_t num_classes, bool minus_one_is_zero);
+  // without it is a number. Of two classes -1 is another way to write 0, in every format.
+  LabelRule(std::vector<std::string> positive, uint32_t num_classes);
   std::optional<float> Parse(std::string_view text) const;
   // Bit t for `positive[t]`, as Batch has it; 0 for a text that is none of the first 64 of them.
   uint64_t PositiveText(std::string_view text) const;
   bool read() const { return num_classes_ != kLabelsNotRead; }
-  std::string_view expected() const { return expected_; }  // "0 or 1"
+  std::string_view expected() const { return expected_; }  // "a label: 0, 1 or -1"
 
  private:
   std::vector<std::string> positive_;
   uint32_t num_classes_;
-  bool minus_one_is_zero_;
   std::string expected_;
 };
 

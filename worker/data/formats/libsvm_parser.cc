@@ -1,4 +1,4 @@
-// Lines of "label index:value ..." and "label field:index:value ...".
+// Lines of "label index:value ..." and "label field:index:value ...": libsvm, libffm, libfm.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -31,19 +31,25 @@ std::string_view NextWord(std::string_view* rest) {
 }
 
 // Takes the text before the first ':' of `*word`, or all of it.
-std::string_view NextPart(std::string_view* word) {
+std::string_view TextUpToColon(std::string_view* word) {
   const size_t end = std::min(word->find(':'), word->size());
-  const std::string_view part = word->substr(0, end);
+  const std::string_view text = word->substr(0, end);
   word->remove_prefix(std::min(end + 1, word->size()));
-  return part;
+  return text;
 }
+
+// What decides the field, and so the sparse feature, of an entry.
+enum class FieldBy : uint8_t {
+  kNothing,  // libsvm: there is one feature.
+  kNumber,   // libffm: the number before the index.
+  kPlace,    // libfm: how many entries of the row come before it.
+};
 
 class LibsvmParser : public RowParser {
  public:
-  // `fields` 0: one feature and words of two parts.
-  LibsvmParser(std::vector<std::string> features, uint32_t fields, uint32_t num_classes)
-      : fields_(fields), label_({}, num_classes, true) {
-    for (const std::string& name : features) salts_.push_back(HashString(name));
+  LibsvmParser(std::vector<std::string> features, FieldBy field_by, uint32_t num_classes)
+      : field_by_(field_by), label_({}, num_classes), features_(std::move(features)) {
+    for (const std::string& name : features_) salts_.push_back(HashString(name));
     expected_field_ = "a field from 0 to data.num_fields - 1 = " +
                       std::to_string(salts_.empty() ? 0 : salts_.size() - 1);
   }
@@ -59,11 +65,36 @@ class LibsvmParser : public RowParser {
     while (true) {
       const std::string_view word = NextWord(&rest);
       if (word.empty()) break;
+      if (field_by_ == FieldBy::kPlace && entries_.size() == salts_.size()) {
+        size_t found = entries_.size() + 1;
+        while (!NextWord(&rest).empty()) ++found;
+        return WrongCount(word, found);
+      }
       if (entries_.size() == kRowKeysMax) return RowError{word, {}, "fewer values in a row"};
       if (auto error = AddWord(word)) return error;
     }
+    if (field_by_ == FieldBy::kPlace && entries_.size() < salts_.size()) {
+      return WrongCount(rest.substr(0, 0), entries_.size());
+    }
     Group(row);
     return std::nullopt;
+  }
+
+  std::vector<NamedText> Values(std::string_view line) override {
+    std::string_view rest = line;
+    std::vector<NamedText> values = {{"label", std::string(NextWord(&rest))}};
+    while (true) {
+      std::string_view word = NextWord(&rest);
+      if (word.empty()) return values;
+      size_t field = field_by_ == FieldBy::kPlace ? values.size() - 1 : 0;
+      if (field_by_ == FieldBy::kNumber) {
+        const std::optional<double> number = ParseNumber(TextUpToColon(&word));
+        field = number && *number >= 0 && *number < static_cast<double>(features_.size())
+                    ? static_cast<size_t>(*number)
+                    : features_.size();
+      }
+      values.push_back({field < features_.size() ? features_[field] : "", std::string(word)});
+    }
   }
 
  private:
@@ -73,18 +104,25 @@ class LibsvmParser : public RowParser {
     Key key;
   };
 
+  RowError WrongCount(std::string_view where, size_t found) {
+    expected_count_ = "as many entries index:value in a row as data.num_fields says, " +
+                      std::to_string(salts_.size()) + ", and this row has " + std::to_string(found);
+    return {where, {}, expected_count_};
+  }
+
   std::optional<RowError> AddWord(std::string_view word) {
     std::string_view rest = word;
-    uint32_t field = 0;
-    if (fields_ > 0) {
-      const std::string_view text = NextPart(&rest);
+    uint32_t field = field_by_ == FieldBy::kPlace ? static_cast<uint32_t>(entries_.size()) : 0;
+    if (field_by_ == FieldBy::kNumber) {
+      const std::string_view text = TextUpToColon(&rest);
       const std::optional<double> number = AllDigits(text) ? ParseNumber(text) : std::nullopt;
-      if (!number || *number >= fields_) return RowError{word, {}, expected_field_};
+      if (!number || *number >= salts_.size()) return RowError{word, {}, expected_field_};
       field = static_cast<uint32_t>(*number);
     }
-    const std::string_view index = NextPart(&rest);
+    const std::string_view index = TextUpToColon(&rest);
     if (!AllDigits(index)) {
-      return RowError{word, {}, fields_ > 0 ? "field:index:value" : "index:value"};
+      return RowError{
+          word, {}, field_by_ == FieldBy::kNumber ? "field:index:value" : "index:value"};
     }
     float weight = 1;
     if (index.data() + index.size() != word.data() + word.size()) {
@@ -113,10 +151,12 @@ class LibsvmParser : public RowParser {
     if (all_ones) row->weights.clear();
   }
 
-  const uint32_t fields_;
+  const FieldBy field_by_;
   const LabelRule label_;
+  const std::vector<std::string> features_;
   std::vector<uint64_t> salts_;  // [features]
   std::string expected_field_;
+  std::string expected_count_;  // Of the row at hand, if it has too few entries or too many.
   std::vector<Entry> entries_;  // Of the row at hand.
 };
 
@@ -130,11 +170,15 @@ std::vector<std::string> BaseFeatures(const DataSpec& data) {
 }  // namespace
 
 std::unique_ptr<RowParser> NewLibsvmParser(const DataSpec& data, uint32_t num_classes) {
-  return std::make_unique<LibsvmParser>(BaseFeatures(data), 0, num_classes);
+  return std::make_unique<LibsvmParser>(BaseFeatures(data), FieldBy::kNothing, num_classes);
 }
 
 std::unique_ptr<RowParser> NewLibffmParser(const DataSpec& data, uint32_t num_classes) {
-  return std::make_unique<LibsvmParser>(BaseFeatures(data), data.num_fields, num_classes);
+  return std::make_unique<LibsvmParser>(BaseFeatures(data), FieldBy::kNumber, num_classes);
+}
+
+std::unique_ptr<RowParser> NewLibfmParser(const DataSpec& data, uint32_t num_classes) {
+  return std::make_unique<LibsvmParser>(BaseFeatures(data), FieldBy::kPlace, num_classes);
 }
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// The parsers of the four formats, by factory.
+// The parsers of text formats, by factory.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +26,9 @@ std::unique_ptr<RowParser> NewLibsvmParser(const DataSpec& data, uint32_t num_cl
 
 // "label field:index:value ..."; field f is sparse feature f.
 std::unique_ptr<RowParser> NewLibffmParser(const DataSpec& data, uint32_t num_classes);
+
+// "label index:value ..." as libFM reads it, where every row has data.num_fields entries; the entry
+// at place f of its row, from 0, is of sparse feature f.
+std::unique_ptr<RowParser> NewLibfmParser(const DataSpec& data, uint32_t num_classes);
 
 }  // namespace hdps

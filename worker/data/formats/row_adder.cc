@@ -36,6 +36,8 @@ std::unique_ptr<RowParser> NewParser(const DataSpec& data, uint32_t num_classes)
       return NewLibsvmParser(data, num_classes);
     case DataFormat::kLibffm:
       return NewLibffmParser(data, num_classes);
+    case DataFormat::kLibfm:
+      return NewLibfmParser(data, num_classes);
   }
   return nullptr;
 }
@@ -59,17 +61,29 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   return adder;
 }
 
-Status RowAdder::Add(const Line& line, BatchBuilder* builder) {
+inline std::optional<RowError> RowAdder::TryAdd(const Line& line, BatchBuilder* builder) {
   std::optional<RowError> error = parser_->Parse(line.text, &row_);
   if (!error) error = derived_->Append(&row_);
   if (!error && !transforms_.Apply(row_.numbers, &numeric_)) error = DoesNotFit();
-  if (!error) {
-    builder->Add(row_, numeric_);
-    return {};
-  }
+  if (!error) builder->Add(row_, numeric_);
+  return error;
+}
+
+std::string RowAdder::Describe(const Line& line, const RowError& error) const {
+  return DescribeRowError(paths_[line.place.file], line.place.number, line.text, error);
+}
+
+std::optional<std::string> RowAdder::AddOrDescribe(const Line& line, BatchBuilder* builder) {
+  const std::optional<RowError> error = TryAdd(line, builder);
+  if (!error) return std::nullopt;
+  return Describe(line, *error);
+}
+
+Status RowAdder::Add(const Line& line, BatchBuilder* builder) {
+  const std::optional<RowError> error = TryAdd(line, builder);
+  if (!error) return {};
   ++bad_rows_;
-  const std::string what =
-      DescribeRowError(paths_[line.place.file], line.place.number, line.text, *error);
+  const std::string what = Describe(line, *error);
   if (bad_rows_ > max_bad_rows_) {
     return {Code::kInvalidArgument, what + " (bad rows: " + std::to_string(bad_rows_) +
                                         ", data.max_bad_rows: " + std::to_string(max_bad_rows_) +

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -31,9 +33,14 @@ class RowAdder {
   }
   // kInvalidArgument, with the place, for one bad row too many.
   Status Add(const Line& line, BatchBuilder* builder);
+  // Adds the row of the line; or says, with the place, why it is none, and counts nothing.
+  std::optional<std::string> AddOrDescribe(const Line& line, BatchBuilder* builder);
+  std::vector<NamedText> Values(std::string_view line) { return parser_->Values(line); }
 
  private:
   RowAdder() = default;
+  std::optional<RowError> TryAdd(const Line& line, BatchBuilder* builder);
+  std::string Describe(const Line& line, const RowError& error) const;
   RowError DoesNotFit() const;
 
   std::vector<std::string> paths_;

@@ -1,0 +1,78 @@
+// Inputs of the data that the model cannot use: it trains without them, and warns.
+#include <algorithm>
+#include <set>
+
+#include "common/job/text/job_reading.h"
+
+namespace hdps {
+
+namespace {
+
+std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
+
+const std::vector<std::string>& FeaturesRead(const LayerSpec& embedding,
+                                             const FeatureNames& features) {
+  return embedding.features.empty() ? features.sparse : embedding.features;
+}
+
+// A factorization machine multiplies features with each other: of one alone nothing is left.
+void WarnOfSinglePairs(const FeatureNames& features, Job* job) {
+  for (const LayerSpec& layer : job->model.layers) {
+    if (layer.kind != "fm") continue;
+    const auto embedding =
+        std::ranges::find(job->model.layers, layer.inputs.at(0), &LayerSpec::name);
+    if (embedding == job->model.layers.end()) continue;
+    const std::vector<std::string>& read = FeaturesRead(*embedding, features);
+    if (read.size() != 1) continue;
+    std::string warning = "layer " + Quoted(layer.name) +
+                          " gives 0 for every example: it multiplies pairs of features, and " +
+                          Quoted(embedding->name) + " has one alone, " + Quoted(read[0]);
+    if (job->data.format == DataFormat::kLibsvm) {
+      warning +=
+          "; libsvm files have no fields: use libfm if the places of entries are fields, "
+          "libffm if fields are written";
+    }
+    job->warnings.push_back(warning);
+  }
+}
+
+void WarnOfUnread(const FeatureNames& features, Job* job) {
+  std::set<std::string> read;
+  bool numbers = false;
+  for (const LayerSpec& layer : job->model.layers) {
+    numbers = numbers || layer.kind == "numeric";
+    if (layer.kind != "embedding") continue;
+    const std::vector<std::string>& names = FeaturesRead(layer, features);
+    read.insert(names.begin(), names.end());
+  }
+  // A feature's sources come before it.
+  for (auto feature = job->data.features.rbegin(); feature != job->data.features.rend();
+       ++feature) {
+    if (read.contains(feature->name)) read.insert(feature->from.begin(), feature->from.end());
+  }
+  constexpr size_t kShownMax = 3;
+  const auto warn = [job, &read](const std::vector<std::string>& names, const std::string& what) {
+    std::string unread;
+    size_t count = 0;
+    for (const std::string& name : names) {
+      if (read.contains(name) || ++count > kShownMax) continue;
+      unread += (count == 1 ? "" : ", ") + Quoted(name);
+    }
+    if (count == 0) return;
+    if (count > kShownMax) unread += " and " + std::to_string(count - kShownMax) + " more";
+    job->warnings.push_back("no layer of the model reads the " + what + " " + unread);
+  };
+  warn(features.sparse, "sparse features");
+  // A recipe leaves numbers out only where its `numeric` says so.
+  if (!numbers && job->model.type == "graph") warn(features.numeric, "numeric columns");
+}
+
+}  // namespace
+
+void WarnOfInputs(Job* job) {
+  const FeatureNames features = FeaturesOf(job->data);
+  WarnOfSinglePairs(features, job);
+  WarnOfUnread(features, job);
+}
+
+}  // namespace hdps

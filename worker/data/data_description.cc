@@ -1,0 +1,117 @@
+// Counts, names and lists, cut where they are long.
+#include "worker/data/data_description.h"
+
+#include <algorithm>
+
+#include "common/base/show_number.h"
+#include "common/job/job.h"
+#include "worker/data/row.h"
+
+namespace hdps {
+namespace {
+
+constexpr size_t kNamesShownMax = 3;
+
+std::string_view NameOf(DataFormat format) {
+  switch (format) {
+    case DataFormat::kCsv:
+      return "csv";
+    case DataFormat::kCriteo:
+      return "criteo";
+    case DataFormat::kLibsvm:
+      return "libsvm";
+    case DataFormat::kLibffm:
+      return "libffm";
+    case DataFormat::kLibfm:
+      return "libfm";
+  }
+  return "";
+}
+
+std::string DescribeLabel(const DataSpec& data) {
+  const ColumnSpec* label = LabelColumn(data);
+  if (label == nullptr) return "a label";
+  std::string text = "label '" + label->name + "'";
+  if (label->positive.empty()) return text;
+  text += " (1 where it is ";
+  for (size_t i = 0; i < label->positive.size() && i < kNamesShownMax; ++i) {
+    text += (i == 0 ? "'" : " or '") + label->positive[i] + "'";
+  }
+  if (label->positive.size() > kNamesShownMax) text += " or another of data.columns";
+  return text + ", else 0)";
+}
+
+}  // namespace
+
+std::string Whole(size_t number) { return ShowWhole(static_cast<double>(number)); }
+
+std::string Counted(size_t number, const std::string& what) {
+  return Whole(number) + " " + what + (number == 1 ? "" : "s");
+}
+
+const ColumnSpec* LabelColumn(const DataSpec& data) {
+  if (data.format != DataFormat::kCsv) return nullptr;
+  const auto label = std::ranges::find(data.columns, ColumnType::kLabel, &ColumnSpec::type);
+  return label == data.columns.end() ? nullptr : &*label;
+}
+
+std::string DescribeFormat(const DataSpec& data, size_t num_files) {
+  const FeatureNames names = FeaturesOf(data);
+  std::string text = Counted(num_files, "file") + " of format " + std::string(NameOf(data.format)) +
+                     ": " + DescribeLabel(data) + ", " +
+                     Counted(names.numeric.size(), "numeric column") + ", " +
+                     Counted(names.sparse.size(), "sparse feature");
+  if (!data.features.empty()) {
+    text += " (" + Whole(data.features.size()) + " of them derived)";
+  }
+  return text;
+}
+
+std::vector<std::string> ColumnNames(const DataSpec& data) {
+  std::vector<std::string> names;
+  if (data.format == DataFormat::kCsv) {
+    for (const ColumnSpec& column : data.columns) names.push_back(column.name);
+  } else if (data.format == DataFormat::kCriteo) {
+    names.push_back("label");
+    for (int i = 1; i <= 13; ++i) names.push_back("I" + std::to_string(i));
+    for (int c = 1; c <= 26; ++c) names.push_back("C" + std::to_string(c));
+  }
+  return names;
+}
+
+std::string DescribeCounts(const std::map<std::string, uint64_t>& counts) {
+  std::string text;
+  size_t shown = 0;
+  for (const auto& [value, count] : counts) {
+    if (++shown > kNamesShownMax) return text + ", ...";
+    text += (shown == 1 ? "'" : ", '") + Printable(value) + "' (" + Whole(count) + ")";
+  }
+  return text;
+}
+
+std::string DescribeKeys(const Batch& batch, const std::vector<std::string>& names) {
+  if (batch.sparse.empty()) return "no sparse features, so no keys";
+  size_t with_one = 0, others = 0;
+  std::string text;
+  for (size_t f = 0; f < batch.sparse.size(); ++f) {
+    const std::vector<uint32_t>& offsets = batch.sparse[f].offsets;
+    uint32_t least = UINT32_MAX, most = 0;
+    for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+      least = std::min(least, offsets[i + 1] - offsets[i]);
+      most = std::max(most, offsets[i + 1] - offsets[i]);
+    }
+    if (least == 1 && most == 1) {
+      ++with_one;
+    } else if (++others <= kNamesShownMax) {
+      const double mean = static_cast<double>(batch.sparse[f].keys.size()) /
+                          static_cast<double>(batch.num_examples);
+      text += (others == 1 ? "" : ", ") + ("'" + names[f] + "' ") + ShowNumber("%.1f", mean) +
+              " keys a row (" + std::to_string(least) + " to " + std::to_string(most) + ")";
+    }
+  }
+  if (others > kNamesShownMax) text += ", " + Whole(others - kNamesShownMax) + " more alike";
+  if (with_one == 0) return text;
+  return "1 key a row in " + Counted(with_one, "sparse feature") + (others == 0 ? "" : ", ") + text;
+}
+
+}  // namespace hdps

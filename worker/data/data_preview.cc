@@ -1,0 +1,254 @@
+// The first rows of each file through the parser of the job, and what they say of the whole.
+#include "worker/data/data_preview.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "worker/data/batch_reader.h"
+#include "worker/data/data_description.h"
+#include "worker/data/formats/row_adder.h"
+#include "worker/data/header_check.h"
+#include "worker/data/line_reader.h"
+
+namespace hdps {
+namespace {
+
+constexpr size_t kExampleBytesMax = 240;
+constexpr size_t kClassesShownMax = 10;
+constexpr size_t kLabelTextsMax = 1000;
+
+class Preview {
+ public:
+  Preview(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths,
+          uint32_t num_classes, std::unique_ptr<RowAdder> rows)
+      : files_(files),
+        data_(data),
+        paths_(paths),
+        num_classes_(num_classes),
+        rows_(std::move(rows)),
+        batch_(rows_->NewBatch(kPreviewRows)),
+        column_names_(ColumnNames(data)) {}
+
+  Result<DataPreview> Run() {
+    result_.lines.push_back(DescribeFormat(data_, paths_.size()));
+    for (uint32_t file = 0; file < std::min(paths_.size(), kPreviewFiles); ++file) {
+      HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files_.FileSize(paths_[file]));
+      if (bytes > 0) HDPS_RETURN_IF_ERROR(LookAtFile(file));
+    }
+    const Batch batch = batch_.Finish(0);
+    result_.rows = batch.num_examples;
+    if (num_bad_ > 0) {
+      result_.warnings.push_back(Counted(num_bad_, "row") + " of the first " +
+                                 Whole(num_bad_ + result_.rows) +
+                                 " cannot be read; the first: " + first_bad_);
+    }
+    if (result_.rows > 0) {
+      DescribeExample(batch);
+      DescribeLabelsAndKeys(batch);
+      WarnOfLabels();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  std::string PlaceOf(const Line& line) const {
+    return paths_[line.place.file] + ":" + std::to_string(line.place.number);
+  }
+  bool has_columns() const { return !column_names_.empty(); }
+  bool labels_read() const { return num_classes_ != kLabelsNotRead; }
+
+  // The cells of a line with the names of the job's columns; a file to predict may lack the
+  // label's.
+  std::vector<NamedText> CellsOf(std::string_view line) const {
+    std::vector<NamedText> cells = rows_->Values(line);
+    const bool label_lacks = !labels_read() && cells.size() + 1 == column_names_.size();
+    const ColumnSpec* label = LabelColumn(data_);
+    const size_t label_at = label == nullptr ? 0 : static_cast<size_t>(label - &data_.columns[0]);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const size_t column = i + (label_lacks && i >= label_at ? 1 : 0);
+      cells[i].name = column < column_names_.size() ? column_names_[column] : "";
+    }
+    return cells;
+  }
+
+  Status LookAtFile(uint32_t file) {
+    if (has_columns() && data_.header) HDPS_RETURN_IF_ERROR(LookAtHeader(file));
+    LineReader lines(files_, {paths_[file]}, {.header = data_.header, .comment = data_.comment});
+    HDPS_RETURN_IF_ERROR(lines.Start());
+    const uint64_t rows_max = example_place_.empty() ? kPreviewRows : 1;
+    Line line;
+    for (uint64_t row = 0; row < rows_max; ++row) {
+      HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
+      if (!found) break;
+      line.place.file = file;
+      const std::vector<NamedText> cells = row == 0 && has_columns() && !data_.header
+                                               ? CellsOf(line.text)
+                                               : std::vector<NamedText>();
+      if (NamesItsColumns(cells)) {
+        return {Code::kInvalidArgument,
+                PlaceOf(line) + ": this line is a header, with the names of the job's columns: " +
+                    "expected data.header to be true"};
+      }
+      std::optional<std::string> bad = rows_->AddOrDescribe(line, &batch_);
+      if (!bad) {
+        NoteGood(line);
+        continue;
+      }
+      // As many cells as columns, but texts where the next row has numbers.
+      if (!cells.empty() && cells.size() == column_names_.size() && SecondRowIsGood(file)) {
+        *bad += "; the next row is good, so if this line is a header, set data.header to true";
+      }
+      HDPS_RETURN_IF_ERROR(NoteBad(*bad));
+    }
+    return {};
+  }
+
+  Status LookAtHeader(uint32_t file) {
+    LineReader lines(files_, {paths_[file]}, {});
+    HDPS_RETURN_IF_ERROR(lines.Start());
+    Line line;
+    HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
+    if (!found || line.place.number != 1) return {};  // The first line is blank.
+    line.place.file = file;
+    // Numbers where names should be: a row that nobody will read. Texts alone could be both.
+    const ColumnSpec* label = LabelColumn(data_);
+    const bool has_numbers = !FeaturesOf(data_).numeric.empty() ||
+                             (labels_read() && (label == nullptr || label->positive.empty()));
+    BatchBuilder unused = rows_->NewBatch(1);
+    if (has_numbers && !rows_->AddOrDescribe(line, &unused)) {
+      result_.warnings.push_back(PlaceOf(line) +
+                                 ": data.header is true, but this line reads like a row; it is "
+                                 "passed over");
+      return {};
+    }
+    return CompareHeader(PlaceOf(line), CellsOf(line.text), &result_.warnings);
+  }
+
+  bool SecondRowIsGood(uint32_t file) {
+    LineReader lines(files_, {paths_[file]}, {.comment = data_.comment});
+    if (!lines.Start().ok()) return false;
+    Line line;
+    for (int row = 0; row < 2; ++row) {
+      const Result<bool> found = lines.Next(&line);
+      if (!found.ok() || !*found) return false;
+    }
+    line.place.file = file;
+    BatchBuilder unused = rows_->NewBatch(1);
+    return !rows_->AddOrDescribe(line, &unused).has_value();
+  }
+
+  Status NoteBad(const std::string& bad) {
+    if (data_.max_bad_rows == 0) {
+      return {Code::kInvalidArgument,
+              bad + " (data.max_bad_rows is 0; set it higher to pass over bad rows)"};
+    }
+    if (num_bad_++ == 0) first_bad_ = bad;
+    return {};
+  }
+
+  void NoteGood(const Line& line) {
+    const std::vector<NamedText> values =
+        has_columns() ? CellsOf(line.text) : rows_->Values(line.text);
+    const ColumnSpec* label = LabelColumn(data_);
+    const std::string label_name = label == nullptr ? "label" : label->name;
+    for (const NamedText& value : values) {
+      if (value.name == label_name && label_texts_.size() < kLabelTextsMax) {
+        ++label_texts_[value.text];
+      }
+    }
+    if (!example_place_.empty()) return;
+    example_place_ = PlaceOf(line);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const bool skipped = data_.format == DataFormat::kCsv && i < data_.columns.size() &&
+                           data_.columns[i].type == ColumnType::kSkip;
+      if (!skipped) example_.push_back(values[i]);
+    }
+  }
+
+  void DescribeExample(const Batch& batch) {
+    std::string text = "first row, " + example_place_ + ": ";
+    if (labels_read()) text += "label " + Whole(static_cast<size_t>(batch.labels[0])) + " from ";
+    for (size_t i = 0; i < example_.size(); ++i) {
+      if (text.size() > kExampleBytesMax) {
+        text += ", and " + Whole(example_.size() - i) + " more";
+        break;
+      }
+      const NamedText& value = example_[i];
+      text += (i == 0 ? "" : ", ") + value.name + "=" + Printable(value.text);
+    }
+    result_.lines.push_back(text);
+  }
+
+  void DescribeLabelsAndKeys(const Batch& batch) {
+    std::string text = "first " + Counted(result_.rows, "row") + ": ";
+    if (labels_read()) {
+      result_.labels.resize(num_classes_);
+      for (const float label : batch.labels) ++result_.labels[static_cast<size_t>(label)];
+      size_t seen = 0;
+      for (uint32_t c = 0; c < num_classes_; ++c) {
+        if (result_.labels[c] == 0 || ++seen > kClassesShownMax) continue;
+        text += (seen == 1 ? "label " : ", label ") + std::to_string(c) + " in " +
+                Whole(result_.labels[c]);
+      }
+      if (seen > kClassesShownMax) text += ", " + Whole(seen - kClassesShownMax) + " more classes";
+      text += "; ";
+    }
+    result_.lines.push_back(text + DescribeKeys(batch, FeaturesOf(data_).sparse));
+  }
+
+  void WarnOfLabels() {
+    if (num_classes_ != 2) return;
+    const ColumnSpec* label = LabelColumn(data_);
+    const bool by_text = label != nullptr && !label->positive.empty();
+    if (by_text && result_.labels[1] == 0 && label_texts_.size() > 1) {
+      result_.warnings.push_back(
+          "no label in the first " + Counted(result_.rows, "row") + " is '" + label->positive[0] +
+          (label->positive.size() > 1 ? "' or another text of positive" : "'") +
+          ", so all count as 0; the labels are " + DescribeCounts(label_texts_));
+    }
+    if (!by_text && label_texts_.contains("-1") && label_texts_.contains("0")) {
+      result_.warnings.push_back("labels are both -1 and 0, and both count as 0: " +
+                                 DescribeCounts(label_texts_));
+    }
+  }
+
+  FileSystem& files_;
+  const DataSpec& data_;
+  const std::vector<std::string>& paths_;
+  const uint32_t num_classes_;
+  const std::unique_ptr<RowAdder> rows_;
+  BatchBuilder batch_;
+  const std::vector<std::string> column_names_;
+
+  DataPreview result_;
+  std::string example_place_;
+  std::vector<NamedText> example_;
+  std::map<std::string, uint64_t> label_texts_;
+  uint64_t num_bad_ = 0;
+  std::string first_bad_;
+};
+
+}  // namespace
+
+Result<DataPreview> PreviewData(FileSystem& files, const DataSpec& data,
+                                const std::vector<std::string>& paths, uint32_t num_classes) {
+  // Refuses files that are not there.
+  HDPS_RETURN_IF_ERROR(NewBatchReader(files, data, paths, {.num_classes = num_classes}).status());
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowAdder> rows, RowAdder::Make(data, paths, num_classes));
+  return Preview(files, data, paths, num_classes, std::move(rows)).Run();
+}
+
+Result<DataPreview> PreviewJobData(FileSystem& files, const Job& job) {
+  HDPS_ASSIGN_OR_RETURN(DataPreview preview,
+                        PreviewData(files, job.data, job.data.train, NumClasses(job)));
+  if (job.data.eval.empty()) return preview;
+  HDPS_ASSIGN_OR_RETURN(const DataPreview eval,
+                        PreviewData(files, job.data, job.data.eval, NumClasses(job)));
+  preview.warnings.insert(preview.warnings.end(), eval.warnings.begin(), eval.warnings.end());
+  return preview;
+}
+
+}  // namespace hdps
