@@ -5,11 +5,36 @@
 #include <algorithm>
 
 #include "kernels/host/gemm.h"
+#include "kernels/vector_width.h"
 
 // Of the OpenMP library that oneDNN runs on. Declared here since not every compiler brings omp.h.
 extern "C" void omp_set_num_threads(int count);
 
 namespace hdps {
+namespace {
+
+// oneDNN takes a limit once, before its first product. It has no loops plainer than SSE4.1.
+bool LimitVectorsOfLibrary() {
+  const std::optional<VectorWidth> limit = VectorWidthLimit();
+  if (!limit) return true;
+  const dnnl_cpu_isa_t isa = *limit == VectorWidth::kAvx512 ? dnnl_cpu_isa_avx512_core
+                             : *limit == VectorWidth::kAvx2 ? dnnl_cpu_isa_avx2
+                                                            : dnnl_cpu_isa_sse41;
+  CHECK_EQ(dnnl_set_max_cpu_isa(isa), dnnl_success) << "oneDNN was built without a limit of ISA";
+  return true;
+}
+void PrepareLibrary() { [[maybe_unused]] static const bool limited = LimitVectorsOfLibrary(); }
+
+}  // namespace
+
+VectorWidth WidthOfBlasGemm() {
+  PrepareLibrary();
+  const auto isa = dnnl_get_effective_cpu_isa();
+  const auto has = [isa](dnnl_cpu_isa_t all) { return (isa & all) == all; };
+  return has(dnnl_cpu_isa_avx512_core) ? VectorWidth::kAvx512
+         : has(dnnl_cpu_isa_avx2)      ? VectorWidth::kAvx2
+                                       : VectorWidth::kPlain;
+}
 
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
   const size_t depth = spec.transpose_a ? a.rows : a.cols;
@@ -18,6 +43,7 @@ void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
   if (depth == 0) {  // oneDNN refuses leading dimensions of 0.
     for (size_t r = 0; beta == 0.0f && r < c.rows; ++r) std::fill_n(c.Row(r), c.cols, 0.0f);
   } else {
+    PrepareLibrary();
     omp_set_num_threads(1);  // Of the calling thread alone, so each one has to say it.
     const auto letter_of = [](bool transpose) { return transpose ? 'T' : 'N'; };
     const auto as_dim = [](size_t value) { return static_cast<dnnl_dim_t>(value); };

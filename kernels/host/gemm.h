@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/matrix.h"
+#include "kernels/vector_width.h"
 
 namespace hdps {
 
@@ -19,6 +20,8 @@ void PlainGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
 // The same by one sgemm call on the calling thread; the bits depend on the shapes and the machine's
 // vector width.
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
+// The vectors that its library computes with: the machine's, or what the limit leaves of them.
+VectorWidth WidthOfBlasGemm();
 
 // c[r, :] += bias, then negative values become zero when `relu`.
 void AddBiasActivate(const float* bias, bool relu, Matrix c);

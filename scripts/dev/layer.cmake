@@ -13,8 +13,11 @@ endfunction()
 # One test program; each TEST in it is a test of its own for ctest.
 # KIND: unit (default), unit_concurrent (threads meet in it: also run under the thread sanitizer),
 # simulation, or process (starts daemons or reads their files; not run under sanitizers).
+# NUMERIC: its results depend on the width of the machine's vectors. Besides its tests at the widest
+# there are NAME.plain, NAME.avx2 and NAME.avx512: the whole program under that limit. A width that
+# the machine lacks is skipped, by that name.
 function(add_layer_test name)
-  cmake_parse_arguments(T "" "TIMEOUT;KIND" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(T "NUMERIC" "TIMEOUT;KIND" "SOURCES;DEPENDS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
@@ -22,10 +25,23 @@ function(add_layer_test name)
     set(T_KIND unit)
   endif()
   add_executable(${name} ${T_SOURCES})
-  target_link_libraries(${name} PRIVATE ${T_DEPENDS} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${T_DEPENDS} GTest::gmock)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS ${T_KIND} ENVIRONMENT
                        TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/scripts/dev/tsan.supp)
+  if(T_NUMERIC)
+    target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/kernels/vector_width_main.cc)
+  else()
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  endif()
+  if(T_NUMERIC AND NOT HDPS_SANITIZE)
+    foreach(width plain avx2 avx512)
+      add_test(NAME ${name}.${width} COMMAND ${name})
+      # What the program exits with: see vector_width_main.cc.
+      set_tests_properties(${name}.${width} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS ${T_KIND}
+                           SKIP_RETURN_CODE 77 ENVIRONMENT HDPS_MAX_VECTOR_WIDTH=${width})
+    endforeach()
+  endif()
   if(NOT T_KIND STREQUAL process)
     add_dependencies(asan_tests ${name})
   endif()
