@@ -1,5 +1,5 @@
-// Runs a program's tests at the width of vectors that HDPS_MAX_VECTOR_WIDTH names, or says that this
-// machine has none that wide.
+// Runs the tests of a program at the width of vectors that HDPS_MAX_VECTOR_WIDTH names, or says
+// that this machine has none that wide.
 #include <gtest/gtest.h>
 
 #include <iostream>
