@@ -1,11 +1,25 @@
 # A layer is one folder, one static library, and one proof that it stands alone.
 file(WRITE ${CMAKE_BINARY_DIR}/empty_main.cc "int main() { return 0; }\n")
 
+include(GNUInstallDirs)
+
+# Makes a library, and its file set of headers, a part of the installed package: hdps_common is
+# hdps::common there. Headers keep their folders, below include/hdps.
+function(hdps_install name)
+  string(REGEX REPLACE "^hdps_" "" exported ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  install(TARGETS ${name} EXPORT hdpsTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hdps)
+  set_property(GLOBAL APPEND PROPERTY HDPS_LAYERS ${name})
+endfunction()
+
 function(add_layer name)
   cmake_parse_arguments(L "" "" "SOURCES;HEADERS;DEPENDS;LIBRARIES" ${ARGN})
   add_library(${name} STATIC ${L_SOURCES})
   target_sources(${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR} FILES ${L_HEADERS})
   target_link_libraries(${name} PUBLIC ${L_DEPENDS} PRIVATE ${L_LIBRARIES})
+  hdps_install(${name})
   add_executable(${name}_link_test ${CMAKE_BINARY_DIR}/empty_main.cc)
   target_link_libraries(${name}_link_test PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${name}>")
 endfunction()
