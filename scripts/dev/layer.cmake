@@ -27,11 +27,11 @@ endfunction()
 # One test program; each TEST in it is a test of its own for ctest.
 # KIND: unit (default), unit_concurrent (threads meet in it: also run under the thread sanitizer),
 # simulation, or process (starts daemons or reads their files; not run under sanitizers).
-# NUMERIC: its results depend on the width of the machine's vectors. Besides its tests at the widest
-# there are NAME.plain, NAME.avx2 and NAME.avx512: the whole program under that limit. A width that
-# the machine lacks is skipped, by that name.
+# NUMERIC FILTER: results of these tests, as --gtest_filter names them, depend on the width of the
+# machine's vectors. Besides each test at the widest there are NAME.plain, NAME.avx2 and NAME.avx512:
+# all of these under that limit. A width that the machine lacks is skipped, by that name.
 function(add_layer_test name)
-  cmake_parse_arguments(T "NUMERIC" "TIMEOUT;KIND" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(T "" "TIMEOUT;KIND;NUMERIC" "SOURCES;DEPENDS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
@@ -59,9 +59,9 @@ function(add_layer_test name)
   endif()
   if(T_NUMERIC AND NOT HDPS_SANITIZE)
     foreach(width plain avx2 avx512)
-      add_test(NAME ${name}.${width} COMMAND ${name})
+      add_test(NAME ${name}.${width} COMMAND ${name} --gtest_filter=${T_NUMERIC})
       # What the program exits with: see vector_width_main.cc.
-      set_tests_properties(${name}.${width} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS ${T_KIND}
+      set_tests_properties(${name}.${width} PROPERTIES TIMEOUT 900 LABELS ${T_KIND}
                            SKIP_RETURN_CODE 77 ENVIRONMENT HDPS_MAX_VECTOR_WIDTH=${width})
     endforeach()
   endif()
