@@ -1,26 +1,36 @@
 // How wide the vectors of this machine are, to choose among the copies of a loop at run time.
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <type_traits>
 
 // A function that the callers' vector width is to reach is inlined into them, whatever it costs.
 #define HDPS_INLINE inline __attribute__((always_inline))
 // Copies of a loop: `__attribute__((target(...)))` for the named widths. Their results are the same
-// bits, since nothing is contracted or reassociated.
-#define HDPS_AVX2 __attribute__((target("avx2,f16c")))
+// bits, since nothing is contracted or reassociated; but in small_gemm.cc.
+#define HDPS_AVX2 __attribute__((target("avx2,fma,f16c")))
 #ifdef __clang__
-#define HDPS_AVX512 __attribute__((target("avx2,f16c,avx512f,avx512vl,avx512bw,avx512dq")))
+#define HDPS_AVX512 __attribute__((target("avx2,fma,f16c,avx512f,avx512vl,avx512bw,avx512dq")))
 #else
 #define HDPS_AVX512 \
-  __attribute__((target("avx2,f16c,avx512f,avx512vl,avx512bw,avx512dq,prefer-vector-width=512")))
+  __attribute__((   \
+      target("avx2,fma,f16c,avx512f,avx512vl,avx512bw,avx512dq,prefer-vector-width=512")))
 #endif
 
 namespace hdps {
 
 enum class VectorWidth { kPlain, kAvx2, kAvx512 };
 
-// The widest that this machine has.
+// "plain", "avx2", "avx512".
+std::string_view VectorWidthName(VectorWidth width);
+
+// The widest that this machine has, and no wider than the limit.
 VectorWidth WidestVectors();
+// What the environment variable HDPS_MAX_VECTOR_WIDTH allows, by the names above: the loops here
+// and the library of matrix products then compute as on a machine that has no wider vectors. Read
+// once.
+std::optional<VectorWidth> VectorWidthLimit();
 
 // Floats in memory that are one vector of that width (a wider one would go through the stack piece
 // by piece): aligned like a float, and allowed to look at floats.

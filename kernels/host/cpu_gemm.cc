@@ -13,31 +13,37 @@ extern "C" void omp_set_num_threads(int count);
 namespace hdps {
 namespace {
 
-const char* VectorsName(VectorWidth width) {
-  switch (width) {
-    case VectorWidth::kAvx512:
-      return "avx512";
-    case VectorWidth::kAvx2:
-      return "avx2";
-    case VectorWidth::kPlain:
-      break;
-  }
-  return "plain";
+// oneDNN takes a limit once, before its first product. It has no loops plainer than SSE4.1.
+bool LimitVectorsOfLibrary() {
+  const std::optional<VectorWidth> limit = VectorWidthLimit();
+  if (!limit) return true;
+  const dnnl_cpu_isa_t isa = *limit == VectorWidth::kAvx512 ? dnnl_cpu_isa_avx512_core
+                             : *limit == VectorWidth::kAvx2 ? dnnl_cpu_isa_avx2
+                                                            : dnnl_cpu_isa_sse41;
+  CHECK_EQ(dnnl_set_max_cpu_isa(isa), dnnl_success) << "oneDNN was built without a limit of ISA";
+  return true;
 }
+void PrepareLibrary() { [[maybe_unused]] static const bool limited = LimitVectorsOfLibrary(); }
 
-// The instruction sets that give sgemm other bits; those for 8 and 16 bits make no difference.
-const char* BlasName() {
-  const unsigned isa = static_cast<unsigned>(dnnl_get_effective_cpu_isa());
-  const auto has = [isa](unsigned set) { return (isa & set) == set; };
-  if (has(dnnl_cpu_isa_avx512_core)) return "avx512";
-  if (has(dnnl_cpu_isa_avx2)) return "avx2";
-  return has(dnnl_cpu_isa_avx) ? "avx" : "sse4.1";
+// Whether oneDNN uses these instructions. Those for 8 and 16 bits give sgemm no other bits.
+bool LibraryHas(dnnl_cpu_isa_t all) {
+  PrepareLibrary();
+  return (dnnl_get_effective_cpu_isa() & all) == all;
 }
 
 }  // namespace
 
+VectorWidth WidthOfBlasGemm() {
+  return LibraryHas(dnnl_cpu_isa_avx512_core) ? VectorWidth::kAvx512
+         : LibraryHas(dnnl_cpu_isa_avx2)      ? VectorWidth::kAvx2
+                                              : VectorWidth::kPlain;
+}
+
 std::string CpuArithmetic() {
-  return std::string(VectorsName(WidestVectors())) + " vectors, oneDNN at " + BlasName();
+  const VectorWidth width = WidthOfBlasGemm();
+  const char* const plain = LibraryHas(dnnl_cpu_isa_avx) ? "avx" : "sse4.1";
+  return std::string(VectorWidthName(WidestVectors())) + " vectors, oneDNN at " +
+         (width == VectorWidth::kPlain ? plain : VectorWidthName(width));
 }
 
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
@@ -47,6 +53,7 @@ void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
   if (depth == 0) {  // oneDNN refuses leading dimensions of 0.
     for (size_t r = 0; beta == 0.0f && r < c.rows; ++r) std::fill_n(c.Row(r), c.cols, 0.0f);
   } else {
+    PrepareLibrary();
     omp_set_num_threads(1);  // Of the calling thread alone, so each one has to say it.
     const auto letter_of = [](bool transpose) { return transpose ? 'T' : 'N'; };
     const auto as_dim = [](size_t value) { return static_cast<dnnl_dim_t>(value); };

@@ -1,28 +1,17 @@
 // One source for all vector widths; the compiler makes each function for its own.
 #include "kernels/host/gather_sum.h"
 
+#include "kernels/vector_width.h"
+
 namespace hdps {
 namespace {
-
-// Vectors of floats in memory: aligned like a float, and allowed to look at floats.
-struct Bytes16 {
-  using Vec = float __attribute__((vector_size(16), aligned(4), may_alias));
-};
-struct Bytes32 {
-  using Vec = float __attribute__((vector_size(32), aligned(4), may_alias));
-};
-struct Bytes64 {
-  using Vec = float __attribute__((vector_size(64), aligned(4), may_alias));
-};
-
-#define HDPS_INLINE inline __attribute__((always_inline))
 
 constexpr size_t kLineFloats = 16;
 
 // A row of a tile, in registers when the compiler has unrolled the loops over it.
-template <typename Bytes>
+template <VectorWidth kVectors>
 struct TileRow {
-  using Vec = typename Bytes::Vec;
+  using Vec = typename FloatsOf<kVectors>::Vec;
   static constexpr size_t kWidth = sizeof(Vec) / sizeof(float);
   static constexpr size_t kCount = kGatherTile / kWidth;
   Vec at[kCount];
@@ -48,23 +37,23 @@ struct TileRow {
   }
 };
 
-template <typename Bytes>
+template <VectorWidth kVectors>
 HDPS_INLINE void AddSources(std::span<const GatherSource> sources, size_t stride, size_t count,
                             float* sum) {
   for (size_t i = 0; i < count; ++i) {
-    TileRow<Bytes> total;
+    TileRow<kVectors> total;
     total.Begin(sum + i * kGatherTile);
     for (const GatherSource& source : sources) total.Add(source.rows + source.index[i] * stride);
     total.Store(sum + i * kGatherTile);
   }
 }
 
-template <typename Bytes>
+template <VectorWidth kVectors>
 HDPS_INLINE void AddSegments(const GatherSegments& segments, Write write, const float* rows,
                              size_t stride, float* sum) {
   const uint32_t* const index = segments.index;
   for (size_t i = 0; i < segments.count(); ++i) {
-    TileRow<Bytes> total;
+    TileRow<kVectors> total;
     total.Begin(write == Write::kAdd ? sum + i * kGatherTile : nullptr);
     const uint32_t end = segments.begin[i + 1];
     for (uint32_t e = segments.begin[i]; e < end; ++e) {
@@ -84,31 +73,33 @@ HDPS_INLINE void AddSegments(const GatherSegments& segments, Write write, const 
   }
 }
 
-#define HDPS_GATHER_LOOPS(Name, Bytes, target)                                                     \
+#define HDPS_GATHER_LOOPS(Name, target)                                                            \
   target void AddSources##Name(std::span<const GatherSource> sources, size_t stride, size_t count, \
                                float* sum) {                                                       \
-    AddSources<Bytes>(sources, stride, count, sum);                                                \
+    AddSources<VectorWidth::k##Name>(sources, stride, count, sum);                                 \
   }                                                                                                \
   target void AddSegments##Name(const GatherSegments& segments, Write write, const float* rows,    \
                                 size_t stride, float* sum) {                                       \
-    AddSegments<Bytes>(segments, write, rows, stride, sum);                                        \
+    AddSegments<VectorWidth::k##Name>(segments, write, rows, stride, sum);                         \
   }
 
-HDPS_GATHER_LOOPS(Plain, Bytes16, )
-#ifdef __x86_64__
-HDPS_GATHER_LOOPS(Avx2, Bytes32, __attribute__((target("avx2"))))
-HDPS_GATHER_LOOPS(Avx512, Bytes64, __attribute__((target("avx512f"))))
-#endif
+HDPS_GATHER_LOOPS(Plain, )
+HDPS_GATHER_LOOPS(Avx2, HDPS_AVX2)
+HDPS_GATHER_LOOPS(Avx512, HDPS_AVX512)
 
 }  // namespace
 
 GatherLoops PlainGatherLoops() { return {AddSourcesPlain, AddSegmentsPlain}; }
 
 GatherLoops GatherLoopsOfThisMachine() {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512f")) return {AddSourcesAvx512, AddSegmentsAvx512};
-  if (__builtin_cpu_supports("avx2")) return {AddSourcesAvx2, AddSegmentsAvx2};
-#endif
+  switch (WidestVectors()) {
+    case VectorWidth::kAvx512:
+      return {AddSourcesAvx512, AddSegmentsAvx512};
+    case VectorWidth::kAvx2:
+      return {AddSourcesAvx2, AddSegmentsAvx2};
+    case VectorWidth::kPlain:
+      break;
+  }
   return PlainGatherLoops();
 }
 

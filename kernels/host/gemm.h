@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels/matrix.h"
+#include "kernels/vector_width.h"
 
 namespace hdps {
 
@@ -21,6 +22,8 @@ void PlainGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
 // The same by one sgemm call on the calling thread; the bits depend on the shapes and the machine's
 // vector width.
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
+// The vectors that its library computes with: the machine's, or what the limit leaves of them.
+VectorWidth WidthOfBlasGemm();
 
 // What the bits of products depend on beside their inputs: "avx512 vectors, oneDNN at avx512". Two
 // machines with the same text compute the same bits.

@@ -1,25 +1,15 @@
 // One source for all vector widths: a block of sums stays in registers while k runs.
 #include "kernels/host/small_gemm.h"
 
+#include "kernels/vector_width.h"
+
 namespace hdps {
 namespace {
 
-#define HDPS_INLINE inline __attribute__((always_inline))
+// Vectors of sums in a block: they, the vectors of b and one factor fit the registers.
+template <VectorWidth kVectors>
+constexpr size_t kSums = kVectors == VectorWidth::kAvx512 ? 16 : 8;
 
-// Vectors of floats in memory: aligned like a float, and allowed to look at floats. A block has so
-// many vectors of sums: they, the vectors of b and one factor fit the registers.
-struct Bytes16 {
-  using Vec = float __attribute__((vector_size(16), aligned(4), may_alias));
-  static constexpr size_t kSums = 8;
-};
-struct Bytes32 {
-  using Vec = float __attribute__((vector_size(32), aligned(4), may_alias));
-  static constexpr size_t kSums = 8;
-};
-struct Bytes64 {
-  using Vec = float __attribute__((vector_size(64), aligned(4), may_alias));
-  static constexpr size_t kSums = 16;
-};
 // A distance between rows of a that is only known at run time.
 constexpr size_t kAnyRow = 0;
 
@@ -65,10 +55,10 @@ HDPS_INLINE void Block(const SmallGemm& p, const float* a, const float* b, float
 }
 
 // All rows of kVecs vectors of columns.
-template <typename Bytes, size_t kVecs, size_t kRowOfA>
+template <VectorWidth kVectors, size_t kVecs, size_t kRowOfA>
 HDPS_INLINE void Columns(const SmallGemm& p, size_t col) {
-  using Vec = typename Bytes::Vec;
-  constexpr size_t kRows = Bytes::kSums / kVecs;
+  using Vec = typename FloatsOf<kVectors>::Vec;
+  constexpr size_t kRows = kSums<kVectors> / kVecs;
   const float* const b = p.b + col;
   float* const c = p.c + col;
   size_t i = 0;
@@ -81,38 +71,38 @@ HDPS_INLINE void Columns(const SmallGemm& p, size_t col) {
   if (i < p.rows) Block<Vec, 1, kVecs, kRowOfA>(p, p.a + i * p.a_row, b, c + i * p.c_stride);
 }
 
-template <typename Bytes>
+template <VectorWidth kVectors>
 HDPS_INLINE void Multiply(const SmallGemm& p) {
-  constexpr size_t kWidth = sizeof(typename Bytes::Vec) / sizeof(float);
+  constexpr size_t kWidth = sizeof(typename FloatsOf<kVectors>::Vec) / sizeof(float);
   size_t col = 0;
-  for (; col + 2 * kWidth <= p.cols; col += 2 * kWidth) Columns<Bytes, 2, kAnyRow>(p, col);
+  for (; col + 2 * kWidth <= p.cols; col += 2 * kWidth) Columns<kVectors, 2, kAnyRow>(p, col);
   if (col == p.cols) return;
   // One vector of b serves each factor once: nothing else must be loaded beside it, not even where
   // it stands.
   if (p.a_row == kSmallProductTile) {
-    Columns<Bytes, 1, kSmallProductTile>(p, col);
+    Columns<kVectors, 1, kSmallProductTile>(p, col);
   } else {
-    Columns<Bytes, 1, kAnyRow>(p, col);
+    Columns<kVectors, 1, kAnyRow>(p, col);
   }
 }
 
-void MultiplyPlain(const SmallGemm& p) { Multiply<Bytes16>(p); }
-#ifdef __x86_64__
-__attribute__((target("avx2,fma"))) void MultiplyAvx2(const SmallGemm& p) { Multiply<Bytes32>(p); }
-__attribute__((target("avx512f,prefer-vector-width=512"))) void MultiplyAvx512(const SmallGemm& p) {
-  Multiply<Bytes64>(p);
-}
-#endif
+void MultiplyPlain(const SmallGemm& p) { Multiply<VectorWidth::kPlain>(p); }
+HDPS_AVX2 void MultiplyAvx2(const SmallGemm& p) { Multiply<VectorWidth::kAvx2>(p); }
+HDPS_AVX512 void MultiplyAvx512(const SmallGemm& p) { Multiply<VectorWidth::kAvx512>(p); }
 
 }  // namespace
 
 SmallGemmLoop PlainSmallProduct() { return MultiplyPlain; }
 
 SmallGemmLoop SmallGemmOfThisMachine() {
-#ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512f")) return MultiplyAvx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return MultiplyAvx2;
-#endif
+  switch (WidestVectors()) {
+    case VectorWidth::kAvx512:
+      return MultiplyAvx512;
+    case VectorWidth::kAvx2:
+      return MultiplyAvx2;
+    case VectorWidth::kPlain:
+      break;
+  }
   return PlainSmallProduct();
 }
 

@@ -37,7 +37,7 @@ for library in "$root"/lib/*; do
 done
 
 mkdir -p "$(dirname "$out")"
-tar -C "$stage" -cJf "$out" hdps
+XZ_OPT=-T0 tar -C "$stage" -cJf "$out" hdps  # On all cores.
 bytes=$(stat -c %s "$out")
 echo "bundle: $out, $((bytes / 1048576)) MiB (limit $limit_mib MiB)"
 ((bytes <= limit_mib * 1048576)) || { echo "bundle.sh: error: larger than $limit_mib MiB" >&2; exit 3; }

@@ -30,7 +30,7 @@ DOORS = [
     (r"\bfopen\(|std::[io]?fstream|::open\(|::rename\(",
      {"common/platform/posix_file_system.cc"}),
     (r"memfd_create|shm_open|pidfd_open", {"common/net/shared/shared_memory.cc"}),
-    (r"\bgetenv\(", {"common/process/command_line.cc"}),
+    (r"\bgetenv\(", {"common/process/command_line.cc", "kernels/vector_width.cc"}),
     (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/exchange/gloo_collective.cc"}),

@@ -20,6 +20,7 @@ CASES = {
     "updates": "s27",
     "wire": "tcp_1MiB",
 }
+SHARE = {"pullpush", "reader", "table"}  # When not all of the tests are asked for.
 COVERED = {"constants"}  # plan measures them first.
 
 
@@ -41,9 +42,12 @@ class Benchmarks(harness.Case):
         names = {line.split()[0] for line in listed.splitlines() if line.startswith("  ")}
         self.assertEqual(names, set(CASES) | COVERED, "a benchmark without a case here")
         for name, case in CASES.items():
+            if harness.SHARE and name not in SHARE:
+                continue
             with self.subTest(name):
                 self.bench(name, case, "--quick")
 
+    @harness.at_night
     def test_index_that_was_growing(self):
         """Of 20 M rows the indexes of some shards are still growing when the walk looks where they are."""
         self.bench("table", "rowwise_adagrad_dim16_20M_zipf_1t")

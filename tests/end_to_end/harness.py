@@ -14,6 +14,15 @@ BIN = pathlib.Path(os.environ.get("HDPS_BIN", ROOT / "build" / "bin"))
 CENSUS = ROOT / "examples" / "census" / "census.json"
 
 
+# All of the tests, or the share of the long ones that each change is judged by: docs/night.md.
+SHARE = os.environ.get("HDPS_TESTS", "all") == "share"
+
+
+def at_night(test):
+    """Marks a test that scripts/night.sh runs and .ci/run leaves out."""
+    return unittest.skipIf(SHARE, "runs at night")(test)
+
+
 def program(name):
     return str(BIN / name)
 
@@ -25,8 +34,10 @@ def figure(text):
 
 def run(command, timeout=300, expect=0, **kwargs):
     """Runs a command; its exit status must be `expect` (None: any). Returns the finished process."""
-    done = subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, timeout=timeout,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs)
+    if "input" not in kwargs:
+        kwargs["stdin"] = subprocess.DEVNULL
+    done = subprocess.run([str(c) for c in command], timeout=timeout, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, **kwargs)
     if expect is not None and done.returncode != expect:
         raise AssertionError(f"{' '.join(map(str, command))}\nexit status {done.returncode}, expected "
                              f"{expect}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")

@@ -60,18 +60,22 @@ class PlantedModels(harness.Case):
                        f"{accuracy:.3f} (ln 10 = 2.303 at the start)")
         self.assertLess(s["eval_logloss"], 1.0)
 
+    @harness.at_night
     def test_logistic(self):
         self.trained_against_best("logistic")
 
     def test_wide_deep(self):
         self.trained_against_best("wide_deep")
 
+    @harness.at_night
     def test_deepfm(self):
         self.trained_against_best("deepfm")
 
+    @harness.at_night
     def test_dcn_v2(self):
         self.trained_against_best("dcn_v2")
 
+    @harness.at_night
     def test_dlrm(self):
         self.trained_against_best("dlrm")
 

@@ -1,6 +1,7 @@
 // Matrices of random numbers for the tests of dense operations.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -39,6 +40,22 @@ class TestMatrix {
   size_t rows_, cols_, stride_;
   DeviceArray device_;
   std::vector<float> host_;
+};
+
+// A matrix of the absolute values of another: products of these bound the rounding of its own.
+class Sizes {
+ public:
+  explicit Sizes(TestMatrix& of) : values_(of.values()), view_(of.host()) {
+    for (float& x : values_) x = std::fabs(x);
+    view_.data = values_.data();
+  }
+  Sizes(const Sizes&) = delete;
+  Sizes& operator=(const Sizes&) = delete;
+  Matrix view() const { return view_; }
+
+ private:
+  std::vector<float> values_;
+  Matrix view_;
 };
 
 // Bags of random keys over `num_rows` rows: up to `keys_max` a bag, some empty.

@@ -8,6 +8,7 @@
 
 #include "common/platform/random.h"
 #include "kernels/host/gemm.h"
+#include "tests/error_bound.h"
 
 namespace hdps {
 namespace {
@@ -16,6 +17,11 @@ std::vector<float> Randoms(size_t count, uint64_t seed) {
   Random random(seed);
   std::vector<float> values(count);
   for (float& x : values) x = static_cast<float>(2.0 * random.Unit() - 1.0);
+  return values;
+}
+
+std::vector<float> SizesOf(std::vector<float> values) {
+  for (float& x : values) x = std::fabs(x);
   return values;
 }
 
@@ -33,7 +39,8 @@ TEST_P(SmallProductTest, AgreesWithThePlainLoopAndWritesNothingElse) {
             const size_t a_stride = (transposed ? rows : depth) + kGap, stride = cols + kGap;
             const std::vector<float> a = Randoms((rows + depth) * a_stride, 1);
             const std::vector<float> b = Randoms((depth + 1) * stride, 2);
-            std::vector<float> expected = Randoms(rows * stride + 1, 3), actual = expected;
+            const std::vector<float> start = Randoms(rows * stride + 1, 3);
+            std::vector<float> expected = start, actual = start;
             GetParam()({.a = a.data(),
                         .a_row = transposed ? 1 : a_stride,
                         .a_depth = transposed ? a_stride : 1,
@@ -52,9 +59,15 @@ TEST_P(SmallProductTest, AgreesWithThePlainLoopAndWritesNothingElse) {
                                                     : ConstMatrix{a.data(), rows, depth, a_stride};
             PlainGemm(spec, a_matrix, {b.data(), depth, cols, stride},
                       {expected.data(), rows, cols, stride});
+            std::vector<float> sizes = SizesOf(start);
+            const std::vector<float> a_sizes = SizesOf(a), b_sizes = SizesOf(b);
+            ConstMatrix a_size_matrix = a_matrix;
+            a_size_matrix.data = a_sizes.data();
+            PlainGemm(spec, a_size_matrix, {b_sizes.data(), depth, cols, stride},
+                      {sizes.data(), rows, cols, stride});
             for (size_t i = 0; i < expected.size(); ++i) {
-              ASSERT_LE(std::fabs(actual[i] - expected[i]),
-                        i % stride < cols ? 1e-6f * static_cast<float>(depth + 1) : 0.0f)
+              ASSERT_NEAR(actual[i], expected[i],
+                          i % stride < cols ? SumsErrorBound(depth + 1, sizes[i]) : 0.0)
                   << rows << "x" << depth << "x" << cols << " at " << i;
             }
           }

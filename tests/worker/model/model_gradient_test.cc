@@ -1,10 +1,12 @@
 // Gradients of whole models: against finite differences, over parts, over threads, over time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "common/platform/random.h"
+#include "tests/error_bound.h"
 #include "tests/worker/model/model_fixture.h"
 
 namespace hdps {
@@ -192,32 +194,86 @@ std::map<std::pair<size_t, Key>, std::vector<double>> ByKey(const ModelRun::Grad
   return by_key;
 }
 
+// Gradients and loss of a batch as the sums of those of its parts, and the sums of their absolute
+// values: the terms' size, without what they take from each other.
+struct SumOfParts {
+  double loss = 0;
+  std::vector<double> dense, dense_size;
+  std::map<std::pair<size_t, Key>, std::vector<double>> rows, rows_size;
+
+  void Add(const ModelRun::Gradients& part, const Job& job) {
+    loss += part.loss_sum;
+    dense.resize(part.dense.size());
+    dense_size.resize(part.dense.size());
+    for (size_t i = 0; i < dense.size(); ++i) {
+      dense[i] += part.dense[i];
+      dense_size[i] += std::fabs(part.dense[i]);
+    }
+    for (const auto& [key, values] : ByKey(part, job)) {
+      std::vector<double>&sum = rows[key], &size = rows_size[key];
+      sum.resize(values.size());
+      size.resize(values.size());
+      for (size_t d = 0; d < values.size(); ++d) {
+        sum[d] += values[d];
+        size[d] += std::fabs(values[d]);
+      }
+    }
+  }
+};
+
+// The most roundings on the way of one term to a gradient: the sums of each layer forward and
+// backward, and the sum over the batch.
+size_t RoundingsOnTheWay(ModelRun& run, const Batch& batch) {
+  size_t roundings = batch.num_examples;
+  for (const DenseTensor& tensor : run.model().tensors()) {
+    for (const auto extent : tensor.shape) roundings += static_cast<size_t>(extent);
+  }
+  for (const SparseColumn& column : batch.sparse) roundings += column.keys.size();
+  return roundings;
+}
+
+// The terms of a gradient are those of single examples. Where the sum over the paths of one example
+// cancels, its rounding is measured by paths that are larger than it: so by the largest sum of
+// terms in the same tensor or table, not by each element's own.
 TEST_P(GradientTest, PartsAddUpToTheWhole) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
   ModelRun run(GetParam().job, *executor);
   const Batch batch = TestBatch(GetParam().job, GetParam().batch);
   const ModelRun::Gradients whole = run.Step(batch);
   const auto whole_rows = ByKey(whole, run.job());
-  double loss = 0;
-  std::vector<double> dense(whole.dense.size());
-  std::map<std::pair<size_t, Key>, std::vector<double>> rows;
+  SumOfParts parts, examples;
   for (uint32_t first = 0; first < batch.num_examples;) {
     const uint32_t count = std::min(first % 2 + 12, batch.num_examples - first);
-    const ModelRun::Gradients part = run.Step(PartOf(batch, first, count));
-    loss += part.loss_sum;
-    for (size_t i = 0; i < dense.size(); ++i) dense[i] += part.dense[i];
-    for (const auto& [key, values] : ByKey(part, run.job())) {
-      std::vector<double>& sum = rows[key];
-      sum.resize(values.size());
-      for (size_t d = 0; d < values.size(); ++d) sum[d] += values[d];
-    }
+    parts.Add(run.Step(PartOf(batch, first, count)), run.job());
     first += count;
   }
-  EXPECT_NEAR(loss, whole.loss_sum, 1e-4);
-  for (size_t i = 0; i < dense.size(); ++i) ASSERT_NEAR(dense[i], whole.dense[i], 1e-4) << i;
-  ASSERT_EQ(rows.size(), whole_rows.size());
+  for (uint32_t i = 0; i < batch.num_examples; ++i) {
+    examples.Add(run.Step(PartOf(batch, i, 1)), run.job());
+  }
+  const size_t roundings = RoundingsOnTheWay(run, batch);
+  // A loss moves by no more than its logit, and a logit that moves it is no larger than 1 + loss.
+  EXPECT_NEAR(parts.loss, whole.loss_sum,
+              SumsErrorBound(roundings, batch.num_examples + whole.loss_sum));
+  for (const DenseTensor& tensor : run.model().tensors()) {
+    const size_t first = tensor.first_chunk * kDenseChunkFloats;
+    const auto sizes = std::span(examples.dense_size).subspan(first, tensor.size());
+    const double bound = SumsErrorBound(roundings, *std::ranges::max_element(sizes));
+    for (size_t i = first; i < first + tensor.size(); ++i) {
+      ASSERT_NEAR(parts.dense[i], whole.dense[i], bound) << tensor.name << " at " << i - first;
+    }
+  }
+  std::vector<double> table_size(run.job().tables.size());
+  for (const auto& [key, sizes] : examples.rows_size) {
+    for (const double size : sizes) {
+      table_size[key.first] = std::max(table_size[key.first], size);
+    }
+  }
+  ASSERT_EQ(parts.rows.size(), whole_rows.size());
   for (const auto& [key, values] : whole_rows) {
-    for (size_t d = 0; d < values.size(); ++d) ASSERT_NEAR(rows[key][d], values[d], 1e-4);
+    const double bound = SumsErrorBound(roundings, table_size[key.first]);
+    for (size_t d = 0; d < values.size(); ++d) {
+      ASSERT_NEAR(parts.rows[key][d], values[d], bound) << run.job().tables[key.first].name;
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "common/platform/random.h"
+#include "tests/error_bound.h"
 #include "tests/worker/model/model_fixture.h"
 
 namespace hdps {
@@ -45,32 +46,41 @@ TEST_F(ModelTest, LogisticIsItsDefinition) {
   const size_t weight = first_of("wide_numeric.weight");
   const size_t biases[] = {first_of("wide_numeric.bias"), first_of("wide_bias.bias")};
   const KeySet& keys = step.sets[0];
-  std::vector<double> row_gradients(keys.unique.size());
-  double loss = 0, bias_gradient = 0;
+  std::vector<double> row_gradients(keys.unique.size()), row_errors(keys.unique.size());
+  double loss = 0, bias_gradient = 0, error_sum = 0;
+  const size_t roundings = batch.num_examples + 2 + 5 + 4 * 3;  // Biases, numbers, keys.
   for (uint32_t i = 0; i < batch.num_examples; ++i) {
     double z = double{run.dense()[biases[0]]} + double{run.dense()[biases[1]]};
-    for (size_t j = 0; j < 5; ++j) z += run.dense()[weight + j] * batch.numeric[i * 5 + j];
+    double size = 1 + std::fabs(z);  // Of all terms, and of the exponential that follows.
+    const auto add = [&](double term) {
+      z += term;
+      size += std::fabs(term);
+    };
+    for (size_t j = 0; j < 5; ++j) add(run.dense()[weight + j] * batch.numeric[i * 5 + j]);
     for (size_t f = 0; f < 4; ++f) {
       const SparseColumn& column = batch.sparse[f];
       for (uint32_t k = column.offsets[i]; k < column.offsets[i + 1]; ++k) {
-        z += column.weights[k] * (UnitFloat(RandomAt(column.keys[k], 0)) - 0.5f);
+        add(column.weights[k] * (UnitFloat(RandomAt(column.keys[k], 0)) - 0.5f));
       }
     }
     const double p = 1 / (1 + std::exp(-z));
-    EXPECT_NEAR(probabilities[i], p, 1e-6);
+    const double error = SumErrorBound(roundings, size);  // Of z, and so of all that follows.
+    EXPECT_NEAR(probabilities[i], p, error);
+    error_sum += error;
     loss -= batch.labels[i] > 0 ? std::log(p) : std::log(1 - p);
     bias_gradient += p - double{batch.labels[i]};
     for (size_t f = 0; f < 4; ++f) {
       const SparseColumn& column = batch.sparse[f];
       for (uint32_t k = column.offsets[i]; k < column.offsets[i + 1]; ++k) {
         row_gradients[keys.row_index[f][k]] += column.weights[k] * (p - double{batch.labels[i]});
+        row_errors[keys.row_index[f][k]] += std::fabs(column.weights[k]) * error;
       }
     }
   }
-  EXPECT_NEAR(step.loss_sum, loss, 1e-4);
-  for (const size_t bias : biases) EXPECT_NEAR(step.dense[bias], bias_gradient, 1e-4);
+  EXPECT_NEAR(step.loss_sum, loss, error_sum);
+  for (const size_t bias : biases) EXPECT_NEAR(step.dense[bias], bias_gradient, error_sum);
   for (size_t i = 0; i < row_gradients.size(); ++i) {
-    EXPECT_NEAR(step.rows[0][i], row_gradients[i], 1e-5);
+    EXPECT_NEAR(step.rows[0][i], row_gradients[i], row_errors[i]);
   }
 }
 
@@ -140,10 +150,11 @@ TEST_F(ModelTest, SoftmaxProbabilitiesAddUpToOne) {
   double expected = 0;
   for (size_t i = 0; i < 20; ++i) {
     const float* p = probabilities.data() + 3 * i;
-    EXPECT_NEAR(p[0] + p[1] + p[2], 1.0f, 1e-6f);
+    EXPECT_NEAR(p[0] + p[1] + p[2], 1.0f, SumErrorBound(3 + 3, 1));
     expected -= std::log(p[static_cast<size_t>(batch.labels[i])]);
   }
-  EXPECT_NEAR(loss, expected, 1e-4);
+  // A probability's rounding, as seen by its logarithm.
+  EXPECT_NEAR(loss, expected, SumErrorBound(3 + 3, 20));
 }
 
 TEST_F(ModelTest, BadBatchesAreRefused) {
@@ -238,14 +249,16 @@ TEST_F(ModelTest, FirstLayersAgree) {
     }
     EXPECT_EQ(steps[2].dense, steps[3].dense);
     EXPECT_TRUE(steps[2].dense == steps[0].dense || steps[2].dense == steps[1].dense);
-    EXPECT_NEAR(steps[1].loss_sum, steps[0].loss_sum, 1e-6 * steps[0].loss_sum);
-    const auto expect_near = [](const std::vector<float>& a, const std::vector<float>& b) {
+    // The longest sum: over the batch, over the embeddings of an example, or over a layer's units.
+    const size_t terms = options.num_examples * options.keys_max + 4 * 4 * options.keys_max + 64;
+    EXPECT_NEAR(steps[1].loss_sum, steps[0].loss_sum, SumsErrorBound(terms, steps[0].loss_sum));
+    const auto expect_near = [terms](const std::vector<float>& a, const std::vector<float>& b) {
       double largest = 0, wrong = 0;
       for (size_t i = 0; i < a.size(); ++i) {
         largest = std::max(largest, std::fabs(double{b[i]}));
         wrong = std::max(wrong, std::fabs(double{a[i]} - double{b[i]}));
       }
-      EXPECT_LE(wrong, 1e-6 * largest);
+      EXPECT_LE(wrong, SumsErrorBound(terms, largest));
     };
     expect_near(steps[1].dense, steps[0].dense);
     for (size_t t = 0; t < 2; ++t) expect_near(steps[1].rows[t], steps[0].rows[t]);

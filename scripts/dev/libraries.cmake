@@ -1,0 +1,25 @@
+# The libraries that the layers stand on, for the build and for who finds the installed package.
+find_package(Threads REQUIRED)
+find_package(TBB REQUIRED)
+find_package(gflags REQUIRED)
+find_package(glog REQUIRED)
+find_package(PkgConfig REQUIRED)
+# Not by pkg-config: libzmq's lists what it was itself built with, differently each time it is asked.
+find_path(ZMQ_INCLUDE_DIR zmq.hpp REQUIRED)
+find_library(ZMQ_LIBRARY zmq REQUIRED)
+add_library(zmq UNKNOWN IMPORTED)
+set_target_properties(zmq PROPERTIES IMPORTED_LOCATION ${ZMQ_LIBRARY}
+                      INTERFACE_INCLUDE_DIRECTORIES ${ZMQ_INCLUDE_DIR})
+# Not by its CMake package, which also asks for the headers of OpenCL. It computes with OpenMP.
+find_library(DNNL_LIBRARY dnnl REQUIRED)
+find_library(GOMP_LIBRARY NAMES libgomp.so.1 REQUIRED)
+# Nor by its CMake package, which looks for all it was itself built with.
+find_path(ROCKSDB_INCLUDE_DIR rocksdb/db.h REQUIRED)
+find_library(ROCKSDB_LIBRARY rocksdb REQUIRED)
+add_library(rocksdb UNKNOWN IMPORTED)
+set_target_properties(rocksdb PROPERTIES IMPORTED_LOCATION ${ROCKSDB_LIBRARY}
+                      INTERFACE_INCLUDE_DIRECTORIES ${ROCKSDB_INCLUDE_DIR})
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+find_package(Gloo CONFIG REQUIRED)

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Writes the result of scripts/night.sh into the page that tells of it, in place of the one before.
+
+usage: scripts/dev/night_record.py PAGE < STEPS     a step a line: name|ok or FAILED|seconds
+"""
+import datetime
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+BEGIN, END = "<!-- result: begin -->", "<!-- result: end -->"
+
+
+def machine():
+    cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return f"{os.cpu_count()} cores of {cpu[1] if cpu else 'an unknown processor'}"
+
+
+def table(steps, commit, where, day):
+    rows = [line.split("|") for line in steps if line.strip()]
+    minutes = sum(int(seconds) for _, _, seconds in rows) / 60
+    return "\n".join([f"{day}, commit {commit}, {where}, {minutes:.0f} minutes.", "",
+                      "| step | result | seconds |", "|---|---|---|",
+                      *[f"| {name} | {verdict} | {seconds} |" for name, verdict, seconds in rows]])
+
+
+def main():
+    if len(sys.argv) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    page = pathlib.Path(sys.argv[1])
+    text = page.read_text()
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        print(f"night_record.py: error: {page} has not one line '{BEGIN}' and one '{END}'", file=sys.stderr)
+        return 2
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                            check=False).stdout.strip() or "unknown"
+    result = table(sys.stdin.read().splitlines(), commit, machine(), datetime.date.today().isoformat())
+    page.write_text(text.split(BEGIN)[0] + f"{BEGIN}\n{result}\n{END}" + text.split(END)[1])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
