@@ -41,9 +41,9 @@ VectorWidth WidthOfBlasGemm() {
 
 std::string CpuArithmetic() {
   const VectorWidth width = WidthOfBlasGemm();
-  const char* const plain = LibraryHas(dnnl_cpu_isa_avx) ? "avx" : "sse4.1";
-  return std::string(VectorWidthName(WidestVectors())) + " vectors, oneDNN at " +
-         (width == VectorWidth::kPlain ? plain : VectorWidthName(width));
+  std::string library(VectorWidthName(width));
+  if (width == VectorWidth::kPlain) library = LibraryHas(dnnl_cpu_isa_avx) ? "avx" : "sse4.1";
+  return std::string(VectorWidthName(WidestVectors())) + " vectors, oneDNN at " + library;
 }
 
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
