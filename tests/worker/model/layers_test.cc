@@ -86,8 +86,6 @@ TEST_P(LayersTest, GradientsAgreeWithDifferences) {
     SCOPED_TRACE(tensor.name);
     const size_t first = tensor.first_chunk * kDenseChunkFloats;
     const std::span<const float> gradient = std::span(at.dense).subspan(first, tensor.size());
-    // What shifts all of a row alike is taken out again by layer_norm; without an activation the
-    // gradient of the bias has that part alone to lose, not all.
     CheckAlong(gradient, run_.dense(), first);
   }
   run_.row_shift()[0].assign(at.rows[0].size(), 0.0f);
