@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/auc.h"
+#include "common/base/exit_status.h"
 
 namespace hdps {
 namespace {
@@ -142,7 +143,7 @@ void JobCoordinator::OnRefusal(PeerId from, const Command& command, const Comman
     if (fault_.empty()) fault_ = what;
     return;
   }
-  Fail(done.code == Code::kInvalidArgument ? 2 : 3, what);
+  Fail(ExitStatusOf(done.code), what);
 }
 
 void JobCoordinator::CompletePhase(TimeMs now) {

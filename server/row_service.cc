@@ -34,6 +34,8 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
 void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   view_ = view.view;
   if (shards_ == nullptr || shards_->ids() != shards) {
+    shards_moved_ = shards_ != nullptr;
+    lists_.clear();  // Cut by the shards that were here before.
     shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_);
   }
   std::map<PeerId, WorkerId> workers;
@@ -125,7 +127,7 @@ void RowService::Reply(Asker asker, const Message& message) {
 // Answers `frame` with the failure, in the kind of its reply.
 void RowService::Refuse(Asker asker, const Frame& frame, const Status& why) {
   counters_.refused += why.code() != Code::kUnavailable;
-  if (why.code() == Code::kInvalidArgument) {
+  if (why.code() == Code::kCorruption) {
     LOG_EVERY_N(WARNING, 100) << "refused a request of peer " << asker.peer.value << ": "
                               << why.message();
   }
@@ -193,10 +195,10 @@ Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker, const
                                        " is not known here; send its keys");
   }
   if (naming.number != 0 && naming.shape != RowShape::kWeights) {
-    return Status(Code::kInvalidArgument, "a key list for rows with their state; none is kept");
+    return Status(Code::kCorruption, "a key list for rows with their state; none is kept");
   }
   auto list = std::make_shared<KeyList>();
-  HDPS_ASSIGN_OR_RETURN(list->plan, PlanRequest(job_, shards_->ids().size(), naming.shape, tables));
+  HDPS_ASSIGN_OR_RETURN(list->plan, PlanRequest(job_, own_shards(), naming.shape, tables));
   HDPS_RETURN_IF_ERROR(shards_->CheckKeys(list->plan, keys));
   list->tables = tables;
   list->keys = keys;
@@ -269,9 +271,9 @@ Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
   const auto& [tables, keys, plan] = *push->list;
   const size_t gradients = request.gradients.size() / FloatBytes(request.format);
   if (gradients != plan.num_floats) {
-    return {Code::kInvalidArgument, std::to_string(gradients) + " gradients for key list " +
-                                        std::to_string(request.list) + ", which has " +
-                                        std::to_string(plan.num_floats)};
+    return {Code::kCorruption, std::to_string(gradients) + " gradients for key list " +
+                                   std::to_string(request.list) + ", which has " +
+                                   std::to_string(plan.num_floats)};
   }
   return shards_->CheckFloats(plan, keys, request.gradients, request.format);
 }
@@ -297,14 +299,14 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
         ++counters_.pushes_repeated;
         return {};
       case PushLedger::Verdict::kTooOld:
-        return {Code::kInvalidArgument,
+        return {Code::kCorruption,
                 "push " + std::to_string(sequence.value) + " is older than the last " +
                     std::to_string(job_.cluster.pushes_in_flight_max) +
                     " of this worker; no more than that many may be on their way"};
     }
     if (sync_ && combiner_.Holds(worker, clock)) {
-      return {Code::kInvalidArgument, "a second push of clock " + std::to_string(clock) +
-                                          "; a worker sends one for each step and server"};
+      return {Code::kCorruption, "a second push of clock " + std::to_string(clock) +
+                                     "; a worker sends one for each step and server"};
     }
     ledger.Record(sequence);
   }
@@ -368,8 +370,7 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
     ++counters_.dropped;
     return;
   }
-  Result<RequestPlan> plan =
-      PlanRequest(job_, shards_->ids().size(), RowShape::kEither, request.tables);
+  Result<RequestPlan> plan = PlanRequest(job_, own_shards(), RowShape::kEither, request.tables);
   Status status = plan.status();
   if (plan.ok()) status = shards_->CheckKeys(*plan, request.keys);
   if (status.ok()) status = shards_->CheckFloats(*plan, request.keys, request.rows);

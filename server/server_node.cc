@@ -174,6 +174,7 @@ void ServerNode::Impl::OnNewView() {
   }
   view = next;
   rows.OnView(*view, own);
+  FinishRequest();
 }
 
 void ServerNode::Impl::StartCommand(const Command& command) {
@@ -271,7 +272,10 @@ Outcome ServerNode::Impl::RunDigest(const Command& command) {
 }
 
 void ServerNode::Impl::Serve(Request request) {
-  if (memory == nullptr) return rows.OnRequest(request.from, request.frame);
+  if (memory == nullptr) {
+    rows.OnRequest(request.from, request.frame);
+    return FinishRequest();
+  }
   const auto is_worker = [&](const Member& worker) { return worker.peer == request.from; };
   if (serving() && !std::ranges::any_of(view->workers, is_worker)) return;
   const auto is_same = [&](const Request& waiting) {
@@ -300,7 +304,7 @@ void ServerNode::Impl::Proceed(TimeMs wait_ms) {
 
 void ServerNode::Impl::FinishRequest() {
   std::vector<Outgoing> ready = rows.TakeOutgoing();
-  const Status failure = rows.shards().failure();
+  const Status failure = rows.failure();
   if (!failure.ok()) return membership.Fail(3, failure.message());
   std::ranges::move(ready, std::back_inserter(answers));
 }

@@ -7,16 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/exit_status.h"
 #include "common/base/status.h"
 
 namespace hdps {
 
-inline constexpr int kExitDone = 0;
-inline constexpr int kExitMistaken = 2;
-inline constexpr int kExitFailed = 3;
-
-// Prints "hdps-server: error: MESSAGE" to stderr and gives the exit status that goes with the code:
-// kInvalidArgument and kNotFound 2, kCancelled 0 without a word, all else 3.
+// Prints "hdps-server: error: MESSAGE" to stderr unless the status is ok or kCancelled, and gives
+// the ExitStatusOf() its code.
 int ReportAndExitStatus(const std::string& program, const Status& status);
 
 // Reads the flags (gflags) of this program; dashes and underscores in their names mean the same.

@@ -49,6 +49,12 @@ std::vector<TableKeys> UnpackTables(const TableVector* packed, EnvelopeReader& r
   return tables;
 }
 
+// A server counts on from the clocks that it is told of.
+void RequireClock(Clock clock, EnvelopeReader& reader) {
+  reader.Require(clock >= 0 && clock < std::numeric_limits<Clock>::max(),
+                 "clocks are not negative, and another follows");
+}
+
 void RequireKeys(const std::vector<TableKeys>& tables, const Buffer& keys, EnvelopeReader& reader) {
   uint64_t num_keys = 0;  // At most 2^24 tables of less than 2^32 keys each: no overflow.
   for (const TableKeys& table : tables) num_keys += table.num_keys;
@@ -123,7 +129,9 @@ static void Unpack(const wire::PullReply& from, EnvelopeReader& reader, PullRepl
   message->min_clock = from.min_clock();
   message->tables = UnpackTables(from.tables(), reader);
   message->rows = reader.Section(0);
-  message->positions = reader.Section(1);
+  // Copied: they become addresses, and whoever shares the memory of a section with this process
+  // could change them after they were checked.
+  message->positions = Buffer::CopyOf(reader.Section(1).bytes());
   message->format = reader.Enumerator(from.format(), kLastFormat);
   RequireRows(message->tables, message->format, message->rows, reader);
   uint64_t num_rows = 0;
@@ -160,7 +168,7 @@ static void Unpack(const wire::PushRequest& from, EnvelopeReader& reader, PushRe
   message->gradients = reader.Section(1);
   message->list = from.list();
   message->format = reader.Enumerator(from.format(), kLastFormat);
-  reader.Require(message->clock >= 0, "clocks are not negative");
+  RequireClock(message->clock, reader);
   RequireKeys(message->tables, message->keys, reader);
   if (message->list != 0 && message->tables.empty()) {  // How many there are, the list says.
     reader.Require(message->gradients.size() % FloatBytes(message->format) == 0,
@@ -201,7 +209,7 @@ static Offset<wire::AdvanceRequest> Pack(FlatBufferBuilder& builder,
 static void Unpack(const wire::AdvanceRequest& from, EnvelopeReader& reader,
                    AdvanceRequest* message) {
   message->clock = from.clock();
-  reader.Require(message->clock >= 0, "clocks are not negative");
+  RequireClock(message->clock, reader);
 }
 
 static Offset<wire::AdvanceAck> Pack(FlatBufferBuilder& builder, const AdvanceAck& message) {
@@ -232,8 +240,7 @@ static void Unpack(const wire::StoreRequest& from, EnvelopeReader& reader, Store
   message->rows = reader.Section(1);
   message->sequence.value = from.sequence();
   message->clock = from.clock();
-  reader.Require(message->clock >= 0 && message->clock < std::numeric_limits<Clock>::max(),
-                 "clocks are not negative, and another follows");
+  RequireClock(message->clock, reader);
   RequireKeys(message->tables, message->keys, reader);
   RequireRows(message->tables, DType::kFp32, message->rows, reader);
 }

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "common/base/exit_status.h"
+
 namespace hdps {
 namespace {
 
@@ -34,16 +36,6 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
   client.request_timeout_s = cluster.request_timeout_s;
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
   return client;
-}
-
-// 2: the operator is mistaken; 3: the world failed.
-int ExitStatusOf(Code code) {
-  return code == Code::kInvalidArgument || code == Code::kNotFound ? 2 : 3;
-}
-
-Status StatusOfEnd(int exit_status, const std::string& reason) {
-  if (exit_status == 0) return Status();
-  return Status(exit_status == 2 ? Code::kInvalidArgument : Code::kUnavailable, reason);
 }
 
 }  // namespace
@@ -102,7 +94,7 @@ void WorkerNode::Deliver() {
     if (membership_.ended()) {
       ended_ = true;
       client_.CancelAll();
-      compute_->OnEnd(StatusOfEnd(membership_.exit_status(), membership_.reason()));
+      compute_->OnEnd(StatusOf({membership_.exit_status(), membership_.reason()}));
     }
   }
 }

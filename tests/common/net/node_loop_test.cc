@@ -153,6 +153,50 @@ TEST_F(NodeLoopTest, AFloodDoesNotStopTheTicks) {
   EXPECT_GT(frames_max, 5);
 }
 
+// Cannot begin a connection for a while.
+class DeafTransport : public Transport {
+ public:
+  DeafTransport(Transport& through, MonotonicClock& clock, TimeMs deaf_until)
+      : through_(through), clock_(clock), deaf_until_(deaf_until) {}
+  Result<std::string> Listen(const std::string& address) override {
+    return through_.Listen(address);
+  }
+  Status Connect(PeerId peer, const std::string& address) override {
+    attempts_.push_back(clock_.NowMs());
+    if (attempts_.back() < deaf_until_) return Status(Code::kIoError, "no more descriptors");
+    return through_.Connect(peer, address);
+  }
+  void Send(PeerId to, Frame frame) override { through_.Send(to, std::move(frame)); }
+  bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
+    return through_.Receive(timeout_ms > 0 ? 1 : 0, from, frame);
+  }
+  void Wake() override { through_.Wake(); }
+  TransportCounters counters() const override { return through_.counters(); }
+  const std::vector<TimeMs>& attempts() const { return attempts_; }
+
+ private:
+  Transport& through_;
+  MonotonicClock& clock_;
+  const TimeMs deaf_until_;
+  std::vector<TimeMs> attempts_;
+};
+
+TEST_F(NodeLoopTest, ADialThatFailedIsTriedAgainLessAndLessOften) {
+  DeafTransport deaf(*transport_, clock_, 1000);
+  ToyNode node(200);
+  NodeLoopOptions options;
+  options.tick_ms = 10;
+  options.drain_ms = 3;
+  RunNodeLoop(node, deaf, clock_, options);
+  // After 100, 200, 400 and 800 ms, each as soon as a tick comes; then it has succeeded.
+  ASSERT_EQ(deaf.attempts().size(), 5u);
+  for (size_t i = 1; i < 5; ++i) {
+    const TimeMs waited = deaf.attempts()[i] - deaf.attempts()[i - 1];
+    EXPECT_GE(waited, 50 << i);
+    EXPECT_LE(waited, (50 << i) + 25);
+  }
+}
+
 TEST_F(NodeLoopTest, AnswersWhileItDrains) {
   ASSERT_TRUE(transport_->Listen("inproc://self").ok());
   ASSERT_TRUE(other_->Connect(kSelf, "inproc://self").ok());

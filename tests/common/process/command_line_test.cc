@@ -134,8 +134,20 @@ TEST_F(CommandLineTest, StatusesBecomeExitStatuses) {
   EXPECT_EQ(ReportAndExitStatus("p", Status(Code::kInvalidArgument, "a: wrong")), 2);
   EXPECT_EQ(ReportAndExitStatus("p", Status(Code::kNotFound, "b")), 2);
   EXPECT_EQ(ReportAndExitStatus("p", Status(Code::kIoError, "c")), 3);
+  EXPECT_EQ(ReportAndExitStatus("p", Status(Code::kCancelled, "help was asked for")), 0);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "p: error: a: wrong\np: error: b\np: error: c\n");
+}
+
+TEST(ExitStatusTest, AnEndBecomesAnErrorThatEndsTheSameWay) {
+  for (const int status : {kExitDone, kExitMistaken, kExitFailed}) {
+    EXPECT_EQ(ExitStatusOf(StatusOf({status, "why"}).code()), status);
+  }
+  EXPECT_EQ(StatusOf({kExitMistaken, "why"}).message(), "why");
+  for (const Code code : {Code::kTimeout, Code::kUnavailable, Code::kStaleView,
+                          Code::kResourceExhausted, Code::kCorruption, Code::kIoError}) {
+    EXPECT_EQ(ExitStatusOf(code), kExitFailed) << CodeName(code);
+  }
 }
 
 TEST(PidFileTest, LivesAsLongAsItsObject) {
