@@ -23,8 +23,7 @@ Status CheckTable(const Job& job, OwnShards own_shards, RowShape shape, const Ta
   for (const uint32_t count : table.shard_counts) keys += count;
   if (keys != table.num_keys) {
     return {Code::kCorruption, "table '" + spec.name + "': " + std::to_string(keys) +
-                                   " keys by shard, " + std::to_string(table.num_keys) +
-                                   " in all"};
+                                   " keys by shard, " + std::to_string(table.num_keys) + " in all"};
   }
   const uint32_t weights = spec.dim;
   const uint32_t with_state = spec.dim + RowStateFloats(spec);

@@ -49,7 +49,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
     ledgers_.erase(peer);
     store_ledgers_.erase(peer);
     lists_.erase(peer);
-    gate_.Forget(peer);
+    gate_.RemoveWorker(peer);
     const bool rank_stays =
         std::any_of(workers.begin(), workers.end(),
                     [&, rank = worker](const auto& other) { return other.second == rank; });
@@ -175,7 +175,7 @@ void RowService::OnPull(Asker asker, WorkerId worker, const Frame& frame) {
   pull.list = *std::move(list);
   if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;
-  if (!gate_.Park(asker.peer, asker.request_id, TurnOf(job_.train.mode, pull.request),
+  if (!gate_.Park(asker.peer, asker.request_id, AdmissionOf(job_.train.mode, pull.request),
                   std::move(pull))) {
     Refuse(asker, frame,
            {Code::kResourceExhausted,
@@ -207,7 +207,7 @@ Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker, const
 }
 
 bool RowService::Admitted(const ParkedPull& pull) const {
-  return gate_.Admits(TurnOf(job_.train.mode, pull.request).clock, finished()) &&
+  return gate_.Admits(AdmissionOf(job_.train.mode, pull.request).clock, finished()) &&
          HoldsOwnPushes(pull);
 }
 
@@ -220,7 +220,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   const PullRequest& request = pull.request;
   const auto& [tables, keys, plan] = *pull.list;
   const ShardSet::RowSection section{request.format, sections_, pull.asker.peer};
-  if (const Clock turn = TurnOf(job_.train.mode, request).clock;
+  if (const Clock turn = AdmissionOf(job_.train.mode, request).clock;
       IsTraining(request.mode) && turn > finished()) {
     const auto ahead = static_cast<uint64_t>(turn - finished());
     counters_.staleness_max = std::max(counters_.staleness_max, ahead);
@@ -292,7 +292,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   }
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
   if (!sabotage_.no_ledger) {
-    switch (ledger.Judge(sequence)) {
+    switch (ledger.Check(sequence)) {
       case PushLedger::Verdict::kFirst:
         break;
       case PushLedger::Verdict::kRepeat:
@@ -321,7 +321,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   std::vector<PlannedPush> alone;
   alone.push_back(std::move(push));
   ApplyNow(std::move(alone), 1, clock);
-  progress_.at(worker).Take(clock);
+  progress_.at(worker).Add(clock);
   return {};
 }
 
@@ -378,7 +378,7 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
   PushLedger& ledger =
       store_ledgers_.try_emplace(asker.peer, job_.cluster.pushes_in_flight_max).first->second;
   // What is older than the ledger knows was acknowledged: nothing of it is missing either.
-  if (sabotage_.no_ledger || ledger.Judge(request.sequence) == PushLedger::Verdict::kFirst) {
+  if (sabotage_.no_ledger || ledger.Check(request.sequence) == PushLedger::Verdict::kFirst) {
     if (!sabotage_.no_ledger) ledger.Record(request.sequence);
     shards_->Store(*plan, request);
   }

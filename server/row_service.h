@@ -108,7 +108,7 @@ class RowService {
   ServerMemoryLimit* memory_ = nullptr;
   std::unique_ptr<ShardSet> shards_;
   bool shards_moved_ = false;  // They were others in an earlier view.
-  Clock ended_step_ = 0;  // async, ssp: the last step that every worker has finished.
+  Clock ended_step_ = 0;       // async, ssp: the last step that every worker has finished.
   VectorClock clocks_;
   std::map<PeerId, PushLedger> ledgers_, store_ledgers_;
   std::map<PeerId, KeyListCache> lists_;

@@ -92,15 +92,19 @@ void TakeFrames(Ends& ends, TimeMs until) {
 
 }  // namespace
 
-int RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
-                const NodeLoopOptions& options) {
+ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
+                       const NodeLoopOptions& options) {
   Ends ends{node, transport, clock};
   TimeMs now = clock.NowMs();
   TimeMs next_tick = now;
   TimeMs drained = 0;
-  bool draining = false;
+  bool draining = false, stopping = false;
   while (!draining || now < drained) {
     if (options.on_turn) options.on_turn();
+    if (options.stop != nullptr && !stopping && options.stop->load()) {
+      stopping = true;
+      node.RequestStop(options.stop_reason);
+    }
     now = clock.NowMs();
     if (now >= next_tick) {
       node.OnTick(now);
@@ -116,7 +120,7 @@ int RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
     TakeFrames(ends, draining ? std::min(next_tick, drained) : next_tick);
   }
   SendOutput(ends);
-  return node.exit_status();
+  return {node.exit_status(), node.exit_reason()};
 }
 
 }  // namespace hdps

@@ -102,7 +102,7 @@ TEST_F(Refusal, RowsBeforeAnyView) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
   ServerNodeOptions options;
   options.job = std::make_shared<const Job>(TestJob(Mode::kSync));
-  options.self = {100};
+  options.identity.self = {100};
   ServerNode node(*files, *executor, options);
   node.OnFrame({1000}, EncodeMessage(Good()));
   EXPECT_EQ(node.counters().dropped, 1u);

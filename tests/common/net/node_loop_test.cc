@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/platform/executor.h"
+#include "common/platform/monotonic_clock.h"
 #include "common/protocol/messages.h"
 
 namespace hdps {
@@ -50,6 +53,7 @@ class ToyNode : public Node {
     --ticks_left_;
   }
   Output TakeOutput() override { return std::exchange(output_, Output()); }
+  void RequestStop(const std::string& reason) override { trace_ += "stop:" + reason + " "; }
   bool done() const override { return ticks_left_ <= 0; }
   int exit_status() const override { return 3; }
   const std::string& exit_reason() const override { return trace_; }
@@ -98,7 +102,9 @@ TEST_F(NodeLoopTest, DialsSendsFeedsAndGivesTheExitStatus) {
   options.drain_ms = 3;
   int turns = 0;
   options.on_turn = [&turns] { ++turns; };
-  EXPECT_EQ(RunNodeLoop(node, *transport_, clock_, options), 3);
+  const ProcessEnd end = RunNodeLoop(node, *transport_, clock_, options);
+  EXPECT_EQ(end.status, 3);
+  EXPECT_EQ(end.reason, node.exit_reason());
   EXPECT_GE(turns, 2);
   EXPECT_THAT(node.exit_reason(), testing::StartsWith("t f0 f1 f2 t "));
   EXPECT_THAT(TakeAtOther(), testing::ElementsAre(1000, 0, 1, 2));
@@ -195,6 +201,64 @@ TEST_F(NodeLoopTest, ADialThatFailedIsTriedAgainLessAndLessOften) {
     EXPECT_GE(waited, 50 << i);
     EXPECT_LE(waited, (50 << i) + 25);
   }
+}
+
+TEST_F(NodeLoopTest, AsksTheNodeToStopOnce) {
+  ToyNode node(3);
+  NodeLoopOptions options;
+  options.tick_ms = 1;
+  options.drain_ms = 0;
+  std::atomic<bool> stop = false;
+  options.stop = &stop;
+  options.stop_reason = "SIGTERM";
+  int turns = 0;
+  options.on_turn = [&] { stop = ++turns > 1; };
+  RunNodeLoop(node, *transport_, clock_, options);
+  EXPECT_EQ(node.exit_reason(), "t stop:SIGTERM t t ");
+}
+
+// Hands out what another thread has made of its work.
+class WorkingNode : public ToyNode {
+ public:
+  using ToyNode::ToyNode;
+  void RequestStop(const std::string&) override { stopped_ = true; }
+  bool done() const override { return stopped_; }
+  Output TakeOutput() override {
+    Output output = ToyNode::TakeOutput();
+    if (result_.exchange(false)) output.frames.push_back({kOther, EncodeMessage(AdvanceAck{5})});
+    return output;
+  }
+  void Finish() { result_ = true; }
+
+ private:
+  std::atomic<bool> result_ = false;
+  bool stopped_ = false;
+};
+
+TEST_F(NodeLoopTest, WorkThatEndsElsewhereWakesIt) {
+  ASSERT_TRUE(transport_->Listen("inproc://self").ok());
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  WorkingNode node(2);
+  NodeLoopOptions options;
+  options.tick_ms = 600'000;  // A tick does not come to help.
+  options.drain_ms = 0;
+  std::atomic<bool> stop = false;
+  options.stop = &stop;
+  const std::unique_ptr<Thread> loop =
+      StartThread("loop", [&] { RunNodeLoop(node, *transport_, *clock, options); });
+  PeerId from;
+  Frame frame;
+  // The node's first word; then it waits.
+  while (!other_->Receive(60'000, &from, &frame)) {
+  }
+  node.Finish();
+  transport_->Wake();
+  while (!other_->Receive(60'000, &from, &frame)) {
+  }
+  EXPECT_EQ(frame.header.kind, static_cast<uint16_t>(MessageKind::kAdvanceAck));
+  stop = true;
+  transport_->Wake();
+  loop->Join();
 }
 
 TEST_F(NodeLoopTest, AnswersWhileItDrains) {
