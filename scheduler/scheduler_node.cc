@@ -93,6 +93,7 @@ struct SchedulerNode::Impl {
   void On(PeerId from, const Abort& message, const Frame& frame);
   void On(PeerId from, const KvPut& message, const Frame& frame);
   void On(PeerId from, const KvGet& message, const Frame& frame);
+  void On(PeerId from, const StatusRequest& message, const Frame& frame);
 
   void Form();
   void TickGathering();
@@ -203,6 +204,19 @@ void SchedulerNode::Impl::On(PeerId from, const KvPut& message, const Frame& fra
 
 void SchedulerNode::Impl::On(PeerId from, const KvGet& message, const Frame& frame) {
   if (Knows(from)) Send(from, store.Get(message.key), frame.header.request_id);
+}
+
+void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& frame) {
+  StatusReply status;
+  status.job = job.name;
+  if (members) {
+    const std::vector<CommandTracker::Waiting> waiting = board.waiting();
+    status.state = waiting.empty() ? "between two commands" : CommandKindName(waiting[0].command);
+    members->AddTo(&status, now);
+  } else {
+    status.state = "waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present();
+  }
+  Send(from, status, frame.header.request_id);
 }
 
 void SchedulerNode::Impl::TickGathering() {
@@ -353,8 +367,8 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   }
   if (impl.done) return;
   if (impl.members && impl.members->Has(from)) impl.members->Heard(from, impl.now);
-  if (!impl.Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet>(
-          from, frame)) {
+  if (!impl.Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
+                     StatusRequest>(from, frame)) {
     LOG(WARNING) << "dropped a frame of kind " << MessageKindName(kind) << " from "
                  << impl.NameOf(from) << ": it is not the scheduler's";
   }

@@ -241,4 +241,35 @@ struct Layout<KvValue> {
 };
 HDPS_MESSAGE(KvValue);
 
+// ---- StatusRequest, StatusReply -----------------------------------------------------------------
+
+template <>
+struct Layout<StatusRequest> {
+  using Table = wire::StatusRequest;
+  static void Describe(auto&, auto&) {}
+};
+HDPS_MESSAGE(StatusRequest);
+
+template <>
+struct Layout<MemberStatus> {
+  static void Describe(auto& fields, auto& member) {
+    fields.Text(member.name);
+    fields.Number(member.clock);
+    fields.Number(member.silent_ms);
+  }
+};
+
+template <>
+struct Layout<StatusReply> {
+  using Table = wire::StatusReply;
+  static void Describe(auto& fields, auto& message) {
+    fields.Text(message.job);
+    fields.Text(message.state);
+    fields.Number(message.view);
+    fields.Number(message.clock);
+    fields.Tables(message.members);
+  }
+};
+HDPS_MESSAGE(StatusReply);
+
 }  // namespace hdps

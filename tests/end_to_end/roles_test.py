@@ -1,4 +1,5 @@
 """The daemons: any order of start, ranks, refusals, deadlines, and nothing left behind."""
+import json
 import os
 import re
 import signal
@@ -112,6 +113,26 @@ class Roles(harness.Case):
         self.assertIn("rank 1", text)
         scheduler.send_signal(signal.SIGTERM)
         scheduler.communicate(timeout=15)
+
+    def test_status_before_and_while_training(self):
+        """hdps status tells whom a scheduler waits for, then where the members are; nobody there: 3."""
+        hdps = harness.program("hdps")
+        scheduler, address = self.scheduler("run", 1, 1, sets={"train.epochs": 40})
+        ask = [hdps, "status", f"--scheduler={address}"]
+        self.assertIn("waiting for 1 of 1 server and 1 of 1 worker", harness.run(ask).stdout)
+        members = [self.member("hdps-server", address, sets={"train.epochs": 40}),
+                   self.member("hdps-worker", address, sets={"train.epochs": 40})]
+        metrics = self.out("run") / "metrics.jsonl"
+        harness.wait_until(lambda: metrics.exists() and metrics.stat().st_size, 60, "training")
+        status = json.loads(harness.run([*ask, "--json"]).stdout)
+        self.assertEqual((status["view"], [m["name"].split(" (")[0] for m in status["members"]]),
+                         (1, ["server 0", "worker 0"]))
+        scheduler.send_signal(signal.SIGTERM)
+        self.finish(scheduler)
+        for process in members:
+            self.finish(process, seconds=10)
+        gone = harness.run(ask, expect=3)
+        self.assertIn("is the scheduler running there", gone.stderr)
 
     def test_surplus_worker_is_refused(self):
         scheduler, address = self.scheduler("run", 1, 1, sets={"train.epochs": 40})
