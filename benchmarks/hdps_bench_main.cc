@@ -39,6 +39,19 @@ DEFINE_string(data, "", "A Criteo TSV file that reader reads too");
 namespace hdps {
 namespace {
 
+constexpr std::string_view kFlags[] = {"list",
+                                       "json",
+                                       "case",
+                                       "quick",
+                                       "repeats",
+                                       "threads",
+                                       "scratch",
+                                       "device",
+                                       "set",
+                                       "far_end",
+                                       "far_end_shared_bytes",
+                                       "data"};
+
 constexpr char kUsage[] =
     "hdps-bench: measures hdps beside yardsticks measured in turns with it\n"
     "usage: hdps-bench [NAME...] [flags]\n"
@@ -170,8 +183,10 @@ Status Run(const std::string& program, const std::vector<std::string>& names) {
 }  // namespace hdps
 
 int main(int argc, char** argv) {
+  hdps::KeepFreedMemory();
   std::vector<std::string> names;
-  hdps::Status status = hdps::ParseCommandLine(hdps::kUsage + hdps::List(), &argc, &argv, &names);
+  hdps::Status status =
+      hdps::ParseCommandLine(hdps::kUsage + hdps::List(), &argc, &argv, &names, hdps::kFlags);
   if (status.ok()) status = hdps::Run(std::filesystem::read_symlink("/proc/self/exe"), names);
   return status.ok() ? hdps::kExitDone : hdps::ReportAndExitStatus("hdps-bench", status);
 }

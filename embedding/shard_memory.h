@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/base/thread_annotations.h"
 #include "embedding/disk/disk_store.h"
+#include "embedding/memory/row_index.h"
 
 namespace hdps {
 
@@ -88,6 +89,7 @@ struct RowPlacement {
   ShardId shard;
   uint32_t num_shards = 1;
   ShardMemory* memory = nullptr;
+  size_t rows_max = kRowNumbersMax;  // In memory; less only in tests.
 };
 
 }  // namespace hdps

@@ -192,8 +192,8 @@ void TableSlice::Impl::ApplyToTensors(std::span<const Gradients> parts, float sc
   ForEachRow(sums.keys(), step, [&](size_t k, std::byte* row) {
     chunks[k] = {sums.keys()[k], k, row};
   });
-  std::sort(chunks.begin(), chunks.end(),
-            [](const Chunk& a, const Chunk& b) { return a.key < b.key; });
+  if (!store.failure().ok()) return;  // Not every chunk has its row.
+  std::ranges::sort(chunks, {}, &Chunk::key);
   std::vector<float> gradients(chunks.size() * dim);
   std::vector<ChunkUpdate> updates;
   for (size_t c = 0; c < chunks.size(); ++c) {
@@ -267,6 +267,7 @@ uint32_t TableSlice::state_floats() const {
 size_t TableSlice::num_rows() const { return impl_->store.num_rows(); }
 size_t TableSlice::bytes() const { return impl_->store.bytes() + impl_->policy.bytes(); }
 const RowStore& TableSlice::memory() const { return impl_->store.memory(); }
+const Status& TableSlice::failure() const { return impl_->store.failure(); }
 const FrequencySketch* TableSlice::sights() const { return impl_->policy.sights(); }
 FrequencySketch* TableSlice::sights() { return impl_->policy.sights(); }
 
@@ -335,6 +336,8 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
 }
 
 void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t step) {
+  impl_->store.Fail(GradientSums::CheckNumber(parts));
+  if (!failure().ok()) return;
   for (const Gradients& part : parts) {
     CHECK_EQ(part.values.size(), part.keys.size() * impl_->dim);
   }

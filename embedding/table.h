@@ -80,6 +80,10 @@ class TableSlice {
   using Visit = std::function<Status(std::span<const Key>, std::span<const float>)>;
   Status VisitRows(size_t block_rows, const Visit& visit) const;
 
+  // Not ok once an update or a store met a limit of the slice: its rows are then incomplete, and
+  // the message says which setting of the job would mend it.
+  const Status& failure() const;
+
   // What the policy has counted of keys without a row: null when it counts none. It belongs to a
   // snapshot, so that a job that goes on admits as one that never stopped.
   const FrequencySketch* sights() const;

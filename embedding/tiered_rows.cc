@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <cstring>
+#include <string>
 
 namespace hdps {
 namespace {
@@ -21,6 +22,7 @@ TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const Row
              spills && home.memory != nullptr, home.shard.value),
       memory_(home.memory),
       spills_(spills && home.memory != nullptr),
+      rows_max_(home.rows_max),
       disk_(spills_ ? &memory_->disk() : nullptr, {home.shard, table},
             row_bytes + sizeof(uint32_t)) {
   if (memory_ != nullptr) memory_->Add(this);
@@ -28,6 +30,14 @@ TieredRows::TieredRows(size_t row_bytes, uint64_t salt, TableId table, const Row
 
 TieredRows::~TieredRows() {
   if (memory_ != nullptr) memory_->Remove(this);
+}
+
+bool TieredRows::NumbersSuffice(size_t rows) {
+  if (store_.HasNumbersFor(rows, rows_max_)) return true;
+  Fail({Code::kResourceExhausted, "a shard of a table holds " + std::to_string(store_.num_rows()) +
+                                      " rows in memory, and at most " + std::to_string(rows_max_) +
+                                      " can be there; give the job more cluster.shards"});
+  return false;
 }
 
 size_t TieredRows::FindMissing(std::span<const Key> keys, bool make) {
@@ -58,6 +68,7 @@ void TieredRows::Fetch(std::span<const Key> keys, bool make) {
 }
 
 void TieredRows::ReadMissing() {
+  if (!NumbersSuffice(missing_.size())) return;
   const Status read = disk_.Take(missing_, [this](Key key, std::span<const std::byte> row) {
     uint32_t version;
     std::memcpy(&version, row.data() + store_.row_bytes(), sizeof(version));

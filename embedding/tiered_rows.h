@@ -36,17 +36,24 @@ class TieredRows {
   uint64_t rows_fetched() const { return rows_fetched_; }
   size_t bytes() const { return store_.bytes() + disk_.bytes(); }  // Of memory.
 
+  // Not ok once a limit was hit: rows may be missing or old from then on. The first one counts.
+  const Status& failure() const { return failure_; }
+  void Fail(const Status& status) { failure_ = failure_.ok() ? status : failure_; }
+
   // Calls use(begin, part, rows in memory) for parts of `keys` in order, part = keys from `begin`
-  // on: what has a row has it there then. `make`: with room for those that have none.
+  // on: what has a row has it there then. `make`: with room for those that have none, as if that
+  // were all of them; without that room the rest is left out, and failure() says so.
   template <typename Use>
   void InParts(std::span<const Key> keys, bool make, const Use& use) {
     if (!spills_) {
-      if (!keys.empty()) use(size_t{0}, keys, store_);
+      if (keys.empty() || (make && !NumbersSuffice(keys.size()))) return;
+      use(size_t{0}, keys, store_);
       return;
     }
     for (size_t begin = 0; begin < keys.size();) {
       const auto part = keys.subspan(begin, std::min(keys.size() - begin, KeysAtOnce()));
       Fetch(part, make);
+      if (make && !NumbersSuffice(part.size())) return;
       use(begin, part, store_);
       if (make) memory_->Tell();
       begin += part.size();
@@ -73,6 +80,8 @@ class TieredRows {
   void Compact(size_t spare_rows) { store_.Compact(spare_rows); }
 
  private:
+  // Whether `rows` more can be made; else failure() says what would mend it.
+  bool NumbersSuffice(size_t rows);
   size_t KeysAtOnce() const { return std::clamp<size_t>(store_.num_rows() / 4, 64, 8192); }
   // Brings those of `keys` that are on disk into memory; `make`: with room for those that are new.
   void Fetch(std::span<const Key> keys, bool make);
@@ -90,6 +99,8 @@ class TieredRows {
   RowStore store_;
   ShardMemory* const memory_;
   const bool spills_;
+  const size_t rows_max_;
+  Status failure_;
   DiskRows disk_;  // A row there is its bytes, then its version.
   uint64_t rows_fetched_ = 0;
   uint64_t hand_ = 0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/exit_status.h"
 #include "scheduler/evaluation.h"
 
 namespace hdps {
@@ -131,7 +132,7 @@ void JobCoordinator::OnRefusal(PeerId from, const Command& command, const Comman
     if (fault_.empty()) fault_ = what;
     return;
   }
-  Fail(done.code == Code::kInvalidArgument ? 2 : 3, what);
+  Fail(ExitStatusOf(done.code), what);
 }
 
 void JobCoordinator::CompletePhase(TimeMs now) {

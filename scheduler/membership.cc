@@ -107,6 +107,15 @@ Membership::Progress Membership::progress() const {
   return total;
 }
 
+void Membership::AddTo(StatusReply* status, TimeMs now) const {
+  status->view = view_.view;
+  status->clock = progress().clock;
+  for (const PeerId peer : all()) {
+    const Entry& entry = members_.at(peer);
+    status->members.push_back({entry.name, entry.latest.clock, now - entry.heard});
+  }
+}
+
 Clock Membership::WorkerClock(uint32_t rank) const {
   CHECK_LT(rank, view_.workers.size());
   return members_.at(view_.workers[rank].peer).latest.clock;

@@ -37,6 +37,8 @@ class Membership {
   // "worker 1 (host-a 4711) silent for 10.2 s", one for each that is dead; empty when all live.
   std::vector<std::string> Silent(TimeMs now) const;
 
+  // The view, and how far each member is.
+  void AddTo(StatusReply* status, TimeMs now) const;
   // What the workers together have done since their processes started.
   struct Progress {
     Clock clock = 0;  // Of the slowest.

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "common/net/address.h"
+
 namespace hdps {
 namespace {
 
@@ -23,6 +25,21 @@ std::string Hex(uint64_t value) {
 
 std::string Counted(uint32_t count, Role role) {
   return std::to_string(count) + " " + RoleName(role) + (count == 1 ? "" : "s");
+}
+
+// What others cannot dial, or is no address at all, does not get into a view.
+std::string WrongAddress(const JoinRequest& request) {
+  if (request.role == Role::kWorker) {
+    return request.address.empty() ? "" : "a worker listens nowhere, and this one says it does";
+  }
+  if (request.address.empty()) return "a server must say where it listens, and this one did not";
+  const Result<Address> address = ParseAddress(request.address);
+  if (!address.ok()) return address.status().message();
+  if (address->scheme == Address::Scheme::kTcp && (address->host == "*" || address->port == 0)) {
+    return "address " + request.address + " cannot be dialed; a server says the host and port " +
+           "it listens on";
+  }
+  return "";
 }
 
 }  // namespace
@@ -64,9 +81,7 @@ std::optional<JoinRefused> Rendezvous::Object(const JoinRequest& request) const 
                       "; give all of them the same number");
     }
   }
-  if (role == Role::kServer && request.address.empty()) {
-    return Mistaken("a server must say where it listens, and this one did not");
-  }
+  if (const std::string wrong = WrongAddress(request); !wrong.empty()) return Mistaken(wrong);
   if (request.rank >= 0 && static_cast<uint32_t>(request.rank) >= Quota(role)) {
     return Mistaken("rank " + std::to_string(request.rank) + " is beyond the job's " +
                     Counted(Quota(role), role) + "; --rank may be 0 to " +

@@ -1,4 +1,4 @@
-// Frames and ticks of the scheduler: rendezvous, liveness, the board, and the end.
+// Frames and ticks of the scheduler: rendezvous, liveness, the store, and the end.
 #include "scheduler/scheduler_node.h"
 
 #include <glog/logging.h>
@@ -12,6 +12,7 @@
 #include "scheduler/checkpoint_catalog.h"
 #include "scheduler/command_tracker.h"
 #include "scheduler/job_coordinator.h"
+#include "scheduler/key_value_store.h"
 #include "scheduler/membership.h"
 #include "scheduler/rendezvous.h"
 #include "scheduler/run_report.h"
@@ -21,11 +22,9 @@ namespace hdps {
 namespace {
 
 // People hear of a wait after this long, and again after each such time.
-constexpr TimeMs kTellEveryMs = 10000;
+constexpr TimeMs kNoticeEveryMs = 10000;
 // Nobody answers an Abort, and one copy may be lost: so often is it said, a tick apart.
 constexpr int kFarewells = 5;
-// Entries of the board on which the ranks of a collective find each other.
-constexpr size_t kKvEntriesMax = 1u << 16;
 constexpr ViewId kFirstView{1};
 
 std::string Seconds(TimeMs ms) { return std::to_string(ms / 1000) + " s"; }
@@ -71,10 +70,16 @@ struct SchedulerNode::Impl {
     On(from, message, frame);
   }
 
+  // False when the frame is none of these messages.
+  template <typename... Messages>
+  bool Dispatch(PeerId from, const Frame& frame) {
+    const auto kind = static_cast<MessageKind>(frame.header.kind);
+    return ((kind == Messages::kKind && (Handle<Messages>(from, frame), true)) || ...);
+  }
+
   bool Knows(PeerId peer) const {
     if (members) return members->Has(peer);
-    const std::vector<PeerId> peers = rendezvous.peers();
-    return std::find(peers.begin(), peers.end(), peer) != peers.end();
+    return std::ranges::count(rendezvous.peers(), peer) > 0;
   }
   std::string NameOf(PeerId peer) const {
     if (members && members->Has(peer)) return members->NameOf(peer);
@@ -88,11 +93,12 @@ struct SchedulerNode::Impl {
   void On(PeerId from, const Abort& message, const Frame& frame);
   void On(PeerId from, const KvPut& message, const Frame& frame);
   void On(PeerId from, const KvGet& message, const Frame& frame);
+  void On(PeerId from, const StatusRequest& message, const Frame& frame);
 
   void Form();
   void TickGathering();
   void TickRunning();
-  void TellWaits();
+  void LogWaits();
   void Report();
   void ForgiveOwnStandstill(TimeMs at);
   void Stop(const std::string& reason);
@@ -111,12 +117,12 @@ struct SchedulerNode::Impl {
   std::unique_ptr<RunReport> report;
   std::optional<Membership> members;
   std::optional<JobCoordinator> coordinator;
-  std::map<std::string, std::string> kv;
+  KeyValueStore store;
 
   Output output;
   TimeMs now = 0;
   std::optional<TimeMs> began;  // The first tick.
-  TimeMs told_at = 0, reported_at = 0, progress_noticed_at = 0;
+  TimeMs noticed_at = 0, reported_at = 0, progress_noticed_at = 0;
   // How long each worker has stood at its clock, for those who wonder why nothing happens.
   struct Standing {
     Clock clock = -1;
@@ -154,7 +160,7 @@ void SchedulerNode::Impl::Form() {
   }
   Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
          std::to_string(options.num_workers) + " worker(s)");
-  reported_at = progress_noticed_at = told_at = now;
+  reported_at = progress_noticed_at = noticed_at = now;
   const auto notice = [this](const std::string& line) { Notice(line); };
   const auto warn = [this](const std::string& line) { voice.Warn(line); };
   const JobCoordinator::Parts parts{*members, board, checkpoints, *report, files, notice, warn};
@@ -189,19 +195,28 @@ void SchedulerNode::Impl::On(PeerId from, const Abort& message, const Frame&) {
 
 void SchedulerNode::Impl::On(PeerId from, const KvPut& message, const Frame& frame) {
   if (!Knows(from)) return;
-  if (kv.size() >= kKvEntriesMax && !kv.contains(message.key)) {
-    return Leave(3, NameOf(from) + " put '" + message.key + "' on a board that is full (" +
-                        std::to_string(kKvEntriesMax) + " entries)");
+  if (!store.Put(message)) {
+    return Leave(3, NameOf(from) + " put '" + message.key + "' into a store that is full (" +
+                        std::to_string(KeyValueStore::kEntriesMax) + " entries)");
   }
-  kv[message.key] = message.value;
-  Send(from, KvValue{message.key, true, message.value}, frame.header.request_id);
+  Send(from, store.Get(message.key), frame.header.request_id);
 }
 
 void SchedulerNode::Impl::On(PeerId from, const KvGet& message, const Frame& frame) {
-  if (!Knows(from)) return;
-  const auto found = kv.find(message.key);
-  KvValue value{message.key, found != kv.end(), found != kv.end() ? found->second : ""};
-  Send(from, value, frame.header.request_id);
+  if (Knows(from)) Send(from, store.Get(message.key), frame.header.request_id);
+}
+
+void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& frame) {
+  StatusReply status;
+  status.job = job.name;
+  if (members) {
+    const std::vector<CommandTracker::Waiting> waiting = board.waiting();
+    status.state = waiting.empty() ? "between two commands" : CommandKindName(waiting[0].command);
+    members->AddTo(&status, now);
+  } else {
+    status.state = "waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present();
+  }
+  Send(from, status, frame.header.request_id);
 }
 
 void SchedulerNode::Impl::TickGathering() {
@@ -213,8 +228,8 @@ void SchedulerNode::Impl::TickGathering() {
     return Leave(3, "after " + Seconds(waited) + " the cluster is not complete: missing " +
                         rendezvous.Missing() + "; here: " + rendezvous.Present());
   }
-  if (now - told_at >= kTellEveryMs) {
-    told_at = now;
+  if (now - noticed_at >= kNoticeEveryMs) {
+    noticed_at = now;
     Notice("waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present());
   }
 }
@@ -239,18 +254,18 @@ void SchedulerNode::Impl::TickRunning() {
                         (latest.empty() ? "none" : latest));
   }
   for (const CommandTracker::Due& due : board.TakeDue(now)) Send(due.to, due.command);
-  if (now - told_at >= kTellEveryMs) {
-    told_at = now;
-    TellWaits();
+  if (now - noticed_at >= kNoticeEveryMs) {
+    noticed_at = now;
+    LogWaits();
   }
   Report();
 }
 
-void SchedulerNode::Impl::TellWaits() {
+void SchedulerNode::Impl::LogWaits() {
   for (const CommandTracker::Waiting& waiting : board.waiting()) {
     const std::string name = members->NameOf(waiting.member);
     if (waiting.command != CommandKind::kTrain) {
-      if (now - waiting.since < kTellEveryMs) continue;
+      if (now - waiting.since < kNoticeEveryMs) continue;
       Notice("waiting for " + name + " to answer " + CommandKindName(waiting.command) + " for " +
              Seconds(now - waiting.since));
       continue;
@@ -260,7 +275,7 @@ void SchedulerNode::Impl::TellWaits() {
     Standing& stand = standing[waiting.member];
     if (stand.clock != clock) {
       stand = {clock, now};
-    } else if (now - stand.since >= kTellEveryMs) {
+    } else if (now - stand.since >= kNoticeEveryMs) {
       Notice(name + " has been at step " + std::to_string(clock) + " for " +
              Seconds(now - stand.since));
     }
@@ -275,7 +290,7 @@ void SchedulerNode::Impl::Report() {
   reported_at = now;
   const std::string line = report->Progress(now, coordinator->progress());
   if (voice.progress) return voice.progress(line);
-  if (now - progress_noticed_at < kTellEveryMs) return;
+  if (now - progress_noticed_at < kNoticeEveryMs) return;
   progress_noticed_at = now;
   Notice(line);
 }
@@ -353,24 +368,10 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   }
   if (impl.done) return;
   if (impl.members && impl.members->Has(from)) impl.members->Heard(from, impl.now);
-  switch (kind) {
-    case MessageKind::kJoinRequest:
-      return impl.Handle<JoinRequest>(from, frame);
-    case MessageKind::kHeartbeat:
-      return impl.Handle<Heartbeat>(from, frame);
-    case MessageKind::kCommandDone:
-      return impl.Handle<CommandDone>(from, frame);
-    case MessageKind::kStopRequest:
-      return impl.Handle<StopRequest>(from, frame);
-    case MessageKind::kAbort:
-      return impl.Handle<Abort>(from, frame);
-    case MessageKind::kKvPut:
-      return impl.Handle<KvPut>(from, frame);
-    case MessageKind::kKvGet:
-      return impl.Handle<KvGet>(from, frame);
-    default:
-      LOG(WARNING) << "dropped a frame of kind " << MessageKindName(kind) << " from "
-                   << impl.NameOf(from) << ": it is not the scheduler's";
+  if (!impl.Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
+                     StatusRequest>(from, frame)) {
+    LOG(WARNING) << "dropped a frame of kind " << MessageKindName(kind) << " from "
+                 << impl.NameOf(from) << ": it is not the scheduler's";
   }
 }
 
@@ -378,7 +379,7 @@ void SchedulerNode::OnTick(TimeMs now) {
   Impl& impl = *impl_;
   if (impl.done) return;
   if (!impl.began) {
-    impl.began = impl.now = impl.told_at = now;
+    impl.began = impl.now = impl.noticed_at = now;
   }
   impl.ForgiveOwnStandstill(now);
   impl.now = now;

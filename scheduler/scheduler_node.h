@@ -67,7 +67,7 @@ class SchedulerNode : public Node {
   const std::string& exit_reason() const override;
 
   // Drains: the steps at hand are finished, the job is saved and ends with status 0.
-  void RequestStop(const std::string& reason);
+  void RequestStop(const std::string& reason) override;
   // The job cannot go on for a reason from outside the cluster: everyone who came is told.
   void Fail(int exit_status, const std::string& reason);
 

@@ -1,6 +1,11 @@
 // Whether a job fits the cluster it is started with.
 #include "scheduler/validate_cluster.h"
 
+#include <string>
+
+#include "common/net/address.h"
+#include "common/net/frame.h"
+
 namespace hdps {
 
 Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers) {
@@ -33,6 +38,17 @@ Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_worker
     return {Code::kInvalidArgument, "cluster.shards is " + std::to_string(job.cluster.shards) +
                                         ", too few for --servers=" + std::to_string(num_servers) +
                                         ": every server needs a shard"};
+  }
+  // Every member is told of every other in one message, a View.
+  constexpr uint64_t kMemberBytes = 64;  // In a View, beside its address; rounded up.
+  const uint64_t view_bytes = uint64_t{num_servers} * (kMemberBytes + kAddressBytesMax) +
+                              uint64_t{num_workers} * kMemberBytes +
+                              uint64_t{job.cluster.shards} * sizeof(uint32_t);
+  if (view_bytes > kEnvelopeBytesMax) {
+    return {Code::kInvalidArgument,
+            "--servers=" + std::to_string(num_servers) + " --workers=" + workers +
+                ": more members than one message can name; " + std::to_string(view_bytes) +
+                " bytes, at most " + std::to_string(kEnvelopeBytesMax)};
   }
   return {};
 }

@@ -3,7 +3,6 @@
 
 #include <glog/logging.h>
 
-#include <chrono>
 #include <utility>
 
 namespace hdps {
@@ -21,15 +20,15 @@ void BackgroundWork::Start(Executor& executor, std::function<void()> work) {
     work();
     MutexLock lock(mutex_);
     ended_ = true;
-    changed_.notify_all();  // Under the lock: after it, this object may be gone.
+    // Under the lock: after it, this object may be gone.
+    changed_.notify_all();
+    if (wake_) wake_();
   });
 }
 
-bool BackgroundWork::TakeEnd(int64_t wait_ms) {
+bool BackgroundWork::TakeEnd() {
   if (!running_) return false;
   MutexLock lock(mutex_);
-  // Woken for nothing, it only comes again sooner.
-  if (!ended_ && wait_ms > 0) changed_.wait_for(mutex_, std::chrono::milliseconds(wait_ms));
   if (!ended_) return false;
   ended_ = false;
   running_ = false;

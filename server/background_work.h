@@ -1,8 +1,8 @@
-// Work that may take long, carried out beside the loop.
+// Work that may take long, carried out beside the loop, which hears of its end.
 #pragma once
 
-#include <cstdint>
 #include <functional>
+#include <utility>
 
 #include "common/base/thread_annotations.h"
 #include "common/platform/executor.h"
@@ -13,7 +13,8 @@ namespace hdps {
 // refers to need only outlive it too. While running() nobody else may touch what `work` touches.
 class BackgroundWork {
  public:
-  BackgroundWork() = default;
+  // `wake` is called on the other thread when work has ended; it may be empty.
+  explicit BackgroundWork(std::function<void()> wake) : wake_(std::move(wake)) {}
   ~BackgroundWork();
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
@@ -21,10 +22,11 @@ class BackgroundWork {
   // Requires: not running().
   void Start(Executor& executor, std::function<void()> work);
   bool running() const { return running_; }
-  // True once, when the work has ended; waits for that, about `wait_ms` at most.
-  bool TakeEnd(int64_t wait_ms = 0) HDPS_EXCLUDES(mutex_);
+  // True once, when the work has ended; never waits.
+  bool TakeEnd() HDPS_EXCLUDES(mutex_);
 
  private:
+  const std::function<void()> wake_;
   bool running_ = false;  // Belongs to the loop: set by Start, cleared by TakeEnd.
 
   Mutex mutex_;

@@ -31,7 +31,7 @@ inline Clock StalenessBoundOf(const Job& job) {
 
 // In sync what is read ahead holds whole steps up to a known one: what changes behind it is read
 // again at the step's own turn.
-inline PullAdmission TurnOf(Mode mode, const PullRequest& request) {
+inline PullAdmission AdmissionOf(Mode mode, const PullRequest& request) {
   const bool early = mode == Mode::kSync && request.mode == PullMode::kPrefetch;
   return {early ? std::min(request.pushed, request.clock) : request.clock, request.clock};
 }

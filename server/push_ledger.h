@@ -28,12 +28,12 @@ class PushLedger {
 
   explicit PushLedger(size_t window) : window_(window) { CHECK_GT(window, 0u); }
 
-  Verdict Judge(Sequence sequence) const {
+  Verdict Check(Sequence sequence) const {
     if (taken_.count(sequence) > 0) return Verdict::kRepeat;
     return sequence < floor_ ? Verdict::kTooOld : Verdict::kFirst;
   }
 
-  // Requires: Judge(sequence) is kFirst.
+  // Requires: Check(sequence) is kFirst.
   void Record(Sequence sequence) {
     CHECK(sequence >= floor_ && taken_.insert(sequence).second) << sequence.value;
     if (taken_.size() <= window_) return;

@@ -25,7 +25,7 @@ class PushWatermark {
   // This worker's pushes of all clocks before it have been taken.
   Clock next() const { return next_; }
 
-  void Take(Clock clock) {
+  void Add(Clock clock) {
     if (clock < next_) return;
     beyond_.insert(clock);
     if (beyond_.size() > window_) next_ = *beyond_.begin();

@@ -53,9 +53,16 @@ RequestPlan WithoutDense(const Job& job, const RequestPlan& plan);
 // Which rows a request may carry: [dim], [dim + state], or either.
 enum class RowShape : uint8_t { kWeights, kWithState, kEither };
 
-// Requires: `tables` were decoded, so their counts add up to the sections. kInvalidArgument names
-// the table and what does not fit.
-Result<RequestPlan> PlanRequest(const Job& job, size_t own_shards, RowShape shape,
+// The shards of the server that plans a request.
+struct OwnShards {
+  size_t count = 0;
+  bool moved = false;  // They were others in an earlier view.
+};
+
+// Requires: `tables` were decoded, so their counts add up to the sections. kCorruption names the
+// table and what does not fit; kStaleView instead where the sender may have cut the request by the
+// shards of an earlier view. kResourceExhausted when the reply would be larger than a frame.
+Result<RequestPlan> PlanRequest(const Job& job, OwnShards own_shards, RowShape shape,
                                 const std::vector<TableKeys>& tables);
 
 }  // namespace hdps

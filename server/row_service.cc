@@ -34,6 +34,8 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
 void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   view_ = view.view;
   if (shards_ == nullptr || shards_->ids() != shards) {
+    shards_moved_ = shards_ != nullptr;
+    lists_.clear();  // Cut by the shards that were here before.
     shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_);
   }
   std::map<PeerId, WorkerId> workers;
@@ -47,7 +49,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
     ledgers_.erase(peer);
     store_ledgers_.erase(peer);
     lists_.erase(peer);
-    gate_.Forget(peer);
+    gate_.RemoveWorker(peer);
     const bool rank_stays =
         std::any_of(workers.begin(), workers.end(),
                     [&, rank = worker](const auto& other) { return other.second == rank; });
@@ -125,7 +127,7 @@ void RowService::Reply(Asker asker, const Message& message) {
 // Answers `frame` with the failure, in the kind of its reply.
 void RowService::Refuse(Asker asker, const Frame& frame, const Status& why) {
   counters_.refused += why.code() != Code::kUnavailable;
-  if (why.code() == Code::kInvalidArgument) {
+  if (why.code() == Code::kCorruption) {
     LOG_EVERY_N(WARNING, 100) << "refused a request of peer " << asker.peer.value << ": "
                               << why.message();
   }
@@ -173,7 +175,7 @@ void RowService::OnPull(Asker asker, WorkerId worker, const Frame& frame) {
   pull.list = *std::move(list);
   if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;
-  if (!gate_.Park(asker.peer, asker.request_id, TurnOf(job_.train.mode, pull.request),
+  if (!gate_.Park(asker.peer, asker.request_id, AdmissionOf(job_.train.mode, pull.request),
                   std::move(pull))) {
     Refuse(asker, frame,
            {Code::kResourceExhausted,
@@ -193,10 +195,10 @@ Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker, const
                                        " is not known here; send its keys");
   }
   if (naming.number != 0 && naming.shape != RowShape::kWeights) {
-    return Status(Code::kInvalidArgument, "a key list for rows with their state; none is kept");
+    return Status(Code::kCorruption, "a key list for rows with their state; none is kept");
   }
   auto list = std::make_shared<KeyList>();
-  HDPS_ASSIGN_OR_RETURN(list->plan, PlanRequest(job_, shards_->ids().size(), naming.shape, tables));
+  HDPS_ASSIGN_OR_RETURN(list->plan, PlanRequest(job_, own_shards(), naming.shape, tables));
   HDPS_RETURN_IF_ERROR(shards_->CheckKeys(list->plan, keys));
   list->tables = tables;
   list->keys = keys;
@@ -205,7 +207,7 @@ Result<std::shared_ptr<const KeyList>> RowService::FindKeys(PeerId worker, const
 }
 
 bool RowService::Admitted(const ParkedPull& pull) const {
-  return gate_.Admits(TurnOf(job_.train.mode, pull.request).clock, finished()) &&
+  return gate_.Admits(AdmissionOf(job_.train.mode, pull.request).clock, finished()) &&
          HoldsOwnPushes(pull);
 }
 
@@ -218,7 +220,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   const PullRequest& request = pull.request;
   const auto& [tables, keys, plan] = *pull.list;
   const ShardSet::RowSection section{request.format, sections_, pull.asker.peer};
-  if (const Clock turn = TurnOf(job_.train.mode, request).clock;
+  if (const Clock turn = AdmissionOf(job_.train.mode, request).clock;
       IsTraining(request.mode) && turn > finished()) {
     const auto ahead = static_cast<uint64_t>(turn - finished());
     counters_.staleness_max = std::max(counters_.staleness_max, ahead);
@@ -269,9 +271,9 @@ Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
   const auto& [tables, keys, plan] = *push->list;
   const size_t gradients = request.gradients.size() / FloatBytes(request.format);
   if (gradients != plan.num_floats) {
-    return {Code::kInvalidArgument, std::to_string(gradients) + " gradients for key list " +
-                                        std::to_string(request.list) + ", which has " +
-                                        std::to_string(plan.num_floats)};
+    return {Code::kCorruption, std::to_string(gradients) + " gradients for key list " +
+                                   std::to_string(request.list) + ", which has " +
+                                   std::to_string(plan.num_floats)};
   }
   return shards_->CheckFloats(plan, keys, request.gradients, request.format);
 }
@@ -290,21 +292,21 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   }
   PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
   if (!sabotage_.no_ledger) {
-    switch (ledger.Judge(sequence)) {
+    switch (ledger.Check(sequence)) {
       case PushLedger::Verdict::kFirst:
         break;
       case PushLedger::Verdict::kRepeat:
         ++counters_.pushes_repeated;
         return {};
       case PushLedger::Verdict::kTooOld:
-        return {Code::kInvalidArgument,
+        return {Code::kCorruption,
                 "push " + std::to_string(sequence.value) + " is older than the last " +
                     std::to_string(job_.cluster.pushes_in_flight_max) +
                     " of this worker; no more than that many may be on their way"};
     }
     if (sync_ && combiner_.Holds(worker, clock)) {
-      return {Code::kInvalidArgument, "a second push of clock " + std::to_string(clock) +
-                                          "; a worker sends one for each step and server"};
+      return {Code::kCorruption, "a second push of clock " + std::to_string(clock) +
+                                     "; a worker sends one for each step and server"};
     }
     ledger.Record(sequence);
   }
@@ -319,7 +321,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   std::vector<PlannedPush> alone;
   alone.push_back(std::move(push));
   ApplyNow(std::move(alone), 1, clock);
-  progress_.at(worker).Take(clock);
+  progress_.at(worker).Add(clock);
   return {};
 }
 
@@ -368,8 +370,7 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
     ++counters_.dropped;
     return;
   }
-  Result<RequestPlan> plan =
-      PlanRequest(job_, shards_->ids().size(), RowShape::kEither, request.tables);
+  Result<RequestPlan> plan = PlanRequest(job_, own_shards(), RowShape::kEither, request.tables);
   Status status = plan.status();
   if (plan.ok()) status = shards_->CheckKeys(*plan, request.keys);
   if (status.ok()) status = shards_->CheckFloats(*plan, request.keys, request.rows);
@@ -377,7 +378,7 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
   PushLedger& ledger =
       store_ledgers_.try_emplace(asker.peer, job_.cluster.pushes_in_flight_max).first->second;
   // What is older than the ledger knows was acknowledged: nothing of it is missing either.
-  if (sabotage_.no_ledger || ledger.Judge(request.sequence) == PushLedger::Verdict::kFirst) {
+  if (sabotage_.no_ledger || ledger.Check(request.sequence) == PushLedger::Verdict::kFirst) {
     if (!sabotage_.no_ledger) ledger.Record(request.sequence);
     shards_->Store(*plan, request);
   }

@@ -47,6 +47,9 @@ class RowService {
 
   std::vector<Outgoing> TakeOutgoing();
   const ShardSet& shards() const { return *shards_; }
+  // Of the rows, if a limit of theirs was hit or their disk has failed: then they may not be what
+  // they should be, and nobody may be answered.
+  Status failure() const { return shards_ == nullptr ? Status() : shards_->failure(); }
   // The steps that every worker has finished, as far as this server knows.
   Clock finished() const { return sync_ ? combiner_.next() : clocks_.min(); }
   ServerCounters& counters() { return counters_; }
@@ -77,6 +80,7 @@ class RowService {
   Result<std::shared_ptr<const KeyList>> FindKeys(PeerId worker, const Naming& naming,
                                                   const std::vector<TableKeys>& tables,
                                                   const Buffer& keys);
+  OwnShards own_shards() const { return {shards_->ids().size(), shards_moved_}; }
   // Whether the push is whole, and the keys of it.
   Status PlanPush(PeerId worker, PlannedPush* push);
   bool Admitted(const ParkedPull& pull) const;
@@ -103,7 +107,8 @@ class RowService {
   std::map<PeerId, WorkerId> workers_;
   ServerMemoryLimit* memory_ = nullptr;
   std::unique_ptr<ShardSet> shards_;
-  Clock ended_step_ = 0;  // async, ssp: the last step that every worker has finished.
+  bool shards_moved_ = false;  // They were others in an earlier view.
+  Clock ended_step_ = 0;       // async, ssp: the last step that every worker has finished.
   VectorClock clocks_;
   std::map<PeerId, PushLedger> ledgers_, store_ledgers_;
   std::map<PeerId, KeyListCache> lists_;

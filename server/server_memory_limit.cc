@@ -185,7 +185,7 @@ ServerMemoryLimit::ServerMemoryLimit(const Job& job, const MemoryLimitOptions& o
                                      uint64_t process_bytes)
     : job_(std::make_shared<const Job>(job)), options_(options), process_bytes_(process_bytes) {}
 
-void ServerMemoryLimit::Judge(uint64_t rows) const {
+void ServerMemoryLimit::WarnIfTooSmallFor(uint64_t rows) const {
   MemoryLimitOptions loaded = options_;
   uint64_t tables = 0;
   for (const TableSpec& table : job_->tables) tables += table.dense ? 0 : 1;

@@ -63,7 +63,7 @@ class ServerMemoryLimit {
 
   // Before `rows` rows are loaded into this server, of all its tables together: says in the log
   // when the limit cannot be kept with them. Training may go on, as it did when they were saved.
-  void Judge(uint64_t rows) const;
+  void WarnIfTooSmallFor(uint64_t rows) const;
 
  private:
   ServerMemoryLimit(const Job& job, const MemoryLimitOptions& options, uint64_t process_bytes);

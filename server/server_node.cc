@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/base/byte_count.h"
-#include "common/protocol/membership_client.h"
+#include "common/process/member_options.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 #include "server/background_work.h"
@@ -22,7 +22,6 @@ namespace hdps {
 namespace {
 
 constexpr size_t kWaitingRequestsMax = 4096;
-constexpr int kRequestsPerCall = 4;  // Before the loop goes on.
 
 struct Request {
   PeerId from;
@@ -34,24 +33,6 @@ struct Outcome {
   CommandDone done;
   std::unique_ptr<ShardSet> loaded;  // kLoad: the shards from now on.
 };
-
-MembershipOptions MembershipOf(const ServerNodeOptions& options) {
-  const Job& job = *options.job;
-  MembershipOptions membership;
-  membership.role = Role::kServer;
-  membership.self = options.self;
-  membership.rank = options.rank;
-  membership.scheduler_address = options.scheduler_address;
-  membership.own_address = options.own_address;
-  membership.job_digest = JobDigest(job);
-  membership.num_servers = options.num_servers;
-  membership.num_workers = options.num_workers;
-  membership.host = options.host;
-  membership.heartbeat_ms = job.cluster.heartbeat_ms;
-  membership.dead_after_ms = job.cluster.dead_after_ms;
-  membership.rendezvous_timeout_s = job.cluster.rendezvous_timeout_s;
-  return membership;
-}
 
 // Where every table lives and is updated, and what bounds this server's memory beside the rows.
 void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t workers, int threads) {
@@ -92,8 +73,9 @@ struct ServerNode::Impl {
         executor(the_executor),
         options(o),
         job(*options.job),
-        membership(MembershipOf(options)),
-        rows(job, executor, options.self, options.sabotage, options.sections) {}
+        membership(MembershipOf(Role::kServer, options.identity, job)),
+        rows(job, executor, options.identity.self, options.sabotage, options.sections),
+        background(options.wake) {}
 
   void AfterMembership();
   void OnNewView();
@@ -103,12 +85,10 @@ struct ServerNode::Impl {
   Outcome RunSave(const Command& command);
   Outcome RunDigest(const Command& command);
   // Answers `request` and those that came meanwhile. Where a disk may make them wait they run
-  // beside the loop, which goes on when one takes long: a server that waits for its disk is alive.
+  // beside the loop, one after the other: a server that waits for its disk is alive.
   void Serve(Request request);
-  // Takes the end of the request at hand, for which it waits so long, and goes on with the others.
-  void Proceed(TimeMs wait_ms);
-  // Most requests take less, and are answered before the loop goes on.
-  TimeMs patience_ms() const { return job.cluster.heartbeat_ms / 2; }
+  // Takes what has ended beside the loop, and begins what waits for it.
+  void Advance();
   bool serving() const { return background.running() && !current.has_value(); }
   // Takes its answers; ends the job instead if rows could not be read or written: nobody hears
   // what they might have been.
@@ -174,6 +154,7 @@ void ServerNode::Impl::OnNewView() {
   }
   view = next;
   rows.OnView(*view, own);
+  FinishRequest();
 }
 
 void ServerNode::Impl::StartCommand(const Command& command) {
@@ -271,7 +252,10 @@ Outcome ServerNode::Impl::RunDigest(const Command& command) {
 }
 
 void ServerNode::Impl::Serve(Request request) {
-  if (memory == nullptr) return rows.OnRequest(request.from, request.frame);
+  if (memory == nullptr) {
+    rows.OnRequest(request.from, request.frame);
+    return FinishRequest();
+  }
   const auto is_worker = [&](const Member& worker) { return worker.peer == request.from; };
   if (serving() && !std::ranges::any_of(view->workers, is_worker)) return;
   const auto is_same = [&](const Request& waiting) {
@@ -283,24 +267,24 @@ void ServerNode::Impl::Serve(Request request) {
   } else if (requests.size() < kWaitingRequestsMax) {
     requests.push_back(std::move(request));
   }
-  Proceed(patience_ms());
+  Advance();
 }
 
-void ServerNode::Impl::Proceed(TimeMs wait_ms) {
-  if (serving() && background.TakeEnd(wait_ms)) FinishRequest();
-  for (int served = 0; served < kRequestsPerCall && !requests.empty(); ++served) {
-    if (background.running() || !commands.empty() || membership.ended()) return;
+void ServerNode::Impl::Advance() {
+  while (true) {
+    if (serving() && background.TakeEnd()) FinishRequest();
+    AfterMembership();
+    if (requests.empty() || background.running() || !commands.empty() || membership.ended()) return;
     background.Start(executor, [this, request = std::move(requests.front())] {
       rows.OnRequest(request.from, request.frame);
     });
     requests.pop_front();
-    if (background.TakeEnd(patience_ms())) FinishRequest();
   }
 }
 
 void ServerNode::Impl::FinishRequest() {
   std::vector<Outgoing> ready = rows.TakeOutgoing();
-  const Status failure = rows.shards().failure();
+  const Status failure = rows.failure();
   if (!failure.ok()) return membership.Fail(3, failure.message());
   std::ranges::move(ready, std::back_inserter(answers));
 }
@@ -321,7 +305,7 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
 }
 
 void ServerNode::OnTick(TimeMs now) {
-  impl_->Proceed(/*wait_ms=*/0);
+  impl_->Advance();
   if (impl_->view != nullptr && !impl_->serving()) {
     Heartbeat progress;
     progress.clock = impl_->rows.finished();
@@ -333,6 +317,7 @@ void ServerNode::OnTick(TimeMs now) {
 }
 
 Output ServerNode::TakeOutput() {
+  impl_->Advance();
   Output output = impl_->membership.TakeOutput();
   std::ranges::move(std::exchange(impl_->answers, {}), std::back_inserter(output.frames));
   if (impl_->serving()) return output;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,7 @@
 #include "common/net/section_allocator.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/membership_client.h"
 
 namespace hdps {
 
@@ -22,18 +24,16 @@ struct ServerSabotage {
 
 struct ServerNodeOptions {
   std::shared_ptr<const Job> job;
-  PeerId self;
-  std::string scheduler_address;
-  std::string own_address;                    // Where this server listens, as others dial it.
-  int32_t rank = -1;                          // -1: the scheduler picks.
-  uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
-  std::string host;                           // For people: host name and process number.
+  NodeIdentity identity;
   // With cluster.memory_limit: where rows go that memory has no room for, if the job names no
   // folder.
   std::string spill_folder;
   bool own_process = false;    // All memory of the process is this server's.
   uint64_t expected_rows = 0;  // Of each table in all, for the prediction of memory; 0: not known.
   SectionAllocator* sections = nullptr;  // Where rows for a worker are put; null: anywhere.
+  // Ends the loop's wait, from any thread: work beside the loop has ended, and TakeOutput() has
+  // what came of it. May be empty where a tick is soon enough.
+  std::function<void()> wake;
   ServerSabotage sabotage;
 };
 
@@ -65,8 +65,7 @@ class ServerNode : public Node {
   int exit_status() const override;
   const std::string& exit_reason() const override;
 
-  // This process was told to stop: the scheduler drains the job and saves it.
-  void RequestStop(const std::string& reason);
+  void RequestStop(const std::string& reason) override;
   const ServerCounters& counters() const;
 
  private:

@@ -30,9 +30,9 @@ Status Shard::CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) 
     const size_t bad = FirstOfAnotherShard(width_, own, spec.shard_by, num_shards_, id_);
     if (bad == own.size()) continue;
     const ShardId shard = ShardOf(own[bad], spec.shard_by, num_shards_);
-    return {Code::kInvalidArgument, "table '" + spec.name + "': key " + std::to_string(own[bad]) +
-                                        " belongs to shard " + std::to_string(shard.value) +
-                                        ", it was sent for shard " + std::to_string(id_.value)};
+    return {Code::kCorruption, "table '" + spec.name + "': key " + std::to_string(own[bad]) +
+                                   " belongs to shard " + std::to_string(shard.value) +
+                                   ", it was sent for shard " + std::to_string(id_.value)};
   }
   return {};
 }
@@ -46,7 +46,7 @@ Status Shard::CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys
     const Key key = piece.KeysIn(keys)[bad / piece.row_floats];
     float value = 0;
     WidenFloats(width_, format, own + bad * FloatBytes(format), {&value, 1});
-    return {Code::kInvalidArgument,
+    return {Code::kCorruption,
             "table '" + tables_[piece.table.value].spec().name + "': a value of key " +
                 std::to_string(key) + " is " + std::to_string(value) +
                 "; training has diverged: lower the learning rate or look at the data"};
@@ -156,7 +156,11 @@ RowCounts Shard::counters() const {
   return counters;
 }
 
-Status Shard::failure() const { return memory_ == nullptr ? Status() : memory_->failure(); }
+Status Shard::failure() const {
+  if (memory_ != nullptr) HDPS_RETURN_IF_ERROR(memory_->failure());
+  for (const TableSlice& table : tables_) HDPS_RETURN_IF_ERROR(table.failure());
+  return {};
+}
 
 size_t Shard::bytes() const {
   size_t bytes = 0;

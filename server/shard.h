@@ -32,7 +32,7 @@ class Shard {
 
   ShardId id() const { return id_; }
 
-  // Whether every key of `pieces` belongs here. kInvalidArgument names the table and the key.
+  // Whether every key of `pieces` belongs here. kCorruption names the table and the key.
   Status CheckKeys(std::span<const ShardPiece> pieces, const Buffer& keys) const;
   // Whether every one of `values` is a finite number; names the table, the key and the value.
   Status CheckFloats(std::span<const ShardPiece> pieces, const Buffer& keys, DType format,
@@ -63,7 +63,8 @@ class Shard {
   Result<RowsDigest> Digest() const;
   size_t bytes() const;
   RowCounts counters() const;
-  // Of the disk, if it has failed: then nobody may be answered.
+  // Of the disk, if it has failed, or of a limit of the rows that was hit: then nobody may be
+  // answered.
   Status failure() const;
   Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock) const;
   // Requires: the shard is empty.

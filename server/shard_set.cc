@@ -30,20 +30,20 @@ Buffer MakeRows(const ShardSet::RowSection& section, size_t num_floats,
 
 // Where in a reply the changed rows of every shard go, table by table.
 struct ChangesPlan {
-  struct Place {
+  struct Offsets {
     size_t floats = 0, positions = 0;
   };
-  std::vector<Place> places;       // [shards, tables]
+  std::vector<Offsets> begins;     // [shards, tables]
   std::vector<uint32_t> num_rows;  // [tables]
   std::vector<bool> whole;         // [tables]: all of its rows, without positions.
-  Place end;
+  Offsets end;
 };
 
 // `changed` [shards, tables]
 ChangesPlan PlanChanges(const RequestPlan& plan, std::span<const Shard::Changed> changed) {
   const size_t num_tables = plan.num_tables, num_pieces = plan.pieces.size();
   ChangesPlan to;
-  to.places.resize(num_pieces);
+  to.begins.resize(num_pieces);
   for (size_t t = 0; t < num_tables; ++t) {
     size_t num_keys = 0, num_rows = 0;
     for (size_t i = t; i < num_pieces; i += num_tables) {
@@ -54,7 +54,7 @@ ChangesPlan PlanChanges(const RequestPlan& plan, std::span<const Shard::Changed>
     to.num_rows.push_back(static_cast<uint32_t>(num_rows));
     to.whole.push_back(num_rows == num_keys);
     for (size_t i = t; i < num_pieces; i += num_tables) {
-      to.places[i] = to.end;
+      to.begins[i] = to.end;
       to.end.floats += changed[i].all ? plan.pieces[i].num_floats() : changed[i].weights.size();
       if (!to.whole[t]) to.end.positions += changed[i].positions.size();
     }
@@ -148,18 +148,18 @@ ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& k
   const auto put = [&](size_t slot) {
     for (size_t t = 0; t < num_tables; ++t) {
       const Shard::Changed& from = of_shard(slot)[t];
-      const ChangesPlan::Place& place = to.places[slot * num_tables + t];
+      const ChangesPlan::Offsets& begin = to.begins[slot * num_tables + t];
       if (from.all) {
         ShardPiece piece = plan.OfShard(slot)[t];
-        piece.float_begin = place.floats;
+        piece.float_begin = begin.floats;
         shards_[slot].Read({&piece, 1}, keys, section.format, rows);
         continue;
       }
-      NarrowFloats(width_, section.format, from.weights, rows.data() + place.floats * float_bytes);
+      NarrowFloats(width_, section.format, from.weights, rows.data() + begin.floats * float_bytes);
       if (to.whole[t]) continue;
       const size_t before = plan.OfShard(slot)[t].key_begin - plan.OfShard(0)[t].key_begin;
       for (size_t i = 0; i < from.positions.size(); ++i) {
-        positions[place.positions + i] = static_cast<uint32_t>(before + from.positions[i]);
+        positions[begin.positions + i] = static_cast<uint32_t>(before + from.positions[i]);
       }
     }
   };
@@ -234,7 +234,7 @@ Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock)
     const auto file = by_name.find(SnapshotName(id));
     if (file != by_name.end()) rows += file->second->rows;
   }
-  if (memory_ != nullptr) memory_->Judge(rows);
+  if (memory_ != nullptr) memory_->WarnIfTooSmallFor(rows);
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
     const std::string name = SnapshotName(ids_[slot]);

@@ -15,7 +15,7 @@ namespace hdps {
 // bulk-synchronous; kUnboundedStaleness asynchronous; anything between is stale-synchronous.
 //
 // Invariant: every pull that was parked comes out exactly once, oldest turn first, unless its
-// worker is forgotten. A worker waits for one pull of a step and turn at a time: a repeat, or the
+// worker is removed. A worker waits for one pull of a step and turn at a time: a repeat, or the
 // pull it made instead, takes the place of the one before; at most `parked_max` of one worker are
 // held.
 //
@@ -61,7 +61,7 @@ class StalenessGate {
   }
 
   // The worker is gone: nobody waits for its pulls.
-  void Forget(PeerId worker) {
+  void RemoveWorker(PeerId worker) {
     counts_.erase(worker);
     std::erase_if(parked_, [&](const auto& parked) { return parked.second.worker == worker; });
   }

@@ -10,5 +10,6 @@ int PredictMain(int argc, char** argv);
 int InspectMain(int argc, char** argv);
 int GenerateMain(int argc, char** argv);
 int PlanMain(int argc, char** argv);
+int StatusMain(int argc, char** argv);
 
 }  // namespace hdps

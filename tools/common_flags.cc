@@ -16,6 +16,7 @@ DEFINE_int64(max_bad_rows, -1,
              "Bad rows of the data that are passed over before the job ends; -1: the job file's "
              "data.max_bad_rows");
 DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
+DEFINE_bool(json, false, "Print JSON");
 DEFINE_int32(threads, 0,
              "Threads that compute; 0: one a core. plan: cores of each machine; 0: as measured");
 

@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"predict", "one probability a line for every row of files", hdps::PredictMain},
     {"inspect", "what a checkpoint holds: tables, rows, bytes, clock, digest", hdps::InspectMain},
     {"generate", "write a synthetic click log with a known best AUC", hdps::GenerateMain},
+    {"status", "how the job of a running scheduler is", hdps::StatusMain},
     {"plan", "how fast a job would train on a cluster, and what would bound it", hdps::PlanMain},
 };
 
@@ -44,6 +45,7 @@ void PrintHelp(std::FILE* to) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hdps::KeepFreedMemory();
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(stdout);

@@ -27,14 +27,14 @@ class FirstFailure {
     MutexLock lock(mutex_);
     if (status != 0 && exit_.status == 0) exit_ = {status, who + ": " + reason};
   }
-  LocalClusterExit Get() HDPS_EXCLUDES(mutex_) {
+  ProcessEnd Get() HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return exit_;
   }
 
  private:
   Mutex mutex_;
-  LocalClusterExit exit_ HDPS_GUARDED_BY(mutex_);
+  ProcessEnd exit_ HDPS_GUARDED_BY(mutex_);
 };
 
 // Everything the members share; outlives their threads.
@@ -52,50 +52,50 @@ struct Cluster {
 void RunServer(Cluster& cluster, uint32_t rank) {
   const std::string name = "server " + std::to_string(rank);
   ServerProcessOptions options;
-  options.job = cluster.options.job;
-  options.self = NewPeerId();
-  options.scheduler_address = kSchedulerAddress;
-  options.rank = static_cast<int32_t>(rank);
-  options.host = HostAndProcess();
-  options.spill_folder = JoinPath(cluster.options.out, "spill");
+  options.node.job = cluster.options.job;
+  options.node.identity.self = NewPeerId();
+  options.node.identity.scheduler_address = kSchedulerAddress;
+  options.node.identity.rank = static_cast<int32_t>(rank);
+  options.node.identity.host = HostAndProcess();
+  options.node.spill_folder = JoinPath(cluster.options.out, "spill");
   const std::unique_ptr<Transport> transport =
-      NewInprocTransport(cluster.hub, {.self = options.self});
+      NewInprocTransport(cluster.hub, {.self = options.node.identity.self});
   Result<std::string> address = transport->Listen("inproc://server_" + std::to_string(rank));
   if (!address.ok()) return cluster.failure.Note(name, 3, address.status().message());
-  options.own_address = *address;
+  options.node.identity.own_address = *address;
   const std::unique_ptr<Executor> executor = NewTbbExecutor(cluster.options.threads);
-  const ServerExit exit =
+  const ProcessEnd end =
       RunServerProcess(options, *transport, cluster.clock, cluster.files, *executor);
-  LOG(INFO) << name << " ended with status " << exit.status << ": " << exit.reason;
-  cluster.failure.Note(name, exit.status, exit.reason);
+  LOG(INFO) << name << " ended with status " << end.status << ": " << end.reason;
+  cluster.failure.Note(name, end.status, end.reason);
 }
 
 void RunWorker(Cluster& cluster, uint32_t rank) {
   const std::string name = "worker " + std::to_string(rank);
   WorkerProcessOptions options;
-  options.job = cluster.options.job;
-  options.self = NewPeerId();
-  options.scheduler_address = kSchedulerAddress;
-  options.rank = static_cast<int32_t>(rank);
-  options.host = HostAndProcess();
+  options.node.job = cluster.options.job;
+  options.node.identity.self = NewPeerId();
+  options.node.identity.scheduler_address = kSchedulerAddress;
+  options.node.identity.rank = static_cast<int32_t>(rank);
+  options.node.identity.host = HostAndProcess();
   if (cluster.options.after_step) {
     options.after_step = [&cluster, rank](const StepReport& report) {
       cluster.options.after_step({rank}, report);
     };
   }
   const std::unique_ptr<Transport> transport =
-      NewInprocTransport(cluster.hub, {.self = options.self});
+      NewInprocTransport(cluster.hub, {.self = options.node.identity.self});
   const std::unique_ptr<Executor> executor = NewTbbExecutor(cluster.options.threads);
-  const WorkerExit exit =
-      RunWorkerProcess(options, *transport, cluster.clock, cluster.files, *executor);
-  LOG(INFO) << name << " ended with status " << exit.status << ": " << exit.reason;
-  cluster.failure.Note(name, exit.status, exit.reason);
+  const ProcessEnd end =
+      RunWorkerProcess(options, *transport, cluster.clock, cluster.files, *executor).end;
+  LOG(INFO) << name << " ended with status " << end.status << ": " << end.reason;
+  cluster.failure.Note(name, end.status, end.reason);
 }
 
 }  // namespace
 
-Result<LocalClusterExit> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
-                                         MonotonicClock& clock) {
+Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
+                                   MonotonicClock& clock) {
   SchedulerOptions scheduler;
   scheduler.job = options.job;
   scheduler.out = options.out;
@@ -116,22 +116,17 @@ Result<LocalClusterExit> RunLocalCluster(const LocalClusterOptions& options, Fil
   for (uint32_t w = 0; w < options.num_workers; ++w) {
     threads.push_back(StartThread("worker", [&cluster, w] { RunWorker(cluster, w); }));
   }
-  bool stop_requested = false;
   NodeLoopOptions loop;
+  loop.stop = options.stop;
+  loop.stop_reason = "this process was told to stop";
   loop.on_turn = [&] {
-    if (options.stop != nullptr && !stop_requested && options.stop->load()) {
-      stop_requested = true;
-      node->RequestStop("this process was told to stop");
-    }
     // A member that ends before it has joined cannot tell the scheduler.
-    const LocalClusterExit failure = cluster.failure.Get();
+    const ProcessEnd failure = cluster.failure.Get();
     if (failure.status != 0) node->Fail(failure.status, failure.reason);
   };
-  LocalClusterExit exit;
-  exit.status = RunNodeLoop(*node, *transport, clock, loop);
-  exit.reason = node->exit_reason();
+  ProcessEnd end = RunNodeLoop(*node, *transport, clock, loop);
   for (const std::unique_ptr<Thread>& thread : threads) thread->Join();
-  return exit;
+  return end;
 }
 
 }  // namespace hdps

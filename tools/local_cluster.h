@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "common/base/exit_status.h"
 #include "common/base/status.h"
 #include "common/job/job.h"
 #include "common/platform/file_system.h"
@@ -28,14 +29,9 @@ struct LocalClusterOptions {
   std::function<void(WorkerId, const StepReport&)> after_step;
 };
 
-struct LocalClusterExit {
-  int status = 0;  // 0 done, 2 the operator is mistaken, 3 the world failed.
-  std::string reason;
-};
-
 // Runs the job to its end. The same state machines as the daemons, connected in memory; the calling
 // thread becomes the scheduler's. kInvalidArgument as SchedulerNode::Make.
-Result<LocalClusterExit> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
-                                         MonotonicClock& clock);
+Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSystem& files,
+                                   MonotonicClock& clock);
 
 }  // namespace hdps

@@ -32,7 +32,7 @@ DEFINE_double(unique, 0, "Distinct share of a worker's keys of a step; 0: from -
 DEFINE_string(constants, "",
               "What hdps-bench constants --json=FILE wrote on such a machine; empty: those of "
               "the machine that hdps was developed on");
-DEFINE_bool(json, false, "Print JSON");
+DECLARE_bool(json);
 DECLARE_uint32(servers);
 DECLARE_uint32(workers);
 

@@ -46,7 +46,7 @@ void ShowPreview(const DataPreview& preview) {
   }
 }
 
-Result<LocalClusterExit> Train() {
+Result<ProcessEnd> Train() {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
   if (flags.job.empty()) {
     return Status(Code::kInvalidArgument, "--job is missing; give the job file, --job=FILE");
@@ -63,7 +63,7 @@ Result<LocalClusterExit> Train() {
   if (FLAGS_print_config) {
     PrintWarnings(job);
     std::fputs((PrintJob(job) + "\n").c_str(), stdout);
-    return LocalClusterExit();
+    return ProcessEnd();
   }
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(*files, job));
@@ -93,11 +93,9 @@ Result<LocalClusterExit> Train() {
 int TrainMain(int argc, char** argv) {
   const Status parsed = ParseCommandLine(kUsage, &argc, &argv, nullptr, kFlags);
   if (!parsed.ok()) return ReportAndExitStatus(kProgram, parsed);
-  const Result<LocalClusterExit> exit = Train();
+  const Result<ProcessEnd> exit = Train();
   if (!exit.ok()) return ReportAndExitStatus(kProgram, exit.status());
-  if (exit->status == kExitDone) return kExitDone;
-  const Code code = exit->status == kExitMistaken ? Code::kInvalidArgument : Code::kUnavailable;
-  return ReportAndExitStatus(kProgram, {code, exit->reason});
+  return ReportAndExitStatus(kProgram, StatusOf(*exit));
 }
 
 }  // namespace hdps

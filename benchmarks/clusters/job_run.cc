@@ -12,11 +12,12 @@
 #include <utility>
 
 #include "benchmarks/clusters/child_process.h"
+#include "common/net/node_loop.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
-#include "scheduler/scheduler_process.h"
+#include "scheduler/scheduler_node.h"
 #include "server/server_process.h"
 #include "worker/role/worker_process.h"
 
@@ -44,20 +45,20 @@ struct Setting {
 
 void RunServer(const Setting& setting, uint32_t rank) {
   ServerProcessOptions options;
-  options.job = setting.job;
-  options.self = NewPeerId();
-  options.scheduler_address = setting.hall;
-  options.rank = static_cast<int32_t>(rank);
-  options.spill_folder = JoinPath(setting.run.out, "spill");
+  options.node.job = setting.job;
+  options.node.identity.self = NewPeerId();
+  options.node.identity.scheduler_address = setting.hall;
+  options.node.identity.rank = static_cast<int32_t>(rank);
+  options.node.spill_folder = JoinPath(setting.run.out, "spill");
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  std::unique_ptr<Transport> transport = setting.NewTransport(options.self);
+  std::unique_ptr<Transport> transport = setting.NewTransport(options.node.identity.self);
   if (setting.run.server_link != nullptr) {
     transport = NewSlowTransport(std::move(transport), *setting.run.server_link, *clock);
   }
   Result<std::string> address =
       transport->Listen(setting.AddressFor("server_" + std::to_string(rank)));
   if (!address.ok()) return;  // The scheduler will miss it, and say so.
-  options.own_address = *address;
+  options.node.identity.own_address = *address;
   const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.bench.threads);
   RunServerProcess(options, *transport, *clock, setting.files, *executor);
 }
@@ -72,11 +73,11 @@ struct WorkerRun {
 
 void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_step, WorkerRun* run) {
   WorkerProcessOptions options;
-  options.job = setting.job;
-  options.self = NewPeerId();
-  options.scheduler_address = setting.hall;
-  options.rank = static_cast<int32_t>(rank);
-  const std::unique_ptr<Transport> transport = setting.NewTransport(options.self);
+  options.node.job = setting.job;
+  options.node.identity.self = NewPeerId();
+  options.node.identity.scheduler_address = setting.hall;
+  options.node.identity.rank = static_cast<int32_t>(rank);
+  const std::unique_ptr<Transport> transport = setting.NewTransport(options.node.identity.self);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   StepTimes before;  // The steady steps.
   int64_t before_ns = 0;
@@ -283,15 +284,13 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   StepWatch watch(options, *clock, [&members] { members.KillFirst(); });
   const AfterStep after_step = [&watch](const StepReport& step) { watch.After(step); };
   members.Start(after_step);
-  const SchedulerExit end = RunSchedulerProcess(*scheduler, *hall, *clock, nullptr);
+  const ProcessEnd end = RunNodeLoop(*scheduler, *hall, *clock, {});
   const int64_t ended_ns = clock->NowNs();
   members.Join();
   run.wall_seconds = static_cast<double>(clock->NowNs() - begin_ns) * 1e-9;
   watch.Tell(begin_ns, ended_ns, &run);
   if (watch.killed()) return run;
-  if (end.status != 0) {
-    return Status(end.status == 2 ? Code::kInvalidArgument : Code::kUnavailable, end.reason);
-  }
+  HDPS_RETURN_IF_ERROR(StatusOf(end));
   HDPS_RETURN_IF_ERROR(ReadSummary(files, options.out, &run));
   if (listens) HDPS_RETURN_IF_ERROR(ReadSteady(files, options, &run));
   run.steady_times = members.runs()[0].steady_times;

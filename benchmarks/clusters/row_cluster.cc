@@ -77,13 +77,13 @@ Status RowCluster::StartServers(const BenchSetting& setting, FileSystem& files,
 
 void RowCluster::RunServer(const std::string& address, FileSystem& files, int threads) const {
   ServerProcessOptions server;
-  server.job = job_;
-  server.self = NewPeerId();
-  server.scheduler_address = hall_address_;
-  const std::unique_ptr<Transport> transport = NewTransport(server.self);
+  server.node.job = job_;
+  server.node.identity.self = NewPeerId();
+  server.node.identity.scheduler_address = hall_address_;
+  const std::unique_ptr<Transport> transport = NewTransport(server.node.identity.self);
   const Result<std::string> listening = transport->Listen(address);
   if (!listening.ok()) return;  // It will be missed.
-  server.own_address = *listening;
+  server.node.identity.own_address = *listening;
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
   RunServerProcess(server, *transport, *clock, files, *executor);

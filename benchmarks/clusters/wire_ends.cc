@@ -251,6 +251,7 @@ class PingNode : public Node {
     if (asks_ && micros.empty() && asked_ns_ == 0) Ask();
   }
   Output TakeOutput() override { return std::exchange(output_, Output()); }
+  void RequestStop(const std::string&) override {}  // Nobody asks for it here.
   bool done() const override { return asks_ ? left_ == 0 : stop_->load(); }
   int exit_status() const override { return 0; }
   const std::string& exit_reason() const override { return reason_; }

@@ -84,7 +84,7 @@ void RowsAlone::PullAll(const std::vector<PushRequest>& requests) {
 }
 
 RequestPlan RowsAlone::PlanOf(const PushRequest& request) const {
-  return *PlanRequest(job_, rows_.ids().size(), RowShape::kWeights, request.tables);
+  return *PlanRequest(job_, {rows_.ids().size()}, RowShape::kWeights, request.tables);
 }
 
 void RowsAlone::Push(const PushRequest& request) {

@@ -66,6 +66,10 @@ std::string Address::ToString() const {
 bool Address::OnThisMachine() const { return scheme != Scheme::kTcp || IsLoopback(host); }
 
 Result<Address> ParseAddress(const std::string& text) {
+  if (text.size() > kAddressBytesMax) {
+    return Malformed(text.substr(0, 64) + "...", "it is longer than " +
+                                                     std::to_string(kAddressBytesMax) + " bytes");
+  }
   const size_t colon = text.find("://");
   const std::string scheme = colon == std::string::npos ? "tcp" : text.substr(0, colon);
   std::string rest = colon == std::string::npos ? text : text.substr(colon + 3);

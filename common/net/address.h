@@ -1,11 +1,15 @@
 // Addresses as operators write them: "tcp://host:port", "host:port", "ipc://path", "inproc://name".
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "common/base/status.h"
 
 namespace hdps {
+
+// No address is longer as text: a host name has 253 characters at most.
+inline constexpr size_t kAddressBytesMax = 272;
 
 // Invariant: tcp has a host of letters, digits, '.', '-', '_', or "*", and a port of 0..65535; ipc
 // has a path that fits a socket's address; inproc has a name.

@@ -10,14 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
-#include <string_view>
 
 namespace hdps {
 namespace {
-
-constexpr std::string_view kNear = "ipc://@hdps/";
 
 Status CannotListen(const Address& address, const std::string& why) {
   return Status(Code::kInvalidArgument, "address " + address.ToString() + " " + why);
@@ -46,33 +42,6 @@ Status CheckPathIsFree(const Address& address) {
   const bool answered = connect(probe, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0;
   close(probe);
   return answered ? InUse(address) : Status();
-}
-
-std::string NearAddress(const Address& address) {
-  if (address.scheme != Address::Scheme::kTcp || !address.OnThisMachine() || address.port == 0) {
-    return "";
-  }
-  return std::string(kNear) + address.host + ":" + std::to_string(address.port);
-}
-
-bool OwnUserListens(const std::string& near_address) {
-  if (!near_address.starts_with(kNear)) return false;
-  sockaddr_un name = {};
-  name.sun_family = AF_UNIX;
-  const std::string path = near_address.substr(std::string_view("ipc://").size());
-  if (path.size() > sizeof(name.sun_path)) return false;
-  // Such a name begins with a zero byte, written as @, and is as long as it is said to be.
-  std::memcpy(name.sun_path + 1, path.data() + 1, path.size() - 1);
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
-  const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (probe < 0) return false;
-  ucred listener = {};
-  socklen_t listener_size = sizeof(listener);
-  const bool own = connect(probe, reinterpret_cast<const sockaddr*>(&name), size) == 0 &&
-                   getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &listener, &listener_size) == 0 &&
-                   listener.uid == geteuid();
-  close(probe);
-  return own;
 }
 
 std::string OwnHost() {

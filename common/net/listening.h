@@ -12,12 +12,6 @@ namespace hdps {
 // somebody listens on, or no socket at all.
 Status CheckPathIsFree(const Address& address);
 
-// Where processes of this machine reach who listens on `address` without the detour through TCP:
-// ipc at a name that no file stands for. Empty unless `address` is a port of the loopback.
-std::string NearAddress(const Address& address);
-// Whether a process of the same user listens there now; another user's is none of ours.
-bool OwnUserListens(const std::string& near_address);
-
 // An address of this machine that others can reach, for "tcp://*".
 std::string OwnHost();
 

@@ -37,7 +37,11 @@ class Node {
   virtual ~Node() = default;
   virtual void OnFrame(PeerId from, Frame frame) = 0;  // Something arrived; it passed CheckFrame.
   virtual void OnTick(TimeMs now) = 0;                 // Time passed: retry, expire, beat.
-  virtual Output TakeOutput() = 0;                     // What came out since the last call.
+  // What came out since the last call, also of work that the node has given to other threads: the
+  // end of such work wakes the loop, which then asks.
+  virtual Output TakeOutput() = 0;
+  // This process was told to stop: the node sees to it that the cluster ends in good order.
+  virtual void RequestStop(const std::string& reason) = 0;
 
   // The node is finished: the loop sends what is left and returns. exit_status() is then valid.
   virtual bool done() const = 0;

@@ -4,6 +4,8 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace hdps {
@@ -12,55 +14,113 @@ namespace {
 // So many frames at most before ticks get their turn.
 constexpr int kFramesPerTurn = 64;
 
-void SendOutput(Node& node, Transport& transport) {
-  Output output = node.TakeOutput();
-  for (const Dial& dial : output.dials) {
-    const Status status = transport.Connect(dial.peer, dial.address);
-    if (!status.ok()) LOG(ERROR) << "cannot dial " << dial.address << ": " << status.message();
+// A dial that failed is tried again after this long, doubling up to the longest wait.
+constexpr TimeMs kRedialMs = 100, kRedialMsMax = 10'000;
+
+// The connections that a node has asked for and the transport could not begin.
+//
+// Invariant: one dial a peer, the newest that the node has asked for. Every failed attempt is
+// logged, and with every attempt the wait for the next one grows.
+class Dialer {
+ public:
+  explicit Dialer(Transport& transport) : transport_(transport) {}
+
+  void Connect(const Dial& dial, TimeMs now) {
+    waiting_.erase(dial.peer);
+    Try(dial.peer, {dial.address, now, kRedialMs});
   }
-  for (Outgoing& outgoing : output.frames) transport.Send(outgoing.to, std::move(outgoing.frame));
+  void Retry(TimeMs now) {
+    std::map<PeerId, Waiting> due;
+    for (const auto& [peer, waiting] : waiting_) {
+      if (now >= waiting.since + waiting.wait_ms) due.emplace(peer, waiting);
+    }
+    for (const auto& [peer, waiting] : due) {
+      Try(peer, {waiting.address, now, std::min(2 * waiting.wait_ms, kRedialMsMax)});
+    }
+  }
+
+ private:
+  struct Waiting {
+    std::string address;
+    TimeMs since = 0, wait_ms = 0;
+  };
+  void Try(PeerId peer, const Waiting& next) {
+    const Status status = transport_.Connect(peer, next.address);
+    if (status.ok()) {
+      waiting_.erase(peer);
+      return;
+    }
+    LOG(ERROR) << "cannot dial " << next.address << ": " << status.message()
+               << "; the next attempt is in " << next.wait_ms << " ms";
+    waiting_[peer] = next;
+  }
+
+  Transport& transport_;
+  std::map<PeerId, Waiting> waiting_;
+};
+
+// What a loop moves between: the node on one side, the transport and its connections on the other.
+struct Ends {
+  Node& node;
+  Transport& transport;
+  MonotonicClock& clock;
+  Dialer dialer{transport};
+};
+
+void SendOutput(Ends& ends) {
+  Output output = ends.node.TakeOutput();
+  for (const Dial& dial : output.dials) ends.dialer.Connect(dial, ends.clock.NowMs());
+  for (Outgoing& outgoing : output.frames) {
+    ends.transport.Send(outgoing.to, std::move(outgoing.frame));
+  }
 }
 
 // Waits until `until` for the first frame; takes what else has arrived by then without waiting.
 // What a frame brings out is sent before the next is taken: its receiver works on it meanwhile.
-void TakeFrames(Node& node, Transport& transport, MonotonicClock& clock, TimeMs until) {
+void TakeFrames(Ends& ends, TimeMs until) {
   PeerId from;
   Frame frame;
   for (int i = 0; i < kFramesPerTurn; ++i) {
-    const TimeMs left = std::max<TimeMs>(until - clock.NowMs(), 0);
+    const TimeMs left = std::max<TimeMs>(until - ends.clock.NowMs(), 0);
     if (i > 0 && left == 0) return;
-    if (!transport.Receive(i == 0 ? left : 0, &from, &frame)) return;
-    node.OnFrame(from, std::move(frame));
+    if (!ends.transport.Receive(i == 0 ? left : 0, &from, &frame)) return;
+    ends.node.OnFrame(from, std::move(frame));
     frame = Frame();
-    SendOutput(node, transport);
+    SendOutput(ends);
   }
 }
 
 }  // namespace
 
-int RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
-                const NodeLoopOptions& options) {
+ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
+                       const NodeLoopOptions& options) {
+  Ends ends{node, transport, clock};
   TimeMs now = clock.NowMs();
   TimeMs next_tick = now;
   TimeMs drained = 0;
-  bool draining = false;
+  bool draining = false, stopping = false;
   while (!draining || now < drained) {
     if (options.on_turn) options.on_turn();
+    if (options.stop != nullptr && !stopping && options.stop->load()) {
+      stopping = true;
+      node.RequestStop(options.stop_reason);
+    }
     now = clock.NowMs();
     if (now >= next_tick) {
       node.OnTick(now);
+      ends.dialer.Retry(now);
       next_tick = now + options.tick_ms;
     }
-    SendOutput(node, transport);
+    SendOutput(ends);
     if (!draining && node.done()) {
       draining = true;
       drained = now + options.drain_ms;
     }
     // While draining, the node still answers those who missed its last words.
-    TakeFrames(node, transport, clock, draining ? std::min(next_tick, drained) : next_tick);
+    TakeFrames(ends, draining ? std::min(next_tick, drained) : next_tick);
   }
-  SendOutput(node, transport);
-  return node.exit_status();
+  SendOutput(ends);
+  return {node.exit_status(), node.exit_reason()};
 }
 
 }  // namespace hdps

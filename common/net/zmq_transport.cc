@@ -100,9 +100,6 @@ class ZmqTransport : public Transport {
       if (address.scheme != Address::Scheme::kTcp) return address.ToString();
       HDPS_ASSIGN_OR_RETURN(const Address real, ParseAddress(bound));
       address.port = real.port;
-      // Where it cannot be had, peers of this machine come over the loopback like others.
-      const std::string near = NearOf(address);
-      if (!near.empty()) zmq_bind(routers_.back().handle(), near.c_str());
       if (address.host == "*" || address.host == "0.0.0.0") address.host = OwnHost();
       return address.ToString();
     } catch (const zmq::error_t& error) {
@@ -128,8 +125,7 @@ class ZmqTransport : public Transport {
       zmq::socket_t dealer = NewSocket(zmq::socket_type::dealer);
       const RoutingId id = RoutingIdOf(options_.self);
       dealer.set(zmq::sockopt::routing_id, zmq::buffer(id));
-      const std::string near = NearOf(address);
-      dealer.connect(OwnUserListens(near) ? near : endpoint);
+      dealer.connect(endpoint);
       links_.push_back({peer, endpoint, std::move(dealer)});
       return Status();
     } catch (const zmq::error_t& error) {
@@ -187,11 +183,6 @@ class ZmqTransport : public Transport {
     return Status(Code::kInvalidArgument, "address " + text +
                                               " is within one process; between processes write "
                                               "tcp://HOST:PORT or ipc://PATH");
-  }
-
-  // The shorter way within this machine; none where nothing is to be shared with it.
-  std::string NearOf(const Address& address) const {
-    return options_.shared_bytes_per_peer > 0 ? NearAddress(address) : "";
   }
 
   zmq::socket_t NewSocket(zmq::socket_type type) {

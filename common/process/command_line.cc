@@ -1,120 +1,64 @@
-// Flags and environment of a program.
+// Flags and environment of a program, over gflags: it holds the flags, reads their values and
+// describes them. What it lacks is here: a program's flags by name, mistakes as errors, variables.
 #include "common/process/command_line.h"
 
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <cstdlib>
 #include <iostream>
 #include <map>
 #include <sstream>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "common/base/nearest_name.h"
 #include "common/net/frame.h"
+#include "common/platform/file_system.h"
 
 namespace hdps {
 
 namespace {
 
 using Flag = gflags::CommandLineFlagInfo;
+using Flags = std::map<std::string, Flag>;
 
-// Flags of ours, not of the libraries: those defined in one of these folders. Compilers are given
-// our files by other names than ./tools/x.cc, which is what RocksDB's library has its tools' flags
-// by.
-bool IsOurs(const Flag& flag) {
-  if (flag.filename.starts_with("./")) return false;
-  for (const char* folder :
-       {"server/", "worker/", "scheduler/", "tools/", "benchmarks/", "tests/"}) {
-    const size_t at = flag.filename.find(folder);
-    if (at != std::string::npos && (at == 0 || flag.filename[at - 1] == '/')) return true;
-  }
-  return false;
-}
-
-// Those of `names`; all where it is empty.
-std::map<std::string, Flag> OurFlags(std::span<const std::string_view> names) {
-  std::vector<Flag> all;
-  gflags::GetAllFlags(&all);
-  std::map<std::string, Flag> ours;
-  for (Flag& flag : all) {
-    const bool wanted = names.empty() || std::ranges::find(names, flag.name) != names.end();
-    if (wanted && IsOurs(flag)) ours.emplace(flag.name, std::move(flag));
-  }
+Flags FlagsOf(std::span<const std::string_view> names) {
+  Flags flags;
   for (const std::string_view name : names) {
-    CHECK(ours.contains(std::string(name))) << "no flag --" << name << " is defined";
+    Flag& flag = flags[std::string(name)];
+    CHECK(gflags::GetCommandLineFlagInfo(std::string(name).c_str(), &flag))
+        << "no flag --" << name << " is defined";
   }
-  return ours;
+  return flags;
 }
 
-template <typename Number>
-bool IsNumber(const std::string& text) {
-  Number value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end;
-}
-
-// What a value of the flag has to be; empty when `text` is that.
-std::string WantedInstead(const Flag& flag, const std::string& text) {
-  if (flag.type == "bool") {
-    return text == "true" || text == "false" || text == "1" || text == "0" ? "" : "true or false";
-  }
-  if (flag.type == "int32") return IsNumber<int32_t>(text) ? "" : "a whole number";
-  if (flag.type == "int64") return IsNumber<int64_t>(text) ? "" : "a whole number";
-  if (flag.type == "uint32") return IsNumber<uint32_t>(text) ? "" : "a whole number of at least 0";
-  if (flag.type == "uint64") return IsNumber<uint64_t>(text) ? "" : "a whole number of at least 0";
-  if (flag.type == "double") return IsNumber<double>(text) ? "" : "a number";
-  return "";
+std::string WordsFor(const std::string& type) {
+  if (type == "bool") return "true or false";
+  if (type == "double") return "a number";
+  return type.starts_with("uint") ? "a whole number of at least 0" : "a whole number";
 }
 
 // `origin` is how the operator said it: "--workers", or the name of an environment variable.
 Status SetFlag(const Flag& flag, const std::string& origin, const std::string& text) {
-  std::string wanted = WantedInstead(flag, text);
-  if (wanted.empty() && gflags::SetCommandLineOption(flag.name.c_str(), text.c_str()).empty()) {
-    wanted = "allowed: " + flag.description;
-  }
-  if (wanted.empty()) return {};
-  return Status(Code::kInvalidArgument, origin + ": \"" + text + "\" is not " + wanted);
+  if (!gflags::SetCommandLineOption(flag.name.c_str(), text.c_str()).empty()) return {};
+  return Status(Code::kInvalidArgument,
+                origin + ": \"" + text + "\" is not " + WordsFor(flag.type));
 }
 
-// Breaks `text` into lines of at most 80 columns, the second and later ones indented.
-void PrintWrapped(const std::string& first, const std::string& text, std::ostream& out) {
-  constexpr size_t kColumnsMax = 80, kIndent = 24;
-  std::string line = first;
-  line.resize(std::max(line.size() + 1, kIndent), ' ');
-  std::istringstream words(text);
-  std::string word;
-  bool fresh = true;  // Nothing after the indent yet.
-  while (words >> word) {
-    if (!fresh && line.size() + 1 + word.size() > kColumnsMax) {
-      out << line << "\n";
-      line.assign(kIndent, ' ');
-      fresh = true;
-    }
-    line += (fresh ? "" : " ") + word;
-    fresh = false;
-  }
-  out << line << "\n";
-}
-
-void PrintHelp(const std::string& usage, const std::map<std::string, Flag>& flags) {
+void PrintHelp(const std::string& usage, const Flags& flags) {
   std::cout << usage << (usage.ends_with('\n') ? "" : "\n") << "\nflags:\n";
   for (const auto& [name, flag] : flags) {
-    const bool plain = flag.type == "bool";
-    const std::string value = flag.type == "string" ? "TEXT" : "N";
-    const std::string standard =
-        flag.default_value.empty() || plain ? "" : " (default " + flag.default_value + ")";
-    PrintWrapped("  --" + name + (plain ? "" : "=" + value), flag.description + standard,
-                 std::cout);
+    // "    -name (text) type: int32 default: 1", broken into lines that fit a terminal.
+    const std::string text = gflags::DescribeOneFlag(flag);
+    std::cout << "  --" << text.substr(text.find('-') + 1);
   }
-  PrintWrapped("  --help", "this text", std::cout);
-  PrintWrapped("  --version", "version of hdps and of its protocol", std::cout);
-  std::cout << "A flag that is not given is taken from the environment, --workers from\n"
+  std::cout << "  --flagfile=FILE: more flags, one a line\n"
+               "  --help: this text\n"
+               "  --version: version of hdps and of its protocol\n"
+               "A flag that is not given is taken from the environment, --workers from\n"
                "HDPS_WORKERS.\n";
 }
 
@@ -137,7 +81,7 @@ GivenFlag TakeApart(const std::string& argument) {
   return given;
 }
 
-Status UnknownFlag(const GivenFlag& given, const std::map<std::string, Flag>& flags) {
+Status UnknownFlag(const GivenFlag& given, const Flags& flags) {
   std::vector<std::string> names;
   for (const auto& [name, flag] : flags) names.push_back(name);
   const std::string nearest = NearestName(given.name, names);
@@ -152,21 +96,19 @@ Status UnknownFlag(const GivenFlag& given, const std::map<std::string, Flag>& fl
 // Invariant: set_ joins all --set that were read so far.
 class ArgumentReader {
  public:
-  ArgumentReader(const std::map<std::string, Flag>& flags, std::vector<std::string> rest)
-      : flags_(flags), rest_(std::move(rest)) {}
+  explicit ArgumentReader(const Flags& flags) : flags_(flags) {}
 
-  Status Run(std::vector<std::string>* arguments) {
+  Status Read(const std::vector<std::string>& given, std::vector<std::string>* others) {
     bool flags_end = false;
-    while (next_ < rest_.size()) {
-      const std::string argument = rest_[next_++];
-      if (!flags_end && argument == "--") {
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!flags_end && given[i] == "--") {
         flags_end = true;
-      } else if (!flags_end && argument.size() > 1 && argument[0] == '-') {
-        HDPS_RETURN_IF_ERROR(ReadFlag(TakeApart(argument)));
-      } else if (arguments != nullptr) {
-        arguments->push_back(argument);
+      } else if (!flags_end && given[i].size() > 1 && given[i][0] == '-') {
+        HDPS_RETURN_IF_ERROR(ReadFlag(TakeApart(given[i]), given, &i));
+      } else if (others != nullptr) {
+        others->push_back(given[i]);
       } else {
-        return Status(Code::kInvalidArgument, "\"" + argument +
+        return Status(Code::kInvalidArgument, "\"" + given[i] +
                                                   "\" is no flag, and nothing else is expected "
                                                   "here; flags are written --name=value");
       }
@@ -175,37 +117,60 @@ class ArgumentReader {
   }
 
  private:
-  Status ReadFlag(GivenFlag given) {
-    auto found = flags_.find(given.name);
-    if (found == flags_.end() && !given.has_value && given.name.starts_with("no")) {
-      found = flags_.find(given.name.substr(2));
+  // The value may be the argument behind it, `*at` + 1.
+  Status ReadFlag(GivenFlag flag, const std::vector<std::string>& given, size_t* at) {
+    auto found = flags_.find(flag.name);
+    const bool is_file = flag.name == "flagfile";
+    if (found == flags_.end() && !flag.has_value && flag.name.starts_with("no")) {
+      found = flags_.find(flag.name.substr(2));
       if (found != flags_.end() && found->second.type != "bool") found = flags_.end();
-      given.has_value = true;
-      given.value = "false";
+      flag.has_value = true;
+      flag.value = "false";
     }
-    if (found == flags_.end()) return UnknownFlag(given, flags_);
-    const Flag& flag = found->second;
-    if (!given.has_value && flag.type == "bool") {
-      given.value = "true";
-    } else if (!given.has_value) {
-      if (next_ == rest_.size()) {
+    if (found == flags_.end() && !is_file) return UnknownFlag(flag, flags_);
+    if (!flag.has_value && !is_file && found->second.type == "bool") {
+      flag.value = "true";
+    } else if (!flag.has_value) {
+      if (*at + 1 == given.size()) {
         return Status(Code::kInvalidArgument,
-                      given.written + ": a value is missing; write " + given.written + "=VALUE");
+                      flag.written + ": a value is missing; write " + flag.written + "=VALUE");
       }
-      given.value = rest_[next_++];
+      flag.value = given[++*at];
     }
+    if (is_file) return ReadFlagFile(flag.value);
     if (flag.name == "set") {
-      set_ += (set_.empty() ? "" : ",") + given.value;
-      given.value = set_;
+      set_ += (set_.empty() ? "" : ",") + flag.value;
+      flag.value = set_;
     }
-    return SetFlag(flag, given.written, given.value);
+    return SetFlag(found->second, flag.written, flag.value);
   }
 
-  const std::map<std::string, Flag>& flags_;
-  const std::vector<std::string> rest_;
-  size_t next_ = 0;
+  // As gflags has them: a flag a line, none is empty, '#' begins a remark. No file names another.
+  Status ReadFlagFile(const std::string& path) {
+    constexpr uint64_t kBytesMax = 1 << 20;
+    const Result<std::string> text = ReadWholeFile(*NewPosixFileSystem(), path, kBytesMax);
+    if (!text.ok()) return Status(Code::kInvalidArgument, "--flagfile: " + text.status().message());
+    std::istringstream lines(*text);
+    std::string line;
+    while (std::getline(lines, line)) {
+      if (line.empty() || line[0] == '#') continue;
+      if (line.starts_with("--flagfile") || line[0] != '-') {
+        return Status(Code::kInvalidArgument,
+                      path + ": \"" + line + "\" is no flag; write one --name=value a line");
+      }
+      HDPS_RETURN_IF_ERROR(Read({line}, nullptr));
+    }
+    return {};
+  }
+
+  const Flags& flags_;
   std::string set_;
 };
+
+bool IsWholeNumber(const std::string& text) {
+  return !text.empty() &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
+}
 
 std::string FromEnvironment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
@@ -237,7 +202,7 @@ std::pair<std::string, std::string> AliasValue(const Alias& alias, bool has_sche
   if (flag == "listen" && has_scheduler_flag) return {};  // Servers listen elsewhere.
   const std::string value = FromEnvironment(alias.variable);
   if (value.empty()) return {};
-  if (flag == "rank" && !IsNumber<int32_t>(value)) return {};  // MindSpore also allows names.
+  if (flag == "rank" && !IsWholeNumber(value)) return {};  // MindSpore also allows names.
   if (alias.port_variable == nullptr) return {alias.variable, value};
   const std::string port = FromEnvironment(alias.port_variable);
   if (port.empty()) return {};
@@ -245,7 +210,7 @@ std::pair<std::string, std::string> AliasValue(const Alias& alias, bool has_sche
           "tcp://" + value + ":" + port};
 }
 
-Status TakeEnvironment(const std::map<std::string, Flag>& flags) {
+Status TakeEnvironment(const Flags& flags) {
   for (const auto& [name, flag] : flags) {
     if (!gflags::GetCommandLineFlagInfoOrDie(name.c_str()).is_default) continue;
     std::string variable = "HDPS_" + name;
@@ -267,10 +232,9 @@ Status TakeEnvironment(const std::map<std::string, Flag>& flags) {
 Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
                         std::vector<std::string>* arguments,
                         std::span<const std::string_view> names) {
-  KeepFreedMemory();
-  const std::map<std::string, Flag> flags = OurFlags(names);
-  std::vector<std::string> rest(*argv + std::min(*argc, 1), *argv + *argc);
-  for (const std::string& argument : rest) {
+  const Flags flags = FlagsOf(names);
+  const std::vector<std::string> given(*argv + std::min(*argc, 1), *argv + *argc);
+  for (const std::string& argument : given) {
     if (argument == "--") break;
     if (argument == "--help" || argument == "-help" || argument == "-h") {
       PrintHelp(usage, flags);
@@ -282,7 +246,7 @@ Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
     }
   }
   *argc = std::min(*argc, 1);
-  HDPS_RETURN_IF_ERROR(ArgumentReader(flags, std::move(rest)).Run(arguments));
+  HDPS_RETURN_IF_ERROR(ArgumentReader(flags).Read(given, arguments));
   return TakeEnvironment(flags);
 }
 

@@ -7,25 +7,21 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/exit_status.h"
 #include "common/base/status.h"
 
 namespace hdps {
 
-inline constexpr int kExitDone = 0;
-inline constexpr int kExitMistaken = 2;
-inline constexpr int kExitFailed = 3;
-
-// Prints "hdps-server: error: MESSAGE" to stderr and gives the exit status that goes with the code:
-// kInvalidArgument and kNotFound 2, kCancelled 0 without a word, all else 3.
+// Prints "hdps-server: error: MESSAGE" to stderr unless the status is ok or kCancelled, and gives
+// the ExitStatusOf() its code.
 int ReportAndExitStatus(const std::string& program, const Status& status);
 
-// Reads the flags (gflags) of this program; dashes and underscores in their names mean the same.
+// Reads the flags (gflags) called `names`; dashes and underscores in their names mean the same.
 // An unknown flag, a bad value or a stray argument is reported as kInvalidArgument with the nearest
 // flag's name instead of gflags' own exit 1. --set may be given more than once; its values are
 // joined by commas. With `arguments`, what is no flag goes there instead of being refused.
-// --help prints `usage` and the flags to stdout, --version the version; both give kCancelled, which
-// ReportAndExitStatus makes 0. `names`: of this command's flags, where a program has several
-// commands; empty: all flags of the program.
+// --flagfile=FILE reads more of them, one a line. --help prints `usage` and the flags to stdout,
+// --version the version; both give kCancelled, which ReportAndExitStatus makes 0.
 //
 // A flag that is not given takes its value from the environment variable HDPS_<FLAG> (upper case),
 // then from the MindSpore, ps-lite and Open MPI aliases listed in the .cc (MS_SCHED_HOST and
@@ -42,7 +38,7 @@ Status StartLogging(const std::string& program, const std::string& log_file,
 
 // Blocks of up to 32 MiB that are freed stay in the process for the next one, up to 64 MiB at the
 // end of each heap: messages of a step come and go, and the system's pages cost more than their
-// bytes. For programs whose whole life that is; ParseCommandLine calls it.
+// bytes. For programs whose whole life that is; called first thing.
 void KeepFreedMemory();
 // The reverse, for a process that keeps to a limit: what is free goes back to the system now, and
 // from now on 1 MiB at most stays at the end of a heap. Called before there are threads, all share

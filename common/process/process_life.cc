@@ -14,10 +14,11 @@
 namespace hdps {
 
 int ReportAndExitStatus(const std::string& program, const Status& status) {
-  if (status.ok() || status.code() == Code::kCancelled) return kExitDone;
-  std::cerr << program << ": error: " << status.message() << std::endl;
-  const bool mistaken = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound;
-  return mistaken ? kExitMistaken : kExitFailed;
+  const int exit_status = ExitStatusOf(status.code());
+  if (exit_status != kExitDone) {
+    std::cerr << program << ": error: " << status.message() << std::endl;
+  }
+  return exit_status;
 }
 
 void KeepFreedMemory() {

@@ -111,7 +111,7 @@ class CommandBook {
 // Invariant: after `ended`, nothing but repeated answers goes out.
 struct MembershipClient::Impl {
   explicit Impl(const MembershipOptions& o) : options(o) {
-    output.dials.push_back({kSchedulerPeer, options.scheduler_address});
+    output.dials.push_back({kSchedulerPeer, options.identity.scheduler_address});
   }
 
   template <typename Message>
@@ -154,7 +154,7 @@ struct MembershipClient::Impl {
       silence_ms += std::clamp<TimeMs>(now - *last_tick, 0, options.heartbeat_ms);
     }
     last_tick = now;
-    const std::string who = "the scheduler at " + options.scheduler_address;
+    const std::string who = "the scheduler at " + options.identity.scheduler_address;
     if (view == nullptr) {
       if (silence_ms >= int64_t{options.rendezvous_timeout_s} * 1000) {
         End(3, who + " has sent no view for " + std::to_string(silence_ms / 1000) +
@@ -168,12 +168,12 @@ struct MembershipClient::Impl {
   void Join() {
     JoinRequest join;
     join.role = options.role;
-    join.rank = options.rank;
-    join.address = options.own_address;
+    join.rank = options.identity.rank;
+    join.address = options.identity.own_address;
     join.job_digest = options.job_digest;
-    join.num_servers = options.num_servers;
-    join.num_workers = options.num_workers;
-    join.host = options.host;
+    join.num_servers = options.identity.num_servers;
+    join.num_workers = options.identity.num_workers;
+    join.host = options.identity.host;
     SendToScheduler(join);
   }
 
@@ -249,13 +249,13 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   if (view != nullptr && message.view <= view->view) return;
   const std::vector<Member>& peers = MembersLikeMe(message);
   const auto self = std::find_if(peers.begin(), peers.end(), [this](const Member& member) {
-    return member.peer == options.self;
+    return member.peer == options.identity.self;
   });
   if (self == peers.end()) {
     // Before the first view this is a view of others, and joining goes on.
     if (view == nullptr) return;
     return End(3, "view " + std::to_string(message.view.value) + " of the scheduler at " +
-                      options.scheduler_address + " no longer contains this " +
+                      options.identity.scheduler_address + " no longer contains this " +
                       RoleName(options.role) + ": it was taken for dead");
   }
   rank = self->rank;

@@ -11,15 +11,20 @@
 
 namespace hdps {
 
+// Who a server or worker is, and how the cluster is reached.
+struct NodeIdentity {
+  PeerId self;                    // As its transport was told.
+  std::string scheduler_address;  // Where to dial it.
+  std::string own_address;        // Where a server listens, as others dial it; a worker: empty.
+  int32_t rank = -1;              // -1: the scheduler picks.
+  uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
+  std::string host;                           // For people: host name and process number.
+};
+
 struct MembershipOptions {
   Role role = Role::kWorker;
-  PeerId self;
-  int32_t rank = -1;  // -1: the scheduler picks.
-  std::string scheduler_address;
-  std::string own_address;  // Servers: where they listen.
+  NodeIdentity identity;
   uint64_t job_digest = 0;
-  uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
-  std::string host;
   uint32_t heartbeat_ms = 500;
   uint32_t dead_after_ms = 10000;  // Silence of the scheduler after which this member ends.
   uint32_t rendezvous_timeout_s = 600;

@@ -1,10 +1,21 @@
-// What the halves of the message codec share: how a struct becomes a frame, and how a FlatBuffer
-// that nobody has to trust becomes a struct again. Included by *_messages.cc only.
+// How a message becomes a frame, and how a FlatBuffer that nobody has to trust becomes a message
+// again, both from one description of the message. Included by *_messages.cc and messages.cc only.
+//
+// A message is described once, by its Layout: the table of messages.fbs, its fields in the order of
+// that table, the sections behind them, and the rules that a receiver may rely on.
+//
+//   template <>
+//   struct Layout<KvGet> {
+//     using Table = wire::KvGet;
+//     static void Describe(auto& fields, auto& message) { fields.Name(message.key); }
+//     static void Check(const KvGet& message, Rules& rules);  // Where there are any.
+//   };
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,92 +30,264 @@ namespace hdps {
 
 // No text is longer; what is written for people is cut to this length by the sender.
 inline constexpr size_t kTextBytesMax = 64 << 10;
+// No vector of numbers is longer.
+inline constexpr size_t kNumbersMax = 1u << 16;
 
-// Takes strings and vectors out of a verified envelope and remembers the first broken rule.
-//
-// Invariant: all that was taken is together no longer than the envelope. Many offsets may point to
-// one string, so without this a small envelope could ask for gigabytes.
-class EnvelopeReader {
+// Remembers the first rule that a message breaks.
+class Rules {
  public:
-  explicit EnvelopeReader(const Frame& frame) : frame_(frame), left_(frame.envelope.size()) {}
-
   // `rule` as it ought to be: "num_keys sum to the length of keys".
   void Require(bool holds, const char* rule) {
     if (!holds && broken_ == nullptr) broken_ = rule;
   }
   const char* broken() const { return broken_; }
 
-  std::string Text(const flatbuffers::String* text) {
-    if (text == nullptr || !Take(text->size(), 1, kTextBytesMax)) return {};
-    return text->str();
-  }
-  std::vector<uint32_t> Numbers(const flatbuffers::Vector<uint32_t>* numbers, size_t count_max) {
-    if (numbers == nullptr || !Take(numbers->size(), sizeof(uint32_t), count_max)) return {};
-    return {numbers->begin(), numbers->end()};
-  }
-  // How many tables to read from a vector of them; 0 when it is absent or too long.
-  template <typename Table>
-  uint32_t Count(const flatbuffers::Vector<flatbuffers::Offset<Table>>* tables) {
-    if (tables == nullptr || !Take(tables->size(), sizeof(uint32_t), SIZE_MAX)) return 0;
-    return tables->size();
-  }
-  template <typename Enum>
-  Enum Enumerator(uint8_t value, Enum last) {
-    Require(value <= static_cast<uint8_t>(last), "enumerators are in range");
-    return static_cast<Enum>(std::min(value, static_cast<uint8_t>(last)));
-  }
-  const Buffer& Section(size_t i) const { return frame_.sections[i]; }
+ private:
+  const char* broken_ = nullptr;
+};
+
+template <typename Message>
+struct Layout;
+
+// ---- Numbers of a message, as they stand in a table. Those that are zero are left out ----------
+
+inline uint8_t Scalar(bool value) { return value; }
+template <std::integral Number>
+requires(!std::same_as<Number, bool>) Number Scalar(Number value) { return value; }
+inline double Scalar(double value) { return value; }
+template <typename Tag, typename Rep>
+Rep Scalar(Id<Tag, Rep> id) {
+  return id.value;
+}
+template <typename Number>
+void SetScalar(Number& to, decltype(Scalar(Number())) value) {
+  to = Number{static_cast<Number>(value)};
+}
+template <typename Tag, typename Rep>
+void SetScalar(Id<Tag, Rep>& to, Rep value) {
+  to.value = value;
+}
+
+// Counts the fields of a table from its first one.
+class FieldCounter {
+ protected:
+  flatbuffers::voffset_t Next() { return flatbuffers::FieldIndexToOffset(next_++); }
 
  private:
-  bool Take(size_t count, size_t item_bytes, size_t count_max) {
+  flatbuffers::voffset_t next_ = 0;
+};
+
+// ---- Writing: first what a table points to, then the table --------------------------------------
+
+template <typename Message>
+flatbuffers::Offset<void> PackTable(flatbuffers::FlatBufferBuilder& builder,
+                                    const Message& message);
+
+// Text that means something to the program; longer than kTextBytesMax is a bug of the caller.
+flatbuffers::Offset<flatbuffers::String> PackName(flatbuffers::FlatBufferBuilder& builder,
+                                                  const std::string& name);
+
+// Writes strings, vectors and inner tables of a message, in their order.
+class ChildWriter {
+ public:
+  explicit ChildWriter(flatbuffers::FlatBufferBuilder& builder) : builder_(builder) {}
+
+  void Number(const auto&) {}
+  void Enumerator(const auto&, auto) {}
+  void Name(const std::string& name) { Keep(PackName(builder_, name)); }
+  // Text for people: cut rather than refused.
+  void Text(const std::string& text) {
+    Keep(builder_.CreateString(text.data(), std::min(text.size(), kTextBytesMax)));
+  }
+  template <typename Number>
+  void Numbers(const std::vector<Number>& numbers) {
+    std::vector<uint32_t> values;
+    values.reserve(numbers.size());
+    for (const Number& number : numbers) values.push_back(Scalar(number));
+    Keep(builder_.CreateVector(values));
+  }
+  template <typename Inner>
+  void Table(const Inner& inner) {
+    Keep(inner == Inner() ? flatbuffers::Offset<void>() : PackTable(builder_, inner));
+  }
+  template <typename Inner>
+  void Tables(const std::vector<Inner>& inner) {
+    std::vector<flatbuffers::Offset<void>> offsets;
+    offsets.reserve(inner.size());
+    for (const Inner& one : inner) offsets.push_back(PackTable(builder_, one));
+    Keep(builder_.CreateVector(offsets));
+  }
+  void Section(const Buffer&) {}
+  void CopiedSection(const Buffer&) {}
+
+  const std::vector<flatbuffers::Offset<void>>& offsets() const { return offsets_; }
+
+ private:
+  template <typename T>
+  void Keep(flatbuffers::Offset<T> offset) {
+    offsets_.emplace_back(offset.o);
+  }
+
+  flatbuffers::FlatBufferBuilder& builder_;
+  std::vector<flatbuffers::Offset<void>> offsets_;
+};
+
+// Writes the table itself, once its children are there.
+class FieldWriter : private FieldCounter {
+ public:
+  FieldWriter(flatbuffers::FlatBufferBuilder& builder, const ChildWriter& children)
+      : builder_(builder), child_(children.offsets().begin()), start_(builder.StartTable()) {}
+
+  template <typename N>
+  void Number(const N& number) {
+    const auto value = Scalar(number);
+    builder_.AddElement(Next(), value, decltype(value)(0));
+  }
+  template <typename Enum>
+  void Enumerator(Enum value, Enum) {
+    Number(static_cast<uint8_t>(value));
+  }
+  void Name(const std::string&) { Child(); }
+  void Text(const std::string&) { Child(); }
+  void Numbers(const auto&) { Child(); }
+  void Table(const auto&) { Child(); }
+  void Tables(const auto&) { Child(); }
+  void Section(const Buffer&) {}
+  void CopiedSection(const Buffer&) {}
+
+  flatbuffers::Offset<void> Finish() { return builder_.EndTable(start_); }
+
+ private:
+  void Child() { builder_.AddOffset(Next(), *child_++); }
+
+  flatbuffers::FlatBufferBuilder& builder_;
+  std::vector<flatbuffers::Offset<void>>::const_iterator child_;
+  const flatbuffers::uoffset_t start_;
+};
+
+// The sections of a message, in the order of the wire.
+class SectionList {
+ public:
+  void Number(const auto&) {}
+  void Enumerator(const auto&, auto) {}
+  void Name(const std::string&) {}
+  void Text(const std::string&) {}
+  void Numbers(const auto&) {}
+  void Table(const auto&) {}
+  void Tables(const auto&) {}
+  void Section(const Buffer& section) { sections_.push_back(section); }
+  void CopiedSection(const Buffer& section) { sections_.push_back(section); }
+  std::vector<Buffer> Take() { return std::move(sections_); }
+
+ private:
+  std::vector<Buffer> sections_;
+};
+
+template <typename Message>
+flatbuffers::Offset<void> PackTable(flatbuffers::FlatBufferBuilder& builder,
+                                    const Message& message) {
+  ChildWriter children(builder);
+  Layout<Message>::Describe(children, message);
+  FieldWriter fields(builder, children);
+  Layout<Message>::Describe(fields, message);
+  return fields.Finish();
+}
+
+// ---- Reading, from an envelope that is a valid FlatBuffer ---------------------------------------
+
+// What may still be taken out of an envelope.
+//
+// Invariant: all that was taken is together no longer than the envelope. Many offsets may point to
+// one string, so without this a small envelope could ask for gigabytes.
+class EnvelopeBudget : public Rules {
+ public:
+  explicit EnvelopeBudget(size_t bytes) : left_(bytes) {}
+  bool Spend(size_t count, size_t item_bytes, size_t count_max) {
     const bool fits = count <= count_max && count <= left_ / item_bytes;
     Require(fits, "strings and vectors are within their limits");
     if (fits) left_ -= count * item_bytes;
     return fits;
   }
 
+ private:
+  size_t left_;
+};
+
+template <typename Message>
+void UnpackTable(const flatbuffers::Table& table, const Frame& frame, EnvelopeBudget& budget,
+                 Message* message);
+
+// Reads the fields of one table, and the sections of its frame.
+class FieldReader : private FieldCounter {
+ public:
+  FieldReader(const flatbuffers::Table& table, const Frame& frame, EnvelopeBudget& budget)
+      : table_(table), frame_(frame), budget_(budget) {}
+
+  template <typename N>
+  void Number(N& number) {
+    using Value = decltype(Scalar(number));
+    SetScalar(number, table_.GetField<Value>(Next(), Value(0)));
+  }
+  template <typename Enum>
+  void Enumerator(Enum& value, Enum last) {
+    const auto read = table_.GetField<uint8_t>(Next(), 0);
+    budget_.Require(read <= static_cast<uint8_t>(last), "enumerators are in range");
+    value = static_cast<Enum>(std::min(read, static_cast<uint8_t>(last)));
+  }
+  void Name(std::string& name) { Text(name); }
+  void Text(std::string& text) {
+    const auto* from = table_.GetPointer<const flatbuffers::String*>(Next());
+    const bool fits = from != nullptr && budget_.Spend(from->size(), 1, kTextBytesMax);
+    text = fits ? from->str() : std::string();
+  }
+  template <typename N>
+  void Numbers(std::vector<N>& numbers) {
+    numbers.clear();
+    const auto* from = table_.GetPointer<const flatbuffers::Vector<uint32_t>*>(Next());
+    if (from == nullptr || !budget_.Spend(from->size(), sizeof(uint32_t), kNumbersMax)) return;
+    numbers.reserve(from->size());
+    for (const uint32_t value : *from) numbers.push_back(N{value});
+  }
+  template <typename Inner>
+  void Table(Inner& inner) {
+    inner = Inner();
+    const auto* from = table_.GetPointer<const flatbuffers::Table*>(Next());
+    if (from != nullptr) UnpackTable(*from, frame_, budget_, &inner);
+  }
+  template <typename Inner>
+  void Tables(std::vector<Inner>& inner) {
+    using Vector = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::Table>>;
+    inner.clear();
+    const auto* from = table_.GetPointer<const Vector*>(Next());
+    if (from == nullptr || !budget_.Spend(from->size(), sizeof(uint32_t), SIZE_MAX)) return;
+    inner.resize(from->size());
+    for (uint32_t i = 0; i < inner.size(); ++i) {
+      UnpackTable(*from->Get(i), frame_, budget_, &inner[i]);
+    }
+  }
+  void Section(Buffer& section) { section = frame_.sections[next_section_++]; }
+  // For numbers that become addresses: whoever shares the memory of a section with this process
+  // could change them after they were checked.
+  void CopiedSection(Buffer& section) {
+    section = Buffer::CopyOf(frame_.sections[next_section_++].bytes());
+  }
+
+ private:
+  const flatbuffers::Table& table_;
   const Frame& frame_;
-  size_t left_;  // Bytes of the envelope not yet taken.
-  const char* broken_ = nullptr;
+  EnvelopeBudget& budget_;
+  size_t next_section_ = 0;
 };
 
-// Text for people: cut rather than refused.
-inline flatbuffers::Offset<flatbuffers::String> PackText(flatbuffers::FlatBufferBuilder& builder,
-                                                         const std::string& text) {
-  return builder.CreateString(text.data(), std::min(text.size(), kTextBytesMax));
+template <typename Message>
+void UnpackTable(const flatbuffers::Table& table, const Frame& frame, EnvelopeBudget& budget,
+                 Message* message) {
+  FieldReader fields(table, frame, budget);
+  Layout<Message>::Describe(fields, *message);
+  if constexpr (requires { Layout<Message>::Check(*message, budget); }) {
+    Layout<Message>::Check(*message, budget);
+  }
 }
-// Text that means something to the program; longer than kTextBytesMax is a bug of the caller.
-flatbuffers::Offset<flatbuffers::String> PackName(flatbuffers::FlatBufferBuilder& builder,
-                                                  const std::string& name);
-
-// The sections of a message, in the order of the wire. Messages that have some overload both.
-template <typename Message>
-std::vector<Buffer> SectionsOf(const Message&) {
-  return {};
-}
-template <typename Message>
-inline constexpr size_t kNumSections = 0;
-template <>
-inline constexpr size_t kNumSections<CommandDone> = 2;
-template <>
-inline constexpr size_t kNumSections<PullRequest> = 1;
-template <>
-inline constexpr size_t kNumSections<PullReply> = 2;
-template <>
-inline constexpr size_t kNumSections<PushRequest> = 2;
-template <>
-inline constexpr size_t kNumSections<StoreRequest> = 2;
-
-// The FlatBuffers table that Pack(builder, message) makes of a message.
-template <typename Offset>
-struct OffsetTarget;
-template <typename Table>
-struct OffsetTarget<flatbuffers::Offset<Table>> {
-  using type = Table;
-};
-template <typename Message>
-using TableOf = typename OffsetTarget<decltype(Pack(std::declval<flatbuffers::FlatBufferBuilder&>(),
-                                                    std::declval<const Message&>()))>::type;
 
 // kCorruption that names the message and the rule it breaks.
 Status BrokenMessage(MessageKind kind, const char* rule);
@@ -113,13 +296,19 @@ Status CheckShape(const Frame& frame, MessageKind kind, size_t num_sections);
 // Limits of the verifier, chosen so that its work is linear in the length of the envelope.
 flatbuffers::Verifier EnvelopeVerifier(const Buffer& envelope);
 
-// ---- The two functions of common/protocol/messages.h, over Pack() and Unpack() of each message
-// ----------
+// ---- The two functions of common/protocol/messages.h --------------------------------------------
+
+template <typename Message>
+std::vector<Buffer> SectionsOf(const Message& message) {
+  SectionList sections;
+  Layout<Message>::Describe(sections, message);
+  return sections.Take();
+}
 
 template <typename Message>
 Frame EncodeMessage(const Message& message) {
   flatbuffers::FlatBufferBuilder builder(512);
-  builder.Finish(Pack(builder, message));
+  builder.Finish(PackTable(builder, message));
   Frame frame;
   frame.header.kind = static_cast<uint16_t>(Message::kKind);
   // The builder's bytes may begin at any multiple of 4; a Buffer begins at a multiple of 8.
@@ -131,15 +320,23 @@ Frame EncodeMessage(const Message& message) {
 
 template <typename Message>
 Status DecodeMessage(const Frame& frame, Message* message) {
-  HDPS_RETURN_IF_ERROR(CheckShape(frame, Message::kKind, kNumSections<Message>));
+  static const size_t num_sections = SectionsOf(Message()).size();
+  HDPS_RETURN_IF_ERROR(CheckShape(frame, Message::kKind, num_sections));
   flatbuffers::Verifier verifier = EnvelopeVerifier(frame.envelope);
-  if (!verifier.VerifyBuffer<TableOf<Message>>(nullptr)) {
+  if (!verifier.VerifyBuffer<typename Layout<Message>::Table>(nullptr)) {
     return BrokenMessage(Message::kKind, "the envelope is a valid FlatBuffer");
   }
-  EnvelopeReader reader(frame);
-  Unpack(*flatbuffers::GetRoot<TableOf<Message>>(frame.envelope.data()), reader, message);
-  if (reader.broken() != nullptr) return BrokenMessage(Message::kKind, reader.broken());
+  EnvelopeBudget budget(frame.envelope.size());
+  UnpackTable(*flatbuffers::GetRoot<flatbuffers::Table>(frame.envelope.data()), frame, budget,
+              message);
+  if (budget.broken() != nullptr) return BrokenMessage(Message::kKind, budget.broken());
   return Status();
 }
+
+// Makes the codec of a message that has a Layout; its kind is that of messages.fbs.
+#define HDPS_MESSAGE(Message)                                                     \
+  static_assert(static_cast<int>(Message::kKind) == wire::MessageKind_##Message); \
+  template Frame EncodeMessage(const Message&);                                   \
+  template Status DecodeMessage(const Frame&, Message*)
 
 }  // namespace hdps

@@ -8,73 +8,15 @@
 namespace hdps {
 
 const char* MessageKindName(MessageKind kind) {
-  switch (kind) {
-    case MessageKind::kJoinRequest:
-      return "JoinRequest";
-    case MessageKind::kJoinRefused:
-      return "JoinRefused";
-    case MessageKind::kView:
-      return "View";
-    case MessageKind::kHeartbeat:
-      return "Heartbeat";
-    case MessageKind::kHeartbeatAck:
-      return "HeartbeatAck";
-    case MessageKind::kCommand:
-      return "Command";
-    case MessageKind::kCommandDone:
-      return "CommandDone";
-    case MessageKind::kStopRequest:
-      return "StopRequest";
-    case MessageKind::kAbort:
-      return "Abort";
-    case MessageKind::kKvPut:
-      return "KvPut";
-    case MessageKind::kKvGet:
-      return "KvGet";
-    case MessageKind::kKvValue:
-      return "KvValue";
-    case MessageKind::kPullRequest:
-      return "PullRequest";
-    case MessageKind::kPullReply:
-      return "PullReply";
-    case MessageKind::kPushRequest:
-      return "PushRequest";
-    case MessageKind::kPushAck:
-      return "PushAck";
-    case MessageKind::kAdvanceRequest:
-      return "AdvanceRequest";
-    case MessageKind::kAdvanceAck:
-      return "AdvanceAck";
-    case MessageKind::kStoreRequest:
-      return "StoreRequest";
-    case MessageKind::kStoreAck:
-      return "StoreAck";
-  }
-  return "unknown message";
+  const char* name = wire::EnumNameMessageKind(static_cast<wire::MessageKind>(kind));
+  return *name == '\0' ? "unknown message" : name;
 }
 
+static_assert(static_cast<int>(CommandKind::kFinish) == wire::CommandKind_MAX);
+
 const char* CommandKindName(CommandKind kind) {
-  switch (kind) {
-    case CommandKind::kInitDense:
-      return "init_dense";
-    case CommandKind::kLoad:
-      return "load";
-    case CommandKind::kTrain:
-      return "train";
-    case CommandKind::kPause:
-      return "pause";
-    case CommandKind::kStoreDense:
-      return "store_dense";
-    case CommandKind::kEvaluate:
-      return "evaluate";
-    case CommandKind::kSave:
-      return "save";
-    case CommandKind::kDigest:
-      return "digest";
-    case CommandKind::kFinish:
-      return "finish";
-  }
-  return "unknown command";
+  const char* name = wire::EnumNameCommandKind(static_cast<wire::CommandKind>(kind));
+  return *name == '\0' ? "unknown command" : name;
 }
 
 Status BrokenMessage(MessageKind kind, const char* rule) {

@@ -33,6 +33,8 @@ enum class MessageKind : uint16_t {
   kKvPut,
   kKvGet,
   kKvValue,
+  kStatusRequest,
+  kStatusReply,
   kPullRequest = 32,
   kPullReply,
   kPushRequest,
@@ -226,6 +228,26 @@ struct KvValue {  // Answers both.
   std::string key;
   bool found = false;
   std::string value;
+};
+
+// How the job is, for whoever asks: no member, and told nothing that it could act on.
+struct StatusRequest {
+  static constexpr MessageKind kKind = MessageKind::kStatusRequest;
+};
+
+struct MemberStatus {
+  std::string name;       // "worker 1 (host-a:4711)"
+  Clock clock = 0;        // Steps a worker has finished; steps applied at a server.
+  int64_t silent_ms = 0;  // Since the scheduler last heard of it.
+};
+
+struct StatusReply {
+  static constexpr MessageKind kKind = MessageKind::kStatusReply;
+  std::string job;                    // Its name.
+  std::string state;                  // For people: who is missing, or what is being done.
+  ViewId view;                        // 0: the cluster has not formed yet.
+  Clock clock = 0;                    // Steps that every worker has finished.
+  std::vector<MemberStatus> members;  // Servers, then workers, by rank; none without a view.
 };
 
 // ---- Rows: worker <-> server -------------------------------------------------------------------

@@ -76,8 +76,12 @@ class DiskRows::BlockRows {
   size_t row_bytes_ = 0;
 };
 
-DiskRows::DiskRows(DiskStore* disk, const DiskSpace& space, size_t row_bytes)
-    : disk_(disk), space_(space), row_bytes_(row_bytes), index_(kIndexSalt) {}
+DiskRows::DiskRows(DiskStore* disk, const DiskSpace& space, size_t row_bytes, uint64_t blocks_max)
+    : disk_(disk),
+      space_(space),
+      row_bytes_(row_bytes),
+      blocks_max_(blocks_max),
+      index_(kIndexSalt) {}
 
 DiskRows::~DiskRows() {
   if (end() == 0) return;  // Never used the disk, which may be null.
@@ -87,7 +91,7 @@ DiskRows::~DiskRows() {
 
 // Larger where a slice has so many that numbers would run out.
 size_t DiskRows::RowsPerBlock() const {
-  const size_t bytes = kBlockBytes << blocks_.size() / (DiskIndex::kBlocksMax / 8);
+  const size_t bytes = kBlockBytes << blocks_.size() / (blocks_max_ / 8);
   return std::clamp<size_t>(bytes / (sizeof(Key) + row_bytes_), 1, (1 << kRowsBits) - 1);
 }
 
@@ -125,6 +129,11 @@ Status DiskRows::Write(std::span<const Key> keys, std::span<const std::byte> row
       if (aliases.test(alias)) break;
       aliases.set(alias);
     }
+    if (blocks_.size() + 1 >= blocks_max_) {
+      return {Code::kResourceExhausted,
+              "a shard of a table has " + std::to_string(size()) +
+                  " rows on disk, as many as it can find there; give the job more cluster.shards"};
+    }
     const uint64_t count = block_end - begin;
     const auto append = [&bytes](std::span<const std::byte> more) {
       bytes.insert(bytes.end(), more.begin(), more.end());
@@ -145,7 +154,6 @@ Status DiskRows::Write(std::span<const Key> keys, std::span<const std::byte> row
     ++blocks_live_;
     begin = block_end;
   }
-  CHECK_LT(blocks_.size(), DiskIndex::kBlocksMax) << "rows on disk in one slice; give more shards";
   rows_written_ += keys.size();
   runs_begun_ += begins_run ? 1 : 0;
   std::vector<DiskBlock> written;

@@ -28,8 +28,10 @@ namespace hdps {
 // time; a failure of the disk leaves it good for nothing but its end.
 class DiskRows {
  public:
-  // `disk` must outlive it; nobody else uses the space.
-  DiskRows(DiskStore* disk, const DiskSpace& space, size_t row_bytes);
+  // `disk` must outlive it; nobody else uses the space. `blocks_max`: of those in use; less than
+  // the index can number only in tests.
+  DiskRows(DiskStore* disk, const DiskSpace& space, size_t row_bytes,
+           uint64_t blocks_max = DiskIndex::kBlocksMax);
   ~DiskRows();
   DiskRows(const DiskRows&) = delete;
   DiskRows& operator=(const DiskRows&) = delete;
@@ -105,6 +107,7 @@ class DiskRows {
   DiskStore* const disk_;
   const DiskSpace space_;
   const size_t row_bytes_;
+  const uint64_t blocks_max_;
   DiskIndex index_;
   std::deque<Block> blocks_;  // From number first_ on.
   uint64_t first_ = 0;

@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <bit>
+#include <string>
 
 #include "common/base/hash.h"
 
@@ -14,10 +15,21 @@ constexpr uint64_t kPlaceSalt = 0x7c6e5f0d3b2a1908u;
 
 }  // namespace
 
+Status GradientSums::CheckNumber(std::span<const GradientPart> parts) {
+  size_t num_keys = 0;
+  for (const GradientPart& part : parts) num_keys += part.keys.size();
+  if (num_keys <= kKeysMax) return {};
+  return {Code::kResourceExhausted,
+          "one step has " + std::to_string(num_keys) + " gradients of a table in one shard, and " +
+              std::to_string(kKeysMax) +
+              " at most can be added up; give the job a smaller train.batch_size or more "
+              "cluster.shards"};
+}
+
 void GradientSums::Combine(std::span<const GradientPart> parts, size_t dim) {
   size_t keys_max = 0;
   for (const auto& part : parts) keys_max += part.keys.size();
-  CHECK_LT(keys_max, size_t{1} << 31) << "keys of one step in one shard";
+  CHECK_LE(keys_max, kKeysMax);
   slots_.assign(std::bit_ceil(2 * keys_max + 1), 0);
   keys_.clear();
   sums_.resize(keys_max * dim);

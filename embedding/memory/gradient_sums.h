@@ -1,11 +1,13 @@
 // The gradients of several workers as one of each key.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/base/status.h"
 
 namespace hdps {
 
@@ -21,6 +23,11 @@ struct GradientPart {
 // Invariant: sums_[i * dim ...] belongs to keys_[i]; keys stand in the order of first appearance.
 class GradientSums {
  public:
+  static constexpr size_t kKeysMax = (size_t{1} << 31) - 1;
+
+  // kResourceExhausted where `parts` have more keys than that in all.
+  static Status CheckNumber(std::span<const GradientPart> parts);
+  // Requires: CheckNumber(parts) is ok.
   void Combine(std::span<const GradientPart> parts, size_t dim);
   const std::vector<Key>& keys() const { return keys_; }
   const float* values() const { return sums_.data(); }  // [keys, dim]

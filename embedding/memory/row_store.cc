@@ -62,7 +62,7 @@ uint32_t RowStore::NewRow() {
     free_.pop_back();
     return row;
   }
-  CHECK_LT(made_, kRowNumbersMax) << "rows in one slice; give the job more shards";
+  CHECK_LT(made_, kRowNumbersMax);
   const size_t wanted = Wanted((size_t{made_} + 1) * stride_);
   if (wanted > asked_bytes_) AskUpTo(PieceEnd(wanted));
   return made_++;

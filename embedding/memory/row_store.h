@@ -24,7 +24,8 @@ inline uint32_t RowVersion(int64_t step) {
 // Bytes per row, its key, number and version beside it. What the bytes mean is the table's affair.
 //
 // Invariant: a row never moves while its key is there; row numbers are dense from 0 on, and those
-// of erased rows are given out again first. At most kRowNumbersMax rows. One task at a time.
+// of erased rows are given out again first. At most kRowNumbersMax rows, which whoever makes some
+// has looked after (HasNumbersFor). One task at a time.
 class RowStore {
  public:
   // Pages are taken `piece_bytes` at a time, a power of two from 4 KiB to kHugePageBytes.
@@ -39,6 +40,10 @@ class RowStore {
   bool growing() const { return index_.growing(); }
   // Row numbers given out so far: all are below this.
   uint32_t row_numbers() const { return made_; }
+  // Whether `rows` more may be made, of at most `rows_max`.
+  bool HasNumbersFor(size_t rows, size_t rows_max = kRowNumbersMax) const {
+    return made_ + rows <= rows_max + free_.size();
+  }
   size_t row_bytes() const { return row_bytes_; }
   // What it takes of the machine's memory: index, pages of rows that were ever used, free numbers.
   size_t bytes() const;

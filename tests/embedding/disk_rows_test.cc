@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "common/platform/random.h"
@@ -279,6 +280,20 @@ TEST(DiskIndex, TakesKeysThatAllWantOnePlace) {
   for (size_t k = 0; k < keys.size(); ++k) ASSERT_TRUE(index.Remove(keys[k], k % 100));
   EXPECT_EQ(index.size(), 0u);
   for (size_t k = 0; k < keys.size(); ++k) EXPECT_FALSE(index.Has(keys[k], k % 100));
+}
+
+TEST(DiskRows, MoreBlocksThanCanBeNumberedAreAFailure) {
+  const std::unique_ptr<DiskStore> disk = NewMemoryDiskStore();
+  DiskRows rows(disk.get(), kSpace, 4096, /*blocks_max=*/64);
+  std::vector<Key> keys(8);
+  const std::vector<std::byte> bytes(8 * 4096);
+  Status status;
+  for (Key first = 0; first < 16384 && status.ok(); first += 8) {
+    std::iota(keys.begin(), keys.end(), first);
+    status = rows.Put(keys, bytes);
+  }
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("more cluster.shards"));
 }
 
 }  // namespace

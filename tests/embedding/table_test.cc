@@ -301,6 +301,40 @@ TEST(Table, EveryVectorWidthGivesTheSameBits) {
   }
 }
 
+// A slice that can number no more rows says so, and what would mend it, instead of stopping.
+TEST(Table, RowsBeyondTheLimitOfASliceAreAFailure) {
+  const std::vector<Key> keys = {1, 2, 3, 4, 5, 6}, more = {7, 8};
+  const std::vector<float> values(24, 1.0f);
+  RowPlacement limited;
+  limited.rows_max = 7;
+  for (const OptimizerKind kind : {OptimizerKind::kSgd, OptimizerKind::kLamb}) {
+    for (const bool by_store : {false, true}) {
+      TableSlice table(SpecOf(kind, 4), {0}, 2, limited);
+      table.Apply(std::vector<TableSlice::Gradients>{{keys, values, 1}}, 1, 1);
+      EXPECT_TRUE(table.failure().ok()) << table.failure().message();
+      if (by_store) {
+        table.Store(more, 4, std::span(values).first(8));
+      } else {
+        table.Apply(std::vector<TableSlice::Gradients>{{more, std::span(values).first(8), 1}}, 1,
+                    2);
+      }
+      EXPECT_EQ(table.failure().code(), Code::kResourceExhausted);
+      EXPECT_NE(table.failure().message().find("more cluster.shards"), std::string::npos);
+      EXPECT_EQ(table.num_rows(), 6u);
+    }
+  }
+}
+
+TEST(Table, MoreGradientsThanCanBeAddedUpAreAFailure) {
+  TableSlice table(SpecOf(OptimizerKind::kSgd, 4), {0}, 2);
+  const Key key = 7;
+  // Never looked at: their number alone is too much.
+  const std::span<const Key> half(&key, GradientSums::kKeysMax / 2 + 1);
+  table.Apply(std::vector<TableSlice::Gradients>{{half, {}, 1}, {half, {}, 1}}, 1, 1);
+  EXPECT_EQ(table.failure().code(), Code::kResourceExhausted);
+  EXPECT_NE(table.failure().message().find("train.batch_size"), std::string::npos);
+}
+
 TEST(Table, LambUpdatesEachTensorAsAWhole) {
   TableSpec spec = SpecOf(OptimizerKind::kLamb, 4);
   spec.init.kind = InitKind::kUniform;

@@ -1,4 +1,5 @@
 """The daemons: any order of start, ranks, refusals, deadlines, and nothing left behind."""
+import json
 import os
 import re
 import signal
@@ -61,7 +62,7 @@ class Roles(harness.Case):
     def test_help_lists_own_flags(self):
         """Each program and command lists the flags that its own sources define, and no library's."""
         defined = set()
-        for folder in ("server", "worker", "scheduler", "tools", "benchmarks"):
+        for folder in ("common", "server", "worker", "scheduler", "tools", "benchmarks"):
             for source in (harness.ROOT / folder).rglob("*.cc"):
                 defined |= set(re.findall(r"^DEFINE_\w+\(\s*(\w+)", source.read_text(), re.MULTILINE))
         commands = [["hdps-server"], ["hdps-worker"], ["hdps-scheduler"], ["hdps-bench"]]
@@ -71,7 +72,7 @@ class Roles(harness.Case):
             flags = re.findall(r"^  --(\w+)", said, re.MULTILINE)
             harness.figure(f"{' '.join([name, *command])} --help: {len(flags)} flags")
             self.assertGreaterEqual(len(flags), 5, said)
-            self.assertEqual(set(flags) - defined - {"help", "version"}, set(), said)
+            self.assertEqual(set(flags) - defined - {"flagfile", "help", "version"}, set(), said)
             self.assertLessEqual(max(map(len, said.splitlines())), 80, said)
 
     def test_forms_quickly_and_any_order(self):
@@ -112,6 +113,26 @@ class Roles(harness.Case):
         self.assertIn("rank 1", text)
         scheduler.send_signal(signal.SIGTERM)
         scheduler.communicate(timeout=15)
+
+    def test_status_before_and_while_training(self):
+        """hdps status tells whom a scheduler waits for, then where the members are; nobody there: 3."""
+        hdps = harness.program("hdps")
+        scheduler, address = self.scheduler("run", 1, 1, sets={"train.epochs": 40})
+        ask = [hdps, "status", f"--scheduler={address}"]
+        self.assertIn("waiting for 1 of 1 server and 1 of 1 worker", harness.run(ask).stdout)
+        members = [self.member("hdps-server", address, sets={"train.epochs": 40}),
+                   self.member("hdps-worker", address, sets={"train.epochs": 40})]
+        metrics = self.out("run") / "metrics.jsonl"
+        harness.wait_until(lambda: metrics.exists() and metrics.stat().st_size, 60, "training")
+        status = json.loads(harness.run([*ask, "--json"]).stdout)
+        self.assertEqual((status["view"], [m["name"].split(" (")[0] for m in status["members"]]),
+                         (1, ["server 0", "worker 0"]))
+        scheduler.send_signal(signal.SIGTERM)
+        self.finish(scheduler)
+        for process in members:
+            self.finish(process, seconds=10)
+        gone = harness.run(ask, expect=3)
+        self.assertIn("is the scheduler running there", gone.stderr)
 
     def test_surplus_worker_is_refused(self):
         scheduler, address = self.scheduler("run", 1, 1, sets={"train.epochs": 40})

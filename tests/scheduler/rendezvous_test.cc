@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <map>
 
+#include "common/net/address.h"
 #include "common/platform/random.h"
 #include "scheduler/membership.h"
+#include "scheduler/validate_cluster.h"
 
 namespace hdps {
 namespace {
@@ -160,6 +162,48 @@ TEST(Rendezvous, ASilentCandidateGivesUpItsPlace) {
   EXPECT_THAT(rendezvous.Expire(7000), IsEmpty());
   EXPECT_FALSE(rendezvous.Admit({3}, Request(Role::kServer, "c"), 7000));
   EXPECT_THAT(rendezvous.Expire(90000), IsEmpty());  // Complete: from here on it is Membership's.
+}
+
+TEST(Rendezvous, RefusesAddressesThatNobodyCanDial) {
+  Rendezvous rendezvous(Options(1, 1));
+  JoinRequest server = Request(Role::kServer, "a");
+  for (const auto& [address, needle] : std::map<std::string, std::string>{
+           {"", "must say where it listens"},
+           {"tcp://a:70000", "no port of 0..65535"},
+           {"tcp://a:0", "cannot be dialed"},
+           {"tcp://*:7", "cannot be dialed"},
+           {"carrier://pigeon", "not known"},
+           {"tcp://" + std::string(300, 'h') + ":1", "longer than 272 bytes"},
+           {"tcp://a:" + std::string(65000, '0') + "1", "longer than 272 bytes"}}) {
+    server.address = address;
+    const std::string refusal = Refusal(rendezvous, 10, server);
+    EXPECT_THAT(refusal, HasSubstr(needle)) << address.substr(0, 80);
+    EXPECT_LT(refusal.size(), 300u);
+  }
+  JoinRequest worker = Request(Role::kWorker, "w");
+  worker.address = "tcp://w:1";
+  EXPECT_THAT(Refusal(rendezvous, 20, worker), HasSubstr("listens nowhere"));
+}
+
+// The largest cluster that is let in, each server with the longest address there may be.
+TEST(Rendezvous, AViewFitsIntoItsMessage) {
+  Job job;
+  job.cluster.shards = 1u << 15;
+  job.train.batch_size = 1u << 20;
+  uint32_t servers = job.cluster.shards;
+  EXPECT_TRUE(ValidateCluster(job, servers, 1000).ok());
+  View view;
+  for (uint32_t s = 0; s < servers; ++s) {
+    view.servers.push_back({{s + 100}, s, std::string(kAddressBytesMax, 'a')});
+  }
+  for (uint32_t w = 0; w < 1000; ++w) view.workers.push_back({{w + 1000000}, w, ""});
+  for (uint32_t s = 0; s < servers; ++s) view.shards.owner.push_back({s});
+  Frame frame = EncodeMessage(view);
+  SealFrame(frame);  // Stops the process if it is too long.
+  job.cluster.shards = 1u << 16;
+  const Status refused = ValidateCluster(job, 1u << 16, 1000);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("--servers=65536 --workers=1000"));
 }
 
 class MembershipTest : public ::testing::Test {

@@ -72,12 +72,12 @@ ScriptedMember& ScriptedCluster::Add(Role role, const std::string& name, int32_t
                                      const std::function<void(MembershipOptions&)>& change) {
   MembershipOptions options;
   options.role = role;
-  options.self = {100 + members_.size()};
-  options.rank = rank;
-  options.scheduler_address = "inproc://scheduler";
-  if (role == Role::kServer) options.own_address = "inproc://" + name;
+  options.identity.self = {100 + members_.size()};
+  options.identity.rank = rank;
+  options.identity.scheduler_address = "inproc://scheduler";
+  if (role == Role::kServer) options.identity.own_address = "inproc://" + name;
   options.job_digest = JobDigest(options_.job);
-  options.host = name;
+  options.identity.host = name;
   options.heartbeat_ms = options_.job.cluster.heartbeat_ms;
   options.dead_after_ms = options_.job.cluster.dead_after_ms;
   if (change) change(options);

@@ -19,7 +19,7 @@ namespace hdps {
 // A server or worker: a real membership client, and answers that a test may replace.
 struct ScriptedMember {
   ScriptedMember(const MembershipOptions& options, std::string name)
-      : self(options.self), role(options.role), called(std::move(name)), client(options) {}
+      : self(options.identity.self), role(options.role), called(std::move(name)), client(options) {}
 
   const PeerId self;
   const Role role;

@@ -81,7 +81,7 @@ TEST(PushLedger, EachSequenceOnceThroughAWindow) {
       const size_t pick = random.Below(network.size());
       const uint64_t sequence = network[pick];
       network.erase(network.begin() + static_cast<ptrdiff_t>(pick));
-      switch (ledger.Judge({sequence})) {
+      switch (ledger.Check({sequence})) {
         case PushLedger::Verdict::kFirst:
           ASSERT_TRUE(taken.insert(sequence).second) << "taken twice, seed " << seed;
           ledger.Record({sequence});
@@ -128,7 +128,7 @@ TEST(StalenessGate, BoundsEachWorkerAndForgets) {
   EXPECT_FALSE(gate.Park({1}, 3, At(7), 3));
   EXPECT_TRUE(gate.Park({1}, 2, At(6), 4));  // A repeat needs no room.
   EXPECT_TRUE(gate.Park({2}, 1, At(5), 5));
-  gate.Forget({1});
+  gate.RemoveWorker({1});
   EXPECT_EQ(Released(gate, 100), std::vector<int>{5});
   EXPECT_TRUE(gate.Park({1}, 1, At(200), 6));
 }
@@ -167,7 +167,7 @@ TEST(PushWatermark, CountsWithoutAGapInAnyOrder) {
     Clock gap = 5;
     for (int i = 0; i < 300; ++i) {
       const Clock clock = gap + static_cast<Clock>(random.Below(8));  // As a worker may send them.
-      progress.Take(clock);
+      progress.Add(clock);
       taken.insert(clock);
       if (random.Below(10) == 0) progress.Finish(gap);  // Says nothing new.
       while (taken.count(gap) > 0) ++gap;
@@ -177,9 +177,9 @@ TEST(PushWatermark, CountsWithoutAGapInAnyOrder) {
   PushWatermark progress(0, 2);
   progress.Finish(7);
   EXPECT_EQ(progress.next(), 7);
-  progress.Take(3);
+  progress.Add(3);
   EXPECT_EQ(progress.next(), 7);
-  for (const Clock clock : {9, 11, 12}) progress.Take(clock);  // More than may be on their way.
+  for (const Clock clock : {9, 11, 12}) progress.Add(clock);  // More than may be on their way.
   EXPECT_EQ(progress.next(), 10);
 }
 

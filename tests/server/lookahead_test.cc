@@ -30,7 +30,7 @@ TEST(KeyListCache, ARequestMayNameTheKeysOfAnother) {
   const Buffer gradients = push.gradients;
   push.gradients = Buffer::CopyOf<float>(std::vector<float>{1});
   server.FromPeer(worker, push, 3);
-  EXPECT_EQ(server.Ack(3).code, Code::kInvalidArgument);
+  EXPECT_EQ(server.Ack(3).code, Code::kCorruption);
   push.gradients = gradients;
   server.FromPeer(worker, push, 4);
   EXPECT_EQ(server.Ack(4).code, Code::kOk);
@@ -43,7 +43,7 @@ TEST(KeyListCache, ARequestMayNameTheKeysOfAnother) {
   PullRequest with_state = server.PullOf(0, PullMode::kWithState, keys);
   with_state.list = 9;
   server.FromPeer(worker, with_state, 6);
-  EXPECT_EQ(server.TakeReply<PullReply>(6)->code, Code::kInvalidArgument);
+  EXPECT_EQ(server.TakeReply<PullReply>(6)->code, Code::kCorruption);
 }
 
 TEST(KeyListCache, OnlyTheLastFewAreKept) {

@@ -164,15 +164,15 @@ class Lines : public google::LogSink {
 };
 
 // A job that was saved with more rows goes on, and it is said.
-TEST(ServerMemoryLimit, JudgesACheckpointsRows) {
+TEST(ServerMemoryLimit, WarnsOfACheckpointsRows) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const Result<std::unique_ptr<ServerMemoryLimit>> memory =
       ServerMemoryLimit::Make(JobWith({"cluster.memory_limit=128MiB"}), OptionsOf(), *files);
   ASSERT_TRUE(memory.ok());
   Lines lines;
-  (*memory)->Judge(4'000'000);
+  (*memory)->WarnIfTooSmallFor(4'000'000);
   EXPECT_EQ(lines.text, "");
-  (*memory)->Judge(40'000'000);
+  (*memory)->WarnIfTooSmallFor(40'000'000);
   EXPECT_THAT(lines.text, HasSubstr("a checkpoint of 40000000 rows"));
   EXPECT_THAT(lines.text, HasSubstr("give at least"));
 }
@@ -210,7 +210,7 @@ class SlowDisk : public testing::Test {
     Job job = TestJob(Mode::kAsync);
     job.cluster.memory_limit = 1 << 30;
     job.cluster.spill_path = testing::TempDir() + "/slow_disk_" + std::to_string(NewPeerId().value);
-    job.cluster.heartbeat_ms = 1;  // So much patience before the loop goes on.
+    job.cluster.heartbeat_ms = 1;  // One with every tick.
     return job;
   }
   // A request that waits for the disk.
@@ -234,6 +234,32 @@ TEST_F(SlowDisk, DoesNotSilenceTheServer) {
   server_.Tick();
   EXPECT_EQ(server_.Ack(second).code, Code::kOk);
   EXPECT_EQ(server_.node().counters().pushes, 2u);
+}
+
+TEST_F(SlowDisk, TheEndOfARequestWakesTheLoop) {
+  const uint64_t first = Push(0);
+  const uint64_t second = Push(1);
+  const int before = server_.wakes();
+  EXPECT_EQ(executor_.RunAll(), 1u);
+  EXPECT_EQ(server_.wakes(), before + 1);
+  server_.Collect();
+  EXPECT_EQ(server_.Ack(first).code, Code::kOk);
+  EXPECT_EQ(executor_.RunAll(), 1u);  // The second was begun by the end of the first.
+  EXPECT_EQ(server_.wakes(), before + 2);
+  server_.Collect();
+  EXPECT_EQ(server_.Ack(second).code, Code::kOk);
+}
+
+TEST_F(SlowDisk, ACommandIsAnsweredWithoutATick) {
+  Command digest;
+  digest.id = {50};
+  digest.command = CommandKind::kDigest;
+  server_.FromPeer(kSchedulerPeer, digest, 0);
+  server_.replies().clear();
+  EXPECT_EQ(executor_.RunAll(), 1u);
+  server_.Collect();
+  ASSERT_EQ(server_.replies().size(), 1u);
+  EXPECT_EQ(server_.replies()[0].frame.header.kind, static_cast<uint16_t>(CommandDone::kKind));
 }
 
 TEST_F(SlowDisk, RepeatsAndStrangersDoNotPileUp) {

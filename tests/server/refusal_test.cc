@@ -21,7 +21,7 @@ class Refusal : public testing::Test {
     const uint64_t before = server_.Digest();
     server_.FromPeer(ServerHarness::WorkerPeer(0), push, 500);
     const PushAck ack = server_.Ack(500);
-    EXPECT_EQ(ack.code, Code::kInvalidArgument) << needle;
+    EXPECT_EQ(ack.code, Code::kCorruption) << needle;
     EXPECT_NE(ack.message.find(needle), std::string::npos) << ack.message;
     EXPECT_EQ(ack.sequence, push.sequence);
     EXPECT_EQ(server_.Digest(), before) << needle;
@@ -69,7 +69,7 @@ TEST_F(Refusal, WrongPullsAndStores) {
   server_.FromPeer(ServerHarness::WorkerPeer(0), pull, 1);
   const auto reply = server_.TakeReply<PullReply>(1);
   ASSERT_TRUE(reply.has_value());
-  EXPECT_EQ(reply->code, Code::kInvalidArgument);
+  EXPECT_EQ(reply->code, Code::kCorruption);
   EXPECT_TRUE(reply->rows.empty());
 
   StoreRequest store = server_.StoreOf(0, 0, kRows);
@@ -78,7 +78,7 @@ TEST_F(Refusal, WrongPullsAndStores) {
   server_.FromPeer(ServerHarness::WorkerPeer(0), store, 2);
   const auto ack = server_.TakeReply<StoreAck>(2);
   ASSERT_TRUE(ack.has_value());
-  EXPECT_EQ(ack->code, Code::kInvalidArgument);
+  EXPECT_EQ(ack->code, Code::kCorruption);
   EXPECT_EQ(server_.Run(CommandKind::kDigest).rows, 0u);
 }
 
@@ -102,7 +102,7 @@ TEST_F(Refusal, RowsBeforeAnyView) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
   ServerNodeOptions options;
   options.job = std::make_shared<const Job>(TestJob(Mode::kSync));
-  options.self = {100};
+  options.identity.self = {100};
   ServerNode node(*files, *executor, options);
   node.OnFrame({1000}, EncodeMessage(Good()));
   EXPECT_EQ(node.counters().dropped, 1u);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -116,10 +117,11 @@ class ServerHarness {
         executor_(executor != nullptr ? *executor : *own_executor_) {
     ServerNodeOptions options;
     options.job = job_;
-    options.self = self_;
-    options.scheduler_address = "inproc://scheduler";
-    options.own_address = "inproc://server";
+    options.identity.self = self_;
+    options.identity.scheduler_address = "inproc://scheduler";
+    options.identity.own_address = "inproc://server";
     options.sabotage = setting.sabotage;
+    options.wake = [this] { ++wakes_; };
     node_ =
         std::make_unique<ServerNode>(files != nullptr ? *files : *own_files_, executor_, options);
     for (uint32_t s = 0; s < setting.servers; ++s) {
@@ -288,6 +290,13 @@ class ServerHarness {
     });
   }
 
+  // How often work beside the loop has woken it.
+  int wakes() const { return wakes_; }
+  // The loop was woken: no tick, no frame.
+  void Collect() {
+    Output output = node_->TakeOutput();
+    for (Outgoing& outgoing : output.frames) replies_.push_back(std::move(outgoing));
+  }
   ServerNode& node() { return *node_; }
   const Job& job() const { return *job_; }
   View& view() { return view_; }
@@ -296,16 +305,12 @@ class ServerHarness {
   void set_frame_view(std::optional<uint64_t> view) { frame_view_ = view; }
 
  private:
-  void Collect() {
-    Output output = node_->TakeOutput();
-    for (Outgoing& outgoing : output.frames) replies_.push_back(std::move(outgoing));
-  }
-
   const std::shared_ptr<const Job> job_;
   const PeerId self_;
   const std::unique_ptr<FileSystem> own_files_ = NewMemoryFileSystem();
   const std::unique_ptr<Executor> own_executor_ = NewInlineExecutor();
   Executor& executor_;
+  std::atomic<int> wakes_ = 0;
   std::unique_ptr<ServerNode> node_;
   View view_;
   std::vector<ShardId> shards_;

@@ -112,13 +112,13 @@ void Cluster::StartScheduler() {
 void Cluster::StartServer(uint32_t rank) {
   ServerNodeOptions server;
   server.job = job_;
-  server.self = PeerOf(Role::kServer, rank);
-  server.scheduler_address = kSchedulerAddress;
-  server.own_address = "ipc:///sim/server_" + std::to_string(rank);
-  server.rank = static_cast<int32_t>(rank);
+  server.identity.self = PeerOf(Role::kServer, rank);
+  server.identity.scheduler_address = kSchedulerAddress;
+  server.identity.own_address = "ipc:///sim/server_" + std::to_string(rank);
+  server.identity.rank = static_cast<int32_t>(rank);
   server.sabotage = options_.server_sabotage;
   servers_.push_back(std::make_unique<ServerNode>(*files_, *executor_, server));
-  network_.Attach(server.self, server.own_address, servers_.back().get());
+  network_.Attach(server.identity.self, server.identity.own_address, servers_.back().get());
 }
 
 void Cluster::StartWorker(uint32_t rank) {
@@ -142,10 +142,10 @@ void Cluster::StartWorker(uint32_t rank) {
   worker.peer = PeerOf(Role::kWorker, rank);
   worker.compute = std::make_unique<ScriptedWorker>(script, &tally_);
   WorkerNodeOptions node;
-  node.job = *job_;
-  node.self = worker.peer;
-  node.scheduler_address = kSchedulerAddress;
-  node.rank = static_cast<int32_t>(rank);
+  node.job = job_;
+  node.identity.self = worker.peer;
+  node.identity.scheduler_address = kSchedulerAddress;
+  node.identity.rank = static_cast<int32_t>(rank);
   worker.node = std::make_unique<WorkerNode>(node, worker.compute.get());
   worker.compute->Connect(worker.node.get());
   ScriptedWorker* compute = worker.compute.get();

@@ -67,8 +67,8 @@ class LocalClusterTest : public ::testing::Test {
     ASSERT_TRUE(file->Close().ok());
   }
 
-  LocalClusterExit Run(const std::string& out, uint32_t servers, uint32_t workers,
-                       const std::vector<std::string>& overrides = {}) {
+  ProcessEnd Run(const std::string& out, uint32_t servers, uint32_t workers,
+                 const std::vector<std::string>& overrides = {}) {
     LocalClusterOptions options;
     Result<Job> job = ParseJob(kJob, "job.json", overrides);
     EXPECT_TRUE(job.ok()) << job.status().message();
@@ -82,9 +82,9 @@ class LocalClusterTest : public ::testing::Test {
     options.voice.notice = [this](const std::string& line) {
       if (stop_at_ != "" && line.find(stop_at_) != std::string::npos) stop_ = true;
     };
-    Result<LocalClusterExit> exit = RunLocalCluster(options, *files_, *clock_);
+    Result<ProcessEnd> exit = RunLocalCluster(options, *files_, *clock_);
     EXPECT_TRUE(exit.ok()) << exit.status().message();
-    return exit.ok() ? *exit : LocalClusterExit{-1, ""};
+    return exit.ok() ? *exit : ProcessEnd{-1, ""};
   }
   // The value of a field of summary.json, as it stands there.
   std::string Field(const std::string& out, const std::string& name) {
@@ -107,7 +107,7 @@ class LocalClusterTest : public ::testing::Test {
 TEST_F(LocalClusterTest, TheDigestDoesNotDependOnTheServers) {
   for (const uint32_t servers : {1, 3}) {
     const std::string out = "out" + std::to_string(servers);
-    const LocalClusterExit exit = Run(out, servers, 2);
+    const ProcessEnd exit = Run(out, servers, 2);
     ASSERT_EQ(exit.status, 0) << exit.reason;
     EXPECT_EQ(Field(out, "steps"), "32");
     EXPECT_EQ(Field(out, "examples"), "2000");
@@ -127,7 +127,7 @@ TEST_F(LocalClusterTest, WeightsIn16BitsHaveOneDigestToo) {
       for (const int threads : {1, 2, 8}) {
         threads_ = threads;
         const std::string out = format + std::to_string(servers) + "_" + std::to_string(threads);
-        const LocalClusterExit exit = Run(out, servers, 2, {weights});
+        const ProcessEnd exit = Run(out, servers, 2, {weights});
         ASSERT_EQ(exit.status, 0) << exit.reason;
         EXPECT_EQ(Field(out, "digest"), Field(format + "1_1", "digest")) << out;
         EXPECT_NE(Field(out, "digest"), Field("fp32", "digest")) << "rows are rounded";
@@ -151,7 +151,7 @@ TEST_F(LocalClusterTest, StoppedAndResumedItEndsAsIfNothingHadHappened) {
   const std::vector<std::string> often = {"checkpoint.every_steps=4", "train.epochs=4"};
   ASSERT_EQ(Run("whole", 2, 2, often).status, 0);
   stop_at_ = "saved ";
-  const LocalClusterExit stopped = Run("parts", 2, 2, often);
+  const ProcessEnd stopped = Run("parts", 2, 2, often);
   ASSERT_EQ(stopped.status, 0) << stopped.reason;
   EXPECT_NE(Field("parts", "stopped_at"), "null");
   const Result<FoundCheckpoint> found = FindCheckpoint(*files_, "parts/checkpoint");
@@ -159,7 +159,7 @@ TEST_F(LocalClusterTest, StoppedAndResumedItEndsAsIfNothingHadHappened) {
   EXPECT_LT(found->manifest.clock, 64);
   stop_at_ = "";
   stop_ = false;
-  const LocalClusterExit resumed = Run("parts", 1, 2, often);
+  const ProcessEnd resumed = Run("parts", 1, 2, often);
   ASSERT_EQ(resumed.status, 0) << resumed.reason;
   EXPECT_EQ(Field("parts", "resumed_from"), std::to_string(found->manifest.clock));
   EXPECT_EQ(Field("parts", "digest"), Field("whole", "digest"));
@@ -167,7 +167,7 @@ TEST_F(LocalClusterTest, StoppedAndResumedItEndsAsIfNothingHadHappened) {
 
 TEST_F(LocalClusterTest, ABadRowEndsTheJobWithItsPlace) {
   Write("train.csv", Rows(200, 1) + "1,many,c1,d1\n" + Rows(200, 3));
-  const LocalClusterExit exit = Run("out", 2, 2);
+  const ProcessEnd exit = Run("out", 2, 2);
   EXPECT_EQ(exit.status, 2);
   EXPECT_THAT(exit.reason, AllOf(HasSubstr("worker"), HasSubstr("train.csv:201:3")));
   EXPECT_FALSE(files_->Exists("out/summary.json"));
@@ -175,7 +175,7 @@ TEST_F(LocalClusterTest, ABadRowEndsTheJobWithItsPlace) {
 
 TEST_F(LocalClusterTest, AllreduceGivesTheAnswerOfTheServers) {
   ASSERT_EQ(Run("servers", 2, 2).status, 0);
-  const LocalClusterExit exit = Run("allreduce", 2, 2, {"parallel.dense_exchange=allreduce"});
+  const ProcessEnd exit = Run("allreduce", 2, 2, {"parallel.dense_exchange=allreduce"});
   ASSERT_EQ(exit.status, 0) << exit.reason;
   EXPECT_EQ(Field("allreduce", "eval_auc").substr(0, 7), Field("servers", "eval_auc").substr(0, 7));
 }

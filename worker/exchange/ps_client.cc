@@ -80,6 +80,11 @@ void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests,
          {}});
     return;
   }
+  for (const ServerRequest& request : requests) {
+    if (request.server.value < view_->servers.size()) continue;
+    results_.push_back({ticket, StaleSplit(), {}});
+    return;
+  }
   if (!then.empty()) sequels_.push_back({ticket, false, std::move(then)});
   if (requests.empty()) return FinishTicket(ticket, OpenTicket());
   OpenTicket& open = tickets_[ticket];
@@ -87,7 +92,6 @@ void PsClient::Start(Ticket ticket, std::vector<ServerRequest> requests,
   open.replies.resize(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     const ServerId server = requests[i].server;
-    CHECK_LT(server.value, view_->servers.size());
     const uint64_t id = next_request_id_++;
     open.request_ids.push_back(id);
     Request& request = requests_[id];
@@ -154,8 +158,7 @@ void PsClient::OnView(std::shared_ptr<const View> view) {
     Send(id, &request);
   }
   for (const Ticket ticket : homeless) {
-    FailTicket(ticket, Status(Code::kStaleView, "view " + std::to_string(view_->view.value) +
-                                                    " has fewer servers; split again"));
+    FailTicket(ticket, StaleSplit());
   }
 }
 
@@ -240,6 +243,12 @@ void PsClient::OnTick(TimeMs now) {
     }
   }
   for (const auto& [ticket, status] : overdue) FailTicket(ticket, status);
+}
+
+Status PsClient::StaleSplit() const {
+  return Status(Code::kStaleView, "view " + std::to_string(view_->view.value) + " has " +
+                                      std::to_string(view_->servers.size()) +
+                                      " servers, fewer than the request was split for");
 }
 
 Status PsClient::TimeoutOf(const Request& request) const {

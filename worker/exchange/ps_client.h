@@ -52,8 +52,8 @@ class PsClient {
  public:
   explicit PsClient(const PsClientOptions& options);
 
-  // Requires: every server of the requests is one of the view's; none of the requests is started
-  // before a view is known. A ticket without requests succeeds at once.
+  // Requires: none of the requests is started before a view is known. A ticket without requests
+  // succeeds at once; one for a server that the newest view does not have fails with kStaleView.
   //
   // `then` is sent when every request of this ticket has been answered with kOk, and those of every
   // ticket before it that had a `then`, in that order. Nobody is told of its answers.
@@ -114,6 +114,7 @@ class PsClient {
   // Takes a push that needs no more sending out of its server's window; sends those that now fit.
   void ClosePush(uint64_t id, ServerId server);
   void FailTicket(Ticket ticket, const Status& status);
+  Status StaleSplit() const;  // The requests were split for a view of more servers.
   Status TimeoutOf(const Request& request) const;
 
   const PsClientOptions options_;

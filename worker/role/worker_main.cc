@@ -4,112 +4,65 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/job/job.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/platform/random.h"
-#include "common/process/command_line.h"
+#include "common/process/daemon.h"
 #include "worker/role/worker_process.h"
 
-DEFINE_string(job, "", "Job file: the same for every member of the cluster");
-DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
-DEFINE_string(scheduler, "", "Where the scheduler listens: tcp://HOST:PORT or ipc://PATH");
 DEFINE_string(collective_host, "127.0.0.1",
               "This machine's address for the other workers, when dense gradients are summed by "
               "allreduce");
-DEFINE_int32(rank, -1, "Rank of this worker, 0 to workers - 1; -1: the scheduler picks");
-DEFINE_uint32(servers, 0, "Servers of the cluster, to be compared with the scheduler's; 0: any");
-DEFINE_uint32(workers, 0, "Workers of the cluster, to be compared with the scheduler's; 0: any");
 DEFINE_int64(max_bad_rows, -1,
              "Bad rows of the data that are passed over before the job ends; -1: the job file's "
              "data.max_bad_rows");
-DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
-DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
-DEFINE_string(log_file, "", "Where the log goes; empty: stderr");
-DEFINE_string(pid_file, "", "Holds the number of this process while it runs");
-DEFINE_bool(insecure, false, "Allow addresses beyond loopback although nothing is encrypted");
 
 namespace hdps {
 namespace {
 
+constexpr char kProgram[] = "hdps-worker";
 constexpr char kUsage[] =
     "hdps-worker: trains a job's model on its part of the data\n"
     "usage: hdps-worker --job=FILE --scheduler=ADDRESS [flags]";
+constexpr std::string_view kFlags[] = {"collective_host", "max_bad_rows"};
 
-Status CheckFlags() {
-  if (FLAGS_job.empty()) {
-    return {Code::kInvalidArgument, "--job is missing; give the job file, --job=FILE"};
-  }
-  if (FLAGS_scheduler.empty()) {
-    return {Code::kInvalidArgument,
-            "--scheduler is missing; give the address that hdps-scheduler printed, "
-            "--scheduler=tcp://HOST:PORT"};
-  }
-  if (FLAGS_rank < -1) {
-    return {Code::kInvalidArgument, "--rank=" + std::to_string(FLAGS_rank) +
-                                        " is out of range; give 0 or above, or -1 for any"};
-  }
-  constexpr int kThreadsMax = 4096;
-  if (FLAGS_threads < 0 || FLAGS_threads > kThreadsMax) {
-    return {Code::kInvalidArgument, "--threads=" + std::to_string(FLAGS_threads) +
-                                        " is out of range; give 1 to 4096, or 0 for one a core"};
-  }
-  if (const Status host = CheckAddress("tcp://" + FLAGS_collective_host + ":0", FLAGS_insecure);
+Result<ProcessEnd> Run() {
+  HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags());
+  HDPS_ASSIGN_OR_RETURN(MemberFlags member, ReadMemberFlags(flags));
+  if (const Status host = CheckAddress("tcp://" + FLAGS_collective_host + ":0", flags.insecure);
       !host.ok()) {
-    return {host.code(), "--collective_host: " + host.message()};
+    return Status(host.code(), "--collective_host: " + host.message());
   }
-  return CheckAddress(FLAGS_scheduler, FLAGS_insecure);
-}
-
-Result<WorkerExit> Run() {
-  HDPS_RETURN_IF_ERROR(CheckFlags());
-  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  std::vector<std::string> overrides = SplitOverrides(FLAGS_set);
   if (FLAGS_max_bad_rows >= 0) {
-    overrides.push_back("data.max_bad_rows=" + std::to_string(FLAGS_max_bad_rows));
+    flags.overrides.push_back("data.max_bad_rows=" + std::to_string(FLAGS_max_bad_rows));
   }
-  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, FLAGS_job, overrides));
-  HDPS_RETURN_IF_ERROR(StartLogging("hdps-worker", FLAGS_log_file, FLAGS_log));
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
   for (const std::string& warning : job.warnings) LOG(WARNING) << warning;
-  const PidFile pid_file(FLAGS_pid_file);
-  HDPS_RETURN_IF_ERROR(pid_file.status());
 
   WorkerProcessOptions options;
-  options.self = NewPeerId();
-  const std::unique_ptr<Transport> transport =
-      NewZmqTransport({.self = options.self, .insecure = FLAGS_insecure});
-  options.job = std::make_shared<const Job>(std::move(job));
-  options.scheduler_address = FLAGS_scheduler;
-  options.rank = FLAGS_rank;
-  options.num_servers = FLAGS_servers;
-  options.num_workers = FLAGS_workers;
-  options.host = HostAndProcess();
-  options.collective_host = FLAGS_collective_host;
-  InstallStopSignals();
   options.stop = &StopRequested();
-
+  options.collective_host = FLAGS_collective_host;
+  options.node.job = std::make_shared<const Job>(std::move(job));
+  options.node.identity = std::move(member.identity);
+  const std::unique_ptr<Transport> transport =
+      NewZmqTransport({.self = options.node.identity.self, .insecure = flags.insecure});
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  const std::unique_ptr<Executor> executor = NewTbbExecutor(FLAGS_threads);
-  LOG(INFO) << "worker of " << options.job->name << ", scheduler at " << options.scheduler_address;
-  WorkerExit exit = RunWorkerProcess(options, *transport, *clock, *files, *executor);
-  LOG(INFO) << "ended with status " << exit.status << ": " << exit.reason;
-  return exit;
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
+  LOG(INFO) << "worker of " << options.node.job->name << ", scheduler at "
+            << options.node.identity.scheduler_address;
+  return RunWorkerProcess(options, *transport, *clock, *files, *executor).end;
 }
 
 }  // namespace
 }  // namespace hdps
 
 int main(int argc, char** argv) {
-  constexpr char kProgram[] = "hdps-worker";
-  const hdps::Status parsed = hdps::ParseCommandLine(hdps::kUsage, &argc, &argv);
-  if (!parsed.ok()) return hdps::ReportAndExitStatus(kProgram, parsed);
-  const hdps::Result<hdps::WorkerExit> exit = hdps::Run();
-  if (!exit.ok()) return hdps::ReportAndExitStatus(kProgram, exit.status());
-  if (exit->status == hdps::kExitDone) return hdps::kExitDone;
-  const auto code =
-      exit->status == hdps::kExitMistaken ? hdps::Code::kInvalidArgument : hdps::Code::kUnavailable;
-  return hdps::ReportAndExitStatus(kProgram, {code, exit->reason});
+  return hdps::RunDaemon(hdps::kProgram, hdps::kUsage, hdps::MemberFlagsAnd(hdps::kFlags), argc,
+                         argv, hdps::Run);
 }

@@ -6,50 +6,28 @@
 #include <iterator>
 #include <utility>
 
+#include "common/base/exit_status.h"
+#include "common/process/member_options.h"
+
 namespace hdps {
 namespace {
 
-MembershipOptions MembershipOf(const WorkerNodeOptions& options) {
-  const ClusterSpec& cluster = options.job.cluster;
-  MembershipOptions membership;
-  membership.role = Role::kWorker;
-  membership.self = options.self;
-  membership.rank = options.rank;
-  membership.scheduler_address = options.scheduler_address;
-  membership.job_digest = JobDigest(options.job);
-  membership.num_servers = options.num_servers;
-  membership.num_workers = options.num_workers;
-  membership.host = options.host;
-  membership.heartbeat_ms = cluster.heartbeat_ms;
-  membership.dead_after_ms = cluster.dead_after_ms;
-  membership.rendezvous_timeout_s = cluster.rendezvous_timeout_s;
-  return membership;
-}
-
 PsClientOptions ClientOf(const WorkerNodeOptions& options) {
-  const ClusterSpec& cluster = options.job.cluster;
+  const ClusterSpec& cluster = options.job->cluster;
   PsClientOptions client;
-  client.self = options.self;
+  client.self = options.identity.self;
   client.request_retry_ms = cluster.request_retry_ms;
   client.request_timeout_s = cluster.request_timeout_s;
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
   return client;
 }
 
-// 2: the operator is mistaken; 3: the world failed.
-int ExitStatusOf(Code code) {
-  return code == Code::kInvalidArgument || code == Code::kNotFound ? 2 : 3;
-}
-
-Status StatusOfEnd(int exit_status, const std::string& reason) {
-  if (exit_status == 0) return Status();
-  return Status(exit_status == 2 ? Code::kInvalidArgument : Code::kUnavailable, reason);
-}
-
 }  // namespace
 
 WorkerNode::WorkerNode(const WorkerNodeOptions& options, ComputeSide* compute)
-    : compute_(compute), membership_(MembershipOf(options)), client_(ClientOf(options)) {
+    : compute_(compute),
+      membership_(MembershipOf(Role::kWorker, options.identity, *options.job)),
+      client_(ClientOf(options)) {
   CHECK(compute_ != nullptr);
 }
 
@@ -102,7 +80,7 @@ void WorkerNode::Deliver() {
     if (membership_.ended()) {
       ended_ = true;
       client_.CancelAll();
-      compute_->OnEnd(StatusOfEnd(membership_.exit_status(), membership_.reason()));
+      compute_->OnEnd(StatusOf({membership_.exit_status(), membership_.reason()}));
     }
   }
 }

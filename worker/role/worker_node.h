@@ -15,12 +15,8 @@
 namespace hdps {
 
 struct WorkerNodeOptions {
-  Job job;
-  PeerId self;
-  std::string scheduler_address;
-  int32_t rank = -1;                          // -1: the scheduler picks.
-  uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
-  std::string host;                           // For people: host name and process number.
+  std::shared_ptr<const Job> job;
+  NodeIdentity identity;
 };
 
 // Passes what the cluster says on to the compute side, and what that wants to the cluster. It knows
@@ -50,8 +46,7 @@ class WorkerNode : public Node, public ComputeRequests {
   void Get(const KvGet& get) override;
   void Fail(Status status) override;
 
-  // This process was told to stop: the scheduler drains the job and saves it.
-  void RequestStop(const std::string& reason);
+  void RequestStop(const std::string& reason) override;
   const PsClientCounters& counters() const { return client_.counters(); }
 
  private:

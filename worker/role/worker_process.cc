@@ -8,43 +8,30 @@
 #include "common/net/node_loop.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/role/trainer.h"
-#include "worker/role/worker_node.h"
 
 namespace hdps {
 
 WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& transport,
                             MonotonicClock& clock, FileSystem& files, Executor& executor) {
   NodeChannel channel([&transport] { transport.Wake(); }, clock,
-                      int64_t{options.job->cluster.request_timeout_s} * 1000, transport.sections());
-  Trainer trainer({options.job, options.collective_host, options.after_step}, channel, clock, files,
-                  executor);
+                      int64_t{options.node.job->cluster.request_timeout_s} * 1000,
+                      transport.sections());
+  Trainer trainer({options.node.job, options.collective_host, options.after_step}, channel, clock,
+                  files, executor);
+  WorkerNode node(options.node, &channel);
 
-  WorkerNodeOptions node_options;
-  node_options.job = *options.job;
-  node_options.self = options.self;
-  node_options.scheduler_address = options.scheduler_address;
-  node_options.rank = options.rank;
-  node_options.num_servers = options.num_servers;
-  node_options.num_workers = options.num_workers;
-  node_options.host = options.host;
-  WorkerNode node(node_options, &channel);
-
-  bool stop_requested = false;
   NodeLoopOptions loop;
+  loop.stop = options.stop;
+  loop.stop_reason = "worker was told to stop";
   loop.on_turn = [&] {
     channel.OnTurn(node, clock.NowMs());
-    if (options.stop != nullptr && !stop_requested && options.stop->load()) {
-      stop_requested = true;
-      node.RequestStop("worker was told to stop");
-    }
     // A rank that waits for the others in a sum would not hear that the job has ended.
     if (node.done()) trainer.Abort();
   };
 
   const std::unique_ptr<Thread> compute = StartThread("compute", [&trainer] { trainer.Run(); });
   WorkerExit exit;
-  exit.status = RunNodeLoop(node, transport, clock, loop);
-  exit.reason = node.exit_reason();
+  exit.end = RunNodeLoop(node, transport, clock, loop);
   const PsClientCounters& exchanged = node.counters();
   LOG(INFO) << exchanged.requests << " requests to servers, " << exchanged.repeats
             << " sent again; " << exchanged.row_bytes << " bytes of rows pulled, "

@@ -2,28 +2,21 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <memory>
 #include <string>
 
-#include "common/base/ids.h"
-#include "common/job/job.h"
+#include "common/base/exit_status.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "worker/role/worker_node.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_report.h"
 
 namespace hdps {
 
 struct WorkerProcessOptions {
-  std::shared_ptr<const Job> job;
-  PeerId self;
-  std::string scheduler_address;
-  int32_t rank = -1;                          // -1: the scheduler picks.
-  uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
-  std::string host;                           // For people: host name and process number.
+  WorkerNodeOptions node;
   // Where the ranks of an allreduce reach this one; beyond loopback only with --insecure.
   std::string collective_host = "127.0.0.1";
   const std::atomic<bool>* stop = nullptr;  // Becomes true on SIGTERM; may be null.
@@ -31,8 +24,7 @@ struct WorkerProcessOptions {
 };
 
 struct WorkerExit {
-  int status = 0;  // 0 done, 2 the operator is mistaken, 3 the world failed.
-  std::string reason;
+  ProcessEnd end;
   StepTimes times;  // Of all steps this worker has done.
 };
 

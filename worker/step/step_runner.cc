@@ -25,14 +25,11 @@ int DenseTableOf(const Job& job) {
   return has ? static_cast<int>(job.tables.size() - 1) : -1;
 }
 
-// What a server refuses of a push is never the operator's spelling: it found values that are not
-// finite, or the two programs disagree. kCorruption ends the job with status 3.
 Status CheckAcks(const std::vector<Frame>& replies) {
   for (const Frame& reply : replies) {
     PushAck ack;
     HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));
-    const bool refused = ack.code == Code::kInvalidArgument;
-    if (ack.code != Code::kOk) return Status(refused ? Code::kCorruption : ack.code, ack.message);
+    if (ack.code != Code::kOk) return Status(ack.code, ack.message);
   }
   return Status();
 }

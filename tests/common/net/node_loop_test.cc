@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/platform/executor.h"
+#include "common/platform/monotonic_clock.h"
 #include "common/protocol/messages.h"
 
 namespace hdps {
@@ -50,6 +53,7 @@ class ToyNode : public Node {
     --ticks_left_;
   }
   Output TakeOutput() override { return std::exchange(output_, Output()); }
+  void RequestStop(const std::string& reason) override { trace_ += "stop:" + reason + " "; }
   bool done() const override { return ticks_left_ <= 0; }
   int exit_status() const override { return 3; }
   const std::string& exit_reason() const override { return trace_; }
@@ -98,7 +102,9 @@ TEST_F(NodeLoopTest, DialsSendsFeedsAndGivesTheExitStatus) {
   options.drain_ms = 3;
   int turns = 0;
   options.on_turn = [&turns] { ++turns; };
-  EXPECT_EQ(RunNodeLoop(node, *transport_, clock_, options), 3);
+  const ProcessEnd end = RunNodeLoop(node, *transport_, clock_, options);
+  EXPECT_EQ(end.status, 3);
+  EXPECT_EQ(end.reason, node.exit_reason());
   EXPECT_GE(turns, 2);
   EXPECT_THAT(node.exit_reason(), testing::StartsWith("t f0 f1 f2 t "));
   EXPECT_THAT(TakeAtOther(), testing::ElementsAre(1000, 0, 1, 2));
@@ -151,6 +157,108 @@ TEST_F(NodeLoopTest, AFloodDoesNotStopTheTicks) {
   }
   EXPECT_LE(frames_max, 10);
   EXPECT_GT(frames_max, 5);
+}
+
+// Cannot begin a connection for a while.
+class DeafTransport : public Transport {
+ public:
+  DeafTransport(Transport& through, MonotonicClock& clock, TimeMs deaf_until)
+      : through_(through), clock_(clock), deaf_until_(deaf_until) {}
+  Result<std::string> Listen(const std::string& address) override {
+    return through_.Listen(address);
+  }
+  Status Connect(PeerId peer, const std::string& address) override {
+    attempts_.push_back(clock_.NowMs());
+    if (attempts_.back() < deaf_until_) return Status(Code::kIoError, "no more descriptors");
+    return through_.Connect(peer, address);
+  }
+  void Send(PeerId to, Frame frame) override { through_.Send(to, std::move(frame)); }
+  bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
+    return through_.Receive(timeout_ms > 0 ? 1 : 0, from, frame);
+  }
+  void Wake() override { through_.Wake(); }
+  TransportCounters counters() const override { return through_.counters(); }
+  const std::vector<TimeMs>& attempts() const { return attempts_; }
+
+ private:
+  Transport& through_;
+  MonotonicClock& clock_;
+  const TimeMs deaf_until_;
+  std::vector<TimeMs> attempts_;
+};
+
+TEST_F(NodeLoopTest, ADialThatFailedIsTriedAgainLessAndLessOften) {
+  DeafTransport deaf(*transport_, clock_, 1000);
+  ToyNode node(200);
+  NodeLoopOptions options;
+  options.tick_ms = 10;
+  options.drain_ms = 3;
+  RunNodeLoop(node, deaf, clock_, options);
+  // After 100, 200, 400 and 800 ms, each as soon as a tick comes; then it has succeeded.
+  ASSERT_EQ(deaf.attempts().size(), 5u);
+  for (size_t i = 1; i < 5; ++i) {
+    const TimeMs waited = deaf.attempts()[i] - deaf.attempts()[i - 1];
+    EXPECT_GE(waited, 50 << i);
+    EXPECT_LE(waited, (50 << i) + 25);
+  }
+}
+
+TEST_F(NodeLoopTest, AsksTheNodeToStopOnce) {
+  ToyNode node(3);
+  NodeLoopOptions options;
+  options.tick_ms = 1;
+  options.drain_ms = 0;
+  std::atomic<bool> stop = false;
+  options.stop = &stop;
+  options.stop_reason = "SIGTERM";
+  int turns = 0;
+  options.on_turn = [&] { stop = ++turns > 1; };
+  RunNodeLoop(node, *transport_, clock_, options);
+  EXPECT_EQ(node.exit_reason(), "t stop:SIGTERM t t ");
+}
+
+// Hands out what another thread has made of its work.
+class WorkingNode : public ToyNode {
+ public:
+  using ToyNode::ToyNode;
+  void RequestStop(const std::string&) override { stopped_ = true; }
+  bool done() const override { return stopped_; }
+  Output TakeOutput() override {
+    Output output = ToyNode::TakeOutput();
+    if (result_.exchange(false)) output.frames.push_back({kOther, EncodeMessage(AdvanceAck{5})});
+    return output;
+  }
+  void Finish() { result_ = true; }
+
+ private:
+  std::atomic<bool> result_ = false;
+  bool stopped_ = false;
+};
+
+TEST_F(NodeLoopTest, WorkThatEndsElsewhereWakesIt) {
+  ASSERT_TRUE(transport_->Listen("inproc://self").ok());
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  WorkingNode node(2);
+  NodeLoopOptions options;
+  options.tick_ms = 600'000;  // A tick does not come to help.
+  options.drain_ms = 0;
+  std::atomic<bool> stop = false;
+  options.stop = &stop;
+  const std::unique_ptr<Thread> loop =
+      StartThread("loop", [&] { RunNodeLoop(node, *transport_, *clock, options); });
+  PeerId from;
+  Frame frame;
+  // The node's first word; then it waits.
+  while (!other_->Receive(60'000, &from, &frame)) {
+  }
+  node.Finish();
+  transport_->Wake();
+  while (!other_->Receive(60'000, &from, &frame)) {
+  }
+  EXPECT_EQ(frame.header.kind, static_cast<uint16_t>(MessageKind::kAdvanceAck));
+  stop = true;
+  transport_->Wake();
+  loop->Join();
 }
 
 TEST_F(NodeLoopTest, AnswersWhileItDrains) {

@@ -38,8 +38,8 @@ class CommandLineTest : public ::testing::Test {
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     int argc = static_cast<int>(pointers.size());
     char** argv = pointers.data();
-    Status status = ParseCommandLine("usage: program --workers=N", &argc, &argv, rest);
-    return status;
+    constexpr std::string_view kFlags[] = {"workers", "set", "scheduler", "rank", "insecure"};
+    return ParseCommandLine("usage: program --workers=N", &argc, &argv, rest, kFlags);
   }
   std::string Mistake(const std::vector<std::string>& arguments) {
     const Status status = Parse(arguments);
@@ -82,7 +82,24 @@ TEST_F(CommandLineTest, MistakesAreAnswered) {
   EXPECT_THAT(Mistake({"stray"}), HasSubstr("\"stray\""));
   EXPECT_THAT(Mistake({"--xyzzy"}), HasSubstr("--help"));
   EXPECT_THAT(Mistake({"--noworkers"}), HasSubstr("--noworkers"));
-  EXPECT_THAT(Mistake({"--flagfile=/etc/passwd"}), HasSubstr("no such flag"));
+  EXPECT_THAT(Mistake({"--flagfile=/etc/passwd"}), HasSubstr("is no flag; write one"));
+  EXPECT_THAT(Mistake({"--flagfile=/nowhere"}), HasSubstr("/nowhere"));
+  // Flags of libraries, and of other commands of the same program.
+  EXPECT_THAT(Mistake({"--minloglevel=3"}), HasSubstr("no such flag"));
+}
+
+TEST_F(CommandLineTest, AFileMayHoldFlags) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::string path = ::testing::TempDir() + "hdps_flags_" + std::to_string(::getpid());
+  ASSERT_TRUE(
+      WriteFileAtomically(*files, path, "# ours\n\n--workers=9\n--set=b=2\n--noinsecure\n").ok());
+  EXPECT_TRUE(Parse({"--set=a=1", "--insecure", "--flagfile", path, "--set=c=3"}).ok());
+  EXPECT_EQ(FLAGS_workers, 9);
+  EXPECT_EQ(FLAGS_set, "a=1,b=2,c=3");
+  EXPECT_FALSE(FLAGS_insecure);
+  ASSERT_TRUE(WriteFileAtomically(*files, path, "--wokers=9\n").ok());
+  EXPECT_THAT(Mistake({"--flagfile=" + path}), HasSubstr("did you mean --workers?"));
+  EXPECT_TRUE(files->RemoveAll(path).ok());
 }
 
 TEST_F(CommandLineTest, EnvironmentFillsWhatIsNotGiven) {
@@ -115,9 +132,8 @@ TEST_F(CommandLineTest, HelpFitsATerminalAndEndsWell) {
   const Status status = Parse({"--workers=nonsense", "--help"});
   const std::string text = ::testing::internal::GetCapturedStdout();
   EXPECT_EQ(ReportAndExitStatus("program", status), kExitDone);
-  EXPECT_THAT(text,
-              AllOf(HasSubstr("usage: program"), HasSubstr("--workers=N"), HasSubstr("(default 1)"),
-                    Not(HasSubstr("minloglevel")), Not(HasSubstr("flagfile"))));
+  EXPECT_THAT(text, AllOf(HasSubstr("usage: program"), HasSubstr("  --workers ("),
+                          HasSubstr("default: 1"), Not(HasSubstr("minloglevel"))));
   size_t begin = 0;
   for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n', begin)) {
     EXPECT_LE(end - begin, 80u) << text.substr(begin, end - begin);
@@ -134,8 +150,20 @@ TEST_F(CommandLineTest, StatusesBecomeExitStatuses) {
   EXPECT_EQ(ReportAndExitStatus("p", Status(Code::kInvalidArgument, "a: wrong")), 2);
   EXPECT_EQ(ReportAndExitStatus("p", Status(Code::kNotFound, "b")), 2);
   EXPECT_EQ(ReportAndExitStatus("p", Status(Code::kIoError, "c")), 3);
+  EXPECT_EQ(ReportAndExitStatus("p", Status(Code::kCancelled, "help was asked for")), 0);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "p: error: a: wrong\np: error: b\np: error: c\n");
+}
+
+TEST(ExitStatusTest, AnEndBecomesAnErrorThatEndsTheSameWay) {
+  for (const int status : {kExitDone, kExitMistaken, kExitFailed}) {
+    EXPECT_EQ(ExitStatusOf(StatusOf({status, "why"}).code()), status);
+  }
+  EXPECT_EQ(StatusOf({kExitMistaken, "why"}).message(), "why");
+  for (const Code code : {Code::kTimeout, Code::kUnavailable, Code::kStaleView,
+                          Code::kResourceExhausted, Code::kCorruption, Code::kIoError}) {
+    EXPECT_EQ(ExitStatusOf(code), kExitFailed) << CodeName(code);
+  }
 }
 
 TEST(PidFileTest, LivesAsLongAsItsObject) {

@@ -50,8 +50,8 @@ class MembershipClientTest : public testing::Test {
   static MembershipOptions Options() {
     MembershipOptions options;
     options.role = Role::kWorker;
-    options.self = kSelf;
-    options.scheduler_address = "tcp://127.0.0.1:8118";
+    options.identity.self = kSelf;
+    options.identity.scheduler_address = "tcp://127.0.0.1:8118";
     options.heartbeat_ms = 500;
     options.dead_after_ms = 3000;
     options.rendezvous_timeout_s = 60;

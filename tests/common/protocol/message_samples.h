@@ -18,6 +18,9 @@ inline bool operator==(const SavedFile& a, const SavedFile& b) {
   return std::tie(a.name, a.bytes, a.checksum, a.rows) ==
          std::tie(b.name, b.bytes, b.checksum, b.rows);
 }
+inline bool operator==(const MemberStatus& a, const MemberStatus& b) {
+  return std::tie(a.name, a.clock, a.silent_ms) == std::tie(b.name, b.clock, b.silent_ms);
+}
 inline bool operator==(const TableKeys& a, const TableKeys& b) {
   return std::tie(a.table, a.num_keys, a.row_floats, a.shard_counts) ==
          std::tie(b.table, b.num_keys, b.row_floats, b.shard_counts);
@@ -87,6 +90,11 @@ inline auto Fields(const KvGet& m) {
 inline auto Fields(const KvValue& m) {
   const auto& [a, b, c] = m;
   return std::tie(a, b, c);
+}
+inline auto Fields(const StatusRequest&) { return std::tuple<>(); }
+inline auto Fields(const StatusReply& m) {
+  const auto& [a, b, c, d, e] = m;
+  return std::tie(a, b, c, d, e);
 }
 inline auto Fields(const PullRequest& m) {
   const auto& [a, b, c, d, e, f, g, h] = m;
@@ -172,6 +180,8 @@ void ForEachSample(const Visit& visit) {
   visit(KvPut{"gloo/0", std::string("\0\1\2", 3)});
   visit(KvGet{"gloo/0"});
   visit(KvValue{"gloo/0", true, "value"});
+  visit(StatusRequest{});
+  visit(StatusReply{"census", "train", {1}, 40, {{"server 0 (a:1)", 41, 3}, {"worker 0", 40, 0}}});
   visit(PullRequest{8, PullMode::kRefresh, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,
                     DType::kBf16});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),

@@ -6,6 +6,8 @@
 
 #include <cstring>
 #include <functional>
+#include <limits>
+#include <numeric>
 
 #include "common/platform/random.h"
 #include "tests/common/protocol/message_samples.h"
@@ -89,7 +91,7 @@ TEST(Messages, EveryFieldSurvivesTheTrip) {
     EXPECT_TRUE(Fields(decoded) == Fields(message)) << MessageKindName(message.kKind);
     EXPECT_STRNE(MessageKindName(message.kKind), "unknown message");
   });
-  EXPECT_EQ(kinds, 20);
+  EXPECT_EQ(kinds, 22);
 }
 
 TEST(Messages, DefaultsSurviveTheTrip) {
@@ -297,8 +299,11 @@ TEST(Rules, OfRows) {
   push.tables[1].table = push.tables[0].table;
   EXPECT_THAT(WhyRefused(push), testing::HasSubstr("ascend"));
   push = good;
-  push.clock = -1;
-  EXPECT_THAT(WhyRefused(push), testing::HasSubstr("clocks"));
+  for (const Clock clock : {Clock{-1}, std::numeric_limits<Clock>::max()}) {
+    push.clock = clock;
+    EXPECT_THAT(WhyRefused(push), testing::HasSubstr("clocks"));
+    EXPECT_THAT(WhyRefused(AdvanceRequest{clock}), testing::HasSubstr("clocks"));
+  }
   // Sizes whose product does not fit 64 bits must not come round to the right one.
   push = good;
   push.tables = {{{0}, 0xffffffffu, 0xffffffffu, {}}};
@@ -306,6 +311,24 @@ TEST(Rules, OfRows) {
   push.tables = {{{0}, 5, 0, {}}};
   push.gradients = Buffer();
   EXPECT_THAT(WhyRefused(push), testing::HasSubstr("rows have floats"));
+}
+
+// A peer of this machine may still write to what it shares with this process.
+TEST(Rules, PositionsStayAsTheyWereChecked) {
+  std::span<uint32_t> shared;
+  const Buffer positions = Buffer::AllocateOf<uint32_t>(3, &shared);
+  std::iota(shared.begin(), shared.end(), 0u);
+  PullReply reply;
+  reply.tables = {{{0}, 3, 1, {}}};
+  reply.rows = FloatsOf(3);
+  reply.positions = positions;
+  Frame frame = EncodeMessage(reply);
+  frame.header.shared_sections = 0b11;
+  SealFrame(frame);
+  PullReply decoded;
+  ASSERT_TRUE(DecodeMessage(frame, &decoded).ok());
+  shared[1] = 1u << 30;
+  EXPECT_EQ(decoded.positions.As<uint32_t>()[1], 1u);
 }
 
 TEST(Rules, TextForPeopleIsCutByTheSender) {

@@ -74,7 +74,7 @@ class DeviceCacheTest : public testing::Test {
     options.num_servers = cluster.servers;
     options.threads = 2;
     options.voice.notice = [](const std::string&) {};
-    const Result<LocalClusterExit> exit = RunLocalCluster(options, *files_, *clock_);
+    const Result<ProcessEnd> exit = RunLocalCluster(options, *files_, *clock_);
     EXPECT_TRUE(exit.ok()) << exit.status().message();
     if (!exit.ok()) return {};
     EXPECT_EQ(exit->status, 0) << exit->reason;

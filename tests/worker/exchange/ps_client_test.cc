@@ -135,6 +135,17 @@ TEST_F(PsClientTest, ADeadlineNamesTheServerTheRequestAndTheTime) {
   EXPECT_TRUE(client_.TakeResults().empty());
 }
 
+TEST_F(PsClientTest, ARequestForAServerThatIsGoneAsksToBeSplitAgain) {
+  client_.OnView(ViewOf(2, {10}));
+  client_.Start(Ticket{1}, {Advance(0), Advance(1)}, {Advance(0)});
+  EXPECT_TRUE(client_.TakeOutgoing().empty());
+  const std::vector<TicketResult> results = client_.TakeResults();
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].status.code(), Code::kStaleView);
+  EXPECT_THAT(results[0].status.message(), HasSubstr("view 2 has 1 servers"));
+  EXPECT_EQ(client_.outstanding(), 0u);
+}
+
 TEST_F(PsClientTest, APostponedRequestIsSentAgainInTheNextView) {
   PushAck postponed;
   postponed.code = Code::kStaleView;

@@ -61,7 +61,7 @@ class TrainingTest : public testing::Test {
     EXPECT_TRUE(WriteFileAtomically(*files_, "eval.csv", Rows(101, 2)).ok());
   }
 
-  LocalClusterExit RunJob(const Cluster& cluster, const std::vector<std::string>& overrides) {
+  ProcessEnd RunJob(const Cluster& cluster, const std::vector<std::string>& overrides) {
     Result<Job> job = LoadJob(*files_, "job.json", overrides);
     EXPECT_TRUE(job.ok()) << job.status().message();
     if (!job.ok()) return {2, job.status().message()};
@@ -72,13 +72,13 @@ class TrainingTest : public testing::Test {
     options.num_servers = cluster.servers;
     options.threads = 2;
     options.voice.notice = [](const std::string&) {};
-    const Result<LocalClusterExit> exit = RunLocalCluster(options, *files_, *clock_);
+    const Result<ProcessEnd> exit = RunLocalCluster(options, *files_, *clock_);
     EXPECT_TRUE(exit.ok()) << exit.status().message();
-    return exit.ok() ? *exit : LocalClusterExit{2, exit.status().message()};
+    return exit.ok() ? *exit : ProcessEnd{2, exit.status().message()};
   }
 
   Outcome Train(const Cluster& cluster, const std::vector<std::string>& overrides = {}) {
-    const LocalClusterExit exit = RunJob(cluster, overrides);
+    const ProcessEnd exit = RunJob(cluster, overrides);
     EXPECT_EQ(exit.status, 0) << exit.reason;
     const Result<std::string> text =
         ReadWholeFile(*files_, JoinPath(out_, "summary.json"), 1 << 20);
@@ -219,7 +219,7 @@ TEST_F(TrainingTest, FullBatchOnOneWorkerIsTheBatch) {
 
 TEST_F(TrainingTest, ADivergedLossEndsTheJobAndNamesTheStep) {
   for (const char* dense : {"servers", "allreduce"}) {
-    const LocalClusterExit exit =
+    const ProcessEnd exit =
         RunJob({2, 1}, {"model.dense_optimizer.kind=sgd", "model.dense_optimizer.learning_rate=1e6",
                         "model.hidden=[64,32]", "train.epochs=50",
                         std::string("parallel.dense_exchange=") + dense});
@@ -231,7 +231,7 @@ TEST_F(TrainingTest, ADivergedLossEndsTheJobAndNamesTheStep) {
 
 TEST_F(TrainingTest, ABadRowEndsTheJobAndNamesThePlace) {
   ASSERT_TRUE(WriteFileAtomically(*files_, "train.csv", Rows(120, 1) + "1,abc,a1,b1\n").ok());
-  const LocalClusterExit exit = RunJob({2, 1}, {});
+  const ProcessEnd exit = RunJob({2, 1}, {});
   EXPECT_EQ(exit.status, 2);
   EXPECT_NE(exit.reason.find("train.csv:121:"), std::string::npos) << exit.reason;
   EXPECT_NE(exit.reason.find("abc"), std::string::npos) << exit.reason;

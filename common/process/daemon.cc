@@ -1,0 +1,58 @@
+// The flags of all daemons, and their way through life.
+#include "common/process/daemon.h"
+
+#include <gflags/gflags.h>
+#include <glog/logging.h>
+
+#include "common/job/job.h"
+
+DEFINE_string(job, "", "Job file: the same for every member of the cluster");
+DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
+DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
+DEFINE_string(log_file, "", "Where the log goes; empty: stderr");
+DEFINE_string(pid_file, "", "Holds the number of this process while it runs");
+DEFINE_bool(insecure, false, "Allow addresses beyond loopback although nothing is encrypted");
+
+namespace hdps {
+
+Result<DaemonFlags> ReadDaemonFlags() {
+  if (FLAGS_job.empty()) {
+    return Status(Code::kInvalidArgument, "--job is missing; give the job file, --job=FILE");
+  }
+  DaemonFlags flags;
+  flags.job = FLAGS_job;
+  flags.overrides = SplitOverrides(FLAGS_set);
+  flags.log = FLAGS_log;
+  flags.log_file = FLAGS_log_file;
+  flags.pid_file = FLAGS_pid_file;
+  flags.insecure = FLAGS_insecure;
+  return flags;
+}
+
+std::vector<std::string_view> DaemonFlagsAnd(std::span<const std::string_view> own) {
+  std::vector<std::string_view> names = {"job", "set", "log", "log_file", "pid_file", "insecure"};
+  names.insert(names.end(), own.begin(), own.end());
+  return names;
+}
+
+Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const DaemonFlags& flags) {
+  HDPS_RETURN_IF_ERROR(StartLogging(program, flags.log_file, flags.log));
+  auto pid_file = std::make_unique<PidFile>(flags.pid_file);
+  HDPS_RETURN_IF_ERROR(pid_file->status());
+  InstallStopSignals();
+  return pid_file;
+}
+
+int RunDaemon(const std::string& program, const std::string& usage,
+              std::span<const std::string_view> names, int argc, char** argv,
+              const std::function<Result<ProcessEnd>()>& run) {
+  KeepFreedMemory();
+  const Status parsed = ParseCommandLine(usage, &argc, &argv, nullptr, names);
+  if (!parsed.ok()) return ReportAndExitStatus(program, parsed);
+  const Result<ProcessEnd> end = run();
+  if (!end.ok()) return ReportAndExitStatus(program, end.status());
+  LOG(INFO) << "ended with status " << end->status << ": " << end->reason;
+  return ReportAndExitStatus(program, StatusOf(*end));
+}
+
+}  // namespace hdps
