@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -14,11 +15,6 @@
 
 namespace hdps {
 namespace {
-
-// What the ranks agree on travels behind the dense gradients: the number of examples in two halves
-// (a float counts exactly up to 2^24), and who wants to pause.
-constexpr size_t kAgreedFloats = 3;
-constexpr uint64_t kHalf = 4096;
 
 int DenseTableOf(const Job& job) {
   const bool has = !job.tables.empty() && job.tables.back().dense;
@@ -53,7 +49,7 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
     dense_outside_.resize(model.dense_floats());
     dense_ = dense_outside_;
   }
-  dense_gradients_.resize(model.dense_floats() + kAgreedFloats);
+  dense_gradients_.resize(model.dense_floats());
   row_gradients_.resize(job.tables.size());
   scratch_rows_.resize(job.tables.size());
   scratch_slots_.resize(job.tables.size());
@@ -236,7 +232,7 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDon
       PointAtKeptRows(*step.prepared, part, {t}, &inputs[t]);
     }
   }
-  const std::span<float> sum(dense_gradients_.data(), model_.dense_floats());
+  const std::span<float> sum(dense_gradients_);
   part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
   model_.Step(parts.parts()[part].batch, inputs, &result_,
               part == 0 ? sum : std::span<float>(part_gradients_), rows_done);
@@ -257,20 +253,18 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDon
 
 Status StepRunner::ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome) {
   const uint64_t examples = step.parts.num_examples();
-  const std::span<float> gradients(dense_gradients_.data(), model_.dense_floats());
+  const std::span<float> gradients(dense_gradients_);
   if (examples == 0) {
     // Nothing to add. Negative zero is what leaves every float as it is.
     std::fill(gradients.begin(), gradients.end(), -0.0f);
   } else if (const float scale = PartScale(job_.parallel, examples); scale != 1.0f) {
     for (float& value : gradients) value *= scale;
   }
-  float* const agreed = dense_gradients_.data() + gradients.size();
-  agreed[0] = static_cast<float>(examples % kHalf);
-  agreed[1] = static_cast<float>(examples / kHalf);
-  agreed[2] = outcome->pause ? 1.0f : 0.0f;
-  HDPS_RETURN_IF_ERROR(group_.collective->AllReduceSum(dense_gradients_));
-  const uint64_t all = static_cast<uint64_t>(agreed[0]) + kHalf * static_cast<uint64_t>(agreed[1]);
-  outcome->pause = agreed[2] > 0;
+  uint64_t all = examples, pause = outcome->pause ? 1 : 0;
+  const std::array lists = {SumOf(gradients), SumOf(std::span(&all, 1)),
+                            OrOf(std::span(&pause, 1))};
+  HDPS_RETURN_IF_ERROR(group_.collective->AllReduce(lists));
+  outcome->pause = pause != 0;
   if (all == 0 || gradients.empty()) return Status();
   group_.state->Apply(executor_, gradients,
                       {SumScale(job_.parallel, group_.collective->size(), all), clock + 1});
@@ -288,9 +282,8 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
                                      : std::span<const float>());
   }
   if (dense_at_servers()) {
-    gradients.push_back(has_examples
-                            ? std::span<const float>(dense_gradients_.data(), model_.dense_floats())
-                            : std::span<const float>());
+    gradients.push_back(has_examples ? std::span<const float>(dense_gradients_)
+                                     : std::span<const float>());
   }
   return gradients;
 }

@@ -126,7 +126,7 @@ class StepRunner {
   StepResult result_;
   std::span<float> dense_;              // [dense floats]: the model's own, or
   std::vector<float> dense_outside_;    // these, where the model lies on another device.
-  std::vector<float> dense_gradients_;  // [dense floats + what the group agrees on]
+  std::vector<float> dense_gradients_;  // [dense floats]
   std::vector<float> part_gradients_;   // [dense floats]
 };
 
