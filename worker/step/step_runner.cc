@@ -1,8 +1,6 @@
 // A step from its prepared keys to the announcement of its clock.
 #include "worker/step/step_runner.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "common/base/show_number.h"
 #include "embedding/memory/gradient_scale.h"
 
 namespace hdps {
@@ -42,8 +39,7 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       channel_(channel),
       clock_(clock),
       executor_(executor),
-      dense_table_(DenseTableOf(job)),
-      ahead_(job.train.mode == Mode::kSync && !job.train.lookahead_given) {
+      dense_table_(DenseTableOf(job)) {
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
@@ -88,21 +84,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   times_.dedup_ns += step.dedup_ns;
   times_.examples += outcome.examples;
   ++times_.steps;
-  NoteStepTime();
   return outcome;
-}
-
-void StepRunner::NoteStepTime() {
-  const int64_t now = clock_.NowNs();
-  if (last_end_ns_ != 0 && ahead_.OnStep(now - last_end_ns_)) {
-    const auto ms = [&](bool asking) {
-      return ShowNumber("%.2f ms", 1e-6 * static_cast<double>(ahead_.median(asking)));
-    };
-    LOG(INFO) << "rows are " << (ahead_.ask() ? "asked for ahead again" : "not asked for ahead")
-              << ": a step takes " << ms(true) << " with it, " << ms(false)
-              << " without; train.lookahead fixes it";
-  }
-  last_end_ns_ = now;
 }
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
@@ -144,7 +126,7 @@ void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
 
 Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& task) {
   const size_t lookahead = job_.train.lookahead;
-  if (lookahead == 0 || !ahead_.ask()) return Status();
+  if (lookahead == 0) return Status();
   HDPS_RETURN_IF_ERROR(window.Fill(turn + 1 + lookahead, 1));
   for (size_t i = turn + 1; i < window.size(); ++i) {
     const Clock clock = task.clock + static_cast<Clock>(i);
