@@ -45,7 +45,7 @@ DeviceCache::DeviceCache(const Job& job, std::vector<HotGroup> groups, DenseOps&
 
 Status DeviceCache::Join(ViewId view, uint32_t rank, Collective* group) {
   group_ = group;
-  if (board_ != nullptr && view_ == view && rank_ == rank) return Status();
+  if (registry_ != nullptr && view_ == view && rank_ == rank) return Status();
   view_ = view;
   rank_ = rank;
   Forget();
@@ -54,10 +54,10 @@ Status DeviceCache::Join(ViewId view, uint32_t rank, Collective* group) {
 
 void DeviceCache::Forget() {
   const size_t num_groups = rows_.groups().size();
-  board_ = std::make_shared<HotKeyRegistry>(rows_.groups(), /*counting=*/rank_ == 0);
+  registry_ = std::make_shared<HotKeyRegistry>(rows_.groups(), /*counting=*/rank_ == 0);
   keys_.clear();
   for (size_t g = 0; g < num_groups; ++g) {
-    keys_.push_back(board_->keys(g));
+    keys_.push_back(registry_->keys(g));
     std::fill(rows_.dirty(g).begin(), rows_.dirty(g).end(), 0);
   }
   steps_ = 0;
@@ -127,7 +127,7 @@ Status DeviceCache::Refresh(Clock clock) {
     if (changes[g].empty()) continue;
     keys_[g] = std::make_shared<const HotKeys>(Changed(*keys_[g], changes[g]));
     for (const SlotChange& change : changes[g]) rows_.dirty(g)[change.slot] = 0;
-    board_->Publish(g, keys_[g]);
+    registry_->Publish(g, keys_[g]);
     counters_.swaps += changes[g].size();
   }
   ++counters_.choices;
@@ -141,7 +141,7 @@ DeviceCache::Changes DeviceCache::Choose() {
   const uint64_t stride = distance_ / kCountedSteps;
   for (size_t g = 0; g < keys_.size(); ++g) {
     changes.push_back(
-        ChooseChanges(*keys_[g], board_->TakeCounts(g, stride), rows_.groups()[g].rows_max));
+        ChooseChanges(*keys_[g], registry_->TakeCounts(g, stride), rows_.groups()[g].rows_max));
   }
   return changes;
 }

@@ -187,7 +187,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
 
 void StepRunner::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
                                  TableInput* input) {
-  const int group = cache_->board()->GroupOf(table);
+  const int group = cache_->registry()->GroupOf(table);
   if (group < 0) return;
   input->slab = cache_->rows().slab(table);
   input->slots = step.parts.SlotsOfPart(part, table, step.hot[static_cast<size_t>(group)].slots,
