@@ -125,7 +125,6 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   question.sync = job.train.mode == Mode::kSync;
   question.first_epoch = job.train.epochs == 1;
   question.lookahead = job.train.lookahead;
-  question.lookahead_open = question.sync && !job.train.lookahead_given;
   question.wire_float_bytes = static_cast<double>(FloatBytes(job.parallel.wire));
   question.allreduce = job.parallel.dense_exchange == DenseExchange::kAllreduce;
   question.servers = FLAGS_servers;

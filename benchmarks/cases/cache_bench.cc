@@ -6,6 +6,7 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/clusters/job_run.h"
+#include "benchmarks/clusters/slow_link.h"
 #include "tools/synthetic/synthetic_log.h"
 
 namespace hdps {
@@ -21,9 +22,10 @@ struct Case {
   uint32_t categorical;  // Fields.
   uint64_t vocabulary;   // Of each.
   double zipf;
-  bool buckets;        // The 13 numbers as fields too.
-  uint64_t kept_rows;  // With the tier.
-  const char* model;   // JSON, without vocab_cache_size.
+  bool buckets;                 // The 13 numbers as fields too.
+  uint64_t kept_rows;           // With the tier.
+  const char* model;            // JSON, without vocab_cache_size.
+  double link_ns_per_byte = 0;  // Of pulled rows and pushed gradients; 0: as fast as loopback is.
 };
 
 // 39 fields and 200,000 rows of dim 80 with lazy Adam and of dim 1 with FTRL, of which 160,000 are
@@ -58,7 +60,15 @@ constexpr Case kTenth = {"zipf_1.1_a_tenth",
                          20000,
                          R"({"type": "wide_deep", "embedding_dim": 16, "numeric": false,
                              "hidden": [16]})"};
-const Case kCases[] = {kRefL, kSum, kUniform, kTenth};
+// The server on another machine, behind a link of 1 Gbit/s: the case of rows that are kept where
+// there is no GPU.
+constexpr Case ThinLink(Case c) {
+  c.name = "thin_link_ref_l_small_mlp";
+  c.link_ns_per_byte = 8;
+  return c;
+}
+constexpr Case kThinLink = ThinLink(kRefL);
+const Case kCases[] = {kRefL, kSum, kUniform, kTenth, kThinLink};
 
 std::string JobText(const Case& c, const std::string& folder, uint32_t batch) {
   std::string features;
@@ -121,6 +131,10 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
       SayProgress(kBench, std::string(c.name) + (samples == &on ? " on" : " off") + ", run " +
                               std::to_string(repeat + 1));
       options.out = JoinPath(folder, "out");
+      SlowLink link;
+      link.ns_per_byte = c.link_ns_per_byte;
+      link.pushes_too = true;
+      if (link.ns_per_byte > 0) options.server_link = &link;
       HDPS_ASSIGN_OR_RETURN(const JobRun run, RunJob(setting, files, options));
       HDPS_RETURN_IF_ERROR(files.RemoveAll(options.out));
       if (run.steps == 0) return Status(Code::kUnavailable, "the job made no step");

@@ -92,7 +92,6 @@ Result<PlanQuestion> QuestionOf(FileSystem& files, const Case& c, const Job& job
   question.rows = double(kVocabulary) * question.shape.keys;
   question.sync = job.train.mode == Mode::kSync;
   question.lookahead = job.train.lookahead;
-  question.lookahead_open = job.train.mode == Mode::kSync && !job.train.lookahead_given;
   HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files.FileSize(job.data.train[0]));
   question.text_row_bytes = static_cast<double>(bytes) / double(LogRows(c));
   question.batch = job.train.batch_size;

@@ -16,10 +16,9 @@ struct TrainSpec {
   uint32_t staleness_bound = 0;  // kSsp, in clocks. ssp with bound 0 is sync.
   uint32_t batch_size = 1024;    // Examples of one step over all workers.
   uint32_t epochs = 1;
-  uint64_t max_steps = 0;        // 0 = as many as the epochs have.
-  uint32_t micro_batches = 1;    // Parts a worker cuts its batch into, summed before the push.
-  uint32_t lookahead = 1;        // Steps whose rows are asked for before their turn.
-  bool lookahead_given = false;  // Else a sync worker asks as far or not at all, as it measures.
+  uint64_t max_steps = 0;      // 0 = as many as the epochs have.
+  uint32_t micro_batches = 1;  // Parts a worker cuts its batch into, summed before the push.
+  uint32_t lookahead = 0;      // Steps whose rows are asked for before their turn.
   bool eval_each_epoch = true;
   uint64_t cache_refresh_steps = 0;  // Between choices of the hot rows; 0: at growing distances.
 };

@@ -47,7 +47,6 @@ uint64_t JobDigest(const Job& job) {
   same.train.max_steps = defaults.train.max_steps;
   same.train.eval_each_epoch = defaults.train.eval_each_epoch;
   if (same.train.mode == Mode::kSync) same.train.lookahead = 0;
-  same.train.lookahead_given = true;
   same.train.cache_refresh_steps = defaults.train.cache_refresh_steps;
   for (TableSpec& table : same.tables) table.vocab_cache_size = 0;
   same.checkpoint = defaults.checkpoint;

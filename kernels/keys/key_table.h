@@ -32,13 +32,6 @@ class KeyTable {
   // index[i] = position of keys[i] in unique(). Inlined by force into a copy for each vector width.
   HDPS_INLINE void Add(std::span<const Key> keys, uint32_t* index);
 
-  static constexpr uint32_t kNone = ~0u;
-  // Calls found(w, position of keys[w] in unique() or kNone) for every w of `which`, in order; it
-  // may overwrite those of `which` that it has had. Inlined by force as Add is.
-  template <typename Found>
-  HDPS_INLINE void LookUp(std::span<const uint32_t> which, std::span<const Key> keys,
-                          const Found& found) const;
-
  private:
   static constexpr size_t kBlock = 64;
   // A block with more keys that were not found at their home makes the next one be looked up key
@@ -127,38 +120,6 @@ HDPS_INLINE void KeyTable::Add(std::span<const Key> keys, uint32_t* index) {
     for (size_t i = 0; i < count; ++i) __builtin_prefetch(&slots_[homes[i]]);
     misses = misses > kMissesMax ? AddBlock<true>(block, count, homes, index + begin)
                                  : AddBlock<false>(block, count, homes, index + begin);
-  }
-}
-
-template <typename Found>
-HDPS_INLINE void KeyTable::LookUp(std::span<const uint32_t> which, std::span<const Key> keys,
-                                  const Found& found) const {
-  const uint32_t* const slots = slots_.data();
-  const Key* const unique = unique_.data();
-  const uint64_t mask = mask_;
-  Key wanted[kBlock];
-  uint32_t homes[kBlock], entries[kBlock], displaced[kBlock];
-  for (size_t begin = 0; begin < which.size(); begin += kBlock) {
-    const size_t count = std::min(kBlock, which.size() - begin);
-    for (size_t i = 0; i < count; ++i) wanted[i] = keys[which[begin + i]];
-    for (size_t i = 0; i < count; ++i) homes[i] = static_cast<uint32_t>(MixBits(wanted[i]) & mask);
-    for (size_t i = 0; i < count; ++i) __builtin_prefetch(&slots[homes[i]]);
-    size_t num_displaced = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t entry = slots[homes[i]];
-      const bool same = unique[std::max(entry, 1u) - 1] == wanted[i];
-      entries[i] = entry;
-      displaced[num_displaced] = static_cast<uint32_t>(i);
-      num_displaced += static_cast<size_t>((entry != 0) & !same);
-    }
-    for (size_t d = 0; d < num_displaced; ++d) {
-      const uint32_t i = displaced[d];
-      size_t slot = homes[i];
-      while (slots[slot] != 0 && unique[slots[slot] - 1] != wanted[i]) slot = (slot + 1) & mask;
-      entries[i] = slots[slot];
-    }
-    // A free slot's entry less one is kNone.
-    for (size_t i = 0; i < count; ++i) found(which[begin + i], entries[i] - 1);
   }
 }
 

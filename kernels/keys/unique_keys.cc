@@ -1,4 +1,4 @@
-// One table, or a table for each thread: the same keys under the same numbers.
+// One table for all keys; then their order by shard.
 #include "kernels/keys/unique_keys.h"
 
 #include <glog/logging.h>
@@ -7,20 +7,12 @@
 
 #include "kernels/keys/key_shards.h"
 #include "kernels/keys/key_table.h"
-#include "kernels/keys/parallel_unique.h"
 
 namespace hdps {
-namespace {
-
-// From here on two threads are faster than one, although together they do half as much again.
-constexpr size_t kParallelKeysMin = size_t{1} << 18;
-
-}  // namespace
 
 struct UniqueKeys::Impl {
   VectorWidth width;
   KeyTable table;
-  ParallelUnique pieces;
   size_t keys_left = 0;          // Of those announced.
   std::vector<uint32_t> places;  // Scratch of Find().
 };
@@ -52,24 +44,14 @@ void UniqueKeys::Find(std::span<const KeyColumn> columns, ShardBy by, uint32_t n
   size_t keys = 0;
   for (const KeyColumn& column : columns) keys += column.keys.size();
   Reset(keys);
-  const bool in_pieces = executor != nullptr && executor->threads() > 1 && keys >= kParallelKeysMin;
-  if (in_pieces) {
-    impl_->pieces.Find(impl_->width, columns, *executor);
-    impl_->keys_left = 0;
-  } else {
-    for (const KeyColumn& column : columns) Add(column.keys, column.index);
-  }
-  const std::span<const Key> unique = in_pieces ? impl_->pieces.unique() : impl_->table.unique();
+  for (const KeyColumn& column : columns) Add(column.keys, column.index);
+  const std::span<const Key> unique = impl_->table.unique();
   std::vector<uint32_t>& places = impl_->places;
   places.resize(unique.size());
   sorted->resize(unique.size());
   shard_begin->resize(num_shards + 1);
   OrderByShard(impl_->width, unique, by, num_shards, executor, places.data(), sorted->data(),
                shard_begin->data());
-  if (in_pieces) {
-    impl_->pieces.Place(impl_->width, places.data(), *executor);
-    return;
-  }
   for (const KeyColumn& column : columns) {
     for (size_t i = 0; i < column.keys.size(); ++i) column.index[i] = places[column.index[i]];
   }

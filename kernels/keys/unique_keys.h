@@ -36,9 +36,9 @@ class UniqueKeys {
   std::span<const Key> unique() const;
   // `*sorted` gets the distinct keys of all columns, by shard, within one in order of first sight,
   // `*shard_begin` [num_shards + 1] where the keys of each shard begin there, and every index the
-  // position there: the same on however many threads. Where that is faster, by the executor's
-  // threads (null: by the caller's alone). What was added is forgotten, and Reset() comes before
-  // the next Add().
+  // position there: the same on however many threads. Where that is faster, keys are ordered by the
+  // executor's threads (null: by the caller's alone). What was added is forgotten, and Reset()
+  // comes before the next Add().
   void Find(std::span<const KeyColumn> columns, ShardBy by, uint32_t num_shards, Executor* executor,
             std::vector<Key>* sorted, std::vector<uint32_t>* shard_begin);
 

@@ -33,8 +33,8 @@ DOORS = [
     (r"\bgetenv\(", {"common/process/command_line.cc", "kernels/vector_width.cc"}),
     (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
-    (r"[<\"]gloo/", {"worker/exchange/gloo_collective.cc"}),
-    (r"[<\"]nccl\.h", {"worker/exchange/nccl_collective.cc"}),
+    (r"[<\"]gloo/", {"worker/exchange/gloo_transport.cc"}),
+    (r"[<\"]nccl\.h", {"worker/exchange/nccl_transport.cc"}),
     (r"dnnl\.h|omp_set", {"kernels/host/cpu_gemm.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
 ]

@@ -379,14 +379,7 @@ class Planner {
 }  // namespace
 
 PlanAnswer Plan(const PlanQuestion& question, const MachineConstants& constants) {
-  PlanAnswer answer = Planner(question, constants).Run();
-  answer.lookahead = question.lookahead;
-  if (!question.lookahead_open) return answer;
-  PlanQuestion without = question;
-  without.lookahead = 0;
-  without.lookahead_open = false;
-  PlanAnswer other = Plan(without, constants);
-  return other.examples_per_second > answer.examples_per_second ? other : answer;
+  return Planner(question, constants).Run();
 }
 
 }  // namespace hdps

@@ -14,10 +14,9 @@ struct PlanQuestion {
   JobShape shape;
   uint32_t batch = 1024;  // Of one step over all workers.
   uint32_t micro_batches = 1;
-  bool sync = true;             // Else each push is applied as it comes.
-  uint32_t lookahead = 1;       // Steps whose rows are asked for ahead of their turn.
-  bool lookahead_open = false;  // Or none, where that is faster.
-  bool allreduce = false;       // Dense gradients between the workers, not through the servers.
+  bool sync = true;        // Else each push is applied as it comes.
+  uint32_t lookahead = 1;  // Steps whose rows are asked for ahead of their turn.
+  bool allreduce = false;  // Dense gradients between the workers, not through the servers.
 
   uint32_t servers = 1, workers = 1;
   uint32_t cores = 1;        // Of each machine.
@@ -52,7 +51,6 @@ struct PlanAnswer {
   double step_seconds = 0, examples_per_second = 0;
   double unique_share = 0, changed_share = 0;
   bool first_layer_on_rows = false;
-  uint32_t lookahead = 0;
   double products_seconds = 0, compute_seconds = 0, exchange_seconds = 0, reader_seconds = 0;
   double pull_seconds = 0, push_seconds = 0, repair_seconds = 0;  // If nobody else was served.
   double core_seconds = 0;         // All members together, if they share a machine.

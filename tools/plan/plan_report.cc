@@ -63,16 +63,13 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
                        ", reading beside it " + Time(answer.reader_seconds));
   text += Line("keys", ShowNumber("%.1f %%", 100 * answer.unique_share) +
                            " of a worker's keys of a step are distinct");
-  if (answer.lookahead > 0) {
+  if (question.lookahead > 0) {
     text += Line("rows", "asked for while the step before computes, " +
                              (question.sync ? ShowNumber("%.0f %%", 100 * answer.changed_share) +
                                                   " come again, changed by its push"
                                             : std::string("none comes again")));
   } else {
-    text += Line("rows",
-                 "asked for behind the push of the step before" +
-                     std::string(question.lookahead == 0 ? " (train.lookahead is 0)"
-                                                         : ": ahead of it they would take longer"));
+    text += Line("rows", "asked for behind the push of the step before (train.lookahead is 0)");
   }
   if (answer.first_epoch_seconds > 0) {
     text += Line("reader", std::string("finding the ends of all lines takes ") +

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <utility>
 
-#include "common/base/hash.h"
 #include "worker/exchange/row_transfer.h"
 
 namespace hdps {
@@ -21,25 +20,6 @@ constexpr size_t kTransferBytes = 32 << 20;  // Of rows, in one exchange with th
 constexpr uint64_t kFirstDistance = 4, kSecondDistance = 12, kGrowth = 4, kDistanceMax = 4096;
 // Steps whose keys are counted between two choices; of more, every n-th is.
 constexpr uint64_t kCountedSteps = 64;
-
-// A change as floats, which count exactly only below 2^24.
-constexpr uint32_t kHalf = 4096;
-constexpr size_t kChangeFloats = 6;
-
-void Put(const SlotChange& change, float* to) {
-  *to++ = static_cast<float>(change.slot % kHalf);
-  *to++ = static_cast<float>(change.slot / kHalf);
-  for (int shift = 0; shift < 64; shift += 16) {
-    *to++ = static_cast<float>(change.key >> shift & 0xffff);
-  }
-}
-
-SlotChange TakeChange(const float* from) {
-  SlotChange change;
-  change.slot = static_cast<uint32_t>(from[0]) + kHalf * static_cast<uint32_t>(from[1]);
-  for (int i = 0; i < 4; ++i) change.key |= static_cast<Key>(from[2 + i]) << (16 * i);
-  return change;
-}
 
 }  // namespace
 
@@ -65,7 +45,7 @@ DeviceCache::DeviceCache(const Job& job, std::vector<HotGroup> groups, DenseOps&
 
 Status DeviceCache::Join(ViewId view, uint32_t rank, Collective* group) {
   group_ = group;
-  if (board_ != nullptr && view_ == view && rank_ == rank) return Status();
+  if (registry_ != nullptr && view_ == view && rank_ == rank) return Status();
   view_ = view;
   rank_ = rank;
   Forget();
@@ -74,10 +54,10 @@ Status DeviceCache::Join(ViewId view, uint32_t rank, Collective* group) {
 
 void DeviceCache::Forget() {
   const size_t num_groups = rows_.groups().size();
-  board_ = std::make_shared<HotKeyRegistry>(rows_.groups(), /*counting=*/rank_ == 0);
+  registry_ = std::make_shared<HotKeyRegistry>(rows_.groups(), /*counting=*/rank_ == 0);
   keys_.clear();
   for (size_t g = 0; g < num_groups; ++g) {
-    keys_.push_back(board_->keys(g));
+    keys_.push_back(registry_->keys(g));
     std::fill(rows_.dirty(g).begin(), rows_.dirty(g).end(), 0);
   }
   steps_ = 0;
@@ -86,17 +66,17 @@ void DeviceCache::Forget() {
   distance_ = every > 0 ? every : kSecondDistance;
 }
 
-// All have the same when everyone's share of the sum is his own.
 Status DeviceCache::CheckSettings() {
-  uint64_t hash = job_.train.cache_refresh_steps;
+  std::vector<uint64_t> mine = {job_.train.cache_refresh_steps};
   for (const HotGroup& group : rows_.groups()) {
-    hash = CombineKeys(hash, group.rows_max);
-    for (const TableId table : group.tables) hash = CombineKeys(hash, table.value);
+    mine.push_back(group.rows_max);
+    for (const TableId table : group.tables) mine.push_back(table.value);
   }
-  float sum = static_cast<float>(hash & 0xffff);
-  const float alike = sum * static_cast<float>(group_->size());
-  HDPS_RETURN_IF_ERROR(group_->AllReduceSum({&sum, 1}));
-  if (sum == alike) return Status();
+  HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<uint64_t>> all,
+                        GatherLists<uint64_t>(*group_, mine));
+  if (std::all_of(all.begin(), all.end(), [&](const auto& theirs) { return theirs == mine; })) {
+    return Status();
+  }
   return Status(Code::kInvalidArgument,
                 "the workers were told to keep different rows; start all of them with the same "
                 "vocab_cache_size and train.cache_refresh_steps");
@@ -147,7 +127,7 @@ Status DeviceCache::Refresh(Clock clock) {
     if (changes[g].empty()) continue;
     keys_[g] = std::make_shared<const HotKeys>(Changed(*keys_[g], changes[g]));
     for (const SlotChange& change : changes[g]) rows_.dirty(g)[change.slot] = 0;
-    board_->Publish(g, keys_[g]);
+    registry_->Publish(g, keys_[g]);
     counters_.swaps += changes[g].size();
   }
   ++counters_.choices;
@@ -161,34 +141,31 @@ DeviceCache::Changes DeviceCache::Choose() {
   const uint64_t stride = distance_ / kCountedSteps;
   for (size_t g = 0; g < keys_.size(); ++g) {
     changes.push_back(
-        ChooseChanges(*keys_[g], board_->TakeCounts(g, stride), rows_.groups()[g].rows_max));
+        ChooseChanges(*keys_[g], registry_->TakeCounts(g, stride), rows_.groups()[g].rows_max));
   }
   return changes;
 }
 
 Status DeviceCache::Agree(Changes* changes) {
-  std::vector<float> counts;
-  for (const std::vector<SlotChange>& of_group : *changes) {
-    counts.push_back(static_cast<float>(of_group.size() % kHalf));
-    counts.push_back(static_cast<float>(of_group.size() / kHalf));
-  }
-  HDPS_RETURN_IF_ERROR(group_->AllReduceSum(counts));
-  std::vector<float> values;
+  std::vector<uint64_t> counts;
+  for (const std::vector<SlotChange>& of_group : *changes) counts.push_back(of_group.size());
+  HDPS_RETURN_IF_ERROR(BroadcastArray(*group_, 0, std::span(counts)));
+  std::vector<uint32_t> slots;
+  std::vector<Key> keys;
   for (size_t g = 0; g < changes->size(); ++g) {
-    const auto count =
-        static_cast<size_t>(counts[2 * g]) + kHalf * static_cast<size_t>(counts[2 * g + 1]);
-    (*changes)[g].resize(count);  // Nothing changes for worker 0.
+    (*changes)[g].resize(counts[g]);  // Nothing changes for worker 0.
     for (const SlotChange& change : (*changes)[g]) {
-      values.resize(values.size() + kChangeFloats);
-      if (rank_ == 0) Put(change, &values[values.size() - kChangeFloats]);
+      slots.push_back(change.slot);
+      keys.push_back(change.key);
     }
   }
-  HDPS_RETURN_IF_ERROR(group_->AllReduceSum(values));
-  const float* at = values.data();
+  HDPS_RETURN_IF_ERROR(BroadcastArray(*group_, 0, std::span(slots)));
+  HDPS_RETURN_IF_ERROR(BroadcastArray(*group_, 0, std::span(keys)));
+  size_t at = 0;
   for (std::vector<SlotChange>& of_group : *changes) {
     for (SlotChange& change : of_group) {
-      change = TakeChange(at);
-      at += kChangeFloats;
+      change = {slots[at], keys[at]};
+      ++at;
     }
   }
   return Status();

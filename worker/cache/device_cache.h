@@ -29,7 +29,7 @@ std::string Describe(const CacheCounters& counters, uint64_t bytes);
 // Invariant: all workers of a view hold the same rows. Between commands the servers hold every row
 // as it is: what is dirty is written back before a command that trains is answered.
 //
-// Belongs to the trainer's thread, but for the board.
+// Belongs to the trainer's thread, but for the registry.
 class DeviceCache {
  public:
   // `job` and the others must outlive it. `groups` is not empty.
@@ -42,7 +42,7 @@ class DeviceCache {
   void Forget();
 
   // Of the view; the reader splits by it.
-  const std::shared_ptr<HotKeyRegistry>& board() const { return board_; }
+  const std::shared_ptr<HotKeyRegistry>& registry() const { return registry_; }
   const HotRows& rows() const { return rows_; }
   HotRows& rows() { return rows_; }
   Collective* group() const { return group_; }
@@ -77,7 +77,7 @@ class DeviceCache {
   const Job& job_;
   NodeChannel& channel_;
   HotRows rows_;
-  std::shared_ptr<HotKeyRegistry> board_;
+  std::shared_ptr<HotKeyRegistry> registry_;
   ViewId view_;
   uint32_t rank_ = 0;
   Collective* group_ = nullptr;

@@ -94,13 +94,14 @@ std::vector<FrequentKeys::Counted> HotKeyRegistry::TakeCounts(size_t g, uint64_t
   return counted;
 }
 
-void SplitHot(const StepParts& parts, const HotKeyRegistry& board, std::vector<HotSplit>* splits) {
-  splits->resize(board.groups().size());
+void SplitHot(const StepParts& parts, const HotKeyRegistry& registry,
+              std::vector<HotSplit>* splits) {
+  splits->resize(registry.groups().size());
   for (size_t g = 0; g < splits->size(); ++g) {
     HotSplit& split = (*splits)[g];
-    const TableId table = board.groups()[g].tables.front();
+    const TableId table = registry.groups()[g].tables.front();
     const std::span<const Key> keys = parts.KeysOf(table);
-    split.keys = board.keys(g);
+    split.keys = registry.keys(g);
     split.slots.resize(keys.size());
     split.keys->Find(keys, split.slots.data());
     split.cold.clear();

@@ -65,6 +65,7 @@ struct HotSplit {
 };
 
 // Splits the keys of every group; `*splits` keeps its memory.
-void SplitHot(const StepParts& parts, const HotKeyRegistry& board, std::vector<HotSplit>* splits);
+void SplitHot(const StepParts& parts, const HotKeyRegistry& registry,
+              std::vector<HotSplit>* splits);
 
 }  // namespace hdps

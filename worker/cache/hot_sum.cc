@@ -1,9 +1,10 @@
-// First who touched what, many slots to a float; then the gradients of the rows somebody touched.
+// First which slots somebody touched, a bit a slot; then the gradients of the rows somebody
+// touched.
 #include "worker/cache/hot_sum.h"
 
 #include <glog/logging.h>
 
-#include <algorithm>
+#include <array>
 #include <bit>
 
 #include "kernels/host/row_slab.h"
@@ -11,25 +12,15 @@
 namespace hdps {
 namespace {
 
-// A float counts exactly below 2^24.
-constexpr uint32_t kCountedBits = 24;
-constexpr uint64_t kHalf = 4096;
-constexpr size_t kWordFloats = 3;
+constexpr uint32_t kWordBits = 64;
 
-// How many ranks touched a slot needs so many bits; what fits into one float side by side.
-struct Packing {
-  explicit Packing(uint32_t ranks)
-      : bits(static_cast<uint32_t>(std::bit_width(ranks))), slots_a_float(kCountedBits / bits) {}
-  size_t FloatsFor(uint32_t slots) const { return (slots + slots_a_float - 1) / slots_a_float; }
-
-  const uint32_t bits, slots_a_float;
-};
+size_t WordsFor(uint32_t slots) { return (slots + kWordBits - 1) / kWordBits; }
 
 }  // namespace
 
 std::span<const float> HotSum::sum(size_t g, size_t t) const {
-  const Place& place = places_[g][t];
-  return std::span(values_).subspan(place.begin, place.size);
+  const Extent& extent = extents_[g][t];
+  return std::span(values_).subspan(extent.begin, extent.size);
 }
 
 Result<StepWord> HotSum::Add(Collective& collective, const StepWord& mine, float part_scale,
@@ -43,54 +34,48 @@ Result<StepWord> HotSum::Add(Collective& collective, const StepWord& mine, float
 
 Result<StepWord> HotSum::AgreeOnRows(Collective& collective, const StepWord& mine,
                                      std::span<const HotGradients> groups) {
-  const Packing packing(collective.size());
-  size_t floats = kWordFloats;
-  for (const HotGradients& group : groups) floats += packing.FloatsFor(group.num_hot);
-  counts_.assign(floats, 0.0f);
-  counts_[0] = static_cast<float>(mine.examples % kHalf);
-  counts_[1] = static_cast<float>(mine.examples / kHalf);
-  counts_[2] = mine.pause ? 1.0f : 0.0f;
-  float* at = counts_.data() + kWordFloats;
+  size_t words = 0;
+  for (const HotGradients& group : groups) words += WordsFor(group.num_hot);
+  touched_bits_.assign(words, 0);
+  uint64_t* bits = touched_bits_.data();
   for (const HotGradients& group : groups) {
     for (const uint32_t slot : group.slots) {
-      if (slot == kNotInSlab) continue;
-      const uint32_t shift = slot % packing.slots_a_float * packing.bits;
-      at[slot / packing.slots_a_float] += static_cast<float>(1u << shift);
+      if (slot != kNotInSlab) bits[slot / kWordBits] |= uint64_t{1} << slot % kWordBits;
     }
-    at += packing.FloatsFor(group.num_hot);
+    bits += WordsFor(group.num_hot);
   }
-  HDPS_RETURN_IF_ERROR(collective.AllReduceSum(counts_));
+  uint64_t examples = mine.examples, pause = mine.pause ? 1 : 0;
+  const std::array lists = {OrOf(touched_bits_), SumOf(std::span(&examples, 1)),
+                            OrOf(std::span(&pause, 1))};
+  HDPS_RETURN_IF_ERROR(collective.AllReduce(lists));
 
   touched_.resize(groups.size());
   position_.resize(groups.size());
-  at = counts_.data() + kWordFloats;
+  bits = touched_bits_.data();
   for (size_t g = 0; g < groups.size(); ++g) {
-    const uint32_t num_hot = groups[g].num_hot;
     touched_[g].clear();
-    position_[g].resize(num_hot);
-    for (uint32_t slot = 0; slot < num_hot; ++slot) {
-      const auto packed = static_cast<uint32_t>(at[slot / packing.slots_a_float]);
-      const uint32_t shift = slot % packing.slots_a_float * packing.bits;
-      if ((packed >> shift & ((1u << packing.bits) - 1)) == 0) continue;
-      position_[g][slot] = static_cast<uint32_t>(touched_[g].size());
-      touched_[g].push_back(slot);
+    position_[g].resize(groups[g].num_hot);
+    for (size_t word = 0; word < WordsFor(groups[g].num_hot); ++word) {
+      for (uint64_t left = bits[word]; left != 0; left &= left - 1) {
+        const auto slot =
+            static_cast<uint32_t>(word * kWordBits) + static_cast<uint32_t>(std::countr_zero(left));
+        position_[g][slot] = static_cast<uint32_t>(touched_[g].size());
+        touched_[g].push_back(slot);
+      }
     }
-    at += packing.FloatsFor(num_hot);
+    bits += WordsFor(groups[g].num_hot);
   }
-  StepWord all;
-  all.examples = static_cast<uint64_t>(counts_[0]) + kHalf * static_cast<uint64_t>(counts_[1]);
-  all.pause = counts_[2] > 0;
-  return all;
+  return StepWord{examples, pause != 0};
 }
 
 void HotSum::LayOut(std::span<const HotGradients> groups) {
-  places_.resize(groups.size());
+  extents_.resize(groups.size());
   size_t floats = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
-    places_[g].clear();
+    extents_[g].clear();
     for (const HotGradients::OfTable& table : groups[g].tables) {
       const size_t size = touched_[g].size() * table.dim;
-      places_[g].push_back({floats, size});
+      extents_[g].push_back({floats, size});
       floats += size;
     }
   }
@@ -103,7 +88,7 @@ void HotSum::PutOwn(float part_scale, std::span<const HotGradients> groups) {
     for (size_t t = 0; t < groups[g].tables.size(); ++t) {
       const HotGradients::OfTable& table = groups[g].tables[t];
       CHECK_EQ(table.values.size(), slots.size() * table.dim);
-      float* const to = values_.data() + places_[g][t].begin;
+      float* const to = values_.data() + extents_[g][t].begin;
       for (size_t i = 0; i < slots.size(); ++i) {
         if (slots[i] == kNotInSlab) continue;
         const float* const from = table.values.data() + i * table.dim;

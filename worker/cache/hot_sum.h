@@ -10,7 +10,7 @@
 
 namespace hdps {
 
-// What the ranks tell each other beside the gradients.
+// What the ranks agree on beside the gradients.
 struct StepWord {
   uint64_t examples = 0;  // Of this rank, then of all.
   bool pause = false;     // Of this rank, then of any.
@@ -32,8 +32,8 @@ struct HotGradients {
 // Only rows that some rank touched are in it. Its memory is kept from step to step.
 class HotSum {
  public:
-  // Two sums over the group. `part_scale` multiplies this rank's gradients first; `mine.examples`
-  // is less than 2^24 * 4096. Requires: `groups` alike on all ranks but for keys and values.
+  // Two reductions over the group. `part_scale` multiplies this rank's gradients first. Requires:
+  // `groups` alike on all ranks but for keys and values.
   Result<StepWord> Add(Collective& collective, const StepWord& mine, float part_scale,
                        std::span<const HotGradients> groups);
 
@@ -48,13 +48,13 @@ class HotSum {
   void LayOut(std::span<const HotGradients> groups);
   void PutOwn(float part_scale, std::span<const HotGradients> groups);
 
-  struct Place {
+  struct Extent {
     size_t begin = 0, size = 0;  // In values_.
   };
-  std::vector<float> counts_;
+  std::vector<uint64_t> touched_bits_;           // Of the groups one after the other, a bit a slot.
   std::vector<std::vector<uint32_t>> touched_;   // [groups]
   std::vector<std::vector<uint32_t>> position_;  // [groups][slots]: in touched_; else anything.
-  std::vector<std::vector<Place>> places_;       // [groups][tables]
+  std::vector<std::vector<Extent>> extents_;     // [groups][tables]
   std::vector<float> values_;
 };
 

@@ -29,7 +29,7 @@ namespace hdps {
 // and views wait while an answer is waited for. After the end every call returns kCancelled at
 // once, so no thread waits for one that is gone. Who waits looks for a moment before it sleeps:
 // answers of a server nearby come sooner than a sleeping thread wakes.
-class NodeChannel : public ComputeSide, public Board {
+class NodeChannel : public ComputeSide, public RendezvousStore {
  public:
   // `wake` ends the loop's wait for frames; called from the trainer's thread. A Get() that found
   // nothing for `board_timeout_ms` gives up. `clock` must outlive the channel, and so must

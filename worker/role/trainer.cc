@@ -299,7 +299,7 @@ Status Trainer::OpenSteps(const Command& command) {
   options.plan.sections = channel_.sections();
   options.executor = &executor_;
   if (!allreduce()) options.plan.dense_keys = dense_keys_;
-  if (cache_ != nullptr) options.plan.hot = cache_->board();
+  if (cache_ != nullptr) options.plan.hot = cache_->registry();
   window_.reset();
   steps_.reset();
   HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(*job_, files_, time_, options));

@@ -78,15 +78,15 @@ Result<std::unique_ptr<PreparedStep>> StepPipeline::Prepare() {
 }
 
 void StepPipeline::CountKeys(const PreparedStep& step) {
-  HotKeyRegistry& board = *options_.plan.hot;
-  for (size_t g = 0; g < board.groups().size(); ++g) {
-    board.Count(g, step.parts.KeysOf(board.groups()[g].tables.front()));
+  HotKeyRegistry& registry = *options_.plan.hot;
+  for (size_t g = 0; g < registry.groups().size(); ++g) {
+    registry.Count(g, step.parts.KeysOf(registry.groups()[g].tables.front()));
   }
 }
 
 void StepPipeline::Split(PreparedStep* step) const {
-  const HotKeyRegistry* const board = options_.plan.hot.get();
-  if (board != nullptr) SplitHot(step->parts, *board, &step->hot);
+  const HotKeyRegistry* const registry = options_.plan.hot.get();
+  if (registry != nullptr) SplitHot(step->parts, *registry, &step->hot);
   std::vector<KeysOfTable> tables;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     const TableSpec& spec = job_.tables[t];
@@ -99,8 +99,8 @@ void StepPipeline::Split(PreparedStep* step) const {
     table.keys = spec.dense ? options_.plan.dense_keys : step->parts.KeysOf({t});
     if (step->parts.num_examples() == 0) table.keys = {};
     if (!table.keys.empty()) table.shard_begin = step->parts.ShardBeginOf({t}, spec.shard_by);
-    if (board == nullptr || table.keys.empty()) continue;
-    const int group = board->GroupOf({t});
+    if (registry == nullptr || table.keys.empty()) continue;
+    const int group = registry->GroupOf({t});
     if (group >= 0) table.only = step->hot[static_cast<size_t>(group)].cold;
   }
   const View& view = *options_.plan.view;

@@ -39,7 +39,7 @@ struct SplitPlan {
 struct PreparedStep {
   StepParts parts;
   KeySplit split;  // Over the tables of the plan: all of the job, or all but the dense one.
-  std::vector<HotSplit> hot;  // [groups of the plan's board]
+  std::vector<HotSplit> hot;  // [groups of the plan's registry]
   uint64_t bad_rows = 0;      // Of the reader, up to here.
   double progress = 0;        // Of the reader, up to here: part of the epoch's bytes.
   int64_t read_ns = 0;

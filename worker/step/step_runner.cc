@@ -1,24 +1,17 @@
 // A step from its prepared keys to the announcement of its clock.
 #include "worker/step/step_runner.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "common/base/show_number.h"
 #include "embedding/memory/gradient_scale.h"
 
 namespace hdps {
 namespace {
-
-// What the ranks agree on travels behind the dense gradients: the number of examples in two halves
-// (a float counts exactly up to 2^24), and who wants to pause.
-constexpr size_t kAgreedFloats = 3;
-constexpr uint64_t kHalf = 4096;
 
 int DenseTableOf(const Job& job) {
   const bool has = !job.tables.empty() && job.tables.back().dense;
@@ -43,14 +36,13 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       channel_(channel),
       clock_(clock),
       executor_(executor),
-      dense_table_(DenseTableOf(job)),
-      ahead_(job.train.mode == Mode::kSync && !job.train.lookahead_given) {
+      dense_table_(DenseTableOf(job)) {
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
     dense_ = dense_outside_;
   }
-  dense_gradients_.resize(model.dense_floats() + kAgreedFloats);
+  dense_gradients_.resize(model.dense_floats());
   row_gradients_.resize(job.tables.size());
   scratch_rows_.resize(job.tables.size());
   scratch_slots_.resize(job.tables.size());
@@ -89,21 +81,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   times_.dedup_ns += step.dedup_ns;
   times_.examples += outcome.examples;
   ++times_.steps;
-  NoteStepTime();
   return outcome;
-}
-
-void StepRunner::NoteStepTime() {
-  const int64_t now = clock_.NowNs();
-  if (last_end_ns_ != 0 && ahead_.OnStep(now - last_end_ns_)) {
-    const auto ms = [&](bool asking) {
-      return ShowNumber("%.2f ms", 1e-6 * static_cast<double>(ahead_.median(asking)));
-    };
-    LOG(INFO) << "rows are " << (ahead_.ask() ? "asked for ahead again" : "not asked for ahead")
-              << ": a step takes " << ms(true) << " with it, " << ms(false)
-              << " without; train.lookahead fixes it";
-  }
-  last_end_ns_ = now;
 }
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
@@ -145,7 +123,7 @@ void StepRunner::AskRows(StepWindow& window, size_t i, Clock clock) {
 
 Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& task) {
   const size_t lookahead = job_.train.lookahead;
-  if (lookahead == 0 || !ahead_.ask()) return Status();
+  if (lookahead == 0) return Status();
   HDPS_RETURN_IF_ERROR(window.Fill(turn + 1 + lookahead, 1));
   for (size_t i = turn + 1; i < window.size(); ++i) {
     const Clock clock = task.clock + static_cast<Clock>(i);
@@ -206,7 +184,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
 
 void StepRunner::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
                                  TableInput* input) {
-  const int group = cache_->board()->GroupOf(table);
+  const int group = cache_->registry()->GroupOf(table);
   if (group < 0) return;
   input->slab = cache_->rows().slab(table);
   input->slots = step.parts.SlotsOfPart(part, table, step.hot[static_cast<size_t>(group)].slots,
@@ -233,7 +211,7 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDon
       PointAtKeptRows(*step.prepared, part, {t}, &inputs[t]);
     }
   }
-  const std::span<float> sum(dense_gradients_.data(), model_.dense_floats());
+  const std::span<float> sum(dense_gradients_);
   part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
   model_.Step(parts.parts()[part].batch, inputs, &result_,
               part == 0 ? sum : std::span<float>(part_gradients_), rows_done);
@@ -254,20 +232,18 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDon
 
 Status StepRunner::ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome) {
   const uint64_t examples = step.parts.num_examples();
-  const std::span<float> gradients(dense_gradients_.data(), model_.dense_floats());
+  const std::span<float> gradients(dense_gradients_);
   if (examples == 0) {
     // Nothing to add. Negative zero is what leaves every float as it is.
     std::fill(gradients.begin(), gradients.end(), -0.0f);
   } else if (const float scale = PartScale(job_.parallel, examples); scale != 1.0f) {
     for (float& value : gradients) value *= scale;
   }
-  float* const agreed = dense_gradients_.data() + gradients.size();
-  agreed[0] = static_cast<float>(examples % kHalf);
-  agreed[1] = static_cast<float>(examples / kHalf);
-  agreed[2] = outcome->pause ? 1.0f : 0.0f;
-  HDPS_RETURN_IF_ERROR(group_.collective->AllReduceSum(dense_gradients_));
-  const uint64_t all = static_cast<uint64_t>(agreed[0]) + kHalf * static_cast<uint64_t>(agreed[1]);
-  outcome->pause = agreed[2] > 0;
+  uint64_t all = examples, pause = outcome->pause ? 1 : 0;
+  const std::array lists = {SumOf(gradients), SumOf(std::span(&all, 1)),
+                            OrOf(std::span(&pause, 1))};
+  HDPS_RETURN_IF_ERROR(group_.collective->AllReduce(lists));
+  outcome->pause = pause != 0;
   if (all == 0 || gradients.empty()) return Status();
   group_.state->Apply(executor_, gradients,
                       {SumScale(job_.parallel, group_.collective->size(), all), clock + 1});
@@ -285,9 +261,8 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
                                      : std::span<const float>());
   }
   if (dense_at_servers()) {
-    gradients.push_back(has_examples
-                            ? std::span<const float>(dense_gradients_.data(), model_.dense_floats())
-                            : std::span<const float>());
+    gradients.push_back(has_examples ? std::span<const float>(dense_gradients_)
+                                     : std::span<const float>());
   }
   return gradients;
 }

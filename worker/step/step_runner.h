@@ -16,7 +16,6 @@
 #include "worker/exchange/node_channel.h"
 #include "worker/model/model.h"
 #include "worker/step/dense_state.h"
-#include "worker/step/lookahead_tuner.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_window.h"
 
@@ -91,8 +90,6 @@ class StepRunner {
   void Push(const WindowStep& step, Clock clock);
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
   Status CollectAcks(size_t left);
-  // Of the step that has just ended.
-  void NoteStepTime();
   bool dense_at_servers() const { return group_.collective == nullptr && !dense_.empty(); }
   // Lets the model write gradients where they are sent from, as far as they need not be moved then.
   void OpenPush(const PreparedStep& step);
@@ -116,8 +113,6 @@ class StepRunner {
   std::optional<KeySplit::OpenSections> open_;
   int64_t sent_ns_ = 0;  // Of it, what sending cost inside of computing.
   StepTimes times_;
-  LookaheadTuner ahead_;
-  int64_t last_end_ns_ = 0;  // Of the step before; 0: none.
 
   // Kept for their memory. Sizes are those of the step at hand.
   std::vector<std::vector<float>> row_gradients_;     // [tables][keys * dim], of the whole step
@@ -126,7 +121,7 @@ class StepRunner {
   StepResult result_;
   std::span<float> dense_;              // [dense floats]: the model's own, or
   std::vector<float> dense_outside_;    // these, where the model lies on another device.
-  std::vector<float> dense_gradients_;  // [dense floats + what the group agrees on]
+  std::vector<float> dense_gradients_;  // [dense floats]
   std::vector<float> part_gradients_;   // [dense floats]
 };
 

@@ -120,10 +120,7 @@ JsonValue PrintTrain(const TrainSpec& train) {
   object.Set("epochs", JsonValue::Integer(train.epochs));
   object.Set("max_steps", JsonValue::Integer(train.max_steps));
   object.Set("micro_batches", JsonValue::Integer(train.micro_batches));
-  // Written down it would be fixed: in sync, a worker finds out where the job does not say.
-  if (train.lookahead_given || train.mode != Mode::kSync) {
-    object.Set("lookahead", JsonValue::Integer(train.lookahead));
-  }
+  object.Set("lookahead", JsonValue::Integer(train.lookahead));
   object.Set("eval_each_epoch", JsonValue::Bool(train.eval_each_epoch));
   object.Set("cache_refresh_steps", JsonValue::Integer(train.cache_refresh_steps));
   return object;

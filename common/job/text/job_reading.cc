@@ -144,9 +144,7 @@ void ReadTrain(const JsonValue& object, TrainSpec* train) {
   ReadKey(object, "epochs", &train->epochs);
   ReadKey(object, "max_steps", &train->max_steps);
   ReadKey(object, "micro_batches", &train->micro_batches);
-  train->lookahead = train->mode == Mode::kSync ? 1 : 0;
   ReadKey(object, "lookahead", &train->lookahead);
-  train->lookahead_given = object.Find("lookahead") != nullptr;
   ReadKey(object, "eval_each_epoch", &train->eval_each_epoch);
   ReadKey(object, "cache_refresh_steps", &train->cache_refresh_steps);
 }

@@ -181,10 +181,11 @@ constexpr KeySpec kKeys[] = {
     {"train", "max_steps", kInteger, "", 0, 9e15, "0", "", "0: as many as the epochs have."},
     {"train", "micro_batches", kInteger, "", 1, 65536, "1", "",
      "Parts a worker cuts its batch into, summed before the push; at most batch_size."},
-    {"train", "lookahead", kInteger, "", 0, 16, "", "",
-     "Steps whose rows a worker asks for before their turn. sync: what changes meanwhile is asked "
-     "for again, the result is the same; not given: 1 where the worker measures that it pays, else "
-     "0. async and ssp: such rows may lack as many of the worker's own steps; not given: 0."},
+    {"train", "lookahead", kInteger, "", 0, 16, "0", "",
+     "Steps whose rows a worker asks for before their turn; 1 pays where rows take as long to come "
+     "as a step takes to compute, as over a thin link. sync: what changes meanwhile is asked for "
+     "again, the result is the same. async and ssp: such rows may lack as many of the worker's own "
+     "steps."},
     {"train", "eval_each_epoch", kBool, "", 0, 0, "true", "", "Otherwise only at the end."},
     {"train", "cache_refresh_steps", kInteger, "", 0, 9e15, "0", "",
      "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to 4096."},

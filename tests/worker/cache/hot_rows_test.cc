@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "common/base/hash.h"
-#include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "embedding/table.h"
 #include "kernels/host/row_slab.h"
 #include "kernels/keys/unique_keys.h"
+#include "tests/worker/exchange/local_collectives.h"
 #include "tools/synthetic/zipf.h"
 #include "worker/cache/frequent_keys.h"
 #include "worker/cache/hot_keys.h"
@@ -177,18 +177,14 @@ void ExpectSumsAsAtAServer(uint32_t ranks, uint32_t num_hot) {
 
   const auto group = NewLocalCollectives(ranks);
   std::vector<HotSum> sums(ranks);
-  std::vector<std::unique_ptr<Thread>> threads;
-  for (uint32_t r = 0; r < ranks; ++r) {
-    threads.push_back(StartThread("rank", [&, r] {
-      HotGradients mine{slots[r], num_hot, {{kDim, values[r]}}};
-      const Result<StepWord> all =
-          sums[r].Add(*group[r], {5000u + r, r == 1}, parts[r].scale, {&mine, 1});
-      ASSERT_TRUE(all.ok());
-      EXPECT_EQ(all->examples, 5000u * ranks + ranks * (ranks - 1) / 2);
-      EXPECT_EQ(all->pause, ranks > 1);
-    }));
-  }
-  for (const auto& thread : threads) thread->Join();
+  OnAllRanks(ranks, [&](uint32_t r) {
+    HotGradients mine{slots[r], num_hot, {{kDim, values[r]}}};
+    const Result<StepWord> all =
+        sums[r].Add(*group[r], {5000u + r, r == 1}, parts[r].scale, {&mine, 1});
+    ASSERT_TRUE(all.ok());
+    EXPECT_EQ(all->examples, 5000u * ranks + ranks * (ranks - 1) / 2);
+    EXPECT_EQ(all->pause, ranks > 1);
+  });
   for (uint32_t r = 0; r < ranks; ++r) {
     std::vector<Key> touched(sums[r].touched(0).begin(), sums[r].touched(0).end());
     EXPECT_EQ(touched.size(), server.num_rows()) << "rank " << r;

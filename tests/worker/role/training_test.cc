@@ -154,16 +154,6 @@ TEST_F(TrainingTest, LookaheadDoesNotChangeTheResult) {
   }
 }
 
-// Where the job does not say whether to ask ahead, workers try both ways while they train.
-TEST_F(TrainingTest, TryingWhetherToAskAheadDoesNotChangeTheResult) {
-  constexpr char kManySteps[] = "train.epochs=20";  // The first trial ends after 88 steps.
-  for (const uint32_t workers : {1, 2}) {
-    const Outcome tried = Train({workers, 2}, {kManySteps});
-    EXPECT_EQ(tried.steps, 140);
-    EXPECT_EQ(Train({workers, 2}, {kManySteps, "train.lookahead=1"}).digest, tried.digest);
-  }
-}
-
 TEST_F(TrainingTest, DenseByAllreduceIsDenseByServers) {
   std::vector<std::vector<std::string>> variants = {
       {}, {"parallel.gradients_mean=false"}, {"parallel.cross_batch=true"}};

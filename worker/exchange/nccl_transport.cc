@@ -1,6 +1,6 @@
-// A collective between GPUs: NCCL moves the segments, a kernel adds them in the order of the ranks.
-// NCCL's own allreduce adds in an order that depends on its topology.
-#include "worker/exchange/collective.h"
+// The way between GPUs: NCCL moves bytes, a kernel combines them in the order of the ranks. NCCL's
+// own allreduce adds in an order that depends on its topology.
+#include "worker/exchange/rank_transport.h"
 
 #ifdef HDPS_WITH_NCCL
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-#include "worker/exchange/rank_sum.h"
+#include "worker/exchange/device_values.h"
 #endif
 
 namespace hdps {
@@ -29,7 +29,7 @@ struct NcclLibrary {
   decltype(&ncclGroupEnd) group_end = nullptr;
   decltype(&ncclSend) send = nullptr;
   decltype(&ncclRecv) recv = nullptr;
-  decltype(&ncclAllGather) all_gather = nullptr;
+  decltype(&ncclBroadcast) broadcast = nullptr;
   decltype(&ncclGetErrorString) error_string = nullptr;
 };
 
@@ -52,7 +52,7 @@ Status LoadNccl(NcclLibrary* nccl) {
       Find(handle, "ncclCommAbort", &nccl->comm_abort) &&
       Find(handle, "ncclGroupStart", &nccl->group_start) &&
       Find(handle, "ncclGroupEnd", &nccl->group_end) && Find(handle, "ncclSend", &nccl->send) &&
-      Find(handle, "ncclRecv", &nccl->recv) && Find(handle, "ncclAllGather", &nccl->all_gather) &&
+      Find(handle, "ncclRecv", &nccl->recv) && Find(handle, "ncclBroadcast", &nccl->broadcast) &&
       Find(handle, "ncclGetErrorString", &nccl->error_string);
   if (!whole) {
     return Status(
@@ -68,17 +68,16 @@ Status CudaStatus(int error, const char* what) {
                 std::string(what) + ": " + cudaGetErrorString(static_cast<cudaError_t>(error)));
 }
 
-class NcclCollective : public Collective {
+class NcclTransport : public RankTransport {
  public:
-  NcclCollective(const CollectiveOptions& options, const NcclLibrary& nccl, uint32_t gpu)
+  NcclTransport(const CollectiveOptions& options, const NcclLibrary& nccl, uint32_t gpu)
       : options_(options), nccl_(nccl), gpu_(static_cast<int>(gpu)) {}
 
-  ~NcclCollective() override {
+  ~NcclTransport() override {
     cudaSetDevice(gpu_);
     if (comm_ != nullptr && !aborted_) nccl_.comm_destroy(comm_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
-    cudaFree(values_);
-    cudaFree(parts_);
+    for (const Memory& memory : scratch_) cudaFree(memory.data);
   }
 
   Status Connect(const ncclUniqueId& id) {
@@ -92,31 +91,67 @@ class NcclCollective : public Collective {
   uint32_t rank() const override { return options_.rank; }
   uint32_t size() const override { return options_.size; }
   const char* name() const override { return "nccl"; }
+  MemorySpace space() const override { return MemorySpace::kDevice; }
 
-  Status AllReduceSum(std::span<float> data) override {
-    if (aborted_) return Cancelled();
+  Result<std::byte*> Reserve(Scratch scratch, size_t bytes) override {
+    // Every call begins by this, so the calling thread has the right GPU from here on.
     HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
-    // Every rank adds up `segment` values; the last one's are filled up with what is not read.
-    const size_t segment = (data.size() + size() - 1) / size();
-    HDPS_RETURN_IF_ERROR(Reserve(segment * size()));
-    const size_t bytes = data.size() * sizeof(float);
-    HDPS_RETURN_IF_ERROR(CudaStatus(
-        cudaMemcpyAsync(values_, data.data(), bytes, cudaMemcpyHostToDevice, stream_), "copy in"));
-    HDPS_RETURN_IF_ERROR(Exchange(segment));
-    float* const own = values_ + segment * rank();
-    HDPS_RETURN_IF_ERROR(
-        CudaStatus(LaunchRankSum(parts_, size(), segment, own, stream_), "rank sum"));
-    HDPS_RETURN_IF_ERROR(NcclStatus(
-        nccl_.all_gather(own, values_, segment, ncclFloat, comm_, stream_), "ncclAllGather"));
-    HDPS_RETURN_IF_ERROR(CudaStatus(
-        cudaMemcpyAsync(data.data(), values_, bytes, cudaMemcpyDeviceToHost, stream_), "copy out"));
-    HDPS_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"));
-    return aborted_ ? Cancelled() : Status();
+    Memory& memory = scratch_[static_cast<size_t>(scratch)];
+    if (bytes <= memory.size) return memory.data;
+    cudaFree(memory.data);
+    memory = Memory();
+    void* data = nullptr;
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&data, bytes), "cudaMalloc"));
+    memory = {static_cast<std::byte*>(data), bytes};
+    return memory.data;
   }
 
-  Status Barrier() override {
-    float one = 1;
-    return AllReduceSum({&one, 1});
+  Status CopyIn(std::byte* to, const void* from, MemorySpace, size_t size) override {
+    return Copy(to, from, size);
+  }
+  Status CopyOut(void* to, MemorySpace, const std::byte* from, size_t size) override {
+    return Copy(to, from, size);
+  }
+
+  Status Exchange(std::span<const RankMove> sends, std::span<const RankMove> receives) override {
+    return InGroup([&] {
+      for (const RankMove& move : sends) {
+        HDPS_RETURN_IF_ERROR(NcclStatus(nccl_.send(move.data, move.size, ncclUint8,
+                                                   static_cast<int>(move.peer), comm_, stream_),
+                                        "ncclSend"));
+      }
+      for (const RankMove& move : receives) {
+        HDPS_RETURN_IF_ERROR(NcclStatus(nccl_.recv(move.data, move.size, ncclUint8,
+                                                   static_cast<int>(move.peer), comm_, stream_),
+                                        "ncclRecv"));
+      }
+      return Status();
+    });
+  }
+
+  // NCCL finds the best way between machines for bytes that go to all, but only where it is all.
+  Status Spread(std::span<const uint32_t> members, std::span<const RankMove> parts) override {
+    if (members.size() < size()) return RankTransport::Spread(members, parts);
+    return InGroup([&] {
+      for (const RankMove& part : parts) {
+        HDPS_RETURN_IF_ERROR(
+            NcclStatus(nccl_.broadcast(part.data, part.data, part.size, ncclUint8,
+                                       static_cast<int>(part.peer), comm_, stream_),
+                       "ncclBroadcast"));
+      }
+      return Status();
+    });
+  }
+
+  Status Combine(Reduction reduction, const std::byte* parts, size_t stride, uint32_t ranks,
+                 size_t count, std::byte* result) override {
+    return CudaStatus(LaunchCombine(reduction, parts, stride, ranks, count, result, stream_),
+                      "reduction");
+  }
+
+  Status Finish() override {
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"));
+    return aborted_ ? Cancelled() : Status();
   }
 
   void Abort() override {
@@ -124,34 +159,25 @@ class NcclCollective : public Collective {
   }
 
  private:
-  // parts_[r] = rank r's values of my segment.
-  Status Exchange(size_t segment) {
-    HDPS_RETURN_IF_ERROR(NcclStatus(nccl_.group_start(), "ncclGroupStart"));
-    Status status;
-    for (uint32_t r = 0; status.ok() && r < size(); ++r) {
-      status = NcclStatus(nccl_.send(values_ + segment * r, segment, ncclFloat, static_cast<int>(r),
-                                     comm_, stream_),
-                          "ncclSend");
-      if (!status.ok()) break;
-      status = NcclStatus(
-          nccl_.recv(parts_ + segment * r, segment, ncclFloat, static_cast<int>(r), comm_, stream_),
-          "ncclRecv");
-    }
-    const Status ended = NcclStatus(nccl_.group_end(), "ncclGroupEnd");
-    return status.ok() ? ended : status;
+  struct Memory {
+    std::byte* data = nullptr;
+    size_t size = 0;
+  };
+
+  Status Copy(void* to, const void* from, size_t size) {
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
+    return CudaStatus(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream_), "copy");
   }
 
-  Status Reserve(size_t floats) {
-    if (floats <= reserved_) return Status();
-    cudaFree(values_);
-    cudaFree(parts_);
-    values_ = parts_ = nullptr;
-    reserved_ = 0;
-    const size_t bytes = floats * sizeof(float);
-    HDPS_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&values_, bytes), "cudaMalloc"));
-    HDPS_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&parts_, bytes), "cudaMalloc"));
-    reserved_ = floats;
-    return Status();
+  // Calls of NCCL that are made as one.
+  template <typename Calls>
+  Status InGroup(const Calls& calls) {
+    if (aborted_) return Cancelled();
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
+    HDPS_RETURN_IF_ERROR(NcclStatus(nccl_.group_start(), "ncclGroupStart"));
+    const Status status = calls();
+    const Status ended = NcclStatus(nccl_.group_end(), "ncclGroupEnd");
+    return status.ok() ? ended : status;
   }
 
   Status NcclStatus(ncclResult_t result, const char* what) const {
@@ -166,15 +192,13 @@ class NcclCollective : public Collective {
   const int gpu_;
   ncclComm_t comm_ = nullptr;
   cudaStream_t stream_ = nullptr;
-  float* values_ = nullptr;  // [reserved_], device
-  float* parts_ = nullptr;   // [reserved_], device
-  size_t reserved_ = 0;
+  Memory scratch_[kScratchKinds];
   std::atomic<bool> aborted_ = false;
 };
 
-// Rank 0 draws the group's number, the others read it from the board.
+// Rank 0 draws the group's number, the others read it from the store.
 Result<ncclUniqueId> AgreeOnId(const CollectiveOptions& options, const NcclLibrary& nccl,
-                               Board& board) {
+                               RendezvousStore& store) {
   const std::string key = options.group + "/nccl/id";
   ncclUniqueId id;
   if (options.rank == 0) {
@@ -182,10 +206,10 @@ Result<ncclUniqueId> AgreeOnId(const CollectiveOptions& options, const NcclLibra
       return Status(Code::kUnavailable,
                     std::string("ncclGetUniqueId: ") + nccl.error_string(result));
     }
-    HDPS_RETURN_IF_ERROR(board.Put(key, std::string(id.internal, sizeof(id.internal))));
+    HDPS_RETURN_IF_ERROR(store.Put(key, std::string(id.internal, sizeof(id.internal))));
     return id;
   }
-  HDPS_ASSIGN_OR_RETURN(const std::string text, board.Get(key));
+  HDPS_ASSIGN_OR_RETURN(const std::string text, store.Get(key));
   if (text.size() != sizeof(id.internal)) {
     return Status(Code::kCorruption, key + " has " + std::to_string(text.size()) +
                                          " bytes, expected " + std::to_string(sizeof(id.internal)));
@@ -210,14 +234,14 @@ uint32_t CountNcclGpus(std::string* why_none) {
   return static_cast<uint32_t>(count);
 }
 
-Result<std::unique_ptr<Collective>> NewNcclCollective(const CollectiveOptions& options,
-                                                      uint32_t gpu, Board& board) {
+Result<std::shared_ptr<RankTransport>> NewNcclTransport(const CollectiveOptions& options,
+                                                        uint32_t gpu, RendezvousStore& store) {
   NcclLibrary nccl;
   HDPS_RETURN_IF_ERROR(LoadNccl(&nccl));
-  HDPS_ASSIGN_OR_RETURN(const ncclUniqueId id, AgreeOnId(options, nccl, board));
-  auto collective = std::make_unique<NcclCollective>(options, nccl, gpu);
-  HDPS_RETURN_IF_ERROR(collective->Connect(id));
-  return std::unique_ptr<Collective>(std::move(collective));
+  HDPS_ASSIGN_OR_RETURN(const ncclUniqueId id, AgreeOnId(options, nccl, store));
+  auto transport = std::make_shared<NcclTransport>(options, nccl, gpu);
+  HDPS_RETURN_IF_ERROR(transport->Connect(id));
+  return std::shared_ptr<RankTransport>(std::move(transport));
 }
 
 #else  // HDPS_WITH_NCCL
@@ -227,7 +251,8 @@ uint32_t CountNcclGpus(std::string* why_none) {
   return 0;
 }
 
-Result<std::unique_ptr<Collective>> NewNcclCollective(const CollectiveOptions&, uint32_t, Board&) {
+Result<std::shared_ptr<RankTransport>> NewNcclTransport(const CollectiveOptions&, uint32_t,
+                                                        RendezvousStore&) {
   return Status(Code::kInvalidArgument,
                 "parallel.collective: 'nccl': this build has no CUDA or no NCCL; use 'gloo'");
 }
