@@ -1,4 +1,4 @@
-"""Every command of README.md and docs/operations.md is run, every link leads somewhere, the job file of
+"""Every command of README.md, docs/operations.md and docs/extending.md is run, every link leads somewhere, the job file of
 the README is a job, and the fields of a run's files are those that are described."""
 import json
 import os
@@ -9,6 +9,8 @@ import harness
 
 README = harness.ROOT / "README.md"
 OPERATIONS = harness.ROOT / "docs" / "operations.md"
+EXTENDING = harness.ROOT / "docs" / "extending.md"
+RESULTS = harness.ROOT / "docs" / "results.md"
 
 
 def blocks(page, language):
@@ -38,6 +40,33 @@ class Readme(harness.Case):
         self.run_commands(OPERATIONS, 3)
         summary = harness.summary_of(self.folder / "out" / "stopped")
         self.assertGreater(summary["resumed_from"], 0)
+
+    def test_commands_of_extending(self):
+        """Nothing of a checkout but its history is needed: where there is none, the example says so."""
+        if not (harness.ROOT / ".git").exists():
+            self.skipTest("no history in this copy")
+        os.symlink(harness.ROOT / ".git", self.folder / ".git")
+        for name in ("cmake_install.cmake", "CMakeCache.txt"):
+            self.assertTrue((harness.BIN.parent / name).exists())
+        (self.folder / "build" / "bin").unlink()
+        (self.folder / "build").rmdir()
+        os.symlink(harness.BIN.parent, self.folder / "build")
+        self.run_commands(EXTENDING, 2)
+
+    def test_ways_to_see_results(self):
+        """Each command in the tables of docs/results.md exists: a script, a benchmark, or tests by name."""
+        benchmarks = self.shell("build/bin/hdps-bench --list")
+        tests = harness.run(["ctest", "--test-dir", harness.BIN.parent, "-N"]).stdout
+        commands = re.findall(r"\| `([^`]+)` \|$", RESULTS.read_text(), re.M)
+        self.assertGreater(len(commands), 10)
+        for command in commands:
+            words = command.split()
+            if words[0] == "ctest":
+                self.assertRegex(tests, words[words.index("-R") + 1], command)
+            elif words[0].endswith("hdps-bench"):
+                self.assertIn(f"  {words[1]} ", benchmarks, command)
+            else:
+                self.assertTrue((harness.ROOT / words[0]).exists(), command)
 
     def run_commands(self, page, at_least):
         found = blocks(page, "sh")

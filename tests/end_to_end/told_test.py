@@ -37,7 +37,7 @@ class Told(harness.Case):
 
     # ---- Warnings of the job -------------------------------------------------------------------
 
-    WARNED = {"model.deep_optimizer.weight_decay": 0.1, "train.staleness_bound": 3, "data.header": True}
+    WARNED = {"model.deep_optimizer.weight_decay": 0.1, "train.staleness_bound": 3, "data.delimiter": ";"}
 
     def test_keys_that_do_not_count_are_warned_of_on_the_terminal_and_in_every_log(self):
         job = harness.write_job(self.out("job.json"), self.job())
@@ -77,8 +77,9 @@ class Told(harness.Case):
     def test_a_positive_text_that_never_comes(self):
         out = self.out("out")
         done, warnings = said([HDPS, "train", f"--job={self.csv_job(['Yes'])}", f"--out={out}"])
-        self.assertEqual(len(warnings), 3, warnings)
-        for part in ("all 600 training labels are 0", 'the positive text "Yes" of column "answer"',
+        self.assertEqual(len(warnings), 5, warnings)
+        for part in ("train.csv: no label in the first 600 rows is 'Yes'",
+                     "eval.csv: no label in the first 600 rows is 'Yes'", "all 600 training labels are 0", 'the positive text "Yes" of column "answer"',
                      "all 600 evaluation labels are 0"):
             self.assertEqual(sum(part in line for line in warnings), 1, f"{part}: {warnings}")
         self.assertIn("epoch 1, step 12: AUC undefined (all 600 labels are 0), logloss", done.stderr)

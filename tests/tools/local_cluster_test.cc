@@ -20,6 +20,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"
+#include "tools/stepped_run.h"
 
 namespace hdps {
 namespace {
@@ -86,6 +87,14 @@ class LocalClusterTest : public ::testing::Test {
     EXPECT_TRUE(exit.ok()) << exit.status().message();
     return exit.ok() ? *exit : ProcessEnd{-1, ""};
   }
+  LocalClusterOptions Stepped(const std::string& out, uint32_t workers) {
+    LocalClusterOptions options;
+    options.job = std::make_shared<const Job>(*ParseJob(kJob, "job.json", {}));
+    options.out = out;
+    options.num_workers = workers;
+    options.threads = threads_;
+    return options;
+  }
   // The value of a field of summary.json, as it stands there.
   std::string Field(const std::string& out, const std::string& name) {
     const std::string text = *ReadWholeFile(*files_, out + "/summary.json", 1u << 20);
@@ -115,6 +124,36 @@ TEST_F(LocalClusterTest, TheDigestDoesNotDependOnTheServers) {
     EXPECT_EQ(Field(out, "eval_auc"), Field("out1", "eval_auc"));
     EXPECT_EQ(Field(out, "digest"), Field("out1", "digest"));
   }
+}
+
+TEST_F(LocalClusterTest, StepsDrivenByHandEndWithTheSameParameters) {
+  ASSERT_EQ(Run("whole", 1, 3).status, 0);
+  SteppedRun run(Stepped("stepped", 3), *files_, *clock_);
+  Clock steps = 0;
+  while (const auto reports = run.Step()) {
+    ++steps;
+    ASSERT_EQ(reports->size(), 3u);
+    for (const StepReport& report : *reports) EXPECT_EQ(report.clock, steps);
+  }
+  EXPECT_EQ(steps, 32);
+  const Result<ProcessEnd> end = run.Finish();
+  ASSERT_TRUE(end.ok() && end->status == 0) << end->reason;
+  EXPECT_EQ(Field("stepped", "digest"), Field("whole", "digest"));
+}
+
+TEST_F(LocalClusterTest, ARunDrivenByHandMayBeLetGoOrAbandoned) {
+  ASSERT_EQ(Run("whole", 1, 2).status, 0);
+  SteppedRun let_go(Stepped("let_go", 2), *files_, *clock_);
+  for (int step = 0; step < 3; ++step) ASSERT_TRUE(let_go.Step().has_value());
+  ASSERT_EQ(let_go.Finish()->status, 0);
+  EXPECT_EQ(Field("let_go", "digest"), Field("whole", "digest"));
+  {
+    SteppedRun abandoned(Stepped("abandoned", 2), *files_, *clock_);
+    for (int step = 0; step < 3; ++step) ASSERT_TRUE(abandoned.Step().has_value());
+  }
+  EXPECT_NE(Field("abandoned", "stopped_at"), "null");
+  ASSERT_EQ(Run("abandoned", 1, 2).status, 0);
+  EXPECT_EQ(Field("abandoned", "digest"), Field("whole", "digest"));
 }
 
 // What 16 bits are rounded to comes from the seed: neither servers nor threads, nor a stop between

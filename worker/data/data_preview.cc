@@ -205,12 +205,13 @@ class Preview {
     const bool by_text = label != nullptr && !label->positive.empty();
     if (by_text && result_.labels[1] == 0 && label_texts_.size() > 1) {
       result_.warnings.push_back(
-          "no label in the first " + Counted(result_.rows, "row") + " is '" + label->positive[0] +
+          paths_[0] + ": no label in the first " + Counted(result_.rows, "row") + " is '" +
+          label->positive[0] +
           (label->positive.size() > 1 ? "' or another text of positive" : "'") +
           ", so all count as 0; the labels are " + DescribeCounts(label_texts_));
     }
     if (!by_text && label_texts_.contains("-1") && label_texts_.contains("0")) {
-      result_.warnings.push_back("labels are both -1 and 0, and both count as 0: " +
+      result_.warnings.push_back(paths_[0] + ": labels are both -1 and 0, and both count as 0: " +
                                  DescribeCounts(label_texts_));
     }
   }

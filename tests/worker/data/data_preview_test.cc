@@ -226,9 +226,10 @@ TEST(HeaderTest, HalfTheNamesAreNotEnough) {
 TEST(DataPreviewTest, LabelsThatNeverMatchAreSaid) {
   DataSpec data = Incomes();
   data.columns[3].positive = {">50k"};
-  EXPECT_THAT(Good(data, {"1,a,b,<=50K\n2,a,b,>50K\n3,a,b,<=50K\n"}).warnings,
-              ElementsAre("no label in the first 3 rows is '>50k', so all count as 0; the labels "
-                          "are '<=50K' (2), '>50K' (1)"));
+  EXPECT_THAT(
+      Good(data, {"1,a,b,<=50K\n2,a,b,>50K\n3,a,b,<=50K\n"}).warnings,
+      ElementsAre("a.csv: no label in the first 3 rows is '>50k', so all count as 0; the labels "
+                  "are '<=50K' (2), '>50K' (1)"));
   EXPECT_THAT(Good(data, {"1,a,b,<=50K\n"}).warnings, ElementsAre()) << "it may be sorted";
   EXPECT_THAT(Good(OfFormat(DataFormat::kLibsvm), {"-1 1:1\n0 1:1\n1 2:1\n"}).warnings,
               ElementsAre(HasSubstr("labels are both -1 and 0")));

@@ -1,0 +1,55 @@
+// Hands each step's report to the caller, and the caller's leave to go on to the workers.
+#include "tools/stepped_run.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+
+namespace hdps {
+
+SteppedRun::SteppedRun(LocalClusterOptions options, FileSystem& files, MonotonicClock& clock)
+    : num_workers_(options.num_workers), done_(options.num_workers) {
+  CHECK(options.after_step == nullptr && options.stop == nullptr) << "these are the run's own";
+  for (uint32_t w = 0; w < num_workers_; ++w) {
+    leave_.push_back(std::make_unique<BoundedQueue<bool>>(1));
+  }
+  options.stop = &stop_;
+  options.after_step = [this](WorkerId worker, const StepReport& report) {
+    if (done_.Push({worker, report})) leave_[worker.value]->Pop();
+  };
+  thread_ = StartThread("stepped_run", [this, options = std::move(options), &files, &clock] {
+    end_ = RunLocalCluster(options, files, clock);
+    done_.Close();
+  });
+}
+
+SteppedRun::~SteppedRun() {
+  stop_ = true;
+  LetGo();
+}
+
+void SteppedRun::LetGo() {
+  done_.Close();
+  for (const auto& leave : leave_) leave->Close();
+}
+
+std::optional<std::vector<StepReport>> SteppedRun::Step() {
+  if (std::exchange(begun_, true)) {
+    for (const auto& leave : leave_) leave->Push(true);
+  }
+  std::vector<StepReport> reports(num_workers_);
+  for (uint32_t w = 0; w < num_workers_; ++w) {
+    const std::optional<Done> done = done_.Pop();
+    if (!done.has_value()) return std::nullopt;
+    reports[done->worker.value] = done->report;
+  }
+  return reports;
+}
+
+Result<ProcessEnd> SteppedRun::Finish() {
+  LetGo();
+  thread_->Join();
+  return *end_;
+}
+
+}  // namespace hdps
