@@ -14,7 +14,7 @@ namespace hdps {
 
 // Invariant: every command is answered at most once; each member's commands are numbered 1, 2, 3,
 // ... without a gap, so a member can tell a repeat from a new one. Bounded by one phase's commands,
-// for the next phase begins when this board is empty.
+// for the next phase begins when none is open.
 class CommandTracker {
  public:
   explicit CommandTracker(TimeMs retry_ms) : retry_ms_(retry_ms) {}

@@ -78,7 +78,7 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
 }
 
 void JobCoordinator::Tell(const std::vector<PeerId>& to, const Command& command, TimeMs now) {
-  for (const PeerId peer : to) parts_.board.Send(peer, command, now);
+  for (const PeerId peer : to) parts_.tracker.Send(peer, command, now);
 }
 
 void JobCoordinator::BeginSave(TimeMs now) {
@@ -120,7 +120,7 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
     KnowWorker(done);
     answers_[from] = done;
   }
-  if (failure_ || !parts_.board.empty()) return;
+  if (failure_ || !parts_.tracker.empty()) return;
   if (phase_ != Phase::kTrain || round_->complete()) CompletePhase(now);
 }
 
@@ -345,16 +345,16 @@ void JobCoordinator::OnTick(TimeMs now) {
 }
 
 void JobCoordinator::DropTheFinished(TimeMs now) {
-  for (const CommandTracker::Waiting& waiting : parts_.board.waiting()) {
+  for (const CommandTracker::Waiting& waiting : parts_.tracker.waiting()) {
     const TimeMs patience = std::max<TimeMs>(job_->cluster.dead_after_ms, 5 * kGoneAfterMs);
     if (parts_.members.SilentFor(waiting.member, now) < kGoneAfterMs &&
         now - waiting.since < patience) {
       continue;
     }
     parts_.notice(parts_.members.NameOf(waiting.member) + " has not confirmed the end of the job");
-    parts_.board.Drop(waiting.member);
+    parts_.tracker.Drop(waiting.member);
   }
-  if (parts_.board.empty()) Enter(Phase::kOver, now);
+  if (parts_.tracker.empty()) Enter(Phase::kOver, now);
 }
 
 void JobCoordinator::Stop() {
@@ -390,7 +390,7 @@ ProgressState JobCoordinator::progress() const {
 void JobCoordinator::Fail(int exit_status, const std::string& message) {
   if (failure_) return;
   failure_ = {exit_status, message};
-  parts_.board.DropAll();
+  parts_.tracker.DropAll();
 }
 
 }  // namespace hdps

@@ -39,7 +39,7 @@ class JobCoordinator {
  public:
   struct Parts {
     Membership& members;
-    CommandTracker& board;
+    CommandTracker& tracker;
     CheckpointCatalog& checkpoints;
     RunReport& report;
     FileSystem& files;

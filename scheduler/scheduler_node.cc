@@ -17,17 +17,14 @@
 #include "scheduler/rendezvous.h"
 #include "scheduler/run_report.h"
 #include "scheduler/validate_cluster.h"
+#include "scheduler/wait_notices.h"
 
 namespace hdps {
 namespace {
 
-// People hear of a wait after this long, and again after each such time.
-constexpr TimeMs kNoticeEveryMs = 10000;
 // Nobody answers an Abort, and one copy may be lost: so often is it said, a tick apart.
 constexpr int kFarewells = 5;
 constexpr ViewId kFirstView{1};
-
-std::string Seconds(TimeMs ms) { return std::to_string(ms / 1000) + " s"; }
 
 }  // namespace
 
@@ -43,7 +40,7 @@ struct SchedulerNode::Impl {
                     .num_shards = o.job->cluster.shards,
                     .job_digest = JobDigest(*o.job),
                     .dead_after_ms = o.job->cluster.dead_after_ms}),
-        board(o.command_retry_ms),
+        tracker(o.command_retry_ms),
         checkpoints(f, JoinPath(o.out, "checkpoint"), o.job) {}
 
   void Notice(const std::string& line) {
@@ -98,7 +95,6 @@ struct SchedulerNode::Impl {
   void Form();
   void TickGathering();
   void TickRunning();
-  void LogWaits();
   void Report();
   void ForgiveOwnStandstill(TimeMs at);
   void Stop(const std::string& reason);
@@ -111,7 +107,7 @@ struct SchedulerNode::Impl {
   const ProgressListener voice;
   FileSystem& files;
   Rendezvous rendezvous;
-  CommandTracker board;
+  CommandTracker tracker;
   CheckpointCatalog checkpoints;
   std::optional<FoundCheckpoint> start;
   std::unique_ptr<RunReport> report;
@@ -123,12 +119,7 @@ struct SchedulerNode::Impl {
   TimeMs now = 0;
   std::optional<TimeMs> began;  // The first tick.
   TimeMs noticed_at = 0, reported_at = 0, progress_noticed_at = 0;
-  // How long each worker has stood at its clock, for those who wonder why nothing happens.
-  struct Standing {
-    Clock clock = -1;
-    TimeMs since = 0;
-  };
-  std::map<PeerId, Standing> standing;
+  WaitNotices waits;
 
   int farewells_left = 0;
   bool stopping = false;
@@ -163,7 +154,7 @@ void SchedulerNode::Impl::Form() {
   reported_at = progress_noticed_at = noticed_at = now;
   const auto notice = [this](const std::string& line) { Notice(line); };
   const auto warn = [this](const std::string& line) { voice.Warn(line); };
-  const JobCoordinator::Parts parts{*members, board, checkpoints, *report, files, notice, warn};
+  const JobCoordinator::Parts parts{*members, tracker, checkpoints, *report, files, notice, warn};
   coordinator.emplace(options.job, options.out, parts);
   coordinator->Begin(std::move(start), now);
 }
@@ -181,7 +172,7 @@ void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&
 
 void SchedulerNode::Impl::On(PeerId from, const CommandDone& message, const Frame&) {
   if (!members || !members->Has(from)) return;
-  const std::optional<Command> command = board.TakeAnswered(from, message.id);
+  const std::optional<Command> command = tracker.TakeAnswered(from, message.id);
   if (command) coordinator->OnAnswer(from, *command, message, now);
 }
 
@@ -210,7 +201,7 @@ void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& fra
   StatusReply status;
   status.job = job.name;
   if (members) {
-    const std::vector<CommandTracker::Waiting> waiting = board.waiting();
+    const std::vector<CommandTracker::Waiting> waiting = tracker.waiting();
     status.state = waiting.empty() ? "between two commands" : CommandKindName(waiting[0].command);
     members->AddTo(&status, now);
   } else {
@@ -225,7 +216,7 @@ void SchedulerNode::Impl::TickGathering() {
   }
   const TimeMs waited = now - *began;
   if (waited >= int64_t{job.cluster.rendezvous_timeout_s} * 1000) {
-    return Leave(3, "after " + Seconds(waited) + " the cluster is not complete: missing " +
+    return Leave(3, "after " + SecondsOf(waited) + " the cluster is not complete: missing " +
                         rendezvous.Missing() + "; here: " + rendezvous.Present());
   }
   if (now - noticed_at >= kNoticeEveryMs) {
@@ -253,33 +244,12 @@ void SchedulerNode::Impl::TickRunning() {
     return Leave(3, text + "; the job cannot go on without it. The newest checkpoint is " +
                         (latest.empty() ? "none" : latest));
   }
-  for (const CommandTracker::Due& due : board.TakeDue(now)) Send(due.to, due.command);
+  for (const CommandTracker::Due& due : tracker.TakeDue(now)) Send(due.to, due.command);
   if (now - noticed_at >= kNoticeEveryMs) {
     noticed_at = now;
-    LogWaits();
+    for (const std::string& line : waits.Lines(tracker, *members, now)) Notice(line);
   }
   Report();
-}
-
-void SchedulerNode::Impl::LogWaits() {
-  for (const CommandTracker::Waiting& waiting : board.waiting()) {
-    const std::string name = members->NameOf(waiting.member);
-    if (waiting.command != CommandKind::kTrain) {
-      if (now - waiting.since < kNoticeEveryMs) continue;
-      Notice("waiting for " + name + " to answer " + CommandKindName(waiting.command) + " for " +
-             Seconds(now - waiting.since));
-      continue;
-    }
-    // Training takes its time; a worker that stands still is worth a word.
-    const Clock clock = members->WorkerClock(*members->WorkerRank(waiting.member));
-    Standing& stand = standing[waiting.member];
-    if (stand.clock != clock) {
-      stand = {clock, now};
-    } else if (now - stand.since >= kNoticeEveryMs) {
-      Notice(name + " has been at step " + std::to_string(clock) + " for " +
-             Seconds(now - stand.since));
-    }
-  }
 }
 
 void SchedulerNode::Impl::Report() {
@@ -317,7 +287,7 @@ void SchedulerNode::Impl::Leave(int status, const std::string& reason) {
   exit_status = status;
   exit_reason = reason;
   if (voice.progress) voice.progress("");
-  board.DropAll();
+  tracker.DropAll();
   farewells_left = kFarewells;
   SayFarewell();
 }

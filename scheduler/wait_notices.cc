@@ -1,0 +1,32 @@
+// Tells a command that is not answered from a worker that trains but does not advance.
+#include "scheduler/wait_notices.h"
+
+namespace hdps {
+
+std::string SecondsOf(TimeMs ms) { return std::to_string(ms / 1000) + " s"; }
+
+std::vector<std::string> WaitNotices::Lines(const CommandTracker& tracker,
+                                            const Membership& members, TimeMs now) {
+  std::vector<std::string> lines;
+  for (const CommandTracker::Waiting& waiting : tracker.waiting()) {
+    const std::string name = members.NameOf(waiting.member);
+    if (waiting.command != CommandKind::kTrain) {
+      if (now - waiting.since < kNoticeEveryMs) continue;
+      lines.push_back("waiting for " + name + " to answer " + CommandKindName(waiting.command) +
+                      " for " + SecondsOf(now - waiting.since));
+      continue;
+    }
+    // Training takes its time; a worker that stands still is worth a word.
+    const Clock clock = members.WorkerClock(*members.WorkerRank(waiting.member));
+    Standing& stand = standing_[waiting.member];
+    if (stand.clock != clock) {
+      stand = {clock, now};
+    } else if (now - stand.since >= kNoticeEveryMs) {
+      lines.push_back(name + " has been at step " + std::to_string(clock) + " for " +
+                      SecondsOf(now - stand.since));
+    }
+  }
+  return lines;
+}
+
+}  // namespace hdps
