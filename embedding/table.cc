@@ -268,8 +268,8 @@ size_t TableSlice::num_rows() const { return impl_->store.num_rows(); }
 size_t TableSlice::bytes() const { return impl_->store.bytes() + impl_->policy.bytes(); }
 const RowStore& TableSlice::memory() const { return impl_->store.memory(); }
 const Status& TableSlice::failure() const { return impl_->store.failure(); }
-const FrequencySketch* TableSlice::sights() const { return impl_->policy.sights(); }
-FrequencySketch* TableSlice::sights() { return impl_->policy.sights(); }
+const FrequencySketch* TableSlice::sketch() const { return impl_->policy.sketch(); }
+FrequencySketch* TableSlice::sketch() { return impl_->policy.sketch(); }
 
 RowCounts TableSlice::counters() const {
   return {.admitted = impl_->admitted,

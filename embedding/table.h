@@ -86,8 +86,8 @@ class TableSlice {
 
   // What the policy has counted of keys without a row: null when it counts none. It belongs to a
   // snapshot, so that a job that goes on admits as one that never stopped.
-  const FrequencySketch* sights() const;
-  FrequencySketch* sights();
+  const FrequencySketch* sketch() const;
+  FrequencySketch* sketch();
 
  private:
   struct Impl;

@@ -106,7 +106,7 @@ uint64_t PeakResidentBytes(FileSystem& files) {
 
 std::string MemoryPlan::Text() const {
   return "process " + ShowByteCount(process) + " + requests " + ShowByteCount(requests) +
-         " + dense layers " + ShowByteCount(dense) + " + sketches " + ShowByteCount(sights) +
+         " + dense layers " + ShowByteCount(dense) + " + sketches " + ShowByteCount(sketches) +
          " + disk tier " + ShowByteCount(disk) +
          (spilled > 0 ? " + what finds rows on disk " + ShowByteCount(spilled) : std::string()) +
          " + rows and index " + ShowByteCount(rows) + " = " + ShowByteCount(total());
@@ -122,7 +122,7 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
       static_cast<uint64_t>(2 * part * static_cast<double>(StepBytes(job, options.num_workers)));
   for (const TableSpec& table : job.tables) {
     if (table.policy.admit_after > 1) {
-      plan.sights +=
+      plan.sketches +=
           static_cast<uint64_t>(part * static_cast<double>(table.policy.admit_sketch_bytes));
     }
     if (table.dense) {
@@ -217,7 +217,7 @@ Result<std::unique_ptr<ServerMemoryLimit>> ServerMemoryLimit::Make(
   if (options.own_process) {
     others = MeasuredOthers(files, plan.others() - plan.spilled, limit / kSpareParts);
   } else {
-    others = [disk = memory->disk_.get(), planned = plan.requests + plan.sights](uint64_t) {
+    others = [disk = memory->disk_.get(), planned = plan.requests + plan.sketches](uint64_t) {
       return planned + disk->memory_bytes();
     };
   }

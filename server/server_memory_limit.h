@@ -27,12 +27,12 @@ struct MemoryPlan {
   uint64_t process = 0;   // The program and its libraries, as they are now.
   uint64_t requests = 0;  // Of the workers: keys, rows and gradients of the steps on their way.
   uint64_t dense = 0;     // Of the dense layers, with their state.
-  uint64_t sights = 0;    // Sketches of the policies.
+  uint64_t sketches = 0;  // Sketches of the policies.
   uint64_t disk = 0;      // Rows being written, and what finds their blocks.
   uint64_t spilled = 0;   // What finds the rows on disk, if there are more than there is room for.
   uint64_t rows = 0;      // With their index; under a limit, what it leaves them.
   uint64_t total() const { return others() + rows; }
-  uint64_t others() const { return process + requests + dense + sights + disk + spilled; }
+  uint64_t others() const { return process + requests + dense + sketches + disk + spilled; }
   std::string Text() const;  // "process 24 MiB + requests ... = 1.00 GiB"
 };
 MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_t process_bytes);

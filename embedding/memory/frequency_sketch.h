@@ -12,11 +12,12 @@ namespace hdps {
 
 // A count-min sketch of four-bit counters (Cormode and Muthukrishnan 2005) with conservative update
 // (Estan and Varghese 2002): a key's four counters lie in one line of memory, and only the smallest
-// of them grow. Once it has counted about half as many sights as it has counters for, all are
+// of them grow. Once it has counted about half as many keys as it has counters for, all are
 // halved (Einziger and others 2017), so that what comes no more is forgotten.
 //
-// Invariant: a count is never less than the sights since the last halving, up to kCountMax. What it
-// holds depends on the seed and on the keys it was given, in order, and on nothing else.
+// Invariant: a count is never less than how often its key was counted since the last halving, up to
+// kCountMax. What it holds depends on the seed and on the keys it was given, in order, and on
+// nothing else.
 class FrequencySketch {
  public:
   static constexpr uint32_t kCountMax = 15;
@@ -46,7 +47,7 @@ class FrequencySketch {
 
   const uint64_t seed_;
   const size_t lines_;
-  std::vector<uint64_t> words_;  // The lines, then the sights since the last halving.
+  std::vector<uint64_t> words_;  // The lines, then what was counted since the last halving.
 };
 
 }  // namespace hdps

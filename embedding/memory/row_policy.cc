@@ -1,4 +1,4 @@
-// Admission by sights and chance; eviction by age, use and norm.
+// Admission by counts and chance; eviction by age, use and norm.
 #include "embedding/memory/row_policy.h"
 
 #include <algorithm>
@@ -60,11 +60,11 @@ RowPolicy::RowPolicy(const TableSpec& spec, TableId table, uint64_t seed, ShardI
       keeps_uses_(KeepsUses(spec.policy)),
       floats_(PolicyFloats(spec.policy)),
       max_rows_(RowsOfSlice(spec, num_shards)) {
-  if (spec_.admit_after > 1) sights_.emplace(spec_.admit_sketch_bytes / num_shards, chance_seed_);
+  if (spec_.admit_after > 1) sketch_.emplace(spec_.admit_sketch_bytes / num_shards, chance_seed_);
 }
 
 bool RowPolicy::Admits(Key key, int64_t step) {
-  if (sights_.has_value() && sights_->Count(key) < spec_.admit_after) return false;
+  if (sketch_.has_value() && sketch_->Count(key) < spec_.admit_after) return false;
   if (spec_.admit_probability >= 1) return true;
   const uint64_t chance = RandomAt(CombineKeys(chance_seed_, key), static_cast<uint64_t>(step));
   return UnitDouble(chance) < spec_.admit_probability;

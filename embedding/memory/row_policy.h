@@ -31,13 +31,13 @@ class RowPolicy {
   bool admits_all() const { return admits_all_; }
   // Asks for what Admits will read.
   void Prefetch(Key key) const {
-    if (sights_.has_value()) sights_->Prefetch(key);
+    if (sketch_.has_value()) sketch_->Prefetch(key);
   }
   // Whether the update of `step` gives `key` a row. Counts it: once an update.
   bool Admits(Key key, int64_t step);
   // What it has counted; null when it counts nothing.
-  FrequencySketch* sights() { return sights_.has_value() ? &*sights_ : nullptr; }
-  const FrequencySketch* sights() const { return sights_.has_value() ? &*sights_ : nullptr; }
+  FrequencySketch* sketch() { return sketch_.has_value() ? &*sketch_ : nullptr; }
+  const FrequencySketch* sketch() const { return sketch_.has_value() ? &*sketch_ : nullptr; }
 
   // ---- Eviction: at the end of a step
 
@@ -56,7 +56,7 @@ class RowPolicy {
   // Those with the lowest rank leave first; among equals a hash of the key decides.
   uint64_t Rank(Key key, std::span<const float> weights, std::span<const float> own) const;
 
-  size_t bytes() const { return sights_.has_value() ? sights_->bytes() : 0; }
+  size_t bytes() const { return sketch_.has_value() ? sketch_->bytes() : 0; }
 
  private:
   const PolicySpec spec_;
@@ -66,7 +66,7 @@ class RowPolicy {
   const bool keeps_step_, keeps_uses_;
   const uint32_t floats_;
   uint64_t max_rows_ = std::numeric_limits<uint64_t>::max();
-  std::optional<FrequencySketch> sights_;
+  std::optional<FrequencySketch> sketch_;
 };
 
 }  // namespace hdps

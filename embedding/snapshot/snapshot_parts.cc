@@ -19,11 +19,11 @@ Words PieceOf(Words words, Key piece) {
   return words.subspan(begin, std::min(kPieceWords, words.size() - begin));
 }
 
-Status VisitCounts(const FrequencySketch& sights, size_t block_rows,
+Status VisitCounts(const FrequencySketch& sketch, size_t block_rows,
                    const TableSlice::Visit& visit) {
   std::vector<Key> keys;
   std::vector<float> rows;
-  const std::span<const uint64_t> words = sights.state();
+  const std::span<const uint64_t> words = sketch.state();
   for (Key piece = 0; piece * kPieceWords < words.size(); ++piece) {
     const std::span<const uint64_t> own = PieceOf(words, piece);
     if (std::ranges::all_of(own, [](uint64_t word) { return word == 0; })) continue;
@@ -38,9 +38,9 @@ Status VisitCounts(const FrequencySketch& sights, size_t block_rows,
   return keys.empty() ? Status() : visit(keys, rows);
 }
 
-Status StoreCounts(FrequencySketch& sights, std::span<const Key> keys,
+Status StoreCounts(FrequencySketch& sketch, std::span<const Key> keys,
                    std::span<const float> rows) {
-  const std::span<uint64_t> words = sights.state();
+  const std::span<uint64_t> words = sketch.state();
   for (size_t k = 0; k < keys.size(); ++k) {
     if (keys[k] >= words.size() || keys[k] * kPieceWords >= words.size()) {
       return {Code::kCorruption, "piece " + std::to_string(keys[k]) + " of a sketch of " +
@@ -71,13 +71,13 @@ SnapshotPart RowsOf(const TableSlice* slice) {
 SnapshotPart CountsOf(const TableSlice* slice) {
   SnapshotPart part{
       CountsName(slice->spec().name), kPieceFloats, 0, true, ShardBy::kKey, {}, {}, {}};
-  const FrequencySketch* sights = slice->sights();
-  part.visit = [sights](size_t block_rows, const TableSlice::Visit& visit) {
-    return VisitCounts(*sights, block_rows, visit);
+  const FrequencySketch* sketch = slice->sketch();
+  part.visit = [sketch](size_t block_rows, const TableSlice::Visit& visit) {
+    return VisitCounts(*sketch, block_rows, visit);
   };
-  part.num_rows = [sights] {
+  part.num_rows = [sketch] {
     uint64_t pieces = 0;
-    const Status counted = VisitCounts(*sights, 1, [&](std::span<const Key>, auto) {
+    const Status counted = VisitCounts(*sketch, 1, [&](std::span<const Key>, auto) {
       ++pieces;
       return Status();
     });
@@ -96,7 +96,7 @@ std::vector<SnapshotPart> PartsOf(const std::vector<const TableSlice*>& slices) 
   std::vector<SnapshotPart> parts;
   for (const TableSlice* slice : slices) {
     parts.push_back(RowsOf(slice));
-    if (slice->sights() != nullptr) parts.push_back(CountsOf(slice));
+    if (slice->sketch() != nullptr) parts.push_back(CountsOf(slice));
   }
   return parts;
 }
@@ -109,10 +109,10 @@ std::vector<SnapshotPart> PartsOf(const std::vector<TableSlice*>& slices) {
       slice->Store(keys, slice->dim() + slice->state_floats(), rows);
       return Status();
     };
-    if (slice->sights() == nullptr) continue;
+    if (slice->sketch() == nullptr) continue;
     parts.push_back(CountsOf(slice));
     parts.back().store = [slice](std::span<const Key> keys, std::span<const float> rows) {
-      return StoreCounts(*slice->sights(), keys, rows);
+      return StoreCounts(*slice->sketch(), keys, rows);
     };
   }
   return parts;

@@ -14,12 +14,12 @@
 
 namespace hdps {
 
-// A table of the file: the rows of a slice, or the sights of its policy, in pieces numbered from 0
-// as keys; pieces that are all zero are left out.
+// A table of the file: the rows of a slice, or the frequency sketch of its policy, in pieces
+// numbered from 0 as keys; pieces that are all zero are left out.
 struct SnapshotPart {
   std::string name;
   uint32_t dim = 0, state_floats = 0;
-  bool sights = false;
+  bool is_sketch = false;
   ShardBy shard_by = ShardBy::kKey;
   std::function<uint64_t()> num_rows;
   // As TableSlice::VisitRows.
@@ -30,7 +30,7 @@ struct SnapshotPart {
 std::vector<SnapshotPart> PartsOf(const std::vector<const TableSlice*>& slices);
 std::vector<SnapshotPart> PartsOf(const std::vector<TableSlice*>& slices);
 
-// Whether the table of a file that follows the table `before` holds the sights of that one.
+// Whether the table of a file that follows the table `before` holds the sketch of that one.
 bool IsCounts(const std::string& before, const std::string& name, uint32_t dim);
 
 }  // namespace hdps

@@ -17,7 +17,7 @@ struct TableShape {
   std::string name;
   uint32_t dim = 0, state_floats = 0;
   uint64_t num_rows = 0;
-  bool sights = false;  // Of the table before it.
+  bool is_sketch = false;  // Of the table before it.
 };
 
 // What a walk over a file finds, in the file's order. A status that is not ok ends the walk.
@@ -110,7 +110,7 @@ class Walk {
     HDPS_RETURN_IF_ERROR(ReadExactly(
         "table name", std::as_writable_bytes(std::span(shape.name.data(), shape.name.size()))));
     if (HashString(shape.name) != header.name_hash) return Broken("the table's name is damaged");
-    shape.sights = position > 0 && IsCounts(name_before_, shape.name, shape.dim);
+    shape.is_sketch = position > 0 && IsCounts(name_before_, shape.name, shape.dim);
     name_before_ = shape.name;
     HDPS_RETURN_IF_ERROR(visitor.table(position, shape));
     Key last = 0;
@@ -121,7 +121,7 @@ class Walk {
       rows += more;
     }
     last_is_set_ = false;
-    if (!shape.sights) total_rows_ += header.num_rows;
+    if (!shape.is_sketch) total_rows_ += header.num_rows;
     return {};
   }
 
@@ -223,7 +223,7 @@ class Expectation {
                                         "', or their dims or rules differ"};
   }
   Status CheckKeys(uint32_t t, std::span<const Key> keys) const {
-    if (parts_[t].sights) return {};
+    if (parts_[t].is_sketch) return {};
     for (const Key key : keys) {
       const ShardId shard = ShardOf(key, parts_[t].shard_by, expected_.num_shards);
       if (shard != expected_.shard) {
@@ -269,7 +269,7 @@ Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& 
                                           const SavedFile& saved) {
   SnapshotSummary summary;
   std::vector<uint64_t> table_hashes;
-  bool sights = false;  // They are no rows.
+  bool is_sketch = false;  // They are no rows.
   Visitor sum{.header =
                   [&](const SnapshotHeader& header, uint32_t) {
                     summary.header = header;
@@ -277,15 +277,15 @@ Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& 
                   },
               .table =
                   [&](uint32_t, const TableShape& shape) {
-                    sights = shape.sights;
-                    if (sights) return Status();
+                    is_sketch = shape.is_sketch;
+                    if (is_sketch) return Status();
                     summary.tables.push_back({shape.name, shape.dim, shape.state_floats, {}});
                     table_hashes.push_back(TableHash(shape.name));
                     return Status();
                   },
               .block =
                   [&](uint32_t, std::span<const Key> keys, std::span<const float> rows) {
-                    if (sights) return Status();
+                    if (is_sketch) return Status();
                     const size_t row_floats = rows.size() / keys.size();
                     for (size_t i = 0; i < keys.size(); ++i) {
                       summary.tables.back().digest.AddRow(table_hashes.back(), keys[i],

@@ -81,7 +81,7 @@ Result<SavedFile> WriteWhole(FileSystem& files, const std::string& path,
                                            .clock = header.clock}));
   uint64_t rows = 0;
   for (uint32_t p = 0; p < parts.size(); ++p) {
-    if (!parts[p].sights) rows += parts[p].num_rows();
+    if (!parts[p].is_sketch) rows += parts[p].num_rows();
     HDPS_RETURN_IF_ERROR(WritePart(file, p, parts[p]));
   }
   HDPS_RETURN_IF_ERROR(file.AppendHeader(

@@ -317,7 +317,7 @@ TEST(TieredRows, GoOnFromASnapshot) {
   EXPECT_GT(loaded.tables[1].counters().fetched, 0u);
   const Result<SnapshotSummary> summary = SummarizeSnapshot(*files, "/c", *file);
   ASSERT_TRUE(summary.ok());
-  ASSERT_EQ(summary->tables.size(), 2u);  // The sights are no table.
+  ASSERT_EQ(summary->tables.size(), 2u);  // The sketch is no table.
   EXPECT_EQ(summary->tables[1].digest.rows + summary->tables[0].digest.rows, file->rows);
 }
 

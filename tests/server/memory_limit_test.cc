@@ -72,7 +72,7 @@ TEST(ServerMemoryLimit, UnderALimitRowsGetTheRest) {
   const MemoryPlan plan = PlanMemory(job, OptionsOf(), 30 << 20);
   EXPECT_EQ(plan.total(), 1ull << 30);
   EXPECT_EQ(plan.disk, 64ull << 20);
-  EXPECT_EQ(plan.sights, 16ull << 20);  // Of two tables.
+  EXPECT_EQ(plan.sketches, 16ull << 20);  // Of two tables.
   EXPECT_GT(plan.rows, 800ull << 20);
   EXPECT_THAT(plan.Text(), HasSubstr("= 1.00 GiB"));
   // A cap is less than what there would be room for.

@@ -21,7 +21,7 @@ enum class Stage : uint8_t {
   kReduceDense,  // worker/exchange/collective     dense gradients summed over ranks (allreduce)
   kReduceRows,   // worker/model, train/step_parts bag gradients -> one gradient per unique key
   kPush,         // worker/exchange/key_split      gradients to the servers
-  kAdvance,      // worker/train/trainer           this worker has finished one more step
+  kAdvance,      // worker/role/trainer            this worker has finished one more step
 };
 inline constexpr size_t kNumStages = 10;
 
