@@ -5,11 +5,20 @@
 #include <string>
 
 #include "common/base/dtype.h"
+#include "common/base/enum_words.h"
 
 namespace hdps {
 
 enum class Mode : uint8_t { kSync, kAsync, kSsp };
+constexpr auto WordsOf(Mode) {
+  using enum Mode;
+  return EnumWords(kSync, "sync", kAsync, "async", kSsp, "ssp");
+}
 enum class DenseExchange : uint8_t { kServers, kAllreduce };
+constexpr auto WordsOf(DenseExchange) {
+  using enum DenseExchange;
+  return EnumWords(kServers, "servers", kAllreduce, "allreduce");
+}
 
 struct TrainSpec {
   Mode mode = Mode::kSync;
@@ -25,6 +34,10 @@ struct TrainSpec {
 };
 
 enum class DatasetStrategy : uint8_t { kDataParallel, kFullBatch };
+constexpr auto WordsOf(DatasetStrategy) {
+  using enum DatasetStrategy;
+  return EnumWords(kDataParallel, "data_parallel", kFullBatch, "full_batch");
+}
 
 // Names as MindSpore's users know them.
 struct ParallelSpec {

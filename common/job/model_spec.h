@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/enum_words.h"
+
 namespace hdps {
 
 enum class LayerKind : uint8_t {
@@ -35,11 +37,19 @@ struct LayerSpec {
 };
 
 enum class LossKind : uint8_t { kLogloss, kSoftmax };
+constexpr auto WordsOf(LossKind) {
+  using enum LossKind;
+  return EnumWords(kLogloss, "logloss", kSoftmax, "softmax");
+}
 
 // How a dense layer that alone reads an embedding multiplies: every example's pooled rows, or each
 // distinct row of the batch once. kAuto: what a cost rule says of the batch; unique rows on CPUs
 // only.
 enum class FirstLayer : uint8_t { kAuto, kPlain, kUniqueRows };
+constexpr auto WordsOf(FirstLayer) {
+  using enum FirstLayer;
+  return EnumWords(kAuto, "auto", kPlain, "plain", kUniqueRows, "unique_rows");
+}
 
 // A graph of layers; the last one gives the logits, [n, 1] for logloss, [n, classes] for softmax.
 struct ModelSpec {

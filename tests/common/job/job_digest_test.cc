@@ -117,17 +117,25 @@ const KnownDigests kKnown[] = {
      0x5e3793808de38bd3},
     {"",
      {"parallel.gradients_mean=false",
-      R"(data={"format":"criteo","train":["a"],"numeric_transform":"none","features":[{"name":"x","from":["C1","C26"]}]})"},
+      R"(data={"format":"criteo","train":["a"],"numeric_transform":"none",)"
+      R"("features":[{"name":"x","from":["C1","C26"]}]})"},
      0xd895320a402aea3b,
      0x0f47d035182399f3},
     {"",
      {"parallel.gradients_mean=false",
-      R"(model={"tables":[{"name":"t","dim":4,"weights":"fp16","policy":{"max_rows":9},"optimizer":{"l1":1},"init":{"kind":"zeros","scale":3}}],"layers":[{"name":"e","kind":"embedding","table":"t","pooling":"mean","combine":"sum","features":["c","d"],"units":7},{"name":"out","inputs":["e"],"units":1}]})"},
+      R"(model={"tables":[{"name":"t","dim":4,"weights":"fp16","policy":{"max_rows":9},)"
+      R"("optimizer":{"l1":1},"init":{"kind":"zeros","scale":3}}],"layers":[{"name":"e",)"
+      R"("kind":"embedding","table":"t","pooling":"mean","combine":"sum","features":["c",)"
+      R"("d"],"units":7},{"name":"out","inputs":["e"],"units":1}]})"},
      0x8754446012a74964,
      0x239f2c0b719b722b},
     {"",
      {"parallel.gradients_mean=false",
-      R"(model={"type":"graph","tables":[{"name":"t","vocab_cache_size":7}],"layers":[{"name":"e","kind":"embedding","table":"t"},{"name":"n","kind":"numeric"},{"name":"m","inputs":["n"],"units":16,"activation":"relu"},{"name":"d","kind":"dot","inputs":["e","m"]},{"name":"out","inputs":["d"],"units":1}]})"},
+      R"(model={"type":"graph","tables":[{"name":"t","vocab_cache_size":7}],)"
+      R"("layers":[{"name":"e","kind":"embedding","table":"t"},{"name":"n",)"
+      R"("kind":"numeric"},{"name":"m","inputs":["n"],"units":16,"activation":"relu"},)"
+      R"({"name":"d","kind":"dot","inputs":["e","m"]},{"name":"out","inputs":["d"],)"
+      R"("units":1}]})"},
      0x85a177c15aa61d79,
      0xa1a6f12f5ea0973a},
 };
