@@ -26,10 +26,10 @@ JobText TextOf(const Job& job) {
   return text;
 }
 
-uint64_t DigestOf(Job job) {
+JsonValue DigestForm(Job job) {
   job.model.type = "graph";  // Whichever recipe it came from.
   const JobText text = TextOf(job);
-  return HashString(PrintJson(PrintSection(JobSection(), &text, Form::kDigest)));
+  return PrintSection(JobSection(), &text, Form::kDigest);
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ uint64_t JobDigest(const Job& job) {
   Job same = job;
   if (same.train.mode == Mode::kSync) same.train.lookahead = 0;  // It changes no result there.
   same.train.lookahead_given = true;
-  return DigestOf(std::move(same));
+  return HashString(PrintJson(DigestForm(std::move(same))));
 }
 
 uint64_t TablesDigest(const Job& job) {
@@ -52,7 +52,11 @@ uint64_t TablesDigest(const Job& job) {
   tables.model.layers = job.model.layers;
   tables.tables = job.tables;
   tables.cluster.shards = job.cluster.shards;
-  return DigestOf(std::move(tables));
+  // What the defaults were when the first checkpoints were written.
+  tables.parallel.gradients_mean = false;
+  JsonValue form = DigestForm(std::move(tables));
+  form.Find("train")->Erase("lookahead");
+  return HashString(PrintJson(form));
 }
 
 }  // namespace hdps

@@ -129,8 +129,10 @@ class SettingTable {
     section_.defaults = defaults_;
   }
 
-  template <typename Value, typename Base, typename... Options>
-  void Add(std::string key, Value Base::*member, std::string doc, Options... options) {
+  // `member` is a pointer to a member, or whatever else gives a reference to the value in a struct.
+  template <typename Member, typename... Options>
+  void Add(std::string key, Member member, std::string doc, Options... options) {
+    using Value = std::remove_cvref_t<std::invoke_result_t<Member, Struct&>>;
     Setting setting;
     using Item = typename ItemOf<Value>::Type;
     setting.kind = KindOf<Item>();
@@ -145,12 +147,12 @@ class SettingTable {
       setting.max = static_cast<double>(std::numeric_limits<Item>::max());
     }
     setting.read = [member](const JsonValue& value, void* object, const Reading&) {
-      ReadValue(value, &(static_cast<Struct*>(object)->*member));
+      ReadValue(value, &std::invoke(member, *static_cast<Struct*>(object)));
     };
     setting.print = [member](const void* object, Form) {
-      return PrintValue(static_cast<const Struct*>(object)->*member);
+      return PrintValue(std::invoke(member, *static_cast<const Struct*>(object)));
     };
-    AddRow(std::move(key), std::move(doc), &(defaults_.get()->*member), std::move(setting),
+    AddRow(std::move(key), std::move(doc), &std::invoke(member, *defaults_), std::move(setting),
            options...);
   }
 
