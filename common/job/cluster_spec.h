@@ -30,6 +30,7 @@ struct TrainSpec {
   uint32_t lookahead = 1;        // Steps whose rows are asked for before their turn.
   bool lookahead_given = false;  // Else a sync worker asks as far or not at all, as it measures.
   bool eval_each_epoch = true;
+  uint64_t eval_every_steps = 0;     // 0 = only where eval_each_epoch says, and at the end.
   uint64_t cache_refresh_steps = 0;  // Between choices of the hot rows; 0: at growing distances.
 };
 

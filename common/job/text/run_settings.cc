@@ -36,6 +36,10 @@ Section TrainSection() {
       [](const TrainSpec& spec) { return spec.lookahead_given || spec.mode != Mode::kSync; });
   train.Add("eval_each_epoch", &TrainSpec::eval_each_epoch, "Otherwise only at the end.",
             Hashed::kDefault);
+  train.Add("eval_every_steps", &TrainSpec::eval_every_steps,
+            "Evaluate after every so many steps as well, as within a long epoch; 0: do not. "
+            "Training waits meanwhile, and its result stays the same.",
+            Range{0, 9e15}, Hashed::kNothing);
   train.Add("cache_refresh_steps", &TrainSpec::cache_refresh_steps,
             "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to "
             "4096.",
