@@ -37,8 +37,8 @@ class JobPlan {
   JobPlan(const Job& job, const JobPosition& start, bool loaded);
 
   JobStep next() const { return due_.empty() ? JobStep::kTrain : due_.front(); }
-  Clock until() const;  // The clock to train to: a checkpoint's, the last, or none before the
-                        // epoch's end.
+  Clock until() const;  // The clock to train to: a checkpoint's, an evaluation's, the last, or none
+                        // before the epoch's end.
   const JobPosition& position() const { return position_; }
   bool finished() const;  // All that the job asks for has been trained.
   bool stopped() const { return stopped_; }
@@ -57,6 +57,7 @@ class JobPlan {
   const uint32_t epochs_;
   const Clock max_steps_;  // 0 = no limit.
   const Clock save_every_;
+  const Clock eval_every_;  // 0 = not by steps, as without data to evaluate.
   const bool has_evaluation_, eval_each_epoch_, allreduce_;
   JobPosition position_;
   Clock saved_ = -1;  // The clock of the newest checkpoint; -1 = none.

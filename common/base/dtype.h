@@ -4,10 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/base/enum_words.h"
+
 namespace hdps {
 
 // kFp16: IEEE binary16; kBf16: the upper half of a binary32. Little-endian, as all that travels.
 enum class DType : uint8_t { kFp32, kFp16, kBf16 };
+constexpr auto WordsOf(DType) {
+  using enum DType;
+  return EnumWords(kFp32, "fp32", kFp16, "fp16", kBf16, "bf16");
+}
 
 constexpr size_t FloatBytes(DType format) {
   return format == DType::kFp32 ? sizeof(float) : sizeof(uint16_t);

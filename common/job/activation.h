@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "common/base/enum_words.h"
+
 #ifdef __CUDACC__
 #define HDPS_ACTIVATION __host__ __device__ inline
 #else
@@ -13,9 +15,12 @@
 namespace hdps {
 
 enum class Activation : uint8_t { kNone, kRelu, kSigmoid, kTanh, kGelu, kLeakyRelu };
+constexpr auto WordsOf(Activation) {
+  using enum Activation;
+  return EnumWords(kNone, "none", kRelu, "relu", kSigmoid, "sigmoid", kTanh, "tanh", kGelu, "gelu",
+                   kLeakyRelu, "leaky_relu");
+}
 
-// In the order of the enum, as a job file writes them.
-inline constexpr const char* kActivationWords = "none, relu, sigmoid, tanh, gelu, leaky_relu";
 inline constexpr const char* kActivationDoc =
     "gelu: z times the normal distribution function of z, by erf (Hendrycks and Gimpel 2016). "
     "leaky_relu: 0.01 z where z is negative (Maas et al. 2013).";

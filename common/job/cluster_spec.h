@@ -5,11 +5,20 @@
 #include <string>
 
 #include "common/base/dtype.h"
+#include "common/base/enum_words.h"
 
 namespace hdps {
 
 enum class Mode : uint8_t { kSync, kAsync, kSsp };
+constexpr auto WordsOf(Mode) {
+  using enum Mode;
+  return EnumWords(kSync, "sync", kAsync, "async", kSsp, "ssp");
+}
 enum class DenseExchange : uint8_t { kServers, kAllreduce };
+constexpr auto WordsOf(DenseExchange) {
+  using enum DenseExchange;
+  return EnumWords(kServers, "servers", kAllreduce, "allreduce");
+}
 
 struct TrainSpec {
   Mode mode = Mode::kSync;
@@ -20,17 +29,22 @@ struct TrainSpec {
   uint32_t micro_batches = 1;  // Parts a worker cuts its batch into, summed before the push.
   uint32_t lookahead = 0;      // Steps whose rows are asked for before their turn.
   bool eval_each_epoch = true;
+  uint64_t eval_every_steps = 0;     // 0 = only where eval_each_epoch says, and at the end.
   uint64_t cache_refresh_steps = 0;  // Between choices of the hot rows; 0: at growing distances.
 };
 
 enum class DatasetStrategy : uint8_t { kDataParallel, kFullBatch };
+constexpr auto WordsOf(DatasetStrategy) {
+  using enum DatasetStrategy;
+  return EnumWords(kDataParallel, "data_parallel", kFullBatch, "full_batch");
+}
 
 // Names as MindSpore's users know them.
 struct ParallelSpec {
   std::string parallel_mode = "data_parallel";  // stand_alone | data_parallel
   uint32_t device_num = 0;                      // Workers; 0 = as many as join.
   bool gradients_mean = true;  // true: mean over all examples; false: sum over workers of means.
-  bool cross_batch = false;     // true: each worker's mean counts the same, whatever its rows.
+  bool cross_batch = false;    // true: each worker's mean counts the same, whatever its rows.
   DatasetStrategy dataset_strategy =
       DatasetStrategy::kDataParallel;  // full_batch: same data to all.
   DenseExchange dense_exchange = DenseExchange::kServers;

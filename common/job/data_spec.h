@@ -5,11 +5,27 @@
 #include <string>
 #include <vector>
 
+#include "common/base/enum_words.h"
+
 namespace hdps {
 
 enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm };
+constexpr auto WordsOf(DataFormat) {
+  using enum DataFormat;
+  return EnumWords(kCsv, "csv", kCriteo, "criteo", kLibsvm, "libsvm", kLibffm, "libffm", kLibfm,
+                   "libfm");
+}
 enum class ColumnType : uint8_t { kLabel, kNumeric, kCategorical, kMulti, kSkip };
+constexpr auto WordsOf(ColumnType) {
+  using enum ColumnType;
+  return EnumWords(kLabel, "label", kNumeric, "numeric", kCategorical, "categorical", kMulti,
+                   "multi", kSkip, "skip");
+}
 enum class Transform : uint8_t { kNone, kLog1p, kStandardize };  // log1p: sign(x) log(1 + |x|).
+constexpr auto WordsOf(Transform) {
+  using enum Transform;
+  return EnumWords(kNone, "none", kLog1p, "log1p", kStandardize, "standardize");
+}
 
 // One column of a CSV/TSV file, in the file's order.
 struct ColumnSpec {
@@ -22,6 +38,10 @@ struct ColumnSpec {
 };
 
 enum class FeatureKind : uint8_t { kBucketized, kCrossed };
+constexpr auto WordsOf(FeatureKind) {
+  using enum FeatureKind;
+  return EnumWords(kBucketized, "bucketized", kCrossed, "crossed");
+}
 
 // A categorical feature derived from columns (or, for Criteo, from I1..I13 and C1..C26).
 struct FeatureSpec {
@@ -45,7 +65,7 @@ struct DataSpec {
   std::string comment = "";           // Lines that begin with this are passed over; empty: none.
   std::vector<ColumnSpec> columns;    // kCsv
   std::vector<FeatureSpec> features;  // Derived.
-  uint32_t num_fields = 0;            // kLibffm, kLibfm: fields 0..num_fields-1, one sparse
+  uint32_t num_fields = 1;            // kLibffm, kLibfm: fields 0..num_fields-1, one sparse
                                       // feature each.
   Transform numeric_transform = Transform::kLog1p;  // kCriteo: of I1..I13.
   uint64_t shuffle_rows = 65536;  // Rows in the shuffle window of training data; 0 = file order.

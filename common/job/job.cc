@@ -1,7 +1,5 @@
-// What follows from a job: its features and its digests.
+// What follows from a job: its features.
 #include "common/job/job.h"
-
-#include "common/base/hash.h"
 
 namespace hdps {
 
@@ -32,40 +30,6 @@ FeatureNames FeaturesOf(const DataSpec& data) {
   }
   for (const FeatureSpec& feature : data.features) names.sparse.push_back(feature.name);
   return names;
-}
-
-uint64_t JobDigest(const Job& job) {
-  Job same = job;
-  const Job defaults;
-  same.name = defaults.name;
-  same.data.train.clear();
-  same.data.eval.clear();
-  same.data.max_bad_rows = defaults.data.max_bad_rows;
-  same.model.type = "graph";
-  same.model.device = defaults.model.device;
-  same.train.epochs = defaults.train.epochs;
-  same.train.max_steps = defaults.train.max_steps;
-  same.train.eval_each_epoch = defaults.train.eval_each_epoch;
-  if (same.train.mode == Mode::kSync) same.train.lookahead = 0;
-  same.train.cache_refresh_steps = defaults.train.cache_refresh_steps;
-  for (TableSpec& table : same.tables) table.vocab_cache_size = 0;
-  same.checkpoint = defaults.checkpoint;
-  same.cluster = defaults.cluster;
-  same.cluster.shards = job.cluster.shards;
-  return HashString(PrintJob(same));
-}
-
-uint64_t TablesDigest(const Job& job) {
-  Job tables;
-  tables.seed = job.seed;
-  tables.model.type = "graph";
-  tables.model.layers = job.model.layers;
-  tables.model.records = job.model.records;
-  tables.tables = job.tables;
-  for (TableSpec& table : tables.tables) table.vocab_cache_size = 0;
-  tables.cluster.shards = job.cluster.shards;
-  tables.parallel.gradients_mean = false;  // The default once: checkpoints hold that digest.
-  return HashString(PrintJob(tables));
 }
 
 }  // namespace hdps

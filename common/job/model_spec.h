@@ -7,12 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "common/base/enum_words.h"
 #include "common/job/activation.h"
 
 namespace hdps {
 
 enum class Pooling : uint8_t { kSum, kMean };
+constexpr auto WordsOf(Pooling) {
+  using enum Pooling;
+  return EnumWords(kSum, "sum", kMean, "mean");
+}
 enum class Combine : uint8_t { kConcat, kSum };
+constexpr auto WordsOf(Combine) {
+  using enum Combine;
+  return EnumWords(kConcat, "concat", kSum, "sum");
+}
 
 class LayerRegistry;  // layers/layer_record.h
 
@@ -31,11 +40,19 @@ struct LayerSpec {
 };
 
 enum class LossKind : uint8_t { kLogloss, kSoftmax };
+constexpr auto WordsOf(LossKind) {
+  using enum LossKind;
+  return EnumWords(kLogloss, "logloss", kSoftmax, "softmax");
+}
 
 // How a dense layer that alone reads an embedding multiplies: every example's pooled rows, or each
 // distinct row of the batch once. kAuto: what a cost rule says of the batch; unique rows on CPUs
 // only.
 enum class FirstLayer : uint8_t { kAuto, kPlain, kUniqueRows };
+constexpr auto WordsOf(FirstLayer) {
+  using enum FirstLayer;
+  return EnumWords(kAuto, "auto", kPlain, "plain", kUniqueRows, "unique_rows");
+}
 
 // A graph of layers; the last one gives the logits, [n, 1] for logloss, [n, classes] for softmax.
 struct ModelSpec {

@@ -5,12 +5,17 @@
 #include <string>
 
 #include "common/base/dtype.h"
+#include "common/base/enum_words.h"
 #include "common/base/shard_map.h"
 #include "common/job/optimizers/optimizers.h"
 
 namespace hdps {
 
 enum class InitKind : uint8_t { kZeros, kConstant, kUniform, kNormal };
+constexpr auto WordsOf(InitKind) {
+  using enum InitKind;
+  return EnumWords(kZeros, "zeros", kConstant, "constant", kUniform, "uniform", kNormal, "normal");
+}
 // A row's first weights: a function of (seed, table, key). kUniform: [-scale, scale).
 struct InitSpec {
   InitKind kind = InitKind::kUniform;
@@ -19,6 +24,10 @@ struct InitSpec {
 };
 
 enum class EvictBy : uint8_t { kAge, kUse, kNorm };
+constexpr auto WordsOf(EvictBy) {
+  using enum EvictBy;
+  return EnumWords(kAge, "age", kUse, "use", kNorm, "norm");
+}
 
 // Which keys of a table get a row, and which rows leave it for good. A key without a row reads as
 // its initial row, and its gradients are dropped.

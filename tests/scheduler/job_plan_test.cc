@@ -70,6 +70,21 @@ TEST(JobPlan, EvaluatesEachEpochAndSavesAtTheEnd) {
   EXPECT_EQ(PlayFresh(at_the_end, 10), "T10| T20| e # s F");
 }
 
+TEST(JobPlan, EvaluatesEverySoManySteps) {
+  Job job = MakeJob(2, 0, 0);
+  job.train.eval_every_steps = 4;
+  EXPECT_EQ(PlayFresh(job, 10), "T4 e T8 e T10| e T12 e T16 e T20| e # s F");
+  JobPlan stopped(job, {}, false);
+  stopped.Stop();
+  stopped.Trained(4, /*end_of_epoch=*/false);
+  EXPECT_EQ(stopped.next(), JobStep::kDigest) << "who stops a job wants it to end soon";
+  job.train.eval_each_epoch = false;
+  job.checkpoint.every_steps = 6;
+  EXPECT_EQ(PlayFresh(job, 10), "T4 e T6 s T8 e T10| T12 e s T16 e T18 s T20| e # s F");
+  job.data.eval.clear();
+  EXPECT_EQ(PlayFresh(job, 10), "T6 s T10| T12 s T18 s T20| # s F");
+}
+
 TEST(JobPlan, SavesAtBoundaries) {
   EXPECT_EQ(PlayFresh(MakeJob(2, 0, 4), 10), "T4 s T8 s T10| e T12 s T16 s T20| e # s F");
   EXPECT_EQ(PlayFresh(MakeJob(2, 0, 10), 10), "T10| e s T20| e # s F");

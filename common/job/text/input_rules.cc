@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "common/job/text/job_reading.h"
+#include "common/job/text/job_sections.h"
 
 namespace hdps {
 

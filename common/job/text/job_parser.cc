@@ -1,9 +1,9 @@
 // From a job file to a checked Job.
-#include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "common/job/text/job_reading.h"
+#include "common/job/layers/layer_record.h"
+#include "common/job/text/job_sections.h"
 
 namespace hdps {
 
@@ -45,18 +45,18 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
   HDPS_ASSIGN_OR_RETURN(source->root, ParseJson(json, source->origin));
   for (const std::string& text : overrides) HDPS_RETURN_IF_ERROR(ApplyOverride(text, source));
   HDPS_RETURN_IF_ERROR(Normalise(source));
-  Job job;
-  if (&layers != &BuiltInLayers()) job.model.records = std::make_shared<LayerRegistry>(layers);
-  const KeyTable keys(layers);
-  HDPS_RETURN_IF_ERROR(CheckKeys(*source, keys, &job.warnings));
-  for (const char* required : {"data", "model"}) {
-    if (source->root.Find(required) == nullptr) {
-      return Refuse(*source, required, "it is missing; see docs/job_file.md");
-    }
+  if (source->root.kind != JsonValue::Kind::kObject) {
+    return Refuse(*source, "", "a job is an object, {\"data\": {...}, \"model\": {...}}");
   }
-  DropIgnoredKeys(keys, &source->root);  // What is ignored shall not linger in the structs.
-  ReadSections(source->root, &job);
-  HDPS_RETURN_IF_ERROR(CheckJob(*source, &job));
+  const Section section = JobSection(layers);
+  HDPS_RETURN_IF_ERROR(CheckSection(*source, section, source->root, ""));
+  JobText text;
+  std::vector<std::string> warnings;
+  ReadSection(section, source->root, &text, {"", &warnings});
+  Job job = text;
+  job.warnings = std::move(warnings);
+  if (&layers != &BuiltInLayers()) job.model.records = std::make_shared<LayerRegistry>(layers);
+  HDPS_RETURN_IF_ERROR(CheckJob(*source, text.model_text, &job));
   return job;
 }
 

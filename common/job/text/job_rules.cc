@@ -1,10 +1,10 @@
-// The rules of a job that go beyond one key.
+// The rules of a job that go beyond one setting.
 #include <algorithm>
 #include <bit>
 #include <map>
 
 #include "common/base/nearest_name.h"
-#include "common/job/text/job_reading.h"
+#include "common/job/text/job_sections.h"
 
 namespace hdps {
 
@@ -264,9 +264,9 @@ Status CheckCluster(const JobSource& source, const ClusterSpec& cluster) {
 
 }  // namespace
 
-Status CheckJob(const JobSource& source, Job* job) {
+Status CheckJob(const JobSource& source, const ModelText& model, Job* job) {
   HDPS_RETURN_IF_ERROR(DataCheck(source, job->data).Run());
-  HDPS_RETURN_IF_ERROR(ReadModel(source, job));
+  HDPS_RETURN_IF_ERROR(BuildJobModel(source, model, job));
   const auto& columns = job->data.columns;
   const auto label = std::find_if(columns.begin(), columns.end(), [](const ColumnSpec& column) {
     return column.type == ColumnType::kLabel;

@@ -1,9 +1,9 @@
 // A job text before it is understood: places in it, and changes from the command line.
-#include <algorithm>
+#include "common/job/text/job_source.h"
+
 #include <charconv>
 #include <utility>
-
-#include "common/job/text/job_schema.h"
+#include <vector>
 
 namespace hdps {
 
@@ -44,16 +44,6 @@ void MarkOverride(JsonValue* value) {
 }
 
 }  // namespace
-
-std::vector<std::string> ChoicesOf(std::string_view of) {
-  std::vector<std::string> choices;
-  while (!of.empty()) {
-    const size_t comma = std::min(of.find(", "), of.size());
-    choices.emplace_back(of.substr(0, comma));
-    of.remove_prefix(std::min(comma + 2, of.size()));
-  }
-  return choices;
-}
 
 Status Refuse(const JobSource& source, const std::string& path, const std::string& problem) {
   const JsonValue* at = &source.root;

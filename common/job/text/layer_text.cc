@@ -1,30 +1,29 @@
-// Each key of a layer counts where a record of its kind says so.
-#include "common/job/text/layer_text.h"
-
+// The settings of a layer: each has an effect where a record of its kind says so.
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <set>
 #include <utility>
 
-#include "common/job/text/job_reading.h"
+#include "common/job/layers/layer_record.h"
+#include "common/job/text/job_sections.h"
+#include "common/job/text/setting_table.h"
 
 namespace hdps {
 
 namespace {
 
-constexpr std::string_view kPoolingWords = "sum, mean";
-constexpr std::string_view kCombineWords = "concat, sum";
-
-// "kind=dense|cross": the kinds for which `counts` holds.
-std::string OnlyIf(const LayerRegistry& layers,
-                   const std::function<bool(const LayerRecord&)>& counts) {
-  std::string text;
+// The kinds for which `counts` holds.
+Where<std::string, LayerSpec> KindsWhere(const LayerRegistry& layers,
+                                         const std::function<bool(const LayerRecord&)>& counts) {
+  std::vector<std::string> kinds;
   for (const LayerRecord& record : layers.records()) {
-    if (counts(record)) text += (text.empty() ? "kind=" : "|") + record.kind;
+    if (counts(record)) kinds.push_back(record.kind);
   }
-  return text;
+  return Where(&LayerSpec::kind, std::move(kinds));
 }
 
-// " fm: an embedding. dot: ...": what single kinds say of a key.
+// " fm: an embedding. dot: ...": what single kinds say of a setting.
 std::string ByKind(const LayerRegistry& layers, std::string LayerRecord::*doc) {
   std::string text;
   for (const LayerRecord& record : layers.records()) {
@@ -33,112 +32,64 @@ std::string ByKind(const LayerRegistry& layers, std::string LayerRecord::*doc) {
   return text;
 }
 
-bool HasNumber(const LayerRecord& record, const std::string& name) {
-  for (const LayerNumber& number : record.numbers) {
-    if (number.name == name) return true;
+// A number that only some kinds have, as a member of LayerSpec would give it.
+struct NumberIn {
+  LayerNumber number;
+  double& operator()(LayerSpec& layer) const {
+    return layer.numbers.try_emplace(number.name, number.standard).first->second;
   }
-  return false;
-}
+  double operator()(const LayerSpec& layer) const { return NumberOf(layer, number); }
+};
 
-void AddNumbers(const LayerRegistry& layers, std::deque<std::string>* texts,
-                std::vector<KeySpec>* keys) {
-  const auto keep = [texts](std::string text) -> std::string_view {
-    return texts->emplace_back(std::move(text));
-  };
-  std::vector<std::string> added;
+void AddNumbers(const LayerRegistry& layers, SettingTable<LayerSpec>* table) {
+  std::set<std::string> added;
   for (const LayerRecord& record : layers.records()) {
     for (const LayerNumber& number : record.numbers) {
-      if (std::ranges::find(added, number.name) != added.end()) continue;
-      added.push_back(number.name);
+      if (!added.insert(number.name).second) continue;
       const auto has = [&number](const LayerRecord& other) {
-        return HasNumber(other, number.name);
+        return std::ranges::find(other.numbers, number.name, &LayerNumber::name) !=
+               other.numbers.end();
       };
-      keys->push_back({"layer", keep(number.name), KeyKind::kNumber, "", number.min, number.max,
-                       keep(PrintJsonLine(JsonValue::Number(number.standard))),
-                       keep(OnlyIf(layers, has)), keep(number.doc)});
+      table->Add(number.name, NumberIn{number}, number.doc, Range{number.min, number.max},
+                 KindsWhere(layers, has));
     }
   }
 }
 
 }  // namespace
 
-void AddLayerKeys(const LayerRegistry& layers, std::deque<std::string>* texts,
-                  std::vector<KeySpec>* keys) {
-  using enum KeyKind;
-  const auto keep = [texts](std::string text) -> std::string_view {
-    return texts->emplace_back(std::move(text));
-  };
-  const auto where = [&](const std::function<bool(const LayerRecord&)>& counts) {
-    return keep(OnlyIf(layers, counts));
-  };
-  std::string kinds;
-  for (const std::string& kind : layers.kinds()) kinds += (kinds.empty() ? "" : ", ") + kind;
-  const std::string_view embedding = where([](const auto& r) { return r.fields.embedding; });
-  keys->push_back({"layer", "name", kText, "", 0, 0, "", "", "Required."});
-  keys->push_back({"layer", "kind", kChoice, keep(kinds), 0, 0, "\"dense\"", "", ""});
-  keys->push_back(
-      {"layer", "inputs", kTexts, "", 0, 0, "[]",
-       where([](const auto& r) { return r.inputs_max > 0; }),
-       keep("Names of layers before this one." + ByKind(layers, &LayerRecord::inputs_doc))});
-  keys->push_back({"layer", "table", kText, "", 0, 0, "\"\"", embedding, ""});
-  keys->push_back(
-      {"layer", "features", kTexts, "", 0, 0, "[]", embedding, "Empty: all sparse features."});
-  keys->push_back({"layer", "pooling", kChoice, kPoolingWords, 0, 0, "\"sum\"", embedding,
-                   "Of the keys of one feature."});
-  keys->push_back({"layer", "combine", kChoice, kCombineWords, 0, 0, "\"concat\"", embedding,
-                   "Of the features."});
-  keys->push_back({"layer", "units", kInteger, "", 1, 65536, "",
-                   where([](const auto& r) { return r.fields.units; }),
-                   keep("Required." + ByKind(layers, &LayerRecord::units_doc))});
-  keys->push_back({"layer", "activation", kChoice, kActivationWords, 0, 0, "\"none\"",
-                   where([](const auto& r) { return r.fields.activation; }), kActivationDoc});
-  AddNumbers(layers, texts, keys);
-}
-
-std::vector<LayerSpec> ReadLayers(const LayerRegistry& layers, const JsonValue& list) {
-  std::vector<LayerSpec> specs;
-  for (const JsonValue& item : list.items) {
-    LayerSpec layer;
-    ReadKey(item, "name", &layer.name);
-    ReadKey(item, "kind", &layer.kind);
-    ReadKey(item, "inputs", &layer.inputs);
-    ReadKey(item, "table", &layer.table);
-    ReadKey(item, "features", &layer.features);
-    ReadChoice(item, "layer", "pooling", &layer.pooling);
-    ReadChoice(item, "layer", "combine", &layer.combine);
-    ReadKey(item, "units", &layer.units);
-    ReadChoice(item, "layer", "activation", &layer.activation);
-    for (const LayerNumber& number : layers.Find(layer.kind)->numbers) {
-      double& value = layer.numbers[number.name] = number.standard;
-      ReadKey(item, number.name, &value);
+Section LayerSection(const LayerRegistry& layers) {
+  const auto embedding = KindsWhere(layers, [](const auto& r) { return r.fields.embedding; });
+  SettingTable<LayerSpec> layer("layer", "model.layers[]");
+  layer.Add("name", &LayerSpec::name, "How other layers refer to it.", Note::kRequired);
+  layer.Add("kind", &LayerSpec::kind, "What it computes.", OneOf{layers.kinds()});
+  layer.Add("inputs", &LayerSpec::inputs,
+            "Names of layers before this one." + ByKind(layers, &LayerRecord::inputs_doc),
+            KindsWhere(layers, [](const auto& r) { return r.inputs_max > 0; }));
+  layer.Add("table", &LayerSpec::table, "The table of its rows.", embedding);
+  layer.Add("features", &LayerSpec::features, "Empty: all sparse features.", embedding);
+  layer.Add("pooling", &LayerSpec::pooling, "Of the keys of one feature.", embedding);
+  layer.Add("combine", &LayerSpec::combine, "Of the features.", embedding);
+  layer.Add("units", &LayerSpec::units,
+            "Has to be given." + ByKind(layers, &LayerRecord::units_doc), Range{1, 65536},
+            Note::kNoDefault, KindsWhere(layers, [](const auto& r) { return r.fields.units; }));
+  layer.Add("activation", &LayerSpec::activation, kActivationDoc,
+            KindsWhere(layers, [](const auto& r) { return r.fields.activation; }));
+  AddNumbers(layers, &layer);
+  // A layer holds the numbers of its own kind, and all of them.
+  layer.AfterReading([records = layers.records()](const JsonValue&, LayerSpec* spec) {
+    std::map<std::string, double> own;
+    for (const LayerRecord& record : records) {
+      if (record.kind != spec->kind) continue;
+      for (const LayerNumber& number : record.numbers) own[number.name] = NumberOf(*spec, number);
     }
-    specs.push_back(std::move(layer));
-  }
-  return specs;
-}
-
-JsonValue PrintLayer(const LayerRegistry& layers, const LayerSpec& layer) {
-  JsonValue object = JsonValue::Object();
-  object.Set("name", JsonValue::Text(layer.name));
-  object.Set("kind", JsonValue::Text(layer.kind));
-  object.Set("inputs", JsonValue::Texts(layer.inputs));
-  object.Set("table", JsonValue::Text(layer.table));
-  object.Set("features", JsonValue::Texts(layer.features));
-  const auto choice = [&object](const char* key, auto value) {
-    object.Set(key, JsonValue::Text(ChoiceText("layer", key, static_cast<size_t>(value))));
-  };
-  choice("pooling", layer.pooling);
-  choice("combine", layer.combine);
-  object.Set("units", JsonValue::Integer(layer.units));
-  choice("activation", layer.activation);
-  for (const LayerNumber& number : layers.Find(layer.kind)->numbers) {
-    object.Set(number.name, JsonValue::Number(NumberOf(layer, number)));
-  }
-  return object;
+    spec->numbers = std::move(own);
+  });
+  return layer.Done();
 }
 
 std::string PrintLayerReference(const LayerRegistry& layers) {
-  std::string text = "| layer | inputs | gives |\n|---|---|---|\n";
+  std::string text = "\n| layer | inputs | gives |\n|---|---|---|\n";
   for (const LayerRecord& record : layers.records()) {
     std::string inputs = record.inputs_doc;
     if (inputs.empty()) {
@@ -146,7 +97,7 @@ std::string PrintLayerReference(const LayerRegistry& layers) {
     }
     text += "| `" + record.kind + "` | " + inputs + " | " + record.gives + " |\n";
   }
-  return text;
+  return text + "\n";
 }
 
 }  // namespace hdps

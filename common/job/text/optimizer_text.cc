@@ -1,22 +1,24 @@
-// Keys, reading, printing and documentation of an optimizer, from its record.
-#include "common/job/text/optimizer_text.h"
-
+// The settings of an optimizer, from the optimizers' records.
 #include <algorithm>
-#include <deque>
+#include <array>
+#include <iterator>
 #include <vector>
 
-#include "common/job/text/job_reading.h"
+#include "common/job/text/job_sections.h"
+#include "common/job/text/setting_table.h"
 
 namespace hdps {
 
+constexpr auto WordsOf(OptimizerKind) {
+  std::array<EnumWord<OptimizerKind>, std::size(kOptimizers)> words = {};
+  for (size_t i = 0; i < words.size(); ++i) words[i] = {kOptimizers[i].kind, kOptimizers[i].name};
+  return words;
+}
+
 namespace {
 
-// 0 rather than 0.0.
-std::string TextOf(float value) {
-  const auto whole = static_cast<int64_t>(value);
-  return PrintJsonLine(static_cast<float>(whole) == value ? JsonValue::Signed(whole)
-                                                          : JsonValue::Float(value));
-}
+// As short as it says the same number of 32 bits: 0.1, not 0.100000001.
+std::string ShortText(float value) { return NumberText(JsonValue::Float(value).number); }
 
 // The settings of all optimizers, those of one name once, in an order that is also each record's: a
 // new one comes before the next of its record that is known, else at the end.
@@ -38,87 +40,32 @@ std::vector<OptimizerSetting> AllSettings() {
   return all;
 }
 
-// The setting of that name, if the optimizer has one.
-const OptimizerSetting* FindSetting(const OptimizerRecord& record, std::string_view name) {
-  for (const OptimizerSetting& setting : record.settings) {
-    if (setting.name == name) return &setting;
-  }
-  return nullptr;
-}
-
-// The keys, and the texts they look at.
-class OptimizerKeyTable {
- public:
-  OptimizerKeyTable() {
-    std::string kinds, whole;
-    for (const OptimizerRecord& record : kOptimizers) {
-      kinds += (kinds.empty() ? "" : ", ") + std::string(record.name);
-      if (record.whole_tensors) whole += (whole.empty() ? "" : ", ") + std::string(record.name);
+// Which optimizers have the setting; those whose default is not the usual one are said in the doc.
+std::vector<OptimizerKind> KindsWith(const OptimizerSetting& setting, std::string* doc) {
+  std::vector<OptimizerKind> kinds;
+  for (const OptimizerRecord& record : kOptimizers) {
+    for (const OptimizerSetting& own : record.settings) {
+      if (std::string_view(own.name) != setting.name) continue;
+      kinds.push_back(record.kind);
+      if (own.default_value == OptimizerSettings().*setting.value) continue;
+      *doc += (doc->empty() ? "" : " ") + std::string("Default of ") + record.name + ": " +
+              ShortText(own.default_value) + ".";
     }
-    keys_.push_back({"optimizer", "kind", KeyKind::kChoice, Keep(kinds), 0, 0, "", "",
-                     Keep(whole + " only for dense weights.")});
-    for (const OptimizerSetting& setting : AllSettings()) AddSetting(setting);
   }
-  std::span<const KeySpec> keys() const { return keys_; }
-
- private:
-  std::string_view Keep(std::string text) { return texts_.emplace_back(std::move(text)); }
-
-  void AddSetting(const OptimizerSetting& setting) {
-    const float usual = OptimizerSettings().*setting.value;
-    // Recipes have learning rates of their own.
-    const bool by_place = setting.value == &OptimizerSettings::learning_rate;
-    std::string kinds, doc = setting.doc;
-    if (by_place) doc = "Default where the kind is not that of the place: " + TextOf(usual) + ".";
-    size_t count = 0;
-    for (const OptimizerRecord& record : kOptimizers) {
-      const OptimizerSetting* own = FindSetting(record, setting.name);
-      if (own == nullptr) continue;
-      ++count;
-      kinds += (kinds.empty() ? "kind=" : "|") + std::string(record.name);
-      if (own->default_value == usual) continue;
-      doc += (doc.empty() ? "" : " ") + std::string("Default of ") + record.name + ": " +
-             TextOf(own->default_value) + ".";
-    }
-    if (count == std::size(kOptimizers)) kinds.clear();
-    keys_.push_back({"optimizer", setting.name, KeyKind::kNumber, "", setting.min, setting.max,
-                     by_place ? "" : Keep(TextOf(usual)), Keep(kinds), Keep(doc)});
-  }
-
-  std::deque<std::string> texts_;
-  std::vector<KeySpec> keys_;
-};
-
-}  // namespace
-
-std::span<const KeySpec> OptimizerKeys() {
-  static const OptimizerKeyTable table;
-  return table.keys();
+  return kinds;
 }
 
-OptimizerSpec ReadOptimizer(const JsonValue& object, std::string_view key,
-                            const OptimizerSpec& base) {
-  const JsonValue* value = object.Find(key);
-  if (value == nullptr) return base;
-  OptimizerKind kind = base.kind;
-  ReadChoice(*value, "optimizer", "kind", &kind);
-  OptimizerSpec spec = kind == base.kind ? base : DefaultsOf(kind);
-  for (const OptimizerSetting& setting : RecordOf(kind).settings) {
-    ReadKey(*value, setting.name, &(spec.*setting.value));
-  }
-  return spec;
+// Another kind than that of the place's default takes what is not given from its own defaults.
+void ResetToKind(const JsonValue& object, OptimizerSpec* spec) {
+  const JsonValue* value = object.Find("kind");
+  if (value == nullptr) return;
+  OptimizerKind kind = spec->kind;
+  ReadValue(*value, &kind);
+  if (kind != spec->kind) *spec = DefaultsOf(kind);
 }
 
-JsonValue PrintOptimizer(const OptimizerSpec& spec) {
-  JsonValue object = JsonValue::Object();
-  object.Set("kind", JsonValue::Text(OptimizerName(spec.kind)));
-  for (const OptimizerSetting& setting : RecordOf(spec.kind).settings) {
-    object.Set(setting.name, JsonValue::Float(spec.*setting.value));
-  }
-  return object;
-}
-
-std::string PrintOptimizerReference() {
+// What each kind does.
+std::string KindTable() {
   std::string text =
       "\n| kind | update of a weight | after | floats of state in a row |\n|---|---|---|---|\n";
   for (const OptimizerRecord& record : kOptimizers) {
@@ -132,6 +79,36 @@ std::string PrintOptimizerReference() {
             " | " + (state.empty() ? "0" : state) + " |\n";
   }
   return text;
+}
+
+}  // namespace
+
+Section OptimizerSection() {
+  using enum Note;
+  SettingTable<OptimizerSpec> optimizer("optimizer", "An optimizer");
+  std::string whole;
+  for (const OptimizerRecord& record : kOptimizers) {
+    if (record.whole_tensors) whole += (whole.empty() ? "" : ", ") + std::string(record.name);
+  }
+  optimizer.Add("kind", &OptimizerSpec::kind, whole + " only for dense weights.", kNoDefault);
+  for (const OptimizerSetting& setting : AllSettings()) {
+    const bool is_rate = setting.value == &OptimizerSettings::learning_rate;
+    std::string doc = setting.doc;
+    if (is_rate) {
+      doc = "Default where the kind is not that of the place: " +
+            ShortText(OptimizerSpec().learning_rate) + ".";
+    }
+    const std::vector<OptimizerKind> kinds = KindsWith(setting, &doc);
+    const Range range{setting.min, setting.max};
+    if (is_rate) {  // Recipes have rates of their own.
+      optimizer.Add(setting.name, setting.value, doc, range, kNoDefault);
+    } else {
+      optimizer.Add(setting.name, setting.value, doc, range, Where(&OptimizerSpec::kind, kinds));
+    }
+  }
+  optimizer.BeforeReading(ResetToKind);
+  optimizer.Appendix(KindTable());
+  return optimizer.Done();
 }
 
 }  // namespace hdps

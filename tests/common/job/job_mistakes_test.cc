@@ -1,8 +1,7 @@
-// Job files: the table of keys, and how mistakes are answered.
+// Job files: how mistakes are answered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "common/job/text/job_schema.h"
 #include "common/platform/random.h"
 #include "tests/common/job/job_samples.h"
 
@@ -10,136 +9,7 @@ namespace hdps {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// ---- The table of keys -------------------------------------------------------------------------
-
-// Where a key of the table can be set in one of the jobs above, and what makes it count there.
-struct Place {
-  std::vector<std::string> overrides;
-  std::string path;
-};
-
-Place PlaceOf(const KeySpec& spec) {
-  const std::string section(spec.section), condition(spec.only_if);
-  Place place;
-  std::string object = section == "job" ? "" : section + ".";
-  if (section == "column")
-    object = condition == "type=label" ? "data.columns.0." : "data.columns.4.";
-  if (section == "feature") object = "data.features.2.";
-  if (section == "optimizer") object = "model.deep_optimizer.";
-  if (section == "init") object = "model.embedding_init.";
-  if (section == "policy") object = "model.policy.";
-  if (section == "table") object = "model.tables.0.";
-  if (section == "layer")
-    object = condition == "kind=embedding" ? "model.layers.0." : "model.layers.1.";
-  if (section == "table" || section == "layer") place.overrides.push_back(kGraph);
-  if (condition == "format=criteo") place.overrides.push_back("data.features=[]");
-  if (section == "init") place.overrides.push_back("model.embedding_init={}");
-  if (!condition.empty() && condition != "type=label" && condition != "kind=embedding") {
-    const std::string first = condition.substr(0, condition.find('|'));
-    const bool absolute = first.find('.') < first.find('=');
-    if (spec.key == "mean" || spec.key == "scale") {
-      if (section == "column") place.overrides.push_back(object + "type=numeric");
-    }
-    place.overrides.push_back((absolute ? "" : object) + first);
-  }
-  place.path = object + std::string(spec.key);
-  return place;
-}
-
-TEST(JobKeysTest, DefaultsOfTheTableAreThoseOfTheStructs) {
-  int compared = 0;
-  for (const KeySpec& spec : JobKeys()) {
-    if (spec.default_text.empty()) continue;
-    Place place = PlaceOf(spec);
-    SCOPED_TRACE(place.path);
-    if (spec.key == "train" || spec.section == "feature" || spec.key == "columns" ||
-        spec.key == "features" || spec.key == "name" || spec.key == "layers" ||
-        spec.section == "layer" || spec.key == "tables" || spec.key == "type") {
-      continue;  // The job above needs another value there.
-    }
-    const Result<Job> without = ParseJob(kShort, "job.json", place.overrides);
-    place.overrides.push_back(place.path + "=" + std::string(spec.default_text));
-    const Result<Job> with = ParseJob(kShort, "job.json", place.overrides);
-    ASSERT_TRUE(without.ok()) << without.status().message();
-    ASSERT_TRUE(with.ok()) << with.status().message();
-    EXPECT_EQ(PrintJob(*with), PrintJob(*without));
-    EXPECT_EQ(with->warnings, without->warnings);
-    ++compared;
-  }
-  EXPECT_GT(compared, 45);
-}
-
-TEST(JobKeysTest, EveryKeyRefusesAnotherTypeAndSaysWhereAndWhat) {
-  for (const KeySpec& spec : JobKeys()) {
-    const Place place = PlaceOf(spec);
-    SCOPED_TRACE(place.path);
-    for (const char* wrong : {"null", "{\"odd\": 1}", "[[]]"}) {
-      std::vector<std::string> overrides = place.overrides;
-      overrides.push_back(place.path + "=" + wrong);
-      EXPECT_THAT(Bad(overrides), HasSubstr("--set: " + place.path));
-    }
-  }
-}
-
-TEST(JobKeysTest, EveryRangeIsChecked) {
-  int ranges = 0;
-  for (const KeySpec& spec : JobKeys()) {
-    if (spec.kind != KeyKind::kInteger && spec.kind != KeyKind::kNumber) continue;
-    const Place place = PlaceOf(spec);
-    SCOPED_TRACE(place.path);
-    std::vector<std::string> outside = {"-1", "1.5", "\"7\"", "true"};
-    if (spec.kind == KeyKind::kNumber) outside = {"-1e+301", "1e+301", "\"7\"", "true"};
-    if (spec.min == 1) outside.push_back("0");
-    if (spec.max < 9e15 && spec.kind == KeyKind::kInteger) {
-      outside.push_back(std::to_string(static_cast<int64_t>(spec.max) + 1));
-    }
-    for (const std::string& value : outside) {
-      std::vector<std::string> overrides = place.overrides;
-      overrides.push_back(place.path + "=" + value);
-      EXPECT_THAT(Bad(overrides), HasSubstr("--set: " + place.path + ": " + value));
-    }
-    ++ranges;
-  }
-  EXPECT_GT(ranges, 30);
-}
-
-TEST(JobKeysTest, IgnoredKeysWarnAndLeaveNoTrace) {
-  const Job job = Good({"train.staleness_bound=3", "parallel.collective=gloo",
-                        "model.cross_layers=2", "model.deep_optimizer.l1=0.5"});
-  EXPECT_EQ(job.warnings.size(), 3u) << job.warnings[0];
-  EXPECT_THAT(job.warnings, Contains(HasSubstr("collective is ignored")));
-  EXPECT_EQ(job.train.staleness_bound, 0u);
-  EXPECT_EQ(PrintJob(Good({"model.deep_optimizer={}"})), PrintJob(Good({})));
-  EXPECT_THAT(
-      Good({kGraph, "model.hidden=[3]"}).warnings,
-      ElementsAre("model.hidden is ignored: it counts only where type is wide_deep or deepfm "
-                  "or dcn_v2 or dlrm or mlp"));
-}
-
-// Whether docs/job_file.md holds `wanted` between two marks; if not, it is written out.
-void ExpectInReference(const std::string& mark, const std::string& wanted) {
-  const std::string doc = ReadText("docs/job_file.md");
-  const std::string begin = "<!-- " + mark + " -->\n", end = "<!-- end of " + mark + " -->";
-  const size_t from = doc.find(begin), to = doc.find(end);
-  ASSERT_NE(from, doc.npos);
-  ASSERT_NE(to, doc.npos);
-  if (doc.substr(from + begin.size(), to - from - begin.size()) == wanted) return;
-  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  const std::string path = ::testing::TempDir() + "job_" + mark + ".md";
-  EXPECT_TRUE(WriteFileAtomically(*files, path, wanted).ok());
-  ADD_FAILURE() << "put " << path << " between the marks of docs/job_file.md";
-}
-
-TEST(JobKeysTest, ReferenceIsUpToDate) {
-  ExpectInReference("keys", PrintKeyReference());
-  ExpectInReference("layers", "\n" + PrintLayerReference(BuiltInLayers()) + "\n");
-}
-
-// ---- Mistakes ----------------------------------------------------------------------------------
 
 TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
   struct Mistake {

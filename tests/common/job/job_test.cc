@@ -117,7 +117,8 @@ TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
         "checkpoint.keep=7", "cluster.heartbeat_ms=100", "model.device=cpu",
         "cluster.memory_limit=1GiB", "cluster.spill_path=/x", "model.policy.admit_after=1",
         "data.max_bad_rows=4", "train.staleness_bound=3", "model.vocab_cache_size=100",
-        "train.cache_refresh_steps=7", "parallel.gradients_mean=true"}) {
+        "train.cache_refresh_steps=7", "train.eval_every_steps=7",
+        "parallel.gradients_mean=true"}) {
     EXPECT_EQ(JobDigest(Good({same})), digest) << same;
   }
   std::vector<uint64_t> digests = {digest};

@@ -195,6 +195,25 @@ TEST_F(TrainingTest, CrossBatchShowsOnRaggedBatches) {
   EXPECT_EQ(Train({2, 1}, {"train.max_steps=6"}).steps, 6);
 }
 
+TEST_F(TrainingTest, EvaluationByStepsChangesNoResult) {
+  for (const char* way : {"parallel.dense_exchange=servers", "parallel.dense_exchange=allreduce"}) {
+    const Outcome plain = Train({2, 2}, {way});
+    const Outcome often = Train({2, 2}, {way, "train.eval_every_steps=3"});
+    EXPECT_EQ(often.digest, plain.digest) << way;
+    EXPECT_EQ(often.eval_auc, plain.eval_auc) << way;
+    const Result<std::string> text =
+        ReadWholeFile(*files_, JoinPath(out_, "metrics.jsonl"), 1 << 20);
+    ASSERT_TRUE(text.ok()) << text.status().message();
+    std::istringstream lines(*text);
+    std::vector<int64_t> evaluated;
+    for (std::string line; std::getline(lines, line);) {
+      const auto metrics = nlohmann::json::parse(line);
+      if (metrics.contains("eval_auc")) evaluated.push_back(metrics["step"]);
+    }
+    EXPECT_EQ(evaluated, (std::vector<int64_t>{3, 6, 7, 9, 12, 14})) << way;
+  }
+}
+
 TEST_F(TrainingTest, StalenessZeroIsSyncAndSoIsOneAsyncWorker) {
   EXPECT_EQ(Train({2, 2}, {"train.mode=ssp", "train.staleness_bound=0"}).digest,
             Train({2, 2}).digest);

@@ -1,0 +1,118 @@
+// The settings of "data": what the data is and how it is read.
+#include "common/job/text/job_sections.h"
+#include "common/job/text/setting_table.h"
+
+namespace hdps {
+
+namespace {
+
+using enum Note;
+
+constexpr const char* kRepeat = "repeat";
+
+Section ColumnSection() {
+  SettingTable<ColumnSpec> column("column", "data.columns[]");
+  column.Add("name", &ColumnSpec::name, "All names of columns and features differ.", kRequired);
+  column.Add("type", &ColumnSpec::type, "multi: several values in one cell.");
+  column.Add("transform", &ColumnSpec::transform,
+             "log1p is sign(x) log(1 + |x|); standardize is (x - mean) / scale.",
+             Where(&ColumnSpec::type, {ColumnType::kNumeric}));
+  column.Add("mean", &ColumnSpec::mean, "What standardize subtracts.",
+             Where(&ColumnSpec::transform, {Transform::kStandardize}));
+  column.Add("scale", &ColumnSpec::scale, "What standardize divides by; not 0.",
+             Where(&ColumnSpec::transform, {Transform::kStandardize}));
+  column.Add("separator", &ColumnSpec::separator, "One character between the values of a cell.",
+             Where(&ColumnSpec::type, {ColumnType::kMulti}));
+  column.Add("positive", &ColumnSpec::positive,
+             "Texts that mean 1, all others 0; empty: the cell is a number.",
+             Where(&ColumnSpec::type, {ColumnType::kLabel}));
+  column.AddSpelling(
+      kRepeat, ValueKind::kInteger,
+      "Stands for that many columns of this kind: pixel0, pixel1, ...",
+      [](const JsonValue&, ColumnSpec*) {},
+      // The list of columns repeats it.
+      Range{1, 65536});
+  return column.Done();
+}
+
+Section FeatureSection() {
+  SettingTable<FeatureSpec> feature("feature", "data.features[]");
+  feature.Add("name", &FeatureSpec::name, "How models refer to it.", kRequired);
+  feature.Add("kind", &FeatureSpec::kind,
+              "bucketized: the interval of a number. crossed: a pair or more of values.");
+  feature.Add("from", &FeatureSpec::from,
+              "bucketized: one numeric column. crossed: two or more categorical columns or "
+              "bucketized features before this one.",
+              kRequired);
+  feature.Add("boundaries", &FeatureSpec::boundaries,
+              "Ascending, of the number as it stands in the file; v falls into the bucket given by "
+              "how many are <= v.",
+              Where(&FeatureSpec::kind, {FeatureKind::kBucketized}));
+  feature.Add("hash_buckets", &FeatureSpec::hash_buckets,
+              "Values modulo this many; 0: all 64 bits.",
+              Where(&FeatureSpec::kind, {FeatureKind::kCrossed}));
+  return feature.Done();
+}
+
+// A column with `repeat` stands for that many.
+void RepeatColumns(const JsonValue& data, DataSpec* spec) {
+  const JsonValue* list = data.Find("columns");
+  std::vector<ColumnSpec> columns;
+  for (size_t i = 0; i < spec->columns.size(); ++i) {
+    const JsonValue* repeat = list->items[i].Find(kRepeat);
+    if (repeat == nullptr) columns.push_back(spec->columns[i]);
+    for (uint64_t n = 0; repeat != nullptr && n < repeat->magnitude; ++n) {
+      columns.push_back(spec->columns[i]);
+      columns.back().name += std::to_string(n);
+    }
+  }
+  spec->columns = std::move(columns);
+}
+
+}  // namespace
+
+Section DataSection() {
+  constexpr auto kFormat = &DataSpec::format;
+  SettingTable<DataSpec> data("data", "data");
+  data.Add("format", kFormat,
+           "criteo: label, I1..I13, C1..C26 between tabs. libsvm: one sparse feature `features`. "
+           "libffm and libfm: `field0`, `field1`, ..., by the number before an index, or by the "
+           "place of an entry in its row.");
+  data.Add("train", &DataSpec::train,
+           "Files, read in this order; .gz and .zst are unpacked on the way. Relative paths are "
+           "sought from the job file's folder, then from the working directory. At least one.",
+           Hashed::kDefault);
+  data.Add("eval", &DataSpec::eval, "Files that are never trained on.", Hashed::kDefault);
+  data.Add("delimiter", &DataSpec::delimiter, "One character between cells; \"\\t\" for TSV.",
+           Where(kFormat, {DataFormat::kCsv}));
+  data.Add("header", &DataSpec::header,
+           "The first line of each file holds the names of the columns, in the job's order.",
+           Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}),
+           // Criteo files had no header once, and the digests of their jobs stay what they were.
+           [](const DataSpec& spec) { return spec.format == DataFormat::kCsv || spec.header; });
+  data.Add("missing", &DataSpec::missing, "A cell with this text, blanks trimmed, is missing.",
+           Where(kFormat, {DataFormat::kCsv}));
+  data.Add("comment", &DataSpec::comment,
+           "Lines that begin with this are passed over; empty: none.",
+           Where(kFormat, {DataFormat::kCsv}));
+  data.AddObject("columns", &DataSpec::columns, ColumnSection(),
+                 "One entry a column, in the file's order; exactly one is the label.",
+                 Where(kFormat, {DataFormat::kCsv}));
+  data.AddObject("features", &DataSpec::features, FeatureSection(),
+                 "Categorical features derived from columns and from features before them.",
+                 Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}));
+  data.Add("num_fields", &DataSpec::num_fields,
+           "Fields 0..n-1, one sparse feature each; a libfm row has exactly so many entries.",
+           Range{1, 65536}, Where(kFormat, {DataFormat::kLibffm, DataFormat::kLibfm}));
+  data.Add("numeric_transform", &DataSpec::numeric_transform,
+           "Of I1..I13; log1p is sign(x) log(1 + |x|).", OneOf{{"none", "log1p"}},
+           Where(kFormat, {DataFormat::kCriteo}));
+  data.Add("shuffle_rows", &DataSpec::shuffle_rows,
+           "Rows in the shuffle window of training data; 0: the files' order.", Range{0, 1e8});
+  data.Add("max_bad_rows", &DataSpec::max_bad_rows, "More bad rows than this end the job.",
+           Range{0, 9e15}, Hashed::kDefault);
+  data.AfterReading(RepeatColumns);
+  return data.Done();
+}
+
+}  // namespace hdps

@@ -1,0 +1,51 @@
+// The sections of the job file, and the steps from its text to a checked Job.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/job/job.h"
+#include "common/job/model_zoo.h"
+#include "common/job/text/setting.h"
+
+namespace hdps {
+
+// What stands under "model", before a recipe becomes tables and layers.
+struct ModelText : ModelRecipe {
+  PolicySpec policy;  // This and the two below: of each table of a recipe.
+  WeightFormat weights = WeightFormat::kFp32;
+  uint64_t vocab_cache_size = 0;
+  std::vector<TableSpec> tables;
+  std::vector<LayerSpec> layers;
+  OptimizerSpec dense_optimizer = DenseOptimizer();
+  LossKind loss = LossKind::kLogloss;
+  std::string device = "auto";
+  FirstLayer first_layer = FirstLayer::kAuto;
+};
+
+// What stands in a job file. Its model has not been built yet.
+struct JobText : Job {
+  ModelText model_text;
+};
+
+Section JobSection(const LayerRegistry& layers);  // Of JobText: the whole.
+
+Section DataSection();
+Section ModelSection(const LayerRegistry& layers);  // Of ModelText.
+Section OptimizerSection();
+Section LayerSection(const LayerRegistry& layers);
+
+// The kinds of layers as a table of Markdown.
+std::string PrintLayerReference(const LayerRegistry& layers);
+
+// Fills model and tables from what stands under "model"; needs job->data.
+Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
+
+// Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
+// sync).
+Status CheckJob(const JobSource& source, const ModelText& model, Job* job);
+
+// Names what the data has and the model cannot use. The job has passed every other check.
+void WarnOfInputs(Job* job);
+
+}  // namespace hdps

@@ -1,0 +1,159 @@
+// The settings of "model": a recipe, or tables and layers spelled out.
+#include "common/job/text/job_sections.h"
+#include "common/job/text/setting_table.h"
+
+namespace hdps {
+
+namespace {
+
+using enum Note;
+
+Section InitSection() {
+  SettingTable<InitSpec> init("init", "An init");
+  init.Add("kind", &InitSpec::kind, "uniform: in [-scale, scale). normal: scale is the deviation.");
+  init.Add("scale", &InitSpec::scale, "The constant, the half width or the deviation.",
+           Range{-1e6, 1e6},
+           Where(&InitSpec::kind, {InitKind::kConstant, InitKind::kUniform, InitKind::kNormal}));
+  // What is not given does not come from the place's own default, which may be of another kind.
+  init.BeforeReading([](const JsonValue&, InitSpec* spec) { *spec = InitSpec(); });
+  init.AfterReading([](const JsonValue&, InitSpec* spec) {
+    if (spec->kind == InitKind::kZeros) spec->scale = 0;
+  });
+  return init.Done();
+}
+
+Section PolicySection() {
+  SettingTable<PolicySpec> policy("policy", "A policy");
+  policy.Add(
+      "admit_after", &PolicySpec::admit_after,
+      "A key gets a row with its n-th update; until then it reads as its initial row and its "
+      "gradients are dropped. 1: at once.",
+      Range{1, 15});
+  policy.Add(
+      "admit_probability", &PolicySpec::admit_probability,
+      "Once a key may have a row, each update gives it one with this probability, drawn from seed, "
+      "table, key and step.",
+      Range{1e-9, 1}, kExpert);
+  policy.Add("admit_sketch_bytes", &PolicySpec::admit_sketch_bytes,
+             "With admit_after above 1: memory that counts the keys without a row, over all "
+             "shards. Four bytes a key hold one wrong admission in fifty; keys that come no more "
+             "are forgotten.",
+             Bytes{4096, 1e15}, kExpert);
+  policy.Add("evict_after_steps", &PolicySpec::evict_after_steps,
+             "A row that no update has changed for more steps than this leaves; 0: none does.",
+             Range{0, 4e9});
+  policy.Add("max_rows", &PolicySpec::max_rows,
+             "More rows than this in the table, and some leave; 0: any number. Split evenly over "
+             "shards.",
+             Range{0, 9e15});
+  policy.Add("max_bytes", &PolicySpec::max_bytes, "The same, in bytes of rows with their state.",
+             Bytes{0, 9e15});
+  policy.Add("evict_by", &PolicySpec::evict_by,
+             "Which rows leave a table that has more than max_rows or max_bytes: those whose last "
+             "update is the oldest, those with the fewest updates, or those whose weights are the "
+             "smallest.",
+             kExpert);
+  return policy.Done();
+}
+
+Section TableSection() {
+  TableSpec defaults;
+  defaults.optimizer = ModelRecipe::DeepOptimizer();
+  SettingTable<TableSpec> table("table", "model.tables[]", defaults);
+  table.Add("name", &TableSpec::name, "\"dense\" is taken.", kRequired);
+  table.Add("dim", &TableSpec::dim, "Weights of one row.", Range{1, 65536});
+  table.AddObject("optimizer", &TableSpec::optimizer, OptimizerSection(),
+                  "Default: lazy_adam 0.00035.");
+  table.AddObject("init", &TableSpec::init, InitSection(), "How a row begins.");
+  table.AddObject("policy", &TableSpec::policy, PolicySection(),
+                  "Which keys get rows and which rows leave.", kPrintedUnlessDefault);
+  table.Add("weights", &TableSpec::weights, "As `model.weights`.", kPrintedUnlessDefault);
+  table.Add("vocab_cache_size", &TableSpec::vocab_cache_size, "As `model.vocab_cache_size`.",
+            Range{0, 1e9}, Hashed::kDefault);
+  return table.Done();
+}
+
+// A recipe's settings, each with the recipes under which it has an effect.
+void AddRecipe(SettingTable<ModelText>* model) {
+  const auto recipes = [](std::vector<std::string> types) {
+    return Where(&ModelText::type, std::move(types));
+  };
+  const auto deep = recipes({"wide_deep", "deepfm", "dcn_v2", "dlrm", "mlp"});
+  const auto embeds = recipes({"wide_deep", "deepfm", "dcn_v2", "dlrm"});
+  const auto wide = recipes({"wide_deep", "deepfm", "logistic"});
+  const auto sparse = recipes({"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic"});
+  model->Add("embedding_dim", &ModelText::embedding_dim, "Floats of one row of the table `deep`.",
+             Range{1, 4096}, embeds);
+  model->Add("hidden", &ModelText::hidden,
+             "Hidden layers of the MLP, each with relu. For dlrm the top one.", Range{1, 65536},
+             deep);
+  model->Add("bottom_hidden", &ModelText::bottom_hidden,
+             "Hidden layers between the numbers and the dot products.", Range{1, 65536},
+             recipes({"dlrm"}));
+  model->Add("cross_layers", &ModelText::cross_layers, "Layers of the cross network.", Range{1, 64},
+             recipes({"dcn_v2"}));
+  model->Add("classes", &ModelText::classes, "More than 1: softmax over as many classes.",
+             Range{1, 65536}, recipes({"mlp"}));
+  model->Add("wide_features", &ModelText::wide_features, "Empty: all sparse features.", wide);
+  model->Add("deep_features", &ModelText::deep_features, "Empty: all sparse features.", embeds);
+  model->Add("numeric", &ModelText::numeric, "The numeric columns take part.", sparse);
+  model->AddObject("wide_optimizer", &ModelText::wide_optimizer, OptimizerSection(),
+                   "Default: ftrl 0.05, l1 = l2 = 1e-8, initial accumulator 1e-6.", wide);
+  model->AddObject("deep_optimizer", &ModelText::deep_optimizer, OptimizerSection(),
+                   "Default: lazy_adam 0.00035.", embeds);
+  model->AddObject("wide_init", &ModelText::wide_init, InitSection(), "Default: zeros.", wide);
+  model->AddObject("embedding_init", &ModelText::embedding_init, InitSection(),
+                   "Default: normal, scale 0.01.", embeds);
+  model->AddObject("policy", &ModelText::policy, PolicySection(),
+                   "Which keys get rows and which rows leave, in each table of the recipe.",
+                   sparse);
+  model->Add(
+      "weights", &ModelText::weights,
+      "How the servers keep the weights of rows, in each table of the recipe with a dim above 1. "
+      "In 16 bits updates are rounded up or down at random, from seed, table, key and step, so "
+      "that small ones are not lost; the optimizer's state stays in 32 bits.",
+      sparse);
+  model->Add(
+      "vocab_cache_size", &ModelText::vocab_cache_size,
+      "Rows of each table that are seen most, kept with their optimizer state at every worker, on "
+      "its device (MindSpore's name); 0: none. Only in sync mode, where it changes no result.",
+      Range{0, 1e9}, sparse);
+}
+
+}  // namespace
+
+Section ModelSection(const LayerRegistry& layers) {
+  SettingTable<ModelText> model("model", "model");
+  model.Add("type", &ModelText::type,
+            "The recipe `layers` are made from; graph: they are spelled out. A recipe with "
+            "`layers` is taken as spelled out too.",
+            OneOf{{"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic", "mlp", "graph"}});
+  AddRecipe(&model);
+  model.AddObject("tables", &ModelText::tables, TableSection(),
+                  "With `layers`: the tables they use.");
+  model.AddObject("layers", &ModelText::layers, LayerSection(layers),
+                  "The graph, inputs before users; the last layer gives the logits.");
+  model.AddObject("dense_optimizer", &ModelText::dense_optimizer, OptimizerSection(),
+                  "Of the weights of all dense layers. Default: adam 0.00035.");
+  model.Add("loss", &ModelText::loss,
+            "Default: softmax for an mlp of several classes, else logloss.", kNoDefault);
+  model.Add("device", &ModelText::device,
+            "Where the dense layers are computed; auto: cuda if there is one.",
+            OneOf{{"auto", "cpu", "cuda"}}, Hashed::kDefault);
+  model.Add("first_layer", &ModelText::first_layer,
+            "Of a dense layer on an embedding on the CPU: multiply every example's rows, or each "
+            "distinct row of the batch once; auto: what is cheaper for the batch.",
+            kExpert);
+  model.AfterReading([](const JsonValue& object, ModelText* text) {
+    const bool classes = text->type == "mlp" && text->classes > 1;
+    if (object.Find("loss") == nullptr && classes) text->loss = LossKind::kSoftmax;
+  });
+  Section section = model.Done();
+  for (Setting& setting : section.settings) {
+    // A job is printed with its model as a graph: nothing is left of a recipe.
+    if (setting.only_where.has_value()) setting.printed_if = [](const void*) { return false; };
+  }
+  return section;
+}
+
+}  // namespace hdps

@@ -1,0 +1,143 @@
+// The whole of a job file, and the settings of how a job is run: its steps, the exchange of
+// gradients, checkpoints and the cluster.
+#include "common/job/text/job_sections.h"
+#include "common/job/text/setting_table.h"
+
+namespace hdps {
+
+namespace {
+
+using enum Note;
+
+Section TrainSection() {
+  SettingTable<TrainSpec> train("train", "train");
+  train.Add("mode", &TrainSpec::mode,
+            "sync: one combined update a step. async: each worker's as it comes. ssp: async, no "
+            "worker more than the bound ahead.");
+  train.Add("staleness_bound", &TrainSpec::staleness_bound, "In steps; ssp with 0 is sync.",
+            Where(&TrainSpec::mode, {Mode::kSsp}));
+  train.Add("batch_size", &TrainSpec::batch_size, "Examples of one step over all workers.",
+            Range{1, 16777216});
+  train.Add("epochs", &TrainSpec::epochs, "Passes over the training data.", Range{1, 1e6},
+            Hashed::kDefault);
+  train.Add("max_steps", &TrainSpec::max_steps, "0: as many as the epochs have.", Range{0, 9e15},
+            Hashed::kDefault);
+  train.Add("micro_batches", &TrainSpec::micro_batches,
+            "Parts a worker cuts its batch into, summed before the push; at most batch_size.",
+            Range{1, 65536}, kExpert);
+  train.Add("lookahead", &TrainSpec::lookahead,
+            "Steps whose rows a worker asks for before their turn; 1 pays where rows take as long "
+            "to come as a step takes to compute, as over a thin link. sync: what changes meanwhile "
+            "is asked for again, the result is the same. async and ssp: such rows may lack as many "
+            "of the worker's own steps.",
+            Range{0, 16});
+  train.Add("eval_each_epoch", &TrainSpec::eval_each_epoch, "Otherwise only at the end.",
+            Hashed::kDefault);
+  train.Add("eval_every_steps", &TrainSpec::eval_every_steps,
+            "Evaluate after every so many steps as well, as within a long epoch; 0: do not. "
+            "Training waits meanwhile, and its result stays the same.",
+            Range{0, 9e15}, Hashed::kNothing);
+  train.Add("cache_refresh_steps", &TrainSpec::cache_refresh_steps,
+            "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to "
+            "4096.",
+            Range{0, 9e15}, kExpert, Hashed::kDefault);
+  return train.Done();
+}
+
+Section ParallelSection() {
+  SettingTable<ParallelSpec> parallel("parallel", "parallel");
+  parallel.Add("parallel_mode", &ParallelSpec::parallel_mode,
+               "stand_alone: one worker. MindSpore's other three modes are refused.",
+               OneOf{{"stand_alone", "data_parallel"}});
+  parallel.Add("device_num", &ParallelSpec::device_num, "Workers; not given: as many as join.",
+               Range{1, 4096}, kNoDefault, kPrintedUnlessDefault);
+  parallel.Add("gradients_mean", &ParallelSpec::gradients_mean,
+               "true: the mean over all examples of the step, so the number of workers changes "
+               "nothing. false, MindSpore's own default: the sum over workers of their means, as "
+               "if the learning rate were that many times higher.");
+  parallel.Add("cross_batch", &ParallelSpec::cross_batch,
+               "Each worker's mean counts the same, whatever its rows.",
+               Where(&ParallelSpec::gradients_mean, {true}));
+  parallel.Add("dataset_strategy", &ParallelSpec::dataset_strategy,
+               "full_batch: every worker gets the whole batch.");
+  parallel.AddSpelling("full_batch", ValueKind::kBool,
+                       "true is another way to say dataset_strategy = full_batch.",
+                       [](const JsonValue& value, ParallelSpec* spec) {
+                         if (value.boolean) spec->dataset_strategy = DatasetStrategy::kFullBatch;
+                       });
+  parallel.Add("dense_exchange", &ParallelSpec::dense_exchange,
+               "How gradients of dense layers meet. allreduce only in sync mode.");
+  parallel.Add("collective", &ParallelSpec::collective,
+               "auto: nccl with a GPU per worker, else gloo.", OneOf{{"auto", "gloo", "nccl"}},
+               Where(&ParallelSpec::dense_exchange, {DenseExchange::kAllreduce}));
+  parallel.Add(
+      "wire", &ParallelSpec::wire,
+      "In which format weights pulled to train and gradients pushed travel between workers "
+      "and servers, of all tables and of dense layers that servers hold. 16 bits halve the "
+      "bytes; values are rounded to the nearest, servers add up and keep in 32 bits, "
+      "evaluation and checkpoints see those. A value too large for fp16 travels as 65504, one "
+      "that is no number still ends the job. What an allreduce moves stays in 32 bits.",
+      kPrintedUnlessDefault);
+  return parallel.Done();
+}
+
+Section CheckpointSection() {
+  SettingTable<CheckpointSpec> checkpoint("checkpoint", "checkpoint");
+  checkpoint.Add("every_steps", &CheckpointSpec::every_steps,
+                 "0: only at the end and when told to stop.", Range{0, 9e15}, Hashed::kDefault);
+  checkpoint.Add("keep", &CheckpointSpec::keep, "Older ones are removed.", Range{1, 1000},
+                 Hashed::kDefault);
+  return checkpoint.Done();
+}
+
+Section ClusterSection() {
+  constexpr double kMsMax = 3.6e6, kSecondsMax = 86400;
+  constexpr auto kDefault = Hashed::kDefault;
+  SettingTable<ClusterSpec> cluster("cluster", "cluster");
+  cluster.Add("shards", &ClusterSpec::shards, "A power of two; fixed for the life of a table.",
+              Range{1, 65536});
+  cluster.Add("heartbeat_ms", &ClusterSpec::heartbeat_ms,
+              "Servers and workers tell the scheduler this often that they are alive.",
+              Range{10, kMsMax}, kDefault);
+  cluster.Add("dead_after_ms", &ClusterSpec::dead_after_ms,
+              "Who was silent for so long counts as dead. At least twice heartbeat_ms.",
+              Range{20, kMsMax}, kDefault);
+  cluster.Add("rendezvous_timeout_s", &ClusterSpec::rendezvous_timeout_s,
+              "The job ends when not all members have joined after this long.",
+              Range{1, kSecondsMax}, kDefault);
+  cluster.Add("request_retry_ms", &ClusterSpec::request_retry_ms,
+              "A pull or push is sent again after this long.", Range{10, kMsMax}, kExpert,
+              kDefault);
+  cluster.Add("request_timeout_s", &ClusterSpec::request_timeout_s,
+              "A pull or push is given up after this long; more than request_retry_ms.",
+              Range{1, kSecondsMax}, kDefault);
+  cluster.Add("pushes_in_flight_max", &ClusterSpec::pushes_in_flight_max,
+              "A worker's unacknowledged pushes at one server.", Range{1, 1024}, kExpert, kDefault);
+  cluster.Add("memory_limit", &ClusterSpec::memory_limit,
+              "Of one server, for all it owns: rows beyond it go to disk. 0: what the machine has.",
+              Bytes{0, 9e15}, kDefault);
+  cluster.Add(
+      "spill_path", &ClusterSpec::spill_path,
+      "Folder for those rows, emptied first; on a disk of the server's machine, and no other "
+      "job's. Empty: below the run's --out, else below /tmp.",
+      kDefault);
+  return cluster.Done();
+}
+
+}  // namespace
+
+Section JobSection(const LayerRegistry& layers) {
+  SettingTable<JobText> job("job", "The whole");
+  job.Add("name", &JobText::name, "For people; shown in summaries and logs.", Hashed::kDefault);
+  job.Add("seed", &JobText::seed, "Decides initial weights and the order of rows.");
+  job.AddObject("data", &JobText::data, DataSection(), "What to read.", kRequired);
+  job.AddObject("model", &JobText::model_text, ModelSection(layers), "What to train.", kRequired);
+  job.AddObject("train", &JobText::train, TrainSection(), "How to train.");
+  job.AddObject("parallel", &JobText::parallel, ParallelSection(),
+                "How the work is split, in MindSpore's words.");
+  job.AddObject("checkpoint", &JobText::checkpoint, CheckpointSection(), "What is kept for later.");
+  job.AddObject("cluster", &JobText::cluster, ClusterSection(), "Shards, deadlines and windows.");
+  return job.Done();
+}
+
+}  // namespace hdps

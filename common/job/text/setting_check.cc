@@ -1,0 +1,164 @@
+// Checks the tree of a job text against the descriptors of its settings.
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/nearest_name.h"
+#include "common/job/text/setting.h"
+
+namespace hdps {
+
+namespace {
+
+using Kind = JsonValue::Kind;
+
+// MindSpore's settings of the same section that mean nothing here, and what to do instead.
+struct ForeignKey {
+  std::string_view path;
+  std::string_view instead;
+};
+constexpr ForeignKey kForeignKeys[] = {
+    {"parallel.interleave_num", "use train.micro_batches"},
+    {"parallel.global_rank", "give the worker its --rank"},
+    {"parallel.gradient_fp32_sync", "leave it out, or set wire to fp16 or bf16"},
+    {"parallel.enable_parallel_optimizer", "servers split the update already: leave it out"},
+    {"parallel.comm_fusion", "gradients are always fused: leave it out"},
+    {"parallel.all_reduce_fusion_config", "gradients are always fused: leave it out"},
+    {"parallel.search_mode", "tables are split by key: leave it out"},
+    {"parallel.auto_parallel_search_mode", "tables are split by key: leave it out"},
+    {"parallel.strategy_ckpt_save_file", "a checkpoint loads onto any cluster: leave it out"},
+    {"parallel.strategy_ckpt_load_file", "a checkpoint loads onto any cluster: leave it out"},
+};
+
+// Whether the value, or an item of a list, is one of the setting.
+bool FitsOne(const Setting& setting, const JsonValue& value) {
+  const auto in_range = [&setting](double number) {
+    return number >= setting.min && number <= setting.max;
+  };
+  switch (setting.kind) {
+    case ValueKind::kBool:
+      return value.kind == Kind::kBool;
+    case ValueKind::kInteger:
+      return value.kind == Kind::kInteger && in_range(value.number);
+    case ValueKind::kNumber:
+      return (value.kind == Kind::kInteger || value.kind == Kind::kNumber) &&
+             in_range(value.number);
+    case ValueKind::kBytes: {
+      const std::optional<uint64_t> bytes = BytesIn(value);
+      return bytes.has_value() && in_range(static_cast<double>(*bytes));
+    }
+    case ValueKind::kText:
+      return value.kind == Kind::kText;
+    case ValueKind::kChoice:
+      return value.kind == Kind::kText && std::find(setting.words.begin(), setting.words.end(),
+                                                    value.text) != setting.words.end();
+    case ValueKind::kObject:
+      return value.kind == Kind::kObject;
+  }
+  return false;
+}
+
+bool Fits(const Setting& setting, const JsonValue& value) {
+  if (!setting.is_list) return FitsOne(setting, value);
+  return value.kind == Kind::kList &&
+         std::all_of(value.items.begin(), value.items.end(),
+                     [&setting](const JsonValue& item) { return FitsOne(setting, item); });
+}
+
+std::string Listed(const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
+  return list;
+}
+
+std::string Shown(const JsonValue& value) {
+  constexpr size_t kShownBytesMax = 80;
+  std::string text = PrintJsonLine(value);
+  if (text.size() > kShownBytesMax) text = text.substr(0, kShownBytesMax) + "...";
+  return text;
+}
+
+Status CheckUnknown(const JobSource& source, const Section& section, const std::string& place,
+                    const std::string& key) {
+  for (const ForeignKey& foreign : kForeignKeys) {
+    if (foreign.path == place) {
+      return Refuse(source, place,
+                    "this setting of MindSpore has no use here; " + std::string(foreign.instead));
+    }
+  }
+  std::vector<std::string> known;
+  for (const Setting& setting : section.settings) known.push_back(setting.key);
+  std::string hint = DidYouMean(key, known);
+  if (hint.empty()) hint = "; known are " + Listed(known);
+  return Refuse(source, place, "there is no such key" + hint);
+}
+
+Status CheckValue(const JobSource& source, const std::string& path, const Setting& setting,
+                  const JsonValue& value) {
+  if (!Fits(setting, value)) {
+    return Refuse(
+        source, path,
+        Shown(value) + " is not " + WantedText(setting) + DidYouMean(value.text, setting.words));
+  }
+  if (setting.kind != ValueKind::kObject) return {};
+  if (!setting.is_list) return CheckSection(source, *setting.section, value, path);
+  for (size_t n = 0; n < value.items.size(); ++n) {
+    HDPS_RETURN_IF_ERROR(
+        CheckSection(source, *setting.section, value.items[n], PathBelow(path, std::to_string(n))));
+  }
+  return {};
+}
+
+// " from 1 to 65536"; empty for any number.
+std::string RangeText(const Setting& setting) {
+  constexpr double kLarge = 4e9;  // An upper end that nobody reaches is left out.
+  if (setting.min <= -kAnyNumber) return "";
+  if (setting.max >= kLarge) return " of at least " + NumberText(setting.min);
+  return " from " + NumberText(setting.min) + " to " + NumberText(setting.max);
+}
+
+}  // namespace
+
+std::string NumberText(double value) {
+  const bool whole = std::abs(value) < 1e15 && value == std::floor(value);
+  return PrintJsonLine(whole ? JsonValue::Signed(static_cast<int64_t>(value))
+                             : JsonValue::Number(value));
+}
+
+std::string WantedText(const Setting& setting) {
+  const std::string list = setting.is_list ? "a list of " : "a ", s = setting.is_list ? "s" : "";
+  switch (setting.kind) {
+    case ValueKind::kBool:
+      return "true or false";
+    case ValueKind::kInteger:
+      return list + "whole number" + s + RangeText(setting);
+    case ValueKind::kNumber:
+      return list + "number" + s + RangeText(setting);
+    case ValueKind::kBytes:
+      return list + "number of bytes" + RangeText(setting) + ", such as 4294967296 or \"4GiB\"";
+    case ValueKind::kText:
+      return list + "text" + s;
+    case ValueKind::kChoice:
+      return "one of " + Listed(setting.words);
+    case ValueKind::kObject:
+      return (setting.is_list ? "a list of objects (" : "an object (") + setting.section->name +
+             ")";
+  }
+  return "";
+}
+
+Status CheckSection(const JobSource& source, const Section& section, const JsonValue& object,
+                    const std::string& path) {
+  for (size_t i = 0; i < object.names.size(); ++i) {
+    const std::string place = PathBelow(path, object.names[i]);
+    const Setting* setting = section.Find(object.names[i]);
+    if (setting == nullptr) return CheckUnknown(source, section, place, object.names[i]);
+    HDPS_RETURN_IF_ERROR(CheckValue(source, place, *setting, object.items[i]));
+  }
+  for (const Setting& setting : section.settings) {
+    if (!setting.required || object.Find(setting.key) != nullptr) continue;
+    return Refuse(source, PathBelow(path, setting.key), "it is missing; see docs/job_file.md");
+  }
+  return {};
+}
+
+}  // namespace hdps

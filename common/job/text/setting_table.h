@@ -1,0 +1,275 @@
+// Builds a section from the members of its struct: a setting's type, default, reading and printing
+// follow from the member.
+#pragma once
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/base/enum_words.h"
+#include "common/job/text/setting.h"
+
+namespace hdps {
+
+template <typename Value>
+constexpr bool kIsList = false;
+template <typename Item>
+constexpr bool kIsList<std::vector<Item>> = true;
+
+template <typename Value>
+struct ItemOf {
+  using Type = Value;
+};
+template <typename Item>
+struct ItemOf<std::vector<Item>> {
+  using Type = Item;
+};
+
+// How a member's type is written. Reading expects a value that passed CheckSection.
+template <typename Value>
+constexpr ValueKind KindOf() {
+  if constexpr (std::is_same_v<Value, bool>) return ValueKind::kBool;
+  if constexpr (std::is_enum_v<Value>) return ValueKind::kChoice;
+  if constexpr (std::is_integral_v<Value>) return ValueKind::kInteger;
+  if constexpr (std::is_floating_point_v<Value>) return ValueKind::kNumber;
+  return ValueKind::kText;
+}
+
+template <typename Value>
+void ReadValue(const JsonValue& json, Value* to) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    *to = json.boolean;
+  } else if constexpr (std::is_enum_v<Value>) {
+    for (const auto& word : WordsOf(Value{})) {
+      if (word.word == json.text) *to = word.value;
+    }
+  } else if constexpr (std::is_integral_v<Value>) {
+    const uint64_t magnitude = BytesIn(json).value_or(json.magnitude);
+    *to = static_cast<Value>(json.negative ? uint64_t{0} - magnitude : magnitude);
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    *to = static_cast<Value>(json.number);
+  } else {
+    static_assert(std::is_same_v<Value, std::string>);
+    *to = json.text;
+  }
+}
+template <typename Item>
+void ReadValue(const JsonValue& json, std::vector<Item>* to) {
+  to->assign(json.items.size(), Item());
+  for (size_t i = 0; i < to->size(); ++i) ReadValue(json.items[i], &(*to)[i]);
+}
+
+template <typename Value>
+JsonValue PrintValue(const Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    return JsonValue::Bool(value);
+  } else if constexpr (std::is_enum_v<Value>) {
+    return JsonValue::Text(std::string(WordOf(value)));
+  } else if constexpr (std::is_signed_v<Value> && std::is_integral_v<Value>) {
+    return JsonValue::Signed(value);
+  } else if constexpr (std::is_integral_v<Value>) {
+    return JsonValue::Integer(value);
+  } else if constexpr (std::is_same_v<Value, float>) {
+    return JsonValue::Float(value);
+  } else if constexpr (std::is_same_v<Value, double>) {
+    return JsonValue::Number(value);
+  } else {
+    static_assert(std::is_same_v<Value, std::string>);
+    return JsonValue::Text(value);
+  }
+}
+template <typename Item>
+JsonValue PrintValue(const std::vector<Item>& items) {
+  JsonValue list = JsonValue::List();
+  for (const Item& item : items) list.items.push_back(PrintValue(item));
+  return list;
+}
+
+// What is special about a setting: the options of a row of a SettingTable.
+struct Range {  // Both ends included.
+  double min, max;
+};
+struct Bytes {  // A whole number or a text such as "4GiB", in this range.
+  double min, max;
+};
+struct OneOf {  // A text that is one of these words, or an enum of which only these are allowed.
+  std::vector<std::string> words;
+};
+enum class Note : uint8_t {
+  kRequired,
+  kExpert,
+  kNoDefault,            // It depends on the place, or cannot be written; the line says what holds.
+  kPrintedUnlessDefault  // It was not there when the first digests were made.
+};
+// The setting has an effect where `member`, which has a row above, has one of these values.
+template <typename Value, typename Base>
+struct Where {
+  Where(Value Base::*of, std::vector<Value> wanted) : member(of), values(std::move(wanted)) {}
+  Value Base::*member;
+  std::vector<Value> values;
+};
+
+// The table of one section, filled a row at a time, each with its options:
+//   table.Add("staleness_bound", &TrainSpec::staleness_bound, "In steps; ssp with 0 is sync.",
+//             Where(&TrainSpec::mode, {Mode::kSsp}));
+template <typename Struct>
+class SettingTable {
+ public:
+  SettingTable(std::string name, std::string title, Struct defaults = {})
+      : defaults_(std::make_shared<Struct>(std::move(defaults))) {
+    section_.name = std::move(name);
+    section_.title = std::move(title);
+    section_.defaults = defaults_;
+  }
+
+  // `member` is a pointer to a member, or whatever else gives a reference to the value in a struct.
+  template <typename Member, typename... Options>
+  void Add(std::string key, Member member, std::string doc, Options... options) {
+    using Value = std::remove_cvref_t<std::invoke_result_t<Member, Struct&>>;
+    Setting setting;
+    using Item = typename ItemOf<Value>::Type;
+    setting.kind = KindOf<Item>();
+    setting.is_list = kIsList<Value>;
+    if constexpr (std::is_enum_v<Item>) {
+      for (const auto& word : WordsOf(Item{})) setting.words.emplace_back(word.word);
+    }
+    setting.min = -kAnyNumber;
+    setting.max = kAnyNumber;
+    if constexpr (std::is_integral_v<Item>) {
+      setting.min = static_cast<double>(std::numeric_limits<Item>::min());
+      setting.max = static_cast<double>(std::numeric_limits<Item>::max());
+    }
+    setting.read = [member](const JsonValue& value, void* object, const Reading&) {
+      ReadValue(value, &std::invoke(member, *static_cast<Struct*>(object)));
+    };
+    setting.print = [member](const void* object, Form) {
+      return PrintValue(std::invoke(member, *static_cast<const Struct*>(object)));
+    };
+    AddRow(std::move(key), std::move(doc), &std::invoke(member, *defaults_), std::move(setting),
+           options...);
+  }
+
+  // A member that is a struct with a section of its own, or a list of such structs, each of which
+  // begins as the defaults of that section.
+  template <typename Value, typename Base, typename... Options>
+  void AddObject(std::string key, Value Base::*member, Section section, std::string doc,
+                 Options... options) {
+    Setting setting;
+    setting.kind = ValueKind::kObject;
+    setting.shows_default = setting.is_list = kIsList<Value>;
+    const auto of = setting.section = std::make_shared<const Section>(std::move(section));
+    setting.read = [member, of](const JsonValue& json, void* object, const Reading& at) {
+      Value& value = static_cast<Struct*>(object)->*member;
+      if constexpr (kIsList<Value>) {
+        using Item = typename ItemOf<Value>::Type;
+        value.assign(json.items.size(), *static_cast<const Item*>(of->defaults.get()));
+        for (size_t i = 0; i < value.size(); ++i) {
+          ReadSection(*of, json.items[i], &value[i], at.Below(std::to_string(i)));
+        }
+      } else {
+        ReadSection(*of, json, &value, at);
+      }
+    };
+    setting.print = [member, of](const void* object, Form form) {
+      const Value& value = static_cast<const Struct*>(object)->*member;
+      if constexpr (kIsList<Value>) {
+        JsonValue list = JsonValue::List();
+        for (const auto& item : value) list.items.push_back(PrintSection(*of, &item, form));
+        return list;
+      } else {
+        return PrintSection(*of, &value, form);
+      }
+    };
+    AddRow(std::move(key), std::move(doc), nullptr, std::move(setting), options...);
+  }
+
+  // A key without a member: another way to say what others say.
+  template <typename... Options>
+  void AddSpelling(std::string key, ValueKind kind, std::string doc,
+                   std::function<void(const JsonValue& value, Struct* object)> read,
+                   Options... options) {
+    Setting setting;
+    setting.kind = kind;
+    setting.shows_default = false;
+    setting.read = [read = std::move(read)](const JsonValue& value, void* object, const Reading&) {
+      read(value, static_cast<Struct*>(object));
+    };
+    AddRow(std::move(key), std::move(doc), nullptr, std::move(setting), options...);
+  }
+
+  using Hook = std::function<void(const JsonValue& value, Struct* object)>;
+  void BeforeReading(Hook hook) { section_.before_reading = Untyped(std::move(hook)); }
+  void AfterReading(Hook hook) { section_.after_reading = Untyped(std::move(hook)); }
+
+  void Appendix(std::string markdown) { section_.appendix = std::move(markdown); }
+
+  Section Done() { return std::move(section_); }
+
+ private:
+  static std::function<void(const JsonValue& value, void* object)> Untyped(Hook hook) {
+    return [hook = std::move(hook)](const JsonValue& value, void* object) {
+      hook(value, static_cast<Struct*>(object));
+    };
+  }
+
+  template <typename... Options>
+  void AddRow(std::string key, std::string doc, const void* place, Setting setting,
+              Options... options) {
+    setting.key = std::move(key);
+    setting.doc = std::move(doc);
+    (Apply(std::move(options), &setting), ...);
+    section_.settings.push_back(std::move(setting));
+    places_.push_back(place);
+  }
+
+  void Apply(Range range, Setting* setting) {
+    setting->min = range.min;
+    setting->max = range.max;
+  }
+  void Apply(Bytes range, Setting* setting) {
+    setting->kind = ValueKind::kBytes;
+    Apply(Range{range.min, range.max}, setting);
+  }
+  void Apply(OneOf one_of, Setting* setting) {
+    setting->kind = ValueKind::kChoice;
+    setting->words = std::move(one_of.words);
+  }
+  void Apply(Hashed hashed, Setting* setting) { setting->hashed = hashed; }
+  void Apply(std::function<bool(const Struct&)> printed_if, Setting* setting) {
+    setting->printed_if = [printed_if = std::move(printed_if)](const void* object) {
+      return printed_if(*static_cast<const Struct*>(object));
+    };
+  }
+  void Apply(Note note, Setting* setting) {
+    if (note == Note::kExpert) setting->expert = true;
+    if (note == Note::kRequired) setting->required = true;
+    if (note == Note::kNoDefault || note == Note::kRequired) setting->shows_default = false;
+    if (note != Note::kPrintedUnlessDefault) return;
+    setting->printed_if = [defaults = defaults_, print = setting->print](const void* object) {
+      return PrintJsonLine(print(object, Form::kWhole)) !=
+             PrintJsonLine(print(defaults.get(), Form::kWhole));
+    };
+  }
+  template <typename Value, typename Base>
+  void Apply(const Where<Value, Base>& where, Setting* setting) {
+    const void* place = &(defaults_.get()->*where.member);
+    const auto found = std::find(places_.begin(), places_.end(), place);
+    CHECK(found != places_.end()) << setting->key << " depends on a setting without a row above it";
+    Condition& condition = setting->only_where.emplace();
+    condition.key = section_.settings[static_cast<size_t>(found - places_.begin())].key;
+    for (const auto& value : where.values) condition.values.push_back(PlainText(PrintValue(value)));
+  }
+
+  std::shared_ptr<Struct> defaults_;
+  Section section_;
+  std::vector<const void*> places_;  // Of each setting, its member in *defaults_, or null.
+};
+
+}  // namespace hdps

@@ -1,0 +1,218 @@
+// Every setting of the job file, by its descriptor: defaults, types, ranges, words, documentation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/job/layers/layer_record.h"
+#include "common/job/text/job_sections.h"
+#include "tests/common/job/job_samples.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A setting, where it can be set in kShort of job_samples.h, and what gives it an effect there.
+struct Place {
+  const Section* section;
+  const Setting* setting;
+  std::vector<std::string> overrides;
+  std::string path;
+};
+
+// The item of a list of objects that a setting is tried on.
+std::string ItemFor(const Section& section, const Setting& setting) {
+  const bool conditional = setting.only_where.has_value();
+  if (section.name == "column") {
+    return conditional && setting.only_where->values.front() == "label" ? ".0" : ".4";
+  }
+  if (section.name == "feature") return ".2";
+  if (section.name != "layer") return ".0";
+  return conditional && setting.only_where->values.front() == "embedding" ? ".0" : ".1";
+}
+
+// What gives the setting an effect in the object: the values of the settings it depends on.
+void Fulfil(const Section& section, const Setting& setting, const std::string& object,
+            std::vector<std::string>* overrides) {
+  if (!setting.only_where.has_value()) return;
+  const std::string& key = setting.only_where->key;
+  const std::string& value = setting.only_where->values.front();
+  Fulfil(section, *section.Find(key), object, overrides);
+  if (value == "label" || value == "embedding") return;  // ItemFor found one that is so.
+  if (value == "criteo") overrides->push_back("data.features=[]");
+  overrides->push_back(PathBelow(object, key) + "=" + value);
+}
+
+void ListPlaces(const Section& section, const std::string& list,
+                const std::vector<std::string>& overrides, std::vector<Place>* places) {
+  for (const Setting& setting : section.settings) {
+    const bool of_list = section.name == "column" || section.name == "feature" ||
+                         section.name == "table" || section.name == "layer";
+    const std::string object = of_list ? list + ItemFor(section, setting) : list;
+    Place place{&section, &setting, overrides, PathBelow(object, setting.key)};
+    Fulfil(section, setting, object, &place.overrides);
+    places->push_back(place);
+    if (setting.kind != ValueKind::kObject) continue;
+    if (setting.key == "tables" || setting.key == "layers") place.overrides.push_back(kGraph);
+    if (setting.section->name == "init") place.overrides.push_back(place.path + "={}");
+    ListPlaces(*setting.section, place.path, place.overrides, places);
+  }
+}
+
+class JobSettingsTest : public ::testing::Test {
+ protected:
+  JobSettingsTest() { ListPlaces(whole_, "", {}, &places_); }
+
+  const Section whole_ = JobSection(BuiltInLayers());
+  std::vector<Place> places_;
+};
+
+TEST_F(JobSettingsTest, DefaultsThatAreShownHold) {
+  // The job needs another value there, or the place has a default of its own.
+  const std::set<std::string> other = {"name", "data.train", "data.columns", "data.features",
+                                       "model.tables"};
+  int compared = 0;
+  for (Place place : places_) {
+    const std::string& part = place.section->name;
+    if (!place.setting->shows_default || other.contains(place.path)) continue;
+    if (part == "feature" || part == "layer" || place.path.starts_with("model.wide_o")) continue;
+    SCOPED_TRACE(place.path);
+    const JsonValue standard = place.setting->print(place.section->defaults.get(), Form::kWhole);
+    const Job without = Good(place.overrides);
+    place.overrides.push_back(place.path + "=" + PrintJsonLine(standard));
+    const Job with = Good(place.overrides);
+    EXPECT_EQ(PrintJob(with), PrintJob(without));
+    EXPECT_EQ(with.warnings, without.warnings);
+    ++compared;
+  }
+  EXPECT_GT(compared, 80);
+}
+
+TEST_F(JobSettingsTest, EveryOneRefusesAnotherTypeAndSaysWhereAndWhat) {
+  for (const Place& place : places_) {
+    SCOPED_TRACE(place.path);
+    for (const char* wrong : {"null", "{\"odd\": 1}", "[[]]"}) {
+      std::vector<std::string> overrides = place.overrides;
+      overrides.push_back(place.path + "=" + wrong);
+      EXPECT_THAT(Bad(overrides), HasSubstr("--set: " + place.path));
+    }
+  }
+}
+
+TEST_F(JobSettingsTest, EveryRangeIsChecked) {
+  int ranges = 0;
+  for (const Place& place : places_) {
+    const Setting& setting = *place.setting;
+    const bool whole = setting.kind == ValueKind::kInteger;
+    if (setting.is_list || (!whole && setting.kind != ValueKind::kNumber)) continue;
+    SCOPED_TRACE(place.path);
+    std::vector<std::string> outside = {"-1", "1.5", "\"7\"", "true"};
+    if (!whole) outside = {"-1e+301", "1e+301", "\"7\"", "true"};
+    if (setting.min == 1) outside.push_back("0");
+    if (setting.max < 9e15 && whole) {
+      outside.push_back(std::to_string(static_cast<int64_t>(setting.max) + 1));
+    }
+    for (const std::string& value : outside) {
+      std::vector<std::string> overrides = place.overrides;
+      overrides.push_back(place.path + "=" + value);
+      EXPECT_THAT(Bad(overrides), HasSubstr("--set: " + place.path + ": " + value));
+    }
+    ++ranges;
+  }
+  EXPECT_GT(ranges, 50);
+}
+
+TEST_F(JobSettingsTest, EveryWordIsReadAndPrintedAgain) {
+  int words = 0;
+  for (const Place& place : places_) {
+    for (const std::string& word : place.setting->words) {
+      SCOPED_TRACE(place.path + "=" + word);
+      void* object = const_cast<void*>(place.section->defaults.get());  // Of this test alone.
+      std::vector<std::string> warnings;
+      place.setting->read(JsonValue::Text(word), object, {"", &warnings});
+      EXPECT_EQ(place.setting->print(object, Form::kWhole).text, word);
+      ++words;
+    }
+  }
+  EXPECT_GT(words, 80);
+}
+
+TEST_F(JobSettingsTest, WithoutEffectTheyWarnAndLeaveNoTrace) {
+  const Job job = Good({"train.staleness_bound=3", "parallel.collective=gloo",
+                        "model.cross_layers=2", "model.deep_optimizer.l1=0.5"});
+  EXPECT_THAT(job.warnings,
+              ElementsAre("model.cross_layers is ignored: it counts only where type is dcn_v2",
+                          "model.deep_optimizer.l1 is ignored: it counts only where kind is ftrl",
+                          "train.staleness_bound is ignored: it counts only where mode is ssp",
+                          "parallel.collective is ignored: it counts only where dense_exchange is "
+                          "allreduce"));
+  EXPECT_EQ(PrintJob(job), PrintJob(Good({})));
+  EXPECT_EQ(PrintJob(Good({"model.deep_optimizer={}"})), PrintJob(Good({})));
+  EXPECT_THAT(
+      Good({kGraph, "model.hidden=[3]"}).warnings,
+      ElementsAre("model.hidden is ignored: it counts only where type is wide_deep or deepfm "
+                  "or dcn_v2 or dlrm or mlp"));
+  EXPECT_THAT(Good({"model.layers=[{\"name\": \"e\", \"kind\": \"embedding\", \"table\": \"t\"},"
+                    "{\"name\": \"out\", \"inputs\": [\"e\"], \"units\": 1}]",
+                    "model.tables=[{\"name\": \"t\"}]", "model.hidden=[3]"})
+                  .warnings,
+              ElementsAre("model.hidden is ignored: model.layers spells the model out"));
+}
+
+TEST_F(JobSettingsTest, OnesThatDependOnWhatHasNoEffectHaveNone) {
+  const Job job = Good({"data.columns.4.transform=standardize", "data.columns.4.mean=3"});
+  EXPECT_THAT(
+      job.warnings,
+      ElementsAre("data.columns.4.transform is ignored: it counts only where type is numeric",
+                  "data.columns.4.mean is ignored: it counts only where transform is standardize"));
+  EXPECT_EQ(job.data.columns[4].mean, 0);
+}
+
+TEST_F(JobSettingsTest, RequiredOnesAreMissed) {
+  int required = 0;
+  for (const Place& place : places_) {
+    if (!place.setting->required || place.path.find('.') == place.path.npos) continue;
+    const std::string object = place.path.substr(0, place.path.rfind('.'));
+    std::vector<std::string> overrides = place.overrides;
+    overrides.push_back(object + "={}");
+    EXPECT_THAT(Bad(overrides), HasSubstr("--set: " + object)) << place.path;
+    EXPECT_THAT(Bad(overrides), HasSubstr("it is missing"));
+    ++required;
+  }
+  EXPECT_EQ(required, 5) << "names of columns, features, tables and layers, and where from";
+}
+
+TEST_F(JobSettingsTest, ConditionsNameASettingAndItsValues) {
+  for (const Place& place : places_) {
+    if (!place.setting->only_where.has_value()) continue;
+    SCOPED_TRACE(place.path);
+    const Setting* on = place.section->Find(place.setting->only_where->key);
+    ASSERT_NE(on, nullptr);
+    EXPECT_LT(on, place.setting) << "it is read first";
+    for (const std::string& value : place.setting->only_where->values) {
+      if (on->kind == ValueKind::kBool) continue;
+      EXPECT_THAT(on->words, Contains(value));
+    }
+  }
+}
+
+// What docs/job_file.md holds between two marks.
+std::string InDocs(const std::string& mark) {
+  const std::string doc = ReadText("docs/job_file.md");
+  const std::string begin = "<!-- " + mark + " -->\n";
+  const size_t from = doc.find(begin), to = doc.find("<!-- end of " + mark + " -->");
+  if (from == doc.npos || to == doc.npos) return "no marks";
+  return doc.substr(from + begin.size(), to - from - begin.size());
+}
+
+TEST_F(JobSettingsTest, TheReferenceIsUpToDate) {
+  EXPECT_EQ(InDocs("keys"), PrintSettingReference(whole_)) << "run scripts/dev/job_file_docs.sh";
+  EXPECT_EQ(InDocs("layers"), PrintLayerReference(BuiltInLayers()));
+}
+
+}  // namespace
+}  // namespace hdps

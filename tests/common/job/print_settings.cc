@@ -1,0 +1,15 @@
+// Prints the tables of docs/job_file.md of one mark, "keys" or "layers", for
+// scripts/dev/job_file_docs.sh.
+#include <cstdio>
+#include <string_view>
+
+#include "common/job/layers/layer_record.h"
+#include "common/job/text/job_sections.h"
+
+int main(int argc, char** argv) {
+  const hdps::LayerRegistry& layers = hdps::BuiltInLayers();
+  const bool kinds = argc > 1 && std::string_view(argv[1]) == "layers";
+  const std::string text = kinds ? hdps::PrintLayerReference(layers)
+                                 : hdps::PrintSettingReference(hdps::JobSection(layers));
+  std::fputs(text.c_str(), stdout);
+}
