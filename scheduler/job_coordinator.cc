@@ -302,7 +302,7 @@ void JobCoordinator::CompleteSave(TimeMs now) {
 void JobCoordinator::FillSummary(TimeMs now) {
   const Sums& epoch = epoch_.examples > 0 ? epoch_ : last_epoch_;
   summary_.job = job_->name;
-  summary_.mode = ModeName(job_->train.mode);
+  summary_.mode = WordOf(job_->train.mode);
   summary_.workers = static_cast<uint32_t>(parts_.members.workers().size());
   summary_.servers = static_cast<uint32_t>(parts_.members.servers().size());
   summary_.steps = plan_->position().clock;

@@ -76,18 +76,6 @@ Json TallyJson(const CacheTally& cache) {
 
 }  // namespace
 
-const char* ModeName(Mode mode) {
-  switch (mode) {
-    case Mode::kSync:
-      return "sync";
-    case Mode::kAsync:
-      return "async";
-    case Mode::kSsp:
-      return "ssp";
-  }
-  return "unknown";
-}
-
 uint32_t EpochOf(const ProgressState& state, uint32_t epochs) {
   const uint32_t counted = state.epoch_begun ? state.epoch + 1 : state.epoch;
   return std::clamp(counted, 1u, std::max(epochs, 1u));

@@ -55,8 +55,6 @@ struct ProgressState {
   bool epoch_begun = true;    // A step of `epoch` has been taken.
 };
 
-// "sync", "async", "ssp".
-const char* ModeName(Mode mode);
 // The epoch that the last step belongs to, counted from 1 as people count.
 uint32_t EpochOf(const ProgressState& state, uint32_t epochs);
 

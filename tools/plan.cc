@@ -172,9 +172,7 @@ Status Run() {
   }
   question.cores = flags.threads > 0 ? static_cast<uint32_t>(flags.threads)
                                      : static_cast<uint32_t>(constants.cores);
-  const char* const mode = job.train.mode == Mode::kSync    ? "sync"
-                           : job.train.mode == Mode::kAsync ? "async"
-                                                            : "ssp";
+  const std::string mode(WordOf(job.train.mode));
   const std::string too_small = LimitRows(job, &question);
   const PlanSubject subject = {job.name,      job.model.type,  mode,
                                FLAGS_network, FLAGS_constants, too_small};

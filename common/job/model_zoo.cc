@@ -1,6 +1,11 @@
 // The recipes: each model as layers over its tables.
 #include "common/job/model_zoo.h"
 
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 namespace hdps {
@@ -169,38 +174,44 @@ void Dlrm(const ModelRecipe& recipe, GraphBuilder& g) {
   g.Dense("logit", g.Hidden("top", joined, recipe.hidden), 1, Activation::kNone);
 }
 
+void Logistic(const ModelRecipe&, GraphBuilder& g) { g.Wide(); }
+
 void Mlp(const ModelRecipe& recipe, GraphBuilder& g) {
   g.Dense("logit", g.Hidden("hidden", g.Numeric(), recipe.hidden), recipe.classes,
           Activation::kNone);
 }
 
+struct RecipeType {
+  std::string_view name;
+  void (*build)(const ModelRecipe& recipe, GraphBuilder& g);
+};
+constexpr RecipeType kRecipeTypes[] = {{"wide_deep", WideDeep}, {"deepfm", DeepFm},
+                                       {"dcn_v2", DcnV2},       {"dlrm", Dlrm},
+                                       {"logistic", Logistic},  {"mlp", Mlp}};
+
 }  // namespace
 
-Result<ModelGraph> BuildModel(const ModelRecipe& recipe, const FeatureNames& features) {
-  const bool mlp = recipe.type == "mlp";
+std::vector<std::string> RecipeTypes() {
+  std::vector<std::string> names;
+  for (const RecipeType& type : kRecipeTypes) names.emplace_back(type.name);
+  return names;
+}
+
+Result<ModelGraph> BuildModel(const std::string& type, const ModelRecipe& recipe,
+                              const FeatureNames& features) {
+  const bool mlp = type == "mlp";
   if (mlp && features.numeric.empty()) {
     return Status(Code::kInvalidArgument,
                   "mlp reads numeric columns, and the data has none; choose another type");
   }
   if (!mlp && features.sparse.empty()) {
-    return Status(
-        Code::kInvalidArgument,
-        recipe.type + " embeds categorical columns or features, and the data has none; use mlp");
+    return Status(Code::kInvalidArgument,
+                  type + " embeds categorical columns or features, and the data has none; use mlp");
   }
+  const auto* const found = std::ranges::find(kRecipeTypes, type, &RecipeType::name);
+  CHECK(found != std::end(kRecipeTypes)) << type;
   GraphBuilder g(recipe, features);
-  if (recipe.type == "deepfm") {
-    DeepFm(recipe, g);
-  } else if (recipe.type == "dcn_v2") {
-    DcnV2(recipe, g);
-  } else if (recipe.type == "dlrm") {
-    Dlrm(recipe, g);
-  } else if (recipe.type == "logistic") {
-    g.Wide();
-  } else if (mlp) {
-    Mlp(recipe, g);
-  } else {
-    WideDeep(recipe, g);
-  }
+  found->build(recipe, g);
   return std::move(g).graph();
 }
 

@@ -12,7 +12,6 @@ namespace hdps {
 
 // The short form of a model: what a recipe makes tables and layers from.
 struct ModelRecipe {
-  std::string type = "wide_deep";  // wide_deep | deepfm | dcn_v2 | dlrm | logistic | mlp
   uint32_t embedding_dim = 16;
   std::vector<uint32_t> hidden = {64, 32};
   std::vector<uint32_t> bottom_hidden = {64};  // dlrm
@@ -38,8 +37,12 @@ struct ModelGraph {
   std::vector<LayerSpec> layers;
 };
 
+// The types that BuildModel knows: wide_deep, deepfm, ...
+std::vector<std::string> RecipeTypes();
+
 // kInvalidArgument when the data lacks what the recipe needs: sparse features, or numeric columns.
-Result<ModelGraph> BuildModel(const ModelRecipe& recipe, const FeatureNames& features);
+Result<ModelGraph> BuildModel(const std::string& type, const ModelRecipe& recipe,
+                              const FeatureNames& features);
 
 // The table of the chunks of all dense tensors.
 TableSpec DenseTable(const OptimizerSpec& optimizer);

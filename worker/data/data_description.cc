@@ -12,22 +12,6 @@ namespace {
 
 constexpr size_t kNamesShownMax = 3;
 
-std::string_view NameOf(DataFormat format) {
-  switch (format) {
-    case DataFormat::kCsv:
-      return "csv";
-    case DataFormat::kCriteo:
-      return "criteo";
-    case DataFormat::kLibsvm:
-      return "libsvm";
-    case DataFormat::kLibffm:
-      return "libffm";
-    case DataFormat::kLibfm:
-      return "libfm";
-  }
-  return "";
-}
-
 std::string DescribeLabel(const DataSpec& data) {
   const ColumnSpec* label = LabelColumn(data);
   if (label == nullptr) return "a label";
@@ -57,7 +41,7 @@ const ColumnSpec* LabelColumn(const DataSpec& data) {
 
 std::string DescribeFormat(const DataSpec& data, size_t num_files) {
   const FeatureNames names = FeaturesOf(data);
-  std::string text = Counted(num_files, "file") + " of format " + std::string(NameOf(data.format)) +
+  std::string text = Counted(num_files, "file") + " of format " + std::string(WordOf(data.format)) +
                      ": " + DescribeLabel(data) + ", " +
                      Counted(names.numeric.size(), "numeric column") + ", " +
                      Counted(names.sparse.size(), "sparse feature");

@@ -8,8 +8,6 @@ namespace hdps {
 
 namespace {
 
-std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
-
 const std::vector<std::string>& FeaturesRead(const LayerSpec& embedding,
                                              const FeatureNames& features) {
   return embedding.features.empty() ? features.sparse : embedding.features;

@@ -51,11 +51,13 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
   const Section section = JobSection(layers);
   HDPS_RETURN_IF_ERROR(CheckSection(*source, section, source->root, ""));
   JobText text;
+  if (&layers != &BuiltInLayers()) {
+    text.model_text.records = std::make_shared<LayerRegistry>(layers);
+  }
   std::vector<std::string> warnings;
   ReadSection(section, source->root, &text, {"", &warnings});
   Job job = text;
   job.warnings = std::move(warnings);
-  if (&layers != &BuiltInLayers()) job.model.records = std::make_shared<LayerRegistry>(layers);
   HDPS_RETURN_IF_ERROR(CheckJob(*source, text.model_text, &job));
   return job;
 }

@@ -14,16 +14,12 @@ JobText TextOf(const Job& job) {
   JobText text;
   static_cast<Job&>(text) = job;
   ModelText& model = text.model_text;
-  model.type = job.model.type;
+  static_cast<ModelSpec&>(model) = job.model;
   model.tables = job.tables;
   if (!model.tables.empty() && model.tables.back().dense) {
     model.dense_optimizer = model.tables.back().optimizer;
     model.tables.pop_back();
   }
-  model.layers = job.model.layers;
-  model.loss = job.model.loss;
-  model.device = job.model.device;
-  model.first_layer = job.model.first_layer;
   return text;
 }
 

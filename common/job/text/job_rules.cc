@@ -10,8 +10,6 @@ namespace hdps {
 
 namespace {
 
-std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
-
 // What a name of the data stands for, as derived features may use it.
 enum class Source : uint8_t { kNumeric, kCategorical, kBucketized, kOther };
 
@@ -199,24 +197,19 @@ Status CheckCache(const JobSource& source, const Job& job) {
                         " and has a policy of admission or eviction, which only servers can "
                         "follow; leave one of the two out");
     }
-  }
-  return {};
-}
-
-Status CheckWeights(const JobSource& source, const Job& job) {
-  for (const TableSpec& table : job.tables) {
-    if (table.vocab_cache_size == 0) continue;
     if (job.parallel.wire != DType::kFp32) {
       return Refuse(source, "parallel.wire",
-                    "table " + Quoted(table.name) +
-                        " keeps rows at the workers (vocab_cache_size), whose values do not "
-                        "travel and so have 32 bits; use fp32, or leave out vocab_cache_size");
+                    what +
+                        ", whose values do not travel and so have 32 bits; use fp32, or leave out "
+                        "vocab_cache_size");
     }
-    if (table.weights == WeightFormat::kFp32) continue;
-    return Refuse(source, "model",
-                  "table " + Quoted(table.name) + " keeps weights in 16 bits and rows at the " +
-                      "workers (vocab_cache_size = " + std::to_string(table.vocab_cache_size) +
-                      "), where they have 32; leave out weights or vocab_cache_size");
+    if (table.weights != WeightFormat::kFp32) {
+      return Refuse(
+          source, "model",
+          what +
+              ", where they have 32 bits, and its weights have 16 bits; leave out weights or "
+              "vocab_cache_size");
+    }
   }
   return {};
 }
@@ -279,7 +272,6 @@ Status CheckJob(const JobSource& source, const ModelText& model, Job* job) {
   HDPS_RETURN_IF_ERROR(CheckTrain(source, job));
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
-  HDPS_RETURN_IF_ERROR(CheckWeights(source, *job));
   WarnOfInputs(job);
   return CheckCluster(source, job->cluster);
 }

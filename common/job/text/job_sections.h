@@ -11,16 +11,12 @@
 namespace hdps {
 
 // What stands under "model", before a recipe becomes tables and layers.
-struct ModelText : ModelRecipe {
+struct ModelText : ModelSpec, ModelRecipe {
   PolicySpec policy;  // This and the two below: of each table of a recipe.
   WeightFormat weights = WeightFormat::kFp32;
   uint64_t vocab_cache_size = 0;
   std::vector<TableSpec> tables;
-  std::vector<LayerSpec> layers;
   OptimizerSpec dense_optimizer = DenseOptimizer();
-  LossKind loss = LossKind::kLogloss;
-  std::string device = "auto";
-  FirstLayer first_layer = FirstLayer::kAuto;
 };
 
 // What stands in a job file. Its model has not been built yet.

@@ -17,6 +17,9 @@ struct JobSource {
 // the dotted `path` that was written; a value that came by an override is placed at "--set".
 Status Refuse(const JobSource& source, const std::string& path, const std::string& problem);
 
+// A text in a sentence.
+inline std::string Quoted(const std::string& text) { return "\"" + text + "\""; }
+
 // Sets "train.mode=async" (the value as JSON, else as text) in the tree. A list's items are named
 // by their number, and their count appends.
 Status ApplyOverride(const std::string& override_text, JobSource* source);

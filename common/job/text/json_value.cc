@@ -83,12 +83,6 @@ JsonValue JsonValue::Text(std::string value) {
   return made;
 }
 
-JsonValue JsonValue::Texts(const std::vector<std::string>& values) {
-  JsonValue made = List();
-  for (const std::string& value : values) made.items.push_back(Text(value));
-  return made;
-}
-
 namespace {
 
 // How far the reader has come.

@@ -42,7 +42,6 @@ struct JsonValue {
   // The double that prints as the shortest text that reads back as `value`: 0.05, not 0.0500000007.
   static JsonValue Float(float value);
   static JsonValue Text(std::string value);
-  static JsonValue Texts(const std::vector<std::string>& values);
 };
 
 // kInvalidArgument names ORIGIN:LINE:COLUMN and what was wrong there. A name given twice in one

@@ -45,15 +45,10 @@ Status CheckFeatureLists(const JobSource& source, const ModelRecipe& recipe,
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
   const JsonValue& object = *source.root.Find("model");
   const FeatureNames features = FeaturesOf(job->data);
-  job->model.type = text.type;
-  job->model.device = text.device;
-  job->model.first_layer = text.first_layer;
-  job->model.loss = text.loss;
-
+  job->model = text;
   if (!text.layers.empty()) {
     WarnOfRecipe(object, text, job);
     job->tables = text.tables;
-    job->model.layers = text.layers;
   } else if (text.type == "graph") {
     return Refuse(source, "model.type",
                   "\"graph\" needs the model spelled out in model.layers; give them, or another "
@@ -62,7 +57,7 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
     if (object.Find("tables") != nullptr) {
       job->warnings.push_back("model.tables is ignored: it counts only beside model.layers");
     }
-    Result<ModelGraph> graph = BuildModel(text, features);
+    Result<ModelGraph> graph = BuildModel(text.type, text, features);
     if (!graph.ok()) return Refuse(source, "model.type", graph.status().message());
     if (!features.sparse.empty()) {
       HDPS_RETURN_IF_ERROR(CheckFeatureLists(source, text, features));

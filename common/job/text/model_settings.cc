@@ -123,11 +123,13 @@ void AddRecipe(SettingTable<ModelText>* model) {
 }  // namespace
 
 Section ModelSection(const LayerRegistry& layers) {
+  std::vector<std::string> types = RecipeTypes();
+  types.emplace_back("graph");
   SettingTable<ModelText> model("model", "model");
   model.Add("type", &ModelText::type,
             "The recipe `layers` are made from; graph: they are spelled out. A recipe with "
             "`layers` is taken as spelled out too.",
-            OneOf{{"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic", "mlp", "graph"}});
+            OneOf{types});
   AddRecipe(&model);
   model.AddObject("tables", &ModelText::tables, TableSection(),
                   "With `layers`: the tables they use.");

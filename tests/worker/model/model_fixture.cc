@@ -31,13 +31,12 @@ Job TestJob(const std::string& type) {
   Job job;
   job.data = TestData(5, 4);
   ModelRecipe recipe;
-  recipe.type = type;
   recipe.embedding_dim = 6;
   recipe.hidden = {16, 8};
   recipe.bottom_hidden = {10};
   recipe.cross_layers = 3;
   recipe.classes = type == "mlp" ? 3 : 1;
-  Result<ModelGraph> graph = BuildModel(recipe, FeaturesOf(job.data));
+  Result<ModelGraph> graph = BuildModel(type, recipe, FeaturesOf(job.data));
   CHECK(graph.ok()) << graph.status().message();
   job.tables = graph->tables;
   job.tables.push_back(DenseTable(OptimizerSpec()));
