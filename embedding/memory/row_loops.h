@@ -83,28 +83,28 @@ HDPS_INLINE void CopyFloats(const float* from, size_t count, float* to) {
 template <WeightFormat kFormat, size_t kDim>
 class WeightsAside {
  public:
-  explicit WeightsAside(size_t dim)
-      : heap_(kDim == 0 && dim > kStackFloats ? dim : 0),
-        wide_(heap_.empty() ? stack_ : heap_.data()) {}
-  WeightsAside(const WeightsAside&) = delete;
-  WeightsAside& operator=(const WeightsAside&) = delete;
+  explicit WeightsAside(size_t dim) : heap_(kDim == 0 && dim > kStackFloats ? dim : 0) {}
 
   HDPS_INLINE float* Load(std::byte* row, size_t dim) {
-    LoadWeights<kFormat>(row, dim, wide_);
-    return wide_;
+    LoadWeights<kFormat>(row, dim, wide());
+    return wide();
   }
   HDPS_INLINE void Store(size_t dim, const StoredRows& rows, Key key, int64_t step,
-                         std::byte* row) const {
-    RoundWeights<kFormat>(wide_, dim, RowRoundingSeed(rows.rounding_seed, key, step), row);
+                         std::byte* row) {
+    RoundWeights<kFormat>(wide(), dim, RowRoundingSeed(rows.rounding_seed, key, step), row);
   }
 
  private:
+  HDPS_INLINE float* wide() {
+    if constexpr (kDim > 0) return stack_;
+    return heap_.empty() ? stack_ : heap_.data();
+  }
+
   // The longest row that is made wide on the stack; longer ones take a heap.
   static constexpr size_t kStackFloats = kDim > 0 ? kDim : 256;
 
-  float stack_[kStackFloats];
+  alignas(64) float stack_[kStackFloats];  // Whole lines: vectors that cross none.
   std::vector<float> heap_;
-  float* const wide_;
 };
 
 template <size_t kDim>
@@ -112,7 +112,7 @@ class WeightsAside<WeightFormat::kFp32, kDim> {
  public:
   explicit WeightsAside(size_t) {}
   HDPS_INLINE float* Load(std::byte* row, size_t) { return reinterpret_cast<float*>(row); }
-  HDPS_INLINE void Store(size_t, const StoredRows&, Key, int64_t, std::byte*) const {}
+  HDPS_INLINE void Store(size_t, const StoredRows&, Key, int64_t, std::byte*) {}
 };
 
 // ---- Reading

@@ -82,13 +82,16 @@ class RowFactors {
   // Those of the counts seen last are kept: rows of one batch have few different ones.
   static constexpr size_t kRemembered = Rule::kFactorOf == FactorOf::kUpdates ? 64 : 1;
 
-  Factor OfUpdate(int64_t n) {
+  HDPS_INLINE Factor OfUpdate(int64_t n) {
     const size_t place = static_cast<size_t>(n) % kRemembered;
-    if (counts_[place] != n) {
-      counts_[place] = n;
-      of_counts_[place] = Rule::FactorAt(settings_, n);
+    if (counts_[place] != n) [[unlikely]] {
+      Remember(place, n);
     }
     return of_counts_[place];
+  }
+  __attribute__((noinline)) void Remember(size_t place, int64_t n) {
+    counts_[place] = n;
+    of_counts_[place] = Rule::FactorAt(settings_, n);
   }
 
   const OptimizerSettings settings_;

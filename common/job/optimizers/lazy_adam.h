@@ -8,7 +8,7 @@ namespace hdps::optimizers {
 struct LazyAdam : AdamFamily {
   static constexpr char kName[] = "lazy_adam";
   static constexpr char kFormula[] = "adam, corrected by the number of the step";
-  static constexpr char kPaper[] = "Kingma and Ba 2015; only rows with a gradient move";
+  static constexpr char kPaper[] = "Kingma and Ba 2015";
   static constexpr OptimizerSetting kSettings[] = {kLearningRate, kBeta1, kBeta2, kEpsilon};
   static constexpr FactorOf kFactorOf = FactorOf::kStep;
   static constexpr bool kLoopsKnowDims = true;
