@@ -67,7 +67,7 @@ void ResetToKind(const JsonValue& object, OptimizerSpec* spec) {
 // What each kind does.
 std::string KindTable() {
   std::string text =
-      "\n| kind | update of a weight | after | floats of state in a row |\n|---|---|---|---|\n";
+      "\n| kind | update of a weight | paper | floats of state in a row |\n|---|---|---|---|\n";
   for (const OptimizerRecord& record : kOptimizers) {
     std::string state = record.state_arrays == 0   ? ""
                         : record.state_arrays == 1 ? "dim"
