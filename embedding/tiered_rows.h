@@ -69,7 +69,7 @@ class TieredRows {
   // As ForEach; a failure of the disk is the memory's affair.
   void VisitAll(const std::function<void(Key key, std::span<const std::byte> row)>& visit);
 
-  // ---- For the shard's memory
+  // ---- For the shard's memory.
 
   bool can_spill() const { return spills_ && store_.num_rows() > 0; }
   size_t BytesToAdd(size_t rows, size_t keys) const {

@@ -58,7 +58,8 @@ class DenseOps {
   virtual ~DenseOps() = default;
   virtual DeviceKind device() const = 0;
 
-  // ---- memory -----------------------------------------------------------------------------------
+  // ---- memory.
+  //
   // Device memory is host memory: spans may be used in place.
   bool on_host() const { return device() == DeviceKind::kCpu; }
   virtual float* Allocate(size_t floats) = 0;
@@ -68,8 +69,7 @@ class DenseOps {
   virtual void Download(const float* from, std::span<float> to) = 0;
   virtual void FillZero(float* data, size_t floats) = 0;
 
-  // ---- products and elementwise
-  // -------------------------------------------------------------------
+  // ---- products and elementwise.
   virtual void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) = 0;
   // Backward of y = act(x + bias): dy becomes dx where `relu` (zero where y is not positive);
   // bias_gradient[cols] = sum of dx over the rows, in order of row.
@@ -92,10 +92,10 @@ class DenseOps {
   virtual void Copy(Write write, ConstMatrix x, Matrix y) = 0;           // y (+)= x
   virtual void RunRows(const RowTask& task) = 0;                         // See row_tasks.h.
 
-  // ---- embeddings
-  // ----------------------------------------------------------------------------------- Describes
-  // the bags of a layer's features over a table of `num_rows` rows. `*index` is reused when it
-  // holds one; the spans of `features` must stay until the last use of it.
+  // ---- embeddings.
+  //
+  // Describes the bags of a layer's features over a table of `num_rows` rows. `*index` is reused
+  // when it holds one; the spans of `features` must stay until the last use of it.
   virtual void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                         std::unique_ptr<BagIndex>* index) = 0;
   // rows[num_rows * dim] and gradients are in one piece where the device is not the host.
@@ -109,8 +109,7 @@ class DenseOps {
   // A dense layer on embeddings, computed once a distinct row; null where the device has none.
   virtual std::unique_ptr<UniqueRowGemm> NewRowProducts() { return nullptr; }
 
-  // ---- interactions: see interactions.h
-  // ----------------------------------------------------------
+  // ---- interactions: see interactions.h.
   virtual void Fm(ConstMatrix x, size_t dim, Matrix out) = 0;
   virtual void FmBackward(ConstMatrix x, size_t dim, ConstMatrix g, Write write, Matrix dx) = 0;
   virtual void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out) = 0;
@@ -119,17 +118,17 @@ class DenseOps {
   virtual void Dot(const DotInputs& in, Matrix out) = 0;
   virtual void DotBackward(const DotInputs& in, ConstMatrix g, const DotGradients& out) = 0;
 
-  // ---- loss: see loss.h
-  // --------------------------------------------------------------------------- Returns the sum of
-  // the losses, added in order of row. labels [n] are on the host. `gradient` without data and an
-  // empty `probabilities` (host) are left out.
+  // ---- loss: see loss.h.
+  //
+  // Returns the sum of the losses, added in order of row. labels [n] are on the host. `gradient`
+  // without data and an empty `probabilities` (host) are left out.
   virtual double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels,
                       Matrix gradient, std::span<float> probabilities) = 0;
 
-  // ---- rows of a slab: see row_slab.h
-  // ------------------------------------------------------------ The slab is on the device, `slots`
-  // [n] and spans are on the host, and slots name no row twice. What is said of row i of n holds
-  // for those in the slab; the others are `outside`.
+  // ---- rows of a slab: see row_slab.h.
+  //
+  // The slab is on the device, `slots` [n] and spans are on the host, and slots name no row twice.
+  // What is said of row i of n holds for those in the slab; the others are `outside`.
 
   // rows [n * dim] = the weights of all n rows, those outside from `outside` [n * dim], which may
   // be `rows` where the device's memory is the host's.

@@ -158,7 +158,7 @@ void RowService::Refuse(Asker asker, const Frame& frame, const Status& why) {
   }
 }
 
-// ---- Pull --------------------------------------------------------------------------------------
+// ---- Pull.
 
 void RowService::OnPull(Asker asker, WorkerId worker, const Frame& frame) {
   ParkedPull pull{asker, worker, {}, {}};
@@ -248,7 +248,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   Reply(pull.asker, reply);
 }
 
-// ---- Push --------------------------------------------------------------------------------------
+// ---- Push.
 
 void RowService::OnPush(Asker asker, WorkerId worker, const Frame& frame) {
   PlannedPush push;
@@ -348,7 +348,7 @@ void RowService::Progress() {
   for (const ParkedPull& pull : gate_.Release(finished(), holds_own)) AnswerPull(pull);
 }
 
-// ---- Advance, Store ----------------------------------------------------------------------------
+// ---- Advance, Store.
 
 void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
   AdvanceRequest request;

@@ -72,7 +72,7 @@ Status MeasureProducts(const BenchSetting& setting, ConstantSamples* samples) {
   return Status();
 }
 
-// ---- The reader --------------------------------------------------------------------------------
+// ---- The reader.
 
 // Of the first epoch and the one behind it.
 struct ParseSeconds {
@@ -145,7 +145,7 @@ Status MeasureReader(const BenchSetting& setting, FileSystem& files, const Job& 
   return Status();
 }
 
-// ---- Disk and checkpoints ----------------------------------------------------------------------
+// ---- Disk and checkpoints.
 
 Status MeasureDisk(const BenchSetting& setting, FileSystem& files, ConstantSamples* samples) {
   SayProgress(kBench, "disk");

@@ -195,7 +195,7 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   return Status();
 }
 
-// ---- Round trip --------------------------------------------------------------------------------
+// ---- Round trip.
 
 Status RunRoundTrip(const BenchSetting& setting, FileSystem& files, const std::string& transport,
                     BenchReport& report) {
@@ -228,7 +228,7 @@ Status RunRoundTrip(const BenchSetting& setting, FileSystem& files, const std::s
   return Status();
 }
 
-// ---- The load of ps-lite -----------------------------------------------------------------------
+// ---- The load of ps-lite.
 
 struct Grown {
   double pull_rows = 0, push_rows = 0;              // A second.

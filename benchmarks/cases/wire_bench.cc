@@ -99,7 +99,7 @@ Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) 
   return Status();
 }
 
-// ---- Round trip --------------------------------------------------------------------------------
+// ---- Round trip.
 
 Status RunRoundTrip(const BenchSetting& setting, const std::string& kind, bool busy,
                     BenchReport& report) {
@@ -135,7 +135,7 @@ Status RunRoundTrip(const BenchSetting& setting, const std::string& kind, bool b
   return Status();
 }
 
-// ---- Parts of the work -------------------------------------------------------------------------
+// ---- Parts of the work.
 
 void RunChecksum(const BenchSetting& setting, BenchReport& report) {
   if (!setting.Wants("checksum_1MiB")) return;

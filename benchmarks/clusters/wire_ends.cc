@@ -116,7 +116,7 @@ bool PumpSocket(int end, const WireLoad& load, size_t sending, size_t receiving)
 
 }  // namespace
 
-// ---- Transports --------------------------------------------------------------------------------
+// ---- Transports.
 
 namespace {
 
@@ -228,7 +228,7 @@ Result<double> ExchangeOverSocket(const std::string& kind, const WireLoad& load)
   return rate;
 }
 
-// ---- Round trip --------------------------------------------------------------------------------
+// ---- Round trip.
 
 namespace {
 

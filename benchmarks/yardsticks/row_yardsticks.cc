@@ -52,7 +52,7 @@ Result<std::array<int, 2>> SocketPair(const std::string& transport) {
   return ends;
 }
 
-// ---- Rows --------------------------------------------------------------------------------------
+// ---- Rows.
 
 RowsAlone::RowsAlone(const Job& job, int threads)
     : job_(job),
@@ -114,7 +114,7 @@ void RowsAlone::PushAllWritten(const std::vector<PushRequest>& requests) {
   }
 }
 
-// ---- The wire ----------------------------------------------------------------------------------
+// ---- The wire.
 
 Result<std::unique_ptr<WireAlone>> WireAlone::Make(const std::string& transport,
                                                    const std::string& scratch, bool shared) {
@@ -185,7 +185,7 @@ bool WireAlone::Exchange(size_t request_bytes, size_t reply_bytes, size_t count,
   return true;
 }
 
-// ---- A bare socket -----------------------------------------------------------------------------
+// ---- A bare socket.
 
 Result<double> SocketRoundTrip(const std::string& transport, size_t count) {
   using Message = std::array<char, 64>;

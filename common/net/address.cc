@@ -67,8 +67,8 @@ bool Address::OnThisMachine() const { return scheme != Scheme::kTcp || IsLoopbac
 
 Result<Address> ParseAddress(const std::string& text) {
   if (text.size() > kAddressBytesMax) {
-    return Malformed(text.substr(0, 64) + "...", "it is longer than " +
-                                                     std::to_string(kAddressBytesMax) + " bytes");
+    return Malformed(text.substr(0, 64) + "...",
+                     "it is longer than " + std::to_string(kAddressBytesMax) + " bytes");
   }
   const size_t colon = text.find("://");
   const std::string scheme = colon == std::string::npos ? "tcp" : text.substr(0, colon);

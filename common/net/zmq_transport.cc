@@ -70,7 +70,7 @@ Buffer BufferOf(zmq::message_t part) {
   return Buffer(std::move(owner), data, size);
 }
 
-// ---- The transport -----------------------------------------------------------------------------
+// ---- The transport.
 
 // Invariant: every link dials another address, and every peer has at most one link.
 class ZmqTransport : public Transport {

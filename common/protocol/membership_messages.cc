@@ -30,7 +30,7 @@ void RequireShards(const View& view, Rules& rules) {
 
 }  // namespace
 
-// ---- JoinRequest, JoinRefused, View, Heartbeat, HeartbeatAck ------------------------------------
+// ---- JoinRequest, JoinRefused, View, Heartbeat, HeartbeatAck.
 
 template <>
 struct Layout<JoinRequest> {
@@ -135,7 +135,7 @@ struct Layout<HeartbeatAck> {
 };
 HDPS_MESSAGE(HeartbeatAck);
 
-// ---- Command, CommandDone -----------------------------------------------------------------------
+// ---- Command, CommandDone.
 
 template <>
 struct Layout<Command> {
@@ -205,7 +205,7 @@ struct Layout<CommandDone> {
 };
 HDPS_MESSAGE(CommandDone);
 
-// ---- StopRequest, Abort, KvPut, KvGet, KvValue --------------------------------------------------
+// ---- StopRequest, Abort, KvPut, KvGet, KvValue.
 
 template <>
 struct Layout<StopRequest> {
@@ -255,7 +255,7 @@ struct Layout<KvValue> {
 };
 HDPS_MESSAGE(KvValue);
 
-// ---- StatusRequest, StatusReply -----------------------------------------------------------------
+// ---- StatusRequest, StatusReply.
 
 template <>
 struct Layout<StatusRequest> {

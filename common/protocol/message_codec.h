@@ -49,7 +49,7 @@ class Rules {
 template <typename Message>
 struct Layout;
 
-// ---- Numbers of a message, as they stand in a table. Those that are zero are left out ----------
+// ---- Numbers of a message, as they stand in a table. Those that are zero are left out.
 
 inline uint8_t Scalar(bool value) { return value; }
 template <std::integral Number>
@@ -77,7 +77,7 @@ class FieldCounter {
   flatbuffers::voffset_t next_ = 0;
 };
 
-// ---- Writing: first what a table points to, then the table --------------------------------------
+// ---- Writing: first what a table points to, then the table.
 
 template <typename Message>
 flatbuffers::Offset<void> PackTable(flatbuffers::FlatBufferBuilder& builder,
@@ -193,7 +193,7 @@ flatbuffers::Offset<void> PackTable(flatbuffers::FlatBufferBuilder& builder,
   return fields.Finish();
 }
 
-// ---- Reading, from an envelope that is a valid FlatBuffer ---------------------------------------
+// ---- Reading, from an envelope that is a valid FlatBuffer.
 
 // What may still be taken out of an envelope.
 //
@@ -296,7 +296,7 @@ Status CheckShape(const Frame& frame, MessageKind kind, size_t num_sections);
 // Limits of the verifier, chosen so that its work is linear in the length of the envelope.
 flatbuffers::Verifier EnvelopeVerifier(const Buffer& envelope);
 
-// ---- The two functions of common/protocol/messages.h --------------------------------------------
+// ---- The two functions of common/protocol/messages.h.
 
 template <typename Message>
 std::vector<Buffer> SectionsOf(const Message& message) {

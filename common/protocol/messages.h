@@ -45,7 +45,7 @@ enum class MessageKind : uint16_t {
   kStoreAck,
 };
 
-// ---- Membership: server or worker <-> scheduler ------------------------------------------------
+// ---- Membership: server or worker <-> scheduler.
 
 // Sent again until answered by a View or JoinRefused.
 struct JoinRequest {
@@ -121,7 +121,7 @@ struct HeartbeatAck {
   ViewId view;
 };
 
-// ---- Commands: scheduler -> member -> scheduler ------------------------------------------------
+// ---- Commands: scheduler -> member -> scheduler.
 
 enum class CommandKind : uint8_t {
   kInitDense = 0,  // Worker 0 of a fresh job: store the initial dense rows at the servers.
@@ -250,7 +250,7 @@ struct StatusReply {
   std::vector<MemberStatus> members;  // Servers, then workers, by rank; none without a view.
 };
 
-// ---- Rows: worker <-> server -------------------------------------------------------------------
+// ---- Rows: worker <-> server.
 
 // The part of a request that concerns one table. Its keys stand in the request's `keys` section
 // after those of the tables before it, grouped by shard: first those of the lowest shard the server
@@ -355,7 +355,7 @@ struct StoreAck {
   std::string message;
 };
 
-// ---- Codec -------------------------------------------------------------------------------------
+// ---- Codec.
 
 // A frame of the message's kind with envelope and sections set; sender, view and request_id are the
 // caller's to fill, and SealFrame is the transport's.

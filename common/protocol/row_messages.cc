@@ -63,7 +63,7 @@ struct Layout<TableKeys> {
   }
 };
 
-// ---- PullRequest, PullReply ---------------------------------------------------------------------
+// ---- PullRequest, PullReply.
 
 template <>
 struct Layout<PullRequest> {
@@ -112,7 +112,7 @@ struct Layout<PullReply> {
 };
 HDPS_MESSAGE(PullReply);
 
-// ---- PushRequest, PushAck -----------------------------------------------------------------------
+// ---- PushRequest, PushAck.
 
 template <>
 struct Layout<PushRequest> {
@@ -151,7 +151,7 @@ struct Layout<PushAck> {
 };
 HDPS_MESSAGE(PushAck);
 
-// ---- AdvanceRequest, AdvanceAck -----------------------------------------------------------------
+// ---- AdvanceRequest, AdvanceAck.
 
 template <>
 struct Layout<AdvanceRequest> {
@@ -173,7 +173,7 @@ struct Layout<AdvanceAck> {
 };
 HDPS_MESSAGE(AdvanceAck);
 
-// ---- StoreRequest, StoreAck ---------------------------------------------------------------------
+// ---- StoreRequest, StoreAck.
 
 template <>
 struct Layout<StoreRequest> {

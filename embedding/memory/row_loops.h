@@ -41,7 +41,7 @@ extern template void UpdateRowsIn<WeightFormat::kFp32>(VectorWidth, const RowUpd
 extern template void UpdateRowsIn<WeightFormat::kFp16>(VectorWidth, const RowUpdating&);
 extern template void UpdateRowsIn<WeightFormat::kBf16>(VectorWidth, const RowUpdating&);
 
-// ---- Known dims
+// ---- Known dims.
 
 // Calls call(constant) with the one of these dims that `dim` is, known when this is compiled, or
 // with 0.
@@ -62,7 +62,7 @@ template <WeightFormat kFormat>
 using FewDims = std::conditional_t<kFormat == WeightFormat::kFp32, std::index_sequence<1>,
                                    std::index_sequence<>>;
 
-// ---- Weights of one row as floats
+// ---- Weights of one row as floats.
 
 // In stores as wide as the machine has them: lines that are written wait in a short queue, a place
 // for each store.
@@ -115,7 +115,7 @@ class WeightsAside<WeightFormat::kFp32, kDim> {
   HDPS_INLINE void Store(size_t, const StoredRows&, Key, int64_t, std::byte*) {}
 };
 
-// ---- Reading
+// ---- Reading.
 
 template <VectorWidth kWidth, WeightFormat kFormat, size_t kFloats>
 HDPS_INLINE void ReadAll(const RowReading& r) {
@@ -146,7 +146,7 @@ void ReadRowsIn(VectorWidth width, const RowReading& r) {
   });
 }
 
-// ---- Updating
+// ---- Updating.
 
 // With the dim known a row holds nothing but weights and state.
 template <typename Rule, WeightFormat kFormat, size_t kDim>

@@ -26,7 +26,7 @@ class RowPolicy {
   RowPolicy(const TableSpec& spec, TableId table, uint64_t seed, ShardId shard,
             uint32_t num_shards);
 
-  // ---- Admission: of keys that have no row
+  // ---- Admission: of keys that have no row.
 
   bool admits_all() const { return admits_all_; }
   // Asks for what Admits will read.
@@ -39,7 +39,7 @@ class RowPolicy {
   FrequencySketch* sketch() { return sketch_.has_value() ? &*sketch_ : nullptr; }
   const FrequencySketch* sketch() const { return sketch_.has_value() ? &*sketch_ : nullptr; }
 
-  // ---- Eviction: at the end of a step
+  // ---- Eviction: at the end of a step.
 
   uint32_t floats() const { return floats_; }
   bool evicts() const { return spec_.evict_after_steps > 0 || spec_.capped(); }

@@ -34,7 +34,7 @@ HDPS_INLINE uint64_t RowRoundingSeed(uint64_t table_seed, Key key, int64_t step)
   return MixBits(MixBits(table_seed ^ key) + static_cast<uint64_t>(step) * 0x9e3779b97f4a7c15u);
 }
 
-// ---- The weights of a row
+// ---- The weights of a row.
 
 // out[i] = weight i as a float.
 template <WeightFormat kFormat>

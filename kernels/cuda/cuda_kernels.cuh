@@ -10,8 +10,7 @@
 
 namespace hdps {
 
-// ---- cuda_elementwise.cu
-// -------------------------------------------------------------------------
+// ---- cuda_elementwise.cu.
 void CudaAddBiasActivate(cudaStream_t stream, const float* bias, bool relu, Matrix c);
 void CudaAddBias(cudaStream_t stream, ConstMatrix x, const float* bias, Matrix y);
 void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y);
@@ -21,11 +20,10 @@ inline constexpr size_t kColumnSumRows = 64;
 void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matrix dy,
                             float* partials, float* bias_gradient);
 
-// ---- cuda_row_tasks.cu
+// ---- cuda_row_tasks.cu.
 void CudaRunRows(cudaStream_t stream, const RowTask& task);
 
-// ---- cuda_bags.cu
-// --------------------------------------------------------------------------------
+// ---- cuda_bags.cu.
 void CudaLoadBags(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows,
                   std::unique_ptr<BagIndex>* index);
 void CudaPool(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec, const float* rows,
@@ -33,8 +31,7 @@ void CudaPool(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec, 
 void CudaPoolBackward(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec,
                       ConstMatrix gradient, Write write, float* row_gradients);
 
-// ---- cuda_interactions.cu
-// ------------------------------------------------------------------------
+// ---- cuda_interactions.cu.
 void CudaFm(cudaStream_t stream, ConstMatrix x, size_t dim, Matrix out);
 void CudaFmBackward(cudaStream_t stream, ConstMatrix x, size_t dim, ConstMatrix g, Write write,
                     Matrix dx);
@@ -45,9 +42,9 @@ void CudaDot(cudaStream_t stream, const DotInputs& in, Matrix out);
 void CudaDotBackward(cudaStream_t stream, const DotInputs& in, ConstMatrix g,
                      const DotGradients& out);
 
-// ---- cuda_loss.cu
-// -------------------------------------------------------------------------------- All on the
-// device; gradient and probabilities may be null.
+// ---- cuda_loss.cu.
+//
+// All on the device; gradient and probabilities may be null.
 void CudaLoss(cudaStream_t stream, LossKind kind, ConstMatrix logits, const float* labels,
               Matrix gradient, float* probabilities, double* losses);
 

@@ -12,8 +12,10 @@
 
 namespace hdps {
 
-// ---- One number that is neither infinite nor no number. Loops over these become vectors, with the
-// same bits at every width; what is too large becomes the largest.
+// ---- One number that is neither infinite nor no number.
+//
+// Loops over these become vectors, with the same bits at every width; what is too large becomes the
+// largest.
 
 HDPS_INLINE float FromFp16(uint16_t half) {
   // The exponent's bias is other by 112; a product puts that right for small numbers too.
@@ -54,7 +56,8 @@ HDPS_INLINE uint16_t ToBf16(float value, uint32_t up) {
   return static_cast<uint16_t>(std::min(rounded, kBf16Max) | (bits >> 16 & 0x8000u));
 }
 
-// ---- Any number, rounded to the nearest, of two as near to the even one: what is too large
+// ---- Any number, rounded to the nearest, of two as near to the even one: what is too large.
+//
 // becomes the largest, what is infinite, or none, stays so.
 
 HDPS_INLINE uint16_t NarrowToFp16(float value) {
@@ -98,7 +101,8 @@ HDPS_INLINE void WidenEach(const uint16_t* __restrict from, size_t count, float*
   }
 }
 
-// ---- Many, of a format known when it runs. Which width is used changes no bit. `to` and `from`
+// ---- Many, of a format known when it runs. Which width is used changes no bit. `to` and `from`.
+//
 // as bytes are aligned to the numbers they hold.
 
 void NarrowFloats(VectorWidth width, DType format, std::span<const float> from, std::byte* to);

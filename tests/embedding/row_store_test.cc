@@ -149,7 +149,7 @@ TEST(RowIndex, ASweepSeesEveryKeyAboutOnceARound) {
   }
 }
 
-// ---- RowStore ----------------------------------------------------------------------------------
+// ---- RowStore.
 
 uint64_t First(const std::byte* row) {
   uint64_t value;

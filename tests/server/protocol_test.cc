@@ -151,7 +151,7 @@ TEST(Sync, AnyOrderOfArrivalAndAnyNumberOfServersGiveTheSameBits) {
   }
 }
 
-// ---- async and ssp -----------------------------------------------------------------------------
+// ---- async and ssp.
 
 TEST(Async, IntegerGradientsOfEightWorkersAreAllThere) {
   // 8 workers, 1000 pushes each, repeated and out of order within the window.

@@ -159,7 +159,7 @@ class ServerHarness {
     Collect();
   }
 
-  // ---- A worker's requests; each under its own request id ---------------------------------------
+  // ---- A worker's requests; each under its own request id.
 
   uint64_t Push(uint32_t worker, uint64_t sequence, Clock clock, uint64_t examples,
                 const std::vector<TableRows>& rows) {
@@ -208,7 +208,7 @@ class ServerHarness {
     return request_id_;
   }
 
-  // ---- What came back ---------------------------------------------------------------------------
+  // ---- What came back.
 
   // The answer to a request, once; none when there is none, a failure when there are two.
   template <typename Message>

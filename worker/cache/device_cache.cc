@@ -107,7 +107,7 @@ Result<StepWord> DeviceCache::Apply(HotStep step) {
   return rows_.Apply(step);
 }
 
-// ---- Choosing anew -----------------------------------------------------------------------------
+// ---- Choosing anew.
 
 Status DeviceCache::Refresh(Clock clock) {
   Changes changes(keys_.size());
@@ -171,7 +171,7 @@ Status DeviceCache::Agree(Changes* changes) {
   return Status();
 }
 
-// ---- Rows to and from the servers --------------------------------------------------------------
+// ---- Rows to and from the servers.
 
 namespace {
 

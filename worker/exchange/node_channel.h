@@ -37,7 +37,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   NodeChannel(std::function<void()> wake, MonotonicClock& clock, int64_t board_timeout_ms,
               SectionAllocator* sections = nullptr);
 
-  // ---- The trainer's thread ----
+  // ---- The trainer's thread.
 
   // The next command; none when the job has ended for this worker.
   std::optional<Command> NextCommand();
@@ -72,7 +72,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   void Report(const Heartbeat& progress);
   void Fail(const Status& status);
 
-  // ---- The loop's thread ----
+  // ---- The loop's thread.
 
   // Hands the trainer's wishes to the node; once a turn of the loop.
   void OnTurn(ComputeRequests& node, TimeMs now);

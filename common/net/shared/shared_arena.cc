@@ -46,7 +46,7 @@ uint32_t ChunksOf(size_t bytes) {
 
 }  // namespace
 
-// ---- The sender --------------------------------------------------------------------------------
+// ---- The sender.
 
 Result<std::shared_ptr<SharedArena>> SharedArena::Create(const ArenaLabel& label,
                                                          size_t data_bytes) {
@@ -224,7 +224,7 @@ size_t SharedArena::blocks_out() {
   return out_.size();
 }
 
-// ---- The receiver ------------------------------------------------------------------------------
+// ---- The receiver.
 
 Result<std::shared_ptr<SharedView>> SharedView::Open(const SharedPlace& place,
                                                      const ArenaLabel& label) {

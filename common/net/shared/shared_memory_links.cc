@@ -143,7 +143,7 @@ Result<Buffer> SharedMemoryLinks::Take(PeerId from, const Buffer& descriptor) {
   return path->second.view->Take(block);
 }
 
-// ---- Agreeing ----------------------------------------------------------------------------------
+// ---- Agreeing.
 
 bool SharedMemoryLinks::IsControl(const FrameHeader& header) {
   return header.kind >= kOfferKind && header.kind <= kMarkKind;
@@ -234,7 +234,7 @@ void SharedMemoryLinks::Unsent(const Outgoing& control) {
   if (path->second.way == Way::kOffered) path->second.way = Way::kNone;
 }
 
-// ---- Parting -----------------------------------------------------------------------------------
+// ---- Parting.
 
 void SharedMemoryLinks::Watch(Path& path, uint64_t pid) {
   if (path.watch >= 0 || pid == static_cast<uint64_t>(getpid())) return;

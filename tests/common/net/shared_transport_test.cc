@@ -245,7 +245,7 @@ TEST_F(SharedTransportTest, ASuccessorOfTheSameNameIsOfferedAnew) {
   DeliverUntilShared(*dialer_, kListener, *listener_);  // And are shared again.
 }
 
-// ---- Another process ---------------------------------------------------------------------------
+// ---- Another process.
 
 TEST_F(SharedTransportTest, AProcessThatDiesLeavesNothingBehind) {
   int told[2];
@@ -303,7 +303,7 @@ TEST_F(SharedTransportTest, AProcessThatDiesLeavesNothingBehind) {
   close(told[1]);
 }
 
-// ---- Lies --------------------------------------------------------------------------------------
+// ---- Lies.
 
 // Control frames and descriptors from a hand that knows the format and means harm.
 class SharedDoor : public testing::Test {

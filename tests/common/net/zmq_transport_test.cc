@@ -174,7 +174,7 @@ TEST(ZmqDoorOfMany, StrangersMayComeWhileItCloses) {
   }
 }
 
-// ---- Addresses ---------------------------------------------------------------------------------
+// ---- Addresses.
 
 TEST(Addresses, BeyondLoopbackNeedInsecure) {
   for (const char* address : {"tcp://*:0", "tcp://0.0.0.0:8118", "tcp://192.168.1.7:8118",

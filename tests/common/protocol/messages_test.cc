@@ -238,7 +238,7 @@ TEST(Messages, SurviveRandomHarm) {
   });
 }
 
-// ---- Rules -------------------------------------------------------------------------------------
+// ---- Rules.
 
 template <typename Message>
 std::string WhyRefused(const Message& message) {

@@ -211,7 +211,7 @@ TEST(BatchReaderTest, ABadRowKeepsItsPosition) {
   EXPECT_EQ(strict->Next().status().code(), Code::kInvalidArgument);
 }
 
-// ---- Many parts: rows by their index -----------------------------------------------------------
+// ---- Many parts: rows by their index.
 
 // What each of `parts` readers gives, epoch by epoch, interleaved, against one reader of all.
 void ExpectPartsAreTheStream(FileSystem& files, const DataSpec& data,

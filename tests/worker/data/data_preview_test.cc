@@ -73,7 +73,7 @@ std::string CriteoHeader() {
   return line + "\n";
 }
 
-// ---- What is understood ------------------------------------------------------------------------
+// ---- What is understood.
 
 TEST(DataPreviewTest, SaysFormatColumnsFirstRowLabelsAndKeys) {
   const DataPreview preview =
@@ -143,7 +143,7 @@ TEST(DataPreviewTest, RowsToPredictMayLackTheLabelsCell) {
   EXPECT_EQ(preview.lines[1], "first row, a.csv:2: age=39, work=State, tags=a");
 }
 
-// ---- Mistakes ----------------------------------------------------------------------------------
+// ---- Mistakes.
 
 TEST(DataPreviewTest, ABadRowEndsTheJobByPlaceUnlessItMayBePassedOver) {
   DataSpec data = NumberedRows();
