@@ -200,9 +200,7 @@ std::string Rendezvous::Present() const {
   for (const Role role : {Role::kServer, Role::kWorker}) {
     for (const Candidate* candidate : Of(role)) {
       if (!text.empty()) text += ", ";
-      text += RoleName(role);
-      if (candidate->rank >= 0) text += " " + std::to_string(candidate->rank);
-      text += " (" + candidate->host + ")";
+      text += candidate->Name();
     }
   }
   return text.empty() ? "nobody" : text;
@@ -218,6 +216,12 @@ const std::string& Rendezvous::HostOf(PeerId peer) const {
   const auto found = candidates_.find(peer);
   CHECK(found != candidates_.end());
   return found->second.host;
+}
+
+std::string Rendezvous::NameOf(PeerId peer) const { return candidates_.at(peer).Name(); }
+
+std::string Rendezvous::Candidate::Name() const {
+  return RoleName(role) + (rank >= 0 ? " " + std::to_string(rank) : "") + " (" + host + ")";
 }
 
 }  // namespace hdps

@@ -43,7 +43,9 @@ class Rendezvous {
   // "server 0 (host-a 71), worker (host-b 17)"; "nobody" when there is none.
   std::string Present() const;
   std::vector<PeerId> peers() const;
-  const std::string& HostOf(PeerId peer) const;  // Requires: `peer` was admitted.
+  // Both require: `peer` was admitted.
+  const std::string& HostOf(PeerId peer) const;
+  std::string NameOf(PeerId peer) const;  // "worker (host-b 17)"
 
  private:
   struct Candidate {
@@ -53,6 +55,7 @@ class Rendezvous {
     std::string address;
     std::string host;
     TimeMs heard = 0;
+    std::string Name() const;
   };
   uint32_t Quota(Role role) const {
     return role == Role::kServer ? options_.num_servers : options_.num_workers;

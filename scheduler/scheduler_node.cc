@@ -80,7 +80,7 @@ struct SchedulerNode::Impl {
   }
   std::string NameOf(PeerId peer) const {
     if (members && members->Has(peer)) return members->NameOf(peer);
-    return Knows(peer) ? rendezvous.HostOf(peer) : "peer " + std::to_string(peer.value);
+    return Knows(peer) ? rendezvous.NameOf(peer) : "peer " + std::to_string(peer.value);
   }
 
   void On(PeerId from, const JoinRequest& message, const Frame& frame);

@@ -85,6 +85,17 @@ TEST_F(SchedulerNodeTest, AStrangersFramesChangeNothing) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"stopped_at\": null"));
 }
 
+// A worker looks at its data before all members are there.
+TEST_F(SchedulerNodeTest, WhoGivesUpBeforeTheClusterIsCompleteIsNamed) {
+  options_.with_members = false;
+  Start();
+  ScriptedMember& worker = cluster_->Add(Role::kWorker, "w");
+  for (int turn = 0; turn < 3; ++turn) cluster_->Turn();  // It joins.
+  node().OnFrame(worker.self, EncodeMessage(Abort{2, "train.csv:1: 'x'"}));
+  ExpectFailed(2);
+  EXPECT_EQ(node().exit_reason(), "worker (w): train.csv:1: 'x'");
+}
+
 TEST_F(SchedulerNodeTest, MissingMembersAreNamedAndAwaitedOnlySoLong) {
   options_.num_workers = 4;
   options_.with_members = false;
