@@ -67,7 +67,17 @@ def draw_group(axes, unit, results):
     axes.margins(x=0.35)
 
 
+def worth_drawing(results):
+    """Each figure once, beside its first yardstick; those without one only where nothing has one."""
+    beside = {}
+    for result in results:
+        if "yardstick" in result:
+            beside.setdefault((result["case"], result["figure"]), result)
+    return list(beside.values()) or results
+
+
 def draw(bench, results, about, path):
+    results = worth_drawing(results)
     groups = collections.OrderedDict()
     for result in results:
         groups.setdefault(result["unit"], []).append(result)
