@@ -46,6 +46,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::FindOlder(const FoundC
                                                                     const std::string& fault) {
   refused_.push_back(found.folder + ": " + fault);
   latest_.clear();
+  newest_.reset();
   return Find(found.manifest.clock);
 }
 
@@ -73,7 +74,8 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::Find(Clock before) {
                       "rules differ; give this job another --out");
   }
   latest_ = found->folder;
-  return std::optional<FoundCheckpoint>(*std::move(found));
+  newest_ = *std::move(found);
+  return newest_;
 }
 
 Result<std::string> CheckpointCatalog::Prepare(Clock clock) {
@@ -103,6 +105,7 @@ Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
                     .files = std::move(files)};
   HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
   latest_ = folder;
+  newest_ = FoundCheckpoint{.folder = folder, .manifest = std::move(manifest), .refused = {}};
   return PruneCheckpoints(files_, root_, job_->checkpoint.keep);
 }
 

@@ -41,6 +41,8 @@ class CheckpointCatalog {
                 std::vector<SavedFile> files);
 
   const std::string& latest() const { return latest_; }
+  // What latest() names: where a job goes back to. None before the first.
+  const std::optional<FoundCheckpoint>& newest() const { return newest_; }
   const std::vector<std::string>& refused() const { return refused_; }
 
  private:
@@ -50,6 +52,7 @@ class CheckpointCatalog {
   const std::string root_;
   const std::shared_ptr<const Job> job_;
   std::string latest_;                // Folder of the newest whole one.
+  std::optional<FoundCheckpoint> newest_;
   std::vector<std::string> refused_;  // "FOLDER: reason" of those that were passed over.
 };
 

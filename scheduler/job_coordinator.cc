@@ -8,6 +8,7 @@
 
 #include "common/base/exit_status.h"
 #include "scheduler/evaluation.h"
+#include "scheduler/wait_notices.h"
 
 namespace hdps {
 namespace {
@@ -40,14 +41,17 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
   answers_.clear();
   const std::vector<PeerId> first_worker = {parts_.members.workers().front()};
   switch (phase) {
+    case Phase::kSuspended:
+      return;
     case Phase::kLoadServers:
     case Phase::kLoadWorkers: {
-      const Manifest& manifest = start_->manifest;
       Command load = MakeCommand(CommandKind::kLoad);
-      load.until = manifest.clock;
-      load.epoch = manifest.epoch;
-      load.epoch_start = manifest.epoch_start;
-      load.path = start_->folder;
+      if (start_) {
+        load.until = start_->manifest.clock;
+        load.epoch = start_->manifest.epoch;
+        load.epoch_start = start_->manifest.epoch_start;
+        load.path = start_->folder;
+      }
       const bool servers = phase == Phase::kLoadServers;
       return Tell(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
     }
@@ -137,12 +141,14 @@ void JobCoordinator::OnRefusal(PeerId from, const Command& command, const Comman
 
 void JobCoordinator::CompletePhase(TimeMs now) {
   switch (phase_) {
+    case Phase::kSuspended:
+      return;
     case Phase::kLoadServers:
     case Phase::kLoadWorkers:
       return CompleteLoad(now);
     case Phase::kInitDense:
       plan_.emplace(*job_, JobPosition(), /*loaded=*/false);
-      parts_.report.Begin(now, progress());
+      BeginReport(now);
       break;
     case Phase::kTrain:
       CompleteTraining(now);
@@ -193,20 +199,74 @@ void JobCoordinator::CompleteLoad(TimeMs now) {
     return Enter(Phase::kLoadServers, now);
   }
   if (phase_ == Phase::kLoadServers) return Enter(Phase::kLoadWorkers, now);
+  trained_ = {};
+  const auto sums = sums_at_.find(start_ ? start_->manifest.clock : 0);
+  const EpochSums at_start = sums == sums_at_.end() ? EpochSums() : sums->second;
+  epoch_ = at_start.epoch;
+  last_epoch_ = at_start.last_epoch;
+  summary_.bad_rows = at_start.bad_rows;
+  examples_before_ = start_ ? start_->manifest.examples : 0;
+  if (!start_) return Enter(Phase::kInitDense, now);
   if (const std::string other = OtherArithmetic(start_->manifest, arithmetic_); !other.empty()) {
     parts_.warn(other);
   }
   const Manifest& manifest = start_->manifest;
-  summary_.resumed_from = manifest.clock;
-  examples_before_ = manifest.examples;
   plan_.emplace(*job_, JobPosition{manifest.clock, manifest.epoch, manifest.epoch_start},
                 /*loaded=*/true);
-  parts_.notice("resumed from " + start_->folder + " at step " + std::to_string(manifest.clock));
-  if (plan_->finished()) {
-    parts_.notice("this job is already finished: there is nothing left to train");
+  if (!loss_) {
+    summary_.resumed_from = manifest.clock;
+    parts_.notice("resumed from " + start_->folder + " at step " + std::to_string(manifest.clock));
+    if (plan_->finished()) {
+      parts_.notice("this job is already finished: there is nothing left to train");
+    }
   }
-  parts_.report.Begin(now, progress());
+  BeginReport(now);
   EnterNextStep(now);
+}
+
+void JobCoordinator::BeginReport(TimeMs now) {
+  if (!loss_) return parts_.report.Begin(now, progress());
+  const TimeMs stood = now - loss_->since;
+  loss_.reset();
+  parts_.report.WentBack(now, progress(), stood);
+  parts_.notice("the job goes on from " + PointOfReturn() + " with " +
+                std::to_string(parts_.members.servers().size()) + " server(s) and " +
+                std::to_string(parts_.members.workers().size()) + " worker(s); it stood for " +
+                TenthsOf(stood));
+}
+
+void JobCoordinator::Suspend(TimeMs now) {
+  if (phase_ == Phase::kSuspended || phase_ == Phase::kOver) return;
+  // What the round at hand has done is lost with it, as is all since the checkpoint.
+  const ProgressState state = progress();
+  if (phase_ == Phase::kTrain) training_ms_ += now - phase_began_;
+  const auto& newest = parts_.checkpoints.newest();
+  const Clock clock = newest ? newest->manifest.clock : 0;
+  const uint64_t examples = newest ? newest->manifest.examples : 0;
+  if (plan_) {
+    summary_.steps_again += static_cast<uint64_t>(std::max<Clock>(state.clock - clock, 0));
+    const uint64_t reached = examples_before_ + state.examples;
+    summary_.examples_again += reached - std::min(reached, examples);
+    examples_worked_ += state.examples - trained_.examples;
+  }
+  parts_.tracker.DropAll();
+  round_.reset();
+  Enter(Phase::kSuspended, now);
+}
+
+void JobCoordinator::GoBack(const Loss& loss, TimeMs now) {
+  CHECK(phase_ == Phase::kSuspended);
+  loss_ = loss;
+  summary_.failures_survived += static_cast<uint32_t>(loss.members);
+  start_ = parts_.checkpoints.newest();
+  plan_.reset();
+  Enter(Phase::kLoadServers, now);
+}
+
+std::string JobCoordinator::PointOfReturn() const {
+  const auto& newest = parts_.checkpoints.newest();
+  if (!newest) return "the first step, for there is no checkpoint yet";
+  return "step " + std::to_string(newest->manifest.clock) + ", checkpoint " + newest->folder;
 }
 
 void JobCoordinator::CompleteTraining(TimeMs now) {
@@ -215,6 +275,7 @@ void JobCoordinator::CompleteTraining(TimeMs now) {
   const TrainRound::Sums sums = same_for_all ? round_->sums_of_first() : round_->sums();
   const bool end_of_epoch = round_->end_of_epoch();
   const Clock clock = round_->clock();
+  examples_worked_ += sums.examples;
   for (Sums* total : {&trained_, &epoch_}) {
     total->examples += sums.examples;
     total->loss_sum += sums.loss_sum;
@@ -286,6 +347,8 @@ void JobCoordinator::CompleteSave(TimeMs now) {
   const bool last = plan_->stopped() || plan_->finished();
   if (fault_.empty()) {
     parts_.notice("saved " + parts_.checkpoints.latest());
+    sums_at_[position.clock] = {epoch_, last_epoch_, summary_.bad_rows};
+    while (sums_at_.size() > job_->checkpoint.keep + 1) sums_at_.erase(sums_at_.begin());
     plan_->Done();
   } else {
     const std::string& latest = parts_.checkpoints.latest();
@@ -312,7 +375,7 @@ void JobCoordinator::FillSummary(TimeMs now) {
   }
   if (training_ms_ > 0) {
     summary_.examples_per_second =
-        static_cast<double>(trained_.examples) * 1000 / static_cast<double>(training_ms_);
+        static_cast<double>(examples_worked_) * 1000 / static_cast<double>(training_ms_);
   }
   summary_.wall_seconds = static_cast<double>(now - began_) / 1000;
   summary_.checkpoint = parts_.checkpoints.latest();

@@ -55,6 +55,17 @@ class JobCoordinator {
   void OnTick(TimeMs now);
   // Drains the job: the steps at hand are finished, the state is saved, the job ends well.
   void Stop();
+  // A member is lost: nothing that is under way counts any more. Until GoBack() the job stands.
+  void Suspend(TimeMs now);
+  // The cluster is complete again: everybody loads the newest checkpoint, or begins anew where
+  // there is none, and the job goes on from there. Requires: Suspend().
+  struct Loss {
+    size_t members = 0;
+    TimeMs since = 0;  // The job has stood.
+  };
+  void GoBack(const Loss& loss, TimeMs now);
+  // "step 300, checkpoint OUT/checkpoint/..."
+  std::string PointOfReturn() const;
 
   bool finished() const { return phase_ == Phase::kOver && !failure_; }
   const std::optional<JobFailure>& failure() const { return failure_; }
@@ -64,6 +75,7 @@ class JobCoordinator {
 
  private:
   enum class Phase : uint8_t {
+    kSuspended,
     kLoadServers,
     kLoadWorkers,
     kInitDense,
@@ -87,6 +99,8 @@ class JobCoordinator {
   // Everything that the phase asked for has been answered.
   void CompletePhase(TimeMs now);
   void CompleteLoad(TimeMs now);
+  // Training begins, or begins again behind a loss.
+  void BeginReport(TimeMs now);
   void CompleteTraining(TimeMs now);
   void CompleteEvaluation(TimeMs now);
   void CompleteSave(TimeMs now);
@@ -114,9 +128,17 @@ class JobCoordinator {
   bool stop_ = false;
   std::string fault_;                      // First error of a load or save at hand.
   std::map<PeerId, CommandDone> answers_;  // Of the phase at hand, where they are needed whole.
-  Sums trained_;                           // By this process' cluster.
+  Sums trained_;                           // Since the state at hand was begun or loaded.
+  uint64_t examples_worked_ = 0;           // By this process' cluster, those of lost steps too.
   Sums epoch_, last_epoch_;                // Of the epoch at hand, and of the one before it.
-  uint64_t examples_before_ = 0;           // By what was resumed.
+  uint64_t examples_before_ = 0;           // Of the state that was loaded.
+  // What is known of the epoch at the checkpoints that this process has seen, by their clocks.
+  struct EpochSums {
+    Sums epoch, last_epoch;
+    uint64_t bad_rows = 0;
+  };
+  std::map<Clock, EpochSums> sums_at_;
+  std::optional<Loss> loss_;  // Of the way back at hand.
   RunSummary summary_;
   LabelWatch labels_;
   std::set<std::string> arithmetic_;  // Of all workers.

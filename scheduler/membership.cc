@@ -10,9 +10,12 @@
 
 namespace hdps {
 
-Membership::Membership(View view, const std::map<PeerId, std::string>& hosts, TimeMs dead_after_ms,
-                       TimeMs now)
-    : view_(std::move(view)), dead_after_ms_(dead_after_ms) {
+void Membership::Enter(View view, const std::map<PeerId, std::string>& hosts, TimeMs now) {
+  const bool restart = view.restarts > view_.restarts;
+  if (restart || members_.empty()) restarted_ = view.view;
+  staleness_max_ = staleness_max();
+  view_ = std::move(view);
+  std::map<PeerId, Entry> before = std::exchange(members_, {});
   for (const Role role : {Role::kServer, Role::kWorker}) {
     for (const Member& member : role == Role::kServer ? view_.servers : view_.workers) {
       Entry entry;
@@ -22,6 +25,10 @@ Membership::Membership(View view, const std::map<PeerId, std::string>& hosts, Ti
       }
       if (role == Role::kWorker) entry.worker_rank = member.rank;
       entry.heard = now;
+      if (const auto stays = before.find(member.peer); stays != before.end()) {
+        entry.heard = stays->second.heard;
+        if (!restart) entry.latest = stays->second.latest;
+      }
       members_[member.peer] = std::move(entry);
     }
   }
@@ -54,6 +61,7 @@ std::vector<PeerId> Membership::all() const {
 void Membership::Heard(PeerId peer, TimeMs now) { members_.at(peer).heard = now; }
 
 void Membership::OnHeartbeat(PeerId peer, const Heartbeat& heartbeat) {
+  if (heartbeat.view < restarted_) return;
   Heartbeat& latest = members_.at(peer).latest;
   latest.staleness_max = std::max(latest.staleness_max, heartbeat.staleness_max);
   // Examples and their losses belong together; one that came late is older than what we have.
@@ -81,16 +89,13 @@ TimeMs Membership::SilentFor(PeerId peer, TimeMs now) const {
   return now - members_.at(peer).heard;
 }
 
-std::vector<std::string> Membership::Silent(TimeMs now) const {
-  std::vector<std::string> silent;
+std::vector<PeerId> Membership::Lost(TimeMs now) const {
+  std::vector<PeerId> lost;
   for (const PeerId peer : all()) {
     const Entry& entry = members_.at(peer);
-    if (entry.released || now - entry.heard <= dead_after_ms_) continue;
-    char seconds[32];
-    std::snprintf(seconds, sizeof seconds, "%.1f", static_cast<double>(now - entry.heard) / 1000);
-    silent.push_back(entry.name + " silent for " + seconds + " s");
+    if (!entry.released && now - entry.heard > dead_after_ms_) lost.push_back(peer);
   }
-  return silent;
+  return lost;
 }
 
 Membership::Progress Membership::progress() const {
@@ -134,7 +139,7 @@ CacheTally Membership::cache() const {
 }
 
 uint64_t Membership::staleness_max() const {
-  uint64_t largest = 0;
+  uint64_t largest = staleness_max_;
   for (const auto& [peer, entry] : members_)
     largest = std::max(largest, entry.latest.staleness_max);
   return largest;

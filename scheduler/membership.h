@@ -12,13 +12,15 @@
 
 namespace hdps {
 
-// Invariant: the members are those of the view, for good; a member's reported clock, examples and
-// staleness never go back, whatever order heartbeats come in.
+// Invariant: the members are those of the newest view. Within one view a member's reported clock
+// and examples never go back, whatever order heartbeats come in; its staleness never does.
 class Membership {
  public:
-  // `hosts`: what people call the process of each peer of `view`.
-  Membership(View view, const std::map<PeerId, std::string>& hosts, TimeMs dead_after_ms,
-             TimeMs now);
+  explicit Membership(TimeMs dead_after_ms) : dead_after_ms_(dead_after_ms) {}
+
+  // `hosts`: what people call the process of each peer of `view`. Who stays has done nothing yet in
+  // it, if the view is a restart; who is new has been heard at `now`.
+  void Enter(View view, const std::map<PeerId, std::string>& hosts, TimeMs now);
 
   const View& view() const { return view_; }
   bool Has(PeerId peer) const { return members_.contains(peer); }
@@ -29,13 +31,14 @@ class Membership {
   std::vector<PeerId> all() const;
 
   void Heard(PeerId peer, TimeMs now);
+  // What it says of a view before the last restart is of work that counts no more.
   void OnHeartbeat(PeerId peer, const Heartbeat& heartbeat);
   void ForgiveSilence(TimeMs gap);  // This process itself stood still for so long.
   void Release(PeerId peer);        // It has finished: its silence is no failure.
 
   TimeMs SilentFor(PeerId peer, TimeMs now) const;
-  // "worker 1 (host-a 4711) silent for 10.2 s", one for each that is dead; empty when all live.
-  std::vector<std::string> Silent(TimeMs now) const;
+  // Those that have been silent for too long.
+  std::vector<PeerId> Lost(TimeMs now) const;
 
   // The view, and how far each member is.
   void AddTo(StatusReply* status, TimeMs now) const;
@@ -61,8 +64,10 @@ class Membership {
     bool released = false;
     Heartbeat latest;
   };
-  const View view_;
   const TimeMs dead_after_ms_;
+  View view_;
+  ViewId restarted_;  // The first view since the last restart.
+  uint64_t staleness_max_ = 0;  // Of members that are gone.
   std::map<PeerId, Entry> members_;
 };
 

@@ -49,18 +49,72 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
     known->second.heard = now;
     return std::nullopt;
   }
-  if (std::optional<JoinRefused> refusal = Object(request)) return refusal;
-  candidates_[peer] = {peer, request.role, request.rank, request.address, request.host, now};
-  complete_ = Of(Role::kServer).size() == options_.num_servers &&
-              Of(Role::kWorker).size() == options_.num_workers;
-  if (complete_) {
-    AssignRanks(Role::kServer);
-    AssignRanks(Role::kWorker);
-  }
+  if (std::optional<JoinRefused> mistake = Mistake(request)) return mistake;
+  if (std::optional<JoinRefused> taken = Taken(request)) return taken;
+  // After Shrink() there may be no such rank any more: any will do then.
+  const bool has_rank = request.rank >= 0 && static_cast<uint32_t>(request.rank) < Quota(request.role);
+  candidates_[peer] = {peer,           request.role, has_rank ? request.rank : -1,
+                       request.address, request.host, now};
+  CheckComplete();
   return std::nullopt;
 }
 
-std::optional<JoinRefused> Rendezvous::Object(const JoinRequest& request) const {
+void Rendezvous::CheckComplete() {
+  complete_ = Count(Role::kServer) == num_servers_ && Count(Role::kWorker) == num_workers_;
+  if (!complete_) return;
+  AssignRanks(Role::kServer);
+  AssignRanks(Role::kWorker);
+  for (auto& [peer, candidate] : candidates_) candidate.settled = true;
+  vacated_.clear();
+}
+
+void Rendezvous::Vacate(PeerId peer) {
+  const auto at = candidates_.find(peer);
+  if (at == candidates_.end()) return;
+  vacated_[peer] = std::move(at->second);
+  candidates_.erase(at);
+  complete_ = false;
+}
+
+bool Rendezvous::Return(PeerId peer, TimeMs now) {
+  const auto at = vacated_.find(peer);
+  if (at == vacated_.end()) return false;
+  const Candidate& back = at->second;
+  const std::vector<const Candidate*> others = Of(back.role);
+  const bool has_rank = static_cast<uint32_t>(back.rank) < Quota(back.role);
+  const bool taken = std::ranges::any_of(
+      others, [&](const Candidate* other) { return other->rank == back.rank; });
+  if (!has_rank || taken || others.size() >= Quota(back.role)) return false;
+  Candidate& candidate = candidates_[peer] = back;
+  candidate.heard = now;
+  candidate.settled = false;
+  vacated_.erase(at);
+  CheckComplete();
+  return true;
+}
+
+uint32_t Rendezvous::Count(Role role) const { return static_cast<uint32_t>(Of(role).size()); }
+
+void Rendezvous::Shrink(Role role) {
+  CHECK_GT(Count(role), 0u);
+  std::vector<Candidate*> left;
+  for (auto& [peer, candidate] : candidates_) {
+    if (candidate.role == role) left.push_back(&candidate);
+  }
+  // Who has come without a rank stands behind those that have one.
+  std::ranges::stable_sort(left, {}, [](const Candidate* candidate) {
+    return static_cast<uint32_t>(candidate->rank);
+  });
+  for (size_t i = 0; i < left.size(); ++i) left[i]->rank = static_cast<int32_t>(i);
+  (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(left.size());
+  CheckComplete();
+}
+
+bool Rendezvous::IsOneTooMany(const JoinRequest& request) const {
+  return !Mistake(request) && Taken(request);
+}
+
+std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const {
   const Role role = request.role;
   const std::string name = RoleName(role);
   if (role != Role::kServer && role != Role::kWorker) {
@@ -82,11 +136,17 @@ std::optional<JoinRefused> Rendezvous::Object(const JoinRequest& request) const 
     }
   }
   if (const std::string wrong = WrongAddress(request); !wrong.empty()) return Mistaken(wrong);
-  if (request.rank >= 0 && static_cast<uint32_t>(request.rank) >= Quota(role)) {
+  const uint32_t ranks = role == Role::kServer ? options_.num_servers : options_.num_workers;
+  if (request.rank >= 0 && static_cast<uint32_t>(request.rank) >= ranks) {
     return Mistaken("rank " + std::to_string(request.rank) + " is beyond the job's " +
-                    Counted(Quota(role), role) + "; --rank may be 0 to " +
-                    std::to_string(Quota(role) - 1));
+                    Counted(ranks, role) + "; --rank may be 0 to " + std::to_string(ranks - 1));
   }
+  return std::nullopt;
+}
+
+std::optional<JoinRefused> Rendezvous::Taken(const JoinRequest& request) const {
+  const Role role = request.role;
+  const std::string name = RoleName(role);
   const std::vector<const Candidate*> others = Of(role);
   for (const Candidate* other : others) {
     if (request.rank >= 0 && other->rank == request.rank) {
@@ -107,7 +167,7 @@ std::vector<std::string> Rendezvous::Expire(TimeMs now) {
   std::vector<std::string> gone;
   if (complete_) return gone;
   for (auto it = candidates_.begin(); it != candidates_.end();) {
-    if (now - it->second.heard > options_.dead_after_ms) {
+    if (!it->second.settled && now - it->second.heard > options_.dead_after_ms) {
       gone.push_back(std::string(RoleName(it->second.role)) + " (" + it->second.host + ")");
       it = candidates_.erase(it);
     } else {
@@ -115,6 +175,10 @@ std::vector<std::string> Rendezvous::Expire(TimeMs now) {
     }
   }
   return gone;
+}
+
+void Rendezvous::Heard(PeerId peer, TimeMs now) {
+  if (const auto at = candidates_.find(peer); at != candidates_.end()) at->second.heard = now;
 }
 
 void Rendezvous::ForgiveSilence(TimeMs gap) {
@@ -157,7 +221,7 @@ View Rendezvous::FormView(ViewId id) const {
   }
   for (uint64_t s = 0; s < options_.num_shards; ++s) {
     view.shards.owner.push_back(
-        {static_cast<uint32_t>(s * options_.num_servers / options_.num_shards)});
+        {static_cast<uint32_t>(s * num_servers_ / options_.num_shards)});
   }
   return view;
 }

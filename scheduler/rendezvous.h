@@ -20,17 +20,33 @@ struct RendezvousOptions {
 };
 
 // Invariant: at most num_servers servers and num_workers workers are admitted, no two of a role
-// with one rank; once complete, the members and their ranks never change.
+// with one rank. Once complete, members keep their ranks, but for Shrink(); a place that Vacate()
+// frees goes to the next who asks, and the cluster is complete again.
 class Rendezvous {
  public:
-  explicit Rendezvous(const RendezvousOptions& options) : options_(options) {}
+  explicit Rendezvous(const RendezvousOptions& options)
+      : options_(options), num_servers_(options.num_servers), num_workers_(options.num_workers) {}
 
   // A join request, new or repeated: nothing when `peer` is one of us, else why not. The message
   // names both sides of whatever does not agree.
   std::optional<JoinRefused> Admit(PeerId peer, const JoinRequest& request, TimeMs now);
 
-  // Before the cluster is complete: frees the places of candidates that went silent; says whose.
+  // Nothing is wrong with the request but that every place it could have is taken: another member
+  // may be lost already, and nobody has noticed yet.
+  bool IsOneTooMany(const JoinRequest& request) const;
+
+  // This member is lost: its rank is free.
+  void Vacate(PeerId peer);
+  // It was only silent, and is heard again: it has its place back, unless another has it by now.
+  bool Return(PeerId peer, TimeMs now);
+  // Goes on with the members of the role that are here, in the order of their ranks. Requires: at
+  // least one is.
+  void Shrink(Role role);
+  uint32_t Count(Role role) const;  // Of those that are here.
+
+  // Frees the places of candidates that went silent before the cluster was complete; says whose.
   std::vector<std::string> Expire(TimeMs now);
+  void Heard(PeerId peer, TimeMs now);
   void ForgiveSilence(TimeMs gap);  // This process itself stood still for so long.
 
   bool complete() const { return complete_; }
@@ -55,18 +71,24 @@ class Rendezvous {
     std::string address;
     std::string host;
     TimeMs heard = 0;
+    bool settled = false;  // It was there when the cluster was complete: Vacate() alone ends it.
     std::string Name() const;
   };
   uint32_t Quota(Role role) const {
-    return role == Role::kServer ? options_.num_servers : options_.num_workers;
+    return role == Role::kServer ? num_servers_ : num_workers_;
   }
   std::vector<const Candidate*> Of(Role role) const;
-  std::optional<JoinRefused> Object(const JoinRequest& request) const;
+  // What the operator has to mend; none where at most the place is taken.
+  std::optional<JoinRefused> Mistake(const JoinRequest& request) const;
+  std::optional<JoinRefused> Taken(const JoinRequest& request) const;
+  void CheckComplete();
   void AssignRanks(Role role);
   std::string MissingOf(Role role) const;
 
   const RendezvousOptions options_;
+  uint32_t num_servers_, num_workers_;  // That the cluster needs to be complete.
   std::map<PeerId, Candidate> candidates_;
+  std::map<PeerId, Candidate> vacated_;  // Since the cluster was last complete.
   bool complete_ = false;
 };
 

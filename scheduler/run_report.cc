@@ -145,6 +145,27 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   return line;
 }
 
+void RunReport::Lost(TimeMs now, const std::string& member, TimeMs silent_ms) {
+  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
+               {"step", last_state_.clock},
+               {"event", "lost"},
+               {"member", member},
+               {"silent_seconds", static_cast<double>(silent_ms) / 1000}},
+              -1));
+}
+
+void RunReport::WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms) {
+  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
+               {"step", state.clock},
+               {"event", "went_back"},
+               {"from_step", last_state_.clock},
+               {"stood_seconds", static_cast<double>(stood_ms) / 1000}},
+              -1));
+  last_ = now;
+  last_state_ = state;
+  line_.clear();
+}
+
 void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation) {
   evaluation_ = evaluation;
   Json entry = {{"time", static_cast<double>(now - begin_) / 1000},
@@ -201,6 +222,8 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"row_bytes", s.row_bytes},
                {"server_bytes_max", s.server_bytes_max},
                {"failures_survived", s.failures_survived},
+               {"steps_again", s.steps_again},
+               {"examples_again", s.examples_again},
                {"checkpoint", s.checkpoint},
                {"staleness_max", s.staleness_max},
                {"bad_rows", s.bad_rows},
@@ -238,6 +261,11 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
   row("parameters", Grouped(static_cast<double>(s.rows)) + " rows of embedding tables, " +
                         Grouped(static_cast<double>(s.dense_parameters)) + " in dense layers");
   row("digest", DigestText(s.digest));
+  if (s.failures_survived > 0) {
+    row("survived", Format("%u lost member%s; ", s.failures_survived,
+                           s.failures_survived == 1 ? "" : "s") +
+                        Grouped(static_cast<double>(s.steps_again)) + " steps trained again");
+  }
   if (s.cache.bytes > 0) {
     row("kept rows", Format("%.2f %% of the keys, ", 100 * HitRate(s.cache)) +
                          Grouped(static_cast<double>(s.cache.swaps)) + " brought in, " +

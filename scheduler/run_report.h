@@ -34,7 +34,9 @@ struct RunSummary {
   RowCounts row_counts;           // Of all servers.
   uint64_t row_bytes = 0;         // Of memory, of all servers: rows in memory and their index.
   uint64_t server_bytes_max = 0;  // The most memory that one of them took; 0: not told.
-  uint32_t failures_survived = 0;
+  uint32_t failures_survived = 0;   // Members that were lost.
+  // Steps, and examples as far as was known, that were lost with them and trained again.
+  uint64_t steps_again = 0, examples_again = 0;
   std::string checkpoint;  // Folder of the newest.
   uint64_t staleness_max = 0;
   CacheTally cache;  // Over all workers.
@@ -72,6 +74,10 @@ class RunReport {
   // A line of metrics.jsonl and the text of the progress line, over the time since the last one.
   // Without a new example it stays the last one, for some seconds.
   std::string Progress(TimeMs now, const ProgressState& state);
+  // A member is lost, of which nothing was heard for so long; the job goes on from `state`, having
+  // stood for so long.
+  void Lost(TimeMs now, const std::string& member, TimeMs silent_ms);
+  void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);
   void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation);
   // The first thing that could not be written, once.
   std::optional<std::string> TakeTrouble();

@@ -14,6 +14,7 @@
 #include "scheduler/job_coordinator.h"
 #include "scheduler/key_value_store.h"
 #include "scheduler/membership.h"
+#include "scheduler/recovery.h"
 #include "scheduler/rendezvous.h"
 #include "scheduler/run_report.h"
 #include "scheduler/validate_cluster.h"
@@ -25,6 +26,8 @@ namespace {
 // Nobody answers an Abort, and one copy may be lost: so often is it said, a tick apart.
 constexpr int kFarewells = 5;
 constexpr ViewId kFirstView{1};
+// So many who find every place taken may wait for a loss that has not been noticed yet.
+constexpr size_t kStandingByMax = 64;
 
 }  // namespace
 
@@ -40,6 +43,7 @@ struct SchedulerNode::Impl {
                     .num_shards = o.job->cluster.shards,
                     .job_digest = JobDigest(*o.job),
                     .dead_after_ms = o.job->cluster.dead_after_ms}),
+        recovery(o.job->cluster),
         tracker(o.command_retry_ms),
         checkpoints(f, JoinPath(o.out, "checkpoint"), o.job) {}
 
@@ -51,7 +55,7 @@ struct SchedulerNode::Impl {
   void Send(PeerId to, const Message& message, uint64_t request_id = 0) {
     Frame frame = EncodeMessage(message);
     frame.header.sender = kSchedulerPeer.value;
-    frame.header.view = members ? kFirstView.value : 0;
+    frame.header.view = members ? members->view().view.value : 0;
     frame.header.request_id = request_id;
     output.frames.push_back({to, std::move(frame)});
   }
@@ -92,8 +96,15 @@ struct SchedulerNode::Impl {
   void On(PeerId from, const KvGet& message, const Frame& frame);
   void On(PeerId from, const StatusRequest& message, const Frame& frame);
 
+  // Whether one who finds every place taken is told so only later.
+  bool StandsBy(PeerId peer, const JoinRequest& request);
   void Form();
+  void EnterView(View view);
+  void Lose(const std::vector<PeerId>& lost);
+  // Goes on with the cluster that is complete again.
+  void Reform();
   void TickGathering();
+  void TickRecovery();
   void TickRunning();
   void Report();
   void ForgiveOwnStandstill(TimeMs at);
@@ -107,6 +118,8 @@ struct SchedulerNode::Impl {
   const ProgressListener voice;
   FileSystem& files;
   Rendezvous rendezvous;
+  Recovery recovery;
+  std::map<PeerId, TimeMs> standing_by;  // Since when.
   CommandTracker tracker;
   CheckpointCatalog checkpoints;
   std::optional<FoundCheckpoint> start;
@@ -131,24 +144,31 @@ struct SchedulerNode::Impl {
 
 void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Frame&) {
   if (std::optional<JoinRefused> refusal = rendezvous.Admit(from, message, now)) {
+    if (StandsBy(from, message)) return;
     Notice("refused " + message.host + ": " + refusal->message);
     return Send(from, *refusal);
   }
-  if (members) {
+  standing_by.erase(from);
+  if (members && members->Has(from)) {
     members->Heard(from, now);
     return Send(from, members->view());
   }
+  if (members) return;  // It takes the place of a lost one with the next tick.
   if (rendezvous.complete()) Form();
 }
 
+// A process that is started in the place of one that died may come before the death is noticed.
+bool SchedulerNode::Impl::StandsBy(PeerId peer, const JoinRequest& request) {
+  if (!members || !rendezvous.IsOneTooMany(request)) return false;
+  const TimeMs patience = job.cluster.dead_after_ms + 2 * TimeMs{job.cluster.heartbeat_ms};
+  std::erase_if(standing_by, [&](const auto& other) { return now - other.second > 2 * patience; });
+  if (standing_by.size() >= kStandingByMax && !standing_by.contains(peer)) return false;
+  return now - standing_by.try_emplace(peer, now).first->second <= patience;
+}
+
 void SchedulerNode::Impl::Form() {
-  std::map<PeerId, std::string> hosts;
-  for (const PeerId peer : rendezvous.peers()) hosts[peer] = rendezvous.HostOf(peer);
-  members.emplace(rendezvous.FormView(kFirstView), hosts, job.cluster.dead_after_ms, now);
-  for (const PeerId peer : members->all()) {
-    LOG(INFO) << "view 1: " << members->NameOf(peer);
-    Send(peer, members->view());
-  }
+  members.emplace(job.cluster.dead_after_ms);
+  EnterView(rendezvous.FormView(kFirstView));
   Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
          std::to_string(options.num_workers) + " worker(s)");
   reported_at = progress_noticed_at = noticed_at = now;
@@ -159,15 +179,60 @@ void SchedulerNode::Impl::Form() {
   coordinator->Begin(std::move(start), now);
 }
 
+void SchedulerNode::Impl::EnterView(View view) {
+  std::map<PeerId, std::string> hosts;
+  for (const PeerId peer : rendezvous.peers()) hosts[peer] = rendezvous.HostOf(peer);
+  members->Enter(std::move(view), hosts, now);
+  for (const PeerId peer : members->all()) {
+    LOG(INFO) << "view " << members->view().view.value << ": " << members->NameOf(peer);
+    Send(peer, members->view());
+  }
+}
+
+void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
+  for (const PeerId peer : lost) {
+    const std::string& name = members->NameOf(peer);
+    const TimeMs silent = members->SilentFor(peer, now);
+    rendezvous.Vacate(peer);
+    recovery.Lost(name, now);
+    report->Lost(now, name, silent);
+    members->Release(peer);
+    Notice(name + " is lost: nothing was heard of it for " + TenthsOf(silent) +
+           ". The job stands until another process takes its place, for up to " +
+           SecondsOf(TimeMs{1000} * job.cluster.replace_after_s) + "; then it goes on from " +
+           coordinator->PointOfReturn());
+  }
+  coordinator->Suspend(now);
+}
+
+void SchedulerNode::Impl::Reform() {
+  const Status fits =
+      ValidateCluster(job, rendezvous.Count(Role::kServer), rendezvous.Count(Role::kWorker));
+  if (!fits.ok()) {
+    return Leave(3, recovery.names() + " lost, and the job does not fit those that are left: " +
+                        fits.message());
+  }
+  View view = rendezvous.FormView({members->view().view.value + 1});
+  view.restarts = members->view().restarts + 1;
+  EnterView(std::move(view));
+  coordinator->GoBack({recovery.num_lost(), recovery.since()}, now);
+  recovery.Done();
+}
+
 void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&) {
   if (!members || !members->Has(from)) {
-    // Left over from a scheduler before this one.
-    return Send(from, Abort{3, "this scheduler does not know you: it began anew"});
+    // Of a scheduler before this one, or given up while it stood still or could not be reached.
+    return Send(from, Abort{3, "the job goes on without this process: the scheduler does not know "
+                               "it, or took it for lost"});
+  }
+  rendezvous.Heard(from, now);
+  if (recovery.under_way() && rendezvous.Return(from, now)) {
+    Notice(members->NameOf(from) + " is heard again and has its place back");
   }
   members->OnHeartbeat(from, message);
-  coordinator->OnProgress(from, message.clock);
-  Send(from, HeartbeatAck{kFirstView});
-  if (message.view < kFirstView) Send(from, members->view());
+  if (message.view == members->view().view) coordinator->OnProgress(from, message.clock);
+  Send(from, HeartbeatAck{members->view().view});
+  if (message.view < members->view().view) Send(from, members->view());
 }
 
 void SchedulerNode::Impl::On(PeerId from, const CommandDone& message, const Frame&) {
@@ -203,6 +268,9 @@ void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& fra
   if (members) {
     const std::vector<CommandTracker::Waiting> waiting = tracker.waiting();
     status.state = waiting.empty() ? "between two commands" : CommandKindName(waiting[0].command);
+    if (recovery.under_way()) {
+      status.state = recovery.names() + " lost; waiting for " + rendezvous.Missing();
+    }
     members->AddTo(&status, now);
   } else {
     status.state = "waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present();
@@ -226,6 +294,8 @@ void SchedulerNode::Impl::TickGathering() {
 }
 
 void SchedulerNode::Impl::TickRunning() {
+  if (recovery.under_way()) TickRecovery();
+  if (leaving) return;
   coordinator->OnTick(now);
   if (coordinator->failure()) {
     return Leave(coordinator->failure()->exit_status, coordinator->failure()->message);
@@ -235,21 +305,37 @@ void SchedulerNode::Impl::TickRunning() {
     Notice(SummaryTable(coordinator->summary(), options.out));
     done = true;
     exit_reason = "the job is finished";
+    for (const auto& [peer, since] : standing_by) Send(peer, Abort{0, exit_reason});
     return;
   }
-  if (const std::vector<std::string> silent = members->Silent(now); !silent.empty()) {
-    std::string text = silent.front();
-    for (size_t i = 1; i < silent.size(); ++i) text += ", " + silent[i];
-    const std::string& latest = checkpoints.latest();
-    return Leave(3, text + "; the job cannot go on without it. The newest checkpoint is " +
-                        (latest.empty() ? "none" : latest));
-  }
+  if (const std::vector<PeerId> lost = members->Lost(now); !lost.empty()) Lose(lost);
   for (const CommandTracker::Due& due : tracker.TakeDue(now)) Send(due.to, due.command);
   if (now - noticed_at >= kNoticeEveryMs) {
     noticed_at = now;
     for (const std::string& line : waits.Lines(tracker, *members, now)) Notice(line);
   }
   Report();
+}
+
+void SchedulerNode::Impl::TickRecovery() {
+  for (const std::string& gone : rendezvous.Expire(now)) {
+    Notice(gone + " came to take a place and went silent again");
+  }
+  switch (recovery.Look(rendezvous, now)) {
+    case Recovery::Next::kForm:
+      return Reform();
+    case Recovery::Next::kGiveUp:
+      return Leave(3, recovery.names() + " lost, no other process has joined for " +
+                          SecondsOf(now - recovery.since()) +
+                          ", and the job cannot go on without. It goes on from " +
+                          coordinator->PointOfReturn() + " when it is started again");
+    case Recovery::Next::kWait:
+      break;
+  }
+  if (now - noticed_at < kNoticeEveryMs) return;
+  noticed_at = now;
+  Notice(recovery.names() + " lost; waiting for " + rendezvous.Missing() + " for " +
+         SecondsOf(now - recovery.since()));
 }
 
 void SchedulerNode::Impl::Report() {
@@ -277,6 +363,11 @@ void SchedulerNode::Impl::Stop(const std::string& reason) {
   if (leaving || done || stopping) return;
   stopping = true;
   if (!coordinator) return Leave(0, "stopped before the cluster was complete: " + reason);
+  if (recovery.under_way()) {
+    return Leave(3, "stopped while " + recovery.names() + " lost: " + reason +
+                        "; the job goes on from " + coordinator->PointOfReturn() +
+                        " when it is started again");
+  }
   Notice("stopping: " + reason + "; the steps at hand are finished, then the job is saved");
   coordinator->Stop();
 }
@@ -294,6 +385,7 @@ void SchedulerNode::Impl::Leave(int status, const std::string& reason) {
 
 void SchedulerNode::Impl::SayFarewell() {
   for (const PeerId peer : rendezvous.peers()) Send(peer, Abort{exit_status, exit_reason});
+  for (const auto& [peer, since] : standing_by) Send(peer, Abort{exit_status, exit_reason});
   if (--farewells_left <= 0) done = true;
 }
 

@@ -71,6 +71,8 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   CHECK(shards->ids() == shards_->ids());
   shards_ = std::move(shards);
   clocks_.Reset(clock);
+  ledgers_.clear();  // Nothing that was taken before is in these rows.
+  store_ledgers_.clear();
   ended_step_ = clock;
   combiner_.Reset(clock);
   gate_.Clear();

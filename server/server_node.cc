@@ -79,6 +79,9 @@ struct ServerNode::Impl {
 
   void AfterMembership();
   void OnNewView();
+  // A job's first view begins with no rows. One that is a restart makes the rows at hand worthless,
+  // and so it is for a server that joins in it: nobody may touch them before they are loaded.
+  bool RowsCount() const { return rows_restart == view->restarts; }
   void StartCommand(const Command& command);
   void FinishCommand();
   Outcome RunLoad(const Command& command, const std::vector<ShardId>& ids);
@@ -101,6 +104,7 @@ struct ServerNode::Impl {
 
   MembershipClient membership;
   std::shared_ptr<const View> view;           // The last one `rows` was told.
+  uint32_t rows_restart = 0;                  // View::restarts that the rows at hand belong to.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
   RowService rows;                            // Uses it.
   std::deque<Command> commands;               // Not begun; carried out one after the other.
@@ -147,10 +151,16 @@ void ServerNode::Impl::OnNewView() {
     if (!made.ok()) return membership.Fail(2, made.status().message());
     memory = *std::move(made);
     rows.UseMemory(memory.get());
-  } else if (own != rows.shards().ids()) {
+  } else if (next->restarts == view->restarts && own != rows.shards().ids()) {
     return membership.Fail(3, "view " + std::to_string(next->view.value) +
                                   " moves shards while their rows are in memory; start the job "
                                   "again: it resumes from the last checkpoint");
+  } else if (next->restarts > view->restarts) {
+    LOG(INFO) << "view " << next->view.value << ": the job goes back to a checkpoint";
+    std::erase_if(commands, [&](const Command& command) { return command.view < next->view; });
+    requests.clear();
+    answers.clear();
+    rows.DropRows();
   }
   view = next;
   rows.OnView(*view, own);
@@ -195,11 +205,15 @@ void ServerNode::Impl::FinishCommand() {
   Outcome outcome = std::move(done_command);
   const CommandDone& done = outcome.done;
   const Command command = *std::exchange(current, std::nullopt);
-  if (outcome.loaded != nullptr) rows.Reset(command.until, std::move(outcome.loaded));
+  if (outcome.loaded != nullptr) {
+    rows.Reset(command.until, std::move(outcome.loaded));
+    rows_restart = view->restarts;
+  }
   if (done.code != Code::kOk) {
     LOG(WARNING) << "command " << done.id.value << ": " << done.message;
   } else if (command.command == CommandKind::kLoad) {
-    LOG(INFO) << "loaded " << command.path << " at clock " << command.until;
+    LOG(INFO) << (command.path.empty() ? "begins anew" : "loaded " + command.path) << " at clock "
+              << command.until;
   }
   membership.Answer(done);
 }
@@ -208,7 +222,9 @@ Outcome ServerNode::Impl::RunLoad(const Command& command, const std::vector<Shar
   Outcome outcome;
   outcome.done.id = command.id;
   outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
-  const Status status = outcome.loaded->Load(files, command.path, command.until);
+  const Status status = command.path.empty()
+                            ? Status()
+                            : outcome.loaded->Load(files, command.path, command.until);
   if (!status.ok()) {
     outcome.loaded.reset();  // Empty, not half full.
     outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
@@ -298,7 +314,8 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
   if (impl_->membership.OnFrame(from, frame)) return impl_->AfterMembership();
   if (impl_->serving()) return impl_->Serve({from, std::move(frame)});
   // While a command reads or replaces the rows nobody else may; the repeat will find us free.
-  if (impl_->view == nullptr || impl_->background.running() || impl_->membership.ended()) {
+  if (impl_->view == nullptr || !impl_->RowsCount() || impl_->background.running() ||
+      impl_->membership.ended()) {
     return impl_->rows.Postpone(from, frame);
   }
   impl_->Serve({from, std::move(frame)});

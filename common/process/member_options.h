@@ -12,7 +12,7 @@ inline MembershipOptions MembershipOf(Role role, const NodeIdentity& identity, c
   membership.identity = identity;
   membership.job_digest = JobDigest(job);
   membership.heartbeat_ms = job.cluster.heartbeat_ms;
-  membership.dead_after_ms = job.cluster.dead_after_ms;
+  membership.scheduler_timeout_ms = int64_t{job.cluster.scheduler_timeout_s} * 1000;
   membership.rendezvous_timeout_s = job.cluster.rendezvous_timeout_s;
   return membership;
 }

@@ -62,6 +62,9 @@ class CommandBook {
     if (taken_.size() > kAnswersMax) ForgetOldest();
   }
 
+  // The job went back to a checkpoint: nobody wants what was asked for before.
+  void DropWaiting() { waiting_.clear(); }
+
   // In order of id.
   std::vector<Command> TakeWaiting() {
     std::vector<Command> commands;
@@ -160,7 +163,7 @@ struct MembershipClient::Impl {
         End(3, who + " has sent no view for " + std::to_string(silence_ms / 1000) +
                    " s: is it running there, and are enough servers and workers started?");
       }
-    } else if (silence_ms >= options.dead_after_ms) {
+    } else if (silence_ms >= options.scheduler_timeout_ms) {
       End(3, who + " has been silent for " + std::to_string(silence_ms) + " ms; gave it up");
     }
   }
@@ -264,14 +267,19 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
       output.dials.push_back({server.peer, server.address});
     }
   }
+  if (view != nullptr && message.restarts > view->restarts) {
+    commands.DropWaiting();
+    progress = {};
+  }
   view = std::make_shared<const View>(std::move(message));
   silence_ms = 0;
 }
 
-void MembershipClient::Impl::On(Command& message, const Frame&) {
+void MembershipClient::Impl::On(Command& message, const Frame& frame) {
   if (const CommandDone* done = commands.AnswerTo(message.id)) return SendToScheduler(*done);
   // A command needs the view it is about; the scheduler repeats both.
-  if (view == nullptr || leaving()) return;
+  if (view == nullptr || leaving() || frame.header.view != view->view.value) return;
+  message.view = view->view;
   commands.Accept(message);
 }
 

@@ -26,7 +26,7 @@ struct MembershipOptions {
   NodeIdentity identity;
   uint64_t job_digest = 0;
   uint32_t heartbeat_ms = 500;
-  uint32_t dead_after_ms = 10000;  // Silence of the scheduler after which this member ends.
+  int64_t scheduler_timeout_ms = 120'000;  // Silence of the scheduler after which this member ends.
   uint32_t rendezvous_timeout_s = 600;
 };
 
@@ -35,7 +35,8 @@ struct MembershipOptions {
 // Invariant: views only grow; every command comes out of TakeCommands() once, those that wait
 // together in order of their ids, and a repeated command is answered with the answer it already
 // has. A command that was lost on the way comes again, so it may come out after one that followed
-// it.
+// it. A command of another view than the newest known here is not taken: an older one is of a
+// scheduler, or of work, that counts no more, and a newer one comes again when its view is here.
 class MembershipClient {
  public:
   explicit MembershipClient(const MembershipOptions& options);

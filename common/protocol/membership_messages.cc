@@ -81,6 +81,7 @@ struct Layout<View> {
     fields.Tables(message.servers);
     fields.Tables(message.workers);
     fields.Numbers(message.shards.owner);
+    fields.Number(message.restarts);
   }
   static void Check(const View& message, Rules& rules) {
     RequireRanks(message.servers, rules);

@@ -72,13 +72,18 @@ struct Member {
   std::string address;  // Empty for workers.
 };
 
-// The membership of one view. Ranks are 0..n-1 and stand in order.
+// The membership of one view. Ranks are 0..n-1 and stand in order. Every change of the members, and
+// every new process of the scheduler, forms a view with a larger number: requests and commands of
+// an older view are refused, so nobody who was replaced, and no scheduler of before, is obeyed.
 struct View {
   static constexpr MessageKind kKind = MessageKind::kView;
   ViewId view;
   std::vector<Member> servers;
   std::vector<Member> workers;
   ShardMap shards;
+  // How often the job has gone back to a checkpoint. Where it has grown since the view before,
+  // nothing that was under way counts any more: members drop it and wait for kLoad.
+  uint32_t restarts = 0;
 };
 
 // Labels that a worker has met: how many, the least and the largest of them, and, one bit each,
@@ -146,7 +151,8 @@ struct Command {
   Clock until = 0;        // kTrain, kLoad, kSave (the clock of the checkpoint)
   uint32_t epoch = 0;     // kTrain, kLoad
   Clock epoch_start = 0;  // kTrain, kLoad: the clock at which that epoch began.
-  std::string path;       // kLoad, kSave: the checkpoint's folder.
+  std::string path;       // kLoad, kSave: the checkpoint's folder. kLoad without one: begin anew.
+  ViewId view;            // Not in the message: of the frame it came in.
 };
 
 struct SavedFile {

@@ -208,14 +208,16 @@ TEST(Rendezvous, AViewFitsIntoItsMessage) {
 
 class MembershipTest : public ::testing::Test {
  protected:
-  MembershipTest()
-      : members_({.view = {1},
-                  .servers = {{{10}, 0, "tcp://a:1"}},
-                  .workers = {{{20}, 0, ""}, {{21}, 1, ""}},
-                  .shards = {{{0}}}},
-                 {{{10}, "a:1"}, {{20}, "b:2"}, {{21}, "c:3"}}, 1000, 0) {}
+  MembershipTest() : members_(1000) {
+    members_.Enter({.view = {1},
+                    .servers = {{{10}, 0, "tcp://a:1"}},
+                    .workers = {{{20}, 0, ""}, {{21}, 1, ""}},
+                    .shards = {{{0}}}},
+                   {{{10}, "a:1"}, {{20}, "b:2"}, {{21}, "c:3"}}, 0);
+  }
   static Heartbeat Beat(Clock clock, uint64_t examples, double loss_sum) {
     Heartbeat beat;
+    beat.view = {1};
     beat.clock = clock;
     beat.examples = examples;
     beat.loss_sum = loss_sum;
@@ -224,17 +226,45 @@ class MembershipTest : public ::testing::Test {
   Membership members_;
 };
 
-TEST_F(MembershipTest, NamesTheSilent) {
+TEST_F(MembershipTest, WhoIsSilentIsLost) {
   members_.Heard({10}, 500);
   members_.Heard({20}, 900);
-  EXPECT_THAT(members_.Silent(1000), IsEmpty());
-  EXPECT_THAT(members_.Silent(1200), ElementsAre("worker 1 (c:3) silent for 1.2 s"));
-  EXPECT_THAT(members_.Silent(1501),
-              ElementsAre("server 0 (a:1) silent for 1.0 s", "worker 1 (c:3) silent for 1.5 s"));
+  EXPECT_THAT(members_.Lost(1000), IsEmpty());
+  EXPECT_THAT(members_.Lost(1200), ElementsAre(PeerId{21}));
+  EXPECT_EQ(members_.SilentFor({21}, 1200), 1200);
+  EXPECT_THAT(members_.Lost(1501), ElementsAre(PeerId{10}, PeerId{21}));
   members_.Release({21});
-  EXPECT_THAT(members_.Silent(1501), ElementsAre("server 0 (a:1) silent for 1.0 s"));
+  EXPECT_THAT(members_.Lost(1501), ElementsAre(PeerId{10}));
   members_.ForgiveSilence(600);
-  EXPECT_THAT(members_.Silent(1501), IsEmpty());
+  EXPECT_THAT(members_.Lost(1501), IsEmpty());
+}
+
+TEST_F(MembershipTest, ARestartForgetsWhatWasDoneAndWhatIsSaidOfItLater) {
+  Heartbeat beat = Beat(5, 50, 5.5);
+  beat.view = {1};
+  members_.OnHeartbeat({20}, beat);
+  members_.OnHeartbeat({21}, beat);
+  Heartbeat server;
+  server.view = {1};
+  server.staleness_max = 3;
+  members_.OnHeartbeat({10}, server);
+  members_.Enter({.view = {2},
+                  .servers = {{{11}, 0, "tcp://a:2"}},
+                  .workers = {{{20}, 0, ""}, {{21}, 1, ""}},
+                  .shards = {{{0}}},
+                  .restarts = 1},
+                 {{{11}, "a:2"}, {{20}, "b:2"}, {{21}, "c:3"}}, 700);
+  EXPECT_FALSE(members_.Has({10}));
+  EXPECT_EQ(members_.NameOf({11}), "server 0 (a:2)");
+  EXPECT_EQ(members_.progress().clock, 0);
+  members_.OnHeartbeat({20}, beat);  // Was on its way.
+  EXPECT_EQ(members_.WorkerClock(0), 0);
+  beat = Beat(2, 20, 2.5);
+  beat.view = {2};
+  members_.OnHeartbeat({20}, beat);
+  EXPECT_EQ(members_.WorkerClock(0), 2);
+  EXPECT_EQ(members_.staleness_max(), 3u);  // Of a server that is gone.
+  EXPECT_EQ(members_.SilentFor({11}, 800), 100);
 }
 
 TEST_F(MembershipTest, ProgressNeverGoesBack) {
@@ -246,9 +276,11 @@ TEST_F(MembershipTest, ProgressNeverGoesBack) {
   EXPECT_DOUBLE_EQ(members_.progress().loss_sum, 10);
   EXPECT_EQ(members_.WorkerClock(0), 5);
   Heartbeat server;
+  server.view = {1};
   server.staleness_max = 3;
   members_.OnHeartbeat({10}, server);
-  members_.OnHeartbeat({10}, Heartbeat());
+  server.staleness_max = 0;
+  members_.OnHeartbeat({10}, server);
   EXPECT_EQ(members_.staleness_max(), 3u);
 }
 

@@ -79,7 +79,7 @@ ScriptedMember& ScriptedCluster::Add(Role role, const std::string& name, int32_t
   options.job_digest = JobDigest(options_.job);
   options.identity.host = name;
   options.heartbeat_ms = options_.job.cluster.heartbeat_ms;
-  options.dead_after_ms = options_.job.cluster.dead_after_ms;
+  options.scheduler_timeout_ms = options_.job.cluster.dead_after_ms;
   if (change) change(options);
   members_.push_back(std::make_unique<ScriptedMember>(options, name));
   return *members_.back();

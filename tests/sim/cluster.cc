@@ -27,7 +27,9 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   ClusterSpec& cluster = job->cluster;
   cluster.shards = 8;
   cluster.heartbeat_ms = 200;
-  cluster.dead_after_ms = 20000;
+  cluster.dead_after_ms = static_cast<uint32_t>(options.dead_after_ms);
+  cluster.scheduler_timeout_s = 20;
+  cluster.replace_after_s = options.replace_after_s;
   cluster.request_retry_ms = 60;
   return job;
 }
@@ -82,13 +84,18 @@ Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
       network_(MixBits(options.seed) + options.incarnation, options.weather) {
   network_.OnSend([this](PeerId from, PeerId to, Frame* frame) { Spy(from, to, *frame); });
   StartScheduler();
+  servers_.resize(options.num_servers);
+  workers_.resize(options.num_workers);
   for (uint32_t s = 0; s < options.num_servers; ++s) StartServer(s);
   for (uint32_t w = 0; w < options.num_workers; ++w) StartWorker(w);
   AddOutages();
+  AddKills();
 }
 
-PeerId Cluster::PeerOf(Role role, uint32_t rank) const {
-  return {(options_.incarnation + 1) * 1000 + (role == Role::kServer ? 100 : 200) + rank};
+PeerId Cluster::NewPeer(Role role, uint32_t rank) {
+  const uint64_t kind = role == Role::kServer ? 100 : 200;
+  return peers_[{role, rank}] = {(options_.incarnation + 1) * 1'000'000 + started_++ * 1000 + kind +
+                                 rank};
 }
 
 void Cluster::StartScheduler() {
@@ -101,6 +108,7 @@ void Cluster::StartScheduler() {
   ProgressListener voice;
   voice.notice = [this](const std::string& line) {
     unconfirmed_ += line.find("has not confirmed the end") != std::string::npos;
+    went_back_ += line.find("the job goes on from") == 0;
     VLOG(1) << network_.now() << " " << line;
   };
   Result<std::unique_ptr<SchedulerNode>> made = SchedulerNode::Make(scheduler, voice, *files_);
@@ -112,13 +120,13 @@ void Cluster::StartScheduler() {
 void Cluster::StartServer(uint32_t rank) {
   ServerNodeOptions server;
   server.job = job_;
-  server.identity.self = PeerOf(Role::kServer, rank);
+  server.identity.self = NewPeer(Role::kServer, rank);
   server.identity.scheduler_address = kSchedulerAddress;
   server.identity.own_address = "ipc:///sim/server_" + std::to_string(rank);
   server.identity.rank = static_cast<int32_t>(rank);
   server.sabotage = options_.server_sabotage;
-  servers_.push_back(std::make_unique<ServerNode>(*files_, *executor_, server));
-  network_.Attach(server.identity.self, server.identity.own_address, servers_.back().get());
+  servers_[rank] = std::make_unique<ServerNode>(*files_, *executor_, server);
+  network_.Attach(server.identity.self, server.identity.own_address, servers_[rank].get());
 }
 
 void Cluster::StartWorker(uint32_t rank) {
@@ -138,8 +146,9 @@ void Cluster::StartWorker(uint32_t rank) {
   script.strange_lists = options_.seed % 5 == 4;
   script.since_late = options_.since_late;
   if (rank == 0) script.mistaken_at = options_.mistaken_at;
-  Worker& worker = workers_.emplace_back();
-  worker.peer = PeerOf(Role::kWorker, rank);
+  Worker& worker = workers_[rank];
+  worker.node.reset();
+  worker.peer = NewPeer(Role::kWorker, rank);
   worker.compute = std::make_unique<ScriptedWorker>(script, &tally_);
   WorkerNodeOptions node;
   node.job = job_;
@@ -171,17 +180,61 @@ void Cluster::AddOutages() {
   }
 }
 
+void Cluster::AddKills() {
+  Random random(MixBits(options_.seed ^ 0xdeadu));
+  for (uint32_t i = 0; i < options_.kills; ++i) {
+    Kill kill;
+    kill.at = static_cast<TimeMs>(random.Below(i == 0 ? 2500 : 8000));
+    if (i > 0) kill.at += kills_.back().at;
+    const uint64_t who = random.Below(options_.num_servers + options_.num_workers);
+    kill.role = who < options_.num_servers ? Role::kServer : Role::kWorker;
+    kill.rank = static_cast<uint32_t>(who % options_.num_servers);
+    if (kill.role == Role::kWorker) kill.rank = static_cast<uint32_t>(who) - options_.num_servers;
+    kills_.push_back(kill);
+  }
+}
+
+void Cluster::Supervise() {
+  const TimeMs now = network_.now();
+  while (!kills_.empty() && kills_.front().at <= now && !scheduler_->done()) {
+    const Kill kill = kills_.front();
+    kills_.erase(kills_.begin());
+    if (kill.role == Role::kServer && servers_[kill.rank] != nullptr) KillServer(kill.rank);
+    if (kill.role == Role::kWorker && workers_[kill.rank].node != nullptr) KillWorker(kill.rank);
+  }
+  if (options_.restart_after_ms == 0 || scheduler_->done()) return;
+  for (const auto& [who, peer] : std::map(peers_)) {
+    const auto& [role, rank] = who;
+    const Node* node = role == Role::kServer ? static_cast<const Node*>(servers_[rank].get())
+                                             : workers_[rank].node.get();
+    if (node != nullptr && (!node->done() || node->exit_status() != 3)) continue;
+    const TimeMs due = restart_at_.try_emplace(who, now + options_.restart_after_ms).first->second;
+    if (now < due) continue;
+    restart_at_.erase(who);
+    if (node != nullptr) network_.Detach(peer);
+    ++restarted_;
+    role == Role::kServer ? StartServer(rank) : StartWorker(rank);
+  }
+}
+
 void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
   const auto kind = static_cast<MessageKind>(frame.header.kind);
   if (kind == MessageKind::kCommand) {
     Command command;
     CHECK(DecodeMessage(frame, &command).ok());
-    loaded_ = loaded_ || command.command == CommandKind::kLoad;
-    if (command.command == CommandKind::kDigest) digest_commands_.insert({to, command.id});
+    if (command.command == CommandKind::kLoad) {
+      loaded_ = true;
+      digest_commands_.clear();  // Whoever has told his will be asked again.
+      digests_.clear();
+    }
+    if (command.command == CommandKind::kDigest) {
+      digest_commands_[to] = command.id;
+    }
   } else if (kind == MessageKind::kCommandDone && !digest_commands_.empty()) {
     CommandDone done;
     CHECK(DecodeMessage(frame, &done).ok());
-    if (digest_commands_.count({from, done.id}) > 0) digests_[from] = done;
+    const auto asked = digest_commands_.find(from);
+    if (asked != digest_commands_.end() && asked->second == done.id) digests_[from] = done;
   }
 }
 
@@ -190,7 +243,9 @@ std::vector<const Node*> Cluster::nodes() const {
   for (const auto& server : servers_) {
     if (server != nullptr) nodes.push_back(server.get());
   }
-  for (const Worker& worker : workers_) nodes.push_back(worker.node.get());
+  for (const Worker& worker : workers_) {
+    if (worker.node != nullptr) nodes.push_back(worker.node.get());
+  }
   return nodes;
 }
 
@@ -205,8 +260,21 @@ void Cluster::KillServer(uint32_t rank) {
   servers_[rank].reset();
 }
 
+void Cluster::LoseServer(uint32_t rank) {
+  KillServer(rank);
+  peers_.erase({Role::kServer, rank});
+}
+
+void Cluster::KillWorker(uint32_t rank) {
+  network_.Detach(PeerOf(Role::kWorker, rank));
+  workers_[rank].node.reset();
+}
+
 Outcome Cluster::Run(TimeMs until) {
-  const bool all_done = network_.RunUntil(until, [this] { return AllDone(); });
+  const bool all_done = network_.RunUntil(until, [this] {
+    Supervise();
+    return AllDone();
+  });
   return Judge(all_done);
 }
 
@@ -229,6 +297,8 @@ Outcome Cluster::Judge(bool all_done) const {
   outcome.frames = network_.frames_delivered();
   outcome.problems = tally_.violations();
   outcome.loaded = loaded_;
+  outcome.restarted = restarted_;
+  outcome.went_back = went_back_;
   uint32_t excused = unconfirmed_;
   const auto ended = [&](const std::string& who, const Node& node) {
     if (!node.done() || node.exit_status() == 0) return;
@@ -247,6 +317,7 @@ Outcome Cluster::Judge(bool all_done) const {
     AddCounters(servers_[s]->counters(), &outcome.servers);
   }
   for (size_t w = 0; w < workers_.size(); ++w) {
+    if (workers_[w].node == nullptr) continue;
     ended("worker " + std::to_string(w), *workers_[w].node);
     outcome.train_ms.push_back(workers_[w].compute->train_ms());
     const std::string& trouble = workers_[w].compute->trouble();
@@ -258,7 +329,7 @@ Outcome Cluster::Judge(bool all_done) const {
     outcome.problems.push_back("a server saw a pull " +
                                std::to_string(outcome.servers.staleness_max) + " clocks ahead");
   }
-  if (digests_.size() == servers_.size()) {
+  if (!digests_.empty() && digests_.size() == digest_commands_.size()) {
     RowsDigest actual;
     for (const auto& [peer, done] : digests_) {
       actual.Add({{done.digest[0], done.digest[1]}, done.rows});

@@ -41,6 +41,12 @@ struct ClusterOptions {
   bool since_late = false;
   Clock mistaken_at = -1;    // Worker 0 gives up at this clock.
   uint64_t incarnation = 0;  // Distinguishes the processes of a cluster that was started again.
+  // Above 0: processes that were killed, or ended with status 3, are started again, so long after.
+  TimeMs restart_after_ms = 0;
+  // So many servers and workers are killed, one after the other.
+  uint32_t kills = 0;
+  TimeMs dead_after_ms = 20000;
+  uint32_t replace_after_s = 60;
 };
 
 // What a seed draws for one run in the given mode.
@@ -56,6 +62,8 @@ struct Outcome {
   ServerCounters servers;        // Sums; staleness_max is the largest.
   std::vector<TimeMs> train_ms;  // [workers]
   bool loaded = false;           // The job went on from a checkpoint.
+  uint32_t restarted = 0;        // Processes.
+  uint32_t went_back = 0;        // How often the cluster was formed again.
 
   bool good() const { return finished && exact && problems.empty(); }
   std::string Describe() const;
@@ -71,8 +79,11 @@ class Cluster {
   // One of the processes is told to stop; chosen by `seed`. Before the first step it is the
   // scheduler.
   void RequestStop(uint64_t seed);
-  // The process of this server is gone without a word.
+  // The process of this server or worker is gone without a word.
   void KillServer(uint32_t rank);
+  void KillWorker(uint32_t rank);
+  // And nobody starts it again.
+  void LoseServer(uint32_t rank);
   // The nodes that have not been killed, the scheduler first.
   std::vector<const Node*> nodes() const;
 
@@ -87,7 +98,11 @@ class Cluster {
   void StartServer(uint32_t rank);
   void StartWorker(uint32_t rank);
   void AddOutages();
-  PeerId PeerOf(Role role, uint32_t rank) const;
+  void AddKills();
+  // Does what a launcher does, and the kills that are due.
+  void Supervise();
+  PeerId PeerOf(Role role, uint32_t rank) const { return peers_.at({role, rank}); }
+  PeerId NewPeer(Role role, uint32_t rank);
   // Reads the digest from what the servers tell the scheduler.
   void Spy(PeerId from, PeerId to, const Frame& frame);
   bool AllDone() const;
@@ -105,8 +120,18 @@ class Cluster {
   std::unique_ptr<SchedulerNode> scheduler_;
   std::vector<std::unique_ptr<ServerNode>> servers_;
   std::vector<Worker> workers_;
+  struct Kill {
+    TimeMs at = 0;
+    Role role = Role::kServer;
+    uint32_t rank = 0;
+  };
+  std::vector<Kill> kills_;  // By time.
+  uint64_t started_ = 0;     // Processes of servers and workers, so far.
+  std::map<std::pair<Role, uint32_t>, TimeMs> restart_at_;
+  std::map<std::pair<Role, uint32_t>, PeerId> peers_;
+  uint32_t restarted_ = 0, went_back_ = 0;
   bool loaded_ = false;
-  std::set<std::pair<PeerId, CommandId>> digest_commands_;
+  std::map<PeerId, CommandId> digest_commands_;  // The last one to each server.
   std::map<PeerId, CommandDone> digests_;
 };
 

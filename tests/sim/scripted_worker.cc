@@ -28,10 +28,23 @@ void ScriptedWorker::OnTime(TimeMs now) {
 }
 
 void ScriptedWorker::OnView(std::shared_ptr<const View> view, WorkerId rank) {
+  if (view_ != nullptr && view->restarts != view_->restarts) DropWork();
   view_ = std::move(view);
   rank_ = rank.value;
   requests_->Put({BoardKey(rank_), BoardKey(rank_) + " is here"});
   for (uint32_t w = 0; w < view_->workers.size(); ++w) requests_->Get({BoardKey(w)});
+}
+
+// The job goes back to a checkpoint: nothing of what was asked for will be answered.
+void ScriptedWorker::DropWork() {
+  training_.reset();
+  pauses_.clear();
+  compute_until_.reset();
+  pulling_ = false;
+  waiting_.clear();
+  cancelled_.clear();
+  steps_.clear();
+  met_.clear();
 }
 
 void ScriptedWorker::OnKvValue(const KvValue& value) {

@@ -100,6 +100,7 @@ class ScriptedWorker : public ComputeSide {
   void Continue();
   void AnswerTraining(Clock end_of_epoch);
   Clock Target() const;
+  void DropWork();
   bool Check(const Status& status);
 
   const ScriptOptions options_;

@@ -18,7 +18,16 @@ NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
       sections_(sections) {}
 
 std::optional<Command> NodeChannel::NextCommand() {
-  while (commands_.empty() && !end_.has_value()) TakeIn(true);
+  while (true) {
+    if (interrupted_) {
+      interrupted_ = false;
+      view_ = std::move(next_view_->view);
+      rank_ = next_view_->rank;
+      next_view_.reset();
+    }
+    if (!commands_.empty() || end_.has_value()) break;
+    TakeIn(true);
+  }
   if (commands_.empty()) return std::nullopt;
   Command command = std::move(commands_.front());
   commands_.pop_front();
@@ -34,6 +43,13 @@ std::optional<Command> NodeChannel::TakePause() {
   return command;
 }
 
+bool NodeChannel::AwaitInterruption(int64_t timeout_ms) {
+  interruption_late_ = false;
+  Ask([this, timeout_ms](ComputeRequests&) { await_until_ = now_ + timeout_ms; });
+  while (!interrupted_ && !end_.has_value() && !interruption_late_) TakeIn(true);
+  return interrupted_ || end_.has_value();
+}
+
 std::shared_ptr<const View> NodeChannel::WaitForView() {
   while (view_ == nullptr && !end_.has_value()) TakeIn(true);
   return view_;
@@ -41,7 +57,7 @@ std::shared_ptr<const View> NodeChannel::WaitForView() {
 
 Ticket NodeChannel::Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then) {
   const Ticket ticket{next_ticket_++};
-  Ask([ticket, requests = std::move(requests),
+  AskOfWork([ticket, requests = std::move(requests),
        then = std::move(then)](ComputeRequests& node) mutable {
     node.Start(ticket, std::move(requests), std::move(then));
   });
@@ -51,7 +67,7 @@ Ticket NodeChannel::Start(std::vector<ServerRequest> requests, std::vector<Serve
 bool NodeChannel::Ready(Ticket ticket) {
   while (TakeIn(false)) {
   }
-  return replies_.contains(ticket) || end_.has_value();
+  return replies_.contains(ticket) || interrupted_ || end_.has_value();
 }
 
 void NodeChannel::Cancel(Ticket ticket) {
@@ -61,7 +77,8 @@ void NodeChannel::Cancel(Ticket ticket) {
 }
 
 Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns) {
-  while (!replies_.contains(ticket)) {
+  while (!replies_.contains(ticket) || interrupted_) {
+    if (interrupted_) return Interruption();
     if (end_.has_value()) return EndStatus();
     TakeIn(true);
   }
@@ -72,6 +89,7 @@ Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns)
 }
 
 Status NodeChannel::Put(const std::string& key, const std::string& value) {
+  if (interrupted_) return Interruption();
   if (end_.has_value()) return EndStatus();
   Ask([key, value](ComputeRequests& node) { node.Put({key, value}); });
   return Status();
@@ -83,6 +101,7 @@ Result<std::string> NodeChannel::Get(const std::string& key) {
     node.Get({key});
   });
   while (!values_.contains(key)) {
+    if (interrupted_) return Interruption();
     if (end_.has_value()) return EndStatus();
     TakeIn(true);
   }
@@ -95,15 +114,24 @@ Result<std::string> NodeChannel::Get(const std::string& key) {
 }
 
 void NodeChannel::Answer(CommandDone done) {
-  Ask([done = std::move(done)](ComputeRequests& node) { node.Answer(done); });
+  AskOfWork([done = std::move(done)](ComputeRequests& node) { node.Answer(done); });
 }
 
 void NodeChannel::Report(const Heartbeat& progress) {
-  Ask([progress](ComputeRequests& node) { node.Report(progress); });
+  AskOfWork([progress](ComputeRequests& node) { node.Report(progress); });
 }
 
 void NodeChannel::Fail(const Status& status) {
   Ask([status](ComputeRequests& node) { node.Fail(status); });
+}
+
+void NodeChannel::AskOfWork(std::function<void(ComputeRequests&)> make) {
+  if (interrupted_) return;
+  Ask(Wish{view_ == nullptr ? 0 : view_->restarts, std::move(make)});
+}
+
+Status NodeChannel::Interruption() const {
+  return Status(Code::kCancelled, "the job goes back to a checkpoint");
 }
 
 void NodeChannel::Ask(Wish wish) {
@@ -133,8 +161,17 @@ bool NodeChannel::TakeIn(bool wait) {
 
 void NodeChannel::Sort(Event event) {
   if (auto* view = std::get_if<NewView>(&event)) {
-    view_ = std::move(view->view);
-    rank_ = view->rank;
+    // A first view, or one that leaves the work at hand as it is.
+    if (!interrupted_ && (view_ == nullptr || view->view->restarts == view_->restarts)) {
+      view_ = std::move(view->view);
+      rank_ = view->rank;
+      return;
+    }
+    interrupted_ = true;
+    next_view_ = *std::move(view);
+    commands_.clear();
+    replies_.clear();
+    cancelled_.clear();
   } else if (auto* command = std::get_if<Command>(&event)) {
     commands_.push_back(std::move(*command));
   } else if (auto* replies = std::get_if<Replies>(&event)) {
@@ -142,6 +179,8 @@ void NodeChannel::Sort(Event event) {
     if (cancelled_.erase(ticket) == 0) replies_.emplace(ticket, std::move(*replies));
   } else if (auto* value = std::get_if<KvValue>(&event)) {
     values_[value->key] = *value;
+  } else if (std::holds_alternative<InterruptionLate>(event)) {
+    interruption_late_ = true;
   } else if (auto* late = std::get_if<StoreLate>(&event)) {
     values_.try_emplace(late->key);
   } else {
@@ -156,7 +195,13 @@ Status NodeChannel::EndStatus() const {
 
 void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
   now_ = now;
-  while (std::optional<Wish> wish = wishes_.TryPop()) (*wish)(node);
+  while (std::optional<Wish> wish = wishes_.TryPop()) {
+    if (wish->restarts.value_or(restarts_) == restarts_) wish->make(node);
+  }
+  if (await_until_ && now >= *await_until_) {
+    await_until_.reset();
+    Tell(InterruptionLate());
+  }
   for (auto asked = asked_.begin(); asked != asked_.end();) {
     if (now - asked->second < board_timeout_ms_) {
       ++asked;
@@ -173,6 +218,8 @@ void NodeChannel::Close() {
 }
 
 void NodeChannel::OnView(std::shared_ptr<const View> view, WorkerId rank) {
+  interruption_told_ = interruption_told_ || view->restarts != restarts_;
+  restarts_ = view->restarts;
   Tell(NewView{std::move(view), rank});
 }
 void NodeChannel::OnCommand(const Command& command) { Tell(command); }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,8 +40,13 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   // ---- The trainer's thread.
 
-  // The next command; none when the job has ended for this worker.
+  // The next command; none when the job has ended for this worker. Ends an interruption.
   std::optional<Command> NextCommand();
+  // The job goes back to a checkpoint: the command at hand is of no use. Until NextCommand() no
+  // request is sent, no answer waited for, nothing reported.
+  bool interrupted() const { return interrupted_; }
+  // Waits until interrupted(), or the end of the job. False after `timeout_ms` without either.
+  bool AwaitInterruption(int64_t timeout_ms);
   // A kPause that has come meanwhile; does not wait.
   std::optional<Command> TakePause();
   // Waits for the first view. Null when the job has ended before it came.
@@ -76,6 +82,12 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
 
   // Hands the trainer's wishes to the node; once a turn of the loop.
   void OnTurn(ComputeRequests& node, TimeMs now);
+  // View::restarts, where the trainer has been interrupted since the last call: it may be waiting
+  // for something else than this channel.
+  std::optional<uint32_t> TakeInterruption() {
+    if (!std::exchange(interruption_told_, false)) return std::nullopt;
+    return restarts_;
+  }
   // The loop has returned: nobody serves this channel any more.
   void Close();
 
@@ -102,10 +114,19 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   struct StoreLate {
     std::string key;
   };
-  using Event = std::variant<NewView, Command, Replies, KvValue, StoreLate, End>;
-  using Wish = std::function<void(ComputeRequests&)>;
+  struct InterruptionLate {};
+  using Event = std::variant<NewView, Command, Replies, KvValue, StoreLate, InterruptionLate, End>;
+  struct Wish {
+    // View::restarts that the trainer knew, where what it wishes is of no use in another.
+    std::optional<uint32_t> restarts;
+    std::function<void(ComputeRequests&)> make;
+  };
 
+  // Of the work at hand, or of none in particular.
+  void AskOfWork(std::function<void(ComputeRequests&)> make);
+  void Ask(std::function<void(ComputeRequests&)> make) { Ask(Wish{std::nullopt, std::move(make)}); }
   void Ask(Wish wish);
+  Status Interruption() const;
   void Tell(Event event);  // The loop's thread.
   // Takes the next event in; waits for it when `wait`. False when there was none.
   bool TakeIn(bool wait);
@@ -135,9 +156,15 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   std::set<Ticket> cancelled_;                            // Whose answers are still to come.
   std::map<std::string, std::optional<KvValue>> values_;  // None: given up.
   std::optional<Status> end_;
+  bool interrupted_ = false;
+  bool interruption_late_ = false;
+  std::optional<NewView> next_view_;  // Of the interruption: counts from NextCommand() on.
 
   // The loop's thread only.
   TimeMs now_ = 0;
+  uint32_t restarts_ = 0;  // Of the newest view.
+  bool interruption_told_ = false;
+  std::optional<TimeMs> await_until_;  // An interruption.
   std::map<std::string, TimeMs> asked_;  // Keys on the board we wait for, and since when.
 };
 

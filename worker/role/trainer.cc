@@ -39,6 +39,11 @@ void Trainer::Run() {
     if (!command.has_value()) break;
     VLOG(1) << "command " << command->id.value << ": " << CommandKindName(command->command);
     status = Execute(*command);
+    if (!status.ok() && Interrupted(status)) {
+      LOG(INFO) << "command '" << CommandKindName(command->command) << "' at step " << clock_
+                << " is dropped: the job goes back to a checkpoint";
+      status = Status();
+    }
     if (!status.ok()) {
       status = Status(status.code(), std::string("command '") + CommandKindName(command->command) +
                                          "' at step " + std::to_string(clock_) + ": " +
@@ -53,10 +58,21 @@ void Trainer::Run() {
   }
 }
 
+bool Trainer::Interrupted(const Status& failure) {
+  if (channel_.interrupted()) return true;
+  const bool misses_a_rank = failure.code() == Code::kUnavailable ||
+                             (failure.code() == Code::kCancelled && group_ != nullptr);
+  if (!misses_a_rank) return false;
+  LOG(WARNING) << failure.message() << "; waits for the scheduler's word";
+  const ClusterSpec& cluster = job_->cluster;
+  const int64_t patience_ms = int64_t{cluster.dead_after_ms} + int64_t{cluster.replace_after_s} * 1000;
+  return channel_.AwaitInterruption(patience_ms) && channel_.interrupted();
+}
+
 Status Trainer::Prepare() {
   HDPS_ASSIGN_OR_RETURN(model_, NewModel(*job_, executor_));
   dense_keys_ = DenseKeys(model_->tensors());
-  runner_ = std::make_unique<StepRunner>(*job_, *model_, channel_, time_, executor_);
+  MakeRunner();
   std::vector<HotGroup> hot = HotGroupsOf(*job_, KeyFinder(*job_).table_keys());
   if (!hot.empty()) {
     cache_ = std::make_unique<DeviceCache>(*job_, std::move(hot), model_->ops(), channel_);
@@ -68,6 +84,11 @@ Status Trainer::Prepare() {
   for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;
   LOG(INFO) << model_->Describe();
   return Status();
+}
+
+void Trainer::MakeRunner() {
+  runner_ = std::make_unique<StepRunner>(*job_, *model_, channel_, time_, executor_);
+  runner_->set_cache(cache_.get());
 }
 
 CommandDone Trainer::AnswerTo(const Command& command) const {
@@ -117,10 +138,15 @@ Status Trainer::InitDense() {
 
 Status Trainer::Load(const Command& command) {
   clock_ = command.until;
+  examples_ = 0;
+  loss_sum_ = 0;
   window_.reset();
   steps_.reset();
   dense_state_.reset();
+  MakeRunner();
   if (cache_ != nullptr) cache_->Forget();
+  MutexLock lock(group_mutex_);
+  group_.reset();  // A call of its may have been cut off.
   return Status();
 }
 
@@ -172,7 +198,7 @@ Status Trainer::EnsureGroup() {
   group_members_ = std::move(members);
   MutexLock lock(group_mutex_);
   group_ = std::move(group);
-  if (aborted_) group_->Abort();
+  if (aborted_ || restarts_ > view.restarts) group_->Abort();
   return Status();
 }
 
@@ -181,6 +207,12 @@ Status Trainer::JoinCache() {
   const bool alone = view.workers.size() == 1;
   if (!alone) HDPS_RETURN_IF_ERROR(EnsureGroup());
   return cache_->Join(view.view, channel_.rank().value, alone ? nullptr : group_.get());
+}
+
+void Trainer::Interrupt(uint32_t restarts) {
+  MutexLock lock(group_mutex_);
+  restarts_ = restarts;
+  if (group_ != nullptr) group_->Abort();
 }
 
 void Trainer::Abort() {

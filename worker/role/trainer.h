@@ -43,8 +43,10 @@ class Trainer {
 
   // Works until the job has ended for this worker. What goes wrong is told to the scheduler.
   void Run();
-  // Ends a wait for the other ranks; the one call allowed from another thread.
+  // Ends a wait for the other ranks, for good or until the job goes on from a checkpoint. The two
+  // calls allowed from another thread.
   void Abort() HDPS_EXCLUDES(group_mutex_);
+  void Interrupt(uint32_t restarts) HDPS_EXCLUDES(group_mutex_);  // View::restarts from now on.
   // Of all steps; after Run().
   const StepTimes& times() const { return all_times_; }
 
@@ -59,8 +61,13 @@ class Trainer {
     std::unique_ptr<Command> pause;  // A kPause that has to be answered too.
   };
 
+  // Whether `failure` is that the job goes back to a checkpoint, or will be: who misses another rank
+  // waits for the scheduler's word. Then the command at hand is dropped.
+  bool Interrupted(const Status& failure);
   Status Prepare();  // What can be found wrong before the cluster is there.
   Status Execute(const Command& command);
+  // One with nothing under way.
+  void MakeRunner();
   // With what every answer tells of this worker.
   CommandDone AnswerTo(const Command& command) const;
   Status InitDense();
@@ -96,7 +103,7 @@ class Trainer {
   std::unique_ptr<StepRunner> runner_;
 
   Clock clock_ = 0;
-  uint64_t examples_ = 0;  // Since the start of the process.
+  uint64_t examples_ = 0;  // Since the state at hand was begun or loaded.
   double loss_sum_ = 0;
   StepTimes all_times_;
 
@@ -116,6 +123,7 @@ class Trainer {
   Mutex group_mutex_;                  // Only Abort() looks at the group from another thread.
   std::unique_ptr<Collective> group_;  // Changed under the mutex, by the trainer's thread alone.
   bool aborted_ HDPS_GUARDED_BY(group_mutex_) = false;
+  uint32_t restarts_ HDPS_GUARDED_BY(group_mutex_) = 0;  // The newest that the loop has told.
 };
 
 }  // namespace hdps

@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -12,12 +13,17 @@
 namespace hdps {
 namespace {
 
+// From the replacement of a server to the interruption of those who wait for it, at most.
+constexpr uint32_t kReplacementStartsS = 30;
+
 PsClientOptions ClientOf(const WorkerNodeOptions& options) {
   const ClusterSpec& cluster = options.job->cluster;
   PsClientOptions client;
   client.self = options.identity.self;
   client.request_retry_ms = cluster.request_retry_ms;
-  client.request_timeout_s = cluster.request_timeout_s;
+  // While a lost server is being replaced its requests wait.
+  client.request_timeout_s =
+      std::max(cluster.request_timeout_s, cluster.replace_after_s + kReplacementStartsS);
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
   return client;
 }
@@ -60,6 +66,8 @@ void WorkerNode::Deliver() {
     more = false;
     std::shared_ptr<const View> view = membership_.view();
     if (view != nullptr && (view_ == nullptr || view_->view < view->view)) {
+      // What was asked for before the job went back to a checkpoint must not reach the servers now.
+      if (view_ != nullptr && view_->restarts != view->restarts) client_.CancelAll();
       view_ = std::move(view);
       client_.OnView(view_);
       compute_->OnView(view_, WorkerId{membership_.rank()});

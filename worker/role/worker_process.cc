@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <optional>
 #include <utility>
 
 #include "common/net/node_loop.h"
@@ -25,6 +26,9 @@ WorkerExit RunWorkerProcess(const WorkerProcessOptions& options, Transport& tran
   loop.stop_reason = "worker was told to stop";
   loop.on_turn = [&] {
     channel.OnTurn(node, clock.NowMs());
+    if (const std::optional<uint32_t> restarts = channel.TakeInterruption()) {
+      trainer.Interrupt(*restarts);
+    }
     // A rank that waits for the others in a sum would not hear that the job has ended.
     if (node.done()) trainer.Abort();
   };

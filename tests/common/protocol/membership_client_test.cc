@@ -53,7 +53,7 @@ class MembershipClientTest : public testing::Test {
     options.identity.self = kSelf;
     options.identity.scheduler_address = "tcp://127.0.0.1:8118";
     options.heartbeat_ms = 500;
-    options.dead_after_ms = 3000;
+    options.scheduler_timeout_ms = 3000;
     options.rendezvous_timeout_s = 60;
     options.job_digest = 99;
     return options;

@@ -1,0 +1,49 @@
+// What is done about members that were lost: others take their places, or the job goes on without.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/job/cluster_spec.h"
+#include "common/net/node.h"
+#include "scheduler/rendezvous.h"
+
+namespace hdps {
+
+// Invariant: from the first loss until Done() the job stands, and Look() says what is next. Its
+// answer follows from what was lost, who has come since, and the time.
+class Recovery {
+ public:
+  explicit Recovery(const ClusterSpec& cluster)
+      : replace_after_ms_(int64_t{cluster.replace_after_s} * 1000),
+        on_worker_loss_(cluster.on_worker_loss) {}
+
+  // `name` has been lost; its place in the rendezvous is free.
+  void Lost(const std::string& name, TimeMs now);
+  bool under_way() const { return !lost_.empty(); }
+
+  enum class Next : uint8_t {
+    kWait,    // For members that take the free places.
+    kForm,    // The cluster is complete: form the next view of it.
+    kGiveUp,  // No server, or no worker, is left, and nobody has come for as long as was allowed.
+  };
+  // Takes places away from `rendezvous` that nobody has filled in time, where the job may go on
+  // without them. Requires: under_way().
+  Next Look(Rendezvous& rendezvous, TimeMs now);
+  void Done() { lost_.clear(); }
+
+  // "server 1 (host-a 4711) and worker 0 (host-b 12)"
+  std::string names() const;
+  size_t num_lost() const { return lost_.size(); }
+  TimeMs since() const { return since_; }  // The first loss.
+
+ private:
+  const TimeMs replace_after_ms_;
+  const OnWorkerLoss on_worker_loss_;
+  std::vector<std::string> lost_;
+  TimeMs since_ = 0, last_ = 0;  // Of the first and the newest loss.
+};
+
+}  // namespace hdps

@@ -1,0 +1,72 @@
+// Servers and workers that die in the middle of a job: others take their places, the cluster goes
+// back to the newest checkpoint, and the job ends with what an undisturbed one would have made.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "common/platform/file_system.h"
+#include "gtest/gtest.h"
+#include "tests/sim/cluster.h"
+#include "tests/sim/seeds.h"
+
+namespace hdps::sim {
+namespace {
+
+ClusterOptions DrawFailingCluster(uint64_t seed) {
+  Random random(MixBits(seed) ^ 0xfa11u);
+  const Mode modes[] = {Mode::kSync, Mode::kSsp, Mode::kAsync};
+  ClusterOptions options = DrawCluster(seed, modes[seed % 3]);
+  options.steps_per_epoch = 10;
+  options.epochs = 3;
+  options.checkpoint_every = random.Below(4) == 0 ? 0 : 3 + random.Below(8);
+  options.kills = 1 + static_cast<uint32_t>(random.Below(4));
+  options.restart_after_ms = 20 + static_cast<TimeMs>(random.Below(3000));
+  options.dead_after_ms = 1000 + static_cast<TimeMs>(random.Below(3000));
+  return options;
+}
+
+TEST(Rollback, WhoeverDiesEveryPushCountsOnce) {
+  uint64_t runs = 0, bad = 0, went_back = 0, restarted = 0, loaded = 0;
+  for (const uint64_t seed : Seeds(600)) {
+    const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+    const Outcome outcome = Cluster(DrawFailingCluster(seed), files.get()).Run();
+    ++runs;
+    bad += !outcome.good();
+    went_back += outcome.went_back > 0;
+    restarted += outcome.restarted > 0;
+    loaded += outcome.loaded;
+    EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
+    if (testing::Test::HasFailure()) break;
+  }
+  std::printf("figure: rollback: %llu runs, %llu bad; %llu with processes started again, %llu went "
+              "back, %llu of them to a checkpoint\n",
+              static_cast<unsigned long long>(runs), static_cast<unsigned long long>(bad),
+              static_cast<unsigned long long>(restarted),
+              static_cast<unsigned long long>(went_back), static_cast<unsigned long long>(loaded));
+  if (runs == 1) return;
+  EXPECT_GT(went_back, runs / 2);
+}
+
+// Nobody takes the place of a lost server: the others load its shards and the job goes on.
+TEST(Rollback, TheServersThatAreLeftTakeOver) {
+  uint64_t runs = 0;
+  for (const uint64_t seed : Seeds(200)) {
+    ClusterOptions options = DrawFailingCluster(seed);
+    options.num_servers = 2 + static_cast<uint32_t>(seed % 2);
+    options.kills = options.outages = 0;
+    options.replace_after_s = 2;
+    const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+    Cluster cluster(options, files.get());
+    cluster.Run(300 + static_cast<TimeMs>(seed * 37 % 4000));
+    if (cluster.nodes().front()->done()) continue;
+    cluster.LoseServer(static_cast<uint32_t>(seed % options.num_servers));
+    const Outcome outcome = cluster.Run();
+    ++runs;
+    EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
+    if (testing::Test::HasFailure()) break;
+  }
+  std::printf("figure: a server lost for good: %llu runs\n", static_cast<unsigned long long>(runs));
+}
+
+}  // namespace
+}  // namespace hdps::sim
