@@ -272,6 +272,8 @@ Status CheckJob(const JobSource& source, const ModelText& model, Job* job) {
   HDPS_RETURN_IF_ERROR(CheckTrain(source, job));
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
+  const std::string not_on_cuda = job->model.device == "cuda" ? WhyNotOnCuda(*job) : "";
+  if (!not_on_cuda.empty()) return Refuse(source, "model.device", not_on_cuda);
   WarnOfInputs(job);
   return CheckCluster(source, job->cluster);
 }

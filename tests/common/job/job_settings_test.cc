@@ -67,7 +67,7 @@ class JobSettingsTest : public ::testing::Test {
  protected:
   JobSettingsTest() { ListPlaces(whole_, "", {}, &places_); }
 
-  const Section whole_ = JobSection(BuiltInLayers());
+  const Section whole_ = JobSection(BuiltInRegistry());
   std::vector<Place> places_;
 };
 
