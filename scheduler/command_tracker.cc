@@ -1,14 +1,20 @@
 // Numbers, repeats and answers of commands.
 #include "scheduler/command_tracker.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hdps {
 
-void CommandTracker::Send(PeerId to, Command command, TimeMs now) {
-  command.id = {++last_id_[to]};
-  const std::pair key(to, command.id);
-  open_[key] = {std::move(command), now, std::nullopt};
+CommandId CommandTracker::Send(PeerId to, Command command, TimeMs now) {
+  const CommandId id = command.id = {++last_id_[to]};
+  open_[{to, id}] = {std::move(command), now, std::nullopt};
+  return id;
+}
+
+void CommandTracker::SendAgain(PeerId to, const Command& command, TimeMs now) {
+  last_id_[to] = std::max(last_id_[to], command.id.value);
+  open_[{to, command.id}] = {command, now, std::nullopt};
 }
 
 std::optional<Command> CommandTracker::TakeAnswered(PeerId from, CommandId id) {

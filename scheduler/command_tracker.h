@@ -19,8 +19,13 @@ class CommandTracker {
  public:
   explicit CommandTracker(TimeMs retry_ms) : retry_ms_(retry_ms) {}
 
-  // Numbers `command` and sends it with the next TakeDue().
-  void Send(PeerId to, Command command, TimeMs now);
+  // Numbers `command` and sends it with the next TakeDue(); returns the number.
+  CommandId Send(PeerId to, Command command, TimeMs now);
+  // Sends `command` again under its own number: another process of the scheduler has sent it.
+  void SendAgain(PeerId to, const Command& command, TimeMs now);
+  // The newest number of each member.
+  const std::map<PeerId, uint64_t>& last_ids() const { return last_id_; }
+  void ContinueFrom(const std::map<PeerId, uint64_t>& last_ids) { last_id_ = last_ids; }
   // The command this answers; none for a repeat or an answer to nothing.
   std::optional<Command> TakeAnswered(PeerId from, CommandId id);
   // New commands, and those without an answer for retry_ms, in order of their numbers.

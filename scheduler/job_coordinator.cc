@@ -37,6 +37,8 @@ void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, TimeMs now) {
 void JobCoordinator::Enter(Phase phase, TimeMs now) {
   phase_ = phase;
   phase_began_ = now;
+  changed_ = true;
+  orders_.clear();
   fault_.clear();
   answers_.clear();
   const std::vector<PeerId> first_worker = {parts_.members.workers().front()};
@@ -82,7 +84,62 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
 }
 
 void JobCoordinator::Tell(const std::vector<PeerId>& to, const Command& command, TimeMs now) {
-  for (const PeerId peer : to) parts_.tracker.Send(peer, command, now);
+  for (const PeerId peer : to) {
+    const CommandId id = parts_.tracker.Send(peer, command, now);
+    if (command.command != CommandKind::kTrain) continue;
+    orders_.push_back({peer, command});
+    orders_.back().command.id = id;
+    changed_ = true;
+  }
+}
+
+JobState JobCoordinator::state(TimeMs now) const {
+  JobState state;
+  state.phase = phase_;
+  if (plan_) state.plan = plan_->state();
+  state.stop = stop_;
+  state.trained = trained_;
+  state.epoch = epoch_;
+  state.last_epoch = last_epoch_;
+  state.examples_before = examples_before_;
+  state.examples_worked = examples_worked_;
+  state.training_ms = training_ms_ + (phase_ == Phase::kTrain ? now - phase_began_ : 0);
+  state.wall_ms = now - began_;
+  state.summary = summary_;
+  state.orders = orders_;
+  return state;
+}
+
+bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
+  began_ = now - state.wall_ms;
+  stop_ = state.stop;
+  examples_worked_ = state.examples_worked;
+  training_ms_ = state.training_ms;
+  summary_ = state.summary;
+  ++summary_.failures_survived;
+  phase_ = Phase::kSuspended;
+  if (state.phase < Phase::kTrain || state.phase >= Phase::kOver) return false;
+  trained_ = state.trained;
+  epoch_ = state.epoch;
+  last_epoch_ = state.last_epoch;
+  examples_before_ = state.examples_before;
+  plan_.emplace(*job_, state.plan);
+  parts_.report.Begin(now, progress());
+  if (state.phase != Phase::kTrain) {
+    EnterNextStep(now);
+    return true;
+  }
+  phase_ = Phase::kTrain;
+  phase_began_ = now;
+  changed_ = true;
+  round_.emplace(parts_.members.workers().size(), plan_->position().clock, plan_->until());
+  round_->TakeOver();
+  if (stop_) round_->Pause();
+  orders_ = state.orders;
+  for (const JobState::Order& order : orders_) {
+    parts_.tracker.SendAgain(order.worker, order.command, now);
+  }
+  return true;
 }
 
 void JobCoordinator::BeginSave(TimeMs now) {

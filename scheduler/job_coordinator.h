@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/job/job.h"
@@ -21,6 +22,7 @@
 #include "scheduler/label_watch.h"
 #include "scheduler/membership.h"
 #include "scheduler/run_report.h"
+#include "scheduler/scheduler_state.h"
 #include "scheduler/train_round.h"
 
 namespace hdps {
@@ -73,25 +75,16 @@ class JobCoordinator {
   ProgressState progress() const;
   bool training() const { return phase_ == Phase::kTrain; }
 
- private:
-  enum class Phase : uint8_t {
-    kSuspended,
-    kLoadServers,
-    kLoadWorkers,
-    kInitDense,
-    kTrain,
-    kStoreDense,
-    kEvaluate,
-    kDigest,
-    kSave,
-    kFinish,
-    kOver,
-  };
-  struct Sums {
-    uint64_t examples = 0;
-    double loss_sum = 0;
-  };
+  // What another process needs to go on from here, and whether it has changed since the last call.
+  JobState state(TimeMs now) const;
+  bool TakeChanged() { return std::exchange(changed_, false); }
+  // Goes on where another process of the scheduler was, with the same members. False where that was
+  // not in training yet, or on its way back: then everybody has to load.
+  bool TakeOver(const JobState& state, TimeMs now);
 
+ private:
+  using Phase = JobPhase;
+  using Sums = JobState::Sums;
   void Enter(Phase phase, TimeMs now);
   void EnterNextStep(TimeMs now);
   void BeginSave(TimeMs now);
@@ -139,6 +132,8 @@ class JobCoordinator {
   };
   std::map<Clock, EpochSums> sums_at_;
   std::optional<Loss> loss_;  // Of the way back at hand.
+  std::vector<JobState::Order> orders_;  // Of the round at hand, all that were given.
+  bool changed_ = false;
   RunSummary summary_;
   LabelWatch labels_;
   std::set<std::string> arithmetic_;  // Of all workers.

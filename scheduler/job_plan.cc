@@ -20,6 +20,17 @@ JobPlan::JobPlan(const Job& job, const JobPosition& start, bool loaded)
   if (finished()) PlanWhatIsDue(/*end_of_epoch=*/false);
 }
 
+JobPlan::JobPlan(const Job& job, const State& state) : JobPlan(job, state.position, false) {
+  saved_ = state.saved;
+  stopped_ = state.stopped;
+  ending_ = state.ending;
+  due_.assign(state.due.begin(), state.due.end());
+}
+
+JobPlan::State JobPlan::state() const {
+  return {position_, saved_, stopped_, ending_, {due_.begin(), due_.end()}};
+}
+
 bool JobPlan::finished() const {
   return position_.epoch >= epochs_ || (max_steps_ > 0 && position_.clock >= max_steps_);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/job/job.h"
@@ -35,6 +36,16 @@ class JobPlan {
 
   // `loaded`: `start` comes from a checkpoint, so there is nothing to save at it.
   JobPlan(const Job& job, const JobPosition& start, bool loaded);
+
+  // All that a plan of the same job goes on from.
+  struct State {
+    JobPosition position;
+    Clock saved = -1;
+    bool stopped = false, ending = false;
+    std::vector<JobStep> due;
+  };
+  JobPlan(const Job& job, const State& state);
+  State state() const;
 
   JobStep next() const { return due_.empty() ? JobStep::kTrain : due_.front(); }
   Clock until() const;  // The clock to train to: a checkpoint's, an evaluation's, the last, or none

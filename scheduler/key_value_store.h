@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "common/protocol/messages.h"
 
@@ -24,6 +25,8 @@ class KeyValueStore {
     const auto found = entries_.find(key);
     return {key, found != entries_.end(), found != entries_.end() ? found->second : ""};
   }
+  const std::map<std::string, std::string>& entries() const { return entries_; }
+  void Restore(std::map<std::string, std::string> entries) { entries_ = std::move(entries); }
 
  private:
   std::map<std::string, std::string> entries_;

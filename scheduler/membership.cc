@@ -22,6 +22,7 @@ void Membership::Enter(View view, const std::map<PeerId, std::string>& hosts, Ti
       entry.name = std::string(RoleName(role)) + " " + std::to_string(member.rank);
       if (const auto host = hosts.find(member.peer); host != hosts.end() && !host->second.empty()) {
         entry.name += " (" + host->second + ")";
+        entry.host = host->second;
       }
       if (role == Role::kWorker) entry.worker_rank = member.rank;
       entry.heard = now;

@@ -25,6 +25,7 @@ class Membership {
   const View& view() const { return view_; }
   bool Has(PeerId peer) const { return members_.contains(peer); }
   const std::string& NameOf(PeerId peer) const;           // "worker 1 (host-a 4711)"
+  const std::string& HostOf(PeerId peer) const { return members_.at(peer).host; }
   std::optional<uint32_t> WorkerRank(PeerId peer) const;  // None for a server.
   std::vector<PeerId> servers() const;
   std::vector<PeerId> workers() const;
@@ -58,7 +59,7 @@ class Membership {
 
  private:
   struct Entry {
-    std::string name;
+    std::string name, host;
     std::optional<uint32_t> worker_rank;
     TimeMs heard = 0;
     bool released = false;

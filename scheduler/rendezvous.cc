@@ -68,6 +68,21 @@ void Rendezvous::CheckComplete() {
   vacated_.clear();
 }
 
+void Rendezvous::Restore(const View& view, const std::map<PeerId, std::string>& hosts, TimeMs now) {
+  CHECK(candidates_.empty());
+  for (const Role role : {Role::kServer, Role::kWorker}) {
+    const std::vector<Member>& members = role == Role::kServer ? view.servers : view.workers;
+    (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(members.size());
+    for (const Member& member : members) {
+      const auto host = hosts.find(member.peer);
+      candidates_[member.peer] = {
+          member.peer, role, static_cast<int32_t>(member.rank), member.address,
+          host == hosts.end() ? "" : host->second, now};
+    }
+  }
+  CheckComplete();
+}
+
 void Rendezvous::Vacate(PeerId peer) {
   const auto at = candidates_.find(peer);
   if (at == candidates_.end()) return;

@@ -31,6 +31,9 @@ class Rendezvous {
   // names both sides of whatever does not agree.
   std::optional<JoinRefused> Admit(PeerId peer, const JoinRequest& request, TimeMs now);
 
+  // The cluster as another process of the scheduler has formed it. Requires: nobody has asked yet.
+  void Restore(const View& view, const std::map<PeerId, std::string>& hosts, TimeMs now);
+
   // Nothing is wrong with the request but that every place it could have is taken: another member
   // may be lost already, and nobody has noticed yet.
   bool IsOneTooMany(const JoinRequest& request) const;

@@ -99,6 +99,12 @@ struct SchedulerNode::Impl {
   // Whether one who finds every place taken is told so only later.
   bool StandsBy(PeerId peer, const JoinRequest& request);
   void Form();
+  void MakeCoordinator();
+  // Goes on where another process of the scheduler was.
+  void TakeOver();
+  // Leaves on disk what that needs, where it has changed.
+  void KeepState();
+  void ForgetState();  // The job is over: nobody goes on from here.
   void EnterView(View view);
   void Lose(const std::vector<PeerId>& lost);
   // Goes on with the cluster that is complete again.
@@ -123,6 +129,9 @@ struct SchedulerNode::Impl {
   CommandTracker tracker;
   CheckpointCatalog checkpoints;
   std::optional<FoundCheckpoint> start;
+  std::optional<SchedulerState> before;  // Of another process, until it is taken over.
+  bool state_changed = false;            // Beside the coordinator's.
+  bool state_trouble = false;            // It could not be written, and that was said.
   std::unique_ptr<RunReport> report;
   std::optional<Membership> members;
   std::optional<JobCoordinator> coordinator;
@@ -171,18 +180,64 @@ void SchedulerNode::Impl::Form() {
   EnterView(rendezvous.FormView(kFirstView));
   Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
          std::to_string(options.num_workers) + " worker(s)");
+  MakeCoordinator();
+  coordinator->Begin(std::move(start), now);
+}
+
+void SchedulerNode::Impl::MakeCoordinator() {
   reported_at = progress_noticed_at = noticed_at = now;
   const auto notice = [this](const std::string& line) { Notice(line); };
   const auto warn = [this](const std::string& line) { voice.Warn(line); };
   const JobCoordinator::Parts parts{*members, tracker, checkpoints, *report, files, notice, warn};
   coordinator.emplace(options.job, options.out, parts);
-  coordinator->Begin(std::move(start), now);
+}
+
+// The members have gone on meanwhile; a view of its own makes them deaf to whoever was scheduler
+// before. What they were told to do they are told again, under the same numbers.
+void SchedulerNode::Impl::TakeOver() {
+  const SchedulerState state = *std::exchange(before, std::nullopt);
+  rendezvous.Restore(state.view, state.hosts, now);
+  tracker.ContinueFrom(state.last_ids);
+  store.Restore(state.entries);
+  members.emplace(job.cluster.dead_after_ms);
+  View view = rendezvous.FormView({state.view.view.value + 1});
+  view.restarts = state.view.restarts;
+  EnterView(std::move(view));
+  MakeCoordinator();
+  Notice("the scheduler is back at step " + std::to_string(state.job.plan.position.clock) +
+         "; the members of view " + std::to_string(state.view.view.value) + " go on");
+  if (coordinator->TakeOver(state.job, now)) return;
+  Reform();
+}
+
+void SchedulerNode::Impl::ForgetState() {
+  const Status removed = files.RemoveAll(SchedulerStatePath(options.out));
+  if (!removed.ok()) Notice(removed.message());
+}
+
+void SchedulerNode::Impl::KeepState() {
+  const bool changed = coordinator->TakeChanged();
+  if (!std::exchange(state_changed, false) && !changed) return;
+  SchedulerState state;
+  state.job_digest = JobDigest(job);
+  state.view = members->view();
+  for (const PeerId peer : members->all()) state.hosts[peer] = members->HostOf(peer);
+  state.last_ids = tracker.last_ids();
+  state.entries = store.entries();
+  state.job = coordinator->state(now);
+  const Status written = WriteSchedulerState(files, options.out, state);
+  if (!written.ok() && !state_trouble) {
+    Notice("should the scheduler die now, the job would have to begin from its newest checkpoint, "
+           "for its state is not written: " + written.message());
+  }
+  state_trouble = !written.ok();
 }
 
 void SchedulerNode::Impl::EnterView(View view) {
   std::map<PeerId, std::string> hosts;
   for (const PeerId peer : rendezvous.peers()) hosts[peer] = rendezvous.HostOf(peer);
   members->Enter(std::move(view), hosts, now);
+  state_changed = true;
   for (const PeerId peer : members->all()) {
     LOG(INFO) << "view " << members->view().view.value << ": " << members->NameOf(peer);
     Send(peer, members->view());
@@ -215,7 +270,7 @@ void SchedulerNode::Impl::Reform() {
   View view = rendezvous.FormView({members->view().view.value + 1});
   view.restarts = members->view().restarts + 1;
   EnterView(std::move(view));
-  coordinator->GoBack({recovery.num_lost(), recovery.since()}, now);
+  coordinator->GoBack({recovery.num_lost(), recovery.under_way() ? recovery.since() : now}, now);
   recovery.Done();
 }
 
@@ -255,6 +310,8 @@ void SchedulerNode::Impl::On(PeerId from, const KvPut& message, const Frame& fra
     return Leave(3, NameOf(from) + " put '" + message.key + "' into a store that is full (" +
                         std::to_string(KeyValueStore::kEntriesMax) + " entries)");
   }
+  state_changed = true;
+  if (coordinator) KeepState();
   Send(from, store.Get(message.key), frame.header.request_id);
 }
 
@@ -306,9 +363,11 @@ void SchedulerNode::Impl::TickRunning() {
     done = true;
     exit_reason = "the job is finished";
     for (const auto& [peer, since] : standing_by) Send(peer, Abort{0, exit_reason});
+    ForgetState();
     return;
   }
   if (const std::vector<PeerId> lost = members->Lost(now); !lost.empty()) Lose(lost);
+  KeepState();
   for (const CommandTracker::Due& due : tracker.TakeDue(now)) Send(due.to, due.command);
   if (now - noticed_at >= kNoticeEveryMs) {
     noticed_at = now;
@@ -379,6 +438,7 @@ void SchedulerNode::Impl::Leave(int status, const std::string& reason) {
   exit_reason = reason;
   if (voice.progress) voice.progress("");
   tracker.DropAll();
+  if (members) ForgetState();
   farewells_left = kFarewells;
   SayFarewell();
 }
@@ -404,6 +464,14 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
                       " holds checkpoints; give the job another --out, or remove them");
   }
   HDPS_ASSIGN_OR_RETURN(impl->start, impl->checkpoints.FindStart());
+  Result<std::optional<SchedulerState>> before = ReadSchedulerState(files, options.out);
+  if (!before.ok()) {
+    impl->Notice("the job goes on from its newest checkpoint, if there is one: " +
+                 before.status().message());
+  } else if (*before && (*before)->job_digest == JobDigest(impl->job) &&
+             options.resume != Resume::kNever) {
+    impl->before = *std::move(before);
+  }
   for (const auto& line : WarningsOf(impl->job, options.num_workers)) impl->voice.Warn(line);
   for (const std::string& refused : impl->checkpoints.refused()) {
     impl->Notice("refused the checkpoint " + refused);
@@ -414,7 +482,8 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
                   "--out=" + options.out + " cannot be written to: " + made.message());
   }
   impl->report =
-      std::make_unique<RunReport>(files, options.out, *options.job, impl->start.has_value());
+      std::make_unique<RunReport>(files, options.out, *options.job,
+                                  impl->start.has_value() || impl->before.has_value());
   return std::unique_ptr<SchedulerNode>(new SchedulerNode(std::move(impl)));
 }
 
@@ -446,6 +515,7 @@ void SchedulerNode::OnTick(TimeMs now) {
   impl.ForgiveOwnStandstill(now);
   impl.now = now;
   if (impl.leaving) return impl.SayFarewell();
+  if (impl.before) impl.TakeOver();
   if (impl.coordinator) {
     impl.TickRunning();
   } else {

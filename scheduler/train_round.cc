@@ -19,6 +19,11 @@ TrainRound::TrainRound(uint32_t num_workers, Clock start, Clock until) : until_(
   for (Worker& worker : workers_) worker.clock = start;
 }
 
+void TrainRound::TakeOver() {
+  started_ = true;
+  for (Worker& worker : workers_) worker.running = true;
+}
+
 Clock TrainRound::Reach() const {
   Clock reach = 0;
   for (const Worker& worker : workers_) {

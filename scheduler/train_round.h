@@ -28,6 +28,8 @@ class TrainRound {
     CommandKind command = CommandKind::kTrain;  // or kPause
     Clock until = 0;
   };
+  // The first orders of this round were given by another process of the scheduler: all workers run.
+  void TakeOver();
   // What is to be sent now.
   std::vector<Order> TakeOrders(TimeMs now);
 

@@ -109,6 +109,7 @@ void Cluster::StartScheduler() {
   voice.notice = [this](const std::string& line) {
     unconfirmed_ += line.find("has not confirmed the end") != std::string::npos;
     went_back_ += line.find("the job goes on from") == 0;
+    taken_over_ += line.find("the scheduler is back") == 0;
     VLOG(1) << network_.now() << " " << line;
   };
   Result<std::unique_ptr<SchedulerNode>> made = SchedulerNode::Make(scheduler, voice, *files_);
@@ -186,23 +187,27 @@ void Cluster::AddKills() {
     Kill kill;
     kill.at = static_cast<TimeMs>(random.Below(i == 0 ? 2500 : 8000));
     if (i > 0) kill.at += kills_.back().at;
-    const uint64_t who = random.Below(options_.num_servers + options_.num_workers);
+    const uint64_t who = random.Below(options_.num_servers + options_.num_workers + 1);
     kill.role = who < options_.num_servers ? Role::kServer : Role::kWorker;
     kill.rank = static_cast<uint32_t>(who % options_.num_servers);
     if (kill.role == Role::kWorker) kill.rank = static_cast<uint32_t>(who) - options_.num_servers;
+    if (kill.rank == options_.num_workers) kill = {kill.at, Role::kScheduler, 0};
     kills_.push_back(kill);
   }
 }
 
 void Cluster::Supervise() {
   const TimeMs now = network_.now();
-  while (!kills_.empty() && kills_.front().at <= now && !scheduler_->done()) {
+  if (scheduler_ == nullptr && scheduler_starts_at_ <= now) StartScheduler();
+  const bool over = scheduler_ != nullptr && scheduler_->done();
+  while (!kills_.empty() && kills_.front().at <= now && !over) {
     const Kill kill = kills_.front();
     kills_.erase(kills_.begin());
+    if (kill.role == Role::kScheduler && scheduler_ != nullptr) KillScheduler();
     if (kill.role == Role::kServer && servers_[kill.rank] != nullptr) KillServer(kill.rank);
     if (kill.role == Role::kWorker && workers_[kill.rank].node != nullptr) KillWorker(kill.rank);
   }
-  if (options_.restart_after_ms == 0 || scheduler_->done()) return;
+  if (options_.restart_after_ms == 0 || over) return;
   for (const auto& [who, peer] : std::map(peers_)) {
     const auto& [role, rank] = who;
     const Node* node = role == Role::kServer ? static_cast<const Node*>(servers_[rank].get())
@@ -239,7 +244,8 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
 }
 
 std::vector<const Node*> Cluster::nodes() const {
-  std::vector<const Node*> nodes = {scheduler_.get()};
+  std::vector<const Node*> nodes;
+  if (scheduler_ != nullptr) nodes.push_back(scheduler_.get());
   for (const auto& server : servers_) {
     if (server != nullptr) nodes.push_back(server.get());
   }
@@ -250,7 +256,7 @@ std::vector<const Node*> Cluster::nodes() const {
 }
 
 bool Cluster::AllDone() const {
-  if (!scheduler_->done()) return false;
+  if (scheduler_ == nullptr || !scheduler_->done()) return false;
   const std::vector<const Node*> all = nodes();
   return std::all_of(all.begin(), all.end(), [](const Node* node) { return node->done(); });
 }
@@ -263,6 +269,12 @@ void Cluster::KillServer(uint32_t rank) {
 void Cluster::LoseServer(uint32_t rank) {
   KillServer(rank);
   peers_.erase({Role::kServer, rank});
+}
+
+void Cluster::KillScheduler() {
+  network_.Detach(kSchedulerPeer);
+  scheduler_.reset();
+  scheduler_starts_at_ = network_.now() + options_.restart_after_ms;
 }
 
 void Cluster::KillWorker(uint32_t rank) {
@@ -291,7 +303,7 @@ void Cluster::RequestStop(uint64_t seed) {
 
 Outcome Cluster::Judge(bool all_done) const {
   Outcome outcome;
-  outcome.finished = all_done;
+  outcome.finished = all_done && scheduler_ != nullptr;
   outcome.trace = network_.trace();
   outcome.ended_at = network_.now();
   outcome.frames = network_.frames_delivered();
@@ -299,6 +311,8 @@ Outcome Cluster::Judge(bool all_done) const {
   outcome.loaded = loaded_;
   outcome.restarted = restarted_;
   outcome.went_back = went_back_;
+  outcome.taken_over = taken_over_;
+  if (scheduler_ == nullptr) return outcome;
   uint32_t excused = unconfirmed_;
   const auto ended = [&](const std::string& who, const Node& node) {
     if (!node.done() || node.exit_status() == 0) return;

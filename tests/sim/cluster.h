@@ -43,7 +43,7 @@ struct ClusterOptions {
   uint64_t incarnation = 0;  // Distinguishes the processes of a cluster that was started again.
   // Above 0: processes that were killed, or ended with status 3, are started again, so long after.
   TimeMs restart_after_ms = 0;
-  // So many servers and workers are killed, one after the other.
+  // So many processes are killed, one after the other: servers, workers, or the scheduler.
   uint32_t kills = 0;
   TimeMs dead_after_ms = 20000;
   uint32_t replace_after_s = 60;
@@ -64,6 +64,7 @@ struct Outcome {
   bool loaded = false;           // The job went on from a checkpoint.
   uint32_t restarted = 0;        // Processes.
   uint32_t went_back = 0;        // How often the cluster was formed again.
+  uint32_t taken_over = 0;       // How often another scheduler went on.
 
   bool good() const { return finished && exact && problems.empty(); }
   std::string Describe() const;
@@ -82,6 +83,7 @@ class Cluster {
   // The process of this server or worker is gone without a word.
   void KillServer(uint32_t rank);
   void KillWorker(uint32_t rank);
+  void KillScheduler();
   // And nobody starts it again.
   void LoseServer(uint32_t rank);
   // The nodes that have not been killed, the scheduler first.
@@ -129,7 +131,8 @@ class Cluster {
   uint64_t started_ = 0;     // Processes of servers and workers, so far.
   std::map<std::pair<Role, uint32_t>, TimeMs> restart_at_;
   std::map<std::pair<Role, uint32_t>, PeerId> peers_;
-  uint32_t restarted_ = 0, went_back_ = 0;
+  uint32_t restarted_ = 0, went_back_ = 0, taken_over_ = 0;
+  TimeMs scheduler_starts_at_ = -1;  // It was killed.
   bool loaded_ = false;
   std::map<PeerId, CommandId> digest_commands_;  // The last one to each server.
   std::map<PeerId, CommandDone> digests_;

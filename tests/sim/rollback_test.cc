@@ -26,7 +26,7 @@ ClusterOptions DrawFailingCluster(uint64_t seed) {
 }
 
 TEST(Rollback, WhoeverDiesEveryPushCountsOnce) {
-  uint64_t runs = 0, bad = 0, went_back = 0, restarted = 0, loaded = 0;
+  uint64_t runs = 0, bad = 0, went_back = 0, restarted = 0, loaded = 0, taken_over = 0;
   for (const uint64_t seed : Seeds(600)) {
     const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
     const Outcome outcome = Cluster(DrawFailingCluster(seed), files.get()).Run();
@@ -35,16 +35,19 @@ TEST(Rollback, WhoeverDiesEveryPushCountsOnce) {
     went_back += outcome.went_back > 0;
     restarted += outcome.restarted > 0;
     loaded += outcome.loaded;
+    taken_over += outcome.taken_over > 0;
     EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
     if (testing::Test::HasFailure()) break;
   }
   std::printf("figure: rollback: %llu runs, %llu bad; %llu with processes started again, %llu went "
-              "back, %llu of them to a checkpoint\n",
+              "back, %llu of them to a checkpoint; in %llu another scheduler took over\n",
               static_cast<unsigned long long>(runs), static_cast<unsigned long long>(bad),
               static_cast<unsigned long long>(restarted),
-              static_cast<unsigned long long>(went_back), static_cast<unsigned long long>(loaded));
+              static_cast<unsigned long long>(went_back), static_cast<unsigned long long>(loaded),
+              static_cast<unsigned long long>(taken_over));
   if (runs == 1) return;
   EXPECT_GT(went_back, runs / 2);
+  EXPECT_GT(taken_over, runs / 8);
 }
 
 // Nobody takes the place of a lost server: the others load its shards and the job goes on.

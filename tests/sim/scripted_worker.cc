@@ -28,9 +28,11 @@ void ScriptedWorker::OnTime(TimeMs now) {
 }
 
 void ScriptedWorker::OnView(std::shared_ptr<const View> view, WorkerId rank) {
-  if (view_ != nullptr && view->restarts != view_->restarts) DropWork();
+  const bool goes_on = view_ != nullptr && view->restarts == view_->restarts;
+  if (view_ != nullptr && !goes_on) DropWork();
   view_ = std::move(view);
   rank_ = rank.value;
+  if (goes_on) return;
   requests_->Put({BoardKey(rank_), BoardKey(rank_) + " is here"});
   for (uint32_t w = 0; w < view_->workers.size(); ++w) requests_->Get({BoardKey(w)});
 }

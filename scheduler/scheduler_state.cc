@@ -1,0 +1,235 @@
+// The scheduler's state as JSON.
+#include "scheduler/scheduler_state.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kStateBytesMax = uint64_t{64} << 20;
+constexpr int kVersion = 1;
+
+// Values of the store are any bytes, which JSON's texts are not.
+Json BytesJson(const std::string& bytes) {
+  Json list = Json::array();
+  for (const char byte : bytes) list.push_back(static_cast<uint8_t>(byte));
+  return list;
+}
+std::string BytesOf(const Json& json) {
+  std::string bytes;
+  for (const Json& byte : json) bytes.push_back(static_cast<char>(byte.get<uint8_t>()));
+  return bytes;
+}
+
+Json SumsJson(const JobState::Sums& sums) {
+  return {{"examples", sums.examples}, {"loss_sum", sums.loss_sum}};
+}
+JobState::Sums SumsOf(const Json& json) {
+  return {json.at("examples").get<uint64_t>(), json.at("loss_sum").get<double>()};
+}
+
+// JSON has no number for what is not finite.
+Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+double NumberOf(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
+
+Json MembersJson(const std::vector<Member>& members, const std::map<PeerId, std::string>& hosts) {
+  Json list = Json::array();
+  for (const Member& member : members) {
+    const auto host = hosts.find(member.peer);
+    list.push_back({{"peer", member.peer.value},
+                    {"address", member.address},
+                    {"host", host == hosts.end() ? "" : host->second}});
+  }
+  return list;
+}
+std::vector<Member> MembersOf(const Json& list, std::map<PeerId, std::string>* hosts) {
+  std::vector<Member> members;
+  for (const Json& json : list) {
+    const PeerId peer{json.at("peer").get<uint64_t>()};
+    members.push_back({peer, static_cast<uint32_t>(members.size()), json.at("address")});
+    (*hosts)[peer] = json.at("host");
+  }
+  return members;
+}
+
+Json SummaryJson(const RunSummary& summary) {
+  const RowCounts& counts = summary.row_counts;
+  Json json = {{"failures_survived", summary.failures_survived},
+               {"steps_again", summary.steps_again},
+               {"examples_again", summary.examples_again},
+               {"bad_rows", summary.bad_rows},
+               {"digest", {summary.digest[0], summary.digest[1]}},
+               {"rows", summary.rows},
+               {"dense_rows", summary.dense_rows},
+               {"dense_parameters", summary.dense_parameters},
+               {"counts",
+                {counts.admitted, counts.refused, counts.evicted, counts.fetched, counts.on_disk}},
+               {"row_bytes", summary.row_bytes},
+               {"server_bytes_max", summary.server_bytes_max}};
+  if (summary.resumed_from) json["resumed_from"] = *summary.resumed_from;
+  if (summary.evaluation) {
+    json["evaluation"] = {{"examples", summary.evaluation->examples},
+                          {"auc", NumberJson(summary.evaluation->auc)},
+                          {"logloss", NumberJson(summary.evaluation->logloss)},
+                          {"no_auc", summary.evaluation->no_auc}};
+  }
+  return json;
+}
+RunSummary SummaryOf(const Json& json) {
+  RunSummary summary;
+  summary.failures_survived = json.at("failures_survived");
+  summary.steps_again = json.at("steps_again");
+  summary.examples_again = json.at("examples_again");
+  summary.bad_rows = json.at("bad_rows");
+  for (size_t i = 0; i < 2; ++i) summary.digest[i] = json.at("digest").at(i);
+  summary.rows = json.at("rows");
+  summary.dense_rows = json.at("dense_rows");
+  summary.dense_parameters = json.at("dense_parameters");
+  const Json& counts = json.at("counts");
+  summary.row_counts = {counts.at(0), counts.at(1), counts.at(2), counts.at(3), counts.at(4)};
+  summary.row_bytes = json.at("row_bytes");
+  summary.server_bytes_max = json.at("server_bytes_max");
+  if (json.contains("resumed_from")) summary.resumed_from = json.at("resumed_from").get<Clock>();
+  if (json.contains("evaluation")) {
+    const Json& told = json.at("evaluation");
+    summary.evaluation = Evaluation{.examples = told.at("examples"),
+                                    .auc = NumberOf(told.at("auc")),
+                                    .logloss = NumberOf(told.at("logloss")),
+                                    .no_auc = told.at("no_auc")};
+  }
+  return summary;
+}
+
+Json JobJson(const JobState& job) {
+  Json due = Json::array(), orders = Json::array();
+  for (const JobStep step : job.plan.due) due.push_back(static_cast<int>(step));
+  for (const auto& [worker, command] : job.orders) {
+    orders.push_back({{"worker", worker.value},
+                      {"id", command.id.value},
+                      {"until", command.until},
+                      {"epoch", command.epoch},
+                      {"epoch_start", command.epoch_start}});
+  }
+  Json json = {{"phase", static_cast<int>(job.phase)},
+               {"clock", job.plan.position.clock},
+               {"epoch", job.plan.position.epoch},
+               {"epoch_start", job.plan.position.epoch_start},
+               {"saved", job.plan.saved},
+               {"stopped", job.plan.stopped},
+               {"ending", job.plan.ending},
+               {"due", due},
+               {"orders", orders},
+               {"stop", job.stop},
+               {"trained", SumsJson(job.trained)},
+               {"epoch_sums", SumsJson(job.epoch)},
+               {"last_epoch_sums", SumsJson(job.last_epoch)},
+               {"examples_before", job.examples_before},
+               {"examples_worked", job.examples_worked},
+               {"training_ms", job.training_ms},
+               {"wall_ms", job.wall_ms},
+               {"summary", SummaryJson(job.summary)}};
+  return json;
+}
+
+// A number that is none of the enum's is refused as text of another kind is: by an exception.
+template <typename Enum>
+Enum EnumOf(const Json& json, Enum last) {
+  const int value = json.get<int>();
+  if (value < 0 || value > static_cast<int>(last)) throw std::out_of_range("a step of no kind");
+  return static_cast<Enum>(value);
+}
+
+JobState JobOf(const Json& json) {
+  JobState job;
+  job.phase = EnumOf(json.at("phase"), JobPhase::kOver);
+  job.plan.position = {json.at("clock"), json.at("epoch"), json.at("epoch_start")};
+  job.plan.saved = json.at("saved");
+  job.plan.stopped = json.at("stopped");
+  job.plan.ending = json.at("ending");
+  for (const Json& step : json.at("due")) job.plan.due.push_back(EnumOf(step, JobStep::kFinish));
+  for (const Json& order : json.at("orders")) {
+    Command command;
+    command.command = CommandKind::kTrain;
+    command.id = {order.at("id").get<uint64_t>()};
+    command.until = order.at("until");
+    command.epoch = order.at("epoch");
+    command.epoch_start = order.at("epoch_start");
+    job.orders.push_back({PeerId{order.at("worker").get<uint64_t>()}, std::move(command)});
+  }
+  job.stop = json.at("stop");
+  job.trained = SumsOf(json.at("trained"));
+  job.epoch = SumsOf(json.at("epoch_sums"));
+  job.last_epoch = SumsOf(json.at("last_epoch_sums"));
+  job.examples_before = json.at("examples_before");
+  job.examples_worked = json.at("examples_worked");
+  job.training_ms = json.at("training_ms");
+  job.wall_ms = json.at("wall_ms");
+  job.summary = SummaryOf(json.at("summary"));
+  return job;
+}
+
+// What a state must hold together, whoever has written it.
+bool IsWhole(const SchedulerState& state) {
+  const View& view = state.view;
+  if (view.servers.empty() || view.workers.empty() ||
+      state.hosts.size() != view.servers.size() + view.workers.size()) {
+    return false;
+  }
+  const JobPosition& at = state.job.plan.position;
+  return at.clock >= 0 && at.epoch_start >= 0 && at.epoch_start <= at.clock;
+}
+
+}  // namespace
+
+std::string SchedulerStatePath(const std::string& out) { return JoinPath(out, "scheduler.state"); }
+
+Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state) {
+  Json ids = Json::object(), entries = Json::object();
+  for (const auto& [peer, id] : state.last_ids) ids[std::to_string(peer.value)] = id;
+  for (const auto& [key, value] : state.entries) entries[key] = BytesJson(value);
+  const Json json = {{"version", kVersion},
+                     {"job_digest", state.job_digest},
+                     {"view", state.view.view.value},
+                     {"restarts", state.view.restarts},
+                     {"servers", MembersJson(state.view.servers, state.hosts)},
+                     {"workers", MembersJson(state.view.workers, state.hosts)},
+                     {"last_ids", ids},
+                     {"entries", entries},
+                     {"job", JobJson(state.job)}};
+  return WriteFileAtomically(files, SchedulerStatePath(out),
+                             json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
+                                                         const std::string& out) {
+  const std::string path = SchedulerStatePath(out);
+  if (!files.Exists(path)) return std::optional<SchedulerState>();
+  HDPS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(files, path, kStateBytesMax));
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version").get<int>() != kVersion) {
+      return Status(Code::kCorruption, path + ": of another version");
+    }
+    SchedulerState state;
+    state.job_digest = json.at("job_digest");
+    state.view.view = {json.at("view").get<uint64_t>()};
+    state.view.restarts = json.at("restarts");
+    state.view.servers = MembersOf(json.at("servers"), &state.hosts);
+    state.view.workers = MembersOf(json.at("workers"), &state.hosts);
+    for (const auto& [peer, id] : json.at("last_ids").items()) {
+      state.last_ids[PeerId{std::stoull(peer)}] = id;
+    }
+    for (const auto& [key, value] : json.at("entries").items()) state.entries[key] = BytesOf(value);
+    state.job = JobOf(json.at("job"));
+    if (!IsWhole(state)) return Status(Code::kCorruption, path + ": its parts do not fit");
+    return std::optional<SchedulerState>(std::move(state));
+  } catch (const std::exception& error) {
+    return Status(Code::kCorruption, path + ": " + error.what());
+  }
+}
+
+}  // namespace hdps

@@ -1,0 +1,70 @@
+// What a scheduler leaves on disk so that another process of it can go on where it was.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/net/node.h"
+#include "common/platform/file_system.h"
+#include "common/protocol/messages.h"
+#include "scheduler/job_plan.h"
+#include "scheduler/run_report.h"
+
+namespace hdps {
+
+enum class JobPhase : uint8_t {
+  kSuspended,
+  kLoadServers,
+  kLoadWorkers,
+  kInitDense,
+  kTrain,
+  kStoreDense,
+  kEvaluate,
+  kDigest,
+  kSave,
+  kFinish,
+  kOver,
+};
+
+// Where a job stands, and what its summary will say of the past.
+struct JobState {
+  struct Sums {
+    uint64_t examples = 0;
+    double loss_sum = 0;
+  };
+  // A kTrain that has been given, under its number.
+  struct Order {
+    PeerId worker;
+    Command command;
+  };
+  JobPhase phase = JobPhase::kSuspended;
+  JobPlan::State plan;
+  bool stop = false;
+  Sums trained, epoch, last_epoch;
+  uint64_t examples_before = 0, examples_worked = 0;
+  TimeMs training_ms = 0, wall_ms = 0;
+  RunSummary summary;         // As far as it has been filled in while the job runs.
+  std::vector<Order> orders;  // kTrain: all of the round at hand.
+};
+
+struct SchedulerState {
+  uint64_t job_digest = 0;
+  View view;
+  std::map<PeerId, std::string> hosts;
+  std::map<PeerId, uint64_t> last_ids;         // Of the commands to each member.
+  std::map<std::string, std::string> entries;  // Of the store in which ranks find each other.
+  JobState job;
+};
+
+// The state of the run in `out` is in the file scheduler.state there: a JSON object. It is written
+// at the beginning of each phase, before anybody hears of it, beside the old one, and renamed.
+std::string SchedulerStatePath(const std::string& out);
+Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state);
+// None where there is no such file. kCorruption says what is wrong with it.
+Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files, const std::string& out);
+
+}  // namespace hdps
