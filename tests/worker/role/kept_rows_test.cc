@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/job/job.h"
+#include "common/job/optimizers/optimizers.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/synthetic/zipf.h"
 

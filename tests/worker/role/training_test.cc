@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/job/job.h"
+#include "common/job/optimizers/optimizers.h"
 #include "common/platform/executor.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/scoring.h"
