@@ -44,7 +44,24 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
   const std::vector<PeerId> first_worker = {parts_.members.workers().front()};
   switch (phase) {
     case Phase::kSuspended:
+    case Phase::kQuiet:
       return;
+    case Phase::kMoveDense:
+      return Send(first_worker, MakeCommand(CommandKind::kStoreDense), now);
+    case Phase::kMoveSave:
+      return SendMovedShards(now);
+    case Phase::kMoveServers:
+    case Phase::kMoveWorkers: {
+      Command load = MakeCommand(CommandKind::kLoad);
+      load.until = plan_->position().clock;
+      load.epoch = plan_->position().epoch;
+      load.epoch_start = plan_->position().epoch_start;
+      load.keep = true;
+      const bool servers = phase == Phase::kMoveServers;
+      if (servers) load.path = moved_.empty() ? "" : MovesFolder();
+      if (servers) load.files = moved_;
+      return Send(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
+    }
     case Phase::kLoadServers:
     case Phase::kLoadWorkers: {
       Command load = MakeCommand(CommandKind::kLoad);
@@ -199,7 +216,14 @@ void JobCoordinator::OnRefusal(PeerId from, const Command& command, const Comman
 void JobCoordinator::CompletePhase(TimeMs now) {
   switch (phase_) {
     case Phase::kSuspended:
+    case Phase::kQuiet:
       return;
+    case Phase::kMoveDense:
+      return Enter(Phase::kMoveSave, now);
+    case Phase::kMoveSave:
+    case Phase::kMoveServers:
+    case Phase::kMoveWorkers:
+      return CompleteMove(now);
     case Phase::kLoadServers:
     case Phase::kLoadWorkers:
       return CompleteLoad(now);
@@ -231,6 +255,10 @@ void JobCoordinator::CompletePhase(TimeMs now) {
 
 void JobCoordinator::EnterNextStep(TimeMs now) {
   if (stop_) plan_->Stop();
+  if (quiet_wanted_ && plan_->next() == JobStep::kTrain) {
+    quiet_since_ = now;
+    return Enter(Phase::kQuiet, now);
+  }
   switch (plan_->next()) {
     case JobStep::kTrain:
       return Enter(Phase::kTrain, now);
@@ -292,6 +320,86 @@ void JobCoordinator::BeginReport(TimeMs now) {
                 TenthsOf(stood));
 }
 
+void JobCoordinator::GoOn(TimeMs now) {
+  CHECK(quiet());
+  quiet_wanted_ = false;
+  EnterNextStep(now);
+}
+
+void JobCoordinator::ChangeMembers(View next, TimeMs now) {
+  CHECK(quiet());
+  next_view_ = std::move(next);
+  const bool dense_at_workers = job_->parallel.dense_exchange == DenseExchange::kAllreduce;
+  Enter(dense_at_workers ? Phase::kMoveDense : Phase::kMoveSave, now);
+}
+
+std::string JobCoordinator::MovesFolder() const {
+  return JoinPath(out_, "checkpoint/moves_of_view_" + std::to_string(next_view_.view.value));
+}
+
+void JobCoordinator::SendMovedShards(TimeMs now) {
+  const ShardMap& before = parts_.members.view().shards;
+  std::map<uint32_t, std::vector<ShardId>> leaving;  // By their server.
+  for (uint32_t s = 0; s < before.num_shards(); ++s) {
+    const PeerId from = parts_.members.view().servers[before.owner[s].value].peer;
+    const PeerId to = next_view_.servers[next_view_.shards.owner[s].value].peer;
+    if (from != to) leaving[before.owner[s].value].push_back({s});
+  }
+  moved_.clear();
+  if (leaving.empty()) return CompleteMove(now);
+  if (const Status made = parts_.files.MakeDirectories(MovesFolder()); !made.ok()) {
+    fault_ = made.message();
+    return CompleteMove(now);
+  }
+  for (auto& [server, shards] : leaving) {
+    Command save = MakeCommand(CommandKind::kSave);
+    save.until = plan_->position().clock;
+    save.path = MovesFolder();
+    save.shards = std::move(shards);
+    Send({parts_.members.view().servers[server].peer}, save, now);
+  }
+}
+
+void JobCoordinator::CompleteMove(TimeMs now) {
+  const bool rows_are_where_they_were = phase_ == Phase::kMoveSave;
+  if (!fault_.empty()) {
+    parts_.warn("the members of the job could not change: " + fault_);
+    if (rows_are_where_they_were) return FinishMove(now);
+    quiet_wanted_ = false;
+    Suspend(now);
+    needs_restart_ = true;
+    return;
+  }
+  if (phase_ == Phase::kMoveSave) {
+    for (const auto& [server, done] : answers_) {
+      moved_.insert(moved_.end(), done.files.begin(), done.files.end());
+    }
+    parts_.enter_view(next_view_);
+    return Enter(Phase::kMoveServers, now);
+  }
+  if (phase_ == Phase::kMoveServers) return Enter(Phase::kMoveWorkers, now);
+  uint64_t rows = 0, bytes = 0;
+  for (const SavedFile& file : moved_) rows += file.rows, bytes += file.bytes;
+  parts_.report.Scaled(now, progress(), parts_.members.view(), {rows, bytes, now - quiet_since_});
+  parts_.notice("the job goes on with " + std::to_string(parts_.members.servers().size()) +
+                " server(s) and " + std::to_string(parts_.members.workers().size()) +
+                " worker(s); " + std::to_string(moved_.size()) + " of " +
+                std::to_string(job_->cluster.shards) + " shards (" + std::to_string(rows) +
+                " rows) have moved, it stood for " + TenthsOf(now - quiet_since_));
+  const Membership::Progress told = parts_.members.progress();
+  not_told_.examples = trained_.examples - std::min(trained_.examples, told.examples);
+  not_told_.loss_sum = trained_.loss_sum - told.loss_sum;
+  FinishMove(now);
+}
+
+void JobCoordinator::FinishMove(TimeMs now) {
+  if (const Status removed = parts_.files.RemoveAll(MovesFolder()); !removed.ok()) {
+    parts_.notice(removed.message());
+  }
+  phase_ = Phase::kQuiet;
+  GoOn(now);
+}
+
 void JobCoordinator::Suspend(TimeMs now) {
   if (phase_ == Phase::kSuspended || phase_ == Phase::kOver) return;
   // What the round at hand has done is lost with it, as is all since the checkpoint.
@@ -308,11 +416,14 @@ void JobCoordinator::Suspend(TimeMs now) {
   }
   parts_.tracker.DropAll();
   round_.reset();
+  needs_restart_ = false;
+  not_told_ = {};
   Enter(Phase::kSuspended, now);
 }
 
 void JobCoordinator::GoBack(const Loss& loss, TimeMs now) {
   CHECK(phase_ == Phase::kSuspended);
+  needs_restart_ = false;
   loss_ = loss;
   summary_.failures_survived += static_cast<uint32_t>(loss.members);
   start_ = parts_.checkpoints.newest();
@@ -460,6 +571,7 @@ void JobCoordinator::OnProgress(PeerId from, Clock clock) {
 
 void JobCoordinator::OnTick(TimeMs now) {
   if (failure_) return;
+  if (quiet_wanted_ && phase_ == Phase::kTrain) round_->Pause();
   if (phase_ == Phase::kTrain) SendTrainOrders(now);
   if (phase_ == Phase::kFinish) DropTheFinished(now);
 }
@@ -500,9 +612,10 @@ ProgressState JobCoordinator::progress() const {
   state.epoch_progress = told.epoch_progress;
   const bool same_for_all = job_->parallel.dataset_strategy == DatasetStrategy::kFullBatch;
   const uint64_t copies = same_for_all ? parts_.members.workers().size() : 1;
-  if (told.examples / copies > state.examples) {
-    state.examples = told.examples / copies;
-    state.loss_sum = told.loss_sum / static_cast<double>(copies);
+  const uint64_t examples = not_told_.examples + told.examples / copies;
+  if (examples > state.examples) {
+    state.examples = examples;
+    state.loss_sum = not_told_.loss_sum + told.loss_sum / static_cast<double>(copies);
   }
   return state;
 }

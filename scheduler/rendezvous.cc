@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/net/address.h"
+#include "scheduler/shard_placement.h"
 
 namespace hdps {
 namespace {
@@ -91,6 +92,22 @@ void Rendezvous::Vacate(PeerId peer) {
   complete_ = false;
 }
 
+void Rendezvous::OpenPlaces(Role role, uint32_t count) {
+  (role == Role::kServer ? num_servers_ : num_workers_) = std::max(count, Count(role));
+  CheckComplete();
+}
+
+std::vector<PeerId> Rendezvous::Dismiss(Role role, uint32_t count) {
+  std::vector<const Candidate*> here = Of(role);
+  std::ranges::sort(here, {}, &Candidate::rank);
+  std::vector<PeerId> dismissed;
+  for (size_t i = count; i < here.size(); ++i) dismissed.push_back(here[i]->peer);
+  for (const PeerId peer : dismissed) candidates_.erase(peer);
+  (role == Role::kServer ? num_servers_ : num_workers_) = count;
+  CheckComplete();
+  return dismissed;
+}
+
 bool Rendezvous::Return(PeerId peer, TimeMs now) {
   const auto at = vacated_.find(peer);
   if (at == vacated_.end()) return false;
@@ -151,7 +168,9 @@ std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const
     }
   }
   if (const std::string wrong = WrongAddress(request); !wrong.empty()) return Mistaken(wrong);
-  const uint32_t ranks = role == Role::kServer ? options_.num_servers : options_.num_workers;
+  // After Shrink() there are fewer, of which a process that is started again cannot know.
+  const uint32_t ranks =
+      std::max(Quota(role), role == Role::kServer ? options_.num_servers : options_.num_workers);
   if (request.rank >= 0 && static_cast<uint32_t>(request.rank) >= ranks) {
     return Mistaken("rank " + std::to_string(request.rank) + " is beyond the job's " +
                     Counted(ranks, role) + "; --rank may be 0 to " + std::to_string(ranks - 1));
@@ -222,7 +241,7 @@ void Rendezvous::AssignRanks(Role role) {
   CHECK(free.empty());
 }
 
-View Rendezvous::FormView(ViewId id) const {
+View Rendezvous::FormView(ViewId id, const ShardMap* before) const {
   CHECK(complete_);
   View view{.view = id, .servers = {}, .workers = {}, .shards = {}};
   for (const Role role : {Role::kServer, Role::kWorker}) {
@@ -234,10 +253,8 @@ View Rendezvous::FormView(ViewId id) const {
     std::sort(members.begin(), members.end(),
               [](const Member& a, const Member& b) { return a.rank < b.rank; });
   }
-  for (uint64_t s = 0; s < options_.num_shards; ++s) {
-    view.shards.owner.push_back(
-        {static_cast<uint32_t>(s * num_servers_ / options_.num_shards)});
-  }
+  view.shards = before == nullptr ? EvenShards(options_.num_shards, num_servers_)
+                                  : MoveFewestShards(*before, num_servers_);
   return view;
 }
 

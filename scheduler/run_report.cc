@@ -166,6 +166,19 @@ void RunReport::WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms
   line_.clear();
 }
 
+void RunReport::Scaled(TimeMs now, const ProgressState& state, const View& view,
+                       const Moved& moved) {
+  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
+               {"step", state.clock},
+               {"event", "scaled"},
+               {"servers", view.servers.size()},
+               {"workers", view.workers.size()},
+               {"rows_moved", moved.rows},
+               {"bytes_moved", moved.bytes},
+               {"stood_seconds", static_cast<double>(moved.stood_ms) / 1000}},
+              -1));
+}
+
 void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation) {
   evaluation_ = evaluation;
   Json entry = {{"time", static_cast<double>(now - begin_) / 1000},

@@ -78,6 +78,12 @@ class RunReport {
   // stood for so long.
   void Lost(TimeMs now, const std::string& member, TimeMs silent_ms);
   void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);
+  // The members have changed without a loss; rows that moved, and how long the job stood for it.
+  struct Moved {
+    uint64_t rows = 0, bytes = 0;
+    TimeMs stood_ms = 0;
+  };
+  void Scaled(TimeMs now, const ProgressState& state, const View& view, const Moved& moved);
   void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation);
   // The first thing that could not be written, once.
   std::optional<std::string> TakeTrouble();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "common/protocol/messages.h"
@@ -17,6 +18,7 @@
 #include "scheduler/recovery.h"
 #include "scheduler/rendezvous.h"
 #include "scheduler/run_report.h"
+#include "scheduler/scaling.h"
 #include "scheduler/validate_cluster.h"
 #include "scheduler/wait_notices.h"
 
@@ -95,6 +97,7 @@ struct SchedulerNode::Impl {
   void On(PeerId from, const KvPut& message, const Frame& frame);
   void On(PeerId from, const KvGet& message, const Frame& frame);
   void On(PeerId from, const StatusRequest& message, const Frame& frame);
+  void On(PeerId from, const ScaleRequest& message, const Frame& frame);
 
   // Whether one who finds every place taken is told so only later.
   bool StandsBy(PeerId peer, const JoinRequest& request);
@@ -111,6 +114,7 @@ struct SchedulerNode::Impl {
   void Reform();
   void TickGathering();
   void TickRecovery();
+  void TickScaling();
   void TickRunning();
   void Report();
   void ForgiveOwnStandstill(TimeMs at);
@@ -126,6 +130,8 @@ struct SchedulerNode::Impl {
   Rendezvous rendezvous;
   Recovery recovery;
   std::map<PeerId, TimeMs> standing_by;  // Since when.
+  Scaling scaling;
+  std::set<PeerId> dismissed;  // Have left the job as they were asked to.
   CommandTracker tracker;
   CheckpointCatalog checkpoints;
   std::optional<FoundCheckpoint> start;
@@ -188,7 +194,9 @@ void SchedulerNode::Impl::MakeCoordinator() {
   reported_at = progress_noticed_at = noticed_at = now;
   const auto notice = [this](const std::string& line) { Notice(line); };
   const auto warn = [this](const std::string& line) { voice.Warn(line); };
-  const JobCoordinator::Parts parts{*members, tracker, checkpoints, *report, files, notice, warn};
+  const auto enter = [this](View view) { EnterView(std::move(view)); };
+  const JobCoordinator::Parts parts{*members, tracker, checkpoints, *report,
+                                    files,    notice,  warn,        enter};
   coordinator.emplace(options.job, options.out, parts);
 }
 
@@ -200,7 +208,7 @@ void SchedulerNode::Impl::TakeOver() {
   tracker.ContinueFrom(state.last_ids);
   store.Restore(state.entries);
   members.emplace(job.cluster.dead_after_ms);
-  View view = rendezvous.FormView({state.view.view.value + 1});
+  View view = rendezvous.FormView({state.view.view.value + 1}, &state.view.shards);
   view.restarts = state.view.restarts;
   EnterView(std::move(view));
   MakeCoordinator();
@@ -257,6 +265,7 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
            SecondsOf(TimeMs{1000} * job.cluster.replace_after_s) + "; then it goes on from " +
            coordinator->PointOfReturn());
   }
+  scaling.Done();  // Newcomers that are here take places of the lost ones, or their own.
   coordinator->Suspend(now);
 }
 
@@ -275,6 +284,9 @@ void SchedulerNode::Impl::Reform() {
 }
 
 void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&) {
+  if (dismissed.contains(from) && !members->Has(from)) {
+    return Send(from, Abort{0, "it has left the job, which goes on with others"});
+  }
   if (!members || !members->Has(from)) {
     // Of a scheduler before this one, or given up while it stood still or could not be reached.
     return Send(from, Abort{3, "the job goes on without this process: the scheduler does not know "
@@ -335,6 +347,18 @@ void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& fra
   Send(from, status, frame.header.request_id);
 }
 
+void SchedulerNode::Impl::On(PeerId from, const ScaleRequest& message, const Frame& frame) {
+  ScaleReply reply;
+  if (!coordinator || recovery.under_way()) {
+    reply = {Code::kUnavailable, "the cluster is not complete; ask again when it is"};
+  } else {
+    const Result<std::string> accepted = scaling.Accept(job, message, rendezvous);
+    reply = {accepted.status().code(), accepted.ok() ? *accepted : accepted.status().message()};
+    if (accepted.ok()) Notice(*accepted);
+  }
+  Send(from, reply, frame.header.request_id);
+}
+
 void SchedulerNode::Impl::TickGathering() {
   for (const std::string& gone : rendezvous.Expire(now)) {
     Notice(gone + " went silent before the cluster was complete; its place is free again");
@@ -351,7 +375,13 @@ void SchedulerNode::Impl::TickGathering() {
 }
 
 void SchedulerNode::Impl::TickRunning() {
-  if (recovery.under_way()) TickRecovery();
+  if (recovery.under_way()) {
+    TickRecovery();
+  } else if (coordinator->needs_restart()) {
+    Reform();
+  } else if (scaling.under_way()) {
+    TickScaling();
+  }
   if (leaving) return;
   coordinator->OnTick(now);
   if (coordinator->failure()) {
@@ -395,6 +425,25 @@ void SchedulerNode::Impl::TickRecovery() {
   noticed_at = now;
   Notice(recovery.names() + " lost; waiting for " + rendezvous.Missing() + " for " +
          SecondsOf(now - recovery.since()));
+}
+
+void SchedulerNode::Impl::TickScaling() {
+  for (const std::string& gone : rendezvous.Expire(now)) {
+    Notice(gone + " came to join the job and went silent again");
+  }
+  if (!scaling.ready(rendezvous)) {
+    if (coordinator->quiet()) coordinator->GoOn(now);
+    return;
+  }
+  if (!coordinator->quiet()) return coordinator->AskForQuiet();
+  for (const Role role : {Role::kServer, Role::kWorker}) {
+    const uint32_t count = role == Role::kServer ? scaling.servers() : scaling.workers();
+    for (const PeerId peer : rendezvous.Dismiss(role, count)) dismissed.insert(peer);
+  }
+  scaling.Done();
+  View view = rendezvous.FormView({members->view().view.value + 1}, &members->view().shards);
+  view.restarts = members->view().restarts;
+  coordinator->ChangeMembers(std::move(view), now);
 }
 
 void SchedulerNode::Impl::Report() {
@@ -500,7 +549,7 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   if (impl.done) return;
   if (impl.members && impl.members->Has(from)) impl.members->Heard(from, impl.now);
   if (!impl.Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
-                     StatusRequest>(from, frame)) {
+                     StatusRequest, ScaleRequest>(from, frame)) {
     LOG(WARNING) << "dropped a frame of kind " << MessageKindName(kind) << " from "
                  << impl.NameOf(from) << ": it is not the scheduler's";
   }

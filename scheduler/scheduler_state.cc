@@ -1,6 +1,7 @@
 // The scheduler's state as JSON.
 #include "scheduler/scheduler_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -23,6 +24,12 @@ std::string BytesOf(const Json& json) {
   std::string bytes;
   for (const Json& byte : json) bytes.push_back(static_cast<char>(byte.get<uint8_t>()));
   return bytes;
+}
+
+Json OwnersJson(const ShardMap& shards) {
+  Json list = Json::array();
+  for (const ServerId owner : shards.owner) list.push_back(owner.value);
+  return list;
 }
 
 Json SumsJson(const JobState::Sums& sums) {
@@ -179,6 +186,8 @@ bool IsWhole(const SchedulerState& state) {
       state.hosts.size() != view.servers.size() + view.workers.size()) {
     return false;
   }
+  const auto is_there = [&](ServerId owner) { return owner.value < view.servers.size(); };
+  if (!std::ranges::all_of(view.shards.owner, is_there)) return false;
   const JobPosition& at = state.job.plan.position;
   return at.clock >= 0 && at.epoch_start >= 0 && at.epoch_start <= at.clock;
 }
@@ -197,6 +206,7 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"restarts", state.view.restarts},
                      {"servers", MembersJson(state.view.servers, state.hosts)},
                      {"workers", MembersJson(state.view.workers, state.hosts)},
+                     {"shard_owner", OwnersJson(state.view.shards)},
                      {"last_ids", ids},
                      {"entries", entries},
                      {"job", JobJson(state.job)}};
@@ -220,6 +230,9 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
     state.view.restarts = json.at("restarts");
     state.view.servers = MembersOf(json.at("servers"), &state.hosts);
     state.view.workers = MembersOf(json.at("workers"), &state.hosts);
+    for (const Json& owner : json.at("shard_owner")) {
+      state.view.shards.owner.push_back({owner.get<uint32_t>()});
+    }
     for (const auto& [peer, id] : json.at("last_ids").items()) {
       state.last_ids[PeerId{std::stoull(peer)}] = id;
     }

@@ -140,8 +140,7 @@ Status Trainer::InitDense() {
 
 Status Trainer::Load(const Command& command) {
   clock_ = command.until;
-  examples_ = 0;
-  loss_sum_ = 0;
+  if (!command.keep) examples_ = 0, loss_sum_ = 0;
   window_.reset();
   steps_.reset();
   dense_state_.reset();
