@@ -32,7 +32,7 @@ class CrossLayer : public Layer {
       const Matrix product = Whole(level.product, first.rows);
       pass.ops.Gemm(spec, before, Weights(pass.dense + level.weight), product);
       const Matrix after = l + 1 == levels_.size() ? self.value : Whole(level.output, first.rows);
-      pass.ops.Cross(first, product, before, after);
+      pass.ops.RunRows(CrossRows{first, product, before, after});
       before = after;
     }
   }
@@ -45,9 +45,9 @@ class CrossLayer : public Layer {
     const Matrix first_gradient = Whole(first_gradient_, gradient.rows);
     for (size_t l = levels_.size(); l-- > 0;) {
       Level& level = levels_[l];
-      pass.ops.CrossBackward(input.value, Whole(level.product, gradient.rows), gradient,
-                             l + 1 == levels_.size() ? Write::kOver : Write::kAdd, product_gradient,
-                             first_gradient);
+      pass.ops.RunRows(CrossRowsBackward{
+          input.value, Whole(level.product, gradient.rows), gradient, product_gradient,
+          l + 1 == levels_.size() ? Write::kOver : Write::kAdd, first_gradient});
       pass.ops.ActivationBackward({}, false, product_gradient, pass.dense_gradients + level.bias);
       const ConstMatrix before =
           l == 0 ? ConstMatrix(input.value) : Whole(levels_[l - 1].output, gradient.rows);
