@@ -5,6 +5,7 @@
 
 #include "common/job/layers/layer_record.h"
 #include "common/job/text/job_sections.h"
+#include "tests/common/job/setting_reference.h"
 
 int main(int argc, char** argv) {
   const hdps::LayerRegistry& layers = hdps::BuiltInLayers();
