@@ -119,7 +119,7 @@ Status Run() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(const Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
-  PrintWarnings(job);
+  PrintWarnings(job.warnings);
   HDPS_ASSIGN_OR_RETURN(PlanQuestion question, ReadQuestion(job));
   MachineConstants constants;
   if (!FLAGS_constants.empty()) {

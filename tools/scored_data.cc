@@ -73,7 +73,7 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   }
   std::unique_ptr<ScoredData> opened(new ScoredData(files));
   HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(flags, files));
-  PrintWarnings(read.job);
+  PrintWarnings(read.job.warnings);
   HDPS_ASSIGN_OR_RETURN(opened->paths_, FindData(flags, read, files));
   opened->job_ = std::move(read.job);
   opened->job_.train.micro_batches = 1;

@@ -33,9 +33,7 @@ namespace {
 
 void ShowPreview(const DataPreview& preview) {
   for (const std::string& line : preview.lines) std::fprintf(stderr, "data: %s\n", line.c_str());
-  for (const std::string& warning : preview.warnings) {
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
-  }
+  PrintWarnings(preview.warnings);
 }
 
 Status Train() {
@@ -53,7 +51,7 @@ Status Train() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
   if (FLAGS_print_config) {
-    PrintWarnings(job);
+    PrintWarnings(job.warnings);
     std::fputs((PrintJob(job) + "\n").c_str(), stdout);
     return {};
   }
