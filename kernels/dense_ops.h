@@ -165,6 +165,10 @@ class DeviceArray {
     }
     return data_;
   }
+  // A matrix of this array, its rows RowStride(cols) apart; likewise.
+  Matrix ReserveRows(size_t rows, size_t cols) {
+    return {Reserve(rows * RowStride(cols)), rows, cols, RowStride(cols)};
+  }
   float* data() const { return data_; }
   size_t size() const { return size_; }
 

@@ -191,11 +191,15 @@ struct FmRowsBackward {
 
   HDPS_ROW_TASK void operator()(size_t row, size_t d) const {
     const float* const v = x.data + row * x.stride;
+    float* const to = dx.data + row * dx.stride;
     const float factor = ElementOf(dy, row, 0);
+    const size_t step = dim, end = x.cols;
     float sum = 0.0f;
-    for (size_t at = d; at < x.cols; at += dim) sum += v[at];
-    for (size_t at = d; at < x.cols; at += dim) {
-      WriteTo(ElementOf(dx, row, at), write_dx, factor * (sum - v[at]));
+    for (size_t at = d; at < end; at += step) sum += v[at];
+    if (write_dx == Write::kAdd) {
+      for (size_t at = d; at < end; at += step) to[at] += factor * (sum - v[at]);
+    } else {
+      for (size_t at = d; at < end; at += step) to[at] = factor * (sum - v[at]);
     }
   }
 };
@@ -262,8 +266,10 @@ struct LossRows {
   HDPS_ROW_TASK void Softmax(size_t row) const {
     const float* const z = logits.data + row * logits.stride;
     const auto label = static_cast<size_t>(labels[row]);
-    double top = z[0], total = 0;
-    for (size_t c = 1; c < logits.cols; ++c) top = top < z[c] ? z[c] : top;
+    float largest = z[0];
+    for (size_t c = 1; c < logits.cols; ++c) largest = largest < z[c] ? z[c] : largest;
+    const double top = largest;
+    double total = 0;
     for (size_t c = 0; c < logits.cols; ++c) total += std::exp(z[c] - top);
     losses[row] = std::log(total) + top - z[label];
     for (size_t c = 0; c < logits.cols; ++c) {

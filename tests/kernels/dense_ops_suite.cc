@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "tests/error_bound.h"
+#include "tests/kernels/plain_gemm.h"
 #include "tests/kernels/random_matrix.h"
 
 namespace hdps {

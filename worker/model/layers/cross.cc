@@ -72,10 +72,7 @@ class CrossLayer : public Layer {
     DeviceArray product, output;  // x_l W_l + b_l and x_{l+1}, [n, width].
   };
 
-  Matrix Whole(DeviceArray& array, size_t rows) const {
-    const size_t stride = RowStride(width_);
-    return {array.Reserve(rows * stride), rows, width_, stride};
-  }
+  Matrix Whole(DeviceArray& array, size_t rows) const { return array.ReserveRows(rows, width_); }
   ConstMatrix Weights(const float* data) const { return {data, width_, width_, width_}; }
 
   uint32_t place_, width_;
