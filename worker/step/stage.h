@@ -13,7 +13,7 @@ namespace hdps {
 // rows may be reduced and pushed before the last dense gradients are computed: see README.md.
 enum class Stage : uint8_t {
   kRead,         // worker/data/batch_reader       bytes -> Batch
-  kDedup,        // worker/model FindKeys          keys -> unique keys + positions; split by server
+  kDedup,        // worker/model KeyFinder         keys -> unique keys + positions; split by server
   kPull,         // worker/exchange/pull_plan      unique keys -> rows, from the servers
   kGather,       // worker/model                   rows -> pooled features
   kForward,      // worker/model                   features -> loss

@@ -198,7 +198,7 @@ TEST_F(TrainingTest, ABadRowEndsTheJobAndNamesThePlace) {
 TEST_F(TrainingTest, EvaluateAndPredictAgreeWithTheRun) {
   const Outcome run = Train({2, 3});
   const std::unique_ptr<Executor> executor = NewTbbExecutor(2);
-  ScoringOptions options;
+  CommonFlags options;
   options.job = "job.json";
   options.checkpoint = out();
   std::ostringstream evaluation, predictions;
