@@ -146,7 +146,7 @@ class JobCoordinator {
     uint64_t bad_rows = 0;
   };
   std::map<Clock, EpochSums> sums_at_;
-  std::optional<Loss> loss_;  // Of the way back at hand.
+  std::optional<Loss> loss_;             // Of the way back at hand.
   std::vector<JobState::Order> orders_;  // Of the round at hand, all that were given.
   bool changed_ = false;
   bool quiet_wanted_ = false, needs_restart_ = false;

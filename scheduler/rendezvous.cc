@@ -53,9 +53,10 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
   if (std::optional<JoinRefused> mistake = Mistake(request)) return mistake;
   if (std::optional<JoinRefused> taken = Taken(request)) return taken;
   // After Shrink() there may be no such rank any more: any will do then.
-  const bool has_rank = request.rank >= 0 && static_cast<uint32_t>(request.rank) < Quota(request.role);
-  candidates_[peer] = {peer,           request.role, has_rank ? request.rank : -1,
-                       request.address, request.host, now};
+  const bool has_rank =
+      request.rank >= 0 && static_cast<uint32_t>(request.rank) < Quota(request.role);
+  candidates_[peer] = {peer,         request.role, has_rank ? request.rank : -1, request.address,
+                       request.host, now};
   CheckComplete();
   return std::nullopt;
 }
@@ -76,9 +77,12 @@ void Rendezvous::Restore(const View& view, const std::map<PeerId, std::string>& 
     (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(members.size());
     for (const Member& member : members) {
       const auto host = hosts.find(member.peer);
-      candidates_[member.peer] = {
-          member.peer, role, static_cast<int32_t>(member.rank), member.address,
-          host == hosts.end() ? "" : host->second, now};
+      candidates_[member.peer] = {member.peer,
+                                  role,
+                                  static_cast<int32_t>(member.rank),
+                                  member.address,
+                                  host == hosts.end() ? "" : host->second,
+                                  now};
     }
   }
   CheckComplete();
@@ -114,8 +118,8 @@ bool Rendezvous::Return(PeerId peer, TimeMs now) {
   const Candidate& back = at->second;
   const std::vector<const Candidate*> others = Of(back.role);
   const bool has_rank = static_cast<uint32_t>(back.rank) < Quota(back.role);
-  const bool taken = std::ranges::any_of(
-      others, [&](const Candidate* other) { return other->rank == back.rank; });
+  const bool taken =
+      std::ranges::any_of(others, [&](const Candidate* other) { return other->rank == back.rank; });
   if (!has_rank || taken || others.size() >= Quota(back.role)) return false;
   Candidate& candidate = candidates_[peer] = back;
   candidate.heard = now;
@@ -134,9 +138,8 @@ void Rendezvous::Shrink(Role role) {
     if (candidate.role == role) left.push_back(&candidate);
   }
   // Who has come without a rank stands behind those that have one.
-  std::ranges::stable_sort(left, {}, [](const Candidate* candidate) {
-    return static_cast<uint32_t>(candidate->rank);
-  });
+  std::ranges::stable_sort(
+      left, {}, [](const Candidate* candidate) { return static_cast<uint32_t>(candidate->rank); });
   for (size_t i = 0; i < left.size(); ++i) left[i]->rank = static_cast<int32_t>(i);
   (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(left.size());
   CheckComplete();

@@ -83,9 +83,7 @@ class Rendezvous {
     bool settled = false;  // It was there when the cluster was complete: Vacate() alone ends it.
     std::string Name() const;
   };
-  uint32_t Quota(Role role) const {
-    return role == Role::kServer ? num_servers_ : num_workers_;
-  }
+  uint32_t Quota(Role role) const { return role == Role::kServer ? num_servers_ : num_workers_; }
   std::vector<const Candidate*> Of(Role role) const;
   // What the operator has to mend; none where at most the place is taken.
   std::optional<JoinRefused> Mistake(const JoinRequest& request) const;

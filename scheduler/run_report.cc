@@ -275,9 +275,9 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
                         Grouped(static_cast<double>(s.dense_parameters)) + " in dense layers");
   row("digest", DigestText(s.digest));
   if (s.failures_survived > 0) {
-    row("survived", Format("%u lost member%s; ", s.failures_survived,
-                           s.failures_survived == 1 ? "" : "s") +
-                        Grouped(static_cast<double>(s.steps_again)) + " steps trained again");
+    row("survived",
+        Format("%u lost member%s; ", s.failures_survived, s.failures_survived == 1 ? "" : "s") +
+            Grouped(static_cast<double>(s.steps_again)) + " steps trained again");
   }
   if (s.cache.bytes > 0) {
     row("kept rows", Format("%.2f %% of the keys, ", 100 * HitRate(s.cache)) +

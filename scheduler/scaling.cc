@@ -20,8 +20,9 @@ Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request,
   if (servers < 1 || workers < 1 || servers > kMembersMax || workers > kMembersMax) {
     return Status(Code::kInvalidArgument,
                   std::to_string(servers) + " servers and " + std::to_string(workers) +
-                      " workers are no cluster; there are " + std::to_string(servers_now) + " and " +
-                      std::to_string(workers_now) + ", and at least one of each must stay");
+                      " workers are no cluster; there are " + std::to_string(servers_now) +
+                      " and " + std::to_string(workers_now) +
+                      ", and at least one of each must stay");
   }
   HDPS_RETURN_IF_ERROR(
       ValidateCluster(job, static_cast<uint32_t>(servers), static_cast<uint32_t>(workers)));

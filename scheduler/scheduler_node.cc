@@ -131,6 +131,8 @@ struct SchedulerNode::Impl {
   Recovery recovery;
   std::map<PeerId, TimeMs> standing_by;  // Since when.
   Scaling scaling;
+  PeerId scale_asked_by;  // Last, and what it was told.
+  ScaleReply scale_reply;
   std::set<PeerId> dismissed;  // Have left the job as they were asked to.
   CommandTracker tracker;
   CheckpointCatalog checkpoints;
@@ -235,8 +237,10 @@ void SchedulerNode::Impl::KeepState() {
   state.job = coordinator->state(now);
   const Status written = WriteSchedulerState(files, options.out, state);
   if (!written.ok() && !state_trouble) {
-    Notice("should the scheduler die now, the job would have to begin from its newest checkpoint, "
-           "for its state is not written: " + written.message());
+    Notice(
+        "should the scheduler die now, the job would have to begin from its newest checkpoint, "
+        "for its state is not written: " +
+        written.message());
   }
   state_trouble = !written.ok();
 }
@@ -273,8 +277,8 @@ void SchedulerNode::Impl::Reform() {
   const Status fits =
       ValidateCluster(job, rendezvous.Count(Role::kServer), rendezvous.Count(Role::kWorker));
   if (!fits.ok()) {
-    return Leave(3, recovery.names() + " lost, and the job does not fit those that are left: " +
-                        fits.message());
+    return Leave(3, recovery.names() +
+                        " lost, and the job does not fit those that are left: " + fits.message());
   }
   View view = rendezvous.FormView({members->view().view.value + 1});
   view.restarts = members->view().restarts + 1;
@@ -289,8 +293,9 @@ void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&
   }
   if (!members || !members->Has(from)) {
     // Of a scheduler before this one, or given up while it stood still or could not be reached.
-    return Send(from, Abort{3, "the job goes on without this process: the scheduler does not know "
-                               "it, or took it for lost"});
+    return Send(from, Abort{3,
+                            "the job goes on without this process: the scheduler does not know "
+                            "it, or took it for lost"});
   }
   rendezvous.Heard(from, now);
   if (recovery.under_way() && rendezvous.Return(from, now)) {
@@ -348,6 +353,8 @@ void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& fra
 }
 
 void SchedulerNode::Impl::On(PeerId from, const ScaleRequest& message, const Frame& frame) {
+  // A question that was asked again is answered alike.
+  if (from == scale_asked_by) return Send(from, scale_reply, frame.header.request_id);
   ScaleReply reply;
   if (!coordinator || recovery.under_way()) {
     reply = {Code::kUnavailable, "the cluster is not complete; ask again when it is"};
@@ -355,6 +362,8 @@ void SchedulerNode::Impl::On(PeerId from, const ScaleRequest& message, const Fra
     const Result<std::string> accepted = scaling.Accept(job, message, rendezvous);
     reply = {accepted.status().code(), accepted.ok() ? *accepted : accepted.status().message()};
     if (accepted.ok()) Notice(*accepted);
+    scale_asked_by = from;
+    scale_reply = reply;
   }
   Send(from, reply, frame.header.request_id);
 }
@@ -530,9 +539,8 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
     return Status(Code::kInvalidArgument,
                   "--out=" + options.out + " cannot be written to: " + made.message());
   }
-  impl->report =
-      std::make_unique<RunReport>(files, options.out, *options.job,
-                                  impl->start.has_value() || impl->before.has_value());
+  impl->report = std::make_unique<RunReport>(files, options.out, *options.job,
+                                             impl->start.has_value() || impl->before.has_value());
   return std::unique_ptr<SchedulerNode>(new SchedulerNode(std::move(impl)));
 }
 

@@ -65,18 +65,18 @@ std::vector<Member> MembersOf(const Json& list, std::map<PeerId, std::string>* h
 
 Json SummaryJson(const RunSummary& summary) {
   const RowCounts& counts = summary.row_counts;
-  Json json = {{"failures_survived", summary.failures_survived},
-               {"steps_again", summary.steps_again},
-               {"examples_again", summary.examples_again},
-               {"bad_rows", summary.bad_rows},
-               {"digest", {summary.digest[0], summary.digest[1]}},
-               {"rows", summary.rows},
-               {"dense_rows", summary.dense_rows},
-               {"dense_parameters", summary.dense_parameters},
-               {"counts",
-                {counts.admitted, counts.refused, counts.evicted, counts.fetched, counts.on_disk}},
-               {"row_bytes", summary.row_bytes},
-               {"server_bytes_max", summary.server_bytes_max}};
+  Json json = {
+      {"failures_survived", summary.failures_survived},
+      {"steps_again", summary.steps_again},
+      {"examples_again", summary.examples_again},
+      {"bad_rows", summary.bad_rows},
+      {"digest", {summary.digest[0], summary.digest[1]}},
+      {"rows", summary.rows},
+      {"dense_rows", summary.dense_rows},
+      {"dense_parameters", summary.dense_parameters},
+      {"counts", {counts.admitted, counts.refused, counts.evicted, counts.fetched, counts.on_disk}},
+      {"row_bytes", summary.row_bytes},
+      {"server_bytes_max", summary.server_bytes_max}};
   if (summary.resumed_from) json["resumed_from"] = *summary.resumed_from;
   if (summary.evaluation) {
     json["evaluation"] = {{"examples", summary.evaluation->examples},

@@ -39,8 +39,8 @@ class RowService {
   void OnRequest(PeerId from, const Frame& frame);
   // Nothing can be done for a request now: says so, where its kind has an answer that can.
   void Postpone(PeerId from, const Frame& frame);
-  // Everyone starts at `clock` with these rows: nothing parked, nothing held. Null: with the rows at
-  // hand.
+  // Everyone starts at `clock` with these rows: nothing parked, nothing held. Null: with the rows
+  // at hand.
   void Reset(Clock clock, std::unique_ptr<ShardSet> shards);
   // Loads shards that have come to this server into the rows at hand; see ShardSet::LoadFrom.
   Status TakeShards(FileSystem& files, const Command& load) {

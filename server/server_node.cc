@@ -230,9 +230,8 @@ Outcome ServerNode::Impl::RunLoad(const Command& command, const std::vector<Shar
   Outcome outcome;
   outcome.done.id = command.id;
   outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
-  const Status status = command.path.empty()
-                            ? Status()
-                            : outcome.loaded->Load(files, command.path, command.until);
+  const Status status =
+      command.path.empty() ? Status() : outcome.loaded->Load(files, command.path, command.until);
   if (!status.ok()) {
     outcome.loaded.reset();  // Empty, not half full.
     outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
@@ -254,7 +253,7 @@ Outcome ServerNode::Impl::RunTakeShards(const Command& command) {
 Outcome ServerNode::Impl::RunSave(const Command& command) {
   Outcome outcome;
   outcome.done.id = command.id;
-  Result<std::vector<SavedFile>> saved = 
+  Result<std::vector<SavedFile>> saved =
       rows.shards().Save(files, command.path, command.until, command.shards);
   if (saved.ok()) {
     outcome.done.files = *std::move(saved);

@@ -79,7 +79,8 @@ ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId
   for (const ShardId id : ids_) {
     const auto has = [&](const Shard& shard) { return shard.id() == id; };
     const auto at = before == nullptr ? nullptr : &before->shards_;
-    const auto kept = at == nullptr ? std::vector<Shard>::iterator() : std::ranges::find_if(*at, has);
+    const auto kept =
+        at == nullptr ? std::vector<Shard>::iterator() : std::ranges::find_if(*at, has);
     if (at != nullptr && kept != at->end()) {
       shards_.push_back(std::move(*kept));
     } else {

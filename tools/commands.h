@@ -23,6 +23,7 @@ Subcommand PredictCommand();
 Subcommand InspectCommand();
 Subcommand GenerateCommand();
 Subcommand StatusCommand();
+Subcommand ScaleCommand();
 Subcommand PlanCommand();
 
 }  // namespace hdps

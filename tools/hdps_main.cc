@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   const std::vector<hdps::Subcommand> commands = {hdps::TrainCommand(),    hdps::EvaluateCommand(),
                                                   hdps::PredictCommand(),  hdps::InspectCommand(),
                                                   hdps::GenerateCommand(), hdps::StatusCommand(),
-                                                  hdps::PlanCommand()};
+                                                  hdps::ScaleCommand(),    hdps::PlanCommand()};
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(commands);

@@ -166,7 +166,7 @@ struct Command {
   // shards of its that are among `files` of the folder.
   bool keep = false;
   std::vector<SavedFile> files;
-  ViewId view;            // Not in the message: of the frame it came in.
+  ViewId view;  // Not in the message: of the frame it came in.
 };
 
 // What became of rows since their server began or loaded them.

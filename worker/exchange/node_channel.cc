@@ -53,7 +53,7 @@ std::shared_ptr<const View> NodeChannel::WaitForView() {
 Ticket NodeChannel::Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then) {
   const Ticket ticket{next_ticket_++};
   AskOfWork([ticket, requests = std::move(requests),
-       then = std::move(then)](ComputeRequests& node) mutable {
+             then = std::move(then)](ComputeRequests& node) mutable {
     node.Start(ticket, std::move(requests), std::move(then));
   });
   return ticket;

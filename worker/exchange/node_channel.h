@@ -160,7 +160,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   TimeMs now_ = 0;
   uint32_t restarts_ = 0;  // Of the newest view.
   bool interruption_told_ = false;
-  std::optional<TimeMs> await_until_;  // An interruption.
+  std::optional<TimeMs> await_until_;    // An interruption.
   std::map<std::string, TimeMs> asked_;  // Keys on the board we wait for, and since when.
 };
 

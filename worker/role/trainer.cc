@@ -65,7 +65,8 @@ bool Trainer::Interrupted(const Status& failure) {
   if (!misses_a_rank) return false;
   LOG(WARNING) << failure.message() << "; waits for the scheduler's word";
   const ClusterSpec& cluster = job_->cluster;
-  const int64_t patience_ms = int64_t{cluster.dead_after_ms} + int64_t{cluster.replace_after_s} * 1000;
+  const int64_t patience_ms =
+      int64_t{cluster.dead_after_ms} + int64_t{cluster.replace_after_s} * 1000;
   return channel_.AwaitInterruption(patience_ms) && channel_.interrupted();
 }
 
