@@ -1,6 +1,8 @@
 // Manifests of this run, and the search for the one to begin from.
 #include "scheduler/checkpoint_catalog.h"
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -84,6 +86,12 @@ Result<std::string> CheckpointCatalog::Prepare(Clock clock) {
   HDPS_RETURN_IF_ERROR(files_.RemoveAll(folder));
   HDPS_RETURN_IF_ERROR(files_.MakeDirectories(folder));
   return folder;
+}
+
+void CheckpointCatalog::Discard(Clock clock) {
+  const std::string folder = JoinPath(root_, CheckpointName(clock));
+  const Status removed = files_.RemoveAll(folder);
+  LOG_IF(WARNING, !removed.ok()) << removed.message();
 }
 
 Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,

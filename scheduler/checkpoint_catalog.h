@@ -34,6 +34,8 @@ class CheckpointCatalog {
 
   // Makes an empty folder for the checkpoint of `clock`; returns its path.
   Result<std::string> Prepare(Clock clock);
+  // What a save that failed has left behind.
+  void Discard(Clock clock);
   // Every server has saved: the manifest makes it a checkpoint, and old ones go. `files` of all
   // servers together must be one of each shard.
   // `arithmetic` as Manifest has it.

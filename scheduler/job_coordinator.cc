@@ -16,6 +16,8 @@ namespace {
 // A member that has ended cannot say so again; after this long without a sign it is taken at its
 // word.
 constexpr TimeMs kGoneAfterMs = 2000;
+// A last save that failed is tried again after this long, doubling up to the longest wait.
+constexpr TimeMs kSaveAgainMs = 1000, kSaveAgainMsMax = 30'000;
 
 Command MakeCommand(CommandKind kind) {
   Command command;
@@ -417,6 +419,7 @@ void JobCoordinator::Suspend(TimeMs now) {
   parts_.tracker.DropAll();
   round_.reset();
   needs_restart_ = false;
+  save_again_at_.reset();
   not_told_ = {};
   Enter(Phase::kSuspended, now);
 }
@@ -499,6 +502,20 @@ void JobCoordinator::CompleteDigest() {
   plan_->Done();
 }
 
+// All rows are there: a disk that has room again loses nothing of them.
+void JobCoordinator::RetrySave(const std::string& message, TimeMs now) {
+  if (!save_failed_since_) {
+    save_failed_since_ = now;
+    save_wait_ms_ = kSaveAgainMs;
+  }
+  const TimeMs patience = TimeMs{1000} * job_->checkpoint.retry_s;
+  if (now - *save_failed_since_ + save_wait_ms_ > patience) return Fail(3, message);
+  save_again_at_ = now + save_wait_ms_;
+  parts_.warn(message + ". It is the last of this run, so it is tried again in " +
+              SecondsOf(save_wait_ms_) + ", for up to " + SecondsOf(patience) + " in all");
+  save_wait_ms_ = std::min(2 * save_wait_ms_, kSaveAgainMsMax);
+}
+
 void JobCoordinator::CompleteSave(TimeMs now) {
   const JobPosition& position = plan_->position();
   if (fault_.empty()) {
@@ -523,10 +540,12 @@ void JobCoordinator::CompleteSave(TimeMs now) {
     const std::string message = "the checkpoint of step " + std::to_string(position.clock) +
                                 " could not be saved: " + fault_ + "; the newest whole one is " +
                                 (latest.empty() ? "none" : latest);
-    if (last) return Fail(3, message);
+    parts_.checkpoints.Discard(position.clock);
+    if (last) return RetrySave(message, now);
     parts_.notice(message + "; training goes on");
     plan_->Done(JobPlan::Outcome::kFailed);
   }
+  save_failed_since_.reset();
   EnterNextStep(now);
 }
 
@@ -573,6 +592,10 @@ void JobCoordinator::OnTick(TimeMs now) {
   if (failure_) return;
   if (quiet_wanted_ && phase_ == Phase::kTrain) round_->Pause();
   if (phase_ == Phase::kTrain) SendTrainOrders(now);
+  if (phase_ == Phase::kSave && save_again_at_ && now >= *save_again_at_) {
+    save_again_at_.reset();
+    Enter(Phase::kSave, now);
+  }
   if (phase_ == Phase::kFinish) DropTheFinished(now);
 }
 

@@ -108,6 +108,7 @@ class JobCoordinator {
   void CompleteTraining(TimeMs now);
   void CompleteEvaluation(TimeMs now);
   void CompleteSave(TimeMs now);
+  void RetrySave(const std::string& message, TimeMs now);
   void CompleteDigest();
   std::string MovesFolder() const;
   void SendMovedShards(TimeMs now);
@@ -150,6 +151,9 @@ class JobCoordinator {
   std::vector<JobState::Order> orders_;  // Of the round at hand, all that were given.
   bool changed_ = false;
   bool quiet_wanted_ = false, needs_restart_ = false;
+  // Of the last save, while it fails.
+  std::optional<TimeMs> save_failed_since_, save_again_at_;
+  TimeMs save_wait_ms_ = 0;
   // Of the change of members at hand.
   View next_view_;
   std::vector<SavedFile> moved_;

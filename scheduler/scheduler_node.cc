@@ -230,6 +230,8 @@ void SchedulerNode::Impl::KeepState() {
   if (!std::exchange(state_changed, false) && !changed) return;
   SchedulerState state;
   state.job_digest = JobDigest(job);
+  state.num_servers = options.num_servers;
+  state.num_workers = options.num_workers;
   state.view = members->view();
   for (const PeerId peer : members->all()) state.hosts[peer] = members->HostOf(peer);
   state.last_ids = tracker.last_ids();
@@ -526,8 +528,10 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
   if (!before.ok()) {
     impl->Notice("the job goes on from its newest checkpoint, if there is one: " +
                  before.status().message());
-  } else if (*before && (*before)->job_digest == JobDigest(impl->job) &&
-             options.resume != Resume::kNever) {
+  } else if (*before && options.resume != Resume::kNever &&
+             (*before)->job_digest == JobDigest(impl->job) &&
+             (*before)->num_servers == options.num_servers &&
+             (*before)->num_workers == options.num_workers) {
     impl->before = *std::move(before);
   }
   for (const auto& line : WarningsOf(impl->job, options.num_workers)) impl->voice.Warn(line);

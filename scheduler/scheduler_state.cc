@@ -202,6 +202,8 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
   for (const auto& [key, value] : state.entries) entries[key] = BytesJson(value);
   const Json json = {{"version", kVersion},
                      {"job_digest", state.job_digest},
+                     {"num_servers", state.num_servers},
+                     {"num_workers", state.num_workers},
                      {"view", state.view.view.value},
                      {"restarts", state.view.restarts},
                      {"servers", MembersJson(state.view.servers, state.hosts)},
@@ -226,6 +228,8 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
     }
     SchedulerState state;
     state.job_digest = json.at("job_digest");
+    state.num_servers = json.at("num_servers");
+    state.num_workers = json.at("num_workers");
     state.view.view = {json.at("view").get<uint64_t>()};
     state.view.restarts = json.at("restarts");
     state.view.servers = MembersOf(json.at("servers"), &state.hosts);

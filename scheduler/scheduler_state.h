@@ -58,6 +58,7 @@ struct JobState {
 
 struct SchedulerState {
   uint64_t job_digest = 0;
+  uint32_t num_servers = 0, num_workers = 0;  // As the operator has started the job.
   View view;
   std::map<PeerId, std::string> hosts;
   std::map<PeerId, uint64_t> last_ids;         // Of the commands to each member.

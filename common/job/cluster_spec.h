@@ -56,6 +56,7 @@ struct ParallelSpec {
 struct CheckpointSpec {
   uint64_t every_steps = 0;  // 0 = only at the end and when told to stop.
   uint32_t keep = 2;
+  uint32_t retry_s = 600;  // The last save of a run, while it fails.
 };
 
 // What happens to a job whose lost worker nobody replaces in time.

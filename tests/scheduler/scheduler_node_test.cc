@@ -353,6 +353,7 @@ TEST_F(SchedulerNodeTest, ACheckpointThatAServerRefusesIsPassedOver) {
 }
 
 TEST_F(SchedulerNodeTest, ASaveThatFailsIsSkippedButNotTheLast) {
+  options_.job.checkpoint.retry_s = 5;
   options_.job.checkpoint.every_steps = 8;
   Clock fails_at = 8;
   const auto fail = [&fails_at](ScriptedMember&,
@@ -374,6 +375,22 @@ TEST_F(SchedulerNodeTest, ASaveThatFailsIsSkippedButNotTheLast) {
   ExpectFailed(3);
   EXPECT_THAT(node().exit_reason(),
               AllOf(HasSubstr("no space left"), HasSubstr("step_0000000016")));
+}
+
+TEST_F(SchedulerNodeTest, TheLastSaveIsTriedAgainUntilThereIsRoom) {
+  int failures = 3;
+  Start();
+  cluster_->answer = [&](ScriptedMember&, const Command& command) -> std::optional<CommandDone> {
+    if (command.command != CommandKind::kSave || failures-- <= 0) return std::nullopt;
+    CommandDone done;
+    done.code = Code::kIoError;
+    done.message = "no space left";
+    return done;
+  };
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("no space left"));
+  EXPECT_TRUE(cluster_->Noticed("tried again in 4 s"));
+  EXPECT_TRUE(files_->Exists("out/checkpoint/step_0000000020/manifest.json"));
 }
 
 TEST_F(SchedulerNodeTest, ALongWaitSaysForWhom) {

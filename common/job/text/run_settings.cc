@@ -87,6 +87,10 @@ Section CheckpointSection() {
                  "0: only at the end and when told to stop.", Range{0, 9e15}, Hashed::kDefault);
   checkpoint.Add("keep", &CheckpointSpec::keep, "Older ones are removed.", Range{1, 1000},
                  Hashed::kDefault);
+  checkpoint.Add("retry_s", &CheckpointSpec::retry_s,
+                 "The last save of a run is tried again for so long while it fails, as on a full "
+                 "disk. 0: once.",
+                 Range{0, 86400}, Hashed::kNothing);
   return checkpoint.Done();
 }
 
@@ -100,19 +104,20 @@ Section ClusterSection() {
               "Servers and workers tell the scheduler this often that they are alive.",
               Range{10, kMsMax}, kDefault);
   cluster.Add("dead_after_ms", &ClusterSpec::dead_after_ms,
-              "A server or worker that was silent for so long counts as lost. At least twice heartbeat_ms.",
-              Range{20, kMsMax}, kDefault);
+              "A server or worker that was silent for so long counts as lost. At least twice "
+              "heartbeat_ms.",
+              Range{20, kMsMax}, HashedAs{JsonValue::Integer(10000)});
   cluster.Add("replace_after_s", &ClusterSpec::replace_after_s,
               "A lost server or worker may be replaced for so long by another process that joins. "
               "Then the servers that are left take over the lost one's shards.",
-              Range{1, kSecondsMax}, kDefault);
+              Range{1, kSecondsMax}, Hashed::kNothing);
   cluster.Add("on_worker_loss", &ClusterSpec::on_worker_loss,
               "Without a replacement in replace_after_s: wait goes on waiting, shrink goes on with "
               "the workers that are left.",
-              kDefault);
+              Hashed::kNothing);
   cluster.Add("scheduler_timeout_s", &ClusterSpec::scheduler_timeout_s,
               "Servers and workers go on for so long without the scheduler, then they end.",
-              Range{1, kSecondsMax}, kDefault);
+              Range{1, kSecondsMax}, Hashed::kNothing);
   cluster.Add("rendezvous_timeout_s", &ClusterSpec::rendezvous_timeout_s,
               "The job ends when not all members have joined after this long.",
               Range{1, kSecondsMax}, kDefault);

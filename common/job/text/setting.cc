@@ -51,6 +51,10 @@ JsonValue PrintSection(const Section& section, const void* from, Form form) {
     if (setting.printed_if && !setting.printed_if(from)) continue;
     const bool digest = form == Form::kDigest;
     if (digest && setting.hashed == Hashed::kNothing) continue;
+    if (digest && setting.hashed_as) {
+      object.Set(setting.key, *setting.hashed_as);
+      continue;
+    }
     const bool as_default = digest && setting.hashed == Hashed::kDefault;
     object.Set(setting.key, setting.print(as_default ? section.defaults.get() : from, form));
   }

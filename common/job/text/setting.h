@@ -69,6 +69,7 @@ struct Setting {
   std::shared_ptr<const Section> section;  // kObject: the settings in there.
   std::optional<Condition> only_where;     // Elsewhere it is ignored with a warning.
   Hashed hashed = Hashed::kValue;
+  std::optional<JsonValue> hashed_as;  // Stands in the digest: an older default than today's.
   bool required = false;
   bool expert = false;        // Few need it: it stands apart in the documentation.
   bool shows_default = true;  // Else the default depends on the place; see `doc`.

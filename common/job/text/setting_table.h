@@ -99,6 +99,10 @@ struct Range {  // Both ends included.
 struct Bytes {  // A whole number or a text such as "4GiB", in this range.
   double min, max;
 };
+struct HashedAs {  // Whatever the value: the first checkpoints were written when it was the
+                   // default.
+  JsonValue value;
+};
 struct OneOf {  // A text that is one of these words, or an enum of which only these are allowed.
   std::vector<std::string> words;
 };
@@ -258,6 +262,7 @@ class SettingTable {
     setting->words = std::move(one_of.words);
   }
   void Apply(Hashed hashed, Setting* setting) { setting->hashed = hashed; }
+  void Apply(HashedAs as, Setting* setting) { setting->hashed_as = std::move(as.value); }
   void Apply(std::function<bool(const Struct&)> printed_if, Setting* setting) {
     setting->printed_if = [printed_if = std::move(printed_if)](const void* object) {
       return printed_if(*static_cast<const Struct*>(object));

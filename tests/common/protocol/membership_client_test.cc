@@ -95,10 +95,12 @@ class MembershipClientTest : public testing::Test {
   void Hear(const Message& message, uint64_t request_id = 0) {
     Frame frame = EncodeMessage(message);
     frame.header.request_id = request_id;
+    frame.header.view = heard_view_;
     EXPECT_TRUE(client_.OnFrame(kSchedulerPeer, frame));
   }
   void Form() {
     TickUntil(0);
+    heard_view_ = 7;
     Hear(ViewNumber(7));
     Said();
   }
@@ -108,6 +110,7 @@ class MembershipClientTest : public testing::Test {
     return ids;
   }
 
+  uint64_t heard_view_ = 0;  // Of the frames that are heard.
   MembershipClient client_{Options()};
   TimeMs now_ = 0;
   Frame last_frame_;
@@ -240,6 +243,27 @@ TEST_F(MembershipClientTest, CarriesOutACommandOnceAndRepeatsItsAnswer) {
   Hear(CommandNumber(1));
   EXPECT_THAT(TakenIds(), IsEmpty());
   EXPECT_THAT(Said(), ElementsAre("CommandDone 1", "CommandDone 1"));
+}
+
+TEST_F(MembershipClientTest, ACommandOfAnotherViewIsNotTaken) {
+  Form();
+  heard_view_ = 6;  // Of a scheduler before this one.
+  Hear(CommandNumber(1));
+  heard_view_ = 8;  // It will come again, behind its view.
+  Hear(CommandNumber(2));
+  EXPECT_THAT(TakenIds(), ElementsAre());
+  Hear(ViewNumber(8));
+  Hear(CommandNumber(2));
+  EXPECT_THAT(TakenIds(), ElementsAre(2u));
+}
+
+TEST_F(MembershipClientTest, WhenTheJobGoesBackWaitingCommandsAreDropped) {
+  Form();
+  Hear(CommandNumber(1));
+  View back = ViewNumber(8);
+  ++back.restarts;
+  Hear(back);
+  EXPECT_THAT(TakenIds(), ElementsAre());
 }
 
 TEST_F(MembershipClientTest, CommandsComeInOrderAndLostOnesLater) {

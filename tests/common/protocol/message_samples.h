@@ -50,8 +50,8 @@ inline auto Fields(const JoinRefused& m) {
   return std::tie(a, b);
 }
 inline auto Fields(const View& m) {
-  const auto& [a, b, c, d] = m;
-  return std::tie(a, b, c, d.owner);
+  const auto& [a, b, c, d, e] = m;
+  return std::tie(a, b, c, d.owner, e);
 }
 inline auto Fields(const Heartbeat& m) {
   const auto& [a, b, c, d, e, f, g] = m;
@@ -62,14 +62,22 @@ inline auto Fields(const HeartbeatAck& m) {
   return std::tie(a);
 }
 inline auto Fields(const Command& m) {
-  const auto& [a, b, c, d, e, f] = m;
-  return std::tie(a, b, c, d, e, f);
+  const auto& [a, b, c, d, e, f, g, h, i, view] = m;  // `view` does not travel.
+  return std::tie(a, b, c, d, e, f, g, h, i);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q,
                r] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, tally, digest[0], digest[1], j, k, rows, process,
                   l, n, o, p, q, r);
+}
+inline auto Fields(const ScaleRequest& m) {
+  const auto& [a, b, c, d] = m;
+  return std::tie(a, b, c, d);
+}
+inline auto Fields(const ScaleReply& m) {
+  const auto& [a, b] = m;
+  return std::tie(a, b);
 }
 inline auto Fields(const StopRequest& m) {
   const auto& [a] = m;
@@ -135,6 +143,7 @@ inline View SampleView() {
   view.servers = {{{11}, 0, "tcp://127.0.0.1:1"}, {{12}, 1, "ipc:///tmp/x"}};
   view.workers = {{{21}, 0, ""}, {{22}, 1, ""}, {{23}, 2, ""}};
   view.shards.owner = {{0}, {1}, {1}, {0}};
+  view.restarts = 3;
   return view;
 }
 
@@ -173,7 +182,16 @@ void ForEachSample(const Visit& visit) {
   visit(SampleView());
   visit(Heartbeat{{5}, 6, 7, 8.5, 0.5, 9});
   visit(HeartbeatAck{{5}});
-  visit(Command{{3}, CommandKind::kTrain, 100, 2, 50, "out/checkpoint"});
+  visit(Command{.id = {3},
+                .command = CommandKind::kLoad,
+                .until = 100,
+                .epoch = 2,
+                .epoch_start = 50,
+                .path = "out/checkpoint",
+                .shards = {{1}, {7}},
+                .keep = true,
+                .files = {{"shard_0", 100, 200, 300}},
+                .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});
   visit(Abort{3, "server 1 is gone"});
@@ -182,6 +200,8 @@ void ForEachSample(const Visit& visit) {
   visit(KvValue{"gloo/0", true, "value"});
   visit(StatusRequest{});
   visit(StatusReply{"census", "train", {1}, 40, {{"server 0 (a:1)", 41, 3}, {"worker 0", 40, 0}}});
+  visit(ScaleRequest{-1, true, 4, false});
+  visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
   visit(PullRequest{8, PullMode::kRefresh, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,
                     DType::kBf16});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),
