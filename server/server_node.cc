@@ -15,6 +15,7 @@
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 #include "server/background_work.h"
+#include "server/commanded_folder.h"
 #include "server/row_service.h"
 #include "server/server_memory_limit.h"
 
@@ -80,6 +81,7 @@ struct ServerNode::Impl {
   void AfterMembership();
   void OnNewView();
   void StartCommand(const Command& command);
+  void Refuse(const Command& command, const std::string& why);
   void FinishCommand();
   Outcome RunLoad(const Command& command, const std::vector<ShardId>& ids);
   Outcome RunSave(const Command& command);
@@ -157,7 +159,20 @@ void ServerNode::Impl::OnNewView() {
   FinishRequest();
 }
 
+void ServerNode::Impl::Refuse(const Command& command, const std::string& why) {
+  CommandDone done;
+  done.id = command.id;
+  done.code = Code::kInvalidArgument;
+  done.message = why;
+  LOG(WARNING) << "refused a command: " << why;
+  membership.Answer(done);
+}
+
 void ServerNode::Impl::StartCommand(const Command& command) {
+  if (command.command == CommandKind::kLoad || command.command == CommandKind::kSave) {
+    const Status sound = CheckCommandedFolder(command.path);
+    if (!sound.ok()) return Refuse(command, sound.message());
+  }
   // Who still wants his answer after the command will ask again.
   for (const Request& request : requests) rows.Postpone(request.from, request.frame);
   requests.clear();
@@ -178,14 +193,9 @@ void ServerNode::Impl::StartCommand(const Command& command) {
       done.id = command.id;
       return membership.Answer(done);
     }
-    default: {
-      CommandDone done;
-      done.id = command.id;
-      done.code = Code::kInvalidArgument;
-      done.message = "a server does not carry out command " +
-                     std::to_string(static_cast<int>(command.command));
-      return membership.Answer(done);
-    }
+    default:
+      return Refuse(command, "a server does not carry out command " +
+                                 std::to_string(static_cast<int>(command.command)));
   }
   current = command;
   background.Start(executor, [this, work = std::move(work)] { done_command = work(); });
