@@ -141,6 +141,7 @@ void ServerNode::Impl::OnNewView() {
     MemoryLimitOptions limits;
     limits.spill_folder = options.spill_folder;
     limits.rank = membership.rank();
+    limits.host = options.identity.host;
     limits.own_shards = own.size();
     limits.num_workers = next->workers.size();
     limits.own_process = options.own_process;
