@@ -46,6 +46,7 @@ void PrintHelp(std::FILE* to) {
 
 int main(int argc, char** argv) {
   hdps::KeepFreedMemory();
+  hdps::RefuseTooLargeFiles();
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(stdout);
