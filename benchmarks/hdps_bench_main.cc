@@ -184,6 +184,7 @@ Status Run(const std::string& program, const std::vector<std::string>& names) {
 
 int main(int argc, char** argv) {
   hdps::KeepFreedMemory();
+  hdps::RefuseTooLargeFiles();
   std::vector<std::string> names;
   hdps::Status status =
       hdps::ParseCommandLine(hdps::kUsage + hdps::List(), &argc, &argv, &names, hdps::kFlags);

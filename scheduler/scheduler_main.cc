@@ -14,6 +14,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/process/daemon.h"
+#include "common/process/run_lock.h"
 #include "scheduler/console_output.h"
 #include "scheduler/scheduler_node.h"
 #include "scheduler/validate_cluster.h"
@@ -62,6 +63,9 @@ Result<ProcessEnd> Run() {
     return Status(Code::kCancelled, "the job was to be printed");
   }
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
+  // Servers are told this path, and each has a working folder of its own.
+  const std::string out = std::filesystem::absolute(FLAGS_out).lexically_normal().string();
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, LockRunFolder(*files, kProgram, out));
   const std::unique_ptr<Transport> transport =
       NewZmqTransport({.self = kSchedulerPeer, .insecure = flags.insecure});
   HDPS_ASSIGN_OR_RETURN(const std::string address, transport->Listen(FLAGS_listen));
@@ -69,8 +73,7 @@ Result<ProcessEnd> Run() {
 
   SchedulerOptions options;
   options.job = std::make_shared<const Job>(std::move(job));
-  // Servers are told this path, and each has a working folder of its own.
-  options.out = std::filesystem::absolute(FLAGS_out).lexically_normal().string();
+  options.out = out;
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.resume = FLAGS_resume == "never" ? Resume::kNever : Resume::kAuto;

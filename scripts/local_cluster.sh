@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a job as daemons on this machine: one scheduler, M servers, N workers. Its exit status is the
-# job's, and nothing is left running, whatever happens.
+# Runs a job as daemons on this machine: one scheduler, M servers, N workers. What dies is started
+# again, within limits. Its exit status is the job's, and nothing is left running, whatever happens.
 set -euo pipefail
 
 usage() {
@@ -11,6 +11,9 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --expected_rows=N     rows of each table in all: servers foresee their memory in their logs
   --max_bad_rows=N      pass over this many bad rows of the data (default: the job file's, 0)
   --resume=auto|never   continue from a checkpoint found in DIR (default auto)
+  --restart=WHEN        on-failure (default): what was killed or ended with status 3 is started
+                        again, later and later; never: it is not. With --node-rank above 0
+                        only what was killed is started again
   --log=LEVEL           info, warning or error
   --transport=tcp|ipc   between the processes (default tcp)
   --node-rank=R         this machine's number when the job spans several: 0 runs the scheduler
@@ -32,7 +35,7 @@ if [[ -z "$bin" ]]; then
 fi
 [[ -n "$bin" ]] || fail "no hdps-scheduler found; build first (scripts/build.sh) or set HDPS_BIN"
 
-job='' out='' servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
+job='' out='' restart=on-failure servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
 listen='' scheduler='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
 for argument in "$@"; do
   value=${argument#*=}
@@ -41,6 +44,7 @@ for argument in "$@"; do
     --out=*) out=$value ;;
     --servers=*) servers=$value ;;
     --workers=*) workers=$value ;;
+    --restart=*) restart=$value ;;
     --total-servers=*) total_servers=$value ;;
     --total-workers=*) total_workers=$value ;;
     --node-rank=*) node_rank=$value ;;
@@ -60,6 +64,8 @@ done
 [[ -n "$job" ]] || fail "--job=FILE is missing (see --help)"
 [[ -n "$out" ]] || fail "--out=DIR is missing (see --help)"
 [[ -f "$job" ]] || fail "--job: there is no file '$job'"
+[[ "$restart" == never || "$restart" == on-failure ]] ||
+  fail "--restart=$restart: expected never or on-failure"
 for count in "$servers" "$workers" "$node_rank" "${total_servers:-0}" "${total_workers:-0}"; do
   [[ "$count" =~ ^[0-9]+$ ]] || fail "'$count' is not a count"
 done
@@ -70,8 +76,16 @@ total_servers=${total_servers:-$servers} total_workers=${total_workers:-$workers
 mkdir -p "$out/log" "$out/pid" || fail "cannot write into --out=$out"
 out=$(readlink -f "$out")
 runtime=$(mktemp -d)
-declare -A name_of=()
-scheduler_pid=''
+# By process: whose it is. By name: when it was started, when it has died, how long its last restart
+# was put off, and when the next one is due.
+declare -A name_of=() started=() deaths=() backoff_ms=() due_ms=()
+scheduler_pid='' status=0 first_cause='' first_status=0
+
+mkfifo "$runtime/never"
+exec {never}<>"$runtime/never"
+# Nothing is ever to be read there: a wait that costs no process.
+pause() { read -r -t "$1" -u "$never" || true; } # SECONDS
+now_ms() { echo $((${EPOCHREALTIME//[!0-9]/} / 1000)); }
 
 # Ends whatever still runs: first politely, after ten seconds by force.
 # shellcheck disable=SC2317  # Called by the trap.
@@ -83,7 +97,7 @@ clean_up() {
     kill -TERM "${alive[@]}" 2>/dev/null || true
     for _ in $(seq 100); do
       kill -0 "${alive[@]}" 2>/dev/null || break
-      sleep 0.1
+      pause 0.1
     done
     kill -KILL "${alive[@]}" 2>/dev/null || true
   fi
@@ -91,87 +105,168 @@ clean_up() {
 }
 trap clean_up EXIT
 # Told to stop, the scheduler drains the job, checkpoints it and ends all members.
-trap '[[ -n "$scheduler_pid" ]] && kill -TERM "$scheduler_pid" 2>/dev/null || exit 130' INT TERM
+# shellcheck disable=SC2317
+stop() {
+  restart=never
+  [[ -n "$scheduler_pid" ]] && kill -TERM "$scheduler_pid" 2>/dev/null || exit 130
+}
+trap stop INT TERM
 
-start() { # NAME PROGRAM ARGUMENT...
-  local name=$1 program=$2
-  shift 2
-  "$bin/$program" --job="$job" --pid_file="$out/pid/$name.pid" --log_file="$out/log/$name.log" \
-    "${common[@]}" "$@" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null &
+# Starts `scheduler`, `server_3` or `worker_0`, the first time or again. When this script dies, so
+# do they.
+start() { # NAME
+  local name=$1 role=${1%_*} number=${1#*_} flags=() rank=()
+  flags=(--job="$job" --pid_file="$out/pid/$name.pid" --log_file="$out/log/$name.log"
+    --die_with_parent=$$ --servers="$total_servers" --workers="$total_workers" "${common[@]}")
+  started[$name]=$SECONDS
+  if [[ "$role" == scheduler ]]; then
+    # It owns the terminal: its progress line is the job's.
+    "$bin/hdps-scheduler" "${flags[@]}" --out="$out" --listen="$listen" \
+      --address_file="$runtime/address" "${scheduler_flags[@]}" </dev/null {never}<&- &
+    scheduler_pid=$!
+  elif [[ "$role" == server ]]; then
+    local server_listen=tcp://127.0.0.1:0
+    [[ "$transport" == ipc ]] && server_listen=ipc://$runtime/$name
+    ((total_servers == servers)) && rank=(--rank="$number") # Then server_N.log is that of server N.
+    "$bin/hdps-server" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" \
+      --listen="$server_listen" --spill_path="$out/spill" "${member_flags[@]}" \
+      "${server_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
+  else
+    ((total_workers == workers)) && rank=(--rank="$number")
+    "$bin/hdps-worker" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" "${member_flags[@]}" \
+      "${worker_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
+  fi
   name_of[$!]=$name
 }
-
-if ((node_rank == 0)); then
-  default_listen=tcp://127.0.0.1:0
-  [[ "$transport" == ipc ]] && default_listen=ipc://$runtime/scheduler
-  # The scheduler owns the terminal: its progress line is the job's.
-  "$bin/hdps-scheduler" --job="$job" --out="$out" --servers="$total_servers" \
-    --workers="$total_workers" --listen="${listen:-$default_listen}" \
-    --address_file="$runtime/address" --pid_file="$out/pid/scheduler.pid" \
-    --log_file="$out/log/scheduler.log" "${common[@]}" "${scheduler_flags[@]}" </dev/null &
-  scheduler_pid=$!
-  name_of[$scheduler_pid]=scheduler
-  while [[ ! -s "$runtime/address" ]]; do
-    if ! kill -0 "$scheduler_pid" 2>/dev/null; then
-      status=0
-      wait "$scheduler_pid" || status=$?
-      unset "name_of[$scheduler_pid]"
-      exit "$status"
-    fi
-    sleep 0.02
-  done
-  scheduler=$(<"$runtime/address")
-fi
-for ((s = 0; s < servers; s++)); do
-  server_listen=tcp://127.0.0.1:0
-  [[ "$transport" == ipc ]] && server_listen=ipc://$runtime/server_$s
-  rank=()
-  ((total_servers == servers)) && rank=(--rank="$s") # Then server_N.log is the log of server N.
-  start "server_$s" hdps-server "${rank[@]}" --scheduler="$scheduler" --listen="$server_listen" \
-    --servers="$total_servers" --workers="$total_workers" --spill_path="$out/spill" \
-    "${member_flags[@]}" "${server_flags[@]}"
-done
-for ((w = 0; w < workers; w++)); do
-  rank=()
-  ((total_workers == workers)) && rank=(--rank="$w")
-  start "worker_$w" hdps-worker "${rank[@]}" --scheduler="$scheduler" --servers="$total_servers" \
-    --workers="$total_workers" "${member_flags[@]}" "${worker_flags[@]}"
-done
 
 # True once the process has ended; waits up to SECONDS for it.
 ended_within() { # SECONDS PID
   for _ in $(seq $(($1 * 20))); do
     kill -0 "$2" 2>/dev/null || return 0
-    sleep 0.05
+    pause 0.05
   done
   return 1
 }
 
-# Wait for all. The first process that fails names the cause; the scheduler's status is the job's,
-# unless it waits for a member that will never come.
-status=0 first_failure=''
-while ((${#name_of[@]})); do
-  code=0 ended=''
-  wait -n -p ended "${!name_of[@]}" || code=$?
-  [[ -n "${ended:-}" ]] || continue # A signal arrived: the trap has seen to it.
-  name=${name_of[$ended]}
-  unset "name_of[$ended]"
-  if [[ "$name" == scheduler ]]; then
-    status=$code
-    break
+say() { echo "local_cluster.sh: $1" >&2; }
+
+how_it_ended() { # NAME STATUS
+  if (($2 > 128)); then
+    echo "$1 was killed by signal $(($2 - 128)) ($(kill -l $(($2 - 128))))"
+  else
+    echo "$1 ended with status $2"
   fi
-  ((code == 0)) && continue
-  ((code > status)) && status=$code
-  [[ -n "$first_failure" ]] && continue
-  first_failure=$name
-  echo "local_cluster.sh: $name ended with status $code; its last words:" >&2
-  tail -n 5 "$runtime/$name.err" >&2
-  if [[ -n "$scheduler_pid" ]] && ! ended_within 3 "$scheduler_pid"; then
-    exit "$status"
+}
+
+# Says what happened, and the first time also the process' last words.
+tell_end() { # NAME STATUS
+  local cause
+  cause=$(how_it_ended "$1" "$2")
+  if [[ -n "$first_cause" || ! -f "$runtime/$1.err" ]]; then
+    say "$cause"
+  else
+    say "$cause; its last words:"
+    tail -n 5 "$runtime/$1.err" >&2
   fi
-done
+  [[ -n "$first_cause" ]] && return
+  first_cause=$cause
+  first_status=$(($2 > 128 ? 3 : $2))
+}
+
+# What died is started again, later and later: after 0.2 s the first time, at most after 10 s, from
+# the beginning once it has lived for a minute. False when it has died 5 times in a minute.
+start_again_later() { # NAME STATUS
+  local name=$1 at recent=()
+  for at in ${deaths[$name]:-}; do
+    ((SECONDS - at < 60)) && recent+=("$at")
+  done
+  recent+=("$SECONDS")
+  deaths[$name]="${recent[*]}"
+  if ((${#recent[@]} >= 5)); then
+    say "$name has died ${#recent[@]} times in a minute: gave up; what came first: $first_cause"
+    return 1
+  fi
+  local wait_ms=$((2 * ${backoff_ms[$name]:-100}))
+  ((SECONDS - started[$name] >= 60)) && wait_ms=200
+  # With status 3 a member often ends as all do; then the scheduler ends a moment later.
+  (($2 == 3 && wait_ms < 1000)) && wait_ms=1000
+  ((wait_ms > 10000)) && wait_ms=10000
+  backoff_ms[$name]=$wait_ms
+  local seconds
+  printf -v seconds '%d.%d' $((wait_ms / 1000)) $((wait_ms % 1000 / 100))
+  say "starting $name again in $seconds s"
+  due_ms[$name]=$(($(now_ms) + wait_ms))
+}
+
+if ((node_rank == 0)); then
+  default_listen=tcp://127.0.0.1:0
+  [[ "$transport" == ipc ]] && default_listen=ipc://$runtime/scheduler
+  listen=${listen:-$default_listen}
+  start scheduler
+  while [[ ! -s "$runtime/address" ]]; do
+    if ! kill -0 "$scheduler_pid" 2>/dev/null; then
+      wait "$scheduler_pid" || status=$?
+      unset "name_of[$scheduler_pid]"
+      exit $((status > 128 ? 3 : status))
+    fi
+    pause 0.02
+  done
+  scheduler=$(<"$runtime/address")
+  # Started again, it has to be where its members look for it, and to go on.
+  [[ "$listen" == *:0 || "$listen" == *:'*' ]] && listen=$scheduler
+  scheduler_flags+=(--resume=auto)
+fi
+for ((s = 0; s < servers; s++)); do start "server_$s"; done
+for ((w = 0; w < workers; w++)); do start "worker_$w"; done
+
 # Members end by themselves once the scheduler has said so; clean_up sees to those that do not.
-for pid in "${!name_of[@]}"; do
-  ended_within 5 "$pid" || true
+end_with() { # STATUS
+  if [[ -z "$scheduler_pid" ]]; then
+    for pid in "${!name_of[@]}"; do
+      ended_within 5 "$pid" || true
+    done
+  fi
+  exit "$1"
+}
+
+# The scheduler's status is the job's. Without one, and where it waits in vain for a member that
+# does not come back, it is that of what failed first; a scheduler that misses somebody who was
+# killed has time to say so.
+see_to() { # NAME STATUS
+  local name=$1 code=$2 patience=3
+  if [[ "$name" == scheduler ]]; then
+    scheduler_pid=''
+    ((code == 0 || code == 2 || code == 3)) && end_with "$code"
+  fi
+  ((code == 0)) && return
+  tell_end "$name" "$code"
+  # Of a job that another machine leads, this one cannot know whether status 3 was its end.
+  if [[ "$restart" == on-failure ]] && ((code != 2 && (code != 3 || node_rank == 0))); then
+    start_again_later "$name" "$code" || end_with "$first_status"
+    return
+  fi
+  status=$first_status
+  [[ "$name" != scheduler ]] || end_with "$status"
+  [[ -n "$scheduler_pid" ]] || return 0
+  [[ "$first_cause" == *killed* ]] && patience=20
+  ended_within "$patience" "$scheduler_pid" || end_with "$status"
+}
+
+while ((${#name_of[@]} + ${#due_ms[@]})); do
+  for pid in $scheduler_pid "${!name_of[@]}"; do # The scheduler first: it knows how all ended.
+    kill -0 "$pid" 2>/dev/null && continue
+    name=${name_of[$pid]:-}
+    [[ -n "$name" ]] || continue # Its turn was before.
+    unset "name_of[$pid]"
+    code=0
+    wait "$pid" || code=$?
+    see_to "$name" "$code"
+  done
+  for name in "${!due_ms[@]}"; do
+    (($(now_ms) < due_ms[$name])) && continue
+    unset "due_ms[$name]"
+    [[ "$restart" == never ]] || start "$name"
+  done
+  pause 0.1
 done
 exit "$status"

@@ -78,6 +78,23 @@ class MeasuredOthers {
   const uint64_t spare_;
 };
 
+// Before the folder is emptied: another server, of this job or another, may have its rows there.
+Result<std::unique_ptr<FileLock>> LockSpillFolder(FileSystem& files, const std::string& folder,
+                                                  const MemoryLimitOptions& options) {
+  const std::string server = "server_" + std::to_string(options.rank);
+  Status status = files.MakeDirectories(folder);
+  if (status.ok()) {
+    Result<std::unique_ptr<FileLock>> lock =
+        files.Lock(JoinPath(folder, server + ".lock"), server + " (" + options.host + ")");
+    if (lock.ok()) return lock;
+    status = lock.status();
+  }
+  return Status(Code::kInvalidArgument,
+                "cluster.spill_path: the folder " + folder +
+                    " for spilled rows cannot be used: " + status.message() +
+                    "; give one on a local disk that is writable and no other job's");
+}
+
 }  // namespace
 
 uint64_t ResidentBytes(FileSystem& files) {
@@ -211,6 +228,7 @@ Result<std::unique_ptr<ServerMemoryLimit>> ServerMemoryLimit::Make(
       job.cluster.spill_path.empty() ? options.spill_folder : job.cluster.spill_path;
   const std::string own = JoinPath(folder, "server_" + std::to_string(options.rank));
   std::unique_ptr<ServerMemoryLimit> memory(new ServerMemoryLimit(job, options, process));
+  HDPS_ASSIGN_OR_RETURN(memory->folder_lock_, LockSpillFolder(files, folder, options));
   HDPS_ASSIGN_OR_RETURN(memory->disk_, NewRocksDiskStore({own, DiskBufferBytes(limit)}));
   LOG(INFO) << "rows beyond the limit go to " << own;
   std::function<uint64_t(uint64_t)> others;

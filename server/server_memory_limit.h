@@ -17,6 +17,7 @@ namespace hdps {
 struct MemoryLimitOptions {
   std::string spill_folder;  // Where the job names none.
   uint32_t rank = 0;         // Of the server.
+  std::string host;          // For people: host name and process number.
   size_t own_shards = 0, num_workers = 0;
   bool own_process = false;    // All memory of the process is this server's.
   uint64_t expected_rows = 0;  // Of each sparse table in all; 0: as many as there is room for.
@@ -71,6 +72,8 @@ class ServerMemoryLimit {
   const std::shared_ptr<const Job> job_;
   const MemoryLimitOptions options_;
   const uint64_t process_bytes_;
+  std::unique_ptr<FileLock>
+      folder_lock_;  // Of the folder of disk_; before it, as it is given back last.
   std::unique_ptr<DiskStore> disk_;
   std::unique_ptr<MemoryBudget> budget_;
 };

@@ -15,6 +15,7 @@
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 #include "server/background_work.h"
+#include "server/commanded_folder.h"
 #include "server/row_service.h"
 #include "server/server_memory_limit.h"
 
@@ -84,6 +85,7 @@ struct ServerNode::Impl {
   // they are loaded.
   bool RowsCount() const { return !rows_missing && rows_restart == view->restarts; }
   void StartCommand(const Command& command);
+  void Refuse(const Command& command, const std::string& why);
   void FinishCommand();
   Outcome RunLoad(const Command& command, const std::vector<ShardId>& ids);
   Outcome RunTakeShards(const Command& command);
@@ -146,6 +148,7 @@ void ServerNode::Impl::OnNewView() {
     MemoryLimitOptions limits;
     limits.spill_folder = options.spill_folder;
     limits.rank = membership.rank();
+    limits.host = options.identity.host;
     limits.own_shards = own.size();
     limits.num_workers = next->workers.size();
     limits.own_process = options.own_process;
@@ -169,7 +172,20 @@ void ServerNode::Impl::OnNewView() {
   FinishRequest();
 }
 
+void ServerNode::Impl::Refuse(const Command& command, const std::string& why) {
+  CommandDone done;
+  done.id = command.id;
+  done.code = Code::kInvalidArgument;
+  done.message = why;
+  LOG(WARNING) << "refused a command: " << why;
+  membership.Answer(done);
+}
+
 void ServerNode::Impl::StartCommand(const Command& command) {
+  if (command.command == CommandKind::kLoad || command.command == CommandKind::kSave) {
+    const Status sound = CheckCommandedFolder(command.path);
+    if (!sound.ok()) return Refuse(command, sound.message());
+  }
   // Who still wants his answer after the command will ask again.
   for (const Request& request : requests) rows.Postpone(request.from, request.frame);
   requests.clear();
@@ -194,14 +210,9 @@ void ServerNode::Impl::StartCommand(const Command& command) {
       done.id = command.id;
       return membership.Answer(done);
     }
-    default: {
-      CommandDone done;
-      done.id = command.id;
-      done.code = Code::kInvalidArgument;
-      done.message = "a server does not carry out command " +
-                     std::to_string(static_cast<int>(command.command));
-      return membership.Answer(done);
-    }
+    default:
+      return Refuse(command, "a server does not carry out command " +
+                                 std::to_string(static_cast<int>(command.command)));
   }
   current = command;
   background.Start(executor, [this, work = std::move(work)] { done_command = work(); });

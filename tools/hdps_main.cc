@@ -37,6 +37,7 @@ int Run(const hdps::Subcommand& command, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   hdps::KeepFreedMemory();
+  hdps::RefuseTooLargeFiles();
   const std::vector<hdps::Subcommand> commands = {hdps::TrainCommand(),    hdps::EvaluateCommand(),
                                                   hdps::PredictCommand(),  hdps::InspectCommand(),
                                                   hdps::GenerateCommand(), hdps::StatusCommand(),

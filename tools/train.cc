@@ -13,6 +13,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/process/command_line.h"
+#include "common/process/run_lock.h"
 #include "scheduler/console_output.h"
 #include "scheduler/validate_cluster.h"
 #include "tools/commands.h"
@@ -61,6 +62,8 @@ Status Train() {
   LocalClusterOptions options;
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = std::filesystem::absolute(flags.out).lexically_normal().string();
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock,
+                        LockRunFolder(*files, "hdps train", options.out));
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.threads = flags.threads;

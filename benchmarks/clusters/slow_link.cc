@@ -19,6 +19,7 @@ class SlowTransport : public Transport {
   Status Connect(PeerId peer, const std::string& address) override {
     return below_->Connect(peer, address);
   }
+  void HangUp(PeerId peer) override { below_->HangUp(peer); }
   void Wake() override { below_->Wake(); }
   TransportCounters counters() const override { return below_->counters(); }
 

@@ -13,7 +13,7 @@
 namespace hdps {
 
 inline constexpr uint32_t kFrameMagic = 0x53504448;  // "HDPS" in memory order.
-inline constexpr uint16_t kProtocolVersion = 2;
+inline constexpr uint16_t kProtocolVersion = 3;
 inline constexpr uint32_t kFrameSectionsMax = 8;
 inline constexpr uint64_t kEnvelopeBytesMax = 16u << 20;
 inline constexpr uint64_t kFrameBytesMax = uint64_t{4} << 30;

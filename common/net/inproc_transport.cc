@@ -127,6 +127,11 @@ class InprocTransport : public Transport {
     return Status();
   }
 
+  void HangUp(PeerId peer) override {
+    dialed_.erase(peer);
+    callers_.erase(peer);
+  }
+
   void Send(PeerId to, Frame frame) override {
     frame.header.sender = options_.self.value;
     frame.header.shared_sections = static_cast<uint16_t>((1u << frame.sections.size()) - 1);

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "common/net/transport.h"
+
 namespace hdps {
 namespace {
 
@@ -25,7 +27,14 @@ Status InUse(const Address& address) {
       address, tcp ? "is in use; choose another port or 0" : "is in use; choose another path");
 }
 
-}  // namespace
+Result<Address> BetweenProcesses(const std::string& text, bool insecure) {
+  HDPS_RETURN_IF_ERROR(CheckAddress(text, insecure));
+  HDPS_ASSIGN_OR_RETURN(Address address, ParseAddress(text));
+  if (address.scheme != Address::Scheme::kInproc) return address;
+  return Status(Code::kInvalidArgument, "address " + text +
+                                            " is within one process; between processes write "
+                                            "tcp://HOST:PORT or ipc://PATH");
+}
 
 // ZeroMQ removes whatever is at the path before it binds, so look first.
 Status CheckPathIsFree(const Address& address) {
@@ -44,6 +53,7 @@ Status CheckPathIsFree(const Address& address) {
   return answered ? InUse(address) : Status();
 }
 
+// An address of this machine that others can reach.
 std::string OwnHost() {
   std::string host = "127.0.0.1";
   ifaddrs* interfaces = nullptr;
@@ -59,6 +69,31 @@ std::string OwnHost() {
   }
   freeifaddrs(interfaces);
   return host;
+}
+
+}  // namespace
+
+Result<Address> AddressToListenOn(const std::string& text, bool insecure) {
+  HDPS_ASSIGN_OR_RETURN(Address address, BetweenProcesses(text, insecure));
+  if (address.scheme == Address::Scheme::kIpc) HDPS_RETURN_IF_ERROR(CheckPathIsFree(address));
+  return address;
+}
+
+Result<Address> AddressToDial(const std::string& text, bool insecure) {
+  HDPS_ASSIGN_OR_RETURN(Address address, BetweenProcesses(text, insecure));
+  if (address.scheme == Address::Scheme::kTcp && (address.host == "*" || address.port == 0)) {
+    return Status(Code::kInvalidArgument,
+                  "address " + text + " cannot be dialed; write the host and port it listens on");
+  }
+  return address;
+}
+
+Result<std::string> AsOthersDial(Address address, const std::string& bound) {
+  if (address.scheme != Address::Scheme::kTcp) return address.ToString();
+  HDPS_ASSIGN_OR_RETURN(const Address real, ParseAddress(bound));
+  address.port = real.port;
+  if (address.host == "*" || address.host == "0.0.0.0") address.host = OwnHost();
+  return address.ToString();
 }
 
 Status BindFailure(const Address& address, int error, const std::string& text) {

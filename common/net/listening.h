@@ -1,4 +1,4 @@
-// What stands around listening at an address: is the place free, who is reached there, what failed.
+// What stands around listening and dialing: may it be, is the place free, what failed.
 #pragma once
 
 #include <string>
@@ -8,12 +8,16 @@
 
 namespace hdps {
 
-// kInvalidArgument when something is at the path already that must not be replaced: a socket that
-// somebody listens on, or no socket at all.
-Status CheckPathIsFree(const Address& address);
+// The address between processes that `text` names. kInvalidArgument as CheckAddress() has it, and
+// when something is at an ipc path already that must not be replaced: a socket that somebody
+// listens on, or no socket at all.
+Result<Address> AddressToListenOn(const std::string& text, bool insecure);
+// The same for dialing: kInvalidArgument also without a host and a port.
+Result<Address> AddressToDial(const std::string& text, bool insecure);
 
-// An address of this machine that others can reach, for "tcp://*".
-std::string OwnHost();
+// Where others reach who listens on `address`, which ZeroMQ has `bound`: "tcp://*" becomes an
+// address of this machine.
+Result<std::string> AsOthersDial(Address address, const std::string& bound);
 
 // What `error`, an errno whose text is `text`, means to the operator.
 Status BindFailure(const Address& address, int error, const std::string& text);

@@ -17,6 +17,7 @@ using TimeMs = int64_t;
 struct Dial {
   PeerId peer;
   std::string address;
+  bool anew = false;  // Also where it is known by this address: nothing has been heard from there.
 };
 
 struct Outgoing {

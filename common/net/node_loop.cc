@@ -27,6 +27,7 @@ class Dialer {
 
   void Connect(const Dial& dial, TimeMs now) {
     waiting_.erase(dial.peer);
+    if (dial.anew) transport_.HangUp(dial.peer);
     Try(dial.peer, {dial.address, now, kRedialMs});
   }
   void Retry(TimeMs now) {

@@ -32,7 +32,9 @@ struct TransportCounters {
 
 // Moves frames between peers: at most once, in order between two peers, never blocking the sender.
 // A peer that was dialed is reached through that connection; a peer that dialed us is answered on
-// the connection it came by, so only servers and the scheduler need to listen.
+// the connection it came by, so only servers and the scheduler need to listen. Nobody is heard who
+// dials us under a reserved number (the scheduler's), ours, that of a peer that we dialed, or that
+// of a peer who dialed us before, unless he is that one.
 //
 // Belongs to one loop thread; only Wake() may be called from others.
 class Transport {
@@ -44,6 +46,9 @@ class Transport {
   virtual Result<std::string> Listen(const std::string& address) = 0;
   // Repeated calls with the same address change nothing; another address replaces the connection.
   virtual Status Connect(PeerId peer, const std::string& address) = 0;
+  // Ends the connection that dialed `peer`, which may be dead without anybody having said so; what
+  // waited there is dropped. The next Connect() dials anew, and shows that it is still us.
+  virtual void HangUp(PeerId peer) = 0;
   virtual void Send(PeerId to, Frame frame) = 0;
   // Waits up to `timeout_ms` for a frame that passed CheckFrame. False when none came or on Wake().
   virtual bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) = 0;

@@ -1,16 +1,15 @@
 // Frames over ZeroMQ: whoever listens has a ROUTER, whoever dials a DEALER for each peer.
 //
 // On the wire a frame is one ZeroMQ message: header, envelope, then each section as a part of its
-// own. A DEALER's routing id is 'h' and the eight bytes of its PeerId: ZeroMQ keeps ids that begin
-// with a zero byte to itself.
+// own. A DEALER's routing id is its CallerId.
 #include <glog/logging.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -18,9 +17,11 @@
 #include <zmq.hpp>
 
 #include "common/net/address.h"
+#include "common/net/callers.h"
 #include "common/net/listening.h"
 #include "common/net/shared/shared_memory_links.h"
 #include "common/net/transport.h"
+#include "common/platform/random.h"
 
 namespace hdps {
 namespace {
@@ -35,21 +36,6 @@ constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
 constexpr int kWaitsPerReceive = 3;
 constexpr size_t kPeersLoggedMax = 1024;
 constexpr size_t kPartsMax = 2 + kFrameSectionsMax;
-
-using RoutingId = std::array<char, 1 + sizeof(uint64_t)>;
-
-RoutingId RoutingIdOf(PeerId peer) {
-  RoutingId id;
-  id[0] = 'h';
-  std::memcpy(id.data() + 1, &peer.value, sizeof(peer.value));
-  return id;
-}
-
-bool PeerOfRoutingId(const zmq::message_t& id, PeerId* peer) {
-  if (id.size() != sizeof(RoutingId) || *id.data<char>() != 'h') return false;
-  std::memcpy(&peer->value, id.data<char>() + 1, sizeof(peer->value));
-  return true;
-}
 
 // Shares the bytes of a Buffer with ZeroMQ until they are sent; small ones are copied.
 zmq::message_t PartOf(const Buffer& bytes) {
@@ -78,18 +64,17 @@ class ZmqTransport : public Transport {
   explicit ZmqTransport(const TransportOptions& options)
       : options_(options),
         wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+        callers_(options.self),
         paths_(options.self, options.shared_bytes_per_peer) {
     PCHECK(wake_fd_ >= 0) << "eventfd";
   }
   ~ZmqTransport() override { close(wake_fd_); }
 
   Result<std::string> Listen(const std::string& text) override {
-    HDPS_RETURN_IF_ERROR(CheckAddress(text, options_.insecure));
-    HDPS_ASSIGN_OR_RETURN(Address address, ParseZmqAddress(text));
-    if (address.scheme == Address::Scheme::kIpc) HDPS_RETURN_IF_ERROR(CheckPathIsFree(address));
+    HDPS_ASSIGN_OR_RETURN(const Address address, AddressToListenOn(text, options_.insecure));
     try {
       zmq::socket_t router = NewSocket(zmq::socket_type::router);
-      // A peer that comes again replaces its old connection; an unknown one is told by Send().
+      // Who comes again with the same secret replaces his connection; Send() notes an unknown one.
       router.set(zmq::sockopt::router_handover, true);
       router.set(zmq::sockopt::router_mandatory, true);
       if (zmq_bind(router.handle(), address.ToString().c_str()) != 0) {
@@ -97,40 +82,37 @@ class ZmqTransport : public Transport {
       }
       const std::string bound = router.get(zmq::sockopt::last_endpoint);
       routers_.push_back(std::move(router));
-      if (address.scheme != Address::Scheme::kTcp) return address.ToString();
-      HDPS_ASSIGN_OR_RETURN(const Address real, ParseAddress(bound));
-      address.port = real.port;
-      if (address.host == "*" || address.host == "0.0.0.0") address.host = OwnHost();
-      return address.ToString();
+      return AsOthersDial(address, bound);
     } catch (const zmq::error_t& error) {
       return Status(Code::kIoError, "listening on " + text + ": " + error.what());
     }
   }
 
   Status Connect(PeerId peer, const std::string& text) override {
-    HDPS_RETURN_IF_ERROR(CheckAddress(text, options_.insecure));
-    HDPS_ASSIGN_OR_RETURN(const Address address, ParseZmqAddress(text));
-    if (address.scheme == Address::Scheme::kTcp && (address.host == "*" || address.port == 0)) {
-      return Status(Code::kInvalidArgument,
-                    "address " + text + " cannot be dialed; write the host and port it listens on");
-    }
+    HDPS_ASSIGN_OR_RETURN(const Address address, AddressToDial(text, options_.insecure));
     const std::string endpoint = address.ToString();
     if (const Link* link = LinkTo(peer); link != nullptr && link->address == endpoint) {
       return Status();
     }
+    CallerId& id = dialed_as_[peer];
+    if (id.dial++ == 0) id = {options_.self, NewPeerId().value, 1};
     // The address of a process that was replaced belongs to its successor.
     std::erase_if(links_,
                   [&](const Link& link) { return link.peer == peer || link.address == endpoint; });
     try {
       zmq::socket_t dealer = NewSocket(zmq::socket_type::dealer);
-      const RoutingId id = RoutingIdOf(options_.self);
-      dealer.set(zmq::sockopt::routing_id, zmq::buffer(id));
+      dealer.set(zmq::sockopt::routing_id, zmq::buffer(BytesOf(id)));
       dealer.connect(endpoint);
       links_.push_back({peer, endpoint, std::move(dealer)});
       return Status();
     } catch (const zmq::error_t& error) {
       return Status(Code::kIoError, "dialing " + endpoint + ": " + error.what());
     }
+  }
+
+  void HangUp(PeerId peer) override {
+    if (Link* link = LinkTo(peer); link != nullptr) link->socket.set(zmq::sockopt::linger, 0);
+    std::erase_if(links_, [&](const Link& link) { return link.peer == peer; });
   }
 
   void Send(PeerId to, Frame frame) override {
@@ -177,14 +159,6 @@ class ZmqTransport : public Transport {
   };
   enum class Taken { kNothing, kFrame, kControl, kRefused };
 
-  static Result<Address> ParseZmqAddress(const std::string& text) {
-    HDPS_ASSIGN_OR_RETURN(Address address, ParseAddress(text));
-    if (address.scheme != Address::Scheme::kInproc) return address;
-    return Status(Code::kInvalidArgument, "address " + text +
-                                              " is within one process; between processes write "
-                                              "tcp://HOST:PORT or ipc://PATH");
-  }
-
   zmq::socket_t NewSocket(zmq::socket_type type) {
     zmq::socket_t socket(context_, type);
     socket.set(zmq::sockopt::linger, kLingerMs);
@@ -223,20 +197,21 @@ class ZmqTransport : public Transport {
     if (Link* link = LinkTo(to); link != nullptr) {
       return SendParts(link->socket, nullptr, frame, blocks);
     }
-    const RoutingId id = RoutingIdOf(to);
+    const CallerId* id = callers_.Find(to);
     bool sent = false;
-    for (zmq::socket_t& router : routers_) sent = sent || SendParts(router, &id, frame, blocks);
+    if (id == nullptr) return sent;
+    for (zmq::socket_t& router : routers_) sent = sent || SendParts(router, id, frame, blocks);
     return sent;
   }
 
   // Shared sections go as their blocks. False when the first part is not taken: no such peer, or
   // its queue is full. Once ZeroMQ has the first part, the others must follow, even if it drops
   // them: they end the message.
-  static bool SendParts(zmq::socket_t& socket, const RoutingId* id, const Frame& frame,
+  static bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
                         const std::vector<SharedBlock>& blocks) {
     std::vector<zmq::message_t> parts;
     parts.reserve(3 + frame.sections.size());
-    if (id != nullptr) parts.emplace_back(id->data(), id->size());
+    if (id != nullptr) parts.emplace_back(BytesOf(*id).data(), sizeof(CallerIdBytes));
     parts.emplace_back(&frame.header, sizeof(frame.header));
     parts.push_back(PartOf(frame.envelope));
     size_t block = 0;
@@ -283,21 +258,41 @@ class ZmqTransport : public Transport {
   }
 
   Taken TakeFrom(size_t index, PeerId* from, Frame* frame) {
-    const bool is_router = index < routers_.size();
-    Link* link = is_router ? nullptr : &links_[index - routers_.size()];
     std::vector<zmq::message_t> parts;
-    if (!ReceiveParts(is_router ? routers_[index] : link->socket, &parts)) return Taken::kNothing;
-    size_t first = 0;
-    *from = is_router ? PeerId() : link->peer;
-    if (is_router && !PeerOfRoutingId(parts[first++], from)) {
-      return Refuse(*from, "its routing id is none of ours");
+    if (index >= routers_.size()) {
+      Link& link = links_[index - routers_.size()];
+      *from = link.peer;
+      return ReceiveParts(link.socket, &parts) ? TakeParts(parts, 0, *from, frame)
+                                               : Taken::kNothing;
     }
+    if (!ReceiveParts(routers_[index], &parts)) return Taken::kNothing;
+    const auto caller = ParseCallerId({parts[0].data<char>(), parts[0].size()});
+    *from = caller ? caller->peer : PeerId();
+    if (!caller) return Refuse(*from, WhyNoCaller(parts));
+    if (LinkTo(*from) != nullptr) return Refuse(*from, "it is heard where it was dialed");
+    const Status heard = callers_.Hear(*caller);
+    return heard.ok() ? TakeParts(parts, 1, *from, frame) : Refuse(*from, heard.message());
+  }
+
+  // Another release may name itself in another way: then its version is what is wrong.
+  static std::string WhyNoCaller(const std::vector<zmq::message_t>& parts) {
+    Frame frame;
+    if (parts.size() > 1 && parts[1].size() == sizeof(FrameHeader)) {
+      std::memcpy(&frame.header, parts[1].data(), sizeof(FrameHeader));
+    }
+    const Status version = CheckFrame(frame);
+    return version.code() == Code::kInvalidArgument ? version.message()
+                                                    : "its routing id is none of ours";
+  }
+
+  // `first`: where the header stands.
+  Taken TakeParts(std::vector<zmq::message_t>& parts, size_t first, PeerId from, Frame* frame) {
     if (parts.size() < first + 2 || parts.size() > first + kPartsMax) {
-      return Refuse(*from, std::to_string(parts.size() - first) + " parts are no frame");
+      return Refuse(from, std::to_string(parts.size() - first) + " parts are no frame");
     }
     const zmq::message_t& header = parts[first];
     if (header.size() != sizeof(FrameHeader)) {
-      return Refuse(*from, "a header of " + std::to_string(header.size()) + " bytes");
+      return Refuse(from, "a header of " + std::to_string(header.size()) + " bytes");
     }
     std::memcpy(&frame->header, header.data(), sizeof(FrameHeader));
     frame->envelope = BufferOf(std::move(parts[first + 1]));
@@ -306,22 +301,22 @@ class ZmqTransport : public Transport {
     for (size_t i = first + 2; i < parts.size(); ++i) {
       Buffer section = BufferOf(std::move(parts[i]));
       if (IsShared(frame->header, i - first - 2)) {
-        Result<Buffer> block = paths_.Take(*from, section);
+        Result<Buffer> block = paths_.Take(from, section);
         shared = block.ok() ? shared : block.status();
         if (block.ok()) section = *std::move(block);
       }
       frame->sections.push_back(std::move(section));
     }
-    if (!shared.ok()) return Refuse(*from, shared.message());
+    if (!shared.ok()) return Refuse(from, shared.message());
     if (const Status status = CheckFrame(*frame); !status.ok()) {
-      return Refuse(*from, status.message());
+      return Refuse(from, status.message());
     }
-    if (frame->header.sender != from->value) {
-      return Refuse(*from,
+    if (frame->header.sender != from.value) {
+      return Refuse(from,
                     "the frame names another sender, " + std::to_string(frame->header.sender));
     }
     if (SharedMemoryLinks::IsControl(frame->header)) {
-      paths_.OnControl(*from, *frame);
+      paths_.OnControl(from, *frame);
       ++controls_heard_;
       return Taken::kControl;
     }
@@ -375,6 +370,8 @@ class ZmqTransport : public Transport {
   zmq::context_t context_;  // Before the sockets: it waits for them when it is destroyed.
   std::vector<zmq::socket_t> routers_;
   std::vector<Link> links_;
+  std::map<PeerId, CallerId> dialed_as_;  // How we name ourselves to whom.
+  Callers callers_;
   SharedMemoryLinks paths_;
   size_t last_served_ = 0;
   uint64_t controls_heard_ = 0;

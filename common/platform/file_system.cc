@@ -53,6 +53,11 @@ Status WriteFileAtomically(FileSystem& files, const std::string& path, const std
   return WriteFileAtomically(files, path, std::as_bytes(std::span<const char>(text)));
 }
 
+Status HeldBy(const std::string& path, const std::string& holder) {
+  return Status(Code::kInvalidArgument,
+                path + " is held by " + (holder.empty() ? "another process" : holder));
+}
+
 std::string JoinPath(const std::string& folder, const std::string& name) {
   if (folder.empty() || name.starts_with('/')) return name;
   return folder.ends_with('/') ? folder + name : folder + '/' + name;

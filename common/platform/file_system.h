@@ -28,6 +28,13 @@ class WritableFile {
   virtual Status Close() = 0;  // Without it, nothing is promised.
 };
 
+// What one holder at a time has, among all processes and all machines that see the file; given back
+// when it is destroyed, and when its process dies.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
+};
+
 // Paths are the operating system's. Messages of failures name the path and the system's reason.
 class FileSystem {
  public:
@@ -45,6 +52,11 @@ class FileSystem {
   virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  // Names, sorted.
   virtual Result<uint64_t> FileSize(const std::string& path) = 0;
   virtual bool Exists(const std::string& path) = 0;
+  // Makes the file `path`, with `holder` in it for people, and removes it when the lock is given
+  // back. kInvalidArgument, "PATH is held by HOLDER", while somebody else has it. On a file system
+  // that knows no locks everybody gets it. The lock must not outlive this object.
+  virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
+                                                 const std::string& holder) = 0;
 };
 
 std::unique_ptr<FileSystem> NewPosixFileSystem();
@@ -56,6 +68,8 @@ Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, ui
 Status WriteFileAtomically(FileSystem& files, const std::string& path,
                            std::span<const std::byte> bytes);
 Status WriteFileAtomically(FileSystem& files, const std::string& path, const std::string& text);
+// What Lock() says of a lock that somebody has.
+Status HeldBy(const std::string& path, const std::string& holder);
 std::string JoinPath(const std::string& folder, const std::string& name);
 
 }  // namespace hdps

@@ -182,7 +182,38 @@ class MemoryFileSystem : public FileSystem {
     return IsThere(Normal(path));
   }
 
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
+                                         const std::string& holder) override HDPS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const std::string normal = Normal(path);
+    const auto [held, is_ours] = holders_.try_emplace(normal, holder);
+    if (!is_ours) return HeldBy(path, held->second);
+    const Result<std::unique_ptr<WritableFile>> file = OpenWritable(path, true);
+    if (!file.ok()) {
+      holders_.erase(held);
+      return file.status();
+    }
+    HDPS_RETURN_IF_ERROR((*file)->Append(std::as_bytes(std::span<const char>(holder))));
+    return std::unique_ptr<FileLock>(std::make_unique<MemoryFileLock>(*this, normal));
+  }
+
  private:
+  class MemoryFileLock : public FileLock {
+   public:
+    MemoryFileLock(MemoryFileSystem& files, std::string path)
+        : files_(files), path_(std::move(path)) {}
+    ~MemoryFileLock() override { files_.Unlock(path_); }
+
+   private:
+    MemoryFileSystem& files_;
+    const std::string path_;
+  };
+  void Unlock(const std::string& normal) HDPS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    holders_.erase(normal);
+    files_.erase(normal);
+  }
+
   bool IsThere(const std::string& normal) HDPS_REQUIRES(mutex_) {
     return files_.contains(normal) || folders_.contains(normal);
   }
@@ -227,6 +258,7 @@ class MemoryFileSystem : public FileSystem {
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<Contents>> files_ HDPS_GUARDED_BY(mutex_);
   std::set<std::string> folders_ HDPS_GUARDED_BY(mutex_) = {".", "/"};
+  std::map<std::string, std::string> holders_ HDPS_GUARDED_BY(mutex_);  // Of locks, by path.
 };
 
 }  // namespace

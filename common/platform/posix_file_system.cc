@@ -1,6 +1,7 @@
 // Files of the operating system.
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@
 namespace hdps {
 
 namespace {
+
+constexpr uint64_t kHolderBytesMax = 4096;
 
 Status Failure(const std::string& what, const std::string& path, int error) {
   const bool absent = error == ENOENT || error == ENOTDIR;
@@ -122,6 +125,25 @@ class PosixWritableFile : public WritableFile {
   Descriptor file_;
 };
 
+// Invariant: the file stands in its folder, and we have its lock.
+class PosixFileLock : public FileLock {
+ public:
+  explicit PosixFileLock(Descriptor file) : file_(std::move(file)) {}
+  // The name goes first: who opens the file later makes another one.
+  ~PosixFileLock() override { ::unlink(file_.path().c_str()); }
+
+ private:
+  Descriptor file_;
+};
+
+// Whether `path` still names the open file: its last holder may have removed it in between.
+bool IsNamed(const Descriptor& file, const std::string& path) {
+  struct stat opened {
+  }, named{};
+  return ::fstat(file.fd(), &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
 // A name in a folder survives a crash of the machine once the folder is synced.
 Status SyncFolderOf(const std::string& path) {
   std::string folder = std::filesystem::path(path).parent_path().string();
@@ -217,6 +239,28 @@ class PosixFileSystem : public FileSystem {
   bool Exists(const std::string& path) override {
     struct stat info {};
     return ::stat(path.c_str(), &info) == 0;
+  }
+
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
+                                         const std::string& holder) override {
+    for (;;) {
+      HDPS_ASSIGN_OR_RETURN(Descriptor file, Open("lock", path, O_RDWR | O_CREAT));
+      if (Retry([&] { return ::flock(file.fd(), LOCK_EX | LOCK_NB); }) < 0) {
+        if (errno == EWOULDBLOCK) {
+          const Result<std::string> other = ReadWholeFile(*this, path, kHolderBytesMax);
+          return HeldBy(path, other.ok() ? *other : "");
+        }
+        const bool unknown = errno == ENOSYS || errno == EOPNOTSUPP || errno == EINVAL;
+        if (!unknown) return Failure("lock", path, errno);
+      }
+      if (!IsNamed(file, path)) continue;
+      // Not as all other files are written: a new file under this name would be nobody's.
+      if (::ftruncate(file.fd(), 0) < 0 ||
+          ::pwrite(file.fd(), holder.data(), holder.size(), 0) < 0) {
+        return Failure("write", path, errno);
+      }
+      return std::unique_ptr<FileLock>(std::make_unique<PosixFileLock>(std::move(file)));
+    }
   }
 };
 

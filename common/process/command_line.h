@@ -45,6 +45,14 @@ void KeepFreedMemory();
 // one heap: each of their own would keep as much again. Some milliseconds.
 void ReturnFreedMemory();
 
+// A write beyond the limit on file sizes (ulimit -f) becomes an error, as on a full disk, and no
+// longer the end of the process. Called first thing.
+void RefuseTooLargeFiles();
+
+// From now on the end of process `parent`, which started this one, is a SIGTERM to this one. 0: it
+// is not. kInvalidArgument when it has ended already, or another process started this one.
+Status DieWithParent(int32_t parent);
+
 // This process for people: "HOST:NUMBER".
 std::string HostAndProcess();
 

@@ -11,6 +11,9 @@ DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...")
 DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
 DEFINE_string(log_file, "", "Where the log goes; empty: stderr");
 DEFINE_string(pid_file, "", "Holds the number of this process while it runs");
+DEFINE_int32(die_with_parent, 0,
+             "Number of the process that starts this one, which ends with it as if told to stop; "
+             "0: it does not");
 DEFINE_bool(insecure, false, "Allow addresses beyond loopback although nothing is encrypted");
 
 namespace hdps {
@@ -30,7 +33,8 @@ Result<DaemonFlags> ReadDaemonFlags() {
 }
 
 std::vector<std::string_view> DaemonFlagsAnd(std::span<const std::string_view> own) {
-  std::vector<std::string_view> names = {"job", "set", "log", "log_file", "pid_file", "insecure"};
+  std::vector<std::string_view> names = {
+      "job", "set", "log", "log_file", "pid_file", "die_with_parent", "insecure"};
   names.insert(names.end(), own.begin(), own.end());
   return names;
 }
@@ -47,8 +51,12 @@ int RunDaemon(const std::string& program, const std::string& usage,
               std::span<const std::string_view> names, int argc, char** argv,
               const std::function<Result<ProcessEnd>()>& run) {
   KeepFreedMemory();
+  RefuseTooLargeFiles();
   const Status parsed = ParseCommandLine(usage, &argc, &argv, nullptr, names);
   if (!parsed.ok()) return ReportAndExitStatus(program, parsed);
+  if (const Status bound = DieWithParent(FLAGS_die_with_parent); !bound.ok()) {
+    return ReportAndExitStatus(program, bound);
+  }
   const Result<ProcessEnd> end = run();
   if (!end.ok()) return ReportAndExitStatus(program, end.status());
   LOG(INFO) << "ended with status " << end->status << ": " << end->reason;

@@ -15,7 +15,7 @@
 
 namespace hdps {
 
-// Flags of every daemon: --job --set --log --log_file --pid_file --insecure.
+// Flags of every daemon: --job --set --log --log_file --pid_file --die_with_parent --insecure.
 struct DaemonFlags {
   std::string job;
   std::vector<std::string> overrides;

@@ -1,4 +1,5 @@
 // A process towards its surroundings: its number in a file, signals to stop, its last words.
+#include <sys/prctl.h>
 #include <unistd.h>  // Says whether this is glibc.
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -39,6 +40,19 @@ void ReturnFreedMemory() {
   mallopt(M_ARENA_MAX, 1);
   malloc_trim(0);
 #endif
+}
+
+void RefuseTooLargeFiles() { std::signal(SIGXFSZ, SIG_IGN); }
+
+Status DieWithParent(int32_t parent) {
+  if (parent == 0) return {};
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // Who ended before that call sends nothing any more: then another process is the parent by now.
+  if (::getppid() == parent) return {};
+  return Status(Code::kInvalidArgument,
+                "--die_with_parent=" + std::to_string(parent) +
+                    ": that process has ended, or did not start this one; give the number of the "
+                    "process that starts it");
 }
 
 std::string HostAndProcess() {

@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kAnswersMax = 64;
 // Last words are said so often, once a tick: nobody answers them, and one copy may be lost.
 constexpr int kFarewells = 5;
+constexpr int64_t kSilentHeartbeats = 3;  // After which the scheduler is dialed anew.
 // A KvGet waits for another rank, so it asks more often than a heartbeat beats.
 constexpr uint32_t kKvRetriesPerHeartbeat = 5;
 
@@ -153,9 +154,7 @@ struct MembershipClient::Impl {
 
   // Silence is counted in ticks: while this process itself stood still, nobody was silent.
   void CountSilence(TimeMs now) {
-    if (last_tick) {
-      silence_ms += std::clamp<TimeMs>(now - *last_tick, 0, options.heartbeat_ms);
-    }
+    if (last_tick) silence_ms += std::clamp<TimeMs>(now - *last_tick, 0, options.heartbeat_ms);
     last_tick = now;
     const std::string who = "the scheduler at " + options.identity.scheduler_address;
     if (view == nullptr) {
@@ -165,7 +164,14 @@ struct MembershipClient::Impl {
       }
     } else if (silence_ms >= options.scheduler_timeout_ms) {
       End(3, who + " has been silent for " + std::to_string(silence_ms) + " ms; gave it up");
+    } else if (silence_ms >= dial_anew_ms) {
+      dial_anew_ms = 2 * silence_ms;
+      output.dials.push_back({kSchedulerPeer, options.identity.scheduler_address, true});
     }
+  }
+  void HeardScheduler() {
+    silence_ms = 0;
+    dial_anew_ms = kSilentHeartbeats * options.heartbeat_ms;
   }
 
   void Join() {
@@ -220,7 +226,7 @@ struct MembershipClient::Impl {
       return;
     }
     // Before a view, only that view, or a refusal, counts as an answer.
-    if (view != nullptr) silence_ms = 0;
+    if (view != nullptr) HeardScheduler();
     // Once the end is decided, its reason stands; only lost answers are still given.
     if (!leaving() || std::is_same_v<Message, Command>) On(message, frame);
   }
@@ -233,6 +239,7 @@ struct MembershipClient::Impl {
   Repeat join_repeat, beat_repeat;
   std::optional<TimeMs> last_tick;
   int64_t silence_ms = 0;  // Since the scheduler was heard; before the first view, since the start.
+  int64_t dial_anew_ms = 0;  // The silence after which it is dialed again.
   CommandBook commands;
   std::optional<std::string> stop_reason;
   std::vector<KvRequest> kv_requests;
@@ -240,8 +247,7 @@ struct MembershipClient::Impl {
   uint64_t last_request_id = 0;
 
   Frame farewell;
-  int farewells_left = 0;
-  int farewell_status = 0;
+  int farewells_left = 0, farewell_status = 0;
   std::string farewell_reason;
   bool ended = false;
   int exit_status = 0;
@@ -272,7 +278,7 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
     progress = {};
   }
   view = std::make_shared<const View>(std::move(message));
-  silence_ms = 0;
+  HeardScheduler();
 }
 
 void MembershipClient::Impl::On(Command& message, const Frame& frame) {

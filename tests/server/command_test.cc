@@ -13,6 +13,8 @@
 namespace hdps {
 namespace {
 
+constexpr char kFolder[] = "/run/checkpoint/saved";
+
 Job StatefulJob() {
   Job job = TestJob(Mode::kSync);
   job.tables = {TableOf("wide", 1, OptimizerKind::kFtrl), TableOf("deep", 4, OptimizerKind::kAdam),
@@ -84,13 +86,13 @@ TEST(Commands, ACheckpointOfFourServersLoadsOnAnyNumberAndGoesOnAlike) {
   Servers four(job, 4, *files);
   four.Train(0, 6);
   const uint64_t digest = four.Digest();
-  four.Save(*files, "/ck/step_6", 6);
+  four.Save(*files, "/run/checkpoint/step_6", 6);
   EXPECT_EQ(four.Digest(), digest);
   four.Train(6, 9);
   for (const uint32_t count : {1u, 2u, 3u, 5u, 12u}) {
     Servers others(job, count, *files);  // 12 servers of 8 shards: some hold none.
     for (const auto& server : others.all) {
-      const CommandDone done = server->Run(CommandKind::kLoad, "/ck/step_6", 6);
+      const CommandDone done = server->Run(CommandKind::kLoad, "/run/checkpoint/step_6", 6);
       ASSERT_EQ(done.code, Code::kOk) << done.message;
     }
     EXPECT_EQ(others.Digest(), digest) << count;
@@ -102,9 +104,9 @@ TEST(Commands, ACheckpointOfFourServersLoadsOnAnyNumberAndGoesOnAlike) {
 TEST(Commands, LoadedClocksHoldForTheGate) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   Servers servers(StatefulJob(), 1, *files);
-  servers.Save(*files, "/ck", 40);
+  servers.Save(*files, kFolder, 40);
   ServerHarness& server = *servers.all[0];
-  ASSERT_EQ(server.Run(CommandKind::kLoad, "/ck", 40).code, Code::kOk);
+  ASSERT_EQ(server.Run(CommandKind::kLoad, kFolder, 40).code, Code::kOk);
   const uint64_t now = server.Pull(0, 40, PullMode::kTrain, {{0, 1, {7}, {}}});
   EXPECT_EQ(server.TakeReply<PullReply>(now)->min_clock, 40);
   const uint64_t later = server.Pull(0, 41, PullMode::kTrain, {{0, 1, {7}, {}}});
@@ -118,25 +120,45 @@ TEST(Commands, ADamagedOrForeignCheckpointLeavesTheServerEmpty) {
   const Job job = StatefulJob();
   Servers source(job, 2, *files);
   source.Train(0, 3);
-  source.Save(*files, "/ck", 3);
+  source.Save(*files, kFolder, 3);
   ServerHarness& server = *source.all[0];
 
   Job other = job;
   other.tables[1].dim = 5;
   Servers foreign(other, 1, *files);
-  EXPECT_EQ(foreign.all[0]->Run(CommandKind::kLoad, "/ck", 3).code, Code::kInvalidArgument);
-  EXPECT_EQ(server.Run(CommandKind::kLoad, "/ck", 4).code, Code::kCorruption);  // Another clock.
-  EXPECT_EQ(server.Run(CommandKind::kLoad, "/nowhere", 3).code, Code::kNotFound);
-  ASSERT_EQ(server.Run(CommandKind::kLoad, "/ck", 3).code, Code::kOk);
+  EXPECT_EQ(foreign.all[0]->Run(CommandKind::kLoad, kFolder, 3).code, Code::kInvalidArgument);
+  EXPECT_EQ(server.Run(CommandKind::kLoad, kFolder, 4).code, Code::kCorruption);  // Another clock.
+  EXPECT_EQ(server.Run(CommandKind::kLoad, "/run/checkpoint/nowhere", 3).code, Code::kNotFound);
+  ASSERT_EQ(server.Run(CommandKind::kLoad, kFolder, 3).code, Code::kOk);
 
-  const std::string path = "/ck/shard_004.snapshot";
+  const std::string path = JoinPath(kFolder, "shard_004.snapshot");
   std::string bytes = *ReadWholeFile(*files, path, 1 << 24);
   bytes[bytes.size() / 2] ^= 1;
   ASSERT_TRUE(WriteFileAtomically(*files, path, bytes).ok());
-  const CommandDone done = server.Run(CommandKind::kLoad, "/ck", 3);
+  const CommandDone done = server.Run(CommandKind::kLoad, kFolder, 3);
   EXPECT_EQ(done.code, Code::kCorruption);
   EXPECT_NE(done.message.find(path), std::string::npos) << done.message;
   EXPECT_EQ(server.Run(CommandKind::kDigest).rows, 0u);
+}
+
+// Whoever gets to command a server must not reach every file of the server's user.
+TEST(Commands, FoldersThatHoldNoCheckpointsAreNeitherReadNorWritten) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1}, files.get());
+  for (const std::string& path :
+       {std::string(), std::string("/"), std::string("/etc/x"), std::string("/run/checkpoint"),
+        std::string("/run/checkpoint/"), std::string("/run/checkpoint/."),
+        std::string("/run/checkpoint/.."), std::string("/run/../checkpoint/x"),
+        std::string("/run/checkpoint/../checkpoint/x"), std::string("/run/checkpoint/a/b"),
+        std::string("/run/checkpoint/a\0b", 19)}) {
+    for (const CommandKind kind : {CommandKind::kSave, CommandKind::kLoad}) {
+      const CommandDone done = server.Run(kind, path, 0);
+      EXPECT_EQ(done.code, Code::kInvalidArgument) << path;
+      EXPECT_NE(done.message.find("OUT/checkpoint/NAME"), std::string::npos) << done.message;
+    }
+    for (const char* made : {"/run", "/etc"}) EXPECT_FALSE(files->Exists(made));
+  }
+  EXPECT_EQ(server.Run(CommandKind::kSave, kFolder, 0).code, Code::kOk);
 }
 
 TEST(Commands, FinishEndsWithStatusZeroAndOthersAreRefused) {
@@ -203,9 +225,9 @@ TEST(Commands, InTheBackgroundOnRealThreads) {
   Servers servers(job, 2, *files, executor.get());
   servers.Train(0, 5);
   const uint64_t digest = servers.Digest();
-  servers.Save(*files, "/ck", 5);
+  servers.Save(*files, kFolder, 5);
   Servers again(job, 1, *files, executor.get());
-  ASSERT_EQ(again.all[0]->Run(CommandKind::kLoad, "/ck", 5).code, Code::kOk);
+  ASSERT_EQ(again.all[0]->Run(CommandKind::kLoad, kFolder, 5).code, Code::kOk);
   EXPECT_EQ(again.Digest(), digest);
 }
 

@@ -192,6 +192,27 @@ TEST(ServerMemoryLimit, TheJobsFolderGoesFirst) {
   EXPECT_FALSE(std::filesystem::exists(folder + "/server_0"));
 }
 
+TEST(ServerMemoryLimit, ItsFolderIsNobodyElses) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const Job job = JobWith({"cluster.memory_limit=1GiB"});
+  MemoryLimitOptions options = OptionsOf();
+  options.host = "here:71";
+  auto memory = ServerMemoryLimit::Make(job, options, *files);
+  ASSERT_TRUE(memory.ok()) << memory.status().message();
+  options.host = "there:72";
+  const Status second = ServerMemoryLimit::Make(job, options, *files).status();
+  EXPECT_EQ(second.code(), Code::kInvalidArgument);
+  EXPECT_THAT(second.message(),
+              HasSubstr("cluster.spill_path: the folder " + options.spill_folder));
+  EXPECT_THAT(second.message(), HasSubstr("is held by server_0 (here:71)"));
+  options.rank = 1;
+  EXPECT_TRUE(ServerMemoryLimit::Make(job, options, *files).ok());
+  memory->reset();
+  options.rank = 0;
+  EXPECT_TRUE(ServerMemoryLimit::Make(job, options, *files).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(options.spill_folder)) << "nothing is left behind";
+}
+
 TEST(ServerMemoryLimit, KnowsWhatTheProcessTakes) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const uint64_t before = ResidentBytes(*files);

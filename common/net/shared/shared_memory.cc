@@ -8,7 +8,6 @@
 #include <linux/limits.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -103,26 +102,6 @@ bool SharedMemory::Commit(size_t offset, size_t bytes) {
   madvise(data_ + offset, bytes, MADV_POPULATE_WRITE);
 #endif
   return true;
-}
-
-std::string MachineIdentity() {
-  char boot[64] = {};
-  const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return "";
-  const ssize_t length = read(fd, boot, sizeof(boot) - 1);
-  close(fd);
-  const std::string processes = LinkText("/proc/self/ns/pid");
-  if (length <= 0 || processes.empty()) return "";
-  return std::string(boot, static_cast<size_t>(length)) + processes;
-}
-
-int WatchProcess(uint64_t pid) {
-#ifdef SYS_pidfd_open
-  return static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
-#else
-  static_cast<void>(pid);
-  return -1;
-#endif
 }
 
 }  // namespace hdps

@@ -49,11 +49,4 @@ class SharedMemory {
   const size_t bytes_;
 };
 
-// Tells one kernel since its start, and one numbering of processes within it, from all others:
-// processes that agree on it can find each other's memory. Empty when the system does not say.
-std::string MachineIdentity();
-
-// Becomes readable when the process ends, for poll(). -1 when there is no such process.
-int WatchProcess(uint64_t pid);
-
 }  // namespace hdps

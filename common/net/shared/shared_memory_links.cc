@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/platform/process_watch.h"
 #include "common/platform/random.h"
 
 namespace hdps {

@@ -172,6 +172,7 @@ class DeafTransport : public Transport {
     if (attempts_.back() < deaf_until_) return Status(Code::kIoError, "no more descriptors");
     return through_.Connect(peer, address);
   }
+  void HangUp(PeerId peer) override { through_.HangUp(peer); }
   void Send(PeerId to, Frame frame) override { through_.Send(to, std::move(frame)); }
   bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
     return through_.Receive(timeout_ms > 0 ? 1 : 0, from, frame);

@@ -12,6 +12,7 @@
 #include "common/base/hash.h"
 #include "common/net/shared/shared_memory_links.h"
 #include "common/net/transport.h"
+#include "common/platform/process_watch.h"
 #include "common/protocol/messages.h"
 #include "tests/common/net/zmq_peer.h"
 

@@ -266,6 +266,24 @@ TEST_P(TransportTest, ANewcomerTakesOverThePlaceOfOneThatLeft) {
   EXPECT_EQ(Await(*new_one, &from).header.request_id, 2u);
 }
 
+TEST_P(TransportTest, WhoHangsUpDialsAnewAndIsAnsweredThere) {
+  auto listener = NewTransport(kListener), dialer = NewTransport(kDialer);
+  const std::string address = Listen(*listener);
+  for (uint64_t round = 0; round < 3; ++round) {
+    ASSERT_TRUE(dialer->Connect(kListener, address).ok());
+    dialer->Send(kListener, NumberedFrame(round));
+    PeerId from;
+    EXPECT_EQ(Await(*listener, &from).header.request_id, round);
+    listener->Send(from, NumberedFrame(round + 50));
+    EXPECT_EQ(Await(*dialer, &from).header.request_id, round + 50);
+    dialer->HangUp(kListener);
+    const uint64_t dropped = dialer->counters().frames_dropped;
+    dialer->Send(kListener, NumberedFrame(9));
+    EXPECT_EQ(dialer->counters().frames_dropped, dropped + 1);
+  }
+  EXPECT_EQ(listener->counters().frames_refused, 0u);
+}
+
 TEST_P(TransportTest, RefusesAnAddressInUse) {
   auto first = NewTransport(kListener), second = NewTransport({101});
   const std::string address = Listen(*first);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/net/callers.h"
 #include "common/net/frame.h"
 
 namespace hdps {
@@ -83,11 +84,10 @@ class RawPeer {
   int socket_;
 };
 
-// The routing id with which a transport dials.
-inline std::string RoutingIdFor(PeerId peer) {
-  std::string id("h");
-  id.append(reinterpret_cast<const char*>(&peer.value), sizeof(peer.value));
-  return id;
+// The routing id with which a transport that drew `secret` would dial.
+inline std::string RoutingIdFor(PeerId peer, uint64_t secret = 77) {
+  const CallerIdBytes bytes = BytesOf({peer, secret, 1});
+  return std::string(bytes.data(), bytes.size());
 }
 
 }  // namespace hdps

@@ -54,11 +54,23 @@ class ZmqDoor : public testing::Test {
   void ExpectHonestPeerIsServed() {
     honest_->Send(kListener, EncodeMessage(AdvanceRequest{7}));
     PeerId from;
-    Frame frame;
-    bool came = false;
-    for (int i = 0; i < 200 && !came; ++i) came = listener_->Receive(100, &from, &frame);
-    ASSERT_TRUE(came);
+    ASSERT_TRUE(AwaitAt(*listener_, &from));
     EXPECT_EQ(from, kHonest);
+  }
+
+  static bool AwaitAt(Transport& transport, PeerId* from) {
+    Frame frame;
+    for (int i = 0; i < 200; ++i) {
+      if (transport.Receive(100, from, &frame)) return true;
+    }
+    return false;
+  }
+
+  void ExpectHonestPeerIsAnswered() {
+    listener_->Send(kHonest, EncodeMessage(AdvanceRequest{8}));
+    PeerId from;
+    ASSERT_TRUE(AwaitAt(*honest_, &from));
+    EXPECT_EQ(from, kListener);
   }
 
   std::unique_ptr<Transport> listener_ = NewZmqTransport(OptionsFor(kListener));
@@ -106,6 +118,78 @@ TEST_F(ZmqDoor, ARoutingIdThatIsNoneOfOursIsRefused) {
   peer.AwaitGreeting();
   peer.SendFrame(SealedFrame(kStranger));
   EXPECT_FALSE(PassesOrIsRefused(1));
+}
+
+// A release before this one named itself by the letter and its number alone.
+TEST_F(ZmqDoor, AnOldReleaseIsToldByItsVersion) {
+  RawPeer peer(address_);
+  peer.Greet("h12345678");
+  peer.AwaitGreeting();
+  Frame frame = SealedFrame(kStranger);
+  frame.header.protocol = 2;
+  testing::internal::CaptureStderr();
+  peer.SendFrame(frame);
+  EXPECT_FALSE(PassesOrIsRefused(1));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("protocol version 2"));
+}
+
+TEST_F(ZmqDoor, NobodyDialsAsTheSchedulerOrAsTheListenerItself) {
+  uint64_t refused = 0;
+  for (const PeerId name : {kSchedulerPeer, PeerId{0}, kListener}) {
+    RawPeer peer(address_);
+    peer.Greet(RoutingIdFor(name));
+    peer.AwaitGreeting();
+    peer.SendFrame(SealedFrame(name));
+    EXPECT_FALSE(PassesOrIsRefused(++refused)) << "peer " << name.value;
+  }
+  ExpectHonestPeerIsServed();
+}
+
+// A member hears its scheduler over the connection that it dialed, and over no other.
+TEST_F(ZmqDoor, WhoWasDialedIsHeardOverThatConnectionAlone) {
+  const PeerId dialed{400};
+  auto other = NewZmqTransport(OptionsFor(dialed));
+  const Result<std::string> address = other->Listen("tcp://127.0.0.1:0");
+  ASSERT_TRUE(address.ok()) << address.status().message();
+  ASSERT_TRUE(listener_->Connect(dialed, *address).ok());
+  RawPeer peer(address_);
+  peer.Greet(RoutingIdFor(dialed));
+  peer.AwaitGreeting();
+  peer.SendFrame(SealedFrame(dialed));
+  EXPECT_FALSE(PassesOrIsRefused(1));
+  listener_->Send(dialed, EncodeMessage(AdvanceRequest{3}));
+  PeerId from;
+  ASSERT_TRUE(AwaitAt(*other, &from));
+  other->Send(from, EncodeMessage(AdvanceRequest{4}));
+  ASSERT_TRUE(AwaitAt(*listener_, &from));
+  EXPECT_EQ(from, dialed);
+}
+
+// A number may be read in a log; the secret that goes with it cannot.
+TEST_F(ZmqDoor, AMembersNumberIsNotEnoughToSilenceIt) {
+  ExpectHonestPeerIsServed();
+  for (uint64_t secret = 0; secret < 3; ++secret) {
+    RawPeer thief(address_);
+    thief.Greet(RoutingIdFor(kHonest, secret));
+    thief.AwaitGreeting();
+    thief.SendFrame(SealedFrame(kHonest));
+    EXPECT_FALSE(PassesOrIsRefused(secret + 1));
+    // While the thief is there and when it has gone.
+    for (int i = 0; i < 2; ++i) {
+      ExpectHonestPeerIsServed();
+      ExpectHonestPeerIsAnswered();
+    }
+  }
+}
+
+TEST_F(ZmqDoor, WhoHangsUpAndDialsAnewIsStillThatPeer) {
+  for (int round = 0; round < 3; ++round) {
+    ExpectHonestPeerIsServed();
+    ExpectHonestPeerIsAnswered();
+    honest_->HangUp(kListener);
+    ASSERT_TRUE(honest_->Connect(kListener, address_).ok());
+  }
+  EXPECT_EQ(listener_->counters().frames_refused, 0u);
 }
 
 TEST_F(ZmqDoor, HalfAFrameAndTooManyPartsAreRefused) {

@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "common/platform/random.h"
 
@@ -123,10 +126,60 @@ TEST_P(FilesTest, AnOpenFileOutlivesItsName) {
   EXPECT_EQ(*file->Read(buffer), 0u);
 }
 
+TEST_P(FilesTest, ALockHasOneHolderAtATimeAndNamesIt) {
+  Result<std::unique_ptr<FileLock>> first = files_->Lock(At("lock"), "the first");
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_EQ(Read("lock"), "the first");
+  const Status second = files_->Lock(At("lock"), "the second").status();
+  EXPECT_EQ(second.code(), Code::kInvalidArgument);
+  EXPECT_EQ(second.message(), At("lock") + " is held by the first");
+  EXPECT_EQ(Read("lock"), "the first");
+  EXPECT_TRUE(files_->Lock(At("other"), "the second").ok());
+  first->reset();
+  EXPECT_FALSE(files_->Exists(At("lock"))) << "nothing is left behind";
+  EXPECT_TRUE(files_->Lock(At("lock"), "the second").ok());
+}
+
+TEST_P(FilesTest, ALockedFileLiesInAFolder) {
+  EXPECT_EQ(files_->Lock(At("none/lock"), "me").status().code(), Code::kNotFound);
+  EXPECT_EQ(files_->Lock(folder_, "me").status().code(), Code::kIoError);
+}
+
 TEST_P(FilesTest, ReadingWholeHasALimit) {
   Write("a", std::string(1000, 'x'));
   EXPECT_EQ(ReadWholeFile(*files_, At("a"), 1000)->size(), 1000u);
   EXPECT_THAT(ReadWholeFile(*files_, At("a"), 999).status().message(), HasSubstr("999"));
+}
+
+// What a killed process has locked is free, although nobody has removed the file.
+TEST(FileSystemTest, ALockDiesWithItsProcess) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::string path = ::testing::TempDir() + "hdps_lock_" + std::to_string(::getpid());
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto lock = files->Lock(path, "a child of some length");
+    [[maybe_unused]] const ssize_t n = write(told[1], lock.ok() ? "y" : "n", 1);
+    pause();
+    _exit(1);
+  }
+  ASSERT_GT(child, 0);
+  char locked = 0;
+  ASSERT_EQ(read(told[0], &locked, 1), 1);
+  ASSERT_EQ(locked, 'y');
+  EXPECT_THAT(files->Lock(path, "us").status().message(), HasSubstr("a child of some length"));
+  kill(child, SIGKILL);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(files->Exists(path));
+  {
+    const auto lock = files->Lock(path, "us");
+    ASSERT_TRUE(lock.ok()) << lock.status().message();
+    EXPECT_EQ(*ReadWholeFile(*files, path, 100), "us");
+  }
+  EXPECT_FALSE(files->Exists(path));
+  close(told[0]);
+  close(told[1]);
 }
 
 TEST(FileSystemTest, AFullDiskIsAnErrorWithItsReason) {

@@ -210,6 +210,32 @@ TEST_F(MembershipClientTest, EndsWhenTheSchedulerIsSilent) {
   EXPECT_THAT(client_.reason(), HasSubstr("silent for 3"));
 }
 
+TEST(MembershipClient, DialsASilentSchedulerAnewLessAndLessOften) {
+  MembershipOptions options;
+  options.identity.self = kSelf;
+  options.heartbeat_ms = 500;
+  options.dead_after_ms = 20000;
+  MembershipClient client(options);
+  TimeMs now = 0;
+  const auto dialed_anew_at = [&](TimeMs until) {
+    std::vector<TimeMs> at;
+    for (; now <= until; now += 100) {
+      client.OnTick(now);
+      for (const Dial& dial : client.TakeOutput().dials) {
+        if (dial.peer == kSchedulerPeer && dial.anew) at.push_back(now);
+      }
+    }
+    return at;
+  };
+  // Before the cluster has formed nobody is owed an answer.
+  EXPECT_THAT(dialed_anew_at(4900), IsEmpty());
+  client.OnFrame(kSchedulerPeer, EncodeMessage(testing_samples::SampleView()));
+  EXPECT_THAT(dialed_anew_at(18000),
+              ElementsAre(4900 + 1500, 4900 + 3000, 4900 + 6000, 4900 + 12000));
+  client.OnFrame(kSchedulerPeer, EncodeMessage(HeartbeatAck{{7}}));
+  EXPECT_THAT(dialed_anew_at(20000), ElementsAre(18000 + 1500));
+}
+
 TEST_F(MembershipClientTest, ItsOwnStandstillIsNoSilence) {
   Form();
   TickUntil(300);

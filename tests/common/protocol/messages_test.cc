@@ -121,8 +121,8 @@ TEST(Frame, IsByteForByteAsDocumented) {
   frame.header.view = 5;
   frame.header.request_id = 7;
   SealFrame(frame);
-  const uint64_t header[] = {0x0005000253504448, 1, 5, 7, 0x18, 0x18, 0x934de14501428cf4,
-                             0xa1d569686f49684c};
+  const uint64_t header[] = {0x0005000353504448, 1, 5, 7, 0x18, 0x18, 0x934de14501428cf4,
+                             0x069611bc99b3a61e};
   EXPECT_EQ(std::memcmp(&frame.header, header, sizeof(header)), 0);
   EXPECT_THAT(frame.envelope.As<uint64_t>(),
               testing::ElementsAre(0x000600000000000c, 0x000000060004000c, 5));

@@ -39,6 +39,10 @@ class TricklingFiles : public FileSystem {
   }
   Result<uint64_t> FileSize(const std::string& path) override { return files_.FileSize(path); }
   bool Exists(const std::string& path) override { return files_.Exists(path); }
+  Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
+                                         const std::string& holder) override {
+    return files_.Lock(path, holder);
+  }
 
  private:
   class Trickle : public SequentialFile {

@@ -1,0 +1,186 @@
+"""Who owns a run: one at a time in an --out, children that end with their launcher, restarts."""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+
+import harness
+
+# A scheduler that is gone is given up after a second and a half.
+QUICK = {"cluster.heartbeat_ms": 100, "cluster.dead_after_ms": 1500}
+LONG = {"train.epochs": 100000, **QUICK}
+
+
+class Launchers(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.running = []
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            process.stdout.close()
+        for number in harness.processes_with(str(self.folder)):
+            os.kill(number, signal.SIGKILL)
+
+    def start(self, *command, env=None):
+        process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env={**os.environ, "HDPS_BIN": str(harness.BIN), **(env or {})})
+        self.running.append(process)
+        return process
+
+    def cluster(self, out, *flags, sets=None, env=None):
+        return self.start(harness.ROOT / "scripts" / "local_cluster.sh", f"--job={harness.CENSUS}",
+                          f"--out={out}", *harness.merged_settings(sets), *flags, env=env)
+
+    def train(self, out):
+        return self.start(harness.program("hdps"), "train", f"--job={harness.CENSUS}",
+                          f"--out={out}", *harness.merged_settings(LONG))
+
+    def finish(self, process, expect, seconds=60):
+        said = process.communicate(timeout=seconds)[0]
+        self.assertEqual(process.returncode, expect, said[-3000:])
+        return said
+
+    def wait_for_training(self, out):
+        metrics = out / "metrics.jsonl"
+        harness.wait_until(lambda: metrics.exists() and metrics.read_text(), 30, "a line of metrics")
+
+    def number_of(self, out, name):
+        return int((out / "pid" / f"{name}.pid").read_text())
+
+    def test_one_run_at_a_time_in_an_out(self):
+        """A second run of any form ends with 2 and names who has the folder; a dead one has nothing."""
+        out = self.out("run")
+        first = self.train(out)
+        self.wait_for_training(out)
+        for program in (["hdps", "train"], ["hdps-scheduler"]):
+            second = harness.run([harness.program(program[0]), *program[1:], f"--job={harness.CENSUS}",
+                                  f"--out={out}", "--set=train.epochs=1"], expect=2)
+            self.assertIn(f"hdps train ({socket.gethostname()}:{first.pid})", second.stderr)
+            self.assertIn(f"--out={out} is in use", second.stderr)
+        said = harness.cluster(harness.CENSUS, out, expect=2).stderr
+        self.assertIn(f"{socket.gethostname()}:{first.pid}", said)
+        first.send_signal(signal.SIGTERM)
+        self.finish(first, 0)
+        self.assertFalse((out / "lock").exists())
+
+        killed = self.train(self.out("killed"))
+        self.wait_for_training(self.out("killed"))
+        killed.kill()
+        killed.communicate()
+        self.assertTrue((self.out("killed") / "lock").exists())
+        harness.train(harness.CENSUS, self.out("killed"), sets={"train.epochs": 1})
+
+    def test_children_end_with_their_launcher(self):
+        """A launcher that is killed leaves a drained, saved job and no process."""
+        out = self.out("run")
+        launcher = self.cluster(out, "--servers=2", "--workers=2", sets=LONG)
+        self.wait_for_training(out)
+        self.assertEqual(len(harness.processes_with(str(out))), 5)
+        launcher.kill()
+        launcher.wait()
+        harness.wait_until(lambda: not harness.processes_with(str(out)), 30, "the end of all daemons")
+        self.assertIsNotNone(harness.summary_of(out)["stopped_at"])
+
+    def test_whose_parent_has_ended_does_not_start(self):
+        said = harness.run([harness.program("hdps-worker"), f"--job={harness.CENSUS}",
+                            "--scheduler=tcp://127.0.0.1:9", f"--die_with_parent={2**31 - 1}"], expect=2)
+        self.assertIn("--die_with_parent", said.stderr)
+
+    def test_a_killed_scheduler_is_started_again_where_it_was(self):
+        """The job resumes by itself from its newest checkpoint and ends as if nothing had happened."""
+        sets = {**QUICK, "train.epochs": 6, "checkpoint.every_steps": 50}
+        expected = harness.train(harness.CENSUS, self.out("undisturbed"), sets=sets)["digest"]
+        out = self.out("run")
+        launcher = self.cluster(out, sets=sets)
+        harness.wait_until(lambda: list(out.glob("checkpoint/*/manifest.json")), 30, "a checkpoint")
+        os.kill(self.number_of(out, "scheduler"), signal.SIGKILL)
+        said = self.finish(launcher, 0)
+        self.assertIn("scheduler was killed by signal 9 (KILL)", said)
+        self.assertIn("starting scheduler again in 0.2 s", said)
+        self.assertEqual(harness.summary_of(out)["digest"], expected)
+
+    def test_a_killed_member_never_ends_the_job_with_its_signal(self):
+        for member in ("server_0", "worker_0"):
+            for restart, statuses in (("never", (3,)), ("on-failure", (0, 3))):
+                with self.subTest(member=member, restart=restart):
+                    out = self.out(f"{member}_{restart}")
+                    launcher = self.cluster(out, f"--restart={restart}", sets={**QUICK, "train.epochs": 40})
+                    self.wait_for_training(out)
+                    os.kill(self.number_of(out, member), signal.SIGKILL)
+                    said = launcher.communicate(timeout=120)[0]
+                    self.assertIn(launcher.returncode, statuses, said)
+                    self.assertIn(f"{member} was killed by signal 9 (KILL)", said)
+                    self.assertEqual(restart != "never", f"starting {member} again in 0.2 s" in said, said)
+
+    def programs_with(self, name, text):
+        """A folder of all programs, of which one is a script that notes its starts."""
+        folder = self.out("bin")
+        folder.mkdir()
+        for program in harness.BIN.glob("hdps*"):
+            (folder / program.name).symlink_to(program)
+        (folder / name).unlink()
+        (folder / name).write_text(f"#!/bin/bash\necho $$ >>{self.out('starts')}\n{text}\n")
+        (folder / name).chmod(0o755)
+        return {"HDPS_BIN": str(folder)}
+
+    def starts(self):
+        return len(self.out("starts").read_text().split())
+
+    def test_a_crash_loop_is_given_up(self):
+        env = self.programs_with("hdps-worker", "echo out of luck >&2; kill -SEGV $$")
+        said = self.finish(self.cluster(self.out("run"), "--workers=1", sets=QUICK, env=env), 3)
+        self.assertEqual(self.starts(), 5)
+        self.assertEqual(re.findall(r"again in ([\d.]+) s", said), ["0.2", "0.4", "0.8", "1.6"])
+        self.assertEqual(said.count("out of luck"), 1, said)
+        self.assertIn("worker_0 has died 5 times in a minute: gave up; "
+                      "what came first: worker_0 was killed by signal 11 (SEGV)", said)
+        self.assertEqual(harness.processes_with(str(self.folder)), [])
+
+    def test_who_was_mistaken_is_not_started_again(self):
+        env = self.programs_with("hdps-server", "echo wrong port >&2; exit 2")
+        said = self.finish(self.cluster(self.out("run"), sets=QUICK, env=env), 2)
+        self.assertEqual(self.starts(), 1)
+        self.assertIn("server_0 ended with status 2; its last words:\nwrong port", said)
+        self.assertNotIn("again", said)
+
+    def test_units_are_sound(self):
+        """What systemd itself objects to, where it is there; and that variables of the page are flags."""
+        flags = {}
+        for role in ("scheduler", "server", "worker"):
+            unit = (harness.ROOT / "scripts" / "systemd" / f"hdps-{role}@.service").read_text()
+            said = harness.run([harness.program(f"hdps-{role}"), "--help"]).stdout
+            flags[role] = set(re.findall(r"^  --(\w+)", said, re.MULTILINE))
+            self.assertIn(f"\nExecStart=/opt/hdps/bin/hdps-{role}\n", unit)
+            for line in ("Restart=on-failure", "RestartPreventExitStatus=2", "StartLimitIntervalSec=60",
+                         "StartLimitBurst=5", "EnvironmentFile=/etc/hdps/%i.conf",
+                         f"EnvironmentFile=-/etc/hdps/%i.{role}.conf"):
+                self.assertIn(f"\n{line}\n", unit)
+            copy = self.out(f"hdps-{role}@.service")
+            copy.write_text(unit.replace("/opt/hdps/bin", str(harness.BIN)))
+            if shutil.which("systemd-analyze"):
+                checked = harness.run(["systemd-analyze", "verify", "--man=no", copy])
+                self.assertNotIn(copy.name, checked.stderr)
+        page = (harness.ROOT / "docs" / "operations.md").read_text()
+        common, scheduler, server = re.findall(r"```ini\n(.*?)```", page, re.S)
+        for text, roles in ((common, ("server", "worker")), (scheduler, ("scheduler",)), (server, ("server",))):
+            for variable in re.findall(r"^HDPS_(\w+)=", text, re.MULTILINE):
+                for role in roles:
+                    self.assertIn(variable.lower(), flags[role], role)
+
+    def test_too_large_a_file_is_an_error(self):
+        """Under a limit on file sizes a save fails as on a full disk; no signal ends the process."""
+        done = harness.run(["bash", "-c", f"ulimit -f 8; exec {harness.program('hdps')} train "
+                            f"--job={harness.CENSUS} --out={self.out('run')} --set=train.epochs=1"], expect=3)
+        self.assertIn("File too large", done.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
