@@ -10,7 +10,7 @@
 
 namespace hdps {
 
-void Membership::Enter(View view, const std::map<PeerId, std::string>& hosts, TimeMs now) {
+void Membership::Enter(View view, const std::map<PeerId, MemberProcess>& processes, TimeMs now) {
   const bool restart = view.restarts > view_.restarts;
   if (restart || members_.empty()) restarted_ = view.view;
   staleness_max_ = staleness_max();
@@ -20,9 +20,9 @@ void Membership::Enter(View view, const std::map<PeerId, std::string>& hosts, Ti
     for (const Member& member : role == Role::kServer ? view_.servers : view_.workers) {
       Entry entry;
       entry.name = std::string(RoleName(role)) + " " + std::to_string(member.rank);
-      if (const auto host = hosts.find(member.peer); host != hosts.end() && !host->second.empty()) {
-        entry.name += " (" + host->second + ")";
-        entry.host = host->second;
+      if (const auto process = processes.find(member.peer); process != processes.end()) {
+        entry.process = process->second;
+        if (!entry.process.host.empty()) entry.name += " (" + entry.process.host + ")";
       }
       if (role == Role::kWorker) entry.worker_rank = member.rank;
       entry.heard = now;

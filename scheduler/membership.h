@@ -9,6 +9,7 @@
 
 #include "common/net/node.h"
 #include "common/protocol/messages.h"
+#include "scheduler/rendezvous.h"
 
 namespace hdps {
 
@@ -18,14 +19,15 @@ class Membership {
  public:
   explicit Membership(TimeMs dead_after_ms) : dead_after_ms_(dead_after_ms) {}
 
-  // `hosts`: what people call the process of each peer of `view`. Who stays has done nothing yet in
+  // `processes`: of the peers of `view`. Who stays has done nothing yet in
   // it, if the view is a restart; who is new has been heard at `now`.
-  void Enter(View view, const std::map<PeerId, std::string>& hosts, TimeMs now);
+  void Enter(View view, const std::map<PeerId, MemberProcess>& processes, TimeMs now);
 
   const View& view() const { return view_; }
   bool Has(PeerId peer) const { return members_.contains(peer); }
   const std::string& NameOf(PeerId peer) const;  // "worker 1 (host-a 4711)"
-  const std::string& HostOf(PeerId peer) const { return members_.at(peer).host; }
+  const MemberProcess& ProcessOf(PeerId peer) const { return members_.at(peer).process; }
+  bool released(PeerId peer) const { return members_.at(peer).released; }
   std::optional<uint32_t> WorkerRank(PeerId peer) const;  // None for a server.
   std::vector<PeerId> servers() const;
   std::vector<PeerId> workers() const;
@@ -59,7 +61,8 @@ class Membership {
 
  private:
   struct Entry {
-    std::string name, host;
+    std::string name;
+    MemberProcess process;
     std::optional<uint32_t> worker_rank;
     TimeMs heard = 0;
     bool released = false;

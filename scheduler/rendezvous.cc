@@ -55,8 +55,13 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
   // After Shrink() there may be no such rank any more: any will do then.
   const bool has_rank =
       request.rank >= 0 && static_cast<uint32_t>(request.rank) < Quota(request.role);
-  candidates_[peer] = {peer,         request.role, has_rank ? request.rank : -1, request.address,
-                       request.host, now};
+  candidates_[peer] = {peer,
+                       request.role,
+                       has_rank ? request.rank : -1,
+                       request.address,
+                       {request.host, request.process},
+                       std::make_shared<ProcessWatch>(request.process),
+                       now};
   CheckComplete();
   return std::nullopt;
 }
@@ -70,22 +75,33 @@ void Rendezvous::CheckComplete() {
   vacated_.clear();
 }
 
-void Rendezvous::Restore(const View& view, const std::map<PeerId, std::string>& hosts, TimeMs now) {
+void Rendezvous::Restore(const View& view, const std::map<PeerId, MemberProcess>& processes,
+                         TimeMs now) {
   CHECK(candidates_.empty());
   for (const Role role : {Role::kServer, Role::kWorker}) {
     const std::vector<Member>& members = role == Role::kServer ? view.servers : view.workers;
     (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(members.size());
     for (const Member& member : members) {
-      const auto host = hosts.find(member.peer);
+      const auto found = processes.find(member.peer);
+      const MemberProcess process = found == processes.end() ? MemberProcess() : found->second;
       candidates_[member.peer] = {member.peer,
                                   role,
                                   static_cast<int32_t>(member.rank),
                                   member.address,
-                                  host == hosts.end() ? "" : host->second,
+                                  process,
+                                  std::make_shared<ProcessWatch>(process.name),
                                   now};
     }
   }
   CheckComplete();
+}
+
+std::vector<PeerId> Rendezvous::Ended() {
+  std::vector<PeerId> ended;
+  for (const auto& [peer, candidate] : candidates_) {
+    if (candidate.watch->Look() == ProcessState::kEnded) ended.push_back(peer);
+  }
+  return ended;
 }
 
 void Rendezvous::Vacate(PeerId peer) {
@@ -188,7 +204,7 @@ std::optional<JoinRefused> Rendezvous::Taken(const JoinRequest& request) const {
   for (const Candidate* other : others) {
     if (request.rank >= 0 && other->rank == request.rank) {
       return Mistaken("rank " + std::to_string(request.rank) + " of the " + name +
-                      "s is taken: by " + other->host + ", and " + request.host +
+                      "s is taken: by " + other->process.host + ", and " + request.host +
                       " asks for it too; give each " + name + " a --rank of its own");
     }
   }
@@ -204,8 +220,10 @@ std::vector<std::string> Rendezvous::Expire(TimeMs now) {
   std::vector<std::string> gone;
   if (complete_) return gone;
   for (auto it = candidates_.begin(); it != candidates_.end();) {
-    if (!it->second.settled && now - it->second.heard > options_.dead_after_ms) {
-      gone.push_back(std::string(RoleName(it->second.role)) + " (" + it->second.host + ")");
+    const bool left = now - it->second.heard > options_.dead_after_ms ||
+                      it->second.watch->Look() == ProcessState::kEnded;
+    if (!it->second.settled && left) {
+      gone.push_back(std::string(RoleName(it->second.role)) + " (" + it->second.process.host + ")");
       it = candidates_.erase(it);
     } else {
       ++it;
@@ -235,7 +253,8 @@ void Rendezvous::AssignRanks(Role role) {
     }
   }
   std::sort(unranked.begin(), unranked.end(), [](const Candidate* a, const Candidate* b) {
-    return std::tie(a->address, a->host, a->peer) < std::tie(b->address, b->host, b->peer);
+    return std::tie(a->address, a->process.host, a->peer) <
+           std::tie(b->address, b->process.host, b->peer);
   });
   for (Candidate* candidate : unranked) {
     candidate->rank = *free.begin();
@@ -311,16 +330,16 @@ std::vector<PeerId> Rendezvous::peers() const {
   return peers;
 }
 
-const std::string& Rendezvous::HostOf(PeerId peer) const {
+const MemberProcess& Rendezvous::ProcessOf(PeerId peer) const {
   const auto found = candidates_.find(peer);
   CHECK(found != candidates_.end());
-  return found->second.host;
+  return found->second.process;
 }
 
 std::string Rendezvous::NameOf(PeerId peer) const { return candidates_.at(peer).Name(); }
 
 std::string Rendezvous::Candidate::Name() const {
-  return RoleName(role) + (rank >= 0 ? " " + std::to_string(rank) : "") + " (" + host + ")";
+  return RoleName(role) + (rank >= 0 ? " " + std::to_string(rank) : "") + " (" + process.host + ")";
 }
 
 }  // namespace hdps

@@ -3,14 +3,21 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/net/node.h"
+#include "common/platform/process_watch.h"
 #include "common/protocol/messages.h"
 
 namespace hdps {
+
+// The process of a member: its words for people, and its OwnProcessName() or "".
+struct MemberProcess {
+  std::string host, name;
+};
 
 struct RendezvousOptions {
   uint32_t num_servers = 1, num_workers = 1;
@@ -32,7 +39,9 @@ class Rendezvous {
   std::optional<JoinRefused> Admit(PeerId peer, const JoinRequest& request, TimeMs now);
 
   // The cluster as another process of the scheduler has formed it. Requires: nobody has asked yet.
-  void Restore(const View& view, const std::map<PeerId, std::string>& hosts, TimeMs now);
+  void Restore(const View& view, const std::map<PeerId, MemberProcess>& processes, TimeMs now);
+  // Members whose process is known to have ended, each as long as it has its place.
+  std::vector<PeerId> Ended();
 
   // Nothing is wrong with the request but that every place it could have is taken: another member
   // may be lost already, and nobody has noticed yet.
@@ -69,7 +78,7 @@ class Rendezvous {
   std::string Present() const;
   std::vector<PeerId> peers() const;
   // Both require: `peer` was admitted.
-  const std::string& HostOf(PeerId peer) const;
+  const MemberProcess& ProcessOf(PeerId peer) const;
   std::string NameOf(PeerId peer) const;  // "worker (host-b 17)"
 
  private:
@@ -78,7 +87,8 @@ class Rendezvous {
     Role role = Role::kWorker;
     int32_t rank = -1;  // Asked for, or -1; final once complete.
     std::string address;
-    std::string host;
+    MemberProcess process;
+    std::shared_ptr<ProcessWatch> watch;
     TimeMs heard = 0;
     bool settled = false;  // It was there when the cluster was complete: Vacate() alone ends it.
     std::string Name() const;

@@ -206,7 +206,7 @@ void SchedulerNode::Impl::MakeCoordinator() {
 // before. What they were told to do they are told again, under the same numbers.
 void SchedulerNode::Impl::TakeOver() {
   const SchedulerState state = *std::exchange(before, std::nullopt);
-  rendezvous.Restore(state.view, state.hosts, now);
+  rendezvous.Restore(state.view, state.processes, now);
   tracker.ContinueFrom(state.last_ids);
   store.Restore(state.entries);
   members.emplace(job.cluster.dead_after_ms);
@@ -233,7 +233,7 @@ void SchedulerNode::Impl::KeepState() {
   state.num_servers = options.num_servers;
   state.num_workers = options.num_workers;
   state.view = members->view();
-  for (const PeerId peer : members->all()) state.hosts[peer] = members->HostOf(peer);
+  for (const PeerId peer : members->all()) state.processes[peer] = members->ProcessOf(peer);
   state.last_ids = tracker.last_ids();
   state.entries = store.entries();
   state.job = coordinator->state(now);
@@ -248,9 +248,9 @@ void SchedulerNode::Impl::KeepState() {
 }
 
 void SchedulerNode::Impl::EnterView(View view) {
-  std::map<PeerId, std::string> hosts;
-  for (const PeerId peer : rendezvous.peers()) hosts[peer] = rendezvous.HostOf(peer);
-  members->Enter(std::move(view), hosts, now);
+  std::map<PeerId, MemberProcess> processes;
+  for (const PeerId peer : rendezvous.peers()) processes[peer] = rendezvous.ProcessOf(peer);
+  members->Enter(std::move(view), processes, now);
   state_changed = true;
   for (const PeerId peer : members->all()) {
     LOG(INFO) << "view " << members->view().view.value << ": " << members->NameOf(peer);
@@ -266,7 +266,10 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
     recovery.Lost(name, now);
     report->Lost(now, name, silent);
     members->Release(peer);
-    Notice(name + " is lost: nothing was heard of it for " + TenthsOf(silent) +
+    const bool ended = silent <= job.cluster.dead_after_ms;
+    Notice(name +
+           (ended ? " is lost: its process has ended"
+                  : " is lost: nothing was heard of it for " + TenthsOf(silent)) +
            ". The job stands until another process takes its place, for up to " +
            SecondsOf(TimeMs{1000} * job.cluster.replace_after_s) + "; then it goes on from " +
            coordinator->PointOfReturn());
@@ -407,7 +410,13 @@ void SchedulerNode::Impl::TickRunning() {
     ForgetState();
     return;
   }
-  if (const std::vector<PeerId> lost = members->Lost(now); !lost.empty()) Lose(lost);
+  std::vector<PeerId> lost = members->Lost(now);
+  for (const PeerId peer : rendezvous.Ended()) {
+    if (members->Has(peer) && !members->released(peer) && std::ranges::count(lost, peer) == 0) {
+      lost.push_back(peer);
+    }
+  }
+  if (!lost.empty()) Lose(lost);
   KeepState();
   for (const CommandTracker::Due& due : tracker.TakeDue(now)) Send(due.to, due.command);
   if (now - noticed_at >= kNoticeEveryMs) {

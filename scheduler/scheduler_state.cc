@@ -43,22 +43,25 @@ JobState::Sums SumsOf(const Json& json) {
 Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 double NumberOf(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
 
-Json MembersJson(const std::vector<Member>& members, const std::map<PeerId, std::string>& hosts) {
+Json MembersJson(const std::vector<Member>& members,
+                 const std::map<PeerId, MemberProcess>& processes) {
   Json list = Json::array();
   for (const Member& member : members) {
-    const auto host = hosts.find(member.peer);
+    const auto found = processes.find(member.peer);
+    const MemberProcess process = found == processes.end() ? MemberProcess() : found->second;
     list.push_back({{"peer", member.peer.value},
                     {"address", member.address},
-                    {"host", host == hosts.end() ? "" : host->second}});
+                    {"host", process.host},
+                    {"process", process.name}});
   }
   return list;
 }
-std::vector<Member> MembersOf(const Json& list, std::map<PeerId, std::string>* hosts) {
+std::vector<Member> MembersOf(const Json& list, std::map<PeerId, MemberProcess>* processes) {
   std::vector<Member> members;
   for (const Json& json : list) {
     const PeerId peer{json.at("peer").get<uint64_t>()};
     members.push_back({peer, static_cast<uint32_t>(members.size()), json.at("address")});
-    (*hosts)[peer] = json.at("host");
+    (*processes)[peer] = {json.at("host"), json.at("process")};
   }
   return members;
 }
@@ -183,7 +186,7 @@ JobState JobOf(const Json& json) {
 bool IsWhole(const SchedulerState& state) {
   const View& view = state.view;
   if (view.servers.empty() || view.workers.empty() ||
-      state.hosts.size() != view.servers.size() + view.workers.size()) {
+      state.processes.size() != view.servers.size() + view.workers.size()) {
     return false;
   }
   const auto is_there = [&](ServerId owner) { return owner.value < view.servers.size(); };
@@ -206,8 +209,8 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"num_workers", state.num_workers},
                      {"view", state.view.view.value},
                      {"restarts", state.view.restarts},
-                     {"servers", MembersJson(state.view.servers, state.hosts)},
-                     {"workers", MembersJson(state.view.workers, state.hosts)},
+                     {"servers", MembersJson(state.view.servers, state.processes)},
+                     {"workers", MembersJson(state.view.workers, state.processes)},
                      {"shard_owner", OwnersJson(state.view.shards)},
                      {"last_ids", ids},
                      {"entries", entries},
@@ -232,8 +235,8 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
     state.num_workers = json.at("num_workers");
     state.view.view = {json.at("view").get<uint64_t>()};
     state.view.restarts = json.at("restarts");
-    state.view.servers = MembersOf(json.at("servers"), &state.hosts);
-    state.view.workers = MembersOf(json.at("workers"), &state.hosts);
+    state.view.servers = MembersOf(json.at("servers"), &state.processes);
+    state.view.workers = MembersOf(json.at("workers"), &state.processes);
     for (const Json& owner : json.at("shard_owner")) {
       state.view.shards.owner.push_back({owner.get<uint32_t>()});
     }

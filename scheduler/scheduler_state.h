@@ -12,6 +12,7 @@
 #include "common/platform/file_system.h"
 #include "common/protocol/messages.h"
 #include "scheduler/job_plan.h"
+#include "scheduler/rendezvous.h"
 #include "scheduler/run_report.h"
 
 namespace hdps {
@@ -60,7 +61,7 @@ struct SchedulerState {
   uint64_t job_digest = 0;
   uint32_t num_servers = 0, num_workers = 0;  // As the operator has started the job.
   View view;
-  std::map<PeerId, std::string> hosts;
+  std::map<PeerId, MemberProcess> processes;
   std::map<PeerId, uint64_t> last_ids;         // Of the commands to each member.
   std::map<std::string, std::string> entries;  // Of the store in which ranks find each other.
   JobState job;

@@ -182,7 +182,9 @@ void ServerNode::Impl::Refuse(const Command& command, const std::string& why) {
 }
 
 void ServerNode::Impl::StartCommand(const Command& command) {
-  if (command.command == CommandKind::kLoad || command.command == CommandKind::kSave) {
+  const bool begins_anew = command.command == CommandKind::kLoad && command.path.empty();
+  if (!begins_anew &&
+      (command.command == CommandKind::kLoad || command.command == CommandKind::kSave)) {
     const Status sound = CheckCommandedFolder(command.path);
     if (!sound.ok()) return Refuse(command, sound.message());
   }

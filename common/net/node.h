@@ -25,8 +25,9 @@ struct Outgoing {
   Frame frame;
 };
 
-// What a node wants of its loop. Dials come before frames.
+// What a node wants of its loop. Peers that are gone come first, then dials, then frames.
 struct Output {
+  std::vector<PeerId> hang_ups;  // Nobody wants anything of them any more.
   std::vector<Dial> dials;
   std::vector<Outgoing> frames;  // Sent in this order.
 };

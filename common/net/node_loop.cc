@@ -30,6 +30,10 @@ class Dialer {
     if (dial.anew) transport_.HangUp(dial.peer);
     Try(dial.peer, {dial.address, now, kRedialMs});
   }
+  void HangUp(PeerId peer) {
+    waiting_.erase(peer);
+    transport_.HangUp(peer);
+  }
   void Retry(TimeMs now) {
     std::map<PeerId, Waiting> due;
     for (const auto& [peer, waiting] : waiting_) {
@@ -70,6 +74,7 @@ struct Ends {
 
 void SendOutput(Ends& ends) {
   Output output = ends.node.TakeOutput();
+  for (const PeerId peer : output.hang_ups) ends.dialer.HangUp(peer);
   for (const Dial& dial : output.dials) ends.dialer.Connect(dial, ends.clock.NowMs());
   for (Outgoing& outgoing : output.frames) {
     ends.transport.Send(outgoing.to, std::move(outgoing.frame));

@@ -2,6 +2,7 @@
 #include <gflags/gflags.h>
 
 #include "common/net/transport.h"
+#include "common/platform/process_watch.h"
 #include "common/platform/random.h"
 #include "common/process/daemon.h"
 
@@ -37,6 +38,7 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
   member.identity.num_servers = FLAGS_servers;
   member.identity.num_workers = FLAGS_workers;
   member.identity.host = HostAndProcess();
+  member.identity.process = OwnProcessName();
   member.threads = FLAGS_threads;
   return member;
 }

@@ -183,6 +183,7 @@ struct MembershipClient::Impl {
     join.num_servers = options.identity.num_servers;
     join.num_workers = options.identity.num_workers;
     join.host = options.identity.host;
+    join.process = options.identity.process;
     SendToScheduler(join);
   }
 
@@ -269,6 +270,12 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   }
   rank = self->rank;
   if (options.role == Role::kWorker) {
+    for (size_t s = 0; view != nullptr && s < view->servers.size(); ++s) {
+      const auto is_it = [&](const Member& other) { return other.peer == view->servers[s].peer; };
+      if (std::ranges::none_of(message.servers, is_it)) {
+        output.hang_ups.push_back(view->servers[s].peer);
+      }
+    }
     for (const Member& server : message.servers) {
       output.dials.push_back({server.peer, server.address});
     }

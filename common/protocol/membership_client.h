@@ -19,6 +19,7 @@ struct NodeIdentity {
   int32_t rank = -1;              // -1: the scheduler picks.
   uint32_t num_servers = 0, num_workers = 0;  // As told on the command line; 0 = not told.
   std::string host;                           // For people: host name and process number.
+  std::string process = {};  // OwnProcessName(), where the process is this member's alone.
 };
 
 struct MembershipOptions {

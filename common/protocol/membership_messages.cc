@@ -43,6 +43,7 @@ struct Layout<JoinRequest> {
     fields.Number(message.num_servers);
     fields.Number(message.num_workers);
     fields.Text(message.host);
+    fields.Text(message.process);
   }
   static void Check(const JoinRequest& message, Rules& rules) {
     rules.Require(message.role != Role::kScheduler, "servers and workers join");

@@ -58,7 +58,8 @@ struct JoinRequest {
   uint64_t job_digest = 0;   // JobDigest() of the sender's job: all must train the same thing.
   uint32_t num_servers = 0;  // As the sender was told; 0 = whatever the scheduler says.
   uint32_t num_workers = 0;
-  std::string host;  // For people: host name and process number.
+  std::string host;          // For people: host name and process number.
+  std::string process = {};  // OwnProcessName(): others on its machine can see that it has ended.
 };
 
 // Final: the member prints the message and exits with the status.

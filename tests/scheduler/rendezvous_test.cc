@@ -213,7 +213,7 @@ class MembershipTest : public ::testing::Test {
                     .servers = {{{10}, 0, "tcp://a:1"}},
                     .workers = {{{20}, 0, ""}, {{21}, 1, ""}},
                     .shards = {{{0}}}},
-                   {{{10}, "a:1"}, {{20}, "b:2"}, {{21}, "c:3"}}, 0);
+                   {{{10}, {"a:1", ""}}, {{20}, {"b:2", ""}}, {{21}, {"c:3", ""}}}, 0);
   }
   static Heartbeat Beat(Clock clock, uint64_t examples, double loss_sum) {
     Heartbeat beat;
@@ -253,7 +253,7 @@ TEST_F(MembershipTest, ARestartForgetsWhatWasDoneAndWhatIsSaidOfItLater) {
                   .workers = {{{20}, 0, ""}, {{21}, 1, ""}},
                   .shards = {{{0}}},
                   .restarts = 1},
-                 {{{11}, "a:2"}, {{20}, "b:2"}, {{21}, "c:3"}}, 700);
+                 {{{11}, {"a:2", ""}}, {{20}, {"b:2", ""}}, {{21}, {"c:3", ""}}}, 700);
   EXPECT_FALSE(members_.Has({10}));
   EXPECT_EQ(members_.NameOf({11}), "server 0 (a:2)");
   EXPECT_EQ(members_.progress().clock, 0);

@@ -214,7 +214,7 @@ TEST(MembershipClient, DialsASilentSchedulerAnewLessAndLessOften) {
   MembershipOptions options;
   options.identity.self = kSelf;
   options.heartbeat_ms = 500;
-  options.dead_after_ms = 20000;
+  options.scheduler_timeout_ms = 20000;
   MembershipClient client(options);
   TimeMs now = 0;
   const auto dialed_anew_at = [&](TimeMs until) {

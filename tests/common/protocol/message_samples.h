@@ -42,8 +42,8 @@ inline std::vector<TableKeys> TwoTables() {
 }
 
 inline auto Fields(const JoinRequest& m) {
-  const auto& [a, b, c, d, e, f, g] = m;
-  return std::tie(a, b, c, d, e, f, g);
+  const auto& [a, b, c, d, e, f, g, h] = m;
+  return std::tie(a, b, c, d, e, f, g, h);
 }
 inline auto Fields(const JoinRefused& m) {
   const auto& [a, b] = m;
@@ -177,7 +177,7 @@ inline CommandDone SampleDone() {
 // Calls visit(message) with a sample of every kind.
 template <typename Visit>
 void ForEachSample(const Visit& visit) {
-  visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12"});
+  visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3"});
   visit(JoinRefused{2, "one too many"});
   visit(SampleView());
   visit(Heartbeat{{5}, 6, 7, 8.5, 0.5, 9});
