@@ -9,6 +9,11 @@
 namespace hdps {
 namespace {
 
+// A way back through more of them takes longer than it saves.
+constexpr size_t kDeltasMax = 16;
+// So many bytes of them are read at once, however short the full one is.
+constexpr uint64_t kDeltaBytesMin = 4 << 20;
+
 bool HoldsCheckpoint(FileSystem& files, const std::string& root, const std::string& name) {
   return name.starts_with("step_") && files.Exists(JoinPath(JoinPath(root, name), kManifestName));
 }
@@ -46,6 +51,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::FindOlder(const FoundC
                                                                     const std::string& fault) {
   refused_.push_back(found.folder + ": " + fault);
   latest_.clear();
+  chain_.clear();
   return Find(found.manifest.clock);
 }
 
@@ -73,7 +79,22 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::Find(Clock before) {
                       "rules differ; give this job another --out");
   }
   latest_ = found->folder;
+  chain_.clear();
+  for (const CheckpointPart& part : found->chain) chain_.push_back(LinkOf(part.manifest));
   return std::optional<FoundCheckpoint>(*std::move(found));
+}
+
+CheckpointCatalog::Link CheckpointCatalog::LinkOf(const Manifest& manifest) {
+  Link link{manifest.clock, ManifestChecksum(manifest), 0};
+  for (const SavedFile& file : manifest.files) link.bytes += file.bytes;
+  return link;
+}
+
+Clock CheckpointCatalog::DeltaBase() const {
+  if (chain_.empty() || chain_.size() > kDeltasMax) return 0;
+  uint64_t delta_bytes = 0;
+  for (size_t at = 1; at < chain_.size(); ++at) delta_bytes += chain_[at].bytes;
+  return delta_bytes > std::max(chain_[0].bytes / 2, kDeltaBytesMin) ? 0 : chain_.back().clock;
 }
 
 Result<std::string> CheckpointCatalog::Prepare(Clock clock) {
@@ -101,8 +122,17 @@ Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
                     .arithmetic = std::move(arithmetic),
                     .job_json = JobForEverywhere(*job_, files_),
                     .files = std::move(files)};
+  const bool is_delta = std::ranges::any_of(manifest.files, HoldsChanges);
+  if (is_delta && !chain_.empty()) {
+    manifest.base_clock = chain_.back().clock;
+    manifest.base_checksum = chain_.back().checksum;
+  }
   HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
   latest_ = folder;
+  if (!is_delta) chain_.clear();
+  chain_.push_back(LinkOf(manifest));
+  // A delta makes none superfluous.
+  if (is_delta) return {};
   return PruneCheckpoints(files_, root_, job_->checkpoint.keep);
 }
 

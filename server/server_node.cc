@@ -221,7 +221,8 @@ Outcome ServerNode::Impl::RunLoad(const Command& command, const std::vector<Shar
 Outcome ServerNode::Impl::RunSave(const Command& command) {
   Outcome outcome;
   outcome.done.id = command.id;
-  Result<std::vector<SavedFile>> saved = rows.shards().Save(files, command.path, command.until);
+  Result<std::vector<SavedFile>> saved =
+      rows.shards().Save(files, command.path, command.until, command.since);
   if (saved.ok()) {
     outcome.done.files = *std::move(saved);
     for (const SavedFile& file : outcome.done.files) outcome.done.rows += file.rows;

@@ -200,11 +200,11 @@ size_t ShardSet::bytes() const {
 }
 
 Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::string& folder,
-                                              Clock clock) const {
+                                              Clock clock, Clock since) {
   std::vector<SavedFile> saved(shards_.size());
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    Result<SavedFile> file = shards_[slot].Save(files, folder, clock);
+    Result<SavedFile> file = shards_[slot].Save(files, folder, clock, since);
     if (file.ok()) {
       saved[slot] = *std::move(file);
     } else {
@@ -216,7 +216,8 @@ Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::stri
 }
 
 Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock) {
-  HDPS_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(files, folder));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<CheckpointPart> chain, ReadChain(files, folder));
+  const Manifest& manifest = chain.back().manifest;
   if (manifest.tables_digest != tables_digest_) {
     return {Code::kInvalidArgument,
             folder + ": the checkpoint of another job ('" + manifest.job_name +
@@ -227,23 +228,18 @@ Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock)
                                    std::to_string(manifest.clock) + ", expected " +
                                    std::to_string(clock)};
   }
-  std::unordered_map<std::string, const SavedFile*> by_name;
-  for (const SavedFile& file : manifest.files) by_name[file.name] = &file;
+  // Most rows of deltas are rows of the full one too.
+  std::unordered_map<std::string, uint64_t> rows_of_file;
+  for (const SavedFile& file : chain.front().manifest.files) rows_of_file[file.name] = file.rows;
   uint64_t rows = 0;
   for (const ShardId id : ids_) {
-    const auto file = by_name.find(SnapshotName(id));
-    if (file != by_name.end()) rows += file->second->rows;
+    const auto file = rows_of_file.find(SnapshotName(id));
+    if (file != rows_of_file.end()) rows += file->second;
   }
   if (memory_ != nullptr) memory_->WarnIfTooSmallFor(rows);
   std::vector<Status> statuses(shards_.size());
-  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    const std::string name = SnapshotName(ids_[slot]);
-    const auto file = by_name.find(name);
-    statuses[slot] =
-        file == by_name.end()
-            ? Status(Code::kCorruption, folder + ": the manifest does not name " + name)
-            : shards_[slot].Load(files, folder, *file->second, clock);
-  });
+  executor_.ParallelFor(shards_.size(),
+                        [&](size_t slot) { statuses[slot] = shards_[slot].Load(files, chain); });
   return FirstFailure(statuses);
 }
 

@@ -63,9 +63,9 @@ class ShardSet {
   RowCounts counters() const;
   // Of the disk, if it has failed: then nobody may be answered.
   Status failure() const;
-  // One snapshot a shard, in the order of the shards.
-  Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder,
-                                      Clock clock) const;
+  // One file a shard, in the order of the shards; `since` as in Shard.
+  Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock,
+                                      Clock since = 0);
   // Requires: all shards are empty. After a failure the set is good for nothing.
   // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
   // job's.

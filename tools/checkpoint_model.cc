@@ -41,14 +41,7 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
     const ShardId shard{static_cast<uint32_t>(s)};
     std::vector<TableSlice*> tables;
     for (TableSlice& table : shards_[s]) tables.push_back(&table);
-    read[s] = Status(Code::kCorruption,
-                     checkpoint_.folder + ": the manifest does not list " + SnapshotName(shard));
-    for (const SavedFile& saved : manifest.files) {
-      if (saved.name != SnapshotName(shard)) continue;
-      const SnapshotHeader header{manifest.tables_digest, shard, manifest.num_shards,
-                                  manifest.clock};
-      read[s] = ReadSnapshot(files, checkpoint_.folder, saved, header, tables);
-    }
+    read[s] = ReadShard(files, checkpoint_.chain, shard, tables);
   });
   for (const Status& status : read) HDPS_RETURN_IF_ERROR(status);
   return Status();

@@ -147,6 +147,8 @@ struct Command {
   uint32_t epoch = 0;     // kTrain, kLoad
   Clock epoch_start = 0;  // kTrain, kLoad: the clock at which that epoch began.
   std::string path;       // kLoad, kSave: the checkpoint's folder.
+  // kSave, not 0: only what changed since the checkpoint of this clock, of shards that know it.
+  Clock since = 0;
 };
 
 struct SavedFile {

@@ -62,8 +62,8 @@ inline auto Fields(const HeartbeatAck& m) {
   return std::tie(a);
 }
 inline auto Fields(const Command& m) {
-  const auto& [a, b, c, d, e, f] = m;
-  return std::tie(a, b, c, d, e, f);
+  const auto& [a, b, c, d, e, f, g] = m;
+  return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q,
@@ -173,7 +173,7 @@ void ForEachSample(const Visit& visit) {
   visit(SampleView());
   visit(Heartbeat{{5}, 6, 7, 8.5, 0.5, 9});
   visit(HeartbeatAck{{5}});
-  visit(Command{{3}, CommandKind::kTrain, 100, 2, 50, "out/checkpoint"});
+  visit(Command{{3}, CommandKind::kTrain, 100, 2, 50, "out/checkpoint", 60});
   visit(SampleDone());
   visit(StopRequest{"terminated"});
   visit(Abort{3, "server 1 is gone"});
