@@ -53,20 +53,20 @@ class Delta(harness.Case):
 
     def test_each_file_damaged(self):
         """A chain of a full one and four deltas; each file of it in turn is damaged."""
-        few = {"cluster.shards": 4}
-        sets = {**few, "checkpoint.every_steps": 20, "checkpoint.delta_every_steps": 4,
+        few = {"cluster.shards": 4, "train.batch_size": 128, "train.max_steps": 29}
+        sets = {**few, "checkpoint.every_steps": 20, "checkpoint.delta_every_steps": 2,
                 "checkpoint.keep": 9}
         self.sets = sets
         self.whole = harness.train(self.job, self.out("whole"), 2, 1, few)["digest"]
         sound = self.out("sound")
         with_deltas = harness.train(self.job, sound, 2, 1, sets)
         self.assertEqual(with_deltas["digest"], self.whole)
-        shutil.rmtree(sound / "checkpoint" / "step_0000000040")  # As killed at step 39.
+        shutil.rmtree(sound / "checkpoint" / "step_0000000029")  # As killed just before.
         shown = self.inspect(sound)
-        for line in ("chain       step 20: all", "step 24: changes of", "step 36: changes of"):
+        for line in ("chain       step 20: all", "step 22: changes of", "step 28: changes of"):
             self.assertIn(line, shown)
         # What it holds is what a full one of the same step holds.
-        stopped = harness.train(self.job, self.out("stopped"), 2, 1, {**few, "train.max_steps": 36})
+        stopped = harness.train(self.job, self.out("stopped"), 2, 1, {**few, "train.max_steps": 28})
         self.assertEqual(self.inspect(sound, "--digest").strip(), stopped["digest"])
         self.assertTrue(self.inspect(sound, f"--against={self.out('stopped')}").endswith(
             "largest difference 0\n"))
@@ -78,7 +78,7 @@ class Delta(harness.Case):
 
         random.seed(7)
         sizes, damages = [], 0
-        for step in (20, 24, 28, 32, 36):
+        for step in (20, 22, 24, 26, 28):
             folder = sound / "checkpoint" / f"step_{step:010}"
             files = sorted(f.name for f in folder.iterdir())
             sizes.append(sum((folder / name).stat().st_size for name in files))
@@ -109,11 +109,11 @@ class Delta(harness.Case):
         out = self.out("damaged")
         shutil.copytree(sound, out)
         damage(out / victim.relative_to(sound))
-        good = step - 4  # Of the chain before, where it is the full one.
+        good = step - 2  # Of the chain before, where it is the full one.
         shown = self.inspect(out)
         self.assertIn(f"checkpoint  {out}/checkpoint/step_{good:010}", shown)
         refused = [line for line in shown.splitlines() if line.startswith("refused")]
-        self.assertEqual(len(refused), (36 - good) // 4)
+        self.assertEqual(len(refused), (28 - good) // 2)
         for line in refused:
             self.assertIn(f"step_{step:010}/{victim.name}: ", line)
         if resume:

@@ -90,7 +90,7 @@ Section CheckpointSection() {
                  "chain has 16 of these, or they are together half as long as the full one and "
                  "over 4 MiB, a full "
                  "one takes the place of the next. 0: none.",
-                 Range{0, 9e15}, Hashed::kDefault);
+                 Range{0, 9e15}, Hashed::kNothing);
   checkpoint.Add(
       "keep", &CheckpointSpec::keep,
       "Full ones, each with what was saved between it and the next; older ones are removed.",
