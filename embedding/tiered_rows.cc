@@ -174,15 +174,17 @@ Result<uint64_t> TieredRows::CountChanged(int64_t since) const {
 Status TieredRows::ForEachInOrder(const Visit& visit, int64_t since) const {
   constexpr size_t kSortedKeysMax = size_t{1} << 20, kPrefetch = 16;
   std::vector<Key> keys;
-  const size_t in_memory = store_.CountChanged(since);
-  size_t next = 0, visited = 0;
+  size_t next = 0;
+  bool no_more = false;  // Keys behind these.
   // The rows in memory up to `last`.
   const auto visit_memory = [&](Key last) -> Status {
-    for (;; ++next, ++visited) {
+    for (;; ++next) {
       if (next == keys.size()) {
-        if (visited == in_memory) return {};
+        if (no_more) return {};
         store_.SmallestKeys(keys.empty() ? 0 : keys.back() + 1, kSortedKeysMax, &keys, since);
         next = 0;
+        no_more = keys.size() < kSortedKeysMax || keys.back() == std::numeric_limits<Key>::max();
+        if (keys.empty()) return {};
       }
       if (keys[next] > last) return {};
       if (next + kPrefetch < keys.size()) store_.PrefetchSlot(keys[next + kPrefetch]);

@@ -109,6 +109,7 @@ Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
                                  std::vector<std::string> arithmetic,
                                  std::vector<SavedFile> files) {
   const std::string folder = JoinPath(root_, CheckpointName(position.clock));
+  if (job_text_.empty()) job_text_ = JobForEverywhere(*job_, files_);
   std::sort(files.begin(), files.end(),
             [](const SavedFile& a, const SavedFile& b) { return a.name < b.name; });
   Manifest manifest{.job_name = job_->name,
@@ -120,7 +121,7 @@ Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
                     .epoch_start = position.epoch_start,
                     .examples = examples,
                     .arithmetic = std::move(arithmetic),
-                    .job_json = JobForEverywhere(*job_, files_),
+                    .job_json = job_text_,
                     .files = std::move(files)};
   const bool is_delta = std::ranges::any_of(manifest.files, HoldsChanges);
   if (is_delta && !chain_.empty()) {

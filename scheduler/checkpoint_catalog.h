@@ -58,6 +58,7 @@ class CheckpointCatalog {
   FileSystem& files_;
   const std::string root_;
   const std::shared_ptr<const Job> job_;
+  std::string job_text_;              // As manifests hold it; empty before the first.
   std::string latest_;                // Folder of the newest whole one.
   std::vector<Link> chain_;           // Its parts: a full one, then its deltas.
   std::vector<std::string> refused_;  // "FOLDER: reason" of those that were passed over.

@@ -64,19 +64,18 @@ Status WritePart(HashedFile& file, uint32_t position, const SnapshotPart& part, 
                                             .table = position,
                                             .name_hash = HashString(name)}));
   HDPS_RETURN_IF_ERROR(file.Append(std::as_bytes(std::span<const char>(name))));
-  std::vector<std::byte> payload;
   uint64_t written = 0;
   const auto write_block = [&](std::span<const Key> keys, std::span<const float> rows) {
     written += keys.size();
-    payload.resize(keys.size_bytes() + rows.size_bytes());
-    std::ranges::copy(std::as_bytes(keys), payload.begin());
-    std::ranges::copy(std::as_bytes(rows),
-                      payload.begin() + static_cast<std::ptrdiff_t>(keys.size_bytes()));
-    const Status status =
+    HashStream payload;
+    payload.Append(std::as_bytes(keys));
+    payload.Append(std::as_bytes(rows));
+    Status status =
         file.AppendHeader(SnapshotBlockHeader{.num_rows = static_cast<uint32_t>(keys.size()),
                                               .table = position,
-                                              .payload_hash = HashBytes(payload)});
-    return status.ok() ? file.Append(payload) : status;
+                                              .payload_hash = payload.Value()});
+    if (status.ok()) status = file.Append(std::as_bytes(keys));
+    return status.ok() ? file.Append(std::as_bytes(rows)) : status;
   };
   HDPS_RETURN_IF_ERROR(part.visit(SnapshotBlockRows(row_floats), write_block));
   CHECK_EQ(written, num_rows) << name;
