@@ -312,7 +312,7 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   for (const Gradients& part : parts) {
     CHECK_EQ(part.values.size(), part.keys.size() * impl_->dim);
   }
-  if (RecordOf(impl_->spec.optimizer.kind).whole_tensors) {
+  if (RecordOf(impl_->spec.optimizer).whole_tensors) {
     return impl_->ApplyToTensors(parts, scale, step);
   }
   if (parts.size() == 1) {

@@ -49,20 +49,20 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
       load.epoch_start = manifest.epoch_start;
       load.path = start_->folder;
       const bool servers = phase == Phase::kLoadServers;
-      return Tell(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
+      return Send(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
     }
     case Phase::kInitDense:
-      return Tell(first_worker, MakeCommand(CommandKind::kInitDense), now);
+      return Send(first_worker, MakeCommand(CommandKind::kInitDense), now);
     case Phase::kTrain:
       round_.emplace(parts_.members.workers().size(), plan_->position().clock, plan_->until());
       if (stop_) round_->Pause();
       return SendTrainOrders(now);
     case Phase::kStoreDense:
-      return Tell(first_worker, MakeCommand(CommandKind::kStoreDense), now);
+      return Send(first_worker, MakeCommand(CommandKind::kStoreDense), now);
     case Phase::kEvaluate:
-      return Tell(parts_.members.workers(), MakeCommand(CommandKind::kEvaluate), now);
+      return Send(parts_.members.workers(), MakeCommand(CommandKind::kEvaluate), now);
     case Phase::kDigest:
-      return Tell(parts_.members.servers(), MakeCommand(CommandKind::kDigest), now);
+      return Send(parts_.members.servers(), MakeCommand(CommandKind::kDigest), now);
     case Phase::kSave:
       return BeginSave(now);
     case Phase::kFinish:
@@ -71,13 +71,13 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
         return Fail(3, "the job is done, but its summary is not written: " + written.message());
       }
       for (const PeerId peer : parts_.members.all()) parts_.members.Release(peer);
-      return Tell(parts_.members.all(), MakeCommand(CommandKind::kFinish), now);
+      return Send(parts_.members.all(), MakeCommand(CommandKind::kFinish), now);
     case Phase::kOver:
       return;
   }
 }
 
-void JobCoordinator::Tell(const std::vector<PeerId>& to, const Command& command, TimeMs now) {
+void JobCoordinator::Send(const std::vector<PeerId>& to, const Command& command, TimeMs now) {
   for (const PeerId peer : to) parts_.tracker.Send(peer, command, now);
 }
 
@@ -92,7 +92,7 @@ void JobCoordinator::BeginSave(TimeMs now) {
   save.until = clock;
   save.path = *folder;
   save.since = plan_->full_save() ? 0 : parts_.checkpoints.DeltaBase();
-  Tell(parts_.members.servers(), save, now);
+  Send(parts_.members.servers(), save, now);
 }
 
 void JobCoordinator::SendTrainOrders(TimeMs now) {
@@ -102,7 +102,7 @@ void JobCoordinator::SendTrainOrders(TimeMs now) {
     command.until = order.until;
     command.epoch = position.epoch;
     command.epoch_start = position.epoch_start;
-    Tell({parts_.members.workers()[order.worker]}, command, now);
+    Send({parts_.members.workers()[order.worker]}, command, now);
   }
 }
 

@@ -83,7 +83,7 @@ class JobCoordinator {
   void Enter(Phase phase, TimeMs now);
   void EnterNextStep(TimeMs now);
   void BeginSave(TimeMs now);
-  void Tell(const std::vector<PeerId>& to, const Command& command, TimeMs now);
+  void Send(const std::vector<PeerId>& to, const Command& command, TimeMs now);
   // Everything that the phase asked for has been answered.
   void CompletePhase(TimeMs now);
   void CompleteLoad(TimeMs now);

@@ -38,9 +38,8 @@ struct Outcome {
 void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t workers, int threads) {
   for (const TableSpec& table : job.tables) {
     LOG(INFO) << "table '" << table.name << "': device cpu, update device cpu, rule "
-              << OptimizerName(table.optimizer.kind) << ", dim " << table.dim << ", "
-              << RowBytes(table) << " bytes a row with state, shards " << own_shards << " of "
-              << job.cluster.shards;
+              << OptimizerName(table.optimizer) << ", dim " << table.dim << ", " << RowBytes(table)
+              << " bytes a row with state, shards " << own_shards << " of " << job.cluster.shards;
   }
   const size_t each = workers * job.cluster.pushes_in_flight_max;
   const size_t ahead = workers * job.train.lookahead;

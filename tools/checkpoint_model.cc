@@ -9,6 +9,19 @@
 
 namespace hdps {
 
+Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
+                                          const Job& job, ShardId shard) {
+  std::vector<TableSlice> slices;
+  for (uint32_t t = 0; t < job.tables.size(); ++t) {
+    slices.emplace_back(job.tables[t], TableId{t}, job.seed,
+                        RowPlacement{.shard = shard, .num_shards = checkpoint.manifest.num_shards});
+  }
+  std::vector<TableSlice*> tables;
+  for (TableSlice& slice : slices) tables.push_back(&slice);
+  HDPS_RETURN_IF_ERROR(ReadShard(files, checkpoint.chain, shard, tables));
+  return slices;
+}
+
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
                                                                const std::string& path,
                                                                Executor& executor) {
@@ -28,20 +41,13 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files
 }
 
 Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
-  const Manifest& manifest = checkpoint_.manifest;
-  shards_.resize(manifest.num_shards);
-  std::vector<Status> read(manifest.num_shards);
-  for (uint32_t s = 0; s < manifest.num_shards; ++s) {
-    const RowPlacement home{.shard = {s}, .num_shards = manifest.num_shards};
-    for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-      shards_[s].emplace_back(job_.tables[t], TableId{t}, job_.seed, home);
-    }
-  }
+  shards_.resize(checkpoint_.manifest.num_shards);
+  std::vector<Status> read(shards_.size());
   executor.ParallelFor(shards_.size(), [&](size_t s) {
-    const ShardId shard{static_cast<uint32_t>(s)};
-    std::vector<TableSlice*> tables;
-    for (TableSlice& table : shards_[s]) tables.push_back(&table);
-    read[s] = ReadShard(files, checkpoint_.chain, shard, tables);
+    Result<std::vector<TableSlice>> shard =
+        ReadShard(files, checkpoint_, job_, {static_cast<uint32_t>(s)});
+    read[s] = shard.status();
+    if (shard.ok()) shards_[s] = *std::move(shard);
   });
   for (const Status& status : read) HDPS_RETURN_IF_ERROR(status);
   return Status();

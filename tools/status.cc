@@ -21,12 +21,6 @@ DECLARE_bool(json);
 namespace hdps {
 namespace {
 
-constexpr char kProgram[] = "hdps status";
-constexpr std::string_view kFlags[] = {"scheduler", "insecure", "json"};
-constexpr char kUsage[] =
-    "hdps status: how the job of a running scheduler is\n"
-    "usage: hdps status --scheduler=ADDRESS [--json]";
-
 // The question may be lost: it is asked again until there is an answer, or for too long.
 Result<StatusReply> Ask() {
   constexpr int64_t kPatienceMs = 5000, kAskEveryMs = 500;
@@ -90,10 +84,12 @@ Status Run() {
 
 }  // namespace
 
-int StatusMain(int argc, char** argv) {
-  Status status = ParseCommandLine(kUsage, &argc, &argv, nullptr, kFlags);
-  if (status.ok()) status = Run();
-  return ReportAndExitStatus(kProgram, status);
+Subcommand StatusCommand() {
+  return {"status",
+          "how the job of a running scheduler is",
+          "hdps status --scheduler=ADDRESS [--json]",
+          {"scheduler", "insecure", "json"},
+          Run};
 }
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// What follows from a job: its features.
+// What follows from a job: its features, and where it can be trained.
 #include "common/job/job.h"
 
 namespace hdps {
@@ -30,6 +30,18 @@ FeatureNames FeaturesOf(const DataSpec& data) {
   }
   for (const FeatureSpec& feature : data.features) names.sparse.push_back(feature.name);
   return names;
+}
+
+std::string WhyNotOnCuda(const Job& job) {
+  for (const TableSpec& table : job.tables) {
+    if (table.optimizer.kind != OptimizerKind::kOwn || table.vocab_cache_size == 0) continue;
+    return "table \"" + table.name + "\" keeps rows at the workers (vocab_cache_size = " +
+           std::to_string(table.vocab_cache_size) + "), on a GPU where they have one, and its " +
+           "optimizer " + OptimizerName(table.optimizer) +
+           " is the program's own, which has no code for CUDA; set model.device = cpu, or leave "
+           "vocab_cache_size out";
+  }
+  return "";
 }
 
 }  // namespace hdps

@@ -41,6 +41,10 @@ FeatureNames FeaturesOf(const DataSpec& data);
 // job has passed ParseJob.
 uint32_t NumClasses(const Job& job);
 
+// Why a worker that computes on a GPU cannot train this job, and what would mend it; empty: it can.
+// The rule of a program's own optimizer is compiled for the host alone.
+std::string WhyNotOnCuda(const Job& job);
+
 // Whether who loads a job will read its data: a server's or scheduler's machine need not have it.
 enum class DataFiles : uint8_t { kMustExist, kNotNeeded };
 
@@ -48,16 +52,16 @@ enum class DataFiles : uint8_t { kMustExist, kNotNeeded };
 // each) and checks the whole. Relative data paths are sought from the folder of the job file, then
 // from the working directory, and stored as found; under kMustExist each has to be there. ParseJob
 // takes paths as they are and looks for nothing. kInvalidArgument names the file, the line, the
-// field, the value, and what would be right. `layers` are the kinds that the job may use; not
-// given, the built-in ones.
+// field, the value, and what would be right. `registry` has the kinds of layers and the optimizers
+// that the job may use; not given, the built-in ones.
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
                     const std::vector<std::string>& overrides, DataFiles needed,
-                    const LayerRegistry& layers);
+                    const JobRegistry& registry);
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
                     const std::vector<std::string>& overrides,
                     DataFiles needed = DataFiles::kMustExist);
 Result<Job> ParseJob(const std::string& json, const std::string& origin,
-                     const std::vector<std::string>& overrides, const LayerRegistry& layers);
+                     const std::vector<std::string>& overrides, const JobRegistry& registry);
 Result<Job> ParseJob(const std::string& json, const std::string& origin,
                      const std::vector<std::string>& overrides);
 

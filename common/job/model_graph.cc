@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/nearest_name.h"
+#include "common/job/job_registry.h"
 #include "common/job/model_zoo.h"
 
 namespace hdps {
@@ -43,10 +44,10 @@ class GraphWalk {
       return Complain("name", "\"" + layer.name +
                                   "\" cannot name a layer: names are not empty and all different");
     }
-    const LayerRecord* const record = RecordsOf(model_).Find(layer.kind);
+    const LayerRecord* const record = RegistryOf(model_).layers.Find(layer.kind);
     if (record == nullptr) {
       return Complain("kind", "\"" + layer.kind + "\" is no kind of layer" +
-                                  DidYouMean(layer.kind, RecordsOf(model_).kinds()));
+                                  DidYouMean(layer.kind, RegistryOf(model_).layers.kinds()));
     }
     GraphShape::Node node;
     LayerQuestion question{layer, {}, tables_, features_};
@@ -124,9 +125,9 @@ void CheckTables(const std::vector<TableSpec>& tables, std::vector<GraphProblem>
                                                "\" cannot name a table: names are not empty, "
                                                "not \"dense\", and all different"});
     }
-    if (RecordOf(table.optimizer.kind).whole_tensors) {
+    if (RecordOf(table.optimizer).whole_tensors) {
       problems->push_back({place + "optimizer",
-                           std::string(OptimizerName(table.optimizer.kind)) +
+                           std::string(OptimizerName(table.optimizer)) +
                                " needs whole tensors and cannot update the rows of a table; use "
                                "adamw or lazy_adam, or this one as dense_optimizer"});
     }

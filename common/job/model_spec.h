@@ -23,7 +23,7 @@ constexpr auto WordsOf(Combine) {
   return EnumWords(kConcat, "concat", kSum, "sum");
 }
 
-class LayerRegistry;  // layers/layer_record.h
+struct JobRegistry;  // job_registry.h
 
 // One layer as the job gives it. Which of the fields count is said by the record of its kind.
 struct LayerSpec {
@@ -61,8 +61,8 @@ struct ModelSpec {
   LossKind loss = LossKind::kLogloss;
   std::string device = "auto";  // auto | cpu | cuda: where the dense layers are computed.
   FirstLayer first_layer = FirstLayer::kAuto;
-  // What the layers' kinds mean; null: BuiltInLayers().
-  std::shared_ptr<const LayerRegistry> records;
+  // What the kinds of layers and optimizers mean; null: BuiltInRegistry().
+  std::shared_ptr<const JobRegistry> registry;
 };
 
 }  // namespace hdps

@@ -216,7 +216,7 @@ Result<ModelGraph> BuildModel(const std::string& type, const ModelRecipe& recipe
 }
 
 TableSpec DenseTable(const OptimizerSpec& optimizer) {
-  const bool whole_tensors = RecordOf(optimizer.kind).whole_tensors;
+  const bool whole_tensors = RecordOf(optimizer).whole_tensors;
   return {"dense",   kDenseChunkFloats,
           optimizer, {InitKind::kZeros, 0},
           true,      whole_tensors ? ShardBy::kGroup : ShardBy::kKey};

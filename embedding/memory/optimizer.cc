@@ -3,86 +3,37 @@
 
 #include <glog/logging.h>
 
-#include <algorithm>
-#include <vector>
-
-#include "kernels/host/row_update.h"
+#include "embedding/memory/rule_updates.h"
+#include "kernels/host/optimizer_loops.h"
 
 namespace hdps {
-namespace {
-
-double SquaredNorm(std::span<const float> values) {
-  double sum = 0;
-  for (const float value : values) sum += double{value} * value;
-  return sum;
-}
-
-// Changes the state; the chunk's part of the tensor's direction comes into `direction`.
-template <typename Rule>
-void FindDirection(const OptimizerSettings& settings, const ChunkUpdate& chunk, float* direction) {
-  const size_t dim = chunk.weights.size();
-  const typename Rule::Factor factor =
-      Rule::FactorAt(settings, CountUpdate(&chunk.state[Rule::kStateArrays * dim]));
-  float* s0 = chunk.state.data();
-  float* s1 = s0 + dim;
-  for (size_t i = 0; i < dim; ++i) {
-    direction[i] =
-        Rule::Direction(settings, factor, chunk.gradient[i], chunk.weights[i], s0[i], s1[i]);
-  }
-}
-
-template <typename Rule>
-void UpdateWholeTensor(const OptimizerSettings& settings, std::span<const ChunkUpdate> chunks) {
-  size_t floats = 0;
-  for (const ChunkUpdate& chunk : chunks) floats += chunk.weights.size();
-  std::vector<float> direction(floats);
-  double weights_squared = 0, direction_squared = 0;
-  float* at = direction.data();
-  for (const ChunkUpdate& chunk : chunks) {
-    FindDirection<Rule>(settings, chunk, at);
-    weights_squared += SquaredNorm(chunk.weights);
-    direction_squared += SquaredNorm({at, chunk.weights.size()});
-    at += chunk.weights.size();
-  }
-  const float rate = Rule::Rate(settings, weights_squared, direction_squared);
-  at = direction.data();
-  for (const ChunkUpdate& chunk : chunks) {
-    for (float& weight : chunk.weights) weight -= rate * *at++;
-  }
-}
-
-}  // namespace
 
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
-  return static_cast<uint32_t>(RecordOf(spec.kind).StateFloats(dim));
+  return static_cast<uint32_t>(RecordOf(spec).StateFloats(dim));
 }
 
 void InitState(const OptimizerSpec& spec, uint32_t dim, std::span<float> state) {
   DCHECK_EQ(state.size(), StateFloats(spec, dim));
-  WithOptimizer(spec.kind, [&](auto rule) {
-    using Rule = decltype(rule);
-    for (size_t array = 0; array < Rule::kStateArrays; ++array) {
-      std::ranges::fill(state.subspan(array * dim, dim), Rule::InitialState(spec, array));
-    }
-    std::ranges::fill(state.subspan(Rule::kStateArrays * dim), Rule::InitialKept(spec));
-  });
+  if (spec.kind == OptimizerKind::kOwn) return LoopsOf(spec).init_state(spec, dim, state);
+  WithOptimizer(spec.kind, [&](auto rule) { InitStateBy<decltype(rule)>(spec, dim, state); });
 }
 
 void UpdateRow(const OptimizerSpec& spec, int64_t step, std::span<const float> gradient,
                std::span<float> weights, std::span<float> state) {
+  if (spec.kind == OptimizerKind::kOwn) {
+    return LoopsOf(spec).update_row(spec, step, gradient, weights, state);
+  }
   WithRowOptimizer(spec.kind, [&](auto rule) {
-    using Rule = decltype(rule);
-    RowFactors<Rule> factors(spec, step);
-    UpdateOneRow<Rule>(spec, factors, weights.size(), gradient.data(), GradientScale(),
-                       weights.data(), state.data());
+    UpdateRowBy<decltype(rule)>(spec, step, gradient, weights, state);
   });
 }
 
 void UpdateTensor(const OptimizerSpec& spec, std::span<const ChunkUpdate> chunks) {
+  if (spec.kind == OptimizerKind::kOwn) return LoopsOf(spec).update_tensor(spec, chunks);
   WithOptimizer(spec.kind, [&](auto rule) {
     using Rule = decltype(rule);
     if constexpr (Rule::kWholeTensors) {
-      UpdateWholeTensor<Rule>(spec, chunks);
+      UpdateTensorBy<Rule>(spec, chunks);
     } else {
       LOG(FATAL) << Rule::kName << " changes rows one by one";
     }

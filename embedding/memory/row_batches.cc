@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "embedding/memory/row_loops.h"
+#include "kernels/host/optimizer_loops.h"
 
 namespace hdps {
 
@@ -41,13 +42,17 @@ void ReadRows(VectorWidth width, const StoredRows& rows, std::span<const Key> ke
 void UpdateRows(VectorWidth width, const OptimizerSpec& spec, const StoredRows& rows,
                 std::span<const Key> keys, const float* values, GradientScale scale, int64_t step) {
   const RowUpdating updating{spec, rows, keys, values, scale, step};
+  const OptimizerLoops* const own = spec.kind == OptimizerKind::kOwn ? &LoopsOf(spec) : nullptr;
   switch (rows.format) {
     case WeightFormat::kFp32:
-      return UpdateRowsIn<WeightFormat::kFp32>(width, updating);
+      return own != nullptr ? own->update_fp32_rows(width, updating)
+                            : UpdateRowsIn<WeightFormat::kFp32>(width, updating);
     case WeightFormat::kFp16:
-      return UpdateRowsIn<WeightFormat::kFp16>(width, updating);
+      return own != nullptr ? own->update_fp16_rows(width, updating)
+                            : UpdateRowsIn<WeightFormat::kFp16>(width, updating);
     case WeightFormat::kBf16:
-      return UpdateRowsIn<WeightFormat::kBf16>(width, updating);
+      return own != nullptr ? own->update_bf16_rows(width, updating)
+                            : UpdateRowsIn<WeightFormat::kBf16>(width, updating);
   }
 }
 

@@ -170,18 +170,22 @@ HDPS_INLINE void UpdateAll(const RowUpdating& u) {
       });
 }
 
+// Under one optimizer.
+template <typename Rule, WeightFormat kFormat>
+void UpdateRowsBy(VectorWidth width, const RowUpdating& u) {
+  using Dims = std::conditional_t<Rule::kLoopsKnowDims, UsualDims<kFormat>, FewDims<kFormat>>;
+  const bool plain = u.rows.row_floats() == u.rows.dim + StateFloatsOf<Rule>(u.rows.dim);
+  WithDim(Dims(), plain ? u.rows.dim : 0, [&](auto dim) {
+    constexpr size_t kDim = decltype(dim)::value;
+    WithVectors(
+        width, [&]() __attribute__((always_inline)) { UpdateAll<Rule, kFormat, kDim>(u); });
+  });
+}
+
 template <WeightFormat kFormat>
 void UpdateRowsIn(VectorWidth width, const RowUpdating& u) {
-  WithRowOptimizer(u.spec.kind, [&](auto rule) {
-    using Rule = decltype(rule);
-    using Dims = std::conditional_t<Rule::kLoopsKnowDims, UsualDims<kFormat>, FewDims<kFormat>>;
-    const bool plain = u.rows.row_floats() == u.rows.dim + StateFloatsOf<Rule>(u.rows.dim);
-    WithDim(Dims(), plain ? u.rows.dim : 0, [&](auto dim) {
-      constexpr size_t kDim = decltype(dim)::value;
-      WithVectors(
-          width, [&]() __attribute__((always_inline)) { UpdateAll<Rule, kFormat, kDim>(u); });
-    });
-  });
+  WithRowOptimizer(u.spec.kind,
+                   [&](auto rule) { UpdateRowsBy<decltype(rule), kFormat>(width, u); });
 }
 
 }  // namespace hdps

@@ -6,7 +6,7 @@
 #include <memory>
 #include <variant>
 
-#include "common/job/layers/layer_record.h"
+#include "common/job/job_registry.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/process/command_line.h"
@@ -92,13 +92,13 @@ int main(int argc, char** argv) {
     std::cerr << "usage: own_layer JOB OUT\n";
     return 2;
   }
-  hdps::LayerRegistry layers = hdps::BuiltInLayers();
-  const hdps::Status added = layers.Add(Powers());
+  hdps::JobRegistry registry = hdps::BuiltInRegistry();
+  const hdps::Status added = registry.layers.Add(Powers());
   if (!hdps::StartLogging("own_layer", "", "warning").ok()) return 3;  // Onto the terminal.
   const std::unique_ptr<hdps::FileSystem> files = hdps::NewPosixFileSystem();
   const std::unique_ptr<hdps::MonotonicClock> clock = hdps::NewSystemClock();
   hdps::Result<hdps::Job> job =
-      hdps::LoadJob(*files, argv[1], {}, hdps::DataFiles::kMustExist, layers);
+      hdps::LoadJob(*files, argv[1], {}, hdps::DataFiles::kMustExist, registry);
   if (!added.ok() || !job.ok()) {
     std::cerr << "own_layer: error: " << (added.ok() ? job.status() : added).message() << "\n";
     return 2;

@@ -164,6 +164,8 @@ void CudaRowSlabs::DownloadOutside(cudaStream_t stream, std::span<const uint32_t
 bool CudaRowSlabs::Update(cudaStream_t stream, const RowUpdate& update,
                           std::span<const uint32_t> slots, const float* gradients,
                           const RowSlab& slab) {
+  // Workers refuse a job whose own optimizer would come here.
+  CHECK(update.rule.kind != OptimizerKind::kOwn) << OptimizerName(update.rule);
   if (slots.empty()) return true;
   Upload(stream, slots);
   int* bad = bad_.Reserve(1);

@@ -129,7 +129,8 @@ HDPS_INLINE void UpdateOneRow(const OptimizerSettings& settings, RowFactors<Rule
   UpdateWeights<Rule>(settings, factor, dim, values, scale, weights, state, second);
 }
 
-// As WithOptimizer, for those that change rows.
+// As WithOptimizer, for those that change rows. Own optimizers do not come here: see
+// optimizer_loops.h.
 template <typename Call>
 void WithRowOptimizer(OptimizerKind kind, const Call& call) {
   WithOptimizer(kind, [&call](auto rule) {

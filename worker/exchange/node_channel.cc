@@ -4,11 +4,6 @@
 #include <utility>
 
 namespace hdps {
-namespace {
-
-constexpr int64_t kLookNs = 50'000;  // About what it costs to put a thread to sleep and wake it.
-
-}  // namespace
 
 NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
                          int64_t board_timeout_ms, SectionAllocator* sections)
@@ -110,19 +105,13 @@ void NodeChannel::Ask(Wish wish) {
   if (wishes_.Push(std::move(wish))) wake_();
 }
 
-void NodeChannel::Tell(Event event) {
-  if (events_.Push(std::move(event))) told_.fetch_add(1, std::memory_order_release);
+void NodeChannel::Enqueue(Event event) {
+  (void)events_.Push(std::move(event));  // Closed: nobody waits any more.
 }
 
 bool NodeChannel::TakeIn(bool wait) {
-  if (wait) {
-    const int64_t until = clock_.NowNs() + kLookNs;
-    while (told_.load(std::memory_order_acquire) == taken_in_ && clock_.NowNs() < until) {
-    }
-  }
   std::optional<Event> event = wait ? events_.Pop() : events_.TryPop();
   if (event.has_value()) {
-    ++taken_in_;
     Sort(*std::move(event));
     return true;
   }
@@ -162,7 +151,7 @@ void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
       ++asked;
       continue;
     }
-    Tell(StoreLate{asked->first});
+    Enqueue(StoreLate{asked->first});
     asked = asked_.erase(asked);
   }
 }
@@ -173,16 +162,16 @@ void NodeChannel::Close() {
 }
 
 void NodeChannel::OnView(std::shared_ptr<const View> view, WorkerId rank) {
-  Tell(NewView{std::move(view), rank});
+  Enqueue(NewView{std::move(view), rank});
 }
-void NodeChannel::OnCommand(const Command& command) { Tell(command); }
+void NodeChannel::OnCommand(const Command& command) { Enqueue(command); }
 void NodeChannel::OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) {
-  Tell(Replies{ticket, std::move(status), std::move(replies), clock_.NowNs()});
+  Enqueue(Replies{ticket, std::move(status), std::move(replies), clock_.NowNs()});
 }
 void NodeChannel::OnKvValue(const KvValue& value) {
   if (!value.found || asked_.erase(value.key) == 0) return;
-  Tell(value);
+  Enqueue(value);
 }
-void NodeChannel::OnEnd(Status status) { Tell(End{std::move(status)}); }
+void NodeChannel::OnEnd(Status status) { Enqueue(End{std::move(status)}); }
 
 }  // namespace hdps

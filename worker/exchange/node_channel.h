@@ -1,7 +1,6 @@
 // Where a worker's two threads meet: the node on the loop thread, the trainer on another.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -27,8 +26,7 @@ namespace hdps {
 //
 // Invariant: what the node says reaches the trainer in the order it was said, except that commands
 // and views wait while an answer is waited for. After the end every call returns kCancelled at
-// once, so no thread waits for one that is gone. Who waits looks for a moment before it sleeps:
-// answers of a server nearby come sooner than a sleeping thread wakes.
+// once, so no thread waits for one that is gone.
 class NodeChannel : public ComputeSide, public RendezvousStore {
  public:
   // `wake` ends the loop's wait for frames; called from the trainer's thread. A Get() that found
@@ -106,7 +104,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   using Wish = std::function<void(ComputeRequests&)>;
 
   void Ask(Wish wish);
-  void Tell(Event event);  // The loop's thread.
+  void Enqueue(Event event);  // The loop's thread.
   // Takes the next event in; waits for it when `wait`. False when there was none.
   bool TakeIn(bool wait);
   void Sort(Event event);
@@ -116,7 +114,6 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // a time, a view a change. The limits stop a runaway, and neither side ever waits at them.
   BoundedQueue<Event> events_{4096};
   BoundedQueue<Wish> wishes_{4096};
-  std::atomic<uint64_t> told_{0};  // Events that the loop has put in.
 
   // Constant after construction.
   const std::function<void()> wake_;
@@ -127,7 +124,6 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // The trainer's thread only.
   uint64_t next_ticket_ = 1;
   uint64_t next_store_ = 0;
-  uint64_t taken_in_ = 0;  // Events.
   std::shared_ptr<const View> view_;
   WorkerId rank_;
   std::deque<Command> commands_;

@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "common/job/job_registry.h"
+
 namespace hdps {
 namespace {
 
@@ -30,14 +32,14 @@ void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& 
 }
 
 double LayerSite::Number(const std::string& name) const {
-  for (const LayerNumber& number : RecordsOf(job.model).Find(spec.kind)->numbers) {
+  for (const LayerNumber& number : RegistryOf(job.model).layers.Find(spec.kind)->numbers) {
     if (number.name == name) return NumberOf(spec, number);
   }
   LOG(FATAL) << "layers of kind " << spec.kind << " have no setting " << name;
 }
 
 std::unique_ptr<Layer> NewLayer(const LayerSite& site) {
-  const LayerRecord& record = *RecordsOf(site.job.model).Find(site.spec.kind);
+  const LayerRecord& record = *RegistryOf(site.job.model).layers.Find(site.spec.kind);
   if (record.make) return record.make(site);
   const Maker maker = BuiltInMaker(record.kind);
   CHECK(maker != nullptr) << "layers of kind " << record.kind << " have no maker";

@@ -59,6 +59,8 @@ Status Trainer::Prepare() {
   runner_ = std::make_unique<StepRunner>(*job_, *model_, channel_, time_, executor_);
   std::vector<HotGroup> hot = HotGroupsOf(*job_, KeyFinder(*job_).table_keys());
   if (!hot.empty()) {
+    const std::string not_here = model_->ops().on_host() ? "" : WhyNotOnCuda(*job_);
+    if (!not_here.empty()) return Status(Code::kInvalidArgument, "model.device: " + not_here);
     cache_ = std::make_unique<DeviceCache>(*job_, std::move(hot), model_->ops(), channel_);
     runner_->set_cache(cache_.get());
     LOG(INFO) << cache_->rows().Describe();

@@ -108,7 +108,6 @@ class LayerRegistry {
 
 // The kinds of layer_list.def. A program with layers of its own adds them to a copy.
 const LayerRegistry& BuiltInLayers();
-const LayerRegistry& RecordsOf(const ModelSpec& model);
 
 // Uniform in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
 InitSpec GlorotInit(uint64_t inputs, uint64_t outputs);

@@ -88,10 +88,6 @@ const LayerRegistry& BuiltInLayers() {
   return registry;
 }
 
-const LayerRegistry& RecordsOf(const ModelSpec& model) {
-  return model.records == nullptr ? BuiltInLayers() : *model.records;
-}
-
 InitSpec GlorotInit(uint64_t inputs, uint64_t outputs) {
   const double fans = static_cast<double>(inputs) + static_cast<double>(outputs);
   return {InitKind::kUniform, static_cast<float>(std::sqrt(6.0 / fans))};

@@ -13,6 +13,8 @@ struct OptimizerSettings {
   float weight_decay = 0;
   float l1 = 0, l2 = 0;
   float initial_accumulator = 0.1f;
+  // Of no built-in optimizer: for settings that only an own optimizer of a program has.
+  float own_a = 0, own_b = 0, own_c = 0, own_d = 0;
   friend bool operator==(const OptimizerSettings&, const OptimizerSettings&) = default;
 };
 

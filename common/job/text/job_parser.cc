@@ -2,7 +2,7 @@
 #include <memory>
 #include <utility>
 
-#include "common/job/layers/layer_record.h"
+#include "common/job/job_registry.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -41,18 +41,18 @@ Status Normalise(JobSource* source) {
 }
 
 Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& overrides,
-                    const LayerRegistry& layers, JobSource* source) {
+                    const JobRegistry& registry, JobSource* source) {
   HDPS_ASSIGN_OR_RETURN(source->root, ParseJson(json, source->origin));
   for (const std::string& text : overrides) HDPS_RETURN_IF_ERROR(ApplyOverride(text, source));
   HDPS_RETURN_IF_ERROR(Normalise(source));
   if (source->root.kind != JsonValue::Kind::kObject) {
     return Refuse(*source, "", "a job is an object, {\"data\": {...}, \"model\": {...}}");
   }
-  const Section section = JobSection(layers);
+  const Section section = JobSection(registry);
   HDPS_RETURN_IF_ERROR(CheckSection(*source, section, source->root, ""));
   JobText text;
-  if (&layers != &BuiltInLayers()) {
-    text.model_text.records = std::make_shared<LayerRegistry>(layers);
+  if (&registry != &BuiltInRegistry()) {
+    text.model_text.registry = std::make_shared<JobRegistry>(registry);
   }
   std::vector<std::string> warnings;
   ReadSection(section, source->root, &text, {"", &warnings});
@@ -84,21 +84,21 @@ Status FindData(FileSystem& files, const JobSource& source, const std::string& k
 }  // namespace
 
 Result<Job> ParseJob(const std::string& json, const std::string& origin,
-                     const std::vector<std::string>& overrides, const LayerRegistry& layers) {
+                     const std::vector<std::string>& overrides, const JobRegistry& registry) {
   JobSource source{origin, {}};
-  return ReadJob(json, overrides, layers, &source);
+  return ReadJob(json, overrides, registry, &source);
 }
 
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
                     const std::vector<std::string>& overrides, DataFiles needed,
-                    const LayerRegistry& layers) {
+                    const JobRegistry& registry) {
   Result<std::string> text = ReadWholeFile(files, path, kJobBytesMax);
   if (!text.ok()) {
     return Status(Code::kInvalidArgument,
                   text.status().message() + "; --job has to name a job file");
   }
   JobSource source{path, {}};
-  HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(*text, overrides, layers, &source));
+  HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(*text, overrides, registry, &source));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "train", needed, &job.data.train));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "eval", needed, &job.data.eval));
   return job;
@@ -106,12 +106,12 @@ Result<Job> LoadJob(FileSystem& files, const std::string& path,
 
 Result<Job> ParseJob(const std::string& json, const std::string& origin,
                      const std::vector<std::string>& overrides) {
-  return ParseJob(json, origin, overrides, BuiltInLayers());
+  return ParseJob(json, origin, overrides, BuiltInRegistry());
 }
 
 Result<Job> LoadJob(FileSystem& files, const std::string& path,
                     const std::vector<std::string>& overrides, DataFiles needed) {
-  return LoadJob(files, path, overrides, needed, BuiltInLayers());
+  return LoadJob(files, path, overrides, needed, BuiltInRegistry());
 }
 
 std::vector<std::string> SplitOverrides(const std::string& text) {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
-#include "common/job/layers/layer_record.h"
+#include "common/job/job_registry.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -25,7 +25,7 @@ JobText TextOf(const Job& job) {
 
 JsonValue Print(const Job& job, Form form) {
   const JobText text = TextOf(job);
-  return PrintSection(JobSection(RecordsOf(job.model)), &text, form);
+  return PrintSection(JobSection(RegistryOf(job.model)), &text, form);
 }
 
 JsonValue DigestForm(Job job) {
@@ -47,7 +47,7 @@ uint64_t TablesDigest(const Job& job) {
   Job tables;
   tables.seed = job.seed;
   tables.model.layers = job.model.layers;
-  tables.model.records = job.model.records;
+  tables.model.registry = job.model.registry;
   tables.tables = job.tables;
   tables.cluster.shards = job.cluster.shards;
   // What the defaults were when the first checkpoints were written.

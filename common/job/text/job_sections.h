@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/job_registry.h"
 #include "common/job/model_zoo.h"
 #include "common/job/text/setting.h"
 
@@ -24,15 +24,12 @@ struct JobText : Job {
   ModelText model_text;
 };
 
-Section JobSection(const LayerRegistry& layers);  // Of JobText: the whole.
+Section JobSection(const JobRegistry& registry);  // Of JobText: the whole.
 
 Section DataSection();
-Section ModelSection(const LayerRegistry& layers);  // Of ModelText.
-Section OptimizerSection();
+Section ModelSection(const JobRegistry& registry);  // Of ModelText.
+Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
-
-// The kinds of layers as a table of Markdown.
-std::string PrintLayerReference(const LayerRegistry& layers);
 
 // Fills model and tables from what stands under "model"; needs job->data.
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);

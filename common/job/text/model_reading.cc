@@ -1,7 +1,7 @@
 // The model of a job: a recipe expanded, or a graph spelled out.
 #include <utility>
 
-#include "common/job/layers/layer_record.h"
+#include "common/job/job_registry.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -11,7 +11,7 @@ namespace {
 // A graph that was spelled out needs nothing of the recipe: of what has an effect under some
 // recipes alone.
 void WarnOfRecipe(const JsonValue& object, const ModelText& text, Job* job) {
-  const Section section = ModelSection(RecordsOf(job->model));
+  const Section section = ModelSection(RegistryOf(job->model));
   for (const Setting& setting : section.settings) {
     if (!setting.only_where.has_value() || !HasEffect(section, setting, &text)) continue;
     if (object.Find(setting.key) == nullptr) continue;

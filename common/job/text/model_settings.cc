@@ -56,13 +56,13 @@ Section PolicySection() {
   return policy.Done();
 }
 
-Section TableSection() {
+Section TableSection(const OptimizerRegistry& optimizers) {
   TableSpec defaults;
   defaults.optimizer = ModelRecipe::DeepOptimizer();
   SettingTable<TableSpec> table("table", "model.tables[]", defaults);
   table.Add("name", &TableSpec::name, "\"dense\" is taken.", kRequired);
   table.Add("dim", &TableSpec::dim, "Weights of one row.", Range{1, 65536});
-  table.AddObject("optimizer", &TableSpec::optimizer, OptimizerSection(),
+  table.AddObject("optimizer", &TableSpec::optimizer, OptimizerSection(optimizers),
                   "Default: lazy_adam 0.00035.");
   table.AddObject("init", &TableSpec::init, InitSection(), "How a row begins.");
   table.AddObject("policy", &TableSpec::policy, PolicySection(),
@@ -74,7 +74,7 @@ Section TableSection() {
 }
 
 // A recipe's settings, each with the recipes under which it has an effect.
-void AddRecipe(SettingTable<ModelText>* model) {
+void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* model) {
   const auto recipes = [](std::vector<std::string> types) {
     return Where(&ModelText::type, std::move(types));
   };
@@ -97,9 +97,9 @@ void AddRecipe(SettingTable<ModelText>* model) {
   model->Add("wide_features", &ModelText::wide_features, "Empty: all sparse features.", wide);
   model->Add("deep_features", &ModelText::deep_features, "Empty: all sparse features.", embeds);
   model->Add("numeric", &ModelText::numeric, "The numeric columns take part.", sparse);
-  model->AddObject("wide_optimizer", &ModelText::wide_optimizer, OptimizerSection(),
+  model->AddObject("wide_optimizer", &ModelText::wide_optimizer, OptimizerSection(optimizers),
                    "Default: ftrl 0.05, l1 = l2 = 1e-8, initial accumulator 1e-6.", wide);
-  model->AddObject("deep_optimizer", &ModelText::deep_optimizer, OptimizerSection(),
+  model->AddObject("deep_optimizer", &ModelText::deep_optimizer, OptimizerSection(optimizers),
                    "Default: lazy_adam 0.00035.", embeds);
   model->AddObject("wide_init", &ModelText::wide_init, InitSection(), "Default: zeros.", wide);
   model->AddObject("embedding_init", &ModelText::embedding_init, InitSection(),
@@ -122,7 +122,7 @@ void AddRecipe(SettingTable<ModelText>* model) {
 
 }  // namespace
 
-Section ModelSection(const LayerRegistry& layers) {
+Section ModelSection(const JobRegistry& registry) {
   std::vector<std::string> types = RecipeTypes();
   types.emplace_back("graph");
   SettingTable<ModelText> model("model", "model");
@@ -130,12 +130,13 @@ Section ModelSection(const LayerRegistry& layers) {
             "The recipe `layers` are made from; graph: they are spelled out. A recipe with "
             "`layers` is taken as spelled out too.",
             OneOf{types});
-  AddRecipe(&model);
-  model.AddObject("tables", &ModelText::tables, TableSection(),
+  AddRecipe(registry.optimizers, &model);
+  model.AddObject("tables", &ModelText::tables, TableSection(registry.optimizers),
                   "With `layers`: the tables they use.");
-  model.AddObject("layers", &ModelText::layers, LayerSection(layers),
+  model.AddObject("layers", &ModelText::layers, LayerSection(registry.layers),
                   "The graph, inputs before users; the last layer gives the logits.");
-  model.AddObject("dense_optimizer", &ModelText::dense_optimizer, OptimizerSection(),
+  model.AddObject("dense_optimizer", &ModelText::dense_optimizer,
+                  OptimizerSection(registry.optimizers),
                   "Of the weights of all dense layers. Default: adam 0.00035.");
   model.Add("loss", &ModelText::loss,
             "Default: softmax for an mlp of several classes, else logloss.", kNoDefault);

@@ -1,7 +1,7 @@
 // The settings of an optimizer, from the optimizers' records.
 #include <algorithm>
-#include <array>
-#include <iterator>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "common/job/text/job_sections.h"
@@ -9,29 +9,26 @@
 
 namespace hdps {
 
-constexpr auto WordsOf(OptimizerKind) {
-  std::array<EnumWord<OptimizerKind>, std::size(kOptimizers)> words = {};
-  for (size_t i = 0; i < words.size(); ++i) words[i] = {kOptimizers[i].kind, kOptimizers[i].name};
-  return words;
-}
-
 namespace {
+
+using Records = std::vector<const OptimizerRecord*>;
 
 // As short as it says the same number of 32 bits: 0.1, not 0.100000001.
 std::string ShortText(float value) { return NumberText(JsonValue::Float(value).number); }
 
 // The settings of all optimizers, those of one name once, in an order that is also each record's: a
 // new one comes before the next of its record that is known, else at the end.
-std::vector<OptimizerSetting> AllSettings() {
+std::vector<OptimizerSetting> AllSettings(const Records& records) {
   std::vector<OptimizerSetting> all;
   const auto find = [&all](std::string_view name) {
     return std::find_if(all.begin(), all.end(), [name](const auto& s) { return s.name == name; });
   };
-  for (const OptimizerRecord& record : kOptimizers) {
-    for (auto own = record.settings.begin(); own != record.settings.end(); ++own) {
+  for (const OptimizerRecord* record : records) {
+    const std::span<const OptimizerSetting> settings = record->settings;
+    for (auto own = settings.begin(); own != settings.end(); ++own) {
       if (find(own->name) != all.end()) continue;
       auto place = all.end();
-      for (auto next = own + 1; next != record.settings.end() && place == all.end(); ++next) {
+      for (auto next = own + 1; next != settings.end() && place == all.end(); ++next) {
         place = find(next->name);
       }
       all.insert(place, *own);
@@ -41,14 +38,14 @@ std::vector<OptimizerSetting> AllSettings() {
 }
 
 // Which optimizers have the setting; those whose default is not the usual one are said in the doc.
-std::vector<OptimizerKind> KindsWith(const OptimizerSetting& setting, std::string* doc) {
-  std::vector<OptimizerKind> kinds;
-  for (const OptimizerRecord& record : kOptimizers) {
-    for (const OptimizerSetting& own : record.settings) {
+Condition KindsWith(const Records& records, const OptimizerSetting& setting, std::string* doc) {
+  Condition kinds{"kind", {}};
+  for (const OptimizerRecord* record : records) {
+    for (const OptimizerSetting& own : record->settings) {
       if (std::string_view(own.name) != setting.name) continue;
-      kinds.push_back(record.kind);
+      kinds.values.emplace_back(record->name);
       if (own.default_value == OptimizerSettings().*setting.value) continue;
-      *doc += (doc->empty() ? "" : " ") + std::string("Default of ") + record.name + ": " +
+      *doc += (doc->empty() ? "" : " ") + std::string("Default of ") + record->name + ": " +
               ShortText(own.default_value) + ".";
     }
   }
@@ -56,26 +53,23 @@ std::vector<OptimizerKind> KindsWith(const OptimizerSetting& setting, std::strin
 }
 
 // Another kind than that of the place's default takes what is not given from its own defaults.
-void ResetToKind(const JsonValue& object, OptimizerSpec* spec) {
-  const JsonValue* value = object.Find("kind");
-  if (value == nullptr) return;
-  OptimizerKind kind = spec->kind;
-  ReadValue(*value, &kind);
-  if (kind != spec->kind) *spec = DefaultsOf(kind);
+void ReadKind(const OptimizerRegistry& optimizers, const JsonValue& kind, OptimizerSpec* spec) {
+  const OptimizerRecord& record = *optimizers.Find(kind.text);
+  if (&record != &RecordOf(*spec)) *spec = DefaultsOf(record);
 }
 
 // What each kind does.
-std::string KindTable() {
+std::string KindTable(const Records& records) {
   std::string text =
       "\n| kind | update of a weight | paper | floats of state in a row |\n|---|---|---|---|\n";
-  for (const OptimizerRecord& record : kOptimizers) {
-    std::string state = record.state_arrays == 0   ? ""
-                        : record.state_arrays == 1 ? "dim"
-                                                   : std::to_string(record.state_arrays) + " dim";
-    if (record.state_more > 0) {
-      state += (state.empty() ? "" : " + ") + std::to_string(record.state_more);
+  for (const OptimizerRecord* record : records) {
+    std::string state = record->state_arrays == 0   ? ""
+                        : record->state_arrays == 1 ? "dim"
+                                                    : std::to_string(record->state_arrays) + " dim";
+    if (record->state_more > 0) {
+      state += (state.empty() ? "" : " + ") + std::to_string(record->state_more);
     }
-    text += "| `" + std::string(record.name) + "` | " + record.formula + " | " + record.paper +
+    text += "| `" + std::string(record->name) + "` | " + record->formula + " | " + record->paper +
             " | " + (state.empty() ? "0" : state) + " |\n";
   }
   return text;
@@ -83,31 +77,37 @@ std::string KindTable() {
 
 }  // namespace
 
-Section OptimizerSection() {
+Section OptimizerSection(const OptimizerRegistry& optimizers) {
   using enum Note;
+  const Records& records = optimizers.records();
   SettingTable<OptimizerSpec> optimizer("optimizer", "An optimizer");
   std::string whole;
-  for (const OptimizerRecord& record : kOptimizers) {
-    if (record.whole_tensors) whole += (whole.empty() ? "" : ", ") + std::string(record.name);
+  for (const OptimizerRecord* record : records) {
+    if (record->whole_tensors) whole += (whole.empty() ? "" : ", ") + std::string(record->name);
   }
-  optimizer.Add("kind", &OptimizerSpec::kind, whole + " only for dense weights.", kNoDefault);
-  for (const OptimizerSetting& setting : AllSettings()) {
+  const auto read_kind = [optimizers](const JsonValue& kind, OptimizerSpec* spec) {
+    ReadKind(optimizers, kind, spec);
+  };
+  optimizer.AddConverted(
+      "kind", ValueKind::kChoice, whole + " only for dense weights.", read_kind,
+      [](const OptimizerSpec& spec) { return JsonValue::Text(OptimizerName(spec)); },
+      OneOf{optimizers.names()}, kNoDefault);
+  for (const OptimizerSetting& setting : AllSettings(records)) {
     const bool is_rate = setting.value == &OptimizerSettings::learning_rate;
     std::string doc = setting.doc;
     if (is_rate) {
       doc = "Default where the kind is not that of the place: " +
             ShortText(OptimizerSpec().learning_rate) + ".";
     }
-    const std::vector<OptimizerKind> kinds = KindsWith(setting, &doc);
+    const Condition kinds = KindsWith(records, setting, &doc);
     const Range range{setting.min, setting.max};
     if (is_rate) {  // Recipes have rates of their own.
       optimizer.Add(setting.name, setting.value, doc, range, kNoDefault);
     } else {
-      optimizer.Add(setting.name, setting.value, doc, range, Where(&OptimizerSpec::kind, kinds));
+      optimizer.Add(setting.name, setting.value, doc, range, kinds);
     }
   }
-  optimizer.BeforeReading(ResetToKind);
-  optimizer.Appendix(KindTable());
+  optimizer.Appendix(KindTable(records));
   return optimizer.Done();
 }
 

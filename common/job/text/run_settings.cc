@@ -134,12 +134,12 @@ Section ClusterSection() {
 
 }  // namespace
 
-Section JobSection(const LayerRegistry& layers) {
+Section JobSection(const JobRegistry& registry) {
   SettingTable<JobText> job("job", "The whole");
   job.Add("name", &JobText::name, "For people; shown in summaries and logs.", Hashed::kDefault);
   job.Add("seed", &JobText::seed, "Decides initial weights and the order of rows.");
   job.AddObject("data", &JobText::data, DataSection(), "What to read.", kRequired);
-  job.AddObject("model", &JobText::model_text, ModelSection(layers), "What to train.", kRequired);
+  job.AddObject("model", &JobText::model_text, ModelSection(registry), "What to train.", kRequired);
   job.AddObject("train", &JobText::train, TrainSection(), "How to train.");
   job.AddObject("parallel", &JobText::parallel, ParallelSection(),
                 "How the work is split, in MindSpore's words.");

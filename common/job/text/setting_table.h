@@ -190,6 +190,22 @@ class SettingTable {
     AddRow(std::move(key), std::move(doc), nullptr, std::move(setting), options...);
   }
 
+  // A value that no member holds as it is written: read and printed by what is given here.
+  template <typename... Options>
+  void AddConverted(std::string key, ValueKind kind, std::string doc,
+                    std::function<void(const JsonValue& value, Struct* object)> read,
+                    std::function<JsonValue(const Struct& object)> print, Options... options) {
+    Setting setting;
+    setting.kind = kind;
+    setting.read = [read = std::move(read)](const JsonValue& value, void* object, const Reading&) {
+      read(value, static_cast<Struct*>(object));
+    };
+    setting.print = [print = std::move(print)](const void* object, Form) {
+      return print(*static_cast<const Struct*>(object));
+    };
+    AddRow(std::move(key), std::move(doc), nullptr, std::move(setting), options...);
+  }
+
   // A key without a member: another way to say what others say.
   template <typename... Options>
   void AddSpelling(std::string key, ValueKind kind, std::string doc,
@@ -257,6 +273,7 @@ class SettingTable {
              PrintJsonLine(print(defaults.get(), Form::kWhole));
     };
   }
+  void Apply(Condition condition, Setting* setting) { setting->only_where = std::move(condition); }
   template <typename Value, typename Base>
   void Apply(const Where<Value, Base>& where, Setting* setting) {
     const void* place = &(defaults_.get()->*where.member);

@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <string_view>
 
-#include "common/job/layers/layer_record.h"
 #include "common/job/text/job_sections.h"
+#include "tests/common/job/setting_reference.h"
 
 int main(int argc, char** argv) {
-  const hdps::LayerRegistry& layers = hdps::BuiltInLayers();
+  const hdps::JobRegistry& registry = hdps::BuiltInRegistry();
   const bool kinds = argc > 1 && std::string_view(argv[1]) == "layers";
-  const std::string text = kinds ? hdps::PrintLayerReference(layers)
-                                 : hdps::PrintSettingReference(hdps::JobSection(layers));
+  const std::string text = kinds ? hdps::PrintLayerReference(registry.layers)
+                                 : hdps::PrintSettingReference(hdps::JobSection(registry));
   std::fputs(text.c_str(), stdout);
 }

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "common/job/layers/layer_record.h"
+#include "common/job/job_registry.h"
 #include "tests/worker/model/model_fixture.h"
 #include "worker/model/layer.h"
 
@@ -86,32 +86,32 @@ LayerRecord Powers() {
   return record;
 }
 
-LayerRegistry WithPowers() {
-  LayerRegistry layers = BuiltInLayers();
-  EXPECT_TRUE(layers.Add(Powers()).ok());
-  return layers;
+JobRegistry WithPowers() {
+  JobRegistry registry = BuiltInRegistry();
+  EXPECT_TRUE(registry.layers.Add(Powers()).ok());
+  return registry;
 }
 
 TEST(OwnLayerTest, IsAKeyOfItsProgramsJobs) {
-  const LayerRegistry layers = WithPowers();
-  const Result<Job> job = ParseJob(kJob, "own.json", {}, layers);
+  const JobRegistry registry = WithPowers();
+  const Result<Job> job = ParseJob(kJob, "own.json", {}, registry);
   ASSERT_TRUE(job.ok()) << job.status().message();
   EXPECT_EQ(job->model.layers[1].numbers.at("power"), 2.0);
   EXPECT_EQ(ParseJob(kJob, "own.json",
                      {"model.layers.1={\"name\":\"own\",\"kind\":\"powers\","
                       "\"inputs\":[\"e\"]}"},
-                     layers)
+                     registry)
                 ->model.layers[1]
                 .numbers.at("power"),
             1.0)
       << "the default";
   const std::string printed = PrintJob(*job);
   EXPECT_THAT(printed, HasSubstr("\"power\": 2"));
-  const Result<Job> again = ParseJob(printed, "own.json", {}, layers);
+  const Result<Job> again = ParseJob(printed, "own.json", {}, registry);
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ(JobDigest(*again), JobDigest(*job));
   const auto refusal = [&](const std::string& text) {
-    return ParseJob(kJob, "own.json", {text}, layers).status().message();
+    return ParseJob(kJob, "own.json", {text}, registry).status().message();
   };
   EXPECT_THAT(refusal("model.layers.1.power=9"), HasSubstr("a number from 1 to 8"));
   EXPECT_THAT(refusal("model.layers.1.kind=power"), HasSubstr("did you mean \"powers\"?"));
@@ -139,7 +139,7 @@ TEST(OwnLayerTest, IsTrained) {
 }
 
 TEST(OwnLayerTest, MistakenRecordsAreRefused) {
-  LayerRegistry layers = WithPowers();
+  LayerRegistry layers = WithPowers().layers;
   EXPECT_THAT(layers.Add(Powers()).message(), HasSubstr("all different"));
   LayerRecord record = Powers();
   record.kind = "roots";

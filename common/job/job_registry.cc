@@ -1,0 +1,15 @@
+// The registry of jobs that bring nothing of their own.
+#include "common/job/job_registry.h"
+
+namespace hdps {
+
+const JobRegistry& BuiltInRegistry() {
+  static const JobRegistry registry = {BuiltInLayers(), OptimizerRegistry()};
+  return registry;
+}
+
+const JobRegistry& RegistryOf(const ModelSpec& model) {
+  return model.registry == nullptr ? BuiltInRegistry() : *model.registry;
+}
+
+}  // namespace hdps

@@ -1,0 +1,37 @@
+// What computes an optimizer that a program brings: its rule compiled into each loop of the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/base/dtype.h"
+#include "kernels/host/row_slab.h"
+#include "kernels/vector_width.h"
+
+namespace hdps {
+
+struct RowUpdating;  // embedding/memory/row_loops.h, and
+struct ChunkUpdate;  // embedding/memory/optimizer.h. They are only handed on here.
+
+// Made by OwnOptimizer<Rule>() of embedding/own_optimizer.h. Those that the rule has no use for are
+// null: update_tensor, or where it changes whole tensors all others but init_state.
+struct OptimizerLoops {
+  void (*init_state)(const OptimizerSettings& settings, size_t dim, std::span<float> state);
+  void (*update_row)(const OptimizerSettings& settings, int64_t step,
+                     std::span<const float> gradient, std::span<float> weights,
+                     std::span<float> state);
+  void (*update_tensor)(const OptimizerSettings& settings, std::span<const ChunkUpdate> chunks);
+  // Of servers, by how they keep the weights.
+  void (*update_fp32_rows)(VectorWidth width, const RowUpdating& updating);
+  void (*update_fp16_rows)(VectorWidth width, const RowUpdating& updating);
+  void (*update_bf16_rows)(VectorWidth width, const RowUpdating& updating);
+  // Of those that a worker keeps in the host's memory.
+  bool (*update_slab)(const RowUpdate& update, std::span<const uint32_t> slots,
+                      const float* gradients, size_t first, size_t count, const RowSlab& slab);
+};
+
+// Of an own optimizer.
+inline const OptimizerLoops& LoopsOf(const OptimizerSpec& spec) { return *spec.own->loops; }
+
+}  // namespace hdps
