@@ -9,12 +9,14 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "embedding/change_log.h"
 #include "embedding/memory/gradient_sums.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_batches.h"
 #include "embedding/memory/row_init.h"
 #include "embedding/memory/row_policy.h"
 #include "embedding/memory/weight_format.h"
+#include "embedding/row_eviction.h"
 #include "embedding/tiered_rows.h"
 
 namespace hdps {
@@ -59,10 +61,6 @@ struct TableSlice::Impl {
   std::span<float> State(std::byte* row) const {
     return {reinterpret_cast<float*>(row + weight_bytes), rule_floats};
   }
-  std::span<const float> OfPolicy(const std::byte* row) const {
-    const auto* state = reinterpret_cast<const float*>(row + weight_bytes);
-    return {state + rule_floats, policy.floats()};
-  }
   // A row, or only its weights, as floats: what it is to everybody outside.
   void Expand(const std::byte* row, std::span<float> floats) const {
     ReadRow(spec.weights, dim, row, floats);
@@ -106,8 +104,6 @@ struct TableSlice::Impl {
   void ApplyToTensors(std::span<const Gradients> parts, float scale, int64_t step);
   void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
   void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step);
-  void EvictOld(int64_t step);
-  void EvictLowest(uint64_t rows, int64_t step);
   void Evict(std::span<const Key> keys, int64_t step);
 
   const TableSpec spec;
@@ -123,6 +119,7 @@ struct TableSlice::Impl {
 
   RowPolicy policy;
   TieredRows store;
+  ChangeLog changes;
   uint64_t admitted = 0, refused = 0, evicted = 0;
   int64_t evicted_step = -1;  // The last in which rows went.
   // Keep their memory between steps.
@@ -213,42 +210,9 @@ void TableSlice::Impl::ApplyToTensors(std::span<const Gradients> parts, float sc
 void TableSlice::Impl::Evict(std::span<const Key> keys, int64_t step) {
   if (keys.empty()) return;
   store.Erase(keys);
+  changes.OnErase(keys, store.num_rows());
   evicted += keys.size();
   evicted_step = step;
-}
-
-void TableSlice::Impl::EvictOld(int64_t step) {
-  std::vector<Key> old;
-  store.VisitAll([&](Key key, std::span<const std::byte> bytes) {
-    if (policy.IsOld(step, OfPolicy(bytes.data()))) old.push_back(key);
-  });
-  Evict(old, step);
-}
-
-// Finds the rank that `rows` rows do not exceed, sixteen bits at a time, in memory that does not
-// depend on their number; then those rows.
-void TableSlice::Impl::EvictLowest(uint64_t rows, int64_t step) {
-  std::vector<float> weights(dim);
-  const auto rank_of = [&](Key key, std::span<const std::byte> bytes) {
-    ReadWeights(spec.weights, bytes.data(), weights);
-    return policy.Rank(key, weights, OfPolicy(bytes.data()));
-  };
-  uint64_t highest = 0;  // Its upper bits, as far as they are known.
-  for (int shift = 48; shift >= 0; shift -= 16) {
-    std::vector<uint64_t> counts(size_t{1} << 16);
-    store.VisitAll([&](Key key, std::span<const std::byte> bytes) {
-      const uint64_t rank = rank_of(key, bytes) >> shift;
-      if (rank >> 16 == highest) ++counts[rank & 0xffff];
-    });
-    uint64_t bucket = 0;
-    for (; bucket < counts.size() - 1 && counts[bucket] < rows; ++bucket) rows -= counts[bucket];
-    highest = highest << 16 | bucket;
-  }
-  std::vector<Key> lowest;
-  store.VisitAll([&](Key key, std::span<const std::byte> bytes) {
-    if (rank_of(key, bytes) <= highest) lowest.push_back(key);
-  });
-  Evict(lowest, step);
 }
 
 TableSlice::TableSlice(const TableSpec& spec, TableId id, uint64_t seed, VectorWidth width)
@@ -265,7 +229,9 @@ uint32_t TableSlice::state_floats() const {
   return static_cast<uint32_t>(impl_->row_floats) - impl_->dim;
 }
 size_t TableSlice::num_rows() const { return impl_->store.num_rows(); }
-size_t TableSlice::bytes() const { return impl_->store.bytes() + impl_->policy.bytes(); }
+size_t TableSlice::bytes() const {
+  return impl_->store.bytes() + impl_->policy.bytes() + impl_->changes.bytes();
+}
 const RowStore& TableSlice::memory() const { return impl_->store.memory(); }
 const Status& TableSlice::failure() const { return impl_->store.failure(); }
 const FrequencySketch* TableSlice::sketch() const { return impl_->policy.sketch(); }
@@ -281,9 +247,12 @@ RowCounts TableSlice::counters() const {
 
 void TableSlice::EndStep(int64_t step) {
   if (!impl_->policy.evicts()) return;
-  if (impl_->policy.LooksForOldAfter(step)) impl_->EvictOld(step);
-  if (num_rows() > impl_->policy.max_rows()) {
-    impl_->EvictLowest(num_rows() - impl_->policy.rows_left(), step);
+  const RowPolicy& policy = impl_->policy;
+  const PolicyRows rows = {impl_->store, policy, impl_->spec.weights, impl_->dim,
+                           impl_->weight_bytes + impl_->rule_floats * sizeof(float)};
+  if (policy.LooksForOldAfter(step)) impl_->Evict(FindOldRows(rows, step), step);
+  if (num_rows() > policy.max_rows()) {
+    impl_->Evict(FindLowestRows(rows, num_rows() - policy.rows_left()), step);
   }
 }
 
@@ -327,6 +296,7 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
                        int64_t step) {
   CHECK(row_floats == dim() || row_floats == impl_->row_floats) << row_floats << " floats a row";
   CHECK_EQ(rows.size(), keys.size() * row_floats);
+  impl_->changes.OnChange(step);
   impl_->ForEachRow(keys, step, [&](size_t k, std::byte* row) {
     WriteRow(impl_->spec.weights, impl_->dim, rows.subspan(k * row_floats, row_floats), row);
     if (row_floats == impl_->dim) {
@@ -338,6 +308,7 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
 void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t step) {
   impl_->store.Fail(GradientSums::CheckNumber(parts));
   if (!failure().ok()) return;
+  impl_->changes.OnChange(step);
   for (const Gradients& part : parts) {
     CHECK_EQ(part.values.size(), part.keys.size() * impl_->dim);
   }
@@ -364,12 +335,25 @@ Result<RowsDigest> TableSlice::Digest() const {
   return digest;
 }
 
-Status TableSlice::VisitRows(size_t block_rows, const Visit& visit) const {
+void TableSlice::MarkSaved(int64_t clock) {
+  impl_->changes.Mark(clock);
+  impl_->store.MarkSaved();
+  if (sketch() != nullptr) sketch()->MarkSaved();
+}
+
+int64_t TableSlice::marked_clock() const { return impl_->changes.marked_clock(); }
+Result<uint64_t> TableSlice::CountChanged(int64_t since) const {
+  return impl_->store.CountChanged(since);
+}
+std::vector<Key> TableSlice::ErasedKeys() const { return impl_->changes.erased(); }
+void TableSlice::Erase(std::span<const Key> keys) { impl_->store.Erase(keys); }
+
+Status TableSlice::VisitRows(size_t block_rows, const Visit& visit, int64_t since) const {
   const size_t row_floats = impl_->row_floats;
   std::vector<Key> keys;
   std::vector<float> rows;
   rows.reserve(std::min(block_rows, num_rows()) * row_floats);
-  HDPS_RETURN_IF_ERROR(impl_->store.ForEachInOrder([&](Key key, std::span<const std::byte> row) {
+  const TieredRows::Visit collect = [&](Key key, std::span<const std::byte> row) {
     keys.push_back(key);
     rows.resize(rows.size() + row_floats);
     impl_->Expand(row.data(), std::span(rows).last(row_floats));
@@ -378,7 +362,8 @@ Status TableSlice::VisitRows(size_t block_rows, const Visit& visit) const {
     keys.clear();
     rows.clear();
     return status;
-  }));
+  };
+  HDPS_RETURN_IF_ERROR(impl_->store.ForEachInOrder(collect, since));
   return keys.empty() ? Status() : visit(keys, rows);
 }
 

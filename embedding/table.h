@@ -74,11 +74,24 @@ class TableSlice {
 
   // Sums over rows fail only where the disk does.
   Result<RowsDigest> Digest() const;
-  // Calls visit(keys, rows), rows[keys.size() * (dim + state_floats)], over all rows in ascending
-  // order of their keys, `block_rows` at a time, the last time fewer; a status that is not ok ends
-  // it. Holds one block and a bounded number of keys in memory.
+  // Calls visit(keys, rows), rows[keys.size() * (dim + state_floats)], over all rows, or those that
+  // changed since marked_clock(), in ascending order of their keys, `block_rows` at a time, the
+  // last time fewer; a status that is not ok ends it. Holds one block and a bounded number of keys
+  // in memory.
   using Visit = std::function<Status(std::span<const Key>, std::span<const float>)>;
-  Status VisitRows(size_t block_rows, const Visit& visit) const;
+  Status VisitRows(size_t block_rows, const Visit& visit, int64_t since = kSinceEver) const;
+  Result<uint64_t> CountChanged(int64_t since) const;  // How many rows that will visit.
+
+  // A save holds everything as it is after `clock` steps: what changes and goes from now on is
+  // known apart, for a save of only that. Requires: later updates are of steps after `clock`; the
+  // mark is lost where one is not.
+  void MarkSaved(int64_t clock);
+  // kSinceEver: there is no mark, or what changed since it is no longer known.
+  int64_t marked_clock() const;
+  // Keys whose rows went since the mark, ascending. Some have a row again, which changed since.
+  std::vector<Key> ErasedKeys() const;
+  // Those of `keys` that have a row lose it, as the slice did that was saved.
+  void Erase(std::span<const Key> keys);
 
   // Not ok once an update or a store met a limit of the slice: its rows are then incomplete, and
   // the message says which setting of the job would mend it.

@@ -152,17 +152,39 @@ void TieredRows::VisitAll(
   if (!status.ok()) memory_->Fail(status);
 }
 
-Status TieredRows::ForEachInOrder(const Visit& visit) const {
+DiskRows::Visit TieredRows::VisitOnDisk(int64_t since, const Visit& visit) const {
+  return [this, since, &visit](Key key, std::span<const std::byte> row) {
+    uint32_t version;
+    std::memcpy(&version, row.data() + store_.row_bytes(), sizeof(version));
+    return ChangedAfter(since, version) ? visit(key, row.first(store_.row_bytes())) : Status();
+  };
+}
+
+Result<uint64_t> TieredRows::CountChanged(int64_t since) const {
+  if (since < 0) return num_rows();
+  uint64_t rows = store_.CountChanged(since);
+  const Visit count = [&rows](Key, std::span<const std::byte>) {
+    ++rows;
+    return Status();
+  };
+  HDPS_RETURN_IF_ERROR(disk_.ForEach(VisitOnDisk(since, count), disk_mark_));
+  return rows;
+}
+
+Status TieredRows::ForEachInOrder(const Visit& visit, int64_t since) const {
   constexpr size_t kSortedKeysMax = size_t{1} << 20, kPrefetch = 16;
   std::vector<Key> keys;
-  size_t next = 0, visited = 0;
+  size_t next = 0;
+  bool no_more = false;  // Keys behind these.
   // The rows in memory up to `last`.
   const auto visit_memory = [&](Key last) -> Status {
-    for (;; ++next, ++visited) {
+    for (;; ++next) {
       if (next == keys.size()) {
-        if (visited == store_.num_rows()) return {};
-        store_.SmallestKeys(keys.empty() ? 0 : keys.back() + 1, kSortedKeysMax, &keys);
+        if (no_more) return {};
+        store_.SmallestKeys(keys.empty() ? 0 : keys.back() + 1, kSortedKeysMax, &keys, since);
         next = 0;
+        no_more = keys.size() < kSortedKeysMax || keys.back() == std::numeric_limits<Key>::max();
+        if (keys.empty()) return {};
       }
       if (keys[next] > last) return {};
       if (next + kPrefetch < keys.size()) store_.PrefetchSlot(keys[next + kPrefetch]);
@@ -170,10 +192,12 @@ Status TieredRows::ForEachInOrder(const Visit& visit) const {
       HDPS_RETURN_IF_ERROR(visit(keys[next], {store_.Row(slot->row()), store_.row_bytes()}));
     }
   };
-  HDPS_RETURN_IF_ERROR(disk_.ForEachInOrder([&](Key key, std::span<const std::byte> row) {
+  const Visit visit_both = [&](Key key, std::span<const std::byte> row) {
     const Status status = visit_memory(key);
-    return status.ok() ? visit(key, row.first(store_.row_bytes())) : status;
-  }));
+    return status.ok() ? visit(key, row) : status;
+  };
+  HDPS_RETURN_IF_ERROR(
+      disk_.ForEachInOrder(VisitOnDisk(since, visit_both), since < 0 ? 0 : disk_mark_));
   return visit_memory(std::numeric_limits<Key>::max());
 }
 

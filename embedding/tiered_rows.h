@@ -62,10 +62,14 @@ class TieredRows {
   // From both tiers.
   void Erase(std::span<const Key> keys);
 
-  // Every row wherever it lies, in no order that means anything; InOrder by ascending key.
+  // Every row wherever it lies, in no order that means anything; InOrder by ascending key, those
+  // that changed after `since`: kSinceEver, or the clock of the last mark.
   using Visit = std::function<Status(Key key, std::span<const std::byte> row)>;
   Status ForEach(const Visit& visit) const;
-  Status ForEachInOrder(const Visit& visit) const;
+  Status ForEachInOrder(const Visit& visit, int64_t since = kSinceEver) const;
+  Result<uint64_t> CountChanged(int64_t since) const;
+  // Rows on disk that change from now on are found there without a look at the others.
+  void MarkSaved() { disk_mark_ = disk_.block_end(); }
   // As ForEach; a failure of the disk is the memory's affair.
   void VisitAll(const std::function<void(Key key, std::span<const std::byte> row)>& visit);
 
@@ -83,6 +87,8 @@ class TieredRows {
   // Whether `rows` more can be made; else failure() says what would mend it.
   bool NumbersSuffice(size_t rows);
   size_t KeysAtOnce() const { return std::clamp<size_t>(store_.num_rows() / 4, 64, 8192); }
+  // Calls visit(key, row without its version) for a row on disk that changed after `since`.
+  DiskRows::Visit VisitOnDisk(int64_t since, const Visit& visit) const;
   // Brings those of `keys` that are on disk into memory; `make`: with room for those that are new.
   void Fetch(std::span<const Key> keys, bool make);
   // Into missing_ those of `keys` that are only on disk; how many rows will come of it, with
@@ -101,7 +107,8 @@ class TieredRows {
   const bool spills_;
   const size_t rows_max_;
   Status failure_;
-  DiskRows disk_;  // A row there is its bytes, then its version.
+  DiskRows disk_;           // A row there is its bytes, then its version.
+  uint64_t disk_mark_ = 0;  // Rows on disk that changed since the mark are in this block or later.
   uint64_t rows_fetched_ = 0;
   uint64_t hand_ = 0;
 

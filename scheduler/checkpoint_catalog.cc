@@ -11,6 +11,11 @@
 namespace hdps {
 namespace {
 
+// A way back through more of them takes longer than it saves.
+constexpr size_t kDeltasMax = 16;
+// So many bytes of them are read at once, however short the full one is.
+constexpr uint64_t kDeltaBytesMin = 4 << 20;
+
 bool HoldsCheckpoint(FileSystem& files, const std::string& root, const std::string& name) {
   return name.starts_with("step_") && files.Exists(JoinPath(JoinPath(root, name), kManifestName));
 }
@@ -49,6 +54,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::FindOlder(const FoundC
   refused_.push_back(found.folder + ": " + fault);
   latest_.clear();
   newest_.reset();
+  chain_.clear();
   return Find(found.manifest.clock);
 }
 
@@ -76,8 +82,23 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::Find(Clock before) {
                       "rules differ; give this job another --out");
   }
   latest_ = found->folder;
+  chain_.clear();
+  for (const CheckpointPart& part : found->chain) chain_.push_back(LinkOf(part.manifest));
   newest_ = *std::move(found);
   return newest_;
+}
+
+CheckpointCatalog::Link CheckpointCatalog::LinkOf(const Manifest& manifest) {
+  Link link{manifest.clock, ManifestChecksum(manifest), 0};
+  for (const SavedFile& file : manifest.files) link.bytes += file.bytes;
+  return link;
+}
+
+Clock CheckpointCatalog::DeltaBase() const {
+  if (chain_.empty() || chain_.size() > kDeltasMax) return 0;
+  uint64_t delta_bytes = 0;
+  for (size_t at = 1; at < chain_.size(); ++at) delta_bytes += chain_[at].bytes;
+  return delta_bytes > std::max(chain_[0].bytes / 2, kDeltaBytesMin) ? 0 : chain_.back().clock;
 }
 
 Result<std::string> CheckpointCatalog::Prepare(Clock clock) {
@@ -98,6 +119,7 @@ Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
                                  std::vector<std::string> arithmetic,
                                  std::vector<SavedFile> files) {
   const std::string folder = JoinPath(root_, CheckpointName(position.clock));
+  if (job_text_.empty()) job_text_ = JobForEverywhere(*job_, files_);
   std::sort(files.begin(), files.end(),
             [](const SavedFile& a, const SavedFile& b) { return a.name < b.name; });
   Manifest manifest{.job_name = job_->name,
@@ -109,11 +131,20 @@ Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
                     .epoch_start = position.epoch_start,
                     .examples = examples,
                     .arithmetic = std::move(arithmetic),
-                    .job_json = JobForEverywhere(*job_, files_),
+                    .job_json = job_text_,
                     .files = std::move(files)};
+  const bool is_delta = std::ranges::any_of(manifest.files, HoldsChanges);
+  if (is_delta && !chain_.empty()) {
+    manifest.base_clock = chain_.back().clock;
+    manifest.base_checksum = chain_.back().checksum;
+  }
   HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
   latest_ = folder;
+  if (!is_delta) chain_.clear();
+  chain_.push_back(LinkOf(manifest));
   newest_ = FoundCheckpoint{.folder = folder, .manifest = std::move(manifest), .refused = {}};
+  // A delta makes none superfluous.
+  if (is_delta) return {};
   return PruneCheckpoints(files_, root_, job_->checkpoint.keep);
 }
 

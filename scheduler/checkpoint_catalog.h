@@ -32,12 +32,15 @@ class CheckpointCatalog {
                                                    const std::string& fault);
   bool HasAny() const;
 
+  // The clock of the checkpoint on which a delta may build: the latest. 0 when a full one is due,
+  // since there is none, or because its deltas are many, or together half as long as it is.
+  Clock DeltaBase() const;
   // Makes an empty folder for the checkpoint of `clock`; returns its path.
   Result<std::string> Prepare(Clock clock);
   // What a save that failed has left behind.
   void Discard(Clock clock);
   // Every server has saved: the manifest makes it a checkpoint, and old ones go. `files` of all
-  // servers together must be one of each shard.
+  // servers together must be one of each shard; those that hold changes, changes since DeltaBase().
   // `arithmetic` as Manifest has it.
   Status Commit(const JobPosition& position, uint64_t examples, std::vector<std::string> arithmetic,
                 std::vector<SavedFile> files);
@@ -48,13 +51,21 @@ class CheckpointCatalog {
   const std::vector<std::string>& refused() const { return refused_; }
 
  private:
+  // A part of latest(), as much as is needed to build on it.
+  struct Link {
+    Clock clock = 0;
+    uint64_t checksum = 0, bytes = 0;
+  };
+  static Link LinkOf(const Manifest& manifest);
   Result<std::optional<FoundCheckpoint>> Find(Clock before);
 
   FileSystem& files_;
   const std::string root_;
   const std::shared_ptr<const Job> job_;
-  std::string latest_;  // Folder of the newest whole one.
+  std::string job_text_;              // As manifests hold it; empty before the first.
+  std::string latest_;                // Folder of the newest whole one.
   std::optional<FoundCheckpoint> newest_;
+  std::vector<Link> chain_;           // Its parts: a full one, then its deltas.
   std::vector<std::string> refused_;  // "FOLDER: reason" of those that were passed over.
 };
 

@@ -171,6 +171,7 @@ void JobCoordinator::BeginSave(TimeMs now) {
   Command save = MakeCommand(CommandKind::kSave);
   save.until = clock;
   save.path = *folder;
+  save.since = plan_->full_save() ? 0 : parts_.checkpoints.DeltaBase();
   Send(parts_.members.servers(), save, now);
 }
 

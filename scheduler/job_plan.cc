@@ -11,6 +11,7 @@ JobPlan::JobPlan(const Job& job, const JobPosition& start, bool loaded)
     : epochs_(job.train.epochs),
       max_steps_(static_cast<Clock>(job.train.max_steps)),
       save_every_(static_cast<Clock>(job.checkpoint.every_steps)),
+      delta_every_(static_cast<Clock>(job.checkpoint.delta_every_steps)),
       eval_every_(job.data.eval.empty() ? 0 : static_cast<Clock>(job.train.eval_every_steps)),
       has_evaluation_(!job.data.eval.empty()),
       eval_each_epoch_(job.train.eval_each_epoch),
@@ -37,7 +38,7 @@ bool JobPlan::finished() const {
 
 Clock JobPlan::until() const {
   Clock until = max_steps_ > 0 ? max_steps_ : kNoBoundary;
-  for (const Clock every : {save_every_, eval_every_}) {
+  for (const Clock every : {save_every_, delta_every_, eval_every_}) {
     if (every > 0) until = std::min(until, (position_.clock / every + 1) * every);
   }
   return until;
@@ -60,8 +61,9 @@ void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
   const bool eval_due =
       (end_of_epoch && eval_each_epoch_) || (eval_every_ > 0 && position_.clock % eval_every_ == 0);
   const bool evaluate = has_evaluation_ && (finished() || (eval_due && !stopped_));
-  const bool boundary = save_every_ > 0 && position_.clock % save_every_ == 0;
-  const bool save = (ending_ || boundary) && position_.clock != saved_;
+  const auto is_due = [this](Clock every) { return every > 0 && position_.clock % every == 0; };
+  full_save_ = ending_ || is_due(save_every_);
+  const bool save = (full_save_ || is_due(delta_every_)) && position_.clock != saved_;
   // Nothing was trained since a checkpoint was loaded: the servers have the dense rows.
   if (allreduce_ && (evaluate || save) && position_.clock != saved_) {
     due_.push_back(JobStep::kStoreDense);

@@ -51,6 +51,8 @@ class JobPlan {
   Clock until() const;  // The clock to train to: a checkpoint's, an evaluation's, the last, or none
                         // before the epoch's end.
   const JobPosition& position() const { return position_; }
+  // Whether a save that is next must hold everything. Others may hold what changed since the last.
+  bool full_save() const { return full_save_; }
   bool finished() const;  // All that the job asks for has been trained.
   bool stopped() const { return stopped_; }
 
@@ -67,13 +69,14 @@ class JobPlan {
 
   const uint32_t epochs_;
   const Clock max_steps_;  // 0 = no limit.
-  const Clock save_every_;
+  const Clock save_every_, delta_every_;
   const Clock eval_every_;  // 0 = not by steps, as without data to evaluate.
   const bool has_evaluation_, eval_each_epoch_, allreduce_;
   JobPosition position_;
   Clock saved_ = -1;  // The clock of the newest checkpoint; -1 = none.
   bool stopped_ = false;
   bool ending_ = false;      // kFinish has been planned.
+  bool full_save_ = true;    // Of the save that was planned last.
   std::deque<JobStep> due_;  // Before the next training; at most one of each step.
 };
 

@@ -52,6 +52,7 @@ class RowService {
 
   std::vector<Outgoing> TakeOutgoing();
   const ShardSet& shards() const { return *shards_; }
+  ShardSet& shards() { return *shards_; }
   // Of the rows, if a limit of theirs was hit or their disk has failed: then they may not be what
   // they should be, and nobody may be answered.
   Status failure() const { return shards_ == nullptr ? Status() : shards_->failure(); }

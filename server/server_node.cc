@@ -267,7 +267,7 @@ Outcome ServerNode::Impl::RunSave(const Command& command) {
   Outcome outcome;
   outcome.done.id = command.id;
   Result<std::vector<SavedFile>> saved =
-      rows.shards().Save(files, command.path, command.until, command.shards);
+      rows.shards().Save(files, command.path, command.until, command.since, command.shards);
   if (saved.ok()) {
     outcome.done.files = *std::move(saved);
     for (const SavedFile& file : outcome.done.files) outcome.done.rows += file.rows;

@@ -12,7 +12,10 @@
 namespace hdps {
 
 Shard::Shard(const Job& job, ShardId id, ServerMemoryLimit* memory)
-    : id_(id), num_shards_(job.cluster.shards), tables_digest_(TablesDigest(job)) {
+    : id_(id),
+      num_shards_(job.cluster.shards),
+      tables_digest_(TablesDigest(job)),
+      saves_deltas_(job.checkpoint.delta_every_steps > 0) {
   if (memory != nullptr) {
     memory_ = std::make_unique<ShardMemory>(memory->budget(), memory->disk());
   }
@@ -168,19 +171,32 @@ size_t Shard::bytes() const {
   return bytes;
 }
 
-Result<SavedFile> Shard::Save(FileSystem& files, const std::string& folder, Clock clock) const {
+Result<SavedFile> Shard::Save(FileSystem& files, const std::string& folder, Clock clock,
+                              Clock since) {
   std::vector<const TableSlice*> tables;
-  for (const TableSlice& table : tables_) tables.push_back(&table);
-  return WriteSnapshot(files, folder, {tables_digest_, id_, num_shards_, clock}, tables);
+  bool knows_changes = since > 0;
+  for (const TableSlice& table : tables_) {
+    tables.push_back(&table);
+    knows_changes = knows_changes && table.marked_clock() == since;
+  }
+  SnapshotHeader header{tables_digest_, id_, num_shards_, clock, kNoClock};
+  if (knows_changes) header.base = since;
+  HDPS_ASSIGN_OR_RETURN(const SavedFile saved, WriteSnapshot(files, folder, header, tables));
+  MarkSaved(clock);
+  return saved;
 }
 
-Status Shard::Load(FileSystem& files, const std::string& folder, const SavedFile& saved,
-                   Clock clock) {
+Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain) {
   std::vector<TableSlice*> tables;
   for (TableSlice& table : tables_) tables.push_back(&table);
-  HDPS_RETURN_IF_ERROR(
-      ReadSnapshot(files, folder, saved, {tables_digest_, id_, num_shards_, clock}, tables));
+  HDPS_RETURN_IF_ERROR(ReadShard(files, chain, id_, tables));
+  MarkSaved(chain.back().manifest.clock);
   return failure();
+}
+
+void Shard::MarkSaved(Clock clock) {
+  if (!saves_deltas_) return;
+  for (TableSlice& table : tables_) table.MarkSaved(clock);
 }
 
 }  // namespace hdps

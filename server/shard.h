@@ -7,6 +7,7 @@
 #include "common/base/status.h"
 #include "common/job/job.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/manifest.h"
 #include "common/protocol/messages.h"
 #include "embedding/shard_memory.h"
 #include "embedding/table.h"
@@ -66,17 +67,22 @@ class Shard {
   // Of the disk, if it has failed, or of a limit of the rows that was hit: then nobody may be
   // answered.
   Status failure() const;
-  Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock) const;
-  // Requires: the shard is empty.
-  Status Load(FileSystem& files, const std::string& folder, const SavedFile& saved, Clock clock);
+  // `since`, not 0: only what changed since the checkpoint of that clock, where every table knows
+  // it; the name of the file tells.
+  Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock, Clock since);
+  // Requires: the shard is empty. `chain`: as ReadChain gives it.
+  Status Load(FileSystem& files, const std::vector<CheckpointPart>& chain);
 
  private:
+  // The next save may tell what changed after `clock`, when everything is saved or loaded.
+  void MarkSaved(Clock clock);
   void ReadHalf(const ShardPiece& piece, const Buffer& keys, DType format,
                 std::span<std::byte> rows);
 
   const ShardId id_;
   const uint32_t num_shards_;
   const uint64_t tables_digest_;
+  const bool saves_deltas_;
   const VectorWidth width_ = WidestVectors();
   std::unique_ptr<ShardMemory> memory_;  // Null: none is limited.
   std::vector<TableSlice> tables_;       // Use it.

@@ -69,6 +69,7 @@ ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId
     : executor_(executor),
       memory_(memory),
       tables_digest_(TablesDigest(job)),
+      num_shards_(job.cluster.shards),
       evicts_(std::ranges::any_of(job.tables,
                                   [](const TableSpec& table) {
                                     return table.policy.evict_after_steps > 0 ||
@@ -210,16 +211,16 @@ size_t ShardSet::bytes() const {
 }
 
 Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::string& folder,
-                                              Clock clock,
-                                              const std::vector<ShardId>& which) const {
-  std::vector<const Shard*> chosen;
-  for (const Shard& shard : shards_) {
+                                              Clock clock, Clock since,
+                                              const std::vector<ShardId>& which) {
+  std::vector<Shard*> chosen;
+  for (Shard& shard : shards_) {
     if (which.empty() || std::ranges::count(which, shard.id()) > 0) chosen.push_back(&shard);
   }
   std::vector<SavedFile> saved(chosen.size());
   std::vector<Status> statuses(chosen.size());
   executor_.ParallelFor(chosen.size(), [&](size_t slot) {
-    Result<SavedFile> file = chosen[slot]->Save(files, folder, clock);
+    Result<SavedFile> file = chosen[slot]->Save(files, folder, clock, since);
     if (file.ok()) {
       saved[slot] = *std::move(file);
     } else {
@@ -231,7 +232,8 @@ Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::stri
 }
 
 Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock) {
-  HDPS_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(files, folder));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<CheckpointPart> chain, ReadChain(files, folder));
+  const Manifest& manifest = chain.back().manifest;
   if (manifest.tables_digest != tables_digest_) {
     return {Code::kInvalidArgument,
             folder + ": the checkpoint of another job ('" + manifest.job_name +
@@ -242,31 +244,34 @@ Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock)
                                    std::to_string(manifest.clock) + ", expected " +
                                    std::to_string(clock)};
   }
-  for (const ShardId id : ids_) {
-    const auto is_its = [&](const SavedFile& file) { return file.name == SnapshotName(id); };
-    if (std::ranges::none_of(manifest.files, is_its)) {
-      return {Code::kCorruption, folder + ": the manifest does not name " + SnapshotName(id)};
-    }
-  }
-  return LoadFrom(files, folder, clock, manifest.files);
+  return LoadChain(files, chain);
 }
 
 Status ShardSet::LoadFrom(FileSystem& files, const std::string& folder, Clock clock,
                           const std::vector<SavedFile>& saved) {
-  std::unordered_map<std::string, const SavedFile*> by_name;
-  for (const SavedFile& file : saved) by_name[file.name] = &file;
-  std::vector<const SavedFile*> of_shard;  // [shards]: null: it is not among them.
+  CheckpointPart moved{.folder = folder, .manifest = {}};
+  moved.manifest.clock = clock;
+  moved.manifest.num_shards = num_shards_;
+  moved.manifest.files = saved;
+  return LoadChain(files, {std::move(moved)});
+}
+
+Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain) {
+  // Most rows of deltas are rows of the full one too.
+  std::unordered_map<std::string, uint64_t> rows_of_file;
+  for (const SavedFile& file : chain.front().manifest.files) rows_of_file[file.name] = file.rows;
+  const bool whole = rows_of_file.size() == num_shards_;  // Of all shards; else of those it has.
   uint64_t rows = 0;
+  std::vector<bool> wanted;  // [shards]
   for (const ShardId id : ids_) {
-    const auto file = by_name.find(SnapshotName(id));
-    of_shard.push_back(file == by_name.end() ? nullptr : file->second);
-    if (of_shard.back() != nullptr) rows += of_shard.back()->rows;
+    const auto file = rows_of_file.find(SnapshotName(id));
+    wanted.push_back(whole || file != rows_of_file.end());
+    if (file != rows_of_file.end()) rows += file->second;
   }
   if (memory_ != nullptr) memory_->WarnIfTooSmallFor(rows);
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    if (of_shard[slot] == nullptr) return;
-    statuses[slot] = shards_[slot].Load(files, folder, *of_shard[slot], clock);
+    if (wanted[slot]) statuses[slot] = shards_[slot].Load(files, chain);
   });
   return FirstFailure(statuses);
 }

@@ -12,6 +12,7 @@
 #include "common/net/section_allocator.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/manifest.h"
 #include "common/protocol/messages.h"
 #include "server/request_plan.h"
 #include "server/shard.h"
@@ -65,9 +66,10 @@ class ShardSet {
   RowCounts counters() const;
   // Of the disk, if it has failed: then nobody may be answered.
   Status failure() const;
-  // One snapshot a shard, in the order of the shards; only of those in `which`, if there are any.
+  // One file a shard, in the order of the shards; only of those in `which`, if there are any; `since`
+  // as in Shard.
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock,
-                                      const std::vector<ShardId>& which = {}) const;
+                                      Clock since = 0, const std::vector<ShardId>& which = {});
   // Requires: all shards are empty. After a failure the set is good for nothing.
   // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
   // job's.
@@ -77,12 +79,15 @@ class ShardSet {
                   const std::vector<SavedFile>& saved);
 
  private:
+  // Those shards that the chain holds; all of them, where it is a whole checkpoint.
+  Status LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain);
   // work(slot) for every shard: side by side where it touches more than a few of `bytes`.
   void ForEachShard(size_t bytes, const std::function<void(size_t)>& work) const;
 
   Executor& executor_;
   const ServerMemoryLimit* const memory_;  // Or null.
   const uint64_t tables_digest_;
+  const uint32_t num_shards_;  // Of the job.
   const bool evicts_;               // Some table's policy takes rows away.
   const std::vector<ShardId> ids_;  // Ascending, as requests count them.
   std::vector<Shard> shards_;

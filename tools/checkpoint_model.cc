@@ -1,7 +1,6 @@
 // Loads every shard of a checkpoint and answers for its rows.
 #include "tools/checkpoint_model.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "common/base/shard_map.h"
@@ -12,21 +11,14 @@ namespace hdps {
 
 Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
                                           const Job& job, ShardId shard) {
-  const Manifest& manifest = checkpoint.manifest;
-  const auto saved = std::ranges::find(manifest.files, SnapshotName(shard), &SavedFile::name);
-  if (saved == manifest.files.end()) {
-    return Status(Code::kCorruption,
-                  checkpoint.folder + ": the manifest does not list " + SnapshotName(shard));
-  }
   std::vector<TableSlice> slices;
   for (uint32_t t = 0; t < job.tables.size(); ++t) {
     slices.emplace_back(job.tables[t], TableId{t}, job.seed,
-                        RowPlacement{.shard = shard, .num_shards = manifest.num_shards});
+                        RowPlacement{.shard = shard, .num_shards = checkpoint.manifest.num_shards});
   }
   std::vector<TableSlice*> tables;
   for (TableSlice& slice : slices) tables.push_back(&slice);
-  const SnapshotHeader header{manifest.tables_digest, shard, manifest.num_shards, manifest.clock};
-  HDPS_RETURN_IF_ERROR(ReadSnapshot(files, checkpoint.folder, *saved, header, tables));
+  HDPS_RETURN_IF_ERROR(ReadShard(files, checkpoint.chain, shard, tables));
   return slices;
 }
 

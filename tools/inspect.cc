@@ -32,27 +32,6 @@ namespace {
 // The name that the dense layers' table has, and no other.
 constexpr const char* kDenseTableName = "dense";
 
-// Tables in the order of the job, each the sum over all shards.
-Result<std::vector<SnapshotSummary::Table>> SumOverShards(FileSystem& files,
-                                                          const FoundCheckpoint& found) {
-  std::vector<SnapshotSummary::Table> tables;
-  for (const SavedFile& saved : found.manifest.files) {
-    HDPS_ASSIGN_OR_RETURN(const SnapshotSummary summary,
-                          SummarizeSnapshot(files, found.folder, saved));
-    if (tables.empty()) {
-      tables = summary.tables;
-      continue;
-    }
-    if (summary.tables.size() != tables.size()) {
-      return Status(Code::kCorruption,
-                    found.folder + "/" + saved.name + ": " + std::to_string(summary.tables.size()) +
-                        " tables, other shards have " + std::to_string(tables.size()));
-    }
-    for (size_t t = 0; t < tables.size(); ++t) tables[t].digest.Add(summary.tables[t].digest);
-  }
-  return tables;
-}
-
 std::string Joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : "; ") + name;
@@ -83,11 +62,28 @@ uint64_t DenseParameters(const Manifest& manifest) {
   return parameters;
 }
 
+uint64_t FileBytes(const Manifest& manifest) {
+  uint64_t bytes = 0;
+  for (const SavedFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
+// What a delta builds on, and itself; nothing of a full checkpoint.
+void PrintChain(const std::vector<CheckpointPart>& chain) {
+  if (chain.size() == 1) return;
+  for (const CheckpointPart& part : chain) {
+    uint64_t rows = 0;
+    for (const SavedFile& file : part.manifest.files) rows += file.rows;
+    std::printf("%-11s step %" PRId64 ": %s %" PRIu64 " rows, %" PRIu64 " bytes\n",
+                &part == &chain.front() ? "chain" : "", part.manifest.clock,
+                part.manifest.is_delta() ? "changes of" : "all", rows, FileBytes(part.manifest));
+  }
+}
+
 void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSummary::Table>& tables,
                    const RowsDigest& total) {
   const Manifest& manifest = found.manifest;
-  uint64_t file_bytes = 0;
-  for (const SavedFile& file : manifest.files) file_bytes += file.bytes;
+  const uint64_t file_bytes = FileBytes(manifest);
   std::printf("checkpoint  %s (every file verified)\n", found.folder.c_str());
   std::printf("job         %s\n", manifest.job_name.c_str());
   PrintClock(manifest);
@@ -95,6 +91,7 @@ void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSumma
     std::printf("computed    with %s\n", Joined(manifest.arithmetic).c_str());
   }
   std::printf("files       %zu shards, %" PRIu64 " bytes\n", manifest.files.size(), file_bytes);
+  PrintChain(found.chain);
   std::printf("\n%-24s %6s %6s %12s %14s\n", "table", "dim", "state", "rows", "bytes of rows");
   uint64_t dense_rows = 0;
   for (const SnapshotSummary::Table& table : tables) {
@@ -120,12 +117,52 @@ struct OpenedCheckpoint {
   Job job;
 };
 
+Result<Job> JobOf(const FoundCheckpoint& found) {
+  return ParseJob(found.manifest.job_json, JoinPath(found.folder, kManifestName), {});
+}
+
 Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path) {
   OpenedCheckpoint opened;
   HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(files, path));
-  HDPS_ASSIGN_OR_RETURN(opened.job, ParseJob(opened.found.manifest.job_json,
-                                             JoinPath(opened.found.folder, kManifestName), {}));
+  HDPS_ASSIGN_OR_RETURN(opened.job, JobOf(opened.found));
   return opened;
+}
+
+// One shard of a checkpoint, of a full one as its file tells without the job.
+Result<SnapshotSummary> SummarizeShard(FileSystem& files, const OpenedCheckpoint& from,
+                                       const SavedFile& saved, uint32_t shard) {
+  if (from.found.chain.size() == 1) return SummarizeSnapshot(files, from.found.folder, saved);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<TableSlice> slices,
+                        ReadShard(files, from.found, from.job, {shard}));
+  SnapshotSummary summary;
+  for (const TableSlice& slice : slices) {
+    HDPS_ASSIGN_OR_RETURN(const RowsDigest digest, slice.Digest());
+    summary.tables.push_back(
+        {slice.spec().name, slice.dim(), slice.state_floats(), digest, /*erased=*/0});
+  }
+  return summary;
+}
+
+// Tables in the order of the job, each the sum over all shards.
+Result<std::vector<SnapshotSummary::Table>> SumOverShards(FileSystem& files,
+                                                          const OpenedCheckpoint& from) {
+  const FoundCheckpoint& found = from.found;
+  std::vector<SnapshotSummary::Table> tables;
+  for (uint32_t shard = 0; shard < found.manifest.files.size(); ++shard) {
+    const SavedFile& saved = found.manifest.files[shard];
+    HDPS_ASSIGN_OR_RETURN(const SnapshotSummary summary, SummarizeShard(files, from, saved, shard));
+    if (tables.empty()) {
+      tables = summary.tables;
+      continue;
+    }
+    if (summary.tables.size() != tables.size()) {
+      return Status(Code::kCorruption,
+                    found.folder + "/" + saved.name + ": " + std::to_string(summary.tables.size()) +
+                        " tables, other shards have " + std::to_string(tables.size()));
+    }
+    for (size_t t = 0; t < tables.size(); ++t) tables[t].digest.Add(summary.tables[t].digest);
+  }
+  return tables;
 }
 
 // Of the weights, over the keys that either holds; what one does not hold counts as it would be
@@ -208,9 +245,15 @@ Status Inspect() {
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   if (!FLAGS_against.empty()) return Compare(*files, flags.checkpoint, FLAGS_against);
-  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(*files, flags.checkpoint));
+  OpenedCheckpoint opened;
+  HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(*files, flags.checkpoint));
+  // A full checkpoint tells its tables without the job.
+  if (opened.found.chain.size() > 1) {
+    HDPS_ASSIGN_OR_RETURN(opened.job, JobOf(opened.found));
+  }
+  const FoundCheckpoint& found = opened.found;
   HDPS_ASSIGN_OR_RETURN(const std::vector<SnapshotSummary::Table> tables,
-                        SumOverShards(*files, found));
+                        SumOverShards(*files, opened));
   RowsDigest total;
   for (const SnapshotSummary::Table& table : tables) total.Add(table.digest);
   if (FLAGS_digest) {

@@ -88,6 +88,10 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   question.unique_share = FLAGS_unique;
   question.text_row_bytes = FLAGS_row_bytes;
   question.checkpoint_every_steps = job.checkpoint.every_steps;
+  if (const uint64_t delta = job.checkpoint.delta_every_steps; delta > 0) {
+    uint64_t& every = question.checkpoint_every_steps;
+    every = every == 0 ? delta : std::min(every, delta);
+  }
   question.dead_after_seconds = job.cluster.dead_after_ms * 1e-3;
   if (question.batch < question.workers) {
     return Status(Code::kInvalidArgument,

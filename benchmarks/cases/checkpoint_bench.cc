@@ -22,12 +22,18 @@ struct Saved {
 
 Result<double> Load(FileSystem& files, const Job& job, Executor& executor,
                     const std::string& folder, const Saved& saved) {
+  Manifest manifest;
+  manifest.tables_digest = TablesDigest(job);
+  manifest.num_shards = job.cluster.shards;
+  manifest.clock = 1;
+  manifest.files = saved.files;
+  const std::vector<CheckpointPart> chain = {{folder, std::move(manifest)}};
   std::atomic<bool> failed{false};
   const double seconds = SecondsOf([&] {
     std::vector<std::unique_ptr<Shard>> shards(saved.files.size());
     executor.ParallelFor(shards.size(), [&](size_t s) {
       shards[s] = std::make_unique<Shard>(job, ShardId{static_cast<uint32_t>(s)});
-      if (!shards[s]->Load(files, folder, saved.files[s], 1).ok()) failed = true;
+      if (!shards[s]->Load(files, chain).ok()) failed = true;
     });
   });
   if (failed) return Status(Code::kCorruption, "checkpoint: what was saved does not load");

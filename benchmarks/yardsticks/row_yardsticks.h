@@ -32,7 +32,7 @@ class RowsAlone {
   void PushAllWritten(const std::vector<PushRequest>& requests);
   size_t bytes() const { return rows_.bytes(); }
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder,
-                                      Clock clock) const {
+                                      Clock clock) {
     return rows_.Save(files, folder, clock);
   }
 

@@ -55,6 +55,8 @@ struct ParallelSpec {
 
 struct CheckpointSpec {
   uint64_t every_steps = 0;  // 0 = only at the end and when told to stop.
+  // Between those, so often a delta: what changed since the last; 0 = none.
+  uint64_t delta_every_steps = 0;
   uint32_t keep = 2;
   uint32_t retry_s = 600;  // The last save of a run, while it fails.
 };

@@ -28,20 +28,24 @@ Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, ui
 
 namespace {
 
-Status WriteAndSync(FileSystem& files, const std::string& path, std::span<const std::byte> bytes) {
+Status WriteWhole(FileSystem& files, const std::string& path, std::span<const std::byte> bytes,
+                  Survives survives) {
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.Create(path));
   HDPS_RETURN_IF_ERROR(file->Append(bytes));
-  HDPS_RETURN_IF_ERROR(file->Sync());
+  if (survives == Survives::kMachine) HDPS_RETURN_IF_ERROR(file->Sync());
   return file->Close();
 }
 
 }  // namespace
 
 Status WriteFileAtomically(FileSystem& files, const std::string& path,
-                           std::span<const std::byte> bytes) {
+                           std::span<const std::byte> bytes, Survives survives) {
   const std::string beside = path + ".tmp";
-  Status status = WriteAndSync(files, beside, bytes);
-  if (status.ok()) status = files.Rename(beside, path);
+  Status status = WriteWhole(files, beside, bytes, survives);
+  if (status.ok()) {
+    status = survives == Survives::kMachine ? files.Rename(beside, path)
+                                            : files.RenameUnsynced(beside, path);
+  }
   if (!status.ok() && files.Exists(beside)) {
     // The first failure is the one to report.
     if (const Status removed = files.RemoveAll(beside); !removed.ok()) return status;
@@ -49,8 +53,9 @@ Status WriteFileAtomically(FileSystem& files, const std::string& path,
   return status;
 }
 
-Status WriteFileAtomically(FileSystem& files, const std::string& path, const std::string& text) {
-  return WriteFileAtomically(files, path, std::as_bytes(std::span<const char>(text)));
+Status WriteFileAtomically(FileSystem& files, const std::string& path, const std::string& text,
+                           Survives survives) {
+  return WriteFileAtomically(files, path, std::as_bytes(std::span<const char>(text)), survives);
 }
 
 Status HeldBy(const std::string& path, const std::string& holder) {

@@ -47,6 +47,10 @@ class FileSystem {
   virtual Status MakeDirectories(const std::string& path) = 0;
   virtual Status Rename(const std::string& from,
                         const std::string& to) = 0;  // And syncs the folder.
+  // Where another sync of the folder follows, or a crash of the machine may undo it.
+  virtual Status RenameUnsynced(const std::string& from, const std::string& to) {
+    return Rename(from, to);
+  }
   virtual Status RemoveAll(
       const std::string& path) = 0;  // A file or a folder; none is not an error.
   virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  // Names, sorted.
@@ -64,10 +68,14 @@ std::unique_ptr<FileSystem> NewPosixFileSystem();
 std::unique_ptr<FileSystem> NewMemoryFileSystem();
 
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t bytes_max);
+// kProcess: a crash of the machine may lose what was written, or a part of it.
+enum class Survives : uint8_t { kMachine, kProcess };
 // Writes beside `path`, syncs, and renames: `path` holds the old bytes or the new, never a part.
 Status WriteFileAtomically(FileSystem& files, const std::string& path,
-                           std::span<const std::byte> bytes);
-Status WriteFileAtomically(FileSystem& files, const std::string& path, const std::string& text);
+                           std::span<const std::byte> bytes,
+                           Survives survives = Survives::kMachine);
+Status WriteFileAtomically(FileSystem& files, const std::string& path, const std::string& text,
+                           Survives survives = Survives::kMachine);
 // What Lock() says of a lock that somebody has.
 Status HeldBy(const std::string& path, const std::string& holder);
 std::string JoinPath(const std::string& folder, const std::string& name);

@@ -201,10 +201,15 @@ class PosixFileSystem : public FileSystem {
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
+    HDPS_RETURN_IF_ERROR(RenameUnsynced(from, to));
+    return SyncFolderOf(to);
+  }
+
+  Status RenameUnsynced(const std::string& from, const std::string& to) override {
     if (std::rename(from.c_str(), to.c_str()) < 0) {
       return Failure("rename " + from + " to", to, errno);
     }
-    return SyncFolderOf(to);
+    return {};
   }
 
   Status RemoveAll(const std::string& path) override {

@@ -1,4 +1,4 @@
-// Manifests as JSON with a checksum of their own, and the search for the newest whole checkpoint.
+// Manifests as JSON with a checksum of their own.
 #include "common/protocol/manifest.h"
 
 #include <algorithm>
@@ -22,9 +22,9 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kFormat = "hdps checkpoint";
-constexpr int kFormatVersion = 1;
+constexpr int kFormatVersion = 1;  // Of a full checkpoint;
+constexpr int kDeltaVersion = 2;   // of a delta.
 constexpr uint64_t kManifestBytesMax = 64u << 20;
-constexpr std::string_view kNamePrefix = "step_";
 
 // Numbers of 64 bits are written as hexadecimal text, since many readers of JSON keep only 53 bits.
 std::string Hex(uint64_t value) {
@@ -54,19 +54,23 @@ Json ToJson(const Manifest& manifest) {
                      {"checksum", Hex(file.checksum)},
                      {"rows", file.rows}});
   }
-  return {{"format", kFormat},
-          {"version", kFormatVersion},
-          {"job_name", manifest.job_name},
-          {"job_digest", Hex(manifest.job_digest)},
-          {"tables_digest", Hex(manifest.tables_digest)},
-          {"num_shards", manifest.num_shards},
-          {"clock", manifest.clock},
-          {"epoch", manifest.epoch},
-          {"epoch_start", manifest.epoch_start},
-          {"examples", manifest.examples},
-          {"arithmetic", manifest.arithmetic},
-          {"job", manifest.job_json},
-          {"files", std::move(files)}};
+  Json json = {{"format", kFormat},
+               {"version", manifest.is_delta() ? kDeltaVersion : kFormatVersion},
+               {"job_name", manifest.job_name},
+               {"job_digest", Hex(manifest.job_digest)},
+               {"tables_digest", Hex(manifest.tables_digest)},
+               {"num_shards", manifest.num_shards},
+               {"clock", manifest.clock},
+               {"epoch", manifest.epoch},
+               {"epoch_start", manifest.epoch_start},
+               {"examples", manifest.examples},
+               {"arithmetic", manifest.arithmetic},
+               {"job", manifest.job_json},
+               {"files", std::move(files)}};
+  if (manifest.is_delta()) {
+    json["base"] = {{"clock", manifest.base_clock}, {"checksum", Hex(manifest.base_checksum)}};
+  }
+  return json;
 }
 
 // Throws what nlohmann throws, or std::invalid_argument, when `json` is not a manifest.
@@ -74,9 +78,11 @@ Manifest FromJson(const Json& json) {
   if (json.at("format").get<std::string>() != kFormat) {
     throw std::invalid_argument("the format is not '" + std::string(kFormat) + "'");
   }
-  if (const int version = json.at("version").get<int>(); version != kFormatVersion) {
+  const int version = json.at("version").get<int>();
+  if (version != kFormatVersion && version != kDeltaVersion) {
     throw std::invalid_argument("version " + std::to_string(version) + ", this program reads " +
-                                std::to_string(kFormatVersion));
+                                std::to_string(kFormatVersion) + " and " +
+                                std::to_string(kDeltaVersion));
   }
   Manifest manifest;
   manifest.job_name = json.at("job_name").get<std::string>();
@@ -95,6 +101,11 @@ Manifest FromJson(const Json& json) {
                               .checksum = FromHex(file.at("checksum").get<std::string>()),
                               .rows = file.at("rows").get<uint64_t>()});
   }
+  if (version == kDeltaVersion) {
+    manifest.base_clock = json.at("base").at("clock").get<Clock>();
+    manifest.base_checksum = FromHex(json.at("base").at("checksum").get<std::string>());
+    if (!manifest.is_delta()) throw std::invalid_argument("a delta that builds on nothing");
+  }
   return manifest;
 }
 
@@ -108,44 +119,21 @@ std::string FindFault(const Manifest& manifest) {
     return std::to_string(manifest.files.size()) + " files for " +
            std::to_string(manifest.num_shards) + " shards";
   }
+  if (manifest.is_delta() && (manifest.base_clock < 0 || manifest.base_clock >= manifest.clock)) {
+    return "clock " + std::to_string(manifest.clock) + " builds on clock " +
+           std::to_string(manifest.base_clock);
+  }
   std::set<std::string> names;
   for (const SavedFile& file : manifest.files) {
     if (file.name.empty() || file.name.find('/') != std::string::npos || file.name[0] == '.') {
       return "'" + file.name + "' is not the name of a file inside the checkpoint";
     }
     if (!names.insert(file.name).second) return "the file " + file.name + " is named twice";
+    if (HoldsChanges(file) && !manifest.is_delta()) {
+      return "the file " + file.name + " holds changes, but the checkpoint builds on no other";
+    }
   }
   return "";
-}
-
-// The clock of a checkpoint's folder by its name; none for a folder that is something else.
-std::optional<Clock> ClockOfName(const std::string& name) {
-  if (!name.starts_with(kNamePrefix)) return std::nullopt;
-  const char* begin = name.data() + kNamePrefix.size();
-  const char* end = name.data() + name.size();
-  Clock clock = 0;
-  const auto [stop, error] = std::from_chars(begin, end, clock);
-  if (error != std::errc() || stop != end || CheckpointName(clock) != name) return std::nullopt;
-  return clock;
-}
-
-// Newest first; empty when there is no such folder.
-std::vector<Clock> ClocksUnder(FileSystem& files, const std::string& root) {
-  std::vector<Clock> clocks;
-  Result<std::vector<std::string>> names = files.List(root);
-  if (!names.ok()) return clocks;
-  for (const std::string& name : *names) {
-    if (const std::optional<Clock> clock = ClockOfName(name)) clocks.push_back(*clock);
-  }
-  std::sort(clocks.begin(), clocks.end(), std::greater<>());
-  return clocks;
-}
-
-// The manifest of a checkpoint that verifies.
-Result<Manifest> ReadVerified(FileSystem& files, const std::string& folder) {
-  HDPS_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(files, folder));
-  HDPS_RETURN_IF_ERROR(VerifyCheckpoint(files, folder, manifest));
-  return manifest;
 }
 
 }  // namespace
@@ -156,6 +144,8 @@ std::string CheckpointName(Clock clock) {
   return text;
 }
 
+uint64_t ManifestChecksum(const Manifest& manifest) { return HashString(Dump(ToJson(manifest))); }
+
 Status WriteManifest(FileSystem& files, const std::string& folder, const Manifest& manifest) {
   // What would be refused by the reader is never written.
   if (const std::string fault = FindFault(manifest); !fault.empty()) {
@@ -163,7 +153,8 @@ Status WriteManifest(FileSystem& files, const std::string& folder, const Manifes
   }
   const Json body = ToJson(manifest);
   const Json whole = {{"checksum", Hex(HashString(Dump(body)))}, {"checkpoint", body}};
-  return WriteFileAtomically(files, JoinPath(folder, kManifestName), Dump(whole) + "\n");
+  return WriteFileAtomically(files, JoinPath(folder, kManifestName), Dump(whole) + "\n",
+                             manifest.is_delta() ? Survives::kProcess : Survives::kMachine);
 }
 
 Result<Manifest> ReadManifest(FileSystem& files, const std::string& folder) {
@@ -220,57 +211,6 @@ Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Mani
       return {Code::kCorruption, path + ": checksum " + Hex(found.checksum) +
                                      ", the manifest says " + Hex(expected.checksum)};
     }
-  }
-  return {};
-}
-
-Result<FoundCheckpoint> FindCheckpoint(FileSystem& files, const std::string& root, Clock before) {
-  FoundCheckpoint found;
-  for (const Clock clock : ClocksUnder(files, root)) {
-    if (clock >= before) continue;
-    found.folder = JoinPath(root, CheckpointName(clock));
-    Result<Manifest> manifest = ReadVerified(files, found.folder);
-    if (manifest.ok() && manifest->clock != clock) {
-      manifest = Status(Code::kCorruption,
-                        "its manifest is that of clock " + std::to_string(manifest->clock));
-    }
-    if (manifest.ok()) {
-      found.manifest = *std::move(manifest);
-      return found;
-    }
-    found.refused.push_back(found.folder + ": " + manifest.status().message());
-  }
-  std::string message = root + ": there is no whole checkpoint";
-  for (const std::string& refused : found.refused) message += "; refused " + refused;
-  return Status(Code::kNotFound, message);
-}
-
-Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path) {
-  if (!files.Exists(path)) return Status(Code::kNotFound, path + ": no such folder");
-  if (files.Exists(JoinPath(path, kManifestName))) {
-    FoundCheckpoint found{.folder = path, .manifest = {}, .refused = {}};
-    HDPS_ASSIGN_OR_RETURN(found.manifest, ReadVerified(files, path));
-    return found;
-  }
-  const std::string inner = JoinPath(path, "checkpoint");
-  if (files.Exists(inner)) return FindCheckpoint(files, inner);
-  return FindCheckpoint(files, path);
-}
-
-Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep) {
-  uint32_t kept = 0;
-  for (const Clock clock : ClocksUnder(files, root)) {
-    const std::string folder = JoinPath(root, CheckpointName(clock));
-    const bool complete = ReadManifest(files, folder).ok();
-    if (complete && kept < std::max(keep, 1u)) {
-      ++kept;
-      continue;
-    }
-    // An incomplete one newer than all complete ones may be the one that is being written.
-    if (!complete && kept == 0) continue;
-    // The manifest goes first, so that a removal that is cut short leaves no checkpoint behind.
-    HDPS_RETURN_IF_ERROR(files.RemoveAll(JoinPath(folder, kManifestName)));
-    HDPS_RETURN_IF_ERROR(files.RemoveAll(folder));
   }
   return {};
 }

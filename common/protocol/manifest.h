@@ -1,5 +1,5 @@
 // The list that makes a set of snapshots a checkpoint: written last, it names every file and
-// checksum.
+// checksum, and of a delta the checkpoint that it builds on.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,13 @@
 
 namespace hdps {
 
+inline constexpr Clock kNoClock = -1;
+
 // checkpoint/step_0000000120/ holds the snapshots of clock 120 and manifest.json.
+//
+// A full checkpoint holds every row. A delta holds what changed since the checkpoint before it,
+// full or delta, which it names by clock and by the checksum of its manifest, and which lies beside
+// it; of some shards it may hold every row.
 struct Manifest {
   std::string job_name;
   uint64_t job_digest = 0;
@@ -29,22 +35,46 @@ struct Manifest {
   std::vector<std::string> arithmetic;
   std::string job_json;          // PrintJob() of the job that wrote it.
   std::vector<SavedFile> files;  // One per shard, by name.
+  Clock base_clock = kNoClock;   // Of a delta: what it builds on.
+  uint64_t base_checksum = 0;
+
+  bool is_delta() const { return base_clock != kNoClock; }
 };
+// What stands in the file as the checksum of all else in it.
+uint64_t ManifestChecksum(const Manifest& manifest);
+
+// How the names of files end that hold what changed of a shard, and not all of it.
+inline constexpr const char* kDeltaEnding = ".delta";
+inline bool HoldsChanges(const SavedFile& file) { return file.name.ends_with(kDeltaEnding); }
 
 inline constexpr const char* kManifestName = "manifest.json";
 
 std::string CheckpointName(Clock clock);  // "step_0000000120"
 
-// Writes manifest.json into `folder` atomically: after this the checkpoint exists.
+// Writes manifest.json into `folder` atomically: after this the checkpoint exists. A full one then
+// survives a crash of the machine, as do its files; of a delta the reader finds out.
 Status WriteManifest(FileSystem& files, const std::string& folder, const Manifest& manifest);
 // kNotFound without a manifest; kCorruption when it is broken (its own checksum, fields, ranges).
 Result<Manifest> ReadManifest(FileSystem& files, const std::string& folder);
 
-// A complete checkpoint under `root` whose files are all there with the right length and checksum.
+// What a checkpoint consists of: a full one and the deltas on it, each on the one before; of a full
+// one itself alone.
+struct CheckpointPart {
+  std::string folder;
+  Manifest manifest;
+};
+// The parts of the checkpoint in `folder`, which is the last of them: every manifest is checked,
+// and that each names the one before it; no other file is read. Failures as of ReadManifest, with
+// the name of the part.
+Result<std::vector<CheckpointPart>> ReadChain(FileSystem& files, const std::string& folder);
+
+// A complete checkpoint under `root` whose files are all there with the right length and checksum,
+// as are those of all its parts.
 struct FoundCheckpoint {
   std::string folder;
   Manifest manifest;
   std::vector<std::string> refused;  // Newer ones that did not verify: "FOLDER: reason" each.
+  std::vector<CheckpointPart> chain = {};
 };
 // The newest one of a clock below `before` that verifies. kNotFound when `root` has none (the
 // message lists the refused).
@@ -55,13 +85,15 @@ Result<FoundCheckpoint> FindCheckpoint(FileSystem& files, const std::string& roo
 // for.
 Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path);
 
-// Reads every file of it and compares length and checksum. kCorruption names the file.
+// Reads every file of it, but none of another part, and compares length and checksum. kCorruption
+// names the file.
 Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Manifest& manifest);
 // HashBytes over the whole file, read as a stream, and its length: what SavedFile holds.
 Result<SavedFile> ChecksumFile(FileSystem& files, const std::string& folder,
                                const std::string& name);
-// Removes all but the newest `keep` complete checkpoints (at least one stays), and every incomplete
-// one older than those.
+// Removes all but the newest `keep` complete full checkpoints (at least one stays), the deltas
+// since the oldest of those, and what any that stays builds on; so also every incomplete one that
+// is older than the newest that stays.
 Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep);
 
 }  // namespace hdps

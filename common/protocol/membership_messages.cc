@@ -162,10 +162,12 @@ struct Layout<Command> {
     fields.Numbers(message.shards);
     fields.Number(message.keep);
     fields.Tables(message.files);
+    fields.Number(message.since);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");
-    rules.Require(message.until >= 0 && message.epoch_start >= 0, "clocks are not negative");
+    rules.Require(message.until >= 0 && message.epoch_start >= 0 && message.since >= 0,
+                  "clocks are not negative");
   }
 };
 HDPS_MESSAGE(Command);

@@ -167,6 +167,8 @@ struct Command {
   // shards of its that are among `files` of the folder.
   bool keep = false;
   std::vector<SavedFile> files;
+  // kSave, not 0: only what changed since the checkpoint of this clock, of shards that know it.
+  Clock since = 0;
   ViewId view;  // Not in the message: of the frame it came in.
 };
 

@@ -273,7 +273,7 @@ Status DiskRows::TakeOldest(size_t rows, std::vector<Key>* keys, std::vector<std
   return {};
 }
 
-Status DiskRows::ForEach(const Visit& visit) const {
+Status DiskRows::ForEach(const Visit& visit, uint64_t from) const {
   const auto visit_rows = [&](uint64_t number, const BlockRows& block) -> Status {
     for (size_t r = 0; r < block.keys().size(); ++r) {
       if (!index_.Has(block.keys()[r], number)) continue;
@@ -282,7 +282,7 @@ Status DiskRows::ForEach(const Visit& visit) const {
     return {};
   };
   std::vector<uint64_t> numbers;
-  for (uint64_t next = first_; next < end();) {
+  for (uint64_t next = std::max(first_, from); next < end();) {
     for (numbers.clear(); numbers.size() < kReadBlocks && next < end(); ++next) {
       if (BlockAt(next).live > 0) numbers.push_back(next);
     }
@@ -330,11 +330,11 @@ class DiskRows::RunWalk {
   BlockRows block_;
 };
 
-std::vector<DiskRows::Run> DiskRows::Runs() const {
+std::vector<DiskRows::Run> DiskRows::Runs(uint64_t from) const {
   std::vector<Run> runs;
-  for (uint64_t number = first_; number < end(); ++number) {
+  for (uint64_t number = std::max(first_, from); number < end(); ++number) {
     const Block& block = BlockAt(number);
-    if (number == first_ || block.begins_run) {
+    if (runs.empty() || block.begins_run) {
       if (!runs.empty() && runs.back().live == 0) runs.pop_back();
       runs.push_back({number, number});
     }
@@ -366,15 +366,15 @@ Status DiskRows::Merge(const std::vector<Run>& runs, const UseRow& use) const {
   return {};
 }
 
-Status DiskRows::ForEachInOrder(const Visit& visit) const {
-  return Merge(Runs(), [&visit](Key key, uint64_t, std::span<const std::byte> row) {
+Status DiskRows::ForEachInOrder(const Visit& visit, uint64_t from) const {
+  return Merge(Runs(from), [&visit](Key key, uint64_t, std::span<const std::byte> row) {
     return visit(key, row);
   });
 }
 
 Status DiskRows::MergeSmallest() {
   runs_begun_ = 0;
-  std::vector<Run> runs = Runs();
+  std::vector<Run> runs = Runs(0);
   if (runs.size() <= 2 * kMergeRuns) return {};
   std::ranges::nth_element(runs, runs.begin() + kMergeRuns, {}, &Run::live);
   runs.resize(kMergeRuns);

@@ -58,12 +58,14 @@ class DiskRows {
   using Use = std::function<void(Key key, std::span<const std::byte> row)>;
   Status Take(std::span<const Key> keys, const Use& use);
 
-  // Every row, in the order of the blocks; and by ascending key, with a block of each run in
-  // memory.
+  // Every row of the blocks from `from` on, in their order; and by ascending key, with a block of
+  // each run in memory. Rows put after a block_end() are in the blocks from it on, and among them
+  // some that were written anew.
   using Visit = std::function<Status(Key key, std::span<const std::byte> row)>;
-  Status ForEach(const Visit& visit) const;
-  Status ForEachInOrder(const Visit& visit) const;
-  size_t num_runs() const { return Runs().size(); }  // At most 769; by looking at all blocks.
+  Status ForEach(const Visit& visit, uint64_t from = 0) const;
+  Status ForEachInOrder(const Visit& visit, uint64_t from = 0) const;
+  uint64_t block_end() const { return end(); }
+  size_t num_runs() const { return Runs(0).size(); }  // At most 769; by looking at all blocks.
 
  private:
   static constexpr int kRowsBits = 15;
@@ -94,7 +96,7 @@ class DiskRows {
   // Whether the block's row of the key was still here; it is no more.
   bool Forget(Key key, uint64_t number);
   Status EraseEmpty();
-  std::vector<Run> Runs() const;
+  std::vector<Run> Runs(uint64_t from) const;
   // use(key, its block, row) for the rows of these runs, by ascending key.
   template <typename UseRow>
   Status Merge(const std::vector<Run>& runs, const UseRow& use) const;

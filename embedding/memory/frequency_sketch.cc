@@ -42,6 +42,17 @@ uint32_t FrequencySketch::Count(Key key) {
   return static_cast<uint32_t>(least);
 }
 
+void FrequencySketch::MarkSaved() {
+  piece_hashes_.resize(num_pieces());
+  for (size_t piece = 0; piece < num_pieces(); ++piece) {
+    piece_hashes_[piece] = HashBytes(std::as_bytes(Piece(piece)));
+  }
+}
+
+bool FrequencySketch::ChangedSinceMark(size_t piece) const {
+  return piece_hashes_[piece] != HashBytes(std::as_bytes(Piece(piece)));
+}
+
 void FrequencySketch::Halve() {
   constexpr uint64_t kLowBits = 0x7777777777777777;
   for (uint64_t& word : words_) word = word >> 1 & kLowBits;

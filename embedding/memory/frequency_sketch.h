@@ -1,6 +1,7 @@
 // Counts how often keys were seen, in memory that does not grow with them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,9 +30,21 @@ class FrequencySketch {
   uint32_t Count(Key key);
   void Prefetch(Key key) const { __builtin_prefetch(&words_[LineOf(Hash(key)) * kLineWords], 1); }
 
-  size_t bytes() const { return words_.size() * sizeof(uint64_t); }
+  size_t bytes() const { return (words_.size() + piece_hashes_.size()) * sizeof(uint64_t); }
   // Sights between two halvings.
   uint64_t window() const { return lines_ * kLineCounts; }
+
+  // Saved a piece at a time. Which pieces changed is known since the last mark, by their hashes: a
+  // mark costs a look at every word, counting costs nothing more.
+  static constexpr size_t kPieceWords = 256;
+  size_t num_pieces() const { return (words_.size() + kPieceWords - 1) / kPieceWords; }
+  std::span<const uint64_t> Piece(size_t piece) const {
+    const size_t begin = piece * kPieceWords;
+    return state().subspan(begin, std::min(kPieceWords, words_.size() - begin));
+  }
+  void MarkSaved();
+  // Requires: it was marked.
+  bool ChangedSinceMark(size_t piece) const;
 
   // All it knows, to be saved and set again; its length depends on the constructor's `bytes` alone.
   std::span<const uint64_t> state() const { return words_; }
@@ -47,7 +60,8 @@ class FrequencySketch {
 
   const uint64_t seed_;
   const size_t lines_;
-  std::vector<uint64_t> words_;  // The lines, then what was counted since the last halving.
+  std::vector<uint64_t> words_;         // The lines, then what was counted since the last halving.
+  std::vector<uint64_t> piece_hashes_;  // At the last mark.
 };
 
 }  // namespace hdps

@@ -160,7 +160,14 @@ void RowStore::Compact(size_t spare_rows) {
   asked_bytes_ = asked;
 }
 
-void RowStore::SmallestKeys(Key first, size_t count, std::vector<Key>* keys) const {
+size_t RowStore::CountChanged(int64_t since) const {
+  if (since < 0) return num_rows();
+  size_t rows = 0;
+  index_.ForEach([&](const RowSlot& slot) { rows += ChangedAfter(since, slot.version) ? 1 : 0; });
+  return rows;
+}
+
+void RowStore::SmallestKeys(Key first, size_t count, std::vector<Key>* keys, int64_t since) const {
   keys->clear();
   Key last = std::numeric_limits<Key>::max();
   const auto keep_smallest = [&] {
@@ -170,7 +177,7 @@ void RowStore::SmallestKeys(Key first, size_t count, std::vector<Key>* keys) con
     last = keys->back();
   };
   index_.ForEach([&](const RowSlot& slot) {
-    if (slot.key < first || slot.key > last) return;
+    if (slot.key < first || slot.key > last || !ChangedAfter(since, slot.version)) return;
     keys->push_back(slot.key);
     if (keys->size() >= 2 * count) keep_smallest();
   });

@@ -21,6 +21,13 @@ inline uint32_t RowVersion(int64_t step) {
   return static_cast<uint32_t>(std::clamp<int64_t>(step, 0, kRowVersionMax));
 }
 
+inline constexpr int64_t kSinceEver = -1;  // Before all steps: every row has changed since.
+// Whether a step after `since` changed the row of this version. Past the largest version all that
+// was ever changed then counts as changed since.
+inline bool ChangedAfter(int64_t since, uint32_t version) {
+  return since < 0 || version > RowVersion(since) || version == kRowVersionMax;
+}
+
 // Bytes per row, its key, number and version beside it. What the bytes mean is the table's affair.
 //
 // Invariant: a row never moves while its key is there; row numbers are dense from 0 on, and those
@@ -92,8 +99,12 @@ class RowStore {
   void Sweep(uint64_t* hand, size_t homes, const Visit& visit) const {
     index_.Sweep(hand, homes, visit);
   }
-  // The `count` smallest keys from `first` on, ascending; fewer where there are no more.
-  void SmallestKeys(Key first, size_t count, std::vector<Key>* keys) const;
+  // The `count` smallest keys from `first` on of rows changed after `since`, ascending; fewer where
+  // there are no more.
+  void SmallestKeys(Key first, size_t count, std::vector<Key>* keys,
+                    int64_t since = kSinceEver) const;
+  // How many rows changed after `since`.
+  size_t CountChanged(int64_t since) const;
 
  private:
   // Keys whose slots are found before their rows are used, so that each of the two loops is short;

@@ -1,4 +1,5 @@
-// One shard's rows in one file: written whole, checked whole. The format is in embedding/README.md.
+// One shard's rows in one file, or what changed of them: written whole, checked whole. The format
+// is in docs/formats.md.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/manifest.h"
 #include "common/protocol/messages.h"
 #include "embedding/table.h"
 
@@ -18,12 +20,17 @@ struct SnapshotHeader {
   ShardId shard;
   uint32_t num_shards = 0;
   Clock clock = 0;
+  Clock base = kNoClock;  // Of a delta: the clock of the checkpoint that it builds on.
+  bool is_delta() const { return base != kNoClock; }
 };
 
-// "shard_007.snapshot"
+// "shard_007.snapshot", "shard_007.delta"
 std::string SnapshotName(ShardId shard);
+std::string DeltaName(ShardId shard);
 
-// Writes all tables' slices of one shard, streaming. The file is synced and complete when ok.
+// Writes all tables' slices of one shard, streaming; of a delta, what changed since the mark that
+// all of them have at header.base. The file is complete when ok; its bytes are synced, but for a
+// delta's, and its name once the manifest's is.
 Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
                                 const SnapshotHeader& header,
                                 const std::vector<const TableSlice*>& tables);
@@ -33,14 +40,19 @@ Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
 // Checks everything before the first row is stored.
 Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
                     const SnapshotHeader& expected, const std::vector<TableSlice*>& tables);
+// The same of a shard as the newest checkpoint of `chain` holds it: its newest whole snapshot
+// there, then every delta behind it, in order.
+Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
+                 const std::vector<TableSlice*>& tables);
 
-// Reads the rows of one snapshot without knowing the job: for `hdps inspect`.
+// Reads the rows of one snapshot, whole or delta, without knowing the job: for `hdps inspect`.
 struct SnapshotSummary {
   SnapshotHeader header;
   struct Table {
     std::string name;
     uint32_t dim = 0, state_floats = 0;
     RowsDigest digest;
+    uint64_t erased = 0;  // In a delta.
   };
   std::vector<Table> tables;
 };

@@ -9,7 +9,8 @@ namespace hdps {
 
 inline constexpr uint64_t kSnapshotMagic = 0x504e535350444824;  // "$HDPSSNP" in memory order.
 inline constexpr uint64_t kTrailerMagic = 0x444e455350444824;   // "$HDPSEND"
-inline constexpr uint32_t kSnapshotVersion = 1;
+inline constexpr uint32_t kSnapshotVersion = 1;                 // Of a file that holds all rows;
+inline constexpr uint32_t kDeltaVersion = 2;                    // of one that holds what changed.
 inline constexpr uint32_t kSnapshotTablesMax = 1u << 16;
 inline constexpr uint32_t kSnapshotNameBytesMax = 1u << 12;
 inline constexpr uint32_t kSnapshotRowFloatsMax = 1u << 24;
@@ -24,6 +25,12 @@ struct SnapshotFileHeader {
   uint32_t shard = 0;
   uint32_t num_shards = 0;
   int64_t clock = 0;
+  uint64_t checksum = 0;
+};
+
+// Follows the file header of a delta.
+struct SnapshotDeltaHeader {
+  int64_t base_clock = 0;  // It holds what changed since the checkpoint of this clock.
   uint64_t checksum = 0;
 };
 
@@ -55,10 +62,12 @@ struct SnapshotTrailer {
 };
 
 static_assert(sizeof(SnapshotFileHeader) == 48);
+static_assert(sizeof(SnapshotDeltaHeader) == 16);
 static_assert(sizeof(SnapshotTableHeader) == 40);
 static_assert(sizeof(SnapshotBlockHeader) == 24);
 static_assert(sizeof(SnapshotTrailer) == 40);
 static_assert(std::has_unique_object_representations_v<SnapshotFileHeader>);
+static_assert(std::has_unique_object_representations_v<SnapshotDeltaHeader>);
 static_assert(std::has_unique_object_representations_v<SnapshotTableHeader>);
 static_assert(std::has_unique_object_representations_v<SnapshotBlockHeader>);
 static_assert(std::has_unique_object_representations_v<SnapshotTrailer>);

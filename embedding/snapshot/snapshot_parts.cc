@@ -3,30 +3,29 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace hdps {
 namespace {
 
-constexpr uint32_t kPieceFloats = 512;
-constexpr size_t kPieceWords = kPieceFloats * sizeof(float) / sizeof(uint64_t);
+constexpr size_t kPieceWords = FrequencySketch::kPieceWords;
+constexpr uint32_t kPieceFloats = kPieceWords * sizeof(uint64_t) / sizeof(float);
 
 std::string CountsName(const std::string& table) { return table + "/sights"; }
+std::string ErasedName(const std::string& table) { return table + "/erased"; }
 
-// The words of a piece; fewer at the end.
-template <typename Words>
-Words PieceOf(Words words, Key piece) {
-  const size_t begin = piece * kPieceWords;
-  return words.subspan(begin, std::min(kPieceWords, words.size() - begin));
+bool IsSaved(const FrequencySketch& sketch, size_t piece, SnapshotKind kind) {
+  if (kind == SnapshotKind::kDelta) return sketch.ChangedSinceMark(piece);
+  return !std::ranges::all_of(sketch.Piece(piece), [](uint64_t word) { return word == 0; });
 }
 
-Status VisitCounts(const FrequencySketch& sketch, size_t block_rows,
+Status VisitCounts(const FrequencySketch& sketch, SnapshotKind kind, size_t block_rows,
                    const TableSlice::Visit& visit) {
   std::vector<Key> keys;
   std::vector<float> rows;
-  const std::span<const uint64_t> words = sketch.state();
-  for (Key piece = 0; piece * kPieceWords < words.size(); ++piece) {
-    const std::span<const uint64_t> own = PieceOf(words, piece);
-    if (std::ranges::all_of(own, [](uint64_t word) { return word == 0; })) continue;
+  for (size_t piece = 0; piece < sketch.num_pieces(); ++piece) {
+    if (!IsSaved(sketch, piece, kind)) continue;
+    const std::span<const uint64_t> own = sketch.Piece(piece);
     keys.push_back(piece);
     rows.resize(keys.size() * kPieceFloats);
     std::memcpy(&rows[rows.size() - kPieceFloats], own.data(), own.size_bytes());
@@ -46,75 +45,109 @@ Status StoreCounts(FrequencySketch& sketch, std::span<const Key> keys,
       return {Code::kCorruption, "piece " + std::to_string(keys[k]) + " of a sketch of " +
                                      std::to_string(words.size()) + " words"};
     }
-    const std::span<uint64_t> own = PieceOf(words, keys[k]);
+    const size_t begin = keys[k] * kPieceWords;
+    const std::span<uint64_t> own =
+        words.subspan(begin, std::min(kPieceWords, words.size() - begin));
     std::memcpy(own.data(), &rows[k * kPieceFloats], own.size_bytes());
   }
   return {};
 }
 
-SnapshotPart RowsOf(const TableSlice* slice) {
-  SnapshotPart part{slice->spec().name,
+SnapshotPart RowsOf(const TableSlice* slice, SnapshotKind kind) {
+  SnapshotPart part{PartKind::kRows,
+                    slice->spec().name,
                     slice->dim(),
                     slice->state_floats(),
-                    false,
                     slice->spec().shard_by,
                     {},
                     {},
                     {}};
-  part.num_rows = [slice] { return uint64_t{slice->num_rows()}; };
-  part.visit = [slice](size_t block_rows, const TableSlice::Visit& visit) {
-    return slice->VisitRows(block_rows, visit);
+  const int64_t since = kind == SnapshotKind::kDelta ? slice->marked_clock() : kSinceEver;
+  part.num_rows = [slice, since] { return slice->CountChanged(since); };
+  part.visit = [slice, since](size_t block_rows, const TableSlice::Visit& visit) {
+    return slice->VisitRows(block_rows, visit, since);
   };
   return part;
 }
 
-SnapshotPart CountsOf(const TableSlice* slice) {
+SnapshotPart ErasedOf(const TableSlice* slice) {
   SnapshotPart part{
-      CountsName(slice->spec().name), kPieceFloats, 0, true, ShardBy::kKey, {}, {}, {}};
-  const FrequencySketch* sketch = slice->sketch();
-  part.visit = [sketch](size_t block_rows, const TableSlice::Visit& visit) {
-    return VisitCounts(*sketch, block_rows, visit);
-  };
-  part.num_rows = [sketch] {
-    uint64_t pieces = 0;
-    const Status counted = VisitCounts(*sketch, 1, [&](std::span<const Key>, auto) {
-      ++pieces;
-      return Status();
-    });
-    return counted.ok() ? pieces : 0;
+      PartKind::kErased, ErasedName(slice->spec().name), 0, 0, slice->spec().shard_by, {}, {}, {}};
+  part.num_rows = [slice] { return uint64_t{slice->ErasedKeys().size()}; };
+  part.visit = [slice](size_t block_rows, const TableSlice::Visit& visit) -> Status {
+    const std::vector<Key> keys = slice->ErasedKeys();
+    for (size_t begin = 0; begin < keys.size(); begin += block_rows) {
+      const size_t end = std::min(keys.size(), begin + block_rows);
+      HDPS_RETURN_IF_ERROR(visit(std::span(keys).subspan(begin, end - begin), {}));
+    }
+    return {};
   };
   return part;
+}
+
+SnapshotPart CountsOf(const TableSlice* slice, SnapshotKind kind) {
+  SnapshotPart part{PartKind::kSketch,
+                    CountsName(slice->spec().name),
+                    kPieceFloats,
+                    0,
+                    ShardBy::kKey,
+                    {},
+                    {},
+                    {}};
+  const FrequencySketch* sketch = slice->sketch();
+  part.visit = [sketch, kind](size_t block_rows, const TableSlice::Visit& visit) {
+    return VisitCounts(*sketch, kind, block_rows, visit);
+  };
+  part.num_rows = [sketch, kind] {
+    uint64_t pieces = 0;
+    for (size_t p = 0; p < sketch->num_pieces(); ++p) pieces += IsSaved(*sketch, p, kind) ? 1 : 0;
+    return pieces;
+  };
+  return part;
+}
+
+// `slices`: of TableSlice, const or not. add(part, its slice).
+template <typename Slice, typename Add>
+void ForEachPart(const std::vector<Slice*>& slices, SnapshotKind kind, const Add& add) {
+  for (Slice* slice : slices) {
+    if (kind == SnapshotKind::kDelta) add(ErasedOf(slice), slice);
+    add(RowsOf(slice, kind), slice);
+    if (slice->sketch() != nullptr) add(CountsOf(slice, kind), slice);
+  }
 }
 
 }  // namespace
 
-bool IsCounts(const std::string& before, const std::string& name, uint32_t dim) {
-  return name == CountsName(before) && dim == kPieceFloats;
+PartKind KindOfPart(const std::string& before, const std::string& name, uint32_t dim) {
+  if (dim == 0) return PartKind::kErased;
+  return name == CountsName(before) && dim == kPieceFloats ? PartKind::kSketch : PartKind::kRows;
 }
 
-std::vector<SnapshotPart> PartsOf(const std::vector<const TableSlice*>& slices) {
+std::vector<SnapshotPart> PartsOf(const std::vector<const TableSlice*>& slices, SnapshotKind kind) {
   std::vector<SnapshotPart> parts;
-  for (const TableSlice* slice : slices) {
-    parts.push_back(RowsOf(slice));
-    if (slice->sketch() != nullptr) parts.push_back(CountsOf(slice));
-  }
+  ForEachPart(slices, kind,
+              [&parts](SnapshotPart part, auto) { parts.push_back(std::move(part)); });
   return parts;
 }
 
-std::vector<SnapshotPart> PartsOf(const std::vector<TableSlice*>& slices) {
+std::vector<SnapshotPart> PartsOf(const std::vector<TableSlice*>& slices, SnapshotKind kind) {
   std::vector<SnapshotPart> parts;
-  for (TableSlice* slice : slices) {
-    parts.push_back(RowsOf(slice));
-    parts.back().store = [slice](std::span<const Key> keys, std::span<const float> rows) {
-      slice->Store(keys, slice->dim() + slice->state_floats(), rows);
-      return Status();
-    };
-    if (slice->sketch() == nullptr) continue;
-    parts.push_back(CountsOf(slice));
-    parts.back().store = [slice](std::span<const Key> keys, std::span<const float> rows) {
+  ForEachPart(slices, kind, [&parts](SnapshotPart part, TableSlice* slice) {
+    part.store = [slice, kind = part.kind](std::span<const Key> keys, std::span<const float> rows) {
+      switch (kind) {
+        case PartKind::kRows:
+          slice->Store(keys, slice->dim() + slice->state_floats(), rows);
+          return Status();
+        case PartKind::kErased:
+          slice->Erase(keys);
+          return Status();
+        case PartKind::kSketch:
+          break;
+      }
       return StoreCounts(*slice->sketch(), keys, rows);
     };
-  }
+    parts.push_back(std::move(part));
+  });
   return parts;
 }
 

@@ -14,23 +14,29 @@
 
 namespace hdps {
 
-// A table of the file: the rows of a slice, or the frequency sketch of its policy, in pieces
-// numbered from 0 as keys; pieces that are all zero are left out.
+// What a table of the file holds. kErased: in a delta, keys whose rows went, before the rows that
+// came or changed, and without floats. kSketch: the frequency sketch of the policy, in pieces
+// numbered from 0 as keys; left out are those that are all zero, in a delta those that are as they
+// were.
+enum class PartKind : uint8_t { kRows, kErased, kSketch };
+
 struct SnapshotPart {
+  PartKind kind = PartKind::kRows;
   std::string name;
   uint32_t dim = 0, state_floats = 0;
-  bool is_sketch = false;
   ShardBy shard_by = ShardBy::kKey;
-  std::function<uint64_t()> num_rows;
+  std::function<Result<uint64_t>()> num_rows;
   // As TableSlice::VisitRows.
   std::function<Status(size_t block_rows, const TableSlice::Visit& visit)> visit;
   // Sets rows; kCorruption when there cannot be such. Null where the slice may only be read.
   std::function<Status(std::span<const Key> keys, std::span<const float> rows)> store;
 };
-std::vector<SnapshotPart> PartsOf(const std::vector<const TableSlice*>& slices);
-std::vector<SnapshotPart> PartsOf(const std::vector<TableSlice*>& slices);
+// Of a snapshot, or of a delta with what changed since the slices' mark.
+enum class SnapshotKind : uint8_t { kWhole, kDelta };
+std::vector<SnapshotPart> PartsOf(const std::vector<const TableSlice*>& slices, SnapshotKind kind);
+std::vector<SnapshotPart> PartsOf(const std::vector<TableSlice*>& slices, SnapshotKind kind);
 
-// Whether the table of a file that follows the table `before` holds the sketch of that one.
-bool IsCounts(const std::string& before, const std::string& name, uint32_t dim);
+// What the table of a file holds that follows the table `before`.
+PartKind KindOfPart(const std::string& before, const std::string& name, uint32_t dim);
 
 }  // namespace hdps

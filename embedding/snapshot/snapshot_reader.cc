@@ -17,7 +17,7 @@ struct TableShape {
   std::string name;
   uint32_t dim = 0, state_floats = 0;
   uint64_t num_rows = 0;
-  bool is_sketch = false;  // Of the table before it.
+  PartKind kind = PartKind::kRows;
 };
 
 // What a walk over a file finds, in the file's order. A status that is not ok ends the walk.
@@ -40,16 +40,24 @@ class Walk {
     SnapshotFileHeader header;
     HDPS_RETURN_IF_ERROR(ReadHeader("file header", &header));
     if (header.magic != kSnapshotMagic) return Broken("it is not a snapshot");
-    if (header.version != kSnapshotVersion) {
+    if (header.version != kSnapshotVersion && header.version != kDeltaVersion) {
       return {Code::kInvalidArgument, path_ + ": snapshot version " +
                                           std::to_string(header.version) + ", this program reads " +
-                                          std::to_string(kSnapshotVersion)};
+                                          std::to_string(kSnapshotVersion) + " and " +
+                                          std::to_string(kDeltaVersion)};
     }
     if (header.num_tables > kSnapshotTablesMax) return Broken("too many tables");
+    SnapshotDeltaHeader delta{.base_clock = kNoClock};
+    is_delta_ = header.version == kDeltaVersion;
+    if (is_delta_) HDPS_RETURN_IF_ERROR(ReadHeader("header of a delta", &delta));
+    if (is_delta_ && (delta.base_clock < 0 || delta.base_clock >= header.clock)) {
+      return Broken("the clock of the checkpoint that it builds on is out of range");
+    }
     HDPS_RETURN_IF_ERROR(visitor.header({.tables_digest = header.tables_digest,
                                          .shard = {header.shard},
                                          .num_shards = header.num_shards,
-                                         .clock = header.clock},
+                                         .clock = header.clock,
+                                         .base = delta.base_clock},
                                         header.num_tables));
     for (uint32_t t = 0; t < header.num_tables; ++t) HDPS_RETURN_IF_ERROR(ReadTable(t, visitor));
     return ReadTrailer();
@@ -101,16 +109,17 @@ class Walk {
     SnapshotTableHeader header;
     HDPS_RETURN_IF_ERROR(ReadHeader("table header", &header));
     const uint64_t row_floats = uint64_t{header.dim} + header.state_floats;
-    if (header.table != position || header.dim == 0 || row_floats > kSnapshotRowFloatsMax ||
-        header.name_bytes > kSnapshotNameBytesMax) {
+    const bool may_be_erased = is_delta_ && row_floats == 0;
+    if (header.table != position || (header.dim == 0 && !may_be_erased) ||
+        row_floats > kSnapshotRowFloatsMax || header.name_bytes > kSnapshotNameBytesMax) {
       return Broken("the fields of the table header before are out of range");
     }
     TableShape shape{std::string(header.name_bytes, ' '), header.dim, header.state_floats,
-                     header.num_rows, false};
+                     header.num_rows, PartKind::kRows};
     HDPS_RETURN_IF_ERROR(ReadExactly(
         "table name", std::as_writable_bytes(std::span(shape.name.data(), shape.name.size()))));
     if (HashString(shape.name) != header.name_hash) return Broken("the table's name is damaged");
-    shape.is_sketch = position > 0 && IsCounts(name_before_, shape.name, shape.dim);
+    shape.kind = KindOfPart(name_before_, shape.name, shape.dim);
     name_before_ = shape.name;
     HDPS_RETURN_IF_ERROR(visitor.table(position, shape));
     Key last = 0;
@@ -121,7 +130,7 @@ class Walk {
       rows += more;
     }
     last_is_set_ = false;
-    if (!shape.is_sketch) total_rows_ += header.num_rows;
+    if (shape.kind == PartKind::kRows) total_rows_ += header.num_rows;
     return {};
   }
 
@@ -181,7 +190,7 @@ class Walk {
   std::unique_ptr<SequentialFile> file_;
   HashStream hash_;  // Of all read so far.
   uint64_t offset_ = 0, total_rows_ = 0;
-  bool last_is_set_ = false;
+  bool last_is_set_ = false, is_delta_ = false;
   std::string name_before_;
   std::vector<Key> keys_;
   std::vector<float> rows_;
@@ -204,11 +213,10 @@ class Expectation {
               std::to_string(parts_.size()) + " in " + std::to_string(expected_.num_shards) +
               ", or their names, dims, rules or seed differ); give the job it was trained with"};
     }
-    if (found.shard != expected_.shard || found.clock != expected_.clock) {
-      return {Code::kCorruption, path_ + ": holds shard " + std::to_string(found.shard.value) +
-                                     " at clock " + std::to_string(found.clock) +
-                                     ", expected shard " + std::to_string(expected_.shard.value) +
-                                     " at clock " + std::to_string(expected_.clock)};
+    if (found.shard != expected_.shard || found.clock != expected_.clock ||
+        found.base != expected_.base) {
+      return {Code::kCorruption,
+              path_ + ": holds " + Describe(found) + ", expected " + Describe(expected_)};
     }
     return {};
   }
@@ -223,7 +231,7 @@ class Expectation {
                                         "', or their dims or rules differ"};
   }
   Status CheckKeys(uint32_t t, std::span<const Key> keys) const {
-    if (parts_[t].is_sketch) return {};
+    if (parts_[t].kind == PartKind::kSketch) return {};
     for (const Key key : keys) {
       const ShardId shard = ShardOf(key, parts_[t].shard_by, expected_.num_shards);
       if (shard != expected_.shard) {
@@ -236,40 +244,104 @@ class Expectation {
   }
 
  private:
-  const std::string& path_;
-  const SnapshotHeader& expected_;
-  const std::vector<SnapshotPart>& parts_;
+  static std::string Describe(const SnapshotHeader& header) {
+    return "shard " + std::to_string(header.shard.value) + " at clock " +
+           std::to_string(header.clock) +
+           (header.is_delta() ? " on clock " + std::to_string(header.base) : "");
+  }
+
+  const std::string path_;
+  const SnapshotHeader expected_;
+  const std::vector<SnapshotPart> parts_;
 };
+
+// One file to be read into slices: first checked, then stored.
+class Reading {
+ public:
+  Reading(FileSystem& files, const std::string& folder, const SavedFile& saved,
+          const SnapshotHeader& expected, const std::vector<TableSlice*>& tables)
+      : files_(files),
+        path_(JoinPath(folder, saved.name)),
+        saved_(saved),
+        parts_(PartsOf(tables, expected.is_delta() ? SnapshotKind::kDelta : SnapshotKind::kWhole)),
+        expectation_(path_, expected, parts_) {}
+
+  Status Check() const { return Walk(files_, path_, saved_).Run(Checks()); }
+
+  // Checks again: the file may have changed in between.
+  Status Store() const {
+    const Visitor check = Checks();
+    Visitor store = check;
+    store.block = [&](uint32_t t, std::span<const Key> keys, std::span<const float> rows) {
+      HDPS_RETURN_IF_ERROR(check.block(t, keys, rows));
+      return parts_[t].store(keys, rows);
+    };
+    return Walk(files_, path_, saved_).Run(store);
+  }
+
+ private:
+  Visitor Checks() const {
+    return {.header = [this](const SnapshotHeader& header,
+                             uint32_t n) { return expectation_.CheckHeader(header, n); },
+            .table = [this](uint32_t t,
+                            const TableShape& shape) { return expectation_.CheckTable(t, shape); },
+            .block = [this](uint32_t t, std::span<const Key> keys,
+                            std::span<const float>) { return expectation_.CheckKeys(t, keys); }};
+  }
+
+  FileSystem& files_;
+  const std::string path_;
+  const SavedFile saved_;
+  const std::vector<SnapshotPart> parts_;
+  const Expectation expectation_;
+};
+
+// The file of `manifest` that has this name; null where there is none.
+const SavedFile* FileOf(const Manifest& manifest, const std::string& name) {
+  const auto at = std::ranges::find(manifest.files, name, &SavedFile::name);
+  return at == manifest.files.end() ? nullptr : &*at;
+}
 
 }  // namespace
 
 Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
                     const SnapshotHeader& expected, const std::vector<TableSlice*>& tables) {
-  const std::string path = JoinPath(folder, saved.name);
-  const std::vector<SnapshotPart> parts = PartsOf(tables);
-  const Expectation expectation(path, expected, parts);
-  Visitor check{.header = [&](const SnapshotHeader& header,
-                              uint32_t n) { return expectation.CheckHeader(header, n); },
-                .table = [&](uint32_t t,
-                             const TableShape& shape) { return expectation.CheckTable(t, shape); },
-                .block = [&](uint32_t t, std::span<const Key> keys,
-                             std::span<const float>) { return expectation.CheckKeys(t, keys); }};
-  HDPS_RETURN_IF_ERROR(Walk(files, path, saved).Run(check));
+  const Reading reading(files, folder, saved, expected, tables);
+  HDPS_RETURN_IF_ERROR(reading.Check());
+  return reading.Store();
+}
 
-  // The second walk checks again: the file may have changed in between.
-  Visitor store = check;
-  store.block = [&](uint32_t t, std::span<const Key> keys, std::span<const float> rows) {
-    HDPS_RETURN_IF_ERROR(check.block(t, keys, rows));
-    return parts[t].store(keys, rows);
-  };
-  return Walk(files, path, saved).Run(store);
+Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
+                 const std::vector<TableSlice*>& tables) {
+  std::vector<std::unique_ptr<Reading>> readings;  // The newest first.
+  for (size_t at = chain.size(); at-- > 0;) {
+    const Manifest& manifest = chain[at].manifest;
+    SnapshotHeader expected{manifest.tables_digest, shard, manifest.num_shards, manifest.clock,
+                            kNoClock};
+    const SavedFile* whole = FileOf(manifest, SnapshotName(shard));
+    const SavedFile* saved = whole != nullptr ? whole : FileOf(manifest, DeltaName(shard));
+    if (saved == nullptr || (whole == nullptr && at == 0)) {
+      return {Code::kCorruption,
+              chain[at].folder + ": the manifest does not name " + SnapshotName(shard)};
+    }
+    if (whole == nullptr) expected.base = chain[at - 1].manifest.clock;
+    readings.push_back(
+        std::make_unique<Reading>(files, chain[at].folder, *saved, expected, tables));
+    if (whole != nullptr) break;
+  }
+  for (const auto& reading : readings) HDPS_RETURN_IF_ERROR(reading->Check());
+  for (auto at = readings.rbegin(); at != readings.rend(); ++at) {
+    HDPS_RETURN_IF_ERROR((*at)->Store());
+  }
+  return {};
 }
 
 Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& folder,
                                           const SavedFile& saved) {
   SnapshotSummary summary;
   std::vector<uint64_t> table_hashes;
-  bool is_sketch = false;  // They are no rows.
+  PartKind kind = PartKind::kRows;
+  uint64_t erased = 0;
   Visitor sum{.header =
                   [&](const SnapshotHeader& header, uint32_t) {
                     summary.header = header;
@@ -277,15 +349,17 @@ Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& 
                   },
               .table =
                   [&](uint32_t, const TableShape& shape) {
-                    is_sketch = shape.is_sketch;
-                    if (is_sketch) return Status();
-                    summary.tables.push_back({shape.name, shape.dim, shape.state_floats, {}});
+                    kind = shape.kind;
+                    if (kind == PartKind::kErased) erased = shape.num_rows;
+                    if (kind != PartKind::kRows) return Status();
+                    summary.tables.push_back(
+                        {shape.name, shape.dim, shape.state_floats, {}, std::exchange(erased, 0)});
                     table_hashes.push_back(TableHash(shape.name));
                     return Status();
                   },
               .block =
                   [&](uint32_t, std::span<const Key> keys, std::span<const float> rows) {
-                    if (is_sketch) return Status();
+                    if (kind != PartKind::kRows) return Status();
                     const size_t row_floats = rows.size() / keys.size();
                     for (size_t i = 0; i < keys.size(); ++i) {
                       summary.tables.back().digest.AddRow(table_hashes.back(), keys[i],

@@ -17,7 +17,8 @@ Job MakeJob(uint32_t epochs, uint64_t max_steps, uint64_t every, bool evaluation
   return job;
 }
 
-// Plays a plan over epochs of `steps_per_epoch`; "T10" trains to 10, "|" ends an epoch there.
+// Plays a plan over epochs of `steps_per_epoch`; "T10" trains to 10, "|" ends an epoch there, "s"
+// saves everything, "c" may save changes.
 std::string Play(JobPlan& plan, Clock steps_per_epoch, Clock stop_at = -1) {
   std::string trace;
   for (int turn = 0; turn < 1000; ++turn) {
@@ -46,7 +47,7 @@ std::string Play(JobPlan& plan, Clock steps_per_epoch, Clock stop_at = -1) {
         plan.Done();
         break;
       case JobStep::kSave:
-        trace += "s";
+        trace += plan.full_save() ? "s" : "c";
         plan.Done();
         break;
       case JobStep::kFinish:
@@ -88,6 +89,20 @@ TEST(JobPlan, EvaluatesEverySoManySteps) {
 TEST(JobPlan, SavesAtBoundaries) {
   EXPECT_EQ(PlayFresh(MakeJob(2, 0, 4), 10), "T4 s T8 s T10| e T12 s T16 s T20| e # s F");
   EXPECT_EQ(PlayFresh(MakeJob(2, 0, 10), 10), "T10| e s T20| e # s F");
+}
+
+TEST(JobPlan, SavesChangesBetweenThem) {
+  Job job = MakeJob(2, 0, 8);
+  job.checkpoint.delta_every_steps = 4;
+  EXPECT_EQ(PlayFresh(job, 10), "T4 c T8 s T10| e T12 c T16 s T20| e # s F");
+  job.checkpoint.every_steps = 0;
+  EXPECT_EQ(PlayFresh(job, 10), "T4 c T8 c T10| e T12 c T16 c T20| e # s F");
+  EXPECT_EQ(PlayFresh(job, 10, 6), "T4 c T6 # s F");
+  job.checkpoint.every_steps = 6;
+  EXPECT_EQ(PlayFresh(job, 12), "T4 c T6 s T8 c T12| e s T16 c T18 s T20 c T24| e # s F");
+  job.parallel.dense_exchange = DenseExchange::kAllreduce;
+  job.data.eval.clear();
+  EXPECT_EQ(PlayFresh(job, 8), "T4 d c T6 d s T8| d c T12 d s T16| d # s F");
 }
 
 TEST(JobPlan, MaxStepsEndsTheJobAnywhere) {

@@ -162,6 +162,7 @@ void ScriptedCluster::Note(const ScriptedMember& member, const Command& command)
       break;
     case CommandKind::kSave:
       line += "save " + command.path;
+      if (command.since > 0) line += " since " + std::to_string(command.since);
       break;
     case CommandKind::kDigest:
       line += "digest";
@@ -234,8 +235,9 @@ void ScriptedCluster::Train(ScriptedMember& member) {
 CommandDone ScriptedCluster::Save(ScriptedMember& server, const Command& command) {
   CommandDone done;
   for (const ShardId shard : server.client.view()->shards.ShardsOf({server.client.rank()})) {
-    const std::string name = "shard_" + std::to_string(shard.value);
-    WriteFile(files_, JoinPath(command.path, name), "rows");
+    const bool changes = command.since > 0;
+    const std::string name = "shard_" + std::to_string(shard.value) + (changes ? kDeltaEnding : "");
+    WriteFile(files_, JoinPath(command.path, name), std::string(10, 'r'));
     done.files.push_back(*ChecksumFile(files_, command.path, name));
   }
   return done;

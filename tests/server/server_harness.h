@@ -255,12 +255,14 @@ class ServerHarness {
     return result;
   }
   // Sends a command, waits until it has been carried out, and takes its answer.
-  CommandDone Run(CommandKind kind, const std::string& path = "", Clock until = 0) {
+  CommandDone Run(CommandKind kind, const std::string& path = "", Clock until = 0,
+                  Clock since = 0) {
     Command command;
     command.id = {++command_id_};
     command.command = kind;
     command.path = path;
     command.until = until;
+    command.since = since;
     FromPeer(kSchedulerPeer, command, 0);
     // The background works in order: when this has run, so has the command.
     BoundedQueue<bool> behind(1);

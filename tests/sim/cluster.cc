@@ -24,6 +24,7 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   job->train.eval_each_epoch = false;
   job->parallel.gradients_mean = false;  // Whole numbers stay whole.
   job->checkpoint.every_steps = options.checkpoint_every;
+  job->checkpoint.delta_every_steps = options.delta_every;
   ClusterSpec& cluster = job->cluster;
   cluster.shards = 8;
   cluster.heartbeat_ms = 200;

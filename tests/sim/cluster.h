@@ -29,6 +29,7 @@ struct ClusterOptions {
   Clock steps_per_epoch = 6;
   uint32_t epochs = 2;
   uint64_t checkpoint_every = 0;
+  uint64_t delta_every = 0;  // Checkpoints that hold only what changed.
   Weather weather;
   uint32_t outages = 0;      // Members, or all of them, cut off for a while.
   int32_t slow_worker = -1;  // This one computes five times as long.

@@ -155,7 +155,8 @@ TEST(Simulation, CheckpointKillAllResume) {
   uint64_t finished = 0, loaded = 0;
   for (const uint64_t seed : Seeds(300)) {
     ClusterOptions options = DrawCluster(seed, ModeOf(seed));
-    options.checkpoint_every = 2;
+    options.checkpoint_every = seed % 2 == 0 ? 2 : 5;
+    options.delta_every = seed % 2;
     const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
     Outcome outcome = Cluster(options, files.get()).Run(MomentOf(seed));
     ASSERT_TRUE(outcome.problems.empty()) << outcome.Describe() << "\n" << RepeatCommand(seed);

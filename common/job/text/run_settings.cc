@@ -85,8 +85,16 @@ Section CheckpointSection() {
   SettingTable<CheckpointSpec> checkpoint("checkpoint", "checkpoint");
   checkpoint.Add("every_steps", &CheckpointSpec::every_steps,
                  "0: only at the end and when told to stop.", Range{0, 9e15}, Hashed::kDefault);
-  checkpoint.Add("keep", &CheckpointSpec::keep, "Older ones are removed.", Range{1, 1000},
-                 Hashed::kDefault);
+  checkpoint.Add("delta_every_steps", &CheckpointSpec::delta_every_steps,
+                 "Between those, so often only what changed since the last one is saved; when the "
+                 "chain has 16 of these, or they are together half as long as the full one and "
+                 "over 4 MiB, a full "
+                 "one takes the place of the next. 0: none.",
+                 Range{0, 9e15}, Hashed::kNothing);
+  checkpoint.Add(
+      "keep", &CheckpointSpec::keep,
+      "Full ones, each with what was saved between it and the next; older ones are removed.",
+      Range{1, 1000}, Hashed::kDefault);
   checkpoint.Add("retry_s", &CheckpointSpec::retry_s,
                  "The last save of a run is tried again for so long while it fails, as on a full "
                  "disk. 0: once.",

@@ -62,8 +62,8 @@ inline auto Fields(const HeartbeatAck& m) {
   return std::tie(a);
 }
 inline auto Fields(const Command& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, view] = m;  // `view` does not travel.
-  return std::tie(a, b, c, d, e, f, g, h, i);
+  const auto& [a, b, c, d, e, f, g, h, i, j, view] = m;  // `view` does not travel.
+  return std::tie(a, b, c, d, e, f, g, h, i, j);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q,
@@ -191,6 +191,7 @@ void ForEachSample(const Visit& visit) {
                 .shards = {{1}, {7}},
                 .keep = true,
                 .files = {{"shard_0", 100, 200, 300}},
+                .since = 60,
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});

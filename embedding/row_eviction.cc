@@ -1,0 +1,42 @@
+// Walks over all rows: one for the old ones, five for the lowest.
+#include "embedding/row_eviction.h"
+
+#include "embedding/memory/weight_format.h"
+
+namespace hdps {
+
+std::vector<Key> FindOldRows(const PolicyRows& slice, int64_t step) {
+  std::vector<Key> old;
+  slice.rows.VisitAll([&](Key key, std::span<const std::byte> bytes) {
+    if (slice.policy.IsOld(step, slice.OfPolicy(bytes.data()))) old.push_back(key);
+  });
+  return old;
+}
+
+// Finds the rank that `count` rows do not exceed, sixteen bits at a time, in memory that does not
+// depend on their number; then those rows.
+std::vector<Key> FindLowestRows(const PolicyRows& slice, uint64_t count) {
+  std::vector<float> weights(slice.dim);
+  const auto rank_of = [&](Key key, std::span<const std::byte> bytes) {
+    ReadWeights(slice.weights, bytes.data(), weights);
+    return slice.policy.Rank(key, weights, slice.OfPolicy(bytes.data()));
+  };
+  uint64_t highest = 0;  // Its upper bits, as far as they are known.
+  for (int shift = 48; shift >= 0; shift -= 16) {
+    std::vector<uint64_t> counts(size_t{1} << 16);
+    slice.rows.VisitAll([&](Key key, std::span<const std::byte> bytes) {
+      const uint64_t rank = rank_of(key, bytes) >> shift;
+      if (rank >> 16 == highest) ++counts[rank & 0xffff];
+    });
+    uint64_t bucket = 0;
+    for (; bucket < counts.size() - 1 && counts[bucket] < count; ++bucket) count -= counts[bucket];
+    highest = highest << 16 | bucket;
+  }
+  std::vector<Key> lowest;
+  slice.rows.VisitAll([&](Key key, std::span<const std::byte> bytes) {
+    if (rank_of(key, bytes) <= highest) lowest.push_back(key);
+  });
+  return lowest;
+}
+
+}  // namespace hdps
