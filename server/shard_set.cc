@@ -251,6 +251,7 @@ Status ShardSet::LoadFrom(FileSystem& files, const std::string& folder, Clock cl
                           const std::vector<SavedFile>& saved) {
   CheckpointPart moved{.folder = folder, .manifest = {}};
   moved.manifest.clock = clock;
+  moved.manifest.tables_digest = tables_digest_;
   moved.manifest.num_shards = num_shards_;
   moved.manifest.files = saved;
   return LoadChain(files, {std::move(moved)});

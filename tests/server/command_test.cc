@@ -152,6 +152,7 @@ TEST(Commands, FoldersThatHoldNoCheckpointsAreNeitherReadNorWritten) {
         std::string("/run/checkpoint/../checkpoint/x"), std::string("/run/checkpoint/a/b"),
         std::string("/run/checkpoint/a\0b", 19)}) {
     for (const CommandKind kind : {CommandKind::kSave, CommandKind::kLoad}) {
+      if (kind == CommandKind::kLoad && path.empty()) continue;  // Begins anew.
       const CommandDone done = server.Run(kind, path, 0);
       EXPECT_EQ(done.code, Code::kInvalidArgument) << path;
       EXPECT_NE(done.message.find("OUT/checkpoint/NAME"), std::string::npos) << done.message;

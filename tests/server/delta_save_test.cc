@@ -54,7 +54,7 @@ class DeltaSaves : public testing::TestWithParam<Mode> {
     if (GetParam() != Mode::kSync) return;
     for (const uint32_t worker : {0u, 1u}) server_->Advance(worker, until);
   }
-  static std::string Folder(Clock clock) { return "/ck/" + CheckpointName(clock); }
+  static std::string Folder(Clock clock) { return "/out/checkpoint/" + CheckpointName(clock); }
   // Saves, and writes the manifest unless the scheduler is to fail at it. How many files hold
   // changes.
   size_t Save(Clock clock, Clock since, bool commits = true) {
