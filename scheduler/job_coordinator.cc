@@ -7,26 +7,10 @@
 #include <utility>
 
 #include "common/base/exit_status.h"
-#include "scheduler/evaluation.h"
-#include "scheduler/wait_notices.h"
+#include "scheduler/report/evaluation.h"
+#include "scheduler/report/wait_notices.h"
 
 namespace hdps {
-namespace {
-
-// A member that has ended cannot say so again; after this long without a sign it is taken at its
-// word.
-constexpr TimeMs kGoneAfterMs = 2000;
-// A last save that failed is tried again after this long, doubling up to the longest wait.
-constexpr TimeMs kSaveAgainMs = 1000, kSaveAgainMsMax = 30'000;
-
-Command MakeCommand(CommandKind kind) {
-  Command command;
-  command.command = kind;
-  return command;
-}
-
-}  // namespace
-
 JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts)
     : job_(std::move(job)), out_(std::move(out)), parts_(parts), labels_(*job_) {}
 
@@ -110,69 +94,6 @@ void JobCoordinator::Send(const std::vector<PeerId>& to, const Command& command,
     orders_.back().command.id = id;
     changed_ = true;
   }
-}
-
-JobState JobCoordinator::state(TimeMs now) const {
-  JobState state;
-  state.phase = phase_;
-  if (plan_) state.plan = plan_->state();
-  state.stop = stop_;
-  state.trained = trained_;
-  state.epoch = epoch_;
-  state.last_epoch = last_epoch_;
-  state.examples_before = examples_before_;
-  state.examples_worked = examples_worked_;
-  state.training_ms = training_ms_ + (phase_ == Phase::kTrain ? now - phase_began_ : 0);
-  state.wall_ms = now - began_;
-  state.summary = summary_;
-  state.orders = orders_;
-  return state;
-}
-
-bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
-  began_ = now - state.wall_ms;
-  stop_ = state.stop;
-  examples_worked_ = state.examples_worked;
-  training_ms_ = state.training_ms;
-  summary_ = state.summary;
-  ++summary_.failures_survived;
-  phase_ = Phase::kSuspended;
-  if (state.phase < Phase::kTrain || state.phase >= Phase::kOver) return false;
-  trained_ = state.trained;
-  epoch_ = state.epoch;
-  last_epoch_ = state.last_epoch;
-  examples_before_ = state.examples_before;
-  plan_.emplace(*job_, state.plan);
-  parts_.report.Begin(now, progress());
-  if (state.phase != Phase::kTrain) {
-    EnterNextStep(now);
-    return true;
-  }
-  phase_ = Phase::kTrain;
-  phase_began_ = now;
-  changed_ = true;
-  round_.emplace(parts_.members.workers().size(), plan_->position().clock, plan_->until());
-  round_->TakeOver();
-  if (stop_) round_->Pause();
-  orders_ = state.orders;
-  for (const JobState::Order& order : orders_) {
-    parts_.tracker.SendAgain(order.worker, order.command, now);
-  }
-  return true;
-}
-
-void JobCoordinator::BeginSave(TimeMs now) {
-  const Clock clock = plan_->position().clock;
-  const Result<std::string> folder = parts_.checkpoints.Prepare(clock);
-  if (!folder.ok()) {
-    fault_ = folder.status().message();
-    return CompleteSave(now);
-  }
-  Command save = MakeCommand(CommandKind::kSave);
-  save.until = clock;
-  save.path = *folder;
-  save.since = plan_->full_save() ? 0 : parts_.checkpoints.DeltaBase();
-  Send(parts_.members.servers(), save, now);
 }
 
 void JobCoordinator::SendTrainOrders(TimeMs now) {
@@ -312,135 +233,6 @@ void JobCoordinator::CompleteLoad(TimeMs now) {
   EnterNextStep(now);
 }
 
-void JobCoordinator::BeginReport(TimeMs now) {
-  if (!loss_) return parts_.report.Begin(now, progress());
-  const TimeMs stood = now - loss_->since;
-  loss_.reset();
-  parts_.report.WentBack(now, progress(), stood);
-  parts_.notice("the job goes on from " + PointOfReturn() + " with " +
-                std::to_string(parts_.members.servers().size()) + " server(s) and " +
-                std::to_string(parts_.members.workers().size()) + " worker(s); it stood for " +
-                TenthsOf(stood));
-}
-
-void JobCoordinator::GoOn(TimeMs now) {
-  CHECK(quiet());
-  quiet_wanted_ = false;
-  EnterNextStep(now);
-}
-
-void JobCoordinator::ChangeMembers(View next, TimeMs now) {
-  CHECK(quiet());
-  next_view_ = std::move(next);
-  const bool dense_at_workers = job_->parallel.dense_exchange == DenseExchange::kAllreduce;
-  Enter(dense_at_workers ? Phase::kMoveDense : Phase::kMoveSave, now);
-}
-
-std::string JobCoordinator::MovesFolder() const {
-  return JoinPath(out_, "checkpoint/moves_of_view_" + std::to_string(next_view_.view.value));
-}
-
-void JobCoordinator::SendMovedShards(TimeMs now) {
-  const ShardMap& before = parts_.members.view().shards;
-  std::map<uint32_t, std::vector<ShardId>> leaving;  // By their server.
-  for (uint32_t s = 0; s < before.num_shards(); ++s) {
-    const PeerId from = parts_.members.view().servers[before.owner[s].value].peer;
-    const PeerId to = next_view_.servers[next_view_.shards.owner[s].value].peer;
-    if (from != to) leaving[before.owner[s].value].push_back({s});
-  }
-  moved_.clear();
-  if (leaving.empty()) return CompleteMove(now);
-  if (const Status made = parts_.files.MakeDirectories(MovesFolder()); !made.ok()) {
-    fault_ = made.message();
-    return CompleteMove(now);
-  }
-  for (auto& [server, shards] : leaving) {
-    Command save = MakeCommand(CommandKind::kSave);
-    save.until = plan_->position().clock;
-    save.path = MovesFolder();
-    save.shards = std::move(shards);
-    Send({parts_.members.view().servers[server].peer}, save, now);
-  }
-}
-
-void JobCoordinator::CompleteMove(TimeMs now) {
-  const bool rows_are_where_they_were = phase_ == Phase::kMoveSave;
-  if (!fault_.empty()) {
-    parts_.warn("the members of the job could not change: " + fault_);
-    if (rows_are_where_they_were) return FinishMove(now);
-    quiet_wanted_ = false;
-    Suspend(now);
-    needs_restart_ = true;
-    return;
-  }
-  if (phase_ == Phase::kMoveSave) {
-    for (const auto& [server, done] : answers_) {
-      moved_.insert(moved_.end(), done.files.begin(), done.files.end());
-    }
-    parts_.enter_view(next_view_);
-    return Enter(Phase::kMoveServers, now);
-  }
-  if (phase_ == Phase::kMoveServers) return Enter(Phase::kMoveWorkers, now);
-  uint64_t rows = 0, bytes = 0;
-  for (const SavedFile& file : moved_) rows += file.rows, bytes += file.bytes;
-  parts_.report.Scaled(now, progress(), parts_.members.view(), {rows, bytes, now - quiet_since_});
-  parts_.notice("the job goes on with " + std::to_string(parts_.members.servers().size()) +
-                " server(s) and " + std::to_string(parts_.members.workers().size()) +
-                " worker(s); " + std::to_string(moved_.size()) + " of " +
-                std::to_string(job_->cluster.shards) + " shards (" + std::to_string(rows) +
-                " rows) have moved, it stood for " + TenthsOf(now - quiet_since_));
-  const Membership::Progress told = parts_.members.progress();
-  not_told_.examples = trained_.examples - std::min(trained_.examples, told.examples);
-  not_told_.loss_sum = trained_.loss_sum - told.loss_sum;
-  FinishMove(now);
-}
-
-void JobCoordinator::FinishMove(TimeMs now) {
-  if (const Status removed = parts_.files.RemoveAll(MovesFolder()); !removed.ok()) {
-    parts_.notice(removed.message());
-  }
-  phase_ = Phase::kQuiet;
-  GoOn(now);
-}
-
-void JobCoordinator::Suspend(TimeMs now) {
-  if (phase_ == Phase::kSuspended || phase_ == Phase::kOver) return;
-  // What the round at hand has done is lost with it, as is all since the checkpoint.
-  const ProgressState state = progress();
-  if (phase_ == Phase::kTrain) training_ms_ += now - phase_began_;
-  const auto& newest = parts_.checkpoints.newest();
-  const Clock clock = newest ? newest->manifest.clock : 0;
-  const uint64_t examples = newest ? newest->manifest.examples : 0;
-  if (plan_) {
-    summary_.steps_again += static_cast<uint64_t>(std::max<Clock>(state.clock - clock, 0));
-    const uint64_t reached = examples_before_ + state.examples;
-    summary_.examples_again += reached - std::min(reached, examples);
-    examples_worked_ += state.examples - trained_.examples;
-  }
-  parts_.tracker.DropAll();
-  round_.reset();
-  needs_restart_ = false;
-  save_again_at_.reset();
-  not_told_ = {};
-  Enter(Phase::kSuspended, now);
-}
-
-void JobCoordinator::GoBack(const Loss& loss, TimeMs now) {
-  CHECK(phase_ == Phase::kSuspended);
-  needs_restart_ = false;
-  loss_ = loss;
-  summary_.failures_survived += static_cast<uint32_t>(loss.members);
-  start_ = parts_.checkpoints.newest();
-  plan_.reset();
-  Enter(Phase::kLoadServers, now);
-}
-
-std::string JobCoordinator::PointOfReturn() const {
-  const auto& newest = parts_.checkpoints.newest();
-  if (!newest) return "the first step, for there is no checkpoint yet";
-  return "step " + std::to_string(newest->manifest.clock) + ", checkpoint " + newest->folder;
-}
-
 void JobCoordinator::CompleteTraining(TimeMs now) {
   // Under full_batch every worker has counted the same examples.
   const bool same_for_all = job_->parallel.dataset_strategy == DatasetStrategy::kFullBatch;
@@ -485,94 +277,6 @@ void JobCoordinator::CompleteEvaluation(TimeMs now) {
   plan_->Done();
 }
 
-void JobCoordinator::CompleteDigest() {
-  summary_.digest[0] = summary_.digest[1] = summary_.rows = 0;
-  summary_.row_counts = {};
-  summary_.row_bytes = summary_.server_bytes_max = 0;
-  for (const PeerId server : parts_.members.servers()) {
-    const CommandDone& done = answers_.at(server);
-    summary_.digest[0] += done.digest[0];
-    summary_.digest[1] += done.digest[1];
-    summary_.rows += done.rows;
-    summary_.row_counts.Add(done.counts);
-    summary_.row_bytes += done.row_bytes;
-    summary_.server_bytes_max = std::max(summary_.server_bytes_max, done.process_bytes);
-  }
-  // Slices of dense layers lie among the rows, but are none to a person.
-  summary_.rows -= std::min(summary_.rows, summary_.dense_rows);
-  plan_->Done();
-}
-
-// All rows are there: a disk that has room again loses nothing of them.
-void JobCoordinator::RetrySave(const std::string& message, TimeMs now) {
-  if (!save_failed_since_) {
-    save_failed_since_ = now;
-    save_wait_ms_ = kSaveAgainMs;
-  }
-  const TimeMs patience = TimeMs{1000} * job_->checkpoint.retry_s;
-  if (now - *save_failed_since_ + save_wait_ms_ > patience) return Fail(3, message);
-  save_again_at_ = now + save_wait_ms_;
-  parts_.warn(message + ". It is the last of this run, so it is tried again in " +
-              SecondsOf(save_wait_ms_) + ", for up to " + SecondsOf(patience) + " in all");
-  save_wait_ms_ = std::min(2 * save_wait_ms_, kSaveAgainMsMax);
-}
-
-void JobCoordinator::CompleteSave(TimeMs now) {
-  const JobPosition& position = plan_->position();
-  if (fault_.empty()) {
-    std::vector<SavedFile> files;
-    for (const PeerId server : parts_.members.servers()) {
-      const CommandDone& done = answers_.at(server);
-      files.insert(files.end(), done.files.begin(), done.files.end());
-    }
-    const Status committed =
-        parts_.checkpoints.Commit(position, examples_before_ + trained_.examples,
-                                  {arithmetic_.begin(), arithmetic_.end()}, std::move(files));
-    if (!committed.ok()) fault_ = committed.message();
-  }
-  const bool last = plan_->stopped() || plan_->finished();
-  if (fault_.empty()) {
-    parts_.notice("saved " + parts_.checkpoints.latest());
-    sums_at_[position.clock] = {epoch_, last_epoch_, summary_.bad_rows};
-    while (sums_at_.size() > job_->checkpoint.keep + 1) sums_at_.erase(sums_at_.begin());
-    plan_->Done();
-  } else {
-    const std::string& latest = parts_.checkpoints.latest();
-    const std::string message = "the checkpoint of step " + std::to_string(position.clock) +
-                                " could not be saved: " + fault_ + "; the newest whole one is " +
-                                (latest.empty() ? "none" : latest);
-    parts_.checkpoints.Discard(position.clock);
-    if (last) return RetrySave(message, now);
-    parts_.notice(message + "; training goes on");
-    plan_->Done(JobPlan::Outcome::kFailed);
-  }
-  save_failed_since_.reset();
-  EnterNextStep(now);
-}
-
-void JobCoordinator::FillSummary(TimeMs now) {
-  const Sums& epoch = epoch_.examples > 0 ? epoch_ : last_epoch_;
-  summary_.job = job_->name;
-  summary_.mode = WordOf(job_->train.mode);
-  summary_.workers = static_cast<uint32_t>(parts_.members.workers().size());
-  summary_.servers = static_cast<uint32_t>(parts_.members.servers().size());
-  summary_.steps = plan_->position().clock;
-  summary_.examples = examples_before_ + trained_.examples;
-  if (epoch.examples > 0) {
-    summary_.train_logloss = epoch.loss_sum / static_cast<double>(epoch.examples);
-  }
-  if (training_ms_ > 0) {
-    summary_.examples_per_second =
-        static_cast<double>(examples_worked_) * 1000 / static_cast<double>(training_ms_);
-  }
-  summary_.wall_seconds = static_cast<double>(now - began_) / 1000;
-  summary_.checkpoint = parts_.checkpoints.latest();
-  summary_.staleness_max = parts_.members.staleness_max();
-  summary_.cache = parts_.members.cache();
-  summary_.refused_checkpoints = parts_.checkpoints.refused();
-  if (plan_->stopped() && !plan_->finished()) summary_.stopped_at = plan_->position().clock;
-}
-
 void JobCoordinator::KnowWorker(const CommandDone& done) {
   if (done.arithmetic.empty()) return;  // It is a server's.
   arithmetic_.insert(done.arithmetic);
@@ -598,19 +302,6 @@ void JobCoordinator::OnTick(TimeMs now) {
     Enter(Phase::kSave, now);
   }
   if (phase_ == Phase::kFinish) DropTheFinished(now);
-}
-
-void JobCoordinator::DropTheFinished(TimeMs now) {
-  for (const CommandTracker::Waiting& waiting : parts_.tracker.waiting()) {
-    const TimeMs patience = std::max<TimeMs>(job_->cluster.dead_after_ms, 5 * kGoneAfterMs);
-    if (parts_.members.SilentFor(waiting.member, now) < kGoneAfterMs &&
-        now - waiting.since < patience) {
-      continue;
-    }
-    parts_.notice(parts_.members.NameOf(waiting.member) + " has not confirmed the end of the job");
-    parts_.tracker.Drop(waiting.member);
-  }
-  if (parts_.tracker.empty()) Enter(Phase::kOver, now);
 }
 
 void JobCoordinator::Stop() {

@@ -16,14 +16,14 @@
 #include "common/net/node.h"
 #include "common/protocol/manifest.h"
 #include "common/protocol/messages.h"
-#include "scheduler/checkpoint_catalog.h"
-#include "scheduler/command_tracker.h"
-#include "scheduler/job_plan.h"
-#include "scheduler/label_watch.h"
-#include "scheduler/membership.h"
-#include "scheduler/run_report.h"
+#include "scheduler/members/membership.h"
+#include "scheduler/plan/checkpoint_catalog.h"
+#include "scheduler/plan/command_tracker.h"
+#include "scheduler/plan/job_plan.h"
+#include "scheduler/plan/train_round.h"
+#include "scheduler/report/label_watch.h"
+#include "scheduler/report/run_report.h"
 #include "scheduler/scheduler_state.h"
-#include "scheduler/train_round.h"
 
 namespace hdps {
 
@@ -96,6 +96,11 @@ class JobCoordinator {
  private:
   using Phase = JobPhase;
   using Sums = JobState::Sums;
+  static Command MakeCommand(CommandKind kind) {
+    Command command;
+    command.command = kind;
+    return command;
+  }
   void Enter(Phase phase, TimeMs now);
   void EnterNextStep(TimeMs now);
   void BeginSave(TimeMs now);

@@ -15,9 +15,9 @@
 #include "common/platform/monotonic_clock.h"
 #include "common/process/daemon.h"
 #include "common/process/run_lock.h"
-#include "scheduler/console_output.h"
+#include "scheduler/members/validate_cluster.h"
+#include "scheduler/report/console_output.h"
 #include "scheduler/scheduler_node.h"
-#include "scheduler/validate_cluster.h"
 
 DEFINE_string(out, "",
               "Folder for summary.json, metrics.jsonl and checkpoint/; servers on other machines "

@@ -11,9 +11,9 @@
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/messages.h"
-#include "scheduler/job_plan.h"
-#include "scheduler/rendezvous.h"
-#include "scheduler/run_report.h"
+#include "scheduler/members/rendezvous.h"
+#include "scheduler/plan/job_plan.h"
+#include "scheduler/report/run_report.h"
 
 namespace hdps {
 

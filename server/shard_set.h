@@ -66,8 +66,8 @@ class ShardSet {
   RowCounts counters() const;
   // Of the disk, if it has failed: then nobody may be answered.
   Status failure() const;
-  // One file a shard, in the order of the shards; only of those in `which`, if there are any; `since`
-  // as in Shard.
+  // One file a shard, in the order of the shards; only of those in `which`, if there are any.
+  // `since` as in Shard.
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock,
                                       Clock since = 0, const std::vector<ShardId>& which = {});
   // Requires: all shards are empty. After a failure the set is good for nothing.
@@ -87,7 +87,7 @@ class ShardSet {
   Executor& executor_;
   const ServerMemoryLimit* const memory_;  // Or null.
   const uint64_t tables_digest_;
-  const uint32_t num_shards_;  // Of the job.
+  const uint32_t num_shards_;       // Of the job.
   const bool evicts_;               // Some table's policy takes rows away.
   const std::vector<ShardId> ids_;  // Ascending, as requests count them.
   std::vector<Shard> shards_;

@@ -17,7 +17,7 @@
 #include "common/protocol/manifest.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/table.h"
-#include "scheduler/run_report.h"
+#include "scheduler/report/run_report.h"
 #include "tools/checkpoint_model.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"

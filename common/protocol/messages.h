@@ -75,17 +75,17 @@ struct Member {
   std::string address;  // Empty for workers.
 };
 
-// The membership of one view. Ranks are 0..n-1 and stand in order. Every change of the members, and
-// every new process of the scheduler, forms a view with a larger number: requests and commands of
-// an older view are refused, so nobody who was replaced, and no scheduler of before, is obeyed.
+// The membership of one view; ranks are 0..n-1 and stand in order. Every change of members, and
+// every new process of the scheduler, forms a view with a larger number. Requests and commands of
+// an older one are refused: nobody who was replaced is obeyed.
 struct View {
   static constexpr MessageKind kKind = MessageKind::kView;
   ViewId view;
   std::vector<Member> servers;
   std::vector<Member> workers;
   ShardMap shards;
-  // How often the job has gone back to a checkpoint. Where it has grown since the view before,
-  // nothing that was under way counts any more: members drop it and wait for kLoad.
+  // How often the job has gone back to a checkpoint. Where it has grown, nothing that was under way
+  // counts any more: members drop it and wait for kLoad.
   uint32_t restarts = 0;
 };
 
@@ -163,9 +163,7 @@ struct Command {
   Clock epoch_start = 0;  // kTrain, kLoad: the clock at which that epoch began.
   std::string path;       // kLoad, kSave: the checkpoint's folder. kLoad without one: begin anew.
   std::vector<ShardId> shards;  // kSave: only these; none: all of the server.
-  // kLoad: rows and state at hand stay, for they are of clock `until`. A server takes over the
-  // shards of its that are among `files` of the folder.
-  bool keep = false;
+  bool keep = false;  // kLoad: rows at hand stay, they are of clock `until`; `files` come to them.
   std::vector<SavedFile> files;
   // kSave, not 0: only what changed since the checkpoint of this clock, of shards that know it.
   Clock since = 0;
@@ -266,7 +264,7 @@ struct StatusReply {
   std::vector<MemberStatus> members;  // Servers, then workers, by rank; none without a view.
 };
 
-// The job is to go on with other numbers of servers or workers; 0 and relative: as many as now.
+// Other numbers of servers or workers; 0 and relative: as many as now.
 struct ScaleRequest {
   static constexpr MessageKind kKind = MessageKind::kScaleRequest;
   int32_t servers = 0;

@@ -14,6 +14,7 @@ RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "sc
 ROOMS = {
     "common": ["base", "platform", "net", "protocol", "job", "process"],
     "worker": ["data", "model", "exchange", "cache", "step", "role"],
+    "scheduler": ["members", "plan", "report"],
 }
 # Folders that only the one they lie in may look into; tests may too.
 PRIVATE = ["common/net/shared/", "common/job/text/", "worker/data/formats/"]

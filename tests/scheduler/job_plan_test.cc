@@ -1,5 +1,5 @@
 // What a job does at each boundary, as one line of steps per run.
-#include "scheduler/job_plan.h"
+#include "scheduler/plan/job_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Labels that are not what they were meant to be, in the order in which a run meets them.
-#include "scheduler/label_watch.h"
+#include "scheduler/report/label_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

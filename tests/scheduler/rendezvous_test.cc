@@ -1,5 +1,5 @@
 // Who is admitted, under which rank, and what the others are told.
-#include "scheduler/rendezvous.h"
+#include "scheduler/members/rendezvous.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 
 #include "common/net/address.h"
 #include "common/platform/random.h"
-#include "scheduler/membership.h"
-#include "scheduler/validate_cluster.h"
+#include "scheduler/members/membership.h"
+#include "scheduler/members/validate_cluster.h"
 
 namespace hdps {
 namespace {

@@ -1,5 +1,5 @@
 // What a run tells: the lines of metrics.jsonl, the progress line, the summary.
-#include "scheduler/run_report.h"
+#include "scheduler/report/run_report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -237,67 +237,6 @@ TEST_F(SchedulerNodeTest, StoppedWhileGatheringItEndsAtOnce) {
   EXPECT_EQ(worker.client.exit_status(), 0);
 }
 
-TEST_F(SchedulerNodeTest, ALostWorkerThatNobodyReplacesEndsTheJobByName) {
-  options_.job.checkpoint.every_steps = 4;
-  options_.job.cluster.replace_after_s = 1;
-  options_.num_workers = 1;
-  Start();
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 6; }));
-  cluster_->member("worker a").cut_off = true;
-  ExpectFailed(3);
-  EXPECT_THAT(node().exit_reason(),
-              AllOf(HasSubstr("worker 0 (worker a) lost"),
-                    HasSubstr("step 4, checkpoint out/checkpoint/step_0000000004")));
-  EXPECT_EQ(cluster_->member("server a").client.exit_status(), 3);
-  EXPECT_THAT(cluster_->member("server a").client.reason(), HasSubstr("worker 0"));
-}
-
-TEST_F(SchedulerNodeTest, AnotherTakesThePlaceOfALostWorkerAndAllGoBackToTheCheckpoint) {
-  options_.job.checkpoint.every_steps = 4;
-  options_.job.cluster.replace_after_s = 3000;
-  Start();
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
-  cluster_->member("worker b").cut_off = true;
-  // It comes before anybody has noticed that there is a place for it.
-  cluster_->Add(Role::kWorker, "worker c");
-  ExpectDone();
-  EXPECT_THAT(cluster_->transcript(),
-              HasSubstr("server a: load out/checkpoint/step_0000000004 at 4\n"
-                        "worker a: load out/checkpoint/step_0000000004 at 4\n"
-                        "worker c: load out/checkpoint/step_0000000004 at 4\n"
-                        "worker a: train to 8, epoch 0 from 0\n"
-                        "worker c: train to 8, epoch 0 from 0\n"));
-  EXPECT_TRUE(cluster_->Noticed("worker 1 (worker b) is lost: nothing was heard of it for 1.0 s"));
-  EXPECT_TRUE(cluster_->Noticed("goes on from step 4"));
-  EXPECT_THAT(cluster_->summary(), HasSubstr("\"failures_survived\": 1"));
-  EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
-  // The one that was given up comes back: it is told, and does no harm.
-  cluster_->member("worker b").cut_off = false;
-}
-
-TEST_F(SchedulerNodeTest, ALostServerBeforeTheFirstCheckpointBeginsTheJobAnew) {
-  options_.job.cluster.replace_after_s = 3000;
-  Start();
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
-  cluster_->member("server a").cut_off = true;
-  cluster_->Add(Role::kServer, "server b");
-  ExpectDone();
-  EXPECT_THAT(cluster_->transcript(), HasSubstr("server b: load  at 0\n"
-                                                "worker a: load  at 0\n"
-                                                "worker b: load  at 0\n"
-                                                "worker a: init\n"));
-}
-
-TEST_F(SchedulerNodeTest, WorkersThatAreLeftGoOnWhereTheJobSaysSo) {
-  options_.job.cluster.replace_after_s = 1;
-  options_.job.cluster.on_worker_loss = OnWorkerLoss::kShrink;
-  Start();
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 6; }));
-  cluster_->member("worker a").cut_off = true;
-  ExpectDone();
-  EXPECT_THAT(cluster_->summary(), HasSubstr("\"workers\": 1"));
-}
-
 TEST_F(SchedulerNodeTest, WhileTheSchedulerItselfStoodStillNobodyWasSilent) {
   Start();
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));

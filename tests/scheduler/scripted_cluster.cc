@@ -47,6 +47,19 @@ Job ScriptedJob() {
 
 ScriptedCluster::ScriptedCluster(const ScriptedOptions& options, FileSystem& files)
     : options_(options), files_(files) {
+  StartScheduler();
+  if (!options.with_members) return;
+  for (uint32_t s = 0; s < options.num_servers; ++s) {
+    Add(Role::kServer, std::string("server ") + static_cast<char>('a' + s));
+  }
+  for (uint32_t w = 0; w < options.num_workers; ++w) {
+    Add(Role::kWorker, std::string("worker ") + static_cast<char>('a' + w));
+  }
+}
+
+void ScriptedCluster::StartScheduler() {
+  node.reset();
+  const ScriptedOptions& options = options_;
   SchedulerOptions scheduler;
   scheduler.job = std::make_shared<const Job>(options.job);
   scheduler.out = "out";
@@ -56,16 +69,9 @@ ScriptedCluster::ScriptedCluster(const ScriptedOptions& options, FileSystem& fil
   ProgressListener voice;
   voice.notice = [this](const std::string& line) { notices.push_back(line); };
   Result<std::unique_ptr<SchedulerNode>> made =
-      SchedulerNode::Make(scheduler, std::move(voice), files);
+      SchedulerNode::Make(scheduler, std::move(voice), files_);
   EXPECT_TRUE(made.ok()) << made.status().message();
   node = *std::move(made);
-  if (!options.with_members) return;
-  for (uint32_t s = 0; s < options.num_servers; ++s) {
-    Add(Role::kServer, std::string("server ") + static_cast<char>('a' + s));
-  }
-  for (uint32_t w = 0; w < options.num_workers; ++w) {
-    Add(Role::kWorker, std::string("worker ") + static_cast<char>('a' + w));
-  }
 }
 
 ScriptedMember& ScriptedCluster::Add(Role role, const std::string& name, int32_t rank,

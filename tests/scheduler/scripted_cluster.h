@@ -50,6 +50,9 @@ class ScriptedCluster {
                       const std::function<void(MembershipOptions&)>& change = {});
   ScriptedMember& member(const std::string& name);
 
+  // Another process of the scheduler takes the place of the one at hand.
+  void StartScheduler();
+
   void Turn();
   // Turns until `what` holds; false after `ms` of simulated time.
   bool RunUntil(const std::function<bool()>& what, TimeMs ms = 60'000);

@@ -1,5 +1,5 @@
 // Training rounds with workers that need each other: whatever the timing, all come to one clock.
-#include "scheduler/train_round.h"
+#include "scheduler/plan/train_round.h"
 
 #include <gtest/gtest.h>
 

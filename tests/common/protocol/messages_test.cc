@@ -238,8 +238,6 @@ TEST(Messages, SurviveRandomHarm) {
   });
 }
 
-// ---- Rules.
-
 template <typename Message>
 std::string WhyRefused(const Message& message) {
   Message decoded;

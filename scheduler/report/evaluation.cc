@@ -1,5 +1,5 @@
 // One list of scores from all workers, and what follows from it.
-#include "scheduler/evaluation.h"
+#include "scheduler/report/evaluation.h"
 
 #include <cmath>
 #include <limits>

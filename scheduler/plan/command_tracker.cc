@@ -1,5 +1,5 @@
 // Numbers, repeats and answers of commands.
-#include "scheduler/command_tracker.h"
+#include "scheduler/plan/command_tracker.h"
 
 #include <algorithm>
 #include <utility>

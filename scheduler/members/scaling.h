@@ -7,7 +7,7 @@
 #include "common/base/status.h"
 #include "common/job/job.h"
 #include "common/protocol/messages.h"
-#include "scheduler/rendezvous.h"
+#include "scheduler/members/rendezvous.h"
 
 namespace hdps {
 

@@ -1,5 +1,5 @@
 // When to go on, and with whom.
-#include "scheduler/recovery.h"
+#include "scheduler/members/recovery.h"
 
 #include <glog/logging.h>
 

@@ -1,5 +1,5 @@
 // Tells a command that is not answered from a worker that trains but does not advance.
-#include "scheduler/wait_notices.h"
+#include "scheduler/report/wait_notices.h"
 
 namespace hdps {
 

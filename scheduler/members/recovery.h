@@ -8,7 +8,7 @@
 #include "common/base/ids.h"
 #include "common/job/cluster_spec.h"
 #include "common/net/node.h"
-#include "scheduler/rendezvous.h"
+#include "scheduler/members/rendezvous.h"
 
 namespace hdps {
 

@@ -9,7 +9,7 @@
 
 #include "common/net/node.h"
 #include "common/protocol/messages.h"
-#include "scheduler/rendezvous.h"
+#include "scheduler/members/rendezvous.h"
 
 namespace hdps {
 

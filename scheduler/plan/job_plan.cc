@@ -1,5 +1,5 @@
 // The boundaries of a job, and what is due at each.
-#include "scheduler/job_plan.h"
+#include "scheduler/plan/job_plan.h"
 
 #include <glog/logging.h>
 

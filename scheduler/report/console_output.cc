@@ -1,5 +1,5 @@
 // Lines to stderr: plain ones, and one that is written over.
-#include "scheduler/console_output.h"
+#include "scheduler/report/console_output.h"
 
 #include <glog/logging.h>
 #include <unistd.h>

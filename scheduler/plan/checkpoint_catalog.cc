@@ -1,5 +1,5 @@
 // Manifests of this run, and the search for the one to begin from.
-#include "scheduler/checkpoint_catalog.h"
+#include "scheduler/plan/checkpoint_catalog.h"
 
 #include <glog/logging.h>
 

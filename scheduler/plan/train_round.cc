@@ -1,5 +1,5 @@
 // Orders of a training round, and the way to one clock after a pause.
-#include "scheduler/train_round.h"
+#include "scheduler/plan/train_round.h"
 
 #include <glog/logging.h>
 

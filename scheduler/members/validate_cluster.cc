@@ -1,5 +1,5 @@
 // Whether a job fits the cluster it is started with.
-#include "scheduler/validate_cluster.h"
+#include "scheduler/members/validate_cluster.h"
 
 #include <string>
 

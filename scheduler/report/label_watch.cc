@@ -1,5 +1,5 @@
 // Sums of label tallies, and sentences about them.
-#include "scheduler/label_watch.h"
+#include "scheduler/report/label_watch.h"
 
 #include <algorithm>
 

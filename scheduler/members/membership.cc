@@ -1,5 +1,5 @@
 // Liveness and progress of the members of one view.
-#include "scheduler/membership.h"
+#include "scheduler/members/membership.h"
 
 #include <glog/logging.h>
 

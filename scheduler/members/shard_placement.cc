@@ -1,5 +1,5 @@
 // Even placement of shards.
-#include "scheduler/shard_placement.h"
+#include "scheduler/members/shard_placement.h"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 // Judges what was asked for.
-#include "scheduler/scaling.h"
+#include "scheduler/members/scaling.h"
 
-#include "scheduler/validate_cluster.h"
+#include "scheduler/members/validate_cluster.h"
 
 namespace hdps {
 namespace {

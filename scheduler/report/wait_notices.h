@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "scheduler/command_tracker.h"
-#include "scheduler/membership.h"
+#include "scheduler/members/membership.h"
+#include "scheduler/plan/command_tracker.h"
 
 namespace hdps {
 

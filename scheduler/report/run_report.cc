@@ -1,5 +1,5 @@
 // Files and lines of a run.
-#include "scheduler/run_report.h"
+#include "scheduler/report/run_report.h"
 
 #include <algorithm>
 #include <cinttypes>

@@ -12,7 +12,7 @@
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/messages.h"
-#include "scheduler/evaluation.h"
+#include "scheduler/report/evaluation.h"
 
 namespace hdps {
 

@@ -1,5 +1,5 @@
 // Admission, ranks and the first view.
-#include "scheduler/rendezvous.h"
+#include "scheduler/members/rendezvous.h"
 
 #include <glog/logging.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "common/net/address.h"
-#include "scheduler/shard_placement.h"
+#include "scheduler/members/shard_placement.h"
 
 namespace hdps {
 namespace {

@@ -12,7 +12,7 @@
 #include "common/job/job.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
-#include "scheduler/job_plan.h"
+#include "scheduler/plan/job_plan.h"
 
 namespace hdps {
 
@@ -62,8 +62,8 @@ class CheckpointCatalog {
   FileSystem& files_;
   const std::string root_;
   const std::shared_ptr<const Job> job_;
-  std::string job_text_;              // As manifests hold it; empty before the first.
-  std::string latest_;                // Folder of the newest whole one.
+  std::string job_text_;  // As manifests hold it; empty before the first.
+  std::string latest_;    // Folder of the newest whole one.
   std::optional<FoundCheckpoint> newest_;
   std::vector<Link> chain_;           // Its parts: a full one, then its deltas.
   std::vector<std::string> refused_;  // "FOLDER: reason" of those that were passed over.

@@ -1,0 +1,136 @@
+// Checkpoints of a job, and its end.
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/job_coordinator.h"
+#include "scheduler/report/wait_notices.h"
+
+namespace hdps {
+namespace {
+
+// A member that has ended cannot say so again; after this long without a sign it is taken at its
+// word.
+constexpr TimeMs kGoneAfterMs = 2000;
+// A last save that failed is tried again after this long, doubling up to the longest wait.
+constexpr TimeMs kSaveAgainMs = 1000, kSaveAgainMsMax = 30'000;
+
+}  // namespace
+
+void JobCoordinator::BeginSave(TimeMs now) {
+  const Clock clock = plan_->position().clock;
+  const Result<std::string> folder = parts_.checkpoints.Prepare(clock);
+  if (!folder.ok()) {
+    fault_ = folder.status().message();
+    return CompleteSave(now);
+  }
+  Command save = MakeCommand(CommandKind::kSave);
+  save.until = clock;
+  save.path = *folder;
+  save.since = plan_->full_save() ? 0 : parts_.checkpoints.DeltaBase();
+  Send(parts_.members.servers(), save, now);
+}
+
+void JobCoordinator::CompleteSave(TimeMs now) {
+  const JobPosition& position = plan_->position();
+  if (fault_.empty()) {
+    std::vector<SavedFile> files;
+    for (const PeerId server : parts_.members.servers()) {
+      const CommandDone& done = answers_.at(server);
+      files.insert(files.end(), done.files.begin(), done.files.end());
+    }
+    const Status committed =
+        parts_.checkpoints.Commit(position, examples_before_ + trained_.examples,
+                                  {arithmetic_.begin(), arithmetic_.end()}, std::move(files));
+    if (!committed.ok()) fault_ = committed.message();
+  }
+  const bool last = plan_->stopped() || plan_->finished();
+  if (fault_.empty()) {
+    parts_.notice("saved " + parts_.checkpoints.latest());
+    sums_at_[position.clock] = {epoch_, last_epoch_, summary_.bad_rows};
+    while (sums_at_.size() > job_->checkpoint.keep + 1) sums_at_.erase(sums_at_.begin());
+    plan_->Done();
+  } else {
+    const std::string& latest = parts_.checkpoints.latest();
+    const std::string message = "the checkpoint of step " + std::to_string(position.clock) +
+                                " could not be saved: " + fault_ + "; the newest whole one is " +
+                                (latest.empty() ? "none" : latest);
+    parts_.checkpoints.Discard(position.clock);
+    if (last) return RetrySave(message, now);
+    parts_.notice(message + "; training goes on");
+    plan_->Done(JobPlan::Outcome::kFailed);
+  }
+  save_failed_since_.reset();
+  EnterNextStep(now);
+}
+
+// All rows are there: a disk that has room again loses nothing of them.
+void JobCoordinator::RetrySave(const std::string& message, TimeMs now) {
+  if (!save_failed_since_) {
+    save_failed_since_ = now;
+    save_wait_ms_ = kSaveAgainMs;
+  }
+  const TimeMs patience = TimeMs{1000} * job_->checkpoint.retry_s;
+  if (now - *save_failed_since_ + save_wait_ms_ > patience) return Fail(3, message);
+  save_again_at_ = now + save_wait_ms_;
+  parts_.warn(message + ". It is the last of this run, so it is tried again in " +
+              SecondsOf(save_wait_ms_) + ", for up to " + SecondsOf(patience) + " in all");
+  save_wait_ms_ = std::min(2 * save_wait_ms_, kSaveAgainMsMax);
+}
+
+void JobCoordinator::CompleteDigest() {
+  summary_.digest[0] = summary_.digest[1] = summary_.rows = 0;
+  summary_.row_counts = {};
+  summary_.row_bytes = summary_.server_bytes_max = 0;
+  for (const PeerId server : parts_.members.servers()) {
+    const CommandDone& done = answers_.at(server);
+    summary_.digest[0] += done.digest[0];
+    summary_.digest[1] += done.digest[1];
+    summary_.rows += done.rows;
+    summary_.row_counts.Add(done.counts);
+    summary_.row_bytes += done.row_bytes;
+    summary_.server_bytes_max = std::max(summary_.server_bytes_max, done.process_bytes);
+  }
+  // Slices of dense layers lie among the rows, but are none to a person.
+  summary_.rows -= std::min(summary_.rows, summary_.dense_rows);
+  plan_->Done();
+}
+
+void JobCoordinator::FillSummary(TimeMs now) {
+  const Sums& epoch = epoch_.examples > 0 ? epoch_ : last_epoch_;
+  summary_.job = job_->name;
+  summary_.mode = WordOf(job_->train.mode);
+  summary_.workers = static_cast<uint32_t>(parts_.members.workers().size());
+  summary_.servers = static_cast<uint32_t>(parts_.members.servers().size());
+  summary_.steps = plan_->position().clock;
+  summary_.examples = examples_before_ + trained_.examples;
+  if (epoch.examples > 0) {
+    summary_.train_logloss = epoch.loss_sum / static_cast<double>(epoch.examples);
+  }
+  if (training_ms_ > 0) {
+    summary_.examples_per_second =
+        static_cast<double>(examples_worked_) * 1000 / static_cast<double>(training_ms_);
+  }
+  summary_.wall_seconds = static_cast<double>(now - began_) / 1000;
+  summary_.checkpoint = parts_.checkpoints.latest();
+  summary_.staleness_max = parts_.members.staleness_max();
+  summary_.cache = parts_.members.cache();
+  summary_.refused_checkpoints = parts_.checkpoints.refused();
+  if (plan_->stopped() && !plan_->finished()) summary_.stopped_at = plan_->position().clock;
+}
+
+void JobCoordinator::DropTheFinished(TimeMs now) {
+  for (const CommandTracker::Waiting& waiting : parts_.tracker.waiting()) {
+    const TimeMs patience = std::max<TimeMs>(job_->cluster.dead_after_ms, 5 * kGoneAfterMs);
+    if (parts_.members.SilentFor(waiting.member, now) < kGoneAfterMs &&
+        now - waiting.since < patience) {
+      continue;
+    }
+    parts_.notice(parts_.members.NameOf(waiting.member) + " has not confirmed the end of the job");
+    parts_.tracker.Drop(waiting.member);
+  }
+  if (parts_.tracker.empty()) Enter(Phase::kOver, now);
+}
+
+}  // namespace hdps

@@ -1,0 +1,185 @@
+// Forming views: the first one, and those after losses, scaling, or a scheduler that came back.
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "scheduler/scheduler_inside.h"
+
+namespace hdps {
+
+// A process that is started in the place of one that died may come before the death is noticed.
+bool SchedulerNode::Impl::StandsBy(PeerId peer, const JoinRequest& request) {
+  if (!members || !rendezvous.IsOneTooMany(request)) return false;
+  const TimeMs patience = job.cluster.dead_after_ms + 2 * TimeMs{job.cluster.heartbeat_ms};
+  std::erase_if(standing_by, [&](const auto& other) { return now - other.second > 2 * patience; });
+  if (standing_by.size() >= kStandingByMax && !standing_by.contains(peer)) return false;
+  return now - standing_by.try_emplace(peer, now).first->second <= patience;
+}
+
+void SchedulerNode::Impl::Form() {
+  members.emplace(job.cluster.dead_after_ms);
+  EnterView(rendezvous.FormView(kFirstView));
+  Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
+         std::to_string(options.num_workers) + " worker(s)");
+  MakeCoordinator();
+  coordinator->Begin(std::move(start), now);
+}
+
+void SchedulerNode::Impl::MakeCoordinator() {
+  reported_at = progress_noticed_at = noticed_at = now;
+  const auto notice = [this](const std::string& line) { Notice(line); };
+  const auto warn = [this](const std::string& line) { voice.Warn(line); };
+  const auto enter = [this](View view) { EnterView(std::move(view)); };
+  const JobCoordinator::Parts parts{*members, tracker, checkpoints, *report,
+                                    files,    notice,  warn,        enter};
+  coordinator.emplace(options.job, options.out, parts);
+}
+
+// The members have gone on meanwhile; a view of its own makes them deaf to whoever was scheduler
+// before. What they were told to do they are told again, under the same numbers.
+void SchedulerNode::Impl::TakeOver() {
+  const SchedulerState state = *std::exchange(before, std::nullopt);
+  rendezvous.Restore(state.view, state.processes, now);
+  tracker.ContinueFrom(state.last_ids);
+  store.Restore(state.entries);
+  members.emplace(job.cluster.dead_after_ms);
+  View view = rendezvous.FormView({state.view.view.value + 1}, &state.view.shards);
+  view.restarts = state.view.restarts;
+  EnterView(std::move(view));
+  MakeCoordinator();
+  Notice("the scheduler is back at step " + std::to_string(state.job.plan.position.clock) +
+         "; the members of view " + std::to_string(state.view.view.value) + " go on");
+  if (coordinator->TakeOver(state.job, now)) return;
+  Reform();
+}
+
+void SchedulerNode::Impl::ForgetState() {
+  const Status removed = files.RemoveAll(SchedulerStatePath(options.out));
+  if (!removed.ok()) Notice(removed.message());
+}
+
+void SchedulerNode::Impl::KeepState() {
+  const bool changed = coordinator->TakeChanged();
+  if (!std::exchange(state_changed, false) && !changed) return;
+  SchedulerState state;
+  state.job_digest = JobDigest(job);
+  state.num_servers = options.num_servers;
+  state.num_workers = options.num_workers;
+  state.view = members->view();
+  for (const PeerId peer : members->all()) state.processes[peer] = members->ProcessOf(peer);
+  state.last_ids = tracker.last_ids();
+  state.entries = store.entries();
+  state.job = coordinator->state(now);
+  const Status written = WriteSchedulerState(files, options.out, state);
+  if (!written.ok() && !state_trouble) {
+    Notice(
+        "should the scheduler die now, the job would have to begin from its newest checkpoint, "
+        "for its state is not written: " +
+        written.message());
+  }
+  state_trouble = !written.ok();
+}
+
+void SchedulerNode::Impl::EnterView(View view) {
+  std::map<PeerId, MemberProcess> processes;
+  for (const PeerId peer : rendezvous.peers()) processes[peer] = rendezvous.ProcessOf(peer);
+  members->Enter(std::move(view), processes, now);
+  state_changed = true;
+  for (const PeerId peer : members->all()) {
+    LOG(INFO) << "view " << members->view().view.value << ": " << members->NameOf(peer);
+    Send(peer, members->view());
+  }
+}
+
+void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
+  for (const PeerId peer : lost) {
+    const std::string& name = members->NameOf(peer);
+    const TimeMs silent = members->SilentFor(peer, now);
+    rendezvous.Vacate(peer);
+    recovery.Lost(name, now);
+    report->Lost(now, name, silent);
+    members->Release(peer);
+    const bool ended = silent <= job.cluster.dead_after_ms;
+    Notice(name +
+           (ended ? " is lost: its process has ended"
+                  : " is lost: nothing was heard of it for " + TenthsOf(silent)) +
+           ". The job stands until another process takes its place, for up to " +
+           SecondsOf(TimeMs{1000} * job.cluster.replace_after_s) + "; then it goes on from " +
+           coordinator->PointOfReturn());
+  }
+  scaling.Done();  // Newcomers that are here take places of the lost ones, or their own.
+  coordinator->Suspend(now);
+}
+
+void SchedulerNode::Impl::Reform() {
+  const Status fits =
+      ValidateCluster(job, rendezvous.Count(Role::kServer), rendezvous.Count(Role::kWorker));
+  if (!fits.ok()) {
+    return Leave(3, recovery.names() +
+                        " lost, and the job does not fit those that are left: " + fits.message());
+  }
+  View view = rendezvous.FormView({members->view().view.value + 1});
+  view.restarts = members->view().restarts + 1;
+  EnterView(std::move(view));
+  coordinator->GoBack({recovery.num_lost(), recovery.under_way() ? recovery.since() : now}, now);
+  recovery.Done();
+}
+
+void SchedulerNode::Impl::On(PeerId from, const ScaleRequest& message, const Frame& frame) {
+  // A question that was asked again is answered alike.
+  if (from == scale_asked_by) return Send(from, scale_reply, frame.header.request_id);
+  ScaleReply reply;
+  if (!coordinator || recovery.under_way()) {
+    reply = {Code::kUnavailable, "the cluster is not complete; ask again when it is"};
+  } else {
+    const Result<std::string> accepted = scaling.Accept(job, message, rendezvous);
+    reply = {accepted.status().code(), accepted.ok() ? *accepted : accepted.status().message()};
+    if (accepted.ok()) Notice(*accepted);
+    scale_asked_by = from;
+    scale_reply = reply;
+  }
+  Send(from, reply, frame.header.request_id);
+}
+
+void SchedulerNode::Impl::TickRecovery() {
+  for (const std::string& gone : rendezvous.Expire(now)) {
+    Notice(gone + " came to take a place and went silent again");
+  }
+  switch (recovery.Look(rendezvous, now)) {
+    case Recovery::Next::kForm:
+      return Reform();
+    case Recovery::Next::kGiveUp:
+      return Leave(3, recovery.names() + " lost, no other process has joined for " +
+                          SecondsOf(now - recovery.since()) +
+                          ", and the job cannot go on without. It goes on from " +
+                          coordinator->PointOfReturn() + " when it is started again");
+    case Recovery::Next::kWait:
+      break;
+  }
+  if (now - noticed_at < kNoticeEveryMs) return;
+  noticed_at = now;
+  Notice(recovery.names() + " lost; waiting for " + rendezvous.Missing() + " for " +
+         SecondsOf(now - recovery.since()));
+}
+
+void SchedulerNode::Impl::TickScaling() {
+  for (const std::string& gone : rendezvous.Expire(now)) {
+    Notice(gone + " came to join the job and went silent again");
+  }
+  if (!scaling.ready(rendezvous)) {
+    if (coordinator->quiet()) coordinator->GoOn(now);
+    return;
+  }
+  if (!coordinator->quiet()) return coordinator->AskForQuiet();
+  for (const Role role : {Role::kServer, Role::kWorker}) {
+    const uint32_t count = role == Role::kServer ? scaling.servers() : scaling.workers();
+    for (const PeerId peer : rendezvous.Dismiss(role, count)) dismissed.insert(peer);
+  }
+  scaling.Done();
+  View view = rendezvous.FormView({members->view().view.value + 1}, &members->view().shards);
+  view.restarts = members->view().restarts;
+  coordinator->ChangeMembers(std::move(view), now);
+}
+
+}  // namespace hdps

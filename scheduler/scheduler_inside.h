@@ -1,0 +1,158 @@
+// The inside of a scheduler, which its two sources share: frames and ticks, and changes of members.
+#pragma once
+
+#include <glog/logging.h>
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include "common/protocol/messages.h"
+#include "scheduler/job_coordinator.h"
+#include "scheduler/members/key_value_store.h"
+#include "scheduler/members/membership.h"
+#include "scheduler/members/recovery.h"
+#include "scheduler/members/rendezvous.h"
+#include "scheduler/members/scaling.h"
+#include "scheduler/members/validate_cluster.h"
+#include "scheduler/plan/checkpoint_catalog.h"
+#include "scheduler/plan/command_tracker.h"
+#include "scheduler/report/run_report.h"
+#include "scheduler/report/wait_notices.h"
+#include "scheduler/scheduler_node.h"
+
+namespace hdps {
+
+// Nobody answers an Abort, and one copy may be lost: so often is it said, a tick apart.
+inline constexpr int kFarewells = 5;
+inline constexpr ViewId kFirstView{1};
+// So many who find every place taken may wait for a loss that has not been noticed yet.
+inline constexpr size_t kStandingByMax = 64;
+
+// Invariant: members and coordinator are there exactly from the complete cluster on.
+struct SchedulerNode::Impl {
+  Impl(const SchedulerOptions& o, ProgressListener v, FileSystem& f)
+      : options(o),
+        job(*o.job),
+        voice(std::move(v)),
+        files(f),
+        rendezvous({.num_servers = o.num_servers,
+                    .num_workers = o.num_workers,
+                    .num_shards = o.job->cluster.shards,
+                    .job_digest = JobDigest(*o.job),
+                    .dead_after_ms = o.job->cluster.dead_after_ms}),
+        recovery(o.job->cluster),
+        tracker(o.command_retry_ms),
+        checkpoints(f, JoinPath(o.out, "checkpoint"), o.job) {}
+
+  void Notice(const std::string& line) {
+    if (voice.notice) voice.notice(line);
+  }
+
+  template <typename Message>
+  void Send(PeerId to, const Message& message, uint64_t request_id = 0) {
+    Frame frame = EncodeMessage(message);
+    frame.header.sender = kSchedulerPeer.value;
+    frame.header.view = members ? members->view().view.value : 0;
+    frame.header.request_id = request_id;
+    output.frames.push_back({to, std::move(frame)});
+  }
+
+  // Decodes and dispatches; what breaks a rule costs its sender a line in the log.
+  template <typename Message>
+  void Handle(PeerId from, const Frame& frame) {
+    Message message;
+    if (const Status status = DecodeMessage(frame, &message); !status.ok()) {
+      LOG(WARNING) << "dropped a frame of " << NameOf(from) << ": " << status.message();
+      return;
+    }
+    On(from, message, frame);
+  }
+
+  // False when the frame is none of these messages.
+  template <typename... Messages>
+  bool Dispatch(PeerId from, const Frame& frame) {
+    const auto kind = static_cast<MessageKind>(frame.header.kind);
+    return ((kind == Messages::kKind && (Handle<Messages>(from, frame), true)) || ...);
+  }
+
+  bool Knows(PeerId peer) const {
+    if (members) return members->Has(peer);
+    return std::ranges::count(rendezvous.peers(), peer) > 0;
+  }
+  std::string NameOf(PeerId peer) const {
+    if (members && members->Has(peer)) return members->NameOf(peer);
+    return Knows(peer) ? rendezvous.NameOf(peer) : "peer " + std::to_string(peer.value);
+  }
+
+  void On(PeerId from, const JoinRequest& message, const Frame& frame);
+  void On(PeerId from, const Heartbeat& message, const Frame& frame);
+  void On(PeerId from, const CommandDone& message, const Frame& frame);
+  void On(PeerId from, const StopRequest& message, const Frame& frame);
+  void On(PeerId from, const Abort& message, const Frame& frame);
+  void On(PeerId from, const KvPut& message, const Frame& frame);
+  void On(PeerId from, const KvGet& message, const Frame& frame);
+  void On(PeerId from, const StatusRequest& message, const Frame& frame);
+  void On(PeerId from, const ScaleRequest& message, const Frame& frame);
+
+  // Whether one who finds every place taken is told so only later.
+  bool StandsBy(PeerId peer, const JoinRequest& request);
+  void Form();
+  void MakeCoordinator();
+  // Goes on where another process of the scheduler was.
+  void TakeOver();
+  // Leaves on disk what that needs, where it has changed.
+  void KeepState();
+  void ForgetState();  // The job is over: nobody goes on from here.
+  void EnterView(View view);
+  void Lose(const std::vector<PeerId>& lost);
+  // Goes on with the cluster that is complete again.
+  void Reform();
+  void TickGathering();
+  void TickRecovery();
+  void TickScaling();
+  void TickRunning();
+  void Report();
+  void ForgiveOwnStandstill(TimeMs at);
+  void Stop(const std::string& reason);
+  // Tells everyone who came, a few times, and ends.
+  void Leave(int status, const std::string& reason);
+  void SayFarewell();
+
+  const SchedulerOptions options;
+  const Job& job;
+  const ProgressListener voice;
+  FileSystem& files;
+  Rendezvous rendezvous;
+  Recovery recovery;
+  std::map<PeerId, TimeMs> standing_by;  // Since when.
+  Scaling scaling;
+  PeerId scale_asked_by;  // Last, and what it was told.
+  ScaleReply scale_reply;
+  std::set<PeerId> dismissed;  // Have left the job as they were asked to.
+  CommandTracker tracker;
+  CheckpointCatalog checkpoints;
+  std::optional<FoundCheckpoint> start;
+  std::optional<SchedulerState> before;  // Of another process, until it is taken over.
+  bool state_changed = false;            // Beside the coordinator's.
+  bool state_trouble = false;            // It could not be written, and that was said.
+  std::unique_ptr<RunReport> report;
+  std::optional<Membership> members;
+  std::optional<JobCoordinator> coordinator;
+  KeyValueStore store;
+
+  Output output;
+  TimeMs now = 0;
+  std::optional<TimeMs> began;  // The first tick.
+  TimeMs noticed_at = 0, reported_at = 0, progress_noticed_at = 0;
+  WaitNotices waits;
+
+  int farewells_left = 0;
+  bool stopping = false;
+  bool leaving = false;
+  bool done = false;
+  int exit_status = 0;
+  std::string exit_reason;
+};
+
+}  // namespace hdps
