@@ -80,7 +80,7 @@ class RunReport {
   void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);
   // The members have changed without a loss; rows that moved, and how long the job stood for it.
   struct Moved {
-    uint64_t rows = 0, bytes = 0;
+    uint64_t shards = 0, rows = 0, bytes = 0;
     TimeMs stood_ms = 0;
   };
   void Scaled(TimeMs now, const ProgressState& state, const View& view, const Moved& moved);

@@ -190,25 +190,6 @@ class Roles(harness.Case):
         harness.figure(f"bad rows passed over: {s['bad_rows']}, examples {s['examples']} of {len(lines)}")
         self.assertEqual((s["bad_rows"], s["examples"]), (1, len(lines) - 1))
 
-    def test_killed_worker_ends_the_job_with_its_name(self):
-        """No failover yet: a lost worker ends the job with 3 and says who, and nothing stays behind."""
-        sets = {"train.epochs": 200, "cluster.dead_after_ms": 1500, "cluster.heartbeat_ms": 200}
-        out = self.out("run")
-        process = subprocess.Popen(
-            [str(harness.ROOT / "scripts/local_cluster.sh"), f"--job={self.job}", f"--out={out}",
-             "--servers=1", "--workers=2", *harness.merged_settings(sets)],
-            env={**os.environ, "HDPS_BIN": str(harness.BIN)}, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True)
-        self.running.append(process)
-        metrics = out / "metrics.jsonl"
-        harness.wait_until(lambda: metrics.exists() and metrics.stat().st_size, 60, "training")
-        os.kill(int((out / "pid" / "worker_1.pid").read_text()), signal.SIGKILL)
-        said, errors = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 3, said + errors)
-        harness.figure([l for l in errors.splitlines() if "worker" in l][-1])
-        self.assertRegex(said + errors, r"worker [01]")
-        self.assertEqual(harness.processes_with(str(out)), [])
-
     def test_log_shows_placement(self):
         """The log says where every layer and table lives (and a reader can grep it)."""
         harness.cluster(self.job, self.out("run"), 2, 1)

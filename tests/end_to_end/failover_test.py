@@ -1,0 +1,186 @@
+"""Kills processes of a running job, and changes how many there are: it ends with what an undisturbed run
+would have ended with."""
+import json
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import time
+
+import harness
+
+# So often each; scripts/night.sh asks for more.
+KILLS = int(os.environ.get("HDPS_KILLS", "2" if harness.SHARE else "5"))
+SETS = {"train.epochs": 16, "train.eval_each_epoch": False, "checkpoint.every_steps": 100,
+        "cluster.heartbeat_ms": 100, "cluster.dead_after_ms": 2000}
+
+
+class Launched:
+    """A job under scripts/local_cluster.sh, which starts again what dies."""
+
+    def __init__(self, out, servers=2, workers=2, sets=None):
+        self.out = out
+        self.process = subprocess.Popen(
+            [str(harness.ROOT / "scripts" / "local_cluster.sh"), f"--job={harness.CENSUS}", f"--out={out}",
+             f"--servers={servers}", f"--workers={workers}", *harness.merged_settings({**SETS, **(sets or {})})],
+            env={**os.environ, "HDPS_BIN": str(harness.BIN)}, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+        harness.wait_until(lambda: self.events("step"), 60, "the first line of metrics.jsonl")
+
+    def events(self, field):
+        path = self.out / "metrics.jsonl"
+        if not path.exists():
+            return []
+        lines = [json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")]
+        return [line for line in lines if field in line]
+
+    def training(self):
+        return self.process.poll() is None and not (self.out / "summary.json").exists()
+
+    def pid(self, member):
+        try:
+            return int((self.out / "pid" / f"{member}.pid").read_text())
+        except (OSError, ValueError):
+            return None
+
+    def kill(self, *members):
+        """-9; true when one of them was there and the job was not over."""
+        hit = False
+        for member in members:
+            pid = self.pid(member)
+            if pid and self.training():
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    hit = True
+                except ProcessLookupError:
+                    pass
+        return hit
+
+    def end(self, case):
+        said = self.process.communicate(timeout=240)[0]
+        case.assertEqual(self.process.returncode, 0, said[-3000:])
+        case.assertEqual(harness.processes_with(str(self.out)), [])
+        return harness.summary_of(self.out)
+
+
+class FailoverTest(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.undisturbed = {}
+
+    def reference(self, sets=None):
+        key = json.dumps(sets, sort_keys=True)
+        if key not in self.undisturbed:
+            out = self.out(f"undisturbed_{len(self.undisturbed)}")
+            self.undisturbed[key] = Launched(out, sets=sets).end(self)
+        return self.undisturbed[key]
+
+    def disturb(self, what, members_of, sets=None, check=None):
+        """KILLS runs, each with a kill at a random moment; `members_of(i)` are killed at once."""
+        stood, again, kills = [], [], 0
+        reference = self.reference(sets)
+        for i in range(KILLS):
+            chance = random.Random(f"{what} {i}")
+            job = Launched(self.out(f"{what}_{i}"), sets=sets)
+            time.sleep(chance.uniform(0, 1.0))  # The moment of the kill, not a wait for anything.
+            kills += job.kill(*members_of(i))
+            summary = job.end(self)
+            (check or self.same_digest)(reference, summary, f"{what} {i}")
+            stood += [event["stood_seconds"] for event in job.events("stood_seconds")]
+            again.append(summary["steps_again"])
+        self.assertGreater(kills, 0)
+        text = f"median {statistics.median(stood):.2f} s, worst {max(stood):.2f} s" if stood else "never"
+        harness.figure(f"{what}: {kills} kills, every run right; stood {text}; steps trained again "
+                       f"{sum(again)} in all")
+
+    def same_digest(self, reference, summary, what):
+        self.assertEqual(summary["digest"], reference["digest"], what)
+        self.assertEqual(summary["examples"], reference["examples"], what)
+
+    def same_examples(self, reference, summary, what):
+        """No order of updates is promised here, but each example counts once."""
+        self.assertEqual(summary["examples"], reference["examples"], what)
+        self.assertEqual(summary["steps"], reference["steps"], what)
+        self.assertLess(abs(summary["eval_auc"] - reference["eval_auc"]), 0.02, what)
+
+    def test_a_server_is_killed(self):
+        self.disturb("a server killed, sync", lambda i: [f"server_{i % 2}"])
+
+    def test_a_worker_is_killed(self):
+        self.disturb("a worker killed, sync", lambda i: [f"worker_{i % 2}"])
+
+    def test_the_scheduler_is_killed(self):
+        self.disturb("the scheduler killed, sync", lambda i: ["scheduler"])
+
+    def test_all_are_killed_at_once(self):
+        self.disturb("all killed at once, sync",
+                     lambda i: ["server_0", "server_1", "worker_0", "worker_1", "scheduler"])
+
+    def test_a_worker_is_killed_in_a_sum_over_all(self):
+        self.disturb("a worker killed under allreduce", lambda i: [f"worker_{i % 2}"],
+                     {"parallel.dense_exchange": "allreduce"})
+
+    def test_a_server_is_killed_between_two_deltas(self):
+        self.disturb("a server killed, a delta every 20 steps", lambda i: [f"server_{i % 2}"],
+                     {"checkpoint.delta_every_steps": 20})
+
+    def test_async_and_ssp(self):
+        for mode in ("async", "ssp"):
+            sets = {"train.mode": mode, **({"train.staleness_bound": 2} if mode == "ssp" else {})}
+            self.disturb(f"a worker killed, {mode}", lambda i: [f"worker_{i % 2}"], sets, self.same_examples)
+            self.disturb(f"a server killed, {mode}", lambda i: [f"server_{i % 2}"], sets, self.same_examples)
+
+
+class ScaleTest(harness.Case):
+    def scale(self, job, **change):
+        listen = re.search(r"listens on (\S+),", (job.out / "log" / "scheduler.log").read_text()).group(1)
+        done = harness.run([harness.program("hdps"), "scale", f"--scheduler={listen}",
+                            *[f"--scale_{k}={v}" for k, v in change.items()]])
+        return listen, done.stdout
+
+    def join(self, job, role, listen):
+        flags = ["--listen=tcp://127.0.0.1:0"] if role == "server" else []
+        return subprocess.Popen([harness.program(f"hdps-{role}"), f"--job={harness.CENSUS}",
+                                 f"--scheduler={listen}", *harness.merged_settings({**SETS, "train.epochs": 40}),
+                                 f"--log_file={job.out}/log/late_{role}.log", *flags],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def run_and_scale(self, role):
+        sets = {"train.epochs": 40}
+        reference = Launched(self.out("undisturbed"), sets=sets).end(self)
+        job = Launched(self.out("scaled"), sets=sets)
+        listen, said = self.scale(job, **{f"{role}s": "+1"})
+        self.assertIn(f"start 1 of 3 {role}s", said)
+        late = self.join(job, role, listen)
+        self.addCleanup(late.kill)
+        harness.wait_until(lambda: job.events("rows_moved") or not job.training(), 60, "the first change")
+        self.scale(job, **{f"{role}s": "-1"})
+        summary = job.end(self)
+        self.assertEqual(late.wait(timeout=30), 0)  # It left as it was asked to.
+        changes = job.events("rows_moved")
+        self.assertEqual([c[f"{role}s"] for c in changes], [3, 2])
+        self.assertEqual(summary["failures_survived"], 0)
+        self.assertEqual(summary["examples"], reference["examples"])
+        return reference, summary, changes
+
+    def test_a_server_joins_and_leaves(self):
+        reference, summary, changes = self.run_and_scale("server")
+        self.assertEqual(summary["digest"], reference["digest"])
+        part = changes[0]["rows_moved"] / summary["rows"]
+        self.assertLessEqual(changes[0]["shards_moved"], 1.1 / 3 * 32)
+        harness.figure(f"a server joins and leaves: the digest of the undisturbed run; {part:.3f} of the rows and "
+                       f"{changes[0]['shards_moved']} of 32 shards moved (1.1/3 are 11.7); it stood for "
+                       f"{changes[0]['stood_seconds']} s and {changes[1]['stood_seconds']} s")
+
+    def test_a_worker_joins_and_leaves(self):
+        reference, summary, changes = self.run_and_scale("worker")
+        self.assertLess(abs(summary["eval_auc"] - reference["eval_auc"]), 0.005)
+        harness.figure(f"a worker joins and leaves: {summary['examples']} examples, each once; AUC "
+                       f"{summary['eval_auc']:.5f} beside {reference['eval_auc']:.5f}; it stood for "
+                       f"{changes[0]['stood_seconds']} s and {changes[1]['stood_seconds']} s")
+
+
+if __name__ == "__main__":
+    harness.main()
