@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "common/platform/failpoint.h"
+
 namespace hdps {
 namespace {
 
@@ -83,6 +85,7 @@ Result<std::string> CheckpointCatalog::Prepare(Clock clock) {
   // What an interrupted save left behind is no checkpoint, and no file of it is used again.
   HDPS_RETURN_IF_ERROR(files_.RemoveAll(folder));
   HDPS_RETURN_IF_ERROR(files_.MakeDirectories(folder));
+  HDPS_FAILPOINT_OR_RETURN("checkpoint.prepared");
   return folder;
 }
 
@@ -103,10 +106,14 @@ Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
                     .arithmetic = std::move(arithmetic),
                     .job_json = JobForEverywhere(*job_, files_),
                     .files = std::move(files)};
+  HDPS_FAILPOINT_OR_RETURN("checkpoint.before_manifest");
   HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
+  HDPS_FAILPOINT_OR_RETURN("checkpoint.manifest_written");
   latest_ = folder;
   newest_ = FoundCheckpoint{.folder = folder, .manifest = std::move(manifest), .refused = {}};
-  return PruneCheckpoints(files_, root_, job_->checkpoint.keep);
+  HDPS_RETURN_IF_ERROR(PruneCheckpoints(files_, root_, job_->checkpoint.keep));
+  HDPS_FAILPOINT_OR_RETURN("checkpoint.pruned");
+  return {};
 }
 
 std::string OtherArithmetic(const Manifest& manifest, const std::set<std::string>& now) {

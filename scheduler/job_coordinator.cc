@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/exit_status.h"
+#include "common/platform/failpoint.h"
 #include "scheduler/evaluation.h"
 #include "scheduler/wait_notices.h"
 
@@ -55,27 +56,40 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
         load.path = start_->folder;
       }
       const bool servers = phase == Phase::kLoadServers;
+      if (servers) {
+        HDPS_FAILPOINT("scheduler.phase.load_servers");
+      } else {
+        HDPS_FAILPOINT("scheduler.phase.load_workers");
+      }
       return Tell(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
     }
     case Phase::kInitDense:
+      HDPS_FAILPOINT("scheduler.phase.init_dense");
       return Tell(first_worker, MakeCommand(CommandKind::kInitDense), now);
     case Phase::kTrain:
+      HDPS_FAILPOINT("scheduler.phase.train");
       round_.emplace(parts_.members.workers().size(), plan_->position().clock, plan_->until());
       if (stop_) round_->Pause();
       return SendTrainOrders(now);
     case Phase::kStoreDense:
+      HDPS_FAILPOINT("scheduler.phase.store_dense");
       return Tell(first_worker, MakeCommand(CommandKind::kStoreDense), now);
     case Phase::kEvaluate:
+      HDPS_FAILPOINT("scheduler.phase.evaluate");
       return Tell(parts_.members.workers(), MakeCommand(CommandKind::kEvaluate), now);
     case Phase::kDigest:
+      HDPS_FAILPOINT("scheduler.phase.digest");
       return Tell(parts_.members.servers(), MakeCommand(CommandKind::kDigest), now);
     case Phase::kSave:
+      HDPS_FAILPOINT("scheduler.phase.save");
       return BeginSave(now);
     case Phase::kFinish:
+      HDPS_FAILPOINT("scheduler.phase.finish");
       FillSummary(now);
       if (const Status written = WriteSummary(parts_.files, out_, summary_); !written.ok()) {
         return Fail(3, "the job is done, but its summary is not written: " + written.message());
       }
+      HDPS_FAILPOINT("scheduler.summary.written");
       for (const PeerId peer : parts_.members.all()) parts_.members.Release(peer);
       return Tell(parts_.members.all(), MakeCommand(CommandKind::kFinish), now);
     case Phase::kOver:

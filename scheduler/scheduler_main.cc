@@ -54,7 +54,7 @@ Status CheckFlags(const DaemonFlags& flags) {
 Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags());
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
-  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
   HDPS_ASSIGN_OR_RETURN(Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
   if (FLAGS_print_config) {
@@ -63,7 +63,7 @@ Result<ProcessEnd> Run() {
   }
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
   const std::unique_ptr<Transport> transport =
-      NewZmqTransport({.self = kSchedulerPeer, .insecure = flags.insecure});
+      flags.faults.Around(NewZmqTransport({.self = kSchedulerPeer, .insecure = flags.insecure}));
   HDPS_ASSIGN_OR_RETURN(const std::string address, transport->Listen(FLAGS_listen));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "common/protocol/messages.h"
 #include "scheduler/checkpoint_catalog.h"
 #include "scheduler/command_tracker.h"
@@ -206,6 +207,7 @@ void SchedulerNode::Impl::TakeOver() {
   MakeCoordinator();
   Notice("the scheduler is back at step " + std::to_string(state.job.plan.position.clock) +
          "; the members of view " + std::to_string(state.view.view.value) + " go on");
+  HDPS_FAILPOINT("scheduler.state.taken_over");
   if (coordinator->TakeOver(state.job, now)) return;
   Reform();
 }
@@ -213,6 +215,7 @@ void SchedulerNode::Impl::TakeOver() {
 void SchedulerNode::Impl::ForgetState() {
   const Status removed = files.RemoveAll(SchedulerStatePath(options.out));
   if (!removed.ok()) Notice(removed.message());
+  HDPS_FAILPOINT("scheduler.state.forgotten");
 }
 
 void SchedulerNode::Impl::KeepState() {
@@ -238,10 +241,12 @@ void SchedulerNode::Impl::EnterView(View view) {
   for (const PeerId peer : rendezvous.peers()) hosts[peer] = rendezvous.HostOf(peer);
   members->Enter(std::move(view), hosts, now);
   state_changed = true;
+  HDPS_FAILPOINT("scheduler.view.formed");
   for (const PeerId peer : members->all()) {
     LOG(INFO) << "view " << members->view().view.value << ": " << members->NameOf(peer);
     Send(peer, members->view());
   }
+  HDPS_FAILPOINT("scheduler.view.sent");
 }
 
 void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
@@ -257,6 +262,7 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
            SecondsOf(TimeMs{1000} * job.cluster.replace_after_s) + "; then it goes on from " +
            coordinator->PointOfReturn());
   }
+  HDPS_FAILPOINT("scheduler.member.lost");
   coordinator->Suspend(now);
 }
 
@@ -272,6 +278,7 @@ void SchedulerNode::Impl::Reform() {
   EnterView(std::move(view));
   coordinator->GoBack({recovery.num_lost(), recovery.under_way() ? recovery.since() : now}, now);
   recovery.Done();
+  HDPS_FAILPOINT("scheduler.job.went_back");
 }
 
 void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&) {
@@ -293,6 +300,7 @@ void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&
 void SchedulerNode::Impl::On(PeerId from, const CommandDone& message, const Frame&) {
   if (!members || !members->Has(from)) return;
   const std::optional<Command> command = tracker.TakeAnswered(from, message.id);
+  HDPS_FAILPOINT("scheduler.command.answered");
   if (command) coordinator->OnAnswer(from, *command, message, now);
 }
 
@@ -368,7 +376,10 @@ void SchedulerNode::Impl::TickRunning() {
   }
   if (const std::vector<PeerId> lost = members->Lost(now); !lost.empty()) Lose(lost);
   KeepState();
-  for (const CommandTracker::Due& due : tracker.TakeDue(now)) Send(due.to, due.command);
+  for (const CommandTracker::Due& due : tracker.TakeDue(now)) {
+    Send(due.to, due.command);
+    HDPS_FAILPOINT("scheduler.command.sent");
+  }
   if (now - noticed_at >= kNoticeEveryMs) {
     noticed_at = now;
     for (const std::string& line : waits.Lines(tracker, *members, now)) Notice(line);

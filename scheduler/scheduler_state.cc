@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/platform/failpoint.h"
+
 namespace hdps {
 namespace {
 
@@ -200,8 +202,12 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"last_ids", ids},
                      {"entries", entries},
                      {"job", JobJson(state.job)}};
-  return WriteFileAtomically(files, SchedulerStatePath(out),
-                             json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  HDPS_FAILPOINT_OR_RETURN("scheduler.state.before_write");
+  HDPS_RETURN_IF_ERROR(
+      WriteFileAtomically(files, SchedulerStatePath(out),
+                          json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
+  HDPS_FAILPOINT("scheduler.state.written");
+  return {};
 }
 
 Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,

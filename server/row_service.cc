@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "embedding/memory/gradient_scale.h"
 
 namespace hdps {
@@ -247,6 +248,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   } else {
     reply.rows = shards_->Read(plan, keys, section);
   }
+  HDPS_FAILPOINT("server.pull.before_answer");
   Reply(pull.asker, reply);
 }
 
@@ -261,10 +263,13 @@ void RowService::OnPush(Asker asker, WorkerId worker, const Frame& frame) {
   PushAck ack;
   ack.sequence = push.request.sequence;
   Status status = PlanPush(asker.peer, &push);
+  HDPS_FAILPOINT("server.push.judged");
   if (status.ok()) status = TakePush(asker.peer, worker, std::move(push));
   if (!status.ok()) return Refuse(asker, frame, status);
+  HDPS_FAILPOINT("server.push.before_ack");
   Reply(asker, ack);
   Progress();
+  HDPS_FAILPOINT("server.push.acked");
 }
 
 Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
@@ -311,6 +316,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
                                      "; a worker sends one for each step and server"};
     }
     ledger.Record(sequence);
+    HDPS_FAILPOINT("server.push.recorded");
   }
   ++counters_.pushes;
   if (push.request.num_examples > 0) {
@@ -360,6 +366,7 @@ void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
   }
   clocks_.Advance(worker, request.clock);
   progress_.at(worker).Finish(request.clock);
+  HDPS_FAILPOINT("server.advance.taken");
   Progress();
   AdvanceAck ack;
   ack.clock = request.clock;
@@ -384,6 +391,7 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
     if (!sabotage_.no_ledger) ledger.Record(request.sequence);
     shards_->Store(*plan, request);
   }
+  HDPS_FAILPOINT("server.store.before_ack");
   Reply(asker, StoreAck());
 }
 

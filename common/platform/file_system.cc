@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/platform/failpoint.h"
+
 namespace hdps {
 
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t bytes_max) {
@@ -35,12 +37,18 @@ Status WriteAndSync(FileSystem& files, const std::string& path, std::span<const 
   return file->Close();
 }
 
+Status BeforeRename() {
+  HDPS_FAILPOINT_OR_RETURN("file.before_rename");
+  return {};
+}
+
 }  // namespace
 
 Status WriteFileAtomically(FileSystem& files, const std::string& path,
                            std::span<const std::byte> bytes) {
   const std::string beside = path + ".tmp";
   Status status = WriteAndSync(files, beside, bytes);
+  if (status.ok()) status = BeforeRename();
   if (status.ok()) status = files.Rename(beside, path);
   if (!status.ok() && files.Exists(beside)) {
     // The first failure is the one to report.

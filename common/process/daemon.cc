@@ -4,6 +4,8 @@
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
+#include <cstdio>
+
 #include "common/job/job.h"
 
 DEFINE_string(job, "", "Job file: the same for every member of the cluster");
@@ -11,11 +13,16 @@ DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...")
 DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
 DEFINE_string(log_file, "", "Where the log goes; empty: stderr");
 DEFINE_string(pid_file, "", "Holds the number of this process while it runs");
+DEFINE_string(faults, "", hdps::kFaultsHelp);
 DEFINE_bool(insecure, false, "Allow addresses beyond loopback although nothing is encrypted");
 
 namespace hdps {
 
 Result<DaemonFlags> ReadDaemonFlags() {
+  if (FLAGS_faults == "list") {
+    std::fputs(ListFailpoints().c_str(), stdout);
+    return Status(Code::kCancelled, "the failpoints were to be listed");
+  }
   if (FLAGS_job.empty()) {
     return Status(Code::kInvalidArgument, "--job is missing; give the job file, --job=FILE");
   }
@@ -26,17 +33,23 @@ Result<DaemonFlags> ReadDaemonFlags() {
   flags.log_file = FLAGS_log_file;
   flags.pid_file = FLAGS_pid_file;
   flags.insecure = FLAGS_insecure;
+  HDPS_ASSIGN_OR_RETURN(flags.faults, ParseFaults(FLAGS_faults));
   return flags;
 }
 
 std::vector<std::string_view> DaemonFlagsAnd(std::span<const std::string_view> own) {
-  std::vector<std::string_view> names = {"job", "set", "log", "log_file", "pid_file", "insecure"};
+  std::vector<std::string_view> names = {"job",      "set",      "log",   "log_file",
+                                         "pid_file", "insecure", "faults"};
   names.insert(names.end(), own.begin(), own.end());
   return names;
 }
 
 Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const DaemonFlags& flags) {
   HDPS_RETURN_IF_ERROR(StartLogging(program, flags.log_file, flags.log));
+  if (flags.faults.armed) {
+    LOG(ERROR) << "warning: faults are injected on purpose: --faults=" << FLAGS_faults;
+    ArmFailpoints(flags.faults.points);
+  }
   auto pid_file = std::make_unique<PidFile>(flags.pid_file);
   HDPS_RETURN_IF_ERROR(pid_file->status());
   InstallStopSignals();

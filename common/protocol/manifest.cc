@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/platform/failpoint.h"
 
 namespace hdps {
 namespace {
@@ -270,6 +271,7 @@ Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t kee
     if (!complete && kept == 0) continue;
     // The manifest goes first, so that a removal that is cut short leaves no checkpoint behind.
     HDPS_RETURN_IF_ERROR(files.RemoveAll(JoinPath(folder, kManifestName)));
+    HDPS_FAILPOINT_OR_RETURN("checkpoint.half_removed");
     HDPS_RETURN_IF_ERROR(files.RemoveAll(folder));
   }
   return {};

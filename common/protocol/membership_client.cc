@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/platform/failpoint.h"
+
 namespace hdps {
 namespace {
 
@@ -178,6 +180,7 @@ struct MembershipClient::Impl {
     join.num_workers = options.identity.num_workers;
     join.host = options.identity.host;
     SendToScheduler(join);
+    HDPS_FAILPOINT("member.join.sent");
   }
 
   void Beat() {
@@ -272,6 +275,7 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
     progress = {};
   }
   view = std::make_shared<const View>(std::move(message));
+  HDPS_FAILPOINT("member.view.taken");
   silence_ms = 0;
 }
 
@@ -281,6 +285,7 @@ void MembershipClient::Impl::On(Command& message, const Frame& frame) {
   if (view == nullptr || leaving() || frame.header.view != view->view.value) return;
   message.view = view->view;
   commands.Accept(message);
+  HDPS_FAILPOINT("member.command.accepted");
 }
 
 void MembershipClient::Impl::On(KvValue& message, const Frame& frame) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/platform/failpoint.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/snapshot/snapshot_format.h"
 #include "embedding/snapshot/snapshot_parts.h"
@@ -245,6 +246,7 @@ class Expectation {
 
 Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
                     const SnapshotHeader& expected, const std::vector<TableSlice*>& tables) {
+  HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");
   const std::string path = JoinPath(folder, saved.name);
   const std::vector<SnapshotPart> parts = PartsOf(tables);
   const Expectation expectation(path, expected, parts);
