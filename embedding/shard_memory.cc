@@ -41,7 +41,7 @@ ShardMemory::ShardMemory(MemoryBudget& budget, DiskStore& disk) : budget_(budget
 }
 
 ShardMemory::~ShardMemory() {
-  budget_.Tell(told_bytes_, 0);
+  budget_.Report(reported_bytes_, 0);
   budget_.RemoveShard();
 }
 
@@ -51,11 +51,11 @@ uint64_t ShardMemory::bytes() const {
   return bytes;
 }
 
-void ShardMemory::Tell() {
+void ShardMemory::ReportBytes() {
   const uint64_t now = bytes();
-  if (now == told_bytes_) return;
-  budget_.Tell(told_bytes_, now);
-  told_bytes_ = now;
+  if (now == reported_bytes_) return;
+  budget_.Report(reported_bytes_, now);
+  reported_bytes_ = now;
 }
 
 bool ShardMemory::HasRoom(const TieredRows& slice, size_t rows, size_t keys) const {
@@ -66,9 +66,9 @@ bool ShardMemory::HasRoom(const TieredRows& slice, size_t rows, size_t keys) con
 
 void ShardMemory::MakeRoom(TieredRows& slice, size_t rows, size_t keys) {
   for (int turn = 0; turn < kTurnsMax && failure_.ok(); ++turn) {
-    Tell();
+    ReportBytes();
     share_ = budget_.Share();
-    const uint64_t now = told_bytes_;
+    const uint64_t now = reported_bytes_;
     if (now + slice.BytesToAdd(rows, keys) <= share_) return;
     TieredRows* most = nullptr;
     for (TieredRows* other : slices_) {

@@ -28,8 +28,8 @@ class MemoryBudget {
   uint64_t row_bytes() const { return row_bytes_; }
   void AddShard() { ++shards_; }
   void RemoveShard() { --shards_; }
-  // A shard's rows take `now` bytes, after `before` when it last said so.
-  void Tell(uint64_t before, uint64_t now) { row_bytes_ += now - before; }
+  // A shard's rows take `now` bytes, after `before` when it last reported.
+  void Report(uint64_t before, uint64_t now) { row_bytes_ += now - before; }
   // What the rows of each shard may take now. Says once in the log that the limit cannot be kept,
   // when a tenth more is taken: rows that are on disk are found by an index in memory.
   uint64_t Share() HDPS_EXCLUDES(mutex_);
@@ -66,8 +66,8 @@ class ShardMemory {
   // takes most, which under Zipf's law costs the fewest misses.
   void MakeRoom(TieredRows& slice, size_t rows, size_t keys);
 
-  // After rows were made: lets the budget know what all of them take.
-  void Tell();
+  // After rows were made: reports to the budget what all of them take.
+  void ReportBytes();
 
   // The first failure of the disk. From then on rows may read as what they are not: nobody may be
   // answered, nothing saved.
@@ -80,7 +80,7 @@ class ShardMemory {
   MemoryBudget& budget_;
   DiskStore& disk_;
   std::vector<TieredRows*> slices_;
-  uint64_t share_ = 0, told_bytes_ = 0;
+  uint64_t share_ = 0, reported_bytes_ = 0;
   Status failure_;
 };
 

@@ -76,7 +76,7 @@ void TieredRows::ReadMissing() {
     ++rows_fetched_;
   });
   if (!read.ok()) return memory_->Fail(read);
-  memory_->Tell();
+  memory_->ReportBytes();
 }
 
 // Each pass of the hand counts a row's uses down by one; who has none left goes.

@@ -55,7 +55,7 @@ class TieredRows {
       Fetch(part, make);
       if (make && !NumbersSuffice(part.size())) return;
       use(begin, part, store_);
-      if (make) memory_->Tell();
+      if (make) memory_->ReportBytes();
       begin += part.size();
     }
   }

@@ -10,7 +10,7 @@
 #include "common/platform/executor.h"
 #include "kernels/host/embedding_bag.h"
 #include "kernels/host/gemm.h"
-#include "kernels/host/interactions.h"
+#include "kernels/host/pair_dots.h"
 #include "kernels/host/row_slab.h"
 #include "kernels/host/unique_row_gemm.h"
 #include "kernels/matrix.h"
@@ -88,9 +88,8 @@ class DenseOps {
     }
     return false;
   }
-  virtual void AddBias(ConstMatrix x, const float* bias, Matrix y) = 0;  // y = x + bias
-  virtual void Copy(Write write, ConstMatrix x, Matrix y) = 0;           // y (+)= x
-  virtual void RunRows(const RowTask& task) = 0;                         // See row_tasks.h.
+  virtual void Copy(Write write, ConstMatrix x, Matrix y) = 0;  // y (+)= x
+  virtual void RunRows(const RowTask& task) = 0;                // See row_tasks.h.
 
   // ---- embeddings.
   //
@@ -109,16 +108,11 @@ class DenseOps {
   // A dense layer on embeddings, computed once a distinct row; null where the device has none.
   virtual std::unique_ptr<UniqueRowGemm> NewRowProducts() { return nullptr; }
 
-  // ---- interactions: see interactions.h.
-  virtual void Fm(ConstMatrix x, size_t dim, Matrix out) = 0;
-  virtual void FmBackward(ConstMatrix x, size_t dim, ConstMatrix g, Write write, Matrix dx) = 0;
-  virtual void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out) = 0;
-  virtual void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0,
-                             Matrix du, Matrix dx0) = 0;
+  // ---- pair dots: see pair_dots.h.
   virtual void Dot(const DotInputs& in, Matrix out) = 0;
   virtual void DotBackward(const DotInputs& in, ConstMatrix g, const DotGradients& out) = 0;
 
-  // ---- loss: see loss.h.
+  // ---- loss: see LossRows in row_tasks.h.
   //
   // Returns the sum of the losses, added in order of row. labels [n] are on the host. `gradient`
   // without data and an empty `probabilities` (host) are left out.
@@ -170,6 +164,10 @@ class DeviceArray {
       size_ = floats;
     }
     return data_;
+  }
+  // A matrix of this array, its rows RowStride(cols) apart; likewise.
+  Matrix ReserveRows(size_t rows, size_t cols) {
+    return {Reserve(rows * RowStride(cols)), rows, cols, RowStride(cols)};
   }
   float* data() const { return data_; }
   size_t size() const { return size_; }

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "common/job/activation.h"
+#include "common/job/model_spec.h"
 #include "kernels/matrix.h"
 
 #ifdef __CUDACC__
@@ -19,7 +20,8 @@ namespace hdps {
 
 // A task is called once for each element (row, column) or, where it only has that, once for each
 // row of what Over() gives. The calls may come in any order and at the same time, so none reads
-// what another writes. All that a task points to is in the memory of the device.
+// what another writes. All that a task points to is in the memory of the device. A task whose work
+// on a row is not that of Over().cols floats says how many they are: FloatsARow().
 
 template <typename AnyMatrix>
 HDPS_ROW_TASK auto& ElementOf(const AnyMatrix& matrix, size_t row, size_t col) {
@@ -29,6 +31,17 @@ HDPS_ROW_TASK auto& ElementOf(const AnyMatrix& matrix, size_t row, size_t col) {
 HDPS_ROW_TASK inline void WriteTo(float& to, Write write, float value) {
   to = write == Write::kAdd ? to + value : value;
 }
+
+// y = x + bias.
+struct AddBias {
+  const float* bias = nullptr;  // [cols]
+  ConstMatrix x;
+  Matrix y;
+  Matrix Over() const { return y; }
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
+    ElementOf(y, row, col) = ElementOf(x, row, col) + bias[col];
+  }
+};
 
 // y = act(z).
 struct Activate {
@@ -143,7 +156,130 @@ struct NormalizeRowsBackward {
   }
 };
 
+// The second-order term of a factorization machine. x [n, F * dim] holds F vectors an example;
+// y[i, 0] = 0.5 * sum over d of ((sum of v_f[d])^2 - sum of v_f[d]^2)  (Rendle 2010, eq. 5).
+struct FmRows {
+  size_t dim = 0;
+  ConstMatrix x;
+  Matrix y;
+  Matrix Over() const { return y; }
+  size_t FloatsARow() const { return x.cols; }
+
+  HDPS_ROW_TASK void operator()(size_t row) const {
+    const float* const v = x.data + row * x.stride;
+    float total = 0.0f;
+    for (size_t d = 0; d < dim; ++d) {
+      float sum = 0.0f, squares = 0.0f;
+      for (size_t at = d; at < x.cols; at += dim) {
+        sum += v[at];
+        squares += v[at] * v[at];
+      }
+      total += sum * sum - squares;
+    }
+    ElementOf(y, row, 0) = 0.5f * total;
+  }
+};
+
+// dx[i, f, d] (+)= dy[i] * (sum of v[d] - v_f[d]), for one d of all vectors at a time.
+struct FmRowsBackward {
+  size_t dim = 0;
+  ConstMatrix x, dy;
+  Write write_dx = Write::kOver;
+  Matrix dx;
+  Matrix Over() const { return dx.Columns(0, dim); }
+  size_t FloatsARow() const { return x.cols; }
+
+  HDPS_ROW_TASK void operator()(size_t row, size_t d) const {
+    const float* const v = x.data + row * x.stride;
+    float* const to = dx.data + row * dx.stride;
+    const float factor = ElementOf(dy, row, 0);
+    const size_t step = dim, end = x.cols;
+    float sum = 0.0f;
+    for (size_t at = d; at < end; at += step) sum += v[at];
+    if (write_dx == Write::kAdd) {
+      for (size_t at = d; at < end; at += step) to[at] += factor * (sum - v[at]);
+    } else {
+      for (size_t at = d; at < end; at += step) to[at] = factor * (sum - v[at]);
+    }
+  }
+};
+
+// One layer of DCN-v2 (Wang et al. 2021, eq. 1) after its product u = x W + b: y = x0 * u + x.
+struct CrossRows {
+  ConstMatrix x0, u, x;
+  Matrix y;
+  Matrix Over() const { return y; }
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
+    ElementOf(y, row, col) =
+        ElementOf(x0, row, col) * ElementOf(u, row, col) + ElementOf(x, row, col);
+  }
+};
+
+// Its backward, but for dx, which is dy: du = dy * x0, and dx0 (+)= dy * u.
+struct CrossRowsBackward {
+  ConstMatrix x0, u, dy;
+  Matrix du;
+  Write write_dx0 = Write::kOver;
+  Matrix dx0;
+  Matrix Over() const { return du; }
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
+    const float d = ElementOf(dy, row, col);
+    ElementOf(du, row, col) = d * ElementOf(x0, row, col);
+    WriteTo(ElementOf(dx0, row, col), write_dx0, d * ElementOf(u, row, col));
+  }
+};
+
+// The loss of each example and its gradient, in double inside; no exponent of a positive number, so
+// nothing overflows. Null probabilities and a gradient without data are left out.
+// kLogloss: labels in [0, 1], logits [n, 1]; loss = log(1 + exp(z)) - y z, gradient = sigmoid(z) -
+// y, and one probability an example, of class 1.
+// kSoftmax: labels are class numbers < logits.cols; loss = log(sum of exp(z_c)) - z_y, gradient =
+// softmax(z) - onehot(y), and a probability a class.
+struct LossRows {
+  LossKind kind = LossKind::kLogloss;
+  ConstMatrix logits;
+  const float* labels = nullptr;   // [n]
+  Matrix gradient;                 // As the logits.
+  float* probabilities = nullptr;  // [n] or [n, classes]
+  double* losses = nullptr;        // [n]
+  Matrix Over() const { return {nullptr, logits.rows, logits.cols, logits.cols}; }
+
+  HDPS_ROW_TASK void operator()(size_t row) const {
+    kind == LossKind::kLogloss ? Logloss(row) : Softmax(row);
+  }
+
+ private:
+  HDPS_ROW_TASK void Give(size_t row, size_t col, double probability, double wanted) const {
+    if (probabilities != nullptr) {
+      probabilities[row * logits.cols + col] = static_cast<float>(probability);
+    }
+    if (gradient.data != nullptr) {
+      ElementOf(gradient, row, col) = static_cast<float>(probability - wanted);
+    }
+  }
+  HDPS_ROW_TASK void Logloss(size_t row) const {
+    const double z = ElementOf(logits, row, 0), y = labels[row];
+    const double e = std::exp(-std::fabs(z));
+    losses[row] = (z < 0.0 ? 0.0 : z) + std::log1p(e) - y * z;
+    Give(row, 0, z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e), y);
+  }
+  HDPS_ROW_TASK void Softmax(size_t row) const {
+    const float* const z = logits.data + row * logits.stride;
+    const auto label = static_cast<size_t>(labels[row]);
+    float largest = z[0];
+    for (size_t c = 1; c < logits.cols; ++c) largest = largest < z[c] ? z[c] : largest;
+    const double top = largest;
+    double total = 0;
+    for (size_t c = 0; c < logits.cols; ++c) total += std::exp(z[c] - top);
+    losses[row] = std::log(total) + top - z[label];
+    for (size_t c = 0; c < logits.cols; ++c) {
+      Give(row, c, std::exp(z[c] - top) / total, c == label ? 1.0 : 0.0);
+    }
+  }
+};
+
 using RowTask =
-    std::variant<Activate, ActivateBackward, Dropout, NormalizeRows, NormalizeRowsBackward>;
+    std::variant<AddBias, Activate, ActivateBackward, Dropout, NormalizeRows, NormalizeRowsBackward,
+                 FmRows, FmRowsBackward, CrossRows, CrossRowsBackward, LossRows>;
 
 }  // namespace hdps

@@ -51,7 +51,7 @@ class CheckpointCatalog {
   FileSystem& files_;
   const std::string root_;
   const std::shared_ptr<const Job> job_;
-  std::string latest_;                // Folder of the newest whole one.
+  std::string latest_;  // Folder of the newest whole one.
   std::optional<FoundCheckpoint> newest_;
   std::vector<std::string> refused_;  // "FOLDER: reason" of those that were passed over.
 };

@@ -9,6 +9,7 @@
 #include "common/base/exit_status.h"
 #include "common/platform/failpoint.h"
 #include "scheduler/evaluation.h"
+#include "scheduler/phase_failpoints.h"
 #include "scheduler/wait_notices.h"
 
 namespace hdps {
@@ -36,6 +37,7 @@ void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, TimeMs now) {
 }
 
 void JobCoordinator::Enter(Phase phase, TimeMs now) {
+  PassFailpointOf(phase);
   phase_ = phase;
   phase_began_ = now;
   changed_ = true;
@@ -45,7 +47,24 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
   const std::vector<PeerId> first_worker = {parts_.members.workers().front()};
   switch (phase) {
     case Phase::kSuspended:
+    case Phase::kQuiet:
       return;
+    case Phase::kMoveDense:
+      return Send(first_worker, MakeCommand(CommandKind::kStoreDense), now);
+    case Phase::kMoveSave:
+      return SendMovedShards(now);
+    case Phase::kMoveServers:
+    case Phase::kMoveWorkers: {
+      Command load = MakeCommand(CommandKind::kLoad);
+      load.until = plan_->position().clock;
+      load.epoch = plan_->position().epoch;
+      load.epoch_start = plan_->position().epoch_start;
+      load.keep = true;
+      const bool servers = phase == Phase::kMoveServers;
+      if (servers) load.path = moved_.empty() ? "" : MovesFolder();
+      if (servers) load.files = moved_;
+      return Send(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
+    }
     case Phase::kLoadServers:
     case Phase::kLoadWorkers: {
       Command load = MakeCommand(CommandKind::kLoad);
@@ -56,48 +75,36 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
         load.path = start_->folder;
       }
       const bool servers = phase == Phase::kLoadServers;
-      if (servers) {
-        HDPS_FAILPOINT("scheduler.phase.load_servers");
-      } else {
-        HDPS_FAILPOINT("scheduler.phase.load_workers");
-      }
-      return Tell(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
+      return Send(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
     }
     case Phase::kInitDense:
-      HDPS_FAILPOINT("scheduler.phase.init_dense");
-      return Tell(first_worker, MakeCommand(CommandKind::kInitDense), now);
+      return Send(first_worker, MakeCommand(CommandKind::kInitDense), now);
     case Phase::kTrain:
-      HDPS_FAILPOINT("scheduler.phase.train");
       round_.emplace(parts_.members.workers().size(), plan_->position().clock, plan_->until());
       if (stop_) round_->Pause();
       return SendTrainOrders(now);
     case Phase::kStoreDense:
-      HDPS_FAILPOINT("scheduler.phase.store_dense");
-      return Tell(first_worker, MakeCommand(CommandKind::kStoreDense), now);
+      return Send(first_worker, MakeCommand(CommandKind::kStoreDense), now);
     case Phase::kEvaluate:
-      HDPS_FAILPOINT("scheduler.phase.evaluate");
-      return Tell(parts_.members.workers(), MakeCommand(CommandKind::kEvaluate), now);
+      return Send(parts_.members.workers(), MakeCommand(CommandKind::kEvaluate), now);
     case Phase::kDigest:
-      HDPS_FAILPOINT("scheduler.phase.digest");
-      return Tell(parts_.members.servers(), MakeCommand(CommandKind::kDigest), now);
+      return Send(parts_.members.servers(), MakeCommand(CommandKind::kDigest), now);
     case Phase::kSave:
-      HDPS_FAILPOINT("scheduler.phase.save");
       return BeginSave(now);
     case Phase::kFinish:
-      HDPS_FAILPOINT("scheduler.phase.finish");
       FillSummary(now);
       if (const Status written = WriteSummary(parts_.files, out_, summary_); !written.ok()) {
         return Fail(3, "the job is done, but its summary is not written: " + written.message());
       }
       HDPS_FAILPOINT("scheduler.summary.written");
       for (const PeerId peer : parts_.members.all()) parts_.members.Release(peer);
-      return Tell(parts_.members.all(), MakeCommand(CommandKind::kFinish), now);
+      return Send(parts_.members.all(), MakeCommand(CommandKind::kFinish), now);
     case Phase::kOver:
       return;
   }
 }
 
-void JobCoordinator::Tell(const std::vector<PeerId>& to, const Command& command, TimeMs now) {
+void JobCoordinator::Send(const std::vector<PeerId>& to, const Command& command, TimeMs now) {
   for (const PeerId peer : to) {
     const CommandId id = parts_.tracker.Send(peer, command, now);
     if (command.command != CommandKind::kTrain) continue;
@@ -166,7 +173,7 @@ void JobCoordinator::BeginSave(TimeMs now) {
   Command save = MakeCommand(CommandKind::kSave);
   save.until = clock;
   save.path = *folder;
-  Tell(parts_.members.servers(), save, now);
+  Send(parts_.members.servers(), save, now);
 }
 
 void JobCoordinator::SendTrainOrders(TimeMs now) {
@@ -176,7 +183,7 @@ void JobCoordinator::SendTrainOrders(TimeMs now) {
     command.until = order.until;
     command.epoch = position.epoch;
     command.epoch_start = position.epoch_start;
-    Tell({parts_.members.workers()[order.worker]}, command, now);
+    Send({parts_.members.workers()[order.worker]}, command, now);
   }
 }
 
@@ -213,7 +220,14 @@ void JobCoordinator::OnRefusal(PeerId from, const Command& command, const Comman
 void JobCoordinator::CompletePhase(TimeMs now) {
   switch (phase_) {
     case Phase::kSuspended:
+    case Phase::kQuiet:
       return;
+    case Phase::kMoveDense:
+      return Enter(Phase::kMoveSave, now);
+    case Phase::kMoveSave:
+    case Phase::kMoveServers:
+    case Phase::kMoveWorkers:
+      return CompleteMove(now);
     case Phase::kLoadServers:
     case Phase::kLoadWorkers:
       return CompleteLoad(now);
@@ -245,6 +259,10 @@ void JobCoordinator::CompletePhase(TimeMs now) {
 
 void JobCoordinator::EnterNextStep(TimeMs now) {
   if (stop_) plan_->Stop();
+  if (quiet_wanted_ && plan_->next() == JobStep::kTrain) {
+    quiet_since_ = now;
+    return Enter(Phase::kQuiet, now);
+  }
   switch (plan_->next()) {
     case JobStep::kTrain:
       return Enter(Phase::kTrain, now);
@@ -306,6 +324,86 @@ void JobCoordinator::BeginReport(TimeMs now) {
                 TenthsOf(stood));
 }
 
+void JobCoordinator::GoOn(TimeMs now) {
+  CHECK(quiet());
+  quiet_wanted_ = false;
+  EnterNextStep(now);
+}
+
+void JobCoordinator::ChangeMembers(View next, TimeMs now) {
+  CHECK(quiet());
+  next_view_ = std::move(next);
+  const bool dense_at_workers = job_->parallel.dense_exchange == DenseExchange::kAllreduce;
+  Enter(dense_at_workers ? Phase::kMoveDense : Phase::kMoveSave, now);
+}
+
+std::string JobCoordinator::MovesFolder() const {
+  return JoinPath(out_, "checkpoint/moves_of_view_" + std::to_string(next_view_.view.value));
+}
+
+void JobCoordinator::SendMovedShards(TimeMs now) {
+  const ShardMap& before = parts_.members.view().shards;
+  std::map<uint32_t, std::vector<ShardId>> leaving;  // By their server.
+  for (uint32_t s = 0; s < before.num_shards(); ++s) {
+    const PeerId from = parts_.members.view().servers[before.owner[s].value].peer;
+    const PeerId to = next_view_.servers[next_view_.shards.owner[s].value].peer;
+    if (from != to) leaving[before.owner[s].value].push_back({s});
+  }
+  moved_.clear();
+  if (leaving.empty()) return CompleteMove(now);
+  if (const Status made = parts_.files.MakeDirectories(MovesFolder()); !made.ok()) {
+    fault_ = made.message();
+    return CompleteMove(now);
+  }
+  for (auto& [server, shards] : leaving) {
+    Command save = MakeCommand(CommandKind::kSave);
+    save.until = plan_->position().clock;
+    save.path = MovesFolder();
+    save.shards = std::move(shards);
+    Send({parts_.members.view().servers[server].peer}, save, now);
+  }
+}
+
+void JobCoordinator::CompleteMove(TimeMs now) {
+  const bool rows_are_where_they_were = phase_ == Phase::kMoveSave;
+  if (!fault_.empty()) {
+    parts_.warn("the members of the job could not change: " + fault_);
+    if (rows_are_where_they_were) return FinishMove(now);
+    quiet_wanted_ = false;
+    Suspend(now);
+    needs_restart_ = true;
+    return;
+  }
+  if (phase_ == Phase::kMoveSave) {
+    for (const auto& [server, done] : answers_) {
+      moved_.insert(moved_.end(), done.files.begin(), done.files.end());
+    }
+    parts_.enter_view(next_view_);
+    return Enter(Phase::kMoveServers, now);
+  }
+  if (phase_ == Phase::kMoveServers) return Enter(Phase::kMoveWorkers, now);
+  uint64_t rows = 0, bytes = 0;
+  for (const SavedFile& file : moved_) rows += file.rows, bytes += file.bytes;
+  parts_.report.Scaled(now, progress(), parts_.members.view(), {rows, bytes, now - quiet_since_});
+  parts_.notice("the job goes on with " + std::to_string(parts_.members.servers().size()) +
+                " server(s) and " + std::to_string(parts_.members.workers().size()) +
+                " worker(s); " + std::to_string(moved_.size()) + " of " +
+                std::to_string(job_->cluster.shards) + " shards (" + std::to_string(rows) +
+                " rows) have moved, it stood for " + TenthsOf(now - quiet_since_));
+  const Membership::Progress told = parts_.members.progress();
+  not_told_.examples = trained_.examples - std::min(trained_.examples, told.examples);
+  not_told_.loss_sum = trained_.loss_sum - told.loss_sum;
+  FinishMove(now);
+}
+
+void JobCoordinator::FinishMove(TimeMs now) {
+  if (const Status removed = parts_.files.RemoveAll(MovesFolder()); !removed.ok()) {
+    parts_.notice(removed.message());
+  }
+  phase_ = Phase::kQuiet;
+  GoOn(now);
+}
+
 void JobCoordinator::Suspend(TimeMs now) {
   if (phase_ == Phase::kSuspended || phase_ == Phase::kOver) return;
   // What the round at hand has done is lost with it, as is all since the checkpoint.
@@ -322,11 +420,14 @@ void JobCoordinator::Suspend(TimeMs now) {
   }
   parts_.tracker.DropAll();
   round_.reset();
+  needs_restart_ = false;
+  not_told_ = {};
   Enter(Phase::kSuspended, now);
 }
 
 void JobCoordinator::GoBack(const Loss& loss, TimeMs now) {
   CHECK(phase_ == Phase::kSuspended);
+  needs_restart_ = false;
   loss_ = loss;
   summary_.failures_survived += static_cast<uint32_t>(loss.members);
   start_ = parts_.checkpoints.newest();
@@ -474,6 +575,7 @@ void JobCoordinator::OnProgress(PeerId from, Clock clock) {
 
 void JobCoordinator::OnTick(TimeMs now) {
   if (failure_) return;
+  if (quiet_wanted_ && phase_ == Phase::kTrain) round_->Pause();
   if (phase_ == Phase::kTrain) SendTrainOrders(now);
   if (phase_ == Phase::kFinish) DropTheFinished(now);
 }
@@ -514,9 +616,10 @@ ProgressState JobCoordinator::progress() const {
   state.epoch_progress = told.epoch_progress;
   const bool same_for_all = job_->parallel.dataset_strategy == DatasetStrategy::kFullBatch;
   const uint64_t copies = same_for_all ? parts_.members.workers().size() : 1;
-  if (told.examples / copies > state.examples) {
-    state.examples = told.examples / copies;
-    state.loss_sum = told.loss_sum / static_cast<double>(copies);
+  const uint64_t examples = not_told_.examples + told.examples / copies;
+  if (examples > state.examples) {
+    state.examples = examples;
+    state.loss_sum = not_told_.loss_sum + told.loss_sum / static_cast<double>(copies);
   }
   return state;
 }

@@ -47,6 +47,7 @@ class JobCoordinator {
     FileSystem& files;
     std::function<void(const std::string&)> notice;
     std::function<void(const std::string&)> warn;
+    std::function<void(View)> enter_view;  // Everybody is told of the next view.
   };
   JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts);
 
@@ -66,6 +67,16 @@ class JobCoordinator {
     TimeMs since = 0;  // The job has stood.
   };
   void GoBack(const Loss& loss, TimeMs now);
+  // The members are to change: when the training at hand has come to one clock, quiet() holds, and
+  // the job stands until ChangeMembers() or GoOn().
+  void AskForQuiet() { quiet_wanted_ = true; }
+  bool quiet() const { return phase_ == Phase::kQuiet; }
+  void GoOn(TimeMs now);
+  // Goes on with the members of `next`: rows of shards that another server gets are saved, loaded
+  // there, and everybody takes up at this clock. No step is lost. Requires: quiet().
+  void ChangeMembers(View next, TimeMs now);
+  // Rows were lost on the way: only a checkpoint helps. Ends with GoBack().
+  bool needs_restart() const { return phase_ == Phase::kSuspended && needs_restart_; }
   // "step 300, checkpoint OUT/checkpoint/..."
   std::string PointOfReturn() const;
 
@@ -88,7 +99,7 @@ class JobCoordinator {
   void Enter(Phase phase, TimeMs now);
   void EnterNextStep(TimeMs now);
   void BeginSave(TimeMs now);
-  void Tell(const std::vector<PeerId>& to, const Command& command, TimeMs now);
+  void Send(const std::vector<PeerId>& to, const Command& command, TimeMs now);
   // Everything that the phase asked for has been answered.
   void CompletePhase(TimeMs now);
   void CompleteLoad(TimeMs now);
@@ -98,6 +109,10 @@ class JobCoordinator {
   void CompleteEvaluation(TimeMs now);
   void CompleteSave(TimeMs now);
   void CompleteDigest();
+  std::string MovesFolder() const;
+  void SendMovedShards(TimeMs now);
+  void CompleteMove(TimeMs now);
+  void FinishMove(TimeMs now);
   void FillSummary(TimeMs now);
   // What every answer of a worker tells of its model and its processor.
   void KnowWorker(const CommandDone& done);
@@ -131,9 +146,15 @@ class JobCoordinator {
     uint64_t bad_rows = 0;
   };
   std::map<Clock, EpochSums> sums_at_;
-  std::optional<Loss> loss_;  // Of the way back at hand.
+  std::optional<Loss> loss_;             // Of the way back at hand.
   std::vector<JobState::Order> orders_;  // Of the round at hand, all that were given.
   bool changed_ = false;
+  bool quiet_wanted_ = false, needs_restart_ = false;
+  // Of the change of members at hand.
+  View next_view_;
+  std::vector<SavedFile> moved_;
+  TimeMs quiet_since_ = 0;
+  Sums not_told_;  // Trained, and in no worker's heartbeats: by those that have left.
   RunSummary summary_;
   LabelWatch labels_;
   std::set<std::string> arithmetic_;  // Of all workers.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/net/address.h"
+#include "scheduler/shard_placement.h"
 
 namespace hdps {
 namespace {
@@ -52,9 +53,10 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
   if (std::optional<JoinRefused> mistake = Mistake(request)) return mistake;
   if (std::optional<JoinRefused> taken = Taken(request)) return taken;
   // After Shrink() there may be no such rank any more: any will do then.
-  const bool has_rank = request.rank >= 0 && static_cast<uint32_t>(request.rank) < Quota(request.role);
-  candidates_[peer] = {peer,           request.role, has_rank ? request.rank : -1,
-                       request.address, request.host, now};
+  const bool has_rank =
+      request.rank >= 0 && static_cast<uint32_t>(request.rank) < Quota(request.role);
+  candidates_[peer] = {peer,         request.role, has_rank ? request.rank : -1, request.address,
+                       request.host, now};
   CheckComplete();
   return std::nullopt;
 }
@@ -75,9 +77,12 @@ void Rendezvous::Restore(const View& view, const std::map<PeerId, std::string>& 
     (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(members.size());
     for (const Member& member : members) {
       const auto host = hosts.find(member.peer);
-      candidates_[member.peer] = {
-          member.peer, role, static_cast<int32_t>(member.rank), member.address,
-          host == hosts.end() ? "" : host->second, now};
+      candidates_[member.peer] = {member.peer,
+                                  role,
+                                  static_cast<int32_t>(member.rank),
+                                  member.address,
+                                  host == hosts.end() ? "" : host->second,
+                                  now};
     }
   }
   CheckComplete();
@@ -91,14 +96,30 @@ void Rendezvous::Vacate(PeerId peer) {
   complete_ = false;
 }
 
+void Rendezvous::OpenPlaces(Role role, uint32_t count) {
+  (role == Role::kServer ? num_servers_ : num_workers_) = std::max(count, Count(role));
+  CheckComplete();
+}
+
+std::vector<PeerId> Rendezvous::Dismiss(Role role, uint32_t count) {
+  std::vector<const Candidate*> here = Of(role);
+  std::ranges::sort(here, {}, &Candidate::rank);
+  std::vector<PeerId> dismissed;
+  for (size_t i = count; i < here.size(); ++i) dismissed.push_back(here[i]->peer);
+  for (const PeerId peer : dismissed) candidates_.erase(peer);
+  (role == Role::kServer ? num_servers_ : num_workers_) = count;
+  CheckComplete();
+  return dismissed;
+}
+
 bool Rendezvous::Return(PeerId peer, TimeMs now) {
   const auto at = vacated_.find(peer);
   if (at == vacated_.end()) return false;
   const Candidate& back = at->second;
   const std::vector<const Candidate*> others = Of(back.role);
   const bool has_rank = static_cast<uint32_t>(back.rank) < Quota(back.role);
-  const bool taken = std::ranges::any_of(
-      others, [&](const Candidate* other) { return other->rank == back.rank; });
+  const bool taken =
+      std::ranges::any_of(others, [&](const Candidate* other) { return other->rank == back.rank; });
   if (!has_rank || taken || others.size() >= Quota(back.role)) return false;
   Candidate& candidate = candidates_[peer] = back;
   candidate.heard = now;
@@ -117,9 +138,8 @@ void Rendezvous::Shrink(Role role) {
     if (candidate.role == role) left.push_back(&candidate);
   }
   // Who has come without a rank stands behind those that have one.
-  std::ranges::stable_sort(left, {}, [](const Candidate* candidate) {
-    return static_cast<uint32_t>(candidate->rank);
-  });
+  std::ranges::stable_sort(
+      left, {}, [](const Candidate* candidate) { return static_cast<uint32_t>(candidate->rank); });
   for (size_t i = 0; i < left.size(); ++i) left[i]->rank = static_cast<int32_t>(i);
   (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(left.size());
   CheckComplete();
@@ -151,7 +171,9 @@ std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const
     }
   }
   if (const std::string wrong = WrongAddress(request); !wrong.empty()) return Mistaken(wrong);
-  const uint32_t ranks = role == Role::kServer ? options_.num_servers : options_.num_workers;
+  // After Shrink() there are fewer, of which a process that is started again cannot know.
+  const uint32_t ranks =
+      std::max(Quota(role), role == Role::kServer ? options_.num_servers : options_.num_workers);
   if (request.rank >= 0 && static_cast<uint32_t>(request.rank) >= ranks) {
     return Mistaken("rank " + std::to_string(request.rank) + " is beyond the job's " +
                     Counted(ranks, role) + "; --rank may be 0 to " + std::to_string(ranks - 1));
@@ -222,7 +244,7 @@ void Rendezvous::AssignRanks(Role role) {
   CHECK(free.empty());
 }
 
-View Rendezvous::FormView(ViewId id) const {
+View Rendezvous::FormView(ViewId id, const ShardMap* before) const {
   CHECK(complete_);
   View view{.view = id, .servers = {}, .workers = {}, .shards = {}};
   for (const Role role : {Role::kServer, Role::kWorker}) {
@@ -234,10 +256,8 @@ View Rendezvous::FormView(ViewId id) const {
     std::sort(members.begin(), members.end(),
               [](const Member& a, const Member& b) { return a.rank < b.rank; });
   }
-  for (uint64_t s = 0; s < options_.num_shards; ++s) {
-    view.shards.owner.push_back(
-        {static_cast<uint32_t>(s * num_servers_ / options_.num_shards)});
-  }
+  view.shards = before == nullptr ? EvenShards(options_.num_shards, num_servers_)
+                                  : MoveFewestShards(*before, num_servers_);
   return view;
 }
 

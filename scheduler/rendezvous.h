@@ -46,6 +46,11 @@ class Rendezvous {
   // least one is.
   void Shrink(Role role);
   uint32_t Count(Role role) const;  // Of those that are here.
+  // The cluster is to have `count` members of the role. If those are more, newcomers are admitted
+  // until they are here; if fewer, nobody is sent away.
+  void OpenPlaces(Role role, uint32_t count);
+  // Sends away those with the highest ranks until `count` are left; returns whom.
+  std::vector<PeerId> Dismiss(Role role, uint32_t count);
 
   // Frees the places of candidates that went silent before the cluster was complete; says whose.
   std::vector<std::string> Expire(TimeMs now);
@@ -54,8 +59,9 @@ class Rendezvous {
 
   bool complete() const { return complete_; }
   // Requires: complete(). Ranks that were asked for are kept; the others go by (address or host,
-  // peer). Shards are spread over the servers in contiguous, even runs.
-  View FormView(ViewId id) const;
+  // peer). Shards are spread evenly over the servers: in contiguous runs, or with the fewest moves
+  // from where they were `before`.
+  View FormView(ViewId id, const ShardMap* before = nullptr) const;
 
   // "1 of 4 workers (worker 3)"; empty when nobody is missing.
   std::string Missing() const;
@@ -77,9 +83,7 @@ class Rendezvous {
     bool settled = false;  // It was there when the cluster was complete: Vacate() alone ends it.
     std::string Name() const;
   };
-  uint32_t Quota(Role role) const {
-    return role == Role::kServer ? num_servers_ : num_workers_;
-  }
+  uint32_t Quota(Role role) const { return role == Role::kServer ? num_servers_ : num_workers_; }
   std::vector<const Candidate*> Of(Role role) const;
   // What the operator has to mend; none where at most the place is taken.
   std::optional<JoinRefused> Mistake(const JoinRequest& request) const;

@@ -166,6 +166,19 @@ void RunReport::WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms
   line_.clear();
 }
 
+void RunReport::Scaled(TimeMs now, const ProgressState& state, const View& view,
+                       const Moved& moved) {
+  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
+               {"step", state.clock},
+               {"event", "scaled"},
+               {"servers", view.servers.size()},
+               {"workers", view.workers.size()},
+               {"rows_moved", moved.rows},
+               {"bytes_moved", moved.bytes},
+               {"stood_seconds", static_cast<double>(moved.stood_ms) / 1000}},
+              -1));
+}
+
 void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation) {
   evaluation_ = evaluation;
   Json entry = {{"time", static_cast<double>(now - begin_) / 1000},
@@ -182,10 +195,16 @@ void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluati
 
 void RunReport::Append(const std::string& line) {
   if (metrics_ == nullptr) return;
-  const Status status = metrics_->Append(std::as_bytes(std::span(line)));
-  if (status.ok()) return;
-  trouble_ = status.message();
-  metrics_ = nullptr;
+  // A full disk may have cut the last line off; this one stands by itself once there is space.
+  const std::string text = torn_ ? "\n" + line : line;
+  const Status status = metrics_->Append(std::as_bytes(std::span(text)));
+  torn_ = !status.ok();
+  if (torn_) {
+    trouble_ = status.message();
+  } else if (trouble_told_) {
+    trouble_.reset();
+    trouble_told_ = false;
+  }
 }
 
 std::optional<std::string> RunReport::TakeTrouble() {
@@ -262,9 +281,9 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
                         Grouped(static_cast<double>(s.dense_parameters)) + " in dense layers");
   row("digest", DigestText(s.digest));
   if (s.failures_survived > 0) {
-    row("survived", Format("%u lost member%s; ", s.failures_survived,
-                           s.failures_survived == 1 ? "" : "s") +
-                        Grouped(static_cast<double>(s.steps_again)) + " steps trained again");
+    row("survived",
+        Format("%u lost member%s; ", s.failures_survived, s.failures_survived == 1 ? "" : "s") +
+            Grouped(static_cast<double>(s.steps_again)) + " steps trained again");
   }
   if (s.cache.bytes > 0) {
     row("kept rows", Format("%.2f %% of the keys, ", 100 * HitRate(s.cache)) +

@@ -28,13 +28,13 @@ struct RunSummary {
   double examples_per_second = 0;  // While training.
   double wall_seconds = 0;         // From the complete cluster to the end.
   uint64_t digest[2] = {0, 0};
-  uint64_t rows = 0;              // Of embedding tables.
-  uint64_t dense_rows = 0;        // That the dense layers fill at the servers.
-  uint64_t dense_parameters = 0;  // Of the dense layers.
-  RowCounts row_counts;           // Of all servers.
-  uint64_t row_bytes = 0;         // Of memory, of all servers: rows in memory and their index.
-  uint64_t server_bytes_max = 0;  // The most memory that one of them took; 0: not told.
-  uint32_t failures_survived = 0;   // Members that were lost.
+  uint64_t rows = 0;               // Of embedding tables.
+  uint64_t dense_rows = 0;         // That the dense layers fill at the servers.
+  uint64_t dense_parameters = 0;   // Of the dense layers.
+  RowCounts row_counts;            // Of all servers.
+  uint64_t row_bytes = 0;          // Of memory, of all servers: rows in memory and their index.
+  uint64_t server_bytes_max = 0;   // The most memory that one of them took; 0: not told.
+  uint32_t failures_survived = 0;  // Members that were lost.
   // Steps, and examples as far as was known, that were lost with them and trained again.
   uint64_t steps_again = 0, examples_again = 0;
   std::string checkpoint;  // Folder of the newest.
@@ -78,8 +78,14 @@ class RunReport {
   // stood for so long.
   void Lost(TimeMs now, const std::string& member, TimeMs silent_ms);
   void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);
+  // The members have changed without a loss; rows that moved, and how long the job stood for it.
+  struct Moved {
+    uint64_t rows = 0, bytes = 0;
+    TimeMs stood_ms = 0;
+  };
+  void Scaled(TimeMs now, const ProgressState& state, const View& view, const Moved& moved);
   void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation);
-  // The first thing that could not be written, once.
+  // The first thing that could not be written, once; and again where it was written meanwhile.
   std::optional<std::string> TakeTrouble();
 
  private:
@@ -95,6 +101,7 @@ class RunReport {
   std::unique_ptr<WritableFile> metrics_;
   std::optional<std::string> trouble_;
   bool trouble_told_ = false;
+  bool torn_ = false;  // The last line may be there in part.
   TimeMs begin_ = 0, last_ = 0;
   double part_at_begin_ = 0;  // Of the whole job.
   ProgressState last_state_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "common/platform/failpoint.h"
@@ -18,6 +19,7 @@
 #include "scheduler/recovery.h"
 #include "scheduler/rendezvous.h"
 #include "scheduler/run_report.h"
+#include "scheduler/scaling.h"
 #include "scheduler/validate_cluster.h"
 #include "scheduler/wait_notices.h"
 
@@ -29,6 +31,8 @@ constexpr int kFarewells = 5;
 constexpr ViewId kFirstView{1};
 // So many who find every place taken may wait for a loss that has not been noticed yet.
 constexpr size_t kStandingByMax = 64;
+// State that could not be written is tried again after this long.
+constexpr TimeMs kStateAgainMs = 1000;
 
 }  // namespace
 
@@ -96,6 +100,7 @@ struct SchedulerNode::Impl {
   void On(PeerId from, const KvPut& message, const Frame& frame);
   void On(PeerId from, const KvGet& message, const Frame& frame);
   void On(PeerId from, const StatusRequest& message, const Frame& frame);
+  void On(PeerId from, const ScaleRequest& message, const Frame& frame);
 
   // Whether one who finds every place taken is told so only later.
   bool StandsBy(PeerId peer, const JoinRequest& request);
@@ -112,6 +117,7 @@ struct SchedulerNode::Impl {
   void Reform();
   void TickGathering();
   void TickRecovery();
+  void TickScaling();
   void TickRunning();
   void Report();
   void ForgiveOwnStandstill(TimeMs at);
@@ -127,11 +133,16 @@ struct SchedulerNode::Impl {
   Rendezvous rendezvous;
   Recovery recovery;
   std::map<PeerId, TimeMs> standing_by;  // Since when.
+  Scaling scaling;
+  PeerId scale_asked_by;  // Last, and what it was told.
+  ScaleReply scale_reply;
+  std::set<PeerId> dismissed;  // Have left the job as they were asked to.
   CommandTracker tracker;
   CheckpointCatalog checkpoints;
   std::optional<FoundCheckpoint> start;
   std::optional<SchedulerState> before;  // Of another process, until it is taken over.
   bool state_changed = false;            // Beside the coordinator's.
+  TimeMs state_tried_at = 0;
   bool state_trouble = false;            // It could not be written, and that was said.
   std::unique_ptr<RunReport> report;
   std::optional<Membership> members;
@@ -189,7 +200,9 @@ void SchedulerNode::Impl::MakeCoordinator() {
   reported_at = progress_noticed_at = noticed_at = now;
   const auto notice = [this](const std::string& line) { Notice(line); };
   const auto warn = [this](const std::string& line) { voice.Warn(line); };
-  const JobCoordinator::Parts parts{*members, tracker, checkpoints, *report, files, notice, warn};
+  const auto enter = [this](View view) { EnterView(std::move(view)); };
+  const JobCoordinator::Parts parts{*members, tracker, checkpoints, *report,
+                                    files,    notice,  warn,        enter};
   coordinator.emplace(options.job, options.out, parts);
 }
 
@@ -201,7 +214,7 @@ void SchedulerNode::Impl::TakeOver() {
   tracker.ContinueFrom(state.last_ids);
   store.Restore(state.entries);
   members.emplace(job.cluster.dead_after_ms);
-  View view = rendezvous.FormView({state.view.view.value + 1});
+  View view = rendezvous.FormView({state.view.view.value + 1}, &state.view.shards);
   view.restarts = state.view.restarts;
   EnterView(std::move(view));
   MakeCoordinator();
@@ -219,6 +232,7 @@ void SchedulerNode::Impl::ForgetState() {
 }
 
 void SchedulerNode::Impl::KeepState() {
+  if (state_trouble && now - state_tried_at < kStateAgainMs) return;
   const bool changed = coordinator->TakeChanged();
   if (!std::exchange(state_changed, false) && !changed) return;
   SchedulerState state;
@@ -229,9 +243,18 @@ void SchedulerNode::Impl::KeepState() {
   state.entries = store.entries();
   state.job = coordinator->state(now);
   const Status written = WriteSchedulerState(files, options.out, state);
-  if (!written.ok() && !state_trouble) {
-    Notice("should the scheduler die now, the job would have to begin from its newest checkpoint, "
-           "for its state is not written: " + written.message());
+  state_tried_at = now;
+  if (!written.ok()) {
+    state_changed = true;  // It is tried again.
+    // The old one would have others go on from where the job no longer is.
+    const Status removed = files.RemoveAll(SchedulerStatePath(options.out));
+    if (!state_trouble) {
+      Notice("should the scheduler die now, the job would have to begin from its newest checkpoint, "
+             "for its state is not written: " + written.message() +
+             (removed.ok() ? "" : "; nor is the old one removed: " + removed.message()));
+    }
+  } else if (state_trouble) {
+    Notice("the scheduler's state is written again");
   }
   state_trouble = !written.ok();
 }
@@ -263,6 +286,7 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
            coordinator->PointOfReturn());
   }
   HDPS_FAILPOINT("scheduler.member.lost");
+  scaling.Done();  // Newcomers that are here take places of the lost ones, or their own.
   coordinator->Suspend(now);
 }
 
@@ -270,8 +294,8 @@ void SchedulerNode::Impl::Reform() {
   const Status fits =
       ValidateCluster(job, rendezvous.Count(Role::kServer), rendezvous.Count(Role::kWorker));
   if (!fits.ok()) {
-    return Leave(3, recovery.names() + " lost, and the job does not fit those that are left: " +
-                        fits.message());
+    return Leave(3, recovery.names() +
+                        " lost, and the job does not fit those that are left: " + fits.message());
   }
   View view = rendezvous.FormView({members->view().view.value + 1});
   view.restarts = members->view().restarts + 1;
@@ -282,10 +306,14 @@ void SchedulerNode::Impl::Reform() {
 }
 
 void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&) {
+  if (dismissed.contains(from) && !members->Has(from)) {
+    return Send(from, Abort{0, "it has left the job, which goes on with others"});
+  }
   if (!members || !members->Has(from)) {
     // Of a scheduler before this one, or given up while it stood still or could not be reached.
-    return Send(from, Abort{3, "the job goes on without this process: the scheduler does not know "
-                               "it, or took it for lost"});
+    return Send(from, Abort{3,
+                            "the job goes on without this process: the scheduler does not know "
+                            "it, or took it for lost"});
   }
   rendezvous.Heard(from, now);
   if (recovery.under_way() && rendezvous.Return(from, now)) {
@@ -343,6 +371,22 @@ void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& fra
   Send(from, status, frame.header.request_id);
 }
 
+void SchedulerNode::Impl::On(PeerId from, const ScaleRequest& message, const Frame& frame) {
+  // A question that was asked again is answered alike.
+  if (from == scale_asked_by) return Send(from, scale_reply, frame.header.request_id);
+  ScaleReply reply;
+  if (!coordinator || recovery.under_way()) {
+    reply = {Code::kUnavailable, "the cluster is not complete; ask again when it is"};
+  } else {
+    const Result<std::string> accepted = scaling.Accept(job, message, rendezvous);
+    reply = {accepted.status().code(), accepted.ok() ? *accepted : accepted.status().message()};
+    if (accepted.ok()) Notice(*accepted);
+    scale_asked_by = from;
+    scale_reply = reply;
+  }
+  Send(from, reply, frame.header.request_id);
+}
+
 void SchedulerNode::Impl::TickGathering() {
   for (const std::string& gone : rendezvous.Expire(now)) {
     Notice(gone + " went silent before the cluster was complete; its place is free again");
@@ -359,7 +403,13 @@ void SchedulerNode::Impl::TickGathering() {
 }
 
 void SchedulerNode::Impl::TickRunning() {
-  if (recovery.under_way()) TickRecovery();
+  if (recovery.under_way()) {
+    TickRecovery();
+  } else if (coordinator->needs_restart()) {
+    Reform();
+  } else if (scaling.under_way()) {
+    TickScaling();
+  }
   if (leaving) return;
   coordinator->OnTick(now);
   if (coordinator->failure()) {
@@ -408,9 +458,28 @@ void SchedulerNode::Impl::TickRecovery() {
          SecondsOf(now - recovery.since()));
 }
 
+void SchedulerNode::Impl::TickScaling() {
+  for (const std::string& gone : rendezvous.Expire(now)) {
+    Notice(gone + " came to join the job and went silent again");
+  }
+  if (!scaling.ready(rendezvous)) {
+    if (coordinator->quiet()) coordinator->GoOn(now);
+    return;
+  }
+  if (!coordinator->quiet()) return coordinator->AskForQuiet();
+  for (const Role role : {Role::kServer, Role::kWorker}) {
+    const uint32_t count = role == Role::kServer ? scaling.servers() : scaling.workers();
+    for (const PeerId peer : rendezvous.Dismiss(role, count)) dismissed.insert(peer);
+  }
+  scaling.Done();
+  View view = rendezvous.FormView({members->view().view.value + 1}, &members->view().shards);
+  view.restarts = members->view().restarts;
+  coordinator->ChangeMembers(std::move(view), now);
+}
+
 void SchedulerNode::Impl::Report() {
   if (const std::optional<std::string> trouble = report->TakeTrouble()) {
-    Notice("metrics.jsonl is not written any more: " + *trouble);
+    Notice("metrics.jsonl is not written while this lasts: " + *trouble);
   }
   if (!coordinator->training() || now - reported_at < options.report_interval_ms) return;
   reported_at = now;
@@ -492,9 +561,8 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
     return Status(Code::kInvalidArgument,
                   "--out=" + options.out + " cannot be written to: " + made.message());
   }
-  impl->report =
-      std::make_unique<RunReport>(files, options.out, *options.job,
-                                  impl->start.has_value() || impl->before.has_value());
+  impl->report = std::make_unique<RunReport>(files, options.out, *options.job,
+                                             impl->start.has_value() || impl->before.has_value());
   return std::unique_ptr<SchedulerNode>(new SchedulerNode(std::move(impl)));
 }
 
@@ -511,7 +579,7 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   if (impl.done) return;
   if (impl.members && impl.members->Has(from)) impl.members->Heard(from, impl.now);
   if (!impl.Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
-                     StatusRequest>(from, frame)) {
+                     StatusRequest, ScaleRequest>(from, frame)) {
     LOG(WARNING) << "dropped a frame of kind " << MessageKindName(kind) << " from "
                  << impl.NameOf(from) << ": it is not the scheduler's";
   }

@@ -1,6 +1,7 @@
 // The scheduler's state as JSON.
 #include "scheduler/scheduler_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -25,6 +26,12 @@ std::string BytesOf(const Json& json) {
   std::string bytes;
   for (const Json& byte : json) bytes.push_back(static_cast<char>(byte.get<uint8_t>()));
   return bytes;
+}
+
+Json OwnersJson(const ShardMap& shards) {
+  Json list = Json::array();
+  for (const ServerId owner : shards.owner) list.push_back(owner.value);
+  return list;
 }
 
 Json SumsJson(const JobState::Sums& sums) {
@@ -60,18 +67,18 @@ std::vector<Member> MembersOf(const Json& list, std::map<PeerId, std::string>* h
 
 Json SummaryJson(const RunSummary& summary) {
   const RowCounts& counts = summary.row_counts;
-  Json json = {{"failures_survived", summary.failures_survived},
-               {"steps_again", summary.steps_again},
-               {"examples_again", summary.examples_again},
-               {"bad_rows", summary.bad_rows},
-               {"digest", {summary.digest[0], summary.digest[1]}},
-               {"rows", summary.rows},
-               {"dense_rows", summary.dense_rows},
-               {"dense_parameters", summary.dense_parameters},
-               {"counts",
-                {counts.admitted, counts.refused, counts.evicted, counts.fetched, counts.on_disk}},
-               {"row_bytes", summary.row_bytes},
-               {"server_bytes_max", summary.server_bytes_max}};
+  Json json = {
+      {"failures_survived", summary.failures_survived},
+      {"steps_again", summary.steps_again},
+      {"examples_again", summary.examples_again},
+      {"bad_rows", summary.bad_rows},
+      {"digest", {summary.digest[0], summary.digest[1]}},
+      {"rows", summary.rows},
+      {"dense_rows", summary.dense_rows},
+      {"dense_parameters", summary.dense_parameters},
+      {"counts", {counts.admitted, counts.refused, counts.evicted, counts.fetched, counts.on_disk}},
+      {"row_bytes", summary.row_bytes},
+      {"server_bytes_max", summary.server_bytes_max}};
   if (summary.resumed_from) json["resumed_from"] = *summary.resumed_from;
   if (summary.evaluation) {
     json["evaluation"] = {{"examples", summary.evaluation->examples},
@@ -181,6 +188,8 @@ bool IsWhole(const SchedulerState& state) {
       state.hosts.size() != view.servers.size() + view.workers.size()) {
     return false;
   }
+  const auto is_there = [&](ServerId owner) { return owner.value < view.servers.size(); };
+  if (!std::ranges::all_of(view.shards.owner, is_there)) return false;
   const JobPosition& at = state.job.plan.position;
   return at.clock >= 0 && at.epoch_start >= 0 && at.epoch_start <= at.clock;
 }
@@ -199,6 +208,7 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"restarts", state.view.restarts},
                      {"servers", MembersJson(state.view.servers, state.hosts)},
                      {"workers", MembersJson(state.view.workers, state.hosts)},
+                     {"shard_owner", OwnersJson(state.view.shards)},
                      {"last_ids", ids},
                      {"entries", entries},
                      {"job", JobJson(state.job)}};
@@ -226,6 +236,9 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
     state.view.restarts = json.at("restarts");
     state.view.servers = MembersOf(json.at("servers"), &state.hosts);
     state.view.workers = MembersOf(json.at("workers"), &state.hosts);
+    for (const Json& owner : json.at("shard_owner")) {
+      state.view.shards.owner.push_back({owner.get<uint32_t>()});
+    }
     for (const auto& [peer, id] : json.at("last_ids").items()) {
       state.last_ids[PeerId{std::stoull(peer)}] = id;
     }

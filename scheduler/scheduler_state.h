@@ -18,6 +18,11 @@ namespace hdps {
 
 enum class JobPhase : uint8_t {
   kSuspended,
+  kQuiet,  // The members are about to change.
+  kMoveDense,
+  kMoveSave,
+  kMoveServers,
+  kMoveWorkers,
   kLoadServers,
   kLoadWorkers,
   kInitDense,

@@ -37,7 +37,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   if (shards_ == nullptr || shards_->ids() != shards) {
     shards_moved_ = shards_ != nullptr;
     lists_.clear();  // Cut by the shards that were here before.
-    shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_);
+    shards_ = std::make_unique<ShardSet>(job_, executor_, shards, memory_, std::move(shards_));
   }
   std::map<PeerId, WorkerId> workers;
   for (const Member& member : view.workers) workers[member.peer] = {member.rank};
@@ -69,8 +69,10 @@ void RowService::DropRows() {
 }
 
 void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
-  CHECK(shards->ids() == shards_->ids());
-  shards_ = std::move(shards);
+  if (shards != nullptr) {
+    CHECK(shards->ids() == shards_->ids());
+    shards_ = std::move(shards);
+  }
   clocks_.Reset(clock);
   ledgers_.clear();  // Nothing that was taken before is in these rows.
   store_ledgers_.clear();

@@ -32,15 +32,20 @@ class RowService {
   // the service.
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
 
-  // The workers of the view from now on; `shards` are this server's. Shards that are the same as
-  // before keep their rows; others start empty.
+  // The workers of the view from now on; `shards` are this server's. Those that it had before keep
+  // their rows, others start empty.
   void OnView(const View& view, const std::vector<ShardId>& shards);
   // Requires: OnView was called.
   void OnRequest(PeerId from, const Frame& frame);
   // Nothing can be done for a request now: says so, where its kind has an answer that can.
   void Postpone(PeerId from, const Frame& frame);
-  // Everyone starts at `clock` with these rows: nothing parked, nothing held.
+  // Everyone starts at `clock` with these rows: nothing parked, nothing held. Null: with the rows
+  // at hand.
   void Reset(Clock clock, std::unique_ptr<ShardSet> shards);
+  // Loads shards that have come to this server into the rows at hand; see ShardSet::LoadFrom.
+  Status TakeShards(FileSystem& files, const Command& load) {
+    return shards_->LoadFrom(files, load.path, load.until, load.files);
+  }
 
   // All rows go, before others are loaded.
   void DropRows();

@@ -23,6 +23,7 @@ namespace hdps {
 namespace {
 
 constexpr size_t kWaitingRequestsMax = 4096;
+constexpr ViewId kFirstView{1};
 
 struct Request {
   PeerId from;
@@ -80,11 +81,13 @@ struct ServerNode::Impl {
   void AfterMembership();
   void OnNewView();
   // A job's first view begins with no rows. One that is a restart makes the rows at hand worthless,
-  // and so it is for a server that joins in it: nobody may touch them before they are loaded.
-  bool RowsCount() const { return rows_restart == view->restarts; }
+  // and in one that moves shards those that come are not here yet: nobody may touch them before
+  // they are loaded.
+  bool RowsCount() const { return !rows_missing && rows_restart == view->restarts; }
   void StartCommand(const Command& command);
   void FinishCommand();
   Outcome RunLoad(const Command& command, const std::vector<ShardId>& ids);
+  Outcome RunTakeShards(const Command& command);
   Outcome RunSave(const Command& command);
   Outcome RunDigest(const Command& command);
   // Answers `request` and those that came meanwhile. Where a disk may make them wait they run
@@ -105,6 +108,7 @@ struct ServerNode::Impl {
   MembershipClient membership;
   std::shared_ptr<const View> view;           // The last one `rows` was told.
   uint32_t rows_restart = 0;                  // View::restarts that the rows at hand belong to.
+  bool rows_missing = false;                  // Of shards that have come to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
   RowService rows;                            // Uses it.
   std::deque<Command> commands;               // Not begun; carried out one after the other.
@@ -151,11 +155,10 @@ void ServerNode::Impl::OnNewView() {
     if (!made.ok()) return membership.Fail(2, made.status().message());
     memory = *std::move(made);
     rows.UseMemory(memory.get());
-  } else if (next->restarts == view->restarts && own != rows.shards().ids()) {
-    return membership.Fail(3, "view " + std::to_string(next->view.value) +
-                                  " moves shards while their rows are in memory; start the job "
-                                  "again: it resumes from the last checkpoint");
-  } else if (next->restarts > view->restarts) {
+    rows_missing = next->view > kFirstView;
+  } else if (next->restarts == view->restarts) {
+    rows_missing = rows_missing || own != rows.shards().ids();
+  } else {
     LOG(INFO) << "view " << next->view.value << ": the job goes back to a checkpoint";
     std::erase_if(commands, [&](const Command& command) { return command.view < next->view; });
     requests.clear();
@@ -176,6 +179,10 @@ void ServerNode::Impl::StartCommand(const Command& command) {
   std::function<Outcome()> work;
   switch (command.command) {
     case CommandKind::kLoad:
+      if (command.keep) {
+        work = [this, command] { return RunTakeShards(command); };
+        break;
+      }
       rows.DropRows();
       work = [this, command, ids = rows.shards().ids()] { return RunLoad(command, ids); };
       break;
@@ -208,15 +215,17 @@ void ServerNode::Impl::FinishCommand() {
   Outcome outcome = std::move(done_command);
   const CommandDone& done = outcome.done;
   const Command command = *std::exchange(current, std::nullopt);
-  if (outcome.loaded != nullptr) {
+  if (command.command == CommandKind::kLoad && (!command.keep || done.code == Code::kOk)) {
     rows.Reset(command.until, std::move(outcome.loaded));
     rows_restart = view->restarts;
+    rows_missing = false;
     HDPS_FAILPOINT("server.load.taken");
   }
   if (done.code != Code::kOk) {
     LOG(WARNING) << "command " << done.id.value << ": " << done.message;
   } else if (command.command == CommandKind::kLoad) {
-    LOG(INFO) << (command.path.empty() ? "begins anew" : "loaded " + command.path) << " at clock "
+    const char* const how = command.keep ? "goes on" : "begins anew";
+    LOG(INFO) << (command.path.empty() ? how : "loaded " + command.path) << " at clock "
               << command.until;
   }
   HDPS_FAILPOINT("server.command.before_answer");
@@ -227,9 +236,8 @@ Outcome ServerNode::Impl::RunLoad(const Command& command, const std::vector<Shar
   Outcome outcome;
   outcome.done.id = command.id;
   outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
-  const Status status = command.path.empty()
-                            ? Status()
-                            : outcome.loaded->Load(files, command.path, command.until);
+  const Status status =
+      command.path.empty() ? Status() : outcome.loaded->Load(files, command.path, command.until);
   if (!status.ok()) {
     outcome.loaded.reset();  // Empty, not half full.
     outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
@@ -239,10 +247,20 @@ Outcome ServerNode::Impl::RunLoad(const Command& command, const std::vector<Shar
   return outcome;
 }
 
+Outcome ServerNode::Impl::RunTakeShards(const Command& command) {
+  Outcome outcome;
+  outcome.done.id = command.id;
+  const Status status = rows.TakeShards(files, command);
+  outcome.done.code = status.code();
+  outcome.done.message = status.message();
+  return outcome;
+}
+
 Outcome ServerNode::Impl::RunSave(const Command& command) {
   Outcome outcome;
   outcome.done.id = command.id;
-  Result<std::vector<SavedFile>> saved = rows.shards().Save(files, command.path, command.until);
+  Result<std::vector<SavedFile>> saved =
+      rows.shards().Save(files, command.path, command.until, command.shards);
   if (saved.ok()) {
     outcome.done.files = *std::move(saved);
     for (const SavedFile& file : outcome.done.files) outcome.done.rows += file.rows;

@@ -66,7 +66,7 @@ ChangesPlan PlanChanges(const RequestPlan& plan, std::span<const Shard::Changed>
 }  // namespace
 
 ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
-                   ServerMemoryLimit* memory)
+                   ServerMemoryLimit* memory, std::unique_ptr<ShardSet> before)
     : executor_(executor),
       memory_(memory),
       tables_digest_(TablesDigest(job)),
@@ -77,7 +77,17 @@ ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId
                                   })),
       ids_(shards) {
   shards_.reserve(ids_.size());
-  for (const ShardId id : ids_) shards_.emplace_back(job, id, memory);
+  for (const ShardId id : ids_) {
+    const auto has = [&](const Shard& shard) { return shard.id() == id; };
+    const auto at = before == nullptr ? nullptr : &before->shards_;
+    const auto kept =
+        at == nullptr ? std::vector<Shard>::iterator() : std::ranges::find_if(*at, has);
+    if (at != nullptr && kept != at->end()) {
+      shards_.push_back(std::move(*kept));
+    } else {
+      shards_.emplace_back(job, id, memory);
+    }
+  }
 }
 
 void ShardSet::ForEachShard(size_t bytes, const std::function<void(size_t)>& work) const {
@@ -206,12 +216,17 @@ size_t ShardSet::bytes() const {
 }
 
 Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::string& folder,
-                                              Clock clock) const {
+                                              Clock clock,
+                                              const std::vector<ShardId>& which) const {
   HDPS_FAILPOINT_OR_RETURN("server.save.begun");
-  std::vector<SavedFile> saved(shards_.size());
-  std::vector<Status> statuses(shards_.size());
-  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    Result<SavedFile> file = shards_[slot].Save(files, folder, clock);
+  std::vector<const Shard*> chosen;
+  for (const Shard& shard : shards_) {
+    if (which.empty() || std::ranges::count(which, shard.id()) > 0) chosen.push_back(&shard);
+  }
+  std::vector<SavedFile> saved(chosen.size());
+  std::vector<Status> statuses(chosen.size());
+  executor_.ParallelFor(chosen.size(), [&](size_t slot) {
+    Result<SavedFile> file = chosen[slot]->Save(files, folder, clock);
     if (file.ok()) {
       saved[slot] = *std::move(file);
     } else {
@@ -236,22 +251,31 @@ Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock)
                                    std::to_string(manifest.clock) + ", expected " +
                                    std::to_string(clock)};
   }
+  for (const ShardId id : ids_) {
+    const auto is_its = [&](const SavedFile& file) { return file.name == SnapshotName(id); };
+    if (std::ranges::none_of(manifest.files, is_its)) {
+      return {Code::kCorruption, folder + ": the manifest does not name " + SnapshotName(id)};
+    }
+  }
+  return LoadFrom(files, folder, clock, manifest.files);
+}
+
+Status ShardSet::LoadFrom(FileSystem& files, const std::string& folder, Clock clock,
+                          const std::vector<SavedFile>& saved) {
   std::unordered_map<std::string, const SavedFile*> by_name;
-  for (const SavedFile& file : manifest.files) by_name[file.name] = &file;
+  for (const SavedFile& file : saved) by_name[file.name] = &file;
+  std::vector<const SavedFile*> of_shard;  // [shards]: null: it is not among them.
   uint64_t rows = 0;
   for (const ShardId id : ids_) {
     const auto file = by_name.find(SnapshotName(id));
-    if (file != by_name.end()) rows += file->second->rows;
+    of_shard.push_back(file == by_name.end() ? nullptr : file->second);
+    if (of_shard.back() != nullptr) rows += of_shard.back()->rows;
   }
   if (memory_ != nullptr) memory_->WarnIfTooSmallFor(rows);
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    const std::string name = SnapshotName(ids_[slot]);
-    const auto file = by_name.find(name);
-    statuses[slot] =
-        file == by_name.end()
-            ? Status(Code::kCorruption, folder + ": the manifest does not name " + name)
-            : shards_[slot].Load(files, folder, *file->second, clock);
+    if (of_shard[slot] == nullptr) return;
+    statuses[slot] = shards_[slot].Load(files, folder, *of_shard[slot], clock);
   });
   HDPS_FAILPOINT_OR_RETURN("server.load.read");
   return FirstFailure(statuses);

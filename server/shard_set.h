@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ class ShardSet {
  public:
   // `memory`: null where rows have all of the machine's; else it must outlive the set, and two sets
   // of the same shards may not both have rows.
+  // Shards that `before` has too are taken out of it with their rows; null: all begin empty.
   ShardSet(const Job& job, Executor& executor, const std::vector<ShardId>& shards,
-           ServerMemoryLimit* memory = nullptr);
+           ServerMemoryLimit* memory = nullptr, std::unique_ptr<ShardSet> before = nullptr);
 
   const std::vector<ShardId>& ids() const { return ids_; }
 
@@ -63,13 +65,16 @@ class ShardSet {
   RowCounts counters() const;
   // Of the disk, if it has failed: then nobody may be answered.
   Status failure() const;
-  // One snapshot a shard, in the order of the shards.
-  Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder,
-                                      Clock clock) const;
+  // One snapshot a shard, in the order of the shards; only of those in `which`, if there are any.
+  Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock,
+                                      const std::vector<ShardId>& which = {}) const;
   // Requires: all shards are empty. After a failure the set is good for nothing.
   // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
   // job's.
   Status Load(FileSystem& files, const std::string& folder, Clock clock);
+  // Loads those shards that are among `saved`, files of `folder`. Requires: they are empty.
+  Status LoadFrom(FileSystem& files, const std::string& folder, Clock clock,
+                  const std::vector<SavedFile>& saved);
 
  private:
   // work(slot) for every shard: side by side where it touches more than a few of `bytes`.

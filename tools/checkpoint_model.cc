@@ -1,6 +1,7 @@
 // Loads every shard of a checkpoint and answers for its rows.
 #include "tools/checkpoint_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/shard_map.h"
@@ -8,6 +9,26 @@
 #include "worker/step/dense_state.h"
 
 namespace hdps {
+
+Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
+                                          const Job& job, ShardId shard) {
+  const Manifest& manifest = checkpoint.manifest;
+  const auto saved = std::ranges::find(manifest.files, SnapshotName(shard), &SavedFile::name);
+  if (saved == manifest.files.end()) {
+    return Status(Code::kCorruption,
+                  checkpoint.folder + ": the manifest does not list " + SnapshotName(shard));
+  }
+  std::vector<TableSlice> slices;
+  for (uint32_t t = 0; t < job.tables.size(); ++t) {
+    slices.emplace_back(job.tables[t], TableId{t}, job.seed,
+                        RowPlacement{.shard = shard, .num_shards = manifest.num_shards});
+  }
+  std::vector<TableSlice*> tables;
+  for (TableSlice& slice : slices) tables.push_back(&slice);
+  const SnapshotHeader header{manifest.tables_digest, shard, manifest.num_shards, manifest.clock};
+  HDPS_RETURN_IF_ERROR(ReadSnapshot(files, checkpoint.folder, *saved, header, tables));
+  return slices;
+}
 
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
                                                                const std::string& path,
@@ -28,27 +49,13 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files
 }
 
 Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
-  const Manifest& manifest = checkpoint_.manifest;
-  shards_.resize(manifest.num_shards);
-  std::vector<Status> read(manifest.num_shards);
-  for (uint32_t s = 0; s < manifest.num_shards; ++s) {
-    const RowPlacement home{.shard = {s}, .num_shards = manifest.num_shards};
-    for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-      shards_[s].emplace_back(job_.tables[t], TableId{t}, job_.seed, home);
-    }
-  }
+  shards_.resize(checkpoint_.manifest.num_shards);
+  std::vector<Status> read(shards_.size());
   executor.ParallelFor(shards_.size(), [&](size_t s) {
-    const ShardId shard{static_cast<uint32_t>(s)};
-    std::vector<TableSlice*> tables;
-    for (TableSlice& table : shards_[s]) tables.push_back(&table);
-    read[s] = Status(Code::kCorruption,
-                     checkpoint_.folder + ": the manifest does not list " + SnapshotName(shard));
-    for (const SavedFile& saved : manifest.files) {
-      if (saved.name != SnapshotName(shard)) continue;
-      const SnapshotHeader header{manifest.tables_digest, shard, manifest.num_shards,
-                                  manifest.clock};
-      read[s] = ReadSnapshot(files, checkpoint_.folder, saved, header, tables);
-    }
+    Result<std::vector<TableSlice>> shard =
+        ReadShard(files, checkpoint_, job_, {static_cast<uint32_t>(s)});
+    read[s] = shard.status();
+    if (shard.ok()) shards_[s] = *std::move(shard);
   });
   for (const Status& status : read) HDPS_RETURN_IF_ERROR(status);
   return Status();

@@ -16,6 +16,10 @@
 
 namespace hdps {
 
+// One shard of a checkpoint of the job, [Job::tables]..
+Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
+                                          const Job& job, ShardId shard);
+
 // Invariant: the rows are those of the checkpoint and never change; keys it does not hold read as
 // their initial values, as they would in training.
 class CheckpointModel {

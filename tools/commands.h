@@ -1,15 +1,29 @@
-// The subcommands of hdps. Each takes argv with its own name as argv[0], parses its own flags, and
-// gives the exit status.
+// The subcommands of hdps: the words of each, its flags, and what it does.
 #pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
 
 namespace hdps {
 
-int TrainMain(int argc, char** argv);
-int EvaluateMain(int argc, char** argv);
-int PredictMain(int argc, char** argv);
-int InspectMain(int argc, char** argv);
-int GenerateMain(int argc, char** argv);
-int PlanMain(int argc, char** argv);
-int StatusMain(int argc, char** argv);
+struct Subcommand {
+  std::string name;
+  std::string help;   // In a line.
+  std::string usage;  // "hdps NAME --flag=VALUE [flags]", and what else is worth saying.
+  std::vector<std::string_view> flags;
+  Status (*run)();  // Once the flags are read; its status is that of the program.
+};
+
+Subcommand TrainCommand();
+Subcommand EvaluateCommand();
+Subcommand PredictCommand();
+Subcommand InspectCommand();
+Subcommand GenerateCommand();
+Subcommand StatusCommand();
+Subcommand ScaleCommand();
+Subcommand PlanCommand();
 
 }  // namespace hdps

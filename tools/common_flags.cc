@@ -4,6 +4,9 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <system_error>
 
 #include "common/job/job.h"
 
@@ -17,10 +20,35 @@ DEFINE_int64(max_bad_rows, -1,
              "data.max_bad_rows");
 DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
 DEFINE_bool(json, false, "Print JSON");
+DEFINE_string(rows, "",
+              "generate: training rows, 100k if not given; plan: distinct keys of the data, 10M if "
+              "not given; as 20000, 500M or 4.6G");
+DEFINE_double(zipf, 1.05, "How unequal the keys are: exponent of their frequency by rank");
 DEFINE_int32(threads, 0,
              "Threads that compute; 0: one a core. plan: cores of each machine; 0: as measured");
 
 namespace hdps {
+
+std::optional<double> ParseWithUnit(std::string_view text,
+                                    std::initializer_list<NumberUnit> units) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !std::isfinite(value) || value < 0) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  for (const NumberUnit& unit : units) {
+    if (text == unit.name) return value * unit.factor;
+  }
+  return std::nullopt;
+}
+
+Result<double> ReadRowsFlag(double usual) {
+  if (FLAGS_rows.empty()) return usual;
+  const std::optional<double> rows =
+      ParseWithUnit(FLAGS_rows, {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}});
+  if (rows && *rows >= 1) return *rows;
+  return Status(Code::kInvalidArgument,
+                "--rows=" + FLAGS_rows + ": expected a number from 1 on, as 20000, 500M or 4.6G");
+}
 
 Result<CommonFlags> ReadCommonFlags() {
   constexpr int kThreadsMax = 4096;

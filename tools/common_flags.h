@@ -1,7 +1,10 @@
 // Flags that more than one subcommand of hdps has.
 #pragma once
 
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -10,13 +13,23 @@ namespace hdps {
 
 struct CommonFlags {
   std::string job;
-  std::vector<std::string> overrides;
+  std::vector<std::string> overrides;  // Of the job.
   std::string out;
   std::string checkpoint;
   std::vector<std::string> data;
   std::string log;
   int threads = 0;
 };
+
+// A number and one of these units behind it, as 4.6G: in units of 1; nothing where it is none.
+struct NumberUnit {
+  std::string_view name;
+  double factor;
+};
+std::optional<double> ParseWithUnit(std::string_view text, std::initializer_list<NumberUnit> units);
+
+// --rows, as 500M or 4.6G; `usual` where it is not given.
+Result<double> ReadRowsFlag(double usual);
 
 // As ParseCommandLine left them. kInvalidArgument when one is out of its range.
 Result<CommonFlags> ReadCommonFlags();

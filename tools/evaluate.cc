@@ -33,10 +33,10 @@ void PrintFigure(std::ostream& to, const char* name, double value, const std::st
 
 }  // namespace
 
-Status RunEvaluate(const ScoringOptions& options, FileSystem& files, Executor& executor,
+Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& executor,
                    std::ostream& to) {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ScoredData> data,
-                        ScoredData::Open(options, files, executor));
+                        ScoredData::Open(flags, files, executor));
   std::vector<float> scores, labels;
   uint64_t right = 0;
   const auto take = [&](const Batch& batch, std::span<const float> of_batch) {

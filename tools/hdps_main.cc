@@ -1,6 +1,5 @@
 // hdps: one command, and its subcommands.
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -10,31 +9,14 @@
 
 namespace {
 
-struct Command {
-  const char* name;
-  const char* help;
-  int (*main)(int argc, char** argv);
-};
-
-constexpr Command kCommands[] = {
-    {"train", "train a job: scheduler, servers and workers in this one process", hdps::TrainMain},
-    {"evaluate", "AUC and logloss of a checkpoint over files", hdps::EvaluateMain},
-    {"predict", "one probability a line for every row of files", hdps::PredictMain},
-    {"inspect", "what a checkpoint holds: tables, rows, bytes, clock, digest", hdps::InspectMain},
-    {"generate", "write a synthetic click log with a known best AUC", hdps::GenerateMain},
-    {"status", "how the job of a running scheduler is", hdps::StatusMain},
-    {"plan", "how fast a job would train on a cluster, and what would bound it", hdps::PlanMain},
-};
-
-void PrintHelp(std::FILE* to) {
-  std::fprintf(to,
-               "hdps trains recommendation models on a parameter server.\n"
-               "usage: hdps COMMAND [flags]      hdps COMMAND --help tells a command's flags\n\n");
-  for (const Command& command : kCommands) {
-    std::fprintf(to, "  %-10s %s\n", command.name, command.help);
+void PrintHelp(const std::vector<hdps::Subcommand>& commands) {
+  std::printf(
+      "hdps trains recommendation models on a parameter server.\n"
+      "usage: hdps COMMAND [flags]      hdps COMMAND --help tells a command's flags\n\n");
+  for (const hdps::Subcommand& command : commands) {
+    std::printf("  %-10s %s\n", command.name.c_str(), command.help.c_str());
   }
-  std::fprintf(
-      to,
+  std::printf(
       "  %-10s this list\n\n"
       "example:\n"
       "  hdps train --job=examples/census/census.json --out=out/census --workers=2\n\n"
@@ -42,27 +24,38 @@ void PrintHelp(std::FILE* to) {
       "help");
 }
 
+int Run(const hdps::Subcommand& command, int argc, char** argv) {
+  const std::string program = "hdps " + command.name;
+  hdps::Status status =
+      hdps::ParseCommandLine(program + ": " + command.help + "\nusage: " + command.usage, &argc,
+                             &argv, nullptr, command.flags);
+  if (status.ok()) status = command.run();
+  return hdps::ReportAndExitStatus(program, status);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   hdps::KeepFreedMemory();
+  const std::vector<hdps::Subcommand> commands = {hdps::TrainCommand(),    hdps::EvaluateCommand(),
+                                                  hdps::PredictCommand(),  hdps::InspectCommand(),
+                                                  hdps::GenerateCommand(), hdps::StatusCommand(),
+                                                  hdps::ScaleCommand(),    hdps::PlanCommand()};
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
-    PrintHelp(stdout);
+    PrintHelp(commands);
     return hdps::kExitDone;
   }
-  for (const Command& command : kCommands) {
-    if (name == command.name) return command.main(argc - 1, argv + 1);
+  std::vector<std::string> known;
+  std::string list;
+  for (const hdps::Subcommand& command : commands) {
+    if (name == command.name) return Run(command, argc - 1, argv + 1);
+    known.push_back(command.name);
+    list += (list.empty() ? "" : ", ") + command.name;
   }
   if (name == "--version" || name == "-version") {
     const hdps::Status version = hdps::ParseCommandLine("hdps", &argc, &argv);
     return hdps::ReportAndExitStatus("hdps", version);
-  }
-  std::vector<std::string> known;
-  std::string list;
-  for (const Command& command : kCommands) {
-    known.push_back(command.name);
-    list += (list.empty() ? "" : ", ") + std::string(command.name);
   }
   return hdps::ReportAndExitStatus(
       "hdps", {hdps::Code::kInvalidArgument, "unknown command '" + name + "'" +

@@ -18,6 +18,7 @@
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/table.h"
 #include "scheduler/run_report.h"
+#include "tools/checkpoint_model.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "worker/model/model.h"
@@ -27,12 +28,6 @@ DEFINE_string(against, "", "Another checkpoint; tells the largest difference of 
 
 namespace hdps {
 namespace {
-
-constexpr char kProgram[] = "hdps inspect";
-constexpr std::string_view kFlags[] = {"checkpoint", "digest", "against"};
-constexpr char kUsage[] =
-    "hdps inspect: what a checkpoint holds\n"
-    "usage: hdps inspect --checkpoint=DIR [--digest] [--against=DIR]";
 
 // The name that the dense layers' table has, and no other.
 constexpr const char* kDenseTableName = "dense";
@@ -133,27 +128,6 @@ Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path)
   return opened;
 }
 
-Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const OpenedCheckpoint& from,
-                                          uint32_t shard) {
-  const Manifest& manifest = from.found.manifest;
-  const std::string name = SnapshotName({shard});
-  const auto saved = std::find_if(manifest.files.begin(), manifest.files.end(),
-                                  [&name](const SavedFile& file) { return file.name == name; });
-  if (saved == manifest.files.end()) {
-    return Status(Code::kCorruption, from.found.folder + ": the manifest does not list " + name);
-  }
-  std::vector<TableSlice> slices;
-  for (uint32_t t = 0; t < from.job.tables.size(); ++t) {
-    slices.emplace_back(from.job.tables[t], TableId{t}, from.job.seed,
-                        RowPlacement{.shard = {shard}, .num_shards = manifest.num_shards});
-  }
-  std::vector<TableSlice*> tables;
-  for (TableSlice& slice : slices) tables.push_back(&slice);
-  const SnapshotHeader header{manifest.tables_digest, {shard}, manifest.num_shards, manifest.clock};
-  HDPS_RETURN_IF_ERROR(ReadSnapshot(files, from.found.folder, *saved, header, tables));
-  return slices;
-}
-
 // Of the weights, over the keys that either holds; what one does not hold counts as it would be
 // made.
 Result<float> LargestDifference(TableSlice& a, TableSlice& b) {
@@ -208,8 +182,8 @@ Status Compare(FileSystem& files, const std::string& path_a, const std::string& 
   HDPS_RETURN_IF_ERROR(CheckComparable(a, b));
   std::vector<float> largest(a.job.tables.size(), 0);
   for (uint32_t shard = 0; shard < a.found.manifest.num_shards; ++shard) {
-    HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> of_a, ReadShard(files, a, shard));
-    HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> of_b, ReadShard(files, b, shard));
+    HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> of_a, ReadShard(files, a.found, a.job, {shard}));
+    HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> of_b, ReadShard(files, b.found, b.job, {shard}));
     for (size_t t = 0; t < largest.size(); ++t) {
       HDPS_ASSIGN_OR_RETURN(const float difference, LargestDifference(of_a[t], of_b[t]));
       if (!(difference <= largest[t])) largest[t] = difference;
@@ -231,7 +205,7 @@ Status Inspect() {
     return {Code::kInvalidArgument,
             "--checkpoint is missing; give a checkpoint's folder, or the --out of a run"};
   }
-  HDPS_RETURN_IF_ERROR(StartLogging(kProgram, "", "warning"));
+  HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   if (!FLAGS_against.empty()) return Compare(*files, flags.checkpoint, FLAGS_against);
   HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(*files, flags.checkpoint));
@@ -249,10 +223,12 @@ Status Inspect() {
 
 }  // namespace
 
-int InspectMain(int argc, char** argv) {
-  Status status = ParseCommandLine(kUsage, &argc, &argv, nullptr, kFlags);
-  if (status.ok()) status = Inspect();
-  return status.ok() ? kExitDone : ReportAndExitStatus(kProgram, status);
+Subcommand InspectCommand() {
+  return {"inspect",
+          "what a checkpoint holds: tables, rows, bytes, clock, digest",
+          "hdps inspect --checkpoint=DIR [--digest] [--against=DIR]",
+          {"checkpoint", "digest", "against"},
+          Inspect};
 }
 
 }  // namespace hdps

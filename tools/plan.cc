@@ -1,16 +1,10 @@
 // hdps plan: how fast a job would train on a cluster, and what would bound it, before there is one.
 #include <gflags/gflags.h>
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <system_error>
-#include <vector>
 
 #include "common/job/job.h"
 #include "common/platform/file_system.h"
@@ -25,9 +19,7 @@
 DEFINE_string(network, "25Gbit",
               "Network of each machine, as 25Gbit or 3GB (a second); local: all on one machine");
 DEFINE_double(network_round_trip_us, 50, "Round trip between two machines");
-DEFINE_string(rows, "10M", "Distinct keys of the data, as 500M or 4.6G");
 DEFINE_uint32(row_bytes, 250, "Bytes of a row of the data, as it is read");
-DEFINE_double(zipf, 1.05, "How unequal the keys are: exponent of their frequency by rank");
 DEFINE_double(unique, 0, "Distinct share of a worker's keys of a step; 0: from --rows and --zipf");
 DEFINE_string(constants, "",
               "What hdps-bench constants --json=FILE wrote on such a machine; empty: those of "
@@ -35,48 +27,10 @@ DEFINE_string(constants, "",
 DECLARE_bool(json);
 DECLARE_uint32(servers);
 DECLARE_uint32(workers);
+DECLARE_double(zipf);
 
 namespace hdps {
 namespace {
-
-constexpr char kProgram[] = "hdps plan";
-constexpr std::string_view kFlags[] = {
-    "job",  "set",       "servers", "workers", "threads",   "network", "network_round_trip_us",
-    "rows", "row_bytes", "zipf",    "unique",  "constants", "json"};
-constexpr char kUsage[] =
-    "hdps plan: how fast a job would train on a cluster, and what would bound it\n"
-    "usage: hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]";
-
-// A number at the front of `*text`, which keeps the rest.
-std::optional<double> TakeNumber(std::string_view* text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc() || !std::isfinite(value) || value < 0) return std::nullopt;
-  text->remove_prefix(static_cast<size_t>(end - text->data()));
-  return value;
-}
-
-struct Unit {
-  std::string_view name;
-  double factor;
-};
-
-std::optional<double> ParseWithUnit(std::string_view text, std::initializer_list<Unit> units) {
-  const std::optional<double> number = TakeNumber(&text);
-  if (!number) return std::nullopt;
-  for (const Unit& unit : units) {
-    if (text == unit.name) return *number * unit.factor;
-  }
-  return std::nullopt;
-}
-
-Result<double> ReadRows() {
-  const std::optional<double> rows =
-      ParseWithUnit(FLAGS_rows, {{"", 1}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}});
-  if (rows && *rows >= 1) return *rows;
-  return Status(Code::kInvalidArgument,
-                "--rows=" + FLAGS_rows + ": expected a number of keys, as 500M or 4.6G");
-}
 
 // Bytes a second; 0 for one machine.
 Result<double> ReadNetwork() {
@@ -116,7 +70,8 @@ Status CheckFlags(const CommonFlags& flags) {
 Result<PlanQuestion> ReadQuestion(const Job& job) {
   PlanQuestion question;
   HDPS_ASSIGN_OR_RETURN(question.shape, ShapeOf(job));
-  HDPS_ASSIGN_OR_RETURN(question.rows, ReadRows());
+  constexpr double kRowsUsual = 1e7;
+  HDPS_ASSIGN_OR_RETURN(question.rows, ReadRowsFlag(kRowsUsual));
   HDPS_ASSIGN_OR_RETURN(question.network_bytes_per_second, ReadNetwork());
   question.one_machine = question.network_bytes_per_second == 0;
   question.network_round_trip_us = FLAGS_network_round_trip_us;
@@ -164,7 +119,7 @@ Status Run() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(const Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
-  PrintWarnings(job);
+  PrintWarnings(job.warnings);
   HDPS_ASSIGN_OR_RETURN(PlanQuestion question, ReadQuestion(job));
   MachineConstants constants;
   if (!FLAGS_constants.empty()) {
@@ -186,10 +141,13 @@ Status Run() {
 
 }  // namespace
 
-int PlanMain(int argc, char** argv) {
-  Status status = ParseCommandLine(kUsage, &argc, &argv, nullptr, kFlags);
-  if (status.ok()) status = Run();
-  return status.ok() ? kExitDone : ReportAndExitStatus(kProgram, status);
+Subcommand PlanCommand() {
+  return {"plan",
+          "how fast a job would train on a cluster, and what would bound it",
+          "hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]",
+          {"job", "set", "servers", "workers", "threads", "network", "network_round_trip_us",
+           "rows", "row_bytes", "zipf", "unique", "constants", "json"},
+          Run};
 }
 
 }  // namespace hdps

@@ -23,13 +23,13 @@ std::string Lines(std::span<const float> scores, size_t rows) {
 
 }  // namespace
 
-Status RunPredict(const ScoringOptions& options, FileSystem& files, Executor& executor,
+Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executor,
                   std::ostream& to) {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ScoredData> data,
-                        ScoredData::Open(options, files, executor));
+                        ScoredData::Open(flags, files, executor));
   std::unique_ptr<WritableFile> file;
-  if (!options.out.empty()) {
-    HDPS_ASSIGN_OR_RETURN(file, files.Create(options.out));
+  if (!flags.out.empty()) {
+    HDPS_ASSIGN_OR_RETURN(file, files.Create(flags.out));
   }
   const auto take = [&](const Batch& batch, std::span<const float> scores) {
     const std::string lines = Lines(scores, batch.num_examples);

@@ -16,27 +16,26 @@ struct ReadJob {
   std::string origin;
 };
 
-Result<ReadJob> JobOf(const ScoringOptions& options, FileSystem& files) {
+Result<ReadJob> JobOf(const CommonFlags& flags, FileSystem& files) {
   ReadJob read;
-  if (!options.job.empty()) {
-    read.origin = options.job;
+  if (!flags.job.empty()) {
+    read.origin = flags.job;
     // The files to score alone have to be there.
     HDPS_ASSIGN_OR_RETURN(read.job,
-                          LoadJob(files, options.job, options.overrides, DataFiles::kNotNeeded));
+                          LoadJob(files, flags.job, flags.overrides, DataFiles::kNotNeeded));
     return read;
   }
-  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, options.checkpoint));
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, flags.checkpoint));
   read.origin = JoinPath(found.folder, kManifestName);
-  HDPS_ASSIGN_OR_RETURN(read.job,
-                        ParseJob(found.manifest.job_json, found.folder, options.overrides));
+  HDPS_ASSIGN_OR_RETURN(read.job, ParseJob(found.manifest.job_json, found.folder, flags.overrides));
   return read;
 }
 
 // The files of the command line, or else those of the job; all are there.
-Result<std::vector<std::string>> FindData(const ScoringOptions& options, const ReadJob& read,
+Result<std::vector<std::string>> FindData(const CommonFlags& flags, const ReadJob& read,
                                           FileSystem& files) {
-  const bool given = !options.data.empty();
-  std::vector<std::string> paths = given ? options.data : read.job.data.eval;
+  const bool given = !flags.data.empty();
+  std::vector<std::string> paths = given ? flags.data : read.job.data.eval;
   if (paths.empty()) {
     return Status(Code::kInvalidArgument,
                   "--data is missing and the job's data.eval is empty; give files to score, "
@@ -49,14 +48,14 @@ Result<std::vector<std::string>> FindData(const ScoringOptions& options, const R
       return Status(Code::kInvalidArgument, "--data: there is no file " + sought);
     }
     const std::string place = read.origin + ": data.eval." + std::to_string(i) + ": ";
-    if (options.job.empty()) {
+    if (flags.job.empty()) {
       return Status(Code::kInvalidArgument,
                     place + "the job was trained with \"" + paths[i] + "\", and there is no file " +
                         sought +
                         "; give --job=FILE, beside which its data is sought too, or --data=FILE");
     }
     const std::string beside =
-        (std::filesystem::absolute(options.job).parent_path() / paths[i]).lexically_normal();
+        (std::filesystem::absolute(flags.job).parent_path() / paths[i]).lexically_normal();
     return Status(Code::kInvalidArgument, place + "there is no such file; looked for " + beside +
                                               (beside == sought ? "" : " and " + sought) +
                                               "; give the files with --data=FILE,...");
@@ -66,20 +65,20 @@ Result<std::vector<std::string>> FindData(const ScoringOptions& options, const R
 
 }  // namespace
 
-Result<std::unique_ptr<ScoredData>> ScoredData::Open(const ScoringOptions& options,
-                                                     FileSystem& files, Executor& executor) {
-  if (options.checkpoint.empty()) {
+Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, FileSystem& files,
+                                                     Executor& executor) {
+  if (flags.checkpoint.empty()) {
     return Status(Code::kInvalidArgument,
                   "--checkpoint is missing; give a checkpoint's folder or the --out of a run");
   }
   std::unique_ptr<ScoredData> opened(new ScoredData(files));
-  HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(options, files));
-  PrintWarnings(read.job);
-  HDPS_ASSIGN_OR_RETURN(opened->paths_, FindData(options, read, files));
+  HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(flags, files));
+  PrintWarnings(read.job.warnings);
+  HDPS_ASSIGN_OR_RETURN(opened->paths_, FindData(flags, read, files));
   opened->job_ = std::move(read.job);
   opened->job_.train.micro_batches = 1;
   HDPS_ASSIGN_OR_RETURN(opened->loaded_,
-                        CheckpointModel::Load(files, opened->job_, options.checkpoint, executor));
+                        CheckpointModel::Load(files, opened->job_, flags.checkpoint, executor));
   return opened;
 }
 

@@ -20,7 +20,7 @@ namespace hdps {
 class ScoredData {
  public:
   // `files` and `executor` must outlive it.
-  static Result<std::unique_ptr<ScoredData>> Open(const ScoringOptions& options, FileSystem& files,
+  static Result<std::unique_ptr<ScoredData>> Open(const CommonFlags& flags, FileSystem& files,
                                                   Executor& executor);
 
   bool softmax() const { return job_.model.loss == LossKind::kSoftmax; }

@@ -2,17 +2,14 @@
 #include <gflags/gflags.h>
 
 #include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
-#include "common/net/transport.h"
-#include "common/platform/monotonic_clock.h"
-#include "common/platform/random.h"
 #include "common/process/command_line.h"
 #include "common/protocol/messages.h"
 #include "tools/commands.h"
+#include "tools/scheduler_question.h"
 
 DEFINE_string(scheduler, "", "Where the scheduler listens: tcp://HOST:PORT or ipc://PATH");
 DEFINE_bool(insecure, false, "Allow addresses beyond loopback although nothing is encrypted");
@@ -20,35 +17,6 @@ DECLARE_bool(json);
 
 namespace hdps {
 namespace {
-
-constexpr char kProgram[] = "hdps status";
-constexpr std::string_view kFlags[] = {"scheduler", "insecure", "json"};
-constexpr char kUsage[] =
-    "hdps status: how the job of a running scheduler is\n"
-    "usage: hdps status --scheduler=ADDRESS [--json]";
-
-// The question may be lost: it is asked again until there is an answer, or for too long.
-Result<StatusReply> Ask() {
-  constexpr int64_t kPatienceMs = 5000, kAskEveryMs = 500;
-  const PeerId self = NewPeerId();
-  const std::unique_ptr<Transport> transport =
-      NewZmqTransport({.self = self, .insecure = FLAGS_insecure});
-  HDPS_RETURN_IF_ERROR(transport->Connect(kSchedulerPeer, FLAGS_scheduler));
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  const int64_t until = clock->NowMs() + kPatienceMs;
-  while (clock->NowMs() < until) {
-    transport->Send(kSchedulerPeer, EncodeMessage(StatusRequest()));
-    PeerId from;
-    Frame frame;
-    StatusReply reply;
-    if (!transport->Receive(kAskEveryMs, &from, &frame)) continue;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
-    return reply;
-  }
-  return Status(Code::kUnavailable, "nobody answers at " + FLAGS_scheduler + " for " +
-                                        std::to_string(kPatienceMs / 1000) +
-                                        " s; is the scheduler running there?");
-}
 
 void Print(const StatusReply& status) {
   std::printf("job '%s': %s\n", status.job.c_str(), status.state.c_str());
@@ -83,17 +51,21 @@ Status Run() {
             "--scheduler is missing; give the address that hdps-scheduler printed, "
             "--scheduler=tcp://HOST:PORT"};
   }
-  HDPS_ASSIGN_OR_RETURN(const StatusReply status, Ask());
+  HDPS_ASSIGN_OR_RETURN(
+      const StatusReply status,
+      AskScheduler<StatusReply>(FLAGS_scheduler, FLAGS_insecure, StatusRequest()));
   FLAGS_json ? PrintJson(status) : Print(status);
   return {};
 }
 
 }  // namespace
 
-int StatusMain(int argc, char** argv) {
-  Status status = ParseCommandLine(kUsage, &argc, &argv, nullptr, kFlags);
-  if (status.ok()) status = Run();
-  return ReportAndExitStatus(kProgram, status);
+Subcommand StatusCommand() {
+  return {"status",
+          "how the job of a running scheduler is",
+          "hdps status --scheduler=ADDRESS [--json]",
+          {"scheduler", "insecure", "json"},
+          Run};
 }
 
 }  // namespace hdps

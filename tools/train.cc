@@ -31,22 +31,12 @@ DEFINE_bool(print_config, false, "Print the job with every default written out, 
 namespace hdps {
 namespace {
 
-constexpr char kProgram[] = "hdps train";
-constexpr std::string_view kFlags[] = {"job",     "out",    "set",          "servers",
-                                       "workers", "resume", "print_config", "max_bad_rows",
-                                       "threads", "log"};
-constexpr char kUsage[] =
-    "hdps train: train a job in this one process\n"
-    "usage: hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
-
 void ShowPreview(const DataPreview& preview) {
   for (const std::string& line : preview.lines) std::fprintf(stderr, "data: %s\n", line.c_str());
-  for (const std::string& warning : preview.warnings) {
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
-  }
+  PrintWarnings(preview.warnings);
 }
 
-Result<ProcessEnd> Train() {
+Status Train() {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
   if (flags.job.empty()) {
     return Status(Code::kInvalidArgument, "--job is missing; give the job file, --job=FILE");
@@ -61,9 +51,9 @@ Result<ProcessEnd> Train() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
   if (FLAGS_print_config) {
-    PrintWarnings(job);
+    PrintWarnings(job.warnings);
     std::fputs((PrintJob(job) + "\n").c_str(), stdout);
-    return ProcessEnd();
+    return {};
   }
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(*files, job));
@@ -85,17 +75,19 @@ Result<ProcessEnd> Train() {
   InstallStopSignals();
   options.stop = &StopRequested();
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  return RunLocalCluster(options, *files, *clock);
+  HDPS_ASSIGN_OR_RETURN(const ProcessEnd end, RunLocalCluster(options, *files, *clock));
+  return StatusOf(end);
 }
 
 }  // namespace
 
-int TrainMain(int argc, char** argv) {
-  const Status parsed = ParseCommandLine(kUsage, &argc, &argv, nullptr, kFlags);
-  if (!parsed.ok()) return ReportAndExitStatus(kProgram, parsed);
-  const Result<ProcessEnd> exit = Train();
-  if (!exit.ok()) return ReportAndExitStatus(kProgram, exit.status());
-  return ReportAndExitStatus(kProgram, StatusOf(*exit));
+Subcommand TrainCommand() {
+  return {"train",
+          "train a job: scheduler, servers and workers in this one process",
+          "hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]",
+          {"job", "out", "set", "servers", "workers", "resume", "print_config", "max_bad_rows",
+           "threads", "log"},
+          Train};
 }
 
 }  // namespace hdps

@@ -232,12 +232,12 @@ Result<MachineConstants> ConstantsOf(const ConstantSamples& samples) {
 
 Status RunConstantsBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
   HDPS_ASSIGN_OR_RETURN(const ConstantSamples samples, MeasureConstants(setting, files));
-  HDPS_RETURN_IF_ERROR(ConstantsOf(samples).status());  // None is missing.
+  HDPS_ASSIGN_OR_RETURN(MachineConstants constants, ConstantsOf(samples));  // None is missing.
+  const std::vector<NamedConstant> named = NamedConstants(&constants);
   for (const auto& [name, of_name] : samples) {
     const size_t point = name.find('.');
-    std::string unit = name.ends_with(".base") ? "us" : "ns";
-    if (name.starts_with("products_")) unit = "GFLOP/s";
-    for (const ConstantName& constant : AllConstants()) {
+    std::string unit = "GFLOP/s";  // Of products.
+    for (const NamedConstant& constant : named) {
       if (name == constant.name) unit = constant.unit;
     }
     report.Add(kBench, name.substr(0, point), name.substr(point + 1), unit, of_name);

@@ -69,8 +69,7 @@ Result<KeyShares> SharesOf(FileSystem& files, const Job& job, uint32_t workers) 
     HDPS_ASSIGN_OR_RETURN(const auto batch, reader->Next());
     if (!batch.has_value()) return Status(Code::kUnavailable, "plan: no batch");
     std::vector<KeySet> sets;
-    std::vector<int> table_keys;
-    FindKeys(job, *batch, &sets, &table_keys);
+    KeyFinder(job).Find(*batch, &sets);
     return std::move(sets[0]);
   };
   HDPS_ASSIGN_OR_RETURN(const KeySet before, keys_of_step(0, 1));

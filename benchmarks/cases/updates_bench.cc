@@ -71,7 +71,7 @@ class LargeStep {
   double NumDistinct() const { return static_cast<double>(sets_[0].unique.size()); }
   // Where the deep rows lie; once they are all there.
   void LocateDeep() {
-    const std::span<const Key> keys = split_.KeysOf({0}).As<Key>();
+    const std::span<const Key> keys = split_.at({0}).keys.As<Key>();
     deep_rows_.clear();
     for (const Key key : keys) {
       const RowStore& memory = deep_[ShardOf(key, ShardBy::kKey, kShards).value].memory();
@@ -112,8 +112,8 @@ class LargeStep {
   static constexpr double kExponent = 1.05;
 
   void Update(Executor& executor, size_t dim, std::vector<TableSlice>* slices) {
-    const std::span<const Key> keys = split_.KeysOf({0}).As<Key>();
-    const std::vector<uint32_t>& counts = split_.TablesOf({0})[0].shard_counts;
+    const std::span<const Key> keys = split_.at({0}).keys.As<Key>();
+    const std::vector<uint32_t>& counts = split_.at({0}).tables[0].shard_counts;
     size_t begins[kShards] = {};
     for (uint32_t s = 1; s < kShards; ++s) begins[s] = begins[s - 1] + counts[s - 1];
     executor.ParallelFor(kShards, [&](size_t s) {

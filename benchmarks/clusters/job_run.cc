@@ -182,7 +182,7 @@ class StepWatch {
   bool killed() const { return killed_ns_ != 0; }
 
   // Once the workers have ended.
-  void Tell(int64_t begin_ns, int64_t ended_ns, JobRun* run) const {
+  void FillIn(int64_t begin_ns, int64_t ended_ns, JobRun* run) const {
     const auto seconds = [](int64_t from, int64_t to) { return double(to - from) * 1e-9; };
     run->first_clock = first_clock_;
     run->steps = last_clock_;
@@ -288,7 +288,7 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   const int64_t ended_ns = clock->NowNs();
   members.Join();
   run.wall_seconds = static_cast<double>(clock->NowNs() - begin_ns) * 1e-9;
-  watch.Tell(begin_ns, ended_ns, &run);
+  watch.FillIn(begin_ns, ended_ns, &run);
   if (watch.killed()) return run;
   HDPS_RETURN_IF_ERROR(StatusOf(end));
   HDPS_RETURN_IF_ERROR(ReadSummary(files, options.out, &run));

@@ -9,6 +9,7 @@
 #include "common/platform/random.h"
 #include "kernels/keys/key_shards.h"
 #include "tools/synthetic/zipf.h"
+#include "worker/exchange/push_plan.h"
 
 namespace hdps {
 namespace {
@@ -139,10 +140,7 @@ void RowWorker::StartPull(const StepKeys& list, Flight* flight) {
   Split(list, flight);
   flight->rows.resize(flight->split.InPieces(0) ? 0 : list.keys.size() * dim_);
   flight->held.clear();
-  std::vector<ServerRequest> requests = flight->split.Pulls({0, PullMode::kTrain});
-  flight->servers.clear();
-  for (const ServerRequest& request : requests) flight->servers.push_back(request.server);
-  flight->ticket = client_->Start(std::move(requests));
+  flight->ticket = client_->Start(flight->pull.Pull(flight->split, {0, PullMode::kTrain}));
 }
 
 Status RowWorker::FinishPull(Flight* flight) {
@@ -152,8 +150,7 @@ Status RowWorker::FinishPull(Flight* flight) {
   for (size_t i = 0; i < replies.size(); ++i) {
     PullReply reply;
     HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    HDPS_RETURN_IF_ERROR(flight->split.Scatter(flight->servers[i], PullMode::kTrain, reply,
-                                               {&rows, 1}, {&in_place, 1}));
+    HDPS_RETURN_IF_ERROR(flight->pull.Scatter(i, reply, {&rows, 1}, {&in_place, 1}));
     if (!in_place.empty()) flight->held.push_back(reply.rows);
   }
   if (!reads_rows_) return Status();
@@ -172,25 +169,24 @@ void RowWorker::StartPush(const StepKeys& list, Flight* flight) {
   constexpr uint64_t kExamples = 4096;
   constexpr float kGradient = 0.001f;
   Split(list, flight);
-  const auto make = [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
+  PushPlan plan(flight->split, [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
     return MakeSectionFor(to, size, bytes);
-  };
+  });
   const Clock clock = sync_ ? static_cast<Clock>(next_sequence_) : 0;  // Each step is one push.
   const PushTerms terms = {
       .sequence = {next_sequence_++}, .clock = clock, .num_examples = kExamples};
   if (flight->split.InPieces(0)) {  // Made where they are sent from, as a worker's model does.
-    KeySplit::OpenSections open = flight->split.OpenPush(make);
-    for (size_t p = 0; p < open.places[0].count(); ++p) {
-      FillLines(open.places[0].piece(p), kGradient);
-    }
-    const std::span<const float> moved;
-    flight->ticket = client_->Start(flight->split.ClosePush(terms, {&moved, 1}, std::move(open)));
+    plan.Open();
+    const RowSpans<float> place = plan.place(0);
+    for (size_t p = 0; p < place.count(); ++p) FillLines(place.piece(p), kGradient);
+    const std::span<const float> in_place;
+    flight->ticket = client_->Start(plan.Requests(terms, {&in_place, 1}));
     return;
   }
   const size_t floats = list.keys.size() * dim_;
   gradients_.resize(floats, kGradient);
   const std::span<const float> gradients(gradients_.data(), floats);
-  flight->ticket = client_->Start(flight->split.Pushes(terms, {&gradients, 1}, make));
+  flight->ticket = client_->Start(plan.Requests(terms, {&gradients, 1}));
 }
 
 Status RowWorker::FinishPush(Flight* flight) {
@@ -231,10 +227,8 @@ Status RowWorker::PullAhead(const StepKeys& list) {
   PullTerms terms;
   terms.mode = PullMode::kPrefetch;
   terms.list = next_list_++;
-  std::vector<ServerRequest> requests = ahead_.split.Pulls(terms);
-  ahead_.servers.clear();
-  for (const ServerRequest& request : requests) ahead_.servers.push_back(request.server);
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, client_->Call(std::move(requests)));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
+                        client_->Call(ahead_.pull.Pull(ahead_.split, terms)));
   ahead_replies_.assign(replies.size(), PullReply());
   for (size_t i = 0; i < replies.size(); ++i) {
     HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &ahead_replies_[i]));
@@ -247,21 +241,21 @@ Status RowWorker::Repair(Changes changes) {
   const Clock now = sync_ ? static_cast<Clock>(next_sequence_) : 0;
   const std::span<float> rows = ahead_.rows;
   std::vector<Clock> since(ahead_.split.num_servers(), kNotRead);
-  for (size_t i = 0; i < ahead_.servers.size(); ++i) {
-    since[ahead_.servers[i].value] = changes == Changes::kAll ? ahead_replies_[i].min_clock : now;
+  const std::vector<PullPlan::Asked>& asked = ahead_.pull.asked();
+  for (size_t i = 0; i < asked.size(); ++i) {
+    since[asked[i].server.value] = changes == Changes::kAll ? ahead_replies_[i].min_clock : now;
   }
-  const Ticket ticket =
-      client_->Start(ahead_.split.Repairs({now, now, next_list_ - 1, since, /*changes=*/true}));
-  for (size_t i = 0; i < ahead_.servers.size(); ++i) {
-    HDPS_RETURN_IF_ERROR(ahead_.split.Scatter(ahead_.servers[i], PullMode::kPrefetch,
-                                              ahead_replies_[i], {&rows, 1}));
+  PullPlan repair;
+  const Ticket ticket = client_->Start(
+      repair.Repair(ahead_.split, {now, now, next_list_ - 1, since, /*changes=*/true}));
+  for (size_t i = 0; i < asked.size(); ++i) {
+    HDPS_RETURN_IF_ERROR(ahead_.pull.Scatter(i, ahead_replies_[i], {&rows, 1}));
   }
   HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, client_->Wait(ticket));
   for (size_t i = 0; i < replies.size(); ++i) {
     PullReply reply;
     HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    HDPS_RETURN_IF_ERROR(
-        ahead_.split.Scatter(ahead_.servers[i], PullMode::kRefresh, reply, {&rows, 1}));
+    HDPS_RETURN_IF_ERROR(repair.Scatter(i, reply, {&rows, 1}));
   }
   return Status();
 }

@@ -10,6 +10,7 @@
 
 #include "benchmarks/clusters/row_cluster.h"
 #include "worker/exchange/key_split.h"
+#include "worker/exchange/pull_plan.h"
 
 namespace hdps {
 
@@ -67,9 +68,9 @@ class RowWorker {
   // One list on its way.
   struct Flight {
     KeySplit split;
-    std::vector<ServerId> servers;  // Of the requests.
-    std::vector<float> rows;        // [keys, dim], unless they stay where they came.
-    std::vector<Buffer> held;       // There.
+    PullPlan pull;
+    std::vector<float> rows;   // [keys, dim], unless they stay where they came.
+    std::vector<Buffer> held;  // There.
     Ticket ticket;
   };
   RowWorker(RowCluster& cluster, std::unique_ptr<RowClient> client);

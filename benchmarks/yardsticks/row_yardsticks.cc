@@ -70,8 +70,8 @@ std::vector<PushRequest> RowsAlone::RequestsFor(const KeyBatches& lists) const {
     split.Compute(shards_, 1, {&table, 1});
     const std::vector<float> gradients(list.keys.size() * table.row_floats, kGradient);
     PushRequest& request = requests.emplace_back();
-    request.tables = split.TablesOf({0});
-    request.keys = split.KeysOf({0});
+    request.tables = split.at({0}).tables;
+    request.keys = split.at({0}).keys;
     request.gradients = Buffer::CopyOf(std::span<const float>(gradients));
   }
   return requests;

@@ -1,4 +1,4 @@
-// The door to threads: parallel loops and work in the background.
+// The interface to threads: parallel loops and work in the background.
 #pragma once
 
 #include <cstddef>

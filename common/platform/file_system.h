@@ -1,4 +1,4 @@
-// The door to files: what hdps reads and writes outside its memory.
+// The interface to files: what hdps reads and writes outside its memory.
 #pragma once
 
 #include <cstddef>

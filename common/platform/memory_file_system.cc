@@ -1,4 +1,4 @@
-// The file door onto a map in memory: tests and the simulator.
+// Files in a map in memory, for tests and the simulator.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>

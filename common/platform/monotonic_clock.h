@@ -1,4 +1,4 @@
-// The door to time: a clock that never goes back.
+// The interface to time: a clock that never goes back.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The file door onto the operating system.
+// Files of the operating system.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-// Normal numbers, and the door to the machine's own chance.
+// Normal numbers, and those that the operating system draws.
 #include "common/platform/random.h"
 
 #include <glog/logging.h>

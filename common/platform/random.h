@@ -1,4 +1,4 @@
-// Random numbers that depend on nothing but what they are asked for, and the door to real chance.
+// Random numbers that depend on their arguments alone, and the interface to real randomness.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class Random {
   uint64_t position_ = 0;
 };
 
-// A number no other process has drawn: the door to the machine's own chance.
+// A number no other process has drawn, from the random numbers of the operating system.
 PeerId NewPeerId();
 
 }  // namespace hdps

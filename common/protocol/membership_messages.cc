@@ -139,6 +139,16 @@ HDPS_MESSAGE(HeartbeatAck);
 // ---- Command, CommandDone.
 
 template <>
+struct Layout<SavedFile> {
+  static void Describe(auto& fields, auto& file) {
+    fields.Name(file.name);
+    fields.Number(file.bytes);
+    fields.Number(file.checksum);
+    fields.Number(file.rows);
+  }
+};
+
+template <>
 struct Layout<Command> {
   using Table = wire::Command;
   static void Describe(auto& fields, auto& message) {
@@ -148,6 +158,9 @@ struct Layout<Command> {
     fields.Number(message.epoch);
     fields.Number(message.epoch_start);
     fields.Name(message.path);
+    fields.Numbers(message.shards);
+    fields.Number(message.keep);
+    fields.Tables(message.files);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");
@@ -155,16 +168,6 @@ struct Layout<Command> {
   }
 };
 HDPS_MESSAGE(Command);
-
-template <>
-struct Layout<SavedFile> {
-  static void Describe(auto& fields, auto& file) {
-    fields.Name(file.name);
-    fields.Number(file.bytes);
-    fields.Number(file.checksum);
-    fields.Number(file.rows);
-  }
-};
 
 template <>
 struct Layout<CommandDone> {
@@ -286,5 +289,29 @@ struct Layout<StatusReply> {
   }
 };
 HDPS_MESSAGE(StatusReply);
+
+// ---- ScaleRequest, ScaleReply.
+
+template <>
+struct Layout<ScaleRequest> {
+  using Table = wire::ScaleRequest;
+  static void Describe(auto& fields, auto& message) {
+    fields.Number(message.servers);
+    fields.Number(message.servers_relative);
+    fields.Number(message.workers);
+    fields.Number(message.workers_relative);
+  }
+};
+HDPS_MESSAGE(ScaleRequest);
+
+template <>
+struct Layout<ScaleReply> {
+  using Table = wire::ScaleReply;
+  static void Describe(auto& fields, auto& message) {
+    fields.Enumerator(message.code, Code::kCancelled);
+    fields.Text(message.message);
+  }
+};
+HDPS_MESSAGE(ScaleReply);
 
 }  // namespace hdps

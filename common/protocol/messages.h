@@ -35,6 +35,8 @@ enum class MessageKind : uint16_t {
   kKvValue,
   kStatusRequest,
   kStatusReply,
+  kScaleRequest,
+  kScaleReply,
   kPullRequest = 32,
   kPullReply,
   kPushRequest,
@@ -143,6 +145,13 @@ enum class CommandKind : uint8_t {
 // "init_dense", "train", ...: as reasons and logs name a command.
 const char* CommandKindName(CommandKind kind);
 
+struct SavedFile {
+  std::string name;  // Inside the checkpoint's folder.
+  uint64_t bytes = 0;
+  uint64_t checksum = 0;
+  uint64_t rows = 0;
+};
+
 // Repeated under the same id until answered; carried out once.
 struct Command {
   static constexpr MessageKind kKind = MessageKind::kCommand;
@@ -152,14 +161,12 @@ struct Command {
   uint32_t epoch = 0;     // kTrain, kLoad
   Clock epoch_start = 0;  // kTrain, kLoad: the clock at which that epoch began.
   std::string path;       // kLoad, kSave: the checkpoint's folder. kLoad without one: begin anew.
-  ViewId view;            // Not in the message: of the frame it came in.
-};
-
-struct SavedFile {
-  std::string name;  // Inside the checkpoint's folder.
-  uint64_t bytes = 0;
-  uint64_t checksum = 0;
-  uint64_t rows = 0;
+  std::vector<ShardId> shards;  // kSave: only these; none: all of the server.
+  // kLoad: rows and state at hand stay, for they are of clock `until`. A server takes over the
+  // shards of its that are among `files` of the folder.
+  bool keep = false;
+  std::vector<SavedFile> files;
+  ViewId view;  // Not in the message: of the frame it came in.
 };
 
 // What became of rows since their server began or loaded them.
@@ -254,6 +261,20 @@ struct StatusReply {
   ViewId view;                        // 0: the cluster has not formed yet.
   Clock clock = 0;                    // Steps that every worker has finished.
   std::vector<MemberStatus> members;  // Servers, then workers, by rank; none without a view.
+};
+
+// The job is to go on with other numbers of servers or workers; 0 and relative: as many as now.
+struct ScaleRequest {
+  static constexpr MessageKind kKind = MessageKind::kScaleRequest;
+  int32_t servers = 0;
+  bool servers_relative = true;
+  int32_t workers = 0;
+  bool workers_relative = true;
+};
+struct ScaleReply {
+  static constexpr MessageKind kKind = MessageKind::kScaleReply;
+  Code code = Code::kOk;
+  std::string message;  // What will be done, or why not.
 };
 
 // ---- Rows: worker <-> server.

@@ -57,7 +57,5 @@ class DiskStore {
 
 // On RocksDB, in files. kInvalidArgument when the folder cannot be made or is in use.
 Result<std::unique_ptr<DiskStore>> NewRocksDiskStore(const DiskStoreOptions& options);
-// In memory after all, for tests and the simulator; in no folder.
-std::unique_ptr<DiskStore> NewMemoryDiskStore();
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// Bias, activation, copies and column sums on the device.
+// Activation, copies and column sums on the device.
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
 
@@ -54,12 +54,6 @@ void CudaAddBiasActivate(cudaStream_t stream, const float* bias, bool relu, Matr
     if (bias != nullptr) value += bias[j];
     if (relu) value = value > 0.0f ? value : 0.0f;
     c.data[r * c.stride + j] = value;
-  });
-}
-
-void CudaAddBias(cudaStream_t stream, ConstMatrix x, const float* bias, Matrix y) {
-  LaunchForElements(stream, y.rows, y.cols, [=] __device__(size_t r, size_t j) {
-    y.data[r * y.stride + j] = x.data[r * x.stride + j] + bias[j];
   });
 }
 

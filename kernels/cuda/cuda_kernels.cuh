@@ -12,7 +12,6 @@ namespace hdps {
 
 // ---- cuda_elementwise.cu.
 void CudaAddBiasActivate(cudaStream_t stream, const float* bias, bool relu, Matrix c);
-void CudaAddBias(cudaStream_t stream, ConstMatrix x, const float* bias, Matrix y);
 void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y);
 // Sums of columns run over blocks of this many rows, then over the blocks.
 inline constexpr size_t kColumnSumRows = 64;
@@ -31,21 +30,9 @@ void CudaPool(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec, 
 void CudaPoolBackward(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec,
                       ConstMatrix gradient, Write write, float* row_gradients);
 
-// ---- cuda_interactions.cu.
-void CudaFm(cudaStream_t stream, ConstMatrix x, size_t dim, Matrix out);
-void CudaFmBackward(cudaStream_t stream, ConstMatrix x, size_t dim, ConstMatrix g, Write write,
-                    Matrix dx);
-void CudaCross(cudaStream_t stream, ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out);
-void CudaCrossBackward(cudaStream_t stream, ConstMatrix x0, ConstMatrix u, ConstMatrix g,
-                       Write write_dx0, Matrix du, Matrix dx0);
+// ---- cuda_pair_dots.cu.
 void CudaDot(cudaStream_t stream, const DotInputs& in, Matrix out);
 void CudaDotBackward(cudaStream_t stream, const DotInputs& in, ConstMatrix g,
                      const DotGradients& out);
-
-// ---- cuda_loss.cu.
-//
-// All on the device; gradient and probabilities may be null.
-void CudaLoss(cudaStream_t stream, LossKind kind, ConstMatrix logits, const float* labels,
-              Matrix gradient, float* probabilities, double* losses);
 
 }  // namespace hdps

@@ -76,9 +76,6 @@ class CudaOps : public DenseOps {
     float* partials = partials_.Reserve((dy.rows + kColumnSumRows - 1) / kColumnSumRows * dy.cols);
     CudaActivationBackward(stream_, y, relu, dy, partials, bias_gradient);
   }
-  void AddBias(ConstMatrix x, const float* bias, Matrix y) override {
-    CudaAddBias(stream_, x, bias, y);
-  }
   void Copy(Write write, ConstMatrix x, Matrix y) override { CudaCopy(stream_, write, x, y); }
   void RunRows(const RowTask& task) override { CudaRunRows(stream_, task); }
 
@@ -96,17 +93,6 @@ class CudaOps : public DenseOps {
                      row_gradients.InOnePiece(0, row_gradients.size()));
   }
 
-  void Fm(ConstMatrix x, size_t dim, Matrix out) override { CudaFm(stream_, x, dim, out); }
-  void FmBackward(ConstMatrix x, size_t dim, ConstMatrix g, Write write, Matrix dx) override {
-    CudaFmBackward(stream_, x, dim, g, write, dx);
-  }
-  void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out) override {
-    CudaCross(stream_, x0, u, x, out);
-  }
-  void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0, Matrix du,
-                     Matrix dx0) override {
-    CudaCrossBackward(stream_, x0, u, g, write_dx0, du, dx0);
-  }
   void Dot(const DotInputs& in, Matrix out) override { CudaDot(stream_, in, out); }
   void DotBackward(const DotInputs& in, ConstMatrix g, const DotGradients& out) override {
     CudaDotBackward(stream_, in, g, out);
@@ -169,8 +155,8 @@ double CudaOps::Loss(LossKind kind, ConstMatrix logits, std::span<const float> l
   labels_.Upload(labels.data(), labels.size(), stream_);
   float* device_probabilities =
       probabilities.empty() ? nullptr : probabilities_.Reserve(probabilities.size());
-  CudaLoss(stream_, kind, logits, labels_.data(), gradient, device_probabilities,
-           losses_.Reserve(logits.rows));
+  CudaRunRows(stream_, LossRows{kind, logits, labels_.data(), gradient, device_probabilities,
+                                losses_.Reserve(logits.rows)});
   host_losses_.resize(logits.rows);
   if (logits.rows > 0) {
     HDPS_CUDA_CHECK(cudaMemcpyAsync(host_losses_.data(), losses_.data(),

@@ -31,6 +31,20 @@ bool LibraryHas(dnnl_cpu_isa_t all) {
   return (dnnl_get_effective_cpu_isa() & all) == all;
 }
 
+// c[r, :] += bias, then negative values become zero when `relu`.
+void AddBiasActivate(const float* bias, bool relu, Matrix c) {
+  if (bias == nullptr && !relu) return;
+  for (size_t r = 0; r < c.rows; ++r) {
+    float* __restrict row = c.Row(r);
+    if (bias != nullptr) {
+      for (size_t j = 0; j < c.cols; ++j) row[j] += bias[j];
+    }
+    if (relu) {
+      for (size_t j = 0; j < c.cols; ++j) row[j] = row[j] > 0.0f ? row[j] : 0.0f;
+    }
+  }
+}
+
 }  // namespace
 
 VectorWidth WidthOfBlasGemm() {

@@ -8,7 +8,6 @@
 
 #include "kernels/dense_ops.h"
 #include "kernels/host/float_memory.h"
-#include "kernels/host/loss.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -152,14 +151,6 @@ class CpuOps : public DenseOps {
     return layer.relu_below && wants_dx;
   }
 
-  void AddBias(ConstMatrix x, const float* bias, Matrix y) override {
-    RunRows(y.rows, y.cols, [&](size_t first, size_t count) {
-      for (size_t r = first; r < first + count; ++r) {
-        for (size_t j = 0; j < y.cols; ++j) y.Row(r)[j] = x.Row(r)[j] + bias[j];
-      }
-    });
-  }
-
   void Copy(Write write, ConstMatrix x, Matrix y) override {
     RunRows(y.rows, y.cols, [&](size_t first, size_t count) {
       for (size_t r = first; r < first + count; ++r) {
@@ -178,7 +169,9 @@ class CpuOps : public DenseOps {
     std::visit(
         [this](const auto& each) {
           const Matrix over = each.Over();
-          RunRows(over.rows, over.cols, [&](size_t first, size_t count) {
+          size_t floats = over.cols;
+          if constexpr (requires { each.FloatsARow(); }) floats = each.FloatsARow();
+          RunRows(over.rows, floats, [&](size_t first, size_t count) {
             for (size_t r = first; r < first + count; ++r) {
               if constexpr (requires { each(r, r); }) {
                 for (size_t j = 0; j < over.cols; ++j) each(r, j);
@@ -237,30 +230,6 @@ class CpuOps : public DenseOps {
     return std::make_unique<UniqueRowGemm>(executor_);
   }
 
-  void Fm(ConstMatrix x, size_t dim, Matrix out) override {
-    RunRows(x.rows, x.cols, [&](size_t first, size_t count) {
-      hdps::Fm(x.Rows(first, count), dim, out.Rows(first, count));
-    });
-  }
-  void FmBackward(ConstMatrix x, size_t dim, ConstMatrix g, Write write, Matrix dx) override {
-    RunRows(x.rows, x.cols, [&](size_t first, size_t count) {
-      hdps::FmBackward(x.Rows(first, count), dim, g.Rows(first, count), write,
-                       dx.Rows(first, count));
-    });
-  }
-  void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out) override {
-    RunRows(out.rows, out.cols, [&](size_t first, size_t count) {
-      hdps::Cross(x0.Rows(first, count), u.Rows(first, count), x.Rows(first, count),
-                  out.Rows(first, count));
-    });
-  }
-  void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0, Matrix du,
-                     Matrix dx0) override {
-    RunRows(g.rows, g.cols, [&](size_t first, size_t count) {
-      hdps::CrossBackward(x0.Rows(first, count), u.Rows(first, count), g.Rows(first, count),
-                          write_dx0, du.Rows(first, count), dx0.Rows(first, count));
-    });
-  }
   void Dot(const DotInputs& in, Matrix out) override {
     RunRows(out.rows, in.embeddings.cols, [&](size_t first, size_t count) {
       hdps::Dot(in.Rows(first, count), out.Rows(first, count));
@@ -278,13 +247,8 @@ class CpuOps : public DenseOps {
   double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels, Matrix gradient,
               std::span<float> probabilities) override {
     losses_.resize(logits.rows);
-    const LossOutputs out{gradient, probabilities.empty() ? nullptr : probabilities.data(),
-                          losses_.data()};
-    if (kind == LossKind::kLogloss) {
-      Logloss(logits, labels.data(), out);
-    } else {
-      SoftmaxLoss(logits, labels.data(), out);
-    }
+    RunRows(LossRows{kind, logits, labels.data(), gradient,
+                     probabilities.empty() ? nullptr : probabilities.data(), losses_.data()});
     double sum = 0;
     for (const double loss : losses_) sum += loss;
     return sum;

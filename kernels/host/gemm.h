@@ -1,4 +1,4 @@
-// Matrix products: the plain loop that is the specification, and the one tile that BLAS computes.
+// Matrix products: the one tile that BLAS computes.
 #pragma once
 
 #include <string>
@@ -16,10 +16,7 @@ struct GemmSpec {
   bool relu = false;            // Negative results become zero.
 };
 
-// The specification: one sum in order of k for each element.
-void PlainGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
-
-// The same by one sgemm call on the calling thread; the bits depend on the shapes and the machine's
+// By one sgemm call on the calling thread; the bits depend on the shapes and the machine's
 // vector width.
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
 // The vectors that its library computes with: the machine's, or what the limit leaves of them.
@@ -28,8 +25,5 @@ VectorWidth WidthOfBlasGemm();
 // What the bits of products depend on beside their inputs: "avx512 vectors, oneDNN at avx512". Two
 // machines with the same text compute the same bits.
 std::string CpuArithmetic();
-
-// c[r, :] += bias, then negative values become zero when `relu`.
-void AddBiasActivate(const float* bias, bool relu, Matrix c);
 
 }  // namespace hdps

@@ -123,7 +123,4 @@ HDPS_INLINE void KeyTable::Add(std::span<const Key> keys, uint32_t* index) {
   }
 }
 
-// KeyTable::Add with that vector width.
-void AddKeys(VectorWidth width, std::span<const Key> keys, uint32_t* index, KeyTable* table);
-
 }  // namespace hdps

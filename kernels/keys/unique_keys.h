@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/shard_map.h"
 #include "common/platform/executor.h"
+#include "kernels/keys/key_table.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -24,16 +24,13 @@ struct KeyColumn {
 class UniqueKeys {
  public:
   // `width`: no more than the machine has; it changes nothing that is found.
-  explicit UniqueKeys(VectorWidth width = WidestVectors());
-  ~UniqueKeys();
-  UniqueKeys(UniqueKeys&&) noexcept;
-  UniqueKeys& operator=(UniqueKeys&&) noexcept;
+  explicit UniqueKeys(VectorWidth width = WidestVectors()) : width_(width) {}
 
   // Forgets all keys; at most `keys_max` will be added.
   void Reset(size_t keys_max);
   // index[i] = position of keys[i] in unique().
   void Add(std::span<const Key> keys, uint32_t* index);
-  std::span<const Key> unique() const;
+  std::span<const Key> unique() const { return table_.unique(); }
   // `*sorted` gets the distinct keys of all columns, by shard, within one in order of first sight,
   // `*shard_begin` [num_shards + 1] where the keys of each shard begin there, and every index the
   // position there: the same on however many threads. Where that is faster, keys are ordered by the
@@ -43,8 +40,10 @@ class UniqueKeys {
             std::vector<Key>* sorted, std::vector<uint32_t>* shard_begin);
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  VectorWidth width_;
+  KeyTable table_;
+  size_t keys_left_ = 0;          // Of those announced.
+  std::vector<uint32_t> places_;  // Scratch of Find().
 };
 
 }  // namespace hdps

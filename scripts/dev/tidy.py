@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what a compiler cannot: the order of layers, the doors to the outside, and sizes.
+"""Checks what a compiler cannot: the order of layers, the platform interfaces, and sizes.
 
 usage: scripts/dev/tidy.py [ROOT]          prints the problems, exits 1 if there are any
        scripts/dev/tidy.py --self-test     plants one problem of each kind and sees it noticed

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/platform/random.h"
+#include "tests/embedding/memory_disk_store.h"
 
 namespace hdps {
 namespace {

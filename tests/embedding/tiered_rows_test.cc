@@ -12,6 +12,7 @@
 #include "common/platform/random.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/table.h"
+#include "tests/embedding/memory_disk_store.h"
 
 namespace hdps {
 namespace {

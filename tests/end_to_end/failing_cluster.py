@@ -100,7 +100,10 @@ class FailingCluster:
         return False
 
     def over(self):
-        return self.processes["scheduler"].poll() == 0
+        """The scheduler has ended well; or all members have, and it died behind its last word."""
+        return (self.processes["scheduler"].poll() == 0 or
+                all(name in self.processes and self.processes[name].poll() == 0
+                    for name in self.members()))
 
     def running(self, name):
         return self.processes[name].poll() is None
@@ -132,7 +135,7 @@ class FailingCluster:
     def signal(self, name, number):
         self.processes[name].send_signal(number)
 
-    def finish(self, seconds=180):
+    def finish(self, seconds=120):
         """Waits for the end of the job; returns its summary."""
         def ended():
             self.look()

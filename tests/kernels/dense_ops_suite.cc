@@ -4,8 +4,8 @@
 #include <cmath>
 #include <tuple>
 
-#include "kernels/host/loss.h"
 #include "tests/error_bound.h"
+#include "tests/kernels/plain_gemm.h"
 #include "tests/kernels/random_matrix.h"
 
 namespace hdps {
@@ -146,7 +146,7 @@ TEST_P(DenseOpsTest, ElementwiseIsExact) {
   TestMatrix bias(*ops_, 1, 201, 4);
   ops_->Copy(Write::kOver, x.device(), y.device());
   ops_->Copy(Write::kAdd, x.device(), y.device());
-  ops_->AddBias(x.device(), bias.device().data, z.device());
+  ops_->RunRows(AddBias{bias.device().data, x.device(), z.device()});
   for (size_t r = 0; r < 97; ++r) {
     for (size_t j = 0; j < 201; ++j) {
       y.host().Row(r)[j] = x.host().Row(r)[j] + x.host().Row(r)[j];
@@ -249,29 +249,6 @@ TEST_P(DenseOpsTest, RowGradientsAreNeverMinusZero) {
   for (size_t i = 0; i < 4; ++i) EXPECT_FALSE(std::signbit(given[i])) << i;
 }
 
-TEST_P(DenseOpsTest, InteractionsAgreeWithPlainLoops) {
-  for (const Write write : {Write::kOver, Write::kAdd}) {
-    TestMatrix x(*ops_, 211, 7 * 12, 1), dx(*ops_, 211, 7 * 12, 2);
-    TestMatrix out(*ops_, 211, 1, 3), g(*ops_, 211, 1, 4);
-    ops_->Fm(x.device(), 12, out.device());
-    Fm(x.host(), 12, out.host());
-    ExpectNear(out.Fetch(), out.values(), 1e-5f);
-    ops_->FmBackward(x.device(), 12, g.device(), write, dx.device());
-    FmBackward(x.host(), 12, g.host(), write, dx.host());
-    ExpectNear(dx.Fetch(), dx.values(), 1e-5f);
-
-    TestMatrix x0(*ops_, 50, 61, 5), u(*ops_, 50, 61, 6), xl(*ops_, 50, 61, 7);
-    TestMatrix next(*ops_, 50, 61, 8), du(*ops_, 50, 61, 9), dx0(*ops_, 50, 61, 10);
-    ops_->Cross(x0.device(), u.device(), xl.device(), next.device());
-    Cross(x0.host(), u.host(), xl.host(), next.host());
-    EXPECT_EQ(next.Fetch(), next.values());
-    ops_->CrossBackward(x0.device(), u.device(), next.device(), write, du.device(), dx0.device());
-    CrossBackward(x0.host(), u.host(), next.host(), write, du.host(), dx0.host());
-    ExpectNear(du.Fetch(), du.values(), 1e-6f);
-    ExpectNear(dx0.Fetch(), dx0.values(), 1e-6f);
-  }
-}
-
 TEST_P(DenseOpsTest, DotAgreesWithPlainLoop) {
   for (int flags = 0; flags < 4; ++flags) {
     const bool with_dense = (flags & 1) != 0;
@@ -295,29 +272,6 @@ TEST_P(DenseOpsTest, DotAgreesWithPlainLoop) {
     DotBackward(on_host, g.host(), to_host);
     ExpectNear(dv.Fetch(), dv.values(), 1e-5f);
     ExpectNear(ddense.Fetch(), ddense.values(), 1e-5f);
-  }
-}
-
-TEST_P(DenseOpsTest, LossAgreesWithPlainLoop) {
-  for (const LossKind kind : {LossKind::kLogloss, LossKind::kSoftmax}) {
-    const size_t n = 77, classes = kind == LossKind::kLogloss ? 1 : 10;
-    TestMatrix logits(*ops_, n, classes, 1), gradient(*ops_, n, classes, 2);
-    std::vector<float> labels(n), probabilities(n * classes), expected(n * classes);
-    for (size_t i = 0; i < n; ++i) labels[i] = static_cast<float>(i % (classes == 1 ? 2 : classes));
-    std::vector<double> losses(n);
-    const LossOutputs out{gradient.host(), expected.data(), losses.data()};
-    if (kind == LossKind::kLogloss) {
-      Logloss(logits.host(), labels.data(), out);
-    } else {
-      SoftmaxLoss(logits.host(), labels.data(), out);
-    }
-    double sum = 0;
-    for (const double loss : losses) sum += loss;
-    EXPECT_NEAR(ops_->Loss(kind, logits.device(), labels, gradient.device(), probabilities), sum,
-                1e-6);
-    ExpectNear(gradient.Fetch(), gradient.values(), 1e-6f);
-    ExpectNear(probabilities, expected, 1e-6f);
-    EXPECT_NEAR(ops_->Loss(kind, logits.device(), labels, {}, {}), sum, 1e-6);
   }
 }
 

@@ -1,81 +1,152 @@
-// The plain loops themselves, against definitions that share no code with them.
-#include "kernels/host/interactions.h"
-
-#include <gtest/gtest.h>
-
+// Factorization machine, cross layer and losses on each device against their definitions.
 #include <cmath>
+#include <limits>
 #include <vector>
 
-#include "common/platform/random.h"
-#include "kernels/host/loss.h"
+#include "tests/error_bound.h"
+#include "tests/kernels/dense_ops_suite.h"
+#include "tests/kernels/random_matrix.h"
 
 namespace hdps {
 namespace {
 
-std::vector<float> RandomValues(size_t count, uint64_t seed) {
-  Random random(seed);
-  std::vector<float> values(count);
-  for (float& x : values) x = static_cast<float>(2 * random.Unit() - 1);
-  return values;
-}
+constexpr size_t kVectors = 7, kDim = 12;
 
-double DotOf(const float* x, const float* y, size_t dim) {
+double DotOf(const float* x, const float* y) {
   double sum = 0;
-  for (size_t d = 0; d < dim; ++d) sum += double{x[d]} * double{y[d]};
+  for (size_t d = 0; d < kDim; ++d) sum += double{x[d]} * double{y[d]};
   return sum;
 }
 
-TEST(Interactions, FmIsTheSumOverAllPairs) {
-  constexpr size_t kRows = 9, kVectors = 5, kDim = 6;
-  std::vector<float> x = RandomValues(kRows * kVectors * kDim, 1), out(kRows);
-  Fm({x.data(), kRows, kVectors * kDim, kVectors * kDim}, kDim, {out.data(), kRows, 1, 1});
-  for (size_t i = 0; i < kRows; ++i) {
-    const float* v = x.data() + i * kVectors * kDim;
-    double sum = 0;
+// Sums of vectors take kVectors roundings each, their squares twice as many, and there are kDim of
+// them.
+TEST_P(DenseOpsTest, FmIsTheSumOverAllPairs) {
+  TestMatrix x(*ops_, 211, kVectors * kDim, 1), y(*ops_, 211, 1, 2);
+  ops_->RunRows(FmRows{kDim, x.device(), y.device()});
+  const std::vector<float> actual = y.Fetch();
+  const Sizes sizes(x);
+  for (size_t i = 0; i < 211; ++i) {
+    double sum = 0, size = 0;
     for (size_t a = 0; a < kVectors; ++a) {
-      for (size_t b = 0; b < a; ++b) sum += DotOf(v + a * kDim, v + b * kDim, kDim);
+      const float *v = x.host().Row(i), *v_size = sizes.view().Row(i);
+      for (size_t b = 0; b < kVectors; ++b) {
+        if (b < a) sum += DotOf(v + a * kDim, v + b * kDim);
+        size += DotOf(v_size + a * kDim, v_size + b * kDim);
+      }
     }
-    EXPECT_NEAR(out[i], sum, 1e-5);
+    ASSERT_NEAR(actual[i * 4], sum, SumErrorBound(2 * kVectors + kDim + 3, size)) << i;
   }
 }
 
-TEST(Interactions, DotGivesPairsInOrderDenseVectorFirst) {
-  constexpr size_t kRows = 4, kDim = 7;
-  std::vector<float> e = RandomValues(kRows * 3 * kDim, 1), dense = RandomValues(kRows * kDim, 2);
-  std::vector<float> out(kRows * 6);
-  const DotInputs in{
-      {e.data(), kRows, 3 * kDim, 3 * kDim}, {dense.data(), kRows, kDim, kDim}, kDim};
-  ASSERT_EQ(DotWidth(in.num_vectors()), 6u);
-  Dot(in, {out.data(), kRows, 6, 6});
-  for (size_t i = 0; i < kRows; ++i) {
-    const float* v[] = {dense.data() + i * kDim, e.data() + i * 3 * kDim,
-                        e.data() + (i * 3 + 1) * kDim, e.data() + (i * 3 + 2) * kDim};
-    const size_t pairs[6][2] = {{1, 0}, {2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2}};
-    for (size_t p = 0; p < 6; ++p) {
-      EXPECT_NEAR(out[i * 6 + p], DotOf(v[pairs[p][0]], v[pairs[p][1]], kDim), 1e-5);
+TEST_P(DenseOpsTest, FmBackwardIsTheSumOfTheOthers) {
+  for (const Write write : {Write::kOver, Write::kAdd}) {
+    TestMatrix x(*ops_, 211, kVectors * kDim, 1), dx(*ops_, 211, kVectors * kDim, 2);
+    TestMatrix dy(*ops_, 211, 1, 3);
+    ops_->RunRows(FmRowsBackward{kDim, x.device(), dy.device(), write, dx.device()});
+    const std::vector<float> actual = dx.Fetch();
+    for (size_t i = 0; i < 211; ++i) {
+      const float* const v = x.host().Row(i);
+      for (size_t at = 0; at < kVectors * kDim; ++at) {
+        double sum = 0, size = 0;
+        for (size_t other = at % kDim; other < kVectors * kDim; other += kDim) {
+          if (other != at) sum += double{v[other]};
+          size += double{std::fabs(v[other])} * (other == at ? 2 : 1);
+        }
+        const double factor = double{dy.host().Row(i)[0]};
+        const double before = write == Write::kAdd ? double{dx.host().Row(i)[at]} : 0;
+        ASSERT_NEAR(actual[i * dx.host().stride + at], before + factor * sum,
+                    SumErrorBound(kVectors + 3, std::fabs(before) + std::fabs(factor) * size));
+      }
     }
   }
 }
 
-TEST(Loss, StaysFiniteAtTheEnds) {
-  std::vector<float> logits = {-200.0f, 200.0f, 0.0f, -200.0f}, labels = {0, 1, 1, 1};
-  std::vector<float> gradient(4), probabilities(4);
-  std::vector<double> losses(4);
-  Logloss({logits.data(), 4, 1, 1}, labels.data(),
-          {{gradient.data(), 4, 1, 1}, probabilities.data(), losses.data()});
-  EXPECT_NEAR(losses[0], 0, 1e-9);
-  EXPECT_NEAR(losses[1], 0, 1e-9);
-  EXPECT_NEAR(losses[2], std::log(2.0), 1e-12);
-  EXPECT_NEAR(losses[3], 200, 1e-9);
-  EXPECT_EQ(gradient[3], -1.0f);
-  EXPECT_EQ(probabilities[2], 0.5f);
+TEST_P(DenseOpsTest, CrossIsExact) {
+  for (const Write write : {Write::kOver, Write::kAdd}) {
+    TestMatrix x0(*ops_, 50, 61, 5), u(*ops_, 50, 61, 6), x(*ops_, 50, 61, 7);
+    TestMatrix y(*ops_, 50, 61, 8), du(*ops_, 50, 61, 9), dx0(*ops_, 50, 61, 10);
+    ops_->RunRows(CrossRows{x0.device(), u.device(), x.device(), y.device()});
+    ops_->RunRows(
+        CrossRowsBackward{x0.device(), u.device(), x.device(), du.device(), write, dx0.device()});
+    for (size_t r = 0; r < 50; ++r) {
+      for (size_t j = 0; j < 61; ++j) {
+        const float first = x0.host().Row(r)[j], product = u.host().Row(r)[j];
+        const float d = x.host().Row(r)[j];
+        float& of_first = dx0.host().Row(r)[j];
+        y.host().Row(r)[j] = first * product + d;
+        du.host().Row(r)[j] = d * first;
+        of_first = (write == Write::kAdd ? of_first : 0.0f) + d * product;
+      }
+    }
+    EXPECT_EQ(y.Fetch(), y.values());
+    EXPECT_EQ(du.Fetch(), du.values());
+    EXPECT_EQ(dx0.Fetch(), dx0.values());
+  }
+}
 
-  std::vector<float> wide = {300.0f, -300.0f, 0.0f}, label = {1};
-  std::vector<float> wide_gradient(3), wide_probabilities(3);
-  SoftmaxLoss({wide.data(), 1, 3, 3}, label.data(),
-              {{wide_gradient.data(), 1, 3, 3}, wide_probabilities.data(), losses.data()});
-  EXPECT_NEAR(losses[0], 600, 1e-6);
-  EXPECT_EQ(wide_gradient, (std::vector<float>{1, -1, 0}));
+// The definition, in double, of logits so small that nothing can overflow.
+double PlainLoss(LossKind kind, const float* z, size_t classes, size_t label,
+                 std::vector<double>* probabilities) {
+  if (kind == LossKind::kLogloss) {
+    *probabilities = {1 / (1 + std::exp(-double{z[0]}))};
+    return -std::log(label == 1 ? probabilities->at(0) : 1 - probabilities->at(0));
+  }
+  double total = 0;
+  for (size_t c = 0; c < classes; ++c) total += std::exp(double{z[c]});
+  probabilities->clear();
+  for (size_t c = 0; c < classes; ++c) probabilities->push_back(std::exp(double{z[c]}) / total);
+  return -std::log(probabilities->at(label));
+}
+
+// Figures are rounded to a float once; in double a loss takes some forty operations at most.
+TEST_P(DenseOpsTest, LossesAreTheirDefinitions) {
+  constexpr size_t kRows = 77;
+  for (const LossKind kind : {LossKind::kLogloss, LossKind::kSoftmax}) {
+    const size_t classes = kind == LossKind::kLogloss ? 1 : 10;
+    TestMatrix logits(*ops_, kRows, classes, 1), gradient(*ops_, kRows, classes, 2);
+    std::vector<float> labels(kRows), probabilities(kRows * classes);
+    for (size_t i = 0; i < kRows; ++i) {
+      labels[i] = static_cast<float>(i % (classes == 1 ? 2 : classes));
+    }
+    const double sum = ops_->Loss(kind, logits.device(), labels, gradient.device(), probabilities);
+    const std::vector<float> gradients = gradient.Fetch();
+    const double once = SumErrorBound(2, 1);
+    double wanted_sum = 0;
+    std::vector<double> wanted;
+    for (size_t i = 0; i < kRows; ++i) {
+      const auto label = static_cast<size_t>(labels[i]);
+      wanted_sum += PlainLoss(kind, logits.host().Row(i), classes, label, &wanted);
+      for (size_t c = 0; c < classes; ++c) {
+        const bool is_label = classes == 1 ? label == 1 : label == c;
+        ASSERT_NEAR(probabilities[i * classes + c], wanted[c], once);
+        ASSERT_NEAR(gradients[i * (classes + 3) + c], wanted[c] - (is_label ? 1 : 0), once);
+      }
+    }
+    const double allowed = (kRows + 40) * std::numeric_limits<double>::epsilon() * wanted_sum;
+    EXPECT_NEAR(sum, wanted_sum, allowed);
+    EXPECT_EQ(ops_->Loss(kind, logits.device(), labels, {}, {}), sum);
+  }
+}
+
+TEST_P(DenseOpsTest, LossesStayFiniteAtTheEnds) {
+  const std::vector<float> given = {-200.0f, 200.0f, 0.0f, -200.0f};
+  const std::vector<float> labels = {0, 1, 1, 1};
+  TestMatrix logits(*ops_, 1, 4, 1), gradient(*ops_, 1, 4, 2);
+  ops_->Upload(given, logits.device().data);
+  const Matrix z{logits.device().data, 4, 1, 1}, g{gradient.device().data, 4, 1, 1};
+  std::vector<float> probabilities(4);
+  const double sum = ops_->Loss(LossKind::kLogloss, z, labels, g, probabilities);
+  EXPECT_NEAR(sum, std::log(2.0) + 200, 1024 * std::numeric_limits<double>::epsilon());
+  EXPECT_EQ(gradient.Fetch()[3], -1.0f);
+  EXPECT_EQ(probabilities, (std::vector<float>{0, 1, 0.5f, 0}));
+
+  const std::vector<float> wide = {300.0f, -300.0f, 0.0f}, label = {1};
+  ops_->Upload(wide, logits.device().data);
+  const Matrix row{logits.device().data, 1, 3, 3}, to{gradient.device().data, 1, 3, 3};
+  EXPECT_EQ(ops_->Loss(LossKind::kSoftmax, row, label, to, {}), 600);
+  const std::vector<float> gradients = gradient.Fetch();
+  EXPECT_EQ(std::vector<float>(gradients.begin(), gradients.begin() + 3),
+            (std::vector<float>{1, -1, 0}));
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/platform/random.h"
-#include "kernels/host/gemm.h"
 #include "tests/error_bound.h"
+#include "tests/kernels/plain_gemm.h"
 
 namespace hdps {
 namespace {

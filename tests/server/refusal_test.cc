@@ -131,16 +131,6 @@ TEST_F(Refusal, AWorkerThatLeavesIsForgottenAndItsPlaceTaken) {
   EXPECT_EQ(server.Read(0, {7})[0], -1);
 }
 
-TEST(ShardMove, EndsTheServerWithAReason) {
-  ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1, .servers = 2});
-  server.view().shards.owner[0] = {1};
-  server.view().view = {4};
-  server.SendView();
-  for (int i = 0; i < 20 && !server.node().done(); ++i) server.Tick();
-  EXPECT_TRUE(server.node().done());
-  EXPECT_EQ(server.node().exit_status(), 3);
-  EXPECT_NE(server.node().exit_reason().find("moves shards"), std::string::npos);
-}
 
 // A sender that seals what it likes: any bytes, with the right checksums.
 TEST_F(Refusal, DamagedRequestsNeverStopTheServer) {

@@ -109,6 +109,7 @@ void Cluster::StartScheduler() {
   voice.notice = [this](const std::string& line) {
     unconfirmed_ += line.find("has not confirmed the end") != std::string::npos;
     went_back_ += line.find("the job goes on from") == 0;
+    scaled_ += line.find("the job goes on with") == 0;
     taken_over_ += line.find("the scheduler is back") == 0;
     VLOG(1) << network_.now() << " " << line;
   };
@@ -277,6 +278,20 @@ void Cluster::KillScheduler() {
   scheduler_starts_at_ = network_.now() + options_.restart_after_ms;
 }
 
+void Cluster::AddServer() {
+  ScaleRequest more;
+  more.servers = 1;
+  if (scheduler_ != nullptr) scheduler_->OnFrame({77}, EncodeMessage(more));
+  servers_.emplace_back();
+  StartServer(static_cast<uint32_t>(servers_.size() - 1));
+}
+
+void Cluster::DismissServer() {
+  ScaleRequest fewer;
+  fewer.servers = -1;
+  if (scheduler_ != nullptr) scheduler_->OnFrame({77}, EncodeMessage(fewer));
+}
+
 void Cluster::KillWorker(uint32_t rank) {
   network_.Detach(PeerOf(Role::kWorker, rank));
   workers_[rank].node.reset();
@@ -312,6 +327,7 @@ Outcome Cluster::Judge(bool all_done) const {
   outcome.restarted = restarted_;
   outcome.went_back = went_back_;
   outcome.taken_over = taken_over_;
+  outcome.scaled = scaled_;
   if (scheduler_ == nullptr) return outcome;
   uint32_t excused = unconfirmed_;
   const auto ended = [&](const std::string& who, const Node& node) {
@@ -327,6 +343,8 @@ Outcome Cluster::Judge(bool all_done) const {
   ended("scheduler", *scheduler_);
   for (size_t s = 0; s < servers_.size(); ++s) {
     if (servers_[s] == nullptr) continue;
+    // One that was to join came when it was not wanted any more.
+    if (s >= options_.num_servers && servers_[s]->exit_status() == 2) continue;
     ended("server " + std::to_string(s), *servers_[s]);
     AddCounters(servers_[s]->counters(), &outcome.servers);
   }

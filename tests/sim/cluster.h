@@ -65,6 +65,7 @@ struct Outcome {
   uint32_t restarted = 0;        // Processes.
   uint32_t went_back = 0;        // How often the cluster was formed again.
   uint32_t taken_over = 0;       // How often another scheduler went on.
+  uint32_t scaled = 0;           // How often members changed without a loss.
 
   bool good() const { return finished && exact && problems.empty(); }
   std::string Describe() const;
@@ -84,6 +85,10 @@ class Cluster {
   void KillServer(uint32_t rank);
   void KillWorker(uint32_t rank);
   void KillScheduler();
+  // The job is to go on with one server more, which is started, or with one less.
+  void AddServer();
+  void DismissServer();
+  bool over() const { return scheduler_ != nullptr && scheduler_->done(); }
   // And nobody starts it again.
   void LoseServer(uint32_t rank);
   // The nodes that have not been killed, the scheduler first.
@@ -131,7 +136,7 @@ class Cluster {
   uint64_t started_ = 0;     // Processes of servers and workers, so far.
   std::map<std::pair<Role, uint32_t>, TimeMs> restart_at_;
   std::map<std::pair<Role, uint32_t>, PeerId> peers_;
-  uint32_t restarted_ = 0, went_back_ = 0, taken_over_ = 0;
+  uint32_t restarted_ = 0, went_back_ = 0, taken_over_ = 0, scaled_ = 0;
   TimeMs scheduler_starts_at_ = -1;  // It was killed.
   bool loaded_ = false;
   std::map<PeerId, CommandId> digest_commands_;  // The last one to each server.

@@ -39,12 +39,12 @@ TEST(Rollback, WhoeverDiesEveryPushCountsOnce) {
     EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
     if (testing::Test::HasFailure()) break;
   }
-  std::printf("figure: rollback: %llu runs, %llu bad; %llu with processes started again, %llu went "
-              "back, %llu of them to a checkpoint; in %llu another scheduler took over\n",
-              static_cast<unsigned long long>(runs), static_cast<unsigned long long>(bad),
-              static_cast<unsigned long long>(restarted),
-              static_cast<unsigned long long>(went_back), static_cast<unsigned long long>(loaded),
-              static_cast<unsigned long long>(taken_over));
+  std::printf(
+      "figure: rollback: %llu runs, %llu bad; %llu with processes started again, %llu went "
+      "back, %llu of them to a checkpoint; in %llu another scheduler took over\n",
+      static_cast<unsigned long long>(runs), static_cast<unsigned long long>(bad),
+      static_cast<unsigned long long>(restarted), static_cast<unsigned long long>(went_back),
+      static_cast<unsigned long long>(loaded), static_cast<unsigned long long>(taken_over));
   if (runs == 1) return;
   EXPECT_GT(went_back, runs / 2);
   EXPECT_GT(taken_over, runs / 8);

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "worker/exchange/push_plan.h"
+
 namespace hdps::sim {
 namespace {
 
@@ -155,8 +157,6 @@ ScriptedWorker::Step* ScriptedWorker::NewStep(Clock clock) {
 }
 
 void ScriptedWorker::Ask(Step::Asked* asked, Purpose purpose, std::vector<ServerRequest> requests) {
-  asked->servers.clear();
-  for (const ServerRequest& request : requests) asked->servers.push_back(request.server.value);
   // Sent later: an answer may come at once.
   asked->ticket = Ticket{next_ticket_};
   Send(purpose, std::move(requests));
@@ -169,8 +169,8 @@ void ScriptedWorker::AskAhead() {
     step->held = tally_->Acknowledged();
     step->held[rank_] = clock_;
     step->pushed = clock_;
-    std::vector<ServerRequest> requests =
-        step->split.Pulls({clock, PullMode::kPrefetch, clock_, step->list, options_.wire});
+    std::vector<ServerRequest> requests = step->ahead.plan.Pull(
+        step->split, {clock, PullMode::kPrefetch, clock_, step->list, options_.wire});
     step->since.assign(view_->servers.size(), kNotRead);
     for (const ServerRequest& request : requests) {
       step->since[request.server.value] = clock_ + (options_.since_late ? 1 : 0);
@@ -190,24 +190,25 @@ void ScriptedWorker::StartStep() {
     step->held = tally_->Acknowledged();
     step->held[rank_] = clock_;
     Ask(&step->last, Purpose::kPull,
-        step->split.Pulls({clock_, PullMode::kTrain, clock_, step->list, options_.wire}));
+        step->last.plan.Pull(step->split,
+                             {clock_, PullMode::kTrain, clock_, step->list, options_.wire}));
   }
   if (!options_.await_push) AskAhead();
 }
 
 void ScriptedWorker::Repair(Step* step) {
   Ask(&step->last, Purpose::kPull,
-      step->split.Repairs(
-          {clock_, clock_, step->list, step->since, options_.repairs, options_.wire}));
+      step->last.plan.Repair(
+          step->split, {clock_, clock_, step->list, step->since, options_.repairs, options_.wire}));
 }
 
 bool ScriptedWorker::PlaceAhead(Step* step, const std::vector<Frame>& replies) {
   const std::vector<std::span<float>> rows(step->rows, step->rows + 2);
   for (size_t i = 0; i < replies.size(); ++i) {
-    const ServerId server{step->ahead.servers[i]};
+    const ServerId server = step->ahead.plan.asked()[i].server;
     PullReply reply;
     if (!Check(DecodeMessage(replies[i], &reply))) return false;
-    if (!Check(step->split.Scatter(server, PullMode::kPrefetch, reply, rows))) return false;
+    if (!Check(step->ahead.plan.Scatter(i, reply, rows))) return false;
     if (options_.repairs && reply.min_clock < step->pushed) {
       trouble_ = "rows ahead are older than was asked for";
     }
@@ -221,12 +222,9 @@ bool ScriptedWorker::PlaceAhead(Step* step, const std::vector<Frame>& replies) {
 bool ScriptedWorker::Place(Step* step, const std::vector<Frame>& replies) {
   const std::vector<std::span<float>> rows(step->rows, step->rows + 2);
   for (size_t i = 0; i < replies.size(); ++i) {
-    const ServerId server{step->last.servers[i]};
     PullReply reply;
     if (!Check(DecodeMessage(replies[i], &reply))) return false;
-    const bool was_ahead = !step->since.empty() && step->since[server.value] != kNotRead;
-    const PullMode mode = was_ahead ? PullMode::kRefresh : PullMode::kTrain;
-    if (!Check(step->split.Scatter(server, mode, reply, rows))) return false;
+    if (!Check(step->last.plan.Scatter(i, reply, rows))) return false;
   }
   return true;
 }
@@ -274,14 +272,15 @@ void ScriptedWorker::PushStep(Clock clock) {
   }
   tally_->PushStarted(rank_);
   ++clock_;
-  std::vector<ServerRequest> advances = Advances(step.split.num_servers(), clock_);
+  std::vector<ServerRequest> advances = AdvanceRequests(step.split.num_servers(), clock_);
   std::vector<ServerRequest> pushes =
-      step.split.Pushes({.sequence = {next_sequence_++},
-                         .clock = clock,
-                         .num_examples = 1,
-                         .list = step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0),
-                         .format = options_.wire},
-                        gradients);
+      PushPlan(step.split)
+          .Requests({.sequence = {next_sequence_++},
+                     .clock = clock,
+                     .num_examples = 1,
+                     .list = step.list + (options_.strange_lists ? uint64_t{1} << 40 : 0),
+                     .format = options_.wire},
+                    gradients);
   steps_.erase(clock);
   if (!options_.advance_early) {
     Send(Purpose::kPush, std::move(pushes), std::move(advances));

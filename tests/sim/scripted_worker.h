@@ -14,6 +14,7 @@
 #include "tests/sim/tally.h"
 #include "worker/exchange/compute_port.h"
 #include "worker/exchange/key_split.h"
+#include "worker/exchange/pull_plan.h"
 
 namespace hdps::sim {
 
@@ -75,10 +76,10 @@ class ScriptedWorker : public ComputeSide {
     std::vector<Clock> held;   // [workers]: pushes that the rows must at least hold.
     std::vector<Clock> since;  // [servers]: steps that rows read ahead hold; kNotRead: none were.
     Clock pushed = 0;          // Where they are read ahead: pushes sent before.
-    // Requests that are out, and the servers they went to.
+    // Requests that are out.
     struct Asked {
       std::optional<Ticket> ticket;
-      std::vector<uint32_t> servers;
+      PullPlan plan;
     };
     Asked ahead, last;
     std::vector<Frame> last_replies;  // That came before those of `ahead`.

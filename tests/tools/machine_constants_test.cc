@@ -16,39 +16,23 @@ using ::testing::HasSubstr;
 std::map<std::string, double> AllValues() {
   std::map<std::string, double> values;
   double next = 1;
-  for (const ConstantName& name : AllConstants()) values[name.name] = next++;
-  for (const PathName& path : AllPaths()) {
-    const std::string name = path.name;
-    for (const ExchangeFigure& figure : ExchangeFigures()) {
-      values[name + "_pull." + figure.name] = next++;
-      values[name + "_push." + figure.name] = next++;
-    }
-    for (const RepairFigure& figure : RepairFigures()) {
-      values[name + "_repair." + figure.name] = next++;
-    }
-  }
+  MachineConstants constants;
+  for (const NamedConstant& constant : NamedConstants(&constants)) values[constant.name] = next++;
   values["products_429x1024_batch4096.rate"] = 100;
   values["products_64x32_batch4096.rate"] = 20;
   return values;
 }
 
 TEST(MachineConstantsTest, EachNameHasItsField) {
-  const Result<MachineConstants> constants = ConstantsFrom(AllValues());
+  Result<MachineConstants> constants = ConstantsFrom(AllValues());
   ASSERT_TRUE(constants.ok()) << constants.status().message();
   double next = 1;
-  for (const ConstantName& name : AllConstants()) {
-    EXPECT_EQ((*constants).*name.field, next++) << name.name;
+  for (const NamedConstant& constant : NamedConstants(&*constants)) {
+    EXPECT_EQ(*constant.value, next++) << constant.name;
   }
-  for (const PathName& path : AllPaths()) {
-    const PathCosts& costs = (*constants).*path.field;
-    for (const ExchangeFigure& figure : ExchangeFigures()) {
-      EXPECT_EQ(costs.pull.*figure.field, next++) << path.name << figure.name;
-      EXPECT_EQ(costs.push.*figure.field, next++) << path.name << figure.name;
-    }
-    for (const RepairFigure& figure : RepairFigures()) {
-      EXPECT_EQ(costs.repair.*figure.field, next++) << path.name << figure.name;
-    }
-  }
+  EXPECT_EQ(constants->server_push_row_ns, AllValues().at("server.push_row"));
+  EXPECT_EQ(constants->local.push.float_ns, AllValues().at("local_push.float"));
+  EXPECT_EQ(constants->socket.repair.changed_row_ns, AllValues().at("socket_repair.changed_row"));
   ASSERT_EQ(constants->products.size(), 2u);
 }
 

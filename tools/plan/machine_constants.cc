@@ -10,61 +10,6 @@
 namespace hdps {
 namespace {
 
-using M = MachineConstants;
-
-constexpr ConstantName kConstants[] = {
-    {"machine.cores", "", &M::cores},
-    {"model.example", "ns", &M::model_example_ns},
-    {"model.embedding_float", "ns", &M::model_embedding_float_ns},
-    {"model.activation_float", "ns", &M::model_activation_float_ns},
-    {"model.row_rate", "GFLOP/s", &M::model_row_gflops},
-    {"model.row_float", "ns", &M::model_row_float_ns},
-    {"model.gather_float", "ns", &M::model_gather_float_ns},
-    {"model.merge_row", "ns", &M::model_merge_row_ns},
-    {"model.merge_float", "ns", &M::model_merge_float_ns},
-    {"reader.read_byte", "ns", &M::read_byte_ns},
-    {"reader.scan_byte", "ns", &M::scan_byte_ns},
-    {"reader.find_byte", "ns", &M::find_byte_ns},
-    {"reader.draw_row", "ns", &M::draw_row_ns},
-    {"reader.fetch_row", "ns", &M::fetch_row_ns},
-    {"reader.dedup_key", "ns", &M::dedup_key_ns},
-    {"reader.split_key", "ns", &M::split_key_ns},
-    {"reader.cut_key", "ns", &M::cut_key_ns},
-    {"exchange.busy_cores", "cores", &M::exchange_busy_cores},
-    {"sharing.beside", "", &M::sharing_beside},
-    {"sharing.lockstep", "", &M::sharing_lockstep},
-    {"server.pull_row", "ns", &M::server_pull_row_ns},
-    {"server.pull_float", "ns", &M::server_pull_float_ns},
-    {"server.push_row", "ns", &M::server_push_row_ns},
-    {"server.push_float", "ns", &M::server_push_float_ns},
-    {"server.new_row", "ns", &M::server_new_row_ns},
-    {"server.new_float", "ns", &M::server_new_float_ns},
-    {"server.dense_pull_float", "ns", &M::server_dense_pull_float_ns},
-    {"server.dense_push_float", "ns", &M::server_dense_push_float_ns},
-    {"server.message", "us", &M::server_message_us},
-    {"server.index_row", "bytes", &M::index_row_bytes},
-    {"tier.row_back", "us", &M::tier_row_back_us},
-    {"wire.byte", "ns", &M::wire_byte_ns},
-    {"checkpoint.save_byte", "ns", &M::save_byte_ns},
-    {"checkpoint.load_byte", "ns", &M::load_byte_ns},
-    {"disk.write_byte", "ns", &M::disk_write_byte_ns},
-    {"disk.read_byte", "ns", &M::disk_read_byte_ns},
-    {"cluster.start", "s", &M::start_seconds},
-};
-
-constexpr PathName kPaths[] = {
-    {"inproc", &M::inproc}, {"local", &M::local}, {"socket", &M::socket}};
-
-constexpr ExchangeFigure kExchangeFigures[] = {{"base", &ExchangeCost::base_us},
-                                               {"row", &ExchangeCost::row_ns},
-                                               {"float", &ExchangeCost::float_ns},
-                                               {"dense_float", &ExchangeCost::dense_float_ns}};
-constexpr RepairFigure kRefreshFigures[] = {{"base", &RepairCost::base_us},
-                                            {"row", &RepairCost::row_ns},
-                                            {"float", &RepairCost::float_ns},
-                                            {"changed_row", &RepairCost::changed_row_ns},
-                                            {"changed_float", &RepairCost::changed_float_ns}};
-
 // A field of an object that is a text; empty for anything else.
 std::string TextOf(const nlohmann::json& object, const char* field) {
   if (!object.is_object() || !object.contains(field) || !object[field].is_string()) return "";
@@ -86,10 +31,67 @@ Result<double> Take(const std::map<std::string, double>& values, const std::stri
 
 }  // namespace
 
-std::span<const ConstantName> AllConstants() { return kConstants; }
-std::span<const PathName> AllPaths() { return kPaths; }
-std::span<const ExchangeFigure> ExchangeFigures() { return kExchangeFigures; }
-std::span<const RepairFigure> RepairFigures() { return kRefreshFigures; }
+std::vector<NamedConstant> NamedConstants(MachineConstants* constants) {
+  MachineConstants& c = *constants;
+  std::vector<NamedConstant> all = {
+      {"machine.cores", "", &c.cores},
+      {"model.example", "ns", &c.model_example_ns},
+      {"model.embedding_float", "ns", &c.model_embedding_float_ns},
+      {"model.activation_float", "ns", &c.model_activation_float_ns},
+      {"model.row_rate", "GFLOP/s", &c.model_row_gflops},
+      {"model.row_float", "ns", &c.model_row_float_ns},
+      {"model.gather_float", "ns", &c.model_gather_float_ns},
+      {"model.merge_row", "ns", &c.model_merge_row_ns},
+      {"model.merge_float", "ns", &c.model_merge_float_ns},
+      {"reader.read_byte", "ns", &c.read_byte_ns},
+      {"reader.scan_byte", "ns", &c.scan_byte_ns},
+      {"reader.find_byte", "ns", &c.find_byte_ns},
+      {"reader.draw_row", "ns", &c.draw_row_ns},
+      {"reader.fetch_row", "ns", &c.fetch_row_ns},
+      {"reader.dedup_key", "ns", &c.dedup_key_ns},
+      {"reader.split_key", "ns", &c.split_key_ns},
+      {"reader.cut_key", "ns", &c.cut_key_ns},
+      {"exchange.busy_cores", "cores", &c.exchange_busy_cores},
+      {"sharing.beside", "", &c.sharing_beside},
+      {"sharing.lockstep", "", &c.sharing_lockstep},
+      {"server.pull_row", "ns", &c.server_pull_row_ns},
+      {"server.pull_float", "ns", &c.server_pull_float_ns},
+      {"server.push_row", "ns", &c.server_push_row_ns},
+      {"server.push_float", "ns", &c.server_push_float_ns},
+      {"server.new_row", "ns", &c.server_new_row_ns},
+      {"server.new_float", "ns", &c.server_new_float_ns},
+      {"server.dense_pull_float", "ns", &c.server_dense_pull_float_ns},
+      {"server.dense_push_float", "ns", &c.server_dense_push_float_ns},
+      {"server.message", "us", &c.server_message_us},
+      {"server.index_row", "bytes", &c.index_row_bytes},
+      {"tier.row_back", "us", &c.tier_row_back_us},
+      {"wire.byte", "ns", &c.wire_byte_ns},
+      {"checkpoint.save_byte", "ns", &c.save_byte_ns},
+      {"checkpoint.load_byte", "ns", &c.load_byte_ns},
+      {"disk.write_byte", "ns", &c.disk_write_byte_ns},
+      {"disk.read_byte", "ns", &c.disk_read_byte_ns},
+      {"cluster.start", "s", &c.start_seconds},
+  };
+  const auto add = [&all](const std::string& name, ExchangeCost* cost) {
+    all.push_back({name + ".base", "us", &cost->base_us});
+    all.push_back({name + ".row", "ns", &cost->row_ns});
+    all.push_back({name + ".float", "ns", &cost->float_ns});
+    all.push_back({name + ".dense_float", "ns", &cost->dense_float_ns});
+  };
+  const std::pair<std::string, PathCosts*> paths[] = {
+      {"inproc", &c.inproc}, {"local", &c.local}, {"socket", &c.socket}};
+  for (const auto& [name, path] : paths) {
+    add(name + "_pull", &path->pull);
+    add(name + "_push", &path->push);
+    RepairCost& repair = path->repair;
+    all.push_back({name + "_repair.base", "us", &repair.base_us});
+    all.push_back({name + "_repair.row", "ns", &repair.row_ns});
+    all.push_back({name + "_repair.float", "ns", &repair.float_ns});
+    all.push_back({name + "_repair.changed_row", "ns", &repair.changed_row_ns});
+    all.push_back({name + "_repair.changed_float", "ns", &repair.changed_float_ns});
+  }
+  return all;
+}
 
 std::string ProductCase(const ProductRate& rate) {
   char name[80];
@@ -114,20 +116,8 @@ double MachineConstants::GflopsFor(double inputs, double units, double batch) co
 
 Result<MachineConstants> ConstantsFrom(const std::map<std::string, double>& values) {
   MachineConstants constants;
-  for (const ConstantName& name : kConstants) {
-    HDPS_ASSIGN_OR_RETURN(constants.*name.field, Take(values, name.name));
-  }
-  for (const PathName& path : kPaths) {
-    PathCosts& costs = constants.*path.field;
-    const std::string name = path.name;
-    for (const ExchangeFigure& figure : kExchangeFigures) {
-      HDPS_ASSIGN_OR_RETURN(costs.pull.*figure.field, Take(values, name + "_pull." + figure.name));
-      HDPS_ASSIGN_OR_RETURN(costs.push.*figure.field, Take(values, name + "_push." + figure.name));
-    }
-    for (const RepairFigure& figure : kRefreshFigures) {
-      HDPS_ASSIGN_OR_RETURN(costs.repair.*figure.field,
-                            Take(values, name + "_repair." + figure.name));
-    }
+  for (const NamedConstant& constant : NamedConstants(&constants)) {
+    HDPS_ASSIGN_OR_RETURN(*constant.value, Take(values, constant.name));
   }
   constants.products.clear();
   for (const auto& [name, value] : values) {

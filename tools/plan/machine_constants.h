@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -84,29 +83,14 @@ struct MachineConstants {
   double GflopsFor(double inputs, double units, double batch) const;
 };
 
-// One constant: how it is named in the bench's JSON, as CASE.FIGURE.
-struct ConstantName {
-  const char* name;
+// One of the constants, as it is named in the bench's JSON: CASE.FIGURE.
+struct NamedConstant {
+  std::string name;
   const char* unit;
-  double MachineConstants::*field;
+  double* value;
 };
-struct PathName {
-  const char* name;  // The cases are NAME_pull, NAME_push and NAME_repair.
-  PathCosts MachineConstants::*field;
-};
-// The figures of these cases.
-struct ExchangeFigure {
-  const char* name;
-  double ExchangeCost::*field;
-};
-struct RepairFigure {
-  const char* name;
-  double RepairCost::*field;
-};
-std::span<const ConstantName> AllConstants();
-std::span<const PathName> AllPaths();
-std::span<const ExchangeFigure> ExchangeFigures();
-std::span<const RepairFigure> RepairFigures();
+// All but the products.
+std::vector<NamedConstant> NamedConstants(MachineConstants* constants);
 // "products_429x1024_batch4096", figure "gflops".
 std::string ProductCase(const ProductRate& rate);
 

@@ -48,36 +48,32 @@ Moments MomentsOf(const std::vector<double>& values) {
   return {mean, std::sqrt(squares / count)};
 }
 
-Status Refuse(const std::string& field, const std::string& value, const std::string& expected) {
-  return {Code::kInvalidArgument, "--" + field + "=" + value + ": expected " + expected};
-}
-
 Status CheckSpec(const SyntheticLogSpec& spec) {
+  const auto within = [](double value, double max) { return value >= 0 && value <= max; };
   const auto share = [](double value) { return value >= 0 && value < 1; };
-  if (spec.numeric > kNumbersMax) {
-    return Refuse("numeric", std::to_string(spec.numeric), "at most 13");
-  }
-  if (spec.categorical > kCategoriesMax) {
-    return Refuse("categorical", std::to_string(spec.categorical), "at most 26");
-  }
-  if (spec.numeric + spec.categorical == 0) {
-    return Refuse("numeric", "0", "at least one column, numeric or categorical");
-  }
-  if (spec.vocabulary < 1 || spec.vocabulary > (uint64_t{1} << 32)) {
-    return Refuse("vocabulary", std::to_string(spec.vocabulary), "1 to 2^32");
-  }
-  if (!(spec.zipf >= 0 && spec.zipf <= 10)) {
-    return Refuse("zipf", std::to_string(spec.zipf), "an exponent from 0 to 10");
-  }
-  if (!(spec.signal >= 0 && spec.signal <= 100)) {
-    return Refuse("signal", std::to_string(spec.signal), "a deviation from 0 to 100");
-  }
-  if (!(spec.ctr > 0 && spec.ctr < 1)) {
-    return Refuse("ctr", std::to_string(spec.ctr), "a share between 0 and 1");
-  }
-  if (!share(spec.noise)) return Refuse("noise", std::to_string(spec.noise), "a share below 1");
-  if (!share(spec.missing)) {
-    return Refuse("missing", std::to_string(spec.missing), "a share below 1");
+  const struct {
+    const char* field;
+    std::string value;
+    bool good;
+    const char* expected;
+  } fields[] = {
+      {"numeric", std::to_string(spec.numeric), spec.numeric <= kNumbersMax, "at most 13"},
+      {"categorical", std::to_string(spec.categorical), spec.categorical <= kCategoriesMax,
+       "at most 26"},
+      {"numeric", "0", spec.numeric + spec.categorical > 0,
+       "at least one column, numeric or categorical"},
+      {"vocabulary", std::to_string(spec.vocabulary),
+       spec.vocabulary >= 1 && spec.vocabulary <= uint64_t{1} << 32, "1 to 2^32"},
+      {"zipf", std::to_string(spec.zipf), within(spec.zipf, 10), "an exponent from 0 to 10"},
+      {"signal", std::to_string(spec.signal), within(spec.signal, 100),
+       "a deviation from 0 to 100"},
+      {"ctr", std::to_string(spec.ctr), spec.ctr > 0 && spec.ctr < 1, "a share between 0 and 1"},
+      {"noise", std::to_string(spec.noise), share(spec.noise), "a share below 1"},
+      {"missing", std::to_string(spec.missing), share(spec.missing), "a share below 1"}};
+  for (const auto& field : fields) {
+    if (field.good) continue;
+    return {Code::kInvalidArgument,
+            std::string("--") + field.field + "=" + field.value + ": expected " + field.expected};
   }
   return {};
 }

@@ -48,13 +48,4 @@ LineIndex::RowGroup LineIndex::GroupOf(uint64_t row) const {
   return group;
 }
 
-size_t LineIndex::bytes() const {
-  size_t bytes = 0;
-  for (const File& file : files_) {
-    bytes += file.anchors.size() * sizeof(uint64_t) + file.groups.size() * sizeof(uint32_t) +
-             file.shifts.size() * sizeof(Shift);
-  }
-  return bytes;
-}
-
 }  // namespace hdps

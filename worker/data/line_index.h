@@ -35,7 +35,6 @@ class LineIndex {
   // Requires: row < num_rows().
   RowGroup GroupOf(uint64_t row) const;
   uint64_t num_rows() const { return num_rows_; }
-  size_t bytes() const;
 
  private:
   static constexpr uint64_t kAnchorGroups = 128;

@@ -6,11 +6,6 @@
 #include "common/platform/failpoint.h"
 
 namespace hdps {
-namespace {
-
-constexpr int64_t kLookNs = 50'000;  // About what it costs to put a thread to sleep and wake it.
-
-}  // namespace
 
 NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
                          int64_t board_timeout_ms, SectionAllocator* sections)
@@ -62,7 +57,7 @@ std::shared_ptr<const View> NodeChannel::WaitForView() {
 Ticket NodeChannel::Start(std::vector<ServerRequest> requests, std::vector<ServerRequest> then) {
   const Ticket ticket{next_ticket_++};
   AskOfWork([ticket, requests = std::move(requests),
-       then = std::move(then)](ComputeRequests& node) mutable {
+             then = std::move(then)](ComputeRequests& node) mutable {
     node.Start(ticket, std::move(requests), std::move(then));
   });
   return ticket;
@@ -143,19 +138,13 @@ void NodeChannel::Ask(Wish wish) {
   if (wishes_.Push(std::move(wish))) wake_();
 }
 
-void NodeChannel::Tell(Event event) {
-  if (events_.Push(std::move(event))) told_.fetch_add(1, std::memory_order_release);
+void NodeChannel::Enqueue(Event event) {
+  (void)events_.Push(std::move(event));  // Closed: nobody waits any more.
 }
 
 bool NodeChannel::TakeIn(bool wait) {
-  if (wait) {
-    const int64_t until = clock_.NowNs() + kLookNs;
-    while (told_.load(std::memory_order_acquire) == taken_in_ && clock_.NowNs() < until) {
-    }
-  }
   std::optional<Event> event = wait ? events_.Pop() : events_.TryPop();
   if (event.has_value()) {
-    ++taken_in_;
     Sort(*std::move(event));
     return true;
   }
@@ -205,14 +194,14 @@ void NodeChannel::OnTurn(ComputeRequests& node, TimeMs now) {
   }
   if (await_until_ && now >= *await_until_) {
     await_until_.reset();
-    Tell(InterruptionLate());
+    Enqueue(InterruptionLate());
   }
   for (auto asked = asked_.begin(); asked != asked_.end();) {
     if (now - asked->second < board_timeout_ms_) {
       ++asked;
       continue;
     }
-    Tell(StoreLate{asked->first});
+    Enqueue(StoreLate{asked->first});
     asked = asked_.erase(asked);
   }
 }
@@ -225,16 +214,16 @@ void NodeChannel::Close() {
 void NodeChannel::OnView(std::shared_ptr<const View> view, WorkerId rank) {
   interruption_told_ = interruption_told_ || view->restarts != restarts_;
   restarts_ = view->restarts;
-  Tell(NewView{std::move(view), rank});
+  Enqueue(NewView{std::move(view), rank});
 }
-void NodeChannel::OnCommand(const Command& command) { Tell(command); }
+void NodeChannel::OnCommand(const Command& command) { Enqueue(command); }
 void NodeChannel::OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) {
-  Tell(Replies{ticket, std::move(status), std::move(replies), clock_.NowNs()});
+  Enqueue(Replies{ticket, std::move(status), std::move(replies), clock_.NowNs()});
 }
 void NodeChannel::OnKvValue(const KvValue& value) {
   if (!value.found || asked_.erase(value.key) == 0) return;
-  Tell(value);
+  Enqueue(value);
 }
-void NodeChannel::OnEnd(Status status) { Tell(End{std::move(status)}); }
+void NodeChannel::OnEnd(Status status) { Enqueue(End{std::move(status)}); }
 
 }  // namespace hdps

@@ -1,7 +1,6 @@
 // Where a worker's two threads meet: the node on the loop thread, the trainer on another.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -28,8 +27,7 @@ namespace hdps {
 //
 // Invariant: what the node says reaches the trainer in the order it was said, except that commands
 // and views wait while an answer is waited for. After the end every call returns kCancelled at
-// once, so no thread waits for one that is gone. Who waits looks for a moment before it sleeps:
-// answers of a server nearby come sooner than a sleeping thread wakes.
+// once, so no thread waits for one that is gone.
 class NodeChannel : public ComputeSide, public RendezvousStore {
  public:
   // `wake` ends the loop's wait for frames; called from the trainer's thread. A Get() that found
@@ -127,7 +125,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   void Ask(std::function<void(ComputeRequests&)> make) { Ask(Wish{std::nullopt, std::move(make)}); }
   void Ask(Wish wish);
   Status Interruption() const;
-  void Tell(Event event);  // The loop's thread.
+  void Enqueue(Event event);  // The loop's thread.
   // Takes the next event in; waits for it when `wait`. False when there was none.
   bool TakeIn(bool wait);
   void Sort(Event event);
@@ -137,7 +135,6 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // a time, a view a change. The limits stop a runaway, and neither side ever waits at them.
   BoundedQueue<Event> events_{4096};
   BoundedQueue<Wish> wishes_{4096};
-  std::atomic<uint64_t> told_{0};  // Events that the loop has put in.
 
   // Constant after construction.
   const std::function<void()> wake_;
@@ -148,7 +145,6 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   // The trainer's thread only.
   uint64_t next_ticket_ = 1;
   uint64_t next_store_ = 0;
-  uint64_t taken_in_ = 0;  // Events.
   std::shared_ptr<const View> view_;
   WorkerId rank_;
   std::deque<Command> commands_;
@@ -164,7 +160,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   TimeMs now_ = 0;
   uint32_t restarts_ = 0;  // Of the newest view.
   bool interruption_told_ = false;
-  std::optional<TimeMs> await_until_;  // An interruption.
+  std::optional<TimeMs> await_until_;    // An interruption.
   std::map<std::string, TimeMs> asked_;  // Keys on the board we wait for, and since when.
 };
 

@@ -1,8 +1,10 @@
 // Split, ask, wait, put together.
 #include "worker/exchange/row_transfer.h"
 
-#include <utility>
 #include <vector>
+
+#include "worker/exchange/pull_plan.h"
+#include "worker/exchange/push_plan.h"
 
 namespace hdps {
 namespace {
@@ -18,14 +20,13 @@ KeySplit SplitByView(const View& view, std::span<const KeysOfTable> tables) {
 Status ReadRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Clock clock,
                 PullMode mode, std::span<const std::span<float>> rows) {
   const KeySplit split = SplitByView(*channel.view(), tables);
-  std::vector<ServerRequest> requests = split.Pulls({.clock = clock, .mode = mode});
-  std::vector<ServerId> servers;
-  for (const ServerRequest& request : requests) servers.push_back(request.server);
-  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel.Call(std::move(requests)));
+  PullPlan plan;
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
+                        channel.Call(plan.Pull(split, {.clock = clock, .mode = mode})));
   for (size_t i = 0; i < replies.size(); ++i) {
     PullReply reply;
     HDPS_RETURN_IF_ERROR(DecodeMessage(replies[i], &reply));
-    HDPS_RETURN_IF_ERROR(split.Scatter(servers[i], mode, reply, rows));
+    HDPS_RETURN_IF_ERROR(plan.Scatter(i, reply, rows));
   }
   return Status();
 }
@@ -34,7 +35,7 @@ Status StoreRows(NodeChannel& channel, std::span<const KeysOfTable> tables, Cloc
                  std::span<const std::span<const float>> rows) {
   const KeySplit split = SplitByView(*channel.view(), tables);
   HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies,
-                        channel.Call(split.Stores(channel.NextStore(), clock, rows)));
+                        channel.Call(StoreRequests(split, channel.NextStore(), clock, rows)));
   for (const Frame& reply : replies) {
     StoreAck ack;
     HDPS_RETURN_IF_ERROR(DecodeMessage(reply, &ack));

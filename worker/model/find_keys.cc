@@ -52,11 +52,4 @@ void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
   }
 }
 
-void FindKeys(const Job& job, const Batch& batch, std::vector<KeySet>* sets,
-              std::vector<int>* table_keys) {
-  KeyFinder finder(job);
-  finder.Find(batch, sets);
-  *table_keys = finder.table_keys();
-}
-
 }  // namespace hdps

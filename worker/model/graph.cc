@@ -104,17 +104,13 @@ void Activations::Lay(size_t rows, std::vector<Place>& places) {
     Place& place = places[p];
     if (!place.used) continue;
     place.gradient_begun = place.gradient_masked = false;
-    const auto own = [&](DeviceArray& array) {
-      const size_t stride = RowStride(place.width);
-      return Matrix{array.Reserve(rows * stride), rows, place.width, stride};
-    };
     place.value = place.value_home < 0
-                      ? own(*values_[p])
+                      ? values_[p]->ReserveRows(rows, place.width)
                       : places[static_cast<size_t>(place.value_home)].value.Columns(
                             place.home_column, place.width);
     if (!place.learns) continue;
     place.gradient = place.gradient_home < 0
-                         ? own(*gradients_[p])
+                         ? gradients_[p]->ReserveRows(rows, place.width)
                          : places[static_cast<size_t>(place.gradient_home)].gradient.Columns(
                                place.home_column, place.width);
   }

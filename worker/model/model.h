@@ -127,8 +127,4 @@ class KeyFinder {
   std::vector<KeyColumn> columns_;  // Scratch of Find().
 };
 
-// KeyFinder for one batch.
-void FindKeys(const Job& job, const Batch& batch, std::vector<KeySet>* sets,
-              std::vector<int>* table_keys);
-
 }  // namespace hdps

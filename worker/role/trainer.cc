@@ -67,7 +67,8 @@ bool Trainer::Interrupted(const Status& failure) {
   if (!misses_a_rank) return false;
   LOG(WARNING) << failure.message() << "; waits for the scheduler's word";
   const ClusterSpec& cluster = job_->cluster;
-  const int64_t patience_ms = int64_t{cluster.dead_after_ms} + int64_t{cluster.replace_after_s} * 1000;
+  const int64_t patience_ms =
+      int64_t{cluster.dead_after_ms} + int64_t{cluster.replace_after_s} * 1000;
   return channel_.AwaitInterruption(patience_ms) && channel_.interrupted();
 }
 
@@ -143,8 +144,7 @@ Status Trainer::InitDense() {
 
 Status Trainer::Load(const Command& command) {
   clock_ = command.until;
-  examples_ = 0;
-  loss_sum_ = 0;
+  if (!command.keep) examples_ = 0, loss_sum_ = 0;
   window_.reset();
   steps_.reset();
   dense_state_.reset();

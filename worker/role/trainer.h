@@ -61,8 +61,8 @@ class Trainer {
     std::unique_ptr<Command> pause;  // A kPause that has to be answered too.
   };
 
-  // Whether `failure` is that the job goes back to a checkpoint, or will be: who misses another rank
-  // waits for the scheduler's word. Then the command at hand is dropped.
+  // Whether `failure` is that the job goes back to a checkpoint, or will be: who misses another
+  // rank waits for the scheduler's word. Then the command at hand is dropped.
   bool Interrupted(const Status& failure);
   Status Prepare();  // What can be found wrong before the cluster is there.
   Status Execute(const Command& command);

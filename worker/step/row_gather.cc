@@ -17,8 +17,8 @@ RowGather::RowGather(const Job& job, NodeChannel& channel, MonotonicClock& clock
 
 RowGather::~RowGather() { Forget(); }
 
-RowGather::Flight RowGather::Send(std::vector<ServerRequest> requests, std::vector<Addressed> to) {
-  Flight flight{std::nullopt, std::move(to), clock_.NowNs()};
+RowGather::Flight RowGather::Send(PullPlan plan, std::vector<ServerRequest> requests) {
+  Flight flight{std::nullopt, std::move(plan), clock_.NowNs()};
   if (!requests.empty()) flight.ticket = channel_.Start(std::move(requests));
   return flight;
 }
@@ -28,11 +28,10 @@ void RowGather::AskAhead(const PreparedStep& step, const RowTerms& terms) {
   step_ = &step;
   format_ = job_.parallel.wire;
   in_place_ = false;  // A repair changes some of them.
+  PullPlan plan;
   std::vector<ServerRequest> requests =
-      step.split.Pulls({terms.clock, PullMode::kPrefetch, terms.pushed, terms.list, format_});
-  std::vector<Addressed> to;
-  for (const ServerRequest& request : requests) to.push_back({request.server, PullMode::kPrefetch});
-  ahead_ = Send(std::move(requests), std::move(to));
+      plan.Pull(step.split, {terms.clock, PullMode::kPrefetch, terms.pushed, terms.list, format_});
+  ahead_ = Send(std::move(plan), std::move(requests));
   holds_ = job_.train.mode == Mode::kSync ? terms.pushed : kNotRead;
 }
 
@@ -43,7 +42,7 @@ void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mo
     CHECK(step_ == &step && mode == PullMode::kTrain);
     if (holds_ != kNotRead && !Arrived(*ahead_)) {
       std::vector<Clock> since(step.split.num_servers(), kNotRead);
-      for (const Addressed& asked : ahead_->to) since[asked.server.value] = holds_;
+      for (const PullPlan::Asked& asked : ahead_->plan.asked()) since[asked.server.value] = holds_;
       Repair(since);
     }
     ready();  // What was read ahead is usually here.
@@ -53,11 +52,10 @@ void RowGather::Ask(const PreparedStep& step, const RowTerms& terms, PullMode mo
   // What is read to be judged is what a checkpoint would hold.
   format_ = mode == PullMode::kTrain ? job_.parallel.wire : DType::kFp32;
   in_place_ = terms.in_place && format_ == DType::kFp32;
+  PullPlan plan;
   std::vector<ServerRequest> requests =
-      step.split.Pulls({terms.clock, mode, terms.pushed, terms.list, format_});
-  std::vector<Addressed> to;
-  for (const ServerRequest& request : requests) to.push_back({request.server, mode});
-  last_ = Send(std::move(requests), std::move(to));
+      plan.Pull(step.split, {terms.clock, mode, terms.pushed, terms.list, format_});
+  last_ = Send(std::move(plan), std::move(requests));
 }
 
 bool RowGather::ready() {
@@ -75,7 +73,7 @@ Status RowGather::LandAhead() {
   std::vector<Clock> since(step_->split.num_servers(), kNotRead);
   bool older = false;  // Than was asked for: by a server that has begun again.
   for (size_t i = 0; i < replies.size(); ++i) {
-    since[flight.to[i].server.value] = replies[i].min_clock;
+    since[flight.plan.asked()[i].server.value] = replies[i].min_clock;
     older = older || replies[i].min_clock < holds_;
   }
   if (last_.has_value() && older && last_->ticket) channel_.Cancel(*last_->ticket);
@@ -86,18 +84,15 @@ Status RowGather::LandAhead() {
 
 void RowGather::Repair(std::span<const Clock> since) {
   const bool sync = job_.train.mode == Mode::kSync;
-  std::vector<ServerRequest> requests = step_->split.Repairs(
-      {wanted_->clock, wanted_->pushed, wanted_->list, since, /*changes=*/sync, format_});
-  std::vector<Addressed> to;
-  for (const ServerRequest& request : requests) {
-    const bool read = since[request.server.value] != kNotRead;
-    to.push_back({request.server, read ? PullMode::kRefresh : PullMode::kTrain});
-  }
-  last_ = Send(std::move(requests), std::move(to));
+  PullPlan plan;
+  std::vector<ServerRequest> requests =
+      plan.Repair(step_->split, {wanted_->clock, wanted_->pushed, wanted_->list, since,
+                                 /*changes=*/sync, format_});
+  last_ = Send(std::move(plan), std::move(requests));
 }
 
 Result<std::vector<PullReply>> RowGather::Land(const Flight& flight) {
-  std::vector<PullReply> replies(flight.to.size());
+  std::vector<PullReply> replies(flight.plan.asked().size());
   if (!flight.ticket.has_value()) return replies;
   const int64_t begin = clock_.NowNs();
   int64_t arrived = begin;
@@ -132,9 +127,7 @@ Status RowGather::Place(const Flight& flight, const std::vector<PullReply>& repl
     places.push_back(dense.value_or(std::span<float>()));
   }
   for (size_t i = 0; i < replies.size(); ++i) {
-    const Addressed& from = flight.to[i];
-    HDPS_RETURN_IF_ERROR(
-        step_->split.Scatter(from.server, from.mode, replies[i], places, in_place));
+    HDPS_RETURN_IF_ERROR(flight.plan.Scatter(i, replies[i], places, in_place));
     if (in_place_) held_.push_back(replies[i].rows);
   }
   for (size_t i = 0; in_place_ && i < tables.size(); ++i) {

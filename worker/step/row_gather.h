@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/job/job.h"
 #include "worker/exchange/node_channel.h"
+#include "worker/exchange/pull_plan.h"
 #include "worker/step/step_pipeline.h"
 
 namespace hdps {
@@ -64,18 +65,14 @@ class RowGather {
   int64_t TakeHiddenNs() { return std::exchange(hidden_ns_, 0); }
 
  private:
-  struct Addressed {
-    ServerId server;
-    PullMode mode = PullMode::kTrain;
-  };
   // Requests on their way.
   struct Flight {
     std::optional<Ticket> ticket;  // None when there was nothing to ask for.
-    std::vector<Addressed> to;
+    PullPlan plan;
     int64_t sent_ns = 0;
   };
 
-  Flight Send(std::vector<ServerRequest> requests, std::vector<Addressed> to);
+  Flight Send(PullPlan plan, std::vector<ServerRequest> requests);
   bool Arrived(const Flight& flight) { return !flight.ticket || channel_.Ready(*flight.ticket); }
   Result<std::vector<PullReply>> Land(const Flight& flight);
   // Puts the rows that were read ahead in place, and asks for what is missing behind them unless

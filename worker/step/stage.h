@@ -13,14 +13,14 @@ namespace hdps {
 // rows may be reduced and pushed before the last dense gradients are computed: see README.md.
 enum class Stage : uint8_t {
   kRead,         // worker/data/batch_reader       bytes -> Batch
-  kDedup,        // worker/model FindKeys          keys -> unique keys + positions; split by server
-  kPull,         // worker/exchange/key_split      unique keys -> rows, from the servers
+  kDedup,        // worker/model KeyFinder         keys -> unique keys + positions; split by server
+  kPull,         // worker/exchange/pull_plan      unique keys -> rows, from the servers
   kGather,       // worker/model                   rows -> pooled features
   kForward,      // worker/model                   features -> loss
   kBackward,     // worker/model                   loss -> dense gradients, bag gradients
   kReduceDense,  // worker/exchange/collective     dense gradients summed over ranks (allreduce)
   kReduceRows,   // worker/model, train/step_parts bag gradients -> one gradient per unique key
-  kPush,         // worker/exchange/key_split      gradients to the servers
+  kPush,         // worker/exchange/push_plan      gradients to the servers
   kAdvance,      // worker/role/trainer            this worker has finished one more step
 };
 inline constexpr size_t kNumStages = 10;

@@ -173,6 +173,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
     };
   }
   const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
+  BeginPush(*step.prepared);
   for (size_t part = 0; part < parts.size(); ++part) {
     HDPS_RETURN_IF_ERROR(model_.CheckBatch(parts[part].batch));
     ComputePart(step, part, rows_done, outcome);
@@ -205,11 +206,10 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDon
                              StepOutcome* outcome) {
   const StepParts& parts = step.prepared->parts;
   std::vector<TableInput> inputs(job_.tables.size());
-  OpenPush(*step.prepared);
   for (uint32_t t = 0, i = 0; t < inputs.size(); ++t) {
     inputs[t].keys = parts.SetOf(part, {t});
     if (inputs[t].keys == nullptr) continue;
-    if (open_.has_value()) inputs[t].gradients = open_->places[i++];
+    inputs[t].gradients = push_->place(i++);
     inputs[t].rows =
         parts.RowsOfPart(part, {t}, job_.tables[t].dim, step.rows->RowsOf({t}), &scratch_rows_[t]);
     if (cache_ != nullptr && !model_.ops().on_host()) {
@@ -288,17 +288,13 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, Clock clock, StepOutc
   return Status();
 }
 
-void StepRunner::OpenPush(const PreparedStep& step) {
-  open_.reset();
+void StepRunner::BeginPush(const PreparedStep& step) {
+  push_.emplace(step.split, [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
+    return channel_.MakeBytes(to, size, bytes);
+  });
   const bool moved =
       step.parts.parts().size() > 1 || cache_ != nullptr || job_.parallel.wire != DType::kFp32;
-  if (!moved) open_ = step.split.OpenPush(SectionMaker());
-}
-
-KeySplit::MakeBytes StepRunner::SectionMaker() {
-  return [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
-    return channel_.MakeBytes(to, size, bytes);
-  };
+  if (!moved) push_->Open();
 }
 
 void StepRunner::Push(const WindowStep& window_step, Clock clock) {
@@ -309,12 +305,9 @@ void StepRunner::Push(const WindowStep& window_step, Clock clock) {
                            .num_examples = step.parts.num_examples(),
                            .list = window_step.list,
                            .format = job_.parallel.wire};
-  const std::vector<std::span<const float>> gradients = GradientsOfSplit(step);
-  std::vector<ServerRequest> requests =
-      open_.has_value() ? step.split.ClosePush(terms, gradients, *std::move(open_))
-                        : step.split.Pushes(terms, gradients, SectionMaker());
-  open_.reset();
-  pushes_.push_back(channel_.Start(std::move(requests), Advances(num_servers, clock + 1)));
+  std::vector<ServerRequest> requests = push_->Requests(terms, GradientsOfSplit(step));
+  push_.reset();
+  pushes_.push_back(channel_.Start(std::move(requests), AdvanceRequests(num_servers, clock + 1)));
   HDPS_FAILPOINT("worker.step.pushed");
 }
 

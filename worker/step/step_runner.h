@@ -14,6 +14,7 @@
 #include "worker/cache/device_cache.h"
 #include "worker/exchange/collective.h"
 #include "worker/exchange/node_channel.h"
+#include "worker/exchange/push_plan.h"
 #include "worker/model/model.h"
 #include "worker/step/dense_state.h"
 #include "worker/step/stage.h"
@@ -92,8 +93,7 @@ class StepRunner {
   Status CollectAcks(size_t left);
   bool dense_at_servers() const { return group_.collective == nullptr && !dense_.empty(); }
   // Lets the model write gradients where they are sent from, as far as they need not be moved then.
-  void OpenPush(const PreparedStep& step);
-  KeySplit::MakeBytes SectionMaker();
+  void BeginPush(const PreparedStep& step);
   // The gradients of the step for the tables of its split.
   std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step) const;
 
@@ -108,10 +108,9 @@ class StepRunner {
 
   uint64_t next_sequence_ = 0;
   uint64_t next_list_ = 1;
-  std::deque<Ticket> pushes_;  // On their way, oldest first.
-  // Of the step at hand, from its gradients to its push.
-  std::optional<KeySplit::OpenSections> open_;
-  int64_t sent_ns_ = 0;  // Of it, what sending cost inside of computing.
+  std::deque<Ticket> pushes_;     // On their way, oldest first.
+  std::optional<PushPlan> push_;  // Of the step at hand, from its gradients to its push.
+  int64_t sent_ns_ = 0;           // Of it, what sending cost inside of computing.
   StepTimes times_;
 
   // Kept for their memory. Sizes are those of the step at hand.

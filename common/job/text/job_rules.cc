@@ -183,32 +183,28 @@ Status CheckTrain(const JobSource& source, Job* job) {
 Status CheckCache(const JobSource& source, const Job& job) {
   for (const TableSpec& table : job.tables) {
     if (table.vocab_cache_size == 0) continue;
-    const std::string what = "table " + Quoted(table.name) + " keeps rows at the workers " +
-                             "(vocab_cache_size = " + std::to_string(table.vocab_cache_size) + ")";
-    if (job.train.mode != Mode::kSync) {
-      return Refuse(source, "train.mode",
-                    what +
-                        ", which takes one combined update a step; use sync, or leave "
-                        "vocab_cache_size out");
-    }
-    if (table.policy != PolicySpec()) {
-      return Refuse(source, "model",
-                    what +
-                        " and has a policy of admission or eviction, which only servers can "
-                        "follow; leave one of the two out");
-    }
-    if (job.parallel.wire != DType::kFp32) {
-      return Refuse(source, "parallel.wire",
-                    what +
-                        ", whose values do not travel and so have 32 bits; use fp32, or leave out "
-                        "vocab_cache_size");
-    }
-    if (table.weights != WeightFormat::kFp32) {
-      return Refuse(
-          source, "model",
-          what +
-              ", where they have 32 bits, and its weights have 16 bits; leave out weights or "
-              "vocab_cache_size");
+    const struct {
+      bool given;
+      const char* place;
+      const char* why;
+    } conflicts[] = {
+        {job.train.mode != Mode::kSync, "train.mode",
+         ", which takes one combined update a step; use sync, or leave vocab_cache_size out"},
+        {table.policy != PolicySpec(), "model",
+         " and has a policy of admission or eviction, which only servers can follow; leave one of "
+         "the two out"},
+        {job.parallel.wire != DType::kFp32, "parallel.wire",
+         ", whose values do not travel and so have 32 bits; use fp32, or leave out "
+         "vocab_cache_size"},
+        {table.weights != WeightFormat::kFp32, "model",
+         ", where they have 32 bits, and its weights have 16 bits; leave out weights or "
+         "vocab_cache_size"}};
+    for (const auto& conflict : conflicts) {
+      if (!conflict.given) continue;
+      return Refuse(source, conflict.place,
+                    "table " + Quoted(table.name) + " keeps rows at the workers " +
+                        "(vocab_cache_size = " + std::to_string(table.vocab_cache_size) + ")" +
+                        conflict.why);
     }
   }
   return {};

@@ -31,9 +31,6 @@ Section ModelSection(const JobRegistry& registry);  // Of ModelText.
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
 
-// The kinds of layers as a table of Markdown.
-std::string PrintLayerReference(const LayerRegistry& layers);
-
 // Fills model and tables from what stands under "model"; needs job->data.
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
 

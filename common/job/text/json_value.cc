@@ -31,56 +31,28 @@ void JsonValue::Erase(std::string_view name) {
   names.erase(found);
 }
 
-namespace {
-
-JsonValue OfKind(JsonValue::Kind kind) {
-  JsonValue value;
-  value.kind = kind;
-  return value;
-}
-
-}  // namespace
-
-JsonValue JsonValue::Object() { return OfKind(Kind::kObject); }
-JsonValue JsonValue::List() { return OfKind(Kind::kList); }
-
-JsonValue JsonValue::Bool(bool value) {
-  JsonValue made = OfKind(Kind::kBool);
-  made.boolean = value;
-  return made;
-}
-
+JsonValue JsonValue::Object() { return {.kind = Kind::kObject}; }
+JsonValue JsonValue::List() { return {.kind = Kind::kList}; }
+JsonValue JsonValue::Bool(bool value) { return {.kind = Kind::kBool, .boolean = value}; }
 JsonValue JsonValue::Integer(uint64_t value) {
-  JsonValue made = OfKind(Kind::kInteger);
-  made.magnitude = value;
-  made.number = static_cast<double>(value);
-  return made;
+  return {.kind = Kind::kInteger, .magnitude = value, .number = static_cast<double>(value)};
 }
-
 JsonValue JsonValue::Signed(int64_t value) {
-  JsonValue made =
-      Integer(value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value));
-  made.negative = value < 0;
-  made.number = static_cast<double>(value);
-  return made;
+  const auto bits = static_cast<uint64_t>(value);
+  return {.kind = Kind::kInteger,
+          .negative = value < 0,
+          .magnitude = value < 0 ? -bits : bits,
+          .number = static_cast<double>(value)};
 }
-
-JsonValue JsonValue::Number(double value) {
-  JsonValue made = OfKind(Kind::kNumber);
-  made.number = value;
-  return made;
+JsonValue JsonValue::Number(double value) { return {.kind = Kind::kNumber, .number = value}; }
+JsonValue JsonValue::Text(std::string value) {
+  return {.kind = Kind::kText, .text = std::move(value)};
 }
 
 JsonValue JsonValue::Float(float value) {
   char text[48] = {};
   std::to_chars(text, text + sizeof(text) - 1, value);
   return Number(std::strtod(text, nullptr));
-}
-
-JsonValue JsonValue::Text(std::string value) {
-  JsonValue made = OfKind(Kind::kText);
-  made.text = std::move(value);
-  return made;
 }
 
 namespace {

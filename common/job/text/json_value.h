@@ -22,9 +22,9 @@ struct JsonValue {
   bool negative = false;   // kInteger: the sign, and
   uint64_t magnitude = 0;  // the value without it.
   double number = 0;       // kInteger and kNumber; always finite.
-  std::string text;
-  std::vector<JsonValue> items;
-  std::vector<std::string> names;
+  std::string text = {};
+  std::vector<JsonValue> items = {};
+  std::vector<std::string> names = {};
 
   // The member of that name; null when there is none or this is no object.
   const JsonValue* Find(std::string_view name) const;

@@ -88,16 +88,4 @@ Section LayerSection(const LayerRegistry& layers) {
   return layer.Done();
 }
 
-std::string PrintLayerReference(const LayerRegistry& layers) {
-  std::string text = "\n| layer | inputs | gives |\n|---|---|---|\n";
-  for (const LayerRecord& record : layers.records()) {
-    std::string inputs = record.inputs_doc;
-    if (inputs.empty()) {
-      inputs = record.inputs_max == 0 ? "none" : record.inputs_max == 1 ? "one" : "one or more";
-    }
-    text += "| `" + record.kind + "` | " + inputs + " | " + record.gives + " |\n";
-  }
-  return text + "\n";
-}
-
 }  // namespace hdps

@@ -16,9 +16,8 @@ const Setting* Section::Find(std::string_view key) const {
 bool HasEffect(const Section& section, const Setting& setting, const void* object) {
   if (!setting.only_where.has_value()) return true;
   const JsonValue value = section.Find(setting.only_where->key)->print(object, Form::kWhole);
-  const std::string text = value.kind == JsonValue::Kind::kText ? value.text : PrintJsonLine(value);
   const std::vector<std::string>& wanted = setting.only_where->values;
-  return std::find(wanted.begin(), wanted.end(), text) != wanted.end();
+  return std::find(wanted.begin(), wanted.end(), PlainText(value)) != wanted.end();
 }
 
 std::string ConditionText(const Condition& condition) {

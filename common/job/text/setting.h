@@ -115,9 +115,6 @@ void ReadSection(const Section& section, const JsonValue& object, void* to, cons
 // The settings that have an effect in `from`, a struct of the section.
 JsonValue PrintSection(const Section& section, const void* from, Form form);
 
-// The section and all below it as tables of Markdown, settings for experts in one of their own.
-std::string PrintSettingReference(const Section& section);
-
 // The value of a kBytes setting: a whole number, or a text as of ParseByteCount; nothing when it is
 // neither.
 std::optional<uint64_t> BytesIn(const JsonValue& value);

@@ -107,7 +107,7 @@ std::vector<SharedBlock> SharedMemoryLinks::Place(PeerId to, Frame* frame) {
   if (path->without_room >= kSectionsAMark) {
     // Perhaps blocks were lost on the way. The mark goes ahead of this frame, so in number too.
     path->without_room = 0;
-    Tell(to, kMarkKind, MarkBody{path->arena->label().secret, path->arena->NextMark()});
+    Send(to, kMarkKind, MarkBody{path->arena->label().secret, path->arena->NextMark()});
   }
   for (size_t i = 0; i < frame->sections.size(); ++i) {
     if (frame->sections[i].size() < kSharedSectionBytesMin) continue;
@@ -137,7 +137,7 @@ Result<Buffer> SharedMemoryLinks::Take(PeerId from, const Buffer& descriptor) {
   const auto path = paths_.find(from);
   if (path == paths_.end() || path->second.view == nullptr ||
       path->second.view->label().secret != block.arena) {
-    Tell(from, kAnswerKind, AnswerBody{block.arena, Verdict::kUnknown, 0});
+    Send(from, kAnswerKind, AnswerBody{block.arena, Verdict::kUnknown, 0});
     return Status(Code::kCorruption, "a shared section of memory that is not shared with us");
   }
   return path->second.view->Take(block);
@@ -162,7 +162,7 @@ void SharedMemoryLinks::Offer(PeerId to, Path& path) {
     }
     path.arena = *std::move(arena);
   }
-  Tell(to, kOfferKind, OfferBody{machine_, path.arena->place(), path.arena->label()});
+  Send(to, kOfferKind, OfferBody{machine_, path.arena->place(), path.arena->label()});
 }
 
 void SharedMemoryLinks::OnControl(PeerId from, const Frame& frame) {
@@ -182,20 +182,20 @@ void SharedMemoryLinks::OnOffer(PeerId from, const Buffer& envelope) {
   const ArenaLabel expected{from.value, self_.value, offer.label.secret};
   Path* path = PathTo(from);
   if (machine_ == 0 || offer.machine != machine_ || offer.label != expected || path == nullptr) {
-    return Tell(from, kAnswerKind, refused);
+    return Send(from, kAnswerKind, refused);
   }
   if (path->view == nullptr || path->view->label() != expected) {
     Result<std::shared_ptr<SharedView>> view = SharedView::Open(offer.place, expected);
     if (!view.ok()) {
       LOG(WARNING) << "memory that peer " << from.value
                    << " offered is not used: " << view.status().message();
-      return Tell(from, kAnswerKind, refused);
+      return Send(from, kAnswerKind, refused);
     }
     path->view = *std::move(view);
     Watch(*path, offer.place.pid);
     LOG(INFO) << "large sections of peer " << from.value << " come through shared memory";
   }
-  Tell(from, kAnswerKind,
+  Send(from, kAnswerKind,
        AnswerBody{offer.label.secret, Verdict::kAccepted, static_cast<uint64_t>(getpid())});
 }
 
@@ -219,7 +219,7 @@ void SharedMemoryLinks::OnAnswer(PeerId from, const Buffer& envelope) {
 }
 
 template <typename Body>
-void SharedMemoryLinks::Tell(PeerId to, uint16_t kind, const Body& body) {
+void SharedMemoryLinks::Send(PeerId to, uint16_t kind, const Body& body) {
   Frame frame;
   frame.header.kind = kind;
   frame.envelope = Buffer::CopyOf(std::as_bytes(std::span(&body, 1)));

@@ -88,7 +88,7 @@ class SharedMemoryLinks {
   void OnAnswer(PeerId from, const Buffer& envelope);
   void Watch(Path& path, uint64_t pid);
   template <typename Body>
-  void Tell(PeerId to, uint16_t kind, const Body& body);
+  void Send(PeerId to, uint16_t kind, const Body& body);
 
   const PeerId self_;
   const size_t bytes_per_peer_;

@@ -8,6 +8,7 @@
 #include "common/job/layers/layer_record.h"
 #include "common/job/text/job_sections.h"
 #include "tests/common/job/job_samples.h"
+#include "tests/common/job/setting_reference.h"
 
 namespace hdps {
 namespace {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "common/job/text/job_sections.h"
+#include "tests/common/job/setting_reference.h"
 
 int main(int argc, char** argv) {
   const hdps::JobRegistry& registry = hdps::BuiltInRegistry();

@@ -41,22 +41,23 @@ TEST(KeySplit, NarrowValuesGoThereAndBack) {
         back.emplace_back(halves.size());
       }
       std::vector<RowSpans<const float>> in_place(3);
+      const std::vector<Buffer> sections = SectionsOf(split, Spans<const float>(values), format);
+      const PullPlan pull = PullOf(split);
+      ASSERT_EQ(pull.asked().size(), num_servers);
       for (uint32_t s = 0; s < num_servers; ++s) {
-        PullReply reply =
-            ReplyWith(split, s, split.Gather({s}, Spans<const float>(values), format));
-        ASSERT_FALSE(
-            split.Scatter({s}, PullMode::kTrain, reply, Spans<float>(back), in_place).ok());
+        PullReply reply = ReplyWith(split, {s}, sections[s]);
+        ASSERT_FALSE(pull.Scatter(s, reply, Spans<float>(back), in_place).ok());
         reply.format = format;
-        ASSERT_TRUE(split.Scatter({s}, PullMode::kTrain, reply, Spans<float>(back), in_place).ok());
+        ASSERT_TRUE(pull.Scatter(s, reply, Spans<float>(back), in_place).ok());
       }
       EXPECT_EQ(back, expected);
       for (const auto& rows : in_place) EXPECT_TRUE(rows.empty());
       const std::vector<ServerRequest> pushes =
-          split.Pushes({.sequence = {5}, .format = format}, Spans<const float>(values));
+          PushPlan(split).Requests({.sequence = {5}, .format = format}, Spans<const float>(values));
       PushRequest push;
       ASSERT_TRUE(DecodeMessage(pushes[0].frame, &push).ok());
       EXPECT_EQ(push.format, format);
-      EXPECT_EQ(push.gradients.size(), split.Gather({0}, Spans<const float>(values)).size() / 2);
+      EXPECT_EQ(push.gradients.size(), split.at({0}).num_floats * 2);
     }
   }
 }

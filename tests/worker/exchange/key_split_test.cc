@@ -117,9 +117,9 @@ Expected Oracle(const Case& c, uint32_t server) {
 
 Expected Actual(const KeySplit& split, uint32_t server) {
   Expected actual;
-  const std::span<const Key> keys = split.KeysOf(ServerId{server}).As<Key>();
+  const std::span<const Key> keys = split.at({server}).keys.As<Key>();
   actual.keys.assign(keys.begin(), keys.end());
-  for (const TableKeys& table : split.TablesOf(ServerId{server})) {
+  for (const TableKeys& table : split.at({server}).tables) {
     actual.tables.emplace_back(table.table.value, table.num_keys, table.shard_counts);
   }
   return actual;
@@ -156,10 +156,12 @@ TEST(KeySplit, ScatterUndoesGather) {
     std::vector<std::vector<float>> values = DistinctValues(c);
     std::vector<std::vector<float>> back;
     for (const std::vector<float>& v : values) back.emplace_back(v.size(), -1.0f);
-    for (uint32_t s = 0; s < c.num_servers; ++s) {
-      const Buffer section = split.Gather(ServerId{s}, Spans<const float>(values));
-      const Status status = split.Scatter(ServerId{s}, PullMode::kTrain,
-                                          ReplyWith(split, s, section), Spans<float>(back));
+    const std::vector<Buffer> sections = SectionsOf(split, Spans<const float>(values));
+    const PullPlan pull = PullOf(split);
+    for (size_t i = 0; i < pull.asked().size(); ++i) {
+      const ServerId server = pull.asked()[i].server;
+      const PullReply reply = ReplyWith(split, server, sections[server.value]);
+      const Status status = pull.Scatter(i, reply, Spans<float>(back));
       ASSERT_TRUE(status.ok()) << status.message();
     }
     for (size_t t = 0; t < c.tables.size(); ++t) {
@@ -199,10 +201,10 @@ TEST(KeySplit, KeysAreWrittenWhereTheyAreSentFrom) {
     KeySplit split;
     split.Compute(c.shards, c.num_servers, c.tables, make);
     for (uint32_t s = 0; s < c.num_servers; ++s) {
-      EXPECT_EQ(split.KeysOf({s}).data(), made[s].data());
+      EXPECT_EQ(split.at({s}).keys.data(), made[s].data());
       ASSERT_EQ(Actual(split, s), Oracle(c, s)) << "seed " << seed << " server " << s;
     }
-    for (const ServerRequest& request : split.Pulls({})) {
+    for (const ServerRequest& request : PullPlan().Pull(split, {})) {
       PullRequest pull;
       ASSERT_TRUE(DecodeMessage(request.frame, &pull).ok());
       EXPECT_EQ(pull.keys.data(), made[request.server.value].data()) << "copied on the way";
@@ -223,7 +225,7 @@ TEST(KeySplit, RequestsCarryTheSplit) {
     gradients[0].push_back(static_cast<float>(key) + 0.5f);
   }
   const std::vector<ServerRequest> pushes =
-      split.Pushes({Sequence{4}, 9, 100}, Spans<const float>(gradients));
+      PushPlan(split).Requests({Sequence{4}, 9, 100}, Spans<const float>(gradients));
   ASSERT_EQ(pushes.size(), 2u);
   size_t seen = 0;
   for (const ServerRequest& request : pushes) {
@@ -253,10 +255,11 @@ TEST(KeySplit, RepairsNameTheListAndPlaceWhatIsThere) {
       {TableId{1}, ShardBy::kKey, 2, dense, std::nullopt, /*dense=*/true}};
   KeySplit split;
   split.Compute(shards, 2, tables);  // The second server has nothing.
-  const std::vector<ServerRequest> ahead = split.Pulls({4, PullMode::kPrefetch, 3, 17});
+  PullPlan plan;
+  const std::vector<ServerRequest> ahead = plan.Pull(split, {4, PullMode::kPrefetch, 3, 17});
   ASSERT_EQ(ahead.size(), 1u);
   const std::vector<Clock> since = {3, kNotRead};
-  const std::vector<ServerRequest> repairs = split.Repairs({4, 4, 17, since, true});
+  const std::vector<ServerRequest> repairs = plan.Repair(split, {4, 4, 17, since, true});
   ASSERT_EQ(repairs.size(), 1u);
   PullRequest named, whole;
   ASSERT_TRUE(DecodeMessage(repairs[0].frame, &named).ok());
@@ -270,7 +273,7 @@ TEST(KeySplit, RepairsNameTheListAndPlaceWhatIsThere) {
   }
   // Not read ahead: the keys, and everything.
   const std::vector<Clock> never = {kNotRead, kNotRead};
-  const std::vector<ServerRequest> pulls = split.Repairs({4, 4, 17, never, true});
+  const std::vector<ServerRequest> pulls = plan.Repair(split, {4, 4, 17, never, true});
   ASSERT_TRUE(pulls.size() == 1 && DecodeMessage(pulls[0].frame, &whole).ok());
   EXPECT_EQ(whole.mode, PullMode::kTrain);
   EXPECT_EQ(whole.tables.size(), 2u);
@@ -280,19 +283,18 @@ TEST(KeySplit, RepairsNameTheListAndPlaceWhatIsThere) {
   reply.rows = Buffer::CopyOf<float>(std::vector<float>{1, 2, 3, 4, 5, 6});
   reply.positions = Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{1, 3});
   std::vector<std::vector<float>> to = {std::vector<float>(4, -1), std::vector<float>(4, -1)};
-  const auto scatter = [&](const PullReply& got, PullMode mode) {
-    return split.Scatter(ServerId{0}, mode, got, Spans<float>(to));
-  };
-  EXPECT_EQ(scatter(reply, PullMode::kTrain).code(), Code::kCorruption);
+  const auto scatter = [&](const PullReply& got) { return plan.Scatter(0, got, Spans<float>(to)); };
+  EXPECT_EQ(scatter(reply).code(), Code::kCorruption) << "all rows were asked for";
+  plan.Repair(split, {4, 4, 17, since, true});
   for (const std::vector<uint32_t>& wrong :
        std::vector<std::vector<uint32_t>>{{1}, {1, 4}, {0, 1, 2}}) {
     PullReply bad = reply;
     bad.positions = Buffer::CopyOf<uint32_t>(wrong);
-    EXPECT_EQ(scatter(bad, PullMode::kRefresh).code(), Code::kCorruption);
+    EXPECT_EQ(scatter(bad).code(), Code::kCorruption);
   }
   EXPECT_EQ(to[0], std::vector<float>(4, -1));
-  const auto of = split.KeysOf(ServerId{0}).As<Key>();
-  ASSERT_TRUE(scatter(reply, PullMode::kRefresh).ok());
+  const auto of = split.at({0}).keys.As<Key>();
+  ASSERT_TRUE(scatter(reply).ok());
   for (size_t i = 0; i < 4; ++i) {
     const auto place =
         static_cast<size_t>(std::find(keys.begin(), keys.end(), of[i]) - keys.begin());
@@ -309,11 +311,11 @@ TEST(KeySplit, AServerWithoutKeysIsPushedToButNotPulledFrom) {
   KeySplit split;
   split.Compute(shards, 3, tables);
   std::vector<std::vector<float>> values = {{1, 2, 3}};
-  const auto pulls = split.Pulls({0, PullMode::kTrain});
+  const auto pulls = PullPlan().Pull(split, {0, PullMode::kTrain});
   ASSERT_EQ(pulls.size(), 1u);
   EXPECT_EQ(pulls[0].server, ServerId{1});
-  EXPECT_EQ(split.Stores(Sequence{0}, 0, Spans<const float>(values)).size(), 1u);
-  const auto pushes = split.Pushes({Sequence{0}, 0, 3}, Spans<const float>(values));
+  EXPECT_EQ(StoreRequests(split, Sequence{0}, 0, Spans<const float>(values)).size(), 1u);
+  const auto pushes = PushPlan(split).Requests({Sequence{0}, 0, 3}, Spans<const float>(values));
   ASSERT_EQ(pushes.size(), 3u);
   for (uint32_t s = 0; s < 3; ++s) {
     EXPECT_EQ(pushes[s].server, ServerId{s});
@@ -321,7 +323,7 @@ TEST(KeySplit, AServerWithoutKeysIsPushedToButNotPulledFrom) {
     ASSERT_TRUE(DecodeMessage(pushes[s].frame, &push).ok());
     EXPECT_EQ(push.tables.size(), s == 1 ? 1u : 0u);
   }
-  EXPECT_EQ(Advances(3, 1).size(), 3u);
+  EXPECT_EQ(AdvanceRequests(3, 1).size(), 3u);
 }
 
 TEST(KeySplit, RefusesAReplyToAnotherRequest) {
@@ -332,10 +334,11 @@ TEST(KeySplit, RefusesAReplyToAnotherRequest) {
   KeySplit split;
   split.Compute(shards, 1, tables);
   const std::vector<float> rows = {7, 8, 9};
-  const PullReply right = ReplyWith(split, 0, Buffer::CopyOf(std::span<const float>(rows)));
+  const PullReply right = ReplyWith(split, {0}, Buffer::CopyOf(std::span<const float>(rows)));
   std::vector<std::vector<float>> to = {{0, 0, 0}};
+  const PullPlan pull = PullOf(split);
   const auto refused = [&](const PullReply& reply, Code code) {
-    const Status status = split.Scatter(ServerId{0}, PullMode::kTrain, reply, Spans<float>(to));
+    const Status status = pull.Scatter(0, reply, Spans<float>(to));
     EXPECT_EQ(status.code(), code) << status.message();
     EXPECT_EQ(to[0], (std::vector<float>{0, 0, 0}));
   };
@@ -357,7 +360,7 @@ TEST(KeySplit, RefusesAReplyToAnotherRequest) {
   wrong = right;
   wrong.code = Code::kInvalidArgument;
   refused(wrong, Code::kInvalidArgument);
-  EXPECT_TRUE(split.Scatter(ServerId{0}, PullMode::kTrain, right, Spans<float>(to)).ok());
+  EXPECT_TRUE(pull.Scatter(0, right, Spans<float>(to)).ok());
   EXPECT_EQ(to[0], rows);
 }
 

@@ -46,39 +46,44 @@ TEST(InPieces, AnOpenPushIsTheSectionsThatGatheringMakes) {
       Push push(first_in_order);
       split.Compute(Dealt(num_servers), num_servers, push.tables);
       const PushTerms terms = {.sequence = {3}, .clock = 4, .num_examples = 5, .list = 6};
-      const std::vector<ServerRequest> plain = split.Pushes(terms, Spans<const float>(push.values));
+      const std::vector<ServerRequest> plain =
+          PushPlan(split).Requests(terms, Spans<const float>(push.values));
 
-      KeySplit::OpenSections open = split.OpenPush();
-      EXPECT_EQ(open.places[0].empty(), !first_in_order);
-      EXPECT_TRUE(open.places[1].empty()) << "it has to be moved";
+      std::vector<Buffer> made;
+      PushPlan plan(split, [&made](ServerId, size_t size, std::span<std::byte>* bytes) {
+        return made.emplace_back(Buffer::Allocate(size, bytes));
+      });
+      EXPECT_TRUE(plan.place(0).empty()) << "it is not open";
+      plan.Open();
+      EXPECT_EQ(plan.place(0).empty(), !first_in_order);
+      EXPECT_TRUE(plan.place(1).empty()) << "it has to be moved";
       std::vector<std::span<const float>> moved = Spans<const float>(push.values);
       for (const size_t t : {0u, 2u}) {
-        if (open.places[t].empty()) continue;
-        ASSERT_EQ(open.places[t].size(), push.values[t].size());
-        EXPECT_EQ(open.places[t].count(), num_servers);
+        const RowSpans<float> place = plan.place(t);
+        if (place.empty()) continue;
+        ASSERT_EQ(place.size(), push.values[t].size());
+        EXPECT_EQ(place.count(), num_servers);
         for (size_t p = 0; p < num_servers; ++p) {
-          const std::span<float> piece = open.places[t].piece(p);
-          std::copy_n(push.values[t].data() + open.places[t].begin(p), piece.size(), piece.data());
+          const std::span<float> piece = place.piece(p);
+          std::copy_n(push.values[t].data() + place.begin(p), piece.size(), piece.data());
         }
         moved[t] = {};  // Not looked at.
       }
-      std::vector<const std::byte*> places;
-      for (const auto& section : open.of) places.push_back(section.buffer.data());
-      const std::vector<ServerRequest> requests = split.ClosePush(terms, moved, std::move(open));
+      const std::vector<ServerRequest> requests = plan.Requests(terms, moved);
       ASSERT_EQ(requests.size(), num_servers);
       for (uint32_t s = 0; s < num_servers; ++s) {
         PushRequest gathered, written, named;
         ASSERT_EQ(requests[s].server, ServerId{s});
         ASSERT_TRUE(DecodeMessage(*plain[s].whole, &gathered).ok());
         ASSERT_TRUE(DecodeMessage(*requests[s].whole, &written).ok());
-        EXPECT_EQ(written.gradients.data(), places[s]) << "copied on the way";
+        EXPECT_EQ(written.gradients.data(), made[s].data()) << "copied on the way";
         EXPECT_TRUE(std::ranges::equal(written.gradients.bytes(), gathered.gradients.bytes()));
         EXPECT_TRUE(std::ranges::equal(written.keys.bytes(), gathered.keys.bytes()));
         EXPECT_EQ(written.sequence, gathered.sequence);
         EXPECT_EQ(written.num_examples, 5u);
         ASSERT_TRUE(DecodeMessage(requests[s].frame, &named).ok());
         EXPECT_EQ(named.list, 6u);
-        EXPECT_EQ(named.gradients.data(), places[s]);
+        EXPECT_EQ(named.gradients.data(), made[s].data());
       }
     }
   }
@@ -112,11 +117,12 @@ TEST(InPieces, RowsOfKeysInOrderStayInTheReplies) {
     back[1].resize(values[1].size());
     std::vector<RowSpans<const float>> in_place(4);
     std::vector<PullReply> replies;
-    for (uint32_t s = 0; s < num_servers; ++s) {
-      if (split.TablesOf({s}).empty()) continue;
-      replies.push_back(ReplyWith(split, s, split.Gather({s}, Spans<const float>(values))));
-      const Status status =
-          split.Scatter({s}, PullMode::kTrain, replies.back(), Spans<float>(back), in_place);
+    const std::vector<Buffer> sections = SectionsOf(split, Spans<const float>(values));
+    const PullPlan pull = PullOf(split);
+    for (size_t i = 0; i < pull.asked().size(); ++i) {
+      const ServerId server = pull.asked()[i].server;
+      replies.push_back(ReplyWith(split, server, sections[server.value]));
+      const Status status = pull.Scatter(i, replies.back(), Spans<float>(back), in_place);
       ASSERT_TRUE(status.ok()) << status.message();
     }
     EXPECT_TRUE(split.InPieces(0) && split.InPieces(2) && split.InPieces(3));
@@ -163,10 +169,12 @@ TEST(InPieces, DenseWeightsAreMovedThoughInOrder) {
   std::vector<std::vector<float>> values = {std::vector<float>(18, 1), std::vector<float>(12, 2)};
   std::vector<std::vector<float>> back = {{}, std::vector<float>(12)};
   std::vector<RowSpans<const float>> in_place(2);
-  const PullReply reply = ReplyWith(split, 0, split.Gather({0}, Spans<const float>(values)));
-  ASSERT_TRUE(split.Scatter({0}, PullMode::kTrain, reply, Spans<float>(back), in_place).ok());
+  const PullReply reply = ReplyWith(split, {0}, SectionsOf(split, Spans<const float>(values))[0]);
+  ASSERT_TRUE(PullOf(split).Scatter(0, reply, Spans<float>(back), in_place).ok());
   EXPECT_EQ(back[1], values[1]);
-  EXPECT_TRUE(split.OpenPush().places[1].empty());
+  PushPlan push(split);
+  push.Open();
+  EXPECT_TRUE(push.place(1).empty());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a server answers to requests of a KeySplit.
+// What a server answers to the requests for a KeySplit.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "worker/exchange/key_split.h"
+#include "worker/exchange/pull_plan.h"
+#include "worker/exchange/push_plan.h"
 
 namespace hdps {
 
@@ -16,12 +19,33 @@ std::vector<std::span<Float>> Spans(std::vector<std::vector<float>>& values) {
 }
 
 // As `server` would answer with these rows.
-inline PullReply ReplyWith(const KeySplit& split, uint32_t server, Buffer rows) {
+inline PullReply ReplyWith(const KeySplit& split, ServerId server, Buffer rows) {
   PullReply reply;
-  reply.tables = split.TablesOf(ServerId{server});
+  reply.tables = split.at(server).tables;
   for (TableKeys& table : reply.tables) table.shard_counts.clear();
   reply.rows = std::move(rows);
   return reply;
+}
+
+// A pull of everything that has been sent.
+inline PullPlan PullOf(const KeySplit& split) {
+  PullPlan plan;
+  plan.Pull(split, {});
+  return plan;
+}
+
+// [servers]: the sections in which values of the caller travel.
+inline std::vector<Buffer> SectionsOf(const KeySplit& split,
+                                      std::span<const std::span<const float>> values,
+                                      DType format = DType::kFp32) {
+  std::vector<Buffer> sections;
+  for (const ServerRequest& request :
+       PushPlan(split).Requests({.sequence = {0}, .format = format}, values)) {
+    PushRequest push;
+    EXPECT_TRUE(DecodeMessage(request.frame, &push).ok());
+    sections.push_back(push.gradients);
+  }
+  return sections;
 }
 
 }  // namespace hdps

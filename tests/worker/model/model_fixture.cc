@@ -162,7 +162,9 @@ ModelRun::ModelRun(const Job& job, Executor& executor) : job_(job) {
 }
 
 std::vector<TableInput> ModelRun::Inputs(const Batch& batch) {
-  FindKeys(job_, batch, &sets_, &table_keys_);
+  KeyFinder finder(job_);
+  finder.Find(batch, &sets_);
+  table_keys_ = finder.table_keys();
   std::vector<TableInput> inputs(job_.tables.size());
   for (size_t t = 0; t < inputs.size(); ++t) {
     if (table_keys_[t] < 0) continue;

@@ -88,10 +88,10 @@ TEST_F(ModelTest, KeysAreSharedBetweenTablesOfTheSameFeatures) {
   Job job = TestJob("wide_deep");
   const Batch batch = TestBatch(job, {60, 3, false, 3});
   std::vector<KeySet> sets;
-  std::vector<int> table_keys;
-  FindKeys(job, batch, &sets, &table_keys);
+  KeyFinder finder(job);
+  finder.Find(batch, &sets);
   EXPECT_EQ(sets.size(), 1u);
-  EXPECT_EQ(table_keys, (std::vector<int>{0, 0, -1}));
+  EXPECT_EQ(finder.table_keys(), (std::vector<int>{0, 0, -1}));
   std::vector<Key> order;
   for (size_t f = 0; f < 4; ++f) {
     ASSERT_EQ(sets[0].row_index[f].size(), batch.sparse[f].keys.size());
@@ -107,9 +107,9 @@ TEST_F(ModelTest, KeysAreSharedBetweenTablesOfTheSameFeatures) {
   EXPECT_EQ(sets[0].unique, order) << "by shard, then in order of first sight, each once";
 
   job.model.layers[0].features = {"C2", "C0"};  // Of the wide table.
-  KeyFinder finder(job);
-  finder.Find(batch, &sets);
-  EXPECT_EQ(finder.table_keys(), (std::vector<int>{0, 1, -1}));
+  KeyFinder apart(job);
+  apart.Find(batch, &sets);
+  EXPECT_EQ(apart.table_keys(), (std::vector<int>{0, 1, -1}));
   EXPECT_EQ(sets[0].row_index[0].size(), batch.sparse[0].keys.size());
   EXPECT_TRUE(sets[0].row_index[1].empty());
   EXPECT_EQ(sets[0].row_index[2].size(), batch.sparse[2].keys.size());

@@ -1,49 +1,29 @@
 // Whole jobs in one process: what must not change the result, and what must.
-#include <glog/logging.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/job/job.h"
+#include "common/job/optimizers/optimizers.h"
 #include "common/platform/executor.h"
-#include "common/platform/file_system.h"
-#include "common/platform/random.h"
-#include "tools/local_cluster.h"
+#include "tests/worker/role/small_job.h"
 #include "tools/scoring.h"
 
 namespace hdps {
 namespace {
 
-constexpr char kJob[] = R"({
-  "name": "small",
-  "data": {"format": "csv", "train": ["train.csv"], "eval": ["eval.csv"],
-           "columns": [{"name": "y", "type": "label"}, {"name": "x", "type": "numeric"},
-                       {"name": "a"}, {"name": "b", "type": "multi"}]},
-  "model": {"type": "wide_deep", "embedding_dim": 4, "hidden": [8, 4]},
-  "train": {"batch_size": 50, "epochs": 2},
-  "parallel": {"gradients_mean": true},
-  "cluster": {"shards": 8}
-})";
-
-// 310 rows: the last step of an epoch has 10 of 50.
+// 310 rows in steps of 50: the last step of an epoch has 10.
 std::string Rows(uint64_t count, uint64_t seed) {
-  Random random(seed);
-  std::string text;
-  for (uint64_t i = 0; i < count; ++i) {
-    const uint64_t a = random.Below(12), b = random.Below(30);
-    const bool label = random.Unit() < (a % 3 == 0 ? 0.8 : 0.2);
-    text += std::to_string(label ? 1 : 0) + "," + std::to_string(random.Unit()) + ",a" +
-            std::to_string(a) + ",b" + std::to_string(b) + (b % 2 == 0 ? "|c" : "") + "\n";
-  }
-  return text;
+  return SmallRows(count, seed, [](Random& random, uint64_t) {
+    const uint64_t a = random.Below(12);
+    return std::pair(a, random.Below(30));
+  });
 }
-
-struct Cluster {
-  uint32_t workers = 1, servers = 1;
-};
 
 // What a run leaves behind.
 struct Outcome {
@@ -52,46 +32,15 @@ struct Outcome {
   int64_t steps = 0;
 };
 
-class TrainingTest : public testing::Test {
+class TrainingTest : public SmallJobTest {
  protected:
-  TrainingTest() : files_(NewMemoryFileSystem()), clock_(NewSystemClock()) {
-    FLAGS_minloglevel = google::GLOG_ERROR;
-    EXPECT_TRUE(WriteFileAtomically(*files_, "job.json", kJob).ok());
-    EXPECT_TRUE(WriteFileAtomically(*files_, "train.csv", Rows(310, 1)).ok());
-    EXPECT_TRUE(WriteFileAtomically(*files_, "eval.csv", Rows(101, 2)).ok());
-  }
+  TrainingTest() : SmallJobTest({}, Rows(310, 1), Rows(101, 2)) {}
 
-  ProcessEnd RunJob(const Cluster& cluster, const std::vector<std::string>& overrides) {
-    Result<Job> job = LoadJob(*files_, "job.json", overrides);
-    EXPECT_TRUE(job.ok()) << job.status().message();
-    if (!job.ok()) return {2, job.status().message()};
-    LocalClusterOptions options;
-    options.job = std::make_shared<const Job>(*std::move(job));
-    options.out = out_ = "out" + std::to_string(++runs_);
-    options.num_workers = cluster.workers;
-    options.num_servers = cluster.servers;
-    options.threads = 2;
-    options.voice.notice = [](const std::string&) {};
-    const Result<ProcessEnd> exit = RunLocalCluster(options, *files_, *clock_);
-    EXPECT_TRUE(exit.ok()) << exit.status().message();
-    return exit.ok() ? *exit : ProcessEnd{2, exit.status().message()};
-  }
-
-  Outcome Train(const Cluster& cluster, const std::vector<std::string>& overrides = {}) {
-    const ProcessEnd exit = RunJob(cluster, overrides);
-    EXPECT_EQ(exit.status, 0) << exit.reason;
-    const Result<std::string> text =
-        ReadWholeFile(*files_, JoinPath(out_, "summary.json"), 1 << 20);
-    EXPECT_TRUE(text.ok()) << text.status().message();
-    if (!text.ok()) return {};
-    const auto summary = nlohmann::json::parse(*text);
+  Outcome Train(const ClusterSize& cluster, const Overrides& overrides = {}) {
+    const nlohmann::json summary = Summary(cluster, overrides);
+    if (summary.is_null()) return {};
     return {summary["digest"], summary["train_logloss"], summary["eval_auc"], summary["steps"]};
   }
-
-  const std::unique_ptr<FileSystem> files_;
-  const std::unique_ptr<MonotonicClock> clock_;
-  std::string out_;  // Of the last run.
-  int runs_ = 0;
 };
 
 TEST_F(TrainingTest, ServersDoNotChangeTheResult) {
@@ -202,7 +151,7 @@ TEST_F(TrainingTest, EvaluationByStepsChangesNoResult) {
     EXPECT_EQ(often.digest, plain.digest) << way;
     EXPECT_EQ(often.eval_auc, plain.eval_auc) << way;
     const Result<std::string> text =
-        ReadWholeFile(*files_, JoinPath(out_, "metrics.jsonl"), 1 << 20);
+        ReadWholeFile(*files_, JoinPath(out(), "metrics.jsonl"), 1 << 20);
     ASSERT_TRUE(text.ok()) << text.status().message();
     std::istringstream lines(*text);
     std::vector<int64_t> evaluated;
@@ -249,9 +198,9 @@ TEST_F(TrainingTest, ABadRowEndsTheJobAndNamesThePlace) {
 TEST_F(TrainingTest, EvaluateAndPredictAgreeWithTheRun) {
   const Outcome run = Train({2, 3});
   const std::unique_ptr<Executor> executor = NewTbbExecutor(2);
-  ScoringOptions options;
+  CommonFlags options;
   options.job = "job.json";
-  options.checkpoint = out_;
+  options.checkpoint = out();
   std::ostringstream evaluation, predictions;
   const Status evaluated = RunEvaluate(options, *files_, *executor, evaluation);
   ASSERT_TRUE(evaluated.ok()) << evaluated.message();

@@ -108,10 +108,10 @@ class RowGatherTest : public testing::Test {
 
   PullReply ReplyTo(ServerId server, const PullRequest& pull, Clock applied) const {
     const bool repair = pull.mode == PullMode::kRefresh;
-    const std::span<const Key> keys = step_.split.KeysOf(server).As<Key>();
+    const std::span<const Key> keys = step_.split.at(server).keys.As<Key>();
     std::vector<float> rows;
     std::vector<uint32_t> positions;
-    PullReply reply = ReplyWith(step_.split, server.value, Buffer());
+    PullReply reply = ReplyWith(step_.split, server, Buffer());
     reply.min_clock = applied;
     size_t first = 0;
     for (TableKeys& table : reply.tables) {

@@ -47,8 +47,12 @@ enum class FieldBy : uint8_t {
 
 class LibsvmParser : public RowParser {
  public:
-  LibsvmParser(std::vector<std::string> features, FieldBy field_by, uint32_t num_classes)
-      : field_by_(field_by), label_({}, num_classes), features_(std::move(features)) {
+  LibsvmParser(const DataSpec& data, uint32_t num_classes)
+      : field_by_(data.format == DataFormat::kLibffm  ? FieldBy::kNumber
+                  : data.format == DataFormat::kLibfm ? FieldBy::kPlace
+                                                      : FieldBy::kNothing),
+        label_({}, num_classes),
+        features_(BaseFeaturesOf(data)) {
     for (const std::string& name : features_) salts_.push_back(HashString(name));
     expected_field_ = "a field from 0 to data.num_fields - 1 = " +
                       std::to_string(salts_.empty() ? 0 : salts_.size() - 1);
@@ -160,25 +164,10 @@ class LibsvmParser : public RowParser {
   std::vector<Entry> entries_;  // Of the row at hand.
 };
 
-// FeaturesOf(data).sparse without the derived ones.
-std::vector<std::string> BaseFeatures(const DataSpec& data) {
-  std::vector<std::string> names = FeaturesOf(data).sparse;
-  names.resize(names.size() - std::min(names.size(), data.features.size()));
-  return names;
-}
-
 }  // namespace
 
 std::unique_ptr<RowParser> NewLibsvmParser(const DataSpec& data, uint32_t num_classes) {
-  return std::make_unique<LibsvmParser>(BaseFeatures(data), FieldBy::kNothing, num_classes);
-}
-
-std::unique_ptr<RowParser> NewLibffmParser(const DataSpec& data, uint32_t num_classes) {
-  return std::make_unique<LibsvmParser>(BaseFeatures(data), FieldBy::kNumber, num_classes);
-}
-
-std::unique_ptr<RowParser> NewLibfmParser(const DataSpec& data, uint32_t num_classes) {
-  return std::make_unique<LibsvmParser>(BaseFeatures(data), FieldBy::kPlace, num_classes);
+  return std::make_unique<LibsvmParser>(data, num_classes);
 }
 
 }  // namespace hdps

@@ -33,11 +33,9 @@ std::unique_ptr<RowParser> NewParser(const DataSpec& data, uint32_t num_classes)
     case DataFormat::kCriteo:
       return NewCriteoParser(data, num_classes);
     case DataFormat::kLibsvm:
-      return NewLibsvmParser(data, num_classes);
     case DataFormat::kLibffm:
-      return NewLibffmParser(data, num_classes);
     case DataFormat::kLibfm:
-      return NewLibfmParser(data, num_classes);
+      return NewLibsvmParser(data, num_classes);
   }
   return nullptr;
 }
@@ -48,10 +46,9 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
                                                  std::vector<std::string> paths,
                                                  uint32_t num_classes) {
   const FeatureNames names = FeaturesOf(data);
-  std::vector<std::string> base = names.sparse;
-  base.resize(base.size() - std::min(base.size(), data.features.size()));
   std::unique_ptr<RowAdder> adder(new RowAdder());
-  HDPS_ASSIGN_OR_RETURN(adder->derived_, DerivedFeatures::Make(data.features, names.numeric, base));
+  HDPS_ASSIGN_OR_RETURN(adder->derived_,
+                        DerivedFeatures::Make(data.features, names.numeric, BaseFeaturesOf(data)));
   adder->paths_ = std::move(paths);
   adder->max_bad_rows_ = static_cast<uint64_t>(std::max<int64_t>(0, data.max_bad_rows));
   adder->parser_ = NewParser(data, num_classes);

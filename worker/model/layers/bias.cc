@@ -10,7 +10,7 @@ class BiasLayer : public Layer {
 
   void Forward(Pass& pass) override {
     const Place& self = pass.places[place_];
-    pass.ops.AddBias(pass.places[self.inputs[0]].value, pass.dense + bias_, self.value);
+    pass.ops.RunRows(AddBias{pass.dense + bias_, pass.places[self.inputs[0]].value, self.value});
   }
 
   void Backward(Pass& pass) override {

@@ -32,7 +32,7 @@ class CrossLayer : public Layer {
       const Matrix product = Whole(level.product, first.rows);
       pass.ops.Gemm(spec, before, Weights(pass.dense + level.weight), product);
       const Matrix after = l + 1 == levels_.size() ? self.value : Whole(level.output, first.rows);
-      pass.ops.Cross(first, product, before, after);
+      pass.ops.RunRows(CrossRows{first, product, before, after});
       before = after;
     }
   }
@@ -45,9 +45,9 @@ class CrossLayer : public Layer {
     const Matrix first_gradient = Whole(first_gradient_, gradient.rows);
     for (size_t l = levels_.size(); l-- > 0;) {
       Level& level = levels_[l];
-      pass.ops.CrossBackward(input.value, Whole(level.product, gradient.rows), gradient,
-                             l + 1 == levels_.size() ? Write::kOver : Write::kAdd, product_gradient,
-                             first_gradient);
+      pass.ops.RunRows(CrossRowsBackward{
+          input.value, Whole(level.product, gradient.rows), gradient, product_gradient,
+          l + 1 == levels_.size() ? Write::kOver : Write::kAdd, first_gradient});
       pass.ops.ActivationBackward({}, false, product_gradient, pass.dense_gradients + level.bias);
       const ConstMatrix before =
           l == 0 ? ConstMatrix(input.value) : Whole(levels_[l - 1].output, gradient.rows);
@@ -72,10 +72,7 @@ class CrossLayer : public Layer {
     DeviceArray product, output;  // x_l W_l + b_l and x_{l+1}, [n, width].
   };
 
-  Matrix Whole(DeviceArray& array, size_t rows) const {
-    const size_t stride = RowStride(width_);
-    return {array.Reserve(rows * stride), rows, width_, stride};
-  }
+  Matrix Whole(DeviceArray& array, size_t rows) const { return array.ReserveRows(rows, width_); }
   ConstMatrix Weights(const float* data) const { return {data, width_, width_, width_}; }
 
   uint32_t place_, width_;

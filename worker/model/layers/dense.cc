@@ -22,7 +22,7 @@ class DenseLayer : public Layer {
     GemmSpec spec;
     spec.bias = pass.dense + bias_;
     spec.relu = relu_;
-    const Matrix z = Bends() ? Product(self.value.rows) : self.value;
+    const Matrix z = Bends() ? product_.ReserveRows(self.value.rows, units_) : self.value;
     pass.ops.Gemm(spec, pass.places[self.inputs[0]].value,
                   {pass.dense + weight_, inputs_, units_, units_}, z);
     if (Bends()) pass.ops.RunRows(Activate{activation_, z, self.value});
@@ -32,7 +32,8 @@ class DenseLayer : public Layer {
     const Place& self = pass.places[place_];
     Place& input = pass.places[self.inputs[0]];
     if (Bends()) {
-      pass.ops.RunRows(ActivateBackward{activation_, Product(self.value.rows), self.gradient});
+      pass.ops.RunRows(ActivateBackward{activation_, product_.ReserveRows(self.value.rows, units_),
+                                        self.gradient});
     }
     if (relu_ && !self.gradient_masked) {
       pass.ops.ActivationBackward(self.value, true, self.gradient, pass.dense_gradients + bias_);
@@ -55,10 +56,6 @@ class DenseLayer : public Layer {
  private:
   // Whether there is an activation that is not computed with the product.
   bool Bends() const { return activation_ != Activation::kNone && !relu_; }
-  Matrix Product(size_t rows) {
-    const size_t stride = RowStride(units_);
-    return {product_.Reserve(rows * stride), rows, units_, stride};
-  }
   // The gradients of the weights, and of the bias unless masking has summed it up.
   DenseBackward OfTensors(const Pass& pass) const {
     const Place& self = pass.places[place_];

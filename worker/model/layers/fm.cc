@@ -10,13 +10,14 @@ class FmLayer : public Layer {
 
   void Forward(Pass& pass) override {
     const Place& self = pass.places[place_];
-    pass.ops.Fm(pass.places[self.inputs[0]].value, dim_, self.value);
+    pass.ops.RunRows(FmRows{dim_, pass.places[self.inputs[0]].value, self.value});
   }
   void Backward(Pass& pass) override {
     const Place& self = pass.places[place_];
     Place& input = pass.places[self.inputs[0]];
     if (!input.learns) return;
-    pass.ops.FmBackward(input.value, dim_, self.gradient, input.NextGradient(), input.gradient);
+    pass.ops.RunRows(
+        FmRowsBackward{dim_, input.value, self.gradient, input.NextGradient(), input.gradient});
   }
 
  private:

@@ -21,7 +21,7 @@ class LayerNormLayer : public Layer {
     task.gain = pass.dense + gain_;
     task.bias = pass.dense + bias_;
     task.x = pass.places[self.inputs[0]].value;
-    task.normal = Normal(self);
+    task.normal = normal_.ReserveRows(self.value.rows, self.width);
     task.y = self.value;
     task.scales = scales_.Reserve(self.value.rows);
     pass.ops.RunRows(task);
@@ -34,7 +34,7 @@ class LayerNormLayer : public Layer {
     task.gain = pass.dense + gain_;
     task.scales = scales_.data();
     task.dy = self.gradient;
-    task.normal = Normal(self);
+    task.normal = normal_.ReserveRows(self.value.rows, self.width);
     if (input.learns) {
       task.write_dx = input.NextGradient();
       task.dx = input.gradient;
@@ -46,11 +46,6 @@ class LayerNormLayer : public Layer {
   }
 
  private:
-  Matrix Normal(const Place& self) {
-    const size_t rows = self.value.rows, stride = RowStride(self.width);
-    return {normal_.Reserve(rows * stride), rows, self.width, stride};
-  }
-
   uint32_t place_;
   float epsilon_;
   size_t gain_, bias_;  // First floats in the flat array.

@@ -1,15 +1,11 @@
-// The plain loops of the interactions; sums run in order of feature, then dimension.
-#include "kernels/host/interactions.h"
+// The plain loops of the pair dots; sums run in order of vector, then dimension.
+#include "kernels/host/pair_dots.h"
 
 #include <algorithm>
 #include <vector>
 
 namespace hdps {
 namespace {
-
-inline void Put(Write write, float value, float* out) {
-  *out = write == Write::kAdd ? *out + value : value;
-}
 
 // In four running sums, which a vector unit keeps side by side.
 float DotOf(const float* x, const float* y, size_t dim) {
@@ -30,55 +26,6 @@ void Vectors(const DotInputs& in, size_t row, std::vector<const float*>& v) {
 }
 
 }  // namespace
-
-void Fm(ConstMatrix x, size_t dim, Matrix out) {
-  const size_t vectors = x.cols / dim;
-  for (size_t i = 0; i < x.rows; ++i) {
-    const float* v = x.Row(i);
-    float total = 0.0f;
-    for (size_t d = 0; d < dim; ++d) {
-      float sum = 0.0f, squares = 0.0f;
-      for (size_t f = 0; f < vectors; ++f) {
-        sum += v[f * dim + d];
-        squares += v[f * dim + d] * v[f * dim + d];
-      }
-      total += sum * sum - squares;
-    }
-    out.Row(i)[0] = 0.5f * total;
-  }
-}
-
-void FmBackward(ConstMatrix x, size_t dim, ConstMatrix g, Write write, Matrix dx) {
-  const size_t vectors = x.cols / dim;
-  for (size_t i = 0; i < x.rows; ++i) {
-    const float* v = x.Row(i);
-    for (size_t d = 0; d < dim; ++d) {
-      float sum = 0.0f;
-      for (size_t f = 0; f < vectors; ++f) sum += v[f * dim + d];
-      for (size_t f = 0; f < vectors; ++f) {
-        Put(write, g.Row(i)[0] * (sum - v[f * dim + d]), dx.Row(i) + f * dim + d);
-      }
-    }
-  }
-}
-
-void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out) {
-  for (size_t i = 0; i < out.rows; ++i) {
-    const float *first = x0.Row(i), *product = u.Row(i), *before = x.Row(i);
-    float* after = out.Row(i);
-    for (size_t j = 0; j < out.cols; ++j) after[j] = first[j] * product[j] + before[j];
-  }
-}
-
-void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0, Matrix du,
-                   Matrix dx0) {
-  for (size_t i = 0; i < g.rows; ++i) {
-    for (size_t j = 0; j < g.cols; ++j) {
-      du.Row(i)[j] = g.Row(i)[j] * x0.Row(i)[j];
-      Put(write_dx0, g.Row(i)[j] * u.Row(i)[j], dx0.Row(i) + j);
-    }
-  }
-}
 
 void Dot(const DotInputs& in, Matrix out) {
   std::vector<const float*> v(in.num_vectors());

@@ -1,5 +1,7 @@
-// The descriptors of the settings as Markdown, for docs/job_file.md.
-#include "common/job/text/setting.h"
+// Tables of Markdown: a section each, settings for experts in one of their own.
+#include "tests/common/job/setting_reference.h"
+
+#include <vector>
 
 namespace hdps {
 
@@ -63,6 +65,18 @@ std::string PrintSettingReference(const Section& whole) {
   }
   return text + "\n### Expert settings\n\nThe defaults are good for nearly every job.\n\n" + kHead +
          expert;
+}
+
+std::string PrintLayerReference(const LayerRegistry& layers) {
+  std::string text = "\n| layer | inputs | gives |\n|---|---|---|\n";
+  for (const LayerRecord& record : layers.records()) {
+    std::string inputs = record.inputs_doc;
+    if (inputs.empty()) {
+      inputs = record.inputs_max == 0 ? "none" : record.inputs_max == 1 ? "one" : "one or more";
+    }
+    text += "| `" + record.kind + "` | " + inputs + " | " + record.gives + " |\n";
+  }
+  return text + "\n";
 }
 
 }  // namespace hdps

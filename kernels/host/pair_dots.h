@@ -1,22 +1,9 @@
-// Products between the vectors of one example: factorization machine, cross network, pair dots.
+// Dot products of all pairs of vectors of one example, as DLRM takes them.
 #pragma once
 
 #include "kernels/matrix.h"
 
 namespace hdps {
-
-// x [n, F * dim] holds F vectors an example.
-// out[i, 0] = 0.5 * sum over d of ((sum of v_f[d])^2 - sum of v_f[d]^2)  (Rendle 2010, eq. 5).
-void Fm(ConstMatrix x, size_t dim, Matrix out);
-// dx[i, f, d] = g[i] * (sum of v[d] - v_f[d]).
-void FmBackward(ConstMatrix x, size_t dim, ConstMatrix g, Write write, Matrix dx);
-
-// One layer of DCN-v2 (Wang et al. 2021, eq. 1) after its product u = x W + b:
-// out = x0 * u + x, elementwise.
-void Cross(ConstMatrix x0, ConstMatrix u, ConstMatrix x, Matrix out);
-// With g = d out: du = g * x0, and dx0 (+)= g * u.
-void CrossBackward(ConstMatrix x0, ConstMatrix u, ConstMatrix g, Write write_dx0, Matrix du,
-                   Matrix dx0);
 
 // The vectors of an example, as DLRM takes them: the dense vector if there is one, then the F
 // embeddings. V of them in all, v_0 to v_{V - 1}.

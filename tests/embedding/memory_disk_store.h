@@ -1,4 +1,6 @@
-// A disk tier without a disk: for tests and the simulator.
+// A disk tier without a disk.
+#pragma once
+
 #include <map>
 #include <utility>
 #include <vector>
@@ -7,7 +9,6 @@
 #include "embedding/disk/disk_store.h"
 
 namespace hdps {
-namespace {
 
 class MemoryDiskStore : public DiskStore {
  public:
@@ -72,8 +73,8 @@ class MemoryDiskStore : public DiskStore {
   uint64_t bytes_ HDPS_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace
-
-std::unique_ptr<DiskStore> NewMemoryDiskStore() { return std::make_unique<MemoryDiskStore>(); }
+inline std::unique_ptr<DiskStore> NewMemoryDiskStore() {
+  return std::make_unique<MemoryDiskStore>();
+}
 
 }  // namespace hdps

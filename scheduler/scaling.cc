@@ -1,0 +1,42 @@
+// Judges what was asked for.
+#include "scheduler/scaling.h"
+
+#include "scheduler/validate_cluster.h"
+
+namespace hdps {
+namespace {
+
+// More than a view can name.
+constexpr int64_t kMembersMax = 1 << 16;
+
+}  // namespace
+
+Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request,
+                                    Rendezvous& rendezvous) {
+  const int64_t servers_now = under_way_ ? servers_ : rendezvous.Count(Role::kServer);
+  const int64_t workers_now = under_way_ ? workers_ : rendezvous.Count(Role::kWorker);
+  const int64_t servers = request.servers + (request.servers_relative ? servers_now : 0);
+  const int64_t workers = request.workers + (request.workers_relative ? workers_now : 0);
+  if (servers < 1 || workers < 1 || servers > kMembersMax || workers > kMembersMax) {
+    return Status(Code::kInvalidArgument,
+                  std::to_string(servers) + " servers and " + std::to_string(workers) +
+                      " workers are no cluster; there are " + std::to_string(servers_now) +
+                      " and " + std::to_string(workers_now) +
+                      ", and at least one of each must stay");
+  }
+  HDPS_RETURN_IF_ERROR(
+      ValidateCluster(job, static_cast<uint32_t>(servers), static_cast<uint32_t>(workers)));
+  const std::string text =
+      std::to_string(servers) + " server(s) and " + std::to_string(workers) + " worker(s)";
+  if (servers == servers_now && workers == workers_now) return "the job has " + text;
+  servers_ = static_cast<uint32_t>(servers);
+  workers_ = static_cast<uint32_t>(workers);
+  under_way_ = true;
+  rendezvous.OpenPlaces(Role::kServer, servers_);
+  rendezvous.OpenPlaces(Role::kWorker, workers_);
+  std::string missing = rendezvous.Missing();
+  return "the job is to go on with " + text +
+         (missing.empty() ? "" : "; start " + missing + " with --scheduler=ADDRESS, and it joins");
+}
+
+}  // namespace hdps

@@ -1,0 +1,170 @@
+// One worker's steps: what is asked and sent in which order, and what may stop them.
+#include "worker/step/step_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/worker/step/step_fixture.h"
+
+namespace hdps {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr Clock kMany = 100;
+
+class StepRunnerTest : public StepTest {
+ protected:
+  explicit StepRunnerTest(const std::vector<std::string>& overrides = {})
+      : StepTest(overrides), runner_(job_, *model_, servers_.channel(), *clock_, *executor_) {
+    // Rows that tell their keys; dense weights as a job begins with them.
+    const std::vector<float> dense = model_->InitialDense(1);
+    for (size_t c = 0; c < dense_keys_.size(); ++c) {
+      const auto chunk = dense.begin() + static_cast<ptrdiff_t>(c * DenseDim());
+      servers_.rows[{DenseTable(), dense_keys_[c]}].assign(chunk, chunk + DenseDim());
+    }
+  }
+  uint32_t DenseTable() const { return static_cast<uint32_t>(job_.tables.size() - 1); }
+  uint32_t DenseDim() const { return job_.tables.back().dim; }
+
+  // Gives the keys of the step at hand rows of their own.
+  void SetRows(const StepParts& parts) {
+    for (uint32_t t = 0; t < DenseTable(); ++t) {
+      float value = 0.1f;
+      for (const Key key : parts.KeysOf({t})) {
+        servers_.rows[{t, key}].assign(job_.tables[t].dim, value += 0.01f);
+      }
+    }
+  }
+
+  Result<StepOutcome> Run(StepWindow& window, Clock clock, Clock until = kMany,
+                          bool pause = false) {
+    EXPECT_TRUE(window.Fill(2, 2).ok());
+    Result<StepOutcome> outcome =
+        runner_.Run(window, {.clock = clock, .until = until, .pause = pause});
+    window.Pop();
+    return outcome;
+  }
+
+  StepRunner runner_;
+};
+
+TEST_F(StepRunnerTest, APullFollowsThePushBeforeItAndNothingIsAskedBehindTheEnd) {
+  StepWindow& window = Read(50);
+  for (Clock clock = 0; clock < 3; ++clock) {
+    const Result<StepOutcome> outcome = Run(window, clock, /*until=*/3);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    EXPECT_EQ(outcome->examples, 10u);
+  }
+  ASSERT_TRUE(runner_.Settle().ok());
+  EXPECT_THAT(servers_.log(), ElementsAre("pull 0", "push 0", "advance 1", "pull 1", "push 1",
+                                          "advance 2", "pull 2", "push 2", "advance 3"));
+}
+
+// Loss and gradients are those of the model for the rows that came, each key's with its key.
+TEST_F(StepRunnerTest, PushesTheGradientsOfTheRowsThatCame) {
+  StepWindow& window = Read(10);
+  ASSERT_TRUE(window.Fill(1, 1).ok());
+  const StepParts& parts = window.at(0).prepared->parts;
+  SetRows(parts);
+  const std::unique_ptr<Model> plain = *NewModel(job_, *executor_);
+  plain->SetDense(model_->InitialDense(1));
+  std::vector<TableInput> inputs(job_.tables.size());
+  std::vector<std::vector<float>> rows(job_.tables.size());
+  for (uint32_t t = 0; t < DenseTable(); ++t) {
+    for (const Key key : parts.KeysOf({t})) {
+      const std::vector<float>& row = servers_.rows[{t, key}];
+      rows[t].insert(rows[t].end(), row.begin(), row.end());
+    }
+    inputs[t].keys = parts.SetOf(0, {t});
+    inputs[t].rows = RowSpans<const float>(rows[t]);
+  }
+  StepResult expected;
+  std::vector<float> dense(model_->dense_floats());
+  plain->Step(parts.parts()[0].batch, inputs, &expected, dense);
+
+  const Result<StepOutcome> outcome = runner_.Run(window, {.clock = 0, .until = 1});
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->loss_sum, expected.loss_sum);
+  for (uint32_t t = 0; t < DenseTable(); ++t) {
+    const uint32_t dim = job_.tables[t].dim;
+    const std::span<const Key> keys = parts.KeysOf({t});
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const auto from = expected.row_gradients[t].begin() + static_cast<ptrdiff_t>(i * dim);
+      EXPECT_EQ((servers_.gradients[{t, keys[i]}]), std::vector<float>(from, from + dim));
+    }
+  }
+  for (size_t c = 0; c < dense_keys_.size(); ++c) {
+    const auto from = dense.begin() + static_cast<ptrdiff_t>(c * DenseDim());
+    EXPECT_EQ((servers_.gradients[{DenseTable(), dense_keys_[c]}]),
+              std::vector<float>(from, from + DenseDim()));
+  }
+}
+
+TEST_F(StepRunnerTest, AStepBeforeAPauseAsksForNoRowsBehindIt) {
+  StepWindow& window = Read(30);
+  const Result<StepOutcome> outcome = Run(window, 0, kMany, /*pause=*/true);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_TRUE(outcome->pause);
+  EXPECT_THAT(servers_.log(), ElementsAre("pull 0", "push 0", "advance 1"));
+}
+
+TEST_F(StepRunnerTest, NothingIsPushedWhenTheLossIsNoNumber) {
+  StepWindow& window = Read(10);
+  ASSERT_TRUE(window.Fill(1, 1).ok());
+  SetRows(window.at(0).prepared->parts);
+  servers_.rows.begin()->second.front() = std::numeric_limits<float>::quiet_NaN();
+  const Result<StepOutcome> outcome = runner_.Run(window, {.clock = 0, .until = 1});
+  EXPECT_EQ(outcome.status().code(), Code::kCorruption);
+  EXPECT_NE(outcome.status().message().find("diverged"), std::string::npos);
+  EXPECT_THAT(servers_.log(), ElementsAre("pull 0"));
+}
+
+TEST_F(StepRunnerTest, ARefusedPushStopsTheStepsWithItsCode) {
+  StepWindow& window = Read(30);
+  servers_.HoldPushes();
+  ASSERT_TRUE(Run(window, 0).ok());
+  servers_.AnswerPushes(Code::kStaleView);
+  EXPECT_EQ(Run(window, 1).status().code(), Code::kStaleView);
+  for (const std::string& entry : servers_.log()) EXPECT_NE(entry, "advance 1");
+}
+
+class FewPushesTest : public StepRunnerTest {
+ protected:
+  FewPushesTest() : StepRunnerTest({"cluster.pushes_in_flight_max=3"}) {}
+};
+
+// The servers are late: they answer only when as many pushes as may be wait for them.
+TEST_F(FewPushesTest, NoMoreAreOnTheirWayThanTheJobAllows) {
+  constexpr Clock kSteps = 12;
+  StepWindow& window = Read(static_cast<int>(kSteps) * kRowsOfStep);
+  servers_.HoldPushes();
+  std::atomic<bool> last = false;
+  const std::unique_ptr<Thread> late = StartThread("servers", [&] {
+    for (bool end = false; !end; std::this_thread::yield()) {
+      end = last;
+      if (!end && servers_.num_held() < 3) continue;
+      // Who did not wait would send more meanwhile.
+      for (int turn = 0; turn < 20'000; ++turn) std::this_thread::yield();
+      servers_.AnswerPushes();
+    }
+  });
+  for (Clock clock = 0; clock < kSteps; ++clock) {
+    const Result<StepOutcome> outcome = Run(window, clock, kSteps);
+    EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+  }
+  last = true;
+  EXPECT_TRUE(runner_.Settle().ok());
+  late->Join();
+  EXPECT_EQ(servers_.num_held_max(), 3u);
+  EXPECT_EQ(servers_.log().back(), "advance 12");
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,69 @@
+// hdps scale: asks a running job to go on with other numbers of servers or workers.
+#include <gflags/gflags.h>
+
+#include <charconv>
+#include <cstdio>
+#include <string>
+
+#include "common/protocol/messages.h"
+#include "tools/commands.h"
+#include "tools/scheduler_question.h"
+
+DECLARE_string(scheduler);
+DECLARE_bool(insecure);
+// Of hdps train too, where they are plain counts.
+DEFINE_string(scale_servers, "", "Servers from now on: N, or +N or -N for so many more or fewer");
+DEFINE_string(scale_workers, "", "Workers from now on: N, or +N or -N for so many more or fewer");
+
+namespace hdps {
+namespace {
+
+struct Count {
+  int32_t value = 0;
+  bool relative = true;
+};
+
+Result<Count> ReadCount(const char* flag, const std::string& text) {
+  Count count;
+  if (text.empty()) return count;
+  const bool plus = text.front() == '+';
+  count.relative = plus || text.front() == '-';
+  const char* const begin = text.data() + (plus ? 1 : 0);
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, count.value);
+  if (error == std::errc() && stop == end && begin != end) return count;
+  return Status(Code::kInvalidArgument, std::string("--") + flag + "=" + text +
+                                            ": expected a count, N, or a change, +N or -N");
+}
+
+Status Run() {
+  if (FLAGS_scheduler.empty()) {
+    return {Code::kInvalidArgument,
+            "--scheduler is missing; give the address that hdps-scheduler printed, "
+            "--scheduler=tcp://HOST:PORT"};
+  }
+  HDPS_ASSIGN_OR_RETURN(const Count servers, ReadCount("scale_servers", FLAGS_scale_servers));
+  HDPS_ASSIGN_OR_RETURN(const Count workers, ReadCount("scale_workers", FLAGS_scale_workers));
+  if (FLAGS_scale_servers.empty() && FLAGS_scale_workers.empty()) {
+    return {Code::kInvalidArgument,
+            "nothing to change; give --scale_servers or --scale_workers, as N, +N or -N"};
+  }
+  const ScaleRequest request{servers.value, servers.relative, workers.value, workers.relative};
+  HDPS_ASSIGN_OR_RETURN(const ScaleReply reply,
+                        AskScheduler<ScaleReply>(FLAGS_scheduler, FLAGS_insecure, request));
+  if (reply.code != Code::kOk) return {reply.code, reply.message};
+  std::puts(reply.message.c_str());
+  return {};
+}
+
+}  // namespace
+
+Subcommand ScaleCommand() {
+  return {"scale",
+          "goes on with more or fewer servers or workers",
+          "hdps scale --scheduler=ADDRESS [--scale_servers=+1] [--scale_workers=-1]",
+          {"scheduler", "insecure", "scale_servers", "scale_workers"},
+          Run};
+}
+
+}  // namespace hdps
