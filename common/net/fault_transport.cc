@@ -136,8 +136,7 @@ bool FaultTransport::IsCut(PeerId peer, bool out) {
   const int64_t now = clock_->NowMs() - begin_;
   for (size_t i = 0; i < faults_.cuts.size(); ++i) {
     const FrameFaults::Cut& cut = faults_.cuts[i];
-    if (now < cut.from_ms || now - cut.from_ms >= cut.for_ms) continue;
-    if (!(out ? cut.out : cut.in)) continue;
+    if (!(out ? cut.out : cut.in) || !cut.window.Holds(now)) continue;
     const bool is_scheduler = peer == kSchedulerPeer;
     if (cut.whom == FrameFaults::Whom::kScheduler && !is_scheduler) continue;
     if (cut.whom == FrameFaults::Whom::kMembers && is_scheduler) continue;

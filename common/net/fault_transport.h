@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/net/transport.h"
+#include "common/platform/fault_window.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
 
@@ -28,7 +28,7 @@ struct FrameFaults {
   struct Cut {
     Whom whom = Whom::kAll;
     bool in = true, out = true;
-    int64_t from_ms = 0, for_ms = std::numeric_limits<int64_t>::max();  // Since the start.
+    FaultWindow window;
   };
   std::vector<Cut> cuts;
 

@@ -3,22 +3,15 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/platform/fault_window.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 
 namespace hdps {
-
-// From `from_ms` on for `for_ms`, counted from when the file system was made.
-struct FaultWindow {
-  int64_t from_ms = 0;
-  int64_t for_ms = std::numeric_limits<int64_t>::max();
-  bool Holds(int64_t now_ms) const { return now_ms >= from_ms && now_ms - from_ms < for_ms; }
-};
 
 struct FileFault {
   enum class Kind {

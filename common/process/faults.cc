@@ -17,8 +17,9 @@ namespace hdps {
 const char kFaultsHelp[] =
     "Faults on purpose, for tests only: rules with commas between them. drop=5%, repeat=5%, "
     "reorder=10%, late=0..200ms or late=10%:0..200ms of the frames that leave this process; "
-    "cut=all|scheduler|members[:in|:out][@10s+30s], from 10 s on for 30 s; seed=1; "
-    "full=GLOB[:BYTES], failing=GLOB[:N] (every N-th call), slow=GLOB:50ms, each [@10s+30s], and "
+    "cut=all|scheduler|members[:in|:out][@10s+30s], from 10 s on for 30 s, or @while=PATH, as long "
+    "as there is a file PATH; seed=1; "
+    "full=GLOB[:BYTES], failing=GLOB[:N] (every N-th call), slow=GLOB:50ms, each with @ too, and "
     "torn=GLOB[:N] (the N-th write) of files whose path ends like GLOB; "
     "point=NAME:crash|exit|error|sleep=50ms[@N|@N..M|@N..] at its N-th hit; \"count\" only logs "
     "the failpoints that are reached, \"list\" prints all of them and ends";
@@ -59,21 +60,27 @@ std::optional<int64_t> MsOf(std::string_view text) {
   return int64_t{*number} * (in_ms ? 1 : 1000);
 }
 
-// "10s+30s", "10s" or nothing at all.
-bool ReadWindow(const std::optional<std::string>& text, int64_t* from_ms, int64_t* for_ms) {
+// "10s+30s", "10s", "while=PATH" or nothing at all.
+bool ReadWindow(const std::optional<std::string>& text, FaultWindow* window) {
   if (!text) return true;
+  constexpr std::string_view kWhile = "while=";
+  if (text->starts_with(kWhile)) {
+    window->while_file = text->substr(kWhile.size());
+    return !window->while_file.empty();
+  }
   const auto [from, length] = SplitAt(*text, "+");
   const std::optional<int64_t> begin = MsOf(from);
   if (!begin) return false;
-  *from_ms = *begin;
+  window->from_ms = *begin;
   if (!length) return true;
   const std::optional<int64_t> ms = MsOf(*length);
   if (!ms) return false;
-  *for_ms = *ms;
+  window->for_ms = *ms;
   return true;
 }
 
-constexpr char kWindowForm[] = "; behind it may stand @10s+30s: from 10 s on, for 30 s";
+constexpr char kWindowForm[] =
+    "; behind it may stand @10s+30s, from 10 s on for 30 s, or @while=PATH";
 
 // A mistake in the value of a rule: what would be right. Nothing where there is none.
 using Mistake = std::string;
@@ -109,7 +116,7 @@ Mistake ReadCut(const std::string& value, FrameFaults* frames) {
       {"members", FrameFaults::Whom::kMembers}};
   const auto word = words.find(whom);
   const bool fits = !way || *way == "in" || *way == "out";
-  if (word == words.end() || !fits || !ReadWindow(window, &cut.from_ms, &cut.for_ms)) {
+  if (word == words.end() || !fits || !ReadWindow(window, &cut.window)) {
     return std::string("expected all, scheduler or members, with :in or :out for one way only") +
            kWindowForm;
   }
@@ -140,8 +147,7 @@ Mistake ReadFile(FileFault::Kind kind, const std::string& value, std::vector<Fil
     if (number == 0) number = -1;
     expected = "expected GLOB or GLOB:N, N being at least 1";
   }
-  if (glob.empty() || number < 0 ||
-      !ReadWindow(window, &fault.window.from_ms, &fault.window.for_ms)) {
+  if (glob.empty() || number < 0 || !ReadWindow(window, &fault.window)) {
     return expected + kWindowForm;
   }
   fault.amount = static_cast<uint64_t>(number);

@@ -126,6 +126,11 @@ class FailingCluster:
         """Until so many steps are reported: traffic flows."""
         self.wait_for(lambda: self.reported_step() >= steps, 120, f"step {steps} is reported")
 
+    def wait_some(self, seconds):
+        """Lets a fault last."""
+        end = time.monotonic() + seconds
+        self.wait_for(lambda: time.monotonic() > end, seconds + 60, "some time")
+
     def reported_step(self):
         metrics = self.out / "metrics.jsonl"
         lines = metrics.read_text().splitlines() if metrics.exists() else []

@@ -93,7 +93,7 @@ TEST_F(RunReportTest, RatesAreThoseSinceTheLastLine) {
 TEST_F(RunReportTest, LinesGoOnWhenAFullDiskHasSpaceAgain) {
   const auto clock = std::make_shared<SettableClock>();
   FaultFileOptions full;
-  full.faults = {{FileFault::Kind::kFull, "metrics.jsonl", 0, {1000, 1000}}};
+  full.faults = {{FileFault::Kind::kFull, "metrics.jsonl", 0, {1000, 1000, ""}}};
   std::unique_ptr<FileSystem> memory = NewMemoryFileSystem();
   ASSERT_TRUE(memory->MakeDirectories("out").ok());
   files_ = NewFaultFileSystem(std::move(memory), full, clock);

@@ -142,7 +142,8 @@ TEST_F(FaultTransportTest, LateFramesGoWhenTheirTimeHasCome) {
 
 TEST_F(FaultTransportTest, ACutLinkCarriesNothingUntilItIsMended) {
   FrameFaults faults;
-  faults.cuts = {{.whom = FrameFaults::Whom::kMembers, .in = false, .from_ms = 100, .for_ms = 50}};
+  faults.cuts = {
+      {.whom = FrameFaults::Whom::kMembers, .in = false, .out = true, .window = {100, 50, ""}}};
   Make(faults);
   Send(1);
   clock_->now_ms += 100;
@@ -156,7 +157,8 @@ TEST_F(FaultTransportTest, ACutLinkCarriesNothingUntilItIsMended) {
 
 TEST_F(FaultTransportTest, ALinkIsCutInwardsToo) {
   FrameFaults faults;
-  faults.cuts = {{.whom = FrameFaults::Whom::kAll, .out = false, .from_ms = 0, .for_ms = 10}};
+  faults.cuts = {
+      {.whom = FrameFaults::Whom::kAll, .in = true, .out = false, .window = {0, 10, ""}}};
   Make(faults);
   Send(1);
   ASSERT_THAT(Arrived(), ElementsAre(1));

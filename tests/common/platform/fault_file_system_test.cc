@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -58,7 +59,7 @@ TEST_F(FaultFilesTest, AFullDiskKeepsWhatFitsAndSaysSo) {
 }
 
 TEST_F(FaultFilesTest, SpaceComesBackWithTheEndOfItsTime) {
-  Make({{FileFault::Kind::kFull, "*", 0, {1000, 2000}}});
+  Make({{FileFault::Kind::kFull, "*", 0, {1000, 2000, ""}}});
   EXPECT_TRUE(Write("a", "1").ok());
   clock_->now_ms += 1000;
   EXPECT_FALSE(Write("a", "2").ok());
@@ -67,6 +68,17 @@ TEST_F(FaultFilesTest, SpaceComesBackWithTheEndOfItsTime) {
   clock_->now_ms += 1;
   EXPECT_TRUE(Write("a", "4").ok());
   EXPECT_EQ(Read("a"), "14");
+}
+
+TEST_F(FaultFilesTest, AFaultMayHoldAsLongAsAFileIsThere) {
+  const std::string path = ::testing::TempDir() + "hdps_fault_" + std::to_string(::getpid());
+  const std::unique_ptr<FileSystem> disk = NewPosixFileSystem();
+  Make({{FileFault::Kind::kFull, "*", 0, {0, 0, path}}});
+  EXPECT_TRUE(Write("a", "1").ok());
+  ASSERT_TRUE(disk->Create(path).ok());
+  EXPECT_FALSE(Write("a", "2").ok());
+  ASSERT_TRUE(disk->RemoveAll(path).ok());
+  EXPECT_TRUE(Write("a", "3").ok());
 }
 
 TEST_F(FaultFilesTest, EveryNthCallFails) {

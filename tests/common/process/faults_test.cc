@@ -44,14 +44,21 @@ TEST(Faults, Cuts) {
   const FrameFaults frames = Parse("cut=all,cut=scheduler:in@10s+30s,cut=members:out@500ms").frames;
   ASSERT_EQ(frames.cuts.size(), 3u);
   EXPECT_TRUE(frames.cuts[0].in && frames.cuts[0].out);
-  EXPECT_EQ(frames.cuts[0].from_ms, 0);
+  EXPECT_EQ(frames.cuts[0].window.from_ms, 0);
   EXPECT_EQ(frames.cuts[1].whom, FrameFaults::Whom::kScheduler);
   EXPECT_TRUE(frames.cuts[1].in && !frames.cuts[1].out);
-  EXPECT_EQ(frames.cuts[1].from_ms, 10'000);
-  EXPECT_EQ(frames.cuts[1].for_ms, 30'000);
+  EXPECT_EQ(frames.cuts[1].window.from_ms, 10'000);
+  EXPECT_EQ(frames.cuts[1].window.for_ms, 30'000);
   EXPECT_EQ(frames.cuts[2].whom, FrameFaults::Whom::kMembers);
   EXPECT_TRUE(!frames.cuts[2].in && frames.cuts[2].out);
-  EXPECT_EQ(frames.cuts[2].for_ms, std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(frames.cuts[2].window.for_ms, std::numeric_limits<int64_t>::max());
+}
+
+TEST(Faults, AWindowMayBeTheTimeOfAFile) {
+  const Faults faults = Parse("cut=all:in@while=/tmp/a.cut,full=*@while=b");
+  EXPECT_EQ(faults.frames.cuts[0].window.while_file, "/tmp/a.cut");
+  EXPECT_EQ(faults.files[0].window.while_file, "b");
+  EXPECT_FALSE(ParseFaults("cut=all@while=").ok());
 }
 
 TEST(Faults, Files) {
