@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -181,7 +182,10 @@ void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Fram
 // A process that is started in the place of one that died may come before the death is noticed.
 bool SchedulerNode::Impl::StandsBy(PeerId peer, const JoinRequest& request) {
   if (!members || !rendezvous.IsOneTooMany(request)) return false;
-  const TimeMs patience = job.cluster.dead_after_ms + 2 * TimeMs{job.cluster.heartbeat_ms};
+  // In the end it is told that the job is done: nobody's place is given away any more.
+  const TimeMs patience = coordinator && coordinator->ending()
+                              ? std::numeric_limits<TimeMs>::max() / 4
+                              : job.cluster.dead_after_ms + 2 * TimeMs{job.cluster.heartbeat_ms};
   std::erase_if(standing_by, [&](const auto& other) { return now - other.second > 2 * patience; });
   if (standing_by.size() >= kStandingByMax && !standing_by.contains(peer)) return false;
   return now - standing_by.try_emplace(peer, now).first->second <= patience;

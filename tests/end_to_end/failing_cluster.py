@@ -27,6 +27,7 @@ class FailingCluster:
         (self.out / "log").mkdir(parents=True)
         self.address = "tcp://127.0.0.1:0"
         self.processes, self.starts, self.ends = {}, {}, []
+        self.newcomers = []
         self.began = time.monotonic()
         self.start("scheduler")
         address_file = self.out / "address"
@@ -44,6 +45,11 @@ class FailingCluster:
                 process.send_signal(signal.SIGCONT)
                 process.kill()
             process.wait()
+
+    def start_newcomer(self, name):
+        """A member that nobody counted on: it may be refused."""
+        self.newcomers.append(name)
+        self.start(name)
 
     def members(self):
         return ([f"server_{i}" for i in range(self.servers)] +
@@ -83,7 +89,8 @@ class FailingCluster:
 
     def describe(self):
         ends = ", ".join(f"{name} ended with {code} at {at:.1f} s" for name, code, at in self.ends)
-        tails = [f"--- {path.name}\n" + "\n".join(path.read_text().splitlines()[-12:])
+        tails = [f"--- {path.name}\n" + "\n".join(line[:160] for line in
+                                                  path.read_text().splitlines()[-8:])
                  for path in sorted((self.out / "log").iterdir()) if path.stat().st_size]
         return f"{self.out}: {ends}\n" + "\n".join(tails)
 
@@ -92,6 +99,8 @@ class FailingCluster:
         for name, process in list(self.processes.items()):
             status = process.poll()
             if status is None or status == 0 or self.over():
+                continue
+            if name in self.newcomers and status == 2:
                 continue
             self.ends.append((name, status, time.monotonic() - self.began))
             if status == 2 or (name == "scheduler" and status > 1):
@@ -144,7 +153,8 @@ class FailingCluster:
         """Waits for the end of the job; returns its summary."""
         def ended():
             self.look()
-            return self.over() and not any(self.running(name) for name in self.members())
+            return self.over() and not any(self.running(name)
+                                           for name in self.members() + self.newcomers)
         try:
             harness.wait_until(ended, seconds, "the job ends")
         except AssertionError as late:

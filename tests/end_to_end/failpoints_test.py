@@ -24,7 +24,7 @@ OFTEN = {"server.pull.before_answer": 20, "server.push.judged": 20, "server.push
          "worker.command.answered": 2, "server.command.begun": 2, "server.command.before_answer": 2,
          "member.command.accepted": 2}
 # Reached only while the job goes back to a checkpoint, so another member dies first.
-AFTER_A_LOSS = {"server.load.begun", "server.load.read", "snapshot.read.begun",
+AFTER_A_LOSS = {"server.load.begun", "server.load.read", "server.load.taken", "snapshot.read.begun",
                 "scheduler.phase.load_servers", "scheduler.phase.load_workers",
                 "scheduler.member.lost", "scheduler.job.went_back", "worker.load.taken",
                 "worker.command.dropped"}
@@ -35,7 +35,7 @@ OF_ALLREDUCE = {"worker.dense.before_store", "worker.group.formed", "scheduler.p
 # Reached when a server is added.
 OF_MOVES = {"scheduler.phase.quiet", "scheduler.phase.move_dense", "scheduler.phase.move_save",
             "scheduler.phase.move_servers", "scheduler.phase.move_workers"}
-# Nothing is put on disk in this job: spilled_rows_test covers them.
+# Nothing is put on disk in the census job: they have a job of their own.
 OF_SPILL = {"spill.write", "spill.read"}
 
 
@@ -47,6 +47,8 @@ def failpoints():
 
 def member_of(point):
     """Who is made to crash there."""
+    if point in ("worker.dense.before_init", "worker.dense.before_store"):
+        return "worker_0"  # One speaks for all.
     role = point.split(".")[0]
     return {"server": "server_1", "snapshot": "server_1", "worker": "worker_1",
             "member": "server_1"}.get(role, "scheduler")
@@ -79,8 +81,7 @@ class Failpoints(harness.Case):
         cluster.wait_for_steps(20)
         harness.run([harness.program("hdps"), "scale", f"--scheduler={cluster.address}",
                      "--scale_servers=+1"])
-        cluster.servers += 1
-        cluster.start(f"server_{cluster.servers - 1}")
+        cluster.start_newcomer(f"server_{cluster.servers}")
 
     def test_a_crash_at_each_changes_nothing(self):
         digest = {}
@@ -114,6 +115,27 @@ class Failpoints(harness.Case):
                        f"{len(chosen) - len(wrong)} ended with the digest of the undisturbed run; "
                        f"the job stood for {max(stood, default=0):.1f} s at most")
         self.assertFalse(wrong, "\n\n".join(wrong))
+
+    def test_a_crash_while_rows_go_to_disk_and_back(self):
+        harness.generate(self.out("data"), rows=16384, eval_rows=64, vocabulary=60000, zipf=1.05,
+                         seed=3)
+        job = harness.reference_job(self.out("data"), batch_size=512, eval_each_epoch=False)
+        job["model"].update({"hidden": [8], "embedding_dim": 32})
+        job["data"]["shuffle_rows"] = 1024
+        job["checkpoint"] = {"keep": 1, "every_steps": 8}
+        job["cluster"] = {"dead_after_ms": 1000, "heartbeat_ms": 100, "memory_limit": "40MiB"}
+        path = harness.write_job(self.out("job.json"), job)
+        digests = []
+        for name, hit in (("none", 0), ("spill.write", 60), ("spill.read", 40)):
+            faults = {"server_0": [f"point={name}:crash@{hit}"]} if hit else {}
+            with FailingCluster(path, self.out(name), 1, 1, {}, faults) as cluster:
+                summary = cluster.finish()
+                self.assertGreater(summary["rows_on_disk"], 1000)
+                self.assertEqual(f"crash on purpose at {name}" in cluster.log(), hit > 0)
+            digests.append(summary["digest"])
+        self.assertEqual(digests, digests[:1] * 3)
+        harness.figure(f"a server dies while it writes or reads spilled rows, {summary['rows']:,} rows, "
+                       "most on disk: same digest")
 
 
 if __name__ == "__main__":

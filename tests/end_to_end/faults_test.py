@@ -108,11 +108,12 @@ class Faults(harness.Case):
         self.assertIsNotNone(before, log[-3000:])
         self.assertGreater(min(map(int, before.groups())), 50, "no traffic before the cut")
         self.assertEqual(summary["digest"], self.undisturbed(SLOW))
-        lost = re.findall(r"-scheduler (\w+ \d) is lost", log)
+        lost = re.findall(r"-scheduler (\w+ \d).* is lost: ", log)
         stood = re.findall(r"-scheduler .*it stood for ([\d.]+ s)", log)
         harness.figure(f"server cut off {rule or 'both ways'} for {seconds} s after "
                        f"{before[1]} frames: lost {lost or 'nobody'}, the job stood for "
                        f"{stood or 'no time'}, {summary['steps_again']} steps again, same digest")
+        self.assertEqual(bool(lost), summary["failures_survived"] > 0)
         return lost
 
     def test_a_link_cut_for_a_second_loses_nobody(self):
@@ -134,10 +135,11 @@ class Faults(harness.Case):
             summary = cluster.finish(300)
             log = cluster.log()
         self.assertEqual(summary["digest"], self.undisturbed(SLOW))
-        lost = re.findall(r"-scheduler (\w+ \d) is lost", log)
+        lost = re.findall(r"-scheduler (\w+ \d).* is lost: ", log)
         harness.figure(f"{member} stands still for {seconds} s at step {before}: lost "
                        f"{lost or 'nobody'}, {summary['failures_survived']} failures survived, "
                        f"{summary['steps_again']} steps again, same digest")
+        self.assertEqual(bool(lost), summary["failures_survived"] > 0)
         return lost
 
     def test_standing_still_for_two_seconds_is_no_death(self):
