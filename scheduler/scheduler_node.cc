@@ -253,8 +253,8 @@ void SchedulerNode::Impl::KeepState() {
     // The old one would have others go on from where the job no longer is.
     const Status removed = files.RemoveAll(SchedulerStatePath(options.out));
     if (!state_trouble) {
-      Notice("should the scheduler die now, the job would have to begin from its newest checkpoint, "
-             "for its state is not written: " + written.message() +
+      Notice("should the scheduler die now, the job would have to begin from its newest "
+             "checkpoint, for its state is not written: " + written.message() +
              (removed.ok() ? "" : "; nor is the old one removed: " + removed.message()));
     }
   } else if (state_trouble) {

@@ -271,7 +271,6 @@ void RowService::OnPush(Asker asker, WorkerId worker, const Frame& frame) {
   HDPS_FAILPOINT("server.push.before_ack");
   Reply(asker, ack);
   Progress();
-  HDPS_FAILPOINT("server.push.acked");
 }
 
 Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
@@ -393,7 +392,6 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
     if (!sabotage_.no_ledger) ledger.Record(request.sequence);
     shards_->Store(*plan, request);
   }
-  HDPS_FAILPOINT("server.store.before_ack");
   Reply(asker, StoreAck());
 }
 

@@ -185,6 +185,7 @@ void ShardSet::Store(const RequestPlan& plan, const StoreRequest& request) {
     shards_[slot].Store(plan.OfShard(slot), request.keys, request.rows.As<float>(),
                         request.clock + 1);
   });
+  HDPS_FAILPOINT("server.store.applied");
 }
 
 void ShardSet::Apply(std::span<const PlannedPush> pushes, float scale, int64_t step) {

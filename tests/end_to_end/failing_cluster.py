@@ -15,7 +15,7 @@ class FailingCluster:
     """The daemons of one job. A member is called scheduler, server_0, worker_1, ...
 
     `faults` gives members --faults, one text for each time they are started: {"server_0":
-    ["point=server.push.acked:crash@9"]} crashes the first server_0 and leaves the next one alone.
+    ["point=server.push.applied:crash@9"]} crashes the first server_0 and leaves the next one alone.
     """
 
     def __init__(self, job, out, servers=2, workers=2, sets=None, faults=None, env=None):

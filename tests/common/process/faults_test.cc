@@ -80,11 +80,11 @@ TEST(Faults, Files) {
 TEST(Faults, Points) {
   const std::vector<PlannedFailure> points =
       Parse(
-          "point=server.push.acked:crash@3,point=spill.write:error@2..,"
+          "point=server.push.applied:crash@3,point=spill.write:error@2..,"
           "point=worker.step.pulled:sleep=20ms@4..6,point=member.view.taken:exit")
           .points;
   ASSERT_EQ(points.size(), 4u);
-  EXPECT_EQ(points[0].point, FailpointIndex("server.push.acked"));
+  EXPECT_EQ(points[0].point, FailpointIndex("server.push.applied"));
   EXPECT_EQ(points[0].action, FailpointAction::kCrash);
   EXPECT_EQ(points[0].first, 3u);
   EXPECT_EQ(points[0].last, 3u);
@@ -115,13 +115,13 @@ TEST(Faults, AMistakeNamesTheRuleAndWhatWouldBeRight) {
       {"failing=x:0", "rule 1", "N being at least 1"},
       {"slow=x", "rule 1", "50ms"},
       {"torn=x@soon", "rule 1", "@10s+30s"},
-      {"point=server.push.aked:crash", "rule 1", "did you mean \"server.push.acked\"?"},
-      {"point=server.push.acked", "rule 1", "NAME:crash"},
-      {"point=server.push.acked:sleep", "rule 1", "sleep=50ms"},
-      {"point=server.push.acked:crash=1s", "rule 1", "NAME:crash"},
-      {"point=server.push.acked:error", "rule 1", "no error can come out"},
-      {"point=server.push.acked:crash@0", "rule 1", "counted from 1"},
-      {"point=server.push.acked:crash@5..4", "rule 1", "@N..M"},
+      {"point=server.push.aplied:crash", "rule 1", "did you mean \"server.push.applied\"?"},
+      {"point=server.push.applied", "rule 1", "NAME:crash"},
+      {"point=server.push.applied:sleep", "rule 1", "sleep=50ms"},
+      {"point=server.push.applied:crash=1s", "rule 1", "NAME:crash"},
+      {"point=server.push.applied:error", "rule 1", "no error can come out"},
+      {"point=server.push.applied:crash@0", "rule 1", "counted from 1"},
+      {"point=server.push.applied:crash@5..4", "rule 1", "@N..M"},
       {"seed=-1", "rule 1", "whole number"},
   };
   for (const auto& mistake : mistakes) {
