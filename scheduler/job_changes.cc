@@ -168,7 +168,8 @@ void JobCoordinator::CompleteMove(TimeMs now) {
   if (phase_ == Phase::kMoveServers) return Enter(Phase::kMoveWorkers, now);
   uint64_t rows = 0, bytes = 0;
   for (const SavedFile& file : moved_) rows += file.rows, bytes += file.bytes;
-  parts_.report.Scaled(now, progress(), parts_.members.view(), {moved_.size(), rows, bytes, now - quiet_since_});
+  parts_.report.Scaled(now, progress(), parts_.members.view(),
+                       {moved_.size(), rows, bytes, now - quiet_since_});
   parts_.notice("the job goes on with " + std::to_string(parts_.members.servers().size()) +
                 " server(s) and " + std::to_string(parts_.members.workers().size()) +
                 " worker(s); " + std::to_string(moved_.size()) + " of " +

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "common/base/exit_status.h"
+#include "common/platform/failpoint.h"
+#include "scheduler/phase_failpoints.h"
 #include "scheduler/report/evaluation.h"
 #include "scheduler/report/wait_notices.h"
 
@@ -21,6 +23,7 @@ void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, TimeMs now) {
 }
 
 void JobCoordinator::Enter(Phase phase, TimeMs now) {
+  PassFailpointOf(phase);
   phase_ = phase;
   phase_began_ = now;
   changed_ = true;
@@ -79,6 +82,7 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
       if (const Status written = WriteSummary(parts_.files, out_, summary_); !written.ok()) {
         return Fail(3, "the job is done, but its summary is not written: " + written.message());
       }
+      HDPS_FAILPOINT("scheduler.summary.written");
       for (const PeerId peer : parts_.members.all()) parts_.members.Release(peer);
       return Send(parts_.members.all(), MakeCommand(CommandKind::kFinish), now);
     case Phase::kOver:

@@ -85,6 +85,7 @@ class JobCoordinator {
   const RunSummary& summary() const { return summary_; }
   ProgressState progress() const;
   bool training() const { return phase_ == Phase::kTrain; }
+  bool ending() const { return phase_ == Phase::kFinish || phase_ == Phase::kOver; }
 
   // What another process needs to go on from here, and whether it has changed since the last call.
   JobState state(TimeMs now) const;

@@ -2,8 +2,10 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "scheduler/scheduler_inside.h"
 
 namespace hdps {
@@ -11,7 +13,10 @@ namespace hdps {
 // A process that is started in the place of one that died may come before the death is noticed.
 bool SchedulerNode::Impl::StandsBy(PeerId peer, const JoinRequest& request) {
   if (!members || !rendezvous.IsOneTooMany(request)) return false;
-  const TimeMs patience = job.cluster.dead_after_ms + 2 * TimeMs{job.cluster.heartbeat_ms};
+  // In the end it is told that the job is done: nobody's place is given away any more.
+  const TimeMs patience = coordinator && coordinator->ending()
+                              ? std::numeric_limits<TimeMs>::max() / 4
+                              : job.cluster.dead_after_ms + 2 * TimeMs{job.cluster.heartbeat_ms};
   std::erase_if(standing_by, [&](const auto& other) { return now - other.second > 2 * patience; });
   if (standing_by.size() >= kStandingByMax && !standing_by.contains(peer)) return false;
   return now - standing_by.try_emplace(peer, now).first->second <= patience;
@@ -50,16 +55,21 @@ void SchedulerNode::Impl::TakeOver() {
   MakeCoordinator();
   Notice("the scheduler is back at step " + std::to_string(state.job.plan.position.clock) +
          "; the members of view " + std::to_string(state.view.view.value) + " go on");
-  if (coordinator->TakeOver(state.job, now)) return;
-  Reform();
+  HDPS_FAILPOINT("scheduler.state.taken_over");
+  if (!coordinator->TakeOver(state.job, now)) Reform();
+  if (state.wanted_servers > 0 && state.wanted_workers > 0) {
+    scaling.Continue(state.wanted_servers, state.wanted_workers, rendezvous);
+  }
 }
 
 void SchedulerNode::Impl::ForgetState() {
   const Status removed = files.RemoveAll(SchedulerStatePath(options.out));
   if (!removed.ok()) Notice(removed.message());
+  HDPS_FAILPOINT("scheduler.state.forgotten");
 }
 
 void SchedulerNode::Impl::KeepState() {
+  if (state_trouble && now - state_tried_at < kStateAgainMs) return;
   const bool changed = coordinator->TakeChanged();
   if (!std::exchange(state_changed, false) && !changed) return;
   SchedulerState state;
@@ -68,15 +78,28 @@ void SchedulerNode::Impl::KeepState() {
   state.num_workers = options.num_workers;
   state.view = members->view();
   for (const PeerId peer : members->all()) state.processes[peer] = members->ProcessOf(peer);
+  if (scaling.under_way()) {
+    state.wanted_servers = scaling.servers();
+    state.wanted_workers = scaling.workers();
+  }
   state.last_ids = tracker.last_ids();
   state.entries = store.entries();
   state.job = coordinator->state(now);
   const Status written = WriteSchedulerState(files, options.out, state);
-  if (!written.ok() && !state_trouble) {
-    Notice(
-        "should the scheduler die now, the job would have to begin from its newest checkpoint, "
-        "for its state is not written: " +
-        written.message());
+  state_tried_at = now;
+  if (!written.ok()) {
+    state_changed = true;  // It is tried again.
+    // The old one would have others go on from where the job no longer is.
+    const Status removed = files.RemoveAll(SchedulerStatePath(options.out));
+    if (!state_trouble) {
+      Notice(
+          "should the scheduler die now, the job would have to begin from its newest "
+          "checkpoint, for its state is not written: " +
+          written.message() +
+          (removed.ok() ? "" : "; nor is the old one removed: " + removed.message()));
+    }
+  } else if (state_trouble) {
+    Notice("the scheduler's state is written again");
   }
   state_trouble = !written.ok();
 }
@@ -86,10 +109,12 @@ void SchedulerNode::Impl::EnterView(View view) {
   for (const PeerId peer : rendezvous.peers()) processes[peer] = rendezvous.ProcessOf(peer);
   members->Enter(std::move(view), processes, now);
   state_changed = true;
+  HDPS_FAILPOINT("scheduler.view.formed");
   for (const PeerId peer : members->all()) {
     LOG(INFO) << "view " << members->view().view.value << ": " << members->NameOf(peer);
     Send(peer, members->view());
   }
+  HDPS_FAILPOINT("scheduler.view.sent");
 }
 
 void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
@@ -108,6 +133,7 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
            SecondsOf(TimeMs{1000} * job.cluster.replace_after_s) + "; then it goes on from " +
            coordinator->PointOfReturn());
   }
+  HDPS_FAILPOINT("scheduler.member.lost");
   scaling.Done();  // Newcomers that are here take places of the lost ones, or their own.
   coordinator->Suspend(now);
 }
@@ -124,6 +150,7 @@ void SchedulerNode::Impl::Reform() {
   EnterView(std::move(view));
   coordinator->GoBack({recovery.num_lost(), recovery.under_way() ? recovery.since() : now}, now);
   recovery.Done();
+  HDPS_FAILPOINT("scheduler.job.went_back");
 }
 
 void SchedulerNode::Impl::On(PeerId from, const ScaleRequest& message, const Frame& frame) {
@@ -136,6 +163,7 @@ void SchedulerNode::Impl::On(PeerId from, const ScaleRequest& message, const Fra
     const Result<std::string> accepted = scaling.Accept(job, message, rendezvous);
     reply = {accepted.status().code(), accepted.ok() ? *accepted : accepted.status().message()};
     if (accepted.ok()) Notice(*accepted);
+    state_changed = true;
     scale_asked_by = from;
     scale_reply = reply;
   }
@@ -177,6 +205,7 @@ void SchedulerNode::Impl::TickScaling() {
     for (const PeerId peer : rendezvous.Dismiss(role, count)) dismissed.insert(peer);
   }
   scaling.Done();
+  state_changed = true;
   View view = rendezvous.FormView({members->view().view.value + 1}, &members->view().shards);
   view.restarts = members->view().restarts;
   coordinator->ChangeMembers(std::move(view), now);

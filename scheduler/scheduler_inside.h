@@ -28,6 +28,8 @@ inline constexpr int kFarewells = 5;
 inline constexpr ViewId kFirstView{1};
 // So many who find every place taken may wait for a loss that has not been noticed yet.
 inline constexpr size_t kStandingByMax = 64;
+// State that could not be written is tried again after this long.
+inline constexpr TimeMs kStateAgainMs = 1000;
 
 // Invariant: members and coordinator are there exactly from the complete cluster on.
 struct SchedulerNode::Impl {
@@ -135,7 +137,8 @@ struct SchedulerNode::Impl {
   std::optional<FoundCheckpoint> start;
   std::optional<SchedulerState> before;  // Of another process, until it is taken over.
   bool state_changed = false;            // Beside the coordinator's.
-  bool state_trouble = false;            // It could not be written, and that was said.
+  TimeMs state_tried_at = 0;
+  bool state_trouble = false;  // It could not be written, and that was said.
   std::unique_ptr<RunReport> report;
   std::optional<Membership> members;
   std::optional<JobCoordinator> coordinator;

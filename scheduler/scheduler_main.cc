@@ -55,7 +55,7 @@ Status CheckFlags(const DaemonFlags& flags) {
 Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags());
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
-  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
   HDPS_ASSIGN_OR_RETURN(Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
   if (FLAGS_print_config) {
@@ -67,7 +67,7 @@ Result<ProcessEnd> Run() {
   const std::string out = std::filesystem::absolute(FLAGS_out).lexically_normal().string();
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, LockRunFolder(*files, kProgram, out));
   const std::unique_ptr<Transport> transport =
-      NewZmqTransport({.self = kSchedulerPeer, .insecure = flags.insecure});
+      flags.faults.Around(NewZmqTransport({.self = kSchedulerPeer, .insecure = flags.insecure}));
   HDPS_ASSIGN_OR_RETURN(const std::string address, transport->Listen(FLAGS_listen));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
 

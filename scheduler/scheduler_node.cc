@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "scheduler/scheduler_inside.h"
 
 namespace hdps {
@@ -47,6 +48,7 @@ void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&
 void SchedulerNode::Impl::On(PeerId from, const CommandDone& message, const Frame&) {
   if (!members || !members->Has(from)) return;
   const std::optional<Command> command = tracker.TakeAnswered(from, message.id);
+  HDPS_FAILPOINT("scheduler.command.answered");
   if (command) coordinator->OnAnswer(from, *command, message, now);
 }
 
@@ -134,7 +136,10 @@ void SchedulerNode::Impl::TickRunning() {
   }
   if (!lost.empty()) Lose(lost);
   KeepState();
-  for (const CommandTracker::Due& due : tracker.TakeDue(now)) Send(due.to, due.command);
+  for (const CommandTracker::Due& due : tracker.TakeDue(now)) {
+    Send(due.to, due.command);
+    HDPS_FAILPOINT("scheduler.command.sent");
+  }
   if (now - noticed_at >= kNoticeEveryMs) {
     noticed_at = now;
     for (const std::string& line : waits.Lines(tracker, *members, now)) Notice(line);
@@ -144,7 +149,7 @@ void SchedulerNode::Impl::TickRunning() {
 
 void SchedulerNode::Impl::Report() {
   if (const std::optional<std::string> trouble = report->TakeTrouble()) {
-    Notice("metrics.jsonl is not written any more: " + *trouble);
+    Notice("metrics.jsonl is not written while this lasts: " + *trouble);
   }
   if (!coordinator->training() || now - reported_at < options.report_interval_ms) return;
   reported_at = now;

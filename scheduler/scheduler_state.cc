@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/platform/failpoint.h"
+
 namespace hdps {
 namespace {
 
@@ -191,6 +193,8 @@ bool IsWhole(const SchedulerState& state) {
   }
   const auto is_there = [&](ServerId owner) { return owner.value < view.servers.size(); };
   if (!std::ranges::all_of(view.shards.owner, is_there)) return false;
+  constexpr uint32_t kMembersMax = 1u << 16;
+  if (state.wanted_servers > kMembersMax || state.wanted_workers > kMembersMax) return false;
   const JobPosition& at = state.job.plan.position;
   return at.clock >= 0 && at.epoch_start >= 0 && at.epoch_start <= at.clock;
 }
@@ -207,6 +211,8 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"job_digest", state.job_digest},
                      {"num_servers", state.num_servers},
                      {"num_workers", state.num_workers},
+                     {"wanted_servers", state.wanted_servers},
+                     {"wanted_workers", state.wanted_workers},
                      {"view", state.view.view.value},
                      {"restarts", state.view.restarts},
                      {"servers", MembersJson(state.view.servers, state.processes)},
@@ -215,8 +221,12 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"last_ids", ids},
                      {"entries", entries},
                      {"job", JobJson(state.job)}};
-  return WriteFileAtomically(files, SchedulerStatePath(out),
-                             json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  HDPS_FAILPOINT_OR_RETURN("scheduler.state.before_write");
+  HDPS_RETURN_IF_ERROR(
+      WriteFileAtomically(files, SchedulerStatePath(out),
+                          json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
+  HDPS_FAILPOINT("scheduler.state.written");
+  return {};
 }
 
 Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
@@ -233,6 +243,8 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
     state.job_digest = json.at("job_digest");
     state.num_servers = json.at("num_servers");
     state.num_workers = json.at("num_workers");
+    state.wanted_servers = json.at("wanted_servers");
+    state.wanted_workers = json.at("wanted_workers");
     state.view.view = {json.at("view").get<uint64_t>()};
     state.view.restarts = json.at("restarts");
     state.view.servers = MembersOf(json.at("servers"), &state.processes);

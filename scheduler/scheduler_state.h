@@ -61,6 +61,7 @@ struct SchedulerState {
   uint64_t job_digest = 0;
   uint32_t num_servers = 0, num_workers = 0;  // As the operator has started the job.
   View view;
+  uint32_t wanted_servers = 0, wanted_workers = 0;  // Somebody has asked for; 0: nobody has.
   std::map<PeerId, MemberProcess> processes;
   std::map<PeerId, uint64_t> last_ids;         // Of the commands to each member.
   std::map<std::string, std::string> entries;  // Of the store in which ranks find each other.

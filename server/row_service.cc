@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "embedding/memory/gradient_scale.h"
 
 namespace hdps {
@@ -249,6 +250,7 @@ void RowService::AnswerPull(const ParkedPull& pull) {
   } else {
     reply.rows = shards_->Read(plan, keys, section);
   }
+  HDPS_FAILPOINT("server.pull.before_answer");
   Reply(pull.asker, reply);
 }
 
@@ -263,8 +265,10 @@ void RowService::OnPush(Asker asker, WorkerId worker, const Frame& frame) {
   PushAck ack;
   ack.sequence = push.request.sequence;
   Status status = PlanPush(asker.peer, &push);
+  HDPS_FAILPOINT("server.push.judged");
   if (status.ok()) status = TakePush(asker.peer, worker, std::move(push));
   if (!status.ok()) return Refuse(asker, frame, status);
+  HDPS_FAILPOINT("server.push.before_ack");
   Reply(asker, ack);
   Progress();
 }
@@ -313,6 +317,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
                                      "; a worker sends one for each step and server"};
     }
     ledger.Record(sequence);
+    HDPS_FAILPOINT("server.push.recorded");
   }
   ++counters_.pushes;
   if (push.request.num_examples > 0) {
@@ -362,6 +367,7 @@ void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
   }
   clocks_.Advance(worker, request.clock);
   progress_.at(worker).Finish(request.clock);
+  HDPS_FAILPOINT("server.advance.taken");
   Progress();
   AdvanceAck ack;
   ack.clock = request.clock;

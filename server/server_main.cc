@@ -36,7 +36,7 @@ constexpr std::string_view kFlags[] = {"listen", "spill_path", "expected_rows"};
 Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags());
   HDPS_ASSIGN_OR_RETURN(MemberFlags member, ReadMemberFlags(flags));
-  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
   HDPS_ASSIGN_OR_RETURN(Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
   if (job.cluster.memory_limit > 0) ReturnFreedMemory();
@@ -55,7 +55,7 @@ Result<ProcessEnd> Run() {
     options.node.spill_folder = "/tmp/hdps_spill_" + std::to_string(identity.self.value);
   }
   const std::unique_ptr<Transport> transport =
-      NewZmqTransport({.self = identity.self, .insecure = flags.insecure});
+      flags.faults.Around(NewZmqTransport({.self = identity.self, .insecure = flags.insecure}));
   HDPS_ASSIGN_OR_RETURN(identity.own_address, transport->Listen(FLAGS_listen));
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);

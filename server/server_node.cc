@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/byte_count.h"
+#include "common/platform/failpoint.h"
 #include "common/process/member_options.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
@@ -169,6 +170,7 @@ void ServerNode::Impl::OnNewView() {
   }
   view = next;
   rows.OnView(*view, own);
+  HDPS_FAILPOINT("server.view.entered");
   FinishRequest();
 }
 
@@ -188,6 +190,7 @@ void ServerNode::Impl::StartCommand(const Command& command) {
     const Status sound = CheckCommandedFolder(command.path);
     if (!sound.ok()) return Refuse(command, sound.message());
   }
+  HDPS_FAILPOINT("server.command.begun");
   // Who still wants his answer after the command will ask again.
   for (const Request& request : requests) rows.Postpone(request.from, request.frame);
   requests.clear();
@@ -208,6 +211,7 @@ void ServerNode::Impl::StartCommand(const Command& command) {
       work = [this, command] { return RunDigest(command); };
       break;
     case CommandKind::kFinish: {
+      HDPS_FAILPOINT("server.finish.taken");
       CommandDone done;
       done.id = command.id;
       return membership.Answer(done);
@@ -228,6 +232,7 @@ void ServerNode::Impl::FinishCommand() {
     rows.Reset(command.until, std::move(outcome.loaded));
     rows_restart = view->restarts;
     rows_missing = false;
+    HDPS_FAILPOINT("server.load.taken");
   }
   if (done.code != Code::kOk) {
     LOG(WARNING) << "command " << done.id.value << ": " << done.message;
@@ -236,6 +241,7 @@ void ServerNode::Impl::FinishCommand() {
     LOG(INFO) << (command.path.empty() ? how : "loaded " + command.path) << " at clock "
               << command.until;
   }
+  HDPS_FAILPOINT("server.command.before_answer");
   membership.Answer(done);
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "common/protocol/manifest.h"
 #include "embedding/snapshot/snapshot.h"
 #include "kernels/host/half_floats.h"
@@ -96,6 +97,7 @@ void ShardSet::ForEachShard(size_t bytes, const std::function<void(size_t)>& wor
 }
 
 void ShardSet::EndStep(int64_t step) {
+  HDPS_FAILPOINT("server.step.ended");
   if (!evicts_) return;
   executor_.ParallelFor(shards_.size(), [&](size_t slot) { shards_[slot].EndStep(step); });
 }
@@ -179,18 +181,23 @@ ShardSet::Changes ShardSet::ReadChanged(const RequestPlan& plan, const Buffer& k
 }
 
 void ShardSet::Store(const RequestPlan& plan, const StoreRequest& request) {
+  HDPS_FAILPOINT("server.store.before_apply");
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
     shards_[slot].Store(plan.OfShard(slot), request.keys, request.rows.As<float>(),
                         request.clock + 1);
   });
+  HDPS_FAILPOINT("server.store.applied");
 }
 
 void ShardSet::Apply(std::span<const PlannedPush> pushes, float scale, int64_t step) {
+  HDPS_FAILPOINT("server.push.before_apply");
   executor_.ParallelFor(shards_.size(),
                         [&](size_t slot) { shards_[slot].Apply(pushes, slot, scale, step); });
+  HDPS_FAILPOINT("server.push.applied");
 }
 
 Result<RowsDigest> ShardSet::Digest() const {
+  HDPS_FAILPOINT_OR_RETURN("server.digest.begun");
   std::vector<RowsDigest> digests(shards_.size());
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
@@ -213,6 +220,7 @@ size_t ShardSet::bytes() const {
 Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::string& folder,
                                               Clock clock, Clock since,
                                               const std::vector<ShardId>& which) {
+  HDPS_FAILPOINT_OR_RETURN("server.save.begun");
   std::vector<Shard*> chosen;
   for (Shard& shard : shards_) {
     if (which.empty() || std::ranges::count(which, shard.id()) > 0) chosen.push_back(&shard);
@@ -228,10 +236,12 @@ Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::stri
     }
   });
   HDPS_RETURN_IF_ERROR(FirstFailure(statuses));
+  HDPS_FAILPOINT_OR_RETURN("server.save.written");
   return saved;
 }
 
 Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock) {
+  HDPS_FAILPOINT_OR_RETURN("server.load.begun");
   HDPS_ASSIGN_OR_RETURN(const std::vector<CheckpointPart> chain, ReadChain(files, folder));
   const Manifest& manifest = chain.back().manifest;
   if (manifest.tables_digest != tables_digest_) {
@@ -274,6 +284,7 @@ Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>&
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
     if (wanted[slot]) statuses[slot] = shards_[slot].Load(files, chain);
   });
+  HDPS_FAILPOINT_OR_RETURN("server.load.read");
   return FirstFailure(statuses);
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/platform/failpoint.h"
+
 namespace hdps {
 
 Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, uint64_t bytes_max) {
@@ -36,12 +38,18 @@ Status WriteWhole(FileSystem& files, const std::string& path, std::span<const st
   return file->Close();
 }
 
+Status BeforeRename() {
+  HDPS_FAILPOINT_OR_RETURN("file.before_rename");
+  return {};
+}
+
 }  // namespace
 
 Status WriteFileAtomically(FileSystem& files, const std::string& path,
                            std::span<const std::byte> bytes, Survives survives) {
   const std::string beside = path + ".tmp";
   Status status = WriteWhole(files, beside, bytes, survives);
+  if (status.ok()) status = BeforeRename();
   if (status.ok()) {
     status = survives == Survives::kMachine ? files.Rename(beside, path)
                                             : files.RenameUnsynced(beside, path);

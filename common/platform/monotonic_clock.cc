@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <thread>
 
 namespace hdps {
 
@@ -21,6 +22,8 @@ class SystemClock : public MonotonicClock {
 }  // namespace
 
 std::unique_ptr<MonotonicClock> NewSystemClock() { return std::make_unique<SystemClock>(); }
+
+void StandStill(int64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 std::string UtcTimestamp() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());

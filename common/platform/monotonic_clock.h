@@ -16,6 +16,9 @@ class MonotonicClock {
 
 std::unique_ptr<MonotonicClock> NewSystemClock();
 
+// The calling thread stands still for so long; only faults on purpose want that.
+void StandStill(int64_t ms);
+
 // Now as 2026-01-31T23:59:59Z, for people: it takes part in no decision.
 std::string UtcTimestamp();
 

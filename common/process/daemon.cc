@@ -4,6 +4,8 @@
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
+#include <cstdio>
+
 #include "common/job/job.h"
 
 DEFINE_string(job, "", "Job file: the same for every member of the cluster");
@@ -14,11 +16,16 @@ DEFINE_string(pid_file, "", "Holds the number of this process while it runs");
 DEFINE_int32(die_with_parent, 0,
              "Number of the process that starts this one, which ends with it as if told to stop; "
              "0: it does not");
+DEFINE_string(faults, "", hdps::kFaultsHelp);
 DEFINE_bool(insecure, false, "Allow addresses beyond loopback although nothing is encrypted");
 
 namespace hdps {
 
 Result<DaemonFlags> ReadDaemonFlags() {
+  if (FLAGS_faults == "list") {
+    std::fputs(ListFailpoints().c_str(), stdout);
+    return Status(Code::kCancelled, "the failpoints were to be listed");
+  }
   if (FLAGS_job.empty()) {
     return Status(Code::kInvalidArgument, "--job is missing; give the job file, --job=FILE");
   }
@@ -29,18 +36,23 @@ Result<DaemonFlags> ReadDaemonFlags() {
   flags.log_file = FLAGS_log_file;
   flags.pid_file = FLAGS_pid_file;
   flags.insecure = FLAGS_insecure;
+  HDPS_ASSIGN_OR_RETURN(flags.faults, ParseFaults(FLAGS_faults));
   return flags;
 }
 
 std::vector<std::string_view> DaemonFlagsAnd(std::span<const std::string_view> own) {
   std::vector<std::string_view> names = {
-      "job", "set", "log", "log_file", "pid_file", "die_with_parent", "insecure"};
+      "job", "set", "log", "log_file", "pid_file", "die_with_parent", "insecure", "faults"};
   names.insert(names.end(), own.begin(), own.end());
   return names;
 }
 
 Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const DaemonFlags& flags) {
   HDPS_RETURN_IF_ERROR(StartLogging(program, flags.log_file, flags.log));
+  if (flags.faults.armed) {
+    LOG(ERROR) << "warning: faults are injected on purpose: --faults=" << FLAGS_faults;
+    ArmFailpoints(flags.faults.points);
+  }
   auto pid_file = std::make_unique<PidFile>(flags.pid_file);
   HDPS_RETURN_IF_ERROR(pid_file->status());
   InstallStopSignals();

@@ -11,18 +11,21 @@
 #include "common/base/exit_status.h"
 #include "common/base/status.h"
 #include "common/process/command_line.h"
+#include "common/process/faults.h"
 #include "common/protocol/membership_client.h"
 
 namespace hdps {
 
-// Flags of every daemon: --job --set --log --log_file --pid_file --die_with_parent --insecure.
+// Flags of every daemon: --job --set --log --log_file --pid_file --die_with_parent --insecure
+// --faults.
 struct DaemonFlags {
   std::string job;
   std::vector<std::string> overrides;
   std::string log, log_file, pid_file;
   bool insecure = false;
+  Faults faults;
 };
-// kInvalidArgument when there is no --job.
+// kInvalidArgument when there is no --job; kCancelled when a list was asked for and printed.
 Result<DaemonFlags> ReadDaemonFlags();
 
 // Flags of every member, a server or a worker: --scheduler --rank --servers --workers --threads.

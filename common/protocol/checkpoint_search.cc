@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/protocol/manifest.h"
+#include "common/platform/failpoint.h"
 
 namespace hdps {
 namespace {
@@ -175,6 +176,7 @@ Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t kee
     const std::string folder = JoinPath(root, CheckpointName(clock));
     // The manifest goes first, so that a removal that is cut short leaves no checkpoint behind.
     HDPS_RETURN_IF_ERROR(files.RemoveAll(JoinPath(folder, kManifestName)));
+    HDPS_FAILPOINT_OR_RETURN("checkpoint.half_removed");
     HDPS_RETURN_IF_ERROR(files.RemoveAll(folder));
   }
   return {};

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/platform/failpoint.h"
 
 namespace hdps {
 namespace {

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "common/protocol/command_book.h"
 
 namespace hdps {
@@ -118,6 +119,7 @@ struct MembershipClient::Impl {
     join.host = options.identity.host;
     join.process = options.identity.process;
     SendToScheduler(join);
+    HDPS_FAILPOINT("member.join.sent");
   }
 
   void Beat() {
@@ -218,6 +220,7 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
     progress = {};
   }
   view = std::make_shared<const View>(std::move(message));
+  HDPS_FAILPOINT("member.view.taken");
   HeardScheduler();
 }
 
@@ -227,6 +230,7 @@ void MembershipClient::Impl::On(Command& message, const Frame& frame) {
   if (view == nullptr || leaving() || frame.header.view != view->view.value) return;
   message.view = view->view;
   commands.Accept(message);
+  HDPS_FAILPOINT("member.command.accepted");
 }
 
 void MembershipClient::Impl::On(KvValue& message, const Frame& frame) {

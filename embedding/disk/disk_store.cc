@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/platform/failpoint.h"
+
 namespace hdps {
 namespace {
 
@@ -111,6 +113,7 @@ class RocksDiskStore : public DiskStore {
   }
 
   Status Put(const DiskSpace& space, std::span<const DiskBlock> blocks) override {
+    HDPS_FAILPOINT_OR_RETURN("spill.write");
     rocksdb::WriteBatch batch;
     for (size_t b = 0; b < blocks.size(); ++b) {
       batch.Put(AsSlice(KeyOf(space, blocks[b].number)), AsSlice(blocks[b].bytes));
@@ -123,6 +126,7 @@ class RocksDiskStore : public DiskStore {
 
   Status Get(const DiskSpace& space, std::span<const uint64_t> numbers,
              const Visit& visit) override {
+    HDPS_FAILPOINT_OR_RETURN("spill.read");
     const size_t at_once = std::min(numbers.size(), kGetBlocks);
     std::vector<BlockKey> own(at_once);
     std::vector<rocksdb::Slice> slices(at_once);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/platform/failpoint.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/snapshot/snapshot_format.h"
 #include "embedding/snapshot/snapshot_parts.h"
@@ -306,6 +307,7 @@ const SavedFile* FileOf(const Manifest& manifest, const std::string& name) {
 
 Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
                     const SnapshotHeader& expected, const std::vector<TableSlice*>& tables) {
+  HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");
   const Reading reading(files, folder, saved, expected, tables);
   HDPS_RETURN_IF_ERROR(reading.Check());
   return reading.Store();
@@ -313,6 +315,7 @@ Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFil
 
 Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
                  const std::vector<TableSlice*>& tables) {
+  HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");
   std::vector<std::unique_ptr<Reading>> readings;  // The newest first.
   for (size_t at = chain.size(); at-- > 0;) {
     const Manifest& manifest = chain[at].manifest;

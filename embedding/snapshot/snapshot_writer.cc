@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/platform/failpoint.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/snapshot/snapshot_format.h"
 #include "embedding/snapshot/snapshot_parts.h"
@@ -85,6 +86,7 @@ Status WritePart(HashedFile& file, uint32_t position, const SnapshotPart& part, 
 Result<SavedFile> WriteWhole(FileSystem& files, const std::string& path,
                              const SnapshotHeader& header,
                              const std::vector<const TableSlice*>& tables) {
+  HDPS_FAILPOINT_OR_RETURN("snapshot.write.begun");
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> created, files.Create(path));
   HashedFile file(std::move(created));
   const std::vector<SnapshotPart> parts =
@@ -108,6 +110,7 @@ Result<SavedFile> WriteWhole(FileSystem& files, const std::string& path,
   HDPS_RETURN_IF_ERROR(file.AppendHeader(
       SnapshotTrailer{.total_rows = rows, .body_bytes = file.bytes(), .body_hash = file.hash()}));
   HDPS_RETURN_IF_ERROR(file.Finish(/*sync=*/!header.is_delta()));
+  HDPS_FAILPOINT_OR_RETURN("snapshot.before_rename");
   return SavedFile{
       .name = NameOf(header), .bytes = file.bytes(), .checksum = file.hash(), .rows = rows};
 }
@@ -134,6 +137,7 @@ Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
     if (const Status removed = files.RemoveAll(beside); !removed.ok()) return status;
     return status;
   }
+  HDPS_FAILPOINT_OR_RETURN("snapshot.renamed");
   return saved;
 }
 

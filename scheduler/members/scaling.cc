@@ -29,14 +29,18 @@ Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request,
   const std::string text =
       std::to_string(servers) + " server(s) and " + std::to_string(workers) + " worker(s)";
   if (servers == servers_now && workers == workers_now) return "the job has " + text;
-  servers_ = static_cast<uint32_t>(servers);
-  workers_ = static_cast<uint32_t>(workers);
-  under_way_ = true;
-  rendezvous.OpenPlaces(Role::kServer, servers_);
-  rendezvous.OpenPlaces(Role::kWorker, workers_);
+  Continue(static_cast<uint32_t>(servers), static_cast<uint32_t>(workers), rendezvous);
   std::string missing = rendezvous.Missing();
   return "the job is to go on with " + text +
          (missing.empty() ? "" : "; start " + missing + " with --scheduler=ADDRESS, and it joins");
+}
+
+void Scaling::Continue(uint32_t servers, uint32_t workers, Rendezvous& rendezvous) {
+  servers_ = servers;
+  workers_ = workers;
+  under_way_ = true;
+  rendezvous.OpenPlaces(Role::kServer, servers_);
+  rendezvous.OpenPlaces(Role::kWorker, workers_);
 }
 
 }  // namespace hdps

@@ -21,6 +21,9 @@ class Scaling {
   // nothing has changed. Returns a sentence for who asked.
   Result<std::string> Accept(const Job& job, const ScaleRequest& request, Rendezvous& rendezvous);
 
+  // What another process of the scheduler had accepted.
+  void Continue(uint32_t servers, uint32_t workers, Rendezvous& rendezvous);
+
   bool under_way() const { return under_way_; }
   // Nobody is waited for any more.
   bool ready(const Rendezvous& rendezvous) const {

@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "common/platform/failpoint.h"
+
 namespace hdps {
 namespace {
 
@@ -106,6 +108,7 @@ Result<std::string> CheckpointCatalog::Prepare(Clock clock) {
   // What an interrupted save left behind is no checkpoint, and no file of it is used again.
   HDPS_RETURN_IF_ERROR(files_.RemoveAll(folder));
   HDPS_RETURN_IF_ERROR(files_.MakeDirectories(folder));
+  HDPS_FAILPOINT_OR_RETURN("checkpoint.prepared");
   return folder;
 }
 
@@ -138,14 +141,20 @@ Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
     manifest.base_clock = chain_.back().clock;
     manifest.base_checksum = chain_.back().checksum;
   }
+  HDPS_FAILPOINT_OR_RETURN("checkpoint.before_manifest");
   HDPS_RETURN_IF_ERROR(WriteManifest(files_, folder, manifest));
+  HDPS_FAILPOINT_OR_RETURN("checkpoint.manifest_written");
   latest_ = folder;
   if (!is_delta) chain_.clear();
   chain_.push_back(LinkOf(manifest));
   newest_ = FoundCheckpoint{.folder = folder, .manifest = std::move(manifest), .refused = {}};
   // A delta makes none superfluous.
   if (is_delta) return {};
-  return PruneCheckpoints(files_, root_, job_->checkpoint.keep);
+  // That older ones cannot be removed does not make this one less whole.
+  const Status pruned = PruneCheckpoints(files_, root_, job_->checkpoint.keep);
+  LOG_IF(WARNING, !pruned.ok()) << pruned.message();
+  HDPS_FAILPOINT("checkpoint.pruned");
+  return {};
 }
 
 std::string OtherArithmetic(const Manifest& manifest, const std::set<std::string>& now) {

@@ -196,10 +196,16 @@ void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluati
 
 void RunReport::Append(const std::string& line) {
   if (metrics_ == nullptr) return;
-  const Status status = metrics_->Append(std::as_bytes(std::span(line)));
-  if (status.ok()) return;
-  trouble_ = status.message();
-  metrics_ = nullptr;
+  // A full disk may have cut the last line off; this one stands by itself once there is space.
+  const std::string text = torn_ ? "\n" + line : line;
+  const Status status = metrics_->Append(std::as_bytes(std::span(text)));
+  torn_ = !status.ok();
+  if (torn_) {
+    trouble_ = status.message();
+  } else if (trouble_told_) {
+    trouble_.reset();
+    trouble_told_ = false;
+  }
 }
 
 std::optional<std::string> RunReport::TakeTrouble() {

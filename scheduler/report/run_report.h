@@ -85,7 +85,7 @@ class RunReport {
   };
   void Scaled(TimeMs now, const ProgressState& state, const View& view, const Moved& moved);
   void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation);
-  // The first thing that could not be written, once.
+  // The first thing that could not be written, once; and again where it was written meanwhile.
   std::optional<std::string> TakeTrouble();
 
  private:
@@ -101,6 +101,7 @@ class RunReport {
   std::unique_ptr<WritableFile> metrics_;
   std::optional<std::string> trouble_;
   bool trouble_told_ = false;
+  bool torn_ = false;  // The last line may be there in part.
   TimeMs begin_ = 0, last_ = 0;
   double part_at_begin_ = 0;  // Of the whole job.
   ProgressState last_state_;

@@ -12,6 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "common/platform/fault_file_system.h"
+#include "tests/common/platform/settable_clock.h"
+
 namespace hdps {
 namespace {
 
@@ -84,6 +87,33 @@ TEST_F(RunReportTest, RatesAreThoseSinceTheLastLine) {
   EXPECT_EQ(lines[1]["eval_examples"], 16281);
   EXPECT_EQ(lines[2]["examples_per_second"], 1000.0);
   EXPECT_TRUE(lines[3]["train_loss"].is_null());
+  EXPECT_EQ(report.TakeTrouble(), std::nullopt);
+}
+
+TEST_F(RunReportTest, LinesGoOnWhenAFullDiskHasSpaceAgain) {
+  const auto clock = std::make_shared<SettableClock>();
+  FaultFileOptions full;
+  full.faults = {{FileFault::Kind::kFull, "metrics.jsonl", 0, {1000, 1000, ""}}};
+  std::unique_ptr<FileSystem> memory = NewMemoryFileSystem();
+  ASSERT_TRUE(memory->MakeDirectories("out").ok());
+  files_ = NewFaultFileSystem(std::move(memory), full, clock);
+  RunReport report(*files_, "out", job_, false);
+  report.Begin(0, {});
+  report.Progress(1000, {10, 0, 0.5, 100, 50});
+  clock->now_ms += 1000;
+  report.Progress(2000, {20, 0, 0.5, 200, 90});
+  report.Progress(3000, {30, 0, 0.5, 300, 130});
+  EXPECT_THAT(report.TakeTrouble().value_or(""), HasSubstr("No space left"));
+  EXPECT_EQ(report.TakeTrouble(), std::nullopt);
+  clock->now_ms += 1000;
+  report.Progress(4000, {40, 0, 0.5, 400, 170});
+  std::istringstream text(*ReadWholeFile(*files_, "out/metrics.jsonl", 1u << 20));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) {
+    if (!line.empty()) lines.push_back(line);
+  }
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(nlohmann::json::parse(lines[1])["step"], 40);
   EXPECT_EQ(report.TakeTrouble(), std::nullopt);
 }
 

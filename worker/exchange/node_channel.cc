@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "common/platform/failpoint.h"
+
 namespace hdps {
 
 NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
@@ -26,6 +28,7 @@ std::optional<Command> NodeChannel::NextCommand() {
   if (commands_.empty()) return std::nullopt;
   Command command = std::move(commands_.front());
   commands_.pop_front();
+  HDPS_FAILPOINT("worker.command.begun");
   return command;
 }
 
@@ -47,6 +50,7 @@ bool NodeChannel::AwaitInterruption(int64_t timeout_ms) {
 
 std::shared_ptr<const View> NodeChannel::WaitForView() {
   while (view_ == nullptr && !end_.has_value()) TakeIn(true);
+  HDPS_FAILPOINT("worker.view.first");
   return view_;
 }
 
@@ -110,6 +114,7 @@ Result<std::string> NodeChannel::Get(const std::string& key) {
 
 void NodeChannel::Answer(CommandDone done) {
   AskOfWork([done = std::move(done)](ComputeRequests& node) { node.Answer(done); });
+  HDPS_FAILPOINT("worker.command.answered");
 }
 
 void NodeChannel::Report(const Heartbeat& progress) {

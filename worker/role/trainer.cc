@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "kernels/host/gemm.h"
 #include "worker/data/data_preview.h"
 #include "worker/exchange/row_transfer.h"
@@ -43,6 +44,7 @@ void Trainer::Run() {
       LOG(INFO) << "command '" << CommandKindName(command->command) << "' at step " << clock_
                 << " is dropped: the job goes back to a checkpoint";
       status = Status();
+      HDPS_FAILPOINT("worker.command.dropped");
     }
     if (!status.ok()) {
       status = Status(status.code(), std::string("command '") + CommandKindName(command->command) +
@@ -136,6 +138,7 @@ Status Trainer::Execute(const Command& command) {
 
 Status Trainer::InitDense() {
   if (dense_keys_.empty()) return Status();
+  HDPS_FAILPOINT_OR_RETURN("worker.dense.before_init");
   return StoreDenseRows(dense_spec().dim, model_->InitialDense(job_->seed));
 }
 
@@ -147,6 +150,7 @@ Status Trainer::Load(const Command& command) {
   dense_state_.reset();
   MakeRunner();
   if (cache_ != nullptr) cache_->Forget();
+  HDPS_FAILPOINT("worker.load.taken");
   MutexLock lock(group_mutex_);
   group_.reset();  // A call of its may have been cut off.
   return Status();
@@ -179,6 +183,7 @@ Status Trainer::LoadDenseState() {
 
 Status Trainer::StoreDense() {
   if (!allreduce() || dense_state_ == nullptr) return Status();
+  HDPS_FAILPOINT_OR_RETURN("worker.dense.before_store");
   return StoreDenseRows(dense_state_->row_floats(), dense_state_->Rows());
 }
 
@@ -197,6 +202,7 @@ Status Trainer::EnsureGroup() {
                         NewCollective(job_->parallel.collective, options, channel_));
   LOG(INFO) << "gradients are summed by " << group->name() << " over " << options.size
             << " workers";
+  HDPS_FAILPOINT_OR_RETURN("worker.group.formed");
   group_members_ = std::move(members);
   MutexLock lock(group_mutex_);
   group_ = std::move(group);
@@ -231,6 +237,7 @@ Status Trainer::Train(const Command& command) {
   }
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
+  HDPS_FAILPOINT("worker.train.begun");
   Progress progress;
   const int64_t begin = time_.NowNs();
   HDPS_RETURN_IF_ERROR(TrainSteps(command, &progress));
@@ -346,6 +353,7 @@ Status Trainer::OpenSteps(const Command& command) {
 }
 
 Status Trainer::EvaluatePart(CommandDone* done) {
+  HDPS_FAILPOINT_OR_RETURN("worker.evaluate.begun");
   const auto num_parts = static_cast<uint32_t>(channel_.view()->workers.size());
   PipelineOptions options =
       EvaluationOptions(*job_, job_->data.eval, channel_.rank().value, num_parts);

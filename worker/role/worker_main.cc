@@ -40,7 +40,7 @@ Result<ProcessEnd> Run() {
   if (FLAGS_max_bad_rows >= 0) {
     flags.overrides.push_back("data.max_bad_rows=" + std::to_string(FLAGS_max_bad_rows));
   }
-  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
   for (const std::string& warning : job.warnings) LOG(WARNING) << warning;
@@ -50,8 +50,8 @@ Result<ProcessEnd> Run() {
   options.collective_host = FLAGS_collective_host;
   options.node.job = std::make_shared<const Job>(std::move(job));
   options.node.identity = std::move(member.identity);
-  const std::unique_ptr<Transport> transport =
-      NewZmqTransport({.self = options.node.identity.self, .insecure = flags.insecure});
+  const std::unique_ptr<Transport> transport = flags.faults.Around(
+      NewZmqTransport({.self = options.node.identity.self, .insecure = flags.insecure}));
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "worker of " << options.node.job->name << ", scheduler at "

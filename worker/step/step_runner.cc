@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "embedding/memory/gradient_scale.h"
 
 namespace hdps {
@@ -60,12 +61,15 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   }
   HDPS_RETURN_IF_ERROR(TakeRows(window.at(0)));
   if (!task.pause) HDPS_RETURN_IF_ERROR(AskAhead(window, 0, task));
+  HDPS_FAILPOINT("worker.step.pulled");
   const int64_t pulled = clock_.NowNs();
   sent_ns_ = 0;
   HDPS_RETURN_IF_ERROR(Compute(window, task, &outcome));
+  HDPS_FAILPOINT("worker.step.computed");
   const int64_t computed = clock_.NowNs();
   const bool sent = PushesEarly(step);
   if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task.clock, &outcome));
+  HDPS_FAILPOINT("worker.step.reduced");
   const int64_t reduced = clock_.NowNs();
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task.clock, &outcome));
   const int64_t updated = clock_.NowNs();
@@ -81,6 +85,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   times_.dedup_ns += step.dedup_ns;
   times_.examples += outcome.examples;
   ++times_.steps;
+  HDPS_FAILPOINT("worker.step.ended");
   return outcome;
 }
 
@@ -303,6 +308,7 @@ void StepRunner::Push(const WindowStep& window_step, Clock clock) {
   std::vector<ServerRequest> requests = push_->Requests(terms, GradientsOfSplit(step));
   push_.reset();
   pushes_.push_back(channel_.Start(std::move(requests), AdvanceRequests(num_servers, clock + 1)));
+  HDPS_FAILPOINT("worker.step.pushed");
 }
 
 Status StepRunner::CollectAcks(size_t left) {
@@ -311,6 +317,7 @@ Status StepRunner::CollectAcks(size_t left) {
     pushes_.pop_front();
     HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(ticket));
     HDPS_RETURN_IF_ERROR(CheckAcks(replies));
+    HDPS_FAILPOINT("worker.step.acked");
   }
   return Status();
 }

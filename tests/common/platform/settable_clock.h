@@ -1,0 +1,15 @@
+// A clock that stands where a test puts it.
+#pragma once
+
+#include "common/platform/monotonic_clock.h"
+
+namespace hdps {
+
+class SettableClock : public MonotonicClock {
+ public:
+  int64_t NowMs() override { return now_ms; }
+  int64_t NowNs() override { return now_ms * 1'000'000; }
+  int64_t now_ms = 5000;
+};
+
+}  // namespace hdps
