@@ -79,7 +79,7 @@ runtime=$(mktemp -d)
 # By process: whose it is. By name: when it was started, when it has died, how long its last restart
 # was put off, and when the next one is due.
 declare -A name_of=() started=() deaths=() backoff_ms=() due_ms=()
-scheduler_pid='' status=0 first_cause='' first_status=0
+scheduler_pid='' status=0 first_cause='' first_status=0 ended_well=0
 
 mkfifo "$runtime/never"
 exec {never}<>"$runtime/never"
@@ -237,8 +237,10 @@ see_to() { # NAME STATUS
   if [[ "$name" == scheduler ]]; then
     scheduler_pid=''
     ((code == 0 || code == 2 || code == 3)) && end_with "$code"
+    # All others were told that the job is done, and have ended well: it died behind its last word.
+    ((node_rank == 0 && ended_well == servers + workers)) && [[ -f "$out/summary.json" ]] && end_with 0
   fi
-  ((code == 0)) && return
+  ((code == 0)) && ended_well=$((ended_well + 1)) && return
   tell_end "$name" "$code"
   # Of a job that another machine leads, this one cannot know whether status 3 was its end.
   if [[ "$restart" == on-failure ]] && ((code != 2 && (code != 3 || node_rank == 0))); then

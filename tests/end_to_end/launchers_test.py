@@ -178,7 +178,8 @@ class Launchers(harness.Case):
     def test_too_large_a_file_is_an_error(self):
         """Under a limit on file sizes a save fails as on a full disk; no signal ends the process."""
         done = harness.run(["bash", "-c", f"ulimit -f 8; exec {harness.program('hdps')} train "
-                            f"--job={harness.CENSUS} --out={self.out('run')} --set=train.epochs=1"], expect=3)
+                            f"--job={harness.CENSUS} --out={self.out('run')} "
+                            "--set=train.epochs=1,checkpoint.retry_s=0"], expect=3)
         self.assertIn("File too large", done.stderr)
 
 
