@@ -55,7 +55,7 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
         load.path = start_->folder;
       }
       const bool servers = phase == Phase::kLoadServers;
-      return Tell(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
+      return Tell(servers ? parts_.members.holders() : parts_.members.workers(), load, now);
     }
     case Phase::kInitDense:
       return Tell(first_worker, MakeCommand(CommandKind::kInitDense), now);
@@ -309,6 +309,14 @@ void JobCoordinator::Suspend(TimeMs now) {
   parts_.tracker.DropAll();
   round_.reset();
   Enter(Phase::kSuspended, now);
+}
+
+void JobCoordinator::ServersLost(size_t servers, TimeMs now) {
+  summary_.failures_survived += static_cast<uint32_t>(servers);
+  changed_ = true;
+  if (phase_ != Phase::kLoadServers && phase_ != Phase::kSave && phase_ != Phase::kDigest) return;
+  parts_.tracker.DropAll();
+  Enter(phase_, now);
 }
 
 void JobCoordinator::GoBack(const Loss& loss, TimeMs now) {

@@ -57,6 +57,9 @@ class JobCoordinator {
   void OnTick(TimeMs now);
   // Drains the job: the steps at hand are finished, the state is saved, the job ends well.
   void Stop();
+  // Servers are lost, and others that hold their rows have taken over: what workers do goes on, and
+  // what servers were told is told again to those that are left.
+  void ServersLost(size_t servers, TimeMs now);
   // A member is lost: nothing that is under way counts any more. Until GoBack() the job stands.
   void Suspend(TimeMs now);
   // The cluster is complete again: everybody loads the newest checkpoint, or begins anew where
@@ -131,7 +134,7 @@ class JobCoordinator {
     uint64_t bad_rows = 0;
   };
   std::map<Clock, EpochSums> sums_at_;
-  std::optional<Loss> loss_;  // Of the way back at hand.
+  std::optional<Loss> loss_;             // Of the way back at hand.
   std::vector<JobState::Order> orders_;  // Of the round at hand, all that were given.
   bool changed_ = false;
   RunSummary summary_;

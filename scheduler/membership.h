@@ -24,10 +24,11 @@ class Membership {
 
   const View& view() const { return view_; }
   bool Has(PeerId peer) const { return members_.contains(peer); }
-  const std::string& NameOf(PeerId peer) const;           // "worker 1 (host-a 4711)"
+  const std::string& NameOf(PeerId peer) const;  // "worker 1 (host-a 4711)"
   const std::string& HostOf(PeerId peer) const { return members_.at(peer).host; }
   std::optional<uint32_t> WorkerRank(PeerId peer) const;  // None for a server.
-  std::vector<PeerId> servers() const;
+  std::vector<PeerId> servers() const;                    // The primaries of all groups, each once.
+  std::vector<PeerId> holders() const;  // Those, and servers that only have copies.
   std::vector<PeerId> workers() const;
   std::vector<PeerId> all() const;
 
@@ -67,7 +68,7 @@ class Membership {
   };
   const TimeMs dead_after_ms_;
   View view_;
-  ViewId restarted_;  // The first view since the last restart.
+  ViewId restarted_;            // The first view since the last restart.
   uint64_t staleness_max_ = 0;  // Of members that are gone.
   std::map<PeerId, Entry> members_;
 };

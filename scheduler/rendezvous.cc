@@ -44,6 +44,14 @@ std::string WrongAddress(const JoinRequest& request) {
 
 }  // namespace
 
+ShardMap EvenShards(uint64_t num_shards, uint64_t num_groups) {
+  ShardMap shards;
+  for (uint64_t s = 0; s < num_shards; ++s) {
+    shards.owner.push_back({static_cast<uint32_t>(s * num_groups / num_shards)});
+  }
+  return shards;
+}
+
 std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& request, TimeMs now) {
   if (auto known = candidates_.find(peer); known != candidates_.end()) {
     known->second.heard = now;
@@ -52,9 +60,10 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
   if (std::optional<JoinRefused> mistake = Mistake(request)) return mistake;
   if (std::optional<JoinRefused> taken = Taken(request)) return taken;
   // After Shrink() there may be no such rank any more: any will do then.
-  const bool has_rank = request.rank >= 0 && static_cast<uint32_t>(request.rank) < Quota(request.role);
-  candidates_[peer] = {peer,           request.role, has_rank ? request.rank : -1,
-                       request.address, request.host, now};
+  const bool has_rank =
+      request.rank >= 0 && static_cast<uint32_t>(request.rank) < Quota(request.role);
+  candidates_[peer] = {peer,         request.role, has_rank ? request.rank : -1, request.address,
+                       request.host, now};
   CheckComplete();
   return std::nullopt;
 }
@@ -71,13 +80,19 @@ void Rendezvous::CheckComplete() {
 void Rendezvous::Restore(const View& view, const std::map<PeerId, std::string>& hosts, TimeMs now) {
   CHECK(candidates_.empty());
   for (const Role role : {Role::kServer, Role::kWorker}) {
-    const std::vector<Member>& members = role == Role::kServer ? view.servers : view.workers;
-    (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(members.size());
+    const bool servers = role == Role::kServer;
+    // A process of several groups is one member; then another's place is free.
+    const std::vector<Member> members = servers ? view.Holders() : view.workers;
+    (servers ? num_servers_ : num_workers_) =
+        static_cast<uint32_t>(servers ? view.servers.size() : view.workers.size());
     for (const Member& member : members) {
       const auto host = hosts.find(member.peer);
-      candidates_[member.peer] = {
-          member.peer, role, static_cast<int32_t>(member.rank), member.address,
-          host == hosts.end() ? "" : host->second, now};
+      candidates_[member.peer] = {member.peer,
+                                  role,
+                                  static_cast<int32_t>(member.rank),
+                                  member.address,
+                                  host == hosts.end() ? "" : host->second,
+                                  now};
     }
   }
   CheckComplete();
@@ -97,8 +112,8 @@ bool Rendezvous::Return(PeerId peer, TimeMs now) {
   const Candidate& back = at->second;
   const std::vector<const Candidate*> others = Of(back.role);
   const bool has_rank = static_cast<uint32_t>(back.rank) < Quota(back.role);
-  const bool taken = std::ranges::any_of(
-      others, [&](const Candidate* other) { return other->rank == back.rank; });
+  const bool taken =
+      std::ranges::any_of(others, [&](const Candidate* other) { return other->rank == back.rank; });
   if (!has_rank || taken || others.size() >= Quota(back.role)) return false;
   Candidate& candidate = candidates_[peer] = back;
   candidate.heard = now;
@@ -117,9 +132,8 @@ void Rendezvous::Shrink(Role role) {
     if (candidate.role == role) left.push_back(&candidate);
   }
   // Who has come without a rank stands behind those that have one.
-  std::ranges::stable_sort(left, {}, [](const Candidate* candidate) {
-    return static_cast<uint32_t>(candidate->rank);
-  });
+  std::ranges::stable_sort(
+      left, {}, [](const Candidate* candidate) { return static_cast<uint32_t>(candidate->rank); });
   for (size_t i = 0; i < left.size(); ++i) left[i]->rank = static_cast<int32_t>(i);
   (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(left.size());
   CheckComplete();
@@ -224,7 +238,8 @@ void Rendezvous::AssignRanks(Role role) {
 
 View Rendezvous::FormView(ViewId id) const {
   CHECK(complete_);
-  View view{.view = id, .servers = {}, .workers = {}, .shards = {}};
+  View view;
+  view.view = id;
   for (const Role role : {Role::kServer, Role::kWorker}) {
     std::vector<Member>& members = role == Role::kServer ? view.servers : view.workers;
     for (const Candidate* candidate : Of(role)) {
@@ -234,10 +249,7 @@ View Rendezvous::FormView(ViewId id) const {
     std::sort(members.begin(), members.end(),
               [](const Member& a, const Member& b) { return a.rank < b.rank; });
   }
-  for (uint64_t s = 0; s < options_.num_shards; ++s) {
-    view.shards.owner.push_back(
-        {static_cast<uint32_t>(s * num_servers_ / options_.num_shards)});
-  }
+  view.shards = EvenShards(options_.num_shards, num_servers_);
   return view;
 }
 

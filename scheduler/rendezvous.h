@@ -19,6 +19,9 @@ struct RendezvousOptions {
   uint32_t dead_after_ms = 10000;  // Silence after which a candidate gives up its place.
 };
 
+// Contiguous, even runs of the shards for so many groups.
+ShardMap EvenShards(uint64_t num_shards, uint64_t num_groups);
+
 // Invariant: at most num_servers servers and num_workers workers are admitted, no two of a role
 // with one rank. Once complete, members keep their ranks, but for Shrink(); a place that Vacate()
 // frees goes to the next who asks, and the cluster is complete again.
@@ -62,6 +65,8 @@ class Rendezvous {
   // "server 0 (host-a 71), worker (host-b 17)"; "nobody" when there is none.
   std::string Present() const;
   std::vector<PeerId> peers() const;
+  bool Has(PeerId peer) const { return candidates_.contains(peer); }
+  TimeMs SilentFor(PeerId peer, TimeMs now) const { return now - candidates_.at(peer).heard; }
   // Both require: `peer` was admitted.
   const std::string& HostOf(PeerId peer) const;
   std::string NameOf(PeerId peer) const;  // "worker (host-b 17)"
@@ -77,9 +82,7 @@ class Rendezvous {
     bool settled = false;  // It was there when the cluster was complete: Vacate() alone ends it.
     std::string Name() const;
   };
-  uint32_t Quota(Role role) const {
-    return role == Role::kServer ? num_servers_ : num_workers_;
-  }
+  uint32_t Quota(Role role) const { return role == Role::kServer ? num_servers_ : num_workers_; }
   std::vector<const Candidate*> Of(Role role) const;
   // What the operator has to mend; none where at most the place is taken.
   std::optional<JoinRefused> Mistake(const JoinRequest& request) const;

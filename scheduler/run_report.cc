@@ -154,6 +154,17 @@ void RunReport::Lost(TimeMs now, const std::string& member, TimeMs silent_ms) {
               -1));
 }
 
+void RunReport::Promoted(TimeMs now, uint32_t group, const std::string& from,
+                         const std::string& to) {
+  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
+               {"step", last_state_.clock},
+               {"event", "promoted"},
+               {"group", group},
+               {"from", from},
+               {"to", to}},
+              -1));
+}
+
 void RunReport::WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms) {
   Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
                {"step", state.clock},
@@ -262,9 +273,9 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
                         Grouped(static_cast<double>(s.dense_parameters)) + " in dense layers");
   row("digest", DigestText(s.digest));
   if (s.failures_survived > 0) {
-    row("survived", Format("%u lost member%s; ", s.failures_survived,
-                           s.failures_survived == 1 ? "" : "s") +
-                        Grouped(static_cast<double>(s.steps_again)) + " steps trained again");
+    row("survived",
+        Format("%u lost member%s; ", s.failures_survived, s.failures_survived == 1 ? "" : "s") +
+            Grouped(static_cast<double>(s.steps_again)) + " steps trained again");
   }
   if (s.cache.bytes > 0) {
     row("kept rows", Format("%.2f %% of the keys, ", 100 * HitRate(s.cache)) +

@@ -28,13 +28,13 @@ struct RunSummary {
   double examples_per_second = 0;  // While training.
   double wall_seconds = 0;         // From the complete cluster to the end.
   uint64_t digest[2] = {0, 0};
-  uint64_t rows = 0;              // Of embedding tables.
-  uint64_t dense_rows = 0;        // That the dense layers fill at the servers.
-  uint64_t dense_parameters = 0;  // Of the dense layers.
-  RowCounts row_counts;           // Of all servers.
-  uint64_t row_bytes = 0;         // Of memory, of all servers: rows in memory and their index.
-  uint64_t server_bytes_max = 0;  // The most memory that one of them took; 0: not told.
-  uint32_t failures_survived = 0;   // Members that were lost.
+  uint64_t rows = 0;               // Of embedding tables.
+  uint64_t dense_rows = 0;         // That the dense layers fill at the servers.
+  uint64_t dense_parameters = 0;   // Of the dense layers.
+  RowCounts row_counts;            // Of all servers.
+  uint64_t row_bytes = 0;          // Of memory, of all servers: rows in memory and their index.
+  uint64_t server_bytes_max = 0;   // The most memory that one of them took; 0: not told.
+  uint32_t failures_survived = 0;  // Members that were lost.
   // Steps, and examples as far as was known, that were lost with them and trained again.
   uint64_t steps_again = 0, examples_again = 0;
   std::string checkpoint;  // Folder of the newest.
@@ -77,6 +77,8 @@ class RunReport {
   // A member is lost, of which nothing was heard for so long; the job goes on from `state`, having
   // stood for so long.
   void Lost(TimeMs now, const std::string& member, TimeMs silent_ms);
+  // Another server goes on with the rows of a lost one.
+  void Promoted(TimeMs now, uint32_t group, const std::string& from, const std::string& to);
   void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);
   void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation);
   // The first thing that could not be written, once.

@@ -16,6 +16,7 @@
 #include "scheduler/membership.h"
 #include "scheduler/recovery.h"
 #include "scheduler/rendezvous.h"
+#include "scheduler/replica_plan.h"
 #include "scheduler/run_report.h"
 #include "scheduler/validate_cluster.h"
 #include "scheduler/wait_notices.h"
@@ -107,6 +108,10 @@ struct SchedulerNode::Impl {
   void ForgetState();  // The job is over: nobody goes on from here.
   void EnterView(View view);
   void Lose(const std::vector<PeerId>& lost);
+  // Others that hold the rows of `lost` take over. False where the job has to go back.
+  bool Promote(const std::vector<PeerId>& lost);
+  // Says of those who wait for a place that they went silent.
+  void TickJoined();
   // Goes on with the cluster that is complete again.
   void Reform();
   void TickGathering();
@@ -152,6 +157,7 @@ struct SchedulerNode::Impl {
 };
 
 void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Frame&) {
+  const bool known = rendezvous.Has(from);
   if (std::optional<JoinRefused> refusal = rendezvous.Admit(from, message, now)) {
     if (StandsBy(from, message)) return;
     Notice("refused " + message.host + ": " + refusal->message);
@@ -162,7 +168,13 @@ void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Fram
     members->Heard(from, now);
     return Send(from, members->view());
   }
-  if (members) return;  // It takes the place of a lost one with the next tick.
+  if (members) {  // It takes the place of a lost one, if the job stands for that with the next
+                  // tick.
+    if (!known && !recovery.under_way()) {
+      Notice(rendezvous.NameOf(from) + " has joined; it holds no rows yet");
+    }
+    return;
+  }
   if (rendezvous.complete()) Form();
 }
 
@@ -177,9 +189,16 @@ bool SchedulerNode::Impl::StandsBy(PeerId peer, const JoinRequest& request) {
 
 void SchedulerNode::Impl::Form() {
   members.emplace(job.cluster.dead_after_ms);
-  EnterView(rendezvous.FormView(kFirstView));
+  View view = rendezvous.FormView(kFirstView);
+  PlaceBackups(&view, job.cluster.replicas);
+  EnterView(std::move(view));
   Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
          std::to_string(options.num_workers) + " worker(s)");
+  if (CopiesShareMachine(members->view())) {
+    Notice(
+        "rows and copies of them are on one machine: they survive the loss of a process, not of "
+        "the machine");
+  }
   MakeCoordinator();
   coordinator->Begin(std::move(start), now);
 }
@@ -200,8 +219,9 @@ void SchedulerNode::Impl::TakeOver() {
   tracker.ContinueFrom(state.last_ids);
   store.Restore(state.entries);
   members.emplace(job.cluster.dead_after_ms);
-  View view = rendezvous.FormView({state.view.view.value + 1});
-  view.restarts = state.view.restarts;
+  View view = state.view;
+  ++view.view.value;
+  view.shards = EvenShards(job.cluster.shards, view.servers.size());
   EnterView(std::move(view));
   MakeCoordinator();
   Notice("the scheduler is back at step " + std::to_string(state.job.plan.position.clock) +
@@ -227,8 +247,10 @@ void SchedulerNode::Impl::KeepState() {
   state.job = coordinator->state(now);
   const Status written = WriteSchedulerState(files, options.out, state);
   if (!written.ok() && !state_trouble) {
-    Notice("should the scheduler die now, the job would have to begin from its newest checkpoint, "
-           "for its state is not written: " + written.message());
+    Notice(
+        "should the scheduler die now, the job would have to begin from its newest checkpoint, "
+        "for its state is not written: " +
+        written.message());
   }
   state_trouble = !written.ok();
 }
@@ -244,7 +266,41 @@ void SchedulerNode::Impl::EnterView(View view) {
   }
 }
 
+bool SchedulerNode::Impl::Promote(const std::vector<PeerId>& lost) {
+  if (recovery.under_way()) return false;
+  std::optional<ViewAfterLoss> after = WithoutLost(members->view(), lost);
+  if (!after) return false;
+  std::string text;
+  for (const PeerId peer : lost) {
+    const TimeMs silent = members->SilentFor(peer, now);
+    text += (text.empty() ? "" : "; ") + members->NameOf(peer) +
+            " is lost: nothing was heard of it for " + TenthsOf(silent);
+    report->Lost(now, members->NameOf(peer), silent);
+    rendezvous.Vacate(peer);
+  }
+  for (const Promotion& promotion : after->promotions) {
+    const std::string& to = members->NameOf(promotion.to.peer);
+    text += "; " + to + " goes on with group " + std::to_string(promotion.group.value);
+    report->Promoted(now, promotion.group.value, members->NameOf(promotion.from.peer), to);
+  }
+  EnterView(std::move(after->view));
+  coordinator->ServersLost(lost.size(), now);
+  Notice(text + "; no step is lost");
+  for (const std::string& line : MissingCopies(members->view(), job.cluster.replicas)) Notice(line);
+  return true;
+}
+
+void SchedulerNode::Impl::TickJoined() {
+  for (const PeerId peer : rendezvous.peers()) {
+    if (members->Has(peer) || rendezvous.SilentFor(peer, now) <= job.cluster.dead_after_ms)
+      continue;
+    Notice(rendezvous.NameOf(peer) + " came to take a place and went silent again");
+    rendezvous.Vacate(peer);
+  }
+}
+
 void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
+  if (Promote(lost)) return;
   for (const PeerId peer : lost) {
     const std::string& name = members->NameOf(peer);
     const TimeMs silent = members->SilentFor(peer, now);
@@ -262,12 +318,18 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
 
 void SchedulerNode::Impl::Reform() {
   const Status fits =
-      ValidateCluster(job, rendezvous.Count(Role::kServer), rendezvous.Count(Role::kWorker));
+      ValidateMembers(job, rendezvous.Count(Role::kServer), rendezvous.Count(Role::kWorker));
   if (!fits.ok()) {
-    return Leave(3, recovery.names() + " lost, and the job does not fit those that are left: " +
-                        fits.message());
+    return Leave(3, recovery.names() +
+                        " lost, and the job does not fit those that are left: " + fits.message());
   }
-  View view = rendezvous.FormView({members->view().view.value + 1});
+  // Another process of the scheduler may find a free place, and nobody who has to wait for it.
+  View view = members->view();
+  if (rendezvous.complete()) {
+    view = rendezvous.FormView({members->view().view.value});
+    PlaceBackups(&view, job.cluster.replicas);
+  }
+  ++view.view.value;
   view.restarts = members->view().restarts + 1;
   EnterView(std::move(view));
   coordinator->GoBack({recovery.num_lost(), recovery.under_way() ? recovery.since() : now}, now);
@@ -277,8 +339,9 @@ void SchedulerNode::Impl::Reform() {
 void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&) {
   if (!members || !members->Has(from)) {
     // Of a scheduler before this one, or given up while it stood still or could not be reached.
-    return Send(from, Abort{3, "the job goes on without this process: the scheduler does not know "
-                               "it, or took it for lost"});
+    return Send(from, Abort{3,
+                            "the job goes on without this process: the scheduler does not know "
+                            "it, or took it for lost"});
   }
   rendezvous.Heard(from, now);
   if (recovery.under_way() && rendezvous.Return(from, now)) {
@@ -328,6 +391,9 @@ void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& fra
     if (recovery.under_way()) {
       status.state = recovery.names() + " lost; waiting for " + rendezvous.Missing();
     }
+    for (const auto& missing : MissingCopies(members->view(), job.cluster.replicas)) {
+      status.state += "; " + missing;
+    }
     members->AddTo(&status, now);
   } else {
     status.state = "waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present();
@@ -351,7 +417,7 @@ void SchedulerNode::Impl::TickGathering() {
 }
 
 void SchedulerNode::Impl::TickRunning() {
-  if (recovery.under_way()) TickRecovery();
+  recovery.under_way() ? TickRecovery() : TickJoined();
   if (leaving) return;
   coordinator->OnTick(now);
   if (coordinator->failure()) {
@@ -363,6 +429,9 @@ void SchedulerNode::Impl::TickRunning() {
     done = true;
     exit_reason = "the job is finished";
     for (const auto& [peer, since] : standing_by) Send(peer, Abort{0, exit_reason});
+    for (const PeerId peer : rendezvous.peers()) {
+      if (!members->Has(peer)) Send(peer, Abort{0, exit_reason});
+    }
     ForgetState();
     return;
   }
@@ -481,9 +550,8 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
     return Status(Code::kInvalidArgument,
                   "--out=" + options.out + " cannot be written to: " + made.message());
   }
-  impl->report =
-      std::make_unique<RunReport>(files, options.out, *options.job,
-                                  impl->start.has_value() || impl->before.has_value());
+  impl->report = std::make_unique<RunReport>(files, options.out, *options.job,
+                                             impl->start.has_value() || impl->before.has_value());
   return std::unique_ptr<SchedulerNode>(new SchedulerNode(std::move(impl)));
 }
 
@@ -497,7 +565,11 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
     }
     return;
   }
-  if (impl.done) return;
+  if (impl.done) {
+    // Who never got a place has not been told to end with the others.
+    if (kind == MessageKind::kJoinRequest) impl.Send(from, Abort{0, impl.exit_reason});
+    return;
+  }
   if (impl.members && impl.members->Has(from)) impl.members->Heard(from, impl.now);
   if (!impl.Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
                      StatusRequest>(from, frame)) {

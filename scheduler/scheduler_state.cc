@@ -41,6 +41,7 @@ Json MembersJson(const std::vector<Member>& members, const std::map<PeerId, std:
   for (const Member& member : members) {
     const auto host = hosts.find(member.peer);
     list.push_back({{"peer", member.peer.value},
+                    {"rank", member.rank},
                     {"address", member.address},
                     {"host", host == hosts.end() ? "" : host->second}});
   }
@@ -50,26 +51,36 @@ std::vector<Member> MembersOf(const Json& list, std::map<PeerId, std::string>* h
   std::vector<Member> members;
   for (const Json& json : list) {
     const PeerId peer{json.at("peer").get<uint64_t>()};
-    members.push_back({peer, static_cast<uint32_t>(members.size()), json.at("address")});
+    members.push_back({peer, json.at("rank").get<uint32_t>(), json.at("address")});
     (*hosts)[peer] = json.at("host");
   }
   return members;
 }
 
+Json BackupsJson(const SchedulerState& state) {
+  Json groups = Json::array();
+  std::vector<Member> members;
+  for (const GroupBackup& backup : state.view.backups) {
+    groups.push_back(backup.group.value);
+    members.push_back(backup.member);
+  }
+  return {{"groups", groups}, {"members", MembersJson(members, state.hosts)}};
+}
+
 Json SummaryJson(const RunSummary& summary) {
   const RowCounts& counts = summary.row_counts;
-  Json json = {{"failures_survived", summary.failures_survived},
-               {"steps_again", summary.steps_again},
-               {"examples_again", summary.examples_again},
-               {"bad_rows", summary.bad_rows},
-               {"digest", {summary.digest[0], summary.digest[1]}},
-               {"rows", summary.rows},
-               {"dense_rows", summary.dense_rows},
-               {"dense_parameters", summary.dense_parameters},
-               {"counts",
-                {counts.admitted, counts.refused, counts.evicted, counts.fetched, counts.on_disk}},
-               {"row_bytes", summary.row_bytes},
-               {"server_bytes_max", summary.server_bytes_max}};
+  Json json = {
+      {"failures_survived", summary.failures_survived},
+      {"steps_again", summary.steps_again},
+      {"examples_again", summary.examples_again},
+      {"bad_rows", summary.bad_rows},
+      {"digest", {summary.digest[0], summary.digest[1]}},
+      {"rows", summary.rows},
+      {"dense_rows", summary.dense_rows},
+      {"dense_parameters", summary.dense_parameters},
+      {"counts", {counts.admitted, counts.refused, counts.evicted, counts.fetched, counts.on_disk}},
+      {"row_bytes", summary.row_bytes},
+      {"server_bytes_max", summary.server_bytes_max}};
   if (summary.resumed_from) json["resumed_from"] = *summary.resumed_from;
   if (summary.evaluation) {
     json["evaluation"] = {{"examples", summary.evaluation->examples},
@@ -176,8 +187,11 @@ JobState JobOf(const Json& json) {
 bool IsWhole(const SchedulerState& state) {
   const View& view = state.view;
   if (view.servers.empty() || view.workers.empty() ||
-      state.hosts.size() != view.servers.size() + view.workers.size()) {
+      state.hosts.size() != view.Holders().size() + view.workers.size()) {
     return false;
+  }
+  for (const GroupBackup& backup : view.backups) {
+    if (backup.group.value >= view.servers.size()) return false;
   }
   const JobPosition& at = state.job.plan.position;
   return at.clock >= 0 && at.epoch_start >= 0 && at.epoch_start <= at.clock;
@@ -197,6 +211,7 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"restarts", state.view.restarts},
                      {"servers", MembersJson(state.view.servers, state.hosts)},
                      {"workers", MembersJson(state.view.workers, state.hosts)},
+                     {"backups", BackupsJson(state)},
                      {"last_ids", ids},
                      {"entries", entries},
                      {"job", JobJson(state.job)}};
@@ -220,6 +235,11 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
     state.view.restarts = json.at("restarts");
     state.view.servers = MembersOf(json.at("servers"), &state.hosts);
     state.view.workers = MembersOf(json.at("workers"), &state.hosts);
+    const std::vector<Member> backups = MembersOf(json.at("backups").at("members"), &state.hosts);
+    for (size_t i = 0; i < backups.size(); ++i) {
+      const Json& group = json.at("backups").at("groups").at(i);
+      state.view.backups.push_back({ServerId{group.get<uint32_t>()}, backups[i]});
+    }
     for (const auto& [peer, id] : json.at("last_ids").items()) {
       state.last_ids[PeerId{std::stoull(peer)}] = id;
     }

@@ -200,9 +200,11 @@ struct MembershipClient::Impl {
     }
   }
 
-  const std::vector<Member>& MembersLikeMe(const View& of) const {
-    return options.role == Role::kServer ? of.servers : of.workers;
+  std::vector<Member> MembersLikeMe(const View& of) const {
+    return options.role == Role::kServer ? of.Holders() : of.workers;
   }
+  // Workers reach every server, and whoever holds rows the next one that holds them too.
+  void DialServers(const View& of);
 
   void On(View& message, const Frame&);
   void On(JoinRefused& message, const Frame&) { End(message.exit_status, message.message); }
@@ -250,7 +252,7 @@ struct MembershipClient::Impl {
 
 void MembershipClient::Impl::On(View& message, const Frame&) {
   if (view != nullptr && message.view <= view->view) return;
-  const std::vector<Member>& peers = MembersLikeMe(message);
+  const std::vector<Member> peers = MembersLikeMe(message);
   const auto self = std::find_if(peers.begin(), peers.end(), [this](const Member& member) {
     return member.peer == options.identity.self;
   });
@@ -262,17 +264,27 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
                       RoleName(options.role) + ": it was taken for dead");
   }
   rank = self->rank;
-  if (options.role == Role::kWorker) {
-    for (const Member& server : message.servers) {
-      output.dials.push_back({server.peer, server.address});
-    }
-  }
+  DialServers(message);
   if (view != nullptr && message.restarts > view->restarts) {
     commands.DropWaiting();
     progress = {};
   }
   view = std::make_shared<const View>(std::move(message));
   silence_ms = 0;
+}
+
+void MembershipClient::Impl::DialServers(const View& of) {
+  if (options.role == Role::kWorker) {
+    for (const Member& server : of.Holders()) output.dials.push_back({server.peer, server.address});
+    return;
+  }
+  for (uint32_t group = 0; group < of.servers.size(); ++group) {
+    const std::vector<Member> holders = of.HoldersOf({group});
+    for (size_t i = 0; i + 1 < holders.size(); ++i) {
+      if (holders[i].peer != options.identity.self) continue;
+      output.dials.push_back({holders[i + 1].peer, holders[i + 1].address});
+    }
+  }
 }
 
 void MembershipClient::Impl::On(Command& message, const Frame& frame) {

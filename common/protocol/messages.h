@@ -43,6 +43,8 @@ enum class MessageKind : uint16_t {
   kAdvanceAck,
   kStoreRequest,
   kStoreAck,
+  kReplicate,
+  kReplicateAck,
 };
 
 // ---- Membership: server or worker <-> scheduler.
@@ -72,18 +74,35 @@ struct Member {
   std::string address;  // Empty for workers.
 };
 
-// The membership of one view. Ranks are 0..n-1 and stand in order. Every change of the members, and
-// every new process of the scheduler, forms a view with a larger number: requests and commands of
-// an older view are refused, so nobody who was replaced, and no scheduler of before, is obeyed.
+// A server that holds a copy of a group's rows.
+struct GroupBackup {
+  ServerId group;
+  Member member;
+};
+
+// The membership of one view. Ranks of workers are 0..n-1 and stand in order. Every change of the
+// members, and every new process of the scheduler, forms a view with a larger number: requests and
+// commands of an older view are refused, so nobody who was replaced, and no scheduler of before, is
+// obeyed.
+//
+// The shards that one server of the first view owned are a group, and ServerId numbers the groups:
+// what is asked of a group goes to its primary, whoever that is. With replicas its backups hold the
+// same rows, and the first of them is the next primary; so a process may be that of several groups.
 struct View {
   static constexpr MessageKind kKind = MessageKind::kView;
   ViewId view;
-  std::vector<Member> servers;
+  std::vector<Member> servers;  // The primary of each group; the rank is the process' own.
   std::vector<Member> workers;
   ShardMap shards;
   // How often the job has gone back to a checkpoint. Where it has grown since the view before,
   // nothing that was under way counts any more: members drop it and wait for kLoad.
   uint32_t restarts = 0;
+  std::vector<GroupBackup> backups;  // By group; those of one in the order of succession.
+
+  // The processes that hold the rows of `group`: the primary, then the backups.
+  std::vector<Member> HoldersOf(ServerId group) const;
+  // Every process that holds rows, once.
+  std::vector<Member> Holders() const;
 };
 
 // Labels that a worker has met: how many, the least and the largest of them, and, one bit each,
@@ -359,6 +378,25 @@ struct StoreAck {
   static constexpr MessageKind kKind = MessageKind::kStoreAck;
   Code code = Code::kOk;
   std::string message;
+};
+
+// ---- Copies of rows: server <-> server. The group and the view are the header's.
+
+// A change that the primary of a group has taken, for the next one that holds the group's rows.
+struct Replicate {
+  static constexpr MessageKind kKind = MessageKind::kReplicate;
+  uint64_t number = 0;  // From 1 since the rows were loaded, or begun, without a gap.
+  PeerId worker;        // Who asked for it.
+  MessageKind request = MessageKind::kPushRequest;  // kPushRequest, kAdvanceRequest, kStoreRequest.
+  Buffer envelope;                                  // Of the request, which carries its keys.
+  Buffer keys, values;                              // Its sections; empty where it has none.
+};
+
+struct ReplicateAck {
+  static constexpr MessageKind kKind = MessageKind::kReplicateAck;
+  uint64_t number =
+      0;  // The sender, and all who hold the rows behind it, have all changes up to it.
+  bool again = false;  // It may have missed changes: those behind the number are to come again.
 };
 
 // ---- Codec.

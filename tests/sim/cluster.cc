@@ -30,6 +30,7 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   cluster.dead_after_ms = static_cast<uint32_t>(options.dead_after_ms);
   cluster.scheduler_timeout_s = 20;
   cluster.replace_after_s = options.replace_after_s;
+  cluster.replicas = options.replicas;
   cluster.request_retry_ms = 60;
   return job;
 }
@@ -80,7 +81,7 @@ Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
       job_(MakeJob(options)),
       files_(files),
       executor_(NewInlineExecutor()),
-      tally_({options.mode, options.staleness_bound, options.num_workers}),
+      tally_({options.mode, options.staleness_bound, options.num_workers, options.cut_off_at >= 0}),
       network_(MixBits(options.seed) + options.incarnation, options.weather) {
   network_.OnSend([this](PeerId from, PeerId to, Frame* frame) { Spy(from, to, *frame); });
   StartScheduler();
@@ -90,6 +91,7 @@ Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
   for (uint32_t w = 0; w < options.num_workers; ++w) StartWorker(w);
   AddOutages();
   AddKills();
+  AddCuts();
 }
 
 PeerId Cluster::NewPeer(Role role, uint32_t rank) {
@@ -109,6 +111,7 @@ void Cluster::StartScheduler() {
   voice.notice = [this](const std::string& line) {
     unconfirmed_ += line.find("has not confirmed the end") != std::string::npos;
     went_back_ += line.find("the job goes on from") == 0;
+    promoted_ += line.find("no step is lost") != std::string::npos;
     taken_over_ += line.find("the scheduler is back") == 0;
     VLOG(1) << network_.now() << " " << line;
   };
@@ -187,19 +190,37 @@ void Cluster::AddKills() {
     Kill kill;
     kill.at = static_cast<TimeMs>(random.Below(i == 0 ? 2500 : 8000));
     if (i > 0) kill.at += kills_.back().at;
-    const uint64_t who = random.Below(options_.num_servers + options_.num_workers + 1);
+    const uint64_t others = options_.kill_servers_only ? 0 : options_.num_workers + 1;
+    const uint64_t who = random.Below(options_.num_servers + others);
     kill.role = who < options_.num_servers ? Role::kServer : Role::kWorker;
     kill.rank = static_cast<uint32_t>(who % options_.num_servers);
     if (kill.role == Role::kWorker) kill.rank = static_cast<uint32_t>(who) - options_.num_servers;
-    if (kill.rank == options_.num_workers) kill = {kill.at, Role::kScheduler, 0};
+    if (kill.role == Role::kWorker && kill.rank == options_.num_workers)
+      kill = {kill.at, Role::kScheduler, 0};
     kills_.push_back(kill);
+    for (uint32_t s = 0; s < options_.num_servers && options_.cut_copies_ms > 0; ++s) {
+      if (kill.role != Role::kServer || s == kill.rank) continue;
+      network_.AddCut({PeerOf(Role::kServer, kill.rank), PeerOf(Role::kServer, s),
+                       kill.at - options_.cut_copies_ms, kill.at});
+    }
   }
+}
+
+void Cluster::AddCuts() {
+  if (options_.cut_off_at < 0) return;
+  const TimeMs at = options_.cut_off_at, dead = options_.dead_after_ms;
+  network_.AddCut({PeerOf(Role::kServer, 0), kSchedulerPeer, at, at + 10 * dead});
+  network_.AddCut({PeerOf(Role::kWorker, 0), kSchedulerPeer, at + dead - 700, at + dead + 1300});
 }
 
 void Cluster::Supervise() {
   const TimeMs now = network_.now();
   if (scheduler_ == nullptr && scheduler_starts_at_ <= now) StartScheduler();
   const bool over = scheduler_ != nullptr && scheduler_->done();
+  // Copies are there once the cluster has formed.
+  if (options_.replicas > 0 && newest_view_.view.value == 0 && !kills_.empty()) {
+    kills_.front().at = std::max(kills_.front().at, now + 1);
+  }
   while (!kills_.empty() && kills_.front().at <= now && !over) {
     const Kill kill = kills_.front();
     kills_.erase(kills_.begin());
@@ -224,7 +245,16 @@ void Cluster::Supervise() {
 
 void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
   const auto kind = static_cast<MessageKind>(frame.header.kind);
-  if (kind == MessageKind::kCommand) {
+  if (kind == MessageKind::kView) {
+    View view;
+    CHECK(DecodeMessage(frame, &view).ok());
+    if (view.view.value > newest_view_.view.value) newest_view_ = view;
+    std::erase_if(digest_commands_, [&](const auto& asked) {
+      return std::ranges::count(view.Holders(), asked.first, &Member::peer) == 0;
+    });
+    std::erase_if(digests_,
+                  [&](const auto& told) { return !digest_commands_.contains(told.first); });
+  } else if (kind == MessageKind::kCommand) {
     Command command;
     CHECK(DecodeMessage(frame, &command).ok());
     if (command.command == CommandKind::kLoad) {
@@ -312,6 +342,7 @@ Outcome Cluster::Judge(bool all_done) const {
   outcome.restarted = restarted_;
   outcome.went_back = went_back_;
   outcome.taken_over = taken_over_;
+  outcome.promoted = promoted_;
   if (scheduler_ == nullptr) return outcome;
   uint32_t excused = unconfirmed_;
   const auto ended = [&](const std::string& who, const Node& node) {
@@ -327,6 +358,10 @@ Outcome Cluster::Judge(bool all_done) const {
   ended("scheduler", *scheduler_);
   for (size_t s = 0; s < servers_.size(); ++s) {
     if (servers_[s] == nullptr) continue;
+    // Who was given up, and had no time to come again, is not of the job any more.
+    const std::vector<Member> holders = newest_view_.Holders();
+    const PeerId peer = PeerOf(Role::kServer, static_cast<uint32_t>(s));
+    if (options_.replicas > 0 && std::ranges::count(holders, peer, &Member::peer) == 0) continue;
     ended("server " + std::to_string(s), *servers_[s]);
     AddCounters(servers_[s]->counters(), &outcome.servers);
   }
@@ -343,6 +378,7 @@ Outcome Cluster::Judge(bool all_done) const {
     outcome.problems.push_back("a server saw a pull " +
                                std::to_string(outcome.servers.staleness_max) + " clocks ahead");
   }
+  JudgeCopies(&outcome);
   if (!digests_.empty() && digests_.size() == digest_commands_.size()) {
     RowsDigest actual;
     for (const auto& [peer, done] : digests_) {
@@ -354,6 +390,24 @@ Outcome Cluster::Judge(bool all_done) const {
                     actual.rows == expected.rows;
   }
   return outcome;
+}
+
+void Cluster::JudgeCopies(Outcome* outcome) const {
+  for (uint32_t group = 0; group < options_.num_servers; ++group) {
+    std::optional<RowsDigest> first;
+    for (const auto& server : servers_) {
+      if (server == nullptr || !server->done() || server->exit_status() != 0) continue;
+      const std::optional<Result<RowsDigest>> digest = server->DigestOf({group});
+      if (!digest) continue;
+      CHECK(digest->ok()) << digest->status().message();
+      if (!first) first = **digest;
+      if ((*digest)->rows == first->rows && (*digest)->sum[0] == first->sum[0] &&
+          (*digest)->sum[1] == first->sum[1]) {
+        continue;
+      }
+      outcome->problems.push_back("the copies of group " + std::to_string(group) + " differ");
+    }
+  }
 }
 
 }  // namespace hdps::sim

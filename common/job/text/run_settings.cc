@@ -99,9 +99,10 @@ Section ClusterSection() {
   cluster.Add("heartbeat_ms", &ClusterSpec::heartbeat_ms,
               "Servers and workers tell the scheduler this often that they are alive.",
               Range{10, kMsMax}, kDefault);
-  cluster.Add("dead_after_ms", &ClusterSpec::dead_after_ms,
-              "A server or worker that was silent for so long counts as lost. At least twice heartbeat_ms.",
-              Range{20, kMsMax}, kDefault);
+  cluster.Add(
+      "dead_after_ms", &ClusterSpec::dead_after_ms,
+      "A server or worker that was silent for so long counts as lost. At least twice heartbeat_ms.",
+      Range{20, kMsMax}, kDefault);
   cluster.Add("replace_after_s", &ClusterSpec::replace_after_s,
               "A lost server or worker may be replaced for so long by another process that joins. "
               "Then the servers that are left take over the lost one's shards.",
@@ -110,6 +111,11 @@ Section ClusterSection() {
               "Without a replacement in replace_after_s: wait goes on waiting, shrink goes on with "
               "the workers that are left.",
               kDefault);
+  cluster.Add(
+      "replicas", &ClusterSpec::replicas,
+      "Copies of each row on other servers, so that a lost server costs no step. Each push is "
+      "sent on once more for each.",
+      Range{0, 2}, kDefault);
   cluster.Add("scheduler_timeout_s", &ClusterSpec::scheduler_timeout_s,
               "Servers and workers go on for so long without the scheduler, then they end.",
               Range{1, kSecondsMax}, kDefault);

@@ -95,6 +95,7 @@ class MembershipClientTest : public testing::Test {
   void Hear(const Message& message, uint64_t request_id = 0) {
     Frame frame = EncodeMessage(message);
     frame.header.request_id = request_id;
+    if (client_.view() != nullptr) frame.header.view = client_.view()->view.value;
     EXPECT_TRUE(client_.OnFrame(kSchedulerPeer, frame));
   }
   void Form() {
@@ -126,7 +127,7 @@ TEST_F(MembershipClientTest, JoinsUntilAnsweredThenBeats) {
   Hear(ViewNumber(7));
   ASSERT_NE(client_.view(), nullptr);
   EXPECT_EQ(client_.rank(), 1u);
-  EXPECT_THAT(Said(), ElementsAre("dial 11", "dial 12"));
+  EXPECT_THAT(Said(), ElementsAre("dial 11", "dial 12", "dial 13"));
   Heartbeat progress;
   progress.clock = 3;
   client_.Report(progress);
