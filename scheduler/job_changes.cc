@@ -81,6 +81,15 @@ void JobCoordinator::Suspend(TimeMs now) {
   Enter(Phase::kSuspended, now);
 }
 
+void JobCoordinator::ServersLost(size_t servers, TimeMs now) {
+  summary_.failures_survived += static_cast<uint32_t>(servers);
+  changed_ = true;
+  if (phase_ != Phase::kLoadServers && phase_ != Phase::kSave && phase_ != Phase::kDigest) return;
+  parts_.tracker.DropAll();
+  save_again_at_.reset();
+  Enter(phase_, now);
+}
+
 void JobCoordinator::GoBack(const Loss& loss, TimeMs now) {
   CHECK(phase_ == Phase::kSuspended);
   needs_restart_ = false;

@@ -49,7 +49,7 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
       const bool servers = phase == Phase::kMoveServers;
       if (servers) load.path = moved_.empty() ? "" : MovesFolder();
       if (servers) load.files = moved_;
-      return Send(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
+      return Send(servers ? parts_.members.holders() : parts_.members.workers(), load, now);
     }
     case Phase::kLoadServers:
     case Phase::kLoadWorkers: {
@@ -61,7 +61,7 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
         load.path = start_->folder;
       }
       const bool servers = phase == Phase::kLoadServers;
-      return Send(servers ? parts_.members.servers() : parts_.members.workers(), load, now);
+      return Send(servers ? parts_.members.holders() : parts_.members.workers(), load, now);
     }
     case Phase::kInitDense:
       return Send(first_worker, MakeCommand(CommandKind::kInitDense), now);

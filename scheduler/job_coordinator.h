@@ -58,6 +58,11 @@ class JobCoordinator {
   void OnTick(TimeMs now);
   // Drains the job: the steps at hand are finished, the state is saved, the job ends well.
   void Stop();
+  // Servers are lost, and others that hold their rows have taken over: what workers do goes on, and
+  // what servers were told is told again to those that are left.
+  void ServersLost(size_t servers, TimeMs now);
+  // The members change: who is lost now takes rows with it that are on their way.
+  bool moving() const { return phase_ >= Phase::kMoveDense && phase_ <= Phase::kMoveWorkers; }
   // A member is lost: nothing that is under way counts any more. Until GoBack() the job stands.
   void Suspend(TimeMs now);
   // The cluster is complete again: everybody loads the newest checkpoint, or begins anew where

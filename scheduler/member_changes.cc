@@ -24,9 +24,16 @@ bool SchedulerNode::Impl::StandsBy(PeerId peer, const JoinRequest& request) {
 
 void SchedulerNode::Impl::Form() {
   members.emplace(job.cluster.dead_after_ms);
-  EnterView(rendezvous.FormView(kFirstView));
+  View view = rendezvous.FormView(kFirstView);
+  PlaceBackups(&view, job.cluster.replicas);
+  EnterView(std::move(view));
   Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
          std::to_string(options.num_workers) + " worker(s)");
+  if (CopiesShareMachine(members->view())) {
+    Notice(
+        "rows and copies of them are on one machine: they survive the loss of a process, not of "
+        "the machine");
+  }
   MakeCoordinator();
   coordinator->Begin(std::move(start), now);
 }
@@ -49,8 +56,8 @@ void SchedulerNode::Impl::TakeOver() {
   tracker.ContinueFrom(state.last_ids);
   store.Restore(state.entries);
   members.emplace(job.cluster.dead_after_ms);
-  View view = rendezvous.FormView({state.view.view.value + 1}, &state.view.shards);
-  view.restarts = state.view.restarts;
+  View view = state.view;
+  ++view.view.value;
   EnterView(std::move(view));
   MakeCoordinator();
   Notice("the scheduler is back at step " + std::to_string(state.job.plan.position.clock) +
@@ -117,7 +124,46 @@ void SchedulerNode::Impl::EnterView(View view) {
   HDPS_FAILPOINT("scheduler.view.sent");
 }
 
+bool SchedulerNode::Impl::Promote(const std::vector<PeerId>& lost) {
+  if (recovery.under_way() || coordinator->moving()) return false;
+  std::optional<ViewAfterLoss> after = WithoutLost(members->view(), lost);
+  if (!after) return false;
+  std::string text;
+  for (const PeerId peer : lost) {
+    const TimeMs silent = members->SilentFor(peer, now);
+    text += (text.empty() ? "" : "; ") + members->NameOf(peer) + " is lost: " + HowLost(silent);
+    report->Lost(now, members->NameOf(peer), silent);
+    rendezvous.Vacate(peer);
+  }
+  for (const Promotion& promotion : after->promotions) {
+    const std::string& to = members->NameOf(promotion.to.peer);
+    text += "; " + to + " goes on with group " + std::to_string(promotion.group.value);
+    report->Promoted(now, promotion.group.value, members->NameOf(promotion.from.peer), to);
+  }
+  HDPS_FAILPOINT("scheduler.member.lost");
+  EnterView(std::move(after->view));
+  coordinator->ServersLost(lost.size(), now);
+  Notice(text + "; no step is lost");
+  for (const std::string& line : MissingCopies(members->view(), job.cluster.replicas)) Notice(line);
+  return true;
+}
+
+void SchedulerNode::Impl::TickJoined() {
+  for (const PeerId peer : rendezvous.peers()) {
+    const bool silent = rendezvous.SilentFor(peer, now) > job.cluster.dead_after_ms;
+    if (members->Has(peer) || !silent) continue;
+    Notice(rendezvous.NameOf(peer) + " came to take a place and went silent again");
+    rendezvous.Vacate(peer);
+  }
+}
+
+std::string SchedulerNode::Impl::HowLost(TimeMs silent) const {
+  if (silent <= job.cluster.dead_after_ms) return "its process has ended";
+  return "nothing was heard of it for " + TenthsOf(silent);
+}
+
 void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
+  if (Promote(lost)) return;
   for (const PeerId peer : lost) {
     const std::string& name = members->NameOf(peer);
     const TimeMs silent = members->SilentFor(peer, now);
@@ -125,10 +171,7 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
     recovery.Lost(name, now);
     report->Lost(now, name, silent);
     members->Release(peer);
-    const bool ended = silent <= job.cluster.dead_after_ms;
-    Notice(name +
-           (ended ? " is lost: its process has ended"
-                  : " is lost: nothing was heard of it for " + TenthsOf(silent)) +
+    Notice(name + " is lost: " + HowLost(silent) +
            ". The job stands until another process takes its place, for up to " +
            SecondsOf(TimeMs{1000} * job.cluster.replace_after_s) + "; then it goes on from " +
            coordinator->PointOfReturn());
@@ -140,12 +183,18 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
 
 void SchedulerNode::Impl::Reform() {
   const Status fits =
-      ValidateCluster(job, rendezvous.Count(Role::kServer), rendezvous.Count(Role::kWorker));
+      ValidateMembers(job, rendezvous.Count(Role::kServer), rendezvous.Count(Role::kWorker));
   if (!fits.ok()) {
     return Leave(3, recovery.names() +
                         " lost, and the job does not fit those that are left: " + fits.message());
   }
-  View view = rendezvous.FormView({members->view().view.value + 1});
+  // Another process of the scheduler may find a free place, and nobody who has to wait for it.
+  View view = members->view();
+  if (rendezvous.complete()) {
+    view = rendezvous.FormView({members->view().view.value});
+    PlaceBackups(&view, job.cluster.replicas);
+  }
+  ++view.view.value;
   view.restarts = members->view().restarts + 1;
   EnterView(std::move(view));
   coordinator->GoBack({recovery.num_lost(), recovery.under_way() ? recovery.since() : now}, now);
@@ -208,6 +257,11 @@ void SchedulerNode::Impl::TickScaling() {
   state_changed = true;
   View view = rendezvous.FormView({members->view().view.value + 1}, &members->view().shards);
   view.restarts = members->view().restarts;
+  if (job.cluster.replicas > 0) {  // Only workers come and go: rows and copies stay where they are.
+    view.servers = members->view().servers;
+    view.shards = members->view().shards;
+    view.backups = members->view().backups;
+  }
   coordinator->ChangeMembers(std::move(view), now);
 }
 

@@ -13,6 +13,7 @@
 #include "scheduler/members/membership.h"
 #include "scheduler/members/recovery.h"
 #include "scheduler/members/rendezvous.h"
+#include "scheduler/members/replica_plan.h"
 #include "scheduler/members/scaling.h"
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/plan/checkpoint_catalog.h"
@@ -108,6 +109,11 @@ struct SchedulerNode::Impl {
   void ForgetState();  // The job is over: nobody goes on from here.
   void EnterView(View view);
   void Lose(const std::vector<PeerId>& lost);
+  // Others that hold the rows of `lost` take over. False where the job has to go back.
+  bool Promote(const std::vector<PeerId>& lost);
+  std::string HowLost(TimeMs silent) const;  // For people: "its process has ended".
+  // Says of those who wait for a place that they went silent.
+  void TickJoined();
   // Goes on with the cluster that is complete again.
   void Reform();
   void TickGathering();

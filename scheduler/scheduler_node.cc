@@ -10,7 +10,9 @@
 #include "scheduler/scheduler_inside.h"
 
 namespace hdps {
+
 void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Frame&) {
+  const bool known = rendezvous.Has(from);
   if (std::optional<JoinRefused> refusal = rendezvous.Admit(from, message, now)) {
     if (StandsBy(from, message)) return;
     Notice("refused " + message.host + ": " + refusal->message);
@@ -21,7 +23,13 @@ void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Fram
     members->Heard(from, now);
     return Send(from, members->view());
   }
-  if (members) return;  // It takes the place of a lost one with the next tick.
+  if (members) {  // It takes the place of a lost one with the next tick, if the job stands for it.
+    if (!known && job.cluster.replicas > 0 && message.role == Role::kServer &&
+        !recovery.under_way()) {
+      Notice(rendezvous.NameOf(from) + " has joined; it holds no rows yet");
+    }
+    return;
+  }
   if (rendezvous.complete()) Form();
 }
 
@@ -84,6 +92,9 @@ void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& fra
     if (recovery.under_way()) {
       status.state = recovery.names() + " lost; waiting for " + rendezvous.Missing();
     }
+    for (const auto& missing : MissingCopies(members->view(), job.cluster.replicas)) {
+      status.state += "; " + missing;
+    }
     members->AddTo(&status, now);
   } else {
     status.state = "waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present();
@@ -113,6 +124,8 @@ void SchedulerNode::Impl::TickRunning() {
     Reform();
   } else if (scaling.under_way()) {
     TickScaling();
+  } else if (job.cluster.replicas > 0) {
+    TickJoined();
   }
   if (leaving) return;
   coordinator->OnTick(now);
@@ -125,6 +138,9 @@ void SchedulerNode::Impl::TickRunning() {
     done = true;
     exit_reason = "the job is finished";
     for (const auto& [peer, since] : standing_by) Send(peer, Abort{0, exit_reason});
+    for (const PeerId peer : rendezvous.peers()) {
+      if (!members->Has(peer)) Send(peer, Abort{0, exit_reason});
+    }
     ForgetState();
     return;
   }
@@ -248,7 +264,11 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
     }
     return;
   }
-  if (impl.done) return;
+  if (impl.done) {
+    // Who never got a place has not been told to end with the others.
+    if (kind == MessageKind::kJoinRequest) impl.Send(from, Abort{0, impl.exit_reason});
+    return;
+  }
   if (impl.members && impl.members->Has(from)) impl.members->Heard(from, impl.now);
   if (!impl.Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
                      StatusRequest, ScaleRequest>(from, frame)) {

@@ -52,6 +52,7 @@ Json MembersJson(const std::vector<Member>& members,
     const auto found = processes.find(member.peer);
     const MemberProcess process = found == processes.end() ? MemberProcess() : found->second;
     list.push_back({{"peer", member.peer.value},
+                    {"rank", member.rank},
                     {"address", member.address},
                     {"host", process.host},
                     {"process", process.name}});
@@ -62,10 +63,20 @@ std::vector<Member> MembersOf(const Json& list, std::map<PeerId, MemberProcess>*
   std::vector<Member> members;
   for (const Json& json : list) {
     const PeerId peer{json.at("peer").get<uint64_t>()};
-    members.push_back({peer, static_cast<uint32_t>(members.size()), json.at("address")});
+    members.push_back({peer, json.at("rank").get<uint32_t>(), json.at("address")});
     (*processes)[peer] = {json.at("host"), json.at("process")};
   }
   return members;
+}
+
+Json BackupsJson(const SchedulerState& state) {
+  Json groups = Json::array();
+  std::vector<Member> members;
+  for (const GroupBackup& backup : state.view.backups) {
+    groups.push_back(backup.group.value);
+    members.push_back(backup.member);
+  }
+  return {{"groups", groups}, {"members", MembersJson(members, state.processes)}};
 }
 
 Json SummaryJson(const RunSummary& summary) {
@@ -188,11 +199,13 @@ JobState JobOf(const Json& json) {
 bool IsWhole(const SchedulerState& state) {
   const View& view = state.view;
   if (view.servers.empty() || view.workers.empty() ||
-      state.processes.size() != view.servers.size() + view.workers.size()) {
+      state.processes.size() != view.Holders().size() + view.workers.size()) {
     return false;
   }
   const auto is_there = [&](ServerId owner) { return owner.value < view.servers.size(); };
+  const auto copies = [&](const GroupBackup& backup) { return is_there(backup.group); };
   if (!std::ranges::all_of(view.shards.owner, is_there)) return false;
+  if (!std::ranges::all_of(view.backups, copies)) return false;
   constexpr uint32_t kMembersMax = 1u << 16;
   if (state.wanted_servers > kMembersMax || state.wanted_workers > kMembersMax) return false;
   const JobPosition& at = state.job.plan.position;
@@ -218,6 +231,7 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"servers", MembersJson(state.view.servers, state.processes)},
                      {"workers", MembersJson(state.view.workers, state.processes)},
                      {"shard_owner", OwnersJson(state.view.shards)},
+                     {"backups", BackupsJson(state)},
                      {"last_ids", ids},
                      {"entries", entries},
                      {"job", JobJson(state.job)}};
@@ -251,6 +265,12 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
     state.view.workers = MembersOf(json.at("workers"), &state.processes);
     for (const Json& owner : json.at("shard_owner")) {
       state.view.shards.owner.push_back({owner.get<uint32_t>()});
+    }
+    const std::vector<Member> backups =
+        MembersOf(json.at("backups").at("members"), &state.processes);
+    for (size_t i = 0; i < backups.size(); ++i) {
+      const Json& group = json.at("backups").at("groups").at(i);
+      state.view.backups.push_back({ServerId{group.get<uint32_t>()}, backups[i]});
     }
     for (const auto& [peer, id] : json.at("last_ids").items()) {
       state.last_ids[PeerId{std::stoull(peer)}] = id;

@@ -11,12 +11,22 @@
 
 #include "common/platform/failpoint.h"
 #include "embedding/memory/gradient_scale.h"
+#include "server/groups/refusal.h"
 
 namespace hdps {
 namespace {
 
 bool IsTraining(PullMode mode) {
   return mode == PullMode::kTrain || mode == PullMode::kPrefetch || mode == PullMode::kRefresh;
+}
+
+// The push with the keys that it may only have named: whoever has not answered pulls knows no list.
+Frame WithKeys(const PlannedPush& push) {
+  PushRequest whole = push.request;
+  whole.tables = push.list->tables;
+  whole.keys = push.list->keys;
+  whole.list = 0;
+  return EncodeMessage(whole);
 }
 
 }  // namespace
@@ -69,13 +79,10 @@ void RowService::DropRows() {
 }
 
 void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
-  if (shards != nullptr) {
-    CHECK(shards->ids() == shards_->ids());
-    shards_ = std::move(shards);
-  }
+  CHECK(shards == nullptr || shards->ids() == shards_->ids());
+  if (shards != nullptr) shards_ = std::move(shards);
   clocks_.Reset(clock);
-  ledgers_.clear();  // Nothing that was taken before is in these rows.
-  store_ledgers_.clear();
+  ForgetPushes();  // Nothing that was taken before is in these rows.
   ended_step_ = clock;
   combiner_.Reset(clock);
   gate_.Clear();
@@ -99,6 +106,7 @@ void RowService::OnRequest(PeerId from, const Frame& frame) {
         {Code::kStaleView, "routed by view " + std::to_string(frame.header.view) +
                                ", this server is in view " + std::to_string(view_.value)});
   }
+  change_.reset();
   switch (static_cast<MessageKind>(frame.header.kind)) {
     case MessageKind::kPullRequest:
       return OnPull(asker, worker->second, frame);
@@ -121,6 +129,13 @@ void RowService::Postpone(PeerId from, const Frame& frame) {
 }
 
 template <typename Message>
+void RowService::Acknowledge(Asker asker, const Message& message) {
+  Reply(asker, message);
+  acks_.push_back(std::move(outgoing_.back()));
+  outgoing_.pop_back();
+}
+
+template <typename Message>
 void RowService::Reply(Asker asker, const Message& message) {
   Frame frame = EncodeMessage(message);
   frame.header.sender = self_.value;
@@ -136,31 +151,14 @@ void RowService::Refuse(Asker asker, const Frame& frame, const Status& why) {
     LOG_EVERY_N(WARNING, 100) << "refused a request of peer " << asker.peer.value << ": "
                               << why.message();
   }
-  switch (static_cast<MessageKind>(frame.header.kind)) {
-    case MessageKind::kPullRequest: {
-      PullReply reply;
-      reply.code = why.code();
-      reply.message = why.message();
-      reply.min_clock = finished();
-      return Reply(asker, reply);
-    }
-    case MessageKind::kPushRequest: {
-      PushAck ack;
-      ack.code = why.code();
-      ack.message = why.message();
-      PushRequest request;
-      if (DecodeMessage(frame, &request).ok()) ack.sequence = request.sequence;
-      return Reply(asker, ack);
-    }
-    case MessageKind::kStoreRequest: {
-      StoreAck ack;
-      ack.code = why.code();
-      ack.message = why.message();
-      return Reply(asker, ack);
-    }
-    default:
-      counters_.dropped += why.code() != Code::kUnavailable;  // An advance's repeat comes.
+  std::optional<Frame> refusal = RefusalOf(frame, why, finished());
+  if (!refusal) {
+    counters_.dropped += why.code() != Code::kUnavailable;  // An advance's repeat comes.
+    return;
   }
+  refusal->header.sender = self_.value;
+  refusal->header.view = view_.value;
+  outgoing_.push_back({asker.peer, *std::move(refusal)});
 }
 
 // ---- Pull.
@@ -269,7 +267,7 @@ void RowService::OnPush(Asker asker, WorkerId worker, const Frame& frame) {
   if (status.ok()) status = TakePush(asker.peer, worker, std::move(push));
   if (!status.ok()) return Refuse(asker, frame, status);
   HDPS_FAILPOINT("server.push.before_ack");
-  Reply(asker, ack);
+  Acknowledge(asker, ack);
   Progress();
 }
 
@@ -320,6 +318,7 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
     HDPS_FAILPOINT("server.push.recorded");
   }
   ++counters_.pushes;
+  change_ = records_changes_ ? WithKeys(push) : Frame();
   if (push.request.num_examples > 0) {
     push.scale = PartScale(job_.parallel, push.request.num_examples);
   }
@@ -371,7 +370,8 @@ void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
   Progress();
   AdvanceAck ack;
   ack.clock = request.clock;
-  Reply(asker, ack);
+  change_ = records_changes_ ? frame : Frame();
+  Acknowledge(asker, ack);
 }
 
 void RowService::OnStore(Asker asker, const Frame& frame) {
@@ -391,10 +391,9 @@ void RowService::OnStore(Asker asker, const Frame& frame) {
   if (sabotage_.no_ledger || ledger.Check(request.sequence) == PushLedger::Verdict::kFirst) {
     if (!sabotage_.no_ledger) ledger.Record(request.sequence);
     shards_->Store(*plan, request);
+    change_ = records_changes_ ? frame : Frame();
   }
-  Reply(asker, StoreAck());
+  Acknowledge(asker, StoreAck());
 }
-
-std::vector<Outgoing> RowService::TakeOutgoing() { return std::exchange(outgoing_, {}); }
 
 }  // namespace hdps

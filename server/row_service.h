@@ -3,6 +3,8 @@
 
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/job/job.h"
@@ -50,7 +52,18 @@ class RowService {
   // All rows go, before others are loaded.
   void DropRows();
 
-  std::vector<Outgoing> TakeOutgoing();
+  std::vector<Outgoing> TakeOutgoing() { return std::exchange(outgoing_, {}); }
+  // Answers that say that a change is made, which may have to wait until it is made elsewhere too.
+  std::vector<Outgoing> TakeAcks() { return std::exchange(acks_, {}); }
+  // Whether the request that OnRequest was called with last has changed what this service holds;
+  // while changes are recorded, in a form in which another service can be asked for the same.
+  std::optional<Frame> TakeChange() { return std::exchange(change_, std::nullopt); }
+  void RecordChanges(bool record) { records_changes_ = record; }
+  // For tests of their absence: which pushes were taken is not known any more.
+  void ForgetPushes() {
+    ledgers_.clear();
+    store_ledgers_.clear();
+  }
   const ShardSet& shards() const { return *shards_; }
   ShardSet& shards() { return *shards_; }
   // Of the rows, if a limit of theirs was hit or their disk has failed: then they may not be what
@@ -58,7 +71,7 @@ class RowService {
   Status failure() const { return shards_ == nullptr ? Status() : shards_->failure(); }
   // The steps that every worker has finished, as far as this server knows.
   Clock finished() const { return sync_ ? combiner_.next() : clocks_.min(); }
-  ServerCounters& counters() { return counters_; }
+  const ServerCounters& counters() const { return counters_; }
 
  private:
   struct Asker {  // Where a reply goes.
@@ -101,6 +114,8 @@ class RowService {
   void Refuse(Asker asker, const Frame& frame, const Status& why);
   template <typename Message>
   void Reply(Asker asker, const Message& message);
+  template <typename Message>
+  void Acknowledge(Asker asker, const Message& message);
 
   const Job& job_;
   Executor& executor_;
@@ -121,7 +136,9 @@ class RowService {
   std::map<WorkerId, PushWatermark> progress_;  // Not in sync: there the combiner knows it.
   StalenessGate<ParkedPull> gate_;
   SyncCombiner combiner_;
-  std::vector<Outgoing> outgoing_;
+  std::vector<Outgoing> outgoing_, acks_;
+  bool records_changes_ = false;
+  std::optional<Frame> change_;
   ServerCounters counters_;
 };
 

@@ -6,18 +6,18 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "common/base/byte_count.h"
 #include "common/platform/failpoint.h"
 #include "common/process/member_options.h"
-#include "embedding/memory/optimizer.h"
-#include "embedding/memory/row_policy.h"
 #include "server/background_work.h"
 #include "server/commanded_folder.h"
-#include "server/row_service.h"
+#include "server/groups/hosted_groups.h"
+#include "server/groups/refusal.h"
+#include "server/server_log.h"
 #include "server/server_memory_limit.h"
 
 namespace hdps {
@@ -34,38 +34,8 @@ struct Request {
 // What came of a command.
 struct Outcome {
   CommandDone done;
-  std::unique_ptr<ShardSet> loaded;  // kLoad: the shards from now on.
+  HostedGroups::Loaded loaded;  // kLoad: the rows from now on; none: those at hand.
 };
-
-// Where every table lives and is updated, and what bounds this server's memory beside the rows.
-void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t workers, int threads) {
-  for (const TableSpec& table : job.tables) {
-    LOG(INFO) << "table '" << table.name << "': device cpu, update device cpu, rule "
-              << OptimizerName(table.optimizer) << ", dim " << table.dim << ", " << RowBytes(table)
-              << " bytes a row with state, shards " << own_shards << " of " << job.cluster.shards;
-  }
-  const size_t each = workers * job.cluster.pushes_in_flight_max;
-  const size_t ahead = workers * job.train.lookahead;
-  LOG(INFO) << "server " << rank << ": " << threads << " threads; bounds for " << workers
-            << " workers: " << each + ahead << " parked pulls + " << each << " held pushes + "
-            << each << " ledger entries + " << each + ahead + 2 * workers
-            << " key lists, each request at most " << (kFrameBytesMax >> 20) << " MiB; rows: "
-            << (job.cluster.memory_limit > 0
-                    ? "cluster.memory_limit less all else, the others on disk"
-                    : "as many as the machine has memory for");
-}
-
-void LogRows(const CommandDone& done, const ServerMemoryLimit* memory) {
-  const RowCounts& counts = done.counts;
-  LOG(INFO) << done.rows << " rows, " << ShowByteCount(done.row_bytes) << " of memory; "
-            << counts.admitted << " admitted, " << counts.refused << " gradients refused, "
-            << counts.evicted << " evicted; process " << ShowByteCount(done.process_bytes)
-            << " at most";
-  if (memory == nullptr) return;
-  LOG(INFO) << counts.on_disk << " rows on disk alone, " << counts.fetched
-            << " came back from there; disk " << ShowByteCount(memory->disk().disk_bytes())
-            << ", its memory " << ShowByteCount(memory->disk().memory_bytes());
-}
 
 }  // namespace
 
@@ -76,11 +46,13 @@ struct ServerNode::Impl {
         options(o),
         job(*options.job),
         membership(MembershipOf(Role::kServer, options.identity, job)),
-        rows(job, executor, options.identity.self, options.sabotage, options.sections),
+        groups(job, executor, options.identity.self, options.sabotage, options.sections),
         background(options.wake) {}
 
   void AfterMembership();
   void OnNewView();
+  // What bounds the memory of this server, once it is known what it holds. False: it cannot be.
+  bool BeginMemory(const View& first);
   // A job's first view begins with no rows. One that is a restart makes the rows at hand worthless,
   // and in one that moves shards those that come are not here yet: nobody may touch them before
   // they are loaded.
@@ -88,10 +60,12 @@ struct ServerNode::Impl {
   void StartCommand(const Command& command);
   void Refuse(const Command& command, const std::string& why);
   void FinishCommand();
-  Outcome RunLoad(const Command& command, const std::vector<ShardId>& ids);
+  Outcome RunLoad(const Command& command);
   Outcome RunTakeShards(const Command& command);
   Outcome RunSave(const Command& command);
   Outcome RunDigest(const Command& command);
+  // Nothing can be done for a request now: says so.
+  void Postpone(PeerId from, const Frame& frame);
   // Answers `request` and those that came meanwhile. Where a disk may make them wait they run
   // beside the loop, one after the other: a server that waits for its disk is alive.
   void Serve(Request request);
@@ -108,11 +82,12 @@ struct ServerNode::Impl {
   const Job& job;
 
   MembershipClient membership;
-  std::shared_ptr<const View> view;           // The last one `rows` was told.
+  std::shared_ptr<const View> view;           // The last one `groups` were told.
   uint32_t rows_restart = 0;                  // View::restarts that the rows at hand belong to.
   bool rows_missing = false;                  // Of shards that have come to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
-  RowService rows;                            // Uses it.
+  HostedGroups groups;                        // Use it.
+  uint64_t dropped = 0;                       // Frames of no group that is here.
   std::deque<Command> commands;               // Not begun; carried out one after the other.
   std::vector<Outgoing> answers;              // Of requests that have ended.
   std::deque<Request> requests;               // Came while one was being answered; each once.
@@ -136,40 +111,48 @@ void ServerNode::Impl::AfterMembership() {
   }
 }
 
+bool ServerNode::Impl::BeginMemory(const View& first) {
+  size_t own_shards = 0;
+  for (const ServerId id : groups.OwnIn(first)) own_shards += first.shards.ShardsOf(id).size();
+  LogPlacement(job, membership.rank(), own_shards, first.workers.size(), executor.threads());
+  MemoryLimitOptions limits;
+  limits.spill_folder = options.spill_folder;
+  limits.rank = membership.rank();
+  limits.host = options.identity.host;
+  limits.own_shards = own_shards;
+  limits.num_workers = first.workers.size();
+  limits.own_process = options.own_process;
+  limits.expected_rows = options.expected_rows;
+  Result<std::unique_ptr<ServerMemoryLimit>> made = ServerMemoryLimit::Make(job, limits, files);
+  if (!made.ok()) membership.Fail(2, made.status().message());
+  if (!made.ok()) return false;
+  memory = *std::move(made);
+  groups.UseMemory(memory.get());
+  return true;
+}
+
 void ServerNode::Impl::OnNewView() {
   const std::shared_ptr<const View> next = membership.view();
-  const std::vector<ShardId> own = next->shards.ShardsOf({membership.rank()});
   if (next->shards.num_shards() != job.cluster.shards) {
     return membership.Fail(3, "view " + std::to_string(next->view.value) + " has " +
                                   std::to_string(next->shards.num_shards()) +
                                   " shards, the job has " + std::to_string(job.cluster.shards));
   }
   if (view == nullptr) {
-    LogPlacement(job, membership.rank(), own.size(), next->workers.size(), executor.threads());
-    MemoryLimitOptions limits;
-    limits.spill_folder = options.spill_folder;
-    limits.rank = membership.rank();
-    limits.host = options.identity.host;
-    limits.own_shards = own.size();
-    limits.num_workers = next->workers.size();
-    limits.own_process = options.own_process;
-    limits.expected_rows = options.expected_rows;
-    Result<std::unique_ptr<ServerMemoryLimit>> made = ServerMemoryLimit::Make(job, limits, files);
-    if (!made.ok()) return membership.Fail(2, made.status().message());
-    memory = *std::move(made);
-    rows.UseMemory(memory.get());
-    rows_missing = next->view > kFirstView;
+    if (!BeginMemory(*next)) return;
+    // Where rows have copies, servers come with a restart only.
+    rows_missing = next->view > kFirstView && job.cluster.replicas == 0;
   } else if (next->restarts == view->restarts) {
-    rows_missing = rows_missing || own != rows.shards().ids();
+    rows_missing = rows_missing || !groups.Holds(*next);
   } else {
     LOG(INFO) << "view " << next->view.value << ": the job goes back to a checkpoint";
     std::erase_if(commands, [&](const Command& command) { return command.view < next->view; });
     requests.clear();
     answers.clear();
-    rows.DropRows();
+    groups.DropRows();
   }
   view = next;
-  rows.OnView(*view, own);
+  groups.OnView(*view);
   HDPS_FAILPOINT("server.view.entered");
   FinishRequest();
 }
@@ -192,7 +175,7 @@ void ServerNode::Impl::StartCommand(const Command& command) {
   }
   HDPS_FAILPOINT("server.command.begun");
   // Who still wants his answer after the command will ask again.
-  for (const Request& request : requests) rows.Postpone(request.from, request.frame);
+  for (const Request& request : requests) Postpone(request.from, request.frame);
   requests.clear();
   std::function<Outcome()> work;
   switch (command.command) {
@@ -201,8 +184,8 @@ void ServerNode::Impl::StartCommand(const Command& command) {
         work = [this, command] { return RunTakeShards(command); };
         break;
       }
-      rows.DropRows();
-      work = [this, command, ids = rows.shards().ids()] { return RunLoad(command, ids); };
+      groups.DropRows();
+      work = [this, command] { return RunLoad(command); };
       break;
     case CommandKind::kSave:
       work = [this, command] { return RunSave(command); };
@@ -229,7 +212,7 @@ void ServerNode::Impl::FinishCommand() {
   const CommandDone& done = outcome.done;
   const Command command = *std::exchange(current, std::nullopt);
   if (command.command == CommandKind::kLoad && (!command.keep || done.code == Code::kOk)) {
-    rows.Reset(command.until, std::move(outcome.loaded));
+    groups.Reset(command.until, std::move(outcome.loaded));
     rows_restart = view->restarts;
     rows_missing = false;
     HDPS_FAILPOINT("server.load.taken");
@@ -245,25 +228,20 @@ void ServerNode::Impl::FinishCommand() {
   membership.Answer(done);
 }
 
-Outcome ServerNode::Impl::RunLoad(const Command& command, const std::vector<ShardId>& ids) {
+Outcome ServerNode::Impl::RunLoad(const Command& command) {
   Outcome outcome;
   outcome.done.id = command.id;
-  outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
-  const Status status =
-      command.path.empty() ? Status() : outcome.loaded->Load(files, command.path, command.until);
-  if (!status.ok()) {
-    outcome.loaded.reset();  // Empty, not half full.
-    outcome.loaded = std::make_unique<ShardSet>(job, executor, ids, memory.get());
-    outcome.done.code = status.code();
-    outcome.done.message = status.message();
-  }
+  Status status;
+  outcome.loaded = groups.Load(files, command, &status);
+  outcome.done.code = status.code();
+  outcome.done.message = status.message();
   return outcome;
 }
 
 Outcome ServerNode::Impl::RunTakeShards(const Command& command) {
   Outcome outcome;
   outcome.done.id = command.id;
-  const Status status = rows.TakeShards(files, command);
+  const Status status = groups.TakeShards(files, command);
   outcome.done.code = status.code();
   outcome.done.message = status.message();
   return outcome;
@@ -272,8 +250,7 @@ Outcome ServerNode::Impl::RunTakeShards(const Command& command) {
 Outcome ServerNode::Impl::RunSave(const Command& command) {
   Outcome outcome;
   outcome.done.id = command.id;
-  Result<std::vector<SavedFile>> saved =
-      rows.shards().Save(files, command.path, command.until, command.since, command.shards);
+  Result<std::vector<SavedFile>> saved = groups.Save(files, command);
   if (saved.ok()) {
     outcome.done.files = *std::move(saved);
     for (const SavedFile& file : outcome.done.files) outcome.done.rows += file.rows;
@@ -287,32 +264,45 @@ Outcome ServerNode::Impl::RunSave(const Command& command) {
 Outcome ServerNode::Impl::RunDigest(const Command& command) {
   Outcome outcome;
   outcome.done.id = command.id;
-  const Result<RowsDigest> digest = rows.shards().Digest();
-  if (!digest.ok()) {
-    outcome.done.code = digest.status().code();
-    outcome.done.message = digest.status().message();
+  if (const Status status = groups.Digest(&outcome.done); !status.ok()) {
+    outcome.done.code = status.code();
+    outcome.done.message = status.message();
     return outcome;
   }
-  outcome.done.digest[0] = digest->sum[0];
-  outcome.done.digest[1] = digest->sum[1];
-  outcome.done.rows = digest->rows;
-  outcome.done.row_bytes = rows.shards().bytes();
-  outcome.done.counts = rows.shards().counters();
   if (options.own_process) outcome.done.process_bytes = PeakResidentBytes(files);
   LogRows(outcome.done, memory.get());
   return outcome;
 }
 
+void ServerNode::Impl::Postpone(PeerId from, const Frame& frame) {
+  if (ShardGroup* group = groups.Of(frame); group != nullptr) return group->Postpone(from, frame);
+  ++dropped;
+  const Status why(Code::kUnavailable, "this server is not ready for requests of view " +
+                                           std::to_string(frame.header.view));
+  std::optional<Frame> refusal = RefusalOf(frame, why, 0);
+  if (!refusal) return;
+  refusal->header.view = view == nullptr ? 0 : view->view.value;
+  answers.push_back({from, *std::move(refusal)});
+}
+
 void ServerNode::Impl::Serve(Request request) {
+  ShardGroup* const group = groups.Of(request.frame);
+  if (group == nullptr) return Postpone(request.from, request.frame);
   if (memory == nullptr) {
-    rows.OnRequest(request.from, request.frame);
+    group->OnFrame(request.from, request.frame);
     return FinishRequest();
   }
-  const auto is_worker = [&](const Member& worker) { return worker.peer == request.from; };
-  if (serving() && !std::ranges::any_of(view->workers, is_worker)) return;
+  const auto is_from = [&](const Member& member) { return member.peer == request.from; };
+  if (serving() && std::ranges::none_of(view->workers, is_from) &&
+      std::ranges::none_of(view->Holders(), is_from)) {
+    return;
+  }
+  // Repeats among the servers have no number, and do no harm.
+  const FrameHeader& header = request.frame.header;
   const auto is_same = [&](const Request& waiting) {
-    return waiting.from == request.from &&
-           waiting.frame.header.request_id == request.frame.header.request_id;
+    return header.request_id != 0 && waiting.from == request.from &&
+           waiting.frame.header.request_id == header.request_id &&
+           waiting.frame.header.group == header.group;
   };
   if (const auto same = std::ranges::find_if(requests, is_same); same != requests.end()) {
     *same = std::move(request);
@@ -327,16 +317,20 @@ void ServerNode::Impl::Advance() {
     if (serving() && background.TakeEnd()) FinishRequest();
     AfterMembership();
     if (requests.empty() || background.running() || !commands.empty() || membership.ended()) return;
-    background.Start(executor, [this, request = std::move(requests.front())] {
-      rows.OnRequest(request.from, request.frame);
-    });
+    const Request request = std::move(requests.front());
     requests.pop_front();
+    ShardGroup* const group = groups.Of(request.frame);
+    if (group == nullptr) {  // It is not here any more.
+      Postpone(request.from, request.frame);
+      continue;
+    }
+    background.Start(executor, [group, request] { group->OnFrame(request.from, request.frame); });
   }
 }
 
 void ServerNode::Impl::FinishRequest() {
-  std::vector<Outgoing> ready = rows.TakeOutgoing();
-  const Status failure = rows.failure();
+  std::vector<Outgoing> ready = groups.TakeOutgoing();
+  const Status failure = groups.failure();
   if (!failure.ok()) return membership.Fail(3, failure.message());
   std::ranges::move(ready, std::back_inserter(answers));
 }
@@ -352,7 +346,7 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
   // While a command reads or replaces the rows nobody else may; the repeat will find us free.
   if (impl_->view == nullptr || !impl_->RowsCount() || impl_->background.running() ||
       impl_->membership.ended()) {
-    return impl_->rows.Postpone(from, frame);
+    return impl_->Postpone(from, frame);
   }
   impl_->Serve({from, std::move(frame)});
 }
@@ -361,9 +355,10 @@ void ServerNode::OnTick(TimeMs now) {
   impl_->Advance();
   if (impl_->view != nullptr && !impl_->serving()) {
     Heartbeat progress;
-    progress.clock = impl_->rows.finished();
-    progress.staleness_max = impl_->rows.counters().staleness_max;
+    progress.clock = impl_->groups.finished();
+    progress.staleness_max = counters().staleness_max;
     impl_->membership.Report(progress);
+    if (impl_->RowsCount() && !impl_->background.running()) impl_->groups.OnTick(now);
   }
   impl_->membership.OnTick(now);
   impl_->AfterMembership();
@@ -374,7 +369,7 @@ Output ServerNode::TakeOutput() {
   Output output = impl_->membership.TakeOutput();
   std::ranges::move(std::exchange(impl_->answers, {}), std::back_inserter(output.frames));
   if (impl_->serving()) return output;
-  std::ranges::move(impl_->rows.TakeOutgoing(), std::back_inserter(output.frames));
+  std::ranges::move(impl_->groups.TakeOutgoing(), std::back_inserter(output.frames));
   return output;
 }
 
@@ -384,6 +379,14 @@ const std::string& ServerNode::exit_reason() const { return impl_->membership.re
 
 void ServerNode::RequestStop(const std::string& reason) { impl_->membership.RequestStop(reason); }
 
-const ServerCounters& ServerNode::counters() const { return impl_->rows.counters(); }
+ServerCounters ServerNode::counters() const {
+  ServerCounters counters = impl_->groups.counters();
+  counters.dropped += impl_->dropped;
+  return counters;
+}
+
+std::optional<Result<RowsDigest>> ServerNode::DigestOf(ServerId group) const {
+  return impl_->groups.DigestOf(group);
+}
 
 }  // namespace hdps

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/job/job.h"
@@ -12,14 +13,18 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/membership_client.h"
+#include "embedding/table.h"
 
 namespace hdps {
 
 // Takes a safety mechanism out, so that a test can see its absence noticed. Never set elsewhere.
 struct ServerSabotage {
-  bool no_ledger = false;  // Repeated pushes are applied again.
-  bool no_gate = false;    // Pulls never wait.
-  bool no_repair = false;  // Rows that were read ahead are never said to have changed.
+  bool no_ledger = false;       // Repeated pushes are applied again.
+  bool no_gate = false;         // Pulls never wait.
+  bool no_repair = false;       // Rows that were read ahead are never said to have changed.
+  bool ack_early = false;       // A push is acknowledged before the backups have it.
+  bool backup_forgets = false;  // A backup does not know which pushes are in its rows.
+  bool view_ignored = false;    // A backup takes changes of a primary that was replaced.
 };
 
 struct ServerNodeOptions {
@@ -66,7 +71,9 @@ class ServerNode : public Node {
   const std::string& exit_reason() const override;
 
   void RequestStop(const std::string& reason) override;
-  const ServerCounters& counters() const;
+  ServerCounters counters() const;  // Of all groups whose rows are here.
+  // The rows of `group` as they are here, also at a backup; none where they are not.
+  std::optional<Result<RowsDigest>> DigestOf(ServerId group) const;
 
  private:
   struct Impl;

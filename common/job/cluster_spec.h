@@ -74,6 +74,7 @@ struct ClusterSpec {
   uint32_t dead_after_ms = 3000;
   uint32_t replace_after_s = 60;  // Then the job goes on without the lost member, or ends.
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kWait;
+  uint32_t replicas = 0;               // Copies of each row on other servers.
   uint32_t scheduler_timeout_s = 120;  // Members go on for so long without the scheduler.
   uint32_t rendezvous_timeout_s = 600;
   uint32_t request_retry_ms = 2000;   // A pull or push is sent again after this long.

@@ -47,7 +47,7 @@ void SealFrame(Frame& frame) {
   header.magic = kFrameMagic;
   header.protocol = kProtocolVersion;
   header.envelope_bytes = static_cast<uint32_t>(frame.envelope.size());
-  header.section_count = static_cast<uint16_t>(frame.sections.size());
+  header.section_count = static_cast<uint8_t>(frame.sections.size());
   header.body_bytes = BodyBytes(frame);
   CHECK_LE(header.body_bytes, kFrameBytesMax) << "kind " << header.kind;
   header.body_checksum = BodyChecksum(frame);

@@ -27,8 +27,9 @@ struct FrameHeader {
   uint64_t view = 0;                     // Membership view the sender routed by.
   uint64_t request_id = 0;               // Echoed by the reply; reused, never renewed, by a retry.
   uint32_t envelope_bytes = 0;           // Length of the FlatBuffer after this header.
-  uint16_t section_count = 0;            // Raw byte sections after the FlatBuffer.
-  uint16_t shared_sections = 0;          // Bit i: section i came through memory, not a network.
+  uint8_t section_count = 0;             // Raw byte sections after the FlatBuffer.
+  uint8_t shared_sections = 0;           // Bit i: section i came through memory, not a network.
+  uint16_t group = 0;                    // Between workers and servers: which group of shards.
   uint64_t body_bytes = 0;               // Envelope and sections together.
   uint64_t body_checksum = 0;            // Part by part; shared sections are left out.
   uint64_t header_checksum = 0;          // Over the 56 bytes above: trusted before the body is.

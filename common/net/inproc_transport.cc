@@ -134,7 +134,7 @@ class InprocTransport : public Transport {
 
   void Send(PeerId to, Frame frame) override {
     frame.header.sender = options_.self.value;
-    frame.header.shared_sections = static_cast<uint16_t>((1u << frame.sections.size()) - 1);
+    frame.header.shared_sections = static_cast<uint8_t>((1u << frame.sections.size()) - 1);
     SealFrame(frame);
     const uint64_t bytes = sizeof(FrameHeader) + frame.header.body_bytes;
     const std::shared_ptr<Mailbox> mailbox = MailboxOf(to);

@@ -142,8 +142,16 @@ struct MembershipClient::Impl {
     }
   }
 
-  const std::vector<Member>& MembersLikeMe(const View& of) const {
-    return options.role == Role::kServer ? of.servers : of.workers;
+  std::vector<Member> MembersLikeMe(const View& of) const {
+    return options.role == Role::kServer ? of.Holders() : of.workers;
+  }
+  // Workers reach every server, and whoever holds rows the next one that holds them too.
+  void DialServers(const View& of);
+  // Of two servers that speak with each other it is always the one with the smaller number that
+  // dials: who is dialed is not heard by another connection.
+  void DialFrom(const Member& one, const Member& other) {
+    if (one.peer != options.identity.self || other.peer < one.peer) return;
+    output.dials.push_back({other.peer, other.address});
   }
 
   void On(View& message, const Frame&);
@@ -192,7 +200,7 @@ struct MembershipClient::Impl {
 
 void MembershipClient::Impl::On(View& message, const Frame&) {
   if (view != nullptr && message.view <= view->view) return;
-  const std::vector<Member>& peers = MembersLikeMe(message);
+  const std::vector<Member> peers = MembersLikeMe(message);
   const auto self = std::find_if(peers.begin(), peers.end(), [this](const Member& member) {
     return member.peer == options.identity.self;
   });
@@ -204,17 +212,15 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
                       RoleName(options.role) + ": it was taken for dead");
   }
   rank = self->rank;
-  if (options.role == Role::kWorker) {
-    for (size_t s = 0; view != nullptr && s < view->servers.size(); ++s) {
-      const auto is_it = [&](const Member& other) { return other.peer == view->servers[s].peer; };
-      if (std::ranges::none_of(message.servers, is_it)) {
-        output.hang_ups.push_back(view->servers[s].peer);
+  if (options.role == Role::kWorker && view != nullptr) {
+    const std::vector<Member> holders = message.Holders();
+    for (const Member& server : view->Holders()) {
+      if (std::ranges::count(holders, server.peer, &Member::peer) == 0) {
+        output.hang_ups.push_back(server.peer);
       }
     }
-    for (const Member& server : message.servers) {
-      output.dials.push_back({server.peer, server.address});
-    }
   }
+  DialServers(message);
   if (view != nullptr && message.restarts > view->restarts) {
     commands.DropWaiting();
     progress = {};
@@ -222,6 +228,20 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   view = std::make_shared<const View>(std::move(message));
   HDPS_FAILPOINT("member.view.taken");
   HeardScheduler();
+}
+
+void MembershipClient::Impl::DialServers(const View& of) {
+  if (options.role == Role::kWorker) {
+    for (const Member& server : of.Holders()) output.dials.push_back({server.peer, server.address});
+    return;
+  }
+  for (uint32_t group = 0; group < of.servers.size(); ++group) {
+    const std::vector<Member> holders = of.HoldersOf({group});
+    for (size_t i = 0; i + 1 < holders.size(); ++i) {
+      DialFrom(holders[i], holders[i + 1]);
+      DialFrom(holders[i + 1], holders[i]);
+    }
+  }
 }
 
 void MembershipClient::Impl::On(Command& message, const Frame& frame) {

@@ -1,4 +1,6 @@
 // The messages between the scheduler and its members, field by field as in messages.fbs.
+#include <map>
+
 #include "common/protocol/message_codec.h"
 #include "common/protocol/messages.h"
 
@@ -14,6 +16,23 @@ void RequireExitStatus(int32_t exit_status, Rules& rules) {
 void RequireRanks(const std::vector<Member>& members, Rules& rules) {
   for (uint32_t i = 0; i < members.size(); ++i) {
     rules.Require(members[i].rank == i, "ranks are 0..n-1, in order");
+  }
+}
+
+// A process of several groups has one rank, and no two processes have the same.
+void RequireHolders(const View& view, Rules& rules) {
+  std::map<uint32_t, PeerId> by_rank;
+  const auto require = [&](const Member& member) {
+    rules.Require(by_rank.try_emplace(member.rank, member.peer).first->second == member.peer,
+                  "ranks of servers are their own");
+  };
+  for (const Member& server : view.servers) require(server);
+  uint32_t group = 0;
+  for (const GroupBackup& backup : view.backups) {
+    require(backup.member);
+    rules.Require(backup.group.value >= group && backup.group.value < view.servers.size(),
+                  "backups stand in the order of their groups");
+    group = backup.group.value;
   }
 }
 
@@ -75,6 +94,16 @@ struct Layout<Member> {
 };
 
 template <>
+struct Layout<GroupBackup> {
+  static void Describe(auto& fields, auto& backup) {
+    fields.Number(backup.group);
+    fields.Number(backup.member.peer);
+    fields.Number(backup.member.rank);
+    fields.Name(backup.member.address);
+  }
+};
+
+template <>
 struct Layout<View> {
   using Table = wire::View;
   static void Describe(auto& fields, auto& message) {
@@ -83,9 +112,10 @@ struct Layout<View> {
     fields.Tables(message.workers);
     fields.Numbers(message.shards.owner);
     fields.Number(message.restarts);
+    fields.Tables(message.backups);
   }
   static void Check(const View& message, Rules& rules) {
-    RequireRanks(message.servers, rules);
+    RequireHolders(message, rules);
     RequireRanks(message.workers, rules);
     RequireShards(message, rules);
   }

@@ -94,6 +94,7 @@ class ChildWriter {
 
   void Number(const auto&) {}
   void Enumerator(const auto&, auto) {}
+  void Kind(MessageKind) {}
   void Name(const std::string& name) { Keep(PackName(builder_, name)); }
   // Text for people: cut rather than refused.
   void Text(const std::string& text) {
@@ -147,6 +148,7 @@ class FieldWriter : private FieldCounter {
   void Enumerator(Enum value, Enum) {
     Number(static_cast<uint8_t>(value));
   }
+  void Kind(MessageKind kind) { Number(static_cast<uint16_t>(kind)); }
   void Name(const std::string&) { Child(); }
   void Text(const std::string&) { Child(); }
   void Numbers(const auto&) { Child(); }
@@ -170,6 +172,7 @@ class SectionList {
  public:
   void Number(const auto&) {}
   void Enumerator(const auto&, auto) {}
+  void Kind(MessageKind) {}
   void Name(const std::string&) {}
   void Text(const std::string&) {}
   void Numbers(const auto&) {}
@@ -233,6 +236,9 @@ class FieldReader : private FieldCounter {
     const auto read = table_.GetField<uint8_t>(Next(), 0);
     budget_.Require(read <= static_cast<uint8_t>(last), "enumerators are in range");
     value = static_cast<Enum>(std::min(read, static_cast<uint8_t>(last)));
+  }
+  void Kind(MessageKind& kind) {
+    kind = static_cast<MessageKind>(table_.GetField<uint16_t>(Next(), 0));
   }
   void Name(std::string& name) { Text(name); }
   void Text(std::string& text) {

@@ -3,6 +3,8 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
+
 #include "common/protocol/message_codec.h"
 
 namespace hdps {
@@ -17,6 +19,26 @@ static_assert(static_cast<int>(CommandKind::kFinish) == wire::CommandKind_MAX);
 const char* CommandKindName(CommandKind kind) {
   const char* name = wire::EnumNameCommandKind(static_cast<wire::CommandKind>(kind));
   return *name == '\0' ? "unknown command" : name;
+}
+
+std::vector<Member> View::HoldersOf(ServerId group) const {
+  std::vector<Member> holders;
+  if (group.value < servers.size()) holders.push_back(servers[group.value]);
+  for (const GroupBackup& backup : backups) {
+    if (backup.group == group) holders.push_back(backup.member);
+  }
+  return holders;
+}
+
+std::vector<Member> View::Holders() const {
+  std::vector<Member> holders;
+  const auto add = [&holders](const Member& member) {
+    const auto same = [&](const Member& other) { return other.peer == member.peer; };
+    if (std::ranges::none_of(holders, same)) holders.push_back(member);
+  };
+  for (const Member& server : servers) add(server);
+  for (const GroupBackup& backup : backups) add(backup.member);
+  return holders;
 }
 
 Status BrokenMessage(MessageKind kind, const char* rule) {

@@ -203,4 +203,38 @@ struct Layout<StoreAck> {
 };
 HDPS_MESSAGE(StoreAck);
 
+// ---- Replicate, ReplicateAck.
+
+template <>
+struct Layout<Replicate> {
+  using Table = wire::Replicate;
+  static void Describe(auto& fields, auto& message) {
+    fields.Number(message.number);
+    fields.Number(message.worker);
+    fields.Kind(message.request);
+    fields.CopiedSection(message.envelope);
+    fields.Section(message.keys);
+    fields.Section(message.values);
+  }
+  static void Check(const Replicate& message, Rules& rules) {
+    rules.Require(message.number > 0 && message.number < std::numeric_limits<uint64_t>::max(),
+                  "changes are numbered from 1, and another follows");
+    rules.Require(message.request == MessageKind::kPushRequest ||
+                      message.request == MessageKind::kAdvanceRequest ||
+                      message.request == MessageKind::kStoreRequest,
+                  "a change is a push, an advance or a store");
+  }
+};
+HDPS_MESSAGE(Replicate);
+
+template <>
+struct Layout<ReplicateAck> {
+  using Table = wire::ReplicateAck;
+  static void Describe(auto& fields, auto& message) {
+    fields.Number(message.number);
+    fields.Number(message.again);
+  }
+};
+HDPS_MESSAGE(ReplicateAck);
+
 }  // namespace hdps

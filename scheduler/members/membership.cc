@@ -17,7 +17,7 @@ void Membership::Enter(View view, const std::map<PeerId, MemberProcess>& process
   view_ = std::move(view);
   std::map<PeerId, Entry> before = std::exchange(members_, {});
   for (const Role role : {Role::kServer, Role::kWorker}) {
-    for (const Member& member : role == Role::kServer ? view_.servers : view_.workers) {
+    for (const Member& member : role == Role::kServer ? view_.Holders() : view_.workers) {
       Entry entry;
       entry.name = std::string(RoleName(role)) + " " + std::to_string(member.rank);
       if (const auto process = processes.find(member.peer); process != processes.end()) {
@@ -43,7 +43,15 @@ std::optional<uint32_t> Membership::WorkerRank(PeerId peer) const {
 
 std::vector<PeerId> Membership::servers() const {
   std::vector<PeerId> peers;
-  for (const Member& member : view_.servers) peers.push_back(member.peer);
+  for (const Member& member : view_.servers) {
+    if (std::ranges::count(peers, member.peer) == 0) peers.push_back(member.peer);
+  }
+  return peers;
+}
+
+std::vector<PeerId> Membership::holders() const {
+  std::vector<PeerId> peers;
+  for (const Member& member : view_.Holders()) peers.push_back(member.peer);
   return peers;
 }
 
@@ -54,7 +62,7 @@ std::vector<PeerId> Membership::workers() const {
 }
 
 std::vector<PeerId> Membership::all() const {
-  std::vector<PeerId> peers = servers();
+  std::vector<PeerId> peers = holders();
   for (const PeerId peer : workers()) peers.push_back(peer);
   return peers;
 }

@@ -29,7 +29,8 @@ class Membership {
   const MemberProcess& ProcessOf(PeerId peer) const { return members_.at(peer).process; }
   bool released(PeerId peer) const { return members_.at(peer).released; }
   std::optional<uint32_t> WorkerRank(PeerId peer) const;  // None for a server.
-  std::vector<PeerId> servers() const;
+  std::vector<PeerId> servers() const;                    // The primaries of all groups, each once.
+  std::vector<PeerId> holders() const;  // Those, and servers that only have copies.
   std::vector<PeerId> workers() const;
   std::vector<PeerId> all() const;
 

@@ -79,8 +79,11 @@ void Rendezvous::Restore(const View& view, const std::map<PeerId, MemberProcess>
                          TimeMs now) {
   CHECK(candidates_.empty());
   for (const Role role : {Role::kServer, Role::kWorker}) {
-    const std::vector<Member>& members = role == Role::kServer ? view.servers : view.workers;
-    (role == Role::kServer ? num_servers_ : num_workers_) = static_cast<uint32_t>(members.size());
+    const bool servers = role == Role::kServer;
+    // A process of several groups is one member; then another's place is free.
+    const std::vector<Member> members = servers ? view.Holders() : view.workers;
+    (servers ? num_servers_ : num_workers_) =
+        static_cast<uint32_t>(servers ? view.servers.size() : view.workers.size());
     for (const Member& member : members) {
       const auto found = processes.find(member.peer);
       const MemberProcess process = found == processes.end() ? MemberProcess() : found->second;
@@ -265,7 +268,8 @@ void Rendezvous::AssignRanks(Role role) {
 
 View Rendezvous::FormView(ViewId id, const ShardMap* before) const {
   CHECK(complete_);
-  View view{.view = id, .servers = {}, .workers = {}, .shards = {}};
+  View view;
+  view.view = id;
   for (const Role role : {Role::kServer, Role::kWorker}) {
     std::vector<Member>& members = role == Role::kServer ? view.servers : view.workers;
     for (const Candidate* candidate : Of(role)) {

@@ -77,6 +77,10 @@ class Rendezvous {
   // "server 0 (host-a 71), worker (host-b 17)"; "nobody" when there is none.
   std::string Present() const;
   std::vector<PeerId> peers() const;
+  // How many members of a role there are to be.
+  uint32_t Places(Role role) const { return Quota(role); }
+  bool Has(PeerId peer) const { return candidates_.contains(peer); }
+  TimeMs SilentFor(PeerId peer, TimeMs now) const { return now - candidates_.at(peer).heard; }
   // Both require: `peer` was admitted.
   const MemberProcess& ProcessOf(PeerId peer) const;
   std::string NameOf(PeerId peer) const;  // "worker (host-b 17)"

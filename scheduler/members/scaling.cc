@@ -9,11 +9,17 @@ namespace {
 // More than a view can name.
 constexpr int64_t kMembersMax = 1 << 16;
 
+// A job with copies keeps its number of servers, also while a lost one's place is free.
+uint32_t ServersOf(const Job& job, const Rendezvous& rendezvous) {
+  return job.cluster.replicas > 0 ? rendezvous.Places(Role::kServer)
+                                  : rendezvous.Count(Role::kServer);
+}
+
 }  // namespace
 
 Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request,
                                     Rendezvous& rendezvous) {
-  const int64_t servers_now = under_way_ ? servers_ : rendezvous.Count(Role::kServer);
+  const int64_t servers_now = under_way_ ? servers_ : ServersOf(job, rendezvous);
   const int64_t workers_now = under_way_ ? workers_ : rendezvous.Count(Role::kWorker);
   const int64_t servers = request.servers + (request.servers_relative ? servers_now : 0);
   const int64_t workers = request.workers + (request.workers_relative ? workers_now : 0);
@@ -24,8 +30,15 @@ Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request,
                       " and " + std::to_string(workers_now) +
                       ", and at least one of each must stay");
   }
+  if (job.cluster.replicas > 0 && servers != servers_now) {
+    return Status(Code::kInvalidArgument, "the job keeps replicas (cluster.replicas is " +
+                                              std::to_string(job.cluster.replicas) + "), so its " +
+                                              std::to_string(servers_now) +
+                                              " servers stay as they are; scale its " +
+                                              "workers, or run it without");
+  }
   HDPS_RETURN_IF_ERROR(
-      ValidateCluster(job, static_cast<uint32_t>(servers), static_cast<uint32_t>(workers)));
+      ValidateMembers(job, static_cast<uint32_t>(servers), static_cast<uint32_t>(workers)));
   const std::string text =
       std::to_string(servers) + " server(s) and " + std::to_string(workers) + " worker(s)";
   if (servers == servers_now && workers == workers_now) return "the job has " + text;

@@ -9,6 +9,20 @@
 namespace hdps {
 
 Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers) {
+  HDPS_RETURN_IF_ERROR(ValidateMembers(job, num_servers, num_workers));
+  const uint32_t replicas = job.cluster.replicas;
+  if (replicas > 0 && replicas >= num_servers) {
+    return {Code::kInvalidArgument,
+            "cluster.replicas is " + std::to_string(replicas) + ", but the job is started with " +
+                "--servers=" + std::to_string(num_servers) +
+                ": the copies of a row are on other servers than the row; start at least " +
+                std::to_string(replicas + 1) + ", or set cluster.replicas to " +
+                std::to_string(num_servers - 1)};
+  }
+  return {};
+}
+
+Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_workers) {
   const std::string workers = std::to_string(num_workers);
   if (num_workers == 0 || num_servers == 0) {
     return {Code::kInvalidArgument, "--workers=" + workers +
@@ -41,9 +55,9 @@ Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_worker
   }
   // Every member is told of every other in one message, a View.
   constexpr uint64_t kMemberBytes = 64;  // In a View, beside its address; rounded up.
-  const uint64_t view_bytes = uint64_t{num_servers} * (kMemberBytes + kAddressBytesMax) +
-                              uint64_t{num_workers} * kMemberBytes +
-                              uint64_t{job.cluster.shards} * sizeof(uint32_t);
+  const uint64_t view_bytes =
+      uint64_t{num_servers} * (1 + job.cluster.replicas) * (kMemberBytes + kAddressBytesMax) +
+      uint64_t{num_workers} * kMemberBytes + uint64_t{job.cluster.shards} * sizeof(uint32_t);
   if (view_bytes > kEnvelopeBytesMax) {
     return {Code::kInvalidArgument,
             "--servers=" + std::to_string(num_servers) + " --workers=" + workers +

@@ -13,6 +13,9 @@ namespace hdps {
 // kInvalidArgument names the field of the job, the flag, both numbers and what would be right.
 Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers);
 
+// The same of a job that goes on with those members that are left.
+Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_workers);
+
 // The job's own warnings, and those that follow from the number of workers.
 std::vector<std::string> WarningsOf(const Job& job, uint32_t num_workers);
 

@@ -154,6 +154,17 @@ void RunReport::Lost(TimeMs now, const std::string& member, TimeMs silent_ms) {
               -1));
 }
 
+void RunReport::Promoted(TimeMs now, uint32_t group, const std::string& from,
+                         const std::string& to) {
+  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
+               {"step", last_state_.clock},
+               {"event", "promoted"},
+               {"group", group},
+               {"from", from},
+               {"to", to}},
+              -1));
+}
+
 void RunReport::WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms) {
   Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
                {"step", state.clock},

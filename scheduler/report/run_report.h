@@ -77,6 +77,8 @@ class RunReport {
   // A member is lost, of which nothing was heard for so long; the job goes on from `state`, having
   // stood for so long.
   void Lost(TimeMs now, const std::string& member, TimeMs silent_ms);
+  // Another server goes on with the rows of a lost one.
+  void Promoted(TimeMs now, uint32_t group, const std::string& from, const std::string& to);
   void WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms);
   // The members have changed without a loss; rows that moved, and how long the job stood for it.
   struct Moved {

@@ -134,26 +134,28 @@ class FailoverTest(harness.Case):
 
 
 class ScaleTest(harness.Case):
-    def scale(self, job, **change):
+    def scale(self, job, expect=0, **change):
         listen = re.search(r"listens on (\S+),", (job.out / "log" / "scheduler.log").read_text()).group(1)
         done = harness.run([harness.program("hdps"), "scale", f"--scheduler={listen}",
-                            *[f"--scale_{k}={v}" for k, v in change.items()]])
-        return listen, done.stdout
+                            *[f"--scale_{k}={v}" for k, v in change.items()]], expect=expect)
+        return listen, done.stdout + done.stderr
 
-    def join(self, job, role, listen):
+    def join(self, job, role, listen, sets):
         flags = ["--listen=tcp://127.0.0.1:0"] if role == "server" else []
         return subprocess.Popen([harness.program(f"hdps-{role}"), f"--job={harness.CENSUS}",
-                                 f"--scheduler={listen}", *harness.merged_settings({**SETS, "train.epochs": 40}),
+                                 f"--scheduler={listen}", *harness.merged_settings({**SETS, **sets}),
                                  f"--log_file={job.out}/log/late_{role}.log", *flags],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def run_and_scale(self, role):
-        sets = {"train.epochs": 40}
+    def run_and_scale(self, role, more=None):
+        sets = {"train.epochs": 40, **(more or {})}
         reference = Launched(self.out("undisturbed"), sets=sets).end(self)
         job = Launched(self.out("scaled"), sets=sets)
+        if more:
+            self.assertIn("scale its workers", self.scale(job, expect=2, servers="+1")[1])
         listen, said = self.scale(job, **{f"{role}s": "+1"})
         self.assertIn(f"start 1 of 3 {role}s", said)
-        late = self.join(job, role, listen)
+        late = self.join(job, role, listen, sets)
         self.addCleanup(late.kill)
         harness.wait_until(lambda: job.events("rows_moved") or not job.training(), 60, "the first change")
         self.scale(job, **{f"{role}s": "-1"})
@@ -180,6 +182,12 @@ class ScaleTest(harness.Case):
         harness.figure(f"a worker joins and leaves: {summary['examples']} examples, each once; AUC "
                        f"{summary['eval_auc']:.5f} beside {reference['eval_auc']:.5f}; it stood for "
                        f"{changes[0]['stood_seconds']} s and {changes[1]['stood_seconds']} s")
+
+    def test_a_worker_joins_and_leaves_where_rows_have_copies(self):
+        """The rows stay where they are; the copies have what every worker has done."""
+        _, summary, changes = self.run_and_scale("worker", {"cluster.replicas": 1})
+        self.assertEqual([c["shards_moved"] for c in changes], [0, 0])
+        self.assertEqual(summary["steps_again"], 0)
 
 
 if __name__ == "__main__":

@@ -212,7 +212,8 @@ class MembershipTest : public ::testing::Test {
     members_.Enter({.view = {1},
                     .servers = {{{10}, 0, "tcp://a:1"}},
                     .workers = {{{20}, 0, ""}, {{21}, 1, ""}},
-                    .shards = {{{0}}}},
+                    .shards = {{{0}}},
+                    .backups = {}},
                    {{{10}, {"a:1", ""}}, {{20}, {"b:2", ""}}, {{21}, {"c:3", ""}}}, 0);
   }
   static Heartbeat Beat(Clock clock, uint64_t examples, double loss_sum) {
@@ -252,7 +253,8 @@ TEST_F(MembershipTest, ARestartForgetsWhatWasDoneAndWhatIsSaidOfItLater) {
                   .servers = {{{11}, 0, "tcp://a:2"}},
                   .workers = {{{20}, 0, ""}, {{21}, 1, ""}},
                   .shards = {{{0}}},
-                  .restarts = 1},
+                  .restarts = 1,
+                  .backups = {}},
                  {{{11}, {"a:2", ""}}, {{20}, {"b:2", ""}}, {{21}, {"c:3", ""}}}, 700);
   EXPECT_FALSE(members_.Has({10}));
   EXPECT_EQ(members_.NameOf({11}), "server 0 (a:2)");

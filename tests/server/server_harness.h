@@ -114,6 +114,7 @@ class ServerHarness {
                          Executor* executor = nullptr)
       : job_(std::make_shared<const Job>(setting.job)),
         self_{100 + setting.rank},
+        group_{static_cast<uint16_t>(setting.rank)},
         executor_(executor != nullptr ? *executor : *own_executor_) {
     ServerNodeOptions options;
     options.job = job_;
@@ -157,6 +158,7 @@ class ServerHarness {
     FromPeer(from, std::move(frame));
   }
   void FromPeer(PeerId from, Frame frame) {
+    frame.header.group = group_;
     node_->OnFrame(from, std::move(frame));
     Collect();
   }
@@ -311,6 +313,7 @@ class ServerHarness {
  private:
   const std::shared_ptr<const Job> job_;
   const PeerId self_;
+  const uint16_t group_;
   const std::unique_ptr<FileSystem> own_files_ = NewMemoryFileSystem();
   const std::unique_ptr<Executor> own_executor_ = NewInlineExecutor();
   Executor& executor_;

@@ -1,4 +1,4 @@
-// Builds a cluster from a seed, runs it, and judges what came of it.
+// Builds a cluster from a seed and runs it.
 #include "tests/sim/cluster.h"
 
 #include <glog/logging.h>
@@ -31,19 +31,9 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   cluster.dead_after_ms = static_cast<uint32_t>(options.dead_after_ms);
   cluster.scheduler_timeout_s = 20;
   cluster.replace_after_s = options.replace_after_s;
+  cluster.replicas = options.replicas;
   cluster.request_retry_ms = 60;
   return job;
-}
-
-void AddCounters(const ServerCounters& from, ServerCounters* to) {
-  to->pulls += from.pulls;
-  to->pulls_parked += from.pulls_parked;
-  to->pushes += from.pushes;
-  to->pushes_repeated += from.pushes_repeated;
-  to->steps += from.steps;
-  to->refused += from.refused;
-  to->dropped += from.dropped;
-  to->staleness_max = std::max(to->staleness_max, from.staleness_max);
 }
 
 }  // namespace
@@ -68,20 +58,12 @@ ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
   return options;
 }
 
-std::string Outcome::Describe() const {
-  std::string text = std::string(finished ? "" : "did not finish; ") +
-                     (exact ? "" : "final rows are not the sum of the pushes; ") +
-                     std::to_string(ended_at) + " ms, " + std::to_string(frames) + " frames";
-  for (size_t i = 0; i < problems.size() && i < 5; ++i) text += "\n  " + problems[i];
-  return text;
-}
-
 Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
     : options_(options),
       job_(MakeJob(options)),
       files_(files),
       executor_(NewInlineExecutor()),
-      tally_({options.mode, options.staleness_bound, options.num_workers}),
+      tally_({options.mode, options.staleness_bound, options.num_workers, options.cut_off_at >= 0}),
       network_(MixBits(options.seed) + options.incarnation, options.weather) {
   network_.OnSend([this](PeerId from, PeerId to, Frame* frame) { Spy(from, to, *frame); });
   StartScheduler();
@@ -91,6 +73,7 @@ Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
   for (uint32_t w = 0; w < options.num_workers; ++w) StartWorker(w);
   AddOutages();
   AddKills();
+  AddCuts();
 }
 
 PeerId Cluster::NewPeer(Role role, uint32_t rank) {
@@ -111,6 +94,7 @@ void Cluster::StartScheduler() {
     unconfirmed_ += line.find("has not confirmed the end") != std::string::npos;
     went_back_ += line.find("the job goes on from") == 0;
     scaled_ += line.find("the job goes on with") == 0;
+    promoted_ += line.find("no step is lost") != std::string::npos;
     taken_over_ += line.find("the scheduler is back") == 0;
     VLOG(1) << network_.now() << " " << line;
   };
@@ -189,19 +173,37 @@ void Cluster::AddKills() {
     Kill kill;
     kill.at = static_cast<TimeMs>(random.Below(i == 0 ? 2500 : 8000));
     if (i > 0) kill.at += kills_.back().at;
-    const uint64_t who = random.Below(options_.num_servers + options_.num_workers + 1);
+    const uint64_t others = options_.kill_servers_only ? 0 : options_.num_workers + 1;
+    const uint64_t who = random.Below(options_.num_servers + others);
     kill.role = who < options_.num_servers ? Role::kServer : Role::kWorker;
     kill.rank = static_cast<uint32_t>(who % options_.num_servers);
     if (kill.role == Role::kWorker) kill.rank = static_cast<uint32_t>(who) - options_.num_servers;
-    if (kill.rank == options_.num_workers) kill = {kill.at, Role::kScheduler, 0};
+    if (kill.role == Role::kWorker && kill.rank == options_.num_workers)
+      kill = {kill.at, Role::kScheduler, 0};
     kills_.push_back(kill);
+    for (uint32_t s = 0; s < options_.num_servers && options_.cut_copies_ms > 0; ++s) {
+      if (kill.role != Role::kServer || s == kill.rank) continue;
+      network_.AddCut({PeerOf(Role::kServer, kill.rank), PeerOf(Role::kServer, s),
+                       kill.at - options_.cut_copies_ms, kill.at});
+    }
   }
+}
+
+void Cluster::AddCuts() {
+  if (options_.cut_off_at < 0) return;
+  const TimeMs at = options_.cut_off_at, dead = options_.dead_after_ms;
+  network_.AddCut({PeerOf(Role::kServer, 0), kSchedulerPeer, at, at + 10 * dead});
+  network_.AddCut({PeerOf(Role::kWorker, 0), kSchedulerPeer, at + dead - 700, at + dead + 1300});
 }
 
 void Cluster::Supervise() {
   const TimeMs now = network_.now();
   if (scheduler_ == nullptr && scheduler_starts_at_ <= now) StartScheduler();
   const bool over = scheduler_ != nullptr && scheduler_->done();
+  // Copies are there once the cluster has formed.
+  if (options_.replicas > 0 && newest_view_.view.value == 0 && !kills_.empty()) {
+    kills_.front().at = std::max(kills_.front().at, now + 1);
+  }
   while (!kills_.empty() && kills_.front().at <= now && !over) {
     const Kill kill = kills_.front();
     kills_.erase(kills_.begin());
@@ -226,7 +228,16 @@ void Cluster::Supervise() {
 
 void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
   const auto kind = static_cast<MessageKind>(frame.header.kind);
-  if (kind == MessageKind::kCommand) {
+  if (kind == MessageKind::kView) {
+    View view;
+    CHECK(DecodeMessage(frame, &view).ok());
+    if (view.view.value > newest_view_.view.value) newest_view_ = view;
+    std::erase_if(digest_commands_, [&](const auto& asked) {
+      return std::ranges::count(view.Holders(), asked.first, &Member::peer) == 0;
+    });
+    std::erase_if(digests_,
+                  [&](const auto& told) { return !digest_commands_.contains(told.first); });
+  } else if (kind == MessageKind::kCommand) {
     Command command;
     CHECK(DecodeMessage(frame, &command).ok());
     if (command.command == CommandKind::kLoad) {
@@ -315,64 +326,6 @@ void Cluster::RequestStop(uint64_t seed) {
   if (who == 0) scheduler_->RequestStop("asked to");
   if (who == 1) servers_[random.Below(servers_.size())]->RequestStop("asked to");
   if (who == 2) workers_[random.Below(workers_.size())].node->RequestStop("asked to");
-}
-
-Outcome Cluster::Judge(bool all_done) const {
-  Outcome outcome;
-  outcome.finished = all_done && scheduler_ != nullptr;
-  outcome.trace = network_.trace();
-  outcome.ended_at = network_.now();
-  outcome.frames = network_.frames_delivered();
-  outcome.problems = tally_.violations();
-  outcome.loaded = loaded_;
-  outcome.restarted = restarted_;
-  outcome.went_back = went_back_;
-  outcome.taken_over = taken_over_;
-  outcome.scaled = scaled_;
-  if (scheduler_ == nullptr) return outcome;
-  uint32_t excused = unconfirmed_;
-  const auto ended = [&](const std::string& who, const Node& node) {
-    if (!node.done() || node.exit_status() == 0) return;
-    if (node.exit_status() == 3 && scheduler_->exit_status() == 0 && excused > 0) {
-      --excused;
-      return;
-    }
-    outcome.finished = false;
-    outcome.problems.push_back(who + " ended with " + std::to_string(node.exit_status()) + ": " +
-                               node.exit_reason());
-  };
-  ended("scheduler", *scheduler_);
-  for (size_t s = 0; s < servers_.size(); ++s) {
-    if (servers_[s] == nullptr) continue;
-    // One that was to join came when it was not wanted any more.
-    if (s >= options_.num_servers && servers_[s]->exit_status() == 2) continue;
-    ended("server " + std::to_string(s), *servers_[s]);
-    AddCounters(servers_[s]->counters(), &outcome.servers);
-  }
-  for (size_t w = 0; w < workers_.size(); ++w) {
-    if (workers_[w].node == nullptr) continue;
-    ended("worker " + std::to_string(w), *workers_[w].node);
-    outcome.train_ms.push_back(workers_[w].compute->train_ms());
-    const std::string& trouble = workers_[w].compute->trouble();
-    if (!trouble.empty()) {
-      outcome.problems.push_back("worker " + std::to_string(w) + ": " + trouble);
-    }
-  }
-  if (options_.mode != Mode::kAsync && outcome.servers.staleness_max > options_.staleness_bound) {
-    outcome.problems.push_back("a server saw a pull " +
-                               std::to_string(outcome.servers.staleness_max) + " clocks ahead");
-  }
-  if (!digests_.empty() && digests_.size() == digest_commands_.size()) {
-    RowsDigest actual;
-    for (const auto& [peer, done] : digests_) {
-      actual.Add({{done.digest[0], done.digest[1]}, done.rows});
-    }
-    const RowsDigest expected = ExpectedDigest(job_->seed, options_.num_workers,
-                                               options_.steps_per_epoch * options_.epochs);
-    outcome.exact = actual.sum[0] == expected.sum[0] && actual.sum[1] == expected.sum[1] &&
-                    actual.rows == expected.rows;
-  }
-  return outcome;
 }
 
 }  // namespace hdps::sim

@@ -46,6 +46,12 @@ struct ClusterOptions {
   TimeMs restart_after_ms = 0;
   // So many processes are killed, one after the other: servers, workers, or the scheduler.
   uint32_t kills = 0;
+  bool kill_servers_only = false;
+  uint32_t replicas = 0;
+  TimeMs cut_copies_ms = 0;  // Before a server is killed it reaches no other server for so long.
+  // Server 0 and the scheduler lose sight of each other at this time, for long; so do worker 0 and
+  // the scheduler, not so long that it is taken for lost, at the time when server 0 is.
+  TimeMs cut_off_at = -1;
   TimeMs dead_after_ms = 20000;
   uint32_t replace_after_s = 60;
 };
@@ -67,6 +73,7 @@ struct Outcome {
   uint32_t went_back = 0;        // How often the cluster was formed again.
   uint32_t taken_over = 0;       // How often another scheduler went on.
   uint32_t scaled = 0;           // How often members changed without a loss.
+  uint32_t promoted = 0;         // How often others went on with the rows of a lost server.
 
   bool good() const { return finished && exact && problems.empty(); }
   std::string Describe() const;
@@ -107,6 +114,7 @@ class Cluster {
   void StartWorker(uint32_t rank);
   void AddOutages();
   void AddKills();
+  void AddCuts();
   // Does what a launcher does, and the kills that are due.
   void Supervise();
   PeerId PeerOf(Role role, uint32_t rank) const { return peers_.at({role, rank}); }
@@ -115,6 +123,8 @@ class Cluster {
   void Spy(PeerId from, PeerId to, const Frame& frame);
   bool AllDone() const;
   Outcome Judge(bool all_done) const;
+  // Every copy of a group's rows is the primary's, bit for bit.
+  void JudgeCopies(Outcome* outcome) const;
 
   const ClusterOptions options_;
   const std::shared_ptr<const Job> job_;
@@ -137,9 +147,10 @@ class Cluster {
   uint64_t started_ = 0;     // Processes of servers and workers, so far.
   std::map<std::pair<Role, uint32_t>, TimeMs> restart_at_;
   std::map<std::pair<Role, uint32_t>, PeerId> peers_;
-  uint32_t restarted_ = 0, went_back_ = 0, taken_over_ = 0, scaled_ = 0;
+  uint32_t restarted_ = 0, went_back_ = 0, taken_over_ = 0, scaled_ = 0, promoted_ = 0;
   TimeMs scheduler_starts_at_ = -1;  // It was killed.
   bool loaded_ = false;
+  View newest_view_;                             // That anybody was sent.
   std::map<PeerId, CommandId> digest_commands_;  // The last one to each server.
   std::map<PeerId, CommandDone> digests_;
 };

@@ -57,7 +57,7 @@ void SimNetwork::Deliver(const Event& event) {
   frames_[event.frame] = {};
   free_frames_.push_back(event.frame);
   Endpoint& to = endpoints_[event.endpoint];
-  if (to.node == nullptr || IsOut(to.peer)) return;
+  if (to.node == nullptr || IsOut(to.peer) || IsCut(flight.from, to.peer)) return;
   const Status status = CheckFrame(flight.frame);
   CHECK_EQ(status.ok(), !flight.damaged) << status.message();
   if (!status.ok()) return;  // The transport refuses it: as good as lost.
@@ -89,7 +89,7 @@ void SimNetwork::Send(Endpoint& from, Outgoing out) {
   const auto to = endpoint_of_.find(out.to);
   // Like the transport: whom we neither dialed nor heard of is out of reach.
   if (to == endpoint_of_.end() || from.reachable.count(out.to) == 0 || IsOut(from.peer) ||
-      Chance(weather_.loss_percent)) {
+      IsCut(from.peer, out.to) || Chance(weather_.loss_percent)) {
     return;
   }
   SealFrame(out.frame);
@@ -125,6 +125,13 @@ void SimNetwork::Damage(Frame* frame) {
   std::copy(frame->envelope.bytes().begin(), frame->envelope.bytes().end(), bytes.begin());
   flip(bytes.data(), bytes.size());
   frame->envelope = std::move(copy);
+}
+
+bool SimNetwork::IsCut(PeerId one, PeerId other) const {
+  return std::ranges::any_of(cuts_, [&](const Cut& cut) {
+    const bool between = (cut.a == one && cut.b == other) || (cut.a == other && cut.b == one);
+    return between && now_ >= cut.from && now_ < cut.until;
+  });
 }
 
 bool SimNetwork::IsOut(PeerId peer) const {

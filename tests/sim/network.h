@@ -31,6 +31,12 @@ struct Outage {
   TimeMs from = 0, until = 0;
 };
 
+// Between `from` and `until` nothing gets from one of the two to the other.
+struct Cut {
+  PeerId a, b;
+  TimeMs from = 0, until = 0;
+};
+
 // Invariant: the order of events is a function of the seed and of what the nodes send; events of
 // one millisecond happen in the order in which they were made.
 class SimNetwork {
@@ -43,6 +49,7 @@ class SimNetwork {
   // The process is gone: what is on its way to it is lost.
   void Detach(PeerId peer);
   void AddOutage(const Outage& outage) { outages_.push_back(outage); }
+  void AddCut(const Cut& cut) { cuts_.push_back(cut); }
   // Sees, and may change, every frame as it is sent, before chance gets at it.
   void OnSend(std::function<void(PeerId from, PeerId to, Frame* frame)> spy) {
     spy_ = std::move(spy);
@@ -86,6 +93,7 @@ class SimNetwork {
   void Damage(Frame* frame);
   bool Chance(uint32_t percent) { return random_.Below(100) < percent; }
   bool IsOut(PeerId peer) const;
+  bool IsCut(PeerId one, PeerId other) const;
 
   Random random_;
   const Weather weather_;
@@ -99,6 +107,7 @@ class SimNetwork {
   std::vector<InFlight> frames_;
   std::vector<size_t> free_frames_;
   std::vector<Outage> outages_;
+  std::vector<Cut> cuts_;
   std::function<void(PeerId, PeerId, Frame*)> spy_;
 };
 

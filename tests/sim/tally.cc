@@ -51,7 +51,7 @@ Tally::Range Tally::Allowed(uint32_t reader, uint32_t of, Clock clock,
   if (options_.mode == Mode::kSync) return {clock, clock};
   // Those that it sent before it asked are there, though nobody may have said so yet.
   if (reader == of) return {acknowledged_before, clock};
-  Range range{acknowledged_before, started_[of]};
+  Range range{options_.owner_may_be_replaced ? 0 : acknowledged_before, started_[of]};
   if (options_.mode == Mode::kSsp) {
     range.low = std::max(range.low, clock - options_.staleness_bound);
   }

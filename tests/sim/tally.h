@@ -27,6 +27,9 @@ struct TallyOptions {
   Mode mode = Mode::kSync;
   Clock staleness_bound = 0;
   uint32_t num_workers = 1;
+  // Of other workers a read need not hold more than the mode promises: whoever has not heard that
+  // a primary was replaced may be answered by it.
+  bool owner_may_be_replaced = false;
 };
 
 // Watches from outside what each worker has pushed and read.

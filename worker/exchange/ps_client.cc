@@ -117,6 +117,7 @@ void PsClient::Send(uint64_t id, Request* request) {
   frame.header.sender = options_.self.value;
   frame.header.view = view_->view.value;
   frame.header.request_id = id;
+  frame.header.group = static_cast<uint16_t>(request->server.value);
   outgoing_.push_back({view_->servers[request->server.value].peer, std::move(frame)});
   if (request->sends++ > 0) ++counters_.repeats;
   request->repeat_at = now_ + request->repeat_ms;

@@ -123,6 +123,10 @@ Section ClusterSection() {
               "Without a replacement in replace_after_s: wait goes on waiting, shrink goes on with "
               "the workers that are left.",
               Hashed::kNothing);
+  cluster.Add("replicas", &ClusterSpec::replicas,
+              "Copies of each row on other servers, so that a lost server costs no step. Each push "
+              "is sent on once more for each.",
+              Range{0, 2}, Hashed::kNothing);
   cluster.Add("scheduler_timeout_s", &ClusterSpec::scheduler_timeout_s,
               "Servers and workers go on for so long without the scheduler, then they end.",
               Range{1, kSecondsMax}, Hashed::kNothing);

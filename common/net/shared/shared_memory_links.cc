@@ -118,7 +118,7 @@ std::vector<SharedBlock> SharedMemoryLinks::Place(PeerId to, Frame* frame) {
       ++path->without_room;
       continue;
     }
-    frame->header.shared_sections |= static_cast<uint16_t>(1u << i);
+    frame->header.shared_sections |= static_cast<uint8_t>(1u << i);
     blocks.push_back(block);
   }
   return blocks;

@@ -17,7 +17,7 @@ TEST_F(MembershipClientTest, JoinsUntilAnsweredThenBeats) {
   Hear(ViewNumber(7));
   ASSERT_NE(client_.view(), nullptr);
   EXPECT_EQ(client_.rank(), 1u);
-  EXPECT_THAT(Said(), ElementsAre("dial 11", "dial 12"));
+  EXPECT_THAT(Said(), ElementsAre("dial 11", "dial 12", "dial 13"));
   Heartbeat progress;
   progress.clock = 3;
   client_.Report(progress);

@@ -14,6 +14,9 @@ namespace hdps {
 inline bool operator==(const Member& a, const Member& b) {
   return std::tie(a.peer, a.rank, a.address) == std::tie(b.peer, b.rank, b.address);
 }
+inline bool operator==(const GroupBackup& a, const GroupBackup& b) {
+  return a.group == b.group && a.member == b.member;
+}
 inline bool operator==(const SavedFile& a, const SavedFile& b) {
   return std::tie(a.name, a.bytes, a.checksum, a.rows) ==
          std::tie(b.name, b.bytes, b.checksum, b.rows);
@@ -50,8 +53,8 @@ inline auto Fields(const JoinRefused& m) {
   return std::tie(a, b);
 }
 inline auto Fields(const View& m) {
-  const auto& [a, b, c, d, e] = m;
-  return std::tie(a, b, c, d.owner, e);
+  const auto& [a, b, c, d, e, f] = m;
+  return std::tie(a, b, c, d.owner, e, f);
 }
 inline auto Fields(const Heartbeat& m) {
   const auto& [a, b, c, d, e, f, g] = m;
@@ -137,6 +140,15 @@ inline auto Fields(const StoreAck& m) {
   return std::tie(a, b);
 }
 
+inline auto Fields(const Replicate& m) {
+  const auto& [a, b, c, d, e, f] = m;
+  return std::tie(a, b, c, d, e, f);
+}
+inline auto Fields(const ReplicateAck& m) {
+  const auto& [a, b] = m;
+  return std::tie(a, b);
+}
+
 inline View SampleView() {
   View view;
   view.view = {7};
@@ -144,6 +156,7 @@ inline View SampleView() {
   view.workers = {{{21}, 0, ""}, {{22}, 1, ""}, {{23}, 2, ""}};
   view.shards.owner = {{0}, {1}, {1}, {0}};
   view.restarts = 3;
+  view.backups = {{{0}, view.servers[1]}, {{1}, {{13}, 2, "tcp://127.0.0.1:3"}}};
   return view;
 }
 
@@ -214,6 +227,8 @@ void ForEachSample(const Visit& visit) {
   visit(AdvanceAck{13});
   visit(StoreRequest{TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12), {4}, 9});
   visit(StoreAck{Code::kInvalidArgument, "no such table"});
+  visit(Replicate{5, {21}, MessageKind::kStoreRequest, KeysOf({9}), KeysOf({1, 2}), FloatsOf(3)});
+  visit(ReplicateAck{6, true});
 }
 
 }  // namespace testing_samples

@@ -15,6 +15,7 @@
 namespace hdps {
 namespace {
 
+using testing::HasSubstr;
 using testing_samples::Fields;
 using testing_samples::FloatsOf;
 using testing_samples::ForEachSample;
@@ -45,8 +46,7 @@ Frame Sealed(const Message& message) {
   return frame;
 }
 
-// Decodes as `Message`; what is accepted must be a whole message, equal to itself after another
-// trip. True when it was accepted.
+// Whether `frame` is accepted as `Message`; what is must be accepted again after another trip.
 template <typename Message>
 bool DecodesToSomethingValid(const Frame& frame) {
   Message message;
@@ -91,13 +91,14 @@ TEST(Messages, EveryFieldSurvivesTheTrip) {
     EXPECT_TRUE(Fields(decoded) == Fields(message)) << MessageKindName(message.kKind);
     EXPECT_STRNE(MessageKindName(message.kKind), "unknown message");
   });
-  EXPECT_EQ(kinds, 24);
+  EXPECT_EQ(kinds, 26);
 }
 
 TEST(Messages, DefaultsSurviveTheTrip) {
   ForEachSample([](const auto& sample) {
     std::remove_cvref_t<decltype(sample)> message, decoded = sample;
     if constexpr (requires { message.id; }) message.id = {1};
+    if constexpr (requires { message.number; }) message.number = 1;
     const Status status = DecodeMessage(Sealed(message), &decoded);
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_TRUE(Fields(decoded) == Fields(message)) << MessageKindName(message.kKind);
@@ -175,8 +176,8 @@ TEST(Frame, NamesBothProtocolVersions) {
   frame.header.protocol = 77;
   const Status status = CheckFrame(frame);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_THAT(status.message(), testing::HasSubstr("77"));
-  EXPECT_THAT(status.message(), testing::HasSubstr(std::to_string(kProtocolVersion)));
+  EXPECT_THAT(status.message(), HasSubstr("77"));
+  EXPECT_THAT(status.message(), HasSubstr(std::to_string(kProtocolVersion)));
 }
 
 // The decoder alone: the checksums are made right again after each harm.
@@ -248,35 +249,34 @@ std::string WhyRefused(const Message& message) {
 
 TEST(Rules, OfTheMembership) {
   EXPECT_THAT(WhyRefused(JoinRequest{Role::kScheduler, 0, "", 0, 0, 0, ""}),
-              testing::HasSubstr("servers and workers join"));
+              HasSubstr("servers and workers join"));
   EXPECT_THAT(WhyRefused(JoinRequest{static_cast<Role>(9), 0, "", 0, 0, 0, ""}),
-              testing::HasSubstr("enumerators"));
-  EXPECT_THAT(WhyRefused(JoinRequest{Role::kWorker, -2, "", 0, 0, 0, ""}),
-              testing::HasSubstr("rank"));
-  EXPECT_THAT(WhyRefused(Abort{256, ""}), testing::HasSubstr("0..255"));
-  EXPECT_THAT(WhyRefused(Heartbeat{{1}, -1, 0, 0, 0, 0}), testing::HasSubstr("clocks"));
-  EXPECT_THAT(WhyRefused(Command{}), testing::HasSubstr("numbered from 1"));
+              HasSubstr("enumerators"));
+  EXPECT_THAT(WhyRefused(JoinRequest{Role::kWorker, -2, "", 0, 0, 0, ""}), HasSubstr("rank"));
+  EXPECT_THAT(WhyRefused(Abort{256, ""}), HasSubstr("0..255"));
+  EXPECT_THAT(WhyRefused(Heartbeat{{1}, -1, 0, 0, 0, 0}), HasSubstr("clocks"));
+  EXPECT_THAT(WhyRefused(Command{}), HasSubstr("numbered from 1"));
   Command command;
   command.id = {1};
   command.command = static_cast<CommandKind>(9);
-  EXPECT_THAT(WhyRefused(command), testing::HasSubstr("enumerators"));
+  EXPECT_THAT(WhyRefused(command), HasSubstr("enumerators"));
   CommandDone done = SampleDone();
   done.labels = FloatsOf(4);
-  EXPECT_THAT(WhyRefused(done), testing::HasSubstr("one label"));
+  EXPECT_THAT(WhyRefused(done), HasSubstr("one label"));
 }
 
 TEST(Rules, OfAView) {
   View view = SampleView();
   view.workers[1].rank = 2;
-  EXPECT_THAT(WhyRefused(view), testing::HasSubstr("ranks are 0..n-1"));
+  EXPECT_THAT(WhyRefused(view), HasSubstr("ranks are 0..n-1"));
   view = SampleView();
   view.shards.owner[3] = {2};
-  EXPECT_THAT(WhyRefused(view), testing::HasSubstr("owners of shards are servers"));
+  EXPECT_THAT(WhyRefused(view), HasSubstr("owners of shards are servers"));
   view = SampleView();
   view.shards.owner.pop_back();
-  EXPECT_THAT(WhyRefused(view), testing::HasSubstr("power of two"));
+  EXPECT_THAT(WhyRefused(view), HasSubstr("power of two"));
   view.shards.owner.assign(1u << 17, ServerId{0});
-  EXPECT_THAT(WhyRefused(view), testing::HasSubstr("limits"));
+  EXPECT_THAT(WhyRefused(view), HasSubstr("limits"));
 }
 
 TEST(Rules, OfRows) {
@@ -284,33 +284,33 @@ TEST(Rules, OfRows) {
   const PushRequest good{{6}, 7, 8, TwoTables(), keys, FloatsOf(12)};
   PushRequest push = good;
   push.keys = KeysOf({1, 2, 3, 4});
-  EXPECT_THAT(WhyRefused(push), testing::HasSubstr("length of keys"));
+  EXPECT_THAT(WhyRefused(push), HasSubstr("length of keys"));
   push.keys = Prefix(keys, keys.size() - 1);
-  EXPECT_THAT(WhyRefused(push), testing::HasSubstr("length of keys"));
+  EXPECT_THAT(WhyRefused(push), HasSubstr("length of keys"));
   push = good;
   push.gradients = FloatsOf(11);
-  EXPECT_THAT(WhyRefused(push), testing::HasSubstr("length of the rows"));
+  EXPECT_THAT(WhyRefused(push), HasSubstr("length of the rows"));
   push.gradients = FloatsOf(13);
-  EXPECT_THAT(WhyRefused(push), testing::HasSubstr("length of the rows"));
+  EXPECT_THAT(WhyRefused(push), HasSubstr("length of the rows"));
   push = good;
   push.tables[0].shard_counts[0] = 2;
-  EXPECT_THAT(WhyRefused(push), testing::HasSubstr("shard_counts"));
+  EXPECT_THAT(WhyRefused(push), HasSubstr("shard_counts"));
   push = good;
   push.tables[1].table = push.tables[0].table;
-  EXPECT_THAT(WhyRefused(push), testing::HasSubstr("ascend"));
+  EXPECT_THAT(WhyRefused(push), HasSubstr("ascend"));
   push = good;
   for (const Clock clock : {Clock{-1}, std::numeric_limits<Clock>::max()}) {
     push.clock = clock;
-    EXPECT_THAT(WhyRefused(push), testing::HasSubstr("clocks"));
-    EXPECT_THAT(WhyRefused(AdvanceRequest{clock}), testing::HasSubstr("clocks"));
+    EXPECT_THAT(WhyRefused(push), HasSubstr("clocks"));
+    EXPECT_THAT(WhyRefused(AdvanceRequest{clock}), HasSubstr("clocks"));
   }
   // Sizes whose product does not fit 64 bits must not come round to the right one.
   push = good;
   push.tables = {{{0}, 0xffffffffu, 0xffffffffu, {}}};
-  EXPECT_THAT(WhyRefused(push), testing::HasSubstr("length of"));
+  EXPECT_THAT(WhyRefused(push), HasSubstr("length of"));
   push.tables = {{{0}, 5, 0, {}}};
   push.gradients = Buffer();
-  EXPECT_THAT(WhyRefused(push), testing::HasSubstr("rows have floats"));
+  EXPECT_THAT(WhyRefused(push), HasSubstr("rows have floats"));
 }
 
 // A peer of this machine may still write to what it shares with this process.
@@ -393,7 +393,7 @@ TEST(Rules, NothingIsLargerThanItsEnvelope) {
   SealFrame(frame);
   const Status status = DecodeMessage(frame, &decoded);
   EXPECT_EQ(status.code(), Code::kCorruption);
-  EXPECT_THAT(status.message(), testing::HasSubstr("limits"));
+  EXPECT_THAT(status.message(), HasSubstr("limits"));
 }
 
 }  // namespace

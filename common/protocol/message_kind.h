@@ -1,0 +1,37 @@
+// The kind of every message, as frames carry it.
+#pragma once
+
+#include <cstdint>
+
+namespace hdps {
+
+enum class MessageKind : uint16_t {
+  kJoinRequest = 1,
+  kJoinRefused,
+  kView,
+  kHeartbeat,
+  kHeartbeatAck,
+  kCommand,
+  kCommandDone,
+  kStopRequest,
+  kAbort,
+  kKvPut,
+  kKvGet,
+  kKvValue,
+  kStatusRequest,
+  kStatusReply,
+  kScaleRequest,
+  kScaleReply,
+  kPullRequest = 32,
+  kPullReply,
+  kPushRequest,
+  kPushAck,
+  kAdvanceRequest,
+  kAdvanceAck,
+  kStoreRequest,
+  kStoreAck,
+  kReplicate,
+  kReplicateAck,
+};
+
+}  // namespace hdps

@@ -1,0 +1,75 @@
+// Places backups and promotes them.
+#include "scheduler/members/replica_plan.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+
+#include "common/net/address.h"
+
+namespace hdps {
+namespace {
+
+// The same for two processes of one machine that say where it is; empty where it cannot be told.
+std::string MachineOf(const Member& member) {
+  const Result<Address> address = ParseAddress(member.address);
+  if (!address.ok()) return "";
+  return address->scheme == Address::Scheme::kTcp ? address->host : "this machine";
+}
+
+}  // namespace
+
+void PlaceBackups(View* view, uint32_t replicas) {
+  view->backups.clear();
+  const auto servers = static_cast<uint32_t>(view->servers.size());
+  for (uint32_t g = 0; g < servers; ++g) {
+    CHECK_EQ(view->servers[g].rank, g);
+    for (uint32_t i = 1; i <= std::min(replicas, servers - 1); ++i) {
+      view->backups.push_back({{g}, view->servers[(g + i) % servers]});
+    }
+  }
+}
+
+std::optional<ViewAfterLoss> WithoutLost(const View& view, const std::vector<PeerId>& lost) {
+  const auto is_lost = [&](const Member& member) {
+    return std::ranges::count(lost, member.peer) > 0;
+  };
+  if (std::ranges::any_of(view.workers, is_lost)) return std::nullopt;
+  ViewAfterLoss after;
+  after.view = view;
+  ++after.view.view.value;
+  std::vector<GroupBackup>& backups = after.view.backups;
+  std::erase_if(backups, [&](const GroupBackup& backup) { return is_lost(backup.member); });
+  for (uint32_t g = 0; g < view.servers.size(); ++g) {
+    if (!is_lost(view.servers[g])) continue;
+    const auto heir = std::ranges::find(backups, ServerId{g}, &GroupBackup::group);
+    if (heir == backups.end()) return std::nullopt;
+    after.promotions.push_back({{g}, view.servers[g], heir->member});
+    after.view.servers[g] = heir->member;
+    backups.erase(heir);
+  }
+  return after;
+}
+
+std::vector<std::string> MissingCopies(const View& view, uint32_t replicas) {
+  std::vector<std::string> missing;
+  for (uint32_t g = 0; g < view.servers.size(); ++g) {
+    const size_t copies = view.HoldersOf({g}).size() - 1;
+    if (copies >= replicas) continue;
+    missing.push_back(
+        "group " + std::to_string(g) + " has " +
+        (copies == 0 ? "no copy"
+                     : std::to_string(copies) + " of " + std::to_string(replicas) + " copies") +
+        " until a server joins");
+  }
+  return missing;
+}
+
+bool CopiesShareMachine(const View& view) {
+  return std::ranges::any_of(view.backups, [&](const GroupBackup& backup) {
+    const std::string machine = MachineOf(backup.member);
+    return !machine.empty() && machine == MachineOf(view.servers[backup.group.value]);
+  });
+}
+
+}  // namespace hdps

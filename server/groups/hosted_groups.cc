@@ -1,0 +1,157 @@
+// What concerns all groups of one server.
+#include "server/groups/hosted_groups.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+namespace hdps {
+
+std::vector<ServerId> HostedGroups::OwnIn(const View& view) const {
+  std::vector<ServerId> own;
+  for (uint32_t g = 0; g < view.servers.size(); ++g) {
+    const std::vector<Member> holders = view.HoldersOf({g});
+    if (std::ranges::count(holders, self_, &Member::peer) > 0) own.push_back({g});
+  }
+  return own;
+}
+
+bool HostedGroups::Holds(const View& view) const {
+  return std::ranges::all_of(OwnIn(view), [&](ServerId id) {
+    const auto held = groups_.find(id);
+    return held != groups_.end() && held->second->shards().ids() == view.shards.ShardsOf(id);
+  });
+}
+
+void HostedGroups::OnView(const View& view) {
+  const std::vector<ServerId> own = OwnIn(view);
+  std::erase_if(groups_,
+                [&](const auto& held) { return std::ranges::count(own, held.first) == 0; });
+  for (const ServerId id : own) {
+    std::unique_ptr<ShardGroup>& group = groups_[id];
+    const bool followed = group != nullptr && !group->leads();
+    if (group == nullptr) {
+      const ShardGroupOptions options{id, self_, sabotage_, sections_, memory_};
+      group = std::make_unique<ShardGroup>(job_, executor_, options);
+    }
+    group->OnView(view);
+    if (followed && group->leads()) {
+      LOG(INFO) << "view " << view.view.value << ": primary of group " << id.value << " now";
+    }
+  }
+}
+
+ShardGroup* HostedGroups::Of(const Frame& frame) const {
+  const auto at = groups_.find({frame.header.group});
+  return at == groups_.end() ? nullptr : at->second.get();
+}
+
+void HostedGroups::OnTick(TimeMs now) {
+  for (const auto& [id, group] : groups_) group->OnTick(now);
+}
+
+void HostedGroups::DropRows() {
+  for (const auto& [id, group] : groups_) group->DropRows();
+}
+
+std::unique_ptr<ShardSet> HostedGroups::EmptyLike(const ShardGroup& group) const {
+  return std::make_unique<ShardSet>(job_, executor_, group.shards().ids(), memory_);
+}
+
+HostedGroups::Loaded HostedGroups::Load(FileSystem& files, const Command& command, Status* status) {
+  Loaded loaded;
+  for (const auto& [id, group] : groups_) {
+    loaded[id] = EmptyLike(*group);
+    if (status->ok() && !command.path.empty()) {
+      *status = loaded[id]->Load(files, command.path, command.until);
+    }
+  }
+  if (status->ok()) return loaded;
+  for (auto& [id, shards] : loaded) shards.reset();  // Empty, not half full.
+  for (auto& [id, shards] : loaded) shards = EmptyLike(*groups_.at(id));
+  return loaded;
+}
+
+Status HostedGroups::TakeShards(FileSystem& files, const Command& load) {
+  for (const auto& [id, group] : groups_) {
+    HDPS_RETURN_IF_ERROR(group->shards().LoadFrom(files, load.path, load.until, load.files));
+  }
+  return {};
+}
+
+void HostedGroups::Reset(Clock clock, Loaded loaded) {
+  for (const auto& [id, group] : groups_) group->Reset(clock, std::move(loaded[id]));
+}
+
+Result<std::vector<SavedFile>> HostedGroups::Save(FileSystem& files, const Command& command) {
+  std::vector<SavedFile> all;
+  for (const auto& [id, group] : groups_) {
+    if (!group->leads()) continue;
+    HDPS_ASSIGN_OR_RETURN(
+        std::vector<SavedFile> saved,
+        group->shards().Save(files, command.path, command.until, command.since, command.shards));
+    std::ranges::move(saved, std::back_inserter(all));
+  }
+  return all;
+}
+
+Status HostedGroups::Digest(CommandDone* done) const {
+  RowsDigest sum;
+  for (const auto& [id, group] : groups_) {
+    done->row_bytes += group->shards().bytes();
+    if (!group->leads()) continue;
+    HDPS_ASSIGN_OR_RETURN(const RowsDigest digest, group->shards().Digest());
+    sum.Add(digest);
+    done->counts.Add(group->shards().counters());
+  }
+  done->digest[0] = sum.sum[0];
+  done->digest[1] = sum.sum[1];
+  done->rows = sum.rows;
+  return {};
+}
+
+std::optional<Result<RowsDigest>> HostedGroups::DigestOf(ServerId group) const {
+  const auto at = groups_.find(group);
+  if (at == groups_.end()) return std::nullopt;
+  return at->second->shards().Digest();
+}
+
+std::vector<Outgoing> HostedGroups::TakeOutgoing() {
+  std::vector<Outgoing> all;
+  for (const auto& [id, group] : groups_) {
+    std::ranges::move(group->TakeOutgoing(), std::back_inserter(all));
+  }
+  return all;
+}
+
+Status HostedGroups::failure() const {
+  for (const auto& [id, group] : groups_) HDPS_RETURN_IF_ERROR(group->failure());
+  return {};
+}
+
+Clock HostedGroups::finished() const {
+  Clock least = std::numeric_limits<Clock>::max();
+  for (const auto& [id, group] : groups_) least = std::min(least, group->finished());
+  return groups_.empty() ? 0 : least;
+}
+
+ServerCounters HostedGroups::counters() const {
+  ServerCounters sum;
+  for (const auto& [id, group] : groups_) {
+    const ServerCounters& one = group->counters();
+    sum.pulls += one.pulls;
+    sum.pulls_parked += one.pulls_parked;
+    sum.pushes += one.pushes;
+    sum.pushes_repeated += one.pushes_repeated;
+    sum.steps += one.steps;
+    sum.refused += one.refused;
+    sum.dropped += one.dropped;
+    sum.staleness_max = std::max(sum.staleness_max, one.staleness_max);
+  }
+  return sum;
+}
+
+}  // namespace hdps

@@ -1,0 +1,107 @@
+// Joins the service of rows and its replication.
+#include "server/groups/shard_group.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+bool IsChange(MessageKind kind) {
+  return kind == MessageKind::kPushRequest || kind == MessageKind::kAdvanceRequest ||
+         kind == MessageKind::kStoreRequest;
+}
+
+}  // namespace
+
+ShardGroup::ShardGroup(const Job& job, Executor& executor, const ShardGroupOptions& options)
+    : job_(job),
+      options_(options),
+      rows_(job, executor, options.self, options.sabotage, options.sections),
+      replication_({.group = options.group,
+                    .self = options.self,
+                    .retry_ms = job.cluster.request_retry_ms,
+                    .view_ignored = options.sabotage.view_ignored}) {
+  rows_.UseMemory(options.memory);
+}
+
+void ShardGroup::OnView(const View& view) {
+  // A worker's pushes, its words of the steps they end, and a store.
+  changes_max_ = view.workers.size() * (2 * size_t{job_.cluster.pushes_in_flight_max} + 1);
+  replication_.OnView(view);
+  rows_.RecordChanges(replication_.leads() && replication_.has_next());
+  rows_.OnView(view, view.shards.ShardsOf(options_.group));
+  MoveOutgoing();
+}
+
+void ShardGroup::OnFrame(PeerId from, const Frame& frame) {
+  switch (static_cast<MessageKind>(frame.header.kind)) {
+    case MessageKind::kReplicate:
+      OnReplicate(from, frame);
+      break;
+    case MessageKind::kReplicateAck:
+      replication_.OnAck(from, frame);
+      break;
+    default:
+      OnRequest(from, frame);
+  }
+  MoveOutgoing();
+}
+
+void ShardGroup::OnReplicate(PeerId from, const Frame& frame) {
+  for (const Replication::Change& change : replication_.OnReplicate(from, frame)) {
+    rows_.OnRequest(change.worker, change.request);
+    if (options_.sabotage.backup_forgets) rows_.ForgetPushes();
+    // The primary has answered, or will.
+    rows_.TakeAcks();
+    rows_.TakeOutgoing();
+    if (!rows_.TakeChange() && fault_.ok()) {
+      fault_ = {Code::kCorruption,
+                "the copy of group " + std::to_string(options_.group.value) +
+                    " is not what its primary has: a change could not be made here"};
+    }
+  }
+  replication_.Made();
+}
+
+void ShardGroup::OnRequest(PeerId from, const Frame& frame) {
+  const bool full = IsChange(static_cast<MessageKind>(frame.header.kind)) &&
+                    replication_.waiting() >= changes_max_;
+  if (!replication_.leads() || full) return rows_.Postpone(from, frame);
+  rows_.OnRequest(from, frame);
+  std::optional<Frame> change = rows_.TakeChange();
+  if (change && replication_.has_next()) replication_.Append(from, *change);
+  for (Outgoing& ack : rows_.TakeAcks()) {
+    if (options_.sabotage.ack_early) {
+      outgoing_.push_back(std::move(ack));
+    } else {
+      replication_.Answer(std::move(ack));
+    }
+  }
+}
+
+void ShardGroup::DropRows() {
+  fault_ = {};
+  rows_.DropRows();
+  replication_.Reset();
+}
+
+void ShardGroup::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
+  const bool others = shards != nullptr;
+  rows_.Reset(clock, std::move(shards));
+  if (others) replication_.Reset();
+}
+
+void ShardGroup::MoveOutgoing() {
+  std::ranges::move(replication_.TakeOutgoing(), std::back_inserter(outgoing_));
+  std::ranges::move(rows_.TakeOutgoing(), std::back_inserter(outgoing_));
+}
+
+std::vector<Outgoing> ShardGroup::TakeOutgoing() {
+  MoveOutgoing();
+  return std::exchange(outgoing_, {});
+}
+
+}  // namespace hdps

@@ -1,0 +1,42 @@
+// Puts the words together.
+#include "server/server_log.h"
+
+#include <glog/logging.h>
+
+#include "common/base/byte_count.h"
+#include "common/net/frame.h"
+#include "embedding/memory/optimizer.h"
+#include "embedding/memory/row_policy.h"
+
+namespace hdps {
+
+void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t workers, int threads) {
+  for (const TableSpec& table : job.tables) {
+    LOG(INFO) << "table '" << table.name << "': device cpu, update device cpu, rule "
+              << OptimizerName(table.optimizer) << ", dim " << table.dim << ", " << RowBytes(table)
+              << " bytes a row with state, shards " << own_shards << " of " << job.cluster.shards;
+  }
+  const size_t each = workers * job.cluster.pushes_in_flight_max;
+  const size_t ahead = workers * job.train.lookahead;
+  LOG(INFO) << "server " << rank << ": " << threads << " threads; bounds for " << workers
+            << " workers: " << each + ahead << " parked pulls + " << each << " held pushes + "
+            << each << " ledger entries + " << each + ahead + 2 * workers
+            << " key lists, each request at most " << (kFrameBytesMax >> 20) << " MiB; rows: "
+            << (job.cluster.memory_limit > 0
+                    ? "cluster.memory_limit less all else, the others on disk"
+                    : "as many as the machine has memory for");
+}
+
+void LogRows(const CommandDone& done, const ServerMemoryLimit* memory) {
+  const RowCounts& counts = done.counts;
+  LOG(INFO) << done.rows << " rows, " << ShowByteCount(done.row_bytes) << " of memory; "
+            << counts.admitted << " admitted, " << counts.refused << " gradients refused, "
+            << counts.evicted << " evicted; process " << ShowByteCount(done.process_bytes)
+            << " at most";
+  if (memory == nullptr) return;
+  LOG(INFO) << counts.on_disk << " rows on disk alone, " << counts.fetched
+            << " came back from there; disk " << ShowByteCount(memory->disk().disk_bytes())
+            << ", its memory " << ShowByteCount(memory->disk().memory_bytes());
+}
+
+}  // namespace hdps

@@ -1,0 +1,135 @@
+// Who holds copies of what, and who takes over from whom.
+#include "scheduler/members/replica_plan.h"
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "scheduler/members/rendezvous.h"
+#include "scheduler/members/scaling.h"
+#include "scheduler/members/shard_placement.h"
+#include "scheduler/members/validate_cluster.h"
+
+namespace hdps {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+View FirstView(uint32_t servers) {
+  View view;
+  view.view = {1};
+  for (uint32_t s = 0; s < servers; ++s) {
+    view.servers.push_back({{10 + s}, s, "tcp://host-" + std::to_string(s) + ":1"});
+  }
+  view.workers = {{{20}, 0, ""}, {{21}, 1, ""}};
+  view.shards = EvenShards(8, servers);
+  return view;
+}
+
+std::vector<uint64_t> Holders(const View& view, uint32_t group) {
+  std::vector<uint64_t> peers;
+  for (const Member& member : view.HoldersOf({group})) peers.push_back(member.peer.value);
+  return peers;
+}
+
+TEST(ReplicaPlan, BackupsAreOnTheServersThatFollow) {
+  View view = FirstView(3);
+  PlaceBackups(&view, 0);
+  EXPECT_THAT(view.backups, IsEmpty());
+  PlaceBackups(&view, 1);
+  EXPECT_THAT(Holders(view, 0), ElementsAre(10, 11));
+  EXPECT_THAT(Holders(view, 2), ElementsAre(12, 10));
+  PlaceBackups(&view, 2);
+  EXPECT_THAT(Holders(view, 1), ElementsAre(11, 12, 10));
+  EXPECT_THAT(MissingCopies(view, 2), IsEmpty());
+  // As many as there are servers for.
+  View alone = FirstView(1);
+  PlaceBackups(&alone, 2);
+  EXPECT_THAT(Holders(alone, 0), ElementsAre(10));
+}
+
+TEST(ReplicaPlan, TheFirstBackupThatIsLeftTakesOver) {
+  View view = FirstView(3);
+  PlaceBackups(&view, 2);
+  const std::optional<ViewAfterLoss> first = WithoutLost(view, {{11}});
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->view.view.value, 2u);
+  EXPECT_EQ(first->view.restarts, view.restarts);
+  EXPECT_EQ(first->view.shards.owner, view.shards.owner);
+  ASSERT_EQ(first->promotions.size(), 1u);
+  EXPECT_EQ(first->promotions[0].group, ServerId{1});
+  EXPECT_EQ(first->promotions[0].to.peer, PeerId{12});
+  EXPECT_THAT(Holders(first->view, 0), ElementsAre(10, 12));
+  EXPECT_THAT(Holders(first->view, 1), ElementsAre(12, 10));
+  EXPECT_THAT(Holders(first->view, 2), ElementsAre(12, 10));
+  EXPECT_THAT(MissingCopies(first->view, 2),
+              ElementsAre("group 0 has 1 of 2 copies until a server joins",
+                          "group 1 has 1 of 2 copies until a server joins",
+                          "group 2 has 1 of 2 copies until a server joins"));
+  const std::optional<ViewAfterLoss> second = WithoutLost(first->view, {{12}});
+  ASSERT_TRUE(second.has_value());
+  for (uint32_t group : {0, 1, 2}) EXPECT_THAT(Holders(second->view, group), ElementsAre(10));
+  EXPECT_EQ(MissingCopies(second->view, 2)[1], "group 1 has no copy until a server joins");
+  // Whoever is left is one process, under its own rank.
+  EXPECT_EQ(second->view.Holders().size(), 1u);
+  EXPECT_EQ(second->view.servers[2].rank, 0u);
+  EXPECT_FALSE(WithoutLost(second->view, {{10}}).has_value());
+}
+
+TEST(ReplicaPlan, TheJobGoesBackForAWorkerOrTheLastHolder) {
+  View view = FirstView(3);
+  PlaceBackups(&view, 1);
+  EXPECT_FALSE(WithoutLost(view, {{20}}).has_value());
+  EXPECT_FALSE(WithoutLost(view, {{10}, {11}}).has_value());
+  PlaceBackups(&view, 2);
+  EXPECT_TRUE(WithoutLost(view, {{10}, {11}}).has_value());
+  EXPECT_FALSE(WithoutLost(view, {{10}, {21}}).has_value());
+}
+
+TEST(ReplicaPlan, SaysWhenACopyIsOnTheSameMachine) {
+  View view = FirstView(2);
+  PlaceBackups(&view, 1);
+  EXPECT_FALSE(CopiesShareMachine(view));
+  view.servers[1].address = "tcp://host-0:2";
+  PlaceBackups(&view, 1);
+  EXPECT_TRUE(CopiesShareMachine(view));
+}
+
+TEST(ReplicaPlan, CopiesNeedOtherServers) {
+  Job job;
+  job.cluster.replicas = 2;
+  EXPECT_TRUE(ValidateCluster(job, 3, 1).ok());
+  const Status refused = ValidateCluster(job, 2, 1);
+  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("cluster.replicas is 2"));
+  EXPECT_THAT(refused.message(), HasSubstr("--servers=2"));
+  EXPECT_TRUE(ValidateMembers(job, 2, 1).ok());
+}
+
+TEST(ReplicaPlan, OnlyWorkersScaleWhereThereAreCopies) {
+  Job job;
+  job.cluster.replicas = 1;
+  Rendezvous rendezvous({.num_servers = 3, .num_workers = 2});
+  rendezvous.Restore(FirstView(3), {}, 0);
+  rendezvous.Vacate({11});  // Its place is free, and is none the less one of three.
+  Scaling scaling;
+  ScaleRequest servers;
+  servers.servers = 1;
+  const Result<std::string> refused = scaling.Accept(job, servers, rendezvous);
+  EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(refused.status().message(), HasSubstr("cluster.replicas is 1"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("scale its workers"));
+  EXPECT_FALSE(scaling.under_way());
+  ScaleRequest workers;
+  workers.workers = -1;
+  ASSERT_TRUE(scaling.Accept(job, workers, rendezvous).ok());
+  EXPECT_EQ(scaling.servers(), 3u);
+  EXPECT_EQ(scaling.workers(), 1u);
+  job.cluster.replicas = 0;
+  EXPECT_TRUE(scaling.Accept(job, servers, rendezvous).ok());
+}
+
+}  // namespace
+}  // namespace hdps
