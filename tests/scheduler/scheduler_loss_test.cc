@@ -99,6 +99,21 @@ TEST_F(SchedulerNodeTest, ASchedulerThatComesBackGoesOnWhereItWas) {
   EXPECT_FALSE(files_->Exists("out/scheduler.state"));
 }
 
+// Between a manifest and the state that says so another process takes over: to save again would
+// begin by removing what is whole.
+TEST_F(SchedulerNodeTest, ACheckpointThatIsWholeIsNotSavedAgain) {
+  options_.job.checkpoint.every_steps = 4;
+  Start();
+  const std::string manifest = "out/checkpoint/step_0000000008/manifest.json";
+  ASSERT_TRUE(cluster_->RunUntil([&] { return files_->Exists(manifest); }));
+  cluster_->StartScheduler();
+  ExpectDone();
+  const std::string transcript = cluster_->transcript(),
+                    save = "server a: save out/checkpoint/step_0000000008";
+  EXPECT_EQ(transcript.find(save), transcript.rfind(save)) << transcript;
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
+}
+
 TEST_F(SchedulerNodeTest, AStateThatCannotBeReadIsSaidAndNotUsed) {
   ASSERT_TRUE(files_->MakeDirectories("out").ok());
   ASSERT_TRUE(
