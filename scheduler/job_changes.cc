@@ -80,7 +80,7 @@ void JobCoordinator::Suspend(TimeMs now) {
   }
   parts_.tracker.DropAll();
   round_.reset();
-  needs_restart_ = false;
+  needs_restart_ = quiet_wanted_ = false;
   save_again_at_.reset();
   not_told_ = {};
   Enter(Phase::kSuspended, now);

@@ -13,6 +13,7 @@
 #include "scheduler/report/wait_notices.h"
 
 namespace hdps {
+
 JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts)
     : job_(std::move(job)), out_(std::move(out)), parts_(parts), labels_(*job_) {}
 
