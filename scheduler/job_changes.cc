@@ -43,6 +43,11 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   plan_.emplace(*job_, state.plan);
   parts_.report.Begin(now, progress());
   if (state.phase != Phase::kTrain) {
+    // The process before may have died between the manifest and its state: a whole checkpoint is
+    // not saved again, for that begins by removing it.
+    const auto& newest = parts_.checkpoints.newest();
+    const bool is_saved = newest && newest->manifest.clock == plan_->position().clock;
+    if (plan_->next() == JobStep::kSave && is_saved) plan_->Done();
     EnterNextStep(now);
     return true;
   }
@@ -75,7 +80,7 @@ void JobCoordinator::Suspend(TimeMs now) {
   }
   parts_.tracker.DropAll();
   round_.reset();
-  needs_restart_ = false;
+  needs_restart_ = quiet_wanted_ = false;
   save_again_at_.reset();
   not_told_ = {};
   Enter(Phase::kSuspended, now);

@@ -13,6 +13,7 @@
 #include "scheduler/report/wait_notices.h"
 
 namespace hdps {
+
 JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts)
     : job_(std::move(job)), out_(std::move(out)), parts_(parts), labels_(*job_) {}
 
@@ -132,8 +133,8 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
 
 void JobCoordinator::OnRefusal(PeerId from, const Command& command, const CommandDone& done) {
   const std::string what = parts_.members.NameOf(from) + ": " + done.message;
-  const bool bad_checkpoint =
-      command.command == CommandKind::kLoad && done.code == Code::kCorruption;
+  const bool bad_checkpoint = command.command == CommandKind::kLoad &&
+                              (done.code == Code::kCorruption || done.code == Code::kNotFound);
   if (bad_checkpoint || command.command == CommandKind::kSave) {
     if (fault_.empty()) fault_ = what;
     return;

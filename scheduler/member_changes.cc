@@ -177,7 +177,13 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
            coordinator->PointOfReturn());
   }
   HDPS_FAILPOINT("scheduler.member.lost");
-  scaling.Done();  // Newcomers that are here take places of the lost ones, or their own.
+  // The lost ones come first; what was asked for goes on behind them. Newcomers that are here take
+  // their places.
+  if (scaling.under_way()) {
+    const View& view = members->view();
+    rendezvous.OpenPlaces(Role::kServer, static_cast<uint32_t>(view.servers.size()));
+    rendezvous.OpenPlaces(Role::kWorker, static_cast<uint32_t>(view.workers.size()));
+  }
   coordinator->Suspend(now);
 }
 
@@ -199,6 +205,7 @@ void SchedulerNode::Impl::Reform() {
   EnterView(std::move(view));
   coordinator->GoBack({recovery.num_lost(), recovery.under_way() ? recovery.since() : now}, now);
   recovery.Done();
+  if (scaling.under_way()) scaling.Continue(scaling.servers(), scaling.workers(), rendezvous);
   HDPS_FAILPOINT("scheduler.job.went_back");
 }
 

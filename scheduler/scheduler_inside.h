@@ -2,11 +2,13 @@
 #pragma once
 
 #include <glog/logging.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
+
 #include "common/protocol/messages.h"
 #include "scheduler/job_coordinator.h"
 #include "scheduler/members/key_value_store.h"

@@ -7,6 +7,7 @@ cd "$(dirname "$(readlink -f "$0")")/.." || exit 3
 . scripts/dev/gates.sh
 
 seeds_factor=20
+export HDPS_KILLS=50 # Of each kind, in tests/end_to_end/failover_test.py.
 many_seeds() { build/bin/sim_test "--sim_seeds_factor=$seeds_factor"; }
 benchmarks() { scripts/dev/bench_all.sh --out=build/night_bench --quick --repeats=1; }
 

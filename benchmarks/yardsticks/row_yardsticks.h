@@ -31,8 +31,7 @@ class RowsAlone {
   // numbers that are not finite.
   void PushAllWritten(const std::vector<PushRequest>& requests);
   size_t bytes() const { return rows_.bytes(); }
-  Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder,
-                                      Clock clock) {
+  Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock) {
     return rows_.Save(files, folder, clock);
   }
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "common/protocol/manifest.h"
 #include "common/platform/failpoint.h"
+#include "common/protocol/manifest.h"
 
 namespace hdps {
 namespace {

@@ -249,6 +249,8 @@ void Rendezvous::AssignRanks(Role role) {
   std::vector<Candidate*> unranked;
   for (auto& [peer, candidate] : candidates_) {
     if (candidate.role != role) continue;
+    // A newcomer to a cluster that then became smaller; members of a view have lower ranks.
+    if (candidate.rank >= static_cast<int32_t>(Quota(role))) candidate.rank = -1;
     if (candidate.rank >= 0) {
       free.erase(candidate.rank);
     } else {

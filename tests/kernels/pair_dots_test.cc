@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/platform/random.h"
+#include "tests/error_bound.h"
 
 namespace hdps {
 namespace {
@@ -36,7 +37,9 @@ TEST(PairDots, PairsComeInOrderDenseVectorFirst) {
                         e.data() + (i * 3 + 1) * kDim, e.data() + (i * 3 + 2) * kDim};
     const size_t pairs[6][2] = {{1, 0}, {2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2}};
     for (size_t p = 0; p < 6; ++p) {
-      EXPECT_NEAR(out[i * 6 + p], DotOf(v[pairs[p][0]], v[pairs[p][1]], kDim), 1e-5);
+      // Each of the kDim products is at most 1.
+      EXPECT_NEAR(out[i * 6 + p], DotOf(v[pairs[p][0]], v[pairs[p][1]], kDim),
+                  SumErrorBound(kDim, kDim));
     }
   }
 }

@@ -99,6 +99,37 @@ TEST_F(SchedulerNodeTest, ASchedulerThatComesBackGoesOnWhereItWas) {
   EXPECT_FALSE(files_->Exists("out/scheduler.state"));
 }
 
+// Somebody has asked for more workers than come; one that is there is lost and replaced meanwhile:
+// the job neither waits for the others nor stands because it was about to change.
+TEST_F(SchedulerNodeTest, ALossDoesNotWaitForNewcomers) {
+  options_.job.cluster.replace_after_s = 3000;
+  options_.steps_per_epoch = 60;
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
+  ScaleRequest more;
+  more.workers = 1;
+  node().OnFrame({77}, EncodeMessage(more));
+  cluster_->member("worker b").cut_off = true;
+  cluster_->Add(Role::kWorker, "worker c");
+  ExpectDone();
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"workers\": 2"));
+}
+
+// Between a manifest and the state that says so another process takes over: to save again would
+// begin by removing what is whole.
+TEST_F(SchedulerNodeTest, ACheckpointThatIsWholeIsNotSavedAgain) {
+  options_.job.checkpoint.every_steps = 4;
+  Start();
+  const std::string manifest = "out/checkpoint/step_0000000008/manifest.json";
+  ASSERT_TRUE(cluster_->RunUntil([&] { return files_->Exists(manifest); }));
+  cluster_->StartScheduler();
+  ExpectDone();
+  const std::string transcript = cluster_->transcript(),
+                    save = "server a: save out/checkpoint/step_0000000008";
+  EXPECT_EQ(transcript.find(save), transcript.rfind(save)) << transcript;
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
+}
+
 TEST_F(SchedulerNodeTest, AStateThatCannotBeReadIsSaidAndNotUsed) {
   ASSERT_TRUE(files_->MakeDirectories("out").ok());
   ASSERT_TRUE(

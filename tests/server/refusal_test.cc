@@ -131,7 +131,6 @@ TEST_F(Refusal, AWorkerThatLeavesIsForgottenAndItsPlaceTaken) {
   EXPECT_EQ(server.Read(0, {7})[0], -1);
 }
 
-
 // A sender that seals what it likes: any bytes, with the right checksums.
 TEST_F(Refusal, DamagedRequestsNeverStopTheServer) {
   AdvanceRequest advance;
