@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "scheduler/job_coordinator.h"
+#include "scheduler/members/replica_plan.h"
 #include "scheduler/report/wait_notices.h"
 
 namespace hdps {
@@ -140,14 +142,15 @@ std::string JobCoordinator::MovesFolder() const {
 }
 
 void JobCoordinator::SendMovedShards(TimeMs now) {
-  const ShardMap& before = parts_.members.view().shards;
-  std::map<uint32_t, std::vector<ShardId>> leaving;  // By their server.
-  for (uint32_t s = 0; s < before.num_shards(); ++s) {
-    const PeerId from = parts_.members.view().servers[before.owner[s].value].peer;
-    const PeerId to = next_view_.servers[next_view_.shards.owner[s].value].peer;
-    if (from != to) leaving[before.owner[s].value].push_back({s});
-  }
+  const View& before = parts_.members.view();
   moved_.clear();
+  come_ = ShardsThatCome(before, next_view_);
+  std::set<ShardId> all;
+  for (const auto& [peer, shards] : come_) all.insert(shards.begin(), shards.end());
+  std::map<PeerId, std::vector<ShardId>> leaving;  // By the primary of their group.
+  for (const ShardId shard : all) {
+    leaving[before.servers[before.shards.owner[shard.value].value].peer].push_back(shard);
+  }
   if (leaving.empty()) return CompleteMove(now);
   if (const Status made = parts_.files.MakeDirectories(MovesFolder()); !made.ok()) {
     fault_ = made.message();
@@ -158,7 +161,22 @@ void JobCoordinator::SendMovedShards(TimeMs now) {
     save.until = plan_->position().clock;
     save.path = MovesFolder();
     save.shards = std::move(shards);
-    Send({parts_.members.view().servers[server].peer}, save, now);
+    Send({server}, save, now);
+  }
+}
+
+// Every server takes up at this clock; those that rows have come to read them.
+void JobCoordinator::SendLoadsOfMoved(TimeMs now) {
+  for (const PeerId server : parts_.members.holders()) {
+    Command load = MakeCommand(CommandKind::kLoad);
+    load.until = plan_->position().clock;
+    load.keep = true;
+    if (const auto come = come_.find(server); come != come_.end()) {
+      load.path = MovesFolder();
+      load.shards = come->second;
+      load.files = moved_;
+    }
+    Send({server}, load, now);
   }
 }
 
@@ -188,7 +206,7 @@ void JobCoordinator::CompleteMove(TimeMs now) {
                 " server(s) and " + std::to_string(parts_.members.workers().size()) +
                 " worker(s); " + std::to_string(moved_.size()) + " of " +
                 std::to_string(job_->cluster.shards) + " shards (" + std::to_string(rows) +
-                " rows) have moved, it stood for " + TenthsOf(now - quiet_since_));
+                " rows) have come to another server, it stood for " + TenthsOf(now - quiet_since_));
   const Membership::Progress told = parts_.members.progress();
   not_told_.examples = trained_.examples - std::min(trained_.examples, told.examples);
   not_told_.loss_sum = trained_.loss_sum - told.loss_sum;

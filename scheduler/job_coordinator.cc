@@ -41,16 +41,14 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
     case Phase::kMoveSave:
       return SendMovedShards(now);
     case Phase::kMoveServers:
+      return SendLoadsOfMoved(now);
     case Phase::kMoveWorkers: {
       Command load = MakeCommand(CommandKind::kLoad);
       load.until = plan_->position().clock;
       load.epoch = plan_->position().epoch;
       load.epoch_start = plan_->position().epoch_start;
       load.keep = true;
-      const bool servers = phase == Phase::kMoveServers;
-      if (servers) load.path = moved_.empty() ? "" : MovesFolder();
-      if (servers) load.files = moved_;
-      return Send(servers ? parts_.members.holders() : parts_.members.workers(), load, now);
+      return Send(parts_.members.workers(), load, now);
     }
     case Phase::kLoadServers:
     case Phase::kLoadWorkers: {

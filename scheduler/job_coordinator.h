@@ -123,6 +123,7 @@ class JobCoordinator {
   void CompleteDigest();
   std::string MovesFolder() const;
   void SendMovedShards(TimeMs now);
+  void SendLoadsOfMoved(TimeMs now);
   void CompleteMove(TimeMs now);
   void FinishMove(TimeMs now);
   void FillSummary(TimeMs now);
@@ -167,6 +168,7 @@ class JobCoordinator {
   TimeMs save_wait_ms_ = 0;
   // Of the change of members at hand.
   View next_view_;
+  std::map<PeerId, std::vector<ShardId>> come_;  // To these servers.
   std::vector<SavedFile> moved_;
   TimeMs quiet_since_ = 0;
   Sums not_told_;  // Trained, and in no worker's heartbeats: by those that have left.

@@ -25,7 +25,8 @@ bool SchedulerNode::Impl::StandsBy(PeerId peer, const JoinRequest& request) {
 void SchedulerNode::Impl::Form() {
   members.emplace(job.cluster.dead_after_ms);
   View view = rendezvous.FormView(kFirstView);
-  PlaceBackups(&view, job.cluster.replicas);
+  view.placed = kFirstView;
+  PlaceGroups(&view, view.servers, job.cluster.replicas);
   EnterView(std::move(view));
   Notice("the cluster is complete: " + std::to_string(options.num_servers) + " server(s), " +
          std::to_string(options.num_workers) + " worker(s)");
@@ -67,6 +68,7 @@ void SchedulerNode::Impl::TakeOver() {
   if (state.wanted_servers > 0 && state.wanted_workers > 0) {
     scaling.Continue(state.wanted_servers, state.wanted_workers, rendezvous);
   }
+  SeekMembers();
 }
 
 void SchedulerNode::Impl::ForgetState() {
@@ -145,16 +147,39 @@ bool SchedulerNode::Impl::Promote(const std::vector<PeerId>& lost) {
   coordinator->ServersLost(lost.size(), now);
   Notice(text + "; no step is lost");
   for (const std::string& line : MissingCopies(members->view(), job.cluster.replicas)) Notice(line);
+  SeekMembers();
   return true;
 }
 
-void SchedulerNode::Impl::TickJoined() {
-  for (const PeerId peer : rendezvous.peers()) {
-    const bool silent = rendezvous.SilentFor(peer, now) > job.cluster.dead_after_ms;
-    if (members->Has(peer) || !silent) continue;
-    Notice(rendezvous.NameOf(peer) + " came to take a place and went silent again");
-    rendezvous.Vacate(peer);
+void SchedulerNode::Impl::SeekMembers() {
+  const View& view = members->view();
+  const auto servers = static_cast<uint32_t>(view.servers.size());
+  const auto workers = static_cast<uint32_t>(view.workers.size());
+  const bool copies_missing = !MissingCopies(view, job.cluster.replicas).empty();
+  if (copies_missing && !copies_missing_since) copies_missing_since = now;
+  if (!copies_missing) copies_missing_since.reset();
+  if (scaling.under_way()) {
+    scaling.Continue(scaling.servers(), scaling.workers(), rendezvous);
+    const bool as_wanted = scaling.servers() == servers && scaling.workers() == workers;
+    if (as_wanted && !copies_missing) scaling.Done();
+  } else if (copies_missing && view.Holders().size() < servers) {
+    scaling.Continue(servers, workers, rendezvous);
   }
+  state_changed = true;
+}
+
+bool SchedulerNode::Impl::CopiesMayBeAtOthers() const {
+  if (!copies_missing_since) return false;
+  if (now - *copies_missing_since < TimeMs{1000} * job.cluster.replace_after_s) return false;
+  return WithThoseLeft().backups.size() > members->view().backups.size();
+}
+
+View SchedulerNode::Impl::WithThoseLeft() const {
+  View view = members->view();
+  std::vector<Member> left = view.Holders();
+  std::ranges::sort(left, {}, &Member::rank);
+  PlaceGroups(&view, left, job.cluster.replicas);
+  return view;
 }
 
 std::string SchedulerNode::Impl::HowLost(TimeMs silent) const {
@@ -181,7 +206,7 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
   // their places.
   if (scaling.under_way()) {
     const View& view = members->view();
-    rendezvous.OpenPlaces(Role::kServer, static_cast<uint32_t>(view.servers.size()));
+    rendezvous.OpenPlaces(Role::kServer, static_cast<uint32_t>(view.Holders().size()));
     rendezvous.OpenPlaces(Role::kWorker, static_cast<uint32_t>(view.workers.size()));
   }
   coordinator->Suspend(now);
@@ -198,14 +223,16 @@ void SchedulerNode::Impl::Reform() {
   View view = members->view();
   if (rendezvous.complete()) {
     view = rendezvous.FormView({members->view().view.value});
-    PlaceBackups(&view, job.cluster.replicas);
+    PlaceGroups(&view, view.servers, job.cluster.replicas);
   }
   ++view.view.value;
   view.restarts = members->view().restarts + 1;
+  view.placed = view.view;
   EnterView(std::move(view));
   coordinator->GoBack({recovery.num_lost(), recovery.under_way() ? recovery.since() : now}, now);
   recovery.Done();
-  if (scaling.under_way()) scaling.Continue(scaling.servers(), scaling.workers(), rendezvous);
+  copies_missing_since.reset();
+  SeekMembers();
   HDPS_FAILPOINT("scheduler.job.went_back");
 }
 
@@ -251,25 +278,30 @@ void SchedulerNode::Impl::TickScaling() {
   for (const std::string& gone : rendezvous.Expire(now)) {
     Notice(gone + " came to join the job and went silent again");
   }
-  if (!scaling.ready(rendezvous)) {
+  const bool ready = scaling.ready(rendezvous);
+  if (!ready && !CopiesMayBeAtOthers()) {
     if (coordinator->quiet()) coordinator->GoOn(now);
     return;
   }
   if (!coordinator->quiet()) return coordinator->AskForQuiet();
+  View view = ready ? ScaledView() : WithThoseLeft();
+  view.view = {members->view().view.value + 1};
+  view.restarts = members->view().restarts;
+  view.placed = view.view;
+  copies_missing_since.reset();
+  coordinator->ChangeMembers(std::move(view), now);
+}
+
+View SchedulerNode::Impl::ScaledView() {
   for (const Role role : {Role::kServer, Role::kWorker}) {
     const uint32_t count = role == Role::kServer ? scaling.servers() : scaling.workers();
     for (const PeerId peer : rendezvous.Dismiss(role, count)) dismissed.insert(peer);
   }
   scaling.Done();
   state_changed = true;
-  View view = rendezvous.FormView({members->view().view.value + 1}, &members->view().shards);
-  view.restarts = members->view().restarts;
-  if (job.cluster.replicas > 0) {  // Only workers come and go: rows and copies stay where they are.
-    view.servers = members->view().servers;
-    view.shards = members->view().shards;
-    view.backups = members->view().backups;
-  }
-  coordinator->ChangeMembers(std::move(view), now);
+  View view = rendezvous.FormView(members->view().view, &members->view().shards);
+  PlaceGroups(&view, view.servers, job.cluster.replicas);
+  return view;
 }
 
 }  // namespace hdps

@@ -114,8 +114,13 @@ struct SchedulerNode::Impl {
   // Others that hold the rows of `lost` take over. False where the job has to go back.
   bool Promote(const std::vector<PeerId>& lost);
   std::string HowLost(TimeMs silent) const;  // For people: "its process has ended".
-  // Says of those who wait for a place that they went silent.
-  void TickJoined();
+  // While copies of rows are missing, another server is waited for, as if the job were to be scaled
+  // to as many as it has; what was asked for goes on.
+  void SeekMembers();
+  // Nobody has come for so long that those who are left are to make the copies that they can.
+  bool CopiesMayBeAtOthers() const;
+  View WithThoseLeft() const;
+  View ScaledView();
   // Goes on with the cluster that is complete again.
   void Reform();
   void TickGathering();
@@ -137,6 +142,7 @@ struct SchedulerNode::Impl {
   Recovery recovery;
   std::map<PeerId, TimeMs> standing_by;  // Since when.
   Scaling scaling;
+  std::optional<TimeMs> copies_missing_since;  // And nobody has come.
   PeerId scale_asked_by;  // Last, and what it was told.
   ScaleReply scale_reply;
   std::set<PeerId> dismissed;  // Have left the job as they were asked to.

@@ -124,8 +124,6 @@ void SchedulerNode::Impl::TickRunning() {
     Reform();
   } else if (scaling.under_way()) {
     TickScaling();
-  } else if (job.cluster.replicas > 0) {
-    TickJoined();
   }
   if (leaving) return;
   coordinator->OnTick(now);

@@ -44,10 +44,6 @@ class RowService {
   // Everyone starts at `clock` with these rows: nothing parked, nothing held. Null: with the rows
   // at hand.
   void Reset(Clock clock, std::unique_ptr<ShardSet> shards);
-  // Loads shards that have come to this server into the rows at hand; see ShardSet::LoadFrom.
-  Status TakeShards(FileSystem& files, const Command& load) {
-    return shards_->LoadFrom(files, load.path, load.until, load.files);
-  }
 
   // All rows go, before others are loaded.
   void DropRows();

@@ -84,7 +84,7 @@ struct ServerNode::Impl {
   MembershipClient membership;
   std::shared_ptr<const View> view;           // The last one `groups` were told.
   uint32_t rows_restart = 0;                  // View::restarts that the rows at hand belong to.
-  bool rows_missing = false;                  // Of shards that have come to this server.
+  bool rows_missing = false;                  // Of shards that may have come to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
   HostedGroups groups;                        // Use it.
   uint64_t dropped = 0;                       // Frames of no group that is here.
@@ -140,10 +140,9 @@ void ServerNode::Impl::OnNewView() {
   }
   if (view == nullptr) {
     if (!BeginMemory(*next)) return;
-    // Where rows have copies, servers come with a restart only.
-    rows_missing = next->view > kFirstView && job.cluster.replicas == 0;
+    rows_missing = next->placed > kFirstView;
   } else if (next->restarts == view->restarts) {
-    rows_missing = rows_missing || !groups.Holds(*next);
+    rows_missing = rows_missing || next->placed != view->placed;
   } else {
     LOG(INFO) << "view " << next->view.value << ": the job goes back to a checkpoint";
     std::erase_if(commands, [&](const Command& command) { return command.view < next->view; });

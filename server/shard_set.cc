@@ -2,6 +2,8 @@
 #include "server/shard_set.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -257,13 +259,16 @@ Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock)
   return LoadChain(files, chain);
 }
 
-Status ShardSet::LoadFrom(FileSystem& files, const std::string& folder, Clock clock,
-                          const std::vector<SavedFile>& saved) {
-  CheckpointPart moved{.folder = folder, .manifest = {}};
-  moved.manifest.clock = clock;
+Status ShardSet::LoadFrom(FileSystem& files, const Command& load) {
+  std::set<std::string> come;
+  for (const ShardId id : load.shards) come.insert(SnapshotName(id));
+  CheckpointPart moved{.folder = load.path, .manifest = {}};
+  moved.manifest.clock = load.until;
   moved.manifest.tables_digest = tables_digest_;
   moved.manifest.num_shards = num_shards_;
-  moved.manifest.files = saved;
+  for (const SavedFile& file : load.files) {
+    if (come.contains(file.name)) moved.manifest.files.push_back(file);
+  }
   return LoadChain(files, {std::move(moved)});
 }
 

@@ -74,9 +74,9 @@ class ShardSet {
   // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
   // job's.
   Status Load(FileSystem& files, const std::string& folder, Clock clock);
-  // Loads those shards that are among `saved`, files of `folder`. Requires: they are empty.
-  Status LoadFrom(FileSystem& files, const std::string& folder, Clock clock,
-                  const std::vector<SavedFile>& saved);
+  // Of a kLoad with `keep`: loads those of its shards that are here from its files. Requires: they
+  // are empty.
+  Status LoadFrom(FileSystem& files, const Command& load);
 
  private:
   // Those shards that the chain holds; all of them, where it is a whole checkpoint.

@@ -112,6 +112,7 @@ struct Layout<View> {
     fields.Tables(message.workers);
     fields.Numbers(message.shards.owner);
     fields.Number(message.restarts);
+    fields.Number(message.placed);
     fields.Tables(message.backups);
   }
   static void Check(const View& message, Rules& rules) {

@@ -73,6 +73,9 @@ struct View {
   // How often the job has gone back to a checkpoint. Where it has grown, nothing that was under way
   // counts any more: members drop it and wait for kLoad.
   uint32_t restarts = 0;
+  // The view in which shards have got their places. Where it has grown, nobody touches rows before
+  // the kLoad with `keep` that brings those that have come; those that stay are kept.
+  ViewId placed = {};
   std::vector<GroupBackup> backups;  // By group; those of one in the order of succession.
 
   // The processes that hold the rows of `group`: the primary, then the backups.
@@ -154,7 +157,8 @@ struct Command {
   uint32_t epoch = 0;     // kTrain, kLoad
   Clock epoch_start = 0;  // kTrain, kLoad: the clock at which that epoch began.
   std::string path;       // kLoad, kSave: the checkpoint's folder. kLoad without one: begin anew.
-  std::vector<ShardId> shards;  // kSave: only these; none: all of the server.
+  // kSave: only these; none: all of the server. kLoad with `keep`: those that have come.
+  std::vector<ShardId> shards;
   bool keep = false;  // kLoad: rows at hand stay, they are of clock `until`; `files` come to them.
   std::vector<SavedFile> files;
   // kSave, not 0: only what changed since the checkpoint of this clock, of shards that know it.

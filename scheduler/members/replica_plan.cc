@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/net/address.h"
 
@@ -19,15 +20,23 @@ std::string MachineOf(const Member& member) {
 
 }  // namespace
 
-void PlaceBackups(View* view, uint32_t replicas) {
-  view->backups.clear();
-  const auto servers = static_cast<uint32_t>(view->servers.size());
-  for (uint32_t g = 0; g < servers; ++g) {
-    CHECK_EQ(view->servers[g].rank, g);
-    for (uint32_t i = 1; i <= std::min(replicas, servers - 1); ++i) {
-      view->backups.push_back({{g}, view->servers[(g + i) % servers]});
-    }
+void PlaceGroups(View* view, const std::vector<Member>& present, uint32_t replicas) {
+  CHECK(!present.empty());
+  CHECK(std::ranges::is_sorted(present, {}, &Member::rank));
+  std::vector<Member> primaries;
+  std::vector<GroupBackup> backups;
+  for (uint32_t g = 0; g < view->servers.size(); ++g) {
+    auto holder = std::ranges::lower_bound(present, g, {}, &Member::rank);
+    const auto next = [&] {
+      if (holder == present.end()) holder = present.begin();
+      return *holder++;
+    };
+    primaries.push_back(next());
+    const size_t copies = std::min<size_t>(replicas, present.size() - 1);
+    for (size_t i = 0; i < copies; ++i) backups.push_back({{g}, next()});
   }
+  view->servers = std::move(primaries);
+  view->backups = std::move(backups);
 }
 
 std::optional<ViewAfterLoss> WithoutLost(const View& view, const std::vector<PeerId>& lost) {
@@ -49,6 +58,19 @@ std::optional<ViewAfterLoss> WithoutLost(const View& view, const std::vector<Pee
     backups.erase(heir);
   }
   return after;
+}
+
+std::map<PeerId, std::vector<ShardId>> ShardsThatCome(const View& before, const View& next) {
+  std::map<PeerId, std::vector<ShardId>> come;
+  for (uint32_t s = 0; s < next.shards.num_shards(); ++s) {
+    const ServerId was = before.shards.owner[s], is = next.shards.owner[s];
+    // Rows of another group that happens to be here are that group's; they come as any others do.
+    const std::vector<Member> had = was == is ? before.HoldersOf(was) : std::vector<Member>();
+    for (const Member& holder : next.HoldersOf(is)) {
+      if (std::ranges::count(had, holder.peer, &Member::peer) == 0) come[holder.peer].push_back({s});
+    }
+  }
+  return come;
 }
 
 std::vector<std::string> MissingCopies(const View& view, uint32_t replicas) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,9 +11,10 @@
 
 namespace hdps {
 
-// Gives every group of `view` so many backups, on the servers that follow its own in order of rank;
-// fewer where there are no more servers. Requires: server g is the primary of group g.
-void PlaceBackups(View* view, uint32_t replicas);
+// Places the rows of each group of `view` at servers of `present`, which stand in order of rank: at
+// the first one from the group's number on, beginning again behind the last, and so many copies at
+// those that follow; fewer where there are no more. Requires: somebody is present.
+void PlaceGroups(View* view, const std::vector<Member>& present, uint32_t replicas);
 
 // A group whose primary was lost, and who is its primary now.
 struct Promotion {
@@ -26,6 +28,10 @@ struct ViewAfterLoss {
 // `view` without `lost`: of each group the first backup that is left is its primary. None where a
 // lost one is a worker, or was the last to hold a group's rows: then the job has to go back.
 std::optional<ViewAfterLoss> WithoutLost(const View& view, const std::vector<PeerId>& lost);
+
+// The shards that each server holds in `next` and has not held in `before`, whose rows therefore
+// have to come to it.
+std::map<PeerId, std::vector<ShardId>> ShardsThatCome(const View& before, const View& next);
 
 // Those groups that have fewer copies than they should: "group 1 has no copy until a server joins".
 std::vector<std::string> MissingCopies(const View& view, uint32_t replicas);

@@ -30,12 +30,12 @@ Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request,
                       " and " + std::to_string(workers_now) +
                       ", and at least one of each must stay");
   }
-  if (job.cluster.replicas > 0 && servers != servers_now) {
-    return Status(Code::kInvalidArgument, "the job keeps replicas (cluster.replicas is " +
-                                              std::to_string(job.cluster.replicas) + "), so its " +
-                                              std::to_string(servers_now) +
-                                              " servers stay as they are; scale its " +
-                                              "workers, or run it without");
+  if (servers <= job.cluster.replicas && servers != servers_now) {
+    return Status(Code::kInvalidArgument,
+                  "cluster.replicas is " + std::to_string(job.cluster.replicas) + ", and " +
+                      std::to_string(servers) + " server(s) cannot hold so many copies of a row " +
+                      "beside it; at least " + std::to_string(job.cluster.replicas + 1) +
+                      " must stay");
   }
   HDPS_RETURN_IF_ERROR(
       ValidateMembers(job, static_cast<uint32_t>(servers), static_cast<uint32_t>(workers)));

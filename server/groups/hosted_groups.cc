@@ -19,13 +19,6 @@ std::vector<ServerId> HostedGroups::OwnIn(const View& view) const {
   return own;
 }
 
-bool HostedGroups::Holds(const View& view) const {
-  return std::ranges::all_of(OwnIn(view), [&](ServerId id) {
-    const auto held = groups_.find(id);
-    return held != groups_.end() && held->second->shards().ids() == view.shards.ShardsOf(id);
-  });
-}
-
 void HostedGroups::OnView(const View& view) {
   const std::vector<ServerId> own = OwnIn(view);
   std::erase_if(groups_,
@@ -77,7 +70,7 @@ HostedGroups::Loaded HostedGroups::Load(FileSystem& files, const Command& comman
 
 Status HostedGroups::TakeShards(FileSystem& files, const Command& load) {
   for (const auto& [id, group] : groups_) {
-    HDPS_RETURN_IF_ERROR(group->shards().LoadFrom(files, load.path, load.until, load.files));
+    HDPS_RETURN_IF_ERROR(group->shards().LoadFrom(files, load));
   }
   return {};
 }

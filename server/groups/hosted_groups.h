@@ -28,8 +28,6 @@ class HostedGroups {
   void UseMemory(ServerMemoryLimit* memory) { memory_ = memory; }
   // Those that this server holds in `view`.
   std::vector<ServerId> OwnIn(const View& view) const;
-  // Their rows, cut as in `view`, are here.
-  bool Holds(const View& view) const;
   void OnView(const View& view);
   // Null where the rows that `frame` is about are not here.
   ShardGroup* Of(const Frame& frame) const;

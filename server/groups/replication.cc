@@ -16,6 +16,13 @@ constexpr size_t kEarlyMax = 256;
 
 void Replication::OnView(const View& view) {
   view_ = view.view;
+  if (view.placed != std::exchange(placed_, view.placed)) {
+    // The job stands, every push has been acknowledged: those who have held the rows and those who
+    // get them now begin with the same number.
+    last_ = acked_ = 0;
+    log_.clear();
+    held_.clear();
+  }
   const std::vector<Member> holders = view.HoldersOf(options_.group);
   const auto self = std::ranges::find(holders, options_.self, &Member::peer);
   CHECK(self != holders.end()) << "a group that this server does not hold";

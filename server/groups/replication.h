@@ -79,6 +79,7 @@ class Replication {
   TimeMs now_ = 0;
   TimeMs repeat_at_ = 0;
   ViewId view_;
+  ViewId placed_;  // View::placed that numbers are counted since.
   std::optional<PeerId> before_, next_;
   // In this view. Until then it is told again and again where we are: where it was we who dialed,
   // it can send nothing before it has heard us.

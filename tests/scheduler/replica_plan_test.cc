@@ -36,23 +36,23 @@ std::vector<uint64_t> Holders(const View& view, uint32_t group) {
 
 TEST(ReplicaPlan, BackupsAreOnTheServersThatFollow) {
   View view = FirstView(3);
-  PlaceBackups(&view, 0);
+  PlaceGroups(&view, view.servers, 0);
   EXPECT_THAT(view.backups, IsEmpty());
-  PlaceBackups(&view, 1);
+  PlaceGroups(&view, view.servers, 1);
   EXPECT_THAT(Holders(view, 0), ElementsAre(10, 11));
   EXPECT_THAT(Holders(view, 2), ElementsAre(12, 10));
-  PlaceBackups(&view, 2);
+  PlaceGroups(&view, view.servers, 2);
   EXPECT_THAT(Holders(view, 1), ElementsAre(11, 12, 10));
   EXPECT_THAT(MissingCopies(view, 2), IsEmpty());
   // As many as there are servers for.
   View alone = FirstView(1);
-  PlaceBackups(&alone, 2);
+  PlaceGroups(&alone, alone.servers, 2);
   EXPECT_THAT(Holders(alone, 0), ElementsAre(10));
 }
 
 TEST(ReplicaPlan, TheFirstBackupThatIsLeftTakesOver) {
   View view = FirstView(3);
-  PlaceBackups(&view, 2);
+  PlaceGroups(&view, view.servers, 2);
   const std::optional<ViewAfterLoss> first = WithoutLost(view, {{11}});
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->view.view.value, 2u);
@@ -80,20 +80,20 @@ TEST(ReplicaPlan, TheFirstBackupThatIsLeftTakesOver) {
 
 TEST(ReplicaPlan, TheJobGoesBackForAWorkerOrTheLastHolder) {
   View view = FirstView(3);
-  PlaceBackups(&view, 1);
+  PlaceGroups(&view, view.servers, 1);
   EXPECT_FALSE(WithoutLost(view, {{20}}).has_value());
   EXPECT_FALSE(WithoutLost(view, {{10}, {11}}).has_value());
-  PlaceBackups(&view, 2);
+  PlaceGroups(&view, view.servers, 2);
   EXPECT_TRUE(WithoutLost(view, {{10}, {11}}).has_value());
   EXPECT_FALSE(WithoutLost(view, {{10}, {21}}).has_value());
 }
 
 TEST(ReplicaPlan, SaysWhenACopyIsOnTheSameMachine) {
   View view = FirstView(2);
-  PlaceBackups(&view, 1);
+  PlaceGroups(&view, view.servers, 1);
   EXPECT_FALSE(CopiesShareMachine(view));
   view.servers[1].address = "tcp://host-0:2";
-  PlaceBackups(&view, 1);
+  PlaceGroups(&view, view.servers, 1);
   EXPECT_TRUE(CopiesShareMachine(view));
 }
 
@@ -108,27 +108,59 @@ TEST(ReplicaPlan, CopiesNeedOtherServers) {
   EXPECT_TRUE(ValidateMembers(job, 2, 1).ok());
 }
 
-TEST(ReplicaPlan, OnlyWorkersScaleWhereThereAreCopies) {
+TEST(ReplicaPlan, AGroupIsAtTheServersThatFollowItsNumber) {
+  View view = FirstView(4);
+  const std::vector<Member> left = {view.servers[0], view.servers[2], view.servers[3]};
+  PlaceGroups(&view, left, 1);
+  EXPECT_THAT(Holders(view, 0), ElementsAre(10, 12));
+  EXPECT_THAT(Holders(view, 1), ElementsAre(12, 13));
+  EXPECT_THAT(Holders(view, 2), ElementsAre(12, 13));
+  EXPECT_THAT(Holders(view, 3), ElementsAre(13, 10));
+  PlaceGroups(&view, {left[1]}, 1);
+  EXPECT_THAT(Holders(view, 3), ElementsAre(12));
+}
+
+TEST(ReplicaPlan, RowsComeOnlyWhereTheyAreNot) {
+  View before = FirstView(3);
+  before.shards = EvenShards(8, 3);  // 0 0 0 1 1 1 2 2
+  PlaceGroups(&before, before.servers, 1);
+  EXPECT_THAT(ShardsThatCome(before, before), IsEmpty());
+  // Another process of server 1: the rows of its group, and the copies of the one before it.
+  const View lost = WithoutLost(before, {{11}})->view;
+  View again = before;
+  again.servers[1].peer = {15};
+  PlaceGroups(&again, again.servers, 1);
+  const auto come = ShardsThatCome(lost, again);
+  ASSERT_EQ(come.size(), 1u);
+  EXPECT_THAT(come.at({15}), ElementsAre(ShardId{0}, ShardId{1}, ShardId{2}, ShardId{3}, ShardId{4},
+                                         ShardId{5}));
+  // A shard that changes its group comes to both holders, also to one that had it in another group.
+  View moved = before;
+  moved.shards.owner[0] = {2};  // From servers 0 and 1 to servers 2 and 0.
+  const auto both = ShardsThatCome(before, moved);
+  EXPECT_THAT(both.at({12}), ElementsAre(ShardId{0}));
+  EXPECT_THAT(both.at({10}), ElementsAre(ShardId{0}));
+}
+
+TEST(ReplicaPlan, AJobWithCopiesKeepsServersForThem) {
   Job job;
   job.cluster.replicas = 1;
+  job.cluster.shards = 8;
   Rendezvous rendezvous({.num_servers = 3, .num_workers = 2});
   rendezvous.Restore(FirstView(3), {}, 0);
   rendezvous.Vacate({11});  // Its place is free, and is none the less one of three.
   Scaling scaling;
   ScaleRequest servers;
-  servers.servers = 1;
+  servers.servers = -2;
   const Result<std::string> refused = scaling.Accept(job, servers, rendezvous);
   EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
   EXPECT_THAT(refused.status().message(), HasSubstr("cluster.replicas is 1"));
-  EXPECT_THAT(refused.status().message(), HasSubstr("scale its workers"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("at least 2 must stay"));
   EXPECT_FALSE(scaling.under_way());
-  ScaleRequest workers;
-  workers.workers = -1;
-  ASSERT_TRUE(scaling.Accept(job, workers, rendezvous).ok());
-  EXPECT_EQ(scaling.servers(), 3u);
-  EXPECT_EQ(scaling.workers(), 1u);
-  job.cluster.replicas = 0;
-  EXPECT_TRUE(scaling.Accept(job, servers, rendezvous).ok());
+  servers.servers = 1;
+  ASSERT_TRUE(scaling.Accept(job, servers, rendezvous).ok());
+  EXPECT_EQ(scaling.servers(), 4u);
+  EXPECT_EQ(scaling.workers(), 2u);
 }
 
 }  // namespace

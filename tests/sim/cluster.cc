@@ -172,7 +172,7 @@ void Cluster::AddKills() {
   for (uint32_t i = 0; i < options_.kills; ++i) {
     Kill kill;
     kill.at = static_cast<TimeMs>(random.Below(i == 0 ? 2500 : 8000));
-    if (i > 0) kill.at += kills_.back().at;
+    if (i > 0) kill.at += kills_.back().at + options_.kill_gap_ms;
     const uint64_t others = options_.kill_servers_only ? 0 : options_.num_workers + 1;
     const uint64_t who = random.Below(options_.num_servers + others);
     kill.role = who < options_.num_servers ? Role::kServer : Role::kWorker;
@@ -232,22 +232,19 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
     View view;
     CHECK(DecodeMessage(frame, &view).ok());
     if (view.view.value > newest_view_.view.value) newest_view_ = view;
-    std::erase_if(digest_commands_, [&](const auto& asked) {
-      return std::ranges::count(view.Holders(), asked.first, &Member::peer) == 0;
-    });
-    std::erase_if(digests_,
-                  [&](const auto& told) { return !digest_commands_.contains(told.first); });
   } else if (kind == MessageKind::kCommand) {
     Command command;
     CHECK(DecodeMessage(frame, &command).ok());
-    if (command.command == CommandKind::kLoad) {
-      loaded_ = true;
-      digest_commands_.clear();  // Whoever has told his will be asked again.
+    loaded_ = loaded_ || command.command == CommandKind::kLoad;
+    // Whoever has told his is asked again in a later view, or the job was done with it.
+    const bool load = command.command == CommandKind::kLoad;
+    const bool digest = command.command == CommandKind::kDigest;
+    if ((load || digest) && frame.header.view > digest_view_) {
+      digest_view_ = frame.header.view;
+      digest_commands_.clear();
       digests_.clear();
     }
-    if (command.command == CommandKind::kDigest) {
-      digest_commands_[to] = command.id;
-    }
+    if (digest && frame.header.view == digest_view_) digest_commands_[to] = command.id;
   } else if (kind == MessageKind::kCommandDone && !digest_commands_.empty()) {
     CommandDone done;
     CHECK(DecodeMessage(frame, &done).ok());

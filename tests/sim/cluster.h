@@ -47,6 +47,7 @@ struct ClusterOptions {
   // So many processes are killed, one after the other: servers, workers, or the scheduler.
   uint32_t kills = 0;
   bool kill_servers_only = false;
+  TimeMs kill_gap_ms = 0;  // At least, from one to the next.
   uint32_t replicas = 0;
   TimeMs cut_copies_ms = 0;  // Before a server is killed it reaches no other server for so long.
   // Server 0 and the scheduler lose sight of each other at this time, for long; so do worker 0 and
@@ -151,7 +152,8 @@ class Cluster {
   TimeMs scheduler_starts_at_ = -1;  // It was killed.
   bool loaded_ = false;
   View newest_view_;                             // That anybody was sent.
-  std::map<PeerId, CommandId> digest_commands_;  // The last one to each server.
+  uint64_t digest_view_ = 0;                     // In which the servers were asked last.
+  std::map<PeerId, CommandId> digest_commands_;  // The one to each server.
   std::map<PeerId, CommandDone> digests_;
 };
 

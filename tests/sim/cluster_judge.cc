@@ -94,10 +94,14 @@ Outcome Cluster::Judge(bool all_done) const {
 }
 
 void Cluster::JudgeCopies(Outcome* outcome) const {
-  for (uint32_t group = 0; group < options_.num_servers; ++group) {
+  for (uint32_t group = 0; group < newest_view_.servers.size(); ++group) {
     std::optional<RowsDigest> first;
-    for (const auto& server : servers_) {
+    const std::vector<Member> holders = newest_view_.HoldersOf({group});
+    for (size_t s = 0; s < servers_.size(); ++s) {
+      const auto& server = servers_[s];
       if (server == nullptr || !server->done() || server->exit_status() != 0) continue;
+      const PeerId peer = PeerOf(Role::kServer, static_cast<uint32_t>(s));
+      if (std::ranges::count(holders, peer, &Member::peer) == 0) continue;
       const std::optional<Result<RowsDigest>> digest = server->DigestOf({group});
       if (!digest) continue;
       CHECK(digest->ok()) << digest->status().message();

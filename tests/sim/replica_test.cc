@@ -1,5 +1,6 @@
 // Servers that die while others hold copies of their rows: those go on at once, nobody goes back,
 // and the job ends with what an undisturbed one would have made.
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -36,7 +37,7 @@ struct Figures {
 };
 
 Figures RunAll(uint64_t seeds, const std::function<ClusterOptions(uint64_t)>& draw,
-               bool expect_good, bool expect_no_return = false) {
+               bool expect_good, bool expect_no_return = false, uint64_t* copied = nullptr) {
   Figures figures;
   for (const uint64_t seed : Seeds(seeds)) {
     const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
@@ -46,6 +47,7 @@ Figures RunAll(uint64_t seeds, const std::function<ClusterOptions(uint64_t)>& dr
     figures.promoted += outcome.promoted > 0;
     figures.went_back += outcome.went_back > 0;
     figures.taken_over += outcome.taken_over > 0;
+    if (copied != nullptr) *copied += outcome.scaled;
     if (!expect_good) continue;
     EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
     if (expect_no_return) {
@@ -71,6 +73,41 @@ TEST(Replicas, ALostServerCostsNoStep) {
   if (figures.runs > 1) {
     EXPECT_GT(figures.promoted, figures.runs / 2);
   }
+}
+
+// One server after the other dies, each when the copies of the one before are there again: another
+// process has taken its place, or, where nobody starts one, those who are left have made them.
+TEST(Replicas, CopiesAreMadeAgain) {
+  uint64_t copied = 0;
+  const Figures figures = RunAll(
+      50,
+      [](uint64_t seed) {
+        Random random(MixBits(seed) ^ 0x4e93u);
+        ClusterOptions options = DrawReplicatedCluster(seed);
+        options.kills = 3;
+        options.dead_after_ms = 1000;
+        options.steps_per_epoch = 150;
+        options.wire = DType::kFp32;  // Tallies are larger than 16 bits hold.
+        options.weather.loss_percent = std::min(options.weather.loss_percent, 5u);
+        if (random.Below(3) == 0) {
+          options.num_servers = 5;
+          options.replicas = 1;
+          options.restart_after_ms = 0;
+          options.replace_after_s = 1;
+          options.kill_gap_ms = 6000;
+        } else {
+          options.restart_after_ms = 20 + static_cast<TimeMs>(random.Below(2000));
+          options.kill_gap_ms = 6000;
+        }
+        return options;
+      },
+      true, false, &copied);
+  Print("a server lost, and lost again", figures);
+  std::printf("figure: copies made again %llu times\n", static_cast<unsigned long long>(copied));
+  if (figures.runs == 1) return;
+  EXPECT_GT(copied, figures.runs / 2);
+  // A loss in the moment in which copies are made means the checkpoint.
+  EXPECT_LT(figures.went_back, figures.runs / 20);
 }
 
 // Whoever dies or is cut off: with copies or by going back.

@@ -1,4 +1,5 @@
 // Servers that come and go while the job runs: their shards move, and no step is lost.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -20,6 +21,8 @@ TEST(Scale, ServersComeAndGoAndEveryPushCountsOnce) {
     options.epochs = 3;
     options.outages = 0;
     options.checkpoint_every = random.Below(2) * 7;
+    options.replicas = static_cast<uint32_t>(random.Below(3));
+    options.num_servers = std::max(options.num_servers, options.replicas + 1);
     const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
     Cluster cluster(options, files.get());
     TimeMs now = 300 + static_cast<TimeMs>(random.Below(1500));

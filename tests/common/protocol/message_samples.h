@@ -53,8 +53,8 @@ inline auto Fields(const JoinRefused& m) {
   return std::tie(a, b);
 }
 inline auto Fields(const View& m) {
-  const auto& [a, b, c, d, e, f] = m;
-  return std::tie(a, b, c, d.owner, e, f);
+  const auto& [a, b, c, d, e, f, g] = m;
+  return std::tie(a, b, c, d.owner, e, f, g);
 }
 inline auto Fields(const Heartbeat& m) {
   const auto& [a, b, c, d, e, f, g] = m;
@@ -156,6 +156,7 @@ inline View SampleView() {
   view.workers = {{{21}, 0, ""}, {{22}, 1, ""}, {{23}, 2, ""}};
   view.shards.owner = {{0}, {1}, {1}, {0}};
   view.restarts = 3;
+  view.placed = {7};
   view.backups = {{{0}, view.servers[1]}, {{1}, {{13}, 2, "tcp://127.0.0.1:3"}}};
   return view;
 }
