@@ -143,7 +143,7 @@ struct SchedulerNode::Impl {
   std::map<PeerId, TimeMs> standing_by;  // Since when.
   Scaling scaling;
   std::optional<TimeMs> copies_missing_since;  // And nobody has come.
-  PeerId scale_asked_by;  // Last, and what it was told.
+  PeerId scale_asked_by;                       // Last, and what it was told.
   ScaleReply scale_reply;
   std::set<PeerId> dismissed;  // Have left the job as they were asked to.
   CommandTracker tracker;

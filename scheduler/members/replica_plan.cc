@@ -67,7 +67,8 @@ std::map<PeerId, std::vector<ShardId>> ShardsThatCome(const View& before, const 
     // Rows of another group that happens to be here are that group's; they come as any others do.
     const std::vector<Member> had = was == is ? before.HoldersOf(was) : std::vector<Member>();
     for (const Member& holder : next.HoldersOf(is)) {
-      if (std::ranges::count(had, holder.peer, &Member::peer) == 0) come[holder.peer].push_back({s});
+      if (std::ranges::count(had, holder.peer, &Member::peer) == 0)
+        come[holder.peer].push_back({s});
     }
   }
   return come;

@@ -132,8 +132,8 @@ TEST(ReplicaPlan, RowsComeOnlyWhereTheyAreNot) {
   PlaceGroups(&again, again.servers, 1);
   const auto come = ShardsThatCome(lost, again);
   ASSERT_EQ(come.size(), 1u);
-  EXPECT_THAT(come.at({15}), ElementsAre(ShardId{0}, ShardId{1}, ShardId{2}, ShardId{3}, ShardId{4},
-                                         ShardId{5}));
+  EXPECT_THAT(come.at({15}),
+              ElementsAre(ShardId{0}, ShardId{1}, ShardId{2}, ShardId{3}, ShardId{4}, ShardId{5}));
   // A shard that changes its group comes to both holders, also to one that had it in another group.
   View moved = before;
   moved.shards.owner[0] = {2};  // From servers 0 and 1 to servers 2 and 0.
