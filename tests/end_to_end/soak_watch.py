@@ -7,10 +7,14 @@ import re
 import statistics
 import time
 
-# A moment is quiet when nothing was done to the job for so long, and steps were made since.
-SETTLED_S, QUIET_S = 5, 3
+# A moment of so many seconds is quiet when nothing was done to the job, and nobody was lost, for so long
+# before, and steps are made.
+QUIET_S, SETTLED_S = 3, 5
 # malloc extends each of its heaps by so much at a time: M_TOP_PAD in common/process/process_life.cc.
 HEAP_STEP_KIB = 4 << 10
+# Of a process that neither listens nor dials: one to wake its loop and three of ZeroMQ's context. Each
+# socket of ZeroMQ has another one.
+OWN_EVENTFDS = 4
 # Shorter lives tell nothing about a trend.
 TREND_S = 60
 
@@ -49,7 +53,7 @@ class Life:
     def quiet_descriptors(self, begin, end):
         """How many of each kind there were all the time between these moments; None without samples."""
         seen = [kinds for at, kinds in self.descriptors if begin <= at <= end]
-        if len(seen) < 3:
+        if len(seen) < 5:
             return None
         return {kind: min(kinds[kind] for kinds in seen) for kind in set().union(*seen)}
 
@@ -139,9 +143,11 @@ class Watch:
                 self.news.append((self.now(), self.step))
 
     def note_quiet(self, since):
-        """Something is about to be done to the job; nothing was since that moment."""
+        """Nothing was done to the job since that moment; so the last seconds may have been quiet."""
         begin, end = self.now() - QUIET_S, self.now()
         disturbed = max([since, *(at for at, _ in self.events)])
+        if self.quiet and begin < self.quiet[-1][1]:
+            return
         if begin - disturbed >= SETTLED_S and sum(begin < at for at, _ in self.news) >= 2:
             self.quiet.append((begin, end))
 
@@ -162,6 +168,12 @@ class Watch:
         # Copies go along a chain: from one server at most, to one at most, for each group.
         return 1 + len(self.workers) + (len(self.servers) - 1 if self.replicas else 0)
 
+    def dials_of(self, member):
+        """How many others it dials at most. Which of two servers dials depends on their numbers."""
+        if member == "scheduler":
+            return 0
+        return self.peers_of(member) - (len(self.workers) if member in self.servers else 0)
+
     def leaks(self):
         """What a process holds at a quiet moment beyond what it needs for those it speaks with; and how
         many processes were judged, at how many moments."""
@@ -175,11 +187,10 @@ class Watch:
                 first = first or held
                 moments += 1
                 count = lambda kind: held.get(kind, 0)
-                # Which of two servers dials depends on their numbers, and each dial has an eventfd.
-                dials = len(self.servers) - 1 if self.replicas and life.member in self.servers else 0
+                listens = life.member not in self.workers
                 limits = {kind: first.get(kind, 0) for kind in held}
-                limits["eventfd"] = first.get("eventfd", 0) + dials
-                limits["socket"] = peers + (life.member not in self.workers)  # One listens.
+                limits["eventfd"] = OWN_EVENTFDS + listens + self.dials_of(life.member)
+                limits["socket"] = listens + peers
                 limits["pidfd"] = peers
                 limits["memfd"] = count("pidfd")  # Whom memory is shared with is watched.
                 found += [f"{life.member} ({life.pid}) at {end:.0f} s: {count(kind)} of kind {kind}, at most "
