@@ -1,21 +1,40 @@
 #!/usr/bin/env bash
 # All that takes too long for each change: every test in full, many more seeds, every test under both
-# sanitizers, every benchmark once. Writes its result into docs/night.md.
+# sanitizers, every benchmark once. Writes its result into docs/night.md. How much of each is up to
+# the variables below; with words it runs the steps alone whose names hold one of them.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.." || exit 3
 # shellcheck source=scripts/dev/gates.sh
 . scripts/dev/gates.sh
 
-seeds_factor=20
-export HDPS_KILLS=50 # Of each kind, in tests/end_to_end/failover_test.py.
+export HDPS_TESTS=${HDPS_TESTS:-all}                # Or a share, as in .ci/run.
+export HDPS_KILLS=${HDPS_KILLS:-50}                 # Of each kind, in failover_test.py.
+export HDPS_SOAK_SECONDS=${HDPS_SOAK_SECONDS:-3600} # Of each soak, in soak_test.py.
+seeds_factor=${HDPS_SEEDS_FACTOR:-20}               # Of the seeds of each simulation.
+sanitized=${HDPS_SANITIZED:-all}                    # Or a share.
+benchmarks=${HDPS_BENCHMARKS:-}                     # Their names; none: every one.
 many_seeds() { build/bin/sim_test "--sim_seeds_factor=$seeds_factor"; }
-benchmarks() { scripts/dev/bench_all.sh --out=build/night_bench --quick --repeats=1; }
+benchmarks() {
+  scripts/dev/bench_all.sh --out=build/night_bench --quick --repeats=1 --only="$benchmarks"
+}
 
-step 'packages' scripts/install_deps.sh --developer
-step 'build and every test in full' scripts/test.sh
-step "simulation, $seeds_factor times the seeds" many_seeds
-step 'every benchmark, each case once' benchmarks
-step 'address and undefined behaviour sanitizers, all' scripts/dev/sanitized.sh asan all
-step 'thread sanitizer, all' scripts/dev/sanitized.sh tsan all
-printf '%s\n' "${said[@]}" | scripts/dev/night_record.py docs/night.md
+rm -f build/test_results.xml # Figures are those of this night.
+chosen=("$@")
+run_step() { # NAME COMMAND...
+  local word
+  for word in "${chosen[@]}"; do
+    [[ "$1" == *"$word"* ]] && step "$@" && return
+  done
+  ((${#chosen[@]})) || step "$@"
+}
+
+run_step 'packages' scripts/install_deps.sh --developer
+run_step "build and tests, $HDPS_TESTS" scripts/test.sh
+run_step "simulation, $seeds_factor times the seeds" many_seeds
+run_step "benchmarks, ${benchmarks:-all}, each case once" benchmarks
+run_step "address and undefined behaviour sanitizers, $sanitized" scripts/dev/sanitized.sh asan "$sanitized"
+run_step "thread sanitizer, $sanitized" scripts/dev/sanitized.sh tsan "$sanitized"
+((${#said[@]})) || { echo "night.sh: error: no step's name holds '$*'" >&2; exit 2; }
+how="$HDPS_KILLS kills of each kind, soaks of $HDPS_SOAK_SECONDS s"
+printf '%s\n' "${said[@]}" | scripts/dev/night_record.py docs/night.md "$how" build/test_results.xml
 finish

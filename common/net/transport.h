@@ -47,7 +47,7 @@ class Transport {
   // Repeated calls with the same address change nothing; another address replaces the connection.
   virtual Status Connect(PeerId peer, const std::string& address) = 0;
   // Ends the connection that dialed `peer`, which may be dead without anybody having said so; what
-  // waited there is dropped. The next Connect() dials anew, and shows that it is still us.
+  // waited there, or was shared, is dropped. Connect() dials anew, and shows that it is still us.
   virtual void HangUp(PeerId peer) = 0;
   virtual void Send(PeerId to, Frame frame) = 0;
   // Waits up to `timeout_ms` for a frame that passed CheckFrame. False when none came or on Wake().

@@ -113,6 +113,8 @@ class ZmqTransport : public Transport {
   void HangUp(PeerId peer) override {
     if (Link* link = LinkTo(peer); link != nullptr) link->socket.set(zmq::sockopt::linger, 0);
     std::erase_if(links_, [&](const Link& link) { return link.peer == peer; });
+    // A frame to a process that had just died may have offered it memory once more.
+    paths_.Forget(peer);
   }
 
   void Send(PeerId to, Frame frame) override {

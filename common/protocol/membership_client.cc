@@ -147,6 +147,8 @@ struct MembershipClient::Impl {
   }
   // Workers reach every server, and whoever holds rows the next one that holds them too.
   void DialServers(const View& of);
+  // Whatever led to them is of no use: a connection, or memory that was shared.
+  void HangUpWhoLeft(const View& before, const View& now);
   // Of two servers that speak with each other it is always the one with the smaller number that
   // dials: who is dialed is not heard by another connection.
   void DialFrom(const Member& one, const Member& other) {
@@ -212,14 +214,7 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
                       RoleName(options.role) + ": it was taken for dead");
   }
   rank = self->rank;
-  if (options.role == Role::kWorker && view != nullptr) {
-    const std::vector<Member> holders = message.Holders();
-    for (const Member& server : view->Holders()) {
-      if (std::ranges::count(holders, server.peer, &Member::peer) == 0) {
-        output.hang_ups.push_back(server.peer);
-      }
-    }
-  }
+  if (view != nullptr) HangUpWhoLeft(*view, message);
   DialServers(message);
   if (view != nullptr && message.restarts > view->restarts) {
     commands.DropWaiting();
@@ -228,6 +223,20 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   view = std::make_shared<const View>(std::move(message));
   HDPS_FAILPOINT("member.view.taken");
   HeardScheduler();
+}
+
+void MembershipClient::Impl::HangUpWhoLeft(const View& before, const View& now) {
+  const auto all_of = [](const View& of) {
+    std::vector<Member> all = of.Holders();
+    all.insert(all.end(), of.workers.begin(), of.workers.end());
+    return all;
+  };
+  const std::vector<Member> here = all_of(now);
+  for (const Member& member : all_of(before)) {
+    if (std::ranges::count(here, member.peer, &Member::peer) == 0) {
+      output.hang_ups.push_back(member.peer);
+    }
+  }
 }
 
 void MembershipClient::Impl::DialServers(const View& of) {

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Writes the result of scripts/night.sh into the page that tells of it, in place of the one before.
 
-usage: scripts/dev/night_record.py PAGE < STEPS     a step a line: name|ok or FAILED|seconds
+usage: scripts/dev/night_record.py PAGE HOW [RESULTS.xml] < STEPS
+
+A step a line: name|ok or FAILED|seconds. HOW says how much was asked for. Of ctest's report, if there is
+one, the figures of the tests of faults are recorded too.
 """
 import datetime
 import os
@@ -9,7 +12,11 @@ import pathlib
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as tree
 
+from test_summary import figures
+
+OF_FAULTS = re.compile(r"end_to_end\.(soak|faults|failover|failpoints|replicas|spill_faults)$")
 BEGIN, END = "<!-- result: begin -->", "<!-- result: end -->"
 
 
@@ -18,16 +25,27 @@ def machine():
     return f"{os.cpu_count()} cores of {cpu[1] if cpu else 'an unknown processor'}"
 
 
-def table(steps, commit, where, day):
+def measured(results):
+    """What the tests measured that kill, cut and starve, a line each."""
+    if not results.exists():
+        return []
+    cases = [(case.get("name"), case.findtext("system-out") or "")
+             for case in tree.parse(results).iter("testcase")]
+    lines = [f"- {figure}" for name, output in cases if OF_FAULTS.search(name)
+             for figure in figures(output)]
+    return ["", "What the tests of faults measured:", "", *lines] if lines else []
+
+
+def table(steps, commit, where, day, how):
     rows = [line.split("|") for line in steps if line.strip()]
     minutes = sum(int(seconds) for _, _, seconds in rows) / 60
-    return "\n".join([f"{day}, commit {commit}, {where}, {minutes:.0f} minutes.", "",
+    return "\n".join([f"{day}, commit {commit}, {where}, {minutes:.0f} minutes; {how}.", "",
                       "| step | result | seconds |", "|---|---|---|",
                       *[f"| {name} | {verdict} | {seconds} |" for name, verdict, seconds in rows]])
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (3, 4):
         print(__doc__, file=sys.stderr)
         return 2
     page = pathlib.Path(sys.argv[1])
@@ -37,7 +55,9 @@ def main():
         return 2
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
                             check=False).stdout.strip() or "unknown"
-    result = table(sys.stdin.read().splitlines(), commit, machine(), datetime.date.today().isoformat())
+    result = table(sys.stdin.read().splitlines(), commit, machine(), datetime.date.today().isoformat(),
+                   sys.argv[2])
+    result += "\n".join(["", *measured(pathlib.Path(sys.argv[3]))] if len(sys.argv) == 4 else [])
     page.write_text(text.split(BEGIN)[0] + f"{BEGIN}\n{result}\n{END}" + text.split(END)[1])
     return 0
 

@@ -10,11 +10,15 @@ import xml.etree.ElementTree as tree
 NEEDS_GPU = re.compile(r"no GPU|no CUDA|no NCCL", re.I)
 
 
+def figures(output):
+    return re.findall(r"figure: (.*)", output)
+
+
 def lines(cases):
     """Yields what is to be said about [(name, skipped, output)]."""
     gpu, others = [], []
     for name, skipped, output in cases:
-        for figure in re.findall(r"figure: (.*)", output):
+        for figure in figures(output):
             yield f"  {name}: {figure}"
         if skipped:
             (gpu if NEEDS_GPU.search(output) else others).append((name, output))

@@ -25,17 +25,20 @@ class DevScripts(harness.Case):
         self.assertIn("Skipped: c_test.avx512: this machine has no avx512 vectors, only avx2", said)
 
     def test_night_records_its_result_in_its_page(self):
-        page = self.out("night.md")
+        page, report = self.out("night.md"), self.out("results.xml")
         page.write_text((harness.ROOT / "docs" / "night.md").read_text())
+        report.write_text(REPORT.replace("A.Runs", "end_to_end.failover"))
         for verdict in ("ok", "FAILED"):
-            harness.run([sys.executable, DEV / "night_record.py", page], input=f"seeds|{verdict}|61\n",
-                        cwd=harness.ROOT)
+            harness.run([sys.executable, DEV / "night_record.py", page, "7 kills", report],
+                        input=f"seeds|{verdict}|61\n", cwd=harness.ROOT)
         text = page.read_text()
+        self.assertIn("1 minutes; 7 kills.\n", text)
+        self.assertIn("\n- 3 apples\n<!--", text)
         self.assertIn("| seeds | FAILED | 61 |", text)
         self.assertNotIn("| seeds | ok | 61 |", text)
-        self.assertTrue(re.search(r"commit \w+, \d+ cores of .*, 1 minutes\.", text), text)
+        self.assertTrue(re.search(r"commit \w+, \d+ cores of .*, 1 minutes; ", text), text)
         page.write_text("no place for it\n")
-        harness.run([sys.executable, DEV / "night_record.py", page], input="x|ok|1\n", expect=2)
+        harness.run([sys.executable, DEV / "night_record.py", page, "7 kills"], input="x|ok|1\n", expect=2)
 
     def test_a_header_that_leans_on_another_is_noticed(self):
         harness.run([sys.executable, DEV / "headers_alone.py", "--self-test"])

@@ -146,6 +146,15 @@ class FailingCluster:
         return max([int(line.split('"step":')[1].split(",")[0].strip(" }"))
                     for line in lines if '"step":' in line], default=-1)
 
+    def memory(self, name):
+        """Bytes that the running process of a member takes; 0 when it has just ended."""
+        try:
+            status = pathlib.Path(f"/proc/{self.processes[name].pid}/status").read_text()
+        except OSError:
+            return 0
+        return next((int(line.split()[1]) << 10 for line in status.splitlines()
+                     if line.startswith("VmRSS:")), 0)
+
     def signal(self, name, number):
         self.processes[name].send_signal(number)
 

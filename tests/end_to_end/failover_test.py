@@ -58,6 +58,16 @@ class Launched:
                     pass
         return hit
 
+    def longest_silence(self):
+        """Until the job ends: the longest time without news of a step, which come with every checkpoint."""
+        last, steps, longest = time.monotonic(), len(self.events("step")), 0
+        while self.training():
+            time.sleep(0.02)
+            news = len(self.events("step"))
+            if news > steps:
+                longest, last, steps = max(longest, time.monotonic() - last), time.monotonic(), news
+        return longest
+
     def end(self, case):
         said = self.process.communicate(timeout=240)[0]
         case.assertEqual(self.process.returncode, 0, said[-3000:])
@@ -79,21 +89,23 @@ class FailoverTest(harness.Case):
 
     def disturb(self, what, members_of, sets=None, check=None):
         """KILLS runs, each with a kill at a random moment; `members_of(i)` are killed at once."""
-        stood, again, kills = [], [], 0
+        stood, again, kills, silences = [], [], 0, []
         reference = self.reference(sets)
         for i in range(KILLS):
             chance = random.Random(f"{what} {i}")
             job = Launched(self.out(f"{what}_{i}"), sets=sets)
             time.sleep(chance.uniform(0, 1.0))  # The moment of the kill, not a wait for anything.
             kills += job.kill(*members_of(i))
+            silences.append(job.longest_silence())
             summary = job.end(self)
             (check or self.same_digest)(reference, summary, f"{what} {i}")
             stood += [event["stood_seconds"] for event in job.events("stood_seconds")]
             again.append(summary["steps_again"])
         self.assertGreater(kills, 0)
         text = f"median {statistics.median(stood):.2f} s, worst {max(stood):.2f} s" if stood else "never"
-        harness.figure(f"{what}: {kills} kills, every run right; stood {text}; steps trained again "
-                       f"{sum(again)} in all")
+        harness.figure(f"{what}: {kills} kills, every run right; stood {text}; no news of a step for "
+                       f"{statistics.median(silences):.2f} s (median) to {max(silences):.2f} s; steps trained "
+                       f"again {sum(again)} in all")
 
     def same_digest(self, reference, summary, what):
         self.assertEqual(summary["digest"], reference["digest"], what)
@@ -117,6 +129,13 @@ class FailoverTest(harness.Case):
     def test_all_are_killed_at_once(self):
         self.disturb("all killed at once, sync",
                      lambda i: ["server_0", "server_1", "worker_0", "worker_1", "scheduler"])
+
+    def test_whoever_is_killed_where_rows_have_copies(self):
+        for what, members_of in (
+                ("a server", lambda i: [f"server_{i % 2}"]), ("a worker", lambda i: [f"worker_{i % 2}"]),
+                ("the scheduler", lambda i: ["scheduler"]),
+                ("all at once", lambda i: ["server_0", "server_1", "worker_0", "worker_1", "scheduler"])):
+            self.disturb(f"{what} killed, with copies, sync", members_of, {"cluster.replicas": 1})
 
     def test_a_worker_is_killed_in_a_sum_over_all(self):
         self.disturb("a worker killed under allreduce", lambda i: [f"worker_{i % 2}"],

@@ -48,17 +48,23 @@ class Faults(harness.Case):
 
     # ---- The network.
 
-    def weather(self, name, sets, servers, workers):
+    def weather(self, name, sets, servers, workers, steps, seconds):
         """5 % dropped, 5 % repeated, 10 % overtaken, 10 % up to 200 ms late, at everybody."""
         members = (["scheduler"] + [f"server_{i}" for i in range(servers)] +
                    [f"worker_{i}" for i in range(workers)])
         faults = {member: [f"drop=5%,repeat=5%,reorder=10%,late=10%:0..200ms,seed={seed}"]
                   for seed, member in enumerate(members)}
         begin = time.monotonic()
+        memory = []
         with self.cluster(name, sets, faults, servers=servers, workers=workers) as cluster:
-            summary = cluster.finish(3000)
+            for part in (0.25, 0.9):
+                cluster.wait_for(lambda: cluster.reported_step() >= part * steps, seconds,
+                                 f"{part} of {steps} steps")
+                memory.append(max(cluster.memory(f"server_{i}") for i in range(servers)) / 2**20)
+            summary = cluster.finish(seconds)
             log = cluster.log()
         self.assertEqual(cluster.ends, [])
+        self.assertEqual(summary["steps"], steps)
         frames, dropped, repeated, overtaken, late = (
             sum(map(int, counts)) for counts in zip(*re.findall(
                 r"of (\d+) frames sent (\d+) were dropped, (\d+) repeated, (\d+) overtaken, (\d+) late",
@@ -70,25 +76,28 @@ class Faults(harness.Case):
             f"bad network: {summary['steps'] * workers * servers:,} pushes in "
             f"{time.monotonic() - begin:.0f} s, {requests:,} requests, {again:,} sent again; of "
             f"{frames:,} frames {dropped:,} dropped, {repeated:,} repeated, {overtaken:,} overtaken, "
-            f"{late:,} up to 200 ms late; a ledger has {'/'.join(ledger)} entries at most; digest "
-            f"{summary['digest']}")
+            f"{late:,} up to 200 ms late; the ledgers of a server have {'/'.join(ledger)} entries at most; "
+            f"a server took {memory[0]:.1f} MiB at a quarter of the steps and {memory[1]:.1f} near the end, "
+            f"with {summary['row_bytes'] / servers / 2**20:.1f} of rows; digest {summary['digest']}")
         self.assertGreater(min(dropped, repeated, overtaken, late), 100)
         self.assertGreater(again, 10)
         return summary
 
     def test_a_bad_network_changes_nothing(self):
         sets = {"train.epochs": 1, "checkpoint.every_steps": 50, "cluster.request_retry_ms": 100}
-        summary = self.weather("weather", sets, 2, 2)
-        self.assertEqual(summary["digest"], self.undisturbed(sets))
+        digest = self.undisturbed(sets)
+        summary = self.weather("weather", sets, 2, 2, steps=128, seconds=300)
+        self.assertEqual(summary["digest"], digest)
 
     @harness.at_night
     def test_a_hundred_thousand_pushes(self):
-        sets = {"train.epochs": 4, "train.batch_size": 10, "checkpoint.every_steps": 1000,
+        # 8 servers get a push of each of 4 workers in each step. About three steps a second are made,
+        # for nearly every one waits for a frame that is late or lost.
+        sets = {"train.epochs": 1, "train.batch_size": 10, "checkpoint.every_steps": 1000,
                 "cluster.request_retry_ms": 100}
-        out = self.out("plain")
-        plain = harness.train(harness.CENSUS, out, 8, 4, sets, timeout=900)
-        summary = self.weather("storm", sets, 8, 4)
-        self.assertGreaterEqual(summary["steps"] * 32, 100_000)
+        plain = harness.train(harness.CENSUS, self.out("plain"), 8, 4, sets, timeout=900)
+        self.assertGreaterEqual(plain["steps"] * 8 * 4, 100_000)
+        summary = self.weather("storm", sets, 8, 4, plain["steps"], seconds=3000)
         self.assertEqual(summary["digest"], plain["digest"])
 
     # ---- Links and standstills.

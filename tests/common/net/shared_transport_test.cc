@@ -300,6 +300,11 @@ TEST_F(SharedTransportTest, AProcessThatDiesLeavesNothingBehind) {
   for (int i = 0; i < 200 && open_arenas() > 0; ++i) dialer_->Receive(100, &from, &none);
   EXPECT_EQ(open_arenas(), 0) << "what was lent to it is free again";
   ExpectFrame(kept, 5);  // And what it lent can still be read.
+  // Somebody who has not heard of its death sends once more, and then hears of it.
+  dialer_->Send(kListener, FrameOf(6));
+  EXPECT_EQ(open_arenas(), 1);
+  dialer_->HangUp(kListener);
+  EXPECT_EQ(open_arenas(), 0);
   close(told[0]);
   close(told[1]);
 }

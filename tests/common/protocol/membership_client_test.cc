@@ -36,6 +36,29 @@ TEST_F(MembershipClientTest, ViewsOnlyGrow) {
   EXPECT_EQ(client_.view(), held);
 }
 
+TEST_F(MembershipClientTest, WhoIsNotInTheNextViewIsHungUp) {
+  for (const Role role : {Role::kWorker, Role::kServer}) {
+    MembershipOptions options = Options();
+    options.role = role;
+    View view = ViewNumber(7);
+    if (role == Role::kServer) options.identity.self = view.servers[0].peer;
+    MembershipClient client(options);
+    client.OnTick(0);
+    client.OnFrame(kSchedulerPeer, EncodeMessage(view));
+    EXPECT_THAT(client.TakeOutput().hang_ups, IsEmpty());
+    const PeerId server = view.servers[1].peer, worker = view.workers[0].peer;
+    view.view = {8};
+    for (auto& [group, backup] : view.backups) {
+      if (backup.peer == server) backup.peer = {1001};
+    }
+    view.servers[1].peer = {1001};
+    view.workers[0].peer = {1002};
+    client.OnFrame(kSchedulerPeer, EncodeMessage(view));
+    ASSERT_EQ(client.view()->view, ViewId{8});
+    EXPECT_THAT(client.TakeOutput().hang_ups, ElementsAre(server, worker));
+  }
+}
+
 TEST_F(MembershipClientTest, AViewOfOthersIsNoMembership) {
   TickUntil(0);
   View others = ViewNumber(7);
