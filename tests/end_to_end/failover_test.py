@@ -170,8 +170,6 @@ class ScaleTest(harness.Case):
         sets = {"train.epochs": 40, **(more or {})}
         reference = Launched(self.out("undisturbed"), sets=sets).end(self)
         job = Launched(self.out("scaled"), sets=sets)
-        if more:
-            self.assertIn("scale its workers", self.scale(job, expect=2, servers="+1")[1])
         listen, said = self.scale(job, **{f"{role}s": "+1"})
         self.assertIn(f"start 1 of 3 {role}s", said)
         late = self.join(job, role, listen, sets)
@@ -207,6 +205,13 @@ class ScaleTest(harness.Case):
         _, summary, changes = self.run_and_scale("worker", {"cluster.replicas": 1})
         self.assertEqual([c["shards_moved"] for c in changes], [0, 0])
         self.assertEqual(summary["steps_again"], 0)
+
+    def test_a_server_joins_and_leaves_where_rows_have_copies(self):
+        reference, summary, changes = self.run_and_scale("server", {"cluster.replicas": 1})
+        self.assertEqual(summary["digest"], reference["digest"])
+        self.assertEqual(summary["steps_again"], 0)
+        harness.figure(f"a server joins and leaves, with copies: {changes[0]['shards_moved']} of 32 shards "
+                       f"come to another server, it stood for {changes[0]['stood_seconds']:.2f} s")
 
 
 if __name__ == "__main__":
