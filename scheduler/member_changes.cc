@@ -43,8 +43,11 @@ void SchedulerNode::Impl::MakeCoordinator() {
   const auto notice = [this](const std::string& line) { Notice(line); };
   const auto warn = [this](const std::string& line) { voice.Warn(line); };
   const auto enter = [this](View view) { EnterView(std::move(view)); };
-  const JobCoordinator::Parts parts{*members, tracker, checkpoints, *report,
-                                    files,    notice,  warn,        enter};
+  JobCoordinator::Parts parts{*members, tracker, checkpoints, *report, files,
+                              notice,   warn,    enter,       {}};
+  if (options.members_return) {
+    parts.give_up = [this](PeerId peer, const std::string& how) { GiveUp(peer, how); };
+  }
   coordinator.emplace(options.job, options.out, parts);
 }
 
@@ -114,6 +117,11 @@ void SchedulerNode::Impl::KeepState() {
 void SchedulerNode::Impl::EnterView(View view) {
   std::map<PeerId, MemberProcess> processes;
   for (const PeerId peer : rendezvous.peers()) processes[peer] = rendezvous.ProcessOf(peer);
+  const View& last = members->view();  // Numbered 0 where this process has formed none yet.
+  const bool stay = last.view.value > 0 && view.restarts == last.restarts &&
+                    view.shards.owner == last.shards.owner;
+  if (stay) view.placed = last.placed;
+  if (!stay && (last.view.value > 0 || view.placed.value == 0)) view.placed = view.view;
   members->Enter(std::move(view), processes, now);
   state_changed = true;
   HDPS_FAILPOINT("scheduler.view.formed");
@@ -131,7 +139,7 @@ bool SchedulerNode::Impl::Promote(const std::vector<PeerId>& lost) {
   std::string text;
   for (const PeerId peer : lost) {
     const TimeMs silent = members->SilentFor(peer, now);
-    text += (text.empty() ? "" : "; ") + members->NameOf(peer) + " is lost: " + HowLost(silent);
+    text += (text.empty() ? "" : "; ") + members->NameOf(peer) + " is lost: " + HowLost(peer);
     report->Lost(now, members->NameOf(peer), silent);
     rendezvous.Vacate(peer);
   }
@@ -157,7 +165,13 @@ void SchedulerNode::Impl::TickJoined() {
   }
 }
 
-std::string SchedulerNode::Impl::HowLost(TimeMs silent) const {
+std::string SchedulerNode::Impl::HowLost(PeerId peer) const {
+  if (const std::string& how = members->given_up(peer); !how.empty()) return how;
+  const TimeMs silent = members->SilentFor(peer, now);
+  if (silent <= job.cluster.dead_after_ms && members->deaf(peer)) {
+    return "it is heard, but has heard nothing of the scheduler for more than " +
+           SecondsOf(job.cluster.dead_after_ms);
+  }
   if (silent <= job.cluster.dead_after_ms) return "its process has ended";
   return "nothing was heard of it for " + TenthsOf(silent);
 }
@@ -168,10 +182,10 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
     const std::string& name = members->NameOf(peer);
     const TimeMs silent = members->SilentFor(peer, now);
     rendezvous.Vacate(peer);
-    recovery.Lost(name, now);
+    recovery.Lost(name, HowLost(peer), now);
     report->Lost(now, name, silent);
     members->Release(peer);
-    Notice(name + " is lost: " + HowLost(silent) +
+    Notice(name + " is lost: " + HowLost(peer) +
            ". The job stands until another process takes its place, for up to " +
            SecondsOf(TimeMs{1000} * job.cluster.replace_after_s) + "; then it goes on from " +
            coordinator->PointOfReturn());
@@ -234,7 +248,8 @@ void SchedulerNode::Impl::TickRecovery() {
     case Recovery::Next::kForm:
       return Reform();
     case Recovery::Next::kGiveUp:
-      return Leave(3, recovery.names() + " lost, no other process has joined for " +
+      return Leave(3, recovery.names() + " lost (" + recovery.first_cause() +
+                          "), no other process has joined for " +
                           SecondsOf(now - recovery.since()) +
                           ", and the job cannot go on without. It goes on from " +
                           coordinator->PointOfReturn() + " when it is started again");

@@ -72,7 +72,7 @@ struct ServerNode::Impl {
   // Takes what has ended beside the loop, and begins what waits for it.
   void Advance();
   bool serving() const { return background.running() && !current.has_value(); }
-  // Takes its answers; ends the job instead if rows could not be read or written: nobody hears
+  // Takes its answers; ends this server instead if rows could not be read or written: nobody hears
   // what they might have been.
   void FinishRequest();
 
@@ -124,7 +124,7 @@ bool ServerNode::Impl::BeginMemory(const View& first) {
   limits.own_process = options.own_process;
   limits.expected_rows = options.expected_rows;
   Result<std::unique_ptr<ServerMemoryLimit>> made = ServerMemoryLimit::Make(job, limits, files);
-  if (!made.ok()) membership.Fail(2, made.status().message());
+  if (!made.ok()) membership.Fail(made.status());
   if (!made.ok()) return false;
   memory = *std::move(made);
   groups.UseMemory(memory.get());
@@ -141,7 +141,7 @@ void ServerNode::Impl::OnNewView() {
   if (view == nullptr) {
     if (!BeginMemory(*next)) return;
     // Where rows have copies, servers come with a restart only.
-    rows_missing = next->view > kFirstView && job.cluster.replicas == 0;
+    rows_missing = next->placed > kFirstView && job.cluster.replicas == 0;
   } else if (next->restarts == view->restarts) {
     rows_missing = rows_missing || !groups.Holds(*next);
   } else {
@@ -331,7 +331,7 @@ void ServerNode::Impl::Advance() {
 void ServerNode::Impl::FinishRequest() {
   std::vector<Outgoing> ready = groups.TakeOutgoing();
   const Status failure = groups.failure();
-  if (!failure.ok()) return membership.Fail(3, failure.message());
+  if (!failure.ok()) return membership.FailAlone(failure.message());
   std::ranges::move(ready, std::back_inserter(answers));
 }
 
@@ -342,6 +342,11 @@ ServerNode::~ServerNode() = default;
 
 void ServerNode::OnFrame(PeerId from, Frame frame) {
   if (impl_->membership.OnFrame(from, frame)) return impl_->AfterMembership();
+  if (frame.header.kind == static_cast<uint16_t>(MessageKind::kProbe)) {
+    Frame ack = EncodeMessage(ProbeAck());
+    ack.header.sender = impl_->options.identity.self.value;
+    return impl_->answers.push_back({from, std::move(ack)});
+  }
   if (impl_->serving()) return impl_->Serve({from, std::move(frame)});
   // While a command reads or replaces the rows nobody else may; the repeat will find us free.
   if (impl_->view == nullptr || !impl_->RowsCount() || impl_->background.running() ||
