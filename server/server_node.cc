@@ -338,7 +338,9 @@ void ServerNode::Impl::FinishRequest() {
 ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
     : impl_(std::make_unique<Impl>(files, executor, options)) {}
 
-ServerNode::~ServerNode() = default;
+ServerNode::~ServerNode() {
+  if (impl_->memory != nullptr) impl_->memory->disk().StopWaiting();  // Work beside the loop ends.
+}
 
 void ServerNode::OnFrame(PeerId from, Frame frame) {
   if (impl_->membership.OnFrame(from, frame)) return impl_->AfterMembership();
@@ -365,6 +367,7 @@ void ServerNode::OnTick(TimeMs now) {
     impl_->membership.Report(progress);
     if (impl_->RowsCount() && !impl_->background.running()) impl_->groups.OnTick(now);
   }
+  if (impl_->memory != nullptr) impl_->membership.ReportTrouble(impl_->memory->trouble());
   impl_->membership.OnTick(now);
   impl_->AfterMembership();
 }
