@@ -125,6 +125,7 @@ void ScriptedCluster::StandStill(TimeMs ms) {
   standing_still_ = true;
   for (const TimeMs end = now + ms; now < end;) Turn();
   standing_still_ = false;
+  node->OnTick(now);
   for (auto& [from, frame] : std::exchange(unheard_, {})) node->OnFrame(from, std::move(frame));
 }
 
