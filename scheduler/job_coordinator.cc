@@ -114,7 +114,7 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
                               TimeMs now) {
   if (failure_) return;
   if (done.code != Code::kOk) {
-    OnRefusal(from, command, done);
+    if (!OnRefusal(from, command, done, now)) return;
   } else if (command.command == CommandKind::kTrain) {
     KnowWorker(done);
     round_->OnTrained(*parts_.members.WorkerRank(from), done);
@@ -129,15 +129,23 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
   if (phase_ != Phase::kTrain || round_->complete()) CompletePhase(now);
 }
 
-void JobCoordinator::OnRefusal(PeerId from, const Command& command, const CommandDone& done) {
+bool JobCoordinator::OnRefusal(PeerId from, const Command& command, const CommandDone& done,
+                               TimeMs now) {
   const std::string what = parts_.members.NameOf(from) + ": " + done.message;
   const bool bad_checkpoint = command.command == CommandKind::kLoad &&
                               (done.code == Code::kCorruption || done.code == Code::kNotFound);
   if (bad_checkpoint || command.command == CommandKind::kSave) {
     if (fault_.empty()) fault_ = what;
-    return;
+    return true;
   }
-  Fail(ExitStatusOf(done.code), what);
+  if (OfOneProcess(done.code) && parts_.give_up) {
+    // The phase waits for it until it is lost.
+    parts_.tracker.SendAgain(from, command, now);
+    parts_.give_up(from, done.message);
+  } else {
+    Fail(ExitStatusOf(done.code), what);
+  }
+  return false;
 }
 
 void JobCoordinator::CompletePhase(TimeMs now) {

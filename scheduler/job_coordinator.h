@@ -48,6 +48,8 @@ class JobCoordinator {
     std::function<void(const std::string&)> notice;
     std::function<void(const std::string&)> warn;
     std::function<void(View)> enter_view;  // Everybody is told of the next view.
+    // This member is lost, for it cannot do what it was told; null: that ends the job.
+    std::function<void(PeerId, const std::string& how)> give_up;
   };
   JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts);
 
@@ -131,7 +133,8 @@ class JobCoordinator {
   void KnowWorker(const CommandDone& done);
   void Warn(const std::vector<std::string>& lines);
   void SendTrainOrders(TimeMs now);
-  void OnRefusal(PeerId from, const Command& command, const CommandDone& done);
+  // False where the phase at hand does not end as it was meant to.
+  bool OnRefusal(PeerId from, const Command& command, const CommandDone& done, TimeMs now);
   void DropTheFinished(TimeMs now);
   void Fail(int exit_status, const std::string& message);
 

@@ -44,8 +44,11 @@ void SchedulerNode::Impl::MakeCoordinator() {
   const auto notice = [this](const std::string& line) { Notice(line); };
   const auto warn = [this](const std::string& line) { voice.Warn(line); };
   const auto enter = [this](View view) { EnterView(std::move(view)); };
-  const JobCoordinator::Parts parts{*members, tracker, checkpoints, *report,
-                                    files,    notice,  warn,        enter};
+  JobCoordinator::Parts parts{*members, tracker, checkpoints, *report, files,
+                              notice,   warn,    enter,       {}};
+  if (options.members_return) {
+    parts.give_up = [this](PeerId peer, const std::string& how) { GiveUp(peer, how); };
+  }
   coordinator.emplace(options.job, options.out, parts);
 }
 
@@ -133,7 +136,7 @@ bool SchedulerNode::Impl::Promote(const std::vector<PeerId>& lost) {
   std::string text;
   for (const PeerId peer : lost) {
     const TimeMs silent = members->SilentFor(peer, now);
-    text += (text.empty() ? "" : "; ") + members->NameOf(peer) + " is lost: " + HowLost(silent);
+    text += (text.empty() ? "" : "; ") + members->NameOf(peer) + " is lost: " + HowLost(peer);
     report->Lost(now, members->NameOf(peer), silent);
     rendezvous.Vacate(peer);
   }
@@ -182,7 +185,13 @@ View SchedulerNode::Impl::WithThoseLeft() const {
   return view;
 }
 
-std::string SchedulerNode::Impl::HowLost(TimeMs silent) const {
+std::string SchedulerNode::Impl::HowLost(PeerId peer) const {
+  if (const std::string& how = members->given_up(peer); !how.empty()) return how;
+  const TimeMs silent = members->SilentFor(peer, now);
+  if (silent <= job.cluster.dead_after_ms && members->deaf(peer)) {
+    return "it is heard, but has heard nothing of the scheduler for more than " +
+           SecondsOf(job.cluster.dead_after_ms);
+  }
   if (silent <= job.cluster.dead_after_ms) return "its process has ended";
   return "nothing was heard of it for " + TenthsOf(silent);
 }
@@ -193,10 +202,10 @@ void SchedulerNode::Impl::Lose(const std::vector<PeerId>& lost) {
     const std::string& name = members->NameOf(peer);
     const TimeMs silent = members->SilentFor(peer, now);
     rendezvous.Vacate(peer);
-    recovery.Lost(name, now);
+    recovery.Lost(name, HowLost(peer), now);
     report->Lost(now, name, silent);
     members->Release(peer);
-    Notice(name + " is lost: " + HowLost(silent) +
+    Notice(name + " is lost: " + HowLost(peer) +
            ". The job stands until another process takes its place, for up to " +
            SecondsOf(TimeMs{1000} * job.cluster.replace_after_s) + "; then it goes on from " +
            coordinator->PointOfReturn());
@@ -261,7 +270,8 @@ void SchedulerNode::Impl::TickRecovery() {
     case Recovery::Next::kForm:
       return Reform();
     case Recovery::Next::kGiveUp:
-      return Leave(3, recovery.names() + " lost, no other process has joined for " +
+      return Leave(3, recovery.names() + " lost (" + recovery.first_cause() +
+                          "), no other process has joined for " +
                           SecondsOf(now - recovery.since()) +
                           ", and the job cannot go on without. It goes on from " +
                           coordinator->PointOfReturn() + " when it is started again");

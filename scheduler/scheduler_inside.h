@@ -11,6 +11,8 @@
 
 #include "common/protocol/messages.h"
 #include "scheduler/job_coordinator.h"
+#include "scheduler/members/cut_links.h"
+#include "scheduler/members/failure_count.h"
 #include "scheduler/members/key_value_store.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/members/recovery.h"
@@ -113,7 +115,12 @@ struct SchedulerNode::Impl {
   void Lose(const std::vector<PeerId>& lost);
   // Others that hold the rows of `lost` take over. False where the job has to go back.
   bool Promote(const std::vector<PeerId>& lost);
-  std::string HowLost(TimeMs silent) const;  // For people: "its process has ended".
+  std::string HowLost(PeerId peer) const;  // For people: "its process has ended".
+  // `peer` cannot go on, or nobody reaches it: it is lost with the next tick. When those in its
+  // place have failed again and again, the job ends.
+  void GiveUp(PeerId peer, const std::string& how);
+  void TickLinks();
+  void TellTrouble(PeerId peer, const std::string& last, const std::string& current);
   // While copies of rows are missing, another server is waited for, as if the job were to be scaled
   // to as many as it has; what was asked for goes on.
   void SeekMembers();
@@ -140,6 +147,7 @@ struct SchedulerNode::Impl {
   FileSystem& files;
   Rendezvous rendezvous;
   Recovery recovery;
+  FailureCount failures;
   std::map<PeerId, TimeMs> standing_by;  // Since when.
   Scaling scaling;
   std::optional<TimeMs> copies_missing_since;  // And nobody has come.

@@ -20,7 +20,7 @@ void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Fram
   }
   standing_by.erase(from);
   if (members && members->Has(from)) {
-    members->Heard(from, now);
+    members->OnJoinAgain(from, now);
     return Send(from, members->view());
   }
   if (members) {  // It takes the place of a lost one with the next tick, if the job stands for it.
@@ -43,13 +43,18 @@ void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&
                             "the job goes on without this process: the scheduler does not know "
                             "it, or took it for lost"});
   }
+  if (const std::string& how = members->given_up(from); !how.empty()) {
+    return Send(from, Abort{3, "the job goes on without this process: " + how});
+  }
   rendezvous.Heard(from, now);
-  if (recovery.under_way() && rendezvous.Return(from, now)) {
+  const std::string trouble = members->trouble(from);
+  members->OnHeartbeat(from, message, now);
+  TellTrouble(from, trouble, members->trouble(from));
+  if (recovery.under_way() && !members->deaf(from) && rendezvous.Return(from, now)) {
     Notice(members->NameOf(from) + " is heard again and has its place back");
   }
-  members->OnHeartbeat(from, message);
   if (message.view == members->view().view) coordinator->OnProgress(from, message.clock);
-  Send(from, HeartbeatAck{members->view().view});
+  Send(from, HeartbeatAck{members->view().view, message.number});
   if (message.view < members->view().view) Send(from, members->view());
 }
 
@@ -65,7 +70,47 @@ void SchedulerNode::Impl::On(PeerId from, const StopRequest& message, const Fram
 }
 
 void SchedulerNode::Impl::On(PeerId from, const Abort& message, const Frame&) {
-  if (Knows(from)) Leave(message.exit_status, NameOf(from) + ": " + message.message);
+  if (!Knows(from)) return;
+  const std::string name = NameOf(from);
+  if (!message.member_only || !options.members_return) {
+    return Leave(message.exit_status, name + ": " + message.message);
+  }
+  if (members) return GiveUp(from, message.message);
+  Notice(name + " cannot go on: " + message.message + "; its place is free again");
+  rendezvous.Vacate(from);
+}
+
+void SchedulerNode::Impl::GiveUp(PeerId peer, const std::string& how) {
+  // It says so more than once; and what it says after the end changes nothing.
+  if (members->released(peer) || !members->given_up(peer).empty()) return;
+  members->GiveUp(peer, how);
+  const std::string& place = members->PlaceOf(peer);
+  failures.Add(place, members->NameOf(peer) + ": " + how, coordinator->progress().clock);
+  if (!failures.is_loop(place)) return;
+  Leave(3, place + " has failed " + std::to_string(FailureCount::kMax) +
+               " times without a step of progress between, at first " +
+               failures.first_cause(place) + ". The job goes on from " +
+               coordinator->PointOfReturn() + " when it is started again");
+}
+
+void SchedulerNode::Impl::TickLinks() {
+  for (const CutLink& cut :
+       FindCutLinks(members->LinkReports(), members->servers(), job.cluster.dead_after_ms)) {
+    const std::string links = std::to_string(cut.links);
+    const std::string silent = TenthsOf(cut.for_ms);
+    GiveUp(cut.peer, cut.is_worker
+                         ? "it has heard none of the " + links + " servers for " + silent
+                         : links + " worker(s) have heard nothing of it for " + silent +
+                               ", though it beats: can they reach the address it listens at?");
+    if (leaving) return;
+  }
+}
+
+void SchedulerNode::Impl::TellTrouble(PeerId peer, const std::string& last,
+                                      const std::string& current) {
+  if (last == current) return;
+  if (!current.empty()) return voice.Warn(members->NameOf(peer) + " waits: " + current);
+  Notice(members->NameOf(peer) + " goes on");
 }
 
 void SchedulerNode::Impl::On(PeerId from, const KvPut& message, const Frame& frame) {
@@ -94,6 +139,10 @@ void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& fra
     }
     for (const auto& missing : MissingCopies(members->view(), job.cluster.replicas)) {
       status.state += "; " + missing;
+    }
+    for (const PeerId peer : members->all()) {
+      const std::string& trouble = members->trouble(peer);
+      if (!trouble.empty()) status.state += "; " + members->NameOf(peer) + " waits: " + trouble;
     }
     members->AddTo(&status, now);
   } else {
@@ -142,6 +191,8 @@ void SchedulerNode::Impl::TickRunning() {
     ForgetState();
     return;
   }
+  TickLinks();
+  if (leaving) return;
   std::vector<PeerId> lost = members->Lost(now);
   for (const PeerId peer : rendezvous.Ended()) {
     if (members->Has(peer) && !members->released(peer) && std::ranges::count(lost, peer) == 0) {

@@ -24,6 +24,7 @@ struct SchedulerOptions {
   uint32_t num_servers = 1;
   uint32_t num_workers = 1;
   Resume resume = Resume::kAuto;
+  bool members_return = true;          // Somebody starts again those that fail.
   uint32_t command_retry_ms = 500;     // An unanswered command is sent again after this long.
   uint32_t report_interval_ms = 1000;  // Between two lines of metrics.jsonl.
 };

@@ -202,6 +202,11 @@ ServerMemoryLimit::ServerMemoryLimit(const Job& job, const MemoryLimitOptions& o
                                      uint64_t process_bytes)
     : job_(std::make_shared<const Job>(job)), options_(options), process_bytes_(process_bytes) {}
 
+std::string ServerMemoryLimit::trouble() const {
+  MutexLock lock(trouble_mutex_);
+  return trouble_;
+}
+
 void ServerMemoryLimit::WarnIfTooSmallFor(uint64_t rows) const {
   MemoryLimitOptions loaded = options_;
   uint64_t tables = 0;
@@ -229,7 +234,15 @@ Result<std::unique_ptr<ServerMemoryLimit>> ServerMemoryLimit::Make(
   const std::string own = JoinPath(folder, "server_" + std::to_string(options.rank));
   std::unique_ptr<ServerMemoryLimit> memory(new ServerMemoryLimit(job, options, process));
   HDPS_ASSIGN_OR_RETURN(memory->folder_lock_, LockSpillFolder(files, folder, options));
-  HDPS_ASSIGN_OR_RETURN(memory->disk_, NewRocksDiskStore({own, DiskBufferBytes(limit)}));
+  const auto on_full = [self = memory.get()](const std::string& full) {
+    if (!full.empty()) LOG(WARNING) << full;
+    if (full.empty()) LOG(INFO) << "there is space for spilled rows again";
+    MutexLock lock(self->trouble_mutex_);
+    self->trouble_ = full;
+  };
+  HDPS_ASSIGN_OR_RETURN(
+      memory->disk_, NewRocksDiskStore({own, DiskBufferBytes(limit),
+                                        int64_t{1000} * job.checkpoint.retry_s, on_full, &files}));
   LOG(INFO) << "rows beyond the limit go to " << own;
   std::function<uint64_t(uint64_t)> others;
   if (options.own_process) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/base/thread_annotations.h"
 #include "common/job/job.h"
 #include "common/platform/file_system.h"
 #include "embedding/disk/disk_store.h"
@@ -62,6 +63,9 @@ class ServerMemoryLimit {
   MemoryBudget& budget() { return *budget_; }
   DiskStore& disk() const { return *disk_; }
 
+  // What the disk is waiting for, for people; empty: nothing. From any thread.
+  std::string trouble() const HDPS_EXCLUDES(trouble_mutex_);
+
   // Before `rows` rows are loaded into this server, of all its tables together: says in the log
   // when the limit cannot be kept with them. Training may go on, as it did when they were saved.
   void WarnIfTooSmallFor(uint64_t rows) const;
@@ -74,6 +78,8 @@ class ServerMemoryLimit {
   const uint64_t process_bytes_;
   std::unique_ptr<FileLock>
       folder_lock_;  // Of the folder of disk_; before it, as it is given back last.
+  mutable Mutex trouble_mutex_;
+  std::string trouble_ HDPS_GUARDED_BY(trouble_mutex_);
   std::unique_ptr<DiskStore> disk_;
   std::unique_ptr<MemoryBudget> budget_;
 };

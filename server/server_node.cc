@@ -72,7 +72,7 @@ struct ServerNode::Impl {
   // Takes what has ended beside the loop, and begins what waits for it.
   void Advance();
   bool serving() const { return background.running() && !current.has_value(); }
-  // Takes its answers; ends the job instead if rows could not be read or written: nobody hears
+  // Takes its answers; ends this server instead if rows could not be read or written: nobody hears
   // what they might have been.
   void FinishRequest();
 
@@ -124,7 +124,7 @@ bool ServerNode::Impl::BeginMemory(const View& first) {
   limits.own_process = options.own_process;
   limits.expected_rows = options.expected_rows;
   Result<std::unique_ptr<ServerMemoryLimit>> made = ServerMemoryLimit::Make(job, limits, files);
-  if (!made.ok()) membership.Fail(2, made.status().message());
+  if (!made.ok()) membership.Fail(made.status());
   if (!made.ok()) return false;
   memory = *std::move(made);
   groups.UseMemory(memory.get());
@@ -330,17 +330,24 @@ void ServerNode::Impl::Advance() {
 void ServerNode::Impl::FinishRequest() {
   std::vector<Outgoing> ready = groups.TakeOutgoing();
   const Status failure = groups.failure();
-  if (!failure.ok()) return membership.Fail(3, failure.message());
+  if (!failure.ok()) return membership.FailAlone(failure.message());
   std::ranges::move(ready, std::back_inserter(answers));
 }
 
 ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
     : impl_(std::make_unique<Impl>(files, executor, options)) {}
 
-ServerNode::~ServerNode() = default;
+ServerNode::~ServerNode() {
+  if (impl_->memory != nullptr) impl_->memory->disk().StopWaiting();  // Work beside the loop ends.
+}
 
 void ServerNode::OnFrame(PeerId from, Frame frame) {
   if (impl_->membership.OnFrame(from, frame)) return impl_->AfterMembership();
+  if (frame.header.kind == static_cast<uint16_t>(MessageKind::kProbe)) {
+    Frame ack = EncodeMessage(ProbeAck());
+    ack.header.sender = impl_->options.identity.self.value;
+    return impl_->answers.push_back({from, std::move(ack)});
+  }
   if (impl_->serving()) return impl_->Serve({from, std::move(frame)});
   // While a command reads or replaces the rows nobody else may; the repeat will find us free.
   if (impl_->view == nullptr || !impl_->RowsCount() || impl_->background.running() ||
@@ -359,6 +366,7 @@ void ServerNode::OnTick(TimeMs now) {
     impl_->membership.Report(progress);
     if (impl_->RowsCount() && !impl_->background.running()) impl_->groups.OnTick(now);
   }
+  if (impl_->memory != nullptr) impl_->membership.ReportTrouble(impl_->memory->trouble());
   impl_->membership.OnTick(now);
   impl_->AfterMembership();
 }

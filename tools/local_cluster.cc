@@ -102,6 +102,7 @@ Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSyste
   scheduler.num_servers = options.num_servers;
   scheduler.num_workers = options.num_workers;
   scheduler.resume = options.resume;
+  scheduler.members_return = false;
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,
                         SchedulerNode::Make(scheduler, options.voice, files));
   Cluster cluster(options, files, clock);

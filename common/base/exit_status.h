@@ -31,6 +31,13 @@ inline int ExitStatusOf(Code code) {
   return kExitFailed;
 }
 
+// Whether another process in the place of one that failed like this may do better: neither the
+// operator nor the data is to blame.
+inline bool OfOneProcess(Code code) {
+  return code == Code::kTimeout || code == Code::kUnavailable || code == Code::kStaleView ||
+         code == Code::kResourceExhausted || code == Code::kIoError;
+}
+
 // How a process ended: its exit status and, for people, why.
 struct ProcessEnd {
   int status = kExitDone;

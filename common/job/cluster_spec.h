@@ -58,7 +58,7 @@ struct CheckpointSpec {
   // Between those, so often a delta: what changed since the last; 0 = none.
   uint64_t delta_every_steps = 0;
   uint32_t keep = 2;
-  uint32_t retry_s = 600;  // The last save of a run, while it fails.
+  uint32_t retry_s = 600;  // The last save of a run, while it fails; rows for a full disk.
 };
 
 // What happens to a job whose lost worker nobody replaces in time.

@@ -37,8 +37,9 @@ class Judge {
     if (!options_.wait) options_.wait = StandStill;
   }
 
-  // Any call: it may be slow, and it may fail.
-  Status Call(const std::string& what, const std::string& path) HDPS_EXCLUDES(mutex_) {
+  // Any call: it may be slow, and it may fail, with the number in `error`.
+  Status Call(const std::string& what, const std::string& path, int* error = nullptr)
+      HDPS_EXCLUDES(mutex_) {
     int64_t wait_ms = 0;
     Status status;
     {
@@ -52,6 +53,7 @@ class Judge {
         } else if (fault.kind == FileFault::Kind::kFailing && ++used_[i] % fault.amount == 0) {
           Tell(i, "the disk fails", path);
           status = Failure(what, path, EIO);
+          if (error != nullptr) *error = EIO;
         }
       }
     }
@@ -78,10 +80,12 @@ class Judge {
     size_t bytes = 0;
     bool crash = false;
     Status status;
+    int error = 0;  // Of the status.
   };
   Room Write(const std::string& path, size_t size) HDPS_EXCLUDES(mutex_) {
-    Room room{size, false, Call("write", path)};
-    if (!room.status.ok()) return {0, false, room.status};
+    Room room{size, false, {}, 0};
+    room.status = Call("write", path, &room.error);
+    if (!room.status.ok()) return {0, false, room.status, room.error};
     MutexLock lock(mutex_);
     for (size_t i = 0; i < used_.size(); ++i) {
       const FileFault& fault = options_.faults[i];
@@ -91,10 +95,10 @@ class Judge {
         used_[i] += std::min<uint64_t>(left, room.bytes);
         if (left >= room.bytes) continue;
         Tell(i, "the disk is full", path);
-        room = {static_cast<size_t>(left), room.crash, Failure("write", path, ENOSPC)};
+        room = {static_cast<size_t>(left), room.crash, Failure("write", path, ENOSPC), ENOSPC};
       } else if (fault.kind == FileFault::Kind::kTorn && ++used_[i] == fault.amount) {
         Tell(i, "half a write, and the process dies", path);
-        room = {size / 2, true, room.status};
+        room = {size / 2, true, room.status, room.error};
       }
     }
     return room;
@@ -185,6 +189,11 @@ class FaultFileSystem : public FileSystem {
   }
   Result<uint64_t> FileSize(const std::string& path) override { return files_->FileSize(path); }
   bool Exists(const std::string& path) override { return files_->Exists(path); }
+  int FaultOfWrite(const std::string& path, uint64_t bytes) override {
+    const Judge::Room room = judge_->Write(path, bytes);
+    if (room.crash) judge_->Crash();
+    return room.error;
+  }
 
  private:
   Result<std::unique_ptr<WritableFile>> Wrap(Result<std::unique_ptr<WritableFile>> file,

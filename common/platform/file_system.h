@@ -56,6 +56,13 @@ class FileSystem {
   virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  // Names, sorted.
   virtual Result<uint64_t> FileSize(const std::string& path) = 0;
   virtual bool Exists(const std::string& path) = 0;
+  // Of a library that writes to `path` by itself, and asks before it does: 0, or the error number
+  // with which that fails on purpose.
+  virtual int FaultOfWrite(const std::string& path, uint64_t bytes) {
+    static_cast<void>(path);
+    static_cast<void>(bytes);
+    return 0;
+  }
   // Makes the file `path`, with `holder` in it for people, and removes it when the lock is given
   // back. kInvalidArgument, "PATH is held by HOLDER", while somebody else has it. On a file system
   // that knows no locks everybody gets it. The lock must not outlive this object.

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/base/exit_status.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/command_book.h"
 
@@ -125,6 +126,10 @@ struct MembershipClient::Impl {
   void Beat() {
     Heartbeat heartbeat = progress;
     heartbeat.view = view->view;
+    heartbeat.number = ++beats;
+    heartbeat.heard = heard_beat;
+    heartbeat.trouble = trouble;
+    heartbeat.silent = silent;
     SendToScheduler(heartbeat);
     if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
   }
@@ -159,7 +164,9 @@ struct MembershipClient::Impl {
   void On(View& message, const Frame&);
   void On(JoinRefused& message, const Frame&) { End(message.exit_status, message.message); }
   void On(Abort& message, const Frame&) { End(message.exit_status, message.message); }
-  void On(HeartbeatAck&, const Frame&) {}
+  void On(HeartbeatAck& message, const Frame&) {
+    if (message.number <= beats) heard_beat = std::max(heard_beat, message.number);
+  }
   void On(Command& message, const Frame&);
   void On(KvValue& message, const Frame& frame);
 
@@ -182,6 +189,9 @@ struct MembershipClient::Impl {
   std::shared_ptr<const View> view;
   uint32_t rank = 0;
   Heartbeat progress;
+  std::string trouble;
+  std::vector<SilentServer> silent;
+  uint64_t beats = 0, heard_beat = 0;  // The newest heartbeat, and the newest answered one.
   Repeat join_repeat, beat_repeat;
   std::optional<TimeMs> last_tick;
   int64_t silence_ms = 0;  // Since the scheduler was heard; before the first view, since the start.
@@ -219,6 +229,7 @@ void MembershipClient::Impl::On(View& message, const Frame&) {
   if (view != nullptr && message.restarts > view->restarts) {
     commands.DropWaiting();
     progress = {};
+    silent.clear();
   }
   view = std::make_shared<const View>(std::move(message));
   HDPS_FAILPOINT("member.view.taken");
@@ -344,6 +355,12 @@ void MembershipClient::Answer(const CommandDone& done) {
 
 void MembershipClient::Report(const Heartbeat& progress) { impl_->progress = progress; }
 
+void MembershipClient::ReportTrouble(const std::string& trouble) { impl_->trouble = trouble; }
+
+void MembershipClient::ReportSilent(std::vector<SilentServer> servers) {
+  impl_->silent = std::move(servers);
+}
+
 void MembershipClient::RequestStop(const std::string& reason) {
   if (impl_->stop_reason || impl_->leaving()) return;
   impl_->stop_reason = reason;
@@ -371,6 +388,15 @@ std::vector<KvValue> MembershipClient::TakeKvValues() {
 
 void MembershipClient::Fail(int exit_status, const std::string& message) {
   impl_->Leave(impl_->MakeFrame(Abort{exit_status, message}), exit_status, message);
+}
+
+void MembershipClient::FailAlone(const std::string& message) {
+  impl_->Leave(impl_->MakeFrame(Abort{kExitFailed, message, true}), kExitFailed, message);
+}
+
+void MembershipClient::Fail(const Status& status) {
+  if (OfOneProcess(status.code())) return FailAlone(status.message());
+  Fail(ExitStatusOf(status.code()), status.message());
 }
 
 bool MembershipClient::ended() const { return impl_->ended; }

@@ -53,13 +53,19 @@ class MembershipClient {
   uint32_t rank() const;  // Requires: view() is there.
   std::vector<Command> TakeCommands();
   void Answer(const CommandDone& done);
-  void Report(const Heartbeat& progress);  // All but `view`, which is filled in.
+  // Clock, examples and what else a step changes; the next two report the rest.
+  void Report(const Heartbeat& progress);
+  void ReportTrouble(const std::string& trouble);
+  void ReportSilent(std::vector<SilentServer> servers);
   void RequestStop(const std::string& reason);
   void Put(const KvPut& put);  // Repeated until acknowledged.
   void Get(const KvGet& get);  // Repeated until the value is found.
   std::vector<KvValue> TakeKvValues();
   // Tells the scheduler that this member cannot go on, and ends with `exit_status`.
   void Fail(int exit_status, const std::string& message);
+  // The same with status 3, where another process may take this one's place: the job goes on.
+  void FailAlone(const std::string& message);
+  void Fail(const Status& status);  // As its code says.
 
   // Refused, aborted, the scheduler is gone, or a kFinish has been answered.
   bool ended() const;

@@ -144,6 +144,14 @@ struct Layout<LabelTally> {
 };
 
 template <>
+struct Layout<SilentServer> {
+  static void Describe(auto& fields, auto& server) {
+    fields.Number(server.peer);
+    fields.Number(server.for_ms);
+  }
+};
+
+template <>
 struct Layout<Heartbeat> {
   using Table = wire::Heartbeat;
   static void Describe(auto& fields, auto& message) {
@@ -154,6 +162,10 @@ struct Layout<Heartbeat> {
     fields.Number(message.epoch_progress);
     fields.Number(message.staleness_max);
     fields.Table(message.cache);
+    fields.Number(message.number);
+    fields.Number(message.heard);
+    fields.Text(message.trouble);
+    fields.Tables(message.silent);
   }
   static void Check(const Heartbeat& message, Rules& rules) {
     rules.Require(message.clock >= 0, "clocks are not negative");
@@ -164,7 +176,10 @@ HDPS_MESSAGE(Heartbeat);
 template <>
 struct Layout<HeartbeatAck> {
   using Table = wire::HeartbeatAck;
-  static void Describe(auto& fields, auto& message) { fields.Number(message.view); }
+  static void Describe(auto& fields, auto& message) {
+    fields.Number(message.view);
+    fields.Number(message.number);
+  }
 };
 HDPS_MESSAGE(HeartbeatAck);
 
@@ -258,6 +273,7 @@ struct Layout<Abort> {
   static void Describe(auto& fields, auto& message) {
     fields.Number(message.exit_status);
     fields.Text(message.message);
+    fields.Number(message.member_only);
   }
   static void Check(const Abort& message, Rules& rules) {
     RequireExitStatus(message.exit_status, rules);

@@ -32,6 +32,8 @@ enum class MessageKind : uint16_t {
   kStoreAck,
   kReplicate,
   kReplicateAck,
+  kProbe,
+  kProbeAck,
 };
 
 }  // namespace hdps

@@ -73,8 +73,8 @@ struct View {
   // How often the job has gone back to a checkpoint. Where it has grown, nothing that was under way
   // counts any more: members drop it and wait for kLoad.
   uint32_t restarts = 0;
-  // The view in which shards have got their places. Where it has grown, nobody touches rows before
-  // the kLoad with `keep` that brings those that have come; those that stay are kept.
+  // The view in which shards last got their places. Behind the first one nobody touches rows before
+  // a kLoad has brought those that have come; with `keep` those that stay are kept.
   ViewId placed = {};
   std::vector<GroupBackup> backups;  // By group; those of one in the order of succession.
 
@@ -107,6 +107,12 @@ struct CacheTally {
   friend bool operator==(const CacheTally&, const CacheTally&) = default;
 };
 
+// A server that has said nothing to a worker for so long, although it was asked.
+struct SilentServer {
+  PeerId peer;
+  int64_t for_ms = 0;
+};
+
 struct Heartbeat {
   static constexpr MessageKind kKind = MessageKind::kHeartbeat;
   ViewId view;                 // The newest the sender knows.
@@ -116,12 +122,17 @@ struct Heartbeat {
   double epoch_progress = 0;   // Workers: part of the epoch's bytes read, 0..1.
   uint64_t staleness_max = 0;  // Servers: largest number of clocks a pull was ahead of the slowest.
   CacheTally cache = {};       // Workers.
+  uint64_t number = 0;         // Of this process' heartbeats, from 1.
+  uint64_t heard = 0;          // The largest number whose answer has come.
+  std::string trouble = {};    // For people: what holds this member up; empty: nothing.
+  std::vector<SilentServer> silent = {};  // Workers.
 };
 
 // The scheduler's answer; a newer view than the member's is sent after it.
 struct HeartbeatAck {
   static constexpr MessageKind kKind = MessageKind::kHeartbeatAck;
   ViewId view;
+  uint64_t number = 0;  // Of the heartbeat.
 };
 
 // ---- Commands: scheduler -> member -> scheduler.
@@ -216,11 +227,12 @@ struct StopRequest {
   std::string reason;
 };
 
-// The job cannot go on; the member exits with the status.
+// The job cannot go on; the member exits with the status. Of a member: it cannot go on itself.
 struct Abort {
   static constexpr MessageKind kKind = MessageKind::kAbort;
   int32_t exit_status = 3;
   std::string message;
+  bool member_only = false;  // Of a member: another process in its place may do better.
 };
 
 // A small board on the scheduler on which the ranks of a collective find each other.

@@ -237,4 +237,20 @@ struct Layout<ReplicateAck> {
 };
 HDPS_MESSAGE(ReplicateAck);
 
+// ---- Probe, ProbeAck.
+
+template <>
+struct Layout<Probe> {
+  using Table = wire::Probe;
+  static void Describe(auto&, auto&) {}
+};
+HDPS_MESSAGE(Probe);
+
+template <>
+struct Layout<ProbeAck> {
+  using Table = wire::ProbeAck;
+  static void Describe(auto&, auto&) {}
+};
+HDPS_MESSAGE(ProbeAck);
+
 }  // namespace hdps

@@ -120,6 +120,15 @@ struct StoreAck {
   std::string message;
 };
 
+// Whether a server still hears a worker and is heard by it. It answers at once, whatever it is at:
+// a request may have to wait for other workers or for a disk.
+struct Probe {
+  static constexpr MessageKind kKind = MessageKind::kProbe;
+};
+struct ProbeAck {
+  static constexpr MessageKind kKind = MessageKind::kProbeAck;
+};
+
 // ---- Copies of rows: server <-> server. The group and the view are the header's.
 
 // A change that the primary of a group has taken, for the next one that holds the group's rows.

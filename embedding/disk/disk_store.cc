@@ -4,18 +4,24 @@
 #include <glog/logging.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "common/base/thread_annotations.h"
 #include "common/platform/failpoint.h"
+#include "common/platform/monotonic_clock.h"
+#include "common/platform/pause.h"
 
 namespace hdps {
 namespace {
@@ -27,7 +33,8 @@ constexpr uint64_t kWriteBufferMax = 64 << 20;
 constexpr uint64_t kBlobFileBytes = 32 << 20;
 constexpr int kFilterBitsPerBlock = 10;  // So that one of many files is asked for a number.
 constexpr int kOpenFilesMin = 32;
-constexpr uint64_t kCacheParts = 4;  // One of so many of the memory finds blocks.
+constexpr uint64_t kCacheParts = 4;    // One of so many of the memory finds blocks.
+constexpr int64_t kFullRetryMs = 200;  // Between two tries at a full disk.
 
 // (shard, table, number), big-endian: the order of bytes is that of the numbers.
 constexpr size_t kPrefixBytes = 4;
@@ -71,8 +78,7 @@ rocksdb::Options OptionsFor(const DiskStoreOptions& options,
       std::max(options.memory_bytes - options.memory_bytes / kCacheParts, 3 * kWriteBufferMin);
   rocks.write_buffer_size = std::clamp(write_bytes / 3, kWriteBufferMin, kWriteBufferMax);
   rocks.max_write_buffer_number = 3;
-  // A disk that refuses once ends the job: nothing waits for it to come back.
-  rocks.max_bgerror_resume_count = 0;
+  rocks.max_bgerror_resume_count = 0;  // Whoever writes waits for the disk, and says so.
   rocks.max_background_jobs = 2;
   rocks.compression = rocksdb::kNoCompression;  // Weights are noise: it would only cost time.
   rocks.compaction_style = rocksdb::kCompactionStyleUniversal;
@@ -95,12 +101,115 @@ rocksdb::Options OptionsFor(const DiskStoreOptions& options,
   return rocks;
 }
 
+// A file of RocksDB's on a disk with faults on purpose.
+class FaultySpillFile : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  FaultySpillFile(std::unique_ptr<rocksdb::FSWritableFile> file, std::string path,
+                  hdps::FileSystem& faults)
+      : FSWritableFileOwnerWrapper(std::move(file)), path_(std::move(path)), faults_(faults) {}
+
+  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                           rocksdb::IODebugContext* debug) override {
+    const rocksdb::IOStatus fault = Fault(data.size());
+    return fault.ok() ? FSWritableFileOwnerWrapper::Append(data, options, debug) : fault;
+  }
+  rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
+                           const rocksdb::DataVerificationInfo& verification,
+                           rocksdb::IODebugContext* debug) override {
+    const rocksdb::IOStatus fault = Fault(data.size());
+    return fault.ok() ? FSWritableFileOwnerWrapper::Append(data, options, verification, debug)
+                      : fault;
+  }
+
+ private:
+  // As RocksDB itself says it.
+  rocksdb::IOStatus Fault(uint64_t bytes) const {
+    const int error = faults_.FaultOfWrite(path_, bytes);
+    if (error == 0) return rocksdb::IOStatus::OK();
+    const std::string reason = std::generic_category().message(error);
+    rocksdb::IOStatus status = error == ENOSPC ? rocksdb::IOStatus::NoSpace(path_, reason)
+                                               : rocksdb::IOStatus::IOError(path_, reason);
+    status.SetRetryable(error == ENOSPC);
+    return status;
+  }
+
+  const std::string path_;
+  hdps::FileSystem& faults_;
+};
+
+class FaultySpillDisk : public rocksdb::FileSystemWrapper {
+ public:
+  explicit FaultySpillDisk(hdps::FileSystem& faults)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), faults_(faults) {}
+  const char* Name() const override { return "FaultySpillDisk"; }
+
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* debug) override {
+    const rocksdb::IOStatus made = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+    if (made.ok()) *file = std::make_unique<FaultySpillFile>(std::move(*file), path, faults_);
+    return made;
+  }
+
+ private:
+  hdps::FileSystem& faults_;
+};
+
+// Also of what only follows from it: buffers that stay full.
+bool IsFull(const rocksdb::Status& status) { return status.IsNoSpace() || status.IsIncomplete(); }
+
+// Threads that wait until a disk has room again.
+class FullDisk {
+ public:
+  explicit FullDisk(const DiskStoreOptions& options)
+      : options_(options), clock_(NewSystemClock()) {}
+
+  // Tries `again` until it is no longer refused for want of space, that has been for too long, or
+  // Stop(). Returns what came of the last try.
+  template <typename Try>
+  rocksdb::Status Wait(rocksdb::Status status, const Try& again) HDPS_EXCLUDES(mutex_) {
+    Tell(+1, status);
+    const int64_t until = clock_->NowMs() + options_.full_wait_ms;
+    while (IsFull(status) && clock_->NowMs() < until && pause_.For(kFullRetryMs)) {
+      // One after the other: each has the whole store written anew.
+      MutexLock lock(mutex_);
+      status = again();
+    }
+    Tell(-1, status);
+    return status;
+  }
+  void Stop() { pause_.End(); }
+
+ private:
+  void Tell(int change, const rocksdb::Status& status) HDPS_EXCLUDES(told_mutex_) {
+    MutexLock lock(told_mutex_);
+    const bool first = waiting_ == 0;
+    waiting_ += change;
+    if (!options_.on_full) return;
+    if (waiting_ == 0) return options_.on_full("");
+    if (!first) return;
+    options_.on_full("no space for spilled rows in " + options_.folder + " (" + status.ToString() +
+                     "); it goes on when there is some, or ends after " +
+                     std::to_string(options_.full_wait_ms / 1000) + " s");
+  }
+
+  const DiskStoreOptions options_;
+  const std::unique_ptr<MonotonicClock> clock_;
+  Pause pause_;
+  Mutex mutex_, told_mutex_;
+  int waiting_ HDPS_GUARDED_BY(told_mutex_) = 0;
+};
+
 // Invariant: `db_` holds exactly the blocks that were put and not erased.
 class RocksDiskStore : public DiskStore {
  public:
-  RocksDiskStore(std::string folder, std::shared_ptr<rocksdb::Cache> cache,
-                 std::unique_ptr<rocksdb::DB> db)
-      : folder_(std::move(folder)), cache_(std::move(cache)), db_(std::move(db)) {
+  RocksDiskStore(const DiskStoreOptions& options, std::shared_ptr<rocksdb::Cache> cache,
+                 std::unique_ptr<rocksdb::Env> faulty, std::unique_ptr<rocksdb::DB> db)
+      : folder_(options.folder),
+        full_(options),
+        cache_(std::move(cache)),
+        faulty_(std::move(faulty)),
+        db_(std::move(db)) {
     write_.disableWAL = true;
     // Blocks carry their own, six times as fast as the library's without vectors.
     read_.verify_checksums = false;
@@ -118,7 +227,7 @@ class RocksDiskStore : public DiskStore {
     for (size_t b = 0; b < blocks.size(); ++b) {
       batch.Put(AsSlice(KeyOf(space, blocks[b].number)), AsSlice(blocks[b].bytes));
       if (batch.GetDataSize() < kPutBytes && b + 1 < blocks.size()) continue;
-      HDPS_RETURN_IF_ERROR(Told("writing rows", db_->Write(write_, &batch)));
+      HDPS_RETURN_IF_ERROR(Write("writing rows", &batch));
       batch.Clear();
     }
     return {};
@@ -153,7 +262,7 @@ class RocksDiskStore : public DiskStore {
   Status Erase(const DiskSpace& space, std::span<const uint64_t> numbers) override {
     rocksdb::WriteBatch batch;
     for (const uint64_t number : numbers) batch.Delete(AsSlice(KeyOf(space, number)));
-    return Told("erasing rows", db_->Write(write_, &batch));
+    return Write("erasing rows", &batch);
   }
 
   Status EraseAll(const DiskSpace& space) override {
@@ -163,9 +272,12 @@ class RocksDiskStore : public DiskStore {
     }
     const bool last = std::all_of(end.begin(), end.end(), [](char c) { return c == 0; });
     if (last) end.fill(static_cast<char>(0xff));
-    return Told("erasing rows",
-                db_->DeleteRange(write_, db_->DefaultColumnFamily(), AsSlice(first), AsSlice(end)));
+    rocksdb::WriteBatch batch;
+    batch.DeleteRange(AsSlice(first), AsSlice(end));
+    return Write("erasing rows", &batch);
   }
+
+  void StopWaiting() override { full_.Stop(); }
 
   Status Damaged(const std::string& what) const override {
     return Told("reading rows", rocksdb::Status::Corruption(what));
@@ -181,6 +293,18 @@ class RocksDiskStore : public DiskStore {
   }
 
  private:
+  Status Write(const char* what, rocksdb::WriteBatch* batch) {
+    rocksdb::Status status = db_->Write(write_, batch);
+    if (IsFull(status)) {
+      // What could not be written to disk is still in memory. The library lets nothing in until it
+      // is told to try that again.
+      status = full_.Wait(std::move(status), [&] {
+        static_cast<void>(db_->Resume());  // What it says stands in the answer of the next write.
+        return db_->Write(write_, batch);
+      });
+    }
+    return Told(what, status);
+  }
   uint64_t Property(const std::string& name) const {
     uint64_t value = 0;
     return db_->GetIntProperty(name, &value) ? value : 0;
@@ -193,7 +317,9 @@ class RocksDiskStore : public DiskStore {
   }
 
   const std::string folder_;
+  FullDisk full_;
   const std::shared_ptr<rocksdb::Cache> cache_;
+  const std::unique_ptr<rocksdb::Env> faulty_;  // Null: the library's own.
   std::unique_ptr<rocksdb::DB> db_;
   rocksdb::ReadOptions read_;
   rocksdb::WriteOptions write_;
@@ -210,7 +336,12 @@ Status NotUsable(const std::string& folder, const std::string& why) {
 Result<std::unique_ptr<DiskStore>> NewRocksDiskStore(const DiskStoreOptions& options) {
   const std::shared_ptr<rocksdb::Cache> cache =
       rocksdb::NewLRUCache(options.memory_bytes / kCacheParts, /*num_shard_bits=*/2);
-  const rocksdb::Options rocks = OptionsFor(options, cache);
+  rocksdb::Options rocks = OptionsFor(options, cache);
+  std::unique_ptr<rocksdb::Env> faulty;
+  if (options.files != nullptr) {
+    faulty = rocksdb::NewCompositeEnv(std::make_shared<FaultySpillDisk>(*options.files));
+    rocks.env = faulty.get();
+  }
   std::error_code failed;
   std::filesystem::create_directories(options.folder, failed);
   if (failed) return NotUsable(options.folder, failed.message());
@@ -219,9 +350,13 @@ Result<std::unique_ptr<DiskStore>> NewRocksDiskStore(const DiskStoreOptions& opt
   if (!emptied.ok()) return NotUsable(options.folder, emptied.ToString());
   rocksdb::DB* db = nullptr;
   const rocksdb::Status opened = rocksdb::DB::Open(rocks, options.folder, &db);
+  if (opened.IsNoSpace()) {
+    return Status(Code::kIoError,
+                  "no space for spilled rows in " + options.folder + ": " + opened.ToString());
+  }
   if (!opened.ok()) return NotUsable(options.folder, opened.ToString());
-  return std::unique_ptr<DiskStore>(
-      std::make_unique<RocksDiskStore>(options.folder, cache, std::unique_ptr<rocksdb::DB>(db)));
+  return std::unique_ptr<DiskStore>(std::make_unique<RocksDiskStore>(
+      options, cache, std::move(faulty), std::unique_ptr<rocksdb::DB>(db)));
 }
 
 }  // namespace hdps

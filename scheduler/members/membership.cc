@@ -19,15 +19,19 @@ void Membership::Enter(View view, const std::map<PeerId, MemberProcess>& process
   for (const Role role : {Role::kServer, Role::kWorker}) {
     for (const Member& member : role == Role::kServer ? view_.Holders() : view_.workers) {
       Entry entry;
-      entry.name = std::string(RoleName(role)) + " " + std::to_string(member.rank);
+      entry.name = entry.place = std::string(RoleName(role)) + " " + std::to_string(member.rank);
       if (const auto process = processes.find(member.peer); process != processes.end()) {
         entry.process = process->second;
         if (!entry.process.host.empty()) entry.name += " (" + entry.process.host + ")";
       }
       if (role == Role::kWorker) entry.worker_rank = member.rank;
-      entry.heard = now;
+      entry.heard = entry.answered_at = now;
       if (const auto stays = before.find(member.peer); stays != before.end()) {
         entry.heard = stays->second.heard;
+        entry.newest = stays->second.newest;
+        entry.answered = stays->second.answered;
+        entry.answered_at = stays->second.answered_at;
+        entry.trouble = stays->second.trouble;
         if (!restart) entry.latest = stays->second.latest;
       }
       members_[member.peer] = std::move(entry);
@@ -69,9 +73,22 @@ std::vector<PeerId> Membership::all() const {
 
 void Membership::Heard(PeerId peer, TimeMs now) { members_.at(peer).heard = now; }
 
-void Membership::OnHeartbeat(PeerId peer, const Heartbeat& heartbeat) {
+void Membership::OnHeartbeat(PeerId peer, const Heartbeat& heartbeat, TimeMs now) {
+  Entry& entry = members_.at(peer);
+  if (heartbeat.heard > entry.answered) {
+    entry.answered = heartbeat.heard;
+    entry.answered_at = now;
+    entry.deaf = false;
+  }
+  if (heartbeat.number > entry.newest) {
+    entry.newest = heartbeat.number;
+    entry.deaf = now - entry.answered_at > dead_after_ms_;
+    entry.trouble = heartbeat.trouble;
+    entry.silent.clear();
+    if (heartbeat.view == view_.view) entry.silent = heartbeat.silent;
+  }
   if (heartbeat.view < restarted_) return;
-  Heartbeat& latest = members_.at(peer).latest;
+  Heartbeat& latest = entry.latest;
   latest.staleness_max = std::max(latest.staleness_max, heartbeat.staleness_max);
   // Examples and their losses belong together; one that came late is older than what we have.
   if (heartbeat.clock < latest.clock || heartbeat.examples < latest.examples) return;
@@ -89,10 +106,20 @@ void Membership::OnCache(PeerId peer, const CacheTally& tally) {
 }
 
 void Membership::ForgiveSilence(TimeMs gap) {
-  for (auto& [peer, entry] : members_) entry.heard += gap;
+  for (auto& [peer, entry] : members_) {
+    entry.heard += gap;
+    entry.answered_at += gap;
+  }
+}
+
+void Membership::OnJoinAgain(PeerId peer, TimeMs now) {
+  Entry& entry = members_.at(peer);
+  entry.deaf = now - entry.answered_at > dead_after_ms_;
 }
 
 void Membership::Release(PeerId peer) { members_.at(peer).released = true; }
+
+void Membership::GiveUp(PeerId peer, const std::string& how) { members_.at(peer).given_up = how; }
 
 TimeMs Membership::SilentFor(PeerId peer, TimeMs now) const {
   return now - members_.at(peer).heard;
@@ -102,9 +129,26 @@ std::vector<PeerId> Membership::Lost(TimeMs now) const {
   std::vector<PeerId> lost;
   for (const PeerId peer : all()) {
     const Entry& entry = members_.at(peer);
-    if (!entry.released && now - entry.heard > dead_after_ms_) lost.push_back(peer);
+    const bool gone = now - entry.heard > dead_after_ms_ || entry.deaf || !entry.given_up.empty();
+    if (!entry.released && gone) lost.push_back(peer);
   }
   return lost;
+}
+
+const std::string& Membership::PlaceOf(PeerId peer) const { return members_.at(peer).place; }
+
+std::vector<LinkReport> Membership::LinkReports() const {
+  std::vector<LinkReport> reports;
+  for (const PeerId worker : workers()) {
+    const Entry& entry = members_.at(worker);
+    if (entry.released || entry.deaf || !entry.given_up.empty()) continue;
+    reports.push_back({worker, entry.silent});
+    std::erase_if(reports.back().silent, [&](const SilentServer& server) {
+      const auto at = members_.find(server.peer);
+      return at == members_.end() || at->second.released;
+    });
+  }
+  return reports;
 }
 
 Membership::Progress Membership::progress() const {

@@ -9,6 +9,7 @@
 
 #include "common/net/node.h"
 #include "common/protocol/messages.h"
+#include "scheduler/members/cut_links.h"
 #include "scheduler/members/rendezvous.h"
 
 namespace hdps {
@@ -36,13 +37,24 @@ class Membership {
 
   void Heard(PeerId peer, TimeMs now);
   // What it says of a view before the last restart is of work that counts no more.
-  void OnHeartbeat(PeerId peer, const Heartbeat& heartbeat);
+  void OnHeartbeat(PeerId peer, const Heartbeat& heartbeat, TimeMs now);
+  // It asks for the view again, although that was sent.
+  void OnJoinAgain(PeerId peer, TimeMs now);
   void ForgiveSilence(TimeMs gap);  // This process itself stood still for so long.
   void Release(PeerId peer);        // It has finished: its silence is no failure.
+  // It is lost from now on, whatever is heard of it: `how`, for people.
+  void GiveUp(PeerId peer, const std::string& how);
+  const std::string& given_up(PeerId peer) const { return members_.at(peer).given_up; }
+  // It speaks, and does not hear what it is answered.
+  bool deaf(PeerId peer) const { return members_.at(peer).deaf; }
+  const std::string& trouble(PeerId peer) const { return members_.at(peer).trouble; }
 
   TimeMs SilentFor(PeerId peer, TimeMs now) const;
-  // Those that have been silent for too long.
+  // Those that have been silent or deaf for too long, and those given up.
   std::vector<PeerId> Lost(TimeMs now) const;
+  // Of the workers that are well: the servers that they have long not heard.
+  std::vector<LinkReport> LinkReports() const;
+  const std::string& PlaceOf(PeerId peer) const;  // "worker 1", whoever has it.
 
   // The view, and how far each member is.
   void AddTo(StatusReply* status, TimeMs now) const;
@@ -68,6 +80,13 @@ class Membership {
     TimeMs heard = 0;
     bool released = false;
     Heartbeat latest;
+    std::string place, given_up;
+    // Of its heartbeats: the newest one, and the newest of which it has heard the answer.
+    uint64_t newest = 0, answered = 0;
+    TimeMs answered_at = 0;  // That was told; answers that were sent since have not come.
+    bool deaf = false;
+    std::string trouble;
+    std::vector<SilentServer> silent;
   };
   const TimeMs dead_after_ms_;
   View view_;

@@ -5,8 +5,11 @@
 
 namespace hdps {
 
-void Recovery::Lost(const std::string& name, TimeMs now) {
-  if (lost_.empty()) since_ = now;
+void Recovery::Lost(const std::string& name, const std::string& how, TimeMs now) {
+  if (lost_.empty()) {
+    since_ = now;
+    first_cause_ = how;
+  }
   last_ = now;
   lost_.push_back(name);
 }

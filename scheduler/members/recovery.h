@@ -20,8 +20,8 @@ class Recovery {
       : replace_after_ms_(int64_t{cluster.replace_after_s} * 1000),
         on_worker_loss_(cluster.on_worker_loss) {}
 
-  // `name` has been lost; its place in the rendezvous is free.
-  void Lost(const std::string& name, TimeMs now);
+  // `name` has been lost, `how` says why; its place in the rendezvous is free.
+  void Lost(const std::string& name, const std::string& how, TimeMs now);
   bool under_way() const { return !lost_.empty(); }
 
   enum class Next : uint8_t {
@@ -36,6 +36,7 @@ class Recovery {
 
   // "server 1 (host-a 4711) and worker 0 (host-b 12)"
   std::string names() const;
+  const std::string& first_cause() const { return first_cause_; }
   size_t num_lost() const { return lost_.size(); }
   TimeMs since() const { return since_; }  // The first loss.
 
@@ -43,6 +44,7 @@ class Recovery {
   const TimeMs replace_after_ms_;
   const OnWorkerLoss on_worker_loss_;
   std::vector<std::string> lost_;
+  std::string first_cause_;
   TimeMs since_ = 0, last_ = 0;  // Of the first and the newest loss.
 };
 

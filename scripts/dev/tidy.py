@@ -23,7 +23,7 @@ DOORS = [
     (r"steady_clock|system_clock|sleep_for|sleep_until|clock_gettime",
      {"common/platform/monotonic_clock.cc"}),
     (r"\bwait_for\(|\bwait_until\(",
-     {"common/net/inproc_transport.cc"}),
+     {"common/net/inproc_transport.cc", "common/platform/pause.cc"}),
     (r"random_device|\bs?rand\(|getrandom", {"common/platform/random.cc"}),
     (r"std::j?thread\b|pthread_create", {"common/platform/executor.cc"}),
     (r"[<\"]tbb/|oneapi/tbb", {"common/platform/tbb_executor.cc"}),

@@ -9,11 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "common/platform/fault_file_system.h"
 #include "common/platform/random.h"
 #include "tests/embedding/memory_disk_store.h"
 
@@ -193,6 +195,120 @@ TEST(RocksDiskStore, SaysWhenTheDiskFails) {
   ASSERT_EQ(status.code(), Code::kIoError);
   EXPECT_THAT(status.message(), HasSubstr(folder));
   EXPECT_THAT(status.message(), HasSubstr("free space there"));
+}
+
+// A disk that a test fills and empties.
+class FillingDisk {
+ public:
+  FillingDisk() : faults_(NewFaultFileSystem(NewPosixFileSystem(), Options(switch_), Clock())) {}
+  ~FillingDisk() { std::filesystem::remove(switch_); }
+
+  void Fill() { std::ofstream(switch_) << "full"; }
+  void Empty() { std::filesystem::remove(switch_); }
+  FileSystem* files() { return faults_.get(); }
+
+ private:
+  static FaultFileOptions Options(const std::string& while_file) {
+    FaultFileOptions options;
+    options.faults = {{FileFault::Kind::kFull, "*", 0, {.while_file = while_file}}};
+    return options;
+  }
+  static std::shared_ptr<MonotonicClock> Clock() { return NewSystemClock(); }
+
+  const std::string switch_ = NewFolder() + ".full";
+  const std::unique_ptr<FileSystem> faults_;
+};
+
+// Puts blocks until one is refused, or there are `count`.
+Status PutMany(DiskStore& store, uint64_t count) {
+  Status status;
+  for (uint64_t number = 0; number < count && status.ok(); ++number) {
+    const std::vector<std::byte> bytes = BlockOf(number, 4096);
+    const DiskBlock block{number, bytes};
+    status = store.Put(kSpace, {&block, 1});
+  }
+  return status;
+}
+
+Status CheckMany(DiskStore& store, uint64_t count) {
+  std::vector<uint64_t> numbers(count);
+  for (uint64_t n = 0; n < count; ++n) numbers[n] = n;
+  return store.Get(kSpace, numbers, [&](size_t k, std::span<const std::byte> bytes) -> Status {
+    if (std::ranges::equal(bytes, BlockOf(numbers[k], 4096))) return {};
+    return {Code::kCorruption, "block " + std::to_string(k)};
+  });
+}
+
+// More than is kept in memory, so that the disk is met.
+constexpr uint64_t kManyBlocks = 8000;
+
+TEST(RocksDiskStore, AFullDiskIsWaitedForAndNothingIsLost) {
+  FillingDisk disk;
+  std::vector<std::string> said;
+  DiskStoreOptions options{NewFolder(), 4 << 20};
+  options.full_wait_ms = 120'000;
+  options.files = disk.files();
+  // Space comes back when somebody has been told that there is none.
+  options.on_full = [&](const std::string& why) {
+    said.push_back(why);
+    disk.Empty();
+  };
+  Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore(options);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  disk.Fill();
+  const Status put = PutMany(**store, kManyBlocks);
+  EXPECT_TRUE(put.ok()) << put.message();
+  ASSERT_GE(said.size(), 2u);
+  EXPECT_THAT(said[0], HasSubstr("no space for spilled rows in " + options.folder));
+  EXPECT_THAT(said[0], HasSubstr("No space left on device"));
+  EXPECT_EQ(said[1], "");
+  // And again, in the middle.
+  disk.Fill();
+  const Status erased = (*store)->EraseAll({{4}, {1}});
+  EXPECT_TRUE(erased.ok()) << erased.message();
+  disk.Empty();
+  const Status read = CheckMany(**store, kManyBlocks);
+  EXPECT_TRUE(read.ok()) << read.message();
+}
+
+TEST(RocksDiskStore, ADiskThatStaysFullFailsInTheEnd) {
+  FillingDisk disk;
+  DiskStoreOptions options{NewFolder(), 4 << 20};
+  options.full_wait_ms = 300;
+  options.files = disk.files();
+  Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore(options);
+  ASSERT_TRUE(store.ok());
+  disk.Fill();
+  const Status put = PutMany(**store, kManyBlocks);
+  EXPECT_EQ(put.code(), Code::kIoError);
+  EXPECT_THAT(put.message(), HasSubstr("No space left on device"));
+  EXPECT_THAT(put.message(), HasSubstr("free space there"));
+}
+
+TEST(RocksDiskStore, AWaitForSpaceEndsWhenItIsToldTo) {
+  FillingDisk disk;
+  DiskStoreOptions options{NewFolder(), 4 << 20};
+  options.full_wait_ms = 1'000'000'000;
+  options.files = disk.files();
+  DiskStore* waiting = nullptr;
+  options.on_full = [&](const std::string&) { waiting->StopWaiting(); };
+  Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore(options);
+  ASSERT_TRUE(store.ok());
+  waiting = store->get();
+  disk.Fill();
+  EXPECT_EQ(PutMany(**store, kManyBlocks).code(), Code::kIoError);
+}
+
+// No space for what is made at the start is no mistake of the operator's.
+TEST(RocksDiskStore, AFullDiskAtTheStartIsNoMistake) {
+  FillingDisk disk;
+  DiskStoreOptions options{NewFolder(), 4 << 20};
+  options.files = disk.files();
+  disk.Fill();
+  const Result<std::unique_ptr<DiskStore>> store = NewRocksDiskStore(options);
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.status().code(), Code::kIoError) << store.status().message();
+  EXPECT_THAT(store.status().message(), HasSubstr(options.folder));
 }
 
 // Blocks on their way to disk and what finds those that are there stay within what was given.

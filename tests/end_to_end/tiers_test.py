@@ -113,16 +113,17 @@ class Tiers(harness.Case):
         harness.figure(f"memory foreseen {mib:.0f} MiB, peak {peak:.0f} MiB")
         self.assertLess(abs(mib - peak), 0.1 * peak)
 
-    def test_a_disk_that_fails_ends_the_job_and_touches_nothing_saved(self):
-        """Status 3, the folder and the mend are named, and the job goes on from its checkpoint."""
-        limit = {"cluster.memory_limit": f"{LIMIT_MIB}MiB"}
-        half, _, _ = self.cluster("run", {**limit, "train.max_steps": 20})
+    def test_a_disk_that_fails_ends_one_process_and_touches_nothing_saved(self):
+        """Status 3, the folder and the mend are named, and the job goes on from its checkpoint.
+
+        Where nobody starts servers again: spill_faults_test.py has those that are."""
+        limit = {"cluster.memory_limit": "20MiB"}
+        half = harness.train(self.job, self.out("run"), sets={**limit, "train.max_steps": 20})
         out = self.out("run")
         process = subprocess.Popen(
-            [str(harness.ROOT / "scripts/local_cluster.sh"), f"--job={self.job}", f"--out={out}",
+            [harness.program("hdps"), "train", f"--job={self.job}", f"--out={out}",
              *harness.merged_settings({**limit, "train.epochs": 9})],
-            env={**os.environ, "HDPS_BIN": str(harness.BIN)}, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         spill = out / "spill" / "server_0"
         harness.wait_until(lambda: list(spill.glob("*.sst")) or process.poll() is not None, 120,
                            "rows on disk")
@@ -133,7 +134,7 @@ class Tiers(harness.Case):
         self.assertEqual(process.returncode, 3, error)
         self.assertIn(str(spill), error)
         self.assertIn("cluster.spill_path", error)
-        resumed, _, _ = self.cluster("run", {**limit, "train.max_steps": 30})
+        resumed = harness.train(self.job, out, sets={**limit, "train.max_steps": 30})
         self.assertEqual(half["steps"], 20)
         self.assertEqual(resumed["resumed_from"], 20)
         self.assertEqual(resumed["steps"], 30)

@@ -243,12 +243,12 @@ TEST_F(MembershipTest, WhoIsSilentIsLost) {
 TEST_F(MembershipTest, ARestartForgetsWhatWasDoneAndWhatIsSaidOfItLater) {
   Heartbeat beat = Beat(5, 50, 5.5);
   beat.view = {1};
-  members_.OnHeartbeat({20}, beat);
-  members_.OnHeartbeat({21}, beat);
+  members_.OnHeartbeat({20}, beat, 0);
+  members_.OnHeartbeat({21}, beat, 0);
   Heartbeat server;
   server.view = {1};
   server.staleness_max = 3;
-  members_.OnHeartbeat({10}, server);
+  members_.OnHeartbeat({10}, server, 0);
   members_.Enter({.view = {2},
                   .servers = {{{11}, 0, "tcp://a:2"}},
                   .workers = {{{20}, 0, ""}, {{21}, 1, ""}},
@@ -259,20 +259,20 @@ TEST_F(MembershipTest, ARestartForgetsWhatWasDoneAndWhatIsSaidOfItLater) {
   EXPECT_FALSE(members_.Has({10}));
   EXPECT_EQ(members_.NameOf({11}), "server 0 (a:2)");
   EXPECT_EQ(members_.progress().clock, 0);
-  members_.OnHeartbeat({20}, beat);  // Was on its way.
+  members_.OnHeartbeat({20}, beat, 0);  // Was on its way.
   EXPECT_EQ(members_.WorkerClock(0), 0);
   beat = Beat(2, 20, 2.5);
   beat.view = {2};
-  members_.OnHeartbeat({20}, beat);
+  members_.OnHeartbeat({20}, beat, 0);
   EXPECT_EQ(members_.WorkerClock(0), 2);
   EXPECT_EQ(members_.staleness_max(), 3u);  // Of a server that is gone.
   EXPECT_EQ(members_.SilentFor({11}, 800), 100);
 }
 
 TEST_F(MembershipTest, ProgressNeverGoesBack) {
-  members_.OnHeartbeat({20}, Beat(5, 50, 5.5));
-  members_.OnHeartbeat({21}, Beat(4, 40, 4.5));
-  members_.OnHeartbeat({20}, Beat(3, 30, 3.5));  // Overtaken on the way.
+  members_.OnHeartbeat({20}, Beat(5, 50, 5.5), 0);
+  members_.OnHeartbeat({21}, Beat(4, 40, 4.5), 0);
+  members_.OnHeartbeat({20}, Beat(3, 30, 3.5), 0);  // Overtaken on the way.
   EXPECT_EQ(members_.progress().clock, 4);
   EXPECT_EQ(members_.progress().examples, 90u);
   EXPECT_DOUBLE_EQ(members_.progress().loss_sum, 10);
@@ -280,9 +280,9 @@ TEST_F(MembershipTest, ProgressNeverGoesBack) {
   Heartbeat server;
   server.view = {1};
   server.staleness_max = 3;
-  members_.OnHeartbeat({10}, server);
+  members_.OnHeartbeat({10}, server, 0);
   server.staleness_max = 0;
-  members_.OnHeartbeat({10}, server);
+  members_.OnHeartbeat({10}, server, 0);
   EXPECT_EQ(members_.staleness_max(), 3u);
 }
 
@@ -290,9 +290,9 @@ TEST_F(MembershipTest, TalliesOfKeptRowsAddUpOverWorkers) {
   EXPECT_EQ(members_.cache(), CacheTally());
   Heartbeat beat = Beat(5, 50, 5.5);
   beat.cache = {100, 60, 7, 4096};
-  members_.OnHeartbeat({20}, beat);
+  members_.OnHeartbeat({20}, beat, 0);
   members_.OnCache({21}, {200, 150, 7, 4096});
-  members_.OnHeartbeat({21}, Beat(6, 60, 6.5));  // Sent before the answer, came after it.
+  members_.OnHeartbeat({21}, Beat(6, 60, 6.5), 0);  // Sent before the answer, came after it.
   EXPECT_EQ(members_.cache(), (CacheTally{300, 210, 14, 8192}));
 }
 

@@ -66,6 +66,7 @@ void ScriptedCluster::StartScheduler() {
   scheduler.num_servers = options.num_servers;
   scheduler.num_workers = options.num_workers;
   scheduler.resume = options.resume;
+  scheduler.members_return = options.members_return;
   ProgressListener voice;
   voice.notice = [this](const std::string& line) { notices.push_back(line); };
   Result<std::unique_ptr<SchedulerNode>> made =
@@ -85,7 +86,7 @@ ScriptedMember& ScriptedCluster::Add(Role role, const std::string& name, int32_t
   options.job_digest = JobDigest(options_.job);
   options.identity.host = name;
   options.heartbeat_ms = options_.job.cluster.heartbeat_ms;
-  options.scheduler_timeout_ms = options_.job.cluster.dead_after_ms;
+  options.scheduler_timeout_ms = 40 * TimeMs{options_.job.cluster.dead_after_ms};
   if (change) change(options);
   members_.push_back(std::make_unique<ScriptedMember>(options, name));
   return *members_.back();
@@ -101,7 +102,7 @@ ScriptedMember& ScriptedCluster::member(const std::string& name) {
 
 void ScriptedCluster::Turn() {
   now += kTurnMs;
-  node->OnTick(now);
+  if (!standing_still_) node->OnTick(now);
   DeliverFromScheduler();
   for (size_t i = 0; i < members_.size(); ++i) {
     ScriptedMember& member = *members_[i];
@@ -120,6 +121,14 @@ void ScriptedCluster::Turn() {
   DeliverFromScheduler();
 }
 
+void ScriptedCluster::StandStill(TimeMs ms) {
+  standing_still_ = true;
+  for (const TimeMs end = now + ms; now < end;) Turn();
+  standing_still_ = false;
+  node->OnTick(now);
+  for (auto& [from, frame] : std::exchange(unheard_, {})) node->OnFrame(from, std::move(frame));
+}
+
 bool ScriptedCluster::RunUntil(const std::function<bool()>& what, TimeMs ms) {
   for (const TimeMs end = now + ms; now < end; Turn()) {
     if (what()) return true;
@@ -129,14 +138,19 @@ bool ScriptedCluster::RunUntil(const std::function<bool()>& what, TimeMs ms) {
 
 void ScriptedCluster::DeliverToScheduler(ScriptedMember& member) {
   for (Outgoing& outgoing : member.client.TakeOutput().frames) {
-    if (!member.cut_off) node->OnFrame(member.self, std::move(outgoing.frame));
+    if (member.cut_off) continue;
+    if (standing_still_) {
+      unheard_.emplace_back(member.self, std::move(outgoing.frame));
+    } else {
+      node->OnFrame(member.self, std::move(outgoing.frame));
+    }
   }
 }
 
 void ScriptedCluster::DeliverFromScheduler() {
   for (const Outgoing& outgoing : node->TakeOutput().frames) {
     for (const std::unique_ptr<ScriptedMember>& member : members_) {
-      if (member->self == outgoing.to && !member->cut_off) {
+      if (member->self == outgoing.to && !member->cut_off && !member->deaf) {
         member->client.OnFrame(kSchedulerPeer, outgoing.frame);
       }
     }

@@ -26,6 +26,7 @@ struct ScriptedMember {
   const std::string called;  // In the transcript: "worker a".
   MembershipClient client;
   bool cut_off = false;  // Neither hears nor is heard.
+  bool deaf = false;     // Is heard, and hears nothing.
   bool mute = false;     // Beats, but answers no command.
   Clock clock = 0;
   std::optional<Command> training;
@@ -37,6 +38,7 @@ struct ScriptedOptions {
   uint32_t num_servers = 1, num_workers = 2;
   Clock steps_per_epoch = 10;
   Resume resume = Resume::kAuto;
+  bool members_return = true;
   bool with_members = true;  // All that the job needs, told no rank, called "server a", ...
 };
 
@@ -54,6 +56,8 @@ class ScriptedCluster {
   void StartScheduler();
 
   void Turn();
+  // The scheduler does nothing for so long; what members say meanwhile it hears when it is back.
+  void StandStill(TimeMs ms);
   // Turns until `what` holds; false after `ms` of simulated time.
   bool RunUntil(const std::function<bool()>& what, TimeMs ms = 60'000);
   bool RunToTheEnd() {
@@ -82,6 +86,8 @@ class ScriptedCluster {
 
   const ScriptedOptions options_;
   FileSystem& files_;
+  bool standing_still_ = false;
+  std::vector<std::pair<PeerId, Frame>> unheard_;  // By the scheduler, while it stands still.
   std::vector<std::unique_ptr<ScriptedMember>> members_;
   std::vector<std::string> lines_;
 };

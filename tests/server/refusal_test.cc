@@ -116,6 +116,53 @@ TEST_F(Refusal, RowsBeforeAnyView) {
   EXPECT_FALSE(node.done());
 }
 
+// A request may have to wait for other workers, or for a disk: that is not silence.
+TEST_F(Refusal, AProbeIsAnsweredWhateverTheServerIsAt) {
+  LaterExecutor executor;
+  ServerHarness server({.job = TestJob(Mode::kSync)}, nullptr, &executor);
+  server.Pull(0, 5, PullMode::kTrain, kRows);
+  Command load;
+  load.id = {1};
+  load.command = CommandKind::kLoad;
+  server.FromPeer(kSchedulerPeer, load, 0);
+  server.replies().clear();
+  server.FromPeer(server.WorkerPeer(0), Probe(), 7);
+  const std::vector<Outgoing>& replies = server.replies();
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_EQ(replies[0].to, server.WorkerPeer(0));
+  EXPECT_EQ(replies[0].frame.header.kind, static_cast<uint16_t>(MessageKind::kProbeAck));
+  EXPECT_EQ(replies[0].frame.header.sender, 100u);
+  executor.RunAll();
+}
+
+// The scheduler that formed the first view died before this server saw it: the rows are those that
+// every server begins with, and no load will come.
+TEST_F(Refusal, AServerThatMissedTheFirstViewHasItsRows) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  for (const uint64_t placed : {1, 2}) {
+    ServerNodeOptions options;
+    options.job = std::make_shared<const Job>(TestJob(Mode::kSync));
+    options.identity.self = {100};
+    ServerNode node(*files, *executor, options);
+    View view = server_.view();
+    view.view = {2};
+    view.placed = {placed};
+    node.OnFrame(kSchedulerPeer, EncodeMessage(view));
+    Frame push = EncodeMessage(Good());
+    push.header.view = 2;
+    push.header.sender = server_.WorkerPeer(0).value;
+    node.OnFrame(server_.WorkerPeer(0), push);
+    const Output output = node.TakeOutput();
+    const auto answer = std::ranges::find(output.frames, server_.WorkerPeer(0), &Outgoing::to);
+    ASSERT_NE(answer, output.frames.end());
+    PushAck ack;
+    ASSERT_TRUE(DecodeMessage(answer->frame, &ack).ok());
+    // Rows that moved here, or were loaded, are to come.
+    EXPECT_EQ(ack.code, placed == 1 ? Code::kOk : Code::kUnavailable) << ack.message;
+  }
+}
+
 TEST_F(Refusal, AWorkerThatLeavesIsForgottenAndItsPlaceTaken) {
   Job job = TestJob(Mode::kSync);
   ServerHarness server({.job = job, .workers = 2});

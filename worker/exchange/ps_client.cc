@@ -148,6 +148,8 @@ void PsClient::ClosePush(uint64_t id, ServerId server) {
 void PsClient::OnView(std::shared_ptr<const View> view) {
   view_ = std::move(view);
   pushes_.resize(std::max(pushes_.size(), view_->servers.size()));
+  links_.clear();
+  for (const Member& server : view_->servers) links_[server.peer] = {now_, now_};
   std::vector<Ticket> homeless;
   for (auto& [id, request] : requests_) {
     if (request.server.value >= view_->servers.size()) {
@@ -164,7 +166,10 @@ void PsClient::OnView(std::shared_ptr<const View> view) {
 }
 
 bool PsClient::OnFrame(PeerId from, const Frame& frame) {
-  if (!IsReply(KindOf(frame))) return false;
+  const bool is_probe_ack = KindOf(frame) == MessageKind::kProbeAck;
+  if (!is_probe_ack && !IsReply(KindOf(frame))) return false;
+  if (const auto link = links_.find(from); link != links_.end()) link->second.heard = now_;
+  if (is_probe_ack) return true;
   const uint64_t id = frame.header.request_id;
   const auto at = requests_.find(id);
   if (at == requests_.end() || !Answers(KindOf(frame), KindOf(at->second.frame)) ||
@@ -232,8 +237,32 @@ void PsClient::StartSequels() {
   }
 }
 
+void PsClient::ProbeSilent(TimeMs gap) {
+  const TimeMs probe_ms = options_.probe_ms;
+  for (auto& [server, link] : links_) {
+    // What they have said meanwhile is still to be read.
+    if (gap >= probe_ms) link.heard += gap;
+    if (now_ - link.heard < probe_ms || now_ - link.probed < probe_ms) continue;
+    link.probed = now_;
+    Frame probe = EncodeMessage(Probe());
+    probe.header.sender = options_.self.value;
+    probe.header.view = view_->view.value;
+    outgoing_.push_back({server, std::move(probe)});
+  }
+}
+
+std::vector<SilentServer> PsClient::SilentFor(TimeMs ms) const {
+  std::vector<SilentServer> silent;
+  for (const auto& [server, link] : links_) {
+    if (now_ - link.heard > ms) silent.push_back({server, now_ - link.heard});
+  }
+  return silent;
+}
+
 void PsClient::OnTick(TimeMs now) {
-  now_ = std::max(now_, now);
+  const TimeMs gap = std::max(now - now_, TimeMs{0});
+  now_ += gap;
+  if (options_.probe_ms > 0 && view_ != nullptr) ProbeSilent(gap);
   const TimeMs timeout_ms = TimeMs{1000} * options_.request_timeout_s;
   std::vector<std::pair<Ticket, Status>> overdue;
   for (auto& [id, request] : requests_) {

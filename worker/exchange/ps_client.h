@@ -23,6 +23,7 @@ struct PsClientOptions {
   uint32_t pushes_in_flight_max = 8;  // Per server; a push waits until the one this many before it
                                       // has been acknowledged. This bounds the servers' ledgers.
   uint32_t requests_max = 4096;       // Outstanding at once; more are kResourceExhausted.
+  uint32_t probe_ms = 0;              // A server that says nothing is probed so often; 0: never.
 };
 
 struct PsClientCounters {
@@ -70,6 +71,8 @@ class PsClient {
 
   std::vector<Outgoing> TakeOutgoing();
   std::vector<TicketResult> TakeResults();
+  // Servers of the view that have said nothing for more than `ms`, though they were asked.
+  std::vector<SilentServer> SilentFor(TimeMs ms) const;
   const PsClientCounters& counters() const { return counters_; }
   size_t outstanding() const { return requests_.size(); }
 
@@ -99,12 +102,16 @@ class PsClient {
     bool due = false;
     std::vector<ServerRequest> requests;
   };
+  struct Link {
+    TimeMs heard = 0, probed = 0;
+  };
   struct Push {
     uint64_t request_id = 0;
     bool acknowledged = false;
   };
 
   void Send(uint64_t id, Request* request);
+  void ProbeSilent(TimeMs gap);  // This process itself has stood still for `gap`.
   void Postpone(Code code, Request* request);
   void FinishTicket(Ticket ticket, OpenTicket open);
   // Starts the sequels whose turn has come.
@@ -125,6 +132,7 @@ class PsClient {
   std::unordered_map<Ticket, OpenTicket> tickets_;
   std::deque<Sequel> sequels_;  // In the order of their tickets.
   uint64_t next_own_ticket_;
+  std::map<PeerId, Link> links_;          // Of the view's servers.
   std::vector<std::deque<Push>> pushes_;  // [servers]: from the oldest unacknowledged one on.
   std::vector<Outgoing> outgoing_;
   std::vector<TicketResult> results_;

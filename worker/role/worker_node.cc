@@ -24,7 +24,12 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
   // While a lost server is being replaced its requests wait.
   client.request_timeout_s =
       std::max(cluster.request_timeout_s, cluster.replace_after_s + kReplacementStartsS);
+  if (cluster.memory_limit > 0) {  // And while a server waits for space on its disk.
+    client.request_timeout_s =
+        std::max(client.request_timeout_s, options.job->checkpoint.retry_s + kReplacementStartsS);
+  }
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
+  client.probe_ms = cluster.heartbeat_ms;
   return client;
 }
 
@@ -32,6 +37,7 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
 
 WorkerNode::WorkerNode(const WorkerNodeOptions& options, ComputeSide* compute)
     : compute_(compute),
+      dead_after_ms_(options.job->cluster.dead_after_ms),
       membership_(MembershipOf(Role::kWorker, options.identity, *options.job)),
       client_(ClientOf(options)) {
   CHECK(compute_ != nullptr);
@@ -47,8 +53,9 @@ void WorkerNode::OnFrame(PeerId from, Frame frame) {
 }
 
 void WorkerNode::OnTick(TimeMs now) {
-  membership_.OnTick(now);
   client_.OnTick(now);
+  membership_.ReportSilent(client_.SilentFor(dead_after_ms_));
+  membership_.OnTick(now);
   Deliver();
 }
 
@@ -107,9 +114,7 @@ void WorkerNode::Answer(const CommandDone& done) { membership_.Answer(done); }
 void WorkerNode::Report(const Heartbeat& progress) { membership_.Report(progress); }
 void WorkerNode::Put(const KvPut& put) { membership_.Put(put); }
 void WorkerNode::Get(const KvGet& get) { membership_.Get(get); }
-void WorkerNode::Fail(Status status) {
-  membership_.Fail(ExitStatusOf(status.code()), status.message());
-}
+void WorkerNode::Fail(Status status) { membership_.Fail(status); }
 void WorkerNode::RequestStop(const std::string& reason) { membership_.RequestStop(reason); }
 
 }  // namespace hdps

@@ -54,6 +54,7 @@ class WorkerNode : public Node, public ComputeRequests {
   void Deliver();
 
   ComputeSide* const compute_;
+  const TimeMs dead_after_ms_;
   MembershipClient membership_;
   PsClient client_;
   std::shared_ptr<const View> view_;  // The last one the compute side was told.

@@ -97,7 +97,8 @@ Section CheckpointSection() {
       Range{1, 1000}, Hashed::kDefault);
   checkpoint.Add("retry_s", &CheckpointSpec::retry_s,
                  "The last save of a run is tried again for so long while it fails, as on a full "
-                 "disk. 0: once.",
+                 "disk; a server waits as long for space for rows beyond `cluster.memory_limit`. "
+                 "0: once.",
                  Range{0, 86400}, Hashed::kNothing);
   return checkpoint.Done();
 }

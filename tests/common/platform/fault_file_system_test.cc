@@ -45,6 +45,16 @@ class FaultFilesTest : public ::testing::Test {
   int64_t waited_ms_ = 0;
 };
 
+// A library that writes by itself asks first.
+TEST_F(FaultFilesTest, SaysWithWhichErrorAForeignWriteFails) {
+  Make({{FileFault::Kind::kFull, "data/*", 10, {}}, {FileFault::Kind::kFailing, "bad", 2, {}}});
+  EXPECT_EQ(files_->FaultOfWrite("/data/a", 10), 0);
+  EXPECT_EQ(files_->FaultOfWrite("/data/a", 1), ENOSPC);
+  EXPECT_EQ(files_->FaultOfWrite("/data/bad", 0), 0);
+  EXPECT_EQ(files_->FaultOfWrite("/data/bad", 0), EIO);
+  EXPECT_EQ(files_->FaultOfWrite("/elsewhere", 1), 0);
+}
+
 TEST_F(FaultFilesTest, AFullDiskKeepsWhatFitsAndSaysSo) {
   Make({{FileFault::Kind::kFull, "data/*", 10, {}}});
   EXPECT_TRUE(Write("/data/a", "1234567").ok());

@@ -93,6 +93,37 @@ TEST_F(MembershipClientTest, AnAbortEndsWithItsStatusAndReason) {
   EXPECT_EQ(client_.reason(), "server 1 is gone");
 }
 
+TEST_F(MembershipClientTest, HeartbeatsSayWhichAnswersHaveCome) {
+  Form();
+  TickUntil(600);
+  Said();
+  EXPECT_EQ(DecodedAs<Heartbeat>(last_frame_).number, 2u);
+  EXPECT_EQ(DecodedAs<Heartbeat>(last_frame_).heard, 0u);
+  Hear(HeartbeatAck{{7}, 2});
+  Hear(HeartbeatAck{{7}, 1});   // Overtaken on the way.
+  Hear(HeartbeatAck{{7}, 99});  // Of nothing that was said.
+  client_.ReportTrouble("no space");
+  client_.ReportSilent({{{11}, 3100}});
+  TickUntil(1100);
+  Said();
+  const auto heartbeat = DecodedAs<Heartbeat>(last_frame_);
+  EXPECT_EQ(heartbeat.number, 3u);
+  EXPECT_EQ(heartbeat.heard, 2u);
+  EXPECT_EQ(heartbeat.trouble, "no space");
+  ASSERT_EQ(heartbeat.silent.size(), 1u);
+  EXPECT_EQ(heartbeat.silent[0].peer, PeerId{11});
+}
+
+TEST_F(MembershipClientTest, WhoFailsAloneSaysSo) {
+  Form();
+  client_.FailAlone("no space");
+  Said();
+  const auto last_words = DecodedAs<Abort>(last_frame_);
+  EXPECT_TRUE(last_words.member_only);
+  EXPECT_EQ(last_words.exit_status, 3);
+  EXPECT_EQ(last_words.message, "no space");
+}
+
 TEST_F(MembershipClientTest, OnlyTheSchedulerSpeaksOfTheMembership) {
   Form();
   EXPECT_TRUE(client_.OnFrame({11}, EncodeMessage(Abort{3, "so there"})));

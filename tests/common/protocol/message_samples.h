@@ -24,6 +24,9 @@ inline bool operator==(const SavedFile& a, const SavedFile& b) {
 inline bool operator==(const MemberStatus& a, const MemberStatus& b) {
   return std::tie(a.name, a.clock, a.silent_ms) == std::tie(b.name, b.clock, b.silent_ms);
 }
+inline bool operator==(const SilentServer& a, const SilentServer& b) {
+  return std::tie(a.peer, a.for_ms) == std::tie(b.peer, b.for_ms);
+}
 inline bool operator==(const TableKeys& a, const TableKeys& b) {
   return std::tie(a.table, a.num_keys, a.row_floats, a.shard_counts) ==
          std::tie(b.table, b.num_keys, b.row_floats, b.shard_counts);
@@ -57,12 +60,12 @@ inline auto Fields(const View& m) {
   return std::tie(a, b, c, d.owner, e, f, g);
 }
 inline auto Fields(const Heartbeat& m) {
-  const auto& [a, b, c, d, e, f, g] = m;
-  return std::tie(a, b, c, d, e, f, g);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
 }
 inline auto Fields(const HeartbeatAck& m) {
-  const auto& [a] = m;
-  return std::tie(a);
+  const auto& [a, b] = m;
+  return std::tie(a, b);
 }
 inline auto Fields(const Command& m) {
   const auto& [a, b, c, d, e, f, g, h, i, j, view] = m;  // `view` does not travel.
@@ -87,8 +90,8 @@ inline auto Fields(const StopRequest& m) {
   return std::tie(a);
 }
 inline auto Fields(const Abort& m) {
-  const auto& [a, b] = m;
-  return std::tie(a, b);
+  const auto& [a, b, c] = m;
+  return std::tie(a, b, c);
 }
 inline auto Fields(const KvPut& m) {
   const auto& [a, b] = m;
@@ -149,6 +152,9 @@ inline auto Fields(const ReplicateAck& m) {
   return std::tie(a, b);
 }
 
+inline auto Fields(const Probe&) { return std::tuple<>(); }
+inline auto Fields(const ProbeAck&) { return std::tuple<>(); }
+
 inline View SampleView() {
   View view;
   view.view = {7};
@@ -194,8 +200,8 @@ void ForEachSample(const Visit& visit) {
   visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3"});
   visit(JoinRefused{2, "one too many"});
   visit(SampleView());
-  visit(Heartbeat{{5}, 6, 7, 8.5, 0.5, 9});
-  visit(HeartbeatAck{{5}});
+  visit(Heartbeat{{5}, 6, 7, 8.5, 0.5, 9, {4, 3, 2, 1}, 21, 20, "no space", {{{12}, 3500}}});
+  visit(HeartbeatAck{{5}, 21});
   visit(Command{.id = {3},
                 .command = CommandKind::kLoad,
                 .until = 100,
@@ -209,7 +215,7 @@ void ForEachSample(const Visit& visit) {
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});
-  visit(Abort{3, "server 1 is gone"});
+  visit(Abort{3, "server 1 is gone", true});
   visit(KvPut{"gloo/0", std::string("\0\1\2", 3)});
   visit(KvGet{"gloo/0"});
   visit(KvValue{"gloo/0", true, "value"});
@@ -230,6 +236,8 @@ void ForEachSample(const Visit& visit) {
   visit(StoreAck{Code::kInvalidArgument, "no such table"});
   visit(Replicate{5, {21}, MessageKind::kStoreRequest, KeysOf({9}), KeysOf({1, 2}), FloatsOf(3)});
   visit(ReplicateAck{6, true});
+  visit(Probe{});
+  visit(ProbeAck{});
 }
 
 }  // namespace testing_samples

@@ -301,5 +301,69 @@ TEST_F(PsClientTest, ATicketWithoutRequestsSucceedsAtOnce) {
   EXPECT_TRUE(results[0].status.ok());
 }
 
+// ---- Servers that say nothing.
+
+class ProbingPsClientTest : public testing::Test {
+ protected:
+  ProbingPsClientTest()
+      : client_([] {
+          PsClientOptions options = Options();
+          options.probe_ms = 100;
+          return options;
+        }()) {
+    client_.OnTick(now_);
+    client_.OnView(ViewOf(1, {10, 11}));
+  }
+  // Lets time pass, in which server 10 answers what it is asked, and 11 does not.
+  void Pass(TimeMs ms) {
+    for (const TimeMs end = now_ + ms; now_ < end;) {
+      client_.OnTick(now_ += 10);
+      for (const Outgoing& sent : client_.TakeOutgoing()) {
+        if (sent.frame.header.kind == static_cast<uint16_t>(MessageKind::kProbe)) ++probes_;
+        if (sent.to == PeerId{10}) client_.OnFrame(sent.to, EncodeMessage(ProbeAck()));
+      }
+    }
+  }
+  std::vector<std::pair<uint64_t, TimeMs>> Silent() const {
+    std::vector<std::pair<uint64_t, TimeMs>> silent;
+    for (const SilentServer& server : client_.SilentFor(1000)) {
+      silent.emplace_back(server.peer.value, server.for_ms);
+    }
+    return silent;
+  }
+
+  TimeMs now_ = 1000;
+  int probes_ = 0;
+  PsClient client_;
+};
+
+TEST_F(ProbingPsClientTest, AServerThatAnswersNothingIsSilent) {
+  Pass(1000);
+  EXPECT_TRUE(Silent().empty());
+  Pass(10);
+  EXPECT_EQ(Silent(), (std::vector<std::pair<uint64_t, TimeMs>>{{11, 1010}}));
+  EXPECT_EQ(probes_, 20);  // Each every 100 ms.
+  // Whatever it says, even too late.
+  client_.OnFrame({11}, EncodeMessage(AdvanceAck{1}));
+  EXPECT_TRUE(Silent().empty());
+}
+
+TEST_F(ProbingPsClientTest, ThisProcessOwnStandstillIsNobodysSilence) {
+  Pass(500);
+  client_.OnTick(now_ += 5000);
+  EXPECT_TRUE(Silent().empty());
+  Pass(500);
+  EXPECT_TRUE(Silent().empty());
+  Pass(20);
+  EXPECT_EQ(Silent().size(), 1u);
+}
+
+TEST_F(ProbingPsClientTest, OfAnotherViewNothingIsKnownYet) {
+  Pass(2000);
+  EXPECT_EQ(Silent().size(), 1u);
+  client_.OnView(ViewOf(2, {10, 12}));
+  EXPECT_TRUE(Silent().empty());
+}
+
 }  // namespace
 }  // namespace hdps

@@ -1,0 +1,20 @@
+// A pause is a wait for the word that ends it.
+#include "common/platform/pause.h"
+
+#include <chrono>
+
+namespace hdps {
+
+bool Pause::For(int64_t ms) {
+  MutexLock lock(mutex_);
+  changed_.wait_for(mutex_, std::chrono::milliseconds(ms), [this] { return ended_; });
+  return !ended_;
+}
+
+void Pause::End() {
+  MutexLock lock(mutex_);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace hdps
