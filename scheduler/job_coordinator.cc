@@ -115,6 +115,7 @@ void JobCoordinator::SendTrainOrders(TimeMs now) {
 void JobCoordinator::OnAnswer(PeerId from, const Command& command, const CommandDone& done,
                               TimeMs now) {
   if (failure_) return;
+  if (command.command == CommandKind::kAwaitSaved) return OnSaved(from, done, now);
   if (done.code != Code::kOk) {
     OnRefusal(from, command, done);
   } else if (command.command == CommandKind::kTrain) {
@@ -127,7 +128,7 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
     KnowWorker(done);
     answers_[from] = done;
   }
-  if (failure_ || !parts_.tracker.empty()) return;
+  if (failure_ || !parts_.tracker.phase_is_answered()) return;
   if (phase_ != Phase::kTrain || round_->complete()) CompletePhase(now);
 }
 

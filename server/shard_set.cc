@@ -240,6 +240,29 @@ Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::stri
   return saved;
 }
 
+Result<ShardSet::Taken> ShardSet::Take(FileSystem& files, const std::string& folder, Clock clock,
+                                       Clock since, CopyBudget* budget) {
+  HDPS_FAILPOINT_OR_RETURN("server.save.begun");
+  std::vector<std::optional<TakenSnapshot>> copies(shards_.size());
+  std::vector<SavedFile> saved(shards_.size());
+  const auto take = [&](size_t slot) -> Status {
+    HDPS_ASSIGN_OR_RETURN(copies[slot], shards_[slot].Take(clock, since, budget));
+    if (copies[slot]) return {};
+    HDPS_ASSIGN_OR_RETURN(saved[slot], shards_[slot].Save(files, folder, clock, since));
+    return {};
+  };
+  std::vector<Status> statuses(shards_.size());
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) { statuses[slot] = take(slot); });
+  HDPS_RETURN_IF_ERROR(FirstFailure(statuses));
+  Taken taken;
+  for (size_t slot = 0; slot < shards_.size(); ++slot) {
+    if (copies[slot]) taken.snapshots.push_back(*std::move(copies[slot]));
+    if (!copies[slot]) taken.files.push_back(std::move(saved[slot]));
+  }
+  HDPS_FAILPOINT_OR_RETURN("server.save.taken");
+  return taken;
+}
+
 Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock) {
   HDPS_FAILPOINT_OR_RETURN("server.load.begun");
   HDPS_ASSIGN_OR_RETURN(const std::vector<CheckpointPart> chain, ReadChain(files, folder));

@@ -70,6 +70,13 @@ class ShardSet {
   // `since` as in Shard.
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock,
                                       Clock since = 0, const std::vector<ShardId>& which = {});
+  // The same, but only copied, as far as `budget` allows: what is more is written at once.
+  struct Taken {
+    std::vector<TakenSnapshot> snapshots;
+    std::vector<SavedFile> files;
+  };
+  Result<Taken> Take(FileSystem& files, const std::string& folder, Clock clock, Clock since,
+                     CopyBudget* budget);
   // Requires: all shards are empty. After a failure the set is good for nothing.
   // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
   // job's.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
 #include "common/protocol/messages.h"
+#include "embedding/row_copy.h"
+#include "embedding/snapshot/snapshot_parts.h"
 #include "embedding/table.h"
 
 namespace hdps {
@@ -34,6 +37,23 @@ std::string DeltaName(ShardId shard);
 Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
                                 const SnapshotHeader& header,
                                 const std::vector<const TableSlice*>& tables);
+
+// One shard as it was when this was made, without its slices.
+struct TakenSnapshot {
+  SnapshotHeader header;
+  std::vector<SnapshotPart> parts;
+};
+// None where what has to be copied is more than what is left of `budget`, or lies on disk.
+// As in WriteSnapshot a delta needs the mark.
+Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
+                                                  const std::vector<const TableSlice*>& tables,
+                                                  CopyBudget* budget);
+// "shards_007.pack": named by the first of its shards.
+std::string PackName(ShardId first);
+// Writes them one behind the other into one file of `folder`, which must be there, each as
+// WriteSnapshot would: many small files take longer to make than to fill.
+Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& folder,
+                                         const std::vector<TakenSnapshot>& taken);
 
 // Reads `saved` back into empty slices. kCorruption names the file and what does not fit (length,
 // checksum, header, order of keys, ...); kInvalidArgument when it is the file of another job.

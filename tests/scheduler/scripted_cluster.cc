@@ -170,6 +170,9 @@ void ScriptedCluster::Note(const ScriptedMember& member, const Command& command)
       line += "save " + command.path;
       if (command.since > 0) line += " since " + std::to_string(command.since);
       break;
+    case CommandKind::kAwaitSaved:
+      line += "await saved " + std::to_string(command.until);
+      break;
     case CommandKind::kDigest:
       line += "digest";
       break;

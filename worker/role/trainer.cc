@@ -126,6 +126,7 @@ Status Trainer::Execute(const Command& command) {
     case CommandKind::kFinish:
       break;
     case CommandKind::kSave:
+    case CommandKind::kAwaitSaved:
     case CommandKind::kDigest:
       done.code = Code::kInvalidArgument;
       done.message = std::string("a worker cannot ") + CommandKindName(command.command);
