@@ -174,7 +174,7 @@ class JobCoordinator {
   // What is wrong with it; empty: it is a checkpoint now.
   std::string Commit(Save save);
   std::string NotSaved(Clock clock, const std::string& fault) const;
-  std::optional<Save> pending_;  // Its rows are taken, and training goes on.
+  std::optional<Save> pending_;          // Its rows are taken, and training goes on.
   std::optional<Loss> loss_;             // Of the way back at hand.
   std::vector<JobState::Order> orders_;  // Of the round at hand, all that were given.
   bool changed_ = false;

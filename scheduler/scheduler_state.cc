@@ -238,9 +238,9 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"boot", state.boot},
                      {"job", JobJson(state.job)}};
   HDPS_FAILPOINT_OR_RETURN("scheduler.state.before_write");
-  HDPS_RETURN_IF_ERROR(
-      WriteFileAtomically(files, SchedulerStatePath(out),
-                          json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", survives));
+  HDPS_RETURN_IF_ERROR(WriteFileAtomically(
+      files, SchedulerStatePath(out),
+      json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", survives));
   HDPS_FAILPOINT("scheduler.state.written");
   return {};
 }

@@ -35,7 +35,7 @@ struct Request {
 // What came of a command.
 struct Outcome {
   CommandDone done;
-  HostedGroups::Loaded loaded;  // kLoad: the rows from now on; none: those at hand.
+  HostedGroups::Loaded loaded;       // kLoad: the rows from now on; none: those at hand.
   std::vector<TakenSnapshot> taken;  // kSave: still to be written.
 };
 

@@ -184,9 +184,9 @@ SnapshotHeader Shard::HeaderOf(Clock clock, Clock since) const {
 }
 
 Result<SavedFile> Shard::Save(FileSystem& files, const std::string& folder, Clock clock,
-                              Clock since) {
+                              Clock since, Survives survives) {
   HDPS_ASSIGN_OR_RETURN(const SavedFile saved,
-                        WriteSnapshot(files, folder, HeaderOf(clock, since), Slices()));
+                        WriteSnapshot(files, folder, HeaderOf(clock, since), Slices(), survives));
   MarkSaved(clock);
   return saved;
 }
@@ -198,10 +198,11 @@ Result<std::optional<TakenSnapshot>> Shard::Take(Clock clock, Clock since, CopyB
   return taken;
 }
 
-Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain) {
+Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
+                   IfDamaged if_damaged) {
   std::vector<TableSlice*> tables;
   for (TableSlice& table : tables_) tables.push_back(&table);
-  HDPS_RETURN_IF_ERROR(ReadShard(files, chain, id_, tables));
+  HDPS_RETURN_IF_ERROR(ReadShard(files, chain, id_, tables, if_damaged));
   MarkSaved(chain.back().manifest.clock);
   return failure();
 }

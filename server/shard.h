@@ -72,12 +72,14 @@ class Shard {
   Status failure() const;
   // `since`, not 0: only what changed since the checkpoint of that clock, where every table knows
   // it; the name of the file tells.
-  Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock, Clock since);
+  Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock, Clock since,
+                         Survives survives = Survives::kMachine);
   // The same into memory, to be written later. None, and nothing counts as saved, where it does not
   // fit: see TakeSnapshot.
   Result<std::optional<TakenSnapshot>> Take(Clock clock, Clock since, CopyBudget* budget);
   // Requires: the shard is empty. `chain`: as ReadChain gives it.
-  Status Load(FileSystem& files, const std::vector<CheckpointPart>& chain);
+  Status Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
+              IfDamaged if_damaged = IfDamaged::kNothingIsStored);
 
  private:
   // The next save may tell what changed after `clock`, when everything is saved or loaded.

@@ -228,7 +228,8 @@ Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::stri
   std::vector<SavedFile> saved(chosen.size());
   std::vector<Status> statuses(chosen.size());
   executor_.ParallelFor(chosen.size(), [&](size_t slot) {
-    Result<SavedFile> file = chosen[slot]->Save(files, folder, clock, since);
+    Result<SavedFile> file = chosen[slot]->Save(
+        files, folder, clock, since, which.empty() ? Survives::kMachine : Survives::kProcess);
     if (file.ok()) {
       saved[slot] = *std::move(file);
     } else {
@@ -277,7 +278,7 @@ Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock)
                                    std::to_string(manifest.clock) + ", expected " +
                                    std::to_string(clock)};
   }
-  return LoadChain(files, chain);
+  return LoadChain(files, chain, IfDamaged::kNothingIsStored);
 }
 
 Status ShardSet::LoadFrom(FileSystem& files, const std::string& folder, Clock clock,
@@ -287,10 +288,11 @@ Status ShardSet::LoadFrom(FileSystem& files, const std::string& folder, Clock cl
   moved.manifest.tables_digest = tables_digest_;
   moved.manifest.num_shards = num_shards_;
   moved.manifest.files = saved;
-  return LoadChain(files, {std::move(moved)});
+  return LoadChain(files, {std::move(moved)}, IfDamaged::kSlicesAreDropped);
 }
 
-Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain) {
+Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain,
+                           IfDamaged if_damaged) {
   // Most rows of deltas are rows of the full one too.
   std::unordered_map<std::string, uint64_t> rows_of_file;
   for (const SavedFile& file : chain.front().manifest.files) rows_of_file[file.name] = file.rows;
@@ -305,7 +307,7 @@ Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>&
   if (memory_ != nullptr) memory_->WarnIfTooSmallFor(rows);
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    if (wanted[slot]) statuses[slot] = shards_[slot].Load(files, chain);
+    if (wanted[slot]) statuses[slot] = shards_[slot].Load(files, chain, if_damaged);
   });
   HDPS_FAILPOINT_OR_RETURN("server.load.read");
   return FirstFailure(statuses);

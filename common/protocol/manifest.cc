@@ -277,8 +277,7 @@ Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Mani
     if (!files.Exists(JoinPath(folder, expected.pack.empty() ? expected.name : expected.pack))) {
       return {Code::kCorruption, path + ": the file is missing"};
     }
-    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file,
-                          OpenSaved(files, folder, expected));
+    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file, OpenSaved(files, folder, expected));
     HDPS_ASSIGN_OR_RETURN(const SavedFile found, ChecksumOf(*file));
     if (found.bytes != expected.bytes) {
       return {Code::kCorruption, path + ": " + std::to_string(found.bytes) +

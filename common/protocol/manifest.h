@@ -85,8 +85,8 @@ Result<FoundCheckpoint> FindCheckpoint(FileSystem& files, const std::string& roo
 // for.
 Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path);
 
-// Where the bytes of `saved` begin: its own file, or its place in a pack. What is read ends with the
-// file, or behind its place. Messages about it begin with PlaceOf().
+// Where the bytes of `saved` begin: its own file, or its place in a pack. What is read ends with
+// the file, or behind its place. Messages about it begin with PlaceOf().
 Result<std::unique_ptr<SequentialFile>> OpenSaved(FileSystem& files, const std::string& folder,
                                                   const SavedFile& saved);
 std::string PlaceOf(const std::string& folder, const SavedFile& saved);

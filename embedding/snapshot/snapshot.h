@@ -33,10 +33,11 @@ std::string DeltaName(ShardId shard);
 
 // Writes all tables' slices of one shard, streaming; of a delta, what changed since the mark that
 // all of them have at header.base. The file is complete when ok; its bytes are synced, but for a
-// delta's, and its name once the manifest's is.
+// delta's and where only the process has to be survived, and its name once the manifest's is.
 Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
                                 const SnapshotHeader& header,
-                                const std::vector<const TableSlice*>& tables);
+                                const std::vector<const TableSlice*>& tables,
+                                Survives survives = Survives::kMachine);
 
 // One shard as it was when this was made, without its slices.
 struct TakenSnapshot {
@@ -61,9 +62,12 @@ Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& f
 Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
                     const SnapshotHeader& expected, const std::vector<TableSlice*>& tables);
 // The same of a shard as the newest checkpoint of `chain` holds it: its newest whole snapshot
-// there, then every delta behind it, in order.
+// there, then every delta behind it, in order. Rows of what turns out to be damaged may have been
+// stored where that does no harm: then everything is read once instead of twice.
+enum class IfDamaged : uint8_t { kNothingIsStored, kSlicesAreDropped };
 Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
-                 const std::vector<TableSlice*>& tables);
+                 const std::vector<TableSlice*>& tables,
+                 IfDamaged if_damaged = IfDamaged::kNothingIsStored);
 
 // Reads the rows of one snapshot, whole or delta, without knowing the job: for `hdps inspect`.
 struct SnapshotSummary {

@@ -74,8 +74,15 @@ SnapshotPart RowsOf(const TableSlice* slice, SnapshotKind kind) {
 }
 
 SnapshotPart ErasedOf(const TableSlice* slice) {
-  SnapshotPart part{
-      PartKind::kErased, ErasedName(slice->spec().name), 0, 0, slice->spec().shard_by, {}, {}, {}, {}};
+  SnapshotPart part{PartKind::kErased,
+                    ErasedName(slice->spec().name),
+                    0,
+                    0,
+                    slice->spec().shard_by,
+                    {},
+                    {},
+                    {},
+                    {}};
   part.num_rows = [slice] { return uint64_t{slice->ErasedKeys().size()}; };
   part.visit = [slice](size_t block_rows, const TableSlice::Visit& visit) -> Status {
     const std::vector<Key> keys = slice->ErasedKeys();
@@ -140,7 +147,8 @@ Result<std::optional<SnapshotPart>> CopyOfPart(const SnapshotPart& part, CopyBud
     }
   }
   if (!copy) return std::optional<SnapshotPart>();
-  SnapshotPart own{part.kind, part.name, part.dim, part.state_floats, part.shard_by, {}, {}, {}, {}};
+  SnapshotPart own{part.kind, part.name, part.dim, part.state_floats, part.shard_by, {},
+                   {},        {},        {}};
   const auto kept = std::make_shared<const RowCopy>(*std::move(copy));
   own.num_rows = [kept] { return uint64_t{kept->keys.size()}; };
   own.visit = [kept, row_floats](size_t block_rows, const TableSlice::Visit& visit) -> Status {

@@ -271,7 +271,7 @@ class Reading {
 
   Status Check() const { return Walk(files_, folder_, saved_).Run(Checks()); }
 
-  // Checks again: the file may have changed in between.
+  // Checks again, block by block: the file may have changed in between.
   Status Store() const {
     const Visitor check = Checks();
     Visitor store = check;
@@ -316,7 +316,7 @@ Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFil
 }
 
 Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
-                 const std::vector<TableSlice*>& tables) {
+                 const std::vector<TableSlice*>& tables, IfDamaged if_damaged) {
   HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");
   std::vector<std::unique_ptr<Reading>> readings;  // The newest first.
   for (size_t at = chain.size(); at-- > 0;) {
@@ -334,7 +334,9 @@ Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, Sh
         std::make_unique<Reading>(files, chain[at].folder, *saved, expected, tables));
     if (whole != nullptr) break;
   }
-  for (const auto& reading : readings) HDPS_RETURN_IF_ERROR(reading->Check());
+  if (if_damaged == IfDamaged::kNothingIsStored) {
+    for (const auto& reading : readings) HDPS_RETURN_IF_ERROR(reading->Check());
+  }
   for (auto at = readings.rbegin(); at != readings.rend(); ++at) {
     HDPS_RETURN_IF_ERROR((*at)->Store());
   }

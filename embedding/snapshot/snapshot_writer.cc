@@ -183,7 +183,7 @@ std::string PackName(ShardId first) {
 
 Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
                                 const SnapshotHeader& header,
-                                const std::vector<const TableSlice*>& tables) {
+                                const std::vector<const TableSlice*>& tables, Survives survives) {
   CheckMarks(header, tables);
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
   SavedFile saved;
@@ -192,7 +192,8 @@ Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
     return {};
   };
   const std::string path = JoinPath(folder, NameOf(header));
-  HDPS_RETURN_IF_ERROR(WriteBeside(files, path, /*sync=*/!header.is_delta(), write));
+  const bool sync = survives == Survives::kMachine && !header.is_delta();
+  HDPS_RETURN_IF_ERROR(WriteBeside(files, path, sync, write));
   return saved;
 }
 

@@ -61,6 +61,7 @@ void ScriptedCluster::StartScheduler() {
   node.reset();
   const ScriptedOptions& options = options_;
   SchedulerOptions scheduler;
+  scheduler.boot = boot;
   scheduler.job = std::make_shared<const Job>(options.job);
   scheduler.out = "out";
   scheduler.num_servers = options.num_servers;
