@@ -348,6 +348,25 @@ Result<uint64_t> TableSlice::CountChanged(int64_t since) const {
 std::vector<Key> TableSlice::ErasedKeys() const { return impl_->changes.erased(); }
 void TableSlice::Erase(std::span<const Key> keys) { impl_->store.Erase(keys); }
 
+std::optional<RowCopy> TableSlice::CopyRows(int64_t since, CopyBudget* budget) const {
+  constexpr size_t kRowsAhead = 16, kLineBytes = 64;
+  if (impl_->store.rows_on_disk() > 0) return std::nullopt;
+  const size_t row_floats = impl_->row_floats, row_bytes = impl_->store.memory().row_bytes();
+  const std::vector<KeyedRow> rows = impl_->store.RowsInOrder(since);
+  if (!budget->Take(RowCopy::BytesWithKeys(rows.size(), row_floats))) return std::nullopt;
+  RowCopy copy(rows.size(), row_floats);
+  const std::span<float> floats = copy.rows();
+  for (size_t r = 0; r < rows.size(); ++r) {
+    if (r + kRowsAhead < rows.size()) {
+      const std::byte* const ahead = rows[r + kRowsAhead].row;
+      for (size_t at = 0; at < row_bytes; at += kLineBytes) __builtin_prefetch(ahead + at);
+    }
+    copy.keys.push_back(rows[r].key);
+    impl_->Expand(rows[r].row, floats.subspan(r * row_floats, row_floats));
+  }
+  return copy;
+}
+
 Status TableSlice::VisitRows(size_t block_rows, const Visit& visit, int64_t since) const {
   const size_t row_floats = impl_->row_floats;
   std::vector<Key> keys;

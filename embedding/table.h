@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "embedding/memory/frequency_sketch.h"
 #include "embedding/memory/gradient_sums.h"
 #include "embedding/memory/row_store.h"
+#include "embedding/row_copy.h"
 #include "embedding/shard_memory.h"
 #include "kernels/vector_width.h"
 
@@ -81,6 +83,9 @@ class TableSlice {
   using Visit = std::function<Status(std::span<const Key>, std::span<const float>)>;
   Status VisitRows(size_t block_rows, const Visit& visit, int64_t since = kSinceEver) const;
   Result<uint64_t> CountChanged(int64_t since) const;  // How many rows that will visit.
+  // The rows that it would visit, as they are now. None where they are too many for what is left of
+  // `budget`, or where some have left memory.
+  std::optional<RowCopy> CopyRows(int64_t since, CopyBudget* budget) const;
 
   // A save holds everything as it is after `clock` steps: what changes and goes from now on is
   // known apart, for a save of only that. Requires: later updates are of steps after `clock`; the

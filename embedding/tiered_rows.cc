@@ -171,6 +171,16 @@ Result<uint64_t> TieredRows::CountChanged(int64_t since) const {
   return rows;
 }
 
+std::vector<KeyedRow> TieredRows::RowsInOrder(int64_t since) const {
+  CHECK_EQ(rows_on_disk(), 0u);
+  std::vector<KeyedRow> rows;
+  store_.ForEach([&](const RowSlot& slot) {
+    if (ChangedAfter(since, slot.version)) rows.push_back({slot.key, store_.Row(slot.row())});
+  });
+  SortByKey(&rows);
+  return rows;
+}
+
 Status TieredRows::ForEachInOrder(const Visit& visit, int64_t since) const {
   constexpr size_t kSortedKeysMax = size_t{1} << 20, kPrefetch = 16;
   std::vector<Key> keys;

@@ -11,6 +11,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "embedding/disk/disk_rows.h"
+#include "embedding/memory/key_order.h"
 #include "embedding/memory/row_store.h"
 #include "embedding/shard_memory.h"
 
@@ -68,6 +69,8 @@ class TieredRows {
   Status ForEach(const Visit& visit) const;
   Status ForEachInOrder(const Visit& visit, int64_t since = kSinceEver) const;
   Result<uint64_t> CountChanged(int64_t since) const;
+  // Those that changed after `since`, by ascending key. Requires: none is on disk.
+  std::vector<KeyedRow> RowsInOrder(int64_t since) const;
   // Rows on disk that change from now on are found there without a look at the others.
   void MarkSaved() { disk_mark_ = disk_.block_end(); }
   // As ForEach; a failure of the disk is the memory's affair.

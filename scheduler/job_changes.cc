@@ -45,11 +45,6 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   plan_.emplace(*job_, state.plan);
   parts_.report.Begin(now, progress());
   if (state.phase != Phase::kTrain) {
-    // The process before may have died between the manifest and its state: a whole checkpoint is
-    // not saved again, for that begins by removing it.
-    const auto& newest = parts_.checkpoints.newest();
-    const bool is_saved = newest && newest->manifest.clock == plan_->position().clock;
-    if (plan_->next() == JobStep::kSave && is_saved) plan_->Done();
     EnterNextStep(now);
     return true;
   }
@@ -81,6 +76,7 @@ void JobCoordinator::Suspend(TimeMs now) {
     examples_worked_ += state.examples - trained_.examples;
   }
   parts_.tracker.DropAll();
+  pending_.reset();
   round_.reset();
   needs_restart_ = quiet_wanted_ = false;
   save_again_at_.reset();
@@ -91,6 +87,7 @@ void JobCoordinator::Suspend(TimeMs now) {
 void JobCoordinator::ServersLost(size_t servers, TimeMs now) {
   summary_.failures_survived += static_cast<uint32_t>(servers);
   changed_ = true;
+  DropPending("a server is lost that had taken rows and not written them");
   if (phase_ != Phase::kLoadServers && phase_ != Phase::kSave && phase_ != Phase::kDigest) return;
   parts_.tracker.DropAll();
   save_again_at_.reset();

@@ -113,6 +113,7 @@ void JobCoordinator::SendTrainOrders(TimeMs now) {
 void JobCoordinator::OnAnswer(PeerId from, const Command& command, const CommandDone& done,
                               TimeMs now) {
   if (failure_) return;
+  if (command.command == CommandKind::kAwaitSaved) return OnSaved(from, done, now);
   if (done.code != Code::kOk) {
     if (!OnRefusal(from, command, done, now)) return;
   } else if (command.command == CommandKind::kTrain) {
@@ -125,7 +126,7 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
     KnowWorker(done);
     answers_[from] = done;
   }
-  if (failure_ || !parts_.tracker.empty()) return;
+  if (failure_ || !parts_.tracker.phase_is_answered()) return;
   if (phase_ != Phase::kTrain || round_->complete()) CompletePhase(now);
 }
 

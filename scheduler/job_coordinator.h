@@ -77,7 +77,7 @@ class JobCoordinator {
   // The members are to change: when the training at hand has come to one clock, quiet() holds, and
   // the job stands until ChangeMembers() or GoOn().
   void AskForQuiet() { quiet_wanted_ = true; }
-  bool quiet() const { return phase_ == Phase::kQuiet; }
+  bool quiet() const { return phase_ == Phase::kQuiet && !pending_; }
   void GoOn(TimeMs now);
   // Goes on with the members of `next`: rows of shards that another server gets are saved, loaded
   // there, and everybody takes up at this clock. No step is lost. Requires: quiet().
@@ -112,6 +112,7 @@ class JobCoordinator {
   void Enter(Phase phase, TimeMs now);
   void EnterNextStep(TimeMs now);
   void BeginSave(TimeMs now);
+  bool IsLastSave() const;  // After it the run ends, and nobody trains any more.
   void Send(const std::vector<PeerId>& to, const Command& command, TimeMs now);
   // Everything that the phase asked for has been answered.
   void CompletePhase(TimeMs now);
@@ -121,6 +122,10 @@ class JobCoordinator {
   void CompleteTraining(TimeMs now);
   void CompleteEvaluation(TimeMs now);
   void CompleteSave(TimeMs now);
+  // While training goes on: a server has what it took in files, or not; all have.
+  void OnSaved(PeerId from, const CommandDone& done, TimeMs now);
+  void CompletePending(TimeMs now);
+  void DropPending(const std::string& why);
   void RetrySave(const std::string& message, TimeMs now);
   void CompleteDigest();
   std::string MovesFolder() const;
@@ -162,6 +167,18 @@ class JobCoordinator {
     uint64_t bad_rows = 0;
   };
   std::map<Clock, EpochSums> sums_at_;
+  // A checkpoint on its way: what it will hold beside the files, and those that are there.
+  struct Save {
+    JobPosition position;
+    uint64_t examples = 0;
+    EpochSums sums;
+    std::vector<SavedFile> files;
+    std::string fault;
+  };
+  // What is wrong with it; empty: it is a checkpoint now.
+  std::string Commit(Save save);
+  std::string NotSaved(Clock clock, const std::string& fault) const;
+  std::optional<Save> pending_;          // Its rows are taken, and training goes on.
   std::optional<Loss> loss_;             // Of the way back at hand.
   std::vector<JobState::Order> orders_;  // Of the round at hand, all that were given.
   bool changed_ = false;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/platform/failpoint.h"
 #include "scheduler/job_coordinator.h"
 #include "scheduler/report/wait_notices.h"
 
@@ -19,8 +20,16 @@ constexpr TimeMs kSaveAgainMs = 1000, kSaveAgainMsMax = 30'000;
 }  // namespace
 
 void JobCoordinator::BeginSave(TimeMs now) {
+  if (pending_) return;  // One at a time: CompletePending() comes back.
   const Clock clock = plan_->position().clock;
-  const Result<std::string> folder = parts_.checkpoints.Prepare(clock);
+  const std::optional<FoundCheckpoint>& newest = parts_.checkpoints.newest();
+  if (newest && newest->manifest.clock == clock) {
+    // Preparing it again would begin by removing it.
+    plan_->Done();
+    return EnterNextStep(now);
+  }
+  const Clock since = plan_->full_save() ? 0 : parts_.checkpoints.DeltaBase();
+  const Result<std::string> folder = parts_.checkpoints.Prepare(clock, since);
   if (!folder.ok()) {
     fault_ = folder.status().message();
     return CompleteSave(now);
@@ -28,41 +37,96 @@ void JobCoordinator::BeginSave(TimeMs now) {
   Command save = MakeCommand(CommandKind::kSave);
   save.until = clock;
   save.path = *folder;
-  save.since = plan_->full_save() ? 0 : parts_.checkpoints.DeltaBase();
+  save.since = since;
+  save.take = !IsLastSave();
   Send(parts_.members.servers(), save, now);
 }
 
+bool JobCoordinator::IsLastSave() const { return plan_->stopped() || plan_->finished(); }
+
 void JobCoordinator::CompleteSave(TimeMs now) {
-  const JobPosition& position = plan_->position();
-  if (fault_.empty()) {
-    std::vector<SavedFile> files;
-    for (const PeerId server : parts_.members.servers()) {
-      const CommandDone& done = answers_.at(server);
-      files.insert(files.end(), done.files.begin(), done.files.end());
-    }
-    const Status committed =
-        parts_.checkpoints.Commit(position, examples_before_ + trained_.examples,
-                                  {arithmetic_.begin(), arithmetic_.end()}, std::move(files));
-    if (!committed.ok()) fault_ = committed.message();
+  Save save{.position = plan_->position(),
+            .examples = examples_before_ + trained_.examples,
+            .sums = {epoch_, last_epoch_, summary_.bad_rows},
+            .files = {},
+            .fault = fault_};
+  std::vector<PeerId> writing;
+  for (const auto& [server, done] : answers_) {
+    save.files.insert(save.files.end(), done.files.begin(), done.files.end());
+    if (done.taken) writing.push_back(server);
   }
-  const bool last = plan_->stopped() || plan_->finished();
-  if (fault_.empty()) {
-    parts_.notice("saved " + parts_.checkpoints.latest());
-    sums_at_[position.clock] = {epoch_, last_epoch_, summary_.bad_rows};
-    while (sums_at_.size() > job_->checkpoint.keep + 1) sums_at_.erase(sums_at_.begin());
+  const Clock clock = save.position.clock;
+  if (save.fault.empty() && !writing.empty()) {
+    HDPS_FAILPOINT("scheduler.save.taken");
+    pending_ = std::move(save);
+    Command await = MakeCommand(CommandKind::kAwaitSaved);
+    await.until = clock;
+    Send(writing, await, now);
+    plan_->Done(JobPlan::Outcome::kTaken);
+  } else if (const std::string fault = Commit(std::move(save)); fault.empty()) {
     plan_->Done();
   } else {
-    const std::string& latest = parts_.checkpoints.latest();
-    const std::string message = "the checkpoint of step " + std::to_string(position.clock) +
-                                " could not be saved: " + fault_ + "; the newest whole one is " +
-                                (latest.empty() ? "none" : latest);
-    parts_.checkpoints.Discard(position.clock);
-    if (last) return RetrySave(message, now);
-    parts_.notice(message + "; training goes on");
+    if (IsLastSave()) return RetrySave(NotSaved(clock, fault), now);
+    parts_.notice(NotSaved(clock, fault) + "; training goes on");
     plan_->Done(JobPlan::Outcome::kFailed);
   }
   save_failed_since_.reset();
   EnterNextStep(now);
+}
+
+void JobCoordinator::OnSaved(PeerId from, const CommandDone& done, TimeMs now) {
+  if (!pending_) return;
+  if (done.code == Code::kOk) {
+    pending_->files.insert(pending_->files.end(), done.files.begin(), done.files.end());
+  } else if (pending_->fault.empty()) {
+    pending_->fault = parts_.members.NameOf(from) + ": " + done.message;
+  }
+  if (!parts_.tracker.IsOpen(CommandKind::kAwaitSaved)) CompletePending(now);
+}
+
+void JobCoordinator::CompletePending(TimeMs now) {
+  HDPS_FAILPOINT("scheduler.save.in_files");
+  Save save = *std::exchange(pending_, std::nullopt);
+  const Clock clock = save.position.clock;
+  if (const std::string fault = Commit(std::move(save)); fault.empty()) {
+    plan_->Saved(clock);
+    changed_ = true;
+  } else {
+    parts_.notice(NotSaved(clock, fault) + "; training goes on");
+  }
+  if (phase_ == Phase::kSave) BeginSave(now);  // It has waited.
+}
+
+void JobCoordinator::DropPending(const std::string& why) {
+  if (!pending_) return;
+  parts_.tracker.DropAll(CommandKind::kAwaitSaved);
+  const Clock clock = std::exchange(pending_, std::nullopt)->position.clock;
+  parts_.notice(NotSaved(clock, why));
+  parts_.checkpoints.Discard(clock);
+}
+
+std::string JobCoordinator::Commit(Save save) {
+  const Clock clock = save.position.clock;
+  if (save.fault.empty()) {
+    const Status committed =
+        parts_.checkpoints.Commit(save.position, save.examples,
+                                  {arithmetic_.begin(), arithmetic_.end()}, std::move(save.files));
+    if (!committed.ok()) save.fault = committed.message();
+  }
+  if (!save.fault.empty()) {
+    parts_.checkpoints.Discard(clock);
+    return save.fault;
+  }
+  parts_.notice("saved " + parts_.checkpoints.latest());
+  sums_at_[clock] = save.sums;
+  while (sums_at_.size() > job_->checkpoint.keep + 1) sums_at_.erase(sums_at_.begin());
+  return "";
+}
+
+std::string JobCoordinator::NotSaved(Clock clock, const std::string& fault) const {
+  const std::string& latest = parts_.checkpoints.latest();
+  return "the checkpoint of step " + std::to_string(clock) + " could not be saved: " + fault +
+         "; the newest whole one is " + (latest.empty() ? "none" : latest);
 }
 
 // All rows are there: a disk that has room again loses nothing of them.

@@ -55,7 +55,13 @@ void SchedulerNode::Impl::MakeCoordinator() {
 // The members have gone on meanwhile; a view of its own makes them deaf to whoever was scheduler
 // before. What they were told to do they are told again, under the same numbers.
 void SchedulerNode::Impl::TakeOver() {
-  const SchedulerState state = *std::exchange(before, std::nullopt);
+  SchedulerState state = *std::exchange(before, std::nullopt);
+  if (state.boot != options.boot) {
+    // The machine has been down. The view is the last one, but of what came in it the latest may be
+    // missing: nobody hears an old number again, and the job goes back to its checkpoint.
+    state.job.phase = JobPhase::kSuspended;
+    for (auto& [member, id] : state.last_ids) id += kIdsSkipped;
+  }
   rendezvous.Restore(state.view, state.processes, now);
   tracker.ContinueFrom(state.last_ids);
   store.Restore(state.entries);
@@ -83,7 +89,8 @@ void SchedulerNode::Impl::ForgetState() {
 void SchedulerNode::Impl::KeepState() {
   if (state_trouble && now - state_tried_at < kStateAgainMs) return;
   const bool changed = coordinator->TakeChanged();
-  if (!std::exchange(state_changed, false) && !changed) return;
+  const bool is_of_view = std::exchange(state_changed, false);
+  if (!is_of_view && !changed) return;
   SchedulerState state;
   state.job_digest = JobDigest(job);
   state.num_servers = options.num_servers;
@@ -97,7 +104,10 @@ void SchedulerNode::Impl::KeepState() {
   state.last_ids = tracker.last_ids();
   state.entries = store.entries();
   state.job = coordinator->state(now);
-  const Status written = WriteSchedulerState(files, options.out, state);
+  state.boot = options.boot;
+  const bool sync = is_of_view || state_trouble || options.boot.empty();
+  const Status written = WriteSchedulerState(files, options.out, state,
+                                             sync ? Survives::kMachine : Survives::kProcess);
   state_tried_at = now;
   if (!written.ok()) {
     state_changed = true;  // It is tried again.

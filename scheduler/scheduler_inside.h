@@ -31,6 +31,8 @@ namespace hdps {
 // Nobody answers an Abort, and one copy may be lost: so often is it said, a tick apart.
 inline constexpr int kFarewells = 5;
 inline constexpr ViewId kFirstView{1};
+// More numbers of commands than are given while a written state may still be lost.
+inline constexpr uint64_t kIdsSkipped = 1 << 20;
 // So many who find every place taken may wait for a loss that has not been noticed yet.
 inline constexpr size_t kStandingByMax = 64;
 // State that could not be written is tried again after this long.
@@ -134,6 +136,8 @@ struct SchedulerNode::Impl {
   void TickRecovery();
   void TickScaling();
   void TickRunning();
+  // What has not been sent, and what has not been answered for long.
+  void SendDue();
   void Report();
   void ForgiveOwnStandstill(TimeMs at);
   void Stop(const std::string& reason);

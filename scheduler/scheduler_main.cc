@@ -13,6 +13,7 @@
 #include "common/net/transport.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/platform/process_watch.h"
 #include "common/process/daemon.h"
 #include "common/process/run_lock.h"
 #include "scheduler/members/validate_cluster.h"
@@ -76,6 +77,7 @@ Result<ProcessEnd> Run() {
   options.out = out;
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
+  options.boot = BootIdentity();
   options.resume = FLAGS_resume == "never" ? Resume::kNever : Resume::kAuto;
   ProgressListener listener = SpeakOnStderr(!flags.log_file.empty());
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,

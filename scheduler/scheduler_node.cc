@@ -200,16 +200,20 @@ void SchedulerNode::Impl::TickRunning() {
     }
   }
   if (!lost.empty()) Lose(lost);
-  KeepState();
-  for (const CommandTracker::Due& due : tracker.TakeDue(now)) {
-    Send(due.to, due.command);
-    HDPS_FAILPOINT("scheduler.command.sent");
-  }
+  SendDue();
   if (now - noticed_at >= kNoticeEveryMs) {
     noticed_at = now;
     for (const std::string& line : waits.Lines(tracker, *members, now)) Notice(line);
   }
   Report();
+}
+
+void SchedulerNode::Impl::SendDue() {
+  KeepState();
+  for (const CommandTracker::Due& due : tracker.TakeDue(now)) {
+    Send(due.to, due.command);
+    HDPS_FAILPOINT("scheduler.command.sent");
+  }
 }
 
 void SchedulerNode::Impl::Report() {
@@ -324,6 +328,8 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
     LOG(WARNING) << "dropped a frame of kind " << MessageKindName(kind) << " from "
                  << impl.NameOf(from) << ": it is not the scheduler's";
   }
+  // The members stand until they hear what comes next: that does not wait for a tick.
+  if (impl.coordinator && impl.tracker.has_new()) impl.SendDue();
 }
 
 void SchedulerNode::OnTick(TimeMs now) {

@@ -27,6 +27,9 @@ struct SchedulerOptions {
   bool members_return = true;          // Somebody starts again those that fail.
   uint32_t command_retry_ms = 500;     // An unanswered command is sent again after this long.
   uint32_t report_interval_ms = 1000;  // Between two lines of metrics.jsonl.
+  // BootIdentity(): what was written before, and not synced, is there as long as this stays. Empty:
+  // everything is synced.
+  std::string boot = {};
 };
 
 // Where the scheduler's words for people go. Called on the loop thread.

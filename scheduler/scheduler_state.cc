@@ -216,7 +216,8 @@ bool IsWhole(const SchedulerState& state) {
 
 std::string SchedulerStatePath(const std::string& out) { return JoinPath(out, "scheduler.state"); }
 
-Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state) {
+Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state,
+                           Survives survives) {
   Json ids = Json::object(), entries = Json::object();
   for (const auto& [peer, id] : state.last_ids) ids[std::to_string(peer.value)] = id;
   for (const auto& [key, value] : state.entries) entries[key] = BytesJson(value);
@@ -235,11 +236,12 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"backups", BackupsJson(state)},
                      {"last_ids", ids},
                      {"entries", entries},
+                     {"boot", state.boot},
                      {"job", JobJson(state.job)}};
   HDPS_FAILPOINT_OR_RETURN("scheduler.state.before_write");
-  HDPS_RETURN_IF_ERROR(
-      WriteFileAtomically(files, SchedulerStatePath(out),
-                          json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"));
+  HDPS_RETURN_IF_ERROR(WriteFileAtomically(
+      files, SchedulerStatePath(out),
+      json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n", survives));
   HDPS_FAILPOINT("scheduler.state.written");
   return {};
 }
@@ -278,6 +280,7 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
       state.last_ids[PeerId{std::stoull(peer)}] = id;
     }
     for (const auto& [key, value] : json.at("entries").items()) state.entries[key] = BytesOf(value);
+    state.boot = json.value("boot", std::string());
     state.job = JobOf(json.at("job"));
     if (!IsWhole(state)) return Status(Code::kCorruption, path + ": its parts do not fit");
     return std::optional<SchedulerState>(std::move(state));

@@ -66,12 +66,16 @@ struct SchedulerState {
   std::map<PeerId, uint64_t> last_ids;         // Of the commands to each member.
   std::map<std::string, std::string> entries;  // Of the store in which ranks find each other.
   JobState job;
+  // SchedulerOptions::boot of who wrote it. Views survive a crash of the machine; where the job
+  // stands in one is known for as long as the machine is up.
+  std::string boot;
 };
 
 // The state of the run in `out` is in the file scheduler.state there: a JSON object. It is written
 // at the beginning of each phase, before anybody hears of it, beside the old one, and renamed.
 std::string SchedulerStatePath(const std::string& out);
-Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state);
+Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state,
+                           Survives survives = Survives::kMachine);
 // None where there is no such file. kCorruption says what is wrong with it.
 Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files, const std::string& out);
 

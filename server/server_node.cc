@@ -14,6 +14,7 @@
 #include "common/platform/failpoint.h"
 #include "common/process/member_options.h"
 #include "server/background_work.h"
+#include "server/checkpoint_writer.h"
 #include "server/commanded_folder.h"
 #include "server/groups/hosted_groups.h"
 #include "server/groups/refusal.h"
@@ -34,7 +35,8 @@ struct Request {
 // What came of a command.
 struct Outcome {
   CommandDone done;
-  HostedGroups::Loaded loaded;  // kLoad: the rows from now on; none: those at hand.
+  HostedGroups::Loaded loaded;       // kLoad: the rows from now on; none: those at hand.
+  std::vector<TakenSnapshot> taken;  // kSave: still to be written.
 };
 
 }  // namespace
@@ -47,6 +49,7 @@ struct ServerNode::Impl {
         job(*options.job),
         membership(MembershipOf(Role::kServer, options.identity, job)),
         groups(job, executor, options.identity.self, options.sabotage, options.sections),
+        writer(files, executor, options.wake),
         background(options.wake) {}
 
   void AfterMembership();
@@ -93,6 +96,7 @@ struct ServerNode::Impl {
   std::deque<Request> requests;               // Came while one was being answered; each once.
   std::optional<Command> current;  // What `background` works on; none: a request, or nothing.
   Outcome done_command;            // Of the command, when it has ended.
+  CheckpointWriter writer;         // Of what saves have taken.
   BackgroundWork background;       // Last: ends before what it works on.
 };
 
@@ -102,9 +106,11 @@ void ServerNode::Impl::AfterMembership() {
   for (Command& command : membership.TakeCommands()) commands.push_back(std::move(command));
   while (!membership.ended()) {
     if (current.has_value() && background.TakeEnd()) FinishCommand();
+    if (const std::optional<CommandDone> saved = writer.TakeAnswer()) membership.Answer(*saved);
     if (background.running()) return;
     if (membership.view() != view) OnNewView();
     if (view == nullptr || commands.empty()) return;
+    if (commands.front().command == CommandKind::kSave && writer.running()) return;
     const Command command = std::move(commands.front());
     commands.pop_front();
     StartCommand(command);
@@ -189,6 +195,8 @@ void ServerNode::Impl::StartCommand(const Command& command) {
     case CommandKind::kSave:
       work = [this, command] { return RunSave(command); };
       break;
+    case CommandKind::kAwaitSaved:
+      return writer.Await(command);
     case CommandKind::kDigest:
       work = [this, command] { return RunDigest(command); };
       break;
@@ -223,6 +231,7 @@ void ServerNode::Impl::FinishCommand() {
     LOG(INFO) << (command.path.empty() ? how : "loaded " + command.path) << " at clock "
               << command.until;
   }
+  if (done.taken) writer.Start(command.until, command.path, std::move(outcome.taken));
   HDPS_FAILPOINT("server.command.before_answer");
   membership.Answer(done);
 }
@@ -249,13 +258,12 @@ Outcome ServerNode::Impl::RunTakeShards(const Command& command) {
 Outcome ServerNode::Impl::RunSave(const Command& command) {
   Outcome outcome;
   outcome.done.id = command.id;
-  Result<std::vector<SavedFile>> saved = groups.Save(files, command);
-  if (saved.ok()) {
-    outcome.done.files = *std::move(saved);
-    for (const SavedFile& file : outcome.done.files) outcome.done.rows += file.rows;
+  Result<std::vector<TakenSnapshot>> taken = groups.Save(files, command, &outcome.done);
+  if (taken.ok()) {
+    outcome.taken = *std::move(taken);
   } else {
-    outcome.done.code = saved.status().code();
-    outcome.done.message = saved.status().message();
+    outcome.done.code = taken.status().code();
+    outcome.done.message = taken.status().message();
   }
   return outcome;
 }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "common/base/shard_map.h"
-#include "embedding/snapshot/snapshot.h"
 #include "kernels/host/half_floats.h"
 #include "kernels/keys/key_shards.h"
 
@@ -171,25 +171,38 @@ size_t Shard::bytes() const {
   return bytes;
 }
 
+std::vector<const TableSlice*> Shard::Slices() const {
+  std::vector<const TableSlice*> slices;
+  for (const TableSlice& table : tables_) slices.push_back(&table);
+  return slices;
+}
+
+SnapshotHeader Shard::HeaderOf(Clock clock, Clock since) const {
+  const auto knows = [since](const TableSlice& table) { return table.marked_clock() == since; };
+  const bool is_delta = since > 0 && std::ranges::all_of(tables_, knows);
+  return {tables_digest_, id_, num_shards_, clock, is_delta ? since : kNoClock};
+}
+
 Result<SavedFile> Shard::Save(FileSystem& files, const std::string& folder, Clock clock,
-                              Clock since) {
-  std::vector<const TableSlice*> tables;
-  bool knows_changes = since > 0;
-  for (const TableSlice& table : tables_) {
-    tables.push_back(&table);
-    knows_changes = knows_changes && table.marked_clock() == since;
-  }
-  SnapshotHeader header{tables_digest_, id_, num_shards_, clock, kNoClock};
-  if (knows_changes) header.base = since;
-  HDPS_ASSIGN_OR_RETURN(const SavedFile saved, WriteSnapshot(files, folder, header, tables));
+                              Clock since, Survives survives) {
+  HDPS_ASSIGN_OR_RETURN(const SavedFile saved,
+                        WriteSnapshot(files, folder, HeaderOf(clock, since), Slices(), survives));
   MarkSaved(clock);
   return saved;
 }
 
-Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain) {
+Result<std::optional<TakenSnapshot>> Shard::Take(Clock clock, Clock since, CopyBudget* budget) {
+  HDPS_ASSIGN_OR_RETURN(std::optional<TakenSnapshot> taken,
+                        TakeSnapshot(HeaderOf(clock, since), Slices(), budget));
+  if (taken) MarkSaved(clock);
+  return taken;
+}
+
+Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
+                   IfDamaged if_damaged) {
   std::vector<TableSlice*> tables;
   for (TableSlice& table : tables_) tables.push_back(&table);
-  HDPS_RETURN_IF_ERROR(ReadShard(files, chain, id_, tables));
+  HDPS_RETURN_IF_ERROR(ReadShard(files, chain, id_, tables, if_damaged));
   MarkSaved(chain.back().manifest.clock);
   return failure();
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "common/base/status.h"
@@ -10,6 +12,7 @@
 #include "common/protocol/manifest.h"
 #include "common/protocol/messages.h"
 #include "embedding/shard_memory.h"
+#include "embedding/snapshot/snapshot.h"
 #include "embedding/table.h"
 #include "kernels/vector_width.h"
 #include "server/key_list_cache.h"
@@ -69,13 +72,20 @@ class Shard {
   Status failure() const;
   // `since`, not 0: only what changed since the checkpoint of that clock, where every table knows
   // it; the name of the file tells.
-  Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock, Clock since);
+  Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock, Clock since,
+                         Survives survives = Survives::kMachine);
+  // The same into memory, to be written later. None, and nothing counts as saved, where it does not
+  // fit: see TakeSnapshot.
+  Result<std::optional<TakenSnapshot>> Take(Clock clock, Clock since, CopyBudget* budget);
   // Requires: the shard is empty. `chain`: as ReadChain gives it.
-  Status Load(FileSystem& files, const std::vector<CheckpointPart>& chain);
+  Status Load(FileSystem& files, const std::vector<CheckpointPart>& chain,
+              IfDamaged if_damaged = IfDamaged::kNothingIsStored);
 
  private:
   // The next save may tell what changed after `clock`, when everything is saved or loaded.
   void MarkSaved(Clock clock);
+  std::vector<const TableSlice*> Slices() const;
+  SnapshotHeader HeaderOf(Clock clock, Clock since) const;
   void ReadHalf(const ShardPiece& piece, const Buffer& keys, DType format,
                 std::span<std::byte> rows);
 

@@ -230,7 +230,8 @@ Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::stri
   std::vector<SavedFile> saved(chosen.size());
   std::vector<Status> statuses(chosen.size());
   executor_.ParallelFor(chosen.size(), [&](size_t slot) {
-    Result<SavedFile> file = chosen[slot]->Save(files, folder, clock, since);
+    Result<SavedFile> file = chosen[slot]->Save(
+        files, folder, clock, since, which.empty() ? Survives::kMachine : Survives::kProcess);
     if (file.ok()) {
       saved[slot] = *std::move(file);
     } else {
@@ -240,6 +241,29 @@ Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::stri
   HDPS_RETURN_IF_ERROR(FirstFailure(statuses));
   HDPS_FAILPOINT_OR_RETURN("server.save.written");
   return saved;
+}
+
+Result<ShardSet::Taken> ShardSet::Take(FileSystem& files, const std::string& folder, Clock clock,
+                                       Clock since, CopyBudget* budget) {
+  HDPS_FAILPOINT_OR_RETURN("server.save.begun");
+  std::vector<std::optional<TakenSnapshot>> copies(shards_.size());
+  std::vector<SavedFile> saved(shards_.size());
+  const auto take = [&](size_t slot) -> Status {
+    HDPS_ASSIGN_OR_RETURN(copies[slot], shards_[slot].Take(clock, since, budget));
+    if (copies[slot]) return {};
+    HDPS_ASSIGN_OR_RETURN(saved[slot], shards_[slot].Save(files, folder, clock, since));
+    return {};
+  };
+  std::vector<Status> statuses(shards_.size());
+  executor_.ParallelFor(shards_.size(), [&](size_t slot) { statuses[slot] = take(slot); });
+  HDPS_RETURN_IF_ERROR(FirstFailure(statuses));
+  Taken taken;
+  for (size_t slot = 0; slot < shards_.size(); ++slot) {
+    if (copies[slot]) taken.snapshots.push_back(*std::move(copies[slot]));
+    if (!copies[slot]) taken.files.push_back(std::move(saved[slot]));
+  }
+  HDPS_FAILPOINT_OR_RETURN("server.save.taken");
+  return taken;
 }
 
 Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock) {
@@ -256,7 +280,7 @@ Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock)
                                    std::to_string(manifest.clock) + ", expected " +
                                    std::to_string(clock)};
   }
-  return LoadChain(files, chain);
+  return LoadChain(files, chain, IfDamaged::kNothingIsStored);
 }
 
 Status ShardSet::LoadFrom(FileSystem& files, const Command& load) {
@@ -269,10 +293,11 @@ Status ShardSet::LoadFrom(FileSystem& files, const Command& load) {
   for (const SavedFile& file : load.files) {
     if (come.contains(file.name)) moved.manifest.files.push_back(file);
   }
-  return LoadChain(files, {std::move(moved)});
+  return LoadChain(files, {std::move(moved)}, IfDamaged::kSlicesAreDropped);
 }
 
-Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain) {
+Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain,
+                           IfDamaged if_damaged) {
   // Most rows of deltas are rows of the full one too.
   std::unordered_map<std::string, uint64_t> rows_of_file;
   for (const SavedFile& file : chain.front().manifest.files) rows_of_file[file.name] = file.rows;
@@ -287,7 +312,7 @@ Status ShardSet::LoadChain(FileSystem& files, const std::vector<CheckpointPart>&
   if (memory_ != nullptr) memory_->WarnIfTooSmallFor(rows);
   std::vector<Status> statuses(shards_.size());
   executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    if (wanted[slot]) statuses[slot] = shards_[slot].Load(files, chain);
+    if (wanted[slot]) statuses[slot] = shards_[slot].Load(files, chain, if_damaged);
   });
   HDPS_FAILPOINT_OR_RETURN("server.load.read");
   return FirstFailure(statuses);

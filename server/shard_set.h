@@ -66,21 +66,30 @@ class ShardSet {
   RowCounts counters() const;
   // Of the disk, if it has failed: then nobody may be answered.
   Status failure() const;
-  // One file a shard, in the order of the shards; only of those in `which`, if there are any.
-  // `since` as in Shard.
+  // One file a shard, in the order of the shards; only of those in `which`, if there are any: they
+  // are on their way to another server, and need not survive a crash of the machine. `since` as in
+  // Shard.
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock,
                                       Clock since = 0, const std::vector<ShardId>& which = {});
+  // The same, but only copied, as far as `budget` allows: what is more is written at once.
+  struct Taken {
+    std::vector<TakenSnapshot> snapshots;
+    std::vector<SavedFile> files;
+  };
+  Result<Taken> Take(FileSystem& files, const std::string& folder, Clock clock, Clock since,
+                     CopyBudget* budget);
   // Requires: all shards are empty. After a failure the set is good for nothing.
   // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
   // job's.
   Status Load(FileSystem& files, const std::string& folder, Clock clock);
   // Of a kLoad with `keep`: loads those of its shards that are here from its files. Requires: they
-  // are empty.
+  // are empty. After a failure the job goes back to its checkpoint, so they are read once.
   Status LoadFrom(FileSystem& files, const Command& load);
 
  private:
   // Those shards that the chain holds; all of them, where it is a whole checkpoint.
-  Status LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain);
+  Status LoadChain(FileSystem& files, const std::vector<CheckpointPart>& chain,
+                   IfDamaged if_damaged);
   // work(slot) for every shard: side by side where it touches more than a few of `bytes`.
   void ForEachShard(size_t bytes, const std::function<void(size_t)>& work) const;
 

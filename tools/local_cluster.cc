@@ -10,6 +10,7 @@
 #include "common/net/node_loop.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
+#include "common/platform/process_watch.h"
 #include "common/platform/random.h"
 #include "common/process/command_line.h"
 #include "server/server_process.h"
@@ -103,6 +104,7 @@ Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSyste
   scheduler.num_workers = options.num_workers;
   scheduler.resume = options.resume;
   scheduler.members_return = false;
+  scheduler.boot = BootIdentity();
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,
                         SchedulerNode::Make(scheduler, options.voice, files));
   Cluster cluster(options, files, clock);

@@ -16,6 +16,7 @@
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/platform/process_watch.h"
 #include "common/platform/random.h"
 #include "scheduler/scheduler_node.h"
 #include "server/server_process.h"
@@ -267,6 +268,7 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   scheduler_options.out = options.out;
   scheduler_options.num_servers = options.servers;
   scheduler_options.num_workers = options.workers;
+  scheduler_options.boot = BootIdentity();
   const bool listens = options.placement == "processes" && options.steady_to > 0;
   if (listens) scheduler_options.report_interval_ms = setting.job->cluster.heartbeat_ms;
   if (!options.keep_last) scheduler_options.resume = Resume::kNever;

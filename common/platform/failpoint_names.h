@@ -38,6 +38,9 @@ inline constexpr auto kFailpointNames = std::to_array<FailpointName>({
     {"server.advance.taken"},
     {"server.save.begun", true},
     {"server.save.written", true},
+    {"server.save.taken", true},
+    {"server.save.before_write", true},
+    {"server.save.in_file"},
     {"server.digest.begun", true},
     {"server.finish.taken"},
     // Rows on their way to disk and back.
@@ -75,6 +78,8 @@ inline constexpr auto kFailpointNames = std::to_array<FailpointName>({
     {"scheduler.phase.digest"},
     {"scheduler.phase.save"},
     {"scheduler.phase.finish"},
+    {"scheduler.save.taken"},
+    {"scheduler.save.in_files"},
     {"scheduler.summary.written"},
     {"scheduler.member.lost"},
     {"scheduler.job.went_back"},

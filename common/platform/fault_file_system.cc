@@ -168,6 +168,10 @@ class FaultFileSystem : public FileSystem {
     if (!files_->Exists(path)) HDPS_RETURN_IF_ERROR(judge_->Grow("make folder", path));
     return files_->MakeDirectories(path);
   }
+  Status MakeDirectoriesUnsynced(const std::string& path) override {
+    if (!files_->Exists(path)) HDPS_RETURN_IF_ERROR(judge_->Grow("make folder", path));
+    return files_->MakeDirectoriesUnsynced(path);
+  }
   Status Rename(const std::string& from, const std::string& to) override {
     HDPS_RETURN_IF_ERROR(judge_->Call("rename " + from + " to", to));
     return files_->Rename(from, to);

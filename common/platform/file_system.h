@@ -48,6 +48,7 @@ class FileSystem {
   virtual Status Rename(const std::string& from,
                         const std::string& to) = 0;  // And syncs the folder.
   // Where another sync of the folder follows, or a crash of the machine may undo it.
+  virtual Status MakeDirectoriesUnsynced(const std::string& path) { return MakeDirectories(path); }
   virtual Status RenameUnsynced(const std::string& from, const std::string& to) {
     return Rename(from, to);
   }

@@ -162,6 +162,24 @@ Result<std::unique_ptr<WritableFile>> OpenWritable(const std::string& path, int 
   return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(std::move(file)));
 }
 
+Status MakeFolders(const std::string& path, bool sync) {
+  struct stat info {};
+  // Mostly it is there.
+  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
+  std::filesystem::path made;
+  for (const std::filesystem::path& part : std::filesystem::path(path)) {
+    made /= part;
+    if (::mkdir(made.c_str(), 0755) == 0) {
+      if (sync) HDPS_RETURN_IF_ERROR(SyncFolderOf(made.string()));
+      continue;
+    }
+    const int error = errno;
+    if (::stat(made.c_str(), &info) < 0) return Failure("make folder", path, error);
+    if (!S_ISDIR(info.st_mode)) return Failure("make folder", path, ENOTDIR);
+  }
+  return {};
+}
+
 class PosixFileSystem : public FileSystem {
  public:
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override {
@@ -185,19 +203,10 @@ class PosixFileSystem : public FileSystem {
   }
 
   Status MakeDirectories(const std::string& path) override {
-    std::filesystem::path made;
-    for (const std::filesystem::path& part : std::filesystem::path(path)) {
-      made /= part;
-      if (::mkdir(made.c_str(), 0755) == 0) {
-        HDPS_RETURN_IF_ERROR(SyncFolderOf(made.string()));
-        continue;
-      }
-      const int error = errno;
-      struct stat info {};
-      if (::stat(made.c_str(), &info) < 0) return Failure("make folder", path, error);
-      if (!S_ISDIR(info.st_mode)) return Failure("make folder", path, ENOTDIR);
-    }
-    return {};
+    return MakeFolders(path, /*sync=*/true);
+  }
+  Status MakeDirectoriesUnsynced(const std::string& path) override {
+    return MakeFolders(path, /*sync=*/false);
   }
 
   Status Rename(const std::string& from, const std::string& to) override {

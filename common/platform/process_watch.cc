@@ -59,6 +59,7 @@ bool HasEnded(int pidfd) {
 }  // namespace
 
 std::string MachineIdentity() { return MachinePart(); }
+std::string BootIdentity() { return FirstLineOf("/proc/sys/kernel/random/boot_id"); }
 
 std::string OwnProcessName() {
   const std::string machine = MachinePart();

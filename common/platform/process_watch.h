@@ -9,6 +9,9 @@ namespace hdps {
 // Tells one kernel since its start, and one numbering of processes within it, from all others:
 // processes that agree on it can find each other. Empty when the system does not say.
 std::string MachineIdentity();
+// Tells one kernel since its start from all others: what was written to files and not synced is
+// there as long as it stays. Empty when the system does not say.
+std::string BootIdentity();
 
 // "boot-id:pid-namespace:pid:start-time" of this process: no other process, on this machine or
 // another, before or after, has this name. Empty when the system does not say.

@@ -16,6 +16,7 @@
 
 #include "common/base/hash.h"
 #include "common/platform/failpoint.h"
+#include "common/platform/seekable_file.h"
 
 namespace hdps {
 namespace {
@@ -54,6 +55,9 @@ Json ToJson(const Manifest& manifest) {
                      {"bytes", file.bytes},
                      {"checksum", Hex(file.checksum)},
                      {"rows", file.rows}});
+    if (file.pack.empty()) continue;
+    files.back()["pack"] = file.pack;
+    files.back()["offset"] = file.offset;
   }
   Json json = {{"format", kFormat},
                {"version", manifest.is_delta() ? kDeltaVersion : kFormatVersion},
@@ -100,7 +104,9 @@ Manifest FromJson(const Json& json) {
     manifest.files.push_back({.name = file.at("name").get<std::string>(),
                               .bytes = file.at("bytes").get<uint64_t>(),
                               .checksum = FromHex(file.at("checksum").get<std::string>()),
-                              .rows = file.at("rows").get<uint64_t>()});
+                              .rows = file.at("rows").get<uint64_t>(),
+                              .pack = file.value("pack", std::string()),
+                              .offset = file.value("offset", uint64_t{0})});
   }
   if (version == kDeltaVersion) {
     manifest.base_clock = json.at("base").at("clock").get<Clock>();
@@ -126,8 +132,12 @@ std::string FindFault(const Manifest& manifest) {
   }
   std::set<std::string> names;
   for (const SavedFile& file : manifest.files) {
-    if (file.name.empty() || file.name.find('/') != std::string::npos || file.name[0] == '.') {
-      return "'" + file.name + "' is not the name of a file inside the checkpoint";
+    for (const std::string& name : {file.name, file.pack.empty() ? file.name : file.pack}) {
+      if (!name.empty() && name.find('/') == std::string::npos && name[0] != '.') continue;
+      return "'" + name + "' is not the name of a file inside the checkpoint";
+    }
+    if (file.pack.empty() ? file.offset != 0 : file.offset + file.bytes < file.bytes) {
+      return "the file " + file.name + " begins at byte " + std::to_string(file.offset);
     }
     if (!names.insert(file.name).second) return "the file " + file.name + " is named twice";
     if (HoldsChanges(file) && !manifest.is_delta()) {
@@ -182,15 +192,52 @@ Result<Manifest> ReadManifest(FileSystem& files, const std::string& folder) {
   }
 }
 
-Result<SavedFile> ChecksumFile(FileSystem& files, const std::string& folder,
-                               const std::string& name) {
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file,
-                        files.OpenSequential(JoinPath(folder, name)));
-  SavedFile found{.name = name};
+namespace {
+
+// A part of another file.
+class PackedFile : public SequentialFile {
+ public:
+  PackedFile(std::unique_ptr<SequentialFile> pack, uint64_t offset, uint64_t bytes)
+      : pack_(std::move(pack)), offset_(offset), left_(bytes) {}
+
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    const auto wanted = buffer.first(std::min<uint64_t>(buffer.size(), left_));
+    size_t got = 0;
+    if (auto* const seekable = dynamic_cast<SeekableFile*>(pack_.get())) {
+      HDPS_ASSIGN_OR_RETURN(got, seekable->ReadAt(offset_, wanted));
+    } else {
+      HDPS_RETURN_IF_ERROR(Skip());
+      HDPS_ASSIGN_OR_RETURN(got, pack_->Read(wanted));
+      skipped_ += got;
+    }
+    offset_ += got;
+    left_ -= got;
+    return got;
+  }
+
+ private:
+  Status Skip() {
+    std::vector<std::byte> passed(1u << 16);
+    while (skipped_ < offset_) {
+      const size_t most = std::min<uint64_t>(passed.size(), offset_ - skipped_);
+      HDPS_ASSIGN_OR_RETURN(const size_t got, pack_->Read(std::span(passed).first(most)));
+      if (got == 0) return {};  // Then the next read finds the end.
+      skipped_ += got;
+    }
+    return {};
+  }
+
+  const std::unique_ptr<SequentialFile> pack_;
+  uint64_t offset_, left_;
+  uint64_t skipped_ = 0;  // Where a file that can only be read in order stands.
+};
+
+Result<SavedFile> ChecksumOf(SequentialFile& file) {
+  SavedFile found;
   HashStream hash;
   std::vector<std::byte> buffer(1u << 20);
   for (;;) {
-    HDPS_ASSIGN_OR_RETURN(const size_t size, file->Read(buffer));
+    HDPS_ASSIGN_OR_RETURN(const size_t size, file.Read(buffer));
     if (size == 0) break;
     hash.Append({buffer.data(), size});
     found.bytes += size;
@@ -199,11 +246,39 @@ Result<SavedFile> ChecksumFile(FileSystem& files, const std::string& folder,
   return found;
 }
 
+}  // namespace
+
+Result<std::unique_ptr<SequentialFile>> OpenSaved(FileSystem& files, const std::string& folder,
+                                                  const SavedFile& saved) {
+  if (saved.pack.empty()) return files.OpenSequential(JoinPath(folder, saved.name));
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> pack,
+                        files.OpenSequential(JoinPath(folder, saved.pack)));
+  return std::unique_ptr<SequentialFile>(
+      std::make_unique<PackedFile>(std::move(pack), saved.offset, saved.bytes));
+}
+
+std::string PlaceOf(const std::string& folder, const SavedFile& saved) {
+  if (saved.pack.empty()) return JoinPath(folder, saved.name);
+  return JoinPath(folder, saved.pack) + ": " + saved.name;
+}
+
+Result<SavedFile> ChecksumFile(FileSystem& files, const std::string& folder,
+                               const std::string& name) {
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file,
+                        files.OpenSequential(JoinPath(folder, name)));
+  HDPS_ASSIGN_OR_RETURN(SavedFile found, ChecksumOf(*file));
+  found.name = name;
+  return found;
+}
+
 Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Manifest& manifest) {
   for (const SavedFile& expected : manifest.files) {
-    const std::string path = JoinPath(folder, expected.name);
-    if (!files.Exists(path)) return {Code::kCorruption, path + ": the file is missing"};
-    HDPS_ASSIGN_OR_RETURN(const SavedFile found, ChecksumFile(files, folder, expected.name));
+    const std::string path = PlaceOf(folder, expected);
+    if (!files.Exists(JoinPath(folder, expected.pack.empty() ? expected.name : expected.pack))) {
+      return {Code::kCorruption, path + ": the file is missing"};
+    }
+    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SequentialFile> file, OpenSaved(files, folder, expected));
+    HDPS_ASSIGN_OR_RETURN(const SavedFile found, ChecksumOf(*file));
     if (found.bytes != expected.bytes) {
       return {Code::kCorruption, path + ": " + std::to_string(found.bytes) +
                                      " bytes, the manifest says " + std::to_string(expected.bytes)};

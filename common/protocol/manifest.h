@@ -34,7 +34,7 @@ struct Manifest {
   // CommandDone has it); empty in checkpoints of versions that did not say.
   std::vector<std::string> arithmetic;
   std::string job_json;          // PrintJob() of the job that wrote it.
-  std::vector<SavedFile> files;  // One per shard, by name.
+  std::vector<SavedFile> files;  // One per shard, by name; some may lie in a pack together.
   Clock base_clock = kNoClock;   // Of a delta: what it builds on.
   uint64_t base_checksum = 0;
 
@@ -85,6 +85,11 @@ Result<FoundCheckpoint> FindCheckpoint(FileSystem& files, const std::string& roo
 // for.
 Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path);
 
+// Where the bytes of `saved` begin: its own file, or its place in a pack. What is read ends with
+// the file, or behind its place. Messages about it begin with PlaceOf().
+Result<std::unique_ptr<SequentialFile>> OpenSaved(FileSystem& files, const std::string& folder,
+                                                  const SavedFile& saved);
+std::string PlaceOf(const std::string& folder, const SavedFile& saved);
 // Reads every file of it, but none of another part, and compares length and checksum. kCorruption
 // names the file.
 Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Manifest& manifest);

@@ -192,6 +192,8 @@ struct Layout<SavedFile> {
     fields.Number(file.bytes);
     fields.Number(file.checksum);
     fields.Number(file.rows);
+    fields.Name(file.pack);
+    fields.Number(file.offset);
   }
 };
 
@@ -200,7 +202,7 @@ struct Layout<Command> {
   using Table = wire::Command;
   static void Describe(auto& fields, auto& message) {
     fields.Number(message.id);
-    fields.Enumerator(message.command, CommandKind::kFinish);
+    fields.Enumerator(message.command, CommandKind::kAwaitSaved);
     fields.Number(message.until);
     fields.Number(message.epoch);
     fields.Number(message.epoch_start);
@@ -209,6 +211,7 @@ struct Layout<Command> {
     fields.Number(message.keep);
     fields.Tables(message.files);
     fields.Number(message.since);
+    fields.Number(message.take);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");
@@ -246,6 +249,7 @@ struct Layout<CommandDone> {
     fields.Number(message.dense_parameters);
     fields.Number(message.dense_rows);
     fields.Text(message.arithmetic);
+    fields.Number(message.taken);
     fields.Section(message.scores);
     fields.Section(message.labels);
   }

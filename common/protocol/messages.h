@@ -147,6 +147,7 @@ enum class CommandKind : uint8_t {
   kSave,        // Servers: write snapshots of all own shards into `path`.
   kDigest,      // Servers: digest of all own rows.
   kFinish,      // All: answer, then end with status 0.
+  kAwaitSaved,  // Servers: answer once what kSave has taken at clock `until` is in files.
 };
 
 // "init_dense", "train", ...: as reasons and logs name a command.
@@ -157,6 +158,8 @@ struct SavedFile {
   uint64_t bytes = 0;
   uint64_t checksum = 0;
   uint64_t rows = 0;
+  std::string pack = {};  // The file that holds it among others, from `offset` on; empty: its own.
+  uint64_t offset = 0;
 };
 
 // Repeated under the same id until answered; carried out once.
@@ -174,6 +177,8 @@ struct Command {
   std::vector<SavedFile> files;
   // kSave, not 0: only what changed since the checkpoint of this clock, of shards that know it.
   Clock since = 0;
+  // kSave: copying rows is enough to answer; they are written while requests change the originals.
+  bool take = false;
   ViewId view;  // Not in the message: of the frame it came in.
 };
 
@@ -212,7 +217,8 @@ struct CommandDone {
   uint64_t row_bytes = 0;      // kDigest: memory of rows and state.
   RowCounts counts;            // kDigest
   uint64_t process_bytes = 0;  // kDigest: the most the process has had in memory; 0: not told.
-  std::vector<SavedFile> files;  // kSave
+  std::vector<SavedFile> files;  // kSave, kAwaitSaved
+  bool taken = false;            // kSave: there are no files yet, kAwaitSaved will tell of them.
   Buffer scores;                 // kEvaluate: float32 [n], probability of class 1.
   Buffer labels;                 // kEvaluate: float32 [n].
   // Workers, of their model: its parameters in dense layers, the rows that these fill at the

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
 #include "common/protocol/messages.h"
+#include "embedding/row_copy.h"
+#include "embedding/snapshot/snapshot_parts.h"
 #include "embedding/table.h"
 
 namespace hdps {
@@ -30,10 +33,28 @@ std::string DeltaName(ShardId shard);
 
 // Writes all tables' slices of one shard, streaming; of a delta, what changed since the mark that
 // all of them have at header.base. The file is complete when ok; its bytes are synced, but for a
-// delta's, and its name once the manifest's is.
+// delta's and where only the process has to be survived, and its name once the manifest's is.
 Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
                                 const SnapshotHeader& header,
-                                const std::vector<const TableSlice*>& tables);
+                                const std::vector<const TableSlice*>& tables,
+                                Survives survives = Survives::kMachine);
+
+// One shard as it was when this was made, without its slices.
+struct TakenSnapshot {
+  SnapshotHeader header;
+  std::vector<SnapshotPart> parts;
+};
+// None where what has to be copied is more than what is left of `budget`, or lies on disk.
+// As in WriteSnapshot a delta needs the mark.
+Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
+                                                  const std::vector<const TableSlice*>& tables,
+                                                  CopyBudget* budget);
+// "shards_007.pack": named by the first of its shards.
+std::string PackName(ShardId first);
+// Writes them one behind the other into one file of `folder`, which must be there, each as
+// WriteSnapshot would: many small files take longer to make than to fill.
+Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& folder,
+                                         const std::vector<TakenSnapshot>& taken);
 
 // Reads `saved` back into empty slices. kCorruption names the file and what does not fit (length,
 // checksum, header, order of keys, ...); kInvalidArgument when it is the file of another job.
@@ -41,9 +62,12 @@ Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
 Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFile& saved,
                     const SnapshotHeader& expected, const std::vector<TableSlice*>& tables);
 // The same of a shard as the newest checkpoint of `chain` holds it: its newest whole snapshot
-// there, then every delta behind it, in order.
+// there, then every delta behind it, in order. Rows of what turns out to be damaged may have been
+// stored where that does no harm: then everything is read once instead of twice.
+enum class IfDamaged : uint8_t { kNothingIsStored, kSlicesAreDropped };
 Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
-                 const std::vector<TableSlice*>& tables);
+                 const std::vector<TableSlice*>& tables,
+                 IfDamaged if_damaged = IfDamaged::kNothingIsStored);
 
 // Reads the rows of one snapshot, whole or delta, without knowing the job: for `hdps inspect`.
 struct SnapshotSummary {

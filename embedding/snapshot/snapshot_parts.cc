@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 namespace hdps {
@@ -61,18 +62,27 @@ SnapshotPart RowsOf(const TableSlice* slice, SnapshotKind kind) {
                     slice->spec().shard_by,
                     {},
                     {},
+                    {},
                     {}};
   const int64_t since = kind == SnapshotKind::kDelta ? slice->marked_clock() : kSinceEver;
   part.num_rows = [slice, since] { return slice->CountChanged(since); };
   part.visit = [slice, since](size_t block_rows, const TableSlice::Visit& visit) {
     return slice->VisitRows(block_rows, visit, since);
   };
+  part.copy = [slice, since](CopyBudget* budget) { return slice->CopyRows(since, budget); };
   return part;
 }
 
 SnapshotPart ErasedOf(const TableSlice* slice) {
-  SnapshotPart part{
-      PartKind::kErased, ErasedName(slice->spec().name), 0, 0, slice->spec().shard_by, {}, {}, {}};
+  SnapshotPart part{PartKind::kErased,
+                    ErasedName(slice->spec().name),
+                    0,
+                    0,
+                    slice->spec().shard_by,
+                    {},
+                    {},
+                    {},
+                    {}};
   part.num_rows = [slice] { return uint64_t{slice->ErasedKeys().size()}; };
   part.visit = [slice](size_t block_rows, const TableSlice::Visit& visit) -> Status {
     const std::vector<Key> keys = slice->ErasedKeys();
@@ -91,6 +101,7 @@ SnapshotPart CountsOf(const TableSlice* slice, SnapshotKind kind) {
                     kPieceFloats,
                     0,
                     ShardBy::kKey,
+                    {},
                     {},
                     {},
                     {}};
@@ -117,6 +128,40 @@ void ForEachPart(const std::vector<Slice*>& slices, SnapshotKind kind, const Add
 }
 
 }  // namespace
+
+Result<std::optional<SnapshotPart>> CopyOfPart(const SnapshotPart& part, CopyBudget* budget) {
+  const size_t row_floats = size_t{part.dim} + part.state_floats;
+  std::optional<RowCopy> copy;
+  if (part.copy) {
+    copy = part.copy(budget);
+  } else {
+    HDPS_ASSIGN_OR_RETURN(const uint64_t num_rows, part.num_rows());
+    if (budget->Take(RowCopy::BytesWithKeys(num_rows, row_floats))) {
+      copy.emplace(num_rows, row_floats);
+      HDPS_RETURN_IF_ERROR(
+          part.visit(num_rows + 1, [&](std::span<const Key> keys, std::span<const float> rows) {
+            copy->keys.assign(keys.begin(), keys.end());
+            std::ranges::copy(rows, copy->rows().begin());
+            return Status();
+          }));
+    }
+  }
+  if (!copy) return std::optional<SnapshotPart>();
+  SnapshotPart own{part.kind, part.name, part.dim, part.state_floats, part.shard_by, {},
+                   {},        {},        {}};
+  const auto kept = std::make_shared<const RowCopy>(*std::move(copy));
+  own.num_rows = [kept] { return uint64_t{kept->keys.size()}; };
+  own.visit = [kept, row_floats](size_t block_rows, const TableSlice::Visit& visit) -> Status {
+    const std::span<const Key> keys = kept->keys;
+    for (size_t begin = 0; begin < keys.size(); begin += block_rows) {
+      const size_t rows = std::min(block_rows, keys.size() - begin);
+      HDPS_RETURN_IF_ERROR(visit(keys.subspan(begin, rows),
+                                 kept->rows().subspan(begin * row_floats, rows * row_floats)));
+    }
+    return {};
+  };
+  return std::optional<SnapshotPart>(std::move(own));
+}
 
 PartKind KindOfPart(const std::string& before, const std::string& name, uint32_t dim) {
   if (dim == 0) return PartKind::kErased;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct SnapshotPart {
   std::function<Result<uint64_t>()> num_rows;
   // As TableSlice::VisitRows.
   std::function<Status(size_t block_rows, const TableSlice::Visit& visit)> visit;
+  // All that visit would show, as it is now; see TableSlice::CopyRows. Null: nothing but visit.
+  std::function<std::optional<RowCopy>(CopyBudget* budget)> copy;
   // Sets rows; kCorruption when there cannot be such. Null where the slice may only be read.
   std::function<Status(std::span<const Key> keys, std::span<const float> rows)> store;
 };
@@ -35,6 +38,9 @@ struct SnapshotPart {
 enum class SnapshotKind : uint8_t { kWhole, kDelta };
 std::vector<SnapshotPart> PartsOf(const std::vector<const TableSlice*>& slices, SnapshotKind kind);
 std::vector<SnapshotPart> PartsOf(const std::vector<TableSlice*>& slices, SnapshotKind kind);
+
+// `part` of its own, whatever becomes of its slice. None where CopyRows would give none.
+Result<std::optional<SnapshotPart>> CopyOfPart(const SnapshotPart& part, CopyBudget* budget);
 
 // What the table of a file holds that follows the table `before`.
 PartKind KindOfPart(const std::string& before, const std::string& name, uint32_t dim);

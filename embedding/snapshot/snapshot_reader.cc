@@ -33,8 +33,8 @@ struct Visitor {
 // Invariant: visitors only see what its own checksum has confirmed.
 class Walk {
  public:
-  Walk(FileSystem& files, std::string path, const SavedFile& saved)
-      : files_(files), path_(std::move(path)), saved_(saved) {}
+  Walk(FileSystem& files, std::string folder, const SavedFile& saved)
+      : files_(files), folder_(std::move(folder)), path_(PlaceOf(folder_, saved)), saved_(saved) {}
 
   Status Run(const Visitor& visitor) {
     HDPS_RETURN_IF_ERROR(Open());
@@ -70,17 +70,18 @@ class Walk {
   }
 
   Status Open() {
-    Result<uint64_t> size = files_.FileSize(path_);
+    const std::string& name = saved_.pack.empty() ? saved_.name : saved_.pack;
+    Result<uint64_t> size = files_.FileSize(JoinPath(folder_, name));
     if (!size.ok()) {
       const bool missing = size.status().code() == Code::kNotFound;
       return {missing ? Code::kCorruption : size.status().code(), size.status().message()};
     }
-    if (*size != saved_.bytes) {
+    const uint64_t end = saved_.offset + saved_.bytes;
+    if (saved_.pack.empty() ? *size != end : *size < end) {
       return {Code::kCorruption, path_ + ": " + std::to_string(*size) +
-                                     " bytes long, the manifest says " +
-                                     std::to_string(saved_.bytes)};
+                                     " bytes long, the manifest says " + std::to_string(end)};
     }
-    HDPS_ASSIGN_OR_RETURN(file_, files_.OpenSequential(path_));
+    HDPS_ASSIGN_OR_RETURN(file_, OpenSaved(files_, folder_, saved_));
     return {};
   }
 
@@ -186,7 +187,8 @@ class Walk {
   }
 
   FileSystem& files_;
-  const std::string path_;
+  const std::string folder_;
+  const std::string path_;  // For messages.
   const SavedFile& saved_;
   std::unique_ptr<SequentialFile> file_;
   HashStream hash_;  // Of all read so far.
@@ -262,14 +264,14 @@ class Reading {
   Reading(FileSystem& files, const std::string& folder, const SavedFile& saved,
           const SnapshotHeader& expected, const std::vector<TableSlice*>& tables)
       : files_(files),
-        path_(JoinPath(folder, saved.name)),
+        folder_(folder),
         saved_(saved),
         parts_(PartsOf(tables, expected.is_delta() ? SnapshotKind::kDelta : SnapshotKind::kWhole)),
-        expectation_(path_, expected, parts_) {}
+        expectation_(PlaceOf(folder, saved), expected, parts_) {}
 
-  Status Check() const { return Walk(files_, path_, saved_).Run(Checks()); }
+  Status Check() const { return Walk(files_, folder_, saved_).Run(Checks()); }
 
-  // Checks again: the file may have changed in between.
+  // Checks again, block by block: the file may have changed in between.
   Status Store() const {
     const Visitor check = Checks();
     Visitor store = check;
@@ -277,7 +279,7 @@ class Reading {
       HDPS_RETURN_IF_ERROR(check.block(t, keys, rows));
       return parts_[t].store(keys, rows);
     };
-    return Walk(files_, path_, saved_).Run(store);
+    return Walk(files_, folder_, saved_).Run(store);
   }
 
  private:
@@ -291,7 +293,7 @@ class Reading {
   }
 
   FileSystem& files_;
-  const std::string path_;
+  const std::string folder_;
   const SavedFile saved_;
   const std::vector<SnapshotPart> parts_;
   const Expectation expectation_;
@@ -314,7 +316,7 @@ Status ReadSnapshot(FileSystem& files, const std::string& folder, const SavedFil
 }
 
 Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, ShardId shard,
-                 const std::vector<TableSlice*>& tables) {
+                 const std::vector<TableSlice*>& tables, IfDamaged if_damaged) {
   HDPS_FAILPOINT_OR_RETURN("snapshot.read.begun");
   std::vector<std::unique_ptr<Reading>> readings;  // The newest first.
   for (size_t at = chain.size(); at-- > 0;) {
@@ -332,7 +334,9 @@ Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, Sh
         std::make_unique<Reading>(files, chain[at].folder, *saved, expected, tables));
     if (whole != nullptr) break;
   }
-  for (const auto& reading : readings) HDPS_RETURN_IF_ERROR(reading->Check());
+  if (if_damaged == IfDamaged::kNothingIsStored) {
+    for (const auto& reading : readings) HDPS_RETURN_IF_ERROR(reading->Check());
+  }
   for (auto at = readings.rbegin(); at != readings.rend(); ++at) {
     HDPS_RETURN_IF_ERROR((*at)->Store());
   }
@@ -370,7 +374,7 @@ Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& 
                     }
                     return Status();
                   }};
-  HDPS_RETURN_IF_ERROR(Walk(files, JoinPath(folder, saved.name), saved).Run(sum));
+  HDPS_RETURN_IF_ERROR(Walk(files, folder, saved).Run(sum));
   return summary;
 }
 

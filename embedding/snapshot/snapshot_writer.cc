@@ -14,15 +14,47 @@
 namespace hdps {
 namespace {
 
-// A file that knows its length and hash.
+// Gathers what is short: a call to the system takes longer than a header takes to copy.
+class BufferedFile {
+ public:
+  explicit BufferedFile(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {
+    buffer_.reserve(kBufferBytes);
+  }
+  Status Append(std::span<const std::byte> bytes) {
+    if (buffer_.size() + bytes.size() > kBufferBytes) HDPS_RETURN_IF_ERROR(Flush());
+    if (bytes.size() >= kBufferBytes) return file_->Append(bytes);
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+    return {};
+  }
+  Status Finish(bool sync) {
+    HDPS_RETURN_IF_ERROR(Flush());
+    if (sync) HDPS_RETURN_IF_ERROR(file_->Sync());
+    return file_->Close();
+  }
+
+ private:
+  static constexpr size_t kBufferBytes = 64 << 10;
+
+  Status Flush() {
+    if (buffer_.empty()) return {};
+    const Status status = file_->Append(buffer_);
+    buffer_.clear();
+    return status;
+  }
+
+  std::unique_ptr<WritableFile> file_;
+  std::vector<std::byte> buffer_;
+};
+
+// One snapshot on its way into a file; knows its length and hash.
 class HashedFile {
  public:
-  explicit HashedFile(std::unique_ptr<WritableFile> file) : file_(std::move(file)) {}
+  explicit HashedFile(BufferedFile& file) : file_(file) {}
 
   Status Append(std::span<const std::byte> bytes) {
     hash_.Append(bytes);
     bytes_ += bytes.size();
-    return file_->Append(bytes);
+    return file_.Append(bytes);
   }
   // Fills in the checksum of a header and writes it.
   template <typename Header>
@@ -31,15 +63,11 @@ class HashedFile {
     header.checksum = HashBytes(bytes.first(offsetof(Header, checksum)));
     return Append(bytes);
   }
-  Status Finish(bool sync) {
-    if (sync) HDPS_RETURN_IF_ERROR(file_->Sync());
-    return file_->Close();
-  }
   uint64_t bytes() const { return bytes_; }
   uint64_t hash() const { return hash_.Value(); }
 
  private:
-  std::unique_ptr<WritableFile> file_;
+  BufferedFile& file_;
   HashStream hash_;
   uint64_t bytes_ = 0;
 };
@@ -83,14 +111,9 @@ Status WritePart(HashedFile& file, uint32_t position, const SnapshotPart& part, 
   return {};
 }
 
-Result<SavedFile> WriteWhole(FileSystem& files, const std::string& path,
-                             const SnapshotHeader& header,
-                             const std::vector<const TableSlice*>& tables) {
-  HDPS_FAILPOINT_OR_RETURN("snapshot.write.begun");
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> created, files.Create(path));
-  HashedFile file(std::move(created));
-  const std::vector<SnapshotPart> parts =
-      PartsOf(tables, header.is_delta() ? SnapshotKind::kDelta : SnapshotKind::kWhole);
+Result<SavedFile> WriteParts(BufferedFile& to, const SnapshotHeader& header,
+                             const std::vector<SnapshotPart>& parts) {
+  HashedFile file(to);
   HDPS_RETURN_IF_ERROR(file.AppendHeader(
       SnapshotFileHeader{.version = header.is_delta() ? kDeltaVersion : kSnapshotVersion,
                          .num_tables = static_cast<uint32_t>(parts.size()),
@@ -109,10 +132,42 @@ Result<SavedFile> WriteWhole(FileSystem& files, const std::string& path,
   }
   HDPS_RETURN_IF_ERROR(file.AppendHeader(
       SnapshotTrailer{.total_rows = rows, .body_bytes = file.bytes(), .body_hash = file.hash()}));
-  HDPS_RETURN_IF_ERROR(file.Finish(/*sync=*/!header.is_delta()));
-  HDPS_FAILPOINT_OR_RETURN("snapshot.before_rename");
   return SavedFile{
       .name = NameOf(header), .bytes = file.bytes(), .checksum = file.hash(), .rows = rows};
+}
+
+// Calls write(file) for a file beside `path` that then takes its name; after a failure neither is
+// left.
+template <typename Write>
+Status WriteBeside(FileSystem& files, const std::string& path, bool sync, const Write& write) {
+  const std::string beside = path + ".tmp";
+  const auto write_whole = [&]() -> Status {
+    HDPS_FAILPOINT_OR_RETURN("snapshot.write.begun");
+    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> created, files.Create(beside));
+    BufferedFile file(std::move(created));
+    HDPS_RETURN_IF_ERROR(write(file));
+    HDPS_RETURN_IF_ERROR(file.Finish(sync));
+    HDPS_FAILPOINT_OR_RETURN("snapshot.before_rename");
+    return files.RenameUnsynced(beside, path);
+  };
+  const Status status = write_whole();
+  if (!status.ok()) {
+    // The first failure is the one to report.
+    if (const Status removed = files.RemoveAll(beside); !removed.ok()) return status;
+    return status;
+  }
+  HDPS_FAILPOINT_OR_RETURN("snapshot.renamed");
+  return {};
+}
+
+void CheckMarks(const SnapshotHeader& header, const std::vector<const TableSlice*>& tables) {
+  for (const TableSlice* table : tables) {
+    CHECK(!header.is_delta() || table->marked_clock() == header.base) << table->spec().name;
+  }
+}
+
+SnapshotKind KindOf(const SnapshotHeader& header) {
+  return header.is_delta() ? SnapshotKind::kDelta : SnapshotKind::kWhole;
 }
 
 }  // namespace
@@ -120,25 +175,60 @@ Result<SavedFile> WriteWhole(FileSystem& files, const std::string& path,
 std::string SnapshotName(ShardId shard) { return ShardName(shard) + ".snapshot"; }
 std::string DeltaName(ShardId shard) { return ShardName(shard) + kDeltaEnding; }
 
+std::string PackName(ShardId first) {
+  char name[32];
+  std::snprintf(name, sizeof(name), "shards_%03u.pack", first.value);
+  return name;
+}
+
 Result<SavedFile> WriteSnapshot(FileSystem& files, const std::string& folder,
                                 const SnapshotHeader& header,
-                                const std::vector<const TableSlice*>& tables) {
-  for (const TableSlice* table : tables) {
-    CHECK(!header.is_delta() || table->marked_clock() == header.base) << table->spec().name;
-  }
-  const std::string path = JoinPath(folder, NameOf(header));
-  const std::string beside = path + ".tmp";
+                                const std::vector<const TableSlice*>& tables, Survives survives) {
+  CheckMarks(header, tables);
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
-  Result<SavedFile> saved = WriteWhole(files, beside, header, tables);
-  Status status = saved.status();
-  if (status.ok()) status = files.RenameUnsynced(beside, path);
-  if (!status.ok()) {
-    // The first failure is the one to report.
-    if (const Status removed = files.RemoveAll(beside); !removed.ok()) return status;
-    return status;
-  }
-  HDPS_FAILPOINT_OR_RETURN("snapshot.renamed");
+  SavedFile saved;
+  const auto write = [&](BufferedFile& file) -> Status {
+    HDPS_ASSIGN_OR_RETURN(saved, WriteParts(file, header, PartsOf(tables, KindOf(header))));
+    return {};
+  };
+  const std::string path = JoinPath(folder, NameOf(header));
+  const bool sync = survives == Survives::kMachine && !header.is_delta();
+  HDPS_RETURN_IF_ERROR(WriteBeside(files, path, sync, write));
   return saved;
+}
+
+Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
+                                                  const std::vector<const TableSlice*>& tables,
+                                                  CopyBudget* budget) {
+  CheckMarks(header, tables);
+  TakenSnapshot taken{header, {}};
+  for (const SnapshotPart& part : PartsOf(tables, KindOf(header))) {
+    HDPS_ASSIGN_OR_RETURN(std::optional<SnapshotPart> copy, CopyOfPart(part, budget));
+    if (!copy) return std::optional<TakenSnapshot>();
+    taken.parts.push_back(*std::move(copy));
+  }
+  return std::optional<TakenSnapshot>(std::move(taken));
+}
+
+Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& folder,
+                                         const std::vector<TakenSnapshot>& taken) {
+  std::vector<SavedFile> all;
+  if (taken.empty()) return all;
+  const std::string name = PackName(taken.front().header.shard);
+  bool sync = false;
+  for (const TakenSnapshot& one : taken) sync = sync || !one.header.is_delta();
+  uint64_t offset = 0;
+  const auto write = [&](BufferedFile& file) -> Status {
+    for (const TakenSnapshot& one : taken) {
+      HDPS_ASSIGN_OR_RETURN(SavedFile saved, WriteParts(file, one.header, one.parts));
+      saved.pack = name;
+      saved.offset = std::exchange(offset, offset + saved.bytes);
+      all.push_back(std::move(saved));
+    }
+    return {};
+  };
+  HDPS_RETURN_IF_ERROR(WriteBeside(files, JoinPath(folder, name), sync, write));
+  return all;
 }
 
 }  // namespace hdps

@@ -103,11 +103,12 @@ Clock CheckpointCatalog::DeltaBase() const {
   return delta_bytes > std::max(chain_[0].bytes / 2, kDeltaBytesMin) ? 0 : chain_.back().clock;
 }
 
-Result<std::string> CheckpointCatalog::Prepare(Clock clock) {
+Result<std::string> CheckpointCatalog::Prepare(Clock clock, Clock since) {
   const std::string folder = JoinPath(root_, CheckpointName(clock));
   // What an interrupted save left behind is no checkpoint, and no file of it is used again.
   HDPS_RETURN_IF_ERROR(files_.RemoveAll(folder));
-  HDPS_RETURN_IF_ERROR(files_.MakeDirectories(folder));
+  HDPS_RETURN_IF_ERROR(since > 0 ? files_.MakeDirectoriesUnsynced(folder)
+                                 : files_.MakeDirectories(folder));
   HDPS_FAILPOINT_OR_RETURN("checkpoint.prepared");
   return folder;
 }

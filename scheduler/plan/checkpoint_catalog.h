@@ -35,8 +35,9 @@ class CheckpointCatalog {
   // The clock of the checkpoint on which a delta may build: the latest. 0 when a full one is due,
   // since there is none, or because its deltas are many, or together half as long as it is.
   Clock DeltaBase() const;
-  // Makes an empty folder for the checkpoint of `clock`; returns its path.
-  Result<std::string> Prepare(Clock clock);
+  // Makes an empty folder for the checkpoint of `clock`; returns its path. One with what changed
+  // after `since`, not 0, need not survive a crash of the machine.
+  Result<std::string> Prepare(Clock clock, Clock since);
   // What a save that failed has left behind.
   void Discard(Clock clock);
   // Every server has saved: the manifest makes it a checkpoint, and old ones go. `files` of all

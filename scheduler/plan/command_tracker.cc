@@ -39,6 +39,25 @@ void CommandTracker::Drop(PeerId member) {
   std::erase_if(open_, [member](const auto& open) { return open.first.first == member; });
 }
 
+void CommandTracker::DropAll(CommandKind kind) {
+  std::erase_if(open_, [kind](const auto& open) { return open.second.command.command == kind; });
+}
+
+bool CommandTracker::phase_is_answered() const {
+  return std::ranges::all_of(open_, [](const auto& open) {
+    return open.second.command.command == CommandKind::kAwaitSaved;
+  });
+}
+
+bool CommandTracker::IsOpen(CommandKind kind) const {
+  return std::ranges::any_of(
+      open_, [kind](const auto& open) { return open.second.command.command == kind; });
+}
+
+bool CommandTracker::has_new() const {
+  return std::ranges::any_of(open_, [](const auto& open) { return !open.second.sent; });
+}
+
 std::vector<CommandTracker::Waiting> CommandTracker::waiting() const {
   std::vector<Waiting> waiting;
   for (const auto& [key, open] : open_) {

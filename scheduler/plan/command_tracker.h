@@ -14,7 +14,7 @@ namespace hdps {
 
 // Invariant: every command is answered at most once; each member's commands are numbered 1, 2, 3,
 // ... without a gap, so a member can tell a repeat from a new one. Bounded by one phase's commands,
-// for the next phase begins when none is open.
+// for the next phase begins when none is open, and one kAwaitSaved of each server beside them.
 class CommandTracker {
  public:
   explicit CommandTracker(TimeMs retry_ms) : retry_ms_(retry_ms) {}
@@ -36,8 +36,14 @@ class CommandTracker {
   std::vector<Due> TakeDue(TimeMs now);
   void Drop(PeerId member);  // No answer of it is waited for any more.
   void DropAll() { open_.clear(); }
+  void DropAll(CommandKind kind);
 
   bool empty() const { return open_.empty(); }
+  // Nothing is open that the next phase waits for.
+  bool phase_is_answered() const;
+  bool IsOpen(CommandKind kind) const;
+  // Something has not been sent yet.
+  bool has_new() const;
   struct Waiting {
     PeerId member;
     CommandKind command = CommandKind::kFinish;

@@ -58,9 +58,11 @@ class JobPlan {
 
   // kTrain is done: all workers stand at `clock`. Requires: clock >= position().clock.
   void Trained(Clock clock, bool end_of_epoch);
-  // next(), not kTrain, is done. A save that failed leaves the position unsaved.
-  enum class Outcome : uint8_t { kDone, kFailed };
+  // next(), not kTrain, is done. A save that failed leaves the position unsaved, as does one that
+  // has taken the rows and is still to be written, until Saved().
+  enum class Outcome : uint8_t { kDone, kFailed, kTaken };
   void Done(Outcome outcome = Outcome::kDone);
+  void Saved(Clock clock) { saved_ = clock; }
   // The operator wants an end: after the training at hand the job is saved and finished.
   void Stop();
 

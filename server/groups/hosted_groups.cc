@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "server/checkpoint_writer.h"
+
 namespace hdps {
 
 std::vector<ServerId> HostedGroups::OwnIn(const View& view) const {
@@ -79,16 +81,29 @@ void HostedGroups::Reset(Clock clock, Loaded loaded) {
   for (const auto& [id, group] : groups_) group->Reset(clock, std::move(loaded[id]));
 }
 
-Result<std::vector<SavedFile>> HostedGroups::Save(FileSystem& files, const Command& command) {
-  std::vector<SavedFile> all;
+Result<std::vector<TakenSnapshot>> HostedGroups::Save(FileSystem& files, const Command& command,
+                                                      CommandDone* done) {
+  // With a limit requests wait for the thread that would write, and copies for memory.
+  const bool takes = command.take && command.shards.empty() && memory_ == nullptr;
+  CopyBudget budget(kCopiesBytesMax);
+  ShardSet::Taken all;
   for (const auto& [id, group] : groups_) {
     if (!group->leads()) continue;
-    HDPS_ASSIGN_OR_RETURN(
-        std::vector<SavedFile> saved,
-        group->shards().Save(files, command.path, command.until, command.since, command.shards));
-    std::ranges::move(saved, std::back_inserter(all));
+    ShardSet::Taken own;
+    ShardSet& shards = group->shards();
+    if (takes) {
+      HDPS_ASSIGN_OR_RETURN(
+          own, shards.Take(files, command.path, command.until, command.since, &budget));
+    } else {
+      HDPS_ASSIGN_OR_RETURN(own.files, shards.Save(files, command.path, command.until,
+                                                   command.since, command.shards));
+    }
+    std::ranges::move(own.snapshots, std::back_inserter(all.snapshots));
+    std::ranges::move(own.files, std::back_inserter(done->files));
   }
-  return all;
+  for (const SavedFile& file : done->files) done->rows += file.rows;
+  done->taken = !all.snapshots.empty();
+  return std::move(all.snapshots);
 }
 
 Status HostedGroups::Digest(CommandDone* done) const {

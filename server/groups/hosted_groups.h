@@ -41,7 +41,9 @@ class HostedGroups {
   Status TakeShards(FileSystem& files, const Command& load);
   // Everyone starts at `clock`; groups of which nothing is `loaded`, with the rows at hand.
   void Reset(Clock clock, Loaded loaded);
-  Result<std::vector<SavedFile>> Save(FileSystem& files, const Command& command);
+  // What is left to be written, where the command allows that.
+  Result<std::vector<TakenSnapshot>> Save(FileSystem& files, const Command& command,
+                                          CommandDone* done);
   // Into the fields of kDigest; bytes are of all rows that are here.
   Status Digest(CommandDone* done) const;
   // Of rows that are here, also at a backup.

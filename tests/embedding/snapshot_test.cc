@@ -120,6 +120,54 @@ TEST_F(Snapshot, RoundTrip) {
   }
 }
 
+// What is taken is what would have been written then, whatever the slices become meanwhile.
+TEST_F(Snapshot, TakenNowAndPackedLaterIsTheSameBytes) {
+  Slices slices(specs_), other(specs_);
+  slices.Fill({2}, 30000, 1);
+  other.Fill({3}, 10, 2);
+  const SavedFile written = Write(slices);
+  SnapshotHeader second = header_;
+  second.shard = {3};
+  const SavedFile written_second = *WriteSnapshot(*files_, "/ck", second, other.Const());
+  CopyBudget budget(uint64_t{1} << 30);
+  std::vector<TakenSnapshot> taken;
+  taken.push_back(**TakeSnapshot(header_, slices.Const(), &budget));
+  taken.push_back(**TakeSnapshot(second, other.Const(), &budget));
+  slices.Fill({2}, 30000, 7);
+  const Result<std::vector<SavedFile>> saved = WritePack(*files_, "/ck", taken);
+  ASSERT_TRUE(saved.ok()) << saved.status().message();
+  ASSERT_EQ(saved->size(), 2u);
+  const std::string pack = *ReadWholeFile(*files_, "/ck/shards_002.pack", 1 << 26);
+  EXPECT_EQ(pack, Bytes(written) + Bytes(written_second));
+  Slices back(specs_);
+  const Status status = ReadSnapshot(*files_, "/ck", saved->back(), second, back.All());
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(back.tables[1].Digest()->sum[0], other.tables[1].Digest()->sum[0]);
+  // A byte of the one is none of the other's business.
+  std::string damaged = pack;
+  damaged[100] ^= 1;
+  ASSERT_TRUE(WriteFileAtomically(*files_, "/ck/shards_002.pack", damaged).ok());
+  Slices empty(specs_), again(specs_);
+  const Status refused = Read(saved->front(), empty);
+  EXPECT_EQ(refused.code(), Code::kCorruption);
+  EXPECT_NE(refused.message().find("/ck/shards_002.pack: shard_002.snapshot: "), std::string::npos);
+  EXPECT_TRUE(ReadSnapshot(*files_, "/ck", saved->back(), second, again.All()).ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(*files_, "/ck/shards_002.pack", pack.substr(0, pack.size() - 1)).ok());
+  EXPECT_EQ(ReadSnapshot(*files_, "/ck", saved->back(), second, empty.All()).code(),
+            Code::kCorruption);
+  EXPECT_TRUE(empty.Empty());
+}
+
+TEST_F(Snapshot, WhatTheBudgetDoesNotHoldIsNotTaken) {
+  Slices slices(specs_);
+  slices.Fill({2}, 1000, 1);
+  CopyBudget budget(20000);
+  const auto taken = TakeSnapshot(header_, slices.Const(), &budget);
+  ASSERT_TRUE(taken.ok());
+  EXPECT_FALSE(taken->has_value());
+}
+
 TEST_F(Snapshot, HasTheLengthThatTheReadmeSays) {
   TableSpec spec;
   spec.name = "w";

@@ -92,7 +92,7 @@ class Checkpoint(harness.Case):
         random.seed(5)
 
         def biggest(folder):
-            return max(folder.glob("*.snapshot"), key=lambda f: f.stat().st_size)
+            return max([*folder.glob("*.snapshot"), *folder.glob("*.pack")], key=lambda f: f.stat().st_size)
 
         def truncate(folder):
             file = biggest(folder)

@@ -213,7 +213,7 @@ class Faults(harness.Case):
         return log
 
     def test_a_write_torn_by_a_crash_is_no_checkpoint(self):
-        log = self.undisturbed_but("torn", {"server_1": ["torn=checkpoint/*:60"]})
+        log = self.undisturbed_but("torn", {"server_1": ["torn=checkpoint/*:4"]})
         self.assertIn("half a write, and the process dies", log)
         harness.figure("a server dies half-way through a write of a checkpoint: same digest, no half")
 

@@ -99,6 +99,18 @@ TEST_F(SchedulerNodeTest, ASchedulerThatComesBackGoesOnWhereItWas) {
   EXPECT_FALSE(files_->Exists("out/scheduler.state"));
 }
 
+// Where the machine was down, what is on disk of the view at hand may be old.
+TEST_F(SchedulerNodeTest, ASchedulerWhoseMachineWasDownGoesBackToTheCheckpoint) {
+  options_.job.checkpoint.every_steps = 4;
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
+  cluster_->boot = "two";
+  cluster_->StartScheduler();
+  ExpectDone();
+  EXPECT_THAT(cluster_->transcript(), HasSubstr("load out/checkpoint/step_0000000004 at 4\n"));
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
+}
+
 // Somebody has asked for more workers than come; one that is there is lost and replaced meanwhile:
 // the job neither waits for the others nor stands because it was about to change.
 TEST_F(SchedulerNodeTest, ALossDoesNotWaitForNewcomers) {

@@ -61,6 +61,7 @@ void ScriptedCluster::StartScheduler() {
   node.reset();
   const ScriptedOptions& options = options_;
   SchedulerOptions scheduler;
+  scheduler.boot = boot;
   scheduler.job = std::make_shared<const Job>(options.job);
   scheduler.out = "out";
   scheduler.num_servers = options.num_servers;
@@ -183,6 +184,9 @@ void ScriptedCluster::Note(const ScriptedMember& member, const Command& command)
     case CommandKind::kSave:
       line += "save " + command.path;
       if (command.since > 0) line += " since " + std::to_string(command.since);
+      break;
+    case CommandKind::kAwaitSaved:
+      line += "await saved " + std::to_string(command.until);
       break;
     case CommandKind::kDigest:
       line += "digest";

@@ -52,6 +52,7 @@ class ScriptedCluster {
                       const std::function<void(MembershipOptions&)>& change = {});
   ScriptedMember& member(const std::string& name);
 
+  std::string boot = "one";  // Of the scheduler's machine.
   // Another process of the scheduler takes the place of the one at hand.
   void StartScheduler();
 

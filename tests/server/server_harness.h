@@ -260,31 +260,40 @@ class ServerHarness {
   CommandDone Run(CommandKind kind, const std::string& path = "", Clock until = 0,
                   Clock since = 0) {
     Command command;
-    command.id = {++command_id_};
     command.command = kind;
     command.path = path;
     command.until = until;
     command.since = since;
-    FromPeer(kSchedulerPeer, command, 0);
+    const CommandId id = Send(command);
     // The background works in order: when this has run, so has the command.
     BoundedQueue<bool> behind(1);
     executor_.Submit([&behind] { behind.Push(true); });
     behind.Pop();
     for (int tick = 0; tick < 2; ++tick) {
-      for (auto at = replies_.begin(); at != replies_.end(); ++at) {
-        CommandDone done;
-        if (at->to != kSchedulerPeer ||
-            at->frame.header.kind != static_cast<uint16_t>(CommandDone::kKind) ||
-            !DecodeMessage(at->frame, &done).ok() || done.id != command.id) {
-          continue;
-        }
-        replies_.erase(at);
-        return done;
-      }
+      if (std::optional<CommandDone> done = TakeAnswer(id)) return *std::move(done);
       Tick();
     }
     ADD_FAILURE() << "command not answered";
     return {};
+  }
+  CommandId Send(Command command) {
+    command.id = {++command_id_};
+    FromPeer(kSchedulerPeer, command, 0);
+    return command.id;
+  }
+  // None when it has not been answered.
+  std::optional<CommandDone> TakeAnswer(CommandId id) {
+    for (auto at = replies_.begin(); at != replies_.end(); ++at) {
+      CommandDone done;
+      if (at->to != kSchedulerPeer ||
+          at->frame.header.kind != static_cast<uint16_t>(CommandDone::kKind) ||
+          !DecodeMessage(at->frame, &done).ok() || done.id != id) {
+        continue;
+      }
+      replies_.erase(at);
+      return done;
+    }
+    return std::nullopt;
   }
   uint64_t Digest() { return Run(CommandKind::kDigest).digest[0]; }
 

@@ -125,8 +125,7 @@ Status Trainer::Execute(const Command& command) {
     case CommandKind::kPause:  // Nothing is running.
     case CommandKind::kFinish:
       break;
-    case CommandKind::kSave:
-    case CommandKind::kDigest:
+    default:  // A server's.
       done.code = Code::kInvalidArgument;
       done.message = std::string("a worker cannot ") + CommandKindName(command.command);
       break;

@@ -1,0 +1,169 @@
+// Saves that are copied, and written while requests go on with the rows.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/platform/random.h"
+#include "common/protocol/manifest.h"
+#include "gtest/gtest.h"
+#include "tests/server/server_harness.h"
+
+namespace hdps {
+namespace {
+
+class TakenSaves : public testing::Test {
+ protected:
+  TakenSaves() {
+    job_.tables = {TableOf("wide", 1, OptimizerKind::kFtrl),
+                   TableOf("deep", 4, OptimizerKind::kAdagrad)};
+    job_.checkpoint.delta_every_steps = 4;
+    server_ = NewServer(&executor_);
+    EXPECT_TRUE(files_->MakeDirectories(Folder(4)).ok());
+    EXPECT_TRUE(files_->MakeDirectories(Folder(8)).ok());
+  }
+  // A server ends when what it writes is written.
+  void TearDown() override { executor_.RunAll(); }
+  std::unique_ptr<ServerHarness> NewServer(Executor* executor = nullptr) {
+    return std::make_unique<ServerHarness>(ServerSetting{.job = job_, .workers = 1}, files_.get(),
+                                           executor);
+  }
+  static std::string Folder(Clock clock) { return "/out/checkpoint/" + CheckpointName(clock); }
+  void Train(Clock from, Clock until) {
+    for (Clock clock = from; clock < until; ++clock) {
+      Random random(static_cast<uint64_t>(clock));
+      std::vector<TableRows> rows = {{0, 1, {}, {}}, {1, 4, {}, {}}};
+      for (TableRows& table : rows) {
+        for (Key i = 0; i < 40; ++i) table.keys.push_back(MixBits(clock % 8 * 20 + i));
+        for (size_t i = 0; i < table.keys.size() * table.row_floats; ++i) {
+          table.floats.push_back(static_cast<float>(random.Normal()));
+        }
+      }
+      server_->Push(0, static_cast<uint64_t>(clock), clock, 4, rows);
+      server_->Advance(0, clock + 1);
+    }
+  }
+  uint64_t DigestNow() {
+    Command digest;
+    digest.command = CommandKind::kDigest;
+    const CommandId id = server_->Send(digest);
+    executor_.RunAll();
+    server_->Tick();
+    return server_->TakeAnswer(id)->digest[0];
+  }
+  CommandId Ask(CommandKind kind, Clock clock, Clock since = 0) {
+    Command command;
+    command.command = kind;
+    if (kind == CommandKind::kSave) command.path = Folder(clock);
+    command.until = clock;
+    command.since = since;
+    command.take = kind == CommandKind::kSave;
+    return server_->Send(command);
+  }
+  // Runs the work that waits now, and nothing that it brings about.
+  std::optional<CommandDone> RunAndTake(CommandId id) {
+    executor_.RunAll();
+    server_->Tick();
+    return server_->TakeAnswer(id);
+  }
+  void Commit(Clock clock, Clock since, const std::vector<SavedFile>& saved) {
+    Manifest manifest;
+    manifest.tables_digest = TablesDigest(job_);
+    manifest.num_shards = job_.cluster.shards;
+    manifest.clock = clock;
+    manifest.files = saved;
+    if (since > 0) {
+      manifest.base_clock = since;
+      manifest.base_checksum = ManifestChecksum(*ReadManifest(*files_, Folder(since)));
+    }
+    const Status written = WriteManifest(*files_, Folder(clock), manifest);
+    ASSERT_TRUE(written.ok()) << written.message();
+  }
+  uint64_t DigestOf(Clock clock) {
+    const std::unique_ptr<ServerHarness> other = NewServer();
+    const CommandDone done = other->Run(CommandKind::kLoad, Folder(clock), clock);
+    EXPECT_EQ(done.code, Code::kOk) << done.message;
+    return other->Digest();
+  }
+
+  const std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
+  Job job_ = TestJob(Mode::kSync);
+  LaterExecutor executor_;
+  std::unique_ptr<ServerHarness> server_;
+};
+
+TEST_F(TakenSaves, HoldWhatWasThereWhateverComesBehindThem) {
+  Clock since = 0;
+  for (const Clock clock : {4, 8}) {
+    Train(clock - 4, clock);
+    const uint64_t then = DigestNow();
+    const CommandId save = Ask(CommandKind::kSave, clock, since);
+    const std::optional<CommandDone> taken = RunAndTake(save);
+    ASSERT_TRUE(taken.has_value());
+    EXPECT_EQ(taken->code, Code::kOk) << taken->message;
+    EXPECT_TRUE(taken->taken);
+    EXPECT_TRUE(taken->files.empty());
+    // Not written yet, and pushes are taken.
+    EXPECT_TRUE(files_->List(Folder(clock))->empty());
+    const CommandId await = Ask(CommandKind::kAwaitSaved, clock);
+    Train(clock, clock + 1);
+    EXPECT_FALSE(server_->TakeAnswer(await).has_value());
+    const std::optional<CommandDone> done = RunAndTake(await);
+    ASSERT_TRUE(done.has_value());
+    ASSERT_EQ(done->code, Code::kOk) << done->message;
+    EXPECT_EQ(done->files.size(), job_.cluster.shards);
+    EXPECT_EQ(files_->List(Folder(clock))->size(), 1u);
+    const auto changes = std::ranges::count_if(done->files, HoldsChanges);
+    EXPECT_EQ(static_cast<size_t>(changes), clock == 4 ? 0 : done->files.size());
+    Commit(clock, since, done->files);
+    EXPECT_NE(DigestNow(), then);
+    EXPECT_EQ(DigestOf(clock), then);
+    server_ = NewServer(&executor_);
+    // From here as one that never took the step behind it.
+    Command load;
+    load.command = CommandKind::kLoad;
+    load.path = Folder(clock);
+    load.until = clock;
+    EXPECT_EQ(RunAndTake(server_->Send(load))->code, Code::kOk);
+    since = clock;
+  }
+}
+
+TEST_F(TakenSaves, AreToldAgainAndNotConfused) {
+  Train(0, 4);
+  ASSERT_TRUE(RunAndTake(Ask(CommandKind::kSave, 4))->taken);
+  EXPECT_EQ(RunAndTake(Ask(CommandKind::kAwaitSaved, 4))->files.size(), job_.cluster.shards);
+  EXPECT_EQ(RunAndTake(Ask(CommandKind::kAwaitSaved, 4))->files.size(), job_.cluster.shards);
+  EXPECT_EQ(RunAndTake(Ask(CommandKind::kAwaitSaved, 8))->code, Code::kNotFound);
+  server_ = NewServer(&executor_);
+  EXPECT_EQ(RunAndTake(Ask(CommandKind::kAwaitSaved, 4))->code, Code::kNotFound);
+}
+
+TEST_F(TakenSaves, OnesThatCannotBeWrittenSayWhyAndAreNotBuiltOn) {
+  Train(0, 4);
+  ASSERT_TRUE(files_->RemoveAll("/out").ok());
+  ASSERT_TRUE(RunAndTake(Ask(CommandKind::kSave, 4))->taken);
+  const std::optional<CommandDone> done = RunAndTake(Ask(CommandKind::kAwaitSaved, 4));
+  EXPECT_NE(done->code, Code::kOk);
+  EXPECT_NE(done->message.find(Folder(4)), std::string::npos) << done->message;
+  ASSERT_TRUE(files_->MakeDirectories(Folder(8)).ok());
+  Train(4, 8);
+  ASSERT_TRUE(RunAndTake(Ask(CommandKind::kSave, 8))->taken);
+  const std::vector<SavedFile> saved = RunAndTake(Ask(CommandKind::kAwaitSaved, 8))->files;
+  EXPECT_EQ(std::ranges::count_if(saved, HoldsChanges), 0);
+}
+
+TEST_F(TakenSaves, TheNextOneWaitsForTheFilesOfTheOneBefore) {
+  Train(0, 4);
+  ASSERT_TRUE(RunAndTake(Ask(CommandKind::kSave, 4))->taken);
+  const CommandId next = Ask(CommandKind::kSave, 8);
+  server_->Tick();
+  EXPECT_TRUE(files_->List(Folder(4))->empty());
+  executor_.RunAll();  // Of the first one.
+  EXPECT_EQ(files_->List(Folder(4))->size(), 1u);
+  server_->Tick();
+  EXPECT_TRUE(RunAndTake(next)->taken);
+}
+
+}  // namespace
+}  // namespace hdps
