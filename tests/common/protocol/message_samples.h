@@ -68,14 +68,14 @@ inline auto Fields(const HeartbeatAck& m) {
   return std::tie(a, b);
 }
 inline auto Fields(const Command& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, view] = m;  // `view` does not travel.
-  return std::tie(a, b, c, d, e, f, g, h, i, j);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, view] = m;  // `view` does not travel.
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q,
-               r] = m;
+               r, s] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, tally, digest[0], digest[1], j, k, rows, process,
-                  l, n, o, p, q, r);
+                  l, n, o, p, q, r, s);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;
@@ -185,6 +185,7 @@ inline CommandDone SampleDone() {
   done.counts = {11, 12, 13, 14, 15};
   done.process_bytes = 16;
   done.files = {{"shard_0", 100, 200, 300}, {"shard_1", 1, 2, 3}};
+  done.taken = true;
   done.scores = FloatsOf(5);
   done.labels = FloatsOf(5);
   done.label_tally = {17, -1, 3, 0x8000000000000001u};
