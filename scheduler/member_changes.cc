@@ -80,7 +80,7 @@ void SchedulerNode::Impl::KeepState() {
   const bool changed = coordinator->TakeChanged();
   if (!std::exchange(state_changed, false) && !changed) return;
   SchedulerState state;
-  state.job_digest = JobDigest(job);
+  state.job_digest = job_digest;
   state.num_servers = options.num_servers;
   state.num_workers = options.num_workers;
   state.view = members->view();

@@ -235,7 +235,7 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
     impl->Notice("the job goes on from its newest checkpoint, if there is one: " +
                  before.status().message());
   } else if (*before && options.resume != Resume::kNever &&
-             (*before)->job_digest == JobDigest(impl->job) &&
+             (*before)->job_digest == impl->job_digest &&
              (*before)->num_servers == options.num_servers &&
              (*before)->num_workers == options.num_workers) {
     impl->before = *std::move(before);

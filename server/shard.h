@@ -28,8 +28,9 @@ struct PlannedPush {
 // Invariant: one task at a time changes a shard, and a shard holds only keys that ShardOf gives it.
 class Shard {
  public:
+  // `tables_digest`: TablesDigest() of the job, which takes longer than making a shard.
   // `memory`: null where rows have all of the machine's.
-  Shard(const Job& job, ShardId id, ServerMemoryLimit* memory = nullptr);
+  Shard(const Job& job, uint64_t tables_digest, ShardId id, ServerMemoryLimit* memory);
 
   ShardId id() const { return id_; }
 

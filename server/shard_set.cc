@@ -86,7 +86,7 @@ ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId
     if (at != nullptr && kept != at->end()) {
       shards_.push_back(std::move(*kept));
     } else {
-      shards_.emplace_back(job, id, memory);
+      shards_.emplace_back(job, tables_digest_, id, memory);
     }
   }
 }
