@@ -10,9 +10,10 @@
 
 namespace hdps {
 
-// A process that is started in the place of one that died may come before the death is noticed.
+// A process that is started in the place of one that died may come before the death is noticed,
+// also before the cluster is complete.
 bool SchedulerNode::Impl::StandsBy(PeerId peer, const JoinRequest& request) {
-  if (!members || !rendezvous.IsOneTooMany(request)) return false;
+  if (!rendezvous.IsOneTooMany(request)) return false;
   // In the end it is told that the job is done: nobody's place is given away any more.
   const TimeMs patience = coordinator && coordinator->ending()
                               ? std::numeric_limits<TimeMs>::max() / 4
@@ -115,6 +116,9 @@ void SchedulerNode::Impl::EnterView(View view) {
   std::map<PeerId, MemberProcess> processes;
   for (const PeerId peer : rendezvous.peers()) processes[peer] = rendezvous.ProcessOf(peer);
   members->Enter(std::move(view), processes, now);
+  // The silence of members that are new to it is counted from here, so is the patience with those
+  // who stand by for their places.
+  for (auto& [peer, since] : standing_by) since = now;
   state_changed = true;
   HDPS_FAILPOINT("scheduler.view.formed");
   for (const PeerId peer : members->all()) {
@@ -202,6 +206,7 @@ void SchedulerNode::Impl::Reform() {
   }
   ++view.view.value;
   view.restarts = members->view().restarts + 1;
+  view.moves = members->view().moves;
   EnterView(std::move(view));
   coordinator->GoBack({recovery.num_lost(), recovery.under_way() ? recovery.since() : now}, now);
   recovery.Done();
@@ -264,6 +269,7 @@ void SchedulerNode::Impl::TickScaling() {
   state_changed = true;
   View view = rendezvous.FormView({members->view().view.value + 1}, &members->view().shards);
   view.restarts = members->view().restarts;
+  view.moves = members->view().moves + 1;
   if (job.cluster.replicas > 0) {  // Only workers come and go: rows and copies stay where they are.
     view.servers = members->view().servers;
     view.shards = members->view().shards;

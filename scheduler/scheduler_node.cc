@@ -181,6 +181,8 @@ void SchedulerNode::Impl::ForgiveOwnStandstill(TimeMs at) {
   const TimeMs gap = at - now;
   if (gap < static_cast<TimeMs>(job.cluster.heartbeat_ms)) return;
   rendezvous.ForgiveSilence(gap);
+  // Whose loss is noticed so much later is waited for so much longer.
+  for (auto& [peer, since] : standing_by) since += gap;
   if (members) members->ForgiveSilence(gap);
 }
 

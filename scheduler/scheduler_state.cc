@@ -228,6 +228,7 @@ Status WriteSchedulerState(FileSystem& files, const std::string& out, const Sche
                      {"wanted_workers", state.wanted_workers},
                      {"view", state.view.view.value},
                      {"restarts", state.view.restarts},
+                     {"moves", state.view.moves},
                      {"servers", MembersJson(state.view.servers, state.processes)},
                      {"workers", MembersJson(state.view.workers, state.processes)},
                      {"shard_owner", OwnersJson(state.view.shards)},
@@ -261,6 +262,7 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
     state.wanted_workers = json.at("wanted_workers");
     state.view.view = {json.at("view").get<uint64_t>()};
     state.view.restarts = json.at("restarts");
+    state.view.moves = json.at("moves");
     state.view.servers = MembersOf(json.at("servers"), &state.processes);
     state.view.workers = MembersOf(json.at("workers"), &state.processes);
     for (const Json& owner : json.at("shard_owner")) {

@@ -24,7 +24,6 @@ namespace hdps {
 namespace {
 
 constexpr size_t kWaitingRequestsMax = 4096;
-constexpr ViewId kFirstView{1};
 
 struct Request {
   PeerId from;
@@ -141,7 +140,7 @@ void ServerNode::Impl::OnNewView() {
   if (view == nullptr) {
     if (!BeginMemory(*next)) return;
     // Where rows have copies, servers come with a restart only.
-    rows_missing = next->view > kFirstView && job.cluster.replicas == 0;
+    rows_missing = next->moves > 0 && job.cluster.replicas == 0;
   } else if (next->restarts == view->restarts) {
     rows_missing = rows_missing || !groups.Holds(*next);
   } else {

@@ -113,6 +113,7 @@ struct Layout<View> {
     fields.Numbers(message.shards.owner);
     fields.Number(message.restarts);
     fields.Tables(message.backups);
+    fields.Number(message.moves);
   }
   static void Check(const View& message, Rules& rules) {
     RequireHolders(message, rules);

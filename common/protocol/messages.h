@@ -74,6 +74,9 @@ struct View {
   // counts any more: members drop it and wait for kLoad.
   uint32_t restarts = 0;
   std::vector<GroupBackup> backups;  // By group; those of one in the order of succession.
+  // How often members have come and gone while the others kept their rows. A server whose first
+  // view has seen none, and no restart, has missed views in which nothing was done with its rows.
+  uint32_t moves = 0;
 
   // The processes that hold the rows of `group`: the primary, then the backups.
   std::vector<Member> HoldersOf(ServerId group) const;

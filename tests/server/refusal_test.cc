@@ -116,6 +116,15 @@ TEST_F(Refusal, RowsBeforeAnyView) {
   EXPECT_FALSE(node.done());
 }
 
+// The scheduler died before this server had heard of the first view, and another formed the second.
+TEST(FirstView, RowsAreHereUnlessTheyHaveMoved) {
+  for (const uint32_t moves : {0u, 1u}) {
+    ServerHarness server({.job = TestJob(Mode::kAsync), .first_view = {2}, .moves = moves});
+    const PushAck ack = server.Ack(server.Push(0, 0, 0, 1, {{0, 1, {7}, {1}}}));
+    EXPECT_EQ(ack.code, moves == 0 ? Code::kOk : Code::kUnavailable) << ack.message;
+  }
+}
+
 TEST_F(Refusal, AWorkerThatLeavesIsForgottenAndItsPlaceTaken) {
   Job job = TestJob(Mode::kSync);
   ServerHarness server({.job = job, .workers = 2});

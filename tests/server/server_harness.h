@@ -105,6 +105,8 @@ struct ServerSetting {
   Job job;
   uint32_t workers = 2, servers = 1, rank = 0;
   ServerSabotage sabotage = {};
+  ViewId first_view = {1};
+  uint32_t moves = 0;  // As in View.
 };
 
 // Invariant: replies_ holds what the node has sent and nobody has taken, in order.
@@ -132,7 +134,8 @@ class ServerHarness {
     for (uint32_t s = 0; s < job_->cluster.shards; ++s) {
       view_.shards.owner.push_back({s % setting.servers});
     }
-    view_.view = {1};  // A later first view would be one of rows that are to be loaded.
+    view_.view = setting.first_view;
+    view_.moves = setting.moves;
     shards_ = view_.shards.ShardsOf({setting.rank});
     SendView();
     view_.view = {3};

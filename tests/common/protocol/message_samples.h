@@ -156,6 +156,7 @@ inline View SampleView() {
   view.workers = {{{21}, 0, ""}, {{22}, 1, ""}, {{23}, 2, ""}};
   view.shards.owner = {{0}, {1}, {1}, {0}};
   view.restarts = 3;
+  view.moves = 2;
   view.backups = {{{0}, view.servers[1]}, {{1}, {{13}, 2, "tcp://127.0.0.1:3"}}};
   return view;
 }
