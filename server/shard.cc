@@ -186,6 +186,12 @@ Result<SavedFile> Shard::Save(FileSystem& files, const std::string& folder, Cloc
   return saved;
 }
 
+void Shard::ForgetErased(Clock since) {
+  for (TableSlice& table : tables_) {
+    if (table.marked_clock() == since) table.MarkSaved(since);
+  }
+}
+
 Status Shard::Load(FileSystem& files, const std::vector<CheckpointPart>& chain) {
   std::vector<TableSlice*> tables;
   for (TableSlice& table : tables_) tables.push_back(&table);

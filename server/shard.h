@@ -68,6 +68,7 @@ class Shard {
   // Of the disk, if it has failed, or of a limit of the rows that was hit: then nobody may be
   // answered.
   Status failure() const;
+  void ForgetErased(Clock since);  // As in ShardSet.
   // `since`, not 0: only what changed since the checkpoint of that clock, where every table knows
   // it; the name of the file tells.
   Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock, Clock since);

@@ -240,6 +240,10 @@ Result<std::vector<SavedFile>> ShardSet::Save(FileSystem& files, const std::stri
   return saved;
 }
 
+void ShardSet::ForgetErased(Clock since) {
+  for (Shard& shard : shards_) shard.ForgetErased(since);
+}
+
 Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock) {
   HDPS_FAILPOINT_OR_RETURN("server.load.begun");
   HDPS_ASSIGN_OR_RETURN(const std::vector<CheckpointPart> chain, ReadChain(files, folder));

@@ -70,6 +70,8 @@ class ShardSet {
   // `since` as in Shard.
   Result<std::vector<SavedFile>> Save(FileSystem& files, const std::string& folder, Clock clock,
                                       Clock since = 0, const std::vector<ShardId>& which = {});
+  // For tests: the next save with this `since` does not know which rows have left.
+  void ForgetErased(Clock since);
   // Requires: all shards are empty. After a failure the set is good for nothing.
   // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
   // job's.

@@ -76,6 +76,7 @@ HostedGroups::Loaded HostedGroups::Load(FileSystem& files, const Command& comman
 }
 
 Status HostedGroups::TakeShards(FileSystem& files, const Command& load) {
+  if (sabotage_.moved_rows_left) return {};
   for (const auto& [id, group] : groups_) {
     HDPS_RETURN_IF_ERROR(group->shards().LoadFrom(files, load.path, load.until, load.files));
   }
@@ -90,6 +91,7 @@ Result<std::vector<SavedFile>> HostedGroups::Save(FileSystem& files, const Comma
   std::vector<SavedFile> all;
   for (const auto& [id, group] : groups_) {
     if (!group->leads()) continue;
+    if (sabotage_.deltas_forget_erased) group->shards().ForgetErased(command.since);
     HDPS_ASSIGN_OR_RETURN(
         std::vector<SavedFile> saved,
         group->shards().Save(files, command.path, command.until, command.since, command.shards));

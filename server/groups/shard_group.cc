@@ -23,7 +23,8 @@ ShardGroup::ShardGroup(const Job& job, Executor& executor, const ShardGroupOptio
       replication_({.group = options.group,
                     .self = options.self,
                     .retry_ms = job.cluster.request_retry_ms,
-                    .view_ignored = options.sabotage.view_ignored}) {
+                    .view_ignored = options.sabotage.view_ignored,
+                    .answers_alone = options.sabotage.answers_alone}) {
   rows_.UseMemory(options.memory);
 }
 
