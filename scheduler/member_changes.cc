@@ -10,9 +10,10 @@
 
 namespace hdps {
 
-// A process that is started in the place of one that died may come before the death is noticed.
+// A process that is started in the place of one that died may come before the death is noticed,
+// also before the cluster is complete.
 bool SchedulerNode::Impl::StandsBy(PeerId peer, const JoinRequest& request) {
-  if (!members || !rendezvous.IsOneTooMany(request)) return false;
+  if (!rendezvous.IsOneTooMany(request)) return false;
   // In the end it is told that the job is done: nobody's place is given away any more.
   const TimeMs patience = coordinator && coordinator->ending()
                               ? std::numeric_limits<TimeMs>::max() / 4
@@ -92,7 +93,7 @@ void SchedulerNode::Impl::KeepState() {
   const bool is_of_view = std::exchange(state_changed, false);
   if (!is_of_view && !changed) return;
   SchedulerState state;
-  state.job_digest = JobDigest(job);
+  state.job_digest = job_digest;
   state.num_servers = options.num_servers;
   state.num_workers = options.num_workers;
   state.view = members->view();
@@ -130,6 +131,9 @@ void SchedulerNode::Impl::EnterView(View view) {
   std::map<PeerId, MemberProcess> processes;
   for (const PeerId peer : rendezvous.peers()) processes[peer] = rendezvous.ProcessOf(peer);
   members->Enter(std::move(view), processes, now);
+  // The silence of members that are new to it is counted from here, so is the patience with those
+  // who stand by for their places.
+  for (auto& [peer, since] : standing_by) since = now;
   state_changed = true;
   HDPS_FAILPOINT("scheduler.view.formed");
   for (const PeerId peer : members->all()) {

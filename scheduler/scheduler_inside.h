@@ -43,12 +43,13 @@ struct SchedulerNode::Impl {
   Impl(const SchedulerOptions& o, ProgressListener v, FileSystem& f)
       : options(o),
         job(*o.job),
+        job_digest(JobDigest(job)),
         voice(std::move(v)),
         files(f),
         rendezvous({.num_servers = o.num_servers,
                     .num_workers = o.num_workers,
                     .num_shards = o.job->cluster.shards,
-                    .job_digest = JobDigest(*o.job),
+                    .job_digest = job_digest,
                     .dead_after_ms = o.job->cluster.dead_after_ms}),
         recovery(o.job->cluster),
         tracker(o.command_retry_ms),
@@ -147,6 +148,7 @@ struct SchedulerNode::Impl {
 
   const SchedulerOptions options;
   const Job& job;
+  const uint64_t job_digest;  // The job does not change, and its state is written often.
   const ProgressListener voice;
   FileSystem& files;
   Rendezvous rendezvous;

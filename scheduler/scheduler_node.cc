@@ -234,6 +234,8 @@ void SchedulerNode::Impl::ForgiveOwnStandstill(TimeMs at) {
   const TimeMs gap = at - now;
   if (gap < static_cast<TimeMs>(job.cluster.heartbeat_ms)) return;
   rendezvous.ForgiveSilence(gap);
+  // Whose loss is noticed so much later is waited for so much longer.
+  for (auto& [peer, since] : standing_by) since += gap;
   if (members) members->ForgiveSilence(gap);
 }
 
@@ -288,7 +290,7 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
     impl->Notice("the job goes on from its newest checkpoint, if there is one: " +
                  before.status().message());
   } else if (*before && options.resume != Resume::kNever &&
-             (*before)->job_digest == JobDigest(impl->job) &&
+             (*before)->job_digest == impl->job_digest &&
              (*before)->num_servers == options.num_servers &&
              (*before)->num_workers == options.num_workers) {
     impl->before = *std::move(before);

@@ -100,7 +100,7 @@ void RowService::OnRequest(PeerId from, const Frame& frame) {
     ++counters_.dropped;
     return;
   }
-  if (frame.header.view < view_.value) {
+  if (frame.header.view < view_.value && !sabotage_.old_views_served) {
     return Refuse(
         asker, frame,
         {Code::kStaleView, "routed by view " + std::to_string(frame.header.view) +

@@ -37,6 +37,7 @@ class RowService {
   // The workers of the view from now on; `shards` are this server's. Those that it had before keep
   // their rows, others start empty.
   void OnView(const View& view, const std::vector<ShardId>& shards);
+  bool Serves(PeerId worker) const { return workers_.contains(worker); }
   // Requires: OnView was called.
   void OnRequest(PeerId from, const Frame& frame);
   // Nothing can be done for a request now: says so, where its kind has an answer that can.

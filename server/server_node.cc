@@ -18,6 +18,7 @@
 #include "server/commanded_folder.h"
 #include "server/groups/hosted_groups.h"
 #include "server/groups/refusal.h"
+#include "server/groups/rows_command.h"
 #include "server/server_log.h"
 #include "server/server_memory_limit.h"
 
@@ -25,18 +26,12 @@ namespace hdps {
 namespace {
 
 constexpr size_t kWaitingRequestsMax = 4096;
+
 constexpr ViewId kFirstView{1};
 
 struct Request {
   PeerId from;
   Frame frame;
-};
-
-// What came of a command.
-struct Outcome {
-  CommandDone done;
-  HostedGroups::Loaded loaded;       // kLoad: the rows from now on; none: those at hand.
-  std::vector<TakenSnapshot> taken;  // kSave: still to be written.
 };
 
 }  // namespace
@@ -63,10 +58,6 @@ struct ServerNode::Impl {
   void StartCommand(const Command& command);
   void Refuse(const Command& command, const std::string& why);
   void FinishCommand();
-  Outcome RunLoad(const Command& command);
-  Outcome RunTakeShards(const Command& command);
-  Outcome RunSave(const Command& command);
-  Outcome RunDigest(const Command& command);
   // Nothing can be done for a request now: says so.
   void Postpone(PeerId from, const Frame& frame);
   // Answers `request` and those that came meanwhile. Where a disk may make them wait they run
@@ -95,7 +86,7 @@ struct ServerNode::Impl {
   std::vector<Outgoing> answers;              // Of requests that have ended.
   std::deque<Request> requests;               // Came while one was being answered; each once.
   std::optional<Command> current;  // What `background` works on; none: a request, or nothing.
-  Outcome done_command;            // Of the command, when it has ended.
+  CommandOutcome done_command;     // Of the command, when it has ended.
   CheckpointWriter writer;         // Of what saves have taken.
   BackgroundWork background;       // Last: ends before what it works on.
 };
@@ -182,24 +173,15 @@ void ServerNode::Impl::StartCommand(const Command& command) {
   // Who still wants his answer after the command will ask again.
   for (const Request& request : requests) Postpone(request.from, request.frame);
   requests.clear();
-  std::function<Outcome()> work;
   switch (command.command) {
     case CommandKind::kLoad:
-      if (command.keep) {
-        work = [this, command] { return RunTakeShards(command); };
-        break;
-      }
-      groups.DropRows();
-      work = [this, command] { return RunLoad(command); };
+      if (!command.keep) groups.DropRows();
       break;
     case CommandKind::kSave:
-      work = [this, command] { return RunSave(command); };
+    case CommandKind::kDigest:
       break;
     case CommandKind::kAwaitSaved:
       return writer.Await(command);
-    case CommandKind::kDigest:
-      work = [this, command] { return RunDigest(command); };
-      break;
     case CommandKind::kFinish: {
       HDPS_FAILPOINT("server.finish.taken");
       CommandDone done;
@@ -211,12 +193,12 @@ void ServerNode::Impl::StartCommand(const Command& command) {
                                  std::to_string(static_cast<int>(command.command)));
   }
   current = command;
-  background.Start(executor, [this, work = std::move(work)] { done_command = work(); });
+  background.Start(executor, [this, command] { done_command = RunOnRows(command, groups, files); });
 }
 
 void ServerNode::Impl::FinishCommand() {
-  Outcome outcome = std::move(done_command);
-  const CommandDone& done = outcome.done;
+  CommandOutcome outcome = std::move(done_command);
+  CommandDone& done = outcome.done;
   const Command command = *std::exchange(current, std::nullopt);
   if (command.command == CommandKind::kLoad && (!command.keep || done.code == Code::kOk)) {
     groups.Reset(command.until, std::move(outcome.loaded));
@@ -231,54 +213,13 @@ void ServerNode::Impl::FinishCommand() {
     LOG(INFO) << (command.path.empty() ? how : "loaded " + command.path) << " at clock "
               << command.until;
   }
+  if (command.command == CommandKind::kDigest && done.code == Code::kOk) {
+    if (options.own_process) done.process_bytes = PeakResidentBytes(files);
+    LogRows(done, memory.get());
+  }
   if (done.taken) writer.Start(command.until, command.path, std::move(outcome.taken));
   HDPS_FAILPOINT("server.command.before_answer");
   membership.Answer(done);
-}
-
-Outcome ServerNode::Impl::RunLoad(const Command& command) {
-  Outcome outcome;
-  outcome.done.id = command.id;
-  Status status;
-  outcome.loaded = groups.Load(files, command, &status);
-  outcome.done.code = status.code();
-  outcome.done.message = status.message();
-  return outcome;
-}
-
-Outcome ServerNode::Impl::RunTakeShards(const Command& command) {
-  Outcome outcome;
-  outcome.done.id = command.id;
-  const Status status = groups.TakeShards(files, command);
-  outcome.done.code = status.code();
-  outcome.done.message = status.message();
-  return outcome;
-}
-
-Outcome ServerNode::Impl::RunSave(const Command& command) {
-  Outcome outcome;
-  outcome.done.id = command.id;
-  Result<std::vector<TakenSnapshot>> taken = groups.Save(files, command, &outcome.done);
-  if (taken.ok()) {
-    outcome.taken = *std::move(taken);
-  } else {
-    outcome.done.code = taken.status().code();
-    outcome.done.message = taken.status().message();
-  }
-  return outcome;
-}
-
-Outcome ServerNode::Impl::RunDigest(const Command& command) {
-  Outcome outcome;
-  outcome.done.id = command.id;
-  if (const Status status = groups.Digest(&outcome.done); !status.ok()) {
-    outcome.done.code = status.code();
-    outcome.done.message = status.message();
-    return outcome;
-  }
-  if (options.own_process) outcome.done.process_bytes = PeakResidentBytes(files);
-  LogRows(outcome.done, memory.get());
-  return outcome;
 }
 
 void ServerNode::Impl::Postpone(PeerId from, const Frame& frame) {

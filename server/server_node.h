@@ -19,12 +19,16 @@ namespace hdps {
 
 // Takes a safety mechanism out, so that a test can see its absence noticed. Never set elsewhere.
 struct ServerSabotage {
-  bool no_ledger = false;       // Repeated pushes are applied again.
-  bool no_gate = false;         // Pulls never wait.
-  bool no_repair = false;       // Rows that were read ahead are never said to have changed.
-  bool ack_early = false;       // A push is acknowledged before the backups have it.
-  bool backup_forgets = false;  // A backup does not know which pushes are in its rows.
-  bool view_ignored = false;    // A backup takes changes of a primary that was replaced.
+  bool no_ledger = false;         // Repeated pushes are applied again.
+  bool no_gate = false;           // Pulls never wait.
+  bool no_repair = false;         // Rows that were read ahead are never said to have changed.
+  bool ack_early = false;         // A push is acknowledged before the backups have it.
+  bool backup_forgets = false;    // A backup does not know which pushes are in its rows.
+  bool view_ignored = false;      // A backup takes changes of a primary that was replaced.
+  bool answers_alone = false;     // A primary whose backups are silent acknowledges without them.
+  bool old_views_served = false;  // Requests of before the newest view are served.
+  bool moved_rows_left = false;   // Shards that come to a server come without their rows.
+  bool deltas_forget_erased = false;  // Rows that have left are not said to have.
 };
 
 struct ServerNodeOptions {

@@ -11,10 +11,10 @@
 
 namespace hdps {
 
-Shard::Shard(const Job& job, ShardId id, ServerMemoryLimit* memory)
+Shard::Shard(const Job& job, uint64_t tables_digest, ShardId id, ServerMemoryLimit* memory)
     : id_(id),
       num_shards_(job.cluster.shards),
-      tables_digest_(TablesDigest(job)),
+      tables_digest_(tables_digest),
       saves_deltas_(job.checkpoint.delta_every_steps > 0) {
   if (memory != nullptr) {
     memory_ = std::make_unique<ShardMemory>(memory->budget(), memory->disk());
@@ -189,6 +189,12 @@ Result<SavedFile> Shard::Save(FileSystem& files, const std::string& folder, Cloc
                         WriteSnapshot(files, folder, HeaderOf(clock, since), Slices(), survives));
   MarkSaved(clock);
   return saved;
+}
+
+void Shard::ForgetErased(Clock since) {
+  for (TableSlice& table : tables_) {
+    if (table.marked_clock() == since) table.MarkSaved(since);
+  }
 }
 
 Result<std::optional<TakenSnapshot>> Shard::Take(Clock clock, Clock since, CopyBudget* budget) {

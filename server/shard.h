@@ -31,8 +31,9 @@ struct PlannedPush {
 // Invariant: one task at a time changes a shard, and a shard holds only keys that ShardOf gives it.
 class Shard {
  public:
+  // `tables_digest`: TablesDigest() of the job, which takes longer than making a shard.
   // `memory`: null where rows have all of the machine's.
-  Shard(const Job& job, ShardId id, ServerMemoryLimit* memory = nullptr);
+  Shard(const Job& job, uint64_t tables_digest, ShardId id, ServerMemoryLimit* memory);
 
   ShardId id() const { return id_; }
 
@@ -70,6 +71,7 @@ class Shard {
   // Of the disk, if it has failed, or of a limit of the rows that was hit: then nobody may be
   // answered.
   Status failure() const;
+  void ForgetErased(Clock since);  // As in ShardSet.
   // `since`, not 0: only what changed since the checkpoint of that clock, where every table knows
   // it; the name of the file tells.
   Result<SavedFile> Save(FileSystem& files, const std::string& folder, Clock clock, Clock since,

@@ -88,7 +88,7 @@ ShardSet::ShardSet(const Job& job, Executor& executor, const std::vector<ShardId
     if (at != nullptr && kept != at->end()) {
       shards_.push_back(std::move(*kept));
     } else {
-      shards_.emplace_back(job, id, memory);
+      shards_.emplace_back(job, tables_digest_, id, memory);
     }
   }
 }
@@ -264,6 +264,10 @@ Result<ShardSet::Taken> ShardSet::Take(FileSystem& files, const std::string& fol
   }
   HDPS_FAILPOINT_OR_RETURN("server.save.taken");
   return taken;
+}
+
+void ShardSet::ForgetErased(Clock since) {
+  for (Shard& shard : shards_) shard.ForgetErased(since);
 }
 
 Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock) {

@@ -78,6 +78,8 @@ class ShardSet {
   };
   Result<Taken> Take(FileSystem& files, const std::string& folder, Clock clock, Clock since,
                      CopyBudget* budget);
+  // For tests: the next save with this `since` does not know which rows have left.
+  void ForgetErased(Clock since);
   // Requires: all shards are empty. After a failure the set is good for nothing.
   // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
   // job's.

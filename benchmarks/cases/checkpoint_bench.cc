@@ -32,7 +32,8 @@ Result<double> Load(FileSystem& files, const Job& job, Executor& executor,
   const double seconds = SecondsOf([&] {
     std::vector<std::unique_ptr<Shard>> shards(saved.files.size());
     executor.ParallelFor(shards.size(), [&](size_t s) {
-      shards[s] = std::make_unique<Shard>(job, ShardId{static_cast<uint32_t>(s)});
+      shards[s] = std::make_unique<Shard>(job, manifest.tables_digest,
+                                          ShardId{static_cast<uint32_t>(s)}, nullptr);
       if (!shards[s]->Load(files, chain).ok()) failed = true;
     });
   });

@@ -12,6 +12,7 @@
 #include "common/base/exit_status.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/command_book.h"
+#include "common/protocol/kv_requests.h"
 
 namespace hdps {
 namespace {
@@ -21,29 +22,6 @@ constexpr int kFarewells = 5;
 constexpr int64_t kSilentHeartbeats = 3;  // After which the scheduler is dialed anew.
 // A KvGet waits for another rank, so it asks more often than a heartbeat beats.
 constexpr uint32_t kKvRetriesPerHeartbeat = 5;
-
-// Something to be said again and again.
-class Repeat {
- public:
-  // True when it is due, and then not again for `interval_ms`.
-  bool Due(TimeMs now, int64_t interval_ms) {
-    if (last_ && now - *last_ < interval_ms) return false;
-    last_ = now;
-    return true;
-  }
-
- private:
-  std::optional<TimeMs> last_;
-};
-
-// A KvPut or KvGet that has not been answered.
-struct KvRequest {
-  bool is_put = false;
-  std::string key;
-  std::string value;
-  uint64_t request_id = 0;
-  Repeat repeat;
-};
 
 }  // namespace
 
@@ -134,19 +112,6 @@ struct MembershipClient::Impl {
     if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
   }
 
-  void AskKv(KvRequest& request) {
-    if (request.is_put) {
-      SendToScheduler(KvPut{request.key, request.value}, request.request_id);
-    } else {
-      SendToScheduler(KvGet{request.key}, request.request_id);
-    }
-  }
-  void AskDueKv(TimeMs now) {
-    for (KvRequest& request : kv_requests) {
-      if (request.repeat.Due(now, options.heartbeat_ms / kKvRetriesPerHeartbeat)) AskKv(request);
-    }
-  }
-
   std::vector<Member> MembersLikeMe(const View& of) const {
     return options.role == Role::kServer ? of.Holders() : of.workers;
   }
@@ -198,9 +163,7 @@ struct MembershipClient::Impl {
   int64_t dial_anew_ms = 0;  // The silence after which it is dialed again.
   CommandBook commands;
   std::optional<std::string> stop_reason;
-  std::vector<KvRequest> kv_requests;
-  std::vector<KvValue> kv_values;
-  uint64_t last_request_id = 0;
+  KvRequests kv;
 
   Frame farewell;
   int farewells_left = 0, farewell_status = 0;
@@ -274,16 +237,7 @@ void MembershipClient::Impl::On(Command& message, const Frame& frame) {
 }
 
 void MembershipClient::Impl::On(KvValue& message, const Frame& frame) {
-  if (!message.found) return;
-  bool wanted = false;
-  std::erase_if(kv_requests, [&](const KvRequest& request) {
-    if (request.key != message.key) return false;
-    // The acknowledgement of an older put of this key is none of the newer one.
-    if (request.is_put) return frame.header.request_id == request.request_id;
-    wanted = true;
-    return true;
-  });
-  if (wanted) kv_values.push_back(std::move(message));
+  kv.On(message, frame.header.request_id);
 }
 
 MembershipClient::MembershipClient(const MembershipOptions& options)
@@ -330,7 +284,8 @@ void MembershipClient::OnTick(TimeMs now) {
     return;
   }
   if (impl.beat_repeat.Due(now, impl.options.heartbeat_ms)) impl.Beat();
-  impl.AskDueKv(now);
+  impl.kv.SendDue(now, impl.options.heartbeat_ms / kKvRetriesPerHeartbeat,
+                  [&](const auto& message, uint64_t id) { impl.SendToScheduler(message, id); });
 }
 
 Output MembershipClient::TakeOutput() { return std::exchange(impl_->output, Output()); }
@@ -371,20 +326,9 @@ void MembershipClient::RequestStop(const std::string& reason) {
   impl_->SendToScheduler(StopRequest{reason});
 }
 
-void MembershipClient::Put(const KvPut& put) {
-  std::erase_if(impl_->kv_requests, [&put](const KvRequest& request) {
-    return request.is_put && request.key == put.key;
-  });
-  impl_->kv_requests.push_back({true, put.key, put.value, ++impl_->last_request_id, Repeat()});
-}
-
-void MembershipClient::Get(const KvGet& get) {
-  impl_->kv_requests.push_back({false, get.key, "", ++impl_->last_request_id, Repeat()});
-}
-
-std::vector<KvValue> MembershipClient::TakeKvValues() {
-  return std::exchange(impl_->kv_values, {});
-}
+void MembershipClient::Put(const KvPut& put) { impl_->kv.Put(put); }
+void MembershipClient::Get(const KvGet& get) { impl_->kv.Get(get); }
+std::vector<KvValue> MembershipClient::TakeKvValues() { return impl_->kv.TakeValues(); }
 
 void MembershipClient::Fail(int exit_status, const std::string& message) {
   impl_->Leave(impl_->MakeFrame(Abort{exit_status, message}), exit_status, message);

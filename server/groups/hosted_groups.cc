@@ -71,6 +71,7 @@ HostedGroups::Loaded HostedGroups::Load(FileSystem& files, const Command& comman
 }
 
 Status HostedGroups::TakeShards(FileSystem& files, const Command& load) {
+  if (sabotage_.moved_rows_left) return {};
   for (const auto& [id, group] : groups_) {
     HDPS_RETURN_IF_ERROR(group->shards().LoadFrom(files, load));
   }
@@ -89,6 +90,7 @@ Result<std::vector<TakenSnapshot>> HostedGroups::Save(FileSystem& files, const C
   ShardSet::Taken all;
   for (const auto& [id, group] : groups_) {
     if (!group->leads()) continue;
+    if (sabotage_.deltas_forget_erased) group->shards().ForgetErased(command.since);
     ShardSet::Taken own;
     ShardSet& shards = group->shards();
     if (takes) {

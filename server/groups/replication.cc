@@ -145,6 +145,10 @@ void Replication::OnAck(PeerId from, const Frame& frame) {
 void Replication::OnTick(TimeMs now) {
   now_ = std::max(now_, now);
   if (now_ < repeat_at_) return;
+  while (options_.answers_alone && !held_.empty()) {
+    outgoing_.push_back(std::move(held_.front().answer));
+    held_.pop_front();
+  }
   SendLog();
   if (before_ && !heard_before_) Confirm(/*again=*/true);
 }

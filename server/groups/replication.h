@@ -16,8 +16,9 @@ namespace hdps {
 struct ReplicationOptions {
   ServerId group;
   PeerId self;
-  TimeMs retry_ms = 2000;     // Changes that nobody has confirmed are sent again after this long.
-  bool view_ignored = false;  // For tests: changes of an older view are taken.
+  TimeMs retry_ms = 2000;      // Changes that nobody has confirmed are sent again after this long.
+  bool view_ignored = false;   // For tests: changes of an older view are taken.
+  bool answers_alone = false;  // For tests: an answer does not wait longer than that.
 };
 
 // The holders of a group form a chain: the primary, its first backup, the second. Each sends what

@@ -23,7 +23,8 @@ ShardGroup::ShardGroup(const Job& job, Executor& executor, const ShardGroupOptio
       replication_({.group = options.group,
                     .self = options.self,
                     .retry_ms = job.cluster.request_retry_ms,
-                    .view_ignored = options.sabotage.view_ignored}) {
+                    .view_ignored = options.sabotage.view_ignored,
+                    .answers_alone = options.sabotage.answers_alone}) {
   rows_.UseMemory(options.memory);
 }
 
@@ -52,6 +53,9 @@ void ShardGroup::OnFrame(PeerId from, const Frame& frame) {
 
 void ShardGroup::OnReplicate(PeerId from, const Frame& frame) {
   for (const Replication::Change& change : replication_.OnReplicate(from, frame)) {
+    // All that a worker has pushed is everywhere before it leaves the job; only the word that it
+    // has finished its last step may come behind the view without it.
+    if (!rows_.Serves(change.worker)) continue;
     rows_.OnRequest(change.worker, change.request);
     if (options_.sabotage.backup_forgets) rows_.ForgetPushes();
     // The primary has answered, or will.

@@ -60,6 +60,33 @@ TEST_F(SchedulerNodeTest, AnotherTakesThePlaceOfALostWorkerAndAllGoBackToTheChec
   cluster_->member("worker b").cut_off = false;
 }
 
+// While the scheduler stands still it notices no loss, and nobody's patience runs out.
+TEST_F(SchedulerNodeTest, WhoStandsByIsNotRefusedBecauseTheSchedulerStoodStill) {
+  options_.job.cluster.replace_after_s = 3000;
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
+  cluster_->member("worker b").cut_off = true;
+  const ScriptedMember& newcomer = cluster_->Add(Role::kWorker, "worker c");
+  ASSERT_FALSE(cluster_->RunUntil([&] { return newcomer.client.ended(); }, 200));
+  cluster_->now += 10'000;
+  ExpectDone();
+  EXPECT_EQ(newcomer.client.exit_status(), 0) << newcomer.client.reason();
+}
+
+TEST_F(SchedulerNodeTest, AReplacementThatComesBeforeTheClusterIsCompleteStandsBy) {
+  options_.with_members = false;
+  Start();
+  cluster_->Add(Role::kWorker, "worker a", 0);
+  ScriptedMember& lost = cluster_->Add(Role::kWorker, "worker b", 1);
+  ASSERT_FALSE(cluster_->RunUntil([&] { return lost.client.ended(); }, 200));
+  lost.cut_off = true;
+  const ScriptedMember& newcomer = cluster_->Add(Role::kWorker, "worker c", 1);
+  ASSERT_FALSE(cluster_->RunUntil([&] { return newcomer.client.ended(); }, 3000))
+      << newcomer.client.reason();
+  cluster_->Add(Role::kServer, "server a");
+  ExpectDone();
+}
+
 TEST_F(SchedulerNodeTest, ALostServerBeforeTheFirstCheckpointBeginsTheJobAnew) {
   options_.job.cluster.replace_after_s = 3000;
   Start();

@@ -132,7 +132,7 @@ class ServerHarness {
     for (uint32_t s = 0; s < job_->cluster.shards; ++s) {
       view_.shards.owner.push_back({s % setting.servers});
     }
-    view_.view = {1};  // A later first view would be one of rows that are to be loaded.
+    view_.view = {1};
     shards_ = view_.shards.ShardsOf({setting.rank});
     SendView();
     view_.view = {3};

@@ -15,10 +15,10 @@ constexpr char kOut[] = "/out";
 std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   auto job = std::make_shared<Job>();
   job->name = "tally";
-  job->tables = TallyTables();
+  job->tables = TallyTables(options.rows_leave);
   job->train.mode = options.mode;
   job->train.staleness_bound = options.staleness_bound;
-  job->train.batch_size = options.num_workers;
+  job->train.batch_size = 64;  // Enough for all that may come.
   job->train.epochs = options.epochs;
   job->train.lookahead = options.lookahead;
   job->train.eval_each_epoch = false;
@@ -31,6 +31,7 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   cluster.dead_after_ms = static_cast<uint32_t>(options.dead_after_ms);
   cluster.scheduler_timeout_s = 20;
   cluster.replace_after_s = options.replace_after_s;
+  cluster.on_worker_loss = options.on_worker_loss;
   cluster.replicas = options.replicas;
   cluster.request_retry_ms = 60;
   return job;
@@ -61,25 +62,65 @@ ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
 Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
     : options_(options),
       job_(MakeJob(options)),
-      files_(files),
-      executor_(NewInlineExecutor()),
-      tally_({options.mode, options.staleness_bound, options.num_workers, options.cut_off_at >= 0}),
+      disk_(files),
+      chance_(MixBits(options.seed ^ 0xfa17u) + options.incarnation),
+      tally_({options.mode, options.staleness_bound, options.num_workers, options.rows_leave,
+              options.cut_off_at >= 0}),
       network_(MixBits(options.seed) + options.incarnation, options.weather) {
   network_.OnSend([this](PeerId from, PeerId to, Frame* frame) { Spy(from, to, *frame); });
   StartScheduler();
   servers_.resize(options.num_servers);
   workers_.resize(options.num_workers);
-  for (uint32_t s = 0; s < options.num_servers; ++s) StartServer(s);
-  for (uint32_t w = 0; w < options.num_workers; ++w) StartWorker(w);
+  for (uint32_t s = 0; s < options.num_servers; ++s) wanted_.insert({Role::kServer, s});
+  for (uint32_t w = 0; w < options.num_workers; ++w) wanted_.insert({Role::kWorker, w});
+  for (const auto& [role, rank] : wanted_) {
+    if (options.starts_within_ms > 0) {
+      const auto within = static_cast<uint64_t>(options.starts_within_ms);
+      restart_at_[{role, rank}] = static_cast<TimeMs>(chance_.Below(within));
+    } else {
+      role == Role::kServer ? StartServer(rank) : StartWorker(rank);
+    }
+  }
   AddOutages();
   AddKills();
   AddCuts();
+  for (const Fault& fault : options.faults) AddFault(fault);
+}
+
+Cluster::~Cluster() {
+  for (Server& server : servers_) {
+    if (server.executor != nullptr) server.executor->Finish();
+  }
 }
 
 PeerId Cluster::NewPeer(Role role, uint32_t rank) {
-  const uint64_t kind = role == Role::kServer ? 100 : 200;
-  return peers_[{role, rank}] = {(options_.incarnation + 1) * 1'000'000 + started_++ * 1000 + kind +
-                                 rank};
+  const uint64_t places = role == Role::kServer ? kServerPlaces : kWorkerPlaces;
+  return peers_[{role, rank}] = {(options_.incarnation + 1) * 1'000'000 + started_++ * 1000 +
+                                 places + rank};
+}
+
+std::unique_ptr<ProcessFiles> Cluster::FilesOf(PeerId peer) {
+  const uint64_t place = PlaceOf(peer);
+  return std::make_unique<ProcessFiles>(&disk_, place, [this, peer, place]() -> Status {
+    for (const Fault& fault : disk_faults_) {
+      const bool holds = network_.now() >= fault.at && network_.now() < fault.at + fault.lasts;
+      if (fault.kind == Fault::Kind::kFullDisk && holds && fault.places.contains(place)) {
+        return {Code::kIoError, "No space left on device"};
+      }
+    }
+    // Its loop waits for the disk, which servers do beside theirs.
+    if (peer == kSchedulerPeer) network_.HoldUp(peer, DiskTakes(place) / 8);
+    return {};
+  });
+}
+
+TimeMs Cluster::DiskTakes(uint64_t place) {
+  for (const Fault& fault : disk_faults_) {
+    const bool holds = network_.now() >= fault.at && network_.now() < fault.at + fault.lasts;
+    if (fault.kind != Fault::Kind::kSlowDisk || !holds || !fault.places.contains(place)) continue;
+    return 20 + static_cast<TimeMs>(chance_.Below(2500));
+  }
+  return 0;
 }
 
 void Cluster::StartScheduler() {
@@ -98,7 +139,9 @@ void Cluster::StartScheduler() {
     taken_over_ += line.find("the scheduler is back") == 0;
     VLOG(1) << network_.now() << " " << line;
   };
-  Result<std::unique_ptr<SchedulerNode>> made = SchedulerNode::Make(scheduler, voice, *files_);
+  scheduler_files_ = FilesOf(kSchedulerPeer);
+  Result<std::unique_ptr<SchedulerNode>> made =
+      SchedulerNode::Make(scheduler, voice, *scheduler_files_);
   CHECK(made.ok()) << made.status().message();
   scheduler_ = *std::move(made);
   network_.Attach(kSchedulerPeer, kSchedulerAddress, scheduler_.get());
@@ -110,10 +153,18 @@ void Cluster::StartServer(uint32_t rank) {
   server.identity.self = NewPeer(Role::kServer, rank);
   server.identity.scheduler_address = kSchedulerAddress;
   server.identity.own_address = "ipc:///sim/server_" + std::to_string(rank);
-  server.identity.rank = static_cast<int32_t>(rank);
+  server.identity.rank = rank < options_.num_servers ? static_cast<int32_t>(rank) : -1;
   server.sabotage = options_.server_sabotage;
-  servers_[rank] = std::make_unique<ServerNode>(*files_, *executor_, server);
-  network_.Attach(server.identity.self, server.identity.own_address, servers_[rank].get());
+  const PeerId peer = server.identity.self;
+  Server& process = servers_[rank];
+  process.node.reset();
+  process.files = FilesOf(peer);
+  process.executor =
+      std::make_unique<LateExecutor>([this, peer] { return DiskTakes(PlaceOf(peer)); });
+  process.node = std::make_unique<ServerNode>(*process.files, *process.executor, server);
+  LateExecutor* const executor = process.executor.get();
+  network_.Attach(peer, server.identity.own_address, process.node.get(),
+                  [executor](TimeMs now) { executor->RunDue(now); });
 }
 
 void Cluster::StartWorker(uint32_t rank) {
@@ -130,6 +181,7 @@ void Cluster::StartWorker(uint32_t rank) {
   script.lookahead = options_.lookahead;
   script.wire = options_.wire;
   script.repairs = options_.mode == Mode::kSync;
+  script.rows_leave = options_.rows_leave;
   script.strange_lists = options_.seed % 5 == 4;
   script.since_late = options_.since_late;
   if (rank == 0) script.mistaken_at = options_.mistaken_at;
@@ -141,89 +193,12 @@ void Cluster::StartWorker(uint32_t rank) {
   node.job = job_;
   node.identity.self = worker.peer;
   node.identity.scheduler_address = kSchedulerAddress;
-  node.identity.rank = static_cast<int32_t>(rank);
+  node.identity.rank = rank < options_.num_workers ? static_cast<int32_t>(rank) : -1;
   worker.node = std::make_unique<WorkerNode>(node, worker.compute.get());
   worker.compute->Connect(worker.node.get());
   ScriptedWorker* compute = worker.compute.get();
   network_.Attach(worker.peer, "", worker.node.get(),
                   [compute](TimeMs now) { compute->OnTime(now); });
-}
-
-void Cluster::AddOutages() {
-  Random random(MixBits(options_.seed ^ 0x0a7u));
-  for (uint32_t i = 0; i < options_.outages; ++i) {
-    PeerId peer = kSchedulerPeer;
-    const uint64_t members = 1 + options_.num_servers + options_.num_workers;
-    const uint64_t who = random.Below(members + 1);
-    if (who == members) {
-      peer = kEveryone;
-    } else if (who > options_.num_servers) {
-      peer = PeerOf(Role::kWorker, static_cast<uint32_t>(who - options_.num_servers - 1));
-    } else if (who > 0) {
-      peer = PeerOf(Role::kServer, static_cast<uint32_t>(who - 1));
-    }
-    const auto from = static_cast<TimeMs>(random.Below(3000));
-    network_.AddOutage({peer, from, from + 100 + static_cast<TimeMs>(random.Below(3000))});
-  }
-}
-
-void Cluster::AddKills() {
-  Random random(MixBits(options_.seed ^ 0xdeadu));
-  for (uint32_t i = 0; i < options_.kills; ++i) {
-    Kill kill;
-    kill.at = static_cast<TimeMs>(random.Below(i == 0 ? 2500 : 8000));
-    if (i > 0) kill.at += kills_.back().at + options_.kill_gap_ms;
-    const uint64_t others = options_.kill_servers_only ? 0 : options_.num_workers + 1;
-    const uint64_t who = random.Below(options_.num_servers + others);
-    kill.role = who < options_.num_servers ? Role::kServer : Role::kWorker;
-    kill.rank = static_cast<uint32_t>(who % options_.num_servers);
-    if (kill.role == Role::kWorker) kill.rank = static_cast<uint32_t>(who) - options_.num_servers;
-    if (kill.role == Role::kWorker && kill.rank == options_.num_workers)
-      kill = {kill.at, Role::kScheduler, 0};
-    kills_.push_back(kill);
-    for (uint32_t s = 0; s < options_.num_servers && options_.cut_copies_ms > 0; ++s) {
-      if (kill.role != Role::kServer || s == kill.rank) continue;
-      network_.AddCut({PeerOf(Role::kServer, kill.rank), PeerOf(Role::kServer, s),
-                       kill.at - options_.cut_copies_ms, kill.at});
-    }
-  }
-}
-
-void Cluster::AddCuts() {
-  if (options_.cut_off_at < 0) return;
-  const TimeMs at = options_.cut_off_at, dead = options_.dead_after_ms;
-  network_.AddCut({PeerOf(Role::kServer, 0), kSchedulerPeer, at, at + 10 * dead});
-  network_.AddCut({PeerOf(Role::kWorker, 0), kSchedulerPeer, at + dead - 700, at + dead + 1300});
-}
-
-void Cluster::Supervise() {
-  const TimeMs now = network_.now();
-  if (scheduler_ == nullptr && scheduler_starts_at_ <= now) StartScheduler();
-  const bool over = scheduler_ != nullptr && scheduler_->done();
-  // Copies are there once the cluster has formed.
-  if (options_.replicas > 0 && newest_view_.view.value == 0 && !kills_.empty()) {
-    kills_.front().at = std::max(kills_.front().at, now + 1);
-  }
-  while (!kills_.empty() && kills_.front().at <= now && !over) {
-    const Kill kill = kills_.front();
-    kills_.erase(kills_.begin());
-    if (kill.role == Role::kScheduler && scheduler_ != nullptr) KillScheduler();
-    if (kill.role == Role::kServer && servers_[kill.rank] != nullptr) KillServer(kill.rank);
-    if (kill.role == Role::kWorker && workers_[kill.rank].node != nullptr) KillWorker(kill.rank);
-  }
-  if (options_.restart_after_ms == 0 || over) return;
-  for (const auto& [who, peer] : std::map(peers_)) {
-    const auto& [role, rank] = who;
-    const Node* node = role == Role::kServer ? static_cast<const Node*>(servers_[rank].get())
-                                             : workers_[rank].node.get();
-    if (node != nullptr && (!node->done() || node->exit_status() != 3)) continue;
-    const TimeMs due = restart_at_.try_emplace(who, now + options_.restart_after_ms).first->second;
-    if (now < due) continue;
-    restart_at_.erase(who);
-    if (node != nullptr) network_.Detach(peer);
-    ++restarted_;
-    role == Role::kServer ? StartServer(rank) : StartWorker(rank);
-  }
 }
 
 void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
@@ -232,10 +207,14 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
     View view;
     CHECK(DecodeMessage(frame, &view).ok());
     if (view.view.value > newest_view_.view.value) newest_view_ = view;
+    tally_.WentBack(view.restarts);
   } else if (kind == MessageKind::kCommand) {
     Command command;
     CHECK(DecodeMessage(frame, &command).ok());
     loaded_ = loaded_ || command.command == CommandKind::kLoad;
+    if (command.command == CommandKind::kLoad && frame.header.view == newest_view_.view.value) {
+      tally_.history().GoOn(command.until, static_cast<uint32_t>(newest_view_.workers.size()));
+    }
     // Whoever has told his is asked again in a later view, or the job was done with it.
     const bool load = command.command == CommandKind::kLoad;
     const bool digest = command.command == CommandKind::kDigest;
@@ -253,11 +232,17 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
   }
 }
 
+const Node* Cluster::NodeOf(Role role, uint32_t rank) const {
+  if (role == Role::kScheduler) return scheduler_.get();
+  if (role == Role::kServer) return servers_[rank].node.get();
+  return workers_[rank].node.get();
+}
+
 std::vector<const Node*> Cluster::nodes() const {
   std::vector<const Node*> nodes;
   if (scheduler_ != nullptr) nodes.push_back(scheduler_.get());
-  for (const auto& server : servers_) {
-    if (server != nullptr) nodes.push_back(server.get());
+  for (const Server& server : servers_) {
+    if (server.node != nullptr) nodes.push_back(server.node.get());
   }
   for (const Worker& worker : workers_) {
     if (worker.node != nullptr) nodes.push_back(worker.node.get());
@@ -269,41 +254,6 @@ bool Cluster::AllDone() const {
   if (scheduler_ == nullptr || !scheduler_->done()) return false;
   const std::vector<const Node*> all = nodes();
   return std::all_of(all.begin(), all.end(), [](const Node* node) { return node->done(); });
-}
-
-void Cluster::KillServer(uint32_t rank) {
-  network_.Detach(PeerOf(Role::kServer, rank));
-  servers_[rank].reset();
-}
-
-void Cluster::LoseServer(uint32_t rank) {
-  KillServer(rank);
-  peers_.erase({Role::kServer, rank});
-}
-
-void Cluster::KillScheduler() {
-  network_.Detach(kSchedulerPeer);
-  scheduler_.reset();
-  scheduler_starts_at_ = network_.now() + options_.restart_after_ms;
-}
-
-void Cluster::AddServer() {
-  ScaleRequest more;
-  more.servers = 1;
-  if (scheduler_ != nullptr) scheduler_->OnFrame({77}, EncodeMessage(more));
-  servers_.emplace_back();
-  StartServer(static_cast<uint32_t>(servers_.size() - 1));
-}
-
-void Cluster::DismissServer() {
-  ScaleRequest fewer;
-  fewer.servers = -1;
-  if (scheduler_ != nullptr) scheduler_->OnFrame({77}, EncodeMessage(fewer));
-}
-
-void Cluster::KillWorker(uint32_t rank) {
-  network_.Detach(PeerOf(Role::kWorker, rank));
-  workers_[rank].node.reset();
 }
 
 Outcome Cluster::Run(TimeMs until) {
@@ -321,7 +271,7 @@ void Cluster::RequestStop(uint64_t seed) {
                                   [](const Worker& worker) { return worker.compute->clock() > 0; });
   const uint64_t who = all_in ? random.Below(3) : 0;
   if (who == 0) scheduler_->RequestStop("asked to");
-  if (who == 1) servers_[random.Below(servers_.size())]->RequestStop("asked to");
+  if (who == 1) servers_[random.Below(servers_.size())].node->RequestStop("asked to");
   if (who == 2) workers_[random.Below(workers_.size())].node->RequestStop("asked to");
 }
 

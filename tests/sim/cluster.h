@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "common/job/job.h"
-#include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "scheduler/scheduler_node.h"
 #include "server/server_node.h"
+#include "tests/sim/disk.h"
+#include "tests/sim/faults.h"
 #include "tests/sim/network.h"
 #include "tests/sim/scripted_worker.h"
 #include "tests/sim/tally.h"
@@ -55,6 +56,10 @@ struct ClusterOptions {
   TimeMs cut_off_at = -1;
   TimeMs dead_after_ms = 20000;
   uint32_t replace_after_s = 60;
+  OnWorkerLoss on_worker_loss = OnWorkerLoss::kWait;
+  bool rows_leave = false;      // As in TallyTables().
+  TimeMs starts_within_ms = 0;  // Servers and workers start some time within so long.
+  std::vector<Fault> faults;    // By time.
 };
 
 // What a seed draws for one run in the given mode.
@@ -75,6 +80,7 @@ struct Outcome {
   uint32_t taken_over = 0;       // How often another scheduler went on.
   uint32_t scaled = 0;           // How often members changed without a loss.
   uint32_t promoted = 0;         // How often others went on with the rows of a lost server.
+  uint32_t power_lost = 0;       // How often a machine forgot what it had not synced.
 
   bool good() const { return finished && exact && problems.empty(); }
   std::string Describe() const;
@@ -84,6 +90,7 @@ struct Outcome {
 class Cluster {
  public:
   Cluster(const ClusterOptions& options, FileSystem* files);
+  ~Cluster();
 
   // Until the job is over, or `until`. May be called again to go on.
   Outcome Run(TimeMs until = 3'600'000);
@@ -95,8 +102,8 @@ class Cluster {
   void KillWorker(uint32_t rank);
   void KillScheduler();
   // The job is to go on with one server more, which is started, or with one less.
-  void AddServer();
-  void DismissServer();
+  void AddServer() { Scale({.kind = Fault::Kind::kScale, .servers = 1}); }
+  void DismissServer() { Scale({.kind = Fault::Kind::kScale, .servers = -1}); }
   bool over() const { return scheduler_ != nullptr && scheduler_->done(); }
   // And nobody starts it again.
   void LoseServer(uint32_t rank);
@@ -104,6 +111,12 @@ class Cluster {
   std::vector<const Node*> nodes() const;
 
  private:
+  // A process of a server. What it was at on disk ends when it does.
+  struct Server {
+    std::unique_ptr<ProcessFiles> files;
+    std::unique_ptr<LateExecutor> executor;
+    std::unique_ptr<ServerNode> node;
+  };
   struct Worker {
     PeerId peer;
     std::unique_ptr<ScriptedWorker> compute;
@@ -116,39 +129,51 @@ class Cluster {
   void AddOutages();
   void AddKills();
   void AddCuts();
-  // Does what a launcher does, and the kills that are due.
+  void AddFault(const Fault& fault);
+  // Does what a launcher does, and the faults that are due.
   void Supervise();
+  void StartWhoIsMissing();
+  void Do(const Fault& fault);
+  void Kill(Role role, uint32_t rank);
+  void Scale(const Fault& fault);
+  const Node* NodeOf(Role role, uint32_t rank) const;
+  // The disk as this process sees it, with the faults of its place.
+  std::unique_ptr<ProcessFiles> FilesOf(PeerId peer);
+  // How much longer than usual something on disk takes just now.
+  TimeMs DiskTakes(uint64_t place);
   PeerId PeerOf(Role role, uint32_t rank) const { return peers_.at({role, rank}); }
   PeerId NewPeer(Role role, uint32_t rank);
   // Reads the digest from what the servers tell the scheduler.
   void Spy(PeerId from, PeerId to, const Frame& frame);
   bool AllDone() const;
   Outcome Judge(bool all_done) const;
+  // Whether it is no wonder that this process ended so.
+  bool IsExcused(PeerId peer, const Node& node, uint32_t* excuses) const;
   // Every copy of a group's rows is the primary's, bit for bit.
   void JudgeCopies(Outcome* outcome) const;
 
   const ClusterOptions options_;
   const std::shared_ptr<const Job> job_;
-  FileSystem* const files_;
-  std::unique_ptr<Executor> executor_;
+  SimDisk disk_;
+  Random chance_;  // Of what the faults need beside their times.
   Tally tally_;
   SimNetwork network_;
   // Members that the scheduler did not wait for at the end: cut off when the job was finished, they
   // never hear of it and end with status 3 when they have missed the scheduler long enough.
   uint32_t unconfirmed_ = 0;
+  std::unique_ptr<ProcessFiles> scheduler_files_;
   std::unique_ptr<SchedulerNode> scheduler_;
-  std::vector<std::unique_ptr<ServerNode>> servers_;
+  std::vector<Server> servers_;
   std::vector<Worker> workers_;
-  struct Kill {
-    TimeMs at = 0;
-    Role role = Role::kServer;
-    uint32_t rank = 0;
-  };
-  std::vector<Kill> kills_;  // By time.
-  uint64_t started_ = 0;     // Processes of servers and workers, so far.
-  std::map<std::pair<Role, uint32_t>, TimeMs> restart_at_;
-  std::map<std::pair<Role, uint32_t>, PeerId> peers_;
+  std::vector<Fault> faults_;  // Not done yet, by time.
+  std::vector<Fault> disk_faults_;
+  uint64_t started_ = 0, asked_ = 0;  // Processes of servers and workers, and scale requests.
+  using Place = std::pair<Role, uint32_t>;
+  std::set<Place> wanted_;  // There is to be a process, and the launcher sees to it.
+  std::map<Place, TimeMs> restart_at_;
+  std::map<Place, PeerId> peers_;  // Of the newest processes.
   uint32_t restarted_ = 0, went_back_ = 0, taken_over_ = 0, scaled_ = 0, promoted_ = 0;
+  uint32_t power_lost_ = 0;
   TimeMs scheduler_starts_at_ = -1;  // It was killed.
   bool loaded_ = false;
   View newest_view_;                             // That anybody was sent.

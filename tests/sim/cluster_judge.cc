@@ -43,32 +43,23 @@ Outcome Cluster::Judge(bool all_done) const {
   outcome.scaled = scaled_;
   outcome.promoted = promoted_;
   if (scheduler_ == nullptr) return outcome;
-  uint32_t excused = unconfirmed_;
-  const auto ended = [&](const std::string& who, const Node& node) {
-    if (!node.done() || node.exit_status() == 0) return;
-    if (node.exit_status() == 3 && scheduler_->exit_status() == 0 && excused > 0) {
-      --excused;
-      return;
-    }
+  outcome.power_lost = power_lost_;
+  uint32_t excuses = unconfirmed_;
+  const auto ended = [&](const std::string& who, PeerId peer, const Node& node) {
+    if (!node.done() || node.exit_status() == 0 || IsExcused(peer, node, &excuses)) return;
     outcome.finished = false;
     outcome.problems.push_back(who + " ended with " + std::to_string(node.exit_status()) + ": " +
                                node.exit_reason());
   };
-  ended("scheduler", *scheduler_);
-  for (size_t s = 0; s < servers_.size(); ++s) {
-    if (servers_[s] == nullptr) continue;
-    // One that was to join came when it was not wanted any more.
-    if (s >= options_.num_servers && servers_[s]->exit_status() == 2) continue;
-    // Who was given up, and had no time to come again, is not of the job any more.
-    const std::vector<Member> holders = newest_view_.Holders();
-    const PeerId peer = PeerOf(Role::kServer, static_cast<uint32_t>(s));
-    if (options_.replicas > 0 && std::ranges::count(holders, peer, &Member::peer) == 0) continue;
-    ended("server " + std::to_string(s), *servers_[s]);
-    AddCounters(servers_[s]->counters(), &outcome.servers);
+  ended("scheduler", kSchedulerPeer, *scheduler_);
+  for (uint32_t s = 0; s < servers_.size(); ++s) {
+    if (servers_[s].node == nullptr) continue;
+    ended("server " + std::to_string(s), PeerOf(Role::kServer, s), *servers_[s].node);
+    AddCounters(servers_[s].node->counters(), &outcome.servers);
   }
-  for (size_t w = 0; w < workers_.size(); ++w) {
+  for (uint32_t w = 0; w < workers_.size(); ++w) {
     if (workers_[w].node == nullptr) continue;
-    ended("worker " + std::to_string(w), *workers_[w].node);
+    ended("worker " + std::to_string(w), PeerOf(Role::kWorker, w), *workers_[w].node);
     outcome.train_ms.push_back(workers_[w].compute->train_ms());
     const std::string& trouble = workers_[w].compute->trouble();
     if (!trouble.empty()) {
@@ -85,23 +76,41 @@ Outcome Cluster::Judge(bool all_done) const {
     for (const auto& [peer, done] : digests_) {
       actual.Add({{done.digest[0], done.digest[1]}, done.rows});
     }
-    const RowsDigest expected = ExpectedDigest(job_->seed, options_.num_workers,
-                                               options_.steps_per_epoch * options_.epochs);
+    const RowsDigest expected =
+        ExpectedDigest(job_->seed, tally_.history(), options_.steps_per_epoch * options_.epochs,
+                       options_.rows_leave);
     outcome.exact = actual.sum[0] == expected.sum[0] && actual.sum[1] == expected.sum[1] &&
                     actual.rows == expected.rows;
   }
   return outcome;
 }
 
+bool Cluster::IsExcused(PeerId peer, const Node& node, uint32_t* excuses) const {
+  if (peer == kSchedulerPeer || scheduler_->exit_status() != 0) return false;
+  const auto is_there = [&](const std::vector<Member>& members) {
+    return std::ranges::count(members, peer, &Member::peer) > 0;
+  };
+  const std::string& why = node.exit_reason();
+  if (!is_there(newest_view_.Holders()) && !is_there(newest_view_.workers)) {
+    // It was given up and had no time to come again, or came when it was not wanted any more.
+    const bool not_wanted = why.find("is one too many") != std::string::npos ||
+                            why.find("is beyond the job's") != std::string::npos ||
+                            why.find("is taken") != std::string::npos;
+    return node.exit_status() == 3 || (node.exit_status() == 2 && not_wanted);
+  }
+  if (node.exit_status() != 3 || *excuses == 0) return false;
+  --*excuses;
+  return true;
+}
+
 void Cluster::JudgeCopies(Outcome* outcome) const {
   for (uint32_t group = 0; group < newest_view_.servers.size(); ++group) {
-    std::optional<RowsDigest> first;
     const std::vector<Member> holders = newest_view_.HoldersOf({group});
-    for (size_t s = 0; s < servers_.size(); ++s) {
-      const auto& server = servers_[s];
+    std::optional<RowsDigest> first;
+    for (uint32_t s = 0; s < servers_.size(); ++s) {
+      const ServerNode* const server = servers_[s].node.get();
       if (server == nullptr || !server->done() || server->exit_status() != 0) continue;
-      const PeerId peer = PeerOf(Role::kServer, static_cast<uint32_t>(s));
-      if (std::ranges::count(holders, peer, &Member::peer) == 0) continue;
+      if (std::ranges::count(holders, PeerOf(Role::kServer, s), &Member::peer) == 0) continue;
       const std::optional<Result<RowsDigest>> digest = server->DigestOf({group});
       if (!digest) continue;
       CHECK(digest->ok()) << digest->status().message();

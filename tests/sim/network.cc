@@ -18,7 +18,7 @@ void SimNetwork::Attach(PeerId peer, std::string address, Node* node,
                         std::function<void(TimeMs)> before_tick) {
   CHECK(endpoint_of_.count(peer) == 0) << "peer " << peer.value << " is there already";
   const size_t endpoint = endpoints_.size();
-  endpoints_.push_back({peer, std::move(address), node, std::move(before_tick), {}});
+  endpoints_.push_back({peer, std::move(address), node, std::move(before_tick)});
   endpoint_of_[peer] = endpoint;
   Post(now_ + static_cast<TimeMs>(random_.Below(kTickMs)), endpoint, kTick);  // Any start order.
 }
@@ -30,22 +30,40 @@ void SimNetwork::Detach(PeerId peer) {
   endpoint_of_.erase(at);
 }
 
+void SimNetwork::HoldUp(PeerId peer, TimeMs ms) {
+  const auto at = endpoint_of_.find(peer);
+  if (at == endpoint_of_.end()) return;
+  TimeMs& until = endpoints_[at->second].stands_until;
+  until = std::max(until, now_) + ms;
+}
+
 bool SimNetwork::RunUntil(TimeMs until, const std::function<bool()>& done) {
-  while (!done()) {
-    if (events_.empty() || events_.top().at > until) return false;
+  if (done()) return true;
+  while (true) {
+    // Where everybody is gone, time goes on until somebody comes.
+    const TimeMs next = events_.empty() ? now_ + kTickMs : events_.top().at;
+    if (next > until) return false;
+    if (next > now_) {
+      now_ = next;
+      if (done()) return true;
+    }
+    if (events_.empty()) continue;
     const Event event = events_.top();
     events_.pop();
-    now_ = event.at;
+    if (const Endpoint& to = endpoints_[event.endpoint]; to.stands_until > now_) {
+      Post(to.stands_until, event.endpoint, event.frame);
+      continue;
+    }
     if (event.frame != kTick) {
       Deliver(event);
     } else if (Endpoint& to = endpoints_[event.endpoint]; to.node != nullptr) {
+      to.listens = true;
       if (to.before_tick) to.before_tick(now_);
       to.node->OnTick(now_);
       Post(now_ + kTickMs, event.endpoint, kTick);
     }
     Flush(event.endpoint);
   }
-  return true;
 }
 
 void SimNetwork::Post(TimeMs at, size_t endpoint, size_t frame) {
@@ -57,7 +75,7 @@ void SimNetwork::Deliver(const Event& event) {
   frames_[event.frame] = {};
   free_frames_.push_back(event.frame);
   Endpoint& to = endpoints_[event.endpoint];
-  if (to.node == nullptr || IsOut(to.peer) || IsCut(flight.from, to.peer)) return;
+  if (to.node == nullptr || !to.listens || IsOut(to.peer) || IsCut(flight.from, to.peer)) return;
   const Status status = CheckFrame(flight.frame);
   CHECK_EQ(status.ok(), !flight.damaged) << status.message();
   if (!status.ok()) return;  // The transport refuses it: as good as lost.
@@ -127,11 +145,17 @@ void SimNetwork::Damage(Frame* frame) {
   frame->envelope = std::move(copy);
 }
 
-bool SimNetwork::IsCut(PeerId one, PeerId other) const {
-  return std::ranges::any_of(cuts_, [&](const Cut& cut) {
-    const bool between = (cut.a == one && cut.b == other) || (cut.a == other && cut.b == one);
-    return between && now_ >= cut.from && now_ < cut.until;
+bool SimNetwork::IsCut(PeerId from, PeerId to) const {
+  const auto holds = [this](const auto& fault) { return now_ >= fault.from && now_ < fault.until; };
+  const bool between = std::ranges::any_of(cuts_, [&](const Cut& cut) {
+    return holds(cut) && ((cut.a == from && cut.b == to) || (cut.a == to && cut.b == from));
   });
+  return between || std::ranges::any_of(partitions_, [&](const Partition& partition) {
+           const bool sender_in = partition.places.contains(PlaceOf(from));
+           const bool receiver_in = partition.places.contains(PlaceOf(to));
+           return holds(partition) && sender_in != receiver_in &&
+                  (sender_in ? partition.out : partition.in);
+         });
 }
 
 bool SimNetwork::IsOut(PeerId peer) const {

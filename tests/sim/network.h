@@ -37,6 +37,17 @@ struct Cut {
   TimeMs from = 0, until = 0;
 };
 
+// Where a process runs: processes that follow each other in a role and rank have one place. Places
+// of servers and workers begin at these.
+inline constexpr uint64_t kServerPlaces = 100, kWorkerPlaces = 200;
+inline uint64_t PlaceOf(PeerId peer) { return peer.value % 1000; }
+// Between `from` and `until` nothing gets out of these places to the others, or nothing in to them.
+struct Partition {
+  std::set<uint64_t> places;
+  TimeMs from = 0, until = 0;
+  bool out = true, in = true;
+};
+
 // Invariant: the order of events is a function of the seed and of what the nodes send; events of
 // one millisecond happen in the order in which they were made.
 class SimNetwork {
@@ -50,12 +61,16 @@ class SimNetwork {
   void Detach(PeerId peer);
   void AddOutage(const Outage& outage) { outages_.push_back(outage); }
   void AddCut(const Cut& cut) { cuts_.push_back(cut); }
+  void AddPartition(Partition partition) { partitions_.push_back(std::move(partition)); }
+  // The process stands still for so long, or longer if it does already: what comes to it waits.
+  void HoldUp(PeerId peer, TimeMs ms);
   // Sees, and may change, every frame as it is sent, before chance gets at it.
   void OnSend(std::function<void(PeerId from, PeerId to, Frame* frame)> spy) {
     spy_ = std::move(spy);
   }
 
-  // Runs until `done` holds or the clock is at `until`; true when `done` held.
+  // Runs until `done` holds or the clock is at `until`; true when `done` held. `done` is asked
+  // whenever the clock moves.
   bool RunUntil(TimeMs until, const std::function<bool()>& done);
 
   TimeMs now() const { return now_; }
@@ -70,7 +85,9 @@ class SimNetwork {
     std::string address;
     Node* node = nullptr;  // Null once detached.
     std::function<void(TimeMs)> before_tick;
-    std::set<PeerId> reachable;  // Dialed by us, or has sent to us.
+    std::set<PeerId> reachable = {};  // Dialed by us, or has sent to us.
+    TimeMs stands_until = 0;
+    bool listens = false;  // From its first tick on, as a loop does.
   };
   struct Event {
     TimeMs at = 0;
@@ -93,7 +110,7 @@ class SimNetwork {
   void Damage(Frame* frame);
   bool Chance(uint32_t percent) { return random_.Below(100) < percent; }
   bool IsOut(PeerId peer) const;
-  bool IsCut(PeerId one, PeerId other) const;
+  bool IsCut(PeerId from, PeerId to) const;
 
   Random random_;
   const Weather weather_;
@@ -108,6 +125,7 @@ class SimNetwork {
   std::vector<size_t> free_frames_;
   std::vector<Outage> outages_;
   std::vector<Cut> cuts_;
+  std::vector<Partition> partitions_;
   std::function<void(PeerId, PeerId, Frame*)> spy_;
 };
 

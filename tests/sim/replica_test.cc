@@ -208,5 +208,17 @@ TEST(Replicas, ABackupThatIgnoresTheViewIsNoticed) {
   });
 }
 
+// There are no leases here: what keeps a primary that nobody knows any more from answering is that
+// its backups do not confirm.
+TEST(Replicas, APrimaryThatAcknowledgesAloneIsNoticed) {
+  ExpectNoticed("a primary that acknowledges alone", [](uint64_t seed) {
+    ClusterOptions options = DrawCutOffCluster(seed);
+    options.mode = Mode::kAsync;
+    options.staleness_bound = 0;
+    options.server_sabotage.answers_alone = true;
+    return options;
+  });
+}
+
 }  // namespace
 }  // namespace hdps::sim

@@ -73,6 +73,112 @@ TEST(Sabotage, RowsReadAheadAndNotRepairedAreNoticed) {
   });
 }
 
+// Members come and go, or die, in the middle: a way back, a move or another primary.
+int NoticedOf200(const char* what, const std::function<ClusterOptions(uint64_t)>& draw,
+                 bool broken = true) {
+  Tally tally;
+  for (const uint64_t seed : Seeds(200)) {
+    const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+    const Outcome outcome = Cluster(draw(seed), files.get()).Run(120'000);
+    tally.noticed += !outcome.good();
+    ++tally.runs;
+    EXPECT_TRUE(broken || outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
+  }
+  std::printf("figure: %s: noticed in %d of %d runs\n", what, tally.noticed, tally.runs);
+  // Repeating a single seed says nothing about most.
+  return tally.runs > 1 ? tally.noticed : 200;
+}
+
+// A worker dies while much is under way that arrives seconds later.
+ClusterOptions DrawLateFrames(uint64_t seed) {
+  Random random(MixBits(seed) ^ 0x01du);
+  ClusterOptions options = DrawCluster(seed, Mode::kAsync);
+  options.outages = 0;
+  options.num_workers = 3;
+  options.pushes_at_once = 8;
+  options.wire = DType::kFp32;  // Tallies are larger than 16 bits hold.
+  options.steps_per_epoch = 120;
+  options.epochs = 1;
+  options.weather = {
+      .loss_percent = 5, .repeat_percent = 25, .delay_ms_max = 200, .slow_percent = 25};
+  options.dead_after_ms = 5000;  // A dead worker's last words are later than that of no living one.
+  options.restart_after_ms = 4500;  // Nobody is to come so early that he is taken for a mistake.
+  options.faults = {{.at = 400 + static_cast<TimeMs>(random.Below(500)),
+                     .role = Role::kWorker,
+                     .rank = static_cast<uint32_t>(random.Below(3))}};
+  return options;
+}
+
+// Rows leave and come again, only what changed is saved, and the job goes back to that.
+ClusterOptions DrawDeltas(uint64_t seed) {
+  Random random(MixBits(seed) ^ 0xde17au);
+  ClusterOptions options = DrawCluster(seed, Mode::kSync);
+  options.outages = 0;
+  options.rows_leave = true;
+  options.steps_per_epoch = 40;
+  options.epochs = 1;
+  options.checkpoint_every = 15;
+  options.delta_every = 1;
+  options.weather = {.loss_percent = 2, .repeat_percent = 2, .delay_ms_max = 5};
+  options.dead_after_ms = 1000;
+  options.restart_after_ms = 50;
+  for (TimeMs at = 600; at < 12'000; at += 1000 + static_cast<TimeMs>(random.Below(1500))) {
+    options.faults.push_back({.at = at, .role = Role::kServer, .rank = 0});
+  }
+  return options;
+}
+
+ClusterOptions DrawMove(uint64_t seed) {
+  ClusterOptions options = DrawCluster(seed, seed % 2 == 0 ? Mode::kSync : Mode::kAsync);
+  options.outages = 0;
+  options.steps_per_epoch = 30;
+  options.weather.loss_percent = 5;
+  options.faults = {{.at = 700, .kind = Fault::Kind::kScale, .servers = 1}};
+  return options;
+}
+
+TEST(Sabotage, NothingIsNoticedOfLateFramesWhenNothingIsBroken) {
+  NoticedOf200("late frames, nothing broken", DrawLateFrames, false);
+}
+
+TEST(Sabotage, NothingIsNoticedOfDeltasWhenNothingIsBroken) {
+  NoticedOf200("deltas of rows that leave, nothing broken", DrawDeltas, false);
+}
+
+TEST(Sabotage, NothingIsNoticedOfAMoveWhenNothingIsBroken) {
+  NoticedOf200("a move, nothing broken", DrawMove, false);
+}
+
+TEST(Sabotage, RequestsOfAnOlderViewAreNoticed) {
+  EXPECT_GE(NoticedOf200("requests of an older view served",
+                         [](uint64_t seed) {
+                           ClusterOptions options = DrawLateFrames(seed);
+                           options.server_sabotage.old_views_served = true;
+                           return options;
+                         }),
+            100);
+}
+
+TEST(Sabotage, RowsLeftBehindInAMoveAreNoticed) {
+  EXPECT_GE(NoticedOf200("rows left behind in a move",
+                         [](uint64_t seed) {
+                           ClusterOptions options = DrawMove(seed);
+                           options.server_sabotage.moved_rows_left = true;
+                           return options;
+                         }),
+            100);
+}
+
+TEST(Sabotage, DeltasWithoutDeletionsAreNoticed) {
+  EXPECT_GE(NoticedOf200("a delta without deletions",
+                         [](uint64_t seed) {
+                           ClusterOptions options = DrawDeltas(seed);
+                           options.server_sabotage.deltas_forget_erased = true;
+                           return options;
+                         }),
+            100);
+}
+
 TEST(Sabotage, AdvanceBeforeAcknowledgementIsNoticed) {
   ExpectNoticed("advance before acknowledgement (ssp)", Mode::kSsp,
                 [](ClusterOptions* o) { o->advance_early = true; });

@@ -31,10 +31,13 @@ void ScriptedWorker::OnTime(TimeMs now) {
 
 void ScriptedWorker::OnView(std::shared_ptr<const View> view, WorkerId rank) {
   const bool goes_on = view_ != nullptr && view->restarts == view_->restarts;
+  const auto is = [](const Member& one, const Member& other) { return one.peer == other.peer; };
+  const bool same_workers = goes_on && std::ranges::equal(view->workers, view_->workers, is);
   if (view_ != nullptr && !goes_on) DropWork();
   view_ = std::move(view);
   rank_ = rank.value;
-  if (goes_on) return;
+  if (same_workers) return;
+  met_.clear();
   requests_->Put({BoardKey(rank_), BoardKey(rank_) + " is here"});
   for (uint32_t w = 0; w < view_->workers.size(); ++w) requests_->Get({BoardKey(w)});
 }
@@ -78,7 +81,7 @@ void ScriptedWorker::OnCommand(const Command& command) {
       return;
     case CommandKind::kLoad:
       clock_ = acknowledged_ = command.until;
-      tally_->StartAt(rank_, clock_);
+      if (Counts()) tally_->StartAt(rank_, clock_);
       break;
     default:
       break;
@@ -145,7 +148,7 @@ ScriptedWorker::Step* ScriptedWorker::NewStep(Clock clock) {
   Step& step = steps_[clock];
   step.keys[0] = SharedKeys();
   for (uint32_t w = 0; w < view_->workers.size(); ++w) step.keys[1].push_back(OwnKey(w));
-  step.keys[1].push_back(FreshKey(rank_, clock));
+  step.keys[1].push_back(FreshKey(rank_, clock, options_.rows_leave));
   KeysOfTable tables[2];
   for (uint32_t t = 0; t < 2; ++t) {
     tables[t] = {TableId{t}, ShardBy::kKey, kDims[t], step.keys[t]};
@@ -250,7 +253,7 @@ void ScriptedWorker::OnRows(Ticket ticket, const std::vector<Frame>& replies) {
   }
   if (!Place(&step, step.last_replies)) return;
   step.last.ticket.reset();
-  tally_->CheckRead(rank_, clock_, step.held, step.rows[0], step.rows[1]);
+  if (Counts()) tally_->CheckRead(rank_, clock_, step.held, step.rows[0], step.rows[1]);
   AskAhead();
   const auto spread = static_cast<uint64_t>(options_.compute_ms_max - options_.compute_ms_min + 1);
   compute_until_ = now_ + options_.compute_ms_min + static_cast<TimeMs>(random_.Below(spread));
@@ -263,14 +266,15 @@ void ScriptedWorker::PushStep(Clock clock) {
   for (uint32_t t = 0; t < 2; ++t) {
     gradients_[t].clear();
     for (const Key key : step.keys[t]) {
-      const bool mine = t == 0 || key == OwnKey(rank_) || key == FreshKey(rank_, clock);
+      const bool mine =
+          t == 0 || key == OwnKey(rank_) || key == FreshKey(rank_, clock, options_.rows_leave);
       for (uint32_t j = 0; j < kDims[t]; ++j) {
         gradients_[t].push_back(mine ? -static_cast<float>(j + 1) : 0.0f);
       }
     }
     gradients[t] = gradients_[t];
   }
-  tally_->PushStarted(rank_);
+  if (Counts()) tally_->PushStarted(rank_);
   ++clock_;
   std::vector<ServerRequest> advances = AdvanceRequests(step.split.num_servers(), clock_);
   std::vector<ServerRequest> pushes =
@@ -296,7 +300,7 @@ void ScriptedWorker::OnPushed(const std::vector<Frame>& replies) {
     if (!Check(DecodeMessage(frame, &ack))) return;
     if (!Check(Status(ack.code, ack.message))) return;
   }
-  tally_->PushAcknowledged(rank_);
+  if (Counts()) tally_->PushAcknowledged(rank_);
   ++acknowledged_;
   FinishStep();
 }

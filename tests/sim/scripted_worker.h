@@ -29,6 +29,7 @@ struct ScriptOptions {
   uint32_t lookahead = 0;       // Steps whose rows are asked for before their turn.
   bool repairs = true;          // sync: rows that were read ahead are repaired.
   DType wire = DType::kFp32;
+  bool rows_leave = false;     // As in TallyTables().
   bool strange_lists = false;  // Pushes name lists that the servers have never heard of.
   // Sabotage: what changed in the step after the rows were read ahead is not asked for.
   bool since_late = false;
@@ -101,6 +102,7 @@ class ScriptedWorker : public ComputeSide {
   void Continue();
   void AnswerTraining(Clock end_of_epoch);
   Clock Target() const;
+  bool Counts() const { return tally_->Counts(view_->restarts); }
   void DropWork();
   bool Check(const Status& status);
 

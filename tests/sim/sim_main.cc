@@ -3,6 +3,8 @@
 #include <glog/logging.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "tests/sim/seeds.h"
 
 DEFINE_int64(sim_seed, -1, "Run this seed alone; below 0: all of them");
@@ -14,6 +16,13 @@ std::vector<uint64_t> Seeds(uint64_t count) {
   if (FLAGS_sim_seed >= 0) return {static_cast<uint64_t>(FLAGS_sim_seed)};
   std::vector<uint64_t> seeds(count * FLAGS_sim_seeds_factor);
   for (size_t i = 0; i < seeds.size(); ++i) seeds[i] = i;
+  return seeds;
+}
+
+std::vector<uint64_t> SeedsOfPart(uint64_t count, uint64_t part, uint64_t parts) {
+  const char* const asked = std::getenv("HDPS_SIM_SEEDS");
+  std::vector<uint64_t> seeds = Seeds(asked == nullptr ? count : std::strtoull(asked, nullptr, 10));
+  std::erase_if(seeds, [&](uint64_t seed) { return seed % parts != part; });
   return seeds;
 }
 

@@ -1,0 +1,184 @@
+// What happens to a cluster: faults, and what a launcher does about them.
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/sim/cluster.h"
+
+namespace hdps::sim {
+
+void Cluster::AddOutages() {
+  Random random(MixBits(options_.seed ^ 0x0a7u));
+  for (uint32_t i = 0; i < options_.outages; ++i) {
+    PeerId peer = kSchedulerPeer;
+    const uint64_t members = 1 + options_.num_servers + options_.num_workers;
+    const uint64_t who = random.Below(members + 1);
+    if (who == members) {
+      peer = kEveryone;
+    } else if (who > options_.num_servers) {
+      peer = PeerOf(Role::kWorker, static_cast<uint32_t>(who - options_.num_servers - 1));
+    } else if (who > 0) {
+      peer = PeerOf(Role::kServer, static_cast<uint32_t>(who - 1));
+    }
+    const auto from = static_cast<TimeMs>(random.Below(3000));
+    network_.AddOutage({peer, from, from + 100 + static_cast<TimeMs>(random.Below(3000))});
+  }
+}
+
+void Cluster::AddKills() {
+  Random random(MixBits(options_.seed ^ 0xdeadu));
+  for (uint32_t i = 0; i < options_.kills; ++i) {
+    Fault kill;
+    kill.at = static_cast<TimeMs>(random.Below(i == 0 ? 2500 : 8000));
+    if (i > 0) kill.at += faults_.back().at + options_.kill_gap_ms;
+    const uint64_t others = options_.kill_servers_only ? 0 : options_.num_workers + 1;
+    const uint64_t who = random.Below(options_.num_servers + others);
+    kill.role = who < options_.num_servers ? Role::kServer : Role::kWorker;
+    kill.rank = static_cast<uint32_t>(who % options_.num_servers);
+    if (kill.role == Role::kWorker) kill.rank = static_cast<uint32_t>(who) - options_.num_servers;
+    if (kill.role == Role::kWorker && kill.rank == options_.num_workers)
+      kill = {.at = kill.at, .role = Role::kScheduler};
+    faults_.push_back(kill);
+    for (uint32_t s = 0; s < options_.num_servers && options_.cut_copies_ms > 0; ++s) {
+      if (kill.role != Role::kServer || s == kill.rank) continue;
+      network_.AddCut({PeerOf(Role::kServer, kill.rank), PeerOf(Role::kServer, s),
+                       kill.at - options_.cut_copies_ms, kill.at});
+    }
+  }
+}
+
+void Cluster::AddCuts() {
+  if (options_.cut_off_at < 0) return;
+  const TimeMs at = options_.cut_off_at, dead = options_.dead_after_ms;
+  network_.AddCut({PeerOf(Role::kServer, 0), kSchedulerPeer, at, at + 10 * dead});
+  network_.AddCut({PeerOf(Role::kWorker, 0), kSchedulerPeer, at + dead - 700, at + dead + 1300});
+}
+
+void Cluster::AddFault(const Fault& fault) {
+  switch (fault.kind) {
+    case Fault::Kind::kPartition:
+      return network_.AddPartition(
+          {fault.places, fault.at, fault.at + fault.lasts, fault.out, fault.in});
+    case Fault::Kind::kSlowDisk:
+    case Fault::Kind::kFullDisk:
+      return disk_faults_.push_back(fault);
+    default:
+      faults_.push_back(fault);
+  }
+}
+
+void Cluster::Supervise() {
+  const TimeMs now = network_.now();
+  if (scheduler_ == nullptr && scheduler_starts_at_ <= now) StartScheduler();
+  const bool over = scheduler_ != nullptr && scheduler_->done();
+  // Copies are there once the cluster has formed.
+  if (options_.kills > 0 && options_.replicas > 0 && newest_view_.view.value == 0 &&
+      !faults_.empty()) {
+    faults_.front().at = std::max(faults_.front().at, now + 1);
+  }
+  while (!faults_.empty() && faults_.front().at <= now && !over) {
+    const Fault fault = std::move(faults_.front());
+    faults_.erase(faults_.begin());
+    Do(fault);
+  }
+  if (!over) StartWhoIsMissing();
+}
+
+void Cluster::StartWhoIsMissing() {
+  const TimeMs now = network_.now();
+  for (const Place& who : wanted_) {
+    const auto [role, rank] = who;
+    const Node* const node = NodeOf(role, rank);
+    if (node != nullptr && (!node->done() || node->exit_status() != 3)) continue;
+    if (options_.restart_after_ms == 0 && !restart_at_.contains(who)) continue;
+    const TimeMs due = restart_at_.try_emplace(who, now + options_.restart_after_ms).first->second;
+    if (now < due) continue;
+    restart_at_.erase(who);
+    restarted_ += peers_.contains(who);
+    Kill(role, rank);
+    role == Role::kServer ? StartServer(rank) : StartWorker(rank);
+  }
+}
+
+void Cluster::Do(const Fault& fault) {
+  switch (fault.kind) {
+    case Fault::Kind::kPowerLoss: {
+      Kill(fault.role, fault.rank);
+      const auto place = peers_.find({fault.role, fault.rank});
+      const bool scheduler = fault.role == Role::kScheduler;
+      if (!scheduler && place == peers_.end()) return;
+      disk_.LosePower(PlaceOf(scheduler ? kSchedulerPeer : place->second), fault.disk_too,
+                      &chance_);
+      ++power_lost_;
+      return;
+    }
+    case Fault::Kind::kLoss:
+      wanted_.erase({fault.role, fault.rank});
+      return Kill(fault.role, fault.rank);
+    case Fault::Kind::kStandstill:
+      if (NodeOf(fault.role, fault.rank) == nullptr) return;
+      return network_.HoldUp(
+          fault.role == Role::kScheduler ? kSchedulerPeer : PeerOf(fault.role, fault.rank),
+          fault.lasts);
+    case Fault::Kind::kScale:
+      return Scale(fault);
+    default:
+      return Kill(fault.role, fault.rank);
+  }
+}
+
+void Cluster::Kill(Role role, uint32_t rank) {
+  if (NodeOf(role, rank) == nullptr) return;
+  if (role == Role::kScheduler) return KillScheduler();
+  network_.Detach(PeerOf(role, rank));
+  if (role == Role::kWorker) return workers_[rank].node.reset();
+  Server& server = servers_[rank];
+  // It may have been in the middle of a file.
+  server.files->DieAfter(chance_.Below(12));
+  server.executor->Finish();
+  server.node.reset();
+}
+
+void Cluster::KillServer(uint32_t rank) { Kill(Role::kServer, rank); }
+void Cluster::KillWorker(uint32_t rank) { Kill(Role::kWorker, rank); }
+
+void Cluster::LoseServer(uint32_t rank) {
+  Do({.kind = Fault::Kind::kLoss, .role = Role::kServer, .rank = rank});
+}
+
+void Cluster::KillScheduler() {
+  network_.Detach(kSchedulerPeer);
+  scheduler_.reset();
+  scheduler_starts_at_ = network_.now() + options_.restart_after_ms;
+}
+
+void Cluster::Scale(const Fault& fault) {
+  constexpr TimeMs kAskAgainMs = 300;
+  if (scheduler_ == nullptr) {
+    Fault later = fault;
+    later.at = network_.now() + kAskAgainMs;
+    faults_.insert(std::ranges::upper_bound(faults_, later.at, {}, &Fault::at), later);
+    return;
+  }
+  ScaleRequest request;
+  request.servers = fault.servers;
+  request.workers = fault.workers;
+  constexpr uint64_t kAskers = 900;
+  scheduler_->OnFrame({kAskers + ++asked_}, EncodeMessage(request));
+  const TimeMs starts_at = network_.now() + fault.lasts;
+  for (int32_t s = 0; s < fault.servers; ++s) {
+    const Place who{Role::kServer, static_cast<uint32_t>(servers_.size())};
+    servers_.emplace_back();
+    wanted_.insert(who);
+    restart_at_[who] = starts_at;
+  }
+  for (int32_t w = 0; w < fault.workers; ++w) {
+    const Place who{Role::kWorker, static_cast<uint32_t>(workers_.size())};
+    workers_.emplace_back();
+    wanted_.insert(who);
+    restart_at_[who] = starts_at;
+  }
+}
+
+}  // namespace hdps::sim

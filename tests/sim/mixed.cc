@@ -1,0 +1,148 @@
+// Draws clusters and what happens to them.
+#include "tests/sim/mixed.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace hdps::sim {
+namespace {
+
+constexpr TimeMs kFirstFaultWithin = 2500, kNextFaultWithin = 3000;
+
+TimeMs Between(Random* random, TimeMs least, TimeMs most) {
+  return least + static_cast<TimeMs>(random->Below(static_cast<uint64_t>(most - least + 1)));
+}
+
+// Members that are there from the beginning, the scheduler among them.
+Fault AnyMember(const ClusterOptions& options, Random* random) {
+  const uint64_t who = random->Below(1 + options.num_servers + options.num_workers);
+  Fault fault;
+  if (who == 0) {
+    fault.role = Role::kScheduler;
+  } else if (who <= options.num_servers) {
+    fault.rank = static_cast<uint32_t>(who - 1);
+  } else {
+    fault.role = Role::kWorker;
+    fault.rank = static_cast<uint32_t>(who - 1 - options.num_servers);
+  }
+  return fault;
+}
+
+// Each of them with the same chance.
+std::set<uint64_t> AnyPlaces(const ClusterOptions& options, bool servers_only, Random* random) {
+  std::set<uint64_t> places;
+  const auto draw = [&](uint64_t place) {
+    if (random->Below(2) == 0) places.insert(place);
+  };
+  for (uint32_t s = 0; s < options.num_servers; ++s) draw(kServerPlaces + s);
+  if (servers_only) return places;
+  draw(kSchedulerPeer.value);
+  for (uint32_t w = 0; w < options.num_workers; ++w) draw(kWorkerPlaces + w);
+  return places;
+}
+
+// One member, or all of them at one moment.
+void AddKill(const ClusterOptions& options, Random* random, TimeMs at, std::vector<Fault>* faults) {
+  Fault fault = AnyMember(options, random);
+  fault.at = at;
+  if (random->Below(3) == 0) fault.kind = Fault::Kind::kPowerLoss;
+  if (random->Below(8) > 0) return faults->push_back(fault);
+  fault.role = Role::kScheduler;
+  fault.disk_too = true;
+  faults->push_back(fault);
+  for (const Role role : {Role::kServer, Role::kWorker}) {
+    fault.role = role;
+    const uint32_t count = role == Role::kServer ? options.num_servers : options.num_workers;
+    for (fault.rank = 0; fault.rank < count; ++fault.rank) faults->push_back(fault);
+  }
+}
+
+void AddFault(const ClusterOptions& options, Random* random, TimeMs at,
+              std::vector<Fault>* faults) {
+  const uint64_t kind = random->Below(100);
+  if (kind < 30) return AddKill(options, random, at, faults);
+  Fault fault;
+  if (kind < 40) {
+    fault = AnyMember(options, random);
+    fault.kind = Fault::Kind::kStandstill;
+    fault.lasts = Between(random, 50, 6000);
+  } else if (kind < 60) {
+    fault.kind = Fault::Kind::kPartition;
+    fault.places = AnyPlaces(options, false, random);
+    fault.lasts = Between(random, 50, 6000);
+    const uint64_t ways = random->Below(4);  // Half of them both.
+    fault.out = ways != 0;
+    fault.in = ways != 1;
+  } else if (kind < 72) {
+    fault.kind = Fault::Kind::kSlowDisk;
+    fault.places = AnyPlaces(options, false, random);
+    fault.lasts = Between(random, 500, 5000);
+  } else if (kind < 77) {
+    fault.kind = Fault::Kind::kFullDisk;
+    fault.places = AnyPlaces(options, true, random);
+    fault.lasts = Between(random, 300, 3000);
+  } else {
+    fault.kind = Fault::Kind::kScale;
+    const int32_t more = random->Below(2) == 0 ? 1 : -1;
+    (random->Below(2) == 0 ? fault.servers : fault.workers) = more;
+    fault.lasts = Between(random, 0, 2000);
+  }
+  fault.at = at;
+  faults->push_back(std::move(fault));
+}
+
+}  // namespace
+
+std::string DescribeDraw(const ClusterOptions& options) {
+  const char* const kinds[] = {"kill",      "power loss", "loss",      "standstill",
+                               "partition", "slow disk",  "full disk", "scale"};
+  const auto number = [](auto count) { return std::to_string(count); };
+  std::string text = std::string(WordOf(options.mode)) + ", " + number(options.num_servers) +
+                     " servers, " + number(options.num_workers) + " workers, " +
+                     number(options.replicas) + " replicas, checkpoint every " +
+                     number(options.checkpoint_every) + ", delta every " +
+                     number(options.delta_every) + ", lost after " + number(options.dead_after_ms) +
+                     " ms, started again after " + number(options.restart_after_ms) + " ms";
+  for (const Fault& fault : options.faults) {
+    text += "\n    at " + number(fault.at) + " " + kinds[static_cast<size_t>(fault.kind)];
+    const bool of_member = fault.kind <= Fault::Kind::kStandstill;
+    if (of_member) text += std::string(" of ") + RoleName(fault.role) + " " + number(fault.rank);
+    for (const uint64_t place : fault.places) text += " " + number(place);
+    if (fault.lasts > 0) text += " for " + number(fault.lasts) + " ms";
+    if (!fault.out) text += ", inwards only";
+    if (!fault.in) text += ", outwards only";
+    if (fault.kind != Fault::Kind::kScale) continue;
+    text += ": servers " + number(fault.servers) + ", workers " + number(fault.workers);
+  }
+  return text;
+}
+
+ClusterOptions DrawMixed(uint64_t seed) {
+  Random random(MixBits(seed) ^ 0x313du);
+  const Mode modes[] = {Mode::kSync, Mode::kSsp, Mode::kAsync};
+  ClusterOptions options = DrawCluster(seed, modes[random.Below(3)]);
+  options.outages = 0;
+  options.num_servers = 1 + static_cast<uint32_t>(random.Below(3));
+  options.num_workers = 1 + static_cast<uint32_t>(random.Below(3));
+  if (random.Below(2) == 0) {
+    options.replicas = static_cast<uint32_t>(random.Below(options.num_servers));
+  }
+  options.steps_per_epoch = Between(&random, 6, 12);
+  options.checkpoint_every = random.Below(4) == 0 ? 0 : 3 + random.Below(6);
+  options.delta_every = random.Below(3);
+  options.rows_leave = options.mode == Mode::kSync && random.Below(2) == 0;
+  options.weather.loss_percent = static_cast<uint32_t>(random.Below(3)) * 5;
+  options.weather.repeat_percent = static_cast<uint32_t>(random.Below(3)) * 5;
+  options.starts_within_ms = static_cast<TimeMs>(random.Below(2)) * 1500;
+  options.restart_after_ms = Between(&random, 20, 2500);
+  options.dead_after_ms = Between(&random, 1000, 3000);
+  TimeMs at = 0;
+  for (uint64_t left = 1 + random.Below(4); left > 0; --left) {
+    at += Between(&random, 0, at == 0 ? kFirstFaultWithin : kNextFaultWithin);
+    AddFault(options, &random, at, &options.faults);
+  }
+  return options;
+}
+
+}  // namespace hdps::sim

@@ -1,0 +1,64 @@
+// Crashes, restarts, partitions, slow disks, joins and leaves, all together: the job ends, and with
+// what an undisturbed one would have made.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "common/platform/file_system.h"
+#include "gtest/gtest.h"
+#include "tests/sim/mixed.h"
+#include "tests/sim/seeds.h"
+
+namespace hdps::sim {
+namespace {
+
+constexpr uint64_t kSeeds = 5000, kParts = 8;
+constexpr uint64_t kTwiceEvery = 20;  // Of the seeds, so many make their run again.
+
+Outcome RunMixed(uint64_t seed) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  return Cluster(DrawMixed(seed), files.get()).Run(600'000);
+}
+
+class Mixed : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
+  uint64_t runs = 0, twice = 0, frames = 0;
+  uint64_t went_back = 0, loaded = 0, promoted = 0, taken_over = 0, scaled = 0, power_lost = 0;
+  for (const uint64_t seed : SeedsOfPart(kSeeds, GetParam(), kParts)) {
+    const Outcome outcome = RunMixed(seed);
+    ++runs;
+    frames += outcome.frames;
+    went_back += outcome.went_back > 0;
+    loaded += outcome.loaded;
+    promoted += outcome.promoted > 0;
+    taken_over += outcome.taken_over > 0;
+    scaled += outcome.scaled > 0;
+    power_lost += outcome.power_lost > 0;
+    EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n"
+                                << DescribeDraw(DrawMixed(seed)) << "\n"
+                                << RepeatCommand(seed);
+    if (seed / kParts % kTwiceEvery == 0) {
+      ++twice;
+      EXPECT_EQ(outcome.trace, RunMixed(seed).trace) << RepeatCommand(seed);
+    }
+  }
+  const auto number = [](uint64_t count) { return std::to_string(count); };
+  std::printf("%s\n",
+              ("figure: everything at once: " + number(runs) + " runs, " + number(frames) +
+               " frames, " + number(twice) + " runs twice with one trace; in " + number(went_back) +
+               " the job went back, in " + number(promoted) +
+               " others went on with a lost server's rows, in " + number(taken_over) +
+               " another scheduler took over, in " + number(scaled) + " members changed, in " +
+               number(power_lost) + " a machine lost what it had not synced")
+                  .c_str());
+  if (runs < 100) return;
+  for (const uint64_t count : {went_back, loaded, promoted, taken_over, scaled, power_lost}) {
+    EXPECT_GT(count, runs / 50);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Part, Mixed, testing::Range<uint64_t>(0, kParts));
+
+}  // namespace
+}  // namespace hdps::sim
