@@ -92,10 +92,10 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
 void JobCoordinator::Send(const std::vector<PeerId>& to, const Command& command, TimeMs now) {
   for (const PeerId peer : to) {
     const CommandId id = parts_.tracker.Send(peer, command, now);
+    changed_ = true;  // Another process of the scheduler must not give the number again.
     if (command.command != CommandKind::kTrain) continue;
     orders_.push_back({peer, command});
     orders_.back().command.id = id;
-    changed_ = true;
   }
 }
 

@@ -26,7 +26,6 @@ namespace hdps {
 namespace {
 
 constexpr size_t kWaitingRequestsMax = 4096;
-
 constexpr ViewId kFirstView{1};
 
 struct Request {

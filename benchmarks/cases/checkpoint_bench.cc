@@ -22,8 +22,9 @@ struct Saved {
 
 Result<double> Load(FileSystem& files, const Job& job, Executor& executor,
                     const std::string& folder, const Saved& saved) {
+  const uint64_t tables_digest = TablesDigest(job);
   Manifest manifest;
-  manifest.tables_digest = TablesDigest(job);
+  manifest.tables_digest = tables_digest;
   manifest.num_shards = job.cluster.shards;
   manifest.clock = 1;
   manifest.files = saved.files;
@@ -32,8 +33,8 @@ Result<double> Load(FileSystem& files, const Job& job, Executor& executor,
   const double seconds = SecondsOf([&] {
     std::vector<std::unique_ptr<Shard>> shards(saved.files.size());
     executor.ParallelFor(shards.size(), [&](size_t s) {
-      shards[s] = std::make_unique<Shard>(job, manifest.tables_digest,
-                                          ShardId{static_cast<uint32_t>(s)}, nullptr);
+      shards[s] =
+          std::make_unique<Shard>(job, tables_digest, ShardId{static_cast<uint32_t>(s)}, nullptr);
       if (!shards[s]->Load(files, chain).ok()) failed = true;
     });
   });

@@ -143,6 +143,7 @@ bool Rendezvous::Return(PeerId peer, TimeMs now) {
   Candidate& candidate = candidates_[peer] = back;
   candidate.heard = now;
   candidate.settled = false;
+  candidate.returned = true;
   vacated_.erase(at);
   CheckComplete();
   return true;
@@ -227,6 +228,7 @@ std::vector<std::string> Rendezvous::Expire(TimeMs now) {
                       it->second.watch->Look() == ProcessState::kEnded;
     if (!it->second.settled && left) {
       gone.push_back(std::string(RoleName(it->second.role)) + " (" + it->second.process.host + ")");
+      if (it->second.returned) vacated_[it->first] = it->second;  // It may be heard once more.
       it = candidates_.erase(it);
     } else {
       ++it;

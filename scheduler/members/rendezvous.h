@@ -94,7 +94,8 @@ class Rendezvous {
     MemberProcess process;
     std::shared_ptr<ProcessWatch> watch;
     TimeMs heard = 0;
-    bool settled = false;  // It was there when the cluster was complete: Vacate() alone ends it.
+    bool settled = false;   // It was there when the cluster was complete: Vacate() alone ends it.
+    bool returned = false;  // Return() has given it its place back.
     std::string Name() const;
   };
   uint32_t Quota(Role role) const { return role == Role::kServer ? num_servers_ : num_workers_; }

@@ -258,7 +258,7 @@ TEST(Rules, OfTheMembership) {
   EXPECT_THAT(WhyRefused(Command{}), HasSubstr("numbered from 1"));
   Command command;
   command.id = {1};
-  command.command = static_cast<CommandKind>(9);
+  command.command = static_cast<CommandKind>(99);
   EXPECT_THAT(WhyRefused(command), HasSubstr("enumerators"));
   CommandDone done = SampleDone();
   done.labels = FloatsOf(4);
