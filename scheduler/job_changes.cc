@@ -52,9 +52,11 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   phase_began_ = now;
   changed_ = true;
   round_.emplace(parts_.members.workers().size(), plan_->position().clock, plan_->until());
-  round_->TakeOver();
-  if (stop_) round_->Pause();
   orders_ = state.orders;
+  for (const JobState::Order& order : orders_) {
+    round_->TakeOver(*parts_.members.WorkerRank(order.worker));
+  }
+  if (stop_) round_->Pause();
   for (const JobState::Order& order : orders_) {
     parts_.tracker.SendAgain(order.worker, order.command, now);
   }

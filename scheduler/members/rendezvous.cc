@@ -71,7 +71,10 @@ void Rendezvous::CheckComplete() {
   if (!complete_) return;
   AssignRanks(Role::kServer);
   AssignRanks(Role::kWorker);
-  for (auto& [peer, candidate] : candidates_) candidate.settled = true;
+  for (auto& [peer, candidate] : candidates_) {
+    candidate.settled = true;
+    candidate.returned = false;
+  }
   vacated_.clear();
 }
 

@@ -95,7 +95,7 @@ class Rendezvous {
     std::shared_ptr<ProcessWatch> watch;
     TimeMs heard = 0;
     bool settled = false;   // It was there when the cluster was complete: Vacate() alone ends it.
-    bool returned = false;  // Return() has given it its place back.
+    bool returned = false;  // It was lost, and may be so again and come back again.
     std::string Name() const;
   };
   uint32_t Quota(Role role) const { return role == Role::kServer ? num_servers_ : num_workers_; }

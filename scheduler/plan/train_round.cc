@@ -19,9 +19,11 @@ TrainRound::TrainRound(uint32_t num_workers, Clock start, Clock until) : until_(
   for (Worker& worker : workers_) worker.clock = start;
 }
 
-void TrainRound::TakeOver() {
+void TrainRound::TakeOver(uint32_t worker) {
+  CHECK_LT(worker, workers_.size());
   started_ = true;
-  for (Worker& worker : workers_) worker.running = true;
+  workers_[worker].running = true;
+  ++workers_[worker].orders;
 }
 
 Clock TrainRound::Reach() const {
@@ -40,6 +42,7 @@ std::vector<TrainRound::Order> TrainRound::TakeOrders(TimeMs now) {
     const bool go = !started_ || (!worker.running && !worker.end_of_epoch && worker.clock < goal);
     if (go) {
       worker.running = true;
+      ++worker.orders;
       // A worker that is sent on after a pause stops by itself, and soon.
       worker.pause_sent = started_;
       worker.paused_at = now;
@@ -67,7 +70,8 @@ void TrainRound::OnProgress(uint32_t worker, Clock clock) {
 void TrainRound::OnTrained(uint32_t worker, const CommandDone& done) {
   CHECK_LT(worker, workers_.size());
   Worker& w = workers_[worker];
-  w.running = false;
+  if (w.orders > 0) --w.orders;
+  w.running = w.orders > 0;
   w.clock = std::max(w.clock, done.clock);
   w.end_of_epoch = w.end_of_epoch || done.end_of_epoch;
   w.sums.examples += done.examples;

@@ -28,8 +28,9 @@ class TrainRound {
     CommandKind command = CommandKind::kTrain;  // or kPause
     Clock until = 0;
   };
-  // The first orders of this round were given by another process of the scheduler: all workers run.
-  void TakeOver();
+  // Another process of the scheduler has given this worker an order of this round, which is given
+  // again: it may have been answered already, and one that followed it too.
+  void TakeOver(uint32_t worker);
   // What is to be sent now.
   std::vector<Order> TakeOrders(TimeMs now);
 
@@ -60,6 +61,7 @@ class TrainRound {
   struct Worker {
     Clock clock = 0;  // Finished, as far as we know.
     bool running = false;
+    uint32_t orders = 0;  // To train, that it has not answered.
     bool end_of_epoch = false;
     bool pause_sent = false;
     TimeMs paused_at = 0;

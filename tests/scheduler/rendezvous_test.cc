@@ -164,6 +164,22 @@ TEST(Rendezvous, ASilentCandidateGivesUpItsPlace) {
   EXPECT_THAT(rendezvous.Expire(90000), IsEmpty());  // Complete: from here on it is Membership's.
 }
 
+TEST(Rendezvous, AMemberThatCameBackAndWentSilentAgainMayComeBackOnceMore) {
+  Rendezvous rendezvous(Options(1, 2));
+  EXPECT_EQ(Refusal(rendezvous, 11, Request(Role::kServer, "a")), "");
+  EXPECT_EQ(Refusal(rendezvous, 21, Request(Role::kWorker, "b")), "");
+  EXPECT_EQ(Refusal(rendezvous, 22, Request(Role::kWorker, "c")), "");
+  ASSERT_TRUE(rendezvous.complete());
+  rendezvous.Vacate({21});
+  rendezvous.Vacate({22});
+  ASSERT_TRUE(rendezvous.Return({21}, 2000));
+  EXPECT_EQ(rendezvous.Expire(3500).size(), 1u);
+  EXPECT_FALSE(rendezvous.Has({21}));
+  EXPECT_TRUE(rendezvous.Return({21}, 4000));
+  EXPECT_TRUE(rendezvous.Return({22}, 4000));
+  EXPECT_TRUE(rendezvous.complete());
+}
+
 TEST(Rendezvous, RefusesAddressesThatNobodyCanDial) {
   Rendezvous rendezvous(Options(1, 1));
   JoinRequest server = Request(Role::kServer, "a");

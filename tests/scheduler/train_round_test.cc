@@ -168,5 +168,21 @@ TEST(TrainRound, DifferentEndsOfOneEpochAreAFault) {
   EXPECT_FALSE(round.complete());
 }
 
+// One that has answered the first of two orders is still at the second.
+TEST(TrainRound, WhoHasTwoOrdersOfASchedulerBeforeGetsNoThird) {
+  TrainRound round(2, 0, 100);
+  for (const uint32_t worker : {0u, 0u, 1u}) round.TakeOver(worker);
+  EXPECT_TRUE(round.TakeOrders(0).empty());
+  CommandDone done;
+  done.clock = 6;
+  round.OnTrained(0, done);
+  round.OnProgress(1, 7);
+  EXPECT_TRUE(round.TakeOrders(10).empty());
+  done.clock = 8;
+  round.OnTrained(0, done);
+  round.OnTrained(1, done);
+  EXPECT_TRUE(round.complete());
+}
+
 }  // namespace
 }  // namespace hdps

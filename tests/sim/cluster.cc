@@ -37,6 +37,11 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   return job;
 }
 
+// A primary without its knowledge, while a worker has not heard of it either.
+bool MayBeReplaced(const ClusterOptions& options) {
+  return options.cut_off_at >= 0 || (options.replicas > 0 && !options.faults.empty());
+}
+
 }  // namespace
 
 ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
@@ -65,7 +70,7 @@ Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
       disk_(files),
       chance_(MixBits(options.seed ^ 0xfa17u) + options.incarnation),
       tally_({options.mode, options.staleness_bound, options.num_workers, options.rows_leave,
-              options.cut_off_at >= 0}),
+              MayBeReplaced(options)}),
       network_(MixBits(options.seed) + options.incarnation, options.weather) {
   network_.OnSend([this](PeerId from, PeerId to, Frame* frame) { Spy(from, to, *frame); });
   StartScheduler();
@@ -211,6 +216,9 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
   } else if (kind == MessageKind::kCommand) {
     Command command;
     CHECK(DecodeMessage(frame, &command).ok());
+    VLOG(2) << network_.now() << " to " << PlaceOf(to) << " in view " << frame.header.view << ": "
+            << command.id.value << " " << CommandKindName(command.command) << " until "
+            << command.until;
     loaded_ = loaded_ || command.command == CommandKind::kLoad;
     if (command.command == CommandKind::kLoad && frame.header.view == newest_view_.view.value) {
       tally_.history().GoOn(command.until, static_cast<uint32_t>(newest_view_.workers.size()));
@@ -224,9 +232,11 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
       digests_.clear();
     }
     if (digest && frame.header.view == digest_view_) digest_commands_[to] = command.id;
-  } else if (kind == MessageKind::kCommandDone && !digest_commands_.empty()) {
+  } else if (kind == MessageKind::kCommandDone) {
     CommandDone done;
     CHECK(DecodeMessage(frame, &done).ok());
+    VLOG(2) << network_.now() << " from " << PlaceOf(from) << ": " << done.id.value << " done at "
+            << done.clock;
     const auto asked = digest_commands_.find(from);
     if (asked != digest_commands_.end() && asked->second == done.id) digests_[from] = done;
   }
