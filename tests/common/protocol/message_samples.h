@@ -72,8 +72,8 @@ inline auto Fields(const Command& m) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k);
 }
 inline auto Fields(const CommandDone& m) {
-  const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q,
-               r, s] = m;
+  const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q, r,
+               s] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, tally, digest[0], digest[1], j, k, rows, process,
                   l, n, o, p, q, r, s);
 }
