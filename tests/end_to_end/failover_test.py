@@ -137,6 +137,13 @@ class FailoverTest(harness.Case):
                 ("all at once", lambda i: ["server_0", "server_1", "worker_0", "worker_1", "scheduler"])):
             self.disturb(f"{what} killed, with copies, sync", members_of, {"cluster.replicas": 1})
 
+    def test_a_worker_that_keeps_rows_is_killed(self):
+        """Rows kept at workers go back to the checkpoint like those at servers."""
+        for more in ({}, {"cluster.replicas": 1}):
+            self.disturb(f"a worker that keeps rows killed, {more.get('cluster.replicas', 0)} copies",
+                         lambda i: [f"worker_{i % 2}"],
+                         {"model.vocab_cache_size": 300, "parallel.dense_exchange": "allreduce", **more})
+
     def test_a_worker_is_killed_in_a_sum_over_all(self):
         self.disturb("a worker killed under allreduce", lambda i: [f"worker_{i % 2}"],
                      {"parallel.dense_exchange": "allreduce"})
