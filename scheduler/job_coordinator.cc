@@ -221,12 +221,11 @@ void JobCoordinator::CompleteLoad(TimeMs now) {
   }
   if (phase_ == Phase::kLoadServers) return Enter(Phase::kLoadWorkers, now);
   trained_ = {};
-  const auto sums = sums_at_.find(start_ ? start_->manifest.clock : 0);
-  const EpochSums at_start = sums == sums_at_.end() ? EpochSums() : sums->second;
-  epoch_ = at_start.epoch;
-  last_epoch_ = at_start.last_epoch;
+  const Manifest at_start = start_ ? start_->manifest : Manifest();
+  epoch_ = at_start.epoch_sums;
+  last_epoch_ = at_start.last_epoch_sums;
   summary_.bad_rows = at_start.bad_rows;
-  examples_before_ = start_ ? start_->manifest.examples : 0;
+  examples_before_ = at_start.examples;
   if (!start_) return Enter(Phase::kInitDense, now);
   if (const std::string other = OtherArithmetic(start_->manifest, arithmetic_); !other.empty()) {
     parts_.warn(other);

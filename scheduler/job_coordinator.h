@@ -161,18 +161,9 @@ class JobCoordinator {
   uint64_t examples_worked_ = 0;           // By this process' cluster, those of lost steps too.
   Sums epoch_, last_epoch_;                // Of the epoch at hand, and of the one before it.
   uint64_t examples_before_ = 0;           // Of the state that was loaded.
-  // What is known of the epoch at the checkpoints that this process has seen, by their clocks.
-  struct EpochSums {
-    Sums epoch, last_epoch;
-    uint64_t bad_rows = 0;
-  };
-  std::map<Clock, EpochSums> sums_at_;
-  // A checkpoint on its way: what it will hold beside the files, and those that are there.
+  // A checkpoint on its way, with those of its files that are there.
   struct Save {
-    JobPosition position;
-    uint64_t examples = 0;
-    EpochSums sums;
-    std::vector<SavedFile> files;
+    Manifest manifest;
     std::string fault;
   };
   // What is wrong with it; empty: it is a checkpoint now.

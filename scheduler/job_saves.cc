@@ -45,17 +45,21 @@ void JobCoordinator::BeginSave(TimeMs now) {
 bool JobCoordinator::IsLastSave() const { return plan_->stopped() || plan_->finished(); }
 
 void JobCoordinator::CompleteSave(TimeMs now) {
-  Save save{.position = plan_->position(),
-            .examples = examples_before_ + trained_.examples,
-            .sums = {epoch_, last_epoch_, summary_.bad_rows},
-            .files = {},
-            .fault = fault_};
+  Save save{.manifest = {}, .fault = fault_};
+  Manifest& manifest = save.manifest;
+  manifest.clock = plan_->position().clock;
+  manifest.epoch = plan_->position().epoch;
+  manifest.epoch_start = plan_->position().epoch_start;
+  manifest.examples = examples_before_ + trained_.examples;
+  manifest.epoch_sums = epoch_;
+  manifest.last_epoch_sums = last_epoch_;
+  manifest.bad_rows = summary_.bad_rows;
   std::vector<PeerId> writing;
   for (const auto& [server, done] : answers_) {
-    save.files.insert(save.files.end(), done.files.begin(), done.files.end());
+    manifest.files.insert(manifest.files.end(), done.files.begin(), done.files.end());
     if (done.taken) writing.push_back(server);
   }
-  const Clock clock = save.position.clock;
+  const Clock clock = manifest.clock;
   if (save.fault.empty() && !writing.empty()) {
     HDPS_FAILPOINT("scheduler.save.taken");
     pending_ = std::move(save);
@@ -77,7 +81,8 @@ void JobCoordinator::CompleteSave(TimeMs now) {
 void JobCoordinator::OnSaved(PeerId from, const CommandDone& done, TimeMs now) {
   if (!pending_) return;
   if (done.code == Code::kOk) {
-    pending_->files.insert(pending_->files.end(), done.files.begin(), done.files.end());
+    pending_->manifest.files.insert(pending_->manifest.files.end(), done.files.begin(),
+                                    done.files.end());
   } else if (pending_->fault.empty()) {
     pending_->fault = parts_.members.NameOf(from) + ": " + done.message;
   }
@@ -87,7 +92,7 @@ void JobCoordinator::OnSaved(PeerId from, const CommandDone& done, TimeMs now) {
 void JobCoordinator::CompletePending(TimeMs now) {
   HDPS_FAILPOINT("scheduler.save.in_files");
   Save save = *std::exchange(pending_, std::nullopt);
-  const Clock clock = save.position.clock;
+  const Clock clock = save.manifest.clock;
   if (const std::string fault = Commit(std::move(save)); fault.empty()) {
     plan_->Saved(clock);
     changed_ = true;
@@ -100,17 +105,16 @@ void JobCoordinator::CompletePending(TimeMs now) {
 void JobCoordinator::DropPending(const std::string& why) {
   if (!pending_) return;
   parts_.tracker.DropAll(CommandKind::kAwaitSaved);
-  const Clock clock = std::exchange(pending_, std::nullopt)->position.clock;
+  const Clock clock = std::exchange(pending_, std::nullopt)->manifest.clock;
   parts_.notice(NotSaved(clock, why));
   parts_.checkpoints.Discard(clock);
 }
 
 std::string JobCoordinator::Commit(Save save) {
-  const Clock clock = save.position.clock;
+  const Clock clock = save.manifest.clock;
   if (save.fault.empty()) {
-    const Status committed =
-        parts_.checkpoints.Commit(save.position, save.examples,
-                                  {arithmetic_.begin(), arithmetic_.end()}, std::move(save.files));
+    save.manifest.arithmetic = {arithmetic_.begin(), arithmetic_.end()};
+    const Status committed = parts_.checkpoints.Commit(std::move(save.manifest));
     if (!committed.ok()) save.fault = committed.message();
   }
   if (!save.fault.empty()) {
@@ -118,8 +122,6 @@ std::string JobCoordinator::Commit(Save save) {
     return save.fault;
   }
   parts_.notice("saved " + parts_.checkpoints.latest());
-  sums_at_[clock] = save.sums;
-  while (sums_at_.size() > job_->checkpoint.keep + 1) sums_at_.erase(sums_at_.begin());
   return "";
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/status.h"
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/manifest.h"
 #include "common/protocol/messages.h"
 #include "scheduler/members/rendezvous.h"
 #include "scheduler/plan/job_plan.h"
@@ -38,10 +39,7 @@ enum class JobPhase : uint8_t {
 
 // Where a job stands, and what its summary will say of the past.
 struct JobState {
-  struct Sums {
-    uint64_t examples = 0;
-    double loss_sum = 0;
-  };
+  using Sums = TrainedSums;
   // A kTrain that has been given, under its number.
   struct Order {
     PeerId worker;

@@ -48,6 +48,10 @@ std::string Dump(const Json& json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
+Json SumsJson(const TrainedSums& sums) {
+  return {{"examples", sums.examples}, {"loss_sum", sums.loss_sum}};
+}
+
 Json ToJson(const Manifest& manifest) {
   Json files = Json::array();
   for (const SavedFile& file : manifest.files) {
@@ -69,6 +73,9 @@ Json ToJson(const Manifest& manifest) {
                {"epoch", manifest.epoch},
                {"epoch_start", manifest.epoch_start},
                {"examples", manifest.examples},
+               {"epoch_sums", SumsJson(manifest.epoch_sums)},
+               {"last_epoch_sums", SumsJson(manifest.last_epoch_sums)},
+               {"bad_rows", manifest.bad_rows},
                {"arithmetic", manifest.arithmetic},
                {"job", manifest.job_json},
                {"files", std::move(files)}};
@@ -76,6 +83,10 @@ Json ToJson(const Manifest& manifest) {
     json["base"] = {{"clock", manifest.base_clock}, {"checksum", Hex(manifest.base_checksum)}};
   }
   return json;
+}
+
+TrainedSums SumsOf(const Json& json) {
+  return {json.value("examples", uint64_t{0}), json.value("loss_sum", 0.0)};
 }
 
 // Throws what nlohmann throws, or std::invalid_argument, when `json` is not a manifest.
@@ -98,6 +109,9 @@ Manifest FromJson(const Json& json) {
   manifest.epoch = json.at("epoch").get<uint32_t>();
   manifest.epoch_start = json.at("epoch_start").get<Clock>();
   manifest.examples = json.at("examples").get<uint64_t>();
+  manifest.epoch_sums = SumsOf(json.value("epoch_sums", Json::object()));
+  manifest.last_epoch_sums = SumsOf(json.value("last_epoch_sums", Json::object()));
+  manifest.bad_rows = json.value("bad_rows", uint64_t{0});
   manifest.arithmetic = json.value("arithmetic", std::vector<std::string>());
   manifest.job_json = json.at("job").get<std::string>();
   for (const Json& file : json.at("files")) {

@@ -21,6 +21,12 @@ inline constexpr Clock kNoClock = -1;
 // A full checkpoint holds every row. A delta holds what changed since the checkpoint before it,
 // full or delta, which it names by clock and by the checksum of its manifest, and which lies beside
 // it; of some shards it may hold every row.
+// What the workers of a job have trained on, and the sum of its losses.
+struct TrainedSums {
+  uint64_t examples = 0;
+  double loss_sum = 0;
+};
+
 struct Manifest {
   std::string job_name;
   uint64_t job_digest = 0;
@@ -30,6 +36,10 @@ struct Manifest {
   uint32_t epoch = 0;  // The epoch `clock` lies in, and the clock at which it began.
   Clock epoch_start = 0;
   uint64_t examples = 0;  // Trained on up to here, over all workers.
+  // Of that epoch and the one before it, and rows of the data that were refused; zero in
+  // checkpoints of versions that did not say.
+  TrainedSums epoch_sums, last_epoch_sums;
+  uint64_t bad_rows = 0;
   // What the bits depend on beside the job, of the workers since the last start, each once (as
   // CommandDone has it); empty in checkpoints of versions that did not say.
   std::vector<std::string> arithmetic;

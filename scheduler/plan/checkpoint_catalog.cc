@@ -119,24 +119,15 @@ void CheckpointCatalog::Discard(Clock clock) {
   LOG_IF(WARNING, !removed.ok()) << removed.message();
 }
 
-Status CheckpointCatalog::Commit(const JobPosition& position, uint64_t examples,
-                                 std::vector<std::string> arithmetic,
-                                 std::vector<SavedFile> files) {
-  const std::string folder = JoinPath(root_, CheckpointName(position.clock));
+Status CheckpointCatalog::Commit(Manifest manifest) {
+  const std::string folder = JoinPath(root_, CheckpointName(manifest.clock));
   if (job_text_.empty()) job_text_ = JobForEverywhere(*job_, files_);
-  std::sort(files.begin(), files.end(),
-            [](const SavedFile& a, const SavedFile& b) { return a.name < b.name; });
-  Manifest manifest{.job_name = job_->name,
-                    .job_digest = JobDigest(*job_),
-                    .tables_digest = TablesDigest(*job_),
-                    .num_shards = job_->cluster.shards,
-                    .clock = position.clock,
-                    .epoch = position.epoch,
-                    .epoch_start = position.epoch_start,
-                    .examples = examples,
-                    .arithmetic = std::move(arithmetic),
-                    .job_json = job_text_,
-                    .files = std::move(files)};
+  std::ranges::sort(manifest.files, {}, &SavedFile::name);
+  manifest.job_name = job_->name;
+  manifest.job_digest = JobDigest(*job_);
+  manifest.tables_digest = TablesDigest(*job_);
+  manifest.num_shards = job_->cluster.shards;
+  manifest.job_json = job_text_;
   const bool is_delta = std::ranges::any_of(manifest.files, HoldsChanges);
   if (is_delta && !chain_.empty()) {
     manifest.base_clock = chain_.back().clock;

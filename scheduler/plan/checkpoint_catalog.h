@@ -40,11 +40,10 @@ class CheckpointCatalog {
   Result<std::string> Prepare(Clock clock, Clock since);
   // What a save that failed has left behind.
   void Discard(Clock clock);
-  // Every server has saved: the manifest makes it a checkpoint, and old ones go. `files` of all
-  // servers together must be one of each shard; those that hold changes, changes since DeltaBase().
-  // `arithmetic` as Manifest has it.
-  Status Commit(const JobPosition& position, uint64_t examples, std::vector<std::string> arithmetic,
-                std::vector<SavedFile> files);
+  // Every server has saved: `manifest`, which says what is the run's, not the job's, makes it a
+  // checkpoint, and old ones go. Its files must be one of each shard; those that hold changes,
+  // changes since DeltaBase().
+  Status Commit(Manifest manifest);
 
   const std::string& latest() const { return latest_; }
   // What latest() names: where a job goes back to. None before the first.

@@ -110,6 +110,8 @@ class FailoverTest(harness.Case):
     def same_digest(self, reference, summary, what):
         self.assertEqual(summary["digest"], reference["digest"], what)
         self.assertEqual(summary["examples"], reference["examples"], what)
+        # Sums of the same numbers, whoever has added them up.
+        self.assertAlmostEqual(summary["train_logloss"], reference["train_logloss"], 12, what)
 
     def same_examples(self, reference, summary, what):
         """No order of updates is promised here, but each example counts once."""
