@@ -98,10 +98,11 @@ void SchedulerNode::Impl::TickLinks() {
        FindCutLinks(members->LinkReports(), members->servers(), job.cluster.dead_after_ms)) {
     const std::string links = std::to_string(cut.links);
     const std::string silent = TenthsOf(cut.for_ms);
-    GiveUp(cut.peer, cut.is_worker
-                         ? "it has heard none of the " + links + " servers for " + silent
-                         : links + " worker(s) have heard nothing of it for " + silent +
-                               ", though it beats: can they reach the address it listens at?");
+    GiveUp(cut.peer,
+           cut.is_worker
+               ? "it has heard none of the " + links + " servers for " + silent
+               : links + " worker(s) have heard nothing of it for " + silent +
+                     ", though it beats; perhaps they cannot reach the address it listens at");
     if (leaving) return;
   }
 }
