@@ -119,14 +119,7 @@ class Failpoints(harness.Case):
         self.assertFalse(wrong, "\n\n".join(wrong))
 
     def test_a_crash_while_rows_go_to_disk_and_back(self):
-        harness.generate(self.out("data"), rows=16384, eval_rows=64, vocabulary=60000, zipf=1.05,
-                         seed=3)
-        job = harness.reference_job(self.out("data"), batch_size=512, eval_each_epoch=False)
-        job["model"].update({"hidden": [8], "embedding_dim": 32})
-        job["data"]["shuffle_rows"] = 1024
-        job["checkpoint"] = {"keep": 1, "every_steps": 8}
-        job["cluster"] = {"dead_after_ms": 1000, "heartbeat_ms": 100, "memory_limit": "56MiB"}
-        path = harness.write_job(self.out("job.json"), job)
+        path = harness.spilling_job(self.folder, dead_after_ms=1000)
         digests = []
         for name, hit in (("none", 0), ("spill.write", 60), ("spill.read", 40)):
             faults = {"server_0": [f"point={name}:crash@{hit}"]} if hit else {}

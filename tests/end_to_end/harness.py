@@ -111,6 +111,28 @@ class Case(unittest.TestCase):
         return self.folder / name
 
 
+class DaemonsCase(Case):
+    """A test that starts daemons of its own; none of them outlives it."""
+
+    def setUp(self):
+        super().setUp()
+        self.running = []
+        self.addCleanup(self.kill_all)
+
+    def kill_all(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+
+    def start(self, name, *flags, env=None, stderr=subprocess.PIPE):
+        process = subprocess.Popen([program(name), *map(str, flags)], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=stderr, text=True,
+                                   env={**os.environ, **(env or {})})
+        self.running.append(process)
+        return process
+
+
 def generate(folder, **flags):
     """A synthetic click log; returns the folder. Keyword a=b becomes --a=b."""
     run([program("hdps"), "generate", f"--out={folder}",
@@ -122,6 +144,17 @@ def write_job(path, job):
     path = pathlib.Path(path)
     path.write_text(json.dumps(job, indent=2))
     return path
+
+
+def spilling_job(folder, **cluster):
+    """A small job, made in `folder`, whose server keeps most of its rows on disk; returns its file."""
+    data = generate(folder / "data", rows=16384, eval_rows=64, vocabulary=60000, zipf=1.05, seed=3)
+    job = reference_job(data, batch_size=512, eval_each_epoch=False)
+    job["model"].update({"hidden": [8], "embedding_dim": 32})
+    job["data"]["shuffle_rows"] = 1024
+    job["checkpoint"] = {"keep": 1, "every_steps": 8}
+    job["cluster"] = {"heartbeat_ms": 100, "memory_limit": "56MiB", **cluster}
+    return write_job(folder / "job.json", job)
 
 
 def reference_job(data, **train_settings):

@@ -10,29 +10,14 @@ import harness
 FAST = {"cluster.replicas": 1, "cluster.dead_after_ms": 1000, "cluster.heartbeat_ms": 100}
 
 
-class ReplicasTest(harness.Case):
+class ReplicasTest(harness.DaemonsCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.job = harness.CENSUS
 
-    def setUp(self):
-        super().setUp()
-        self.running = []
-        self.addCleanup(self.kill_all)
-
-    def kill_all(self):
-        for process in self.running:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
-
     def start(self, name, *flags):
-        """A daemon of its own, so that a test decides who is started again."""
-        process = subprocess.Popen([harness.program(name), f"--job={self.job}", *flags],
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.running.append(process)
-        return process
+        return super().start(name, f"--job={self.job}", *flags, stderr=subprocess.STDOUT)
 
     def start_job(self, sets):
         """Three servers with a copy of each row, two workers; returns when steps are trained."""

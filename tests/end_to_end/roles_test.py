@@ -1,15 +1,13 @@
 """The daemons: any order of start, ranks, refusals, deadlines, and nothing left behind."""
 import json
-import os
 import re
 import signal
-import subprocess
 import time
 
 import harness
 
 
-class Roles(harness.Case):
+class Roles(harness.DaemonsCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -22,24 +20,6 @@ class Roles(harness.Case):
     def tearDownClass(cls):
         import shutil
         shutil.rmtree(cls.data, ignore_errors=True)
-
-    def setUp(self):
-        super().setUp()
-        self.running = []
-        self.addCleanup(self.kill_all)
-
-    def kill_all(self):
-        for process in self.running:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
-
-    def start(self, name, *flags, env=None):
-        process = subprocess.Popen([harness.program(name), *map(str, flags)], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                   env={**os.environ, **(env or {})})
-        self.running.append(process)
-        return process
 
     def scheduler(self, out, servers, workers, *flags, sets=None, address="tcp://127.0.0.1:0"):
         file = self.out(f"{out}_address")

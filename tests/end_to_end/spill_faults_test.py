@@ -11,16 +11,8 @@ DEAD_AFTER_MS = 1000
 class SpillFaults(harness.Case):
     def setUp(self):
         super().setUp()
-        harness.generate(self.out("data"), rows=16384, eval_rows=64, vocabulary=60000, zipf=1.05,
-                         seed=3)
-        job = harness.reference_job(self.out("data"), batch_size=512, eval_each_epoch=False)
-        job["model"].update({"hidden": [8], "embedding_dim": 32})
-        job["data"]["shuffle_rows"] = 1024
-        job["checkpoint"] = {"keep": 1, "every_steps": 8}
-        job["cluster"] = {"dead_after_ms": DEAD_AFTER_MS, "heartbeat_ms": 100,
-                          "memory_limit": "56MiB",
-                          "spill_path": str(self.out("spill"))}
-        self.job = harness.write_job(self.out("job.json"), job)
+        self.job = harness.spilling_job(self.folder, dead_after_ms=DEAD_AFTER_MS,
+                                        spill_path=str(self.out("spill")))
 
     def cluster(self, name, *server_faults):
         return FailingCluster(self.job, self.out(name), 1, 1, {}, {"server_0": list(server_faults)})
