@@ -15,11 +15,11 @@ constexpr auto WordsOf(DataFormat) {
   return EnumWords(kCsv, "csv", kCriteo, "criteo", kLibsvm, "libsvm", kLibffm, "libffm", kLibfm,
                    "libfm");
 }
-enum class ColumnType : uint8_t { kLabel, kNumeric, kCategorical, kMulti, kSkip };
+enum class ColumnType : uint8_t { kLabel, kNumeric, kCategorical, kMulti, kSkip, kWeight, kGroup };
 constexpr auto WordsOf(ColumnType) {
   using enum ColumnType;
   return EnumWords(kLabel, "label", kNumeric, "numeric", kCategorical, "categorical", kMulti,
-                   "multi", kSkip, "skip");
+                   "multi", kSkip, "skip", kWeight, "weight", kGroup, "group");
 }
 enum class Transform : uint8_t { kNone, kLog1p, kStandardize };  // log1p: sign(x) log(1 + |x|).
 constexpr auto WordsOf(Transform) {
@@ -54,11 +54,34 @@ struct FeatureSpec {
   uint64_t hash_buckets = 0;       // kCrossed: values modulo this many; 0 = all 64 bits.
 };
 
+// Files that are evaluated apart, under a name.
+struct EvalSetSpec {
+  std::string name;
+  std::vector<std::string> files;
+  friend bool operator==(const EvalSetSpec&, const EvalSetSpec&) = default;
+};
+
+enum class NegativesBy : uint8_t { kUniform, kFrequency };
+constexpr auto WordsOf(NegativesBy) {
+  using enum NegativesBy;
+  return EnumWords(kUniform, "uniform", kFrequency, "frequency");
+}
+// Examples with label 0 that the reader makes: a positive one with other values of `features`.
+struct NegativeSpec {
+  uint32_t per_positive = 0;          // 0: none are made.
+  std::vector<std::string> features;  // Sparse features of the item, taken from one other row.
+  NegativesBy by = NegativesBy::kFrequency;
+  friend bool operator==(const NegativeSpec&, const NegativeSpec&) = default;
+};
+
 struct DataSpec {
   DataFormat format = DataFormat::kCsv;
   std::vector<std::string>
       train;  // Paths, read in this order; .gz and .zst are unpacked on the way.
   std::vector<std::string> eval;
+  std::vector<EvalSetSpec> eval_sets;  // Further ones, by name.
+  double validation_share = 0;  // Of the rows of `train`, by a hash of the row: never trained on.
+  NegativeSpec negatives;
   std::string delimiter = ",";
   bool header = false;                // kCsv, kCriteo: the first line of each file is not data.
   std::string missing = "";           // A cell with this text (after trimming blanks) is missing.

@@ -12,10 +12,10 @@
 
 namespace hdps {
 
-enum class Pooling : uint8_t { kSum, kMean };
+enum class Pooling : uint8_t { kSum, kMean, kMax };
 constexpr auto WordsOf(Pooling) {
   using enum Pooling;
-  return EnumWords(kSum, "sum", kMean, "mean");
+  return EnumWords(kSum, "sum", kMean, "mean", kMax, "max");
 }
 enum class Combine : uint8_t { kConcat, kSum };
 constexpr auto WordsOf(Combine) {
@@ -36,14 +36,26 @@ struct LayerSpec {
   Combine combine = Combine::kConcat;  // embedding: of the features.
   uint32_t units = 0;                  // dense: outputs. cross: number of layers.
   Activation activation = Activation::kNone;
-  std::map<std::string, double> numbers;  // Settings of its kind alone: see LayerNumber.
+  std::map<std::string, double> numbers;     // Settings of its kind alone: see LayerNumber.
+  std::map<std::string, std::string> words;  // Likewise: see LayerWord.
 };
 
-enum class LossKind : uint8_t { kLogloss, kSoftmax };
+// kBpr: pairs of a positive and a negative example of one group. kSampledSoftmax: the items of the
+// batch's other examples are the negatives.
+enum class LossKind : uint8_t { kLogloss, kSoftmax, kSquared, kBpr, kSampledSoftmax };
 constexpr auto WordsOf(LossKind) {
   using enum LossKind;
-  return EnumWords(kLogloss, "logloss", kSoftmax, "softmax");
+  return EnumWords(kLogloss, "logloss", kSoftmax, "softmax", kSquared, "squared_error", kBpr, "bpr",
+                   kSampledSoftmax, "sampled_softmax");
 }
+
+// One of several things a model learns at once: a label column, and the logit of the same place.
+struct TaskSpec {
+  std::string label;                   // Name of the column.
+  LossKind loss = LossKind::kLogloss;  // kLogloss or kSquared.
+  double weight = 1;                   // Of its loss in the sum.
+  double positive_weight = 1;          // As ModelSpec has it.
+};
 
 // How a dense layer that alone reads an embedding multiplies: every example's pooled rows, or each
 // distinct row of the batch once. kAuto: what a cost rule says of the batch; unique rows on CPUs
@@ -59,6 +71,8 @@ struct ModelSpec {
   std::string type = "wide_deep";  // The recipe the graph was built from; else "graph".
   std::vector<LayerSpec> layers;
   LossKind loss = LossKind::kLogloss;
+  double positive_weight = 1;   // kLogloss: how much an example with label 1 counts.
+  std::vector<TaskSpec> tasks;  // Empty: one, by `loss`.
   std::string device = "auto";  // auto | cpu | cuda: where the dense layers are computed.
   FirstLayer first_layer = FirstLayer::kAuto;
   // What the kinds of layers and optimizers mean; null: BuiltInRegistry().

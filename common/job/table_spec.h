@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/base/dtype.h"
 #include "common/base/enum_words.h"
@@ -43,6 +44,31 @@ struct PolicySpec {
   friend bool operator==(const PolicySpec&, const PolicySpec&) = default;
 };
 
+// How a learning rate changes with the step.
+enum class ScheduleKind : uint8_t { kConstant, kStep, kExponential, kCosine, kPolynomial };
+constexpr auto WordsOf(ScheduleKind) {
+  using enum ScheduleKind;
+  return EnumWords(kConstant, "constant", kStep, "step", kExponential, "exponential", kCosine,
+                   "cosine", kPolynomial, "polynomial");
+}
+// What the learning rate is multiplied with at a step.
+struct ScheduleSpec {
+  ScheduleKind kind = ScheduleKind::kConstant;
+  uint64_t warmup_steps = 0;  // First from 0 to 1, linearly.
+  uint64_t decay_steps = 0;   // Behind those: kStep: between two falls. Others: the whole way.
+  double decay = 0.1;         // kStep, kExponential: the factor of decay_steps.
+  double power = 1;           // kPolynomial
+  double least = 0;           // Where kCosine and kPolynomial end.
+  friend bool operator==(const ScheduleSpec&, const ScheduleSpec&) = default;
+};
+
+// A dense tensor that is no parameter: a running average of what the batches gave.
+struct AveragedTensor {
+  uint32_t tensor = 0;    // Its number: the upper 32 bits of its keys.
+  float momentum = 0.9f;  // What stays of the old value in one step.
+  friend bool operator==(const AveragedTensor&, const AveragedTensor&) = default;
+};
+
 // Floats in a row of the dense table. A dense tensor is cut into chunks of this many; chunk c of
 // tensor t has the key (t << 32 | c), and the last chunk of a tensor is filled up with zeros.
 inline constexpr uint32_t kDenseChunkFloats = 1024;
@@ -61,6 +87,10 @@ struct TableSpec {
   PolicySpec policy = {};         // Not of the dense table.
   uint64_t vocab_cache_size = 0;  // Hot rows kept at every worker, on its device; 0: none.
   WeightFormat weights = WeightFormat::kFp32;  // Not of the dense table.
+  ScheduleSpec schedule = {};                  // Of the optimizer's learning rate.
+  // In the loss, of the rows that a step meets: loss_l1 |w| + loss_l2 w^2 / 2.
+  float loss_l1 = 0, loss_l2 = 0;
+  std::vector<AveragedTensor> averaged = {};  // Of the dense table.
 };
 
 }  // namespace hdps

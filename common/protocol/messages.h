@@ -179,7 +179,9 @@ struct Command {
   Clock since = 0;
   // kSave: copying rows is enough to answer; they are written while requests change the originals.
   bool take = false;
-  ViewId view;  // Not in the message: of the frame it came in.
+  double rate = 1;       // kTrain: what all learning rates are multiplied with.
+  std::string eval_set;  // kEvaluate: which files; empty: those of data.eval.
+  ViewId view;           // Not in the message: of the frame it came in.
 };
 
 // What became of rows since their server began or loaded them.

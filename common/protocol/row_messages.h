@@ -85,6 +85,7 @@ struct PushRequest {
   Buffer gradients;
   uint64_t list = 0;  // As in PullRequest.
   DType format = DType::kFp32;
+  double rate = 1;  // What the learning rates are multiplied with in this step.
 };
 struct PushAck {
   static constexpr MessageKind kKind = MessageKind::kPushAck;

@@ -22,7 +22,10 @@ struct SparseColumn {
 
 struct Batch {
   uint32_t num_examples = 0;
-  std::vector<float> labels;  // [num_examples]; a class number under softmax.
+  uint32_t num_labels = 1;     // More than one: of several tasks.
+  std::vector<float> labels;   // [num_examples, num_labels]; a class number under softmax.
+  std::vector<float> weights;  // [num_examples]: how much each counts; empty: all 1.
+  std::vector<Key> groups;     // [num_examples]: whom each belongs to; empty: no column tells.
   uint32_t num_numeric = 0;
   std::vector<float> numeric;        // [num_examples, num_numeric]
   std::vector<SparseColumn> sparse;  // [sparse features], in the order of FeaturesOf(data).sparse.

@@ -26,6 +26,13 @@ struct LayerNumber {
 // The value a layer has for it; where nothing was set, the default.
 double NumberOf(const LayerSpec& layer, const LayerNumber& number);
 
+// A choice that only some kinds have; likewise.
+struct LayerWord {
+  std::string name;
+  std::vector<std::string> words;  // The first is the default.
+  std::string doc;
+};
+
 // Which of the fields of LayerSpec that several rooms read count for a kind.
 struct LayerFields {
   bool embedding = false;  // table, features, pooling, combine
@@ -39,6 +46,7 @@ struct LayerShape {
     std::string part;  // Its name is "<layer>.<part>".
     std::vector<uint64_t> shape;
     InitSpec init;
+    float averaged = 0;  // Not 0: no parameter but a running average; see AveragedTensor::momentum.
     uint64_t size() const;  // Product of the shape.
   };
   uint64_t width = 0;           // Columns of the output.
@@ -81,6 +89,7 @@ struct LayerRecord {
   size_t inputs_min = 1, inputs_max = 1;
   LayerFields fields;
   std::vector<LayerNumber> numbers;
+  std::vector<LayerWord> words;
   // The layer's shape, or what is wrong with it. Called when there is an allowed number of inputs.
   std::function<std::variant<LayerShape, LayerProblem>(const LayerQuestion&)> measure;
   // Makes what computes the layer. Null for the built-in kinds, whose makers the workers have.

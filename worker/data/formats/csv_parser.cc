@@ -119,6 +119,8 @@ class CsvParser : public RowParser {
     const bool missing = cell.empty() || cell == missing_;
     switch (column.spec.type) {
       case ColumnType::kSkip:
+      case ColumnType::kWeight:
+      case ColumnType::kGroup:
         break;
       case ColumnType::kLabel: {
         const std::optional<float> label =
