@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "common/job/model_zoo.h"
+#include "common/job/model_graph.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 #include "worker/model/first_layer.h"

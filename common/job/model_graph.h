@@ -1,4 +1,4 @@
-// The known models as graphs of layers, from the few numbers people want to set.
+// A graph of layers as its records measure it, and what is wrong with one.
 #pragma once
 
 #include <cstdint>
@@ -9,40 +9,6 @@
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {
-
-// The short form of a model: what a recipe makes tables and layers from.
-struct ModelRecipe {
-  uint32_t embedding_dim = 16;
-  std::vector<uint32_t> hidden = {64, 32};
-  std::vector<uint32_t> bottom_hidden = {64};  // dlrm
-  uint32_t cross_layers = 3;                   // dcn_v2
-  uint32_t classes = 1;                        // mlp
-  std::vector<std::string> wide_features;      // Empty: all sparse features.
-  std::vector<std::string> deep_features;
-  bool numeric = true;  // The numeric columns take part (if there are any).
-  OptimizerSpec wide_optimizer = WideOptimizer();
-  OptimizerSpec deep_optimizer = DeepOptimizer();
-  InitSpec wide_init = {InitKind::kZeros, 0};
-  InitSpec embedding_init = {InitKind::kNormal, 0.01f};
-
-  // As the published Wide&Deep recipes: FTRL on the wide part, lazy Adam on the deep table, Adam on
-  // the dense layers.
-  static OptimizerSpec WideOptimizer();
-  static OptimizerSpec DeepOptimizer();
-  static OptimizerSpec DenseOptimizer();
-};
-
-struct ModelGraph {
-  std::vector<TableSpec> tables;  // Without the dense table.
-  std::vector<LayerSpec> layers;
-};
-
-// The types that BuildModel knows: wide_deep, deepfm, ...
-std::vector<std::string> RecipeTypes();
-
-// kInvalidArgument when the data lacks what the recipe needs: sparse features, or numeric columns.
-Result<ModelGraph> BuildModel(const std::string& type, const ModelRecipe& recipe,
-                              const FeatureNames& features);
 
 // The table of the chunks of all dense tensors.
 TableSpec DenseTable(const OptimizerSpec& optimizer);
