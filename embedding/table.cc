@@ -24,6 +24,13 @@ namespace {
 
 constexpr uint64_t kIndexSalt = 0x7c6e5f0d3b2a1908u;
 
+// Plain descent along average - value is what keeps a running average.
+OptimizerSpec AveragingRule(const AveragedTensor& averaged) {
+  OptimizerSpec rule = DefaultsOf(OptimizerKind::kSgd);
+  rule.learning_rate = 1.0f - averaged.momentum;
+  return rule;
+}
+
 }  // namespace
 
 void RowsDigest::Add(const RowsDigest& other) {
@@ -101,6 +108,10 @@ struct TableSlice::Impl {
 
   void ApplyGradients(std::span<const Key> keys, const float* values, GradientScale scale,
                       int64_t step);
+  // What says how the row of a key of the dense table is averaged; null: its row is parameters.
+  const AveragedTensor* AveragedOf(Key key) const;
+  void UpdatePart(std::span<const Key> keys, const float* values, GradientScale scale, int64_t step,
+                  RowStore& memory);
   void ApplyToTensors(std::span<const Gradients> parts, float scale, int64_t step);
   void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
   void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step);
@@ -138,10 +149,27 @@ void TableSlice::Impl::ApplyGradients(std::span<const Key> keys, const float* va
     values = admitted_values.data();
   }
   store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-    UpdateRows(width, spec.optimizer, RowsIn(memory), part, values + begin * dim, scale, step);
+    UpdatePart(part, values + begin * dim, scale, step, memory);
     if (policy.floats() > 0) NoteUpdates(part, step, memory);
   });
   admitted += store.num_rows() - rows_before;
+}
+
+const AveragedTensor* TableSlice::Impl::AveragedOf(Key key) const {
+  const auto found = std::ranges::find(spec.averaged, key >> 32, &AveragedTensor::tensor);
+  return found == spec.averaged.end() ? nullptr : &*found;
+}
+
+// Neighbours under one rule at a time.
+void TableSlice::Impl::UpdatePart(std::span<const Key> keys, const float* values,
+                                  GradientScale scale, int64_t step, RowStore& memory) {
+  for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
+    const AveragedTensor* const averaged = AveragedOf(keys[begin]);
+    end = spec.averaged.empty() ? keys.size() : begin + 1;
+    while (end < keys.size() && AveragedOf(keys[end]) == averaged) ++end;
+    UpdateRows(width, averaged == nullptr ? spec.optimizer : AveragingRule(*averaged),
+               RowsIn(memory), keys.subspan(begin, end - begin), values + begin * dim, scale, step);
+  }
 }
 
 void TableSlice::Impl::NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory) {
@@ -202,7 +230,13 @@ void TableSlice::Impl::ApplyToTensors(std::span<const Gradients> parts, float sc
     const bool tensor_ends =
         c + 1 == chunks.size() || chunks[c + 1].key >> 32 != chunks[c].key >> 32;
     if (!tensor_ends) continue;
-    UpdateTensor(spec.optimizer, updates);
+    if (const AveragedTensor* const averaged = AveragedOf(chunks[c].key)) {
+      for (const ChunkUpdate& update : updates) {
+        UpdateRow(AveragingRule(*averaged), step, update.gradient, update.weights, update.state);
+      }
+    } else {
+      UpdateTensor(spec.optimizer, updates);
+    }
     updates.clear();
   }
 }

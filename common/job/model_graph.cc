@@ -184,6 +184,18 @@ std::vector<GraphProblem> CheckGraph(const ModelSpec& model, const std::vector<T
   return problems;
 }
 
+std::vector<AveragedTensor> AveragedTensors(const GraphShape& graph) {
+  std::vector<AveragedTensor> averaged;
+  uint32_t number = 0;
+  for (const GraphShape::Node& node : graph.nodes) {
+    for (const LayerShape::Tensor& tensor : node.shape.tensors) {
+      if (tensor.averaged != 0) averaged.push_back({number, tensor.averaged});
+      ++number;
+    }
+  }
+  return averaged;
+}
+
 TableSpec DenseTable(const OptimizerSpec& optimizer) {
   const bool whole_tensors = RecordOf(optimizer).whole_tensors;
   return {"dense",   kDenseChunkFloats,

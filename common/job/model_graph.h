@@ -37,6 +37,9 @@ struct GraphShape {
 std::vector<GraphProblem> MeasureGraph(const ModelSpec& model, const std::vector<TableSpec>& tables,
                                        const FeatureNames& features, GraphShape* graph);
 
+// The tensors of a measured graph that are running averages, by their numbers in the flat array.
+std::vector<AveragedTensor> AveragedTensors(const GraphShape& graph);
+
 // MeasureGraph, and what a job file has to keep beyond it: tables are well named, and no layer or
 // table is left unused.
 std::vector<GraphProblem> CheckGraph(const ModelSpec& model, const std::vector<TableSpec>& tables,

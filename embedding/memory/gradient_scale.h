@@ -24,4 +24,10 @@ inline float SumScale(const ParallelSpec& parallel, uint64_t workers, uint64_t e
   return static_cast<float>(parallel.gradients_mean ? 1.0 / all : n / all);
 }
 
+// Of what one worker gives to running averages, before the two above: an average moves to the mean
+// of what `workers` give, also where gradients are added up instead.
+inline float AverageScale(const ParallelSpec& parallel, uint64_t workers) {
+  return parallel.gradients_mean ? 1.0f : static_cast<float>(1.0 / static_cast<double>(workers));
+}
+
 }  // namespace hdps

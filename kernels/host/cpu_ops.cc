@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/dense_ops.h"
+#include "kernels/host/chain_rows.h"
 #include "kernels/host/float_memory.h"
 #include "kernels/vector_width.h"
 
@@ -172,6 +173,12 @@ class CpuOps : public DenseOps {
           size_t floats = over.cols;
           if constexpr (requires { each.FloatsARow(); }) floats = each.FloatsARow();
           RunRows(over.rows, floats, [&](size_t first, size_t count) {
+            if constexpr (requires { HostRow(each, first); }) {
+              return WithVectors(
+                  width_, [&]() __attribute__((always_inline)) {
+                    for (size_t r = first; r < first + count; ++r) HostRow(each, r);
+                  });
+            }
             for (size_t r = first; r < first + count; ++r) {
               if constexpr (requires { each(r, r); }) {
                 for (size_t j = 0; j < over.cols; ++j) each(r, j);

@@ -11,13 +11,6 @@
 namespace hdps {
 namespace {
 
-// What stands in the embedding's own place: all is done where its consumer stands.
-class FusedAway : public Layer {
- public:
-  void Forward(Pass&) override {}
-  void Backward(Pass&) override {}
-};
-
 // Where the parts stand in the graph and in the flat array.
 struct JoinedParts {
   uint32_t embedding = 0, dense = 0;  // Places.

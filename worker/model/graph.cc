@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/job/model_graph.h"
+#include "worker/model/element_chain.h"
 #include "worker/model/first_layer.h"
 
 namespace hdps {
@@ -88,6 +89,7 @@ Result<Graph> BuildGraph(const Job& job, DenseOps& ops) {
             .subspan(graph.first_tensor[i], graph.first_tensor[i + 1] - graph.first_tensor[i]);
     graph.layers.push_back(NewLayer({job, job.model.layers[i], i, graph.places, ops, tensors}));
   }
+  JoinChains(job, graph.places, graph.layers);
   JoinFirstLayers(job, ops, graph.tensors, graph.first_tensor, graph.places, graph.layers);
   return graph;
 }
@@ -102,7 +104,7 @@ Activations::Activations(DenseOps* ops, size_t num_places) {
 void Activations::Lay(size_t rows, std::vector<Place>& places) {
   for (size_t p = places.size(); p-- > 0;) {  // A concat before what lives in it.
     Place& place = places[p];
-    if (!place.used) continue;
+    if (!place.used || place.fused) continue;
     place.gradient_begun = place.gradient_masked = false;
     place.value = place.value_home < 0
                       ? values_[p]->ReserveRows(rows, place.width)

@@ -28,6 +28,7 @@ struct Place {
   bool learns = false;           // Parameters stand here or below: a gradient is wanted.
   bool relu = false;             // A dense layer that ends in a ReLU.
   bool on_rows = false;          // Can multiply distinct rows: see first_layer.h.
+  bool fused = false;            // A place behind does its work: it has no values.
   uint32_t num_consumers = 0;    // Among the used places, counted once an input.
   // The concat whose columns hold the value, and the gradient when nobody else consumes this one;
   // -1: the place has arrays of its own.
@@ -76,6 +77,13 @@ class Layer {
   // Of a pass with tensors_later: the gradients of tensors that Backward has left out. All layers'
   // Backward is over; what it read stands as it was.
   virtual void FinishBackward(Pass&) {}
+};
+
+// What stands in the place of a layer whose work is done elsewhere.
+class FusedAway : public Layer {
+ public:
+  void Forward(Pass&) override {}
+  void Backward(Pass&) override {}
 };
 
 // The bags of some columns of the batch over a table's rows.

@@ -185,7 +185,19 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
                   "learning_rate, or data.numeric_transform (transform of a column) where numbers "
                   "are large");
   }
+  ScaleAverages();
   return Status();
+}
+
+void StepRunner::ScaleAverages() {
+  if (dense_table_ < 0 || job_.train.mode != Mode::kSync) return;
+  const float scale = AverageScale(job_.parallel, channel_.view()->workers.size());
+  if (scale == 1.0f) return;
+  for (const AveragedTensor& averaged : job_.tables[static_cast<size_t>(dense_table_)].averaged) {
+    const DenseTensor& tensor = model_.tensors()[averaged.tensor];
+    float* const gradient = dense_gradients_.data() + tensor.first_chunk * kDenseChunkFloats;
+    for (size_t i = 0; i < tensor.size(); ++i) gradient[i] *= scale;
+  }
 }
 
 void StepRunner::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,

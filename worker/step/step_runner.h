@@ -74,6 +74,8 @@ class StepRunner {
   Status Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome);
   void ComputePart(WindowStep& step, size_t part, const Model::RowsDone& rows_done,
                    StepOutcome* outcome);
+  // What layers give to running averages is a mean whatever parallel.gradients_mean says.
+  void ScaleAverages();
   Status ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome);
   // Rows of a table that are kept on the model's device go straight into its inputs.
   void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, TableInput* input);

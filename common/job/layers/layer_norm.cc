@@ -9,7 +9,7 @@ LayerRecord LayerNormRecord() {
   record.gives =
       "as wide as its input: each row less its mean, divided by its deviation, times a gain plus a "
       "bias a column (Ba et al. 2016)";
-  record.numbers = {{"epsilon", 1e-12, 1, 1e-5, "Added to the variance of a row."}};
+  record.numbers = {{"epsilon", 1e-12, 1, 1e-5, "Added to the variance of a row or column."}};
   record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
     LayerShape shape;
     shape.width = question.inputs[0].shape.width;

@@ -75,7 +75,10 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
   for (const GraphProblem& problem : CheckGraph(job->model, job->tables, features)) {
     return Refuse(source, "model." + problem.place, problem.problem);
   }
+  GraphShape shape;
+  MeasureGraph(job->model, job->tables, features, &shape);
   job->tables.push_back(DenseTable(text.dense_optimizer));
+  job->tables.back().averaged = AveragedTensors(shape);
   return {};
 }
 

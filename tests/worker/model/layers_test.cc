@@ -1,4 +1,4 @@
-// Activations, layer_norm and dropout inside a model: gradients, parts, evaluation.
+// Activations, normalization and dropout inside a model: gradients, parts, evaluation.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,13 +22,17 @@ struct Case {
   std::string name;
   Activation activation;
   double rate;
+  bool batch_norm = false;
+  Job MakeJob() const {
+    return batch_norm ? BatchNormGraph(activation, rate) : NormalizedGraph(activation, rate);
+  }
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 class LayersTest : public testing::TestWithParam<Case> {
  protected:
   LayersTest()
-      : job_(NormalizedGraph(GetParam().activation, GetParam().rate)),
+      : job_(GetParam().MakeJob()),
         executor_(NewInlineExecutor()),
         run_(job_, *executor_),
         batch_(TestBatch(job_, {24, 1, false, 5})) {
@@ -84,6 +88,7 @@ TEST_P(LayersTest, GradientsAgreeWithDifferences) {
   const ModelRun::Gradients at = run_.Step(batch_);
   for (const DenseTensor& tensor : run_.model().tensors()) {
     SCOPED_TRACE(tensor.name);
+    if (tensor.name.find(".running_") != std::string::npos) continue;  // No parameters.
     const size_t first = tensor.first_chunk * kDenseChunkFloats;
     const std::span<const float> gradient = std::span(at.dense).subspan(first, tensor.size());
     CheckAlong(gradient, run_.dense(), first);
@@ -92,8 +97,11 @@ TEST_P(LayersTest, GradientsAgreeWithDifferences) {
   CheckAlong(at.rows[0], run_.row_shift()[0], 0);
 }
 
+// Where no example looks at another.
+class RowByRowTest : public LayersTest {};
+
 // Every example by itself, at its own position, adds up to the batch.
-TEST_P(LayersTest, ExamplesAddUpToTheBatch) {
+TEST_P(RowByRowTest, ExamplesAddUpToTheBatch) {
   const ModelRun::Gradients whole = run_.Step(batch_);
   std::vector<double> sum(whole.dense.size()), size(whole.dense.size());
   double loss = 0;
@@ -125,14 +133,20 @@ TEST_P(LayersTest, ThreadsChangeNoBit) {
   EXPECT_EQ(found.rows, wanted.rows);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, LayersTest,
-                         testing::Values(Case{"none", Activation::kNone, 0},
-                                         Case{"sigmoid", Activation::kSigmoid, 0},
-                                         Case{"tanh", Activation::kTanh, 0},
-                                         Case{"gelu", Activation::kGelu, 0},
-                                         Case{"leaky_relu", Activation::kLeakyRelu, 0},
-                                         Case{"dropout", Activation::kTanh, 0.4}),
-                         [](const auto& instance) { return instance.param.name; });
+const Case kRowByRow[] = {{"none", Activation::kNone, 0},
+                          {"sigmoid", Activation::kSigmoid, 0},
+                          {"tanh", Activation::kTanh, 0},
+                          {"gelu", Activation::kGelu, 0},
+                          {"leaky_relu", Activation::kLeakyRelu, 0},
+                          {"dropout", Activation::kTanh, 0.4}};
+const Case kByColumn[] = {{"batch_norm", Activation::kNone, 0, true},
+                          {"batch_norm_tanh", Activation::kTanh, 0, true},
+                          {"batch_norm_dropout", Activation::kNone, 0.4, true},
+                          {"batch_norm_gelu_dropout", Activation::kGelu, 0.4, true}};
+const auto kNameOfCase = [](const auto& instance) { return instance.param.name; };
+INSTANTIATE_TEST_SUITE_P(Kinds, LayersTest, testing::ValuesIn(kRowByRow), kNameOfCase);
+INSTANTIATE_TEST_SUITE_P(BatchNorm, LayersTest, testing::ValuesIn(kByColumn), kNameOfCase);
+INSTANTIATE_TEST_SUITE_P(Kinds, RowByRowTest, testing::ValuesIn(kRowByRow), kNameOfCase);
 
 TEST(DropoutTest, IsOffInEvaluation) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();

@@ -97,6 +97,18 @@ Job NormalizedGraph(Activation activation, double rate) {
   return TestGraph(std::move(layers));
 }
 
+Job BatchNormGraph(Activation activation, double rate) {
+  Job job = NormalizedGraph(Activation::kNone, rate);
+  std::vector<LayerSpec>& layers = job.model.layers;
+  layers[4].kind = "batch_norm";
+  if (activation == Activation::kNone) return job;
+  LayerOptions bend;
+  bend.activation = activation;
+  layers[5].inputs = {"act"};
+  layers.insert(layers.begin() + 5, TestLayer("act", "activation", {"norm"}, bend));
+  return job;
+}
+
 Batch TestBatch(const Job& job, const BatchOptions& options) {
   const FeatureNames names = FeaturesOf(job.data);
   Random random(options.seed);

@@ -25,6 +25,9 @@ Job TestGraph(std::vector<LayerSpec> layers);
 // inputs; beside a wide part.
 Job NormalizedGraph(Activation activation, double rate);
 
+// The same with batch_norm and the activation behind it: dense, batch_norm, activation, dropout.
+Job BatchNormGraph(Activation activation, double rate);
+
 struct LayerOptions {
   uint32_t units = 0;
   std::string table;

@@ -1,0 +1,21 @@
+// A function of each element, for where it does not stand right behind a product.
+#include "common/job/layers/layer_record.h"
+
+namespace hdps {
+
+LayerRecord ActivationRecord() {
+  LayerRecord record;
+  record.kind = "activation";
+  record.gives = "its input, each element through the activation";
+  record.fields.activation = true;
+  record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
+    if (question.spec.activation == Activation::kNone) {
+      return LayerProblem{"activation", "\"" + question.spec.name +
+                                            "\" would do nothing; name a function, such as relu"};
+    }
+    return question.LikeInput();
+  };
+  return record;
+}
+
+}  // namespace hdps

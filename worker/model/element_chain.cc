@@ -1,0 +1,185 @@
+// Forward one pass for the sums of columns, where there is a normalization, and one for the values;
+// backward likewise.
+#include "worker/model/element_chain.h"
+
+#include <utility>
+
+namespace hdps {
+namespace {
+
+class ElementChainLayer : public Layer {
+ public:
+  ElementChainLayer(uint32_t place, uint32_t input, ChainParts parts, DenseOps& ops)
+      : place_(place),
+        input_(input),
+        parts_(parts),
+        block_sums_(&ops),
+        totals_(&ops),
+        columns_(&ops) {}
+
+  uint32_t input() const { return input_; }
+  const ChainParts& parts() const { return parts_; }
+  // Does the work of the layer that it reads, too; false where the order of the parts forbids it.
+  bool TakeOver(const ElementChainLayer& below) {
+    const bool activates = parts_.activation != Activation::kNone;
+    const bool activated = below.parts_.activation != Activation::kNone;
+    if (parts_.norm || below.parts_.dropout || (activates && activated)) return false;
+    parts_.norm = below.parts_.norm;
+    if (activated) parts_.activation = below.parts_.activation;
+    input_ = below.input_;
+    return true;
+  }
+  // Whether the values of the input are of no more use once those of this layer are there.
+  bool ForgetsInput() const { return !parts_.norm && parts_.activation == Activation::kNone; }
+
+  void Forward(Pass& pass) override {
+    const Place& self = pass.places[place_];
+    const ConstMatrix z = pass.places[input_].value;
+    if (parts_.norm) FindStatistics(pass, z);
+    const ElementChain chain = ChainOf(pass);
+    const bool same = chain.mean == nullptr && chain.activation == Activation::kNone &&
+                      chain.mask.threshold == 0;
+    if (same && z.data == self.value.data) return;
+    pass.ops.RunRows(RunChain{chain, z, self.value});
+  }
+
+  void Backward(Pass& pass) override {
+    const Place& self = pass.places[place_];
+    Place& input = pass.places[input_];
+    if (parts_.norm) return NormBackward(pass);
+    if (!input.learns) return;
+    pass.ops.RunRows(RunChainBackward{ChainOf(pass), input.value, self.gradient,
+                                      input.NextGradient(), input.gradient});
+  }
+
+ private:
+  enum Column : size_t { kMean, kVariance, kScale, kFactor, kShift, kAlong, kColumns };
+
+  float* ColumnsOf(Column which) const { return columns_.data() + which * width_; }
+  // [2, width] each: those over this part's rows, and those over all that are normalized together.
+  double* Totals() const { return reinterpret_cast<double*>(totals_.data()); }
+
+  ElementChain ChainOf(const Pass& pass) const {
+    ElementChain chain;
+    if (parts_.norm) {
+      chain.mean = ColumnsOf(kMean);
+      chain.factor = ColumnsOf(kFactor);
+      chain.bias = pass.dense + parts_.norm->bias;
+    }
+    chain.activation = parts_.activation;
+    if (pass.training && parts_.dropout) {
+      chain.mask.stream = CombineKeys(parts_.dropout->stream, pass.batch.epoch);
+      chain.mask.first_row = pass.batch.first_row + pass.batch.own_row;
+      chain.mask.row_stride = pass.batch.row_stride;
+      chain.mask.SetRate(parts_.dropout->rate);
+    }
+    return chain;
+  }
+
+  BlockSums SumsOver(size_t rows) {
+    BlockSums sums{nullptr, rows, width_};
+    sums.data = block_sums_.Reserve(sums.floats());
+    return sums;
+  }
+
+  void FindStatistics(Pass& pass, ConstMatrix z) {
+    width_ = z.cols;
+    columns_.Reserve(kColumns * width_);
+    totals_.Reserve(2 * width_ * sizeof(double) / sizeof(float));
+    count_ = pass.training ? static_cast<double>(z.rows) : 0;
+    if (count_ > 1) {
+      const BlockSums sums = SumsOver(z.rows);
+      pass.ops.RunRows(SumColumns{z, sums});
+      pass.ops.RunRows(AddBlockSums{sums, true, Totals()});
+    }
+    ColumnStatistics statistics;
+    statistics.totals = Totals();
+    statistics.count = count_;
+    statistics.epsilon = parts_.norm->epsilon;
+    statistics.gain = pass.dense + parts_.norm->gain;
+    statistics.running_mean = pass.dense + parts_.norm->running_mean;
+    statistics.running_variance = pass.dense + parts_.norm->running_variance;
+    statistics.mean = ColumnsOf(kMean);
+    statistics.variance = ColumnsOf(kVariance);
+    statistics.scale = ColumnsOf(kScale);
+    statistics.factor = ColumnsOf(kFactor);
+    statistics.cols = width_;
+    pass.ops.RunRows(statistics);
+  }
+
+  void NormBackward(Pass& pass) {
+    const Place& self = pass.places[place_];
+    Place& input = pass.places[input_];
+    const ConstMatrix z = input.value;
+    const BlockSums sums = SumsOver(z.rows);
+    pass.ops.RunRows(SumChainBackward{ChainOf(pass), z, self.gradient, sums});
+    pass.ops.RunRows(AddBlockSums{sums, false, Totals()});
+    ColumnGradients gradients;
+    gradients.own = gradients.totals = Totals();
+    gradients.rows = static_cast<double>(z.rows);
+    gradients.count = count_;
+    gradients.mean = ColumnsOf(kMean);
+    gradients.variance = ColumnsOf(kVariance);
+    gradients.scale = ColumnsOf(kScale);
+    gradients.running_mean = pass.dense + parts_.norm->running_mean;
+    gradients.running_variance = pass.dense + parts_.norm->running_variance;
+    gradients.gain_gradient = pass.dense_gradients + parts_.norm->gain;
+    gradients.bias_gradient = pass.dense_gradients + parts_.norm->bias;
+    gradients.mean_gradient = pass.dense_gradients + parts_.norm->running_mean;
+    gradients.variance_gradient = pass.dense_gradients + parts_.norm->running_variance;
+    gradients.shift = ColumnsOf(kShift);
+    gradients.along = ColumnsOf(kAlong);
+    gradients.cols = width_;
+    pass.ops.RunRows(gradients);
+    if (!input.learns) return;
+    pass.ops.RunRows(NormalizeColumnsBackward{ColumnsOf(kMean), ColumnsOf(kFactor),
+                                              ColumnsOf(kShift), ColumnsOf(kAlong), z,
+                                              self.gradient, input.NextGradient(), input.gradient});
+  }
+
+  const uint32_t place_;
+  uint32_t input_;
+  ChainParts parts_;
+  DeviceArray block_sums_, totals_, columns_;
+  // Of the current pass.
+  size_t width_ = 0;
+  double count_ = 0;  // Rows that are normalized together; 0: by the running statistics.
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> NewElementChain(uint32_t place, const Place& self, const ChainParts& parts,
+                                       DenseOps& ops) {
+  return std::make_unique<ElementChainLayer>(place, self.inputs[0], parts, ops);
+}
+
+void JoinChains(const Job& job, std::vector<Place>& places,
+                std::vector<std::unique_ptr<Layer>>& layers) {
+  for (uint32_t p = 0; p < places.size(); ++p) {
+    auto* const chain = dynamic_cast<ElementChainLayer*>(layers[p].get());
+    if (chain == nullptr || !places[p].used) continue;
+    while (places[chain->input()].num_consumers == 1) {
+      const uint32_t below = chain->input();
+      const auto* const joined = dynamic_cast<const ElementChainLayer*>(layers[below].get());
+      if (joined == nullptr || !chain->TakeOver(*joined)) break;
+      layers[below] = std::make_unique<FusedAway>();
+      places[below].fused = true;
+    }
+  }
+  for (uint32_t p = 0; p < places.size(); ++p) {
+    const auto* const chain = dynamic_cast<ElementChainLayer*>(layers[p].get());
+    if (chain == nullptr || !places[p].used) continue;
+    Place& input = places[chain->input()];
+    if (input.num_consumers != 1) continue;
+    // A chain reads each element of its gradient before it writes the input's.
+    input.gradient_home = static_cast<int>(p);
+    // Of what a dense layer gave, its backward only asks whether it is positive, and where dropout
+    // has made that zero its gradient is zero already.
+    const std::string& kind = job.model.layers[chain->input()].kind;
+    if (chain->ForgetsInput() && (kind == "dense" || kind == "embedding")) {
+      input.value_home = static_cast<int>(p);
+    }
+  }
+}
+
+}  // namespace hdps
