@@ -9,28 +9,12 @@
 #include "common/job/activation.h"
 #include "common/job/model_spec.h"
 #include "kernels/matrix.h"
-
-#ifdef __CUDACC__
-#define HDPS_ROW_TASK __host__ __device__
-#else
-#define HDPS_ROW_TASK
-#endif
+#include "kernels/tasks/attention_tasks.h"
+#include "kernels/tasks/row_task.h"
+#include "kernels/tasks/tower_tasks.h"
+#include "kernels/tasks/weigh_tasks.h"
 
 namespace hdps {
-
-// A task is called once for each element (row, column) or, where it only has that, once for each
-// row of what Over() gives. The calls may come in any order and at the same time, so none reads
-// what another writes. All that a task points to is in the memory of the device. A task whose work
-// on a row is not that of Over().cols floats says how many they are: FloatsARow().
-
-template <typename AnyMatrix>
-HDPS_ROW_TASK auto& ElementOf(const AnyMatrix& matrix, size_t row, size_t col) {
-  return matrix.data[row * matrix.stride + col];
-}
-
-HDPS_ROW_TASK inline void WriteTo(float& to, Write write, float value) {
-  to = write == Write::kAdd ? to + value : value;
-}
 
 // y = x + bias.
 struct AddBias {
@@ -280,6 +264,12 @@ struct LossRows {
 
 using RowTask =
     std::variant<AddBias, Activate, ActivateBackward, Dropout, NormalizeRows, NormalizeRowsBackward,
-                 FmRows, FmRowsBackward, CrossRows, CrossRowsBackward, LossRows>;
+                 FmRows, FmRowsBackward, CrossRows, CrossRowsBackward, LossRows,
+                 // Of layers over sequences, fields, experts and towers.
+                 AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures,
+                 DinFeaturesBackward, DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward,
+                 WeighVectors, WeighVectorsBackward, WeightsBackward, ScaleToLength,
+                 ScaleToLengthBackward, InnerRows, MultiplyByColumn, JointLogit,
+                 JointLogitBackward>;
 
 }  // namespace hdps

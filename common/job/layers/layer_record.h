@@ -35,7 +35,8 @@ struct LayerWord {
 
 // Which of the fields of LayerSpec that several rooms read count for a kind.
 struct LayerFields {
-  bool embedding = false;  // table, features, pooling, combine
+  bool embedding = false;  // table, features: it reads rows.
+  bool pooling = false;    // pooling, combine
   bool units = false;
   bool activation = false;
 };
