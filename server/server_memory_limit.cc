@@ -8,7 +8,7 @@
 
 #include "common/base/byte_count.h"
 #include "common/job/job_registry.h"
-#include "common/job/model_zoo.h"
+#include "common/job/model_graph.h"
 #include "common/process/command_line.h"
 #include "embedding/disk/disk_rows.h"
 #include "embedding/memory/row_policy.h"

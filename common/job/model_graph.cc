@@ -1,4 +1,6 @@
 // Walks a graph of layers and asks each layer's record what it is.
+#include "common/job/model_graph.h"
+
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 
 #include "common/base/nearest_name.h"
 #include "common/job/job_registry.h"
-#include "common/job/model_zoo.h"
 
 namespace hdps {
 
@@ -181,6 +182,13 @@ std::vector<GraphProblem> CheckGraph(const ModelSpec& model, const std::vector<T
   problems = MeasureGraph(model, tables, features, &graph);
   if (problems.empty()) CheckUnused(model, tables, graph, &problems);
   return problems;
+}
+
+TableSpec DenseTable(const OptimizerSpec& optimizer) {
+  const bool whole_tensors = RecordOf(optimizer).whole_tensors;
+  return {"dense",   kDenseChunkFloats,
+          optimizer, {InitKind::kZeros, 0},
+          true,      whole_tensors ? ShardBy::kGroup : ShardBy::kKey};
 }
 
 uint32_t NumClasses(const Job& job) {

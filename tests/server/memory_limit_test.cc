@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string>
 
-#include "common/job/model_zoo.h"
+#include "common/job/model_graph.h"
 #include "common/platform/random.h"
 #include "server_harness.h"
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/job/model_zoo.h"
+#include "common/job/model_graph.h"
 #include "tools/plan/plan_report.h"
 
 namespace hdps {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "common/job/job_registry.h"
-#include "common/job/model_zoo.h"
+#include "common/job/model_graph.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 #include "worker/model/first_layer.h"

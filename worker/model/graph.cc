@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/job/model_zoo.h"
+#include "common/job/model_graph.h"
 #include "worker/model/first_layer.h"
 
 namespace hdps {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/job/job_registry.h"
-#include "common/job/model_zoo.h"
+#include "common/job/recipes/recipe_record.h"
 #include "common/job/text/setting.h"
 
 namespace hdps {

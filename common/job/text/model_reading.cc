@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "common/job/job_registry.h"
+#include "common/job/model_graph.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -57,11 +58,12 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
     if (object.Find("tables") != nullptr) {
       job->warnings.push_back("model.tables is ignored: it counts only beside model.layers");
     }
-    Result<ModelGraph> graph = BuildModel(text.type, text, features);
+    Result<ModelGraph> graph = BuildModel(text, text, features);
     if (!graph.ok()) return Refuse(source, "model.type", graph.status().message());
     if (!features.sparse.empty()) {
       HDPS_RETURN_IF_ERROR(CheckFeatureLists(source, text, features));
     }
+    if (object.Find("loss") == nullptr && graph->loss.has_value()) job->model.loss = *graph->loss;
     job->tables = std::move(graph->tables);
     for (TableSpec& table : job->tables) {
       table.policy = text.policy;

@@ -1,4 +1,10 @@
 // The settings of "model": a recipe, or tables and layers spelled out.
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
 
@@ -73,27 +79,68 @@ Section TableSection(const OptimizerRegistry& optimizers) {
   return table.Done();
 }
 
+// The recipes for which `counts` holds.
+template <typename Counts>
+Where<std::string, ModelSpec> RecipesWhere(const Counts& counts) {
+  std::vector<std::string> words;
+  for (const RecipeRecord& recipe : Recipes()) {
+    if (counts(recipe)) words.push_back(recipe.word);
+  }
+  return Where(&ModelSpec::type, std::move(words));
+}
+
+// A setting that only some recipes have, as a member of ModelRecipe would give it.
+template <typename Value>
+struct OwnIn {
+  RecipeSetting setting;
+  Value& operator()(ModelRecipe& recipe) const {
+    return std::get<Value>(recipe.own.try_emplace(setting.name, setting.standard).first->second);
+  }
+  Value operator()(const ModelRecipe& recipe) const {
+    return std::get<Value>(ValueOf(recipe, setting));
+  }
+};
+
+void AddOwn(const RecipeSetting& setting, SettingTable<ModelText>* model) {
+  const auto has = RecipesWhere([&](const auto& r) { return r.Find(setting.name) != nullptr; });
+  const auto add = [&](auto... options) {
+    std::visit(
+        [&]<typename Value>(const Value&) {
+          model->Add(setting.name, OwnIn<Value>{setting}, setting.doc, options..., has);
+        },
+        setting.standard);
+  };
+  if (!setting.words.empty()) {
+    add(OneOf{setting.words});
+  } else if (setting.min < setting.max) {
+    add(Range{setting.min, setting.max});
+  } else {
+    add();
+  }
+}
+
+// The settings that recipes bring themselves, those of one name once.
+void AddOwn(SettingTable<ModelText>* model) {
+  std::set<std::string> added;
+  for (const RecipeRecord& recipe : Recipes()) {
+    for (const RecipeSetting& setting : recipe.settings) {
+      if (added.insert(setting.name).second) AddOwn(setting, model);
+    }
+  }
+}
+
 // A recipe's settings, each with the recipes under which it has an effect.
 void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* model) {
-  const auto recipes = [](std::vector<std::string> types) {
-    return Where(&ModelText::type, std::move(types));
-  };
-  const auto deep = recipes({"wide_deep", "deepfm", "dcn_v2", "dlrm", "mlp"});
-  const auto embeds = recipes({"wide_deep", "deepfm", "dcn_v2", "dlrm"});
-  const auto wide = recipes({"wide_deep", "deepfm", "logistic"});
-  const auto sparse = recipes({"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic"});
+  const auto deep = RecipesWhere([](const auto& r) { return r.fields.hidden; });
+  const auto embeds = RecipesWhere([](const auto& r) { return r.fields.embedding; });
+  const auto wide = RecipesWhere([](const auto& r) { return r.fields.wide; });
+  const auto sparse = RecipesWhere([](const auto& r) { return r.sparse(); });
   model->Add("embedding_dim", &ModelText::embedding_dim, "Floats of one row of the table `deep`.",
              Range{1, 4096}, embeds);
   model->Add("hidden", &ModelText::hidden,
              "Hidden layers of the MLP, each with relu. For dlrm the top one.", Range{1, 65536},
              deep);
-  model->Add("bottom_hidden", &ModelText::bottom_hidden,
-             "Hidden layers between the numbers and the dot products.", Range{1, 65536},
-             recipes({"dlrm"}));
-  model->Add("cross_layers", &ModelText::cross_layers, "Layers of the cross network.", Range{1, 64},
-             recipes({"dcn_v2"}));
-  model->Add("classes", &ModelText::classes, "More than 1: softmax over as many classes.",
-             Range{1, 65536}, recipes({"mlp"}));
+  AddOwn(model);
   model->Add("wide_features", &ModelText::wide_features, "Empty: all sparse features.", wide);
   model->Add("deep_features", &ModelText::deep_features, "Empty: all sparse features.", embeds);
   model->Add("numeric", &ModelText::numeric, "The numeric columns take part.", sparse);
@@ -123,7 +170,8 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
 }  // namespace
 
 Section ModelSection(const JobRegistry& registry) {
-  std::vector<std::string> types = RecipeTypes();
+  std::vector<std::string> types;
+  for (const RecipeRecord& recipe : Recipes()) types.push_back(recipe.word);
   types.emplace_back("graph");
   SettingTable<ModelText> model("model", "model");
   model.Add("type", &ModelText::type,
@@ -147,10 +195,6 @@ Section ModelSection(const JobRegistry& registry) {
             "Of a dense layer on an embedding on the CPU: multiply every example's rows, or each "
             "distinct row of the batch once; auto: what is cheaper for the batch.",
             kExpert);
-  model.AfterReading([](const JsonValue& object, ModelText* text) {
-    const bool classes = text->type == "mlp" && text->classes > 1;
-    if (object.Find("loss") == nullptr && classes) text->loss = LossKind::kSoftmax;
-  });
   Section section = model.Done();
   for (Setting& setting : section.settings) {
     // A job is printed with its model as a graph: nothing is left of a recipe.

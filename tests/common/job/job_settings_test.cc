@@ -213,6 +213,7 @@ std::string InDocs(const std::string& mark) {
 TEST_F(JobSettingsTest, TheReferenceIsUpToDate) {
   EXPECT_EQ(InDocs("keys"), PrintSettingReference(whole_)) << "run scripts/dev/job_file_docs.sh";
   EXPECT_EQ(InDocs("layers"), PrintLayerReference(BuiltInLayers()));
+  EXPECT_EQ(InDocs("recipes"), PrintRecipeReference());
 }
 
 }  // namespace

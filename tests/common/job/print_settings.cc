@@ -1,4 +1,4 @@
-// Prints the tables of docs/job_file.md of one mark, "keys" or "layers", for
+// Prints the tables of docs/job_file.md of one mark, "keys", "layers" or "recipes", for
 // scripts/dev/job_file_docs.sh.
 #include <cstdio>
 #include <string_view>
@@ -8,8 +8,10 @@
 
 int main(int argc, char** argv) {
   const hdps::JobRegistry& registry = hdps::BuiltInRegistry();
-  const bool kinds = argc > 1 && std::string_view(argv[1]) == "layers";
-  const std::string text = kinds ? hdps::PrintLayerReference(registry.layers)
-                                 : hdps::PrintSettingReference(hdps::JobSection(registry));
+  const std::string_view mark = argc > 1 ? argv[1] : "keys";
+  const std::string text = mark == "layers" ? hdps::PrintLayerReference(registry.layers)
+                           : mark == "recipes"
+                               ? hdps::PrintRecipeReference()
+                               : hdps::PrintSettingReference(hdps::JobSection(registry));
   std::fputs(text.c_str(), stdout);
 }

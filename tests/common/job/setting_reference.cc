@@ -79,4 +79,17 @@ std::string PrintLayerReference(const LayerRegistry& layers) {
   return text + "\n";
 }
 
+std::string PrintRecipeReference() {
+  std::string text = "\n| type | gives | paper | settings of its own |\n|---|---|---|---|\n";
+  for (const RecipeRecord& recipe : Recipes()) {
+    std::string own;
+    for (const RecipeSetting& setting : recipe.settings) {
+      own += (own.empty() ? "`" : ", `") + setting.name + "`";
+    }
+    text +=
+        "| `" + recipe.word + "` | " + recipe.gives + " | " + recipe.paper + " | " + own + " |\n";
+  }
+  return text + "\n";
+}
+
 }  // namespace hdps

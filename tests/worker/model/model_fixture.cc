@@ -33,16 +33,15 @@ Job TestJob(const std::string& type) {
   ModelRecipe recipe;
   recipe.embedding_dim = 6;
   recipe.hidden = {16, 8};
-  recipe.bottom_hidden = {10};
-  recipe.cross_layers = 3;
-  recipe.classes = type == "mlp" ? 3 : 1;
-  Result<ModelGraph> graph = BuildModel(type, recipe, FeaturesOf(job.data));
+  recipe.own["bottom_hidden"] = std::vector<uint32_t>{10};
+  if (type == "mlp") recipe.own["classes"] = 3u;
+  job.model.type = type;
+  Result<ModelGraph> graph = BuildModel(job.model, recipe, FeaturesOf(job.data));
   CHECK(graph.ok()) << graph.status().message();
   job.tables = graph->tables;
   job.tables.push_back(DenseTable(OptimizerSpec()));
-  job.model.type = type;
   job.model.layers = graph->layers;
-  job.model.loss = type == "mlp" ? LossKind::kSoftmax : LossKind::kLogloss;
+  job.model.loss = graph->loss.value_or(LossKind::kLogloss);
   job.model.device = "cpu";
   return job;
 }

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "common/job/job.h"
-#include "common/job/model_zoo.h"
+#include "common/job/model_graph.h"
+#include "common/job/recipes/recipe_record.h"
 #include "worker/model/model.h"
 
 namespace hdps {

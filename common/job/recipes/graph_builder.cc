@@ -1,0 +1,92 @@
+// The parts that recipes have in common.
+#include "common/job/recipes/graph_builder.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+
+namespace hdps {
+
+GraphBuilder::GraphBuilder(const RecipeRecord& record, const ModelSpec& model,
+                           const ModelRecipe& recipe, const FeatureNames& features)
+    : record_(record),
+      model_(model),
+      recipe_(recipe),
+      features_(features),
+      numeric_(recipe.numeric && !features.numeric.empty()) {}
+
+const RecipeValue& GraphBuilder::OwnValue(std::string_view setting) const {
+  const RecipeSetting* const found = record_.Find(setting);
+  CHECK(found != nullptr) << record_.word << " has no setting " << setting;
+  return ValueOf(recipe_, *found);
+}
+
+std::string GraphBuilder::Wide() {
+  AddTable({"wide", 1, recipe_.wide_optimizer, recipe_.wide_init, false, ShardBy::kKey});
+  LayerSpec keys = Layer("wide", "embedding", {});
+  keys.table = "wide";
+  keys.features = recipe_.wide_features;
+  keys.combine = Combine::kSum;
+  std::vector<std::string> parts = {Add(keys)};
+  if (numeric_) parts.push_back(Dense("wide_numeric", Numeric(), 1, Activation::kNone));
+  return Add(Layer("wide_bias", "bias", {Sum("wide_sum", parts)}));
+}
+
+std::string GraphBuilder::Embedding() {
+  AddTable({"deep", recipe_.embedding_dim, recipe_.deep_optimizer, recipe_.embedding_init, false,
+            ShardBy::kKey});
+  LayerSpec embedding = Layer("embedding", "embedding", {});
+  embedding.table = "deep";
+  embedding.features = recipe_.deep_features;
+  return Add(embedding);
+}
+
+std::string GraphBuilder::Numeric() {
+  if (!numeric_added_) Add(Layer("numeric", "numeric", {}));
+  numeric_added_ = true;
+  return "numeric";
+}
+
+std::string GraphBuilder::WithNumeric(const std::string& input) {
+  return numeric_ ? Concat("deep_input", {input, Numeric()}) : input;
+}
+
+std::string GraphBuilder::Hidden(const std::string& name, std::string input,
+                                 const std::vector<uint32_t>& units) {
+  for (size_t i = 0; i < units.size(); ++i) {
+    input = Dense(name + std::to_string(i + 1), input, units[i], Activation::kRelu);
+  }
+  return input;
+}
+
+std::string GraphBuilder::Dense(const std::string& name, const std::string& input, uint32_t units,
+                                Activation activation) {
+  LayerSpec layer = Layer(name, "dense", {input});
+  layer.units = units;
+  layer.activation = activation;
+  return Add(layer);
+}
+
+std::string GraphBuilder::Concat(const std::string& name, const std::vector<std::string>& parts) {
+  return Add(Layer(name, "concat", parts));
+}
+
+std::string GraphBuilder::Sum(const std::string& name, const std::vector<std::string>& parts) {
+  return parts.size() == 1 ? parts[0] : Add(Layer(name, "sum", parts));
+}
+
+std::string GraphBuilder::Add(const LayerSpec& layer) {
+  graph_.layers.push_back(layer);
+  return layer.name;
+}
+
+LayerSpec GraphBuilder::Layer(const std::string& name, const std::string& kind,
+                              std::vector<std::string> inputs) {
+  LayerSpec layer;
+  layer.name = name;
+  layer.kind = kind;
+  layer.inputs = std::move(inputs);
+  return layer;
+}
+
+}  // namespace hdps

@@ -1,0 +1,70 @@
+// What recipes are built with: tables and layers added one after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/job/recipes/recipe_record.h"
+
+namespace hdps {
+
+// Each function that adds layers gives the name of the last one it added.
+//
+// Invariant: every layer's inputs are before it.
+class GraphBuilder {
+ public:
+  // All are referred to, and have to outlive it.
+  GraphBuilder(const RecipeRecord& record, const ModelSpec& model, const ModelRecipe& recipe,
+               const FeatureNames& features);
+
+  const ModelSpec& model() const { return model_; }  // Without layers: those are being made.
+  const ModelRecipe& recipe() const { return recipe_; }
+  const FeatureNames& features() const { return features_; }
+  // Whether the numeric columns take part.
+  bool numeric() const { return numeric_; }
+  // The value of a setting in the recipe's record.
+  template <typename Value>
+  const Value& Own(std::string_view setting) const {
+    return std::get<Value>(OwnValue(setting));
+  }
+
+  // [n, 1]: one weight a key, one a numeric column, and a bias.
+  std::string Wide();
+  // [n, F * dim]: the rows of the table "deep".
+  std::string Embedding();
+  // [n, numeric columns]; one layer, however often it is asked for.
+  std::string Numeric();
+  // The input, and the numeric columns beside it where they take part.
+  std::string WithNumeric(const std::string& input);
+  // Hidden layers "NAME1", "NAME2", ... with relu.
+  std::string Hidden(const std::string& name, std::string input,
+                     const std::vector<uint32_t>& units);
+  std::string Dense(const std::string& name, const std::string& input, uint32_t units,
+                    Activation activation);
+  std::string Concat(const std::string& name, const std::vector<std::string>& parts);
+  // The parts added; a single one is itself.
+  std::string Sum(const std::string& name, const std::vector<std::string>& parts);
+  std::string Add(const LayerSpec& layer);
+  void AddTable(const TableSpec& table) { graph_.tables.push_back(table); }
+  // The loss where the job names none.
+  void SetLoss(LossKind loss) { graph_.loss = loss; }
+
+  static LayerSpec Layer(const std::string& name, const std::string& kind,
+                         std::vector<std::string> inputs);
+
+  ModelGraph Done() && { return std::move(graph_); }
+
+ private:
+  const RecipeValue& OwnValue(std::string_view setting) const;
+
+  const RecipeRecord& record_;
+  const ModelSpec& model_;
+  const ModelRecipe& recipe_;
+  const FeatureNames& features_;
+  const bool numeric_;
+  bool numeric_added_ = false;
+  ModelGraph graph_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,97 @@
+// The list of recipes, and what all of them share.
+#include <glog/logging.h>
+
+#include <algorithm>
+
+#include "common/job/recipes/graph_builder.h"
+
+namespace hdps {
+
+OptimizerSpec ModelRecipe::WideOptimizer() {
+  OptimizerSpec ftrl;
+  ftrl.kind = OptimizerKind::kFtrl;
+  ftrl.learning_rate = 0.05f;
+  ftrl.l1 = ftrl.l2 = 1e-8f;
+  // Gradients are means over a batch, so a key's squares are of about 1e-6; an accumulator that
+  // begins far above them would all but freeze its weight.
+  ftrl.initial_accumulator = 1e-6f;
+  return ftrl;
+}
+
+OptimizerSpec ModelRecipe::DeepOptimizer() {
+  OptimizerSpec lazy_adam;
+  lazy_adam.kind = OptimizerKind::kLazyAdam;
+  lazy_adam.learning_rate = 3.5e-4f;
+  return lazy_adam;
+}
+
+OptimizerSpec ModelRecipe::DenseOptimizer() {
+  OptimizerSpec adam;
+  adam.kind = OptimizerKind::kAdam;
+  adam.learning_rate = 3.5e-4f;
+  return adam;
+}
+
+const RecipeValue& ValueOf(const ModelRecipe& recipe, const RecipeSetting& setting) {
+  const auto found = recipe.own.find(setting.name);
+  return found == recipe.own.end() ? setting.standard : found->second;
+}
+
+const RecipeSetting* RecipeRecord::Find(std::string_view setting) const {
+  const auto found = std::ranges::find(settings, setting, &RecipeSetting::name);
+  return found == settings.end() ? nullptr : &*found;
+}
+
+namespace {
+
+// A name means one thing in all recipes: the job file has one line for it.
+void CheckSettings(const RecipeRecord& record, const std::vector<RecipeRecord>& others) {
+  for (const RecipeSetting& setting : record.settings) {
+    for (const RecipeRecord& other : others) {
+      CHECK_NE(other.word, record.word);
+      const RecipeSetting* const same = other.Find(setting.name);
+      if (same == nullptr) continue;
+      CHECK(same->standard == setting.standard && same->min == setting.min &&
+            same->max == setting.max && same->words == setting.words && same->doc == setting.doc)
+          << setting.name << " means another thing in " << other.word << " than in " << record.word;
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<RecipeRecord>& Recipes() {
+  static const std::vector<RecipeRecord> recipes = [] {
+    std::vector<RecipeRecord> list;
+    const auto add = [&list](RecipeRecord record) {
+      CheckSettings(record, list);
+      list.push_back(std::move(record));
+    };
+#define HDPS_RECIPE(file, name) add(name##Recipe());
+#include "common/job/recipes/recipe_list.def"
+#undef HDPS_RECIPE
+    return list;
+  }();
+  return recipes;
+}
+
+Result<ModelGraph> BuildModel(const ModelSpec& model, const ModelRecipe& recipe,
+                              const FeatureNames& features) {
+  const auto record = std::ranges::find(Recipes(), model.type, &RecipeRecord::word);
+  CHECK(record != Recipes().end()) << model.type;
+  if (!record->sparse() && features.numeric.empty()) {
+    return Status(
+        Code::kInvalidArgument,
+        record->word + " reads numeric columns, and the data has none; choose another type");
+  }
+  if (record->sparse() && features.sparse.empty()) {
+    return Status(
+        Code::kInvalidArgument,
+        record->word + " embeds categorical columns or features, and the data has none; use mlp");
+  }
+  GraphBuilder g(*record, model, recipe, features);
+  record->build(g);
+  return std::move(g).Done();
+}
+
+}  // namespace hdps
