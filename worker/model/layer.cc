@@ -38,6 +38,13 @@ double LayerSite::Number(const std::string& name) const {
   LOG(FATAL) << "layers of kind " << spec.kind << " have no setting " << name;
 }
 
+const std::string& LayerSite::Word(const std::string& name) const {
+  for (const LayerWord& word : RegistryOf(job.model).layers.Find(spec.kind)->words) {
+    if (word.name == name) return WordOf(spec, word);
+  }
+  LOG(FATAL) << "layers of kind " << spec.kind << " have no choice " << name;
+}
+
 std::unique_ptr<Layer> NewLayer(const LayerSite& site) {
   const LayerRecord& record = *RegistryOf(site.job.model).layers.Find(site.spec.kind);
   if (record.make) return record.make(site);

@@ -96,8 +96,9 @@ struct LayerSite {
   const Place& input(size_t i) const { return places[self().inputs[i]]; }
   // The first float of its i-th tensor in the flat array.
   size_t TensorAt(size_t i) const { return tensors[i].first_chunk * kDenseChunkFloats; }
-  // The value of a setting of its kind alone.
+  // The value of a setting of its kind alone: a number, or a choice.
   double Number(const std::string& name) const;
+  const std::string& Word(const std::string& name) const;
 };
 
 // By the record of its kind, or, for a built-in one, by its maker.

@@ -26,12 +26,15 @@ struct LayerNumber {
 // The value a layer has for it; where nothing was set, the default.
 double NumberOf(const LayerSpec& layer, const LayerNumber& number);
 
-// A choice that only some kinds have; likewise.
+// A choice that only some kinds have, "pairs" of bilinear; likewise.
 struct LayerWord {
   std::string name;
   std::vector<std::string> words;  // The first is the default.
   std::string doc;
 };
+
+// The choice a layer has made; where nothing was set, the default.
+const std::string& WordOf(const LayerSpec& layer, const LayerWord& word);
 
 // Which of the fields of LayerSpec that several rooms read count for a kind.
 struct LayerFields {
@@ -102,11 +105,12 @@ inline constexpr size_t kManyInputs = 1024;
 // The kinds that a job may use: a value, so that two programs, or two jobs, may have different
 // ones.
 //
-// Invariant: no two records have the same word, and a number has one range and default in all.
+// Invariant: no two records have the same kind; a number has one range and default in all, and a
+// choice the same words.
 class LayerRegistry {
  public:
-  // kInvalidArgument when the word is taken, there is no measure, or a number means something else
-  // in another kind.
+  // kInvalidArgument when the kind is taken, there is no measure, or a number or a choice means
+  // something else in another kind.
   Status Add(LayerRecord record);
   const LayerRecord* Find(std::string_view kind) const;  // Null: there is none.
   const std::vector<LayerRecord>& records() const { return records_; }

@@ -14,6 +14,11 @@ double NumberOf(const LayerSpec& layer, const LayerNumber& number) {
   return found == layer.numbers.end() ? number.standard : found->second;
 }
 
+const std::string& WordOf(const LayerSpec& layer, const LayerWord& word) {
+  const auto found = layer.words.find(word.name);
+  return found == layer.words.end() ? word.words[0] : found->second;
+}
+
 uint64_t LayerShape::Tensor::size() const {
   uint64_t product = 1;
   for (const uint64_t extent : shape) product *= extent;
@@ -35,6 +40,27 @@ LayerProblem NoVectors(const LayerQuestion::Input& input) {
                         "= concat, or a concat of such of one dim"};
 }
 
+namespace {
+
+bool Same(const LayerNumber& a, const LayerNumber& b) {
+  return a.min == b.min && a.max == b.max && a.standard == b.standard;
+}
+bool Same(const LayerWord& a, const LayerWord& b) { return a.words == b.words; }
+
+// The kind in which a number or choice of that name is another one; null: there is none.
+template <typename Item>
+const LayerRecord* WhereElse(const std::vector<LayerRecord>& records,
+                             std::vector<Item> LayerRecord::*own, const Item& item) {
+  for (const LayerRecord& other : records) {
+    for (const Item& same : other.*own) {
+      if (same.name == item.name && !Same(same, item)) return &other;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 Status LayerRegistry::Add(LayerRecord record) {
   const auto mistake = [&record](const std::string& what) {
     return Status(Code::kInvalidArgument, "layer kind \"" + record.kind + "\": " + what);
@@ -47,15 +73,16 @@ Status LayerRegistry::Add(LayerRecord record) {
     if (!(number.min <= number.standard && number.standard <= number.max)) {
       return mistake("the default of \"" + number.name + "\" is not in its range");
     }
-    for (const LayerRecord& other : records_) {
-      for (const LayerNumber& same : other.numbers) {
-        if (same.name != number.name) continue;
-        if (same.min == number.min && same.max == number.max && same.standard == number.standard) {
-          continue;
-        }
-        return mistake("\"" + number.name + "\" has another range or default in \"" + other.kind +
-                       "\"; choose another word");
-      }
+    if (const auto* other = WhereElse(records_, &LayerRecord::numbers, number)) {
+      return mistake("\"" + number.name + "\" has another range or default in \"" + other->kind +
+                     "\"; choose another word");
+    }
+  }
+  for (const LayerWord& word : record.words) {
+    if (word.words.empty()) return mistake("\"" + word.name + "\" has nothing to choose from");
+    if (const auto* other = WhereElse(records_, &LayerRecord::words, word)) {
+      return mistake("\"" + word.name + "\" has other words in \"" + other->kind +
+                     "\"; choose another name");
     }
   }
   records_.push_back(std::move(record));

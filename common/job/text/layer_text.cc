@@ -1,7 +1,6 @@
 // The settings of a layer: each has an effect where a record of its kind says so.
 #include <algorithm>
 #include <functional>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -32,7 +31,7 @@ std::string ByKind(const LayerRegistry& layers, std::string LayerRecord::*doc) {
   return text;
 }
 
-// A number that only some kinds have, as a member of LayerSpec would give it.
+// A number or a word that only some kinds have, as a member of LayerSpec would give it.
 struct NumberIn {
   LayerNumber number;
   double& operator()(LayerSpec& layer) const {
@@ -40,18 +39,25 @@ struct NumberIn {
   }
   double operator()(const LayerSpec& layer) const { return NumberOf(layer, number); }
 };
+struct WordIn {
+  LayerWord word;
+  std::string& operator()(LayerSpec& layer) const {
+    return layer.words.try_emplace(word.name, word.words[0]).first->second;
+  }
+  const std::string& operator()(const LayerSpec& layer) const { return WordOf(layer, word); }
+};
 
-void AddNumbers(const LayerRegistry& layers, SettingTable<LayerSpec>* table) {
+// Calls `add` for those of all kinds, `LayerRecord::*own`, each name once, with its kinds.
+template <typename Item, typename AddRow>
+void AddOwn(const LayerRegistry& layers, std::vector<Item> LayerRecord::*own, const AddRow& add) {
   std::set<std::string> added;
   for (const LayerRecord& record : layers.records()) {
-    for (const LayerNumber& number : record.numbers) {
-      if (!added.insert(number.name).second) continue;
-      const auto has = [&number](const LayerRecord& other) {
-        return std::ranges::find(other.numbers, number.name, &LayerNumber::name) !=
-               other.numbers.end();
+    for (const Item& item : record.*own) {
+      if (!added.insert(item.name).second) continue;
+      const auto has = [&](const LayerRecord& other) {
+        return std::ranges::find(other.*own, item.name, &Item::name) != (other.*own).end();
       };
-      table->Add(number.name, NumberIn{number}, number.doc, Range{number.min, number.max},
-                 KindsWhere(layers, has));
+      add(item, KindsWhere(layers, has));
     }
   }
 }
@@ -79,15 +85,24 @@ Section LayerSection(const LayerRegistry& layers) {
             Note::kNoDefault, KindsWhere(layers, [](const auto& r) { return r.fields.units; }));
   layer.Add("activation", &LayerSpec::activation, kActivationDoc,
             KindsWhere(layers, [](const auto& r) { return r.fields.activation; }));
-  AddNumbers(layers, &layer);
-  // A layer holds the numbers of its own kind, and all of them.
+  AddOwn(layers, &LayerRecord::numbers, [&](const LayerNumber& number, const auto& kinds) {
+    layer.Add(number.name, NumberIn{number}, number.doc, Range{number.min, number.max}, kinds);
+  });
+  AddOwn(layers, &LayerRecord::words, [&](const LayerWord& word, const auto& kinds) {
+    layer.Add(word.name, WordIn{word}, word.doc, OneOf{word.words}, kinds);
+  });
+  // A layer holds the numbers and words of its own kind, and all of them.
   layer.AfterReading([records = layers.records()](const JsonValue&, LayerSpec* spec) {
-    std::map<std::string, double> own;
+    LayerSpec own;
     for (const LayerRecord& record : records) {
       if (record.kind != spec->kind) continue;
-      for (const LayerNumber& number : record.numbers) own[number.name] = NumberOf(*spec, number);
+      for (const LayerNumber& number : record.numbers) {
+        own.numbers[number.name] = NumberOf(*spec, number);
+      }
+      for (const LayerWord& word : record.words) own.words[word.name] = WordOf(*spec, word);
     }
-    spec->numbers = std::move(own);
+    spec->numbers = std::move(own.numbers);
+    spec->words = std::move(own.words);
   });
   return layer.Done();
 }

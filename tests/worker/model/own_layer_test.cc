@@ -138,6 +138,39 @@ TEST(OwnLayerTest, IsTrained) {
   EXPECT_LT(run.Step(batch).loss_sum, 0.95 * before);
 }
 
+// Powers with a choice beside its number.
+JobRegistry WithChoice() {
+  JobRegistry registry = BuiltInRegistry();
+  LayerRecord record = Powers();
+  record.words = {{"rule", {"plain", "squared"}, "How."}};
+  EXPECT_TRUE(registry.layers.Add(record).ok());
+  return registry;
+}
+
+TEST(OwnLayerTest, MayHaveChoices) {
+  const JobRegistry registry = WithChoice();
+  const auto parsed = [&](const std::string& json, const std::vector<std::string>& set) {
+    return ParseJob(json, "own.json", set, registry);
+  };
+  const Result<Job> standard = parsed(kJob, {});
+  ASSERT_TRUE(standard.ok()) << standard.status().message();
+  EXPECT_EQ(standard->model.layers[1].words.at("rule"), "plain") << "the first is the default";
+  const Result<Job> job = parsed(kJob, {"model.layers.1.rule=squared"});
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  const LayerWord& rule = registry.layers.Find("powers")->words[0];
+  EXPECT_EQ(WordOf(job->model.layers[1], rule), "squared");
+  EXPECT_NE(JobDigest(*job), JobDigest(*standard)) << "it is another model";
+  const std::string printed = PrintJob(*job);
+  EXPECT_THAT(printed, HasSubstr("\"rule\": \"squared\""));
+  EXPECT_EQ(JobDigest(*parsed(printed, {})), JobDigest(*job));
+  EXPECT_THAT(parsed(kJob, {"model.layers.1.rule=square"}).status().message(),
+              AllOf(HasSubstr("model.layers.1.rule"), HasSubstr("one of plain, squared"),
+                    HasSubstr("did you mean \"squared\"?")));
+  EXPECT_THAT(parsed(kJob, {"model.layers.0.rule=squared"})->warnings,
+              testing::ElementsAre(HasSubstr("model.layers.0.rule is ignored: it counts only where "
+                                             "kind is powers")));
+}
+
 TEST(OwnLayerTest, MistakenRecordsAreRefused) {
   LayerRegistry layers = WithPowers().layers;
   EXPECT_THAT(layers.Add(Powers()).message(), HasSubstr("all different"));
@@ -148,6 +181,17 @@ TEST(OwnLayerTest, MistakenRecordsAreRefused) {
               AllOf(HasSubstr("\"power\""), HasSubstr("\"powers\""), HasSubstr("another word")));
   record.numbers = {{"root", 1, 8, 9, ""}};
   EXPECT_THAT(layers.Add(record).message(), HasSubstr("not in its range"));
+  record.numbers.clear();
+  record.words = {{"rule", {"plain", "squared"}, ""}};
+  EXPECT_TRUE(layers.Add(record).ok());
+  record.kind = "logs";
+  EXPECT_TRUE(layers.Add(record).ok()) << "the same choice";
+  record.kind = "sines";
+  record.words[0].words = {"squared", "plain"};
+  EXPECT_THAT(layers.Add(record).message(),
+              AllOf(HasSubstr("\"rule\""), HasSubstr("\"roots\""), HasSubstr("another name")));
+  record.words = {{"none", {}, ""}};
+  EXPECT_THAT(layers.Add(record).message(), HasSubstr("nothing to choose from"));
   record.numbers.clear();
   record.measure = nullptr;
   EXPECT_THAT(layers.Add(record).message(), HasSubstr("no measure"));
