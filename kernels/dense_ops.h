@@ -97,8 +97,9 @@ class DenseOps {
   // when it holds one; the spans of `features` must stay until the last use of it.
   virtual void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                         std::unique_ptr<BagIndex>* index) = 0;
-  // rows[num_rows * dim] and gradients are in one piece where the device is not the host.
-  virtual void Pool(const BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
+  // rows[num_rows * dim] and gradients are in one piece where the device is not the host. Under
+  // kMax the index remembers which keys were the largest, for PoolBackward.
+  virtual void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
                     Matrix out) = 0;
   // row_gradients[num_rows * dim] (+)= for each row the gradients of its keys, in order of feature,
   // then of bag. Never gives -0.0 under kOver.

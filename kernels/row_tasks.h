@@ -9,17 +9,14 @@
 #include "common/job/activation.h"
 #include "common/job/model_spec.h"
 #include "kernels/matrix.h"
+#include "kernels/tasks/attention_tasks.h"
 #include "kernels/tasks/column_norm.h"
 #include "kernels/tasks/element_chain.h"
 #include "kernels/tasks/row_task.h"
+#include "kernels/tasks/tower_tasks.h"
+#include "kernels/tasks/weigh_tasks.h"
 
 namespace hdps {
-
-// A task is called once for each element (row, column) or, where it only has that, once for each
-// row of what Over() gives. The calls may come in any order and at the same time, so none reads
-// what another writes. All that a task points to is in the memory of the device. A task whose work
-// on a row is not that of Over().cols floats says how many they are: FloatsARow(). Where the host has
-// a HostRow(task, row) it is that row of elements in vectors, with the same bits.
 
 // y = x + bias.
 struct AddBias {
@@ -242,6 +239,12 @@ using RowTask =
     std::variant<AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,
                  FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward,
                  SumColumns, SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients,
-                 NormalizeColumnsBackward>;
+                 NormalizeColumnsBackward,
+                 // Of layers over sequences, fields, experts and towers.
+                 AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures,
+                 DinFeaturesBackward, DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward,
+                 WeighVectors, WeighVectorsBackward, WeightsBackward, ScaleToLength,
+                 ScaleToLengthBackward, InnerRows, MultiplyByColumn, JointLogit,
+                 JointLogitBackward>;
 
 }  // namespace hdps

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "common/base/byte_count.h"
+#include "common/job/job_registry.h"
 #include "common/job/model_graph.h"
 #include "common/process/command_line.h"
 #include "embedding/disk/disk_rows.h"
@@ -38,7 +39,7 @@ uint64_t StepBytes(const Job& job, size_t num_workers) {
   // Every worker is given all dense weights and gives their gradients.
   bytes += num_workers * DenseFloatsAtServers(job) * 2 * sizeof(float);
   for (const LayerSpec& layer : job.model.layers) {
-    if (layer.kind != "embedding") continue;
+    if (!ReadsRows(job.model, layer)) continue;
     const size_t features =
         layer.features.empty() ? FeaturesOf(job.data).sparse.size() : layer.features.size();
     for (const TableSpec& table : job.tables) {

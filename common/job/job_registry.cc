@@ -12,4 +12,8 @@ const JobRegistry& RegistryOf(const ModelSpec& model) {
   return model.registry == nullptr ? BuiltInRegistry() : *model.registry;
 }
 
+bool ReadsRows(const ModelSpec& model, const LayerSpec& layer) {
+  return RegistryOf(model).layers.Find(layer.kind)->fields.embedding;
+}
+
 }  // namespace hdps

@@ -16,5 +16,7 @@ struct JobRegistry {
 const JobRegistry& BuiltInRegistry();
 // The one that the model's job was parsed with.
 const JobRegistry& RegistryOf(const ModelSpec& model);
+// Whether the layer, of a kind that there is, looks up rows of its table for its features.
+bool ReadsRows(const ModelSpec& model, const LayerSpec& layer);
 
 }  // namespace hdps

@@ -16,6 +16,7 @@ struct DeviceBags {
   const uint32_t* row_offsets;  // [num_rows + 1], into the two arrays below.
   const uint32_t* key_of;       // [keys]: keys of a row, in order of feature, then of bag.
   const uint32_t* bag_of;       // [keys]: feature * num_bags + bag of that key.
+  uint32_t* largest;            // [features, bags, dim] under kMax: see PoolBagsMax.
   uint32_t num_features, num_bags, num_rows;
 };
 
@@ -26,7 +27,12 @@ class CudaBagIndex : public BagIndex {
   DeviceBags view() const {
     return {offsets_.data(),     row_index_.data(), weighted_ ? weights_.data() : nullptr,
             row_offsets_.data(), key_of_.data(),    bag_of_.data(),
-            num_features_,       num_bags_,         num_rows_};
+            largest_.data(),     num_features_,     num_bags_,
+            num_rows_};
+  }
+  // Room for which keys were the largest of each bag.
+  void ReserveLargest(uint32_t dim) {
+    largest_.Reserve(size_t{num_features_} * num_bags_ * dim);
   }
 
  private:
@@ -40,7 +46,7 @@ class CudaBagIndex : public BagIndex {
     std::vector<uint32_t> offsets, row_index, row_offsets, key_of, bag_of;
     std::vector<float> weights;
   } host_;
-  CudaArray<uint32_t> offsets_, row_index_, row_offsets_, key_of_, bag_of_;
+  CudaArray<uint32_t> offsets_, row_index_, row_offsets_, key_of_, bag_of_, largest_;
   CudaArray<float> weights_;
 };
 
@@ -103,6 +109,22 @@ __device__ float BagScale(const DeviceBags& bags, Pooling pooling, uint32_t bag)
   return pooling == Pooling::kMean && keys > 0 ? 1.0f / static_cast<float>(keys) : 1.0f;
 }
 
+// The largest value of one bag's keys in one column; the key goes to `largest`.
+__device__ float LargestOf(const DeviceBags& bags, uint32_t bag, const float* rows, uint32_t dim,
+                           size_t d) {
+  uint32_t which = kNoKey;
+  float best = 0.0f;
+  for (uint32_t k = bags.offsets[bag]; k < bags.offsets[bag + 1]; ++k) {
+    const float weight = bags.weights == nullptr ? 1.0f : bags.weights[k];
+    const float value = weight * rows[bags.row_index[k] * size_t{dim} + d];
+    if (which != kNoKey && !(value > best)) continue;
+    best = value;
+    which = k;
+  }
+  bags.largest[size_t{bag} * dim + d] = which;
+  return best;
+}
+
 // One thread an element of `out`.
 __global__ void PoolKernel(DeviceBags bags, PoolSpec spec, const float* rows, Matrix out) {
   const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -114,6 +136,10 @@ __global__ void PoolKernel(DeviceBags bags, PoolSpec spec, const float* rows, Ma
   float total = 0.0f;
   for (uint32_t f = first; f < last; ++f) {
     const uint32_t bag = f * bags.num_bags + static_cast<uint32_t>(row);
+    if (spec.pooling == Pooling::kMax) {
+      total += LargestOf(bags, bag, rows, spec.dim, d);
+      continue;
+    }
     const float scale = BagScale(bags, spec.pooling, bag);
     float sum = 0.0f;
     for (uint32_t k = bags.offsets[bag]; k < bags.offsets[bag + 1]; ++k) {
@@ -134,6 +160,9 @@ __global__ void PoolBackwardKernel(DeviceBags bags, PoolSpec spec, ConstMatrix g
   float sum = write == Write::kAdd ? row_gradients[i] : 0.0f;
   for (uint32_t at = bags.row_offsets[row]; at < bags.row_offsets[row + 1]; ++at) {
     const uint32_t bag = bags.bag_of[at];
+    const bool counts = spec.pooling != Pooling::kMax ||
+                        bags.largest[size_t{bag} * spec.dim + d] == bags.key_of[at];
+    if (!counts) continue;
     const float scale = BagScale(bags, spec.pooling, bag);
     const float factor = bags.weights == nullptr ? scale : bags.weights[bags.key_of[at]] * scale;
     const size_t col = spec.combine == Combine::kConcat ? bag / bags.num_bags * spec.dim + d : d;
@@ -150,11 +179,13 @@ void CudaLoadBags(cudaStream_t stream, std::span<const Bags> features, uint32_t 
   static_cast<CudaBagIndex&>(**index).Load(stream, features, num_rows);
 }
 
-void CudaPool(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec, const float* rows,
+void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const float* rows,
               Matrix out) {
   if (out.rows == 0) return;
-  PoolKernel<<<BlocksFor(out.rows * out.cols), kThreadsABlock, 0, stream>>>(
-      static_cast<const CudaBagIndex&>(index).view(), spec, rows, out);
+  auto& loaded = static_cast<CudaBagIndex&>(index);
+  if (spec.pooling == Pooling::kMax) loaded.ReserveLargest(spec.dim);
+  PoolKernel<<<BlocksFor(out.rows * out.cols), kThreadsABlock, 0, stream>>>(loaded.view(), spec,
+                                                                            rows, out);
   HDPS_CUDA_CHECK(cudaGetLastError());
 }
 

@@ -25,7 +25,7 @@ void CudaRunRows(cudaStream_t stream, const RowTask& task);
 // ---- cuda_bags.cu.
 void CudaLoadBags(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows,
                   std::unique_ptr<BagIndex>* index);
-void CudaPool(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec, const float* rows,
+void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const float* rows,
               Matrix out);
 void CudaPoolBackward(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec,
                       ConstMatrix gradient, Write write, float* row_gradients);

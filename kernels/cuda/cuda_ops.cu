@@ -83,7 +83,7 @@ class CudaOps : public DenseOps {
                 std::unique_ptr<BagIndex>* index) override {
     CudaLoadBags(stream_, features, num_rows, index);
   }
-  void Pool(const BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
+  void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
             Matrix out) override {
     CudaPool(stream_, index, spec, rows.InOnePiece(0, rows.size()), out);
   }

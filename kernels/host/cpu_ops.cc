@@ -90,6 +90,7 @@ class CpuBagIndex : public BagIndex {
  public:
   std::vector<Bags> features;
   uint32_t num_rows = 0;
+  std::vector<uint32_t> largest;  // [features, bags, dim]: of the last Pool under kMax.
 };
 
 class CpuOps : public DenseOps {
@@ -199,16 +200,25 @@ class CpuOps : public DenseOps {
     loaded.num_rows = num_rows;
   }
 
-  void Pool(const BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
+  void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
             Matrix out) override {
-    const auto& features = static_cast<const CpuBagIndex&>(index).features;
+    auto& loaded = static_cast<CpuBagIndex&>(index);
+    const auto& features = loaded.features;
+    const bool largest = spec.pooling == Pooling::kMax;
+    if (largest) loaded.largest.resize(features.size() * out.rows * spec.dim);
     RunRows(out.rows, features.size() * spec.dim, [&](size_t first, size_t count) {
       const Matrix part = out.Rows(first, count);
       for (size_t f = 0; f < features.size(); ++f) {
         const bool side_by_side = spec.combine == Combine::kConcat;
-        PoolBags(features[f].Part(first, count), spec.pooling, rows,
-                 side_by_side || f == 0 ? Write::kOver : Write::kAdd,
-                 side_by_side ? part.Columns(f * spec.dim, spec.dim) : part);
+        const Bags bags = features[f].Part(first, count);
+        const Write write = side_by_side || f == 0 ? Write::kOver : Write::kAdd;
+        const Matrix pooled = side_by_side ? part.Columns(f * spec.dim, spec.dim) : part;
+        if (largest) {
+          PoolBagsMax(bags, rows, write, pooled,
+                      loaded.largest.data() + (f * out.rows + first) * spec.dim);
+        } else {
+          PoolBags(bags, spec.pooling, rows, write, pooled);
+        }
       }
     });
   }
@@ -224,11 +234,17 @@ class CpuOps : public DenseOps {
     // row is one float, any.
     const uint32_t slices = spec.dim == 1 ? 1 : 4;
     Run(slices, [&](size_t slice) {
+      const RowSlice part{static_cast<uint32_t>(slice), slices};
       for (size_t f = 0; f < loaded.features.size(); ++f) {
-        PoolBagsBackward(
-            loaded.features[f], spec.pooling, {static_cast<uint32_t>(slice), slices},
-            spec.combine == Combine::kConcat ? gradient.Columns(f * spec.dim, spec.dim) : gradient,
-            row_gradients);
+        const ConstMatrix of_feature =
+            spec.combine == Combine::kConcat ? gradient.Columns(f * spec.dim, spec.dim) : gradient;
+        if (spec.pooling == Pooling::kMax) {
+          PoolBagsMaxBackward(loaded.features[f],
+                              loaded.largest.data() + f * gradient.rows * spec.dim, part,
+                              of_feature, row_gradients);
+        } else {
+          PoolBagsBackward(loaded.features[f], spec.pooling, part, of_feature, row_gradients);
+        }
       }
     });
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 namespace hdps {
 namespace {
@@ -36,18 +37,27 @@ void PoolBagsOf(const Bags& bags, Pooling pooling, const Rows& rows, Write write
   }
 }
 
+// Every key asks for its slice: by a mask where there is one, division takes longer than adding.
+class SliceOf {
+ public:
+  explicit SliceOf(RowSlice slice)
+      : count_(slice.count), mask_(std::has_single_bit(slice.count) ? slice.count - 1 : 0) {}
+  uint32_t operator()(uint32_t row) const {
+    const uint32_t block = row / kSliceRows;
+    return mask_ != 0 ? block & mask_ : block % count_;
+  }
+
+ private:
+  uint32_t count_, mask_;
+};
+
 template <uint32_t kDim, typename Rows>
 void PoolBagsBackwardOf(const Bags& bags, Pooling pooling, RowSlice slice, ConstMatrix gradient,
                         const Rows& row_gradients) {
   const size_t dim = kDim != 0 ? kDim : gradient.cols;
   const uint32_t* index = bags.row_index.data();
   const float* weights = bags.weights.empty() ? nullptr : bags.weights.data();
-  // Every key asks for its slice: by a mask where there is one, division takes longer than adding.
-  const uint32_t mask = std::has_single_bit(slice.count) ? slice.count - 1 : 0;
-  const auto slice_of = [&](uint32_t row) {
-    const uint32_t block = row / kSliceRows;
-    return mask != 0 ? block & mask : block % slice.count;
-  };
+  const SliceOf slice_of(slice);
   for (size_t b = 0; b + 1 < bags.offsets.size(); ++b) {
     const float* grad = gradient.Row(b);
     const uint32_t begin = bags.offsets[b], end = bags.offsets[b + 1];
@@ -94,6 +104,47 @@ void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice, ConstMa
   row_gradients.WithAddresses([&](const auto& at) {
     WithDim(gradient.cols,
             [&]<uint32_t kDim>() { PoolBagsBackwardOf<kDim>(bags, pooling, slice, gradient, at); });
+  });
+}
+
+void PoolBagsMax(const Bags& bags, const RowSpans<const float>& rows, Write write, Matrix pooled,
+                 uint32_t* largest) {
+  const size_t dim = pooled.cols;
+  std::vector<float> best(dim);
+  rows.WithAddresses([&](const auto& at) {
+    for (size_t b = 0; b < bags.num_bags(); ++b) {
+      uint32_t* const which = largest + b * dim;
+      std::fill_n(which, dim, kNoKey);
+      std::ranges::fill(best, 0.0f);
+      for (uint32_t k = bags.offsets[b]; k < bags.offsets[b + 1]; ++k) {
+        const float* const row = at(bags.row_index[k] * dim);
+        const float weight = bags.weights.empty() ? 1.0f : bags.weights[k];
+        for (size_t d = 0; d < dim; ++d) {
+          const float value = weight * row[d];
+          if (which[d] != kNoKey && !(value > best[d])) continue;
+          best[d] = value;
+          which[d] = k;
+        }
+      }
+      float* const out = pooled.Row(b);
+      for (size_t d = 0; d < dim; ++d) out[d] = write == Write::kAdd ? out[d] + best[d] : best[d];
+    }
+  });
+}
+
+void PoolBagsMaxBackward(const Bags& bags, const uint32_t* largest, RowSlice slice,
+                         ConstMatrix gradient, const RowSpans<float>& row_gradients) {
+  const size_t dim = gradient.cols;
+  const SliceOf slice_of(slice);
+  row_gradients.WithAddresses([&](const auto& at) {
+    for (size_t b = 0; b < bags.num_bags(); ++b) {
+      for (size_t d = 0; d < dim; ++d) {
+        const uint32_t k = largest[b * dim + d];
+        if (k == kNoKey || slice_of(bags.row_index[k]) != slice.index) continue;
+        const float weight = bags.weights.empty() ? 1.0f : bags.weights[k];
+        at(bags.row_index[k] * dim)[d] += weight * gradient.Row(b)[d];
+      }
+    }
   });
 }
 

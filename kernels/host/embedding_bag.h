@@ -25,7 +25,7 @@ struct Bags {
 };
 
 // pooled[b, :] = sum of weights[k] * rows[row_index[k], :] over the keys k of bag b, in their
-// order, times 1 / (number of keys) under kMean. An empty bag pools to zero.
+// order, times 1 / (number of keys) under kMean. An empty bag pools to zero. Requires: not kMax.
 void PoolBags(const Bags& bags, Pooling pooling,
               const RowSpans<const float>& rows,  // [num_rows, pooled.cols]
               Write write, Matrix pooled);        // [num_bags, dim]
@@ -43,5 +43,18 @@ inline constexpr uint32_t kSliceRows = 16;  // dim 1: a cache line belongs to on
 void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice,
                       ConstMatrix gradient,                   // [num_bags, dim]
                       const RowSpans<float>& row_gradients);  // [num_rows, dim]
+
+// Stands for the largest key of an empty bag.
+inline constexpr uint32_t kNoKey = 0xffffffff;
+
+// pooled[b, d] (+)= the largest weights[k] * rows[row_index[k], d] of the keys k of bag b, of equal
+// ones the first, which goes to largest[b * dim + d]; kNoKey and zero for an empty bag.
+void PoolBagsMax(const Bags& bags, const RowSpans<const float>& rows, Write write, Matrix pooled,
+                 uint32_t* largest);
+
+// row_gradients[i, d] += weights[k] * gradient[b, d] for the key k = largest[b * dim + d] if it is
+// of row i, in order of b; slices as above.
+void PoolBagsMaxBackward(const Bags& bags, const uint32_t* largest, RowSlice slice,
+                         ConstMatrix gradient, const RowSpans<float>& row_gradients);
 
 }  // namespace hdps

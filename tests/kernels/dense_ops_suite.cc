@@ -2,6 +2,7 @@
 #include "tests/kernels/dense_ops_suite.h"
 
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "tests/error_bound.h"
@@ -183,6 +184,33 @@ void PlainPool(const std::vector<TestBags>& features, const PoolSpec& spec, cons
   }
 }
 
+// The largest of each column, the first of equal ones; adds the gradient to that key's row.
+void PlainMax(const std::vector<TestBags>& features, const PoolSpec& spec, const float* rows,
+              Matrix out, ConstMatrix gradient, std::vector<float>* row_gradients) {
+  for (size_t f = 0; f < features.size(); ++f) {
+    const TestBags& bags = features[f];
+    const size_t column = spec.combine == Combine::kConcat ? f * spec.dim : 0;
+    for (size_t b = 0; b < out.rows; ++b) {
+      for (uint32_t d = 0; d < spec.dim; ++d) {
+        float largest = -std::numeric_limits<float>::infinity(), slope = 0.0f;
+        size_t row = 0;
+        for (uint32_t k = bags.offsets[b]; k < bags.offsets[b + 1]; ++k) {
+          const float weight = bags.weights.empty() ? 1.0f : bags.weights[k];
+          const float value = weight * rows[bags.row_index[k] * spec.dim + d];
+          if (value <= largest) continue;
+          largest = value;
+          slope = weight;
+          row = bags.row_index[k];
+        }
+        const bool empty = bags.offsets[b] == bags.offsets[b + 1];
+        const float before = column == 0 && f > 0 ? out.Row(b)[d] : 0.0f;
+        out.Row(b)[column + d] = before + (empty ? 0.0f : largest);
+        if (!empty) (*row_gradients)[row * spec.dim + d] += slope * gradient.Row(b)[column + d];
+      }
+    }
+  }
+}
+
 double InnerProduct(const std::vector<float>& x, const std::vector<float>& y) {
   double sum = 0;
   for (size_t i = 0; i < x.size(); ++i) sum += double{x[i]} * double{y[i]};
@@ -231,6 +259,38 @@ TEST_P(DenseOpsTest, PoolAgreesAndBackwardIsItsTranspose) {
       for (size_t i = 0; i < given.size(); ++i) {
         ASSERT_NEAR(twice[i], 2 * given[i], 1e-4f * std::max(1.0f, std::fabs(given[i])));
       }
+    }
+  }
+}
+
+// To the bit: nothing is added up but features, and gradients in order of feature, then of bag.
+TEST_P(DenseOpsTest, MaxPoolingGivesTheGradientToTheFirstLargestKey) {
+  constexpr size_t kBags = 333;
+  constexpr uint32_t kRows = 75;
+  for (const uint32_t dim : {1u, 5u, 16u}) {
+    for (int flags = 0; flags < 4; ++flags) {
+      SCOPED_TRACE(testing::Message() << "dim " << dim << " flags " << flags);
+      const PoolSpec spec{Pooling::kMax, (flags & 1) != 0 ? Combine::kSum : Combine::kConcat, dim};
+      std::vector<TestBags> features;
+      std::vector<Bags> bags;
+      for (uint64_t f = 0; f < 3; ++f) features.emplace_back(kBags, 4, kRows, (flags & 2) != 0, f);
+      for (const TestBags& feature : features) bags.push_back(feature.bags());
+      const size_t width = spec.combine == Combine::kConcat ? 3 * dim : dim;
+      TestMatrix rows(*ops_, kRows, dim, 7, 0), out(*ops_, kBags, width, 8);
+      TestMatrix gradient(*ops_, kBags, width, 9), row_gradients(*ops_, kRows, dim, 10, 0);
+      // Few values, so that many are equal.
+      for (float& value : rows.values()) value = std::round(2.0f * value);
+      ops_->Upload(rows.values(), rows.device().data);
+      std::unique_ptr<BagIndex> index;
+      ops_->LoadBags(bags, kRows, &index);
+      ops_->Pool(*index, spec, rows.whole(), out.device());
+      ops_->PoolBackward(*index, spec, gradient.device(), Write::kOver, row_gradients.whole());
+      std::vector<float> wanted(kRows * dim, 0.0f);
+      PlainMax(features, spec, rows.host().data, out.host(), gradient.host(), &wanted);
+      EXPECT_EQ(out.Fetch(), out.values());
+      std::vector<float> given = row_gradients.Fetch();
+      given.resize(wanted.size());
+      EXPECT_EQ(given, wanted);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/job/job_registry.h"
 #include "common/job/model_graph.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
@@ -61,7 +62,7 @@ Result<JobShape> ShapeOf(const Job& job) {
     row.state_floats = state;
     row.row_bytes = RowBytes(table);
     for (const LayerSpec& layer : job.model.layers) {
-      if (layer.kind != "embedding" || layer.table != table.name) continue;
+      if (!ReadsRows(job.model, layer) || layer.table != table.name) continue;
       const uint32_t features = FeaturesIn(job, layer);
       row.features = std::max(row.features, features);
       shape.embedding_floats += uint64_t{features} * table.dim;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/job/job_registry.h"
 #include "worker/model/feature_list.h"
 #include "worker/model/model.h"
 
@@ -14,7 +15,7 @@ KeyFinder::KeyFinder(const Job& job, Executor* executor)
     if (job.tables[t].dense) continue;
     std::vector<uint32_t> features;
     for (const LayerSpec& layer : job.model.layers) {
-      if (layer.kind != "embedding" || layer.table != job.tables[t].name) continue;
+      if (!ReadsRows(job.model, layer) || layer.table != job.tables[t].name) continue;
       const std::vector<uint32_t> used = FeatureIndexes(job.data, layer);
       features.insert(features.end(), used.begin(), used.end());
     }

@@ -153,7 +153,7 @@ int EmbeddingBelow(const Job& job, const std::vector<Place>& places, uint32_t de
   const auto taken_over = [&](uint32_t p) {
     const LayerSpec& spec = job.model.layers[p];
     return spec.kind == "embedding" && spec.combine == Combine::kConcat &&
-           places[p].num_consumers == 1;
+           spec.pooling != Pooling::kMax && places[p].num_consumers == 1;
   };
   const uint32_t input = places[dense].inputs[0];
   if (taken_over(input)) return static_cast<int>(input);

@@ -55,7 +55,7 @@ LayerRecord EmbeddingRecord() {
   record.kind = "embedding";
   record.gives = "[n, features x dim], or [n, dim] with `combine: sum`";
   record.inputs_min = record.inputs_max = 0;
-  record.fields.embedding = true;
+  record.fields.embedding = record.fields.pooling = true;
   record.measure = MeasureEmbedding;
   return record;
 }

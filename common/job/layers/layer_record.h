@@ -38,7 +38,8 @@ const std::string& WordOf(const LayerSpec& layer, const LayerWord& word);
 
 // Which of the fields of LayerSpec that several rooms read count for a kind.
 struct LayerFields {
-  bool embedding = false;  // table, features, pooling, combine
+  bool embedding = false;  // table, features: it reads rows.
+  bool pooling = false;    // pooling, combine
   bool units = false;
   bool activation = false;
 };

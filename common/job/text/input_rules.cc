@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/job/job_registry.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -39,7 +40,7 @@ void WarnOfUnread(const FeatureNames& features, Job* job) {
   bool numbers = false;
   for (const LayerSpec& layer : job->model.layers) {
     numbers = numbers || layer.kind == "numeric";
-    if (layer.kind != "embedding") continue;
+    if (!ReadsRows(job->model, layer)) continue;
     const std::vector<std::string>& names = FeaturesRead(layer, features);
     read.insert(names.begin(), names.end());
   }

@@ -74,8 +74,12 @@ Section LayerSection(const LayerRegistry& layers) {
             KindsWhere(layers, [](const auto& r) { return r.inputs_max > 0; }));
   layer.Add("table", &LayerSpec::table, "The table of its rows.", embedding);
   layer.Add("features", &LayerSpec::features, "Empty: all sparse features.", embedding);
-  layer.Add("pooling", &LayerSpec::pooling, "Of the keys of one feature.", embedding);
-  layer.Add("combine", &LayerSpec::combine, "Of the features.", embedding);
+  const auto pooling = KindsWhere(layers, [](const auto& r) { return r.fields.pooling; });
+  layer.Add("pooling", &LayerSpec::pooling,
+            "Of the keys of one feature, each row multiplied by its key's weight first. max: the "
+            "largest of each column, of equal ones the first; no keys: 0.",
+            pooling);
+  layer.Add("combine", &LayerSpec::combine, "Of the features.", pooling);
   layer.Add("units", &LayerSpec::units,
             "Has to be given." + ByKind(layers, &LayerRecord::units_doc), Range{1, 65536},
             Note::kNoDefault, KindsWhere(layers, [](const auto& r) { return r.fields.units; }));

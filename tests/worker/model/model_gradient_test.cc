@@ -8,6 +8,7 @@
 #include "common/platform/random.h"
 #include "tests/error_bound.h"
 #include "tests/worker/model/model_fixture.h"
+#include "tests/worker/model/sequence_graphs.h"
 
 namespace hdps {
 namespace {
@@ -102,6 +103,10 @@ std::vector<Case> Cases() {
   cases.push_back({"rows_tangled", OnRows(TangledGraph()), {40, 3, true, 6}});
   cases.push_back({"tangled", TangledGraph(), {40, 3, true, 6}});
   cases.push_back({"wide_layers", WideLayers(), {33, 1, false, 8}});
+  for (const NamedJob& graph : SequenceGraphs()) {
+    cases.push_back({graph.name, graph.job, {}});
+    cases.push_back({graph.name + "_bags", graph.job, {40, 3, true, 5}});
+  }
   cases.push_back({"tangled_single", TangledGraph(), {33, 1, false, 8}});
   return cases;
 }

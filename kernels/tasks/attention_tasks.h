@@ -1,0 +1,176 @@
+// Attention: of the vectors of an example to each other, and of a sequence to a target.
+#pragma once
+
+#include "kernels/tasks/row_task.h"
+
+namespace hdps {
+
+// Self-attention over the F vectors of each example (Song et al. 2019, eq. 5-8), in `heads` parts
+// of head_dim columns. queries, keys, values, residuals [n * F, heads * head_dim] are in one piece,
+// vector f of example i in row i * F + f:
+//   weights[i, (h, f, g)] = softmax over g of <query_f, key_g> in the columns of h
+//   y[i, f, h] = relu(sum over g of weights * value_g + residual_f)
+// An element is (i, h * F + f).
+struct AttendFields {
+  size_t fields = 0, heads = 0, head_dim = 0;
+  const float* queries = nullptr;
+  const float* keys = nullptr;
+  const float* values = nullptr;
+  const float* residuals = nullptr;
+  Matrix weights;  // [n, heads * F * F]
+  Matrix y;        // [n, F * heads * head_dim]
+  Matrix Over() const { return weights.Columns(0, heads * fields); }
+  size_t FloatsARow() const { return weights.cols + 4 * y.cols; }
+
+  HDPS_ROW_TASK void operator()(size_t row, size_t element) const {
+    const size_t width = heads * head_dim, head = element / fields, f = element % fields;
+    const size_t first = row * fields * width + head * head_dim;  // Of vector 0 of the example.
+    float* const to = &ElementOf(weights, row, element * fields);
+    float largest = 0.0f;
+    for (size_t g = 0; g < fields; ++g) {
+      to[g] = DotOf(queries + first + f * width, keys + first + g * width, head_dim);
+      largest = g == 0 || largest < to[g] ? to[g] : largest;
+    }
+    float total = 0.0f;
+    for (size_t g = 0; g < fields; ++g) {
+      to[g] = std::exp(to[g] - largest);
+      total += to[g];
+    }
+    float* const out = &ElementOf(y, row, f * width + head * head_dim);
+    const float* const residual = residuals + first + f * width;
+    for (size_t d = 0; d < head_dim; ++d) out[d] = residual[d];
+    for (size_t g = 0; g < fields; ++g) {
+      const float weight = to[g] = to[g] / total;
+      const float* const value = values + first + g * width;
+      for (size_t d = 0; d < head_dim; ++d) out[d] += weight * value[d];
+    }
+    for (size_t d = 0; d < head_dim; ++d) out[d] = out[d] > 0.0f ? out[d] : 0.0f;
+  }
+};
+
+// The first half of its backward, for one query: the gradients of the residual (and of the sum it
+// is added to), of the scores before softmax, and of the query. An element is as above.
+struct AttendFieldsBackward {
+  size_t fields = 0, heads = 0, head_dim = 0;
+  const float* keys = nullptr;
+  const float* values = nullptr;
+  ConstMatrix weights, y, dy;
+  Matrix dscores;               // As the weights.
+  float* dqueries = nullptr;    // As the queries.
+  float* dresiduals = nullptr;  // As the residuals.
+  Matrix Over() const { return dscores.Columns(0, heads * fields); }
+  size_t FloatsARow() const { return weights.cols + 4 * y.cols; }
+
+  HDPS_ROW_TASK void operator()(size_t row, size_t element) const {
+    const size_t width = heads * head_dim, head = element / fields, f = element % fields;
+    const size_t first = row * fields * width + head * head_dim;
+    const size_t column = f * width + head * head_dim;
+    float* const dsum = dresiduals + first + f * width;
+    for (size_t d = 0; d < head_dim; ++d) {
+      dsum[d] = ElementOf(y, row, column + d) > 0.0f ? ElementOf(dy, row, column + d) : 0.0f;
+    }
+    const float* const weight = &ElementOf(weights, row, element * fields);
+    float* const dscore = &ElementOf(dscores, row, element * fields);
+    float mean = 0.0f;
+    for (size_t g = 0; g < fields; ++g) {
+      dscore[g] = DotOf(dsum, values + first + g * width, head_dim);
+      mean += weight[g] * dscore[g];
+    }
+    float* const dquery = dqueries + first + f * width;
+    for (size_t d = 0; d < head_dim; ++d) dquery[d] = 0.0f;
+    for (size_t g = 0; g < fields; ++g) {
+      const float slope = dscore[g] = weight[g] * (dscore[g] - mean);
+      const float* const key = keys + first + g * width;
+      for (size_t d = 0; d < head_dim; ++d) dquery[d] += slope * key[d];
+    }
+  }
+};
+
+// The second half, for one key and its value, from what the first half gave. An element is
+// (i, h * F + g).
+struct AttendedFieldsBackward {
+  size_t fields = 0, heads = 0, head_dim = 0;
+  const float* queries = nullptr;
+  const float* dresiduals = nullptr;
+  ConstMatrix weights, dscores;
+  float* dkeys = nullptr;
+  float* dvalues = nullptr;
+  Matrix Over() const { return {nullptr, weights.rows, heads * fields, heads * fields}; }
+  size_t FloatsARow() const { return 2 * weights.cols + 4 * fields * heads * head_dim; }
+
+  HDPS_ROW_TASK void operator()(size_t row, size_t element) const {
+    const size_t width = heads * head_dim, head = element / fields, g = element % fields;
+    const size_t first = row * fields * width + head * head_dim;
+    float* const dkey = dkeys + first + g * width;
+    float* const dvalue = dvalues + first + g * width;
+    for (size_t d = 0; d < head_dim; ++d) dkey[d] = dvalue[d] = 0.0f;
+    for (size_t f = 0; f < fields; ++f) {
+      const size_t at = (head * fields + f) * fields + g;
+      const float slope = ElementOf(dscores, row, at), weight = ElementOf(weights, row, at);
+      const float* const query = queries + first + f * width;
+      const float* const dsum = dresiduals + first + f * width;
+      for (size_t d = 0; d < head_dim; ++d) {
+        dkey[d] += slope * query[d];
+        dvalue[d] += weight * dsum[d];
+      }
+    }
+  }
+};
+
+// What the activation unit of DIN sees of each key k of a sequence and the target q (Zhou et al.
+// 2018, figure 2): row i * L + p of z [n * L, 4 * dim] is [k, q, k - q, k * q]. An element is
+// (i, p * dim + d).
+struct DinFeatures {
+  size_t dim = 0;
+  ConstMatrix keys;    // [n, L * dim]
+  ConstMatrix target;  // [n, dim]
+  Matrix z;
+  Matrix Over() const { return {nullptr, keys.rows, keys.cols, keys.cols}; }
+
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
+    const size_t position = col / dim, d = col % dim;
+    const float k = ElementOf(keys, row, col), q = ElementOf(target, row, d);
+    float* const to = &ElementOf(z, row * (keys.cols / dim) + position, d);
+    to[0] = k;
+    to[dim] = q;
+    to[2 * dim] = k - q;
+    to[3 * dim] = k * q;
+  }
+};
+
+// dkeys += what z's gradient says of the keys.
+struct DinFeaturesBackward {
+  size_t dim = 0;
+  ConstMatrix target, dz;
+  Matrix dkeys;
+  Matrix Over() const { return dkeys; }
+
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
+    const size_t position = col / dim, d = col % dim;
+    const float* const from = &ElementOf(dz, row * (dkeys.cols / dim) + position, d);
+    ElementOf(dkeys, row, col) +=
+        from[0] + from[2 * dim] + from[3 * dim] * ElementOf(target, row, d);
+  }
+};
+
+// dtarget (+)= what it says of the target, in order of position.
+struct DinQueryBackward {
+  size_t dim = 0;
+  ConstMatrix keys, dz;
+  Write write = Write::kOver;
+  Matrix dtarget;
+  Matrix Over() const { return dtarget; }
+  size_t FloatsARow() const { return 4 * keys.cols; }
+
+  HDPS_ROW_TASK void operator()(size_t row, size_t d) const {
+    const size_t length = keys.cols / dim;
+    float sum = 0.0f;
+    for (size_t p = 0; p < length; ++p) {
+      const float* const from = &ElementOf(dz, row * length + p, d);
+      sum += from[dim] - from[2 * dim] + from[3 * dim] * ElementOf(keys, row, p * dim + d);
+    }
+    WriteTo(ElementOf(dtarget, row, d), write, sum);
+  }
+};
+
+}  // namespace hdps

@@ -1,0 +1,142 @@
+// The attention of DIN: a sequence pooled by what each of its vectors is to a target.
+#include <algorithm>
+
+#include "worker/model/feature_list.h"
+#include "worker/model/layer.h"
+
+namespace hdps {
+namespace {
+
+// Vector p of example i stands in row i * length_ + p of what belongs to single vectors.
+class DinLayer : public Layer {
+ public:
+  explicit DinLayer(const LayerSite& site)
+      : place_(site.place),
+        dim_(site.self().width),
+        units_(site.spec.units),
+        length_(site.input(0).width / dim_),
+        feature_(FeatureOf(site)),
+        activation_(site.spec.activation),
+        softmax_(site.tensors.size() == 3),
+        weight_(site.TensorAt(0)),
+        bias_(site.TensorAt(1)),
+        score_(site.TensorAt(2)),
+        score_bias_(softmax_ ? 0 : site.TensorAt(3)),
+        features_(&site.ops),
+        product_(&site.ops),
+        hidden_(&site.ops),
+        scores_(&site.ops),
+        weights_(&site.ops),
+        counts_(&site.ops),
+        hidden_gradient_(&site.ops) {}
+
+  void Forward(Pass& pass) override {
+    const Place& self = pass.places[place_];
+    const ConstMatrix keys = pass.places[self.inputs[0]].value;
+    const size_t rows = keys.rows * length_;
+    CountKeys(pass);
+    const Matrix z = features_.ReserveRows(rows, 4 * size_t{dim_});
+    const Matrix product = product_.ReserveRows(rows, units_);
+    const Matrix hidden = hidden_.ReserveRows(rows, units_);
+    pass.ops.RunRows(DinFeatures{dim_, keys, pass.places[self.inputs[1]].value, z});
+    pass.ops.Gemm({.bias = pass.dense + bias_}, z, Weights(pass.dense), product);
+    pass.ops.RunRows(Activate{activation_, product, hidden});
+    GemmSpec scoring;
+    if (!softmax_) scoring.bias = pass.dense + score_bias_;
+    pass.ops.Gemm(scoring, hidden, {pass.dense + score_, units_, 1, 1},
+                  {scores_.Reserve(rows), rows, 1, 1});
+    const ConstMatrix scores{scores_.data(), keys.rows, length_, length_};
+    const Matrix weights = Of(weights_, keys.rows);
+    if (softmax_) {
+      pass.ops.RunRows(SoftmaxRows{counts_.data(), scores, weights});
+    } else {
+      pass.ops.RunRows(MaskRows{counts_.data(), scores, weights});
+    }
+    pass.ops.RunRows(WeighVectors{weights, keys, self.value});
+  }
+
+  void Backward(Pass& pass) override {
+    const Place& self = pass.places[place_];
+    Place &sequence = pass.places[self.inputs[0]], &target = pass.places[self.inputs[1]];
+    const size_t n = self.value.rows, rows = n * length_;
+    const Matrix weights = Of(weights_, n), slopes = Of(scores_, n);
+    // Of the keys as what is added up, before the weights become something else.
+    pass.ops.RunRows(WeighVectorsBackward{weights, self.gradient, sequence.NextGradient(),
+                                          sequence.gradient});
+    pass.ops.RunRows(WeightsBackward{sequence.value, self.gradient, slopes});
+    if (softmax_) {
+      pass.ops.RunRows(SoftmaxRowsBackward{weights, slopes, Write::kOver, slopes});
+    } else {
+      pass.ops.RunRows(MaskRows{counts_.data(), slopes, slopes});
+    }
+    const Matrix score_gradient{slopes.data, rows, 1, 1};
+    const Matrix hidden_gradient = hidden_gradient_.ReserveRows(rows, units_);
+    DenseBackward scoring;
+    scoring.x = hidden_.ReserveRows(rows, units_);
+    scoring.weights = {pass.dense + score_, units_, 1, 1};
+    scoring.dy = score_gradient;
+    scoring.weight_gradient = {pass.dense_gradients + score_, units_, 1, 1};
+    if (!softmax_) scoring.bias_gradient = pass.dense_gradients + score_bias_;
+    scoring.dx = hidden_gradient;
+    pass.ops.BackwardOfDense(scoring);
+    pass.ops.RunRows(
+        ActivateBackward{activation_, product_.ReserveRows(rows, units_), hidden_gradient});
+    BackwardOfHidden(pass, hidden_gradient);
+    const Matrix dz = product_.ReserveRows(rows, 4 * size_t{dim_});
+    pass.ops.RunRows(DinFeaturesBackward{dim_, target.value, dz, sequence.gradient});
+    if (!target.learns) return;
+    pass.ops.RunRows(
+        DinQueryBackward{dim_, sequence.value, dz, target.NextGradient(), target.gradient});
+  }
+
+ private:
+  static uint32_t FeatureOf(const LayerSite& site) {
+    return FeatureIndexes(site.job.data, site.job.model.layers[site.self().inputs[0]]).at(0);
+  }
+  Matrix Of(DeviceArray& array, size_t n) const {
+    return {array.Reserve(n * length_), n, length_, length_};
+  }
+  ConstMatrix Weights(const float* dense) const {
+    return {dense + weight_, 4 * size_t{dim_}, units_, units_};
+  }
+
+  // Brings the number of vectors of each example to the device.
+  void CountKeys(const Pass& pass) {
+    const std::vector<uint32_t>& offsets = pass.batch.sparse[feature_].offsets;
+    host_counts_.clear();
+    for (size_t i = 0; i < pass.batch.num_examples; ++i) {
+      host_counts_.push_back(static_cast<float>(std::min(offsets[i + 1] - offsets[i], length_)));
+    }
+    pass.ops.Upload(host_counts_, counts_.Reserve(host_counts_.size()));
+  }
+
+  // Leaves the gradient of the features in product_, whose values have served.
+  void BackwardOfHidden(Pass& pass, ConstMatrix gradient) {
+    const size_t rows = gradient.rows;
+    DenseBackward layer;
+    layer.x = features_.ReserveRows(rows, 4 * size_t{dim_});
+    layer.weights = Weights(pass.dense);
+    layer.dy = hidden_gradient_.ReserveRows(rows, units_);
+    layer.weight_gradient = {pass.dense_gradients + weight_, 4 * size_t{dim_}, units_, units_};
+    layer.bias_gradient = pass.dense_gradients + bias_;
+    layer.dx = product_.ReserveRows(rows, 4 * size_t{dim_});
+    pass.ops.BackwardOfDense(layer);
+  }
+
+  uint32_t place_, dim_, units_, length_, feature_;
+  Activation activation_;
+  bool softmax_;
+  size_t weight_, bias_, score_, score_bias_;  // First floats in the flat array.
+  DeviceArray features_;                       // [n * length, 4 * dim]
+  DeviceArray product_, hidden_;               // [n * length, units]
+  DeviceArray scores_, weights_;               // [n, length]
+  DeviceArray counts_;                         // [n]
+  DeviceArray hidden_gradient_;                // [n * length, units]
+  std::vector<float> host_counts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> NewDin(const LayerSite& site) { return std::make_unique<DinLayer>(site); }
+
+}  // namespace hdps
