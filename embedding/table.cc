@@ -349,6 +349,18 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, scale}, step);
 }
 
+SquareSum TableSlice::Squares(std::span<const Gradients> parts, float scale) {
+  SquareSum squares;
+  if (!GradientSums::CheckNumber(parts).ok()) return squares;  // Apply says so.
+  impl_->FinishGradients(parts, scale, GradientTerms(impl_->spec, {}));
+  const std::vector<Key>& keys = impl_->sums.keys();
+  for (size_t k = 0; k < keys.size(); ++k) {
+    if (impl_->spec.dense && IsAveraged(impl_->spec, keys[k])) continue;
+    squares.Add(SquaresOf({impl_->sums.values() + k * impl_->dim, impl_->dim}));
+  }
+  return squares;
+}
+
 Result<RowsDigest> TableSlice::Digest() const {
   RowsDigest digest;
   const uint64_t table_hash = TableHash(impl_->spec.name);

@@ -74,6 +74,9 @@ class TableSlice {
   // table counts it too. Under LAMB the keys with the same upper 32 bits are one tensor.
   void Apply(std::span<const Gradients> parts, float scale, int64_t step,
              const UpdateTerms& terms = {});
+  // The squares of the gradients that Apply would give to the rule, but for clipping. Changes
+  // nothing.
+  SquareSum Squares(std::span<const Gradients> parts, float scale);
   // All updates of `step` were applied: rows whom the policy wants gone go. After each step.
   void EndStep(int64_t step);
 

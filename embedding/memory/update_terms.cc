@@ -2,6 +2,7 @@
 #include "embedding/memory/update_terms.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hdps {
 
@@ -27,6 +28,12 @@ void GradientTerms::Clip(std::span<float> gradient) const {
   if (clip_value_ > 0) {
     for (float& value : gradient) value = std::clamp(value, -clip_value_, clip_value_);
   }
+}
+
+float ShrinkTo(double most, const SquareSum& squares) {
+  constexpr double kEpsilon = 1e-6;
+  if (most <= 0) return 1;
+  return static_cast<float>(std::min(most / (std::sqrt(squares.value()) + kEpsilon), 1.0));
 }
 
 bool IsAveraged(const TableSpec& table, Key key) {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "common/base/ids.h"
+#include "common/base/square_sum.h"
 #include "common/job/table_spec.h"
 
 namespace hdps {
@@ -36,6 +37,10 @@ class GradientTerms {
  private:
   const float l1_, l2_, shrink_, clip_value_;
 };
+
+// What keeps gradients, whose squares are these, within a norm of `most`; 0: any. As
+// clip_grad_norm_ of PyTorch: most / (norm + 1e-6), at most 1.
+float ShrinkTo(double most, const SquareSum& squares);
 
 // The row is a piece of a running average: no parameter, and none of the above is for it.
 bool IsAveraged(const TableSpec& table, Key key);
