@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/schedule.h"
 #include "embedding/change_log.h"
 #include "embedding/memory/gradient_sums.h"
 #include "embedding/memory/optimizer.h"
@@ -106,13 +107,15 @@ struct TableSlice::Impl {
     });
   }
 
-  void ApplyGradients(std::span<const Key> keys, const float* values, GradientScale scale,
-                      int64_t step);
+  void ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys, const float* values,
+                      GradientScale scale, int64_t step);
   // What says how the row of a key of the dense table is averaged; null: its row is parameters.
   const AveragedTensor* AveragedOf(Key key) const;
-  void UpdatePart(std::span<const Key> keys, const float* values, GradientScale scale, int64_t step,
-                  RowStore& memory);
-  void ApplyToTensors(std::span<const Gradients> parts, float scale, int64_t step);
+  void UpdatePart(const OptimizerSpec& rule, std::span<const Key> keys, const float* values,
+                  GradientScale scale, int64_t step, RowStore& memory);
+  void ApplyToTensors(const OptimizerSpec& rule, int64_t step);
+  // Makes `sums` of the parts what a rule is given: scaled, with penalties, clipped.
+  void FinishGradients(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
   void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
   void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step);
   void Evict(std::span<const Key> keys, int64_t step);
@@ -137,11 +140,31 @@ struct TableSlice::Impl {
   GradientSums sums;
   std::vector<Key> admitted_keys;
   std::vector<float> admitted_values;
+  std::vector<float> penalized;  // Weights of the rows of `sums`.
   std::vector<uint32_t> newcomers;  // Positions.
 };
 
-void TableSlice::Impl::ApplyGradients(std::span<const Key> keys, const float* values,
-                                      GradientScale scale, int64_t step) {
+void TableSlice::Impl::FinishGradients(std::span<const Gradients> parts, float scale,
+                                       const GradientTerms& terms) {
+  sums.Combine(parts, dim);
+  const std::vector<Key>& keys = sums.keys();
+  if (terms.penalizes()) {
+    penalized.resize(keys.size() * dim);
+    store.InParts(keys, false, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
+      ReadRows(width, RowsIn(memory), part, dim, penalized.data() + begin * dim);
+    });
+  }
+  for (size_t k = 0; k < keys.size(); ++k) {
+    const std::span<float> gradient(sums.values() + k * dim, dim);
+    for (float& value : gradient) value *= scale;
+    if (AveragedOf(keys[k]) != nullptr) continue;
+    terms.AddPenalties(std::span(penalized).subspan(terms.penalizes() ? k * dim : 0), gradient);
+    terms.Clip(gradient);
+  }
+}
+
+void TableSlice::Impl::ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys,
+                                      const float* values, GradientScale scale, int64_t step) {
   const uint64_t rows_before = store.num_rows();
   if (!policy.admits_all()) {
     FindAdmitted(keys, values, step);
@@ -149,7 +172,7 @@ void TableSlice::Impl::ApplyGradients(std::span<const Key> keys, const float* va
     values = admitted_values.data();
   }
   store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-    UpdatePart(part, values + begin * dim, scale, step, memory);
+    UpdatePart(rule, part, values + begin * dim, scale, step, memory);
     if (policy.floats() > 0) NoteUpdates(part, step, memory);
   });
   admitted += store.num_rows() - rows_before;
@@ -161,13 +184,14 @@ const AveragedTensor* TableSlice::Impl::AveragedOf(Key key) const {
 }
 
 // Neighbours under one rule at a time.
-void TableSlice::Impl::UpdatePart(std::span<const Key> keys, const float* values,
-                                  GradientScale scale, int64_t step, RowStore& memory) {
+void TableSlice::Impl::UpdatePart(const OptimizerSpec& rule, std::span<const Key> keys,
+                                  const float* values, GradientScale scale, int64_t step,
+                                  RowStore& memory) {
   for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
     const AveragedTensor* const averaged = AveragedOf(keys[begin]);
     end = spec.averaged.empty() ? keys.size() : begin + 1;
     while (end < keys.size() && AveragedOf(keys[end]) == averaged) ++end;
-    UpdateRows(width, averaged == nullptr ? spec.optimizer : AveragingRule(*averaged),
+    UpdateRows(width, averaged == nullptr ? rule : AveragingRule(*averaged),
                RowsIn(memory), keys.subspan(begin, end - begin), values + begin * dim, scale, step);
   }
 }
@@ -206,8 +230,7 @@ void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* valu
   }
 }
 
-void TableSlice::Impl::ApplyToTensors(std::span<const Gradients> parts, float scale, int64_t step) {
-  sums.Combine(parts, dim);
+void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step) {
   struct Chunk {
     Key key;
     size_t position;
@@ -219,14 +242,11 @@ void TableSlice::Impl::ApplyToTensors(std::span<const Gradients> parts, float sc
   });
   if (!store.failure().ok()) return;  // Not every chunk has its row.
   std::ranges::sort(chunks, {}, &Chunk::key);
-  std::vector<float> gradients(chunks.size() * dim);
   std::vector<ChunkUpdate> updates;
   for (size_t c = 0; c < chunks.size(); ++c) {
-    const float* sum = sums.values() + chunks[c].position * dim;
-    float* gradient = &gradients[c * dim];
-    for (size_t i = 0; i < dim; ++i) gradient[i] = sum[i] * scale;
+    const std::span<const float> gradient(sums.values() + chunks[c].position * dim, dim);
     const std::span<float> weights(reinterpret_cast<float*>(chunks[c].row), dim);
-    updates.push_back({{gradient, dim}, weights, State(chunks[c].row)});
+    updates.push_back({gradient, weights, State(chunks[c].row)});
     const bool tensor_ends =
         c + 1 == chunks.size() || chunks[c + 1].key >> 32 != chunks[c].key >> 32;
     if (!tensor_ends) continue;
@@ -235,7 +255,7 @@ void TableSlice::Impl::ApplyToTensors(std::span<const Gradients> parts, float sc
         UpdateRow(AveragingRule(*averaged), step, update.gradient, update.weights, update.state);
       }
     } else {
-      UpdateTensor(spec.optimizer, updates);
+      UpdateTensor(rule, updates);
     }
     updates.clear();
   }
@@ -339,22 +359,41 @@ void TableSlice::Store(std::span<const Key> keys, uint32_t row_floats, std::span
   });
 }
 
-void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t step) {
+void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t step,
+                       const UpdateTerms& update) {
   impl_->store.Fail(GradientSums::CheckNumber(parts));
   if (!failure().ok()) return;
   impl_->changes.OnChange(step);
   for (const Gradients& part : parts) {
     CHECK_EQ(part.values.size(), part.keys.size() * impl_->dim);
   }
-  if (RecordOf(impl_->spec.optimizer).whole_tensors) {
-    return impl_->ApplyToTensors(parts, scale, step);
+  GradientSums& sums = impl_->sums;
+  const OptimizerSpec rule = OptimizerAt(impl_->spec, step, update.rate);
+  const GradientTerms terms(impl_->spec, update);
+  const bool whole_tensors = RecordOf(rule).whole_tensors;
+  if (whole_tensors || !terms.none()) {
+    impl_->FinishGradients(parts, scale, terms);
+    if (whole_tensors) return impl_->ApplyToTensors(rule, step);
+    return impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, 1}, step);
   }
   if (parts.size() == 1) {
     const Gradients& part = parts[0];
-    return impl_->ApplyGradients(part.keys, part.values.data(), {part.scale, scale}, step);
+    return impl_->ApplyGradients(rule, part.keys, part.values.data(), {part.scale, scale}, step);
   }
-  impl_->sums.Combine(parts, impl_->dim);
-  impl_->ApplyGradients(impl_->sums.keys(), impl_->sums.values(), {1, scale}, step);
+  sums.Combine(parts, impl_->dim);
+  impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, scale}, step);
+}
+
+SquareSum TableSlice::Squares(std::span<const Gradients> parts, float scale) {
+  SquareSum squares;
+  if (!GradientSums::CheckNumber(parts).ok()) return squares;  // Apply says so.
+  impl_->FinishGradients(parts, scale, GradientTerms(impl_->spec, {}));
+  const std::vector<Key>& keys = impl_->sums.keys();
+  for (size_t k = 0; k < keys.size(); ++k) {
+    if (impl_->spec.dense && IsAveraged(impl_->spec, keys[k])) continue;
+    squares.Add(SquaresOf({impl_->sums.values() + k * impl_->dim, impl_->dim}));
+  }
+  return squares;
 }
 
 Result<RowsDigest> TableSlice::Digest() const {

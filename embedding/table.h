@@ -16,6 +16,7 @@
 #include "embedding/memory/frequency_sketch.h"
 #include "embedding/memory/gradient_sums.h"
 #include "embedding/memory/row_store.h"
+#include "embedding/memory/update_terms.h"
 #include "embedding/row_copy.h"
 #include "embedding/shard_memory.h"
 #include "kernels/vector_width.h"
@@ -68,9 +69,14 @@ class TableSlice {
 
   // No key twice: with more than one part a repeated key adds up, alone it would be updated twice.
   using Gradients = GradientPart;
-  // For every key: the gradients of `parts` added in their order, times `scale`, applied once.
-  // `step` as for UpdateRow. Under LAMB the keys with the same upper 32 bits are one tensor.
-  void Apply(std::span<const Gradients> parts, float scale, int64_t step);
+  // For every key: the gradients of `parts` added in their order, times `scale`, the penalties of
+  // the table's loss added, clipped, applied once. `step` as for UpdateRow; the schedule of the
+  // table counts it too. Under LAMB the keys with the same upper 32 bits are one tensor.
+  void Apply(std::span<const Gradients> parts, float scale, int64_t step,
+             const UpdateTerms& terms = {});
+  // The squares of the gradients that Apply would give to the rule, but for clipping. Changes
+  // nothing.
+  SquareSum Squares(std::span<const Gradients> parts, float scale);
   // All updates of `step` were applied: rows whom the policy wants gone go. After each step.
   void EndStep(int64_t step);
 

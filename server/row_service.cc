@@ -339,7 +339,10 @@ void RowService::ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clo
   // Who had no examples has no mean, and nothing to add.
   std::erase_if(pushes, [](const PlannedPush& push) { return push.request.num_examples == 0; });
   if (pushes.empty()) return;
-  shards_->Apply(pushes, SumScale(job_.parallel, workers, examples), clock + 1);
+  // All workers were given the same rate for a step.
+  const UpdateTerms terms = {.rate = pushes.front().request.rate,
+                             .clip_value = static_cast<float>(job_.train.clip_value)};
+  shards_->Apply(pushes, SumScale(job_.parallel, workers, examples), clock + 1, terms);
 }
 
 void RowService::Progress() {

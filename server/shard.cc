@@ -109,7 +109,7 @@ void Shard::Store(std::span<const ShardPiece> pieces, const Buffer& keys,
   }
 }
 
-void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step) {
+Shard::Parts Shard::PartsOf(std::span<const PlannedPush> pushes, size_t slot) {
   size_t wide_floats = 0;
   for (const PlannedPush& push : pushes) {
     if (push.request.format == DType::kFp32) continue;
@@ -117,7 +117,7 @@ void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale,
   }
   wide_.resize(std::max(wide_.size(), wide_floats));
   float* wide = wide_.data();
-  std::vector<std::vector<TableSlice::Gradients>> parts(tables_.size());  // [tables][pushes]
+  Parts parts(tables_.size());
   for (const PlannedPush& push : pushes) {
     const DType format = push.request.format;
     const Buffer& values = push.request.gradients;
@@ -135,9 +135,24 @@ void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale,
       parts[piece.table.value].push_back({piece.KeysIn(push.list->keys), gradients, push.scale});
     }
   }
+  return parts;
+}
+
+void Shard::Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step,
+                  const UpdateTerms& terms) {
+  const Parts parts = PartsOf(pushes, slot);
   for (size_t t = 0; t < tables_.size(); ++t) {
-    if (!parts[t].empty()) tables_[t].Apply(parts[t], scale, step);
+    if (!parts[t].empty()) tables_[t].Apply(parts[t], scale, step, terms);
   }
+}
+
+SquareSum Shard::Squares(std::span<const PlannedPush> pushes, size_t slot, float scale) {
+  const Parts parts = PartsOf(pushes, slot);
+  SquareSum squares;
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (!parts[t].empty()) squares.Add(tables_[t].Squares(parts[t], scale));
+  }
+  return squares;
 }
 
 void Shard::EndStep(int64_t step) {

@@ -60,7 +60,10 @@ class Shard {
              int64_t step);
   // Adds up the pushes in their order, times `scale`, and applies them once; `slot` is this shard's
   // place in their plans.
-  void Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step);
+  void Apply(std::span<const PlannedPush> pushes, size_t slot, float scale, int64_t step,
+             const UpdateTerms& terms);
+  // The squares of the gradients that this would apply, before they are clipped.
+  SquareSum Squares(std::span<const PlannedPush> pushes, size_t slot, float scale);
 
   // All updates of `step` were applied.
   void EndStep(int64_t step);
@@ -84,6 +87,9 @@ class Shard {
               IfDamaged if_damaged = IfDamaged::kNothingIsStored);
 
  private:
+  // Of this shard in the pushes, in their order and in 32 bits: [tables][pushes].
+  using Parts = std::vector<std::vector<TableSlice::Gradients>>;
+  Parts PartsOf(std::span<const PlannedPush> pushes, size_t slot);
   // The next save may tell what changed after `clock`, when everything is saved or loaded.
   void MarkSaved(Clock clock);
   std::vector<const TableSlice*> Slices() const;

@@ -56,7 +56,10 @@ class ShardSet {
   // it.
   void Store(const RequestPlan& plan, const StoreRequest& request);
   // The pushes of one step, in the order they are to be added up.
-  void Apply(std::span<const PlannedPush> pushes, float scale, int64_t step);
+  void Apply(std::span<const PlannedPush> pushes, float scale, int64_t step,
+             const UpdateTerms& terms);
+  // The squares of what that would apply, before they are clipped.
+  SquareSum Squares(std::span<const PlannedPush> pushes, float scale);
 
   // All updates of `step` were applied; steps come in order.
   void EndStep(int64_t step);

@@ -1,5 +1,6 @@
 // The messages between worker and server, field by field as in messages.fbs: rows by table, keys
 // and gradients as sections.
+#include <cmath>
 #include <limits>
 
 #include "common/protocol/message_codec.h"
@@ -124,11 +125,13 @@ struct Layout<PushRequest> {
     fields.Tables(message.tables);
     fields.Number(message.list);
     fields.Enumerator(message.format, kLastFormat);
+    fields.Number(message.rate);
     fields.Section(message.keys);
     fields.Section(message.gradients);
   }
   static void Check(const PushRequest& message, Rules& rules) {
     RequireClock(message.clock, rules);
+    rules.Require(std::isfinite(message.rate) && message.rate >= 0, "rates are not negative");
     RequireKeys(message.tables, message.keys, rules);
     if (message.list != 0 && message.tables.empty()) {  // How many there are, the list says.
       rules.Require(message.gradients.size() % FloatBytes(message.format) == 0,

@@ -31,6 +31,7 @@ class GradientSums {
   void Combine(std::span<const GradientPart> parts, size_t dim);
   const std::vector<Key>& keys() const { return keys_; }
   const float* values() const { return sums_.data(); }  // [keys, dim]
+  float* values() { return sums_.data(); }
 
  private:
   std::vector<Key> keys_;

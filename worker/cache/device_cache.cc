@@ -95,16 +95,25 @@ bool DeviceCache::Stale(std::span<const HotSplit> hot) const {
 }
 
 Result<StepWord> DeviceCache::Apply(HotStep step) {
-  CHECK(!Stale(step.hot));
-  for (const HotSplit& split : step.hot) {
+  BeginStep(&step);
+  return rows_.Apply(step);
+}
+
+Result<StepWord> DeviceCache::Sum(HotStep step) {
+  BeginStep(&step);
+  return rows_.Sum(step);
+}
+
+void DeviceCache::BeginStep(HotStep* step) {
+  CHECK(!Stale(step->hot));
+  for (const HotSplit& split : step->hot) {
     counters_.lookups += split.lookups;
     counters_.hits += split.hits;
     counters_.rows += split.slots.size();
     counters_.hot_rows += split.slots.size() - split.cold.size();
   }
   ++steps_;
-  step.group = group_;
-  return rows_.Apply(step);
+  step->group = group_;
 }
 
 // ---- Choosing anew.

@@ -57,6 +57,8 @@ class DeviceCache {
 
   // The update of a step; see HotRows::Apply. `number` of the step is set by its clock.
   Result<StepWord> Apply(HotStep step);
+  // The same in two halves: HotRows::Sum here, then rows().Update().
+  Result<StepWord> Sum(HotStep step);
   // Writes this worker's part of the dirty rows to the servers, before the step of `clock`; when
   // all workers have done so, the servers hold everything.
   Status Flush(Clock clock);
@@ -68,6 +70,7 @@ class DeviceCache {
   using Changes = std::vector<std::vector<SlotChange>>;  // [groups]
   Status CheckSettings();
   Changes Choose();
+  void BeginStep(HotStep* step);
   // Everybody takes what worker 0 chose. Returns when all workers have come.
   Status Agree(Changes* changes);
   // Writes those of the slots that are dirty and this worker's to write.

@@ -5,8 +5,10 @@
 
 #include <utility>
 
+#include "common/job/schedule.h"
 #include "embedding/memory/gradient_scale.h"
 #include "embedding/memory/optimizer.h"
+#include "kernels/host/finite.h"
 
 namespace hdps {
 namespace {
@@ -70,7 +72,21 @@ void HotRows::Gather(std::span<const HotSplit> hot, std::vector<std::vector<floa
   }
 }
 
+bool HotRows::Plain(const UpdateTerms& terms) const {
+  for (const HotGroup& group : groups_) {
+    for (const TableId table : group.tables) {
+      if (!GradientTerms(job_.tables[table.value], terms).none()) return false;
+    }
+  }
+  return true;
+}
+
 Result<StepWord> HotRows::Apply(const HotStep& step) {
+  if (!Plain(step.terms)) {
+    HDPS_ASSIGN_OR_RETURN(const StepWord all, Sum(step));
+    HDPS_RETURN_IF_ERROR(Update(step.terms));
+    return all;
+  }
   if (step.group != nullptr) return ApplyTogether(step);
   HDPS_RETURN_IF_ERROR(ApplyAlone(step));
   return step.mine;
@@ -94,7 +110,7 @@ Status HotRows::ApplyAlone(const HotStep& step) {
     for (const TableId table : groups_[g].tables) {
       const RowGradients& gradients = step.gradients[table.value];
       const TableSpec& spec = job_.tables[table.value];
-      update.rule = spec.optimizer;
+      update.rule = OptimizerAt(spec, step.number, step.terms.rate);
       const float* const values =
           gradients.device != nullptr ? gradients.device : OnDevice(gradients.host);
       if (!ops_.UpdateRows(update, slots, values, *slab(table))) return NotFinite(spec);
@@ -106,7 +122,7 @@ Status HotRows::ApplyAlone(const HotStep& step) {
   return Status();
 }
 
-Result<StepWord> HotRows::ApplyTogether(const HotStep& step) {
+Result<StepWord> HotRows::AddTogether(const HotStep& step) {
   std::vector<HotGradients> groups(groups_.size());
   const bool has_examples = step.mine.examples > 0;
   for (size_t g = 0; g < groups_.size(); ++g) {
@@ -119,7 +135,11 @@ Result<StepWord> HotRows::ApplyTogether(const HotStep& step) {
     }
   }
   const float part_scale = has_examples ? PartScale(job_.parallel, step.mine.examples) : 1.0f;
-  HDPS_ASSIGN_OR_RETURN(const StepWord all, sum_.Add(*step.group, step.mine, part_scale, groups));
+  return sum_.Add(*step.group, step.mine, part_scale, groups);
+}
+
+Result<StepWord> HotRows::ApplyTogether(const HotStep& step) {
+  HDPS_ASSIGN_OR_RETURN(const StepWord all, AddTogether(step));
   if (all.examples == 0) return all;
   RowUpdate update;
   update.step = step.number;
@@ -129,13 +149,85 @@ Result<StepWord> HotRows::ApplyTogether(const HotStep& step) {
     for (size_t t = 0; t < groups_[g].tables.size(); ++t) {
       const TableId table = groups_[g].tables[t];
       const TableSpec& spec = job_.tables[table.value];
-      update.rule = spec.optimizer;
+      update.rule = OptimizerAt(spec, step.number, step.terms.rate);
       const float* const values = OnDevice(sum_.sum(g, t));
       if (!ops_.UpdateRows(update, touched, values, *slab(table))) return NotFinite(spec);
     }
     for (const uint32_t slot : touched) dirty_[g][slot] = 1;
   }
   return all;
+}
+
+Result<StepWord> HotRows::Sum(const HotStep& step) {
+  summed_.clear();
+  squares_ = {};
+  number_ = step.number;
+  StepWord all = step.mine;
+  if (step.group != nullptr) {
+    HDPS_ASSIGN_OR_RETURN(all, AddTogether(step));
+  }
+  if (all.examples == 0) return all;
+  const uint64_t workers = step.group == nullptr ? 1 : step.group->size();
+  RowUpdate update;
+  update.part_scale = step.group == nullptr ? PartScale(job_.parallel, all.examples) : 1;
+  update.scale = SumScale(job_.parallel, workers, all.examples);
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const std::span<const uint32_t> slots =
+        step.group == nullptr ? step.hot[g].slots : std::span<const uint32_t>(sum_.touched(g));
+    for (size_t t = 0; t < groups_[g].tables.size(); ++t) {
+      const TableId table = groups_[g].tables[t];
+      const RowGradients values =
+          step.group == nullptr ? step.gradients[table.value] : RowGradients{sum_.sum(g, t)};
+      HDPS_RETURN_IF_ERROR(Keep(table, slots, values, update));
+    }
+    for (const uint32_t slot : slots) {
+      if (slot != kNotInSlab) dirty_[g][slot] = 1;
+    }
+  }
+  return all;
+}
+
+Status HotRows::Keep(TableId table, std::span<const uint32_t> slots, const RowGradients& values,
+                     const RowUpdate& update) {
+  const TableSpec& spec = job_.tables[table.value];
+  const size_t dim = spec.dim, row_floats = this->row_floats(table);
+  Summed& summed = summed_.emplace_back(Summed{table, {}, {}});
+  std::vector<float> downloaded(values.device != nullptr ? slots.size() * dim : 0);
+  if (values.device != nullptr) ops_.Download(values.device, downloaded);
+  const std::span<const float> from = values.device != nullptr ? downloaded : values.host;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] == kNotInSlab) continue;
+    summed.slots.push_back(slots[i]);
+    for (size_t d = 0; d < dim; ++d) {
+      summed.gradients.push_back((from[i * dim + d] * update.part_scale) * update.scale);
+    }
+  }
+  if (FirstNotFinite(summed.gradients) < summed.gradients.size()) return NotFinite(spec);
+  const GradientTerms terms(spec, {});
+  std::vector<float> rows(terms.penalizes() ? summed.slots.size() * row_floats : 0);
+  if (terms.penalizes()) Get(table, summed.slots, rows);
+  for (size_t i = 0; i < summed.slots.size(); ++i) {
+    const std::span<float> gradient = std::span(summed.gradients).subspan(i * dim, dim);
+    if (terms.penalizes()) {
+      terms.AddPenalties(std::span(rows).subspan(i * row_floats, dim), gradient);
+    }
+    squares_.Add(SquaresOf(gradient));
+  }
+  return Status();
+}
+
+Status HotRows::Update(const UpdateTerms& terms) {
+  for (Summed& summed : summed_) {
+    const TableSpec& spec = job_.tables[summed.table.value];
+    GradientTerms(spec, terms).Clip(summed.gradients);
+    RowUpdate update;
+    update.step = number_;
+    update.rule = OptimizerAt(spec, number_, terms.rate);
+    const float* const values = OnDevice(summed.gradients);
+    if (!ops_.UpdateRows(update, summed.slots, values, *slab(summed.table))) return NotFinite(spec);
+  }
+  summed_.clear();
+  return Status();
 }
 
 void HotRows::Get(TableId table, std::span<const uint32_t> slots, std::span<float> rows) const {

@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/job/job.h"
+#include "embedding/memory/update_terms.h"
 #include "kernels/dense_ops.h"
 #include "worker/cache/hot_split.h"
 #include "worker/cache/hot_sum.h"
@@ -27,6 +28,7 @@ struct HotStep {
   Collective* group = nullptr;              // Null: there is one worker.
   std::span<const HotSplit> hot;            // [groups]
   std::span<const RowGradients> gradients;  // [tables]
+  UpdateTerms terms = {};
 };
 
 // Invariant: a row of a slot is what a server would hold if it had got every push of its key, and
@@ -53,6 +55,11 @@ class HotRows {
   // Updates the rows that the step touched: of all workers' gradients where there is a group.
   // kCorruption when a gradient is not finite; then the rows are of no more use.
   Result<StepWord> Apply(const HotStep& step);
+  // The same in two halves, for who must know the gradients of all rows before any is clipped:
+  // their sums with the penalties of the loss, and their squares; then the update.
+  Result<StepWord> Sum(const HotStep& step);
+  const SquareSum& squares() const { return squares_; }
+  Status Update(const UpdateTerms& terms);
 
   // rows [slots * row_floats]. What is put or marked as clean is not dirty.
   void Get(TableId table, std::span<const uint32_t> slots, std::span<float> rows) const;
@@ -65,8 +72,21 @@ class HotRows {
     DeviceArray memory;
     RowSlab rows;
   };
+  // Combined gradients of a step for one table.
+  struct Summed {
+    TableId table;
+    std::vector<uint32_t> slots;
+    std::vector<float> gradients;  // [slots * dim]: what the rule is given, but for clipping.
+  };
+
+  // Gradients of one step go as they are into the rules.
+  bool Plain(const UpdateTerms& terms) const;
   Status ApplyAlone(const HotStep& step);
   Result<StepWord> ApplyTogether(const HotStep& step);
+  Result<StepWord> AddTogether(const HotStep& step);
+  // `values` of the host or, where given, of the device, times both scales of `update`.
+  Status Keep(TableId table, std::span<const uint32_t> slots, const RowGradients& values,
+              const RowUpdate& update);
   const float* OnDevice(std::span<const float> host);
 
   const Job& job_;
@@ -76,6 +96,10 @@ class HotRows {
   std::vector<std::vector<uint8_t>> dirty_;   // [groups][rows_max]
   HotSum sum_;
   DeviceArray uploaded_;
+  // Between Sum() and Update().
+  std::vector<Summed> summed_;
+  SquareSum squares_;
+  int64_t number_ = 1;
 };
 
 }  // namespace hdps

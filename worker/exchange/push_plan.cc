@@ -79,6 +79,7 @@ ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, Buffe
   push.num_examples = terms.num_examples;
   push.list = named ? terms.list : 0;
   push.format = terms.format;
+  push.rate = terms.rate;
   push.gradients = std::move(gradients);
   ServerRequest request = {server, Frame()};
   if (named) request.frame = EncodeMessage(push);

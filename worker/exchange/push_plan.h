@@ -24,6 +24,7 @@ struct PushTerms {
   uint64_t num_examples = 0;
   uint64_t list = 0;
   DType format = DType::kFp32;
+  double rate = 1;
 };
 
 // Invariant: from here to Requests() the split stays as it is.

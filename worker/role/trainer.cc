@@ -281,7 +281,7 @@ Status Trainer::TrainSteps(const Command& command, Progress* progress) {
         progress->pause = std::make_unique<Command>(*std::move(command_pause));
       }
     }
-    const StepTask task{clock_, command.until, progress->pause != nullptr};
+    const StepTask task{clock_, command.until, progress->pause != nullptr, command.rate};
     HDPS_ASSIGN_OR_RETURN(const StepOutcome outcome, runner_->Run(*window_, task));
     ++clock_;
     steps_clock_ = clock_;

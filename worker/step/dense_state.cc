@@ -80,13 +80,30 @@ void DenseState::ReadWeights(Executor& executor, std::span<float> flat) {
   });
 }
 
+TableSlice::Gradients DenseState::PartOf(size_t slice, std::span<const float> gradients) const {
+  TableSlice::Gradients part;
+  part.keys = KeysOf(slice);
+  part.values = gradients.subspan(ranges_[slice].begin * dim_, part.keys.size() * dim_);
+  return part;
+}
+
+SquareSum DenseState::Squares(Executor& executor, std::span<const float> gradients, float scale) {
+  CHECK_EQ(gradients.size(), keys_.size() * dim_);
+  std::vector<SquareSum> own(slices_.size());
+  executor.ParallelFor(slices_.size(), [&](size_t s) {
+    const TableSlice::Gradients part = PartOf(s, gradients);
+    own[s] = slices_[s].Squares({&part, 1}, scale);
+  });
+  SquareSum squares;
+  for (const SquareSum& one : own) squares.Add(one);
+  return squares;
+}
+
 void DenseState::Apply(Executor& executor, std::span<const float> gradients, const Update& update) {
   CHECK_EQ(gradients.size(), keys_.size() * dim_);
   executor.ParallelFor(slices_.size(), [&](size_t s) {
-    TableSlice::Gradients part;
-    part.keys = KeysOf(s);
-    part.values = gradients.subspan(ranges_[s].begin * dim_, part.keys.size() * dim_);
-    slices_[s].Apply({&part, 1}, update.scale, update.step);
+    const TableSlice::Gradients part = PartOf(s, gradients);
+    slices_[s].Apply({&part, 1}, update.scale, update.step, update.terms);
   });
 }
 

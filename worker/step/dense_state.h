@@ -39,7 +39,10 @@ class DenseState {
   struct Update {
     float scale = 1;
     int64_t step = 1;
+    UpdateTerms terms = {};
   };
+  // The squares of what Apply would give to the rule, before it is clipped; as at the servers.
+  SquareSum Squares(Executor& executor, std::span<const float> gradients, float scale);
   void Apply(Executor& executor, std::span<const float> gradients, const Update& update);
 
  private:
@@ -49,6 +52,7 @@ class DenseState {
   };
   static std::vector<Range> CutRanges(const TableSpec& spec, std::span<const Key> keys);
   std::span<const Key> KeysOf(size_t slice) const;
+  TableSlice::Gradients PartOf(size_t slice, std::span<const float> gradients) const;
 
   const uint32_t dim_;
   const std::vector<Key> keys_;

@@ -68,10 +68,10 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   HDPS_FAILPOINT("worker.step.computed");
   const int64_t computed = clock_.NowNs();
   const bool sent = PushesEarly(step);
-  if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task.clock, &outcome));
+  if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task, &outcome));
   HDPS_FAILPOINT("worker.step.reduced");
   const int64_t reduced = clock_.NowNs();
-  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task.clock, &outcome));
+  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task, &outcome));
   const int64_t updated = clock_.NowNs();
   if (!sent) HDPS_RETURN_IF_ERROR(PushAndAsk(window, task, outcome.pause));
   HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max - 1));
@@ -90,7 +90,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
 }
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
-  Push(window.at(0), task.clock);
+  Push(window.at(0), task);
   if (pause || task.clock + 1 >= task.until) return Status();
   HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
   HDPS_RETURN_IF_ERROR(window.Fill(2, 1));
@@ -247,7 +247,8 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDon
   }
 }
 
-Status StepRunner::ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome) {
+Status StepRunner::ReduceDense(const PreparedStep& step, const StepTask& task,
+                               StepOutcome* outcome) {
   const uint64_t examples = step.parts.num_examples();
   const std::span<float> gradients(dense_gradients_);
   if (examples == 0) {
@@ -262,11 +263,16 @@ Status StepRunner::ReduceDense(const PreparedStep& step, Clock clock, StepOutcom
   HDPS_RETURN_IF_ERROR(group_.collective->AllReduce(lists));
   outcome->pause = pause != 0;
   if (all == 0 || gradients.empty()) return Status();
-  group_.state->Apply(executor_, gradients,
-                      {SumScale(job_.parallel, group_.collective->size(), all), clock + 1});
+  group_.state->Apply(
+      executor_, gradients,
+      {SumScale(job_.parallel, group_.collective->size(), all), task.clock + 1, TermsOf(task)});
   group_.state->ReadWeights(executor_, dense_);
   if (!dense_outside_.empty()) model_.SetDense(dense_);
   return Status();
+}
+
+UpdateTerms StepRunner::TermsOf(const StepTask& task) const {
+  return {.rate = task.rate, .clip_value = static_cast<float>(job_.train.clip_value)};
 }
 
 std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) const {
@@ -284,14 +290,16 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
   return gradients;
 }
 
-Status StepRunner::UpdateHotRows(const PreparedStep& step, Clock clock, StepOutcome* outcome) {
+Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,
+                                 StepOutcome* outcome) {
   std::vector<RowGradients> gradients(job_.tables.size());
   for (uint32_t t = 0; t < gradients.size(); ++t) {
     gradients[t].host = row_gradients_[t];
     if (!GradientsMeetOnHost(step)) gradients[t].device = model_.RowGradientsOnDevice(t);
   }
   HotStep hot;
-  hot.number = clock + 1;
+  hot.number = task.clock + 1;
+  hot.terms = TermsOf(task);
   hot.mine = {outcome->examples, outcome->pause};
   hot.hot = step.hot;
   hot.gradients = gradients;
@@ -309,17 +317,18 @@ void StepRunner::BeginPush(const PreparedStep& step) {
   if (!moved) push_->Open();
 }
 
-void StepRunner::Push(const WindowStep& window_step, Clock clock) {
+void StepRunner::Push(const WindowStep& window_step, const StepTask& task) {
   const PreparedStep& step = *window_step.prepared;
   const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
   const PushTerms terms = {.sequence = {next_sequence_++},
-                           .clock = clock,
+                           .clock = task.clock,
                            .num_examples = step.parts.num_examples(),
                            .list = window_step.list,
-                           .format = job_.parallel.wire};
+                           .format = job_.parallel.wire,
+                           .rate = task.rate};
   std::vector<ServerRequest> requests = push_->Requests(terms, GradientsOfSplit(step));
   push_.reset();
-  pushes_.push_back(channel_.Start(std::move(requests), AdvanceRequests(num_servers, clock + 1)));
+  pushes_.push_back(channel_.Start(std::move(requests), AdvanceRequests(num_servers, task.clock + 1)));
   HDPS_FAILPOINT("worker.step.pushed");
 }
 

@@ -39,6 +39,7 @@ struct StepTask {
   Clock clock = 0;
   Clock until = 0;     // Where the command ends: the rows of that step are not asked for yet.
   bool pause = false;  // This worker was told to pause.
+  double rate = 1;     // What all learning rates are multiplied with.
 };
 
 // Belongs to the trainer's thread.
@@ -76,12 +77,13 @@ class StepRunner {
                    StepOutcome* outcome);
   // What layers give to running averages is a mean whatever parallel.gradients_mean says.
   void ScaleAverages();
-  Status ReduceDense(const PreparedStep& step, Clock clock, StepOutcome* outcome);
+  Status ReduceDense(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
   // Rows of a table that are kept on the model's device go straight into its inputs.
   void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, TableInput* input);
   bool GradientsMeetOnHost(const PreparedStep& step) const;
+  UpdateTerms TermsOf(const StepTask& task) const;  // But for the norm.
   // The update of rows that are kept here.
-  Status UpdateHotRows(const PreparedStep& step, Clock clock, StepOutcome* outcome);
+  Status UpdateHotRows(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
   // Chooses the rows to keep from step `clock` on, where that is due.
   Status RefreshCache(StepWindow& window, Clock clock);
   // Sends the push of the first step, and for the rows of those behind it unless `pause`.
@@ -90,7 +92,7 @@ class StepRunner {
   // for them.
   bool PushesEarly(const PreparedStep& step) const;
   // Sends the push of step `clock`, and behind its acknowledgements the word that it is finished.
-  void Push(const WindowStep& step, Clock clock);
+  void Push(const WindowStep& step, const StepTask& task);
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
   Status CollectAcks(size_t left);
   bool dense_at_servers() const { return group_.collective == nullptr && !dense_.empty(); }

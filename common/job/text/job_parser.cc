@@ -57,8 +57,9 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
   std::vector<std::string> warnings;
   ReadSection(section, source->root, &text, {"", &warnings});
   Job job = text;
+  job.train = text.train_text;
   job.warnings = std::move(warnings);
-  HDPS_RETURN_IF_ERROR(CheckJob(*source, text.model_text, &job));
+  HDPS_RETURN_IF_ERROR(CheckJob(*source, text, &job));
   return job;
 }
 

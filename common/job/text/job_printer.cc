@@ -13,11 +13,16 @@ namespace {
 JobText TextOf(const Job& job) {
   JobText text;
   static_cast<Job&>(text) = job;
+  static_cast<TrainSpec&>(text.train_text) = job.train;
   ModelText& model = text.model_text;
   static_cast<ModelSpec&>(model) = job.model;
   model.tables = job.tables;
   if (!model.tables.empty() && model.tables.back().dense) {
-    model.dense_optimizer = model.tables.back().optimizer;
+    const TableSpec& dense = model.tables.back();
+    model.dense_optimizer = dense.optimizer;
+    model.dense_schedule = dense.schedule;
+    model.dense_loss_l1 = dense.loss_l1;
+    model.dense_loss_l2 = dense.loss_l2;
     model.tables.pop_back();
   }
   return text;

@@ -253,9 +253,10 @@ Status CheckCluster(const JobSource& source, const ClusterSpec& cluster) {
 
 }  // namespace
 
-Status CheckJob(const JobSource& source, const ModelText& model, Job* job) {
+Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
   HDPS_RETURN_IF_ERROR(DataCheck(source, job->data).Run());
-  HDPS_RETURN_IF_ERROR(BuildJobModel(source, model, job));
+  HDPS_RETURN_IF_ERROR(BuildJobModel(source, text.model_text, job));
+  HDPS_RETURN_IF_ERROR(FillSchedules(source, text.train_text.schedule, job));
   const auto& columns = job->data.columns;
   const auto label = std::find_if(columns.begin(), columns.end(), [](const ColumnSpec& column) {
     return column.type == ColumnType::kLabel;

@@ -17,26 +17,40 @@ struct ModelText : ModelSpec, ModelRecipe {
   uint64_t vocab_cache_size = 0;
   std::vector<TableSpec> tables;
   OptimizerSpec dense_optimizer = DenseOptimizer();
+  // Of the tables of a recipe, and of the weights of dense layers.
+  ScheduleSpec wide_schedule, deep_schedule, dense_schedule;
+  float wide_loss_l1 = 0, wide_loss_l2 = 0, deep_loss_l1 = 0, deep_loss_l2 = 0;
+  float dense_loss_l1 = 0, dense_loss_l2 = 0;
+};
+
+// What stands under "train".
+struct TrainText : TrainSpec {
+  ScheduleSpec schedule;  // Of tables without one of their own: once the model is built, in them.
 };
 
 // What stands in a job file. Its model has not been built yet.
 struct JobText : Job {
   ModelText model_text;
+  TrainText train_text;
 };
 
 Section JobSection(const JobRegistry& registry);  // Of JobText: the whole.
 
 Section DataSection();
 Section ModelSection(const JobRegistry& registry);  // Of ModelText.
+Section ScheduleSection();
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
 
 // Fills model and tables from what stands under "model"; needs job->data.
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
 
+// Gives each table that the job text gives no schedule `all`, that of train; checks all.
+Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job);
+
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).
-Status CheckJob(const JobSource& source, const ModelText& model, Job* job);
+Status CheckJob(const JobSource& source, const JobText& text, Job* job);
 
 // Names what the data has and the model cannot use. The job has passed every other check.
 void WarnOfInputs(Job* job);

@@ -3,6 +3,7 @@
 
 #include "common/job/job_registry.h"
 #include "common/job/model_graph.h"
+#include "common/job/schedule.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -41,6 +42,12 @@ Status CheckFeatureLists(const JobSource& source, const ModelRecipe& recipe,
   return {};
 }
 
+// What the settings of a recipe's table begin with.
+std::string RecipeKey(const TableSpec& table) {
+  if (table.dense) return "dense";
+  return table.name == "wide" ? "wide" : "deep";
+}
+
 }  // namespace
 
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
@@ -66,6 +73,10 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
     if (object.Find("loss") == nullptr && graph->loss.has_value()) job->model.loss = *graph->loss;
     job->tables = std::move(graph->tables);
     for (TableSpec& table : job->tables) {
+      const bool wide = RecipeKey(table) == "wide";
+      table.schedule = wide ? text.wide_schedule : text.deep_schedule;
+      table.loss_l1 = wide ? text.wide_loss_l1 : text.deep_loss_l1;
+      table.loss_l2 = wide ? text.wide_loss_l2 : text.deep_loss_l2;
       table.policy = text.policy;
       if (table.dim > 1) table.weights = text.weights;
       table.vocab_cache_size = text.vocab_cache_size;
@@ -77,8 +88,39 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
   }
   GraphShape shape;
   MeasureGraph(job->model, job->tables, features, &shape);
-  job->tables.push_back(DenseTable(text.dense_optimizer));
-  job->tables.back().averaged = AveragedTensors(shape);
+  TableSpec& dense = job->tables.emplace_back(DenseTable(text.dense_optimizer));
+  dense.averaged = AveragedTensors(shape);
+  dense.schedule = text.dense_schedule;
+  dense.loss_l1 = text.dense_loss_l1;
+  dense.loss_l2 = text.dense_loss_l2;
+  return {};
+}
+
+Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job) {
+  const JsonValue& object = *source.root.Find("model");
+  const JsonValue* layers = object.Find("layers");
+  const bool spelled_out = layers != nullptr && !layers->items.empty();
+  const JsonValue* listed = spelled_out ? object.Find("tables") : nullptr;
+  for (size_t t = 0; t < job->tables.size(); ++t) {
+    TableSpec& table = job->tables[t];
+    const bool own_place = listed != nullptr && !table.dense;
+    const std::string key = own_place ? "schedule" : RecipeKey(table) + "_schedule";
+    const JsonValue* given = (own_place ? listed->items[t] : object).Find(key);
+    std::string place = own_place ? "model.tables." + std::to_string(t) : "model";
+    place += "." + key;
+    if (given == nullptr) {
+      table.schedule = all;
+      place = "train.schedule";
+    } else if (!FollowsSchedule(table.optimizer)) {
+      job->warnings.push_back(place + " is ignored: the learning rate of " +
+                              OptimizerName(table.optimizer) + " follows no schedule");
+    }
+    if (table.schedule.kind != ScheduleKind::kConstant && table.schedule.decay_steps == 0) {
+      return Refuse(source, place,
+                    "kind " + Quoted(std::string(WordOf(table.schedule.kind))) +
+                        " needs decay_steps, the steps that its way takes; give them");
+    }
+  }
   return {};
 }
 

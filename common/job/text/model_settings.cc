@@ -14,6 +14,8 @@ namespace {
 
 using enum Note;
 
+constexpr Range kPenalty = {0, 1e6};
+
 Section InitSection() {
   SettingTable<InitSpec> init("init", "An init");
   init.Add("kind", &InitSpec::kind, "uniform: in [-scale, scale). normal: scale is the deviation.");
@@ -73,6 +75,16 @@ Section TableSection(const OptimizerRegistry& optimizers) {
   table.AddObject("init", &TableSpec::init, InitSection(), "How a row begins.");
   table.AddObject("policy", &TableSpec::policy, PolicySection(),
                   "Which keys get rows and which rows leave.", kPrintedUnlessDefault);
+  table.AddObject("schedule", &TableSpec::schedule, ScheduleSection(),
+                  "Of the learning rate. Default: `train.schedule`.", kPrintedUnlessDefault);
+  table.Add("loss_l1", &TableSpec::loss_l1,
+            "In the loss: loss_l1 times the sum of |w| over the weights of the rows that a step "
+            "meets, each once.",
+            kPenalty, kPrintedUnlessDefault);
+  table.Add("loss_l2", &TableSpec::loss_l2,
+            "Likewise: loss_l2 / 2 times the sum of w^2. PyTorch's weight_decay, but only of the "
+            "rows that a step meets; half of it is DeepCTR's l2_reg.",
+            kPenalty, kPrintedUnlessDefault);
   table.Add("weights", &TableSpec::weights, "As `model.weights`.", kPrintedUnlessDefault);
   table.Add("vocab_cache_size", &TableSpec::vocab_cache_size, "As `model.vocab_cache_size`.",
             Range{0, 1e9}, Hashed::kDefault);
@@ -148,6 +160,15 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
                    "Default: ftrl 0.05, l1 = l2 = 1e-8, initial accumulator 1e-6.", wide);
   model->AddObject("deep_optimizer", &ModelText::deep_optimizer, OptimizerSection(optimizers),
                    "Default: lazy_adam 0.00035.", embeds);
+  model->AddObject("wide_schedule", &ModelText::wide_schedule, ScheduleSection(),
+                   "As `model.tables[].schedule`.", wide);
+  model->AddObject("deep_schedule", &ModelText::deep_schedule, ScheduleSection(),
+                   "As `model.tables[].schedule`.", embeds);
+  const std::string penalty_doc = "As of `model.tables[]`.";
+  model->Add("wide_loss_l1", &ModelText::wide_loss_l1, penalty_doc, kPenalty, wide);
+  model->Add("wide_loss_l2", &ModelText::wide_loss_l2, penalty_doc, kPenalty, wide);
+  model->Add("deep_loss_l1", &ModelText::deep_loss_l1, penalty_doc, kPenalty, embeds);
+  model->Add("deep_loss_l2", &ModelText::deep_loss_l2, penalty_doc, kPenalty, embeds);
   model->AddObject("wide_init", &ModelText::wide_init, InitSection(), "Default: zeros.", wide);
   model->AddObject("embedding_init", &ModelText::embedding_init, InitSection(),
                    "Default: normal, scale 0.01.", embeds);
@@ -169,6 +190,33 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
 
 }  // namespace
 
+Section ScheduleSection() {
+  using enum ScheduleKind;
+  SettingTable<ScheduleSpec> schedule("schedule", "A schedule of learning rates");
+  schedule.Add("kind", &ScheduleSpec::kind,
+               "step: times `decay` after every `decay_steps`. exponential: the same, smoothly. "
+               "cosine: half a wave from 1 to `least` in `decay_steps`. polynomial: 1 - t / "
+               "decay_steps to the power of `power`, from 1 to `least`.");
+  schedule.Add("warmup_steps", &ScheduleSpec::warmup_steps,
+               "First so many steps in which the rate rises linearly, step / warmup_steps, to the "
+               "whole; the other steps count from there.",
+               Range{0, 9e15});
+  schedule.Add("decay_steps", &ScheduleSpec::decay_steps, "Has to be given.", Range{1, 9e15},
+               kNoDefault, Where(&ScheduleSpec::kind, {kStep, kExponential, kCosine, kPolynomial}));
+  schedule.Add("decay", &ScheduleSpec::decay, "What `decay_steps` multiply the rate with.",
+               Range{1e-9, 1}, Where(&ScheduleSpec::kind, {kStep, kExponential}));
+  schedule.Add("power", &ScheduleSpec::power, "1: a straight line.", Range{0.001, 1000},
+               Where(&ScheduleSpec::kind, {kPolynomial}));
+  schedule.Add("least", &ScheduleSpec::least,
+               "Part of the learning rate that is left after `decay_steps`, and from then on.",
+               Range{0, 1}, Where(&ScheduleSpec::kind, {kCosine, kPolynomial}));
+  schedule.Appendix(
+      "\nSteps are counted over the whole job, so a run that is resumed goes on where it was. The "
+      "learning rate of ftrl follows no schedule: its weights are a quotient by it, and would "
+      "shrink with it.\n");
+  return schedule.Done();
+}
+
 Section ModelSection(const JobRegistry& registry) {
   std::vector<std::string> types;
   for (const RecipeRecord& recipe : Recipes()) types.push_back(recipe.word);
@@ -186,6 +234,16 @@ Section ModelSection(const JobRegistry& registry) {
   model.AddObject("dense_optimizer", &ModelText::dense_optimizer,
                   OptimizerSection(registry.optimizers),
                   "Of the weights of all dense layers. Default: adam 0.00035.");
+  model.AddObject("dense_schedule", &ModelText::dense_schedule, ScheduleSection(),
+                  "Of their learning rate. Default: `train.schedule`.", kPrintedUnlessDefault);
+  model.Add("dense_loss_l1", &ModelText::dense_loss_l1,
+            "In the loss: dense_loss_l1 times the sum of |w| over the weights and biases of all "
+            "dense layers.",
+            kPenalty, kPrintedUnlessDefault);
+  model.Add("dense_loss_l2", &ModelText::dense_loss_l2,
+            "Likewise: dense_loss_l2 / 2 times the sum of w^2, which is PyTorch's weight_decay of "
+            "sgd and adam.",
+            kPenalty, kPrintedUnlessDefault);
   model.Add("loss", &ModelText::loss,
             "Default: softmax for an mlp of several classes, else logloss.", kNoDefault);
   model.Add("device", &ModelText::device,

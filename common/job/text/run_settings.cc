@@ -10,7 +10,7 @@ namespace {
 using enum Note;
 
 Section TrainSection() {
-  SettingTable<TrainSpec> train("train", "train");
+  SettingTable<TrainText> train("train", "train");
   train.Add("mode", &TrainSpec::mode,
             "sync: one combined update a step. async: each worker's as it comes. ssp: async, no "
             "worker more than the bound ahead.");
@@ -37,6 +37,14 @@ Section TrainSection() {
             "Evaluate after every so many steps as well, as within a long epoch; 0: do not. "
             "Training waits meanwhile, and its result stays the same.",
             Range{0, 9e15}, Hashed::kNothing);
+  train.AddObject("schedule", &TrainText::schedule, ScheduleSection(),
+                  "How learning rates change with the step: of every table and of the dense "
+                  "layers, as far as they are given none of their own.",
+                  kPrintedUnlessDefault);
+  train.Add("clip_value", &TrainSpec::clip_value,
+            "Each element of a step's gradient, combined over the workers, scaled and with the "
+            "penalties of the loss, is kept within +-this; 0: any. PyTorch's clip_grad_value_.",
+            Range{0, 1e9}, kPrintedUnlessDefault);
   train.Add("cache_refresh_steps", &TrainSpec::cache_refresh_steps,
             "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to "
             "4096.",
@@ -161,7 +169,7 @@ Section JobSection(const JobRegistry& registry) {
   job.Add("seed", &JobText::seed, "Decides initial weights and the order of rows.");
   job.AddObject("data", &JobText::data, DataSection(), "What to read.", kRequired);
   job.AddObject("model", &JobText::model_text, ModelSection(registry), "What to train.", kRequired);
-  job.AddObject("train", &JobText::train, TrainSection(), "How to train.");
+  job.AddObject("train", &JobText::train_text, TrainSection(), "How to train.");
   job.AddObject("parallel", &JobText::parallel, ParallelSection(),
                 "How the work is split, in MindSpore's words.");
   job.AddObject("checkpoint", &JobText::checkpoint, CheckpointSection(), "What is kept for later.");

@@ -119,8 +119,8 @@ inline auto Fields(const PullReply& m) {
   return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h] = m;
-  return std::tie(a, b, c, d, e, f, g, h);
+  const auto& [a, b, c, d, e, f, g, h, i] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i);
 }
 inline auto Fields(const PushAck& m) {
   const auto& [a, b, c] = m;
@@ -228,8 +228,8 @@ void ForEachSample(const Visit& visit) {
                     DType::kBf16});
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),
                   Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1}), DType::kFp32});
-  visit(
-      PushRequest{{6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(6), 18, DType::kFp16});
+  visit(PushRequest{
+      {6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(6), 18, DType::kFp16, 0.25});
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});
   visit(AdvanceRequest{12});
   visit(AdvanceAck{13});

@@ -1,0 +1,45 @@
+// Penalties and clipping, element by element.
+#include "embedding/memory/update_terms.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hdps {
+
+GradientTerms::GradientTerms(const TableSpec& table, const UpdateTerms& terms)
+    : l1_(table.loss_l1),
+      l2_(table.loss_l2),
+      shrink_(terms.shrink),
+      clip_value_(terms.clip_value) {}
+
+void GradientTerms::AddPenalties(std::span<const float> weights, std::span<float> gradient) const {
+  if (!penalizes()) return;
+  for (size_t i = 0; i < gradient.size(); ++i) {
+    const float w = weights[i];
+    const float sign = w > 0 ? 1.0f : w < 0 ? -1.0f : 0.0f;
+    gradient[i] += l2_ * w + l1_ * sign;
+  }
+}
+
+void GradientTerms::Clip(std::span<float> gradient) const {
+  if (shrink_ != 1) {
+    for (float& value : gradient) value *= shrink_;
+  }
+  if (clip_value_ > 0) {
+    for (float& value : gradient) value = std::clamp(value, -clip_value_, clip_value_);
+  }
+}
+
+float ShrinkTo(double most, const SquareSum& squares) {
+  constexpr double kEpsilon = 1e-6;
+  if (most <= 0) return 1;
+  return static_cast<float>(std::min(most / (std::sqrt(squares.value()) + kEpsilon), 1.0));
+}
+
+bool IsAveraged(const TableSpec& table, Key key) {
+  return std::ranges::any_of(table.averaged, [key](const AveragedTensor& averaged) {
+    return averaged.tensor == key >> 32;
+  });
+}
+
+}  // namespace hdps

@@ -1,0 +1,48 @@
+// What becomes of a step's combined gradient before its table's rule: the penalties of the loss,
+// then clipping. The same for rows at servers, dense tensors under allreduce and rows kept at
+// workers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "common/base/ids.h"
+#include "common/base/square_sum.h"
+#include "common/job/table_spec.h"
+
+namespace hdps {
+
+// Of one update of all tables.
+struct UpdateTerms {
+  double rate = 1;       // Learning rates are multiplied with it, and with their schedules.
+  float shrink = 1;      // Gradients are multiplied with it: below 1 where their norm is clipped.
+  float clip_value = 0;  // Then each element stays within +-this; 0: any.
+};
+
+// Of the gradients of one table.
+class GradientTerms {
+ public:
+  GradientTerms(const TableSpec& table, const UpdateTerms& terms);
+
+  // Gradients stay as they are.
+  bool none() const { return !penalizes() && shrink_ == 1 && clip_value_ == 0; }
+  // The weights count: loss_l1 or loss_l2 of the table is not 0.
+  bool penalizes() const { return l1_ != 0 || l2_ != 0; }
+
+  // gradient[i] += l2 weights[i] + l1 sign(weights[i]), where there are penalties.
+  void AddPenalties(std::span<const float> weights, std::span<float> gradient) const;
+  // gradient[i] = shrink gradient[i] within +-clip_value.
+  void Clip(std::span<float> gradient) const;
+
+ private:
+  const float l1_, l2_, shrink_, clip_value_;
+};
+
+// What keeps gradients, whose squares are these, within a norm of `most`; 0: any. As
+// clip_grad_norm_ of PyTorch: most / (norm + 1e-6), at most 1.
+float ShrinkTo(double most, const SquareSum& squares);
+
+// The row is a piece of a running average: no parameter, and none of the above is for it.
+bool IsAveraged(const TableSpec& table, Key key);
+
+}  // namespace hdps
