@@ -89,9 +89,8 @@ class Preview {
       HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
       if (!found) break;
       line.place.file = file;
-      const std::vector<NamedText> cells = row == 0 && has_columns() && !data_.header
-                                               ? CellsOf(line)
-                                               : std::vector<NamedText>();
+      const std::vector<NamedText> cells =
+          row == 0 && has_columns() && !data_.header ? CellsOf(line) : std::vector<NamedText>();
       if (NamesItsColumns(cells, column_names_)) {
         return {Code::kInvalidArgument,
                 PlaceOf(line) + ": this line is a header, with the names of the job's columns: " +
@@ -134,8 +133,9 @@ class Preview {
     if (!found || line.place.number != 1) {
       if (!by_name()) return {};
       return {Code::kInvalidArgument,
-              paths_[file] + ":1: the first line is blank: expected the names of the columns, for "
-                             "data.header is true"};
+              paths_[file] +
+                  ":1: the first line is blank: expected the names of the columns, for "
+                  "data.header is true"};
     }
     // Numbers where names should be: a row that nobody will read. Texts alone could be both.
     const ColumnSpec* label = LabelColumn(data_);
@@ -147,8 +147,9 @@ class Preview {
       const Status matched = rows_->TakeHeader(file, line.text, &names);
       if (!matched.ok() && has_numbers && !rows_->AddOrDescribe(line, &unused)) {
         return {Code::kInvalidArgument,
-                PlaceOf(line) + ": data.header is true, but this line reads like a row: expected "
-                                "the names of the columns, or data.header to be false"};
+                PlaceOf(line) +
+                    ": data.header is true, but this line reads like a row: expected "
+                    "the names of the columns, or data.header to be false"};
       }
       if (!names.empty()) passed_over_[ListOf(names)].push_back(PlaceOf(line));
       return matched;
@@ -167,7 +168,8 @@ class Preview {
     for (size_t i = 0; i < names.size() && i < kNamesShownMax; ++i) {
       list += (i == 0 ? "'" : ", '") + Printable(names[i]) + "'";
     }
-    if (names.size() > kNamesShownMax) list += " and " + Whole(names.size() - kNamesShownMax) + " more";
+    if (names.size() > kNamesShownMax)
+      list += " and " + Whole(names.size() - kNamesShownMax) + " more";
     return list;
   }
 
@@ -194,8 +196,7 @@ class Preview {
   }
 
   void NoteGood(const Line& line) {
-    const std::vector<NamedText> values =
-        has_columns() ? CellsOf(line) : rows_->Values(line);
+    const std::vector<NamedText> values = has_columns() ? CellsOf(line) : rows_->Values(line);
     const ColumnSpec* label = LabelColumn(data_);
     const std::string label_name = label == nullptr ? "label" : label->name;
     for (const NamedText& value : values) {

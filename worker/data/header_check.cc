@@ -97,11 +97,10 @@ Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<Name
   for (size_t c = 0; c < columns.size(); ++c) {
     const std::vector<uint32_t>& cells = index.Find(columns[c].name);
     if (cells.size() > 1) {
-      return Status(Code::kInvalidArgument, place + ": column " + Quoted(columns[c].name) +
-                                                " stands twice in the header, as columns " +
-                                                std::to_string(cells[0] + 1) + " and " +
-                                                std::to_string(cells[1] + 1) +
-                                                ": expected every name once");
+      return Status(Code::kInvalidArgument,
+                    place + ": column " + Quoted(columns[c].name) +
+                        " stands twice in the header, as columns " + std::to_string(cells[0] + 1) +
+                        " and " + std::to_string(cells[1] + 1) + ": expected every name once");
     }
     match.order.cell_of_column.push_back(cells.empty() ? CellOrder::kAbsent : cells[0]);
     match.as_job = match.as_job && !cells.empty() && cells[0] == c;

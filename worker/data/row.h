@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/job/data_spec.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
@@ -53,8 +55,9 @@ struct NamedText {
 // more of them.
 struct CellOrder {
   static constexpr uint32_t kAbsent = UINT32_MAX;
-  std::vector<uint32_t> cell_of_column;  // [data.columns]; kAbsent: not in the file, and not needed.
-  uint32_t num_cells = 0;                // Of a line.
+  std::vector<uint32_t>
+      cell_of_column;      // [data.columns]; kAbsent: not in the file, and not needed.
+  uint32_t num_cells = 0;  // Of a line.
   friend bool operator==(const CellOrder&, const CellOrder&) = default;
 };
 
@@ -71,6 +74,9 @@ class RowParser {
   // Values beyond the last column have an empty name.
   virtual std::vector<NamedText> Values(std::string_view line) = 0;
 };
+
+// The parser of data.format; `num_classes` as in ReaderOptions.
+std::unique_ptr<RowParser> NewRowParser(const DataSpec& data, uint32_t num_classes);
 
 // The text with bytes that do not print escaped; cut where it is long.
 std::string Printable(std::string_view value);

@@ -83,7 +83,8 @@ Section DataSection() {
            "the files in it, a pattern (*, ?, [...]) for those it matches, by name. Relative paths "
            "are sought from the job file's folder, then from the working directory. At least one.",
            Hashed::kDefault);
-  data.Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.", Hashed::kDefault);
+  data.Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.",
+           Hashed::kDefault);
   data.Add("delimiter", &DataSpec::delimiter, "One character between cells; \"\\t\" for TSV.",
            Where(kFormat, {DataFormat::kCsv}));
   data.Add("header", &DataSpec::header,
@@ -97,10 +98,11 @@ Section DataSection() {
   data.Add("comment", &DataSpec::comment,
            "Lines that begin with this are passed over; empty: none.",
            Where(kFormat, {DataFormat::kCsv}));
-  data.AddObject("columns", &DataSpec::columns, ColumnSection(),
-                 "One entry a column, in the file's order where it has no header; exactly one is the "
-                 "label.",
-                 Where(kFormat, {DataFormat::kCsv}));
+  data.AddObject(
+      "columns", &DataSpec::columns, ColumnSection(),
+      "One entry a column, in the file's order where it has no header; exactly one is the "
+      "label.",
+      Where(kFormat, {DataFormat::kCsv}));
   data.AddObject("features", &DataSpec::features, FeatureSection(),
                  "Categorical features derived from columns and from features before them.",
                  Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}));

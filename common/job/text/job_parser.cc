@@ -76,9 +76,10 @@ Status RefusePath(FileSystem& files, const JobSource& source, const std::string&
                   "there is no file in the folder " + folder +
                       " whose name begins with neither \".\" nor \"_\"");
   }
-  return Refuse(source, place,
-                (IsPattern(path) ? "no file matches; looked for " : "there is no such file; looked for ") +
-                    sought);
+  return Refuse(
+      source, place,
+      (IsPattern(path) ? "no file matches; looked for " : "there is no such file; looked for ") +
+          sought);
 }
 
 // Replaces each path by where it was found, and folders and patterns by their files.

@@ -297,8 +297,8 @@ TEST(JobTest, FoldersAndPatternsStandForTheirFiles) {
                         "with neither"));
   EXPECT_EQ(error_of("[\"empty\"]").code(), Code::kInvalidArgument);
   // Elsewhere the data need not be there, and then patterns stay what they are.
-  const Result<Job> elsewhere = LoadJob(*files, "jobs/j.json", {"data.train=[\"far/*.csv\"]"},
-                                        DataFiles::kNotNeeded);
+  const Result<Job> elsewhere =
+      LoadJob(*files, "jobs/j.json", {"data.train=[\"far/*.csv\"]"}, DataFiles::kNotNeeded);
   EXPECT_THAT(elsewhere->data.train, ElementsAre("far/*.csv"));
 }
 

@@ -186,8 +186,7 @@ TEST(HeaderTest, ColumnsInAnotherOrderGiveTheSameBatches) {
   for (const uint32_t parts : {1u, kPartsMany}) {
     const ReaderOptions options = {.batch_size = 128, .part = 0, .num_parts = parts};
     // One file of each kind: the order is that of the file a row comes from.
-    const auto expected =
-        ReadEpoch(*MakeReader(*files, data, options, {"plain.csv", "plain.csv"}));
+    const auto expected = ReadEpoch(*MakeReader(*files, data, options, {"plain.csv", "plain.csv"}));
     const auto found = ReadEpoch(*MakeReader(*files, data, options, {"plain.csv", "mixed.csv"}));
     ASSERT_EQ(found.size(), expected.size());
     for (size_t b = 0; b < found.size(); ++b) {
@@ -216,7 +215,7 @@ TEST(HeaderTest, MistakesInRowsOfAnotherOrderAreNamedByPlace) {
   EXPECT_THAT(error_of(header + "1,m,red,1,9\n"),
               HasSubstr("f.csv:2:11: '9': expected as many cells as the header has (4)"));
   EXPECT_THAT(error_of(header + "1,\"m,red,1\n"), HasSubstr("f.csv:2:3: '\"m,red,1': expected a "
-                                                             "closing quote"));
+                                                            "closing quote"));
   EXPECT_THAT(error_of("id,colour,label\n1,red,1\n"),
               HasSubstr("f.csv:1: the header has no column 'color'; did you mean \"colour\"?"));
 }

@@ -216,10 +216,11 @@ TEST(DataPreviewTest, HeadersWithoutAColumnAreRefused) {
   DataSpec data = Incomes();
   data.header = true;
   const std::string row = "39,State,a,<=50K\n";
-  EXPECT_THAT(ErrorOf(data, {"age,work,tag,pay\n" + row}),
-              HasSubstr("a.csv:1: the header has no column 'tags'; did you mean \"tag\"?; and 1 more "
-                        "of the job are not there: expected all names of data.columns, in any "
-                        "order; the header also has 'tag', 'pay'"));
+  EXPECT_THAT(
+      ErrorOf(data, {"age,work,tag,pay\n" + row}),
+      HasSubstr("a.csv:1: the header has no column 'tags'; did you mean \"tag\"?; and 1 more "
+                "of the job are not there: expected all names of data.columns, in any "
+                "order; the header also has 'tag', 'pay'"));
   EXPECT_THAT(ErrorOf(data, {"age,work,tags,income,work\n" + row}),
               HasSubstr("column 'work' stands twice in the header, as columns 2 and 5"));
   EXPECT_THAT(ErrorOf(data, {row + row}), HasSubstr("a.csv:1: data.header is true, but this line "

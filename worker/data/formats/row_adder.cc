@@ -29,7 +29,9 @@ std::vector<NumericTransforms::Column> TransformsOf(const DataSpec& data, size_t
   return columns;
 }
 
-std::unique_ptr<RowParser> NewParser(const DataSpec& data, uint32_t num_classes) {
+}  // namespace
+
+std::unique_ptr<RowParser> NewRowParser(const DataSpec& data, uint32_t num_classes) {
   switch (data.format) {
     case DataFormat::kCsv:
       return NewCsvParser(data, num_classes);
@@ -43,8 +45,6 @@ std::unique_ptr<RowParser> NewParser(const DataSpec& data, uint32_t num_classes)
   return nullptr;
 }
 
-}  // namespace
-
 Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
                                                  std::vector<std::string> paths,
                                                  uint32_t num_classes) {
@@ -56,7 +56,7 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   if (data.format == DataFormat::kCsv) adder->columns_ = data.columns;
   adder->labels_read_ = num_classes != kLabelsNotRead;
   adder->max_bad_rows_ = static_cast<uint64_t>(std::max<int64_t>(0, data.max_bad_rows));
-  adder->parser_ = NewParser(data, num_classes);
+  adder->parser_ = NewRowParser(data, num_classes);
   adder->transforms_ = NumericTransforms(TransformsOf(data, names.numeric.size()));
   adder->numeric_names_ = names.numeric;
   adder->num_sparse_ = names.sparse.size();
@@ -67,19 +67,18 @@ Status RowAdder::TakeHeader(uint32_t file, std::string_view text,
                             std::vector<std::string>* passed_over) {
   if (columns_.empty()) return {};
   parser_->UseOrder(nullptr);
-  HDPS_ASSIGN_OR_RETURN(
-      HeaderMatch match,
-      MatchHeader(paths_[file] + ":1", parser_->Values(text), columns_, labels_read_));
-  if (passed_over != nullptr) std::ranges::move(match.passed_over, std::back_inserter(*passed_over));
+  HDPS_ASSIGN_OR_RETURN(HeaderMatch match, MatchHeader(paths_[file] + ":1", parser_->Values(text),
+                                                       columns_, labels_read_));
+  if (passed_over != nullptr)
+    std::ranges::move(match.passed_over, std::back_inserter(*passed_over));
   if (match.as_job && orders_.empty()) return {};
   orders_.resize(paths_.size());
   orders_[file] = nullptr;
   if (match.as_job) return {};
   const auto alike = std::ranges::find_if(
       orders_, [&](const auto& order) { return order != nullptr && *order == match.order; });
-  orders_[file] = alike != orders_.end()
-                      ? *alike
-                      : std::make_shared<const CellOrder>(std::move(match.order));
+  orders_[file] =
+      alike != orders_.end() ? *alike : std::make_shared<const CellOrder>(std::move(match.order));
   return {};
 }
 
