@@ -15,6 +15,8 @@ struct Subcommand {
   std::string usage;  // "hdps NAME --flag=VALUE [flags]", and what else is worth saying.
   std::vector<std::string_view> flags;
   Status (*run)();  // Once the flags are read; its status is that of the program.
+  // In place of `run`, of one that takes more than flags.
+  Status (*run_on)(const std::vector<std::string>& arguments) = nullptr;
 };
 
 Subcommand TrainCommand();
@@ -25,5 +27,7 @@ Subcommand GenerateCommand();
 Subcommand StatusCommand();
 Subcommand ScaleCommand();
 Subcommand PlanCommand();
+Subcommand PrepareCommand();
+Subcommand ReportCommand();
 
 }  // namespace hdps

@@ -17,8 +17,9 @@
 
 DEFINE_string(kind, "log",
               "log: train.tsv, eval.tsv of Criteo's layout; digits: train.csv, eval.csv");
-DEFINE_string(model, "linear",
-              "What decides the labels: linear, pairwise, crosses, dot, wide_deep");
+DEFINE_string(model, "",
+              "generate: what decides the labels: linear (if not given), pairwise, crosses, dot, "
+              "wide_deep; prepare: the job's model.type, wide_deep if not given");
 DEFINE_uint64(eval_rows, 20000, "Evaluation rows");
 DEFINE_uint32(numeric, 13, "Numeric columns that are filled, at most 13");
 DEFINE_uint32(categorical, 26, "Categorical columns that are filled, at most 26");
@@ -54,7 +55,8 @@ Status WriteJob(FileSystem& files, const std::string& out, const std::string& jo
 }
 
 Status GenerateLog(FileSystem& files, const std::string& folder, uint64_t rows) {
-  const std::optional<TeacherFamily> family = TeacherFamilyOf(FLAGS_model);
+  const std::string model = FLAGS_model.empty() ? "linear" : FLAGS_model;
+  const std::optional<TeacherFamily> family = TeacherFamilyOf(model);
   if (!family) {
     return Mistaken("--model=" + FLAGS_model +
                     ": expected linear, pairwise, crosses, dot or wide_deep" +
@@ -77,7 +79,7 @@ Status GenerateLog(FileSystem& files, const std::string& folder, uint64_t rows) 
   const char* out = folder.c_str();
   std::printf("%s/train.tsv: %llu rows; %s/eval.tsv: %llu rows; planted: %s, seed %llu\n", out,
               static_cast<unsigned long long>(spec.rows), out,
-              static_cast<unsigned long long>(spec.eval_rows), FLAGS_model.c_str(),
+              static_cast<unsigned long long>(spec.eval_rows), model.c_str(),
               static_cast<unsigned long long>(spec.seed));
   std::printf("best reachable AUC on eval.tsv: %.5f (mean over draws of the labels: %.5f)\n",
               best.auc, best.expected_auc);

@@ -26,10 +26,11 @@ void PrintHelp(const std::vector<hdps::Subcommand>& commands) {
 
 int Run(const hdps::Subcommand& command, int argc, char** argv) {
   const std::string program = "hdps " + command.name;
-  hdps::Status status =
-      hdps::ParseCommandLine(program + ": " + command.help + "\nusage: " + command.usage, &argc,
-                             &argv, nullptr, command.flags);
-  if (status.ok()) status = command.run();
+  std::vector<std::string> arguments;
+  hdps::Status status = hdps::ParseCommandLine(
+      program + ": " + command.help + "\nusage: " + command.usage, &argc, &argv,
+      command.run_on == nullptr ? nullptr : &arguments, command.flags);
+  if (status.ok()) status = command.run_on == nullptr ? command.run() : command.run_on(arguments);
   return hdps::ReportAndExitStatus(program, status);
 }
 
@@ -41,7 +42,8 @@ int main(int argc, char** argv) {
   const std::vector<hdps::Subcommand> commands = {hdps::TrainCommand(),    hdps::EvaluateCommand(),
                                                   hdps::PredictCommand(),  hdps::InspectCommand(),
                                                   hdps::GenerateCommand(), hdps::StatusCommand(),
-                                                  hdps::ScaleCommand(),    hdps::PlanCommand()};
+                                                  hdps::ScaleCommand(),    hdps::PlanCommand(),
+                                                  hdps::PrepareCommand(),  hdps::ReportCommand()};
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(commands);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/job/data_paths.h"
 #include "common/protocol/manifest.h"
 #include "tools/warnings.h"
 
@@ -41,8 +42,11 @@ Result<std::vector<std::string>> FindData(const CommonFlags& flags, const ReadJo
                   "--data is missing and the job's data.eval is empty; give files to score, "
                   "--data=FILE,...");
   }
+  std::vector<std::string> found;
   for (size_t i = 0; i < paths.size(); ++i) {
-    if (files.Exists(paths[i])) continue;
+    HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> here, FilesOf(files, paths[i]));
+    found.insert(found.end(), here.begin(), here.end());
+    if (!here.empty()) continue;
     const std::string sought = std::filesystem::absolute(paths[i]).lexically_normal().string();
     if (given) {
       return Status(Code::kInvalidArgument, "--data: there is no file " + sought);
@@ -60,7 +64,7 @@ Result<std::vector<std::string>> FindData(const CommonFlags& flags, const ReadJo
                                               (beside == sought ? "" : " and " + sought) +
                                               "; give the files with --data=FILE,...");
   }
-  return paths;
+  return found;
 }
 
 }  // namespace

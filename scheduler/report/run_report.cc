@@ -91,6 +91,9 @@ RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job, 
   } else {
     trouble_ = file.status().message();
   }
+  const Status told = WriteFileAtomically(files, JoinPath(out, "job_as_run.json"),
+                                          PrintJob(job) + "\n", Survives::kProcess);
+  if (!told.ok() && !trouble_) trouble_ = told.message();
 }
 
 RunReport::~RunReport() {

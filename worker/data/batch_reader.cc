@@ -21,7 +21,9 @@ class StreamReader : public BatchReader {
       : options_(options),
         window_rows_(options.shuffle ? data.shuffle_rows : 0),
         rows_(std::move(rows)),
-        lines_(files, paths, {.header = data.header, .comment = data.comment}),
+        lines_(
+            files, paths, {.header = data.header, .comment = data.comment},
+            [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
         window_(window_rows_, kWindowBytesMax) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kExampleBytesMax = 240;
 constexpr size_t kClassesShownMax = 10;
+constexpr size_t kNamesShownMax = 10;
 constexpr size_t kLabelTextsMax = 1000;
 
 class Preview {
@@ -34,6 +35,7 @@ class Preview {
 
   Result<DataPreview> Run() {
     result_.lines.push_back(DescribeFormat(data_, paths_.size()));
+    if (has_columns() && data_.header) HDPS_RETURN_IF_ERROR(LookAtHeaders());
     for (uint32_t file = 0; file < std::min(paths_.size(), kPreviewFiles); ++file) {
       HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files_.FileSize(paths_[file]));
       if (bytes > 0) HDPS_RETURN_IF_ERROR(LookAtFile(file));
@@ -60,10 +62,14 @@ class Preview {
   bool has_columns() const { return !column_names_.empty(); }
   bool labels_read() const { return num_classes_ != kLabelsNotRead; }
 
+  // The names of the cells follow from the header.
+  bool by_name() const { return data_.format == DataFormat::kCsv && data_.header; }
+
   // The cells of a line with the names of the job's columns; a file to predict may lack the
   // label's.
-  std::vector<NamedText> CellsOf(std::string_view line) const {
+  std::vector<NamedText> CellsOf(const Line& line) const {
     std::vector<NamedText> cells = rows_->Values(line);
+    if (by_name()) return cells;
     const bool label_lacks = !labels_read() && cells.size() + 1 == column_names_.size();
     const ColumnSpec* label = LabelColumn(data_);
     const size_t label_at = label == nullptr ? 0 : static_cast<size_t>(label - &data_.columns[0]);
@@ -75,7 +81,6 @@ class Preview {
   }
 
   Status LookAtFile(uint32_t file) {
-    if (has_columns() && data_.header) HDPS_RETURN_IF_ERROR(LookAtHeader(file));
     LineReader lines(files_, {paths_[file]}, {.header = data_.header, .comment = data_.comment});
     HDPS_RETURN_IF_ERROR(lines.Start());
     const uint64_t rows_max = example_place_.empty() ? kPreviewRows : 1;
@@ -84,10 +89,9 @@ class Preview {
       HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
       if (!found) break;
       line.place.file = file;
-      const std::vector<NamedText> cells = row == 0 && has_columns() && !data_.header
-                                               ? CellsOf(line.text)
-                                               : std::vector<NamedText>();
-      if (NamesItsColumns(cells)) {
+      const std::vector<NamedText> cells =
+          row == 0 && has_columns() && !data_.header ? CellsOf(line) : std::vector<NamedText>();
+      if (NamesItsColumns(cells, column_names_)) {
         return {Code::kInvalidArgument,
                 PlaceOf(line) + ": this line is a header, with the names of the job's columns: " +
                     "expected data.header to be true"};
@@ -106,25 +110,67 @@ class Preview {
     return {};
   }
 
+  // All headers are looked at, and not of the first files alone: each may have its own order.
+  Status LookAtHeaders() {
+    for (uint32_t file = 0; file < paths_.size(); ++file) {
+      HDPS_ASSIGN_OR_RETURN(const uint64_t bytes, files_.FileSize(paths_[file]));
+      if (bytes > 0) HDPS_RETURN_IF_ERROR(LookAtHeader(file));
+    }
+    for (const auto& [names, files] : passed_over_) {
+      result_.warnings.push_back(
+          files.front() + ": columns of the header that the job does not name are passed over: " +
+          names + (files.size() > 1 ? "; so in " + Counted(files.size() - 1, "more file") : ""));
+    }
+    return {};
+  }
+
   Status LookAtHeader(uint32_t file) {
     LineReader lines(files_, {paths_[file]}, {});
     HDPS_RETURN_IF_ERROR(lines.Start());
     Line line;
     HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
-    if (!found || line.place.number != 1) return {};  // The first line is blank.
     line.place.file = file;
+    if (!found || line.place.number != 1) {
+      if (!by_name()) return {};
+      return {Code::kInvalidArgument,
+              paths_[file] +
+                  ":1: the first line is blank: expected the names of the columns, for "
+                  "data.header is true"};
+    }
     // Numbers where names should be: a row that nobody will read. Texts alone could be both.
     const ColumnSpec* label = LabelColumn(data_);
     const bool has_numbers = !FeaturesOf(data_).numeric.empty() ||
                              (labels_read() && (label == nullptr || label->positive.empty()));
     BatchBuilder unused = rows_->NewBatch(1);
+    if (by_name()) {
+      std::vector<std::string> names;
+      const Status matched = rows_->TakeHeader(file, line.text, &names);
+      if (!matched.ok() && has_numbers && !rows_->AddOrDescribe(line, &unused)) {
+        return {Code::kInvalidArgument,
+                PlaceOf(line) +
+                    ": data.header is true, but this line reads like a row: expected "
+                    "the names of the columns, or data.header to be false"};
+      }
+      if (!names.empty()) passed_over_[ListOf(names)].push_back(PlaceOf(line));
+      return matched;
+    }
     if (has_numbers && !rows_->AddOrDescribe(line, &unused)) {
       result_.warnings.push_back(PlaceOf(line) +
                                  ": data.header is true, but this line reads like a row; it is "
                                  "passed over");
       return {};
     }
-    return CompareHeader(PlaceOf(line), CellsOf(line.text), &result_.warnings);
+    return CompareHeader(PlaceOf(line), CellsOf(line), &result_.warnings);
+  }
+
+  static std::string ListOf(const std::vector<std::string>& names) {
+    std::string list;
+    for (size_t i = 0; i < names.size() && i < kNamesShownMax; ++i) {
+      list += (i == 0 ? "'" : ", '") + Printable(names[i]) + "'";
+    }
+    if (names.size() > kNamesShownMax)
+      list += " and " + Whole(names.size() - kNamesShownMax) + " more";
+    return list;
   }
 
   bool SecondRowIsGood(uint32_t file) {
@@ -150,8 +196,7 @@ class Preview {
   }
 
   void NoteGood(const Line& line) {
-    const std::vector<NamedText> values =
-        has_columns() ? CellsOf(line.text) : rows_->Values(line.text);
+    const std::vector<NamedText> values = has_columns() ? CellsOf(line) : rows_->Values(line);
     const ColumnSpec* label = LabelColumn(data_);
     const std::string label_name = label == nullptr ? "label" : label->name;
     for (const NamedText& value : values) {
@@ -161,10 +206,11 @@ class Preview {
     }
     if (!example_place_.empty()) return;
     example_place_ = PlaceOf(line);
-    for (size_t i = 0; i < values.size(); ++i) {
-      const bool skipped = data_.format == DataFormat::kCsv && i < data_.columns.size() &&
-                           data_.columns[i].type == ColumnType::kSkip;
-      if (!skipped) example_.push_back(values[i]);
+    for (const NamedText& value : values) {
+      const auto column = std::ranges::find(data_.columns, value.name, &ColumnSpec::name);
+      const bool skipped = data_.format == DataFormat::kCsv && column != data_.columns.end() &&
+                           column->type == ColumnType::kSkip;
+      if (!skipped && !(by_name() && value.name.empty())) example_.push_back(value);
     }
   }
 
@@ -228,6 +274,7 @@ class Preview {
   std::string example_place_;
   std::vector<NamedText> example_;
   std::map<std::string, uint64_t> label_texts_;
+  std::map<std::string, std::vector<std::string>> passed_over_;  // Names: places of their headers.
   uint64_t num_bad_ = 0;
   std::string first_bad_;
 };

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <string_view>
+
+#include "common/base/nearest_name.h"
 
 namespace hdps {
 namespace {
@@ -24,14 +27,93 @@ std::string_view WithoutNumber(std::string_view name) {
   return last == name.npos ? name : name.substr(0, last + 1);
 }
 
+// Where each name stands in a header.
+class NameIndex {
+ public:
+  explicit NameIndex(const std::vector<NamedText>& header) {
+    for (uint32_t i = 0; i < header.size(); ++i) {
+      exact_[header[i].text].push_back(i);
+      lower_[Lower(header[i].text)].push_back(i);
+    }
+  }
+  // As it is written, or else with upper and lower case as one; empty: it is not there.
+  const std::vector<uint32_t>& Find(const std::string& name) const {
+    if (const auto found = exact_.find(name); found != exact_.end()) return found->second;
+    const auto found = lower_.find(Lower(name));
+    return found == lower_.end() ? none_ : found->second;
+  }
+
+ private:
+  static std::string Lower(std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+  }
+  std::map<std::string, std::vector<uint32_t>> exact_, lower_;
+  const std::vector<uint32_t> none_;
+};
+
+Status Missing(const std::string& place, const std::vector<std::string>& missing,
+               const std::vector<std::string>& unused) {
+  const std::string hint = DidYouMean(missing[0], unused);
+  std::string text = place + ": the header has no column " + Quoted(missing[0]) + hint;
+  if (missing.size() > 1) {
+    text += (hint.empty() ? ", and " : "; and ") + std::to_string(missing.size() - 1) +
+            " more of the job are not there";
+  }
+  text += ": expected all names of data.columns, in any order";
+  if (!unused.empty()) {
+    text += "; the header also has ";
+    for (size_t i = 0; i < unused.size() && i < kNamesShownMax; ++i) {
+      text += (i == 0 ? "" : ", ") + Quoted(unused[i]);
+    }
+    if (unused.size() > kNamesShownMax) {
+      text += " and " + std::to_string(unused.size() - kNamesShownMax) + " more";
+    }
+  }
+  return {Code::kInvalidArgument, text};
+}
+
 }  // namespace
 
-bool NamesItsColumns(const std::vector<NamedText>& first_line) {
-  size_t equal = 0;
-  for (const NamedText& cell : first_line) {
-    equal += !cell.name.empty() && SameName(cell.name, cell.text) ? 1 : 0;
+bool NamesItsColumns(const std::vector<NamedText>& first_line,
+                     const std::vector<std::string>& columns) {
+  size_t named = 0;
+  for (const std::string& column : columns) {
+    named += std::ranges::any_of(first_line, [&](const NamedText& cell) {
+      return !column.empty() && SameName(column, cell.text);
+    });
   }
-  return 2 * equal > first_line.size() && equal >= std::min<size_t>(2, first_line.size());
+  return 2 * named > first_line.size() && named >= std::min<size_t>(2, first_line.size());
+}
+
+Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<NamedText>& header,
+                                const std::vector<ColumnSpec>& columns, bool labels_read) {
+  const NameIndex index(header);
+  HeaderMatch match;
+  match.order.num_cells = static_cast<uint32_t>(header.size());
+  match.as_job = header.size() == columns.size();
+  std::vector<bool> taken(header.size());
+  std::vector<std::string> missing;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const std::vector<uint32_t>& cells = index.Find(columns[c].name);
+    if (cells.size() > 1) {
+      return Status(Code::kInvalidArgument,
+                    place + ": column " + Quoted(columns[c].name) +
+                        " stands twice in the header, as columns " + std::to_string(cells[0] + 1) +
+                        " and " + std::to_string(cells[1] + 1) + ": expected every name once");
+    }
+    match.order.cell_of_column.push_back(cells.empty() ? CellOrder::kAbsent : cells[0]);
+    match.as_job = match.as_job && !cells.empty() && cells[0] == c;
+    if (!cells.empty()) taken[cells[0]] = true;
+    const bool needed = columns[c].type != ColumnType::kSkip &&
+                        (columns[c].type != ColumnType::kLabel || labels_read);
+    if (cells.empty() && needed) missing.push_back(columns[c].name);
+  }
+  for (size_t i = 0; i < header.size(); ++i) {
+    if (!taken[i]) match.passed_over.push_back(header[i].text);
+  }
+  if (!missing.empty()) return Missing(place, missing, match.passed_over);
+  return match;
 }
 
 Status CompareHeader(const std::string& place, const std::vector<NamedText>& header,

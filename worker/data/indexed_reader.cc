@@ -22,7 +22,9 @@ class IndexedReader : public BatchReader {
         window_rows_(input.data.shuffle_rows),
         rows_(std::move(rows)),
         plain_(std::move(plain)),
-        lines_(files_, paths_, {.header = input.data.header, .comment = input.data.comment}),
+        lines_(
+            files_, paths_, {.header = input.data.header, .comment = input.data.comment},
+            [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
         fetcher_(files_, paths_, {.header = input.data.header, .comment = input.data.comment}) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {

@@ -15,8 +15,19 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 }  // namespace
 
-LineReader::LineReader(FileSystem& files, std::vector<std::string> paths, LineRules rules)
-    : files_(files), paths_(std::move(paths)), rules_(std::move(rules)), buffer_(kBufferBytes) {}
+std::string_view HeaderText(std::string_view raw) {
+  if (raw.starts_with(kByteOrderMark)) raw.remove_prefix(kByteOrderMark.size());
+  if (raw.ends_with('\r')) raw.remove_suffix(1);
+  return raw;
+}
+
+LineReader::LineReader(FileSystem& files, std::vector<std::string> paths, LineRules rules,
+                       TakeHeader take_header)
+    : files_(files),
+      paths_(std::move(paths)),
+      rules_(std::move(rules)),
+      take_header_(std::move(take_header)),
+      buffer_(kBufferBytes) {}
 
 Status LineReader::Start() {
   all_packed_bytes_ = 0;
@@ -70,6 +81,9 @@ Result<bool> LineReader::Next(Line* line) {
     }
     ++line_number_;
     line_offset_ = buffer_offset_ + static_cast<uint64_t>(text.data() - buffer_.data());
+    if (line_number_ == 1 && rules_.header && take_header_) {
+      HDPS_RETURN_IF_ERROR(take_header_(static_cast<uint32_t>(file_index_), HeaderText(text)));
+    }
     const std::optional<std::string_view> row = rules_.RowOf(text, line_number_);
     if (!row) continue;
     line->text = *row;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,11 +39,18 @@ struct LineRules {
   std::optional<std::string_view> RowOf(std::string_view raw, uint64_t number) const;
 };
 
+// The first line as text: without a byte order mark and the end of a line.
+std::string_view HeaderText(std::string_view raw);
+
+// Gets the header of each file, as HeaderText gives it, before any row of that file.
+using TakeHeader = std::function<Status(uint32_t file, std::string_view text)>;
+
 // Gives every line that may be a row: headers, blank lines and comments are passed over.
 // Invariant: memory is bounded by the buffer and the longest line.
 class LineReader {
  public:
-  LineReader(FileSystem& files, std::vector<std::string> paths, LineRules rules);
+  LineReader(FileSystem& files, std::vector<std::string> paths, LineRules rules,
+             TakeHeader take_header = {});
 
   // Back to the first line of the first file.
   Status Start();
@@ -68,6 +76,7 @@ class LineReader {
   FileSystem& files_;
   const std::vector<std::string> paths_;
   const LineRules rules_;
+  const TakeHeader take_header_;
   uint64_t all_packed_bytes_ = 0;
 
   std::unique_ptr<UnpackedFile> file_;  // None before the first and behind the last.

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/job/data_spec.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
@@ -49,16 +51,32 @@ struct NamedText {
   std::string name, text;
 };
 
+// Where the cells of a file stand whose header names them in another order than the job, or names
+// more of them.
+struct CellOrder {
+  static constexpr uint32_t kAbsent = UINT32_MAX;
+  std::vector<uint32_t>
+      cell_of_column;      // [data.columns]; kAbsent: not in the file, and not needed.
+  uint32_t num_cells = 0;  // Of a line.
+  friend bool operator==(const CellOrder&, const CellOrder&) = default;
+};
+
 // Turns lines into rows. Any bytes are either a row or an error, never worse.
 class RowParser {
  public:
   virtual ~RowParser() = default;
+  // The order of the cells of the lines that follow; null: that of data.columns. It must live as
+  // long as it is used. Formats without named columns have none.
+  virtual void UseOrder(const CellOrder* order) { static_cast<void>(order); }
   // Fills `row`; after an error its contents mean nothing.
   virtual std::optional<RowError> Parse(std::string_view line, Row* row) = 0;
   // What stands in the line, for people: also of a line that is no row, as far as it can be cut.
   // Values beyond the last column have an empty name.
   virtual std::vector<NamedText> Values(std::string_view line) = 0;
 };
+
+// The parser of data.format; `num_classes` as in ReaderOptions.
+std::unique_ptr<RowParser> NewRowParser(const DataSpec& data, uint32_t num_classes);
 
 // The text with bytes that do not print escaped; cut where it is long.
 std::string Printable(std::string_view value);

@@ -79,14 +79,17 @@ Section DataSection() {
            "libffm and libfm: `field0`, `field1`, ..., by the number before an index, or by the "
            "place of an entry in its row.");
   data.Add("train", &DataSpec::train,
-           "Files, read in this order; .gz and .zst are unpacked on the way. Relative paths are "
-           "sought from the job file's folder, then from the working directory. At least one.",
+           "Files, read in this order; .gz and .zst are unpacked on the way. A folder stands for "
+           "the files in it, a pattern (*, ?, [...]) for those it matches, by name. Relative paths "
+           "are sought from the job file's folder, then from the working directory. At least one.",
            Hashed::kDefault);
-  data.Add("eval", &DataSpec::eval, "Files that are never trained on.", Hashed::kDefault);
+  data.Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.",
+           Hashed::kDefault);
   data.Add("delimiter", &DataSpec::delimiter, "One character between cells; \"\\t\" for TSV.",
            Where(kFormat, {DataFormat::kCsv}));
   data.Add("header", &DataSpec::header,
-           "The first line of each file holds the names of the columns, in the job's order.",
+           "The first line of each file holds the names of its columns. csv: in any order, with "
+           "others between them.",
            Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}),
            // Criteo files had no header once, and the digests of their jobs stay what they were.
            [](const DataSpec& spec) { return spec.format == DataFormat::kCsv || spec.header; });
@@ -95,9 +98,11 @@ Section DataSection() {
   data.Add("comment", &DataSpec::comment,
            "Lines that begin with this are passed over; empty: none.",
            Where(kFormat, {DataFormat::kCsv}));
-  data.AddObject("columns", &DataSpec::columns, ColumnSection(),
-                 "One entry a column, in the file's order; exactly one is the label.",
-                 Where(kFormat, {DataFormat::kCsv}));
+  data.AddObject(
+      "columns", &DataSpec::columns, ColumnSection(),
+      "One entry a column, in the file's order where it has no header; exactly one is the "
+      "label.",
+      Where(kFormat, {DataFormat::kCsv}));
   data.AddObject("features", &DataSpec::features, FeatureSection(),
                  "Categorical features derived from columns and from features before them.",
                  Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}));

@@ -1,7 +1,11 @@
 // From a job file to a checked Job.
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <utility>
 
+#include "common/job/data_paths.h"
 #include "common/job/job_registry.h"
 #include "common/job/text/job_sections.h"
 
@@ -63,23 +67,65 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
   return job;
 }
 
-// Replaces each path by where it was found.
+// Nothing is there for a path of the job. `beside` and `path` have been looked for.
+Status RefusePath(FileSystem& files, const JobSource& source, const std::string& place,
+                  const std::string& beside, const std::string& path) {
+  const std::string sought = beside == path ? path : beside + " and " + path;
+  for (const std::string& folder : {beside, path}) {
+    if (!files.Exists(folder)) continue;
+    return Refuse(source, place,
+                  "there is no file in the folder " + folder +
+                      " whose name begins with neither \".\" nor \"_\"");
+  }
+  return Refuse(
+      source, place,
+      (IsPattern(path) ? "no file matches; looked for " : "there is no such file; looked for ") +
+          sought);
+}
+
+// Replaces each path by where it was found, and folders and patterns by their files.
 Status FindData(FileSystem& files, const JobSource& source, const std::string& key,
                 DataFiles needed, std::vector<std::string>* paths) {
   const size_t slash = source.origin.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : source.origin.substr(0, slash + 1);
+  std::vector<std::string> found;
   for (size_t i = 0; i < paths->size(); ++i) {
-    std::string& path = (*paths)[i];
+    const std::string& path = (*paths)[i];
     const std::string beside = JoinPath(folder, path);
-    if (files.Exists(beside)) {
-      path = beside;
-    } else if (needed == DataFiles::kMustExist && !files.Exists(path)) {
-      std::string sought = beside == path ? path : beside + " and " + path;
-      return Refuse(source, "data." + key + "." + std::to_string(i),
-                    "there is no such file; looked for " + sought);
+    HDPS_ASSIGN_OR_RETURN(std::vector<std::string> files_here, FilesOf(files, beside));
+    if (files_here.empty() && beside != path) {
+      HDPS_ASSIGN_OR_RETURN(files_here, FilesOf(files, path));
     }
+    if (files_here.empty()) {
+      if (needed == DataFiles::kMustExist) {
+        return RefusePath(files, source, "data." + key + "." + std::to_string(i), beside, path);
+      }
+      files_here = {path};
+    }
+    std::ranges::move(files_here, std::back_inserter(found));
   }
+  *paths = std::move(found);
   return {};
+}
+
+// Patterns and folders meet files twice, and files to evaluate on, more easily than lists do.
+void WarnOfRepeats(Job* job) {
+  const auto warn = [job](const std::vector<std::string>& paths, const std::string& what) {
+    if (paths.empty()) return;
+    job->warnings.push_back(
+        what + ": " + paths[0] +
+        (paths.size() == 1 ? "" : " and " + std::to_string(paths.size() - 1) + " more"));
+  };
+  std::set<std::string> trained;
+  std::vector<std::string> twice, both;
+  for (const std::string& path : job->data.train) {
+    if (!trained.insert(path).second) twice.push_back(path);
+  }
+  for (const std::string& path : job->data.eval) {
+    if (trained.contains(path)) both.push_back(path);
+  }
+  warn(twice, "data.train has files more than once, and trains on them as often");
+  warn(both, "data.eval has files that are trained on too");
 }
 
 }  // namespace
@@ -102,6 +148,7 @@ Result<Job> LoadJob(FileSystem& files, const std::string& path,
   HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(*text, overrides, registry, &source));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "train", needed, &job.data.train));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "eval", needed, &job.data.eval));
+  WarnOfRepeats(&job);
   return job;
 }
 

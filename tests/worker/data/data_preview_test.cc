@@ -190,21 +190,49 @@ TEST(DataPreviewTest, AHeaderThatIsNotAnnouncedIsNamed) {
   EXPECT_THAT(preview.warnings, ElementsAre());
 }
 
-TEST(DataPreviewTest, AHeaderIsComparedWithTheColumns) {
+TEST(DataPreviewTest, AHeaderThatIsNotAnnouncedIsKnownInAnyOrder) {
+  EXPECT_THAT(ErrorOf(Incomes(), {"income,tags,age,work\n<=50K,a,39,State\n"}),
+              HasSubstr("a.csv:1: this line is a header"));
+}
+
+TEST(DataPreviewTest, ColumnsAreFoundByTheirNames) {
   DataSpec data = Incomes();
   data.header = true;
   const std::string row = "39,State,a,<=50K\n";
   EXPECT_THAT(Good(data, {"\"Age\", work ,TAGS,income\n" + row}).warnings, ElementsAre());
-  EXPECT_THAT(ErrorOf(data, {"age,tags,work,income\n" + row}),
-              HasSubstr("a.csv:1: column 2 of the header is 'tags', but the job has 'work' there, "
-                        "which is column 3 of the header: expected data.columns in the order of "
-                        "the file"));
-  EXPECT_THAT(Good(data, {"years,work,tags,pay\n" + row}).warnings,
-              ElementsAre("a.csv:1: the header has other names than the job: 'years' for 'age', "
-                          "'pay' for 'income'"));
-  EXPECT_THAT(Good(data, {row + row}).warnings,
-              ElementsAre("a.csv:1: data.header is true, but this line reads like a row; it is "
-                          "passed over"));
+  // Another order, another one in the second file, and columns that nobody asked for.
+  const DataPreview preview = Good(
+      data, {"id,income,tags,age,work\n7,>50K,a|b,39,State\n", "work,age,income,tags\nx,1,y,z\n",
+             "id,age,work,tags,income\n7,39,State,a,<=50K\n"});
+  EXPECT_THAT(preview.warnings,
+              ElementsAre("a.csv:1: columns of the header that the job does not name are passed "
+                          "over: 'id'; so in 1 more file"));
+  EXPECT_EQ(preview.lines[1],
+            "first row, a.csv:2: label 1 from income=>50K, tags=a|b, age=39, work=State");
+  EXPECT_EQ(preview.rows, 3u);
+}
+
+TEST(DataPreviewTest, HeadersWithoutAColumnAreRefused) {
+  DataSpec data = Incomes();
+  data.header = true;
+  const std::string row = "39,State,a,<=50K\n";
+  EXPECT_THAT(
+      ErrorOf(data, {"age,work,tag,pay\n" + row}),
+      HasSubstr("a.csv:1: the header has no column 'tags'; did you mean \"tag\"?; and 1 more "
+                "of the job are not there: expected all names of data.columns, in any "
+                "order; the header also has 'tag', 'pay'"));
+  EXPECT_THAT(ErrorOf(data, {"age,work,tags,income,work\n" + row}),
+              HasSubstr("column 'work' stands twice in the header, as columns 2 and 5"));
+  EXPECT_THAT(ErrorOf(data, {row + row}), HasSubstr("a.csv:1: data.header is true, but this line "
+                                                    "reads like a row: expected the names"));
+  EXPECT_THAT(ErrorOf(data, {"\n" + row}), HasSubstr("a.csv:1: the first line is blank"));
+  // Also of a file that is not looked into.
+  std::vector<std::string> many(26, "age,work,tags,income\n" + row);
+  many.back() = "age,work,tags\n";
+  EXPECT_THAT(ErrorOf(data, many), HasSubstr("z.csv:1: the header has no column 'income'"));
+  // What is skipped need not be there.
+  data.columns[1].type = ColumnType::kSkip;
+  EXPECT_THAT(Good(data, {"income,tags,age\n>50K,a,1\n"}).warnings, ElementsAre());
 }
 
 TEST(HeaderTest, NumberedColumnsMayBeginElsewhere) {
@@ -216,11 +244,18 @@ TEST(HeaderTest, NumberedColumnsMayBeginElsewhere) {
 }
 
 TEST(HeaderTest, HalfTheNamesAreNotEnough) {
-  EXPECT_TRUE(NamesItsColumns({{"a", "A"}, {"b", "b"}, {"c", "x"}}));
-  EXPECT_FALSE(NamesItsColumns({{"a", "a"}, {"b", "b"}, {"c", "x"}, {"d", "y"}}));
-  EXPECT_FALSE(NamesItsColumns({{"a", "a"}, {"b", "x"}}));
-  EXPECT_TRUE(NamesItsColumns({{"a", "a"}}));
-  EXPECT_FALSE(NamesItsColumns({{"", ""}, {"", ""}}));
+  const std::vector<std::string> columns = {"a", "b", "c", "d"};
+  const auto cells = [](const std::vector<std::string>& texts) {
+    std::vector<NamedText> line;
+    for (const std::string& text : texts) line.push_back({"", text});
+    return line;
+  };
+  EXPECT_TRUE(NamesItsColumns(cells({"B", "A", "x"}), columns));
+  EXPECT_FALSE(NamesItsColumns(cells({"a", "b", "x", "y"}), columns));
+  EXPECT_FALSE(NamesItsColumns(cells({"a", "x"}), columns));
+  EXPECT_FALSE(NamesItsColumns(cells({"a", "a", "a"}), columns)) << "a row of one value";
+  EXPECT_TRUE(NamesItsColumns(cells({"a"}), {"a"}));
+  EXPECT_FALSE(NamesItsColumns(cells({"", ""}), {"", ""}));
 }
 
 TEST(DataPreviewTest, LabelsThatNeverMatchAreSaid) {

@@ -24,7 +24,10 @@ class CsvParser : public RowParser {
     expected_cells_ = "as many cells as data.columns has (" + std::to_string(columns_.size()) + ")";
   }
 
+  void UseOrder(const CellOrder* order) override { order_ = order; }
+
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
+    if (order_ != nullptr) return ParseInOrder(line, row);
     std::optional<RowError> error = ParseCells(line, /*label_cell=*/true, row);
     // A row to predict may come without the cell of the label.
     if (error && !label_.read() && !ParseCells(line, /*label_cell=*/false, row)) error.reset();
@@ -37,8 +40,7 @@ class CsvParser : public RowParser {
     while (at <= line.size()) {
       std::string_view cell;
       if (NextCell(line, &at, &cell)) break;
-      const bool named = values.size() < columns_.size();
-      values.push_back({named ? columns_[values.size()].spec.name : "", std::string(cell)});
+      values.push_back({NameOfCell(values.size()), std::string(cell)});
     }
     return values;
   }
@@ -62,6 +64,45 @@ class CsvParser : public RowParser {
     }
     if (at <= line.size()) return RowError{line.substr(at), {}, expected_cells_};
     return std::nullopt;
+  }
+
+  // The same for a line whose cells stand in the order of its file's header.
+  std::optional<RowError> ParseInOrder(std::string_view line, Row* row) {
+    row->Clear();
+    row->label = 0;
+    begins_.clear();
+    for (size_t at = 0; at <= line.size();) {
+      begins_.push_back(at);
+      std::string_view cell;
+      if (auto error = NextCell(line, &at, &cell)) {
+        error_column_ = NameOfCell(begins_.size() - 1);
+        error->column = error_column_;
+        return error;
+      }
+    }
+    if (begins_.size() != order_->num_cells) {
+      expected_in_order_ =
+          "as many cells as the header has (" + std::to_string(order_->num_cells) + ")";
+      const size_t surplus =
+          begins_.size() > order_->num_cells ? begins_[order_->num_cells] : line.size();
+      return RowError{line.substr(surplus), {}, expected_in_order_};
+    }
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (order_->cell_of_column[c] == CellOrder::kAbsent) continue;
+      size_t at = begins_[order_->cell_of_column[c]];
+      std::string_view cell;
+      NextCell(line, &at, &cell);  // It went well above.
+      if (auto error = AddCell(columns_[c], cell, row)) return error;
+    }
+    return std::nullopt;
+  }
+
+  // The column that a cell of a line belongs to; empty where the job has none for it.
+  std::string NameOfCell(size_t cell) const {
+    if (order_ == nullptr) return cell < columns_.size() ? columns_[cell].spec.name : "";
+    const auto column = std::ranges::find(order_->cell_of_column, cell);
+    if (column == order_->cell_of_column.end()) return "";
+    return columns_[static_cast<size_t>(column - order_->cell_of_column.begin())].spec.name;
   }
 
   struct Column {
@@ -167,7 +208,9 @@ class CsvParser : public RowParser {
   const std::string missing_;
   std::vector<Column> columns_;
   LabelRule label_{{}, 2};
-  std::string expected_cells_;
+  const CellOrder* order_ = nullptr;
+  std::vector<size_t> begins_;  // Of the cells of the line at hand, where there is an order.
+  std::string expected_cells_, expected_in_order_, error_column_;
   std::string unquoted_;  // The cell at hand, if it has quotes inside.
 };
 

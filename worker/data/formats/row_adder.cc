@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
+
+#include "worker/data/header_check.h"
 
 namespace hdps {
 namespace {
@@ -26,7 +29,9 @@ std::vector<NumericTransforms::Column> TransformsOf(const DataSpec& data, size_t
   return columns;
 }
 
-std::unique_ptr<RowParser> NewParser(const DataSpec& data, uint32_t num_classes) {
+}  // namespace
+
+std::unique_ptr<RowParser> NewRowParser(const DataSpec& data, uint32_t num_classes) {
   switch (data.format) {
     case DataFormat::kCsv:
       return NewCsvParser(data, num_classes);
@@ -40,8 +45,6 @@ std::unique_ptr<RowParser> NewParser(const DataSpec& data, uint32_t num_classes)
   return nullptr;
 }
 
-}  // namespace
-
 Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
                                                  std::vector<std::string> paths,
                                                  uint32_t num_classes) {
@@ -50,15 +53,37 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   HDPS_ASSIGN_OR_RETURN(adder->derived_,
                         DerivedFeatures::Make(data.features, names.numeric, BaseFeaturesOf(data)));
   adder->paths_ = std::move(paths);
+  if (data.format == DataFormat::kCsv) adder->columns_ = data.columns;
+  adder->labels_read_ = num_classes != kLabelsNotRead;
   adder->max_bad_rows_ = static_cast<uint64_t>(std::max<int64_t>(0, data.max_bad_rows));
-  adder->parser_ = NewParser(data, num_classes);
+  adder->parser_ = NewRowParser(data, num_classes);
   adder->transforms_ = NumericTransforms(TransformsOf(data, names.numeric.size()));
   adder->numeric_names_ = names.numeric;
   adder->num_sparse_ = names.sparse.size();
   return adder;
 }
 
+Status RowAdder::TakeHeader(uint32_t file, std::string_view text,
+                            std::vector<std::string>* passed_over) {
+  if (columns_.empty()) return {};
+  parser_->UseOrder(nullptr);
+  HDPS_ASSIGN_OR_RETURN(HeaderMatch match, MatchHeader(paths_[file] + ":1", parser_->Values(text),
+                                                       columns_, labels_read_));
+  if (passed_over != nullptr)
+    std::ranges::move(match.passed_over, std::back_inserter(*passed_over));
+  if (match.as_job && orders_.empty()) return {};
+  orders_.resize(paths_.size());
+  orders_[file] = nullptr;
+  if (match.as_job) return {};
+  const auto alike = std::ranges::find_if(
+      orders_, [&](const auto& order) { return order != nullptr && *order == match.order; });
+  orders_[file] =
+      alike != orders_.end() ? *alike : std::make_shared<const CellOrder>(std::move(match.order));
+  return {};
+}
+
 inline std::optional<RowError> RowAdder::TryAdd(const Line& line, BatchBuilder* builder) {
+  UseOrderOf(line);
   std::optional<RowError> error = parser_->Parse(line.text, &row_);
   if (!error) error = derived_->Append(&row_);
   if (!error && !transforms_.Apply(row_.numbers, &numeric_)) error = DoesNotFit();

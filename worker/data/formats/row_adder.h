@@ -35,15 +35,31 @@ class RowAdder {
   Status Add(const Line& line, BatchBuilder* builder);
   // Adds the row of the line; or says, with the place, why it is none, and counts nothing.
   std::optional<std::string> AddOrDescribe(const Line& line, BatchBuilder* builder);
-  std::vector<NamedText> Values(std::string_view line) { return parser_->Values(line); }
+  // Of a file with a header: in which order its cells stand. The names that the job does not have
+  // are appended to `passed_over`, where that is not null. Formats other than csv have one order.
+  Status TakeHeader(uint32_t file, std::string_view text,
+                    std::vector<std::string>* passed_over = nullptr);
+  // What stands in the line, by the names of the job.
+  std::vector<NamedText> Values(const Line& line) {
+    UseOrderOf(line);
+    return parser_->Values(line.text);
+  }
 
  private:
   RowAdder() = default;
+  void UseOrderOf(const Line& line) {
+    if (!orders_.empty()) parser_->UseOrder(orders_[line.place.file].get());
+  }
   std::optional<RowError> TryAdd(const Line& line, BatchBuilder* builder);
   std::string Describe(const Line& line, const RowError& error) const;
   RowError DoesNotFit() const;
 
   std::vector<std::string> paths_;
+  std::vector<ColumnSpec> columns_;  // Of a csv job.
+  bool labels_read_ = true;
+  // [paths], or empty as long as all are in the job's order; null: this one is. Files of one order
+  // share it.
+  std::vector<std::shared_ptr<const CellOrder>> orders_;
   uint64_t max_bad_rows_ = 0;
   std::unique_ptr<RowParser> parser_;
   std::unique_ptr<DerivedFeatures> derived_;

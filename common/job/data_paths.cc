@@ -1,0 +1,82 @@
+// Patterns are matched a part of the path at a time, by fnmatch.
+#include "common/job/data_paths.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+constexpr const char* kPatternCharacters = "*?[";
+
+bool IsHidden(const std::string& name) { return name.starts_with('.') || name.starts_with('_'); }
+
+bool IsFolder(FileSystem& files, const std::string& path) { return files.List(path).ok(); }
+
+// Appends the file, or the files of the folder.
+Status AddFilesAt(FileSystem& files, const std::string& path, std::vector<std::string>* found) {
+  const Result<std::vector<std::string>> names = files.List(path);
+  if (!names.ok()) {
+    found->push_back(path);
+    return {};
+  }
+  for (const std::string& name : *names) {
+    const std::string file = JoinPath(path, name);
+    if (!IsHidden(name) && !IsFolder(files, file)) found->push_back(file);
+  }
+  return {};
+}
+
+// What matches `pattern`, parts between "/", under `folder` ("" and "/" where the path begins).
+std::vector<std::string> Matches(FileSystem& files, const std::string& folder,
+                                 const std::string& pattern) {
+  const size_t slash = pattern.find('/');
+  const std::string part = pattern.substr(0, slash);
+  const std::string rest = slash == std::string::npos ? "" : pattern.substr(slash + 1);
+  const auto below = [&](const std::string& name) {
+    return folder.empty() ? name : JoinPath(folder, name);
+  };
+  std::vector<std::string> here;
+  if (part.empty() || !IsPattern(part)) {
+    here = {part.empty() ? (folder.empty() ? "/" : folder) : below(part)};
+  } else {
+    const Result<std::vector<std::string>> names = files.List(folder.empty() ? "." : folder);
+    if (!names.ok()) return {};
+    for (const std::string& name : *names) {
+      if (::fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) == 0) here.push_back(below(name));
+    }
+  }
+  std::vector<std::string> found;
+  for (const std::string& path : here) {
+    if (!rest.empty()) {
+      std::ranges::move(Matches(files, path, rest), std::back_inserter(found));
+    } else if (files.Exists(path)) {
+      found.push_back(path);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+bool IsPattern(const std::string& path) {
+  return path.find_first_of(kPatternCharacters) != std::string::npos;
+}
+
+Result<std::vector<std::string>> FilesOf(FileSystem& files, const std::string& path) {
+  std::vector<std::string> found;
+  if (files.Exists(path)) {
+    HDPS_RETURN_IF_ERROR(AddFilesAt(files, path, &found));
+  } else if (IsPattern(path)) {
+    for (const std::string& match : Matches(files, "", path)) {
+      HDPS_RETURN_IF_ERROR(AddFilesAt(files, match, &found));
+    }
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+}  // namespace hdps

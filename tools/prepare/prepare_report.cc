@@ -1,0 +1,146 @@
+// Tables of plain text.
+#include "tools/prepare/prepare_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/show_number.h"
+#include "worker/data/data_description.h"
+#include "worker/data/row.h"
+
+namespace hdps {
+namespace {
+
+using Line = std::vector<std::string>;
+constexpr size_t kColumnsShownMax = 200;
+
+std::string Short(const std::string& text, size_t most) {
+  const std::string shown = Printable(text);
+  return shown.size() <= most ? shown : shown.substr(0, most - 3) + "...";
+}
+
+std::string Number(double value) { return ShowNumber("%.5g", value); }
+
+std::string Percent(double part, double all) {
+  return all == 0 ? "-" : ShowNumber("%.1f%%", 100 * part / all);
+}
+
+std::string DistinctOf(const DistinctValues& distinct) {
+  return (distinct.exact() ? "" : "about ") + ShowWhole(distinct.distinct());
+}
+
+std::string FrequentOf(const ColumnProfile& column) {
+  std::string text;
+  for (const auto& value : column.frequent.Top(2)) {
+    text += (text.empty() ? "" : ", ") + Short(value.text, 16) + " " +
+            (column.frequent.error() > 0 ? ">=" : "") +
+            Percent(static_cast<double>(value.count), static_cast<double>(column.cells));
+  }
+  return text;
+}
+
+std::string PlanOf(const ColumnPlan& column) {
+  std::string text(WordOf(column.spec.type));
+  if (column.spec.transform == Transform::kLog1p) text += ", log1p";
+  if (column.spec.transform == Transform::kStandardize) text += ", standardize";
+  if (!column.boundaries.empty()) {
+    text += ", " + std::to_string(column.boundaries.size() + 1) +
+            (column.log_buckets ? " log buckets" : " buckets");
+  }
+  return text + (column.why.empty() ? "" : " (" + Printable(column.why) + ")");
+}
+
+Line LineOf(const ColumnProfile& column, const ColumnPlan& plan, uint64_t rows) {
+  uint64_t missing = column.empty;
+  for (const auto& [text, count] : column.missing) missing += count;
+  const Moments& numbers = column.numbers;
+  Line line = {Short(column.name, 24), ShowWhole(static_cast<double>(column.filled())),
+               Percent(static_cast<double>(missing), static_cast<double>(rows)),
+               DistinctOf(column.distinct)};
+  for (const double value : {numbers.min(), numbers.max(), numbers.mean(), numbers.deviation()}) {
+    line.push_back(numbers.count() == 0 ? "" : Number(value));
+  }
+  line.push_back(FrequentOf(column));
+  line.push_back(PlanOf(plan));
+  return line;
+}
+
+// Columns as wide as their widest cell; numbers stand at the right.
+std::string Table(const std::vector<Line>& lines) {
+  std::vector<size_t> widths(lines[0].size());
+  for (const Line& line : lines) {
+    for (size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
+  }
+  std::string text;
+  for (const Line& line : lines) {
+    std::string row;
+    for (size_t c = 0; c < line.size(); ++c) {
+      const std::string blanks(widths[c] - line[c].size(), ' ');
+      const bool right = c >= 1 && c <= 7;
+      row += (right ? blanks + line[c] : line[c] + blanks) + "  ";
+    }
+    text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+std::string Bytes(double bytes) {
+  const char* const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit) bytes /= 1024;
+  return ShowNumber(unit == 0 ? "%.0f " : "%.1f ", bytes) + units[unit];
+}
+
+std::string FormatOf(const DataLayout& layout) {
+  std::string text(WordOf(layout.format));
+  if (layout.format != DataFormat::kCsv) return text;
+  text += layout.delimiter == "\t" ? ", tabs between cells"
+                                   : ", '" + layout.delimiter + "' between cells";
+  text += layout.header ? ", with a header" : ", without a header";
+  if (!layout.comment.empty()) text += ", comments begin with '" + layout.comment + "'";
+  return text;
+}
+
+}  // namespace
+
+std::string PrepareReport(const DataProfile& profile, const DataPlan& plan, const JobWish& wish) {
+  std::string text = Counted(profile.files.size(), "file") + ", " + Counted(profile.rows, "row") +
+                     ": " + FormatOf(profile.layout);
+  if (!plan.missing.empty()) text += "; '" + plan.missing + "' is a missing cell";
+  text += "\n\n";
+  std::vector<Line> lines = {{"column", "filled", "missing", "distinct", "min", "max", "mean",
+                              "deviation", "most frequent", "the job takes it as"}};
+  for (size_t c = 0; c < profile.columns.size() && c < kColumnsShownMax; ++c) {
+    lines.push_back(LineOf(profile.columns[c], plan.columns[c], profile.rows));
+  }
+  text += Table(lines);
+  if (profile.columns.size() > kColumnsShownMax) {
+    text += "and " + Whole(profile.columns.size() - kColumnsShownMax) + " more columns\n";
+  }
+  const TableEstimate tables = EstimateTables(plan, wish);
+  text += "\nlabel         " + Printable(profile.columns[plan.label].name) + ": 1 in " +
+          ShowNumber("%.2f%%", 100 * plan.positive_share) + " of the rows\n";
+  text += "keys          " + ShowWhole(plan.keys) + " distinct, " +
+          Percent(plan.keys_twice, plan.keys) + " of them come twice or more\n";
+  text += "memory        about " + Bytes(tables.bytes) + " of servers for " +
+          ShowWhole(tables.rows) + " rows of embedding tables with optimizer state\n";
+  if (plan.admit_twice) {
+    text +=
+        "admission     most keys come once: a key gets a row with its second update "
+        "(model.policy.admit_after)\n";
+  }
+  text += "evaluation    ";
+  if (!wish.eval.empty()) {
+    text += Counted(wish.eval.size(), "file") + ", the first " + wish.eval[0];
+  } else if (wish.validation_share > 0) {
+    text += ShowNumber("%.0f%%", 100 * wish.validation_share) +
+            " of the rows, which are never trained on (data.validation_share)";
+  } else {
+    text += "none: give files with --eval=FILE";
+  }
+  text += "\n";
+  for (const std::string& note : plan.notes) text += "look at       " + Printable(note) + "\n";
+  return text;
+}
+
+}  // namespace hdps

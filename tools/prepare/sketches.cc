@@ -1,0 +1,96 @@
+// Sketches of columns.
+#include "tools/prepare/sketches.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/base/hash.h"
+
+namespace hdps {
+
+void DistinctValues::Add(uint64_t hash) {
+  if (level_ > 0 && hash >> (64 - level_) != 0) return;
+  uint32_t& count = kept_[hash];
+  count += count < std::numeric_limits<uint32_t>::max() ? 1 : 0;
+  while (kept_.size() > kept_max_ && level_ < 63) {
+    ++level_;
+    std::erase_if(kept_, [this](const auto& value) { return value.first >> (64 - level_) != 0; });
+  }
+}
+
+double DistinctValues::Scaled(size_t kept) const {
+  return std::ldexp(static_cast<double>(kept), static_cast<int>(level_));
+}
+
+double DistinctValues::AtLeast(uint32_t times) const {
+  return Scaled(static_cast<size_t>(
+      std::ranges::count_if(kept_, [times](const auto& value) { return value.second >= times; })));
+}
+
+void FrequentValues::Add(uint64_t hash, std::string_view text) {
+  Value& value = counters_[hash];
+  if (value.count++ == 0) value.text = text.substr(0, kTextBytesMax);
+  if (counters_.size() > kCounters) Thin();
+}
+
+// Takes the middle count off all: half of them or more go.
+void FrequentValues::Thin() {
+  std::vector<uint64_t> counts;
+  for (const auto& [hash, value] : counters_) counts.push_back(value.count);
+  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+  std::ranges::nth_element(counts, middle);
+  const uint64_t off = *middle;
+  error_ += off;
+  std::erase_if(counters_, [off](auto& entry) {
+    entry.second.count -= std::min(entry.second.count, off);
+    return entry.second.count == 0;
+  });
+}
+
+std::vector<FrequentValues::Value> FrequentValues::Top(size_t count) const {
+  std::vector<Value> values;
+  for (const auto& [hash, value] : counters_) values.push_back(value);
+  std::ranges::sort(values, [](const Value& a, const Value& b) {
+    return a.count != b.count ? a.count > b.count : a.text < b.text;
+  });
+  values.resize(std::min(count, values.size()));
+  return values;
+}
+
+uint64_t FrequentValues::CountOf(std::string_view text) const {
+  const auto found = counters_.find(HashString(text));
+  return found == counters_.end() ? 0 : found->second.count;
+}
+
+void NumberSample::Add(double number) {
+  ++seen_;
+  if (numbers_.size() < kNumbersMax) {
+    numbers_.push_back(number);
+    return;
+  }
+  const uint64_t place = MixBits(seen_) % seen_;
+  if (place < kNumbersMax) numbers_[place] = number;
+}
+
+void Moments::Add(double x) {
+  min_ = count_ == 0 ? x : std::min(min_, x);
+  max_ = count_ == 0 ? x : std::max(max_, x);
+  const auto before = static_cast<double>(count_++);
+  const auto n = static_cast<double>(count_);
+  const double delta = x - mean_, part = delta / n, term = delta * part * before;
+  mean_ += part;
+  cube_ += term * part * (n - 2) - 3 * part * square_;
+  square_ += term;
+}
+
+double Moments::deviation() const {
+  return count_ < 2 ? 0 : std::sqrt(square_ / static_cast<double>(count_ - 1));
+}
+
+double Moments::skewness() const {
+  if (square_ <= 0) return 0;
+  return std::sqrt(static_cast<double>(count_)) * cube_ / std::pow(square_, 1.5);
+}
+
+}  // namespace hdps

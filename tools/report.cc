@@ -1,0 +1,55 @@
+// hdps report: one HTML file that shows a run, or two of them.
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/platform/file_system.h"
+#include "tools/commands.h"
+#include "tools/report/report_page.h"
+
+DEFINE_string(html, "", "The file to write; not given: report.html in the first run's folder");
+
+namespace hdps {
+namespace {
+
+Status Report(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.size() > 2) {
+    return {Code::kInvalidArgument, std::to_string(arguments.size()) +
+                                        " folders are named: expected hdps report OUT, or two runs "
+                                        "to compare, hdps report OUT OUT2"};
+  }
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  std::vector<RunFiles> runs;
+  for (const std::string& folder : arguments) {
+    HDPS_ASSIGN_OR_RETURN(runs.emplace_back(), ReadRunFiles(*files, folder));
+    for (const std::string& note : runs.back().notes) {
+      std::fprintf(stderr, "%s: %s\n", folder.c_str(), note.c_str());
+    }
+  }
+  const std::string path = FLAGS_html.empty() ? JoinPath(arguments[0], "report.html") : FLAGS_html;
+  const Status written = WriteFileAtomically(*files, path, ReportPage(runs));
+  if (!written.ok()) {
+    return {Code::kInvalidArgument, "--html=" + path + " cannot be written: " + written.message()};
+  }
+  std::printf("%s\n", path.c_str());
+  return {};
+}
+
+}  // namespace
+
+Subcommand ReportCommand() {
+  return {"report",
+          "one HTML page of a run, or of two beside each other",
+          "hdps report OUT [OUT2] [--html=FILE]\n"
+          "OUT is the --out of a run, also of one that still goes on. The page has curves of\n"
+          "training and evaluation, where time goes, events, the data and the job; with two runs,\n"
+          "both in each picture and the settings that differ.",
+          {"html"},
+          nullptr,
+          Report};
+}
+
+}  // namespace hdps

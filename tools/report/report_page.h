@@ -1,0 +1,14 @@
+// One HTML page of one run, or of two beside each other. It asks nothing of any network.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/report/run_files.h"
+
+namespace hdps {
+
+// Requires: one or two runs.
+std::string ReportPage(const std::vector<RunFiles>& runs);
+
+}  // namespace hdps
