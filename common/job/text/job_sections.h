@@ -34,6 +34,9 @@ Section LayerSection(const LayerRegistry& layers);
 // Fills model and tables from what stands under "model"; needs job->data.
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
 
+// Labels, weights, groups and items against the losses and metrics that need them.
+Status CheckLosses(const JobSource& source, Job* job);
+
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).
 Status CheckJob(const JobSource& source, const ModelText& model, Job* job);
