@@ -48,6 +48,14 @@ struct DenseBackward {
   bool relu_below = false;
 };
 
+// What a loss has beside the logits, on the host.
+struct LossInput {
+  LossKind kind = LossKind::kLogloss;  // kLogloss, kSoftmax or kSquared.
+  double positive_weight = 1;
+  std::span<const float> labels = {};   // [n]
+  std::span<const float> weights = {};  // [n], or empty: all are 1.
+};
+
 // Pointers and matrices are in the device's memory unless an argument is a span (host memory) or
 // says so. Calls of one object come from one thread and take effect in their order.
 //
@@ -115,10 +123,14 @@ class DenseOps {
 
   // ---- loss: see LossRows in row_tasks.h.
   //
-  // Returns the sum of the losses, added in order of row. labels [n] are on the host. `gradient`
-  // without data and an empty `probabilities` (host) are left out.
-  virtual double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels,
-                      Matrix gradient, std::span<float> probabilities) = 0;
+  // Returns the sum of the losses, added in order of row. `gradient` without data and an empty
+  // `probabilities` (host) are left out.
+  virtual double Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
+                      std::span<float> probabilities) = 0;
+  double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels, Matrix gradient,
+              std::span<float> probabilities) {
+    return Loss({.kind = kind, .labels = labels}, logits, gradient, probabilities);
+  }
 
   // ---- rows of a slab: see row_slab.h.
   //

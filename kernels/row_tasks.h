@@ -188,10 +188,13 @@ struct CrossRowsBackward {
 
 // The loss of each example and its gradient, in double inside; no exponent of a positive number, so
 // nothing overflows. Null probabilities and a gradient without data are left out.
-// kLogloss: labels in [0, 1], logits [n, 1]; loss = log(1 + exp(z)) - y z, gradient = sigmoid(z) -
-// y, and one probability an example, of class 1.
+// An example of weight w has w times the loss and the gradient that stand here.
+// kLogloss: labels in [0, 1], logits [n, 1]; loss = p y log(1 + exp(-z)) + (1 - y) log(1 + exp(z))
+// with p the positive weight, gradient = (1 + (p - 1) y) sigmoid(z) - p y, and one probability an
+// example, of class 1.
 // kSoftmax: labels are class numbers < logits.cols; loss = log(sum of exp(z_c)) - z_y, gradient =
 // softmax(z) - onehot(y), and a probability a class.
+// kSquared: any labels, logits [n, 1]; loss = (z - y)^2, gradient = 2 (z - y), and z itself.
 struct LossRows {
   LossKind kind = LossKind::kLogloss;
   ConstMatrix logits;
@@ -199,26 +202,42 @@ struct LossRows {
   Matrix gradient;                 // As the logits.
   float* probabilities = nullptr;  // [n] or [n, classes]
   double* losses = nullptr;        // [n]
+  const float* weights = nullptr;  // [n]; null: all are 1.
+  double positive_weight = 1;      // Of kLogloss.
   Matrix Over() const { return {nullptr, logits.rows, logits.cols, logits.cols}; }
 
   HDPS_ROW_TASK void operator()(size_t row) const {
-    kind == LossKind::kLogloss ? Logloss(row) : Softmax(row);
+    if (kind == LossKind::kLogloss) {
+      Logloss(row);
+    } else if (kind == LossKind::kSoftmax) {
+      Softmax(row);
+    } else {
+      Squared(row);
+    }
+    if (weights != nullptr) losses[row] *= weights[row];
   }
 
  private:
-  HDPS_ROW_TASK void Give(size_t row, size_t col, double probability, double wanted) const {
+  HDPS_ROW_TASK void Give(size_t row, size_t col, double score, double slope) const {
     if (probabilities != nullptr) {
-      probabilities[row * logits.cols + col] = static_cast<float>(probability);
+      probabilities[row * logits.cols + col] = static_cast<float>(score);
     }
-    if (gradient.data != nullptr) {
-      ElementOf(gradient, row, col) = static_cast<float>(probability - wanted);
-    }
+    if (gradient.data == nullptr) return;
+    if (weights != nullptr) slope *= weights[row];
+    ElementOf(gradient, row, col) = static_cast<float>(slope);
   }
   HDPS_ROW_TASK void Logloss(size_t row) const {
     const double z = ElementOf(logits, row, 0), y = labels[row];
     const double e = std::exp(-std::fabs(z));
-    losses[row] = (z < 0.0 ? 0.0 : z) + std::log1p(e) - y * z;
-    Give(row, 0, z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e), y);
+    const double of_all = 1.0 + (positive_weight - 1.0) * y, of_positive = positive_weight * y;
+    losses[row] = of_all * ((z < 0.0 ? 0.0 : z) + std::log1p(e)) - of_positive * z;
+    const double probability = z >= 0 ? 1.0 / (1.0 + e) : e / (1.0 + e);
+    Give(row, 0, probability, of_all * probability - of_positive);
+  }
+  HDPS_ROW_TASK void Squared(size_t row) const {
+    const double z = ElementOf(logits, row, 0), off = z - labels[row];
+    losses[row] = off * off;
+    Give(row, 0, z, 2.0 * off);
   }
   HDPS_ROW_TASK void Softmax(size_t row) const {
     const float* const z = logits.data + row * logits.stride;
@@ -230,16 +249,24 @@ struct LossRows {
     for (size_t c = 0; c < logits.cols; ++c) total += std::exp(z[c] - top);
     losses[row] = std::log(total) + top - z[label];
     for (size_t c = 0; c < logits.cols; ++c) {
-      Give(row, c, std::exp(z[c] - top) / total, c == label ? 1.0 : 0.0);
+      const double probability = std::exp(z[c] - top) / total;
+      Give(row, c, probability, probability - (c == label ? 1.0 : 0.0));
     }
   }
 };
+
+}  // namespace hdps
+
+#include "kernels/tasks/pair_losses.h"
+
+namespace hdps {
 
 using RowTask =
     std::variant<AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,
                  FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward,
                  SumColumns, SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients,
                  NormalizeColumnsBackward,
+                 BprRows, InnerProductRows, SampledSoftmaxRows,
                  // Of layers over sequences, fields, experts and towers.
                  AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures,
                  DinFeaturesBackward, DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward,

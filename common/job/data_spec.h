@@ -66,10 +66,10 @@ constexpr auto WordsOf(NegativesBy) {
   using enum NegativesBy;
   return EnumWords(kUniform, "uniform", kFrequency, "frequency");
 }
-// Examples with label 0 that the reader makes: a positive one with other values of `features`.
+// Examples with label 0 that the reader makes to train on: a positive one with the item of another
+// row. kUniform draws among the different items of data.train, kFrequency among its rows.
 struct NegativeSpec {
-  uint32_t per_positive = 0;          // 0: none are made.
-  std::vector<std::string> features;  // Sparse features of the item, taken from one other row.
+  uint32_t per_positive = 0;  // 0: none are made.
   NegativesBy by = NegativesBy::kFrequency;
   friend bool operator==(const NegativeSpec&, const NegativeSpec&) = default;
 };
@@ -81,6 +81,8 @@ struct DataSpec {
   std::vector<std::string> eval;
   std::vector<EvalSetSpec> eval_sets;  // Further ones, by name.
   double validation_share = 0;  // Of the rows of `train`, by a hash of the row: never trained on.
+  // Sparse features, none of them derived, that say which item a row is about.
+  std::vector<std::string> item_features;
   NegativeSpec negatives;
   std::string delimiter = ",";
   bool header = false;                // kCsv, kCriteo: the first line of each file is not data.

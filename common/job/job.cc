@@ -1,6 +1,8 @@
 // What follows from a job: its features, and where it can be trained.
 #include "common/job/job.h"
 
+#include <algorithm>
+
 namespace hdps {
 
 FeatureNames FeaturesOf(const DataSpec& data) {
@@ -30,6 +32,50 @@ FeatureNames FeaturesOf(const DataSpec& data) {
   }
   for (const FeatureSpec& feature : data.features) names.sparse.push_back(feature.name);
   return names;
+}
+
+std::vector<TaskSpec> TasksOf(const ModelSpec& model) {
+  if (!model.tasks.empty()) return model.tasks;
+  TaskSpec task;
+  task.loss = model.loss;
+  task.positive_weight = model.positive_weight;
+  return {task};
+}
+
+ScoreKind ScoreKindOf(LossKind loss) {
+  switch (loss) {
+    case LossKind::kSoftmax:
+      return ScoreKind::kClass;
+    case LossKind::kSquared:
+      return ScoreKind::kNumber;
+    case LossKind::kBpr:
+    case LossKind::kSampledSoftmax:
+      return ScoreKind::kRank;
+    case LossKind::kLogloss:
+      break;
+  }
+  return ScoreKind::kProbability;
+}
+
+bool HasColumn(const DataSpec& data, ColumnType type) {
+  if (data.format != DataFormat::kCsv) return false;
+  return std::ranges::find(data.columns, type, &ColumnSpec::type) != data.columns.end();
+}
+
+std::vector<TaskMetrics> MetricsOf(const Job& job) {
+  std::vector<TaskMetrics> metrics;
+  for (const TaskSpec& task : TasksOf(job.model)) {
+    TaskMetrics& of_task = metrics.emplace_back();
+    of_task.task = task.label;
+    of_task.kind = ScoreKindOf(task.loss);
+    of_task.words = job.train.metrics;
+    if (of_task.words.empty()) {
+      of_task.words = DefaultMetrics(of_task.kind, HasColumn(job.data, ColumnType::kGroup));
+    }
+    std::erase_if(of_task.words,
+                  [&](const std::string& word) { return !HasMeaning(word, of_task.kind); });
+  }
+  return metrics;
 }
 
 std::string WhyNotOnCuda(const Job& job) {

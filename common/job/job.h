@@ -11,6 +11,7 @@
 #include "common/job/data_spec.h"
 #include "common/job/model_spec.h"
 #include "common/job/table_spec.h"
+#include "common/metrics/metric.h"
 #include "common/platform/file_system.h"
 
 namespace hdps {
@@ -37,9 +38,29 @@ struct FeatureNames {
 };
 FeatureNames FeaturesOf(const DataSpec& data);
 
-// Labels are whole numbers below this: 2 under logloss, the width of the logits under softmax. The
-// job has passed ParseJob.
+// The tasks of a model: those that are spelled out, or else the one that `loss` says, without the
+// name of a label.
+std::vector<TaskSpec> TasksOf(const ModelSpec& model);
+
+// A label column that the reader gives, and what its values are: whole numbers below num_classes,
+// or any finite number where that is kLabelsAnyNumber.
+struct LabelSpec {
+  std::string name;  // Empty: the only one.
+  uint32_t num_classes = 2;
+};
+inline constexpr uint32_t kLabelsAnyNumber = 1;
+// Of each task, in order. 2 classes under logloss, bpr and sampled_softmax, the width of the logits
+// under softmax, any number under squared_error. The job has passed ParseJob.
+std::vector<LabelSpec> LabelsOf(const Job& job);
+// Of the first task.
 uint32_t NumClasses(const Job& job);
+
+// What the scores under a loss are.
+ScoreKind ScoreKindOf(LossKind loss);
+// Whether rows have a column of the type; of csv alone.
+bool HasColumn(const DataSpec& data, ColumnType type);
+// What evaluations tell of each task, in order: see common/metrics/metric.h.
+std::vector<TaskMetrics> MetricsOf(const Job& job);
 
 // Why a worker that computes on a GPU cannot train this job, and what would mend it; empty: it can.
 // The rule of a program's own optimizer is compiled for the host alone.

@@ -94,17 +94,32 @@ class GraphWalk {
 
   void CheckLogits() {
     const LayerQuestion::Input last = {model_.layers.back(), graph_.nodes.back().shape};
-    const bool softmax = model_.loss == LossKind::kSoftmax;
     std::string problem;
-    if (softmax ? last.shape.width < 2 : last.shape.width != 1) {
-      problem = "the last layer, " + last.Shown() + ", has to be " +
-                (softmax ? "at least 2 wide under softmax" : "1 wide under logloss");
+    if (const std::string wanted = WidthWanted(last.shape); !wanted.empty()) {
+      problem = "the last layer, " + last.Shown() + ", has to be " + wanted;
     } else if (!last.shape.learns) {
       problem = "nothing below the last layer, " + last.Shown() + ", learns";
     }
     if (problem.empty()) return;
     const std::string place = "layers." + std::to_string(model_.layers.size() - 1) + ".units";
     problems_.push_back({place, problem});
+  }
+
+  // What the logits would have to be; empty: they are.
+  std::string WidthWanted(const LayerShape& logits) const {
+    const size_t tasks = model_.tasks.size();
+    if (tasks > 0) {
+      return logits.width == tasks ? "" : std::to_string(tasks) + " wide, one logit a task";
+    }
+    switch (model_.loss) {
+      case LossKind::kSoftmax:
+        return logits.width >= 2 ? "" : "at least 2 wide under softmax";
+      case LossKind::kSampledSoftmax:
+        if (model_.layers.back().kind == "towers") return "";
+        return "one of kind towers under sampled_softmax";
+      default:
+        return logits.width == 1 ? "" : "1 wide under " + std::string(WordOf(model_.loss));
+    }
   }
 
   const ModelSpec& model_;
@@ -203,10 +218,19 @@ TableSpec DenseTable(const OptimizerSpec& optimizer) {
           true,      whole_tensors ? ShardBy::kGroup : ShardBy::kKey};
 }
 
-uint32_t NumClasses(const Job& job) {
-  if (job.model.loss == LossKind::kLogloss) return 2;
-  return static_cast<uint32_t>(ShapeOfChecked(job).nodes.back().shape.width);
+std::vector<LabelSpec> LabelsOf(const Job& job) {
+  std::vector<LabelSpec> columns;
+  for (const TaskSpec& task : TasksOf(job.model)) {
+    LabelSpec& column = columns.emplace_back(task.label);
+    if (task.loss == LossKind::kSquared) column.num_classes = kLabelsAnyNumber;
+    if (task.loss == LossKind::kSoftmax) {
+      column.num_classes = static_cast<uint32_t>(ShapeOfChecked(job).nodes.back().shape.width);
+    }
+  }
+  return columns;
 }
+
+uint32_t NumClasses(const Job& job) { return LabelsOf(job).front().num_classes; }
 
 uint64_t DenseFloats(const Job& job) {
   if (job.model.layers.empty()) return 0;

@@ -212,6 +212,7 @@ struct Layout<Command> {
     fields.Tables(message.files);
     fields.Number(message.since);
     fields.Number(message.take);
+    fields.Number(message.next);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");
@@ -250,14 +251,24 @@ struct Layout<CommandDone> {
     fields.Number(message.dense_rows);
     fields.Text(message.arithmetic);
     fields.Number(message.taken);
+    fields.Number(message.more);
+    fields.Number(message.weight_sum);
     fields.Section(message.scores);
     fields.Section(message.labels);
+    fields.Section(message.weights);
+    fields.Section(message.groups);
   }
   static void Check(const CommandDone& message, Rules& rules) {
     rules.Require(message.clock >= 0, "clocks are not negative");
     rules.Require(message.scores.size() == message.labels.size() &&
                       message.scores.size() % sizeof(float) == 0,
                   "there is one label, a float, for each score");
+    rules.Require(message.weights.size() % sizeof(float) == 0 &&
+                      message.weights.size() <= message.scores.size(),
+                  "weights are floats, at most one for each score");
+    rules.Require(message.groups.size() % sizeof(Key) == 0 &&
+                      message.groups.size() / 2 <= message.scores.size(),
+                  "groups are keys, at most one for each score");
   }
 };
 HDPS_MESSAGE(CommandDone);

@@ -179,6 +179,7 @@ struct Command {
   Clock since = 0;
   // kSave: copying rows is enough to answer; they are written while requests change the originals.
   bool take = false;
+  bool next = false;     // kEvaluate: the examples behind those that were answered last.
   double rate = 1;       // kTrain: what all learning rates are multiplied with.
   std::string eval_set;  // kEvaluate: which files; empty: those of data.eval.
   ViewId view;           // Not in the message: of the frame it came in.
@@ -221,8 +222,13 @@ struct CommandDone {
   uint64_t process_bytes = 0;  // kDigest: the most the process has had in memory; 0: not told.
   std::vector<SavedFile> files;  // kSave, kAwaitSaved
   bool taken = false;            // kSave: there are no files yet, kAwaitSaved will tell of them.
-  Buffer scores;                 // kEvaluate: float32 [n], probability of class 1.
-  Buffer labels;                 // kEvaluate: float32 [n].
+  // kEvaluate, of the next n examples: see ScoredExamples in common/metrics/scored_examples.h.
+  Buffer scores;          // float32 [n, tasks]
+  Buffer labels;          // float32 [n, tasks]
+  Buffer weights;         // float32 [n], or empty: all are 1.
+  Buffer groups;          // uint64 [n], or empty.
+  bool more = false;      // kEvaluate: examples are left, which Command::next asks for.
+  double weight_sum = 0;  // kEvaluate: of the weights of the examples.
   // Workers, of their model: its parameters in dense layers, the rows that these fill at the
   // servers, and what the bits of its results depend on ("avx2 vectors, oneDNN at AVX2").
   uint64_t dense_parameters = 0, dense_rows = 0;

@@ -98,7 +98,8 @@ class CudaOps : public DenseOps {
     CudaDotBackward(stream_, in, g, out);
   }
 
-  double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels, Matrix gradient,
+  using DenseOps::Loss;
+  double Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
               std::span<float> probabilities) override;
 
   void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
@@ -125,7 +126,7 @@ class CudaOps : public DenseOps {
  private:
   cudaStream_t stream_ = nullptr;
   cublasHandle_t blas_ = nullptr;
-  CudaArray<float> partials_, labels_, probabilities_;
+  CudaArray<float> partials_, labels_, weights_, probabilities_;
   CudaArray<double> losses_;
   CudaRowSlabs slabs_;
   std::vector<double> host_losses_;
@@ -149,14 +150,26 @@ void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c)
   CudaAddBiasActivate(stream_, spec.bias, spec.relu, c);
 }
 
-double CudaOps::Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels,
-                     Matrix gradient, std::span<float> probabilities) {
-  CHECK_EQ(labels.size(), logits.rows);
-  labels_.Upload(labels.data(), labels.size(), stream_);
+double CudaOps::Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
+                     std::span<float> probabilities) {
+  CHECK_EQ(input.labels.size(), logits.rows);
+  labels_.Upload(input.labels.data(), input.labels.size(), stream_);
+  if (!input.weights.empty()) {
+    CHECK_EQ(input.weights.size(), logits.rows);
+    weights_.Upload(input.weights.data(), input.weights.size(), stream_);
+  }
   float* device_probabilities =
       probabilities.empty() ? nullptr : probabilities_.Reserve(probabilities.size());
-  CudaRunRows(stream_, LossRows{kind, logits, labels_.data(), gradient, device_probabilities,
-                                losses_.Reserve(logits.rows)});
+  LossRows task;
+  task.kind = input.kind;
+  task.logits = logits;
+  task.labels = labels_.data();
+  task.gradient = gradient;
+  task.probabilities = device_probabilities;
+  task.losses = losses_.Reserve(logits.rows);
+  task.weights = input.weights.empty() ? nullptr : weights_.data();
+  task.positive_weight = input.positive_weight;
+  CudaRunRows(stream_, task);
   host_losses_.resize(logits.rows);
   if (logits.rows > 0) {
     HDPS_CUDA_CHECK(cudaMemcpyAsync(host_losses_.data(), losses_.data(),

@@ -267,11 +267,18 @@ class CpuOps : public DenseOps {
     });
   }
 
-  double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels, Matrix gradient,
+  using DenseOps::Loss;
+  double Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
               std::span<float> probabilities) override {
     losses_.resize(logits.rows);
-    RunRows(LossRows{kind, logits, labels.data(), gradient,
-                     probabilities.empty() ? nullptr : probabilities.data(), losses_.data()});
+    RunRows(LossRows{.kind = input.kind,
+                     .logits = logits,
+                     .labels = input.labels.data(),
+                     .gradient = gradient,
+                     .probabilities = probabilities.empty() ? nullptr : probabilities.data(),
+                     .losses = losses_.data(),
+                     .weights = input.weights.empty() ? nullptr : input.weights.data(),
+                     .positive_weight = input.positive_weight});
     double sum = 0;
     for (const double loss : losses_) sum += loss;
     return sum;

@@ -23,7 +23,7 @@ std::vector<std::string> CellsOf(const std::string& line, char delimiter) {
   DataSpec data;
   data.delimiter = std::string(1, delimiter);
   std::vector<std::string> cells;
-  for (NamedText& cell : NewRowParser(data, 2)->Values(line)) cells.push_back(std::move(cell.text));
+  for (NamedText& cell : NewRowParser(data, {LabelSpec()})->Values(line)) cells.push_back(std::move(cell.text));
   return cells;
 }
 
@@ -67,7 +67,7 @@ std::optional<uint32_t> FieldsByPlace(const std::vector<std::string>& lines) {
   std::vector<std::set<std::string>> at_place;
   DataSpec data;
   data.format = DataFormat::kLibsvm;
-  const std::unique_ptr<RowParser> parser = NewRowParser(data, 2);
+  const std::unique_ptr<RowParser> parser = NewRowParser(data, {LabelSpec()});
   for (const std::string& line : lines) {
     const std::vector<NamedText> entries = parser->Values(line);
     const size_t fields = entries.size() - 1;

@@ -88,7 +88,7 @@ class Profiler {
   Profiler(const DataLayout& layout, const ProfileOptions& options)
       : layout_(layout),
         data_(SpecOf(layout)),
-        parser_(NewRowParser(data_, 2)),
+        parser_(NewRowParser(data_, {LabelSpec()})),
         only_(options.only) {
     profile_.layout = layout;
     for (const std::string& name : ColumnNames(data_)) names_.push_back(name);

@@ -26,6 +26,9 @@ struct Batch {
   std::vector<float> labels;   // [num_examples, num_labels]; a class number under softmax.
   std::vector<float> weights;  // [num_examples]: how much each counts; empty: all 1.
   std::vector<Key> groups;     // [num_examples]: whom each belongs to; empty: no column tells.
+  // [num_examples]: example i is of the rows[i]-th row of this worker in the step, where a row may
+  // give several; empty: of the i-th.
+  std::vector<uint32_t> rows;
   uint32_t num_numeric = 0;
   std::vector<float> numeric;        // [num_examples, num_numeric]
   std::vector<SparseColumn> sparse;  // [sparse features], in the order of FeaturesOf(data).sparse.

@@ -27,6 +27,8 @@ class StreamReader : public BatchReader {
         window_(window_rows_, kWindowBytesMax) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {
+    if (options_.items != nullptr) HDPS_RETURN_IF_ERROR(options_.items->Collect());
+    epoch_ = epoch;
     HDPS_RETURN_IF_ERROR(lines_.Start());
     window_.Restart(ShuffleSeed(options_, epoch));
     rows_->Restart();
@@ -44,6 +46,7 @@ class StreamReader : public BatchReader {
     if (ended_) return std::optional<Batch>();
     const uint64_t first_row = position_;
     BatchBuilder builder = rows_->NewBatch(options_.batch_size / options_.num_parts + 1);
+    uint32_t number = 0;
     for (Line line; position_ - first_row < options_.batch_size; ++position_) {
       HDPS_ASSIGN_OR_RETURN(const bool found, NextLine(&line));
       if (!found) {
@@ -51,7 +54,7 @@ class StreamReader : public BatchReader {
         break;
       }
       if (position_ % options_.num_parts != options_.part) continue;
-      HDPS_RETURN_IF_ERROR(rows_->Add(line, &builder));
+      HDPS_RETURN_IF_ERROR(rows_->Add(line, {epoch_, position_, number++}, &builder));
     }
     if (position_ == first_row) return std::optional<Batch>();
     return std::optional<Batch>(builder.Finish(first_row));
@@ -83,6 +86,7 @@ class StreamReader : public BatchReader {
   ShuffleWindow window_;
   bool lines_ended_ = true;
   bool ended_ = true;  // Also before the first StartEpoch.
+  uint32_t epoch_ = 0;
   uint64_t position_ = 0;
 };
 
@@ -108,18 +112,17 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
                                                     const ReaderOptions& options) {
   CHECK_GT(options.batch_size, 0u);
   CHECK_LT(options.part, options.num_parts);
-  CHECK(options.num_classes == kLabelsNotRead || options.num_classes >= 2u);
   HDPS_RETURN_IF_ERROR(CheckFiles(files, paths));
   if (data.format == DataFormat::kCsv && data.delimiter.size() != 1) {
     return Status(Code::kInvalidArgument,
                   "data.delimiter '" + data.delimiter + "': expected one character");
   }
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowAdder> rows,
-                        RowAdder::Make(data, paths, options.num_classes));
+                        RowAdder::Make(data, paths, options.LabelsWanted(), options.items));
   std::unique_ptr<BatchReader> reader =
       std::make_unique<StreamReader>(files, data, paths, options, std::move(rows));
   if (!options.shuffle || data.shuffle_rows == 0 || options.num_parts < kPartsMany) return reader;
-  HDPS_ASSIGN_OR_RETURN(rows, RowAdder::Make(data, paths, options.num_classes));
+  HDPS_ASSIGN_OR_RETURN(rows, RowAdder::Make(data, paths, options.LabelsWanted(), options.items));
   return NewIndexedReader({files, data, paths, options}, std::move(rows), std::move(reader));
 }
 

@@ -11,6 +11,7 @@
 #include "common/job/job.h"
 #include "common/platform/file_system.h"
 #include "worker/data/batch.h"
+#include "worker/data/item_pool.h"
 
 namespace hdps {
 
@@ -25,9 +26,18 @@ struct ReaderOptions {
   uint32_t part = 0, num_parts = 1;
   bool shuffle = true;
   // Labels are whole numbers below this: 2 under logloss (where -1 counts as 0), the width of
-  // the logits under softmax. Another label makes a bad row.
+  // the logits under softmax; under kLabelsAnyNumber any finite numbers. Another label makes a bad
+  // row.
   // kLabelsNotRead: none is needed, all are 0; CSV and Criteo rows may come without the cell.
   uint32_t num_classes = 2;
+  // Of several tasks, as LabelsOf(job); empty: one label, of num_classes.
+  std::vector<LabelSpec> labels = {};
+  // Whence negative examples are made; null: none are.
+  std::shared_ptr<ItemPool> items = nullptr;
+
+  std::vector<LabelSpec> LabelsWanted() const {
+    return labels.empty() ? std::vector<LabelSpec>{{"", num_classes}} : labels;
+  }
 };
 
 // One of so many parts or more of a shuffled stream reads its own rows alone, by an index that it

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/base/show_number.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/data_description.h"
 #include "worker/data/formats/row_adder.h"
@@ -24,11 +25,13 @@ constexpr size_t kLabelTextsMax = 1000;
 class Preview {
  public:
   Preview(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths,
-          uint32_t num_classes, std::unique_ptr<RowAdder> rows)
+          const std::vector<LabelSpec>& labels,
+          std::unique_ptr<RowAdder> rows)
       : files_(files),
         data_(data),
         paths_(paths),
-        num_classes_(num_classes),
+        labels_(labels),
+        num_classes_(labels[0].num_classes),
         rows_(std::move(rows)),
         batch_(rows_->NewBatch(kPreviewRows)),
         column_names_(ColumnNames(data)) {}
@@ -70,12 +73,14 @@ class Preview {
   std::vector<NamedText> CellsOf(const Line& line) const {
     std::vector<NamedText> cells = rows_->Values(line);
     if (by_name()) return cells;
-    const bool label_lacks = !labels_read() && cells.size() + 1 == column_names_.size();
-    const ColumnSpec* label = LabelColumn(data_);
-    const size_t label_at = label == nullptr ? 0 : static_cast<size_t>(label - &data_.columns[0]);
-    for (size_t i = 0; i < cells.size(); ++i) {
-      const size_t column = i + (label_lacks && i >= label_at ? 1 : 0);
-      cells[i].name = column < column_names_.size() ? column_names_[column] : "";
+    const bool labels_lack =
+        !labels_read() && cells.size() + labels_.size() == column_names_.size();
+    size_t column = 0;
+    for (NamedText& cell : cells) {
+      const auto is_label = [&] { return data_.columns[column].type == ColumnType::kLabel; };
+      while (labels_lack && column < data_.columns.size() && is_label()) ++column;
+      cell.name = column < column_names_.size() ? column_names_[column] : "";
+      ++column;
     }
     return cells;
   }
@@ -216,7 +221,7 @@ class Preview {
 
   void DescribeExample(const Batch& batch) {
     std::string text = "first row, " + example_place_ + ": ";
-    if (labels_read()) text += "label " + Whole(static_cast<size_t>(batch.labels[0])) + " from ";
+    if (labels_read()) text += "label " + ShowNumber("%g", batch.labels[0]) + " from ";
     for (size_t i = 0; i < example_.size(); ++i) {
       if (text.size() > kExampleBytesMax) {
         text += ", and " + Whole(example_.size() - i) + " more";
@@ -230,9 +235,12 @@ class Preview {
 
   void DescribeLabelsAndKeys(const Batch& batch) {
     std::string text = "first " + Counted(result_.rows, "row") + ": ";
-    if (labels_read()) {
+    if (num_classes_ == kLabelsAnyNumber) {
+      const auto [least, most] = std::ranges::minmax(FirstLabels(batch));
+      text += "labels from " + ShowNumber("%g", least) + " to " + ShowNumber("%g", most) + "; ";
+    } else if (labels_read()) {
       result_.labels.resize(num_classes_);
-      for (const float label : batch.labels) ++result_.labels[static_cast<size_t>(label)];
+      for (const float label : FirstLabels(batch)) ++result_.labels[static_cast<size_t>(label)];
       size_t seen = 0;
       for (uint32_t c = 0; c < num_classes_; ++c) {
         if (result_.labels[c] == 0 || ++seen > kClassesShownMax) continue;
@@ -243,6 +251,15 @@ class Preview {
       text += "; ";
     }
     result_.lines.push_back(text + DescribeKeys(batch, FeaturesOf(data_).sparse));
+  }
+
+  // Of the first task.
+  std::vector<float> FirstLabels(const Batch& batch) const {
+    std::vector<float> labels;
+    for (size_t i = 0; i < batch.labels.size(); i += labels_.size()) {
+      labels.push_back(batch.labels[i]);
+    }
+    return labels;
   }
 
   void WarnOfLabels() {
@@ -265,7 +282,8 @@ class Preview {
   FileSystem& files_;
   const DataSpec& data_;
   const std::vector<std::string>& paths_;
-  const uint32_t num_classes_;
+  const std::vector<LabelSpec> labels_;
+  const uint32_t num_classes_;  // Of the first of them.
   const std::unique_ptr<RowAdder> rows_;
   BatchBuilder batch_;
   const std::vector<std::string> column_names_;
@@ -282,19 +300,20 @@ class Preview {
 }  // namespace
 
 Result<DataPreview> PreviewData(FileSystem& files, const DataSpec& data,
-                                const std::vector<std::string>& paths, uint32_t num_classes) {
+                                const std::vector<std::string>& paths,
+                                const std::vector<LabelSpec>& labels) {
   // Refuses files that are not there.
-  HDPS_RETURN_IF_ERROR(NewBatchReader(files, data, paths, {.num_classes = num_classes}).status());
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowAdder> rows, RowAdder::Make(data, paths, num_classes));
-  return Preview(files, data, paths, num_classes, std::move(rows)).Run();
+  HDPS_RETURN_IF_ERROR(NewBatchReader(files, data, paths, {.labels = labels}).status());
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowAdder> rows, RowAdder::Make(data, paths, labels));
+  return Preview(files, data, paths, labels, std::move(rows)).Run();
 }
 
 Result<DataPreview> PreviewJobData(FileSystem& files, const Job& job) {
   HDPS_ASSIGN_OR_RETURN(DataPreview preview,
-                        PreviewData(files, job.data, job.data.train, NumClasses(job)));
+                        PreviewData(files, job.data, job.data.train, LabelsOf(job)));
   if (job.data.eval.empty()) return preview;
   HDPS_ASSIGN_OR_RETURN(const DataPreview eval,
-                        PreviewData(files, job.data, job.data.eval, NumClasses(job)));
+                        PreviewData(files, job.data, job.data.eval, LabelsOf(job)));
   preview.warnings.insert(preview.warnings.end(), eval.warnings.begin(), eval.warnings.end());
   return preview;
 }

@@ -66,9 +66,13 @@ class IndexedReader : public BatchReader {
     if (position_ == first_row) return std::optional<Batch>();
     for (const uint64_t row : own_) HDPS_RETURN_IF_ERROR(fetcher_.Announce(index_, row));
     BatchBuilder builder = rows_->NewBatch(own_.size());
+    RowPlace place{.epoch = epoch_, .position = first_row};
+    while (place.position % options_.num_parts != options_.part) ++place.position;
     for (const uint64_t row : own_) {
       HDPS_ASSIGN_OR_RETURN(const Line line, fetcher_.Fetch(index_, row));
-      HDPS_RETURN_IF_ERROR(rows_->Add(line, &builder));
+      HDPS_RETURN_IF_ERROR(rows_->Add(line, place, &builder));
+      place.position += options_.num_parts;
+      ++place.number;
     }
     return std::optional<Batch>(builder.Finish(first_row));
   }

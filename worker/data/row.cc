@@ -39,6 +39,9 @@ std::string Printable(std::string_view value) {
 
 void Row::Clear() {
   label = 0;
+  task_labels.clear();
+  weight = 1;
+  group = 0;
   positive_texts = 0;
   numbers.clear();
   keys.clear();
@@ -59,24 +62,43 @@ std::string DescribeRowError(const std::string& path, uint64_t line_number, std:
   return text;
 }
 
-BatchBuilder::BatchBuilder(size_t num_numeric, size_t num_sparse, uint32_t rows_expected)
-    : rows_expected_(rows_expected) {
-  batch_.num_numeric = static_cast<uint32_t>(num_numeric);
-  batch_.sparse.resize(num_sparse);
-  batch_.labels.reserve(rows_expected);
-  batch_.numeric.reserve(num_numeric * rows_expected);
+BatchBuilder::BatchBuilder(const BatchShape& shape, uint32_t rows_expected)
+    : shape_(shape),
+      plain_(shape.num_labels == 1 && !shape.weights && !shape.groups && !shape.several),
+      rows_expected_(rows_expected) {
+  batch_.num_numeric = static_cast<uint32_t>(shape.num_numeric);
+  batch_.num_labels = shape.num_labels;
+  batch_.sparse.resize(shape.num_sparse);
+  batch_.labels.reserve(size_t{rows_expected} * shape.num_labels);
+  batch_.numeric.reserve(shape.num_numeric * rows_expected);
   for (SparseColumn& column : batch_.sparse) {
     column.offsets.reserve(rows_expected + 1);
     column.offsets.push_back(0);
     column.keys.reserve(rows_expected);
   }
-  waiting_.resize(kWaitingMax * num_sparse);
+  waiting_.resize(kWaitingMax * shape.num_sparse);
 }
 
-void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric) {
+void BatchBuilder::AddSpecial(const Row& row, uint32_t number) {
+  if (shape_.num_labels == 1) {
+    batch_.labels.push_back(row.label);
+  } else {
+    DCHECK_EQ(row.task_labels.size(), shape_.num_labels);
+    batch_.labels.insert(batch_.labels.end(), row.task_labels.begin(), row.task_labels.end());
+  }
+  if (shape_.weights) batch_.weights.push_back(row.weight);
+  if (shape_.groups) batch_.groups.push_back(row.group);
+  if (shape_.several) batch_.rows.push_back(number);
+}
+
+void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric, uint32_t number) {
   DCHECK_EQ(numeric.size(), batch_.num_numeric);
   DCHECK_EQ(row.key_ends.size(), batch_.sparse.size());
-  batch_.labels.push_back(row.label);
+  if (plain_) {
+    batch_.labels.push_back(row.label);
+  } else {
+    AddSpecial(row, number);
+  }
   batch_.positive_texts |= row.positive_texts;
   batch_.numeric.insert(batch_.numeric.end(), numeric.begin(), numeric.end());
   bool one_each = row.weights.empty() && row.keys.size() == row.key_ends.size();
@@ -138,7 +160,7 @@ Batch BatchBuilder::Finish(uint64_t first_row) {
   AddWaiting();
   Batch batch = std::move(batch_);
   batch.first_row = first_row;
-  *this = BatchBuilder(batch.num_numeric, batch.sparse.size(), rows_expected_);
+  *this = BatchBuilder(shape_, rows_expected_);
   return batch;
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/data_spec.h"
+#include "common/job/job.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
@@ -23,6 +23,9 @@ inline constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN(
 // that parsing allocates nothing.
 struct Row {
   float label = 0;
+  std::vector<float> task_labels;  // [tasks], where there are several; then `label` is not used.
+  float weight = 1;                // How much it counts.
+  Key group = 0;
   uint64_t positive_texts = 0;  // The bit of its label's text, as in Batch.
   std::vector<double> numbers;  // As the file has them; kMissingNumber where it has none.
   std::vector<Key> keys;
@@ -75,8 +78,8 @@ class RowParser {
   virtual std::vector<NamedText> Values(std::string_view line) = 0;
 };
 
-// The parser of data.format; `num_classes` as in ReaderOptions.
-std::unique_ptr<RowParser> NewRowParser(const DataSpec& data, uint32_t num_classes);
+// The parser of data.format; `labels` as in LabelsOf(job).
+std::unique_ptr<RowParser> NewRowParser(const DataSpec& data, const std::vector<LabelSpec>& labels);
 
 // The text with bytes that do not print escaped; cut where it is long.
 std::string Printable(std::string_view value);
@@ -86,6 +89,14 @@ std::string Printable(std::string_view value);
 std::string DescribeRowError(const std::string& path, uint64_t line_number, std::string_view line,
                              const RowError& error);
 
+// What a batch has of each example.
+struct BatchShape {
+  size_t num_numeric = 0, num_sparse = 0;
+  uint32_t num_labels = 1;
+  bool weights = false, groups = false;
+  bool several = false;  // A row may give several examples: Batch::rows are kept.
+};
+
 // Collects rows into a batch.
 //
 // Rows with one key of every feature, the usual ones, wait side by side until there are enough to
@@ -94,19 +105,22 @@ std::string DescribeRowError(const std::string& path, uint64_t line_number, std:
 class BatchBuilder {
  public:
   // Room for `rows_expected` rows is made at once.
-  BatchBuilder(size_t num_numeric, size_t num_sparse, uint32_t rows_expected);
-  // `numeric` are the row's numbers behind their transforms.
-  void Add(const Row& row, const std::vector<float>& numeric);
+  BatchBuilder(const BatchShape& shape, uint32_t rows_expected);
+  // `numeric` are the row's numbers behind their transforms. `number`: as of Batch::rows.
+  void Add(const Row& row, const std::vector<float>& numeric, uint32_t number = 0);
   // What was added; the builder is empty again.
   Batch Finish(uint64_t first_row);
 
  private:
   static constexpr uint32_t kWaitingMax = 32;
 
+  void AddSpecial(const Row& row, uint32_t number);
   void AddKeys(const Row& row);
   void AddWeights(const Row& row, size_t feature, SparseColumn* column);
   void AddWaiting();
 
+  BatchShape shape_;
+  bool plain_;  // One label, and nothing else that only some jobs have.
   uint32_t rows_expected_;
   Batch batch_;
   std::vector<Key> waiting_;  // [sparse features, kWaitingMax]

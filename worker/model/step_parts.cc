@@ -10,12 +10,10 @@
 namespace hdps {
 namespace {
 
-// Rows first, first + stride, first + 2 stride, ...
-SparseColumn CutColumn(const SparseColumn& column, uint32_t first, uint32_t stride) {
+SparseColumn CutColumn(const SparseColumn& column, const std::vector<uint32_t>& examples) {
   SparseColumn cut;
   cut.offsets.push_back(0);
-  const size_t num_examples = column.offsets.size() - 1;
-  for (size_t i = first; i < num_examples; i += stride) {
+  for (const uint32_t i : examples) {
     const uint32_t begin = column.offsets[i], end = column.offsets[i + 1];
     cut.keys.insert(cut.keys.end(), column.keys.begin() + begin, column.keys.begin() + end);
     if (!column.weights.empty()) {
@@ -25,6 +23,19 @@ SparseColumn CutColumn(const SparseColumn& column, uint32_t first, uint32_t stri
     cut.offsets.push_back(static_cast<uint32_t>(cut.keys.size()));
   }
   return cut;
+}
+
+// The examples of rows first, first + stride, first + 2 stride, ...
+std::vector<uint32_t> ExamplesOf(const Batch& batch, uint32_t first, uint32_t stride) {
+  std::vector<uint32_t> examples;
+  if (batch.rows.empty()) {
+    for (uint32_t i = first; i < batch.num_examples; i += stride) examples.push_back(i);
+    return examples;
+  }
+  for (uint32_t i = 0; i < batch.num_examples; ++i) {
+    if (batch.rows[i] % stride == first) examples.push_back(i);
+  }
+  return examples;
 }
 
 }  // namespace
@@ -43,14 +54,20 @@ Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
   cut.epoch = batch.epoch;
   cut.own_row = batch.own_row + first * batch.row_stride;
   cut.row_stride = batch.row_stride * num_parts;
-  for (size_t i = first; i < batch.num_examples; i += num_parts) {
-    ++cut.num_examples;
-    cut.labels.push_back(batch.labels[i]);
+  const std::vector<uint32_t> examples = ExamplesOf(batch, first, num_parts);
+  cut.num_examples = static_cast<uint32_t>(examples.size());
+  cut.num_labels = batch.num_labels;
+  for (const size_t i : examples) {
+    const auto labels = batch.labels.begin() + static_cast<ptrdiff_t>(i * batch.num_labels);
+    cut.labels.insert(cut.labels.end(), labels, labels + batch.num_labels);
+    if (!batch.weights.empty()) cut.weights.push_back(batch.weights[i]);
+    if (!batch.groups.empty()) cut.groups.push_back(batch.groups[i]);
+    if (!batch.rows.empty()) cut.rows.push_back(batch.rows[i] / num_parts);
     const auto numeric = batch.numeric.begin() + static_cast<ptrdiff_t>(i * batch.num_numeric);
     cut.numeric.insert(cut.numeric.end(), numeric, numeric + batch.num_numeric);
   }
   for (const SparseColumn& column : batch.sparse) {
-    cut.sparse.push_back(CutColumn(column, first, num_parts));
+    cut.sparse.push_back(CutColumn(column, examples));
   }
   return cut;
 }
@@ -65,9 +82,10 @@ void StepParts::Assign(Batch batch, uint32_t num_parts, KeyFinder& finder) {
   } else {
     size_t filled = 0;
     for (uint32_t p = 0; p < num_parts; ++p) {
-      if (FirstRowOf(batch, p, num_parts) >= batch.num_examples) continue;
-      parts_[filled++].batch = CutBatch(batch, p, num_parts);
+      Batch part = CutBatch(batch, p, num_parts);
+      if (part.num_examples > 0) parts_[filled++].batch = std::move(part);
     }
+    parts_.resize(filled);  // Rows may have given no example at all.
   }
   for (Part& part : parts_) finder.Find(part.batch, &part.sets);
   MergeKeys();

@@ -10,7 +10,10 @@ Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSy
                                                           MonotonicClock& clock,
                                                           const PipelineOptions& options) {
   ReaderOptions reading = options.reader;
-  reading.num_classes = options.labels ? NumClasses(job) : kLabelsNotRead;
+  reading.labels = LabelsOf(job);
+  if (!options.labels) {
+    for (LabelSpec& label : reading.labels) label.num_classes = kLabelsNotRead;
+  }
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<BatchReader> reader,
                         NewBatchReader(files, job.data, options.paths, reading));
   return std::unique_ptr<StepPipeline>(new StepPipeline(job, clock, options, std::move(reader)));

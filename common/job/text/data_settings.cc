@@ -13,7 +13,10 @@ constexpr const char* kRepeat = "repeat";
 Section ColumnSection() {
   SettingTable<ColumnSpec> column("column", "data.columns[]");
   column.Add("name", &ColumnSpec::name, "All names of columns and features differ.", kRequired);
-  column.Add("type", &ColumnSpec::type, "multi: several values in one cell.");
+  column.Add("type", &ColumnSpec::type,
+             "multi: several values in one cell. weight: how much the example counts, 0 or more. "
+             "group: a text, whom the example belongs to (a user, a query), for metrics and losses "
+             "by group.");
   column.Add("transform", &ColumnSpec::transform,
              "log1p is sign(x) log(1 + |x|); standardize is (x - mean) / scale.",
              Where(&ColumnSpec::type, {ColumnType::kNumeric}));
@@ -52,6 +55,18 @@ Section FeatureSection() {
               "Values modulo this many; 0: all 64 bits.",
               Where(&FeatureSpec::kind, {FeatureKind::kCrossed}));
   return feature.Done();
+}
+
+Section NegativeSection() {
+  SettingTable<NegativeSpec> negatives("negatives", "data.negatives");
+  negatives.Add("per_positive", &NegativeSpec::per_positive,
+                "Examples with label 0 made of each training example with label 1: its own row "
+                "with the item of another. 0: none.",
+                Range{0, 1000});
+  negatives.Add("by", &NegativeSpec::by,
+                "frequency: items are drawn as often as rows have them. uniform: each different "
+                "item alike.");
+  return negatives.Done();
 }
 
 // A column with `repeat` stands for that many.
@@ -100,8 +115,8 @@ Section DataSection() {
            Where(kFormat, {DataFormat::kCsv}));
   data.AddObject(
       "columns", &DataSpec::columns, ColumnSection(),
-      "One entry a column, in the file's order where it has no header; exactly one is the "
-      "label.",
+      "One entry a column, in the file's order where it has no header; exactly one is the label, or "
+      "with `model.tasks` one a task.",
       Where(kFormat, {DataFormat::kCsv}));
   data.AddObject("features", &DataSpec::features, FeatureSection(),
                  "Categorical features derived from columns and from features before them.",
@@ -112,6 +127,13 @@ Section DataSection() {
   data.Add("numeric_transform", &DataSpec::numeric_transform,
            "Of I1..I13; log1p is sign(x) log(1 + |x|).", OneOf{{"none", "log1p"}},
            Where(kFormat, {DataFormat::kCriteo}));
+  data.Add("item_features", &DataSpec::item_features,
+           "The sparse features, none of them derived, that say which item a row is about; for "
+           "`negatives` and the loss sampled_softmax.",
+           kPrintedUnlessDefault);
+  data.AddObject("negatives", &DataSpec::negatives, NegativeSection(),
+                 "Negative examples that the reader makes, of training data alone.",
+                 kPrintedUnlessDefault);
   data.Add("shuffle_rows", &DataSpec::shuffle_rows,
            "Rows in the shuffle window of training data; 0: the files' order.", Range{0, 1e8});
   data.Add("max_bad_rows", &DataSpec::max_bad_rows, "More bad rows than this end the job.",

@@ -16,7 +16,8 @@ enum class Source : uint8_t { kNumeric, kCategorical, kBucketized, kOther };
 // Checks data.columns and data.features in order.
 class DataCheck {
  public:
-  DataCheck(const JobSource& source, const DataSpec& data) : source_(source), data_(data) {}
+  DataCheck(const JobSource& source, const DataSpec& data, bool several_labels)
+      : source_(source), data_(data), several_labels_(several_labels) {}
 
   Status Run() {
     if (data_.train.empty()) {
@@ -34,7 +35,7 @@ class DataCheck {
     if (data_.columns.empty()) {
       return Refuse(source_, "data.columns", "csv data needs its columns, in the file's order");
     }
-    size_t labels = 0;
+    size_t labels = 0, weights = 0, groups = 0;
     size_t item = 0, left = 0;  // Where in the text the column stands; `repeat` makes many of one.
     const JsonValue* list = source_.root.Find("data")->Find("columns");
     for (const ColumnSpec& column : data_.columns) {
@@ -46,10 +47,20 @@ class DataCheck {
       const std::string place = "data.columns." + std::to_string(item - 1);
       HDPS_RETURN_IF_ERROR(CheckColumn(place, column));
       labels += column.type == ColumnType::kLabel ? 1 : 0;
+      weights += column.type == ColumnType::kWeight ? 1 : 0;
+      groups += column.type == ColumnType::kGroup ? 1 : 0;
     }
-    if (labels == 1) return {};
+    if (weights > 1 || groups > 1) {
+      return Refuse(source_, "data.columns",
+                    std::to_string(weights > 1 ? weights : groups) + " columns are of type " +
+                        (weights > 1 ? "weight" : "group") + "; at most one can be");
+    }
+    const bool fits = several_labels_ ? labels > 0 : labels == 1;
+    if (fits) return {};
     return Refuse(source_, "data.columns",
-                  std::to_string(labels) + " columns are of type label; exactly one has to be");
+                  std::to_string(labels) +
+                      " columns are of type label; exactly one has to be, or one for each of "
+                      "model.tasks");
   }
 
   Status CheckColumn(const std::string& place, const ColumnSpec& column) {
@@ -154,6 +165,7 @@ class DataCheck {
 
   const JobSource& source_;
   const DataSpec& data_;
+  const bool several_labels_;
   std::map<std::string, Source> known_;
   std::vector<std::string> names_;
 };
@@ -254,18 +266,10 @@ Status CheckCluster(const JobSource& source, const ClusterSpec& cluster) {
 }  // namespace
 
 Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
-  HDPS_RETURN_IF_ERROR(DataCheck(source, job->data).Run());
+  HDPS_RETURN_IF_ERROR(DataCheck(source, job->data, !text.model_text.tasks.empty()).Run());
   HDPS_RETURN_IF_ERROR(BuildJobModel(source, text.model_text, job));
   HDPS_RETURN_IF_ERROR(FillSchedules(source, text.train_text.schedule, job));
-  const auto& columns = job->data.columns;
-  const auto label = std::find_if(columns.begin(), columns.end(), [](const ColumnSpec& column) {
-    return column.type == ColumnType::kLabel;
-  });
-  if (label != columns.end() && !label->positive.empty() && job->model.loss == LossKind::kSoftmax) {
-    return Refuse(source, "data.columns",
-                  "the label \"" + label->name +
-                      "\" has positive texts, but under softmax it is the number of a class");
-  }
+  HDPS_RETURN_IF_ERROR(CheckLosses(source, job));
   HDPS_RETURN_IF_ERROR(CheckTrain(source, job));
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));

@@ -47,6 +47,8 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
 
 // Gives each table that the job text gives no schedule `all`, that of train; checks all.
 Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job);
+// Labels, weights, groups and items against the losses and metrics that need them.
+Status CheckLosses(const JobSource& source, Job* job);
 
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).

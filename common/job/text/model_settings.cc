@@ -141,6 +141,16 @@ void AddOwn(SettingTable<ModelText>* model) {
   }
 }
 
+Section TaskSection() {
+  SettingTable<TaskSpec> task("task", "model.tasks[]");
+  task.Add("label", &TaskSpec::label, "The name of a label column.", kRequired);
+  task.Add("loss", &TaskSpec::loss, "As `model.loss`.", OneOf{{"logloss", "squared_error"}});
+  task.Add("weight", &TaskSpec::weight, "Of this loss in the sum.", Range{0, 1e6});
+  task.Add("positive_weight", &TaskSpec::positive_weight, "As `model.positive_weight`.",
+           Range{1e-6, 1e6}, Where(&TaskSpec::loss, {LossKind::kLogloss}));
+  return task.Done();
+}
+
 // A recipe's settings, each with the recipes under which it has an effect.
 void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* model) {
   const auto deep = RecipesWhere([](const auto& r) { return r.fields.hidden; });
@@ -245,7 +255,18 @@ Section ModelSection(const JobRegistry& registry) {
             "sgd and adam.",
             kPenalty, kPrintedUnlessDefault);
   model.Add("loss", &ModelText::loss,
-            "Default: softmax for an mlp of several classes, else logloss.", kNoDefault);
+            "Default: softmax for an mlp of several classes, else logloss. "
+            "squared_error: the square of the difference, labels are any numbers. bpr: of pairs of a positive and a negative "
+            "example of one group. sampled_softmax: the item of an example among those of its "
+            "part of the batch; the last layer is one of towers.",
+            kNoDefault);
+  model.Add("positive_weight", &ModelText::positive_weight,
+            "Under logloss: how much an example with label 1 counts, beside 1 for label 0.",
+            Range{1e-6, 1e6}, kPrintedUnlessDefault);
+  model.AddObject("tasks", &ModelText::tasks, TaskSection(),
+                  "Several things learned at once: one entry a label column, in the order of the "
+                  "logits of the last layer. Their losses are summed by weight.",
+                  kPrintedUnlessDefault);
   model.Add("device", &ModelText::device,
             "Where the dense layers are computed; auto: cuda if there is one.",
             OneOf{{"auto", "cpu", "cuda"}}, Hashed::kDefault);

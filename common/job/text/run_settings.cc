@@ -2,6 +2,7 @@
 // gradients, checkpoints and the cluster.
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
+#include "common/metrics/metric.h"
 
 namespace hdps {
 
@@ -45,6 +46,12 @@ Section TrainSection() {
             "Each element of a step's gradient, combined over the workers, scaled and with the "
             "penalties of the loss, is kept within +-this; 0: any. PyTorch's clip_grad_value_.",
             Range{0, 1e9}, kPrintedUnlessDefault);
+  train.Add("metrics", &TrainSpec::metrics,
+            "What evaluations tell. Empty: auc and logloss; logloss under softmax; rmse and mae "
+            "under squared_error; auc, or group_auc where there is a group column, under bpr and "
+            "sampled_softmax. " +
+                MetricWordsText(),
+            Hashed::kNothing, kPrintedUnlessDefault);
   train.Add("cache_refresh_steps", &TrainSpec::cache_refresh_steps,
             "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to "
             "4096.",

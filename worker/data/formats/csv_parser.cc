@@ -1,5 +1,6 @@
 // Lines of cells, by the columns of the job.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,11 +16,18 @@ namespace {
 
 class CsvParser : public RowParser {
  public:
-  CsvParser(const DataSpec& data, uint32_t num_classes)
-      : delimiter_(data.delimiter.empty() ? ',' : data.delimiter[0]), missing_(data.missing) {
+  CsvParser(const DataSpec& data, const std::vector<LabelSpec>& labels)
+      : delimiter_(data.delimiter.empty() ? ',' : data.delimiter[0]),
+        missing_(data.missing),
+        rules_(labels.size(), LabelRule({}, 2)) {
     for (const ColumnSpec& spec : data.columns) {
-      columns_.push_back({spec, HashString(spec.name)});
-      if (spec.type == ColumnType::kLabel) label_ = LabelRule(spec.positive, num_classes);
+      Column& column = columns_.emplace_back(spec, HashString(spec.name), rules_.size());
+      if (spec.type != ColumnType::kLabel) continue;
+      for (size_t task = 0; task < labels.size(); ++task) {
+        if (!labels[task].name.empty() && labels[task].name != spec.name) continue;
+        column.task = task;
+        rules_[task] = LabelRule(spec.positive, labels[task].num_classes);
+      }
     }
     expected_cells_ = "as many cells as data.columns has (" + std::to_string(columns_.size()) + ")";
   }
@@ -29,8 +37,8 @@ class CsvParser : public RowParser {
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
     if (order_ != nullptr) return ParseInOrder(line, row);
     std::optional<RowError> error = ParseCells(line, /*label_cell=*/true, row);
-    // A row to predict may come without the cell of the label.
-    if (error && !label_.read() && !ParseCells(line, /*label_cell=*/false, row)) error.reset();
+    // A row to predict may come without the cells of labels.
+    if (error && !rules_[0].read() && !ParseCells(line, /*label_cell=*/false, row)) error.reset();
     return error;
   }
 
@@ -48,7 +56,7 @@ class CsvParser : public RowParser {
  private:
   std::optional<RowError> ParseCells(std::string_view line, bool label_cell, Row* row) {
     row->Clear();
-    row->label = 0;
+    if (rules_.size() > 1) row->task_labels.resize(rules_.size());
     size_t at = 0;
     for (size_t c = 0; c < columns_.size(); ++c) {
       if (!label_cell && columns_[c].spec.type == ColumnType::kLabel) continue;
@@ -108,6 +116,7 @@ class CsvParser : public RowParser {
   struct Column {
     ColumnSpec spec;
     uint64_t salt;
+    size_t task;  // Of a label; as many as there are tasks: of none.
   };
 
   // Takes the cell at `*at` and moves behind its delimiter, or to line.size() + 1 behind the last.
@@ -160,17 +169,18 @@ class CsvParser : public RowParser {
     const bool missing = cell.empty() || cell == missing_;
     switch (column.spec.type) {
       case ColumnType::kSkip:
-      case ColumnType::kWeight:
-      case ColumnType::kGroup:
         break;
-      case ColumnType::kLabel: {
-        const std::optional<float> label =
-            missing && label_.read() ? std::nullopt : label_.Parse(cell);
-        if (!label) return RowError{cell, column.spec.name, label_.expected()};
-        row->label = *label;
-        row->positive_texts = label_.PositiveText(cell);
-        break;
+      case ColumnType::kLabel:
+        return AddLabel(column, cell, missing, row);
+      case ColumnType::kWeight: {
+        const std::optional<double> weight = missing ? std::nullopt : ParseNumber(cell);
+        row->weight = weight ? static_cast<float>(*weight) : -1.0f;
+        if (row->weight >= 0 && std::isfinite(row->weight)) break;
+        return RowError{cell, column.spec.name, "a weight: a number from 0 on"};
       }
+      case ColumnType::kGroup:
+        row->group = FeatureKey(column.salt, missing ? std::string_view() : cell);
+        break;
       case ColumnType::kNumeric: {
         double& number = row->numbers.emplace_back(kMissingNumber);
         if (missing || ParseDigits(cell, &number)) break;
@@ -193,6 +203,21 @@ class CsvParser : public RowParser {
     return std::nullopt;
   }
 
+  std::optional<RowError> AddLabel(const Column& column, std::string_view cell, bool missing,
+                                   Row* row) const {
+    if (column.task == rules_.size()) return std::nullopt;
+    const LabelRule& rule = rules_[column.task];
+    const std::optional<float> label = missing && rule.read() ? std::nullopt : rule.Parse(cell);
+    if (!label) return RowError{cell, column.spec.name, rule.expected()};
+    if (rules_.size() > 1) {
+      row->task_labels[column.task] = *label;
+    } else {
+      row->label = *label;
+      row->positive_texts = rule.PositiveText(cell);
+    }
+    return std::nullopt;
+  }
+
   static void AddValues(const Column& column, std::string_view cell, Row* row) {
     const std::string& separator = column.spec.separator;
     while (true) {
@@ -207,7 +232,7 @@ class CsvParser : public RowParser {
   const char delimiter_;
   const std::string missing_;
   std::vector<Column> columns_;
-  LabelRule label_{{}, 2};
+  std::vector<LabelRule> rules_;  // [tasks]
   const CellOrder* order_ = nullptr;
   std::vector<size_t> begins_;  // Of the cells of the line at hand, where there is an order.
   std::string expected_cells_, expected_in_order_, error_column_;
@@ -216,8 +241,9 @@ class CsvParser : public RowParser {
 
 }  // namespace
 
-std::unique_ptr<RowParser> NewCsvParser(const DataSpec& data, uint32_t num_classes) {
-  return std::make_unique<CsvParser>(data, num_classes);
+std::unique_ptr<RowParser> NewCsvParser(const DataSpec& data,
+                                        const std::vector<LabelSpec>& labels) {
+  return std::make_unique<CsvParser>(data, labels);
 }
 
 }  // namespace hdps

@@ -13,6 +13,8 @@ LabelRule::LabelRule(std::vector<std::string> positive, uint32_t num_classes)
     : positive_(std::move(positive)), num_classes_(num_classes) {
   if (!positive_.empty()) {
     expected_ = "a label";
+  } else if (num_classes == kLabelsAnyNumber) {
+    expected_ = "a label: a number";
   } else if (num_classes == 2) {
     expected_ = "a label: 0, 1 or -1";
   } else {
@@ -29,6 +31,10 @@ std::optional<float> LabelRule::Parse(std::string_view text) const {
   }
   const std::optional<double> number = ParseNumber(text);
   if (!number) return std::nullopt;
+  if (num_classes_ == kLabelsAnyNumber) {
+    const auto label = static_cast<float>(*number);
+    return std::isfinite(label) ? std::optional(label) : std::nullopt;
+  }
   if (num_classes_ == 2 && *number == -1) return 0.0f;
   if (*number < 0 || *number >= num_classes_ || *number != std::floor(*number)) return std::nullopt;
   return static_cast<float>(*number);

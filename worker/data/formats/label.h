@@ -7,12 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "common/job/job.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
 
-// Invariant: a label that Parse gives is a whole number in [0, num_classes); 0 for every text when
-// labels are not read.
+// Invariant: a label that Parse gives is a whole number in [0, num_classes), or any finite number
+// under kLabelsAnyNumber; 0 for every text when labels are not read.
 class LabelRule {
  public:
   // With `positive` texts a label is 1 when its trimmed text is one of them and 0 otherwise;

@@ -31,35 +31,43 @@ std::vector<NumericTransforms::Column> TransformsOf(const DataSpec& data, size_t
 
 }  // namespace
 
-std::unique_ptr<RowParser> NewRowParser(const DataSpec& data, uint32_t num_classes) {
+std::unique_ptr<RowParser> NewRowParser(const DataSpec& data,
+                                        const std::vector<LabelSpec>& labels) {
   switch (data.format) {
     case DataFormat::kCsv:
-      return NewCsvParser(data, num_classes);
+      return NewCsvParser(data, labels);
     case DataFormat::kCriteo:
-      return NewCriteoParser(data, num_classes);
+      return NewCriteoParser(data, labels[0].num_classes);
     case DataFormat::kLibsvm:
     case DataFormat::kLibffm:
     case DataFormat::kLibfm:
-      return NewLibsvmParser(data, num_classes);
+      return NewLibsvmParser(data, labels[0].num_classes);
   }
   return nullptr;
 }
 
 Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
                                                  std::vector<std::string> paths,
-                                                 uint32_t num_classes) {
+                                                 const std::vector<LabelSpec>& labels,
+                                                 std::shared_ptr<ItemPool> items) {
   const FeatureNames names = FeaturesOf(data);
   std::unique_ptr<RowAdder> adder(new RowAdder());
   HDPS_ASSIGN_OR_RETURN(adder->derived_,
                         DerivedFeatures::Make(data.features, names.numeric, BaseFeaturesOf(data)));
   adder->paths_ = std::move(paths);
   if (data.format == DataFormat::kCsv) adder->columns_ = data.columns;
-  adder->labels_read_ = num_classes != kLabelsNotRead;
+  adder->labels_read_ = labels[0].num_classes != kLabelsNotRead;
   adder->max_bad_rows_ = static_cast<uint64_t>(std::max<int64_t>(0, data.max_bad_rows));
-  adder->parser_ = NewRowParser(data, num_classes);
+  adder->parser_ = NewRowParser(data, labels);
+  adder->items_ = std::move(items);
   adder->transforms_ = NumericTransforms(TransformsOf(data, names.numeric.size()));
   adder->numeric_names_ = names.numeric;
-  adder->num_sparse_ = names.sparse.size();
+  adder->shape_ = {.num_numeric = names.numeric.size(),
+                   .num_sparse = names.sparse.size(),
+                   .num_labels = static_cast<uint32_t>(labels.size()),
+                   .weights = HasColumn(data, ColumnType::kWeight),
+                   .groups = HasColumn(data, ColumnType::kGroup),
+                   .several = adder->items_ != nullptr};
   return adder;
 }
 
@@ -82,13 +90,25 @@ Status RowAdder::TakeHeader(uint32_t file, std::string_view text,
   return {};
 }
 
-inline std::optional<RowError> RowAdder::TryAdd(const Line& line, BatchBuilder* builder) {
+inline std::optional<RowError> RowAdder::TryAdd(const Line& line, const RowPlace& place,
+                                                BatchBuilder* builder) {
   UseOrderOf(line);
   std::optional<RowError> error = parser_->Parse(line.text, &row_);
+  const bool makes = items_ != nullptr && !error && row_.label == 1.0f;
+  if (makes) parsed_ = row_;
   if (!error) error = derived_->Append(&row_);
   if (!error && !transforms_.Apply(row_.numbers, &numeric_)) error = DoesNotFit();
-  if (!error) builder->Add(row_, numeric_);
+  if (!error) builder->Add(row_, numeric_, place.number);
+  if (!error && makes) AddNegatives(place, builder);
   return error;
+}
+
+void RowAdder::AddNegatives(const RowPlace& place, BatchBuilder* builder) {
+  for (uint32_t n = 0; n < items_->per_positive(); ++n) {
+    if (!items_->Replace(parsed_, place.epoch, place.position, n, &row_)) continue;
+    // A cross with the other item may have too many keys; there is one example less then.
+    if (!derived_->Append(&row_)) builder->Add(row_, numeric_, place.number);
+  }
 }
 
 std::string RowAdder::Describe(const Line& line, const RowError& error) const {
@@ -96,13 +116,13 @@ std::string RowAdder::Describe(const Line& line, const RowError& error) const {
 }
 
 std::optional<std::string> RowAdder::AddOrDescribe(const Line& line, BatchBuilder* builder) {
-  const std::optional<RowError> error = TryAdd(line, builder);
+  const std::optional<RowError> error = TryAdd(line, {}, builder);
   if (!error) return std::nullopt;
   return Describe(line, *error);
 }
 
-Status RowAdder::Add(const Line& line, BatchBuilder* builder) {
-  const std::optional<RowError> error = TryAdd(line, builder);
+Status RowAdder::Add(const Line& line, const RowPlace& place, BatchBuilder* builder) {
+  const std::optional<RowError> error = TryAdd(line, place, builder);
   if (!error) return {};
   ++bad_rows_;
   const std::string what = Describe(line, *error);

@@ -12,27 +12,37 @@
 #include "common/job/job.h"
 #include "worker/data/formats/derived_features.h"
 #include "worker/data/formats/parsers.h"
+#include "worker/data/item_pool.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/row.h"
 
 namespace hdps {
 
+// Where in the stream a row is.
+struct RowPlace {
+  uint32_t epoch = 0;
+  uint64_t position = 0;  // In the epoch.
+  uint32_t number = 0;    // Among the rows of this worker in the step.
+};
+
 // Invariant: bad_rows() counts since the last Restart(); more than data.max_bad_rows are an error.
 class RowAdder {
  public:
   // `paths` are the files that lines come from. kInvalidArgument where the job's columns do not
-  // fit together.
+  // fit together. With `items`, which have been collected when rows are added, examples with label
+  // 0 are made of those with label 1.
   static Result<std::unique_ptr<RowAdder>> Make(const DataSpec& data,
                                                 std::vector<std::string> paths,
-                                                uint32_t num_classes);
+                                                const std::vector<LabelSpec>& labels,
+                                                std::shared_ptr<ItemPool> items = nullptr);
 
   void Restart(uint64_t bad_rows = 0) { bad_rows_ = bad_rows; }
   uint64_t bad_rows() const { return bad_rows_; }
   BatchBuilder NewBatch(size_t rows_max) const {
-    return BatchBuilder(transforms_.size(), num_sparse_, rows_max);
+    return BatchBuilder(shape_, static_cast<uint32_t>(rows_max));
   }
   // kInvalidArgument, with the place, for one bad row too many.
-  Status Add(const Line& line, BatchBuilder* builder);
+  Status Add(const Line& line, const RowPlace& place, BatchBuilder* builder);
   // Adds the row of the line; or says, with the place, why it is none, and counts nothing.
   std::optional<std::string> AddOrDescribe(const Line& line, BatchBuilder* builder);
   // Of a file with a header: in which order its cells stand. The names that the job does not have
@@ -50,7 +60,8 @@ class RowAdder {
   void UseOrderOf(const Line& line) {
     if (!orders_.empty()) parser_->UseOrder(orders_[line.place.file].get());
   }
-  std::optional<RowError> TryAdd(const Line& line, BatchBuilder* builder);
+  std::optional<RowError> TryAdd(const Line& line, const RowPlace& place, BatchBuilder* builder);
+  void AddNegatives(const RowPlace& place, BatchBuilder* builder);
   std::string Describe(const Line& line, const RowError& error) const;
   RowError DoesNotFit() const;
 
@@ -65,10 +76,12 @@ class RowAdder {
   std::unique_ptr<DerivedFeatures> derived_;
   NumericTransforms transforms_{{}};
   std::vector<std::string> numeric_names_;
-  size_t num_sparse_ = 0;
+  BatchShape shape_;
+  std::shared_ptr<ItemPool> items_;  // Null: nothing is made.
 
   uint64_t bad_rows_ = 0;
   Row row_;
+  Row parsed_;  // As it was before anything was derived; where examples are made of it.
   std::vector<float> numeric_;
 };
 

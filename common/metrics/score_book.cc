@@ -1,0 +1,108 @@
+// Each task's examples, sorted as its metrics want them; one pass an order for all of them.
+#include "common/metrics/score_book.h"
+
+#include <glog/logging.h>
+
+#include <cmath>
+#include <utility>
+
+#include "common/base/show_number.h"
+#include "common/metrics/metric_records.h"
+
+namespace hdps {
+
+ScoreBook::ScoreBook(FileSystem& files, const std::string& folder, std::vector<TaskMetrics> tasks,
+                     size_t held_max) {
+  for (TaskMetrics& metrics : tasks) {
+    const std::string place = JoinPath(folder, "task_" + std::to_string(tasks_.size()));
+    Task& task = tasks_.emplace_back();
+    for (const std::string& word : metrics.words) {
+      const ScoreOrder order = FindMetric(word).value().record->order;
+      const bool groups = order == ScoreOrder::kByGroup;
+      std::unique_ptr<ScoredExamples>& examples = groups ? task.by_group : task.by_score;
+      if (examples != nullptr) continue;
+      examples = std::make_unique<ScoredExamples>(files, place + (groups ? "_groups" : "_scores"),
+                                                  order, held_max);
+    }
+    task.metrics = std::move(metrics);
+  }
+}
+
+Status ScoreBook::Add(std::span<const float> scores, std::span<const float> labels,
+                      std::span<const float> weights, std::span<const Key> groups) {
+  CHECK_EQ(scores.size(), labels.size());
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const size_t row = i / tasks_.size();
+    Task& task = tasks_[i % tasks_.size()];
+    ++task.examples;
+    if (labels[i] > 0.5f) ++task.positives;
+    // It has no place among the others.
+    if (std::isnan(scores[i])) {
+      ++task.no_numbers;
+      continue;
+    }
+    ScoredExample example;
+    example.score = scores[i];
+    example.label = labels[i];
+    if (!weights.empty()) example.weight = weights[row];
+    if (!groups.empty()) example.group = groups[row];
+    if (task.by_score != nullptr) HDPS_RETURN_IF_ERROR(task.by_score->Add(example));
+    if (task.by_group != nullptr) HDPS_RETURN_IF_ERROR(task.by_group->Add(example));
+  }
+  return {};
+}
+
+std::string ScoreBook::WhyNone(const Task& task) {
+  if (task.examples == 0) return "there is no example";
+  const std::string all = ShowWhole(static_cast<double>(task.examples));
+  if (task.no_numbers > 0) {
+    return ShowWhole(static_cast<double>(task.no_numbers)) + " of " + all +
+           " scores are not numbers";
+  }
+  const bool classes =
+      task.metrics.kind == ScoreKind::kProbability || task.metrics.kind == ScoreKind::kRank;
+  if (!classes || (task.positives > 0 && task.positives < task.examples)) return "";
+  return "all " + all + " labels are " + (task.positives == 0 ? "0" : "1");
+}
+
+Status ScoreBook::FinishTask(const Task& task, double mean_loss, Told* told) {
+  struct Asked {
+    const MetricRecord* record;
+    std::unique_ptr<MetricPass> pass;
+  };
+  std::vector<Asked> asked;
+  for (const std::string& word : task.metrics.words) {
+    const KnownMetric known = FindMetric(word).value();
+    asked.push_back({known.record, known.record->make(known.k)});
+  }
+  for (ScoredExamples* const examples : {task.by_score.get(), task.by_group.get()}) {
+    if (examples == nullptr) continue;
+    const bool by_score = examples == task.by_score.get();
+    HDPS_RETURN_IF_ERROR(examples->Read([&](const ScoredExample& example) {
+      for (const Asked& one : asked) {
+        if ((one.record->order == ScoreOrder::kByScore) == by_score) one.pass->Add(example);
+      }
+    }));
+  }
+  const std::string why = WhyNone(task);
+  for (size_t i = 0; i < asked.size(); ++i) {
+    Figure figure = asked[i].pass->Finish();
+    const std::string& word = task.metrics.words[i];
+    figure.word = task.metrics.task.empty() ? word : task.metrics.task + "." + word;
+    const bool of_classes = task.metrics.kind == ScoreKind::kClass && word == "logloss";
+    if (of_classes) figure.value = mean_loss;
+    if (task.no_numbers > 0) figure.value = kNoFigure;
+    if (!std::isfinite(figure.value) && figure.about.empty()) figure.about = why;
+    told->figures.push_back(std::move(figure));
+    if (told->bins.empty()) told->bins = asked[i].pass->Bins();
+  }
+  return {};
+}
+
+Result<ScoreBook::Told> ScoreBook::Finish(double mean_loss) {
+  Told told;
+  for (const Task& task : tasks_) HDPS_RETURN_IF_ERROR(FinishTask(task, mean_loss, &told));
+  return told;
+}
+
+}  // namespace hdps

@@ -1,0 +1,211 @@
+// Metrics of all examples together. Example weights count in each; sums run by falling scores.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "common/base/show_number.h"
+#include "common/metrics/metric_records.h"
+
+namespace hdps {
+namespace {
+
+constexpr double kProbabilityMin = 1e-7;
+
+double Clamped(float score) {
+  return std::clamp(static_cast<double>(score), kProbabilityMin, 1 - kProbabilityMin);
+}
+
+// The probability that a random positive example scores above a random negative one; a tie counts
+// half (Mann and Whitney, 1947). While weights are 1 and pairs below 2^52, exact to the division.
+class Auc : public TiePass {
+ public:
+  Figure Finish() override {
+    EndTie();
+    if (positives_ > 0 && negatives_ > 0) return {"", 0.5 * half_pairs_ / (positives_ * negatives_)};
+    return {"", kNoFigure, ""};
+  }
+
+ private:
+  void Tie(double positives, double negatives) override {
+    half_pairs_ += negatives * (2 * positives_ + positives);
+    positives_ += positives;
+    negatives_ += negatives;
+  }
+  double half_pairs_ = 0, positives_ = 0, negatives_ = 0;
+};
+
+// The area under precision over recall as a sum of steps (average precision): over the different
+// scores, (recall at it - recall above it) * precision at it.
+class AveragePrecision : public TiePass {
+ public:
+  Figure Finish() override {
+    EndTie();
+    return {"", positives_ > 0 ? sum_ / positives_ : kNoFigure};
+  }
+
+ private:
+  void Tie(double positives, double negatives) override {
+    positives_ += positives;
+    all_ += positives + negatives;
+    if (positives > 0) sum_ += positives * (positives_ / all_);
+  }
+  double sum_ = 0, positives_ = 0, all_ = 0;
+};
+
+// A weighted mean of something of each example.
+class MeanPass : public MetricPass {
+ public:
+  void Add(const ScoredExample& example) override {
+    const auto weight = static_cast<double>(example.weight);
+    sum_ += weight * Of(example);
+    weight_ += weight;
+  }
+  Figure Finish() override { return {"", weight_ > 0 ? End(sum_ / weight_) : kNoFigure}; }
+
+ protected:
+  virtual double Of(const ScoredExample& example) const = 0;
+  virtual double End(double mean) const { return mean; }
+
+ private:
+  double sum_ = 0, weight_ = 0;
+};
+
+double LoglossOf(const ScoredExample& example) {
+  const double p = Clamped(example.score);
+  return -std::log(IsPositive(example) ? p : 1 - p);
+}
+
+class Logloss : public MeanPass {
+  double Of(const ScoredExample& example) const override { return LoglossOf(example); }
+};
+
+class Accuracy : public MeanPass {
+  double Of(const ScoredExample& example) const override {
+    return (example.score >= 0.5f) == IsPositive(example) ? 1 : 0;
+  }
+};
+
+class SquaredError : public MeanPass {
+  double Of(const ScoredExample& example) const override {
+    const double off = static_cast<double>(example.score) - static_cast<double>(example.label);
+    return off * off;
+  }
+  double End(double mean) const override { return std::sqrt(mean); }
+};
+
+class AbsoluteError : public MeanPass {
+  double Of(const ScoredExample& example) const override {
+    return std::fabs(static_cast<double>(example.score) - static_cast<double>(example.label));
+  }
+};
+
+class Calibration : public MetricPass {
+ public:
+  void Add(const ScoredExample& example) override {
+    const auto weight = static_cast<double>(example.weight);
+    predicted_ += weight * static_cast<double>(example.score);
+    if (IsPositive(example)) observed_ += weight;
+  }
+  Figure Finish() override {
+    if (observed_ > 0) return {"", predicted_ / observed_};
+    return {"", kNoFigure, "no label is 1"};
+  }
+
+ private:
+  double predicted_ = 0, observed_ = 0;
+};
+
+// The expected calibration error over bins of equal width (Naeini et al. 2015): the mean over the
+// examples of how far the share of label 1 in their bin is from the mean score there.
+class CalibrationError : public MetricPass {
+ public:
+  void Add(const ScoredExample& example) override {
+    const auto place = static_cast<size_t>(std::max(example.score, 0.0f) * kBins);
+    Sums& bin = bins_[std::min(place, kBins - 1)];
+    const auto weight = static_cast<double>(example.weight);
+    bin.weight += weight;
+    bin.predicted += weight * static_cast<double>(example.score);
+    if (IsPositive(example)) bin.observed += weight;
+  }
+  Figure Finish() override {
+    double apart = 0, weight = 0;
+    for (const Sums& bin : bins_) {
+      apart += std::fabs(bin.observed - bin.predicted);
+      weight += bin.weight;
+    }
+    return {"", weight > 0 ? apart / weight : kNoFigure};
+  }
+  std::vector<CalibrationBin> Bins() const override {
+    std::vector<CalibrationBin> bins;
+    for (const Sums& bin : bins_) {
+      if (bin.weight > 0) {
+        bins.push_back({bin.weight, bin.predicted / bin.weight, bin.observed / bin.weight});
+      } else {
+        bins.emplace_back();
+      }
+    }
+    return bins;
+  }
+
+ private:
+  static constexpr size_t kBins = 10;
+  using Sums = CalibrationBin;  // Not divided yet.
+  std::array<Sums, kBins> bins_ = {};
+};
+
+// The mean logloss over that of always saying the share of label 1 (He et al. 2014, eq. 3).
+class NormalizedEntropy : public MetricPass {
+ public:
+  void Add(const ScoredExample& example) override {
+    const auto weight = static_cast<double>(example.weight);
+    loss_ += weight * LoglossOf(example);
+    weight_ += weight;
+    if (IsPositive(example)) positives_ += weight;
+  }
+  Figure Finish() override {
+    const double share = weight_ > 0 ? positives_ / weight_ : 0;
+    if (share <= 0 || share >= 1) return {"", kNoFigure, ""};
+    const double entropy = -share * std::log(share) - (1 - share) * std::log1p(-share);
+    return {"", loss_ / weight_ / entropy};
+  }
+
+ private:
+  double loss_ = 0, weight_ = 0, positives_ = 0;
+};
+
+template <typename Pass>
+MetricRecord Record(std::string word, bool higher, std::vector<ScoreKind> kinds, std::string doc) {
+  MetricRecord record;
+  record.word = std::move(word);
+  record.higher_is_better = higher;
+  record.kinds = std::move(kinds);
+  record.doc = std::move(doc);
+  record.make = [](size_t) { return std::make_unique<Pass>(); };
+  return record;
+}
+
+}  // namespace
+
+std::vector<MetricRecord> ThresholdMetrics() {
+  using enum ScoreKind;
+  return {
+      Record<Auc>("auc", true, {kProbability, kRank}, "area under the ROC curve"),
+      Record<Logloss>("logloss", false, {kProbability, kClass},
+                      "mean of -log(probability of the true label)"),
+      Record<AveragePrecision>("pr_auc", true, {kProbability, kRank},
+                               "average precision, the area under precision over recall"),
+      Record<Accuracy>("accuracy", true, {kProbability, kClass},
+                       "share of labels that a probability of 0.5 or more tells, or the most "
+                       "probable class"),
+      Record<Calibration>("calibration", true, {kProbability},
+                          "sum of the probabilities over that of the labels"),
+      Record<CalibrationError>("ece", false, {kProbability},
+                               "expected calibration error over ten bins of equal width"),
+      Record<NormalizedEntropy>("normalized_entropy", false, {kProbability},
+                                "logloss over that of the mean label"),
+      Record<SquaredError>("rmse", false, {kNumber}, "root of the mean squared error"),
+      Record<AbsoluteError>("mae", false, {kNumber}, "mean absolute error"),
+  };
+}
+
+}  // namespace hdps

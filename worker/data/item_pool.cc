@@ -1,0 +1,121 @@
+// Items are kept by the smallest of random priorities (bottom-k sampling), which needs one pass.
+#include "worker/data/item_pool.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <span>
+
+#include "common/base/hash.h"
+#include "common/platform/random.h"
+#include "worker/data/formats/parsers.h"
+#include "worker/data/formats/row_adder.h"
+#include "worker/data/line_reader.h"
+
+namespace hdps {
+namespace {
+
+// Keep these draws apart from the other things that the job's seed decides.
+constexpr uint64_t kSampleSalt = 0x6974656d73616d70;
+constexpr uint64_t kDrawSalt = 0x6974656d64726177;
+
+}  // namespace
+
+ItemPool::ItemPool(FileSystem& files, const Job& job, size_t items_max)
+    : files_(files),
+      data_(job.data),
+      labels_(LabelsOf(job)),
+      seed_(job.seed),
+      items_max_(items_max) {
+  const std::vector<std::string> base = BaseFeaturesOf(data_);
+  place_.assign(base.size(), -1);
+  for (const std::string& name : data_.item_features) {
+    const auto feature = static_cast<size_t>(std::ranges::find(base, name) - base.begin());
+    place_[feature] = static_cast<int>(features_.size());
+    features_.push_back(feature);
+  }
+}
+
+void ItemPool::TakeItem(const Row& row, Item* item) const {
+  item->keys.clear();
+  item->weights.clear();
+  item->ends.clear();
+  for (const size_t f : features_) {
+    for (uint32_t i = row.KeyBegin(f); i < row.key_ends[f]; ++i) {
+      item->keys.push_back(row.keys[i]);
+      if (!row.weights.empty()) item->weights.push_back(row.weights[i]);
+    }
+    item->ends.push_back(static_cast<uint32_t>(item->keys.size()));
+  }
+}
+
+uint64_t ItemPool::HashOf(const Item& item) {
+  return HashBytes(std::as_bytes(std::span(item.keys)),
+                   HashBytes(std::as_bytes(std::span(item.ends))));
+}
+
+Status ItemPool::Collect() {
+  if (collected_) return {};
+  collected_ = true;
+  const std::unique_ptr<RowParser> parser = NewRowParser(data_, labels_);
+  LineReader lines(files_, data_.train, {.header = data_.header, .comment = data_.comment});
+  HDPS_RETURN_IF_ERROR(lines.Start());
+  const bool uniform = data_.negatives.by == NegativesBy::kUniform;
+  // By priority and what it was drawn for: a row's number, or an item's hash. An item that left the
+  // sample is no better when it comes again, for its priority is the same.
+  std::map<std::pair<uint64_t, uint64_t>, Item> kept;
+  Line line;
+  Row row;
+  Item item;
+  for (uint64_t number = 0;; ++number) {
+    HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
+    if (!found) break;
+    if (parser->Parse(line.text, &row)) continue;
+    TakeItem(row, &item);
+    const uint64_t of = uniform ? HashOf(item) : number;
+    const std::pair<uint64_t, uint64_t> priority(RandomAt(seed_ ^ kSampleSalt, of), of);
+    if (kept.size() == items_max_ && priority > kept.rbegin()->first) continue;
+    kept.try_emplace(priority, item);
+    if (kept.size() > items_max_) kept.erase(std::prev(kept.end()));
+  }
+  for (auto& [priority, one] : kept) items_.push_back(std::move(one));
+  return {};
+}
+
+bool ItemPool::Replace(const Row& row, uint32_t epoch, uint64_t position, uint32_t n,
+                       Row* made) const {
+  if (items_.empty()) return false;
+  Item own;
+  TakeItem(row, &own);
+  Random draws(RandomAt(RandomAt(seed_ ^ kDrawSalt, epoch), position) + n);
+  const Item* other = &own;
+  for (uint64_t draw = 0; draw < kDraws && *other == own; ++draw) {
+    other = &items_[draws.Below(items_.size())];
+  }
+  if (*other == own) return false;
+  *made = row;
+  made->label = 0;
+  made->positive_texts = 0;
+  made->keys.clear();
+  made->weights.clear();
+  made->key_ends.clear();
+  for (size_t f = 0; f < row.key_ends.size(); ++f) {
+    const bool replaced = place_[f] >= 0;
+    const auto at = static_cast<size_t>(std::max(place_[f], 0));
+    const std::vector<Key>& keys = replaced ? other->keys : row.keys;
+    const std::vector<float>& weights = replaced ? other->weights : row.weights;
+    const uint32_t item_begin = at == 0 ? 0 : other->ends[at - 1];
+    const uint32_t begin = replaced ? item_begin : row.KeyBegin(f);
+    const uint32_t end = replaced ? other->ends[at] : row.key_ends[f];
+    // An item of a row without weights joins one with them, or the other way round: then it is 1.
+    const bool weighted = !row.weights.empty() || !other->weights.empty();
+    for (uint32_t i = begin; i < end; ++i) {
+      made->keys.push_back(keys[i]);
+      if (weighted) made->weights.push_back(weights.empty() ? 1.0f : weights[i]);
+    }
+    made->EndFeature();
+  }
+  return true;
+}
+
+}  // namespace hdps
