@@ -78,6 +78,7 @@ class CsvParser : public RowParser {
   std::optional<RowError> ParseInOrder(std::string_view line, Row* row) {
     row->Clear();
     row->label = 0;
+    if (rules_.size() > 1) row->task_labels.resize(rules_.size());
     begins_.clear();
     for (size_t at = 0; at <= line.size();) {
       begins_.push_back(at);
