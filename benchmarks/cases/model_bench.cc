@@ -1,5 +1,6 @@
 // How fast the dense side of a worker computes, without servers: a model's step beside the matrix
-// products in it, with the first layer plain and on unique rows, and the search for distinct keys.
+// products in it, with the first layer plain and on unique rows, the search for distinct keys, and
+// what batch normalization and dropout cost.
 #include <iterator>
 #include <memory>
 #include <string>
@@ -177,6 +178,35 @@ Status RunCase(const Case& c, const BenchSetting& setting, BenchReport& report) 
   return Status();
 }
 
+// The large MLP with batch normalization and dropout of every hidden layer, each beside the same
+// step without them.
+constexpr char kRegularised[] = "regularised_mlp";
+Status RunRegularised(const BenchSetting& setting, BenchReport& report) {
+  const char* const more[] = {"", R"(, "dropout": 0.2)", R"(, "batch_norm": true)",
+                              R"(, "batch_norm": true, "dropout": 0.2)"};
+  const char* const names[] = {"plain", "dropout", "batch_norm", "batch_norm and dropout"};
+  std::vector<std::unique_ptr<ModelAtWork>> models;
+  for (const char* settings : more) {
+    Case c = kCases[0];
+    const std::string model = c.model + std::string(settings);
+    c.model = model.c_str();
+    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<ModelAtWork> made,
+                          ModelAtWork::Make(c, setting, "plain"));
+    models.push_back(std::move(made));
+  }
+  const int steps = setting.quick ? 1 : kCases[0].steps;
+  const auto samples =
+      InTurns(setting.repeats, {[&] { return models[0]->ExamplesPerSecond(steps); },
+                                [&] { return models[1]->ExamplesPerSecond(steps); },
+                                [&] { return models[2]->ExamplesPerSecond(steps); },
+                                [&] { return models[3]->ExamplesPerSecond(steps); }});
+  for (size_t i = 1; i < std::size(names); ++i) {
+    report.AddBeside(kBench, kRegularised, names[i], "examples/s", samples[i], "without",
+                     samples[0]);
+  }
+  return Status();
+}
+
 }  // namespace
 
 Status RunModelBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
@@ -184,6 +214,10 @@ Status RunModelBench(const BenchSetting& setting, FileSystem&, BenchReport& repo
     if (!setting.Wants(c.name)) continue;
     SayProgress(kBench, c.name);
     HDPS_RETURN_IF_ERROR(RunCase(c, setting, report));
+  }
+  if (setting.Wants(kRegularised)) {
+    SayProgress(kBench, kRegularised);
+    HDPS_RETURN_IF_ERROR(RunRegularised(setting, report));
   }
   return Status();
 }

@@ -174,11 +174,8 @@ class CpuOps : public DenseOps {
           size_t floats = over.cols;
           if constexpr (requires { each.FloatsARow(); }) floats = each.FloatsARow();
           RunRows(over.rows, floats, [&](size_t first, size_t count) {
-            if constexpr (requires { HostRow(each, first); }) {
-              return WithVectors(
-                  width_, [&]() __attribute__((always_inline)) {
-                    for (size_t r = first; r < first + count; ++r) HostRow(each, r);
-                  });
+            if constexpr (requires { HostRows(width_, each, first, count); }) {
+              return HostRows(width_, each, first, count);
             }
             for (size_t r = first; r < first + count; ++r) {
               if constexpr (requires { each(r, r); }) {

@@ -17,8 +17,8 @@ namespace hdps {
 // A task is called once for each element (row, column) or, where it only has that, once for each
 // row of what Over() gives. The calls may come in any order and at the same time, so none reads
 // what another writes. All that a task points to is in the memory of the device. A task whose work
-// on a row is not that of Over().cols floats says how many they are: FloatsARow(). Where the host has
-// a HostRow(task, row) it is that row of elements in vectors, with the same bits.
+// on a row is not that of Over().cols floats says how many they are: FloatsARow(). What the host
+// has HostRows for goes many rows at a time in vectors, with the same bits.
 
 template <typename AnyMatrix>
 HDPS_ROW_TASK auto& ElementOf(const AnyMatrix& matrix, size_t row, size_t col) {

@@ -38,7 +38,7 @@ std::string GraphBuilder::Embedding() {
   LayerSpec embedding = Layer("embedding", "embedding", {});
   embedding.table = "deep";
   embedding.features = recipe_.deep_features;
-  return Add(embedding);
+  return Dropout("embedding_dropout", Add(embedding), recipe_.embedding_dropout);
 }
 
 std::string GraphBuilder::Numeric() {
@@ -54,7 +54,17 @@ std::string GraphBuilder::WithNumeric(const std::string& input) {
 std::string GraphBuilder::Hidden(const std::string& name, std::string input,
                                  const std::vector<uint32_t>& units) {
   for (size_t i = 0; i < units.size(); ++i) {
-    input = Dense(name + std::to_string(i + 1), input, units[i], Activation::kRelu);
+    const std::string layer = name + std::to_string(i + 1);
+    if (recipe_.batch_norm) {
+      input = Dense(layer, input, units[i], Activation::kNone);
+      LayerSpec relu = Layer(layer + "_relu", "activation",
+                             {Add(Layer(layer + "_norm", "batch_norm", {input}))});
+      relu.activation = Activation::kRelu;
+      input = Add(relu);
+    } else {
+      input = Dense(layer, input, units[i], Activation::kRelu);
+    }
+    input = Dropout(layer + "_dropout", input, recipe_.dropout);
   }
   return input;
 }
@@ -73,6 +83,13 @@ std::string GraphBuilder::Concat(const std::string& name, const std::vector<std:
 
 std::string GraphBuilder::Sum(const std::string& name, const std::vector<std::string>& parts) {
   return parts.size() == 1 ? parts[0] : Add(Layer(name, "sum", parts));
+}
+
+std::string GraphBuilder::Dropout(const std::string& name, const std::string& input, double rate) {
+  if (rate == 0) return input;
+  LayerSpec layer = Layer(name, "dropout", {input});
+  layer.numbers["rate"] = rate;
+  return Add(layer);
 }
 
 std::string GraphBuilder::Add(const LayerSpec& layer) {

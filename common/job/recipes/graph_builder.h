@@ -31,13 +31,14 @@ class GraphBuilder {
 
   // [n, 1]: one weight a key, one a numeric column, and a bias.
   std::string Wide();
-  // [n, F * dim]: the rows of the table "deep".
+  // [n, F * dim]: the rows of the table "deep", and dropout where the recipe has one.
   std::string Embedding();
   // [n, numeric columns]; one layer, however often it is asked for.
   std::string Numeric();
   // The input, and the numeric columns beside it where they take part.
   std::string WithNumeric(const std::string& input);
-  // Hidden layers "NAME1", "NAME2", ... with relu.
+  // Hidden layers "NAME1", "NAME2", ...: product, batch_norm, relu, dropout, where the recipe has
+  // the second and the last.
   std::string Hidden(const std::string& name, std::string input,
                      const std::vector<uint32_t>& units);
   std::string Dense(const std::string& name, const std::string& input, uint32_t units,
@@ -45,6 +46,8 @@ class GraphBuilder {
   std::string Concat(const std::string& name, const std::vector<std::string>& parts);
   // The parts added; a single one is itself.
   std::string Sum(const std::string& name, const std::vector<std::string>& parts);
+  // The input itself where the rate is 0.
+  std::string Dropout(const std::string& name, const std::string& input, double rate);
   std::string Add(const LayerSpec& layer);
   void AddTable(const TableSpec& table) { graph_.tables.push_back(table); }
   // The loss where the job names none.

@@ -162,6 +162,15 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
   model->Add("hidden", &ModelText::hidden,
              "Hidden layers of the MLP, each with relu. For dlrm the top one.", Range{1, 65536},
              deep);
+  model->Add("batch_norm", &ModelText::batch_norm,
+             "Hidden layers are normalized over the batch before their relu; see the layer "
+             "`batch_norm`.",
+             deep);
+  model->Add("dropout", &ModelText::dropout,
+             "Outputs of hidden layers left out in training; see the layer `dropout`.",
+             Range{0, 0.999}, deep);
+  model->Add("embedding_dropout", &ModelText::embedding_dropout,
+             "Weights of the rows of `deep` left out in training.", Range{0, 0.999}, embeds);
   AddOwn(model);
   model->Add("wide_features", &ModelText::wide_features, "Empty: all sparse features.", wide);
   model->Add("deep_features", &ModelText::deep_features, "Empty: all sparse features.", embeds);

@@ -62,6 +62,10 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
       {"model.deep_optimizer.learning_rate=NaN", {"learning_rate", "\"NaN\"", "a number"}},
       {"model.loss=softmax", {"softmax", "2 wide"}},
       {"model.hidden=[64,0]", {"model.hidden", "[64, 0]"}},
+      {"model.batch_norm=0.9", {"model.batch_norm", "0.9", "true or false"}},
+      {"model.batchnorm=true", {"model.batchnorm", "no such key", "\"batch_norm\""}},
+      {"model.dropout=1", {"model.dropout", "1", "from 0 to 0.999"}},
+      {"model.embedding_dropout=-0.1", {"model.embedding_dropout", "-0.1", "from 0 to 0.999"}},
       {"seed=-1", {"seed", "-1"}},
       {"seed=18446744073709551616", {"seed"}},
       {"train", {"\"train\"", "key.path=value"}},
@@ -118,6 +122,14 @@ TEST(JobMistakesTest, InAGraphNameTheLayer) {
   EXPECT_THAT(graph(R"({"name":"a","kind":"embedding","table":"u"})"), HasSubstr("model.tables"));
   EXPECT_THAT(graph(e + R"({"name":"a","kind":"fm","inputs":["e","e"]})"), HasSubstr("2 inputs"));
   EXPECT_THAT(graph(e + R"({"name":"a","inputs":["e"]})"), HasSubstr("units"));
+  EXPECT_THAT(graph(e + R"({"name":"a","kind":"activation","inputs":["e"]})"),
+              AllOf(HasSubstr("layers.1.activation"), HasSubstr("would do nothing")));
+  EXPECT_THAT(graph(e + R"({"name":"a","kind":"batch_norm","inputs":["e"],"momentum":1})"),
+              AllOf(HasSubstr("layers.1.momentum"), HasSubstr("from 0.001 to 0.9999")));
+  EXPECT_THAT(graph(e + R"({"name":"a","kind":"batch_norm","inputs":["e"],"epsilon":0})"),
+              AllOf(HasSubstr("layers.1.epsilon"), HasSubstr("from 1e-12 to 1")));
+  EXPECT_THAT(graph(e + R"({"name":"a","kind":"batchnorm","inputs":["e"]})"),
+              HasSubstr("did you mean \"batch_norm\"?"));
   EXPECT_THAT(graph(e + R"({"name":"a","inputs":["e"],"units":2})"), HasSubstr("1 wide"));
   EXPECT_THAT(graph(e + R"({"name":"e","inputs":["e"],"units":1})"), HasSubstr("all different"));
   EXPECT_THAT(

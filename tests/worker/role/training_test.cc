@@ -28,7 +28,7 @@ std::string Rows(uint64_t count, uint64_t seed) {
 // What a run leaves behind.
 struct Outcome {
   std::string digest;
-  double train_logloss = 0, eval_auc = 0;
+  double train_logloss = 0, eval_auc = 0, eval_logloss = 0;
   int64_t steps = 0;
 };
 
@@ -39,7 +39,8 @@ class TrainingTest : public SmallJobTest {
   Outcome Train(const ClusterSize& cluster, const Overrides& overrides = {}) {
     const nlohmann::json summary = Summary(cluster, overrides);
     if (summary.is_null()) return {};
-    return {summary["digest"], summary["train_logloss"], summary["eval_auc"], summary["steps"]};
+    return {summary["digest"], summary["train_logloss"], summary["eval_auc"],
+            summary["eval_logloss"], summary["steps"]};
   }
 };
 
@@ -81,6 +82,47 @@ TEST_F(TrainingTest, DropoutAndLayerNormGoByTheRowsOfAStep) {
     EXPECT_NEAR(together.train_logloss, whole.train_logloss, 1e-6) << workers << " workers";
   }
   EXPECT_NE(Train({1, 1}, {model, "model.layers.5.rate=0.31"}).digest, whole.digest);
+}
+
+// Each part of a step is normalized by itself, and its statistics are combined in the order of the
+// parts: by servers and by allreduce, for any number of servers, whatever rule the weights have.
+TEST_F(TrainingTest, BatchNormOfPartsIsThatOfWorkers) {
+  const Overrides model = {"model.batch_norm=true", "model.dropout=0.3",
+                           "model.embedding_dropout=0.1"};
+  const Outcome whole = Train({1, 1}, model);
+  EXPECT_GT(whole.eval_auc, 0.6) << "evaluation takes the running statistics";
+  EXPECT_NE(Train({1, 1}).digest, whole.digest);
+  for (const Overrides& more : {Overrides{}, Overrides{"parallel.cross_batch=true"},
+                                Overrides{"model.dense_optimizer.kind=lamb"}}) {
+    for (const uint32_t workers : {2, 3}) {
+      const std::string parts = "train.micro_batches=" + std::to_string(workers);
+      const Outcome together = Train({workers, 1}, model + more);
+      for (const uint32_t servers : {2, 4}) {
+        EXPECT_EQ(Train({workers, servers}, model + more).digest, together.digest) << servers;
+      }
+      const Overrides allreduce = {"parallel.dense_exchange=allreduce"};
+      EXPECT_EQ(Train({workers, 2}, model + more + allreduce).digest, together.digest);
+      // Under cross_batch a part is no worker: the mean of the workers' means is another one.
+      if (!more.empty() && more[0] == "parallel.cross_batch=true") continue;
+      EXPECT_EQ(Train({1, 2}, model + more + Overrides{parts}).digest, together.digest) << parts;
+      EXPECT_NE(together.digest, whole.digest) << "statistics are those of a part";
+    }
+  }
+}
+
+// Where gradients of workers are added up, running statistics still move to their mean: with four
+// workers and a momentum of 0.1 a sum would drive them apart in a few steps.
+TEST_F(TrainingTest, RunningStatisticsAreMeansWhereGradientsAreSums) {
+  const Overrides model = {
+      R"(model={"type": "graph", "tables": [{"name": "t", "dim": 4}], "layers": [
+          {"name": "e", "kind": "embedding", "table": "t"},
+          {"name": "norm", "kind": "batch_norm", "inputs": ["e"], "momentum": 0.1},
+          {"name": "logit", "inputs": ["norm"], "units": 1}]})",
+      "parallel.gradients_mean=false"};
+  const Outcome servers = Train({4, 2}, model);
+  EXPECT_LT(servers.eval_logloss, 1);
+  EXPECT_EQ(Train({4, 1}, model + Overrides{"parallel.dense_exchange=allreduce"}).digest,
+            servers.digest);
 }
 
 // In sync, rows asked for ahead of their turn and repaired are the rows asked for in time: for any

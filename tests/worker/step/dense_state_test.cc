@@ -91,6 +91,43 @@ INSTANTIATE_TEST_SUITE_P(Rules, DenseStateTest,
                                          OptimizerKind::kAdamW, OptimizerKind::kFtrl,
                                          OptimizerKind::kLamb));
 
+// Tensors that are running averages go by their momentum, those beside them by the rule.
+TEST_P(DenseStateTest, RunningAveragesHaveARuleOfTheirOwn) {
+  TableSpec spec = DenseTable(GetParam());
+  spec.averaged = {{1, 0.75f}, {2, 0.5f}};
+  const std::vector<Key> keys = DenseKeys(Tensors({2, 1, 2, 1}));
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(3);
+  const std::vector<float> first = RandomFloats(keys.size() * spec.dim, 1);
+  const std::vector<float> gradients = RandomFloats(first.size(), 2);
+  const auto after_steps = [&](const TableSpec& of) {
+    DenseState state(of, {3}, 7, keys);
+    TableSlice rows(of, {3}, 7);
+    rows.Store(keys, of.dim, first);
+    std::vector<float> whole(keys.size() * state.row_floats());
+    rows.Read(keys, state.row_floats(), whole);
+    state.Store(whole);
+    state.Apply(*executor, gradients, {0.5f, 1});
+    // The same in two parts at a server.
+    const std::vector<float> nothing(gradients.size());
+    const TableSlice::Gradients parts[] = {{keys, gradients, 1.0f}, {keys, nothing, 1.0f}};
+    rows.Apply(parts, 0.5f, 1);
+    rows.Read(keys, state.row_floats(), whole);
+    EXPECT_TRUE(SameBits(state.Rows(), whole));
+    std::vector<float> flat(first.size());
+    state.ReadWeights(*executor, flat);
+    return flat;
+  };
+  const std::vector<float> found = after_steps(spec);
+  spec.averaged.clear();
+  const std::vector<float> plain = after_steps(spec);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const uint64_t tensor = keys[i / spec.dim] >> 32;
+    const float rate = tensor == 1 ? 0.25f : 0.5f;
+    const bool averaged = tensor == 1 || tensor == 2;
+    ASSERT_EQ(found[i], averaged ? first[i] - rate * (gradients[i] * 0.5f) : plain[i]) << i;
+  }
+}
+
 TEST(DenseState, MayBeEmpty) {
   DenseState state(DenseTable(OptimizerKind::kSgd), {0}, 1, {});
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
