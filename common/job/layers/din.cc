@@ -19,7 +19,7 @@ LayerRecord DinRecord() {
                             "Of the vectors of a sequence: as they are, as in the paper, or "
                             "softmax over the sequence."};
   record.words = {scores};
-  record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
+  record.measure = [scores](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
     const LayerQuestion::Input &sequence = question.inputs[0], &target = question.inputs[1];
     if (sequence.spec.kind != "sequence") {
       return LayerProblem{"inputs", sequence.Shown() + " is no layer of kind sequence"};
@@ -35,9 +35,7 @@ LayerRecord DinRecord() {
     shape.tensors = {{"weight", {4 * dim, units}, GlorotInit(4 * dim, units)},
                      {"bias", {units}, {InitKind::kZeros, 0.0f}},
                      {"score", {units, 1}, GlorotInit(units, 1)}};
-    const auto found = question.spec.words.find("scores");
-    const bool plain = found == question.spec.words.end() || found->second == "plain";
-    if (plain) {
+    if (WordOf(question.spec, scores) == "plain") {
       // Begins as the plain sum of the vectors: near 0 the gradients of keys and scores would be
       // products of two small numbers. Softmax knows no constant.
       shape.tensors.push_back({"score_bias", {1}, {InitKind::kConstant, 1.0f}});

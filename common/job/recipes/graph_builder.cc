@@ -3,7 +3,10 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <utility>
+
+#include "common/base/nearest_name.h"
 
 namespace hdps {
 
@@ -32,13 +35,31 @@ std::string GraphBuilder::Wide() {
   return Add(Layer("wide_bias", "bias", {Sum("wide_sum", parts)}));
 }
 
-std::string GraphBuilder::Embedding() {
+void GraphBuilder::AddDeepTable() {
   AddTable({"deep", recipe_.embedding_dim, recipe_.deep_optimizer, recipe_.embedding_init, false,
             ShardBy::kKey});
-  LayerSpec embedding = Layer("embedding", "embedding", {});
-  embedding.table = "deep";
-  embedding.features = recipe_.deep_features;
-  return Dropout("embedding_dropout", Add(embedding), recipe_.embedding_dropout);
+}
+
+std::string GraphBuilder::Embedding() {
+  AddDeepTable();
+  return Dropout("embedding_dropout", Add(Rows("embedding", recipe_.deep_features)),
+                 recipe_.embedding_dropout);
+}
+
+bool GraphBuilder::Knows(const std::string& setting, const std::vector<std::string>& features) {
+  const std::vector<std::string>& known = features_.sparse;
+  if (features.empty() || features[0].empty()) {
+    Refuse(setting, record_.word + " needs it: the name of a sparse feature of the data");
+  }
+  for (const std::string& name : features) {
+    if (name.empty() || std::ranges::find(known, name) != known.end()) continue;
+    Refuse(setting, "\"" + name + "\" is no sparse feature of the data" + DidYouMean(name, known));
+  }
+  return graph_.problem.key.empty();
+}
+
+void GraphBuilder::Refuse(const std::string& setting, const std::string& problem) {
+  if (graph_.problem.key.empty()) graph_.problem = {setting, problem};
 }
 
 std::string GraphBuilder::Numeric() {
@@ -95,6 +116,13 @@ std::string GraphBuilder::Dropout(const std::string& name, const std::string& in
 std::string GraphBuilder::Add(const LayerSpec& layer) {
   graph_.layers.push_back(layer);
   return layer.name;
+}
+
+LayerSpec GraphBuilder::Rows(const std::string& name, const std::vector<std::string>& features) {
+  LayerSpec layer = Layer(name, "embedding", {});
+  layer.table = "deep";
+  layer.features = features;
+  return layer;
 }
 
 LayerSpec GraphBuilder::Layer(const std::string& name, const std::string& kind,

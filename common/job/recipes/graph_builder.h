@@ -33,6 +33,8 @@ class GraphBuilder {
   std::string Wide();
   // [n, F * dim]: the rows of the table "deep", and dropout where the recipe has one.
   std::string Embedding();
+  // That table by itself, for layers of the recipe's own.
+  void AddDeepTable();
   // [n, numeric columns]; one layer, however often it is asked for.
   std::string Numeric();
   // The input, and the numeric columns beside it where they take part.
@@ -50,11 +52,17 @@ class GraphBuilder {
   std::string Dropout(const std::string& name, const std::string& input, double rate);
   std::string Add(const LayerSpec& layer);
   void AddTable(const TableSpec& table) { graph_.tables.push_back(table); }
+  // Whether a setting names features, and only such as the data has; else refuses it.
+  bool Knows(const std::string& setting, const std::vector<std::string>& features);
+  // What is wrong with the value of a setting; the first one is told. The recipe ends there.
+  void Refuse(const std::string& setting, const std::string& problem);
   // The loss where the job names none.
   void SetLoss(LossKind loss) { graph_.loss = loss; }
 
   static LayerSpec Layer(const std::string& name, const std::string& kind,
                          std::vector<std::string> inputs);
+  // An embedding of some features from the table "deep".
+  static LayerSpec Rows(const std::string& name, const std::vector<std::string>& features);
 
   ModelGraph Done() && { return std::move(graph_); }
 

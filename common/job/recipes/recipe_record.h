@@ -54,11 +54,18 @@ struct ModelRecipe {
 // The value that the setting has there; where nothing was set, the default.
 const RecipeValue& ValueOf(const ModelRecipe& recipe, const RecipeSetting& setting);
 
+// What is wrong with one setting of a recipe.
+struct RecipeProblem {
+  std::string key;  // Empty: nothing is.
+  std::string problem;
+};
+
 // What a recipe makes.
 struct ModelGraph {
   std::vector<TableSpec> tables;  // Without the dense table.
   std::vector<LayerSpec> layers;
   std::optional<LossKind> loss;  // Where the job names none; none: logloss.
+  RecipeProblem problem;         // Where there is one, the rest is of no use.
 };
 
 class GraphBuilder;  // graph_builder.h

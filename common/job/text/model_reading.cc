@@ -67,6 +67,9 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
     }
     Result<ModelGraph> graph = BuildModel(text, text, features);
     if (!graph.ok()) return Refuse(source, "model.type", graph.status().message());
+    if (!graph->problem.key.empty()) {
+      return Refuse(source, "model." + graph->problem.key, graph->problem.problem);
+    }
     if (!features.sparse.empty()) {
       HDPS_RETURN_IF_ERROR(CheckFeatureLists(source, text, features));
     }

@@ -35,7 +35,8 @@ class AttentionLayer : public Layer {
     for (size_t i = 0; i < kProjections; ++i) {
       pass.ops.Gemm({}, x, Weights(pass.dense, i), Rows(projected_[i], n, units_));
     }
-    AttendFields task{fields_, heads_, units_ / heads_};
+    AttendFields task;
+    SetShape(&task);
     task.queries = projected_[kQuery].data();
     task.keys = projected_[kKey].data();
     task.values = projected_[kValue].data();
@@ -71,7 +72,8 @@ class AttentionLayer : public Layer {
   // Gradients of all projections.
   void OfScores(Pass& pass, size_t n) {
     const Place& self = pass.places[place_];
-    AttendFieldsBackward queries{fields_, heads_, units_ / heads_};
+    AttendFieldsBackward queries;
+    SetShape(&queries);
     queries.keys = projected_[kKey].data();
     queries.values = projected_[kValue].data();
     queries.weights = Scores(weights_, n);
@@ -81,7 +83,8 @@ class AttentionLayer : public Layer {
     queries.dqueries = gradients_[kQuery].data();
     queries.dresiduals = gradients_[kResidual].data();
     pass.ops.RunRows(queries);
-    AttendedFieldsBackward keys{fields_, heads_, units_ / heads_};
+    AttendedFieldsBackward keys;
+    SetShape(&keys);
     keys.queries = projected_[kQuery].data();
     keys.dresiduals = gradients_[kResidual].data();
     keys.weights = queries.weights;
@@ -91,6 +94,12 @@ class AttentionLayer : public Layer {
     pass.ops.RunRows(keys);
   }
 
+  template <typename Task>
+  void SetShape(Task* task) const {
+    task->fields = fields_;
+    task->heads = heads_;
+    task->head_dim = units_ / heads_;
+  }
   Matrix Rows(DeviceArray& array, size_t n, size_t cols) const {
     return {array.Reserve(n * fields_ * cols), n * fields_, cols, cols};
   }

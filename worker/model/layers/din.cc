@@ -17,7 +17,7 @@ class DinLayer : public Layer {
         length_(site.input(0).width / dim_),
         feature_(FeatureOf(site)),
         activation_(site.spec.activation),
-        softmax_(site.tensors.size() == 3),
+        softmax_(site.Word("scores") == "softmax"),
         weight_(site.TensorAt(0)),
         bias_(site.TensorAt(1)),
         score_(site.TensorAt(2)),
