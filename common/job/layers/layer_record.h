@@ -33,6 +33,9 @@ struct LayerWord {
   std::string doc;
 };
 
+// The choice a layer has made; where nothing was set, the default.
+const std::string& WordOf(const LayerSpec& layer, const LayerWord& word);
+
 // Which of the fields of LayerSpec that several rooms read count for a kind.
 struct LayerFields {
   bool embedding = false;  // table, features, pooling, combine
@@ -120,6 +123,12 @@ const LayerRegistry& BuiltInLayers();
 
 // Uniform in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
 InitSpec GlorotInit(uint64_t inputs, uint64_t outputs);
+
+// Inits by fan, in the words of job files, the usual one first; what they come to. xavier_uniform
+// is the above, xavier_normal has its deviation, sqrt(2 / (inputs + outputs)); he_uniform is in
+// +-sqrt(6 / inputs), he_normal has the deviation sqrt(2 / inputs) (He et al. 2015, eq. 10).
+const std::vector<std::string>& FanInits();
+InitSpec FanInit(const std::string& word, uint64_t inputs, uint64_t outputs);
 
 // One factory a line of layer_list.def.
 #define HDPS_LAYER(file, name) LayerRecord name##Record();

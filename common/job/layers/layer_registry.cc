@@ -14,6 +14,11 @@ double NumberOf(const LayerSpec& layer, const LayerNumber& number) {
   return found == layer.numbers.end() ? number.standard : found->second;
 }
 
+const std::string& WordOf(const LayerSpec& layer, const LayerWord& word) {
+  const auto found = layer.words.find(word.name);
+  return found == layer.words.end() ? word.words[0] : found->second;
+}
+
 uint64_t LayerShape::Tensor::size() const {
   uint64_t product = 1;
   for (const uint64_t extent : shape) product *= extent;
@@ -91,6 +96,24 @@ const LayerRegistry& BuiltInLayers() {
 InitSpec GlorotInit(uint64_t inputs, uint64_t outputs) {
   const double fans = static_cast<double>(inputs) + static_cast<double>(outputs);
   return {InitKind::kUniform, static_cast<float>(std::sqrt(6.0 / fans))};
+}
+
+const std::vector<std::string>& FanInits() {
+  static const std::vector<std::string> words = {"xavier_uniform", "xavier_normal", "he_uniform",
+                                                 "he_normal"};
+  return words;
+}
+
+InitSpec FanInit(const std::string& word, uint64_t inputs, uint64_t outputs) {
+  if (word == "xavier_uniform") return GlorotInit(inputs, outputs);
+  const auto fan_in = static_cast<double>(inputs);
+  if (word == "he_uniform") {
+    return {InitKind::kUniform, static_cast<float>(std::sqrt(6.0 / fan_in))};
+  }
+  if (word == "he_normal") return {InitKind::kNormal, static_cast<float>(std::sqrt(2.0 / fan_in))};
+  CHECK_EQ(word, "xavier_normal");
+  return {InitKind::kNormal,
+          static_cast<float>(std::sqrt(2.0 / (fan_in + static_cast<double>(outputs))))};
 }
 
 }  // namespace hdps

@@ -41,6 +41,29 @@ struct NumberIn {
   double operator()(const LayerSpec& layer) const { return NumberOf(layer, number); }
 };
 
+// Likewise a choice.
+struct WordIn {
+  LayerWord word;
+  std::string& operator()(LayerSpec& layer) const {
+    return layer.words.try_emplace(word.name, word.words[0]).first->second;
+  }
+  const std::string& operator()(const LayerSpec& layer) const { return WordOf(layer, word); }
+};
+
+void AddWords(const LayerRegistry& layers, SettingTable<LayerSpec>* table) {
+  std::set<std::string> added;
+  for (const LayerRecord& record : layers.records()) {
+    for (const LayerWord& word : record.words) {
+      if (!added.insert(word.name).second) continue;
+      const auto has = [&word](const LayerRecord& other) {
+        return std::ranges::find(other.words, word.name, &LayerWord::name) != other.words.end();
+      };
+      table->Add(word.name, WordIn{word}, word.doc, OneOf{word.words}, KindsWhere(layers, has),
+                 Note::kPrintedUnlessDefault);
+    }
+  }
+}
+
 void AddNumbers(const LayerRegistry& layers, SettingTable<LayerSpec>* table) {
   std::set<std::string> added;
   for (const LayerRecord& record : layers.records()) {
@@ -76,6 +99,7 @@ Section LayerSection(const LayerRegistry& layers) {
   layer.Add("activation", &LayerSpec::activation, kActivationDoc,
             KindsWhere(layers, [](const auto& r) { return r.fields.activation; }));
   AddNumbers(layers, &layer);
+  AddWords(layers, &layer);
   // A layer holds the numbers of its own kind, and all of them.
   layer.AfterReading([records = layers.records()](const JsonValue&, LayerSpec* spec) {
     std::map<std::string, double> own;
