@@ -20,6 +20,14 @@ bool IsTraining(PullMode mode) {
   return mode == PullMode::kTrain || mode == PullMode::kPrefetch || mode == PullMode::kRefresh;
 }
 
+// Who had no examples has no mean, and nothing to add. The examples of the others.
+uint64_t DropEmpty(std::vector<PlannedPush>* pushes) {
+  uint64_t examples = 0;
+  for (const PlannedPush& push : *pushes) examples += push.request.num_examples;
+  std::erase_if(*pushes, [](const PlannedPush& push) { return push.request.num_examples == 0; });
+  return examples;
+}
+
 // The push with the keys that it may only have named: whoever has not answered pulls knows no list.
 Frame WithKeys(const PlannedPush& push) {
   PushRequest whole = push.request;
@@ -40,7 +48,8 @@ RowService::RowService(const Job& job, Executor& executor, PeerId self,
       sections_(sections),
       sync_(job.train.mode == Mode::kSync),
       gate_(StalenessBoundOf(job), job.cluster.pushes_in_flight_max + job.train.lookahead),
-      combiner_(job.cluster.pushes_in_flight_max) {}
+      combiner_(job.cluster.pushes_in_flight_max),
+      clips_norm_(sync_ && job.train.clip_norm > 0) {}
 
 void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
   view_ = view.view;
@@ -60,6 +69,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
     ledgers_.erase(peer);
     store_ledgers_.erase(peer);
     lists_.erase(peer);
+    squares_wanted_.erase(peer);
     gate_.RemoveWorker(peer);
     const bool rank_stays =
         std::any_of(workers.begin(), workers.end(),
@@ -85,6 +95,8 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   ForgetPushes();  // Nothing that was taken before is in these rows.
   ended_step_ = clock;
   combiner_.Reset(clock);
+  measured_.reset();
+  squares_wanted_.clear();
   gate_.Clear();
   lists_.clear();
   for (auto& [worker, progress] : progress_) {
@@ -116,6 +128,8 @@ void RowService::OnRequest(PeerId from, const Frame& frame) {
       return OnAdvance(asker, worker->second, frame);
     case MessageKind::kStoreRequest:
       return OnStore(asker, frame);
+    case MessageKind::kSquaresRequest:
+      return OnSquares(asker, frame);
     default:
       ++counters_.dropped;
   }
@@ -333,23 +347,48 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   return {};
 }
 
-void RowService::ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clock clock) {
-  uint64_t examples = 0;
-  for (const PlannedPush& push : pushes) examples += push.request.num_examples;
-  // Who had no examples has no mean, and nothing to add.
-  std::erase_if(pushes, [](const PlannedPush& push) { return push.request.num_examples == 0; });
+void RowService::ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clock clock,
+                          float shrink) {
+  const uint64_t examples = DropEmpty(&pushes);
   if (pushes.empty()) return;
   // All workers were given the same rate for a step.
   const UpdateTerms terms = {.rate = pushes.front().request.rate,
+                             .shrink = shrink,
                              .clip_value = static_cast<float>(job_.train.clip_value)};
   shards_->Apply(pushes, SumScale(job_.parallel, workers, examples), clock + 1, terms);
 }
 
+void RowService::ApplyStep(SyncCombiner::Step step, float shrink) {
+  ++counters_.steps;
+  ApplyNow(std::move(step.pushes), clocks_.clocks().size(), step.clock, shrink);
+  shards_->EndStep(step.clock + 1);
+}
+
+void RowService::Measure(SyncCombiner::Step step) {
+  measured_.emplace(Measured{std::move(step), {}});
+  std::vector<PlannedPush>& pushes = measured_->step.pushes;
+  const uint64_t examples = DropEmpty(&pushes);
+  if (!pushes.empty()) {
+    const float scale = SumScale(job_.parallel, clocks_.clocks().size(), examples);
+    measured_->squares = shards_->Squares(pushes, scale);
+  }
+  SquaresReply reply;
+  reply.squares = measured_->squares;
+  for (const auto& [peer, wanted] : squares_wanted_) {
+    if (wanted.first == measured_->step.clock) Reply(wanted.second, reply);
+  }
+  squares_wanted_.clear();
+}
+
 void RowService::Progress() {
-  while (std::optional<SyncCombiner::Step> step = combiner_.TakeComplete(clocks_)) {
-    ++counters_.steps;
-    ApplyNow(std::move(step->pushes), clocks_.clocks().size(), step->clock);
-    shards_->EndStep(step->clock + 1);
+  while (!measured_ || measured_->applied) {
+    std::optional<SyncCombiner::Step> step = combiner_.TakeComplete(clocks_);
+    if (!step) break;
+    if (clips_norm_) {
+      Measure(*std::move(step));
+    } else {
+      ApplyStep(*std::move(step), 1);
+    }
   }
   if (!sync_ && clocks_.min() > ended_step_) {
     ended_step_ = clocks_.min();
@@ -368,6 +407,11 @@ void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
     return;
   }
   clocks_.Advance(worker, request.clock);
+  if (measured_ && !measured_->applied && request.clock == measured_->step.clock + 1) {
+    measured_->applied = true;
+    ApplyStep(std::exchange(measured_->step, {measured_->step.clock, {}}),
+              ShrinkTo(job_.train.clip_norm, request.squares));
+  }
   progress_.at(worker).Finish(request.clock);
   HDPS_FAILPOINT("server.advance.taken");
   Progress();
@@ -375,6 +419,24 @@ void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
   ack.clock = request.clock;
   change_ = records_changes_ ? frame : Frame();
   Acknowledge(asker, ack);
+}
+
+// A worker asks for one step at a time: a later question, or its repeat, takes the place of the
+// one before. Of a step before the last measured one every worker knows the squares.
+void RowService::OnSquares(Asker asker, const Frame& frame) {
+  SquaresRequest request;
+  if (!DecodeMessage(frame, &request).ok() || !clips_norm_) {
+    ++counters_.dropped;
+    return;
+  }
+  const Clock measured = measured_ ? measured_->step.clock : combiner_.next() - 1;
+  if (request.clock > measured) {
+    squares_wanted_[asker.peer] = {request.clock, asker};
+  } else if (measured_ && request.clock == measured) {
+    SquaresReply reply;
+    reply.squares = measured_->squares;
+    Reply(asker, reply);
+  }
 }
 
 void RowService::OnStore(Asker asker, const Frame& frame) {

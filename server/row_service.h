@@ -67,7 +67,10 @@ class RowService {
   // they should be, and nobody may be answered.
   Status failure() const { return shards_ == nullptr ? Status() : shards_->failure(); }
   // The steps that every worker has finished, as far as this server knows.
-  Clock finished() const { return sync_ ? combiner_.next() : clocks_.min(); }
+  Clock finished() const {
+    if (measured_ && !measured_->applied) return measured_->step.clock;
+    return sync_ ? combiner_.next() : clocks_.min();
+  }
   const ServerCounters& counters() const { return counters_; }
 
  private:
@@ -86,6 +89,7 @@ class RowService {
   void OnPush(Asker asker, WorkerId worker, const Frame& frame);
   void OnAdvance(Asker asker, WorkerId worker, const Frame& frame);
   void OnStore(Asker asker, const Frame& frame);
+  void OnSquares(Asker asker, const Frame& frame);
 
   // What a request names: the keys it carries, checked and remembered under `number`, or those that
   // were sent under it before.
@@ -102,7 +106,11 @@ class RowService {
   bool Admitted(const ParkedPull& pull) const;
   // Takes a checked push: holds it for its step or applies it. The status is what the ack says.
   Status TakePush(PeerId peer, WorkerId worker, PlannedPush push);
-  void ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clock clock);
+  // `shrink` as in UpdateTerms.
+  void ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clock clock, float shrink = 1);
+  void ApplyStep(SyncCombiner::Step step, float shrink);
+  // Under clip_norm: the squares of a step that has become complete, for whoever waits for them.
+  void Measure(SyncCombiner::Step step);
   // Applies the steps that have become complete, then answers the pulls that may read now.
   void Progress();
   // Whether the rows hold the pushes of its own worker that a pull must see.
@@ -133,6 +141,17 @@ class RowService {
   std::map<WorkerId, PushWatermark> progress_;  // Not in sync: there the combiner knows it.
   StalenessGate<ParkedPull> gate_;
   SyncCombiner combiner_;
+  // Under clip_norm in sync mode: the step taken from the combiner last. It is applied when a
+  // worker tells the squares of all servers; its own are kept for workers that ask again. Of the
+  // same view as the combiner.
+  struct Measured {
+    SyncCombiner::Step step;
+    SquareSum squares;
+    bool applied = false;
+  };
+  const bool clips_norm_;
+  std::optional<Measured> measured_;
+  std::map<PeerId, std::pair<Clock, Asker>> squares_wanted_;  // Of steps to come.
   std::vector<Outgoing> outgoing_, acks_;
   bool records_changes_ = false;
   std::optional<Frame> change_;

@@ -34,6 +34,8 @@ enum class MessageKind : uint16_t {
   kReplicateAck,
   kProbe,
   kProbeAck,
+  kSquaresRequest,
+  kSquaresReply,
 };
 
 }  // namespace hdps

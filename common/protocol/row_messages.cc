@@ -159,7 +159,10 @@ HDPS_MESSAGE(PushAck);
 template <>
 struct Layout<AdvanceRequest> {
   using Table = wire::AdvanceRequest;
-  static void Describe(auto& fields, auto& message) { fields.Number(message.clock); }
+  static void Describe(auto& fields, auto& message) {
+    fields.Number(message.clock);
+    for (auto& word : message.squares.words) fields.Number(word);
+  }
   static void Check(const AdvanceRequest& message, Rules& rules) {
     RequireClock(message.clock, rules);
   }
@@ -175,6 +178,29 @@ struct Layout<AdvanceAck> {
   }
 };
 HDPS_MESSAGE(AdvanceAck);
+
+// ---- SquaresRequest, SquaresReply.
+
+template <>
+struct Layout<SquaresRequest> {
+  using Table = wire::SquaresRequest;
+  static void Describe(auto& fields, auto& message) { fields.Number(message.clock); }
+  static void Check(const SquaresRequest& message, Rules& rules) {
+    RequireClock(message.clock, rules);
+  }
+};
+HDPS_MESSAGE(SquaresRequest);
+
+template <>
+struct Layout<SquaresReply> {
+  using Table = wire::SquaresReply;
+  static void Describe(auto& fields, auto& message) {
+    fields.Enumerator(message.code, kLastCode);
+    fields.Text(message.message);
+    for (auto& word : message.squares.words) fields.Number(word);
+  }
+};
+HDPS_MESSAGE(SquaresReply);
 
 // ---- StoreRequest, StoreAck.
 

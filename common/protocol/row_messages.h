@@ -10,6 +10,7 @@
 #include "common/base/buffer.h"
 #include "common/base/dtype.h"
 #include "common/base/ids.h"
+#include "common/base/square_sum.h"
 #include "common/base/status.h"
 #include "common/protocol/message_kind.h"
 
@@ -99,10 +100,26 @@ struct PushAck {
 struct AdvanceRequest {
   static constexpr MessageKind kKind = MessageKind::kAdvanceRequest;
   Clock clock = 0;
+  // Under train.clip_norm in sync mode: the squares of all gradients of step clock - 1, of every
+  // server and of what the workers update themselves. The step is applied with the first of these.
+  SquareSum squares = {};
 };
 struct AdvanceAck {
   static constexpr MessageKind kKind = MessageKind::kAdvanceAck;
   Clock clock = 0;
+};
+
+// Under train.clip_norm in sync mode: asks for the squares of the combined gradients that the
+// server holds of step `clock`. Answered when every worker's push of it is here.
+struct SquaresRequest {
+  static constexpr MessageKind kKind = MessageKind::kSquaresRequest;
+  Clock clock = 0;
+};
+struct SquaresReply {
+  static constexpr MessageKind kKind = MessageKind::kSquaresReply;
+  Code code = Code::kOk;
+  std::string message;
+  SquareSum squares = {};
 };
 
 // Sets rows (initial dense weights; dense weights and state under allreduce; rows kept at workers).

@@ -32,6 +32,13 @@ std::optional<Frame> RefusalOf(const Frame& request, const Status& why, Clock fi
       frame = EncodeMessage(ack);
       break;
     }
+    case MessageKind::kSquaresRequest: {
+      SquaresReply reply;
+      reply.code = why.code();
+      reply.message = why.message();
+      frame = EncodeMessage(reply);
+      break;
+    }
     default:
       return std::nullopt;
   }

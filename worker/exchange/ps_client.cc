@@ -20,7 +20,8 @@ MessageKind KindOf(const Frame& frame) { return static_cast<MessageKind>(frame.h
 
 bool IsReply(MessageKind kind) {
   return kind == MessageKind::kPullReply || kind == MessageKind::kPushAck ||
-         kind == MessageKind::kAdvanceAck || kind == MessageKind::kStoreAck;
+         kind == MessageKind::kAdvanceAck || kind == MessageKind::kStoreAck ||
+         kind == MessageKind::kSquaresReply;
 }
 
 bool Answers(MessageKind reply, MessageKind request) {
@@ -34,6 +35,8 @@ static_assert(static_cast<int>(MessageKind::kAdvanceAck) ==
               static_cast<int>(MessageKind::kAdvanceRequest) + 1);
 static_assert(static_cast<int>(MessageKind::kStoreAck) ==
               static_cast<int>(MessageKind::kStoreRequest) + 1);
+static_assert(static_cast<int>(MessageKind::kSquaresReply) ==
+              static_cast<int>(MessageKind::kSquaresRequest) + 1);
 
 template <typename Reply>
 Result<Code> DecodeCode(const Frame& frame) {
@@ -51,6 +54,8 @@ Result<Code> CodeOfReply(const Frame& frame) {
       return DecodeCode<PushAck>(frame);
     case MessageKind::kStoreAck:
       return DecodeCode<StoreAck>(frame);
+    case MessageKind::kSquaresReply:
+      return DecodeCode<SquaresReply>(frame);
     default: {
       AdvanceAck ack;
       HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &ack));

@@ -108,10 +108,19 @@ std::vector<ServerRequest> StoreRequests(const KeySplit& split, Sequence sequenc
   return requests;
 }
 
-std::vector<ServerRequest> AdvanceRequests(uint32_t num_servers, Clock clock) {
+std::vector<ServerRequest> AdvanceRequests(uint32_t num_servers, Clock clock,
+                                           const SquareSum& squares) {
   std::vector<ServerRequest> requests;
   for (uint32_t s = 0; s < num_servers; ++s) {
-    requests.push_back({ServerId{s}, EncodeMessage(AdvanceRequest{clock})});
+    requests.push_back({ServerId{s}, EncodeMessage(AdvanceRequest{clock, squares})});
+  }
+  return requests;
+}
+
+std::vector<ServerRequest> SquaresRequests(uint32_t num_servers, Clock clock) {
+  std::vector<ServerRequest> requests;
+  for (uint32_t s = 0; s < num_servers; ++s) {
+    requests.push_back({ServerId{s}, EncodeMessage(SquaresRequest{clock})});
   }
   return requests;
 }

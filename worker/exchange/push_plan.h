@@ -62,7 +62,10 @@ class PushPlan {
 // Requests to the servers that hold keys of the split; rows[i] is [keys * row_floats].
 std::vector<ServerRequest> StoreRequests(const KeySplit& split, Sequence sequence, Clock clock,
                                          std::span<const std::span<const float>> rows);
-// One AdvanceRequest to each server.
-std::vector<ServerRequest> AdvanceRequests(uint32_t num_servers, Clock clock);
+// One AdvanceRequest to each server; `squares` as in there.
+std::vector<ServerRequest> AdvanceRequests(uint32_t num_servers, Clock clock,
+                                           const SquareSum& squares = {});
+// One SquaresRequest to each server.
+std::vector<ServerRequest> SquaresRequests(uint32_t num_servers, Clock clock);
 
 }  // namespace hdps

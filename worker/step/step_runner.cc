@@ -37,7 +37,10 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       channel_(channel),
       clock_(clock),
       executor_(executor),
-      dense_table_(DenseTableOf(job)) {
+      dense_table_(DenseTableOf(job)),
+      clips_all_(job.train.clip_norm > 0 && job.train.mode == Mode::kSync),
+      clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync) {
+  if (clips_own_) dense_keys_ = DenseKeys(model.tensors());
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
@@ -90,7 +93,9 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
 }
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
+  if (clips_own_) ShrinkOwn(*window.at(0).prepared);
   Push(window.at(0), task);
+  if (clips_all_) HDPS_RETURN_IF_ERROR(SettleNorm(task));
   if (pause || task.clock + 1 >= task.until) return Status();
   HDPS_RETURN_IF_ERROR(RefreshCache(window, task.clock + 1));
   HDPS_RETURN_IF_ERROR(window.Fill(2, 1));
@@ -100,7 +105,7 @@ Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pau
 }
 
 bool StepRunner::PushesEarly(const PreparedStep& step) const {
-  return !dense_at_servers() && cache_ == nullptr && step.parts.parts().size() == 1 &&
+  return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ && step.parts.parts().size() == 1 &&
          model_.ops().on_host();
 }
 
@@ -262,13 +267,17 @@ Status StepRunner::ReduceDense(const PreparedStep& step, const StepTask& task,
                             OrOf(std::span(&pause, 1))};
   HDPS_RETURN_IF_ERROR(group_.collective->AllReduce(lists));
   outcome->pause = pause != 0;
+  dense_scale_ = 0;
   if (all == 0 || gradients.empty()) return Status();
-  group_.state->Apply(
-      executor_, gradients,
-      {SumScale(job_.parallel, group_.collective->size(), all), task.clock + 1, TermsOf(task)});
+  dense_scale_ = SumScale(job_.parallel, group_.collective->size(), all);
+  if (!clips_all_) ApplyDense(TermsOf(task), task.clock);
+  return Status();
+}
+
+void StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
+  group_.state->Apply(executor_, dense_gradients_, {dense_scale_, clock + 1, terms});
   group_.state->ReadWeights(executor_, dense_);
   if (!dense_outside_.empty()) model_.SetDense(dense_);
-  return Status();
 }
 
 UpdateTerms StepRunner::TermsOf(const StepTask& task) const {
@@ -303,7 +312,7 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,
   hot.mine = {outcome->examples, outcome->pause};
   hot.hot = step.hot;
   hot.gradients = gradients;
-  HDPS_ASSIGN_OR_RETURN(const StepWord all, cache_->Apply(hot));
+  HDPS_ASSIGN_OR_RETURN(const StepWord all, clips_all_ ? cache_->Sum(hot) : cache_->Apply(hot));
   outcome->pause = all.pause;
   return Status();
 }
@@ -313,7 +322,8 @@ void StepRunner::BeginPush(const PreparedStep& step) {
     return channel_.MakeBytes(to, size, bytes);
   });
   const bool moved =
-      step.parts.parts().size() > 1 || cache_ != nullptr || job_.parallel.wire != DType::kFp32;
+      step.parts.parts().size() > 1 || cache_ != nullptr || clips_own_ ||
+                     job_.parallel.wire != DType::kFp32;
   if (!moved) push_->Open();
 }
 
@@ -328,8 +338,69 @@ void StepRunner::Push(const WindowStep& window_step, const StepTask& task) {
                            .rate = task.rate};
   std::vector<ServerRequest> requests = push_->Requests(terms, GradientsOfSplit(step));
   push_.reset();
-  pushes_.push_back(channel_.Start(std::move(requests), AdvanceRequests(num_servers, task.clock + 1)));
+  std::vector<ServerRequest> finished;  // Under clip_norm it is said with the norm.
+  if (!clips_all_) finished = AdvanceRequests(num_servers, task.clock + 1);
+  pushes_.push_back(channel_.Start(std::move(requests), std::move(finished)));
   HDPS_FAILPOINT("worker.step.pushed");
+}
+
+void StepRunner::ShrinkOwn(const PreparedStep& step) {
+  const uint64_t examples = step.parts.num_examples();
+  if (examples == 0) return;
+  const float part = PartScale(job_.parallel, examples);
+  const float sum = SumScale(job_.parallel, 1, examples);
+  std::vector<float> scaled;
+  SquareSum squares;
+  const auto measure = [&](std::span<const float> row) {
+    scaled.assign(row.begin(), row.end());
+    for (float& value : scaled) value = value * part * sum;
+    squares.Add(SquaresOf(scaled));
+  };
+  const auto for_each_row = [&](const auto& use) {
+    for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+      const TableSpec& spec = job_.tables[t];
+      std::vector<float>& gradients = spec.dense ? dense_gradients_ : row_gradients_[t];
+      for (size_t at = 0; at < gradients.size(); at += spec.dim) {
+        if (spec.dense && IsAveraged(spec, dense_keys_[at / spec.dim])) continue;
+        use(std::span(gradients).subspan(at, spec.dim));
+      }
+    }
+  };
+  for_each_row(measure);
+  const float shrink = ShrinkTo(job_.train.clip_norm, squares);
+  if (shrink == 1) return;
+  for_each_row([shrink](std::span<float> row) {
+    for (float& value : row) value *= shrink;
+  });
+}
+
+Status StepRunner::SettleNorm(const StepTask& task) {
+  const auto num_servers = static_cast<uint32_t>(channel_.view()->servers.size());
+  const Ticket asked = channel_.Start(SquaresRequests(num_servers, task.clock));
+  HDPS_RETURN_IF_ERROR(CollectAcks(0));
+  HDPS_ASSIGN_OR_RETURN(const std::vector<Frame> replies, channel_.Wait(asked));
+  SquareSum squares;
+  for (const Frame& frame : replies) {
+    SquaresReply reply;
+    HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
+    if (reply.code != Code::kOk) return Status(reply.code, reply.message);
+    squares.Add(reply.squares);
+  }
+  const bool dense_here = group_.collective != nullptr && dense_scale_ != 0;
+  if (dense_here) squares.Add(group_.state->Squares(executor_, dense_gradients_, dense_scale_));
+  if (cache_ != nullptr) squares.Add(cache_->rows().squares());
+  UpdateTerms terms = TermsOf(task);
+  terms.shrink = ShrinkTo(job_.train.clip_norm, squares);
+  if (dense_here) ApplyDense(terms, task.clock);
+  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->rows().Update(terms));
+  HDPS_RETURN_IF_ERROR(AwaitAdvance());
+  advance_ = channel_.Start(AdvanceRequests(num_servers, task.clock + 1, squares));
+  return Status();
+}
+
+Status StepRunner::AwaitAdvance() {
+  if (!advance_) return Status();
+  return channel_.Wait(*std::exchange(advance_, std::nullopt)).status();
 }
 
 Status StepRunner::CollectAcks(size_t left) {
@@ -343,6 +414,9 @@ Status StepRunner::CollectAcks(size_t left) {
   return Status();
 }
 
-Status StepRunner::Settle() { return CollectAcks(0); }
+Status StepRunner::Settle() {
+  HDPS_RETURN_IF_ERROR(CollectAcks(0));
+  return AwaitAdvance();
+}
 
 }  // namespace hdps

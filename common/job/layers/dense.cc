@@ -9,12 +9,16 @@ LayerRecord DenseRecord() {
   record.gives = "[n, units]: x W + b, then the activation";
   record.units_doc = "outputs";
   record.fields.units = record.fields.activation = true;
-  record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
+  const LayerWord init = {"init", FanInits(),
+                          "How its weights begin, by how many inputs and outputs each has: Xavier "
+                          "(Glorot and Bengio 2010), or He (He et al. 2015), meant for relu."};
+  record.words = {init};
+  record.measure = [init](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
     const uint64_t inputs = question.inputs[0].shape.width, units = question.spec.units;
     LayerShape shape;
     shape.width = units;
     shape.learns = true;
-    shape.tensors = {{"weight", {inputs, units}, GlorotInit(inputs, units)},
+    shape.tensors = {{"weight", {inputs, units}, FanInit(WordOf(question.spec, init), inputs, units)},
                      {"bias", {units}, {InitKind::kZeros, 0.0f}}};
     return shape;
   };

@@ -126,6 +126,12 @@ const LayerRegistry& BuiltInLayers();
 // Uniform in +-sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010).
 InitSpec GlorotInit(uint64_t inputs, uint64_t outputs);
 
+// Inits by fan, in the words of job files, the usual one first; what they come to. xavier_uniform
+// is the above, xavier_normal has its deviation, sqrt(2 / (inputs + outputs)); he_uniform is in
+// +-sqrt(6 / inputs), he_normal has the deviation sqrt(2 / inputs) (He et al. 2015, eq. 10).
+const std::vector<std::string>& FanInits();
+InitSpec FanInit(const std::string& word, uint64_t inputs, uint64_t outputs);
+
 // One factory a line of layer_list.def.
 #define HDPS_LAYER(file, name) LayerRecord name##Record();
 #include "common/job/layers/layer_list.def"

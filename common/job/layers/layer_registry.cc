@@ -120,4 +120,22 @@ InitSpec GlorotInit(uint64_t inputs, uint64_t outputs) {
   return {InitKind::kUniform, static_cast<float>(std::sqrt(6.0 / fans))};
 }
 
+const std::vector<std::string>& FanInits() {
+  static const std::vector<std::string> words = {"xavier_uniform", "xavier_normal", "he_uniform",
+                                                 "he_normal"};
+  return words;
+}
+
+InitSpec FanInit(const std::string& word, uint64_t inputs, uint64_t outputs) {
+  if (word == "xavier_uniform") return GlorotInit(inputs, outputs);
+  const auto fan_in = static_cast<double>(inputs);
+  if (word == "he_uniform") {
+    return {InitKind::kUniform, static_cast<float>(std::sqrt(6.0 / fan_in))};
+  }
+  if (word == "he_normal") return {InitKind::kNormal, static_cast<float>(std::sqrt(2.0 / fan_in))};
+  CHECK_EQ(word, "xavier_normal");
+  return {InitKind::kNormal,
+          static_cast<float>(std::sqrt(2.0 / (fan_in + static_cast<double>(outputs))))};
+}
+
 }  // namespace hdps

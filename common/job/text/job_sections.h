@@ -21,6 +21,7 @@ struct ModelText : ModelSpec, ModelRecipe {
   ScheduleSpec wide_schedule, deep_schedule, dense_schedule;
   float wide_loss_l1 = 0, wide_loss_l2 = 0, deep_loss_l1 = 0, deep_loss_l2 = 0;
   float dense_loss_l1 = 0, dense_loss_l2 = 0;
+  std::string dense_init = FanInits().front();  // Of the dense layers of a recipe.
 };
 
 // What stands under "train".

@@ -89,7 +89,8 @@ Section LayerSection(const LayerRegistry& layers) {
     layer.Add(number.name, NumberIn{number}, number.doc, Range{number.min, number.max}, kinds);
   });
   AddOwn(layers, &LayerRecord::words, [&](const LayerWord& word, const auto& kinds) {
-    layer.Add(word.name, WordIn{word}, word.doc, OneOf{word.words}, kinds);
+    layer.Add(word.name, WordIn{word}, word.doc, OneOf{word.words}, kinds,
+              Note::kPrintedUnlessDefault);
   });
   // A layer holds the numbers and words of its own kind, and all of them.
   layer.AfterReading([records = layers.records()](const JsonValue&, LayerSpec* spec) {

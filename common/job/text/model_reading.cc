@@ -1,4 +1,5 @@
 // The model of a job: a recipe expanded, or a graph spelled out.
+#include <algorithm>
 #include <utility>
 
 #include "common/job/job_registry.h"
@@ -42,6 +43,17 @@ Status CheckFeatureLists(const JobSource& source, const ModelRecipe& recipe,
   return {};
 }
 
+// An init by fan becomes the uniform or normal one that it is for rows of the table.
+void ResolveInit(const JsonValue* given, const std::string& place, TableSpec* table, Job* job) {
+  const JsonValue* kind = given == nullptr ? nullptr : given->Find("kind");
+  if (kind == nullptr || std::ranges::find(FanInits(), kind->text) == FanInits().end()) return;
+  if (given->Find("scale") != nullptr) {
+    job->warnings.push_back(place + ".scale is ignored: that of " + kind->text +
+                            " follows from the dim");
+  }
+  table->init = FanInit(kind->text, table->dim, table->dim);
+}
+
 // What the settings of a recipe's table begin with.
 std::string RecipeKey(const TableSpec& table) {
   if (table.dense) return "dense";
@@ -57,6 +69,10 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
   if (!text.layers.empty()) {
     WarnOfRecipe(object, text, job);
     job->tables = text.tables;
+    for (size_t t = 0; t < job->tables.size(); ++t) {
+      ResolveInit(object.Find("tables")->items[t].Find("init"),
+                  "model.tables." + std::to_string(t) + ".init", &job->tables[t], job);
+    }
   } else if (text.type == "graph") {
     return Refuse(source, "model.type",
                   "\"graph\" needs the model spelled out in model.layers; give them, or another "
@@ -77,6 +93,8 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
     job->tables = std::move(graph->tables);
     for (TableSpec& table : job->tables) {
       const bool wide = RecipeKey(table) == "wide";
+      const std::string init = wide ? "wide_init" : "embedding_init";
+      ResolveInit(object.Find(init), "model." + init, &table, job);
       table.schedule = wide ? text.wide_schedule : text.deep_schedule;
       table.loss_l1 = wide ? text.wide_loss_l1 : text.deep_loss_l1;
       table.loss_l2 = wide ? text.wide_loss_l2 : text.deep_loss_l2;
@@ -85,6 +103,9 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
       table.vocab_cache_size = text.vocab_cache_size;
     }
     job->model.layers = std::move(graph->layers);
+    for (LayerSpec& layer : job->model.layers) {
+      if (layer.kind == "dense") layer.words["init"] = text.dense_init;
+    }
   }
   for (const GraphProblem& problem : CheckGraph(job->model, job->tables, features)) {
     return Refuse(source, "model." + problem.place, problem.problem);

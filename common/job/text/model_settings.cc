@@ -18,7 +18,14 @@ constexpr Range kPenalty = {0, 1e6};
 
 Section InitSection() {
   SettingTable<InitSpec> init("init", "An init");
-  init.Add("kind", &InitSpec::kind, "uniform: in [-scale, scale). normal: scale is the deviation.");
+  std::vector<std::string> kinds;
+  for (const auto& word : WordsOf(InitKind())) kinds.emplace_back(word.word);
+  kinds.insert(kinds.end(), FanInits().begin(), FanInits().end());
+  init.Add("kind", &InitSpec::kind,
+           "uniform: in [-scale, scale). normal: scale is the deviation. xavier_..., he_...: as of "
+           "a dense layer with dim inputs and dim outputs, so xavier_normal has the deviation "
+           "1 / sqrt(dim); printed as the uniform or normal that it comes to.",
+           OneOf{kinds});
   init.Add("scale", &InitSpec::scale, "The constant, the half width or the deviation.",
            Range{-1e6, 1e6},
            Where(&InitSpec::kind, {InitKind::kConstant, InitKind::kUniform, InitKind::kNormal}));
@@ -191,6 +198,9 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
   model->AddObject("wide_init", &ModelText::wide_init, InitSection(), "Default: zeros.", wide);
   model->AddObject("embedding_init", &ModelText::embedding_init, InitSection(),
                    "Default: normal, scale 0.01.", embeds);
+  model->Add("dense_init", &ModelText::dense_init,
+             "How the weights of dense layers begin, as `init` of a layer.", OneOf{FanInits()},
+             recipes(RecipeTypes()));
   model->AddObject("policy", &ModelText::policy, PolicySection(),
                    "Which keys get rows and which rows leave, in each table of the recipe.",
                    sparse);

@@ -46,6 +46,13 @@ Section TrainSection() {
             "Each element of a step's gradient, combined over the workers, scaled and with the "
             "penalties of the loss, is kept within +-this; 0: any. PyTorch's clip_grad_value_.",
             Range{0, 1e9}, kPrintedUnlessDefault);
+  train.Add("clip_norm", &TrainSpec::clip_norm,
+            "The norm of all gradients of a step, of all tables and dense layers together, "
+            "combined, scaled and with the penalties of the loss, is kept below this, as PyTorch's "
+            "clip_grad_norm_ does; 0: any. In sync mode it costs a round trip to the servers each "
+            "step. In async and ssp it is the norm of each worker's own push, without penalties. "
+            "clip_value then looks at what is left.",
+            Range{0, 1e9}, kPrintedUnlessDefault);
   train.Add("metrics", &TrainSpec::metrics,
             "What evaluations tell. Empty: auc and logloss; logloss under softmax; rmse and mae "
             "under squared_error; auc, or group_auc where there is a group column, under bpr and "

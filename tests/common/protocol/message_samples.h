@@ -127,12 +127,20 @@ inline auto Fields(const PushAck& m) {
   return std::tie(a, b, c);
 }
 inline auto Fields(const AdvanceRequest& m) {
-  const auto& [a] = m;
-  return std::tie(a);
+  const auto& [a, b] = m;
+  return std::tie(a, b.words);
 }
 inline auto Fields(const AdvanceAck& m) {
   const auto& [a] = m;
   return std::tie(a);
+}
+inline auto Fields(const SquaresRequest& m) {
+  const auto& [a] = m;
+  return std::tie(a);
+}
+inline auto Fields(const SquaresReply& m) {
+  const auto& [a, b, c] = m;
+  return std::tie(a, b, c.words);
 }
 inline auto Fields(const StoreRequest& m) {
   const auto& [a, b, c, d, e] = m;
@@ -231,7 +239,7 @@ void ForEachSample(const Visit& visit) {
   visit(PushRequest{
       {6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(6), 18, DType::kFp16, 0.25});
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});
-  visit(AdvanceRequest{12});
+  visit(AdvanceRequest{12, {{1, 2, 3, 4}}});
   visit(AdvanceAck{13});
   visit(StoreRequest{TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(12), {4}, 9});
   visit(StoreAck{Code::kInvalidArgument, "no such table"});
@@ -239,6 +247,8 @@ void ForEachSample(const Visit& visit) {
   visit(ReplicateAck{6, true});
   visit(Probe{});
   visit(ProbeAck{});
+  visit(SquaresRequest{14});
+  visit(SquaresReply{Code::kUnavailable, "soon", {{5, 6, 7, 8}}});
 }
 
 }  // namespace testing_samples
