@@ -42,6 +42,11 @@ class Prepare(harness.Case):
         harness.figure(f"census by its prepared job: test AUC {done['eval_auc']:.4f}")
         self.assertEqual(done["bad_rows"], 0)
         self.assertGreaterEqual(done["eval_auc"], 0.91)
+        # The second file as it is published, without a header.
+        self.out("adult.test").write_text(census("adult.test"))
+        job = self.prepared(self.out("adult.data"), f"--eval={self.out('adult.test')}", out="bare")
+        bare = harness.train(job, self.out("run_bare"), 1, 2)
+        self.assertEqual((bare["digest"], bare["eval_auc"]), (done["digest"], done["eval_auc"]))
 
     def test_columns_in_another_order_train_the_same(self):
         rows = [line.split(",") for line in (HEADER + census("adult.data")).splitlines() if line.strip()][:4001]
@@ -142,7 +147,10 @@ class Prepare(harness.Case):
         mistake(self, [HDPS, "prepare", good, out, "--label=c"], "label 'c'", "more than two values")
         mistake(self, [HDPS, "prepare", good, out, "--model=deepmf"], "--model=deepmf", "deepfm")
         mistake(self, [HDPS, "prepare", good, out, f"--eval={good}"], "--eval=", "train on too")
-        mistake(self, [HDPS, "prepare", good, out, f"--eval={bare}"], "bare.csv:1", "no header")
+        mistake(self, [HDPS, "prepare", bare, out, f"--eval={good}"], "good.csv:1", "a header", "has none")
+        other = self.out("other.csv")
+        other.write_text("".join(f"{n},{n % 2}\n" for n in range(300)))
+        mistake(self, [HDPS, "prepare", good, out, f"--eval={other}"], "other.csv:1", "no header")
         mistake(self, [HDPS, "prepare", prose, out], "prose.txt:1", "expected rows of csv")
         mistake(self, [HDPS, "prepare", empty, out], "empty.csv", "no row")
         mistake(self, [HDPS, "prepare", good, out, "--lable=y"], "--lable", "--label")
