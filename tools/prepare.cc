@@ -98,18 +98,40 @@ Result<Request> ReadRequest(FileSystem& files, const std::vector<std::string>& a
   return request;
 }
 
+// Files to evaluate on without the header that those to train on have, in the same order: the job
+// reads all by place, and passes the header over as a comment.
+Status ReadByPlace(FileSystem& files, const std::string& path, size_t cells, const JobWish& wish,
+                   DataProfile* train) {
+  DataLayout& layout = train->layout;
+  const Status refused = Mistaken(path + ":1: this file has no header, and " + train->files[0] +
+                                  " has one: expected the same in all files of a job");
+  if (!layout.comment.empty() || cells != layout.names.size()) return refused;
+  for (const std::string& file : wish.train) {
+    HDPS_ASSIGN_OR_RETURN(const DataLayout there, TellLayout(files, file));
+    if (there.header_line != layout.header_line) return refused;
+  }
+  layout.header = false;
+  layout.comment = layout.header_line;
+  return {};
+}
+
 // The label of the files to evaluate on, which have to be like those to train on.
-Result<DataProfile> ProfileEval(FileSystem& files, const DataProfile& train, const JobWish& wish,
-                                const std::string& label) {
+Result<DataProfile> ProfileEval(FileSystem& files, const JobWish& wish, const std::string& label,
+                                DataProfile* train, std::vector<std::string>* notes) {
   for (const std::string& path : wish.eval) {
     HDPS_ASSIGN_OR_RETURN(const DataLayout there, TellLayout(files, path));
-    if (there.header == train.layout.header) continue;
-    return Mistaken(path + ":1: this file has " + (there.header ? "a" : "no") + " header, and " +
-                    train.files[0] + (there.header ? " has none" : " has one") +
-                    ": expected the same in all files of a job");
+    if (there.header == train->layout.header) continue;
+    if (there.header && train->layout.comment == there.header_line) continue;
+    if (there.header) {
+      return Mistaken(path + ":1: this file has a header, and " + train->files[0] +
+                      " has none: expected the same in all files of a job");
+    }
+    HDPS_RETURN_IF_ERROR(ReadByPlace(files, path, there.names.size(), wish, train));
+    notes->push_back(path + " has no header: its columns are taken in the order of " +
+                     train->files[0] + "; the header there is passed over as a comment");
   }
-  HDPS_ASSIGN_OR_RETURN(const DataPlan plan, PlanData(train, nullptr, label));
-  return ProfileData(files, train.layout, wish.eval, {.only = train.columns[plan.label].name});
+  HDPS_ASSIGN_OR_RETURN(const DataPlan plan, PlanData(*train, nullptr, label));
+  return ProfileData(files, train->layout, wish.eval, {.only = train->columns[plan.label].name});
 }
 
 Status Write(FileSystem& files, const Request& request, const DataProfile& profile,
@@ -148,13 +170,16 @@ Status Prepare(const std::vector<std::string>& arguments) {
   HDPS_ASSIGN_OR_RETURN(const Request request, ReadRequest(*files, arguments));
   const JobWish& wish = request.wish;
   HDPS_ASSIGN_OR_RETURN(const DataLayout layout, TellLayout(*files, wish.train[0]));
-  HDPS_ASSIGN_OR_RETURN(const DataProfile train, ProfileData(*files, layout, wish.train, {}));
+  HDPS_ASSIGN_OR_RETURN(DataProfile train, ProfileData(*files, layout, wish.train, {}));
   DataPlan plan;
   if (wish.eval.empty()) {
     HDPS_ASSIGN_OR_RETURN(plan, PlanData(train, nullptr, request.label));
   } else {
-    HDPS_ASSIGN_OR_RETURN(const DataProfile eval, ProfileEval(*files, train, wish, request.label));
+    std::vector<std::string> notes;
+    HDPS_ASSIGN_OR_RETURN(const DataProfile eval,
+                          ProfileEval(*files, wish, request.label, &train, &notes));
     HDPS_ASSIGN_OR_RETURN(plan, PlanData(train, &eval, request.label));
+    plan.notes.insert(plan.notes.end(), notes.begin(), notes.end());
   }
   return Write(*files, request, train, plan);
 }

@@ -1,4 +1,4 @@
-"""Every command of README.md, docs/operations.md and docs/extending.md is run, every link leads somewhere, the job file of
+"""Every command of README.md, docs/operations.md, docs/data.md and docs/extending.md is run, every link leads somewhere, the job file of
 the README is a job, and the fields of a run's files are those that are described."""
 import json
 import os
@@ -9,6 +9,7 @@ import harness
 
 README = harness.ROOT / "README.md"
 OPERATIONS = harness.ROOT / "docs" / "operations.md"
+DATA = harness.ROOT / "docs" / "data.md"
 EXTENDING = harness.ROOT / "docs" / "extending.md"
 RESULTS = harness.ROOT / "docs" / "results.md"
 
@@ -40,6 +41,9 @@ class Readme(harness.Case):
         self.run_commands(OPERATIONS, 3)
         summary = harness.summary_of(self.folder / "out" / "stopped")
         self.assertGreater(summary["resumed_from"], 0)
+
+    def test_commands_of_data(self):
+        self.run_commands(DATA, 1)
 
     def test_commands_of_extending(self):
         """Nothing of a checkout but its history is needed: where there is none, the example says so."""

@@ -161,6 +161,7 @@ DataLayout CsvLayout(const std::vector<std::string>& lines, char delimiter) {
   }
   std::erase_if(rows, [cells](const auto& row) { return row.size() != cells; });
   layout.header = CellsOf(lines[0], delimiter).size() == cells && IsHeader(rows);
+  if (layout.header) layout.header_line = lines[0];
   for (size_t c = 0; c < cells; ++c) {
     layout.names.push_back(layout.header ? rows[0][c] : "column" + std::to_string(c + 1));
   }

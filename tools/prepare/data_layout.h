@@ -14,6 +14,7 @@ struct DataLayout {
   DataFormat format = DataFormat::kCsv;
   std::string delimiter = ",";
   bool header = false;
+  std::string header_line;  // As it stands in the file.
   std::string comment;
   std::vector<std::string> names;  // kCsv: of the columns; column1, ... where there is no header.
   uint32_t num_fields = 0;         // kLibfm: entries of a row.

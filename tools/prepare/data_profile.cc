@@ -31,7 +31,7 @@ DataSpec SpecOf(const DataLayout& layout) {
   data.delimiter = layout.delimiter;
   data.header = layout.header;
   data.comment = layout.comment;
-  for (const std::string& name : layout.names) data.columns.push_back({.name = name});
+  for (const std::string& name : layout.names) data.columns.emplace_back().name = name;
   return data;
 }
 

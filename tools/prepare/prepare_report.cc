@@ -97,7 +97,7 @@ std::string FormatOf(const DataLayout& layout) {
   text += layout.delimiter == "\t" ? ", tabs between cells"
                                    : ", '" + layout.delimiter + "' between cells";
   text += layout.header ? ", with a header" : ", without a header";
-  if (!layout.comment.empty()) text += ", comments begin with '" + layout.comment + "'";
+  if (!layout.comment.empty()) text += ", comments begin with '" + Short(layout.comment, 24) + "'";
   return text;
 }
 

@@ -42,10 +42,8 @@ void FrequentValues::Thin() {
   std::ranges::nth_element(counts, middle);
   const uint64_t off = *middle;
   error_ += off;
-  std::erase_if(counters_, [off](auto& entry) {
-    entry.second.count -= std::min(entry.second.count, off);
-    return entry.second.count == 0;
-  });
+  std::erase_if(counters_, [off](const auto& entry) { return entry.second.count <= off; });
+  for (auto& [hash, value] : counters_) value.count -= off;
 }
 
 std::vector<FrequentValues::Value> FrequentValues::Top(size_t count) const {

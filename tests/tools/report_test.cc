@@ -1,0 +1,198 @@
+// The page of a run: what is on it, what is said of damaged files, and that no text becomes markup.
+#include "tools/report/report_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/worker/data/data_fixture.h"
+#include "tools/report/charts.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kMetrics =
+    "{\"time\":1,\"step\":10,\"epoch\":1,\"train_loss\":0.7,\"examples_per_second\":100}\n"
+    "{\"time\":2,\"step\":20,\"epoch\":1,\"train_loss\":0.6,\"examples_per_second\":200}\n"
+    "{\"time\":2,\"step\":20,\"epoch\":1,\"eval_examples\":9,\"eval_auc\":0.71,\"eval_logloss\":"
+    "null}\n";
+constexpr const char* kSummary =
+    "{\"job\":\"clicks\",\"steps\":20,\"eval_auc\":0.71,\"cache\":null,\"calibration\":["
+    "{\"predicted\":0.1,\"observed\":0.12,\"examples\":50},"
+    "{\"predicted\":0.6,\"observed\":0.5,\"examples\":10}]}";
+constexpr const char* kJob =
+    "{\"name\":\"clicks\",\"train\":{\"batch_size\":64,\"epochs\":2},\"model\":{\"hidden\":[8,4]}}";
+constexpr const char* kLog =
+    "2026-01-01T00:00:00Z I hdps data: 1 file of format csv\n"
+    "2026-01-01T00:00:00Z W hdps something is odd\n"
+    "2026-01-01T00:00:01Z I hdps epoch 1 until step 10: 10 steps, 100 examples/s; ms a step: 4.00 "
+    "in all, wait for reader 1.00, pull 0.50 (0.30 more behind other work), compute 1.00, reduce "
+    "dense 0.00, kept rows 0.00, push 0.50 (reader: read 1.17, dedup 0.06)\n"
+    "2026-01-01T00:00:02Z I hdps epoch 2 until step 40: 30 steps, 100 examples/s; ms a step: 2.00 "
+    "in all, wait for reader 0.00, pull 0.50 (0.30 more behind other work), compute 1.00, reduce "
+    "dense 0.00, kept rows 0.00, push 0.50 (reader: read 1.17, dedup 0.06)\n";
+
+std::unique_ptr<FileSystem> Folder(const std::string& metrics,
+                                   const std::string& summary = kSummary,
+                                   const std::string& job = kJob, const std::string& log = kLog) {
+  auto files = NewMemoryFileSystem();
+  EXPECT_TRUE(files->MakeDirectories("out/log").ok());
+  WriteText(*files, "out/metrics.jsonl", metrics);
+  if (!summary.empty()) WriteText(*files, "out/summary.json", summary);
+  if (!job.empty()) WriteText(*files, "out/job_as_run.json", job);
+  if (!log.empty()) WriteText(*files, "out/log/train.log", log);
+  return files;
+}
+
+RunFiles Read(FileSystem& files) {
+  auto run = ReadRunFiles(files, "out");
+  EXPECT_TRUE(run.ok()) << run.status().message();
+  return run.ok() ? *run : RunFiles();
+}
+
+std::vector<double> StepsOf(const Curve& curve) {
+  std::vector<double> steps;
+  for (const Curve::Point& point : curve.points) steps.push_back(point.step);
+  return steps;
+}
+
+TEST(RunFilesTest, WhatARunHasLeftIsRead) {
+  const RunFiles run = Read(*Folder(kMetrics));
+  EXPECT_EQ(run.job, "clicks");
+  EXPECT_TRUE(run.finished);
+  EXPECT_THAT(run.notes, ElementsAre());
+  ASSERT_EQ(run.training.size(), 2u);
+  EXPECT_EQ(run.training[0].name, "train_loss");
+  EXPECT_THAT(StepsOf(run.training[0]), ElementsAre(10, 20));
+  ASSERT_EQ(run.evaluations.size(), 1u) << "an undefined figure is no point";
+  EXPECT_EQ(run.evaluations[0].points[0].value, 0.71);
+  EXPECT_EQ(run.calibration.size(), 2u);
+  EXPECT_THAT(run.data_lines, ElementsAre("1 file of format csv"));
+  EXPECT_THAT(run.warnings, ElementsAre("something is odd"));
+  using Setting = std::pair<std::string, std::string>;
+  EXPECT_THAT(run.settings,
+              ElementsAre(Setting("name", "clicks"), Setting("train.batch_size", "64"),
+                          Setting("train.epochs", "2"), Setting("model.hidden", "[8,4]")));
+  // 10 steps of 4 ms and 30 of 2 ms; what no stage has is other.
+  EXPECT_EQ(run.steps_timed, 40);
+  double all = 0;
+  for (const StageTime& stage : run.stages) all += stage.ms;
+  EXPECT_NEAR(all, 2.5, 1e-9);
+  EXPECT_EQ(run.stages[1].name, "wait for reader");
+  EXPECT_NEAR(run.stages[1].ms, 0.25, 1e-9);
+  EXPECT_NEAR(run.stages.back().ms, 0.25, 1e-9);
+}
+
+TEST(RunFilesTest, StepsThatWereLostAreDrawnOnce) {
+  const RunFiles run =
+      Read(*Folder(std::string(kMetrics) +
+                   "{\"time\":3,\"step\":30,\"train_loss\":0.5}\n"
+                   "{\"time\":4,\"step\":20,\"event\":\"went_back\",\"from_step\":30}\n"
+                   "{\"time\":5,\"step\":30,\"train_loss\":0.55}\n"));
+  EXPECT_THAT(StepsOf(run.training[0]), ElementsAre(10, 20, 30));
+  EXPECT_EQ(run.training[0].points[2].value, 0.55);
+  ASSERT_EQ(run.events.size(), 1u);
+  EXPECT_EQ(run.events[0].what, "went_back, from_step 30");
+}
+
+TEST(RunFilesTest, EvaluationSetsAreCurvesOfTheirOwn) {
+  const RunFiles run = Read(*Folder(
+      "{\"step\":1,\"eval_set\":\"new\",\"eval_auc\":0.5}\n{\"step\":1,\"eval_auc\":0.6}\n"));
+  ASSERT_EQ(run.evaluations.size(), 2u);
+  EXPECT_EQ(run.evaluations[0].name, "eval_auc (new)");
+}
+
+TEST(RunFilesTest, DamageIsSaidAndEverythingElseIsShown) {
+  const std::string metrics(kMetrics);
+  const RunFiles cut = Read(*Folder(metrics + "{\"time\":3,\"step\":3", "", "", ""));
+  EXPECT_FALSE(cut.finished);
+  EXPECT_THAT(cut.notes,
+              ElementsAre("the last line of metrics.jsonl is cut off, and is left out",
+                          "there is no summary.json: the run still goes on, or it died",
+                          "there is no job_as_run.json, and no checkpoint that tells the job"));
+  EXPECT_THAT(StepsOf(cut.training[0]), ElementsAre(10, 20));
+  EXPECT_THAT(ReportPage({cut}), HasSubstr("not finished"));
+  const RunFiles torn = Read(*Folder("{\"st\n[1]\n\xff\xfe\n" + metrics, "{\"job\"", "[", "\n"));
+  EXPECT_THAT(torn.notes[0], HasSubstr("3 lines of metrics.jsonl cannot be read"));
+  EXPECT_THAT(torn.notes[1], HasSubstr("summary.json cannot be read"));
+  EXPECT_THAT(Read(*Folder("", "")).notes[0], HasSubstr("no line yet"));
+  const auto empty = NewMemoryFileSystem();
+  ASSERT_TRUE(empty->MakeDirectories("out").ok());
+  EXPECT_THAT(ReadRunFiles(*empty, "out").status().message(),
+              HasSubstr("out: there is neither metrics.jsonl nor summary.json in it"));
+  EXPECT_EQ(ReadRunFiles(*empty, "nowhere").status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(ReadRunFiles(*empty, "nowhere").status().message(), HasSubstr("no such folder"));
+}
+
+TEST(RunFilesTest, ALongRunHasNoMorePointsThanCanBeSeen) {
+  std::string metrics;
+  for (int i = 0; i < 20000; ++i) {
+    metrics += "{\"step\":" + std::to_string(i) + ",\"train_loss\":0.5}\n";
+  }
+  const RunFiles run = Read(*Folder(metrics));
+  EXPECT_LE(run.training[0].points.size(), 4096u);
+  EXPECT_GT(run.training[0].points.size(), 1000u);
+  EXPECT_GT(run.training[0].points.back().step, 19990);
+}
+
+TEST(ReportPageTest, HasEveryPartAndAsksNoNetwork) {
+  const std::string page = ReportPage({Read(*Folder(kMetrics))});
+  for (const char* part :
+       {"<h2>Result</h2>", "<h2>Evaluation</h2>", "<h2>Training</h2>", "<h2>Calibration</h2>",
+        "<h2>Where time goes</h2>", "<h2>Data</h2>", "<h2>Warnings</h2>",
+        "The job with all its defaults", "<polyline", "default-src 'none'"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  for (const char* none : {"http:", "https:", "<script", "src='", "url("}) {
+    EXPECT_THAT(page, Not(HasSubstr(none)));
+  }
+}
+
+TEST(ReportPageTest, HostileTextsStayTexts) {
+  const std::string evil = "<script>alert('x')</script>\\\"&";
+  const RunFiles run = Read(*Folder(
+      "{\"step\":1,\"eval_set\":\"" + evil + "\",\"eval_auc\":0.5}\n{\"step\":1,\"event\":\"" +
+          evil + "\"}\n",
+      "{\"job\":\"" + evil + "\",\"" + evil + "\":\"" + evil + "\"}", "{\"name\":\"" + evil + "\"}",
+      "2026 W hdps " + evil + "\n2026 I hdps data: " + evil + "\n"));
+  const std::string page = ReportPage({run, run});
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
+  EXPECT_EQ(Escaped("a<b>\"'&"), "a&lt;b&gt;&quot;&#39;&amp;");
+}
+
+TEST(ReportPageTest, TwoRunsAreInOnePictureWithWhatDiffers) {
+  const RunFiles a = Read(*Folder(kMetrics));
+  RunFiles b = Read(*Folder(kMetrics, kSummary,
+                            "{\"name\":\"clicks\",\"train\":{\"batch_size\":128,\"epochs\":2}}"));
+  b.folder = "other";
+  const std::string page = ReportPage({a, b});
+  EXPECT_THAT(page, HasSubstr("<tr><td>train.batch_size</td><td>64</td><td>128</td></tr>"));
+  EXPECT_THAT(page, HasSubstr("<tr><td>model.hidden</td><td>[8,4]</td><td></td></tr>"));
+  EXPECT_THAT(page, Not(HasSubstr("<td>train.epochs</td>")));
+  EXPECT_THAT(page, HasSubstr("A: out"));
+  EXPECT_THAT(page, HasSubstr("B: other"));
+  const size_t chart = page.find("train_loss</figcaption>");
+  ASSERT_NE(chart, page.npos);
+  const std::string picture = page.substr(chart, page.find("</figure>", chart) - chart);
+  EXPECT_THAT(picture, HasSubstr("'line c0'"));
+  EXPECT_THAT(picture, HasSubstr("'line c1'"));
+  EXPECT_THAT(ReportPage({a, a}), HasSubstr("both trained the same job"));
+}
+
+TEST(ChartTest, PointsLieInsideAndOutliersAreSaid) {
+  Curve curve = {"loss", {}};
+  for (int i = 0; i < 100; ++i)
+    curve.points.push_back({i * 10.0, i == 0 ? 1000.0 : 0.5 + i * 1e-3});
+  const std::string chart = LineChart("loss", {{"loss", &curve, 0, false}});
+  EXPECT_THAT(chart, HasSubstr("are drawn at the upper edge"));
+  EXPECT_EQ(LineChart("none", {}), "");
+  curve.points = {{5, 0.5}};
+  EXPECT_THAT(LineChart("one", {{"one", &curve, 0, true}}), HasSubstr("<circle"));
+}
+
+}  // namespace
+}  // namespace hdps
