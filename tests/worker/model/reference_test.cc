@@ -1,0 +1,229 @@
+// Models against what PyTorch came to in 50 steps from the same weights and batches, as it was
+// recorded in tests/references.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/job/job.h"
+#include "worker/model/model.h"
+
+namespace hdps {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double kTolerance = 1e-5;
+constexpr int kSteps = 50;
+
+// formula.py: the hash of Fowler, Noll and Vo, and number i of the stream of a name.
+uint64_t Fnv1a(const std::string& text) {
+  uint64_t state = 0xcbf29ce484222325u;
+  for (const char c : text) state = (state ^ static_cast<uint8_t>(c)) * 0x100000001b3u;
+  return state;
+}
+double Unit(const std::string& stream, uint64_t i) {
+  uint64_t bits = Fnv1a(stream) + (i + 1) * 0x9e3779b97f4a7c15u;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<double>((bits ^ (bits >> 31)) >> 40) * 0x1.0p-24;
+}
+float Value(const std::string& stream, uint64_t i, double scale) {
+  return static_cast<float>((2 * Unit(stream, i) - 1) * scale);
+}
+
+// Every file that was recorded, by its name.
+std::vector<std::string> References() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(HDPS_REFERENCES)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// Trains the recorded model from the weights and batches of the formula, by plain SGD.
+class ReferenceTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    const std::string path = std::string(HDPS_REFERENCES) + "/" + GetParam() + ".json";
+    std::ifstream file(path);
+    found_ = Json::parse(file);
+    Result<Job> job = ParseJob(found_["job"].dump(), path, {});
+    ASSERT_TRUE(job.ok()) << job.status().message();
+    job_ = *job;
+    executor_ = NewInlineExecutor();
+    Result<std::unique_ptr<Model>> model = NewModel(job_, *executor_);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    model_ = *std::move(model);
+    weight_scale_ = found_["weight_scale"];
+    examples_ = found_["examples"];
+    values_ = found_["values_per_feature"];
+    MakeParameters();
+  }
+
+  void MakeParameters() {
+    dense_.assign(model_->dense_floats(), 0.0f);
+    for (const DenseTensor& tensor : model_->tensors()) {
+      ASSERT_TRUE(found_["tensors"].contains(tensor.name)) << tensor.name << " is not recorded";
+      for (size_t i = 0; i < tensor.size(); ++i) {
+        dense_[tensor.first_chunk * kDenseChunkFloats + i] =
+            Value("tensor " + tensor.name, i, weight_scale_);
+      }
+    }
+    ASSERT_EQ(found_["tensors"].size(), model_->tensors().size());
+    rows_.resize(job_.tables.size());
+    for (size_t t = 0; t + 1 < job_.tables.size(); ++t) {
+      rows_[t].resize(values_ * found_["bags"].size() * job_.tables[t].dim);
+      for (size_t i = 0; i < rows_[t].size(); ++i) {
+        rows_[t][i] = Value("table " + job_.tables[t].name, i, weight_scale_);
+      }
+    }
+  }
+
+  Batch BatchOf(int step) const {
+    const std::string name = "batch " + std::to_string(step) + " ";
+    Batch batch;
+    batch.num_examples = examples_;
+    batch.num_numeric = static_cast<uint32_t>(FeaturesOf(job_.data).numeric.size());
+    const double classes = found_["classes"];
+    for (uint64_t i = 0; i < examples_; ++i) {
+      batch.labels.push_back(static_cast<float>(std::floor(Unit(name + "label", i) * classes)));
+    }
+    for (uint64_t i = 0; i < uint64_t{examples_} * batch.num_numeric; ++i) {
+      batch.numeric.push_back(Value(name + "numeric", i, 1));
+    }
+    for (size_t f = 0; f < found_["bags"].size(); ++f) {
+      const std::string number = std::to_string(f);
+      const double longest = found_["bags"][f];
+      SparseColumn column;
+      column.offsets.push_back(0);
+      for (uint64_t i = 0; i < examples_; ++i) {
+        const auto length = 1 + static_cast<uint64_t>(Unit(name + "length " + number, i) * longest);
+        for (uint64_t k = 0; k < length; ++k) {
+          const double u = Unit(name + "key " + number, 1000 * i + k);
+          column.keys.push_back(static_cast<uint64_t>(u * static_cast<double>(values_)) +
+                                values_ * f);
+        }
+        column.offsets.push_back(static_cast<uint32_t>(column.keys.size()));
+      }
+      batch.sparse.push_back(std::move(column));
+    }
+    return batch;
+  }
+
+  // The rows that the batch needs, for the model.
+  std::vector<TableInput> InputsOf(const Batch& batch) {
+    KeyFinder finder(job_);
+    finder.Find(batch, &sets_);
+    std::vector<TableInput> inputs(job_.tables.size());
+    given_.assign(inputs.size(), {});
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      if (finder.table_keys()[t] < 0) continue;
+      const KeySet& set = sets_[static_cast<size_t>(finder.table_keys()[t])];
+      const uint32_t dim = job_.tables[t].dim;
+      for (const Key key : set.unique) {
+        const auto row = rows_[t].begin() + static_cast<ptrdiff_t>(key * dim);
+        given_[t].insert(given_[t].end(), row, row + dim);
+      }
+      inputs[t].keys = &set;
+      inputs[t].rows = given_[t];
+    }
+    return inputs;
+  }
+
+  // One step; the mean loss.
+  double Step(int step) {
+    const Batch batch = BatchOf(step);
+    const std::vector<TableInput> inputs = InputsOf(batch);
+    model_->SetDense(dense_);
+    StepResult result;
+    std::vector<float> gradients(dense_.size());
+    model_->Step(batch, inputs, &result, gradients);
+    const float rate = found_["learning_rate"].get<float>() / static_cast<float>(examples_);
+    for (size_t i = 0; i < dense_.size(); ++i) dense_[i] -= rate * gradients[i];
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      if (inputs[t].keys == nullptr) continue;
+      const uint32_t dim = job_.tables[t].dim;
+      for (size_t k = 0; k < inputs[t].keys->unique.size(); ++k) {
+        float* const row = rows_[t].data() + inputs[t].keys->unique[k] * dim;
+        for (uint32_t d = 0; d < dim; ++d) row[d] -= rate * result.row_gradients[t][k * dim + d];
+      }
+    }
+    return result.loss_sum / examples_;
+  }
+
+  // The farthest of `ours` from what was recorded.
+  static double Farthest(std::span<const float> ours, const Json& theirs) {
+    EXPECT_EQ(ours.size(), theirs.size());
+    double farthest = 0;
+    for (size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
+      farthest = std::max(farthest, std::fabs(double{ours[i]} - theirs[i].get<double>()));
+    }
+    return farthest;
+  }
+
+  Json found_;
+  Job job_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Model> model_;
+  double weight_scale_ = 0;
+  uint32_t examples_ = 0;
+  uint64_t values_ = 0;
+  std::vector<float> dense_;
+  std::vector<std::vector<float>> rows_;  // [tables][all keys * dim]
+  std::vector<KeySet> sets_;
+  std::vector<std::vector<float>> given_;
+};
+
+TEST_P(ReferenceTest, FiftyStepsAgree) {
+  double farthest = 0;
+  for (int step = 0; step < kSteps; ++step) {
+    const double loss = Step(step), theirs = found_["losses"][static_cast<size_t>(step)];
+    ASSERT_NEAR(loss, theirs, kTolerance) << "step " << step;
+    farthest = std::max(farthest, std::fabs(loss - theirs));
+  }
+  for (const DenseTensor& tensor : model_->tensors()) {
+    const double apart =
+        Farthest(std::span(dense_).subspan(tensor.first_chunk * kDenseChunkFloats, tensor.size()),
+                 found_["tensors"][tensor.name]);
+    EXPECT_LE(apart, kTolerance) << tensor.name;
+    farthest = std::max(farthest, apart);
+  }
+  for (size_t t = 0; t + 1 < job_.tables.size(); ++t) {
+    const double apart = Farthest(rows_[t], found_["rows"][job_.tables[t].name]);
+    EXPECT_LE(apart, kTolerance) << job_.tables[t].name;
+    farthest = std::max(farthest, apart);
+  }
+  std::printf("%s: at most %.1e from PyTorch in %d steps\n", GetParam().c_str(), farthest, kSteps);
+}
+
+// Evaluation, where layers may do another thing than in training. The sigmoid's slope is at most a
+// quarter, and so are differences of what it gives.
+TEST_P(ReferenceTest, PredictionsAgree) {
+  for (int step = 0; step < kSteps; ++step) Step(step);
+  const Batch batch = BatchOf(kSteps);
+  const std::vector<TableInput> inputs = InputsOf(batch);
+  model_->SetDense(dense_);
+  std::vector<float> probabilities;
+  model_->Predict(batch, inputs, &probabilities);
+  if (job_.model.loss != LossKind::kLogloss) GTEST_SKIP() << "logits are recorded";
+  ASSERT_EQ(probabilities.size(), found_["logits"].size());
+  for (size_t i = 0; i < probabilities.size(); ++i) {
+    const double logit = found_["logits"][i];
+    EXPECT_NEAR(probabilities[i], 1 / (1 + std::exp(-logit)), kTolerance) << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, ReferenceTest, testing::ValuesIn(References()),
+                         [](const auto& instance) { return instance.param; });
+
+}  // namespace
+}  // namespace hdps
