@@ -71,6 +71,7 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
     case Phase::kStoreDense:
       return Send(first_worker, MakeCommand(CommandKind::kStoreDense), now);
     case Phase::kEvaluate:
+      evaluation_ = std::make_unique<EvaluationSums>(*job_, parts_.files, out_);
       return Send(parts_.members.workers(), MakeCommand(CommandKind::kEvaluate), now);
     case Phase::kDigest:
       return Send(parts_.members.servers(), MakeCommand(CommandKind::kDigest), now);
@@ -122,6 +123,8 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
     parts_.members.OnCache(from, done.cache);
     if (const std::string fault = round_->Disagreement(); !fault.empty()) return Fail(3, fault);
     SendTrainOrders(now);
+  } else if (command.command == CommandKind::kEvaluate) {
+    OnScores(from, done, now);
   } else {
     KnowWorker(done);
     answers_[from] = done;
@@ -271,14 +274,20 @@ void JobCoordinator::CompleteTraining(TimeMs now) {
   parts_.report.Progress(now, state);
 }
 
+void JobCoordinator::OnScores(PeerId from, const CommandDone& done, TimeMs now) {
+  KnowWorker(done);
+  if (evaluation_ == nullptr) return;
+  evaluation_->Add(*parts_.members.WorkerRank(from), done);
+  if (!done.more) return;
+  Command command = MakeCommand(CommandKind::kEvaluate);
+  command.next = true;
+  Send({from}, command, now);
+}
+
 void JobCoordinator::CompleteEvaluation(TimeMs now) {
-  std::vector<const CommandDone*> parts;
-  LabelTally labels;
-  for (const PeerId worker : parts_.members.workers()) {
-    parts.push_back(&answers_.at(worker));
-    labels.Add(parts.back()->label_tally);
-  }
-  const Evaluation evaluation = JoinParts(job_->model.loss, parts);
+  const Evaluation evaluation = evaluation_->Finish();
+  const LabelTally labels = evaluation_->labels();
+  evaluation_.reset();
   summary_.evaluation = evaluation;
   const ProgressState state = progress();
   parts_.report.Evaluated(now, state, evaluation);

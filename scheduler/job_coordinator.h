@@ -120,6 +120,8 @@ class JobCoordinator {
   // Training begins, or begins again behind a loss.
   void BeginReport(TimeMs now);
   void CompleteTraining(TimeMs now);
+  // Some scores of a worker have come; it is asked for the next.
+  void OnScores(PeerId from, const CommandDone& done, TimeMs now);
   void CompleteEvaluation(TimeMs now);
   void CompleteSave(TimeMs now);
   // While training goes on: a server has what it took in files, or not; all have.
@@ -185,6 +187,7 @@ class JobCoordinator {
   Sums not_told_;  // Trained, and in no worker's heartbeats: by those that have left.
   RunSummary summary_;
   LabelWatch labels_;
+  std::unique_ptr<EvaluationSums> evaluation_;  // Of the phase at hand; null in others.
   std::set<std::string> arithmetic_;  // Of all workers.
   std::optional<JobFailure> failure_;
 };

@@ -79,6 +79,22 @@ Json BackupsJson(const SchedulerState& state) {
   return {{"groups", groups}, {"members", MembersJson(members, state.processes)}};
 }
 
+Json FiguresJson(const std::vector<Figure>& figures) {
+  Json list = Json::array();
+  for (const Figure& figure : figures) {
+    list.push_back(
+        {{"word", figure.word}, {"value", NumberJson(figure.value)}, {"about", figure.about}});
+  }
+  return list;
+}
+std::vector<Figure> FiguresOf(const Json& list) {
+  std::vector<Figure> figures;
+  for (const Json& json : list) {
+    figures.push_back({json.at("word"), NumberOf(json.at("value")), json.at("about")});
+  }
+  return figures;
+}
+
 Json SummaryJson(const RunSummary& summary) {
   const RowCounts& counts = summary.row_counts;
   Json json = {
@@ -98,7 +114,8 @@ Json SummaryJson(const RunSummary& summary) {
     json["evaluation"] = {{"examples", summary.evaluation->examples},
                           {"auc", NumberJson(summary.evaluation->auc)},
                           {"logloss", NumberJson(summary.evaluation->logloss)},
-                          {"no_auc", summary.evaluation->no_auc}};
+                          {"no_auc", summary.evaluation->no_auc},
+                          {"figures", FiguresJson(summary.evaluation->figures)}};
   }
   return json;
 }
@@ -122,7 +139,8 @@ RunSummary SummaryOf(const Json& json) {
     summary.evaluation = Evaluation{.examples = told.at("examples"),
                                     .auc = NumberOf(told.at("auc")),
                                     .logloss = NumberOf(told.at("logloss")),
-                                    .no_auc = told.at("no_auc")};
+                                    .no_auc = told.at("no_auc"),
+                                    .figures = FiguresOf(told.value("figures", Json::array()))};
   }
   return summary;
 }

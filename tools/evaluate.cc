@@ -2,33 +2,34 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "common/base/auc.h"
+#include "common/metrics/score_book.h"
+#include "common/platform/random.h"
 #include "tools/scored_data.h"
 
 namespace hdps {
 namespace {
 
-// Rows whose most probable class is their label. scores[n * classes]
-uint64_t CountRight(std::span<const float> scores, std::span<const float> labels) {
-  const size_t classes = labels.empty() ? 0 : scores.size() / labels.size();
-  uint64_t right = 0;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    const auto row = scores.subspan(i * classes, classes);
-    const auto best = std::max_element(row.begin(), row.end()) - row.begin();
-    right += static_cast<float>(best) == labels[i] ? 1 : 0;
-  }
-  return right;
+// Where scores go that do not fit in memory; made when it is needed.
+std::string ScratchFolder() {
+  return (std::filesystem::temp_directory_path() /
+          ("hdps_evaluate_" + std::to_string(NewPeerId().value)))
+      .string();
 }
 
-// `why`: why there is no such figure, where there is none.
-void PrintFigure(std::ostream& to, const char* name, double value, const std::string& why) {
-  char line[64];
-  std::snprintf(line, sizeof(line), std::isfinite(value) ? "%-10s %.6f" : "%-10s undefined", name,
-                value);
-  to << line << (std::isfinite(value) || why.empty() ? "" : ": " + why) << "\n";
+// `hint`: what else is to be said where there is no such figure.
+void PrintFigure(std::ostream& to, const Figure& figure, const std::string& hint) {
+  const bool told = std::isfinite(figure.value);
+  char line[128];
+  std::snprintf(line, sizeof(line), told ? "%-10s %.6f" : "%-10s undefined", figure.word.c_str(),
+                figure.value);
+  const std::string why = figure.about + hint;
+  to << line << (why.empty() ? "" : told ? " (" + why + ")" : ": " + why) << "\n";
 }
 
 }  // namespace
@@ -37,33 +38,34 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
                    std::ostream& to) {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ScoredData> data,
                         ScoredData::Open(flags, files, executor));
-  std::vector<float> scores, labels;
-  uint64_t right = 0;
+  std::vector<TaskMetrics> metrics = data->Metrics();
+  // Beside its loss a model of classes has always been told by this.
+  if (data->softmax() && metrics[0].words == std::vector<std::string>{"logloss"}) {
+    metrics[0].words.emplace_back("accuracy");
+  }
+  ScoreBook book(files, ScratchFolder(),
+                 std::move(metrics));
+  ExampleScores scores;
   const auto take = [&](const Batch& batch, std::span<const float> of_batch) {
-    if (data->softmax()) {
-      right += CountRight(of_batch, batch.labels);
-      return Status();
-    }
-    scores.insert(scores.end(), of_batch.begin(), of_batch.end());
-    labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
-    return Status();
+    scores.Clear();
+    scores.Add(data->job(), batch, of_batch);
+    return book.Add(scores.scores, scores.labels, scores.weights, scores.groups);
   };
   HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score(/*labels=*/true, take));
   if (sums.examples == 0) {
     return Status(Code::kInvalidArgument, "--data: there is no row in these files");
   }
-  const auto examples = static_cast<double>(sums.examples);
   to << "checkpoint " << data->checkpoint() << "\n";
   to << "examples   " << sums.examples << "\n";
   if (sums.bad_rows > 0) to << "bad rows   " << sums.bad_rows << "\n";
-  if (data->softmax()) {
-    PrintFigure(to, "logloss", sums.loss_sum / examples, "");
-    PrintFigure(to, "accuracy", static_cast<double>(right) / examples, "");
-    return Status();
+  HDPS_ASSIGN_OR_RETURN(ScoreBook::Told told, book.Finish(sums.loss_sum / sums.weight_sum));
+  // The logloss has always stood first.
+  std::ranges::stable_partition(told.figures,
+                                [](const Figure& figure) { return figure.word == "logloss"; });
+  for (const Figure& figure : told.figures) {
+    const bool of_labels = figure.word == "auc" && !std::isfinite(figure.value);
+    PrintFigure(to, figure, of_labels ? data->TextsHint(sums.labels) : "");
   }
-  const std::string why = WhyNoAuc(scores, labels);
-  PrintFigure(to, "logloss", MeanLogloss(scores, labels), why);
-  PrintFigure(to, "auc", ExactAuc(scores, labels), why + data->TextsHint(sums.labels));
   return Status();
 }
 

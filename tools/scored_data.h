@@ -24,6 +24,8 @@ class ScoredData {
                                                   Executor& executor);
 
   bool softmax() const { return job_.model.loss == LossKind::kSoftmax; }
+  const Job& job() const { return job_; }
+  std::vector<TaskMetrics> Metrics() const { return MetricsOf(job_); }
   const std::string& checkpoint() const { return loaded_->checkpoint().folder; }
   // Where no label was one of the job's positive texts: a clause that names them; else empty.
   std::string TextsHint(const LabelTally& labels) const;

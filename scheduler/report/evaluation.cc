@@ -3,52 +3,83 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
+#include <utility>
 
-#include "common/base/auc.h"
 #include "common/base/show_number.h"
 
 namespace hdps {
 namespace {
 
-std::string Figure(double value) {
-  return std::isfinite(value) ? ShowNumber("%.6f", value) : "undefined";
-}
+constexpr double kNoFigure = std::numeric_limits<double>::quiet_NaN();
+
+std::string Figure6(double value) { return ShowNumber("%.6f", value); }
 
 }  // namespace
 
-Evaluation JoinParts(LossKind loss, std::span<const CommandDone* const> parts) {
-  std::vector<float> scores, labels;
-  Evaluation joined;
-  double loss_sum = 0;
-  for (const CommandDone* part : parts) {
-    const auto part_scores = part->scores.As<float>(), part_labels = part->labels.As<float>();
-    scores.insert(scores.end(), part_scores.begin(), part_scores.end());
-    labels.insert(labels.end(), part_labels.begin(), part_labels.end());
-    joined.examples += part->examples;
-    loss_sum += part->loss_sum;
+void FillKnownFigures(Evaluation* evaluation) {
+  const Figure* const auc = FindFigure(evaluation->figures, "auc");
+  const Figure* const logloss = FindFigure(evaluation->figures, "logloss");
+  evaluation->auc = auc == nullptr ? kNoFigure : auc->value;
+  evaluation->logloss = logloss == nullptr ? kNoFigure : logloss->value;
+  if (auc != nullptr && !std::isfinite(auc->value)) evaluation->no_auc = auc->about;
+}
+
+EvaluationSums::EvaluationSums(const Job& job, FileSystem& files, const std::string& out)
+    : book_(files, JoinPath(out, "evaluation"), MetricsOf(job)), metrics_(MetricsOf(job)) {}
+
+void EvaluationSums::Add(uint32_t rank, const CommandDone& done) {
+  examples_ += done.examples;
+  parts_[rank].loss += done.loss_sum;
+  parts_[rank].weight += done.weight_sum;
+  labels_.Add(done.label_tally);
+  if (!trouble_.ok()) return;
+  trouble_ = book_.Add(done.scores.As<float>(), done.labels.As<float>(), done.weights.As<float>(),
+                       done.groups.As<Key>());
+}
+
+Evaluation EvaluationSums::Finish() {
+  Part all;
+  for (const auto& [rank, part] : parts_) {
+    all.loss += part.loss;
+    all.weight += part.weight;
   }
-  if (loss == LossKind::kLogloss) {
-    joined.auc = ExactAuc(scores, labels);
-    joined.logloss = MeanLogloss(scores, labels);
-    joined.no_auc = WhyNoAuc(scores, labels);
-    return joined;
+  Evaluation evaluation;
+  evaluation.examples = examples_;
+  if (trouble_.ok()) {
+    Result<ScoreBook::Told> told = book_.Finish(all.loss / all.weight);
+    trouble_ = told.status();
+    if (told.ok()) {
+      evaluation.figures = std::move(told->figures);
+      evaluation.bins = std::move(told->bins);
+    }
   }
-  // There is no class 1, so no AUC; and without an example the division gives no loss either.
-  joined.auc = std::numeric_limits<double>::quiet_NaN();
-  joined.logloss = loss_sum / static_cast<double>(joined.examples);
-  return joined;
+  if (!trouble_.ok()) {
+    for (const TaskMetrics& task : metrics_) {
+      for (const std::string& word : task.words) {
+        evaluation.figures.push_back({task.task.empty() ? word : task.task + "." + word, kNoFigure,
+                                      "scores could not be kept: " + trouble_.message()});
+      }
+    }
+  }
+  FillKnownFigures(&evaluation);
+  return evaluation;
 }
 
 std::string Describe(const Evaluation& evaluation) {
   std::string text;
-  if (!evaluation.no_auc.empty()) {
-    text = "AUC undefined (" + evaluation.no_auc + "), ";
-  } else if (std::isfinite(evaluation.auc)) {
-    text = "AUC " + Figure(evaluation.auc) + ", ";
+  for (const Figure& figure : evaluation.figures) {
+    // The two that every job of clicks has are written as people write them.
+    const std::string name = figure.word == "auc" ? "AUC" : figure.word;
+    if (std::isfinite(figure.value)) {
+      text += name + " " + Figure6(figure.value) + ", ";
+    } else if (figure.word == "logloss") {
+      text += "logloss undefined, ";  // Why, the AUC has said.
+    } else {
+      text += name + " undefined" + (figure.about.empty() ? "" : " (" + figure.about + ")") + ", ";
+    }
   }
-  return text + "logloss " + Figure(evaluation.logloss) + " over " +
-         ShowWhole(static_cast<double>(evaluation.examples)) + " examples";
+  if (text.ends_with(", ")) text.resize(text.size() - 2);
+  return text + " over " + ShowWhole(static_cast<double>(evaluation.examples)) + " examples";
 }
 
 }  // namespace hdps

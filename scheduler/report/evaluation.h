@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <map>
 #include <string>
+#include <vector>
 
-#include "common/job/model_spec.h"
+#include "common/job/job.h"
+#include "common/metrics/metric.h"
+#include "common/metrics/score_book.h"
+#include "common/platform/file_system.h"
 #include "common/protocol/messages.h"
 
 namespace hdps {
@@ -14,12 +18,40 @@ struct Evaluation {
   uint64_t examples = 0;
   double auc = 0;      // NaN where there is none.
   double logloss = 0;  // NaN where there is none.
-  // Why the AUC has no value, in words; empty where it has one, and under softmax, which has none.
+  // Why the AUC has no value, in words; empty where it has one, and where nobody asked for it.
   std::string no_auc = {};
+  // Everything that was asked for (train.metrics), the two above among them.
+  std::vector<Figure> figures = {};
+  std::vector<CalibrationBin> bins = {};  // Where ece was asked for.
 };
 
-// `parts` are the answers to kEvaluate, in the order of the workers' ranks.
-Evaluation JoinParts(LossKind loss, std::span<const CommandDone* const> parts);
+// Sets auc, logloss and no_auc from the figures.
+void FillKnownFigures(Evaluation* evaluation);
+
+// The answers to kEvaluate of all workers, as they come in pieces.
+//
+// Invariant: the figures depend on the examples alone, not on how many workers scored them.
+class EvaluationSums {
+ public:
+  // In `out` scores that do not fit in memory are put for a while.
+  EvaluationSums(const Job& job, FileSystem& files, const std::string& out);
+
+  void Add(uint32_t rank, const CommandDone& done);
+  const LabelTally& labels() const { return labels_; }
+  // Once, when all have come. Where scores could not be kept its figures say so.
+  Evaluation Finish();
+
+ private:
+  struct Part {
+    double loss = 0, weight = 0;
+  };
+  ScoreBook book_;
+  std::vector<TaskMetrics> metrics_;
+  std::map<uint32_t, Part> parts_;  // By rank: sums of floats run in that order.
+  uint64_t examples_ = 0;
+  LabelTally labels_;
+  Status trouble_;
+};
 
 // "AUC 0.912345, logloss 0.301234 over 16,281 examples".
 std::string Describe(const Evaluation& evaluation);

@@ -19,7 +19,11 @@ std::string OneClass(const LabelTally& labels, const char* of) {
 
 }  // namespace
 
-LabelWatch::LabelWatch(const Job& job) : has_evaluation_(!job.data.eval.empty()) {
+LabelWatch::LabelWatch(const Job& job)
+    : has_evaluation_(!job.data.eval.empty()),
+      classes_(TasksOf(job.model)[0].loss != LossKind::kSquared) {
+  // Of several tasks the tally has all labels together, and no text.
+  if (job.model.tasks.size() > 1) return;
   if (job.data.format != DataFormat::kCsv) return;
   for (const ColumnSpec& column : job.data.columns) {
     if (column.type != ColumnType::kLabel) continue;
@@ -44,7 +48,8 @@ std::vector<std::string> LabelWatch::Evaluated(const LabelTally& labels) {
   JudgeTraining(&found);
   if (evaluated_.count == 0) {
     evaluated_.Add(labels);
-    if (const std::string one = OneClass(evaluated_, "evaluation"); !one.empty()) {
+    const std::string one = OneClass(evaluated_, "evaluation");
+    if (classes_ && !one.empty()) {
       found.push_back(one + ": how well the classes are told apart cannot be measured");
     }
   }
@@ -56,7 +61,8 @@ std::vector<std::string> LabelWatch::Evaluated(const LabelTally& labels) {
 void LabelWatch::JudgeTraining(std::vector<std::string>* found) {
   if (training_judged_ || trained_.count == 0) return;
   training_judged_ = true;
-  if (const std::string one = OneClass(trained_, "training"); !one.empty()) {
+  const std::string one = OneClass(trained_, "training");
+  if (classes_ && !one.empty()) {
     found->push_back(one + ": there is nothing to tell apart, and the loss means nothing");
   }
 }

@@ -30,6 +30,7 @@ class LabelWatch {
   std::string column_;              // Of the label; empty where its values are numbers.
   std::vector<std::string> texts_;  // Its first 64 positive texts.
   const bool has_evaluation_;
+  const bool classes_;  // Labels of the first task are classes, not any numbers.
   bool training_judged_ = false;
   LabelTally trained_;
   LabelTally evaluated_;  // The first time.

@@ -74,6 +74,24 @@ Json TallyJson(const CacheTally& cache) {
           {"bytes", cache.bytes}};
 }
 
+// By word; null where there is none.
+Json FiguresJson(const std::vector<Figure>& figures) {
+  Json json = Json::object();
+  for (const Figure& figure : figures) json[figure.word] = Number(figure.value);
+  return json;
+}
+
+// Bins of equal width from 0 to 1, those without an example among them.
+Json BinsJson(const std::vector<CalibrationBin>& bins) {
+  Json json = Json::array();
+  for (const CalibrationBin& bin : bins) {
+    json.push_back({{"weight", bin.weight},
+                    {"predicted", bin.weight > 0 ? Json(bin.predicted) : Json()},
+                    {"observed", bin.weight > 0 ? Json(bin.observed) : Json()}});
+  }
+  return json;
+}
+
 }  // namespace
 
 uint32_t EpochOf(const ProgressState& state, uint32_t epochs) {
@@ -205,6 +223,7 @@ void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluati
                 {"eval_auc", Number(evaluation.auc)},
                 {"eval_logloss", Number(evaluation.logloss)}};
   if (!evaluation.no_auc.empty()) entry["eval_auc_undefined"] = evaluation.no_auc;
+  entry["eval_metrics"] = FiguresJson(evaluation.figures);
   Append(Dump(entry, -1));
 }
 
@@ -265,8 +284,10 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"resumed_from", s.resumed_from ? Json(*s.resumed_from) : Json()},
                {"stopped_at", s.stopped_at ? Json(*s.stopped_at) : Json()},
                {"refused_checkpoints", s.refused_checkpoints}};
-  if (s.evaluation && !s.evaluation->no_auc.empty()) {
-    json["eval_auc_undefined"] = s.evaluation->no_auc;
+  if (s.evaluation) {
+    json["eval_metrics"] = FiguresJson(s.evaluation->figures);
+    if (!s.evaluation->no_auc.empty()) json["eval_auc_undefined"] = s.evaluation->no_auc;
+    if (!s.evaluation->bins.empty()) json["eval_calibration"] = BinsJson(s.evaluation->bins);
   }
   return WriteFileAtomically(files, JoinPath(out, "summary.json"), Dump(json, 2));
 }
@@ -279,13 +300,18 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
   row("job", s.job + Format(" (%s, %u worker%s, %u server%s)", s.mode.c_str(), s.workers,
                             s.workers == 1 ? "" : "s", s.servers, s.servers == 1 ? "" : "s"));
   if (s.evaluation) {
-    const std::string& no_auc = s.evaluation->no_auc;
-    if (!no_auc.empty()) row("eval AUC", "undefined: " + no_auc);
-    if (std::isfinite(s.evaluation->auc)) row("eval AUC", Format("%.6f", s.evaluation->auc));
-    const double logloss = s.evaluation->logloss;
-    row("eval logloss", (std::isfinite(logloss) ? Format("%.6f", logloss) : "undefined") +
-                            " over " + Grouped(static_cast<double>(s.evaluation->examples)) +
-                            " examples");
+    const std::string examples =
+        " over " + Grouped(static_cast<double>(s.evaluation->examples)) + " examples";
+    for (const Figure& figure : s.evaluation->figures) {
+      const std::string name = "eval " + (figure.word == "auc" ? "AUC" : figure.word);
+      const bool told = std::isfinite(figure.value);
+      // The AUC and the logloss have the same reason.
+      const bool why = !told && !figure.about.empty() && figure.word != "logloss";
+      std::string value = told ? Format("%.6f", figure.value) : "undefined";
+      if (why) value += ": " + figure.about;
+      if (told && !figure.about.empty()) value += " (" + figure.about + ")";
+      row(name.c_str(), value + (figure.word == "logloss" ? examples : ""));
+    }
   }
   if (s.train_logloss) row("train logloss", Format("%.6f in the last epoch", *s.train_logloss));
   row("steps", Grouped(static_cast<double>(s.steps)) + " (" +

@@ -18,21 +18,32 @@ EXAMPLES = 16
 VALUES_PER_FEATURE = 8
 
 
-def data_section(numeric, sparse):
-    """The job's data: columns label, N0.., C0.. as the driver in C++ fills them."""
-    columns = [{"name": "label", "type": "label"}]
+def data_section(numeric, sparse, labels=1, special=()):
+    """The job's data: columns label, label1.., then `special`, N0.., C0.. as the driver fills them."""
+    names = ["label"] + [f"label{t}" for t in range(1, labels)]
+    columns = [{"name": name, "type": "label"} for name in names]
+    columns += [{"name": name, "type": name} for name in special]
     columns += [{"name": f"N{i}", "type": "numeric"} for i in range(numeric)]
     columns += [{"name": f"C{i}", "type": "multi"} for i in range(sparse)]
     return {"format": "csv", "train": ["none.csv"], "columns": columns}
 
 
 class Batch:
-    """Step `step`: labels [n], numeric [n, N], and for each sparse feature a list of keys an example."""
+    """Step `step`: labels [n], numeric [n, N], and for each sparse feature a list of keys an example.
+
+    task_labels: one list of labels a task; weights [n] in [0, 2); groups [n], of four.
+    """
 
     def __init__(self, step, numeric, bags, classes, examples=EXAMPLES):
         self.examples = examples
         at = lambda name, i: formula.unit(f"batch {step} {name}", i)
         self.labels = torch.tensor([float(int(at("label", i) * classes)) for i in range(examples)])
+        self.task_labels = [self.labels] + [
+            torch.tensor([float(int(at(f"label{t}", i) * classes)) for i in range(examples)])
+            for t in range(1, 3)
+        ]
+        self.weights = torch.tensor([2 * at("weight", i) for i in range(examples)])
+        self.groups = [int(at("group", i) * 4) for i in range(examples)]
         self.numeric = torch.tensor(
             formula.values(f"batch {step} numeric", examples * numeric, 1.0)
         ).reshape(examples, numeric)
@@ -85,10 +96,23 @@ def logloss(logits, batch):
     )
 
 
-def record(name, model, tensors, forward, *, numeric=3, bags=(1, 1, 1, 1), classes=2, loss=logloss):
+def record(
+    name,
+    model,
+    tensors,
+    forward,
+    *,
+    numeric=3,
+    bags=(1, 1, 1, 1),
+    classes=2,
+    loss=logloss,
+    labels=1,
+    special=(),
+):
     """Writes NAME.json. `model`: the "model" section of the job, its tables with rule sgd and its
     layers; `tensors`: name -> shape, as hdps lays them out; forward(parameters, batch, training)
-    gives the logits [n, 1]; `bags`: the longest bag of each sparse feature; loss(logits, batch): a sum.
+    gives the logits [n, 1]; `bags`: the longest bag of each sparse feature; loss(logits, batch): a sum;
+    `labels`: how many label columns; `special`: "weight" and "group", if the data has such columns.
     """
     tables = {table["name"]: table["dim"] for table in model.get("tables", [])}
     parameters = Parameters(tensors, tables, len(bags))
@@ -107,7 +131,7 @@ def record(name, model, tensors, forward, *, numeric=3, bags=(1, 1, 1, 1), class
         batch = Batch(STEPS, numeric, bags, classes)
         logits = forward(parameters, batch, False)
     found = {
-        "job": {"data": data_section(numeric, len(bags)), "model": model},
+        "job": {"data": data_section(numeric, len(bags), labels, special), "model": model},
         "learning_rate": LEARNING_RATE,
         "weight_scale": WEIGHT_SCALE,
         "examples": EXAMPLES,

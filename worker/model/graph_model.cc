@@ -7,6 +7,7 @@
 
 #include "worker/model/describe.h"
 #include "worker/model/graph.h"
+#include "worker/model/loss.h"
 #include "worker/model/model.h"
 
 namespace hdps {
@@ -21,6 +22,7 @@ class GraphModel : public Model {
         ops_(std::move(ops)),
         graph_(std::move(graph)),
         activations_(ops_.get(), graph_.places.size()),
+        loss_(job, *ops_),
         dense_(ops_.get()),
         dense_gradients_(ops_.get()) {
     for (size_t t = 0; t < job.tables.size(); ++t) {
@@ -53,6 +55,8 @@ class GraphModel : public Model {
   std::string Describe() const override { return DescribeGraph(job_, graph_, ops_->device()); }
 
  private:
+  // The labels of one task.
+  Status CheckLabels(const Batch& batch, size_t task, const TaskSpec& spec) const;
   // Lays out the pass over `batch` and runs it forward.
   Pass Forward(const Batch& batch, std::span<const TableInput> tables, bool training);
   // The rows of a table on another device.
@@ -69,6 +73,7 @@ class GraphModel : public Model {
   const std::unique_ptr<DenseOps> ops_;
   Graph graph_;
   Activations activations_;
+  ModelLoss loss_;
   DeviceArray dense_, dense_gradients_;  // [dense_floats]; gradients unused where spans are.
   std::vector<std::unique_ptr<DeviceArray>> rows_, row_gradients_;  // [tables]; likewise.
   std::vector<TablePass> tables_;                                   // Of the current pass.
@@ -78,8 +83,18 @@ Status GraphModel::CheckBatch(const Batch& batch) const {
   const auto mistake = [](const std::string& what) {
     return Status(Code::kInvalidArgument, "batch: " + what);
   };
-  if (batch.labels.size() != batch.num_examples) {
+  const std::vector<TaskSpec> tasks = TasksOf(job_.model);
+  if (batch.num_labels != tasks.size() ||
+      batch.labels.size() != size_t{batch.num_examples} * tasks.size()) {
     return mistake(std::to_string(batch.labels.size()) + " labels for " +
+                   std::to_string(batch.num_examples) + " examples of " +
+                   std::to_string(tasks.size()) + (tasks.size() == 1 ? " task" : " tasks"));
+  }
+  const bool weights = batch.weights.empty() || batch.weights.size() == batch.num_examples;
+  const bool no_groups = batch.groups.empty() && tasks[0].loss != LossKind::kBpr;
+  if (!weights || (!no_groups && batch.groups.size() != batch.num_examples)) {
+    return mistake(std::to_string(batch.weights.size()) + " weights and " +
+                   std::to_string(batch.groups.size()) + " groups for " +
                    std::to_string(batch.num_examples) + " examples");
   }
   if (batch.num_numeric != numeric_columns_ ||
@@ -91,15 +106,24 @@ Status GraphModel::CheckBatch(const Batch& batch) const {
     return mistake(std::to_string(batch.sparse.size()) + " sparse features, the job's data has " +
                    std::to_string(sparse_columns_));
   }
-  const bool softmax = job_.model.loss == LossKind::kSoftmax;
+  for (size_t t = 0; t < tasks.size(); ++t) HDPS_RETURN_IF_ERROR(CheckLabels(batch, t, tasks[t]));
+  return {};
+}
+
+Status GraphModel::CheckLabels(const Batch& batch, size_t task, const TaskSpec& spec) const {
+  const bool softmax = spec.loss == LossKind::kSoftmax, any = spec.loss == LossKind::kSquared;
   const float top = softmax ? static_cast<float>(graph_.places.back().width - 1) : 1.0f;
-  for (size_t i = 0; i < batch.labels.size(); ++i) {
-    const float label = batch.labels[i];
-    if (label >= 0.0f && label <= top && (!softmax || std::floor(label) == label)) continue;
-    return mistake(
-        "row " + std::to_string(i) + " (step begins at row " + std::to_string(batch.first_row) +
+  for (size_t at = task; at < batch.labels.size(); at += batch.num_labels) {
+    const float label = batch.labels[at];
+    if (any && std::isfinite(label)) continue;
+    if (!any && label >= 0.0f && label <= top && (!softmax || std::floor(label) == label)) continue;
+    return Status(
+        Code::kInvalidArgument,
+        "batch: row " + std::to_string(at / batch.num_labels) + " (step begins at row " + std::to_string(batch.first_row) +
         " of the epoch): label " + std::to_string(label) + ", must be " +
-        (softmax ? "a class number in 0.." + std::to_string(static_cast<int>(top)) : "in 0..1"));
+            (any       ? "a finite number"
+             : softmax ? "a class number in 0.." + std::to_string(static_cast<int>(top))
+                       : "in 0..1"));
   }
   return {};
 }
@@ -212,7 +236,7 @@ void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, St
   CHECK_EQ(dense_gradients.size(), dense_floats());
   Pass pass = Forward(batch, tables, true);
   Place& logits = graph_.places.back();
-  result->loss_sum = ops_->Loss(job_.model.loss, logits.value, batch.labels, logits.gradient, {});
+  result->loss_sum = loss_.Train(batch, logits.value, logits.gradient);
   PrepareRowGradients(tables, result);
   pass.dense_gradients =
       ops_->on_host() ? dense_gradients.data() : dense_gradients_.Reserve(dense_gradients.size());
@@ -230,8 +254,7 @@ double GraphModel::Predict(const Batch& batch, std::span<const TableInput> table
                            std::vector<float>* probabilities) {
   Forward(batch, tables, false);
   const Place& logits = graph_.places.back();
-  probabilities->resize(size_t{batch.num_examples} * logits.width);
-  return ops_->Loss(job_.model.loss, logits.value, batch.labels, {}, *probabilities);
+  return loss_.Score(batch, logits.value, probabilities);
 }
 
 Result<std::unique_ptr<DenseOps>> ChooseOps(const std::string& device, Executor& executor) {

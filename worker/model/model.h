@@ -76,7 +76,7 @@ class Model {
   // another device.
   virtual std::span<float> DenseInPlace() = 0;
   // Whether this model can take the batch: columns as the job's data gives them, labels in range
-  // (0 to 1, or a class number). kInvalidArgument names row and value. Step and Predict require it.
+  // (0 to 1, a class number, or finite). kInvalidArgument names row and value. Step and Predict require it.
   virtual Status CheckBatch(const Batch& batch) const = 0;
   // Forward and backward. `dense_gradients` [dense_floats] gets sums over the examples. Unless it
   // is null, `rows_done` is called once as soon as the loss and all row gradients stand: what only
@@ -92,7 +92,7 @@ class Model {
   // The row gradients of the last Step of a table on the model's device, [unique * dim]; null where
   // StepResult has them in place.
   virtual const float* RowGradientsOnDevice(uint32_t table) const = 0;
-  // probabilities[n] of class 1, or [n * classes] under softmax; returns the sum of the losses.
+  // Scores of the examples and the sum of the losses: see ModelLoss::Score.
   virtual double Predict(const Batch& batch, std::span<const TableInput> tables,
                          std::vector<float>* probabilities) = 0;
   // The device of the model.

@@ -120,7 +120,7 @@ Status Trainer::Execute(const Command& command) {
       HDPS_RETURN_IF_ERROR(StoreDense());
       break;
     case CommandKind::kEvaluate:
-      HDPS_RETURN_IF_ERROR(EvaluatePart(&done));
+      HDPS_RETURN_IF_ERROR(EvaluatePart(command.next, &done));
       break;
     case CommandKind::kPause:  // Nothing is running.
     case CommandKind::kFinish:
@@ -146,6 +146,7 @@ Status Trainer::Load(const Command& command) {
   if (!command.keep) examples_ = 0, loss_sum_ = 0;
   window_.reset();
   steps_.reset();
+  evaluation_.reset();
   dense_state_.reset();
   MakeRunner();
   if (cache_ != nullptr) cache_->Forget();
@@ -327,6 +328,10 @@ Status Trainer::OpenSteps(const Command& command) {
   PipelineOptions options;
   options.paths = job_->data.train;
   options.reader.seed = job_->seed;
+  if (items_ == nullptr && job_->data.negatives.per_positive > 0) {
+    items_ = std::make_shared<ItemPool>(files_, *job_);
+  }
+  options.reader.items = items_;
   options.reader.batch_size = job_->train.batch_size;
   options.reader.part = full_batch ? 0 : channel_.rank().value;
   options.reader.num_parts =
@@ -351,7 +356,7 @@ Status Trainer::OpenSteps(const Command& command) {
   return Status();
 }
 
-Status Trainer::EvaluatePart(CommandDone* done) {
+Status Trainer::BeginEvaluation() {
   HDPS_FAILPOINT_OR_RETURN("worker.evaluate.begun");
   const auto num_parts = static_cast<uint32_t>(channel_.view()->workers.size());
   PipelineOptions options =
@@ -366,33 +371,56 @@ Status Trainer::EvaluatePart(CommandDone* done) {
     HDPS_RETURN_IF_ERROR(PullDense(PullMode::kRead, dense_spec().dim, weights));
     model_->SetDense(weights);
   }
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
-                        StepPipeline::Start(*job_, files_, time_, options));
-  std::deque<RowGather> gathers;  // Of the step being scored and of the one behind it.
-  const auto ask = [&](const PreparedStep& step) {
+  evaluation_ = std::make_unique<PartEvaluation>();
+  HDPS_ASSIGN_OR_RETURN(evaluation_->steps, StepPipeline::Start(*job_, files_, time_, options));
+  std::deque<RowGather>& gathers = evaluation_->gathers;
+  const auto ask = [this, &gathers](const PreparedStep& step) {
     gathers.emplace_back(*job_, channel_, time_).Ask(step, {.clock = clock_}, PullMode::kRead);
   };
-  const auto fetch = [&](const PreparedStep& /*asked for*/, std::vector<std::vector<float>>* rows) {
+  const auto fetch = [&gathers](const PreparedStep& /*asked for*/,
+                                std::vector<std::vector<float>>* rows) {
     HDPS_RETURN_IF_ERROR(gathers.front().Take(std::nullopt));
     std::swap(*rows, gathers.front().rows());
     gathers.pop_front();
     return Status();
   };
-  std::vector<float> scores, labels;
+  evaluation_->scorer =
+      std::make_unique<StepScorer>(*job_, *model_, *evaluation_->steps, RowSource{ask, fetch});
+  return Status();
+}
+
+Status Trainer::EvaluatePart(bool next, CommandDone* done) {
+  // The scheduler holds one answer of each worker at a time.
+  constexpr size_t kExamplesInAnswers = size_t{1} << 20;
+  if (!next) {
+    HDPS_RETURN_IF_ERROR(BeginEvaluation());
+  } else if (evaluation_ == nullptr) {
+    return Status(Code::kInvalidArgument, "there is no evaluation to go on with");
+  }
+  StepScorer& scorer = *evaluation_->scorer;
+  const ScoreSums before = scorer.sums();
+  const size_t examples_max = kExamplesInAnswers / channel_.view()->workers.size();
+  ExampleScores scores;
+  LabelTally labels;
   const auto take = [&](const Batch& batch, std::span<const float> of_batch) {
-    scores.insert(scores.end(), of_batch.begin(), of_batch.end());
-    labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
+    scores.Add(*job_, batch, of_batch);
+    labels.Add(CountLabels(batch));
     return Status();
   };
-  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums,
-                        ScoreSteps(*job_, *model_, *steps, {ask, fetch}, take));
-  done->examples = sums.examples;
-  done->loss_sum = sums.loss_sum;
-  done->bad_rows = sums.bad_rows;
-  done->label_tally = sums.labels;
-  if (job_->model.loss == LossKind::kSoftmax) return Status();  // There is no class 1.
-  done->scores = Buffer::CopyOf(std::span<const float>(scores));
-  done->labels = Buffer::CopyOf(std::span<const float>(labels));
+  do {
+    HDPS_RETURN_IF_ERROR(scorer.ScoreStep(take));
+  } while (!scorer.at_end() && scorer.sums().examples - before.examples < examples_max);
+  done->examples = scorer.sums().examples - before.examples;
+  done->loss_sum = scorer.sums().loss_sum - before.loss_sum;
+  done->weight_sum = scorer.sums().weight_sum - before.weight_sum;
+  done->bad_rows = scorer.sums().bad_rows - before.bad_rows;
+  done->label_tally = labels;
+  done->scores = Buffer::CopyOf(std::span<const float>(scores.scores));
+  done->labels = Buffer::CopyOf(std::span<const float>(scores.labels));
+  done->weights = Buffer::CopyOf(std::span<const float>(scores.weights));
+  done->groups = Buffer::CopyOf(std::span<const Key>(scores.groups));
+  done->more = !scorer.at_end();
+  if (!done->more) evaluation_.reset();
   return Status();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@
 #include "worker/step/dense_state.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_pipeline.h"
+#include "worker/step/evaluation.h"
+#include "worker/step/row_gather.h"
 #include "worker/step/step_report.h"
 #include "worker/step/step_runner.h"
 
@@ -75,7 +78,9 @@ class Trainer {
   Status Train(const Command& command);
   Status TrainSteps(const Command& command, Progress* progress);
   Status StoreDense();
-  Status EvaluatePart(CommandDone* done);
+  // The next examples of this worker's part of the evaluation; `next`: behind those answered last.
+  Status EvaluatePart(bool next, CommandDone* done);
+  Status BeginEvaluation();
 
   Status OpenSteps(const Command& command);
   bool StepsFit(const Command& command) const;
@@ -114,6 +119,15 @@ class Trainer {
   Clock steps_clock_ = 0;        // The clock of the next step that comes out.
   uint64_t steps_bad_rows_ = 0;  // In what has come out.
   ViewId steps_view_;
+
+  // The evaluation that has been answered in part.
+  struct PartEvaluation {
+    std::unique_ptr<StepPipeline> steps;
+    std::deque<RowGather> gathers;  // Of the step being scored and of the one behind it.
+    std::unique_ptr<StepScorer> scorer;
+  };
+  std::unique_ptr<PartEvaluation> evaluation_;
+  std::shared_ptr<ItemPool> items_;  // Null: no negative examples are made.
 
   std::unique_ptr<DeviceCache> cache_;  // Null: no table keeps rows here.
 

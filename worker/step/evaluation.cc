@@ -1,6 +1,7 @@
 // Read, fetch, predict, keep.
 #include "worker/step/evaluation.h"
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <utility>
@@ -13,13 +14,11 @@ namespace {
 // Examples of one worker's step: enough for the matrix products, little enough for memory.
 constexpr uint32_t kEvaluationExamples = 4096;
 
-// Null at the end.
-Result<std::unique_ptr<PreparedStep>> NextWithExamples(StepPipeline& steps, ScoreSums* sums) {
-  while (true) {
-    HDPS_ASSIGN_OR_RETURN(std::unique_ptr<PreparedStep> step, steps.Next());
-    if (step != nullptr) sums->bad_rows = step->bad_rows;
-    if (step == nullptr || step->parts.num_examples() > 0) return step;
-  }
+double WeightOf(const Batch& batch) {
+  if (batch.weights.empty()) return batch.num_examples;
+  double sum = 0;
+  for (const float weight : batch.weights) sum += static_cast<double>(weight);
+  return sum;
 }
 
 }  // namespace
@@ -36,32 +35,75 @@ PipelineOptions EvaluationOptions(const Job& job, const std::vector<std::string>
   return options;
 }
 
+StepScorer::StepScorer(const Job& job, Model& model, StepPipeline& steps, RowSource source)
+    : model_(model),
+      steps_(steps),
+      source_(std::move(source)),
+      rows_(job.tables.size()),
+      inputs_(job.tables.size()) {}
+
+Status StepScorer::FindNext() {
+  begun_ = true;
+  while (true) {
+    HDPS_ASSIGN_OR_RETURN(next_, steps_.Next());
+    if (next_ == nullptr) return {};
+    sums_.bad_rows = next_->bad_rows;
+    if (next_->parts.num_examples() == 0) continue;
+    if (source_.ask) source_.ask(*next_);
+    return {};
+  }
+}
+
+Status StepScorer::ScoreStep(const TakeScores& take) {
+  if (!begun_) HDPS_RETURN_IF_ERROR(FindNext());
+  if (next_ == nullptr) return {};
+  std::unique_ptr<PreparedStep> step = std::move(next_);
+  HDPS_RETURN_IF_ERROR(FindNext());
+  const Batch& batch = step->parts.parts()[0].batch;
+  HDPS_RETURN_IF_ERROR(model_.CheckBatch(batch));
+  HDPS_RETURN_IF_ERROR(source_.fetch(*step, &rows_));
+  for (uint32_t t = 0; t < inputs_.size(); ++t) {
+    inputs_[t].keys = step->parts.SetOf(0, {t});
+    inputs_[t].rows = rows_[t];
+  }
+  sums_.loss_sum += model_.Predict(batch, inputs_, &scores_);
+  sums_.examples += batch.num_examples;
+  sums_.weight_sum += WeightOf(batch);
+  sums_.labels.Add(CountLabels(batch));
+  HDPS_RETURN_IF_ERROR(take(batch, scores_));
+  steps_.Recycle(std::move(step));
+  return {};
+}
+
 Result<ScoreSums> ScoreSteps(const Job& job, Model& model, StepPipeline& steps,
                              const RowSource& source, const TakeScores& take) {
-  ScoreSums sums;
-  std::vector<std::vector<float>> rows(job.tables.size());
-  std::vector<TableInput> inputs(job.tables.size());
-  std::vector<float> scores;
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<PreparedStep> next, NextWithExamples(steps, &sums));
-  if (next != nullptr && source.ask) source.ask(*next);
-  while (next != nullptr) {
-    std::unique_ptr<PreparedStep> step = std::move(next);
-    HDPS_ASSIGN_OR_RETURN(next, NextWithExamples(steps, &sums));
-    if (next != nullptr && source.ask) source.ask(*next);
-    const Batch& batch = step->parts.parts()[0].batch;
-    HDPS_RETURN_IF_ERROR(model.CheckBatch(batch));
-    HDPS_RETURN_IF_ERROR(source.fetch(*step, &rows));
-    for (uint32_t t = 0; t < inputs.size(); ++t) {
-      inputs[t].keys = step->parts.SetOf(0, {t});
-      inputs[t].rows = rows[t];
+  StepScorer scorer(job, model, steps, source);
+  while (!scorer.at_end()) HDPS_RETURN_IF_ERROR(scorer.ScoreStep(take));
+  return scorer.sums();
+}
+
+void ExampleScores::Clear() {
+  scores.clear();
+  labels.clear();
+  weights.clear();
+  groups.clear();
+}
+
+void ExampleScores::Add(const Job& job, const Batch& batch, std::span<const float> of_batch) {
+  weights.insert(weights.end(), batch.weights.begin(), batch.weights.end());
+  groups.insert(groups.end(), batch.groups.begin(), batch.groups.end());
+  if (ScoreKindOf(job.model.loss) == ScoreKind::kClass && job.model.tasks.empty()) {
+    const size_t classes = batch.num_examples == 0 ? 0 : of_batch.size() / batch.num_examples;
+    for (size_t i = 0; i < batch.num_examples; ++i) {
+      const auto row = of_batch.subspan(i * classes, classes);
+      const auto best = std::ranges::max_element(row) - row.begin();
+      scores.push_back(static_cast<float>(best) == batch.labels[i] ? 1.0f : 0.0f);
+      labels.push_back(1.0f);
     }
-    sums.loss_sum += model.Predict(batch, inputs, &scores);
-    sums.examples += batch.num_examples;
-    sums.labels.Add(CountLabels(batch));
-    HDPS_RETURN_IF_ERROR(take(batch, scores));
-    steps.Recycle(std::move(step));
+    return;
   }
-  return sums;
+  scores.insert(scores.end(), of_batch.begin(), of_batch.end());
+  labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
 }
 
 }  // namespace hdps

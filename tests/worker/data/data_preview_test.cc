@@ -21,7 +21,7 @@ Result<DataPreview> Preview(const DataSpec& data, const std::vector<std::string>
     paths.push_back(std::string(1, static_cast<char>('a' + paths.size())) + ".csv");
     WriteText(*files, paths.back(), text);
   }
-  return PreviewData(*files, data, paths, num_classes);
+  return PreviewData(*files, data, paths, {{"", num_classes}});
 }
 
 DataPreview Good(const DataSpec& data, const std::vector<std::string>& texts,

@@ -328,7 +328,7 @@ TEST(SoftmaxLabelTest, IsBoundedByTheNumberOfClasses) {
 TEST(BatchBuilderTest, RowsOfAllShapesStandInTheirOrder) {
   constexpr size_t kFeatures = 3;
   constexpr uint32_t kRows = 200;
-  BatchBuilder builder(1, kFeatures, kRows);
+  BatchBuilder builder({.num_numeric = 1, .num_sparse = kFeatures}, kRows);
   Batch expected;
   expected.sparse.resize(kFeatures);
   for (SparseColumn& column : expected.sparse) column.offsets = {0};

@@ -94,8 +94,18 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     batch.num_examples = examples_;
     batch.num_numeric = static_cast<uint32_t>(FeaturesOf(job_.data).numeric.size());
     const double classes = found_["classes"];
+    batch.num_labels = static_cast<uint32_t>(LabelsOf(job_).size());
     for (uint64_t i = 0; i < examples_; ++i) {
-      batch.labels.push_back(static_cast<float>(std::floor(Unit(name + "label", i) * classes)));
+      for (uint32_t t = 0; t < batch.num_labels; ++t) {
+        const std::string stream = name + "label" + (t == 0 ? "" : std::to_string(t));
+        batch.labels.push_back(static_cast<float>(std::floor(Unit(stream, i) * classes)));
+      }
+      if (HasColumn(job_.data, ColumnType::kWeight)) {
+        batch.weights.push_back(static_cast<float>(2 * Unit(name + "weight", i)));
+      }
+      if (HasColumn(job_.data, ColumnType::kGroup)) {
+        batch.groups.push_back(static_cast<Key>(Unit(name + "group", i) * 4));
+      }
     }
     for (uint64_t i = 0; i < uint64_t{examples_} * batch.num_numeric; ++i) {
       batch.numeric.push_back(Value(name + "numeric", i, 1));
@@ -214,11 +224,14 @@ TEST_P(ReferenceTest, PredictionsAgree) {
   model_->SetDense(dense_);
   std::vector<float> probabilities;
   model_->Predict(batch, inputs, &probabilities);
-  if (job_.model.loss != LossKind::kLogloss) GTEST_SKIP() << "logits are recorded";
+  if (job_.model.loss == LossKind::kSoftmax) GTEST_SKIP() << "logits are recorded";
   ASSERT_EQ(probabilities.size(), found_["logits"].size());
+  const std::vector<TaskSpec> tasks = TasksOf(job_.model);
   for (size_t i = 0; i < probabilities.size(); ++i) {
     const double logit = found_["logits"][i];
-    EXPECT_NEAR(probabilities[i], 1 / (1 + std::exp(-logit)), kTolerance) << i;
+    const bool probability = tasks[i % tasks.size()].loss == LossKind::kLogloss;
+    const double wanted = probability ? 1 / (1 + std::exp(-logit)) : logit;
+    EXPECT_NEAR(probabilities[i], wanted, kTolerance) << i;
   }
 }
 
