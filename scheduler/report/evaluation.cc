@@ -40,6 +40,10 @@ Evaluation JoinParts(LossKind loss, std::span<const CommandDone* const> parts) {
   return joined;
 }
 
+double FigureOf(const Evaluation& evaluation, std::string_view metric) {
+  return metric == "auc" ? evaluation.auc : evaluation.logloss;
+}
+
 std::string Describe(const Evaluation& evaluation) {
   std::string text;
   if (!evaluation.no_auc.empty()) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "common/job/model_spec.h"
 #include "common/protocol/messages.h"
@@ -20,6 +21,9 @@ struct Evaluation {
 
 // `parts` are the answers to kEvaluate, in the order of the workers' ranks.
 Evaluation JoinParts(LossKind loss, std::span<const CommandDone* const> parts);
+
+// The figure that `metric`, one of kMetricWords, means; NaN where there is none.
+double FigureOf(const Evaluation& evaluation, std::string_view metric);
 
 // "AUC 0.912345, logloss 0.301234 over 16,281 examples".
 std::string Describe(const Evaluation& evaluation);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/base/show_number.h"
+#include "common/job/eval_sets.h"
 
 namespace hdps {
 namespace {
@@ -19,7 +20,7 @@ std::string OneClass(const LabelTally& labels, const char* of) {
 
 }  // namespace
 
-LabelWatch::LabelWatch(const Job& job) : has_evaluation_(!job.data.eval.empty()) {
+LabelWatch::LabelWatch(const Job& job) : has_evaluation_(!EvalSetsOf(job.data).empty()) {
   if (job.data.format != DataFormat::kCsv) return;
   for (const ColumnSpec& column : job.data.columns) {
     if (column.type != ColumnType::kLabel) continue;

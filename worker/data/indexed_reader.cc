@@ -22,8 +22,8 @@ class IndexedReader : public BatchReader {
         window_rows_(input.data.shuffle_rows),
         rows_(std::move(rows)),
         plain_(std::move(plain)),
-        lines_(files_, paths_, {.header = input.data.header, .comment = input.data.comment}),
-        fetcher_(files_, paths_, {.header = input.data.header, .comment = input.data.comment}) {}
+        lines_(files_, paths_, RulesOf(input.data, options_)),
+        fetcher_(files_, paths_, RulesOf(input.data, options_)) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {
     epoch_ = epoch;

@@ -68,8 +68,8 @@ inline auto Fields(const HeartbeatAck& m) {
   return std::tie(a, b);
 }
 inline auto Fields(const Command& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, view] = m;  // `view` does not travel.
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, n, view] = m;  // `view` does not travel.
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, n);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q, r,
@@ -119,7 +119,7 @@ inline auto Fields(const PullReply& m) {
   return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h] = m;
+  const auto& [a, b, c, d, e, f, g, h, i] = m;
   return std::tie(a, b, c, d, e, f, g, h);
 }
 inline auto Fields(const PushAck& m) {
@@ -213,6 +213,8 @@ void ForEachSample(const Visit& visit) {
                 .keep = true,
                 .files = {{"shard_0", 100, 200, 300}},
                 .since = 60,
+                .rate = 0.25,
+                .eval_set = "late",
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});
