@@ -16,6 +16,8 @@ JobState JobCoordinator::state(TimeMs now) const {
   JobState state;
   state.phase = phase_;
   if (plan_) state.plan = plan_->state();
+  state.watched = watches_.state();
+  state.epoch_rows = epoch_rows_;
   state.stop = stop_;
   state.trained = trained_;
   state.epoch = epoch_;
@@ -42,7 +44,9 @@ bool JobCoordinator::TakeOver(const JobState& state, TimeMs now) {
   epoch_ = state.epoch;
   last_epoch_ = state.last_epoch;
   examples_before_ = state.examples_before;
-  plan_.emplace(*job_, state.plan);
+  watches_ = RunWatches(*job_, state.watched);
+  epoch_rows_ = state.epoch_rows;
+  plan_.emplace(*job_, state.plan, epoch_rows_);
   parts_.report.Begin(now, progress());
   if (state.phase != Phase::kTrain) {
     EnterNextStep(now);
@@ -80,6 +84,7 @@ void JobCoordinator::Suspend(TimeMs now) {
   parts_.tracker.DropAll();
   pending_.reset();
   round_.reset();
+  evaluations_.clear();
   needs_restart_ = quiet_wanted_ = false;
   save_again_at_.reset();
   not_told_ = {};

@@ -15,7 +15,12 @@
 namespace hdps {
 
 JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts)
-    : job_(std::move(job)), out_(std::move(out)), parts_(parts), labels_(*job_) {}
+    : job_(std::move(job)),
+      out_(std::move(out)),
+      parts_(parts),
+      eval_sets_(EvalSetsOf(job_->data)),
+      watches_(*job_, Watched()),
+      labels_(*job_) {}
 
 void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, TimeMs now) {
   began_ = now;
@@ -72,7 +77,7 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
       return Send(first_worker, MakeCommand(CommandKind::kStoreDense), now);
     case Phase::kEvaluate:
       evaluation_ = std::make_unique<EvaluationSums>(*job_, parts_.files, out_);
-      return Send(parts_.members.workers(), MakeCommand(CommandKind::kEvaluate), now);
+      return Send(parts_.members.workers(), EvaluateCommand(), now);
     case Phase::kDigest:
       return Send(parts_.members.servers(), MakeCommand(CommandKind::kDigest), now);
     case Phase::kSave:
@@ -105,6 +110,7 @@ void JobCoordinator::SendTrainOrders(TimeMs now) {
   for (const TrainRound::Order& order : round_->TakeOrders(now)) {
     Command command = MakeCommand(order.command);
     command.until = order.until;
+    command.rate = watches_.state().rate;
     command.epoch = position.epoch;
     command.epoch_start = position.epoch_start;
     Send({parts_.members.workers()[order.worker]}, command, now);
@@ -167,7 +173,8 @@ void JobCoordinator::CompletePhase(TimeMs now) {
     case Phase::kLoadWorkers:
       return CompleteLoad(now);
     case Phase::kInitDense:
-      plan_.emplace(*job_, JobPosition(), /*loaded=*/false);
+      KnowEpochRows();
+      plan_.emplace(*job_, JobPosition(), PastOf(/*loaded=*/false));
       BeginReport(now);
       break;
     case Phase::kTrain:
@@ -223,24 +230,28 @@ void JobCoordinator::CompleteLoad(TimeMs now) {
     return Enter(Phase::kLoadServers, now);
   }
   if (phase_ == Phase::kLoadServers) return Enter(Phase::kLoadWorkers, now);
+  KnowEpochRows();
   trained_ = {};
   const Manifest at_start = start_ ? start_->manifest : Manifest();
   epoch_ = at_start.epoch_sums;
   last_epoch_ = at_start.last_epoch_sums;
   summary_.bad_rows = at_start.bad_rows;
   examples_before_ = at_start.examples;
+  watches_ = RunWatches(*job_, at_start.watched);
+  evaluations_.clear();
   if (!start_) return Enter(Phase::kInitDense, now);
   if (const std::string other = OtherArithmetic(start_->manifest, arithmetic_); !other.empty()) {
     parts_.warn(other);
   }
   const Manifest& manifest = start_->manifest;
   plan_.emplace(*job_, JobPosition{manifest.clock, manifest.epoch, manifest.epoch_start},
-                /*loaded=*/true);
+                PastOf(/*loaded=*/true));
   if (!loss_) {
     summary_.resumed_from = manifest.clock;
     parts_.notice("resumed from " + start_->folder + " at step " + std::to_string(manifest.clock));
     if (plan_->finished()) {
-      parts_.notice("this job is already finished: there is nothing left to train");
+      parts_.notice("this job is already finished: there is nothing left to train" +
+                    (plan_->stopped_early() ? ", for " + watches_.WhyEnded() : ""));
     }
   }
   BeginReport(now);
@@ -272,29 +283,6 @@ void JobCoordinator::CompleteTraining(TimeMs now) {
   ProgressState state = progress();
   if (end_of_epoch) state.epoch_progress = 0;  // Of the epoch that comes next.
   parts_.report.Progress(now, state);
-}
-
-void JobCoordinator::OnScores(PeerId from, const CommandDone& done, TimeMs now) {
-  KnowWorker(done);
-  if (evaluation_ == nullptr) return;
-  evaluation_->Add(*parts_.members.WorkerRank(from), done);
-  if (!done.more) return;
-  Command command = MakeCommand(CommandKind::kEvaluate);
-  command.next = true;
-  Send({from}, command, now);
-}
-
-void JobCoordinator::CompleteEvaluation(TimeMs now) {
-  const Evaluation evaluation = evaluation_->Finish();
-  const LabelTally labels = evaluation_->labels();
-  evaluation_.reset();
-  summary_.evaluation = evaluation;
-  const ProgressState state = progress();
-  parts_.report.Evaluated(now, state, evaluation);
-  parts_.notice("epoch " + std::to_string(EpochOf(state, job_->train.epochs)) + ", step " +
-                std::to_string(state.clock) + ": " + Describe(evaluation));
-  Warn(labels_.Evaluated(labels));
-  plan_->Done();
 }
 
 void JobCoordinator::KnowWorker(const CommandDone& done) {

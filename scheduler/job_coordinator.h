@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/eval_sets.h"
 #include "common/job/job.h"
 #include "common/net/node.h"
 #include "common/protocol/manifest.h"
@@ -20,6 +21,7 @@
 #include "scheduler/plan/checkpoint_catalog.h"
 #include "scheduler/plan/command_tracker.h"
 #include "scheduler/plan/job_plan.h"
+#include "scheduler/plan/metric_watch.h"
 #include "scheduler/plan/train_round.h"
 #include "scheduler/report/label_watch.h"
 #include "scheduler/report/run_report.h"
@@ -122,7 +124,13 @@ class JobCoordinator {
   void CompleteTraining(TimeMs now);
   // Some scores of a worker have come; it is asked for the next.
   void OnScores(PeerId from, const CommandDone& done, TimeMs now);
+  Command EvaluateCommand() const;  // Of the set whose turn it is.
   void CompleteEvaluation(TimeMs now);
+  // All sets have been evaluated: what follows from it.
+  void Judge(TimeMs now);
+  // What worker 0 has counted, where it was to.
+  void KnowEpochRows();
+  JobPlan::Past PastOf(bool loaded) const;
   void CompleteSave(TimeMs now);
   // While training goes on: a server has what it took in files, or not; all have.
   void OnSaved(PeerId from, const CommandDone& done, TimeMs now);
@@ -155,6 +163,11 @@ class JobCoordinator {
   TimeMs training_ms_ = 0;
   std::optional<FoundCheckpoint> start_;
   std::optional<JobPlan> plan_;
+  const std::vector<EvalSet> eval_sets_;
+  std::vector<Evaluation> evaluations_;  // Of the first of those, at the position at hand.
+  LabelTally evaluated_labels_;          // Of the same.
+  RunWatches watches_;
+  uint64_t epoch_rows_ = 0;  // 0: not known.
   std::optional<TrainRound> round_;
   bool stop_ = false;
   std::string fault_;                      // First error of a load or save at hand.

@@ -54,6 +54,7 @@ void JobCoordinator::CompleteSave(TimeMs now) {
   manifest.epoch_sums = epoch_;
   manifest.last_epoch_sums = last_epoch_;
   manifest.bad_rows = summary_.bad_rows;
+  manifest.watched = watches_.state();
   std::vector<PeerId> writing;
   for (const auto& [server, done] : answers_) {
     manifest.files.insert(manifest.files.end(), done.files.begin(), done.files.end());
@@ -183,6 +184,14 @@ void JobCoordinator::FillSummary(TimeMs now) {
   summary_.staleness_max = parts_.members.staleness_max();
   summary_.cache = parts_.members.cache();
   summary_.refused_checkpoints = parts_.checkpoints.refused();
+  if (plan_->stopped_early()) summary_.stopped_early = watches_.WhyEnded();
+  const Watched& watched = watches_.state();
+  if (watched.best.best_clock >= 0) {
+    summary_.best_step = watched.best.best_clock;
+    summary_.best_auc = watched.best_auc;
+    summary_.best_logloss = watched.best_logloss;
+    summary_.best_checkpoint = parts_.checkpoints.FolderOf(watched.best.best_clock);
+  }
   if (plan_->stopped() && !plan_->finished()) summary_.stopped_at = plan_->position().clock;
 }
 

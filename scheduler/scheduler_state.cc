@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "common/platform/failpoint.h"
@@ -95,6 +96,21 @@ std::vector<Figure> FiguresOf(const Json& list) {
   return figures;
 }
 
+Json EvaluationJson(const Evaluation& evaluation) {
+  return {{"examples", evaluation.examples},
+          {"auc", NumberJson(evaluation.auc)},
+          {"logloss", NumberJson(evaluation.logloss)},
+          {"no_auc", evaluation.no_auc},
+          {"figures", FiguresJson(evaluation.figures)}};
+}
+Evaluation EvaluationOf(const Json& json) {
+  return {.examples = json.at("examples"),
+          .auc = NumberOf(json.at("auc")),
+          .logloss = NumberOf(json.at("logloss")),
+          .no_auc = json.at("no_auc"),
+          .figures = FiguresOf(json.value("figures", Json::array()))};
+}
+
 Json SummaryJson(const RunSummary& summary) {
   const RowCounts& counts = summary.row_counts;
   Json json = {
@@ -110,12 +126,9 @@ Json SummaryJson(const RunSummary& summary) {
       {"row_bytes", summary.row_bytes},
       {"server_bytes_max", summary.server_bytes_max}};
   if (summary.resumed_from) json["resumed_from"] = *summary.resumed_from;
-  if (summary.evaluation) {
-    json["evaluation"] = {{"examples", summary.evaluation->examples},
-                          {"auc", NumberJson(summary.evaluation->auc)},
-                          {"logloss", NumberJson(summary.evaluation->logloss)},
-                          {"no_auc", summary.evaluation->no_auc},
-                          {"figures", FiguresJson(summary.evaluation->figures)}};
+  if (summary.evaluation) json["evaluation"] = EvaluationJson(*summary.evaluation);
+  for (const auto& [name, evaluation] : summary.eval_sets) {
+    json["eval_sets"].push_back({{"name", name}, {"evaluation", EvaluationJson(evaluation)}});
   }
   return json;
 }
@@ -134,13 +147,9 @@ RunSummary SummaryOf(const Json& json) {
   summary.row_bytes = json.at("row_bytes");
   summary.server_bytes_max = json.at("server_bytes_max");
   if (json.contains("resumed_from")) summary.resumed_from = json.at("resumed_from").get<Clock>();
-  if (json.contains("evaluation")) {
-    const Json& told = json.at("evaluation");
-    summary.evaluation = Evaluation{.examples = told.at("examples"),
-                                    .auc = NumberOf(told.at("auc")),
-                                    .logloss = NumberOf(told.at("logloss")),
-                                    .no_auc = told.at("no_auc"),
-                                    .figures = FiguresOf(told.value("figures", Json::array()))};
+  if (json.contains("evaluation")) summary.evaluation = EvaluationOf(json.at("evaluation"));
+  for (const Json& set : json.value("eval_sets", Json::array())) {
+    summary.eval_sets.emplace_back(set.at("name"), EvaluationOf(set.at("evaluation")));
   }
   return summary;
 }
@@ -153,7 +162,8 @@ Json JobJson(const JobState& job) {
                       {"id", command.id.value},
                       {"until", command.until},
                       {"epoch", command.epoch},
-                      {"epoch_start", command.epoch_start}});
+                      {"epoch_start", command.epoch_start},
+                      {"rate", command.rate}});
   }
   Json json = {{"phase", static_cast<int>(job.phase)},
                {"clock", job.plan.position.clock},
@@ -162,6 +172,10 @@ Json JobJson(const JobState& job) {
                {"saved", job.plan.saved},
                {"stopped", job.plan.stopped},
                {"ending", job.plan.ending},
+               {"stopped_early", job.plan.stopped_early},
+               {"full_save", job.plan.full_save},
+               {"watched", Json::parse(PrintWatched(job.watched))},
+               {"epoch_rows", job.epoch_rows},
                {"due", due},
                {"orders", orders},
                {"stop", job.stop},
@@ -191,6 +205,14 @@ JobState JobOf(const Json& json) {
   job.plan.saved = json.at("saved");
   job.plan.stopped = json.at("stopped");
   job.plan.ending = json.at("ending");
+  job.plan.stopped_early = json.value("stopped_early", false);
+  job.plan.full_save = json.value("full_save", true);
+  if (json.contains("watched")) {
+    Result<Watched> watched = ParseWatched(json.at("watched").dump());
+    if (!watched.ok()) throw std::out_of_range(watched.status().message());
+    job.watched = *std::move(watched);
+  }
+  job.epoch_rows = json.value("epoch_rows", uint64_t{0});
   for (const Json& step : json.at("due")) job.plan.due.push_back(EnumOf(step, JobStep::kFinish));
   for (const Json& order : json.at("orders")) {
     Command command;
@@ -199,6 +221,7 @@ JobState JobOf(const Json& json) {
     command.until = order.at("until");
     command.epoch = order.at("epoch");
     command.epoch_start = order.at("epoch_start");
+    command.rate = order.value("rate", 1.0);
     job.orders.push_back({PeerId{order.at("worker").get<uint64_t>()}, std::move(command)});
   }
   job.stop = json.at("stop");

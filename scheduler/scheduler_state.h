@@ -47,6 +47,8 @@ struct JobState {
   };
   JobPhase phase = JobPhase::kSuspended;
   JobPlan::State plan;
+  Watched watched;
+  uint64_t epoch_rows = 0;  // 0: not known.
   bool stop = false;
   Sums trained, epoch, last_epoch;
   uint64_t examples_before = 0, examples_worked = 0;

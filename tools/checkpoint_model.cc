@@ -24,9 +24,10 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
                                                                const std::string& path,
+                                                               WhichCheckpoint which,
                                                                Executor& executor) {
   std::unique_ptr<CheckpointModel> loaded(new CheckpointModel(job));
-  HDPS_ASSIGN_OR_RETURN(loaded->checkpoint_, OpenCheckpoint(files, path));
+  HDPS_ASSIGN_OR_RETURN(loaded->checkpoint_, OpenCheckpoint(files, path, which));
   if (loaded->checkpoint_.manifest.tables_digest != TablesDigest(job)) {
     return Status(Code::kInvalidArgument,
                   "--checkpoint: " + loaded->checkpoint_.folder + " was written by another job ('" +

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <system_error>
 
+#include "common/base/nearest_name.h"
 #include "common/job/job.h"
 
 DEFINE_string(job, "", "Job file");
@@ -15,6 +18,9 @@ DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...")
 DEFINE_string(out, "", "train: folder for results; predict: file for the probabilities");
 DEFINE_string(checkpoint, "", "A checkpoint's folder, or the --out of a run");
 DEFINE_string(data, "", "Files to score, FILE,...; empty: the job's data.eval");
+DEFINE_string(which, "best",
+              "Of a folder of checkpoints: best, the one whose evaluation was best, or newest");
+DEFINE_string(eval_set, "", "The job's evaluation set to score, by name; empty: its first");
 DEFINE_int64(max_bad_rows, -1,
              "Bad rows of the data that are passed over before the job ends; -1: the job file's "
              "data.max_bad_rows");
@@ -50,6 +56,14 @@ Result<double> ReadRowsFlag(double usual) {
                 "--rows=" + FLAGS_rows + ": expected a number from 1 on, as 20000, 500M or 4.6G");
 }
 
+void TellWhich(const FoundCheckpoint& found) {
+  if (found.newest == kNoClock) return;
+  std::fprintf(stderr,
+               "step %" PRId64 " is the best that was evaluated, so %s is taken; --which=newest "
+               "takes step %" PRId64 "\n",
+               found.manifest.clock, found.folder.c_str(), found.newest);
+}
+
 Result<CommonFlags> ReadCommonFlags() {
   constexpr int kThreadsMax = 4096;
   if (FLAGS_threads < 0 || FLAGS_threads > kThreadsMax) {
@@ -57,7 +71,14 @@ Result<CommonFlags> ReadCommonFlags() {
                   "--threads=" + std::to_string(FLAGS_threads) +
                       " is out of range; give 1 to 4096, or 0 for one a core");
   }
+  if (FLAGS_which != "best" && FLAGS_which != "newest") {
+    return Status(Code::kInvalidArgument,
+                  "--which=" + FLAGS_which + ": expected best or newest" +
+                      DidYouMean(FLAGS_which, {"best", "newest"}));
+  }
   CommonFlags flags;
+  flags.which = FLAGS_which == "best" ? WhichCheckpoint::kBest : WhichCheckpoint::kNewest;
+  flags.eval_set = FLAGS_eval_set;
   flags.job = FLAGS_job;
   flags.overrides = SplitOverrides(FLAGS_set);
   if (FLAGS_max_bad_rows >= 0) {

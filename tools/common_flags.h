@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/protocol/manifest.h"
 
 namespace hdps {
 
@@ -16,7 +17,9 @@ struct CommonFlags {
   std::vector<std::string> overrides;  // Of the job.
   std::string out;
   std::string checkpoint;
+  WhichCheckpoint which = WhichCheckpoint::kBest;
   std::vector<std::string> data;
+  std::string eval_set;  // Name of the job's set to score; empty: its first.
   std::string log;
   int threads = 0;
 };
@@ -30,6 +33,9 @@ std::optional<double> ParseWithUnit(std::string_view text, std::initializer_list
 
 // --rows, as 500M or 4.6G; `usual` where it is not given.
 Result<double> ReadRowsFlag(double usual);
+
+// On stderr, where `found` is not the newest: that it is the best, and how to take the other.
+void TellWhich(const FoundCheckpoint& found);
 
 // As ParseCommandLine left them. kInvalidArgument when one is out of its range.
 Result<CommonFlags> ReadCommonFlags();

@@ -87,6 +87,11 @@ void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSumma
   std::printf("checkpoint  %s (every file verified)\n", found.folder.c_str());
   std::printf("job         %s\n", manifest.job_name.c_str());
   PrintClock(manifest);
+  const WatchState& best = manifest.watched.best;
+  if (best.best_clock >= 0) {
+    std::printf("best        step %" PRId64 ": %s %.6f\n", best.best_clock, best.of.c_str(),
+                best.best);
+  }
   if (!manifest.arithmetic.empty()) {
     std::printf("computed    with %s\n", Joined(manifest.arithmetic).c_str());
   }
@@ -121,9 +126,11 @@ Result<Job> JobOf(const FoundCheckpoint& found) {
   return ParseJob(found.manifest.job_json, JoinPath(found.folder, kManifestName), {});
 }
 
-Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path) {
+Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
+                                     WhichCheckpoint which) {
   OpenedCheckpoint opened;
-  HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(files, path));
+  HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(files, path, which));
+  TellWhich(opened.found);
   HDPS_ASSIGN_OR_RETURN(opened.job, JobOf(opened.found));
   return opened;
 }
@@ -213,9 +220,10 @@ Status CheckComparable(const OpenedCheckpoint& a, const OpenedCheckpoint& b) {
   return {};
 }
 
-Status Compare(FileSystem& files, const std::string& path_a, const std::string& path_b) {
-  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint a, OpenWithJob(files, path_a));
-  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint b, OpenWithJob(files, path_b));
+Status Compare(FileSystem& files, const std::string& path_a, const std::string& path_b,
+               WhichCheckpoint which) {
+  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint a, OpenWithJob(files, path_a, which));
+  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint b, OpenWithJob(files, path_b, which));
   HDPS_RETURN_IF_ERROR(CheckComparable(a, b));
   std::vector<float> largest(a.job.tables.size(), 0);
   for (uint32_t shard = 0; shard < a.found.manifest.num_shards; ++shard) {
@@ -244,9 +252,12 @@ Status Inspect() {
   }
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  if (!FLAGS_against.empty()) return Compare(*files, flags.checkpoint, FLAGS_against);
+  if (!FLAGS_against.empty()) {
+    return Compare(*files, flags.checkpoint, FLAGS_against, flags.which);
+  }
   OpenedCheckpoint opened;
-  HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(*files, flags.checkpoint));
+  HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(*files, flags.checkpoint, flags.which));
+  TellWhich(opened.found);
   // A full checkpoint tells its tables without the job.
   if (opened.found.chain.size() > 1) {
     HDPS_ASSIGN_OR_RETURN(opened.job, JobOf(opened.found));
@@ -269,8 +280,8 @@ Status Inspect() {
 Subcommand InspectCommand() {
   return {"inspect",
           "what a checkpoint holds: tables, rows, bytes, clock, digest",
-          "hdps inspect --checkpoint=DIR [--digest] [--against=DIR]",
-          {"checkpoint", "digest", "against"},
+          "hdps inspect --checkpoint=DIR [--digest] [--against=DIR] [--which=newest]",
+          {"checkpoint", "which", "digest", "against"},
           Inspect};
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/base/nearest_name.h"
 #include "common/job/data_paths.h"
 #include "common/protocol/manifest.h"
 #include "tools/warnings.h"
@@ -26,32 +27,64 @@ Result<ReadJob> JobOf(const CommonFlags& flags, FileSystem& files) {
                           LoadJob(files, flags.job, flags.overrides, DataFiles::kNotNeeded));
     return read;
   }
-  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found, OpenCheckpoint(files, flags.checkpoint));
+  HDPS_ASSIGN_OR_RETURN(const FoundCheckpoint found,
+                        OpenCheckpoint(files, flags.checkpoint, flags.which));
   read.origin = JoinPath(found.folder, kManifestName);
   HDPS_ASSIGN_OR_RETURN(read.job, ParseJob(found.manifest.job_json, found.folder, flags.overrides));
   return read;
 }
 
-// The files of the command line, or else those of the job; all are there.
-Result<std::vector<std::string>> FindData(const CommonFlags& flags, const ReadJob& read,
-                                          FileSystem& files) {
-  const bool given = !flags.data.empty();
-  std::vector<std::string> paths = given ? flags.data : read.job.data.eval;
-  if (paths.empty()) {
+// Where in the job file the files of a set stand.
+std::string PlaceOf(const EvalSet& set, const DataSpec& data) {
+  if (set.held_out) return "data.train.";
+  for (size_t s = 0; s < data.eval_sets.size(); ++s) {
+    if (data.eval_sets[s].name == set.name) {
+      return "data.eval_sets." + std::to_string(s) + ".files.";
+    }
+  }
+  return "data.eval.";
+}
+
+// The set that the flags name, or the first of the job.
+Result<EvalSet> SetOf(const CommonFlags& flags, const Job& job) {
+  const std::vector<EvalSet> sets = EvalSetsOf(job.data);
+  if (flags.eval_set.empty() && !sets.empty()) return sets.front();
+  if (flags.eval_set.empty()) {
     return Status(Code::kInvalidArgument,
                   "--data is missing and the job's data.eval is empty; give files to score, "
                   "--data=FILE,...");
   }
-  std::vector<std::string> found;
+  std::vector<std::string> names;
+  for (const EvalSet& set : sets) {
+    if (set.name == flags.eval_set) return set;
+    names.push_back(set.name);
+  }
+  return Status(Code::kInvalidArgument, "--eval_set=" + flags.eval_set +
+                                            ": the job has no such evaluation set" +
+                                            DidYouMean(flags.eval_set, names));
+}
+
+// The files of the command line, or else those of a set of the job; all are there.
+Result<EvalSet> FindData(const CommonFlags& flags, const ReadJob& read, FileSystem& files) {
+  const bool given = !flags.data.empty();
+  if (given && !flags.eval_set.empty()) {
+    return Status(Code::kInvalidArgument,
+                  "--eval_set=" + flags.eval_set + " contradicts --data; give one of them");
+  }
+  EvalSet found{.name = "", .files = flags.data};
+  if (!given) {
+    HDPS_ASSIGN_OR_RETURN(found, SetOf(flags, read.job));
+  }
+  const std::vector<std::string> paths = std::exchange(found.files, {});
   for (size_t i = 0; i < paths.size(); ++i) {
     HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> here, FilesOf(files, paths[i]));
-    found.insert(found.end(), here.begin(), here.end());
+    found.files.insert(found.files.end(), here.begin(), here.end());
     if (!here.empty()) continue;
     const std::string sought = std::filesystem::absolute(paths[i]).lexically_normal().string();
     if (given) {
       return Status(Code::kInvalidArgument, "--data: there is no file " + sought);
     }
-    const std::string place = read.origin + ": data.eval." + std::to_string(i) + ": ";
+    const std::string place = read.origin + ": " + PlaceOf(found, read.job.data) + std::to_string(i) + ": ";
     if (flags.job.empty()) {
       return Status(Code::kInvalidArgument,
                     place + "the job was trained with \"" + paths[i] + "\", and there is no file " +
@@ -78,11 +111,13 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   std::unique_ptr<ScoredData> opened(new ScoredData(files));
   HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(flags, files));
   PrintWarnings(read.job.warnings);
-  HDPS_ASSIGN_OR_RETURN(opened->paths_, FindData(flags, read, files));
+  HDPS_ASSIGN_OR_RETURN(opened->set_, FindData(flags, read, files));
   opened->job_ = std::move(read.job);
   opened->job_.train.micro_batches = 1;
   HDPS_ASSIGN_OR_RETURN(opened->loaded_,
-                        CheckpointModel::Load(files, opened->job_, flags.checkpoint, executor));
+                        CheckpointModel::Load(files, opened->job_, flags.checkpoint,
+                                                                flags.which, executor));
+  TellWhich(opened->loaded_->checkpoint());
   return opened;
 }
 
@@ -98,7 +133,7 @@ std::string ScoredData::TextsHint(const LabelTally& labels) const {
 }
 
 Result<ScoreSums> ScoredData::Score(bool labels, const TakeScores& take) {
-  PipelineOptions reading = EvaluationOptions(job_, paths_, 0, 1);
+  PipelineOptions reading = EvaluationOptions(job_, set_, 0, 1);
   reading.labels = labels;
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
                         StepPipeline::Start(job_, files_, *clock_, reading));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/eval_sets.h"
 #include "common/job/job.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
@@ -39,7 +40,7 @@ class ScoredData {
   FileSystem& files_;
   const std::unique_ptr<MonotonicClock> clock_;
   Job job_;
-  std::vector<std::string> paths_;
+  EvalSet set_;  // What is scored; without a name: files of the command line.
   std::unique_ptr<CheckpointModel> loaded_;
 };
 

@@ -26,8 +26,8 @@ Status Score() {
 Subcommand EvaluateCommand() {
   return {"evaluate",
           "AUC and logloss of a checkpoint over files",
-          "hdps evaluate --checkpoint=DIR [--job=FILE] [--data=FILE,...]",
-          {"checkpoint", "data", "job", "set", "max_bad_rows", "threads"},
+          "hdps evaluate --checkpoint=DIR [--job=FILE] [--data=FILE,...] [--which=newest]",
+          {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads"},
           Score<RunEvaluate>};
 }
 
@@ -35,7 +35,7 @@ Subcommand PredictCommand() {
   return {"predict",
           "one probability a line for every row of files",
           "hdps predict --checkpoint=DIR [--job=FILE] [--data=FILE,...] [--out=FILE]",
-          {"checkpoint", "data", "job", "set", "max_bad_rows", "threads", "out"},
+          {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads", "out"},
           Score<RunPredict>};
 }
 

@@ -110,7 +110,8 @@ class PartReader {
 
 FoundCheckpoint Found(std::vector<CheckpointPart> chain) {
   FoundCheckpoint found{
-      .folder = chain.back().folder, .manifest = chain.back().manifest, .refused = {}, .chain = {}};
+      .folder = chain.back().folder, .manifest = chain.back().manifest, .refused = {}, .chain = {},
+      .newest = kNoClock};
   found.chain = std::move(chain);
   return found;
 }
@@ -156,13 +157,33 @@ Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& pat
   return FindCheckpoint(files, path);
 }
 
-Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep) {
+Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path,
+                                       WhichCheckpoint which) {
+  HDPS_ASSIGN_OR_RETURN(FoundCheckpoint newest, OpenCheckpoint(files, path));
+  const Clock best = newest.manifest.watched.best.best_clock;
+  const bool named = files.Exists(JoinPath(path, kManifestName));
+  if (named || which == WhichCheckpoint::kNewest || best < 0 || best == newest.manifest.clock) {
+    return newest;
+  }
+  const std::string folder = JoinPath(FolderAround(newest.folder), CheckpointName(best));
+  if (!files.Exists(JoinPath(folder, kManifestName))) return newest;
+  Result<FoundCheckpoint> found = OpenCheckpoint(files, folder);
+  if (!found.ok()) {
+    newest.refused.push_back(folder + ": " + found.status().message());
+    return newest;
+  }
+  found->newest = newest.manifest.clock;
+  return found;
+}
+
+Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep, Clock best) {
   const std::vector<Clock> clocks = ClocksUnder(files, root);
   std::set<Clock> kept;
   uint32_t full = 0;
   for (const Clock clock : clocks) {
     const Result<Manifest> manifest = ReadManifest(files, JoinPath(root, CheckpointName(clock)));
     if (!manifest.ok()) continue;
+    if (clock == best) kept.insert(clock);
     if (full < std::max(keep, 1u)) {
       kept.insert(clock);
       if (!manifest->is_delta()) ++full;

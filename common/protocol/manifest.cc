@@ -79,6 +79,7 @@ Json ToJson(const Manifest& manifest) {
                {"arithmetic", manifest.arithmetic},
                {"job", manifest.job_json},
                {"files", std::move(files)}};
+  if (manifest.watched != Watched()) json["watched"] = Json::parse(PrintWatched(manifest.watched));
   if (manifest.is_delta()) {
     json["base"] = {{"clock", manifest.base_clock}, {"checksum", Hex(manifest.base_checksum)}};
   }
@@ -112,6 +113,11 @@ Manifest FromJson(const Json& json) {
   manifest.epoch_sums = SumsOf(json.value("epoch_sums", Json::object()));
   manifest.last_epoch_sums = SumsOf(json.value("last_epoch_sums", Json::object()));
   manifest.bad_rows = json.value("bad_rows", uint64_t{0});
+  if (json.contains("watched")) {
+    Result<Watched> watched = ParseWatched(Dump(json.at("watched")));
+    if (!watched.ok()) throw std::invalid_argument(watched.status().message());
+    manifest.watched = *std::move(watched);
+  }
   manifest.arithmetic = json.value("arithmetic", std::vector<std::string>());
   manifest.job_json = json.at("job").get<std::string>();
   for (const Json& file : json.at("files")) {

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/messages.h"
+#include "common/protocol/watch_state.h"
 
 namespace hdps {
 
@@ -40,6 +41,7 @@ struct Manifest {
   // checkpoints of versions that did not say.
   TrainedSums epoch_sums, last_epoch_sums;
   uint64_t bad_rows = 0;
+  Watched watched;  // Of the evaluations up to here; as new in checkpoints of versions without it.
   // What the bits depend on beside the job, of the workers since the last start, each once (as
   // CommandDone has it); empty in checkpoints of versions that did not say.
   std::vector<std::string> arithmetic;
@@ -85,6 +87,8 @@ struct FoundCheckpoint {
   Manifest manifest;
   std::vector<std::string> refused;  // Newer ones that did not verify: "FOLDER: reason" each.
   std::vector<CheckpointPart> chain = {};
+  // Where it was taken because it is the best: the clock of the newest.
+  Clock newest = kNoClock;
 };
 // The newest one of a clock below `before` that verifies. kNotFound when `root` has none (the
 // message lists the refused).
@@ -106,9 +110,17 @@ Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Mani
 // HashBytes over the whole file, read as a stream, and its length: what SavedFile holds.
 Result<SavedFile> ChecksumFile(FileSystem& files, const std::string& folder,
                                const std::string& name);
+// Which of the checkpoints of a run: the newest that verifies, or the one whose evaluation was best,
+// as the newest says, where that is there and whole; else the newest.
+enum class WhichCheckpoint : uint8_t { kBest, kNewest };
+// The same, of a folder of checkpoints or the --out of a run; its own folder is what it is.
+Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path,
+                                       WhichCheckpoint which);
+
 // Removes all but the newest `keep` complete full checkpoints (at least one stays), the deltas
-// since the oldest of those, and what any that stays builds on; so also every incomplete one that
-// is older than the newest that stays.
-Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep);
+// since the oldest of those, the one of clock `best`, and what any that stays builds on; so also
+// every incomplete one that is older than the newest that stays.
+Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep,
+                        Clock best = kNoClock);
 
 }  // namespace hdps

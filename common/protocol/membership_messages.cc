@@ -213,9 +213,12 @@ struct Layout<Command> {
     fields.Number(message.since);
     fields.Number(message.take);
     fields.Number(message.next);
+    fields.Number(message.rate);
+    fields.Name(message.eval_set);
   }
   static void Check(const Command& message, Rules& rules) {
     rules.Require(message.id.value > 0, "commands are numbered from 1");
+    rules.Require(message.rate > 0 && message.rate <= 1, "learning rates stay or fall");
     rules.Require(message.until >= 0 && message.epoch_start >= 0 && message.since >= 0,
                   "clocks are not negative");
   }

@@ -181,7 +181,7 @@ struct Command {
   bool take = false;
   bool next = false;     // kEvaluate: the examples behind those that were answered last.
   double rate = 1;       // kTrain: what all learning rates are multiplied with.
-  std::string eval_set;  // kEvaluate: which files; empty: those of data.eval.
+  std::string eval_set;  // kEvaluate: the name of a set of EvalSetsOf(); empty: the first.
   ViewId view;           // Not in the message: of the frame it came in.
 };
 
@@ -216,7 +216,7 @@ struct CommandDone {
   CacheTally cache = {};        // kTrain
   LabelTally label_tally = {};  // kTrain: since this command began; kEvaluate.
   uint64_t digest[2] = {};     // kDigest: sums, so that those of all servers add up to the whole's.
-  uint64_t rows = 0;           // kDigest, kSave
+  uint64_t rows = 0;           // kDigest, kSave; worker 0, kInitDense and kLoad: RowsOfEpoch().
   uint64_t row_bytes = 0;      // kDigest: memory of rows and state.
   RowCounts counts;            // kDigest
   uint64_t process_bytes = 0;  // kDigest: the most the process has had in memory; 0: not told.

@@ -24,7 +24,9 @@ bool HoldsCheckpoint(FileSystem& files, const std::string& root, const std::stri
 
 // The job's text with data paths that hold in any working folder, as far as the files are there.
 std::string JobForEverywhere(Job job, FileSystem& files) {
-  for (std::vector<std::string>* paths : {&job.data.train, &job.data.eval}) {
+  std::vector<std::vector<std::string>*> lists = {&job.data.train, &job.data.eval};
+  for (EvalSetSpec& set : job.data.eval_sets) lists.push_back(&set.files);
+  for (std::vector<std::string>* paths : lists) {
     for (std::string& path : *paths) {
       const std::string whole = std::filesystem::absolute(path).lexically_normal().string();
       if (files.Exists(whole)) path = whole;
@@ -96,6 +98,11 @@ CheckpointCatalog::Link CheckpointCatalog::LinkOf(const Manifest& manifest) {
   return link;
 }
 
+std::string CheckpointCatalog::FolderOf(Clock clock) const {
+  const std::string name = CheckpointName(clock);
+  return HoldsCheckpoint(files_, root_, name) ? JoinPath(root_, name) : "";
+}
+
 Clock CheckpointCatalog::DeltaBase() const {
   if (chain_.empty() || chain_.size() > kDeltasMax) return 0;
   uint64_t delta_bytes = 0;
@@ -143,7 +150,9 @@ Status CheckpointCatalog::Commit(Manifest manifest) {
   // A delta makes none superfluous.
   if (is_delta) return {};
   // That older ones cannot be removed does not make this one less whole.
-  const Status pruned = PruneCheckpoints(files_, root_, job_->checkpoint.keep);
+  const Clock best =
+      job_->checkpoint.keep_best ? newest_->manifest.watched.best.best_clock : kNoClock;
+  const Status pruned = PruneCheckpoints(files_, root_, job_->checkpoint.keep, best);
   LOG_IF(WARNING, !pruned.ok()) << pruned.message();
   HDPS_FAILPOINT("checkpoint.pruned");
   return {};

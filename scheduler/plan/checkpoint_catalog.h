@@ -45,6 +45,8 @@ class CheckpointCatalog {
   // changes since DeltaBase().
   Status Commit(Manifest manifest);
 
+  // The folder of the checkpoint of `clock`; empty where there is none.
+  std::string FolderOf(Clock clock) const;
   const std::string& latest() const { return latest_; }
   // What latest() names: where a job goes back to. None before the first.
   const std::optional<FoundCheckpoint>& newest() const { return newest_; }

@@ -5,35 +5,62 @@
 
 #include <algorithm>
 
-namespace hdps {
+#include "common/job/eval_sets.h"
 
-JobPlan::JobPlan(const Job& job, const JobPosition& start, bool loaded)
+namespace hdps {
+namespace {
+
+bool HasEvaluation(const Job& job) { return !EvalSetsOf(job.data).empty(); }
+
+Clock StepsOf(const Job& job, uint64_t rows) {
+  return static_cast<Clock>((rows + job.train.batch_size - 1) / job.train.batch_size);
+}
+
+}  // namespace
+
+JobPlan::JobPlan(const Job& job, const JobPosition& start, const Past& past)
     : epochs_(job.train.epochs),
       max_steps_(static_cast<Clock>(job.train.max_steps)),
       save_every_(static_cast<Clock>(job.checkpoint.every_steps)),
       delta_every_(static_cast<Clock>(job.checkpoint.delta_every_steps)),
-      eval_every_(job.data.eval.empty() ? 0 : static_cast<Clock>(job.train.eval_every_steps)),
-      has_evaluation_(!job.data.eval.empty()),
-      eval_each_epoch_(job.train.eval_each_epoch),
+      eval_every_(HasEvaluation(job) ? static_cast<Clock>(job.train.eval_every_steps) : 0),
+      save_epochs_(job.checkpoint.every_epochs),
+      has_evaluation_(HasEvaluation(job)),
+      eval_each_epoch_(job.train.eval_each_epoch || job.train.evals_per_epoch > 0),
+      keep_best_(job.checkpoint.keep_best),
       allreduce_(job.parallel.dense_exchange == DenseExchange::kAllreduce),
+      epoch_parts_(has_evaluation_ ? job.train.evals_per_epoch : 0),
+      epoch_steps_(StepsOf(job, past.epoch_rows)),
       position_(start),
-      saved_(loaded ? start.clock : -1) {
-  if (finished()) PlanWhatIsDue(/*end_of_epoch=*/false);
+      saved_(past.loaded ? start.clock : -1),
+      stopped_early_(past.out_of_patience) {
+  if (finished()) {
+    PlanWhatIsDue(/*end_of_epoch=*/false);
+    return;
+  }
+  // Who stopped the job did not wait for the evaluation that was due there.
+  const bool not_yet = past.evaluated >= 0 && past.evaluated < start.clock;
+  const bool end_of_epoch = start.epoch > 0 && start.clock == start.epoch_start;
+  if (not_yet && EvaluationIsDue(end_of_epoch)) due_.push_back(JobStep::kEvaluate);
 }
 
-JobPlan::JobPlan(const Job& job, const State& state) : JobPlan(job, state.position, false) {
+JobPlan::JobPlan(const Job& job, const State& state, uint64_t epoch_rows)
+    : JobPlan(job, state.position, Past{.epoch_rows = epoch_rows}) {
   saved_ = state.saved;
   stopped_ = state.stopped;
+  stopped_early_ = state.stopped_early;
   ending_ = state.ending;
+  full_save_ = state.full_save;
   due_.assign(state.due.begin(), state.due.end());
 }
 
 JobPlan::State JobPlan::state() const {
-  return {position_, saved_, stopped_, ending_, {due_.begin(), due_.end()}};
+  return {position_,      saved_,     stopped_, ending_,
+          stopped_early_, full_save_, {due_.begin(), due_.end()}};
 }
 
 bool JobPlan::finished() const {
-  return position_.epoch >= epochs_ || (max_steps_ > 0 && position_.clock >= max_steps_);
+  return stopped_early_ || position_.epoch >= epochs_ || (max_steps_ > 0 && position_.clock >= max_steps_);
 }
 
 Clock JobPlan::until() const {
@@ -41,7 +68,26 @@ Clock JobPlan::until() const {
   for (const Clock every : {save_every_, delta_every_, eval_every_}) {
     if (every > 0) until = std::min(until, (position_.clock / every + 1) * every);
   }
+  for (uint32_t part = 1; part < epoch_parts_; ++part) {
+    if (EndOfPart(part) <= position_.clock) continue;
+    return std::min(until, EndOfPart(part));
+  }
   return until;
+}
+
+Clock JobPlan::EndOfPart(uint32_t part) const {
+  return position_.epoch_start + epoch_steps_ * part / epoch_parts_;
+}
+
+bool JobPlan::EvaluationIsDue(bool end_of_epoch) const {
+  if (!has_evaluation_) return false;
+  if (end_of_epoch && eval_each_epoch_) return true;
+  if (eval_every_ > 0 && position_.clock % eval_every_ == 0) return true;
+  if (position_.clock == position_.epoch_start) return false;
+  for (uint32_t part = 1; part < epoch_parts_; ++part) {
+    if (EndOfPart(part) == position_.clock) return true;
+  }
+  return false;
 }
 
 void JobPlan::Trained(Clock clock, bool end_of_epoch) {
@@ -58,11 +104,12 @@ void JobPlan::Trained(Clock clock, bool end_of_epoch) {
 void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
   ending_ = stopped_ || finished();
   // Who stops a job wants it to end soon; its model is evaluated when it goes on.
-  const bool eval_due =
-      (end_of_epoch && eval_each_epoch_) || (eval_every_ > 0 && position_.clock % eval_every_ == 0);
-  const bool evaluate = has_evaluation_ && (finished() || (eval_due && !stopped_));
+  const bool evaluate =
+      (has_evaluation_ && finished()) || (EvaluationIsDue(end_of_epoch) && !stopped_);
   const auto is_due = [this](Clock every) { return every > 0 && position_.clock % every == 0; };
-  full_save_ = ending_ || is_due(save_every_);
+  const bool epochs_due =
+      end_of_epoch && save_epochs_ > 0 && position_.epoch % save_epochs_ == 0;
+  full_save_ = ending_ || is_due(save_every_) || epochs_due;
   const bool save = (full_save_ || is_due(delta_every_)) && position_.clock != saved_;
   // Nothing was trained since a checkpoint was loaded: the servers have the dense rows.
   if (allreduce_ && (evaluate || save) && position_.clock != saved_) {
@@ -72,6 +119,20 @@ void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
   if (ending_) due_.push_back(JobStep::kDigest);
   if (save) due_.push_back(JobStep::kSave);
   if (ending_) due_.push_back(JobStep::kFinish);
+}
+
+void JobPlan::Evaluated(bool best, bool enough) {
+  CHECK(next() == JobStep::kEvaluate);
+  if (enough && !ending_) {
+    stopped_early_ = ending_ = true;
+    due_ = {JobStep::kEvaluate, JobStep::kDigest, JobStep::kFinish};
+  }
+  const bool keep = best && keep_best_ && position_.clock != saved_;
+  const auto save = std::ranges::find(due_, JobStep::kSave);
+  if (stopped_early_ ? position_.clock != saved_ : keep) {
+    full_save_ = true;
+    if (save == due_.end()) due_.insert(due_.begin() + (ending_ ? 2 : 1), JobStep::kSave);
+  }
 }
 
 void JobPlan::Done(Outcome outcome) {

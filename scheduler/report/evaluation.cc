@@ -65,6 +65,11 @@ Evaluation EvaluationSums::Finish() {
   return evaluation;
 }
 
+double FigureOf(const Evaluation& evaluation, std::string_view metric) {
+  const Figure* const figure = FindFigure(evaluation.figures, metric);
+  return figure == nullptr ? kNoFigure : figure->value;
+}
+
 std::string Describe(const Evaluation& evaluation) {
   std::string text;
   for (const Figure& figure : evaluation.figures) {

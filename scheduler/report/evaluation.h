@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/job/job.h"
@@ -52,6 +53,9 @@ class EvaluationSums {
   LabelTally labels_;
   Status trouble_;
 };
+
+// The figure of that word, as in train.metrics; NaN where there is none.
+double FigureOf(const Evaluation& evaluation, std::string_view metric);
 
 // "AUC 0.912345, logloss 0.301234 over 16,281 examples".
 std::string Describe(const Evaluation& evaluation);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/base/show_number.h"
+#include "common/job/eval_sets.h"
 
 namespace hdps {
 namespace {
@@ -20,7 +21,7 @@ std::string OneClass(const LabelTally& labels, const char* of) {
 }  // namespace
 
 LabelWatch::LabelWatch(const Job& job)
-    : has_evaluation_(!job.data.eval.empty()),
+    : has_evaluation_(!EvalSetsOf(job.data).empty()),
       classes_(TasksOf(job.model)[0].loss != LossKind::kSquared) {
   // Of several tasks the tally has all labels together, and no text.
   if (job.model.tasks.size() > 1) return;

@@ -212,19 +212,34 @@ void RunReport::Scaled(TimeMs now, const ProgressState& state, const View& view,
               -1));
 }
 
-void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation) {
-  evaluation_ = evaluation;
+void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation,
+                          const std::string& set, std::optional<double> rate) {
   Json entry = {{"time", static_cast<double>(now - begin_) / 1000},
                 {"step", state.clock},
                 {"epoch", EpochOf(state, epochs_)},
                 {"epochs_done", state.epoch},
-                {"examples", state.examples},
-                {"eval_examples", evaluation.examples},
-                {"eval_auc", Number(evaluation.auc)},
-                {"eval_logloss", Number(evaluation.logloss)}};
+                {"examples", state.examples}};
+  if (set.empty()) {
+    evaluation_ = evaluation;
+  } else {
+    entry["eval_set"] = set;
+  }
+  entry["eval_examples"] = evaluation.examples;
+  entry["eval_auc"] = Number(evaluation.auc);
+  entry["eval_logloss"] = Number(evaluation.logloss);
   if (!evaluation.no_auc.empty()) entry["eval_auc_undefined"] = evaluation.no_auc;
   entry["eval_metrics"] = FiguresJson(evaluation.figures);
+  if (rate) entry["rate"] = *rate;
   Append(Dump(entry, -1));
+}
+
+void RunReport::RateFell(TimeMs now, Clock clock, double rate, const std::string& why) {
+  Append(Dump({{"time", static_cast<double>(now - begin_) / 1000},
+               {"step", clock},
+               {"event", "rate_fell"},
+               {"rate", rate},
+               {"why", why}},
+              -1));
 }
 
 void RunReport::Append(const std::string& line) {
@@ -247,6 +262,31 @@ std::optional<std::string> RunReport::TakeTrouble() {
   return trouble_;
 }
 
+namespace {
+
+Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
+// An object by names; null where there is one set alone.
+Json EvalSetsJson(const RunSummary& summary) {
+  Json sets;
+  for (const auto& [name, evaluation] : summary.eval_sets) {
+    sets[name] = {{"examples", evaluation.examples},
+                  {"auc", Number(evaluation.auc)},
+                  {"logloss", Number(evaluation.logloss)}};
+  }
+  return sets;
+}
+
+// "step 382, AUC 0.920512, logloss 0.294100; OUT/checkpoint/step_..."
+std::string BestText(const RunSummary& s) {
+  std::string text = Format("step %" PRId64, *s.best_step);
+  if (std::isfinite(s.best_auc)) text += Format(", AUC %.6f", s.best_auc);
+  if (std::isfinite(s.best_logloss)) text += Format(", logloss %.6f", s.best_logloss);
+  return text + (s.best_checkpoint.empty() ? "; not kept" : "; " + s.best_checkpoint);
+}
+
+}  // namespace
+
 std::string DigestText(const uint64_t digest[2]) {
   return Format("%016" PRIx64 "%016" PRIx64, digest[0], digest[1]);
 }
@@ -261,6 +301,12 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"train_logloss", Number(s.train_logloss)},
                {"eval_logloss", s.evaluation ? Number(s.evaluation->logloss) : Json()},
                {"eval_auc", s.evaluation ? Number(s.evaluation->auc) : Json()},
+               {"eval_sets", EvalSetsJson(s)},
+               {"best_step", s.best_step ? Json(*s.best_step) : Json()},
+               {"best_auc", s.best_step ? Number(s.best_auc) : Json()},
+               {"best_logloss", s.best_step ? Number(s.best_logloss) : Json()},
+               {"best_checkpoint", TextOrNull(s.best_checkpoint)},
+               {"stopped_early", TextOrNull(s.stopped_early)},
                {"examples_per_second", Number(s.examples_per_second)},
                {"wall_seconds", s.wall_seconds},
                {"digest", DigestText(s.digest)},
@@ -294,6 +340,7 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
 
 std::string SummaryTable(const RunSummary& s, const std::string& out) {
   std::string text = s.stopped_at ? "Stopped as asked, and saved.\n" : "Done.\n";
+  if (!s.stopped_early.empty()) text = "Done early: " + s.stopped_early + ".\n";
   const auto row = [&text](const char* name, const std::string& value) {
     text += Format("  %-14s", name) + value + "\n";
   };
@@ -313,6 +360,8 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
       row(name.c_str(), value + (figure.word == "logloss" ? examples : ""));
     }
   }
+  for (const auto& [name, evaluation] : s.eval_sets) row("of these", name + ": " + Describe(evaluation));
+  if (s.best_step) row("best", BestText(s));
   if (s.train_logloss) row("train logloss", Format("%.6f in the last epoch", *s.train_logloss));
   row("steps", Grouped(static_cast<double>(s.steps)) + " (" +
                    Grouped(static_cast<double>(s.examples)) + " examples)");

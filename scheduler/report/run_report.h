@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/status.h"
@@ -24,7 +25,14 @@ struct RunSummary {
   Clock steps = 0;                      // Of the job, also those before it was resumed.
   uint64_t examples = 0;                // Likewise.
   std::optional<double> train_logloss;  // Mean over the last epoch trained here; none without.
-  std::optional<Evaluation> evaluation;
+  std::optional<Evaluation> evaluation;  // Of the first evaluation set.
+  // Of all of them, by name and in their order; empty where there is one alone.
+  std::vector<std::pair<std::string, Evaluation>> eval_sets;
+  // Where the evaluation was best, what it came to, and the checkpoint; empty where none was kept.
+  std::optional<Clock> best_step;
+  double best_auc = 0, best_logloss = 0;
+  std::string best_checkpoint;
+  std::string stopped_early;  // Why the job ended before its last epoch; empty: it did not.
   double examples_per_second = 0;  // While training.
   double wall_seconds = 0;         // From the complete cluster to the end.
   uint64_t digest[2] = {0, 0};
@@ -86,7 +94,12 @@ class RunReport {
     TimeMs stood_ms = 0;
   };
   void Scaled(TimeMs now, const ProgressState& state, const View& view, const Moved& moved);
-  void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation);
+  // `set`: its name; empty: the first, whose figures the line of progress shows. `rate`: what the
+  // learning rates were multiplied with up to here; none where nothing changes them.
+  void Evaluated(TimeMs now, const ProgressState& state, const Evaluation& evaluation,
+                 const std::string& set = "", std::optional<double> rate = std::nullopt);
+  // From here on the learning rates are multiplied with `rate`.
+  void RateFell(TimeMs now, Clock clock, double rate, const std::string& why);
   // The first thing that could not be written, once; and again where it was written meanwhile.
   std::optional<std::string> TakeTrouble();
 

@@ -29,7 +29,8 @@ class Delta(harness.Case):
         return harness.summary_of(out), done.stdout + done.stderr
 
     def inspect(self, path, *flags):
-        return harness.run([harness.program("hdps"), "inspect", f"--checkpoint={path}", *flags]).stdout
+        return harness.run([harness.program("hdps"), "inspect", "--which=newest",
+                            f"--checkpoint={path}", *flags]).stdout
 
     def test_census_killed_and_resumed(self):
         """kill -9 after some deltas; resumed, the run ends with the digest of one without any."""
@@ -71,7 +72,8 @@ class Delta(harness.Case):
         self.assertTrue(self.inspect(sound, f"--against={self.out('stopped')}").endswith(
             "largest difference 0\n"))
         # Scores from the one are those from the other.
-        scores = [harness.run([harness.program("hdps"), "predict", f"--checkpoint={out}",
+        scores = [harness.run([harness.program("hdps"), "predict", "--which=newest",
+                               f"--checkpoint={out}",
                                f"--data={self.data}/eval.tsv"]).stdout
                   for out in (sound, self.out("stopped"))]
         self.assertEqual(scores[0], scores[1])

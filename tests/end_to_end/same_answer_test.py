@@ -89,7 +89,8 @@ class SameAnswer(harness.Case):
         self.assertNotEqual(self.digest("one"), self.digest("two", seed=2))
 
     def largest_difference(self, a, b):
-        done = harness.run([harness.program("hdps"), "inspect", f"--checkpoint={self.out(a)}/checkpoint",
+        done = harness.run([harness.program("hdps"), "inspect", "--which=newest",
+                            f"--checkpoint={self.out(a)}/checkpoint",
                             f"--against={self.out(b)}/checkpoint"])
         line = [l for l in done.stdout.splitlines() if l.startswith("largest difference")][0]
         return float(line.split()[2])

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <string>
 
 namespace hdps {
@@ -59,7 +61,7 @@ std::string Play(JobPlan& plan, Clock steps_per_epoch, Clock stop_at = -1) {
 }
 
 std::string PlayFresh(const Job& job, Clock steps_per_epoch, Clock stop_at = -1) {
-  JobPlan plan(job, {}, false);
+  JobPlan plan(job, JobPosition(), JobPlan::Past());
   return Play(plan, steps_per_epoch, stop_at);
 }
 
@@ -75,7 +77,7 @@ TEST(JobPlan, EvaluatesEverySoManySteps) {
   Job job = MakeJob(2, 0, 0);
   job.train.eval_every_steps = 4;
   EXPECT_EQ(PlayFresh(job, 10), "T4 e T8 e T10| e T12 e T16 e T20| e # s F");
-  JobPlan stopped(job, {}, false);
+  JobPlan stopped(job, JobPosition(), JobPlan::Past());
   stopped.Stop();
   stopped.Trained(4, /*end_of_epoch=*/false);
   EXPECT_EQ(stopped.next(), JobStep::kDigest) << "who stops a job wants it to end soon";
@@ -124,7 +126,7 @@ TEST(JobPlan, StoppedItSavesWhereItStandsAndEvaluatesNothing) {
 }
 
 TEST(JobPlan, StoppedWhileSomethingElseGoesOnItStillEnds) {
-  JobPlan plan(MakeJob(2, 0, 10), {}, false);
+  JobPlan plan(MakeJob(2, 0, 10), JobPosition(), JobPlan::Past());
   plan.Trained(10, true);
   ASSERT_EQ(plan.next(), JobStep::kEvaluate);
   plan.Stop();
@@ -135,30 +137,130 @@ TEST(JobPlan, StoppedWhileSomethingElseGoesOnItStillEnds) {
 }
 
 TEST(JobPlan, GoesOnFromACheckpoint) {
-  JobPlan middle(MakeJob(2, 0, 0), {13, 1, 10}, true);
+  JobPlan middle(MakeJob(2, 0, 0), JobPosition{13, 1, 10}, JobPlan::Past{.loaded = true});
   EXPECT_EQ(Play(middle, 10), "T20| e # s F");
   // Saved at the end of an epoch before its end had been noticed.
-  JobPlan edge(MakeJob(2, 0, 4), {10, 0, 0}, true);
+  JobPlan edge(MakeJob(2, 0, 4), JobPosition{10, 0, 0}, JobPlan::Past{.loaded = true});
   EXPECT_EQ(Play(edge, 10), "T10| e T12 s T16 s T20| e # s F");
 }
 
 TEST(JobPlan, AFinishedJobIsEvaluatedAndNotSavedAgain) {
-  JobPlan plan(MakeJob(2, 0, 4), {20, 2, 20}, true);
+  JobPlan plan(MakeJob(2, 0, 4), JobPosition{20, 2, 20}, JobPlan::Past{.loaded = true});
   EXPECT_TRUE(plan.finished());
   EXPECT_EQ(Play(plan, 10), "e # F");
   Job allreduce = MakeJob(2, 0, 4);
   allreduce.parallel.dense_exchange = DenseExchange::kAllreduce;
-  JobPlan again(allreduce, {20, 2, 20}, true);
+  JobPlan again(allreduce, JobPosition{20, 2, 20}, JobPlan::Past{.loaded = true});
   EXPECT_EQ(Play(again, 10), "e # F");
 }
 
 TEST(JobPlan, AFailedSaveIsTriedAgainAtTheEnd) {
-  JobPlan plan(MakeJob(1, 8, 4), {}, false);
+  JobPlan plan(MakeJob(1, 8, 4), JobPosition(), JobPlan::Past());
   plan.Trained(4, false);
   ASSERT_EQ(plan.next(), JobStep::kSave);
   plan.Stop();
   plan.Done(JobPlan::Outcome::kFailed);
   EXPECT_EQ(Play(plan, 10), "# s F");
+}
+
+// Plays with the verdicts of evaluations: the b-th is the best where `best` has it, and after the
+// `enough`-th the job ends.
+std::string PlayJudged(JobPlan plan, Clock steps_per_epoch, const std::set<int>& best,
+                       int enough = -1) {
+  std::string trace;
+  int evaluations = 0;
+  for (int turn = 0; turn < 1000 && plan.next() != JobStep::kFinish; ++turn) {
+    if (plan.next() == JobStep::kTrain) {
+      const Clock end = plan.position().epoch_start + steps_per_epoch;
+      const Clock to = std::min(end, plan.until());
+      trace += "T" + std::to_string(to) + " ";
+      plan.Trained(to, to == end);
+      continue;
+    }
+    const JobStep step = plan.next();
+    trace += step == JobStep::kEvaluate     ? "e "
+             : step == JobStep::kStoreDense ? "d "
+             : step == JobStep::kDigest     ? "# "
+             : plan.full_save()             ? "s "
+                                            : "c ";
+    if (step == JobStep::kEvaluate) {
+      ++evaluations;
+      plan.Evaluated(best.contains(evaluations), evaluations == enough);
+    }
+    plan.Done();
+  }
+  return trace + "F";
+}
+
+TEST(JobPlan, TheBestIsSavedBehindItsEvaluationAndOnce) {
+  Job job = MakeJob(3, 0, 0);
+  const JobPlan plan(job, JobPosition(), JobPlan::Past());
+  EXPECT_EQ(PlayJudged(plan, 10, {1, 3}), "T10 e s T20 e T30 e # s F");
+  EXPECT_EQ(PlayJudged(JobPlan(MakeJob(1, 0, 0), JobPosition(), JobPlan::Past()), 10, {1}),
+            "T10 e # s F")
+      << "a job of one epoch is saved once";
+  job.checkpoint.every_steps = 10;
+  job.checkpoint.delta_every_steps = 5;
+  EXPECT_EQ(PlayJudged(JobPlan(job, JobPosition(), JobPlan::Past()), 10, {1}),
+            "T5 c T10 e s T15 c T20 e s T25 c T30 e # s F");
+  job.checkpoint.every_steps = 0;
+  EXPECT_EQ(PlayJudged(JobPlan(job, JobPosition(), JobPlan::Past()), 10, {1}),
+            "T5 c T10 e s T15 c T20 e c T25 c T30 e # s F")
+      << "the best is whole, where changes alone were due";
+  job.checkpoint.delta_every_steps = 0;
+  job.checkpoint.keep_best = false;
+  EXPECT_EQ(PlayJudged(JobPlan(job, JobPosition(), JobPlan::Past()), 10, {1, 2}),
+            "T10 e T20 e T30 e # s F");
+  job.checkpoint.keep_best = true;
+  job.parallel.dense_exchange = DenseExchange::kAllreduce;
+  EXPECT_EQ(PlayJudged(JobPlan(job, JobPosition(), JobPlan::Past()), 10, {1}),
+            "T10 d e s T20 d e T30 d e # s F");
+}
+
+TEST(JobPlan, EvaluationsMayEndTheJob) {
+  const Job job = MakeJob(9, 0, 0);
+  EXPECT_EQ(PlayJudged(JobPlan(job, JobPosition(), JobPlan::Past()), 10, {1}, 3),
+            "T10 e s T20 e T30 e # s F");
+  // As a resume finds it: there is nothing left but to say how good it is.
+  JobPlan ended(job, JobPosition{30, 3, 30}, JobPlan::Past{.loaded = true, .out_of_patience = true});
+  EXPECT_TRUE(ended.finished());
+  EXPECT_EQ(PlayJudged(ended, 10, {}, 1), "e # F");
+}
+
+TEST(JobPlan, EvaluatesAtPartsOfAnEpoch) {
+  Job job = MakeJob(2, 0, 0);
+  job.train.batch_size = 10;
+  job.train.evals_per_epoch = 3;
+  job.train.eval_each_epoch = false;
+  const JobPlan plan(job, JobPosition(), JobPlan::Past{.epoch_rows = 95});
+  EXPECT_EQ(PlayJudged(plan, 10, {}), "T3 e T6 e T10 e T13 e T16 e T20 e # s F");
+  job.train.evals_per_epoch = 30;  // More than there are steps.
+  EXPECT_EQ(PlayJudged(JobPlan(job, JobPosition(), JobPlan::Past{.epoch_rows = 15}), 2, {}),
+            "T1 e T2 e T3 e T4 e # s F");
+}
+
+TEST(JobPlan, SavesAtTheEndOfEverySoManyEpochs) {
+  Job job = MakeJob(5, 0, 0, false);
+  job.checkpoint.every_epochs = 2;
+  EXPECT_EQ(PlayFresh(job, 10), "T10| T20| s T30| T40| s T50| # s F");
+}
+
+TEST(JobPlan, AnEvaluationThatAStopHasSkippedComesFirst) {
+  const Job job = MakeJob(3, 0, 0);
+  const JobPlan skipped(job, JobPosition{10, 1, 10}, JobPlan::Past{.loaded = true, .evaluated = 5});
+  EXPECT_EQ(PlayJudged(skipped, 10, {1}), "e T20 e T30 e # s F") << "the best is loaded already";
+  const JobPlan done(job, JobPosition{10, 1, 10}, JobPlan::Past{.loaded = true, .evaluated = 10});
+  EXPECT_EQ(PlayJudged(done, 10, {}), "T20 e T30 e # s F");
+}
+
+TEST(JobPlan, AnotherProcessGoesOnInTheMiddleOfWhatIsDue) {
+  JobPlan plan(MakeJob(9, 0, 0), JobPosition(), JobPlan::Past());
+  plan.Trained(10, true);
+  plan.Evaluated(/*best=*/true, /*enough=*/true);
+  plan.Done();
+  const JobPlan next(MakeJob(9, 0, 0), plan.state(), 0);
+  EXPECT_TRUE(next.finished());
+  EXPECT_EQ(PlayJudged(next, 10, {}), "# s F");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "common/base/show_number.h"
 #include "common/protocol/manifest.h"
 
 namespace hdps {
@@ -38,6 +39,7 @@ Job ScriptedJob() {
   job.data.eval = {"eval.csv"};
   job.train.epochs = 2;
   job.train.batch_size = 16;
+  job.checkpoint.keep_best = false;  // Its saves are early_stop_test's.
   job.cluster.shards = 4;
   job.cluster.heartbeat_ms = 100;
   job.cluster.dead_after_ms = 1000;
@@ -171,6 +173,7 @@ void ScriptedCluster::Note(const ScriptedMember& member, const Command& command)
       line += "train" + (command.until > 1000000 ? "" : " to " + std::to_string(command.until)) +
               ", epoch " + std::to_string(command.epoch) + " from " +
               std::to_string(command.epoch_start);
+      if (command.rate != 1) line += ", rate " + ShowNumber("%g", command.rate);
       break;
     case CommandKind::kPause:
       line += "pause";
@@ -179,7 +182,7 @@ void ScriptedCluster::Note(const ScriptedMember& member, const Command& command)
       line += "store dense";
       break;
     case CommandKind::kEvaluate:
-      line += "evaluate";
+      line += "evaluate" + (command.eval_set.empty() ? "" : " " + command.eval_set);
       break;
     case CommandKind::kSave:
       line += "save " + command.path;

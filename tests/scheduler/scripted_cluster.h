@@ -93,7 +93,7 @@ class ScriptedCluster {
   std::vector<std::string> lines_;
 };
 
-// Four shards, two epochs, an evaluation after each.
+// Four shards, two epochs, an evaluation after each; the best is not kept.
 Job ScriptedJob();
 
 }  // namespace hdps

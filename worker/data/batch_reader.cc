@@ -22,7 +22,7 @@ class StreamReader : public BatchReader {
         window_rows_(options.shuffle ? data.shuffle_rows : 0),
         rows_(std::move(rows)),
         lines_(
-            files, paths, {.header = data.header, .comment = data.comment},
+            files, paths, RulesOf(data, options),
             [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
         window_(window_rows_, kWindowBytesMax) {}
 
@@ -124,6 +124,18 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
   if (!options.shuffle || data.shuffle_rows == 0 || options.num_parts < kPartsMany) return reader;
   HDPS_ASSIGN_OR_RETURN(rows, RowAdder::Make(data, paths, options.LabelsWanted(), options.items));
   return NewIndexedReader({files, data, paths, options}, std::move(rows), std::move(reader));
+}
+
+Result<uint64_t> CountRows(FileSystem& files, const DataSpec& data,
+                           const std::vector<std::string>& paths, const ReaderOptions& options) {
+  HDPS_RETURN_IF_ERROR(CheckFiles(files, paths));
+  LineReader lines(files, paths, RulesOf(data, options));
+  HDPS_RETURN_IF_ERROR(lines.Start());
+  uint64_t rows = 0;
+  for (Line line;; ++rows) {
+    HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
+    if (!found) return rows;
+  }
 }
 
 }  // namespace hdps

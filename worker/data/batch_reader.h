@@ -12,6 +12,7 @@
 #include "common/platform/file_system.h"
 #include "worker/data/batch.h"
 #include "worker/data/item_pool.h"
+#include "worker/data/line_reader.h"
 
 namespace hdps {
 
@@ -25,6 +26,7 @@ struct ReaderOptions {
   uint32_t batch_size = 1024;  // Of the whole step.
   uint32_t part = 0, num_parts = 1;
   bool shuffle = true;
+  RowSide side = RowSide::kAll;  // By data.validation_share and the seed.
   // Labels are whole numbers below this: 2 under logloss (where -1 counts as 0), the width of
   // the logits under softmax; under kLabelsAnyNumber any finite numbers. Another label makes a bad
   // row.
@@ -66,5 +68,10 @@ class BatchReader {
 Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const DataSpec& data,
                                                     const std::vector<std::string>& paths,
                                                     const ReaderOptions& options);
+
+// How many rows the stream has, over all parts; bad ones count. Takes as long as to read and unpack
+// the files and to find the ends of their lines.
+Result<uint64_t> CountRows(FileSystem& files, const DataSpec& data,
+                           const std::vector<std::string>& paths, const ReaderOptions& options);
 
 }  // namespace hdps

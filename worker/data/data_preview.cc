@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/job/eval_sets.h"
 #include "common/base/show_number.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/data_description.h"
@@ -311,10 +312,12 @@ Result<DataPreview> PreviewData(FileSystem& files, const DataSpec& data,
 Result<DataPreview> PreviewJobData(FileSystem& files, const Job& job) {
   HDPS_ASSIGN_OR_RETURN(DataPreview preview,
                         PreviewData(files, job.data, job.data.train, LabelsOf(job)));
-  if (job.data.eval.empty()) return preview;
-  HDPS_ASSIGN_OR_RETURN(const DataPreview eval,
-                        PreviewData(files, job.data, job.data.eval, LabelsOf(job)));
-  preview.warnings.insert(preview.warnings.end(), eval.warnings.begin(), eval.warnings.end());
+  for (const EvalSet& set : EvalSetsOf(job.data)) {
+    if (set.held_out) continue;  // Its files are those of the training.
+    HDPS_ASSIGN_OR_RETURN(const DataPreview eval,
+                          PreviewData(files, job.data, set.files, LabelsOf(job)));
+    preview.warnings.insert(preview.warnings.end(), eval.warnings.begin(), eval.warnings.end());
+  }
   return preview;
 }
 

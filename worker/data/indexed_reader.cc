@@ -23,9 +23,9 @@ class IndexedReader : public BatchReader {
         rows_(std::move(rows)),
         plain_(std::move(plain)),
         lines_(
-            files_, paths_, {.header = input.data.header, .comment = input.data.comment},
+            files_, paths_, RulesOf(input.data, options_),
             [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
-        fetcher_(files_, paths_, {.header = input.data.header, .comment = input.data.comment}) {}
+        fetcher_(files_, paths_, RulesOf(input.data, options_)) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {
     epoch_ = epoch;

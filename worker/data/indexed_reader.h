@@ -23,6 +23,16 @@ inline uint64_t ShuffleSeed(const ReaderOptions& options, uint32_t epoch) {
   return RandomAt(options.seed ^ kShuffleSalt, epoch);
 }
 
+// Which lines are rows of the stream.
+inline LineRules RulesOf(const DataSpec& data, const ReaderOptions& options) {
+  const RowSide side = data.validation_share > 0 ? options.side : RowSide::kAll;
+  return {.header = data.header,
+          .comment = data.comment,
+          .side = side,
+          .held_out_share = data.validation_share,
+          .seed = options.seed};
+}
+
 struct ReaderInput {
   FileSystem& files;
   const DataSpec& data;

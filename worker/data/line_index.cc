@@ -21,12 +21,13 @@ bool LineIndex::Add(const Row& row) {
     const uint64_t behind = row.begin - file.anchors.back();
     if (behind > std::numeric_limits<uint32_t>::max()) return false;
     file.groups.push_back(static_cast<uint32_t>(behind));
+    // A group's first row alone is looked for; rows that are passed over may be many.
+    const uint64_t lines = row.number - of_file;
+    if (file.shifts.empty() || file.shifts.back().lines != lines) {
+      file.shifts.push_back({of_file, lines});
+    }
   }
   if (row.end - file.BeginOf(file.groups.size() - 1) > kGroupBytesMax) return false;
-  const uint64_t lines = row.number - of_file;
-  if (file.shifts.empty() || file.shifts.back().lines != lines) {
-    file.shifts.push_back({of_file, lines});
-  }
   file.end = row.end;
   ++num_rows_;
   return true;

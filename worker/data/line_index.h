@@ -12,7 +12,7 @@ namespace hdps {
 //
 // Invariant: rows are numbered from 0 over all files. A group is up to kStride rows of one file
 // that follow each other, with what lies between them; it spans at most kGroupBytesMax bytes. Takes
-// an eighth of a byte a row.
+// an eighth of a byte a row, and five eighths where lines lie between rows everywhere.
 class LineIndex {
  public:
   static constexpr uint64_t kStride = 32;
@@ -38,7 +38,8 @@ class LineIndex {
 
  private:
   static constexpr uint64_t kAnchorGroups = 128;
-  // From this row of the file on, a line's number is that of the row and this.
+  // From this row of the file on, which begins a group, the line's number is that of the row and
+  // this.
   struct Shift {
     uint64_t row, lines;
   };

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/hash.h"
 #include "worker/data/number.h"
 
 namespace hdps {
@@ -68,7 +69,17 @@ std::optional<std::string_view> LineRules::RowOf(std::string_view raw, uint64_t 
   if (raw.empty()) return std::nullopt;
   if (static_cast<unsigned char>(raw[0]) <= ' ' && TrimBlanks(raw).empty()) return std::nullopt;
   if (!comment.empty() && raw.starts_with(comment)) return std::nullopt;
+  if (side != RowSide::kAll && IsHeldOut(raw) != (side == RowSide::kHeldOut)) return std::nullopt;
   return raw;
+}
+
+bool LineRules::IsHeldOut(std::string_view text) const {
+  // Keeps it apart from the other things that the job's seed decides.
+  constexpr uint64_t kHoldOutSalt = 0x76616c6964617465;
+  constexpr int kBits = 53;  // Of a double.
+  const uint64_t hash = HashString(text, MixBits(seed ^ kHoldOutSalt));
+  return static_cast<double>(hash >> (64 - kBits)) <
+         held_out_share * static_cast<double>(uint64_t{1} << kBits);
 }
 
 Result<bool> LineReader::Next(Line* line) {

@@ -29,14 +29,25 @@ struct Line {
   LinePlace place;
 };
 
+// Which of the rows of a file: those of an epoch, or those that are held out from all of them.
+enum class RowSide : uint8_t { kAll, kTrained, kHeldOut };
+
 // Which lines may be rows.
 struct LineRules {
   bool header = false;  // The first line of each file is passed over.
   std::string comment;  // Lines that begin with this are passed over; empty: none.
+  // Rows of the other side are passed over: the text of a row and the seed decide where it belongs,
+  // so rows with the same bytes are on the same side, wherever they stand.
+  RowSide side = RowSide::kAll;
+  double held_out_share = 0;
+  uint64_t seed = 0;
 
   // Of a line as it lies in its file, without the LF: what of it is a row's text, or none.
   // `number` counts from 1.
   std::optional<std::string_view> RowOf(std::string_view raw, uint64_t number) const;
+
+ private:
+  bool IsHeldOut(std::string_view text) const;
 };
 
 // The first line as text: without a byte order mark and the end of a line.
@@ -45,7 +56,8 @@ std::string_view HeaderText(std::string_view raw);
 // Gets the header of each file, as HeaderText gives it, before any row of that file.
 using TakeHeader = std::function<Status(uint32_t file, std::string_view text)>;
 
-// Gives every line that may be a row: headers, blank lines and comments are passed over.
+// Gives every line that may be a row by the rules: headers, blank lines, comments and rows of the
+// other side are passed over.
 // Invariant: memory is bounded by the buffer and the longest line.
 class LineReader {
  public:

@@ -3,10 +3,12 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <utility>
 
+#include "common/job/eval_sets.h"
 #include "common/platform/failpoint.h"
 #include "kernels/host/gemm.h"
 #include "worker/data/data_preview.h"
@@ -110,9 +112,11 @@ Status Trainer::Execute(const Command& command) {
   switch (command.command) {
     case CommandKind::kInitDense:
       HDPS_RETURN_IF_ERROR(InitDense());
+      HDPS_RETURN_IF_ERROR(TellRows(&done));
       break;
     case CommandKind::kLoad:
       HDPS_RETURN_IF_ERROR(Load(command));
+      HDPS_RETURN_IF_ERROR(TellRows(&done));
       break;
     case CommandKind::kTrain:
       return Train(command);
@@ -120,7 +124,7 @@ Status Trainer::Execute(const Command& command) {
       HDPS_RETURN_IF_ERROR(StoreDense());
       break;
     case CommandKind::kEvaluate:
-      HDPS_RETURN_IF_ERROR(EvaluatePart(command.next, &done));
+      HDPS_RETURN_IF_ERROR(EvaluatePart(command, &done));
       break;
     case CommandKind::kPause:  // Nothing is running.
     case CommandKind::kFinish:
@@ -132,6 +136,17 @@ Status Trainer::Execute(const Command& command) {
   }
   done.clock = clock_;
   channel_.Answer(std::move(done));
+  return Status();
+}
+
+Status Trainer::TellRows(CommandDone* done) {
+  if (job_->train.evals_per_epoch == 0 || channel_.rank().value != 0) return Status();
+  if (!rows_of_epoch_) {
+    const ReaderOptions reading{.seed = job_->seed, .side = RowSide::kTrained};
+    HDPS_ASSIGN_OR_RETURN(rows_of_epoch_,
+                          CountRows(files_, job_->data, job_->data.train, reading));
+  }
+  done->rows = *rows_of_epoch_;
   return Status();
 }
 
@@ -333,6 +348,7 @@ Status Trainer::OpenSteps(const Command& command) {
   }
   options.reader.items = items_;
   options.reader.batch_size = job_->train.batch_size;
+  options.reader.side = RowSide::kTrained;
   options.reader.part = full_batch ? 0 : channel_.rank().value;
   options.reader.num_parts =
       full_batch ? 1 : static_cast<uint32_t>(channel_.view()->workers.size());
@@ -356,11 +372,18 @@ Status Trainer::OpenSteps(const Command& command) {
   return Status();
 }
 
-Status Trainer::BeginEvaluation() {
+Status Trainer::BeginEvaluation(const std::string& eval_set) {
   HDPS_FAILPOINT_OR_RETURN("worker.evaluate.begun");
   const auto num_parts = static_cast<uint32_t>(channel_.view()->workers.size());
-  PipelineOptions options =
-      EvaluationOptions(*job_, job_->data.eval, channel_.rank().value, num_parts);
+  const std::vector<EvalSet> sets = EvalSetsOf(job_->data);
+  const auto set = eval_set.empty()
+                       ? sets.begin()
+                       : std::ranges::find(sets, eval_set, &EvalSet::name);
+  if (set == sets.end()) {
+    return Status(Code::kInvalidArgument,
+                  "this job has no evaluation set '" + eval_set + "'");
+  }
+  PipelineOptions options = EvaluationOptions(*job_, *set, channel_.rank().value, num_parts);
   options.plan.view = channel_.view();
   options.plan.sections = channel_.sections();
   options.executor = &executor_;
@@ -389,11 +412,11 @@ Status Trainer::BeginEvaluation() {
   return Status();
 }
 
-Status Trainer::EvaluatePart(bool next, CommandDone* done) {
+Status Trainer::EvaluatePart(const Command& command, CommandDone* done) {
   // The scheduler holds one answer of each worker at a time.
   constexpr size_t kExamplesInAnswers = size_t{1} << 20;
-  if (!next) {
-    HDPS_RETURN_IF_ERROR(BeginEvaluation());
+  if (!command.next) {
+    HDPS_RETURN_IF_ERROR(BeginEvaluation(command.eval_set));
   } else if (evaluation_ == nullptr) {
     return Status(Code::kInvalidArgument, "there is no evaluation to go on with");
   }

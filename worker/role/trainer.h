@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -73,14 +74,16 @@ class Trainer {
   void MakeRunner();
   // With what every answer tells of this worker.
   CommandDone AnswerTo(const Command& command) const;
+  // Of worker 0, where the job is to be evaluated at parts of an epoch: the rows of one.
+  Status TellRows(CommandDone* done);
   Status InitDense();
   Status Load(const Command& command);
   Status Train(const Command& command);
   Status TrainSteps(const Command& command, Progress* progress);
   Status StoreDense();
-  // The next examples of this worker's part of the evaluation; `next`: behind those answered last.
-  Status EvaluatePart(bool next, CommandDone* done);
-  Status BeginEvaluation();
+  // The next examples of this worker's part of an evaluation; `next`: behind those answered last.
+  Status EvaluatePart(const Command& command, CommandDone* done);
+  Status BeginEvaluation(const std::string& eval_set);
 
   Status OpenSteps(const Command& command);
   bool StepsFit(const Command& command) const;
@@ -108,6 +111,7 @@ class Trainer {
   std::unique_ptr<StepRunner> runner_;
 
   Clock clock_ = 0;
+  std::optional<uint64_t> rows_of_epoch_;  // Once they have been counted.
   uint64_t examples_ = 0;  // Since the state at hand was begun or loaded.
   double loss_sum_ = 0;
   StepTimes all_times_;

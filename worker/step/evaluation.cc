@@ -23,10 +23,11 @@ double WeightOf(const Batch& batch) {
 
 }  // namespace
 
-PipelineOptions EvaluationOptions(const Job& job, const std::vector<std::string>& paths,
-                                  uint32_t part, uint32_t num_parts) {
+PipelineOptions EvaluationOptions(const Job& job, const EvalSet& set, uint32_t part,
+                                  uint32_t num_parts) {
   PipelineOptions options;
-  options.paths = paths;
+  options.paths = set.files;
+  options.reader.side = set.held_out ? RowSide::kHeldOut : RowSide::kAll;
   options.reader.seed = job.seed;
   options.reader.batch_size = kEvaluationExamples * num_parts;
   options.reader.part = part;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/job/eval_sets.h"
 #include "common/job/job.h"
 #include "common/protocol/messages.h"
 #include "worker/model/model.h"
@@ -34,9 +35,9 @@ struct RowSource {
   std::function<Status(const PreparedStep& step, std::vector<std::vector<float>>* rows)> fetch;
 };
 
-// Part `part` of `num_parts` of `paths`, in the order of the files.
-PipelineOptions EvaluationOptions(const Job& job, const std::vector<std::string>& paths,
-                                  uint32_t part, uint32_t num_parts);
+// Part `part` of `num_parts` of the set, in the order of the files.
+PipelineOptions EvaluationOptions(const Job& job, const EvalSet& set, uint32_t part,
+                                  uint32_t num_parts);
 
 // Scores step by step.
 //

@@ -69,6 +69,13 @@ Section NegativeSection() {
   return negatives.Done();
 }
 
+Section EvalSetSection() {
+  SettingTable<EvalSetSpec> set("eval_set", "data.eval_sets[]");
+  set.Add("name", &EvalSetSpec::name, "How reports and other settings refer to it.", kRequired);
+  set.Add("files", &EvalSetSpec::files, "As of data.eval; at least one.", kRequired);
+  return set.Done();
+}
+
 // A column with `repeat` stands for that many.
 void RepeatColumns(const JsonValue& data, DataSpec* spec) {
   const JsonValue* list = data.Find("columns");
@@ -100,6 +107,14 @@ Section DataSection() {
            Hashed::kDefault);
   data.Add("eval", &DataSpec::eval, "Files that are never trained on, as in train.",
            Hashed::kDefault);
+  data.AddObject("eval_sets", &DataSpec::eval_sets, EvalSetSection(),
+                 "Further files that are evaluated whenever those are, each set by itself.",
+                 Hashed::kNothing, kPrintedUnlessDefault);
+  data.Add("validation_share", &DataSpec::validation_share,
+           "This share of the rows of the training files, picked by a hash of the seed and the "
+           "row's bytes, is never trained on and takes no place in the epoch: the evaluation set "
+           "where data.eval is empty, else one more, called validation. 0: none.",
+           Range{0, 0.5}, kPrintedUnlessDefault);
   data.Add("delimiter", &DataSpec::delimiter, "One character between cells; \"\\t\" for TSV.",
            Where(kFormat, {DataFormat::kCsv}));
   data.Add("header", &DataSpec::header,

@@ -148,6 +148,10 @@ Result<Job> LoadJob(FileSystem& files, const std::string& path,
   HDPS_ASSIGN_OR_RETURN(Job job, ReadJob(*text, overrides, registry, &source));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "train", needed, &job.data.train));
   HDPS_RETURN_IF_ERROR(FindData(files, source, "eval", needed, &job.data.eval));
+  for (size_t s = 0; s < job.data.eval_sets.size(); ++s) {
+    HDPS_RETURN_IF_ERROR(FindData(files, source, "eval_sets." + std::to_string(s) + ".files",
+                                  needed, &job.data.eval_sets[s].files));
+  }
   WarnOfRepeats(&job);
   return job;
 }

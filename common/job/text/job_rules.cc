@@ -4,6 +4,7 @@
 #include <map>
 
 #include "common/base/nearest_name.h"
+#include "common/job/eval_sets.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -190,6 +191,78 @@ Status CheckTrain(const JobSource& source, Job* job) {
   return {};
 }
 
+Status CheckEvalSets(const JobSource& source, const DataSpec& data) {
+  std::vector<std::string> taken;
+  if (!data.eval.empty()) taken.emplace_back(kEvalName);
+  if (data.validation_share > 0) taken.emplace_back(kValidationName);
+  for (size_t s = 0; s < data.eval_sets.size(); ++s) {
+    const EvalSetSpec& set = data.eval_sets[s];
+    const std::string place = "data.eval_sets." + std::to_string(s);
+    if (set.name.empty()) return Refuse(source, place + ".name", "\"\" is no name; give one");
+    if (std::ranges::find(taken, set.name) != taken.end()) {
+      return Refuse(source, place + ".name",
+                    Quoted(set.name) + " is the name of another evaluation set; all have to differ");
+    }
+    if (set.files.empty()) {
+      return Refuse(source, place + ".files", "there is no file to evaluate; name at least one");
+    }
+    taken.push_back(set.name);
+  }
+  return {};
+}
+
+// Whether the job is evaluated before its end, so that something can follow from it.
+bool IsEvaluatedMeanwhile(const TrainSpec& train) {
+  return train.evals_per_epoch > 0 || train.eval_every_steps > 0 ||
+         (train.eval_each_epoch && train.epochs > 1);
+}
+
+// `key`: the setting that watches.
+Status CheckWatch(const JobSource& source, const std::string& key, Job* job, WatchSpec* watch) {
+  if (watch->patience == 0) return {};
+  const std::string place = "train." + key;
+  const std::vector<EvalSet> sets = EvalSetsOf(job->data);
+  if (sets.empty()) {
+    return Refuse(source, place,
+                  "there is nothing to evaluate; give data.eval, data.eval_sets or "
+                  "data.validation_share");
+  }
+  if (!watch->set.empty() && std::ranges::find(sets, watch->set, &EvalSet::name) == sets.end()) {
+    std::vector<std::string> names;
+    for (const EvalSet& set : sets) names.push_back(set.name);
+    return Refuse(source, place + ".set",
+                  Quoted(watch->set) + " is no evaluation set of this job" +
+                      DidYouMean(watch->set, names));
+  }
+  const JsonValue* const train = source.root.Find("train");
+  const JsonValue* const given = train == nullptr ? nullptr : train->Find(key);
+  if (given == nullptr || given->Find("metric") == nullptr) watch->metric = UsualMetric(*job);
+  const std::vector<std::string> measured = MeasuredMetrics(*job);
+  if (std::ranges::find(measured, watch->metric) == measured.end()) {
+    const bool known = IsMetric(watch->metric);
+    return Refuse(source, place + ".metric",
+                  Quoted(watch->metric) + (known ? " is not measured in this job; add it to train.metrics"
+                                                 : " is no figure of this job's evaluations" +
+                                                       DidYouMean(watch->metric, measured)));
+  }
+  if (!IsEvaluatedMeanwhile(job->train)) {
+    job->warnings.push_back(place +
+                            " has no effect: the job is evaluated at its end alone; see "
+                            "train.eval_each_epoch, eval_every_steps and evals_per_epoch");
+  }
+  return {};
+}
+
+Status CheckEvaluation(const JobSource& source, Job* job) {
+  HDPS_RETURN_IF_ERROR(CheckEvalSets(source, job->data));
+  HDPS_RETURN_IF_ERROR(CheckWatch(source, "early_stop", job, &job->train.early_stop));
+  HDPS_RETURN_IF_ERROR(CheckWatch(source, "plateau", job, &job->train.plateau));
+  if (job->train.evals_per_epoch > 0 && EvalSetsOf(job->data).empty()) {
+    job->warnings.push_back("train.evals_per_epoch is ignored: there is nothing to evaluate");
+  }
+  return {};
+}
+
 // Hot rows kept at the workers: all of them make the same updates, so there has to be one a step,
 // and no server may drop or withhold a row meanwhile.
 Status CheckCache(const JobSource& source, const Job& job) {
@@ -271,6 +344,7 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
   HDPS_RETURN_IF_ERROR(FillSchedules(source, text.train_text.schedule, job));
   HDPS_RETURN_IF_ERROR(CheckLosses(source, job));
   HDPS_RETURN_IF_ERROR(CheckTrain(source, job));
+  HDPS_RETURN_IF_ERROR(CheckEvaluation(source, job));
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
   const std::string not_on_cuda = job->model.device == "cuda" ? WhyNotOnCuda(*job) : "";

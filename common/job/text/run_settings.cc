@@ -10,6 +10,41 @@ namespace {
 
 using enum Note;
 
+template <typename Spec>
+void AddWatch(SettingTable<Spec>* table, const std::string& patience) {
+  table->Add("patience", &Spec::patience, patience, Range{0, 1e6});
+  table->Add("metric", &Spec::metric,
+             "The figure that is watched, one of those that train.metrics gives; not given: the "
+             "first of them.",
+             kNoDefault);
+  table->Add("set", &Spec::set,
+             "Name of the evaluation set: eval (the files of data.eval), validation (the rows of "
+             "data.validation_share), or one of data.eval_sets; empty: the first there is.");
+  table->Add("min_delta", &Spec::min_delta, "A figure is better when it is by more than this.",
+             Range{0, kAnyNumber});
+}
+
+Section EarlyStopSection() {
+  SettingTable<WatchSpec> watch("early_stop", "train.early_stop");
+  AddWatch(&watch,
+           "The job ends, as after its last epoch, at the evaluation that is the so many-th in a "
+           "row without a better figure; 0: it goes on.");
+  return watch.Done();
+}
+
+Section PlateauSection() {
+  SettingTable<PlateauSpec> watch("plateau", "train.plateau");
+  AddWatch(&watch,
+           "All learning rates fall after so many evaluations in a row without a better figure, "
+           "and again after as many more; 0: never.");
+  // 0 would end the training, and 1 changes nothing.
+  watch.Add("factor", &PlateauSpec::factor, "What they are multiplied with then.",
+            Range{1e-6, 0.999});
+  watch.Add("least", &PlateauSpec::least, "They do not fall below so much of what they were.",
+            Range{0, 1});
+  return watch.Done();
+}
+
 Section TrainSection() {
   SettingTable<TrainText> train("train", "train");
   train.Add("mode", &TrainSpec::mode,
@@ -59,6 +94,16 @@ Section TrainSection() {
             "sampled_softmax. " +
                 MetricWordsText(),
             Hashed::kNothing, kPrintedUnlessDefault);
+  train.Add("evals_per_epoch", &TrainSpec::evals_per_epoch,
+            "Evaluate so many times an epoch, at equal distances, the last time at its end; the "
+            "rows are counted for it before the training. 0: as the two above say.",
+            Range{0, 1e6}, Hashed::kNothing, kPrintedUnlessDefault);
+  train.AddObject("early_stop", &TrainSpec::early_stop, EarlyStopSection(),
+                  "End before the last epoch where evaluations get no better.", Hashed::kNothing,
+                  kPrintedUnlessDefault);
+  train.AddObject("plateau", &TrainSpec::plateau, PlateauSection(),
+                  "Let the learning rates fall where evaluations get no better.",
+                  kPrintedUnlessDefault);
   train.Add("cache_refresh_steps", &TrainSpec::cache_refresh_steps,
             "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to "
             "4096.",
@@ -113,6 +158,15 @@ Section CheckpointSection() {
                  "over 4 MiB, a full "
                  "one takes the place of the next. 0: none.",
                  Range{0, 9e15}, Hashed::kNothing);
+  checkpoint.Add("every_epochs", &CheckpointSpec::every_epochs,
+                 "Also at the end of every so many epochs; 0: not because of an epoch's end.",
+                 Range{0, 1e6}, Hashed::kNothing, kPrintedUnlessDefault);
+  checkpoint.Add("keep_best", &CheckpointSpec::keep_best,
+                 "Where there is data to evaluate: an evaluation with the best figure so far is "
+                 "followed by a full one, which stays beside the newest until there is a better "
+                 "one. The figure is that of train.early_stop where that is used, else auc, or "
+                 "logloss where no auc is measured.",
+                 Hashed::kNothing, kPrintedUnlessDefault);
   checkpoint.Add(
       "keep", &CheckpointSpec::keep,
       "Full ones, each with what was saved between it and the next; older ones are removed.",

@@ -54,13 +54,17 @@ void ListPlaces(const Section& section, const std::string& list,
                 const std::vector<std::string>& overrides, std::vector<Place>* places) {
   for (const Setting& setting : section.settings) {
     const bool of_list = section.name == "column" || section.name == "feature" ||
-                         section.name == "table" || section.name == "layer";
+                         section.name == "table" || section.name == "layer" ||
+                         section.name == "eval_set";
     const std::string object = of_list ? list + ItemFor(section, setting) : list;
     Place place{&section, &setting, overrides, PathBelow(object, setting.key)};
     Fulfil(section, setting, object, &place.overrides);
     places->push_back(place);
     if (setting.kind != ValueKind::kObject) continue;
     if (setting.key == "tables" || setting.key == "layers") place.overrides.push_back(kGraph);
+    if (setting.section->name == "eval_set") {
+      place.overrides.push_back(place.path + "=[{\"name\":\"other\",\"files\":[\"o.csv\"]}]");
+    }
     if (setting.section->name == "init") place.overrides.push_back(place.path + "={}");
     ListPlaces(*setting.section, place.path, place.overrides, places);
   }

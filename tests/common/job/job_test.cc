@@ -118,6 +118,9 @@ TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
         "cluster.memory_limit=1GiB", "cluster.spill_path=/x", "model.policy.admit_after=1",
         "data.max_bad_rows=4", "train.staleness_bound=3", "model.vocab_cache_size=100",
         "train.cache_refresh_steps=7", "train.eval_every_steps=7",
+        "train.evals_per_epoch=4", "checkpoint.every_epochs=2", "checkpoint.keep_best=false",
+        "data.eval_sets=[{\"name\":\"other\",\"files\":[\"o.csv\"]}]",
+        "train.plateau.factor=0.1",
         "parallel.gradients_mean=true"}) {
     EXPECT_EQ(JobDigest(Good({same})), digest) << same;
   }
@@ -128,7 +131,7 @@ TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
         "parallel.dense_exchange=allreduce", "parallel.gradients_mean=false", "model.type=deepfm",
         "data.features.0.boundaries.0=0", "model.embedding_init.scale=0.5",
         "model.policy.admit_after=2", "model.policy.evict_by=norm",
-        "model.policy.max_bytes=1GiB"}) {
+        "model.policy.max_bytes=1GiB", "data.validation_share=0.1", "train.plateau.factor=0.5"}) {
     digests.push_back(JobDigest(Good({other})));
   }
   std::sort(digests.begin(), digests.end());

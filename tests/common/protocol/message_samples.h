@@ -68,8 +68,8 @@ inline auto Fields(const HeartbeatAck& m) {
   return std::tie(a, b);
 }
 inline auto Fields(const Command& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, view] = m;  // `view` does not travel.
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, n, view] = m;  // `view` does not travel.
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, n);
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q, r,
@@ -221,6 +221,8 @@ void ForEachSample(const Visit& visit) {
                 .keep = true,
                 .files = {{"shard_0", 100, 200, 300}},
                 .since = 60,
+                .rate = 0.25,
+                .eval_set = "late",
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});

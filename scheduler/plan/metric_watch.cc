@@ -1,0 +1,103 @@
+// Better or not, and how often not in a row.
+#include "scheduler/plan/metric_watch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/base/show_number.h"
+#include "common/job/eval_sets.h"
+
+namespace hdps {
+namespace {
+
+// What best checkpoints are chosen by: the figure that ends the job, where one does.
+WatchSpec BestSpec(const Job& job) {
+  WatchSpec spec;
+  spec.metric = UsualMetric(job);
+  if (job.train.early_stop.patience > 0) {
+    spec.metric = job.train.early_stop.metric;
+    spec.set = job.train.early_stop.set;
+  }
+  return spec;
+}
+
+size_t NumberOfSet(const Job& job, const std::string& name) {
+  const std::vector<EvalSet> sets = EvalSetsOf(job.data);
+  const auto found = std::ranges::find(sets, name, &EvalSet::name);
+  return found == sets.end() ? 0 : static_cast<size_t>(found - sets.begin());
+}
+
+}  // namespace
+
+MetricWatch::MetricWatch(const Job& job, const WatchSpec& spec, const WatchState& state)
+    : metric_(spec.metric), min_delta_(spec.min_delta), set_(NumberOfSet(job, spec.set)) {
+  const std::string of = metric_ + " of " + (spec.set.empty() ? "the first set" : spec.set);
+  if (state.of == of) state_ = state;
+  state_.of = of;
+}
+
+bool MetricWatch::Take(std::span<const Evaluation> by_set, Clock clock) {
+  if (clock <= state_.last_clock) return false;
+  state_.last_clock = clock;
+  const double figure = FigureOf(by_set[set_], metric_);
+  const bool higher = HigherIsBetter(metric_.substr(metric_.rfind('.') + 1));  // Behind its task.
+  const double gain = higher ? figure - state_.best : state_.best - figure;
+  const bool better = std::isfinite(figure) && (state_.best_clock < 0 || gain > min_delta_);
+  if (!better) {
+    ++state_.since;
+    return false;
+  }
+  state_.best = figure;
+  state_.best_clock = clock;
+  state_.since = 0;
+  return true;
+}
+
+std::string MetricWatch::Describe() const {
+  const std::string in = " in " + std::to_string(state_.since) + " evaluation" +
+                         (state_.since == 1 ? "" : "s");
+  if (state_.best_clock < 0) return metric_ + " had no value" + in;
+  return metric_ + " was no better than " + ShowNumber("%.6f", state_.best) + ", that of step " +
+         std::to_string(state_.best_clock) + "," + in;
+}
+
+RunWatches::RunWatches(const Job& job, const Watched& state)
+    : early_stop_patience_(job.train.early_stop.patience),
+      plateau_spec_(job.train.plateau),
+      best_(job, BestSpec(job), state.best),
+      early_stop_(job, job.train.early_stop, state.early_stop),
+      plateau_(job, job.train.plateau, state.plateau),
+      state_(state) {
+  state_.best = best_.state();
+  state_.early_stop = early_stop_.state();
+  state_.plateau = plateau_.state();
+}
+
+RunWatches::Verdict RunWatches::Take(std::span<const Evaluation> by_set, Clock clock) {
+  Verdict verdict;
+  verdict.best = best_.Take(by_set, clock);
+  if (verdict.best) {
+    state_.best_auc = by_set.front().auc;
+    state_.best_logloss = by_set.front().logloss;
+  }
+  early_stop_.Take(by_set, clock);
+  verdict.stop = out_of_patience();
+  plateau_.Take(by_set, clock);
+  if (plateau_.OutOf(plateau_spec_.patience)) {
+    const double lower = std::max(state_.rate * plateau_spec_.factor, plateau_spec_.least);
+    verdict.rate_fell = lower < state_.rate;
+    if (verdict.rate_fell) {
+      state_.rate = lower;
+      verdict.why = plateau_.Describe();
+    }
+    plateau_.BeginAnew();
+  }
+  if (verdict.stop) verdict.why = WhyEnded();
+  state_.best = best_.state();
+  state_.early_stop = early_stop_.state();
+  state_.plateau = plateau_.state();
+  return verdict;
+}
+
+}  // namespace hdps
