@@ -41,7 +41,7 @@ bool MetricWatch::Take(std::span<const Evaluation> by_set, Clock clock) {
   if (clock <= state_.last_clock) return false;
   state_.last_clock = clock;
   const double figure = FigureOf(by_set[set_], metric_);
-  const bool higher = HigherIsBetter(metric_.substr(metric_.rfind('.') + 1));  // Behind its task.
+  const bool higher = HigherIsBetter(metric_);
   const double gain = higher ? figure - state_.best : state_.best - figure;
   const bool better = std::isfinite(figure) && (state_.best_clock < 0 || gain > min_delta_);
   if (!better) {

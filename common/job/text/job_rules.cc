@@ -219,8 +219,21 @@ bool IsEvaluatedMeanwhile(const TrainSpec& train) {
 
 // `key`: the setting that watches.
 Status CheckWatch(const JobSource& source, const std::string& key, Job* job, WatchSpec* watch) {
-  if (watch->patience == 0) return {};
   const std::string place = "train." + key;
+  const JsonValue* const train = source.root.Find("train");
+  const JsonValue* const given = train == nullptr ? nullptr : train->Find(key);
+  const bool chosen = given != nullptr && given->Find("metric") != nullptr;
+  if (!chosen && watch->patience > 0) watch->metric = UsualMetric(*job);
+  const std::vector<std::string> measured = MeasuredMetrics(*job);
+  if (chosen && std::ranges::find(measured, watch->metric) == measured.end()) {
+    const bool known = IsMetric(watch->metric);
+    return Refuse(source, place + ".metric",
+                  Quoted(watch->metric) +
+                      (known ? " is not measured in this job; add it to train.metrics"
+                             : " is no figure of this job's evaluations" +
+                                   DidYouMean(watch->metric, measured)));
+  }
+  if (watch->patience == 0) return {};
   const std::vector<EvalSet> sets = EvalSetsOf(job->data);
   if (sets.empty()) {
     return Refuse(source, place,
@@ -233,17 +246,6 @@ Status CheckWatch(const JobSource& source, const std::string& key, Job* job, Wat
     return Refuse(source, place + ".set",
                   Quoted(watch->set) + " is no evaluation set of this job" +
                       DidYouMean(watch->set, names));
-  }
-  const JsonValue* const train = source.root.Find("train");
-  const JsonValue* const given = train == nullptr ? nullptr : train->Find(key);
-  if (given == nullptr || given->Find("metric") == nullptr) watch->metric = UsualMetric(*job);
-  const std::vector<std::string> measured = MeasuredMetrics(*job);
-  if (std::ranges::find(measured, watch->metric) == measured.end()) {
-    const bool known = IsMetric(watch->metric);
-    return Refuse(source, place + ".metric",
-                  Quoted(watch->metric) + (known ? " is not measured in this job; add it to train.metrics"
-                                                 : " is no figure of this job's evaluations" +
-                                                       DidYouMean(watch->metric, measured)));
   }
   if (!IsEvaluatedMeanwhile(job->train)) {
     job->warnings.push_back(place +
