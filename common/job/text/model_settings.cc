@@ -200,7 +200,7 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
                    "Default: normal, scale 0.01.", embeds);
   model->Add("dense_init", &ModelText::dense_init,
              "How the weights of dense layers begin, as `init` of a layer.", OneOf{FanInits()},
-             recipes(RecipeTypes()));
+             RecipesWhere([](const auto&) { return true; }));
   model->AddObject("policy", &ModelText::policy, PolicySection(),
                    "Which keys get rows and which rows leave, in each table of the recipe.",
                    sparse);
