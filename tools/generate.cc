@@ -18,7 +18,8 @@
 DEFINE_string(kind, "log",
               "log: train.tsv, eval.tsv of Criteo's layout; digits: train.csv, eval.csv");
 DEFINE_string(model, "linear",
-              "What decides the labels: linear, pairwise, crosses, dot, wide_deep");
+              "What decides the labels: linear, pairwise, crosses, dot, wide_deep, pooled, "
+              "field_pairs, triples");
 DEFINE_uint64(eval_rows, 20000, "Evaluation rows");
 DEFINE_uint32(numeric, 13, "Numeric columns that are filled, at most 13");
 DEFINE_uint32(categorical, 26, "Categorical columns that are filled, at most 26");
@@ -57,8 +58,9 @@ Status GenerateLog(FileSystem& files, const std::string& folder, uint64_t rows) 
   const std::optional<TeacherFamily> family = TeacherFamilyOf(FLAGS_model);
   if (!family) {
     return Mistaken("--model=" + FLAGS_model +
-                    ": expected linear, pairwise, crosses, dot or wide_deep" +
-                    DidYouMean(FLAGS_model, {"linear", "pairwise", "crosses", "dot", "wide_deep"}));
+                    ": expected linear, pairwise, crosses, dot, wide_deep, pooled, field_pairs or "
+                    "triples" +
+                    DidYouMean(FLAGS_model, TeacherFamilies()));
   }
   SyntheticLogSpec spec;
   spec.rows = rows;
