@@ -10,10 +10,15 @@
 #include "common/job/model_spec.h"
 #include "kernels/matrix.h"
 #include "kernels/tasks/attention_tasks.h"
+#include "kernels/tasks/bilinear_tasks.h"
+#include "kernels/tasks/cin_tasks.h"
 #include "kernels/tasks/column_norm.h"
+#include "kernels/tasks/cross_mix_tasks.h"
 #include "kernels/tasks/element_chain.h"
+#include "kernels/tasks/field_weight_tasks.h"
 #include "kernels/tasks/row_task.h"
 #include "kernels/tasks/tower_tasks.h"
+#include "kernels/tasks/vector_sum_tasks.h"
 #include "kernels/tasks/weigh_tasks.h"
 
 namespace hdps {
@@ -265,8 +270,13 @@ using RowTask =
     std::variant<AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,
                  FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward,
                  SumColumns, SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients,
-                 NormalizeColumnsBackward,
-                 BprRows, InnerProductRows, SampledSoftmaxRows,
+                 NormalizeColumnsBackward, BprRows, InnerProductRows, SampledSoftmaxRows,
+                 // Of products of fields.
+                 SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward,
+                 MeanOfVectors, MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward,
+                 BilinearRows, BilinearRowsBackward, SplitVectors, SplitVectorsBackward,
+                 CinProducts, CinProductsBackward, SumComponents, SumComponentsBackward,
+                 GateExperts, GateExpertsBackward, TanhBackward,
                  // Of layers over sequences, fields, experts and towers.
                  AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures,
                  DinFeaturesBackward, DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward,

@@ -19,7 +19,8 @@ DEFINE_string(kind, "log",
               "log: train.tsv, eval.tsv of Criteo's layout; digits: train.csv, eval.csv");
 DEFINE_string(model, "",
               "generate: what decides the labels: linear (if not given), pairwise, crosses, dot, "
-              "wide_deep; prepare: the job's model.type, wide_deep if not given");
+              "wide_deep, pooled, field_pairs, triples; prepare: the job's model.type, wide_deep if "
+              "not given");
 DEFINE_uint64(eval_rows, 20000, "Evaluation rows");
 DEFINE_uint32(numeric, 13, "Numeric columns that are filled, at most 13");
 DEFINE_uint32(categorical, 26, "Categorical columns that are filled, at most 26");
@@ -59,8 +60,9 @@ Status GenerateLog(FileSystem& files, const std::string& folder, uint64_t rows) 
   const std::optional<TeacherFamily> family = TeacherFamilyOf(model);
   if (!family) {
     return Mistaken("--model=" + FLAGS_model +
-                    ": expected linear, pairwise, crosses, dot or wide_deep" +
-                    DidYouMean(FLAGS_model, {"linear", "pairwise", "crosses", "dot", "wide_deep"}));
+                    ": expected linear, pairwise, crosses, dot, wide_deep, pooled, field_pairs or "
+                    "triples" +
+                    DidYouMean(FLAGS_model, TeacherFamilies()));
   }
   SyntheticLogSpec spec;
   spec.rows = rows;

@@ -87,6 +87,8 @@ class Mistakes(harness.Case):
             ("unknown mode", setter("train.mode", "snyc"), "snyc", "sync", "async", "ssp"),
             ("unknown optimizer", setter("model.deep_optimizer.kind", "adamm"), "adamm", "adam"),
             ("unknown model", setter("model.type", "wide_and_deep"), "wide_and_deep", "wide_deep"),
+            ("unknown products", lambda job: job["model"].update(type="pnn", products="iner"), "inner, outer"),
+            ("maps that cannot be halved", lambda job: job["model"].update(type="xdeepfm", cin_maps=3), "halved"),
             ("unknown format", setter("data.format", "tsv"), "data.format", "criteo", "csv"),
             ("device_num 0", setter("parallel.device_num", 0), "device_num", "4096"),
             ("device_num 4097", setter("parallel.device_num", 4097), "device_num", "4096"),

@@ -13,6 +13,13 @@ CASES = {
     "deepfm": ("pairwise", {"embedding_dim": 8, "hidden": [64, 32]}, {"epochs": 3}),
     "dcn_v2": ("crosses", {"embedding_dim": 8, "hidden": [64, 32], "cross_layers": 2},
                {"epochs": 2, "batch_size": 1024}),
+    "fm": ("pairwise", {"embedding_dim": 8}, {"epochs": 3}),
+    "nfm": ("pooled", {"embedding_dim": 8, "hidden": [64, 32]}, {"epochs": 3}),
+    "pnn": ("field_pairs", {"embedding_dim": 8, "hidden": [64, 32]}, {"epochs": 3}),
+    "xdeepfm": ("triples", {"embedding_dim": 8, "hidden": [64, 32], "cin_maps": 16}, {"epochs": 3}),
+    "fibinet": ("field_pairs", {"embedding_dim": 8, "hidden": [64, 32]}, {"epochs": 3}),
+    "dcn_mix": ("crosses", {"embedding_dim": 8, "hidden": [64, 32], "cross_layers": 2},
+                {"epochs": 2, "batch_size": 1024}),
     "dlrm": ("dot", {"embedding_dim": 8, "hidden": [64, 32], "bottom_hidden": [32]}, {"epochs": 3}),
 }
 RULE = {"kind": "lazy_adam", "learning_rate": 0.006, "epsilon": 1e-8}
@@ -74,6 +81,30 @@ class PlantedModels(harness.Case):
     @harness.at_night
     def test_dcn_v2(self):
         self.trained_against_best("dcn_v2")
+
+    @harness.at_night
+    def test_fm(self):
+        self.trained_against_best("fm")
+
+    @harness.at_night
+    def test_nfm(self):
+        self.trained_against_best("nfm")
+
+    @harness.at_night
+    def test_pnn(self):
+        self.trained_against_best("pnn")
+
+    @harness.at_night
+    def test_xdeepfm(self):
+        self.trained_against_best("xdeepfm")
+
+    @harness.at_night
+    def test_fibinet(self):
+        self.trained_against_best("fibinet")
+
+    @harness.at_night
+    def test_dcn_mix(self):
+        self.trained_against_best("dcn_mix")
 
     @harness.at_night
     def test_dlrm(self):

@@ -150,7 +150,8 @@ class Told(harness.Case):
     def test_generate_writes_a_job_that_trains(self):
         for kind, rows, flags in (("log", 4096, []), ("digits", 640, []),
                                   *[("log", 512, [f"--model={m}"])
-                                    for m in ("pairwise", "crosses", "dot", "wide_deep")]):
+                                    for m in ("pairwise", "crosses", "dot", "wide_deep", "pooled",
+                                              "field_pairs", "triples")]):
             folder = self.out("_".join([kind, *flags]).replace("--model=", ""))
             shown = harness.run([HDPS, "generate", f"--out={folder}", f"--kind={kind}", f"--rows={rows}",
                                  "--eval_rows=256", "--vocabulary=50", *flags]).stdout

@@ -57,7 +57,8 @@ TEST(JobShapeTest, CountsProductsKeysAndFloats) {
 
 // Servers foresee what the model asks for without building it.
 TEST(JobShapeTest, DenseFloatsAreThoseOfTheGraph) {
-  for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic"}) {
+  for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic", "fm", "nfm", "pnn",
+                           "xdeepfm", "fibinet", "dcn_mix"}) {
     const Job job = JobOf(R"({"type": ")" + std::string(type) + R"("})");
     EXPECT_EQ(DenseFloats(job), ShapeOf(job)->dense_floats) << type;
   }

@@ -30,8 +30,8 @@ void AddProducts(const Job& job, const Graph& graph, uint32_t layer, JobShape* s
     if (tensor.shape.size() != 2) continue;
     Product& product = shape->products.emplace_back();
     product.inputs = tensor.shape[0];
-    product.units = tensor.shape[1];
-    shape->activation_floats += tensor.shape[1];
+    product.units = static_cast<uint32_t>(tensor.shape[1] * tensor.uses);
+    shape->activation_floats += product.units;
     if (below < 0) continue;
     const LayerSpec& embedding = job.model.layers[static_cast<size_t>(below)];
     product.row_features = FeaturesIn(job, embedding);

@@ -35,6 +35,12 @@ Json ModelOf(TeacherFamily family) {
       return deep("dcn_v2");
     case TeacherFamily::kDot:
       return deep("dlrm");
+    case TeacherFamily::kPooled:
+      return wide_and_deep("nfm");
+    case TeacherFamily::kFieldPairs:
+      return wide_and_deep("fibinet");
+    case TeacherFamily::kTriples:
+      return wide_and_deep("xdeepfm");
     case TeacherFamily::kWideDeep:
       break;
   }

@@ -1,6 +1,7 @@
-// Five kinds of planted models.
+// The kinds of planted models.
 #include "tools/synthetic/synthetic_teacher.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -12,17 +13,17 @@ namespace hdps {
 namespace {
 
 constexpr std::pair<std::string_view, TeacherFamily> kFamilies[] = {
-    {"linear", TeacherFamily::kLinear},
-    {"pairwise", TeacherFamily::kPairwise},
-    {"crosses", TeacherFamily::kCrosses},
-    {"dot", TeacherFamily::kDot},
-    {"wide_deep", TeacherFamily::kWideDeep}};
+    {"linear", TeacherFamily::kLinear},          {"pairwise", TeacherFamily::kPairwise},
+    {"crosses", TeacherFamily::kCrosses},        {"dot", TeacherFamily::kDot},
+    {"wide_deep", TeacherFamily::kWideDeep},     {"pooled", TeacherFamily::kPooled},
+    {"field_pairs", TeacherFamily::kFieldPairs}, {"triples", TeacherFamily::kTriples}};
 
 // Component 0 is the linear weight; the rest are latent.
 constexpr size_t kLinearComponent = 0;
 constexpr size_t kFirstLatent = 1;
 constexpr uint64_t kNumberField = uint64_t{1} << 32;
 constexpr uint64_t kHiddenField = uint64_t{1} << 33;
+constexpr uint64_t kPairField = uint64_t{1} << 34;
 
 double NormalAt(uint64_t seed, uint64_t owner, uint64_t value, uint64_t component) {
   const uint64_t stream = RandomAt(RandomAt(seed, owner), value);
@@ -40,6 +41,12 @@ std::optional<TeacherFamily> TeacherFamilyOf(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string> TeacherFamilies() {
+  std::vector<std::string> names;
+  for (const auto& [name, family] : kFamilies) names.emplace_back(name);
+  return names;
+}
+
 double Teacher::linear_scale() const {
   switch (family_) {
     case TeacherFamily::kLinear:
@@ -49,6 +56,9 @@ double Teacher::linear_scale() const {
     case TeacherFamily::kPairwise:
     case TeacherFamily::kCrosses:
     case TeacherFamily::kWideDeep:
+    case TeacherFamily::kPooled:
+    case TeacherFamily::kFieldPairs:
+    case TeacherFamily::kTriples:
       return std::sqrt(0.5);
   }
   return 0;
@@ -87,6 +97,12 @@ double Teacher::Interaction(const TeacherInput& input) const {
       return Crosses(input);
     case TeacherFamily::kWideDeep:
       return Network(input);
+    case TeacherFamily::kPooled:
+      return Pooled(input);
+    case TeacherFamily::kFieldPairs:
+      return FieldPairs(input);
+    case TeacherFamily::kTriples:
+      return Triples(input);
   }
   return 0;
 }
@@ -147,6 +163,61 @@ double Teacher::Network(const TeacherInput& input) const {
     out += weight * std::tanh(1.5 * hidden[h] / std::sqrt(width) + bias);
   }
   return out;
+}
+
+double Teacher::Pooled(const TeacherInput& input) const {
+  const auto fields = static_cast<double>(input.values.size());
+  const double pairs = std::max(1.0, fields * (fields - 1) / 2);
+  std::array<double, kLatent> pooled = {};
+  for (size_t c = 0; c < kLatent; ++c) {
+    double sum = 0, squares = 0;
+    for (size_t f = 0; f < input.values.size(); ++f) {
+      const double v = OfValue(f, input.values[f], kFirstLatent + c);
+      sum += v;
+      squares += v * v;
+    }
+    pooled[c] = (sum * sum - squares) / 2 / std::sqrt(pairs);
+  }
+  double out = 0;
+  for (size_t h = 0; h < kHidden; ++h) {
+    double hidden = NormalAt(seed_, kHiddenField + h, 1, 0);
+    for (size_t c = 0; c < kLatent; ++c) {
+      hidden += NormalAt(seed_, kHiddenField + h, 0, c) * pooled[c] / std::sqrt(double{kLatent});
+    }
+    out += NormalAt(seed_, kHiddenField + h, 1, 1) * std::tanh(hidden);
+  }
+  return out;
+}
+
+double Teacher::FieldPairs(const TeacherInput& input) const {
+  double total = 0;
+  for (size_t f = 0; f < input.values.size(); ++f) {
+    for (size_t g = f + 1; g < input.values.size(); ++g) {
+      double dot = 0;
+      for (size_t c = 0; c < kLatent; ++c) {
+        dot += OfValue(f, input.values[f], kFirstLatent + c) *
+               OfValue(g, input.values[g], kFirstLatent + c);
+      }
+      total += NormalAt(seed_, kPairField + f, g, 0) * dot;
+    }
+  }
+  return total;
+}
+
+// The elementary symmetric polynomial of degree three of each component, field by field.
+double Teacher::Triples(const TeacherInput& input) const {
+  double total = 0;
+  for (size_t c = 0; c < kLatent; ++c) {
+    double ones = 0, pairs = 0, triples = 0;
+    for (size_t f = 0; f < input.values.size(); ++f) {
+      const double v = OfValue(f, input.values[f], kFirstLatent + c);
+      triples += pairs * v;
+      pairs += ones * v;
+      ones += v;
+    }
+    total += triples;
+  }
+  return total;
 }
 
 }  // namespace hdps

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace hdps {
 
@@ -15,10 +17,15 @@ enum class TeacherFamily : uint8_t {
   kCrosses,   // Linear, and products of two categories, and of two and a number (DCN).
   kDot,       // Dot products of all pairs of latent vectors and one made of the numbers (DLRM).
   kWideDeep,  // Linear, and a small network over latent vectors and numbers.
+  kPooled,  // Linear, and a small network over the elementwise products of all pairs, added (NFM).
+  kFieldPairs,  // Linear, and the dot products of all pairs, each by a weight of its fields
+                // (FiBiNET).
+  kTriples,     // Linear, and the elementwise products of all triples, added (xDeepFM).
 };
 
-// "linear", "pairwise", "crosses", "dot", "wide_deep".
+// "linear", "pairwise", "crosses", ...: as in TeacherFamilies().
 std::optional<TeacherFamily> TeacherFamilyOf(std::string_view name);
+std::vector<std::string> TeacherFamilies();
 
 // What a row shows its teacher.
 struct TeacherInput {
@@ -49,6 +56,9 @@ class Teacher {
   double Dots(const TeacherInput& input) const;
   double Crosses(const TeacherInput& input) const;
   double Network(const TeacherInput& input) const;
+  double Pooled(const TeacherInput& input) const;
+  double FieldPairs(const TeacherInput& input) const;
+  double Triples(const TeacherInput& input) const;
 
   TeacherFamily family_;
   uint64_t seed_;

@@ -18,6 +18,7 @@ void AddTensor(const LayerSpec& layer, const LayerShape::Tensor& of_shape,
   tensor.name = layer.name + "." + of_shape.part;
   tensor.shape.assign(of_shape.shape.begin(), of_shape.shape.end());
   tensor.init = of_shape.init;
+  tensor.uses = of_shape.uses;
   if (!tensors->empty()) {
     tensor.first_chunk = tensors->back().first_chunk + tensors->back().num_chunks;
   }

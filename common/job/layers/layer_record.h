@@ -21,6 +21,7 @@ struct LayerNumber {
   std::string name;
   double min = 0, max = 0, standard = 0;
   std::string doc;
+  bool whole = false;  // Whole numbers alone.
 };
 
 // The value a layer has for it; where nothing was set, the default.
@@ -51,6 +52,8 @@ struct LayerShape {
     std::vector<uint64_t> shape;
     InitSpec init;
     float averaged = 0;  // Not 0: no parameter but a running average; see AveragedTensor::momentum.
+    // Of one with two extents: how many vectors of an example are multiplied with it.
+    uint64_t uses = 1;
     uint64_t size() const;  // Product of the shape.
   };
   uint64_t width = 0;           // Columns of the output.

@@ -43,7 +43,7 @@ LayerProblem NoVectors(const LayerQuestion::Input& input) {
 namespace {
 
 bool Same(const LayerNumber& a, const LayerNumber& b) {
-  return a.min == b.min && a.max == b.max && a.standard == b.standard;
+  return a.min == b.min && a.max == b.max && a.standard == b.standard && a.whole == b.whole;
 }
 bool Same(const LayerWord& a, const LayerWord& b) { return a.words == b.words; }
 

@@ -86,7 +86,18 @@ Section LayerSection(const LayerRegistry& layers) {
   layer.Add("activation", &LayerSpec::activation, kActivationDoc,
             KindsWhere(layers, [](const auto& r) { return r.fields.activation; }));
   AddOwn(layers, &LayerRecord::numbers, [&](const LayerNumber& number, const auto& kinds) {
-    layer.Add(number.name, NumberIn{number}, number.doc, Range{number.min, number.max}, kinds);
+    const Range range{number.min, number.max};
+    if (!number.whole) {
+      layer.Add(number.name, NumberIn{number}, number.doc, range, kinds);
+      return;
+    }
+    const auto read = [number](const JsonValue& value, LayerSpec* spec) {
+      spec->numbers[number.name] = static_cast<double>(value.magnitude);
+    };
+    const auto print = [number](const LayerSpec& spec) {
+      return JsonValue::Integer(static_cast<uint64_t>(NumberOf(spec, number)));
+    };
+    layer.AddConverted(number.name, ValueKind::kInteger, number.doc, read, print, range, kinds);
   });
   AddOwn(layers, &LayerRecord::words, [&](const LayerWord& word, const auto& kinds) {
     layer.Add(word.name, WordIn{word}, word.doc, OneOf{word.words}, kinds,

@@ -211,6 +211,54 @@ TEST(JobMistakesTest, InAGraphNameTheLayer) {
               HasSubstr("nothing below the last layer, \"n\" (width 1), learns"));
 }
 
+// The settings of recipes, and what they come to in the layers.
+TEST(JobMistakesTest, InRecipesAreAnsweredLikewise) {
+  struct Mistake {
+    std::vector<std::string> overrides;
+    std::vector<std::string> needles;
+  };
+  const Mistake mistakes[] = {
+      {{"model.type=xdeepmf"}, {"model.type", "did you mean \"xdeepfm\"?"}},
+      {{"model.type=fibinett"}, {"did you mean \"fibinet\"?"}},
+      {{"model.type=pnn", "model.products=iner"},
+       {"model.products", "\"iner\"", "inner, outer, both", "did you mean \"inner\"?"}},
+      {{"model.type=xdeepfm", "model.cin_maps=0"}, {"model.cin_maps", "0", "from 1 to 4096"}},
+      {{"model.type=xdeepfm", "model.cin_maps=3"}, {"3 maps cannot be halved", "split none"}},
+      {{"model.type=xdeepfm", "model.cin_levels=17"}, {"model.cin_levels", "17", "from 1 to 16"}},
+      {{"model.type=xdeepfm", "model.cin_levels=1.5"}, {"1.5", "a whole number"}},
+      {{"model.type=xdeepfm", "model.cin_split=quarter"}, {"\"quarter\"", "half, none"}},
+      {{"model.type=fibinet", "model.bilinear=al"}, {"\"al\"", "each, all, interaction"}},
+      {{"model.type=fibinet", "model.senet_reduction=0"}, {"model.senet_reduction", "from 1"}},
+      {{"model.type=fibinet", "model.deep_features=[\"c\"]"}, {"at least two vectors"}},
+      {{"model.type=dcn_mix", "model.cross_experts=65"}, {"model.cross_experts", "from 1 to 64"}},
+      {{"model.type=dcn_mix", "model.cross_rank=0"}, {"model.cross_rank", "from 1 to 4096"}},
+      {{kGraph, R"(model.layers.1={"name": "p", "kind": "pair_sum", "inputs": ["e"]})",
+        R"(model.layers.2={"name": "q", "kind": "outer", "inputs": ["n"]})"},
+       {"model.layers.2.inputs", "\"n\" is no layer before this one"}},
+      {{kGraph, R"(model.layers.1={"name": "h", "kind": "dense", "inputs": ["e"], "units": 3})",
+        R"(model.layers.2={"name": "s", "kind": "scale_vectors", "inputs": ["e", "h"]})"},
+       {"model.layers.2.inputs", "\"h\" (width 3)", "a column for each of the 6 vectors"}},
+      {{kGraph, R"(model.layers.1={"name": "h", "inputs": ["e"], "units": 3})",
+        R"(model.layers.2={"name": "c", "kind": "cin", "inputs": ["h"], "units": 4})"},
+       {"model.layers.2.inputs", "does not consist of vectors"}},
+      {{kGraph, R"(model.layers.1={"name": "c", "kind": "cin", "inputs": ["e"], "units": 4,)"
+                R"( "levels": 2.5})"},
+       {"model.layers.1.levels", "2.5", "a whole number from 1 to 16"}},
+      {{kGraph, R"(model.layers.1={"name": "b", "kind": "bilinear", "inputs": ["e"],)"
+                R"( "matrices": "every"})"},
+       {"model.layers.1.matrices", "\"every\"", "each, all, interaction"}},
+      {{kGraph, R"(model.layers.1={"name": "x", "kind": "cross_mix", "inputs": ["e"], "units": 2,)"
+                R"( "experts": 0})"},
+       {"model.layers.1.experts", "0", "a whole number from 1 to 64"}},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const std::string message = Bad(mistake.overrides);
+    for (const std::string& needle : mistake.needles) {
+      EXPECT_THAT(message, HasSubstr(needle)) << mistake.overrides.back();
+    }
+  }
+}
+
 TEST(JobMistakesTest, NoDamagedTextStopsTheProcess) {
   const std::string good = PrintJob(Good({}));
   Random random(7);

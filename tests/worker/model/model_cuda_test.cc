@@ -52,6 +52,7 @@ TEST_P(ModelOnGpuTest, AgreesWithCpuAndWithItself) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ModelOnGpuTest,
                          testing::Values("logistic", "wide_deep", "deepfm", "dcn_v2", "dlrm", "mlp",
+                                         "fm", "nfm", "pnn", "xdeepfm", "fibinet", "dcn_mix",
                                          "normalized"),
                          [](const auto& instance) { return std::string(instance.param); });
 

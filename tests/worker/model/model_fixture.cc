@@ -27,12 +27,13 @@ DataSpec TestData(uint32_t num_numeric, uint32_t num_sparse) {
   return data;
 }
 
-Job TestJob(const std::string& type) {
+Job TestJob(const std::string& type, const std::map<std::string, RecipeValue>& own) {
   Job job;
   job.data = TestData(5, 4);
   ModelRecipe recipe;
   recipe.embedding_dim = 6;
   recipe.hidden = {16, 8};
+  recipe.own = own;
   recipe.own["bottom_hidden"] = std::vector<uint32_t>{10};
   if (type == "mlp") recipe.own["classes"] = 3u;
   job.model.type = type;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +17,9 @@ namespace hdps {
 // CSV data of numeric columns N0.. and categorical columns C0...
 DataSpec TestData(uint32_t num_numeric, uint32_t num_sparse);
 
-// A small model of a known type over TestData(5, 4), on the CPU. mlp has 3 classes.
-Job TestJob(const std::string& type);
+// A small model of a known type over TestData(5, 4), on the CPU. mlp has 3 classes; `own` are other
+// settings of the recipe.
+Job TestJob(const std::string& type, const std::map<std::string, RecipeValue>& own = {});
 // A graph spelled out over TestData(5, 4): tables of dim 4 and 1 called "deep" and "wide".
 Job TestGraph(std::vector<LayerSpec> layers);
 

@@ -93,10 +93,15 @@ Job OnRows(Job job) {
 
 std::vector<Case> Cases() {
   std::vector<Case> cases;
-  for (const char* type : {"logistic", "wide_deep", "deepfm", "dcn_v2", "dlrm", "mlp"}) {
-    cases.push_back({type, TestJob(type), {}});
-    cases.push_back({std::string(type) + "_bags", TestJob(type), {40, 3, true, 5}});
+  for (const RecipeRecord& recipe : Recipes()) {
+    cases.push_back({recipe.word, TestJob(recipe.word), {}});
+    cases.push_back({recipe.word + "_bags", TestJob(recipe.word), {40, 3, true, 5}});
   }
+  // The choices that are not the default.
+  cases.push_back({"pnn_both", TestJob("pnn", {{"products", "both"}}), {40, 3, true, 5}});
+  cases.push_back({"xdeepfm_whole", TestJob("xdeepfm", {{"cin_split", "none"}}), {}});
+  cases.push_back({"fibinet_all", TestJob("fibinet", {{"bilinear", "all"}}), {}});
+  cases.push_back({"fibinet_interaction", TestJob("fibinet", {{"bilinear", "interaction"}}), {}});
   cases.push_back({"rows", OnRows(TestJob("wide_deep")), {}});
   cases.push_back({"rows_bags", OnRows(TestJob("wide_deep")), {40, 3, true, 5}});
   cases.push_back({"rows_graph", GraphOnRows(), {40, 3, false, 5}});

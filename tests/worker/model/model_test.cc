@@ -266,7 +266,7 @@ TEST_F(ModelTest, FirstLayersAgree) {
 }
 
 TEST_F(ModelTest, RowsMayLieInPiecesAndTheirGradientsGoWhereTheyAreWanted) {
-  for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic"}) {
+  for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic", "pnn", "fibinet"}) {
     for (const FirstLayer first_layer : {FirstLayer::kPlain, FirstLayer::kUniqueRows}) {
       Job job = TestJob(type);
       job.model.first_layer = first_layer;
