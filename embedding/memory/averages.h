@@ -1,0 +1,38 @@
+// Running averages among the dense tensors: which keys are theirs, and the rule that keeps them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "common/base/ids.h"
+#include "common/job/table_spec.h"
+
+namespace hdps {
+
+// What says how the row of a key of the dense table is averaged; null: its row is parameters.
+inline const AveragedTensor* AveragedOf(const TableSpec& table, Key key) {
+  const auto found = std::ranges::find(table.averaged, key >> 32, &AveragedTensor::tensor);
+  return found == table.averaged.end() ? nullptr : &*found;
+}
+
+// The rule of a key's row: plain descent along average - value is what keeps an average.
+inline OptimizerSpec RuleOf(const TableSpec& table, const AveragedTensor* averaged) {
+  if (averaged == nullptr) return table.optimizer;
+  OptimizerSpec rule = DefaultsOf(OptimizerKind::kSgd);
+  rule.learning_rate = 1.0f - averaged->momentum;
+  return rule;
+}
+
+// Calls use(rule, begin, count) for the neighbours among `keys` that go by one rule, in order.
+template <typename Use>
+void ForEachRule(const TableSpec& table, std::span<const Key> keys, const Use& use) {
+  if (table.averaged.empty()) return use(table.optimizer, 0, keys.size());
+  for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
+    const AveragedTensor* const averaged = AveragedOf(table, keys[begin]);
+    while (end < keys.size() && AveragedOf(table, keys[end]) == averaged) ++end;
+    use(RuleOf(table, averaged), begin, end - begin);
+  }
+}
+
+}  // namespace hdps
