@@ -11,6 +11,7 @@
 #include "common/base/hash.h"
 #include "common/job/schedule.h"
 #include "embedding/change_log.h"
+#include "embedding/memory/averages.h"
 #include "embedding/memory/gradient_sums.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_batches.h"
@@ -24,13 +25,6 @@ namespace hdps {
 namespace {
 
 constexpr uint64_t kIndexSalt = 0x7c6e5f0d3b2a1908u;
-
-// Plain descent along average - value is what keeps a running average.
-OptimizerSpec AveragingRule(const AveragedTensor& averaged) {
-  OptimizerSpec rule = DefaultsOf(OptimizerKind::kSgd);
-  rule.learning_rate = 1.0f - averaged.momentum;
-  return rule;
-}
 
 }  // namespace
 
@@ -109,10 +103,6 @@ struct TableSlice::Impl {
 
   void ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys, const float* values,
                       GradientScale scale, int64_t step);
-  // What says how the row of a key of the dense table is averaged; null: its row is parameters.
-  const AveragedTensor* AveragedOf(Key key) const;
-  void UpdatePart(const OptimizerSpec& rule, std::span<const Key> keys, const float* values,
-                  GradientScale scale, int64_t step, RowStore& memory);
   void ApplyToTensors(const OptimizerSpec& rule, int64_t step);
   // Makes `sums` of the parts what a rule is given: scaled, with penalties, clipped.
   void FinishGradients(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
@@ -157,7 +147,7 @@ void TableSlice::Impl::FinishGradients(std::span<const Gradients> parts, float s
   for (size_t k = 0; k < keys.size(); ++k) {
     const std::span<float> gradient(sums.values() + k * dim, dim);
     for (float& value : gradient) value *= scale;
-    if (AveragedOf(keys[k]) != nullptr) continue;
+    if (IsAveraged(spec, keys[k])) continue;
     terms.AddPenalties(std::span(penalized).subspan(terms.penalizes() ? k * dim : 0), gradient);
     terms.Clip(gradient);
   }
@@ -172,28 +162,13 @@ void TableSlice::Impl::ApplyGradients(const OptimizerSpec& rule, std::span<const
     values = admitted_values.data();
   }
   store.InParts(keys, true, [&](size_t begin, std::span<const Key> part, RowStore& memory) {
-    UpdatePart(rule, part, values + begin * dim, scale, step, memory);
+    ForEachRule(spec, rule, part, [&](const OptimizerSpec& own, size_t from, size_t count) {
+      UpdateRows(width, own, RowsIn(memory), part.subspan(from, count),
+                 values + (begin + from) * dim, scale, step);
+    });
     if (policy.floats() > 0) NoteUpdates(part, step, memory);
   });
   admitted += store.num_rows() - rows_before;
-}
-
-const AveragedTensor* TableSlice::Impl::AveragedOf(Key key) const {
-  const auto found = std::ranges::find(spec.averaged, key >> 32, &AveragedTensor::tensor);
-  return found == spec.averaged.end() ? nullptr : &*found;
-}
-
-// Neighbours under one rule at a time.
-void TableSlice::Impl::UpdatePart(const OptimizerSpec& rule, std::span<const Key> keys,
-                                  const float* values, GradientScale scale, int64_t step,
-                                  RowStore& memory) {
-  for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
-    const AveragedTensor* const averaged = AveragedOf(keys[begin]);
-    end = spec.averaged.empty() ? keys.size() : begin + 1;
-    while (end < keys.size() && AveragedOf(keys[end]) == averaged) ++end;
-    UpdateRows(width, averaged == nullptr ? rule : AveragingRule(*averaged),
-               RowsIn(memory), keys.subspan(begin, end - begin), values + begin * dim, scale, step);
-  }
 }
 
 void TableSlice::Impl::NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory) {
@@ -250,12 +225,13 @@ void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step) {
     const bool tensor_ends =
         c + 1 == chunks.size() || chunks[c + 1].key >> 32 != chunks[c].key >> 32;
     if (!tensor_ends) continue;
-    if (const AveragedTensor* const averaged = AveragedOf(chunks[c].key)) {
-      for (const ChunkUpdate& update : updates) {
-        UpdateRow(AveragingRule(*averaged), step, update.gradient, update.weights, update.state);
-      }
-    } else {
+    const AveragedTensor* const averaged = AveragedOf(spec, chunks[c].key);
+    if (averaged == nullptr) {
       UpdateTensor(rule, updates);
+    } else {
+      for (const ChunkUpdate& u : updates) {
+        UpdateRow(RuleOf(rule, averaged), step, u.gradient, u.weights, u.state);
+      }
     }
     updates.clear();
   }

@@ -247,8 +247,7 @@ void HostRows(VectorWidth width, const SumColumns& task, size_t first, size_t co
       });
 }
 
-void HostRows(VectorWidth width, const NormalizeColumnsBackward& task, size_t first,
-              size_t count) {
+void HostRows(VectorWidth width, const NormalizeColumnsBackward& task, size_t first, size_t count) {
   WithVectors(
       width, [&]() __attribute__((always_inline)) {
         for (size_t r = first; r < first + count; ++r) NormalizeRow(task, r);

@@ -76,8 +76,8 @@ TEST_P(DenseOpsTest, DropoutGoesByThePositionOfARow) {
   const std::vector<float> all = whole.Fetch();
   for (size_t part = 0; part < 3; ++part) {
     TestMatrix cut(*ops_, kRows / 3, kCols, 3);
-    ops_->RunRows(Dropping(Mask(0.5, 100 + part, 3), ones.device().Rows(0, kRows / 3),
-                           cut.device()));
+    ops_->RunRows(
+        Dropping(Mask(0.5, 100 + part, 3), ones.device().Rows(0, kRows / 3), cut.device()));
     const std::vector<float> of_part = cut.Fetch();
     for (size_t r = 0; r < kRows / 3; ++r) {
       for (size_t j = 0; j < kCols; ++j) {
@@ -164,10 +164,10 @@ TEST_P(DenseOpsTest, ChainsAreTheirElements) {
             ASSERT_EQ(d.out.Fetch(), d.out.values());
           }
           if (!norm) continue;
-          RunBoth(*ops_,
-                  SumChainBackward{there, d.z.device(), d.dy.device(),
-                                   d.Sums(d.sums.device().data)},
-                  SumChainBackward{here, d.z.host(), d.dy.host(), d.Sums(d.sums.host().data)});
+          RunBoth(
+              *ops_,
+              SumChainBackward{there, d.z.device(), d.dy.device(), d.Sums(d.sums.device().data)},
+              SumChainBackward{here, d.z.host(), d.dy.host(), d.Sums(d.sums.host().data)});
           ASSERT_EQ(d.dy.Fetch(), d.dy.values());
           ASSERT_EQ(d.sums.Fetch(), d.sums.values());
         }

@@ -37,8 +37,8 @@ class ElementChainLayer : public Layer {
     const ConstMatrix z = pass.places[input_].value;
     if (parts_.norm) FindStatistics(pass, z);
     const ElementChain chain = ChainOf(pass);
-    const bool same = chain.mean == nullptr && chain.activation == Activation::kNone &&
-                      chain.mask.threshold == 0;
+    const bool same =
+        chain.mean == nullptr && chain.activation == Activation::kNone && chain.mask.threshold == 0;
     if (same && z.data == self.value.data) return;
     pass.ops.RunRows(RunChain{chain, z, self.value});
   }

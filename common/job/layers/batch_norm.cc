@@ -16,8 +16,8 @@ LayerRecord BatchNormRecord() {
        "What stays of the running mean and variance in a step, as Keras counts: 0.9 is PyTorch's "
        "momentum of 0.1."},
       {"epsilon", 1e-12, 1, 1e-5, "Added to the variance of a row or column."}};
-  record.measure = [record](const LayerQuestion& question)
-      -> std::variant<LayerShape, LayerProblem> {
+  record.measure =
+      [record](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
     const auto momentum = static_cast<float>(NumberOf(question.spec, record.numbers[0]));
     LayerShape shape;
     shape.width = question.inputs[0].shape.width;

@@ -32,9 +32,9 @@ struct RecipeSetting {
 struct ModelRecipe {
   uint32_t embedding_dim = 16;
   std::vector<uint32_t> hidden = {64, 32};
-  bool batch_norm = false;       // Of hidden layers, before their relu.
-  double dropout = 0;            // Of hidden layers, behind it.
-  double embedding_dropout = 0;  // Of the rows of "deep".
+  bool batch_norm = false;                 // Of hidden layers, before their relu.
+  double dropout = 0;                      // Of hidden layers, behind it.
+  double embedding_dropout = 0;            // Of the rows of "deep".
   std::vector<std::string> wide_features;  // Empty: all sparse features.
   std::vector<std::string> deep_features;
   bool numeric = true;  // The numeric columns take part (if there are any).

@@ -84,10 +84,6 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
       {"model.deep_optimizer.learning_rate=NaN", {"learning_rate", "\"NaN\"", "a number"}},
       {"model.loss=softmax", {"softmax", "2 wide"}},
       {"model.hidden=[64,0]", {"model.hidden", "[64, 0]"}},
-      {"model.batch_norm=0.9", {"model.batch_norm", "0.9", "true or false"}},
-      {"model.batchnorm=true", {"model.batchnorm", "no such key", "\"batch_norm\""}},
-      {"model.dropout=1", {"model.dropout", "1", "from 0 to 0.999"}},
-      {"model.embedding_dropout=-0.1", {"model.embedding_dropout", "-0.1", "from 0 to 0.999"}},
       {"train.schedule.kind=cosin", {"train.schedule.kind", "\"cosin\"", "\"cosine\""}},
       {"train.schedule.kind=step", {"train.schedule", "step", "decay_steps"}},
       {"model.deep_schedule.kind=cosine", {"model.deep_schedule", "decay_steps"}},
@@ -148,6 +144,17 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
   EXPECT_EQ(Good({"parallel.device_num=4", "train.batch_size=3", "parallel.full_batch=true"})
                 .parallel.dataset_strategy,
             DatasetStrategy::kFullBatch);
+}
+
+TEST(JobMistakesTest, OfRegularisedRecipes) {
+  EXPECT_THAT(Bad({"model.batch_norm=0.9"}),
+              AllOf(HasSubstr("model.batch_norm"), HasSubstr("0.9"), HasSubstr("true or false")));
+  EXPECT_THAT(Bad({"model.batchnorm=true"}),
+              AllOf(HasSubstr("no such key"), HasSubstr("\"batch_norm\"")));
+  EXPECT_THAT(Bad({"model.dropout=1"}),
+              AllOf(HasSubstr("model.dropout"), HasSubstr("from 0 to 0.999")));
+  EXPECT_THAT(Bad({"model.embedding_dropout=-0.1"}),
+              AllOf(HasSubstr("model.embedding_dropout"), HasSubstr("-0.1")));
 }
 
 TEST(JobMistakesTest, WeightsIn16BitsStayAtTheServers) {

@@ -202,9 +202,18 @@ TEST(JobTest, RecipesGiveTheirGraphs) {
               ElementsAre("embedding", "dot", "logit"));
   EXPECT_THAT(LayerNames(Good({"model.type=logistic"})),
               ElementsAre("wide", "numeric", "wide_numeric", "wide_sum", "wide_bias"));
-  const std::vector<std::string> regularised = {"model.numeric=false", "model.hidden=[7]", "model.dropout=0.25",
-                                 "model.embedding_dropout=0.5"};
-  const Job dropping = Good(regularised);
+  const Job mlp = Good({"model.type=mlp", "model.classes=10"});
+  EXPECT_THAT(LayerNames(mlp), ElementsAre("numeric", "hidden1", "hidden2", "logit"));
+  EXPECT_EQ(mlp.model.loss, LossKind::kSoftmax);
+  EXPECT_EQ(NumClasses(mlp), 10u);
+  EXPECT_EQ(NumClasses(Good({})), 2u);
+  EXPECT_EQ(mlp.tables.size(), 1u);
+  EXPECT_EQ(Good({"model.dense_optimizer.kind=lamb"}).tables.back().shard_by, ShardBy::kGroup);
+}
+
+TEST(JobTest, RecipesAreRegularised) {
+  const Job dropping = Good({"model.numeric=false", "model.hidden=[7]", "model.dropout=0.25",
+                             "model.embedding_dropout=0.5"});
   EXPECT_THAT(LayerNames(dropping),
               ElementsAre("wide", "wide_bias", "embedding", "embedding_dropout", "deep1",
                           "deep1_dropout", "deep_logit", "logit"));
@@ -214,20 +223,12 @@ TEST(JobTest, RecipesGiveTheirGraphs) {
   EXPECT_TRUE(dropping.tables.back().averaged.empty());
   const Job normal = Good({"model.type=dcn_v2", "model.numeric=false", "model.hidden=[7]",
                            "model.batch_norm=true", "model.dropout=0.25"});
-  EXPECT_THAT(LayerNames(normal),
-              ElementsAre("embedding", "cross", "deep1", "deep1_norm", "deep1_relu",
-                          "deep1_dropout", "joined", "logit"));
+  EXPECT_THAT(LayerNames(normal), ElementsAre("embedding", "cross", "deep1", "deep1_norm",
+                                              "deep1_relu", "deep1_dropout", "joined", "logit"));
   EXPECT_EQ(normal.model.layers[2].activation, Activation::kNone);
   // Behind weights and biases of three cross layers and of deep1, gain and bias of the norm.
   const std::vector<AveragedTensor> averaged = {{10, 0.9f}, {11, 0.9f}};
   EXPECT_EQ(normal.tables.back().averaged, averaged);
-  const Job mlp = Good({"model.type=mlp", "model.classes=10"});
-  EXPECT_THAT(LayerNames(mlp), ElementsAre("numeric", "hidden1", "hidden2", "logit"));
-  EXPECT_EQ(mlp.model.loss, LossKind::kSoftmax);
-  EXPECT_EQ(NumClasses(mlp), 10u);
-  EXPECT_EQ(NumClasses(Good({})), 2u);
-  EXPECT_EQ(mlp.tables.size(), 1u);
-  EXPECT_EQ(Good({"model.dense_optimizer.kind=lamb"}).tables.back().shard_by, ShardBy::kGroup);
 }
 
 TEST(JobTest, FormatsWithoutColumnsNameTheirFeatures) {

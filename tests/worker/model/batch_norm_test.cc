@@ -16,10 +16,10 @@ Job NormalizedNumbers() {
   one.units = 1;
   wide.table = "wide";
   wide.combine = Combine::kSum;
-  Job job = TestGraph({TestLayer("n", "numeric", {}), TestLayer("norm", "batch_norm", {"n"}),
-                       TestLayer("z", "dense", {"norm"}, one),
-                       TestLayer("w", "embedding", {}, wide),
-                       TestLayer("logit", "sum", {"z", "w"})});
+  Job job =
+      TestGraph({TestLayer("n", "numeric", {}), TestLayer("norm", "batch_norm", {"n"}),
+                 TestLayer("z", "dense", {"norm"}, one), TestLayer("w", "embedding", {}, wide),
+                 TestLayer("logit", "sum", {"z", "w"})});
   job.tables.erase(job.tables.begin());  // "deep", which nobody reads.
   return job;
 }
@@ -92,8 +92,7 @@ TEST_F(BatchNormTest, EvaluationTakesTheRunningStatistics) {
   for (size_t j = 0; j < batch.num_numeric; ++j) {
     const Statistics of = OfColumn(batch, j);
     run_.dense()[At("running_mean") + j] = static_cast<float>(of.mean);
-    run_.dense()[At("running_variance") + j] =
-        static_cast<float>(of.squares / batch.num_examples);
+    run_.dense()[At("running_variance") + j] = static_cast<float>(of.squares / batch.num_examples);
   }
   step = std::fabs(before - trained);
   const double after = run_.Predict(batch, &probabilities);

@@ -1,0 +1,44 @@
+// Running averages among the dense tensors: which keys are theirs, and the rule that keeps them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "common/base/ids.h"
+#include "common/job/table_spec.h"
+
+namespace hdps {
+
+// What says how the row of a key of the dense table is averaged; null: its row is parameters.
+inline const AveragedTensor* AveragedOf(const TableSpec& table, Key key) {
+  const auto found = std::ranges::find(table.averaged, key >> 32, &AveragedTensor::tensor);
+  return found == table.averaged.end() ? nullptr : &*found;
+}
+
+inline bool IsAveraged(const TableSpec& table, Key key) {
+  return AveragedOf(table, key) != nullptr;
+}
+
+// The rule of a key's row, `rule` for parameters: plain descent along average - value is what keeps
+// an average.
+inline OptimizerSpec RuleOf(const OptimizerSpec& rule, const AveragedTensor* averaged) {
+  if (averaged == nullptr) return rule;
+  OptimizerSpec keeps = DefaultsOf(OptimizerKind::kSgd);
+  keeps.learning_rate = 1.0f - averaged->momentum;
+  return keeps;
+}
+
+// Calls use(rule, begin, count) for the neighbours among `keys` that go by one rule, in order.
+template <typename Use>
+void ForEachRule(const TableSpec& table, const OptimizerSpec& rule, std::span<const Key> keys,
+                 const Use& use) {
+  if (table.averaged.empty()) return use(rule, 0, keys.size());
+  for (size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
+    const AveragedTensor* const averaged = AveragedOf(table, keys[begin]);
+    while (end < keys.size() && AveragedOf(table, keys[end]) == averaged) ++end;
+    use(RuleOf(rule, averaged), begin, end - begin);
+  }
+}
+
+}  // namespace hdps
