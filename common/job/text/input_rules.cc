@@ -20,7 +20,7 @@ void WarnOfSinglePairs(const FeatureNames& features, Job* job) {
     if (layer.kind != "fm") continue;
     const auto embedding =
         std::ranges::find(job->model.layers, layer.inputs.at(0), &LayerSpec::name);
-    if (embedding == job->model.layers.end()) continue;
+    if (embedding == job->model.layers.end() || embedding->kind != "embedding") continue;
     const std::vector<std::string>& read = FeaturesRead(*embedding, features);
     if (read.size() != 1) continue;
     std::string warning = "layer " + Quoted(layer.name) +

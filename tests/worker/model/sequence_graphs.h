@@ -11,6 +11,7 @@ namespace hdps {
 struct NamedJob {
   std::string name;
   Job job;
+  bool needs_bags = false;  // With one key a feature some gradient is 0, whatever is computed.
 };
 std::vector<NamedJob> SequenceGraphs();
 
