@@ -8,7 +8,6 @@
 #include <cstring>
 #include <utility>
 
-#include "common/base/hash.h"
 #include "common/job/schedule.h"
 #include "embedding/change_log.h"
 #include "embedding/memory/averages.h"
@@ -27,21 +26,6 @@ namespace {
 constexpr uint64_t kIndexSalt = 0x7c6e5f0d3b2a1908u;
 
 }  // namespace
-
-void RowsDigest::Add(const RowsDigest& other) {
-  sum[0] += other.sum[0];
-  sum[1] += other.sum[1];
-  rows += other.rows;
-}
-
-void RowsDigest::AddRow(uint64_t table_hash, Key key, std::span<const float> row) {
-  const uint64_t seed = CombineKeys(table_hash, key);
-  sum[0] += HashBytes(std::as_bytes(row), seed);
-  sum[1] += HashBytes(std::as_bytes(row), ~seed);
-  ++rows;
-}
-
-uint64_t TableHash(const std::string& table_name) { return HashString(table_name); }
 
 struct TableSlice::Impl {
   Impl(const TableSpec& table_spec, TableId table_id, uint64_t job_seed, const RowPlacement& home,
@@ -105,7 +89,7 @@ struct TableSlice::Impl {
                       GradientScale scale, int64_t step);
   void ApplyToTensors(const OptimizerSpec& rule, int64_t step);
   // Makes `sums` of the parts what a rule is given: scaled, with penalties, clipped.
-  void FinishGradients(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
+  void FinishSums(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
   void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
   void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step);
   void Evict(std::span<const Key> keys, int64_t step);
@@ -130,12 +114,12 @@ struct TableSlice::Impl {
   GradientSums sums;
   std::vector<Key> admitted_keys;
   std::vector<float> admitted_values;
-  std::vector<float> penalized;  // Weights of the rows of `sums`.
+  std::vector<float> penalized;     // Weights of the rows of `sums`.
   std::vector<uint32_t> newcomers;  // Positions.
 };
 
-void TableSlice::Impl::FinishGradients(std::span<const Gradients> parts, float scale,
-                                       const GradientTerms& terms) {
+void TableSlice::Impl::FinishSums(std::span<const Gradients> parts, float scale,
+                                  const GradientTerms& terms) {
   sums.Combine(parts, dim);
   const std::vector<Key>& keys = sums.keys();
   if (terms.penalizes()) {
@@ -144,13 +128,7 @@ void TableSlice::Impl::FinishGradients(std::span<const Gradients> parts, float s
       ReadRows(width, RowsIn(memory), part, dim, penalized.data() + begin * dim);
     });
   }
-  for (size_t k = 0; k < keys.size(); ++k) {
-    const std::span<float> gradient(sums.values() + k * dim, dim);
-    for (float& value : gradient) value *= scale;
-    if (IsAveraged(spec, keys[k])) continue;
-    terms.AddPenalties(std::span(penalized).subspan(terms.penalizes() ? k * dim : 0), gradient);
-    terms.Clip(gradient);
-  }
+  FinishGradients(spec, terms, scale, keys, penalized, {sums.values(), keys.size() * dim});
 }
 
 void TableSlice::Impl::ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys,
@@ -348,7 +326,7 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   const GradientTerms terms(impl_->spec, update);
   const bool whole_tensors = RecordOf(rule).whole_tensors;
   if (whole_tensors || !terms.none()) {
-    impl_->FinishGradients(parts, scale, terms);
+    impl_->FinishSums(parts, scale, terms);
     if (whole_tensors) return impl_->ApplyToTensors(rule, step);
     return impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, 1}, step);
   }
@@ -361,15 +339,10 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
 }
 
 SquareSum TableSlice::Squares(std::span<const Gradients> parts, float scale) {
-  SquareSum squares;
-  if (!GradientSums::CheckNumber(parts).ok()) return squares;  // Apply says so.
-  impl_->FinishGradients(parts, scale, GradientTerms(impl_->spec, {}));
+  if (!GradientSums::CheckNumber(parts).ok()) return {};  // Apply says so.
+  impl_->FinishSums(parts, scale, GradientTerms(impl_->spec, {}));
   const std::vector<Key>& keys = impl_->sums.keys();
-  for (size_t k = 0; k < keys.size(); ++k) {
-    if (impl_->spec.dense && IsAveraged(impl_->spec, keys[k])) continue;
-    squares.Add(SquaresOf({impl_->sums.values() + k * impl_->dim, impl_->dim}));
-  }
-  return squares;
+  return SquaresOf(impl_->spec, keys, {impl_->sums.values(), keys.size() * impl_->dim});
 }
 
 Result<RowsDigest> TableSlice::Digest() const {

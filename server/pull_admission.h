@@ -20,6 +20,11 @@ struct PullAdmission {
   auto operator<=>(const PullAdmission&) const = default;
 };
 
+// Whether who pulls will push gradients of these rows; else it only looks.
+inline bool IsTraining(PullMode mode) {
+  return mode == PullMode::kTrain || mode == PullMode::kPrefetch || mode == PullMode::kRefresh;
+}
+
 // Of asynchronous training: no pull waits for others.
 inline constexpr Clock kUnboundedStaleness = std::numeric_limits<Clock>::max();
 

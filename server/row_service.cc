@@ -14,31 +14,6 @@
 #include "server/groups/refusal.h"
 
 namespace hdps {
-namespace {
-
-bool IsTraining(PullMode mode) {
-  return mode == PullMode::kTrain || mode == PullMode::kPrefetch || mode == PullMode::kRefresh;
-}
-
-// Who had no examples has no mean, and nothing to add. The examples of the others.
-uint64_t DropEmpty(std::vector<PlannedPush>* pushes) {
-  uint64_t examples = 0;
-  for (const PlannedPush& push : *pushes) examples += push.request.num_examples;
-  std::erase_if(*pushes, [](const PlannedPush& push) { return push.request.num_examples == 0; });
-  return examples;
-}
-
-// The push with the keys that it may only have named: whoever has not answered pulls knows no list.
-Frame WithKeys(const PlannedPush& push) {
-  PushRequest whole = push.request;
-  whole.tables = push.list->tables;
-  whole.keys = push.list->keys;
-  whole.list = 0;
-  return EncodeMessage(whole);
-}
-
-}  // namespace
-
 RowService::RowService(const Job& job, Executor& executor, PeerId self,
                        const ServerSabotage& sabotage, SectionAllocator* sections)
     : job_(job),
@@ -69,7 +44,7 @@ void RowService::OnView(const View& view, const std::vector<ShardId>& shards) {
     ledgers_.erase(peer);
     store_ledgers_.erase(peer);
     lists_.erase(peer);
-    squares_wanted_.erase(peer);
+    norm_.RemoveWorker(peer);
     gate_.RemoveWorker(peer);
     const bool rank_stays =
         std::any_of(workers.begin(), workers.end(),
@@ -95,8 +70,7 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
   ForgetPushes();  // Nothing that was taken before is in these rows.
   ended_step_ = clock;
   combiner_.Reset(clock);
-  measured_.reset();
-  squares_wanted_.clear();
+  norm_.Clear();
   gate_.Clear();
   lists_.clear();
   for (auto& [worker, progress] : progress_) {
@@ -288,14 +262,7 @@ void RowService::OnPush(Asker asker, WorkerId worker, const Frame& frame) {
 Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
   const PushRequest& request = push->request;
   HDPS_ASSIGN_OR_RETURN(push->list, FindKeys(worker, {request.list}, request.tables, request.keys));
-  const auto& [tables, keys, plan] = *push->list;
-  const size_t gradients = request.gradients.size() / FloatBytes(request.format);
-  if (gradients != plan.num_floats) {
-    return {Code::kCorruption, std::to_string(gradients) + " gradients for key list " +
-                                   std::to_string(request.list) + ", which has " +
-                                   std::to_string(plan.num_floats)};
-  }
-  return shards_->CheckFloats(plan, keys, request.gradients, request.format);
+  return CheckGradients(*shards_, *push);
 }
 
 Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
@@ -342,53 +309,32 @@ Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
   }
   std::vector<PlannedPush> alone;
   alone.push_back(std::move(push));
-  ApplyNow(std::move(alone), 1, clock);
+  StepPushes(job_, std::move(alone), 1, clock).Apply(*shards_, 1);
   progress_.at(worker).Add(clock);
   return {};
 }
 
-void RowService::ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clock clock,
-                          float shrink) {
-  const uint64_t examples = DropEmpty(&pushes);
-  if (pushes.empty()) return;
-  // All workers were given the same rate for a step.
-  const UpdateTerms terms = {.rate = pushes.front().request.rate,
-                             .shrink = shrink,
-                             .clip_value = static_cast<float>(job_.train.clip_value)};
-  shards_->Apply(pushes, SumScale(job_.parallel, workers, examples), clock + 1, terms);
+StepPushes RowService::PushesOf(SyncCombiner::Step step) const {
+  return {job_, std::move(step.pushes), clocks_.clocks().size(), step.clock};
 }
 
 void RowService::ApplyStep(SyncCombiner::Step step, float shrink) {
+  const Clock clock = step.clock;
   ++counters_.steps;
-  ApplyNow(std::move(step.pushes), clocks_.clocks().size(), step.clock, shrink);
-  shards_->EndStep(step.clock + 1);
+  PushesOf(std::move(step)).Apply(*shards_, shrink);
+  shards_->EndStep(clock + 1);
 }
 
 void RowService::Measure(SyncCombiner::Step step) {
-  measured_.emplace(Measured{std::move(step), {}});
-  std::vector<PlannedPush>& pushes = measured_->step.pushes;
-  const uint64_t examples = DropEmpty(&pushes);
-  if (!pushes.empty()) {
-    const float scale = SumScale(job_.parallel, clocks_.clocks().size(), examples);
-    measured_->squares = shards_->Squares(pushes, scale);
-  }
-  SquaresReply reply;
-  reply.squares = measured_->squares;
-  for (const auto& [peer, wanted] : squares_wanted_) {
-    if (wanted.first == measured_->step.clock) Reply(wanted.second, reply);
-  }
-  squares_wanted_.clear();
+  const SquaresReply reply{Code::kOk, "", PushesOf(step).Squares(*shards_)};
+  for (const Asker& asker : norm_.Hold(std::move(step), reply.squares)) Reply(asker, reply);
 }
 
 void RowService::Progress() {
-  while (!measured_ || measured_->applied) {
+  while (!norm_.holds()) {
     std::optional<SyncCombiner::Step> step = combiner_.TakeComplete(clocks_);
     if (!step) break;
-    if (clips_norm_) {
-      Measure(*std::move(step));
-    } else {
-      ApplyStep(*std::move(step), 1);
-    }
+    clips_norm_ ? Measure(*std::move(step)) : ApplyStep(*std::move(step), 1);
   }
   if (!sync_ && clocks_.min() > ended_step_) {
     ended_step_ = clocks_.min();
@@ -407,10 +353,8 @@ void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
     return;
   }
   clocks_.Advance(worker, request.clock);
-  if (measured_ && !measured_->applied && request.clock == measured_->step.clock + 1) {
-    measured_->applied = true;
-    ApplyStep(std::exchange(measured_->step, {measured_->step.clock, {}}),
-              ShrinkTo(job_.train.clip_norm, request.squares));
+  if (std::optional<SyncCombiner::Step> step = norm_.Release(request.clock - 1)) {
+    ApplyStep(*std::move(step), ShrinkTo(job_.train.clip_norm, request.squares));
   }
   progress_.at(worker).Finish(request.clock);
   HDPS_FAILPOINT("server.advance.taken");
@@ -421,22 +365,14 @@ void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
   Acknowledge(asker, ack);
 }
 
-// A worker asks for one step at a time: a later question, or its repeat, takes the place of the
-// one before. Of a step before the last measured one every worker knows the squares.
 void RowService::OnSquares(Asker asker, const Frame& frame) {
   SquaresRequest request;
   if (!DecodeMessage(frame, &request).ok() || !clips_norm_) {
     ++counters_.dropped;
     return;
   }
-  const Clock measured = measured_ ? measured_->step.clock : combiner_.next() - 1;
-  if (request.clock > measured) {
-    squares_wanted_[asker.peer] = {request.clock, asker};
-  } else if (measured_ && request.clock == measured) {
-    SquaresReply reply;
-    reply.squares = measured_->squares;
-    Reply(asker, reply);
-  }
+  const std::optional<SquareSum> squares = norm_.Ask(asker.peer, request.clock, asker);
+  if (squares) Reply(asker, SquaresReply{Code::kOk, "", *squares});
 }
 
 void RowService::OnStore(Asker asker, const Frame& frame) {

@@ -16,7 +16,9 @@
 #include "server/server_node.h"
 #include "server/shard_set.h"
 #include "server/staleness_gate.h"
-#include "server/sync_combiner.h"
+#include "server/step/norm_gate.h"
+#include "server/step/step_pushes.h"
+#include "server/step/sync_combiner.h"
 #include "server/vector_clock.h"
 
 namespace hdps {
@@ -68,7 +70,7 @@ class RowService {
   Status failure() const { return shards_ == nullptr ? Status() : shards_->failure(); }
   // The steps that every worker has finished, as far as this server knows.
   Clock finished() const {
-    if (measured_ && !measured_->applied) return measured_->step.clock;
+    if (norm_.holds()) return norm_.clock();
     return sync_ ? combiner_.next() : clocks_.min();
   }
   const ServerCounters& counters() const { return counters_; }
@@ -106,9 +108,8 @@ class RowService {
   bool Admitted(const ParkedPull& pull) const;
   // Takes a checked push: holds it for its step or applies it. The status is what the ack says.
   Status TakePush(PeerId peer, WorkerId worker, PlannedPush push);
-  // `shrink` as in UpdateTerms.
-  void ApplyNow(std::vector<PlannedPush> pushes, uint64_t workers, Clock clock, float shrink = 1);
-  void ApplyStep(SyncCombiner::Step step, float shrink);
+  StepPushes PushesOf(SyncCombiner::Step step) const;
+  void ApplyStep(SyncCombiner::Step step, float shrink);  // As in UpdateTerms.
   // Under clip_norm: the squares of a step that has become complete, for whoever waits for them.
   void Measure(SyncCombiner::Step step);
   // Applies the steps that have become complete, then answers the pulls that may read now.
@@ -141,17 +142,8 @@ class RowService {
   std::map<WorkerId, PushWatermark> progress_;  // Not in sync: there the combiner knows it.
   StalenessGate<ParkedPull> gate_;
   SyncCombiner combiner_;
-  // Under clip_norm in sync mode: the step taken from the combiner last. It is applied when a
-  // worker tells the squares of all servers; its own are kept for workers that ask again. Of the
-  // same view as the combiner.
-  struct Measured {
-    SyncCombiner::Step step;
-    SquareSum squares;
-    bool applied = false;
-  };
-  const bool clips_norm_;
-  std::optional<Measured> measured_;
-  std::map<PeerId, std::pair<Clock, Asker>> squares_wanted_;  // Of steps to come.
+  const bool clips_norm_;  // Of all gradients of a step, in sync mode.
+  NormGate<Asker> norm_;   // Of the same state of the rows as the combiner.
   std::vector<Outgoing> outgoing_, acks_;
   bool records_changes_ = false;
   std::optional<Frame> change_;

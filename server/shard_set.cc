@@ -194,16 +194,15 @@ void ShardSet::Store(const RequestPlan& plan, const StoreRequest& request) {
 void ShardSet::Apply(std::span<const PlannedPush> pushes, float scale, int64_t step,
                      const UpdateTerms& terms) {
   HDPS_FAILPOINT("server.push.before_apply");
-  executor_.ParallelFor(shards_.size(), [&](size_t slot) {
-    shards_[slot].Apply(pushes, slot, scale, step, terms);
-  });
+  executor_.ParallelFor(
+      shards_.size(), [&](size_t slot) { shards_[slot].Apply(pushes, slot, scale, step, terms); });
   HDPS_FAILPOINT("server.push.applied");
 }
 
 SquareSum ShardSet::Squares(std::span<const PlannedPush> pushes, float scale) {
   std::vector<SquareSum> own(shards_.size());
-  executor_.ParallelFor(shards_.size(),
-                        [&](size_t slot) { own[slot] = shards_[slot].Squares(pushes, slot, scale); });
+  executor_.ParallelFor(
+      shards_.size(), [&](size_t slot) { own[slot] = shards_[slot].Squares(pushes, slot, scale); });
   SquareSum squares;
   for (const SquareSum& one : own) squares.Add(one);
   return squares;

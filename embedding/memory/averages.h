@@ -16,6 +16,7 @@ inline const AveragedTensor* AveragedOf(const TableSpec& table, Key key) {
   return found == table.averaged.end() ? nullptr : &*found;
 }
 
+// Then none of a table's schedule, penalties and clipping is for it.
 inline bool IsAveraged(const TableSpec& table, Key key) {
   return AveragedOf(table, key) != nullptr;
 }

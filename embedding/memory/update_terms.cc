@@ -30,16 +30,33 @@ void GradientTerms::Clip(std::span<float> gradient) const {
   }
 }
 
+void FinishGradients(const TableSpec& table, const GradientTerms& terms, float scale,
+                     std::span<const Key> keys, std::span<const float> weights,
+                     std::span<float> gradients) {
+  const size_t dim = table.dim;
+  for (size_t k = 0; k < keys.size(); ++k) {
+    const std::span<float> gradient = gradients.subspan(k * dim, dim);
+    for (float& value : gradient) value *= scale;
+    if (table.dense && IsAveraged(table, keys[k])) continue;
+    if (terms.penalizes()) terms.AddPenalties(weights.subspan(k * dim, dim), gradient);
+    terms.Clip(gradient);
+  }
+}
+
+SquareSum SquaresOf(const TableSpec& table, std::span<const Key> keys,
+                    std::span<const float> gradients) {
+  SquareSum squares;
+  for (size_t k = 0; k < keys.size(); ++k) {
+    if (table.dense && IsAveraged(table, keys[k])) continue;
+    squares.Add(SquaresOf(gradients.subspan(k * table.dim, table.dim)));
+  }
+  return squares;
+}
+
 float ShrinkTo(double most, const SquareSum& squares) {
   constexpr double kEpsilon = 1e-6;
   if (most <= 0) return 1;
   return static_cast<float>(std::min(most / (std::sqrt(squares.value()) + kEpsilon), 1.0));
-}
-
-bool IsAveraged(const TableSpec& table, Key key) {
-  return std::ranges::any_of(table.averaged, [key](const AveragedTensor& averaged) {
-    return averaged.tensor == key >> 32;
-  });
 }
 
 }  // namespace hdps

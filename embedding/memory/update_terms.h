@@ -9,6 +9,7 @@
 #include "common/base/ids.h"
 #include "common/base/square_sum.h"
 #include "common/job/table_spec.h"
+#include "embedding/memory/averages.h"
 
 namespace hdps {
 
@@ -38,11 +39,17 @@ class GradientTerms {
   const float l1_, l2_, shrink_, clip_value_;
 };
 
+// Gradients of many rows, [keys * dim], in place: times `scale`, with penalties by the `weights` of
+// the rows, [keys * dim], which may be empty where there are none, clipped.
+void FinishGradients(const TableSpec& table, const GradientTerms& terms, float scale,
+                     std::span<const Key> keys, std::span<const float> weights,
+                     std::span<float> gradients);
+// The squares of those gradients.
+SquareSum SquaresOf(const TableSpec& table, std::span<const Key> keys,
+                    std::span<const float> gradients);
+
 // What keeps gradients, whose squares are these, within a norm of `most`; 0: any. As
 // clip_grad_norm_ of PyTorch: most / (norm + 1e-6), at most 1.
 float ShrinkTo(double most, const SquareSum& squares);
-
-// The row is a piece of a running average: no parameter, and none of the above is for it.
-bool IsAveraged(const TableSpec& table, Key key);
 
 }  // namespace hdps

@@ -9,7 +9,7 @@
 #include "server/push_ledger.h"
 #include "server/push_watermark.h"
 #include "server/staleness_gate.h"
-#include "server/sync_combiner.h"
+#include "server/step/sync_combiner.h"
 #include "server/vector_clock.h"
 
 namespace hdps {

@@ -10,6 +10,7 @@
 
 #include "common/platform/failpoint.h"
 #include "embedding/memory/gradient_scale.h"
+#include "worker/step/own_norm.h"
 
 namespace hdps {
 namespace {
@@ -93,7 +94,10 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
 }
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
-  if (clips_own_) ShrinkOwn(*window.at(0).prepared);
+  if (clips_own_) {
+    ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_keys_,
+                {row_gradients_, dense_gradients_});
+  }
   Push(window.at(0), task);
   if (clips_all_) HDPS_RETURN_IF_ERROR(SettleNorm(task));
   if (pause || task.clock + 1 >= task.until) return Status();
@@ -105,8 +109,8 @@ Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pau
 }
 
 bool StepRunner::PushesEarly(const PreparedStep& step) const {
-  return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ && step.parts.parts().size() == 1 &&
-         model_.ops().on_host();
+  return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
+         step.parts.parts().size() == 1 && model_.ops().on_host();
 }
 
 Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {
@@ -321,8 +325,7 @@ void StepRunner::BeginPush(const PreparedStep& step) {
   push_.emplace(step.split, [this](ServerId to, size_t size, std::span<std::byte>* bytes) {
     return channel_.MakeBytes(to, size, bytes);
   });
-  const bool moved =
-      step.parts.parts().size() > 1 || cache_ != nullptr || clips_own_ ||
+  const bool moved = step.parts.parts().size() > 1 || cache_ != nullptr || clips_own_ ||
                      job_.parallel.wire != DType::kFp32;
   if (!moved) push_->Open();
 }
@@ -342,36 +345,6 @@ void StepRunner::Push(const WindowStep& window_step, const StepTask& task) {
   if (!clips_all_) finished = AdvanceRequests(num_servers, task.clock + 1);
   pushes_.push_back(channel_.Start(std::move(requests), std::move(finished)));
   HDPS_FAILPOINT("worker.step.pushed");
-}
-
-void StepRunner::ShrinkOwn(const PreparedStep& step) {
-  const uint64_t examples = step.parts.num_examples();
-  if (examples == 0) return;
-  const float part = PartScale(job_.parallel, examples);
-  const float sum = SumScale(job_.parallel, 1, examples);
-  std::vector<float> scaled;
-  SquareSum squares;
-  const auto measure = [&](std::span<const float> row) {
-    scaled.assign(row.begin(), row.end());
-    for (float& value : scaled) value = value * part * sum;
-    squares.Add(SquaresOf(scaled));
-  };
-  const auto for_each_row = [&](const auto& use) {
-    for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-      const TableSpec& spec = job_.tables[t];
-      std::vector<float>& gradients = spec.dense ? dense_gradients_ : row_gradients_[t];
-      for (size_t at = 0; at < gradients.size(); at += spec.dim) {
-        if (spec.dense && IsAveraged(spec, dense_keys_[at / spec.dim])) continue;
-        use(std::span(gradients).subspan(at, spec.dim));
-      }
-    }
-  };
-  for_each_row(measure);
-  const float shrink = ShrinkTo(job_.train.clip_norm, squares);
-  if (shrink == 1) return;
-  for_each_row([shrink](std::span<float> row) {
-    for (float& value : row) value *= shrink;
-  });
 }
 
 Status StepRunner::SettleNorm(const StepTask& task) {

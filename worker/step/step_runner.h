@@ -93,10 +93,8 @@ class StepRunner {
   bool PushesEarly(const PreparedStep& step) const;
   // Sends the push of step `clock`, and behind its acknowledgements the word that it is finished.
   void Push(const WindowStep& step, const StepTask& task);
-  // Under clip_norm. async, ssp: shrinks the gradients of this worker to the norm before its push.
-  void ShrinkOwn(const PreparedStep& step);
-  // sync: asks the servers for the squares of the step that was pushed, makes the updates that are
-  // made here with those of all, and tells the servers to make theirs.
+  // Under clip_norm in sync mode: asks the servers for the squares of the step that was pushed,
+  // makes the updates that are made here with those of all, and tells the servers to make theirs.
   Status SettleNorm(const StepTask& task);
   Status AwaitAdvance();  // Its acknowledgements: then the servers have made the step's update.
   // The update of dense tensors under allreduce, of the sum of the gradients.
@@ -123,10 +121,10 @@ class StepRunner {
 
   uint64_t next_sequence_ = 0;
   uint64_t next_list_ = 1;
-  std::deque<Ticket> pushes_;     // On their way, oldest first.
+  std::deque<Ticket> pushes_;      // On their way, oldest first.
   std::optional<Ticket> advance_;  // Under clip_norm: the word that the last step is finished.
-  std::optional<PushPlan> push_;  // Of the step at hand, from its gradients to its push.
-  int64_t sent_ns_ = 0;           // Of it, what sending cost inside of computing.
+  std::optional<PushPlan> push_;   // Of the step at hand, from its gradients to its push.
+  int64_t sent_ns_ = 0;            // Of it, what sending cost inside of computing.
   // Of it, under allreduce: what the sum of the gradients is scaled with; 0: there is none.
   float dense_scale_ = 0;
   StepTimes times_;

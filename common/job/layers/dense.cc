@@ -18,8 +18,9 @@ LayerRecord DenseRecord() {
     LayerShape shape;
     shape.width = units;
     shape.learns = true;
-    shape.tensors = {{"weight", {inputs, units}, FanInit(WordOf(question.spec, init), inputs, units)},
-                     {"bias", {units}, {InitKind::kZeros, 0.0f}}};
+    shape.tensors = {
+        {"weight", {inputs, units}, FanInit(WordOf(question.spec, init), inputs, units)},
+        {"bias", {units}, {InitKind::kZeros, 0.0f}}};
     return shape;
   };
   return record;

@@ -135,7 +135,7 @@ Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job)
     if (given == nullptr) {
       table.schedule = all;
       place = "train.schedule";
-    } else if (!FollowsSchedule(table.optimizer)) {
+    } else if (table.schedule != ScheduleSpec() && !FollowsSchedule(table.optimizer)) {
       job->warnings.push_back(place + " is ignored: the learning rate of " +
                               OptimizerName(table.optimizer) + " follows no schedule");
     }

@@ -11,11 +11,40 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
-  struct Mistake {
-    std::string override_text;
-    std::vector<std::string> needles;
+struct Mistake {
+  std::string override_text;
+  std::vector<std::string> needles;
+};
+
+TEST(JobMistakesTest, OfSchedulesPenaltiesAndClippingAreAnsweredWithPlaceValueAndMend) {
+  const Mistake mistakes[] = {
+      {"train.schedule.kind=cosin", {"train.schedule.kind", "\"cosin\"", "\"cosine\""}},
+      {"train.schedule.kind=step", {"train.schedule", "step", "decay_steps"}},
+      {"model.deep_schedule.kind=cosine", {"model.deep_schedule", "decay_steps"}},
+      {"train.schedule.warmup=5", {"train.schedule.warmup", "warmup_steps, decay_steps"}},
+      {"train.schedule.decay_steps=0", {"train.schedule.decay_steps", "0", "at least 1"}},
+      {"train.schedule={\"kind\": \"step\", \"decay_steps\": 5, \"decay\": 1.5}",
+       {"train.schedule.decay", "1.5", "to 1"}},
+      {"train.schedule={\"kind\": \"cosine\", \"decay_steps\": 5, \"least\": -0.1}",
+       {"train.schedule.least", "-0.1", "from 0 to 1"}},
+      {"train.schedule={\"kind\": \"polynomial\", \"decay_steps\": 5, \"power\": 0}",
+       {"train.schedule.power", "0"}},
+      {"train.clip_norm=-1", {"train.clip_norm", "-1", "from 0"}},
+      {"train.clip_value=no", {"train.clip_value", "\"no\"", "a number"}},
+      {"train.clip=1", {"train.clip", "no such key"}},
+      {"model.deep_loss_l2=-0.1", {"model.deep_loss_l2", "-0.1", "from 0"}},
+      {"model.embedding_loss_l2=0.1", {"model.embedding_loss_l2", "no such key"}},
+      {"model.dense_init=glorot", {"model.dense_init", "\"glorot\"", "xavier_uniform"}},
+      {"model.embedding_init.kind=he_norml", {"embedding_init.kind", "did you mean \"he_normal\""}},
   };
+  for (const Mistake& mistake : mistakes) {
+    SCOPED_TRACE(mistake.override_text);
+    const std::string message = Bad({mistake.override_text});
+    for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
+  }
+}
+
+TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
   const Mistake mistakes[] = {
       {"train.mode=snyc", {"train.mode", "\"snyc\"", "sync, async, ssp", "did you mean \"sync\"?"}},
       {"train.batchsize=5", {"train.batchsize", "no such key", "\"batch_size\""}},
@@ -84,24 +113,6 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
       {"model.deep_optimizer.learning_rate=NaN", {"learning_rate", "\"NaN\"", "a number"}},
       {"model.loss=softmax", {"softmax", "2 wide"}},
       {"model.hidden=[64,0]", {"model.hidden", "[64, 0]"}},
-      {"train.schedule.kind=cosin", {"train.schedule.kind", "\"cosin\"", "\"cosine\""}},
-      {"train.schedule.kind=step", {"train.schedule", "step", "decay_steps"}},
-      {"model.deep_schedule.kind=cosine", {"model.deep_schedule", "decay_steps"}},
-      {"train.schedule.warmup=5", {"train.schedule.warmup", "\"warmup_steps\""}},
-      {"train.schedule.decay_steps=0", {"train.schedule.decay_steps", "0", "from 1"}},
-      {"train.schedule={\"kind\": \"step\", \"decay_steps\": 5, \"decay\": 1.5}",
-       {"train.schedule.decay", "1.5", "to 1"}},
-      {"train.schedule={\"kind\": \"cosine\", \"decay_steps\": 5, \"least\": -0.1}",
-       {"train.schedule.least", "-0.1", "from 0 to 1"}},
-      {"train.schedule={\"kind\": \"polynomial\", \"decay_steps\": 5, \"power\": 0}",
-       {"train.schedule.power", "0"}},
-      {"train.clip_norm=-1", {"train.clip_norm", "-1", "from 0"}},
-      {"train.clip_value=no", {"train.clip_value", "\"no\"", "a number"}},
-      {"train.clip=1", {"train.clip", "no such key"}},
-      {"model.deep_loss_l2=-0.1", {"model.deep_loss_l2", "-0.1", "from 0"}},
-      {"model.embedding_loss_l2=0.1", {"model.embedding_loss_l2", "no such key"}},
-      {"model.dense_init=glorot", {"model.dense_init", "\"glorot\"", "xavier_uniform"}},
-      {"model.embedding_init.kind=he_norml", {"embedding_init.kind", "did you mean \"he_normal\""}},
       {"data.validation_share=0.6", {"data.validation_share", "0.6", "from 0 to 0.5"}},
       {"data.eval_sets=[{\"name\":\"late\"}]", {"data.eval_sets.0.files", "needed"}},
       {"data.eval_sets=[{\"name\":\"late\",\"files\":[]}]",

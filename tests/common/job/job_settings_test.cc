@@ -214,10 +214,8 @@ TEST_F(JobSettingsTest, OneScheduleForAllStandsInEveryTableThatHasNoneOfItsOwn) 
   const std::string all =
       R"(train.schedule={"kind": "cosine", "warmup_steps": 5, "decay_steps": 80, "least": 0.1})";
   const Job job = Good({all, R"(model.deep_schedule={"kind": "constant"})"});
-  const ScheduleSpec cosine = {.kind = ScheduleKind::kCosine,
-                               .warmup_steps = 5,
-                               .decay_steps = 80,
-                               .least = 0.1};
+  const ScheduleSpec cosine = {
+      .kind = ScheduleKind::kCosine, .warmup_steps = 5, .decay_steps = 80, .least = 0.1};
   ASSERT_EQ(job.tables.size(), 3u);
   EXPECT_EQ(job.tables[0].schedule, cosine);  // Wide, deep, dense.
   EXPECT_EQ(job.tables[1].schedule, ScheduleSpec());
@@ -228,8 +226,8 @@ TEST_F(JobSettingsTest, OneScheduleForAllStandsInEveryTableThatHasNoneOfItsOwn) 
   EXPECT_EQ(JobDigest(again), JobDigest(job));
   EXPECT_EQ(again.tables[1].schedule, ScheduleSpec());
   EXPECT_NE(JobDigest(job), JobDigest(Good({})));
-  const Job graph = Good({kGraph, "model.tables.0.schedule.kind=step",
-                          "model.tables.0.schedule.decay_steps=7", all});
+  const Job graph = Good(
+      {kGraph, "model.tables.0.schedule.kind=step", "model.tables.0.schedule.decay_steps=7", all});
   EXPECT_EQ(graph.tables[0].schedule.decay_steps, 7u);
   EXPECT_EQ(graph.tables[1].schedule, cosine);
 }
@@ -242,7 +240,7 @@ TEST_F(JobSettingsTest, WhatFtrlDoesNotFollowIsSaid) {
 
 TEST_F(JobSettingsTest, PenaltiesAndClippingArePrintedOnlyWhereTheyAre) {
   const Job plain = Good({});
-  for (const char* key : {"loss_l1", "loss_l2", "schedule", "clip_", "dense_init"}) {
+  for (const char* key : {"loss_l1", "loss_l2", "schedule\"", "clip_", "dense_init"}) {
     EXPECT_THAT(PrintJob(plain), testing::Not(HasSubstr(key)));
   }
   const Job job = Good({"model.wide_loss_l1=0.5", "model.deep_loss_l2=0.25",

@@ -29,8 +29,8 @@ TEST(ScheduleTest, EachKindIsItsFormula) {
                     kTolerance);
         EXPECT_NEAR(factor({.kind = kExponential, .decay = 0.3}), std::pow(0.3, t / whole),
                     kTolerance);
-        EXPECT_NEAR(factor({.kind = kCosine, .least = 0.1}),
-                    0.1 + 0.9 * (1 + std::cos(pi * p)) / 2, kTolerance);
+        EXPECT_NEAR(factor({.kind = kCosine, .least = 0.1}), 0.1 + 0.9 * (1 + std::cos(pi * p)) / 2,
+                    kTolerance);
         EXPECT_NEAR(factor({.kind = kPolynomial, .power = 0.7, .least = 0.2}),
                     0.2 + 0.8 * std::pow(1 - p, 0.7), kTolerance);
       }
@@ -39,8 +39,7 @@ TEST(ScheduleTest, EachKindIsItsFormula) {
 }
 
 TEST(ScheduleTest, WarmsUpLinearlyToTheWhole) {
-  const ScheduleSpec spec = {
-      .kind = ScheduleKind::kCosine, .warmup_steps = 8, .decay_steps = 100};
+  const ScheduleSpec spec = {.kind = ScheduleKind::kCosine, .warmup_steps = 8, .decay_steps = 100};
   for (int64_t step = 1; step <= 8; ++step) {
     EXPECT_EQ(ScheduleFactor(spec, step), static_cast<double>(step) / 8);
   }

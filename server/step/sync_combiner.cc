@@ -1,5 +1,5 @@
 // Decides when a step is complete.
-#include "server/sync_combiner.h"
+#include "server/step/sync_combiner.h"
 
 #include <algorithm>
 #include <utility>
