@@ -2,8 +2,9 @@
 #include "tools/report/report_page.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
-#include <set>
 
 #include "common/base/show_number.h"
 #include "tools/report/charts.h"
@@ -124,29 +125,52 @@ class Page {
     }
   }
 
+  // As people read it: 123456.789 as 123,457, and 0.921389 as 0.9214.
   static std::string Nice(const std::string& value) {
-    const size_t point = value.find('.');
-    const bool digits = value.find_first_not_of("0123456789.-") == value.npos;
-    if (!digits || value.empty()) return value;
-    if (point != value.npos && value.size() - point > 6) return value.substr(0, point + 5);
-    return value;
+    constexpr double kManyDigits = 1000;
+    if (value.empty() || value.find_first_not_of("0123456789.-+e") != value.npos) return value;
+    char* end = nullptr;
+    const double number = std::strtod(value.c_str(), &end);
+    if (*end != 0 || value.size() > 20) return value;
+    const bool whole = value.find_first_of(".e") == value.npos;
+    if (whole || std::abs(number) >= kManyDigits) return ShowWhole(number);
+    return ShowNumber("%.4f", number);
   }
 
+  // Short figures of one run are tiles; what is long, and two runs, is a table.
   void Results() {
-    constexpr size_t kTilesMax = 40;
-    for (size_t r = 0; r < runs_.size(); ++r) {
-      if (runs_[r].summary.empty()) continue;
-      if (r == 0) Section("Result");
-      OfRun(r);
-      html_ += "<div class='tiles'>";
-      size_t shown = 0;
-      for (const auto& [name, value] : runs_[r].summary) {
-        const bool nothing = value == "0" || value.empty();
-        if (name == "job" || nothing || ++shown > kTilesMax) continue;
-        html_ += "<div class='tile'>" + Tag("b", Nice(value)) + Tag("span", name) + "</div>";
+    constexpr size_t kTileTextMax = 14;
+    std::string tiles;
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [name, value] : runs_[0].summary) {
+      if (name == "job" || runs_.size() > 1) continue;
+      const std::string nice = Nice(value);
+      if (nice.size() > kTileTextMax) {
+        rows.push_back({name, nice});
+      } else if (nice != "0" && !nice.empty()) {
+        tiles += "<div class='tile'>" + Tag("b", nice) + Tag("span", name) + "</div>";
       }
-      html_ += "</div>\n";
     }
+    if (runs_.size() > 1) rows = BothSummaries();
+    if (tiles.empty() && rows.empty()) return;
+    Section("Result");
+    if (!tiles.empty()) html_ += "<div class='tiles'>" + tiles + "</div>\n";
+    if (!rows.empty()) {
+      html_ += runs_.size() > 1 ? Table({"figure", "A", "B"}, rows) : Table({"", ""}, rows);
+    }
+  }
+
+  std::vector<std::vector<std::string>> BothSummaries() const {
+    std::vector<std::vector<std::string>> rows;
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      for (const auto& [name, value] : runs_[r].summary) {
+        auto row = std::ranges::find(rows, name, [](const auto& cells) { return cells[0]; });
+        if (row == rows.end()) row = rows.insert(rows.end(), {name, "", ""});
+        (*row)[r + 1] = Nice(value);
+      }
+    }
+    std::erase_if(rows, [](const auto& cells) { return cells[1] == "0" && cells[2] == "0"; });
+    return rows;
   }
 
   // A picture for each name, with that curve of every run.
@@ -157,6 +181,8 @@ class Page {
         if (std::ranges::find(names, curve.name) == names.end()) names.push_back(curve.name);
       }
     }
+    const auto speed = std::ranges::find(names, "examples_per_second");  // It matters least.
+    if (speed != names.end()) std::rotate(speed, speed + 1, names.end());
     std::string charts;
     for (const std::string& name : names) {
       std::vector<ChartLine> lines;
