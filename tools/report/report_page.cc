@@ -14,22 +14,28 @@ namespace {
 
 constexpr const char* kStyle = R"css(
 :root { --ink: #1c2330; --dim: #667085; --paper: #ffffff; --card: #f6f7f9; --rule: #dfe3e8;
-  --c0: #2563eb; --c1: #d9480f; --c2: #0f9d76; --c3: #9333ea; --c4: #b58900; --c5: #64748b; --c6: #c2c8d0; }
+  --c0: #2563eb; --c1: #d9480f; --c2: #0f9d76; --c3: #9333ea; --c4: #b58900; --c5: #64748b;
+    --c6: #c2c8d0; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e9ee; --dim: #98a2b3; --paper: #12161d; --card: #1b212b; --rule: #323b49;
-    --c0: #6ea8fe; --c1: #ff9457; --c2: #4fd1a5; --c3: #c792ea; --c4: #e5c453; --c5: #94a3b8; --c6: #55606f; } }
+    --c0: #6ea8fe; --c1: #ff9457; --c2: #4fd1a5; --c3: #c792ea; --c4: #e5c453; --c5: #94a3b8;
+    --c6: #55606f; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 1180px; margin: 0 auto; padding: 28px 20px 60px; }
 h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 17px; margin: 34px 0 12px; }
 .dim, .note { color: var(--dim); font-size: 13px; } .note { margin: 4px 0 0; }
 .warn { border-left: 3px solid var(--c1); padding: 2px 0 2px 10px; margin: 6px 0; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 10px; }
-.tile { background: var(--card); border-radius: 8px; padding: 10px 14px; overflow-wrap: anywhere; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr));
+    gap: 10px; }
+.tile { background: var(--card); border-radius: 8px; padding: 10px 14px;
+    overflow-wrap: anywhere; }
 .tile b { display: block; font-size: 19px; } .tile span { color: var(--dim); font-size: 13px; }
-.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(480px, 100%), 1fr)); gap: 18px; }
+.charts { display: grid;
+    grid-template-columns: repeat(auto-fill, minmax(min(480px, 100%), 1fr)); gap: 18px; }
 figure { margin: 0; background: var(--card); border-radius: 8px; padding: 12px 14px; }
 figcaption { font-weight: 600; margin-bottom: 6px; overflow-wrap: anywhere; }
-svg { width: 100%; height: auto; display: block; } svg text { font-size: 12px; fill: var(--dim); }
+svg { width: 100%; height: auto; display: block; } svg text { font-size: 12px;
+    fill: var(--dim); }
 .grid { stroke: var(--rule); stroke-width: 1; } .axis { stroke: var(--dim); stroke-width: 1; }
 .diagonal { stroke: var(--dim); stroke-width: 1.5; stroke-dasharray: 5 4; }
 .line { fill: none; stroke-width: 2; stroke-linejoin: round; }
@@ -37,15 +43,18 @@ svg { width: 100%; height: auto; display: block; } svg text { font-size: 12px; f
 svg .c0 { fill: var(--c0); } svg .c1 { fill: var(--c1); } svg .c2 { fill: var(--c2); }
 svg .c3 { fill: var(--c3); } svg .c4 { fill: var(--c4); } svg .c5 { fill: var(--c5); }
 svg .c6 { fill: var(--c6); } svg .line { fill: none; } .bin { fill-opacity: .75; }
-.legend { margin: 8px 0 0; font-size: 13px; } .legend span { margin-right: 16px; white-space: nowrap; }
-.legend i { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin-right: 6px; }
+.legend { margin: 8px 0 0; font-size: 13px; } .legend span { margin-right: 16px;
+    white-space: nowrap; }
+.legend i { display: inline-block; width: 11px; height: 11px; border-radius: 3px;
+    margin-right: 6px; }
 i.c0 { background: var(--c0); } i.c1 { background: var(--c1); } i.c2 { background: var(--c2); }
 i.c3 { background: var(--c3); } i.c4 { background: var(--c4); } i.c5 { background: var(--c5); }
 i.c6 { background: var(--c6); }
 table { border-collapse: collapse; font-size: 14px; width: 100%; } th { text-align: left; }
 td, th { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--rule); vertical-align: top;
   overflow-wrap: anywhere; }
-pre { background: var(--card); border-radius: 8px; padding: 12px 14px; overflow-x: auto; font-size: 13px;
+pre { background: var(--card); border-radius: 8px; padding: 12px 14px; overflow-x: auto;
+    font-size: 13px;
   white-space: pre-wrap; overflow-wrap: anywhere; }
 summary { cursor: pointer; font-weight: 600; margin: 34px 0 12px; font-size: 17px; }
 )css";
