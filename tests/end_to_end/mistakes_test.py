@@ -209,8 +209,13 @@ class Mistakes(harness.Case):
         broken.write_bytes(b"\x1f\x8b" + os.urandom(500))
         self.refused("broken gzip", self.train_with(
             lambda job: job["data"].update(train=[str(broken)])), "broken.gz")
-        self.refused("a folder for a file", self.train_with(
-            lambda job: job["data"].update(train=[str(self.folder)])), str(self.folder))
+        empty = self.out("empty_folder")
+        empty.mkdir()
+        (empty / "_SUCCESS").write_text("")
+        self.refused("a folder without a file", self.train_with(
+            lambda job: job["data"].update(train=[str(empty)])), "data.train.0", str(empty))
+        self.refused("a pattern that finds nothing", self.train_with(
+            lambda job: job["data"].update(eval=[f"{self.folder}/day=*/*.tsv"])), "data.eval.0", "no file matches")
 
     def test_saved(self):
         hdps = harness.program("hdps")

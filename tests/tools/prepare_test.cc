@@ -198,7 +198,7 @@ std::string Table() {
   for (int i = 0; i < 400; ++i) {
     const uint64_t draw = MixBits(static_cast<uint64_t>(i));
     text += std::to_string(1000 + i) + ",s" + std::to_string(draw) + "," +
-            std::to_string(20 + draw % 50) + "," + std::to_string((1u << (draw % 12)) - 1) + "," +
+            std::to_string(20 + draw % 50) + "," + std::to_string((1u << (draw % 17)) - 1) + "," +
             std::to_string(1 + draw % 5) + "," + (draw % 3 == 0 ? "red" : "blue") + "," +
             (draw % 2 == 0   ? "a|b"
              : draw % 5 == 0 ? "b|c|a"
@@ -296,11 +296,13 @@ TEST(PlanTest, LabelsOfEveryKind) {
   EXPECT_THAT(PlanOf(rows("1", "2"), "z").error,
               HasSubstr("--label=z: there is no such column in f.csv"));
   EXPECT_THAT(PlanOf(rows("1", "1")).error, HasSubstr("none has two values; give it with --label"));
-  EXPECT_THAT(PlanOf("y,n\n" + rows("1", "x").substr(4), "n").error,
-              ::testing::AllOf(HasSubstr("label 'n'"), HasSubstr("expected two")));
-  EXPECT_THAT(PlanOf("a,b,c\n0,1,x\n1,0,y\n0,0,z\n0,1,w\n").error,
-              HasSubstr("of two values are 'a', 'b'"))
-      << "neither the first nor the last beyond doubt";
+  EXPECT_THAT(PlanOf(rows("1", "x"), "n").error,
+              ::testing::AllOf(HasSubstr("f.csv: label 'n' has more than two values"),
+                               HasSubstr("expected two (0 and 1, -1 and 1, or two words)")));
+  EXPECT_THAT(PlanOf(rows("0", "-1")).error, HasSubstr("is 0 or -1 in all rows"));
+  EXPECT_THAT(PlanOf("c,a,b,d\nx,0,1,s\ny,1,0,t\nz,0,0,u\nw,1,1,v\n").error,
+              HasSubstr("of two values are 'a', 'b'; give it with --label=NAME"))
+      << "neither the first nor the last";
 }
 
 TEST(PlanTest, MissingCellsAndBadRowsAreSeen) {

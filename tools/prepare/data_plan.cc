@@ -115,7 +115,7 @@ class ColumnPlanner {
     for (const auto& [separator, parts] : column_.parts) {
       const bool many = static_cast<double>(parts.cells) >= kPartsCells * filled_;
       const bool recur = 2 * parts.distinct.distinct() <= static_cast<double>(parts.parts) &&
-                         parts.distinct.distinct() < distinct_;
+                         parts.distinct.distinct() <= distinct_;
       if (!many || !recur || (best != nullptr && parts.parts <= best->parts)) continue;
       best = &parts;
       plan_.spec.separator = std::string(1, separator);

@@ -14,9 +14,27 @@ namespace {
 using Line = std::vector<std::string>;
 constexpr size_t kColumnsShownMax = 200;
 
+bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
+
+// Characters of UTF-8.
+size_t WidthOf(const std::string& text) {
+  return text.size() - static_cast<size_t>(std::ranges::count_if(text, ContinuesCharacter));
+}
+
 std::string Short(const std::string& text, size_t most) {
   const std::string shown = Printable(text);
-  return shown.size() <= most ? shown : shown.substr(0, most - 3) + "...";
+  if (shown.size() <= most) return shown;
+  size_t bytes = most - 3;
+  while (bytes > 0 && ContinuesCharacter(shown[bytes])) --bytes;
+  return shown.substr(0, bytes) + "...";
+}
+
+// All of the text, with bytes that do not print escaped.
+std::string OneLine(const std::string& text) {
+  constexpr size_t kPiece = 50;
+  std::string line;
+  for (size_t at = 0; at < text.size(); at += kPiece) line += Printable(text.substr(at, kPiece));
+  return line;
 }
 
 std::string Number(double value) { return ShowNumber("%.5g", value); }
@@ -47,7 +65,7 @@ std::string PlanOf(const ColumnPlan& column) {
     text += ", " + std::to_string(column.boundaries.size() + 1) +
             (column.log_buckets ? " log buckets" : " buckets");
   }
-  return text + (column.why.empty() ? "" : " (" + Printable(column.why) + ")");
+  return text + (column.why.empty() ? "" : " (" + OneLine(column.why) + ")");
 }
 
 Line LineOf(const ColumnProfile& column, const ColumnPlan& plan, uint64_t rows) {
@@ -69,13 +87,13 @@ Line LineOf(const ColumnProfile& column, const ColumnPlan& plan, uint64_t rows) 
 std::string Table(const std::vector<Line>& lines) {
   std::vector<size_t> widths(lines[0].size());
   for (const Line& line : lines) {
-    for (size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], line[c].size());
+    for (size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], WidthOf(line[c]));
   }
   std::string text;
   for (const Line& line : lines) {
     std::string row;
     for (size_t c = 0; c < line.size(); ++c) {
-      const std::string blanks(widths[c] - line[c].size(), ' ');
+      const std::string blanks(widths[c] - WidthOf(line[c]), ' ');
       const bool right = c >= 1 && c <= 7;
       row += (right ? blanks + line[c] : line[c] + blanks) + "  ";
     }
@@ -131,7 +149,7 @@ std::string PrepareReport(const DataProfile& profile, const DataPlan& plan, cons
   }
   text += "evaluation    ";
   if (!wish.eval.empty()) {
-    text += Counted(wish.eval.size(), "file") + ", the first " + wish.eval[0];
+    text += Counted(wish.eval.size(), "file") + ", the first " + OneLine(wish.eval[0]);
   } else if (wish.validation_share > 0) {
     text += ShowNumber("%.0f%%", 100 * wish.validation_share) +
             " of the rows, which are never trained on (data.validation_share)";
@@ -139,7 +157,7 @@ std::string PrepareReport(const DataProfile& profile, const DataPlan& plan, cons
     text += "none: give files with --eval=FILE";
   }
   text += "\n";
-  for (const std::string& note : plan.notes) text += "look at       " + Printable(note) + "\n";
+  for (const std::string& note : plan.notes) text += "look at       " + OneLine(note) + "\n";
   return text;
 }
 

@@ -2,8 +2,9 @@
 #include "tools/report/report_page.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
-#include <set>
 
 #include "common/base/show_number.h"
 #include "tools/report/charts.h"
@@ -13,22 +14,28 @@ namespace {
 
 constexpr const char* kStyle = R"css(
 :root { --ink: #1c2330; --dim: #667085; --paper: #ffffff; --card: #f6f7f9; --rule: #dfe3e8;
-  --c0: #2563eb; --c1: #d9480f; --c2: #0f9d76; --c3: #9333ea; --c4: #b58900; --c5: #64748b; --c6: #c2c8d0; }
+  --c0: #2563eb; --c1: #d9480f; --c2: #0f9d76; --c3: #9333ea; --c4: #b58900; --c5: #64748b;
+    --c6: #c2c8d0; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e9ee; --dim: #98a2b3; --paper: #12161d; --card: #1b212b; --rule: #323b49;
-    --c0: #6ea8fe; --c1: #ff9457; --c2: #4fd1a5; --c3: #c792ea; --c4: #e5c453; --c5: #94a3b8; --c6: #55606f; } }
+    --c0: #6ea8fe; --c1: #ff9457; --c2: #4fd1a5; --c3: #c792ea; --c4: #e5c453; --c5: #94a3b8;
+    --c6: #55606f; } }
 body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
   max-width: 1180px; margin: 0 auto; padding: 28px 20px 60px; }
 h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 17px; margin: 34px 0 12px; }
 .dim, .note { color: var(--dim); font-size: 13px; } .note { margin: 4px 0 0; }
 .warn { border-left: 3px solid var(--c1); padding: 2px 0 2px 10px; margin: 6px 0; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 10px; }
-.tile { background: var(--card); border-radius: 8px; padding: 10px 14px; overflow-wrap: anywhere; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr));
+    gap: 10px; }
+.tile { background: var(--card); border-radius: 8px; padding: 10px 14px;
+    overflow-wrap: anywhere; }
 .tile b { display: block; font-size: 19px; } .tile span { color: var(--dim); font-size: 13px; }
-.charts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(480px, 100%), 1fr)); gap: 18px; }
+.charts { display: grid;
+    grid-template-columns: repeat(auto-fill, minmax(min(480px, 100%), 1fr)); gap: 18px; }
 figure { margin: 0; background: var(--card); border-radius: 8px; padding: 12px 14px; }
 figcaption { font-weight: 600; margin-bottom: 6px; overflow-wrap: anywhere; }
-svg { width: 100%; height: auto; display: block; } svg text { font-size: 12px; fill: var(--dim); }
+svg { width: 100%; height: auto; display: block; } svg text { font-size: 12px;
+    fill: var(--dim); }
 .grid { stroke: var(--rule); stroke-width: 1; } .axis { stroke: var(--dim); stroke-width: 1; }
 .diagonal { stroke: var(--dim); stroke-width: 1.5; stroke-dasharray: 5 4; }
 .line { fill: none; stroke-width: 2; stroke-linejoin: round; }
@@ -36,15 +43,18 @@ svg { width: 100%; height: auto; display: block; } svg text { font-size: 12px; f
 svg .c0 { fill: var(--c0); } svg .c1 { fill: var(--c1); } svg .c2 { fill: var(--c2); }
 svg .c3 { fill: var(--c3); } svg .c4 { fill: var(--c4); } svg .c5 { fill: var(--c5); }
 svg .c6 { fill: var(--c6); } svg .line { fill: none; } .bin { fill-opacity: .75; }
-.legend { margin: 8px 0 0; font-size: 13px; } .legend span { margin-right: 16px; white-space: nowrap; }
-.legend i { display: inline-block; width: 11px; height: 11px; border-radius: 3px; margin-right: 6px; }
+.legend { margin: 8px 0 0; font-size: 13px; } .legend span { margin-right: 16px;
+    white-space: nowrap; }
+.legend i { display: inline-block; width: 11px; height: 11px; border-radius: 3px;
+    margin-right: 6px; }
 i.c0 { background: var(--c0); } i.c1 { background: var(--c1); } i.c2 { background: var(--c2); }
 i.c3 { background: var(--c3); } i.c4 { background: var(--c4); } i.c5 { background: var(--c5); }
 i.c6 { background: var(--c6); }
 table { border-collapse: collapse; font-size: 14px; width: 100%; } th { text-align: left; }
 td, th { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--rule); vertical-align: top;
   overflow-wrap: anywhere; }
-pre { background: var(--card); border-radius: 8px; padding: 12px 14px; overflow-x: auto; font-size: 13px;
+pre { background: var(--card); border-radius: 8px; padding: 12px 14px; overflow-x: auto;
+    font-size: 13px;
   white-space: pre-wrap; overflow-wrap: anywhere; }
 summary { cursor: pointer; font-weight: 600; margin: 34px 0 12px; font-size: 17px; }
 )css";
@@ -124,29 +134,52 @@ class Page {
     }
   }
 
+  // As people read it: 123456.789 as 123,457, and 0.921389 as 0.9214.
   static std::string Nice(const std::string& value) {
-    const size_t point = value.find('.');
-    const bool digits = value.find_first_not_of("0123456789.-") == value.npos;
-    if (!digits || value.empty()) return value;
-    if (point != value.npos && value.size() - point > 6) return value.substr(0, point + 5);
-    return value;
+    constexpr double kManyDigits = 1000;
+    if (value.empty() || value.find_first_not_of("0123456789.-+e") != value.npos) return value;
+    char* end = nullptr;
+    const double number = std::strtod(value.c_str(), &end);
+    if (*end != 0 || value.size() > 20) return value;
+    const bool whole = value.find_first_of(".e") == value.npos;
+    if (whole || std::abs(number) >= kManyDigits) return ShowWhole(number);
+    return ShowNumber("%.4f", number);
   }
 
+  // Short figures of one run are tiles; what is long, and two runs, is a table.
   void Results() {
-    constexpr size_t kTilesMax = 40;
-    for (size_t r = 0; r < runs_.size(); ++r) {
-      if (runs_[r].summary.empty()) continue;
-      if (r == 0) Section("Result");
-      OfRun(r);
-      html_ += "<div class='tiles'>";
-      size_t shown = 0;
-      for (const auto& [name, value] : runs_[r].summary) {
-        const bool nothing = value == "0" || value.empty();
-        if (name == "job" || nothing || ++shown > kTilesMax) continue;
-        html_ += "<div class='tile'>" + Tag("b", Nice(value)) + Tag("span", name) + "</div>";
+    constexpr size_t kTileTextMax = 14;
+    std::string tiles;
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [name, value] : runs_[0].summary) {
+      if (name == "job" || runs_.size() > 1) continue;
+      const std::string nice = Nice(value);
+      if (nice.size() > kTileTextMax) {
+        rows.push_back({name, nice});
+      } else if (nice != "0" && !nice.empty()) {
+        tiles += "<div class='tile'>" + Tag("b", nice) + Tag("span", name) + "</div>";
       }
-      html_ += "</div>\n";
     }
+    if (runs_.size() > 1) rows = BothSummaries();
+    if (tiles.empty() && rows.empty()) return;
+    Section("Result");
+    if (!tiles.empty()) html_ += "<div class='tiles'>" + tiles + "</div>\n";
+    if (!rows.empty()) {
+      html_ += runs_.size() > 1 ? Table({"figure", "A", "B"}, rows) : Table({"", ""}, rows);
+    }
+  }
+
+  std::vector<std::vector<std::string>> BothSummaries() const {
+    std::vector<std::vector<std::string>> rows;
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      for (const auto& [name, value] : runs_[r].summary) {
+        auto row = std::ranges::find(rows, name, [](const auto& cells) { return cells[0]; });
+        if (row == rows.end()) row = rows.insert(rows.end(), {name, "", ""});
+        (*row)[r + 1] = Nice(value);
+      }
+    }
+    std::erase_if(rows, [](const auto& cells) { return cells[1] == "0" && cells[2] == "0"; });
+    return rows;
   }
 
   // A picture for each name, with that curve of every run.
@@ -157,6 +190,8 @@ class Page {
         if (std::ranges::find(names, curve.name) == names.end()) names.push_back(curve.name);
       }
     }
+    const auto speed = std::ranges::find(names, "examples_per_second");  // It matters least.
+    if (speed != names.end()) std::rotate(speed, speed + 1, names.end());
     std::string charts;
     for (const std::string& name : names) {
       std::vector<ChartLine> lines;

@@ -314,7 +314,7 @@ TEST(JobTest, FoldersAndPatternsStandForTheirFiles) {
     return LoadJob(*files, "jobs/j.json", {"data.train=" + list}).status();
   };
   EXPECT_EQ(error_of("[\"day=1\", \"*.tsv\"]").message(),
-            "--set: data.train.1: no file matches; looked for jobs/*.tsv and *.tsv");
+            "jobs/j.json: --set: data.train.1: no file matches; looked for jobs/*.tsv and *.tsv");
   EXPECT_THAT(error_of("[\"empty\"]").message(),
               HasSubstr("data.train.0: there is no file in the folder jobs/empty whose name begins "
                         "with neither"));

@@ -271,6 +271,41 @@ TEST(DataPreviewTest, LabelsThatNeverMatchAreSaid) {
   EXPECT_THAT(Good(OfFormat(DataFormat::kLibsvm), {"-1 1:1\n+1 2:1\n"}).warnings, ElementsAre());
 }
 
+TEST(DataPreviewTest, EveryFormatKnowsMinusOneAndNamesABadFirstLineOnce) {
+  struct Case {
+    DataSpec data;
+    std::string good, bad, mistake;
+  };
+  DataSpec csv = NumberedRows();
+  const Case cases[] = {
+      {csv, "-1,1,c\n1,2,c\n", "-1,x,c\n", ":1:4: 'x': expected a number in column 'id'"},
+      {OfFormat(DataFormat::kCriteo), CriteoRow("-1", "5") + CriteoRow("1", ""),
+       CriteoRow("-1", "x"), ":1:4: 'x': expected a number in column 'I1'"},
+      {OfFormat(DataFormat::kLibsvm), "-1 3:1\n+1 4:1\n", "-1 x:1\n",
+       ":1:4: 'x:1': expected index:value"},
+      {OfFormat(DataFormat::kLibffm, 2), "-1 0:3:1\n1 1:4:1\n", "-1 2:3:1\n",
+       ":1:4: '2:3:1': expected a field from 0 to data.num_fields - 1 = 1"},
+      {OfFormat(DataFormat::kLibfm, 2), "-1 3:1 5:1\n1 4:1 5:1\n", "-1 3:1\n",
+       ":1:7: '': expected as many entries"}};
+  for (const Case& c : cases) {
+    const DataPreview preview = Good(c.data, {c.good});
+    EXPECT_THAT(preview.labels, ElementsAre(1, 1)) << WordOf(c.data.format);
+    EXPECT_THAT(preview.warnings, ElementsAre());
+    EXPECT_THAT(ErrorOf(c.data, {c.bad + c.good}), HasSubstr("a.csv" + c.mistake));
+    // In the files to evaluate on, too.
+    const auto files = NewMemoryFileSystem();
+    WriteText(*files, "train", c.good);
+    WriteText(*files, "eval", c.bad + c.good);
+    Job job;
+    job.data = c.data;
+    job.data.train = {"train"};
+    job.data.eval = {"eval"};
+    const Status status = PreviewJobData(*files, job).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("eval" + c.mistake));
+  }
+}
+
 TEST(DataPreviewTest, AJobIsToldOfBothItsSplits) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "train.csv", NumberedText(0, 10));
