@@ -281,8 +281,8 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"resumed_from", s.resumed_from ? Json(*s.resumed_from) : Json()},
                {"stopped_at", s.stopped_at ? Json(*s.stopped_at) : Json()},
                {"refused_checkpoints", s.refused_checkpoints}};
+  json["eval_metrics"] = s.evaluation ? FiguresJson(s.evaluation->figures) : Json();
   if (s.evaluation) {
-    json["eval_metrics"] = FiguresJson(s.evaluation->figures);
     if (!s.evaluation->no_auc.empty()) json["eval_auc_undefined"] = s.evaluation->no_auc;
     if (!s.evaluation->bins.empty()) json["eval_calibration"] = BinsJson(s.evaluation->bins);
   }

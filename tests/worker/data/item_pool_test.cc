@@ -178,11 +178,16 @@ Result<std::optional<Batch>> ReadColumns(const std::string& text,
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "f", text);
   DataSpec data = PoolJob("{}").data;
-  data.columns = {{.name = "buy", .type = ColumnType::kLabel},
-                  {.name = "click", .type = ColumnType::kLabel},
-                  {.name = "w", .type = ColumnType::kWeight},
-                  {.name = "user", .type = ColumnType::kGroup},
-                  {.name = "item"}};
+  data.columns.assign(5, ColumnSpec());
+  const std::pair<const char*, ColumnType> columns[] = {{"buy", ColumnType::kLabel},
+                                                        {"click", ColumnType::kLabel},
+                                                        {"w", ColumnType::kWeight},
+                                                        {"user", ColumnType::kGroup},
+                                                        {"item", ColumnType::kCategorical}};
+  for (size_t c = 0; c < data.columns.size(); ++c) {
+    data.columns[c].name = columns[c].first;
+    data.columns[c].type = columns[c].second;
+  }
   data.features.clear();
   HDPS_ASSIGN_OR_RETURN(auto reader,
                         NewBatchReader(*files, data, {"f"},
