@@ -48,7 +48,7 @@ struct TrainSpec {
   bool eval_each_epoch = true;
   uint64_t eval_every_steps = 0;  // 0 = only where eval_each_epoch says, and at the end.
   uint32_t evals_per_epoch = 0;   // 0: as the two above say.
-  std::vector<std::string> metrics;  // Of evaluations, see common/metrics; empty: those of the loss.
+  std::vector<std::string> metrics;  // Of evaluations; empty: those of the loss.
   WatchSpec early_stop = {};
   PlateauSpec plateau = {};
   double clip_value = 0;  // Each gradient stays within +-this; 0: any.

@@ -292,7 +292,7 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
 std::string SummaryTable(const RunSummary& s, const std::string& out) {
   std::string text = s.stopped_at ? "Stopped as asked, and saved.\n" : "Done.\n";
   const auto row = [&text](const char* name, const std::string& value) {
-    text += Format("  %-14s", name) + value + "\n";
+    text += Format("  %-13s ", name) + value + "\n";
   };
   row("job", s.job + Format(" (%s, %u worker%s, %u server%s)", s.mode.c_str(), s.workers,
                             s.workers == 1 ? "" : "s", s.servers, s.servers == 1 ? "" : "s"));

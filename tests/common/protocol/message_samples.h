@@ -68,14 +68,15 @@ inline auto Fields(const HeartbeatAck& m) {
   return std::tie(a, b);
 }
 inline auto Fields(const Command& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, view] = m;  // `view` does not travel.
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+  // `view` does not travel.
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, eval_set, view] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next);
 }
 inline auto Fields(const CommandDone& m) {
-  const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q, r,
-               s] = m;
+  const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p,
+               weights, groups, more, weight_sum, q, r, s] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, tally, digest[0], digest[1], j, k, rows, process,
-                  l, n, o, p, q, r, s);
+                  l, n, o, p, weights, groups, more, weight_sum, q, r, s);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;
@@ -119,7 +120,7 @@ inline auto Fields(const PullReply& m) {
   return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h] = m;
+  const auto& [a, b, c, d, e, f, g, h, rate] = m;
   return std::tie(a, b, c, d, e, f, g, h);
 }
 inline auto Fields(const PushAck& m) {
@@ -188,6 +189,10 @@ inline CommandDone SampleDone() {
   done.taken = true;
   done.scores = FloatsOf(5);
   done.labels = FloatsOf(5);
+  done.weights = FloatsOf(5);
+  done.groups = KeysOf({1, 2, 3, 4, 5});
+  done.more = true;
+  done.weight_sum = 2.5;
   done.label_tally = {17, -1, 3, 0x8000000000000001u};
   done.dense_parameters = 18;
   done.dense_rows = 19;
@@ -213,6 +218,8 @@ void ForEachSample(const Visit& visit) {
                 .keep = true,
                 .files = {{"shard_0", 100, 200, 300}},
                 .since = 60,
+                .next = true,
+                .eval_set = {},
                 .view = {}});
   visit(SampleDone());
   visit(StopRequest{"terminated"});

@@ -170,8 +170,8 @@ TEST(DataRulesTest, ThePageSaysWhatIsRead) {
     }
   }
   // A table that is no longer found would be no longer tested.
-  for (const char* section : {"Lines", "csv", "libsvm", "libffm", "libfm", "Labels",
-                              "Weights, groups and tasks"}) {
+  for (const char* section :
+       {"Lines", "csv", "libsvm", "libffm", "libfm", "Labels", "Weights, groups and tasks"}) {
     EXPECT_GE(sections[section], 4) << section;
   }
 }
