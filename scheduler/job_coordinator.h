@@ -201,7 +201,7 @@ class JobCoordinator {
   RunSummary summary_;
   LabelWatch labels_;
   std::unique_ptr<EvaluationSums> evaluation_;  // Of the phase at hand; null in others.
-  std::set<std::string> arithmetic_;  // Of all workers.
+  std::set<std::string> arithmetic_;            // Of all workers.
   std::optional<JobFailure> failure_;
 };
 

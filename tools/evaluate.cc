@@ -43,8 +43,7 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
   if (data->softmax() && metrics[0].words == std::vector<std::string>{"logloss"}) {
     metrics[0].words.emplace_back("accuracy");
   }
-  ScoreBook book(files, ScratchFolder(),
-                 std::move(metrics));
+  ScoreBook book(files, ScratchFolder(), std::move(metrics));
   ExampleScores scores;
   const auto take = [&](const Batch& batch, std::span<const float> of_batch) {
     scores.Clear();

@@ -13,7 +13,7 @@ namespace hdps {
 // Both score the files of `flags.data` or, where it names none, those of the job for evaluation;
 // without a job, that of the checkpoint.
 
-// Prints examples, logloss and AUC (accuracy instead of AUC under softmax) to `to`.
+// Prints the examples and the figures of train.metrics (under softmax, accuracy too) to `to`.
 Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& executor,
                    std::ostream& to);
 

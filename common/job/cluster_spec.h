@@ -46,9 +46,9 @@ struct TrainSpec {
   uint32_t micro_batches = 1;  // Parts a worker cuts its batch into, summed before the push.
   uint32_t lookahead = 0;      // Steps whose rows are asked for before their turn.
   bool eval_each_epoch = true;
-  uint64_t eval_every_steps = 0;  // 0 = only where eval_each_epoch says, and at the end.
-  uint32_t evals_per_epoch = 0;   // 0: as the two above say.
-  std::vector<std::string> metrics;  // Of evaluations, see common/metrics; empty: those of the loss.
+  uint64_t eval_every_steps = 0;     // 0 = only where eval_each_epoch says, and at the end.
+  uint32_t evals_per_epoch = 0;      // 0: as the two above say.
+  std::vector<std::string> metrics;  // Of evaluations; empty: those of the loss.
   WatchSpec early_stop = {};
   PlateauSpec plateau = {};
   double clip_value = 0;  // Each gradient stays within +-this; 0: any.

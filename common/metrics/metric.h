@@ -48,8 +48,8 @@ struct CalibrationBin {
 };
 
 struct Figure {
-  std::string word;   // "auc", "click.auc"
-  double value = 0;   // NaN where there is none.
+  std::string word;        // "auc", "click.auc"
+  double value = 0;        // NaN where there is none.
   std::string about = {};  // Why there is none, or what was left out; for people.
   friend bool operator==(const Figure& a, const Figure& b) {
     return a.word == b.word && a.about == b.about &&

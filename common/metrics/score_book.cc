@@ -1,8 +1,6 @@
 // Each task's examples, sorted as its metrics want them; one pass an order for all of them.
 #include "common/metrics/score_book.h"
 
-#include <glog/logging.h>
-
 #include <cmath>
 #include <utility>
 
@@ -30,7 +28,16 @@ ScoreBook::ScoreBook(FileSystem& files, const std::string& folder, std::vector<T
 
 Status ScoreBook::Add(std::span<const float> scores, std::span<const float> labels,
                       std::span<const float> weights, std::span<const Key> groups) {
-  CHECK_EQ(scores.size(), labels.size());
+  const size_t rows = scores.size() / tasks_.size();
+  const auto fits = [rows](size_t size) { return size == 0 || size == rows; };
+  if (labels.size() != scores.size() || scores.size() % tasks_.size() != 0 ||
+      !fits(weights.size()) || !fits(groups.size())) {
+    return {Code::kInvalidArgument, std::to_string(scores.size()) + " scores, " +
+                                        std::to_string(labels.size()) + " labels, " +
+                                        std::to_string(weights.size()) + " weights and " +
+                                        std::to_string(groups.size()) + " groups do not fit " +
+                                        std::to_string(tasks_.size()) + " tasks"};
+  }
   for (size_t i = 0; i < scores.size(); ++i) {
     const size_t row = i / tasks_.size();
     Task& task = tasks_[i % tasks_.size()];

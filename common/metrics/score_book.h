@@ -23,7 +23,8 @@ class ScoreBook {
   ScoreBook(FileSystem& files, const std::string& folder, std::vector<TaskMetrics> tasks,
             size_t held_max = ScoredExamples::kHeldMax);
 
-  // scores and labels [n, tasks]; weights [n] or empty: all are 1; groups [n] or empty.
+  // scores and labels [n, tasks]; weights [n] or empty: all are 1; groups [n] or empty. They may
+  // come over the wire: kInvalidArgument where their sizes do not fit.
   Status Add(std::span<const float> scores, std::span<const float> labels,
              std::span<const float> weights, std::span<const Key> groups);
 

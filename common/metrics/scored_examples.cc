@@ -113,9 +113,8 @@ Status ScoredExamples::ReduceRuns() {
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files_.Create(path));
   const std::vector<std::string> old = std::exchange(runs_, {path});
   RunWriter writer(std::move(file));
-  HDPS_RETURN_IF_ERROR(Merge(old, /*held=*/false, [&](const ScoredExample& example) {
-    return writer.Add(example);
-  }));
+  HDPS_RETURN_IF_ERROR(Merge(old, /*held=*/false,
+                             [&](const ScoredExample& example) { return writer.Add(example); }));
   HDPS_RETURN_IF_ERROR(writer.Close());
   for (const std::string& run : old) HDPS_RETURN_IF_ERROR(files_.RemoveAll(run));
   return {};

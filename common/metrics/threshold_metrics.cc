@@ -21,7 +21,8 @@ class Auc : public TiePass {
  public:
   Figure Finish() override {
     EndTie();
-    if (positives_ > 0 && negatives_ > 0) return {"", 0.5 * half_pairs_ / (positives_ * negatives_)};
+    if (positives_ > 0 && negatives_ > 0)
+      return {"", 0.5 * half_pairs_ / (positives_ * negatives_)};
     return {"", kNoFigure, ""};
   }
 

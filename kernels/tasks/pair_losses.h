@@ -77,9 +77,9 @@ struct InnerProductRows {
 // without those j that have the same item elsewhere. loss = w (log(sum of exp(s)) - s[own]), where
 // w is the example's weight times its label; products become the gradient of the loss.
 struct SampledSoftmaxRows {
-  size_t first = 0;                  // Row 0 of `products` is example `first` of n.
-  const float* counts = nullptr;     // [n]: w
-  const float* items = nullptr;      // [n]: equal numbers are one item.
+  size_t first = 0;                      // Row 0 of `products` is example `first` of n.
+  const float* counts = nullptr;         // [n]: w
+  const float* items = nullptr;          // [n]: equal numbers are one item.
   const float* log_frequency = nullptr;  // [n]
   Matrix products;                       // [rows, n]: user row times each item.
   float* losses = nullptr;               // [rows]

@@ -330,8 +330,8 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"resumed_from", s.resumed_from ? Json(*s.resumed_from) : Json()},
                {"stopped_at", s.stopped_at ? Json(*s.stopped_at) : Json()},
                {"refused_checkpoints", s.refused_checkpoints}};
+  json["eval_metrics"] = s.evaluation ? FiguresJson(s.evaluation->figures) : Json();
   if (s.evaluation) {
-    json["eval_metrics"] = FiguresJson(s.evaluation->figures);
     if (!s.evaluation->no_auc.empty()) json["eval_auc_undefined"] = s.evaluation->no_auc;
     if (!s.evaluation->bins.empty()) json["eval_calibration"] = BinsJson(s.evaluation->bins);
   }
@@ -342,7 +342,7 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
   std::string text = s.stopped_at ? "Stopped as asked, and saved.\n" : "Done.\n";
   if (!s.stopped_early.empty()) text = "Done early: " + s.stopped_early + ".\n";
   const auto row = [&text](const char* name, const std::string& value) {
-    text += Format("  %-14s", name) + value + "\n";
+    text += Format("  %-13s ", name) + value + "\n";
   };
   row("job", s.job + Format(" (%s, %u worker%s, %u server%s)", s.mode.c_str(), s.workers,
                             s.workers == 1 ? "" : "s", s.servers, s.servers == 1 ? "" : "s"));

@@ -106,6 +106,12 @@ class Mistakes(harness.Case):
             ("two tables of one name", lambda job: job.update(model={
                 "type": "graph", "tables": [{"name": "t", "dim": 1}, {"name": "t", "dim": 2}],
                 "layers": [{"name": "e", "kind": "embedding", "table": "t"}]}), '"t"'),
+            ("metric that is none", setter("train.metrics", ["logloss", "aux"]), "train.metrics.1", '"aux"', '"auc"'),
+            ("metric of no group", setter("train.metrics", ["hr@10"]), "train.metrics.0", "group", "add one"),
+            ("pairs without groups", setter("model.loss", "bpr"), "model.loss", "group"),
+            ("items that are none", setter("data.item_features", ["C27"]), "data.item_features", '"C27"', '"C2"'),
+            ("negatives of what", setter("data.negatives", {"per_positive": 4}), "data.item_features", "name them"),
+            ("several labels of criteo", setter("model.tasks", [{"label": "label"}]), "model.tasks", "csv"),
             ("missing data file", setter("data.train", ["nowhere.tsv"]), "nowhere.tsv"),
             ("no training data", setter("data.train", []), "data.train"),
             ("broken JSON", '{"name": "x",\n  "seed": }', "2:"),

@@ -1,6 +1,8 @@
 """Sync training gives one answer: for any number of servers and threads, and for N workers as for
 one process that splits its batch into N parts."""
 import itertools
+import math
+import random
 
 import harness
 
@@ -33,6 +35,50 @@ class SameAnswer(harness.Case):
             harness.figure(f"workers {workers}: servers 1,2,3 -> {[d[:12] for d in found.values()]}, "
                   f"one process with {workers} parts -> {parts[:12]}")
             self.assertEqual(set(found.values()), {parts})
+
+    def test_losses_and_what_the_reader_makes(self):
+        """Weights, pairs of groups, several tasks and made negatives: N workers are N parts, and the figures
+        of their evaluations are the same to the last bit (E0)."""
+        rows = self.out("rows.csv")
+        draw = random.Random(3)
+        with open(rows, "w") as file:
+            for _ in range(3000):
+                user, item = draw.randrange(50), draw.randrange(40)
+                click = int(draw.random() < 1 / (1 + 2.7 ** (user % 5 - item % 7 / 2)))
+                file.write(f"{click},{user % 5 + item % 7 / 2},u{user},i{item},g{item % 5},"
+                           f"{draw.choice((0.5, 1, 2))},u{user}\n")
+        columns = [{"name": "click", "type": "label"}, {"name": "stars", "type": "skip"}, {"name": "user"},
+                   {"name": "item"}, {"name": "genre"}, {"name": "weight", "type": "weight"},
+                   {"name": "of", "type": "group"}]
+        ranks = '["auc","pr_auc","group_auc","hr@5","ndcg@5"]'
+        cases = {
+            "weights": {"train.metrics": '["auc","logloss","ece","normalized_entropy"]',
+                        "model.positive_weight": 2},
+            "bpr": {"model.loss": "bpr", "train.metrics": ranks},
+            "squared_error": {"model.loss": "squared_error", "data.columns.0.type": "skip",
+                              "data.columns.1.type": "label"},
+            "negatives": {"data.item_features": '["item","genre"]', "data.negatives": '{"per_positive":3}',
+                          "train.metrics": ranks},
+            "tasks": {"data.columns.1.type": "label", "model.type": "graph",
+                      "model.tables": '[{"name":"t","dim":8}]',
+                      "model.layers": '[{"name":"e","kind":"embedding","table":"t"},'
+                                      '{"name":"z","inputs":["e"],"units":2}]',
+                      "model.tasks": '[{"label":"click"},{"label":"stars","loss":"squared_error","weight":0.5}]',
+                      "train.metrics": '["auc","logloss","rmse","mae","group_auc"]'},
+        }
+        job = harness.write_job(self.out("job.json"), {
+            "data": {"train": [str(rows)], "eval": [str(rows)], "columns": columns},
+            "model": {"type": "deepfm", "embedding_dim": 8, "hidden": [16]},
+            "train": {"batch_size": 250, "epochs": 2}})
+        for name, sets in cases.items():
+            parts = harness.train(job, self.out(name + "1"), 1, 1, {**sets, "train.micro_batches": 3})
+            told = parts["eval_metrics"]
+            harness.figure(f"{name}: {told}")
+            self.assertTrue(all(math.isfinite(value) for value in told.values()), told)
+            for servers in (1, 2):
+                workers = harness.train(job, self.out(f"{name}3{servers}"), servers, 3, sets)
+                self.assertEqual(workers["digest"], parts["digest"], name)
+                self.assertEqual(workers["eval_metrics"], told, name)
 
     def test_lookahead(self):
         """Rows asked for ahead of their turn are the rows asked for in time (E0), whoever holds them

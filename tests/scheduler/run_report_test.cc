@@ -179,7 +179,13 @@ TEST_F(RunReportTest, SummaryHasNoNan) {
   RunSummary summary;
   summary.job = "na\"me";
   summary.mode = "ssp";
-  summary.evaluation = Evaluation{10, kNan, 0.5, "all 10 labels are 0"};
+  Evaluation evaluation{.examples = 10};
+  evaluation.figures = {{"auc", kNan, "all 10 labels are 0"},
+                        {"logloss", 0.5},
+                        {"group_auc", 0.75, "3 of 5 groups have labels of one class"}};
+  evaluation.bins = {{2, 0.25, 0.5}, {}};
+  FillKnownFigures(&evaluation);
+  summary.evaluation = evaluation;
   summary.digest[0] = 0xab;
   summary.digest[1] = 1;
   ASSERT_TRUE(WriteSummary(*files_, "out", summary).ok());
@@ -190,12 +196,17 @@ TEST_F(RunReportTest, SummaryHasNoNan) {
   EXPECT_EQ(json["eval_auc_undefined"], "all 10 labels are 0");
   EXPECT_EQ(json["eval_logloss"], 0.5);
   EXPECT_TRUE(json["train_logloss"].is_null());
+  EXPECT_TRUE(json["eval_metrics"]["auc"].is_null());
+  EXPECT_EQ(json["eval_metrics"]["group_auc"], 0.75);
+  EXPECT_EQ(json["eval_calibration"][0]["observed"], 0.5);
+  EXPECT_TRUE(json["eval_calibration"][1]["observed"].is_null());
   EXPECT_EQ(json["digest"], "00000000000000ab0000000000000001");
   const std::string table = SummaryTable(summary, "out");
   EXPECT_THAT(table, AllOf(HasSubstr("eval logloss"), HasSubstr("Done."), Not(HasSubstr("nan")),
-                           HasSubstr("eval AUC      undefined: all 10 labels are 0")));
+                           HasSubstr("eval AUC      undefined: all 10 labels are 0"),
+                           HasSubstr("eval group_auc"), HasSubstr("0.750000 (3 of 5 groups")));
   // Under softmax nobody asked for one.
-  summary.evaluation = Evaluation{10, kNan, kNan};
+  summary.evaluation = Evaluation{.examples = 10, .figures = {{"logloss", kNan}}};
   EXPECT_THAT(SummaryTable(summary, "out"),
               AllOf(Not(HasSubstr("AUC")), HasSubstr("eval logloss  undefined over 10 examples")));
 }

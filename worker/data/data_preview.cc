@@ -26,8 +26,7 @@ constexpr size_t kLabelTextsMax = 1000;
 class Preview {
  public:
   Preview(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths,
-          const std::vector<LabelSpec>& labels,
-          std::unique_ptr<RowAdder> rows)
+          const std::vector<LabelSpec>& labels, std::unique_ptr<RowAdder> rows)
       : files_(files),
         data_(data),
         paths_(paths),

@@ -31,7 +31,8 @@ inline constexpr size_t kPreviewFiles = 64;
 // - a header that data.header does not announce,
 // - a header with columns in another order than the job's.
 Result<DataPreview> PreviewData(FileSystem& files, const DataSpec& data,
-                                const std::vector<std::string>& paths, const std::vector<LabelSpec>& labels);
+                                const std::vector<std::string>& paths,
+                                const std::vector<LabelSpec>& labels);
 
 // The files that `job` trains on and those it evaluates on; `lines` are of the first.
 Result<DataPreview> PreviewJobData(FileSystem& files, const Job& job);

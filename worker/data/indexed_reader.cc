@@ -29,6 +29,7 @@ class IndexedReader : public BatchReader {
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {
     epoch_ = epoch;
+    if (options_.items != nullptr) HDPS_RETURN_IF_ERROR(options_.items->Collect());
     if (!on_) return plain_->StartEpoch(epoch, skip_steps);
     HDPS_RETURN_IF_ERROR(LookAtFiles());
     if (!indexed_) {

@@ -53,7 +53,7 @@ class ItemPool {
   const std::vector<LabelSpec> labels_;
   const uint64_t seed_;
   const size_t items_max_;
-  std::vector<int> place_;  // [base features]: among the item's; -1: it is none of them.
+  std::vector<int> place_;        // [base features]: among the item's; -1: it is none of them.
   std::vector<size_t> features_;  // [item features], as data.item_features has them.
   bool collected_ = false;
   std::vector<Item> items_;

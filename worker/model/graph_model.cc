@@ -117,13 +117,13 @@ Status GraphModel::CheckLabels(const Batch& batch, size_t task, const TaskSpec& 
     const float label = batch.labels[at];
     if (any && std::isfinite(label)) continue;
     if (!any && label >= 0.0f && label <= top && (!softmax || std::floor(label) == label)) continue;
-    return Status(
-        Code::kInvalidArgument,
-        "batch: row " + std::to_string(at / batch.num_labels) + " (step begins at row " + std::to_string(batch.first_row) +
-        " of the epoch): label " + std::to_string(label) + ", must be " +
-            (any       ? "a finite number"
-             : softmax ? "a class number in 0.." + std::to_string(static_cast<int>(top))
-                       : "in 0..1"));
+    return Status(Code::kInvalidArgument,
+                  "batch: row " + std::to_string(at / batch.num_labels) + " (step begins at row " +
+                      std::to_string(batch.first_row) + " of the epoch): label " +
+                      std::to_string(label) + ", must be " +
+                      (any       ? "a finite number"
+                       : softmax ? "a class number in 0.." + std::to_string(static_cast<int>(top))
+                                 : "in 0..1"));
   }
   return {};
 }

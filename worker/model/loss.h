@@ -44,10 +44,10 @@ class ModelLoss {
   double SumOfLosses(const DeviceArray& losses, size_t count);
 
   const std::vector<TaskSpec> tasks_;
-  const LossKind kind_;                    // Of the first.
-  std::vector<uint32_t> item_features_;    // Columns of the batch.
+  const LossKind kind_;                  // Of the first.
+  std::vector<uint32_t> item_features_;  // Columns of the batch.
   DenseOps& ops_;
-  std::vector<float> labels_, scores_;     // Of one task.
+  std::vector<float> labels_, scores_;  // Of one task.
   std::vector<float> members_, begin_, end_, items_, log_frequency_, counts_, host_losses_;
   DeviceArray device_labels_, device_weights_, device_members_, device_begin_, device_end_;
   DeviceArray losses_, products_;

@@ -77,7 +77,8 @@ class Model {
   // another device.
   virtual std::span<float> DenseInPlace() = 0;
   // Whether this model can take the batch: columns as the job's data gives them, labels in range
-  // (0 to 1, a class number, or finite). kInvalidArgument names row and value. Step and Predict require it.
+  // (0 to 1, a class number, or finite). kInvalidArgument names row and value. Step and Predict
+  // require it.
   virtual Status CheckBatch(const Batch& batch) const = 0;
   // Forward and backward. `dense_gradients` [dense_floats] gets sums over the examples. Unless it
   // is null, `rows_done` is called once as soon as the loss and all row gradients stand: what only

@@ -20,10 +20,10 @@
 #include "worker/exchange/node_channel.h"
 #include "worker/model/model.h"
 #include "worker/step/dense_state.h"
-#include "worker/step/stage.h"
-#include "worker/step/step_pipeline.h"
 #include "worker/step/evaluation.h"
 #include "worker/step/row_gather.h"
+#include "worker/step/stage.h"
+#include "worker/step/step_pipeline.h"
 #include "worker/step/step_report.h"
 #include "worker/step/step_runner.h"
 

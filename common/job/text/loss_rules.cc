@@ -51,9 +51,9 @@ class LossCheck {
       const std::string place = "model.tasks." + std::to_string(t) + ".label";
       const std::vector<std::string> names = LabelNames();
       if (std::ranges::find(names, tasks[t].label) == names.end()) {
-        return Refuse(source_, place,
-                      Quoted(tasks[t].label) + " is no label column" +
-                          DidYouMean(tasks[t].label, names));
+        return Refuse(
+            source_, place,
+            Quoted(tasks[t].label) + " is no label column" + DidYouMean(tasks[t].label, names));
       }
       if (!taken.insert(tasks[t].label).second) {
         return Refuse(source_, place, Quoted(tasks[t].label) + " is the label of another task");
@@ -94,9 +94,9 @@ class LossCheck {
     std::set<std::string> taken;
     for (const std::string& name : job_.data.item_features) {
       if (std::ranges::find(known, name) == known.end()) {
-        return Refuse(source_, "data.item_features",
-                      Quoted(name) + " is no sparse feature of the files" +
-                          DidYouMean(name, known));
+        return Refuse(
+            source_, "data.item_features",
+            Quoted(name) + " is no sparse feature of the files" + DidYouMean(name, known));
       }
       if (!taken.insert(name).second) {
         return Refuse(source_, "data.item_features", Quoted(name) + " stands there twice");
@@ -121,8 +121,7 @@ class LossCheck {
     const NegativeSpec& negatives = job_.data.negatives;
     if (negatives.per_positive == 0) {
       if (negatives.by != NegativeSpec().by) {
-        job_.warnings.push_back(
-            "data.negatives.by is ignored: data.negatives.per_positive is 0");
+        job_.warnings.push_back("data.negatives.by is ignored: data.negatives.per_positive is 0");
       }
       return {};
     }

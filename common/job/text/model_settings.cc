@@ -275,7 +275,8 @@ Section ModelSection(const JobRegistry& registry) {
             kPenalty, kPrintedUnlessDefault);
   model.Add("loss", &ModelText::loss,
             "Default: softmax for an mlp of several classes, else logloss. "
-            "squared_error: the square of the difference, labels are any numbers. bpr: of pairs of a positive and a negative "
+            "squared_error: the square of the difference, labels are any numbers. bpr: of pairs of "
+            "a positive and a negative "
             "example of one group. sampled_softmax: the item of an example among those of its "
             "part of the batch; the last layer is one of towers.",
             kNoDefault);

@@ -76,28 +76,6 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
        {"data.columns.1.scale", "0 cannot divide"}},
       {"data.columns.4={\"name\":\"e\",\"type\":\"multi\",\"separator\":\",\"}",
        {"data.columns.4.separator", "delimiter"}},
-      {"data.columns.2.type=weigth", {"data.columns.2.type", "\"weigth\"", "\"weight\""}},
-      {"data.item_features=[\"cc\"]", {"data.item_features", "\"cc\"", "did you mean \"c\"?"}},
-      {"data.item_features=[\"pair\"]", {"data.item_features", "\"pair\"", "of the files"}},
-      {"data.item_features=[\"c\",\"c\"]", {"data.item_features", "\"c\"", "twice"}},
-      {"data.negatives={\"per_positive\":4}", {"data.item_features", "data.negatives", "name them"}},
-      {"data.negatives={\"per_positive\":-1}", {"data.negatives.per_positive", "-1", "0 to 1000"}},
-      {"data.negatives={\"by\":\"popularity\"}", {"data.negatives.by", "uniform, frequency"}},
-      {"model.loss=bpr", {"model.loss", "bpr", "type group", "add one"}},
-      {"model.loss=squared", {"model.loss", "\"squared\"", "squared_error"}},
-      {"model.loss=sampled_softmax", {"towers"}},
-      {"model.positive_weight=0", {"model.positive_weight", "0", "1e-06"}},
-      {"model.tasks=[{\"label\":\"yy\"}]",
-       {"model.tasks.0.label", "\"yy\"", "did you mean \"y\"?"}},
-      {"model.tasks=[{\"label\":\"y\"},{\"label\":\"y\"}]", {"logit", "2 wide"}},
-      {"model.tasks=[{\"label\":\"y\",\"loss\":\"softmax\"}]",
-       {"model.tasks.0.loss", "\"softmax\"", "logloss, squared_error"}},
-      {"model.tasks=[{\"label\":\"y\",\"weight\":-1}]", {"model.tasks.0.weight", "-1"}},
-      {"train.metrics=[\"aux\"]", {"train.metrics.0", "\"aux\"", "did you mean \"auc\"?"}},
-      {"train.metrics=[\"hr@0\"]", {"train.metrics.0", "\"hr@0\"", "hr@10"}},
-      {"train.metrics=[\"auc\",\"auc\"]", {"train.metrics.1", "twice"}},
-      {"train.metrics=[\"rmse\"]", {"train.metrics.0", "\"rmse\"", "logloss"}},
-      {"train.metrics=[\"group_auc\"]", {"train.metrics.0", "group", "add one"}},
       {"data.features.0.boundaries=[1,3,2]", {"boundaries", "2", "after 3", "ascend"}},
       {"data.features.0.boundaries=[]", {"boundaries", "at least one"}},
       {"data.features.0.from=[\"c\"]", {"\"c\"", "no numeric column"}},
@@ -297,16 +275,51 @@ TEST(JobMistakesTest, NoDamagedTextStopsTheProcess) {
   }
 }
 
+TEST(JobMistakesTest, OfColumnsLossesAndMetricsAreAnsweredToo) {
+  struct Mistake {
+    std::string override_text;
+    std::vector<std::string> needles;
+  };
+  const Mistake mistakes[] = {
+      {"data.columns.2.type=weigth", {"data.columns.2.type", "\"weigth\"", "\"weight\""}},
+      {"data.item_features=[\"cc\"]", {"data.item_features", "\"cc\"", "did you mean \"c\"?"}},
+      {"data.item_features=[\"pair\"]", {"data.item_features", "\"pair\"", "of the files"}},
+      {"data.item_features=[\"c\",\"c\"]", {"data.item_features", "\"c\"", "twice"}},
+      {"data.negatives={\"per_positive\":4}",
+       {"data.item_features", "data.negatives", "name them"}},
+      {"data.negatives={\"per_positive\":-1}", {"data.negatives.per_positive", "-1", "0 to 1000"}},
+      {"data.negatives={\"by\":\"popularity\"}", {"data.negatives.by", "uniform, frequency"}},
+      {"model.loss=bpr", {"model.loss", "bpr", "type group", "add one"}},
+      {"model.loss=squared", {"model.loss", "\"squared\"", "squared_error"}},
+      {"model.loss=sampled_softmax", {"towers"}},
+      {"model.positive_weight=0", {"model.positive_weight", "0", "1e-06"}},
+      {"model.tasks=[{\"label\":\"yy\"}]",
+       {"model.tasks.0.label", "\"yy\"", "did you mean \"y\"?"}},
+      {"model.tasks=[{\"label\":\"y\"},{\"label\":\"y\"}]", {"logit", "2 wide"}},
+      {"model.tasks=[{\"label\":\"y\",\"loss\":\"softmax\"}]",
+       {"model.tasks.0.loss", "\"softmax\"", "logloss, squared_error"}},
+      {"model.tasks=[{\"label\":\"y\",\"weight\":-1}]", {"model.tasks.0.weight", "-1"}},
+      {"train.metrics=[\"aux\"]", {"train.metrics.0", "\"aux\"", "did you mean \"auc\"?"}},
+      {"train.metrics=[\"hr@0\"]", {"train.metrics.0", "\"hr@0\"", "hr@10"}},
+      {"train.metrics=[\"auc\",\"auc\"]", {"train.metrics.1", "twice"}},
+      {"train.metrics=[\"rmse\"]", {"train.metrics.0", "\"rmse\"", "logloss"}},
+      {"train.metrics=[\"group_auc\"]", {"train.metrics.0", "group", "add one"}}};
+  for (const Mistake& mistake : mistakes) {
+    SCOPED_TRACE(mistake.override_text);
+    const std::string message = Bad({mistake.override_text});
+    for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
+  }
+}
+
 // Mistakes of more than one setting.
 TEST(JobMistakesTest, OfLossesTellWhatTheyNeed) {
   using ::testing::ElementsAre;
-  EXPECT_THAT(Bad({"data.columns.2.type=weight", "data.columns.3.type=weight",
-                   "data.features=[]"}),
+  EXPECT_THAT(Bad({"data.columns.2.type=weight", "data.columns.3.type=weight", "data.features=[]"}),
               AllOf(HasSubstr("data.columns"), HasSubstr("2 columns are of type weight")));
   EXPECT_THAT(Bad({"data.columns.0.positive=[\"yes\"]", "model.loss=squared_error"}),
               AllOf(HasSubstr("positive texts"), HasSubstr("it is a number")));
-  EXPECT_THAT(Bad({"data.columns.4.type=label", "model.tasks=[{\"label\":\"y\"}]",
-                   "model.type=mlp", "data.columns.1.type=numeric"}),
+  EXPECT_THAT(Bad({"data.columns.4.type=label", "model.tasks=[{\"label\":\"y\"}]", "model.type=mlp",
+                   "data.columns.1.type=numeric"}),
               HasSubstr("the label \"e\" is that of no task"));
   EXPECT_THAT(Bad({"data.format=libsvm", "data.columns=[]", "data.features=[]",
                    "model.type=logistic", "model.tasks=[{\"label\":\"y\"}]"}),

@@ -55,7 +55,7 @@ void ListPlaces(const Section& section, const std::string& list,
   for (const Setting& setting : section.settings) {
     const bool of_list = section.name == "column" || section.name == "feature" ||
                          section.name == "table" || section.name == "layer" ||
-                         section.name == "eval_set";
+                         section.name == "eval_set" || section.name == "task";
     const std::string object = of_list ? list + ItemFor(section, setting) : list;
     Place place{&section, &setting, overrides, PathBelow(object, setting.key)};
     Fulfil(section, setting, object, &place.overrides);
@@ -65,6 +65,7 @@ void ListPlaces(const Section& section, const std::string& list,
     if (setting.section->name == "eval_set") {
       place.overrides.push_back(place.path + "=[{\"name\":\"other\",\"files\":[\"o.csv\"]}]");
     }
+    if (setting.key == "tasks") place.overrides.push_back(R"(model.tasks=[{"label": "y"}])");
     if (setting.section->name == "init") place.overrides.push_back(place.path + "={}");
     ListPlaces(*setting.section, place.path, place.overrides, places);
   }
@@ -193,7 +194,7 @@ TEST_F(JobSettingsTest, RequiredOnesAreMissed) {
     EXPECT_THAT(Bad(overrides), HasSubstr("it is missing"));
     ++required;
   }
-  EXPECT_EQ(required, 5) << "names of columns, features, tables and layers, and where from";
+  EXPECT_EQ(required, 6) << "names of columns, features, tables, layers, labels; and where from";
 }
 
 TEST_F(JobSettingsTest, ConditionsNameASettingAndItsValues) {

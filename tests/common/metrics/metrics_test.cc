@@ -236,10 +236,10 @@ TEST(MetricsTest, NumbersAreTheirDefinitions) {
 
 // Neither the order in which examples come nor runs in files change a bit, and no file stays.
 TEST(MetricsTest, OrderAndRunsChangeNoBit) {
-  const TaskMetrics all{"",
-                        ScoreKind::kProbability,
-                        {"auc", "logloss", "pr_auc", "ece", "normalized_entropy", "group_auc",
-                         "hr@2", "ndcg@3"}};
+  const TaskMetrics all{
+      "",
+      ScoreKind::kProbability,
+      {"auc", "logloss", "pr_auc", "ece", "normalized_entropy", "group_auc", "hr@2", "ndcg@3"}};
   Examples examples = RandomExamples(9, 1000, true, 40);
   for (auto& e : examples) e.score += static_cast<float>(e.group) * 0x1.0p-20f;
   const auto files = NewMemoryFileSystem();

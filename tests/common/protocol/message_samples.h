@@ -68,14 +68,15 @@ inline auto Fields(const HeartbeatAck& m) {
   return std::tie(a, b);
 }
 inline auto Fields(const Command& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, n, view] = m;  // `view` does not travel.
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k, l, n);
+  // `view` does not travel.
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, next, rate, eval_set, view] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, eval_set);
 }
 inline auto Fields(const CommandDone& m) {
-  const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p, q, r,
-               s] = m;
+  const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p,
+               weights, groups, more, weight_sum, q, r, s] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, tally, digest[0], digest[1], j, k, rows, process,
-                  l, n, o, p, q, r, s);
+                  l, n, o, p, weights, groups, more, weight_sum, q, r, s);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;
@@ -196,6 +197,10 @@ inline CommandDone SampleDone() {
   done.taken = true;
   done.scores = FloatsOf(5);
   done.labels = FloatsOf(5);
+  done.weights = FloatsOf(5);
+  done.groups = KeysOf({1, 2, 3, 4, 5});
+  done.more = true;
+  done.weight_sum = 2.5;
   done.label_tally = {17, -1, 3, 0x8000000000000001u};
   done.dense_parameters = 18;
   done.dense_rows = 19;
@@ -221,6 +226,7 @@ void ForEachSample(const Visit& visit) {
                 .keep = true,
                 .files = {{"shard_0", 100, 200, 300}},
                 .since = 60,
+                .next = true,
                 .rate = 0.25,
                 .eval_set = "late",
                 .view = {}});

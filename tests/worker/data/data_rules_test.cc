@@ -93,6 +93,12 @@ DataSpec SpecOf(const std::string& section) {
   data.columns[3].name = "m";
   data.columns[3].type = ColumnType::kMulti;
   data.columns[3].separator = "/";
+  if (section == "Weights, groups and tasks") {
+    for (const ColumnType type : {ColumnType::kWeight, ColumnType::kGroup, ColumnType::kLabel}) {
+      data.columns.emplace_back().type = type;
+      data.columns.back().name = type == ColumnType::kLabel ? "z" : std::string(WordOf(type));
+    }
+  }
   return data;
 }
 
@@ -104,8 +110,17 @@ void ExpectRow(const DataSpec& data, const Batch& batch, uint32_t example, const
     const size_t equals = part.find('=');
     ASSERT_NE(equals, part.npos) << row;
     const std::string name = part.substr(0, equals), value = part.substr(equals + 1);
-    if (name == "y" || name == "n") {
-      EXPECT_EQ(name == "y" ? batch.labels[example] : batch.numeric[example], std::stof(value));
+    if (name == "group") {
+      EXPECT_EQ(batch.groups[example], FeatureKey(HashString(name), value));
+      continue;
+    }
+    const std::map<std::string, std::vector<float>> numbers = {
+        {"y", batch.labels}, {"n", batch.numeric}, {"weight", batch.weights}};
+    if (numbers.contains(name) || name == "z") {
+      const float number = name == "z"   ? batch.labels[2 * example + 1]
+                           : name == "y" ? batch.labels[batch.num_labels * example]
+                                         : numbers.at(name)[example];
+      EXPECT_EQ(number, std::stof(value)) << name;
       continue;
     }
     const auto feature = static_cast<size_t>(std::ranges::find(names, name) - names.begin());
@@ -136,7 +151,9 @@ TEST(DataRulesTest, ThePageSaysWhatIsRead) {
     const auto files = NewMemoryFileSystem();
     WriteText(*files, "f", Unescaped(example.lines));
     const DataSpec data = SpecOf(example.section);
-    const auto reader = NewBatchReader(*files, data, {"f"}, {.shuffle = false});
+    ReaderOptions options{.shuffle = false};
+    if (data.columns.size() > 4) options.labels = {{"y", 2}, {"z", kLabelsAnyNumber}};
+    const auto reader = NewBatchReader(*files, data, {"f"}, options);
     ASSERT_TRUE(reader.ok() && (*reader)->StartEpoch(0, 0).ok());
     const auto batch = (*reader)->Next();
     if (!example.read_as.starts_with("y=")) {
@@ -153,7 +170,8 @@ TEST(DataRulesTest, ThePageSaysWhatIsRead) {
     }
   }
   // A table that is no longer found would be no longer tested.
-  for (const char* section : {"Lines", "csv", "libsvm", "libffm", "libfm", "Labels"}) {
+  for (const char* section :
+       {"Lines", "csv", "libsvm", "libffm", "libfm", "Labels", "Weights, groups and tasks"}) {
     EXPECT_GE(sections[section], 4) << section;
   }
 }

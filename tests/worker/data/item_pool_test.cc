@@ -108,8 +108,8 @@ TEST(ItemPoolTest, DrawsAreUniformOrByFrequency) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "f", PoolText(3000));
   for (const bool uniform : {false, true}) {
-    const Job job = PoolJob(uniform ? R"({"per_positive": 8, "by": "uniform"})"
-                                    : R"({"per_positive": 8})");
+    const Job job =
+        PoolJob(uniform ? R"({"per_positive": 8, "by": "uniform"})" : R"({"per_positive": 8})");
     ItemPool pool(*files, job);
     ASSERT_TRUE(pool.Collect().ok());
     EXPECT_EQ(pool.size(), uniform ? 8u : 3000u);
@@ -178,15 +178,20 @@ Result<std::optional<Batch>> ReadColumns(const std::string& text,
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "f", text);
   DataSpec data = PoolJob("{}").data;
-  data.columns = {{.name = "buy", .type = ColumnType::kLabel},
-                  {.name = "click", .type = ColumnType::kLabel},
-                  {.name = "w", .type = ColumnType::kWeight},
-                  {.name = "user", .type = ColumnType::kGroup},
-                  {.name = "item"}};
+  data.columns.assign(5, ColumnSpec());
+  const std::pair<const char*, ColumnType> columns[] = {{"buy", ColumnType::kLabel},
+                                                        {"click", ColumnType::kLabel},
+                                                        {"w", ColumnType::kWeight},
+                                                        {"user", ColumnType::kGroup},
+                                                        {"item", ColumnType::kCategorical}};
+  for (size_t c = 0; c < data.columns.size(); ++c) {
+    data.columns[c].name = columns[c].first;
+    data.columns[c].type = columns[c].second;
+  }
   data.features.clear();
-  HDPS_ASSIGN_OR_RETURN(auto reader,
-                        NewBatchReader(*files, data, {"f"},
-                                       {.batch_size = 9, .shuffle = false, .labels = labels}));
+  HDPS_ASSIGN_OR_RETURN(
+      auto reader,
+      NewBatchReader(*files, data, {"f"}, {.batch_size = 9, .shuffle = false, .labels = labels}));
   HDPS_RETURN_IF_ERROR(reader->StartEpoch(0, 0));
   return reader->Next();
 }
@@ -213,12 +218,12 @@ TEST(SpecialColumnsTest, WhatIsWrongIsNamed) {
               HasSubstr("f:1:5: '-1': expected a weight: a number from 0 on in column 'w'"));
   EXPECT_THAT(error("1,1,,a,x\n"), HasSubstr("expected a weight"));
   EXPECT_THAT(error("1,1,1e99,a,x\n"), HasSubstr("expected a weight"));
-  EXPECT_THAT(error("1,2,1,a,x\n"), HasSubstr("'2': expected a label: 0, 1 or -1 in column 'click'"));
+  EXPECT_THAT(error("1,2,1,a,x\n"),
+              HasSubstr("'2': expected a label: 0, 1 or -1 in column 'click'"));
   EXPECT_THAT(error("x,1,1,a,x\n"), HasSubstr("'x': expected a label: a number in column 'buy'"));
   EXPECT_THAT(error("1e99,1,1,a,x\n"), HasSubstr("expected a label: a number"));
   // Rows to predict come without their labels.
-  const auto batch =
-      ReadColumns("1,ann,x\n", {{"click", kLabelsNotRead}, {"buy", kLabelsNotRead}});
+  const auto batch = ReadColumns("1,ann,x\n", {{"click", kLabelsNotRead}, {"buy", kLabelsNotRead}});
   ASSERT_TRUE(batch.ok()) << batch.status().message();
   EXPECT_THAT((*batch)->labels, ElementsAre(0, 0));
 }

@@ -177,15 +177,16 @@ TEST_P(PairLossTest, GradientsOfManyUsersAddUp) {
   Random random(6);
   std::vector<float> x(kMany * kCols), gradient(x.size(), -7.0f);
   for (float& value : x) value = static_cast<float>(random.Normal()) / 2;
-  ModelLoss(job, *ops_).Train(batch, {x.data(), kMany, kCols, kCols},
-                              {gradient.data(), kMany, kCols, kCols});
+  ModelLoss(job, *ops_)
+      .Train(batch, {x.data(), kMany, kCols, kCols}, {gradient.data(), kMany, kCols, kCols});
   std::vector<double> wanted(x.size(), 0.0);
   std::vector<double> share(kMany);
   for (size_t i = 0; i < kMany; ++i) {
     double total = 0;
     for (size_t j = 0; j < kMany; ++j) {
       double product = 0;
-      for (size_t d = 0; d < kDim; ++d) product += double{x[i * kCols + d]} * x[j * kCols + kDim + d];
+      for (size_t d = 0; d < kDim; ++d)
+        product += double{x[i * kCols + d]} * x[j * kCols + kDim + d];
       total += share[j] = std::exp(product);
     }
     for (size_t j = 0; j < kMany; ++j) {

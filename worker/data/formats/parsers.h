@@ -23,8 +23,7 @@ inline std::vector<std::string> BaseFeaturesOf(DataSpec data) {
 // Cells between delimiters; "a cell in quotes", with "" for a quote inside. Blanks around a cell do
 // not count. A missing number is kMissingNumber, a missing category the value "", and a missing
 // multi-valued cell has no keys.
-std::unique_ptr<RowParser> NewCsvParser(const DataSpec& data,
-                                        const std::vector<LabelSpec>& labels);
+std::unique_ptr<RowParser> NewCsvParser(const DataSpec& data, const std::vector<LabelSpec>& labels);
 
 // label, 13 integers, 26 categories between tabs; an empty cell is missing.
 std::unique_ptr<RowParser> NewCriteoParser(const DataSpec& data, uint32_t num_classes);
