@@ -54,8 +54,8 @@ bool MetricWatch::Take(std::span<const Evaluation> by_set, Clock clock) {
 }
 
 std::string MetricWatch::Describe() const {
-  const std::string in = " in " + std::to_string(state_.since) + " evaluation" +
-                         (state_.since == 1 ? "" : "s");
+  const std::string in =
+      " in " + std::to_string(state_.since) + " evaluation" + (state_.since == 1 ? "" : "s");
   if (state_.best_clock < 0) return metric_ + " had no value" + in;
   return metric_ + " was no better than " + ShowNumber("%.6f", state_.best) + ", that of step " +
          std::to_string(state_.best_clock) + "," + in;

@@ -331,7 +331,8 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
                             " over " + Grouped(static_cast<double>(s.evaluation->examples)) +
                             " examples");
   }
-  for (const auto& [name, evaluation] : s.eval_sets) row("of these", name + ": " + Describe(evaluation));
+  for (const auto& [name, evaluation] : s.eval_sets)
+    row("of these", name + ": " + Describe(evaluation));
   if (s.best_step) row("best", BestText(s));
   if (s.train_logloss) row("train logloss", Format("%.6f in the last epoch", *s.train_logloss));
   row("steps", Grouped(static_cast<double>(s.steps)) + " (" +

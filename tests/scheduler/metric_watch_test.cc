@@ -43,23 +43,24 @@ TEST(MetricWatchTest, TheBestIsWhatIsGreaterAndPatienceCountsTheRest) {
   Job job = WatchedJob();
   job.train.early_stop.patience = 2;
   RunWatches watches(job, {});
-  EXPECT_EQ(Play(watches, {Figures(.7), Figures(.8), Figures(.8), Figures(.81), Figures(.8),
-                           Figures(.805)}),
+  EXPECT_EQ(Play(watches,
+                 {Figures(.7), Figures(.8), Figures(.8), Figures(.81), Figures(.8), Figures(.805)}),
             "b.b..b..s.");
   EXPECT_TRUE(watches.out_of_patience());
   EXPECT_EQ(watches.state().best.best_clock, 40);
   EXPECT_EQ(watches.state().best_auc, .81);
-  EXPECT_EQ(watches.WhyEnded(), "auc was no better than 0.810000, that of step 40, in 2 evaluations");
+  EXPECT_EQ(watches.WhyEnded(),
+            "auc was no better than 0.810000, that of step 40, in 2 evaluations");
 }
 
 TEST(MetricWatchTest, OfLoglossLessIsBetterAndAnUndefinedFigureIsNot) {
   Job job = WatchedJob();
   job.train.early_stop = {.metric = "logloss", .set = "", .patience = 3, .min_delta = 0};
   RunWatches watches(job, {});
-  EXPECT_EQ(Play(watches, {Figures(.5, std::nan("")), Figures(.5, .6), Figures(.9, .61),
-                           Figures(.1, .59), Figures(.9, .59), Figures(.9, std::nan("")),
-                           Figures(.9, .6)}),
-            ".b..b...s.");
+  EXPECT_EQ(
+      Play(watches, {Figures(.5, std::nan("")), Figures(.5, .6), Figures(.9, .61), Figures(.1, .59),
+                     Figures(.9, .59), Figures(.9, std::nan("")), Figures(.9, .6)}),
+      ".b..b...s.");
 }
 
 TEST(MetricWatchTest, ALittleBetterIsKeptButDoesNotCountForPatience) {

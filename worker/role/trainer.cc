@@ -143,8 +143,7 @@ Status Trainer::TellRows(CommandDone* done) {
   if (job_->train.evals_per_epoch == 0 || channel_.rank().value != 0) return Status();
   if (!rows_of_epoch_) {
     const ReaderOptions reading{.seed = job_->seed, .side = RowSide::kTrained};
-    HDPS_ASSIGN_OR_RETURN(rows_of_epoch_,
-                          CountRows(files_, job_->data, job_->data.train, reading));
+    HDPS_ASSIGN_OR_RETURN(rows_of_epoch_, CountRows(files_, job_->data, job_->data.train, reading));
   }
   done->rows = *rows_of_epoch_;
   return Status();

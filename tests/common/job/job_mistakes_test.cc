@@ -63,7 +63,7 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
       {"model.loss=softmax", {"softmax", "2 wide"}},
       {"model.hidden=[64,0]", {"model.hidden", "[64, 0]"}},
       {"data.validation_share=0.6", {"data.validation_share", "0.6", "from 0 to 0.5"}},
-      {"data.eval_sets=[{\"name\":\"late\"}]", {"data.eval_sets.0.files", "needed"}},
+      {"data.eval_sets=[{\"name\":\"late\"}]", {"data.eval_sets.0.files", "missing"}},
       {"data.eval_sets=[{\"name\":\"late\",\"files\":[]}]",
        {"data.eval_sets.0.files", "name at least one"}},
       {"data.eval_sets=[{\"name\":\"\",\"files\":[\"l.csv\"]}]",

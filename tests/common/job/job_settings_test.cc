@@ -188,7 +188,8 @@ TEST_F(JobSettingsTest, RequiredOnesAreMissed) {
     EXPECT_THAT(Bad(overrides), HasSubstr("it is missing"));
     ++required;
   }
-  EXPECT_EQ(required, 5) << "names of columns, features, tables and layers, and where from";
+  EXPECT_EQ(required, 7) << "names of columns, features, evaluation sets, tables and layers, and "
+                            "where from";
 }
 
 TEST_F(JobSettingsTest, ConditionsNameASettingAndItsValues) {
