@@ -53,7 +53,11 @@ void JobCoordinator::Judge(TimeMs now) {
     if (evaluations.size() > 1) summary_.eval_sets.emplace_back(name, evaluations[s]);
   }
   Warn(labels_.Evaluated(evaluated_labels_));
-  const RunWatches::Verdict verdict = watches_.Take(evaluations, state.clock);
+  const RunWatches::Verdict verdict = watches_.Take(
+      [&evaluations](size_t set, std::string_view metric) {
+        return FigureOf(evaluations[set], metric);
+      },
+      state.clock);
   if (verdict.rate_fell && !verdict.stop && !plan_->finished()) {
     const double lower = watches_.state().rate;
     parts_.report.RateFell(now, state.clock, lower, verdict.why);
