@@ -51,8 +51,8 @@ void JobCoordinator::CompleteEvaluation(TimeMs now) {
 void JobCoordinator::Judge(TimeMs now) {
   const std::vector<Evaluation> evaluations = std::exchange(evaluations_, {});
   const ProgressState state = progress();
-  const std::string at = "epoch " + std::to_string(EpochOf(state, job_->train.epochs)) +
-                         ", step " + std::to_string(state.clock);
+  const std::string at = "epoch " + std::to_string(EpochOf(state, job_->train.epochs)) + ", step " +
+                         std::to_string(state.clock);
   const bool rates_fall = job_->train.plateau.patience > 0;
   const std::optional<double> rate =
       rates_fall ? std::optional(watches_.state().rate) : std::nullopt;
@@ -66,12 +66,16 @@ void JobCoordinator::Judge(TimeMs now) {
     if (evaluations.size() > 1) summary_.eval_sets.emplace_back(name, evaluations[s]);
   }
   Warn(labels_.Evaluated(evaluated_labels_));
-  const RunWatches::Verdict verdict = watches_.Take(evaluations, state.clock);
+  const RunWatches::Verdict verdict = watches_.Take(
+      [&evaluations](size_t set, std::string_view metric) {
+        return FigureOf(evaluations[set], metric);
+      },
+      state.clock);
   if (verdict.rate_fell && !verdict.stop && !plan_->finished()) {
     const double lower = watches_.state().rate;
     parts_.report.RateFell(now, state.clock, lower, verdict.why);
-    parts_.notice("from here on the learning rates are multiplied with " +
-                  ShowNumber("%g", lower) + ": " + verdict.why);
+    parts_.notice("from here on the learning rates are multiplied with " + ShowNumber("%g", lower) +
+                  ": " + verdict.why);
   }
   if (verdict.stop && !plan_->finished()) {
     parts_.notice("the job ends early: " + verdict.why);

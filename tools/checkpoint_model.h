@@ -24,8 +24,8 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
 // their initial values, as they would in training.
 class CheckpointModel {
  public:
-  // `path` and `which` as OpenCheckpoint takes them. kInvalidArgument when the checkpoint is of a job with other
-  // tables than `job`.
+  // `path` and `which` as OpenCheckpoint takes them. kInvalidArgument when the checkpoint is of a
+  // job with other tables than `job`.
   static Result<std::unique_ptr<CheckpointModel>> Load(FileSystem& files, const Job& job,
                                                        const std::string& path,
                                                        WhichCheckpoint which, Executor& executor);

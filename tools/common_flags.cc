@@ -59,7 +59,8 @@ Result<double> ReadRowsFlag(double usual) {
 void TellWhich(const FoundCheckpoint& found) {
   if (found.newest == kNoClock) return;
   std::fprintf(stderr,
-               "step %" PRId64 " is the best that was evaluated, so %s is taken; --which=newest "
+               "step %" PRId64
+               " is the best that was evaluated, so %s is taken; --which=newest "
                "takes step %" PRId64 "\n",
                found.manifest.clock, found.folder.c_str(), found.newest);
 }
@@ -72,9 +73,8 @@ Result<CommonFlags> ReadCommonFlags() {
                       " is out of range; give 1 to 4096, or 0 for one a core");
   }
   if (FLAGS_which != "best" && FLAGS_which != "newest") {
-    return Status(Code::kInvalidArgument,
-                  "--which=" + FLAGS_which + ": expected best or newest" +
-                      DidYouMean(FLAGS_which, {"best", "newest"}));
+    return Status(Code::kInvalidArgument, "--which=" + FLAGS_which + ": expected best or newest" +
+                                              DidYouMean(FLAGS_which, {"best", "newest"}));
   }
   CommonFlags flags;
   flags.which = FLAGS_which == "best" ? WhichCheckpoint::kBest : WhichCheckpoint::kNewest;

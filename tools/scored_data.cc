@@ -84,7 +84,8 @@ Result<EvalSet> FindData(const CommonFlags& flags, const ReadJob& read, FileSyst
     if (given) {
       return Status(Code::kInvalidArgument, "--data: there is no file " + sought);
     }
-    const std::string place = read.origin + ": " + PlaceOf(found, read.job.data) + std::to_string(i) + ": ";
+    const std::string place =
+        read.origin + ": " + PlaceOf(found, read.job.data) + std::to_string(i) + ": ";
     if (flags.job.empty()) {
       return Status(Code::kInvalidArgument,
                     place + "the job was trained with \"" + paths[i] + "\", and there is no file " +
@@ -114,9 +115,9 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   HDPS_ASSIGN_OR_RETURN(opened->set_, FindData(flags, read, files));
   opened->job_ = std::move(read.job);
   opened->job_.train.micro_batches = 1;
-  HDPS_ASSIGN_OR_RETURN(opened->loaded_,
-                        CheckpointModel::Load(files, opened->job_, flags.checkpoint,
-                                                                flags.which, executor));
+  HDPS_ASSIGN_OR_RETURN(
+      opened->loaded_,
+      CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor));
   TellWhich(opened->loaded_->checkpoint());
   return opened;
 }

@@ -32,11 +32,12 @@ Subcommand EvaluateCommand() {
 }
 
 Subcommand PredictCommand() {
-  return {"predict",
-          "one probability a line for every row of files",
-          "hdps predict --checkpoint=DIR [--job=FILE] [--data=FILE,...] [--out=FILE]",
-          {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads", "out"},
-          Score<RunPredict>};
+  return {
+      "predict",
+      "one probability a line for every row of files",
+      "hdps predict --checkpoint=DIR [--job=FILE] [--data=FILE,...] [--out=FILE]",
+      {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads", "out"},
+      Score<RunPredict>};
 }
 
 }  // namespace hdps

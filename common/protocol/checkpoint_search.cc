@@ -109,9 +109,11 @@ class PartReader {
 };
 
 FoundCheckpoint Found(std::vector<CheckpointPart> chain) {
-  FoundCheckpoint found{
-      .folder = chain.back().folder, .manifest = chain.back().manifest, .refused = {}, .chain = {},
-      .newest = kNoClock};
+  FoundCheckpoint found{.folder = chain.back().folder,
+                        .manifest = chain.back().manifest,
+                        .refused = {},
+                        .chain = {},
+                        .newest = kNoClock};
   found.chain = std::move(chain);
   return found;
 }

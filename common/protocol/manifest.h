@@ -110,8 +110,8 @@ Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Mani
 // HashBytes over the whole file, read as a stream, and its length: what SavedFile holds.
 Result<SavedFile> ChecksumFile(FileSystem& files, const std::string& folder,
                                const std::string& name);
-// Which of the checkpoints of a run: the newest that verifies, or the one whose evaluation was best,
-// as the newest says, where that is there and whole; else the newest.
+// Which of the checkpoints of a run: the newest that verifies, or the one whose evaluation was
+// best, as the newest says, where that is there and whole; else the newest.
 enum class WhichCheckpoint : uint8_t { kBest, kNewest };
 // The same, of a folder of checkpoints or the --out of a run; its own folder is what it is.
 Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& path,

@@ -216,7 +216,7 @@ struct CommandDone {
   CacheTally cache = {};        // kTrain
   LabelTally label_tally = {};  // kTrain: since this command began; kEvaluate.
   uint64_t digest[2] = {};     // kDigest: sums, so that those of all servers add up to the whole's.
-  uint64_t rows = 0;           // kDigest, kSave; worker 0, kInitDense and kLoad: RowsOfEpoch().
+  uint64_t rows = 0;           // kDigest, kSave; of worker 0, kInitDense, kLoad: of an epoch.
   uint64_t row_bytes = 0;      // kDigest: memory of rows and state.
   RowCounts counts;            // kDigest
   uint64_t process_bytes = 0;  // kDigest: the most the process has had in memory; 0: not told.

@@ -55,12 +55,13 @@ JobPlan::JobPlan(const Job& job, const State& state, uint64_t epoch_rows)
 }
 
 JobPlan::State JobPlan::state() const {
-  return {position_,      saved_,     stopped_, ending_,
-          stopped_early_, full_save_, {due_.begin(), due_.end()}};
+  return {
+      position_, saved_, stopped_, ending_, stopped_early_, full_save_, {due_.begin(), due_.end()}};
 }
 
 bool JobPlan::finished() const {
-  return stopped_early_ || position_.epoch >= epochs_ || (max_steps_ > 0 && position_.clock >= max_steps_);
+  return stopped_early_ || position_.epoch >= epochs_ ||
+         (max_steps_ > 0 && position_.clock >= max_steps_);
 }
 
 Clock JobPlan::until() const {
@@ -107,8 +108,7 @@ void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
   const bool evaluate =
       (has_evaluation_ && finished()) || (EvaluationIsDue(end_of_epoch) && !stopped_);
   const auto is_due = [this](Clock every) { return every > 0 && position_.clock % every == 0; };
-  const bool epochs_due =
-      end_of_epoch && save_epochs_ > 0 && position_.epoch % save_epochs_ == 0;
+  const bool epochs_due = end_of_epoch && save_epochs_ > 0 && position_.epoch % save_epochs_ == 0;
   full_save_ = ending_ || is_due(save_every_) || epochs_due;
   const bool save = (full_save_ || is_due(delta_every_)) && position_.clock != saved_;
   // Nothing was trained since a checkpoint was loaded: the servers have the dense rows.

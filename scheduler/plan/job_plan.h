@@ -38,9 +38,9 @@ class JobPlan {
   struct Past {
     // `start` comes from a checkpoint, so there is nothing to save at it.
     bool loaded = false;
-    Clock evaluated = -1;         // Of the last evaluation; -1: nobody knows.
+    Clock evaluated = -1;          // Of the last evaluation; -1: nobody knows.
     bool out_of_patience = false;  // What was evaluated ends the job.
-    uint64_t epoch_rows = 0;      // Of an epoch, over all workers; 0: nobody has counted them.
+    uint64_t epoch_rows = 0;       // Of an epoch, over all workers; 0: nobody has counted them.
   };
   JobPlan(const Job& job, const JobPosition& start, const Past& past);
 

@@ -37,10 +37,10 @@ MetricWatch::MetricWatch(const Job& job, const WatchSpec& spec, const WatchState
   state_.of = of;
 }
 
-bool MetricWatch::Take(std::span<const Evaluation> by_set, Clock clock) {
+bool MetricWatch::Take(const FigureOfSet& figure_of, Clock clock) {
   if (clock <= state_.last_clock) return false;
   state_.last_clock = clock;
-  const double figure = FigureOf(by_set[set_], metric_);
+  const double figure = figure_of(set_, metric_);
   const bool higher = HigherIsBetter(metric_);
   const double gain = higher ? figure - state_.best : state_.best - figure;
   const bool better = std::isfinite(figure) && (state_.best_clock < 0 || gain > min_delta_);
@@ -55,8 +55,8 @@ bool MetricWatch::Take(std::span<const Evaluation> by_set, Clock clock) {
 }
 
 std::string MetricWatch::Describe() const {
-  const std::string in = " in " + std::to_string(state_.since) + " evaluation" +
-                         (state_.since == 1 ? "" : "s");
+  const std::string in =
+      " in " + std::to_string(state_.since) + " evaluation" + (state_.since == 1 ? "" : "s");
   if (state_.best_clock < 0) return metric_ + " had no value" + in;
   return metric_ + " was no better than " + ShowNumber("%.6f", state_.best) + ", that of step " +
          std::to_string(state_.best_clock) + "," + in;
@@ -74,16 +74,16 @@ RunWatches::RunWatches(const Job& job, const Watched& state)
   state_.plateau = plateau_.state();
 }
 
-RunWatches::Verdict RunWatches::Take(std::span<const Evaluation> by_set, Clock clock) {
+RunWatches::Verdict RunWatches::Take(const FigureOfSet& figure_of, Clock clock) {
   Verdict verdict;
-  verdict.best = best_.Take(by_set, clock);
+  verdict.best = best_.Take(figure_of, clock);
   if (verdict.best) {
-    state_.best_auc = by_set.front().auc;
-    state_.best_logloss = by_set.front().logloss;
+    state_.best_auc = figure_of(0, "auc");
+    state_.best_logloss = figure_of(0, "logloss");
   }
-  early_stop_.Take(by_set, clock);
+  early_stop_.Take(figure_of, clock);
   verdict.stop = out_of_patience();
-  plateau_.Take(by_set, clock);
+  plateau_.Take(figure_of, clock);
   if (plateau_.OutOf(plateau_spec_.patience)) {
     const double lower = std::max(state_.rate * plateau_spec_.factor, plateau_spec_.least);
     verdict.rate_fell = lower < state_.rate;

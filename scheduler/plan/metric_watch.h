@@ -1,16 +1,20 @@
 // What follows from a run's evaluations: which was the best, when to end, when rates fall.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <functional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include "common/job/job.h"
 #include "common/protocol/watch_state.h"
-#include "scheduler/report/evaluation.h"
 
 namespace hdps {
+
+// The figure of one of kMetricWords that a set, by its number in EvalSetsOf, has come to; NaN where
+// it has none.
+using FigureOfSet = std::function<double(size_t set, std::string_view metric)>;
 
 // Follows one figure from evaluation to evaluation.
 //
@@ -21,9 +25,9 @@ class MetricWatch {
   // Goes on from `state`; one of another figure is not looked at. `set` is a number of EvalSetsOf.
   MetricWatch(const Job& job, const WatchSpec& spec, const WatchState& state);
 
-  // The evaluations at `clock`, one for each set; those of a clock that was taken are the same ones
+  // The figures of the evaluation at `clock`; those of a clock that was taken are the same ones
   // again. True where the figure is the best so far. One that is undefined is not.
-  bool Take(std::span<const Evaluation> by_set, Clock clock);
+  bool Take(const FigureOfSet& figure_of, Clock clock);
   bool OutOf(uint32_t patience) const { return patience > 0 && state_.since >= patience; }
   void BeginAnew() { state_.since = 0; }
   const WatchState& state() const { return state_; }
@@ -49,7 +53,7 @@ class RunWatches {
     bool rate_fell = false;
     std::string why;  // Of the last two: what was seen, for people.
   };
-  Verdict Take(std::span<const Evaluation> by_set, Clock clock);
+  Verdict Take(const FigureOfSet& figure_of, Clock clock);
   // The evaluations so far end the job.
   bool out_of_patience() const { return early_stop_.OutOf(early_stop_patience_); }
   std::string WhyEnded() const { return early_stop_.Describe(); }

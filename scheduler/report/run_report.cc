@@ -360,7 +360,8 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
       row(name.c_str(), value + (figure.word == "logloss" ? examples : ""));
     }
   }
-  for (const auto& [name, evaluation] : s.eval_sets) row("of these", name + ": " + Describe(evaluation));
+  for (const auto& [name, evaluation] : s.eval_sets)
+    row("of these", name + ": " + Describe(evaluation));
   if (s.best_step) row("best", BestText(s));
   if (s.train_logloss) row("train logloss", Format("%.6f in the last epoch", *s.train_logloss));
   row("steps", Grouped(static_cast<double>(s.steps)) + " (" +

@@ -22,9 +22,9 @@ struct RunSummary {
   std::string job;
   std::string mode;  // "sync", "async", "ssp"
   uint32_t workers = 0, servers = 0;
-  Clock steps = 0;                      // Of the job, also those before it was resumed.
-  uint64_t examples = 0;                // Likewise.
-  std::optional<double> train_logloss;  // Mean over the last epoch trained here; none without.
+  Clock steps = 0;                       // Of the job, also those before it was resumed.
+  uint64_t examples = 0;                 // Likewise.
+  std::optional<double> train_logloss;   // Mean over the last epoch trained here; none without.
   std::optional<Evaluation> evaluation;  // Of the first evaluation set.
   // Of all of them, by name and in their order; empty where there is one alone.
   std::vector<std::pair<std::string, Evaluation>> eval_sets;
@@ -32,7 +32,7 @@ struct RunSummary {
   std::optional<Clock> best_step;
   double best_auc = 0, best_logloss = 0;
   std::string best_checkpoint;
-  std::string stopped_early;  // Why the job ended before its last epoch; empty: it did not.
+  std::string stopped_early;       // Why the job ended before its last epoch; empty: it did not.
   double examples_per_second = 0;  // While training.
   double wall_seconds = 0;         // From the complete cluster to the end.
   uint64_t digest[2] = {0, 0};

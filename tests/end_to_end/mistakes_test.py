@@ -114,6 +114,17 @@ class Mistakes(harness.Case):
             ("several labels of criteo", setter("model.tasks", [{"label": "label"}]), "model.tasks", "csv"),
             ("missing data file", setter("data.train", ["nowhere.tsv"]), "nowhere.tsv"),
             ("no training data", setter("data.train", []), "data.train"),
+            ("nothing to stop by", lambda job: (job["data"].update(eval=[]), job["train"].update(
+                early_stop={"patience": 2})), "train.early_stop", "data.eval"),
+            ("unknown set to watch", setter("train.plateau", {"patience": 2, "set": "evl"}),
+             "train.plateau.set", "did you mean \"eval\"?"),
+            ("unknown metric", setter("train.early_stop", {"patience": 2, "metric": "acu"}),
+             "train.early_stop.metric", "acu", "auc"),
+            ("more than half held out", setter("data.validation_share", 0.7), "data.validation_share", "0.7"),
+            ("evaluation file that is not there", setter("data.eval_sets", [
+                {"name": "late", "files": ["nowhere.tsv"]}]), "data.eval_sets.0.files.0", "nowhere.tsv"),
+            ("two sets of one name", setter("data.eval_sets", [
+                {"name": "eval", "files": ["eval.tsv"]}]), "data.eval_sets.0.name", "eval"),
             ("broken JSON", '{"name": "x",\n  "seed": }', "2:"),
             ("empty file", "", "job.json"),
             ("a list for a job", "[]", "object"),
@@ -233,6 +244,10 @@ class Mistakes(harness.Case):
             f"--data={self.data}/eval.tsv"], "another job")
         self.refused("no checkpoint", [hdps, "evaluate", f"--job={self.job}", "--checkpoint=/nowhere"],
                      "/nowhere")
+        self.refused("unknown checkpoint to take", [
+            hdps, "evaluate", f"--checkpoint={self.saved}", "--which=last"], "--which=last", "newest")
+        self.refused("unknown set to score", [
+            hdps, "predict", f"--checkpoint={self.saved}", "--eval_set=evl"], "--eval_set=evl", "eval")
         self.refused("inspect of nothing", [hdps, "inspect", f"--checkpoint={self.folder}"],
                      str(self.folder))
 

@@ -108,9 +108,8 @@ server a: finish
   options_.job.train.early_stop.patience = 4;  // More of it: the job goes on.
   StartScripted();
   ExpectDone();
-  EXPECT_THAT(cluster_->summary(),
-              AllOf(HasSubstr("\"steps\": 90"), HasSubstr("\"best_step\": 50"),
-                    HasSubstr("\"resumed_from\": 40")));
+  EXPECT_THAT(cluster_->summary(), AllOf(HasSubstr("\"steps\": 90"), HasSubstr("\"best_step\": 50"),
+                                         HasSubstr("\"resumed_from\": 40")));
 }
 
 TEST_F(EarlyStopTest, AnotherProcessOfTheSchedulerEndsItAtTheSameStep) {
@@ -178,10 +177,9 @@ worker a: evaluate late
 worker b: evaluate late
 server a: save out/checkpoint/step_0000000010
 )"));
-  EXPECT_THAT(cluster_->summary(),
-              AllOf(HasSubstr("\"steps\": 30"), HasSubstr("\"best_step\": 10"),
-                    HasSubstr("\"eval_auc\": 0.6"), HasSubstr("\"best_auc\": 0.5"),
-                    HasSubstr("\"late\": {")));
+  EXPECT_THAT(cluster_->summary(), AllOf(HasSubstr("\"steps\": 30"), HasSubstr("\"best_step\": 10"),
+                                         HasSubstr("\"eval_auc\": 0.6"),
+                                         HasSubstr("\"best_auc\": 0.5"), HasSubstr("\"late\": {")));
   EXPECT_TRUE(cluster_->Noticed("epoch 3, step 30, late: AUC 0.400000"));
   EXPECT_THAT(*ReadWholeFile(*files_, "out/metrics.jsonl", 1u << 20),
               HasSubstr("\"eval_set\":\"late\""));

@@ -222,7 +222,8 @@ TEST(JobPlan, EvaluationsMayEndTheJob) {
   EXPECT_EQ(PlayJudged(JobPlan(job, JobPosition(), JobPlan::Past()), 10, {1}, 3),
             "T10 e s T20 e T30 e # s F");
   // As a resume finds it: there is nothing left but to say how good it is.
-  JobPlan ended(job, JobPosition{30, 3, 30}, JobPlan::Past{.loaded = true, .out_of_patience = true});
+  JobPlan ended(job, JobPosition{30, 3, 30},
+                JobPlan::Past{.loaded = true, .out_of_patience = true});
   EXPECT_TRUE(ended.finished());
   EXPECT_EQ(PlayJudged(ended, 10, {}, 1), "e # F");
 }

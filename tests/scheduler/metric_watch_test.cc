@@ -17,19 +17,28 @@ Job WatchedJob() {
   return job;
 }
 
+struct Evaluated {
+  double auc, logloss;
+};
+
+FigureOfSet FiguresOf(const std::vector<Evaluated>& by_set) {
+  return [by_set](size_t set, std::string_view metric) {
+    return metric == "auc" ? by_set.at(set).auc : by_set.at(set).logloss;
+  };
+}
+
 // Two sets: the second has the figures that count where a test says so.
-std::vector<Evaluation> Figures(double auc, double logloss = 0.5, double late_auc = 0.5) {
-  return {{.examples = 10, .auc = auc, .logloss = logloss},
-          {.examples = 5, .auc = late_auc, .logloss = 0.7}};
+std::vector<Evaluated> Figures(double auc, double logloss = 0.5, double late_auc = 0.5) {
+  return {{auc, logloss}, {late_auc, 0.7}};
 }
 
 // One letter an evaluation: b best, s stop, r the rates fell, . nothing.
-std::string Play(RunWatches& watches, const std::vector<std::vector<Evaluation>>& evaluations,
+std::string Play(RunWatches& watches, const std::vector<std::vector<Evaluated>>& evaluations,
                  Clock first = 10) {
   std::string trace;
   Clock clock = first;
-  for (const std::vector<Evaluation>& evaluation : evaluations) {
-    const RunWatches::Verdict verdict = watches.Take(evaluation, clock);
+  for (const std::vector<Evaluated>& evaluation : evaluations) {
+    const RunWatches::Verdict verdict = watches.Take(FiguresOf(evaluation), clock);
     clock += 10;
     if (verdict.best) trace += "b";
     if (verdict.stop) trace += "s";
@@ -43,23 +52,24 @@ TEST(MetricWatchTest, TheBestIsWhatIsGreaterAndPatienceCountsTheRest) {
   Job job = WatchedJob();
   job.train.early_stop.patience = 2;
   RunWatches watches(job, {});
-  EXPECT_EQ(Play(watches, {Figures(.7), Figures(.8), Figures(.8), Figures(.81), Figures(.8),
-                           Figures(.805)}),
+  EXPECT_EQ(Play(watches,
+                 {Figures(.7), Figures(.8), Figures(.8), Figures(.81), Figures(.8), Figures(.805)}),
             "b.b..b..s.");
   EXPECT_TRUE(watches.out_of_patience());
   EXPECT_EQ(watches.state().best.best_clock, 40);
   EXPECT_EQ(watches.state().best_auc, .81);
-  EXPECT_EQ(watches.WhyEnded(), "auc was no better than 0.810000, that of step 40, in 2 evaluations");
+  EXPECT_EQ(watches.WhyEnded(),
+            "auc was no better than 0.810000, that of step 40, in 2 evaluations");
 }
 
 TEST(MetricWatchTest, OfLoglossLessIsBetterAndAnUndefinedFigureIsNot) {
   Job job = WatchedJob();
   job.train.early_stop = {.metric = "logloss", .set = "", .patience = 3, .min_delta = 0};
   RunWatches watches(job, {});
-  EXPECT_EQ(Play(watches, {Figures(.5, std::nan("")), Figures(.5, .6), Figures(.9, .61),
-                           Figures(.1, .59), Figures(.9, .59), Figures(.9, std::nan("")),
-                           Figures(.9, .6)}),
-            ".b..b...s.");
+  EXPECT_EQ(
+      Play(watches, {Figures(.5, std::nan("")), Figures(.5, .6), Figures(.9, .61), Figures(.1, .59),
+                     Figures(.9, .59), Figures(.9, std::nan("")), Figures(.9, .6)}),
+      ".b..b...s.");
 }
 
 TEST(MetricWatchTest, ALittleBetterIsKeptButDoesNotCountForPatience) {
@@ -88,14 +98,14 @@ TEST(MetricWatchTest, RatesFallAgainAndAgainDownToTheLeast) {
   job.train.plateau.factor = 0.5;
   job.train.plateau.least = 0.2;
   RunWatches watches(job, {});
-  const std::vector<std::vector<Evaluation>> same(9, Figures(.8));
+  const std::vector<std::vector<Evaluated>> same(9, Figures(.8));
   EXPECT_EQ(Play(watches, same), "b..r..r..r...");
   EXPECT_EQ(watches.state().rate, 0.2);
 }
 
 // The figures of evaluations 1 to `count`, up and down.
-std::vector<std::vector<Evaluation>> Wave(int count) {
-  std::vector<std::vector<Evaluation>> all;
+std::vector<std::vector<Evaluated>> Wave(int count) {
+  std::vector<std::vector<Evaluated>> all;
   for (int i = 1; i <= count; ++i) all.push_back(Figures(.8 + .05 * std::sin(i * i), .5));
   return all;
 }
@@ -117,7 +127,7 @@ TEST(MetricWatchTest, WhoTakesOverAnywhereDecidesTheSame) {
     const Clock next = 10 * static_cast<Clock>(cut) + 10;
     // What was taken before counts once, as where a finished job is evaluated again.
     if (cut > 0) {
-      const RunWatches::Verdict again = second.Take(evaluations[cut - 1], next - 10);
+      const RunWatches::Verdict again = second.Take(FiguresOf(evaluations[cut - 1]), next - 10);
       EXPECT_FALSE(again.best || again.rate_fell);
     }
     EXPECT_EQ(before + Play(second, {evaluations.begin() + cut, evaluations.end()}, next), trace);
@@ -133,7 +143,7 @@ TEST(MetricWatchTest, FiguresOfAnotherMetricAreNotCompared) {
   job.train.early_stop.metric = "logloss";
   RunWatches by_logloss(job, by_auc.state());
   EXPECT_EQ(by_logloss.state().best.best_clock, -1);
-  EXPECT_TRUE(by_logloss.Take(Figures(.8, .6), 20).best);
+  EXPECT_TRUE(by_logloss.Take(FiguresOf(Figures(.8, .6)), 20).best);
 }
 
 TEST(MetricWatchTest, StatesThatMakeNoSenseAreRefused) {

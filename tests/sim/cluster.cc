@@ -21,7 +21,13 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   job->train.batch_size = 64;  // Enough for all that may come.
   job->train.epochs = options.epochs;
   job->train.lookahead = options.lookahead;
-  job->train.eval_each_epoch = false;
+  job->train.eval_each_epoch = options.judged;
+  if (options.judged) {
+    job->data.eval = {"eval"};
+    job->train.early_stop.patience = kJudgedPatience;
+    job->train.plateau.patience = 1;
+    job->train.plateau.factor = kJudgedFactor;
+  }
   job->parallel.gradients_mean = false;  // Whole numbers stay whole.
   job->checkpoint.every_steps = options.checkpoint_every;
   job->checkpoint.delta_every_steps = options.delta_every;
@@ -187,6 +193,7 @@ void Cluster::StartWorker(uint32_t rank) {
   script.wire = options_.wire;
   script.repairs = options_.mode == Mode::kSync;
   script.rows_leave = options_.rows_leave;
+  script.judged = options_.judged;
   script.strange_lists = options_.seed % 5 == 4;
   script.since_late = options_.since_late;
   if (rank == 0) script.mistaken_at = options_.mistaken_at;

@@ -57,6 +57,7 @@ struct ClusterOptions {
   TimeMs dead_after_ms = 20000;
   uint32_t replace_after_s = 60;
   OnWorkerLoss on_worker_loss = OnWorkerLoss::kWait;
+  bool judged = false;          // Evaluations let rates fall and end the job: see kJudgedAuc.
   bool rows_leave = false;      // As in TallyTables().
   TimeMs starts_within_ms = 0;  // Servers and workers start some time within so long.
   std::vector<Fault> faults;    // By time.

@@ -77,7 +77,8 @@ Outcome Cluster::Judge(bool all_done) const {
       actual.Add({{done.digest[0], done.digest[1]}, done.rows});
     }
     const RowsDigest expected =
-        ExpectedDigest(job_->seed, tally_.history(), options_.steps_per_epoch * options_.epochs,
+        ExpectedDigest(job_->seed, tally_.history(),
+                       options_.steps_per_epoch * (options_.judged ? kJudgedEnd : options_.epochs),
                        options_.rows_leave);
     outcome.exact = actual.sum[0] == expected.sum[0] && actual.sum[1] == expected.sum[1] &&
                     actual.rows == expected.rows;

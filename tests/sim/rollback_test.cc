@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/platform/file_system.h"
+#include "common/protocol/manifest.h"
 #include "gtest/gtest.h"
 #include "tests/sim/cluster.h"
 #include "tests/sim/seeds.h"
@@ -45,6 +46,33 @@ TEST(Rollback, WhoeverDiesEveryPushCountsOnce) {
       static_cast<unsigned long long>(runs), static_cast<unsigned long long>(bad),
       static_cast<unsigned long long>(restarted), static_cast<unsigned long long>(went_back),
       static_cast<unsigned long long>(loaded), static_cast<unsigned long long>(taken_over));
+  if (runs == 1) return;
+  EXPECT_GT(went_back, runs / 2);
+  EXPECT_GT(taken_over, runs / 8);
+}
+
+// Patience, the best figure and the rates go back with the job, and come back with the scheduler:
+// it ends behind the same epoch, and every epoch is trained at its rate.
+TEST(Rollback, EvaluationsEndTheJobBehindTheSameEpoch) {
+  uint64_t runs = 0, went_back = 0, taken_over = 0;
+  for (const uint64_t seed : Seeds(300)) {
+    ClusterOptions options = DrawFailingCluster(seed);
+    options.epochs = 8;
+    options.judged = true;
+    const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+    const Outcome outcome = Cluster(options, files.get()).Run();
+    ++runs;
+    went_back += outcome.went_back > 0;
+    taken_over += outcome.taken_over > 0;
+    EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n" << RepeatCommand(seed);
+    if (testing::Test::HasFailure()) break;
+    const Result<FoundCheckpoint> best = OpenCheckpoint(*files, "/out", WhichCheckpoint::kBest);
+    ASSERT_TRUE(best.ok()) << best.status().message();
+    EXPECT_EQ(best->manifest.watched.best.best_clock, 2 * options.steps_per_epoch);
+  }
+  std::printf("figure: evaluations decide: %llu runs; %llu went back, in %llu another scheduler\n",
+              static_cast<unsigned long long>(runs), static_cast<unsigned long long>(went_back),
+              static_cast<unsigned long long>(taken_over));
   if (runs == 1) return;
   EXPECT_GT(went_back, runs / 2);
   EXPECT_GT(taken_over, runs / 8);

@@ -15,6 +15,17 @@ namespace {
 
 std::string BoardKey(uint32_t rank) { return "worker " + std::to_string(rank); }
 
+// One positive among four negatives, of which so large a part has a lower score.
+void Score(double auc, CommandDone* done) {
+  std::vector<float> scores(5, 0.75f), labels(5, 0);
+  scores[4] = 0.5f;
+  labels[4] = 1;
+  for (int i = 0; i < 4 && i + 1 <= 4 * auc; ++i) scores[static_cast<size_t>(i)] = 0.25f;
+  done->scores = Buffer::CopyOf(std::span<const float>(scores));
+  done->labels = Buffer::CopyOf(std::span<const float>(labels));
+  done->examples = 5;
+}
+
 }  // namespace
 
 ScriptedWorker::ScriptedWorker(const ScriptOptions& options, Tally* tally)
@@ -71,6 +82,9 @@ void ScriptedWorker::OnCommand(const Command& command) {
   switch (command.command) {
     case CommandKind::kTrain:
       if (training_) trouble_ = "told to train while training";
+      if (command.rate != (options_.judged ? JudgedRate(command.epoch) : 1)) {
+        trouble_ = "told to train epoch " + std::to_string(command.epoch) + " at a wrong rate";
+      }
       training_ = command;
       if (!train_from_) train_from_ = now_;
       Continue();
@@ -82,6 +96,9 @@ void ScriptedWorker::OnCommand(const Command& command) {
     case CommandKind::kLoad:
       clock_ = acknowledged_ = command.until;
       if (Counts()) tally_->StartAt(rank_, clock_);
+      break;
+    case CommandKind::kEvaluate:
+      if (rank_ == 0) Score(kJudgedAuc[clock_ / options_.steps_per_epoch - 1], &done);
       break;
     default:
       break;

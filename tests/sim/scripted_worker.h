@@ -18,6 +18,14 @@
 
 namespace hdps::sim {
 
+// What evaluations come to where a script is `judged`: the AUC behind each epoch, of which the
+// second is the best until the job ends behind epoch kJudgedEnd.
+inline constexpr double kJudgedAuc[] = {0.5, 0.75, 0.5, 0.75, 0.25, 1, 1, 1};
+inline constexpr uint32_t kJudgedPatience = 3, kJudgedEnd = 5;
+inline constexpr double kJudgedFactor = 0.5;
+// The rate of epoch `epoch`: it falls behind the third, and behind each that follows.
+inline double JudgedRate(uint32_t epoch) { return epoch < 3 ? 1 : epoch == 3 ? 0.5 : 0.25; }
+
 struct ScriptOptions {
   uint64_t seed = 0;
   Clock steps_per_epoch = 10;
@@ -29,6 +37,7 @@ struct ScriptOptions {
   uint32_t lookahead = 0;       // Steps whose rows are asked for before their turn.
   bool repairs = true;          // sync: rows that were read ahead are repaired.
   DType wire = DType::kFp32;
+  bool judged = false;
   bool rows_leave = false;     // As in TallyTables().
   bool strange_lists = false;  // Pushes name lists that the servers have never heard of.
   // Sabotage: what changed in the step after the rows were read ahead is not asked for.

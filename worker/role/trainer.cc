@@ -141,8 +141,7 @@ Status Trainer::TellRows(CommandDone* done) {
   if (job_->train.evals_per_epoch == 0 || channel_.rank().value != 0) return Status();
   if (!rows_of_epoch_) {
     const ReaderOptions reading{.seed = job_->seed, .side = RowSide::kTrained};
-    HDPS_ASSIGN_OR_RETURN(rows_of_epoch_,
-                          CountRows(files_, job_->data, job_->data.train, reading));
+    HDPS_ASSIGN_OR_RETURN(rows_of_epoch_, CountRows(files_, job_->data, job_->data.train, reading));
   }
   done->rows = *rows_of_epoch_;
   return Status();
@@ -198,48 +197,6 @@ Status Trainer::StoreDense() {
   if (!allreduce() || dense_state_ == nullptr) return Status();
   HDPS_FAILPOINT_OR_RETURN("worker.dense.before_store");
   return StoreDenseRows(dense_state_->row_floats(), dense_state_->Rows());
-}
-
-Status Trainer::EnsureGroup() {
-  const View& view = *channel_.view();
-  std::vector<PeerId> members;
-  for (const Member& worker : view.workers) members.push_back(worker.peer);
-  if (group_ != nullptr && members == group_members_) return Status();
-  CollectiveOptions options;
-  options.rank = channel_.rank().value;
-  options.size = static_cast<uint32_t>(members.size());
-  options.group = "allreduce/view_" + std::to_string(view.view.value);
-  options.host = collective_host_;
-  options.timeout_ms = int64_t{job_->cluster.request_timeout_s} * 1000;
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group,
-                        NewCollective(job_->parallel.collective, options, channel_));
-  LOG(INFO) << "gradients are summed by " << group->name() << " over " << options.size
-            << " workers";
-  HDPS_FAILPOINT_OR_RETURN("worker.group.formed");
-  group_members_ = std::move(members);
-  MutexLock lock(group_mutex_);
-  group_ = std::move(group);
-  if (aborted_ || restarts_ > view.restarts) group_->Abort();
-  return Status();
-}
-
-Status Trainer::JoinCache() {
-  const View& view = *channel_.view();
-  const bool alone = view.workers.size() == 1;
-  if (!alone) HDPS_RETURN_IF_ERROR(EnsureGroup());
-  return cache_->Join(view.view, channel_.rank().value, alone ? nullptr : group_.get());
-}
-
-void Trainer::Interrupt(uint32_t restarts) {
-  MutexLock lock(group_mutex_);
-  restarts_ = restarts;
-  if (group_ != nullptr) group_->Abort();
-}
-
-void Trainer::Abort() {
-  MutexLock lock(group_mutex_);
-  aborted_ = true;
-  if (group_ != nullptr) group_->Abort();
 }
 
 Status Trainer::Train(const Command& command) {

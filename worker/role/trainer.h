@@ -112,7 +112,7 @@ class Trainer {
 
   Clock clock_ = 0;
   std::optional<uint64_t> rows_of_epoch_;  // Once they have been counted.
-  uint64_t examples_ = 0;  // Since the state at hand was begun or loaded.
+  uint64_t examples_ = 0;                  // Since the state at hand was begun or loaded.
   double loss_sum_ = 0;
   StepTimes all_times_;
 

@@ -200,8 +200,9 @@ Status CheckEvalSets(const JobSource& source, const DataSpec& data) {
     const std::string place = "data.eval_sets." + std::to_string(s);
     if (set.name.empty()) return Refuse(source, place + ".name", "\"\" is no name; give one");
     if (std::ranges::find(taken, set.name) != taken.end()) {
-      return Refuse(source, place + ".name",
-                    Quoted(set.name) + " is the name of another evaluation set; all have to differ");
+      return Refuse(
+          source, place + ".name",
+          Quoted(set.name) + " is the name of another evaluation set; all have to differ");
     }
     if (set.files.empty()) {
       return Refuse(source, place + ".files", "there is no file to evaluate; name at least one");
@@ -243,9 +244,9 @@ Status CheckWatch(const JobSource& source, const std::string& key, Job* job, Wat
   if (!watch->set.empty() && std::ranges::find(sets, watch->set, &EvalSet::name) == sets.end()) {
     std::vector<std::string> names;
     for (const EvalSet& set : sets) names.push_back(set.name);
-    return Refuse(source, place + ".set",
-                  Quoted(watch->set) + " is no evaluation set of this job" +
-                      DidYouMean(watch->set, names));
+    return Refuse(
+        source, place + ".set",
+        Quoted(watch->set) + " is no evaluation set of this job" + DidYouMean(watch->set, names));
   }
   if (!IsEvaluatedMeanwhile(job->train)) {
     job->warnings.push_back(place +

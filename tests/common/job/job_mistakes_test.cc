@@ -44,6 +44,41 @@ TEST(JobMistakesTest, OfSchedulesPenaltiesAndClippingAreAnsweredWithPlaceValueAn
   }
 }
 
+TEST(JobMistakesTest, OfEvaluationsAreAnsweredWithPlaceValueAndMend) {
+  const Mistake mistakes[] = {
+      {"data.validation_share=0.6", {"data.validation_share", "0.6", "from 0 to 0.5"}},
+      {"data.eval_sets=[{\"name\":\"late\"}]", {"data.eval_sets.0.files", "missing"}},
+      {"data.eval_sets=[{\"name\":\"late\",\"files\":[]}]",
+       {"data.eval_sets.0.files", "name at least one"}},
+      {"data.eval_sets=[{\"name\":\"\",\"files\":[\"l.csv\"]}]",
+       {"data.eval_sets.0.name", "no name"}},
+      {"train.early_stop.metric=acu", {"train.early_stop.metric", "\"acu\"", "\"auc\""}},
+      {"train.early_stop.min_delta=-1", {"train.early_stop.min_delta", "-1"}},
+      {"train.early_stop.patience=-2", {"train.early_stop.patience", "-2"}},
+      {"train.plateau.factor=1", {"train.plateau.factor", "1", "to 0.999"}},
+      {"train.plateau.least=2", {"train.plateau.least", "2", "from 0 to 1"}},
+      {"train.evals_per_epoch=-1", {"train.evals_per_epoch", "-1"}},
+      {"checkpoint.every_epochs=1.5", {"checkpoint.every_epochs", "1.5"}},
+      {"checkpoint.keep_best=1", {"checkpoint.keep_best", "true or false"}},
+  };
+  for (const Mistake& mistake : mistakes) {
+    SCOPED_TRACE(mistake.override_text);
+    const std::string message = Bad({mistake.override_text});
+    for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
+  }
+  const std::string eval = "data.eval=[\"e.csv\"]", patience = "train.early_stop.patience=2";
+  const std::string late = "data.eval_sets=[{\"name\":\"late\",\"files\":[\"l.csv\"]}]";
+  EXPECT_THAT(Bad({patience, "data.eval=[]"}),
+              AllOf(HasSubstr("train.early_stop"), HasSubstr("data.validation_share")));
+  EXPECT_THAT(Bad({patience, late, "train.early_stop.set=lat"}),
+              AllOf(HasSubstr("train.early_stop.set"), HasSubstr("did you mean \"late\"?")));
+  EXPECT_THAT(Bad({eval, "data.eval_sets=[{\"name\":\"eval\",\"files\":[\"l.csv\"]}]"}),
+              AllOf(HasSubstr("data.eval_sets.0.name"), HasSubstr("differ")));
+  EXPECT_THAT(Bad({"data.validation_share=0.1",
+                   "data.eval_sets=[{\"name\":\"validation\",\"files\":[\"l.csv\"]}]"}),
+              HasSubstr("data.eval_sets.0.name"));
+}
+
 TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
   const Mistake mistakes[] = {
       {"train.mode=snyc", {"train.mode", "\"snyc\"", "sync, async, ssp", "did you mean \"sync\"?"}},
@@ -91,20 +126,6 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
       {"model.deep_optimizer.learning_rate=NaN", {"learning_rate", "\"NaN\"", "a number"}},
       {"model.loss=softmax", {"softmax", "2 wide"}},
       {"model.hidden=[64,0]", {"model.hidden", "[64, 0]"}},
-      {"data.validation_share=0.6", {"data.validation_share", "0.6", "from 0 to 0.5"}},
-      {"data.eval_sets=[{\"name\":\"late\"}]", {"data.eval_sets.0.files", "needed"}},
-      {"data.eval_sets=[{\"name\":\"late\",\"files\":[]}]",
-       {"data.eval_sets.0.files", "name at least one"}},
-      {"data.eval_sets=[{\"name\":\"\",\"files\":[\"l.csv\"]}]",
-       {"data.eval_sets.0.name", "no name"}},
-      {"train.early_stop.metric=acu", {"train.early_stop.metric", "\"acu\"", "\"auc\""}},
-      {"train.early_stop.min_delta=-1", {"train.early_stop.min_delta", "-1"}},
-      {"train.early_stop.patience=-2", {"train.early_stop.patience", "-2"}},
-      {"train.plateau.factor=1", {"train.plateau.factor", "1", "to 0.999"}},
-      {"train.plateau.least=2", {"train.plateau.least", "2", "from 0 to 1"}},
-      {"train.evals_per_epoch=-1", {"train.evals_per_epoch", "-1"}},
-      {"checkpoint.every_epochs=1.5", {"checkpoint.every_epochs", "1.5"}},
-      {"checkpoint.keep_best=1", {"checkpoint.keep_best", "true or false"}},
       {"seed=-1", {"seed", "-1"}},
       {"seed=18446744073709551616", {"seed"}},
       {"train", {"\"train\"", "key.path=value"}},
@@ -114,17 +135,6 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
     const std::string message = Bad({mistake.override_text});
     for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
   }
-  const std::string eval = "data.eval=[\"e.csv\"]", patience = "train.early_stop.patience=2";
-  const std::string late = "data.eval_sets=[{\"name\":\"late\",\"files\":[\"l.csv\"]}]";
-  EXPECT_THAT(Bad({patience, "data.eval=[]"}),
-              AllOf(HasSubstr("train.early_stop"), HasSubstr("data.validation_share")));
-  EXPECT_THAT(Bad({patience, late, "train.early_stop.set=lat"}),
-              AllOf(HasSubstr("train.early_stop.set"), HasSubstr("did you mean \"late\"?")));
-  EXPECT_THAT(Bad({eval, "data.eval_sets=[{\"name\":\"eval\",\"files\":[\"l.csv\"]}]"}),
-              AllOf(HasSubstr("data.eval_sets.0.name"), HasSubstr("differ")));
-  EXPECT_THAT(Bad({"data.validation_share=0.1",
-                   "data.eval_sets=[{\"name\":\"validation\",\"files\":[\"l.csv\"]}]"}),
-              HasSubstr("data.eval_sets.0.name"));
   EXPECT_THAT(Bad({"parallel.device_num=4", "train.batch_size=3"}), HasSubstr("full_batch"));
   EXPECT_THAT(Bad({"train.mode=async", "model.vocab_cache_size=9"}),
               AllOf(HasSubstr("vocab_cache_size = 9"), HasSubstr("use sync")));

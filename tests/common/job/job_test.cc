@@ -8,13 +8,17 @@
 
 #include <algorithm>
 
+#include "common/job/eval_sets.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::vector<std::string> LayerNames(const Job& job) {
   std::vector<std::string> names;
@@ -110,18 +114,64 @@ TEST(JobTest, OtherSpellingsAreNormalised) {
               ElementsAre("c", "d", "e0", "e1", "e2", "range", "cross", "pair"));
 }
 
+TEST(JobTest, WhatFollowsFromEvaluationsIsReadPrintedAndResolved) {
+  const std::string sets = "data.eval_sets=[{\"name\":\"late\",\"files\":[\"l.csv\"]}]";
+  const Job job =
+      Good({sets, "data.validation_share=0.1", "train.epochs=9", "train.evals_per_epoch=4",
+            "train.early_stop.patience=3", "train.early_stop.set=late",
+            "train.early_stop.min_delta=0.001", "train.plateau.patience=2",
+            "train.plateau.factor=0.5", "checkpoint.every_epochs=2", "checkpoint.keep_best=false"});
+  EXPECT_THAT(job.warnings, ElementsAre());
+  const Job again = Good({}, PrintJob(job));
+  EXPECT_EQ(PrintJob(again), PrintJob(job));
+  EXPECT_EQ(again.train.early_stop, job.train.early_stop);
+  EXPECT_EQ(again.train.plateau, job.train.plateau);
+  EXPECT_EQ(again.data.eval_sets, job.data.eval_sets);
+  const std::vector<EvalSet> of_job = EvalSetsOf(job.data);
+  ASSERT_EQ(of_job.size(), 2u);
+  EXPECT_EQ(of_job[0].name, "validation");
+  EXPECT_TRUE(of_job[0].held_out);
+  EXPECT_THAT(of_job[0].files, ElementsAre("a.csv"));
+  EXPECT_EQ(of_job[1].name, "late");
+  EXPECT_FALSE(of_job[1].held_out);
+  // A plain job says nothing of it.
+  EXPECT_THAT(PrintJob(Good({})), Not(AnyOf(HasSubstr("early_stop"), HasSubstr("eval_sets"),
+                                            HasSubstr("validation"), HasSubstr("keep_best"))));
+  // Under softmax no AUC is measured: the loss is watched, and nobody can ask for the other.
+  const std::string softmax = ReadText("examples/mlp.json");
+  EXPECT_EQ(Good({"train.early_stop.patience=3"}, softmax).train.early_stop.metric, "logloss");
+  EXPECT_THAT(Bad({"train.early_stop.patience=3", "train.early_stop.metric=auc"}, softmax),
+              AllOf(HasSubstr("train.early_stop.metric"), HasSubstr("use \"logloss\"")));
+  // What has no effect is said.
+  EXPECT_THAT(Good({"train.evals_per_epoch=4"}).warnings,
+              ElementsAre(HasSubstr("train.evals_per_epoch is ignored")));
+  EXPECT_THAT(Good({sets, "train.early_stop.patience=3"}).warnings,
+              ElementsAre(HasSubstr("train.early_stop has no effect")));
+}
+
 TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
   const uint64_t digest = JobDigest(Good({}));
-  for (const char* same :
-       {"name=other", "data.train=[\"b.csv\"]", "train.epochs=9", "train.max_steps=5",
-        "checkpoint.keep=7", "cluster.heartbeat_ms=100", "model.device=cpu",
-        "cluster.memory_limit=1GiB", "cluster.spill_path=/x", "model.policy.admit_after=1",
-        "data.max_bad_rows=4", "train.staleness_bound=3", "model.vocab_cache_size=100",
-        "train.cache_refresh_steps=7", "train.eval_every_steps=7",
-        "train.evals_per_epoch=4", "checkpoint.every_epochs=2", "checkpoint.keep_best=false",
-        "data.eval_sets=[{\"name\":\"other\",\"files\":[\"o.csv\"]}]",
-        "train.plateau.factor=0.1",
-        "parallel.gradients_mean=true"}) {
+  for (const char* same : {"name=other",
+                           "data.train=[\"b.csv\"]",
+                           "train.epochs=9",
+                           "train.max_steps=5",
+                           "checkpoint.keep=7",
+                           "cluster.heartbeat_ms=100",
+                           "model.device=cpu",
+                           "cluster.memory_limit=1GiB",
+                           "cluster.spill_path=/x",
+                           "model.policy.admit_after=1",
+                           "data.max_bad_rows=4",
+                           "train.staleness_bound=3",
+                           "model.vocab_cache_size=100",
+                           "train.cache_refresh_steps=7",
+                           "train.eval_every_steps=7",
+                           "train.evals_per_epoch=4",
+                           "checkpoint.every_epochs=2",
+                           "checkpoint.keep_best=false",
+                           "data.eval_sets=[{\"name\":\"other\",\"files\":[\"o.csv\"]}]",
+                           "train.plateau.factor=0.1",
+                           "parallel.gradients_mean=true"}) {
     EXPECT_EQ(JobDigest(Good({same})), digest) << same;
   }
   std::vector<uint64_t> digests = {digest};
@@ -130,8 +180,8 @@ TEST(JobTest, DigestSeesWhatIsTrainedAndNothingElse) {
         "model.embedding_dim=8", "model.deep_optimizer.learning_rate=0.1", "data.missing=?",
         "parallel.dense_exchange=allreduce", "parallel.gradients_mean=false", "model.type=deepfm",
         "data.features.0.boundaries.0=0", "model.embedding_init.scale=0.5",
-        "model.policy.admit_after=2", "model.policy.evict_by=norm",
-        "model.policy.max_bytes=1GiB", "data.validation_share=0.1", "train.plateau.factor=0.5"}) {
+        "model.policy.admit_after=2", "model.policy.evict_by=norm", "model.policy.max_bytes=1GiB",
+        "data.validation_share=0.1", "train.plateau.factor=0.5"}) {
     digests.push_back(JobDigest(Good({other})));
   }
   std::sort(digests.begin(), digests.end());

@@ -167,5 +167,58 @@ TEST_F(CheckpointSearch, FullOnesAreKeptWithWhatBuildsOnThem) {
   EXPECT_THAT(folders(), ElementsAre(50, 60, 70, 80, 90));
 }
 
+// A full one after which the evaluation of `best` was the best so far.
+void SaveJudged(FileSystem& files, Clock clock, Clock best) {
+  const std::string folder = JoinPath("out", CheckpointName(clock));
+  ASSERT_TRUE(files.MakeDirectories(folder).ok());
+  ASSERT_TRUE(WriteFileAtomically(files, JoinPath(folder, "shard_000.snapshot"), "rows").ok());
+  Manifest manifest;
+  manifest.num_shards = 1;
+  manifest.clock = clock;
+  manifest.files = {*ChecksumFile(files, folder, "shard_000.snapshot")};
+  manifest.watched.best = {
+      .of = "auc", .best_clock = best, .best = 0.75, .since = 1, .last_clock = clock};
+  manifest.watched.rate = 0.5;
+  const Status written = WriteManifest(files, folder, manifest);
+  ASSERT_TRUE(written.ok()) << written.message();
+}
+
+TEST_F(CheckpointSearch, TheBestIsFoundByWhatTheNewestSays) {
+  for (const Clock clock : {10, 20, 30, 40}) {
+    SaveJudged(*files_, clock, clock == 10 ? 10 : 20);
+  }
+  const auto taken = [this](const std::string& path, WhichCheckpoint which) {
+    const Result<FoundCheckpoint> found = OpenCheckpoint(*files_, path, which);
+    return found.ok() ? found->manifest.clock : kNoClock;
+  };
+  EXPECT_EQ(ReadManifest(*files_, Folder(40))->watched.rate, 0.5);
+  EXPECT_EQ(taken("out", WhichCheckpoint::kBest), 20);
+  EXPECT_EQ(taken("out", WhichCheckpoint::kNewest), 40);
+  EXPECT_EQ(taken(Folder(30), WhichCheckpoint::kBest), 30) << "who names one gets it";
+  EXPECT_EQ(OpenCheckpoint(*files_, "out", WhichCheckpoint::kBest)->newest, 40);
+
+  // It stays, whatever its age; of the others the newest.
+  ASSERT_TRUE(PruneCheckpoints(*files_, "out", 1, 20).ok());
+  EXPECT_THAT(*files_->List("out"), ElementsAre(CheckpointName(20), CheckpointName(40)));
+
+  // Damaged or gone, the newest takes its place, and the fault is told.
+  ASSERT_TRUE(WriteFileAtomically(*files_, Folder(20) + "/shard_000.snapshot", "wors").ok());
+  const Result<FoundCheckpoint> found = OpenCheckpoint(*files_, "out", WhichCheckpoint::kBest);
+  EXPECT_EQ(found->manifest.clock, 40);
+  EXPECT_EQ(found->newest, kNoClock);
+  EXPECT_THAT(found->refused, ElementsAre(HasSubstr("shard_000.snapshot: checksum")));
+  ASSERT_TRUE(files_->RemoveAll(Folder(20)).ok());
+  EXPECT_EQ(taken("out", WhichCheckpoint::kBest), 40);
+}
+
+TEST_F(CheckpointSearch, TheBestKeepsWhatItBuildsOn) {
+  SaveChain();
+  Save(50);
+  Save(60);
+  ASSERT_TRUE(PruneCheckpoints(*files_, "out", 1, 30).ok());
+  EXPECT_THAT(*files_->List("out"), ElementsAre(CheckpointName(10), CheckpointName(20),
+                                                CheckpointName(30), CheckpointName(60)));
+}
+
 }  // namespace
 }  // namespace hdps

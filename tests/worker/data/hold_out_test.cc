@@ -35,7 +35,8 @@ class HoldOutTest : public ::testing::Test {
       auto reader = NewBatchReader(*files_, data_, paths, options);
       EXPECT_TRUE(reader.ok()) << reader.status().message();
       for (const Batch& batch : ReadEpoch(**reader, epoch)) {
-        const uint64_t first = batch.first_row + (options.part + parts - batch.first_row % parts) % parts;
+        const uint64_t first =
+            batch.first_row + (options.part + parts - batch.first_row % parts) % parts;
         const std::vector<int> ids = IdsOf(batch);
         for (size_t i = 0; i < ids.size(); ++i) placed.emplace_back(first + i * parts, ids[i]);
       }
@@ -95,17 +96,14 @@ TEST_F(HoldOutTest, PackingAndLineEndsChangeNothingAndTheSeedDoes) {
   deflateEnd(&stream);
   WriteText(*files_, "rows.csv.gz", packed);
   EXPECT_EQ(Read(RowSide::kHeldOut, 1, 1, 0, {"rows.csv.gz"}), held_out);
-  EXPECT_EQ(Read(RowSide::kTrained, kPartsMany, 1, 0, {"rows.csv.gz"}),
-            Read(RowSide::kTrained, 1));
+  EXPECT_EQ(Read(RowSide::kTrained, kPartsMany, 1, 0, {"rows.csv.gz"}), Read(RowSide::kTrained, 1));
   EXPECT_NE(Read(RowSide::kHeldOut, 1, /*seed=*/2), held_out);
 }
 
 TEST_F(HoldOutTest, RowsAreCountedAsTheyAreTrainedOn) {
   const ReaderOptions trained{.side = RowSide::kTrained}, held_out{.side = RowSide::kHeldOut};
-  EXPECT_EQ(*CountRows(*files_, data_, {"rows.csv"}, trained),
-            Read(RowSide::kTrained, 1).size());
-  EXPECT_EQ(*CountRows(*files_, data_, {"rows.csv"}, held_out),
-            Read(RowSide::kHeldOut, 1).size());
+  EXPECT_EQ(*CountRows(*files_, data_, {"rows.csv"}, trained), Read(RowSide::kTrained, 1).size());
+  EXPECT_EQ(*CountRows(*files_, data_, {"rows.csv"}, held_out), Read(RowSide::kHeldOut, 1).size());
   data_.validation_share = 0;
   EXPECT_EQ(*CountRows(*files_, data_, {"rows.csv"}, trained), uint64_t{kRows});
   EXPECT_EQ(Read(RowSide::kTrained, 1).size(), size_t{kRows});
