@@ -94,6 +94,17 @@ class SameAnswer(harness.Case):
                            f"{[d[:12] for d in found]}")
             self.assertEqual(len(found), 1)
 
+    def test_recipes(self):
+        """Two workers, over any servers and threads, are one process with two parts (E0): a few steps of
+        each recipe."""
+        for recipe in ("fm", "deepfm", "nfm", "pnn", "xdeepfm", "fibinet", "dcn_v2", "dcn_mix", "dlrm"):
+            sets = {"model__type": recipe, "train__max_steps": 6}
+            found = {self.digest(f"{recipe}_parts", 1, 1, train__micro_batches=2, **sets),
+                     self.digest(f"{recipe}_s1", 1, 2, extra=["--threads=1"], **sets),
+                     self.digest(f"{recipe}_s3", 3, 2, extra=["--threads=3"], **sets)}
+            harness.figure(f"{recipe}: {[d[:12] for d in found]}")
+            self.assertEqual(len(found), 1, recipe)
+
     def test_one_shard(self):
         """The dense weights then come in the order of their keys, as rows do (E0)."""
         found = {self.digest(f"o{ahead}{exchange}", 1, 1, cluster__shards=1, train__lookahead=ahead,

@@ -16,8 +16,9 @@ TENSORS = {
 
 def forward(p, batch, training):
     v = parts.embedding(p, batch)
-    inner = torch.stack([(v[:, i] * v[:, j]).sum(1) for i, j in parts.pairs()], 1)
     everyone = range(parts.FEATURES)
+    # In the order of the layer dot: by the later of the two.
+    inner = torch.stack([(v[:, i] * v[:, j]).sum(1) for i in everyone for j in range(i)], 1)
     outer = sum(v[:, i, :, None] * v[:, j, None, :] for i in everyone for j in everyone)
     x = torch.cat([part.flatten(1) for part in (v, inner, outer, batch.numeric)], 1)
     return parts.dense(p, "logit", torch.relu(parts.dense(p, "deep1", x)))

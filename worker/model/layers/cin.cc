@@ -40,8 +40,8 @@ class CinLayer : public Layer {
     for (size_t l = 0; l < levels_.size(); ++l) {
       const Matrix maps = levels_[l].maps.ReserveRows(first.rows, maps_);
       ForEachPiece(l, first.rows, [&](size_t begin, size_t rows) {
-        const ConstMatrix z = Products(pass, l, Before(l, first.rows).Rows(begin, rows),
-                                       first.Rows(begin, rows));
+        const ConstMatrix z =
+            Products(pass, l, Before(l, first.rows).Rows(begin, rows), first.Rows(begin, rows));
         pass.ops.Gemm({}, z, WeightsOf(pass.dense, l), maps.Rows(begin, rows));
       });
       const Matrix out = OutOf(maps, l);
@@ -93,12 +93,15 @@ class CinLayer : public Layer {
     return {dense + levels_[l].weight, levels_[l].inputs, maps_, maps_};
   }
 
+  // At least once: without rows a sum over them is zero, which has to be written.
   template <typename Body>
   void ForEachPiece(size_t l, size_t rows, const Body& body) const {
     const size_t piece = std::max<size_t>(products_floats_ / levels_[l].inputs, 1);
-    for (size_t begin = 0; begin < rows; begin += piece) {
+    size_t begin = 0;
+    do {
       body(begin, std::min(piece, rows - begin));
-    }
+      begin += piece;
+    } while (begin < rows);
   }
 
   ConstMatrix Products(Pass& pass, size_t l, ConstMatrix before, ConstMatrix first) {
@@ -133,8 +136,8 @@ class CinLayer : public Layer {
   uint32_t place_;
   size_t dim_, vectors_, maps_;
   bool halved_;
-  size_t products_floats_;  // Of Z at a time: on the host what a second-level cache holds.
-  std::deque<Level> levels_;            // Never moved: arrays stay where they are.
+  size_t products_floats_;    // Of Z at a time: on the host what a second-level cache holds.
+  std::deque<Level> levels_;  // Never moved: arrays stay where they are.
   DeviceArray first_, first_gradient_;  // [n * dim, F]: the vectors, transposed.
   DeviceArray before_gradient_;         // Of the maps that level 0 reads: the vectors again.
   DeviceArray products_, products_gradient_;
