@@ -11,8 +11,8 @@ LayerRecord DropoutRecord() {
       "`rate` (Srivastava et al. 2014)";
   record.numbers = {
       {"rate", 0, 0.999, 0.5,
-       "Elements left out in training, drawn from seed, layer, epoch, row and column: "
-       "the same for any number of workers."}};
+       "Elements left out in training, to the nearest 1/65536, drawn from seed, layer, epoch, row "
+       "and column: the same for any number of workers."}};
   record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
     return question.LikeInput();
   };

@@ -91,6 +91,12 @@ TEST_P(LayersTest, GradientsAgreeWithDifferences) {
     if (tensor.name.find(".running_") != std::string::npos) continue;  // No parameters.
     const size_t first = tensor.first_chunk * kDenseChunkFloats;
     const std::span<const float> gradient = std::span(at.dense).subspan(first, tensor.size());
+    if (GetParam().batch_norm && tensor.name == "h.bias") {
+      // The mean that is taken away behind it has it too.
+      const double rounding = batch_.num_examples * kRoundings * kEpsilon * kSize;
+      for (const float g : gradient) EXPECT_NEAR(g, 0, rounding);
+      continue;
+    }
     CheckAlong(gradient, run_.dense(), first);
   }
   run_.row_shift()[0].assign(at.rows[0].size(), 0.0f);
