@@ -46,6 +46,13 @@ void Fulfil(const Section& section, const Setting& setting, const std::string& o
   if (value == "label" || value == "embedding") return;  // ItemFor found one that is so.
   if (value == "criteo") overrides->push_back("data.features=[]");
   overrides->push_back(PathBelow(object, key) + "=" + value);
+  // What these recipes cannot be without.
+  if (value == "din") {
+    overrides->insert(overrides->end(), {"model.history=c", "model.target=d"});
+  } else if (value == "two_tower") {
+    overrides->insert(overrides->end(),
+                      {"model.user_features=[\"c\"]", "model.item_features=[\"d\"]"});
+  }
 }
 
 void ListPlaces(const Section& section, const std::string& list,
@@ -75,7 +82,9 @@ class JobSettingsTest : public ::testing::Test {
 TEST_F(JobSettingsTest, DefaultsThatAreShownHold) {
   // The job needs another value there, or the place has a default of its own.
   const std::set<std::string> other = {"name", "data.train", "data.columns", "data.features",
-                                       "model.tables"};
+                                       "model.tables",  "model.history",
+                                       "model.target",  "model.user_features",
+                                       "model.item_features"};
   int compared = 0;
   for (Place place : places_) {
     const std::string& part = place.section->name;
@@ -156,7 +165,8 @@ TEST_F(JobSettingsTest, WithoutEffectTheyWarnAndLeaveNoTrace) {
   EXPECT_THAT(
       Good({kGraph, "model.hidden=[3]"}).warnings,
       ElementsAre("model.hidden is ignored: it counts only where type is wide_deep or deepfm "
-                  "or dcn_v2 or dlrm or mlp"));
+                  "or dcn_v2 or dlrm or autoint or din or two_tower or mmoe or ple or esmm or "
+                  "mlp"));
   EXPECT_THAT(Good({"model.layers=[{\"name\": \"e\", \"kind\": \"embedding\", \"table\": \"t\"},"
                     "{\"name\": \"out\", \"inputs\": [\"e\"], \"units\": 1}]",
                     "model.tables=[{\"name\": \"t\"}]", "model.hidden=[3]"})

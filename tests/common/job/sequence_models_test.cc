@@ -32,15 +32,15 @@ TEST(SequenceModelsTest, AutoIntStacksAttentions) {
 }
 
 TEST(SequenceModelsTest, DinReadsItsHistoryUnpooled) {
-  const Job job = Good({"data.columns.2.type=multi",
-                        Recipe(R"("type":"din","history":"c","target":"d","history_length":20,)"
+  const Job job = Good({"data.columns.4.type=multi",
+                        Recipe(R"("type":"din","history":"e","target":"d","history_length":20,)"
                                R"("attention_scores":"softmax","hidden":[8])")});
   EXPECT_THAT(LayerNames(job), ElementsAre("history", "target", "interest", "others", "numeric",
                                            "all", "deep1", "logit"));
-  EXPECT_EQ(job.model.layers[0].features, std::vector<std::string>{"c"});
+  EXPECT_EQ(job.model.layers[0].features, std::vector<std::string>{"e"});
   EXPECT_EQ(job.model.layers[0].numbers.at("length"), 20);
   EXPECT_EQ(job.model.layers[2].words.at("scores"), "softmax");
-  EXPECT_THAT(job.model.layers[3].features, ElementsAre("e", "range", "cross", "pair"));
+  EXPECT_THAT(job.model.layers[3].features, ElementsAre("c", "range", "cross", "pair"));
 }
 
 TEST(SequenceModelsTest, TowersEndInTheirCosine) {
