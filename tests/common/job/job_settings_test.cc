@@ -81,10 +81,9 @@ class JobSettingsTest : public ::testing::Test {
 
 TEST_F(JobSettingsTest, DefaultsThatAreShownHold) {
   // The job needs another value there, or the place has a default of its own.
-  const std::set<std::string> other = {"name", "data.train", "data.columns", "data.features",
-                                       "model.tables",  "model.history",
-                                       "model.target",  "model.user_features",
-                                       "model.item_features"};
+  const std::set<std::string> other = {
+      "name",          "data.train",   "data.columns",        "data.features",      "model.tables",
+      "model.history", "model.target", "model.user_features", "model.item_features"};
   int compared = 0;
   for (Place place : places_) {
     const std::string& part = place.section->name;

@@ -96,7 +96,8 @@ TEST(SequenceModelsTest, MistakesInRecipesNameTheSetting) {
        {"model.attention_scores", "\"sofmax\"", "did you mean \"softmax\"?"}},
       {R"("type":"autoint","attention_heads":65)", {"model.attention_heads", "65", "from 1 to 64"}},
       {R"("type":"autoint","attention_layers":0)", {"model.attention_layers", "from 1 to 16"}},
-      {R"("type":"two_tower","user_features":["c"])", {"model.item_features", "two_tower needs it"}},
+      {R"("type":"two_tower","user_features":["c"])",
+       {"model.item_features", "two_tower needs it"}},
       {R"("type":"two_tower","user_features":["c","q"],"item_features":["d"])",
        {"model.user_features", "\"q\" is no sparse feature"}},
       {R"("type":"two_tower","user_features":["c"],"item_features":["d"],"hidden":[])",
@@ -118,7 +119,8 @@ std::string Graph(const std::string& layers) {
   return R"(model={"type":"graph","tables":[{"name":"t","dim":4}],"layers":[)"
          R"({"name":"e","kind":"embedding","table":"t"},)"
          R"({"name":"s","kind":"sequence","table":"t","features":["c"],"length":3},)" +
-         layers + R"(,{"name":"all","kind":"concat","inputs":["e","s","x"]},)"
+         layers +
+         R"(,{"name":"all","kind":"concat","inputs":["e","s","x"]},)"
          R"({"name":"out","inputs":["all"],"units":1}]})";
 }
 
