@@ -25,15 +25,19 @@ class CudaBagIndex : public BagIndex {
  public:
   void Load(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows);
   DeviceBags view() const {
-    return {offsets_.data(),     row_index_.data(), weighted_ ? weights_.data() : nullptr,
-            row_offsets_.data(), key_of_.data(),    bag_of_.data(),
-            largest_.data(),     num_features_,     num_bags_,
+    return {offsets_.data(),
+            row_index_.data(),
+            weighted_ ? weights_.data() : nullptr,
+            row_offsets_.data(),
+            key_of_.data(),
+            bag_of_.data(),
+            largest_.data(),
+            num_features_,
+            num_bags_,
             num_rows_};
   }
   // Room for which keys were the largest of each bag.
-  void ReserveLargest(uint32_t dim) {
-    largest_.Reserve(size_t{num_features_} * num_bags_ * dim);
-  }
+  void ReserveLargest(uint32_t dim) { largest_.Reserve(size_t{num_features_} * num_bags_ * dim); }
 
  private:
   void Gather(std::span<const Bags> features);

@@ -49,9 +49,9 @@ struct ScaleToLengthBackward {
     }
     for (size_t j = 0; j < dx.cols; ++j) {
       const double d = ElementOf(dy, row, j), value = ElementOf(x, row, j);
-      WriteTo(ElementOf(dx, row, j), write,
-              static_cast<float>(static_cast<double>(factor) * scale *
-                                 (d - value * scale * along)));
+      WriteTo(
+          ElementOf(dx, row, j), write,
+          static_cast<float>(static_cast<double>(factor) * scale * (d - value * scale * along)));
     }
   }
 };

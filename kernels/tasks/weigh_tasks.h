@@ -12,8 +12,7 @@ struct MaskRows {
   Matrix y;
   Matrix Over() const { return y; }
   HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
-    ElementOf(y, row, col) =
-        static_cast<float>(col) < counts[row] ? ElementOf(x, row, col) : 0.0f;
+    ElementOf(y, row, col) = static_cast<float>(col) < counts[row] ? ElementOf(x, row, col) : 0.0f;
   }
 };
 
@@ -52,8 +51,7 @@ struct SoftmaxRowsBackward {
     float mean = 0.0f;
     for (size_t j = 0; j < dx.cols; ++j) mean += ElementOf(y, row, j) * ElementOf(dy, row, j);
     for (size_t j = 0; j < dx.cols; ++j) {
-      WriteTo(ElementOf(dx, row, j), write,
-              ElementOf(y, row, j) * (ElementOf(dy, row, j) - mean));
+      WriteTo(ElementOf(dx, row, j), write, ElementOf(y, row, j) * (ElementOf(dy, row, j) - mean));
     }
   }
 };

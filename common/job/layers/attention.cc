@@ -9,7 +9,8 @@ LayerRecord AttentionRecord() {
   LayerRecord record;
   record.kind = "attention";
   record.gives =
-      "[n, vectors x units]: each vector becomes relu(what it attends to + x W), by `heads` softmax "
+      "[n, vectors x units]: each vector becomes relu(what it attends to + x W), by `heads` "
+      "softmax "
       "attentions over all vectors (AutoInt, Song et al. 2019, eq. 5-8)";
   record.inputs_doc = "an embedding, or another attention";
   record.units_doc = "width of one vector of the output, a multiple of heads";

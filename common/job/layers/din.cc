@@ -19,7 +19,8 @@ LayerRecord DinRecord() {
                             "Of the vectors of a sequence: as they are, as in the paper, or "
                             "softmax over the sequence."};
   record.words = {scores};
-  record.measure = [scores](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
+  record.measure =
+      [scores](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
     const LayerQuestion::Input &sequence = question.inputs[0], &target = question.inputs[1];
     if (sequence.spec.kind != "sequence") {
       return LayerProblem{"inputs", sequence.Shown() + " is no layer of kind sequence"};

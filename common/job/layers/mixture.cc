@@ -7,7 +7,8 @@ LayerRecord MixtureRecord() {
   LayerRecord record;
   record.kind = "mixture";
   record.gives =
-      "one expert's width: the experts' columns added, each times the softmax of its gate (MMoE, Ma "
+      "one expert's width: the experts' columns added, each times the softmax of its gate (MMoE, "
+      "Ma "
       "et al. 2018, eq. 6-7)";
   record.inputs_doc = "experts of one width side by side, and a gate with a column an expert";
   record.inputs_min = record.inputs_max = 2;

@@ -7,7 +7,8 @@ LayerRecord TowersRecord() {
   LayerRecord record;
   record.kind = "towers";
   record.gives =
-      "[n, 2 x dim]: the vector of a user and that of an item, for a loss over all pairs of a batch";
+      "[n, 2 x dim]: the vector of a user and that of an item, for a loss over all pairs of a "
+      "batch";
   record.inputs_doc = "the user's tower and the item's, of one width";
   record.inputs_min = record.inputs_max = 2;
   record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {

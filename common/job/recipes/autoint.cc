@@ -33,10 +33,9 @@ RecipeRecord AutoIntRecipe() {
       "embeddings (and the numeric columns), added; `hidden: []` leaves the MLP out";
   record.paper = "Song et al. 2019, AutoInt+";
   record.fields = {.embedding = true, .hidden = true};
-  record.settings = {
-      {"attention_layers", 3u, 1, 16, {}, "Self-attentions above each other."},
-      {"attention_units", 16u, 1, 4096, {}, "Columns of one head."},
-      {"attention_heads", 2u, 1, 64, {}, "Heads of each self-attention."}};
+  record.settings = {{"attention_layers", 3u, 1, 16, {}, "Self-attentions above each other."},
+                     {"attention_units", 16u, 1, 4096, {}, "Columns of one head."},
+                     {"attention_heads", 2u, 1, 64, {}, "Heads of each self-attention."}};
   record.build = Build;
   return record;
 }

@@ -23,7 +23,8 @@ RecipeRecord EsmmRecipe() {
   RecipeRecord record;
   record.word = "esmm";
   record.gives =
-      "an MLP for the click and one for the conversion after a click, over the same embeddings (and "
+      "an MLP for the click and one for the conversion after a click, over the same embeddings "
+      "(and "
       "the numeric columns); the second logit is that of the product of both probabilities";
   record.paper = "Ma et al. 2018, ESMM";
   record.fields = {.embedding = true, .hidden = true};

@@ -82,7 +82,8 @@ RecipeRecord PleRecipe() {
   RecipeRecord record;
   record.word = "ple";
   record.gives =
-      "`experts` hidden layers that all tasks share and `task_experts` of each task; a task adds up "
+      "`experts` hidden layers that all tasks share and `task_experts` of each task; a task adds "
+      "up "
       "those and its own by the softmax of its gate, in `levels` levels, and has an MLP (`hidden`) "
       "above";
   record.paper = "Tang et al. 2020";

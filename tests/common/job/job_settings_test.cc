@@ -48,6 +48,13 @@ void Fulfil(const Section& section, const Setting& setting, const std::string& o
   if (value == "criteo") overrides->push_back("data.features=[]");
   if (section.name == "schedule") overrides->push_back(object + ".decay_steps=10");
   overrides->push_back(PathBelow(object, key) + "=" + value);
+  // What these recipes cannot be without.
+  if (value == "din") {
+    overrides->insert(overrides->end(), {"model.history=c", "model.target=d"});
+  } else if (value == "two_tower") {
+    overrides->insert(overrides->end(),
+                      {"model.user_features=[\"c\"]", "model.item_features=[\"d\"]"});
+  }
 }
 
 void ListPlaces(const Section& section, const std::string& list,
@@ -81,8 +88,9 @@ class JobSettingsTest : public ::testing::Test {
 
 TEST_F(JobSettingsTest, DefaultsThatAreShownHold) {
   // The job needs another value there, or the place has a default of its own.
-  const std::set<std::string> other = {"name", "data.train", "data.columns", "data.features",
-                                       "model.tables"};
+  const std::set<std::string> other = {
+      "name",          "data.train",   "data.columns",        "data.features",      "model.tables",
+      "model.history", "model.target", "model.user_features", "model.item_features"};
   int compared = 0;
   for (Place place : places_) {
     const std::string& part = place.section->name;

@@ -32,15 +32,15 @@ TEST(SequenceModelsTest, AutoIntStacksAttentions) {
 }
 
 TEST(SequenceModelsTest, DinReadsItsHistoryUnpooled) {
-  const Job job = Good({"data.columns.2.type=multi",
-                        Recipe(R"("type":"din","history":"c","target":"d","history_length":20,)"
+  const Job job = Good({"data.columns.4.type=multi",
+                        Recipe(R"("type":"din","history":"e","target":"d","history_length":20,)"
                                R"("attention_scores":"softmax","hidden":[8])")});
   EXPECT_THAT(LayerNames(job), ElementsAre("history", "target", "interest", "others", "numeric",
                                            "all", "deep1", "logit"));
-  EXPECT_EQ(job.model.layers[0].features, std::vector<std::string>{"c"});
+  EXPECT_EQ(job.model.layers[0].features, std::vector<std::string>{"e"});
   EXPECT_EQ(job.model.layers[0].numbers.at("length"), 20);
   EXPECT_EQ(job.model.layers[2].words.at("scores"), "softmax");
-  EXPECT_THAT(job.model.layers[3].features, ElementsAre("e", "range", "cross", "pair"));
+  EXPECT_THAT(job.model.layers[3].features, ElementsAre("c", "range", "cross", "pair"));
 }
 
 TEST(SequenceModelsTest, TowersEndInTheirCosine) {
@@ -96,7 +96,8 @@ TEST(SequenceModelsTest, MistakesInRecipesNameTheSetting) {
        {"model.attention_scores", "\"sofmax\"", "did you mean \"softmax\"?"}},
       {R"("type":"autoint","attention_heads":65)", {"model.attention_heads", "65", "from 1 to 64"}},
       {R"("type":"autoint","attention_layers":0)", {"model.attention_layers", "from 1 to 16"}},
-      {R"("type":"two_tower","user_features":["c"])", {"model.item_features", "two_tower needs it"}},
+      {R"("type":"two_tower","user_features":["c"])",
+       {"model.item_features", "two_tower needs it"}},
       {R"("type":"two_tower","user_features":["c","q"],"item_features":["d"])",
        {"model.user_features", "\"q\" is no sparse feature"}},
       {R"("type":"two_tower","user_features":["c"],"item_features":["d"],"hidden":[])",
@@ -118,7 +119,8 @@ std::string Graph(const std::string& layers) {
   return R"(model={"type":"graph","tables":[{"name":"t","dim":4}],"layers":[)"
          R"({"name":"e","kind":"embedding","table":"t"},)"
          R"({"name":"s","kind":"sequence","table":"t","features":["c"],"length":3},)" +
-         layers + R"(,{"name":"all","kind":"concat","inputs":["e","s","x"]},)"
+         layers +
+         R"(,{"name":"all","kind":"concat","inputs":["e","s","x"]},)"
          R"({"name":"out","inputs":["all"],"units":1}]})";
 }
 

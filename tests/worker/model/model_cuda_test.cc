@@ -5,6 +5,7 @@
 
 #include "kernels/dense_ops.h"
 #include "tests/worker/model/model_fixture.h"
+#include "tests/worker/model/sequence_graphs.h"
 
 namespace hdps {
 namespace {
@@ -25,10 +26,17 @@ void ExpectE2(const std::vector<float>& gpu, const std::vector<float>& cpu) {
   for (size_t i = 0; i < cpu.size(); ++i) ASSERT_NEAR(gpu[i], cpu[i], 1e-5f * largest) << i;
 }
 
+// By the name of a recipe, or of a graph of the tests.
+Job JobOf(const std::string& name) {
+  for (const NamedJob& graph : SequenceGraphs()) {
+    if (graph.name == name) return graph.job;
+  }
+  return name == "normalized" ? NormalizedGraph(Activation::kGelu, 0.3) : TestJob(name);
+}
+
 TEST_P(ModelOnGpuTest, AgreesWithCpuAndWithItself) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
-  const bool normalized = std::string(GetParam()) == "normalized";
-  Job job = normalized ? NormalizedGraph(Activation::kGelu, 0.3) : TestJob(GetParam());
+  Job job = JobOf(GetParam());
   const Batch batch = TestBatch(job, {300, 3, true, 9});
   ModelRun cpu(job, *executor);
   job.model.device = "cuda";
@@ -53,7 +61,8 @@ TEST_P(ModelOnGpuTest, AgreesWithCpuAndWithItself) {
 INSTANTIATE_TEST_SUITE_P(Models, ModelOnGpuTest,
                          testing::Values("logistic", "wide_deep", "deepfm", "dcn_v2", "dlrm", "mlp",
                                          "fm", "nfm", "pnn", "xdeepfm", "fibinet", "dcn_mix",
-                                         "normalized"),
+                                         "normalized", "max", "din", "din_softmax", "attention",
+                                         "attention_wide", "mixture", "cosine", "joint"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace

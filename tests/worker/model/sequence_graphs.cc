@@ -57,37 +57,38 @@ Job Din(const std::string& scores) {
 
 // One above the other; the second one's rows have gaps behind them when they are wide.
 Job Attention(uint32_t units) {
-  LayerSpec first = Units("a", "attention", {"e"}, units), second = Units("b", "attention", {"a"}, 6);
+  LayerSpec first = Units("a", "attention", {"e"}, units),
+            second = Units("b", "attention", {"a"}, 6);
   second.numbers["heads"] = 3;
   return TestGraph({Rows("e", {}), first, second, Units("z", "dense", {"b"}, 1), Wide(),
                     TestLayer("logit", "sum", {"z", "w"})});
 }
 
 Job Mixture() {
-  return TestGraph({Rows("e", {}), TestLayer("n", "numeric", {}),
-                    TestLayer("all", "concat", {"e", "n"}),
-                    Units("experts", "dense", {"all"}, 15, Activation::kTanh),
-                    Units("gate", "dense", {"all"}, 3), TestLayer("mix", "mixture", {"experts", "gate"}),
-                    Units("z", "dense", {"mix"}, 1), Wide(), TestLayer("logit", "sum", {"z", "w"})});
+  return TestGraph(
+      {Rows("e", {}), TestLayer("n", "numeric", {}), TestLayer("all", "concat", {"e", "n"}),
+       Units("experts", "dense", {"all"}, 15, Activation::kTanh),
+       Units("gate", "dense", {"all"}, 3), TestLayer("mix", "mixture", {"experts", "gate"}),
+       Units("z", "dense", {"mix"}, 1), Wide(), TestLayer("logit", "sum", {"z", "w"})});
 }
 
 Job Cosine() {
-  LayerSpec user = TestLayer("user", "normalize", {"u"}), item = TestLayer("item", "normalize", {"i"});
+  LayerSpec user = TestLayer("user", "normalize", {"u"}),
+            item = TestLayer("item", "normalize", {"i"});
   user.numbers["temperature"] = 0.5;
   return TestGraph({Rows("eu", {"C0", "C1"}), Rows("ei", {"C2", "C3"}),
                     Units("u", "dense", {"eu"}, 6, Activation::kTanh),
                     Units("i", "dense", {"ei"}, 6, Activation::kTanh), user, item,
                     TestLayer("cosine", "inner", {"user", "item"}),
-                    TestLayer("both", "towers", {"user", "item"}),
-                    Units("z", "dense", {"both"}, 1), Wide(),
-                    TestLayer("logit", "sum", {"z", "cosine", "w"})});
+                    TestLayer("both", "towers", {"user", "item"}), Units("z", "dense", {"both"}, 1),
+                    Wide(), TestLayer("logit", "sum", {"z", "cosine", "w"})});
 }
 
 Job Joint() {
   return TestGraph({Rows("e", {}), TestLayer("n", "numeric", {}),
                     TestLayer("all", "concat", {"e", "n"}), Units("click", "dense", {"all"}, 1),
-                    Units("buy", "dense", {"n"}, 1), Wide(),
-                    TestLayer("b", "sum", {"buy", "w"}), TestLayer("logit", "joint", {"click", "b"})});
+                    Units("buy", "dense", {"n"}, 1), Wide(), TestLayer("b", "sum", {"buy", "w"}),
+                    TestLayer("logit", "joint", {"click", "b"})});
 }
 
 }  // namespace

@@ -116,11 +116,11 @@ class AttentionLayer : public Layer {
   }
 
   uint32_t place_, dim_, units_, fields_, heads_;
-  std::array<size_t, kProjections> tensors_;      // First floats in the flat array.
-  DeviceArray input_;                             // [n * fields, dim]
-  DeviceArray weights_, score_gradients_;         // [n, heads * fields * fields]
+  std::array<size_t, kProjections> tensors_;       // First floats in the flat array.
+  DeviceArray input_;                              // [n * fields, dim]
+  DeviceArray weights_, score_gradients_;          // [n, heads * fields * fields]
   std::deque<DeviceArray> projected_, gradients_;  // [projections] of [n * fields, units]
-  DeviceArray input_gradient_;                    // [n * fields, dim]
+  DeviceArray input_gradient_;                     // [n * fields, dim]
 };
 
 }  // namespace

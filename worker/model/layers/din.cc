@@ -61,8 +61,8 @@ class DinLayer : public Layer {
     const size_t n = self.value.rows, rows = n * length_;
     const Matrix weights = Of(weights_, n), slopes = Of(scores_, n);
     // Of the keys as what is added up, before the weights become something else.
-    pass.ops.RunRows(WeighVectorsBackward{weights, self.gradient, sequence.NextGradient(),
-                                          sequence.gradient});
+    pass.ops.RunRows(
+        WeighVectorsBackward{weights, self.gradient, sequence.NextGradient(), sequence.gradient});
     pass.ops.RunRows(WeightsBackward{sequence.value, self.gradient, slopes});
     if (softmax_) {
       pass.ops.RunRows(SoftmaxRowsBackward{weights, slopes, Write::kOver, slopes});

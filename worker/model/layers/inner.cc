@@ -10,8 +10,8 @@ class InnerLayer : public Layer {
 
   void Forward(Pass& pass) override {
     const Place& self = pass.places[place_];
-    pass.ops.RunRows(InnerRows{pass.places[self.inputs[0]].value,
-                               pass.places[self.inputs[1]].value, self.value});
+    pass.ops.RunRows(InnerRows{pass.places[self.inputs[0]].value, pass.places[self.inputs[1]].value,
+                               self.value});
   }
 
   void Backward(Pass& pass) override {

@@ -75,8 +75,9 @@ class SequenceLayer : public Layer {
   void TellOfCut(size_t keys) {
     if (told_) return;
     told_ = true;
-    LOG(WARNING) << "layer \"" << name_ << "\": an example has " << keys << " keys, of which the last "
-                 << positions_.size() << " count (its length); this is told once";
+    LOG(WARNING) << "layer \"" << name_ << "\": an example has " << keys
+                 << " keys, of which the last " << positions_.size()
+                 << " count (its length); this is told once";
   }
 
   uint32_t place_, table_ = 0;
