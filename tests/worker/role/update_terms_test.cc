@@ -62,7 +62,7 @@ TEST_F(UpdateTermsTest, ClippingByValueIsTheSameWhoeverUpdates) { ExpectOneDiges
 TEST_F(UpdateTermsTest, ClippingByNormIsTheSameWhoeverUpdates) { ExpectOneDigest(kClipNorm); }
 TEST_F(UpdateTermsTest, AllOfThemAreTheSameWhoeverUpdates) {
   ExpectOneDigest(kSchedule + kPenalties + kClipValue + kClipNorm +
-                  Overrides{"model.dense_optimizer.kind=lamb", "parallel.cross_batch=true"});
+                  Overrides{"model.dense_optimizer.kind=lamb"});
 }
 
 TEST_F(UpdateTermsTest, EachHasAnEffect) {
