@@ -24,7 +24,8 @@ constexpr const char* kSummary =
     "{\"predicted\":0.1,\"observed\":0.12,\"examples\":50},"
     "{\"predicted\":0.6,\"observed\":0.5,\"examples\":10}]}";
 constexpr const char* kJob =
-    "{\"name\":\"clicks\",\"train\":{\"batch_size\":64,\"epochs\":2},\"model\":{\"hidden\":[8,4]}}";
+    "{\"name\":\"clicks\",\"train\":{\"batch_size\":64,\"epochs\":2},\"model\":{\"hidden\":[8,4],"
+    "\"tables\":[{\"name\":\"deep\",\"dim\":8}]}}";
 constexpr const char* kLog =
     "2026-01-01T00:00:00Z I hdps data: 1 file of format csv\n"
     "2026-01-01T00:00:00Z W hdps something is odd\n"
@@ -75,7 +76,9 @@ TEST(RunFilesTest, WhatARunHasLeftIsRead) {
   using Setting = std::pair<std::string, std::string>;
   EXPECT_THAT(run.settings,
               ElementsAre(Setting("name", "clicks"), Setting("train.batch_size", "64"),
-                          Setting("train.epochs", "2"), Setting("model.hidden", "[8,4]")));
+                          Setting("train.epochs", "2"), Setting("model.hidden", "[8,4]"),
+                          Setting("model.tables.deep.name", "deep"),
+                          Setting("model.tables.deep.dim", "8")));
   // 10 steps of 4 ms and 30 of 2 ms; what no stage has is other.
   EXPECT_EQ(run.steps_timed, 40);
   double all = 0;

@@ -219,7 +219,10 @@ class RunReader {
       return;
     }
     for (const auto& [name, item] : value.items()) {
-      AddSettings(path.empty() ? name : path + "." + name, item);
+      // Items of a list go by their own names: "model.tables.deep.dim".
+      const bool named = value.is_array() && item.is_object() && item.contains("name");
+      const std::string key = named ? TextOf(item["name"]) : name;
+      AddSettings(path.empty() ? key : path + "." + key, item);
     }
   }
 
