@@ -177,21 +177,17 @@ TEST_F(SchedulerNodeTest, ScoresComeInPieces) {
     int& piece = pieces[member.called];
     EXPECT_EQ(command.next, piece % 3 != 0);
     CommandDone done;
-    done.id = command.id;
-    // All positive scores are above all negative ones, but for the last piece's.
     const std::vector<float> scores = {0.75f, 0.25f};
     const std::vector<float> labels = piece % 3 == 2 ? std::vector<float>{0, 1}  //
                                                      : std::vector<float>{1, 0};
     done.scores = Buffer::CopyOf(std::span<const float>(scores));
     done.labels = Buffer::CopyOf(std::span<const float>(labels));
     done.examples = 2;
-    done.label_tally = {2, 0, 1, 0};
     done.more = ++piece % 3 != 0;
     return done;
   };
   ExpectDone();
-  // Four positives of six at .75 and two at .25; of the negatives the other way round:
-  // 4 * 4 pairs are won, 4 * 2 + 2 * 4 are ties, of 36.
+  // Of 6 times 6 pairs 4 * 4 are won, and 4 * 2 + 2 * 4 are ties.
   EXPECT_TRUE(cluster_->Noticed("epoch 1, step 10: AUC 0.666667, logloss"));
   EXPECT_TRUE(cluster_->Noticed("over 12 examples"));
 }
