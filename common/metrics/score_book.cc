@@ -10,7 +10,8 @@
 namespace hdps {
 
 ScoreBook::ScoreBook(FileSystem& files, const std::string& folder, std::vector<TaskMetrics> tasks,
-                     size_t held_max) {
+                     size_t held_max)
+    : files_(files), folder_(folder) {
   for (TaskMetrics& metrics : tasks) {
     const std::string place = JoinPath(folder, "task_" + std::to_string(tasks_.size()));
     Task& task = tasks_.emplace_back();
@@ -24,6 +25,18 @@ ScoreBook::ScoreBook(FileSystem& files, const std::string& folder, std::vector<T
     }
     task.metrics = std::move(metrics);
   }
+}
+
+ScoreBook::~ScoreBook() {
+  bool wrote = false;
+  for (const Task& task : tasks_) {
+    for (const ScoredExamples* const examples : {task.by_score.get(), task.by_group.get()}) {
+      wrote = wrote || (examples != nullptr && examples->num_runs() > 0);
+    }
+  }
+  tasks_.clear();
+  // What stays behind is a waste of space at most.
+  if (wrote) static_cast<void>(files_.RemoveAll(folder_));
 }
 
 Status ScoreBook::Add(std::span<const float> scores, std::span<const float> labels,

@@ -22,6 +22,9 @@ class ScoreBook {
   // `folder` is for what does not fit in memory: made and removed as it is needed.
   ScoreBook(FileSystem& files, const std::string& folder, std::vector<TaskMetrics> tasks,
             size_t held_max = ScoredExamples::kHeldMax);
+  ~ScoreBook();
+  ScoreBook(const ScoreBook&) = delete;
+  ScoreBook& operator=(const ScoreBook&) = delete;
 
   // scores and labels [n, tasks]; weights [n] or empty: all are 1; groups [n] or empty. They may
   // come over the wire: kInvalidArgument where their sizes do not fit.
@@ -47,6 +50,8 @@ class ScoreBook {
   static std::string WhyNone(const Task& task);
   Status FinishTask(const Task& task, double mean_loss, Told* told);
 
+  FileSystem& files_;
+  const std::string folder_;
   std::vector<Task> tasks_;
 };
 

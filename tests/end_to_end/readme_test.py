@@ -38,7 +38,7 @@ class Readme(harness.Case):
         self.run_commands(README, 7)
 
     def test_commands_of_operations(self):
-        self.run_commands(OPERATIONS, 3)
+        self.run_commands(OPERATIONS, 4)
         summary = harness.summary_of(self.folder / "out" / "stopped")
         self.assertGreater(summary["resumed_from"], 0)
 

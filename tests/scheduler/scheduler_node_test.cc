@@ -167,6 +167,31 @@ TEST_F(SchedulerNodeTest, LabelsOfOneClassAndAnAucWithoutAValueAreTold) {
                                          HasSubstr("\"eval_auc_undefined\": \"all 4 labels")));
 }
 
+// Scores that come in three pieces of each worker are asked for and taken as one list.
+TEST_F(SchedulerNodeTest, ScoresComeInPieces) {
+  Start();
+  std::map<std::string, int> pieces;
+  cluster_->answer = [&](ScriptedMember& member,
+                         const Command& command) -> std::optional<CommandDone> {
+    if (command.command != CommandKind::kEvaluate) return std::nullopt;
+    int& piece = pieces[member.called];
+    EXPECT_EQ(command.next, piece % 3 != 0);
+    CommandDone done;
+    const std::vector<float> scores = {0.75f, 0.25f};
+    const std::vector<float> labels = piece % 3 == 2 ? std::vector<float>{0, 1}  //
+                                                     : std::vector<float>{1, 0};
+    done.scores = Buffer::CopyOf(std::span<const float>(scores));
+    done.labels = Buffer::CopyOf(std::span<const float>(labels));
+    done.examples = 2;
+    done.more = ++piece % 3 != 0;
+    return done;
+  };
+  ExpectDone();
+  // Of 6 times 6 pairs 4 * 4 are won, and 4 * 2 + 2 * 4 are ties.
+  EXPECT_TRUE(cluster_->Noticed("epoch 1, step 10: AUC 0.666667, logloss"));
+  EXPECT_TRUE(cluster_->Noticed("over 12 examples"));
+}
+
 TEST_F(SchedulerNodeTest, ACheckpointOfAnotherKindOfCpuIsSaid) {
   std::string arithmetic = "avx512 vectors";
   const auto answer = [&](ScriptedMember& member, const Command& command) {

@@ -255,6 +255,7 @@ TEST(MetricsTest, OrderAndRunsChangeNoBit) {
     EXPECT_EQ(told->figures, wanted->figures) << held_max;
     EXPECT_EQ(told->bins, wanted->bins);
     EXPECT_FALSE(files->Exists("scores/task_0_scores/run_0"));
+    EXPECT_FALSE(files->Exists("scores"));
   }
 }
 
@@ -331,6 +332,7 @@ TEST(MetricsTest, TenMillionScoresTakeBoundedMemory) {
   std::printf("10 million scores: %.1f MiB more at the peak; AUC %.6f, group AUC %.6f, ece %.6f\n",
               static_cast<double>(grown) / (1 << 20), told->figures[0].value,
               told->figures[3].value, told->figures[2].value);
+  EXPECT_TRUE(files->Exists(folder));
   // Labels are drawn by uniform scores: P(s) of label 1 gives an AUC of 5/6.
   EXPECT_NEAR(told->figures[0].value, 5.0 / 6, 0.001);
   EXPECT_LT(told->figures[2].value, 0.005);
