@@ -92,8 +92,9 @@ class Readme(harness.Case):
     def test_fields_of_a_runs_files(self):
         """Each field that a run writes is described, and each that is described is written."""
         out = self.folder / "out"
-        sets = {"train.epochs": 1, "model.vocab_cache_size": 100,
-                "train.metrics": '["auc","logloss","ece"]'}
+        again = {"name": "again", "files": [str(harness.CENSUS.parent / "adult.test.gz")]}
+        sets = {"train.epochs": 1, "model.vocab_cache_size": 100, "data.eval_sets": [again],
+                "train.plateau.patience": 1, "train.metrics": '["auc","logloss","ece"]'}
         summary = harness.train(harness.CENSUS, out, 1, 1, sets)
         metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         written = {"summary.json": set(summary), "metrics.jsonl": set().union(*metrics)}

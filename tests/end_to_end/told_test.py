@@ -178,7 +178,7 @@ class Told(harness.Case):
         self.assertNotIn("epoch 0", log + done.stderr)
         epochs = [json.loads(line)["epoch"] for line in (out / "metrics.jsonl").read_text().splitlines()]
         self.assertEqual(sorted(set(epochs)), [1, 2])
-        shown = harness.run([HDPS, "inspect", f"--checkpoint={out}"]).stdout
+        shown = harness.run([HDPS, "inspect", "--which=newest", f"--checkpoint={out}"]).stdout
         self.assertIn("step 17, 850 examples, in epoch 2, which began at step 12", shown)
         self.assertIn("rows        7 of embedding tables", shown)
         self.assertIn("dense       1 parameters", shown)
