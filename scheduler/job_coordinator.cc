@@ -326,6 +326,7 @@ ProgressState JobCoordinator::progress() const {
     state.epoch_begun = state.clock != plan_->position().epoch_start;
   }
   const Membership::Progress told = parts_.members.progress();
+  state.rate = watches_.state().rate;
   state.examples = trained_.examples;
   state.loss_sum = trained_.loss_sum;
   state.cache = parts_.members.cache();

@@ -5,9 +5,12 @@
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
+
+#include "common/job/schedule.h"
 
 namespace hdps {
 namespace {
@@ -74,6 +77,9 @@ Json TallyJson(const CacheTally& cache) {
           {"bytes", cache.bytes}};
 }
 
+// A float as it was written: 0.001, not 0.0010000000474974513.
+Json Rounded(float value) { return Number(std::strtod(Format("%.7g", double{value}).c_str(), nullptr)); }
+
 // By word; null where there is none.
 Json FiguresJson(const std::vector<Figure>& figures) {
   Json json = Json::object();
@@ -100,7 +106,9 @@ uint32_t EpochOf(const ProgressState& state, uint32_t epochs) {
 }
 
 RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job, bool continued)
-    : epochs_(job.train.epochs), max_steps_(static_cast<Clock>(job.train.max_steps)) {
+    : epochs_(job.train.epochs),
+      max_steps_(static_cast<Clock>(job.train.max_steps)),
+      dense_(job.tables.empty() ? TableSpec() : job.tables.back()) {
   const std::string path = JoinPath(out, "metrics.jsonl");
   Result<std::unique_ptr<WritableFile>> file =
       continued ? files.OpenAppend(path) : files.Create(path);
@@ -147,7 +155,10 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
                 {"epochs_done", state.epoch},
                 {"examples", state.examples},
                 {"examples_per_second", rates.examples_per_second},
-                {"train_loss", Number(rates.loss)}};
+                {"train_loss", Number(rates.loss)},
+                {"learning_rate", Rounded(OptimizerAt(dense_, std::max<Clock>(1, state.clock),
+                                                      state.rate)
+                                              .learning_rate)}};
   if (state.cache.bytes > 0) entry["cache"] = TallyJson(state.cache);
   Append(Dump(entry, -1));
   std::string line = Format("epoch %u/%u  step %" PRId64 "  %s examples/s", EpochOf(state, epochs_),

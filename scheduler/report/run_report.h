@@ -63,6 +63,7 @@ struct ProgressState {
   double loss_sum = 0;        // Over those.
   CacheTally cache = {};      // Over all workers.
   bool epoch_begun = true;    // A step of `epoch` has been taken.
+  double rate = 1;            // What the learning rates are multiplied with.
 };
 
 // The epoch that the last step belongs to, counted from 1 as people count.
@@ -113,6 +114,7 @@ class RunReport {
 
   const uint32_t epochs_;
   const Clock max_steps_;
+  const TableSpec dense_;  // Whose learning rate is told.
   std::unique_ptr<WritableFile> metrics_;
   std::optional<std::string> trouble_;
   bool trouble_told_ = false;

@@ -20,9 +20,10 @@ constexpr const char* kMetrics =
     "{\"time\":2,\"step\":20,\"epoch\":1,\"eval_examples\":9,\"eval_auc\":0.71,\"eval_logloss\":"
     "null}\n";
 constexpr const char* kSummary =
-    "{\"job\":\"clicks\",\"steps\":20,\"eval_auc\":0.71,\"cache\":null,\"calibration\":["
-    "{\"predicted\":0.1,\"observed\":0.12,\"examples\":50},"
-    "{\"predicted\":0.6,\"observed\":0.5,\"examples\":10}]}";
+    "{\"job\":\"clicks\",\"steps\":20,\"eval_auc\":0.71,\"cache\":null,\"eval_calibration\":["
+    "{\"predicted\":0.1,\"observed\":0.12,\"weight\":50},"
+    "{\"predicted\":null,\"observed\":null,\"weight\":0},"
+    "{\"predicted\":0.6,\"observed\":0.5,\"weight\":10}]}";
 constexpr const char* kJob =
     "{\"name\":\"clicks\",\"train\":{\"batch_size\":64,\"epochs\":2},\"model\":{\"hidden\":[8,4],"
     "\"tables\":[{\"name\":\"deep\",\"dim\":8}]}}";

@@ -135,6 +135,13 @@ class RunReader {
     const std::string of_set =
         set != entry.end() && set->is_string() ? " (" + set->get<std::string>() + ")" : "";
     for (const auto& [name, value] : entry.items()) {
+      if (name == "eval_metrics" && value.is_object()) {
+        // The two that have fields of their own are there.
+        for (const auto& [word, figure] : value.items()) {
+          if (!figure.is_number() || word == "auc" || word == "logloss") continue;
+          evaluations.Add("eval_" + word + of_set, step, figure.get<double>());
+        }
+      }
       if (!value.is_number()) continue;
       const double number = value.get<double>();
       if (name.starts_with("eval_")) {
@@ -173,19 +180,18 @@ class RunReader {
     run_.finished = true;
     for (const auto& [name, value] : summary.items()) {
       if (name == "job") run_.job = TextOf(value);
-      if (value.is_object() && name.starts_with("eval")) TakeCalibration(value);
       if (value.is_primitive() && !value.is_null()) run_.summary.emplace_back(name, TextOf(value));
     }
     TakeCalibration(summary);
   }
 
   void TakeCalibration(const Json& object) {
-    const auto bins = object.find("calibration");
+    const auto bins = object.find("eval_calibration");
     if (bins == object.end() || !bins->is_array()) return;
     for (const Json& bin : *bins) {
-      if (!bin.is_object()) continue;
+      if (!bin.is_object() || NumberOf(bin, "weight") <= 0) continue;
       run_.calibration.push_back(
-          {NumberOf(bin, "predicted"), NumberOf(bin, "observed"), NumberOf(bin, "examples")});
+          {NumberOf(bin, "predicted"), NumberOf(bin, "observed"), NumberOf(bin, "weight")});
     }
   }
 

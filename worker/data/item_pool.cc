@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "common/base/hash.h"
 #include "common/platform/random.h"
 #include "worker/data/formats/parsers.h"
-#include "worker/data/formats/row_adder.h"
+#include "worker/data/header_check.h"
+#include "worker/data/indexed_reader.h"
 #include "worker/data/line_reader.h"
 
 namespace hdps {
@@ -58,7 +62,20 @@ Status ItemPool::Collect() {
   if (collected_) return {};
   collected_ = true;
   const std::unique_ptr<RowParser> parser = NewRowParser(data_, labels_);
-  LineReader lines(files_, data_.train, {.header = data_.header, .comment = data_.comment});
+  std::optional<CellOrder> order;  // Of the file at hand, where its header names its columns.
+  const auto take_header = [&](uint32_t file, std::string_view text) -> Status {
+    if (data_.format != DataFormat::kCsv) return {};
+    parser->UseOrder(nullptr);
+    HDPS_ASSIGN_OR_RETURN(HeaderMatch match,
+                          MatchHeader(data_.train[file] + ":1", parser->Values(text), data_.columns,
+                                      /*labels_read=*/true));
+    order = std::move(match.order);
+    parser->UseOrder(&*order);
+    return {};
+  };
+  // Items of rows that are held out are none.
+  LineReader lines(files_, data_.train, RulesOf(data_, {.seed = seed_, .side = RowSide::kTrained}),
+                   take_header);
   HDPS_RETURN_IF_ERROR(lines.Start());
   const bool uniform = data_.negatives.by == NegativesBy::kUniform;
   // By priority and what it was drawn for: a row's number, or an item's hash. An item that left the
