@@ -92,7 +92,7 @@ void RowsAlone::Push(const PushRequest& request) {
   push.request = request;
   push.list =
       std::make_shared<const KeyList>(KeyList{request.tables, request.keys, PlanOf(request)});
-  rows_.Apply({&push, 1}, 1, ++step_);
+  rows_.Apply({&push, 1}, 1, ++step_, UpdateTerms());
 }
 
 void RowsAlone::PushAll(const std::vector<PushRequest>& requests) {

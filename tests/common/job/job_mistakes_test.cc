@@ -219,11 +219,11 @@ TEST(JobMistakesTest, InAGraphNameTheLayer) {
 
 // The settings of recipes, and what they come to in the layers.
 TEST(JobMistakesTest, InRecipesAreAnsweredLikewise) {
-  struct Mistake {
+  struct Several {
     std::vector<std::string> overrides;
     std::vector<std::string> needles;
   };
-  const Mistake mistakes[] = {
+  const Several mistakes[] = {
       {{"model.type=xdeepmf"}, {"model.type", "did you mean \"xdeepfm\"?"}},
       {{"model.type=fibinett"}, {"did you mean \"fibinet\"?"}},
       {{"model.type=pnn", "model.products=iner"},
@@ -257,7 +257,7 @@ TEST(JobMistakesTest, InRecipesAreAnsweredLikewise) {
                 R"( "experts": 0})"},
        {"model.layers.1.experts", "0", "a whole number from 1 to 64"}},
   };
-  for (const Mistake& mistake : mistakes) {
+  for (const Several& mistake : mistakes) {
     const std::string message = Bad(mistake.overrides);
     for (const std::string& needle : mistake.needles) {
       EXPECT_THAT(message, HasSubstr(needle)) << mistake.overrides.back();
@@ -286,10 +286,6 @@ TEST(JobMistakesTest, NoDamagedTextStopsTheProcess) {
 }
 
 TEST(JobMistakesTest, OfColumnsLossesAndMetricsAreAnsweredToo) {
-  struct Mistake {
-    std::string override_text;
-    std::vector<std::string> needles;
-  };
   const Mistake mistakes[] = {
       {"data.columns.2.type=weigth", {"data.columns.2.type", "\"weigth\"", "\"weight\""}},
       {"data.item_features=[\"cc\"]", {"data.item_features", "\"cc\"", "did you mean \"c\"?"}},
