@@ -1,6 +1,8 @@
 // Loads every shard of a checkpoint and answers for its rows.
 #include "tools/checkpoint_model.h"
 
+#include <cinttypes>
+#include <cstdio>
 #include <utility>
 
 #include "common/base/shard_map.h"
@@ -8,6 +10,15 @@
 #include "worker/step/dense_state.h"
 
 namespace hdps {
+
+void TellWhich(const FoundCheckpoint& found) {
+  if (found.newest == kNoClock) return;
+  std::fprintf(stderr,
+               "step %" PRId64
+               " is the best that was evaluated, so %s is taken; --which=newest "
+               "takes step %" PRId64 "\n",
+               found.manifest.clock, found.folder.c_str(), found.newest);
+}
 
 Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
                                           const Job& job, ShardId shard) {

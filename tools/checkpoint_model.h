@@ -20,6 +20,9 @@ namespace hdps {
 Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
                                           const Job& job, ShardId shard);
 
+// On stderr, where `found` is not the newest: that it is the best, and how to take the other.
+void TellWhich(const FoundCheckpoint& found);
+
 // Invariant: the rows are those of the checkpoint and never change; keys it does not hold read as
 // their initial values, as they would in training.
 class CheckpointModel {

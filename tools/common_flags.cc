@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cinttypes>
 #include <cmath>
-#include <cstdio>
 #include <system_error>
 
 #include "common/base/nearest_name.h"
@@ -54,15 +52,6 @@ Result<double> ReadRowsFlag(double usual) {
   if (rows && *rows >= 1) return *rows;
   return Status(Code::kInvalidArgument,
                 "--rows=" + FLAGS_rows + ": expected a number from 1 on, as 20000, 500M or 4.6G");
-}
-
-void TellWhich(const FoundCheckpoint& found) {
-  if (found.newest == kNoClock) return;
-  std::fprintf(stderr,
-               "step %" PRId64
-               " is the best that was evaluated, so %s is taken; --which=newest "
-               "takes step %" PRId64 "\n",
-               found.manifest.clock, found.folder.c_str(), found.newest);
 }
 
 Result<CommonFlags> ReadCommonFlags() {

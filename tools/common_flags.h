@@ -34,9 +34,6 @@ std::optional<double> ParseWithUnit(std::string_view text, std::initializer_list
 // --rows, as 500M or 4.6G; `usual` where it is not given.
 Result<double> ReadRowsFlag(double usual);
 
-// On stderr, where `found` is not the newest: that it is the best, and how to take the other.
-void TellWhich(const FoundCheckpoint& found);
-
 // As ParseCommandLine left them. kInvalidArgument when one is out of its range.
 Result<CommonFlags> ReadCommonFlags();
 

@@ -92,7 +92,7 @@ std::string Legend(const std::vector<std::pair<std::string, int>>& entries) {
   return html + "</p>";
 }
 
-std::string Figure(const std::string& title, const std::string& picture, const std::string& below) {
+std::string Picture(const std::string& title, const std::string& picture, const std::string& below) {
   return "<figure><figcaption>" + Escaped(title) + "</figcaption>" + picture + below +
          "</figure>\n";
 }
@@ -178,7 +178,7 @@ std::string LineChart(const std::string& title, const std::vector<ChartLine>& gi
   y.Settle(0.06);
   std::string svg = Frame(x, y);
   for (const ChartLine& line : lines) svg += Polyline(line, x, y);
-  return Figure(title, Svg(title, svg, kHeight), (lines.size() > 1 ? Legend(entries) : "") + cut);
+  return Picture(title, Svg(title, svg, kHeight), (lines.size() > 1 ? Legend(entries) : "") + cut);
 }
 
 std::string StageBar(const std::string& label, const std::vector<StageTime>& stages) {
@@ -200,7 +200,7 @@ std::string StageBar(const std::string& label, const std::vector<StageTime>& sta
                          colour);
     at += width;
   }
-  return Figure(label + ShowNumber(": %.2f ms a step", all), Svg(label, svg, kBarHeight),
+  return Picture(label + ShowNumber(": %.2f ms a step", all), Svg(label, svg, kBarHeight),
                 Legend(entries));
 }
 
@@ -214,7 +214,7 @@ std::string CalibrationChart(const std::vector<CalibrationLine>& lines) {
     entries.emplace_back(line.label, line.colour);
     for (const CalibrationBin& bin : *line.bins) {
       x.high = std::max({x.high, bin.predicted, bin.observed});
-      most = std::max(most, bin.examples);
+      most = std::max(most, bin.weight);
     }
   }
   if (entries.empty() || most <= 0) return "";
@@ -224,15 +224,15 @@ std::string CalibrationChart(const std::vector<CalibrationLine>& lines) {
   std::string svg = Frame(x, y) + LineTo(x.At(0), y.At(0), x.At(x.high), y.At(x.high), "diagonal");
   for (const CalibrationLine& line : lines) {
     for (const CalibrationBin& bin : *line.bins) {
-      if (bin.examples <= 0) continue;
+      if (bin.weight <= 0) continue;
       svg += "<circle cx='" + Px(x.At(bin.predicted)) + "' cy='" + Px(y.At(bin.observed)) +
-             "' r='" + Px(std::max(2.5, kRadiusMax * std::sqrt(bin.examples / most))) +
+             "' r='" + Px(std::max(2.5, kRadiusMax * std::sqrt(bin.weight / most))) +
              "' class='bin c" + std::to_string(line.colour) + "'><title>predicted " +
              ShowNumber("%.4g", bin.predicted) + ", observed " + ShowNumber("%.4g", bin.observed) +
-             ", " + ShowWhole(bin.examples) + " examples</title></circle>";
+             ", " + ShowWhole(bin.weight) + " examples</title></circle>";
     }
   }
-  return Figure("Calibration: observed share over predicted probability",
+  return Picture("Calibration: observed share over predicted probability",
                 Svg("calibration", svg, kHeight), entries.size() > 1 ? Legend(entries) : "");
 }
 

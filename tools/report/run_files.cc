@@ -191,7 +191,7 @@ class RunReader {
     for (const Json& bin : *bins) {
       if (!bin.is_object() || NumberOf(bin, "weight") <= 0) continue;
       run_.calibration.push_back(
-          {NumberOf(bin, "predicted"), NumberOf(bin, "observed"), NumberOf(bin, "weight")});
+          {NumberOf(bin, "weight"), NumberOf(bin, "predicted"), NumberOf(bin, "observed")});
     }
   }
 

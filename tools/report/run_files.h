@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/metrics/metric.h"
 #include "common/platform/file_system.h"
 
 namespace hdps {
@@ -23,10 +24,6 @@ struct Curve {
 struct StageTime {
   std::string name;
   double ms = 0;
-};
-
-struct CalibrationBin {
-  double predicted = 0, observed = 0, examples = 0;
 };
 
 struct RunEvent {
