@@ -266,22 +266,20 @@ struct LossRows {
 
 namespace hdps {
 
-using RowTask =
-    std::variant<AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,
-                 FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward,
-                 SumColumns, SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients,
-                 NormalizeColumnsBackward, BprRows, InnerProductRows, SampledSoftmaxRows,
-                 // Of products of fields.
-                 SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward,
-                 MeanOfVectors, MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward,
-                 BilinearRows, BilinearRowsBackward, SplitVectors, SplitVectorsBackward,
-                 CinProducts, CinProductsBackward, SumComponents, SumComponentsBackward,
-                 GateExperts, GateExpertsBackward, TanhBackward,
-                 // Of layers over sequences, fields, experts and towers.
-                 AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures,
-                 DinFeaturesBackward, DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward,
-                 WeighVectors, WeighVectorsBackward, WeightsBackward, ScaleToLength,
-                 ScaleToLengthBackward, InnerRows, MultiplyByColumn, JointLogit,
-                 JointLogitBackward>;
+using RowTask = std::variant<
+    AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,
+    FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward, SumColumns,
+    SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients, NormalizeColumnsBackward,
+    BprRows, InnerProductRows, SampledSoftmaxRows,
+    // Of products of fields.
+    SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward, MeanOfVectors,
+    MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward, BilinearRows, BilinearRowsBackward,
+    SplitVectors, SplitVectorsBackward, CinProducts, CinProductsBackward, SumComponents,
+    SumComponentsBackward, GateExperts, GateExpertsBackward, TanhBackward,
+    // Of layers over sequences, fields, experts and towers.
+    AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures, DinFeaturesBackward,
+    DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward, WeighVectors,
+    WeighVectorsBackward, WeightsBackward, ScaleToLength, ScaleToLengthBackward, InnerRows,
+    MultiplyByColumn, JointLogit, JointLogitBackward>;
 
 }  // namespace hdps

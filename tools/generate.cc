@@ -17,10 +17,11 @@
 
 DEFINE_string(kind, "log",
               "log: train.tsv, eval.tsv of Criteo's layout; digits: train.csv, eval.csv");
-DEFINE_string(model, "",
-              "generate: what decides the labels: linear (if not given), pairwise, crosses, dot, "
-              "wide_deep, pooled, field_pairs, triples; prepare: the job's model.type, wide_deep if "
-              "not given");
+DEFINE_string(
+    model, "",
+    "generate: what decides the labels: linear (if not given), pairwise, crosses, dot, "
+    "wide_deep, pooled, field_pairs, triples; prepare: the job's model.type, wide_deep if "
+    "not given");
 DEFINE_uint64(eval_rows, 20000, "Evaluation rows");
 DEFINE_uint32(numeric, 13, "Numeric columns that are filled, at most 13");
 DEFINE_uint32(categorical, 26, "Categorical columns that are filled, at most 26");

@@ -78,7 +78,9 @@ Json TallyJson(const CacheTally& cache) {
 }
 
 // A float as it was written: 0.001, not 0.0010000000474974513.
-Json Rounded(float value) { return Number(std::strtod(Format("%.7g", double{value}).c_str(), nullptr)); }
+Json Rounded(float value) {
+  return Number(std::strtod(Format("%.7g", double{value}).c_str(), nullptr));
+}
 
 // By word; null where there is none.
 Json FiguresJson(const std::vector<Figure>& figures) {
@@ -149,16 +151,16 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   }
   const Rates rates = RatesSinceLast(now, state);
   const double seconds = static_cast<double>(now - begin_) / 1000;
-  Json entry = {{"time", seconds},
-                {"step", state.clock},
-                {"epoch", EpochOf(state, epochs_)},
-                {"epochs_done", state.epoch},
-                {"examples", state.examples},
-                {"examples_per_second", rates.examples_per_second},
-                {"train_loss", Number(rates.loss)},
-                {"learning_rate", Rounded(OptimizerAt(dense_, std::max<Clock>(1, state.clock),
-                                                      state.rate)
-                                              .learning_rate)}};
+  Json entry = {
+      {"time", seconds},
+      {"step", state.clock},
+      {"epoch", EpochOf(state, epochs_)},
+      {"epochs_done", state.epoch},
+      {"examples", state.examples},
+      {"examples_per_second", rates.examples_per_second},
+      {"train_loss", Number(rates.loss)},
+      {"learning_rate",
+       Rounded(OptimizerAt(dense_, std::max<Clock>(1, state.clock), state.rate).learning_rate)}};
   if (state.cache.bytes > 0) entry["cache"] = TallyJson(state.cache);
   Append(Dump(entry, -1));
   std::string line = Format("epoch %u/%u  step %" PRId64 "  %s examples/s", EpochOf(state, epochs_),

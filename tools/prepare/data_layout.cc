@@ -23,7 +23,8 @@ std::vector<std::string> CellsOf(const std::string& line, char delimiter) {
   DataSpec data;
   data.delimiter = std::string(1, delimiter);
   std::vector<std::string> cells;
-  for (NamedText& cell : NewRowParser(data, {LabelSpec()})->Values(line)) cells.push_back(std::move(cell.text));
+  for (NamedText& cell : NewRowParser(data, {LabelSpec()})->Values(line))
+    cells.push_back(std::move(cell.text));
   return cells;
 }
 

@@ -92,7 +92,8 @@ std::string Legend(const std::vector<std::pair<std::string, int>>& entries) {
   return html + "</p>";
 }
 
-std::string Picture(const std::string& title, const std::string& picture, const std::string& below) {
+std::string Picture(const std::string& title, const std::string& picture,
+                    const std::string& below) {
   return "<figure><figcaption>" + Escaped(title) + "</figcaption>" + picture + below +
          "</figure>\n";
 }
@@ -201,7 +202,7 @@ std::string StageBar(const std::string& label, const std::vector<StageTime>& sta
     at += width;
   }
   return Picture(label + ShowNumber(": %.2f ms a step", all), Svg(label, svg, kBarHeight),
-                Legend(entries));
+                 Legend(entries));
 }
 
 std::string CalibrationChart(const std::vector<CalibrationLine>& lines) {
@@ -233,7 +234,7 @@ std::string CalibrationChart(const std::vector<CalibrationLine>& lines) {
     }
   }
   return Picture("Calibration: observed share over predicted probability",
-                Svg("calibration", svg, kHeight), entries.size() > 1 ? Legend(entries) : "");
+                 Svg("calibration", svg, kHeight), entries.size() > 1 ? Legend(entries) : "");
 }
 
 }  // namespace hdps

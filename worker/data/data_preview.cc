@@ -7,8 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "common/job/eval_sets.h"
 #include "common/base/show_number.h"
+#include "common/job/eval_sets.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/data_description.h"
 #include "worker/data/formats/row_adder.h"

@@ -128,11 +128,11 @@ Section DataSection() {
   data.Add("comment", &DataSpec::comment,
            "Lines that begin with this are passed over; empty: none.",
            Where(kFormat, {DataFormat::kCsv}));
-  data.AddObject(
-      "columns", &DataSpec::columns, ColumnSection(),
-      "One entry a column, in the file's order where it has no header; exactly one is the label, or "
-      "with `model.tasks` one a task.",
-      Where(kFormat, {DataFormat::kCsv}));
+  data.AddObject("columns", &DataSpec::columns, ColumnSection(),
+                 "One entry a column, in the file's order where it has no header; exactly one is "
+                 "the label, or "
+                 "with `model.tasks` one a task.",
+                 Where(kFormat, {DataFormat::kCsv}));
   data.AddObject("features", &DataSpec::features, FeatureSection(),
                  "Categorical features derived from columns and from features before them.",
                  Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}));

@@ -228,11 +228,11 @@ Status CheckWatch(const JobSource& source, const std::string& key, Job* job, Wat
   const std::vector<std::string> measured = MeasuredMetrics(*job);
   if (chosen && std::ranges::find(measured, watch->metric) == measured.end()) {
     const bool known = IsMetric(watch->metric);
-    return Refuse(source, place + ".metric",
-                  Quoted(watch->metric) +
-                      (known ? " is not measured in this job; add it to train.metrics"
-                             : " is no figure of this job's evaluations" +
-                                   DidYouMean(watch->metric, measured)));
+    return Refuse(
+        source, place + ".metric",
+        Quoted(watch->metric) + (known ? " is not measured in this job; add it to train.metrics"
+                                       : " is no figure of this job's evaluations" +
+                                             DidYouMean(watch->metric, measured)));
   }
   if (watch->patience == 0) return {};
   const std::vector<EvalSet> sets = EvalSetsOf(job->data);
