@@ -17,6 +17,7 @@
 #include "embedding/memory/row_init.h"
 #include "embedding/memory/row_policy.h"
 #include "embedding/memory/weight_format.h"
+#include "embedding/memory/whole_tensors.h"
 #include "embedding/row_eviction.h"
 #include "embedding/tiered_rows.h"
 
@@ -184,35 +185,14 @@ void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* valu
 }
 
 void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step) {
-  struct Chunk {
-    Key key;
-    size_t position;
-    std::byte* row;
-  };
-  std::vector<Chunk> chunks(sums.keys().size());
+  std::vector<TensorChunk> chunks(sums.keys().size());
   ForEachRow(sums.keys(), step, [&](size_t k, std::byte* row) {
-    chunks[k] = {sums.keys()[k], k, row};
+    const std::span<const float> gradient(sums.values() + k * dim, dim);
+    const std::span<float> weights(reinterpret_cast<float*>(row), dim);
+    chunks[k] = {sums.keys()[k], {gradient, weights, State(row)}};
   });
   if (!store.failure().ok()) return;  // Not every chunk has its row.
-  std::ranges::sort(chunks, {}, &Chunk::key);
-  std::vector<ChunkUpdate> updates;
-  for (size_t c = 0; c < chunks.size(); ++c) {
-    const std::span<const float> gradient(sums.values() + chunks[c].position * dim, dim);
-    const std::span<float> weights(reinterpret_cast<float*>(chunks[c].row), dim);
-    updates.push_back({gradient, weights, State(chunks[c].row)});
-    const bool tensor_ends =
-        c + 1 == chunks.size() || chunks[c + 1].key >> 32 != chunks[c].key >> 32;
-    if (!tensor_ends) continue;
-    const AveragedTensor* const averaged = AveragedOf(spec, chunks[c].key);
-    if (averaged == nullptr) {
-      UpdateTensor(rule, updates);
-    } else {
-      for (const ChunkUpdate& u : updates) {
-        UpdateRow(RuleOf(rule, averaged), step, u.gradient, u.weights, u.state);
-      }
-    }
-    updates.clear();
-  }
+  UpdateTensors(spec, rule, step, std::move(chunks));
 }
 
 void TableSlice::Impl::Evict(std::span<const Key> keys, int64_t step) {

@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "common/base/show_number.h"
 #include "common/job/schedule.h"
 
 namespace hdps {
@@ -33,17 +34,6 @@ std::string Format(const char* format, Values... values) {
   char text[160];
   std::snprintf(text, sizeof text, format, values...);
   return text;
-}
-
-// 1234567 -> "1,234,567"
-std::string Grouped(double value) {
-  const std::string digits = Format("%.0f", value);
-  std::string grouped;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
-    grouped += digits[i];
-  }
-  return grouped;
 }
 
 std::string Duration(double seconds) {
@@ -164,7 +154,7 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   if (state.cache.bytes > 0) entry["cache"] = TallyJson(state.cache);
   Append(Dump(entry, -1));
   std::string line = Format("epoch %u/%u  step %" PRId64 "  %s examples/s", EpochOf(state, epochs_),
-                            epochs_, state.clock, Grouped(rates.examples_per_second).c_str());
+                            epochs_, state.clock, ShowWhole(rates.examples_per_second).c_str());
   if (rates.loss) line += Format("  loss %.4f", *rates.loss);
   if (evaluation_ && std::isfinite(evaluation_->auc)) {
     line += Format("  AUC %.4f", evaluation_->auc);
@@ -361,7 +351,7 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
                             s.workers == 1 ? "" : "s", s.servers, s.servers == 1 ? "" : "s"));
   if (s.evaluation) {
     const std::string examples =
-        " over " + Grouped(static_cast<double>(s.evaluation->examples)) + " examples";
+        " over " + ShowWhole(static_cast<double>(s.evaluation->examples)) + " examples";
     for (const Figure& figure : s.evaluation->figures) {
       const std::string name = "eval " + (figure.word == "auc" ? "AUC" : figure.word);
       const bool told = std::isfinite(figure.value);
@@ -377,22 +367,22 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
     row("of these", name + ": " + Describe(evaluation));
   if (s.best_step) row("best", BestText(s));
   if (s.train_logloss) row("train logloss", Format("%.6f in the last epoch", *s.train_logloss));
-  row("steps", Grouped(static_cast<double>(s.steps)) + " (" +
-                   Grouped(static_cast<double>(s.examples)) + " examples)");
+  row("steps", ShowWhole(static_cast<double>(s.steps)) + " (" +
+                   ShowWhole(static_cast<double>(s.examples)) + " examples)");
   row("speed",
-      Grouped(s.examples_per_second) + " examples/s, " + Format("%.1f s in all", s.wall_seconds));
-  row("parameters", Grouped(static_cast<double>(s.rows)) + " rows of embedding tables, " +
-                        Grouped(static_cast<double>(s.dense_parameters)) + " in dense layers");
+      ShowWhole(s.examples_per_second) + " examples/s, " + Format("%.1f s in all", s.wall_seconds));
+  row("parameters", ShowWhole(static_cast<double>(s.rows)) + " rows of embedding tables, " +
+                        ShowWhole(static_cast<double>(s.dense_parameters)) + " in dense layers");
   row("digest", DigestText(s.digest));
   if (s.failures_survived > 0) {
     row("survived",
         Format("%u lost member%s; ", s.failures_survived, s.failures_survived == 1 ? "" : "s") +
-            Grouped(static_cast<double>(s.steps_again)) + " steps trained again");
+            ShowWhole(static_cast<double>(s.steps_again)) + " steps trained again");
   }
   if (s.cache.bytes > 0) {
     row("kept rows", Format("%.2f %% of the keys, ", 100 * HitRate(s.cache)) +
-                         Grouped(static_cast<double>(s.cache.swaps)) + " brought in, " +
-                         Grouped(static_cast<double>(s.cache.bytes)) + " bytes at the workers");
+                         ShowWhole(static_cast<double>(s.cache.swaps)) + " brought in, " +
+                         ShowWhole(static_cast<double>(s.cache.bytes)) + " bytes at the workers");
   }
   if (!s.checkpoint.empty()) row("checkpoint", s.checkpoint);
   row("files", out + " (summary.json, metrics.jsonl, log/)");

@@ -36,6 +36,20 @@ Job TestJob(const std::string& type, const std::map<std::string, RecipeValue>& o
   recipe.own = own;
   recipe.own["bottom_hidden"] = std::vector<uint32_t>{10};
   if (type == "mlp") recipe.own["classes"] = 3u;
+  if (type == "din") {
+    recipe.own["history"] = std::string("C0");
+    recipe.own["target"] = std::string("C1");
+  }
+  if (type == "two_tower") {
+    recipe.own["user_features"] = std::vector<std::string>{"C0", "C1"};
+    recipe.own["item_features"] = std::vector<std::string>{"C2", "C3"};
+  }
+  if (type == "mmoe" || type == "ple" || type == "esmm") {
+    ColumnSpec second = job.data.columns[0];
+    second.name = "label1";
+    job.data.columns.insert(job.data.columns.begin() + 1, second);
+    job.model.tasks = {{.label = "label"}, {.label = "label1"}};
+  }
   job.model.type = type;
   Result<ModelGraph> graph = BuildModel(job.model, recipe, FeaturesOf(job.data));
   CHECK(graph.ok()) << graph.status().message();
@@ -117,8 +131,11 @@ Batch TestBatch(const Job& job, const BatchOptions& options) {
   batch.num_examples = options.num_examples;
   batch.num_numeric = static_cast<uint32_t>(names.numeric.size());
   const uint32_t classes = job.model.loss == LossKind::kSoftmax ? 3 : 2;
+  batch.num_labels = static_cast<uint32_t>(TasksOf(job.model).size());
   for (uint32_t i = 0; i < options.num_examples; ++i) {
-    batch.labels.push_back(static_cast<float>(random.Below(classes)));
+    for (uint32_t t = 0; t < batch.num_labels; ++t) {
+      batch.labels.push_back(static_cast<float>(random.Below(classes)));
+    }
     for (uint32_t j = 0; j < batch.num_numeric; ++j) {
       batch.numeric.push_back(static_cast<float>(random.Normal()));
     }
@@ -144,7 +161,9 @@ Batch PartOf(const Batch& batch, uint32_t first, uint32_t count) {
   Batch part;
   part.num_examples = count;
   part.num_numeric = batch.num_numeric;
-  part.labels.assign(batch.labels.begin() + first, batch.labels.begin() + first + count);
+  part.num_labels = batch.num_labels;
+  part.labels.assign(batch.labels.begin() + first * batch.num_labels,
+                     batch.labels.begin() + (first + count) * batch.num_labels);
   const size_t columns = batch.num_numeric;
   part.numeric.assign(batch.numeric.begin() + static_cast<ptrdiff_t>(first * columns),
                       batch.numeric.begin() + static_cast<ptrdiff_t>((first + count) * columns));

@@ -95,7 +95,7 @@ Job Joint() {
 
 std::vector<NamedJob> SequenceGraphs() {
   return {{"max", Max()},
-          {"din", Din("plain")},
+          {"din_plain", Din("plain")},
           {"din_softmax", Din("softmax"), true},
           {"attention", Attention(4)},
           {"attention_wide", Attention(64)},

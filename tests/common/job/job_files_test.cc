@@ -1,0 +1,88 @@
+// Where the files of a job's data are sought, and what stands for several.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "common/job/job.h"
+#include "tests/common/job/job_samples.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(JobFilesTest, FoldersAndPatternsStandForTheirFiles) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  for (const char* folder : {"jobs", "jobs/day=1", "jobs/day=2", "jobs/day=2/more", "jobs/empty"}) {
+    ASSERT_TRUE(files->MakeDirectories(folder).ok());
+  }
+  for (const char* path : {"jobs/day=1/b.csv", "jobs/day=1/a.csv", "jobs/day=1/_SUCCESS",
+                           "jobs/day=1/.hidden.csv", "jobs/day=2/c.csv", "jobs/day=2/more/d.csv",
+                           "jobs/day=2/e.txt", "jobs/x[1].csv", "here.csv"}) {
+    ASSERT_TRUE(WriteFileAtomically(*files, path, std::string("1")).ok());
+  }
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/j.json", std::string(kShort)).ok());
+  const auto files_of = [&](const std::string& list) {
+    const Result<Job> job = LoadJob(*files, "jobs/j.json", {"data.train=" + list});
+    EXPECT_TRUE(job.ok()) << job.status().message();
+    return job.ok() ? job->data.train : std::vector<std::string>();
+  };
+  EXPECT_THAT(files_of("[\"day=1\"]"), ElementsAre("jobs/day=1/a.csv", "jobs/day=1/b.csv"));
+  EXPECT_THAT(files_of("[\"day=2/\"]"), ElementsAre("jobs/day=2/c.csv", "jobs/day=2/e.txt"));
+  EXPECT_THAT(files_of("[\"day=[12]/*.csv\"]"),
+              ElementsAre("jobs/day=1/a.csv", "jobs/day=1/b.csv", "jobs/day=2/c.csv"));
+  EXPECT_THAT(files_of("[\"day=?\"]"), ElementsAre("jobs/day=1/a.csv", "jobs/day=1/b.csv",
+                                                   "jobs/day=2/c.csv", "jobs/day=2/e.txt"));
+  // The order of the job between its entries, a name that is a pattern by accident, another root.
+  EXPECT_THAT(files_of("[\"x[1].csv\", \"here.csv\", \"day=2/c*\"]"),
+              ElementsAre("jobs/x[1].csv", "here.csv", "jobs/day=2/c.csv"));
+  const auto error_of = [&](const std::string& list) {
+    return LoadJob(*files, "jobs/j.json", {"data.train=" + list}).status();
+  };
+  EXPECT_EQ(error_of("[\"day=1\", \"*.tsv\"]").message(),
+            "jobs/j.json: --set: data.train.1: no file matches; looked for jobs/*.tsv and *.tsv");
+  EXPECT_THAT(error_of("[\"empty\"]").message(),
+              HasSubstr("data.train.0: there is no file in the folder jobs/empty whose name begins "
+                        "with neither"));
+  EXPECT_EQ(error_of("[\"empty\"]").code(), Code::kInvalidArgument);
+  // Elsewhere the data need not be there, and then patterns stay what they are.
+  const Result<Job> elsewhere =
+      LoadJob(*files, "jobs/j.json", {"data.train=[\"far/*.csv\"]"}, DataFiles::kNotNeeded);
+  EXPECT_THAT(elsewhere->data.train, ElementsAre("far/*.csv"));
+}
+
+TEST(JobFilesTest, FilesThatCountTwiceAreSaid) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  for (const char* path : {"a.csv", "b.csv"}) {
+    ASSERT_TRUE(WriteFileAtomically(*files, path, std::string("1")).ok());
+  }
+  ASSERT_TRUE(WriteFileAtomically(*files, "j.json", std::string(kShort)).ok());
+  const auto warnings_of = [&](const std::string& train) {
+    return LoadJob(*files, "j.json", {"data.train=" + train, "data.eval=[\"b.csv\"]"})->warnings;
+  };
+  EXPECT_THAT(warnings_of("[\"a.csv\"]"), ElementsAre());
+  EXPECT_THAT(warnings_of("[\"*.csv\", \"a.csv\"]"),
+              ElementsAre("data.train has files more than once, and trains on them as often: a.csv",
+                          "data.eval has files that are trained on too: b.csv"));
+}
+
+TEST(JobFilesTest, DataIsSoughtBesideTheJobThenInTheWorkingFolder) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  ASSERT_TRUE(files->MakeDirectories("jobs").ok());
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/j.json", std::string(kShort)).ok());
+  const Result<Job> none = LoadJob(*files, "jobs/j.json", {});
+  EXPECT_EQ(none.status().message(),
+            "jobs/j.json:4: data.train.0: there is no such file; looked for jobs/a.csv and a.csv");
+  ASSERT_TRUE(WriteFileAtomically(*files, "a.csv", std::string("1")).ok());
+  EXPECT_THAT(LoadJob(*files, "jobs/j.json", {})->data.train, ElementsAre("a.csv"));
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/a.csv", std::string("1")).ok());
+  EXPECT_THAT(LoadJob(*files, "jobs/j.json", {})->data.train, ElementsAre("jobs/a.csv"));
+  const Status absent = LoadJob(*files, "jobs/k.json", {}).status();
+  EXPECT_EQ(absent.code(), Code::kInvalidArgument);
+  EXPECT_THAT(absent.message(), HasSubstr("--job"));
+}
+
+}  // namespace
+}  // namespace hdps
