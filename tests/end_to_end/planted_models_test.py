@@ -16,10 +16,11 @@ CASES = {
     "fm": ("pairwise", {"embedding_dim": 8}, {"epochs": 3}),
     "nfm": ("pooled", {"embedding_dim": 8, "hidden": [64, 32]}, {"epochs": 3}),
     "pnn": ("field_pairs", {"embedding_dim": 8, "hidden": [64, 32]}, {"epochs": 3}),
-    "xdeepfm": ("triples", {"embedding_dim": 8, "hidden": [64, 32], "cin_maps": 16}, {"epochs": 3}),
+    "xdeepfm": ("triples", {"embedding_dim": 8, "hidden": [64, 32], "cin_maps": 16},
+                {"epochs": 4, "batch_size": 1024}),
     "fibinet": ("field_pairs", {"embedding_dim": 8, "hidden": [64, 32]}, {"epochs": 3}),
     "dcn_mix": ("crosses", {"embedding_dim": 8, "hidden": [64, 32], "cross_layers": 2},
-                {"epochs": 2, "batch_size": 1024}),
+                {"epochs": 3, "batch_size": 2048}),
     "dlrm": ("dot", {"embedding_dim": 8, "hidden": [64, 32], "bottom_hidden": [32]}, {"epochs": 3}),
 }
 RULE = {"kind": "lazy_adam", "learning_rate": 0.006, "epsilon": 1e-8}
