@@ -45,7 +45,7 @@ TableSpec TableOf(const json& test_case, uint32_t dim) {
   return table;
 }
 
-// The parameters of optimization.py, each tensor a table, its rows spread over two slices.
+// The parameters of record.py, each tensor a table, its rows spread over two slices.
 class Parameters {
  public:
   explicit Parameters(const json& whole, const json& test_case)
@@ -141,7 +141,7 @@ double Difference(const json& whole, const json& test_case) {
 }
 
 json Recorded() {
-  std::ifstream file(HDPS_SOURCE_DIR "/tests/references/optimization.json");
+  std::ifstream file(HDPS_SOURCE_DIR "/tests/references/optimization/optimization.json");
   return json::parse(file);
 }
 

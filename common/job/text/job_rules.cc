@@ -227,12 +227,15 @@ Status CheckWatch(const JobSource& source, const std::string& key, Job* job, Wat
   if (!chosen && watch->patience > 0) watch->metric = UsualMetric(*job);
   const std::vector<std::string> measured = MeasuredMetrics(*job);
   if (chosen && std::ranges::find(measured, watch->metric) == measured.end()) {
-    const bool known = IsMetric(watch->metric);
-    return Refuse(
-        source, place + ".metric",
-        Quoted(watch->metric) + (known ? " is not measured in this job; add it to train.metrics"
-                                       : " is no figure of this job's evaluations" +
-                                             DidYouMean(watch->metric, measured)));
+    const ScoreKind kind = MetricsOf(*job).front().kind;
+    std::string mend =
+        " is no figure of this job's evaluations" + DidYouMean(watch->metric, measured);
+    if (IsMetric(watch->metric)) {
+      mend = HasMeaning(watch->metric, kind)
+                 ? " is not measured in this job; add it to train.metrics"
+                 : " is not measured under this loss; use " + Quoted(UsualMetric(*job));
+    }
+    return Refuse(source, place + ".metric", Quoted(watch->metric) + mend);
   }
   if (watch->patience == 0) return {};
   const std::vector<EvalSet> sets = EvalSetsOf(job->data);

@@ -61,8 +61,9 @@ TEST_P(ModelOnGpuTest, AgreesWithCpuAndWithItself) {
 INSTANTIATE_TEST_SUITE_P(Models, ModelOnGpuTest,
                          testing::Values("logistic", "wide_deep", "deepfm", "dcn_v2", "dlrm", "mlp",
                                          "fm", "nfm", "pnn", "xdeepfm", "fibinet", "dcn_mix",
-                                         "normalized", "max", "din_plain", "din_softmax", "attention",
-                                         "attention_wide", "mixture", "cosine", "joint"),
+                                         "normalized", "max", "din_plain", "din_softmax",
+                                         "attention", "attention_wide", "mixture", "cosine",
+                                         "joint"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace

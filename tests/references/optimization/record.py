@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Records what PyTorch makes of schedules, penalties and clipping, as optimization.json.
 
-  /usr/bin/python3 tests/references/optimization.py > tests/references/optimization.json
+  /usr/bin/python3 tests/references/optimization/record.py > tests/references/optimization/optimization.json
 
 needs torch (made with 1.13.1). tests/embedding/optimization_reference_test.cc trains the same
 parameters on the same targets and compares. Three tensors, all of whose elements count in every
