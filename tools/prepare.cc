@@ -138,16 +138,8 @@ Status Write(FileSystem& files, const Request& request, const DataProfile& profi
              const DataPlan& plan) {
   JobWish wish = request.wish;
   const std::string path = JoinPath(request.out, "job.json");
-  std::string text = PreparedJob(profile, plan, wish);
-  if (wish.eval.empty()) {
-    JobWish with_share = wish;
-    with_share.validation_share = kValidationShare;
-    const std::string other = PreparedJob(profile, plan, with_share);
-    if (ParseJob(other, path, {}).ok()) {
-      wish = with_share;
-      text = other;
-    }
-  }
+  if (wish.eval.empty()) wish.validation_share = kValidationShare;
+  const std::string text = PreparedJob(profile, plan, wish);
   HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(text, path, {}));
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files, job));
   std::string report = PrepareReport(profile, plan, wish);

@@ -366,7 +366,7 @@ std::string SummaryTable(const RunSummary& s, const std::string& out) {
   for (const auto& [name, evaluation] : s.eval_sets)
     row("of these", name + ": " + Describe(evaluation));
   if (s.best_step) row("best", BestText(s));
-  if (s.train_logloss) row("train logloss", Format("%.6f in the last epoch", *s.train_logloss));
+  if (s.train_logloss) row("train loss", Format("%.6f in the last epoch", *s.train_logloss));
   row("steps", ShowWhole(static_cast<double>(s.steps)) + " (" +
                    ShowWhole(static_cast<double>(s.examples)) + " examples)");
   row("speed",
