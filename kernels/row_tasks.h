@@ -16,6 +16,7 @@
 #include "kernels/tasks/cross_mix_tasks.h"
 #include "kernels/tasks/element_chain.h"
 #include "kernels/tasks/field_weight_tasks.h"
+#include "kernels/tasks/pair_losses.h"
 #include "kernels/tasks/row_task.h"
 #include "kernels/tasks/tower_tasks.h"
 #include "kernels/tasks/vector_sum_tasks.h"
@@ -259,12 +260,6 @@ struct LossRows {
     }
   }
 };
-
-}  // namespace hdps
-
-#include "kernels/tasks/pair_losses.h"
-
-namespace hdps {
 
 using RowTask = std::variant<
     AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,

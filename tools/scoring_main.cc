@@ -26,7 +26,7 @@ Status Score() {
 Subcommand EvaluateCommand() {
   return {"evaluate",
           "AUC and logloss of a checkpoint over files",
-          "hdps evaluate --checkpoint=DIR [--job=FILE] [--data=FILE,...] [--which=newest]",
+          "hdps evaluate --checkpoint=DIR [--job=FILE] [--data=FILE,...]",
           {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads"},
           Score<RunEvaluate>};
 }

@@ -1,11 +1,11 @@
-// Losses that compare the examples of a batch with each other. Included by kernels/row_tasks.h.
+// Losses that compare the examples of a batch with each other.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 
 #include "kernels/matrix.h"
-#include "kernels/row_tasks.h"
+#include "kernels/tasks/row_task.h"
 
 namespace hdps {
 
