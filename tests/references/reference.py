@@ -108,11 +108,13 @@ def record(
     loss=logloss,
     labels=1,
     special=(),
+    items=(),
 ):
     """Writes NAME.json. `model`: the "model" section of the job, its tables with rule sgd and its
     layers; `tensors`: name -> shape, as hdps lays them out; forward(parameters, batch, training)
     gives the logits [n, 1]; `bags`: the longest bag of each sparse feature; loss(logits, batch): a sum;
-    `labels`: how many label columns; `special`: "weight" and "group", if the data has such columns.
+    `labels`: how many label columns; `special`: "weight" and "group", if the data has such columns; `items`: the
+    features of an item, for losses that compare items.
     """
     tables = {table["name"]: table["dim"] for table in model.get("tables", [])}
     parameters = Parameters(tensors, tables, len(bags))
@@ -143,6 +145,8 @@ def record(
         "rows": {key: t.detach().flatten().tolist() for key, t in parameters.rows.items()},
         "logits": logits.flatten().tolist(),
     }
+    if items:
+        found["job"]["data"]["item_features"] = list(items)
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".json")
     with open(path, "w") as file:
         json.dump(rounded(found), file, separators=(",", ":"))
