@@ -126,6 +126,46 @@ class PlantedSequences(harness.Case):
                 parts = harness.train(job, self.out(f"{model}_parts"), sets={"train.micro_batches": 2})
                 self.assertEqual(two["digest"], parts["digest"])
 
+    def test_esmm(self):
+        """A click, and a conversion that only a click can have: both tasks near the best AUC there is."""
+        draw = random.Random(37)
+        fields = 4
+        click = [[draw.gauss(0, 0.8) for _ in range(20)] for _ in range(fields)]
+        convert = [[draw.gauss(0, 0.8) for _ in range(20)] for _ in range(fields)]
+        best = {}
+        for name, count in (("train", 60000), ("eval", EVAL_ROWS)):
+            truth, labels = {"click": [], "buy": []}, {"click": [], "buy": []}
+            with open(self.out(f"{name}.csv"), "w") as file:
+                for _ in range(count):
+                    row = [draw.randrange(20) for _ in range(fields)]
+                    p_click = 1 / (1 + math.exp(-sum(click[f][v] for f, v in enumerate(row))))
+                    p_buy = p_click / (1 + math.exp(-sum(convert[f][v] for f, v in enumerate(row))))
+                    clicked = draw.random() < p_click
+                    bought = clicked and draw.random() < p_buy / p_click
+                    file.write(f"{int(clicked)},{int(bought)}," + ",".join(f"v{v}" for v in row) + "\n")
+                    for task, p, label in (("click", p_click, clicked), ("buy", p_buy, bought)):
+                        truth[task].append(p)
+                        labels[task].append(int(label))
+            best = {task: auc(truth[task], labels[task]) for task in truth}
+        columns = [{"name": "click", "type": "label"}, {"name": "buy", "type": "label"}]
+        columns += [{"name": f"f{f}"} for f in range(fields)]
+        job = {
+            "name": "planted_esmm", "seed": 5,
+            "data": {"format": "csv", "train": [str(self.out("train.csv"))],
+                     "eval": [str(self.out("eval.csv"))], "columns": columns},
+            "model": {"type": "esmm", "tasks": [{"label": "click"}, {"label": "buy"}], "hidden": [16],
+                      "embedding_dim": 4, "deep_optimizer": RULE,
+                      "dense_optimizer": {**RULE, "learning_rate": 0.003}},
+            "train": {"batch_size": 512, "epochs": 2},
+        }
+        found = harness.train(harness.write_job(self.out("job.json"), job), self.out("run"))["eval_metrics"]
+        for task in ("click", "buy"):
+            reached = found[f"{task}.auc"]
+            harness.figure(f"esmm       planted {task:12} best {best[task]:.4f}, reached {reached:.4f} "
+                           f"({reached - best[task]:+.4f})")
+            self.assertGreaterEqual(reached, best[task] - 0.01)
+            self.assertGreater(best[task], 0.7, "a log without signal shows nothing")
+
     def test_retrieval(self):
         """Items that users like are found among all of them: HR@10 of a two-tower model under sampled_softmax."""
         draw = random.Random(31)
