@@ -62,16 +62,70 @@ constexpr auto WordsOf(DatasetStrategy) {
   return EnumWords(kDataParallel, "data_parallel", kFullBatch, "full_batch");
 }
 
+// How work is spread over the workers. kHybrid: as the layers' `shard` says. kSemiAuto: the same,
+// and what they leave open is filled in. kAuto: all of it is searched.
+enum class ParallelMode : uint8_t { kStandAlone, kData, kHybrid, kSemiAuto, kAuto };
+constexpr auto WordsOf(ParallelMode) {
+  using enum ParallelMode;
+  return EnumWords(kStandAlone, "stand_alone", kData, "data_parallel", kHybrid, "hybrid_parallel",
+                   kSemiAuto, "semi_auto_parallel", kAuto, "auto_parallel");
+}
+enum class SearchMode : uint8_t { kDynamicProgramming, kRecursiveProgramming, kPropagation };
+constexpr auto WordsOf(SearchMode) {
+  using enum SearchMode;
+  return EnumWords(kDynamicProgramming, "dynamic_programming", kRecursiveProgramming,
+                   "recursive_programming", kPropagation, "sharding_propagation");
+}
+
+// Which tensors travel together in a collective of one kind.
+enum class FusionMode : uint8_t { kAuto, kSize, kIndex };
+constexpr auto WordsOf(FusionMode) {
+  using enum FusionMode;
+  return EnumWords(kAuto, "auto", kSize, "size", kIndex, "index");
+}
+struct FusionSpec {
+  FusionMode mode = FusionMode::kAuto;
+  uint32_t mebibytes = 64;      // kSize; kAuto has 64.
+  std::vector<uint32_t> index;  // kIndex: tensors before each of these numbers travel together.
+  friend bool operator==(const FusionSpec&, const FusionSpec&) = default;
+};
+struct CommFusionSpec {
+  bool openstate = true;  // false: every tensor on its own.
+  FusionSpec allreduce, allgather, reducescatter;
+  friend bool operator==(const CommFusionSpec&, const CommFusionSpec&) = default;
+};
+
+// The update of dense tensors under allreduce split over the workers.
+struct OptimizerShardSpec {
+  bool enabled = false;
+  int32_t weight_shard_size = -1;  // Workers that share one tensor; -1: all.
+  uint32_t threshold_kib = 64;     // Smaller tensors are not split.
+  uint32_t level = 1;              // 1: weights and state; 2: gradients too.
+  friend bool operator==(const OptimizerShardSpec&, const OptimizerShardSpec&) = default;
+};
+
 // Names as MindSpore's users know them.
 struct ParallelSpec {
-  std::string parallel_mode = "data_parallel";  // stand_alone | data_parallel
-  uint32_t device_num = 0;                      // Workers; 0 = as many as join.
+  ParallelMode parallel_mode = ParallelMode::kData;
+  uint32_t device_num = 0;     // Workers; 0 = as many as join.
   bool gradients_mean = true;  // true: mean over all examples; false: sum over workers of means.
   bool cross_batch = false;    // true: each worker's mean counts the same, whatever its rows.
   DatasetStrategy dataset_strategy =
       DatasetStrategy::kDataParallel;  // full_batch: same data to all.
   DenseExchange dense_exchange = DenseExchange::kServers;
   std::string collective = "auto";  // auto | gloo | nccl
+  // Under allreduce:
+  CommFusionSpec comm_fusion = {};
+  bool gradient_fp32_sync = true;  // false: 16 bits on the way, sums in 32.
+  OptimizerShardSpec optimizer = {};
+  uint32_t interleave_num = 1;  // Copies of the model that take turns in one step.
+  bool loss_sum = false;        // The loss of the copies is their sum, not their mean.
+  // A file to keep the strategy in, and one to take it from; empty: none.
+  std::string strategy_save_file, strategy_load_file;
+  SearchMode search_mode = SearchMode::kDynamicProgramming;  // kAuto
+  bool fully_use_devices = true;     // kAuto: every layer is spread over all workers.
+  uint64_t worker_memory_limit = 0;  // kSemiAuto, kAuto: bytes of dense parameters, their state and
+                                     // activations a worker may have; 0: any.
   // Of weights pulled to train and of gradients pushed, of all tables, between workers and servers.
   DType wire = DType::kFp32;
 };

@@ -38,6 +38,10 @@ struct LayerSpec {
   Activation activation = Activation::kNone;
   std::map<std::string, double> numbers;     // Settings of its kind alone: see LayerNumber.
   std::map<std::string, std::string> words;  // Likewise: see LayerWord.
+  // How it lies over the workers, one tuple an input and weight, or one for all; empty: not said.
+  std::vector<std::vector<uint32_t>> shard = {};
+  int32_t fusion = -1;  // Gradients of layers with the same id travel together; 0: alone; -1: any.
+  bool layerwise_parallel = false;  // Every worker has parameters of its own, which never meet.
 };
 
 // kBpr: pairs of a positive and a negative example of one group. kSampledSoftmax: the items of the

@@ -35,7 +35,7 @@ Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_worker
                                         ", but the job is started with --workers=" + workers +
                                         "; make them equal, or leave device_num out"};
   }
-  if (job.parallel.parallel_mode == "stand_alone" && num_workers > 1) {
+  if (job.parallel.parallel_mode == ParallelMode::kStandAlone && num_workers > 1) {
     return {Code::kInvalidArgument,
             "parallel.parallel_mode is stand_alone, but the job is started "
             "with --workers=" +

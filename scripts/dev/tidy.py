@@ -12,7 +12,8 @@ RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "sc
         "tools": 4, "benchmarks": 5, "tests": 6}
 # The rooms of a layer, from the lowest: a room includes itself and those before it.
 ROOMS = {
-    "common": ["base", "platform", "metrics", "net", "protocol", "job", "process"],
+    "common": ["base", "platform", "metrics", "net", "protocol", "parallel", "job", "planning",
+               "process"],
     "worker": ["data", "model", "exchange", "cache", "step", "role"],
     "scheduler": ["members", "plan", "report"],
 }

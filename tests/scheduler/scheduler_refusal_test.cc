@@ -26,7 +26,7 @@ TEST_F(SchedulerNodeTest, WhatDoesNotFitIsRefusedBeforeAnythingIsWritten) {
   ASSERT_TRUE(files_->RemoveAll("out").ok());
   EXPECT_THAT(Refused(0, 2).message(), HasSubstr("--servers=0"));
   EXPECT_THAT(Refused(5, 2).message(), AllOf(HasSubstr("cluster.shards is 4"), HasSubstr("5")));
-  options_.job.parallel.parallel_mode = "stand_alone";
+  options_.job.parallel.parallel_mode = ParallelMode::kStandAlone;
   EXPECT_THAT(Refused(1, 2).message(), HasSubstr("stand_alone"));
   EXPECT_FALSE(files_->Exists("out"));
 }

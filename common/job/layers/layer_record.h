@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/job/job.h"
+#include "common/parallel/strategy.h"
 
 namespace hdps {
 
@@ -95,6 +96,7 @@ struct LayerRecord {
   std::string units_doc;   // For docs, where units counts.
   size_t inputs_min = 1, inputs_max = 1;
   LayerFields fields;
+  LayerCut cut = LayerCut::kExamples;  // What its work can be cut into.
   std::vector<LayerNumber> numbers;
   std::vector<LayerWord> words;
   // The layer's shape, or what is wrong with it. Called when there is an allowed number of inputs.

@@ -303,7 +303,7 @@ Status CheckCache(const JobSource& source, const Job& job) {
 
 Status CheckParallel(const JobSource& source, Job* job) {
   const ParallelSpec& parallel = job->parallel;
-  if (parallel.parallel_mode == "stand_alone" && parallel.device_num > 1) {
+  if (parallel.parallel_mode == ParallelMode::kStandAlone && parallel.device_num > 1) {
     return Refuse(
         source, "parallel.device_num",
         std::to_string(parallel.device_num) +

@@ -114,8 +114,7 @@ Section TrainSection() {
 Section ParallelSection() {
   SettingTable<ParallelSpec> parallel("parallel", "parallel");
   parallel.Add("parallel_mode", &ParallelSpec::parallel_mode,
-               "stand_alone: one worker. MindSpore's other three modes are refused.",
-               OneOf{{"stand_alone", "data_parallel"}});
+               "stand_alone: one worker. MindSpore's other three modes are refused.");
   parallel.Add("device_num", &ParallelSpec::device_num, "Workers; not given: as many as join.",
                Range{1, 4096}, kNoDefault, kPrintedUnlessDefault);
   parallel.Add("gradients_mean", &ParallelSpec::gradients_mean,

@@ -105,7 +105,8 @@ TEST(JobTest, ValuesTravelInAFormat) {
 TEST(JobTest, OtherSpellingsAreNormalised) {
   EXPECT_EQ(Good({"train.mode=ssp"}).train.mode, Mode::kSync);
   EXPECT_EQ(Good({"train.mode=ssp", "train.staleness_bound=2"}).train.mode, Mode::kSsp);
-  EXPECT_EQ(Good({"parallel.parallel_mode=data_paralel"}).parallel.parallel_mode, "data_parallel");
+  EXPECT_EQ(Good({"parallel.parallel_mode=data_paralel"}).parallel.parallel_mode,
+            ParallelMode::kData);
   EXPECT_THAT(Good({"parallel.device_num=3"}).warnings, ElementsAre());
   EXPECT_THAT(Good({"parallel.device_num=3", "parallel.gradients_mean=false"}).warnings,
               ElementsAre(HasSubstr("gradients_mean")));
