@@ -1,4 +1,5 @@
-// Cuts by stride and adds in the order of the parts; with a single part nothing is copied.
+// Cuts by stride, then in slices, and adds in the order of the parts; with a single part nothing is
+// copied.
 #include "worker/model/step_parts.h"
 
 #include <glog/logging.h>
@@ -38,23 +39,13 @@ std::vector<uint32_t> ExamplesOf(const Batch& batch, uint32_t first, uint32_t st
   return examples;
 }
 
-}  // namespace
-
-uint32_t FirstRowOf(const Batch& batch, uint32_t part, uint32_t num_parts) {
-  const auto begin = static_cast<uint32_t>(batch.first_row % num_parts);
-  return (part + num_parts - begin) % num_parts;
-}
-
-Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
-  const uint32_t first = FirstRowOf(batch, part, num_parts);
+// Those examples, in the places that their rows have in `batch`.
+Batch TakeExamples(const Batch& batch, const std::vector<uint32_t>& examples) {
   Batch cut;
   cut.num_numeric = batch.num_numeric;
   cut.first_row = batch.first_row;
   cut.positive_texts = batch.positive_texts;
   cut.epoch = batch.epoch;
-  cut.own_row = batch.own_row + first * batch.row_stride;
-  cut.row_stride = batch.row_stride * num_parts;
-  const std::vector<uint32_t> examples = ExamplesOf(batch, first, num_parts);
   cut.num_examples = static_cast<uint32_t>(examples.size());
   cut.num_labels = batch.num_labels;
   for (const size_t i : examples) {
@@ -62,7 +53,7 @@ Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
     cut.labels.insert(cut.labels.end(), labels, labels + batch.num_labels);
     if (!batch.weights.empty()) cut.weights.push_back(batch.weights[i]);
     if (!batch.groups.empty()) cut.groups.push_back(batch.groups[i]);
-    if (!batch.rows.empty()) cut.rows.push_back(batch.rows[i] / num_parts);
+    if (!batch.rows.empty()) cut.rows.push_back(batch.rows[i]);
     const auto numeric = batch.numeric.begin() + static_cast<ptrdiff_t>(i * batch.num_numeric);
     cut.numeric.insert(cut.numeric.end(), numeric, numeric + batch.num_numeric);
   }
@@ -72,21 +63,62 @@ Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
   return cut;
 }
 
-void StepParts::Assign(Batch batch, uint32_t num_parts, KeyFinder& finder) {
-  CHECK_GT(num_parts, 0u);
+}  // namespace
+
+uint32_t FirstRowOf(const Batch& batch, uint32_t part, uint32_t num_parts) {
+  const auto begin = static_cast<uint32_t>(batch.first_row % num_parts);
+  return (part + num_parts - begin) % num_parts;
+}
+
+Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
+  const uint32_t first = FirstRowOf(batch, part, num_parts);
+  Batch cut = TakeExamples(batch, ExamplesOf(batch, first, num_parts));
+  cut.own_row = batch.own_row + first * batch.row_stride;
+  cut.row_stride = batch.row_stride * num_parts;
+  for (uint32_t& row : cut.rows) row /= num_parts;
+  return cut;
+}
+
+Batch SliceBatch(const Batch& batch, uint32_t slice, uint32_t num_slices) {
+  const uint32_t rows = batch.rows.empty() ? batch.num_examples : batch.rows.back() + 1;
+  const auto bound = [&](uint32_t s) {
+    return static_cast<uint32_t>(uint64_t{s} * rows / num_slices);
+  };
+  const uint32_t begin = bound(slice), end = bound(slice + 1);
+  std::vector<uint32_t> examples;
+  for (uint32_t i = 0; i < batch.num_examples; ++i) {
+    const uint32_t row = batch.rows.empty() ? i : batch.rows[i];
+    if (row >= begin && row < end) examples.push_back(i);
+  }
+  Batch cut = TakeExamples(batch, examples);
+  cut.own_row = batch.own_row + begin * batch.row_stride;
+  cut.row_stride = batch.row_stride;
+  for (uint32_t& row : cut.rows) row -= begin;
+  return cut;
+}
+
+void StepParts::Assign(Batch batch, const PartCount& count, KeyFinder& finder) {
+  CHECK_GT(count.micro_batches, 0u);
+  CHECK_GT(count.slices, 0u);
   num_examples_ = batch.num_examples;
   table_sets_ = finder.table_keys();
-  parts_.resize(std::min(num_parts, batch.num_examples));
-  if (num_parts == 1 && !parts_.empty()) {
-    parts_[0].batch = std::move(batch);
-  } else {
-    size_t filled = 0;
-    for (uint32_t p = 0; p < num_parts; ++p) {
-      Batch part = CutBatch(batch, p, num_parts);
-      if (part.num_examples > 0) parts_[filled++].batch = std::move(part);
+  const uint64_t num_parts = uint64_t{count.micro_batches} * count.slices;
+  parts_.resize(std::min<uint64_t>(num_parts, batch.num_examples));
+  size_t filled = 0;
+  const auto fill = [&](Batch part, uint32_t group) {
+    if (part.num_examples == 0) return;
+    parts_[filled].batch = std::move(part);
+    parts_[filled++].group = group;
+  };
+  for (uint32_t m = 0; m < count.micro_batches && !parts_.empty(); ++m) {
+    Batch part =
+        count.micro_batches == 1 ? std::move(batch) : CutBatch(batch, m, count.micro_batches);
+    for (uint32_t s = 0; count.slices > 1 && s < count.slices; ++s) {
+      fill(SliceBatch(part, s, count.slices), m);
     }
-    parts_.resize(filled);  // Rows may have given no example at all.
+    if (count.slices == 1) fill(std::move(part), m);
   }
+  parts_.resize(filled);  // Rows may have given no example at all.
   for (Part& part : parts_) finder.Find(part.batch, &part.sets);
   MergeKeys();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/keys/unique_keys.h"
@@ -20,6 +21,17 @@ uint32_t FirstRowOf(const Batch& batch, uint32_t part, uint32_t num_parts);
 // worker `part` of `num_parts` would have read.
 Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts);
 
+// Slice `slice` of a batch of B rows: rows slice * B / num_slices and on, up to the next slice's.
+Batch SliceBatch(const Batch& batch, uint32_t slice, uint32_t num_slices);
+
+// Into how many parts a worker's batch is cut: first as if there were so many workers
+// (train.micro_batches), then each of these parts into slices (parallel.interleave_num).
+struct PartCount {
+  uint32_t micro_batches = 1;
+  uint32_t slices = 1;
+  friend bool operator==(const PartCount&, const PartCount&) = default;
+};
+
 // The parts of one worker's step that have examples, each with distinct keys of its own, and the
 // keys of all of them together.
 //
@@ -30,11 +42,15 @@ class StepParts {
   struct Part {
     Batch batch;
     std::vector<KeySet> sets;
+    uint32_t group = 0;  // The micro-batch it is of.
   };
 
-  // Takes `batch` into at most `num_parts` parts and finds their keys. What was there before is
+  // Takes `batch` into at most so many parts and finds their keys. What was there before is
   // replaced; its memory is used again.
-  void Assign(Batch batch, uint32_t num_parts, KeyFinder& finder);
+  void Assign(Batch batch, const PartCount& count, KeyFinder& finder);
+  void Assign(Batch batch, uint32_t micro_batches, KeyFinder& finder) {
+    Assign(std::move(batch), PartCount{micro_batches, 1}, finder);
+  }
 
   uint64_t num_examples() const { return num_examples_; }
   const std::vector<Part>& parts() const { return parts_; }

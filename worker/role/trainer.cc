@@ -205,6 +205,11 @@ Status Trainer::Train(const Command& command) {
     HDPS_RETURN_IF_ERROR(LoadDenseState());
     runner_->set_group({group_.get(), dense_state_.get()});
   }
+  if (model_->meets()) {
+    const bool alone = channel_.view()->workers.size() == 1;
+    if (!alone) HDPS_RETURN_IF_ERROR(EnsureGroup());
+    runner_->set_meeting(alone ? nullptr : group_.get());
+  }
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
   HDPS_FAILPOINT("worker.train.begun");
@@ -307,7 +312,7 @@ Status Trainer::OpenSteps(const Command& command) {
   options.reader.part = full_batch ? 0 : channel_.rank().value;
   options.reader.num_parts =
       full_batch ? 1 : static_cast<uint32_t>(channel_.view()->workers.size());
-  options.num_parts = job_->train.micro_batches;
+  options.parts = {job_->train.micro_batches, job_->parallel.interleave_num};
   options.steps_in_use = job_->train.lookahead + 2;
   options.epoch = command.epoch;
   options.skip_steps = static_cast<uint64_t>(clock_ - command.epoch_start);

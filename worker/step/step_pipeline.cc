@@ -70,7 +70,7 @@ Result<std::unique_ptr<PreparedStep>> StepPipeline::Prepare() {
   std::unique_ptr<PreparedStep> step = used_.TryPop().value_or(nullptr);
   if (step == nullptr) step = std::make_unique<PreparedStep>();
   const int64_t read_ns = clock_.NowNs();
-  step->parts.Assign(*std::move(batch), options_.num_parts, finder_);
+  step->parts.Assign(*std::move(batch), options_.parts, finder_);
   if (options_.plan.hot != nullptr) CountKeys(*step);
   if (options_.plan.view != nullptr) Split(step.get());
   step->bad_rows = reader_->bad_rows();

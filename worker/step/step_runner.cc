@@ -38,6 +38,7 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       channel_(channel),
       clock_(clock),
       executor_(executor),
+      compute_(job, model),
       dense_table_(DenseTableOf(job)),
       clips_all_(job.train.clip_norm > 0 && job.train.mode == Mode::kSync),
       clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync) {
@@ -48,9 +49,6 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
     dense_ = dense_outside_;
   }
   dense_gradients_.resize(model.dense_floats());
-  row_gradients_.resize(job.tables.size());
-  scratch_rows_.resize(job.tables.size());
-  scratch_slots_.resize(job.tables.size());
 }
 
 Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
@@ -96,7 +94,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
   if (clips_own_) {
     ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_keys_,
-                {row_gradients_, dense_gradients_});
+                {compute_.row_gradients(), dense_gradients_});
   }
   Push(window.at(0), task);
   if (clips_all_) HDPS_RETURN_IF_ERROR(SettleNorm(task));
@@ -173,21 +171,18 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
   Model::RowsDone rows_done;
   if (PushesEarly(*step.prepared)) {
     rows_done = [&] {
-      if (!std::isfinite(result_.loss_sum)) return;
       const int64_t begin = clock_.NowNs();
-      std::swap(row_gradients_, result_.row_gradients);
       // Others may wish to pause too; then the rows are asked for in vain.
       sent = PushAndAsk(window, task, task.pause);
       sent_ns_ = clock_.NowNs() - begin;
     };
   }
-  const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
   BeginPush(*step.prepared);
-  for (size_t part = 0; part < parts.size(); ++part) {
-    HDPS_RETURN_IF_ERROR(model_.CheckBatch(parts[part].batch));
-    ComputePart(step, part, rows_done, outcome);
-  }
+  HDPS_ASSIGN_OR_RETURN(const ComputedStep computed,
+                        compute_.Run(step, *push_, outcome->pause, dense_gradients_, rows_done));
   HDPS_RETURN_IF_ERROR(sent);
+  outcome->loss_sum = computed.loss_sum;
+  outcome->pause = computed.pause;
   if (!std::isfinite(outcome->loss_sum)) {
     return Status(Code::kCorruption,
                   "the loss is not a number any more: training has diverged; try a smaller "
@@ -206,53 +201,6 @@ void StepRunner::ScaleAverages() {
     const DenseTensor& tensor = model_.tensors()[averaged.tensor];
     float* const gradient = dense_gradients_.data() + tensor.first_chunk * kDenseChunkFloats;
     for (size_t i = 0; i < tensor.size(); ++i) gradient[i] *= scale;
-  }
-}
-
-void StepRunner::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
-                                 TableInput* input) {
-  const int group = cache_->registry()->GroupOf(table);
-  if (group < 0) return;
-  input->slab = cache_->rows().slab(table);
-  input->slots = step.parts.SlotsOfPart(part, table, step.hot[static_cast<size_t>(group)].slots,
-                                        &scratch_slots_[table.value]);
-  input->all_gradients = GradientsMeetOnHost(step);
-}
-
-bool StepRunner::GradientsMeetOnHost(const PreparedStep& step) const {
-  return step.parts.parts().size() > 1 || cache_->group() != nullptr;
-}
-
-void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDone& rows_done,
-                             StepOutcome* outcome) {
-  const StepParts& parts = step.prepared->parts;
-  std::vector<TableInput> inputs(job_.tables.size());
-  for (uint32_t t = 0, i = 0; t < inputs.size(); ++t) {
-    inputs[t].keys = parts.SetOf(part, {t});
-    if (inputs[t].keys == nullptr) continue;
-    inputs[t].gradients = push_->place(i++);
-    inputs[t].rows =
-        parts.RowsOfPart(part, {t}, job_.tables[t].dim, step.rows->RowsOf({t}), &scratch_rows_[t]);
-    if (cache_ != nullptr && !model_.ops().on_host()) {
-      PointAtKeptRows(*step.prepared, part, {t}, &inputs[t]);
-    }
-  }
-  const std::span<float> sum(dense_gradients_);
-  part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
-  model_.Step(parts.parts()[part].batch, inputs, &result_,
-              part == 0 ? sum : std::span<float>(part_gradients_), rows_done);
-  outcome->loss_sum += result_.loss_sum;
-  if (part > 0) AddGradients(part_gradients_, sum);
-  if (parts.parts().size() == 1) {
-    if (rows_done == nullptr) std::swap(row_gradients_, result_.row_gradients);
-    return;
-  }
-  row_gradients_.resize(job_.tables.size());
-  for (uint32_t t = 0; t < inputs.size(); ++t) {
-    if (inputs[t].keys == nullptr) continue;
-    row_gradients_[t].resize(step.rows->RowsOf({t}).size());
-    parts.AddRowGradients(part, {t}, job_.tables[t].dim, result_.row_gradients[t],
-                          row_gradients_[t]);
   }
 }
 
@@ -293,7 +241,7 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
   std::vector<std::span<const float>> gradients;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     if (static_cast<int>(t) == dense_table_) continue;
-    gradients.push_back(has_examples ? std::span<const float>(row_gradients_[t])
+    gradients.push_back(has_examples ? std::span<const float>(compute_.row_gradients()[t])
                                      : std::span<const float>());
   }
   if (dense_at_servers()) {
@@ -307,8 +255,8 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,
                                  StepOutcome* outcome) {
   std::vector<RowGradients> gradients(job_.tables.size());
   for (uint32_t t = 0; t < gradients.size(); ++t) {
-    gradients[t].host = row_gradients_[t];
-    if (!GradientsMeetOnHost(step)) gradients[t].device = model_.RowGradientsOnDevice(t);
+    gradients[t].host = compute_.row_gradients()[t];
+    if (!compute_.GradientsMeetOnHost(step)) gradients[t].device = model_.RowGradientsOnDevice(t);
   }
   HotStep hot;
   hot.number = task.clock + 1;

@@ -18,6 +18,7 @@
 #include "worker/model/model.h"
 #include "worker/step/dense_state.h"
 #include "worker/step/stage.h"
+#include "worker/step/step_compute.h"
 #include "worker/step/step_window.h"
 
 namespace hdps {
@@ -31,7 +32,8 @@ struct DenseGroup {
 struct StepOutcome {
   uint64_t examples = 0;  // Of this worker.
   double loss_sum = 0;
-  bool pause = false;  // Stop after this step; under allreduce all workers agree on it.
+  bool pause =
+      false;  // Stop after this step; under allreduce, or where layers meet, all agree on it.
 };
 
 // What to do with the first step of a window.
@@ -54,7 +56,12 @@ class StepRunner {
              Executor& executor);
 
   void set_group(const DenseGroup& group) { group_ = group; }
-  void set_cache(DeviceCache* cache) { cache_ = cache; }  // Null: no rows are kept here.
+  // Whom layers meet: see StepCompute.
+  void set_meeting(Collective* group) { compute_.set_group(group); }
+  void set_cache(DeviceCache* cache) {  // Null: no rows are kept here.
+    cache_ = cache;
+    compute_.set_cache(cache);
+  }
 
   // Makes the first step of the window, which stays in it, and asks for the rows of the next.
   // kCorruption when the loss is not a number: nothing of this step has been pushed then.
@@ -73,14 +80,9 @@ class StepRunner {
   WindowStep& NewList(StepWindow& window, size_t i);
   Status TakeRows(WindowStep& step);
   Status Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome);
-  void ComputePart(WindowStep& step, size_t part, const Model::RowsDone& rows_done,
-                   StepOutcome* outcome);
   // What layers give to running averages is a mean whatever parallel.gradients_mean says.
   void ScaleAverages();
   Status ReduceDense(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
-  // Rows of a table that are kept on the model's device go straight into its inputs.
-  void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, TableInput* input);
-  bool GradientsMeetOnHost(const PreparedStep& step) const;
   UpdateTerms TermsOf(const StepTask& task) const;  // But for the norm.
   // The update of rows that are kept here.
   Status UpdateHotRows(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
@@ -112,6 +114,7 @@ class StepRunner {
   NodeChannel& channel_;
   MonotonicClock& clock_;
   Executor& executor_;
+  StepCompute compute_;
   const int dense_table_;  // -1: the job has none.
   // train.clip_norm is set; of all gradients of a step in sync mode, else of each worker's.
   const bool clips_all_, clips_own_;
@@ -130,14 +133,9 @@ class StepRunner {
   StepTimes times_;
 
   // Kept for their memory. Sizes are those of the step at hand.
-  std::vector<std::vector<float>> row_gradients_;     // [tables][keys * dim], of the whole step
-  std::vector<std::vector<float>> scratch_rows_;      // [tables], rows of one part
-  std::vector<std::vector<uint32_t>> scratch_slots_;  // [tables], likewise
-  StepResult result_;
   std::span<float> dense_;              // [dense floats]: the model's own, or
   std::vector<float> dense_outside_;    // these, where the model lies on another device.
   std::vector<float> dense_gradients_;  // [dense floats]
-  std::vector<float> part_gradients_;   // [dense floats]
 };
 
 }  // namespace hdps

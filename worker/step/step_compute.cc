@@ -1,0 +1,178 @@
+// Parts need the memory of one; lanes that of all, but wait for each other's exchanges together.
+#include "worker/step/step_compute.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace hdps {
+
+StepCompute::StepCompute(const Job& job, Model& model) : job_(job), model_(model) {
+  row_gradients_.resize(job.tables.size());
+  set_group(nullptr);
+}
+
+void StepCompute::set_group(Collective* group) {
+  exchange_.reset();  // Its thread may use the group that was.
+  if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(group);
+}
+
+StepCompute::PartMemory& StepCompute::MemoryOf(size_t lane) {
+  while (memory_.size() <= lane) {
+    PartMemory& memory = *memory_.emplace_back(std::make_unique<PartMemory>());
+    memory.rows.resize(job_.tables.size());
+    memory.slots.resize(job_.tables.size());
+  }
+  return *memory_[lane];
+}
+
+bool StepCompute::GradientsMeetOnHost(const PreparedStep& step) const {
+  return step.parts.parts().size() > 1 || cache_->group() != nullptr;
+}
+
+void StepCompute::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
+                                  PartMemory* memory) {
+  const int group = cache_->registry()->GroupOf(table);
+  if (group < 0) return;
+  TableInput& input = memory->inputs[table.value];
+  input.slab = cache_->rows().slab(table);
+  input.slots = step.parts.SlotsOfPart(part, table, step.hot[static_cast<size_t>(group)].slots,
+                                       &memory->slots[table.value]);
+  input.all_gradients = GradientsMeetOnHost(step);
+}
+
+void StepCompute::FillInputs(WindowStep& step, size_t part, const PushPlan& push,
+                             PartMemory* memory) {
+  const StepParts& parts = step.prepared->parts;
+  std::vector<TableInput>& inputs = memory->inputs;
+  inputs.assign(job_.tables.size(), {});
+  for (uint32_t t = 0, i = 0; t < inputs.size(); ++t) {
+    inputs[t].keys = parts.SetOf(part, {t});
+    if (inputs[t].keys == nullptr) continue;
+    inputs[t].gradients = push.place(i++);
+    inputs[t].rows =
+        parts.RowsOfPart(part, {t}, job_.tables[t].dim, step.rows->RowsOf({t}), &memory->rows[t]);
+    if (cache_ != nullptr && !model_.ops().on_host()) {
+      PointAtKeptRows(*step.prepared, part, {t}, memory);
+    }
+  }
+}
+
+StepLane StepCompute::LaneOf(const Batch& batch, bool first, std::span<float> dense_gradients,
+                             PartMemory* memory) const {
+  memory->dense.resize(first ? memory->dense.size() : dense_gradients.size());
+  return {&batch, memory->inputs, &memory->result,
+          first ? dense_gradients : std::span<float>(memory->dense)};
+}
+
+Result<ComputedStep> StepCompute::Run(WindowStep& step, const PushPlan& push, bool pause,
+                                      std::span<float> dense_gradients,
+                                      const Model::RowsDone& rows_done) {
+  computed_ = {.loss_sum = 0, .pause = pause};
+  Model::RowsDone done;
+  if (rows_done != nullptr) {
+    done = [&] {
+      StepResult& result = MemoryOf(0).result;
+      if (!std::isfinite(result.loss_sum)) return;
+      std::swap(row_gradients_, result.row_gradients);
+      rows_done();
+    };
+  }
+  for (const StepParts::Part& part : step.prepared->parts.parts()) {
+    HDPS_RETURN_IF_ERROR(model_.CheckBatch(part.batch));
+  }
+  if (exchange_ == nullptr) {
+    HDPS_RETURN_IF_ERROR(RunParts(step, push, dense_gradients, done));
+  } else {
+    const Status status = RunLanes(step, push, dense_gradients, done, &computed_.pause);
+    exchange_->EndStep();
+    HDPS_RETURN_IF_ERROR(status);
+  }
+  return computed_;
+}
+
+Status StepCompute::RunParts(WindowStep& step, const PushPlan& push,
+                             std::span<float> dense_gradients, const Model::RowsDone& rows_done) {
+  const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
+  // The second takes the memory of the first but for its dense gradients, and so on.
+  PartMemory& memory = MemoryOf(0);
+  for (size_t part = 0; part < parts.size(); ++part) {
+    FillInputs(step, part, push, &memory);
+    const StepLane lane = LaneOf(parts[part].batch, part == 0, dense_gradients, &memory);
+    HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done));
+    CountLoss(*step.prepared, part, memory.result.loss_sum);
+    if (parts.size() > 1) {
+      AddPart(*step.prepared, part, dense_gradients, memory);
+    } else if (rows_done == nullptr) {
+      std::swap(row_gradients_, memory.result.row_gradients);
+    }
+  }
+  return {};
+}
+
+Status StepCompute::RunLanes(WindowStep& step, const PushPlan& push,
+                             std::span<float> dense_gradients, const Model::RowsDone& rows_done,
+                             bool* pause) {
+  const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
+  const size_t count = size_t{job_.train.micro_batches} * job_.parallel.interleave_num;
+  std::vector<StepLane> lanes;
+  std::vector<uint32_t> groups;
+  for (size_t i = 0; i < count; ++i) {
+    PartMemory& memory = MemoryOf(i);
+    memory.inputs.assign(job_.tables.size(), {});
+    if (i < parts.size()) FillInputs(step, i, push, &memory);
+    lanes.push_back(
+        LaneOf(i < parts.size() ? parts[i].batch : no_examples_, i == 0, dense_gradients, &memory));
+    groups.push_back(i < parts.size() ? parts[i].group : job_.train.micro_batches);
+  }
+  exchange_->BeginStep(groups);
+  // Who stops stops with all others, or they would wait for it in the middle of the next step.
+  any_pause_ = *pause ? 1 : 0;
+  const StepExchange::Ticket asked = exchange_->Start(0, [this](Collective* group) {
+    const std::array lists = {OrOf(std::span(&any_pause_, 1))};
+    return group == nullptr ? Status() : group->AllReduce(lists);
+  });
+  HDPS_RETURN_IF_ERROR(model_.Step(lanes, exchange_.get(), rows_done));
+  HDPS_RETURN_IF_ERROR(exchange_->Wait(asked));
+  *pause = any_pause_ != 0;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    PartMemory& memory = *memory_[part];
+    CountLoss(*step.prepared, part, memory.result.loss_sum);
+    if (parts.size() > 1) {
+      AddPart(*step.prepared, part, dense_gradients, memory);
+    } else if (rows_done == nullptr) {
+      std::swap(row_gradients_, memory.result.row_gradients);
+    }
+  }
+  return {};
+}
+
+void StepCompute::AddPart(const PreparedStep& step, size_t part, std::span<float> dense_gradients,
+                          const PartMemory& memory) {
+  if (part > 0) AddGradients(memory.dense, dense_gradients);
+  const StepParts& parts = step.parts;
+  row_gradients_.resize(job_.tables.size());
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    if (memory.inputs[t].keys == nullptr) continue;
+    const uint32_t dim = job_.tables[t].dim;
+    row_gradients_[t].resize(parts.KeysOf({t}).size() * dim);
+    parts.AddRowGradients(part, {t}, dim, memory.result.row_gradients[t], row_gradients_[t]);
+  }
+}
+
+void StepCompute::CountLoss(const PreparedStep& step, size_t part, double loss_sum) {
+  double times = 1;
+  if (job_.parallel.loss_sum) {
+    // The mean over the step's examples of this is the sum of the copies' own means.
+    const double own = step.parts.parts()[part].batch.num_examples;
+    uint64_t of_group = 0;
+    for (const StepParts::Part& other : step.parts.parts()) {
+      if (other.group == step.parts.parts()[part].group) of_group += other.batch.num_examples;
+    }
+    times = static_cast<double>(of_group) / own;
+  }
+  computed_.loss_sum += loss_sum * times;
+}
+
+}  // namespace hdps

@@ -1,0 +1,86 @@
+// The gradients of one step from its rows: its parts one after the other, or all of them as lanes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "worker/cache/device_cache.h"
+#include "worker/exchange/collective.h"
+#include "worker/exchange/push_plan.h"
+#include "worker/model/model.h"
+#include "worker/step/lane_exchange.h"
+#include "worker/step/step_window.h"
+
+namespace hdps {
+
+// What a step came to.
+struct ComputedStep {
+  double loss_sum = 0;  // Over the examples; of parallel.loss_sum as ParallelSpec says.
+  bool pause = false;   // With layers that meet: some worker wishes to pause.
+};
+
+// Parts of a step are added in their order: the slices of a micro-batch, then the micro-batches.
+//
+// Invariant: where layers meet, every worker computes each step with as many lanes, of which some
+// have no examples, so that none waits for another in vain.
+class StepCompute {
+ public:
+  StepCompute(const Job& job, Model& model);
+
+  void set_cache(DeviceCache* cache) { cache_ = cache; }  // Null: no rows are kept here.
+  // Whom layers meet: of all workers. Null: this is the only one.
+  void set_group(Collective* group);
+
+  // `dense_gradients` [dense floats] gets sums over the examples, row_gradients() those of rows;
+  // both are of no use when there is no example. `rows_done` as in Model::Step, for a step of one
+  // part; it is not called when the loss is not a number. `pause`: this worker wishes to.
+  // kUnavailable, kCancelled: the other workers could not be met.
+  Result<ComputedStep> Run(WindowStep& step, const PushPlan& push, bool pause,
+                           std::span<float> dense_gradients, const Model::RowsDone& rows_done);
+
+  // [tables][keys * dim], of the whole step; empty of those that the push has a place for.
+  std::vector<std::vector<float>>& row_gradients() { return row_gradients_; }
+  // Whether gradients of rows that are kept on the model's device are wanted on the host.
+  bool GradientsMeetOnHost(const PreparedStep& step) const;
+
+ private:
+  // One part on its way; kept for its memory.
+  struct PartMemory {
+    std::vector<std::vector<float>> rows;      // [tables], of the part
+    std::vector<std::vector<uint32_t>> slots;  // [tables], likewise
+    std::vector<TableInput> inputs;            // [tables]
+    StepResult result;
+    std::vector<float> dense;  // [dense floats]; the first part's is that of the step.
+  };
+
+  PartMemory& MemoryOf(size_t lane);
+  void FillInputs(WindowStep& step, size_t part, const PushPlan& push, PartMemory* memory);
+  // Rows of a table that are kept on the model's device go straight into its inputs.
+  void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, PartMemory* memory);
+  Status RunParts(WindowStep& step, const PushPlan& push, std::span<float> dense_gradients,
+                  const Model::RowsDone& rows_done);
+  Status RunLanes(WindowStep& step, const PushPlan& push, std::span<float> dense_gradients,
+                  const Model::RowsDone& rows_done, bool* pause);
+  StepLane LaneOf(const Batch& batch, bool first, std::span<float> dense_gradients,
+                  PartMemory* memory) const;
+  void AddPart(const PreparedStep& step, size_t part, std::span<float> dense_gradients,
+               const PartMemory& memory);
+  void CountLoss(const PreparedStep& step, size_t part, double loss_sum);
+
+  const Job& job_;
+  Model& model_;
+  DeviceCache* cache_ = nullptr;
+  std::unique_ptr<LaneExchange> exchange_;  // Null where no layer meets.
+  uint64_t any_pause_ = 0;  // Of the step at hand: on its way to the others.
+  const Batch no_examples_;
+  std::vector<std::unique_ptr<PartMemory>> memory_;  // [lanes]
+  std::vector<std::vector<float>> row_gradients_;
+  ComputedStep computed_;  // Of the step at hand.
+};
+
+}  // namespace hdps
