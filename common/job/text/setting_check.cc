@@ -51,6 +51,11 @@ bool FitsOne(const Setting& setting, const JsonValue& value) {
     case ValueKind::kChoice:
       return value.kind == Kind::kText && std::find(setting.words.begin(), setting.words.end(),
                                                     value.text) != setting.words.end();
+    case ValueKind::kByName:
+      return value.kind == Kind::kObject &&
+             std::ranges::all_of(value.items, [&](const JsonValue& item) {
+               return item.kind == Kind::kInteger && in_range(item.number);
+             });
     case ValueKind::kObject:
       return value.kind == Kind::kObject;
   }
@@ -139,6 +144,8 @@ std::string WantedText(const Setting& setting) {
       return list + "text" + s;
     case ValueKind::kChoice:
       return "one of " + Listed(setting.words);
+    case ValueKind::kByName:
+      return "an object of names, each with a whole number" + RangeText(setting);
     case ValueKind::kObject:
       return (setting.is_list ? "a list of objects (" : "an object (") + setting.section->name +
              ")";

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -32,6 +33,11 @@ struct ItemOf<std::vector<Item>> {
   using Type = Item;
 };
 
+template <typename Value>
+constexpr bool kIsByName = false;
+template <typename Item>
+constexpr bool kIsByName<std::map<std::string, Item>> = true;
+
 // How a member's type is written. Reading expects a value that passed CheckSection.
 template <typename Value>
 constexpr ValueKind KindOf() {
@@ -39,6 +45,7 @@ constexpr ValueKind KindOf() {
   if constexpr (std::is_enum_v<Value>) return ValueKind::kChoice;
   if constexpr (std::is_integral_v<Value>) return ValueKind::kInteger;
   if constexpr (std::is_floating_point_v<Value>) return ValueKind::kNumber;
+  if constexpr (kIsByName<Value>) return ValueKind::kByName;
   return ValueKind::kText;
 }
 
@@ -65,6 +72,11 @@ void ReadValue(const JsonValue& json, std::vector<Item>* to) {
   to->assign(json.items.size(), Item());
   for (size_t i = 0; i < to->size(); ++i) ReadValue(json.items[i], &(*to)[i]);
 }
+template <typename Item>
+void ReadValue(const JsonValue& json, std::map<std::string, Item>* to) {
+  to->clear();
+  for (size_t i = 0; i < json.items.size(); ++i) ReadValue(json.items[i], &(*to)[json.names[i]]);
+}
 
 template <typename Value>
 JsonValue PrintValue(const Value& value) {
@@ -90,6 +102,12 @@ JsonValue PrintValue(const std::vector<Item>& items) {
   JsonValue list = JsonValue::List();
   for (const Item& item : items) list.items.push_back(PrintValue(item));
   return list;
+}
+template <typename Item>
+JsonValue PrintValue(const std::map<std::string, Item>& items) {
+  JsonValue object = JsonValue::Object();
+  for (const auto& [name, item] : items) object.Set(name, PrintValue(item));
+  return object;
 }
 
 // What is special about a setting: the options of a row of a SettingTable.
