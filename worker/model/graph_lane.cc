@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace hdps {
@@ -15,7 +16,7 @@ GraphLane::GraphLane(const Job& job, DenseOps& ops, Graph graph)
       activations_(&ops, graph_.places.size()),
       dense_gradients_(&ops) {
   for (size_t t = 0; t < job.tables.size(); ++t) {
-    rows_.push_back(std::make_unique<DeviceArray>(&ops));
+    table_rows_.push_back(std::make_unique<DeviceArray>(&ops));
     row_gradients_.push_back(std::make_unique<DeviceArray>(&ops));
   }
   for (size_t p = 0; p < graph_.places.size(); ++p) {
@@ -28,8 +29,8 @@ MeetingLayer& GraphLane::Meeting(size_t i) const {
   return *static_cast<MeetingLayer*>(graph_.layers[meetings_[i]].get());
 }
 
-void GraphLane::Begin(const Batch& batch, std::span<const TableInput> tables,
-                      const PassTerms& terms, size_t number) {
+void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t number) {
+  const std::span<const TableInput> tables = lane.tables;
   CHECK_EQ(tables.size(), job_.tables.size());
   tables_.assign(tables.size(), {});
   for (size_t t = 0; t < tables.size(); ++t) {
@@ -39,8 +40,14 @@ void GraphLane::Begin(const Batch& batch, std::span<const TableInput> tables,
     tables_[t].rows = tables[t].rows;
     if (!ops_.on_host()) tables_[t].rows = BringRows(t, tables[t]);
   }
-  activations_.Lay(batch.num_examples, graph_.places);
-  pass_.emplace(Pass{ops_, batch, graph_.places, tables_});
+  rows_.assign(graph_.places.size(), lane.batch->num_examples);
+  if (!lane.rows.of_layers.empty()) {
+    CHECK_EQ(lane.rows.of_layers.size(), rows_.size());
+    std::ranges::copy(lane.rows.of_layers, rows_.begin());
+  }
+  activations_.Lay(rows_, graph_.places);
+  const Batch& sources = lane.rows.sources == nullptr ? *lane.batch : *lane.rows.sources;
+  pass_.emplace(Pass{ops_, *lane.batch, sources, graph_.places, tables_});
   pass_->dense = terms.dense;
   pass_->training = terms.training;
   pass_->tensors_later = terms.tensors_later;
@@ -50,7 +57,7 @@ void GraphLane::Begin(const Batch& batch, std::span<const TableInput> tables,
 
 std::span<const float> GraphLane::BringRows(size_t table, const TableInput& input) {
   const RowSpans<const float>& rows = input.rows;
-  const std::span<float> there(rows_[table]->Reserve(rows.size()), rows.size());
+  const std::span<float> there(table_rows_[table]->Reserve(rows.size()), rows.size());
   if (input.slab != nullptr) {
     CHECK_LE(rows.count(), 1u);
     const std::span<const float> outside = rows.empty() ? std::span<const float>() : rows.piece(0);
@@ -133,7 +140,8 @@ void GraphLane::FinishRowGradients(const StepLane& to) {
 }
 
 void GraphLane::FinishDenseGradients(std::span<float> gradients) {
-  if (pass_->batch.num_examples == 0) {
+  const auto has_rows = [this](size_t p) { return graph_.places[p].used && HasRows(p); };
+  if (std::ranges::none_of(std::views::iota(size_t{0}, graph_.places.size()), has_rows)) {
     std::ranges::fill(gradients, -0.0f);
     return;
   }
@@ -142,7 +150,7 @@ void GraphLane::FinishDenseGradients(std::span<float> gradients) {
     for (uint32_t t = graph_.first_tensor[p]; t < graph_.first_tensor[p + 1]; ++t) {
       const DenseTensor& tensor = graph_.tensors[t];
       const size_t first = tensor.first_chunk * kDenseChunkFloats;
-      const size_t given = graph_.places[p].used ? tensor.size() : 0;
+      const size_t given = has_rows(p) ? tensor.size() : 0;
       std::fill(
           gradients.begin() + static_cast<ptrdiff_t>(first + given),
           gradients.begin() + static_cast<ptrdiff_t>(first + tensor.num_chunks * kDenseChunkFloats),

@@ -13,7 +13,7 @@
 namespace hdps {
 namespace {
 
-class ConvertLayer : public Layer {
+class ConvertLayer : public MeetingLayer {
  public:
   ConvertLayer(const LayerSite& site, const ConversionSpec& spec, uint32_t rank,
                std::shared_ptr<RankMeeting> meeting)
@@ -26,40 +26,53 @@ class ConvertLayer : public Layer {
     }
   }
 
-  void Forward(Pass& pass) override {
+  void BeginForward(Pass& pass) override {
     const Place& self = pass.places[place_];
     const Matrix& input = pass.places[self.inputs[0]].value;
     if (forward_) {
-      Run(*forward_, input, self.value);
+      Start(pass, &*forward_, input, self.value);
     } else {
       pass.ops.Copy(Write::kOver, input, self.value);
     }
   }
+  Status EndForward(Pass& pass) override {
+    return forward_ ? pass.exchange->Wait(ticket_) : Status();
+  }
 
-  void Backward(Pass& pass) override {
+  void BeginBackward(Pass& pass) override {
+    if (!backward_) return;
+    const Place& self = pass.places[place_];
+    const Matrix& wanted = pass.places[self.inputs[0]].gradient;
+    Start(pass, &*backward_, self.gradient, gradient_.ReserveRows(wanted.rows, wanted.cols));
+  }
+  Status EndBackward(Pass& pass) override {
     const Place& self = pass.places[place_];
     Place& input = pass.places[self.inputs[0]];
-    if (!input.learns) return;
     Matrix gradient = self.gradient;
     if (backward_) {
+      HDPS_RETURN_IF_ERROR(pass.exchange->Wait(ticket_));
       gradient = gradient_.ReserveRows(input.gradient.rows, input.gradient.cols);
-      Run(*backward_, self.gradient, gradient);
     }
     pass.ops.Copy(input.NextGradient(), gradient, input.gradient);
+    return Status();
   }
 
  private:
-  void Run(Redistribution& way, const Matrix& from, const Matrix& to) {
-    if (!meeting_->status.ok()) return;
-    const uint64_t before = way.bytes_sent();
-    meeting_->status = way.Run(*meeting_->group, meeting_->rows, from, to);
-    meeting_->bytes_sent += way.bytes_sent() - before;
+  void Start(const Pass& pass, Redistribution* way, const Matrix& from, const Matrix& to) {
+    const StepRows& rows = meeting_->rows[pass.lane];
+    ticket_ = pass.exchange->Start(pass.lane, [this, way, &rows, from, to](Collective* group) {
+      const uint64_t before = way->bytes_sent();
+      HDPS_RETURN_IF_ERROR(way->Run(*group, rows, from, to));
+      meeting_->bytes_sent += way->bytes_sent() - before;
+      return Status();
+    });
   }
 
   const uint32_t place_;
   const std::shared_ptr<RankMeeting> meeting_;
   std::optional<Redistribution> forward_, backward_;  // Null: it lies so already.
   DeviceArray gradient_;                              // Of the input, as it comes.
+  StepExchange::Ticket ticket_ = 0;
 };
 
 // x W of the columns of x that a rank has, which is a summand of the whole.

@@ -62,24 +62,33 @@ RankModel::RankModel(const Job& job, const Strategy& strategy, RankGraph graph,
 
 Status RankModel::Join(Collective& group) {
   group_ = &group;
-  graph_.meeting->group = &group;
-  graph_.meeting->status = Status();
   HDPS_ASSIGN_OR_RETURN(sums_, RankSums::Form(graph_, model_->tensors(), group));
   return Status();
 }
 
-Status RankModel::BeginStep(uint32_t examples) {
-  graph_.meeting->status = Status();
-  std::vector<uint32_t> counts(graph_.workers);
-  const std::vector<size_t> sizes(graph_.workers, sizeof(uint32_t));
-  HDPS_RETURN_IF_ERROR(group_->AllGather(std::as_bytes(std::span(&examples, 1)), sizes,
+Status RankModel::BeginStep(std::span<const uint32_t> examples) {
+  const size_t lanes = examples.size();
+  std::vector<uint32_t> counts(graph_.workers * lanes);
+  const std::vector<size_t> sizes(graph_.workers, examples.size_bytes());
+  HDPS_RETURN_IF_ERROR(group_->AllGather(std::as_bytes(examples), sizes,
                                          std::as_writable_bytes(std::span(counts)),
                                          MemorySpace::kHost));
-  graph_.meeting->rows = StepRows(counts);
+  std::vector<uint32_t> of_lane(graph_.workers);
+  graph_.meeting->rows.clear();
+  layer_rows_.resize(lanes);
+  for (size_t lane = 0; lane < lanes; ++lane) {
+    for (uint32_t rank = 0; rank < graph_.workers; ++rank) {
+      of_lane[rank] = counts[rank * lanes + lane];
+    }
+    const StepRows& rows = graph_.meeting->rows.emplace_back(of_lane);
+    layer_rows_[lane].clear();
+    for (const RowsOfLayer& of : graph_.rows) {
+      layer_rows_[lane].push_back(rows.Part(of.part, of.parts).size);
+    }
+  }
   return Status();
 }
 
-const Status& RankModel::status() const { return graph_.meeting->status; }
 uint64_t RankModel::bytes_sent() const { return graph_.meeting->bytes_sent; }
 
 Result<std::vector<float>> RankModel::GatherRows(uint32_t row_floats, std::span<const float> own) {

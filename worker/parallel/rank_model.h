@@ -32,14 +32,15 @@ class RankModel {
 
   // The group of all ranks, which outlives its use here; again after each change of it.
   Status Join(Collective& group);
-  // Tells the other ranks how many examples this one has in the step, and hears of theirs.
-  Status BeginStep(uint32_t examples);
+  // Tells the other ranks how many examples this one has in each lane of the step, and hears of
+  // theirs.
+  Status BeginStep(std::span<const uint32_t> examples);
+  // Which rows the layers have in a lane of the step, [layers].
+  std::span<const size_t> RowsOfLayers(size_t lane) const { return layer_rows_[lane]; }
   // As RankSums::Sum.
   Status Sum(std::span<float> flat, std::span<const ReducedValues> beside) {
     return sums_->Sum(flat, beside);
   }
-  // The first failure of the exchanges in the passes since the step began.
-  const Status& status() const;
   uint64_t bytes_sent() const;  // By conversions, so far.
 
   // The rank's rows of the job's dense rows; see TensorSlices.
@@ -61,6 +62,7 @@ class RankModel {
   const TensorSlices slices_;
   Collective* group_ = nullptr;
   std::unique_ptr<RankSums> sums_;
+  std::vector<std::vector<size_t>> layer_rows_;  // [lanes][layers]
 };
 
 }  // namespace hdps

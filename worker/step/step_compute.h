@@ -76,7 +76,7 @@ class StepCompute {
   Model& model_;
   DeviceCache* cache_ = nullptr;
   std::unique_ptr<LaneExchange> exchange_;  // Null where no layer meets.
-  uint64_t any_pause_ = 0;  // Of the step at hand: on its way to the others.
+  uint64_t any_pause_ = 0;                  // Of the step at hand: on its way to the others.
   const Batch no_examples_;
   std::vector<std::unique_ptr<PartMemory>> memory_;  // [lanes]
   std::vector<std::vector<float>> row_gradients_;
