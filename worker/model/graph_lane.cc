@@ -73,6 +73,7 @@ Status GraphLane::ForwardSegment(size_t segment) {
 }
 
 void GraphLane::PrepareGradients(const StepLane& to) {
+  dense_to_ = to.dense_gradients;
   pass_->dense_gradients = ops_.on_host() ? to.dense_gradients.data()
                                           : dense_gradients_.Reserve(to.dense_gradients.size());
   to.result->row_gradients.resize(tables_.size());
@@ -93,22 +94,44 @@ void GraphLane::PrepareGradients(const StepLane& to) {
   }
 }
 
-Status GraphLane::BackwardSegment(size_t segment) {
+Status GraphLane::BackwardSegment(size_t segment, const Model::TensorDone& done) {
   const auto wanted = [this](size_t p) { return graph_.places[p].used && graph_.places[p].learns; };
-  if (segment < meetings_.size() && wanted(meetings_[segment])) {
-    HDPS_RETURN_IF_ERROR(Meeting(segment).EndBackward(*pass_));
+  if (segment < meetings_.size()) {
+    const size_t p = meetings_[segment];
+    if (wanted(p)) HDPS_RETURN_IF_ERROR(Meeting(segment).EndBackward(*pass_));
+    if (!TensorsLater()) FinishTensors(p, done);
   }
   for (size_t p = EndOf(segment); p-- > BeginOf(segment);) {
     if (wanted(p) && HasRows(p)) graph_.layers[p]->Backward(*pass_);
+    if (!TensorsLater()) FinishTensors(p, done);
   }
   if (segment > 0 && wanted(meetings_[segment - 1])) Meeting(segment - 1).BeginBackward(*pass_);
   return {};
 }
 
-void GraphLane::FinishBackward() {
-  for (size_t p = graph_.places.size(); p-- > 0;) {
-    const Place& place = graph_.places[p];
-    if (place.used && place.learns && HasRows(p)) graph_.layers[p]->FinishBackward(*pass_);
+void GraphLane::FinishBackward(const Model::TensorDone& done) {
+  if (!TensorsLater()) return;
+  if (pass_->tensors_later) {
+    for (size_t p = graph_.places.size(); p-- > 0;) {
+      const Place& place = graph_.places[p];
+      if (place.used && place.learns && HasRows(p)) graph_.layers[p]->FinishBackward(*pass_);
+      if (ops_.on_host()) FinishTensors(p, done);
+    }
+  }
+  if (ops_.on_host()) return;
+  ops_.Download(dense_gradients_.data(), dense_to_);
+  for (size_t p = graph_.places.size(); p-- > 0;) FinishTensors(p, done);
+}
+
+void GraphLane::FinishTensors(size_t place, const Model::TensorDone& done) {
+  const bool empty = pass_->batch.num_examples == 0;
+  for (uint32_t t = graph_.first_tensor[place + 1]; t-- > graph_.first_tensor[place];) {
+    const DenseTensor& tensor = graph_.tensors[t];
+    const size_t given = graph_.places[place].used && !empty ? tensor.size() : 0;
+    std::ranges::fill(dense_to_.subspan(tensor.first_chunk * kDenseChunkFloats + given,
+                                        tensor.num_chunks * kDenseChunkFloats - given),
+                      empty ? -0.0f : 0.0f);
+    if (done) done(t);
   }
 }
 
@@ -128,25 +151,6 @@ void GraphLane::FinishRowGradients(const StepLane& to) {
       } else if (there != nullptr) {
         ops_.DownloadOutside(input.slots, input.slab->dim, there, here);
       }
-    }
-  }
-}
-
-void GraphLane::FinishDenseGradients(std::span<float> gradients) {
-  if (pass_->batch.num_examples == 0) {
-    std::ranges::fill(gradients, -0.0f);
-    return;
-  }
-  if (!ops_.on_host()) ops_.Download(dense_gradients_.data(), gradients);
-  for (size_t p = 0; p < graph_.places.size(); ++p) {
-    for (uint32_t t = graph_.first_tensor[p]; t < graph_.first_tensor[p + 1]; ++t) {
-      const DenseTensor& tensor = graph_.tensors[t];
-      const size_t first = tensor.first_chunk * kDenseChunkFloats;
-      const size_t given = graph_.places[p].used ? tensor.size() : 0;
-      std::fill(
-          gradients.begin() + static_cast<ptrdiff_t>(first + given),
-          gradients.begin() + static_cast<ptrdiff_t>(first + tensor.num_chunks * kDenseChunkFloats),
-          0.0f);
     }
   }
 }

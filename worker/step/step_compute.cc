@@ -7,9 +7,20 @@
 #include <utility>
 
 namespace hdps {
+namespace {
+
+// Adds one tensor of a part's dense gradients to those of the step.
+void AddTensor(const DenseTensor& tensor, std::span<const float> part, std::span<float> sum) {
+  const size_t first = tensor.first_chunk * kDenseChunkFloats;
+  const size_t count = tensor.num_chunks * kDenseChunkFloats;
+  AddGradients(part.subspan(first, count), sum.subspan(first, count));
+}
+
+}  // namespace
 
 StepCompute::StepCompute(const Job& job, Model& model) : job_(job), model_(model) {
   row_gradients_.resize(job.tables.size());
+  group_rows_.resize(job.tables.size());
   set_group(nullptr);
 }
 
@@ -68,7 +79,8 @@ StepLane StepCompute::LaneOf(const Batch& batch, bool first, std::span<float> de
 
 Result<ComputedStep> StepCompute::Run(WindowStep& step, const PushPlan& push, bool pause,
                                       std::span<float> dense_gradients,
-                                      const Model::RowsDone& rows_done) {
+                                      const Model::RowsDone& rows_done,
+                                      const Model::TensorDone& tensor_done) {
   computed_ = {.loss_sum = 0, .pause = pause};
   Model::RowsDone done;
   if (rows_done != nullptr) {
@@ -83,9 +95,10 @@ Result<ComputedStep> StepCompute::Run(WindowStep& step, const PushPlan& push, bo
     HDPS_RETURN_IF_ERROR(model_.CheckBatch(part.batch));
   }
   if (exchange_ == nullptr) {
-    HDPS_RETURN_IF_ERROR(RunParts(step, push, dense_gradients, done));
+    HDPS_RETURN_IF_ERROR(RunParts(step, push, dense_gradients, done, tensor_done));
   } else {
-    const Status status = RunLanes(step, push, dense_gradients, done, &computed_.pause);
+    const Status status =
+        RunLanes(step, push, dense_gradients, done, tensor_done, &computed_.pause);
     exchange_->EndStep();
     HDPS_RETURN_IF_ERROR(status);
   }
@@ -93,27 +106,42 @@ Result<ComputedStep> StepCompute::Run(WindowStep& step, const PushPlan& push, bo
 }
 
 Status StepCompute::RunParts(WindowStep& step, const PushPlan& push,
-                             std::span<float> dense_gradients, const Model::RowsDone& rows_done) {
+                             std::span<float> dense_gradients, const Model::RowsDone& rows_done,
+                             const Model::TensorDone& tensor_done) {
   const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
   // The second takes the memory of the first but for its dense gradients, and so on.
   PartMemory& memory = MemoryOf(0);
   for (size_t part = 0; part < parts.size(); ++part) {
     FillInputs(step, part, push, &memory);
-    const StepLane lane = LaneOf(parts[part].batch, part == 0, dense_gradients, &memory);
-    HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done));
-    CountLoss(*step.prepared, part, memory.result.loss_sum);
-    if (parts.size() > 1) {
-      AddPart(*step.prepared, part, dense_gradients, memory);
-    } else if (rows_done == nullptr) {
-      std::swap(row_gradients_, memory.result.row_gradients);
+    const bool begins = step.prepared->parts.BeginsGroup(part);
+    const bool ends = step.prepared->parts.EndsGroup(part);
+    const bool first_group = parts[part].group == parts[0].group;
+    const std::span<float> of_group = first_group ? dense_gradients : std::span(group_dense_);
+    StepLane lane = LaneOf(parts[part].batch, part == 0, dense_gradients, &memory);
+    if (part > 0 && begins && !ends) {
+      group_dense_.resize(dense_gradients.size());
+      lane.dense_gradients = group_dense_;
     }
+    Model::TensorDone done = tensor_done;
+    if (parts.size() > 1) {
+      done = [&, part, begins, ends](uint32_t t) {
+        const DenseTensor& tensor = model_.tensors()[t];
+        if (!begins) AddTensor(tensor, memory.dense, of_group);
+        if (ends && !first_group) {
+          AddTensor(tensor, begins ? memory.dense : group_dense_, dense_gradients);
+        }
+        if (part + 1 == parts.size() && tensor_done) tensor_done(t);
+      };
+    }
+    HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done, done));
+    TakePart(*step.prepared, part, rows_done != nullptr, &memory);
   }
   return {};
 }
 
 Status StepCompute::RunLanes(WindowStep& step, const PushPlan& push,
                              std::span<float> dense_gradients, const Model::RowsDone& rows_done,
-                             bool* pause) {
+                             const Model::TensorDone& tensor_done, bool* pause) {
   const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
   const size_t count = size_t{job_.train.micro_batches} * job_.parallel.interleave_num;
   std::vector<StepLane> lanes;
@@ -133,46 +161,59 @@ Status StepCompute::RunLanes(WindowStep& step, const PushPlan& push,
     const std::array lists = {OrOf(std::span(&any_pause_, 1))};
     return group == nullptr ? Status() : group->AllReduce(lists);
   });
-  HDPS_RETURN_IF_ERROR(model_.Step(lanes, exchange_.get(), rows_done));
+  const Model::TensorDone done = [&](uint32_t tensor) {
+    AddLanes(step.prepared->parts, model_.tensors()[tensor], dense_gradients);
+    if (tensor_done) tensor_done(tensor);
+  };
+  HDPS_RETURN_IF_ERROR(model_.Step(lanes, exchange_.get(), rows_done, done));
   HDPS_RETURN_IF_ERROR(exchange_->Wait(asked));
   *pause = any_pause_ != 0;
   for (size_t part = 0; part < parts.size(); ++part) {
-    PartMemory& memory = *memory_[part];
-    CountLoss(*step.prepared, part, memory.result.loss_sum);
-    if (parts.size() > 1) {
-      AddPart(*step.prepared, part, dense_gradients, memory);
-    } else if (rows_done == nullptr) {
-      std::swap(row_gradients_, memory.result.row_gradients);
-    }
+    TakePart(*step.prepared, part, rows_done != nullptr, memory_[part].get());
   }
   return {};
 }
 
-void StepCompute::AddPart(const PreparedStep& step, size_t part, std::span<float> dense_gradients,
-                          const PartMemory& memory) {
-  if (part > 0) AddGradients(memory.dense, dense_gradients);
-  const StepParts& parts = step.parts;
-  row_gradients_.resize(job_.tables.size());
-  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-    if (memory.inputs[t].keys == nullptr) continue;
-    const uint32_t dim = job_.tables[t].dim;
-    row_gradients_[t].resize(parts.KeysOf({t}).size() * dim);
-    parts.AddRowGradients(part, {t}, dim, memory.result.row_gradients[t], row_gradients_[t]);
+void StepCompute::AddLanes(const StepParts& parts, const DenseTensor& tensor,
+                           std::span<float> dense_gradients) {
+  std::span<float> of_group = dense_gradients;
+  for (size_t i = 0; i < parts.parts().size(); ++i) {
+    const bool begins = parts.BeginsGroup(i);
+    if (begins && i > 0) of_group = memory_[i]->dense;
+    if (!begins) AddTensor(tensor, memory_[i]->dense, of_group);
+    if (parts.EndsGroup(i) && of_group.data() != dense_gradients.data()) {
+      AddTensor(tensor, of_group, dense_gradients);
+    }
   }
 }
 
-void StepCompute::CountLoss(const PreparedStep& step, size_t part, double loss_sum) {
-  double times = 1;
-  if (job_.parallel.loss_sum) {
-    // The mean over the step's examples of this is the sum of the copies' own means.
-    const double own = step.parts.parts()[part].batch.num_examples;
-    uint64_t of_group = 0;
-    for (const StepParts::Part& other : step.parts.parts()) {
-      if (other.group == step.parts.parts()[part].group) of_group += other.batch.num_examples;
-    }
-    times = static_cast<double>(of_group) / own;
+void StepCompute::TakePart(const PreparedStep& step, size_t part, bool rows_taken,
+                           PartMemory* memory) {
+  const StepParts& parts = step.parts;
+  computed_.loss_sum += LossOf(step, part, memory->result.loss_sum);
+  if (parts.parts().size() == 1) {
+    if (!rows_taken) std::swap(row_gradients_, memory->result.row_gradients);
+    return;
   }
-  computed_.loss_sum += loss_sum * times;
+  row_gradients_.resize(job_.tables.size());
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    if (memory->inputs[t].keys == nullptr) continue;
+    const uint32_t dim = job_.tables[t].dim;
+    row_gradients_[t].resize(parts.KeysOf({t}).size() * dim);
+    parts.AddRowGradients(part, {t}, dim, memory->result.row_gradients[t], &group_rows_[t],
+                          row_gradients_[t]);
+  }
+}
+
+double StepCompute::LossOf(const PreparedStep& step, size_t part, double loss_sum) const {
+  if (!job_.parallel.loss_sum) return loss_sum;
+  // The mean over the step's examples of this is the sum of the copies' own means.
+  const StepParts::Part& own = step.parts.parts()[part];
+  uint64_t of_group = 0;
+  for (const StepParts::Part& other : step.parts.parts()) {
+    if (other.group == own.group) of_group += other.batch.num_examples;
+  }
+  return loss_sum * (static_cast<double>(of_group) / own.batch.num_examples);
 }
 
 }  // namespace hdps

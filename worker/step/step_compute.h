@@ -38,13 +38,16 @@ class StepCompute {
 
   // `dense_gradients` [dense floats] gets sums over the examples, row_gradients() those of rows;
   // both are of no use when there is no example. `rows_done` as in Model::Step, for a step of one
-  // part; it is not called when the loss is not a number. `pause`: this worker wishes to.
+  // part; it is not called when the loss is not a number. `tensor_done` likewise, for any number of
+  // parts: when the sum over them stands. `pause`: this worker wishes to.
   // kUnavailable, kCancelled: the other workers could not be met.
   Result<ComputedStep> Run(WindowStep& step, const PushPlan& push, bool pause,
-                           std::span<float> dense_gradients, const Model::RowsDone& rows_done);
+                           std::span<float> dense_gradients, const Model::RowsDone& rows_done,
+                           const Model::TensorDone& tensor_done = nullptr);
 
   // [tables][keys * dim], of the whole step; empty of those that the push has a place for.
   std::vector<std::vector<float>>& row_gradients() { return row_gradients_; }
+  const std::vector<std::vector<float>>& row_gradients() const { return row_gradients_; }
   // Whether gradients of rows that are kept on the model's device are wanted on the host.
   bool GradientsMeetOnHost(const PreparedStep& step) const;
 
@@ -63,24 +66,30 @@ class StepCompute {
   // Rows of a table that are kept on the model's device go straight into its inputs.
   void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, PartMemory* memory);
   Status RunParts(WindowStep& step, const PushPlan& push, std::span<float> dense_gradients,
-                  const Model::RowsDone& rows_done);
+                  const Model::RowsDone& rows_done, const Model::TensorDone& tensor_done);
   Status RunLanes(WindowStep& step, const PushPlan& push, std::span<float> dense_gradients,
-                  const Model::RowsDone& rows_done, bool* pause);
+                  const Model::RowsDone& rows_done, const Model::TensorDone& tensor_done,
+                  bool* pause);
   StepLane LaneOf(const Batch& batch, bool first, std::span<float> dense_gradients,
                   PartMemory* memory) const;
-  void AddPart(const PreparedStep& step, size_t part, std::span<float> dense_gradients,
-               const PartMemory& memory);
-  void CountLoss(const PreparedStep& step, size_t part, double loss_sum);
+  // One tensor's gradients of all lanes.
+  void AddLanes(const StepParts& parts, const DenseTensor& tensor,
+                std::span<float> dense_gradients);
+  // Takes loss and row gradients of a part behind those before it.
+  void TakePart(const PreparedStep& step, size_t part, bool rows_taken, PartMemory* memory);
+  double LossOf(const PreparedStep& step, size_t part, double loss_sum) const;
 
   const Job& job_;
   Model& model_;
   DeviceCache* cache_ = nullptr;
   std::unique_ptr<LaneExchange> exchange_;  // Null where no layer meets.
-  uint64_t any_pause_ = 0;  // Of the step at hand: on its way to the others.
+  uint64_t any_pause_ = 0;                  // Of the step at hand: on its way to the others.
   const Batch no_examples_;
   std::vector<std::unique_ptr<PartMemory>> memory_;  // [lanes]
   std::vector<std::vector<float>> row_gradients_;
-  ComputedStep computed_;  // Of the step at hand.
+  std::vector<float> group_dense_;               // [dense floats]: over slices of a micro-batch.
+  std::vector<StepParts::GroupSum> group_rows_;  // [tables], likewise.
+  ComputedStep computed_;                        // Of the step at hand.
 };
 
 }  // namespace hdps

@@ -32,7 +32,8 @@ struct RecipeSetting {
 struct ModelRecipe {
   uint32_t embedding_dim = 16;
   std::vector<uint32_t> hidden = {64, 32};
-  bool batch_norm = false;                 // Of hidden layers, before their relu.
+  bool batch_norm = false;                 // Of hidden layers, before their relu,
+  std::string batch_norm_over = "part";    // over: as the layer's own setting.
   double dropout = 0;                      // Of hidden layers, behind it.
   double embedding_dropout = 0;            // Of the rows of "deep".
   std::vector<std::string> wide_features;  // Empty: all sparse features.

@@ -17,7 +17,6 @@ struct ForeignKey {
   std::string_view instead;
 };
 constexpr ForeignKey kForeignKeys[] = {
-    {"parallel.interleave_num", "use train.micro_batches"},
     {"parallel.global_rank", "give the worker its --rank"},
     {"parallel.gradient_fp32_sync", "leave it out, or set wire to fp16 or bf16"},
     {"parallel.enable_parallel_optimizer", "servers split the update already: leave it out"},
