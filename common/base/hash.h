@@ -39,7 +39,7 @@ class HashStream {
   std::unique_ptr<State> state_;
 };
 
-// The key of one value of one feature: equal values of two features get different keys.
+// The key of a value of a feature, by the salt of its vocabulary: equal values of two differ.
 inline Key FeatureKey(uint64_t feature_salt, std::string_view value) {
   return HashString(value, feature_salt);
 }

@@ -35,6 +35,10 @@ struct ColumnSpec {
   double mean = 0, scale = 1;              // kStandardize: (x - mean) / scale.
   std::string separator = "|";             // kMulti: between the values of one cell.
   std::vector<std::string> positive;  // kLabel: texts that mean 1, all others 0; empty: a number.
+  // Of sparse columns: those of one vocabulary have the same keys, and so the same rows of a table,
+  // for the same values. Empty: the column's own name.
+  std::string vocabulary;
+  const std::string& key_space() const { return vocabulary.empty() ? name : vocabulary; }
 };
 
 enum class FeatureKind : uint8_t { kBucketized, kCrossed };

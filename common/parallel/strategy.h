@@ -32,10 +32,13 @@ enum class LayerCut : uint8_t {
 };
 
 // How the matrices of a layer lie. An input that is whole where columns are made gets a summand of
-// its gradient from each; the gradient of an output in summands is wanted whole.
+// its gradient from each. A dense layer with parts of its inputs gives summands; they are added up
+// inside of it, before bias and activation, each rank along that axis taking a part of the rows.
 struct LayerLayouts {
   Layout input, output;                    // All inputs lie alike.
   Layout input_gradient, output_gradient;  // As it gives, and as it takes them.
+  // What the product gives, and how it takes its gradient. As above where inputs are not cut.
+  Layout product, product_gradient;
 };
 LayerLayouts LayoutsOf(LayerCut cut, const LayerSplit& split, uint32_t workers);
 

@@ -2,6 +2,7 @@
 the best AUC there is, and the same parameters from two workers as from one with two parts."""
 import math
 import random
+import re
 
 import harness
 
@@ -25,7 +26,7 @@ def history_log(draw):
     history = [draw.randrange(40) for _ in range(draw.randrange(2, 9))]
     target = draw.randrange(40)
     alike = sum(item % 8 == target % 8 for item in history)
-    cells = {"history": "|".join(f"h{item}" for item in history), "target": f"t{target}"}
+    cells = {"history": "|".join(f"i{item}" for item in history), "target": f"i{target}"}
     return cells, 2.5 * min(alike, 2) - 2.5
 
 
@@ -117,6 +118,11 @@ class PlantedSequences(harness.Case):
                        f"{reached:.4f} ({reached - best:+.4f})")
         self.assertGreaterEqual(reached, best - 0.01)
         self.assertGreater(best, 0.7, "a log without signal shows nothing")
+        return job, reached
+
+    def rows_of(self, run, table):
+        shown = harness.run([harness.program("hdps"), "inspect", f"--checkpoint={self.out(run)}"]).stdout
+        return int(re.search(rf"^{table} +\d+ +\d+ +(\d+)", shown, re.MULTILINE)[1])
 
     def test_workers_are_parts(self):
         for model in CASES:
@@ -200,7 +206,18 @@ class PlantedSequences(harness.Case):
         self.assertGreater(best, 0.4, "by chance it is 0.1")
 
     def test_din(self):
-        self.reaches_the_best("din")
+        """Also with one row an item, wherever it stands: half the rows, and no worse."""
+        job, reached = self.reaches_the_best("din")
+        self.assertEqual(self.rows_of("run", "deep"), 80)
+        shared = {"data.columns.1.vocabulary": "target"}
+        again = harness.train(job, self.out("shared"), sets=shared)["eval_auc"]
+        harness.figure(f"din        with shared rows of history and target: {again:.4f}, apart {reached:.4f}")
+        self.assertEqual(self.rows_of("shared", "deep"), 40)
+        self.assertGreaterEqual(again, reached - 0.002)
+        shared["train.max_steps"] = "40"
+        two = harness.train(job, self.out("two"), servers=2, workers=2, sets=shared)
+        parts = harness.train(job, self.out("parts"), sets={**shared, "train.micro_batches": 2})
+        self.assertEqual(two["digest"], parts["digest"])
 
     @harness.at_night
     def test_autoint(self):

@@ -25,6 +25,7 @@ Json ColumnJson(const ColumnSpec& spec) {
   Json column = {{"name", spec.name}};
   if (spec.type != ColumnType::kCategorical) column["type"] = WordOf(spec.type);
   if (spec.type == ColumnType::kMulti) column["separator"] = spec.separator;
+  if (!spec.vocabulary.empty()) column["vocabulary"] = spec.vocabulary;
   if (spec.type == ColumnType::kLabel && !spec.positive.empty()) column["positive"] = spec.positive;
   if (spec.transform != Transform::kNone) column["transform"] = WordOf(spec.transform);
   if (spec.transform == Transform::kStandardize) {

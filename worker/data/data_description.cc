@@ -2,6 +2,7 @@
 #include "worker/data/data_description.h"
 
 #include <algorithm>
+#include <map>
 
 #include "common/base/show_number.h"
 #include "common/job/job.h"
@@ -23,6 +24,28 @@ std::string DescribeLabel(const DataSpec& data) {
   }
   if (label->positive.size() > kNamesShownMax) text += " or another of data.columns";
   return text + ", else 0)";
+}
+
+// The names of the columns that share keys with another.
+std::vector<std::string> SharedVocabularies(const DataSpec& data) {
+  std::map<std::string, std::vector<std::string>> columns;
+  std::vector<std::string> texts;
+  for (const ColumnSpec& column : data.columns) {
+    if (column.type != ColumnType::kCategorical && column.type != ColumnType::kMulti) continue;
+    columns[column.key_space()].push_back("'" + column.name + "'");
+  }
+  for (const auto& [vocabulary, names] : columns) {
+    if (names.size() < 2) continue;
+    std::string text = names[0];
+    for (size_t i = 1; i < names.size() && i < kNamesShownMax; ++i) {
+      text += (i + 1 == names.size() ? " and " : ", ") + names[i];
+    }
+    if (names.size() > kNamesShownMax) {
+      text += " and " + Whole(names.size() - kNamesShownMax) + " more";
+    }
+    texts.push_back(text + " have the same keys");
+  }
+  return texts;
 }
 
 }  // namespace
@@ -48,6 +71,8 @@ std::string DescribeFormat(const DataSpec& data, size_t num_files) {
   if (!data.features.empty()) {
     text += " (" + Whole(data.features.size()) + " of them derived)";
   }
+  if (data.format != DataFormat::kCsv) return text;
+  for (const std::string& shared : SharedVocabularies(data)) text += "; " + shared;
   return text;
 }
 

@@ -107,6 +107,36 @@ class GroupCollective : public Collective {
     return transport_->Finish();
   }
 
+  Status Exchange(std::span<const RankBytes> sends, std::span<const RankBytes> receives) override {
+    const bool staged = transport_->space() != MemorySpace::kHost;
+    size_t bytes = 0;
+    for (const RankBytes& part : sends) bytes += Aligned(part.size);
+    for (const RankBytes& part : receives) bytes += Aligned(part.size);
+    std::byte* at = nullptr;
+    if (staged) {
+      HDPS_ASSIGN_OR_RETURN(at, transport_->Reserve(Scratch::kStaged, bytes));
+    }
+    sends_.clear();
+    receives_.clear();
+    for (const RankBytes& part : sends) {
+      if (staged) {
+        HDPS_RETURN_IF_ERROR(transport_->CopyIn(at, part.data, MemorySpace::kHost, part.size));
+      }
+      sends_.push_back({members_[part.rank], staged ? at : part.data, part.size});
+      at += staged ? Aligned(part.size) : 0;
+    }
+    for (const RankBytes& part : receives) {
+      receives_.push_back({members_[part.rank], staged ? at : part.data, part.size});
+      at += staged ? Aligned(part.size) : 0;
+    }
+    HDPS_RETURN_IF_ERROR(transport_->Exchange(sends_, receives_));
+    for (size_t i = 0; staged && i < receives.size(); ++i) {
+      HDPS_RETURN_IF_ERROR(transport_->CopyOut(receives[i].data, MemorySpace::kHost,
+                                               receives_[i].data, receives[i].size));
+    }
+    return transport_->Finish();
+  }
+
   Status Barrier() override {
     if (size() == 1) return Status();
     HDPS_ASSIGN_OR_RETURN(std::byte* const all, transport_->Reserve(Scratch::kStaged, size()));

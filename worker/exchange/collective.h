@@ -53,6 +53,13 @@ inline ReducedValues OrOf(std::span<uint64_t> values, MemorySpace space = Memory
   return {Reduction::kOrUint64, values.data(), values.size(), space};
 }
 
+// Host memory that goes to a rank of a group, or comes from it.
+struct RankBytes {
+  uint32_t rank = 0;
+  std::byte* data = nullptr;
+  size_t size = 0;
+};
+
 // The ranks of one group, 0..size-1, as one of them sees it. Every rank makes the same calls with
 // the same lengths in the same order, also where it is in several groups. kUnavailable when another
 // rank is gone or late, kCancelled after Abort(); the group is then of no more use.
@@ -79,6 +86,10 @@ class Collective {
   // may lie in its place in `all`.
   virtual Status AllGather(std::span<const std::byte> mine, std::span<const size_t> sizes,
                            std::span<std::byte> all, MemorySpace space = MemorySpace::kHost) = 0;
+  // Messages to and from other ranks, at most one each way between two of them; none is empty. What
+  // one sends to another is as long as what that one receives. A rank without any need not call it.
+  virtual Status Exchange(std::span<const RankBytes> sends,
+                          std::span<const RankBytes> receives) = 0;
   // Returns when every rank has called it.
   virtual Status Barrier() = 0;
   // The ranks that give the same `part` become a group of their own, in the order of their ranks

@@ -15,7 +15,7 @@ GraphLane::GraphLane(const Job& job, DenseOps& ops, Graph graph)
       activations_(&ops, graph_.places.size()),
       dense_gradients_(&ops) {
   for (size_t t = 0; t < job.tables.size(); ++t) {
-    rows_.push_back(std::make_unique<DeviceArray>(&ops));
+    table_rows_.push_back(std::make_unique<DeviceArray>(&ops));
     row_gradients_.push_back(std::make_unique<DeviceArray>(&ops));
   }
   for (size_t p = 0; p < graph_.places.size(); ++p) {
@@ -28,8 +28,8 @@ MeetingLayer& GraphLane::Meeting(size_t i) const {
   return *static_cast<MeetingLayer*>(graph_.layers[meetings_[i]].get());
 }
 
-void GraphLane::Begin(const Batch& batch, std::span<const TableInput> tables,
-                      const PassTerms& terms, size_t number) {
+void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t number) {
+  const std::span<const TableInput> tables = lane.tables;
   CHECK_EQ(tables.size(), job_.tables.size());
   tables_.assign(tables.size(), {});
   for (size_t t = 0; t < tables.size(); ++t) {
@@ -39,8 +39,15 @@ void GraphLane::Begin(const Batch& batch, std::span<const TableInput> tables,
     tables_[t].rows = tables[t].rows;
     if (!ops_.on_host()) tables_[t].rows = BringRows(t, tables[t]);
   }
-  activations_.Lay(batch.num_examples, graph_.places);
-  pass_.emplace(Pass{ops_, batch, graph_.places, tables_});
+  rows_.assign(graph_.places.size(), lane.batch->num_examples);
+  if (!lane.rows.of_layers.empty()) {
+    CHECK_EQ(lane.rows.of_layers.size(), rows_.size());
+    std::ranges::copy(lane.rows.of_layers, rows_.begin());
+  }
+  empty_ = std::ranges::all_of(rows_, [](size_t rows) { return rows == 0; });
+  activations_.Lay(rows_, graph_.places);
+  const Batch& sources = lane.rows.sources == nullptr ? *lane.batch : *lane.rows.sources;
+  pass_.emplace(Pass{ops_, *lane.batch, sources, graph_.places, tables_});
   pass_->dense = terms.dense;
   pass_->training = terms.training;
   pass_->tensors_later = terms.tensors_later;
@@ -50,7 +57,7 @@ void GraphLane::Begin(const Batch& batch, std::span<const TableInput> tables,
 
 std::span<const float> GraphLane::BringRows(size_t table, const TableInput& input) {
   const RowSpans<const float>& rows = input.rows;
-  const std::span<float> there(rows_[table]->Reserve(rows.size()), rows.size());
+  const std::span<float> there(table_rows_[table]->Reserve(rows.size()), rows.size());
   if (input.slab != nullptr) {
     CHECK_LE(rows.count(), 1u);
     const std::span<const float> outside = rows.empty() ? std::span<const float>() : rows.piece(0);
@@ -124,13 +131,13 @@ void GraphLane::FinishBackward(const Model::TensorDone& done) {
 }
 
 void GraphLane::FinishTensors(size_t place, const Model::TensorDone& done) {
-  const bool empty = pass_->batch.num_examples == 0;
+  const bool given = graph_.places[place].used && HasRows(place);
   for (uint32_t t = graph_.first_tensor[place + 1]; t-- > graph_.first_tensor[place];) {
     const DenseTensor& tensor = graph_.tensors[t];
-    const size_t given = graph_.places[place].used && !empty ? tensor.size() : 0;
-    std::ranges::fill(dense_to_.subspan(tensor.first_chunk * kDenseChunkFloats + given,
-                                        tensor.num_chunks * kDenseChunkFloats - given),
-                      empty ? -0.0f : 0.0f);
+    const size_t floats = given ? tensor.size() : 0;
+    std::ranges::fill(dense_to_.subspan(tensor.first_chunk * kDenseChunkFloats + floats,
+                                        tensor.num_chunks * kDenseChunkFloats - floats),
+                      empty_ ? -0.0f : 0.0f);
     if (done) done(t);
   }
 }

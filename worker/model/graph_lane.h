@@ -38,8 +38,7 @@ class GraphLane {
   const float* row_gradients_on_device(size_t table) const { return row_gradients_[table]->data(); }
 
   // Begins a pass, which is lane `number` of its step.
-  void Begin(const Batch& batch, std::span<const TableInput> tables, const PassTerms& terms,
-             size_t number);
+  void Begin(const StepLane& lane, const PassTerms& terms, size_t number);
   // Ends the exchange before the segment, runs its layers, and begins the exchange behind it. All
   // layers where the pass meets nobody are segment 0.
   Status ForwardSegment(size_t segment);
@@ -70,10 +69,12 @@ class GraphLane {
   Graph graph_;
   std::vector<size_t> meetings_;  // Places of layers that meet, ascending.
   Activations activations_;
-  std::vector<std::unique_ptr<DeviceArray>> rows_, row_gradients_;  // [tables]
+  std::vector<std::unique_ptr<DeviceArray>> table_rows_, row_gradients_;  // [tables]
   DeviceArray dense_gradients_;  // [dense_floats]; unused, as those, where spans are.
   // Of the current pass.
   std::span<float> dense_to_;  // [dense_floats]: where its dense gradients are wanted.
+  std::vector<size_t> rows_;   // [places]
+  bool empty_ = false;         // No place has rows.
   std::vector<TablePass> tables_;
   std::optional<Pass> pass_;
 };

@@ -46,7 +46,8 @@ class GraphModel : public Model {
               const TensorDone& tensor_done) override;
   using Model::Predict;
   Result<double> Predict(const Batch& batch, std::span<const TableInput> tables,
-                         StepExchange* exchange, std::vector<float>* probabilities) override;
+                         StepExchange* exchange, const PassRows& rows,
+                         std::vector<float>* probabilities) override;
   const float* RowGradientsOnDevice(uint32_t table) const override {
     return ops_->on_host() ? nullptr : lanes_[0]->row_gradients_on_device(table);
   }
@@ -153,7 +154,7 @@ Status GraphModel::Step(std::span<const StepLane> lanes, StepExchange* exchange,
   const PassTerms terms{dense_.data(), true, rows_done != nullptr, exchange};
   for (size_t i = 0; i < lanes.size(); ++i) {
     CHECK_EQ(lanes[i].dense_gradients.size(), dense_floats());
-    lanes_[i]->Begin(*lanes[i].batch, lanes[i].tables, terms, i);
+    lanes_[i]->Begin(lanes[i], terms, i);
   }
   HDPS_RETURN_IF_ERROR(Forward(lanes.size()));
   for (size_t i = 0; i < lanes.size(); ++i) {
@@ -175,9 +176,11 @@ Status GraphModel::Step(std::span<const StepLane> lanes, StepExchange* exchange,
 }
 
 Result<double> GraphModel::Predict(const Batch& batch, std::span<const TableInput> tables,
-                                   StepExchange* exchange, std::vector<float>* probabilities) {
+                                   StepExchange* exchange, const PassRows& rows,
+                                   std::vector<float>* probabilities) {
   CHECK_EQ(dense_.size() >= dense_floats(), true) << "SetDense comes before the first pass";
-  lanes_[0]->Begin(batch, tables, {.dense = dense_.data(), .exchange = exchange}, 0);
+  const StepLane lane{&batch, tables, nullptr, {}, rows};
+  lanes_[0]->Begin(lane, {.dense = dense_.data(), .exchange = exchange}, 0);
   HDPS_RETURN_IF_ERROR(Forward(1));
   return loss_.Score(batch, lanes_[0]->logits().value, probabilities);
 }
@@ -206,7 +209,7 @@ void Model::Step(const Batch& batch, std::span<const TableInput> tables, StepRes
 
 double Model::Predict(const Batch& batch, std::span<const TableInput> tables,
                       std::vector<float>* probabilities) {
-  return *Predict(batch, tables, nullptr, probabilities);
+  return *Predict(batch, tables, nullptr, {}, probabilities);
 }
 
 Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor) {

@@ -36,7 +36,7 @@ void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& 
                  std::vector<Bags>* bags) {
   bags->clear();
   for (const uint32_t f : features) {
-    const SparseColumn& column = pass.batch.sparse[f];
+    const SparseColumn& column = pass.sources.sparse[f];
     bags->push_back({column.offsets, pass.tables[table].keys->row_index[f], column.weights});
   }
 }

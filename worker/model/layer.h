@@ -60,6 +60,7 @@ struct TablePass {
 struct Pass {
   DenseOps& ops;
   const Batch& batch;
+  const Batch& sources;  // What layers without inputs read; see PassRows.
   std::vector<Place>& places;
   std::vector<TablePass>& tables;    // [Job::tables]
   const float* dense = nullptr;      // The flat array of parameters, on the device.

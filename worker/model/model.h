@@ -62,12 +62,21 @@ struct StepResult {
   std::vector<std::vector<float>> row_gradients;
 };
 
+// Where the layers of one worker of a cut model have other rows than those of its own batch.
+struct PassRows {
+  // What layers without inputs read: the rows of all workers. Null: the batch itself.
+  const Batch* sources = nullptr;
+  // [layers]: how many rows each has. Empty: all have those of the batch.
+  std::span<const size_t> of_layers = {};
+};
+
 // A part of a step: what comes in, and where what it gives is to be.
 struct StepLane {
   const Batch* batch = nullptr;
   std::span<const TableInput> tables;
   StepResult* result = nullptr;
   std::span<float> dense_gradients;  // [dense_floats]: gets sums over the examples.
+  PassRows rows = {};
 };
 
 class StepExchange;  // step_exchange.h
@@ -114,7 +123,8 @@ class Model {
   virtual const float* RowGradientsOnDevice(uint32_t table) const = 0;
   // Scores of the examples and the sum of the losses: see ModelLoss::Score.
   virtual Result<double> Predict(const Batch& batch, std::span<const TableInput> tables,
-                                 StepExchange* exchange, std::vector<float>* probabilities) = 0;
+                                 StepExchange* exchange, const PassRows& rows,
+                                 std::vector<float>* probabilities) = 0;
   double Predict(const Batch& batch, std::span<const TableInput> tables,
                  std::vector<float>* probabilities);
   // The device of the model.

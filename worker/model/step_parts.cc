@@ -97,30 +97,74 @@ Batch SliceBatch(const Batch& batch, uint32_t slice, uint32_t num_slices) {
   return cut;
 }
 
+Batch JoinBatches(std::span<const Batch> batches) {
+  CHECK(!batches.empty());
+  Batch joined = batches.front();
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (const Batch& batch : batches.subspan(1)) {
+    joined.num_examples += batch.num_examples;
+    append(joined.labels, batch.labels);
+    append(joined.weights, batch.weights);
+    append(joined.groups, batch.groups);
+    append(joined.rows, batch.rows);
+    append(joined.numeric, batch.numeric);
+    for (size_t f = 0; f < joined.sparse.size(); ++f) {
+      SparseColumn& column = joined.sparse[f];
+      const auto before = static_cast<uint32_t>(column.keys.size());
+      append(column.keys, batch.sparse[f].keys);
+      append(column.weights, batch.sparse[f].weights);
+      for (size_t i = 1; i < batch.sparse[f].offsets.size(); ++i) {
+        column.offsets.push_back(before + batch.sparse[f].offsets[i]);
+      }
+    }
+  }
+  return joined;
+}
+
 void StepParts::Assign(Batch batch, const PartCount& count, KeyFinder& finder) {
   CHECK_GT(count.micro_batches, 0u);
   CHECK_GT(count.slices, 0u);
-  num_examples_ = batch.num_examples;
   sliced_ = count.slices > 1;
   table_sets_ = finder.table_keys();
+  num_examples_ = 0;
   const uint64_t num_parts = uint64_t{count.micro_batches} * count.slices;
   parts_.resize(std::min<uint64_t>(num_parts, batch.num_examples));
   size_t filled = 0;
-  const auto fill = [&](Batch part, uint32_t group) {
-    if (part.num_examples == 0) return;
-    parts_[filled].batch = std::move(part);
-    parts_[filled++].group = group;
+  // `of_workers`: of all workers, or of this one alone.
+  const auto fill = [&](std::vector<Batch> of_workers, uint32_t group) {
+    const bool all = count.workers > 0;
+    std::optional<Batch> of_all;
+    if (all) of_all = JoinBatches(of_workers);
+    Batch& own = of_workers[all ? count.worker : 0];
+    if ((all ? of_all->num_examples : own.num_examples) == 0) return;
+    num_examples_ += own.num_examples;
+    Part& part = parts_[filled++];
+    part.batch = std::move(own);
+    part.of_all = std::move(of_all);
+    part.group = group;
   };
   for (uint32_t m = 0; m < count.micro_batches && !parts_.empty(); ++m) {
-    Batch part =
-        count.micro_batches == 1 ? std::move(batch) : CutBatch(batch, m, count.micro_batches);
-    for (uint32_t s = 0; count.slices > 1 && s < count.slices; ++s) {
-      fill(SliceBatch(part, s, count.slices), m);
+    std::vector<Batch> of_workers;
+    for (uint32_t w = 0; w < count.workers; ++w) {
+      Batch own = CutBatch(batch, w, count.workers);
+      of_workers.push_back(count.micro_batches == 1 ? std::move(own)
+                                                    : CutBatch(own, m, count.micro_batches));
     }
-    if (count.slices == 1) fill(std::move(part), m);
+    if (count.workers == 0) {
+      of_workers.push_back(count.micro_batches == 1 ? std::move(batch)
+                                                    : CutBatch(batch, m, count.micro_batches));
+    }
+    for (uint32_t s = 0; count.slices > 1 && s < count.slices; ++s) {
+      std::vector<Batch> slices;
+      for (const Batch& part : of_workers) slices.push_back(SliceBatch(part, s, count.slices));
+      fill(std::move(slices), m);
+    }
+    if (count.slices == 1) fill(std::move(of_workers), m);
   }
   parts_.resize(filled);  // Rows may have given no example at all.
-  for (Part& part : parts_) finder.Find(part.batch, &part.sets);
+  for (Part& part : parts_) finder.Find(part.sources(), &part.sets);
   MergeKeys();
 }
 

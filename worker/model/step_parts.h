@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -29,8 +30,15 @@ Batch SliceBatch(const Batch& batch, uint32_t slice, uint32_t num_slices);
 struct PartCount {
   uint32_t micro_batches = 1;
   uint32_t slices = 1;
+  // Other than 0: the batch has the rows of all of so many workers, of which this is number
+  // `worker`, and layers without inputs read them all.
+  uint32_t workers = 0;
+  uint32_t worker = 0;
   friend bool operator==(const PartCount&, const PartCount&) = default;
 };
+
+// The rows of several batches of one epoch, one behind the other.
+Batch JoinBatches(std::span<const Batch> batches);
 
 // The parts of one worker's step that have examples, each with distinct keys of its own, and the
 // keys of all of them together.
@@ -41,8 +49,11 @@ class StepParts {
  public:
   struct Part {
     Batch batch;
+    // Of a batch of all workers: the rows of worker 0, 1, ...; the keys are those of these rows.
+    std::optional<Batch> of_all;
     std::vector<KeySet> sets;
     uint32_t group = 0;  // The micro-batch it is of.
+    const Batch& sources() const { return of_all ? *of_all : batch; }
   };
 
   // Takes `batch` into at most so many parts and finds their keys. What was there before is
@@ -52,8 +63,10 @@ class StepParts {
     Assign(std::move(batch), PartCount{micro_batches, 1}, finder);
   }
 
-  uint64_t num_examples() const { return num_examples_; }
+  uint64_t num_examples() const { return num_examples_; }  // Of this worker.
   const std::vector<Part>& parts() const { return parts_; }
+  // Nothing is computed, and there are no gradients.
+  bool empty() const { return parts_.empty(); }
   // The set of keys of a part that belongs to a table; null for the dense one.
   const KeySet* SetOf(size_t part, TableId table) const;
   // The distinct keys that the step needs of a table; none of the dense one.

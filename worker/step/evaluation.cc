@@ -49,7 +49,7 @@ Status StepScorer::FindNext() {
     HDPS_ASSIGN_OR_RETURN(next_, steps_.Next());
     if (next_ == nullptr) return {};
     sums_.bad_rows = next_->bad_rows;
-    if (next_->parts.num_examples() == 0) continue;
+    if (next_->parts.empty()) continue;
     if (source_.ask) source_.ask(*next_);
     return {};
   }

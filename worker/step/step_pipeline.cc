@@ -100,7 +100,7 @@ void StepPipeline::Split(PreparedStep* step) const {
     table.row_floats = spec.dim;
     table.dense = spec.dense;
     table.keys = spec.dense ? options_.plan.dense_keys : step->parts.KeysOf({t});
-    if (step->parts.num_examples() == 0) table.keys = {};
+    if (step->parts.empty()) table.keys = {};
     if (!table.keys.empty()) table.shard_begin = step->parts.ShardBeginOf({t}, spec.shard_by);
     if (registry == nullptr || table.keys.empty()) continue;
     const int group = registry->GroupOf({t});

@@ -49,8 +49,8 @@ struct PreparedStep {
 struct PipelineOptions {
   std::vector<std::string> paths;
   ReaderOptions reader;
-  bool labels = true;      // False: labels are not read, and rows may lack them.
-  PartCount parts;         // Of a step.
+  bool labels = true;  // False: labels are not read, and rows may lack them.
+  PartCount parts;     // Of a step.
   // Bounds the memory: this many steps wait, one is made, so many are used.
   size_t steps_ahead = 4;
   size_t steps_in_use = 2;

@@ -154,7 +154,7 @@ Status StepRunner::TakeRows(WindowStep& step) {
     channel_.WaitForAnything();
     HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
   }
-  const bool has_examples = step.prepared->parts.num_examples() > 0;
+  const bool has_examples = !step.prepared->parts.empty();
   std::optional<std::span<float>> dense;
   if (dense_at_servers()) dense = has_examples ? dense_ : std::span<float>();
   HDPS_RETURN_IF_ERROR(step.rows->Take(dense));
@@ -236,8 +236,8 @@ UpdateTerms StepRunner::TermsOf(const StepTask& task) const {
   return {.rate = task.rate, .clip_value = static_cast<float>(job_.train.clip_value)};
 }
 
-std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) const {
-  const bool has_examples = step.parts.num_examples() > 0;
+std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) {
+  const bool has_examples = !step.parts.empty();
   std::vector<std::span<const float>> gradients;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     if (static_cast<int>(t) == dense_table_) continue;

@@ -107,7 +107,7 @@ class StepRunner {
   // Lets the model write gradients where they are sent from, as far as they need not be moved then.
   void BeginPush(const PreparedStep& step);
   // The gradients of the step for the tables of its split.
-  std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step) const;
+  std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step);
 
   const Job& job_;
   Model& model_;

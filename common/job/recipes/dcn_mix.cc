@@ -27,7 +27,7 @@ RecipeRecord DcnMixRecipe() {
       "as dcn_v2, with cross layers of low rank, each a mixture of experts whose gates the input "
       "chooses";
   record.paper = "Wang et al. 2021, section 3.3";
-  record.fields = {.embedding = true, .hidden = true};
+  record.fields = {.embedding = true, .dims = true, .hidden = true};
   record.settings = {
       {"cross_layers", 3u, 1, 64, {}, "Layers of the cross network."},
       {"cross_experts", 4u, 1, 64, {}, "Experts of each cross layer."},

@@ -25,7 +25,7 @@ RecipeRecord DcnV2Recipe() {
       "cross layers, each a product with the input, beside an MLP over embeddings and numbers; one "
       "linear layer over both";
   record.paper = "Wang et al. 2021";
-  record.fields = {.embedding = true, .hidden = true};
+  record.fields = {.embedding = true, .dims = true, .hidden = true};
   record.settings = {{"cross_layers", 3u, 1, 64, {}, "Layers of the cross network."}};
   record.build = Build;
   return record;

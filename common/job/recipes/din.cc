@@ -12,13 +12,19 @@ void Build(GraphBuilder& g) {
   const auto& target = g.Own<std::string>("target");
   if (!g.Knows("history", {history}) || !g.Knows("target", {target})) return;
   if (history == target) return g.Refuse("target", "is the history itself; name another feature");
+  for (const std::string& name : {history, target}) {
+    if (!g.recipe().feature_dims.contains(name)) continue;
+    return g.Refuse("feature_dims", "\"" + name +
+                                        "\" is compared with the other of history and target, so "
+                                        "both have embedding_dim columns; leave it out");
+  }
   g.AddDeepTable();
   LayerSpec sequence = GraphBuilder::Layer("history", "sequence", {});
   sequence.table = "deep";
   sequence.features = {history};
   sequence.numbers["length"] = g.Own<uint32_t>("history_length");
   g.Add(sequence);
-  g.Add(GraphBuilder::Rows("target", {target}));
+  g.Rows("target", {target});
   LayerSpec din = GraphBuilder::Layer("interest", "din", {"history", "target"});
   din.units = g.Own<uint32_t>("attention_hidden");
   din.activation = Activation::kSigmoid;
@@ -29,7 +35,7 @@ void Build(GraphBuilder& g) {
        g.recipe().deep_features.empty() ? g.features().sparse : g.recipe().deep_features) {
     if (name != history && name != target) others.push_back(name);
   }
-  if (!others.empty()) parts.push_back(g.Add(GraphBuilder::Rows("others", others)));
+  if (!others.empty()) parts.push_back(g.Rows("others", others));
   if (g.numeric()) parts.push_back(g.Numeric());
   const std::string deep = g.Hidden("deep", g.Concat("all", parts), g.recipe().hidden);
   g.Dense("logit", deep, 1, Activation::kNone);
@@ -44,7 +50,7 @@ RecipeRecord DinRecipe() {
       "the items of a history, each times what a small MLP says of it and the target item, added "
       "up; beside the target, the other features and the numeric columns, below an MLP";
   record.paper = "Zhou et al. 2018";
-  record.fields = {.embedding = true, .hidden = true};
+  record.fields = {.embedding = true, .dims = true, .hidden = true};
   record.settings = {
       {"history", std::string(), 0, 0, {}, "The feature with the keys of a history, in order."},
       {"target", std::string(), 0, 0, {}, "The feature that the history is compared with."},

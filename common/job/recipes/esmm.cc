@@ -27,7 +27,7 @@ RecipeRecord EsmmRecipe() {
       "(and "
       "the numeric columns); the second logit is that of the product of both probabilities";
   record.paper = "Ma et al. 2018, ESMM";
-  record.fields = {.embedding = true, .hidden = true};
+  record.fields = {.embedding = true, .dims = true, .hidden = true};
   record.build = Build;
   return record;
 }

@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "common/base/nearest_name.h"
@@ -35,15 +36,43 @@ std::string GraphBuilder::Wide() {
   return Add(Layer("wide_bias", "bias", {Sum("wide_sum", parts)}));
 }
 
-void GraphBuilder::AddDeepTable() {
-  AddTable({"deep", recipe_.embedding_dim, recipe_.deep_optimizer, recipe_.embedding_init, false,
-            ShardBy::kKey});
+void GraphBuilder::AddDeepTable() { TableOf(recipe_.embedding_dim); }
+
+std::string GraphBuilder::TableOf(uint32_t dim) {
+  const bool own = dim != recipe_.embedding_dim;
+  const std::string name = own ? "deep_" + std::to_string(dim) : "deep";
+  if (std::ranges::find(graph_.tables, name, &TableSpec::name) == graph_.tables.end()) {
+    AddTable({name, dim, recipe_.deep_optimizer, recipe_.embedding_init, false, ShardBy::kKey});
+  }
+  return name;
 }
 
 std::string GraphBuilder::Embedding() {
-  AddDeepTable();
-  return Dropout("embedding_dropout", Add(Rows("embedding", recipe_.deep_features)),
+  return Dropout("embedding_dropout", Rows("embedding", recipe_.deep_features),
                  recipe_.embedding_dropout);
+}
+
+std::string GraphBuilder::Rows(const std::string& name, const std::vector<std::string>& features) {
+  if (recipe_.feature_dims.empty()) {
+    return RowsOf(name, TableOf(recipe_.embedding_dim), features);
+  }
+  std::map<uint32_t, std::vector<std::string>> by_dim;
+  for (const std::string& feature : features.empty() ? features_.sparse : features) {
+    const auto own = recipe_.feature_dims.find(feature);
+    if (own != recipe_.feature_dims.end()) own_dims_read_.insert(feature);
+    by_dim[own == recipe_.feature_dims.end() ? recipe_.embedding_dim : own->second].push_back(
+        feature);
+  }
+  std::vector<std::string> parts;
+  const auto usual = by_dim.find(recipe_.embedding_dim);
+  if (usual != by_dim.end()) {
+    parts.push_back(RowsOf(name, TableOf(usual->first), usual->second));
+    by_dim.erase(usual);
+  }
+  for (const auto& [dim, of_dim] : by_dim) {
+    parts.push_back(RowsOf(name + "_" + std::to_string(dim), TableOf(dim), of_dim));
+  }
+  return parts.size() == 1 ? parts[0] : Concat(name + "_all", parts);
 }
 
 bool GraphBuilder::Knows(const std::string& setting, const std::vector<std::string>& features) {
@@ -119,11 +148,23 @@ std::string GraphBuilder::Add(const LayerSpec& layer) {
   return layer.name;
 }
 
-LayerSpec GraphBuilder::Rows(const std::string& name, const std::vector<std::string>& features) {
+std::string GraphBuilder::RowsOf(const std::string& name, const std::string& table,
+                                 const std::vector<std::string>& features) {
   LayerSpec layer = Layer(name, "embedding", {});
-  layer.table = "deep";
+  layer.table = table;
   layer.features = features;
-  return layer;
+  return Add(layer);
+}
+
+ModelGraph GraphBuilder::Done() && {
+  for (const auto& [feature, dim] : recipe_.feature_dims) {
+    if (!record_.fields.embedding || own_dims_read_.contains(feature)) continue;
+    if (Knows("feature_dims", {feature})) {
+      Refuse("feature_dims", "no embedding of this model reads \"" + feature +
+                                 "\"; name features of it, or leave that one out");
+    }
+  }
+  return std::move(graph_);
 }
 
 LayerSpec GraphBuilder::Layer(const std::string& name, const std::string& kind,

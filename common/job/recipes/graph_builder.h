@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,12 @@ class GraphBuilder {
 
   // [n, 1]: one weight a key, one a numeric column, and a bias.
   std::string Wide();
-  // [n, F * dim]: the rows of the table "deep", and dropout where the recipe has one.
+  // [n, F * dim]: the rows of the table "deep", and dropout where the recipe has one. Features of
+  // other dims stand behind those of the recipe's own, by dim.
   std::string Embedding();
-  // That table by itself, for layers of the recipe's own.
+  // [n, sum of their dims]: rows of these features, in the same order.
+  std::string Rows(const std::string& name, const std::vector<std::string>& features);
+  // The table "deep" by itself, for layers of the recipe's own.
   void AddDeepTable();
   // [n, numeric columns]; one layer, however often it is asked for.
   std::string Numeric();
@@ -61,12 +65,13 @@ class GraphBuilder {
 
   static LayerSpec Layer(const std::string& name, const std::string& kind,
                          std::vector<std::string> inputs);
-  // An embedding of some features from the table "deep".
-  static LayerSpec Rows(const std::string& name, const std::vector<std::string>& features);
-
-  ModelGraph Done() && { return std::move(graph_); }
+  ModelGraph Done() &&;
 
  private:
+  std::string RowsOf(const std::string& name, const std::string& table,
+                     const std::vector<std::string>& features);
+  // The table of rows of that dim, added where it is asked for first.
+  std::string TableOf(uint32_t dim);
   const RecipeValue& OwnValue(std::string_view setting) const;
 
   const RecipeRecord& record_;
@@ -75,6 +80,7 @@ class GraphBuilder {
   const FeatureNames& features_;
   const bool numeric_;
   bool numeric_added_ = false;
+  std::set<std::string> own_dims_read_;  // Features of recipe_.feature_dims that a layer reads.
   ModelGraph graph_;
 };
 

@@ -33,7 +33,7 @@ RecipeRecord MmoeRecipe() {
       "`experts` hidden layers over embeddings and numeric columns; each task adds them up by the "
       "softmax of its own gate, and has an MLP (`hidden`) above";
   record.paper = "Ma et al. 2018, MMoE";
-  record.fields = {.embedding = true, .hidden = true};
+  record.fields = {.embedding = true, .dims = true, .hidden = true};
   record.settings = {{"experts", 4u, 1, 256, {}, "Experts that all tasks share."},
                      {"expert_units", 32u, 1, 4096, {}, "Width of one expert."}};
   record.build = Build;

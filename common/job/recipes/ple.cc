@@ -87,7 +87,7 @@ RecipeRecord PleRecipe() {
       "those and its own by the softmax of its gate, in `levels` levels, and has an MLP (`hidden`) "
       "above";
   record.paper = "Tang et al. 2020";
-  record.fields = {.embedding = true, .hidden = true};
+  record.fields = {.embedding = true, .dims = true, .hidden = true};
   record.settings = {{"experts", 4u, 1, 256, {}, "Experts that all tasks share."},
                      {"task_experts", 2u, 1, 256, {}, "Experts of each task alone."},
                      {"expert_units", 32u, 1, 4096, {}, "Width of one expert."},

@@ -31,6 +31,8 @@ struct RecipeSetting {
 // The short form of a model: what a recipe makes tables and layers from.
 struct ModelRecipe {
   uint32_t embedding_dim = 16;
+  // Features with vectors of another dim; those of one dim have a table together.
+  std::map<std::string, uint32_t> feature_dims;
   std::vector<uint32_t> hidden = {64, 32};
   bool batch_norm = false;                 // Of hidden layers, before their relu,
   std::string batch_norm_over = "part";    // over: as the layer's own setting.
@@ -74,6 +76,7 @@ class GraphBuilder;  // graph_builder.h
 // Which of the settings that many recipes share count for one.
 struct RecipeFields {
   bool embedding = false;  // embedding_dim, deep_features, deep_optimizer, embedding_init
+  bool dims = false;       // feature_dims: vectors of features are put side by side, nothing else.
   bool wide = false;       // wide_features, wide_optimizer, wide_init
   bool hidden = false;
 };

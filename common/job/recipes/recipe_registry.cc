@@ -58,6 +58,17 @@ void CheckSettings(const RecipeRecord& record, const std::vector<RecipeRecord>& 
   }
 }
 
+std::string WhyOneDim(const RecipeRecord& record) {
+  std::string others;
+  for (const RecipeRecord& other : Recipes()) {
+    if (other.fields.dims) others += (others.empty() ? "" : ", ") + other.word;
+  }
+  return record.word +
+         " computes with the vectors of features as such, so all of them have embedding_dim "
+         "columns; leave feature_dims out, or take a type that puts vectors side by side: " +
+         others;
+}
+
 }  // namespace
 
 const std::vector<RecipeRecord>& Recipes() {
@@ -88,6 +99,11 @@ Result<ModelGraph> BuildModel(const ModelSpec& model, const ModelRecipe& recipe,
     return Status(
         Code::kInvalidArgument,
         record->word + " embeds categorical columns or features, and the data has none; use mlp");
+  }
+  if (record->fields.embedding && !record->fields.dims && !recipe.feature_dims.empty()) {
+    ModelGraph refused;
+    refused.problem = {"feature_dims", WhyOneDim(*record)};
+    return refused;
   }
   GraphBuilder g(*record, model, recipe, features);
   record->build(g);

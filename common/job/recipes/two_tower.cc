@@ -23,10 +23,9 @@ void Build(GraphBuilder& g) {
   if (g.recipe().hidden.empty()) {
     return g.Refuse("hidden", "needs at least the width of both vectors");
   }
-  g.AddDeepTable();
-  std::string user = g.Add(GraphBuilder::Rows("user_rows", user_features));
+  std::string user = g.Rows("user_rows", user_features);
   if (g.numeric()) user = g.Concat("user_input", {user, g.Numeric()});
-  const std::string item = g.Add(GraphBuilder::Rows("item_rows", item_features));
+  const std::string item = g.Rows("item_rows", item_features);
   user = Tower(g, "user", user, g.Own<double>("temperature"));
   const std::vector<std::string> both = {user, Tower(g, "item", item, 1)};
   if (g.model().loss == LossKind::kSampledSoftmax) {
@@ -47,7 +46,7 @@ RecipeRecord TwoTowerRecipe() {
       "ending in a vector of length 1; the logit is their cosine over `temperature`, plus a bias "
       "(none under sampled_softmax)";
   record.paper = "Huang et al. 2013; Yi et al. 2019";
-  record.fields = {.embedding = true, .hidden = true};
+  record.fields = {.embedding = true, .dims = true, .hidden = true};
   record.settings = {
       {"user_features", std::vector<std::string>(), 0, 0, {}, "Features of the user's tower."},
       {"item_features", std::vector<std::string>(), 0, 0, {}, "Features of the item's tower."},

@@ -18,7 +18,7 @@ RecipeRecord WideDeepRecipe() {
   record.word = "wide_deep";
   record.gives = "a weight a key (the wide part), plus an MLP over embeddings and numbers";
   record.paper = "Cheng et al. 2016";
-  record.fields = {.embedding = true, .wide = true, .hidden = true};
+  record.fields = {.embedding = true, .dims = true, .wide = true, .hidden = true};
   record.build = Build;
   return record;
 }

@@ -29,6 +29,12 @@ Section ColumnSection() {
   column.Add("positive", &ColumnSpec::positive,
              "Texts that mean 1, all others 0; empty: the cell is a number.",
              Where(&ColumnSpec::type, {ColumnType::kLabel}));
+  column.Add("vocabulary", &ColumnSpec::vocabulary,
+             "Columns of one vocabulary have the same keys: a value in one is that value in the "
+             "others, with the same rows. Empty: the column's own name, which other columns may "
+             "name.",
+             Where(&ColumnSpec::type, {ColumnType::kCategorical, ColumnType::kMulti}),
+             kPrintedUnlessDefault);
   column.AddSpelling(
       kRepeat, ValueKind::kInteger,
       "Stands for that many columns of this kind: pixel0, pixel1, ...",

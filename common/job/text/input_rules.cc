@@ -1,7 +1,9 @@
 // Inputs of the data that the model cannot use: it trains without them, and warns.
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "common/base/nearest_name.h"
 #include "common/job/job_registry.h"
 #include "common/job/text/job_sections.h"
 
@@ -66,9 +68,29 @@ void WarnOfUnread(const FeatureNames& features, Job* job) {
   if (!numbers && job->model.type == "graph") warn(features.numeric, "numeric columns");
 }
 
+// A vocabulary of one column alone: most likely a name was mistaken.
+void WarnOfVocabularies(Job* job) {
+  std::map<std::string, size_t> columns;  // Of each vocabulary.
+  std::vector<std::string> names;
+  for (const ColumnSpec& column : job->data.columns) {
+    if (column.type != ColumnType::kCategorical && column.type != ColumnType::kMulti) continue;
+    ++columns[column.key_space()];
+    names.push_back(column.key_space());
+  }
+  for (const ColumnSpec& column : job->data.columns) {
+    const std::string& name = column.vocabulary;
+    if (name.empty() || name == column.name || columns[name] != 1) continue;
+    std::vector<std::string> others = names;
+    std::erase(others, name);
+    job->warnings.push_back("no column shares the vocabulary " + Quoted(name) + " of " +
+                            Quoted(column.name) + DidYouMean(name, others));
+  }
+}
+
 }  // namespace
 
 void WarnOfInputs(Job* job) {
+  WarnOfVocabularies(job);
   const FeatureNames features = FeaturesOf(job->data);
   WarnOfSinglePairs(features, job);
   WarnOfUnread(features, job);

@@ -37,6 +37,11 @@ struct JobText : Job {
 
 Section JobSection(const JobRegistry& registry);  // Of JobText: the whole.
 
+template <typename Struct>
+class SettingTable;  // setting_table.h
+// The rows of "parallel" that say how layers lie over the workers.
+void AddStrategySettings(SettingTable<ParallelSpec>* parallel);
+
 Section DataSection();
 Section ModelSection(const JobRegistry& registry);  // Of ModelText.
 Section ScheduleSection();
@@ -50,6 +55,10 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
 Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job);
 // Labels, weights, groups and items against the losses and metrics that need them.
 Status CheckLosses(const JobSource& source, Job* job);
+
+// Layers' shards, blocks and the search against the mode, and each for itself. How they fit the
+// number of workers is known when that is: common/planning/strategy_of_job.h.
+Status CheckStrategySettings(const JobSource& source, const Job& job);
 
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).

@@ -103,6 +103,13 @@ Section LayerSection(const LayerRegistry& layers) {
     layer.Add(word.name, WordIn{word}, word.doc, OneOf{word.words}, kinds,
               Note::kPrintedUnlessDefault);
   });
+  layer.Add("shard", &LayerSpec::shard,
+            "How it lies over the workers. A dense layer: [parts of its weight's rows, of its "
+            "columns]; what is left of the workers are parts of the examples. Or in full, [[a, "
+            "b], [b, c]]: parts of its input's rows and columns, and of its weight's. Others: "
+            "[parts of the examples, of the columns], of an embedding of its features. Not given: "
+            "as parallel_mode says.",
+            Range{1, 4096}, Note::kNoDefault, Note::kPrintedUnlessDefault);
   // A layer holds the numbers and words of its own kind, and all of them.
   layer.AfterReading([records = layers.records()](const JsonValue&, LayerSpec* spec) {
     LayerSpec own;

@@ -166,6 +166,11 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
   const auto sparse = RecipesWhere([](const auto& r) { return r.sparse(); });
   model->Add("embedding_dim", &ModelText::embedding_dim, "Floats of one row of the table `deep`.",
              Range{1, 4096}, embeds);
+  model->Add(
+      "feature_dims", &ModelText::feature_dims,
+      "Features whose vectors have another dim, as {\"user\": 32, \"weekday\": 4}; those of one "
+      "dim have a table `deep_DIM` together. Only under types that put vectors side by side.",
+      Range{1, 4096}, embeds);
   model->Add("hidden", &ModelText::hidden,
              "Hidden layers of the MLP, each with relu. For dlrm the top one.", Range{1, 65536},
              deep);

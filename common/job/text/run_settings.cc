@@ -114,7 +114,10 @@ Section TrainSection() {
 Section ParallelSection() {
   SettingTable<ParallelSpec> parallel("parallel", "parallel");
   parallel.Add("parallel_mode", &ParallelSpec::parallel_mode,
-               "stand_alone: one worker. MindSpore's other three modes are refused.");
+               "stand_alone: one worker. data_parallel: each computes the whole model on its rows. "
+               "hybrid_parallel: layers lie over the workers as their `shard` and "
+               "parallel.blocks say, the others data parallel. semi_auto_parallel: from what "
+               "these say the rest is derived. auto_parallel: it is searched.");
   parallel.Add("device_num", &ParallelSpec::device_num, "Workers; not given: as many as join.",
                Range{1, 4096}, kNoDefault, kPrintedUnlessDefault);
   parallel.Add("gradients_mean", &ParallelSpec::gradients_mean,
@@ -159,6 +162,7 @@ Section ParallelSection() {
   parallel.AddSpelling(
       "grad_accumulation_step", ValueKind::kInteger, "MindSpore's name of `train.micro_batches`.",
       [](const JsonValue&, ParallelSpec*) {}, Range{1, 65536});
+  AddStrategySettings(&parallel);
   return parallel.Done();
 }
 

@@ -23,6 +23,8 @@ enum class ValueKind : uint8_t {
   kBytes,  // A whole number, or a text such as "4GiB".
   kText,
   kChoice,  // One of some words.
+  kByName,  // An object of whole numbers under names that are free.
+  kTuples,  // [2, 1], or a list of such: [[2, 1], [1, 4]].
   kObject   // With the settings of a section.
 };
 
@@ -62,10 +64,11 @@ struct Reading {
 struct Setting {
   std::string key;
   ValueKind kind = ValueKind::kText;
-  bool is_list = false;                    // Of values of that kind.
-  std::string doc;                         // What it means, in a line of docs/job_file.md.
-  std::vector<std::string> words;          // kChoice.
-  double min = 0, max = 0;                 // kInteger, kNumber, kBytes; both included.
+  bool is_list = false;            // Of values of that kind.
+  std::string doc;                 // What it means, in a line of docs/job_file.md.
+  std::vector<std::string> words;  // kChoice.
+  // kInteger, kNumber, kBytes, of kByName and kTuples each number; both included.
+  double min = 0, max = 0;
   std::shared_ptr<const Section> section;  // kObject: the settings in there.
   std::optional<Condition> only_where;     // Elsewhere it is ignored with a warning.
   Hashed hashed = Hashed::kValue;

@@ -22,10 +22,6 @@ constexpr ForeignKey kForeignKeys[] = {
     {"parallel.enable_parallel_optimizer", "servers split the update already: leave it out"},
     {"parallel.comm_fusion", "gradients are always fused: leave it out"},
     {"parallel.all_reduce_fusion_config", "gradients are always fused: leave it out"},
-    {"parallel.search_mode", "tables are split by key: leave it out"},
-    {"parallel.auto_parallel_search_mode", "tables are split by key: leave it out"},
-    {"parallel.strategy_ckpt_save_file", "a checkpoint loads onto any cluster: leave it out"},
-    {"parallel.strategy_ckpt_load_file", "a checkpoint loads onto any cluster: leave it out"},
 };
 
 // Whether the value, or an item of a list, is one of the setting.
@@ -50,6 +46,20 @@ bool FitsOne(const Setting& setting, const JsonValue& value) {
     case ValueKind::kChoice:
       return value.kind == Kind::kText && std::find(setting.words.begin(), setting.words.end(),
                                                     value.text) != setting.words.end();
+    case ValueKind::kByName:
+      return value.kind == Kind::kObject &&
+             std::ranges::all_of(value.items, [&](const JsonValue& item) {
+               return item.kind == Kind::kInteger && in_range(item.number);
+             });
+    case ValueKind::kTuples: {
+      const auto whole = [&](const JsonValue& item) {
+        return item.kind == Kind::kInteger && in_range(item.number);
+      };
+      const auto tuple = [&](const JsonValue& item) {
+        return item.kind == Kind::kList && std::ranges::all_of(item.items, whole);
+      };
+      return tuple(value) || (value.kind == Kind::kList && std::ranges::all_of(value.items, tuple));
+    }
     case ValueKind::kObject:
       return value.kind == Kind::kObject;
   }
@@ -138,6 +148,10 @@ std::string WantedText(const Setting& setting) {
       return list + "text" + s;
     case ValueKind::kChoice:
       return "one of " + Listed(setting.words);
+    case ValueKind::kByName:
+      return "an object of names, each with a whole number" + RangeText(setting);
+    case ValueKind::kTuples:
+      return "a tuple such as [2, 1], or a list of tuples, of whole numbers" + RangeText(setting);
     case ValueKind::kObject:
       return (setting.is_list ? "a list of objects (" : "an object (") + setting.section->name +
              ")";

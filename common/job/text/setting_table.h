@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -23,6 +24,9 @@ constexpr bool kIsList = false;
 template <typename Item>
 constexpr bool kIsList<std::vector<Item>> = true;
 
+template <>
+inline constexpr bool kIsList<std::vector<std::vector<uint32_t>>> = false;  // One value: tuples.
+
 template <typename Value>
 struct ItemOf {
   using Type = Value;
@@ -31,14 +35,27 @@ template <typename Item>
 struct ItemOf<std::vector<Item>> {
   using Type = Item;
 };
+template <>
+struct ItemOf<std::vector<std::vector<uint32_t>>> {
+  using Type = std::vector<std::vector<uint32_t>>;
+};
+
+template <typename Value>
+constexpr bool kIsByName = false;
+template <typename Item>
+constexpr bool kIsByName<std::map<std::string, Item>> = true;
 
 // How a member's type is written. Reading expects a value that passed CheckSection.
 template <typename Value>
 constexpr ValueKind KindOf() {
   if constexpr (std::is_same_v<Value, bool>) return ValueKind::kBool;
+  if constexpr (std::is_same_v<Value, std::vector<std::vector<uint32_t>>>) {
+    return ValueKind::kTuples;
+  }
   if constexpr (std::is_enum_v<Value>) return ValueKind::kChoice;
   if constexpr (std::is_integral_v<Value>) return ValueKind::kInteger;
   if constexpr (std::is_floating_point_v<Value>) return ValueKind::kNumber;
+  if constexpr (kIsByName<Value>) return ValueKind::kByName;
   return ValueKind::kText;
 }
 
@@ -65,6 +82,18 @@ void ReadValue(const JsonValue& json, std::vector<Item>* to) {
   to->assign(json.items.size(), Item());
   for (size_t i = 0; i < to->size(); ++i) ReadValue(json.items[i], &(*to)[i]);
 }
+template <typename Item>
+void ReadValue(const JsonValue& json, std::map<std::string, Item>* to) {
+  to->clear();
+  for (size_t i = 0; i < json.items.size(); ++i) ReadValue(json.items[i], &(*to)[json.names[i]]);
+}
+
+// A single tuple may stand without the list.
+inline void ReadValue(const JsonValue& json, std::vector<std::vector<uint32_t>>* to) {
+  const bool single = !json.items.empty() && json.items[0].kind == JsonValue::Kind::kInteger;
+  to->assign(single ? 1 : json.items.size(), {});
+  for (size_t i = 0; i < to->size(); ++i) ReadValue(single ? json : json.items[i], &(*to)[i]);
+}
 
 template <typename Value>
 JsonValue PrintValue(const Value& value) {
@@ -89,6 +118,19 @@ template <typename Item>
 JsonValue PrintValue(const std::vector<Item>& items) {
   JsonValue list = JsonValue::List();
   for (const Item& item : items) list.items.push_back(PrintValue(item));
+  return list;
+}
+template <typename Item>
+JsonValue PrintValue(const std::map<std::string, Item>& items) {
+  JsonValue object = JsonValue::Object();
+  for (const auto& [name, item] : items) object.Set(name, PrintValue(item));
+  return object;
+}
+
+inline JsonValue PrintValue(const std::vector<std::vector<uint32_t>>& tuples) {
+  if (tuples.size() == 1) return PrintValue(tuples[0]);
+  JsonValue list = JsonValue::List();
+  for (const std::vector<uint32_t>& tuple : tuples) list.items.push_back(PrintValue(tuple));
   return list;
 }
 

@@ -91,6 +91,13 @@ TEST(DataPreviewTest, SaysFormatColumnsFirstRowLabelsAndKeys) {
   EXPECT_THAT(preview.labels, ElementsAre(2, 1));
 }
 
+TEST(DataPreviewTest, SaysWhichColumnsHaveTheSameKeys) {
+  DataSpec data = Incomes();
+  data.columns[1].vocabulary = "tags";
+  EXPECT_THAT(Good(data, {"39,State,a|b,<=50K\n50,x,y,>50K\n"}).lines[0],
+              HasSubstr("2 sparse features; 'work' and 'tags' have the same keys"));
+}
+
 TEST(DataPreviewTest, NamesTheFeaturesOfEntriesWithAnIndex) {
   EXPECT_THAT(
       Good(OfFormat(DataFormat::kLibfm, 2), {"-1 204:1 4798:1\n1 7:1 9:0.5\n"}).lines,

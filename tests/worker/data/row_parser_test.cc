@@ -366,5 +366,24 @@ TEST(BatchBuilderTest, RowsOfAllShapesStandInTheirOrder) {
   }
 }
 
+TEST(RowParserTest, ColumnsOfOneVocabularyHaveTheSameKeys) {
+  DataSpec data;
+  data.columns.resize(4);
+  data.columns[0].name = "y";
+  data.columns[0].type = ColumnType::kLabel;
+  data.columns[1].name = "history";
+  data.columns[1].type = ColumnType::kMulti;
+  data.columns[1].vocabulary = "target";
+  data.columns[2].name = "target";
+  data.columns[3].name = "other";
+  const std::unique_ptr<RowParser> parser = NewRowParser(data, {{"", 2}});
+  Row row;
+  ASSERT_FALSE(parser->Parse("1,i7|i9,i9,i9", &row).has_value());
+  ASSERT_EQ(row.keys.size(), 4u);
+  EXPECT_EQ(row.keys[1], row.keys[2]);
+  EXPECT_EQ(row.keys[2], FeatureKey(HashString("target"), "i9"));
+  EXPECT_NE(row.keys[2], row.keys[3]);
+}
+
 }  // namespace
 }  // namespace hdps

@@ -21,7 +21,7 @@ class CsvParser : public RowParser {
         missing_(data.missing),
         rules_(labels.size(), LabelRule({}, 2)) {
     for (const ColumnSpec& spec : data.columns) {
-      Column& column = columns_.emplace_back(spec, HashString(spec.name), rules_.size());
+      Column& column = columns_.emplace_back(spec, HashString(spec.key_space()), rules_.size());
       if (spec.type != ColumnType::kLabel) continue;
       for (size_t task = 0; task < labels.size(); ++task) {
         if (!labels[task].name.empty() && labels[task].name != spec.name) continue;

@@ -1,0 +1,114 @@
+// A layer as products, passes over its values, a reduction and an update; a conversion as bytes and
+// exchanges.
+#include "common/planning/strategy_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hdps {
+namespace {
+
+constexpr double kFloatBytes = sizeof(float);
+
+double Part(double extent, uint32_t parts) { return std::ceil(extent / parts); }
+
+}  // namespace
+
+LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
+  const LayerFacts& facts = facts_.layers[layer];
+  const double rows = Part(facts_.batch, split.examples);
+  const double width = static_cast<double>(facts.width);
+  const double columns =
+      facts.cut == LayerCut::kFeatures && facts.dim > 0
+          ? Part(double(facts.features), split.columns) * std::min(width, double(facts.dim))
+          : Part(width, split.columns);
+  LayerCost cost;
+  double flops = facts.flops, tensors = facts.tensor_floats;
+  double values = rows * columns;
+  if (facts.cut == LayerCut::kMatrix) {
+    const double inputs = Part(double(facts.input_width), split.inputs);
+    flops = 2 * inputs * columns;
+    tensors = inputs * columns + columns;
+    values += rows * inputs;
+  } else if (facts.cut == LayerCut::kColumns && width > 0) {
+    tensors *= columns / width;
+  }
+  // Forward, the gradient of the weights, that of the input.
+  constexpr double kPasses = 3;
+  cost.compute_seconds = kPasses * flops * rows / rates_.flops_per_second +
+                         2 * kFloatBytes * values / rates_.memory_bytes_per_second;
+  if (!facts.table.empty()) {
+    const double floats = rows * Part(double(facts.features), split.columns) * double(facts.dim);
+    cost.compute_seconds += 2 * floats * rates_.row_float_seconds;
+  }
+  if (tensors > 0 && split.examples > 1) {
+    const double share = 2.0 * (split.examples - 1) / split.examples;
+    cost.reduce_seconds = share * kFloatBytes * tensors / rates_.link_bytes_per_second;
+    // Over all workers the gradients of many layers travel together.
+    if (split.examples < workers_) cost.reduce_seconds += rates_.exchange_seconds;
+  }
+  cost.update_seconds = tensors * rates_.update_float_seconds;
+  constexpr double kWeightAndGradient = 2;
+  cost.weight_floats = tensors;
+  cost.memory_bytes =
+      kFloatBytes * (tensors * (kWeightAndGradient + facts_.state_floats) + 2 * rows * columns);
+  return cost;
+}
+
+const StrategyCost::Way& StrategyCost::WayOf(const Layout& from, const Layout& to) const {
+  const auto key = std::pair(from.Shown(), to.Shown());
+  const auto found = ways_.find(key);
+  if (found != ways_.end()) return found->second;
+  const Conversion conversion = ConversionOf(from, to);
+  Way way;
+  way.name = ConversionName(conversion.kind);
+  way.share = FloatsSent(conversion, 1, 1);
+  if (way.share > 0) way.exchanges = static_cast<double>(conversion.way.size() - 1);
+  return ways_.emplace(key, way).first->second;
+}
+
+double StrategyCost::Seconds(const Way& way, double bytes) const {
+  return way.exchanges * rates_.exchange_seconds + bytes / rates_.link_bytes_per_second;
+}
+
+ConversionCost StrategyCost::OfConversion(size_t from, const LayerSplit& from_split, size_t to,
+                                          const LayerSplit& to_split) const {
+  const LayerFacts& facts = facts_.layers[from];
+  const LayerLayouts source = LayoutsOf(facts.cut, from_split, workers_);
+  LayerLayouts target;
+  target.input = target.input_gradient = Layout::OwnRows(workers_);
+  if (to != kLoss) target = LayoutsOf(facts_.layers[to].cut, to_split, workers_);
+  const double bytes =
+      kFloatBytes * static_cast<double>(facts_.batch) * static_cast<double>(facts.width);
+  ConversionCost cost;
+  const Way& forward = WayOf(source.output, target.input);
+  cost.forward = forward.name;
+  cost.forward_bytes = forward.share * bytes;
+  cost.seconds = Seconds(forward, cost.forward_bytes);
+  if (!facts.learns) return cost;
+  const Way& backward = WayOf(target.input_gradient, source.output_gradient);
+  cost.backward = backward.name;
+  cost.backward_bytes = backward.share * bytes;
+  cost.seconds += Seconds(backward, cost.backward_bytes);
+  return cost;
+}
+
+StrategyTotal TotalOf(const JobFacts& facts, const Strategy& strategy, const StepRates& rates) {
+  const StrategyCost cost(facts, strategy.workers, rates);
+  StrategyTotal total;
+  for (size_t i = 0; i < facts.layers.size(); ++i) {
+    const LayerCost layer = cost.OfLayer(i, strategy.layers[i]);
+    total.seconds += layer.seconds();
+    total.memory_bytes += layer.memory_bytes;
+    for (const uint32_t input : facts.layers[i].inputs) {
+      total.seconds +=
+          cost.OfConversion(input, strategy.layers[input], i, strategy.layers[i]).seconds;
+    }
+  }
+  if (facts.layers.empty()) return total;
+  const size_t last = facts.layers.size() - 1;
+  total.seconds += cost.OfConversion(last, strategy.layers[last], kLoss, {}).seconds;
+  return total;
+}
+
+}  // namespace hdps
