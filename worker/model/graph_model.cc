@@ -45,7 +45,8 @@ class GraphModel : public Model {
 
   Status CheckBatch(const Batch& batch) const override;
   void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-            std::span<float> dense_gradients, const RowsDone& rows_done) override;
+            std::span<float> dense_gradients, const RowsDone& rows_done,
+            const TensorDone& tensor_done) override;
   double Predict(const Batch& batch, std::span<const TableInput> tables,
                  std::vector<float>* probabilities) override;
   const float* RowGradientsOnDevice(uint32_t table) const override {
@@ -61,12 +62,13 @@ class GraphModel : public Model {
   Pass Forward(const Batch& batch, std::span<const TableInput> tables, bool training);
   // The rows of a table on another device.
   std::span<const float> BringRows(size_t table, const TableInput& input);
-  void Backward(Pass& pass);
-  void FinishBackward(Pass& pass);
+  void Backward(Pass& pass, const TensorDone& tensor_done);
+  void FinishBackward(Pass& pass, const TensorDone& tensor_done);
   // Where the rows' gradients go: into the result itself where the device allows.
   void PrepareRowGradients(std::span<const TableInput> tables, StepResult* result);
   void FinishRowGradients(std::span<const TableInput> tables, StepResult* result);
-  void FinishDenseGradients(std::span<float> gradients);
+  // The gradients of the tensors of a place stand: zeros for what nothing was computed for.
+  void FinishTensors(size_t place, std::span<float> gradients, const TensorDone& tensor_done);
 
   const Job job_;
   const size_t numeric_columns_, sparse_columns_;
@@ -164,17 +166,22 @@ std::span<const float> GraphModel::BringRows(size_t table, const TableInput& inp
   return there;
 }
 
-void GraphModel::Backward(Pass& pass) {
+void GraphModel::Backward(Pass& pass, const TensorDone& tensor_done) {
+  const bool told = !pass.tensors_later && ops_->on_host();
+  const std::span<float> gradients(pass.dense_gradients, dense_floats());
   for (size_t p = graph_.places.size(); p-- > 0;) {
     const Place& place = graph_.places[p];
     if (place.used && place.learns) graph_.layers[p]->Backward(pass);
+    if (told) FinishTensors(p, gradients, tensor_done);
   }
 }
 
-void GraphModel::FinishBackward(Pass& pass) {
+void GraphModel::FinishBackward(Pass& pass, const TensorDone& tensor_done) {
+  const std::span<float> gradients(pass.dense_gradients, dense_floats());
   for (size_t p = graph_.places.size(); p-- > 0;) {
     const Place& place = graph_.places[p];
     if (place.used && place.learns) graph_.layers[p]->FinishBackward(pass);
+    if (ops_->on_host()) FinishTensors(p, gradients, tensor_done);
   }
 }
 
@@ -216,23 +223,21 @@ void GraphModel::FinishRowGradients(std::span<const TableInput> tables, StepResu
   }
 }
 
-void GraphModel::FinishDenseGradients(std::span<float> gradients) {
-  if (!ops_->on_host()) ops_->Download(dense_gradients_.data(), gradients);
-  for (size_t p = 0; p < graph_.places.size(); ++p) {
-    for (uint32_t t = graph_.first_tensor[p]; t < graph_.first_tensor[p + 1]; ++t) {
-      const DenseTensor& tensor = graph_.tensors[t];
-      const size_t first = tensor.first_chunk * kDenseChunkFloats;
-      const size_t given = graph_.places[p].used ? tensor.size() : 0;
-      std::fill(
-          gradients.begin() + static_cast<ptrdiff_t>(first + given),
-          gradients.begin() + static_cast<ptrdiff_t>(first + tensor.num_chunks * kDenseChunkFloats),
-          0.0f);
-    }
+void GraphModel::FinishTensors(size_t place, std::span<float> gradients,
+                               const TensorDone& tensor_done) {
+  for (uint32_t t = graph_.first_tensor[place + 1]; t-- > graph_.first_tensor[place];) {
+    const DenseTensor& tensor = graph_.tensors[t];
+    const size_t given = graph_.places[place].used ? tensor.size() : 0;
+    std::ranges::fill(gradients.subspan(tensor.first_chunk * kDenseChunkFloats + given,
+                                        tensor.num_chunks * kDenseChunkFloats - given),
+                      0.0f);
+    if (tensor_done) tensor_done(t);
   }
 }
 
 void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-                      std::span<float> dense_gradients, const RowsDone& rows_done) {
+                      std::span<float> dense_gradients, const RowsDone& rows_done,
+                      const TensorDone& tensor_done) {
   CHECK_EQ(dense_gradients.size(), dense_floats());
   Pass pass = Forward(batch, tables, true);
   Place& logits = graph_.places.back();
@@ -241,13 +246,15 @@ void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, St
   pass.dense_gradients =
       ops_->on_host() ? dense_gradients.data() : dense_gradients_.Reserve(dense_gradients.size());
   pass.tensors_later = rows_done != nullptr;
-  Backward(pass);
+  Backward(pass, tensor_done);
   FinishRowGradients(tables, result);
   if (pass.tensors_later) {
     rows_done();
-    FinishBackward(pass);
+    FinishBackward(pass, tensor_done);
   }
-  FinishDenseGradients(dense_gradients);
+  if (ops_->on_host()) return;
+  ops_->Download(dense_gradients_.data(), dense_gradients);
+  for (size_t p = graph_.places.size(); p-- > 0;) FinishTensors(p, dense_gradients, tensor_done);
 }
 
 double GraphModel::Predict(const Batch& batch, std::span<const TableInput> tables,

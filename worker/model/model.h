@@ -49,7 +49,8 @@ struct DenseTensor {
   std::string name;  // "deep1.weight"
   std::vector<uint32_t> shape;
   InitSpec init;
-  uint64_t uses = 1;  // As in LayerShape::Tensor.
+  uint64_t uses = 1;   // As in LayerShape::Tensor.
+  uint32_t layer = 0;  // That has it, as a position among the job's.
   size_t first_chunk = 0;
   size_t num_chunks = 0;
   size_t size() const;  // Product of the shape.
@@ -82,14 +83,18 @@ class Model {
   virtual Status CheckBatch(const Batch& batch) const = 0;
   // Forward and backward. `dense_gradients` [dense_floats] gets sums over the examples. Unless it
   // is null, `rows_done` is called once as soon as the loss and all row gradients stand: what only
-  // dense gradients need is computed behind that, and `result` is not touched any more. The same
-  // bits with it and without.
+  // dense gradients need is computed behind that, and `result` is not touched any more.
+  // `tensor_done` is called for each tensor, from the last to the first, when the loss and the
+  // gradient of the tensor stand, what fills up its last chunk included. The same bits with them
+  // and without.
   using RowsDone = std::function<void()>;
+  using TensorDone = std::function<void(uint32_t tensor)>;
   virtual void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-                    std::span<float> dense_gradients, const RowsDone& rows_done) = 0;
+                    std::span<float> dense_gradients, const RowsDone& rows_done,
+                    const TensorDone& tensor_done) = 0;
   void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-            std::span<float> dense_gradients) {
-    Step(batch, tables, result, dense_gradients, nullptr);
+            std::span<float> dense_gradients, const RowsDone& rows_done = nullptr) {
+    Step(batch, tables, result, dense_gradients, rows_done, nullptr);
   }
   // The row gradients of the last Step of a table on the model's device, [unique * dim]; null where
   // StepResult has them in place.

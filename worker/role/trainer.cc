@@ -159,12 +159,11 @@ Status Trainer::Load(const Command& command) {
   window_.reset();
   steps_.reset();
   evaluation_.reset();
+  LeaveGroup();  // A call of its may have been cut off.
   dense_state_.reset();
   MakeRunner();
   if (cache_ != nullptr) cache_->Forget();
   HDPS_FAILPOINT("worker.load.taken");
-  MutexLock lock(group_mutex_);
-  group_.reset();  // A call of its may have been cut off.
   return Status();
 }
 
@@ -203,7 +202,7 @@ Status Trainer::Train(const Command& command) {
   if (allreduce()) {
     HDPS_RETURN_IF_ERROR(EnsureGroup());
     HDPS_RETURN_IF_ERROR(LoadDenseState());
-    runner_->set_group({group_.get(), dense_state_.get()});
+    runner_->set_group({group_.get(), dense_state_.get(), collective_queue_.get()});
   }
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   HDPS_RETURN_IF_ERROR(OpenSteps(command));

@@ -26,11 +26,23 @@ Status Trainer::EnsureGroup() {
   LOG(INFO) << "gradients are summed by " << group->name() << " over " << options.size
             << " workers";
   HDPS_FAILPOINT_OR_RETURN("worker.group.formed");
+  LeaveGroup();
   group_members_ = std::move(members);
+  if (allreduce() && runner_->dense_plan().buckets.size() > 1) {
+    collective_queue_ = std::make_unique<CollectiveQueue>(*group, time_);
+  }
   MutexLock lock(group_mutex_);
   group_ = std::move(group);
   if (aborted_ || restarts_ > view.restarts) group_->Abort();
   return Status();
+}
+
+void Trainer::LeaveGroup() {
+  collective_queue_.reset();
+  if (group_ == nullptr) return;
+  all_counts_.Add(group_->counts());
+  MutexLock lock(group_mutex_);
+  group_.reset();
 }
 
 Status Trainer::JoinCache() {

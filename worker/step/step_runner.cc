@@ -2,14 +2,12 @@
 #include "worker/step/step_runner.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "common/platform/failpoint.h"
-#include "embedding/memory/gradient_scale.h"
 #include "worker/step/own_norm.h"
 
 namespace hdps {
@@ -40,17 +38,22 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       executor_(executor),
       dense_table_(DenseTableOf(job)),
       clips_all_(job.train.clip_norm > 0 && job.train.mode == Mode::kSync),
-      clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync) {
+      clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync),
+      dense_sum_(job, model, dense_table_, executor) {
   if (clips_own_) dense_keys_ = DenseKeys(model.tensors());
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
     dense_ = dense_outside_;
   }
-  dense_gradients_.resize(model.dense_floats());
   row_gradients_.resize(job.tables.size());
   scratch_rows_.resize(job.tables.size());
   scratch_slots_.resize(job.tables.size());
+}
+
+void StepRunner::set_group(const DenseGroup& group) {
+  dense_sum_.set_group(group);
+  queue_ = group.queue;
 }
 
 Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
@@ -72,7 +75,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   HDPS_FAILPOINT("worker.step.computed");
   const int64_t computed = clock_.NowNs();
   const bool sent = PushesEarly(step);
-  if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task, &outcome));
+  if (dense_sum_.in_group()) HDPS_RETURN_IF_ERROR(ReduceDense(task, &outcome));
   HDPS_FAILPOINT("worker.step.reduced");
   const int64_t reduced = clock_.NowNs();
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task, &outcome));
@@ -96,7 +99,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
   if (clips_own_) {
     ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_keys_,
-                {row_gradients_, dense_gradients_});
+                {row_gradients_, dense_sum_.gradients()});
   }
   Push(window.at(0), task);
   if (clips_all_) HDPS_RETURN_IF_ERROR(SettleNorm(task));
@@ -109,6 +112,9 @@ Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pau
 }
 
 bool StepRunner::PushesEarly(const PreparedStep& step) const {
+  // Without rows nothing is waited for, and buckets leave while all of backward is computed.
+  const bool has_rows = job_.tables.size() > 1 || dense_table_ < 0;
+  if (!has_rows && queue_ != nullptr) return false;
   return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
          step.parts.parts().size() == 1 && model_.ops().on_host();
 }
@@ -183,6 +189,9 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
   }
   const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
   BeginPush(*step.prepared);
+  dense_sum_.Begin({.word = {step.prepared->parts.num_examples(), outcome->pause},
+                    .parts = parts.size(),
+                    .workers = channel_.view()->workers.size()});
   for (size_t part = 0; part < parts.size(); ++part) {
     HDPS_RETURN_IF_ERROR(model_.CheckBatch(parts[part].batch));
     ComputePart(step, part, rows_done, outcome);
@@ -194,19 +203,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
                   "learning_rate, or data.numeric_transform (transform of a column) where numbers "
                   "are large");
   }
-  ScaleAverages();
   return Status();
-}
-
-void StepRunner::ScaleAverages() {
-  if (dense_table_ < 0 || job_.train.mode != Mode::kSync) return;
-  const float scale = AverageScale(job_.parallel, channel_.view()->workers.size());
-  if (scale == 1.0f) return;
-  for (const AveragedTensor& averaged : job_.tables[static_cast<size_t>(dense_table_)].averaged) {
-    const DenseTensor& tensor = model_.tensors()[averaged.tensor];
-    float* const gradient = dense_gradients_.data() + tensor.first_chunk * kDenseChunkFloats;
-    for (size_t i = 0; i < tensor.size(); ++i) gradient[i] *= scale;
-  }
 }
 
 void StepRunner::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
@@ -237,12 +234,14 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDon
       PointAtKeptRows(*step.prepared, part, {t}, &inputs[t]);
     }
   }
-  const std::span<float> sum(dense_gradients_);
-  part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
-  model_.Step(parts.parts()[part].batch, inputs, &result_,
-              part == 0 ? sum : std::span<float>(part_gradients_), rows_done);
+  // Of a step that has diverged nothing leaves.
+  const auto tensor_done = [&](uint32_t tensor) {
+    const bool finite = std::isfinite(outcome->loss_sum + result_.loss_sum);
+    dense_sum_.TensorDone(part, tensor, /*stay=*/!finite);
+  };
+  model_.Step(parts.parts()[part].batch, inputs, &result_, dense_sum_.PlaceOf(part), rows_done,
+              tensor_done);
   outcome->loss_sum += result_.loss_sum;
-  if (part > 0) AddGradients(part_gradients_, sum);
   if (parts.parts().size() == 1) {
     if (rows_done == nullptr) std::swap(row_gradients_, result_.row_gradients);
     return;
@@ -256,31 +255,20 @@ void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDon
   }
 }
 
-Status StepRunner::ReduceDense(const PreparedStep& step, const StepTask& task,
-                               StepOutcome* outcome) {
-  const uint64_t examples = step.parts.num_examples();
-  const std::span<float> gradients(dense_gradients_);
-  if (examples == 0) {
-    // Nothing to add. Negative zero is what leaves every float as it is.
-    std::fill(gradients.begin(), gradients.end(), -0.0f);
-  } else if (const float scale = PartScale(job_.parallel, examples); scale != 1.0f) {
-    for (float& value : gradients) value *= scale;
+Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
+  const int64_t begin = clock_.NowNs();
+  HDPS_ASSIGN_OR_RETURN(const StepWord all, dense_sum_.Finish());
+  if (queue_ != nullptr) {
+    const int64_t waited = clock_.NowNs() - begin;
+    times_.reduce_hidden_ns += std::max(queue_->TakeBusyNs() - waited, int64_t{0});
   }
-  uint64_t all = examples, pause = outcome->pause ? 1 : 0;
-  const std::array lists = {SumOf(gradients), SumOf(std::span(&all, 1)),
-                            OrOf(std::span(&pause, 1))};
-  HDPS_RETURN_IF_ERROR(group_.collective->AllReduce(lists));
-  outcome->pause = pause != 0;
-  dense_scale_ = 0;
-  if (all == 0 || gradients.empty()) return Status();
-  dense_scale_ = SumScale(job_.parallel, group_.collective->size(), all);
-  if (!clips_all_) ApplyDense(TermsOf(task), task.clock);
+  outcome->pause = all.pause;
+  if (dense_sum_.has_update() && !clips_all_) ApplyDense(TermsOf(task), task.clock);
   return Status();
 }
 
 void StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
-  group_.state->Apply(executor_, dense_gradients_, {dense_scale_, clock + 1, terms});
-  group_.state->ReadWeights(executor_, dense_);
+  dense_sum_.Apply(terms, clock, dense_);
   if (!dense_outside_.empty()) model_.SetDense(dense_);
 }
 
@@ -288,7 +276,7 @@ UpdateTerms StepRunner::TermsOf(const StepTask& task) const {
   return {.rate = task.rate, .clip_value = static_cast<float>(job_.train.clip_value)};
 }
 
-std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) const {
+std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) {
   const bool has_examples = step.parts.num_examples() > 0;
   std::vector<std::span<const float>> gradients;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
@@ -297,8 +285,7 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
                                      : std::span<const float>());
   }
   if (dense_at_servers()) {
-    gradients.push_back(has_examples ? std::span<const float>(dense_gradients_)
-                                     : std::span<const float>());
+    gradients.push_back(has_examples ? dense_sum_.gradients() : std::span<const float>());
   }
   return gradients;
 }
@@ -359,8 +346,8 @@ Status StepRunner::SettleNorm(const StepTask& task) {
     if (reply.code != Code::kOk) return Status(reply.code, reply.message);
     squares.Add(reply.squares);
   }
-  const bool dense_here = group_.collective != nullptr && dense_scale_ != 0;
-  if (dense_here) squares.Add(group_.state->Squares(executor_, dense_gradients_, dense_scale_));
+  const bool dense_here = dense_sum_.in_group() && dense_sum_.has_update();
+  if (dense_here) squares.Add(dense_sum_.Squares());
   if (cache_ != nullptr) squares.Add(cache_->rows().squares());
   UpdateTerms terms = TermsOf(task);
   terms.shrink = ShrinkTo(job_.train.clip_norm, squares);

@@ -62,10 +62,13 @@ struct Reading {
 struct Setting {
   std::string key;
   ValueKind kind = ValueKind::kText;
-  bool is_list = false;                    // Of values of that kind.
-  std::string doc;                         // What it means, in a line of docs/job_file.md.
-  std::vector<std::string> words;          // kChoice.
-  double min = 0, max = 0;                 // kInteger, kNumber, kBytes; both included.
+  bool is_list = false;            // Of values of that kind.
+  std::string doc;                 // What it means, in a line of docs/job_file.md.
+  std::vector<std::string> words;  // kChoice.
+  double min = 0, max = 0;         // kInteger, kNumber, kBytes; both included.
+  // Where values are of several kinds: which fit, in place of `kind`, and in words.
+  std::function<bool(const JsonValue& value)> fits;
+  std::string wanted;
   std::shared_ptr<const Section> section;  // kObject: the settings in there.
   std::optional<Condition> only_where;     // Elsewhere it is ignored with a warning.
   Hashed hashed = Hashed::kValue;
