@@ -49,7 +49,8 @@ struct DenseTensor {
   std::string name;  // "deep1.weight"
   std::vector<uint32_t> shape;
   InitSpec init;
-  uint64_t uses = 1;  // As in LayerShape::Tensor.
+  uint64_t uses = 1;   // As in LayerShape::Tensor.
+  uint32_t layer = 0;  // That has it, as a position among the job's.
   size_t first_chunk = 0;
   size_t num_chunks = 0;
   size_t size() const;  // Product of the shape.

@@ -18,15 +18,16 @@ void AddTensor(const DenseTensor& tensor, std::span<const float> part, std::span
 
 }  // namespace
 
-StepCompute::StepCompute(const Job& job, Model& model) : job_(job), model_(model) {
+StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
+    : job_(job), model_(model), clock_(clock) {
   row_gradients_.resize(job.tables.size());
   group_rows_.resize(job.tables.size());
-  set_group(nullptr);
+  set_groups({});
 }
 
-void StepCompute::set_group(Collective* group) {
-  exchange_.reset();  // Its thread may use the group that was.
-  if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(group);
+void StepCompute::set_groups(std::span<Collective* const> groups) {
+  exchange_.reset();  // Its threads may use the groups that were.
+  if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
 }
 
 StepCompute::PartMemory& StepCompute::MemoryOf(size_t lane) {
@@ -77,11 +78,10 @@ StepLane StepCompute::LaneOf(const Batch& batch, bool first, std::span<float> de
           first ? dense_gradients : std::span<float>(memory->dense)};
 }
 
-Result<ComputedStep> StepCompute::Run(WindowStep& step, const PushPlan& push, bool pause,
-                                      std::span<float> dense_gradients,
+Result<ComputedStep> StepCompute::Run(WindowStep& step, const StepTerms& terms,
                                       const Model::RowsDone& rows_done,
-                                      const Model::TensorDone& tensor_done) {
-  computed_ = {.loss_sum = 0, .pause = pause};
+                                      const TensorDone& tensor_done) {
+  computed_ = {.loss_sum = 0, .pause = terms.pause};
   Model::RowsDone done;
   if (rows_done != nullptr) {
     done = [&] {
@@ -95,53 +95,46 @@ Result<ComputedStep> StepCompute::Run(WindowStep& step, const PushPlan& push, bo
     HDPS_RETURN_IF_ERROR(model_.CheckBatch(part.batch));
   }
   if (exchange_ == nullptr) {
-    HDPS_RETURN_IF_ERROR(RunParts(step, push, dense_gradients, done, tensor_done));
+    HDPS_RETURN_IF_ERROR(RunParts(step, terms, done, tensor_done));
   } else {
-    const Status status =
-        RunLanes(step, push, dense_gradients, done, tensor_done, &computed_.pause);
-    exchange_->EndStep();
-    HDPS_RETURN_IF_ERROR(status);
+    HDPS_RETURN_IF_ERROR(exchange_->EndStep(RunLanes(step, terms, done, tensor_done)));
   }
   return computed_;
 }
 
-Status StepCompute::RunParts(WindowStep& step, const PushPlan& push,
-                             std::span<float> dense_gradients, const Model::RowsDone& rows_done,
-                             const Model::TensorDone& tensor_done) {
-  const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
+Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
+                             const Model::RowsDone& rows_done, const TensorDone& tensor_done) {
+  const StepParts& parts = step.prepared->parts;
+  const size_t count = parts.parts().size();
   // The second takes the memory of the first but for its dense gradients, and so on.
   PartMemory& memory = MemoryOf(0);
-  for (size_t part = 0; part < parts.size(); ++part) {
-    FillInputs(step, part, push, &memory);
-    const bool begins = step.prepared->parts.BeginsGroup(part);
-    const bool ends = step.prepared->parts.EndsGroup(part);
-    const bool first_group = parts[part].group == parts[0].group;
-    const std::span<float> of_group = first_group ? dense_gradients : std::span(group_dense_);
-    StepLane lane = LaneOf(parts[part].batch, part == 0, dense_gradients, &memory);
+  for (size_t part = 0; part < count; ++part) {
+    FillInputs(step, part, terms.push, &memory);
+    const bool begins = parts.BeginsGroup(part), ends = parts.EndsGroup(part);
+    const bool first_group = parts.parts()[part].group == parts.parts()[0].group;
+    StepLane lane = LaneOf(parts.parts()[part].batch, part == 0, terms.dense_gradients, &memory);
     if (part > 0 && begins && !ends) {
-      group_dense_.resize(dense_gradients.size());
+      group_dense_.resize(terms.dense_gradients.size());
       lane.dense_gradients = group_dense_;
     }
-    Model::TensorDone done = tensor_done;
-    if (parts.size() > 1) {
-      done = [&, part, begins, ends](uint32_t t) {
-        const DenseTensor& tensor = model_.tensors()[t];
-        if (!begins) AddTensor(tensor, memory.dense, of_group);
-        if (ends && !first_group) {
-          AddTensor(tensor, begins ? memory.dense : group_dense_, dense_gradients);
-        }
-        if (part + 1 == parts.size() && tensor_done) tensor_done(t);
-      };
-    }
+    const Model::TensorDone done = [&](uint32_t t) {
+      const DenseTensor& tensor = model_.tensors()[t];
+      const std::span<float> of_group = first_group ? terms.dense_gradients : group_dense_;
+      if (!begins) AddTensor(tensor, memory.dense, of_group);
+      if (ends && !first_group) {
+        AddTensor(tensor, begins ? memory.dense : group_dense_, terms.dense_gradients);
+      }
+      if (part + 1 < count || tensor_done == nullptr) return;
+      tensor_done(t, std::isfinite(computed_.loss_sum + memory.result.loss_sum));
+    };
     HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done, done));
     TakePart(*step.prepared, part, rows_done != nullptr, &memory);
   }
   return {};
 }
 
-Status StepCompute::RunLanes(WindowStep& step, const PushPlan& push,
-                             std::span<float> dense_gradients, const Model::RowsDone& rows_done,
-                             const Model::TensorDone& tensor_done, bool* pause) {
+Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
+                             const Model::RowsDone& rows_done, const TensorDone& tensor_done) {
   const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
   const size_t count = size_t{job_.train.micro_batches} * job_.parallel.interleave_num;
   std::vector<StepLane> lanes;
@@ -149,25 +142,29 @@ Status StepCompute::RunLanes(WindowStep& step, const PushPlan& push,
   for (size_t i = 0; i < count; ++i) {
     PartMemory& memory = MemoryOf(i);
     memory.inputs.assign(job_.tables.size(), {});
-    if (i < parts.size()) FillInputs(step, i, push, &memory);
+    const bool has_part = i < parts.size();
+    if (has_part) FillInputs(step, i, terms.push, &memory);
     lanes.push_back(
-        LaneOf(i < parts.size() ? parts[i].batch : no_examples_, i == 0, dense_gradients, &memory));
-    groups.push_back(i < parts.size() ? parts[i].group : job_.train.micro_batches);
+        LaneOf(has_part ? parts[i].batch : no_examples_, i == 0, terms.dense_gradients, &memory));
+    groups.push_back(has_part ? parts[i].group : job_.train.micro_batches);
   }
   exchange_->BeginStep(groups);
   // Who stops stops with all others, or they would wait for it in the middle of the next step.
-  any_pause_ = *pause ? 1 : 0;
+  any_pause_ = terms.pause ? 1 : 0;
   const StepExchange::Ticket asked = exchange_->Start(0, [this](Collective* group) {
     const std::array lists = {OrOf(std::span(&any_pause_, 1))};
     return group == nullptr ? Status() : group->AllReduce(lists);
   });
   const Model::TensorDone done = [&](uint32_t tensor) {
-    AddLanes(step.prepared->parts, model_.tensors()[tensor], dense_gradients);
-    if (tensor_done) tensor_done(tensor);
+    AddLanes(step.prepared->parts, model_.tensors()[tensor], terms.dense_gradients);
+    if (tensor_done == nullptr) return;
+    double loss_sum = 0;
+    for (size_t i = 0; i < parts.size(); ++i) loss_sum += memory_[i]->result.loss_sum;
+    tensor_done(tensor, std::isfinite(loss_sum));
   };
   HDPS_RETURN_IF_ERROR(model_.Step(lanes, exchange_.get(), rows_done, done));
   HDPS_RETURN_IF_ERROR(exchange_->Wait(asked));
-  *pause = any_pause_ != 0;
+  computed_.pause = any_pause_ != 0;
   for (size_t part = 0; part < parts.size(); ++part) {
     TakePart(*step.prepared, part, rows_done != nullptr, memory_[part].get());
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/job/job.h"
+#include "common/platform/monotonic_clock.h"
 #include "worker/model/model.h"
 #include "worker/model/step_parts.h"
 #include "worker/step/lane_exchange.h"
@@ -210,10 +211,11 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
       }
       lanes.push_back({&parts.parts()[i].batch, own.inputs, &own.result, own.dense});
     }
-    LaneExchange exchange(nullptr);
+    const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+    LaneExchange exchange({}, *clock);
     exchange.BeginStep(std::vector<uint32_t>{0, 1, 2});
     ASSERT_TRUE(model_->Step(lanes, &exchange, nullptr, nullptr).ok());
-    exchange.EndStep();
+    ASSERT_TRUE(exchange.EndStep(Status()).ok());
     result->loss_sum = 0;
     result->row_gradients.assign(job_.tables.size(), {});
     for (size_t i = 0; i < kLanes; ++i) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
 #include "tests/worker/exchange/local_collectives.h"
 #include "tests/worker/model/model_fixture.h"
@@ -18,13 +19,14 @@
 namespace hdps {
 namespace {
 
+const std::unique_ptr<MonotonicClock> kClock = NewSystemClock();
 const std::vector<uint32_t> kFourAlone = {0, 1, 2, 3};
 
 TEST(LaneExchangeTest, SumsLanesOfAGroupThenGroups) {
   // Values of which the order of a sum can be told.
   const std::array values = {1.0, 0x1p-53, 0x1p-53, -1.0};
   const auto sum_of = [&](const std::vector<uint32_t>& groups) {
-    LaneExchange exchange(nullptr);
+    LaneExchange exchange({}, *kClock);
     exchange.BeginStep(groups);
     StepExchange::Ticket ticket = 0;
     for (size_t lane = 0; lane < 4; ++lane) {
@@ -32,7 +34,7 @@ TEST(LaneExchangeTest, SumsLanesOfAGroupThenGroups) {
     }
     double sum = 0;
     EXPECT_TRUE(exchange.TakeSum(ticket, std::span(&sum, 1)).ok());
-    exchange.EndStep();
+    EXPECT_TRUE(exchange.EndStep(Status()).ok());
     return sum;
   };
   EXPECT_EQ(sum_of(kFourAlone), ((values[0] + values[1]) + values[2]) + values[3]);
@@ -44,18 +46,19 @@ TEST(LaneExchangeTest, WorkersAddInTheOrderOfTheirRanksAndRunWorkInThatOfItsStar
   const std::vector<double> values = {1.0, 0x1p-53, 0x1p-53};
   std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(3);
   OnAllRanks(3, [&](uint32_t rank) {
-    LaneExchange exchange(groups[rank].get());
+    Collective* const group = groups[rank].get();
+    LaneExchange exchange({&group, 1}, *kClock);
     EXPECT_EQ(exchange.workers(), 3u);
     for (int step = 0; step < 3; ++step) {
       exchange.BeginStep(std::vector<uint32_t>{0, 1});
       std::vector<int> order;
-      const auto first = exchange.Start(0, [&](Collective* group) {
+      const auto first = exchange.Start(0, [&](Collective* all) {
         order.push_back(1);
-        return group->Barrier();
+        return all->Barrier();
       });
-      const auto second = exchange.Start(1, [&](Collective* group) {
+      const auto second = exchange.Start(1, [&](Collective* all) {
         order.push_back(2);
-        return group->Barrier();
+        return all->Barrier();
       });
       exchange.GiveToSum(0, std::span(&values[rank], 1));
       const double nothing = -0.0;
@@ -66,7 +69,7 @@ TEST(LaneExchangeTest, WorkersAddInTheOrderOfTheirRanksAndRunWorkInThatOfItsStar
       ASSERT_TRUE(exchange.Wait(second).ok());
       ASSERT_TRUE(exchange.Wait(first).ok());
       EXPECT_EQ(order, (std::vector<int>{1, 2}));
-      exchange.EndStep();
+      EXPECT_TRUE(exchange.EndStep(Status()).ok());
     }
   });
 }
@@ -76,7 +79,8 @@ TEST(LaneExchangeTest, AFailureEndsEveryWaitOfTheStep) {
   std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
   OnAllRanks(2, [&](uint32_t rank) {
     if (rank == 1) return groups[0]->Abort();
-    LaneExchange exchange(groups[0].get());
+    Collective* const group = groups[0].get();
+    LaneExchange exchange({&group, 1}, *kClock);
     exchange.BeginStep(std::vector<uint32_t>{0});
     const double value = 1;
     const auto sum = exchange.GiveToSum(0, std::span(&value, 1));
@@ -91,7 +95,7 @@ TEST(LaneExchangeTest, AFailureEndsEveryWaitOfTheStep) {
         << status.message();
     EXPECT_EQ(exchange.Wait(behind).code(), status.code());
     EXPECT_FALSE(ran);
-    exchange.EndStep();
+    EXPECT_EQ(exchange.EndStep(status).code(), status.code());
   });
 }
 
@@ -144,7 +148,7 @@ class MeetingModelTest : public testing::Test {
       given_lanes.push_back({&part, inputs[i], &results[i], dense[i]});
     }
     model_->SetDense(dense_);
-    LaneExchange exchange(nullptr);
+    LaneExchange exchange({}, *kClock);
     const std::vector<uint32_t> groups(lanes, 0);
     exchange.BeginStep(groups);
     std::vector<uint32_t> told;
@@ -152,7 +156,7 @@ class MeetingModelTest : public testing::Test {
                     ->Step(given_lanes, &exchange, nullptr,
                            [&](uint32_t tensor) { told.push_back(tensor); })
                     .ok());
-    exchange.EndStep();
+    EXPECT_TRUE(exchange.EndStep(Status()).ok());
     EXPECT_EQ(told.size(), model_->tensors().size());
     EXPECT_TRUE(std::ranges::is_sorted(told, std::greater<>()));
     StepParts::GroupSum group;
