@@ -74,6 +74,7 @@ Result<Graph> PlanGraph(const Job& job) {
     graph.first_tensor.push_back(static_cast<uint32_t>(graph.tensors.size()));
     for (const LayerShape::Tensor& tensor : of_layer.tensors) {
       AddTensor(job.model.layers[i], tensor, &graph.tensors);
+      graph.tensors.back().layer = static_cast<uint32_t>(i);
     }
   }
   graph.first_tensor.push_back(static_cast<uint32_t>(graph.tensors.size()));

@@ -4,7 +4,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <ranges>
 #include <utility>
 
 namespace hdps {
@@ -45,6 +44,7 @@ void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t numbe
     CHECK_EQ(lane.rows.of_layers.size(), rows_.size());
     std::ranges::copy(lane.rows.of_layers, rows_.begin());
   }
+  empty_ = std::ranges::all_of(rows_, [](size_t rows) { return rows == 0; });
   activations_.Lay(rows_, graph_.places);
   const Batch& sources = lane.rows.sources == nullptr ? *lane.batch : *lane.rows.sources;
   pass_.emplace(Pass{ops_, *lane.batch, sources, graph_.places, tables_});
@@ -80,6 +80,7 @@ Status GraphLane::ForwardSegment(size_t segment) {
 }
 
 void GraphLane::PrepareGradients(const StepLane& to) {
+  dense_to_ = to.dense_gradients;
   pass_->dense_gradients = ops_.on_host() ? to.dense_gradients.data()
                                           : dense_gradients_.Reserve(to.dense_gradients.size());
   to.result->row_gradients.resize(tables_.size());
@@ -100,22 +101,44 @@ void GraphLane::PrepareGradients(const StepLane& to) {
   }
 }
 
-Status GraphLane::BackwardSegment(size_t segment) {
+Status GraphLane::BackwardSegment(size_t segment, const Model::TensorDone& done) {
   const auto wanted = [this](size_t p) { return graph_.places[p].used && graph_.places[p].learns; };
-  if (segment < meetings_.size() && wanted(meetings_[segment])) {
-    HDPS_RETURN_IF_ERROR(Meeting(segment).EndBackward(*pass_));
+  if (segment < meetings_.size()) {
+    const size_t p = meetings_[segment];
+    if (wanted(p)) HDPS_RETURN_IF_ERROR(Meeting(segment).EndBackward(*pass_));
+    if (!TensorsLater()) FinishTensors(p, done);
   }
   for (size_t p = EndOf(segment); p-- > BeginOf(segment);) {
     if (wanted(p) && HasRows(p)) graph_.layers[p]->Backward(*pass_);
+    if (!TensorsLater()) FinishTensors(p, done);
   }
   if (segment > 0 && wanted(meetings_[segment - 1])) Meeting(segment - 1).BeginBackward(*pass_);
   return {};
 }
 
-void GraphLane::FinishBackward() {
-  for (size_t p = graph_.places.size(); p-- > 0;) {
-    const Place& place = graph_.places[p];
-    if (place.used && place.learns && HasRows(p)) graph_.layers[p]->FinishBackward(*pass_);
+void GraphLane::FinishBackward(const Model::TensorDone& done) {
+  if (!TensorsLater()) return;
+  if (pass_->tensors_later) {
+    for (size_t p = graph_.places.size(); p-- > 0;) {
+      const Place& place = graph_.places[p];
+      if (place.used && place.learns && HasRows(p)) graph_.layers[p]->FinishBackward(*pass_);
+      if (ops_.on_host()) FinishTensors(p, done);
+    }
+  }
+  if (ops_.on_host()) return;
+  ops_.Download(dense_gradients_.data(), dense_to_);
+  for (size_t p = graph_.places.size(); p-- > 0;) FinishTensors(p, done);
+}
+
+void GraphLane::FinishTensors(size_t place, const Model::TensorDone& done) {
+  const bool given = graph_.places[place].used && HasRows(place);
+  for (uint32_t t = graph_.first_tensor[place + 1]; t-- > graph_.first_tensor[place];) {
+    const DenseTensor& tensor = graph_.tensors[t];
+    const size_t floats = given ? tensor.size() : 0;
+    std::ranges::fill(dense_to_.subspan(tensor.first_chunk * kDenseChunkFloats + floats,
+                                        tensor.num_chunks * kDenseChunkFloats - floats),
+                      empty_ ? -0.0f : 0.0f);
+    if (done) done(t);
   }
 }
 
@@ -135,26 +158,6 @@ void GraphLane::FinishRowGradients(const StepLane& to) {
       } else if (there != nullptr) {
         ops_.DownloadOutside(input.slots, input.slab->dim, there, here);
       }
-    }
-  }
-}
-
-void GraphLane::FinishDenseGradients(std::span<float> gradients) {
-  const auto has_rows = [this](size_t p) { return graph_.places[p].used && HasRows(p); };
-  if (std::ranges::none_of(std::views::iota(size_t{0}, graph_.places.size()), has_rows)) {
-    std::ranges::fill(gradients, -0.0f);
-    return;
-  }
-  if (!ops_.on_host()) ops_.Download(dense_gradients_.data(), gradients);
-  for (size_t p = 0; p < graph_.places.size(); ++p) {
-    for (uint32_t t = graph_.first_tensor[p]; t < graph_.first_tensor[p + 1]; ++t) {
-      const DenseTensor& tensor = graph_.tensors[t];
-      const size_t first = tensor.first_chunk * kDenseChunkFloats;
-      const size_t given = has_rows(p) ? tensor.size() : 0;
-      std::fill(
-          gradients.begin() + static_cast<ptrdiff_t>(first + given),
-          gradients.begin() + static_cast<ptrdiff_t>(first + tensor.num_chunks * kDenseChunkFloats),
-          0.0f);
     }
   }
 }

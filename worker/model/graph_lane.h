@@ -44,10 +44,11 @@ class GraphLane {
   Status ForwardSegment(size_t segment);
   // Where gradients go: those of rows into the result itself where the device allows.
   void PrepareGradients(const StepLane& to);
-  Status BackwardSegment(size_t segment);
+  // `done`, which may be empty, is told of the tensors whose gradients stand then.
+  Status BackwardSegment(size_t segment, const Model::TensorDone& done);
   void FinishRowGradients(const StepLane& to);
-  void FinishBackward();
-  void FinishDenseGradients(std::span<float> gradients);
+  // What BackwardSegment has left of dense gradients.
+  void FinishBackward(const Model::TensorDone& done);
 
  private:
   bool HasRows(size_t place) const { return graph_.places[place].value.rows > 0; }
@@ -57,6 +58,9 @@ class GraphLane {
     return segment == meetings_.size() ? graph_.places.size() : meetings_[segment];
   }
   MeetingLayer& Meeting(size_t i) const;
+  // The gradients of a place's tensors stand: zeros for what nothing was computed for.
+  void FinishTensors(size_t place, const Model::TensorDone& done);
+  bool TensorsLater() const { return pass_->tensors_later || !ops_.on_host(); }
   // The rows of a table on another device.
   std::span<const float> BringRows(size_t table, const TableInput& input);
 
@@ -68,7 +72,9 @@ class GraphLane {
   std::vector<std::unique_ptr<DeviceArray>> table_rows_, row_gradients_;  // [tables]
   DeviceArray dense_gradients_;  // [dense_floats]; unused, as those, where spans are.
   // Of the current pass.
-  std::vector<size_t> rows_;  // [places]
+  std::span<float> dense_to_;  // [dense_floats]: where its dense gradients are wanted.
+  std::vector<size_t> rows_;   // [places]
+  bool empty_ = false;         // No place has rows.
   std::vector<TablePass> tables_;
   std::optional<Pass> pass_;
 };

@@ -42,8 +42,8 @@ class GraphModel : public Model {
   Status CheckBatch(const Batch& batch) const override;
   bool meets() const override { return lanes_[0]->segments() > 1; }
   using Model::Step;
-  Status Step(std::span<const StepLane> lanes, StepExchange* exchange,
-              const RowsDone& rows_done) override;
+  Status Step(std::span<const StepLane> lanes, StepExchange* exchange, const RowsDone& rows_done,
+              const TensorDone& tensor_done) override;
   using Model::Predict;
   Result<double> Predict(const Batch& batch, std::span<const TableInput> tables,
                          StepExchange* exchange, const PassRows& rows,
@@ -62,7 +62,7 @@ class GraphModel : public Model {
   void EnsureLanes(size_t count);
   // The first `count` lanes, whose passes have begun.
   Status Forward(size_t count);
-  Status Backward(size_t count);
+  Status Backward(size_t count, const TensorDone& tensor_done);
 
   const Job job_;
   const size_t numeric_columns_, sparse_columns_;
@@ -136,15 +136,18 @@ Status GraphModel::Forward(size_t count) {
   return {};
 }
 
-Status GraphModel::Backward(size_t count) {
+Status GraphModel::Backward(size_t count, const TensorDone& tensor_done) {
   for (size_t segment = lanes_[0]->segments(); segment-- > 0;) {
-    for (size_t i = 0; i < count; ++i) HDPS_RETURN_IF_ERROR(lanes_[i]->BackwardSegment(segment));
+    for (size_t i = 0; i < count; ++i) {
+      HDPS_RETURN_IF_ERROR(
+          lanes_[i]->BackwardSegment(segment, i + 1 == count ? tensor_done : nullptr));
+    }
   }
   return {};
 }
 
 Status GraphModel::Step(std::span<const StepLane> lanes, StepExchange* exchange,
-                        const RowsDone& rows_done) {
+                        const RowsDone& rows_done, const TensorDone& tensor_done) {
   CHECK_EQ(dense_.size() >= dense_floats(), true) << "SetDense comes before the first pass";
   CHECK(lanes.size() == 1 || exchange != nullptr);
   EnsureLanes(lanes.size());
@@ -163,14 +166,11 @@ Status GraphModel::Step(std::span<const StepLane> lanes, StepExchange* exchange,
     }
     lanes_[i]->PrepareGradients(lanes[i]);
   }
-  HDPS_RETURN_IF_ERROR(Backward(lanes.size()));
+  HDPS_RETURN_IF_ERROR(Backward(lanes.size(), tensor_done));
   for (size_t i = 0; i < lanes.size(); ++i) lanes_[i]->FinishRowGradients(lanes[i]);
-  if (rows_done != nullptr) {
-    rows_done();
-    for (size_t i = 0; i < lanes.size(); ++i) lanes_[i]->FinishBackward();
-  }
+  if (rows_done != nullptr) rows_done();
   for (size_t i = 0; i < lanes.size(); ++i) {
-    lanes_[i]->FinishDenseGradients(lanes[i].dense_gradients);
+    lanes_[i]->FinishBackward(i + 1 == lanes.size() ? tensor_done : nullptr);
   }
   return {};
 }
@@ -201,9 +201,10 @@ Result<std::unique_ptr<DenseOps>> ChooseOps(const std::string& device, Executor&
 }  // namespace
 
 void Model::Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-                 std::span<float> dense_gradients, const RowsDone& rows_done) {
+                 std::span<float> dense_gradients, const RowsDone& rows_done,
+                 const TensorDone& tensor_done) {
   const StepLane lane{&batch, tables, result, dense_gradients};
-  CHECK(Step({&lane, 1}, nullptr, rows_done).ok()) << "only an exchange fails";
+  CHECK(Step({&lane, 1}, nullptr, rows_done, tensor_done).ok()) << "only an exchange fails";
 }
 
 double Model::Predict(const Batch& batch, std::span<const TableInput> tables,

@@ -49,7 +49,8 @@ struct DenseTensor {
   std::string name;  // "deep1.weight"
   std::vector<uint32_t> shape;
   InitSpec init;
-  uint64_t uses = 1;  // As in LayerShape::Tensor.
+  uint64_t uses = 1;   // As in LayerShape::Tensor.
+  uint32_t layer = 0;  // That has it, as a position among the job's.
   size_t first_chunk = 0;
   size_t num_chunks = 0;
   size_t size() const;  // Product of the shape.
@@ -105,15 +106,19 @@ class Model {
   // Forward and backward of all lanes, layer by layer where they meet. `exchange` may be null where
   // no layer meets, or a lane is to be by itself. Unless it is null, `rows_done` is called once as
   // soon as losses and all row gradients stand: what only dense gradients need is computed behind
-  // that, and results are not touched any more. The same bits with it and without. A lane without
-  // examples gives -0.0 as each dense gradient, which changes no sum. A failure is the exchange's;
-  // results are of no use then.
+  // that, and results are not touched any more. `tensor_done`, likewise, is called for each tensor,
+  // from the last to the first, when the losses and all lanes' gradients of the tensor stand, what
+  // fills up its last chunk included. The same bits with them and without. A lane without examples
+  // gives -0.0 as each dense gradient, which changes no sum. A failure is the exchange's; results
+  // are of no use then.
   using RowsDone = std::function<void()>;
+  using TensorDone = std::function<void(uint32_t tensor)>;
   virtual Status Step(std::span<const StepLane> lanes, StepExchange* exchange,
-                      const RowsDone& rows_done) = 0;
+                      const RowsDone& rows_done, const TensorDone& tensor_done) = 0;
   // Of one lane by itself.
   void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-            std::span<float> dense_gradients, const RowsDone& rows_done = nullptr);
+            std::span<float> dense_gradients, const RowsDone& rows_done = nullptr,
+            const TensorDone& tensor_done = nullptr);
   // The row gradients of a table of the first lane of the last Step on the model's device, [unique
   // * dim]; null where StepResult has them in place.
   virtual const float* RowGradientsOnDevice(uint32_t table) const = 0;

@@ -35,10 +35,11 @@ class StepExchange {
   // Waits for it; `sum` is as long as the values. All lanes have given.
   virtual Status TakeSum(Ticket ticket, std::span<double> sum) = 0;
 
-  // Runs `work` with the group of all workers behind all that was started before, while the lanes
-  // compute. With one worker it is run at once, with no group: null.
+  // Runs `work` with a group of all workers while the lanes compute, behind all that was started
+  // for this lane before. With one worker it is run at once, with no group: null.
   virtual Ticket Start(size_t lane, std::function<Status(Collective*)> work) = 0;
-  // kUnavailable, kCancelled: of the first work that failed; what was started behind is not run.
+  // kUnavailable, kCancelled: of the first work of the lane that failed; what was started behind it
+  // is not run.
   virtual Status Wait(Ticket ticket) = 0;
 };
 

@@ -126,6 +126,7 @@ Batch JoinBatches(std::span<const Batch> batches) {
 void StepParts::Assign(Batch batch, const PartCount& count, KeyFinder& finder) {
   CHECK_GT(count.micro_batches, 0u);
   CHECK_GT(count.slices, 0u);
+  sliced_ = count.slices > 1;
   table_sets_ = finder.table_keys();
   num_examples_ = 0;
   const uint64_t num_parts = uint64_t{count.micro_batches} * count.slices;
@@ -233,22 +234,46 @@ std::span<const uint32_t> StepParts::SlotsOfPart(size_t part, TableId table,
 }
 
 void StepParts::AddRowGradients(size_t part, TableId table, uint32_t dim,
-                                std::span<const float> of_part, std::span<float> sum) const {
+                                std::span<const float> of_part, GroupSum* group,
+                                std::span<float> sum) const {
   if (parts_.size() == 1) {
     std::copy(of_part.begin(), of_part.end(), sum.begin());
     return;
   }
-  const Positions& positions = positions_[part][static_cast<size_t>(table_sets_[table.value])];
-  CHECK_EQ(of_part.size(), positions.at.size() * dim);
-  const float* from = of_part.data();
-  for (const uint32_t at : positions.at) {
-    float* to = sum.data() + size_t{at} * dim;
-    if (at >= positions.begin) {
+  const auto set = static_cast<size_t>(table_sets_[table.value]);
+  const auto put = [dim](const float* from, bool first, float* to) {
+    if (first) {
       std::memcpy(to, from, dim * sizeof(float));
     } else {
       for (uint32_t d = 0; d < dim; ++d) to[d] += from[d];
     }
+  };
+  const Positions& positions = positions_[part][set];
+  CHECK_EQ(of_part.size(), positions.at.size() * dim);
+  const float* from = of_part.data();
+  if (!nested()) {
+    for (const uint32_t at : positions.at) {
+      put(from, at >= positions.begin, sum.data() + size_t{at} * dim);
+      from += dim;
+    }
+    return;
+  }
+  group->values.resize(sum.size());
+  if (part == 0) group->begun.assign(sum.size() / dim, 0);
+  for (const uint32_t at : positions.at) {
+    put(from, group->begun[at] == 0, group->values.data() + size_t{at} * dim);
+    group->begun[at] = 1;
     from += dim;
+  }
+  if (!EndsGroup(part)) return;
+  size_t first = part;
+  while (!BeginsGroup(first)) --first;
+  for (size_t p = first; p <= part; ++p) {
+    for (const uint32_t at : positions_[p][set].at) {
+      if (std::exchange(group->begun[at], 0) == 0) continue;
+      put(group->values.data() + size_t{at} * dim, at >= positions_[first][set].begin,
+          sum.data() + size_t{at} * dim);
+    }
   }
 }
 

@@ -87,10 +87,24 @@ class StepParts {
                                         std::span<const uint32_t> values,
                                         std::vector<uint32_t>* scratch) const;
 
+  // Whether the part is the first, or the last, of its micro-batch that has examples.
+  bool BeginsGroup(size_t part) const {
+    return part == 0 || parts_[part - 1].group != parts_[part].group;
+  }
+  bool EndsGroup(size_t part) const {
+    return part + 1 == parts_.size() || parts_[part + 1].group != parts_[part].group;
+  }
+
+  // The sum over the slices of one micro-batch, until it is added to that of the step.
+  struct GroupSum {
+    std::vector<float> values;    // [keys of the step, dim]
+    std::vector<uint32_t> begun;  // [keys of the step]: 1 where there are values.
+  };
   // Adds the row gradients of one part to those of the step: the first part that has a key is
-  // copied, later ones are added. Called for the parts in order.
+  // copied, later ones are added; of slices, those of a micro-batch first. Called for the parts in
+  // order, with the same `group` for all of a table.
   void AddRowGradients(size_t part, TableId table, uint32_t dim, std::span<const float> of_part,
-                       std::span<float> sum) const;
+                       GroupSum* group, std::span<float> sum) const;
 
  private:
   // Where the keys of one part are among those of the step.
@@ -100,8 +114,13 @@ class StepParts {
   };
 
   void MergeKeys();
+  // Several micro-batches, and one of them in several slices.
+  bool nested() const {
+    return positions_.size() > 1 && parts_.back().group != parts_.front().group && sliced_;
+  }
 
   uint64_t num_examples_ = 0;
+  bool sliced_ = false;
   std::vector<Part> parts_;
   std::vector<int> table_sets_;  // [tables]: index of the table's set, -1 for the dense table.
   // With more than one part:

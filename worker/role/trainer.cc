@@ -62,8 +62,9 @@ void Trainer::Run() {
 
 bool Trainer::Interrupted(const Status& failure) {
   if (channel_.interrupted()) return true;
-  const bool misses_a_rank = failure.code() == Code::kUnavailable ||
-                             (failure.code() == Code::kCancelled && group_ != nullptr);
+  const bool misses_a_rank =
+      failure.code() == Code::kUnavailable ||
+      (failure.code() == Code::kCancelled && (group_ != nullptr || !lane_groups_.empty()));
   if (!misses_a_rank) return false;
   LOG(WARNING) << failure.message() << "; waits for the scheduler's word";
   const ClusterSpec& cluster = job_->cluster;
@@ -159,12 +160,13 @@ Status Trainer::Load(const Command& command) {
   window_.reset();
   steps_.reset();
   evaluation_.reset();
+  LeaveGroup();  // A call of its may have been cut off.
   dense_state_.reset();
   MakeRunner();
   if (cache_ != nullptr) cache_->Forget();
   HDPS_FAILPOINT("worker.load.taken");
   MutexLock lock(group_mutex_);
-  group_.reset();  // A call of its may have been cut off.
+  lane_groups_.clear();
   return Status();
 }
 
@@ -203,13 +205,9 @@ Status Trainer::Train(const Command& command) {
   if (allreduce()) {
     HDPS_RETURN_IF_ERROR(EnsureGroup());
     HDPS_RETURN_IF_ERROR(LoadDenseState());
-    runner_->set_group({group_.get(), dense_state_.get()});
+    runner_->set_group({group_.get(), dense_state_.get(), collective_queue_.get()});
   }
-  if (model_->meets()) {
-    const bool alone = channel_.view()->workers.size() == 1;
-    if (!alone) HDPS_RETURN_IF_ERROR(EnsureGroup());
-    runner_->set_meeting(alone ? nullptr : group_.get());
-  }
+  if (model_->meets()) HDPS_RETURN_IF_ERROR(MeetInLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
   HDPS_FAILPOINT("worker.train.begun");

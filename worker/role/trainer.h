@@ -88,6 +88,9 @@ class Trainer {
   Status OpenSteps(const Command& command);
   bool StepsFit(const Command& command) const;
   Status EnsureGroup();
+  void LeaveGroup() HDPS_EXCLUDES(group_mutex_);
+  // Whom the layers of the model meet.
+  Status MeetInLanes() HDPS_EXCLUDES(group_mutex_);
   Status JoinCache();
   Status LoadDenseState();
   // Reads or writes all dense rows at the servers, [keys * row_floats].
@@ -140,8 +143,14 @@ class Trainer {
   std::vector<PeerId> group_members_;
   Mutex group_mutex_;                  // Only Abort() looks at the group from another thread.
   std::unique_ptr<Collective> group_;  // Changed under the mutex, by the trainer's thread alone.
+  // Likewise, where layers meet: of the same workers.
+  std::vector<std::unique_ptr<Collective>> lane_groups_;
+  std::vector<PeerId> lane_members_;
   bool aborted_ HDPS_GUARDED_BY(group_mutex_) = false;
   uint32_t restarts_ HDPS_GUARDED_BY(group_mutex_) = 0;  // The newest that the loop has told.
+  // Of group_; null where dense gradients travel in one call, or none. It ends before what it uses.
+  std::unique_ptr<CollectiveQueue> collective_queue_;
+  CollectiveCounts all_counts_;  // Of groups that are no more.
 };
 
 }  // namespace hdps

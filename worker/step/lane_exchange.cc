@@ -9,49 +9,35 @@
 namespace hdps {
 namespace {
 
-// Works that wait. Lanes start a few a layer and end them before the next.
-constexpr size_t kWaitingMax = 4096;
-
 void AddTo(std::span<double> sum, std::span<const double> values) {
   for (size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
 }
 
 }  // namespace
 
-LaneExchange::LaneExchange(Collective* group)
-    : group_(group != nullptr && group->size() > 1 ? group : nullptr), queue_(kWaitingMax) {
-  if (group_ != nullptr) thread_ = StartThread("exchange", [this] { RunAll(); });
-}
-
-LaneExchange::~LaneExchange() {
-  queue_.Close();
-  if (thread_ != nullptr) thread_->Join();
-}
-
-void LaneExchange::RunAll() {
-  while (const auto work = queue_.Pop()) {
-    Status status;
-    {
-      MutexLock lock(mutex_);
-      status = failure_;
-    }
-    if (status.ok()) status = (*work)(group_);
-    MutexLock lock(mutex_);
-    if (failure_.ok()) failure_ = std::move(status);
-    ++ended_;
-    changed_.notify_all();
+LaneExchange::LaneExchange(std::span<Collective* const> groups, MonotonicClock& clock) {
+  for (Collective* const group : groups) {
+    if (group->size() == 1) break;
+    queues_.push_back(std::make_unique<CollectiveQueue>(*group, clock));
   }
 }
 
-void LaneExchange::BeginStep(std::span<const uint32_t> groups) {
-  groups_.assign(groups.begin(), groups.end());
-  lane_sums_.assign(groups.size(), 0);
+void LaneExchange::BeginStep(std::span<const uint32_t> micro_batches) {
+  micro_batches_.assign(micro_batches.begin(), micro_batches.end());
+  lane_sums_.assign(micro_batches.size(), 0);
   sums_.clear();
 }
 
-void LaneExchange::EndStep() {
-  MutexLock lock(mutex_);
-  while (ended_ < started_) changed_.wait(mutex_);
+Status LaneExchange::EndStep(const Status& status) {
+  Status first = status.ok() ? alone_ : status;
+  for (const auto& queue : queues_) {
+    if (!first.ok()) queue->group().Abort();
+  }
+  for (const auto& queue : queues_) {
+    Status ended = queue->WaitForAll();
+    if (first.ok()) first = std::move(ended);
+  }
+  return first;
 }
 
 StepExchange::Ticket LaneExchange::GiveToSum(size_t lane, std::span<const double> values) {
@@ -61,7 +47,7 @@ StepExchange::Ticket LaneExchange::GiveToSum(size_t lane, std::span<const double
   sum.given[lane].assign(values.begin(), values.end());
   if (++sum.lanes_given < lanes()) return ticket;
   AddLanes(&sum);
-  if (group_ == nullptr) {
+  if (queues_.empty()) {
     sum.added = true;
     return ticket;
   }
@@ -87,18 +73,18 @@ Status LaneExchange::TakeSum(Ticket ticket, std::span<double> values) {
 }
 
 void LaneExchange::AddLanes(Sum* sum) const {
-  std::vector<double> of_group;
+  std::vector<double> of_one;
   for (size_t begin = 0; begin < lanes();) {
-    of_group = sum->given[begin];
+    of_one = sum->given[begin];
     size_t end = begin + 1;
-    for (; end < lanes() && groups_[end] == groups_[begin]; ++end) {
-      CHECK_EQ(sum->given[end].size(), of_group.size());
-      AddTo(of_group, sum->given[end]);
+    for (; end < lanes() && micro_batches_[end] == micro_batches_[begin]; ++end) {
+      CHECK_EQ(sum->given[end].size(), of_one.size());
+      AddTo(of_one, sum->given[end]);
     }
     if (begin == 0) {
-      sum->mine = of_group;
+      sum->mine = of_one;
     } else {
-      AddTo(sum->mine, of_group);
+      AddTo(sum->mine, of_one);
     }
     begin = end;
   }
@@ -113,23 +99,20 @@ void LaneExchange::AddWorkers(Sum* sum) const {
   sum->added = true;
 }
 
-StepExchange::Ticket LaneExchange::Start(size_t, std::function<Status(Collective*)> work) {
-  const Ticket ticket = ++started_;
-  if (thread_ != nullptr) {
-    CHECK(queue_.Push(std::move(work)));
-    return ticket;
+StepExchange::Ticket LaneExchange::Start(size_t lane, std::function<Status(Collective*)> work) {
+  if (queues_.empty()) {
+    if (alone_.ok()) alone_ = work(nullptr);
+    return 0;
   }
-  Status status = work(nullptr);
-  MutexLock lock(mutex_);
-  if (failure_.ok()) failure_ = std::move(status);
-  ++ended_;
-  return ticket;
+  const size_t queue = lane % queues_.size();
+  const auto ticket =
+      queues_[queue]->Submit([work = std::move(work)](Collective& group) { return work(&group); });
+  return ticket.number * queues_.size() + queue;
 }
 
 Status LaneExchange::Wait(Ticket ticket) {
-  MutexLock lock(mutex_);
-  while (ended_ < ticket) changed_.wait(mutex_);
-  return failure_;
+  if (queues_.empty()) return alone_;
+  return queues_[ticket % queues_.size()]->Wait({ticket / queues_.size()});
 }
 
 }  // namespace hdps

@@ -1,4 +1,4 @@
-// The exchange of a worker's lanes with each other and, on a thread of its own, with other workers.
+// The exchange of a worker's lanes with each other and, by queues, with other workers.
 #pragma once
 
 #include <cstddef>
@@ -9,37 +9,36 @@
 #include <span>
 #include <vector>
 
-#include "common/base/bounded_queue.h"
 #include "common/base/status.h"
-#include "common/base/thread_annotations.h"
-#include "common/platform/executor.h"
-#include "worker/exchange/collective.h"
+#include "common/platform/monotonic_clock.h"
+#include "worker/exchange/collective_queue.h"
 #include "worker/model/step_exchange.h"
 
 namespace hdps {
 
-// Calls come from one thread, that which computes the lanes; the thread of its own makes the calls
-// of the group, one after the other in the order in which they were started.
+// Calls come from one thread, that which computes the lanes; queues make the calls of the groups.
 //
-// Invariant: between EndStep() and the next Begin..() the group is not in use.
+// Invariant: between EndStep() and the next BeginStep() no group is in use.
 class LaneExchange : public StepExchange {
  public:
-  // `group`, which outlives it, is of all workers; null: there is one.
-  explicit LaneExchange(Collective* group);
-  ~LaneExchange() override;
+  // `groups`, which outlive it, are each of all workers: lane i uses number i modulo how many there
+  // are, so that what one lane waits for delays no other. None: there is one worker.
+  LaneExchange(std::span<Collective* const> groups, MonotonicClock& clock);
 
-  // Begins a step of so many lanes. Lanes of one group, which stand behind each other, are summed
-  // before the groups are: a group is what another worker could have. `groups` [lanes] ascend.
-  void BeginStep(std::span<const uint32_t> groups);
-  // Waits until nothing is under way any more, also behind a failure.
-  void EndStep() HDPS_EXCLUDES(mutex_);
+  // Begins a step of so many lanes. Lanes of one micro-batch, which stand behind each other, are
+  // summed before the micro-batches are: one is what another worker could have. `micro_batches`
+  // [lanes] ascend.
+  void BeginStep(std::span<const uint32_t> micro_batches);
+  // Waits until nothing is under way any more; behind a failure of the step, `status`, it ends what
+  // is. The first failure of all.
+  Status EndStep(const Status& status);
 
-  size_t lanes() const override { return groups_.size(); }
-  uint32_t workers() const override { return group_ == nullptr ? 1 : group_->size(); }
+  size_t lanes() const override { return micro_batches_.size(); }
+  uint32_t workers() const override { return queues_.empty() ? 1 : queues_[0]->group().size(); }
   Ticket GiveToSum(size_t lane, std::span<const double> values) override;
   Status TakeSum(Ticket ticket, std::span<double> sum) override;
   Ticket Start(size_t lane, std::function<Status(Collective*)> work) override;
-  Status Wait(Ticket ticket) override HDPS_EXCLUDES(mutex_);
+  Status Wait(Ticket ticket) override;
 
  private:
   struct Sum {
@@ -51,22 +50,14 @@ class LaneExchange : public StepExchange {
     bool added = false;        // `mine` is over the workers too.
   };
 
-  void RunAll();  // The thread's.
   void AddLanes(Sum* sum) const;
   void AddWorkers(Sum* sum) const;
 
-  Collective* const group_;
-  std::vector<uint32_t> groups_;
+  std::vector<std::unique_ptr<CollectiveQueue>> queues_;  // [groups]
+  std::vector<uint32_t> micro_batches_;
   std::deque<Sum> sums_;           // Of the step, by ticket.
   std::vector<size_t> lane_sums_;  // [lanes]: how many sums each has given to.
-  uint64_t started_ = 0;           // Works, since the beginning.
-
-  BoundedQueue<std::function<Status(Collective*)>> queue_;
-  Mutex mutex_;
-  ConditionVariable changed_;
-  uint64_t ended_ HDPS_GUARDED_BY(mutex_) = 0;
-  Status failure_ HDPS_GUARDED_BY(mutex_);  // The first; the group is of no more use then.
-  std::unique_ptr<Thread> thread_;          // Null with one worker. Last: all else is there.
+  Status alone_;                   // With one worker: the first failure of a work.
 };
 
 }  // namespace hdps

@@ -7,15 +7,27 @@
 #include <utility>
 
 namespace hdps {
+namespace {
 
-StepCompute::StepCompute(const Job& job, Model& model) : job_(job), model_(model) {
-  row_gradients_.resize(job.tables.size());
-  set_group(nullptr);
+// Adds one tensor of a part's dense gradients to those of the step.
+void AddTensor(const DenseTensor& tensor, std::span<const float> part, std::span<float> sum) {
+  const size_t first = tensor.first_chunk * kDenseChunkFloats;
+  const size_t count = tensor.num_chunks * kDenseChunkFloats;
+  AddGradients(part.subspan(first, count), sum.subspan(first, count));
 }
 
-void StepCompute::set_group(Collective* group) {
-  exchange_.reset();  // Its thread may use the group that was.
-  if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(group);
+}  // namespace
+
+StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
+    : job_(job), model_(model), clock_(clock) {
+  row_gradients_.resize(job.tables.size());
+  group_rows_.resize(job.tables.size());
+  set_groups({});
+}
+
+void StepCompute::set_groups(std::span<Collective* const> groups) {
+  exchange_.reset();  // Its threads may use the groups that were.
+  if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
 }
 
 StepCompute::PartMemory& StepCompute::MemoryOf(size_t lane) {
@@ -66,10 +78,10 @@ StepLane StepCompute::LaneOf(const Batch& batch, bool first, std::span<float> de
           first ? dense_gradients : std::span<float>(memory->dense)};
 }
 
-Result<ComputedStep> StepCompute::Run(WindowStep& step, const PushPlan& push, bool pause,
-                                      std::span<float> dense_gradients,
-                                      const Model::RowsDone& rows_done) {
-  computed_ = {.loss_sum = 0, .pause = pause};
+Result<ComputedStep> StepCompute::Run(WindowStep& step, const StepTerms& terms,
+                                      const Model::RowsDone& rows_done,
+                                      const TensorDone& tensor_done) {
+  computed_ = {.loss_sum = 0, .pause = terms.pause};
   Model::RowsDone done;
   if (rows_done != nullptr) {
     done = [&] {
@@ -83,37 +95,46 @@ Result<ComputedStep> StepCompute::Run(WindowStep& step, const PushPlan& push, bo
     HDPS_RETURN_IF_ERROR(model_.CheckBatch(part.batch));
   }
   if (exchange_ == nullptr) {
-    HDPS_RETURN_IF_ERROR(RunParts(step, push, dense_gradients, done));
+    HDPS_RETURN_IF_ERROR(RunParts(step, terms, done, tensor_done));
   } else {
-    const Status status = RunLanes(step, push, dense_gradients, done, &computed_.pause);
-    exchange_->EndStep();
-    HDPS_RETURN_IF_ERROR(status);
+    HDPS_RETURN_IF_ERROR(exchange_->EndStep(RunLanes(step, terms, done, tensor_done)));
   }
   return computed_;
 }
 
-Status StepCompute::RunParts(WindowStep& step, const PushPlan& push,
-                             std::span<float> dense_gradients, const Model::RowsDone& rows_done) {
-  const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
+Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
+                             const Model::RowsDone& rows_done, const TensorDone& tensor_done) {
+  const StepParts& parts = step.prepared->parts;
+  const size_t count = parts.parts().size();
   // The second takes the memory of the first but for its dense gradients, and so on.
   PartMemory& memory = MemoryOf(0);
-  for (size_t part = 0; part < parts.size(); ++part) {
-    FillInputs(step, part, push, &memory);
-    const StepLane lane = LaneOf(parts[part].batch, part == 0, dense_gradients, &memory);
-    HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done));
-    CountLoss(*step.prepared, part, memory.result.loss_sum);
-    if (parts.size() > 1) {
-      AddPart(*step.prepared, part, dense_gradients, memory);
-    } else if (rows_done == nullptr) {
-      std::swap(row_gradients_, memory.result.row_gradients);
+  for (size_t part = 0; part < count; ++part) {
+    FillInputs(step, part, terms.push, &memory);
+    const bool begins = parts.BeginsGroup(part), ends = parts.EndsGroup(part);
+    const bool first_group = parts.parts()[part].group == parts.parts()[0].group;
+    StepLane lane = LaneOf(parts.parts()[part].batch, part == 0, terms.dense_gradients, &memory);
+    if (part > 0 && begins && !ends) {
+      group_dense_.resize(terms.dense_gradients.size());
+      lane.dense_gradients = group_dense_;
     }
+    const Model::TensorDone done = [&](uint32_t t) {
+      const DenseTensor& tensor = model_.tensors()[t];
+      const std::span<float> of_group = first_group ? terms.dense_gradients : group_dense_;
+      if (!begins) AddTensor(tensor, memory.dense, of_group);
+      if (ends && !first_group) {
+        AddTensor(tensor, begins ? memory.dense : group_dense_, terms.dense_gradients);
+      }
+      if (part + 1 < count || tensor_done == nullptr) return;
+      tensor_done(t, std::isfinite(computed_.loss_sum + memory.result.loss_sum));
+    };
+    HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done, done));
+    TakePart(*step.prepared, part, rows_done != nullptr, &memory);
   }
   return {};
 }
 
-Status StepCompute::RunLanes(WindowStep& step, const PushPlan& push,
-                             std::span<float> dense_gradients, const Model::RowsDone& rows_done,
-                             bool* pause) {
+Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
+                             const Model::RowsDone& rows_done, const TensorDone& tensor_done) {
   const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
   const size_t count = size_t{job_.train.micro_batches} * job_.parallel.interleave_num;
   std::vector<StepLane> lanes;
@@ -121,58 +142,75 @@ Status StepCompute::RunLanes(WindowStep& step, const PushPlan& push,
   for (size_t i = 0; i < count; ++i) {
     PartMemory& memory = MemoryOf(i);
     memory.inputs.assign(job_.tables.size(), {});
-    if (i < parts.size()) FillInputs(step, i, push, &memory);
+    const bool has_part = i < parts.size();
+    if (has_part) FillInputs(step, i, terms.push, &memory);
     lanes.push_back(
-        LaneOf(i < parts.size() ? parts[i].batch : no_examples_, i == 0, dense_gradients, &memory));
-    groups.push_back(i < parts.size() ? parts[i].group : job_.train.micro_batches);
+        LaneOf(has_part ? parts[i].batch : no_examples_, i == 0, terms.dense_gradients, &memory));
+    groups.push_back(has_part ? parts[i].group : job_.train.micro_batches);
   }
   exchange_->BeginStep(groups);
   // Who stops stops with all others, or they would wait for it in the middle of the next step.
-  any_pause_ = *pause ? 1 : 0;
+  any_pause_ = terms.pause ? 1 : 0;
   const StepExchange::Ticket asked = exchange_->Start(0, [this](Collective* group) {
     const std::array lists = {OrOf(std::span(&any_pause_, 1))};
     return group == nullptr ? Status() : group->AllReduce(lists);
   });
-  HDPS_RETURN_IF_ERROR(model_.Step(lanes, exchange_.get(), rows_done));
+  const Model::TensorDone done = [&](uint32_t tensor) {
+    AddLanes(step.prepared->parts, model_.tensors()[tensor], terms.dense_gradients);
+    if (tensor_done == nullptr) return;
+    double loss_sum = 0;
+    for (size_t i = 0; i < parts.size(); ++i) loss_sum += memory_[i]->result.loss_sum;
+    tensor_done(tensor, std::isfinite(loss_sum));
+  };
+  HDPS_RETURN_IF_ERROR(model_.Step(lanes, exchange_.get(), rows_done, done));
   HDPS_RETURN_IF_ERROR(exchange_->Wait(asked));
-  *pause = any_pause_ != 0;
+  computed_.pause = any_pause_ != 0;
   for (size_t part = 0; part < parts.size(); ++part) {
-    PartMemory& memory = *memory_[part];
-    CountLoss(*step.prepared, part, memory.result.loss_sum);
-    if (parts.size() > 1) {
-      AddPart(*step.prepared, part, dense_gradients, memory);
-    } else if (rows_done == nullptr) {
-      std::swap(row_gradients_, memory.result.row_gradients);
-    }
+    TakePart(*step.prepared, part, rows_done != nullptr, memory_[part].get());
   }
   return {};
 }
 
-void StepCompute::AddPart(const PreparedStep& step, size_t part, std::span<float> dense_gradients,
-                          const PartMemory& memory) {
-  if (part > 0) AddGradients(memory.dense, dense_gradients);
-  const StepParts& parts = step.parts;
-  row_gradients_.resize(job_.tables.size());
-  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
-    if (memory.inputs[t].keys == nullptr) continue;
-    const uint32_t dim = job_.tables[t].dim;
-    row_gradients_[t].resize(parts.KeysOf({t}).size() * dim);
-    parts.AddRowGradients(part, {t}, dim, memory.result.row_gradients[t], row_gradients_[t]);
+void StepCompute::AddLanes(const StepParts& parts, const DenseTensor& tensor,
+                           std::span<float> dense_gradients) {
+  std::span<float> of_group = dense_gradients;
+  for (size_t i = 0; i < parts.parts().size(); ++i) {
+    const bool begins = parts.BeginsGroup(i);
+    if (begins && i > 0) of_group = memory_[i]->dense;
+    if (!begins) AddTensor(tensor, memory_[i]->dense, of_group);
+    if (parts.EndsGroup(i) && of_group.data() != dense_gradients.data()) {
+      AddTensor(tensor, of_group, dense_gradients);
+    }
   }
 }
 
-void StepCompute::CountLoss(const PreparedStep& step, size_t part, double loss_sum) {
-  double times = 1;
-  if (job_.parallel.loss_sum) {
-    // The mean over the step's examples of this is the sum of the copies' own means.
-    const double own = step.parts.parts()[part].batch.num_examples;
-    uint64_t of_group = 0;
-    for (const StepParts::Part& other : step.parts.parts()) {
-      if (other.group == step.parts.parts()[part].group) of_group += other.batch.num_examples;
-    }
-    times = static_cast<double>(of_group) / own;
+void StepCompute::TakePart(const PreparedStep& step, size_t part, bool rows_taken,
+                           PartMemory* memory) {
+  const StepParts& parts = step.parts;
+  computed_.loss_sum += LossOf(step, part, memory->result.loss_sum);
+  if (parts.parts().size() == 1) {
+    if (!rows_taken) std::swap(row_gradients_, memory->result.row_gradients);
+    return;
   }
-  computed_.loss_sum += loss_sum * times;
+  row_gradients_.resize(job_.tables.size());
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    if (memory->inputs[t].keys == nullptr) continue;
+    const uint32_t dim = job_.tables[t].dim;
+    row_gradients_[t].resize(parts.KeysOf({t}).size() * dim);
+    parts.AddRowGradients(part, {t}, dim, memory->result.row_gradients[t], &group_rows_[t],
+                          row_gradients_[t]);
+  }
+}
+
+double StepCompute::LossOf(const PreparedStep& step, size_t part, double loss_sum) const {
+  if (!job_.parallel.loss_sum) return loss_sum;
+  // The mean over the step's examples of this is the sum of the copies' own means.
+  const StepParts::Part& own = step.parts.parts()[part];
+  uint64_t of_group = 0;
+  for (const StepParts::Part& other : step.parts.parts()) {
+    if (other.group == own.group) of_group += other.batch.num_examples;
+  }
+  return loss_sum * (static_cast<double>(of_group) / own.batch.num_examples);
 }
 
 }  // namespace hdps

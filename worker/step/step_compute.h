@@ -9,6 +9,7 @@
 
 #include "common/base/status.h"
 #include "common/job/job.h"
+#include "common/platform/monotonic_clock.h"
 #include "worker/cache/device_cache.h"
 #include "worker/exchange/collective.h"
 #include "worker/exchange/push_plan.h"
@@ -24,27 +25,37 @@ struct ComputedStep {
   bool pause = false;   // With layers that meet: some worker wishes to pause.
 };
 
+// What a step is computed with.
+struct StepTerms {
+  const PushPlan& push;              // Has places for gradients of rows, or has not.
+  bool pause = false;                // This worker wishes to pause.
+  std::span<float> dense_gradients;  // [dense floats]: get sums over the examples.
+};
+
 // Parts of a step are added in their order: the slices of a micro-batch, then the micro-batches.
 //
 // Invariant: where layers meet, every worker computes each step with as many lanes, of which some
 // have no examples, so that none waits for another in vain.
 class StepCompute {
  public:
-  StepCompute(const Job& job, Model& model);
+  // All of them outlive it.
+  StepCompute(const Job& job, Model& model, MonotonicClock& clock);
 
   void set_cache(DeviceCache* cache) { cache_ = cache; }  // Null: no rows are kept here.
-  // Whom layers meet: of all workers. Null: this is the only one.
-  void set_group(Collective* group);
+  // Whom layers meet: see LaneExchange. Again after each change of the groups.
+  void set_groups(std::span<Collective* const> groups);
 
-  // `dense_gradients` [dense floats] gets sums over the examples, row_gradients() those of rows;
-  // both are of no use when there is no example. `rows_done` as in Model::Step, for a step of one
-  // part; it is not called when the loss is not a number. `pause`: this worker wishes to.
-  // kUnavailable, kCancelled: the other workers could not be met.
-  Result<ComputedStep> Run(WindowStep& step, const PushPlan& push, bool pause,
-                           std::span<float> dense_gradients, const Model::RowsDone& rows_done);
+  // The gradient of a tensor stands, of all parts; `finite`: so far the loss is a number.
+  using TensorDone = std::function<void(uint32_t tensor, bool finite)>;
+  // Gradients of rows are row_gradients(); they and the dense ones are of no use when there is no
+  // example. `rows_done` as in Model::Step, for a step of one part; it is not called when the loss
+  // is not a number. kUnavailable, kCancelled: the other workers could not be met.
+  Result<ComputedStep> Run(WindowStep& step, const StepTerms& terms,
+                           const Model::RowsDone& rows_done, const TensorDone& tensor_done);
 
   // [tables][keys * dim], of the whole step; empty of those that the push has a place for.
   std::vector<std::vector<float>>& row_gradients() { return row_gradients_; }
+  const std::vector<std::vector<float>>& row_gradients() const { return row_gradients_; }
   // Whether gradients of rows that are kept on the model's device are wanted on the host.
   bool GradientsMeetOnHost(const PreparedStep& step) const;
 
@@ -62,25 +73,31 @@ class StepCompute {
   void FillInputs(WindowStep& step, size_t part, const PushPlan& push, PartMemory* memory);
   // Rows of a table that are kept on the model's device go straight into its inputs.
   void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, PartMemory* memory);
-  Status RunParts(WindowStep& step, const PushPlan& push, std::span<float> dense_gradients,
-                  const Model::RowsDone& rows_done);
-  Status RunLanes(WindowStep& step, const PushPlan& push, std::span<float> dense_gradients,
-                  const Model::RowsDone& rows_done, bool* pause);
+  Status RunParts(WindowStep& step, const StepTerms& terms, const Model::RowsDone& rows_done,
+                  const TensorDone& tensor_done);
+  Status RunLanes(WindowStep& step, const StepTerms& terms, const Model::RowsDone& rows_done,
+                  const TensorDone& tensor_done);
   StepLane LaneOf(const Batch& batch, bool first, std::span<float> dense_gradients,
                   PartMemory* memory) const;
-  void AddPart(const PreparedStep& step, size_t part, std::span<float> dense_gradients,
-               const PartMemory& memory);
-  void CountLoss(const PreparedStep& step, size_t part, double loss_sum);
+  // One tensor's gradients of all lanes.
+  void AddLanes(const StepParts& parts, const DenseTensor& tensor,
+                std::span<float> dense_gradients);
+  // Takes loss and row gradients of a part behind those before it.
+  void TakePart(const PreparedStep& step, size_t part, bool rows_taken, PartMemory* memory);
+  double LossOf(const PreparedStep& step, size_t part, double loss_sum) const;
 
   const Job& job_;
   Model& model_;
+  MonotonicClock& clock_;
   DeviceCache* cache_ = nullptr;
   std::unique_ptr<LaneExchange> exchange_;  // Null where no layer meets.
   uint64_t any_pause_ = 0;                  // Of the step at hand: on its way to the others.
   const Batch no_examples_;
   std::vector<std::unique_ptr<PartMemory>> memory_;  // [lanes]
   std::vector<std::vector<float>> row_gradients_;
-  ComputedStep computed_;  // Of the step at hand.
+  std::vector<float> group_dense_;               // [dense floats]: over slices of a micro-batch.
+  std::vector<StepParts::GroupSum> group_rows_;  // [tables], likewise.
+  ComputedStep computed_;                        // Of the step at hand.
 };
 
 }  // namespace hdps

@@ -2,14 +2,12 @@
 #include "worker/step/step_runner.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "common/platform/failpoint.h"
-#include "embedding/memory/gradient_scale.h"
 #include "worker/step/own_norm.h"
 
 namespace hdps {
@@ -38,17 +36,22 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       channel_(channel),
       clock_(clock),
       executor_(executor),
-      compute_(job, model),
+      compute_(job, model, clock),
       dense_table_(DenseTableOf(job)),
       clips_all_(job.train.clip_norm > 0 && job.train.mode == Mode::kSync),
-      clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync) {
+      clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync),
+      dense_sum_(job, model, dense_table_, executor) {
   if (clips_own_) dense_keys_ = DenseKeys(model.tensors());
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
     dense_ = dense_outside_;
   }
-  dense_gradients_.resize(model.dense_floats());
+}
+
+void StepRunner::set_group(const DenseGroup& group) {
+  dense_sum_.set_group(group);
+  queue_ = group.queue;
 }
 
 Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
@@ -70,7 +73,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   HDPS_FAILPOINT("worker.step.computed");
   const int64_t computed = clock_.NowNs();
   const bool sent = PushesEarly(step);
-  if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task, &outcome));
+  if (dense_sum_.in_group()) HDPS_RETURN_IF_ERROR(ReduceDense(task, &outcome));
   HDPS_FAILPOINT("worker.step.reduced");
   const int64_t reduced = clock_.NowNs();
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task, &outcome));
@@ -94,7 +97,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
   if (clips_own_) {
     ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_keys_,
-                {compute_.row_gradients(), dense_gradients_});
+                {compute_.row_gradients(), dense_sum_.gradients()});
   }
   Push(window.at(0), task);
   if (clips_all_) HDPS_RETURN_IF_ERROR(SettleNorm(task));
@@ -107,6 +110,9 @@ Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pau
 }
 
 bool StepRunner::PushesEarly(const PreparedStep& step) const {
+  // Without rows nothing is waited for, and buckets leave while all of backward is computed.
+  const bool has_rows = job_.tables.size() > 1 || dense_table_ < 0;
+  if (!has_rows && queue_ != nullptr) return false;
   return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
          step.parts.parts().size() == 1 && model_.ops().on_host();
 }
@@ -178,8 +184,15 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
     };
   }
   BeginPush(*step.prepared);
-  HDPS_ASSIGN_OR_RETURN(const ComputedStep computed,
-                        compute_.Run(step, *push_, outcome->pause, dense_gradients_, rows_done));
+  dense_sum_.Begin({.word = {step.prepared->parts.num_examples(), outcome->pause},
+                    .workers = channel_.view()->workers.size()});
+  // Of a step that has diverged nothing leaves.
+  const auto tensor_done = [this](uint32_t tensor, bool finite) {
+    dense_sum_.TensorDone(0, tensor, /*stay=*/!finite);
+  };
+  HDPS_ASSIGN_OR_RETURN(
+      const ComputedStep computed,
+      compute_.Run(step, {*push_, outcome->pause, dense_sum_.gradients()}, rows_done, tensor_done));
   HDPS_RETURN_IF_ERROR(sent);
   outcome->loss_sum = computed.loss_sum;
   outcome->pause = computed.pause;
@@ -189,46 +202,23 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
                   "learning_rate, or data.numeric_transform (transform of a column) where numbers "
                   "are large");
   }
-  ScaleAverages();
   return Status();
 }
 
-void StepRunner::ScaleAverages() {
-  if (dense_table_ < 0 || job_.train.mode != Mode::kSync) return;
-  const float scale = AverageScale(job_.parallel, channel_.view()->workers.size());
-  if (scale == 1.0f) return;
-  for (const AveragedTensor& averaged : job_.tables[static_cast<size_t>(dense_table_)].averaged) {
-    const DenseTensor& tensor = model_.tensors()[averaged.tensor];
-    float* const gradient = dense_gradients_.data() + tensor.first_chunk * kDenseChunkFloats;
-    for (size_t i = 0; i < tensor.size(); ++i) gradient[i] *= scale;
+Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
+  const int64_t begin = clock_.NowNs();
+  HDPS_ASSIGN_OR_RETURN(const StepWord all, dense_sum_.Finish());
+  if (queue_ != nullptr) {
+    const int64_t waited = clock_.NowNs() - begin;
+    times_.reduce_hidden_ns += std::max(queue_->TakeBusyNs() - waited, int64_t{0});
   }
-}
-
-Status StepRunner::ReduceDense(const PreparedStep& step, const StepTask& task,
-                               StepOutcome* outcome) {
-  const uint64_t examples = step.parts.num_examples();
-  const std::span<float> gradients(dense_gradients_);
-  if (examples == 0) {
-    // Nothing to add. Negative zero is what leaves every float as it is.
-    std::fill(gradients.begin(), gradients.end(), -0.0f);
-  } else if (const float scale = PartScale(job_.parallel, examples); scale != 1.0f) {
-    for (float& value : gradients) value *= scale;
-  }
-  uint64_t all = examples, pause = outcome->pause ? 1 : 0;
-  const std::array lists = {SumOf(gradients), SumOf(std::span(&all, 1)),
-                            OrOf(std::span(&pause, 1))};
-  HDPS_RETURN_IF_ERROR(group_.collective->AllReduce(lists));
-  outcome->pause = pause != 0;
-  dense_scale_ = 0;
-  if (all == 0 || gradients.empty()) return Status();
-  dense_scale_ = SumScale(job_.parallel, group_.collective->size(), all);
-  if (!clips_all_) ApplyDense(TermsOf(task), task.clock);
+  outcome->pause = all.pause;
+  if (dense_sum_.has_update() && !clips_all_) ApplyDense(TermsOf(task), task.clock);
   return Status();
 }
 
 void StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
-  group_.state->Apply(executor_, dense_gradients_, {dense_scale_, clock + 1, terms});
-  group_.state->ReadWeights(executor_, dense_);
+  dense_sum_.Apply(terms, clock, dense_);
   if (!dense_outside_.empty()) model_.SetDense(dense_);
 }
 
@@ -245,8 +235,7 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
                                      : std::span<const float>());
   }
   if (dense_at_servers()) {
-    gradients.push_back(has_examples ? std::span<const float>(dense_gradients_)
-                                     : std::span<const float>());
+    gradients.push_back(has_examples ? dense_sum_.gradients() : std::span<const float>());
   }
   return gradients;
 }
@@ -307,8 +296,8 @@ Status StepRunner::SettleNorm(const StepTask& task) {
     if (reply.code != Code::kOk) return Status(reply.code, reply.message);
     squares.Add(reply.squares);
   }
-  const bool dense_here = group_.collective != nullptr && dense_scale_ != 0;
-  if (dense_here) squares.Add(group_.state->Squares(executor_, dense_gradients_, dense_scale_));
+  const bool dense_here = dense_sum_.in_group() && dense_sum_.has_update();
+  if (dense_here) squares.Add(dense_sum_.Squares());
   if (cache_ != nullptr) squares.Add(cache_->rows().squares());
   UpdateTerms terms = TermsOf(task);
   terms.shrink = ShrinkTo(job_.train.clip_norm, squares);

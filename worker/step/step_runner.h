@@ -12,22 +12,15 @@
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "worker/cache/device_cache.h"
-#include "worker/exchange/collective.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/exchange/push_plan.h"
 #include "worker/model/model.h"
-#include "worker/step/dense_state.h"
+#include "worker/step/dense_reduction.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_compute.h"
 #include "worker/step/step_window.h"
 
 namespace hdps {
-
-// Where the dense gradients go under allreduce: summed over the ranks, applied by each.
-struct DenseGroup {
-  Collective* collective = nullptr;  // Null: dense gradients go to the servers.
-  DenseState* state = nullptr;
-};
 
 struct StepOutcome {
   uint64_t examples = 0;  // Of this worker.
@@ -55,9 +48,9 @@ class StepRunner {
   StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
              Executor& executor);
 
-  void set_group(const DenseGroup& group) { group_ = group; }
-  // Whom layers meet: see StepCompute.
-  void set_meeting(Collective* group) { compute_.set_group(group); }
+  void set_group(const DenseGroup& group);
+  // Whom layers meet: see LaneExchange.
+  void set_meeting(std::span<Collective* const> groups) { compute_.set_groups(groups); }
   void set_cache(DeviceCache* cache) {  // Null: no rows are kept here.
     cache_ = cache;
     compute_.set_cache(cache);
@@ -70,6 +63,8 @@ class StepRunner {
   Status Settle();
 
   StepTimes& times() { return times_; }
+  // What the workers of a group have to have alike.
+  const DensePlan& dense_plan() const { return dense_sum_.plan(); }
 
  private:
   // The rows of a step at its turn, which the push of the step before has begun.
@@ -80,9 +75,7 @@ class StepRunner {
   WindowStep& NewList(StepWindow& window, size_t i);
   Status TakeRows(WindowStep& step);
   Status Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome);
-  // What layers give to running averages is a mean whatever parallel.gradients_mean says.
-  void ScaleAverages();
-  Status ReduceDense(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
+  Status ReduceDense(const StepTask& task, StepOutcome* outcome);
   UpdateTerms TermsOf(const StepTask& task) const;  // But for the norm.
   // The update of rows that are kept here.
   Status UpdateHotRows(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
@@ -103,7 +96,7 @@ class StepRunner {
   void ApplyDense(const UpdateTerms& terms, Clock clock);
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
   Status CollectAcks(size_t left);
-  bool dense_at_servers() const { return group_.collective == nullptr && !dense_.empty(); }
+  bool dense_at_servers() const { return !dense_sum_.in_group() && !dense_.empty(); }
   // Lets the model write gradients where they are sent from, as far as they need not be moved then.
   void BeginPush(const PreparedStep& step);
   // The gradients of the step for the tables of its split.
@@ -119,7 +112,8 @@ class StepRunner {
   // train.clip_norm is set; of all gradients of a step in sync mode, else of each worker's.
   const bool clips_all_, clips_own_;
   std::vector<Key> dense_keys_;  // Where the latter.
-  DenseGroup group_;
+  DenseReduction dense_sum_;
+  CollectiveQueue* queue_ = nullptr;  // Of its group.
   DeviceCache* cache_ = nullptr;
 
   uint64_t next_sequence_ = 0;
@@ -128,14 +122,10 @@ class StepRunner {
   std::optional<Ticket> advance_;  // Under clip_norm: the word that the last step is finished.
   std::optional<PushPlan> push_;   // Of the step at hand, from its gradients to its push.
   int64_t sent_ns_ = 0;            // Of it, what sending cost inside of computing.
-  // Of it, under allreduce: what the sum of the gradients is scaled with; 0: there is none.
-  float dense_scale_ = 0;
   StepTimes times_;
 
-  // Kept for their memory. Sizes are those of the step at hand.
-  std::span<float> dense_;              // [dense floats]: the model's own, or
-  std::vector<float> dense_outside_;    // these, where the model lies on another device.
-  std::vector<float> dense_gradients_;  // [dense floats]
+  std::span<float> dense_;            // [dense floats]: the model's own, or
+  std::vector<float> dense_outside_;  // these, where the model lies on another device.
 };
 
 }  // namespace hdps

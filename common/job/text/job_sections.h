@@ -47,6 +47,10 @@ Section ModelSection(const JobRegistry& registry);  // Of ModelText.
 Section ScheduleSection();
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
+template <typename Struct>
+class SettingTable;
+// The settings of how dense gradients travel under allreduce, behind dense_exchange.
+void AddDenseExchange(SettingTable<ParallelSpec>* parallel);
 
 // Fills model and tables from what stands under "model"; needs job->data.
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
@@ -59,6 +63,8 @@ Status CheckLosses(const JobSource& source, Job* job);
 // Layers' shards, blocks and the search against the mode, and each for itself. How they fit the
 // number of workers is known when that is: common/planning/strategy_of_job.h.
 Status CheckStrategySettings(const JobSource& source, const Job& job);
+// Those settings, and what layers say of it, against each other. The model has been built.
+Status CheckDenseExchange(const JobSource& source, const Job& job);
 
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).

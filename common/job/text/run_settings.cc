@@ -139,14 +139,31 @@ Section ParallelSection() {
   parallel.Add("collective", &ParallelSpec::collective,
                "auto: nccl with a GPU per worker, else gloo.", OneOf{{"auto", "gloo", "nccl"}},
                Where(&ParallelSpec::dense_exchange, {DenseExchange::kAllreduce}));
+  AddDenseExchange(&parallel);
   parallel.Add(
       "wire", &ParallelSpec::wire,
       "In which format weights pulled to train and gradients pushed travel between workers "
       "and servers, of all tables and of dense layers that servers hold. 16 bits halve the "
       "bytes; values are rounded to the nearest, servers add up and keep in 32 bits, "
       "evaluation and checkpoints see those. A value too large for fp16 travels as 65504, one "
-      "that is no number still ends the job. What an allreduce moves stays in 32 bits.",
+      "that is no number still ends the job. What an allreduce moves stays in 32 bits, but for "
+      "gradient_fp32_sync.",
       kPrintedUnlessDefault);
+  parallel.Add("interleave_num", &ParallelSpec::interleave_num,
+               "Copies of the model that take turns in one step, MindSpore's "
+               "MicroBatchInterleaved: copy i has the rows of a worker's B from i B / "
+               "interleave_num on. What layers exchange for one copy has the time in which the "
+               "others compute; where no layer exchanges anything, copies are computed one after "
+               "the other. At most a worker's rows.",
+               Range{1, 65536}, kPrintedUnlessDefault);
+  parallel.Add("loss_sum", &ParallelSpec::loss_sum,
+               "The loss of training that is told is the sum of the copies' mean losses, as "
+               "MindSpore's MicroBatchInterleaved gives it, not the mean over all rows. What is "
+               "trained is the same.",
+               Hashed::kNothing, kPrintedUnlessDefault);
+  parallel.AddSpelling(
+      "grad_accumulation_step", ValueKind::kInteger, "MindSpore's name of `train.micro_batches`.",
+      [](const JsonValue&, ParallelSpec*) {}, Range{1, 65536});
   AddStrategySettings(&parallel);
   return parallel.Done();
 }

@@ -69,6 +69,9 @@ struct Setting {
   std::vector<std::string> words;  // kChoice.
   // kInteger, kNumber, kBytes, of kByName and kTuples each number; both included.
   double min = 0, max = 0;
+  // Where values are of several kinds: which fit, in place of `kind`, and in words.
+  std::function<bool(const JsonValue& value)> fits;
+  std::string wanted;
   std::shared_ptr<const Section> section;  // kObject: the settings in there.
   std::optional<Condition> only_where;     // Elsewhere it is ignored with a warning.
   Hashed hashed = Hashed::kValue;

@@ -17,12 +17,7 @@ struct ForeignKey {
   std::string_view instead;
 };
 constexpr ForeignKey kForeignKeys[] = {
-    {"parallel.interleave_num", "use train.micro_batches"},
     {"parallel.global_rank", "give the worker its --rank"},
-    {"parallel.gradient_fp32_sync", "leave it out, or set wire to fp16 or bf16"},
-    {"parallel.enable_parallel_optimizer", "servers split the update already: leave it out"},
-    {"parallel.comm_fusion", "gradients are always fused: leave it out"},
-    {"parallel.all_reduce_fusion_config", "gradients are always fused: leave it out"},
 };
 
 // Whether the value, or an item of a list, is one of the setting.
@@ -68,6 +63,7 @@ bool FitsOne(const Setting& setting, const JsonValue& value) {
 }
 
 bool Fits(const Setting& setting, const JsonValue& value) {
+  if (setting.fits) return setting.fits(value);
   if (!setting.is_list) return FitsOne(setting, value);
   return value.kind == Kind::kList &&
          std::all_of(value.items.begin(), value.items.end(),
@@ -135,6 +131,7 @@ std::string NumberText(double value) {
 }
 
 std::string WantedText(const Setting& setting) {
+  if (setting.fits) return setting.wanted;
   const std::string list = setting.is_list ? "a list of " : "a ", s = setting.is_list ? "s" : "";
   switch (setting.kind) {
     case ValueKind::kBool:

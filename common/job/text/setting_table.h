@@ -148,6 +148,10 @@ struct HashedAs {  // Whatever the value: the first checkpoints were written whe
 struct OneOf {  // A text that is one of these words, or an enum of which only these are allowed.
   std::vector<std::string> words;
 };
+struct Checked {  // Values of several kinds, in words, and whether one is among them.
+  std::string wanted;
+  std::function<bool(const JsonValue& value)> fits;
+};
 enum class Note : uint8_t {
   kRequired,
   kExpert,
@@ -302,6 +306,10 @@ class SettingTable {
   void Apply(OneOf one_of, Setting* setting) {
     setting->kind = ValueKind::kChoice;
     setting->words = std::move(one_of.words);
+  }
+  void Apply(Checked checked, Setting* setting) {
+    setting->wanted = std::move(checked.wanted);
+    setting->fits = std::move(checked.fits);
   }
   void Apply(Hashed hashed, Setting* setting) { setting->hashed = hashed; }
   void Apply(HashedAs as, Setting* setting) { setting->hashed_as = std::move(as.value); }

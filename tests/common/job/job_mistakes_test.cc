@@ -91,8 +91,12 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
       {"parallel={\"full_batch\":true,\"dataset_strategy\":\"data_parallel\"}", {"contradicts"}},
       {"parallel={\"parallel_mode\":\"stand_alone\",\"device_num\":2}",
        {"2 workers", "stand_alone"}},
-      {"parallel.comm_fusion={}", {"comm_fusion", "MindSpore", "leave it out"}},
-      {"parallel.interleave_num=2", {"use train.micro_batches"}},
+      {"parallel.interleave_num=0", {"interleave_num", "0", "from 1"}},
+      {"parallel.interleave_num=1025", {"interleave_num", "1025 copies", "1024", "at most one"}},
+      {"parallel={\"interleave_num\":300,\"grad_accumulation_step\":4}",
+       {"interleave_num", "300 copies", "micro-batch's 256"}},
+      {"parallel.grad_accumulation_step=0", {"grad_accumulation_step", "0", "from 1"}},
+      {"parallel.grad_accumulation_step=2000", {"grad_accumulation_step", "2000", "1024"}},
       {"cluster.shards=48", {"cluster.shards", "48", "power of two", "64"}},
       {"cluster.dead_after_ms=600", {"600", "two heartbeats", "1000"}},
       {"cluster.request_timeout_s=1", {"request_retry_ms"}},
@@ -162,7 +166,6 @@ TEST(JobMistakesTest, WeightsIn16BitsStayAtTheServers) {
   EXPECT_THAT(Bad({"parallel.wire=fp16", "model.vocab_cache_size=9"}),
               AllOf(HasSubstr("parallel.wire"), HasSubstr("leave out vocab_cache_size")));
   EXPECT_THAT(Bad({"parallel.wire=fp8"}), HasSubstr("bf16"));
-  EXPECT_THAT(Bad({"parallel.gradient_fp32_sync=false"}), HasSubstr("set wire to fp16"));
   EXPECT_THAT(Bad({"model.weights=fp8"}), HasSubstr("fp16"));
 }
 

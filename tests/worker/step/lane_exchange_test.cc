@@ -1,0 +1,256 @@
+// Sums over lanes and workers, and a model whose layers meet: its lanes against the whole batch.
+#include "worker/step/lane_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/platform/monotonic_clock.h"
+#include "common/platform/random.h"
+#include "tests/worker/exchange/local_collectives.h"
+#include "tests/worker/model/model_fixture.h"
+#include "worker/model/step_parts.h"
+
+namespace hdps {
+namespace {
+
+const std::unique_ptr<MonotonicClock> kClock = NewSystemClock();
+const std::vector<uint32_t> kFourAlone = {0, 1, 2, 3};
+
+TEST(LaneExchangeTest, SumsLanesOfAGroupThenGroups) {
+  // Values of which the order of a sum can be told.
+  const std::array values = {1.0, 0x1p-53, 0x1p-53, -1.0};
+  const auto sum_of = [&](const std::vector<uint32_t>& groups) {
+    LaneExchange exchange({}, *kClock);
+    exchange.BeginStep(groups);
+    StepExchange::Ticket ticket = 0;
+    for (size_t lane = 0; lane < 4; ++lane) {
+      ticket = exchange.GiveToSum(lane, std::span(&values[lane], 1));
+    }
+    double sum = 0;
+    EXPECT_TRUE(exchange.TakeSum(ticket, std::span(&sum, 1)).ok());
+    EXPECT_TRUE(exchange.EndStep(Status()).ok());
+    return sum;
+  };
+  EXPECT_EQ(sum_of(kFourAlone), ((values[0] + values[1]) + values[2]) + values[3]);
+  EXPECT_EQ(sum_of({0, 0, 1, 1}), (values[0] + values[1]) + (values[2] + values[3]));
+  EXPECT_NE(sum_of(kFourAlone), sum_of({0, 0, 1, 1}));
+}
+
+TEST(LaneExchangeTest, WorkersAddInTheOrderOfTheirRanksAndRunWorkInThatOfItsStart) {
+  const std::vector<double> values = {1.0, 0x1p-53, 0x1p-53};
+  std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(3);
+  OnAllRanks(3, [&](uint32_t rank) {
+    Collective* const group = groups[rank].get();
+    LaneExchange exchange({&group, 1}, *kClock);
+    EXPECT_EQ(exchange.workers(), 3u);
+    for (int step = 0; step < 3; ++step) {
+      exchange.BeginStep(std::vector<uint32_t>{0, 1});
+      std::vector<int> order;
+      const auto first = exchange.Start(0, [&](Collective* all) {
+        order.push_back(1);
+        return all->Barrier();
+      });
+      const auto second = exchange.Start(1, [&](Collective* all) {
+        order.push_back(2);
+        return all->Barrier();
+      });
+      exchange.GiveToSum(0, std::span(&values[rank], 1));
+      const double nothing = -0.0;
+      const auto ticket = exchange.GiveToSum(1, std::span(&nothing, 1));
+      double sum = 0;
+      ASSERT_TRUE(exchange.TakeSum(ticket, std::span(&sum, 1)).ok());
+      EXPECT_EQ(sum, (values[0] + values[1]) + values[2]);
+      ASSERT_TRUE(exchange.Wait(second).ok());
+      ASSERT_TRUE(exchange.Wait(first).ok());
+      EXPECT_EQ(order, (std::vector<int>{1, 2}));
+      EXPECT_TRUE(exchange.EndStep(Status()).ok());
+    }
+  });
+}
+
+// A rank that leaves ends the wait of the others, and what they started behind is not run.
+TEST(LaneExchangeTest, AFailureEndsEveryWaitOfTheStep) {
+  std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
+  OnAllRanks(2, [&](uint32_t rank) {
+    if (rank == 1) return groups[0]->Abort();
+    Collective* const group = groups[0].get();
+    LaneExchange exchange({&group, 1}, *kClock);
+    exchange.BeginStep(std::vector<uint32_t>{0});
+    const double value = 1;
+    const auto sum = exchange.GiveToSum(0, std::span(&value, 1));
+    bool ran = false;
+    const auto behind = exchange.Start(0, [&](Collective*) {
+      ran = true;
+      return Status();
+    });
+    double taken = 0;
+    const Status status = exchange.TakeSum(sum, std::span(&taken, 1));
+    EXPECT_TRUE(status.code() == Code::kCancelled || status.code() == Code::kUnavailable)
+        << status.message();
+    EXPECT_EQ(exchange.Wait(behind).code(), status.code());
+    EXPECT_FALSE(ran);
+    EXPECT_EQ(exchange.EndStep(status).code(), status.code());
+  });
+}
+
+// A model whose hidden layer is normalized over the batch, and its parts.
+class MeetingModelTest : public testing::Test {
+ protected:
+  MeetingModelTest() : executor_(NewInlineExecutor()) {
+    job_ = BatchNormGraph(Activation::kRelu, 0.25);
+    for (LayerSpec& layer : job_.model.layers) {
+      if (layer.kind == "batch_norm") layer.words["over"] = "batch";
+    }
+    model_ = *NewModel(job_, *executor_);
+    dense_ = model_->InitialDense(3);
+  }
+
+  struct Found {
+    double loss_sum = 0;
+    std::vector<float> dense;
+    std::vector<std::vector<float>> rows;  // [tables]
+  };
+
+  // The batch in so many slices, each a lane; `empty` lanes without examples behind them.
+  Found Step(const Batch& batch, uint32_t slices, size_t empty = 0) {
+    StepParts parts;
+    KeyFinder finder(job_);
+    parts.Assign(batch, PartCount{1, slices}, finder);
+    const size_t lanes = parts.parts().size() + empty;
+    std::vector<std::vector<TableInput>> inputs(lanes, std::vector<TableInput>(job_.tables.size()));
+    std::vector<StepResult> results(lanes);
+    std::vector<std::vector<float>> dense(lanes, std::vector<float>(dense_.size()));
+    std::vector<std::vector<float>> given;
+    given.reserve(lanes * job_.tables.size());
+    const Batch none;
+    std::vector<StepLane> given_lanes;
+    for (size_t i = 0; i < lanes; ++i) {
+      for (uint32_t t = 0; i < parts.parts().size() && t < job_.tables.size(); ++t) {
+        const KeySet* const keys = parts.SetOf(i, {t});
+        if (keys == nullptr) continue;
+        std::vector<float>& rows = given.emplace_back();
+        for (const Key key : keys->unique) {
+          Random random(key * 7 + t);
+          for (uint32_t d = 0; d < job_.tables[t].dim; ++d) {
+            rows.push_back(static_cast<float>(random.Unit()) - 0.5f);
+          }
+        }
+        inputs[i][t].keys = keys;
+        inputs[i][t].rows = rows;
+      }
+      const Batch& part = i < parts.parts().size() ? parts.parts()[i].batch : none;
+      given_lanes.push_back({&part, inputs[i], &results[i], dense[i]});
+    }
+    model_->SetDense(dense_);
+    LaneExchange exchange({}, *kClock);
+    const std::vector<uint32_t> groups(lanes, 0);
+    exchange.BeginStep(groups);
+    std::vector<uint32_t> told;
+    EXPECT_TRUE(model_
+                    ->Step(given_lanes, &exchange, nullptr,
+                           [&](uint32_t tensor) { told.push_back(tensor); })
+                    .ok());
+    EXPECT_TRUE(exchange.EndStep(Status()).ok());
+    EXPECT_EQ(told.size(), model_->tensors().size());
+    EXPECT_TRUE(std::ranges::is_sorted(told, std::greater<>()));
+    StepParts::GroupSum group;
+    Found found;
+    found.dense.assign(dense_.size(), -0.0f);
+    found.rows.resize(job_.tables.size());
+    for (size_t i = 0; i < lanes; ++i) {
+      found.loss_sum += results[i].loss_sum;
+      AddGradients(dense[i], found.dense);
+      for (uint32_t t = 0; i < parts.parts().size() && t < job_.tables.size(); ++t) {
+        if (inputs[i][t].keys == nullptr) continue;
+        found.rows[t].resize(parts.KeysOf({t}).size() * job_.tables[t].dim);
+        parts.AddRowGradients(i, {t}, job_.tables[t].dim, results[i].row_gradients[t], &group,
+                              found.rows[t]);
+      }
+    }
+    return found;
+  }
+
+  Batch Whole(uint32_t examples) const { return TestBatch(job_, {examples, 2, true, 5}); }
+
+  static double Largest(std::span<const float> values) {
+    double largest = 0;
+    for (const float value : values) largest = std::max(largest, std::fabs(double{value}));
+    return largest;
+  }
+  static double Apart(std::span<const float> a, std::span<const float> b) {
+    EXPECT_EQ(a.size(), b.size());
+    double apart = 0;
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+      apart = std::max(apart, std::fabs(double{a[i]} - double{b[i]}));
+    }
+    return apart;
+  }
+
+  Job job_;
+  const std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Model> model_;
+  std::vector<float> dense_;
+};
+
+TEST_F(MeetingModelTest, LanesAreTheWholeBatch) {
+  ASSERT_TRUE(model_->meets());
+  const Batch batch = Whole(97);
+  const Found whole = Step(batch, 1);
+  for (const uint32_t slices : {2, 3, 5}) {
+    SCOPED_TRACE(slices);
+    const Found lanes = Step(batch, slices);
+    EXPECT_NEAR(lanes.loss_sum, whole.loss_sum, 1e-6 * whole.loss_sum);
+    EXPECT_LE(Apart(lanes.dense, whole.dense), 2e-6 * Largest(whole.dense));
+    // A lane without examples changes no bit.
+    const Found more = Step(batch, slices, 2);
+    EXPECT_EQ(more.loss_sum, lanes.loss_sum);
+    EXPECT_EQ(more.dense, lanes.dense);
+    EXPECT_EQ(more.rows, lanes.rows);
+  }
+  // Statistics of the parts alone are something else.
+  for (LayerSpec& layer : job_.model.layers) layer.words.clear();
+  model_ = *NewModel(job_, *executor_);
+  EXPECT_FALSE(model_->meets());
+}
+
+// The loss over all lanes, changed along a direction: what moves one lane's statistics moves the
+// others' losses.
+TEST_F(MeetingModelTest, GradientsOfLanesAreDifferences) {
+  const Batch batch = Whole(24);
+  const Found at = Step(batch, 3);
+  const double step = 1e-2;
+  for (const DenseTensor& tensor : model_->tensors()) {
+    const bool average = tensor.name.find("running") != std::string::npos;
+    if (average) continue;  // What is given to those is no gradient.
+    const size_t first = tensor.first_chunk * kDenseChunkFloats;
+    double slope = 0, norm = 0;
+    for (size_t i = 0; i < tensor.size(); ++i) norm += std::pow(at.dense[first + i], 2);
+    norm = std::sqrt(norm);
+    if (norm < 1e-3) continue;
+    std::vector<float> direction(tensor.size());
+    for (size_t i = 0; i < tensor.size(); ++i) {
+      direction[i] = static_cast<float>(at.dense[first + i] / norm);
+      slope += double{at.dense[first + i]} * double{direction[i]};
+    }
+    const std::vector<float> before = dense_;
+    const auto loss_at = [&](double along) {
+      for (size_t i = 0; i < tensor.size(); ++i) {
+        dense_[first + i] = before[first + i] + static_cast<float>(along * double{direction[i]});
+      }
+      const double loss = Step(batch, 3).loss_sum;
+      dense_ = before;
+      return loss;
+    };
+    const double difference = (loss_at(step) - loss_at(-step)) / (2 * step);
+    EXPECT_NEAR(difference, slope, 2e-2 * slope + 1e-3) << tensor.name;
+  }
+}
+
+}  // namespace
+}  // namespace hdps

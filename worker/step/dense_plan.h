@@ -1,0 +1,39 @@
+// What becomes of each dense tensor's gradient under allreduce: which of them travel together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/job/job.h"
+#include "worker/exchange/buckets.h"
+#include "worker/model/model.h"
+
+namespace hdps {
+
+// A run of floats in a model's flat array.
+struct FloatRun {
+  size_t begin = 0, size = 0;
+};
+
+// The floats of a tensor in the flat array, with what fills up its last chunk.
+FloatRun RunOf(const DenseTensor& tensor);
+
+// Tensors whose gradients one collective moves.
+struct DenseBucket {
+  std::vector<uint32_t> tensors;  // In the order in which their gradients are ready.
+  std::vector<FloatRun> runs;     // Their floats, neighbours joined, ascending.
+  size_t floats = 0;
+};
+
+// Invariant: every tensor is in one bucket, or is the worker's own. Backward makes the gradients of
+// tensors in the reverse order of their numbers, so buckets stand in the order in which they fill.
+struct DensePlan {
+  std::vector<DenseBucket> buckets;
+  std::vector<int32_t> bucket_of;  // [tensors]; -1: the worker's own (layerwise_parallel).
+};
+
+DensePlan PlanDense(const Job& job, const std::vector<DenseTensor>& tensors);
+
+}  // namespace hdps
