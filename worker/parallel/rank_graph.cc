@@ -50,7 +50,7 @@ class GraphCutter {
     auto registry = std::make_shared<JobRegistry>(RegistryOf(job_.model));
     HDPS_RETURN_IF_ERROR(AddRankLayers(graph_, &registry->layers));
     graph_.job.model.registry = std::move(registry);
-    return std::move(graph_);
+    return NumberAverages();
   }
 
  private:
@@ -69,6 +69,20 @@ class GraphCutter {
     LayerSplit split = Split(i);
     if (ReadsBatch(i)) split.examples = graph_.reads_whole_batch ? 1 : strategy_.workers;
     return LayoutsOf(CutAt(i), split, strategy_.workers);
+  }
+
+  // Running averages by the numbers of the rank's tensors.
+  Result<RankGraph> NumberAverages() {
+    GraphShape own;
+    Job& job = graph_.job;
+    for (const GraphProblem& wrong :
+         MeasureGraph(job.model, job.tables, FeaturesOf(job.data), &own)) {
+      return Status(Code::kInvalidArgument, "strategy: " + wrong.place + ": " + wrong.problem);
+    }
+    for (TableSpec& table : job.tables) {
+      if (table.dense) table.averaged = AveragedTensors(own);
+    }
+    return std::move(graph_);
   }
 
   Status Refuse(size_t i, const std::string& what, size_t count, uint32_t parts) const {

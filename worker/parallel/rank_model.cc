@@ -60,17 +60,11 @@ RankModel::RankModel(const Job& job, const Strategy& strategy, RankGraph graph,
       whole_(whole),
       slices_(whole, model_->tensors(), graph_.tensors) {}
 
-Status RankModel::Join(Collective& group) {
-  group_ = &group;
-  HDPS_ASSIGN_OR_RETURN(sums_, RankSums::Form(graph_, model_->tensors(), group));
-  return Status();
-}
-
-Status RankModel::BeginStep(std::span<const uint32_t> examples) {
+Status RankModel::BeginStep(Collective& group, std::span<const uint32_t> examples) {
   const size_t lanes = examples.size();
   std::vector<uint32_t> counts(graph_.workers * lanes);
   const std::vector<size_t> sizes(graph_.workers, examples.size_bytes());
-  HDPS_RETURN_IF_ERROR(group_->AllGather(std::as_bytes(examples), sizes,
+  HDPS_RETURN_IF_ERROR(group.AllGather(std::as_bytes(examples), sizes,
                                          std::as_writable_bytes(std::span(counts)),
                                          MemorySpace::kHost));
   std::vector<uint32_t> of_lane(graph_.workers);
@@ -91,7 +85,8 @@ Status RankModel::BeginStep(std::span<const uint32_t> examples) {
 
 uint64_t RankModel::bytes_sent() const { return graph_.meeting->bytes_sent; }
 
-Result<std::vector<float>> RankModel::GatherRows(uint32_t row_floats, std::span<const float> own) {
+Result<std::vector<float>> RankModel::GatherRows(Collective& group, uint32_t row_floats,
+ std::span<const float> own) {
   std::vector<float> whole;
   if (graph_.rank == kRoot) {
     size_t chunks = 0;
@@ -105,16 +100,16 @@ Result<std::vector<float>> RankModel::GatherRows(uint32_t row_floats, std::span<
     if (graph_.rank == rank && !own.empty()) {
       auto* const bytes = reinterpret_cast<std::byte*>(const_cast<float*>(own.data()));
       const RankBytes send = {kRoot, bytes, own.size_bytes()};
-      HDPS_RETURN_IF_ERROR(group_->Exchange({&send, 1}, {}));
+      HDPS_RETURN_IF_ERROR(group.Exchange({&send, 1}, {}));
     }
     if (graph_.rank != kRoot) continue;
-    HDPS_ASSIGN_OR_RETURN(const RankGraph graph, CutForRank(whole_job_, strategy_, rank));
-    const TensorSlices slices(whole_, TensorsOf(graph.job), graph.tensors);
+    HDPS_ASSIGN_OR_RETURN(const RankGraph other, CutForRank(whole_job_, strategy_, rank));
+    const TensorSlices slices(whole_, TensorsOf(other.job), other.tensors);
     of_rank.resize(slices.own_chunks() * row_floats);
     if (of_rank.empty()) continue;
     const RankBytes receive = {rank, reinterpret_cast<std::byte*>(of_rank.data()),
                                of_rank.size() * sizeof(float)};
-    HDPS_RETURN_IF_ERROR(group_->Exchange({}, {&receive, 1}));
+    HDPS_RETURN_IF_ERROR(group.Exchange({}, {&receive, 1}));
     slices.Join(rank, row_floats, of_rank, whole);
   }
   return whole;

@@ -18,6 +18,7 @@
 #include "tests/worker/exchange/local_collectives.h"
 #include "tests/worker/model/model_fixture.h"
 #include "worker/model/step_parts.h"
+#include "worker/parallel/rank_groups.h"
 #include "worker/step/lane_exchange.h"
 
 namespace hdps {
@@ -102,7 +103,8 @@ Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Exe
     const auto run = [&]() -> Status {
       HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<RankModel> cut,
                             RankModel::New(job, strategy, rank, executor));
-      HDPS_RETURN_IF_ERROR(cut->Join(*groups[rank]));
+      HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<RankGroups> sharing,
+                            RankGroups::Form(cut->graph(), *groups[rank]));
       Model& model = cut->model();
       model.SetDense(cut->CutRows(kDenseChunkFloats, dense));
       KeyFinder finder(cut->job());
@@ -114,8 +116,8 @@ Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Exe
       }
       const StepInputs inputs(job, parts);
       const auto examples = static_cast<uint32_t>(parts.num_examples());
-      HDPS_RETURN_IF_ERROR(cut->BeginStep({&examples, 1}));
-      LaneExchange exchange(groups[rank].get());
+      HDPS_RETURN_IF_ERROR(cut->BeginStep(*groups[rank], {&examples, 1}));
+      LaneExchange exchange({groups[rank].get()});
       const uint32_t group = 0;
       exchange.BeginStep({&group, 1});
       StepResult result;
@@ -127,8 +129,15 @@ Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Exe
       const Status status = model.Step({&lane, 1}, &exchange, nullptr);
       exchange.EndStep();
       HDPS_RETURN_IF_ERROR(status);
-      HDPS_RETURN_IF_ERROR(cut->Sum(gradients, {}));
-      HDPS_ASSIGN_OR_RETURN(of_rank[rank].dense, cut->GatherRows(kDenseChunkFloats, gradients));
+      for (size_t t = 0; t < model.tensors().size(); ++t) {
+        const DenseTensor& tensor = model.tensors()[t];
+        const size_t begin = tensor.first_chunk * kDenseChunkFloats;
+        if (sharing->Of(t) == nullptr) continue;
+        HDPS_RETURN_IF_ERROR(
+            sharing->Of(t)->AllReduceSum(std::span(gradients).subspan(begin, tensor.size())));
+      }
+      HDPS_ASSIGN_OR_RETURN(of_rank[rank].dense,
+                            cut->GatherRows(*groups[rank], kDenseChunkFloats, gradients));
       of_rank[rank].loss_sum = result.loss_sum;
       AddRows(job, inputs.inputs, result.row_gradients, &of_rank[rank]);
       return Status();
