@@ -65,8 +65,8 @@ Status RankModel::BeginStep(Collective& group, std::span<const uint32_t> example
   std::vector<uint32_t> counts(graph_.workers * lanes);
   const std::vector<size_t> sizes(graph_.workers, examples.size_bytes());
   HDPS_RETURN_IF_ERROR(group.AllGather(std::as_bytes(examples), sizes,
-                                         std::as_writable_bytes(std::span(counts)),
-                                         MemorySpace::kHost));
+                                       std::as_writable_bytes(std::span(counts)),
+                                       MemorySpace::kHost));
   std::vector<uint32_t> of_lane(graph_.workers);
   graph_.meeting->rows.clear();
   layer_rows_.resize(lanes);
@@ -86,7 +86,7 @@ Status RankModel::BeginStep(Collective& group, std::span<const uint32_t> example
 uint64_t RankModel::bytes_sent() const { return graph_.meeting->bytes_sent; }
 
 Result<std::vector<float>> RankModel::GatherRows(Collective& group, uint32_t row_floats,
- std::span<const float> own) {
+                                                 std::span<const float> own) {
   std::vector<float> whole;
   if (graph_.rank == kRoot) {
     size_t chunks = 0;

@@ -27,6 +27,7 @@ StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
 
 void StepCompute::set_groups(std::span<Collective* const> groups) {
   exchange_.reset();  // Its threads may use the groups that were.
+  group_ = groups.empty() ? nullptr : groups.front();
   if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
 }
 

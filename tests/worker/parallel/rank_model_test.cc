@@ -117,7 +117,9 @@ Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Exe
       const StepInputs inputs(job, parts);
       const auto examples = static_cast<uint32_t>(parts.num_examples());
       HDPS_RETURN_IF_ERROR(cut->BeginStep(*groups[rank], {&examples, 1}));
-      LaneExchange exchange({groups[rank].get()});
+      const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+      Collective* const group_of_lane = groups[rank].get();
+      LaneExchange exchange({&group_of_lane, 1}, *clock);
       const uint32_t group = 0;
       exchange.BeginStep({&group, 1});
       StepResult result;
@@ -126,9 +128,8 @@ Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Exe
       const bool empty = parts.empty();
       StepLane lane{empty ? &none : &parts.parts()[0].batch, inputs.inputs, &result, gradients};
       lane.rows = {empty ? &none : &parts.parts()[0].sources(), cut->RowsOfLayers(0)};
-      const Status status = model.Step({&lane, 1}, &exchange, nullptr);
-      exchange.EndStep();
-      HDPS_RETURN_IF_ERROR(status);
+      HDPS_RETURN_IF_ERROR(
+          exchange.EndStep(model.Step({&lane, 1}, &exchange, nullptr, nullptr)));
       for (size_t t = 0; t < model.tensors().size(); ++t) {
         const DenseTensor& tensor = model.tensors()[t];
         const size_t begin = tensor.first_chunk * kDenseChunkFloats;
