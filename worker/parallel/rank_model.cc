@@ -27,10 +27,29 @@ std::vector<DenseTensor> TensorsOf(const Job& job) {
   return graph->tensors;
 }
 
+// What a cut model has not learnt; empty: nothing of it is asked for.
+std::string WhyNotCut(const Job& job) {
+  for (const TableSpec& table : job.tables) {
+    if (table.vocab_cache_size > 0) return "model.vocab_cache_size keeps rows at all workers alike";
+  }
+  if (job.train.clip_norm > 0) return "train.clip_norm takes the norm of whole layers";
+  if (!job.parallel.gradients_mean || job.parallel.cross_batch) {
+    return "parallel.gradients_mean and cross_batch weigh the workers' own rows";
+  }
+  if (job.parallel.optimizer.enabled) {
+    return "parallel.enable_parallel_optimizer splits the update of layers that are whole";
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RankModel>> RankModel::New(const Job& job, const Strategy& strategy,
                                                   uint32_t rank, Executor& executor) {
+  if (const std::string why = WhyNotCut(job); !why.empty()) {
+    return Status(Code::kInvalidArgument,
+                  why + ", and the strategy cuts layers over workers; leave one of them out");
+  }
   if (const TableSpec* dense = DenseTableOf(job)) {
     const OptimizerRecord& rule = RecordOf(dense->optimizer);
     if (rule.whole_tensors || rule.state_more > 0) {
