@@ -2,7 +2,10 @@
 #include "worker/step/dense_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
+
+#include "common/base/hash.h"
 
 namespace hdps {
 namespace {
@@ -31,25 +34,62 @@ FloatRun RunOf(const DenseTensor& tensor) {
   return {tensor.first_chunk * kDenseChunkFloats, tensor.num_chunks * kDenseChunkFloats};
 }
 
-DensePlan PlanDense(const Job& job, const std::vector<DenseTensor>& tensors) {
-  DensePlan plan;
-  plan.bucket_of.assign(tensors.size(), -1);
-  std::vector<uint32_t> ready;  // Tensors in the order in which their gradients are.
-  std::vector<FusedTensor> fused;
-  for (auto t = static_cast<uint32_t>(tensors.size()); t-- > 0;) {
-    const LayerSpec& layer = job.model.layers[tensors[t].layer];
-    if (layer.layerwise_parallel) continue;
-    ready.push_back(t);
-    fused.push_back({RunOf(tensors[t]).size * sizeof(float), layer.fusion});
+int DensePlan::words_bucket() const {
+  for (size_t b = buckets.size(); b-- > 0;) {
+    if (!buckets[b].scattered) return static_cast<int>(b);
   }
+  return -1;
+}
+
+uint64_t DensePlan::Fingerprint() const {
+  uint64_t all = 0;
+  const auto add = [&all](uint64_t number) { all = CombineKeys(all, number); };
+  for (const DenseBucket& bucket : buckets) {
+    add(bucket.scattered ? 1 : 0);
+    for (const uint32_t tensor : bucket.tensors) add(tensor);
+  }
+  for (const std::vector<uint32_t>& gather : gathers) {
+    add(gather.size());
+    for (const uint32_t tensor : gather) add(tensor);
+  }
+  return all;
+}
+
+DensePlan PlanDense(const Job& job, const std::vector<DenseTensor>& tensors,
+                    const DenseShards& shards) {
   const CommFusionSpec& fusion = job.parallel.comm_fusion;
-  for (const Bucket& bucket : BucketsOf(fused, fusion.openstate, fusion.allreduce)) {
-    std::vector<uint32_t> members;
-    for (const uint32_t position : bucket) {
-      members.push_back(ready[position]);
-      plan.bucket_of[ready[position]] = static_cast<int32_t>(plan.buckets.size());
+  const auto grouped = [&](const std::vector<uint32_t>& ready, const FusionSpec& by) {
+    std::vector<FusedTensor> fused;
+    for (const uint32_t t : ready) {
+      const LayerSpec& layer = job.model.layers[tensors[t].layer];
+      fused.push_back({RunOf(tensors[t]).size * sizeof(float), layer.fusion});
     }
+    std::vector<std::vector<uint32_t>> groups = BucketsOf(fused, fusion.openstate, by);
+    for (std::vector<uint32_t>& group : groups) {
+      for (uint32_t& member : group) member = ready[member];
+    }
+    return groups;
+  };
+  std::vector<uint32_t> whole, split;  // Tensors in the order in which their gradients are ready.
+  for (auto t = static_cast<uint32_t>(tensors.size()); t-- > 0;) {
+    if (job.model.layers[tensors[t].layer].layerwise_parallel) continue;
+    (shards.split(t) ? split : whole).push_back(t);
+  }
+  DensePlan plan;
+  for (auto& members : grouped(whole, fusion.allreduce)) {
     plan.buckets.push_back(Joined(tensors, std::move(members)));
+  }
+  for (auto& members : grouped(split, fusion.reducescatter)) {
+    plan.buckets.push_back(Joined(tensors, std::move(members)));
+    plan.buckets.back().scattered = true;
+  }
+  std::ranges::sort(plan.buckets, std::greater(),
+                    [](const DenseBucket& bucket) { return bucket.tensors.back(); });
+  std::ranges::reverse(split);  // Weights are read in the order of the layers.
+  plan.gathers = grouped(split, fusion.allgather);
+  plan.bucket_of.assign(tensors.size(), -1);
+  for (size_t b = 0; b < plan.buckets.size(); ++b) {
+    for (const uint32_t t : plan.buckets[b].tensors) plan.bucket_of[t] = static_cast<int32_t>(b);
   }
   return plan;
 }
