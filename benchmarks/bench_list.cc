@@ -5,6 +5,8 @@
   BENCH(cache, RunCacheBench, "what does it give to keep the hot rows at the worker?")             \
   BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                     \
   BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")                  \
+  BENCH(dense_exchange, RunDenseExchangeBench,                                                     \
+        "dense gradients: together or one by one, beside backward, the optimizer split")           \
   BENCH(disk_tier, RunDiskTierBench,                                                               \
         "what a table larger than memory costs, and one that forgets")                             \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes")    \

@@ -102,6 +102,15 @@ Status RankModel::BeginStep(Collective& group, std::span<const uint32_t> example
   return Status();
 }
 
+std::vector<uint32_t> RankModel::SharedBy() const {
+  std::vector<uint32_t> ranks;
+  for (const TensorSlice& slice : graph_.tensors) {
+    const auto count = static_cast<uint32_t>(slice.summed_by.size());
+    ranks.push_back(count == graph_.workers ? 0 : count);
+  }
+  return ranks;
+}
+
 uint64_t RankModel::bytes_sent() const { return graph_.meeting->bytes_sent; }
 
 Result<std::vector<float>> RankModel::GatherRows(Collective& group, uint32_t row_floats,

@@ -29,6 +29,8 @@ class RankModel {
   const Job& job() const { return graph_.job; }  // With the rank's layers.
   Model& model() { return *model_; }
 
+  // How many ranks have each tensor; 0: all. [tensors]
+  std::vector<uint32_t> SharedBy() const;
   // Tells the other ranks how many examples this one has in each lane of the step, and hears of
   // theirs.
   Status BeginStep(Collective& group, std::span<const uint32_t> examples);

@@ -11,7 +11,6 @@
 #include "common/platform/failpoint.h"
 #include "kernels/host/gemm.h"
 #include "worker/data/data_preview.h"
-#include "worker/exchange/row_transfer.h"
 #include "worker/step/label_count.h"
 
 namespace hdps {
@@ -152,7 +151,7 @@ Status Trainer::TellRows(CommandDone* done) {
 Status Trainer::InitDense() {
   if (dense_keys_.empty()) return Status();
   HDPS_FAILPOINT_OR_RETURN("worker.dense.before_init");
-  return StoreDenseRows(dense_spec().dim, model_->InitialDense(job_->seed));
+  return StoreDenseRows(dense_spec().dim, dense_keys_, model_->InitialDense(job_->seed));
 }
 
 Status Trainer::Load(const Command& command) {
@@ -171,48 +170,17 @@ Status Trainer::Load(const Command& command) {
   return Status();
 }
 
-std::vector<KeysOfTable> Trainer::DenseOnly(uint32_t row_floats) const {
-  return {{dense_table(), dense_spec().shard_by, row_floats, dense_keys_, std::nullopt, true}};
-}
-
-Status Trainer::StoreDenseRows(uint32_t row_floats, std::span<const float> rows) {
-  return StoreRows(channel_, DenseOnly(row_floats), clock_, std::vector{rows});
-}
-
-Status Trainer::PullDense(PullMode mode, uint32_t row_floats, std::span<float> rows) {
-  return ReadRows(channel_, DenseOnly(row_floats), clock_, mode, std::vector{rows});
-}
-
-Status Trainer::LoadDenseState() {
-  if (dense_state_ != nullptr) return Status();
-  const TableSpec& spec = own_job().tables.back();
-  auto state = std::make_unique<DenseState>(spec, dense_table(), job_->seed,
-                                            DenseKeys(own_model().tensors()));
-  std::vector<float> rows(dense_keys_.size() * state->row_floats());
-  HDPS_RETURN_IF_ERROR(PullDense(PullMode::kWithState, state->row_floats(), rows));
-  if (rank_model_ != nullptr) rows = rank_model_->CutRows(state->row_floats(), rows);
-  state->Store(rows);
-  std::vector<float> weights(own_model().dense_floats());
-  state->ReadWeights(executor_, weights);
-  own_model().SetDense(weights);
-  dense_state_ = std::move(state);
-  return Status();
-}
-
-Status Trainer::StoreDense() {
-  // Slices are put together when the steps are over, which takes all ranks.
-  if (!allreduce() || dense_state_ == nullptr || rank_model_ != nullptr) return Status();
-  HDPS_FAILPOINT_OR_RETURN("worker.dense.before_store");
-  return StoreDenseRows(dense_state_->row_floats(), dense_state_->Rows());
-}
-
 Status Trainer::Train(const Command& command) {
   HDPS_RETURN_IF_ERROR(FollowStrategy());
   if (allreduce()) {
     HDPS_RETURN_IF_ERROR(EnsureGroup());
     HDPS_RETURN_IF_ERROR(LoadDenseState());
-    runner_->set_group(
-        {group_.get(), dense_state_.get(), collective_queue_.get(), rank_groups_.get()});
+    Collective* const places = places_ == nullptr ? group_.get() : places_.get();
+    runner_->set_group({{group_.get(), places, replicas_.get()},
+                        dense_state_.get(),
+                        shards_.get(),
+                        collective_queue_.get(),
+                        rank_groups_.get()});
   }
   if (own_model().meets()) HDPS_RETURN_IF_ERROR(MeetInLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
@@ -241,6 +209,7 @@ Status Trainer::Train(const Command& command) {
   done.bad_rows = progress.bad_rows;
   done.label_tally = progress.labels;
   if (cache_ != nullptr) done.cache = cache_->tally();
+  done.collectives = TellCollectives();
   channel_.Answer(std::move(done));
   if (progress.pause != nullptr) return Execute(*progress.pause);
   return Status();

@@ -96,18 +96,24 @@ class Trainer {
   Status OpenSteps(const Command& command);
   bool StepsFit(const Command& command) const;
   Status EnsureGroup();
+  // Under allreduce: what the group's dense gradients go through.
+  Status PrepareDenseGroup(Collective& group);
+  const DenseShards& ShardsOfView();
   void LeaveGroup() HDPS_EXCLUDES(group_mutex_);
   // Whom the layers of the model meet.
   Status MeetInLanes() HDPS_EXCLUDES(group_mutex_);
+  CollectiveTally TellCollectives() const;  // In the log as well.
   Status JoinCache();
   Status LoadDenseState();
-  // Reads or writes all dense rows at the servers, [keys * row_floats].
-  Status PullDense(PullMode mode, uint32_t row_floats, std::span<float> rows);
-  Status StoreDenseRows(uint32_t row_floats, std::span<const float> rows);
+  // Reads or writes dense rows at the servers, [keys * row_floats].
+  Status PullDense(PullMode mode, uint32_t row_floats, const std::vector<Key>& keys,
+                   std::span<float> rows);
+  Status StoreDenseRows(uint32_t row_floats, const std::vector<Key>& keys,
+                        std::span<const float> rows);
   bool allreduce() const;
   const TableSpec& dense_spec() const { return job_->tables.back(); }
   TableId dense_table() const { return {static_cast<uint32_t>(job_->tables.size() - 1)}; }
-  std::vector<KeysOfTable> DenseOnly(uint32_t row_floats) const;
+  std::vector<KeysOfTable> DenseOnly(uint32_t row_floats, const std::vector<Key>& keys) const;
 
   const std::shared_ptr<const Job> job_;
   const std::string collective_host_;
@@ -160,7 +166,10 @@ class Trainer {
   std::vector<PeerId> lane_members_;
   bool aborted_ HDPS_GUARDED_BY(group_mutex_) = false;
   uint32_t restarts_ HDPS_GUARDED_BY(group_mutex_) = 0;  // The newest that the loop has told.
-  // Of group_; null where dense gradients travel in one call, or none. It ends before what it uses.
+  // Under allreduce, of group_: who updates which dense tensors, and the groups that it takes.
+  std::unique_ptr<DenseShards> shards_;
+  std::unique_ptr<Collective> places_, replicas_;  // Null: all of group_; this worker alone.
+  // Null where dense gradients travel in one call, or none. It ends before what it uses.
   std::unique_ptr<CollectiveQueue> collective_queue_;
   CollectiveCounts all_counts_;  // Of groups that are no more.
 };

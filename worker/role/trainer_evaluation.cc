@@ -31,7 +31,7 @@ Status Trainer::BeginEvaluation(const std::string& eval_set) {
     HDPS_RETURN_IF_ERROR(LoadDenseState());
   } else if (!dense_keys_.empty()) {
     std::vector<float> weights(model_->dense_floats());
-    HDPS_RETURN_IF_ERROR(PullDense(PullMode::kRead, dense_spec().dim, weights));
+    HDPS_RETURN_IF_ERROR(PullDense(PullMode::kRead, dense_spec().dim, dense_keys_, weights));
     model_->SetDense(weights);
   }
   evaluation_ = std::make_unique<PartEvaluation>();

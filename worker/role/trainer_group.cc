@@ -70,25 +70,89 @@ Status Trainer::EnsureGroup() {
   HDPS_FAILPOINT_OR_RETURN("worker.group.formed");
   LeaveGroup();
   group_members_ = std::move(members);
-  if (allreduce() && runner_->dense_plan().buckets.size() > 1) {
-    collective_queue_ = std::make_unique<CollectiveQueue>(*group, time_);
-  }
-  if (rank_model_ != nullptr) {
-    HDPS_ASSIGN_OR_RETURN(rank_groups_, RankGroups::Form(rank_model_->graph(), *group));
-  }
+  if (allreduce()) HDPS_RETURN_IF_ERROR(PrepareDenseGroup(*group));
   MutexLock lock(group_mutex_);
   group_ = std::move(group);
   if (aborted_ || restarts_ > view.restarts) group_->Abort();
   return Status();
 }
 
+const DenseShards& Trainer::ShardsOfView() {
+  const auto size = static_cast<uint32_t>(channel_.view()->workers.size());
+  const uint32_t rank = channel_.rank().value;
+  const bool cut = shards_ != nullptr && rank_model_ != nullptr;
+  if (!cut && (shards_ == nullptr || shards_->rank() != rank || shards_->size() != size)) {
+    // What a strategy cuts has no optimizer that is split as well.
+    shards_ = rank_model_ == nullptr
+                  ? std::make_unique<DenseShards>(*job_, model_->tensors(), rank, size)
+                  : std::make_unique<DenseShards>(own_model().tensors());
+  }
+  return *shards_;
+}
+
+Status Trainer::PrepareDenseGroup(Collective& group) {
+  const DenseShards& shards = ShardsOfView();
+  const DensePlan plan =
+      PlanDense(own_job(), own_model().tensors(), shards,
+                rank_model_ == nullptr ? std::vector<uint32_t>() : rank_model_->SharedBy());
+  const uint64_t mine = plan.Fingerprint() ^ (job_->parallel.gradient_fp32_sync ? 0 : 1);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<uint64_t>> all,
+                        GatherLists<uint64_t>(group, {&mine, 1}));
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    if (all[r].front() == mine) continue;
+    return Status(Code::kInvalidArgument,
+                  "parallel.comm_fusion: worker " + std::to_string(r) +
+                      " puts dense tensors together in another way than worker " +
+                      std::to_string(group.rank()) +
+                      "; give all workers the same parallel section and layers");
+  }
+  if (rank_model_ != nullptr) {
+    HDPS_ASSIGN_OR_RETURN(rank_groups_, RankGroups::Form(rank_model_->graph(), group));
+  }
+  if (shards.any() && shards.places() < shards.size()) {
+    HDPS_ASSIGN_OR_RETURN(places_, group.Split(shards.group()));
+    HDPS_ASSIGN_OR_RETURN(replicas_, group.Split(shards.place()));
+  }
+  if (shards.any()) {
+    LOG(INFO) << "the optimizer of " << shards.OwnKeys().size() << " of " << dense_keys_.size()
+              << " chunks of dense tensors is kept here, shared with " << shards.places() - 1
+              << " workers";
+  }
+  if (plan.buckets.size() > 1) {
+    collective_queue_ = std::make_unique<CollectiveQueue>(group, time_);
+  }
+  LOG(INFO) << "dense gradients travel in " << plan.buckets.size() << " buckets";
+  return Status();
+}
+
 void Trainer::LeaveGroup() {
   rank_groups_.reset();
   collective_queue_.reset();
+  places_.reset();
+  replicas_.reset();
   if (group_ == nullptr) return;
   all_counts_.Add(group_->counts());
   MutexLock lock(group_mutex_);
   group_.reset();
+}
+
+CollectiveTally Trainer::TellCollectives() const {
+  CollectiveCounts counts = all_counts_;
+  if (group_ != nullptr) counts.Add(group_->counts());
+  CollectiveTally tally;
+  const auto take = [&counts](CollectiveKind kind, uint64_t* calls, uint64_t* bytes) {
+    *calls = counts.of(kind).calls;
+    *bytes = counts.of(kind).bytes;
+  };
+  take(CollectiveKind::kAllReduce, &tally.allreduce_calls, &tally.allreduce_bytes);
+  take(CollectiveKind::kReduceScatter, &tally.reduce_scatter_calls, &tally.reduce_scatter_bytes);
+  take(CollectiveKind::kAllGather, &tally.allgather_calls, &tally.allgather_bytes);
+  if (dense_state_ != nullptr) tally.state_bytes = dense_state_->state_bytes();
+  if (group_ != nullptr) {
+    LOG(INFO) << "collectives: " << counts.Describe() << "; optimizer state kept here "
+              << tally.state_bytes << " bytes";
+  }
+  return tally;
 }
 
 Status Trainer::JoinCache() {

@@ -28,6 +28,7 @@ Status Trainer::FollowStrategy() {
   window_.reset();
   steps_.reset();
   dense_state_.reset();
+  shards_.reset();
   runner_.reset();
   rank_groups_.reset();
   lane_members_.clear();
@@ -41,7 +42,7 @@ Status Trainer::StoreSlices() {
   const uint32_t row_floats = dense_state_->row_floats();
   HDPS_ASSIGN_OR_RETURN(const std::vector<float> rows,
                         rank_model_->GatherRows(*group_, row_floats, dense_state_->Rows()));
-  return rank_model_->graph().rank == 0 ? StoreDenseRows(row_floats, rows) : Status();
+  return rank_model_->graph().rank == 0 ? StoreDenseRows(row_floats, dense_keys_, rows) : Status();
 }
 
 }  // namespace hdps

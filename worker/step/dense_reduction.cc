@@ -20,15 +20,6 @@ DType WireOf(const ParallelSpec& parallel) {
   return parallel.wire == DType::kFp32 ? DType::kFp16 : parallel.wire;
 }
 
-std::vector<uint32_t> SharedBy(const RankModel* rank) {
-  std::vector<uint32_t> workers;
-  if (rank == nullptr) return workers;
-  for (const TensorSlice& slice : rank->graph().tensors) {
-    workers.push_back(static_cast<uint32_t>(slice.summed_by.size()));
-  }
-  return workers;
-}
-
 std::span<float> In(std::vector<float>& flat, const FloatRun& run) {
   return std::span(flat).subspan(run.begin, run.size);
 }
@@ -41,8 +32,19 @@ DenseReduction::DenseReduction(const Job& job, const Model& model, int dense_tab
       tensors_(model.tensors()),
       dense_table_(dense_table),
       executor_(executor),
-      plan_(PlanDense(job, model.tensors(), SharedBy(rank))),
+      shared_by_(rank == nullptr ? std::vector<uint32_t>() : rank->SharedBy()),
       gradients_(model.dense_floats()) {}
+
+void DenseReduction::set_group(const DenseGroup& group) {
+  group_ = group;
+  plan_ = PlanDense(job_, tensors_, group.shards == nullptr ? DenseShards(tensors_) : *group.shards,
+                    shared_by_);
+  scatter_.reset();
+  if (!split()) return;
+  scatter_.emplace(tensors_, *group.shards, group.groups, WireOf(job_.parallel));
+  own_gradients_.resize(group.shards->OwnKeys().size() * kDenseChunkFloats);
+  own_weights_.resize(own_gradients_.size());
+}
 
 void DenseReduction::Begin(const StepShape& shape) {
   shape_ = shape;
@@ -67,6 +69,7 @@ void DenseReduction::TensorDone(size_t part, uint32_t tensor, bool stay) {
   }
   if (part + 1 < shape_.parts) return;
   Scale(tensor);
+  if (!in_group()) return;
   const int bucket = plan_.bucket_of[tensor];
   if (bucket >= 0) --missing_[static_cast<size_t>(bucket)];
   if (!stay && group_.queue != nullptr) SendFull();
@@ -93,18 +96,18 @@ void DenseReduction::SendFull() {
   }
 }
 
+std::vector<ReducedValues> DenseReduction::Words() {
+  return {SumOf(std::span(&examples_, 1)), OrOf(std::span(&pause_, 1))};
+}
+
+Status DenseReduction::ReduceWords(Collective& group) { return group.AllReduce(Words()); }
+
 Status DenseReduction::Reduce(Collective& group, size_t bucket) {
-  std::vector<ReducedValues> beside;
-  if (IsLast(bucket)) {
-    beside = {SumOf(std::span(&examples_, 1)), OrOf(std::span(&pause_, 1))};
-  }
-  if (bucket >= plan_.buckets.size()) return group.AllReduce(beside);
   const DenseBucket& of = plan_.buckets[bucket];
-  Collective& sharing = group_.sharing == nullptr ? group : *group_.sharing->Of(of.tensors.front());
-  if (&sharing != &group && !beside.empty()) {
-    HDPS_RETURN_IF_ERROR(group.AllReduce(beside));
-    beside.clear();
-  }
+  if (of.scattered) return scatter_->Reduce(of, gradients_, own_gradients_);
+  std::vector<ReducedValues> beside;
+  if (plan_.words_bucket() == static_cast<int>(bucket)) beside = Words();
+  Collective& sharing = of.shared_by == 0 ? group : *group_.sharing->Of(of.tensors.front());
   if (WireOf(job_.parallel) != DType::kFp32 && sharing.size() > 1) {
     return ReduceHalves(sharing, of, std::move(beside));
   }
@@ -136,6 +139,7 @@ Status DenseReduction::ReduceHalves(Collective& group, const DenseBucket& bucket
 
 Result<StepWord> DenseReduction::Finish() {
   CHECK(in_group());
+  Collective& group = *group_.groups.all;
   // Nothing to add. Negative zero is what leaves every float as it is.
   if (!shape_.computed) std::ranges::fill(gradients_, -0.0f);
   std::ranges::fill(missing_, 0);
@@ -143,22 +147,58 @@ Result<StepWord> DenseReduction::Finish() {
     SendFull();
     HDPS_RETURN_IF_ERROR(group_.queue->Wait(last_));
   } else {
-    for (; sent_ < plan_.buckets.size(); ++sent_) {
-      HDPS_RETURN_IF_ERROR(Reduce(*group_.collective, sent_));
-    }
+    for (; sent_ < plan_.buckets.size(); ++sent_) HDPS_RETURN_IF_ERROR(Reduce(group, sent_));
   }
-  if (plan_.buckets.empty()) HDPS_RETURN_IF_ERROR(Reduce(*group_.collective, 0));
+  if (plan_.words_bucket() < 0) HDPS_RETURN_IF_ERROR(ReduceWords(group));
   if (examples_ > 0 && !gradients_.empty()) {
-    scale_ = SumScale(job_.parallel, group_.collective->size(), examples_);
+    scale_ = SumScale(job_.parallel, group.size(), examples_);
   }
   return StepWord{examples_, pause_ != 0};
 }
 
-SquareSum DenseReduction::Squares() { return group_.state->Squares(executor_, gradients_, scale_); }
+std::span<const float> DenseReduction::OwnGradients() {
+  if (!split()) return gradients_;
+  for (uint32_t t = 0; t < tensors_.size(); ++t) {
+    if (group_.shards->split(t)) continue;
+    std::ranges::copy(In(gradients_, RunOf(tensors_[t])),
+                      own_gradients_.data() + group_.shards->OwnAt(t) * kDenseChunkFloats);
+  }
+  return own_gradients_;
+}
 
-void DenseReduction::Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights) {
-  group_.state->Apply(executor_, gradients_, {scale_, clock + 1, terms});
-  group_.state->ReadWeights(executor_, weights);
+Result<SquareSum> DenseReduction::Squares() {
+  // A norm of all has no tensors of a worker's own beside it: no job has both.
+  const auto squares = group_.state->Squares(executor_, OwnGradients(), scale_);
+  const SquareSum& each = squares[static_cast<size_t>(TensorHome::kEach)];
+  if (!split()) return each;
+  return scatter_->SquaresOfAll(each, squares[static_cast<size_t>(TensorHome::kSplit)]);
+}
+
+Status DenseReduction::Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights) {
+  DenseState::Update update = {scale_, clock + 1, terms};
+  if (const uint64_t own = shape_.word.examples; own > 0) {
+    update.own_scale = SumScale(job_.parallel, 1, own);
+  }
+  if (!split()) {
+    group_.state->Apply(executor_, gradients_, update);
+    group_.state->ReadWeights(executor_, weights);
+    return Status();
+  }
+  const OptimizerSpec& rule = job_.tables[static_cast<size_t>(dense_table_)].optimizer;
+  if (RecordOf(rule).whole_tensors) update.terms.peers = &*scatter_;
+  group_.state->Apply(executor_, OwnGradients(), update);
+  HDPS_RETURN_IF_ERROR(scatter_->TakeFailure());
+  group_.state->ReadWeights(executor_, own_weights_);
+  for (uint32_t t = 0; t < tensors_.size(); ++t) {
+    if (group_.shards->split(t)) continue;
+    const FloatRun run = RunOf(tensors_[t]);
+    std::copy_n(own_weights_.data() + group_.shards->OwnAt(t) * kDenseChunkFloats, run.size,
+                weights.data() + run.begin);
+  }
+  for (const std::vector<uint32_t>& gather : plan_.gathers) {
+    HDPS_RETURN_IF_ERROR(scatter_->Gather(gather, own_weights_, weights));
+  }
+  return Status();
 }
 
 }  // namespace hdps

@@ -17,15 +17,19 @@
 #include "worker/parallel/rank_groups.h"
 #include "worker/parallel/rank_model.h"
 #include "worker/step/dense_plan.h"
+#include "worker/step/dense_scatter.h"
+#include "worker/step/dense_shards.h"
 #include "worker/step/dense_state.h"
 
 namespace hdps {
 
-// Where the dense gradients go under allreduce: summed over the ranks, applied by each.
+// Where the dense gradients go under allreduce: summed over the ranks, applied by each, or by those
+// that share the optimizer.
 struct DenseGroup {
-  Collective* collective = nullptr;  // Null: dense gradients go to the servers.
-  DenseState* state = nullptr;
-  CollectiveQueue* queue = nullptr;  // Of the collective; null: it is called when all is computed.
+  ShardGroups groups;                   // Without one of all: dense gradients go to the servers.
+  DenseState* state = nullptr;          // Of shards->OwnKeys().
+  const DenseShards* shards = nullptr;  // Null: nothing is split.
+  CollectiveQueue* queue = nullptr;     // Of the group; null: it is called when all is computed.
   const RankGroups* sharing = nullptr;  // Of a cut model: who has which tensors.
 };
 
@@ -41,9 +45,8 @@ class DenseReduction {
   DenseReduction(const Job& job, const Model& model, int dense_table, Executor& executor,
                  const RankModel* rank);
 
-  void set_group(const DenseGroup& group) { group_ = group; }
-  bool in_group() const { return group_.collective != nullptr; }
-  const DensePlan& plan() const { return plan_; }
+  void set_group(const DenseGroup& group);
+  bool in_group() const { return group_.groups.all != nullptr; }
 
   // What a step of this worker has, and what it says to the others.
   struct StepShape {
@@ -58,7 +61,7 @@ class DenseReduction {
   // The gradient of the tensor from this part stands. That of the last part joins the others, and
   // its bucket leaves once all of it stands, unless `stay`.
   void TensorDone(size_t part, uint32_t tensor, bool stay);
-  // Of this worker, once all parts are done; in a group, of all after Finish().
+  // Of this worker, once all parts are done; in a group they are no more after Finish().
   std::span<float> gradients() { return gradients_; }
 
   // In a group: what has not left yet leaves; waits for the sums. What all ranks say together.
@@ -67,25 +70,31 @@ class DenseReduction {
   // After Finish() of a step in which some rank had an example: the squares of the step's gradient
   // as the rule gets it, and the update.
   bool has_update() const { return scale_ != 0; }
-  SquareSum Squares();
-  void Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights);
+  // Both ask the other ranks where the optimizer is split.
+  Result<SquareSum> Squares();
+  Status Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights);
 
  private:
-  void AddPart(const DenseTensor& tensor);
   void Scale(uint32_t tensor);
   void SendFull();  // Buckets that are full, in the order of the plan.
-  // The sum of one bucket over the ranks; the last one takes the words along.
+  // The sum of one bucket over the ranks; one of them takes the words along.
   Status Reduce(Collective& group, size_t bucket);
+  Status ReduceWords(Collective& group);
   Status ReduceHalves(Collective& group, const DenseBucket& bucket,
                       std::vector<ReducedValues> beside);
-  bool IsLast(size_t bucket) const { return bucket + 1 >= plan_.buckets.size(); }
+  std::vector<ReducedValues> Words();
+  bool split() const { return group_.shards != nullptr && group_.shards->any(); }
+  // What the state's rule gets: the gradients of all that this rank updates.
+  std::span<const float> OwnGradients();
 
   const Job& job_;
   const std::vector<DenseTensor>& tensors_;
   const int dense_table_;
   Executor& executor_;
-  const DensePlan plan_;
+  const std::vector<uint32_t> shared_by_;  // As PlanDense takes it.
+  DensePlan plan_;                         // Of the group.
   DenseGroup group_;
+  std::optional<DenseScatter> scatter_;  // Where the optimizer is split.
 
   // Of the step at hand.
   StepShape shape_;
@@ -97,7 +106,9 @@ class DenseReduction {
 
   std::vector<float> gradients_;       // [dense floats]
   std::vector<float> part_gradients_;  // [dense floats], of a part behind the first.
-  std::vector<uint16_t> halves_;       // Of the bucket at hand, where it travels in 16 bits.
+  // [floats of the keys of the state], where the optimizer is split.
+  std::vector<float> own_gradients_, own_weights_;
+  std::vector<uint16_t> halves_;  // Of the bucket at hand, where it travels in 16 bits.
 };
 
 }  // namespace hdps

@@ -215,13 +215,14 @@ Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
     times_.reduce_hidden_ns += std::max(queue_->TakeBusyNs() - waited, int64_t{0});
   }
   outcome->pause = all.pause;
-  if (dense_sum_.has_update() && !clips_all_) ApplyDense(TermsOf(task), task.clock);
-  return Status();
+  if (!dense_sum_.has_update() || clips_all_) return Status();
+  return ApplyDense(TermsOf(task), task.clock);
 }
 
-void StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
-  dense_sum_.Apply(terms, clock, dense_);
+Status StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
+  HDPS_RETURN_IF_ERROR(dense_sum_.Apply(terms, clock, dense_));
   if (!dense_outside_.empty()) model_.SetDense(dense_);
+  return Status();
 }
 
 UpdateTerms StepRunner::TermsOf(const StepTask& task) const {
@@ -299,11 +300,14 @@ Status StepRunner::SettleNorm(const StepTask& task) {
     squares.Add(reply.squares);
   }
   const bool dense_here = dense_sum_.in_group() && dense_sum_.has_update();
-  if (dense_here) squares.Add(dense_sum_.Squares());
+  if (dense_here) {
+    HDPS_ASSIGN_OR_RETURN(const SquareSum of_dense, dense_sum_.Squares());
+    squares.Add(of_dense);
+  }
   if (cache_ != nullptr) squares.Add(cache_->rows().squares());
   UpdateTerms terms = TermsOf(task);
   terms.shrink = ShrinkTo(job_.train.clip_norm, squares);
-  if (dense_here) ApplyDense(terms, task.clock);
+  if (dense_here) HDPS_RETURN_IF_ERROR(ApplyDense(terms, task.clock));
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->rows().Update(terms));
   HDPS_RETURN_IF_ERROR(AwaitAdvance());
   advance_ = channel_.Start(AdvanceRequests(num_servers, task.clock + 1, squares));

@@ -64,8 +64,6 @@ class StepRunner {
   Status Settle();
 
   StepTimes& times() { return times_; }
-  // What the workers of a group have to have alike.
-  const DensePlan& dense_plan() const { return dense_sum_.plan(); }
 
  private:
   // The rows of a step at its turn, which the push of the step before has begun.
@@ -94,7 +92,7 @@ class StepRunner {
   Status SettleNorm(const StepTask& task);
   Status AwaitAdvance();  // Its acknowledgements: then the servers have made the step's update.
   // The update of dense tensors under allreduce, of the sum of the gradients.
-  void ApplyDense(const UpdateTerms& terms, Clock clock);
+  Status ApplyDense(const UpdateTerms& terms, Clock clock);
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
   Status CollectAcks(size_t left);
   bool dense_at_servers() const { return !dense_sum_.in_group() && !dense_.empty(); }

@@ -44,11 +44,11 @@ TEST(DenseExchangeTest, FusionIsReadAsMindSporeWritesIt) {
 }
 
 TEST(DenseExchangeTest, TheOptimizersShardsAreRead) {
-  const Job job = Good({kAllreduce, "parallel.device_num=4",
-                        "parallel.enable_parallel_optimizer=true",
-                        R"(parallel.parallel_optimizer_config={"gradient_accumulation_shard": true,)"
-                        R"("parallel_optimizer_threshold": 24, "optimizer_weight_shard_size": 2,)"
-                        R"("optimizer_level": "level2"})"});
+  const Job job =
+      Good({kAllreduce, "parallel.device_num=4", "parallel.enable_parallel_optimizer=true",
+            R"(parallel.parallel_optimizer_config={"gradient_accumulation_shard": true,)"
+            R"("parallel_optimizer_threshold": 24, "optimizer_weight_shard_size": 2,)"
+            R"("optimizer_level": "level2"})"});
   EXPECT_EQ(job.parallel.optimizer, (OptimizerShardSpec{true, 2, 24, 2}));
   const Job again = Good({}, PrintJob(job));
   EXPECT_EQ(again.parallel.optimizer, job.parallel.optimizer);
@@ -56,7 +56,8 @@ TEST(DenseExchangeTest, TheOptimizersShardsAreRead) {
 }
 
 TEST(DenseExchangeTest, PlainJobsShowNoneOfIt) {
-  for (const char* key : {"comm_fusion", "fp32_sync", "parallel_optimizer", "layerwise", "fusion"}) {
+  for (const char* key :
+       {"comm_fusion", "fp32_sync", "parallel_optimizer", "layerwise", "fusion"}) {
     EXPECT_THAT(PrintJob(Good({kAllreduce})), testing::Not(HasSubstr(key)));
   }
   EXPECT_THAT(Good({kAllreduce}).warnings, IsEmpty());
@@ -66,10 +67,9 @@ TEST(DenseExchangeTest, PlainJobsShowNoneOfIt) {
 }
 
 TEST(DenseExchangeTest, MistakesAreAnsweredWithPlaceValueAndMend) {
-  const std::string layers =
-      R"(model={"type": "graph", "tables": [{"name": "t"}], "layers": [)"
-      R"({"name": "e", "kind": "embedding", "table": "t"},)"
-      R"({"name": "out", "inputs": ["e"], "units": 1}]})";
+  const std::string layers = R"(model={"type": "graph", "tables": [{"name": "t"}], "layers": [)"
+                             R"({"name": "e", "kind": "embedding", "table": "t"},)"
+                             R"({"name": "out", "inputs": ["e"], "units": 1}]})";
   struct Mistake {
     std::vector<std::string> overrides;
     std::vector<std::string> needles;
@@ -94,7 +94,8 @@ TEST(DenseExchangeTest, MistakesAreAnsweredWithPlaceValueAndMend) {
        {"comm_fusion.allreduce.config", "3 after 3", "ascend"}},
       {{"parallel.all_reduce_fusion_config=[2,100]"},
        {"parallel.all_reduce_fusion_config", "100", "at most"}},
-      {{"parallel.all_reduce_fusion_config=[0]"}, {"all_reduce_fusion_config", "[0]", "at least 1"}},
+      {{"parallel.all_reduce_fusion_config=[0]"},
+       {"all_reduce_fusion_config", "[0]", "at least 1"}},
       {{"parallel.all_reduce_fusion_config=[1]", "parallel.comm_fusion.openstate=true"},
        {"all_reduce_fusion_config", "comm_fusion", "leave one of the two out"}},
       {{layers, "model.layers.1.fusion=-1"}, {"model.layers.1.fusion", "-1", "from 0"}},

@@ -187,6 +187,7 @@ inline CommandDone SampleDone() {
   done.loss_sum = 0.25;
   done.bad_rows = 3;
   done.cache = {40, 30, 20, 10};
+  done.collectives = {9, 8, 7, 6, 5, 4, 3};
   done.digest[0] = ~uint64_t{0};
   done.digest[1] = 5;
   done.rows = 6;

@@ -125,8 +125,8 @@ TEST_F(CollectiveQueueTest, HalvesAreAddedIn32BitsAndRoundedOnce) {
       const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(kRanks);
       OnAllRanks(kRanks, [&](uint32_t rank) {
         const ReducedValues list = {
-            format == DType::kFp16 ? Reduction::kSumFp16 : Reduction::kSumBf16,
-            halves[rank].data(), count};
+            format == DType::kFp16 ? Reduction::kSumFp16 : Reduction::kSumBf16, halves[rank].data(),
+            count};
         ASSERT_TRUE(groups[rank]->AllReduce({&list, 1}).ok());
         EXPECT_EQ(halves[rank], expected);
       });

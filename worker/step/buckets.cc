@@ -1,5 +1,5 @@
 // Buckets are filled greedily, in the order of the tensors.
-#include "worker/exchange/buckets.h"
+#include "worker/step/buckets.h"
 
 #include <algorithm>
 #include <map>

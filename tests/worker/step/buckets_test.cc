@@ -1,5 +1,5 @@
 // Which tensors travel together.
-#include "worker/exchange/buckets.h"
+#include "worker/step/buckets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
