@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "common/parallel/plan_graph.h"
 
@@ -152,11 +153,26 @@ class Eliminator {
     return std::ranges::binary_search(factor.scope, node);
   }
 
+  // Factors by the nodes that they are of.
+  struct Pool {
+    std::vector<Factor> factors;                 // Those that are used up have no table.
+    std::vector<std::vector<uint32_t>> of_node;  // Places in `factors`; used up ones among them.
+  };
+
+  void Add(Factor factor, Pool* pool) const {
+    for (const uint32_t node : factor.scope) {
+      pool->of_node[node].push_back(static_cast<uint32_t>(pool->factors.size()));
+    }
+    pool->factors.push_back(std::move(factor));
+  }
+
   // The other nodes that share a factor with it.
-  static std::vector<uint32_t> Neighbours(const std::vector<Factor>& factors, uint32_t node) {
+  static std::vector<uint32_t> Neighbours(const Pool& pool, uint32_t node) {
     std::vector<uint32_t> found;
-    for (const Factor& factor : factors) {
-      if (Has(factor, node)) found.insert(found.end(), factor.scope.begin(), factor.scope.end());
+    for (const uint32_t at : pool.of_node[node]) {
+      const Factor& factor = pool.factors[at];
+      if (factor.table.empty()) continue;
+      found.insert(found.end(), factor.scope.begin(), factor.scope.end());
     }
     std::ranges::sort(found);
     found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -170,14 +186,14 @@ class Eliminator {
     return size;
   }
 
-  // Takes the node out: what is left is a function of its neighbours.
-  void Eliminate(uint32_t node, std::vector<uint32_t> scope, std::vector<Factor>* factors) {
+  // Takes the node out: what is left is a function of its neighbours, which are given back.
+  std::vector<uint32_t> Eliminate(uint32_t node, Pool* pool) {
+    Factor result{Neighbours(*pool, node), {}};
     std::vector<Factor> with;
-    for (Factor& factor : *factors) {
-      if (Has(factor, node)) with.push_back(std::move(factor));
+    for (const uint32_t at : pool->of_node[node]) {
+      Factor& factor = pool->factors[at];
+      if (!factor.table.empty()) with.push_back(std::exchange(factor, {}));
     }
-    std::erase_if(*factors, [](const Factor& factor) { return factor.table.empty(); });
-    Factor result{std::move(scope), {}};
     std::vector<uint32_t> options(graph_.nodes.size(), 0);
     const auto count = static_cast<size_t>(TableSize(result.scope));
     result.table.reserve(count);
@@ -190,7 +206,9 @@ class Eliminator {
       }
       result.table.push_back(Best(with, node, &options));
     }
-    factors->push_back(std::move(result));
+    std::vector<uint32_t> neighbours = result.scope;
+    Add(std::move(result), pool);
+    return neighbours;
   }
 
   // The entries of all options of the node, with the others as they are.
@@ -239,36 +257,41 @@ class Eliminator {
 
   // The least that is left, all nodes eliminated.
   Entries Solve(std::vector<Factor> factors, std::vector<uint32_t> left) {
+    Pool pool;
+    pool.of_node.resize(graph_.nodes.size());
+    for (Factor& factor : factors) Add(std::move(factor), &pool);
+    std::vector<double> sizes(graph_.nodes.size());
+    const auto measure = [&](uint32_t node) {
+      sizes[node] = TableSize(Neighbours(pool, node)) * static_cast<double>(Options(node));
+    };
+    std::ranges::for_each(left, measure);
     while (!left.empty()) {
-      double smallest = kNever;
-      size_t at = 0;
-      for (size_t i = 0; i < left.size(); ++i) {
-        const double size = TableSize(Neighbours(factors, left[i])) * double(Options(left[i]));
-        if (size >= smallest) continue;
-        smallest = size;
-        at = i;
-      }
-      if (smallest > kTableMax) return TryEach(std::move(factors), std::move(left));
-      const uint32_t node = left[at];
-      left.erase(left.begin() + static_cast<ptrdiff_t>(at));
-      Eliminate(node, Neighbours(factors, node), &factors);
+      const auto smallest =
+          std::ranges::min_element(left, {}, [&](uint32_t node) { return sizes[node]; });
+      if (sizes[*smallest] > kTableMax) return TryEach(pool, std::move(left));
+      const uint32_t node = *smallest;
+      left.erase(smallest);
+      std::ranges::for_each(Eliminate(node, &pool), measure);
     }
     Entries sum = {{}};
-    for (const Factor& factor : factors) sum = Sum(sum, factor.table[0]);
+    for (const Factor& factor : pool.factors) {
+      if (!factor.table.empty()) sum = Sum(sum, factor.table[0]);
+    }
     return sum;
   }
 
   // Every option of the node with the most neighbours, as if it had no other.
-  Entries TryEach(std::vector<Factor> factors, std::vector<uint32_t> left) {
+  Entries TryEach(const Pool& pool, std::vector<uint32_t> left) {
     const auto most = std::ranges::max_element(
-        left, {}, [&](uint32_t node) { return Neighbours(factors, node).size(); });
+        left, {}, [&](uint32_t node) { return Neighbours(pool, node).size(); });
     const uint32_t node = *most;
     left.erase(most);
     Entries all;
     for (uint32_t o = 0; o < Options(node); ++o) {
       std::vector<Factor> fixed;
       double least = 0;
-      for (const Factor& factor : factors) {
+      for (const Factor& factor : pool.factors) {
+        if (factor.table.empty()) continue;
         fixed.push_back(Has(factor, node) ? Restricted(factor, node, o) : factor);
         double of_factor = kNever;
         for (const Entries& entries : fixed.back().table) {

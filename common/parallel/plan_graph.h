@@ -55,8 +55,8 @@ double LeastBytes(const PlanGraph& graph);
 std::optional<PlanChoice> DynamicProgramming(const PlanGraph& graph, double bytes_max);
 
 // Cuts the workers into their prime factors, from the largest, and gives every node one factor at a
-// time, along the axis that would be best if all that is left of them went there; neighbours are
-// taken as they lie by then. Looks at a few options a node.
+// time, along the axis that would be best if all that is left of them went there: the first to all
+// nodes together, the others one node after the other. Looks at four options a node and factor.
 std::optional<PlanChoice> RecursiveProgramming(const PlanGraph& graph, double bytes_max);
 
 // From the pinned nodes to their neighbours, breadth first, each at the least cost of its own and

@@ -22,7 +22,11 @@ class Propagation {
     }
     if (!starts.empty()) {
       Spread(starts, std::vector<uint32_t>(starts.size(), 0));
-      return chosen_;
+      const PlanChoice spread = chosen_;
+      // Nodes may be best left as they would be without pins: as their first option has it.
+      chosen_.assign(graph_.nodes.size(), 0);
+      Settle();
+      return PlanSeconds(graph_, spread) <= PlanSeconds(graph_, chosen_) ? spread : chosen_;
     }
     // Of the heaviest, each option as if it were pinned.
     uint32_t heaviest = 0;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/hash.h"
+
 namespace hdps {
 namespace {
 
@@ -56,16 +58,32 @@ LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
   return cost;
 }
 
-const StrategyCost::Way& StrategyCost::WayOf(const Layout& from, const Layout& to) const {
-  const auto key = std::pair(from.Shown(), to.Shown());
+size_t StrategyCost::HashOfKey::operator()(const WayKey& key) const {
+  uint64_t hash = 0;
+  for (const uint32_t number : key) hash = MixBits(hash + number);
+  return hash;
+}
+
+const StrategyCost::Ways& StrategyCost::WaysOf(const WayKey& key, LayerCut from,
+                                               const LayerSplit& from_split, const LayerCut* to,
+                                               const LayerSplit& to_split) const {
   const auto found = ways_.find(key);
   if (found != ways_.end()) return found->second;
-  const Conversion conversion = ConversionOf(from, to);
-  Way way;
-  way.name = ConversionName(conversion.kind);
-  way.share = FloatsSent(conversion, 1, 1);
-  if (way.share > 0) way.exchanges = static_cast<double>(conversion.way.size() - 1);
-  return ways_.emplace(key, way).first->second;
+  const LayerLayouts source = LayoutsOf(from, from_split, workers_);
+  LayerLayouts target;
+  target.input = target.input_gradient = Layout::OwnRows(workers_);
+  if (to != nullptr) target = LayoutsOf(*to, to_split, workers_);
+  const auto way_of = [](const Layout& at, const Layout& wanted) {
+    const Conversion conversion = ConversionOf(at, wanted);
+    Way way;
+    way.name = ConversionName(conversion.kind);
+    way.share = FloatsSent(conversion, 1, 1);
+    if (way.share > 0) way.exchanges = static_cast<double>(conversion.way.size() - 1);
+    return way;
+  };
+  const Ways ways = {way_of(source.output, target.input),
+                     way_of(target.input_gradient, source.output_gradient)};
+  return ways_.emplace(key, ways).first->second;
 }
 
 double StrategyCost::Seconds(const Way& way, double bytes) const {
@@ -75,22 +93,27 @@ double StrategyCost::Seconds(const Way& way, double bytes) const {
 ConversionCost StrategyCost::OfConversion(size_t from, const LayerSplit& from_split, size_t to,
                                           const LayerSplit& to_split) const {
   const LayerFacts& facts = facts_.layers[from];
-  const LayerLayouts source = LayoutsOf(facts.cut, from_split, workers_);
-  LayerLayouts target;
-  target.input = target.input_gradient = Layout::OwnRows(workers_);
-  if (to != kLoss) target = LayoutsOf(facts_.layers[to].cut, to_split, workers_);
+  const LayerCut* to_cut = to == kLoss ? nullptr : &facts_.layers[to].cut;
+  constexpr uint32_t kCutOfLoss = UINT32_MAX;
+  const WayKey key = {static_cast<uint32_t>(facts.cut),
+                      from_split.examples,
+                      from_split.inputs,
+                      from_split.columns,
+                      to_cut == nullptr ? kCutOfLoss : static_cast<uint32_t>(*to_cut),
+                      to_split.examples,
+                      to_split.inputs,
+                      to_split.columns};
+  const Ways& ways = WaysOf(key, facts.cut, from_split, to_cut, to_split);
   const double bytes =
       kFloatBytes * static_cast<double>(facts_.batch) * static_cast<double>(facts.width);
   ConversionCost cost;
-  const Way& forward = WayOf(source.output, target.input);
-  cost.forward = forward.name;
-  cost.forward_bytes = forward.share * bytes;
-  cost.seconds = Seconds(forward, cost.forward_bytes);
+  cost.forward = ways.forward.name;
+  cost.forward_bytes = ways.forward.share * bytes;
+  cost.seconds = Seconds(ways.forward, cost.forward_bytes);
   if (!facts.learns) return cost;
-  const Way& backward = WayOf(target.input_gradient, source.output_gradient);
-  cost.backward = backward.name;
-  cost.backward_bytes = backward.share * bytes;
-  cost.seconds += Seconds(backward, cost.backward_bytes);
+  cost.backward = ways.backward.name;
+  cost.backward_bytes = ways.backward.share * bytes;
+  cost.seconds += Seconds(ways.backward, cost.backward_bytes);
   return cost;
 }
 

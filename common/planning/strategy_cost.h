@@ -1,9 +1,9 @@
 // What a strategy costs: seconds of a step, bytes on the way, bytes of memory.
 #pragma once
 
-#include <map>
-#include <string>
-#include <utility>
+#include <array>
+#include <cstdint>
+#include <unordered_map>
 
 #include "common/parallel/step_rates.h"
 #include "common/planning/layer_facts.h"
@@ -32,7 +32,7 @@ struct ConversionCost {
 // In place of a layer that reads: the loss, which wants every worker's own rows.
 inline constexpr size_t kLoss = SIZE_MAX;
 
-// Keeps what it has found of conversions between two layouts.
+// Keeps what it has found of conversions between two layouts, so it is for one thread.
 class StrategyCost {
  public:
   StrategyCost(const JobFacts& facts, uint32_t workers, const StepRates& rates)
@@ -48,13 +48,22 @@ class StrategyCost {
     double share = 0;  // Of the matrix's floats, what a worker sends.
     double exchanges = 0;
   };
-  const Way& WayOf(const Layout& from, const Layout& to) const;
+  struct Ways {
+    Way forward, backward;
+  };
+  // Of both sides: the cut (one more for the loss), and the split.
+  using WayKey = std::array<uint32_t, 8>;
+  struct HashOfKey {
+    size_t operator()(const WayKey& key) const;
+  };
+  const Ways& WaysOf(const WayKey& key, LayerCut from, const LayerSplit& from_split,
+                     const LayerCut* to, const LayerSplit& to_split) const;
   double Seconds(const Way& way, double bytes) const;
 
   const JobFacts& facts_;
   const uint32_t workers_;
   const StepRates rates_;
-  mutable std::map<std::pair<std::string, std::string>, Way> ways_;
+  mutable std::unordered_map<WayKey, Ways, HashOfKey> ways_;
 };
 
 struct StrategyTotal {

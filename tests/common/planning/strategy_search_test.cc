@@ -29,7 +29,15 @@ class Numbers {
 };
 
 // The least seconds of all choices that fit; kAny: none does.
-double BruteForce(const PlanGraph& graph, double bytes_max) {
+double BruteForce(PlanGraph graph, double bytes_max) {
+  for (PlanEdge& edge : graph.edges) {
+    const size_t count = graph.nodes[edge.to].options.size();
+    std::vector<double> seconds;
+    for (size_t a = 0; a < graph.nodes[edge.from].options.size(); ++a) {
+      for (size_t b = 0; b < count; ++b) seconds.push_back(edge.seconds(a, b));
+    }
+    edge.seconds = [seconds, count](size_t a, size_t b) { return seconds[a * count + b]; };
+  }
   PlanChoice choice(graph.nodes.size(), 0);
   double best = kAny;
   for (;;) {
@@ -129,7 +137,7 @@ std::string Tower(const std::vector<int>& widths, int batch, bool activations = 
 // Towers of up to 8 layers, large and small, of large and small batches.
 std::vector<std::string> SmallJobs() {
   std::vector<std::string> jobs;
-  for (uint64_t seed = 1; seed <= 16; ++seed) {
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
     Numbers numbers(seed * 77);
     std::vector<int> widths;
     const size_t count = 1 + numbers.Below(5);
@@ -174,7 +182,7 @@ TEST(SearchesTest, OfRealGraphsAreAsGoodAsTheyPromise) {
       for (const PlanNode& node : graph.nodes) count *= static_cast<double>(node.options.size());
       const auto best = DynamicProgramming(graph, kAny);
       const double seconds = PlanSeconds(graph, *best);
-      if (count < 2e6) {
+      if (count < 2e5) {
         EXPECT_NEAR(seconds, BruteForce(graph, kAny), 1e-9 * seconds);
         ++graphs;
       }
@@ -187,21 +195,19 @@ TEST(SearchesTest, OfRealGraphsAreAsGoodAsTheyPromise) {
       "%d graphs by brute force; recursive_programming at most %.3f times the best, "
       "sharding_propagation %.3f\n",
       graphs, recursive_worst, propagation_worst);
+  EXPECT_GE(graphs, 30);
   EXPECT_LE(recursive_worst, 1.3);
   EXPECT_LE(propagation_worst, 1.25);
 }
 
 TEST(SearchesTest, OfRandomGraphsPropagationStaysNear) {
-  double worst = 1, worst_recursive = 1;
+  double worst = 1;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const PlanGraph graph = RandomGraph(seed, 2 + seed % 7, 5);
     const double best = PlanSeconds(graph, *DynamicProgramming(graph, kAny));
     worst = std::max(worst, PlanSeconds(graph, *ShardingPropagation(graph, kAny)) / best);
-    worst_recursive =
-        std::max(worst_recursive, PlanSeconds(graph, *RecursiveProgramming(graph, kAny)) / best);
   }
-  std::printf("random: sharding_propagation at most %.3f times the best, recursive %.3f\n", worst,
-              worst_recursive);
+  std::printf("random graphs: sharding_propagation at most %.3f times the best\n", worst);
   EXPECT_LE(worst, 1.25);
 }
 
@@ -212,26 +218,28 @@ TEST(SearchesTest, RecursiveIsTenTimesFasterAtTwoHundredLayers) {
   Numbers numbers(5);
   for (int i = 0; i < 198; ++i) widths.push_back(1 << (5 + numbers.Below(8)));
   const Job job = GoodJob({}, Tower(widths, 1024));
-  std::vector<double> exact, fast;
-  double ratio = 0;
-  for (int round = 0; round < 5; ++round) {
-    const Planned one(job, 16), other(job, 16);
-    double start = ProcessSeconds();
-    const auto best = DynamicProgramming(one.plan.graph, kAny);
-    exact.push_back(ProcessSeconds() - start);
-    start = ProcessSeconds();
-    const auto found = RecursiveProgramming(other.plan.graph, kAny);
-    fast.push_back(ProcessSeconds() - start);
-    ratio = PlanSeconds(one.plan.graph, *found) / PlanSeconds(one.plan.graph, *best);
+  for (const uint32_t workers : {16u, 32u}) {
+    std::vector<double> exact, fast;
+    double ratio = 0;
+    for (int round = 0; round < 5; ++round) {
+      const Planned one(job, workers), other(job, workers);
+      double start = ProcessSeconds();
+      const auto best = DynamicProgramming(one.plan.graph, kAny);
+      exact.push_back(ProcessSeconds() - start);
+      start = ProcessSeconds();
+      const auto found = RecursiveProgramming(other.plan.graph, kAny);
+      fast.push_back(ProcessSeconds() - start);
+      ratio = PlanSeconds(one.plan.graph, *found) / PlanSeconds(one.plan.graph, *best);
+    }
+    std::ranges::nth_element(exact, exact.begin() + 2);
+    std::ranges::nth_element(fast, fast.begin() + 2);
+    std::printf(
+        "200 layers, %u workers: dynamic_programming %.4f s, recursive_programming %.4f s "
+        "(%.1f times faster, %.3f times the best)\n",
+        workers, exact[2], fast[2], exact[2] / fast[2], ratio);
+    EXPECT_GE(exact[2] / fast[2], 10);
+    EXPECT_LE(ratio, 1.3);
   }
-  std::ranges::nth_element(exact, exact.begin() + 2);
-  std::ranges::nth_element(fast, fast.begin() + 2);
-  std::printf(
-      "200 layers, 16 workers: dynamic_programming %.4f s, recursive_programming %.4f s "
-      "(%.1f times faster, %.3f times the best)\n",
-      exact[2], fast[2], exact[2] / fast[2], ratio);
-  EXPECT_GE(exact[2] / fast[2], 10);
-  EXPECT_LE(ratio, 1.3);
 }
 
 TEST(AutoParallelTest, OneHugeLayerIsSplit) {
@@ -263,10 +271,12 @@ TEST(AutoParallelTest, NoPlanNeedsMoreThanAWorkerMayHave) {
   const Job job = GoodJob({}, json);
   const Strategy free = *StrategyOf(job, 4);
   const double free_bytes = TotalOf(facts, free, job.parallel.rates).memory_bytes;
+  const double least_bytes = LeastBytes(Planned(job, 4, true).plan.graph);
+  ASSERT_LT(least_bytes, free_bytes);
   for (const char* search :
        {"dynamic_programming", "recursive_programming", "sharding_propagation"}) {
-    for (const double share : {0.9, 0.6, 0.45}) {
-      const auto limit = static_cast<uint64_t>(share * free_bytes);
+    for (const double share : {0.9, 0.5, 0.0}) {
+      const auto limit = static_cast<uint64_t>(least_bytes + share * (free_bytes - least_bytes));
       const Job limited = GoodJob({std::string("parallel.search_mode=") + search,
                                    "parallel.worker_memory_limit=" + std::to_string(limit)},
                                   json);
