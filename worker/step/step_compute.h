@@ -44,6 +44,7 @@ class StepCompute {
   void set_cache(DeviceCache* cache) { cache_ = cache; }  // Null: no rows are kept here.
   // Whom layers meet: see LaneExchange. Again after each change of the groups.
   void set_groups(std::span<Collective* const> groups);
+  void set_watch(StepWatch* watch);  // Null: nobody.
 
   // The gradient of a tensor stands, of all parts; `finite`: so far the loss is a number.
   using TensorDone = std::function<void(uint32_t tensor, bool finite)>;
@@ -90,6 +91,7 @@ class StepCompute {
   Model& model_;
   MonotonicClock& clock_;
   DeviceCache* cache_ = nullptr;
+  StepWatch* watch_ = nullptr;
   std::unique_ptr<LaneExchange> exchange_;  // Null where no layer meets.
   uint64_t any_pause_ = 0;                  // Of the step at hand: on its way to the others.
   const Batch no_examples_;
