@@ -11,9 +11,23 @@
 #include "worker/model/graph_lane.h"
 #include "worker/model/loss.h"
 #include "worker/model/model.h"
+#include "worker/model/step_watch.h"
 
 namespace hdps {
 namespace {
+
+// A segment of a lane, for who watches.
+class LaneSpan {
+ public:
+  LaneSpan(StepExchange* exchange, size_t lane, const char* what, size_t segment)
+      : span_(
+            exchange == nullptr ? nullptr : exchange->watch(),
+            [lane] { return "lane " + std::to_string(lane); },
+            [what, segment] { return std::string(what) + " " + std::to_string(segment); }) {}
+
+ private:
+  const WatchedSpan span_;
+};
 
 class GraphModel : public Model {
  public:
@@ -61,8 +75,8 @@ class GraphModel : public Model {
   // Makes as many copies of the graph.
   void EnsureLanes(size_t count);
   // The first `count` lanes, whose passes have begun.
-  Status Forward(size_t count);
-  Status Backward(size_t count, const TensorDone& tensor_done);
+  Status Forward(size_t count, StepExchange* exchange);
+  Status Backward(size_t count, StepExchange* exchange, const TensorDone& tensor_done);
 
   const Job job_;
   const size_t numeric_columns_, sparse_columns_;
@@ -129,16 +143,20 @@ void GraphModel::EnsureLanes(size_t count) {
   }
 }
 
-Status GraphModel::Forward(size_t count) {
+Status GraphModel::Forward(size_t count, StepExchange* exchange) {
   for (size_t segment = 0; segment < lanes_[0]->segments(); ++segment) {
-    for (size_t i = 0; i < count; ++i) HDPS_RETURN_IF_ERROR(lanes_[i]->ForwardSegment(segment));
+    for (size_t i = 0; i < count; ++i) {
+      const LaneSpan span(exchange, i, "forward", segment);
+      HDPS_RETURN_IF_ERROR(lanes_[i]->ForwardSegment(segment));
+    }
   }
   return {};
 }
 
-Status GraphModel::Backward(size_t count, const TensorDone& tensor_done) {
+Status GraphModel::Backward(size_t count, StepExchange* exchange, const TensorDone& tensor_done) {
   for (size_t segment = lanes_[0]->segments(); segment-- > 0;) {
     for (size_t i = 0; i < count; ++i) {
+      const LaneSpan span(exchange, i, "backward", segment);
       HDPS_RETURN_IF_ERROR(
           lanes_[i]->BackwardSegment(segment, i + 1 == count ? tensor_done : nullptr));
     }
@@ -156,7 +174,7 @@ Status GraphModel::Step(std::span<const StepLane> lanes, StepExchange* exchange,
     CHECK_EQ(lanes[i].dense_gradients.size(), dense_floats());
     lanes_[i]->Begin(lanes[i], terms, i);
   }
-  HDPS_RETURN_IF_ERROR(Forward(lanes.size()));
+  HDPS_RETURN_IF_ERROR(Forward(lanes.size(), exchange));
   for (size_t i = 0; i < lanes.size(); ++i) {
     Place& logits = lanes_[i]->logits();
     StepResult& result = *lanes[i].result;
@@ -166,7 +184,7 @@ Status GraphModel::Step(std::span<const StepLane> lanes, StepExchange* exchange,
     }
     lanes_[i]->PrepareGradients(lanes[i]);
   }
-  HDPS_RETURN_IF_ERROR(Backward(lanes.size(), tensor_done));
+  HDPS_RETURN_IF_ERROR(Backward(lanes.size(), exchange, tensor_done));
   for (size_t i = 0; i < lanes.size(); ++i) lanes_[i]->FinishRowGradients(lanes[i]);
   if (rows_done != nullptr) rows_done();
   for (size_t i = 0; i < lanes.size(); ++i) {
@@ -181,7 +199,7 @@ Result<double> GraphModel::Predict(const Batch& batch, std::span<const TableInpu
   CHECK_EQ(dense_.size() >= dense_floats(), true) << "SetDense comes before the first pass";
   const StepLane lane{&batch, tables, nullptr, {}, rows};
   lanes_[0]->Begin(lane, {.dense = dense_.data(), .exchange = exchange}, 0);
-  HDPS_RETURN_IF_ERROR(Forward(1));
+  HDPS_RETURN_IF_ERROR(Forward(1, exchange));
   return loss_.Score(batch, lanes_[0]->logits().value, probabilities);
 }
 

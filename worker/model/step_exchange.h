@@ -10,6 +10,7 @@
 
 namespace hdps {
 
+class StepWatch;   // step_watch.h
 class Collective;  // worker/exchange/collective.h: only handed on here.
 
 // Of one step: its lanes are parts of one worker's batch, computed in turns by one thread.
@@ -41,6 +42,8 @@ class StepExchange {
   // kUnavailable, kCancelled: of the first work of the lane that failed; what was started behind it
   // is not run.
   virtual Status Wait(Ticket ticket) = 0;
+  // Who is told of segments and exchanges; null: nobody.
+  virtual StepWatch* watch() const { return nullptr; }
 };
 
 }  // namespace hdps

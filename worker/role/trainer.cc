@@ -20,6 +20,7 @@ Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicC
     : job_(options.job),
       collective_host_(options.collective_host),
       after_step_(options.after_step),
+      trace_(options.trace),
       channel_(channel),
       time_(clock),
       files_(files),
@@ -95,6 +96,7 @@ void Trainer::MakeRunner() {
   runner_ = std::make_unique<StepRunner>(own_job(), own_model(), channel_, time_, executor_,
                                          rank_model_.get());
   runner_->set_cache(cache_.get());
+  runner_->set_trace(trace_);
 }
 
 CommandDone Trainer::AnswerTo(const Command& command) const {

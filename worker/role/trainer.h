@@ -35,6 +35,7 @@ struct TrainerOptions {
   std::shared_ptr<const Job> job;
   std::string collective_host = "127.0.0.1";  // Where the other ranks reach this one.
   AfterStep after_step;                       // May be empty.
+  StepTrace* trace = nullptr;                 // Null: nobody looks.
 };
 
 // Invariant: `clock_` is the number of steps this worker has finished, and the next step it reads
@@ -118,6 +119,7 @@ class Trainer {
   const std::shared_ptr<const Job> job_;
   const std::string collective_host_;
   const AfterStep after_step_;
+  StepTrace* const trace_;
   NodeChannel& channel_;
   MonotonicClock& time_;
   FileSystem& files_;

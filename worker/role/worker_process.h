@@ -21,6 +21,7 @@ struct WorkerProcessOptions {
   std::string collective_host = "127.0.0.1";
   const std::atomic<bool>* stop = nullptr;  // Becomes true on SIGTERM; may be null.
   AfterStep after_step;                     // May be empty.
+  StepTrace* trace = nullptr;               // Null: nobody looks.
 };
 
 struct WorkerExit {

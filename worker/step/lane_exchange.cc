@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace hdps {
@@ -105,8 +106,13 @@ StepExchange::Ticket LaneExchange::Start(size_t lane, std::function<Status(Colle
     return 0;
   }
   const size_t queue = lane % queues_.size();
-  const auto ticket =
-      queues_[queue]->Submit([work = std::move(work)](Collective& group) { return work(&group); });
+  const auto ticket = queues_[queue]->Submit(
+      [work = std::move(work), lane, queue, watch = watch_](Collective& group) {
+        const WatchedSpan span(
+            watch, [queue] { return "exchange " + std::to_string(queue); },
+            [lane] { return "of lane " + std::to_string(lane); });
+        return work(&group);
+      });
   return ticket.number * queues_.size() + queue;
 }
 

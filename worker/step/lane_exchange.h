@@ -13,6 +13,7 @@
 #include "common/platform/monotonic_clock.h"
 #include "worker/exchange/collective_queue.h"
 #include "worker/model/step_exchange.h"
+#include "worker/model/step_watch.h"
 
 namespace hdps {
 
@@ -39,6 +40,8 @@ class LaneExchange : public StepExchange {
   Status TakeSum(Ticket ticket, std::span<double> sum) override;
   Ticket Start(size_t lane, std::function<Status(Collective*)> work) override;
   Status Wait(Ticket ticket) override;
+  StepWatch* watch() const override { return watch_; }
+  void set_watch(StepWatch* watch) { watch_ = watch; }  // Null: nobody.
 
  private:
   struct Sum {
@@ -54,6 +57,7 @@ class LaneExchange : public StepExchange {
   void AddWorkers(Sum* sum) const;
 
   std::vector<std::unique_ptr<CollectiveQueue>> queues_;  // [groups]
+  StepWatch* watch_ = nullptr;
   std::vector<uint32_t> micro_batches_;
   std::deque<Sum> sums_;           // Of the step, by ticket.
   std::vector<size_t> lane_sums_;  // [lanes]: how many sums each has given to.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 
 namespace hdps {
@@ -29,6 +30,12 @@ void StepCompute::set_groups(std::span<Collective* const> groups) {
   exchange_.reset();  // Its threads may use the groups that were.
   group_ = groups.empty() ? nullptr : groups.front();
   if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
+  set_watch(watch_);
+}
+
+void StepCompute::set_watch(StepWatch* watch) {
+  watch_ = watch;
+  if (exchange_ != nullptr) exchange_->set_watch(watch);
 }
 
 StepCompute::PartMemory& StepCompute::MemoryOf(size_t lane) {
@@ -128,6 +135,9 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
       if (part + 1 < count || tensor_done == nullptr) return;
       tensor_done(t, std::isfinite(computed_.loss_sum + memory.result.loss_sum));
     };
+    const WatchedSpan span(
+        watch_, [part] { return "lane " + std::to_string(part); },
+        [] { return std::string("forward and backward"); });
     HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done, done));
     TakePart(*step.prepared, part, rows_done != nullptr, &memory);
   }

@@ -47,6 +47,7 @@ class StepCompute {
   void set_rank(RankModel* rank) { rank_ = rank; }
   // Whom layers meet: see LaneExchange. Again after each change of the groups.
   void set_groups(std::span<Collective* const> groups);
+  void set_watch(StepWatch* watch);  // Null: nobody.
 
   // The gradient of a tensor stands, of all parts; `finite`: so far the loss is a number.
   using TensorDone = std::function<void(uint32_t tensor, bool finite)>;
@@ -97,6 +98,7 @@ class StepCompute {
   DeviceCache* cache_ = nullptr;
   RankModel* rank_ = nullptr;
   Collective* group_ = nullptr;             // The first of those that layers meet in.
+  StepWatch* watch_ = nullptr;
   std::unique_ptr<LaneExchange> exchange_;  // Null where no layer meets.
   uint64_t any_pause_ = 0;                  // Of the step at hand: on its way to the others.
   const Batch no_examples_;

@@ -47,6 +47,8 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
     dense_ = dense_outside_;
+    // A worker whose first steps have no rows of its own computes before it has pulled any.
+    if (model.meets()) model.SetDense(dense_);
   }
 }
 
@@ -91,11 +93,13 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   times_.dedup_ns += step.dedup_ns;
   times_.examples += outcome.examples;
   ++times_.steps;
+  if (trace_ != nullptr) trace_->EndStep();
   HDPS_FAILPOINT("worker.step.ended");
   return outcome;
 }
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
+  const WatchedSpan span(trace_, "step", "push, ask for the next rows");
   if (clips_own_) {
     ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_keys_,
                 {compute_.row_gradients(), dense_sum_.gradients()});
@@ -156,6 +160,7 @@ Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& tas
 }
 
 Status StepRunner::TakeRows(WindowStep& step) {
+  const WatchedSpan span(trace_, "step", "wait for rows");
   // A push that was refused is never followed by its rows.
   while (!step.rows->ready()) {
     channel_.WaitForAnything();
@@ -208,6 +213,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
 }
 
 Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
+  const WatchedSpan span(trace_, "step", "reduce dense gradients");
   const int64_t begin = clock_.NowNs();
   HDPS_ASSIGN_OR_RETURN(const StepWord all, dense_sum_.Finish());
   if (queue_ != nullptr) {

@@ -18,6 +18,7 @@
 #include "worker/step/dense_reduction.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_compute.h"
+#include "worker/step/step_trace.h"
 #include "worker/step/step_window.h"
 
 namespace hdps {
@@ -52,6 +53,10 @@ class StepRunner {
   void set_group(const DenseGroup& group);
   // Whom layers meet: see LaneExchange.
   void set_meeting(std::span<Collective* const> groups) { compute_.set_groups(groups); }
+  void set_trace(StepTrace* trace) {  // Null: nobody looks.
+    trace_ = trace;
+    compute_.set_watch(trace);
+  }
   void set_cache(DeviceCache* cache) {  // Null: no rows are kept here.
     cache_ = cache;
     compute_.set_cache(cache);
@@ -122,6 +127,7 @@ class StepRunner {
   std::optional<PushPlan> push_;   // Of the step at hand, from its gradients to its push.
   int64_t sent_ns_ = 0;            // Of it, what sending cost inside of computing.
   StepTimes times_;
+  StepTrace* trace_ = nullptr;
 
   std::span<float> dense_;            // [dense floats]: the model's own, or
   std::vector<float> dense_outside_;  // these, where the model lies on another device.

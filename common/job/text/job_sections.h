@@ -66,6 +66,12 @@ Status CheckStrategySettings(const JobSource& source, const Job& job);
 // Those settings, and what layers say of it, against each other. The model has been built.
 Status CheckDenseExchange(const JobSource& source, const Job& job);
 
+// Micro-batches and copies of the model, and their other spelling. `worker_rows`: the rows a worker
+// has of a step.
+Status CheckStepParts(const JobSource& source, uint32_t worker_rows, Job* job);
+// Layers that exchange something within a step need all workers in the same one.
+Status CheckMeetings(const JobSource& source, const Job& job);
+
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).
 Status CheckJob(const JobSource& source, const JobText& text, Job* job);

@@ -163,6 +163,21 @@ TEST(JobMistakesTest, OfRegularisedRecipes) {
               AllOf(HasSubstr("model.embedding_dropout"), HasSubstr("-0.1")));
 }
 
+TEST(JobMistakesTest, OfPartsOfAStep) {
+  const std::string norm = "model.batch_norm=true", batch = "model.batch_norm_over=batch";
+  EXPECT_THAT(Bad({norm, batch, "train.mode=async"}),
+              AllOf(HasSubstr("train.mode"), HasSubstr("over = batch"), HasSubstr("use sync"),
+                    HasSubstr("model.batch_norm_over")));
+  EXPECT_THAT(Bad({norm, batch, "train.mode=ssp", "train.staleness_bound=1"}),
+              HasSubstr("use sync"));
+  EXPECT_THAT(Bad({norm, "model.batch_norm_over=step"}), HasSubstr("part, batch"));
+  EXPECT_THAT(Bad({"train.micro_batches=2", "parallel.grad_accumulation_step=3"}),
+              AllOf(HasSubstr("parallel.grad_accumulation_step"), HasSubstr("contradicts"),
+                    HasSubstr("give one of them")));
+  EXPECT_THAT(Bad({"parallel.device_num=4", "parallel.interleave_num=257"}),
+              AllOf(HasSubstr("257 copies"), HasSubstr("a worker's 256")));
+}
+
 TEST(JobMistakesTest, WeightsIn16BitsStayAtTheServers) {
   EXPECT_THAT(Bad({"model.weights=fp16", "model.vocab_cache_size=9"}),
               AllOf(HasSubstr("16 bits"), HasSubstr("vocab_cache_size = 9")));

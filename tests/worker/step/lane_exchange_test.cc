@@ -8,12 +8,16 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "common/base/thread_annotations.h"
+#include "common/job/job_registry.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
 #include "tests/worker/exchange/local_collectives.h"
 #include "tests/worker/model/model_fixture.h"
+#include "worker/model/layer.h"
 #include "worker/model/step_parts.h"
 
 namespace hdps {
@@ -97,6 +101,125 @@ TEST(LaneExchangeTest, AFailureEndsEveryWaitOfTheStep) {
     EXPECT_FALSE(ran);
     EXPECT_EQ(exchange.EndStep(status).code(), status.code());
   });
+}
+
+// What happened, and a wait for it.
+class Log {
+ public:
+  void Add(const std::string& what) {
+    MutexLock lock(mutex_);
+    lines_.push_back(what);
+    changed_.notify_all();
+  }
+  // The test's own limit ends a wait in vain.
+  void Await(const std::string& what) {
+    MutexLock lock(mutex_);
+    while (std::ranges::find(lines_, what) == lines_.end()) changed_.wait(mutex_);
+  }
+  std::vector<std::string> lines() {
+    MutexLock lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<std::string> lines_ HDPS_GUARDED_BY(mutex_);
+};
+
+// y = x. The exchange of lane 0 ends when lane 1 has begun its own, which needs lane 1's layers
+// below: who waited for it at once would wait in vain.
+class LateLayer : public MeetingLayer {
+ public:
+  LateLayer(uint32_t place, Log* log) : place_(place), log_(log) {}
+
+  void BeginForward(Pass& pass) override { Begin(pass, "forward"); }
+  Status EndForward(Pass& pass) override {
+    HDPS_RETURN_IF_ERROR(End(pass, "forward"));
+    const Place& self = pass.places[place_];
+    pass.ops.Copy(Write::kOver, pass.places[self.inputs[0]].value, self.value);
+    return {};
+  }
+  void BeginBackward(Pass& pass) override { Begin(pass, "backward"); }
+  Status EndBackward(Pass& pass) override {
+    HDPS_RETURN_IF_ERROR(End(pass, "backward"));
+    const Place& self = pass.places[place_];
+    Place& input = pass.places[self.inputs[0]];
+    pass.ops.Copy(input.NextGradient(), self.gradient, input.gradient);
+    return {};
+  }
+
+ private:
+  void Begin(const Pass& pass, const std::string& way) {
+    const std::string lane = std::to_string(pass.lane);
+    log_->Add(way + " begins " + lane);
+    ticket_ = pass.exchange->Start(pass.lane, [log = log_, way, first = pass.lane == 0](auto*) {
+      if (first) log->Await(way + " begins 1");
+      return Status();
+    });
+  }
+  Status End(const Pass& pass, const std::string& way) {
+    HDPS_RETURN_IF_ERROR(pass.exchange->Wait(ticket_));
+    log_->Add(way + " ends " + std::to_string(pass.lane));
+    return {};
+  }
+
+  const uint32_t place_;
+  Log* const log_;
+  StepExchange::Ticket ticket_ = 0;
+};
+
+TEST(LaneExchangeTest, WhatOneLaneWaitsForHasTheTimeOfTheOthersCompute) {
+  Log log;
+  LayerRecord late;
+  late.kind = "late";
+  late.gives = "its input";
+  late.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
+    return question.LikeInput();
+  };
+  late.make = [&log](const LayerSite& site) {
+    return std::make_unique<LateLayer>(site.place, &log);
+  };
+  auto registry = std::make_shared<JobRegistry>(BuiltInRegistry());
+  ASSERT_TRUE(registry->layers.Add(late).ok());
+  LayerOptions eight, one;
+  eight.units = 8;
+  one.units = 1;
+  Job job = TestGraph({TestLayer("n", "numeric", {}), TestLayer("h", "dense", {"n"}, eight)});
+  job.model.registry = registry;
+  LayerSpec meets;
+  meets.name = "meets";
+  meets.kind = "late";
+  meets.inputs = {"h"};
+  job.model.layers.push_back(meets);
+  job.model.layers.push_back(TestLayer("logit", "dense", {"meets"}, one));
+  job.tables.erase(job.tables.begin(), job.tables.begin() + 2);
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  Result<std::unique_ptr<Model>> model = NewModel(job, *executor);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  ASSERT_TRUE((*model)->meets());
+  (*model)->SetDense((*model)->InitialDense(1));
+
+  std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
+  Collective* const group = groups[0].get();
+  LaneExchange exchange({&group, 1}, *kClock);
+  StepParts parts;
+  KeyFinder finder(job);
+  parts.Assign(TestBatch(job, {20, 1, false, 5}), PartCount{1, 2}, finder);
+  const std::vector<TableInput> tables(job.tables.size());
+  std::vector<StepResult> results(2);
+  std::vector<std::vector<float>> dense(2, std::vector<float>((*model)->dense_floats()));
+  std::vector<StepLane> lanes;
+  for (size_t i = 0; i < 2; ++i) {
+    lanes.push_back({&parts.parts()[i].batch, tables, &results[i], dense[i]});
+  }
+  exchange.BeginStep(std::vector<uint32_t>{0, 0});
+  const Status status = exchange.EndStep((*model)->Step(lanes, &exchange, nullptr, nullptr));
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(log.lines(),
+            (std::vector<std::string>{"forward begins 0", "forward begins 1", "forward ends 0",
+                                      "forward ends 1", "backward begins 0", "backward begins 1",
+                                      "backward ends 0", "backward ends 1"}));
 }
 
 // A model whose hidden layer is normalized over the batch, and its parts.
