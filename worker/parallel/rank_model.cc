@@ -27,6 +27,14 @@ std::vector<DenseTensor> TensorsOf(const Job& job) {
   return graph->tensors;
 }
 
+// Whether a row's weights have a number of the rule's in common, other than the count of updates.
+bool KeepsWholeRows(const OptimizerSpec& optimizer) {
+  if (optimizer.kind == OptimizerKind::kOwn) return optimizer.own->state_more > 0;
+  return WithOptimizer(optimizer.kind, [](const auto& rule) {
+    return std::decay_t<decltype(rule)>::kFactorOf == FactorOf::kSquares;
+  });
+}
+
 // What a cut model has not learnt; empty: nothing of it is asked for.
 std::string WhyNotCut(const Job& job) {
   for (const TableSpec& table : job.tables) {
@@ -52,7 +60,7 @@ Result<std::unique_ptr<RankModel>> RankModel::New(const Job& job, const Strategy
   }
   if (const TableSpec* dense = DenseTableOf(job)) {
     const OptimizerRecord& rule = RecordOf(dense->optimizer);
-    if (rule.whole_tensors || rule.state_more > 0) {
+    if (rule.whole_tensors || KeepsWholeRows(dense->optimizer)) {
       return Status(Code::kInvalidArgument,
                     std::string("model.dense_optimizer: ") + rule.name +
                         " has one number for many weights, and layers that are cut over workers "

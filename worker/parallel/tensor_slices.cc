@@ -46,13 +46,24 @@ void TensorSlices::ForEachPiece(size_t slice, uint32_t row_floats, const Move& m
   }
 }
 
+template <typename Move>
+void TensorSlices::ForEachCount(size_t slice, uint32_t row_floats, const Move& move) const {
+  const size_t arrays_end = row_floats / kDenseChunkFloats * kDenseChunkFloats;
+  for (size_t at = arrays_end; at < row_floats; ++at) {
+    move(own_[slice].first_chunk * row_floats + at,
+         whole_[slices_[slice].whole].first_chunk * row_floats + at);
+  }
+}
+
 std::vector<float> TensorSlices::Cut(uint32_t row_floats, std::span<const float> whole) const {
-  CHECK_EQ(row_floats % kDenseChunkFloats, 0u) << "state is element by element";
   CHECK_EQ(whole.size(), whole_chunks() * row_floats);
   std::vector<float> own(own_chunks() * row_floats, 0.0f);
   for (size_t i = 0; i < slices_.size(); ++i) {
     ForEachPiece(i, row_floats, [&](size_t to, size_t from, size_t count) {
       std::copy_n(whole.data() + from, count, own.data() + to);
+    });
+    ForEachCount(i, row_floats, [&](size_t to, size_t from) {
+      for (size_t c = 0; c < own_[i].num_chunks; ++c) own[to + c * row_floats] = whole[from];
     });
   }
   return own;
@@ -66,6 +77,10 @@ void TensorSlices::Join(uint32_t rank, uint32_t row_floats, std::span<const floa
     if (slices_[i].first_holder != rank) continue;
     ForEachPiece(i, row_floats, [&](size_t from, size_t to, size_t count) {
       std::copy_n(own.data() + from, count, whole.data() + to);
+    });
+    const size_t chunks = whole_[slices_[i].whole].num_chunks;
+    ForEachCount(i, row_floats, [&](size_t from, size_t to) {
+      for (size_t c = 0; c < chunks; ++c) whole[to + c * row_floats] = own[from];
     });
   }
 }

@@ -12,7 +12,8 @@
 namespace hdps {
 
 // Rows are chunks as everywhere: kDenseChunkFloats weights, then arrays of state as long, element
-// by element. What fills up a tensor's last chunk is zero.
+// by element, then what all of a row have in common: the count of its updates, which is that of the
+// tensor. What fills up a tensor's last chunk is zero.
 //
 // Invariant: Cut of what Join has written is what it was given.
 class TensorSlices {
@@ -35,6 +36,9 @@ class TensorSlices {
   // both; positions are in rows of `row_floats`.
   template <typename Move>
   void ForEachPiece(size_t slice, uint32_t row_floats, const Move& move) const;
+  // Calls move(of own, of whole) for the floats behind the arrays of the slice's first rows.
+  template <typename Move>
+  void ForEachCount(size_t slice, uint32_t row_floats, const Move& move) const;
 
   const std::vector<DenseTensor> whole_, own_;
   const std::vector<TensorSlice> slices_;
