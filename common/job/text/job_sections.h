@@ -56,7 +56,7 @@ Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job)
 Status CheckLosses(const JobSource& source, Job* job);
 
 // Those settings, and what layers say of it, against each other. The model has been built.
-Status CheckDenseExchange(const JobSource& source, const Job& job);
+Status CheckDenseExchange(const JobSource& source, Job* job);
 
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).
