@@ -118,7 +118,7 @@ Status Trainer::PrepareDenseGroup(Collective& group) {
               << " chunks of dense tensors is kept here, shared with " << shards.places() - 1
               << " workers";
   }
-  if (plan.buckets.size() > 1) {
+  if (plan.buckets.size() > 1 && group.size() > 1) {
     collective_queue_ = std::make_unique<CollectiveQueue>(group, time_);
   }
   LOG(INFO) << "dense gradients travel in " << plan.buckets.size() << " buckets";

@@ -83,7 +83,8 @@ void DenseReduction::Scale(uint32_t tensor) {
   };
   if (dense_table_ >= 0 && job_.train.mode == Mode::kSync &&
       IsAveraged(job_.tables[static_cast<size_t>(dense_table_)], Key{tensor} << 32)) {
-    multiply(AverageScale(job_.parallel, shape_.workers));
+    const bool own = in_group() && plan_.bucket_of[tensor] < 0;
+    multiply(AverageScale(job_.parallel, own ? 1 : shape_.workers));
   }
   if (in_group()) multiply(PartScale(job_.parallel, shape_.word.examples));
 }

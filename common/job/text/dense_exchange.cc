@@ -198,7 +198,9 @@ Status CheckOptimizerShards(const JobSource& source, const Job& job) {
   return {};
 }
 
-Status CheckOwnLayers(const JobSource& source, const Job& job, const GraphShape& shape) {
+Status CheckOwnLayers(const JobSource& source, const GraphShape& shape, Job* of) {
+  const Job& job = *of;
+  std::string own;
   for (size_t n = 0; n < job.model.layers.size(); ++n) {
     const LayerSpec& layer = job.model.layers[n];
     if (!layer.layerwise_parallel) continue;
@@ -217,6 +219,12 @@ Status CheckOwnLayers(const JobSource& source, const Job& job, const GraphShape&
                     "true, but train.clip_norm is one norm of all gradients, and every worker "
                     "would have another; leave one of the two out");
     }
+    own += (own.empty() ? "" : ", ") + layer.name;
+  }
+  if (!own.empty()) {
+    of->warnings.push_back("layerwise_parallel of " + own +
+                           ": every worker has its own weights there; checkpoints keep those of "
+                           "worker 0, and a job that goes on gives them to all");
   }
   return {};
 }
@@ -240,29 +248,32 @@ void AddDenseExchange(SettingTable<ParallelSpec>* parallel) {
         spec->comm_fusion.allreduce.index = IndexIn(value);
       },
       Checked{"a list of whole numbers of at least 1", IsIndexList}, allreduce);
-  parallel->Add("gradient_fp32_sync", &ParallelSpec::gradient_fp32_sync,
-                "false: dense gradients travel in 16 bits, bf16 where `wire` is bf16, else fp16; "
-                "sums are made in 32 bits, in the order of the workers, and rounded once.",
-                allreduce, kPrintedUnlessDefault);
+  parallel->Add(
+      "gradient_fp32_sync", &ParallelSpec::gradient_fp32_sync,
+      "false: dense gradients travel in 16 bits, bf16 where `wire` is bf16, else fp16; "
+      "sums are made in 32 bits, in the order of the workers, and rounded once. Under servers see "
+      "`wire`.",
+      allreduce, kPrintedUnlessDefault);
   const auto enabled = [](auto& spec) -> auto& { return spec.optimizer.enabled; };
   parallel->Add("enable_parallel_optimizer", enabled,
                 "The update of dense tensors is split over the workers: each keeps the optimizer "
                 "state of its part, gets the sum of its gradients and gives its weights to all. "
-                "Needs dense_exchange = allreduce, and so sync mode. The result is the same.",
+                "Needs dense_exchange = allreduce. The result is the same.",
                 Hashed::kNothing, kPrintedUnlessDefault);
   parallel->AddObject("parallel_optimizer_config", &ParallelSpec::optimizer,
                       OptimizerShardSection(), "How it is split.", Hashed::kNothing,
                       [enabled](const ParallelSpec& spec) { return enabled(spec); });
 }
 
-Status CheckDenseExchange(const JobSource& source, const Job& job) {
+Status CheckDenseExchange(const JobSource& source, Job* of) {
+  const Job& job = *of;
   GraphShape shape;
   MeasureGraph(job.model, job.tables, FeaturesOf(job.data), &shape);  // It has been checked.
   if (job.parallel.dense_exchange == DenseExchange::kAllreduce) {
     HDPS_RETURN_IF_ERROR(CheckFusions(source, job, shape));
   }
   HDPS_RETURN_IF_ERROR(CheckOptimizerShards(source, job));
-  return CheckOwnLayers(source, job, shape);
+  return CheckOwnLayers(source, shape, of);
 }
 
 }  // namespace hdps

@@ -64,7 +64,7 @@ Status CheckLosses(const JobSource& source, Job* job);
 // number of workers is known when that is: common/planning/strategy_of_job.h.
 Status CheckStrategySettings(const JobSource& source, const Job& job);
 // Those settings, and what layers say of it, against each other. The model has been built.
-Status CheckDenseExchange(const JobSource& source, const Job& job);
+Status CheckDenseExchange(const JobSource& source, Job* job);
 
 // Micro-batches and copies of the model, and their other spelling. `worker_rows`: the rows a worker
 // has of a step.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -188,6 +189,35 @@ TEST_F(DenseExchangeJobTest, ACheckpointOfASplitOptimizerGoesOnInAnyForm) {
       EXPECT_EQ(rest["digest"], whole) << run;
     }
   }
+}
+
+// Every worker trains the layers that are its own on its own rows: worker 0's, which a checkpoint
+// keeps, are those of a job that has only these rows. Of them nothing is sent.
+TEST_F(DenseExchangeJobTest, LayersOfAWorkersOwnAreTrainedOnItsRows) {
+  const auto model = [](const char* own) {
+    const std::string mark = own[0] == 0 ? "" : std::string(", ") + own;
+    return R"(model={"type": "graph", "layers": [{"name": "x", "kind": "numeric"},
+        {"name": "d", "inputs": ["x"], "units": 8, "activation": "relu")" +
+           mark + R"(}, {"name": "out", "inputs": ["d"], "units": 1)" + mark + "}]}";
+  };
+  const Overrides always = {"parallel.dense_exchange=allreduce", "data.shuffle_rows=0"};
+  const nlohmann::json own = Summary(
+      {2, 1}, always + Overrides{"train.batch_size=40", model("\"layerwise_parallel\": true")});
+  const nlohmann::json shared =
+      Summary({2, 1}, always + Overrides{"train.batch_size=40", model("")});
+  EXPECT_NE(own["digest"], shared["digest"]);
+  EXPECT_EQ(own["collectives"]["allreduce_bytes"].get<uint64_t>(),
+            own["steps"].get<uint64_t>() * 16)
+      << "how many examples there are, and whether to pause";
+  // Worker 0 has every other row.
+  std::istringstream rows(SmallRows(400, 1, Draw));
+  std::string even;
+  size_t number = 0;
+  for (std::string row; std::getline(rows, row); ++number)
+    even += number % 2 == 0 ? row + "\n" : "";
+  ASSERT_TRUE(WriteFileAtomically(*files_, "train.csv", even).ok());
+  EXPECT_EQ(Summary({1, 1}, always + Overrides{"train.batch_size=20", model("")})["digest"],
+            own["digest"]);
 }
 
 }  // namespace

@@ -50,7 +50,9 @@ TEST(DenseShardsTest, EveryChunkIsReducedOnceAndUpdatedOnceAGroup) {
         for (uint32_t t = 0; t < tensors.size(); ++t) {
           EXPECT_EQ(shards.split(t), tensors[t].size() >= 16384) << "64 KiB are split, less is not";
           const Cut of_own = shards.OwnOf(t);
-          if (of_own.size > 0) EXPECT_EQ(own[shards.OwnAt(t)], Key{t} << 32 | of_own.begin);
+          for (size_t c = 0; c < of_own.size; ++c) {
+            EXPECT_EQ(own[shards.OwnAt(t) + c], Key{t} << 32 | (of_own.begin + c));
+          }
           if (!shards.split(t)) continue;
           const Cut piece = shards.PieceOf(t, rank), part = shards.PartOf(t, shards.place());
           EXPECT_GE(piece.begin, part.begin);
