@@ -34,7 +34,7 @@ std::variant<ShardWanted, std::string> ReadDense(const ShardTuples& shard) {
 
 LayerCut CutOfLayer(const LayerSpec& layer, const LayerRecord& record) {
   const bool added = record.cut == LayerCut::kFeatures && layer.combine == Combine::kSum;
-  return added ? LayerCut::kOwnRows : record.cut;
+  return added ? LayerCut::kFeatureSums : record.cut;
 }
 
 std::variant<ShardWanted, std::string> ReadShard(const LayerSpec& layer, const LayerRecord& record,
@@ -58,11 +58,10 @@ std::variant<ShardWanted, std::string> ReadShard(const LayerSpec& layer, const L
     }
   }
   if (cut == LayerCut::kOwnRows) {
-    const bool added = record.cut == LayerCut::kFeatures;
-    return "a layer of kind " + layer.kind + (added ? " that adds up its features" : "") +
+    return "a layer of kind " + layer.kind +
            " cannot be cut: each worker computes it on its own rows; leave shard out";
   }
-  const bool columns = cut == LayerCut::kColumns || cut == LayerCut::kFeatures;
+  const bool columns = cut != LayerCut::kExamples;
   if (!columns && shard[0][1] != 1) {
     return std::to_string(shard[0][1]) + " parts of the columns of a layer of kind " + layer.kind +
            ", of which only the examples can be cut; give [" + std::to_string(shard[0][0]) + ", 1]";

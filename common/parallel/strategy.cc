@@ -22,6 +22,12 @@ LayerLayouts LayoutsOf(LayerCut cut, const LayerSplit& split, uint32_t workers) 
     layouts.output_gradient = layouts.output;
     return layouts;
   }
+  if (cut == LayerCut::kFeatureSums && c > 1) {
+    layouts.output = layouts.product = Layout({{kSums, c}, {kCopies, rest}});
+    layouts.input = layouts.input_gradient = Layout::Copies(workers);
+    layouts.output_gradient = layouts.product_gradient = Layout::Copies(workers);
+    return layouts;
+  }
   CHECK_EQ(b, 1u) << "only a dense layer has parts of its inputs";
   const Layout all({{kRows, a}, {kColumns, c}, {kCopies, rest}});
   return {all, all, all, all, all, all};

@@ -23,12 +23,13 @@ struct LayerSplit {
 
 // What a kind of layer can be cut into. A layer record says it.
 enum class LayerCut : uint8_t {
-  kOwnRows,   // Examples, into as many parts as there are workers: it looks at all examples of a
-              // worker's part, or draws for each.
-  kExamples,  // Examples.
-  kColumns,   // Examples, columns: every column on its own, of all inputs alike.
-  kMatrix,    // Examples, inputs, columns.
-  kFeatures,  // Examples, into as many parts as there are workers; or features, into any.
+  kOwnRows,      // Examples, into as many parts as there are workers: it looks at all examples of a
+                 // worker's part, or draws for each.
+  kExamples,     // Examples.
+  kColumns,      // Examples, columns: every column on its own, of all inputs alike.
+  kMatrix,       // Examples, inputs, columns.
+  kFeatures,     // Examples or features, into as many parts as there are workers.
+  kFeatureSums,  // Likewise; the features are added up, so parts of them give summands.
 };
 
 // How the matrices of a layer lie. An input that is whole where columns are made gets a summand of

@@ -38,6 +38,10 @@ LayerFacts MeasureLayer(const Job& job, const GraphShape& graph, size_t place) {
   return facts;
 }
 
+bool ReadsFeatures(const LayerFacts& layer) {
+  return layer.cut == LayerCut::kFeatures || layer.cut == LayerCut::kFeatureSums;
+}
+
 std::string TooMany(uint64_t parts, uint64_t extent, const std::string& of) {
   return std::to_string(parts) + " parts of the " + std::to_string(extent) + " " + of +
          "; give at most " + std::to_string(extent);
@@ -57,7 +61,7 @@ std::string WhyNotExtents(const LayerFacts& layer, const LayerSplit& split) {
   if (matrix && split.columns > layer.width) {
     return TooMany(split.columns, layer.width, "columns of " + weight);
   }
-  if (layer.cut == LayerCut::kFeatures && split.columns > layer.features) {
+  if (ReadsFeatures(layer) && split.columns > layer.features) {
     return TooMany(split.columns, layer.features, "features of \"" + layer.name + "\"");
   }
   if (layer.cut == LayerCut::kColumns && split.columns > layer.width) {
@@ -124,17 +128,17 @@ std::string WhyNotSplit(const LayerFacts& layer, const LayerSplit& split, uint32
            layer.kind + ", of which only the examples can be cut";
   }
   if (std::string why = WhyNotExtents(layer, split); !why.empty()) return why;
-  if (layer.cut == LayerCut::kFeatures && split.examples != 1) {
-    return std::to_string(split.examples) + " parts of the examples of an embedding on " +
-           std::to_string(workers) + " workers; either its features are cut, and it has 1, or " +
-           "the examples into as many as there are workers";
+  if (ReadsFeatures(layer) && split.columns != workers) {
+    return parts + " parts of an embedding on " + std::to_string(workers) +
+           " workers; either its examples or its features are cut, into as many parts as there " +
+           "are workers";
   }
   return "";
 }
 
 std::vector<LayerSplit> SplitsOf(const LayerFacts& layer, uint32_t workers, bool all_workers) {
   std::vector<LayerSplit> splits = {OwnRowsSplit(workers)};
-  const bool given = layer.inputs.empty() && layer.cut != LayerCut::kFeatures;
+  const bool given = layer.inputs.empty() && !ReadsFeatures(layer);
   if (given || layer.cut == LayerCut::kOwnRows) return splits;
   for (uint32_t a = workers; a >= 1; --a) {
     if (workers % a != 0) continue;

@@ -50,8 +50,9 @@ LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
   cost.update_seconds = tensors * rates_.update_float_seconds;
   constexpr double kWeightAndGradient = 2;
   cost.weight_floats = tensors;
-  cost.memory_bytes =
-      kFloatBytes * (tensors * (kWeightAndGradient + facts_.state_floats) + 2 * rows * columns);
+  // Whole, so that sums in any order are the same.
+  cost.memory_bytes = std::ceil(
+      kFloatBytes * (tensors * (kWeightAndGradient + facts_.state_floats) + 2 * rows * columns));
   return cost;
 }
 

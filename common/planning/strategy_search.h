@@ -3,7 +3,9 @@
 
 #include "common/base/status.h"
 #include "common/job/cluster_spec.h"
+#include "common/parallel/plan_graph.h"
 #include "common/planning/strategy_choices.h"
+#include "common/planning/strategy_cost.h"
 
 namespace hdps {
 
@@ -13,5 +15,15 @@ namespace hdps {
 // what the least one needs.
 Result<Strategy> SearchStrategy(const ParallelSpec& parallel, const JobFacts& facts,
                                 const StrategyChoices& choices, uint32_t workers);
+
+// The job's layers as the graph that is searched: layers that read one table are one node, because
+// they are cut alike.
+struct JobPlanGraph {
+  PlanGraph graph;
+  std::vector<uint32_t> node_of;  // [layers]
+};
+// `cost` has to live as long as the graph is asked.
+JobPlanGraph PlanGraphOf(const JobFacts& facts, const StrategyChoices& choices, uint32_t workers,
+                         const StrategyCost& cost);
 
 }  // namespace hdps

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/job/job_registry.h"
+#include "common/job/layer_shard.h"
 #include "common/job/model_graph.h"
 #include "worker/parallel/rank_layers.h"
 
@@ -39,7 +40,7 @@ class GraphCutter {
     }
     CHECK_EQ(strategy_.layers.size(), shape_.nodes.size());
     for (size_t i = 0; i < shape_.nodes.size(); ++i) {
-      graph_.reads_whole_batch |= CutOfLayer(i) == LayerCut::kFeatures && Split(i).columns > 1;
+      graph_.reads_whole_batch |= ReadsFeatures(i) && Split(i).columns > 1;
     }
     for (size_t i = 0; i < shape_.nodes.size(); ++i) HDPS_RETURN_IF_ERROR(AddLayer(i));
     const Layout own = Layout::OwnRows(strategy_.workers);
@@ -49,22 +50,39 @@ class GraphCutter {
     auto registry = std::make_shared<JobRegistry>(RegistryOf(job_.model));
     HDPS_RETURN_IF_ERROR(AddRankLayers(graph_, &registry->layers));
     graph_.job.model.registry = std::move(registry);
-    return std::move(graph_);
+    return NumberAverages();
   }
 
  private:
   const LayerSpec& Spec(size_t i) const { return job_.model.layers[i]; }
   const LayerSplit& Split(size_t i) const { return strategy_.layers[i]; }
-  LayerCut CutOfLayer(size_t i) const {
-    return RegistryOf(job_.model).layers.Find(Spec(i).kind)->cut;
+  LayerCut CutAt(size_t i) const {
+    return CutOfLayer(Spec(i), *RegistryOf(job_.model).layers.Find(Spec(i).kind));
+  }
+  bool ReadsFeatures(size_t i) const {
+    return CutAt(i) == LayerCut::kFeatures || CutAt(i) == LayerCut::kFeatureSums;
   }
   bool ReadsBatch(size_t i) const { return shape_.nodes[i].inputs.empty(); }
 
   // As the records say; what reads the batch itself has the rows of its worker, or all.
   LayerLayouts LayoutsAt(size_t i) const {
     LayerSplit split = Split(i);
-    if (ReadsBatch(i) && graph_.reads_whole_batch) split.examples = 1;
-    return LayoutsOf(CutOfLayer(i), split, strategy_.workers);
+    if (ReadsBatch(i)) split.examples = graph_.reads_whole_batch ? 1 : strategy_.workers;
+    return LayoutsOf(CutAt(i), split, strategy_.workers);
+  }
+
+  // Running averages by the numbers of the rank's tensors.
+  Result<RankGraph> NumberAverages() {
+    GraphShape own;
+    Job& job = graph_.job;
+    for (const GraphProblem& wrong :
+         MeasureGraph(job.model, job.tables, FeaturesOf(job.data), &own)) {
+      return Status(Code::kInvalidArgument, "strategy: " + wrong.place + ": " + wrong.problem);
+    }
+    for (TableSpec& table : job.tables) {
+      if (table.dense) table.averaged = AveragedTensors(own);
+    }
+    return std::move(graph_);
   }
 
   Status Refuse(size_t i, const std::string& what, size_t count, uint32_t parts) const {
@@ -81,6 +99,18 @@ class GraphCutter {
                                           " parts, which do not divide " +
                                           std::to_string(strategy_.workers) + " workers"};
     }
+    if (ReadsFeatures(i)) {
+      const size_t features = FeaturesAt(i).size();
+      if (split.columns > features) return Refuse(i, "features", features, split.columns);
+      const bool all = split == LayerSplit{.columns = strategy_.workers};
+      const bool own = split == OwnRowsSplit(strategy_.workers);
+      // A row's gradient is pushed once by each worker that reads it.
+      if (graph_.reads_whole_batch ? all : own) return {};
+      return {Code::kInvalidArgument,
+              "strategy: layer \"" + Spec(i).name +
+                  "\" is not cut as other embeddings are; give "
+                  "all of them as many parts of the features as there are workers, or none"};
+    }
     if (split.columns > columns) return Refuse(i, "columns", columns, split.columns);
     if (split.inputs > 1) {
       const ColumnShape& input = values_[shape_.nodes[i].inputs[0]].columns;
@@ -92,7 +122,7 @@ class GraphCutter {
 
   Status AddLayer(size_t i) {
     const GraphShape::Node& node = shape_.nodes[i];
-    const LayerCut cut = CutOfLayer(i);
+    const LayerCut cut = CutAt(i);
     ColumnShape columns = {node.shape.width, 1};
     if (cut == LayerCut::kFeatures) columns.unit = std::max(1u, node.shape.vector_dim);
     if (cut == LayerCut::kColumns) columns.unit = values_[node.inputs[0]].columns.unit;
@@ -106,7 +136,7 @@ class GraphCutter {
     }
     const hdps::Cut own = columns.Part(layouts.product.PartOf(graph_.rank, AxisRole::kColumns),
                                        layouts.product.parts(AxisRole::kColumns));
-    if (cut == LayerCut::kFeatures && Split(i).columns > 1) KeepFeatures(own, columns.unit, &spec);
+    if (ReadsFeatures(i) && Split(i).columns > 1) KeepFeatures(i, &spec);
     if (cut == LayerCut::kMatrix) spec.units = static_cast<uint32_t>(own.size);
     values_.push_back({spec.name, layouts.output, layouts.output_gradient, columns});
     if (cut == LayerCut::kMatrix && Split(i).inputs > 1) {
@@ -117,11 +147,16 @@ class GraphCutter {
     return {};
   }
 
-  void KeepFeatures(const hdps::Cut& columns, size_t dim, LayerSpec* spec) const {
-    std::vector<std::string> all = spec->features;
-    if (all.empty()) all = FeaturesOf(job_.data).sparse;
-    const auto first = all.begin() + static_cast<ptrdiff_t>(columns.begin / dim);
-    spec->features.assign(first, first + static_cast<ptrdiff_t>(columns.size / dim));
+  // Those of the rank, as many as there are workers have some.
+  void KeepFeatures(size_t i, LayerSpec* spec) const {
+    const std::vector<std::string> all = FeaturesAt(i);
+    const hdps::Cut own = CutOf(all.size(), graph_.rank, Split(i).columns);
+    const auto first = all.begin() + static_cast<ptrdiff_t>(own.begin);
+    spec->features.assign(first, first + static_cast<ptrdiff_t>(own.size));
+  }
+
+  std::vector<std::string> FeaturesAt(size_t i) const {
+    return Spec(i).features.empty() ? FeaturesOf(job_.data).sparse : Spec(i).features;
   }
 
   // The product, the sum of its summands, bias and activation, each a layer.
@@ -166,7 +201,7 @@ class GraphCutter {
   std::vector<TensorSlice> SlicesOf(size_t i, const LayerLayouts& layouts,
                                     const hdps::Cut& columns) const {
     std::vector<TensorSlice> slices;
-    const LayerCut cut = CutOfLayer(i);
+    const LayerCut cut = CutAt(i);
     for (size_t t = 0; t < shape_.nodes[i].shape.tensors.size(); ++t) {
       const LayerShape::Tensor& tensor = shape_.nodes[i].shape.tensors[t];
       TensorSlice slice;

@@ -27,10 +27,29 @@ std::vector<DenseTensor> TensorsOf(const Job& job) {
   return graph->tensors;
 }
 
+// What a cut model has not learnt; empty: nothing of it is asked for.
+std::string WhyNotCut(const Job& job) {
+  for (const TableSpec& table : job.tables) {
+    if (table.vocab_cache_size > 0) return "model.vocab_cache_size keeps rows at all workers alike";
+  }
+  if (job.train.clip_norm > 0) return "train.clip_norm takes the norm of whole layers";
+  if (!job.parallel.gradients_mean || job.parallel.cross_batch) {
+    return "parallel.gradients_mean and cross_batch weigh the workers' own rows";
+  }
+  if (job.parallel.optimizer.enabled) {
+    return "parallel.enable_parallel_optimizer splits the update of layers that are whole";
+  }
+  return "";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RankModel>> RankModel::New(const Job& job, const Strategy& strategy,
                                                   uint32_t rank, Executor& executor) {
+  if (const std::string why = WhyNotCut(job); !why.empty()) {
+    return Status(Code::kInvalidArgument,
+                  why + ", and the strategy cuts layers over workers; leave one of them out");
+  }
   if (const TableSpec* dense = DenseTableOf(job)) {
     const OptimizerRecord& rule = RecordOf(dense->optimizer);
     if (rule.whole_tensors || rule.state_more > 0) {
@@ -60,19 +79,13 @@ RankModel::RankModel(const Job& job, const Strategy& strategy, RankGraph graph,
       whole_(whole),
       slices_(whole, model_->tensors(), graph_.tensors) {}
 
-Status RankModel::Join(Collective& group) {
-  group_ = &group;
-  HDPS_ASSIGN_OR_RETURN(sums_, RankSums::Form(graph_, model_->tensors(), group));
-  return Status();
-}
-
-Status RankModel::BeginStep(std::span<const uint32_t> examples) {
+Status RankModel::BeginStep(Collective& group, std::span<const uint32_t> examples) {
   const size_t lanes = examples.size();
   std::vector<uint32_t> counts(graph_.workers * lanes);
   const std::vector<size_t> sizes(graph_.workers, examples.size_bytes());
-  HDPS_RETURN_IF_ERROR(group_->AllGather(std::as_bytes(examples), sizes,
-                                         std::as_writable_bytes(std::span(counts)),
-                                         MemorySpace::kHost));
+  HDPS_RETURN_IF_ERROR(group.AllGather(std::as_bytes(examples), sizes,
+                                       std::as_writable_bytes(std::span(counts)),
+                                       MemorySpace::kHost));
   std::vector<uint32_t> of_lane(graph_.workers);
   graph_.meeting->rows.clear();
   layer_rows_.resize(lanes);
@@ -91,7 +104,8 @@ Status RankModel::BeginStep(std::span<const uint32_t> examples) {
 
 uint64_t RankModel::bytes_sent() const { return graph_.meeting->bytes_sent; }
 
-Result<std::vector<float>> RankModel::GatherRows(uint32_t row_floats, std::span<const float> own) {
+Result<std::vector<float>> RankModel::GatherRows(Collective& group, uint32_t row_floats,
+                                                 std::span<const float> own) {
   std::vector<float> whole;
   if (graph_.rank == kRoot) {
     size_t chunks = 0;
@@ -105,16 +119,16 @@ Result<std::vector<float>> RankModel::GatherRows(uint32_t row_floats, std::span<
     if (graph_.rank == rank && !own.empty()) {
       auto* const bytes = reinterpret_cast<std::byte*>(const_cast<float*>(own.data()));
       const RankBytes send = {kRoot, bytes, own.size_bytes()};
-      HDPS_RETURN_IF_ERROR(group_->Exchange({&send, 1}, {}));
+      HDPS_RETURN_IF_ERROR(group.Exchange({&send, 1}, {}));
     }
     if (graph_.rank != kRoot) continue;
-    HDPS_ASSIGN_OR_RETURN(const RankGraph graph, CutForRank(whole_job_, strategy_, rank));
-    const TensorSlices slices(whole_, TensorsOf(graph.job), graph.tensors);
+    HDPS_ASSIGN_OR_RETURN(const RankGraph other, CutForRank(whole_job_, strategy_, rank));
+    const TensorSlices slices(whole_, TensorsOf(other.job), other.tensors);
     of_rank.resize(slices.own_chunks() * row_floats);
     if (of_rank.empty()) continue;
     const RankBytes receive = {rank, reinterpret_cast<std::byte*>(of_rank.data()),
                                of_rank.size() * sizeof(float)};
-    HDPS_RETURN_IF_ERROR(group_->Exchange({}, {&receive, 1}));
+    HDPS_RETURN_IF_ERROR(group.Exchange({}, {&receive, 1}));
     slices.Join(rank, row_floats, of_rank, whole);
   }
   return whole;

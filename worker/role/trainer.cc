@@ -94,7 +94,8 @@ Status Trainer::Prepare() {
 }
 
 void Trainer::MakeRunner() {
-  runner_ = std::make_unique<StepRunner>(*job_, *model_, channel_, time_, executor_);
+  runner_ = std::make_unique<StepRunner>(own_job(), own_model(), channel_, time_, executor_,
+                                         rank_model_.get());
   runner_->set_cache(cache_.get());
   runner_->set_trace(trace_);
 }
@@ -186,30 +187,36 @@ Status Trainer::PullDense(PullMode mode, uint32_t row_floats, std::span<float> r
 
 Status Trainer::LoadDenseState() {
   if (dense_state_ != nullptr) return Status();
-  auto state = std::make_unique<DenseState>(dense_spec(), dense_table(), job_->seed, dense_keys_);
+  const TableSpec& spec = own_job().tables.back();
+  auto state = std::make_unique<DenseState>(spec, dense_table(), job_->seed,
+                                            DenseKeys(own_model().tensors()));
   std::vector<float> rows(dense_keys_.size() * state->row_floats());
   HDPS_RETURN_IF_ERROR(PullDense(PullMode::kWithState, state->row_floats(), rows));
+  if (rank_model_ != nullptr) rows = rank_model_->CutRows(state->row_floats(), rows);
   state->Store(rows);
-  std::vector<float> weights(model_->dense_floats());
+  std::vector<float> weights(own_model().dense_floats());
   state->ReadWeights(executor_, weights);
-  model_->SetDense(weights);
+  own_model().SetDense(weights);
   dense_state_ = std::move(state);
   return Status();
 }
 
 Status Trainer::StoreDense() {
-  if (!allreduce() || dense_state_ == nullptr) return Status();
+  // Slices are put together when the steps are over, which takes all ranks.
+  if (!allreduce() || dense_state_ == nullptr || rank_model_ != nullptr) return Status();
   HDPS_FAILPOINT_OR_RETURN("worker.dense.before_store");
   return StoreDenseRows(dense_state_->row_floats(), dense_state_->Rows());
 }
 
 Status Trainer::Train(const Command& command) {
+  HDPS_RETURN_IF_ERROR(FollowStrategy());
   if (allreduce()) {
     HDPS_RETURN_IF_ERROR(EnsureGroup());
     HDPS_RETURN_IF_ERROR(LoadDenseState());
-    runner_->set_group({group_.get(), dense_state_.get(), collective_queue_.get()});
+    runner_->set_group(
+        {group_.get(), dense_state_.get(), collective_queue_.get(), rank_groups_.get()});
   }
-  if (model_->meets()) HDPS_RETURN_IF_ERROR(MeetInLanes());
+  if (own_model().meets()) HDPS_RETURN_IF_ERROR(MeetInLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
   HDPS_FAILPOINT("worker.train.begun");
@@ -218,6 +225,7 @@ Status Trainer::Train(const Command& command) {
   HDPS_RETURN_IF_ERROR(TrainSteps(command, &progress));
   window_->ForgetRows();
   HDPS_RETURN_IF_ERROR(runner_->Settle());
+  if (rank_model_ != nullptr) HDPS_RETURN_IF_ERROR(StoreSlices());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush(clock_));
   runner_->times().total_ns = time_.NowNs() - begin;
   LOG(INFO) << "epoch " << command.epoch + 1 << " until step " << clock_ << ": "
@@ -313,6 +321,10 @@ Status Trainer::OpenSteps(const Command& command) {
   options.reader.num_parts =
       full_batch ? 1 : static_cast<uint32_t>(channel_.view()->workers.size());
   options.parts = {job_->train.micro_batches, job_->parallel.interleave_num};
+  if (rank_model_ != nullptr && rank_model_->graph().reads_whole_batch) {
+    options.parts.workers = std::exchange(options.reader.num_parts, 1);
+    options.parts.worker = std::exchange(options.reader.part, 0);
+  }
   options.steps_in_use = job_->train.lookahead + 2;
   options.epoch = command.epoch;
   options.skip_steps = static_cast<uint64_t>(clock_ - command.epoch_start);
@@ -323,8 +335,8 @@ Status Trainer::OpenSteps(const Command& command) {
   if (cache_ != nullptr) options.plan.hot = cache_->registry();
   window_.reset();
   steps_.reset();
-  HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(*job_, files_, time_, options));
-  window_ = std::make_unique<StepWindow>(*steps_, *job_, channel_, time_);
+  HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(own_job(), files_, time_, options));
+  window_ = std::make_unique<StepWindow>(*steps_, own_job(), channel_, time_);
   steps_epoch_ = command.epoch;
   steps_clock_ = clock_;
   steps_bad_rows_ = 0;

@@ -19,6 +19,8 @@
 #include "worker/exchange/collective.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/model/model.h"
+#include "worker/parallel/rank_groups.h"
+#include "worker/parallel/rank_model.h"
 #include "worker/step/dense_state.h"
 #include "worker/step/evaluation.h"
 #include "worker/step/row_gather.h"
@@ -86,6 +88,12 @@ class Trainer {
   Status EvaluatePart(const Command& command, CommandDone* done);
   Status BeginEvaluation(const std::string& eval_set);
 
+  // What this worker trains of the model, as the job and the number of workers say.
+  Status FollowStrategy();
+  const Job& own_job() const { return rank_model_ == nullptr ? *job_ : rank_model_->job(); }
+  Model& own_model() { return rank_model_ == nullptr ? *model_ : rank_model_->model(); }
+  // What the ranks of a cut model have, put together at the servers.
+  Status StoreSlices();
   Status OpenSteps(const Command& command);
   bool StepsFit(const Command& command) const;
   Status EnsureGroup();
@@ -111,7 +119,11 @@ class Trainer {
   FileSystem& files_;
   Executor& executor_;
 
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<Model> model_;  // The whole; what evaluations score with.
+  // Where the strategy cuts layers: what is trained in its place. It is for so many workers.
+  std::unique_ptr<RankModel> rank_model_;
+  std::unique_ptr<RankGroups> rank_groups_;  // Of rank_model_, within group_.
+  std::optional<Strategy> strategy_;
   std::vector<Key> dense_keys_;  // Of the model's flat array; empty when it has no dense tensors.
   std::unique_ptr<StepRunner> runner_;
 

@@ -27,7 +27,7 @@ Status Trainer::BeginEvaluation(const std::string& eval_set) {
   options.plan.view = channel_.view();
   options.plan.sections = channel_.sections();
   options.executor = &executor_;
-  if (allreduce()) {
+  if (allreduce() && rank_model_ == nullptr) {
     HDPS_RETURN_IF_ERROR(LoadDenseState());
   } else if (!dense_keys_.empty()) {
     std::vector<float> weights(model_->dense_floats());

@@ -73,6 +73,9 @@ Status Trainer::EnsureGroup() {
   if (allreduce() && runner_->dense_plan().buckets.size() > 1) {
     collective_queue_ = std::make_unique<CollectiveQueue>(*group, time_);
   }
+  if (rank_model_ != nullptr) {
+    HDPS_ASSIGN_OR_RETURN(rank_groups_, RankGroups::Form(rank_model_->graph(), *group));
+  }
   MutexLock lock(group_mutex_);
   group_ = std::move(group);
   if (aborted_ || restarts_ > view.restarts) group_->Abort();
@@ -80,6 +83,7 @@ Status Trainer::EnsureGroup() {
 }
 
 void Trainer::LeaveGroup() {
+  rank_groups_.reset();
   collective_queue_.reset();
   if (group_ == nullptr) return;
   all_counts_.Add(group_->counts());

@@ -31,9 +31,13 @@ struct DenseBucket {
 // tensors in the reverse order of their numbers, so buckets stand in the order in which they fill.
 struct DensePlan {
   std::vector<DenseBucket> buckets;
-  std::vector<int32_t> bucket_of;  // [tensors]; -1: the worker's own (layerwise_parallel).
+  std::vector<int32_t> bucket_of;  // [tensors]; -1: the worker's own (layerwise_parallel, or cut
+                                   // so that nobody else has it).
 };
 
-DensePlan PlanDense(const Job& job, const std::vector<DenseTensor>& tensors);
+// `shared_by` [tensors]: of a cut model, how many workers have the tensor; empty: all have each. A
+// bucket has tensors of the same workers.
+DensePlan PlanDense(const Job& job, const std::vector<DenseTensor>& tensors,
+                    std::span<const uint32_t> shared_by = {});
 
 }  // namespace hdps

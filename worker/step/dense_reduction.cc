@@ -20,6 +20,15 @@ DType WireOf(const ParallelSpec& parallel) {
   return parallel.wire == DType::kFp32 ? DType::kFp16 : parallel.wire;
 }
 
+std::vector<uint32_t> SharedBy(const RankModel* rank) {
+  std::vector<uint32_t> workers;
+  if (rank == nullptr) return workers;
+  for (const TensorSlice& slice : rank->graph().tensors) {
+    workers.push_back(static_cast<uint32_t>(slice.summed_by.size()));
+  }
+  return workers;
+}
+
 std::span<float> In(std::vector<float>& flat, const FloatRun& run) {
   return std::span(flat).subspan(run.begin, run.size);
 }
@@ -27,12 +36,12 @@ std::span<float> In(std::vector<float>& flat, const FloatRun& run) {
 }  // namespace
 
 DenseReduction::DenseReduction(const Job& job, const Model& model, int dense_table,
-                               Executor& executor)
+                               Executor& executor, const RankModel* rank)
     : job_(job),
       tensors_(model.tensors()),
       dense_table_(dense_table),
       executor_(executor),
-      plan_(PlanDense(job, model.tensors())),
+      plan_(PlanDense(job, model.tensors(), SharedBy(rank))),
       gradients_(model.dense_floats()) {}
 
 void DenseReduction::Begin(const StepShape& shape) {
@@ -91,13 +100,18 @@ Status DenseReduction::Reduce(Collective& group, size_t bucket) {
   }
   if (bucket >= plan_.buckets.size()) return group.AllReduce(beside);
   const DenseBucket& of = plan_.buckets[bucket];
-  if (WireOf(job_.parallel) != DType::kFp32 && group.size() > 1) {
-    return ReduceHalves(group, of, std::move(beside));
+  Collective& sharing = group_.sharing == nullptr ? group : *group_.sharing->Of(of.tensors.front());
+  if (&sharing != &group && !beside.empty()) {
+    HDPS_RETURN_IF_ERROR(group.AllReduce(beside));
+    beside.clear();
+  }
+  if (WireOf(job_.parallel) != DType::kFp32 && sharing.size() > 1) {
+    return ReduceHalves(sharing, of, std::move(beside));
   }
   std::vector<ReducedValues> lists;
   for (const FloatRun& run : of.runs) lists.push_back(SumOf(In(gradients_, run)));
   lists.insert(lists.end(), beside.begin(), beside.end());
-  return group.AllReduce(lists);
+  return sharing.AllReduce(lists);
 }
 
 Status DenseReduction::ReduceHalves(Collective& group, const DenseBucket& bucket,
@@ -123,7 +137,7 @@ Status DenseReduction::ReduceHalves(Collective& group, const DenseBucket& bucket
 Result<StepWord> DenseReduction::Finish() {
   CHECK(in_group());
   // Nothing to add. Negative zero is what leaves every float as it is.
-  if (shape_.word.examples == 0) std::ranges::fill(gradients_, -0.0f);
+  if (!shape_.computed) std::ranges::fill(gradients_, -0.0f);
   std::ranges::fill(missing_, 0);
   if (group_.queue != nullptr) {
     SendFull();

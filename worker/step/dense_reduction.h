@@ -14,6 +14,8 @@
 #include "worker/cache/hot_sum.h"
 #include "worker/exchange/collective_queue.h"
 #include "worker/model/model.h"
+#include "worker/parallel/rank_groups.h"
+#include "worker/parallel/rank_model.h"
 #include "worker/step/dense_plan.h"
 #include "worker/step/dense_state.h"
 
@@ -24,6 +26,7 @@ struct DenseGroup {
   Collective* collective = nullptr;  // Null: dense gradients go to the servers.
   DenseState* state = nullptr;
   CollectiveQueue* queue = nullptr;  // Of the collective; null: it is called when all is computed.
+  const RankGroups* sharing = nullptr;  // Of a cut model: who has which tensors.
 };
 
 // Belongs to the trainer's thread.
@@ -34,7 +37,9 @@ struct DenseGroup {
 class DenseReduction {
  public:
   // `clock` and `executor` outlive it. `dense_table`: -1: the job has none.
-  DenseReduction(const Job& job, const Model& model, int dense_table, Executor& executor);
+  // `rank`: of a cut model, whose part it is.
+  DenseReduction(const Job& job, const Model& model, int dense_table, Executor& executor,
+                 const RankModel* rank);
 
   void set_group(const DenseGroup& group) { group_ = group; }
   bool in_group() const { return group_.collective != nullptr; }
@@ -45,6 +50,7 @@ class DenseReduction {
     StepWord word;
     size_t parts = 1;
     size_t workers = 1;
+    bool computed = true;  // Gradients are made: of examples here, or of a cut model.
   };
   void Begin(const StepShape& shape);
   // Where the gradients of a part go: [dense floats].

@@ -28,6 +28,7 @@ StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
 
 void StepCompute::set_groups(std::span<Collective* const> groups) {
   exchange_.reset();  // Its threads may use the groups that were.
+  group_ = groups.empty() ? nullptr : groups.front();
   if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
   set_watch(watch_);
 }
@@ -158,6 +159,7 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
         LaneOf(has_part ? parts[i].batch : no_examples_, i == 0, terms.dense_gradients, &memory));
     groups.push_back(has_part ? parts[i].group : job_.train.micro_batches);
   }
+  if (rank_ != nullptr) HDPS_RETURN_IF_ERROR(LayRows(step.prepared->parts, &lanes));
   exchange_->BeginStep(groups);
   // Who stops stops with all others, or they would wait for it in the middle of the next step.
   any_pause_ = terms.pause ? 1 : 0;
@@ -181,6 +183,17 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
   return {};
 }
 
+Status StepCompute::LayRows(const StepParts& parts, std::vector<StepLane>* lanes) {
+  std::vector<uint32_t> examples;
+  for (const StepLane& lane : *lanes) examples.push_back(lane.batch->num_examples);
+  HDPS_RETURN_IF_ERROR(rank_->BeginStep(*group_, examples));
+  for (size_t i = 0; i < lanes->size(); ++i) {
+    const Batch& sources = i < parts.parts().size() ? parts.parts()[i].sources() : no_examples_;
+    (*lanes)[i].rows = {&sources, rank_->RowsOfLayers(i)};
+  }
+  return {};
+}
+
 void StepCompute::AddLanes(const StepParts& parts, const DenseTensor& tensor,
                            std::span<float> dense_gradients) {
   std::span<float> of_group = dense_gradients;
@@ -191,6 +204,11 @@ void StepCompute::AddLanes(const StepParts& parts, const DenseTensor& tensor,
     if (parts.EndsGroup(i) && of_group.data() != dense_gradients.data()) {
       AddTensor(tensor, of_group, dense_gradients);
     }
+  }
+  // Of a cut model a lane may have rows of other workers alone.
+  const size_t lanes = rank_ == nullptr ? 0 : exchange_->lanes();
+  for (size_t i = std::max<size_t>(1, parts.parts().size()); i < lanes; ++i) {
+    AddTensor(tensor, memory_[i]->dense, dense_gradients);
   }
 }
 
@@ -213,7 +231,7 @@ void StepCompute::TakePart(const PreparedStep& step, size_t part, bool rows_take
 }
 
 double StepCompute::LossOf(const PreparedStep& step, size_t part, double loss_sum) const {
-  if (!job_.parallel.loss_sum) return loss_sum;
+  if (!job_.parallel.loss_sum || loss_sum == 0) return loss_sum;
   // The mean over the step's examples of this is the sum of the copies' own means.
   const StepParts::Part& own = step.parts.parts()[part];
   uint64_t of_group = 0;

@@ -14,6 +14,7 @@
 #include "worker/exchange/collective.h"
 #include "worker/exchange/push_plan.h"
 #include "worker/model/model.h"
+#include "worker/parallel/rank_model.h"
 #include "worker/step/lane_exchange.h"
 #include "worker/step/step_window.h"
 
@@ -42,6 +43,8 @@ class StepCompute {
   StepCompute(const Job& job, Model& model, MonotonicClock& clock);
 
   void set_cache(DeviceCache* cache) { cache_ = cache; }  // Null: no rows are kept here.
+  // The model is the one of a rank of a strategy; null: it is the job's whole model.
+  void set_rank(RankModel* rank) { rank_ = rank; }
   // Whom layers meet: see LaneExchange. Again after each change of the groups.
   void set_groups(std::span<Collective* const> groups);
   void set_watch(StepWatch* watch);  // Null: nobody.
@@ -78,6 +81,8 @@ class StepCompute {
                   const TensorDone& tensor_done);
   Status RunLanes(WindowStep& step, const StepTerms& terms, const Model::RowsDone& rows_done,
                   const TensorDone& tensor_done);
+  // Which rows the layers of a cut model have in each lane.
+  Status LayRows(const StepParts& parts, std::vector<StepLane>* lanes);
   StepLane LaneOf(const Batch& batch, bool first, std::span<float> dense_gradients,
                   PartMemory* memory) const;
   // One tensor's gradients of all lanes.
@@ -92,6 +97,8 @@ class StepCompute {
   MonotonicClock& clock_;
   DeviceCache* cache_ = nullptr;
   StepWatch* watch_ = nullptr;
+  RankModel* rank_ = nullptr;
+  Collective* group_ = nullptr;             // The first of those that layers meet in.
   std::unique_ptr<LaneExchange> exchange_;  // Null where no layer meets.
   uint64_t any_pause_ = 0;                  // Of the step at hand: on its way to the others.
   const Batch no_examples_;

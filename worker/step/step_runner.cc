@@ -30,7 +30,7 @@ Status CheckAcks(const std::vector<Frame>& replies) {
 }  // namespace
 
 StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
-                       Executor& executor)
+                       Executor& executor, RankModel* rank)
     : job_(job),
       model_(model),
       channel_(channel),
@@ -40,7 +40,8 @@ StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, Monot
       dense_table_(DenseTableOf(job)),
       clips_all_(job.train.clip_norm > 0 && job.train.mode == Mode::kSync),
       clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync),
-      dense_sum_(job, model, dense_table_, executor) {
+      dense_sum_(job, model, dense_table_, executor, rank) {
+  compute_.set_rank(rank);
   if (clips_own_) dense_keys_ = DenseKeys(model.tensors());
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
@@ -190,7 +191,8 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
   }
   BeginPush(*step.prepared);
   dense_sum_.Begin({.word = {step.prepared->parts.num_examples(), outcome->pause},
-                    .workers = channel_.view()->workers.size()});
+                    .workers = channel_.view()->workers.size(),
+                    .computed = model_.meets() || !step.prepared->parts.empty()});
   // Of a step that has diverged nothing leaves.
   const auto tensor_done = [this](uint32_t tensor, bool finite) {
     dense_sum_.TensorDone(0, tensor, /*stay=*/!finite);

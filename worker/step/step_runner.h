@@ -46,8 +46,9 @@ struct StepTask {
 // still for want of a request. At most pushes_in_flight_max pushes wait for their answers.
 class StepRunner {
  public:
+  // `rank`: `job` and `model` are its; null: the whole job.
   StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
-             Executor& executor);
+             Executor& executor, RankModel* rank = nullptr);
 
   void set_group(const DenseGroup& group);
   // Whom layers meet: see LaneExchange.

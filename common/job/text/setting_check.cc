@@ -54,7 +54,9 @@ bool FitsOne(const Setting& setting, const JsonValue& value) {
       const auto tuple = [&](const JsonValue& item) {
         return item.kind == Kind::kList && std::ranges::all_of(item.items, whole);
       };
-      return tuple(value) || (value.kind == Kind::kList && std::ranges::all_of(value.items, tuple));
+      const auto filled = [&](const JsonValue& item) { return tuple(item) && !item.items.empty(); };
+      return tuple(value) ||
+             (value.kind == Kind::kList && std::ranges::all_of(value.items, filled));
     }
     case ValueKind::kObject:
       return value.kind == Kind::kObject;
