@@ -12,6 +12,7 @@
 #include "worker/role/worker_node.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_report.h"
+#include "worker/step/step_trace.h"
 
 namespace hdps {
 
