@@ -348,6 +348,7 @@ TEST_F(MeetingModelTest, GradientsOfLanesAreDifferences) {
   const Batch batch = Whole(24);
   const Found at = Step(batch, 3);
   const double step = 1e-2;
+  int compared = 0;
   for (const DenseTensor& tensor : model_->tensors()) {
     const bool average = tensor.name.find("running") != std::string::npos;
     if (average) continue;  // What is given to those is no gradient.
@@ -355,7 +356,8 @@ TEST_F(MeetingModelTest, GradientsOfLanesAreDifferences) {
     double slope = 0, norm = 0;
     for (size_t i = 0; i < tensor.size(); ++i) norm += std::pow(at.dense[first + i], 2);
     norm = std::sqrt(norm);
-    if (norm < 1e-3) continue;
+    if (norm < 1e-3) continue;  // As of a bias in front of the normalization.
+    ++compared;
     std::vector<float> direction(tensor.size());
     for (size_t i = 0; i < tensor.size(); ++i) {
       direction[i] = static_cast<float>(at.dense[first + i] / norm);
@@ -373,6 +375,7 @@ TEST_F(MeetingModelTest, GradientsOfLanesAreDifferences) {
     const double difference = (loss_at(step) - loss_at(-step)) / (2 * step);
     EXPECT_NEAR(difference, slope, 2e-2 * slope + 1e-3) << tensor.name;
   }
+  EXPECT_GE(compared, 4) << "weights on both sides, gain and bias";
 }
 
 }  // namespace
