@@ -118,7 +118,7 @@ Section LayerSection(const LayerRegistry& layers) {
             "b], [b, c]]: parts of its input's rows and columns, and of its weight's. Others: "
             "[parts of the examples, of the columns], of an embedding of its features. Not given: "
             "as parallel_mode says.",
-            Range{1, 4096}, Note::kNoDefault, Note::kPrintedUnlessDefault);
+            Range{1, 4096}, Hashed::kNothing, Note::kNoDefault, Note::kPrintedUnlessDefault);
   // A layer holds the numbers and words of its own kind, and all of them.
   layer.AfterReading([records = layers.records()](const JsonValue&, LayerSpec* spec) {
     LayerSpec own;

@@ -117,7 +117,8 @@ Section ParallelSection() {
                "stand_alone: one worker. data_parallel: each computes the whole model on its rows. "
                "hybrid_parallel: layers lie over the workers as their `shard` and "
                "parallel.blocks say, the others data parallel. semi_auto_parallel: from what "
-               "these say the rest is derived. auto_parallel: it is searched.");
+               "these say the rest is derived. auto_parallel: it is searched.",
+               HashedAs{JsonValue::Text("data_parallel")});
   parallel.Add("device_num", &ParallelSpec::device_num, "Workers; not given: as many as join.",
                Range{1, 4096}, kNoDefault, kPrintedUnlessDefault);
   parallel.Add("gradients_mean", &ParallelSpec::gradients_mean,

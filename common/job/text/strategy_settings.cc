@@ -45,13 +45,13 @@ void AddStrategySettings(SettingTable<ParallelSpec>* parallel) {
   const Where searched(&ParallelSpec::parallel_mode, {kAuto});
   parallel->AddObject("blocks", &ParallelSpec::blocks, BlockSection(),
                       "Layers that are cut together, by name; MindSpore's Cell.shard.",
-                      kPrintedUnlessDefault);
+                      Hashed::kNothing, kPrintedUnlessDefault);
   parallel->Add("search_mode", &ParallelSpec::search_mode,
                 "dynamic_programming: the best there is by the costs. recursive_programming: "
                 "faster, for models of hundreds of layers, maybe not the best. "
                 "sharding_propagation: from the layers with a `shard`, or the heaviest, to their "
                 "neighbours, where the least is moved.",
-                searched, kPrintedUnlessDefault);
+                searched, Hashed::kNothing, kPrintedUnlessDefault);
   parallel->AddSpelling(
       "auto_parallel_search_mode", ValueKind::kChoice, "Another way to say search_mode.",
       [](const JsonValue& value, ParallelSpec* spec) { ReadValue(value, &spec->search_mode); },
@@ -60,7 +60,7 @@ void AddStrategySettings(SettingTable<ParallelSpec>* parallel) {
                 "Only ways are searched in which every layer is spread over all workers: fewer, "
                 "and the best may not be among them. false: layers may be computed by several "
                 "workers alike.",
-                searched, kPrintedUnlessDefault);
+                searched, Hashed::kNothing, kPrintedUnlessDefault);
   parallel->Add("strategy_ckpt_save_file", &ParallelSpec::strategy_save_file,
                 "A file to keep the strategy in, a line a layer, written when the job starts.",
                 sharded, Hashed::kNothing, kPrintedUnlessDefault);
@@ -71,7 +71,7 @@ void AddStrategySettings(SettingTable<ParallelSpec>* parallel) {
   parallel->Add("worker_memory_limit", &ParallelSpec::worker_memory_limit,
                 "Of one worker, for the weights, gradients and optimizer state of dense layers "
                 "and for the values between layers: what needs more is not chosen. 0: any.",
-                Bytes{0, 9e15}, sharded, kPrintedUnlessDefault);
+                Bytes{0, 9e15}, sharded, Hashed::kNothing, kPrintedUnlessDefault);
   parallel->Add("constants", &ParallelSpec::constants_file,
                 "What hdps-bench constants --json=FILE wrote, to plan by. Not given: the constants "
                 "of the machine that hdps was developed on.",
