@@ -131,7 +131,8 @@ void GraphLane::FinishBackward(const Model::TensorDone& done) {
 }
 
 void GraphLane::FinishTensors(size_t place, const Model::TensorDone& done) {
-  const bool given = graph_.places[place].used && HasRows(place);
+  // One whose work another place does has no values, but gradients.
+  const bool given = graph_.places[place].used && rows_[place] > 0;
   for (uint32_t t = graph_.first_tensor[place + 1]; t-- > graph_.first_tensor[place];) {
     const DenseTensor& tensor = graph_.tensors[t];
     const size_t floats = given ? tensor.size() : 0;

@@ -94,12 +94,6 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
       {"parallel={\"full_batch\":true,\"dataset_strategy\":\"data_parallel\"}", {"contradicts"}},
       {"parallel={\"parallel_mode\":\"stand_alone\",\"device_num\":2}",
        {"2 workers", "stand_alone"}},
-      {"parallel.interleave_num=0", {"interleave_num", "0", "from 1"}},
-      {"parallel.interleave_num=1025", {"interleave_num", "1025 copies", "1024", "at most one"}},
-      {"parallel={\"interleave_num\":300,\"grad_accumulation_step\":4}",
-       {"interleave_num", "300 copies", "micro-batch's 256"}},
-      {"parallel.grad_accumulation_step=0", {"grad_accumulation_step", "0", "from 1"}},
-      {"parallel.grad_accumulation_step=2000", {"grad_accumulation_step", "2000", "1024"}},
       {"cluster.shards=48", {"cluster.shards", "48", "power of two", "64"}},
       {"cluster.dead_after_ms=600", {"600", "two heartbeats", "1000"}},
       {"cluster.request_timeout_s=1", {"request_retry_ms"}},
@@ -176,6 +170,19 @@ TEST(JobMistakesTest, OfPartsOfAStep) {
                     HasSubstr("give one of them")));
   EXPECT_THAT(Bad({"parallel.device_num=4", "parallel.interleave_num=257"}),
               AllOf(HasSubstr("257 copies"), HasSubstr("a worker's 256")));
+  const Mistake mistakes[] = {
+      {"parallel.interleave_num=0", {"interleave_num", "0", "from 1"}},
+      {"parallel.interleave_num=1025", {"interleave_num", "1025 copies", "1024", "at most one"}},
+      {"parallel={\"interleave_num\":300,\"grad_accumulation_step\":4}",
+       {"interleave_num", "300 copies", "micro-batch's 256"}},
+      {"parallel.grad_accumulation_step=0", {"grad_accumulation_step", "0", "from 1"}},
+      {"parallel.grad_accumulation_step=2000", {"grad_accumulation_step", "2000", "1024"}},
+  };
+  for (const Mistake& mistake : mistakes) {
+    SCOPED_TRACE(mistake.override_text);
+    const std::string message = Bad({mistake.override_text});
+    for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
+  }
 }
 
 TEST(JobMistakesTest, WeightsIn16BitsStayAtTheServers) {
