@@ -87,7 +87,7 @@ TEST(StrategyViewTest, NothingInThePictureLiesOverAnother) {
 }
 
 TEST(StrategyViewTest, SaysWhatEachWorkerHolds) {
-  const Viewed viewed(JobOf(R"({"type": "mlp", "hidden": [64, 32]})",
+  const Viewed viewed(JobOf(R"({"type": "wide_deep"})",
                             {"parallel.parallel_mode=hybrid_parallel",
                              R"(parallel.blocks=[{"layers": ["deep1"], "shard": [1, 2]}])"}),
                       2);

@@ -90,7 +90,8 @@ TEST(StrategyOfJobTest, SemiAutoIsDataParallelUntilALayerIsPinned) {
 
 TEST(StrategyOfJobTest, LayersOfOneTableAreCutAlike) {
   const std::string second =
-      R"(model.layers.3={"name": "more", "kind": "embedding", "table": "t", "features": ["c", "d"]})";
+      R"(model.layers.3={"name": "more", "kind": "embedding", "table": "t", )"
+      R"("features": ["c", "d"]})";
   const std::string sums = R"(model.layers.4={"name": "drop", "kind": "concat", )"
                            R"("inputs": ["act", "more"]})";
   const Strategy found = Found({second, sums, "model.layers.0.shard=[1,2]"}, 2);
