@@ -50,23 +50,26 @@ std::string WhyNotCut(const Job& job) {
   return "";
 }
 
+Status CheckCutTraining(const Job& job) {
+  if (const std::string why = WhyNotCut(job); !why.empty()) {
+    return {Code::kInvalidArgument,
+            why + ", and the strategy cuts layers over workers; leave one of them out"};
+  }
+  const TableSpec* const dense = DenseTableOf(job);
+  if (dense == nullptr) return {};
+  const OptimizerRecord& rule = RecordOf(dense->optimizer);
+  if (!rule.whole_tensors && !KeepsWholeRows(dense->optimizer)) return {};
+  return {Code::kInvalidArgument,
+          std::string("model.dense_optimizer: ") + rule.name +
+              " has one number for many weights, and layers that are cut over workers have only a "
+              "part of them; use adagrad or adam, or leave the layers whole"};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RankModel>> RankModel::New(const Job& job, const Strategy& strategy,
-                                                  uint32_t rank, Executor& executor) {
-  if (const std::string why = WhyNotCut(job); !why.empty()) {
-    return Status(Code::kInvalidArgument,
-                  why + ", and the strategy cuts layers over workers; leave one of them out");
-  }
-  if (const TableSpec* dense = DenseTableOf(job)) {
-    const OptimizerRecord& rule = RecordOf(dense->optimizer);
-    if (rule.whole_tensors || KeepsWholeRows(dense->optimizer)) {
-      return Status(Code::kInvalidArgument,
-                    std::string("model.dense_optimizer: ") + rule.name +
-                        " has one number for many weights, and layers that are cut over workers "
-                        "have only a part of them; use adagrad or adam, or leave the layers whole");
-    }
-  }
+                                                  uint32_t rank, Executor& executor, RankUse use) {
+  if (use == RankUse::kTrain) HDPS_RETURN_IF_ERROR(CheckCutTraining(job));
   HDPS_ASSIGN_OR_RETURN(RankGraph graph, CutForRank(job, strategy, rank));
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Model> model, NewModel(graph.job, executor));
   if (!model->ops().on_host()) {

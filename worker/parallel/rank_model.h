@@ -17,13 +17,16 @@
 
 namespace hdps {
 
+enum class RankUse : uint8_t { kTrain, kPredict };
+
 // Invariant: all ranks make the same calls with a group, in the same order; it is of all of them.
 class RankModel {
  public:
   // kInvalidArgument when the model cannot be cut so, lies on a GPU, or is updated by a rule that
   // needs whole tensors or rows.
   static Result<std::unique_ptr<RankModel>> New(const Job& job, const Strategy& strategy,
-                                                uint32_t rank, Executor& executor);
+                                                uint32_t rank, Executor& executor,
+                                                RankUse use = RankUse::kTrain);
 
   const RankGraph& graph() const { return graph_; }
   const Job& job() const { return graph_.job; }  // With the rank's layers.

@@ -3,13 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/platform/executor.h"
 #include "tests/worker/role/small_job.h"
+#include "tools/scoring.h"
 
 namespace hdps {
 namespace {
@@ -129,6 +134,73 @@ TEST_F(StrategyJobTest, CheckpointsLoadUnderAnyStrategy) {
     EXPECT_EQ(summary["steps"], 56);
     EXPECT_NEAR(summary["eval_logloss"].get<double>(), through.eval_logloss, 2e-6);
   }
+}
+
+// What a checkpoint scores on `workers`, under whatever strategy `overrides` say.
+class ScoringTest : public StrategyJobTest {
+ protected:
+  std::vector<double> Predictions(uint32_t workers, const Overrides& overrides) {
+    std::ostringstream text;
+    const Status status = RunPredict(Flags(workers, overrides), *files_, *executor_, text);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::istringstream lines(text.str());
+    return {std::istream_iterator<double>(lines), std::istream_iterator<double>()};
+  }
+  std::string Evaluation(uint32_t workers, const Overrides& overrides, bool dry_run = false) {
+    std::ostringstream text;
+    CommonFlags flags = Flags(workers, overrides);
+    flags.dry_run = dry_run;
+    const Status status = RunEvaluate(flags, *files_, *executor_, text);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return text.str();
+  }
+
+ private:
+  CommonFlags Flags(uint32_t workers, const Overrides& overrides) {
+    CommonFlags flags;
+    flags.job = "job.json";
+    flags.overrides = Overrides{"train.batch_size=44", "train.epochs=7"} + overrides;
+    flags.checkpoint = out();
+    flags.workers = workers;
+    return flags;
+  }
+
+  const std::unique_ptr<Executor> executor_ = NewTbbExecutor(2);
+};
+
+double LogitOf(double probability) { return std::log(probability / (1 - probability)); }
+
+// Trained on 4 workers in one strategy, scored on 1, 2, 3 and 4 in others: logits within 1e-6, and
+// the same figures to 6 digits.
+TEST_F(ScoringTest, OtherWorkersOtherStrategiesTheSameScores) {
+  Train({4, 2}, kSemiAuto + Overrides{Model({.h1 = "[[1, 2], [2, 2]]"})});
+  const Overrides plain = kAllreduce + Overrides{Model({})};
+  const std::vector<double> one = Predictions(1, plain);
+  ASSERT_EQ(one.size(), 101u);
+  const std::string figures = Evaluation(1, plain);
+  const std::pair<uint32_t, Overrides> ways[] = {
+      {2, kHybrid + Overrides{Model({.embeddings = "[1, 2]", .h1 = "[2, 1]"})}},
+      {3, kSemiAuto + Overrides{Model({.h1 = "[1, 3]", .h2 = "[3, 1]"})}},
+      {3, plain},
+      {4, kSemiAuto + Overrides{Model({.h1 = "[1, 4]", .h2 = "[2, 2]"})}},
+  };
+  double apart = 0;
+  for (const auto& [workers, overrides] : ways) {
+    const std::vector<double> found = Predictions(workers, overrides);
+    ASSERT_EQ(found.size(), one.size());
+    for (size_t i = 0; i < one.size(); ++i) {
+      apart = std::max(apart, std::abs(LogitOf(found[i]) - LogitOf(one[i])));
+    }
+    EXPECT_EQ(Evaluation(workers, overrides), figures) << workers << " workers";
+  }
+  EXPECT_LT(apart, 1e-6);
+  printf("logits %.1e apart at most\n%s", apart, figures.c_str());
+  const std::string held =
+      Evaluation(2, kHybrid + Overrides{Model({.embeddings = "[1, 2]", .h1 = "[2, 1]"})}, true);
+  EXPECT_NE(held.find("worker 1: "), std::string::npos) << held;
+  EXPECT_NE(held.find("h1.weight rows"), std::string::npos) << held;
+  EXPECT_NE(held.find("e of b"), std::string::npos) << held;
+  EXPECT_NE(held.find("table t: "), std::string::npos) << held;
 }
 
 // A strategy that was kept is taken again instead of being planned.
