@@ -73,10 +73,10 @@ inline auto Fields(const Command& m) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, eval_set);
 }
 inline auto Fields(const CommandDone& m) {
-  const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p,
-               weights, groups, more, weight_sum, q, r, s] = m;
-  return std::tie(a, b, c, d, e, f, g, h, cache, tally, digest[0], digest[1], j, k, rows, process,
-                  l, n, o, p, weights, groups, more, weight_sum, q, r, s);
+  const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
+               o, p, weights, groups, more, weight_sum, q, r, s] = m;
+  return std::tie(a, b, c, d, e, f, g, h, cache, collectives, tally, digest[0], digest[1], j, k,
+                  rows, process, l, n, o, p, weights, groups, more, weight_sum, q, r, s);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;

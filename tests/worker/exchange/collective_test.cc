@@ -18,7 +18,6 @@
 #include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "kernels/dense_ops.h"
-#include "kernels/host/half_floats.h"
 #include "tests/worker/exchange/local_collectives.h"
 #include "worker/exchange/rank_transport.h"
 
@@ -343,50 +342,6 @@ TEST(NcclTransport, SpreadsAndCombinesOnTheDevice) {
     ExpectOk(nccl.CopyOut(result.data(), MemorySpace::kHost, sum, bytes));
     ExpectOk(nccl.Finish());
     EXPECT_TRUE(SameBits(result, SumInRankOrder(FirstRanks(kRanks), count))) << count;
-  }
-}
-
-TEST(NcclTransport, AddsHalvesAsTheHostDoes) {
-  std::string why_none;
-  if (CountNcclGpus(&why_none) == 0) GTEST_SKIP() << "no NCCL: " << why_none;
-  const std::unique_ptr<RendezvousStore> store = NewLocalStore();
-  CollectiveOptions options;
-  options.group = "test";
-  const auto made = NewNcclTransport(options, 0, *store);
-  ASSERT_TRUE(made.ok()) << made.status().message();
-  RankTransport& nccl = **made;
-  // Every finite half, and infinity, beside one another.
-  constexpr uint32_t kRanks = 2;
-  constexpr size_t kCount = 65536, kBytes = kCount * sizeof(uint16_t);
-  for (const bool fp16 : {true, false}) {
-    std::vector<uint16_t> parts(kRanks * kCount), result(kCount);
-    for (size_t i = 0; i < kCount; ++i) {
-      const uint16_t exponent = fp16 ? 0x7c00 : 0x7f80, not_one = fp16 ? 0x03ff : 0x007f;
-      const auto no_nan = [&](size_t bits) {
-        const auto half = static_cast<uint16_t>(bits);
-        return (half & exponent) == exponent ? static_cast<uint16_t>(half & ~not_one) : half;
-      };
-      parts[i] = no_nan(i);
-      parts[kCount + i] = no_nan((i * 40503) & 0x7fff & (fp16 ? 0x7bff : 0x7f7f));
-    }
-    std::byte* const there = *nccl.Reserve(Scratch::kParts, kRanks * kBytes);
-    std::byte* const sum = *nccl.Reserve(Scratch::kStaged, kBytes);
-    ExpectOk(nccl.CopyIn(there, parts.data(), MemorySpace::kHost, kRanks * kBytes));
-    const Reduction reduction = fp16 ? Reduction::kSumFp16 : Reduction::kSumBf16;
-    ExpectOk(nccl.Combine(reduction, there, kBytes, kRanks, kCount, sum));
-    ExpectOk(nccl.CopyOut(result.data(), MemorySpace::kHost, sum, kBytes));
-    ExpectOk(nccl.Finish());
-    const DType format = fp16 ? DType::kFp16 : DType::kBf16;
-    for (size_t i = 0; i < kCount; ++i) {
-      float a = 0, b = 0;
-      const VectorWidth width = WidestVectors();
-      WidenFloats(width, format, reinterpret_cast<std::byte*>(&parts[i]), {&a, 1});
-      WidenFloats(width, format, reinterpret_cast<std::byte*>(&parts[kCount + i]), {&b, 1});
-      uint16_t expected = 0;
-      const float both = a + b;
-      NarrowFloats(width, format, {&both, 1}, reinterpret_cast<std::byte*>(&expected));
-      ASSERT_EQ(result[i], expected) << i;
-    }
   }
 }
 
