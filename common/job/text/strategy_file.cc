@@ -140,7 +140,7 @@ Result<StepRates> ReadStepRates(FileSystem& files, const std::string& path) {
     const JsonValue* value = result.Find("value");
     if (of == nullptr || figure == nullptr || value == nullptr || !(value->number > 0)) continue;
     const std::string name = of->text + "." + figure->text;
-    if (name.starts_with("products_")) gflops.push_back(value->number);
+    if (name.starts_with("products_") && name.ends_with(".rate")) gflops.push_back(value->number);
     if (name == "wire.byte") rates.link_bytes_per_second = 1e9 / value->number;
     if (name == "server.push_float") rates.update_float_seconds = 1e-9 * value->number;
     if (name == "socket_pull.float") rates.row_float_seconds = 1e-9 * value->number;

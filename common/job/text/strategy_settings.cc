@@ -12,11 +12,11 @@ constexpr Range kParts = {1, 4096};
 
 Section BlockSection() {
   SettingTable<BlockSpec> block("block", "parallel.blocks[]");
-  block.Add("layers", &BlockSpec::layers, "Names of its layers; or `from` and `to`.",
-            kNoDefault, kPrintedUnlessDefault);
+  block.Add("layers", &BlockSpec::layers, "Names of its layers; or `from` and `to`.", kNoDefault,
+            kPrintedUnlessDefault);
   block.Add("from", &BlockSpec::from,
-            "All layers on a way from this one to that of `to`, both of them too.",
-            kNoDefault, kPrintedUnlessDefault);
+            "All layers on a way from this one to that of `to`, both of them too.", kNoDefault,
+            kPrintedUnlessDefault);
   block.Add("to", &BlockSpec::to, "See `from`.", kNoDefault, kPrintedUnlessDefault);
   block.Add("in_strategy", &BlockSpec::in_strategy,
             "[parts of the rows, of the columns] of what goes in, one for all or a tuple a layer "
