@@ -42,7 +42,9 @@ class CheckpointModel {
   explicit CheckpointModel(const Job& job) : job_(job) {}
   Status ReadShards(FileSystem& files, Executor& executor);
   void SetDense();
-  void Read(TableId table, std::span<const Key> keys, std::span<float> rows);
+  // `field_shards`: of each key, of a table that is cut by field; else empty.
+  void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
+            std::span<float> rows);
 
   const Job& job_;
   FoundCheckpoint checkpoint_;

@@ -24,6 +24,7 @@ enum class ValueKind : uint8_t {
   kText,
   kChoice,  // One of some words.
   kByName,  // An object of whole numbers under names that are free.
+  kTuples,  // A list of lists of whole numbers; or one of some words, where it has any.
   kObject   // With the settings of a section.
 };
 
@@ -65,8 +66,8 @@ struct Setting {
   ValueKind kind = ValueKind::kText;
   bool is_list = false;                    // Of values of that kind.
   std::string doc;                         // What it means, in a line of docs/job_file.md.
-  std::vector<std::string> words;          // kChoice.
-  double min = 0, max = 0;                 // kInteger, kNumber, kBytes, kByName; both included.
+  std::vector<std::string> words;          // kChoice, kTuples.
+  double min = 0, max = 0;                 // All numbers; both included.
   std::shared_ptr<const Section> section;  // kObject: the settings in there.
   std::optional<Condition> only_where;     // Elsewhere it is ignored with a warning.
   Hashed hashed = Hashed::kValue;

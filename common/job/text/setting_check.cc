@@ -51,6 +51,15 @@ bool FitsOne(const Setting& setting, const JsonValue& value) {
     case ValueKind::kChoice:
       return value.kind == Kind::kText && std::find(setting.words.begin(), setting.words.end(),
                                                     value.text) != setting.words.end();
+    case ValueKind::kTuples:
+      if (value.kind == Kind::kText) return std::ranges::count(setting.words, value.text) > 0;
+      return value.kind == Kind::kList &&
+             std::ranges::all_of(value.items, [&](const JsonValue& tuple) {
+               return tuple.kind == Kind::kList &&
+                      std::ranges::all_of(tuple.items, [&](const JsonValue& item) {
+                        return item.kind == Kind::kInteger && in_range(item.number);
+                      });
+             });
     case ValueKind::kByName:
       return value.kind == Kind::kObject &&
              std::ranges::all_of(value.items, [&](const JsonValue& item) {
@@ -144,6 +153,9 @@ std::string WantedText(const Setting& setting) {
       return list + "text" + s;
     case ValueKind::kChoice:
       return "one of " + Listed(setting.words);
+    case ValueKind::kTuples:
+      return (setting.words.empty() ? "" : "one of " + Listed(setting.words) + ", or ") +
+             "a list of lists of whole numbers" + RangeText(setting);
     case ValueKind::kByName:
       return "an object of names, each with a whole number" + RangeText(setting);
     case ValueKind::kObject:

@@ -23,6 +23,8 @@ template <typename Value>
 constexpr bool kIsList = false;
 template <typename Item>
 constexpr bool kIsList<std::vector<Item>> = true;
+template <typename Item>
+constexpr bool kIsList<std::vector<std::vector<Item>>> = false;  // Tuples are one value.
 
 template <typename Value>
 struct ItemOf {
@@ -32,6 +34,14 @@ template <typename Item>
 struct ItemOf<std::vector<Item>> {
   using Type = Item;
 };
+template <typename Item>
+struct ItemOf<std::vector<std::vector<Item>>> {
+  using Type = std::vector<std::vector<Item>>;
+};
+template <typename Value>
+constexpr bool kIsTuples = false;
+template <typename Item>
+constexpr bool kIsTuples<std::vector<std::vector<Item>>> = true;
 
 template <typename Value>
 constexpr bool kIsByName = false;
@@ -46,6 +56,7 @@ constexpr ValueKind KindOf() {
   if constexpr (std::is_integral_v<Value>) return ValueKind::kInteger;
   if constexpr (std::is_floating_point_v<Value>) return ValueKind::kNumber;
   if constexpr (kIsByName<Value>) return ValueKind::kByName;
+  if constexpr (kIsTuples<Value>) return ValueKind::kTuples;
   return ValueKind::kText;
 }
 
@@ -122,6 +133,9 @@ struct HashedAs {  // Whatever the value: the first checkpoints were written whe
   JsonValue value;
 };
 struct OneOf {  // A text that is one of these words, or an enum of which only these are allowed.
+  std::vector<std::string> words;
+};
+struct OrWord {  // In place of a value that is no text.
   std::vector<std::string> words;
 };
 enum class Note : uint8_t {
@@ -279,6 +293,7 @@ class SettingTable {
     setting->kind = ValueKind::kChoice;
     setting->words = std::move(one_of.words);
   }
+  void Apply(OrWord word, Setting* setting) { setting->words = std::move(word.words); }
   void Apply(Hashed hashed, Setting* setting) { setting->hashed = hashed; }
   void Apply(HashedAs as, Setting* setting) { setting->hashed_as = std::move(as.value); }
   void Apply(std::function<bool(const Struct&)> printed_if, Setting* setting) {
