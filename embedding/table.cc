@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/job/schedule.h"
+#include "common/job/table_slices.h"
 #include "embedding/change_log.h"
 #include "embedding/memory/averages.h"
 #include "embedding/memory/gradient_sums.h"
@@ -34,10 +35,11 @@ struct TableSlice::Impl {
       : spec(table_spec),
         id(table_id),
         seed(job_seed),
-        dim(table_spec.dim),
-        rule_floats(StateFloats(table_spec.optimizer, table_spec.dim)),
+        dim(table_spec.slice_dim()),
+        first_column(FirstColumn(table_spec, home.shard, home.num_shards)),
+        rule_floats(StateFloats(table_spec.optimizer, dim)),
         row_floats(dim + RowStateFloats(table_spec)),
-        weight_bytes(WeightBytes(table_spec.weights, table_spec.dim)),
+        weight_bytes(WeightBytes(table_spec.weights, dim)),
         width(vectors),
         make([this](std::span<const Key> keys, size_t floats, std::byte* const* rows) {
           InitialRows(keys, floats, rows);
@@ -58,7 +60,7 @@ struct TableSlice::Impl {
 
   // The weights of rows that are not there, and their state where `floats` are more.
   void InitialRows(std::span<const Key> keys, size_t floats, std::byte* const* rows) const {
-    InitRows(width, spec.init, seed, id, keys, dim, rows);
+    InitRows(width, spec.init, seed, id, keys, first_column, dim, rows);
     for (size_t k = 0; k < keys.size(); ++k) {
       auto* const row = reinterpret_cast<float*>(rows[k]);
       RoundToNearest(spec.weights, {row, dim});
@@ -98,7 +100,8 @@ struct TableSlice::Impl {
   const TableSpec spec;
   const TableId id;
   const uint64_t seed;
-  const uint32_t dim, rule_floats;
+  const uint32_t dim, first_column;  // Of the rows here: a part of the table's under kColumn.
+  const uint32_t rule_floats;
   const size_t row_floats;  // [weights | state of the rule | state of the policy]
   const size_t weight_bytes;
   const uint64_t rounding_seed = RoundingSeed(seed, id);

@@ -25,8 +25,8 @@ Status CheckTable(const Job& job, OwnShards own_shards, RowShape shape, const Ta
     return {Code::kCorruption, "table '" + spec.name + "': " + std::to_string(keys) +
                                    " keys by shard, " + std::to_string(table.num_keys) + " in all"};
   }
-  const uint32_t weights = spec.dim;
-  const uint32_t with_state = spec.dim + RowStateFloats(spec);
+  const uint32_t weights = spec.slice_dim();
+  const uint32_t with_state = weights + RowStateFloats(spec);
   const bool fits = (shape != RowShape::kWithState && table.row_floats == weights) ||
                     (shape != RowShape::kWeights && table.row_floats == with_state);
   if (!fits) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/shard_map.h"
+#include "common/job/table_slices.h"
 #include "embedding/snapshot/snapshot.h"
 #include "worker/step/dense_state.h"
 
@@ -65,13 +66,18 @@ Status CheckpointModel::ReadShards(FileSystem& files, Executor& executor) {
   return Status();
 }
 
-void CheckpointModel::Read(TableId table, std::span<const Key> keys, std::span<float> rows) {
+void CheckpointModel::Read(TableId table, std::span<const Key> keys,
+                           std::span<const uint32_t> field_shards, std::span<float> rows) {
   const TableSpec& spec = job_.tables[table.value];
   const auto num_shards = static_cast<uint32_t>(shards_.size());
-  for (size_t k = 0; k < keys.size(); ++k) {
-    const ShardId shard = ShardOf(keys[k], spec.shard_by, num_shards);
-    shards_[shard.value][table.value].Read(keys.subspan(k, 1), spec.dim,
-                                           rows.subspan(k * spec.dim, spec.dim));
+  const uint32_t dim = spec.slice_dim(), slices = spec.row_slices();
+  for (size_t i = 0; i < keys.size() * slices; ++i) {
+    const size_t k = i / slices;
+    const uint32_t slice = static_cast<uint32_t>(i % slices);
+    const uint32_t shard = !field_shards.empty() ? field_shards[k]
+                           : slices > 1          ? ColumnShard(keys[k], slice, slices, num_shards)
+                                        : ShardOf(keys[k], spec.shard_by, num_shards).value;
+    shards_[shard][table.value].Read(keys.subspan(k, 1), dim, rows.subspan(i * dim, dim));
   }
 }
 
@@ -87,7 +93,7 @@ std::vector<float> CheckpointModel::DenseWeights() {
   std::vector<float> weights(model_->dense_floats());
   if (weights.empty()) return weights;
   const TableId dense{static_cast<uint32_t>(job_.tables.size() - 1)};
-  Read(dense, DenseKeys(model_->tensors()), weights);
+  Read(dense, DenseKeys(model_->tensors()), {}, weights);
   return weights;
 }
 
@@ -96,7 +102,7 @@ Status CheckpointModel::Fetch(const PreparedStep& step, std::vector<std::vector<
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     const std::span<const Key> keys = step.parts.KeysOf({t});
     (*rows)[t].resize(keys.size() * job_.tables[t].dim);
-    Read({t}, keys, (*rows)[t]);
+    Read({t}, keys, step.parts.FieldShardsOf({t}), (*rows)[t]);
   }
   return Status();
 }

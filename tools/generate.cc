@@ -17,6 +17,7 @@
 
 DEFINE_string(kind, "log",
               "log: train.tsv, eval.tsv of Criteo's layout; digits: train.csv, eval.csv");
+DEFINE_string(format, "csv", "digits: csv, or idx as MNIST: train-images-idx3-ubyte and so on");
 DEFINE_string(
     model, "",
     "generate: what decides the labels: linear (if not given), pairwise, crosses, dot, "
@@ -96,14 +97,19 @@ Status GenerateDigits(FileSystem& files, const std::string& folder, uint64_t row
   spec.eval_rows = FLAGS_eval_rows;
   spec.seed = FLAGS_seed;
   if (FLAGS_noise >= 0) spec.noise = FLAGS_noise;
+  if (FLAGS_format != "csv" && FLAGS_format != "idx") {
+    return Mistaken("--format=" + FLAGS_format + ": expected csv or idx");
+  }
+  spec.idx = FLAGS_format == "idx";
   HDPS_ASSIGN_OR_RETURN(const double accuracy, WriteSyntheticDigits(files, folder, spec));
   const char* out = folder.c_str();
-  std::printf("%s/train.csv: %llu rows; %s/eval.csv: %llu rows; seed %llu\n", out,
-              static_cast<unsigned long long>(spec.rows), out,
-              static_cast<unsigned long long>(spec.eval_rows),
+  std::printf("%s/%s: %llu rows; %s/%s: %llu rows; seed %llu\n", out,
+              DigitsFile(spec, "train").c_str(), static_cast<unsigned long long>(spec.rows), out,
+              DigitsFile(spec, "eval").c_str(), static_cast<unsigned long long>(spec.eval_rows),
               static_cast<unsigned long long>(spec.seed));
-  std::printf("accuracy of the nearest prototype on eval.csv: %.4f\n", accuracy);
-  return WriteJob(files, folder, JobOfDigits());
+  std::printf("accuracy of the nearest prototype on %s: %.4f\n", DigitsFile(spec, "eval").c_str(),
+              accuracy);
+  return WriteJob(files, folder, JobOfDigits(spec));
 }
 
 Status Generate() {
@@ -126,8 +132,8 @@ Subcommand GenerateCommand() {
       "hdps generate --out=DIR [--rows=N] [flags]\n"
       "Writes data with a planted model and a job file that trains on it, job.json, and prints\n"
       "the best that can be reached.",
-      {"out", "kind", "model", "rows", "eval_rows", "numeric", "categorical", "vocabulary", "zipf",
-       "seed", "signal", "ctr", "noise", "missing"},
+      {"out", "kind", "format", "model", "rows", "eval_rows", "numeric", "categorical",
+       "vocabulary", "zipf", "seed", "signal", "ctr", "noise", "missing"},
       Generate};
 }
 

@@ -13,11 +13,14 @@ namespace hdps {
 enum class ShardBy : uint8_t {
   kKey = 0,    // Every key on its own.
   kGroup = 1,  // Keys with the same upper 32 bits stay together: the chunks of one dense tensor.
+  kRange = 2,  // Neighbouring keys stay together: every shard has a range of them.
+  kGiven = 3,  // The key does not say it: whoever asks for a row names its shard as well.
 };
 
 // The shard of a key: a function of the key alone, so it is the same for any number of servers.
-// `num_shards` is a power of two of at most 2^16.
+// `num_shards` is a power of two of at most 2^16. Not for kGiven.
 inline ShardId ShardOf(Key key, ShardBy by, uint32_t num_shards) {
+  if (by == ShardBy::kRange) return {static_cast<uint32_t>(((key >> 32) * num_shards) >> 32)};
   const uint64_t mixed = MixBits((by == ShardBy::kGroup ? key >> 32 : key) + 0x5851f42d4c957f2du);
   return {static_cast<uint32_t>(((mixed >> 32) * num_shards) >> 32)};
 }

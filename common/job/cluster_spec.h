@@ -128,6 +128,10 @@ struct ParallelSpec {
   bool cross_batch = false;    // true: each worker's mean counts the same, whatever its rows.
   DatasetStrategy dataset_strategy =
       DatasetStrategy::kDataParallel;  // full_batch: same data to all.
+  // Tuples of dataset_strategy, one an input: how many parts of each of its axes, one part a
+  // worker. Inputs are the sparse features [examples, features] and the numeric columns [examples,
+  // columns]. Empty: as the word above says.
+  std::vector<std::vector<uint32_t>> dataset_slices;
   DenseExchange dense_exchange = DenseExchange::kServers;
   std::string collective = "auto";  // auto | gloo | nccl
   // Under allreduce:

@@ -9,11 +9,11 @@
 
 namespace hdps {
 
-enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm };
+enum class DataFormat : uint8_t { kCsv, kCriteo, kLibsvm, kLibffm, kLibfm, kIdx };
 constexpr auto WordsOf(DataFormat) {
   using enum DataFormat;
   return EnumWords(kCsv, "csv", kCriteo, "criteo", kLibsvm, "libsvm", kLibffm, "libffm", kLibfm,
-                   "libfm");
+                   "libfm", kIdx, "idx");
 }
 enum class ColumnType : uint8_t { kLabel, kNumeric, kCategorical, kMulti, kSkip, kWeight, kGroup };
 constexpr auto WordsOf(ColumnType) {
@@ -97,6 +97,7 @@ struct DataSpec {
   uint32_t num_fields = 1;            // kLibffm, kLibfm: fields 0..num_fields-1, one sparse
                                       // feature each.
   Transform numeric_transform = Transform::kLog1p;  // kCriteo: of I1..I13.
+  std::vector<uint32_t> image_shape = {28, 28};     // kIdx: axes of one image.
   uint64_t shuffle_rows = 65536;  // Rows in the shuffle window of training data; 0 = file order.
   int64_t max_bad_rows = 0;       // More bad rows than this end the job.
 };

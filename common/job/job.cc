@@ -5,6 +5,12 @@
 
 namespace hdps {
 
+uint64_t ImagePixels(const DataSpec& data) {
+  uint64_t pixels = 1;
+  for (const uint32_t axis : data.image_shape) pixels *= axis;
+  return pixels;
+}
+
 FeatureNames FeaturesOf(const DataSpec& data) {
   FeatureNames names;
   switch (data.format) {
@@ -22,6 +28,14 @@ FeatureNames FeaturesOf(const DataSpec& data) {
       break;
     case DataFormat::kLibsvm:
       names.sparse.push_back("features");
+      break;
+    case DataFormat::kIdx:
+      for (const ColumnSpec& column : data.columns) {
+        if (column.type == ColumnType::kNumeric) names.numeric.push_back(column.name);
+      }
+      for (uint64_t p = 0; data.columns.empty() && p < ImagePixels(data); ++p) {
+        names.numeric.push_back("pixel" + std::to_string(p));
+      }
       break;
     case DataFormat::kLibffm:
     case DataFormat::kLibfm:

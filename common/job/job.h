@@ -37,6 +37,8 @@ struct FeatureNames {
   std::vector<std::string> numeric;
 };
 FeatureNames FeaturesOf(const DataSpec& data);
+// kIdx: numeric columns of an example.
+uint64_t ImagePixels(const DataSpec& data);
 
 // The tasks of a model: those that are spelled out, or else the one that `loss` says, without the
 // name of a label.

@@ -76,14 +76,24 @@ inline constexpr uint32_t kDenseChunkFloats = 1024;
 // How the weights of a row are kept; the state of its rule is always kept in 32 bits.
 using WeightFormat = DType;
 
+// How a table is cut over the servers, in MindSpore's words. kBatch: every key by its hash, each
+// worker looks up its part of the batch. kField: all rows of a feature in one shard. kRow: ranges
+// of keys. kColumn: every row's columns in parts, each a row of its own elsewhere.
+enum class SliceMode : uint8_t { kBatch, kField, kRow, kColumn };
+constexpr auto WordsOf(SliceMode) {
+  using enum SliceMode;
+  return EnumWords(kBatch, "batch_slice", kField, "field_slice", kRow, "table_row_slice", kColumn,
+                   "table_column_slice");
+}
+
 struct TableSpec {
   std::string name;
   uint32_t dim = 16;
   OptimizerSpec optimizer;
   InitSpec init;
   bool dense = false;  // Holds the chunks of dense tensors; at most one such table, the last.
-  ShardBy shard_by =
-      ShardBy::kKey;              // kGroup for a dense table under LAMB, which needs whole tensors.
+  // Of a dense table kGroup under LAMB, which needs whole tensors; of others as slice_mode says.
+  ShardBy shard_by = ShardBy::kKey;
   PolicySpec policy = {};         // Not of the dense table.
   uint64_t vocab_cache_size = 0;  // Hot rows kept at every worker, on its device; 0: none.
   WeightFormat weights = WeightFormat::kFp32;  // Not of the dense table.
@@ -91,6 +101,14 @@ struct TableSpec {
   // In the loss, of the rows that a step meets: loss_l1 |w| + loss_l2 w^2 / 2.
   float loss_l1 = 0, loss_l2 = 0;
   std::vector<AveragedTensor> averaged = {};  // Of the dense table.
+  // Not of the dense table:
+  SliceMode slice_mode = SliceMode::kBatch;
+  std::vector<uint32_t> manual_shapes = {};  // kField: features of each slice; empty: evenly.
+  uint32_t column_slices = 2;                // kColumn: parts of a row; a power of two.
+
+  // Rows that the servers have for one of the model's, and their columns.
+  uint32_t row_slices() const { return slice_mode == SliceMode::kColumn ? column_slices : 1; }
+  uint32_t slice_dim() const { return dim / row_slices(); }
 };
 
 }  // namespace hdps

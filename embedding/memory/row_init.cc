@@ -87,6 +87,7 @@ struct Making {
   const InitSpec& init;
   const uint64_t table_seed;
   std::span<const Key> keys;
+  const size_t first_column;
   const size_t dim;
   std::byte* const* const rows;
 
@@ -116,15 +117,16 @@ HDPS_INLINE void RandomBits(const Making& m, size_t begin, size_t count,
   if (m.dim == 1) {
     const Key* const keys = m.keys.data() + begin;
     for (size_t i = 0; i < count; ++i)
-      bits[i] = MixBits(StreamBegin(m.table_seed, keys[i]) + kStep);
+      bits[i] = MixBits(StreamBegin(m.table_seed, keys[i]) + kStep * (m.first_column + 1));
     return;
   }
   ForRows(
       begin, count,
       m.dim, [&](size_t at, size_t row, size_t first, size_t part) __attribute__((always_inline)) {
         const uint64_t stream = StreamBegin(m.table_seed, m.keys[row]);
+        const size_t column = m.first_column + first;
         uint64_t* const own = bits + at;
-        for (size_t i = 0; i < part; ++i) own[i] = MixBits(stream + kStep * (first + i + 1));
+        for (size_t i = 0; i < part; ++i) own[i] = MixBits(stream + kStep * (column + i + 1));
       });
 }
 
@@ -163,9 +165,9 @@ void FillAll(const Making& m, float weight) {
 }  // namespace
 
 void InitRows(VectorWidth width, const InitSpec& init, uint64_t seed, TableId table,
-              std::span<const Key> keys, size_t dim, std::byte* const* rows) {
+              std::span<const Key> keys, size_t first_column, size_t dim, std::byte* const* rows) {
   if (dim == 0) return;
-  const Making making{init, RandomAt(seed, table.value), keys, dim, rows};
+  const Making making{init, RandomAt(seed, table.value), keys, first_column, dim, rows};
   switch (init.kind) {
     case InitKind::kZeros:
       return FillAll(making, 0);
@@ -183,7 +185,7 @@ void InitRows(VectorWidth width, const InitSpec& init, uint64_t seed, TableId ta
 void InitRow(const InitSpec& init, uint64_t seed, TableId table, Key key,
              std::span<float> weights) {
   auto* const row = reinterpret_cast<std::byte*>(weights.data());
-  InitRows(VectorWidth::kPlain, init, seed, table, {&key, 1}, weights.size(), &row);
+  InitRows(VectorWidth::kPlain, init, seed, table, {&key, 1}, 0, weights.size(), &row);
 }
 
 }  // namespace hdps

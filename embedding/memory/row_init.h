@@ -11,10 +11,11 @@
 
 namespace hdps {
 
-// Fills the first `dim` floats at rows[k] for every key; a weight does not depend on how many there
-// are in the row. Which width is used changes no bit.
+// Fills the first `dim` floats at rows[k] for every key with the weights of columns `first_column`
+// and so on; a weight does not depend on how many there are in the row. Which width is used changes
+// no bit.
 void InitRows(VectorWidth width, const InitSpec& init, uint64_t seed, TableId table,
-              std::span<const Key> keys, size_t dim, std::byte* const* rows);
+              std::span<const Key> keys, size_t first_column, size_t dim, std::byte* const* rows);
 void InitRow(const InitSpec& init, uint64_t seed, TableId table, Key key, std::span<float> weights);
 
 }  // namespace hdps

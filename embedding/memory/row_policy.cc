@@ -43,11 +43,11 @@ uint32_t PolicyFloats(const PolicySpec& spec) {
 }
 
 uint32_t RowStateFloats(const TableSpec& spec) {
-  return StateFloats(spec.optimizer, spec.dim) + PolicyFloats(spec.policy);
+  return StateFloats(spec.optimizer, spec.slice_dim()) + PolicyFloats(spec.policy);
 }
 
 size_t RowBytes(const TableSpec& spec) {
-  return WeightBytes(spec.weights, spec.dim) + RowStateFloats(spec) * sizeof(float);
+  return WeightBytes(spec.weights, spec.slice_dim()) + RowStateFloats(spec) * sizeof(float);
 }
 
 RowPolicy::RowPolicy(const TableSpec& spec, TableId table, uint64_t seed, ShardId shard,

@@ -33,7 +33,7 @@ void GradientTerms::Clip(std::span<float> gradient) const {
 void FinishGradients(const TableSpec& table, const GradientTerms& terms, float scale,
                      std::span<const Key> keys, std::span<const float> weights,
                      std::span<float> gradients) {
-  const size_t dim = table.dim;
+  const size_t dim = table.slice_dim();
   for (size_t k = 0; k < keys.size(); ++k) {
     const std::span<float> gradient = gradients.subspan(k * dim, dim);
     for (float& value : gradient) value *= scale;
@@ -48,7 +48,7 @@ SquareSum SquaresOf(const TableSpec& table, std::span<const Key> keys,
   SquareSum squares;
   for (size_t k = 0; k < keys.size(); ++k) {
     if (table.dense && IsAveraged(table, keys[k])) continue;
-    squares.Add(SquaresOf(gradients.subspan(k * table.dim, table.dim)));
+    squares.Add(SquaresOf(gradients.subspan(k * table.slice_dim(), table.slice_dim())));
   }
   return squares;
 }

@@ -14,6 +14,10 @@ HDPS_INLINE void ShardsOfAll(std::span<const Key> keys, ShardBy by, uint32_t num
     for (size_t i = 0; i < keys.size(); ++i) {
       shards[i] = ShardOf(keys[i], ShardBy::kKey, num_shards).value;
     }
+  } else if (by == ShardBy::kRange) {
+    for (size_t i = 0; i < keys.size(); ++i) {
+      shards[i] = ShardOf(keys[i], ShardBy::kRange, num_shards).value;
+    }
   } else {
     for (size_t i = 0; i < keys.size(); ++i) {
       shards[i] = ShardOf(keys[i], ShardBy::kGroup, num_shards).value;
@@ -31,6 +35,7 @@ void ShardsOf(VectorWidth width, std::span<const Key> keys, ShardBy by, uint32_t
 
 size_t FirstOfAnotherShard(VectorWidth width, std::span<const Key> keys, ShardBy by,
                            uint32_t num_shards, ShardId shard) {
+  if (by == ShardBy::kGiven) return keys.size();
   constexpr size_t kBlock = 256;
   uint32_t shards[kBlock];
   for (size_t begin = 0; begin < keys.size(); begin += kBlock) {

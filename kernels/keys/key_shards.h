@@ -11,11 +11,12 @@
 
 namespace hdps {
 
-// shards[i] = ShardOf(keys[i], by, num_shards).
+// shards[i] = ShardOf(keys[i], by, num_shards). Not for kGiven.
 void ShardsOf(VectorWidth width, std::span<const Key> keys, ShardBy by, uint32_t num_shards,
               uint32_t* shards);
 
-// The position of the first key that does not belong to `shard`; keys.size() when all do.
+// The position of the first key that does not belong to `shard`; keys.size() when all do, or
+// nothing is known of it (kGiven).
 size_t FirstOfAnotherShard(VectorWidth width, std::span<const Key> keys, ShardBy by,
                            uint32_t num_shards, ShardId shard);
 

@@ -149,12 +149,30 @@ TEST(InitRow, ManyAreAsEach) {
         std::vector<std::vector<float>> many(keys.size(), std::vector<float>(dim + 1, 7.0f));
         std::vector<std::byte*> rows;
         for (auto& row : many) rows.push_back(reinterpret_cast<std::byte*>(row.data()));
-        InitRows(width, init, 9, {4}, keys, dim, rows.data());
+        InitRows(width, init, 9, {4}, keys, 0, dim, rows.data());
         for (size_t k = 0; k < keys.size(); ++k) {
           ASSERT_EQ(many[k].back(), 7.0f) << "behind the row";
           many[k].pop_back();
           ASSERT_EQ(many[k], each[k]) << "dim " << dim << ", kind " << static_cast<int>(kind);
         }
+      }
+    }
+  }
+}
+
+// A part of the columns is that part of the row.
+TEST(InitRow, ColumnsAreThoseOfTheWholeRow) {
+  for (const InitKind kind : {InitKind::kConstant, InitKind::kUniform, InitKind::kNormal}) {
+    std::vector<float> whole(12);
+    InitRow({kind, 0.5f}, 9, {4}, 77, whole);
+    for (const size_t dim : {1u, 3u, 4u}) {
+      for (size_t first = 0; first + dim <= whole.size(); first += dim) {
+        std::vector<float> part(dim);
+        auto* const row = reinterpret_cast<std::byte*>(part.data());
+        const Key key = 77;
+        InitRows(WidestVectors(), {kind, 0.5f}, 9, {4}, {&key, 1}, first, dim, &row);
+        EXPECT_EQ(part, std::vector<float>(whole.begin() + static_cast<long>(first),
+                                           whole.begin() + static_cast<long>(first + dim)));
       }
     }
   }

@@ -220,5 +220,29 @@ TEST(SyntheticDigitsTest, PicturesTellTheirClass) {
   EXPECT_EQ(std::set<float>(batches[0].labels.begin(), batches[0].labels.end()).size(), 10u);
 }
 
+TEST(SyntheticDigitsTest, IdxFilesHaveTheSamePictures) {
+  const auto files = NewMemoryFileSystem();
+  SyntheticDigitsSpec spec;
+  spec.rows = 40;
+  spec.eval_rows = 10;
+  spec.idx = true;
+  const auto accuracy = WriteSyntheticDigits(*files, "digits", spec);
+  ASSERT_TRUE(accuracy.ok());
+  DataSpec data;
+  data.format = DataFormat::kIdx;
+  auto reader = NewBatchReader(*files, data, {"digits/" + DigitsFile(spec, "train")},
+                               {.batch_size = 40, .shuffle = false, .num_classes = 10});
+  const auto batches = ReadEpoch(**reader);
+  ASSERT_EQ(batches.size(), 1u);
+  const SyntheticDigits digits(spec);
+  DigitPicture picture;
+  for (size_t i = 0; i < 40; ++i) {
+    digits.PictureAt(i, &picture);
+    EXPECT_EQ(batches[0].labels[i], static_cast<float>(picture.label));
+    EXPECT_EQ(batches[0].numeric[i * kDigitPixels + 400],
+              static_cast<float>(picture.pixels[400] / 255.0));
+  }
+}
+
 }  // namespace
 }  // namespace hdps

@@ -36,27 +36,74 @@ void AddStroke(Random& random, std::array<double, kDigitPixels>* image) {
   }
 }
 
-Status WritePictures(FileSystem& files, const std::string& path, const SyntheticDigits& digits,
-                     uint64_t first, uint64_t count, uint64_t* nearest_right) {
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.Create(path));
-  std::string text;
+// What files of pictures are written through: rows of text, or two files of bytes.
+class PictureFiles {
+ public:
+  static Result<PictureFiles> Create(FileSystem& files, const std::string& dir,
+                                     const SyntheticDigitsSpec& spec, const std::string& name,
+                                     uint64_t count) {
+    PictureFiles out;
+    const std::string path = dir + "/" + DigitsFile(spec, name);
+    HDPS_ASSIGN_OR_RETURN(out.pictures_, files.Create(path));
+    if (!spec.idx) return out;
+    const auto number = static_cast<uint32_t>(count);
+    HDPS_ASSIGN_OR_RETURN(out.labels_, files.Create(dir + "/" + name + "-labels-idx1-ubyte"));
+    out.picture_text_ = IdxHead({number, kDigitSide, kDigitSide});
+    out.label_text_ = IdxHead({number});
+    return out;
+  }
+
+  Status Add(const DigitPicture& picture) {
+    if (labels_ != nullptr) {
+      label_text_ += static_cast<char>(picture.label);
+      picture_text_.append(reinterpret_cast<const char*>(picture.pixels.data()), kDigitPixels);
+    } else {
+      picture_text_ += std::to_string(picture.label);
+      for (const uint8_t pixel : picture.pixels) picture_text_ += ',' + std::to_string(pixel);
+      picture_text_ += '\n';
+    }
+    return picture_text_.size() < kWriteBytes ? Status() : Flush();
+  }
+  Status Close() {
+    HDPS_RETURN_IF_ERROR(Flush());
+    if (labels_ != nullptr) HDPS_RETURN_IF_ERROR(labels_->Close());
+    return pictures_->Close();
+  }
+
+ private:
+  // Of elements that are bytes.
+  static std::string IdxHead(const std::vector<uint32_t>& lengths) {
+    std::string head = {0, 0, 8, static_cast<char>(lengths.size())};
+    for (const uint32_t length : lengths) {
+      for (const int shift : {24, 16, 8, 0}) head += static_cast<char>(length >> shift);
+    }
+    return head;
+  }
+  Status Flush() {
+    HDPS_RETURN_IF_ERROR(pictures_->Append(std::as_bytes(std::span(picture_text_))));
+    picture_text_.clear();
+    if (labels_ == nullptr) return {};
+    HDPS_RETURN_IF_ERROR(labels_->Append(std::as_bytes(std::span(label_text_))));
+    label_text_.clear();
+    return {};
+  }
+
+  std::unique_ptr<WritableFile> pictures_, labels_;  // The second of IDX files alone.
+  std::string picture_text_, label_text_;            // Not written yet.
+};
+
+Status WritePictures(FileSystem& files, const std::string& dir, const SyntheticDigits& digits,
+                     const SyntheticDigitsSpec& spec, bool train, uint64_t* nearest_right) {
+  const uint64_t count = train ? spec.rows : spec.eval_rows;
+  HDPS_ASSIGN_OR_RETURN(PictureFiles out,
+                        PictureFiles::Create(files, dir, spec, train ? "train" : "eval", count));
   DigitPicture picture;
   for (uint64_t i = 0; i < count; ++i) {
-    digits.PictureAt(first + i, &picture);
-    if (nearest_right != nullptr) {
-      *nearest_right += digits.NearestPrototype(picture) == picture.label ? 1 : 0;
-    }
-    text += std::to_string(picture.label);
-    for (uint8_t pixel : picture.pixels) {
-      text += ',';
-      text += std::to_string(pixel);
-    }
-    text += '\n';
-    if (text.size() < kWriteBytes && i + 1 < count) continue;
-    HDPS_RETURN_IF_ERROR(file->Append(std::as_bytes(std::span(text))));
-    text.clear();
+    digits.PictureAt((train ? 0 : kFirstEvalRow) + i, &picture);
+    if (!train) *nearest_right += digits.NearestPrototype(picture) == picture.label ? 1 : 0;
+    HDPS_RETURN_IF_ERROR(out.Add(picture));
   }
-  return file->Close();
+  return out.Close();
 }
 
 }  // namespace
@@ -107,6 +154,10 @@ uint32_t SyntheticDigits::NearestPrototype(const DigitPicture& picture) const {
   return nearest;
 }
 
+std::string DigitsFile(const SyntheticDigitsSpec& spec, const std::string& name) {
+  return name + (spec.idx ? "-images-idx3-ubyte" : ".csv");
+}
+
 Result<double> WriteSyntheticDigits(FileSystem& files, const std::string& dir,
                                     const SyntheticDigitsSpec& spec) {
   if (!(spec.noise >= 0 && spec.noise <= 10)) {
@@ -115,10 +166,10 @@ Result<double> WriteSyntheticDigits(FileSystem& files, const std::string& dir,
   }
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(dir));
   const SyntheticDigits digits(spec);
-  HDPS_RETURN_IF_ERROR(WritePictures(files, dir + "/train.csv", digits, 0, spec.rows, nullptr));
   uint64_t right = 0;
-  HDPS_RETURN_IF_ERROR(
-      WritePictures(files, dir + "/eval.csv", digits, kFirstEvalRow, spec.eval_rows, &right));
+  for (const bool train : {true, false}) {
+    HDPS_RETURN_IF_ERROR(WritePictures(files, dir, digits, spec, train, &right));
+  }
   return static_cast<double>(right) / static_cast<double>(std::max<uint64_t>(1, spec.eval_rows));
 }
 

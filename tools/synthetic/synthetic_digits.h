@@ -1,4 +1,5 @@
-// Small pictures of ten classes from a seed, as a CSV file: a stand-in for handwritten digits.
+// Small pictures of ten classes from a seed, as csv or IDX files: a stand-in for handwritten
+// digits.
 #pragma once
 
 #include <array>
@@ -20,6 +21,7 @@ struct SyntheticDigitsSpec {
   uint64_t eval_rows = 2000;
   uint64_t seed = 1;
   double noise = 0.25;  // Deviation of a pixel, where the brightest of a prototype is 1.
+  bool idx = false;     // Files as those of MNIST, instead of csv.
 };
 
 struct DigitPicture {
@@ -42,8 +44,12 @@ class SyntheticDigits {
   std::vector<Prototype> prototypes_;  // [kDigitClasses]
 };
 
-// Writes DIR/train.csv and DIR/eval.csv: label, then kDigitPixels numbers from 0 to 255. Gives the
-// accuracy of NearestPrototype on the evaluation rows.
+// Names of the files with the pictures to train and to evaluate on: NAME.csv, or
+// NAME-images-idx3-ubyte, whose labels are in NAME-labels-idx1-ubyte.
+std::string DigitsFile(const SyntheticDigitsSpec& spec, const std::string& name);
+
+// Writes both files into DIR. A line of a csv file is the label, then kDigitPixels numbers from 0
+// to 255. Gives the accuracy of NearestPrototype on the evaluation rows.
 Result<double> WriteSyntheticDigits(FileSystem& files, const std::string& dir,
                                     const SyntheticDigitsSpec& spec);
 

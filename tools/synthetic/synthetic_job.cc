@@ -62,27 +62,28 @@ std::string JobOfLog(const SyntheticLogSpec& spec) {
                {"parallel", {{"gradients_mean", true}}}});
 }
 
-std::string JobOfDigits() {
+std::string JobOfDigits(const SyntheticDigitsSpec& spec) {
+  Json data = {{"format", spec.idx ? "idx" : "csv"},
+               {"train", Json::array({DigitsFile(spec, "train")})},
+               {"eval", Json::array({DigitsFile(spec, "eval")})}};
+  data["columns"] = {{{"name", "digit"}, {"type", "label"}},
+                     {{"name", "pixel"},
+                      {"type", "numeric"},
+                      {"transform", "standardize"},
+                      {"mean", 33.3},
+                      {"scale", 78.6},
+                      {"repeat", kDigitPixels}}};
+  Json parallel = {{"gradients_mean", true}};
+  if (spec.idx) parallel["dense_exchange"] = "allreduce";
   return Text({{"name", "generated_digits"},
-               {"data",
-                {{"format", "csv"},
-                 {"train", Json::array({"train.csv"})},
-                 {"eval", Json::array({"eval.csv"})},
-                 {"columns",
-                  {{{"name", "digit"}, {"type", "label"}},
-                   {{"name", "pixel"},
-                    {"type", "numeric"},
-                    {"transform", "standardize"},
-                    {"mean", 33.3},
-                    {"scale", 78.6},
-                    {"repeat", kDigitPixels}}}}}},
+               {"data", data},
                {"model",
                 {{"type", "mlp"},
                  {"hidden", {512, 512}},
                  {"classes", 10},
                  {"dense_optimizer", {{"kind", "sgd"}, {"learning_rate", 0.01}}}}},
-               {"train", {{"batch_size", 32}, {"epochs", 1}}},
-               {"parallel", {{"gradients_mean", true}}}});
+               {"train", {{"batch_size", spec.idx ? 256 : 32}, {"epochs", 1}}},
+               {"parallel", parallel}});
 }
 
 }  // namespace hdps

@@ -13,6 +13,7 @@
 #include "worker/data/data_description.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/header_check.h"
+#include "worker/data/indexed_reader.h"
 #include "worker/data/line_reader.h"
 
 namespace hdps {
@@ -86,7 +87,7 @@ class Preview {
   }
 
   Status LookAtFile(uint32_t file) {
-    LineReader lines(files_, {paths_[file]}, {.header = data_.header, .comment = data_.comment});
+    LineReader lines(files_, {paths_[file]}, FileRulesOf(data_, labels_read()));
     HDPS_RETURN_IF_ERROR(lines.Start());
     const uint64_t rows_max = example_place_.empty() ? kPreviewRows : 1;
     Line line;

@@ -10,6 +10,7 @@
 #include "common/platform/random.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/formats/row_adder.h"
+#include "worker/data/idx_file.h"
 
 namespace hdps {
 
@@ -23,14 +24,26 @@ inline uint64_t ShuffleSeed(const ReaderOptions& options, uint32_t epoch) {
   return RandomAt(options.seed ^ kShuffleSalt, epoch);
 }
 
+// What the files of the format are made of; nothing about sides.
+inline LineRules FileRulesOf(const DataSpec& data, bool labels_read) {
+  LineRules rules;
+  rules.header = data.header;
+  rules.comment = data.comment;
+  if (data.format != DataFormat::kIdx) return rules;
+  rules.image_bytes = ImageBytes(data.image_shape);
+  rules.image_shape = data.image_shape;
+  rules.labels_read = labels_read;
+  return rules;
+}
+
 // Which lines are rows of the stream.
 inline LineRules RulesOf(const DataSpec& data, const ReaderOptions& options) {
   const RowSide side = data.validation_share > 0 ? options.side : RowSide::kAll;
-  return {.header = data.header,
-          .comment = data.comment,
-          .side = side,
-          .held_out_share = data.validation_share,
-          .seed = options.seed};
+  LineRules rules = FileRulesOf(data, options.LabelsWanted()[0].num_classes != kLabelsNotRead);
+  rules.side = side;
+  rules.held_out_share = data.validation_share;
+  rules.seed = options.seed;
+  return rules;
 }
 
 struct ReaderInput {

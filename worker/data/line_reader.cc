@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "worker/data/idx_file.h"
 #include "worker/data/number.h"
 
 namespace hdps {
@@ -50,7 +51,12 @@ Status LineReader::OpenFile(size_t file) {
   buffer_offset_ = line_offset_ = 0;
   file_ended_ = true;
   if (file == paths_.size()) return {};
-  HDPS_ASSIGN_OR_RETURN(file_, OpenUnpacked(files_, paths_[file]));
+  if (rules_.image_bytes > 0) {
+    HDPS_ASSIGN_OR_RETURN(file_,
+                          OpenImages(files_, paths_[file], rules_.image_shape, rules_.labels_read));
+  } else {
+    HDPS_ASSIGN_OR_RETURN(file_, OpenUnpacked(files_, paths_[file]));
+  }
   file_ended_ = false;
   return {};
 }
@@ -63,13 +69,17 @@ double LineReader::progress() const {
 }
 
 std::optional<std::string_view> LineRules::RowOf(std::string_view raw, uint64_t number) const {
+  const auto of_other_side = [this](std::string_view text) {
+    return side != RowSide::kAll && IsHeldOut(text) != (side == RowSide::kHeldOut);
+  };
+  if (image_bytes > 0) return of_other_side(raw) ? std::nullopt : std::optional(raw);
   if (number == 1 && header) return std::nullopt;
   if (number == 1 && raw.starts_with(kByteOrderMark)) raw.remove_prefix(kByteOrderMark.size());
   if (raw.ends_with('\r')) raw.remove_suffix(1);
   if (raw.empty()) return std::nullopt;
   if (static_cast<unsigned char>(raw[0]) <= ' ' && TrimBlanks(raw).empty()) return std::nullopt;
   if (!comment.empty() && raw.starts_with(comment)) return std::nullopt;
-  if (side != RowSide::kAll && IsHeldOut(raw) != (side == RowSide::kHeldOut)) return std::nullopt;
+  if (of_other_side(raw)) return std::nullopt;
   return raw;
 }
 
@@ -105,6 +115,15 @@ Result<bool> LineReader::Next(Line* line) {
 }
 
 Result<bool> LineReader::NextRaw(std::string_view* text) {
+  const size_t image = rules_.image_bytes;
+  while (image > 0 && end_ - begin_ < image && !file_ended_) HDPS_RETURN_IF_ERROR(ReadMore());
+  if (image > 0) {
+    // The file gives whole images or an error.
+    *text = {buffer_.data() + begin_, std::min(image, end_ - begin_)};
+    begin_ += text->size();
+    searched_ = begin_;
+    return !text->empty();
+  }
   while (true) {
     const char* from = buffer_.data() + searched_;
     const auto* newline = static_cast<const char*>(std::memchr(from, '\n', end_ - searched_));

@@ -34,7 +34,12 @@ enum class RowSide : uint8_t { kAll, kTrained, kHeldOut };
 
 // Which lines may be rows.
 struct LineRules {
-  bool header = false;  // The first line of each file is passed over.
+  // Not 0: the files are images (idx_file.h), and a line is one of them, so many bytes with its
+  // label, whatever they are.
+  size_t image_bytes = 0;
+  std::vector<uint32_t> image_shape = {};  // As DataSpec has it.
+  bool labels_read = true;                 // Of images: otherwise their labels may be missing.
+  bool header = false;                     // The first line of each file is passed over.
   std::string comment;  // Lines that begin with this are passed over; empty: none.
   // Rows of the other side are passed over: the text of a row and the seed decide where it belongs,
   // so rows with the same bytes are on the same side, wherever they stand.

@@ -30,6 +30,7 @@ bool KeyOrder::IsOf(const KeysOfTable& table) const {
     return a.data() == b.data() && a.size() == b.size();
   };
   if (!same(list_, table.keys) || shard_by_ != table.shard_by) return false;
+  if (!same(shard_of_key_, table.shard_of_key)) return false;
   if (only_.has_value() != table.only.has_value()) return false;
   return !only_.has_value() || same(*only_, *table.only);
 }
@@ -40,6 +41,14 @@ void KeyOrder::Sort(const KeysOfTable& table, const ShardOrder& shards, VectorWi
   list_ = table.keys;
   only_ = table.only;
   shard_by_ = table.shard_by;
+  shard_of_key_ = table.shard_of_key;
+  if (shard_by_ == ShardBy::kGiven) {
+    CHECK(!only_.has_value() && shard_of_key_.size() == list_.size());
+    in_order_ = false;
+    positions_.resize(list_.size());
+    sorted_keys_.resize(list_.size());
+    return MoveKeys(list_, shard_of_key_.data(), shards, scratch);
+  }
   std::span<const Key> keys = list_;
   if (only_.has_value()) {
     scratch->chosen_keys.resize(only_->size());
@@ -61,7 +70,7 @@ void KeyOrder::Sort(const KeysOfTable& table, const ShardOrder& shards, VectorWi
   positions_.resize(keys.size());
   sorted_keys_.resize(keys.size());
   if (shard_begin.empty()) {
-    MoveKeys(keys, shards, scratch);
+    MoveKeys(keys, scratch->shard_of_key.data(), shards, scratch);
   } else {
     MoveShards(keys, shard_begin, shards);
   }
@@ -101,9 +110,8 @@ void KeyOrder::MoveShards(std::span<const Key> keys, std::span<const uint32_t> s
   }
 }
 
-void KeyOrder::MoveKeys(std::span<const Key> keys, const ShardOrder& shards,
-                        KeyOrderScratch* scratch) {
-  const uint32_t* const shard_of_key = scratch->shard_of_key.data();
+void KeyOrder::MoveKeys(std::span<const Key> keys, const uint32_t* shard_of_key,
+                        const ShardOrder& shards, KeyOrderScratch* scratch) {
   begin_.assign(shards.num_shards() + 1, 0);
   for (size_t i = 0; i < keys.size(); ++i) ++begin_[shards.rank(shard_of_key[i]) + 1];
   for (uint32_t r = 0; r < shards.num_shards(); ++r) begin_[r + 1] += begin_[r];

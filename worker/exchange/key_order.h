@@ -27,6 +27,9 @@ struct KeysOfTable {
   // shard, and are not hashed again. Empty: not known. Not used beside `only`, nor where the map
   // has another number of shards.
   std::span<const uint32_t> shard_begin = {};
+  // [keys]: the shard of each, under ShardBy::kGiven and only there. Then a key may stand at
+  // several places, for rows of several shards. Not beside `only`.
+  std::span<const uint32_t> shard_of_key = {};
 };
 
 // The shards of a map in wire order: server by server, ascending within a server.
@@ -90,10 +93,12 @@ class KeyOrder {
   // The two ways to fill positions_ and sorted_keys_ with `keys`, those that are meant.
   void MoveShards(std::span<const Key> keys, std::span<const uint32_t> shard_begin,
                   const ShardOrder& shards);
-  void MoveKeys(std::span<const Key> keys, const ShardOrder& shards, KeyOrderScratch* scratch);
+  void MoveKeys(std::span<const Key> keys, const uint32_t* shard_of_key, const ShardOrder& shards,
+                KeyOrderScratch* scratch);
 
   std::span<const Key> list_;  // Not looked at before it is sorted again but for KeysFrom().
   std::optional<std::span<const uint32_t>> only_;
+  std::span<const uint32_t> shard_of_key_;  // As IsOf compares it; not looked at.
   ShardBy shard_by_ = ShardBy::kKey;
   std::vector<uint32_t> begin_;      // [num_shards + 1]
   bool in_order_ = false;            // Else:

@@ -1,10 +1,7 @@
 // Which keys a batch needs of which tables.
 #include <glog/logging.h>
 
-#include <algorithm>
-
-#include "common/job/job_registry.h"
-#include "worker/model/feature_list.h"
+#include "common/job/table_slices.h"
 #include "worker/model/model.h"
 
 namespace hdps {
@@ -13,19 +10,20 @@ KeyFinder::KeyFinder(const Job& job, Executor* executor)
     : table_keys_(job.tables.size(), -1), num_shards_(job.cluster.shards), executor_(executor) {
   for (size_t t = 0; t < job.tables.size(); ++t) {
     if (job.tables[t].dense) continue;
-    std::vector<uint32_t> features;
-    for (const LayerSpec& layer : job.model.layers) {
-      if (!ReadsRows(job.model, layer) || layer.table != job.tables[t].name) continue;
-      const std::vector<uint32_t> used = FeatureIndexes(job.data, layer);
-      features.insert(features.end(), used.begin(), used.end());
+    std::vector<uint32_t> features = FeaturesOfTable(job, job.tables[t].name);
+    std::vector<uint32_t> field_shards;
+    if (job.tables[t].slice_mode == SliceMode::kField) {
+      field_shards = FieldShards(job, job.tables[t], features);
     }
-    std::sort(features.begin(), features.end());
-    features.erase(std::unique(features.begin(), features.end()), features.end());
-    const auto set = std::find(set_features_.begin(), set_features_.end(), features);
-    table_keys_[t] = static_cast<int>(set - set_features_.begin());
-    if (set != set_features_.end()) continue;
+    size_t set = 0;
+    while (set < set_features_.size() &&
+           (set_features_[set] != features || field_shards_[set] != field_shards)) {
+      ++set;
+    }
+    table_keys_[t] = static_cast<int>(set);
+    if (set < set_features_.size()) continue;
     set_features_.push_back(std::move(features));
-    shard_by_.push_back(job.tables[t].shard_by);
+    field_shards_.push_back(std::move(field_shards));
   }
 }
 
@@ -47,9 +45,18 @@ void KeyFinder::Find(const Batch& batch, std::vector<KeySet>* sets) {
       columns_.push_back({keys, set.row_index[f].data()});
     }
     CHECK_EQ(next, set_features_[s].size());
-    // By shard, so rows come in the order in which they are used, and gradients leave in it.
-    set.shard_by = shard_by_[s];
+    // By shard, so rows come in the order in which they are used, and gradients leave in it. Also
+    // where the table is cut otherwise: sums over rows are added in the same order then.
+    set.shard_by = ShardBy::kKey;
     unique_.Find(columns_, set.shard_by, num_shards_, executor_, &set.unique, &set.shard_begin);
+    set.field_shard.clear();
+    if (field_shards_[s].empty()) continue;
+    set.field_shard.resize(set.unique.size());
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      for (size_t i = 0; i < columns_[c].keys.size(); ++i) {
+        set.field_shard[columns_[c].index[i]] = field_shards_[s][c];
+      }
+    }
   }
 }
 

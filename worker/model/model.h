@@ -22,11 +22,12 @@ namespace hdps {
 // among them.
 struct KeySet {
   std::vector<Key> unique;            // By shard; within one in order of first sight.
-  ShardBy shard_by = ShardBy::kKey;   // Of the first table that uses them: another's may differ.
+  ShardBy shard_by = ShardBy::kKey;   // By which they come: a table's own may differ.
   std::vector<uint32_t> shard_begin;  // [shards + 1]: where in `unique` each shard's keys begin.
   std::vector<std::vector<uint32_t>>
-      row_index;  // [sparse features][keys of the column] < unique.size();
-                  // empty for features the tables do not use.
+      row_index;                      // [sparse features][keys of the column] < unique.size();
+                                      // empty for features the tables do not use.
+  std::vector<uint32_t> field_shard;  // [unique] of tables under SliceMode::kField; else empty.
 };
 
 // What one table gives to a batch.
@@ -153,7 +154,7 @@ class KeyFinder {
  private:
   std::vector<int> table_keys_;                      // [tables]
   std::vector<std::vector<uint32_t>> set_features_;  // [sets][features], ascending.
-  std::vector<ShardBy> shard_by_;                    // [sets]
+  std::vector<std::vector<uint32_t>> field_shards_;  // [sets][features]; empty: not by field.
   const uint32_t num_shards_;
   Executor* const executor_;
   UniqueKeys unique_;

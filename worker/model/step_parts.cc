@@ -173,6 +173,7 @@ void StepParts::MergeKeys() {
   if (parts_.size() < 2) return;
   const size_t num_sets = parts_[0].sets.size();
   merged_.resize(num_sets);
+  merged_field_shard_.assign(num_sets, {});
   positions_.assign(parts_.size(), std::vector<Positions>(num_sets));
   for (size_t s = 0; s < num_sets; ++s) {
     size_t keys_max = 0;
@@ -183,6 +184,11 @@ void StepParts::MergeKeys() {
       positions_[p][s].begin = static_cast<uint32_t>(merged_[s].unique().size());
       positions_[p][s].at.resize(keys.size());
       merged_[s].Add(keys, positions_[p][s].at.data());
+      const std::vector<uint32_t>& shards = parts_[p].sets[s].field_shard;
+      if (!shards.empty()) merged_field_shard_[s].resize(merged_[s].unique().size());
+      for (size_t i = 0; i < shards.size(); ++i) {
+        merged_field_shard_[s][positions_[p][s].at[i]] = shards[i];
+      }
     }
   }
 }
@@ -204,6 +210,13 @@ std::span<const uint32_t> StepParts::ShardBeginOf(TableId table, ShardBy shard_b
   const KeySet* const set = SetOf(0, table);
   if (set == nullptr || set->shard_by != shard_by) return {};
   return set->shard_begin;
+}
+
+std::span<const uint32_t> StepParts::FieldShardsOf(TableId table) const {
+  if (parts_.empty() || table_sets_[table.value] < 0) return {};
+  const auto set = static_cast<size_t>(table_sets_[table.value]);
+  if (parts_.size() == 1) return parts_[0].sets[set].field_shard;
+  return merged_field_shard_[set];
 }
 
 RowSpans<const float> StepParts::RowsOfPart(size_t part, TableId table, uint32_t dim,

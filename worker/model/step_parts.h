@@ -76,6 +76,9 @@ class StepParts {
   // than the one for which they were found.
   std::span<const uint32_t> ShardBeginOf(TableId table, ShardBy shard_by) const;
 
+  // The shard of each of KeysOf(table), under SliceMode::kField; empty of other tables.
+  std::span<const uint32_t> FieldShardsOf(TableId table) const;
+
   // rows of the step's keys of one table -> those of a part, in the order of the part's keys. With
   // a single part that is `rows` itself, otherwise `*scratch` holds them.
   RowSpans<const float> RowsOfPart(size_t part, TableId table, uint32_t dim,
@@ -124,8 +127,9 @@ class StepParts {
   std::vector<Part> parts_;
   std::vector<int> table_sets_;  // [tables]: index of the table's set, -1 for the dense table.
   // With more than one part:
-  std::vector<UniqueKeys> merged_;                 // [sets]
-  std::vector<std::vector<Positions>> positions_;  // [parts][sets]
+  std::vector<UniqueKeys> merged_;                         // [sets]
+  std::vector<std::vector<uint32_t>> merged_field_shard_;  // [sets], as KeySet::field_shard.
+  std::vector<std::vector<Positions>> positions_;          // [parts][sets]
 };
 
 // sum[i] += part[i]; what the first part is copied to, later ones are added to.

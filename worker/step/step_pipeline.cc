@@ -4,7 +4,35 @@
 #include <optional>
 #include <utility>
 
+#include "common/job/table_slices.h"
+
 namespace hdps {
+namespace {
+
+// Of a table whose keys do not say where their rows are: the shard of each, and where it is cut by
+// column each key once for every slice.
+void NameShards(const Job& job, TableId id, PreparedStep* step, KeysOfTable* table) {
+  const TableSpec& spec = job.tables[id.value];
+  const bool any = !table->keys.empty();
+  if (spec.slice_mode == SliceMode::kField) {
+    if (any) table->shard_of_key = step->parts.FieldShardsOf(id);
+    return;
+  }
+  step->sliced.resize(job.tables.size());
+  SlicedKeys& sliced = step->sliced[id.value];
+  sliced.keys.clear();
+  sliced.shards.clear();
+  for (const Key key : table->keys) {
+    for (uint32_t slice = 0; slice < spec.row_slices(); ++slice) {
+      sliced.keys.push_back(key);
+      sliced.shards.push_back(ColumnShard(key, slice, spec.row_slices(), job.cluster.shards));
+    }
+  }
+  table->keys = sliced.keys;
+  table->shard_of_key = sliced.shards;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSystem& files,
                                                           MonotonicClock& clock,
@@ -97,11 +125,12 @@ void StepPipeline::Split(PreparedStep* step) const {
     KeysOfTable& table = tables.emplace_back();
     table.table = {t};
     table.shard_by = spec.shard_by;
-    table.row_floats = spec.dim;
+    table.row_floats = spec.slice_dim();
     table.dense = spec.dense;
     table.keys = spec.dense ? options_.plan.dense_keys : step->parts.KeysOf({t});
     if (step->parts.empty()) table.keys = {};
     if (!table.keys.empty()) table.shard_begin = step->parts.ShardBeginOf({t}, spec.shard_by);
+    if (spec.shard_by == ShardBy::kGiven) NameShards(job_, {t}, step, &table);
     if (registry == nullptr || table.keys.empty()) continue;
     const int group = registry->GroupOf({t});
     if (group >= 0) table.only = step->hot[static_cast<size_t>(group)].cold;

@@ -36,12 +36,20 @@ struct SplitPlan {
   SectionAllocator* sections = nullptr;
 };
 
+// The keys of a table that is cut by column: each of the step's once for every slice, which stand
+// side by side, so that the rows of the slices together are the row.
+struct SlicedKeys {
+  std::vector<Key> keys;
+  std::vector<uint32_t> shards;  // Of each.
+};
+
 struct PreparedStep {
   StepParts parts;
   KeySplit split;  // Over the tables of the plan: all of the job, or all but the dense one.
-  std::vector<HotSplit> hot;  // [groups of the plan's registry]
-  uint64_t bad_rows = 0;      // Of the reader, up to here.
-  double progress = 0;        // Of the reader, up to here: part of the epoch's bytes.
+  std::vector<HotSplit> hot;       // [groups of the plan's registry]
+  std::vector<SlicedKeys> sliced;  // [tables]; empty but of tables that are cut by column.
+  uint64_t bad_rows = 0;           // Of the reader, up to here.
+  double progress = 0;             // Of the reader, up to here: part of the epoch's bytes.
   int64_t read_ns = 0;
   int64_t dedup_ns = 0;
 };

@@ -105,7 +105,8 @@ Section DataSection() {
   data.Add("format", kFormat,
            "criteo: label, I1..I13, C1..C26 between tabs. libsvm: one sparse feature `features`. "
            "libffm and libfm: `field0`, `field1`, ..., by the number before an index, or by the "
-           "place of an entry in its row.");
+           "place of an entry in its row. idx: images of bytes, a numeric column a pixel; their "
+           "labels are in the file named alike with `labels` for `images` and `idx1` for `idx3`.");
   data.Add("train", &DataSpec::train,
            "Files, read in this order; .gz and .zst are unpacked on the way. A folder stands for "
            "the files in it, a pattern (*, ?, [...]) for those it matches, by name. Relative paths "
@@ -134,11 +135,12 @@ Section DataSection() {
   data.Add("comment", &DataSpec::comment,
            "Lines that begin with this are passed over; empty: none.",
            Where(kFormat, {DataFormat::kCsv}));
-  data.AddObject("columns", &DataSpec::columns, ColumnSection(),
-                 "One entry a column, in the file's order where it has no header; exactly one is "
-                 "the label, or "
-                 "with `model.tasks` one a task.",
-                 Where(kFormat, {DataFormat::kCsv}));
+  data.AddObject(
+      "columns", &DataSpec::columns, ColumnSection(),
+      "One entry a column, in the file's order where it has no header; exactly one is the label, "
+      "or with `model.tasks` one a task. idx: the label and a numeric column a pixel, each the "
+      "byte behind its transform; not given: see image_shape.",
+      Where(kFormat, {DataFormat::kCsv, DataFormat::kIdx}));
   data.AddObject("features", &DataSpec::features, FeatureSection(),
                  "Categorical features derived from columns and from features before them.",
                  Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}));
@@ -148,6 +150,11 @@ Section DataSection() {
   data.Add("numeric_transform", &DataSpec::numeric_transform,
            "Of I1..I13; log1p is sign(x) log(1 + |x|).", OneOf{{"none", "log1p"}},
            Where(kFormat, {DataFormat::kCriteo}));
+  data.Add(
+      "image_shape", &DataSpec::image_shape,
+      "Axes of one image, as its file has them. Pixels go through the last axis first; without "
+      "`columns` they are `pixel0`, `pixel1`, ..., each the byte / 255.",
+      Range{1, 65536}, Where(kFormat, {DataFormat::kIdx}));
   data.Add("item_features", &DataSpec::item_features,
            "The sparse features, none of them derived, that say which item a row is about; for "
            "`negatives` and the loss sampled_softmax.",

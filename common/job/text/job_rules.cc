@@ -24,8 +24,12 @@ class DataCheck {
     if (data_.train.empty()) {
       return Refuse(source_, "data.train", "there is no file to train on; name at least one");
     }
-    if (data_.format == DataFormat::kCsv) HDPS_RETURN_IF_ERROR(CheckColumns());
+    const bool images = data_.format == DataFormat::kIdx;
+    if (data_.format == DataFormat::kCsv || (images && !data_.columns.empty())) {
+      HDPS_RETURN_IF_ERROR(CheckColumns());
+    }
     if (data_.format == DataFormat::kCriteo) NameCriteoColumns();
+    if (images) HDPS_RETURN_IF_ERROR(CheckImages(source_, data_));
     for (size_t f = 0; f < data_.features.size(); ++f) HDPS_RETURN_IF_ERROR(CheckFeature(f));
     return {};
   }
@@ -303,6 +307,7 @@ Status CheckParallel(const JobSource& source, Job* job) {
         std::to_string(parallel.device_num) +
             " workers, but parallel_mode is stand_alone, which is one; use data_parallel");
   }
+  HDPS_RETURN_IF_ERROR(CheckDatasetSlices(source, parallel));
   if (parallel.collective == "nccl" && job->model.device == "cpu") {
     return Refuse(source, "parallel.collective",
                   "nccl reduces on GPUs, but model.device is cpu; use gloo");
@@ -349,6 +354,7 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
   HDPS_RETURN_IF_ERROR(CheckStrategySettings(source, *job));
   HDPS_RETURN_IF_ERROR(CheckDenseExchange(source, job));
+  HDPS_RETURN_IF_ERROR(SliceTables(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
   const std::string not_on_cuda = job->model.device == "cuda" ? WhyNotOnCuda(*job) : "";
   if (!not_on_cuda.empty()) return Refuse(source, "model.device", not_on_cuda);

@@ -12,9 +12,12 @@ namespace hdps {
 
 // What stands under "model", before a recipe becomes tables and layers.
 struct ModelText : ModelSpec, ModelRecipe {
-  PolicySpec policy;  // This and the two below: of each table of a recipe.
+  PolicySpec policy;  // This and the five below: of each table of a recipe.
   WeightFormat weights = WeightFormat::kFp32;
   uint64_t vocab_cache_size = 0;
+  SliceMode slice_mode = SliceMode::kBatch;
+  std::vector<uint32_t> manual_shapes;
+  uint32_t column_slices = 2;
   std::vector<TableSpec> tables;
   OptimizerSpec dense_optimizer = DenseOptimizer();
   // Of the tables of a recipe, and of the weights of dense layers.
@@ -71,6 +74,13 @@ Status CheckDenseExchange(const JobSource& source, Job* job);
 Status CheckStepParts(const JobSource& source, uint32_t worker_rows, Job* job);
 // Layers that exchange something within a step need all workers in the same one.
 Status CheckMeetings(const JobSource& source, const Job& job);
+// Sets what follows from how tables are cut over the servers, and refuses what cannot be cut so.
+Status SliceTables(const JobSource& source, Job* job);
+
+// The tuples of parallel.dataset_strategy against what they are for.
+Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel);
+// The columns of images against their shape; what holds of all columns was checked.
+Status CheckImages(const JobSource& source, const DataSpec& data);
 
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).

@@ -101,6 +101,10 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
       table.policy = text.policy;
       if (table.dim > 1) table.weights = text.weights;
       table.vocab_cache_size = text.vocab_cache_size;
+      const bool whole = text.slice_mode == SliceMode::kColumn && table.dim == 1;
+      table.slice_mode = whole ? SliceMode::kBatch : text.slice_mode;
+      table.manual_shapes = text.manual_shapes;
+      table.column_slices = text.column_slices;
     }
     job->model.layers = std::move(graph->layers);
     for (LayerSpec& layer : job->model.layers) {

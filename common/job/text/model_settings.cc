@@ -95,6 +95,11 @@ Section TableSection(const OptimizerRegistry& optimizers) {
   table.Add("weights", &TableSpec::weights, "As `model.weights`.", kPrintedUnlessDefault);
   table.Add("vocab_cache_size", &TableSpec::vocab_cache_size, "As `model.vocab_cache_size`.",
             Range{0, 1e9}, Hashed::kDefault);
+  table.Add("slice_mode", &TableSpec::slice_mode, "As `model.slice_mode`.", kPrintedUnlessDefault);
+  table.Add("manual_shapes", &TableSpec::manual_shapes, "As `model.manual_shapes`.",
+            Where(&TableSpec::slice_mode, {SliceMode::kField}), kPrintedUnlessDefault);
+  table.Add("column_slices", &TableSpec::column_slices, "As `model.column_slices`.", Range{2, 4096},
+            Where(&TableSpec::slice_mode, {SliceMode::kColumn}));
   return table.Done();
 }
 
@@ -156,6 +161,25 @@ Section TaskSection() {
   task.Add("positive_weight", &TaskSpec::positive_weight, "As `model.positive_weight`.",
            Range{1e-6, 1e6}, Where(&TaskSpec::loss, {LossKind::kLogloss}));
   return task.Done();
+}
+
+// How the tables of a recipe are cut over the servers.
+void AddSlices(const Where<std::string, ModelSpec>& sparse, SettingTable<ModelText>* model) {
+  model->Add(
+      "slice_mode", &ModelText::slice_mode,
+      "How each table is cut over the servers (MindSpore's words). batch_slice: every key by its "
+      "hash; workers look up their own part of the batch. table_row_slice: by ranges of keys. "
+      "field_slice: all rows of a feature at one server. The results of these three are the same. "
+      "table_column_slice: the columns of every row in `column_slices` parts, each with its own "
+      "state at its own servers; tables of dim 1 stay whole.",
+      sparse);
+  model->Add("manual_shapes", &ModelText::manual_shapes,
+             "field_slice: features in each slice, which is what a server has where there are as "
+             "many servers; empty: all features dealt out evenly.",
+             sparse);
+  model->Add("column_slices", &ModelText::column_slices,
+             "table_column_slice: parts of a row; a power of two that divides the dim.",
+             Range{2, 4096}, sparse);
 }
 
 // A recipe's settings, each with the recipes under which it has an effect.
@@ -224,6 +248,7 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
       "Rows of each table that are seen most, kept with their optimizer state at every worker, on "
       "its device (MindSpore's name); 0: none. Only in sync mode, where it changes no result.",
       Range{0, 1e9}, sparse);
+  AddSlices(sparse, model);
 }
 
 }  // namespace

@@ -111,6 +111,27 @@ Section TrainSection() {
   return train.Done();
 }
 
+// A word, or the tuples that take its place.
+void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
+  std::vector<std::string> words;
+  for (const auto& word : WordsOf(DatasetStrategy())) words.emplace_back(word.word);
+  parallel->AddConverted(
+      "dataset_strategy", ValueKind::kTuples,
+      "full_batch: every worker gets the whole batch. Tuples, one for the sparse features and if "
+      "wanted one for the numeric columns, cut the batch of all workers: [[4, 1]] the examples in "
+      "four parts, [[1, 4]] the features; at most one axis of an input, and not under "
+      "parallel_mode data_parallel.",
+      [](const JsonValue& value, ParallelSpec* spec) {
+        if (value.kind == JsonValue::Kind::kList) return ReadValue(value, &spec->dataset_slices);
+        ReadValue(value, &spec->dataset_strategy);
+      },
+      [](const ParallelSpec& spec) {
+        return spec.dataset_slices.empty() ? PrintValue(spec.dataset_strategy)
+                                           : PrintValue(spec.dataset_slices);
+      },
+      Range{1, 4096}, OrWord{words});
+}
+
 Section ParallelSection() {
   SettingTable<ParallelSpec> parallel("parallel", "parallel");
   parallel.Add("parallel_mode", &ParallelSpec::parallel_mode,
@@ -128,8 +149,7 @@ Section ParallelSection() {
   parallel.Add("cross_batch", &ParallelSpec::cross_batch,
                "Each worker's mean counts the same, whatever its rows.",
                Where(&ParallelSpec::gradients_mean, {true}));
-  parallel.Add("dataset_strategy", &ParallelSpec::dataset_strategy,
-               "full_batch: every worker gets the whole batch.");
+  AddDatasetStrategy(&parallel);
   parallel.AddSpelling("full_batch", ValueKind::kBool,
                        "true is another way to say dataset_strategy = full_batch.",
                        [](const JsonValue& value, ParallelSpec* spec) {

@@ -46,6 +46,8 @@ void Fulfil(const Section& section, const Setting& setting, const std::string& o
   Fulfil(section, *section.Find(key), object, overrides);
   if (value == "label" || value == "embedding") return;  // ItemFor found one that is so.
   if (value == "criteo") overrides->push_back("data.features=[]");
+  if (value == "idx")
+    overrides->insert(overrides->end(), {"data.features=[]", "data.columns=[]", "model.type=mlp"});
   if (section.name == "schedule") overrides->push_back(object + ".decay_steps=10");
   if (value == "auto_parallel") overrides->push_back("parallel.dense_exchange=allreduce");
   overrides->push_back(PathBelow(object, key) + "=" + value);

@@ -52,6 +52,8 @@ std::string GoodLine(DataFormat format) {
       return "1 0:3:0.5 4:2:1";
     case DataFormat::kLibfm:
       return "-1 3:1 11:0.5 7:1 8:1 9:1";
+    case DataFormat::kIdx:  // No lines: see idx_test.cc.
+      break;
   }
   return "";
 }

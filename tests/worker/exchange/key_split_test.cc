@@ -22,6 +22,7 @@ struct Case {
   std::vector<std::vector<Key>> lists;
   std::vector<std::vector<uint32_t>> choices;  // [lists]: positions of some of the keys.
   std::vector<std::vector<uint32_t>> bounds;   // [tables]: where shards begin; empty: not said.
+  std::vector<std::vector<uint32_t>> given;    // [tables]: the keys' shards under kGiven.
   std::vector<KeysOfTable> tables;
 
   // Whether a table means the key at this position of its list.
@@ -30,6 +31,11 @@ struct Case {
     return std::find(table.only->begin(), table.only->end(), position) != table.only->end();
   }
 };
+
+uint32_t ShardAt(const KeysOfTable& table, uint32_t position, uint32_t num_shards) {
+  if (table.shard_by == ShardBy::kGiven) return table.shard_of_key[position];
+  return ShardOf(table.keys[position], table.shard_by, num_shards).value;
+}
 
 // Where in a table's keys each shard begins; empty when they do not come by shard.
 std::vector<uint32_t> BoundsOf(const KeysOfTable& table, uint32_t num_shards) {
@@ -72,14 +78,26 @@ Case RandomCase(uint64_t seed) {
       if (random.Below(3) == 0) c.choices.back().push_back(i);
     }
   }
+  const ShardBy kinds[] = {ShardBy::kKey, ShardBy::kGroup, ShardBy::kRange};
   uint32_t id = 0;
   for (size_t t = 0; t < num_tables; ++t) {
     id += static_cast<uint32_t>(random.Below(3));
     // Some tables share the list of the table before them.
     const size_t list = t > 0 && random.Below(3) == 0 ? t - 1 : t;
-    c.tables.push_back({TableId{id++}, random.Below(2) == 0 ? ShardBy::kKey : ShardBy::kGroup,
+    c.tables.push_back({TableId{id++}, kinds[random.Below(3)],
                         1 + static_cast<uint32_t>(random.Below(9)), c.lists[list]});
     if (random.Below(3) == 0) c.tables.back().only = c.choices[list];
+    c.given.emplace_back();
+    if (random.Below(4) == 0) {
+      for (size_t i = 0; i < c.lists[list].size(); ++i) {
+        c.given.back().push_back(static_cast<uint32_t>(random.Below(num_shards)));
+      }
+      c.tables.back().shard_by = ShardBy::kGiven;
+      c.tables.back().only.reset();
+      c.tables.back().shard_of_key = c.given.back();
+      c.bounds.emplace_back();
+      continue;
+    }
     c.bounds.push_back(random.Below(2) == 0 ? BoundsOf(c.tables.back(), num_shards)
                                             : std::vector<uint32_t>());
     c.tables.back().shard_begin = c.bounds.back();
@@ -104,7 +122,7 @@ Expected Oracle(const Case& c, uint32_t server) {
       for (uint32_t i = 0; i < table.keys.size(); ++i) {
         const Key key = table.keys[i];
         if (!Case::Meant(table, i)) continue;
-        if (ShardOf(key, table.shard_by, c.shards.num_shards()).value != shard) continue;
+        if (ShardAt(table, i, c.shards.num_shards()) != shard) continue;
         expected.keys.push_back(key);
         ++counts.back();
         ++total;

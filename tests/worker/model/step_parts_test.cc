@@ -66,6 +66,30 @@ std::vector<float> GradientsOf(uint64_t part, std::span<const Key> keys) {
   return gradients;
 }
 
+// Under field_slice the shard of a key is that of its feature, in one part and in several.
+TEST(StepParts, KnowTheShardsOfFields) {
+  Job job = TwoTables();
+  job.tables[0].slice_mode = SliceMode::kField;
+  job.tables[0].shard_by = ShardBy::kGiven;
+  KeyFinder finder(job);
+  // Tables that are cut otherwise do not share keys; with the same key both features have, the
+  // columns would share a vocabulary.
+  EXPECT_NE(finder.table_keys()[0], finder.table_keys()[1]);
+  Batch batch = RandomBatch(40, 5);
+  for (Key& key : batch.sparse[1].keys) key += 1000;
+  for (const uint32_t num_parts : {1u, 3u}) {
+    StepParts parts;
+    parts.Assign(batch, num_parts, finder);
+    const std::span<const Key> keys = parts.KeysOf({0});
+    const std::span<const uint32_t> shards = parts.FieldShardsOf({0});
+    ASSERT_EQ(shards.size(), keys.size());
+    ASSERT_GT(keys.size(), 20u);
+    for (size_t k = 0; k < keys.size(); ++k) EXPECT_EQ(shards[k], keys[k] < 1000 ? 0u : 16u);
+    EXPECT_TRUE(parts.FieldShardsOf({1}).empty());
+    EXPECT_TRUE(parts.FieldShardsOf(kDense).empty());
+  }
+}
+
 TEST(CutBatch, GivesEveryRowToOnePartByItsPositionInTheEpoch) {
   Batch whole = RandomBatch(23, 1);
   whole.positive_texts = 5;

@@ -1,4 +1,4 @@
-// The parsers of text formats, by factory.
+// The parsers of all formats, by factory.
 #pragma once
 
 #include <cstdint>
@@ -35,5 +35,8 @@ std::unique_ptr<RowParser> NewCriteoParser(const DataSpec& data, uint32_t num_cl
 // libfm: as libsvm, but every row has data.num_fields entries; the entry at place f of its row,
 // from 0, is of sparse feature f.
 std::unique_ptr<RowParser> NewLibsvmParser(const DataSpec& data, uint32_t num_classes);
+
+// One image: the byte of its label, then a byte a pixel, as OpenImages gives them.
+std::unique_ptr<RowParser> NewIdxParser(const DataSpec& data, uint32_t num_classes);
 
 }  // namespace hdps

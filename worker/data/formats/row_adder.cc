@@ -17,12 +17,17 @@ constexpr uint64_t kBadRowsLogged = 10;
 
 std::vector<NumericTransforms::Column> TransformsOf(const DataSpec& data, size_t num_numeric) {
   std::vector<NumericTransforms::Column> columns;
-  if (data.format == DataFormat::kCsv) {
+  if (!data.columns.empty() &&
+      (data.format == DataFormat::kCsv || data.format == DataFormat::kIdx)) {
     for (const ColumnSpec& spec : data.columns) {
       if (spec.type == ColumnType::kNumeric) {
         columns.push_back({spec.transform, spec.mean, spec.scale});
       }
     }
+    return columns;
+  }
+  if (data.format == DataFormat::kIdx) {
+    columns.assign(num_numeric, {Transform::kStandardize, 0, 255});  // To 0 .. 1.
     return columns;
   }
   columns.assign(num_numeric, {data.numeric_transform, 0, 1});
@@ -42,6 +47,8 @@ std::unique_ptr<RowParser> NewRowParser(const DataSpec& data,
     case DataFormat::kLibffm:
     case DataFormat::kLibfm:
       return NewLibsvmParser(data, labels[0].num_classes);
+    case DataFormat::kIdx:
+      return NewIdxParser(data, labels[0].num_classes);
   }
   return nullptr;
 }

@@ -1,0 +1,75 @@
+// Features to shards.
+#include "common/job/table_slices.h"
+
+#include <algorithm>
+#include <map>
+
+#include "common/job/job_registry.h"
+
+namespace hdps {
+
+namespace {
+
+// The name that the keys of each sparse feature are salted with.
+std::vector<std::string> KeySpaces(const DataSpec& data) {
+  std::vector<std::string> spaces = FeaturesOf(data).sparse;
+  if (data.format != DataFormat::kCsv) return spaces;
+  for (const ColumnSpec& column : data.columns) {
+    const auto feature = std::ranges::find(spaces, column.name);
+    const bool sparse =
+        column.type == ColumnType::kCategorical || column.type == ColumnType::kMulti;
+    if (sparse && feature != spaces.end()) *feature = column.key_space();
+  }
+  return spaces;
+}
+
+// The first shard of part `part` of `parts`: servers are dealt theirs so.
+uint32_t FirstShard(uint64_t part, uint64_t parts, uint64_t num_shards) {
+  return static_cast<uint32_t>((part * num_shards + parts - 1) / parts);
+}
+
+}  // namespace
+
+std::vector<uint32_t> FeaturesOfTable(const Job& job, const std::string& table) {
+  const std::vector<std::string> all = FeaturesOf(job.data).sparse;
+  std::vector<bool> read(all.size(), false);
+  for (const LayerSpec& layer : job.model.layers) {
+    if (!ReadsRows(job.model, layer) || layer.table != table) continue;
+    if (layer.features.empty()) read.assign(all.size(), true);
+    for (const std::string& name : layer.features) {
+      const auto found = std::ranges::find(all, name);
+      if (found != all.end()) read[static_cast<size_t>(found - all.begin())] = true;
+    }
+  }
+  std::vector<uint32_t> features;
+  for (uint32_t f = 0; f < read.size(); ++f) {
+    if (read[f]) features.push_back(f);
+  }
+  return features;
+}
+
+std::vector<uint32_t> FieldShards(const Job& job, const TableSpec& table,
+                                  std::span<const uint32_t> features) {
+  const uint64_t num_shards = job.cluster.shards, count = features.size();
+  std::vector<uint32_t> shards;
+  for (uint64_t f = 0; f < count && table.manual_shapes.empty(); ++f) {
+    shards.push_back(static_cast<uint32_t>(f * num_shards / count));
+  }
+  const size_t slices = table.manual_shapes.size();
+  for (size_t slice = 0; slice < slices; ++slice) {
+    const uint32_t begin = FirstShard(slice, slices, num_shards);
+    const uint64_t its = FirstShard(slice + 1, slices, num_shards) - begin;
+    const uint64_t fields = table.manual_shapes[slice];
+    for (uint64_t f = 0; f < fields; ++f) {
+      shards.push_back(begin + static_cast<uint32_t>(f * its / fields));
+    }
+  }
+  const std::vector<std::string> spaces = KeySpaces(job.data);
+  std::map<std::string, uint32_t> of_space;
+  for (size_t f = 0; f < shards.size(); ++f) {
+    shards[f] = of_space.try_emplace(spaces[features[f]], shards[f]).first->second;
+  }
+  return shards;
+}
+
+}  // namespace hdps

@@ -1,0 +1,114 @@
+// How tables are cut over the servers and data over the workers, and what cannot be cut so.
+#include <bit>
+
+#include "common/job/table_slices.h"
+#include "common/job/text/job_sections.h"
+#include "common/parallel/slices.h"
+
+namespace hdps {
+
+namespace {
+
+ShardBy ShardByOf(SliceMode mode) {
+  switch (mode) {
+    case SliceMode::kBatch:
+      return ShardBy::kKey;
+    case SliceMode::kRow:
+      return ShardBy::kRange;
+    case SliceMode::kField:
+    case SliceMode::kColumn:
+      break;
+  }
+  return ShardBy::kGiven;
+}
+
+// What is wrong, and what would be right; empty: nothing.
+std::string FieldProblem(const Job& job, const TableSpec& table) {
+  if (table.policy.capped()) {
+    return "limits its rows (policy), evenly over shards, which have the rows of one feature or "
+           "two "
+           "then; leave max_rows and max_bytes out, or take batch_slice";
+  }
+  const size_t features = FeaturesOfTable(job, table.name).size();
+  if (table.manual_shapes.empty()) return "";
+  uint64_t sum = 0;
+  for (const uint32_t count : table.manual_shapes) {
+    if (count == 0) return "has an empty slice in manual_shapes; every slice has a feature or more";
+    sum += count;
+  }
+  if (sum != features) {
+    return "has " + std::to_string(features) + " features, and manual_shapes is of " +
+           std::to_string(sum) + " in " + std::to_string(table.manual_shapes.size()) +
+           " slices; give so many as there are";
+  }
+  if (table.manual_shapes.size() > job.cluster.shards) {
+    return "has " + std::to_string(table.manual_shapes.size()) +
+           " slices in manual_shapes, more than cluster.shards, " +
+           std::to_string(job.cluster.shards) + "; raise that, or give fewer";
+  }
+  return "";
+}
+
+std::string ColumnProblem(const Job& job, const TableSpec& table) {
+  const uint32_t slices = table.column_slices;
+  if (!std::has_single_bit(slices) || slices > job.cluster.shards || table.dim % slices != 0) {
+    return "has dim " + std::to_string(table.dim) + ", which cannot be cut into " +
+           std::to_string(slices) +
+           " parts; column_slices is a power of two that divides the dim, and at "
+           "most cluster.shards, " +
+           std::to_string(job.cluster.shards);
+  }
+  const OptimizerRecord& rule = RecordOf(table.optimizer);
+  if (table.optimizer.kind == OptimizerKind::kRowwiseAdagrad ||
+      table.optimizer.kind == OptimizerKind::kOwn) {
+    return "has the optimizer " + std::string(rule.name) +
+           ", which may look at all columns of a row; take another, such as adagrad, or "
+           "batch_slice";
+  }
+  if (table.policy != PolicySpec()) {
+    return "has a policy, which looks at whole rows; leave it out, or take batch_slice";
+  }
+  if (table.weights != WeightFormat::kFp32) {
+    return "keeps its weights in 16 bits, rounded by draws for whole rows; leave `weights` out, or "
+           "take batch_slice";
+  }
+  return "";
+}
+
+}  // namespace
+
+Status SliceTables(const JobSource& source, Job* job) {
+  for (TableSpec& table : job->tables) {
+    if (table.dense) continue;
+    table.shard_by = ShardByOf(table.slice_mode);
+    std::string problem;
+    if (table.shard_by == ShardBy::kGiven && table.vocab_cache_size > 0) {
+      problem =
+          "keeps rows at the workers (vocab_cache_size), which find them by their keys alone; "
+          "leave that out, or take batch_slice";
+    } else if (table.slice_mode == SliceMode::kField) {
+      problem = FieldProblem(*job, table);
+    } else if (table.slice_mode == SliceMode::kColumn) {
+      problem = ColumnProblem(*job, table);
+    }
+    if (problem.empty()) continue;
+    return Refuse(source, "model",
+                  "table " + Quoted(table.name) + " (slice_mode " +
+                      std::string(WordOf(table.slice_mode)) + ") " + problem);
+  }
+  return {};
+}
+
+Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel) {
+  if (parallel.dataset_slices.empty()) return {};
+  std::string problem = ProblemOfSlices(parallel.dataset_slices, parallel.device_num);
+  if (parallel.parallel_mode == ParallelMode::kData ||
+      parallel.parallel_mode == ParallelMode::kStandAlone) {
+    problem = "under parallel_mode " + std::string(WordOf(parallel.parallel_mode)) +
+              " every worker reads its own examples; leave it out, or take hybrid_parallel, "
+              "semi_auto_parallel or auto_parallel";
+  }
+  return problem.empty() ? Status() : Refuse(source, "parallel.dataset_strategy", problem);
+}
+
+}  // namespace hdps

@@ -1,0 +1,148 @@
+// Tables cut over servers by row, field and column: where rows are, and what is refused.
+#include "common/job/table_slices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/common/job/job_samples.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// 39 features and a label.
+std::string Wide(const std::string& model) {
+  return R"({"data": {"train": ["a.csv"], "columns": [{"name": "y", "type": "label"},
+             {"name": "f", "repeat": 39}]}, "model": )" +
+         model + "}";
+}
+
+// How many of the features each of so many servers has.
+std::vector<int> FeaturesAt(const Job& job, uint32_t servers) {
+  const TableSpec& table = job.tables[1];
+  std::vector<int> at(servers, 0);
+  const std::vector<uint32_t> features = FeaturesOfTable(job, table.name);
+  for (const uint32_t shard : FieldShards(job, table, features)) {
+    ++at[static_cast<size_t>(uint64_t{shard} * servers / job.cluster.shards)];
+  }
+  return at;
+}
+
+TEST(TableSlicesTest, FeaturesAreDealtEvenly) {
+  const Job job = Good({}, Wide(R"({"type": "wide_deep", "slice_mode": "field_slice"})"));
+  EXPECT_EQ(job.tables[1].shard_by, ShardBy::kGiven);
+  EXPECT_THAT(FeaturesAt(job, 4), ElementsAre(10, 10, 10, 9));
+  EXPECT_THAT(FeaturesAt(job, 1), ElementsAre(39));
+  EXPECT_THAT(FeaturesAt(job, 2), ElementsAre(20, 19));
+  for (uint32_t servers = 1; servers <= 32; ++servers) {
+    for (const int features : FeaturesAt(job, servers)) {
+      EXPECT_NEAR(features, 39.0 / servers, 2.5) << servers;
+    }
+  }
+  EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
+  EXPECT_NE(TablesDigest(Good({}, Wide(R"({"type": "wide_deep"})"))), TablesDigest(job));
+}
+
+TEST(TableSlicesTest, ManualShapesAreWhatServersHave) {
+  const Job job = Good({}, Wide(R"({"type": "wide_deep", "slice_mode": "field_slice",
+                                    "manual_shapes": [20, 1, 11, 2, 5]})"));
+  EXPECT_THAT(FeaturesAt(job, 5), ElementsAre(20, 1, 11, 2, 5));
+  EXPECT_THAT(FeaturesAt(job, 1), ElementsAre(39));
+  EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
+  const Job three = Good({"model.manual_shapes=[1,37,1]"},
+                         Wide(R"({"type": "wide_deep", "slice_mode": "field_slice"})"));
+  EXPECT_THAT(FeaturesAt(three, 3), ElementsAre(1, 37, 1));
+}
+
+TEST(TableSlicesTest, FeaturesOfOneVocabularyStayTogether) {
+  const Job job =
+      Good({"model.slice_mode=field_slice", "data.columns.4.vocabulary=c"});  // e beside c.
+  const std::vector<uint32_t> features = FeaturesOfTable(job, "deep");
+  const std::vector<uint32_t> shards = FieldShards(job, job.tables[1], features);
+  ASSERT_EQ(shards.size(), 6u);  // c, d, e, range, cross, pair.
+  EXPECT_EQ(shards[2], shards[0]);
+  EXPECT_NE(shards[1], shards[0]);
+}
+
+TEST(TableSlicesTest, ColumnsOfARowAreApart) {
+  const Job job = Good({"model.slice_mode=table_column_slice", "model.column_slices=4",
+                        "model.deep_optimizer.kind=adagrad"});
+  EXPECT_EQ(job.tables[0].slice_mode, SliceMode::kBatch);  // Of dim 1.
+  const TableSpec& deep = job.tables[1];
+  EXPECT_EQ(deep.slice_dim(), 4u);
+  std::map<uint32_t, int> rows;  // Of each of two servers.
+  for (Key key = 0; key < 20000; ++key) {
+    for (uint32_t slice = 0; slice < 4; ++slice) {
+      const uint32_t shard = ColumnShard(MixBits(key), slice, 4, 32);
+      EXPECT_EQ(FirstColumn(deep, {shard}, 32), slice * 4);
+      ++rows[shard / 16];
+    }
+  }
+  EXPECT_EQ(rows[0], 40000);
+  EXPECT_EQ(rows[1], 40000);
+  EXPECT_EQ(FirstColumn(job.tables[0], {31}, 32), 0u);
+  EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
+}
+
+TEST(TableSlicesTest, HashesAndRangesAreBalanced) {
+  for (const ShardBy by : {ShardBy::kKey, ShardBy::kRange}) {
+    for (const uint32_t servers : {2u, 3u}) {
+      std::vector<double> rows(servers, 0), shards(servers, 0);
+      for (uint32_t s = 0; s < 32; ++s) ++shards[s * servers / 32];
+      constexpr int kKeys = 100000;
+      for (int i = 0; i < kKeys; ++i) {
+        const Key key = FeatureKey(7, std::to_string(i));
+        ++rows[ShardOf(key, by, 32).value * servers / 32];
+      }
+      for (uint32_t s = 0; s < servers; ++s) {
+        EXPECT_NEAR(rows[s] / kKeys / (shards[s] / 32), 1, 0.05) << servers;
+      }
+    }
+  }
+}
+
+TEST(TableSlicesTest, WhatCannotBeCutIsRefused) {
+  const std::string field = "model.slice_mode=field_slice";
+  const std::string column = "model.slice_mode=table_column_slice";
+  const struct {
+    std::vector<std::string> overrides;
+    std::string needle;
+  } mistakes[] = {
+      {{"model.slice_mode=fields"}, "one of batch_slice, field_slice, table_row_slice"},
+      {{field, "model.manual_shapes=[3,4]"},
+       "has 6 features, and manual_shapes is of 7 in 2 slices"},
+      {{field, "model.manual_shapes=[6,0]"}, "empty slice in manual_shapes"},
+      {{field, "model.manual_shapes=[2,2,2]", "cluster.shards=2"}, "more than cluster.shards, 2"},
+      {{field, "model.policy.max_rows=10"}, "limits its rows (policy)"},
+      {{field, "model.vocab_cache_size=10"}, "keeps rows at the workers"},
+      {{column, "model.column_slices=3"}, "has dim 16, which cannot be cut into 3 parts"},
+      {{column, "model.column_slices=32"}, "has dim 16, which cannot be cut into 32 parts"},
+      {{column, "model.deep_optimizer.kind=rowwise_adagrad"}, "has the optimizer rowwise_adagrad"},
+      {{column, "model.policy.admit_after=2"}, "has a policy"},
+      {{column, "model.weights=bf16"}, "keeps its weights in 16 bits"},
+      {{column, "model.vocab_cache_size=10"}, "keeps rows at the workers"},
+  };
+  for (const auto& mistake : mistakes) {
+    SCOPED_TRACE(mistake.overrides.back());
+    EXPECT_THAT(Bad(mistake.overrides), HasSubstr(mistake.needle));
+  }
+}
+
+TEST(DatasetStrategyTest, TuplesAreNotOfDataParallel) {
+  EXPECT_THAT(Bad({"parallel.dataset_strategy=[[1,4]]"}),
+              HasSubstr("parallel.dataset_strategy: under parallel_mode data_parallel every worker "
+                        "reads its own examples"));
+  EXPECT_THAT(Bad({"parallel.dataset_strategy=[4]"}),
+              HasSubstr("one of data_parallel, full_batch, or a list of lists of whole numbers"));
+  EXPECT_THAT(Bad({"parallel.dataset_strategy=[[0,4]]"}), HasSubstr("is not one of"));
+  EXPECT_THAT(Bad({"parallel.dataset_strategy=full_bach"}), HasSubstr("\"full_batch\""));
+  EXPECT_THAT(Bad({"parallel.dataset_strategy=[[1,4]]", "parallel.full_batch=true"}),
+              HasSubstr("contradicts"));
+}
+
+}  // namespace
+}  // namespace hdps
