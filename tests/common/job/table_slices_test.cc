@@ -136,8 +136,8 @@ TEST(DatasetStrategyTest, TuplesAreNotOfDataParallel) {
   EXPECT_THAT(Bad({"parallel.dataset_strategy=[[1,4]]"}),
               HasSubstr("parallel.dataset_strategy: under parallel_mode data_parallel every worker "
                         "reads its own examples"));
-  EXPECT_THAT(Bad({"parallel.dataset_strategy=[4]"}),
-              HasSubstr("one of data_parallel, full_batch, or a list of lists of whole numbers"));
+  EXPECT_THAT(Bad({"parallel.dataset_strategy=7"}),
+              HasSubstr("one of data_parallel, full_batch, or a tuple such as [2, 1]"));
   EXPECT_THAT(Bad({"parallel.dataset_strategy=[[0,4]]"}), HasSubstr("is not one of"));
   EXPECT_THAT(Bad({"parallel.dataset_strategy=full_bach"}), HasSubstr("\"full_batch\""));
   EXPECT_THAT(Bad({"parallel.dataset_strategy=[[1,4]]", "parallel.full_batch=true"}),
