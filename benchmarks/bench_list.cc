@@ -5,9 +5,13 @@
   BENCH(cache, RunCacheBench, "what does it give to keep the hot rows at the worker?")             \
   BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                     \
   BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")                  \
+  BENCH(dense_exchange, RunDenseExchangeBench,                                                     \
+        "dense gradients: together or one by one, beside backward, the optimizer split")           \
   BENCH(disk_tier, RunDiskTierBench,                                                               \
         "what a table larger than memory costs, and one that forgets")                             \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes")    \
+  BENCH(interleave, RunInterleaveBench,                                                            \
+        "what copies that take turns hide of round trips within a step")                           \
   BENCH(lookahead, RunLookaheadBench,                                                              \
         "a step whose rows were asked for while the last was computed")                            \
   BENCH(model, RunModelBench, "a step without servers, first layer plain and on unique rows")      \

@@ -15,6 +15,8 @@ constexpr OptimizerLoops MakeOptimizerLoops() {
   loops.init_state = InitStateBy<Rule>;
   if constexpr (Rule::kWholeTensors) {
     loops.update_tensor = UpdateTensorBy<Rule>;
+    loops.find_chunk_direction = FindChunkDirectionBy<Rule>;
+    loops.descend_chunk = DescendChunkBy<Rule>;
   } else {
     loops.update_row = UpdateRowBy<Rule>;
     loops.update_fp32_rows = UpdateRowsBy<Rule, WeightFormat::kFp32>;

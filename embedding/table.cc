@@ -90,7 +90,7 @@ struct TableSlice::Impl {
 
   void ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys, const float* values,
                       GradientScale scale, int64_t step);
-  void ApplyToTensors(const OptimizerSpec& rule, int64_t step);
+  void ApplyToTensors(const OptimizerSpec& rule, int64_t step, TensorPeers* peers);
   // Makes `sums` of the parts what a rule is given: scaled, with penalties, clipped.
   void FinishSums(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
   void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
@@ -187,7 +187,7 @@ void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* valu
   }
 }
 
-void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step) {
+void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step, TensorPeers* peers) {
   std::vector<TensorChunk> chunks(sums.keys().size());
   ForEachRow(sums.keys(), step, [&](size_t k, std::byte* row) {
     const std::span<const float> gradient(sums.values() + k * dim, dim);
@@ -195,6 +195,7 @@ void TableSlice::Impl::ApplyToTensors(const OptimizerSpec& rule, int64_t step) {
     chunks[k] = {sums.keys()[k], {gradient, weights, State(row)}};
   });
   if (!store.failure().ok()) return;  // Not every chunk has its row.
+  if (peers != nullptr) return UpdateChunks(spec, rule, step, std::move(chunks), *peers);
   UpdateTensors(spec, rule, step, std::move(chunks));
 }
 
@@ -310,7 +311,7 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   const bool whole_tensors = RecordOf(rule).whole_tensors;
   if (whole_tensors || !terms.none()) {
     impl_->FinishSums(parts, scale, terms);
-    if (whole_tensors) return impl_->ApplyToTensors(rule, step);
+    if (whole_tensors) return impl_->ApplyToTensors(rule, step, update.peers);
     return impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, 1}, step);
   }
   if (parts.size() == 1) {

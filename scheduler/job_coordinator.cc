@@ -37,12 +37,15 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
   fault_.clear();
   answers_.clear();
   const std::vector<PeerId> first_worker = {parts_.members.workers().front()};
+  // Those that have a part of the optimizer's state have that part alone.
+  const bool split = job_->parallel.optimizer.enabled;
+  const std::vector<PeerId> who_store = split ? parts_.members.workers() : first_worker;
   switch (phase) {
     case Phase::kSuspended:
     case Phase::kQuiet:
       return;
     case Phase::kMoveDense:
-      return Send(first_worker, MakeCommand(CommandKind::kStoreDense), now);
+      return Send(who_store, MakeCommand(CommandKind::kStoreDense), now);
     case Phase::kMoveSave:
       return SendMovedShards(now);
     case Phase::kMoveServers:
@@ -74,7 +77,7 @@ void JobCoordinator::Enter(Phase phase, TimeMs now) {
       if (stop_) round_->Pause();
       return SendTrainOrders(now);
     case Phase::kStoreDense:
-      return Send(first_worker, MakeCommand(CommandKind::kStoreDense), now);
+      return Send(who_store, MakeCommand(CommandKind::kStoreDense), now);
     case Phase::kEvaluate:
       evaluation_ = std::make_unique<EvaluationSums>(*job_, parts_.files, out_);
       return Send(parts_.members.workers(), EvaluateCommand(), now);
@@ -127,6 +130,7 @@ void JobCoordinator::OnAnswer(PeerId from, const Command& command, const Command
     KnowWorker(done);
     round_->OnTrained(*parts_.members.WorkerRank(from), done);
     parts_.members.OnCache(from, done.cache);
+    collectives_[from] = done.collectives;
     if (const std::string fault = round_->Disagreement(); !fault.empty()) return Fail(3, fault);
     SendTrainOrders(now);
   } else if (command.command == CommandKind::kEvaluate) {

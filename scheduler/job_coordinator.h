@@ -172,10 +172,11 @@ class JobCoordinator {
   bool stop_ = false;
   std::string fault_;                      // First error of a load or save at hand.
   std::map<PeerId, CommandDone> answers_;  // Of the phase at hand, where they are needed whole.
-  Sums trained_;                           // Since the state at hand was begun or loaded.
-  uint64_t examples_worked_ = 0;           // By this process' cluster, those of lost steps too.
-  Sums epoch_, last_epoch_;                // Of the epoch at hand, and of the one before it.
-  uint64_t examples_before_ = 0;           // Of the state that was loaded.
+  std::map<PeerId, CollectiveTally> collectives_;  // Of each worker, the newest.
+  Sums trained_;                                   // Since the state at hand was begun or loaded.
+  uint64_t examples_worked_ = 0;  // By this process' cluster, those of lost steps too.
+  Sums epoch_, last_epoch_;       // Of the epoch at hand, and of the one before it.
+  uint64_t examples_before_ = 0;  // Of the state that was loaded.
   // A checkpoint on its way, with those of its files that are there.
   struct Save {
     Manifest manifest;

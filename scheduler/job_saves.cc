@@ -183,6 +183,7 @@ void JobCoordinator::FillSummary(TimeMs now) {
   summary_.checkpoint = parts_.checkpoints.latest();
   summary_.staleness_max = parts_.members.staleness_max();
   summary_.cache = parts_.members.cache();
+  for (const auto& [worker, tally] : collectives_) summary_.collectives.TakeMost(tally);
   summary_.refused_checkpoints = parts_.checkpoints.refused();
   if (plan_->stopped_early()) summary_.stopped_early = watches_.WhyEnded();
   const Watched& watched = watches_.state();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/planning/strategy_of_job.h"
 #include "common/platform/failpoint.h"
 #include "scheduler/scheduler_inside.h"
 
@@ -304,6 +305,12 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
   if (!made.ok()) {
     return Status(Code::kInvalidArgument,
                   "--out=" + options.out + " cannot be written to: " + made.message());
+  }
+  if (const ParallelMode mode = options.job->parallel.parallel_mode;
+      mode != ParallelMode::kData && mode != ParallelMode::kStandAlone) {
+    HDPS_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(*options.job, options.num_workers));
+    HDPS_RETURN_IF_ERROR(SaveStrategy(files, *options.job, strategy));
+    impl->Notice(StrategyLine(*options.job, strategy));
   }
   impl->report = std::make_unique<RunReport>(files, options.out, *options.job,
                                              impl->start.has_value() || impl->before.has_value());

@@ -49,7 +49,7 @@ Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files
   }
   HDPS_ASSIGN_OR_RETURN(loaded->model_, NewModel(job, executor));
   HDPS_RETURN_IF_ERROR(loaded->ReadShards(files, executor));
-  loaded->SetDense();
+  if (loaded->model_->dense_floats() > 0) loaded->model_->SetDense(loaded->DenseWeights());
   return loaded;
 }
 
@@ -81,12 +81,20 @@ void CheckpointModel::Read(TableId table, std::span<const Key> keys,
   }
 }
 
-void CheckpointModel::SetDense() {
-  if (model_->dense_floats() == 0) return;
-  const TableId dense{static_cast<uint32_t>(job_.tables.size() - 1)};
+std::vector<uint64_t> CheckpointModel::RowsOfTables() const {
+  std::vector<uint64_t> rows(job_.tables.size());
+  for (const std::vector<TableSlice>& shard : shards_) {
+    for (size_t t = 0; t < shard.size(); ++t) rows[t] += shard[t].num_rows();
+  }
+  return rows;
+}
+
+std::vector<float> CheckpointModel::DenseWeights() {
   std::vector<float> weights(model_->dense_floats());
+  if (weights.empty()) return weights;
+  const TableId dense{static_cast<uint32_t>(job_.tables.size() - 1)};
   Read(dense, DenseKeys(model_->tensors()), {}, weights);
-  model_->SetDense(weights);
+  return weights;
 }
 
 Status CheckpointModel::Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows) {

@@ -38,13 +38,17 @@ class CheckpointModel {
   // For ScoreSteps: the rows of the step's keys.
   Status Fetch(const PreparedStep& step, std::vector<std::vector<float>>* rows);
 
+  // rows[keys * dim]: weights. `field_shards`: of each key, of a table that is cut by field; else
+  // empty.
+  void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
+            std::span<float> rows);
+  std::vector<uint64_t> RowsOfTables() const;  // [tables]
+  // The model's flat array.
+  std::vector<float> DenseWeights();
+
  private:
   explicit CheckpointModel(const Job& job) : job_(job) {}
   Status ReadShards(FileSystem& files, Executor& executor);
-  void SetDense();
-  // `field_shards`: of each key, of a table that is cut by field; else empty.
-  void Read(TableId table, std::span<const Key> keys, std::span<const uint32_t> field_shards,
-            std::span<float> rows);
 
   const Job& job_;
   FoundCheckpoint checkpoint_;

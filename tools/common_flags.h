@@ -22,6 +22,8 @@ struct CommonFlags {
   std::string eval_set;  // Name of the job's set to score; empty: its first.
   std::string log;
   int threads = 0;
+  uint32_t workers = 1;  // evaluate, predict: that share the model.
+  bool dry_run = false;  // Likewise: only says who would hold what.
 };
 
 // A number and one of these units behind it, as 4.6G: in units of 1; nothing where it is none.

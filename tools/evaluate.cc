@@ -38,6 +38,10 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
                    std::ostream& to) {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ScoredData> data,
                         ScoredData::Open(flags, files, executor));
+  if (flags.dry_run) {
+    to << data->WhoHoldsWhat();
+    return Status();
+  }
   std::vector<TaskMetrics> metrics = data->Metrics();
   // Beside its loss a model of classes has always been told by this.
   if (data->softmax() && metrics[0].words == std::vector<std::string>{"logloss"}) {

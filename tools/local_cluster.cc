@@ -3,6 +3,7 @@
 
 #include <glog/logging.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -83,6 +84,11 @@ void RunWorker(Cluster& cluster, uint32_t rank) {
     options.after_step = [&cluster, rank](const StepReport& report) {
       cluster.options.after_step({rank}, report);
     };
+  }
+  std::optional<StepTrace> trace;
+  if (cluster.options.trace != nullptr) {
+    options.trace =
+        &trace.emplace(*cluster.options.trace, cluster.clock, rank, cluster.options.trace_steps);
   }
   const std::unique_ptr<Transport> transport =
       NewInprocTransport(cluster.hub, {.self = options.node.identity.self});

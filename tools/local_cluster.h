@@ -14,6 +14,7 @@
 #include "common/platform/monotonic_clock.h"
 #include "scheduler/scheduler_node.h"
 #include "worker/step/step_report.h"
+#include "worker/step/step_trace.h"
 
 namespace hdps {
 
@@ -27,6 +28,9 @@ struct LocalClusterOptions {
   const std::atomic<bool>* stop = nullptr;  // Becoming true drains the job; may be null.
   // Called after each step of each worker, on that worker's thread; may be empty.
   std::function<void(WorkerId, const StepReport&)> after_step;
+  // Is told of each worker's first trace_steps steps; null: nobody is.
+  TraceEvents* trace = nullptr;
+  uint64_t trace_steps = 0;
 };
 
 // Runs the job to its end. The same state machines as the daemons, connected in memory; the calling

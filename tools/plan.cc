@@ -7,6 +7,8 @@
 #include <string>
 
 #include "common/job/job.h"
+#include "common/job/strategy_file.h"
+#include "common/planning/strategy_of_job.h"
 #include "common/platform/file_system.h"
 #include "common/process/command_line.h"
 #include "server/server_memory_limit.h"
@@ -14,6 +16,7 @@
 #include "tools/common_flags.h"
 #include "tools/plan/cost_model.h"
 #include "tools/plan/plan_report.h"
+#include "tools/plan/strategy_view.h"
 #include "tools/warnings.h"
 
 DEFINE_string(network, "25Gbit",
@@ -24,6 +27,10 @@ DEFINE_double(unique, 0, "Distinct share of a worker's keys of a step; 0: from -
 DEFINE_string(constants, "",
               "What hdps-bench constants --json=FILE wrote on such a machine; empty: those of "
               "the machine that hdps was developed on");
+DEFINE_bool(strategy, false,
+            "Show how the layers lie over the workers, and what that costs, instead");
+DEFINE_string(strategy_file, "", "With --strategy: the strategy that this file keeps");
+DEFINE_string(svg, "", "With --strategy: write a picture of the model to this file");
 DECLARE_bool(json);
 DECLARE_uint32(servers);
 DECLARE_uint32(workers);
@@ -117,13 +124,38 @@ std::string LimitRows(const Job& job, PlanQuestion* question) {
   return WhyLimitIsTooSmall(job, options, kProcessBytes);
 }
 
+// As --strategy asks: the job's own, or that of a file; nothing is started.
+Status ShowStrategy(FileSystem& files, Job job) {
+  if (!FLAGS_strategy_file.empty()) {
+    HDPS_ASSIGN_OR_RETURN(job.parallel.kept_strategy, ReadStrategyFile(files, FLAGS_strategy_file));
+    const ParallelMode mode = job.parallel.parallel_mode;
+    if (mode == ParallelMode::kData || mode == ParallelMode::kStandAlone) {
+      job.parallel.parallel_mode = ParallelMode::kHybrid;
+    }
+  }
+  HDPS_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(job, FLAGS_workers));
+  HDPS_RETURN_IF_ERROR(SaveStrategy(files, job, strategy));
+  const JobFacts facts = FactsOf(job);
+  const StrategyView view = {facts, strategy, job.parallel.rates, StrategyLine(job, strategy)};
+  std::fputs(StrategyText(view).c_str(), stdout);
+  if (FLAGS_svg.empty()) return {};
+  const Status written = WriteFileAtomically(files, FLAGS_svg, StrategySvg(view));
+  if (written.ok()) return {};
+  return {Code::kInvalidArgument, "--svg=" + FLAGS_svg + ": " + written.message()};
+}
+
 Status Run() {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
+  if (!FLAGS_strategy && (!FLAGS_strategy_file.empty() || !FLAGS_svg.empty())) {
+    return {Code::kInvalidArgument,
+            "--strategy_file and --svg show a strategy; give --strategy as well"};
+  }
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(const Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
   PrintWarnings(job.warnings);
+  if (FLAGS_strategy) return ShowStrategy(*files, job);
   HDPS_ASSIGN_OR_RETURN(PlanQuestion question, ReadQuestion(job));
   MachineConstants constants;
   if (!FLAGS_constants.empty()) {
@@ -146,12 +178,13 @@ Status Run() {
 }  // namespace
 
 Subcommand PlanCommand() {
-  return {"plan",
-          "how fast a job would train on a cluster, and what would bound it",
-          "hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]",
-          {"job", "set", "servers", "workers", "threads", "network", "network_round_trip_us",
-           "rows", "row_bytes", "zipf", "unique", "constants", "json"},
-          Run};
+  return {
+      "plan",
+      "how fast a job would train on a cluster, and what would bound it",
+      "hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]",
+      {"job", "set", "servers", "workers", "threads", "network", "network_round_trip_us", "rows",
+       "row_bytes", "zipf", "unique", "constants", "json", "strategy", "strategy_file", "svg"},
+      Run};
 }
 
 }  // namespace hdps

@@ -27,6 +27,10 @@ Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executo
                   std::ostream& to) {
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<ScoredData> data,
                         ScoredData::Open(flags, files, executor));
+  if (flags.dry_run) {
+    to << data->WhoHoldsWhat();
+    return Status();
+  }
   std::unique_ptr<WritableFile> file;
   if (!flags.out.empty()) {
     HDPS_ASSIGN_OR_RETURN(file, files.Create(flags.out));

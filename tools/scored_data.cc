@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "common/base/byte_count.h"
 #include "common/base/nearest_name.h"
 #include "common/job/data_paths.h"
+#include "common/planning/strategy_of_job.h"
 #include "common/protocol/manifest.h"
 #include "tools/warnings.h"
 
@@ -119,7 +121,32 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
       opened->loaded_,
       CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor));
   TellWhich(opened->loaded_->checkpoint());
+  if (flags.workers > 1) {
+    HDPS_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(opened->job_, flags.workers));
+    HDPS_ASSIGN_OR_RETURN(opened->ranks_, RankScoring::New(opened->job_, strategy, *opened->loaded_,
+                                                           executor, *opened->clock_));
+  }
   return opened;
+}
+
+std::string ScoredData::WhoHoldsWhat() const {
+  std::string text;
+  if (ranks_ != nullptr) {
+    text = ranks_->Describe();
+  } else {
+    const size_t bytes = loaded_->model().dense_floats() * sizeof(float);
+    text = "worker 0: all dense weights, " + ShowByteCount(bytes) + "\n";
+  }
+  const std::vector<uint64_t> rows = loaded_->RowsOfTables();
+  for (size_t t = 0; t < job_.tables.size(); ++t) {
+    const TableSpec& table = job_.tables[t];
+    if (table.dense) continue;
+    text += "table " + table.name + ": " + std::to_string(rows[t]) + " rows of " +
+            std::to_string(table.dim) + " weights, " +
+            ShowByteCount(rows[t] * table.dim * sizeof(float)) + ", in " +
+            std::to_string(job_.cluster.shards) + " shards of this process\n";
+  }
+  return text;
 }
 
 std::string ScoredData::TextsHint(const LabelTally& labels) const {
@@ -141,7 +168,13 @@ Result<ScoreSums> ScoredData::Score(bool labels, const TakeScores& take) {
   const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {
     return loaded_->Fetch(step, rows);
   };
-  return ScoreSteps(job_, loaded_->model(), *steps, {nullptr, fetch}, take);
+  RowSource source = {nullptr, fetch};
+  if (ranks_ != nullptr) {
+    source.score = [this](const Batch& batch, std::vector<float>* scores) {
+      return ranks_->Score(batch, scores);
+    };
+  }
+  return ScoreSteps(job_, loaded_->model(), *steps, source, take);
 }
 
 }  // namespace hdps

@@ -12,6 +12,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "tools/checkpoint_model.h"
+#include "tools/rank_scoring.h"
 #include "tools/scoring.h"
 #include "worker/step/evaluation.h"
 
@@ -27,6 +28,8 @@ class ScoredData {
   bool softmax() const { return job_.model.loss == LossKind::kSoftmax; }
   const Job& job() const { return job_; }
   std::vector<TaskMetrics> Metrics() const { return MetricsOf(job_); }
+  // Who would hold what of the model, and of the checkpoint's tables.
+  std::string WhoHoldsWhat() const;
   const std::string& checkpoint() const { return loaded_->checkpoint().folder; }
   // Where no label was one of the job's positive texts: a clause that names them; else empty.
   std::string TextsHint(const LabelTally& labels) const;
@@ -42,6 +45,7 @@ class ScoredData {
   Job job_;
   EvalSet set_;  // What is scored; without a name: files of the command line.
   std::unique_ptr<CheckpointModel> loaded_;
+  std::unique_ptr<RankScoring> ranks_;  // Null: one worker.
 };
 
 }  // namespace hdps

@@ -27,6 +27,10 @@ DEFINE_uint32(workers, 1, "Workers of the job");
 DEFINE_string(resume, "auto",
               "auto goes on from the newest checkpoint in --out; never begins anew, and "
               "refuses an --out that holds one");
+DEFINE_string(trace, "",
+              "File for the first steps as events in time, which about://tracing and "
+              "ui.perfetto.dev show: who computes, exchanges and waits when");
+DEFINE_uint32(trace_steps, 20, "Steps of each worker in --trace");
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {
@@ -35,6 +39,13 @@ namespace {
 void ShowPreview(const DataPreview& preview) {
   for (const std::string& line : preview.lines) std::fprintf(stderr, "data: %s\n", line.c_str());
   PrintWarnings(preview.warnings);
+}
+
+Status WriteTrace(FileSystem& files, const TraceEvents& trace) {
+  const Status written = WriteFileAtomically(files, FLAGS_trace, trace.Json());
+  if (written.ok()) return {};
+  return Status(Code::kInvalidArgument,
+                "--trace=" + FLAGS_trace + " cannot be written: " + written.message());
 }
 
 Status Train() {
@@ -78,7 +89,14 @@ Status Train() {
   InstallStopSignals();
   options.stop = &StopRequested();
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  TraceEvents trace;
+  if (!FLAGS_trace.empty()) {
+    HDPS_RETURN_IF_ERROR(WriteTrace(*files, trace));  // Found wrong before the run.
+    options.trace = &trace;
+    options.trace_steps = FLAGS_trace_steps;
+  }
   HDPS_ASSIGN_OR_RETURN(const ProcessEnd end, RunLocalCluster(options, *files, *clock));
+  if (options.trace != nullptr) HDPS_RETURN_IF_ERROR(WriteTrace(*files, trace));
   return StatusOf(end);
 }
 
@@ -89,7 +107,7 @@ Subcommand TrainCommand() {
           "train a job: scheduler, servers and workers in this one process",
           "hdps train --job=FILE --out=DIR [--servers=M --workers=N] [flags]",
           {"job", "out", "set", "servers", "workers", "resume", "print_config", "max_bad_rows",
-           "threads", "log"},
+           "threads", "log", "trace", "trace_steps"},
           Train};
 }
 

@@ -264,7 +264,8 @@ Status MeasureParts(const BenchSetting& setting, FileSystem& files, ConstantSamp
     return SecondsOf([&] {
       for (size_t p = 0; p < kParts; ++p) {
         parts.RowsOfPart(p, kTable, dim, std::span(of_step).first(rows * dim), &scratch[p]);
-        parts.AddRowGradients(p, kTable, dim, scratch[p], std::span(sums).first(rows * dim));
+        parts.AddRowGradients(p, kTable, dim, scratch[p], nullptr,
+                              std::span(sums).first(rows * dim));
       }
     });
   };

@@ -158,9 +158,9 @@ class Members {
 
 // What the workers' steps tell. Workers may be a step apart; the first to begin and the last to end
 // count. Called on their threads.
-class StepWatch {
+class RunWatch {
  public:
-  StepWatch(const JobRunOptions& options, MonotonicClock& clock, std::function<void()> kill)
+  RunWatch(const JobRunOptions& options, MonotonicClock& clock, std::function<void()> kill)
       : options_(options), clock_(clock), kill_(std::move(kill)) {}
 
   void After(const StepReport& step) {
@@ -283,7 +283,7 @@ Result<JobRun> RunJob(const BenchSetting& bench, FileSystem& files, const JobRun
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const int64_t begin_ns = clock->NowNs();
   Members members(setting);
-  StepWatch watch(options, *clock, [&members] { members.KillFirst(); });
+  RunWatch watch(options, *clock, [&members] { members.KillFirst(); });
   const AfterStep after_step = [&watch](const StepReport& step) { watch.After(step); };
   members.Start(after_step);
   const ProcessEnd end = RunNodeLoop(*scheduler, *hall, *clock, {});

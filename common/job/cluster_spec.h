@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/dtype.h"
 #include "common/base/enum_words.h"
+#include "common/parallel/kept_strategy.h"
+#include "common/parallel/step_rates.h"
 
 namespace hdps {
 
@@ -104,6 +107,19 @@ struct OptimizerShardSpec {
   friend bool operator==(const OptimizerShardSpec&, const OptimizerShardSpec&) = default;
 };
 
+// Layers that are cut together: how what goes in and what comes out lies over the workers is said,
+// and what lies between follows.
+struct BlockSpec {
+  std::vector<std::string> layers;  // By name; or
+  std::string from, to;             // all that lie on a way from one layer to another, both too.
+  // Parts of the rows and the columns of what goes in, a tuple an input or one for all; of what
+  // comes out; or, as a layer's `shard`, of each of the layers. Empty: not said.
+  std::vector<std::vector<uint32_t>> in_strategy = {}, out_strategy = {}, shard = {};
+  std::string device = "auto";
+  uint32_t level = 0;  // What lies between: 0: as little as can be moves. 1: memory. 2: time.
+  friend bool operator==(const BlockSpec&, const BlockSpec&) = default;
+};
+
 // Names as MindSpore's users know them.
 struct ParallelSpec {
   ParallelMode parallel_mode = ParallelMode::kData;
@@ -128,8 +144,13 @@ struct ParallelSpec {
   std::string strategy_save_file, strategy_load_file;
   SearchMode search_mode = SearchMode::kDynamicProgramming;  // kAuto
   bool fully_use_devices = true;     // kAuto: every layer is spread over all workers.
-  uint64_t worker_memory_limit = 0;  // kSemiAuto, kAuto: bytes of dense parameters, their state and
-                                     // activations a worker may have; 0: any.
+  uint64_t worker_memory_limit = 0;  // Bytes of dense parameters, their gradients and state, and
+                                     // of activations that a worker may have; 0: any.
+  std::vector<BlockSpec> blocks;
+  std::string constants_file;  // What a machine does in how much time, to plan by; empty: built in.
+  // What LoadJob found in these files. A strategy is planned by the job alone, the same by all.
+  std::optional<KeptStrategy> kept_strategy;
+  StepRates rates = {};
   // Of weights pulled to train and of gradients pushed, of all tables, between workers and servers.
   DType wire = DType::kFp32;
 };

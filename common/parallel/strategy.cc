@@ -16,13 +16,21 @@ LayerLayouts LayoutsOf(LayerCut cut, const LayerSplit& split, uint32_t workers) 
   if (cut == LayerCut::kMatrix) {
     layouts.input = Layout({{kRows, a}, {kColumns, b}, {kCopies, c}, {kCopies, rest}});
     layouts.input_gradient = Layout({{kRows, a}, {kColumns, b}, {kSums, c}, {kCopies, rest}});
-    layouts.output = Layout({{kRows, a}, {kSums, b}, {kColumns, c}, {kCopies, rest}});
-    layouts.output_gradient = Layout({{kRows, a}, {kCopies, b}, {kColumns, c}, {kCopies, rest}});
+    layouts.product = Layout({{kRows, a}, {kSums, b}, {kColumns, c}, {kCopies, rest}});
+    layouts.product_gradient = Layout({{kRows, a}, {kCopies, b}, {kColumns, c}, {kCopies, rest}});
+    layouts.output = Layout({{kRows, a}, {kRows, b}, {kColumns, c}, {kCopies, rest}});
+    layouts.output_gradient = layouts.output;
+    return layouts;
+  }
+  if (cut == LayerCut::kFeatureSums && c > 1) {
+    layouts.output = layouts.product = Layout({{kSums, c}, {kCopies, rest}});
+    layouts.input = layouts.input_gradient = Layout::Copies(workers);
+    layouts.output_gradient = layouts.product_gradient = Layout::Copies(workers);
     return layouts;
   }
   CHECK_EQ(b, 1u) << "only a dense layer has parts of its inputs";
   const Layout all({{kRows, a}, {kColumns, c}, {kCopies, rest}});
-  return {all, all, all, all};
+  return {all, all, all, all, all, all};
 }
 
 bool Strategy::data_parallel() const {

@@ -23,19 +23,23 @@ struct LayerSplit {
 
 // What a kind of layer can be cut into. A layer record says it.
 enum class LayerCut : uint8_t {
-  kOwnRows,   // Examples, into as many parts as there are workers: it looks at all examples of a
-              // worker's part, or draws for each.
-  kExamples,  // Examples.
-  kColumns,   // Examples, columns: every column on its own, of all inputs alike.
-  kMatrix,    // Examples, inputs, columns.
-  kFeatures,  // Examples, into as many parts as there are workers; or features, into any.
+  kOwnRows,      // Examples, into as many parts as there are workers: it looks at all examples of a
+                 // worker's part, or draws for each.
+  kExamples,     // Examples.
+  kColumns,      // Examples, columns: every column on its own, of all inputs alike.
+  kMatrix,       // Examples, inputs, columns.
+  kFeatures,     // Examples or features, into as many parts as there are workers.
+  kFeatureSums,  // Likewise; the features are added up, so parts of them give summands.
 };
 
 // How the matrices of a layer lie. An input that is whole where columns are made gets a summand of
-// its gradient from each; the gradient of an output in summands is wanted whole.
+// its gradient from each. A dense layer with parts of its inputs gives summands; they are added up
+// inside of it, before bias and activation, each rank along that axis taking a part of the rows.
 struct LayerLayouts {
   Layout input, output;                    // All inputs lie alike.
   Layout input_gradient, output_gradient;  // As it gives, and as it takes them.
+  // What the product gives, and how it takes its gradient. As above where inputs are not cut.
+  Layout product, product_gradient;
 };
 LayerLayouts LayoutsOf(LayerCut cut, const LayerSplit& split, uint32_t workers);
 

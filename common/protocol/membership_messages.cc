@@ -134,6 +134,19 @@ struct Layout<CacheTally> {
 };
 
 template <>
+struct Layout<CollectiveTally> {
+  static void Describe(auto& fields, auto& tally) {
+    fields.Number(tally.allreduce_calls);
+    fields.Number(tally.allreduce_bytes);
+    fields.Number(tally.reduce_scatter_calls);
+    fields.Number(tally.reduce_scatter_bytes);
+    fields.Number(tally.allgather_calls);
+    fields.Number(tally.allgather_bytes);
+    fields.Number(tally.state_bytes);
+  }
+};
+
+template <>
 struct Layout<LabelTally> {
   static void Describe(auto& fields, auto& tally) {
     fields.Number(tally.count);
@@ -256,6 +269,7 @@ struct Layout<CommandDone> {
     fields.Number(message.taken);
     fields.Number(message.more);
     fields.Number(message.weight_sum);
+    fields.Table(message.collectives);
     fields.Section(message.scores);
     fields.Section(message.labels);
     fields.Section(message.weights);

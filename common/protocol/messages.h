@@ -107,6 +107,37 @@ struct CacheTally {
   friend bool operator==(const CacheTally&, const CacheTally&) = default;
 };
 
+// Of a worker in a group, since its process began: calls of collectives by kind, the bytes of
+// values that they sent from it, and the memory of what it keeps of the dense tensors' optimizer
+// state.
+struct CollectiveTally {
+  uint64_t allreduce_calls = 0, allreduce_bytes = 0;
+  uint64_t reduce_scatter_calls = 0, reduce_scatter_bytes = 0;
+  uint64_t allgather_calls = 0, allgather_bytes = 0;
+  uint64_t state_bytes = 0;
+  // Calls use(name, value) for each.
+  template <typename Use>
+  void ForEach(const Use& use) const {
+    use("allreduce_calls", allreduce_calls);
+    use("allreduce_bytes", allreduce_bytes);
+    use("reduce_scatter_calls", reduce_scatter_calls);
+    use("reduce_scatter_bytes", reduce_scatter_bytes);
+    use("allgather_calls", allgather_calls);
+    use("allgather_bytes", allgather_bytes);
+    use("optimizer_state_bytes", state_bytes);
+  }
+  void TakeMost(const CollectiveTally& other) {
+    allreduce_calls = std::max(allreduce_calls, other.allreduce_calls);
+    allreduce_bytes = std::max(allreduce_bytes, other.allreduce_bytes);
+    reduce_scatter_calls = std::max(reduce_scatter_calls, other.reduce_scatter_calls);
+    reduce_scatter_bytes = std::max(reduce_scatter_bytes, other.reduce_scatter_bytes);
+    allgather_calls = std::max(allgather_calls, other.allgather_calls);
+    allgather_bytes = std::max(allgather_bytes, other.allgather_bytes);
+    state_bytes = std::max(state_bytes, other.state_bytes);
+  }
+  friend bool operator==(const CollectiveTally&, const CollectiveTally&) = default;
+};
+
 // A server that has said nothing to a worker for so long, although it was asked.
 struct SilentServer {
   PeerId peer;
@@ -142,7 +173,8 @@ enum class CommandKind : uint8_t {
   kLoad,           // Servers: load the checkpoint in `path`. Workers: take up at clock `until`.
   kTrain,          // Workers: train `epoch` until clock `until` or the epoch's end, then answer.
   kPause,       // Workers: finish the step at hand; the running kTrain is answered at that clock.
-  kStoreDense,  // Worker 0 under allreduce: store dense rows with state at the servers.
+  kStoreDense,  // Worker 0 under allreduce, or all that share the optimizer: store dense rows with
+                // state at the servers.
   kEvaluate,    // Workers: score this worker's part of the evaluation data; answer with sections.
   kSave,        // Servers: write snapshots of all own shards into `path`.
   kDigest,      // Servers: digest of all own rows.
@@ -208,13 +240,14 @@ struct CommandDone {
   CommandId id;
   Code code = Code::kOk;
   std::string message;
-  Clock clock = 0;              // kTrain, kPause: steps this worker has finished.
-  bool end_of_epoch = false;    // kTrain: the data of the epoch ended at this clock.
-  uint64_t examples = 0;        // kTrain: since this command began; kEvaluate: examples scored.
-  double loss_sum = 0;          // kTrain, kEvaluate
-  uint64_t bad_rows = 0;        // kTrain: rows of the data that were refused and passed over.
-  CacheTally cache = {};        // kTrain
-  LabelTally label_tally = {};  // kTrain: since this command began; kEvaluate.
+  Clock clock = 0;            // kTrain, kPause: steps this worker has finished.
+  bool end_of_epoch = false;  // kTrain: the data of the epoch ended at this clock.
+  uint64_t examples = 0;      // kTrain: since this command began; kEvaluate: examples scored.
+  double loss_sum = 0;        // kTrain, kEvaluate
+  uint64_t bad_rows = 0;      // kTrain: rows of the data that were refused and passed over.
+  CacheTally cache = {};      // kTrain
+  CollectiveTally collectives = {};  // kTrain
+  LabelTally label_tally = {};       // kTrain: since this command began; kEvaluate.
   uint64_t digest[2] = {};     // kDigest: sums, so that those of all servers add up to the whole's.
   uint64_t rows = 0;           // kDigest, kSave; of worker 0, kInitDense, kLoad: of an epoch.
   uint64_t row_bytes = 0;      // kDigest: memory of rows and state.

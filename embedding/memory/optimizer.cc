@@ -7,6 +7,21 @@
 #include "kernels/host/optimizer_loops.h"
 
 namespace hdps {
+namespace {
+
+// Calls use(rule) with the rule of a built-in optimizer of whole tensors.
+template <typename Use>
+void WithTensorRule(const OptimizerSpec& spec, const Use& use) {
+  WithOptimizer(spec.kind, [&](auto rule) {
+    if constexpr (decltype(rule)::kWholeTensors) {
+      use(rule);
+    } else {
+      LOG(FATAL) << decltype(rule)::kName << " changes rows one by one";
+    }
+  });
+}
+
+}  // namespace
 
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
   return static_cast<uint32_t>(RecordOf(spec).StateFloats(dim));
@@ -30,13 +45,28 @@ void UpdateRow(const OptimizerSpec& spec, int64_t step, std::span<const float> g
 
 void UpdateTensor(const OptimizerSpec& spec, std::span<const ChunkUpdate> chunks) {
   if (spec.kind == OptimizerKind::kOwn) return LoopsOf(spec).update_tensor(spec, chunks);
-  WithOptimizer(spec.kind, [&](auto rule) {
-    using Rule = decltype(rule);
-    if constexpr (Rule::kWholeTensors) {
-      UpdateTensorBy<Rule>(spec, chunks);
-    } else {
-      LOG(FATAL) << Rule::kName << " changes rows one by one";
-    }
+  WithTensorRule(spec, [&](auto rule) { UpdateTensorBy<decltype(rule)>(spec, chunks); });
+}
+
+TensorSums FindChunkDirection(const OptimizerSpec& spec, const ChunkUpdate& chunk,
+                              std::span<float> direction) {
+  if (spec.kind == OptimizerKind::kOwn) {
+    return LoopsOf(spec).find_chunk_direction(spec, chunk, direction);
+  }
+  TensorSums sums;
+  WithTensorRule(spec, [&](auto rule) {
+    sums = FindChunkDirectionBy<decltype(rule)>(spec, chunk, direction);
+  });
+  return sums;
+}
+
+void DescendChunk(const OptimizerSpec& spec, const TensorSums& of_tensor,
+                  std::span<const float> direction, std::span<float> weights) {
+  if (spec.kind == OptimizerKind::kOwn) {
+    return LoopsOf(spec).descend_chunk(spec, of_tensor, direction, weights);
+  }
+  WithTensorRule(spec, [&](auto rule) {
+    DescendChunkBy<decltype(rule)>(spec, of_tensor, direction, weights);
   });
 }
 

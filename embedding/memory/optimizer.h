@@ -30,4 +30,15 @@ struct ChunkUpdate {
 };
 void UpdateTensor(const OptimizerSpec& spec, std::span<const ChunkUpdate> chunks);
 
+// The same in two halves, for who has only some chunks of a tensor: what its rate comes from, of a
+// chunk; those of a tensor's chunks are added in their order.
+struct TensorSums {
+  double weights = 0, direction = 0;  // Of squares.
+};
+// Changes the state; `direction` is as long as the chunk.
+TensorSums FindChunkDirection(const OptimizerSpec& spec, const ChunkUpdate& chunk,
+                              std::span<float> direction);
+void DescendChunk(const OptimizerSpec& spec, const TensorSums& of_tensor,
+                  std::span<const float> direction, std::span<float> weights);
+
 }  // namespace hdps

@@ -49,6 +49,20 @@ void FindDirection(const OptimizerSettings& settings, const ChunkUpdate& chunk, 
 }
 
 template <typename Rule>
+TensorSums FindChunkDirectionBy(const OptimizerSettings& settings, const ChunkUpdate& chunk,
+                                std::span<float> direction) {
+  FindDirection<Rule>(settings, chunk, direction.data());
+  return {SquaredNorm(chunk.weights), SquaredNorm(direction)};
+}
+
+template <typename Rule>
+void DescendChunkBy(const OptimizerSettings& settings, const TensorSums& of_tensor,
+                    std::span<const float> direction, std::span<float> weights) {
+  const float rate = Rule::Rate(settings, of_tensor.weights, of_tensor.direction);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] -= rate * direction[i];
+}
+
+template <typename Rule>
 void UpdateTensorBy(const OptimizerSettings& settings, std::span<const ChunkUpdate> chunks) {
   size_t floats = 0;
   for (const ChunkUpdate& chunk : chunks) floats += chunk.weights.size();

@@ -13,11 +13,15 @@
 
 namespace hdps {
 
+class TensorPeers;  // whole_tensors.h
+
 // Of one update of all tables.
 struct UpdateTerms {
   double rate = 1;       // Learning rates are multiplied with it, and with their schedules.
   float shrink = 1;      // Gradients are multiplied with it: below 1 where their norm is clipped.
   float clip_value = 0;  // Then each element stays within +-this; 0: any.
+  // Under an optimizer of whole tensors, of which the slice has only some chunks.
+  TensorPeers* peers = nullptr;
 };
 
 // Of the gradients of one table.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "common/base/ids.h"
@@ -17,6 +18,44 @@ struct TensorChunk {
   Key key = 0;  // The tensor's number in the upper 32 bits.
   ChunkUpdate update;
 };
+
+// Who knows the other chunks of the tensors of which one slice has only some.
+class TensorPeers {
+ public:
+  virtual ~TensorPeers() = default;
+  // own[i]: of the chunk keys[i], ascending. Gives those of the tensor of each of the keys.
+  virtual std::vector<TensorSums> OfTensors(std::span<const Key> keys,
+                                            std::span<const TensorSums> own) = 0;
+};
+
+// Updates some chunks of tensors, in ascending order of their keys, whose others are elsewhere.
+inline void UpdateChunks(const TableSpec& table, const OptimizerSpec& rule, int64_t step,
+                         std::vector<TensorChunk> chunks, TensorPeers& peers) {
+  std::ranges::sort(chunks, {}, &TensorChunk::key);
+  std::vector<Key> keys;
+  std::vector<TensorSums> own;
+  std::vector<float> directions;
+  std::vector<ChunkUpdate> parameters;
+  for (const TensorChunk& chunk : chunks) {
+    const ChunkUpdate& u = chunk.update;
+    if (const AveragedTensor* const averaged = AveragedOf(table, chunk.key)) {
+      UpdateRow(RuleOf(rule, averaged), step, u.gradient, u.weights, u.state);
+      continue;
+    }
+    directions.resize(directions.size() + u.weights.size());
+    const std::span<float> direction = std::span(directions).last(u.weights.size());
+    own.push_back(FindChunkDirection(rule, u, direction));
+    keys.push_back(chunk.key);
+    parameters.push_back(u);
+  }
+  const std::vector<TensorSums> of_tensors = peers.OfTensors(keys, own);
+  const float* at = directions.data();
+  for (size_t c = 0; c < parameters.size(); ++c) {
+    const std::span<float> weights = parameters[c].weights;
+    DescendChunk(rule, of_tensors[c], {at, weights.size()}, weights);
+    at += weights.size();
+  }
+}
 
 // Updates the tensors that the chunks are of, each from its chunks in order; running averages,
 // which are no parameters, chunk by chunk.

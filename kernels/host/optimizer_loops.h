@@ -13,15 +13,21 @@ namespace hdps {
 
 struct RowUpdating;  // embedding/memory/row_loops.h, and
 struct ChunkUpdate;  // embedding/memory/optimizer.h. They are only handed on here.
+struct TensorSums;   // Likewise.
 
 // Made by OwnOptimizer<Rule>() of embedding/own_optimizer.h. Those that the rule has no use for are
-// null: update_tensor, or where it changes whole tensors all others but init_state.
+// null: the three of tensors and chunks, or where it changes whole tensors all others but
+// init_state.
 struct OptimizerLoops {
   void (*init_state)(const OptimizerSettings& settings, size_t dim, std::span<float> state);
   void (*update_row)(const OptimizerSettings& settings, int64_t step,
                      std::span<const float> gradient, std::span<float> weights,
                      std::span<float> state);
   void (*update_tensor)(const OptimizerSettings& settings, std::span<const ChunkUpdate> chunks);
+  TensorSums (*find_chunk_direction)(const OptimizerSettings& settings, const ChunkUpdate& chunk,
+                                     std::span<float> direction);
+  void (*descend_chunk)(const OptimizerSettings& settings, const TensorSums& of_tensor,
+                        std::span<const float> direction, std::span<float> weights);
   // Of servers, by how they keep the weights.
   void (*update_fp32_rows)(VectorWidth width, const RowUpdating& updating);
   void (*update_fp16_rows)(VectorWidth width, const RowUpdating& updating);

@@ -5,6 +5,7 @@
 
 #include "common/net/address.h"
 #include "common/net/frame.h"
+#include "common/planning/strategy_of_job.h"
 
 namespace hdps {
 
@@ -53,6 +54,8 @@ Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_worker
                                         ", too few for --servers=" + std::to_string(num_servers) +
                                         ": every server needs a shard"};
   }
+  // Whether its layers can lie over so many workers, as the job says.
+  HDPS_RETURN_IF_ERROR(StrategyOf(job, num_workers).status());
   // Every member is told of every other in one message, a View.
   constexpr uint64_t kMemberBytes = 64;  // In a View, beside its address; rounded up.
   const uint64_t view_bytes =

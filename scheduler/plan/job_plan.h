@@ -19,7 +19,8 @@ struct JobPosition {
 
 enum class JobStep : uint8_t {
   kTrain,       // All workers, until until().
-  kStoreDense,  // Worker 0: what allreduce kept at the workers goes to the servers.
+  kStoreDense,  // Worker 0, or all that share the optimizer: what allreduce kept at the workers
+                // goes to the servers.
   kEvaluate,    // All workers.
   kDigest,      // Servers; once, at the end.
   kSave,        // Servers.

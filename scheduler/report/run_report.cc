@@ -66,6 +66,13 @@ Json TallyJson(const CacheTally& cache) {
           {"swaps", cache.swaps},
           {"bytes", cache.bytes}};
 }
+Json TallyJson(const CollectiveTally& tally) {
+  Json json;  // null where there were none.
+  tally.ForEach([&json](const char* name, uint64_t most) {
+    if (most > 0) json[name] = most;
+  });
+  return json;
+}
 
 // A float as it was written: 0.001, not 0.0010000000474974513.
 Json Rounded(float value) {
@@ -330,6 +337,7 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"staleness_max", s.staleness_max},
                {"bad_rows", s.bad_rows},
                {"cache", s.cache.bytes > 0 ? TallyJson(s.cache) : Json()},
+               {"collectives", TallyJson(s.collectives)},
                {"resumed_from", s.resumed_from ? Json(*s.resumed_from) : Json()},
                {"stopped_at", s.stopped_at ? Json(*s.stopped_at) : Json()},
                {"refused_checkpoints", s.refused_checkpoints}};

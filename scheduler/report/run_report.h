@@ -47,7 +47,8 @@ struct RunSummary {
   uint64_t steps_again = 0, examples_again = 0;
   std::string checkpoint;  // Folder of the newest.
   uint64_t staleness_max = 0;
-  CacheTally cache;  // Over all workers.
+  CacheTally cache;             // Over all workers.
+  CollectiveTally collectives;  // Of the worker with the most, each.
   uint64_t bad_rows = 0;
   std::optional<Clock> resumed_from;
   std::optional<Clock> stopped_at;  // Where the job was told to stop; none when it ran to its end.

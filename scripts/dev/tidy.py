@@ -14,7 +14,7 @@ RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "sc
 ROOMS = {
     "common": ["base", "platform", "metrics", "net", "protocol", "parallel", "job", "planning",
                "process"],
-    "worker": ["data", "model", "exchange", "cache", "step", "role"],
+    "worker": ["data", "model", "exchange", "parallel", "cache", "step", "role"],
     "scheduler": ["members", "plan", "report"],
 }
 # Folders that only the one they lie in may look into; tests may too.

@@ -147,8 +147,12 @@ class FailoverTest(harness.Case):
                          {"model.vocab_cache_size": 300, "parallel.dense_exchange": "allreduce", **more})
 
     def test_a_worker_is_killed_in_a_sum_over_all(self):
-        self.disturb("a worker killed under allreduce", lambda i: [f"worker_{i % 2}"],
-                     {"parallel.dense_exchange": "allreduce"})
+        split = {"parallel.enable_parallel_optimizer": True,
+                 "parallel.parallel_optimizer_config.parallel_optimizer_threshold": 0}
+        for what, more in (("", {}), (", a tensor a call", {"parallel.comm_fusion.openstate": False}),
+                           (", the optimizer split", split)):
+            self.disturb(f"a worker killed under allreduce{what}", lambda i: [f"worker_{i % 2}"],
+                         {"parallel.dense_exchange": "allreduce", **more})
 
     def test_a_server_is_killed_between_two_deltas(self):
         self.disturb("a server killed, a delta every 20 steps", lambda i: [f"server_{i % 2}"],

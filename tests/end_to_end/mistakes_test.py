@@ -131,6 +131,52 @@ class Mistakes(harness.Case):
         ):
             self.refused(name, self.train_with(change), *needles)
 
+    def test_strategy(self):
+        def parallel(mode="hybrid_parallel", **more):
+            return lambda job: job.update(parallel={
+                "parallel_mode": mode, "dense_exchange": "allreduce", **more})
+
+        def block(**more):
+            return parallel(blocks=[{"layers": ["deep1"], **more}])
+
+        kept = self.out("kept.json")
+        write = [harness.program("hdps"), "plan", "--strategy", "--workers=4",
+                 f"--job={self.job_with(parallel(strategy_ckpt_save_file=str(kept)))}"]
+        subprocess.run(write, check=True, stdout=subprocess.DEVNULL)
+        edited = self.out("edited.json")
+        edited.write_text(kept.read_text().replace('"kind": "dense", "examples": 4',
+                                                   '"kind": "dense", "examples": 3'))
+        load = lambda file: parallel(strategy_ckpt_load_file=str(file))
+
+        def another_model(job):
+            load(kept)(job)
+            job["model"]["hidden"] = [16, 16]
+
+        for name, change, *needles in (
+            ("three numbers for a matrix", block(shard=[1, 2, 1]), "parallel.blocks.0.shard", "give two"),
+            ("more parts than workers", block(shard=[1, 8]), "[1, 8]", "8 parts", "4 workers", "start more"),
+            ("parts that do not divide", block(shard=[1, 3]), "3 parts", "do not divide the 4 workers"),
+            ("halves that do not meet", block(shard=[[1, 2], [4, 1]]), "2 parts", "make them equal"),
+            ("a kind that cannot", parallel(blocks=[{"layers": ["wide"], "shard": [1, 2]}]),
+             "embedding that adds up its features", "leave shard out"),
+            ("unknown layer in a block", parallel(blocks=[{"layers": ["dep1"], "shard": [1, 2]}]),
+             "parallel.blocks.0.layers", "did you mean \"deep1\"?"),
+            ("a layout no split gives", block(out_strategy=[3, 1]), "parallel.blocks.0.out_strategy", "[3, 1]"),
+            ("cut under data_parallel", lambda job: (block(shard=[1, 2])(job), job["parallel"].update(
+                parallel_mode="data_parallel")), "parallel.blocks", "hybrid_parallel"),
+            ("cut layers at servers", lambda job: (block(shard=[1, 2])(job), job["parallel"].update(
+                dense_exchange="servers")), "parallel.dense_exchange", "use allreduce"),
+            ("too little memory", parallel("auto_parallel", worker_memory_limit="1KiB"),
+             "worker_memory_limit", "1.00 KiB", "needs least takes"),
+            ("unknown search", parallel("auto_parallel", search_mode="dynamic"), "dynamic_programming"),
+            ("no such strategy file", load("nowhere.json"), "strategy_ckpt_load_file", "nowhere.json"),
+            ("a strategy edited to what cannot be", load(edited), str(edited), "do not divide"),
+            ("a strategy of another model", another_model, str(kept), "graph", "plan again"),
+        ):
+            self.refused(name, self.train_with(change, "--workers=4"), *needles)
+        self.refused("a strategy for other workers", self.train_with(load(kept), "--workers=2"),
+                     "for 4 workers", "there are 2")
+
     def test_command_line(self):
         hdps = harness.program("hdps")
         good = [f"--job={self.job}", f"--out={self.out('out')}"]

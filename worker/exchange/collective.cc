@@ -24,20 +24,25 @@ class GroupCollective : public Collective {
  public:
   // `members` [size]: their ranks in the transport, ascending; `rank` is this one's place there.
   GroupCollective(std::shared_ptr<RankTransport> transport, std::vector<uint32_t> members,
-                  uint32_t rank)
-      : transport_(std::move(transport)), members_(std::move(members)), rank_(rank) {}
+                  uint32_t rank, std::shared_ptr<CollectiveCounts> counts)
+      : transport_(std::move(transport)),
+        members_(std::move(members)),
+        rank_(rank),
+        counts_(std::move(counts)) {}
 
   uint32_t rank() const override { return rank_; }
   uint32_t size() const override { return static_cast<uint32_t>(members_.size()); }
   const char* name() const override { return transport_->name(); }
   void Abort() override { transport_->Abort(); }
+  CollectiveCounts counts() const override { return *counts_; }
 
   Status AllReduce(std::span<const ReducedValues> lists) override {
     if (size() == 1) return Status();
+    Begin(CollectiveKind::kAllReduce);
     HDPS_RETURN_IF_ERROR(Stage(lists));
     HDPS_RETURN_IF_ERROR(ExchangeParts());
     for (const List& list : lists_) {
-      const Segment mine = list.whole ? Segment{0, list.values.count} : MySegment(list.values);
+      const Segment mine = list.whole ? Segment{0, list.values.count} : SegmentIn(list, rank_);
       HDPS_RETURN_IF_ERROR(CombineInto(list, mine.size, list.data + list.BytesOf(mine.begin)));
     }
     HDPS_RETURN_IF_ERROR(SpreadSegments());
@@ -49,11 +54,15 @@ class GroupCollective : public Collective {
     return transport_->Finish();
   }
 
-  Status ReduceScatter(const ReducedValues& values, void* mine) override {
-    const Segment segment = MySegment(values);
+  Status ReduceScatter(const ReducedValues& values, std::span<const size_t> counts,
+                       void* mine) override {
+    CHECK_EQ(counts.size(), members_.size());
     const bool here = values.space == transport_->space();
     if (values.count == 0) return Status();
+    Begin(CollectiveKind::kReduceScatter);
     HDPS_RETURN_IF_ERROR(Stage({&values, 1}, /*segments_only=*/true));
+    lists_.front().counts = counts;
+    const Segment segment = SegmentIn(lists_.front(), rank_);
     HDPS_RETURN_IF_ERROR(ExchangeParts());
     const List& list = lists_.front();
     const size_t bytes = list.BytesOf(segment.size);
@@ -67,6 +76,7 @@ class GroupCollective : public Collective {
   Status Broadcast(uint32_t root, std::span<std::byte> data, MemorySpace space) override {
     CHECK_LT(root, size());
     if (size() == 1 || data.empty()) return Status();
+    Begin(CollectiveKind::kBroadcast);
     std::byte* own = data.data();
     const bool staged = space != transport_->space();
     if (staged) {
@@ -76,7 +86,7 @@ class GroupCollective : public Collective {
       }
     }
     const RankMove part = {members_[root], own, data.size()};
-    HDPS_RETURN_IF_ERROR(transport_->Spread(members_, {&part, 1}));
+    HDPS_RETURN_IF_ERROR(Spread({&part, 1}));
     if (staged && rank_ != root) {
       HDPS_RETURN_IF_ERROR(transport_->CopyOut(data.data(), space, own, data.size()));
     }
@@ -87,6 +97,7 @@ class GroupCollective : public Collective {
                    std::span<std::byte> all, MemorySpace space) override {
     CHECK_EQ(sizes.size(), members_.size());
     CHECK_EQ(sizes[rank_], mine.size());
+    Begin(CollectiveKind::kAllGather);
     std::byte* to = all.data();
     const bool staged = space != transport_->space();
     if (staged) {
@@ -102,17 +113,48 @@ class GroupCollective : public Collective {
       at += sizes[r];
     }
     CHECK_EQ(at, all.size());
-    if (size() > 1) HDPS_RETURN_IF_ERROR(transport_->Spread(members_, parts));
+    if (size() > 1) HDPS_RETURN_IF_ERROR(Spread(parts));
     if (staged) HDPS_RETURN_IF_ERROR(transport_->CopyOut(all.data(), space, to, all.size()));
+    return transport_->Finish();
+  }
+
+  Status Exchange(std::span<const RankBytes> sends, std::span<const RankBytes> receives) override {
+    const bool staged = transport_->space() != MemorySpace::kHost;
+    size_t bytes = 0;
+    for (const RankBytes& part : sends) bytes += Aligned(part.size);
+    for (const RankBytes& part : receives) bytes += Aligned(part.size);
+    std::byte* at = nullptr;
+    if (staged) {
+      HDPS_ASSIGN_OR_RETURN(at, transport_->Reserve(Scratch::kStaged, bytes));
+    }
+    sends_.clear();
+    receives_.clear();
+    for (const RankBytes& part : sends) {
+      if (staged) {
+        HDPS_RETURN_IF_ERROR(transport_->CopyIn(at, part.data, MemorySpace::kHost, part.size));
+      }
+      sends_.push_back({members_[part.rank], staged ? at : part.data, part.size});
+      at += staged ? Aligned(part.size) : 0;
+    }
+    for (const RankBytes& part : receives) {
+      receives_.push_back({members_[part.rank], staged ? at : part.data, part.size});
+      at += staged ? Aligned(part.size) : 0;
+    }
+    HDPS_RETURN_IF_ERROR(transport_->Exchange(sends_, receives_));
+    for (size_t i = 0; staged && i < receives.size(); ++i) {
+      HDPS_RETURN_IF_ERROR(transport_->CopyOut(receives[i].data, MemorySpace::kHost,
+                                               receives_[i].data, receives[i].size));
+    }
     return transport_->Finish();
   }
 
   Status Barrier() override {
     if (size() == 1) return Status();
+    Begin(CollectiveKind::kBarrier);
     HDPS_ASSIGN_OR_RETURN(std::byte* const all, transport_->Reserve(Scratch::kStaged, size()));
     std::vector<RankMove> parts;
     for (uint32_t r = 0; r < size(); ++r) parts.push_back({members_[r], all + r, 1});
-    HDPS_RETURN_IF_ERROR(transport_->Spread(members_, parts));
+    HDPS_RETURN_IF_ERROR(Spread(parts));
     return transport_->Finish();
   }
 
@@ -129,7 +171,7 @@ class GroupCollective : public Collective {
       members.push_back(members_[r]);
     }
     return std::unique_ptr<Collective>(
-        std::make_unique<GroupCollective>(transport_, std::move(members), rank));
+        std::make_unique<GroupCollective>(transport_, std::move(members), rank, counts_));
   }
 
  private:
@@ -141,12 +183,30 @@ class GroupCollective : public Collective {
     std::byte* data = nullptr;   // In the transport's space.
     std::byte* parts = nullptr;  // Of all ranks: what this one reduces.
     size_t stride = 0;           // From one of them to the next.
+    std::span<const size_t> counts = {};  // Of values that each rank reduces; none: SegmentOf.
 
     size_t BytesOf(size_t count) const { return count * ElementBytes(values.reduction); }
   };
 
-  Segment MySegment(const ReducedValues& values) const {
-    return SegmentOf(values.count, rank_, size());
+  // The values of a list that a rank reduces.
+  Segment SegmentIn(const List& list, uint32_t rank) const {
+    if (list.counts.empty()) return SegmentOf(list.values.count, rank, size());
+    Segment segment = {0, list.counts[rank]};
+    for (uint32_t r = 0; r < rank; ++r) segment.begin += list.counts[r];
+    return segment;
+  }
+
+  void Begin(CollectiveKind kind) {
+    now_ = &counts_->kinds[static_cast<size_t>(kind)];
+    if (size() > 1) ++now_->calls;
+  }
+
+  // To all other members; what leaves this rank is counted.
+  Status Spread(std::span<const RankMove> parts) {
+    for (const RankMove& part : parts) {
+      if (part.peer == transport_->rank()) now_->bytes += part.size * (size() - 1);
+    }
+    return transport_->Spread(members_, parts);
   }
 
   // Fills lists_ with what is not empty. What travels whole lies together at the front of the
@@ -186,7 +246,7 @@ class GroupCollective : public Collective {
   Status ExchangeParts() {
     size_t bytes = whole_bytes_ * size();
     for (const List& list : lists_) {
-      if (!list.whole) bytes += Aligned(list.BytesOf(MySegment(list.values).size)) * size();
+      if (!list.whole) bytes += Aligned(list.BytesOf(SegmentIn(list, rank_).size)) * size();
     }
     HDPS_ASSIGN_OR_RETURN(std::byte* const parts, transport_->Reserve(Scratch::kParts, bytes));
     sends_.clear();
@@ -199,11 +259,12 @@ class GroupCollective : public Collective {
         list.stride = whole_bytes_;
       } else {
         list.parts = at;
-        list.stride = Aligned(list.BytesOf(MySegment(list.values).size));
+        list.stride = Aligned(list.BytesOf(SegmentIn(list, rank_).size));
         at += list.stride * size();
         HDPS_RETURN_IF_ERROR(MoveSegments(list));
       }
     }
+    for (const RankMove& move : sends_) now_->bytes += move.size;
     return transport_->Exchange(sends_, receives_);
   }
 
@@ -218,9 +279,9 @@ class GroupCollective : public Collective {
   }
 
   Status MoveSegments(const List& list) {
-    const Segment mine = MySegment(list.values);
+    const Segment mine = SegmentIn(list, rank_);
     for (uint32_t r = 0; r < size(); ++r) {
-      const Segment theirs = SegmentOf(list.values.count, r, size());
+      const Segment theirs = SegmentIn(list, r);
       std::byte* const data = list.data + list.BytesOf(theirs.begin);
       std::byte* const part = list.parts + list.stride * r;
       if (r == rank_) {
@@ -250,14 +311,16 @@ class GroupCollective : public Collective {
             {members_[r], list.data + list.BytesOf(segment.begin), list.BytesOf(segment.size)});
       }
     }
-    return segments.empty() ? Status() : transport_->Spread(members_, segments);
+    return segments.empty() ? Status() : Spread(segments);
   }
 
   const std::shared_ptr<RankTransport> transport_;
   const std::vector<uint32_t> members_;
   const uint32_t rank_;
+  const std::shared_ptr<CollectiveCounts> counts_;
 
   // Of the call at hand.
+  CollectiveCounts::OfKind* now_ = nullptr;
   std::vector<List> lists_;  // Those that travel whole come first.
   std::byte* staged_ = nullptr;
   size_t whole_bytes_ = 0;  // At the front of staged_.
@@ -268,6 +331,9 @@ class GroupCollective : public Collective {
 
 size_t ElementBytes(Reduction reduction) {
   switch (reduction) {
+    case Reduction::kSumFp16:
+    case Reduction::kSumBf16:
+      return 2;
     case Reduction::kSumFloat:
     case Reduction::kSumUint32:
       return 4;
@@ -278,11 +344,44 @@ size_t ElementBytes(Reduction reduction) {
   LOG(FATAL) << "no reduction " << static_cast<int>(reduction);
 }
 
+const char* CollectiveName(CollectiveKind kind) {
+  constexpr const char* kNames[kCollectiveKinds] = {"allreduce", "reduce_scatter", "allgather",
+                                                    "broadcast", "barrier"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+void CollectiveCounts::Add(const CollectiveCounts& other) {
+  for (size_t k = 0; k < kCollectiveKinds; ++k) {
+    kinds[k].calls += other.kinds[k].calls;
+    kinds[k].bytes += other.kinds[k].bytes;
+  }
+}
+
+std::string CollectiveCounts::Describe() const {
+  std::string text;
+  for (size_t k = 0; k < kCollectiveKinds; ++k) {
+    if (kinds[k].calls == 0) continue;
+    text += (text.empty() ? "" : "; ") +
+            std::string(CollectiveName(static_cast<CollectiveKind>(k))) + " " +
+            std::to_string(kinds[k].calls) + " calls, " + std::to_string(kinds[k].bytes) + " bytes";
+  }
+  return text.empty() ? "none" : text;
+}
+
+Status Collective::ReduceScatter(const ReducedValues& values, void* mine) {
+  std::vector<size_t> counts;
+  for (uint32_t r = 0; r < size(); ++r) {
+    counts.push_back(SegmentOf(values.count, r, size()).size);
+  }
+  return ReduceScatter(values, counts, mine);
+}
+
 std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport) {
   std::vector<uint32_t> members;
   for (uint32_t r = 0; r < transport->size(); ++r) members.push_back(r);
   const uint32_t rank = transport->rank();
-  return std::make_unique<GroupCollective>(std::move(transport), std::move(members), rank);
+  return std::make_unique<GroupCollective>(std::move(transport), std::move(members), rank,
+                                           std::make_shared<CollectiveCounts>());
 }
 
 }  // namespace hdps

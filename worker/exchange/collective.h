@@ -1,6 +1,7 @@
 // What a group of ranks does together: broadcast, gather, reduce in a fixed order, meet.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,8 +18,9 @@ namespace hdps {
 // must be ready when a call begins, and is ready when the call returns.
 enum class MemorySpace : uint8_t { kHost, kDevice };
 
-// How the values of two ranks become one. Integers wrap around.
-enum class Reduction : uint8_t { kSumFloat, kSumUint32, kSumUint64, kOrUint64 };
+// How the values of two ranks become one. Integers wrap around. Values of 16 bits are added in 32,
+// and the sum is rounded once, to the nearest.
+enum class Reduction : uint8_t { kSumFloat, kSumUint32, kSumUint64, kOrUint64, kSumFp16, kSumBf16 };
 size_t ElementBytes(Reduction reduction);
 
 // The part of `count` values that `rank` of `size` reduces: they differ by at most one value.
@@ -53,6 +55,36 @@ inline ReducedValues OrOf(std::span<uint64_t> values, MemorySpace space = Memory
   return {Reduction::kOrUint64, values.data(), values.size(), space};
 }
 
+// Host memory that goes to a rank of a group, or comes from it.
+struct RankBytes {
+  uint32_t rank = 0;
+  std::byte* data = nullptr;
+  size_t size = 0;
+};
+
+// What a rank has asked for, by kind.
+enum class CollectiveKind : uint8_t {
+  kAllReduce,
+  kReduceScatter,
+  kAllGather,
+  kBroadcast,
+  kBarrier,
+};
+inline constexpr size_t kCollectiveKinds = 5;
+const char* CollectiveName(CollectiveKind kind);  // "allreduce", "reduce_scatter", ...
+
+// Calls of more than one rank, and the bytes of values that left this rank for others.
+struct CollectiveCounts {
+  struct OfKind {
+    uint64_t calls = 0, bytes = 0;
+  };
+  std::array<OfKind, kCollectiveKinds> kinds = {};
+
+  const OfKind& of(CollectiveKind kind) const { return kinds[static_cast<size_t>(kind)]; }
+  void Add(const CollectiveCounts& other);
+  std::string Describe() const;  // "allreduce 10 calls, 4096 bytes; ..."; of those made.
+};
+
 // The ranks of one group, 0..size-1, as one of them sees it. Every rank makes the same calls with
 // the same lengths in the same order, also where it is in several groups. kUnavailable when another
 // rank is gone or late, kCancelled after Abort(); the group is then of no more use.
@@ -69,9 +101,12 @@ class Collective {
   // In place, on every rank. Several lists of values travel together, so that a few numbers beside
   // a long list cost no exchange of their own.
   virtual Status AllReduce(std::span<const ReducedValues> lists) = 0;
-  // `mine`, in the same space, becomes the rank's segment of the reduced values (SegmentOf); the
-  // values themselves stay as they are.
-  virtual Status ReduceScatter(const ReducedValues& values, void* mine) = 0;
+  // `mine`, in the same space, becomes the rank's part of the reduced values, which themselves stay
+  // as they are; `counts` [size] says how many each rank gets, the first ones rank 0.
+  virtual Status ReduceScatter(const ReducedValues& values, std::span<const size_t> counts,
+                               void* mine) = 0;
+  // The rank's segment of them (SegmentOf).
+  Status ReduceScatter(const ReducedValues& values, void* mine);
   // `data` of every rank becomes that of `root`.
   virtual Status Broadcast(uint32_t root, std::span<std::byte> data,
                            MemorySpace space = MemorySpace::kHost) = 0;
@@ -79,6 +114,10 @@ class Collective {
   // may lie in its place in `all`.
   virtual Status AllGather(std::span<const std::byte> mine, std::span<const size_t> sizes,
                            std::span<std::byte> all, MemorySpace space = MemorySpace::kHost) = 0;
+  // Messages to and from other ranks, at most one each way between two of them; none is empty. What
+  // one sends to another is as long as what that one receives. A rank without any need not call it.
+  virtual Status Exchange(std::span<const RankBytes> sends,
+                          std::span<const RankBytes> receives) = 0;
   // Returns when every rank has called it.
   virtual Status Barrier() = 0;
   // The ranks that give the same `part` become a group of their own, in the order of their ranks
@@ -86,6 +125,8 @@ class Collective {
   virtual Result<std::unique_ptr<Collective>> Split(uint32_t part) = 0;
   // Ends what this rank is waiting for; the one call allowed from another thread.
   virtual void Abort() = 0;
+  // Of this group and of those split off it, in all.
+  virtual CollectiveCounts counts() const = 0;
 
   Status AllReduceSum(std::span<float> values) {
     const ReducedValues list = SumOf(values);

@@ -1,8 +1,10 @@
 // What transports share: parts spread by messages, and arithmetic on host memory.
 #include "worker/exchange/rank_transport.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "kernels/host/half_floats.h"
 #include "worker/exchange/device_values.h"
 
 namespace hdps {
@@ -23,6 +25,23 @@ void CombineValues(const std::byte* parts, size_t stride, uint32_t ranks, size_t
   for (uint32_t r = 1; r < ranks; ++r) {
     const T* const part = reinterpret_cast<const T*>(parts + stride * r);
     for (size_t i = 0; i < count; ++i) result[i] = op(result[i], part[i]);
+  }
+}
+
+// Of values of 16 bits, added in 32: a block of sums at a time.
+void SumHalves(DType format, const std::byte* parts, size_t stride, uint32_t ranks, size_t count,
+               std::byte* result) {
+  constexpr size_t kBlock = 1024;
+  float sums[kBlock], part[kBlock];
+  const VectorWidth width = WidestVectors();
+  for (size_t begin = 0; begin < count; begin += kBlock) {
+    const size_t block = std::min(kBlock, count - begin), at = begin * sizeof(uint16_t);
+    WidenFloats(width, format, parts + at, {sums, block});
+    for (uint32_t r = 1; r < ranks; ++r) {
+      WidenFloats(width, format, parts + stride * r + at, {part, block});
+      for (size_t i = 0; i < block; ++i) sums[i] += part[i];
+    }
+    NarrowFloats(width, format, {sums, block}, result + at);
   }
 }
 
@@ -79,6 +98,12 @@ Status HostTransport::Combine(Reduction reduction, const std::byte* parts, size_
     case Reduction::kOrUint64:
       CombineValues(parts, stride, ranks, count, reinterpret_cast<uint64_t*>(result),
                     [](uint64_t a, uint64_t b) { return a | b; });
+      break;
+    case Reduction::kSumFp16:
+      SumHalves(DType::kFp16, parts, stride, ranks, count, result);
+      break;
+    case Reduction::kSumBf16:
+      SumHalves(DType::kBf16, parts, stride, ranks, count, result);
       break;
   }
   return Status();

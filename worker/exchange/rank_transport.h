@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -77,6 +78,11 @@ class HostTransport : public RankTransport {
 
 // A group of all ranks.
 std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport);
+
+// Groups of one process: rank r is the thread that calls ranks[r]. Without a limit to their waits.
+std::vector<std::unique_ptr<Collective>> NewThreadCollectives(uint32_t size);
+// A thread a rank; returns when all have ended.
+void OnAllRanks(uint32_t size, const std::function<void(uint32_t rank)>& body);
 
 // Over TCP between CPUs.
 Result<std::shared_ptr<RankTransport>> NewGlooTransport(const CollectiveOptions& options,

@@ -7,13 +7,14 @@
 namespace hdps {
 namespace {
 
-class ElementChainLayer : public Layer {
+class ElementChainLayer : public MeetingLayer {
  public:
   ElementChainLayer(uint32_t place, uint32_t input, ChainParts parts, DenseOps& ops)
       : place_(place),
         input_(input),
         parts_(parts),
         block_sums_(&ops),
+        own_(&ops),
         totals_(&ops),
         columns_(&ops) {}
 
@@ -32,32 +33,47 @@ class ElementChainLayer : public Layer {
   // Whether the values of the input are of no more use once those of this layer are there.
   bool ForgetsInput() const { return !parts_.norm && parts_.activation == Activation::kNone; }
 
-  void Forward(Pass& pass) override {
+  bool meets() const override { return parts_.norm && parts_.norm->over_batch; }
+
+  void BeginForward(Pass& pass) override {
+    if (parts_.norm) SumValues(pass);
+  }
+
+  Status EndForward(Pass& pass) override {
+    if (parts_.norm) HDPS_RETURN_IF_ERROR(FindStatistics(pass));
     const Place& self = pass.places[place_];
     const ConstMatrix z = pass.places[input_].value;
-    if (parts_.norm) FindStatistics(pass, z);
+    if (z.rows == 0) return {};
     const ElementChain chain = ChainOf(pass);
     const bool same =
         chain.mean == nullptr && chain.activation == Activation::kNone && chain.mask.threshold == 0;
-    if (same && z.data == self.value.data) return;
-    pass.ops.RunRows(RunChain{chain, z, self.value});
+    if (!same || z.data != self.value.data) pass.ops.RunRows(RunChain{chain, z, self.value});
+    return {};
   }
 
-  void Backward(Pass& pass) override {
+  void BeginBackward(Pass& pass) override {
+    if (parts_.norm) SumGradients(pass);
+  }
+
+  Status EndBackward(Pass& pass) override {
+    if (parts_.norm) return NormBackward(pass);
     const Place& self = pass.places[place_];
     Place& input = pass.places[input_];
-    if (parts_.norm) return NormBackward(pass);
-    if (!input.learns) return;
+    if (!input.learns) return {};
     pass.ops.RunRows(RunChainBackward{ChainOf(pass), input.value, self.gradient,
                                       input.NextGradient(), input.gradient});
+    return {};
   }
 
  private:
   enum Column : size_t { kMean, kVariance, kScale, kFactor, kShift, kAlong, kColumns };
 
   float* ColumnsOf(Column which) const { return columns_.data() + which * width_; }
-  // [2, width] each: those over this part's rows, and those over all that are normalized together.
-  double* Totals() const { return reinterpret_cast<double*>(totals_.data()); }
+  // [2, width] each: sums over this part's rows, and over all that are normalized together.
+  double* Own() const { return reinterpret_cast<double*>(own_.data()); }
+  double* Totals() const {
+    return reinterpret_cast<double*>(together_ ? totals_.data() : own_.data());
+  }
 
   ElementChain ChainOf(const Pass& pass) const {
     ElementChain chain;
@@ -82,16 +98,27 @@ class ElementChainLayer : public Layer {
     return sums;
   }
 
-  void FindStatistics(Pass& pass, ConstMatrix z) {
-    width_ = z.cols;
+  // The sums of both columns and the number of rows go to the others as doubles: the squares of
+  // values far from zero then lose nothing that a float would show, in one exchange, where sums of
+  // squared distances from the mean would need the mean first. They are added as the blocks of a
+  // part are, so that parts change no more than blocks do.
+  void SumValues(Pass& pass) {
+    const ConstMatrix z = pass.places[input_].value;
+    width_ = pass.places[input_].width;
     columns_.Reserve(kColumns * width_);
-    totals_.Reserve(2 * width_ * sizeof(double) / sizeof(float));
+    own_.Reserve(2 * width_ * sizeof(double) / sizeof(float));
+    together_ = pass.training && pass.exchange != nullptr && meets();
     count_ = pass.training ? static_cast<double>(z.rows) : 0;
-    if (count_ > 1) {
+    if (count_ > (together_ ? 0 : 1)) {
       const BlockSums sums = SumsOver(z.rows);
       pass.ops.RunRows(SumColumns{z, sums});
-      pass.ops.RunRows(AddBlockSums{sums, true, Totals()});
+      pass.ops.RunRows(AddBlockSums{sums, true, Own()});
     }
+    if (together_) Give(pass, z.rows);
+  }
+
+  Status FindStatistics(Pass& pass) {
+    if (together_) HDPS_RETURN_IF_ERROR(Take(pass));
     ColumnStatistics statistics;
     statistics.totals = Totals();
     statistics.count = count_;
@@ -105,17 +132,53 @@ class ElementChainLayer : public Layer {
     statistics.factor = ColumnsOf(kFactor);
     statistics.cols = width_;
     pass.ops.RunRows(statistics);
+    return {};
   }
 
-  void NormBackward(Pass& pass) {
+  void SumGradients(Pass& pass) {
+    const ConstMatrix z = pass.places[input_].value;
+    if (z.rows > 0) {
+      const BlockSums sums = SumsOver(z.rows);
+      pass.ops.RunRows(SumChainBackward{ChainOf(pass), z, pass.places[place_].gradient, sums});
+      pass.ops.RunRows(AddBlockSums{sums, false, Own()});
+    }
+    if (together_) Give(pass, z.rows);
+  }
+
+  // Own() and the number of its rows, to the sum over lanes and workers.
+  void Give(Pass& pass, size_t rows) {
+    values_.assign(2 * width_ + 1, -0.0);
+    if (rows > 0) {
+      pass.ops.Download(own_.data(), AsFloats(2 * width_));
+      values_.back() = static_cast<double>(rows);
+    }
+    ticket_ = pass.exchange->GiveToSum(pass.lane, values_);
+  }
+
+  // The sums over all become Totals(), and their number count_.
+  Status Take(Pass& pass) {
+    values_.resize(2 * width_ + 1);
+    HDPS_RETURN_IF_ERROR(pass.exchange->TakeSum(ticket_, values_));
+    const std::span<const float> floats = AsFloats(2 * width_);
+    pass.ops.Upload(floats, totals_.Reserve(floats.size()));
+    count_ = values_.back();
+    return {};
+  }
+
+  // The first of values_, as what moves them between devices counts them.
+  std::span<float> AsFloats(size_t doubles) {
+    return {reinterpret_cast<float*>(values_.data()), doubles * sizeof(double) / sizeof(float)};
+  }
+
+  Status NormBackward(Pass& pass) {
+    if (together_) HDPS_RETURN_IF_ERROR(Take(pass));
     const Place& self = pass.places[place_];
     Place& input = pass.places[input_];
     const ConstMatrix z = input.value;
-    const BlockSums sums = SumsOver(z.rows);
-    pass.ops.RunRows(SumChainBackward{ChainOf(pass), z, self.gradient, sums});
-    pass.ops.RunRows(AddBlockSums{sums, false, Totals()});
+    if (z.rows == 0) return {};
     ColumnGradients gradients;
-    gradients.own = gradients.totals = Totals();
+    gradients.own = Own();
+    gradients.totals = Totals();
     gradients.rows = static_cast<double>(z.rows);
     gradients.count = count_;
     gradients.mean = ColumnsOf(kMean);
@@ -131,18 +194,22 @@ class ElementChainLayer : public Layer {
     gradients.along = ColumnsOf(kAlong);
     gradients.cols = width_;
     pass.ops.RunRows(gradients);
-    if (!input.learns) return;
+    if (!input.learns) return {};
     pass.ops.RunRows(NormalizeColumnsBackward{ColumnsOf(kMean), ColumnsOf(kFactor),
                                               ColumnsOf(kShift), ColumnsOf(kAlong), z,
                                               self.gradient, input.NextGradient(), input.gradient});
+    return {};
   }
 
   const uint32_t place_;
   uint32_t input_;
   ChainParts parts_;
-  DeviceArray block_sums_, totals_, columns_;
+  DeviceArray block_sums_, own_, totals_, columns_;
+  std::vector<double> values_;  // What is exchanged: [2, width], and how many rows.
   // Of the current pass.
   size_t width_ = 0;
+  bool together_ = false;  // Sums are made with other lanes and workers.
+  StepExchange::Ticket ticket_ = 0;
   double count_ = 0;  // Rows that are normalized together; 0: by the running statistics.
 };
 

@@ -19,6 +19,7 @@ struct ChainParts {
     size_t gain = 0, bias = 0;                      // First floats in the flat array,
     size_t running_mean = 0, running_variance = 0;  // as of these.
     float epsilon = 0;
+    bool over_batch = false;  // Of all lanes and workers, not of the part alone.
   };
   struct Dropping {
     uint64_t stream = 0;

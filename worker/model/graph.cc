@@ -74,6 +74,7 @@ Result<Graph> PlanGraph(const Job& job) {
     graph.first_tensor.push_back(static_cast<uint32_t>(graph.tensors.size()));
     for (const LayerShape::Tensor& tensor : of_layer.tensors) {
       AddTensor(job.model.layers[i], tensor, &graph.tensors);
+      graph.tensors.back().layer = static_cast<uint32_t>(i);
     }
   }
   graph.first_tensor.push_back(static_cast<uint32_t>(graph.tensors.size()));
@@ -102,18 +103,18 @@ Activations::Activations(DenseOps* ops, size_t num_places) {
   }
 }
 
-void Activations::Lay(size_t rows, std::vector<Place>& places) {
+void Activations::Lay(std::span<const size_t> rows, std::vector<Place>& places) {
   for (size_t p = places.size(); p-- > 0;) {  // A concat before what lives in it.
     Place& place = places[p];
     if (!place.used || place.fused) continue;
     place.gradient_begun = place.gradient_masked = false;
     place.value = place.value_home < 0
-                      ? values_[p]->ReserveRows(rows, place.width)
+                      ? values_[p]->ReserveRows(rows[p], place.width)
                       : places[static_cast<size_t>(place.value_home)].value.Columns(
                             place.home_column, place.width);
     if (!place.learns) continue;
     place.gradient = place.gradient_home < 0
-                         ? gradients_[p]->ReserveRows(rows, place.width)
+                         ? gradients_[p]->ReserveRows(rows[p], place.width)
                          : places[static_cast<size_t>(place.gradient_home)].gradient.Columns(
                                place.home_column, place.width);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,8 @@ Result<Graph> BuildGraph(const Job& job, DenseOps& ops);
 class Activations {
  public:
   Activations(DenseOps* ops, size_t num_places);
-  // Points every used place at matrices of `rows` rows.
-  void Lay(size_t rows, std::vector<Place>& places);
+  // Points every used place at matrices of its rows, [places].
+  void Lay(std::span<const size_t> rows, std::vector<Place>& places);
 
  private:
   std::vector<std::unique_ptr<DeviceArray>> values_, gradients_;  // [places]

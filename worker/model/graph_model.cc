@@ -1,4 +1,5 @@
-// A model as a graph of layers on one device: forward in the order of the job, backward reversed.
+// A model as a graph of layers on one device: forward in the order of the job, backward reversed,
+// the lanes of a step in turns.
 #include <glog/logging.h>
 
 #include <algorithm>
@@ -7,11 +8,26 @@
 
 #include "worker/model/describe.h"
 #include "worker/model/graph.h"
+#include "worker/model/graph_lane.h"
 #include "worker/model/loss.h"
 #include "worker/model/model.h"
+#include "worker/model/step_watch.h"
 
 namespace hdps {
 namespace {
+
+// A segment of a lane, for who watches.
+class LaneSpan {
+ public:
+  LaneSpan(StepExchange* exchange, size_t lane, const char* what, size_t segment)
+      : span_(
+            exchange == nullptr ? nullptr : exchange->watch(),
+            [lane] { return "lane " + std::to_string(lane); },
+            [what, segment] { return std::string(what) + " " + std::to_string(segment); }) {}
+
+ private:
+  const WatchedSpan span_;
+};
 
 class GraphModel : public Model {
  public:
@@ -20,18 +36,12 @@ class GraphModel : public Model {
         numeric_columns_(FeaturesOf(job.data).numeric.size()),
         sparse_columns_(FeaturesOf(job.data).sparse.size()),
         ops_(std::move(ops)),
-        graph_(std::move(graph)),
-        activations_(ops_.get(), graph_.places.size()),
         loss_(job, *ops_),
-        dense_(ops_.get()),
-        dense_gradients_(ops_.get()) {
-    for (size_t t = 0; t < job.tables.size(); ++t) {
-      rows_.push_back(std::make_unique<DeviceArray>(ops_.get()));
-      row_gradients_.push_back(std::make_unique<DeviceArray>(ops_.get()));
-    }
+        dense_(ops_.get()) {
+    lanes_.push_back(std::make_unique<GraphLane>(job_, *ops_, std::move(graph)));
   }
 
-  const std::vector<DenseTensor>& tensors() const override { return graph_.tensors; }
+  const std::vector<DenseTensor>& tensors() const override { return graph().tensors; }
 
   void SetDense(std::span<const float> flat) override {
     CHECK_EQ(flat.size(), dense_floats());
@@ -44,39 +54,36 @@ class GraphModel : public Model {
   }
 
   Status CheckBatch(const Batch& batch) const override;
-  void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-            std::span<float> dense_gradients, const RowsDone& rows_done) override;
-  double Predict(const Batch& batch, std::span<const TableInput> tables,
-                 std::vector<float>* probabilities) override;
+  bool meets() const override { return lanes_[0]->segments() > 1; }
+  using Model::Step;
+  Status Step(std::span<const StepLane> lanes, StepExchange* exchange, const RowsDone& rows_done,
+              const TensorDone& tensor_done) override;
+  using Model::Predict;
+  Result<double> Predict(const Batch& batch, std::span<const TableInput> tables,
+                         StepExchange* exchange, const PassRows& rows,
+                         std::vector<float>* probabilities) override;
   const float* RowGradientsOnDevice(uint32_t table) const override {
-    return ops_->on_host() ? nullptr : row_gradients_[table]->data();
+    return ops_->on_host() ? nullptr : lanes_[0]->row_gradients_on_device(table);
   }
   DenseOps& ops() override { return *ops_; }
-  std::string Describe() const override { return DescribeGraph(job_, graph_, ops_->device()); }
+  std::string Describe() const override { return DescribeGraph(job_, graph(), ops_->device()); }
 
  private:
+  const Graph& graph() const { return lanes_[0]->graph(); }
   // The labels of one task.
   Status CheckLabels(const Batch& batch, size_t task, const TaskSpec& spec) const;
-  // Lays out the pass over `batch` and runs it forward.
-  Pass Forward(const Batch& batch, std::span<const TableInput> tables, bool training);
-  // The rows of a table on another device.
-  std::span<const float> BringRows(size_t table, const TableInput& input);
-  void Backward(Pass& pass);
-  void FinishBackward(Pass& pass);
-  // Where the rows' gradients go: into the result itself where the device allows.
-  void PrepareRowGradients(std::span<const TableInput> tables, StepResult* result);
-  void FinishRowGradients(std::span<const TableInput> tables, StepResult* result);
-  void FinishDenseGradients(std::span<float> gradients);
+  // Makes as many copies of the graph.
+  void EnsureLanes(size_t count);
+  // The first `count` lanes, whose passes have begun.
+  Status Forward(size_t count, StepExchange* exchange);
+  Status Backward(size_t count, StepExchange* exchange, const TensorDone& tensor_done);
 
   const Job job_;
   const size_t numeric_columns_, sparse_columns_;
   const std::unique_ptr<DenseOps> ops_;
-  Graph graph_;
-  Activations activations_;
   ModelLoss loss_;
-  DeviceArray dense_, dense_gradients_;  // [dense_floats]; gradients unused where spans are.
-  std::vector<std::unique_ptr<DeviceArray>> rows_, row_gradients_;  // [tables]; likewise.
-  std::vector<TablePass> tables_;                                   // Of the current pass.
+  DeviceArray dense_;                              // [dense_floats]
+  std::vector<std::unique_ptr<GraphLane>> lanes_;  // One, and those that steps have had.
 };
 
 Status GraphModel::CheckBatch(const Batch& batch) const {
@@ -112,7 +119,7 @@ Status GraphModel::CheckBatch(const Batch& batch) const {
 
 Status GraphModel::CheckLabels(const Batch& batch, size_t task, const TaskSpec& spec) const {
   const bool softmax = spec.loss == LossKind::kSoftmax, any = spec.loss == LossKind::kSquared;
-  const float top = softmax ? static_cast<float>(graph_.places.back().width - 1) : 1.0f;
+  const float top = softmax ? static_cast<float>(graph().places.back().width - 1) : 1.0f;
   for (size_t at = task; at < batch.labels.size(); at += batch.num_labels) {
     const float label = batch.labels[at];
     if (any && std::isfinite(label)) continue;
@@ -128,133 +135,72 @@ Status GraphModel::CheckLabels(const Batch& batch, size_t task, const TaskSpec& 
   return {};
 }
 
-Pass GraphModel::Forward(const Batch& batch, std::span<const TableInput> tables, bool training) {
-  CHECK_EQ(tables.size(), job_.tables.size());
+void GraphModel::EnsureLanes(size_t count) {
+  while (lanes_.size() < count) {
+    Result<Graph> graph = BuildGraph(job_, *ops_);
+    CHECK(graph.ok()) << graph.status().message();  // As that of the first.
+    lanes_.push_back(std::make_unique<GraphLane>(job_, *ops_, *std::move(graph)));
+  }
+}
+
+Status GraphModel::Forward(size_t count, StepExchange* exchange) {
+  for (size_t segment = 0; segment < lanes_[0]->segments(); ++segment) {
+    for (size_t i = 0; i < count; ++i) {
+      const LaneSpan span(exchange, i, "forward", segment);
+      HDPS_RETURN_IF_ERROR(lanes_[i]->ForwardSegment(segment));
+    }
+  }
+  return {};
+}
+
+Status GraphModel::Backward(size_t count, StepExchange* exchange, const TensorDone& tensor_done) {
+  for (size_t segment = lanes_[0]->segments(); segment-- > 0;) {
+    for (size_t i = 0; i < count; ++i) {
+      const LaneSpan span(exchange, i, "backward", segment);
+      HDPS_RETURN_IF_ERROR(
+          lanes_[i]->BackwardSegment(segment, i + 1 == count ? tensor_done : nullptr));
+    }
+  }
+  return {};
+}
+
+Status GraphModel::Step(std::span<const StepLane> lanes, StepExchange* exchange,
+                        const RowsDone& rows_done, const TensorDone& tensor_done) {
   CHECK_EQ(dense_.size() >= dense_floats(), true) << "SetDense comes before the first pass";
-  tables_.assign(tables.size(), {});
-  for (size_t t = 0; t < tables.size(); ++t) {
-    if (tables[t].keys == nullptr) continue;
-    CHECK_EQ(tables[t].rows.size(), tables[t].keys->unique.size() * job_.tables[t].dim);
-    tables_[t].keys = tables[t].keys;
-    tables_[t].rows = tables[t].rows;
-    if (!ops_->on_host()) tables_[t].rows = BringRows(t, tables[t]);
+  CHECK(lanes.size() == 1 || exchange != nullptr);
+  EnsureLanes(lanes.size());
+  const PassTerms terms{dense_.data(), true, rows_done != nullptr, exchange};
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    CHECK_EQ(lanes[i].dense_gradients.size(), dense_floats());
+    lanes_[i]->Begin(lanes[i], terms, i);
   }
-  activations_.Lay(batch.num_examples, graph_.places);
-  Pass pass{*ops_, batch, graph_.places, tables_};
-  pass.dense = dense_.data();
-  pass.training = training;
-  for (size_t p = 0; p < graph_.places.size(); ++p) {
-    if (graph_.places[p].used) graph_.layers[p]->Forward(pass);
-  }
-  return pass;
-}
-
-std::span<const float> GraphModel::BringRows(size_t table, const TableInput& input) {
-  const RowSpans<const float>& rows = input.rows;
-  const std::span<float> there(rows_[table]->Reserve(rows.size()), rows.size());
-  if (input.slab != nullptr) {
-    CHECK_LE(rows.count(), 1u);
-    const std::span<const float> outside = rows.empty() ? std::span<const float>() : rows.piece(0);
-    ops_->GatherRows(*input.slab, input.slots, outside, there.data());
-    return there;
-  }
-  for (size_t p = 0; p < rows.count(); ++p) {
-    ops_->Upload(rows.piece(p), there.data() + rows.begin(p));
-  }
-  return there;
-}
-
-void GraphModel::Backward(Pass& pass) {
-  for (size_t p = graph_.places.size(); p-- > 0;) {
-    const Place& place = graph_.places[p];
-    if (place.used && place.learns) graph_.layers[p]->Backward(pass);
-  }
-}
-
-void GraphModel::FinishBackward(Pass& pass) {
-  for (size_t p = graph_.places.size(); p-- > 0;) {
-    const Place& place = graph_.places[p];
-    if (place.used && place.learns) graph_.layers[p]->FinishBackward(pass);
-  }
-}
-
-void GraphModel::PrepareRowGradients(std::span<const TableInput> tables, StepResult* result) {
-  result->row_gradients.resize(tables_.size());
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    const size_t keys = tables_[t].keys == nullptr ? 0 : tables_[t].keys->unique.size();
-    const size_t floats = keys * job_.tables[t].dim;
-    const bool placed = !tables[t].gradients.empty();
-    CHECK(!placed || (tables[t].slab == nullptr && tables[t].gradients.size() == floats));
-    result->row_gradients[t].resize(placed ? 0 : floats);
-    if (!ops_->on_host()) {
-      tables_[t].row_gradients = std::span(row_gradients_[t]->Reserve(floats), floats);
-    } else if (placed) {
-      tables_[t].row_gradients = tables[t].gradients;
-    } else {
-      tables_[t].row_gradients = result->row_gradients[t];
+  HDPS_RETURN_IF_ERROR(Forward(lanes.size(), exchange));
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    Place& logits = lanes_[i]->logits();
+    StepResult& result = *lanes[i].result;
+    result.loss_sum = 0;
+    if (logits.value.rows > 0) {
+      result.loss_sum = loss_.Train(*lanes[i].batch, logits.value, logits.gradient);
     }
+    lanes_[i]->PrepareGradients(lanes[i]);
   }
+  HDPS_RETURN_IF_ERROR(Backward(lanes.size(), exchange, tensor_done));
+  for (size_t i = 0; i < lanes.size(); ++i) lanes_[i]->FinishRowGradients(lanes[i]);
+  if (rows_done != nullptr) rows_done();
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    lanes_[i]->FinishBackward(i + 1 == lanes.size() ? tensor_done : nullptr);
+  }
+  return {};
 }
 
-void GraphModel::FinishRowGradients(std::span<const TableInput> tables, StepResult* result) {
-  for (size_t t = 0; t < tables_.size(); ++t) {
-    const TableInput& input = tables[t];
-    RowSpans<float> gradients = input.gradients;
-    if (gradients.empty()) gradients = result->row_gradients[t];
-    float* const there = ops_->on_host() ? nullptr : row_gradients_[t]->data();
-    for (size_t p = 0; p < gradients.count(); ++p) {
-      const std::span<float> here = gradients.piece(p);
-      if (!tables_[t].gradients_begun) {  // No used layer reads the table.
-        std::ranges::fill(here, 0.0f);
-        if (there != nullptr) ops_->FillZero(there + gradients.begin(p), here.size());
-      } else if (there != nullptr && (input.slab == nullptr || input.all_gradients)) {
-        ops_->Download(there + gradients.begin(p), here);
-      } else if (there != nullptr) {
-        ops_->DownloadOutside(input.slots, input.slab->dim, there, here);
-      }
-    }
-  }
-}
-
-void GraphModel::FinishDenseGradients(std::span<float> gradients) {
-  if (!ops_->on_host()) ops_->Download(dense_gradients_.data(), gradients);
-  for (size_t p = 0; p < graph_.places.size(); ++p) {
-    for (uint32_t t = graph_.first_tensor[p]; t < graph_.first_tensor[p + 1]; ++t) {
-      const DenseTensor& tensor = graph_.tensors[t];
-      const size_t first = tensor.first_chunk * kDenseChunkFloats;
-      const size_t given = graph_.places[p].used ? tensor.size() : 0;
-      std::fill(
-          gradients.begin() + static_cast<ptrdiff_t>(first + given),
-          gradients.begin() + static_cast<ptrdiff_t>(first + tensor.num_chunks * kDenseChunkFloats),
-          0.0f);
-    }
-  }
-}
-
-void GraphModel::Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-                      std::span<float> dense_gradients, const RowsDone& rows_done) {
-  CHECK_EQ(dense_gradients.size(), dense_floats());
-  Pass pass = Forward(batch, tables, true);
-  Place& logits = graph_.places.back();
-  result->loss_sum = loss_.Train(batch, logits.value, logits.gradient);
-  PrepareRowGradients(tables, result);
-  pass.dense_gradients =
-      ops_->on_host() ? dense_gradients.data() : dense_gradients_.Reserve(dense_gradients.size());
-  pass.tensors_later = rows_done != nullptr;
-  Backward(pass);
-  FinishRowGradients(tables, result);
-  if (pass.tensors_later) {
-    rows_done();
-    FinishBackward(pass);
-  }
-  FinishDenseGradients(dense_gradients);
-}
-
-double GraphModel::Predict(const Batch& batch, std::span<const TableInput> tables,
-                           std::vector<float>* probabilities) {
-  Forward(batch, tables, false);
-  const Place& logits = graph_.places.back();
-  return loss_.Score(batch, logits.value, probabilities);
+Result<double> GraphModel::Predict(const Batch& batch, std::span<const TableInput> tables,
+                                   StepExchange* exchange, const PassRows& rows,
+                                   std::vector<float>* probabilities) {
+  CHECK_EQ(dense_.size() >= dense_floats(), true) << "SetDense comes before the first pass";
+  const StepLane lane{&batch, tables, nullptr, {}, rows};
+  lanes_[0]->Begin(lane, {.dense = dense_.data(), .exchange = exchange}, 0);
+  HDPS_RETURN_IF_ERROR(Forward(1, exchange));
+  return loss_.Score(batch, lanes_[0]->logits().value, probabilities);
 }
 
 Result<std::unique_ptr<DenseOps>> ChooseOps(const std::string& device, Executor& executor) {
@@ -271,6 +217,18 @@ Result<std::unique_ptr<DenseOps>> ChooseOps(const std::string& device, Executor&
 }
 
 }  // namespace
+
+void Model::Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
+                 std::span<float> dense_gradients, const RowsDone& rows_done,
+                 const TensorDone& tensor_done) {
+  const StepLane lane{&batch, tables, result, dense_gradients};
+  CHECK(Step({&lane, 1}, nullptr, rows_done, tensor_done).ok()) << "only an exchange fails";
+}
+
+double Model::Predict(const Batch& batch, std::span<const TableInput> tables,
+                      std::vector<float>* probabilities) {
+  return *Predict(batch, tables, nullptr, {}, probabilities);
+}
 
 Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor) {
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<DenseOps> ops, ChooseOps(job.model.device, executor));

@@ -22,11 +22,21 @@ Maker BuiltInMaker(std::string_view kind) {
 
 }  // namespace
 
+void MeetingLayer::Forward(Pass& pass) {
+  BeginForward(pass);
+  CHECK(EndForward(pass).ok()) << "it meets nobody";
+}
+
+void MeetingLayer::Backward(Pass& pass) {
+  BeginBackward(pass);
+  CHECK(EndBackward(pass).ok()) << "it meets nobody";
+}
+
 void CollectBags(const Pass& pass, uint32_t table, const std::vector<uint32_t>& features,
                  std::vector<Bags>* bags) {
   bags->clear();
   for (const uint32_t f : features) {
-    const SparseColumn& column = pass.batch.sparse[f];
+    const SparseColumn& column = pass.sources.sparse[f];
     bags->push_back({column.offsets, pass.tables[table].keys->row_index[f], column.weights});
   }
 }

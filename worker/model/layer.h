@@ -12,6 +12,7 @@
 #include "kernels/dense_ops.h"
 #include "worker/data/batch.h"
 #include "worker/model/model.h"
+#include "worker/model/step_exchange.h"
 
 namespace hdps {
 
@@ -59,12 +60,16 @@ struct TablePass {
 struct Pass {
   DenseOps& ops;
   const Batch& batch;
+  const Batch& sources;  // What layers without inputs read; see PassRows.
   std::vector<Place>& places;
   std::vector<TablePass>& tables;    // [Job::tables]
   const float* dense = nullptr;      // The flat array of parameters, on the device.
   float* dense_gradients = nullptr;  // The same; null in a pass without backward.
   bool training = false;             // Forward of a step, not of an evaluation.
   bool tensors_later = false;        // Layers may leave gradients of tensors to FinishBackward.
+  // Of a step with lanes: whom its layers meet, and which lane this pass is. Null: nobody.
+  StepExchange* exchange = nullptr;
+  size_t lane = 0;
 };
 
 // A layer may keep what its Forward found for the Backward of the same pass.
@@ -77,6 +82,24 @@ class Layer {
   // Of a pass with tensors_later: the gradients of tensors that Backward has left out. All layers'
   // Backward is over; what it read stands as it was.
   virtual void FinishBackward(Pass&) {}
+};
+
+// A layer whose passes have an exchange in the middle, of lanes or of workers. Every lane begins
+// before any other lane's next layer, and ends when it is its turn again: what is exchanged has the
+// time in which the others compute.
+//
+// Unlike other layers it is called also where its place has no rows. A failure ends the step.
+class MeetingLayer : public Layer {
+ public:
+  // Whether there is anything to exchange; settled when the graph is built.
+  virtual bool meets() const { return true; }
+  virtual void BeginForward(Pass& pass) = 0;
+  [[nodiscard]] virtual Status EndForward(Pass& pass) = 0;
+  virtual void BeginBackward(Pass& pass) = 0;
+  [[nodiscard]] virtual Status EndBackward(Pass& pass) = 0;
+  // Where it does not meet.
+  void Forward(Pass& pass) final;
+  void Backward(Pass& pass) final;
 };
 
 // What stands in the place of a layer whose work is done elsewhere.

@@ -50,7 +50,8 @@ struct DenseTensor {
   std::string name;  // "deep1.weight"
   std::vector<uint32_t> shape;
   InitSpec init;
-  uint64_t uses = 1;  // As in LayerShape::Tensor.
+  uint64_t uses = 1;   // As in LayerShape::Tensor.
+  uint32_t layer = 0;  // That has it, as a position among the job's.
   size_t first_chunk = 0;
   size_t num_chunks = 0;
   size_t size() const;  // Product of the shape.
@@ -63,8 +64,27 @@ struct StepResult {
   std::vector<std::vector<float>> row_gradients;
 };
 
-// Invariant: a result is a function of the inputs and the dense array alone; it does not depend on
-// the number of threads.
+// Where the layers of one worker of a cut model have other rows than those of its own batch.
+struct PassRows {
+  // What layers without inputs read: the rows of all workers. Null: the batch itself.
+  const Batch* sources = nullptr;
+  // [layers]: how many rows each has. Empty: all have those of the batch.
+  std::span<const size_t> of_layers = {};
+};
+
+// A part of a step: what comes in, and where what it gives is to be.
+struct StepLane {
+  const Batch* batch = nullptr;
+  std::span<const TableInput> tables;
+  StepResult* result = nullptr;
+  std::span<float> dense_gradients;  // [dense_floats]: gets sums over the examples.
+  PassRows rows = {};
+};
+
+class StepExchange;  // step_exchange.h
+
+// Invariant: a result is a function of the inputs and the dense array alone, and, where layers
+// meet, of what the other lanes and workers give; it does not depend on the number of threads.
 class Model {
  public:
   virtual ~Model() = default;
@@ -81,23 +101,34 @@ class Model {
   // (0 to 1, a class number, or finite). kInvalidArgument names row and value. Step and Predict
   // require it.
   virtual Status CheckBatch(const Batch& batch) const = 0;
-  // Forward and backward. `dense_gradients` [dense_floats] gets sums over the examples. Unless it
-  // is null, `rows_done` is called once as soon as the loss and all row gradients stand: what only
-  // dense gradients need is computed behind that, and `result` is not touched any more. The same
-  // bits with it and without.
+  // Whether layers exchange something within a pass of a step. Then all parts of a step are given
+  // to one Step, as lanes, and every worker makes each step with as many.
+  virtual bool meets() const = 0;
+  // Forward and backward of all lanes, layer by layer where they meet. `exchange` may be null where
+  // no layer meets, or a lane is to be by itself. Unless it is null, `rows_done` is called once as
+  // soon as losses and all row gradients stand: what only dense gradients need is computed behind
+  // that, and results are not touched any more. `tensor_done`, likewise, is called for each tensor,
+  // from the last to the first, when the losses and all lanes' gradients of the tensor stand, what
+  // fills up its last chunk included. The same bits with them and without. A lane without examples
+  // gives -0.0 as each dense gradient, which changes no sum. A failure is the exchange's; results
+  // are of no use then.
   using RowsDone = std::function<void()>;
-  virtual void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-                    std::span<float> dense_gradients, const RowsDone& rows_done) = 0;
+  using TensorDone = std::function<void(uint32_t tensor)>;
+  virtual Status Step(std::span<const StepLane> lanes, StepExchange* exchange,
+                      const RowsDone& rows_done, const TensorDone& tensor_done) = 0;
+  // Of one lane by itself.
   void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-            std::span<float> dense_gradients) {
-    Step(batch, tables, result, dense_gradients, nullptr);
-  }
-  // The row gradients of the last Step of a table on the model's device, [unique * dim]; null where
-  // StepResult has them in place.
+            std::span<float> dense_gradients, const RowsDone& rows_done = nullptr,
+            const TensorDone& tensor_done = nullptr);
+  // The row gradients of a table of the first lane of the last Step on the model's device, [unique
+  // * dim]; null where StepResult has them in place.
   virtual const float* RowGradientsOnDevice(uint32_t table) const = 0;
   // Scores of the examples and the sum of the losses: see ModelLoss::Score.
-  virtual double Predict(const Batch& batch, std::span<const TableInput> tables,
-                         std::vector<float>* probabilities) = 0;
+  virtual Result<double> Predict(const Batch& batch, std::span<const TableInput> tables,
+                                 StepExchange* exchange, const PassRows& rows,
+                                 std::vector<float>* probabilities) = 0;
+  double Predict(const Batch& batch, std::span<const TableInput> tables,
+                 std::vector<float>* probabilities);
   // The device of the model.
   virtual DenseOps& ops() = 0;
   // One line a layer and table for the log: name, kind, device, shape, parameters, bytes.

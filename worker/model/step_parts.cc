@@ -1,4 +1,5 @@
-// Cuts by stride and adds in the order of the parts; with a single part nothing is copied.
+// Cuts by stride, then in slices, and adds in the order of the parts; with a single part nothing is
+// copied.
 #include "worker/model/step_parts.h"
 
 #include <glog/logging.h>
@@ -38,23 +39,13 @@ std::vector<uint32_t> ExamplesOf(const Batch& batch, uint32_t first, uint32_t st
   return examples;
 }
 
-}  // namespace
-
-uint32_t FirstRowOf(const Batch& batch, uint32_t part, uint32_t num_parts) {
-  const auto begin = static_cast<uint32_t>(batch.first_row % num_parts);
-  return (part + num_parts - begin) % num_parts;
-}
-
-Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
-  const uint32_t first = FirstRowOf(batch, part, num_parts);
+// Those examples, in the places that their rows have in `batch`.
+Batch TakeExamples(const Batch& batch, const std::vector<uint32_t>& examples) {
   Batch cut;
   cut.num_numeric = batch.num_numeric;
   cut.first_row = batch.first_row;
   cut.positive_texts = batch.positive_texts;
   cut.epoch = batch.epoch;
-  cut.own_row = batch.own_row + first * batch.row_stride;
-  cut.row_stride = batch.row_stride * num_parts;
-  const std::vector<uint32_t> examples = ExamplesOf(batch, first, num_parts);
   cut.num_examples = static_cast<uint32_t>(examples.size());
   cut.num_labels = batch.num_labels;
   for (const size_t i : examples) {
@@ -62,7 +53,7 @@ Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
     cut.labels.insert(cut.labels.end(), labels, labels + batch.num_labels);
     if (!batch.weights.empty()) cut.weights.push_back(batch.weights[i]);
     if (!batch.groups.empty()) cut.groups.push_back(batch.groups[i]);
-    if (!batch.rows.empty()) cut.rows.push_back(batch.rows[i] / num_parts);
+    if (!batch.rows.empty()) cut.rows.push_back(batch.rows[i]);
     const auto numeric = batch.numeric.begin() + static_cast<ptrdiff_t>(i * batch.num_numeric);
     cut.numeric.insert(cut.numeric.end(), numeric, numeric + batch.num_numeric);
   }
@@ -72,22 +63,108 @@ Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
   return cut;
 }
 
-void StepParts::Assign(Batch batch, uint32_t num_parts, KeyFinder& finder) {
-  CHECK_GT(num_parts, 0u);
-  num_examples_ = batch.num_examples;
-  table_sets_ = finder.table_keys();
-  parts_.resize(std::min(num_parts, batch.num_examples));
-  if (num_parts == 1 && !parts_.empty()) {
-    parts_[0].batch = std::move(batch);
-  } else {
-    size_t filled = 0;
-    for (uint32_t p = 0; p < num_parts; ++p) {
-      Batch part = CutBatch(batch, p, num_parts);
-      if (part.num_examples > 0) parts_[filled++].batch = std::move(part);
-    }
-    parts_.resize(filled);  // Rows may have given no example at all.
+}  // namespace
+
+uint32_t FirstRowOf(const Batch& batch, uint32_t part, uint32_t num_parts) {
+  const auto begin = static_cast<uint32_t>(batch.first_row % num_parts);
+  return (part + num_parts - begin) % num_parts;
+}
+
+Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts) {
+  const uint32_t first = FirstRowOf(batch, part, num_parts);
+  Batch cut = TakeExamples(batch, ExamplesOf(batch, first, num_parts));
+  cut.own_row = batch.own_row + first * batch.row_stride;
+  cut.row_stride = batch.row_stride * num_parts;
+  for (uint32_t& row : cut.rows) row /= num_parts;
+  return cut;
+}
+
+Batch SliceBatch(const Batch& batch, uint32_t slice, uint32_t num_slices) {
+  const uint32_t rows = batch.rows.empty() ? batch.num_examples : batch.rows.back() + 1;
+  const auto bound = [&](uint32_t s) {
+    return static_cast<uint32_t>(uint64_t{s} * rows / num_slices);
+  };
+  const uint32_t begin = bound(slice), end = bound(slice + 1);
+  std::vector<uint32_t> examples;
+  for (uint32_t i = 0; i < batch.num_examples; ++i) {
+    const uint32_t row = batch.rows.empty() ? i : batch.rows[i];
+    if (row >= begin && row < end) examples.push_back(i);
   }
-  for (Part& part : parts_) finder.Find(part.batch, &part.sets);
+  Batch cut = TakeExamples(batch, examples);
+  cut.own_row = batch.own_row + begin * batch.row_stride;
+  cut.row_stride = batch.row_stride;
+  for (uint32_t& row : cut.rows) row -= begin;
+  return cut;
+}
+
+Batch JoinBatches(std::span<const Batch> batches) {
+  CHECK(!batches.empty());
+  Batch joined = batches.front();
+  const auto append = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin(), from.end());
+  };
+  for (const Batch& batch : batches.subspan(1)) {
+    joined.num_examples += batch.num_examples;
+    append(joined.labels, batch.labels);
+    append(joined.weights, batch.weights);
+    append(joined.groups, batch.groups);
+    append(joined.rows, batch.rows);
+    append(joined.numeric, batch.numeric);
+    for (size_t f = 0; f < joined.sparse.size(); ++f) {
+      SparseColumn& column = joined.sparse[f];
+      const auto before = static_cast<uint32_t>(column.keys.size());
+      append(column.keys, batch.sparse[f].keys);
+      append(column.weights, batch.sparse[f].weights);
+      for (size_t i = 1; i < batch.sparse[f].offsets.size(); ++i) {
+        column.offsets.push_back(before + batch.sparse[f].offsets[i]);
+      }
+    }
+  }
+  return joined;
+}
+
+void StepParts::Assign(Batch batch, const PartCount& count, KeyFinder& finder) {
+  CHECK_GT(count.micro_batches, 0u);
+  CHECK_GT(count.slices, 0u);
+  sliced_ = count.slices > 1;
+  table_sets_ = finder.table_keys();
+  num_examples_ = 0;
+  const uint64_t num_parts = uint64_t{count.micro_batches} * count.slices;
+  parts_.resize(std::min<uint64_t>(num_parts, batch.num_examples));
+  size_t filled = 0;
+  // `of_workers`: of all workers, or of this one alone.
+  const auto fill = [&](std::vector<Batch> of_workers, uint32_t group) {
+    const bool all = count.workers > 0;
+    std::optional<Batch> of_all;
+    if (all) of_all = JoinBatches(of_workers);
+    Batch& own = of_workers[all ? count.worker : 0];
+    if ((all ? of_all->num_examples : own.num_examples) == 0) return;
+    num_examples_ += own.num_examples;
+    Part& part = parts_[filled++];
+    part.batch = std::move(own);
+    part.of_all = std::move(of_all);
+    part.group = group;
+  };
+  for (uint32_t m = 0; m < count.micro_batches && !parts_.empty(); ++m) {
+    std::vector<Batch> of_workers;
+    for (uint32_t w = 0; w < count.workers; ++w) {
+      Batch own = CutBatch(batch, w, count.workers);
+      of_workers.push_back(count.micro_batches == 1 ? std::move(own)
+                                                    : CutBatch(own, m, count.micro_batches));
+    }
+    if (count.workers == 0) {
+      of_workers.push_back(count.micro_batches == 1 ? std::move(batch)
+                                                    : CutBatch(batch, m, count.micro_batches));
+    }
+    for (uint32_t s = 0; count.slices > 1 && s < count.slices; ++s) {
+      std::vector<Batch> slices;
+      for (const Batch& part : of_workers) slices.push_back(SliceBatch(part, s, count.slices));
+      fill(std::move(slices), m);
+    }
+    if (count.slices == 1) fill(std::move(of_workers), m);
+  }
+  parts_.resize(filled);  // Rows may have given no example at all.
+  for (Part& part : parts_) finder.Find(part.sources(), &part.sets);
   MergeKeys();
 }
 
@@ -170,22 +247,46 @@ std::span<const uint32_t> StepParts::SlotsOfPart(size_t part, TableId table,
 }
 
 void StepParts::AddRowGradients(size_t part, TableId table, uint32_t dim,
-                                std::span<const float> of_part, std::span<float> sum) const {
+                                std::span<const float> of_part, GroupSum* group,
+                                std::span<float> sum) const {
   if (parts_.size() == 1) {
     std::copy(of_part.begin(), of_part.end(), sum.begin());
     return;
   }
-  const Positions& positions = positions_[part][static_cast<size_t>(table_sets_[table.value])];
-  CHECK_EQ(of_part.size(), positions.at.size() * dim);
-  const float* from = of_part.data();
-  for (const uint32_t at : positions.at) {
-    float* to = sum.data() + size_t{at} * dim;
-    if (at >= positions.begin) {
+  const auto set = static_cast<size_t>(table_sets_[table.value]);
+  const auto put = [dim](const float* from, bool first, float* to) {
+    if (first) {
       std::memcpy(to, from, dim * sizeof(float));
     } else {
       for (uint32_t d = 0; d < dim; ++d) to[d] += from[d];
     }
+  };
+  const Positions& positions = positions_[part][set];
+  CHECK_EQ(of_part.size(), positions.at.size() * dim);
+  const float* from = of_part.data();
+  if (!nested()) {
+    for (const uint32_t at : positions.at) {
+      put(from, at >= positions.begin, sum.data() + size_t{at} * dim);
+      from += dim;
+    }
+    return;
+  }
+  group->values.resize(sum.size());
+  if (part == 0) group->begun.assign(sum.size() / dim, 0);
+  for (const uint32_t at : positions.at) {
+    put(from, group->begun[at] == 0, group->values.data() + size_t{at} * dim);
+    group->begun[at] = 1;
     from += dim;
+  }
+  if (!EndsGroup(part)) return;
+  size_t first = part;
+  while (!BeginsGroup(first)) --first;
+  for (size_t p = first; p <= part; ++p) {
+    for (const uint32_t at : positions_[p][set].at) {
+      if (std::exchange(group->begun[at], 0) == 0) continue;
+      put(group->values.data() + size_t{at} * dim, at >= positions_[first][set].begin,
+          sum.data() + size_t{at} * dim);
+    }
   }
 }
 

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/keys/unique_keys.h"
@@ -20,6 +22,24 @@ uint32_t FirstRowOf(const Batch& batch, uint32_t part, uint32_t num_parts);
 // worker `part` of `num_parts` would have read.
 Batch CutBatch(const Batch& batch, uint32_t part, uint32_t num_parts);
 
+// Slice `slice` of a batch of B rows: rows slice * B / num_slices and on, up to the next slice's.
+Batch SliceBatch(const Batch& batch, uint32_t slice, uint32_t num_slices);
+
+// Into how many parts a worker's batch is cut: first as if there were so many workers
+// (train.micro_batches), then each of these parts into slices (parallel.interleave_num).
+struct PartCount {
+  uint32_t micro_batches = 1;
+  uint32_t slices = 1;
+  // Other than 0: the batch has the rows of all of so many workers, of which this is number
+  // `worker`, and layers without inputs read them all.
+  uint32_t workers = 0;
+  uint32_t worker = 0;
+  friend bool operator==(const PartCount&, const PartCount&) = default;
+};
+
+// The rows of several batches of one epoch, one behind the other.
+Batch JoinBatches(std::span<const Batch> batches);
+
 // The parts of one worker's step that have examples, each with distinct keys of its own, and the
 // keys of all of them together.
 //
@@ -29,15 +49,24 @@ class StepParts {
  public:
   struct Part {
     Batch batch;
+    // Of a batch of all workers: the rows of worker 0, 1, ...; the keys are those of these rows.
+    std::optional<Batch> of_all;
     std::vector<KeySet> sets;
+    uint32_t group = 0;  // The micro-batch it is of.
+    const Batch& sources() const { return of_all ? *of_all : batch; }
   };
 
-  // Takes `batch` into at most `num_parts` parts and finds their keys. What was there before is
+  // Takes `batch` into at most so many parts and finds their keys. What was there before is
   // replaced; its memory is used again.
-  void Assign(Batch batch, uint32_t num_parts, KeyFinder& finder);
+  void Assign(Batch batch, const PartCount& count, KeyFinder& finder);
+  void Assign(Batch batch, uint32_t micro_batches, KeyFinder& finder) {
+    Assign(std::move(batch), PartCount{micro_batches, 1}, finder);
+  }
 
-  uint64_t num_examples() const { return num_examples_; }
+  uint64_t num_examples() const { return num_examples_; }  // Of this worker.
   const std::vector<Part>& parts() const { return parts_; }
+  // Nothing is computed, and there are no gradients.
+  bool empty() const { return parts_.empty(); }
   // The set of keys of a part that belongs to a table; null for the dense one.
   const KeySet* SetOf(size_t part, TableId table) const;
   // The distinct keys that the step needs of a table; none of the dense one.
@@ -61,10 +90,24 @@ class StepParts {
                                         std::span<const uint32_t> values,
                                         std::vector<uint32_t>* scratch) const;
 
+  // Whether the part is the first, or the last, of its micro-batch that has examples.
+  bool BeginsGroup(size_t part) const {
+    return part == 0 || parts_[part - 1].group != parts_[part].group;
+  }
+  bool EndsGroup(size_t part) const {
+    return part + 1 == parts_.size() || parts_[part + 1].group != parts_[part].group;
+  }
+
+  // The sum over the slices of one micro-batch, until it is added to that of the step.
+  struct GroupSum {
+    std::vector<float> values;    // [keys of the step, dim]
+    std::vector<uint32_t> begun;  // [keys of the step]: 1 where there are values.
+  };
   // Adds the row gradients of one part to those of the step: the first part that has a key is
-  // copied, later ones are added. Called for the parts in order.
+  // copied, later ones are added; of slices, those of a micro-batch first. Called for the parts in
+  // order, with the same `group` for all of a table.
   void AddRowGradients(size_t part, TableId table, uint32_t dim, std::span<const float> of_part,
-                       std::span<float> sum) const;
+                       GroupSum* group, std::span<float> sum) const;
 
  private:
   // Where the keys of one part are among those of the step.
@@ -74,8 +117,13 @@ class StepParts {
   };
 
   void MergeKeys();
+  // Several micro-batches, and one of them in several slices.
+  bool nested() const {
+    return positions_.size() > 1 && parts_.back().group != parts_.front().group && sliced_;
+  }
 
   uint64_t num_examples_ = 0;
+  bool sliced_ = false;
   std::vector<Part> parts_;
   std::vector<int> table_sets_;  // [tables]: index of the table's set, -1 for the dense table.
   // With more than one part:

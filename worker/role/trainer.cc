@@ -11,7 +11,6 @@
 #include "common/platform/failpoint.h"
 #include "kernels/host/gemm.h"
 #include "worker/data/data_preview.h"
-#include "worker/exchange/row_transfer.h"
 #include "worker/step/label_count.h"
 
 namespace hdps {
@@ -21,6 +20,7 @@ Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicC
     : job_(options.job),
       collective_host_(options.collective_host),
       after_step_(options.after_step),
+      trace_(options.trace),
       channel_(channel),
       time_(clock),
       files_(files),
@@ -62,8 +62,9 @@ void Trainer::Run() {
 
 bool Trainer::Interrupted(const Status& failure) {
   if (channel_.interrupted()) return true;
-  const bool misses_a_rank = failure.code() == Code::kUnavailable ||
-                             (failure.code() == Code::kCancelled && group_ != nullptr);
+  const bool misses_a_rank =
+      failure.code() == Code::kUnavailable ||
+      (failure.code() == Code::kCancelled && (group_ != nullptr || !lane_groups_.empty()));
   if (!misses_a_rank) return false;
   LOG(WARNING) << failure.message() << "; waits for the scheduler's word";
   const ClusterSpec& cluster = job_->cluster;
@@ -92,8 +93,10 @@ Status Trainer::Prepare() {
 }
 
 void Trainer::MakeRunner() {
-  runner_ = std::make_unique<StepRunner>(*job_, *model_, channel_, time_, executor_);
+  runner_ = std::make_unique<StepRunner>(own_job(), own_model(), channel_, time_, executor_,
+                                         rank_model_.get());
   runner_->set_cache(cache_.get());
+  runner_->set_trace(trace_);
 }
 
 CommandDone Trainer::AnswerTo(const Command& command) const {
@@ -150,7 +153,7 @@ Status Trainer::TellRows(CommandDone* done) {
 Status Trainer::InitDense() {
   if (dense_keys_.empty()) return Status();
   HDPS_FAILPOINT_OR_RETURN("worker.dense.before_init");
-  return StoreDenseRows(dense_spec().dim, model_->InitialDense(job_->seed));
+  return StoreDenseRows(dense_spec().dim, dense_keys_, model_->InitialDense(job_->seed));
 }
 
 Status Trainer::Load(const Command& command) {
@@ -159,52 +162,29 @@ Status Trainer::Load(const Command& command) {
   window_.reset();
   steps_.reset();
   evaluation_.reset();
+  LeaveGroup();  // A call of its may have been cut off.
   dense_state_.reset();
   MakeRunner();
   if (cache_ != nullptr) cache_->Forget();
   HDPS_FAILPOINT("worker.load.taken");
   MutexLock lock(group_mutex_);
-  group_.reset();  // A call of its may have been cut off.
+  lane_groups_.clear();
   return Status();
-}
-
-std::vector<KeysOfTable> Trainer::DenseOnly(uint32_t row_floats) const {
-  return {{dense_table(), dense_spec().shard_by, row_floats, dense_keys_, std::nullopt, true}};
-}
-
-Status Trainer::StoreDenseRows(uint32_t row_floats, std::span<const float> rows) {
-  return StoreRows(channel_, DenseOnly(row_floats), clock_, std::vector{rows});
-}
-
-Status Trainer::PullDense(PullMode mode, uint32_t row_floats, std::span<float> rows) {
-  return ReadRows(channel_, DenseOnly(row_floats), clock_, mode, std::vector{rows});
-}
-
-Status Trainer::LoadDenseState() {
-  if (dense_state_ != nullptr) return Status();
-  auto state = std::make_unique<DenseState>(dense_spec(), dense_table(), job_->seed, dense_keys_);
-  std::vector<float> rows(dense_keys_.size() * state->row_floats());
-  HDPS_RETURN_IF_ERROR(PullDense(PullMode::kWithState, state->row_floats(), rows));
-  state->Store(rows);
-  std::vector<float> weights(model_->dense_floats());
-  state->ReadWeights(executor_, weights);
-  model_->SetDense(weights);
-  dense_state_ = std::move(state);
-  return Status();
-}
-
-Status Trainer::StoreDense() {
-  if (!allreduce() || dense_state_ == nullptr) return Status();
-  HDPS_FAILPOINT_OR_RETURN("worker.dense.before_store");
-  return StoreDenseRows(dense_state_->row_floats(), dense_state_->Rows());
 }
 
 Status Trainer::Train(const Command& command) {
+  HDPS_RETURN_IF_ERROR(FollowStrategy());
   if (allreduce()) {
     HDPS_RETURN_IF_ERROR(EnsureGroup());
     HDPS_RETURN_IF_ERROR(LoadDenseState());
-    runner_->set_group({group_.get(), dense_state_.get()});
+    Collective* const places = places_ == nullptr ? group_.get() : places_.get();
+    runner_->set_group({{group_.get(), places, replicas_.get()},
+                        dense_state_.get(),
+                        shards_.get(),
+                        collective_queue_.get(),
+                        rank_groups_.get()});
   }
+  if (own_model().meets()) HDPS_RETURN_IF_ERROR(MeetInLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
   HDPS_FAILPOINT("worker.train.begun");
@@ -213,6 +193,7 @@ Status Trainer::Train(const Command& command) {
   HDPS_RETURN_IF_ERROR(TrainSteps(command, &progress));
   window_->ForgetRows();
   HDPS_RETURN_IF_ERROR(runner_->Settle());
+  if (rank_model_ != nullptr) HDPS_RETURN_IF_ERROR(StoreSlices());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush(clock_));
   runner_->times().total_ns = time_.NowNs() - begin;
   LOG(INFO) << "epoch " << command.epoch + 1 << " until step " << clock_ << ": "
@@ -230,6 +211,7 @@ Status Trainer::Train(const Command& command) {
   done.bad_rows = progress.bad_rows;
   done.label_tally = progress.labels;
   if (cache_ != nullptr) done.cache = cache_->tally();
+  done.collectives = TellCollectives();
   channel_.Answer(std::move(done));
   if (progress.pause != nullptr) return Execute(*progress.pause);
   return Status();
@@ -307,7 +289,11 @@ Status Trainer::OpenSteps(const Command& command) {
   options.reader.part = full_batch ? 0 : channel_.rank().value;
   options.reader.num_parts =
       full_batch ? 1 : static_cast<uint32_t>(channel_.view()->workers.size());
-  options.num_parts = job_->train.micro_batches;
+  options.parts = {job_->train.micro_batches, job_->parallel.interleave_num};
+  if (rank_model_ != nullptr && rank_model_->graph().reads_whole_batch) {
+    options.parts.workers = std::exchange(options.reader.num_parts, 1);
+    options.parts.worker = std::exchange(options.reader.part, 0);
+  }
   options.steps_in_use = job_->train.lookahead + 2;
   options.epoch = command.epoch;
   options.skip_steps = static_cast<uint64_t>(clock_ - command.epoch_start);
@@ -318,8 +304,8 @@ Status Trainer::OpenSteps(const Command& command) {
   if (cache_ != nullptr) options.plan.hot = cache_->registry();
   window_.reset();
   steps_.reset();
-  HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(*job_, files_, time_, options));
-  window_ = std::make_unique<StepWindow>(*steps_, *job_, channel_, time_);
+  HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(own_job(), files_, time_, options));
+  window_ = std::make_unique<StepWindow>(*steps_, own_job(), channel_, time_);
   steps_epoch_ = command.epoch;
   steps_clock_ = clock_;
   steps_bad_rows_ = 0;

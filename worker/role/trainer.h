@@ -19,6 +19,8 @@
 #include "worker/exchange/collective.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/model/model.h"
+#include "worker/parallel/rank_groups.h"
+#include "worker/parallel/rank_model.h"
 #include "worker/step/dense_state.h"
 #include "worker/step/evaluation.h"
 #include "worker/step/row_gather.h"
@@ -33,6 +35,7 @@ struct TrainerOptions {
   std::shared_ptr<const Job> job;
   std::string collective_host = "127.0.0.1";  // Where the other ranks reach this one.
   AfterStep after_step;                       // May be empty.
+  StepTrace* trace = nullptr;                 // Null: nobody looks.
 };
 
 // Invariant: `clock_` is the number of steps this worker has finished, and the next step it reads
@@ -85,28 +88,48 @@ class Trainer {
   Status EvaluatePart(const Command& command, CommandDone* done);
   Status BeginEvaluation(const std::string& eval_set);
 
+  // What this worker trains of the model, as the job and the number of workers say.
+  Status FollowStrategy();
+  const Job& own_job() const { return rank_model_ == nullptr ? *job_ : rank_model_->job(); }
+  Model& own_model() { return rank_model_ == nullptr ? *model_ : rank_model_->model(); }
+  // What the ranks of a cut model have, put together at the servers.
+  Status StoreSlices();
   Status OpenSteps(const Command& command);
   bool StepsFit(const Command& command) const;
   Status EnsureGroup();
+  // Under allreduce: what the group's dense gradients go through.
+  Status PrepareDenseGroup(Collective& group);
+  const DenseShards& ShardsOfView();
+  void LeaveGroup() HDPS_EXCLUDES(group_mutex_);
+  // Whom the layers of the model meet.
+  Status MeetInLanes() HDPS_EXCLUDES(group_mutex_);
+  CollectiveTally TellCollectives() const;  // In the log as well.
   Status JoinCache();
   Status LoadDenseState();
-  // Reads or writes all dense rows at the servers, [keys * row_floats].
-  Status PullDense(PullMode mode, uint32_t row_floats, std::span<float> rows);
-  Status StoreDenseRows(uint32_t row_floats, std::span<const float> rows);
+  // Reads or writes dense rows at the servers, [keys * row_floats].
+  Status PullDense(PullMode mode, uint32_t row_floats, const std::vector<Key>& keys,
+                   std::span<float> rows);
+  Status StoreDenseRows(uint32_t row_floats, const std::vector<Key>& keys,
+                        std::span<const float> rows);
   bool allreduce() const;
   const TableSpec& dense_spec() const { return job_->tables.back(); }
   TableId dense_table() const { return {static_cast<uint32_t>(job_->tables.size() - 1)}; }
-  std::vector<KeysOfTable> DenseOnly(uint32_t row_floats) const;
+  std::vector<KeysOfTable> DenseOnly(uint32_t row_floats, const std::vector<Key>& keys) const;
 
   const std::shared_ptr<const Job> job_;
   const std::string collective_host_;
   const AfterStep after_step_;
+  StepTrace* const trace_;
   NodeChannel& channel_;
   MonotonicClock& time_;
   FileSystem& files_;
   Executor& executor_;
 
-  std::unique_ptr<Model> model_;
+  std::unique_ptr<Model> model_;  // The whole; what evaluations score with.
+  // Where the strategy cuts layers: what is trained in its place. It is for so many workers.
+  std::unique_ptr<RankModel> rank_model_;
+  std::unique_ptr<RankGroups> rank_groups_;  // Of rank_model_, within group_.
+  std::optional<Strategy> strategy_;
   std::vector<Key> dense_keys_;  // Of the model's flat array; empty when it has no dense tensors.
   std::unique_ptr<StepRunner> runner_;
 
@@ -140,8 +163,17 @@ class Trainer {
   std::vector<PeerId> group_members_;
   Mutex group_mutex_;                  // Only Abort() looks at the group from another thread.
   std::unique_ptr<Collective> group_;  // Changed under the mutex, by the trainer's thread alone.
+  // Likewise, where layers meet: of the same workers.
+  std::vector<std::unique_ptr<Collective>> lane_groups_;
+  std::vector<PeerId> lane_members_;
   bool aborted_ HDPS_GUARDED_BY(group_mutex_) = false;
   uint32_t restarts_ HDPS_GUARDED_BY(group_mutex_) = 0;  // The newest that the loop has told.
+  // Under allreduce, of group_: who updates which dense tensors, and the groups that it takes.
+  std::unique_ptr<DenseShards> shards_;
+  std::unique_ptr<Collective> places_, replicas_;  // Null: all of group_; this worker alone.
+  // Null where dense gradients travel in one call, or none. It ends before what it uses.
+  std::unique_ptr<CollectiveQueue> collective_queue_;
+  CollectiveCounts all_counts_;  // Of groups that are no more.
 };
 
 }  // namespace hdps

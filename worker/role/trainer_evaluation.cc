@@ -27,11 +27,11 @@ Status Trainer::BeginEvaluation(const std::string& eval_set) {
   options.plan.view = channel_.view();
   options.plan.sections = channel_.sections();
   options.executor = &executor_;
-  if (allreduce()) {
+  if (allreduce() && rank_model_ == nullptr) {
     HDPS_RETURN_IF_ERROR(LoadDenseState());
   } else if (!dense_keys_.empty()) {
     std::vector<float> weights(model_->dense_floats());
-    HDPS_RETURN_IF_ERROR(PullDense(PullMode::kRead, dense_spec().dim, weights));
+    HDPS_RETURN_IF_ERROR(PullDense(PullMode::kRead, dense_spec().dim, dense_keys_, weights));
     model_->SetDense(weights);
   }
   evaluation_ = std::make_unique<PartEvaluation>();

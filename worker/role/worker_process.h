@@ -12,6 +12,7 @@
 #include "worker/role/worker_node.h"
 #include "worker/step/stage.h"
 #include "worker/step/step_report.h"
+#include "worker/step/step_trace.h"
 
 namespace hdps {
 
@@ -21,6 +22,7 @@ struct WorkerProcessOptions {
   std::string collective_host = "127.0.0.1";
   const std::atomic<bool>* stop = nullptr;  // Becomes true on SIGTERM; may be null.
   AfterStep after_step;                     // May be empty.
+  StepTrace* trace = nullptr;               // Null: nobody looks.
 };
 
 struct WorkerExit {

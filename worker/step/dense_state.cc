@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/shard_map.h"
+#include "embedding/memory/whole_tensors.h"
 
 namespace hdps {
 namespace {
@@ -24,20 +25,31 @@ std::vector<Key> DenseKeys(const std::vector<DenseTensor>& tensors) {
   return keys;
 }
 
-DenseState::DenseState(const TableSpec& spec, TableId id, uint64_t seed, std::vector<Key> keys)
-    : dim_(spec.dim), keys_(std::move(keys)), ranges_(CutRanges(spec, keys_)) {
+DenseState::DenseState(const TableSpec& spec, TableId id, uint64_t seed, std::vector<Key> keys,
+                       std::vector<TensorHome> homes)
+    : dim_(spec.dim), keys_(std::move(keys)), ranges_(CutRanges(spec, keys_, homes)) {
   for (size_t s = 0; s < ranges_.size(); ++s) slices_.emplace_back(spec, id, seed);
 }
 
 std::vector<DenseState::Range> DenseState::CutRanges(const TableSpec& spec,
-                                                     std::span<const Key> keys) {
+                                                     std::span<const Key> keys,
+                                                     const std::vector<TensorHome>& homes) {
+  const bool whole_tensors = spec.shard_by == ShardBy::kGroup;
+  const auto home_of = [&](size_t k) {
+    return homes.empty() ? TensorHome::kEach : homes[keys[k] >> 32];
+  };
   std::vector<Range> ranges;
   const size_t wanted = (keys.size() + kSlicesMax - 1) / kSlicesMax;
   for (size_t begin = 0; begin < keys.size();) {
-    size_t end = std::min(keys.size(), begin + wanted);
-    const auto same_tensor = [&] { return keys[end - 1] >> 32 == keys[end] >> 32; };
-    while (spec.shard_by == ShardBy::kGroup && end < keys.size() && same_tensor()) ++end;
-    ranges.push_back({begin, end});
+    const TensorHome home = home_of(begin);
+    const auto belongs = [&](size_t k) {
+      if (home_of(k) != home) return false;
+      const bool same_tensor = keys[k - 1] >> 32 == keys[k] >> 32;
+      return k < begin + wanted || (whole_tensors && (same_tensor || home == TensorHome::kSplit));
+    };
+    size_t end = begin + 1;
+    while (end < keys.size() && belongs(end)) ++end;
+    ranges.push_back({begin, end, home});
     begin = end;
   }
   return ranges;
@@ -87,24 +99,41 @@ TableSlice::Gradients DenseState::PartOf(size_t slice, std::span<const float> gr
   return part;
 }
 
-SquareSum DenseState::Squares(Executor& executor, std::span<const float> gradients, float scale) {
+std::array<SquareSum, kTensorHomes> DenseState::Squares(Executor& executor,
+                                                        std::span<const float> gradients,
+                                                        float scale) {
   CHECK_EQ(gradients.size(), keys_.size() * dim_);
   std::vector<SquareSum> own(slices_.size());
   executor.ParallelFor(slices_.size(), [&](size_t s) {
     const TableSlice::Gradients part = PartOf(s, gradients);
     own[s] = slices_[s].Squares({&part, 1}, scale);
   });
-  SquareSum squares;
-  for (const SquareSum& one : own) squares.Add(one);
+  std::array<SquareSum, kTensorHomes> squares;
+  for (size_t s = 0; s < own.size(); ++s) {
+    squares[static_cast<size_t>(ranges_[s].home)].Add(own[s]);
+  }
   return squares;
 }
 
 void DenseState::Apply(Executor& executor, std::span<const float> gradients, const Update& update) {
   CHECK_EQ(gradients.size(), keys_.size() * dim_);
-  executor.ParallelFor(slices_.size(), [&](size_t s) {
+  const auto apply = [&](size_t s, const UpdateTerms& terms) {
+    const float scale = ranges_[s].home == TensorHome::kOwn ? update.own_scale : update.scale;
+    if (scale == 0) return;
     const TableSlice::Gradients part = PartOf(s, gradients);
-    slices_[s].Apply({&part, 1}, update.scale, update.step, update.terms);
+    slices_[s].Apply({&part, 1}, scale, update.step, terms);
+  };
+  UpdateTerms alone = update.terms;
+  alone.peers = nullptr;
+  const bool with_peers = update.terms.peers != nullptr;
+  executor.ParallelFor(slices_.size(), [&](size_t s) {
+    if (!with_peers || ranges_[s].home != TensorHome::kSplit) apply(s, alone);
   });
+  if (!with_peers) return;
+  // One range, or none: the others ask for its sums all the same.
+  const bool has_split = !ranges_.empty() && ranges_.back().home == TensorHome::kSplit;
+  if (has_split) return apply(ranges_.size() - 1, update.terms);
+  update.terms.peers->OfTensors({}, {});
 }
 
 }  // namespace hdps

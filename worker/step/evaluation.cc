@@ -49,7 +49,7 @@ Status StepScorer::FindNext() {
     HDPS_ASSIGN_OR_RETURN(next_, steps_.Next());
     if (next_ == nullptr) return {};
     sums_.bad_rows = next_->bad_rows;
-    if (next_->parts.num_examples() == 0) continue;
+    if (next_->parts.empty()) continue;
     if (source_.ask) source_.ask(*next_);
     return {};
   }
@@ -62,12 +62,17 @@ Status StepScorer::ScoreStep(const TakeScores& take) {
   HDPS_RETURN_IF_ERROR(FindNext());
   const Batch& batch = step->parts.parts()[0].batch;
   HDPS_RETURN_IF_ERROR(model_.CheckBatch(batch));
-  HDPS_RETURN_IF_ERROR(source_.fetch(*step, &rows_));
-  for (uint32_t t = 0; t < inputs_.size(); ++t) {
-    inputs_[t].keys = step->parts.SetOf(0, {t});
-    inputs_[t].rows = rows_[t];
+  if (source_.score) {
+    HDPS_ASSIGN_OR_RETURN(const double loss_sum, source_.score(batch, &scores_));
+    sums_.loss_sum += loss_sum;
+  } else {
+    HDPS_RETURN_IF_ERROR(source_.fetch(*step, &rows_));
+    for (uint32_t t = 0; t < inputs_.size(); ++t) {
+      inputs_[t].keys = step->parts.SetOf(0, {t});
+      inputs_[t].rows = rows_[t];
+    }
+    sums_.loss_sum += model_.Predict(batch, inputs_, &scores_);
   }
-  sums_.loss_sum += model_.Predict(batch, inputs_, &scores_);
   sums_.examples += batch.num_examples;
   sums_.weight_sum += WeightOf(batch);
   sums_.labels.Add(CountLabels(batch));

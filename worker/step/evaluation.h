@@ -33,6 +33,8 @@ using TakeScores = std::function<Status(const Batch& batch, std::span<const floa
 struct RowSource {
   std::function<void(const PreparedStep& step)> ask;
   std::function<Status(const PreparedStep& step, std::vector<std::vector<float>>* rows)> fetch;
+  // If there is one, it scores in place of the model, as Model::Predict, and nothing is fetched.
+  std::function<Result<double>(const Batch& batch, std::vector<float>* scores)> score = nullptr;
 };
 
 // Part `part` of `num_parts` of the set, in the order of the files.

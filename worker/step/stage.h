@@ -65,10 +65,11 @@ struct StepTimes {
   int64_t pull_wait_ns = 0;    // kPull, as far as the compute thread waits for rows or places them.
   int64_t pull_hidden_ns = 0;  // kPull, from request to answer, while it did something else.
   int64_t compute_ns = 0;      // kGather, kForward, kBackward, kReduceRows.
-  int64_t reduce_dense_ns = 0;  // kReduceDense and the local update that follows.
-  int64_t keep_ns = 0;          // Of rows kept here: gradients summed over ranks, the update.
-  int64_t push_wait_ns = 0;     // kPush: gradients gathered and handed over.
-  int64_t total_ns = 0;         // Compute thread: all of the above and what no name was given.
+  int64_t reduce_dense_ns = 0;   // kReduceDense and the local update that follows.
+  int64_t reduce_hidden_ns = 0;  // kReduceDense, while the compute thread did something else.
+  int64_t keep_ns = 0;           // Of rows kept here: gradients summed over ranks, the update.
+  int64_t push_wait_ns = 0;      // kPush: gradients gathered and handed over.
+  int64_t total_ns = 0;          // Compute thread: all of the above and what no name was given.
 
   void Add(const StepTimes& other) { AddTimes(other, 1); }
   // What came since `earlier`, which these times hold.
@@ -85,8 +86,8 @@ struct StepTimes {
     for (int64_t StepTimes::*const ns :
          {&StepTimes::read_ns, &StepTimes::dedup_ns, &StepTimes::read_wait_ns,
           &StepTimes::pull_wait_ns, &StepTimes::pull_hidden_ns, &StepTimes::compute_ns,
-          &StepTimes::reduce_dense_ns, &StepTimes::keep_ns, &StepTimes::push_wait_ns,
-          &StepTimes::total_ns}) {
+          &StepTimes::reduce_dense_ns, &StepTimes::reduce_hidden_ns, &StepTimes::keep_ns,
+          &StepTimes::push_wait_ns, &StepTimes::total_ns}) {
       this->*ns += sign * other.*ns;
     }
   }

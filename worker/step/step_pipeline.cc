@@ -98,7 +98,7 @@ Result<std::unique_ptr<PreparedStep>> StepPipeline::Prepare() {
   std::unique_ptr<PreparedStep> step = used_.TryPop().value_or(nullptr);
   if (step == nullptr) step = std::make_unique<PreparedStep>();
   const int64_t read_ns = clock_.NowNs();
-  step->parts.Assign(*std::move(batch), options_.num_parts, finder_);
+  step->parts.Assign(*std::move(batch), options_.parts, finder_);
   if (options_.plan.hot != nullptr) CountKeys(*step);
   if (options_.plan.view != nullptr) Split(step.get());
   step->bad_rows = reader_->bad_rows();
@@ -128,7 +128,7 @@ void StepPipeline::Split(PreparedStep* step) const {
     table.row_floats = spec.slice_dim();
     table.dense = spec.dense;
     table.keys = spec.dense ? options_.plan.dense_keys : step->parts.KeysOf({t});
-    if (step->parts.num_examples() == 0) table.keys = {};
+    if (step->parts.empty()) table.keys = {};
     if (!table.keys.empty()) table.shard_begin = step->parts.ShardBeginOf({t}, spec.shard_by);
     if (spec.shard_by == ShardBy::kGiven) NameShards(job_, {t}, step, &table);
     if (registry == nullptr || table.keys.empty()) continue;

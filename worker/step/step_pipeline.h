@@ -57,8 +57,8 @@ struct PreparedStep {
 struct PipelineOptions {
   std::vector<std::string> paths;
   ReaderOptions reader;
-  bool labels = true;      // False: labels are not read, and rows may lack them.
-  uint32_t num_parts = 1;  // Of a step: micro-batches.
+  bool labels = true;  // False: labels are not read, and rows may lack them.
+  PartCount parts;     // Of a step.
   // Bounds the memory: this many steps wait, one is made, so many are used.
   size_t steps_ahead = 4;
   size_t steps_in_use = 2;

@@ -2,14 +2,12 @@
 #include "worker/step/step_runner.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "common/platform/failpoint.h"
-#include "embedding/memory/gradient_scale.h"
 #include "worker/step/own_norm.h"
 
 namespace hdps {
@@ -32,25 +30,31 @@ Status CheckAcks(const std::vector<Frame>& replies) {
 }  // namespace
 
 StepRunner::StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
-                       Executor& executor)
+                       Executor& executor, RankModel* rank)
     : job_(job),
       model_(model),
       channel_(channel),
       clock_(clock),
       executor_(executor),
+      compute_(job, model, clock),
       dense_table_(DenseTableOf(job)),
       clips_all_(job.train.clip_norm > 0 && job.train.mode == Mode::kSync),
-      clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync) {
+      clips_own_(job.train.clip_norm > 0 && job.train.mode != Mode::kSync),
+      dense_sum_(job, model, dense_table_, executor, rank) {
+  compute_.set_rank(rank);
   if (clips_own_) dense_keys_ = DenseKeys(model.tensors());
   dense_ = model.DenseInPlace();
   if (dense_.size() < model.dense_floats()) {
     dense_outside_.resize(model.dense_floats());
     dense_ = dense_outside_;
+    // A worker whose first steps have no rows of its own computes before it has pulled any.
+    if (model.meets()) model.SetDense(dense_);
   }
-  dense_gradients_.resize(model.dense_floats());
-  row_gradients_.resize(job.tables.size());
-  scratch_rows_.resize(job.tables.size());
-  scratch_slots_.resize(job.tables.size());
+}
+
+void StepRunner::set_group(const DenseGroup& group) {
+  dense_sum_.set_group(group);
+  queue_ = group.queue;
 }
 
 Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
@@ -72,7 +76,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   HDPS_FAILPOINT("worker.step.computed");
   const int64_t computed = clock_.NowNs();
   const bool sent = PushesEarly(step);
-  if (group_.collective != nullptr) HDPS_RETURN_IF_ERROR(ReduceDense(step, task, &outcome));
+  if (dense_sum_.in_group()) HDPS_RETURN_IF_ERROR(ReduceDense(task, &outcome));
   HDPS_FAILPOINT("worker.step.reduced");
   const int64_t reduced = clock_.NowNs();
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task, &outcome));
@@ -89,14 +93,16 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   times_.dedup_ns += step.dedup_ns;
   times_.examples += outcome.examples;
   ++times_.steps;
+  if (trace_ != nullptr) trace_->EndStep();
   HDPS_FAILPOINT("worker.step.ended");
   return outcome;
 }
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
+  const WatchedSpan span(trace_, "step", "push, ask for the next rows");
   if (clips_own_) {
     ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_keys_,
-                {row_gradients_, dense_gradients_});
+                {compute_.row_gradients(), dense_sum_.gradients()});
   }
   Push(window.at(0), task);
   if (clips_all_) HDPS_RETURN_IF_ERROR(SettleNorm(task));
@@ -109,6 +115,9 @@ Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pau
 }
 
 bool StepRunner::PushesEarly(const PreparedStep& step) const {
+  // Without rows nothing is waited for, and buckets leave while all of backward is computed.
+  const bool has_rows = job_.tables.size() > 1 || dense_table_ < 0;
+  if (!has_rows && queue_ != nullptr) return false;
   return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
          step.parts.parts().size() == 1 && model_.ops().on_host();
 }
@@ -151,12 +160,13 @@ Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& tas
 }
 
 Status StepRunner::TakeRows(WindowStep& step) {
+  const WatchedSpan span(trace_, "step", "wait for rows");
   // A push that was refused is never followed by its rows.
   while (!step.rows->ready()) {
     channel_.WaitForAnything();
     HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max));
   }
-  const bool has_examples = step.prepared->parts.num_examples() > 0;
+  const bool has_examples = !step.prepared->parts.empty();
   std::optional<std::span<float>> dense;
   if (dense_at_servers()) dense = has_examples ? dense_ : std::span<float>();
   HDPS_RETURN_IF_ERROR(step.rows->Take(dense));
@@ -173,132 +183,68 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
   Model::RowsDone rows_done;
   if (PushesEarly(*step.prepared)) {
     rows_done = [&] {
-      if (!std::isfinite(result_.loss_sum)) return;
       const int64_t begin = clock_.NowNs();
-      std::swap(row_gradients_, result_.row_gradients);
       // Others may wish to pause too; then the rows are asked for in vain.
       sent = PushAndAsk(window, task, task.pause);
       sent_ns_ = clock_.NowNs() - begin;
     };
   }
-  const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
   BeginPush(*step.prepared);
-  for (size_t part = 0; part < parts.size(); ++part) {
-    HDPS_RETURN_IF_ERROR(model_.CheckBatch(parts[part].batch));
-    ComputePart(step, part, rows_done, outcome);
-  }
+  dense_sum_.Begin({.word = {step.prepared->parts.num_examples(), outcome->pause},
+                    .workers = channel_.view()->workers.size(),
+                    .computed = model_.meets() || !step.prepared->parts.empty()});
+  // Of a step that has diverged nothing leaves.
+  const auto tensor_done = [this](uint32_t tensor, bool finite) {
+    dense_sum_.TensorDone(0, tensor, /*stay=*/!finite);
+  };
+  HDPS_ASSIGN_OR_RETURN(
+      const ComputedStep computed,
+      compute_.Run(step, {*push_, outcome->pause, dense_sum_.gradients()}, rows_done, tensor_done));
   HDPS_RETURN_IF_ERROR(sent);
+  outcome->loss_sum = computed.loss_sum;
+  outcome->pause = computed.pause;
   if (!std::isfinite(outcome->loss_sum)) {
     return Status(Code::kCorruption,
                   "the loss is not a number any more: training has diverged; try a smaller "
                   "learning_rate, or data.numeric_transform (transform of a column) where numbers "
                   "are large");
   }
-  ScaleAverages();
   return Status();
 }
 
-void StepRunner::ScaleAverages() {
-  if (dense_table_ < 0 || job_.train.mode != Mode::kSync) return;
-  const float scale = AverageScale(job_.parallel, channel_.view()->workers.size());
-  if (scale == 1.0f) return;
-  for (const AveragedTensor& averaged : job_.tables[static_cast<size_t>(dense_table_)].averaged) {
-    const DenseTensor& tensor = model_.tensors()[averaged.tensor];
-    float* const gradient = dense_gradients_.data() + tensor.first_chunk * kDenseChunkFloats;
-    for (size_t i = 0; i < tensor.size(); ++i) gradient[i] *= scale;
+Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
+  const WatchedSpan span(trace_, "step", "reduce dense gradients");
+  const int64_t begin = clock_.NowNs();
+  HDPS_ASSIGN_OR_RETURN(const StepWord all, dense_sum_.Finish());
+  if (queue_ != nullptr) {
+    const int64_t waited = clock_.NowNs() - begin;
+    times_.reduce_hidden_ns += std::max(queue_->TakeBusyNs() - waited, int64_t{0});
   }
+  outcome->pause = all.pause;
+  if (!dense_sum_.has_update() || clips_all_) return Status();
+  return ApplyDense(TermsOf(task), task.clock);
 }
 
-void StepRunner::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
-                                 TableInput* input) {
-  const int group = cache_->registry()->GroupOf(table);
-  if (group < 0) return;
-  input->slab = cache_->rows().slab(table);
-  input->slots = step.parts.SlotsOfPart(part, table, step.hot[static_cast<size_t>(group)].slots,
-                                        &scratch_slots_[table.value]);
-  input->all_gradients = GradientsMeetOnHost(step);
-}
-
-bool StepRunner::GradientsMeetOnHost(const PreparedStep& step) const {
-  return step.parts.parts().size() > 1 || cache_->group() != nullptr;
-}
-
-void StepRunner::ComputePart(WindowStep& step, size_t part, const Model::RowsDone& rows_done,
-                             StepOutcome* outcome) {
-  const StepParts& parts = step.prepared->parts;
-  std::vector<TableInput> inputs(job_.tables.size());
-  for (uint32_t t = 0, i = 0; t < inputs.size(); ++t) {
-    inputs[t].keys = parts.SetOf(part, {t});
-    if (inputs[t].keys == nullptr) continue;
-    inputs[t].gradients = push_->place(i++);
-    inputs[t].rows =
-        parts.RowsOfPart(part, {t}, job_.tables[t].dim, step.rows->RowsOf({t}), &scratch_rows_[t]);
-    if (cache_ != nullptr && !model_.ops().on_host()) {
-      PointAtKeptRows(*step.prepared, part, {t}, &inputs[t]);
-    }
-  }
-  const std::span<float> sum(dense_gradients_);
-  part_gradients_.resize(part == 0 ? part_gradients_.size() : sum.size());
-  model_.Step(parts.parts()[part].batch, inputs, &result_,
-              part == 0 ? sum : std::span<float>(part_gradients_), rows_done);
-  outcome->loss_sum += result_.loss_sum;
-  if (part > 0) AddGradients(part_gradients_, sum);
-  if (parts.parts().size() == 1) {
-    if (rows_done == nullptr) std::swap(row_gradients_, result_.row_gradients);
-    return;
-  }
-  row_gradients_.resize(job_.tables.size());
-  for (uint32_t t = 0; t < inputs.size(); ++t) {
-    if (inputs[t].keys == nullptr) continue;
-    row_gradients_[t].resize(step.rows->RowsOf({t}).size());
-    parts.AddRowGradients(part, {t}, job_.tables[t].dim, result_.row_gradients[t],
-                          row_gradients_[t]);
-  }
-}
-
-Status StepRunner::ReduceDense(const PreparedStep& step, const StepTask& task,
-                               StepOutcome* outcome) {
-  const uint64_t examples = step.parts.num_examples();
-  const std::span<float> gradients(dense_gradients_);
-  if (examples == 0) {
-    // Nothing to add. Negative zero is what leaves every float as it is.
-    std::fill(gradients.begin(), gradients.end(), -0.0f);
-  } else if (const float scale = PartScale(job_.parallel, examples); scale != 1.0f) {
-    for (float& value : gradients) value *= scale;
-  }
-  uint64_t all = examples, pause = outcome->pause ? 1 : 0;
-  const std::array lists = {SumOf(gradients), SumOf(std::span(&all, 1)),
-                            OrOf(std::span(&pause, 1))};
-  HDPS_RETURN_IF_ERROR(group_.collective->AllReduce(lists));
-  outcome->pause = pause != 0;
-  dense_scale_ = 0;
-  if (all == 0 || gradients.empty()) return Status();
-  dense_scale_ = SumScale(job_.parallel, group_.collective->size(), all);
-  if (!clips_all_) ApplyDense(TermsOf(task), task.clock);
-  return Status();
-}
-
-void StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
-  group_.state->Apply(executor_, dense_gradients_, {dense_scale_, clock + 1, terms});
-  group_.state->ReadWeights(executor_, dense_);
+Status StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
+  HDPS_RETURN_IF_ERROR(dense_sum_.Apply(terms, clock, dense_));
   if (!dense_outside_.empty()) model_.SetDense(dense_);
+  return Status();
 }
 
 UpdateTerms StepRunner::TermsOf(const StepTask& task) const {
   return {.rate = task.rate, .clip_value = static_cast<float>(job_.train.clip_value)};
 }
 
-std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) const {
-  const bool has_examples = step.parts.num_examples() > 0;
+std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedStep& step) {
+  const bool has_examples = !step.parts.empty();
   std::vector<std::span<const float>> gradients;
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     if (static_cast<int>(t) == dense_table_) continue;
-    gradients.push_back(has_examples ? std::span<const float>(row_gradients_[t])
+    gradients.push_back(has_examples ? std::span<const float>(compute_.row_gradients()[t])
                                      : std::span<const float>());
   }
   if (dense_at_servers()) {
-    gradients.push_back(has_examples ? std::span<const float>(dense_gradients_)
-                                     : std::span<const float>());
+    gradients.push_back(has_examples ? dense_sum_.gradients() : std::span<const float>());
   }
   return gradients;
 }
@@ -307,8 +253,8 @@ Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,
                                  StepOutcome* outcome) {
   std::vector<RowGradients> gradients(job_.tables.size());
   for (uint32_t t = 0; t < gradients.size(); ++t) {
-    gradients[t].host = row_gradients_[t];
-    if (!GradientsMeetOnHost(step)) gradients[t].device = model_.RowGradientsOnDevice(t);
+    gradients[t].host = compute_.row_gradients()[t];
+    if (!compute_.GradientsMeetOnHost(step)) gradients[t].device = model_.RowGradientsOnDevice(t);
   }
   HotStep hot;
   hot.number = task.clock + 1;
@@ -359,12 +305,15 @@ Status StepRunner::SettleNorm(const StepTask& task) {
     if (reply.code != Code::kOk) return Status(reply.code, reply.message);
     squares.Add(reply.squares);
   }
-  const bool dense_here = group_.collective != nullptr && dense_scale_ != 0;
-  if (dense_here) squares.Add(group_.state->Squares(executor_, dense_gradients_, dense_scale_));
+  const bool dense_here = dense_sum_.in_group() && dense_sum_.has_update();
+  if (dense_here) {
+    HDPS_ASSIGN_OR_RETURN(const SquareSum of_dense, dense_sum_.Squares());
+    squares.Add(of_dense);
+  }
   if (cache_ != nullptr) squares.Add(cache_->rows().squares());
   UpdateTerms terms = TermsOf(task);
   terms.shrink = ShrinkTo(job_.train.clip_norm, squares);
-  if (dense_here) ApplyDense(terms, task.clock);
+  if (dense_here) HDPS_RETURN_IF_ERROR(ApplyDense(terms, task.clock));
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->rows().Update(terms));
   HDPS_RETURN_IF_ERROR(AwaitAdvance());
   advance_ = channel_.Start(AdvanceRequests(num_servers, task.clock + 1, squares));

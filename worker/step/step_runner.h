@@ -12,26 +12,22 @@
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "worker/cache/device_cache.h"
-#include "worker/exchange/collective.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/exchange/push_plan.h"
 #include "worker/model/model.h"
-#include "worker/step/dense_state.h"
+#include "worker/step/dense_reduction.h"
 #include "worker/step/stage.h"
+#include "worker/step/step_compute.h"
+#include "worker/step/step_trace.h"
 #include "worker/step/step_window.h"
 
 namespace hdps {
 
-// Where the dense gradients go under allreduce: summed over the ranks, applied by each.
-struct DenseGroup {
-  Collective* collective = nullptr;  // Null: dense gradients go to the servers.
-  DenseState* state = nullptr;
-};
-
 struct StepOutcome {
   uint64_t examples = 0;  // Of this worker.
   double loss_sum = 0;
-  bool pause = false;  // Stop after this step; under allreduce all workers agree on it.
+  bool pause =
+      false;  // Stop after this step; under allreduce, or where layers meet, all agree on it.
 };
 
 // What to do with the first step of a window.
@@ -50,11 +46,21 @@ struct StepTask {
 // still for want of a request. At most pushes_in_flight_max pushes wait for their answers.
 class StepRunner {
  public:
+  // `rank`: `job` and `model` are its; null: the whole job.
   StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
-             Executor& executor);
+             Executor& executor, RankModel* rank = nullptr);
 
-  void set_group(const DenseGroup& group) { group_ = group; }
-  void set_cache(DeviceCache* cache) { cache_ = cache; }  // Null: no rows are kept here.
+  void set_group(const DenseGroup& group);
+  // Whom layers meet: see LaneExchange.
+  void set_meeting(std::span<Collective* const> groups) { compute_.set_groups(groups); }
+  void set_trace(StepTrace* trace) {  // Null: nobody looks.
+    trace_ = trace;
+    compute_.set_watch(trace);
+  }
+  void set_cache(DeviceCache* cache) {  // Null: no rows are kept here.
+    cache_ = cache;
+    compute_.set_cache(cache);
+  }
 
   // Makes the first step of the window, which stays in it, and asks for the rows of the next.
   // kCorruption when the loss is not a number: nothing of this step has been pushed then.
@@ -73,14 +79,7 @@ class StepRunner {
   WindowStep& NewList(StepWindow& window, size_t i);
   Status TakeRows(WindowStep& step);
   Status Compute(StepWindow& window, const StepTask& task, StepOutcome* outcome);
-  void ComputePart(WindowStep& step, size_t part, const Model::RowsDone& rows_done,
-                   StepOutcome* outcome);
-  // What layers give to running averages is a mean whatever parallel.gradients_mean says.
-  void ScaleAverages();
-  Status ReduceDense(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
-  // Rows of a table that are kept on the model's device go straight into its inputs.
-  void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, TableInput* input);
-  bool GradientsMeetOnHost(const PreparedStep& step) const;
+  Status ReduceDense(const StepTask& task, StepOutcome* outcome);
   UpdateTerms TermsOf(const StepTask& task) const;  // But for the norm.
   // The update of rows that are kept here.
   Status UpdateHotRows(const PreparedStep& step, const StepTask& task, StepOutcome* outcome);
@@ -98,25 +97,27 @@ class StepRunner {
   Status SettleNorm(const StepTask& task);
   Status AwaitAdvance();  // Its acknowledgements: then the servers have made the step's update.
   // The update of dense tensors under allreduce, of the sum of the gradients.
-  void ApplyDense(const UpdateTerms& terms, Clock clock);
+  Status ApplyDense(const UpdateTerms& terms, Clock clock);
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
   Status CollectAcks(size_t left);
-  bool dense_at_servers() const { return group_.collective == nullptr && !dense_.empty(); }
+  bool dense_at_servers() const { return !dense_sum_.in_group() && !dense_.empty(); }
   // Lets the model write gradients where they are sent from, as far as they need not be moved then.
   void BeginPush(const PreparedStep& step);
   // The gradients of the step for the tables of its split.
-  std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step) const;
+  std::vector<std::span<const float>> GradientsOfSplit(const PreparedStep& step);
 
   const Job& job_;
   Model& model_;
   NodeChannel& channel_;
   MonotonicClock& clock_;
   Executor& executor_;
+  StepCompute compute_;
   const int dense_table_;  // -1: the job has none.
   // train.clip_norm is set; of all gradients of a step in sync mode, else of each worker's.
   const bool clips_all_, clips_own_;
   std::vector<Key> dense_keys_;  // Where the latter.
-  DenseGroup group_;
+  DenseReduction dense_sum_;
+  CollectiveQueue* queue_ = nullptr;  // Of its group.
   DeviceCache* cache_ = nullptr;
 
   uint64_t next_sequence_ = 0;
@@ -125,19 +126,11 @@ class StepRunner {
   std::optional<Ticket> advance_;  // Under clip_norm: the word that the last step is finished.
   std::optional<PushPlan> push_;   // Of the step at hand, from its gradients to its push.
   int64_t sent_ns_ = 0;            // Of it, what sending cost inside of computing.
-  // Of it, under allreduce: what the sum of the gradients is scaled with; 0: there is none.
-  float dense_scale_ = 0;
   StepTimes times_;
+  StepTrace* trace_ = nullptr;
 
-  // Kept for their memory. Sizes are those of the step at hand.
-  std::vector<std::vector<float>> row_gradients_;     // [tables][keys * dim], of the whole step
-  std::vector<std::vector<float>> scratch_rows_;      // [tables], rows of one part
-  std::vector<std::vector<uint32_t>> scratch_slots_;  // [tables], likewise
-  StepResult result_;
-  std::span<float> dense_;              // [dense floats]: the model's own, or
-  std::vector<float> dense_outside_;    // these, where the model lies on another device.
-  std::vector<float> dense_gradients_;  // [dense floats]
-  std::vector<float> part_gradients_;   // [dense floats]
+  std::span<float> dense_;            // [dense floats]: the model's own, or
+  std::vector<float> dense_outside_;  // these, where the model lies on another device.
 };
 
 }  // namespace hdps

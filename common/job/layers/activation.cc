@@ -6,6 +6,7 @@ namespace hdps {
 LayerRecord ActivationRecord() {
   LayerRecord record;
   record.kind = "activation";
+  record.cut = LayerCut::kColumns;
   record.gives = "its input, each element through the activation";
   record.fields.activation = true;
   record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {

@@ -6,6 +6,7 @@ namespace hdps {
 LayerRecord BiasRecord() {
   LayerRecord record;
   record.kind = "bias";
+  record.cut = LayerCut::kColumns;
   record.gives = "x + b";
   record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
     LayerShape shape;

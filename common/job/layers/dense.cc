@@ -6,6 +6,7 @@ namespace hdps {
 LayerRecord DenseRecord() {
   LayerRecord record;
   record.kind = "dense";
+  record.cut = LayerCut::kMatrix;
   record.gives = "[n, units]: x W + b, then the activation";
   record.units_doc = "outputs";
   record.fields.units = record.fields.activation = true;

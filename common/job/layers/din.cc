@@ -6,6 +6,7 @@ namespace hdps {
 LayerRecord DinRecord() {
   LayerRecord record;
   record.kind = "din";
+  record.cut = LayerCut::kOwnRows;  // It asks how long the sequences of its own rows are.
   record.gives =
       "[n, dim]: the sequence's vectors k, each times its score, added up; the score is an MLP of "
       "one hidden layer of `units` with the activation over [k, q, k - q, k * q], q the target "

@@ -6,6 +6,7 @@ namespace hdps {
 LayerRecord DropoutRecord() {
   LayerRecord record;
   record.kind = "dropout";
+  record.cut = LayerCut::kOwnRows;  // It draws for each row of the step.
   record.gives =
       "its input; in training each element is 0 with probability `rate`, the others divided by 1 - "
       "`rate` (Srivastava et al. 2014)";

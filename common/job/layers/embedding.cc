@@ -53,6 +53,7 @@ std::variant<LayerShape, LayerProblem> MeasureEmbedding(const LayerQuestion& que
 LayerRecord EmbeddingRecord() {
   LayerRecord record;
   record.kind = "embedding";
+  record.cut = LayerCut::kFeatures;
   record.gives = "[n, features x dim], or [n, dim] with `combine: sum`";
   record.inputs_min = record.inputs_max = 0;
   record.fields.embedding = record.fields.pooling = true;

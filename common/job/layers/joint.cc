@@ -6,6 +6,7 @@ namespace hdps {
 LayerRecord JointRecord() {
   LayerRecord record;
   record.kind = "joint";
+  record.cut = LayerCut::kColumns;
   record.gives =
       "as wide as one input: the logits of the products of two probabilities, from their logits "
       "(ESMM, Ma et al. 2018, eq. 1)";

@@ -8,6 +8,7 @@ namespace hdps {
 LayerRecord SequenceRecord() {
   LayerRecord record;
   record.kind = "sequence";
+  record.cut = LayerCut::kOwnRows;  // The rows of the keys that its worker read.
   record.gives =
       "[n, length x dim]: the rows of one feature's keys in their order, not pooled; 0 behind the "
       "last";

@@ -6,6 +6,7 @@ namespace hdps {
 LayerRecord SumRecord() {
   LayerRecord record;
   record.kind = "sum";
+  record.cut = LayerCut::kColumns;
   record.gives = "its inputs added, all of one width";
   record.inputs_max = kManyInputs;
   record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {

@@ -107,8 +107,9 @@ std::string GraphBuilder::Hidden(const std::string& name, std::string input,
     const std::string layer = name + std::to_string(i + 1);
     if (recipe_.batch_norm) {
       input = Dense(layer, input, units[i], Activation::kNone);
-      LayerSpec relu = Layer(layer + "_relu", "activation",
-                             {Add(Layer(layer + "_norm", "batch_norm", {input}))});
+      LayerSpec norm = Layer(layer + "_norm", "batch_norm", {input});
+      if (recipe_.batch_norm_over != "part") norm.words["over"] = recipe_.batch_norm_over;
+      LayerSpec relu = Layer(layer + "_relu", "activation", {Add(norm)});
       relu.activation = Activation::kRelu;
       input = Add(relu);
     } else {

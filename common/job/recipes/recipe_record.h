@@ -34,7 +34,8 @@ struct ModelRecipe {
   // Features with vectors of another dim; those of one dim have a table together.
   std::map<std::string, uint32_t> feature_dims;
   std::vector<uint32_t> hidden = {64, 32};
-  bool batch_norm = false;                 // Of hidden layers, before their relu.
+  bool batch_norm = false;                 // Of hidden layers, before their relu,
+  std::string batch_norm_over = "part";    // over: as the layer's own setting.
   double dropout = 0;                      // Of hidden layers, behind it.
   double embedding_dropout = 0;            // Of the rows of "deep".
   std::vector<std::string> wide_features;  // Empty: all sparse features.

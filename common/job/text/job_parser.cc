@@ -7,6 +7,7 @@
 
 #include "common/job/data_paths.h"
 #include "common/job/job_registry.h"
+#include "common/job/strategy_file.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -14,9 +15,6 @@ namespace hdps {
 namespace {
 
 constexpr uint64_t kJobBytesMax = 16u << 20;
-
-// The modes of MindSpore that people may bring with them.
-constexpr const char* kForeignModes[] = {"hybrid_parallel", "semi_auto_parallel", "auto_parallel"};
 
 // Accepts the spellings that are in use elsewhere, and answers those that have no meaning here.
 Status Normalise(JobSource* source) {
@@ -26,12 +24,12 @@ Status Normalise(JobSource* source) {
     JsonValue* value = parallel->Find(key);
     if (value != nullptr && value->text == "data_paralel") value->text = "data_parallel";
   }
-  if (const JsonValue* mode = parallel->Find("parallel_mode")) {
-    for (const char* foreign : kForeignModes) {
-      if (mode->text != foreign) continue;
-      return Refuse(*source, "parallel.parallel_mode",
-                    "\"" + mode->text + "\" is not built: use data_parallel");
-    }
+  const JsonValue* search = parallel->Find("search_mode");
+  const JsonValue* same = parallel->Find("auto_parallel_search_mode");
+  if (search != nullptr && same != nullptr && search->text != same->text) {
+    return Refuse(*source, "parallel.auto_parallel_search_mode",
+                  PrintJsonLine(*same) + " contradicts search_mode = " + PrintJsonLine(*search) +
+                      "; they are one setting, give one of them");
   }
   const JsonValue* strategy = parallel->Find("dataset_strategy");
   const JsonValue* full_batch = parallel->Find("full_batch");
@@ -108,6 +106,29 @@ Status FindData(FileSystem& files, const JobSource& source, const std::string& k
   return {};
 }
 
+// What the job says of a strategy in other files, sought beside the job file first.
+Status ReadStrategyParts(FileSystem& files, const JobSource& source, ParallelSpec* parallel) {
+  const size_t slash = source.origin.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : source.origin.substr(0, slash + 1);
+  const auto found = [&](const std::string& path) {
+    const std::string beside = JoinPath(folder, path);
+    return files.Exists(beside) ? beside : path;
+  };
+  if (!parallel->strategy_load_file.empty()) {
+    auto kept = ReadStrategyFile(files, found(parallel->strategy_load_file));
+    if (!kept.ok()) {
+      return Refuse(source, "parallel.strategy_ckpt_load_file", kept.status().message());
+    }
+    parallel->kept_strategy = *std::move(kept);
+  }
+  if (!parallel->constants_file.empty()) {
+    const auto rates = ReadStepRates(files, found(parallel->constants_file));
+    if (!rates.ok()) return Refuse(source, "parallel.constants", rates.status().message());
+    parallel->rates = *rates;
+  }
+  return {};
+}
+
 // Patterns and folders meet files twice, and files to evaluate on, more easily than lists do.
 void WarnOfRepeats(Job* job) {
   const auto warn = [job](const std::vector<std::string>& paths, const std::string& what) {
@@ -152,6 +173,7 @@ Result<Job> LoadJob(FileSystem& files, const std::string& path,
     HDPS_RETURN_IF_ERROR(FindData(files, source, "eval_sets." + std::to_string(s) + ".files",
                                   needed, &job.data.eval_sets[s].files));
   }
+  HDPS_RETURN_IF_ERROR(ReadStrategyParts(files, source, &job.parallel));
   WarnOfRepeats(&job);
   return job;
 }

@@ -3,6 +3,7 @@
 
 #include "common/base/hash.h"
 #include "common/job/job_registry.h"
+#include "common/job/strategy_file.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -33,6 +34,16 @@ JsonValue Print(const Job& job, Form form) {
   return PrintSection(JobSection(RegistryOf(job.model)), &text, form);
 }
 
+std::string ShowRates(const StepRates& rates) {
+  std::string text;
+  for (const double rate :
+       {rates.flops_per_second, rates.memory_bytes_per_second, rates.link_bytes_per_second,
+        rates.exchange_seconds, rates.update_float_seconds, rates.row_float_seconds}) {
+    text += PrintJsonLine(JsonValue::Number(rate)) + " ";
+  }
+  return text;
+}
+
 JsonValue DigestForm(Job job) {
   job.model.type = "graph";  // Whichever recipe it came from.
   return Print(job, Form::kDigest);
@@ -45,13 +56,19 @@ std::string PrintJob(const Job& job) { return PrintJson(Print(job, Form::kWhole)
 uint64_t JobDigest(const Job& job) {
   Job same = job;
   if (same.train.mode == Mode::kSync) same.train.lookahead = 0;  // It changes no result there.
-  return HashString(PrintJson(DigestForm(std::move(same))));
+  // What was read with it decides as well; its settings of these files' names do not.
+  std::string read;
+  if (job.parallel.kept_strategy) read += PrintStrategyFile(*job.parallel.kept_strategy);
+  if (job.parallel.rates != StepRates()) read += ShowRates(job.parallel.rates);
+  return HashString(PrintJson(DigestForm(std::move(same))) + read);
 }
 
 uint64_t TablesDigest(const Job& job) {
   Job tables;
   tables.seed = job.seed;
   tables.model.layers = job.model.layers;
+  // They load onto any number of workers, which hold them in any parts.
+  for (LayerSpec& layer : tables.model.layers) layer.shard.clear();
   tables.model.registry = job.model.registry;
   tables.tables = job.tables;
   tables.cluster.shards = job.cluster.shards;

@@ -186,13 +186,7 @@ Status CheckTrain(const JobSource& source, Job* job) {
                       std::to_string(workers) +
                       " workers; raise it, or set parallel.dataset_strategy = full_batch");
   }
-  const uint32_t worker_rows = split ? train.batch_size / workers : train.batch_size;
-  if (train.micro_batches > worker_rows) {
-    return Refuse(source, "train.micro_batches",
-                  std::to_string(train.micro_batches) + " parts of a worker's " +
-                      std::to_string(worker_rows) + " examples; at most one part an example");
-  }
-  return {};
+  return CheckStepParts(source, split ? train.batch_size / workers : train.batch_size, job);
 }
 
 Status CheckEvalSets(const JobSource& source, const DataSpec& data) {
@@ -355,9 +349,12 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
   HDPS_RETURN_IF_ERROR(FillSchedules(source, text.train_text.schedule, job));
   HDPS_RETURN_IF_ERROR(CheckLosses(source, job));
   HDPS_RETURN_IF_ERROR(CheckTrain(source, job));
+  HDPS_RETURN_IF_ERROR(CheckMeetings(source, *job));
   HDPS_RETURN_IF_ERROR(CheckEvaluation(source, job));
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
   HDPS_RETURN_IF_ERROR(SliceTables(source, job));
+  HDPS_RETURN_IF_ERROR(CheckStrategySettings(source, *job));
+  HDPS_RETURN_IF_ERROR(CheckDenseExchange(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
   const std::string not_on_cuda = job->model.device == "cuda" ? WhyNotOnCuda(*job) : "";
   if (!not_on_cuda.empty()) return Refuse(source, "model.device", not_on_cuda);

@@ -40,11 +40,20 @@ struct JobText : Job {
 
 Section JobSection(const JobRegistry& registry);  // Of JobText: the whole.
 
+template <typename Struct>
+class SettingTable;  // setting_table.h
+// The rows of "parallel" that say how layers lie over the workers.
+void AddStrategySettings(SettingTable<ParallelSpec>* parallel);
+
 Section DataSection();
 Section ModelSection(const JobRegistry& registry);  // Of ModelText.
 Section ScheduleSection();
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
+template <typename Struct>
+class SettingTable;
+// The settings of how dense gradients travel under allreduce, behind dense_exchange.
+void AddDenseExchange(SettingTable<ParallelSpec>* parallel);
 
 // Fills model and tables from what stands under "model"; needs job->data.
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
@@ -61,6 +70,17 @@ Status SliceTables(const JobSource& source, Job* job);
 Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel);
 // The columns of images against their shape; what holds of all columns was checked.
 Status CheckImages(const JobSource& source, const DataSpec& data);
+// Layers' shards, blocks and the search against the mode, and each for itself. How they fit the
+// number of workers is known when that is: common/planning/strategy_of_job.h.
+Status CheckStrategySettings(const JobSource& source, const Job& job);
+// Those settings, and what layers say of it, against each other. The model has been built.
+Status CheckDenseExchange(const JobSource& source, Job* job);
+
+// Micro-batches and copies of the model, and their other spelling. `worker_rows`: the rows a worker
+// has of a step.
+Status CheckStepParts(const JobSource& source, uint32_t worker_rows, Job* job);
+// Layers that exchange something within a step need all workers in the same one.
+Status CheckMeetings(const JobSource& source, const Job& job);
 
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).

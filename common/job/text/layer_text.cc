@@ -85,6 +85,15 @@ Section LayerSection(const LayerRegistry& layers) {
             Note::kNoDefault, KindsWhere(layers, [](const auto& r) { return r.fields.units; }));
   layer.Add("activation", &LayerSpec::activation, kActivationDoc,
             KindsWhere(layers, [](const auto& r) { return r.fields.activation; }));
+  layer.Add("fusion", &LayerSpec::fusion,
+            "Under `parallel.dense_exchange` = allreduce: gradients of layers with the same number "
+            "travel together, 0: those of each tensor alone; not given: as `parallel.comm_fusion` "
+            "says.",
+            Range{0, 1e6}, Hashed::kNothing, Note::kNoDefault, Note::kPrintedUnlessDefault);
+  layer.Add("layerwise_parallel", &LayerSpec::layerwise_parallel,
+            "Under allreduce: every worker has dense parameters of its own here, which it trains "
+            "on its own rows; their gradients never meet. A checkpoint keeps those of worker 0.",
+            Note::kPrintedUnlessDefault);
   AddOwn(layers, &LayerRecord::numbers, [&](const LayerNumber& number, const auto& kinds) {
     const Range range{number.min, number.max};
     if (!number.whole) {
@@ -103,6 +112,13 @@ Section LayerSection(const LayerRegistry& layers) {
     layer.Add(word.name, WordIn{word}, word.doc, OneOf{word.words}, kinds,
               Note::kPrintedUnlessDefault);
   });
+  layer.Add("shard", &LayerSpec::shard,
+            "How it lies over the workers. A dense layer: [parts of its weight's rows, of its "
+            "columns]; what is left of the workers are parts of the examples. Or in full, [[a, "
+            "b], [b, c]]: parts of its input's rows and columns, and of its weight's. Others: "
+            "[parts of the examples, of the columns], of an embedding of its features. Not given: "
+            "as parallel_mode says.",
+            Range{1, 4096}, Hashed::kNothing, Note::kNoDefault, Note::kPrintedUnlessDefault);
   // A layer holds the numbers and words of its own kind, and all of them.
   layer.AfterReading([records = layers.records()](const JsonValue&, LayerSpec* spec) {
     LayerSpec own;

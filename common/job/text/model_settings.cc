@@ -202,6 +202,10 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
              "Hidden layers are normalized over the batch before their relu; see the layer "
              "`batch_norm`.",
              deep);
+  model->Add("batch_norm_over", &ModelText::batch_norm_over,
+             "With batch_norm: part, each worker's own rows, or batch, those of all workers; see "
+             "`over` there.",
+             OneOf{{"part", "batch"}}, deep);
   model->Add("dropout", &ModelText::dropout,
              "Outputs of hidden layers left out in training; see the layer `dropout`.",
              Range{0, 0.999}, deep);

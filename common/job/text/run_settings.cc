@@ -1,5 +1,7 @@
 // The whole of a job file, and the settings of how a job is run: its steps, the exchange of
 // gradients, checkpoints and the cluster.
+#include <algorithm>
+
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
 #include "common/metrics/metric.h"
@@ -113,8 +115,21 @@ Section TrainSection() {
 
 // A word, or the tuples that take its place.
 void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
-  std::vector<std::string> words;
-  for (const auto& word : WordsOf(DatasetStrategy())) words.emplace_back(word.word);
+  const auto whole = [](const JsonValue& parts) {
+    return parts.kind == JsonValue::Kind::kInteger && !parts.negative && parts.magnitude >= 1 &&
+           parts.magnitude <= 4096;
+  };
+  const auto fits = [whole](const JsonValue& value) {
+    if (value.kind == JsonValue::Kind::kText) {
+      return std::ranges::any_of(WordsOf(DatasetStrategy()),
+                                 [&](const auto& word) { return word.word == value.text; });
+    }
+    const auto tuple = [whole](const JsonValue& item) {
+      return item.kind == JsonValue::Kind::kList && std::ranges::all_of(item.items, whole);
+    };
+    return tuple(value) ||
+           (value.kind == JsonValue::Kind::kList && std::ranges::all_of(value.items, tuple));
+  };
   parallel->AddConverted(
       "dataset_strategy", ValueKind::kTuples,
       "full_batch: every worker gets the whole batch. Tuples, one for the sparse features and if "
@@ -129,13 +144,20 @@ void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
         return spec.dataset_slices.empty() ? PrintValue(spec.dataset_strategy)
                                            : PrintValue(spec.dataset_slices);
       },
-      Range{1, 4096}, OrWord{words});
+      Checked{
+          "one of data_parallel, full_batch, or a tuple such as [1, 4], or a list of tuples, of "
+          "whole numbers from 1 to 4096",
+          fits});
 }
 
 Section ParallelSection() {
   SettingTable<ParallelSpec> parallel("parallel", "parallel");
   parallel.Add("parallel_mode", &ParallelSpec::parallel_mode,
-               "stand_alone: one worker. MindSpore's other three modes are refused.");
+               "stand_alone: one worker. data_parallel: each computes the whole model on its rows. "
+               "hybrid_parallel: layers lie over the workers as their `shard` and "
+               "parallel.blocks say, the others data parallel. semi_auto_parallel: from what "
+               "these say the rest is derived. auto_parallel: it is searched.",
+               HashedAs{JsonValue::Text("data_parallel")});
   parallel.Add("device_num", &ParallelSpec::device_num, "Workers; not given: as many as join.",
                Range{1, 4096}, kNoDefault, kPrintedUnlessDefault);
   parallel.Add("gradients_mean", &ParallelSpec::gradients_mean,
@@ -156,14 +178,32 @@ Section ParallelSection() {
   parallel.Add("collective", &ParallelSpec::collective,
                "auto: nccl with a GPU per worker, else gloo.", OneOf{{"auto", "gloo", "nccl"}},
                Where(&ParallelSpec::dense_exchange, {DenseExchange::kAllreduce}));
+  AddDenseExchange(&parallel);
   parallel.Add(
       "wire", &ParallelSpec::wire,
       "In which format weights pulled to train and gradients pushed travel between workers "
       "and servers, of all tables and of dense layers that servers hold. 16 bits halve the "
       "bytes; values are rounded to the nearest, servers add up and keep in 32 bits, "
       "evaluation and checkpoints see those. A value too large for fp16 travels as 65504, one "
-      "that is no number still ends the job. What an allreduce moves stays in 32 bits.",
+      "that is no number still ends the job. What an allreduce moves stays in 32 bits, but for "
+      "gradient_fp32_sync.",
       kPrintedUnlessDefault);
+  parallel.Add("interleave_num", &ParallelSpec::interleave_num,
+               "Copies of the model that take turns in one step, MindSpore's "
+               "MicroBatchInterleaved: copy i has the rows of a worker's B from i B / "
+               "interleave_num on. What layers exchange for one copy has the time in which the "
+               "others compute; where no layer exchanges anything, copies are computed one after "
+               "the other. At most a worker's rows.",
+               Range{1, 65536}, kPrintedUnlessDefault);
+  parallel.Add("loss_sum", &ParallelSpec::loss_sum,
+               "The loss of training that is told is the sum of the copies' mean losses, as "
+               "MindSpore's MicroBatchInterleaved gives it, not the mean over all rows. What is "
+               "trained is the same.",
+               Hashed::kNothing, kPrintedUnlessDefault);
+  parallel.AddSpelling(
+      "grad_accumulation_step", ValueKind::kInteger, "MindSpore's name of `train.micro_batches`.",
+      [](const JsonValue&, ParallelSpec*) {}, Range{1, 65536});
+  AddStrategySettings(&parallel);
   return parallel.Done();
 }
 

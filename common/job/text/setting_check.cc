@@ -17,16 +17,7 @@ struct ForeignKey {
   std::string_view instead;
 };
 constexpr ForeignKey kForeignKeys[] = {
-    {"parallel.interleave_num", "use train.micro_batches"},
     {"parallel.global_rank", "give the worker its --rank"},
-    {"parallel.gradient_fp32_sync", "leave it out, or set wire to fp16 or bf16"},
-    {"parallel.enable_parallel_optimizer", "servers split the update already: leave it out"},
-    {"parallel.comm_fusion", "gradients are always fused: leave it out"},
-    {"parallel.all_reduce_fusion_config", "gradients are always fused: leave it out"},
-    {"parallel.search_mode", "tables are split by key: leave it out"},
-    {"parallel.auto_parallel_search_mode", "tables are split by key: leave it out"},
-    {"parallel.strategy_ckpt_save_file", "a checkpoint loads onto any cluster: leave it out"},
-    {"parallel.strategy_ckpt_load_file", "a checkpoint loads onto any cluster: leave it out"},
 };
 
 // Whether the value, or an item of a list, is one of the setting.
@@ -51,20 +42,22 @@ bool FitsOne(const Setting& setting, const JsonValue& value) {
     case ValueKind::kChoice:
       return value.kind == Kind::kText && std::find(setting.words.begin(), setting.words.end(),
                                                     value.text) != setting.words.end();
-    case ValueKind::kTuples:
-      if (value.kind == Kind::kText) return std::ranges::count(setting.words, value.text) > 0;
-      return value.kind == Kind::kList &&
-             std::ranges::all_of(value.items, [&](const JsonValue& tuple) {
-               return tuple.kind == Kind::kList &&
-                      std::ranges::all_of(tuple.items, [&](const JsonValue& item) {
-                        return item.kind == Kind::kInteger && in_range(item.number);
-                      });
-             });
     case ValueKind::kByName:
       return value.kind == Kind::kObject &&
              std::ranges::all_of(value.items, [&](const JsonValue& item) {
                return item.kind == Kind::kInteger && in_range(item.number);
              });
+    case ValueKind::kTuples: {
+      const auto whole = [&](const JsonValue& item) {
+        return item.kind == Kind::kInteger && in_range(item.number);
+      };
+      const auto tuple = [&](const JsonValue& item) {
+        return item.kind == Kind::kList && std::ranges::all_of(item.items, whole);
+      };
+      const auto filled = [&](const JsonValue& item) { return tuple(item) && !item.items.empty(); };
+      return tuple(value) ||
+             (value.kind == Kind::kList && std::ranges::all_of(value.items, filled));
+    }
     case ValueKind::kObject:
       return value.kind == Kind::kObject;
   }
@@ -72,6 +65,7 @@ bool FitsOne(const Setting& setting, const JsonValue& value) {
 }
 
 bool Fits(const Setting& setting, const JsonValue& value) {
+  if (setting.fits) return setting.fits(value);
   if (!setting.is_list) return FitsOne(setting, value);
   return value.kind == Kind::kList &&
          std::all_of(value.items.begin(), value.items.end(),
@@ -139,6 +133,7 @@ std::string NumberText(double value) {
 }
 
 std::string WantedText(const Setting& setting) {
+  if (setting.fits) return setting.wanted;
   const std::string list = setting.is_list ? "a list of " : "a ", s = setting.is_list ? "s" : "";
   switch (setting.kind) {
     case ValueKind::kBool:
@@ -153,11 +148,10 @@ std::string WantedText(const Setting& setting) {
       return list + "text" + s;
     case ValueKind::kChoice:
       return "one of " + Listed(setting.words);
-    case ValueKind::kTuples:
-      return (setting.words.empty() ? "" : "one of " + Listed(setting.words) + ", or ") +
-             "a list of lists of whole numbers" + RangeText(setting);
     case ValueKind::kByName:
       return "an object of names, each with a whole number" + RangeText(setting);
+    case ValueKind::kTuples:
+      return "a tuple such as [2, 1], or a list of tuples, of whole numbers" + RangeText(setting);
     case ValueKind::kObject:
       return (setting.is_list ? "a list of objects (" : "an object (") + setting.section->name +
              ")";

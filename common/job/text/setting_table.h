@@ -23,8 +23,9 @@ template <typename Value>
 constexpr bool kIsList = false;
 template <typename Item>
 constexpr bool kIsList<std::vector<Item>> = true;
-template <typename Item>
-constexpr bool kIsList<std::vector<std::vector<Item>>> = false;  // Tuples are one value.
+
+template <>
+inline constexpr bool kIsList<std::vector<std::vector<uint32_t>>> = false;  // One value: tuples.
 
 template <typename Value>
 struct ItemOf {
@@ -34,14 +35,10 @@ template <typename Item>
 struct ItemOf<std::vector<Item>> {
   using Type = Item;
 };
-template <typename Item>
-struct ItemOf<std::vector<std::vector<Item>>> {
-  using Type = std::vector<std::vector<Item>>;
+template <>
+struct ItemOf<std::vector<std::vector<uint32_t>>> {
+  using Type = std::vector<std::vector<uint32_t>>;
 };
-template <typename Value>
-constexpr bool kIsTuples = false;
-template <typename Item>
-constexpr bool kIsTuples<std::vector<std::vector<Item>>> = true;
 
 template <typename Value>
 constexpr bool kIsByName = false;
@@ -52,11 +49,13 @@ constexpr bool kIsByName<std::map<std::string, Item>> = true;
 template <typename Value>
 constexpr ValueKind KindOf() {
   if constexpr (std::is_same_v<Value, bool>) return ValueKind::kBool;
+  if constexpr (std::is_same_v<Value, std::vector<std::vector<uint32_t>>>) {
+    return ValueKind::kTuples;
+  }
   if constexpr (std::is_enum_v<Value>) return ValueKind::kChoice;
   if constexpr (std::is_integral_v<Value>) return ValueKind::kInteger;
   if constexpr (std::is_floating_point_v<Value>) return ValueKind::kNumber;
   if constexpr (kIsByName<Value>) return ValueKind::kByName;
-  if constexpr (kIsTuples<Value>) return ValueKind::kTuples;
   return ValueKind::kText;
 }
 
@@ -87,6 +86,13 @@ template <typename Item>
 void ReadValue(const JsonValue& json, std::map<std::string, Item>* to) {
   to->clear();
   for (size_t i = 0; i < json.items.size(); ++i) ReadValue(json.items[i], &(*to)[json.names[i]]);
+}
+
+// A single tuple may stand without the list.
+inline void ReadValue(const JsonValue& json, std::vector<std::vector<uint32_t>>* to) {
+  const bool single = !json.items.empty() && json.items[0].kind == JsonValue::Kind::kInteger;
+  to->assign(single ? 1 : json.items.size(), {});
+  for (size_t i = 0; i < to->size(); ++i) ReadValue(single ? json : json.items[i], &(*to)[i]);
 }
 
 template <typename Value>
@@ -121,6 +127,13 @@ JsonValue PrintValue(const std::map<std::string, Item>& items) {
   return object;
 }
 
+inline JsonValue PrintValue(const std::vector<std::vector<uint32_t>>& tuples) {
+  if (tuples.size() == 1) return PrintValue(tuples[0]);
+  JsonValue list = JsonValue::List();
+  for (const std::vector<uint32_t>& tuple : tuples) list.items.push_back(PrintValue(tuple));
+  return list;
+}
+
 // What is special about a setting: the options of a row of a SettingTable.
 struct Range {  // Both ends included.
   double min, max;
@@ -135,8 +148,9 @@ struct HashedAs {  // Whatever the value: the first checkpoints were written whe
 struct OneOf {  // A text that is one of these words, or an enum of which only these are allowed.
   std::vector<std::string> words;
 };
-struct OrWord {  // In place of a value that is no text.
-  std::vector<std::string> words;
+struct Checked {  // Values of several kinds, in words, and whether one is among them.
+  std::string wanted;
+  std::function<bool(const JsonValue& value)> fits;
 };
 enum class Note : uint8_t {
   kRequired,
@@ -293,7 +307,10 @@ class SettingTable {
     setting->kind = ValueKind::kChoice;
     setting->words = std::move(one_of.words);
   }
-  void Apply(OrWord word, Setting* setting) { setting->words = std::move(word.words); }
+  void Apply(Checked checked, Setting* setting) {
+    setting->wanted = std::move(checked.wanted);
+    setting->fits = std::move(checked.fits);
+  }
   void Apply(Hashed hashed, Setting* setting) { setting->hashed = hashed; }
   void Apply(HashedAs as, Setting* setting) { setting->hashed_as = std::move(as.value); }
   void Apply(std::function<bool(const Struct&)> printed_if, Setting* setting) {

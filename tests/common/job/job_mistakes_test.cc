@@ -86,13 +86,14 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
       {"trian={}", {"trian", "\"train\""}},
       {"parallel.device_num=0", {"device_num", "0", "from 1 to 4096"}},
       {"parallel.device_num=4097", {"device_num", "4097", "from 1 to 4096"}},
-      {"parallel.parallel_mode=auto_parallel", {"not built: use data_parallel"}},
+      {"parallel.parallel_mode=auto_parallel", {"parallel.dense_exchange", "use allreduce"}},
+      {"parallel.worker_memory_limit=lots", {"worker_memory_limit", "\"lots\"", "4GiB"}},
+      {"parallel.search_mode=dynamic", {"search_mode", "\"dynamic\"", "dynamic_programming"}},
+      {"parallel.strategy_ckpt_lod_file=a", {"did you mean \"strategy_ckpt_load_file\"?"}},
       {"parallel.parallel_mode=data", {"\"data\"", "stand_alone, data_parallel"}},
       {"parallel={\"full_batch\":true,\"dataset_strategy\":\"data_parallel\"}", {"contradicts"}},
       {"parallel={\"parallel_mode\":\"stand_alone\",\"device_num\":2}",
        {"2 workers", "stand_alone"}},
-      {"parallel.comm_fusion={}", {"comm_fusion", "MindSpore", "leave it out"}},
-      {"parallel.interleave_num=2", {"use train.micro_batches"}},
       {"cluster.shards=48", {"cluster.shards", "48", "power of two", "64"}},
       {"cluster.dead_after_ms=600", {"600", "two heartbeats", "1000"}},
       {"cluster.request_timeout_s=1", {"request_retry_ms"}},
@@ -156,13 +157,40 @@ TEST(JobMistakesTest, OfRegularisedRecipes) {
               AllOf(HasSubstr("model.embedding_dropout"), HasSubstr("-0.1")));
 }
 
+TEST(JobMistakesTest, OfPartsOfAStep) {
+  const std::string norm = "model.batch_norm=true", batch = "model.batch_norm_over=batch";
+  EXPECT_THAT(Bad({norm, batch, "train.mode=async"}),
+              AllOf(HasSubstr("train.mode"), HasSubstr("over = batch"), HasSubstr("use sync"),
+                    HasSubstr("model.batch_norm_over")));
+  EXPECT_THAT(Bad({norm, batch, "train.mode=ssp", "train.staleness_bound=1"}),
+              HasSubstr("use sync"));
+  EXPECT_THAT(Bad({norm, "model.batch_norm_over=step"}), HasSubstr("part, batch"));
+  EXPECT_THAT(Bad({"train.micro_batches=2", "parallel.grad_accumulation_step=3"}),
+              AllOf(HasSubstr("parallel.grad_accumulation_step"), HasSubstr("contradicts"),
+                    HasSubstr("give one of them")));
+  EXPECT_THAT(Bad({"parallel.device_num=4", "parallel.interleave_num=257"}),
+              AllOf(HasSubstr("257 copies"), HasSubstr("a worker's 256")));
+  const Mistake mistakes[] = {
+      {"parallel.interleave_num=0", {"interleave_num", "0", "from 1"}},
+      {"parallel.interleave_num=1025", {"interleave_num", "1025 copies", "1024", "at most one"}},
+      {"parallel={\"interleave_num\":300,\"grad_accumulation_step\":4}",
+       {"interleave_num", "300 copies", "micro-batch's 256"}},
+      {"parallel.grad_accumulation_step=0", {"grad_accumulation_step", "0", "from 1"}},
+      {"parallel.grad_accumulation_step=2000", {"grad_accumulation_step", "2000", "1024"}},
+  };
+  for (const Mistake& mistake : mistakes) {
+    SCOPED_TRACE(mistake.override_text);
+    const std::string message = Bad({mistake.override_text});
+    for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
+  }
+}
+
 TEST(JobMistakesTest, WeightsIn16BitsStayAtTheServers) {
   EXPECT_THAT(Bad({"model.weights=fp16", "model.vocab_cache_size=9"}),
               AllOf(HasSubstr("16 bits"), HasSubstr("vocab_cache_size = 9")));
   EXPECT_THAT(Bad({"parallel.wire=fp16", "model.vocab_cache_size=9"}),
               AllOf(HasSubstr("parallel.wire"), HasSubstr("leave out vocab_cache_size")));
   EXPECT_THAT(Bad({"parallel.wire=fp8"}), HasSubstr("bf16"));
-  EXPECT_THAT(Bad({"parallel.gradient_fp32_sync=false"}), HasSubstr("set wire to fp16"));
   EXPECT_THAT(Bad({"model.weights=fp8"}), HasSubstr("fp16"));
 }
 

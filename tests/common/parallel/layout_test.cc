@@ -58,9 +58,10 @@ TEST(StrategyTest, TheMatricesOfADenseLayer) {
   const LayerLayouts layouts =
       LayoutsOf(LayerCut::kMatrix, {.examples = 2, .inputs = 2, .columns = 2}, 8);
   EXPECT_EQ(layouts.input.Shown(), "rows 2 x columns 2 x copies 2");
-  EXPECT_EQ(layouts.output.Shown(), "rows 2 x sums 2 x columns 2");
+  EXPECT_EQ(layouts.product.Shown(), "rows 2 x sums 2 x columns 2");
+  EXPECT_EQ(layouts.output.Shown(), "rows 4 x columns 2");
   EXPECT_EQ(layouts.input_gradient.Shown(), "rows 2 x columns 2 x sums 2");
-  EXPECT_EQ(layouts.output_gradient.Shown(), "rows 2 x copies 2 x columns 2");
+  EXPECT_EQ(layouts.product_gradient.Shown(), "rows 2 x copies 2 x columns 2");
   EXPECT_TRUE(Strategy::DataParallel(4, 3).data_parallel());
 }
 

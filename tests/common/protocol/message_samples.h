@@ -73,10 +73,10 @@ inline auto Fields(const Command& m) {
   return std::tie(a, b, c, d, e, f, g, h, i, j, k, next, rate, eval_set);
 }
 inline auto Fields(const CommandDone& m) {
-  const auto& [a, b, c, d, e, f, g, h, cache, tally, digest, j, k, rows, process, l, n, o, p,
-               weights, groups, more, weight_sum, q, r, s] = m;
-  return std::tie(a, b, c, d, e, f, g, h, cache, tally, digest[0], digest[1], j, k, rows, process,
-                  l, n, o, p, weights, groups, more, weight_sum, q, r, s);
+  const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
+               o, p, weights, groups, more, weight_sum, q, r, s] = m;
+  return std::tie(a, b, c, d, e, f, g, h, cache, collectives, tally, digest[0], digest[1], j, k,
+                  rows, process, l, n, o, p, weights, groups, more, weight_sum, q, r, s);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;
@@ -187,6 +187,7 @@ inline CommandDone SampleDone() {
   done.loss_sum = 0.25;
   done.bad_rows = 3;
   done.cache = {40, 30, 20, 10};
+  done.collectives = {9, 8, 7, 6, 5, 4, 3};
   done.digest[0] = ~uint64_t{0};
   done.digest[1] = 5;
   done.rows = 6;

@@ -2,20 +2,19 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "worker/exchange/collective.h"
+#include "worker/exchange/rank_transport.h"
 
 namespace hdps {
 
-std::vector<std::unique_ptr<Collective>> NewLocalCollectives(uint32_t size);
+inline std::vector<std::unique_ptr<Collective>> NewLocalCollectives(uint32_t size) {
+  return NewThreadCollectives(size);
+}
 
 // A store in memory, without a limit to its waits.
 std::unique_ptr<RendezvousStore> NewLocalStore();
-
-// A thread a rank; returns when all have ended.
-void OnAllRanks(uint32_t size, const std::function<void(uint32_t rank)>& body);
 
 }  // namespace hdps

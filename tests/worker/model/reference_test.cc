@@ -13,7 +13,10 @@
 #include <vector>
 
 #include "common/job/job.h"
+#include "common/platform/monotonic_clock.h"
 #include "worker/model/model.h"
+#include "worker/model/step_parts.h"
+#include "worker/step/lane_exchange.h"
 
 namespace hdps {
 namespace {
@@ -56,6 +59,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     const std::string path = std::string(HDPS_REFERENCES) + "/" + GetParam() + ".json";
     std::ifstream file(path);
     found_ = Json::parse(file);
+    Change(&found_["job"]["model"]);
     Result<Job> job = ParseJob(found_["job"].dump(), path, {});
     ASSERT_TRUE(job.ok()) << job.status().message();
     job_ = *job;
@@ -68,6 +72,9 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     values_ = found_["values_per_feature"];
     MakeParameters();
   }
+
+  // What a test has otherwise than the recorded model.
+  virtual void Change(Json*) {}
 
   void MakeParameters() {
     dense_.assign(model_->dense_floats(), 0.0f);
@@ -156,7 +163,11 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     model_->SetDense(dense_);
     StepResult result;
     std::vector<float> gradients(dense_.size());
-    model_->Step(batch, inputs, &result, gradients);
+    if (model_->meets()) {
+      StepInLanes(batch, &result, gradients);
+    } else {
+      model_->Step(batch, inputs, &result, gradients);
+    }
     const float rate = found_["learning_rate"].get<float>() / static_cast<float>(examples_);
     for (size_t i = 0; i < dense_.size(); ++i) dense_[i] -= rate * gradients[i];
     for (size_t t = 0; t < inputs.size(); ++t) {
@@ -170,6 +181,68 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
     return result.loss_sum / examples_;
   }
 
+  // Where layers meet: the examples in turns to three lanes, and what they give put together.
+  void StepInLanes(const Batch& batch, StepResult* result, std::span<float> gradients) {
+    constexpr uint32_t kLanes = 3;
+    StepParts parts;
+    KeyFinder finder(job_);
+    parts.Assign(batch, kLanes, finder);
+    struct Memory {
+      std::vector<TableInput> inputs;
+      std::vector<std::vector<float>> rows;
+      StepResult result;
+      std::vector<float> dense;
+    };
+    std::vector<Memory> memory(kLanes);
+    std::vector<StepLane> lanes;
+    for (size_t i = 0; i < kLanes; ++i) {
+      Memory& own = memory[i];
+      own.inputs.resize(job_.tables.size());
+      own.rows.resize(job_.tables.size());
+      own.dense.resize(dense_.size());
+      for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+        own.inputs[t].keys = parts.SetOf(i, {t});
+        if (own.inputs[t].keys == nullptr) continue;
+        for (const Key key : own.inputs[t].keys->unique) {
+          const auto row = rows_[t].begin() + static_cast<ptrdiff_t>(key * job_.tables[t].dim);
+          own.rows[t].insert(own.rows[t].end(), row, row + job_.tables[t].dim);
+        }
+        own.inputs[t].rows = own.rows[t];
+      }
+      lanes.push_back({&parts.parts()[i].batch, own.inputs, &own.result, own.dense});
+    }
+    const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+    LaneExchange exchange({}, *clock);
+    exchange.BeginStep(std::vector<uint32_t>{0, 1, 2});
+    ASSERT_TRUE(model_->Step(lanes, &exchange, nullptr, nullptr).ok());
+    ASSERT_TRUE(exchange.EndStep(Status()).ok());
+    result->loss_sum = 0;
+    result->row_gradients.assign(job_.tables.size(), {});
+    for (size_t i = 0; i < kLanes; ++i) {
+      result->loss_sum += memory[i].result.loss_sum;
+      AddGradients(memory[i].dense, gradients);
+      for (uint32_t t = 0; t < job_.tables.size(); ++t)
+        AddRows(parts, i, t, memory[i].result, result);
+    }
+  }
+
+  // The gradients of a part's rows, to those of the batch's keys as InputsOf() has found them.
+  void AddRows(const StepParts& parts, size_t part, uint32_t t, const StepResult& from,
+               StepResult* to) {
+    const KeySet* const keys = parts.SetOf(part, {t});
+    if (keys == nullptr) return;
+    KeyFinder finder(job_);
+    const std::vector<Key>& all = sets_[static_cast<size_t>(finder.table_keys()[t])].unique;
+    const uint32_t dim = job_.tables[t].dim;
+    to->row_gradients[t].resize(all.size() * dim);
+    for (size_t k = 0; k < keys->unique.size(); ++k) {
+      const auto at = static_cast<size_t>(std::ranges::find(all, keys->unique[k]) - all.begin());
+      for (uint32_t d = 0; d < dim; ++d) {
+        to->row_gradients[t][at * dim + d] += from.row_gradients[t][k * dim + d];
+      }
+    }
+  }
+
   // The farthest of `ours` from what was recorded.
   static double Farthest(std::span<const float> ours, const Json& theirs) {
     EXPECT_EQ(ours.size(), theirs.size());
@@ -178,6 +251,29 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
       farthest = std::max(farthest, std::fabs(double{ours[i]} - theirs[i].get<double>()));
     }
     return farthest;
+  }
+
+  void FiftyStepsAgree() {
+    double farthest = 0;
+    for (int step = 0; step < kSteps; ++step) {
+      const double loss = Step(step), theirs = found_["losses"][static_cast<size_t>(step)];
+      ASSERT_NEAR(loss, theirs, kTolerance) << "step " << step;
+      farthest = std::max(farthest, std::fabs(loss - theirs));
+    }
+    for (const DenseTensor& tensor : model_->tensors()) {
+      const double apart =
+          Farthest(std::span(dense_).subspan(tensor.first_chunk * kDenseChunkFloats, tensor.size()),
+                   found_["tensors"][tensor.name]);
+      EXPECT_LE(apart, kTolerance) << tensor.name;
+      farthest = std::max(farthest, apart);
+    }
+    for (size_t t = 0; t + 1 < job_.tables.size(); ++t) {
+      const double apart = Farthest(rows_[t], found_["rows"][job_.tables[t].name]);
+      EXPECT_LE(apart, kTolerance) << job_.tables[t].name;
+      farthest = std::max(farthest, apart);
+    }
+    std::printf("%s: at most %.1e from PyTorch in %d steps\n", GetParam().c_str(), farthest,
+                kSteps);
   }
 
   Json found_;
@@ -193,27 +289,7 @@ class ReferenceTest : public testing::TestWithParam<std::string> {
   std::vector<std::vector<float>> given_;
 };
 
-TEST_P(ReferenceTest, FiftyStepsAgree) {
-  double farthest = 0;
-  for (int step = 0; step < kSteps; ++step) {
-    const double loss = Step(step), theirs = found_["losses"][static_cast<size_t>(step)];
-    ASSERT_NEAR(loss, theirs, kTolerance) << "step " << step;
-    farthest = std::max(farthest, std::fabs(loss - theirs));
-  }
-  for (const DenseTensor& tensor : model_->tensors()) {
-    const double apart =
-        Farthest(std::span(dense_).subspan(tensor.first_chunk * kDenseChunkFloats, tensor.size()),
-                 found_["tensors"][tensor.name]);
-    EXPECT_LE(apart, kTolerance) << tensor.name;
-    farthest = std::max(farthest, apart);
-  }
-  for (size_t t = 0; t + 1 < job_.tables.size(); ++t) {
-    const double apart = Farthest(rows_[t], found_["rows"][job_.tables[t].name]);
-    EXPECT_LE(apart, kTolerance) << job_.tables[t].name;
-    farthest = std::max(farthest, apart);
-  }
-  std::printf("%s: at most %.1e from PyTorch in %d steps\n", GetParam().c_str(), farthest, kSteps);
-}
+TEST_P(ReferenceTest, FiftyStepsAgree) { FiftyStepsAgree(); }
 
 // Evaluation, where layers may do another thing than in training. The sigmoid's slope is at most a
 // quarter, and so are differences of what it gives.
@@ -243,6 +319,22 @@ TEST_P(ReferenceTest, PredictionsAgree) {
   }
 }
 
+// PyTorch normalizes over the whole batch, as three lanes do that meet.
+class MeetingReferenceTest : public ReferenceTest {
+ protected:
+  void Change(Json* model) override {
+    for (Json& layer : (*model)["layers"]) {
+      if (layer["kind"] == "batch_norm") layer["over"] = "batch";
+    }
+  }
+};
+
+TEST_P(MeetingReferenceTest, FiftyStepsAgree) {
+  ASSERT_TRUE(model_->meets());
+  FiftyStepsAgree();
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, MeetingReferenceTest, testing::Values("batch_norm"));
 INSTANTIATE_TEST_SUITE_P(Recorded, ReferenceTest, testing::ValuesIn(References()),
                          [](const auto& instance) { return instance.param; });
 

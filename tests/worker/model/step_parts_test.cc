@@ -201,7 +201,7 @@ TEST(StepParts, GradientsAddUpAsThoseOfWorkersDo) {
     std::vector<float> sum(keys.size() * kDim, 1e30f);  // What was there before must not matter.
     for (size_t p = 0; p < parts.parts().size(); ++p) {
       const std::vector<float> gradients = GradientsOf(p, parts.SetOf(p, kDeep)->unique);
-      parts.AddRowGradients(p, kDeep, kDim, gradients, sum);
+      parts.AddRowGradients(p, kDeep, kDim, gradients, nullptr, sum);
     }
     ASSERT_EQ(keys.size(), expected.size());
     for (size_t k = 0; k < keys.size(); ++k) {

@@ -41,22 +41,31 @@ SmallJobTest::SmallJobTest(Overrides always, const std::string& train, const std
   EXPECT_TRUE(WriteFileAtomically(*files_, "eval.csv", eval).ok());
 }
 
-ProcessEnd SmallJobTest::RunJobInto(const std::string& out, const ClusterSize& cluster,
-                                    const Overrides& overrides) {
+Result<ProcessEnd> SmallJobTest::Run(const std::string& out, const ClusterSize& cluster,
+                                     const Overrides& overrides) {
   out_ = out;
-  Result<Job> job = LoadJob(*files_, "job.json", always_ + overrides);
-  EXPECT_TRUE(job.ok()) << job.status().message();
-  if (!job.ok()) return {2, job.status().message()};
+  HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files_, "job.json", always_ + overrides));
   LocalClusterOptions options;
-  options.job = std::make_shared<const Job>(*std::move(job));
+  options.job = std::make_shared<const Job>(std::move(job));
   options.out = out;
   options.num_workers = cluster.workers;
   options.num_servers = cluster.servers;
   options.threads = 2;
   options.voice.notice = [](const std::string&) {};
-  const Result<ProcessEnd> end = RunLocalCluster(options, *files_, *clock_);
+  return RunLocalCluster(options, *files_, *clock_);
+}
+
+ProcessEnd SmallJobTest::RunJobInto(const std::string& out, const ClusterSize& cluster,
+                                    const Overrides& overrides) {
+  const Result<ProcessEnd> end = Run(out, cluster, overrides);
   EXPECT_TRUE(end.ok()) << end.status().message();
   return end.ok() ? *end : ProcessEnd{2, end.status().message()};
+}
+
+std::string SmallJobTest::Refusal(const ClusterSize& cluster, const Overrides& overrides) {
+  const Result<ProcessEnd> end = Run("out" + std::to_string(++runs_), cluster, overrides);
+  if (!end.ok()) return end.status().message();
+  return end->status == kExitMistaken ? end->reason : "";
 }
 
 ProcessEnd SmallJobTest::RunJob(const ClusterSize& cluster, const Overrides& overrides) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/base/exit_status.h"
+#include "common/base/status.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
@@ -44,6 +45,8 @@ class SmallJobTest : public testing::Test {
   ProcessEnd RunJob(const ClusterSize& cluster, const Overrides& overrides);
   ProcessEnd RunJobInto(const std::string& out, const ClusterSize& cluster,
                         const Overrides& overrides);
+  // Why a job is refused, or ends as the operator's mistake; empty: it is not.
+  std::string Refusal(const ClusterSize& cluster, const Overrides& overrides);
   // The same for a job that has to end well; gives its summary.
   nlohmann::json Summary(const ClusterSize& cluster, const Overrides& overrides);
   nlohmann::json SummaryInto(const std::string& out, const ClusterSize& cluster,
@@ -53,6 +56,9 @@ class SmallJobTest : public testing::Test {
   const std::unique_ptr<FileSystem> files_;
 
  private:
+  Result<ProcessEnd> Run(const std::string& out, const ClusterSize& cluster,
+                         const Overrides& overrides);
+
   const Overrides always_;
   const std::unique_ptr<MonotonicClock> clock_;
   std::string out_;

@@ -9,7 +9,8 @@ std::unique_ptr<Layer> NewBatchNorm(const LayerSite& site) {
                 .bias = site.TensorAt(1),
                 .running_mean = site.TensorAt(2),
                 .running_variance = site.TensorAt(3),
-                .epsilon = static_cast<float>(site.Number("epsilon"))};
+                .epsilon = static_cast<float>(site.Number("epsilon")),
+                .over_batch = site.Word("over") == "batch"};
   return NewElementChain(site.place, site.self(), parts, site.ops);
 }
 

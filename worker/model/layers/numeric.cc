@@ -10,7 +10,7 @@ class NumericLayer : public Layer {
  public:
   explicit NumericLayer(uint32_t place) : place_(place) {}
   void Forward(Pass& pass) override {
-    pass.ops.UploadRows(pass.batch.numeric, pass.places[place_].value);
+    pass.ops.UploadRows(pass.sources.numeric, pass.places[place_].value);
   }
   void Backward(Pass&) override { LOG(FATAL) << "numbers have no gradient"; }
 

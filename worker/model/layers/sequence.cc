@@ -44,14 +44,14 @@ class SequenceLayer : public Layer {
 
   // Fills positions_; the bags refer to it.
   std::vector<Bags> SpreadOut(const Pass& pass) {
-    const SparseColumn& column = pass.batch.sparse[feature_];
+    const SparseColumn& column = pass.sources.sparse[feature_];
     const std::vector<uint32_t>& row_index = pass.tables[table_].keys->row_index[feature_];
     for (Position& position : positions_) {
       position.offsets.assign(1, 0);
       position.row_index.clear();
       position.weights.clear();
     }
-    for (uint32_t i = 0; i < pass.batch.num_examples; ++i) {
+    for (uint32_t i = 0; i < pass.sources.num_examples; ++i) {
       const uint32_t begin = column.offsets[i], end = column.offsets[i + 1];
       const auto count = std::min<size_t>(end - begin, positions_.size());
       if (count < end - begin) TellOfCut(end - begin);

@@ -1,0 +1,79 @@
+// Shards in short and in full.
+#include "common/job/layer_shard.h"
+
+#include <algorithm>
+
+namespace hdps {
+namespace {
+
+std::string Tuple(const std::vector<uint32_t>& tuple) {
+  std::string text = "[";
+  for (const uint32_t parts : tuple) {
+    text += (text.size() == 1 ? "" : ", ") + std::to_string(parts);
+  }
+  return text + "]";
+}
+
+// A dense layer has one input and one weight.
+std::variant<ShardWanted, std::string> ReadDense(const ShardTuples& shard) {
+  if (shard.size() == 1) return ShardWanted{.inputs = shard[0][0], .columns = shard[0][1]};
+  if (shard.size() != 2) {
+    return std::to_string(shard.size()) +
+           " tuples, but a dense layer has one input and one weight; give [rows, columns] of its "
+           "weight, or [[a, b], [b, c]]";
+  }
+  if (shard[0][1] != shard[1][0]) {
+    return "the input has " + std::to_string(shard[0][1]) +
+           " parts of its columns and the weight " + std::to_string(shard[1][0]) +
+           " of its rows, which are multiplied with each other; make them equal";
+  }
+  return ShardWanted{shard[0][0], shard[0][1], shard[1][1]};
+}
+
+}  // namespace
+
+LayerCut CutOfLayer(const LayerSpec& layer, const LayerRecord& record) {
+  const bool added = record.cut == LayerCut::kFeatures && layer.combine == Combine::kSum;
+  return added ? LayerCut::kFeatureSums : record.cut;
+}
+
+std::variant<ShardWanted, std::string> ReadShard(const LayerSpec& layer, const LayerRecord& record,
+                                                 const ShardTuples& shard) {
+  for (const std::vector<uint32_t>& tuple : shard) {
+    if (tuple.size() == 2) continue;
+    return "a tuple of " + std::to_string(tuple.size()) +
+           " numbers, but the matrices of a layer have rows and columns; give two";
+  }
+  const LayerCut cut = CutOfLayer(layer, record);
+  if (cut == LayerCut::kMatrix) return ReadDense(shard);
+  const size_t inputs = std::max<size_t>(layer.inputs.size(), 1);
+  if (shard.size() != 1 && shard.size() != inputs) {
+    return std::to_string(shard.size()) + " tuples, but it has " + std::to_string(inputs) +
+           (inputs == 1 ? " input" : " inputs") + "; give one for all, or as many as inputs";
+  }
+  for (const std::vector<uint32_t>& tuple : shard) {
+    if (tuple != shard[0]) {
+      return Tuple(shard[0]) + " and " + Tuple(tuple) +
+             ", but its inputs have to lie alike; make them equal";
+    }
+  }
+  if (cut == LayerCut::kOwnRows) {
+    return "a layer of kind " + layer.kind +
+           " cannot be cut: each worker computes it on its own rows; leave shard out";
+  }
+  const bool columns = cut != LayerCut::kExamples;
+  if (!columns && shard[0][1] != 1) {
+    return std::to_string(shard[0][1]) + " parts of the columns of a layer of kind " + layer.kind +
+           ", of which only the examples can be cut; give [" + std::to_string(shard[0][0]) + ", 1]";
+  }
+  return ShardWanted{.examples = shard[0][0], .columns = shard[0][1]};
+}
+
+std::string ShowTuples(const ShardTuples& tuples) {
+  if (tuples.size() == 1) return Tuple(tuples[0]);
+  std::string text = "[";
+  for (const auto& tuple : tuples) text += (text.size() == 1 ? "" : ", ") + Tuple(tuple);
+  return text + "]";
+}
+
+}  // namespace hdps

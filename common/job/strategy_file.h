@@ -1,0 +1,32 @@
+// A strategy in a file that a person can read and edit: JSON, a line a layer.
+#pragma once
+
+#include <string>
+
+#include "common/base/status.h"
+#include "common/parallel/kept_strategy.h"
+#include "common/parallel/step_rates.h"
+#include "common/platform/file_system.h"
+
+namespace hdps {
+
+//   {
+//     "workers": 4,
+//     "graph": "9c1185a5c5e9fc54",
+//     "layers": [
+//       {"name": "deep1", "kind": "dense", "examples": 1, "inputs": 1, "columns": 4},
+//       ...
+std::string PrintStrategyFile(const KeptStrategy& kept);
+
+// kInvalidArgument names the file, the line, the value, and what would be right. Whether it fits a
+// job is not known here.
+Result<KeptStrategy> ParseStrategyFile(const std::string& text, const std::string& path);
+
+Result<KeptStrategy> ReadStrategyFile(FileSystem& files, const std::string& path);
+Status WriteStrategyFile(FileSystem& files, const std::string& path, const KeptStrategy& kept);
+
+// The rates in what hdps-bench constants --json=FILE wrote; those that are not measured there stay
+// as they are built in. kInvalidArgument names the file.
+Result<StepRates> ReadStepRates(FileSystem& files, const std::string& path);
+
+}  // namespace hdps

@@ -1,0 +1,55 @@
+// What a step is cut into, and layers for which all workers make the same step.
+#include <string>
+
+#include "common/job/text/job_sections.h"
+
+namespace hdps {
+
+Status CheckStepParts(const JobSource& source, uint32_t worker_rows, Job* job) {
+  TrainSpec& train = job->train;
+  const JsonValue* const parallel = source.root.Find("parallel");
+  const JsonValue* const steps =
+      parallel == nullptr ? nullptr : parallel->Find("grad_accumulation_step");
+  std::string key = "train.micro_batches";
+  if (steps != nullptr) {
+    const auto count = static_cast<uint32_t>(steps->number);
+    const JsonValue* const text = source.root.Find("train");
+    if (text != nullptr && text->Find("micro_batches") != nullptr && train.micro_batches != count) {
+      return Refuse(source, "parallel.grad_accumulation_step",
+                    std::to_string(count) + " contradicts train.micro_batches = " +
+                        std::to_string(train.micro_batches) + "; give one of them");
+    }
+    train.micro_batches = count;
+    key = "parallel.grad_accumulation_step";
+  }
+  if (train.micro_batches > worker_rows) {
+    return Refuse(source, key,
+                  std::to_string(train.micro_batches) + " parts of a worker's " +
+                      std::to_string(worker_rows) + " examples; at most one part an example");
+  }
+  const uint32_t part_rows = worker_rows / train.micro_batches;
+  if (job->parallel.interleave_num > part_rows) {
+    const std::string of = train.micro_batches == 1 ? "a worker's " : "a micro-batch's ";
+    return Refuse(source, "parallel.interleave_num",
+                  std::to_string(job->parallel.interleave_num) + " copies for " + of +
+                      std::to_string(part_rows) + " examples; at most one copy an example");
+  }
+  return {};
+}
+
+Status CheckMeetings(const JobSource& source, const Job& job) {
+  if (job.train.mode == Mode::kSync) return {};
+  for (const LayerSpec& layer : job.model.layers) {
+    const auto over = layer.words.find("over");
+    if (layer.kind != "batch_norm" || over == layer.words.end() || over->second != "batch") {
+      continue;
+    }
+    return Refuse(source, "train.mode",
+                  "layer " + Quoted(layer.name) + " normalizes over the batch of all workers " +
+                      "(over = batch), which have to make the same step for it; use sync, or " +
+                      "over = part (in a recipe, model.batch_norm_over)");
+  }
+  return {};
+}
+
+}  // namespace hdps

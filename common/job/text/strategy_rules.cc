@@ -1,0 +1,120 @@
+// The rules of shards, blocks and searched strategies that need no number of workers.
+#include <algorithm>
+
+#include "common/base/nearest_name.h"
+#include "common/job/job_registry.h"
+#include "common/job/layer_shard.h"
+#include "common/job/text/job_sections.h"
+
+namespace hdps {
+
+namespace {
+
+Status CheckShard(const JobSource& source, const Job& job, const std::string& place,
+                  const LayerSpec& layer, const ShardTuples& shard) {
+  if (shard.empty()) return {};
+  const LayerRecord& record = *RegistryOf(job.model).layers.Find(layer.kind);
+  const auto wanted = ReadShard(layer, record, shard);
+  if (const auto* wrong = std::get_if<std::string>(&wanted)) {
+    return Refuse(source, place, ShowTuples(shard) + " of " + Quoted(layer.name) + ": " + *wrong);
+  }
+  return {};
+}
+
+Status CheckBlock(const JobSource& source, const Job& job, size_t number) {
+  const BlockSpec& block = job.parallel.blocks[number];
+  const std::string place = "parallel.blocks." + std::to_string(number);
+  std::vector<std::string> known;
+  for (const LayerSpec& layer : job.model.layers) known.push_back(layer.name);
+  const auto check_name = [&](const std::string& key, const std::string& name) -> Status {
+    if (std::ranges::find(known, name) != known.end()) return {};
+    return Refuse(source, place + "." + key,
+                  Quoted(name) + " is no layer of the model" + DidYouMean(name, known));
+  };
+  const bool ends = !block.from.empty() || !block.to.empty();
+  if (block.layers.empty() ? block.from.empty() || block.to.empty() : ends) {
+    return Refuse(source, place,
+                  block.layers.empty() ? "it has no layers; give `layers`, or `from` and `to`"
+                                       : "it has `layers` and `from` or `to`; give one of the two");
+  }
+  for (const std::string& name : block.layers) HDPS_RETURN_IF_ERROR(check_name("layers", name));
+  if (!block.from.empty()) HDPS_RETURN_IF_ERROR(check_name("from", block.from));
+  if (!block.to.empty()) HDPS_RETURN_IF_ERROR(check_name("to", block.to));
+  for (const auto& [key, tuples] : {std::pair("in_strategy", &block.in_strategy),
+                                    std::pair("out_strategy", &block.out_strategy)}) {
+    for (const std::vector<uint32_t>& tuple : *tuples) {
+      if (tuple.size() == 2) continue;
+      return Refuse(source, place + "." + key,
+                    ShowTuples(*tuples) + " has a tuple of " + std::to_string(tuple.size()) +
+                        " numbers; give two, parts of the rows and of the columns");
+    }
+  }
+  if (block.in_strategy.empty() && block.out_strategy.empty() && block.shard.empty()) {
+    return Refuse(source, place,
+                  "it says nothing of its layers; give in_strategy, out_strategy or shard");
+  }
+  if (block.device != "auto" && block.device != job.model.device) {
+    return Refuse(source, place + ".device",
+                  Quoted(block.device) + ", but all layers are computed where model.device says, " +
+                      Quoted(job.model.device) + "; leave it out");
+  }
+  for (const std::string& name : block.layers) {
+    const auto layer = std::ranges::find(job.model.layers, name, &LayerSpec::name);
+    HDPS_RETURN_IF_ERROR(CheckShard(source, job, place + ".shard", *layer, block.shard));
+  }
+  return {};
+}
+
+// Where the first thing stands that cuts a layer otherwise than by rows; empty: nothing does.
+std::string FirstCut(const Job& job) {
+  const ParallelSpec& parallel = job.parallel;
+  if (parallel.parallel_mode == ParallelMode::kAuto) return "parallel.parallel_mode";
+  if (!parallel.strategy_load_file.empty()) return "parallel.strategy_ckpt_load_file";
+  for (size_t i = 0; i < job.model.layers.size(); ++i) {
+    if (!job.model.layers[i].shard.empty()) return "model.layers." + std::to_string(i) + ".shard";
+  }
+  return parallel.blocks.empty() ? "" : "parallel.blocks";
+}
+
+}  // namespace
+
+Status CheckStrategySettings(const JobSource& source, const Job& job) {
+  const ParallelSpec& parallel = job.parallel;
+  for (size_t i = 0; i < job.model.layers.size(); ++i) {
+    const LayerSpec& layer = job.model.layers[i];
+    HDPS_RETURN_IF_ERROR(CheckShard(source, job, "model.layers." + std::to_string(i) + ".shard",
+                                    layer, layer.shard));
+  }
+  for (size_t b = 0; b < parallel.blocks.size(); ++b) {
+    HDPS_RETURN_IF_ERROR(CheckBlock(source, job, b));
+  }
+  const std::string place = FirstCut(job);
+  if (place.empty()) return {};
+  const std::string mode(WordOf(parallel.parallel_mode));
+  if (parallel.parallel_mode == ParallelMode::kData ||
+      parallel.parallel_mode == ParallelMode::kStandAlone) {
+    return Refuse(source, place,
+                  "under parallel_mode = " + mode +
+                      " every worker has the whole model; set parallel.parallel_mode to "
+                      "hybrid_parallel or semi_auto_parallel, or leave it out");
+  }
+  const struct {
+    bool wrong;
+    const char* place;
+    std::string why;
+  } needs[] = {
+      {parallel.dense_exchange != DenseExchange::kAllreduce, "parallel.dense_exchange",
+       "servers hold whole layers, and " + place + " cuts them; use allreduce"},
+      {job.train.mode != Mode::kSync, "train.mode",
+       std::string(WordOf(job.train.mode)) + ", but the workers of a cut layer (" + place +
+           ") compute each step together; use sync"},
+      {parallel.dataset_strategy == DatasetStrategy::kFullBatch, "parallel.dataset_strategy",
+       "under full_batch every worker has all rows, and " + place +
+           " counts on parts of them; use data_parallel"}};
+  for (const auto& need : needs) {
+    if (need.wrong) return Refuse(source, need.place, need.why);
+  }
+  return {};
+}
+
+}  // namespace hdps

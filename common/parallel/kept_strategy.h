@@ -1,0 +1,21 @@
+// A strategy as a file keeps it: with what it was made for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/parallel/strategy.h"
+
+namespace hdps {
+
+// Invariant: as many names and kinds as layers of the strategy.
+struct KeptStrategy {
+  std::string path;    // Of the file, for messages.
+  uint64_t graph = 0;  // GraphHash() of the model, see common/planning/layer_facts.h.
+  std::vector<std::string> names, kinds;
+  Strategy strategy;
+  friend bool operator==(const KeptStrategy&, const KeptStrategy&) = default;
+};
+
+}  // namespace hdps

@@ -1,0 +1,249 @@
+// Shards and blocks of a job as splits of layers.
+#include "common/planning/strategy_choices.h"
+
+#include <algorithm>
+#include <map>
+
+#include "common/job/job_registry.h"
+#include "common/job/layer_shard.h"
+
+namespace hdps {
+namespace {
+
+Status Wrong(const std::string& place, const std::string& problem) {
+  return {Code::kInvalidArgument, place + ": " + problem};
+}
+
+class ChoiceMaker {
+ public:
+  ChoiceMaker(const Job& job, const JobFacts& facts, uint32_t workers)
+      : job_(job), facts_(facts), workers_(workers) {
+    const bool data_parallel = job.parallel.parallel_mode == ParallelMode::kHybrid;
+    const bool all =
+        job.parallel.parallel_mode == ParallelMode::kAuto && job.parallel.fully_use_devices;
+    for (const LayerFacts& layer : facts.layers) {
+      choices_.splits.push_back(data_parallel ? std::vector{OwnRowsSplit(workers)}
+                                              : SplitsOf(layer, workers, all));
+    }
+    choices_.pinned.resize(facts.layers.size(), false);
+    choices_.level.resize(facts.layers.size(), -1);
+    inside_.resize(facts.layers.size(), false);
+  }
+
+  Result<StrategyChoices> Run() {
+    for (size_t i = 0; i < facts_.layers.size(); ++i) {
+      const ShardTuples& shard = job_.model.layers[i].shard;
+      if (!shard.empty()) HDPS_RETURN_IF_ERROR(Pin(ShardPlace(i), i, shard));
+    }
+    for (size_t b = 0; b < job_.parallel.blocks.size(); ++b) HDPS_RETURN_IF_ERROR(AddBlock(b));
+    HDPS_RETURN_IF_ERROR(AlignTables());
+    for (size_t i = 0; i < facts_.layers.size(); ++i) {
+      if (choices_.splits[i].size() == 1 && choices_.level[i] >= 0) choices_.pinned[i] = true;
+    }
+    return choices_;
+  }
+
+ private:
+  static std::string ShardPlace(size_t layer) {
+    return "model.layers." + std::to_string(layer) + ".shard";
+  }
+
+  Status Pin(const std::string& place, size_t i, const ShardTuples& shard) {
+    const LayerSpec& spec = job_.model.layers[i];
+    const std::string of = ShowTuples(shard) + " of \"" + spec.name + "\": ";
+    const auto read = ReadShard(spec, *RegistryOf(job_.model).layers.Find(spec.kind), shard);
+    if (const auto* wrong = std::get_if<std::string>(&read)) return Wrong(place, of + *wrong);
+    const auto& wanted = std::get<ShardWanted>(read);
+    LayerSplit split = {1, wanted.inputs, wanted.columns};
+    const uint64_t product = split.product();
+    split.examples = wanted.examples;
+    if (split.examples == 0) {
+      split.examples = workers_ % product == 0 ? static_cast<uint32_t>(workers_ / product) : 1;
+    }
+    const std::string why = WhyNotSplit(facts_.layers[i], split, workers_);
+    if (!why.empty()) return Wrong(place, of + why);
+    if (choices_.pinned[i] && choices_.splits[i][0] != split) {
+      return Wrong(place, of + "another setting says " +
+                              ShowSplit(choices_.splits[i][0], workers_) + "; keep one of them");
+    }
+    choices_.splits[i] = {split};
+    choices_.pinned[i] = true;
+    return {};
+  }
+
+  // The layers on the ways from one to another: those that the one reaches and that reach the
+  // other.
+  std::vector<size_t> Between(size_t from, size_t to) const {
+    std::vector<bool> reached(facts_.layers.size(), false), reaches = reached;
+    reached[from] = reaches[to] = true;
+    for (size_t i = from + 1; i < facts_.layers.size(); ++i) {
+      for (const uint32_t input : facts_.layers[i].inputs)
+        reached[i] = reached[i] || reached[input];
+    }
+    for (size_t i = to + 1; i-- > 0;) {
+      if (!reaches[i]) continue;
+      for (const uint32_t input : facts_.layers[i].inputs) reaches[input] = true;
+    }
+    std::vector<size_t> between;
+    for (size_t i = 0; i < facts_.layers.size(); ++i) {
+      if (reached[i] && reaches[i]) between.push_back(i);
+    }
+    return between;
+  }
+
+  Status AddBlock(size_t number) {
+    const BlockSpec& block = job_.parallel.blocks[number];
+    const std::string place = "parallel.blocks." + std::to_string(number);
+    std::vector<size_t> layers;
+    if (block.layers.empty()) {
+      layers = Between(static_cast<size_t>(PlaceOf(facts_, block.from)),
+                       static_cast<size_t>(PlaceOf(facts_, block.to)));
+      if (layers.empty()) {
+        return Wrong(place, "no way leads from \"" + block.from + "\" to \"" + block.to +
+                                "\"; name a layer and one above it");
+      }
+    }
+    for (const std::string& name : block.layers) {
+      layers.push_back(static_cast<size_t>(PlaceOf(facts_, name)));
+    }
+    std::ranges::sort(layers);
+    for (const size_t i : layers) {
+      if (inside_[i]) {
+        return Wrong(place, "\"" + facts_.layers[i].name + "\" is in another block too");
+      }
+      inside_[i] = true;
+      if (!block.shard.empty()) {
+        HDPS_RETURN_IF_ERROR(Pin(place + ".shard", i, block.shard));
+        continue;
+      }
+      if (choices_.pinned[i]) continue;
+      choices_.splits[i] = SplitsOf(facts_.layers[i], workers_, false);
+      choices_.level[i] = static_cast<int>(block.level);
+    }
+    return PinEnds(block, place, layers);
+  }
+
+  // Keeps the splits of the block's first and last layers under which what goes in and comes out
+  // lies as the block says.
+  Status PinEnds(const BlockSpec& block, const std::string& place,
+                 const std::vector<size_t>& layers) {
+    std::vector<size_t> first, last;
+    const auto in_block = [&](size_t i) { return std::ranges::binary_search(layers, i); };
+    std::vector<bool> read_inside(facts_.layers.size(), false), read_outside = read_inside;
+    for (size_t i = 0; i < facts_.layers.size(); ++i) {
+      for (const uint32_t input : facts_.layers[i].inputs) {
+        (in_block(i) ? read_inside : read_outside)[input] = true;
+      }
+    }
+    for (const size_t i : layers) {
+      if (!std::ranges::all_of(facts_.layers[i].inputs, in_block)) first.push_back(i);
+      if (read_outside[i] || !read_inside[i]) last.push_back(i);
+    }
+    HDPS_RETURN_IF_ERROR(Keep(place + ".in_strategy", block.in_strategy, first, true));
+    return Keep(place + ".out_strategy", block.out_strategy, last, false);
+  }
+
+  Status Keep(const std::string& place, const ShardTuples& tuples, const std::vector<size_t>& ends,
+              bool in) {
+    if (tuples.empty()) return {};
+    if (tuples.size() != 1 && tuples.size() != ends.size()) {
+      std::string names;
+      for (const size_t i : ends) names += (names.empty() ? "" : ", ") + facts_.layers[i].name;
+      return Wrong(place, std::to_string(tuples.size()) + " tuples for " +
+                              std::to_string(ends.size()) + " layers (" + names +
+                              "); give one for all, or one each");
+    }
+    for (size_t e = 0; e < ends.size(); ++e) {
+      const std::vector<uint32_t>& tuple = tuples[tuples.size() == 1 ? 0 : e];
+      const LayerFacts& layer = facts_.layers[ends[e]];
+      std::vector<LayerSplit>& splits = choices_.splits[ends[e]];
+      const auto lies_otherwise = [&](const LayerSplit& split) {
+        const LayerLayouts layouts = LayoutsOf(layer.cut, split, workers_);
+        const Layout& layout = in ? layouts.input : layouts.output;
+        return layout.parts(AxisRole::kRows) != tuple[0] ||
+               layout.parts(AxisRole::kColumns) != tuple[1] || layout.parts(AxisRole::kSums) > 1;
+      };
+      std::erase_if(splits, lies_otherwise);
+      if (!splits.empty()) continue;
+      return Wrong(place, ShowTuples({tuple}) + ": there is no split of \"" + layer.name + "\" (" +
+                              layer.kind + ", width " + std::to_string(layer.width) + ") over " +
+                              std::to_string(workers_) + " workers that " +
+                              (in ? "takes its input so" : "gives its output so") +
+                              (in ? "" : " and takes what in_strategy says") +
+                              "; parts have to divide the workers, and its kind has to allow them");
+    }
+    return {};
+  }
+
+  Status AlignTables() {
+    std::map<std::string, std::vector<size_t>> readers;
+    for (size_t i = 0; i < facts_.layers.size(); ++i) {
+      if (!facts_.layers[i].table.empty()) readers[facts_.layers[i].table].push_back(i);
+    }
+    for (const auto& [table, layers] : readers) {
+      std::vector<LayerSplit> common = choices_.splits[layers[0]];
+      bool pinned = choices_.pinned[layers[0]];
+      for (const size_t i : layers) {
+        // One that is pinned decides over those that nothing is said of.
+        if (choices_.pinned[i] && !pinned) common = choices_.splits[i];
+        if (choices_.pinned[i] == pinned || choices_.pinned[i]) {
+          const std::vector<LayerSplit>& own = choices_.splits[i];
+          std::erase_if(common, [&](const LayerSplit& split) {
+            return std::ranges::find(own, split) == own.end();
+          });
+        }
+        pinned = pinned || choices_.pinned[i];
+      }
+      for (const size_t i : layers) {
+        const bool able = std::ranges::all_of(common, [&](const LayerSplit& split) {
+          return WhyNotSplit(facts_.layers[i], split, workers_).empty();
+        });
+        if (common.empty() || !able) return DifferentTables(layers, table);
+        choices_.splits[i] = common;
+        choices_.pinned[i] = pinned;
+      }
+    }
+    return {};
+  }
+
+  Status DifferentTables(const std::vector<size_t>& layers, const std::string& table) const {
+    std::string said, names;
+    for (const size_t i : layers) {
+      names += (names.empty() ? "\"" : ", \"") + facts_.layers[i].name + "\"";
+      if (choices_.pinned[i] && said.empty()) said = ShardPlace(i);
+    }
+    return Wrong(said.empty() ? "parallel.blocks" : said,
+                 "the layers " + names + " read one table, \"" + table +
+                     "\", and have to be cut alike; give all the same shard, or each a table of "
+                     "its own");
+  }
+
+  const Job& job_;
+  const JobFacts& facts_;
+  const uint32_t workers_;
+  StrategyChoices choices_;
+  std::vector<bool> inside_;  // Some block.
+};
+
+}  // namespace
+
+Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_t workers) {
+  return ChoiceMaker(job, facts, workers).Run();
+}
+
+std::string WhyNotTables(const JobFacts& facts, const std::vector<LayerSplit>& splits,
+                         uint32_t workers) {
+  std::map<std::string, size_t> first;
+  for (size_t i = 0; i < facts.layers.size(); ++i) {
+    const std::string& table = facts.layers[i].table;
+    if (table.empty()) continue;
+    const size_t other = first.emplace(table, i).first->second;
+    if (splits[other] == splits[i]) continue;
+    return "\"" + facts.layers[other].name + "\" (" + ShowSplit(splits[other], workers) +
+           ") and \"" + facts.layers[i].name + "\" (" + ShowSplit(splits[i], workers) +
+           ") read one table, \"" + table + "\", and have to be cut alike";
+  }
+  return "";
+}
+
+}  // namespace hdps

@@ -1,0 +1,213 @@
+// From shards, blocks and files to a strategy, and how mistakes are answered.
+#include "common/planning/strategy_of_job.h"
+
+#include <gmock/gmock.h>
+
+#include "common/job/strategy_file.h"
+#include "tests/common/planning/planning_samples.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::HasSubstr;
+
+Strategy Found(const std::vector<std::string>& overrides, uint32_t workers) {
+  const Result<Strategy> strategy = StrategyOf(GoodJob(overrides), workers);
+  EXPECT_TRUE(strategy.ok()) << strategy.status().message();
+  return strategy.ok() ? *strategy : Strategy();
+}
+
+std::string Refused(const Job& job, uint32_t workers) {
+  const Result<Strategy> strategy = StrategyOf(job, workers);
+  EXPECT_FALSE(strategy.ok());
+  EXPECT_EQ(strategy.status().code(), Code::kInvalidArgument);
+  return strategy.status().message();
+}
+
+TEST(StrategyOfJobTest, HybridIsWhatIsWrittenAndTheRestDataParallel) {
+  EXPECT_TRUE(Found({}, 4).data_parallel());
+  const Strategy columns = Found({"model.layers.1.shard=[1,4]"}, 4);
+  EXPECT_EQ(columns.layers[1], (LayerSplit{1, 1, 4}));
+  EXPECT_EQ(columns.layers[3], OwnRowsSplit(4));
+  EXPECT_EQ(Found({"model.layers.1.shard=[2,1]"}, 4).layers[1], (LayerSplit{2, 2, 1}));
+  EXPECT_EQ(Found({"model.layers.1.shard=[[1,2],[2,1]]"}, 4).layers[1], (LayerSplit{1, 2, 1}));
+  EXPECT_EQ(Found({"model.layers.2.shard=[2,2]"}, 4).layers[2], (LayerSplit{2, 1, 2}));
+  EXPECT_EQ(Found({"model.layers.0.shard=[1,2]"}, 4).layers[0], (LayerSplit{1, 1, 2}));
+  EXPECT_EQ(Found({"parallel.blocks=[{\"layers\":[\"one\"],\"shard\":[1,2]}]"}, 2).layers[1],
+            (LayerSplit{1, 1, 2}));
+}
+
+TEST(StrategyOfJobTest, AFileKeepsAStrategyThatAPersonCanEdit) {
+  Job job = GoodJob({"model.layers.1.shard=[1,4]"});
+  const Strategy strategy = *StrategyOf(job, 4);
+  const std::string text = PrintStrategyFile(KeptOf(job, strategy));
+  EXPECT_THAT(text, HasSubstr("    {\"name\": \"one\", \"kind\": \"dense\", \"examples\": 1, "
+                              "\"inputs\": 1, \"columns\": 4},\n"));
+  Job loads = GoodJob({});
+  loads.parallel.kept_strategy = *ParseStrategyFile(text, "s.json");
+  EXPECT_EQ(*StrategyOf(loads, 4), strategy);
+  EXPECT_NE(JobDigest(loads), JobDigest(GoodJob({})));
+  EXPECT_THAT(StrategyLine(loads, strategy), HasSubstr("loaded from s.json, nothing was planned"));
+  EXPECT_THAT(Refused(loads, 2), testing::AllOf(HasSubstr("s.json"), HasSubstr("for 4 workers"),
+                                                HasSubstr("there are 2")));
+  Job other = GoodJob({"model.layers.1.units=16"});
+  other.parallel.kept_strategy = loads.parallel.kept_strategy;
+  EXPECT_THAT(Refused(other, 4), testing::AllOf(HasSubstr("graph"), HasSubstr("plan again")));
+  loads.parallel.kept_strategy->strategy.layers[4] = {1, 1, 4};
+  EXPECT_THAT(Refused(loads, 4), testing::AllOf(HasSubstr("layers.4 (\"drop\")"),
+                                                HasSubstr("4 parts of the examples")));
+}
+
+// In between nothing is said: act follows the columns of one, and two takes them as they are.
+TEST(StrategyOfJobTest, WhatGoesIntoABlockAndComesOutLiesAsItSays) {
+  const auto block = [](const std::string& more) {
+    return R"(parallel.blocks=[{"from": "one", "to": "two", "in_strategy": [1, 1], )" + more + "}]";
+  };
+  for (const char* mode : {"hybrid_parallel", "semi_auto_parallel", "auto_parallel"}) {
+    for (const int level : {0, 1, 2}) {
+      SCOPED_TRACE(mode + std::to_string(level));
+      const std::string levels = R"("level": )" + std::to_string(level);
+      const Strategy found = Found({std::string("parallel.parallel_mode=") + mode,
+                                    block(R"("out_strategy": [2, 2], )" + levels)},
+                                   4);
+      EXPECT_EQ(found.layers[1].examples, 1u);
+      EXPECT_EQ(found.layers[1].inputs, 1u) << "all of the rows and columns go in";
+      EXPECT_EQ(found.layers[3], (LayerSplit{2, 1, 2})) << "come out in 2 x 2 parts";
+      EXPECT_EQ(found.layers[4], OwnRowsSplit(4));
+    }
+  }
+  const Strategy least = Found({block(R"("out_strategy": [1, 1], "level": 1)")}, 4);
+  EXPECT_EQ(least.layers[1], (LayerSplit{1, 1, 4})) << "a quarter of the weights each";
+}
+
+TEST(StrategyOfJobTest, SemiAutoIsDataParallelUntilALayerIsPinned) {
+  const std::string mode = "parallel.parallel_mode=semi_auto_parallel";
+  EXPECT_TRUE(Found({mode}, 4).data_parallel());
+  const Strategy pinned = Found({mode, "model.layers.1.shard=[1,4]", "train.batch_size=65536"}, 4);
+  EXPECT_EQ(pinned.layers[1], (LayerSplit{1, 1, 4}));
+  EXPECT_EQ(pinned.layers[4], OwnRowsSplit(4));
+}
+
+TEST(StrategyOfJobTest, LayersOfOneTableAreCutAlike) {
+  const std::string second =
+      R"(model.layers.3={"name": "more", "kind": "embedding", "table": "t", )"
+      R"("features": ["c", "d"]})";
+  const std::string sums = R"(model.layers.4={"name": "drop", "kind": "concat", )"
+                           R"("inputs": ["act", "more"]})";
+  const Strategy found = Found({second, sums, "model.layers.0.shard=[1,2]"}, 2);
+  EXPECT_EQ(found.layers[0], (LayerSplit{1, 1, 2}));
+  EXPECT_EQ(found.layers[3], (LayerSplit{1, 1, 2}));
+  EXPECT_THAT(
+      Refused(GoodJob({second, sums, "model.layers.0.shard=[1,2]", "model.layers.3.shard=[2,1]"}),
+              2),
+      testing::AllOf(HasSubstr("\"rows\", \"more\""), HasSubstr("one table, \"t\"")));
+}
+
+TEST(StrategyOfJobTest, FilesAreReadWithTheJobAndWrittenWhenItStarts) {
+  const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
+  ASSERT_TRUE(files->MakeDirectories("jobs").ok());
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/a.csv", std::string("1,2,3,4,5\n")).ok());
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/job.json", std::string(kTower)).ok());
+  const std::string save = "parallel.strategy_ckpt_save_file=jobs/kept.json";
+  const auto job = LoadJob(*files, "jobs/job.json", {save, "model.layers.1.shard=[1,4]"});
+  ASSERT_TRUE(job.ok()) << job.status().message();
+  const Strategy strategy = *StrategyOf(*job, 4);
+  ASSERT_TRUE(SaveStrategy(*files, *job, strategy).ok());
+  const std::string load = "parallel.strategy_ckpt_load_file=kept.json";
+  const auto loads = LoadJob(*files, "jobs/job.json", {load});
+  ASSERT_TRUE(loads.ok()) << loads.status().message();
+  EXPECT_EQ(*StrategyOf(*loads, 4), strategy);
+  const auto missing = LoadJob(*files, "jobs/job.json", {load + "x"});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_THAT(missing.status().message(), HasSubstr("parallel.strategy_ckpt_load_file"));
+
+  const std::string constants =
+      R"({"results": [{"case": "wire", "figure": "byte", "value": 0.1},)"
+      R"({"case": "products_1x1_batch1", "figure": "rate", "value": 50}]})";
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/c.json", constants).ok());
+  const auto measured = LoadJob(*files, "jobs/job.json", {"parallel.constants=c.json"});
+  ASSERT_TRUE(measured.ok()) << measured.status().message();
+  EXPECT_EQ(measured->parallel.rates.flops_per_second, 50e9);
+  EXPECT_EQ(measured->parallel.rates.link_bytes_per_second, 1e10);
+  EXPECT_NE(JobDigest(*measured), JobDigest(*LoadJob(*files, "jobs/job.json", {})));
+  ASSERT_TRUE(WriteFileAtomically(*files, "jobs/c.json", std::string("{}")).ok());
+  EXPECT_FALSE(LoadJob(*files, "jobs/job.json", {"parallel.constants=c.json"}).ok());
+}
+
+TEST(StrategyOfJobTest, FilesThatAreNoStrategyNameTheirLine) {
+  const std::string head = "{\"workers\": 2, \"graph\": \"00000000000000aa\",\n\"layers\": [";
+  const struct {
+    std::string text, needle;
+  } mistakes[] = {
+      {"[]", "it is no object"},
+      {"{\"workers\": 0}", "s.json:1: workers: 0 is not a whole number from 1 to 4096"},
+      {"{\"workers\": 2, \"graph\": \"xyz\"}", "\"xyz\" is not the 16 digits"},
+      {head + "{\"name\": \"a\", \"kind\": \"dense\", \"examples\": 1, \"inputs\": 1}]}",
+       "s.json:2: layers.0.columns: it is missing"},
+      {head + "{\"nam\": \"a\"}]}", "s.json:2: layers.0.nam: there is no such key"}};
+  for (const auto& mistake : mistakes) {
+    const auto kept = ParseStrategyFile(mistake.text, "s.json");
+    ASSERT_FALSE(kept.ok());
+    EXPECT_EQ(kept.status().code(), Code::kInvalidArgument);
+    EXPECT_THAT(kept.status().message(), HasSubstr(mistake.needle));
+  }
+}
+
+TEST(StrategyOfJobTest, MistakesAreAnsweredWithPlaceValueAndMend) {
+  const struct {
+    std::vector<std::string> overrides;
+    std::vector<std::string> needles;
+  } mistakes[] = {
+      {{"model.layers.1.shard=[1,8]"}, {"model.layers.1.shard", "[1, 8]", "8 parts", "4 workers"}},
+      {{"model.layers.1.shard=[1,3]"}, {"model.layers.1.shard", "3 parts", "do not divide"}},
+      {{"model.layers.5.shard=[1,2]"},
+       {"2 parts of the 1 columns of out.weight [6, 1]", "at most 1"}},
+      {{"model.layers.0.shard=[1,4]"}, {"4 parts of the 3 features", "at most 3"}},
+      {{"model.layers.0.shard=[2,2]"}, {"2 parts of the examples of an embedding"}},
+      {{"parallel.blocks=[{\"layers\":[\"one\"],\"out_strategy\":[1,3]}]"},
+       {"parallel.blocks.0.out_strategy", "[1, 3]", "\"one\""}},
+      {{"parallel.blocks=[{\"from\":\"two\",\"to\":\"one\",\"out_strategy\":[1,3]}]"},
+       {"parallel.blocks.0", "no way leads from \"two\" to \"one\""}},
+      {{"parallel.worker_memory_limit=1KiB"}, {"worker_memory_limit", "1.00 KiB", "raise it"}},
+  };
+  for (const auto& mistake : mistakes) {
+    SCOPED_TRACE(mistake.overrides[0]);
+    const std::string message = Refused(GoodJob(mistake.overrides), 4);
+    for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
+  }
+}
+
+TEST(StrategyOfJobTest, MistakesThatNeedNoWorkersAreAnsweredWhenTheJobIsRead) {
+  const struct {
+    std::vector<std::string> overrides;
+    std::vector<std::string> needles;
+  } mistakes[] = {
+      {{"model.layers.1.shard=[1,2,3]"}, {"model.layers.1.shard", "[1, 2, 3]", "give two"}},
+      {{"model.layers.1.shard=[0,2]"}, {"model.layers.1.shard", "[0, 2]", "from 1 to 4096"}},
+      {{"model.layers.1.shard=[[1,2],[4,1]]"}, {"2 parts", "4", "make them equal"}},
+      {{"model.layers.4.shard=[1,2]"}, {"\"drop\"", "dropout cannot be cut", "leave shard out"}},
+      {{"parallel.parallel_mode=data_parallel", "model.layers.1.shard=[1,2]"},
+       {"model.layers.1.shard", "data_parallel", "hybrid_parallel"}},
+      {{"parallel.dense_exchange=servers", "model.layers.1.shard=[1,2]"},
+       {"parallel.dense_exchange", "use allreduce"}},
+      {{"parallel.dataset_strategy=full_batch", "model.layers.1.shard=[1,2]"},
+       {"parallel.dataset_strategy", "use data_parallel"}},
+      {{"parallel.blocks=[{\"layers\":[\"onne\"],\"shard\":[1,2]}]"},
+       {"parallel.blocks.0.layers", "\"onne\"", "did you mean \"one\"?"}},
+      {{"parallel.blocks=[{\"layers\":[\"one\"]}]"}, {"parallel.blocks.0", "says nothing"}},
+      {{"parallel={\"search_mode\":\"dynamic_programming\",\"auto_parallel_search_mode\":"
+        "\"sharding_propagation\"}"},
+       {"auto_parallel_search_mode", "one setting"}},
+  };
+  for (const auto& mistake : mistakes) {
+    SCOPED_TRACE(mistake.overrides[0]);
+    const Result<Job> job = ParseJob(kTower, "job.json", mistake.overrides);
+    ASSERT_FALSE(job.ok());
+    for (const std::string& needle : mistake.needles) {
+      EXPECT_THAT(job.status().message(), HasSubstr(needle));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hdps

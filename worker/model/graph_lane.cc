@@ -1,0 +1,166 @@
+// A segment ends one exchange and begins the next, so that other lanes compute between the two.
+#include "worker/model/graph_lane.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hdps {
+
+GraphLane::GraphLane(const Job& job, DenseOps& ops, Graph graph)
+    : job_(job),
+      ops_(ops),
+      graph_(std::move(graph)),
+      activations_(&ops, graph_.places.size()),
+      dense_gradients_(&ops) {
+  for (size_t t = 0; t < job.tables.size(); ++t) {
+    table_rows_.push_back(std::make_unique<DeviceArray>(&ops));
+    row_gradients_.push_back(std::make_unique<DeviceArray>(&ops));
+  }
+  for (size_t p = 0; p < graph_.places.size(); ++p) {
+    const auto* const layer = dynamic_cast<const MeetingLayer*>(graph_.layers[p].get());
+    if (graph_.places[p].used && layer != nullptr && layer->meets()) meetings_.push_back(p);
+  }
+}
+
+MeetingLayer& GraphLane::Meeting(size_t i) const {
+  return *static_cast<MeetingLayer*>(graph_.layers[meetings_[i]].get());
+}
+
+void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t number) {
+  const std::span<const TableInput> tables = lane.tables;
+  CHECK_EQ(tables.size(), job_.tables.size());
+  tables_.assign(tables.size(), {});
+  for (size_t t = 0; t < tables.size(); ++t) {
+    if (tables[t].keys == nullptr) continue;
+    CHECK_EQ(tables[t].rows.size(), tables[t].keys->unique.size() * job_.tables[t].dim);
+    tables_[t].keys = tables[t].keys;
+    tables_[t].rows = tables[t].rows;
+    if (!ops_.on_host()) tables_[t].rows = BringRows(t, tables[t]);
+  }
+  rows_.assign(graph_.places.size(), lane.batch->num_examples);
+  if (!lane.rows.of_layers.empty()) {
+    CHECK_EQ(lane.rows.of_layers.size(), rows_.size());
+    std::ranges::copy(lane.rows.of_layers, rows_.begin());
+  }
+  empty_ = std::ranges::all_of(rows_, [](size_t rows) { return rows == 0; });
+  activations_.Lay(rows_, graph_.places);
+  const Batch& sources = lane.rows.sources == nullptr ? *lane.batch : *lane.rows.sources;
+  pass_.emplace(Pass{ops_, *lane.batch, sources, graph_.places, tables_});
+  pass_->dense = terms.dense;
+  pass_->training = terms.training;
+  pass_->tensors_later = terms.tensors_later;
+  pass_->exchange = terms.exchange;
+  pass_->lane = number;
+}
+
+std::span<const float> GraphLane::BringRows(size_t table, const TableInput& input) {
+  const RowSpans<const float>& rows = input.rows;
+  const std::span<float> there(table_rows_[table]->Reserve(rows.size()), rows.size());
+  if (input.slab != nullptr) {
+    CHECK_LE(rows.count(), 1u);
+    const std::span<const float> outside = rows.empty() ? std::span<const float>() : rows.piece(0);
+    ops_.GatherRows(*input.slab, input.slots, outside, there.data());
+    return there;
+  }
+  for (size_t p = 0; p < rows.count(); ++p) {
+    ops_.Upload(rows.piece(p), there.data() + rows.begin(p));
+  }
+  return there;
+}
+
+Status GraphLane::ForwardSegment(size_t segment) {
+  if (segment > 0) HDPS_RETURN_IF_ERROR(Meeting(segment - 1).EndForward(*pass_));
+  for (size_t p = BeginOf(segment); p < EndOf(segment); ++p) {
+    if (graph_.places[p].used && HasRows(p)) graph_.layers[p]->Forward(*pass_);
+  }
+  if (segment < meetings_.size()) Meeting(segment).BeginForward(*pass_);
+  return {};
+}
+
+void GraphLane::PrepareGradients(const StepLane& to) {
+  dense_to_ = to.dense_gradients;
+  pass_->dense_gradients = ops_.on_host() ? to.dense_gradients.data()
+                                          : dense_gradients_.Reserve(to.dense_gradients.size());
+  to.result->row_gradients.resize(tables_.size());
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const size_t keys = tables_[t].keys == nullptr ? 0 : tables_[t].keys->unique.size();
+    const size_t floats = keys * job_.tables[t].dim;
+    const TableInput& input = to.tables[t];
+    const bool placed = !input.gradients.empty();
+    CHECK(!placed || (input.slab == nullptr && input.gradients.size() == floats));
+    to.result->row_gradients[t].resize(placed ? 0 : floats);
+    if (!ops_.on_host()) {
+      tables_[t].row_gradients = std::span(row_gradients_[t]->Reserve(floats), floats);
+    } else if (placed) {
+      tables_[t].row_gradients = input.gradients;
+    } else {
+      tables_[t].row_gradients = to.result->row_gradients[t];
+    }
+  }
+}
+
+Status GraphLane::BackwardSegment(size_t segment, const Model::TensorDone& done) {
+  const auto wanted = [this](size_t p) { return graph_.places[p].used && graph_.places[p].learns; };
+  if (segment < meetings_.size()) {
+    const size_t p = meetings_[segment];
+    if (wanted(p)) HDPS_RETURN_IF_ERROR(Meeting(segment).EndBackward(*pass_));
+    if (!TensorsLater()) FinishTensors(p, done);
+  }
+  for (size_t p = EndOf(segment); p-- > BeginOf(segment);) {
+    if (wanted(p) && HasRows(p)) graph_.layers[p]->Backward(*pass_);
+    if (!TensorsLater()) FinishTensors(p, done);
+  }
+  if (segment > 0 && wanted(meetings_[segment - 1])) Meeting(segment - 1).BeginBackward(*pass_);
+  return {};
+}
+
+void GraphLane::FinishBackward(const Model::TensorDone& done) {
+  if (!TensorsLater()) return;
+  if (pass_->tensors_later) {
+    for (size_t p = graph_.places.size(); p-- > 0;) {
+      const Place& place = graph_.places[p];
+      if (place.used && place.learns && HasRows(p)) graph_.layers[p]->FinishBackward(*pass_);
+      if (ops_.on_host()) FinishTensors(p, done);
+    }
+  }
+  if (ops_.on_host()) return;
+  ops_.Download(dense_gradients_.data(), dense_to_);
+  for (size_t p = graph_.places.size(); p-- > 0;) FinishTensors(p, done);
+}
+
+void GraphLane::FinishTensors(size_t place, const Model::TensorDone& done) {
+  // One whose work another place does has no values, but gradients.
+  const bool given = graph_.places[place].used && rows_[place] > 0;
+  for (uint32_t t = graph_.first_tensor[place + 1]; t-- > graph_.first_tensor[place];) {
+    const DenseTensor& tensor = graph_.tensors[t];
+    const size_t floats = given ? tensor.size() : 0;
+    std::ranges::fill(dense_to_.subspan(tensor.first_chunk * kDenseChunkFloats + floats,
+                                        tensor.num_chunks * kDenseChunkFloats - floats),
+                      empty_ ? -0.0f : 0.0f);
+    if (done) done(t);
+  }
+}
+
+void GraphLane::FinishRowGradients(const StepLane& to) {
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const TableInput& input = to.tables[t];
+    RowSpans<float> gradients = input.gradients;
+    if (gradients.empty()) gradients = to.result->row_gradients[t];
+    float* const there = ops_.on_host() ? nullptr : row_gradients_[t]->data();
+    for (size_t p = 0; p < gradients.count(); ++p) {
+      const std::span<float> here = gradients.piece(p);
+      if (!tables_[t].gradients_begun) {  // No used layer reads the table.
+        std::ranges::fill(here, 0.0f);
+        if (there != nullptr) ops_.FillZero(there + gradients.begin(p), here.size());
+      } else if (there != nullptr && (input.slab == nullptr || input.all_gradients)) {
+        ops_.Download(there + gradients.begin(p), here);
+      } else if (there != nullptr) {
+        ops_.DownloadOutside(input.slots, input.slab->dim, there, here);
+      }
+    }
+  }
+}
+
+}  // namespace hdps

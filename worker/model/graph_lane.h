@@ -1,0 +1,82 @@
+// One copy of the graph on its way through a pass, in the segments between layers that meet.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/job/job.h"
+#include "worker/model/graph.h"
+#include "worker/model/layer.h"
+#include "worker/model/model.h"
+
+namespace hdps {
+
+// What all lanes of a pass have in common.
+struct PassTerms {
+  const float* dense = nullptr;  // [dense_floats], on the device.
+  bool training = false;
+  bool tensors_later = false;
+  StepExchange* exchange = nullptr;
+};
+
+// A copy has layers and memory of its own; the flat array of parameters is everybody's.
+//
+// Invariant: a pass is ForwardSegment(0), ..., ForwardSegment(segments() - 1), then, in a step,
+// BackwardSegment from the last to 0, and FinishBackward. Between a lane's segments others may run.
+class GraphLane {
+ public:
+  // All of them outlive it; the graph was built with the ops.
+  GraphLane(const Job& job, DenseOps& ops, Graph graph);
+
+  const Graph& graph() const { return graph_; }
+  size_t segments() const { return meetings_.size() + 1; }
+  Place& logits() { return graph_.places.back(); }
+  const float* row_gradients_on_device(size_t table) const { return row_gradients_[table]->data(); }
+
+  // Begins a pass, which is lane `number` of its step.
+  void Begin(const StepLane& lane, const PassTerms& terms, size_t number);
+  // Ends the exchange before the segment, runs its layers, and begins the exchange behind it. All
+  // layers where the pass meets nobody are segment 0.
+  Status ForwardSegment(size_t segment);
+  // Where gradients go: those of rows into the result itself where the device allows.
+  void PrepareGradients(const StepLane& to);
+  // `done`, which may be empty, is told of the tensors whose gradients stand then.
+  Status BackwardSegment(size_t segment, const Model::TensorDone& done);
+  void FinishRowGradients(const StepLane& to);
+  // What BackwardSegment has left of dense gradients.
+  void FinishBackward(const Model::TensorDone& done);
+
+ private:
+  bool HasRows(size_t place) const { return graph_.places[place].value.rows > 0; }
+  // The first place of a segment and the one behind its last, but for the layers that meet.
+  size_t BeginOf(size_t segment) const { return segment == 0 ? 0 : meetings_[segment - 1] + 1; }
+  size_t EndOf(size_t segment) const {
+    return segment == meetings_.size() ? graph_.places.size() : meetings_[segment];
+  }
+  MeetingLayer& Meeting(size_t i) const;
+  // The gradients of a place's tensors stand: zeros for what nothing was computed for.
+  void FinishTensors(size_t place, const Model::TensorDone& done);
+  bool TensorsLater() const { return pass_->tensors_later || !ops_.on_host(); }
+  // The rows of a table on another device.
+  std::span<const float> BringRows(size_t table, const TableInput& input);
+
+  const Job& job_;
+  DenseOps& ops_;
+  Graph graph_;
+  std::vector<size_t> meetings_;  // Places of layers that meet, ascending.
+  Activations activations_;
+  std::vector<std::unique_ptr<DeviceArray>> table_rows_, row_gradients_;  // [tables]
+  DeviceArray dense_gradients_;  // [dense_floats]; unused, as those, where spans are.
+  // Of the current pass.
+  std::span<float> dense_to_;  // [dense_floats]: where its dense gradients are wanted.
+  std::vector<size_t> rows_;   // [places]
+  bool empty_ = false;         // No place has rows.
+  std::vector<TablePass> tables_;
+  std::optional<Pass> pass_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,244 @@
+// Parts need the memory of one; lanes that of all, but wait for each other's exchanges together.
+#include "worker/step/step_compute.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+// Adds one tensor of a part's dense gradients to those of the step.
+void AddTensor(const DenseTensor& tensor, std::span<const float> part, std::span<float> sum) {
+  const size_t first = tensor.first_chunk * kDenseChunkFloats;
+  const size_t count = tensor.num_chunks * kDenseChunkFloats;
+  AddGradients(part.subspan(first, count), sum.subspan(first, count));
+}
+
+}  // namespace
+
+StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
+    : job_(job), model_(model), clock_(clock) {
+  row_gradients_.resize(job.tables.size());
+  group_rows_.resize(job.tables.size());
+  set_groups({});
+}
+
+void StepCompute::set_groups(std::span<Collective* const> groups) {
+  exchange_.reset();  // Its threads may use the groups that were.
+  group_ = groups.empty() ? nullptr : groups.front();
+  if (model_.meets()) exchange_ = std::make_unique<LaneExchange>(groups, clock_);
+  set_watch(watch_);
+}
+
+void StepCompute::set_watch(StepWatch* watch) {
+  watch_ = watch;
+  if (exchange_ != nullptr) exchange_->set_watch(watch);
+}
+
+StepCompute::PartMemory& StepCompute::MemoryOf(size_t lane) {
+  while (memory_.size() <= lane) {
+    PartMemory& memory = *memory_.emplace_back(std::make_unique<PartMemory>());
+    memory.rows.resize(job_.tables.size());
+    memory.slots.resize(job_.tables.size());
+  }
+  return *memory_[lane];
+}
+
+bool StepCompute::GradientsMeetOnHost(const PreparedStep& step) const {
+  return step.parts.parts().size() > 1 || cache_->group() != nullptr;
+}
+
+void StepCompute::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
+                                  PartMemory* memory) {
+  const int group = cache_->registry()->GroupOf(table);
+  if (group < 0) return;
+  TableInput& input = memory->inputs[table.value];
+  input.slab = cache_->rows().slab(table);
+  input.slots = step.parts.SlotsOfPart(part, table, step.hot[static_cast<size_t>(group)].slots,
+                                       &memory->slots[table.value]);
+  input.all_gradients = GradientsMeetOnHost(step);
+}
+
+void StepCompute::FillInputs(WindowStep& step, size_t part, const PushPlan& push,
+                             PartMemory* memory) {
+  const StepParts& parts = step.prepared->parts;
+  std::vector<TableInput>& inputs = memory->inputs;
+  inputs.assign(job_.tables.size(), {});
+  for (uint32_t t = 0, i = 0; t < inputs.size(); ++t) {
+    inputs[t].keys = parts.SetOf(part, {t});
+    if (inputs[t].keys == nullptr) continue;
+    inputs[t].gradients = push.place(i++);
+    inputs[t].rows =
+        parts.RowsOfPart(part, {t}, job_.tables[t].dim, step.rows->RowsOf({t}), &memory->rows[t]);
+    if (cache_ != nullptr && !model_.ops().on_host()) {
+      PointAtKeptRows(*step.prepared, part, {t}, memory);
+    }
+  }
+}
+
+StepLane StepCompute::LaneOf(const Batch& batch, bool first, std::span<float> dense_gradients,
+                             PartMemory* memory) const {
+  memory->dense.resize(first ? memory->dense.size() : dense_gradients.size());
+  return {&batch, memory->inputs, &memory->result,
+          first ? dense_gradients : std::span<float>(memory->dense)};
+}
+
+Result<ComputedStep> StepCompute::Run(WindowStep& step, const StepTerms& terms,
+                                      const Model::RowsDone& rows_done,
+                                      const TensorDone& tensor_done) {
+  computed_ = {.loss_sum = 0, .pause = terms.pause};
+  Model::RowsDone done;
+  if (rows_done != nullptr) {
+    done = [&] {
+      StepResult& result = MemoryOf(0).result;
+      if (!std::isfinite(result.loss_sum)) return;
+      std::swap(row_gradients_, result.row_gradients);
+      rows_done();
+    };
+  }
+  for (const StepParts::Part& part : step.prepared->parts.parts()) {
+    HDPS_RETURN_IF_ERROR(model_.CheckBatch(part.batch));
+  }
+  if (exchange_ == nullptr) {
+    HDPS_RETURN_IF_ERROR(RunParts(step, terms, done, tensor_done));
+  } else {
+    HDPS_RETURN_IF_ERROR(exchange_->EndStep(RunLanes(step, terms, done, tensor_done)));
+  }
+  return computed_;
+}
+
+Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
+                             const Model::RowsDone& rows_done, const TensorDone& tensor_done) {
+  const StepParts& parts = step.prepared->parts;
+  const size_t count = parts.parts().size();
+  // The second takes the memory of the first but for its dense gradients, and so on.
+  PartMemory& memory = MemoryOf(0);
+  for (size_t part = 0; part < count; ++part) {
+    FillInputs(step, part, terms.push, &memory);
+    const bool begins = parts.BeginsGroup(part), ends = parts.EndsGroup(part);
+    const bool first_group = parts.parts()[part].group == parts.parts()[0].group;
+    StepLane lane = LaneOf(parts.parts()[part].batch, part == 0, terms.dense_gradients, &memory);
+    if (part > 0 && begins && !ends) {
+      group_dense_.resize(terms.dense_gradients.size());
+      lane.dense_gradients = group_dense_;
+    }
+    const Model::TensorDone done = [&](uint32_t t) {
+      const DenseTensor& tensor = model_.tensors()[t];
+      const std::span<float> of_group = first_group ? terms.dense_gradients : group_dense_;
+      if (!begins) AddTensor(tensor, memory.dense, of_group);
+      if (ends && !first_group) {
+        AddTensor(tensor, begins ? memory.dense : group_dense_, terms.dense_gradients);
+      }
+      if (part + 1 < count || tensor_done == nullptr) return;
+      tensor_done(t, std::isfinite(computed_.loss_sum + memory.result.loss_sum));
+    };
+    const WatchedSpan span(
+        watch_, [part] { return "lane " + std::to_string(part); },
+        [] { return std::string("forward and backward"); });
+    HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done, done));
+    TakePart(*step.prepared, part, rows_done != nullptr, &memory);
+  }
+  return {};
+}
+
+Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
+                             const Model::RowsDone& rows_done, const TensorDone& tensor_done) {
+  const std::vector<StepParts::Part>& parts = step.prepared->parts.parts();
+  const size_t count = size_t{job_.train.micro_batches} * job_.parallel.interleave_num;
+  std::vector<StepLane> lanes;
+  std::vector<uint32_t> groups;
+  for (size_t i = 0; i < count; ++i) {
+    PartMemory& memory = MemoryOf(i);
+    memory.inputs.assign(job_.tables.size(), {});
+    const bool has_part = i < parts.size();
+    if (has_part) FillInputs(step, i, terms.push, &memory);
+    lanes.push_back(
+        LaneOf(has_part ? parts[i].batch : no_examples_, i == 0, terms.dense_gradients, &memory));
+    groups.push_back(has_part ? parts[i].group : job_.train.micro_batches);
+  }
+  if (rank_ != nullptr) HDPS_RETURN_IF_ERROR(LayRows(step.prepared->parts, &lanes));
+  exchange_->BeginStep(groups);
+  // Who stops stops with all others, or they would wait for it in the middle of the next step.
+  any_pause_ = terms.pause ? 1 : 0;
+  const StepExchange::Ticket asked = exchange_->Start(0, [this](Collective* group) {
+    const std::array lists = {OrOf(std::span(&any_pause_, 1))};
+    return group == nullptr ? Status() : group->AllReduce(lists);
+  });
+  const Model::TensorDone done = [&](uint32_t tensor) {
+    AddLanes(step.prepared->parts, model_.tensors()[tensor], terms.dense_gradients);
+    if (tensor_done == nullptr) return;
+    double loss_sum = 0;
+    for (size_t i = 0; i < parts.size(); ++i) loss_sum += memory_[i]->result.loss_sum;
+    tensor_done(tensor, std::isfinite(loss_sum));
+  };
+  HDPS_RETURN_IF_ERROR(model_.Step(lanes, exchange_.get(), rows_done, done));
+  HDPS_RETURN_IF_ERROR(exchange_->Wait(asked));
+  computed_.pause = any_pause_ != 0;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    TakePart(*step.prepared, part, rows_done != nullptr, memory_[part].get());
+  }
+  return {};
+}
+
+Status StepCompute::LayRows(const StepParts& parts, std::vector<StepLane>* lanes) {
+  std::vector<uint32_t> examples;
+  for (const StepLane& lane : *lanes) examples.push_back(lane.batch->num_examples);
+  HDPS_RETURN_IF_ERROR(rank_->BeginStep(*group_, examples));
+  for (size_t i = 0; i < lanes->size(); ++i) {
+    const Batch& sources = i < parts.parts().size() ? parts.parts()[i].sources() : no_examples_;
+    (*lanes)[i].rows = {&sources, rank_->RowsOfLayers(i)};
+  }
+  return {};
+}
+
+void StepCompute::AddLanes(const StepParts& parts, const DenseTensor& tensor,
+                           std::span<float> dense_gradients) {
+  std::span<float> of_group = dense_gradients;
+  for (size_t i = 0; i < parts.parts().size(); ++i) {
+    const bool begins = parts.BeginsGroup(i);
+    if (begins && i > 0) of_group = memory_[i]->dense;
+    if (!begins) AddTensor(tensor, memory_[i]->dense, of_group);
+    if (parts.EndsGroup(i) && of_group.data() != dense_gradients.data()) {
+      AddTensor(tensor, of_group, dense_gradients);
+    }
+  }
+  // Of a cut model a lane may have rows of other workers alone.
+  const size_t lanes = rank_ == nullptr ? 0 : exchange_->lanes();
+  for (size_t i = std::max<size_t>(1, parts.parts().size()); i < lanes; ++i) {
+    AddTensor(tensor, memory_[i]->dense, dense_gradients);
+  }
+}
+
+void StepCompute::TakePart(const PreparedStep& step, size_t part, bool rows_taken,
+                           PartMemory* memory) {
+  const StepParts& parts = step.parts;
+  computed_.loss_sum += LossOf(step, part, memory->result.loss_sum);
+  if (parts.parts().size() == 1) {
+    if (!rows_taken) std::swap(row_gradients_, memory->result.row_gradients);
+    return;
+  }
+  row_gradients_.resize(job_.tables.size());
+  for (uint32_t t = 0; t < job_.tables.size(); ++t) {
+    if (memory->inputs[t].keys == nullptr) continue;
+    const uint32_t dim = job_.tables[t].dim;
+    row_gradients_[t].resize(parts.KeysOf({t}).size() * dim);
+    parts.AddRowGradients(part, {t}, dim, memory->result.row_gradients[t], &group_rows_[t],
+                          row_gradients_[t]);
+  }
+}
+
+double StepCompute::LossOf(const PreparedStep& step, size_t part, double loss_sum) const {
+  if (!job_.parallel.loss_sum || loss_sum == 0) return loss_sum;
+  // The mean over the step's examples of this is the sum of the copies' own means.
+  const StepParts::Part& own = step.parts.parts()[part];
+  uint64_t of_group = 0;
+  for (const StepParts::Part& other : step.parts.parts()) {
+    if (other.group == own.group) of_group += other.batch.num_examples;
+  }
+  return loss_sum * (static_cast<double>(of_group) / own.batch.num_examples);
+}
+
+}  // namespace hdps
