@@ -47,8 +47,7 @@ Status RankScoring::ScorePart(uint32_t number, const Batch& batch) {
     inputs[t].keys = &sets[static_cast<size_t>(set)];
     rows[t].resize(inputs[t].keys->unique.size() * job_.tables[t].dim);
     MutexLock lock(mutex_);
-    const KeySet& keys = *inputs[t].keys;
-    loaded_.Read({t}, keys.unique, keys.field_shard, rows[t]);
+    loaded_.Read({t}, inputs[t].keys->unique, inputs[t].keys->field_shard, rows[t]);
     inputs[t].rows = rows[t];
   }
   const uint32_t examples = own.num_examples;

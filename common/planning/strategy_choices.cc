@@ -2,7 +2,6 @@
 #include "common/planning/strategy_choices.h"
 
 #include <algorithm>
-#include <map>
 
 #include "common/job/job_registry.h"
 #include "common/job/layer_shard.h"
@@ -36,7 +35,7 @@ class ChoiceMaker {
       if (!shard.empty()) HDPS_RETURN_IF_ERROR(Pin(ShardPlace(i), i, shard));
     }
     for (size_t b = 0; b < job_.parallel.blocks.size(); ++b) HDPS_RETURN_IF_ERROR(AddBlock(b));
-    HDPS_RETURN_IF_ERROR(AlignTables());
+    HDPS_RETURN_IF_ERROR(AlignRows());
     for (size_t i = 0; i < facts_.layers.size(); ++i) {
       if (choices_.splits[i].size() == 1 && choices_.level[i] >= 0) choices_.pinned[i] = true;
     }
@@ -175,47 +174,52 @@ class ChoiceMaker {
     return {};
   }
 
-  Status AlignTables() {
-    std::map<std::string, std::vector<size_t>> readers;
-    for (size_t i = 0; i < facts_.layers.size(); ++i) {
-      if (!facts_.layers[i].table.empty()) readers[facts_.layers[i].table].push_back(i);
-    }
-    for (const auto& [table, layers] : readers) {
-      std::vector<LayerSplit> common = choices_.splits[layers[0]];
-      bool pinned = choices_.pinned[layers[0]];
-      for (const size_t i : layers) {
-        // One that is pinned decides over those that nothing is said of.
-        if (choices_.pinned[i] && !pinned) common = choices_.splits[i];
-        if (choices_.pinned[i] == pinned || choices_.pinned[i]) {
-          const std::vector<LayerSplit>& own = choices_.splits[i];
-          std::erase_if(common, [&](const LayerSplit& split) {
-            return std::ranges::find(own, split) == own.end();
-          });
-        }
-        pinned = pinned || choices_.pinned[i];
-      }
-      for (const size_t i : layers) {
-        const bool able = std::ranges::all_of(common, [&](const LayerSplit& split) {
-          return WhyNotSplit(facts_.layers[i], split, workers_).empty();
-        });
-        if (common.empty() || !able) return DifferentTables(layers, table);
-        choices_.splits[i] = common;
-        choices_.pinned[i] = pinned;
-      }
-    }
-    return {};
+  // Whether the job's data are cut by features, among the workers.
+  Result<bool> SlicesByFeatures() const {
+    const std::vector<std::vector<uint32_t>>& slices = job_.parallel.dataset_slices;
+    if (slices.empty() || slices[0].size() < 2 || slices[0][1] == 1) return false;
+    if (slices[0][1] == workers_) return true;
+    return Wrong("parallel.dataset_strategy",
+                 ShowTuples(slices) + ": " + std::to_string(slices[0][1]) +
+                     " parts of the features, and there are " + std::to_string(workers_) +
+                     " workers; give as many");
   }
 
-  Status DifferentTables(const std::vector<size_t>& layers, const std::string& table) const {
-    std::string said, names;
-    for (const size_t i : layers) {
-      names += (names.empty() ? "\"" : ", \"") + facts_.layers[i].name + "\"";
-      if (choices_.pinned[i] && said.empty()) said = ShardPlace(i);
+  // A worker reads the rows of all features for its own examples, or those of its features for all
+  // examples: one or the other, for all layers that read rows.
+  Status AlignRows() {
+    HDPS_ASSIGN_OR_RETURN(bool by_features, SlicesByFeatures());
+    std::string said = "parallel.dataset_strategy";
+    std::vector<size_t> readers;
+    for (size_t i = 0; i < facts_.layers.size(); ++i) {
+      if (facts_.layers[i].table.empty()) continue;
+      readers.push_back(i);
+      const bool wants = choices_.pinned[i] && choices_.splits[i][0].columns > 1;
+      if (wants && !by_features) said = ShardPlace(i);
+      by_features = by_features || wants;
     }
-    return Wrong(said.empty() ? "parallel.blocks" : said,
-                 "the layers " + names + " read one table, \"" + table +
-                     "\", and have to be cut alike; give all the same shard, or each a table of "
-                     "its own");
+    const LayerSplit split = by_features ? LayerSplit{.columns = workers_} : OwnRowsSplit(workers_);
+    for (const size_t i : readers) {
+      const LayerFacts& layer = facts_.layers[i];
+      if (choices_.pinned[i] && choices_.splits[i][0] != split) {
+        return Wrong(said, "layers that read rows have to be cut alike, and \"" + layer.name +
+                               "\" is to be " + ShowSplit(choices_.splits[i][0], workers_) +
+                               "; cut all by their features, or none");
+      }
+      if (const std::string why = WhyNotSplit(layer, split, workers_); !why.empty()) {
+        return Wrong(said, "layers that read rows have to be cut alike, and \"" + layer.name +
+                               "\" cannot: " + why);
+      }
+      const std::vector<LayerSplit>& able = choices_.splits[i];
+      if (choices_.level[i] >= 0 && std::ranges::find(able, split) == able.end()) {
+        return Wrong(said, "layers that read rows have to be cut alike, and the block of \"" +
+                               layer.name + "\" does not let it be " + ShowSplit(split, workers_) +
+                               "; leave it out of the block");
+      }
+      choices_.splits[i] = {split};
+      choices_.pinned[i] = choices_.pinned[i] || by_features;
+    }
+    return {};
   }
 
   const Job& job_;
@@ -231,17 +235,16 @@ Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_
   return ChoiceMaker(job, facts, workers).Run();
 }
 
-std::string WhyNotTables(const JobFacts& facts, const std::vector<LayerSplit>& splits,
+std::string WhyNotRows(const JobFacts& facts, const std::vector<LayerSplit>& splits,
                          uint32_t workers) {
-  std::map<std::string, size_t> first;
-  for (size_t i = 0; i < facts.layers.size(); ++i) {
-    const std::string& table = facts.layers[i].table;
-    if (table.empty()) continue;
-    const size_t other = first.emplace(table, i).first->second;
-    if (splits[other] == splits[i]) continue;
-    return "\"" + facts.layers[other].name + "\" (" + ShowSplit(splits[other], workers) +
+  size_t first = splits.size();
+  for (size_t i = 0; i < splits.size(); ++i) {
+    if (facts.layers[i].table.empty()) continue;
+    if (first == splits.size()) first = i;
+    if ((splits[first].columns > 1) == (splits[i].columns > 1)) continue;
+    return "\"" + facts.layers[first].name + "\" (" + ShowSplit(splits[first], workers) +
            ") and \"" + facts.layers[i].name + "\" (" + ShowSplit(splits[i], workers) +
-           ") read one table, \"" + table + "\", and have to be cut alike";
+           ") read rows, and have to be cut alike: all by their features, or none";
   }
   return "";
 }

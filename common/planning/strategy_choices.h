@@ -11,8 +11,8 @@
 
 namespace hdps {
 
-// Invariant: an entry a layer, in the order of the job's, none of them empty; layers that read one
-// table may have the same splits.
+// Invariant: an entry a layer, in the order of the job's, none of them empty; layers that read rows
+// may be cut by features all, or none.
 struct StrategyChoices {
   std::vector<std::vector<LayerSplit>> splits;
   std::vector<bool> pinned;  // Said by the layer's `shard` or by a block; also where one is left.
@@ -22,9 +22,9 @@ struct StrategyChoices {
 // kInvalidArgument names the setting, the layer, the value, and what would be right.
 Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_t workers);
 
-// Why layers that read one table would have to lie differently; empty: they lie alike. A row of a
-// table is updated once, by what all workers that read it give.
-std::string WhyNotTables(const JobFacts& facts, const std::vector<LayerSplit>& splits,
+// Why layers that read rows would lie differently; empty: they lie alike. What a worker reads of a
+// step are either its own examples, or its features of all.
+std::string WhyNotRows(const JobFacts& facts, const std::vector<LayerSplit>& splits,
                          uint32_t workers);
 
 }  // namespace hdps

@@ -53,7 +53,7 @@ Result<Strategy> FromFile(const KeptStrategy& kept, const JobFacts& facts, uint3
     const std::string why = WhyNotSplit(facts.layers[i], kept.strategy.layers[i], workers);
     if (!why.empty()) return Wrong(kept.path, place + why);
   }
-  const std::string why = WhyNotTables(facts, kept.strategy.layers, workers);
+  const std::string why = WhyNotRows(facts, kept.strategy.layers, workers);
   if (!why.empty()) return Wrong(kept.path, "layers: " + why);
   return kept.strategy;
 }

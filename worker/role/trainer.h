@@ -92,6 +92,8 @@ class Trainer {
   Status FollowStrategy();
   const Job& own_job() const { return rank_model_ == nullptr ? *job_ : rank_model_->job(); }
   Model& own_model() { return rank_model_ == nullptr ? *model_ : rank_model_->model(); }
+  // That all ranks come to the same.
+  Status CompareStrategies(Collective& group);
   // What the ranks of a cut model have, put together at the servers.
   Status StoreSlices();
   Status OpenSteps(const Command& command);

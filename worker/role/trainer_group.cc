@@ -95,6 +95,7 @@ Status Trainer::PrepareDenseGroup(Collective& group) {
   const DensePlan plan =
       PlanDense(own_job(), own_model().tensors(), shards,
                 rank_model_ == nullptr ? std::vector<uint32_t>() : rank_model_->SharedBy());
+  HDPS_RETURN_IF_ERROR(CompareStrategies(group));
   const uint64_t mine = plan.Fingerprint() ^ (job_->parallel.gradient_fp32_sync ? 0 : 1);
   HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<uint64_t>> all,
                         GatherLists<uint64_t>(group, {&mine, 1}));

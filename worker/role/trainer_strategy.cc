@@ -1,9 +1,11 @@
 // What part of the model a trainer trains, and how the parts become whole again.
 #include <glog/logging.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "common/base/hash.h"
 #include "common/planning/strategy_of_job.h"
 #include "worker/role/trainer.h"
 
@@ -35,6 +37,22 @@ Status Trainer::FollowStrategy() {
   group_members_.clear();
   rank_model_ = std::move(model);
   MakeRunner();
+  return Status();
+}
+
+Status Trainer::CompareStrategies(Collective& group) {
+  if (!strategy_) return Status();  // Nothing is trained yet.
+  const std::string line = StrategyLine(*job_, *strategy_);
+  const uint64_t mine = strategy_->data_parallel() ? 0 : HashString(line);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<uint64_t>> all,
+                        GatherLists<uint64_t>(group, {&mine, 1}));
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    if (all[r].front() == mine) continue;
+    return Status(Code::kInvalidArgument,
+                  "parallel: worker " + std::to_string(r) + " has another strategy than worker " +
+                      std::to_string(group.rank()) + ", which has the " + line +
+                      "; give all workers the same job file, strategy file and constants");
+  }
   return Status();
 }
 

@@ -43,7 +43,7 @@ class DenseReduction {
   // `clock` and `executor` outlive it. `dense_table`: -1: the job has none.
   // `rank`: of a cut model, whose part it is.
   DenseReduction(const Job& job, const Model& model, int dense_table, Executor& executor,
-                 const RankModel* rank);
+                 const RankModel* rank = nullptr);
 
   void set_group(const DenseGroup& group);
   bool in_group() const { return group_.groups.all != nullptr; }

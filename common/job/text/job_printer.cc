@@ -34,16 +34,6 @@ JsonValue Print(const Job& job, Form form) {
   return PrintSection(JobSection(RegistryOf(job.model)), &text, form);
 }
 
-std::string ShowRates(const StepRates& rates) {
-  std::string text;
-  for (const double rate :
-       {rates.flops_per_second, rates.memory_bytes_per_second, rates.link_bytes_per_second,
-        rates.exchange_seconds, rates.update_float_seconds, rates.row_float_seconds}) {
-    text += PrintJsonLine(JsonValue::Number(rate)) + " ";
-  }
-  return text;
-}
-
 JsonValue DigestForm(Job job) {
   job.model.type = "graph";  // Whichever recipe it came from.
   return Print(job, Form::kDigest);
@@ -56,11 +46,9 @@ std::string PrintJob(const Job& job) { return PrintJson(Print(job, Form::kWhole)
 uint64_t JobDigest(const Job& job) {
   Job same = job;
   if (same.train.mode == Mode::kSync) same.train.lookahead = 0;  // It changes no result there.
-  // What was read with it decides as well; its settings of these files' names do not.
-  std::string read;
-  if (job.parallel.kept_strategy) read += PrintStrategyFile(*job.parallel.kept_strategy);
-  if (job.parallel.rates != StepRates()) read += ShowRates(job.parallel.rates);
-  return HashString(PrintJson(DigestForm(std::move(same))) + read);
+  // How layers lie over the workers is not of the job: a checkpoint goes on in any strategy, and
+  // the workers compare theirs when they form a group.
+  return HashString(PrintJson(DigestForm(std::move(same))));
 }
 
 uint64_t TablesDigest(const Job& job) {

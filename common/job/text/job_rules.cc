@@ -352,9 +352,9 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
   HDPS_RETURN_IF_ERROR(CheckMeetings(source, *job));
   HDPS_RETURN_IF_ERROR(CheckEvaluation(source, job));
   HDPS_RETURN_IF_ERROR(CheckParallel(source, job));
-  HDPS_RETURN_IF_ERROR(SliceTables(source, job));
   HDPS_RETURN_IF_ERROR(CheckStrategySettings(source, *job));
   HDPS_RETURN_IF_ERROR(CheckDenseExchange(source, job));
+  HDPS_RETURN_IF_ERROR(SliceTables(source, job));
   HDPS_RETURN_IF_ERROR(CheckCache(source, *job));
   const std::string not_on_cuda = job->model.device == "cuda" ? WhyNotOnCuda(*job) : "";
   if (!not_on_cuda.empty()) return Refuse(source, "model.device", not_on_cuda);

@@ -63,13 +63,6 @@ Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job)
 // Labels, weights, groups and items against the losses and metrics that need them.
 Status CheckLosses(const JobSource& source, Job* job);
 
-// Sets what follows from how tables are cut over the servers, and refuses what cannot be cut so.
-Status SliceTables(const JobSource& source, Job* job);
-
-// The tuples of parallel.dataset_strategy against what they are for.
-Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel);
-// The columns of images against their shape; what holds of all columns was checked.
-Status CheckImages(const JobSource& source, const DataSpec& data);
 // Layers' shards, blocks and the search against the mode, and each for itself. How they fit the
 // number of workers is known when that is: common/planning/strategy_of_job.h.
 Status CheckStrategySettings(const JobSource& source, const Job& job);
@@ -81,6 +74,13 @@ Status CheckDenseExchange(const JobSource& source, Job* job);
 Status CheckStepParts(const JobSource& source, uint32_t worker_rows, Job* job);
 // Layers that exchange something within a step need all workers in the same one.
 Status CheckMeetings(const JobSource& source, const Job& job);
+// Sets what follows from how tables are cut over the servers, and refuses what cannot be cut so.
+Status SliceTables(const JobSource& source, Job* job);
+
+// The tuples of parallel.dataset_strategy against what they are for.
+Status CheckDatasetSlices(const JobSource& source, const ParallelSpec& parallel);
+// The columns of images against their shape; what holds of all columns was checked.
+Status CheckImages(const JobSource& source, const DataSpec& data);
 
 // Builds the model and checks the whole; normalises what has two spellings (ssp with bound 0 is
 // sync).

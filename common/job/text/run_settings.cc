@@ -1,7 +1,5 @@
 // The whole of a job file, and the settings of how a job is run: its steps, the exchange of
 // gradients, checkpoints and the cluster.
-#include <algorithm>
-
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
 #include "common/metrics/metric.h"
@@ -115,21 +113,8 @@ Section TrainSection() {
 
 // A word, or the tuples that take its place.
 void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
-  const auto whole = [](const JsonValue& parts) {
-    return parts.kind == JsonValue::Kind::kInteger && !parts.negative && parts.magnitude >= 1 &&
-           parts.magnitude <= 4096;
-  };
-  const auto fits = [whole](const JsonValue& value) {
-    if (value.kind == JsonValue::Kind::kText) {
-      return std::ranges::any_of(WordsOf(DatasetStrategy()),
-                                 [&](const auto& word) { return word.word == value.text; });
-    }
-    const auto tuple = [whole](const JsonValue& item) {
-      return item.kind == JsonValue::Kind::kList && std::ranges::all_of(item.items, whole);
-    };
-    return tuple(value) ||
-           (value.kind == JsonValue::Kind::kList && std::ranges::all_of(value.items, tuple));
-  };
+  std::vector<std::string> words;
+  for (const auto& word : WordsOf(DatasetStrategy())) words.emplace_back(word.word);
   parallel->AddConverted(
       "dataset_strategy", ValueKind::kTuples,
       "full_batch: every worker gets the whole batch. Tuples, one for the sparse features and if "
@@ -144,10 +129,7 @@ void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
         return spec.dataset_slices.empty() ? PrintValue(spec.dataset_strategy)
                                            : PrintValue(spec.dataset_slices);
       },
-      Checked{
-          "one of data_parallel, full_batch, or a tuple such as [1, 4], or a list of tuples, of "
-          "whole numbers from 1 to 4096",
-          fits});
+      Range{1, 4096}, OrWord{words});
 }
 
 Section ParallelSection() {

@@ -24,7 +24,8 @@ enum class ValueKind : uint8_t {
   kText,
   kChoice,  // One of some words.
   kByName,  // An object of whole numbers under names that are free.
-  kTuples,  // [2, 1], or a list of such: [[2, 1], [1, 4]].
+  // [2, 1], or a list of such: [[2, 1], [1, 4]]; or one of some words, where it has any.
+  kTuples,
   kObject   // With the settings of a section.
 };
 
@@ -66,9 +67,8 @@ struct Setting {
   ValueKind kind = ValueKind::kText;
   bool is_list = false;            // Of values of that kind.
   std::string doc;                 // What it means, in a line of docs/job_file.md.
-  std::vector<std::string> words;  // kChoice.
-  // kInteger, kNumber, kBytes, of kByName and kTuples each number; both included.
-  double min = 0, max = 0;
+  std::vector<std::string> words;  // kChoice, kTuples.
+  double min = 0, max = 0;         // All numbers; both included.
   // Where values are of several kinds: which fit, in place of `kind`, and in words.
   std::function<bool(const JsonValue& value)> fits;
   std::string wanted;

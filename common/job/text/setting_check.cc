@@ -48,6 +48,7 @@ bool FitsOne(const Setting& setting, const JsonValue& value) {
                return item.kind == Kind::kInteger && in_range(item.number);
              });
     case ValueKind::kTuples: {
+      if (value.kind == Kind::kText) return std::ranges::count(setting.words, value.text) > 0;
       const auto whole = [&](const JsonValue& item) {
         return item.kind == Kind::kInteger && in_range(item.number);
       };
@@ -151,7 +152,8 @@ std::string WantedText(const Setting& setting) {
     case ValueKind::kByName:
       return "an object of names, each with a whole number" + RangeText(setting);
     case ValueKind::kTuples:
-      return "a tuple such as [2, 1], or a list of tuples, of whole numbers" + RangeText(setting);
+      return (setting.words.empty() ? "" : "one of " + Listed(setting.words) + ", or ") +
+             "a tuple such as [2, 1], or a list of tuples, of whole numbers" + RangeText(setting);
     case ValueKind::kObject:
       return (setting.is_list ? "a list of objects (" : "an object (") + setting.section->name +
              ")";

@@ -152,6 +152,9 @@ struct Checked {  // Values of several kinds, in words, and whether one is among
   std::string wanted;
   std::function<bool(const JsonValue& value)> fits;
 };
+struct OrWord {  // In place of a value that is no text.
+  std::vector<std::string> words;
+};
 enum class Note : uint8_t {
   kRequired,
   kExpert,
@@ -311,6 +314,7 @@ class SettingTable {
     setting->wanted = std::move(checked.wanted);
     setting->fits = std::move(checked.fits);
   }
+  void Apply(OrWord word, Setting* setting) { setting->words = std::move(word.words); }
   void Apply(Hashed hashed, Setting* setting) { setting->hashed = hashed; }
   void Apply(HashedAs as, Setting* setting) { setting->hashed_as = std::move(as.value); }
   void Apply(std::function<bool(const Struct&)> printed_if, Setting* setting) {

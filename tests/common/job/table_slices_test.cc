@@ -137,7 +137,7 @@ TEST(DatasetStrategyTest, TuplesAreNotOfDataParallel) {
               HasSubstr("parallel.dataset_strategy: under parallel_mode data_parallel every worker "
                         "reads its own examples"));
   EXPECT_THAT(Bad({"parallel.dataset_strategy=[[4],7]"}),
-              HasSubstr("one of data_parallel, full_batch, or a tuple such as [1, 4]"));
+              HasSubstr("one of data_parallel, full_batch, or a tuple such as [2, 1]"));
   EXPECT_THAT(Bad({"parallel.dataset_strategy=[[0,4]]"}), HasSubstr("is not one of"));
   EXPECT_THAT(Bad({"parallel.dataset_strategy=full_bach"}),
               HasSubstr("\"full_bach\" is not one of data_parallel, full_batch"));

@@ -67,6 +67,9 @@ class SlowGroup : public Collective {
                    std::span<std::byte> all, MemorySpace space) override {
     return group_.AllGather(mine, sizes, all, space);
   }
+  Status Exchange(std::span<const RankBytes> sends, std::span<const RankBytes> receives) override {
+    return group_.Exchange(sends, receives);
+  }
   Status Barrier() override { return group_.Barrier(); }
   Result<std::unique_ptr<Collective>> Split(uint32_t part) override { return group_.Split(part); }
   void Abort() override { group_.Abort(); }
