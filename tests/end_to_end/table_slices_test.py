@@ -34,11 +34,11 @@ class TableSlices(harness.Case):
     def train(self, name, layout, servers=1, workers=1, **sets):
         return harness.train(self.job, self.out(name), servers, workers, {**LAYOUTS[layout], **sets})
 
-    def predictions(self, name, layout):
+    def predictions(self, name, layout, sets=None):
         out = self.out(f"{name}.txt")
         done = harness.run([harness.program("hdps"), "predict", f"--job={self.job}",
                             f"--checkpoint={self.out(name)}/checkpoint", f"--data={self.out('log')}/eval.tsv",
-                            *harness.merged_settings(LAYOUTS[layout])])
+                            *harness.merged_settings({**LAYOUTS[layout], **(sets or {})})])
         out.write_text(done.stdout)
         return [float(line) for line in done.stdout.split()]
 
@@ -69,6 +69,14 @@ class TableSlices(harness.Case):
             two = self.train(f"{layout}_two", layout, 2, 2)
             parts = self.train(f"{layout}_parts", layout, 1, 1, **{"train.micro_batches": "2"})
             self.assertEqual(two["digest"], parts["digest"], layout)
+
+    def test_features_with_a_dim_of_their_own(self):
+        """Tables of 4, 16 and 32 columns: workers are parts, whatever the cut."""
+        dims = {"model.feature_dims": '{"C1":4,"X3":4,"C2":32}'}
+        whole = self.train("whole", "batch", 1, 1, **dims, **{"train.micro_batches": "2"})
+        for layout in ("batch", "field"):
+            self.assertEqual(self.train(f"{layout}_dims", layout, 3, 2, **dims)["digest"], whole["digest"])
+        self.assertEqual(len(self.predictions("batch_dims", "batch", dims)), 1000)
 
     def test_norms_penalties_lookahead_and_sixteen_bits(self):
         """What looks at all rows of a step, or at them ahead of time."""

@@ -136,12 +136,31 @@ TEST(DatasetStrategyTest, TuplesAreNotOfDataParallel) {
   EXPECT_THAT(Bad({"parallel.dataset_strategy=[[1,4]]"}),
               HasSubstr("parallel.dataset_strategy: under parallel_mode data_parallel every worker "
                         "reads its own examples"));
-  EXPECT_THAT(Bad({"parallel.dataset_strategy=7"}),
+  EXPECT_THAT(Bad({"parallel.dataset_strategy=[[4],7]"}),
               HasSubstr("one of data_parallel, full_batch, or a tuple such as [2, 1]"));
   EXPECT_THAT(Bad({"parallel.dataset_strategy=[[0,4]]"}), HasSubstr("is not one of"));
-  EXPECT_THAT(Bad({"parallel.dataset_strategy=full_bach"}), HasSubstr("\"full_batch\""));
+  EXPECT_THAT(Bad({"parallel.dataset_strategy=full_bach"}),
+              HasSubstr("\"full_bach\" is not one of data_parallel, full_batch"));
   EXPECT_THAT(Bad({"parallel.dataset_strategy=[[1,4]]", "parallel.full_batch=true"}),
               HasSubstr("contradicts"));
+}
+
+TEST(DatasetStrategyTest, TuplesAreOfTheModesThatCutLayers) {
+  const std::vector<std::string> four = {"parallel.parallel_mode=hybrid_parallel",
+                                         "parallel.device_num=4",
+                                         "parallel.dense_exchange=allreduce"};
+  const auto with = [&four](const std::string& strategy) {
+    std::vector<std::string> overrides = four;
+    overrides.push_back("parallel.dataset_strategy=" + strategy);
+    return overrides;
+  };
+  const Job job = Good(with("[[1,4]]"));
+  EXPECT_THAT(job.parallel.dataset_slices, ElementsAre(ElementsAre(1, 4)));
+  EXPECT_EQ(JobDigest(Good(with("[1,4]"))), JobDigest(job));
+  EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job));
+  EXPECT_NE(JobDigest(job), JobDigest(Good(four)));
+  EXPECT_THAT(Bad(with("[[2,2]]")), HasSubstr("[2, 2] cuts two axes of one input"));
+  EXPECT_THAT(Bad(with("[[1,2]]")), HasSubstr("2 parts for 4 workers"));
 }
 
 }  // namespace
