@@ -8,7 +8,7 @@
 #include "common/base/shard_map.h"
 #include "common/job/table_slices.h"
 #include "embedding/snapshot/snapshot.h"
-#include "worker/step/dense_state.h"
+#include "worker/dense/dense_state.h"
 
 namespace hdps {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/base/byte_count.h"
-#include "worker/exchange/rank_transport.h"
+#include "worker/collective/rank_transport.h"
 #include "worker/model/step_parts.h"
 
 namespace hdps {

@@ -13,7 +13,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "tools/checkpoint_model.h"
-#include "worker/exchange/collective.h"
+#include "worker/collective/collective.h"
 #include "worker/parallel/rank_model.h"
 #include "worker/step/lane_exchange.h"
 

@@ -13,8 +13,8 @@
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/pause.h"
-#include "worker/exchange/collective.h"
-#include "worker/step/dense_reduction.h"
+#include "worker/collective/collective.h"
+#include "worker/dense/dense_reduction.h"
 
 namespace hdps {
 namespace {

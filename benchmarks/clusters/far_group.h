@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "common/platform/pause.h"
-#include "worker/exchange/collective.h"
+#include "worker/collective/collective.h"
 
 namespace hdps {
 

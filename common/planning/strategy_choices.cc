@@ -236,7 +236,7 @@ Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_
 }
 
 std::string WhyNotRows(const JobFacts& facts, const std::vector<LayerSplit>& splits,
-                         uint32_t workers) {
+                       uint32_t workers) {
   size_t first = splits.size();
   for (size_t i = 0; i < splits.size(); ++i) {
     if (facts.layers[i].table.empty()) continue;

@@ -25,6 +25,6 @@ Result<StrategyChoices> ChoicesOf(const Job& job, const JobFacts& facts, uint32_
 // Why layers that read rows would lie differently; empty: they lie alike. What a worker reads of a
 // step are either its own examples, or its features of all.
 std::string WhyNotRows(const JobFacts& facts, const std::vector<LayerSplit>& splits,
-                         uint32_t workers);
+                       uint32_t workers);
 
 }  // namespace hdps

@@ -14,7 +14,7 @@ RANK = {"common": 0, "kernels": 1, "embedding": 2, "server": 3, "worker": 3, "sc
 ROOMS = {
     "common": ["base", "platform", "metrics", "net", "protocol", "parallel", "job", "planning",
                "process"],
-    "worker": ["data", "model", "exchange", "parallel", "cache", "step", "role"],
+    "worker": ["data", "model", "collective", "exchange", "parallel", "cache", "dense", "step", "role"],
     "scheduler": ["members", "plan", "report"],
 }
 # Folders that only the one they lie in may look into; tests may too.
@@ -36,8 +36,8 @@ DOORS = [
     (r"\bgetenv\(", {"common/process/command_line.cc", "kernels/vector_width.cc"}),
     (r"[<\"]flatbuffers/|_generated\.h", {"common/protocol/message_codec.h"}),
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
-    (r"[<\"]gloo/", {"worker/exchange/gloo_transport.cc"}),
-    (r"[<\"]nccl\.h", {"worker/exchange/nccl_transport.cc"}),
+    (r"[<\"]gloo/", {"worker/collective/gloo_transport.cc"}),
+    (r"[<\"]nccl\.h", {"worker/collective/nccl_transport.cc"}),
     (r"dnnl\.h|omp_set", {"kernels/host/cpu_gemm.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
 ]

@@ -18,7 +18,7 @@
 #include "common/net/node.h"
 #include "common/net/section_allocator.h"
 #include "common/platform/monotonic_clock.h"
-#include "worker/exchange/collective.h"
+#include "worker/collective/collective.h"
 #include "worker/exchange/compute_port.h"
 
 namespace hdps {

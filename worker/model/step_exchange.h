@@ -11,7 +11,7 @@
 namespace hdps {
 
 class StepWatch;   // step_watch.h
-class Collective;  // worker/exchange/collective.h: only handed on here.
+class Collective;  // worker/collective/collective.h: only handed on here.
 
 // Of one step: its lanes are parts of one worker's batch, computed in turns by one thread.
 //

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "worker/exchange/collective.h"
+#include "worker/collective/collective.h"
 #include "worker/parallel/rank_graph.h"
 
 namespace hdps {

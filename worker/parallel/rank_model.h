@@ -10,7 +10,7 @@
 #include "common/job/job.h"
 #include "common/parallel/strategy.h"
 #include "common/platform/executor.h"
-#include "worker/exchange/collective.h"
+#include "worker/collective/collective.h"
 #include "worker/model/model.h"
 #include "worker/parallel/rank_graph.h"
 #include "worker/parallel/tensor_slices.h"

@@ -6,7 +6,7 @@
 
 #include "common/base/status.h"
 #include "kernels/matrix.h"
-#include "worker/exchange/collective.h"
+#include "worker/collective/collective.h"
 #include "worker/parallel/matrix_part.h"
 
 namespace hdps {

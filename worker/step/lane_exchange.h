@@ -11,7 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/platform/monotonic_clock.h"
-#include "worker/exchange/collective_queue.h"
+#include "worker/collective/collective_queue.h"
 #include "worker/model/step_exchange.h"
 #include "worker/model/step_watch.h"
 

@@ -18,7 +18,7 @@ enum class Stage : uint8_t {
   kGather,       // worker/model                   rows -> pooled features
   kForward,      // worker/model                   features -> loss
   kBackward,     // worker/model                   loss -> dense gradients, bag gradients
-  kReduceDense,  // worker/exchange/collective     dense gradients summed over ranks (allreduce)
+  kReduceDense,  // worker/collective/collective     dense gradients summed over ranks (allreduce)
   kReduceRows,   // worker/model, train/step_parts bag gradients -> one gradient per unique key
   kPush,         // worker/exchange/push_plan      gradients to the servers
   kAdvance,      // worker/role/trainer            this worker has finished one more step

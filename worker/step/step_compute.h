@@ -11,7 +11,7 @@
 #include "common/job/job.h"
 #include "common/platform/monotonic_clock.h"
 #include "worker/cache/device_cache.h"
-#include "worker/exchange/collective.h"
+#include "worker/collective/collective.h"
 #include "worker/exchange/push_plan.h"
 #include "worker/model/model.h"
 #include "worker/parallel/rank_model.h"
@@ -97,7 +97,7 @@ class StepCompute {
   MonotonicClock& clock_;
   DeviceCache* cache_ = nullptr;
   RankModel* rank_ = nullptr;
-  Collective* group_ = nullptr;             // The first of those that layers meet in.
+  Collective* group_ = nullptr;  // The first of those that layers meet in.
   StepWatch* watch_ = nullptr;
   std::unique_ptr<LaneExchange> exchange_;  // Null where no layer meets.
   uint64_t any_pause_ = 0;                  // Of the step at hand: on its way to the others.

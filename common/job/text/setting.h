@@ -26,7 +26,7 @@ enum class ValueKind : uint8_t {
   kByName,  // An object of whole numbers under names that are free.
   // [2, 1], or a list of such: [[2, 1], [1, 4]]; or one of some words, where it has any.
   kTuples,
-  kObject   // With the settings of a section.
+  kObject  // With the settings of a section.
 };
 
 // What a setting adds to the digest of a job.

@@ -9,7 +9,7 @@
 
 #include "common/platform/executor.h"
 #include "kernels/dense_ops.h"
-#include "tests/worker/exchange/local_collectives.h"
+#include "tests/worker/collective/local_collectives.h"
 #include "tests/worker/exchange/row_servers.h"
 
 namespace hdps {

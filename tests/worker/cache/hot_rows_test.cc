@@ -13,7 +13,7 @@
 #include "embedding/table.h"
 #include "kernels/host/row_slab.h"
 #include "kernels/keys/unique_keys.h"
-#include "tests/worker/exchange/local_collectives.h"
+#include "tests/worker/collective/local_collectives.h"
 #include "tools/synthetic/zipf.h"
 #include "worker/cache/frequent_keys.h"
 #include "worker/cache/hot_keys.h"

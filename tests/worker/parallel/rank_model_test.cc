@@ -15,7 +15,7 @@
 #include "common/planning/layer_facts.h"
 #include "common/planning/strategy_of_job.h"
 #include "common/platform/random.h"
-#include "tests/worker/exchange/local_collectives.h"
+#include "tests/worker/collective/local_collectives.h"
 #include "tests/worker/model/model_fixture.h"
 #include "worker/model/step_parts.h"
 #include "worker/parallel/rank_groups.h"
@@ -128,8 +128,7 @@ Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Exe
       const bool empty = parts.empty();
       StepLane lane{empty ? &none : &parts.parts()[0].batch, inputs.inputs, &result, gradients};
       lane.rows = {empty ? &none : &parts.parts()[0].sources(), cut->RowsOfLayers(0)};
-      HDPS_RETURN_IF_ERROR(
-          exchange.EndStep(model.Step({&lane, 1}, &exchange, nullptr, nullptr)));
+      HDPS_RETURN_IF_ERROR(exchange.EndStep(model.Step({&lane, 1}, &exchange, nullptr, nullptr)));
       for (size_t t = 0; t < model.tensors().size(); ++t) {
         const DenseTensor& tensor = model.tensors()[t];
         const size_t begin = tensor.first_chunk * kDenseChunkFloats;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/parallel/strategy.h"
-#include "tests/worker/exchange/local_collectives.h"
+#include "tests/worker/collective/local_collectives.h"
 
 namespace hdps {
 namespace {

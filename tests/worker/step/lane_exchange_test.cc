@@ -15,7 +15,7 @@
 #include "common/job/job_registry.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
-#include "tests/worker/exchange/local_collectives.h"
+#include "tests/worker/collective/local_collectives.h"
 #include "tests/worker/model/model_fixture.h"
 #include "worker/model/layer.h"
 #include "worker/model/step_parts.h"

@@ -11,7 +11,7 @@
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "tests/worker/exchange/row_servers.h"
-#include "worker/step/dense_state.h"
+#include "worker/dense/dense_state.h"
 #include "worker/step/step_window.h"
 
 namespace hdps {

@@ -1,0 +1,177 @@
+// Buckets of dense gradients on their way: who waits for whom, and what is added.
+#include "worker/dense/dense_reduction.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/thread_annotations.h"
+#include "tests/worker/collective/local_collectives.h"
+
+namespace hdps {
+namespace {
+
+// What happened, in order; a thread may wait for it.
+class Events {
+ public:
+  void Add(const std::string& event) {
+    MutexLock lock(mutex_);
+    list_.push_back(event);
+    changed_.notify_all();
+  }
+  void Await(const std::string& event) {
+    MutexLock lock(mutex_);
+    while (std::ranges::find(list_, event) == list_.end()) changed_.wait(mutex_);
+  }
+  std::vector<std::string> list() {
+    MutexLock lock(mutex_);
+    return list_;
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<std::string> list_ HDPS_GUARDED_BY(mutex_);
+};
+
+// A group whose first reduction is as slow as it takes until something has happened.
+class SlowGroup : public Collective {
+ public:
+  SlowGroup(Collective& group, Events& events, std::string until)
+      : group_(group), events_(events), until_(std::move(until)) {}
+  uint32_t rank() const override { return group_.rank(); }
+  uint32_t size() const override { return group_.size(); }
+  const char* name() const override { return "slow"; }
+  Status AllReduce(std::span<const ReducedValues> lists) override {
+    const std::string call = std::to_string(calls_++);
+    events_.Add("begin " + call);
+    if (call == "0" && !until_.empty()) events_.Await(until_);
+    const Status status = group_.AllReduce(lists);
+    events_.Add("end " + call);
+    return status;
+  }
+  Status ReduceScatter(const ReducedValues& values, std::span<const size_t> counts,
+                       void* mine) override {
+    return group_.ReduceScatter(values, counts, mine);
+  }
+  Status Broadcast(uint32_t root, std::span<std::byte> data, MemorySpace space) override {
+    return group_.Broadcast(root, data, space);
+  }
+  Status AllGather(std::span<const std::byte> mine, std::span<const size_t> sizes,
+                   std::span<std::byte> all, MemorySpace space) override {
+    return group_.AllGather(mine, sizes, all, space);
+  }
+  Status Exchange(std::span<const RankBytes> sends, std::span<const RankBytes> receives) override {
+    return group_.Exchange(sends, receives);
+  }
+  Status Barrier() override { return group_.Barrier(); }
+  Result<std::unique_ptr<Collective>> Split(uint32_t part) override { return group_.Split(part); }
+  void Abort() override { group_.Abort(); }
+  CollectiveCounts counts() const override { return group_.counts(); }
+
+ private:
+  Collective& group_;
+  Events& events_;
+  const std::string until_;
+  int calls_ = 0;
+};
+
+// Three dense layers, six tensors; each layer's two travel together.
+class DenseReductionTest : public testing::Test {
+ protected:
+  DenseReductionTest() {
+    Result<Job> job = ParseJob(R"({
+      "data": {"format": "csv", "train": ["t.csv"],
+               "columns": [{"name": "y", "type": "label"}, {"name": "a"}]},
+      "model": {"type": "graph", "tables": [{"name": "t", "dim": 4}], "layers": [
+        {"name": "e", "kind": "embedding", "table": "t"},
+        {"name": "d1", "inputs": ["e"], "units": 8, "fusion": 1},
+        {"name": "d2", "inputs": ["d1"], "units": 8, "fusion": 2},
+        {"name": "out", "inputs": ["d2"], "units": 1, "fusion": 3}]},
+      "parallel": {"dense_exchange": "allreduce"}})",
+                               "test", {});
+    EXPECT_TRUE(job.ok()) << job.status().message();
+    job_ = *std::move(job);
+    Result<std::unique_ptr<Model>> model = NewModel(job_, *executor_);
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    model_ = *std::move(model);
+  }
+
+  int dense_table() const { return static_cast<int>(job_.tables.size() - 1); }
+
+  Job job_;
+  const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
+  const std::unique_ptr<Executor> executor_ = NewInlineExecutor();
+  std::unique_ptr<Model> model_;
+};
+
+// The sum of the last layer is under way while the gradients of the first are still computed: its
+// end waits for them, and they wait for its beginning.
+TEST_F(DenseReductionTest, ABucketIsReducedWhileTheNextAreComputed) {
+  const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
+  std::vector<Events> events(2);
+  OnAllRanks(2, [&](uint32_t rank) {
+    SlowGroup group(*groups[rank], events[rank], "computed 0");
+    CollectiveQueue queue(group, *clock_);
+    DenseReduction reduction(job_, *model_, dense_table(), *executor_);
+    reduction.set_group({{&group, &group, nullptr}, nullptr, nullptr, &queue});
+    reduction.Begin({.word = {4 + rank, rank == 1}, .parts = 1, .workers = 2});
+    std::ranges::fill(reduction.PlaceOf(0), float(rank + 1));
+    for (uint32_t t = 6; t-- > 0;) {
+      events[rank].Add("computed " + std::to_string(t));
+      reduction.TensorDone(0, t, /*stay=*/false);
+      if (t == 4) events[rank].Await("begin 0");
+    }
+    const Result<StepWord> all = reduction.Finish();
+    ASSERT_TRUE(all.ok());
+    EXPECT_EQ(all->examples, 9u);
+    EXPECT_TRUE(all->pause);
+    for (const float sum : reduction.gradients()) ASSERT_EQ(sum, 3.0f);
+    EXPECT_THAT(events[rank].list(), testing::IsSupersetOf({"begin 2", "end 2"}));
+    const std::vector<std::string> list = events[rank].list();
+    const auto at = [&](const char* event) {
+      return std::ranges::find(list, event) - list.begin();
+    };
+    EXPECT_LT(at("computed 4"), at("begin 0")) << "not before all of it stands";
+    EXPECT_LT(at("begin 0"), at("computed 3"));
+    EXPECT_LT(at("computed 0"), at("end 0"));
+    EXPECT_LT(at("end 0"), at("begin 1"));
+    EXPECT_GT(queue.TakeBusyNs(), 0);
+  });
+}
+
+// Of a step that has diverged, of one without examples, and without a queue nothing leaves early.
+TEST_F(DenseReductionTest, WhatStaysLeavesAtTheEnd) {
+  const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
+  std::vector<Events> events(2);
+  OnAllRanks(2, [&](uint32_t rank) {
+    SlowGroup group(*groups[rank], events[rank], "");
+    CollectiveQueue queue(group, *clock_);
+    DenseReduction reduction(job_, *model_, dense_table(), *executor_);
+    reduction.set_group(
+        {{&group, &group, nullptr}, nullptr, nullptr, rank == 0 ? &queue : nullptr});
+    // Parts are added in their order; rank 1 has no example.
+    reduction.Begin(
+        {.word = {rank == 0 ? 6u : 0u, false}, .parts = rank == 0 ? 3u : 0u, .workers = 2});
+    for (size_t part = 0; part < (rank == 0 ? 3 : 0); ++part) {
+      std::ranges::fill(reduction.PlaceOf(part), std::ldexp(1.0f, -int(part) * 2));
+      for (uint32_t t = 6; t-- > 0;) reduction.TensorDone(part, t, part == 2);
+    }
+    events[rank].Add("computed");
+    const Result<StepWord> all = reduction.Finish();
+    ASSERT_TRUE(all.ok());
+    EXPECT_EQ(all->examples, 6u);
+    EXPECT_EQ(events[rank].list().front(), "computed");
+    for (const float sum : reduction.gradients()) ASSERT_EQ(sum, 1.3125f);
+    EXPECT_TRUE(reduction.has_update());
+  });
+}
+
+}  // namespace
+}  // namespace hdps

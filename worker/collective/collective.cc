@@ -1,0 +1,387 @@
+// Collectives over any transport: every rank reduces one segment in the order of the ranks and
+// hands it to the others. Libraries' own reductions add in an order that depends on rank and
+// length.
+#include "worker/collective/collective.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "worker/collective/rank_transport.h"
+
+namespace hdps {
+namespace {
+
+// Up to so many bytes over all ranks the time is in the number of exchanges, not in the bytes.
+constexpr size_t kWholeBytesMax = 128 << 10;
+// A list so short travels whole beside longer ones.
+constexpr size_t kBesideBytesMax = 4 << 10;
+
+size_t Aligned(size_t bytes) { return (bytes + 7) / 8 * 8; }
+
+class GroupCollective : public Collective {
+ public:
+  // `members` [size]: their ranks in the transport, ascending; `rank` is this one's place there.
+  GroupCollective(std::shared_ptr<RankTransport> transport, std::vector<uint32_t> members,
+                  uint32_t rank, std::shared_ptr<CollectiveCounts> counts)
+      : transport_(std::move(transport)),
+        members_(std::move(members)),
+        rank_(rank),
+        counts_(std::move(counts)) {}
+
+  uint32_t rank() const override { return rank_; }
+  uint32_t size() const override { return static_cast<uint32_t>(members_.size()); }
+  const char* name() const override { return transport_->name(); }
+  void Abort() override { transport_->Abort(); }
+  CollectiveCounts counts() const override { return *counts_; }
+
+  Status AllReduce(std::span<const ReducedValues> lists) override {
+    if (size() == 1) return Status();
+    Begin(CollectiveKind::kAllReduce);
+    HDPS_RETURN_IF_ERROR(Stage(lists));
+    HDPS_RETURN_IF_ERROR(ExchangeParts());
+    for (const List& list : lists_) {
+      const Segment mine = list.whole ? Segment{0, list.values.count} : SegmentIn(list, rank_);
+      HDPS_RETURN_IF_ERROR(CombineInto(list, mine.size, list.data + list.BytesOf(mine.begin)));
+    }
+    HDPS_RETURN_IF_ERROR(SpreadSegments());
+    for (const List& list : lists_) {
+      if (!list.staged) continue;
+      HDPS_RETURN_IF_ERROR(
+          transport_->CopyOut(list.values.data, list.values.space, list.data, list.values.bytes()));
+    }
+    return transport_->Finish();
+  }
+
+  Status ReduceScatter(const ReducedValues& values, std::span<const size_t> counts,
+                       void* mine) override {
+    CHECK_EQ(counts.size(), members_.size());
+    const bool here = values.space == transport_->space();
+    if (values.count == 0) return Status();
+    Begin(CollectiveKind::kReduceScatter);
+    HDPS_RETURN_IF_ERROR(Stage({&values, 1}, /*segments_only=*/true));
+    lists_.front().counts = counts;
+    const Segment segment = SegmentIn(lists_.front(), rank_);
+    HDPS_RETURN_IF_ERROR(ExchangeParts());
+    const List& list = lists_.front();
+    const size_t bytes = list.BytesOf(segment.size);
+    // The staged copy of other ranks' segments has left by now, so its memory is free.
+    auto* const result = here ? static_cast<std::byte*>(mine) : list.data;
+    HDPS_RETURN_IF_ERROR(CombineInto(list, segment.size, result));
+    if (!here) HDPS_RETURN_IF_ERROR(transport_->CopyOut(mine, values.space, result, bytes));
+    return transport_->Finish();
+  }
+
+  Status Broadcast(uint32_t root, std::span<std::byte> data, MemorySpace space) override {
+    CHECK_LT(root, size());
+    if (size() == 1 || data.empty()) return Status();
+    Begin(CollectiveKind::kBroadcast);
+    std::byte* own = data.data();
+    const bool staged = space != transport_->space();
+    if (staged) {
+      HDPS_ASSIGN_OR_RETURN(own, transport_->Reserve(Scratch::kStaged, data.size()));
+      if (rank_ == root) {
+        HDPS_RETURN_IF_ERROR(transport_->CopyIn(own, data.data(), space, data.size()));
+      }
+    }
+    const RankMove part = {members_[root], own, data.size()};
+    HDPS_RETURN_IF_ERROR(Spread({&part, 1}));
+    if (staged && rank_ != root) {
+      HDPS_RETURN_IF_ERROR(transport_->CopyOut(data.data(), space, own, data.size()));
+    }
+    return transport_->Finish();
+  }
+
+  Status AllGather(std::span<const std::byte> mine, std::span<const size_t> sizes,
+                   std::span<std::byte> all, MemorySpace space) override {
+    CHECK_EQ(sizes.size(), members_.size());
+    CHECK_EQ(sizes[rank_], mine.size());
+    Begin(CollectiveKind::kAllGather);
+    std::byte* to = all.data();
+    const bool staged = space != transport_->space();
+    if (staged) {
+      HDPS_ASSIGN_OR_RETURN(to, transport_->Reserve(Scratch::kStaged, all.size()));
+    }
+    std::vector<RankMove> parts;
+    size_t at = 0;
+    for (uint32_t r = 0; r < size(); ++r) {
+      if (r == rank_ && to + at != mine.data()) {
+        HDPS_RETURN_IF_ERROR(transport_->CopyIn(to + at, mine.data(), space, mine.size()));
+      }
+      if (sizes[r] > 0) parts.push_back({members_[r], to + at, sizes[r]});
+      at += sizes[r];
+    }
+    CHECK_EQ(at, all.size());
+    if (size() > 1) HDPS_RETURN_IF_ERROR(Spread(parts));
+    if (staged) HDPS_RETURN_IF_ERROR(transport_->CopyOut(all.data(), space, to, all.size()));
+    return transport_->Finish();
+  }
+
+  Status Exchange(std::span<const RankBytes> sends, std::span<const RankBytes> receives) override {
+    const bool staged = transport_->space() != MemorySpace::kHost;
+    size_t bytes = 0;
+    for (const RankBytes& part : sends) bytes += Aligned(part.size);
+    for (const RankBytes& part : receives) bytes += Aligned(part.size);
+    std::byte* at = nullptr;
+    if (staged) {
+      HDPS_ASSIGN_OR_RETURN(at, transport_->Reserve(Scratch::kStaged, bytes));
+    }
+    sends_.clear();
+    receives_.clear();
+    for (const RankBytes& part : sends) {
+      if (staged) {
+        HDPS_RETURN_IF_ERROR(transport_->CopyIn(at, part.data, MemorySpace::kHost, part.size));
+      }
+      sends_.push_back({members_[part.rank], staged ? at : part.data, part.size});
+      at += staged ? Aligned(part.size) : 0;
+    }
+    for (const RankBytes& part : receives) {
+      receives_.push_back({members_[part.rank], staged ? at : part.data, part.size});
+      at += staged ? Aligned(part.size) : 0;
+    }
+    HDPS_RETURN_IF_ERROR(transport_->Exchange(sends_, receives_));
+    for (size_t i = 0; staged && i < receives.size(); ++i) {
+      HDPS_RETURN_IF_ERROR(transport_->CopyOut(receives[i].data, MemorySpace::kHost,
+                                               receives_[i].data, receives[i].size));
+    }
+    return transport_->Finish();
+  }
+
+  Status Barrier() override {
+    if (size() == 1) return Status();
+    Begin(CollectiveKind::kBarrier);
+    HDPS_ASSIGN_OR_RETURN(std::byte* const all, transport_->Reserve(Scratch::kStaged, size()));
+    std::vector<RankMove> parts;
+    for (uint32_t r = 0; r < size(); ++r) parts.push_back({members_[r], all + r, 1});
+    HDPS_RETURN_IF_ERROR(Spread(parts));
+    return transport_->Finish();
+  }
+
+  Result<std::unique_ptr<Collective>> Split(uint32_t part) override {
+    std::vector<uint32_t> parts(size());
+    const std::vector<size_t> sizes(size(), sizeof(part));
+    HDPS_RETURN_IF_ERROR(AllGather(std::as_bytes(std::span(&part, 1)), sizes,
+                                   std::as_writable_bytes(std::span(parts)), MemorySpace::kHost));
+    std::vector<uint32_t> members;
+    uint32_t rank = 0;
+    for (uint32_t r = 0; r < size(); ++r) {
+      if (parts[r] != part) continue;
+      if (r < rank_) ++rank;
+      members.push_back(members_[r]);
+    }
+    return std::unique_ptr<Collective>(
+        std::make_unique<GroupCollective>(transport_, std::move(members), rank, counts_));
+  }
+
+ private:
+  // Values on their way.
+  struct List {
+    ReducedValues values;
+    bool whole = false;          // Every rank gets all of it and reduces it itself: one exchange.
+    bool staged = false;         // `data` is a copy.
+    std::byte* data = nullptr;   // In the transport's space.
+    std::byte* parts = nullptr;  // Of all ranks: what this one reduces.
+    size_t stride = 0;           // From one of them to the next.
+    std::span<const size_t> counts = {};  // Of values that each rank reduces; none: SegmentOf.
+
+    size_t BytesOf(size_t count) const { return count * ElementBytes(values.reduction); }
+  };
+
+  // The values of a list that a rank reduces.
+  Segment SegmentIn(const List& list, uint32_t rank) const {
+    if (list.counts.empty()) return SegmentOf(list.values.count, rank, size());
+    Segment segment = {0, list.counts[rank]};
+    for (uint32_t r = 0; r < rank; ++r) segment.begin += list.counts[r];
+    return segment;
+  }
+
+  void Begin(CollectiveKind kind) {
+    now_ = &counts_->kinds[static_cast<size_t>(kind)];
+    if (size() > 1) ++now_->calls;
+  }
+
+  // To all other members; what leaves this rank is counted.
+  Status Spread(std::span<const RankMove> parts) {
+    for (const RankMove& part : parts) {
+      if (part.peer == transport_->rank()) now_->bytes += part.size * (size() - 1);
+    }
+    return transport_->Spread(members_, parts);
+  }
+
+  // Fills lists_ with what is not empty. What travels whole lies together at the front of the
+  // staged bytes, so that it is one message a rank.
+  Status Stage(std::span<const ReducedValues> lists, bool segments_only = false) {
+    lists_.clear();
+    size_t total = 0;
+    for (const ReducedValues& values : lists) total += values.bytes();
+    for (const ReducedValues& values : lists) {
+      if (values.count == 0) continue;
+      List& list = lists_.emplace_back();
+      list.values = values;
+      list.whole = !segments_only &&
+                   (total * size() <= kWholeBytesMax || values.bytes() * size() <= kBesideBytesMax);
+      list.staged = list.whole || values.space != transport_->space();
+    }
+    std::stable_partition(lists_.begin(), lists_.end(), [](const List& l) { return l.whole; });
+    size_t bytes = 0;
+    whole_bytes_ = 0;
+    for (const List& list : lists_) {
+      if (list.staged) bytes += Aligned(list.values.bytes());
+      if (list.whole) whole_bytes_ = bytes;
+    }
+    HDPS_ASSIGN_OR_RETURN(staged_, transport_->Reserve(Scratch::kStaged, bytes));
+    std::byte* at = staged_;
+    for (List& list : lists_) {
+      list.data = list.staged ? at : static_cast<std::byte*>(list.values.data);
+      if (!list.staged) continue;
+      at += Aligned(list.values.bytes());
+      HDPS_RETURN_IF_ERROR(
+          transport_->CopyIn(list.data, list.values.data, list.values.space, list.values.bytes()));
+    }
+    return Status();
+  }
+
+  // parts of each list = every rank's values of what this rank reduces.
+  Status ExchangeParts() {
+    size_t bytes = whole_bytes_ * size();
+    for (const List& list : lists_) {
+      if (!list.whole) bytes += Aligned(list.BytesOf(SegmentIn(list, rank_).size)) * size();
+    }
+    HDPS_ASSIGN_OR_RETURN(std::byte* const parts, transport_->Reserve(Scratch::kParts, bytes));
+    sends_.clear();
+    receives_.clear();
+    if (whole_bytes_ > 0) HDPS_RETURN_IF_ERROR(MoveWhole(parts));
+    std::byte* at = parts + whole_bytes_ * size();
+    for (List& list : lists_) {
+      if (list.whole) {
+        list.parts = parts + (list.data - staged_);
+        list.stride = whole_bytes_;
+      } else {
+        list.parts = at;
+        list.stride = Aligned(list.BytesOf(SegmentIn(list, rank_).size));
+        at += list.stride * size();
+        HDPS_RETURN_IF_ERROR(MoveSegments(list));
+      }
+    }
+    for (const RankMove& move : sends_) now_->bytes += move.size;
+    return transport_->Exchange(sends_, receives_);
+  }
+
+  Status MoveWhole(std::byte* parts) {
+    for (uint32_t r = 0; r < size(); ++r) {
+      if (r == rank_) continue;
+      sends_.push_back({members_[r], staged_, whole_bytes_});
+      receives_.push_back({members_[r], parts + whole_bytes_ * r, whole_bytes_});
+    }
+    return transport_->CopyIn(parts + whole_bytes_ * rank_, staged_, transport_->space(),
+                              whole_bytes_);
+  }
+
+  Status MoveSegments(const List& list) {
+    const Segment mine = SegmentIn(list, rank_);
+    for (uint32_t r = 0; r < size(); ++r) {
+      const Segment theirs = SegmentIn(list, r);
+      std::byte* const data = list.data + list.BytesOf(theirs.begin);
+      std::byte* const part = list.parts + list.stride * r;
+      if (r == rank_) {
+        HDPS_RETURN_IF_ERROR(
+            transport_->CopyIn(part, data, transport_->space(), list.BytesOf(mine.size)));
+        continue;
+      }
+      if (theirs.size > 0) sends_.push_back({members_[r], data, list.BytesOf(theirs.size)});
+      if (mine.size > 0) receives_.push_back({members_[r], part, list.BytesOf(mine.size)});
+    }
+    return Status();
+  }
+
+  Status CombineInto(const List& list, size_t count, std::byte* result) {
+    return transport_->Combine(list.values.reduction, list.parts, list.stride, size(), count,
+                               result);
+  }
+
+  // Every rank's segments to all.
+  Status SpreadSegments() {
+    std::vector<RankMove> segments;
+    for (const List& list : lists_) {
+      for (uint32_t r = 0; !list.whole && r < size(); ++r) {
+        const Segment segment = SegmentOf(list.values.count, r, size());
+        if (segment.size == 0) continue;
+        segments.push_back(
+            {members_[r], list.data + list.BytesOf(segment.begin), list.BytesOf(segment.size)});
+      }
+    }
+    return segments.empty() ? Status() : Spread(segments);
+  }
+
+  const std::shared_ptr<RankTransport> transport_;
+  const std::vector<uint32_t> members_;
+  const uint32_t rank_;
+  const std::shared_ptr<CollectiveCounts> counts_;
+
+  // Of the call at hand.
+  CollectiveCounts::OfKind* now_ = nullptr;
+  std::vector<List> lists_;  // Those that travel whole come first.
+  std::byte* staged_ = nullptr;
+  size_t whole_bytes_ = 0;  // At the front of staged_.
+  std::vector<RankMove> sends_, receives_;
+};
+
+}  // namespace
+
+size_t ElementBytes(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSumFp16:
+    case Reduction::kSumBf16:
+      return 2;
+    case Reduction::kSumFloat:
+    case Reduction::kSumUint32:
+      return 4;
+    case Reduction::kSumUint64:
+    case Reduction::kOrUint64:
+      return 8;
+  }
+  LOG(FATAL) << "no reduction " << static_cast<int>(reduction);
+}
+
+const char* CollectiveName(CollectiveKind kind) {
+  constexpr const char* kNames[kCollectiveKinds] = {"allreduce", "reduce_scatter", "allgather",
+                                                    "broadcast", "barrier"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+void CollectiveCounts::Add(const CollectiveCounts& other) {
+  for (size_t k = 0; k < kCollectiveKinds; ++k) {
+    kinds[k].calls += other.kinds[k].calls;
+    kinds[k].bytes += other.kinds[k].bytes;
+  }
+}
+
+std::string CollectiveCounts::Describe() const {
+  std::string text;
+  for (size_t k = 0; k < kCollectiveKinds; ++k) {
+    if (kinds[k].calls == 0) continue;
+    text += (text.empty() ? "" : "; ") +
+            std::string(CollectiveName(static_cast<CollectiveKind>(k))) + " " +
+            std::to_string(kinds[k].calls) + " calls, " + std::to_string(kinds[k].bytes) + " bytes";
+  }
+  return text.empty() ? "none" : text;
+}
+
+Status Collective::ReduceScatter(const ReducedValues& values, void* mine) {
+  std::vector<size_t> counts;
+  for (uint32_t r = 0; r < size(); ++r) {
+    counts.push_back(SegmentOf(values.count, r, size()).size);
+  }
+  return ReduceScatter(values, counts, mine);
+}
+
+std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport) {
+  std::vector<uint32_t> members;
+  for (uint32_t r = 0; r < transport->size(); ++r) members.push_back(r);
+  const uint32_t rank = transport->rank();
+  return std::make_unique<GroupCollective>(std::move(transport), std::move(members), rank,
+                                           std::make_shared<CollectiveCounts>());
+}
+
+}  // namespace hdps

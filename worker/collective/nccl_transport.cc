@@ -1,0 +1,262 @@
+// The way between GPUs: NCCL moves bytes, a kernel combines them in the order of the ranks. NCCL's
+// own allreduce adds in an order that depends on its topology.
+#include "worker/collective/rank_transport.h"
+
+#ifdef HDPS_WITH_NCCL
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <nccl.h>
+
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "worker/collective/device_values.h"
+#endif
+
+namespace hdps {
+
+#ifdef HDPS_WITH_NCCL
+namespace {
+
+// The calls of libnccl that are needed, found at run time.
+struct NcclLibrary {
+  decltype(&ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&ncclCommInitRank) comm_init_rank = nullptr;
+  decltype(&ncclCommDestroy) comm_destroy = nullptr;
+  decltype(&ncclCommAbort) comm_abort = nullptr;
+  decltype(&ncclGroupStart) group_start = nullptr;
+  decltype(&ncclGroupEnd) group_end = nullptr;
+  decltype(&ncclSend) send = nullptr;
+  decltype(&ncclRecv) recv = nullptr;
+  decltype(&ncclBroadcast) broadcast = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
+};
+
+template <typename Function>
+bool Find(void* handle, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(handle, name));
+  return *function != nullptr;
+}
+
+// The library stays loaded: NCCL keeps threads of its own.
+Status LoadNccl(NcclLibrary* nccl) {
+  void* handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    return Status(Code::kInvalidArgument, std::string("NCCL cannot be loaded: ") + dlerror());
+  }
+  const bool whole =
+      Find(handle, "ncclGetUniqueId", &nccl->get_unique_id) &&
+      Find(handle, "ncclCommInitRank", &nccl->comm_init_rank) &&
+      Find(handle, "ncclCommDestroy", &nccl->comm_destroy) &&
+      Find(handle, "ncclCommAbort", &nccl->comm_abort) &&
+      Find(handle, "ncclGroupStart", &nccl->group_start) &&
+      Find(handle, "ncclGroupEnd", &nccl->group_end) && Find(handle, "ncclSend", &nccl->send) &&
+      Find(handle, "ncclRecv", &nccl->recv) && Find(handle, "ncclBroadcast", &nccl->broadcast) &&
+      Find(handle, "ncclGetErrorString", &nccl->error_string);
+  if (!whole) {
+    return Status(
+        Code::kInvalidArgument,
+        "libnccl.so.2 lacks ncclSend or others of its calls; NCCL 2.7 or newer is needed");
+  }
+  return Status();
+}
+
+Status CudaStatus(int error, const char* what) {
+  if (error == cudaSuccess) return Status();
+  return Status(Code::kUnavailable,
+                std::string(what) + ": " + cudaGetErrorString(static_cast<cudaError_t>(error)));
+}
+
+class NcclTransport : public RankTransport {
+ public:
+  NcclTransport(const CollectiveOptions& options, const NcclLibrary& nccl, uint32_t gpu)
+      : options_(options), nccl_(nccl), gpu_(static_cast<int>(gpu)) {}
+
+  ~NcclTransport() override {
+    cudaSetDevice(gpu_);
+    if (comm_ != nullptr && !aborted_) nccl_.comm_destroy(comm_);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    for (const Memory& memory : scratch_) cudaFree(memory.data);
+  }
+
+  Status Connect(const ncclUniqueId& id) {
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaStreamCreate(&stream_), "cudaStreamCreate"));
+    return NcclStatus(
+        nccl_.comm_init_rank(&comm_, static_cast<int>(size()), id, static_cast<int>(rank())),
+        "ncclCommInitRank");
+  }
+
+  uint32_t rank() const override { return options_.rank; }
+  uint32_t size() const override { return options_.size; }
+  const char* name() const override { return "nccl"; }
+  MemorySpace space() const override { return MemorySpace::kDevice; }
+
+  Result<std::byte*> Reserve(Scratch scratch, size_t bytes) override {
+    // Every call begins by this, so the calling thread has the right GPU from here on.
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
+    Memory& memory = scratch_[static_cast<size_t>(scratch)];
+    if (bytes <= memory.size) return memory.data;
+    cudaFree(memory.data);
+    memory = Memory();
+    void* data = nullptr;
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaMalloc(&data, bytes), "cudaMalloc"));
+    memory = {static_cast<std::byte*>(data), bytes};
+    return memory.data;
+  }
+
+  Status CopyIn(std::byte* to, const void* from, MemorySpace, size_t size) override {
+    return Copy(to, from, size);
+  }
+  Status CopyOut(void* to, MemorySpace, const std::byte* from, size_t size) override {
+    return Copy(to, from, size);
+  }
+
+  Status Exchange(std::span<const RankMove> sends, std::span<const RankMove> receives) override {
+    return InGroup([&] {
+      for (const RankMove& move : sends) {
+        HDPS_RETURN_IF_ERROR(NcclStatus(nccl_.send(move.data, move.size, ncclUint8,
+                                                   static_cast<int>(move.peer), comm_, stream_),
+                                        "ncclSend"));
+      }
+      for (const RankMove& move : receives) {
+        HDPS_RETURN_IF_ERROR(NcclStatus(nccl_.recv(move.data, move.size, ncclUint8,
+                                                   static_cast<int>(move.peer), comm_, stream_),
+                                        "ncclRecv"));
+      }
+      return Status();
+    });
+  }
+
+  // NCCL finds the best way between machines for bytes that go to all, but only where it is all.
+  Status Spread(std::span<const uint32_t> members, std::span<const RankMove> parts) override {
+    if (members.size() < size()) return RankTransport::Spread(members, parts);
+    return InGroup([&] {
+      for (const RankMove& part : parts) {
+        HDPS_RETURN_IF_ERROR(
+            NcclStatus(nccl_.broadcast(part.data, part.data, part.size, ncclUint8,
+                                       static_cast<int>(part.peer), comm_, stream_),
+                       "ncclBroadcast"));
+      }
+      return Status();
+    });
+  }
+
+  Status Combine(Reduction reduction, const std::byte* parts, size_t stride, uint32_t ranks,
+                 size_t count, std::byte* result) override {
+    return CudaStatus(LaunchCombine(reduction, parts, stride, ranks, count, result, stream_),
+                      "reduction");
+  }
+
+  Status Finish() override {
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"));
+    return aborted_ ? Cancelled() : Status();
+  }
+
+  void Abort() override {
+    if (!aborted_.exchange(true)) nccl_.comm_abort(comm_);
+  }
+
+ private:
+  struct Memory {
+    std::byte* data = nullptr;
+    size_t size = 0;
+  };
+
+  Status Copy(void* to, const void* from, size_t size) {
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
+    return CudaStatus(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream_), "copy");
+  }
+
+  // Calls of NCCL that are made as one.
+  template <typename Calls>
+  Status InGroup(const Calls& calls) {
+    if (aborted_) return Cancelled();
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
+    HDPS_RETURN_IF_ERROR(NcclStatus(nccl_.group_start(), "ncclGroupStart"));
+    const Status status = calls();
+    const Status ended = NcclStatus(nccl_.group_end(), "ncclGroupEnd");
+    return status.ok() ? ended : status;
+  }
+
+  Status NcclStatus(ncclResult_t result, const char* what) const {
+    if (result == ncclSuccess) return Status();
+    return Status(Code::kUnavailable, std::string(what) + " on rank " + std::to_string(rank()) +
+                                          ": " + nccl_.error_string(result));
+  }
+  static Status Cancelled() { return Status(Code::kCancelled, "the group was given up"); }
+
+  const CollectiveOptions options_;
+  const NcclLibrary nccl_;
+  const int gpu_;
+  ncclComm_t comm_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  Memory scratch_[kScratchKinds];
+  std::atomic<bool> aborted_ = false;
+};
+
+// Rank 0 draws the group's number, the others read it from the store.
+Result<ncclUniqueId> AgreeOnId(const CollectiveOptions& options, const NcclLibrary& nccl,
+                               RendezvousStore& store) {
+  const std::string key = options.group + "/nccl/id";
+  ncclUniqueId id;
+  if (options.rank == 0) {
+    if (const ncclResult_t result = nccl.get_unique_id(&id); result != ncclSuccess) {
+      return Status(Code::kUnavailable,
+                    std::string("ncclGetUniqueId: ") + nccl.error_string(result));
+    }
+    HDPS_RETURN_IF_ERROR(store.Put(key, std::string(id.internal, sizeof(id.internal))));
+    return id;
+  }
+  HDPS_ASSIGN_OR_RETURN(const std::string text, store.Get(key));
+  if (text.size() != sizeof(id.internal)) {
+    return Status(Code::kCorruption, key + " has " + std::to_string(text.size()) +
+                                         " bytes, expected " + std::to_string(sizeof(id.internal)));
+  }
+  std::memcpy(id.internal, text.data(), sizeof(id.internal));
+  return id;
+}
+
+}  // namespace
+
+uint32_t CountNcclGpus(std::string* why_none) {
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
+    *why_none = std::string("no GPU: ") + cudaGetErrorString(error);
+    return 0;
+  }
+  NcclLibrary nccl;
+  if (const Status loaded = LoadNccl(&nccl); !loaded.ok()) {
+    *why_none = loaded.message();
+    return 0;
+  }
+  return static_cast<uint32_t>(count);
+}
+
+Result<std::shared_ptr<RankTransport>> NewNcclTransport(const CollectiveOptions& options,
+                                                        uint32_t gpu, RendezvousStore& store) {
+  NcclLibrary nccl;
+  HDPS_RETURN_IF_ERROR(LoadNccl(&nccl));
+  HDPS_ASSIGN_OR_RETURN(const ncclUniqueId id, AgreeOnId(options, nccl, store));
+  auto transport = std::make_shared<NcclTransport>(options, nccl, gpu);
+  HDPS_RETURN_IF_ERROR(transport->Connect(id));
+  return std::shared_ptr<RankTransport>(std::move(transport));
+}
+
+#else  // HDPS_WITH_NCCL
+
+uint32_t CountNcclGpus(std::string* why_none) {
+  *why_none = "this build has no CUDA or no NCCL";
+  return 0;
+}
+
+Result<std::shared_ptr<RankTransport>> NewNcclTransport(const CollectiveOptions&, uint32_t,
+                                                        RendezvousStore&) {
+  return Status(Code::kInvalidArgument,
+                "parallel.collective: 'nccl': this build has no CUDA or no NCCL; use 'gloo'");
+}
+
+#endif  // HDPS_WITH_NCCL
+
+}  // namespace hdps

@@ -1,0 +1,9 @@
+// What there is of device memory in a build without CUDA: an error.
+#include "worker/collective/device_values.h"
+
+namespace hdps {
+
+int CopyToOrFromDevice(void*, const void*, size_t) { return 1; }
+const char* DeviceErrorText(int) { return "this build has no CUDA"; }
+
+}  // namespace hdps

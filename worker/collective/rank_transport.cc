@@ -1,0 +1,112 @@
+// What transports share: parts spread by messages, and arithmetic on host memory.
+#include "worker/collective/rank_transport.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/host/half_floats.h"
+#include "worker/collective/device_values.h"
+
+namespace hdps {
+namespace {
+
+// Between the host and a device.
+Status CopyDeviceBytes(void* to, const void* from, size_t size) {
+  const int error = CopyToOrFromDevice(to, from, size);
+  if (error == 0) return Status();
+  return Status(Code::kUnavailable,
+                std::string("a copy between host and device memory: ") + DeviceErrorText(error));
+}
+
+template <typename T, typename Op>
+void CombineValues(const std::byte* parts, size_t stride, uint32_t ranks, size_t count, T* result,
+                   const Op& op) {
+  std::memcpy(result, parts, count * sizeof(T));
+  for (uint32_t r = 1; r < ranks; ++r) {
+    const T* const part = reinterpret_cast<const T*>(parts + stride * r);
+    for (size_t i = 0; i < count; ++i) result[i] = op(result[i], part[i]);
+  }
+}
+
+// Of values of 16 bits, added in 32: a block of sums at a time.
+void SumHalves(DType format, const std::byte* parts, size_t stride, uint32_t ranks, size_t count,
+               std::byte* result) {
+  constexpr size_t kBlock = 1024;
+  float sums[kBlock], part[kBlock];
+  const VectorWidth width = WidestVectors();
+  for (size_t begin = 0; begin < count; begin += kBlock) {
+    const size_t block = std::min(kBlock, count - begin), at = begin * sizeof(uint16_t);
+    WidenFloats(width, format, parts + at, {sums, block});
+    for (uint32_t r = 1; r < ranks; ++r) {
+      WidenFloats(width, format, parts + stride * r + at, {part, block});
+      for (size_t i = 0; i < block; ++i) sums[i] += part[i];
+    }
+    NarrowFloats(width, format, {sums, block}, result + at);
+  }
+}
+
+}  // namespace
+
+Status RankTransport::Spread(std::span<const uint32_t> members, std::span<const RankMove> parts) {
+  std::vector<RankMove> sends, receives;
+  for (const RankMove& part : parts) {
+    if (part.peer != rank()) {
+      receives.push_back(part);
+      continue;
+    }
+    for (const uint32_t member : members) {
+      if (member != rank()) sends.push_back({member, part.data, part.size});
+    }
+  }
+  return Exchange(sends, receives);
+}
+
+Result<std::byte*> HostTransport::Reserve(Scratch scratch, size_t bytes) {
+  std::vector<uint64_t>& memory = scratch_[static_cast<size_t>(scratch)];
+  if (memory.size() * sizeof(uint64_t) < bytes) memory.resize(bytes / sizeof(uint64_t) + 1);
+  return reinterpret_cast<std::byte*>(memory.data());
+}
+
+Status HostTransport::CopyIn(std::byte* to, const void* from, MemorySpace from_space, size_t size) {
+  if (size == 0) return Status();
+  if (from_space == MemorySpace::kDevice) return CopyDeviceBytes(to, from, size);
+  std::memcpy(to, from, size);
+  return Status();
+}
+
+Status HostTransport::CopyOut(void* to, MemorySpace to_space, const std::byte* from, size_t size) {
+  if (size == 0) return Status();
+  if (to_space == MemorySpace::kDevice) return CopyDeviceBytes(to, from, size);
+  std::memcpy(to, from, size);
+  return Status();
+}
+
+Status HostTransport::Combine(Reduction reduction, const std::byte* parts, size_t stride,
+                              uint32_t ranks, size_t count, std::byte* result) {
+  if (count == 0) return Status();
+  const auto sum = [](auto a, auto b) { return a + b; };
+  switch (reduction) {
+    case Reduction::kSumFloat:
+      CombineValues(parts, stride, ranks, count, reinterpret_cast<float*>(result), sum);
+      break;
+    case Reduction::kSumUint32:
+      CombineValues(parts, stride, ranks, count, reinterpret_cast<uint32_t*>(result), sum);
+      break;
+    case Reduction::kSumUint64:
+      CombineValues(parts, stride, ranks, count, reinterpret_cast<uint64_t*>(result), sum);
+      break;
+    case Reduction::kOrUint64:
+      CombineValues(parts, stride, ranks, count, reinterpret_cast<uint64_t*>(result),
+                    [](uint64_t a, uint64_t b) { return a | b; });
+      break;
+    case Reduction::kSumFp16:
+      SumHalves(DType::kFp16, parts, stride, ranks, count, result);
+      break;
+    case Reduction::kSumBf16:
+      SumHalves(DType::kBf16, parts, stride, ranks, count, result);
+      break;
+  }
+  return Status();
+}
+
+}  // namespace hdps

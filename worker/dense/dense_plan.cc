@@ -1,0 +1,104 @@
+// Tensors by the settings of their layers, then into buckets.
+#include "worker/dense/dense_plan.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "common/base/hash.h"
+
+namespace hdps {
+namespace {
+
+DenseBucket Joined(const std::vector<DenseTensor>& tensors, std::vector<uint32_t> members) {
+  DenseBucket bucket;
+  for (const uint32_t t : members) bucket.runs.push_back(RunOf(tensors[t]));
+  std::ranges::sort(bucket.runs, {}, &FloatRun::begin);
+  std::vector<FloatRun> joined;
+  for (const FloatRun& run : bucket.runs) {
+    bucket.floats += run.size;
+    if (!joined.empty() && joined.back().begin + joined.back().size == run.begin) {
+      joined.back().size += run.size;
+    } else {
+      joined.push_back(run);
+    }
+  }
+  bucket.runs = std::move(joined);
+  bucket.tensors = std::move(members);
+  return bucket;
+}
+
+}  // namespace
+
+FloatRun RunOf(const DenseTensor& tensor) {
+  return {tensor.first_chunk * kDenseChunkFloats, tensor.num_chunks * kDenseChunkFloats};
+}
+
+int DensePlan::words_bucket() const {
+  for (size_t b = buckets.size(); b-- > 0;) {
+    if (!buckets[b].scattered && buckets[b].shared_by == 0) return static_cast<int>(b);
+  }
+  return -1;
+}
+
+uint64_t DensePlan::Fingerprint() const {
+  uint64_t all = 0;
+  const auto add = [&all](uint64_t number) { all = CombineKeys(all, number); };
+  for (const DenseBucket& bucket : buckets) {
+    add(bucket.scattered ? 1 : 0);
+    for (const uint32_t tensor : bucket.tensors) add(tensor);
+  }
+  for (const std::vector<uint32_t>& gather : gathers) {
+    add(gather.size());
+    for (const uint32_t tensor : gather) add(tensor);
+  }
+  return all;
+}
+
+DensePlan PlanDense(const Job& job, const std::vector<DenseTensor>& tensors,
+                    const DenseShards& shards, std::span<const uint32_t> shared_by) {
+  const CommFusionSpec& fusion = job.parallel.comm_fusion;
+  const auto grouped = [&](const std::vector<uint32_t>& ready, const FusionSpec& by) {
+    std::vector<FusedTensor> fused;
+    for (const uint32_t t : ready) {
+      const LayerSpec& layer = job.model.layers[tensors[t].layer];
+      fused.push_back({RunOf(tensors[t]).size * sizeof(float), layer.fusion});
+    }
+    std::vector<std::vector<uint32_t>> groups = BucketsOf(fused, fusion.openstate, by);
+    for (std::vector<uint32_t>& group : groups) {
+      for (uint32_t& member : group) member = ready[member];
+    }
+    return groups;
+  };
+  // Tensors in the order in which their gradients are ready; whole ones by how many have them.
+  std::map<uint32_t, std::vector<uint32_t>> whole;
+  std::vector<uint32_t> split;
+  for (auto t = static_cast<uint32_t>(tensors.size()); t-- > 0;) {
+    const uint32_t workers = shared_by.empty() ? 0 : shared_by[t];
+    if (job.model.layers[tensors[t].layer].layerwise_parallel || workers == 1) continue;
+    (shards.split(t) ? split : whole[workers]).push_back(t);
+  }
+  DensePlan plan;
+  for (const auto& [workers, ready] : whole) {
+    for (auto& members : grouped(ready, fusion.allreduce)) {
+      plan.buckets.push_back(Joined(tensors, std::move(members)));
+      plan.buckets.back().shared_by = workers;
+    }
+  }
+  for (auto& members : grouped(split, fusion.reducescatter)) {
+    plan.buckets.push_back(Joined(tensors, std::move(members)));
+    plan.buckets.back().scattered = true;
+  }
+  std::ranges::sort(plan.buckets, std::greater(),
+                    [](const DenseBucket& bucket) { return bucket.tensors.back(); });
+  std::ranges::reverse(split);  // Weights are read in the order of the layers.
+  plan.gathers = grouped(split, fusion.allgather);
+  plan.bucket_of.assign(tensors.size(), -1);
+  for (size_t b = 0; b < plan.buckets.size(); ++b) {
+    for (const uint32_t t : plan.buckets[b].tensors) plan.bucket_of[t] = static_cast<int32_t>(b);
+  }
+  return plan;
+}
+
+}  // namespace hdps

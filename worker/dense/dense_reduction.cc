@@ -1,0 +1,205 @@
+// Tensors become buckets as their gradients stand; buckets become sums over the ranks.
+#include "worker/dense/dense_reduction.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "embedding/memory/gradient_scale.h"
+#include "kernels/host/half_floats.h"
+#include "worker/model/step_parts.h"
+
+namespace hdps {
+namespace {
+
+// In what gradients travel: 16 bits are those of parallel.wire where it has 16, else fp16.
+DType WireOf(const ParallelSpec& parallel) {
+  if (parallel.gradient_fp32_sync) return DType::kFp32;
+  return parallel.wire == DType::kFp32 ? DType::kFp16 : parallel.wire;
+}
+
+std::span<float> In(std::vector<float>& flat, const FloatRun& run) {
+  return std::span(flat).subspan(run.begin, run.size);
+}
+
+}  // namespace
+
+DenseReduction::DenseReduction(const Job& job, const Model& model, int dense_table,
+                               Executor& executor, const RankModel* rank)
+    : job_(job),
+      tensors_(model.tensors()),
+      dense_table_(dense_table),
+      executor_(executor),
+      shared_by_(rank == nullptr ? std::vector<uint32_t>() : rank->SharedBy()),
+      gradients_(model.dense_floats()) {}
+
+void DenseReduction::set_group(const DenseGroup& group) {
+  group_ = group;
+  plan_ = PlanDense(job_, tensors_, group.shards == nullptr ? DenseShards(tensors_) : *group.shards,
+                    shared_by_);
+  scatter_.reset();
+  if (!split()) return;
+  scatter_.emplace(tensors_, *group.shards, group.groups, WireOf(job_.parallel));
+  own_gradients_.resize(group.shards->OwnKeys().size() * kDenseChunkFloats);
+  own_weights_.resize(own_gradients_.size());
+}
+
+void DenseReduction::Begin(const StepShape& shape) {
+  shape_ = shape;
+  examples_ = shape.word.examples;
+  pause_ = shape.word.pause ? 1 : 0;
+  scale_ = 0;
+  sent_ = 0;
+  last_ = {};
+  missing_.clear();
+  for (const DenseBucket& bucket : plan_.buckets) missing_.push_back(bucket.tensors.size());
+  if (shape.parts > 1) part_gradients_.resize(gradients_.size());
+}
+
+std::span<float> DenseReduction::PlaceOf(size_t part) {
+  return part == 0 ? gradients_ : part_gradients_;
+}
+
+void DenseReduction::TensorDone(size_t part, uint32_t tensor, bool stay) {
+  if (part > 0) {
+    const FloatRun run = RunOf(tensors_[tensor]);
+    AddGradients(In(part_gradients_, run), In(gradients_, run));
+  }
+  if (part + 1 < shape_.parts) return;
+  Scale(tensor);
+  if (!in_group()) return;
+  const int bucket = plan_.bucket_of[tensor];
+  if (bucket >= 0) --missing_[static_cast<size_t>(bucket)];
+  if (!stay && group_.queue != nullptr) SendFull();
+}
+
+void DenseReduction::Scale(uint32_t tensor) {
+  const FloatRun run = RunOf(tensors_[tensor]);
+  const auto multiply = [&](float scale) {
+    if (scale == 1.0f) return;
+    for (float& value : In(gradients_, run)) value *= scale;
+  };
+  if (dense_table_ >= 0 && job_.train.mode == Mode::kSync &&
+      IsAveraged(job_.tables[static_cast<size_t>(dense_table_)], Key{tensor} << 32)) {
+    const bool own = in_group() && plan_.bucket_of[tensor] < 0;
+    multiply(AverageScale(job_.parallel, own ? 1 : shape_.workers));
+  }
+  if (in_group()) multiply(PartScale(job_.parallel, shape_.word.examples));
+}
+
+void DenseReduction::SendFull() {
+  while (sent_ < plan_.buckets.size() && missing_[sent_] == 0) {
+    const size_t bucket = sent_++;
+    last_ =
+        group_.queue->Submit([this, bucket](Collective& group) { return Reduce(group, bucket); });
+  }
+}
+
+std::vector<ReducedValues> DenseReduction::Words() {
+  return {SumOf(std::span(&examples_, 1)), OrOf(std::span(&pause_, 1))};
+}
+
+Status DenseReduction::ReduceWords(Collective& group) { return group.AllReduce(Words()); }
+
+Status DenseReduction::Reduce(Collective& group, size_t bucket) {
+  const DenseBucket& of = plan_.buckets[bucket];
+  if (of.scattered) return scatter_->Reduce(of, gradients_, own_gradients_);
+  std::vector<ReducedValues> beside;
+  if (plan_.words_bucket() == static_cast<int>(bucket)) beside = Words();
+  Collective& sharing = of.shared_by == 0 ? group : *group_.sharing->Of(of.tensors.front());
+  if (WireOf(job_.parallel) != DType::kFp32 && sharing.size() > 1) {
+    return ReduceHalves(sharing, of, std::move(beside));
+  }
+  std::vector<ReducedValues> lists;
+  for (const FloatRun& run : of.runs) lists.push_back(SumOf(In(gradients_, run)));
+  lists.insert(lists.end(), beside.begin(), beside.end());
+  return sharing.AllReduce(lists);
+}
+
+Status DenseReduction::ReduceHalves(Collective& group, const DenseBucket& bucket,
+                                    std::vector<ReducedValues> beside) {
+  const DType wire = WireOf(job_.parallel);
+  const VectorWidth width = WidestVectors();
+  halves_.resize(bucket.floats);
+  const auto each_run = [&](const auto& use) {
+    std::byte* at = reinterpret_cast<std::byte*>(halves_.data());
+    for (const FloatRun& run : bucket.runs) {
+      use(In(gradients_, run), at);
+      at += run.size * sizeof(uint16_t);
+    }
+  };
+  each_run([&](std::span<float> values, std::byte* at) { NarrowFloats(width, wire, values, at); });
+  const Reduction sum = wire == DType::kFp16 ? Reduction::kSumFp16 : Reduction::kSumBf16;
+  beside.insert(beside.begin(), {sum, halves_.data(), halves_.size()});
+  HDPS_RETURN_IF_ERROR(group.AllReduce(beside));
+  each_run([&](std::span<float> values, std::byte* at) { WidenFloats(width, wire, at, values); });
+  return Status();
+}
+
+Result<StepWord> DenseReduction::Finish() {
+  CHECK(in_group());
+  Collective& group = *group_.groups.all;
+  // Nothing to add. Negative zero is what leaves every float as it is.
+  if (!shape_.computed) std::ranges::fill(gradients_, -0.0f);
+  std::ranges::fill(missing_, 0);
+  if (group_.queue != nullptr) {
+    SendFull();
+    HDPS_RETURN_IF_ERROR(group_.queue->Wait(last_));
+  } else {
+    for (; sent_ < plan_.buckets.size(); ++sent_) HDPS_RETURN_IF_ERROR(Reduce(group, sent_));
+  }
+  if (plan_.words_bucket() < 0) HDPS_RETURN_IF_ERROR(ReduceWords(group));
+  if (examples_ > 0 && !gradients_.empty()) {
+    scale_ = SumScale(job_.parallel, group.size(), examples_);
+  }
+  return StepWord{examples_, pause_ != 0};
+}
+
+std::span<const float> DenseReduction::OwnGradients() {
+  if (!split()) return gradients_;
+  for (uint32_t t = 0; t < tensors_.size(); ++t) {
+    if (group_.shards->split(t)) continue;
+    std::ranges::copy(In(gradients_, RunOf(tensors_[t])),
+                      own_gradients_.data() + group_.shards->OwnAt(t) * kDenseChunkFloats);
+  }
+  return own_gradients_;
+}
+
+Result<SquareSum> DenseReduction::Squares() {
+  // A norm of all has no tensors of a worker's own beside it: no job has both.
+  const auto squares = group_.state->Squares(executor_, OwnGradients(), scale_);
+  const SquareSum& each = squares[static_cast<size_t>(TensorHome::kEach)];
+  if (!split()) return each;
+  return scatter_->SquaresOfAll(each, squares[static_cast<size_t>(TensorHome::kSplit)]);
+}
+
+Status DenseReduction::Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights) {
+  DenseState::Update update = {scale_, clock + 1, terms};
+  if (const uint64_t own = shape_.word.examples; own > 0) {
+    update.own_scale = SumScale(job_.parallel, 1, own);
+  }
+  if (!split()) {
+    group_.state->Apply(executor_, gradients_, update);
+    group_.state->ReadWeights(executor_, weights);
+    return Status();
+  }
+  const OptimizerSpec& rule = job_.tables[static_cast<size_t>(dense_table_)].optimizer;
+  if (RecordOf(rule).whole_tensors) update.terms.peers = &*scatter_;
+  group_.state->Apply(executor_, OwnGradients(), update);
+  HDPS_RETURN_IF_ERROR(scatter_->TakeFailure());
+  group_.state->ReadWeights(executor_, own_weights_);
+  for (uint32_t t = 0; t < tensors_.size(); ++t) {
+    if (group_.shards->split(t)) continue;
+    const FloatRun run = RunOf(tensors_[t]);
+    std::copy_n(own_weights_.data() + group_.shards->OwnAt(t) * kDenseChunkFloats, run.size,
+                weights.data() + run.begin);
+  }
+  for (const std::vector<uint32_t>& gather : plan_.gathers) {
+    HDPS_RETURN_IF_ERROR(scatter_->Gather(gather, own_weights_, weights));
+  }
+  return Status();
+}
+
+}  // namespace hdps
