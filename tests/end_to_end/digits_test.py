@@ -1,5 +1,6 @@
 """Images in MNIST's format through 784-512-512-10 by SGD, 32 of them a worker: below a loss of 1 by step 100."""
 import gzip
+import json
 
 import harness
 
@@ -22,11 +23,27 @@ class Digits(harness.Case):
                        f"(ln 10 = 2.303 at the start)")
         return summary["eval_logloss"]
 
+    def cut(self, **shards):
+        blocks = [{"layers": [layer], "shard": shard} for layer, shard in shards.items()]
+        return {"parallel.parallel_mode": "hybrid_parallel", "parallel.blocks": json.dumps(blocks)}
+
     def test_data_parallel(self):
         one = self.loss("one", 1)
         many = self.loss("data_parallel", WORKERS)
         self.assertLess(many, 1.0)
         self.assertLess(abs(one - many), 1e-5)
+
+    def test_every_mode_gives_the_same_loss(self):
+        plain = self.loss("data_parallel", WORKERS)
+        for mode, sets in (
+                ("optimizer_parallel", {"parallel.enable_parallel_optimizer": "true"}),
+                ("two_copies", {"parallel.interleave_num": "2"}),
+                ("columns_then_rows", self.cut(hidden1=[1, WORKERS], hidden2=[WORKERS, 1])),
+                ("columns_and_rows_in_two_copies", {**self.cut(hidden1=[2, 2]), "parallel.interleave_num": "2"})):
+            with self.subTest(mode):
+                loss = self.loss(mode, WORKERS, **sets)
+                self.assertLess(loss, 1.0)
+                self.assertLess(abs(loss - plain), 1e-5)
 
     def test_packed_files_are_the_same(self):
         plain = harness.train(self.data / "job.json", self.out("plain"), sets={"train.max_steps": "3"})

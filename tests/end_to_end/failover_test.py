@@ -154,6 +154,14 @@ class FailoverTest(harness.Case):
             self.disturb(f"a worker killed under allreduce{what}", lambda i: [f"worker_{i % 2}"],
                          {"parallel.dense_exchange": "allreduce", **more})
 
+    def test_a_worker_is_killed_that_has_a_part_of_the_layers(self):
+        cut = '[{"layers": ["deep1"], "shard": [1, 2]}, {"layers": ["deep2"], "shard": [2, 1]}]'
+        for what, more in (("with parts of two layers", {"parallel.blocks": cut}),
+                           ("with half of the features", {"parallel.blocks": cut,
+                                                          "parallel.dataset_strategy": "[[1, 2]]"})):
+            self.disturb(f"a worker killed {what}", lambda i: [f"worker_{i % 2}"],
+                         {"parallel.dense_exchange": "allreduce", "parallel.parallel_mode": "hybrid_parallel", **more})
+
     def test_a_server_is_killed_between_two_deltas(self):
         self.disturb("a server killed, a delta every 20 steps", lambda i: [f"server_{i % 2}"],
                      {"checkpoint.delta_every_steps": 20})
