@@ -2,6 +2,7 @@
 #include <gflags/gflags.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -139,7 +140,9 @@ Status ShowStrategy(FileSystem& files, Job job) {
   const StrategyView view = {facts, strategy, job.parallel.rates, StrategyLine(job, strategy)};
   std::fputs(StrategyText(view).c_str(), stdout);
   if (FLAGS_svg.empty()) return {};
-  const Status written = WriteFileAtomically(files, FLAGS_svg, StrategySvg(view));
+  const std::string folder = std::filesystem::path(FLAGS_svg).parent_path().string();
+  Status written = folder.empty() ? Status() : files.MakeDirectories(folder);
+  if (written.ok()) written = WriteFileAtomically(files, FLAGS_svg, StrategySvg(view));
   if (written.ok()) return {};
   return {Code::kInvalidArgument, "--svg=" + FLAGS_svg + ": " + written.message()};
 }

@@ -1,4 +1,4 @@
-"""Every command of README.md, docs/operations.md, docs/data.md and docs/extending.md is run, every link leads somewhere, the job file of
+"""Every command of README.md, docs/operations.md, docs/data.md, docs/parallel.md and docs/extending.md is run, every link leads somewhere, the job file of
 the README is a job, and the fields of a run's files are those that are described."""
 import json
 import os
@@ -10,6 +10,7 @@ import harness
 README = harness.ROOT / "README.md"
 OPERATIONS = harness.ROOT / "docs" / "operations.md"
 DATA = harness.ROOT / "docs" / "data.md"
+PARALLEL = harness.ROOT / "docs" / "parallel.md"
 EXTENDING = harness.ROOT / "docs" / "extending.md"
 RESULTS = harness.ROOT / "docs" / "results.md"
 
@@ -44,6 +45,9 @@ class Readme(harness.Case):
 
     def test_commands_of_data(self):
         self.run_commands(DATA, 1)
+
+    def test_commands_of_parallel(self):
+        self.run_commands(PARALLEL, 1)
 
     def test_commands_of_extending(self):
         """Nothing of a checkout but its history is needed: where there is none, the example says so."""
