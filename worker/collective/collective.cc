@@ -119,9 +119,13 @@ class GroupCollective : public Collective {
   }
 
   Status Exchange(std::span<const RankBytes> sends, std::span<const RankBytes> receives) override {
+    Begin(CollectiveKind::kExchange);
     const bool staged = transport_->space() != MemorySpace::kHost;
     size_t bytes = 0;
-    for (const RankBytes& part : sends) bytes += Aligned(part.size);
+    for (const RankBytes& part : sends) {
+      bytes += Aligned(part.size);
+      now_->bytes += part.size;
+    }
     for (const RankBytes& part : receives) bytes += Aligned(part.size);
     std::byte* at = nullptr;
     if (staged) {
@@ -346,7 +350,7 @@ size_t ElementBytes(Reduction reduction) {
 
 const char* CollectiveName(CollectiveKind kind) {
   constexpr const char* kNames[kCollectiveKinds] = {"allreduce", "reduce_scatter", "allgather",
-                                                    "broadcast", "barrier"};
+                                                    "broadcast", "barrier",        "exchange"};
   return kNames[static_cast<size_t>(kind)];
 }
 

@@ -69,8 +69,9 @@ enum class CollectiveKind : uint8_t {
   kAllGather,
   kBroadcast,
   kBarrier,
+  kExchange,
 };
-inline constexpr size_t kCollectiveKinds = 5;
+inline constexpr size_t kCollectiveKinds = 6;
 const char* CollectiveName(CollectiveKind kind);  // "allreduce", "reduce_scatter", ...
 
 // Calls of more than one rank, and the bytes of values that left this rank for others.

@@ -60,11 +60,8 @@ class ConvertLayer : public MeetingLayer {
  private:
   void Start(const Pass& pass, Redistribution* way, const Matrix& from, const Matrix& to) {
     const StepRows& rows = meeting_->rows[pass.lane];
-    ticket_ = pass.exchange->Start(pass.lane, [this, way, &rows, from, to](Collective* group) {
-      const uint64_t before = way->bytes_sent();
-      HDPS_RETURN_IF_ERROR(way->Run(*group, rows, from, to));
-      meeting_->bytes_sent += way->bytes_sent() - before;
-      return Status();
+    ticket_ = pass.exchange->Start(pass.lane, [way, &rows, from, to](Collective* group) {
+      return way->Run(*group, rows, from, to);
     });
   }
 

@@ -1,7 +1,6 @@
 // The kinds of layers that only a cut model has: conversions, and products of parts of the inputs.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -15,8 +14,6 @@ namespace hdps {
 // What the conversions of one rank's model work with.
 struct RankMeeting {
   std::vector<StepRows> rows;  // [lanes] of the step at hand.
-  // Since the model was made. Written on the thread of the exchange.
-  std::atomic<uint64_t> bytes_sent = 0;
 };
 
 // Adds both kinds for a rank's graph, whose conversions are all known.

@@ -122,8 +122,6 @@ std::vector<uint32_t> RankModel::SharedBy() const {
   return ranks;
 }
 
-uint64_t RankModel::bytes_sent() const { return graph_.meeting->bytes_sent; }
-
 Result<std::vector<float>> RankModel::GatherRows(Collective& group, uint32_t row_floats,
                                                  std::span<const float> own) {
   std::vector<float> whole;

@@ -39,7 +39,6 @@ class RankModel {
   Status BeginStep(Collective& group, std::span<const uint32_t> examples);
   // Which rows the layers have in a lane of the step, [layers].
   std::span<const size_t> RowsOfLayers(size_t lane) const { return layer_rows_[lane]; }
-  uint64_t bytes_sent() const;  // By conversions, so far.
 
   // The rank's rows of the job's dense rows; see TensorSlices.
   std::vector<float> CutRows(uint32_t row_floats, std::span<const float> whole) const {

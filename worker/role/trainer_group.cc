@@ -140,6 +140,7 @@ void Trainer::LeaveGroup() {
 CollectiveTally Trainer::TellCollectives() const {
   CollectiveCounts counts = all_counts_;
   if (group_ != nullptr) counts.Add(group_->counts());
+  for (const auto& group : lane_groups_) counts.Add(group->counts());
   CollectiveTally tally;
   const auto take = [&counts](CollectiveKind kind, uint64_t* calls, uint64_t* bytes) {
     *calls = counts.of(kind).calls;
