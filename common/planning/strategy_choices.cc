@@ -177,12 +177,26 @@ class ChoiceMaker {
   // Whether the job's data are cut by features, among the workers.
   Result<bool> SlicesByFeatures() const {
     const std::vector<std::vector<uint32_t>>& slices = job_.parallel.dataset_slices;
-    if (slices.empty() || slices[0].size() < 2 || slices[0][1] == 1) return false;
-    if (slices[0][1] == workers_) return true;
-    return Wrong("parallel.dataset_strategy",
-                 ShowTuples(slices) + ": " + std::to_string(slices[0][1]) +
-                     " parts of the features, and there are " + std::to_string(workers_) +
+    if (slices.empty()) return false;
+    const auto wrong = [&](const std::string& problem) {
+      return Wrong("parallel.dataset_strategy", ShowTuples(slices) + ": " + problem);
+    };
+    for (const std::vector<uint32_t>& tuple : slices) {
+      for (const uint32_t parts : tuple) {
+        if (parts == 1 || parts == workers_) continue;
+        return wrong(std::to_string(parts) + " parts, and there are " + std::to_string(workers_) +
                      " workers; give as many");
+      }
+    }
+    if (slices.size() > 1 && slices[1].size() > 1 && slices[1][1] > 1) {
+      return wrong("numeric columns are read by every worker; give them [1, 1]");
+    }
+    if (workers_ > 1 && std::ranges::all_of(slices[0], [](uint32_t parts) { return parts == 1; })) {
+      return wrong(
+          "this cuts nothing; say full_batch where every worker is to have all examples, "
+          "or leave it out");
+    }
+    return slices[0].size() > 1 && slices[0][1] > 1;
   }
 
   // A worker reads the rows of all features for its own examples, or those of its features for all

@@ -108,6 +108,11 @@ TEST(StrategyOfJobTest, LayersThatReadRowsAreCutAlike) {
   EXPECT_THAT(Refused(GoodJob({second, sums, "parallel.dataset_strategy=[[1,2]]"}), 4),
               testing::AllOf(HasSubstr("parallel.dataset_strategy"), HasSubstr("2 parts"),
                              HasSubstr("4 workers")));
+  EXPECT_TRUE(Found({"parallel.dataset_strategy=[[4,1]]"}, 4).data_parallel());
+  EXPECT_THAT(Refused(GoodJob({"parallel.dataset_strategy=[[2,1]]"}), 4), HasSubstr("2 parts"));
+  EXPECT_THAT(Refused(GoodJob({"parallel.dataset_strategy=[[1,1]]"}), 4), HasSubstr("full_batch"));
+  EXPECT_THAT(Refused(GoodJob({second, sums, "parallel.dataset_strategy=[[1,2],[1,2]]"}), 2),
+              HasSubstr("numeric columns"));
 }
 
 TEST(StrategyOfJobTest, FilesAreReadWithTheJobAndWrittenWhenItStarts) {
