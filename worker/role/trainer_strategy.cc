@@ -42,15 +42,20 @@ Status Trainer::FollowStrategy() {
 
 Status Trainer::CompareStrategies(Collective& group) {
   if (!strategy_) return Status();  // Nothing is trained yet.
-  const std::string line = StrategyLine(*job_, *strategy_);
-  const uint64_t mine = strategy_->data_parallel() ? 0 : HashString(line);
+  uint64_t mine = 0;
+  for (const LayerSplit& split : strategy_->layers) {
+    for (const uint32_t parts : {split.examples, split.inputs, split.columns}) {
+      mine = CombineKeys(mine, parts);
+    }
+  }
   HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<uint64_t>> all,
                         GatherLists<uint64_t>(group, {&mine, 1}));
   for (uint32_t r = 0; r < all.size(); ++r) {
     if (all[r].front() == mine) continue;
     return Status(Code::kInvalidArgument,
                   "parallel: worker " + std::to_string(r) + " has another strategy than worker " +
-                      std::to_string(group.rank()) + ", which has the " + line +
+                      std::to_string(group.rank()) + ", which has the " +
+                      StrategyLine(*job_, *strategy_) +
                       "; give all workers the same job file, strategy file and constants");
   }
   return Status();
