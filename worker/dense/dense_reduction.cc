@@ -171,6 +171,17 @@ Result<SquareSum> DenseReduction::Squares() {
   // A norm of all has no tensors of a worker's own beside it: no job has both.
   const auto squares = group_.state->Squares(executor_, OwnGradients(), scale_);
   const SquareSum& each = squares[static_cast<size_t>(TensorHome::kEach)];
+  if (group_.sharing != nullptr) {  // Each rank has slices that it speaks for.
+    HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<uint64_t>> of_ranks,
+                          GatherLists<uint64_t>(*group_.groups.all, each.words));
+    SquareSum all;
+    for (const std::vector<uint64_t>& words : of_ranks) {
+      SquareSum one;
+      std::ranges::copy(words, one.words.begin());
+      all.Add(one);
+    }
+    return all;
+  }
   if (!split()) return each;
   return scatter_->SquaresOfAll(each, squares[static_cast<size_t>(TensorHome::kSplit)]);
 }

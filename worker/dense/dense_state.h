@@ -23,8 +23,9 @@ enum class TensorHome : uint8_t {
   kEach,   // All have it, and make the same updates.
   kSplit,  // Each has some chunks of it.
   kOwn,    // Each has one of its own (layerwise_parallel).
+  kCopy,   // Of a cut model: a slice that another rank has too, which speaks for it.
 };
-inline constexpr size_t kTensorHomes = 3;
+inline constexpr size_t kTensorHomes = 4;
 
 // Weights and optimizer state of dense tensors, kept by the workers under allreduce and changed by
 // the same rule code as at the servers.

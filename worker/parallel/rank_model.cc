@@ -40,7 +40,11 @@ std::string WhyNotCut(const Job& job) {
   for (const TableSpec& table : job.tables) {
     if (table.vocab_cache_size > 0) return "model.vocab_cache_size keeps rows at all workers alike";
   }
-  if (job.train.clip_norm > 0) return "train.clip_norm takes the norm of whole layers";
+  for (const LayerSpec& layer : job.model.layers) {
+    if (layer.layerwise_parallel) {
+      return "layer \"" + layer.name + "\" is each worker's own (layerwise_parallel)";
+    }
+  }
   if (!job.parallel.gradients_mean || job.parallel.cross_batch) {
     return "parallel.gradients_mean and cross_batch weigh the workers' own rows";
   }

@@ -33,7 +33,10 @@ Status Trainer::LoadDenseState() {
   const std::vector<DenseTensor>& tensors = own_model().tensors();
   for (uint32_t t = 0; t < tensors.size(); ++t) {
     const bool own = own_job().model.layers[tensors[t].layer].layerwise_parallel;
+    const RankGraph* const cut = rank_model_ == nullptr ? nullptr : &rank_model_->graph();
+    const bool copy = cut != nullptr && cut->tensors[t].first_holder != cut->rank;
     homes.push_back(own               ? TensorHome::kOwn
+                    : copy            ? TensorHome::kCopy
                     : shards.split(t) ? TensorHome::kSplit
                                       : TensorHome::kEach);
   }

@@ -105,6 +105,20 @@ TEST_F(StrategyJobTest, EveryModeTrainsTheSame) {
   }
 }
 
+// The norm of all gradients, of which ranks have slices and copies.
+TEST_F(StrategyJobTest, ClippingTakesTheNormOfAllSlices) {
+  const Overrides clip = {"train.clip_norm=0.05"};
+  const Outcome alone = Train({1, 1}, clip + Overrides{Model({})});
+  EXPECT_GT(std::abs(alone.train_logloss - Train({1, 1}, {Model({})}).train_logloss), 1e-4);
+  const std::string models[] = {Model({.h1 = "[1, 4]", .h2 = "[4, 1]"}),
+                                Model({.h1 = "[[1, 2], [2, 1]]", .h2 = "[[2, 1], [1, 1]]"})};
+  for (const std::string& model : models) {
+    const Outcome cut = Train({4, 2}, kHybrid + clip + Overrides{model});
+    EXPECT_NEAR(cut.train_logloss, alone.train_logloss, 1e-6);
+    EXPECT_NEAR(cut.eval_logloss, alone.eval_logloss, 2e-6);
+  }
+}
+
 // Two workers, each with one of the two features, of all rows.
 TEST_F(StrategyJobTest, EmbeddingsByFeatures) {
   const Outcome alone = Train({1, 1}, {Model({})});
@@ -220,7 +234,7 @@ TEST_F(StrategyJobTest, AKeptStrategyIsLoaded) {
 
 TEST_F(StrategyJobTest, WhatCannotBeCutIsRefused) {
   const std::pair<Overrides, std::string> mistakes[] = {
-      {kHybrid + Overrides{Model({.h1 = "[1, 4]"}), "train.clip_norm=1"}, "clip_norm"},
+      {kHybrid + Overrides{Model({.h1 = "[1, 4]"}), "model.dense_optimizer.kind=lamb"}, "lamb"},
       {kHybrid + Overrides{Model({.h1 = "[1, 4]"}), "parallel.gradients_mean=false"},
        "gradients_mean"},
       {kHybrid + Overrides{Model({.embeddings = "[1, 4]"})}, "features"},
