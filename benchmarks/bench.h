@@ -38,6 +38,11 @@ double MedianOf(const std::vector<double>& samples);
 double SpreadOf(const std::vector<double>& samples);
 // Between the two samples next to the place; `quantile` in [0, 1]. Requires: not empty.
 double QuantileOf(std::vector<double> samples, double quantile);
+// The place of each in ascending order, from 1; values that are equal share the mean of theirs.
+std::vector<double> RanksOf(const std::vector<double>& values);
+// Spearman's: the correlation of the ranks, in [-1, 1]; 0 where one side's values are all equal.
+// Requires: as many on both sides.
+double RankCorrelation(const std::vector<double>& a, const std::vector<double>& b);
 
 // Results in the order they came. A result given with samples says how much CPU others used since
 // the result before it that took time, or since the benchmark began.

@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -36,6 +37,29 @@ double SpreadOf(const std::vector<double>& samples) {
   const double median = QuantileOf(samples, 0.5);
   if (median == 0) return 0;
   return (QuantileOf(samples, 0.75) - QuantileOf(samples, 0.25)) / median;
+}
+
+std::vector<double> RanksOf(const std::vector<double>& values) {
+  std::vector<double> ranks;
+  for (const double value : values) {
+    const auto less = std::ranges::count_if(values, [&](double other) { return other < value; });
+    const auto equal = std::ranges::count(values, value);
+    ranks.push_back(static_cast<double>(less) + static_cast<double>(equal + 1) / 2);
+  }
+  return ranks;
+}
+
+double RankCorrelation(const std::vector<double>& a, const std::vector<double>& b) {
+  const std::vector<double> ranks_a = RanksOf(a), ranks_b = RanksOf(b);
+  const double mean = static_cast<double>(a.size() + 1) / 2;
+  double both = 0, of_a = 0, of_b = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double x = ranks_a[i] - mean, y = ranks_b[i] - mean;
+    both += x * y;
+    of_a += x * x;
+    of_b += y * y;
+  }
+  return of_a == 0 || of_b == 0 ? 0 : both / std::sqrt(of_a * of_b);
 }
 
 double BenchResult::median() const { return MedianOf(samples); }

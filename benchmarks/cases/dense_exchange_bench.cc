@@ -2,14 +2,13 @@
 // sums beside the gradients that are still computed, the update whole and split.
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "common/base/thread_annotations.h"
+#include "benchmarks/clusters/meeting_place.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/pause.h"
@@ -21,27 +20,6 @@ namespace {
 
 constexpr char kBench[] = "dense_exchange";
 constexpr uint32_t kRanks = 2;
-
-// Where the two ranks find each other.
-class MeetingPlace : public RendezvousStore {
- public:
-  Status Put(const std::string& key, const std::string& value) override {
-    MutexLock lock(mutex_);
-    values_[key] = value;
-    changed_.notify_all();
-    return Status();
-  }
-  Result<std::string> Get(const std::string& key) override {
-    MutexLock lock(mutex_);
-    while (!values_.contains(key)) changed_.wait(mutex_);
-    return values_[key];
-  }
-
- private:
-  Mutex mutex_;
-  ConditionVariable changed_;
-  std::map<std::string, std::string> values_ HDPS_GUARDED_BY(mutex_);
-};
 
 // An MLP of dense layers `units` wide, each with a matrix and a bias.
 Result<Job> MlpOf(uint32_t layers, uint32_t units, const std::vector<std::string>& overrides) {

@@ -19,6 +19,15 @@ TEST(BenchReportTest, MedianAndSpread) {
   EXPECT_EQ(QuantileOf({1, 2, 3, 4, 5}, 1), 5);
 }
 
+TEST(BenchReportTest, RanksAndTheirCorrelation) {
+  EXPECT_EQ(RanksOf({30, 10, 20, 10}), (std::vector<double>{4, 1.5, 3, 1.5}));
+  EXPECT_DOUBLE_EQ(RankCorrelation({1, 2, 3, 4}, {10, 20, 1000, 3000}), 1);
+  EXPECT_DOUBLE_EQ(RankCorrelation({1, 2, 3, 4}, {4, 3, 2, 1}), -1);
+  // 1 - 6 * sum of squared distances / (n * (n * n - 1)).
+  EXPECT_DOUBLE_EQ(RankCorrelation({1, 2, 3, 4, 5}, {2, 1, 3, 5, 4}), 1 - 6.0 * 4 / 120);
+  EXPECT_EQ(RankCorrelation({1, 2, 3}, {7, 7, 7}), 0);
+}
+
 // Noise that hits a turn's figure and yardstick alike leaves the ratio.
 TEST(BenchReportTest, ARatioIsThatOfEachTurn) {
   BenchResult result;

@@ -1,0 +1,162 @@
+// Threads that do the same at once, as many as workers; the time of all is the time of each.
+#include "benchmarks/cases/shared_rates.h"
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/clusters/meeting_place.h"
+#include "benchmarks/yardsticks/model_products.h"
+#include "common/platform/executor.h"
+#include "tools/plan/job_shape.h"
+#include "worker/exchange/collective.h"
+#include "worker/model/model.h"
+#include "worker/step/dense_reduction.h"
+
+namespace hdps {
+namespace {
+
+using OfRank = std::function<Status(uint32_t)>;
+
+// Seconds until all ranks are done, or what went wrong with the first of those that failed.
+Result<double> SecondsOfRanks(uint32_t ranks, const OfRank& body) {
+  std::vector<Status> status(ranks);
+  const double seconds = SecondsOf([&] {
+    std::vector<std::unique_ptr<Thread>> threads;
+    for (uint32_t r = 0; r < ranks; ++r) {
+      threads.push_back(StartThread("rank", [&, r] { status[r] = body(r); }));
+    }
+    for (const auto& thread : threads) thread->Join();
+  });
+  for (const Status& one : status) HDPS_RETURN_IF_ERROR(one);
+  return seconds;
+}
+
+Result<double> FlopsPerSecond(const BenchSetting& setting, const Job& job, uint32_t workers) {
+  HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(job));
+  const size_t rows = job.train.batch_size / workers;
+  std::vector<std::unique_ptr<ModelProducts>> products(workers);
+  double flops = 0;
+  for (const Product& product : shape.products) flops += product.flops();
+  for (auto& one : products) {
+    HDPS_ASSIGN_OR_RETURN(one, ModelProducts::Make("cpu", setting.threads, shape.products, rows));
+    one->Step();
+  }
+  const int steps = setting.quick ? 10 : 40;
+  HDPS_ASSIGN_OR_RETURN(const double seconds, SecondsOfRanks(workers, [&](uint32_t r) {
+                          for (int s = 0; s < steps; ++s) products[r]->Step();
+                          return Status();
+                        }));
+  constexpr double kPasses = 3;  // Forward and both gradients.
+  return kPasses * flops * double(rows) * steps / seconds;
+}
+
+// Arrays as long as the values of a wide layer, copied from one to the next.
+Result<double> MemoryBytesPerSecond(const BenchSetting& setting, uint32_t workers) {
+  constexpr size_t kFloats = 1 << 17, kArrays = 8;
+  std::vector<std::vector<std::vector<float>>> arrays(
+      workers, std::vector<std::vector<float>>(kArrays, std::vector<float>(kFloats, 1)));
+  const size_t passes = setting.quick ? 100 : 400;
+  HDPS_ASSIGN_OR_RETURN(const double seconds, SecondsOfRanks(workers, [&](uint32_t r) {
+                          for (size_t p = 0; p < passes; ++p) {
+                            const std::vector<float>& from = arrays[r][p % kArrays];
+                            std::vector<float>& to = arrays[r][(p + 1) % kArrays];
+                            for (size_t i = 0; i < kFloats; ++i) to[i] = from[i] + 1;
+                          }
+                          return Status();
+                        }));
+  return 2.0 * sizeof(float) * kFloats * double(passes) / seconds;
+}
+
+Result<double> UpdateFloatSeconds(const BenchSetting& setting, const Job& job, uint32_t workers) {
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(setting.threads);
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, NewModel(job, *executor));
+  const TableId table = {static_cast<uint32_t>(job.tables.size() - 1)};
+  std::vector<std::unique_ptr<DenseState>> states;
+  for (uint32_t r = 0; r < workers; ++r) {
+    states.push_back(
+        std::make_unique<DenseState>(job.tables.back(), table, 1, DenseKeys(model->tensors())));
+  }
+  const size_t floats = states[0]->keys().size() * kDenseChunkFloats;
+  const std::vector<float> gradients(floats, 0x1p-10f);
+  const int updates = setting.quick ? 10 : 40;
+  HDPS_ASSIGN_OR_RETURN(const double seconds, SecondsOfRanks(workers, [&](uint32_t r) {
+                          for (int u = 0; u < updates; ++u) {
+                            states[r]->Apply(*executor, gradients, {});
+                          }
+                          return Status();
+                        }));
+  return seconds / (double(updates) * double(floats));
+}
+
+// A group of all ranks in which each sends as much to every other.
+class Ring {
+ public:
+  Status Open(uint32_t ranks, const std::string& name) {
+    groups_.resize(ranks);
+    return SecondsOfRanks(
+               ranks,
+               [&](uint32_t r) -> Status {
+                 const CollectiveOptions options = {.rank = r, .size = ranks, .group = name};
+                 HDPS_ASSIGN_OR_RETURN(groups_[r], NewCollective("gloo", options, place_));
+                 return {};
+               })
+        .status();
+  }
+
+  // Of one of so many exchanges, `bytes` to each of the others.
+  Result<double> Seconds(size_t bytes, int exchanges) {
+    const auto ranks = static_cast<uint32_t>(groups_.size());
+    const auto body = [&](uint32_t r) -> Status {
+      std::vector<std::vector<std::byte>> given(ranks, std::vector<std::byte>(bytes));
+      std::vector<std::vector<std::byte>> taken = given;
+      std::vector<RankBytes> sends, receives;
+      for (uint32_t other = 0; other < ranks; ++other) {
+        if (other == r) continue;
+        sends.push_back({other, given[other].data(), bytes});
+        receives.push_back({other, taken[other].data(), bytes});
+      }
+      for (int e = 0; e < exchanges; ++e) {
+        HDPS_RETURN_IF_ERROR(groups_[r]->Exchange(sends, receives));
+      }
+      return {};
+    };
+    HDPS_ASSIGN_OR_RETURN(const double seconds, SecondsOfRanks(ranks, body));
+    return seconds / exchanges;
+  }
+
+ private:
+  MeetingPlace place_;
+  std::vector<std::unique_ptr<Collective>> groups_;
+};
+
+Status MeasureLink(const BenchSetting& setting, uint32_t workers, const std::string& name,
+                   StepRates* rates) {
+  Ring ring;
+  HDPS_RETURN_IF_ERROR(ring.Open(workers, name));
+  const int exchanges = setting.quick ? 50 : 200;
+  constexpr size_t kFew = 64, kMany = 128 << 10;
+  HDPS_RETURN_IF_ERROR(ring.Seconds(kMany, exchanges / 10).status());
+  HDPS_ASSIGN_OR_RETURN(const double few, ring.Seconds(kFew, exchanges));
+  HDPS_ASSIGN_OR_RETURN(const double many, ring.Seconds(kMany, exchanges));
+  rates->exchange_seconds = few;
+  if (many > few) {
+    rates->link_bytes_per_second = double(kMany - kFew) * (workers - 1) / (many - few);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<StepRates> MeasureSharedRates(const BenchSetting& setting, const Job& job, uint32_t workers,
+                                     const std::string& group) {
+  StepRates rates;
+  HDPS_ASSIGN_OR_RETURN(rates.flops_per_second, FlopsPerSecond(setting, job, workers));
+  HDPS_ASSIGN_OR_RETURN(rates.memory_bytes_per_second, MemoryBytesPerSecond(setting, workers));
+  HDPS_ASSIGN_OR_RETURN(rates.update_float_seconds, UpdateFloatSeconds(setting, job, workers));
+  HDPS_RETURN_IF_ERROR(MeasureLink(setting, workers, group, &rates));
+  return rates;
+}
+
+}  // namespace hdps
