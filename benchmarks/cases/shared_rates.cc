@@ -10,9 +10,9 @@
 #include "benchmarks/yardsticks/model_products.h"
 #include "common/platform/executor.h"
 #include "tools/plan/job_shape.h"
-#include "worker/exchange/collective.h"
+#include "worker/collective/collective.h"
+#include "worker/dense/dense_reduction.h"
 #include "worker/model/model.h"
-#include "worker/step/dense_reduction.h"
 
 namespace hdps {
 namespace {

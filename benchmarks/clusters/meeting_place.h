@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/base/thread_annotations.h"
-#include "worker/exchange/collective.h"
+#include "worker/collective/collective.h"
 
 namespace hdps {
 
