@@ -6,7 +6,7 @@
   BENCH(checkpoint, RunCheckpointBench, "how fast are rows saved and loaded?")                     \
   BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")                  \
   BENCH(dense_exchange, RunDenseExchangeBench,                                                     \
-        "dense gradients: together or one by one, beside backward, the optimizer split")           \
+        "dense gradients together, beside backward, their update split")                           \
   BENCH(disk_tier, RunDiskTierBench,                                                               \
         "what a table larger than memory costs, and one that forgets")                             \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes")    \
@@ -19,8 +19,7 @@
   BENCH(pullpush, RunPullPushBench, "rows/s from the socket to the row and back; round trip")      \
   BENCH(reader, RunReaderBench, "how fast is text parsed, hashed and shuffled on one core?")       \
   BENCH(recovery, RunRecoveryBench, "a server is killed: when does training go on, what is lost?") \
-  BENCH(strategies, RunStrategiesBench,                                                            \
-        "are the costs true by which strategies are chosen? a job in a dozen of them")             \
+  BENCH(strategies, RunStrategiesBench, "are the costs by which strategies are chosen true?")      \
   BENCH(table, RunTableBench, "rows read, updated and made, beside the same lines walked")         \
   BENCH(updates, RunUpdatesBench, "a large step's distinct keys, FTRL and lazy Adam on the host")  \
   BENCH(wire, RunWireBench, "GB/s both ways at once, round trip, checksums, buffers")

@@ -271,11 +271,14 @@ class RunReader {
     if (std::sscanf(text.c_str(), "epoch %*u until step %llu: %llu steps", &until, &steps) != 2) {
       return;
     }
-    double all = 0, reader = 0, pull = 0, hidden = 0, compute = 0, dense = 0, kept = 0, push = 0;
-    if (std::sscanf(text.c_str() + at,
-                    "ms a step: %lf in all, wait for reader %lf, pull %lf (%lf more behind other "
-                    "work), compute %lf, reduce dense %lf, kept rows %lf, push %lf",
-                    &all, &reader, &pull, &hidden, &compute, &dense, &kept, &push) != 8) {
+    double all = 0, reader = 0, pull = 0, hidden = 0, compute = 0, dense = 0, reduced = 0;
+    double kept = 0, push = 0;
+    if (std::sscanf(
+            text.c_str() + at,
+            "ms a step: %lf in all, wait for reader %lf, pull %lf (%lf more behind other "
+            "work), compute %lf, reduce dense %lf (%lf more behind other work), kept rows %lf, "
+            "push %lf",
+            &all, &reader, &pull, &hidden, &compute, &dense, &reduced, &kept, &push) != 9) {
       return;
     }
     const double others = all - reader - pull - compute - dense - kept - push;
