@@ -135,7 +135,7 @@ Status MeasureLink(const BenchSetting& setting, uint32_t workers, const std::str
                    StepRates* rates) {
   Ring ring;
   HDPS_RETURN_IF_ERROR(ring.Open(workers, name));
-  const int exchanges = setting.quick ? 50 : 200;
+  const int exchanges = setting.quick ? 20 : 100;
   constexpr size_t kFew = 64, kMany = 128 << 10;
   HDPS_RETURN_IF_ERROR(ring.Seconds(kMany, exchanges / 10).status());
   HDPS_ASSIGN_OR_RETURN(const double few, ring.Seconds(kFew, exchanges));
