@@ -12,7 +12,8 @@ namespace hdps {
 
 // Each rate on as many threads at once as there are workers, as the workers of one machine are:
 // products of the job's own layers on a worker's part of the examples, copies, updates of its dense
-// parameters, and exchanges of a Gloo group on loopback. Rows stay as StepRates has them. `group`
+// parameters, and exchanges of a Gloo group on loopback. Rows stay as StepRates has them; so
+// does the link, and stderr says it, where a long exchange took no longer than a short one. `group`
 // names the group; no two in a process may share it.
 Result<StepRates> MeasureSharedRates(const BenchSetting& setting, const Job& job, uint32_t workers,
                                      const std::string& group);
