@@ -39,6 +39,12 @@ LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
   constexpr double kPasses = 3;
   cost.compute_seconds = kPasses * flops * rows / rates_.flops_per_second +
                          2 * kFloatBytes * values / rates_.memory_bytes_per_second;
+  if (facts.cut == LayerCut::kMatrix && split.inputs > 1) {  // Its summands, forth and back.
+    const Ways& sums = SumsOf(split);
+    const double bytes = kFloatBytes * static_cast<double>(facts_.batch) * width;
+    cost.compute_seconds += Seconds(sums.forward, sums.forward.share * bytes) +
+                            Seconds(sums.backward, sums.backward.share * bytes);
+  }
   if (!facts.table.empty()) {
     const double floats = rows * Part(double(facts.features), split.columns) * double(facts.dim);
     cost.compute_seconds += 2 * floats * rates_.row_float_seconds;
@@ -46,8 +52,10 @@ LayerCost StrategyCost::OfLayer(size_t layer, const LayerSplit& split) const {
   if (tensors > 0 && split.examples > 1) {
     const double share = 2.0 * (split.examples - 1) / split.examples;
     cost.reduce_seconds = share * kFloatBytes * tensors / rates_.link_bytes_per_second;
-    // Over all workers the gradients of many layers travel together.
-    if (split.examples < workers_) cost.reduce_seconds += rates_.exchange_seconds;
+    // Gradients of layers that as many workers share travel together: each has its part of a call.
+    const auto learning = std::ranges::count_if(
+        facts_.layers, [](const LayerFacts& other) { return other.tensor_floats > 0; });
+    cost.reduce_seconds += rates_.exchange_seconds / static_cast<double>(learning);
   }
   cost.update_seconds = tensors * rates_.update_float_seconds;
   constexpr double kWeightAndGradient = 2;
@@ -73,17 +81,29 @@ const StrategyCost::Ways& StrategyCost::WaysOf(const WayKey& key, LayerCut from,
   LayerLayouts target;
   target.input = target.input_gradient = Layout::OwnRows(workers_);
   if (to != nullptr) target = LayoutsOf(*to, to_split, workers_);
-  const auto way_of = [](const Layout& at, const Layout& wanted) {
-    const Conversion conversion = ConversionOf(at, wanted);
-    Way way;
-    way.name = ConversionName(conversion.kind);
-    way.share = FloatsSent(conversion, 1, 1);
-    if (way.share > 0) way.exchanges = static_cast<double>(conversion.way.size() - 1);
-    return way;
-  };
-  const Ways ways = {way_of(source.output, target.input),
-                     way_of(target.input_gradient, source.output_gradient)};
+  const Ways ways = {WayOf(source.output, target.input),
+                     WayOf(target.input_gradient, source.output_gradient)};
   return ways_.emplace(key, ways).first->second;
+}
+
+const StrategyCost::Ways& StrategyCost::SumsOf(const LayerSplit& split) const {
+  constexpr uint32_t kSumsOfLayer = UINT32_MAX - 1;
+  const WayKey key = {kSumsOfLayer, split.examples, split.inputs, split.columns};
+  const auto found = ways_.find(key);
+  if (found != ways_.end()) return found->second;
+  const LayerLayouts layouts = LayoutsOf(LayerCut::kMatrix, split, workers_);
+  const Ways ways = {WayOf(layouts.product, layouts.output),
+                     WayOf(layouts.output_gradient, layouts.product_gradient)};
+  return ways_.emplace(key, ways).first->second;
+}
+
+StrategyCost::Way StrategyCost::WayOf(const Layout& at, const Layout& wanted) {
+  const Conversion conversion = ConversionOf(at, wanted);
+  Way way;
+  way.name = ConversionName(conversion.kind);
+  way.share = FloatsSent(conversion, 1, 1);
+  if (way.share > 0) way.exchanges = static_cast<double>(conversion.way.size() - 1);
+  return way;
 }
 
 double StrategyCost::Seconds(const Way& way, double bytes) const {

@@ -58,6 +58,9 @@ class StrategyCost {
   };
   const Ways& WaysOf(const WayKey& key, LayerCut from, const LayerSplit& from_split,
                      const LayerCut* to, const LayerSplit& to_split) const;
+  // Of a dense layer with parts of its inputs: its summands to the sum, and the gradient back.
+  const Ways& SumsOf(const LayerSplit& split) const;
+  static Way WayOf(const Layout& at, const Layout& wanted);
   double Seconds(const Way& way, double bytes) const;
 
   const JobFacts& facts_;
