@@ -35,7 +35,8 @@ constexpr const char* kLog =
     "dense 0.00, kept rows 0.00, push 0.50 (reader: read 1.17, dedup 0.06)\n"
     "2026-01-01T00:00:02Z I hdps epoch 2 until step 40: 30 steps, 100 examples/s; ms a step: 2.00 "
     "in all, wait for reader 0.00, pull 0.50 (0.30 more behind other work), compute 1.00, reduce "
-    "dense 0.00, kept rows 0.00, push 0.50 (reader: read 1.17, dedup 0.06)\n";
+    "dense 0.00 (0.00 more behind other work), kept rows 0.00, push 0.50 (reader: read 1.17, dedup "
+    "0.06)\n";
 
 std::unique_ptr<FileSystem> Folder(const std::string& metrics,
                                    const std::string& summary = kSummary,

@@ -271,14 +271,19 @@ class RunReader {
     if (std::sscanf(text.c_str(), "epoch %*u until step %llu: %llu steps", &until, &steps) != 2) {
       return;
     }
-    double all = 0, reader = 0, pull = 0, hidden = 0, compute = 0, dense = 0, reduced = 0;
-    double kept = 0, push = 0;
-    if (std::sscanf(
-            text.c_str() + at,
-            "ms a step: %lf in all, wait for reader %lf, pull %lf (%lf more behind other "
-            "work), compute %lf, reduce dense %lf (%lf more behind other work), kept rows %lf, "
-            "push %lf",
-            &all, &reader, &pull, &hidden, &compute, &dense, &reduced, &kept, &push) != 9) {
+    double all = 0, reader = 0, pull = 0, hidden = 0, compute = 0, dense = 0, kept = 0, push = 0;
+    constexpr const char* kBegin =
+        "ms a step: %lf in all, wait for reader %lf, pull %lf (%lf more behind other work), "
+        "compute "
+        "%lf, reduce dense %lf";
+    if (std::sscanf(text.c_str() + at, kBegin, &all, &reader, &pull, &hidden, &compute, &dense) !=
+        6) {
+      return;
+    }
+    // Logs of older versions do not say what of reducing was hidden.
+    const size_t rest = text.find(", kept rows ", at);
+    if (rest == text.npos ||
+        std::sscanf(text.c_str() + rest, ", kept rows %lf, push %lf", &kept, &push) != 2) {
       return;
     }
     const double others = all - reader - pull - compute - dense - kept - push;
