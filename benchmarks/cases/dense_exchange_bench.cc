@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "benchmarks/clusters/meeting_place.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/pause.h"
 #include "worker/collective/collective.h"
+#include "worker/collective/rank_transport.h"
 #include "worker/dense/dense_reduction.h"
 
 namespace hdps {
@@ -113,7 +113,7 @@ class Pair {
   Status OpenRank(const std::string& name, uint32_t r, int64_t delay_ms, bool beside) {
     const CollectiveOptions options = {.rank = r, .size = kRanks, .group = name};
     HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group,
-                          NewCollective("gloo", options, place_));
+                          NewCollective("gloo", options, *store_));
     Rank& rank = ranks_[r];
     rank.group = std::make_unique<SlowLink>(std::move(group), delay_ms);
     if (beside) rank.queue = std::make_unique<CollectiveQueue>(*rank.group, *clock_);
@@ -138,7 +138,7 @@ class Pair {
   const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
   const std::unique_ptr<Executor> executor_ = NewInlineExecutor();
   std::unique_ptr<Model> model_;
-  MeetingPlace place_;
+  const std::unique_ptr<RendezvousStore> store_ = NewMemoryStore();
   Rank ranks_[kRanks];
 };
 

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "benchmarks/clusters/meeting_place.h"
 #include "benchmarks/yardsticks/model_products.h"
 #include "common/platform/executor.h"
 #include "tools/plan/job_shape.h"
 #include "worker/collective/collective.h"
+#include "worker/collective/rank_transport.h"
 #include "worker/dense/dense_reduction.h"
 #include "worker/model/model.h"
 
@@ -99,7 +99,7 @@ class Ring {
                ranks,
                [&](uint32_t r) -> Status {
                  const CollectiveOptions options = {.rank = r, .size = ranks, .group = name};
-                 HDPS_ASSIGN_OR_RETURN(groups_[r], NewCollective("gloo", options, place_));
+                 HDPS_ASSIGN_OR_RETURN(groups_[r], NewCollective("gloo", options, *store_));
                  return {};
                })
         .status();
@@ -127,7 +127,7 @@ class Ring {
   }
 
  private:
-  MeetingPlace place_;
+  const std::unique_ptr<RendezvousStore> store_ = NewMemoryStore();
   std::vector<std::unique_ptr<Collective>> groups_;
 };
 

@@ -79,6 +79,8 @@ class HostTransport : public RankTransport {
 // A group of all ranks.
 std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport);
 
+// A store for ranks that are threads of one process. Without a limit to its waits.
+std::unique_ptr<RendezvousStore> NewMemoryStore();
 // Groups of one process: rank r is the thread that calls ranks[r]. Without a limit to their waits.
 std::vector<std::unique_ptr<Collective>> NewThreadCollectives(uint32_t size);
 // A thread a rank; returns when all have ended.

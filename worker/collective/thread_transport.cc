@@ -3,6 +3,8 @@
 
 #include <cstring>
 #include <deque>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "common/base/thread_annotations.h"
@@ -65,7 +67,29 @@ class ThreadTransport : public HostTransport {
   const std::shared_ptr<Ways> ways_;
 };
 
+class MemoryStore : public RendezvousStore {
+ public:
+  Status Put(const std::string& key, const std::string& value) override {
+    MutexLock lock(mutex_);
+    values_[key] = value;
+    changed_.notify_all();
+    return Status();
+  }
+  Result<std::string> Get(const std::string& key) override {
+    MutexLock lock(mutex_);
+    while (!values_.contains(key)) changed_.wait(mutex_);
+    return values_[key];
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::map<std::string, std::string> values_ HDPS_GUARDED_BY(mutex_);
+};
+
 }  // namespace
+
+std::unique_ptr<RendezvousStore> NewMemoryStore() { return std::make_unique<MemoryStore>(); }
 
 std::vector<std::unique_ptr<Collective>> NewThreadCollectives(uint32_t size) {
   const auto ways = std::make_shared<Ways>(size);

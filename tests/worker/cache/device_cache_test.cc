@@ -9,8 +9,8 @@
 
 #include "common/platform/executor.h"
 #include "kernels/dense_ops.h"
-#include "tests/worker/collective/local_collectives.h"
 #include "tests/worker/exchange/row_servers.h"
+#include "worker/collective/rank_transport.h"
 
 namespace hdps {
 namespace {
@@ -178,7 +178,7 @@ TEST_F(DeviceCacheTest, WorkersToldToKeepOtherRowsAreRefused) {
   Job other = job_;
   other.train.cache_refresh_steps = 6;
   DeviceCache theirs(other, {{{TableId{0}}, 2}}, *ops_, servers_.channel());
-  const std::vector<std::unique_ptr<Collective>> group = NewLocalCollectives(2);
+  const std::vector<std::unique_ptr<Collective>> group = NewThreadCollectives(2);
   std::vector<Status> joined(2);
   OnAllRanks(2, [&](uint32_t rank) {
     joined[rank] = (rank == 0 ? cache_ : theirs).Join(ViewId{3}, rank, group[rank].get());

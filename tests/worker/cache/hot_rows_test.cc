@@ -13,11 +13,11 @@
 #include "embedding/table.h"
 #include "kernels/host/row_slab.h"
 #include "kernels/keys/unique_keys.h"
-#include "tests/worker/collective/local_collectives.h"
 #include "tools/synthetic/zipf.h"
 #include "worker/cache/frequent_keys.h"
 #include "worker/cache/hot_keys.h"
 #include "worker/cache/hot_sum.h"
+#include "worker/collective/rank_transport.h"
 
 namespace hdps {
 namespace {
@@ -175,7 +175,7 @@ void ExpectSumsAsAtAServer(uint32_t ranks, uint32_t num_hot) {
   TableSlice server(spec, {0}, 1);
   server.Apply(parts, 1.0f, 1);
 
-  const auto group = NewLocalCollectives(ranks);
+  const auto group = NewThreadCollectives(ranks);
   std::vector<HotSum> sums(ranks);
   OnAllRanks(ranks, [&](uint32_t r) {
     HotGradients mine{slots[r], num_hot, {{kDim, values[r]}}};

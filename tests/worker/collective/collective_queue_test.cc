@@ -8,7 +8,6 @@
 
 #include "common/platform/random.h"
 #include "kernels/host/half_floats.h"
-#include "tests/worker/collective/local_collectives.h"
 #include "worker/collective/rank_transport.h"
 
 namespace hdps {
@@ -23,7 +22,7 @@ class CollectiveQueueTest : public testing::Test {
 
 TEST_F(CollectiveQueueTest, CallsAreMadeInOrderBesideTheCaller) {
   constexpr uint32_t kRanks = 3;
-  const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(kRanks);
+  const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(kRanks);
   OnAllRanks(kRanks, [&](uint32_t rank) {
     CollectiveQueue queue(*groups[rank], *clock_);
     std::vector<std::vector<float>> values;
@@ -50,7 +49,7 @@ TEST_F(CollectiveQueueTest, CallsAreMadeInOrderBesideTheCaller) {
 }
 
 TEST_F(CollectiveQueueTest, BehindAFailureNothingIsCalled) {
-  const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(1);
+  const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(1);
   CollectiveQueue queue(*groups[0], *clock_);
   int calls = 0;
   const auto count = [&calls](Collective&) {
@@ -66,7 +65,7 @@ TEST_F(CollectiveQueueTest, BehindAFailureNothingIsCalled) {
 }
 
 TEST_F(CollectiveQueueTest, AbortEndsTheCallAtHandAndTheQueueItself) {
-  const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
+  const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
   std::vector<float> values(10);
   {
     CollectiveQueue queue(*groups[0], *clock_);
@@ -75,7 +74,7 @@ TEST_F(CollectiveQueueTest, AbortEndsTheCallAtHandAndTheQueueItself) {
     EXPECT_EQ(queue.WaitForAll().code(), Code::kCancelled);
   }
   // A queue that ends while its call waits for a rank that never comes gives the group up.
-  const std::vector<std::unique_ptr<Collective>> others = NewLocalCollectives(2);
+  const std::vector<std::unique_ptr<Collective>> others = NewThreadCollectives(2);
   { CollectiveQueue queue(*others[0], *clock_); }
   CollectiveQueue queue(*others[0], *clock_);
   queue.Submit([&](Collective& group) { return group.AllReduceSum(values); });
@@ -86,7 +85,7 @@ TEST_F(CollectiveQueueTest, PartsOfAReduceScatterMayDiffer) {
   constexpr uint32_t kRanks = 3;
   const std::vector<size_t> counts = {5, 0, 20000};
   const size_t total = 20005;
-  const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(kRanks);
+  const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(kRanks);
   std::vector<std::vector<float>> values(kRanks), mine(kRanks);
   Random random(5);
   for (uint32_t r = 0; r < kRanks; ++r) {
@@ -123,7 +122,7 @@ TEST_F(CollectiveQueueTest, HalvesAreAddedIn32BitsAndRoundedOnce) {
       }
       std::vector<uint16_t> expected(count);
       NarrowFloats(width, format, sums, reinterpret_cast<std::byte*>(expected.data()));
-      const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(kRanks);
+      const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(kRanks);
       OnAllRanks(kRanks, [&](uint32_t rank) {
         const ReducedValues list = {
             format == DType::kFp16 ? Reduction::kSumFp16 : Reduction::kSumBf16, halves[rank].data(),
@@ -138,7 +137,7 @@ TEST_F(CollectiveQueueTest, HalvesAreAddedIn32BitsAndRoundedOnce) {
 TEST(NcclTransport, AddsHalvesAsTheHostDoes) {
   std::string why_none;
   if (CountNcclGpus(&why_none) == 0) GTEST_SKIP() << "no NCCL: " << why_none;
-  const std::unique_ptr<RendezvousStore> store = NewLocalStore();
+  const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
   CollectiveOptions options;
   options.group = "test";
   const auto made = NewNcclTransport(options, 0, *store);

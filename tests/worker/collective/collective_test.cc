@@ -18,7 +18,6 @@
 #include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "kernels/dense_ops.h"
-#include "tests/worker/collective/local_collectives.h"
 #include "worker/collective/rank_transport.h"
 
 namespace hdps {
@@ -27,7 +26,7 @@ namespace {
 using Ranks = std::vector<std::unique_ptr<Collective>>;
 
 Ranks NewGlooRanks(uint32_t size) {
-  const std::unique_ptr<RendezvousStore> store = NewLocalStore();
+  const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
   Ranks ranks(size);
   OnAllRanks(size, [&](uint32_t r) {
     CollectiveOptions options;
@@ -90,7 +89,7 @@ struct Backend {
   const char* name;
   Ranks (*make)(uint32_t size);
 };
-constexpr Backend kLocal = {"local", NewLocalCollectives}, kGloo = {"gloo", NewGlooRanks};
+constexpr Backend kLocal = {"local", NewThreadCollectives}, kGloo = {"gloo", NewGlooRanks};
 
 // None, fewer than ranks, an odd number in one exchange, and so many that each rank reduces a part.
 constexpr size_t kCounts[] = {0, 1, 3, 1023, 100003};
@@ -301,7 +300,7 @@ TEST(CollectiveValues, TheirSumsDependOnTheOrder) {
 TEST(CollectiveChoice, RefusesNcclByNameWhereThereIsNoGpu) {
   std::string why_none;
   if (CountNcclGpus(&why_none) > 0) GTEST_SKIP() << "there is a GPU here";
-  const std::unique_ptr<RendezvousStore> store = NewLocalStore();
+  const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
   CollectiveOptions options;
   options.group = "test";
   const auto refused = NewCollective("nccl", options, *store);
@@ -318,7 +317,7 @@ TEST(CollectiveChoice, RefusesNcclByNameWhereThereIsNoGpu) {
 TEST(NcclTransport, SpreadsAndCombinesOnTheDevice) {
   std::string why_none;
   if (CountNcclGpus(&why_none) == 0) GTEST_SKIP() << "no NCCL: " << why_none;
-  const std::unique_ptr<RendezvousStore> store = NewLocalStore();
+  const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
   CollectiveOptions options;
   options.group = "test";
   const auto made = NewNcclTransport(options, 0, *store);

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/base/thread_annotations.h"
-#include "tests/worker/collective/local_collectives.h"
+#include "worker/collective/rank_transport.h"
 
 namespace hdps {
 namespace {
@@ -114,7 +114,7 @@ class DenseReductionTest : public testing::Test {
 // The sum of the last layer is under way while the gradients of the first are still computed: its
 // end waits for them, and they wait for its beginning.
 TEST_F(DenseReductionTest, ABucketIsReducedWhileTheNextAreComputed) {
-  const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
+  const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
   std::vector<Events> events(2);
   OnAllRanks(2, [&](uint32_t rank) {
     SlowGroup group(*groups[rank], events[rank], "computed 0");
@@ -148,7 +148,7 @@ TEST_F(DenseReductionTest, ABucketIsReducedWhileTheNextAreComputed) {
 
 // Of a step that has diverged, of one without examples, and without a queue nothing leaves early.
 TEST_F(DenseReductionTest, WhatStaysLeavesAtTheEnd) {
-  const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
+  const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
   std::vector<Events> events(2);
   OnAllRanks(2, [&](uint32_t rank) {
     SlowGroup group(*groups[rank], events[rank], "");

@@ -15,8 +15,8 @@
 #include "common/planning/layer_facts.h"
 #include "common/planning/strategy_of_job.h"
 #include "common/platform/random.h"
-#include "tests/worker/collective/local_collectives.h"
 #include "tests/worker/model/model_fixture.h"
+#include "worker/collective/rank_transport.h"
 #include "worker/model/step_parts.h"
 #include "worker/parallel/rank_groups.h"
 #include "worker/step/lane_exchange.h"
@@ -96,7 +96,7 @@ Found Together(const Job& job, const Strategy& strategy, const Batch& batch, Exe
   const uint32_t workers = strategy.workers;
   const std::unique_ptr<Model> whole = *NewModel(job, executor);
   const std::vector<float> dense = DenseOf(*whole, job.seed);
-  const std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(workers);
+  const std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(workers);
   std::vector<Found> of_rank(workers);
   std::vector<std::string> failed(workers);
   OnAllRanks(workers, [&](uint32_t rank) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/parallel/strategy.h"
-#include "tests/worker/collective/local_collectives.h"
+#include "worker/collective/rank_transport.h"
 
 namespace hdps {
 namespace {
@@ -87,7 +87,7 @@ std::string WrongWith(const std::vector<std::unique_ptr<Collective>>& ranks, con
 TEST(RedistributionTest, EveryElementArrives) {
   size_t conversions = 0;
   for (const uint32_t workers : {1u, 2u, 3u, 4u, 6u, 8u}) {
-    const std::vector<std::unique_ptr<Collective>> ranks = NewLocalCollectives(workers);
+    const std::vector<std::unique_ptr<Collective>> ranks = NewThreadCollectives(workers);
     std::vector<uint32_t> counts;
     for (uint32_t r = 0; r < workers; ++r) counts.push_back(r == 1 ? 0 : 3 + r % 2);
     const StepRows rows(counts);
@@ -106,7 +106,7 @@ TEST(RedistributionTest, EveryElementArrives) {
 
 // Vectors of 4 columns stay whole on one side, single columns are cut on the other.
 TEST(RedistributionTest, ColumnsAreCutAtTheirUnits) {
-  const std::vector<std::unique_ptr<Collective>> ranks = NewLocalCollectives(4);
+  const std::vector<std::unique_ptr<Collective>> ranks = NewThreadCollectives(4);
   const StepRows rows(std::vector<uint32_t>{2, 3, 1, 2});
   const Layout columns({{kColumns, 4}});
   uint64_t bytes = 0;
@@ -118,7 +118,7 @@ TEST(RedistributionTest, ColumnsAreCutAtTheirUnits) {
 
 // What is predicted of a conversion is what leaves the ranks.
 TEST(RedistributionTest, MovesWhatIsPredicted) {
-  const std::vector<std::unique_ptr<Collective>> ranks = NewLocalCollectives(4);
+  const std::vector<std::unique_ptr<Collective>> ranks = NewThreadCollectives(4);
   const StepRows rows(std::vector<uint32_t>{4, 4, 4, 4});
   const ColumnShape columns = {16, 1};
   for (const Layout& from : LayoutsOver(4)) {

@@ -15,8 +15,8 @@
 #include "common/job/job_registry.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
-#include "tests/worker/collective/local_collectives.h"
 #include "tests/worker/model/model_fixture.h"
+#include "worker/collective/rank_transport.h"
 #include "worker/model/layer.h"
 #include "worker/model/step_parts.h"
 
@@ -48,7 +48,7 @@ TEST(LaneExchangeTest, SumsLanesOfAGroupThenGroups) {
 
 TEST(LaneExchangeTest, WorkersAddInTheOrderOfTheirRanksAndRunWorkInThatOfItsStart) {
   const std::vector<double> values = {1.0, 0x1p-53, 0x1p-53};
-  std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(3);
+  std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(3);
   OnAllRanks(3, [&](uint32_t rank) {
     Collective* const group = groups[rank].get();
     LaneExchange exchange({&group, 1}, *kClock);
@@ -80,7 +80,7 @@ TEST(LaneExchangeTest, WorkersAddInTheOrderOfTheirRanksAndRunWorkInThatOfItsStar
 
 // A rank that leaves ends the wait of the others, and what they started behind is not run.
 TEST(LaneExchangeTest, AFailureEndsEveryWaitOfTheStep) {
-  std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
+  std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
   OnAllRanks(2, [&](uint32_t rank) {
     if (rank == 1) return groups[0]->Abort();
     Collective* const group = groups[0].get();
@@ -200,7 +200,7 @@ TEST(LaneExchangeTest, WhatOneLaneWaitsForHasTheTimeOfTheOthersCompute) {
   ASSERT_TRUE((*model)->meets());
   (*model)->SetDense((*model)->InitialDense(1));
 
-  std::vector<std::unique_ptr<Collective>> groups = NewLocalCollectives(2);
+  std::vector<std::unique_ptr<Collective>> groups = NewThreadCollectives(2);
   Collective* const group = groups[0].get();
   LaneExchange exchange({&group, 1}, *kClock);
   StepParts parts;
