@@ -1,19 +1,23 @@
 // The dense arithmetic of one device: what layers are written against, once for all devices.
 #pragma once
 
+#include <glog/logging.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "common/base/status.h"
 #include "common/job/model_spec.h"
 #include "common/platform/executor.h"
+#include "kernels/bf16_ops.h"
 #include "kernels/host/embedding_bag.h"
-#include "kernels/host/gemm.h"
 #include "kernels/host/pair_dots.h"
 #include "kernels/host/row_slab.h"
 #include "kernels/host/unique_row_gemm.h"
 #include "kernels/matrix.h"
+#include "kernels/products/gemm.h"
 #include "kernels/row_spans.h"
 #include "kernels/row_tasks.h"
 
@@ -65,6 +69,11 @@ class DenseOps {
  public:
   virtual ~DenseOps() = default;
   virtual DeviceKind device() const = 0;
+  // What the bits of results depend on beside their inputs. Two machines with the same text compute
+  // the same bits.
+  virtual std::string Arithmetic() const = 0;
+  // Products of numbers in bf16; null: the job does not ask for them, or the device has none.
+  virtual Bf16Ops* bf16() const { return nullptr; }
 
   // ---- memory.
   //
@@ -109,6 +118,10 @@ class DenseOps {
   // kMax the index remembers which keys were the largest, for PoolBackward.
   virtual void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
                     Matrix out) = 0;
+  // The same rounded to bf16, where there is bf16().
+  virtual void Pool(BagIndex&, const PoolSpec&, const RowSpans<const float>&, Bf16Matrix) {
+    LOG(FATAL) << "this device has no numbers in bf16";
+  }
   // row_gradients[num_rows * dim] (+)= for each row the gradients of its keys, in order of feature,
   // then of bag. Never gives -0.0 under kOver.
   virtual void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
@@ -156,7 +169,8 @@ class DenseOps {
 };
 
 // Tiles of fixed shape on `executor`, products by single-threaded BLAS.
-std::unique_ptr<DenseOps> NewCpuOps(Executor& executor);
+// Products in bf16 where `bf16` names what computes them.
+std::unique_ptr<DenseOps> NewCpuOps(Executor& executor, Bf16Products bf16 = Bf16Products::kNone);
 // kNotFound when the build or the machine has no CUDA; the message says which, and what the driver
 // said.
 Result<std::unique_ptr<DenseOps>> NewCudaOps();
@@ -181,6 +195,11 @@ class DeviceArray {
   // A matrix of this array, its rows RowStride(cols) apart; likewise.
   Matrix ReserveRows(size_t rows, size_t cols) {
     return {Reserve(rows * RowStride(cols)), rows, cols, RowStride(cols)};
+  }
+  // Numbers in bf16 in the array's memory; likewise.
+  Bf16Matrix ReserveBf16Rows(size_t rows, size_t cols) {
+    const size_t stride = Bf16RowStride(cols);
+    return {reinterpret_cast<uint16_t*>(Reserve((rows * stride + 1) / 2)), rows, cols, stride};
   }
   float* data() const { return data_; }
   size_t size() const { return size_; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace hdps {
 
@@ -37,6 +38,20 @@ struct ConstMatrix {
   const float* Row(size_t r) const { return data + r * stride; }
 };
 
+// A matrix of numbers in bf16, as their bits; like Matrix in all else.
+struct Bf16Matrix {
+  uint16_t* data = nullptr;
+  size_t rows = 0, cols = 0, stride = 0;
+
+  Bf16Matrix Columns(size_t first, size_t count) const {
+    return {data + first, rows, count, stride};
+  }
+  Bf16Matrix Rows(size_t first, size_t count) const {
+    return {data + first * stride, count, cols, stride};
+  }
+  uint16_t* Row(size_t r) const { return data + r * stride; }
+};
+
 // Floats from one row to the next in a matrix of its own: `cols`, but where rows would lie a
 // multiple of 1 KiB apart, two lines more. Such rows meet in few sets of the first-level cache, and
 // a product that reads them across takes twice as long.
@@ -44,6 +59,9 @@ constexpr size_t RowStride(size_t cols) {
   constexpr size_t kMeetingFloats = 256, kMoreFloats = 32;
   return cols > 0 && cols % kMeetingFloats == 0 ? cols + kMoreFloats : cols;
 }
+
+// The same in numbers of bf16.
+constexpr size_t Bf16RowStride(size_t cols) { return 2 * RowStride((cols + 1) / 2); }
 
 // Whether a result replaces what is there or is added to it.
 enum class Write : unsigned char { kOver, kAdd };

@@ -19,16 +19,35 @@ VectorWidth AskProcessor() {
   return avx512 ? VectorWidth::kAvx512 : VectorWidth::kAvx2;
 }
 
+// The operator's mistake, met below everything that could hand a status on.
+[[noreturn]] void Refuse(const char* variable, const char* value, const char* right) {
+  std::fprintf(stderr, "error: the environment variable %s is '%s': %s\n", variable, value, right);
+  std::_Exit(2);
+}
+
+// Null: not set, or empty.
+const char* ValueOf(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value == nullptr || *value == '\0' ? nullptr : value;
+}
+
 std::optional<VectorWidth> AskEnvironment() {
-  const char* const value = std::getenv(kLimitVariable);
-  if (value == nullptr || *value == '\0') return std::nullopt;
+  const char* const value = ValueOf(kLimitVariable);
+  if (value == nullptr) return std::nullopt;
   for (const VectorWidth width : {VectorWidth::kPlain, VectorWidth::kAvx2, VectorWidth::kAvx512}) {
     if (VectorWidthName(width) == value) return width;
   }
-  // The operator's mistake, met below everything that could hand a status on.
-  std::fprintf(stderr, "error: the environment variable %s is '%s': plain, avx2 or avx512\n",
-               kLimitVariable, value);
-  std::_Exit(2);
+  Refuse(kLimitVariable, value, "plain, avx2 or avx512");
+}
+
+bool AskForWidenedBf16() {
+  constexpr char kVariable[] = "HDPS_WIDENED_BF16";
+  const char* const value = ValueOf(kVariable);
+  if (value == nullptr) return false;
+  if (std::string_view(value) != "0" && std::string_view(value) != "1") {
+    Refuse(kVariable, value, "0 or 1");
+  }
+  return *value == '1';
 }
 
 }  // namespace
@@ -48,6 +67,11 @@ std::string_view VectorWidthName(VectorWidth width) {
 std::optional<VectorWidth> VectorWidthLimit() {
   static const std::optional<VectorWidth> limit = AskEnvironment();
   return limit;
+}
+
+bool WidenedBf16Asked() {
+  static const bool asked = AskForWidenedBf16();
+  return asked;
 }
 
 VectorWidth WidestVectors() {

@@ -31,6 +31,9 @@ VectorWidth WidestVectors();
 // and the library of matrix products then compute as on a machine that has no wider vectors. Read
 // once.
 std::optional<VectorWidth> VectorWidthLimit();
+// Whether the environment variable HDPS_WIDENED_BF16 is 1: products of numbers in bf16 are to be
+// computed in fp32, on any machine. Read once.
+bool WidenedBf16Asked();
 
 // Floats in memory that are one vector of that width (a wider one would go through the stack piece
 // by piece): aligned like a float, and allowed to look at floats.

@@ -70,6 +70,13 @@ constexpr auto WordsOf(FirstLayer) {
   return EnumWords(kAuto, "auto", kPlain, "plain", kUniqueRows, "unique_rows");
 }
 
+// Of the numbers that dense layers multiply; sums, weights and optimizers are in fp32.
+enum class Precision : uint8_t { kFp32, kBf16 };
+constexpr auto WordsOf(Precision) {
+  using enum Precision;
+  return EnumWords(kFp32, "fp32", kBf16, "bf16");
+}
+
 // A graph of layers; the last one gives the logits, [n, 1] for logloss, [n, classes] for softmax.
 struct ModelSpec {
   std::string type = "wide_deep";  // The recipe the graph was built from; else "graph".
@@ -79,6 +86,7 @@ struct ModelSpec {
   std::vector<TaskSpec> tasks;  // Empty: one, by `loss`.
   std::string device = "auto";  // auto | cpu | cuda: where the dense layers are computed.
   FirstLayer first_layer = FirstLayer::kAuto;
+  Precision precision = Precision::kFp32;
   // What the kinds of layers and optimizers mean; null: BuiltInRegistry().
   std::shared_ptr<const JobRegistry> registry;
 };

@@ -39,6 +39,7 @@ class CudaOps : public DenseOps {
   }
 
   DeviceKind device() const override { return DeviceKind::kCuda; }
+  std::string Arithmetic() const override { return "cuda"; }
 
   float* Allocate(size_t floats) override {
     float* data = nullptr;
@@ -83,6 +84,7 @@ class CudaOps : public DenseOps {
                 std::unique_ptr<BagIndex>* index) override {
     CudaLoadBags(stream_, features, num_rows, index);
   }
+  using DenseOps::Pool;
   void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
             Matrix out) override {
     CudaPool(stream_, index, spec, rows.InOnePiece(0, rows.size()), out);

@@ -9,6 +9,9 @@
 #include "kernels/dense_ops.h"
 #include "kernels/host/chain_rows.h"
 #include "kernels/host/float_memory.h"
+#include "kernels/host/half_floats.h"
+#include "kernels/products/cpu_bf16_ops.h"
+#include "kernels/products/product_tiles.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
@@ -17,48 +20,8 @@ namespace {
 // A block of work for one thread: large against the cost of handing it out (some microseconds),
 // small against the cache.
 constexpr size_t kBlockFloats = 16384;
-constexpr size_t kColumnBlock = 64;  // 4 cache lines a row.
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
-
-// The tiles of a product, each for one sgemm call: a function of the shape alone. They start wide,
-// since BLAS packs its operands once a call, and shrink until several threads have work.
-class Tiles {
- public:
-  explicit Tiles(Matrix c) : c_(c) {
-    constexpr size_t kTilesWanted = 16, kSideMin = 64;
-    while (Blocks(c.rows, rows_) * Blocks(c.cols, cols_) < kTilesWanted) {
-      size_t& side = std::min(c.rows, rows_) >= std::min(c.cols, cols_) ? rows_ : cols_;
-      if (side <= kSideMin) break;
-      side /= 2;
-    }
-  }
-
-  size_t count() const { return Blocks(c_.rows, rows_) * Blocks(c_.cols, cols_); }
-  // The tile of a matrix with the shape of c.
-  template <typename AnyMatrix>
-  AnyMatrix At(AnyMatrix matrix, size_t index) const {
-    const size_t across = Blocks(c_.cols, cols_);
-    const size_t row = index / across * rows_, col = index % across * cols_;
-    return matrix.Rows(row, std::min(rows_, c_.rows - row))
-        .Columns(col, std::min(cols_, c_.cols - col));
-  }
-  // Returns the tile of c that it made.
-  Matrix Multiply(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, size_t index) const {
-    const size_t across = Blocks(c_.cols, cols_);
-    const size_t row = index / across * rows_, col = index % across * cols_;
-    const Matrix tile = At(c_, index);
-    GemmSpec part = spec;
-    if (part.bias != nullptr) part.bias += col;
-    BlasGemm(part, spec.transpose_a ? a.Columns(row, tile.rows) : a.Rows(row, tile.rows),
-             spec.transpose_b ? b.Rows(col, tile.cols) : b.Columns(col, tile.cols), tile);
-    return tile;
-  }
-
- private:
-  const Matrix c_;
-  size_t rows_ = 512, cols_ = 512;
-};
 
 // dy becomes zero where the ReLU's output y is not positive.
 HDPS_INLINE void MaskRelu(ConstMatrix y, Matrix dy) {
@@ -72,9 +35,9 @@ HDPS_INLINE void MaskRelu(ConstMatrix y, Matrix dy) {
 // DenseOps::ActivationBackward for one block of columns.
 HDPS_INLINE void ActivateBack(ConstMatrix y, bool relu, Matrix dy, size_t block,
                               float* bias_gradient) {
-  const size_t first = block * kColumnBlock;
-  const size_t cols = std::min(kColumnBlock, dy.cols - first);
-  float sums[kColumnBlock] = {};
+  const size_t first = block * kSumColumns;
+  const size_t cols = std::min(kSumColumns, dy.cols - first);
+  float sums[kSumColumns] = {};
   for (size_t r = 0; r < dy.rows; ++r) {
     float* __restrict d = dy.Row(r) + first;
     if (relu) {
@@ -93,11 +56,21 @@ class CpuBagIndex : public BagIndex {
   std::vector<uint32_t> largest;  // [features, bags, dim]: of the last Pool under kMax.
 };
 
+void Multiply(const ProductTile& tile, const GemmSpec& spec, ConstMatrix a, ConstMatrix b,
+              Matrix c) {
+  BlasGemm(tile.SpecOf(spec), tile.Left(spec, a), tile.Right(spec, b), tile.Of(c));
+}
+
 class CpuOps : public DenseOps {
  public:
-  explicit CpuOps(Executor& executor) : executor_(executor) {}
+  CpuOps(Executor& executor, Bf16Products bf16)
+      : executor_(executor), bf16_(NewCpuBf16Ops(executor, bf16)) {}
 
   DeviceKind device() const override { return DeviceKind::kCpu; }
+  std::string Arithmetic() const override {
+    return CpuArithmetic() + (bf16_ == nullptr ? "" : ", " + bf16_->Arithmetic());
+  }
+  Bf16Ops* bf16() const override { return bf16_.get(); }
 
   float* Allocate(size_t floats) override { return AllocateFloats(floats).release(); }
   void Free(float* data) override { FreeFloats()(data); }
@@ -114,12 +87,12 @@ class CpuOps : public DenseOps {
   void FillZero(float* data, size_t floats) override { std::fill_n(data, floats, 0.0f); }
 
   void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override {
-    const Tiles tiles(c);
-    Run(tiles.count(), [&](size_t index) { tiles.Multiply(spec, a, b, index); });
+    const ProductTiles tiles(c.rows, c.cols);
+    Run(tiles.count(), [&](size_t index) { Multiply(tiles[index], spec, a, b, c); });
   }
 
   void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
-    Run(Blocks(dy.cols, kColumnBlock), [&](size_t block) {
+    Run(Blocks(dy.cols, kSumColumns), [&](size_t block) {
       WithVectors(
           width_, [&]() __attribute__((always_inline)) {
             ActivateBack(y, relu, dy, block, bias_gradient);
@@ -130,26 +103,28 @@ class CpuOps : public DenseOps {
   // All of it at once: whoever is done with one product begins with the next.
   bool BackwardOfDense(const DenseBackward& layer) override {
     const bool wants_dx = layer.dx.data != nullptr;
-    const Tiles below(wants_dx ? layer.dx : Matrix()), weights(layer.weight_gradient);
-    const size_t sums = layer.bias_gradient == nullptr ? 0 : Blocks(layer.dy.cols, kColumnBlock);
-    Run(below.count() + weights.count() + sums, [&](size_t index) {
-      if (index < below.count()) {
-        const GemmSpec spec{.transpose_b = true, .write = layer.write_dx};
-        const Matrix dx = below.Multiply(spec, layer.dy, layer.weights, index);
-        if (!layer.relu_below) return;
-        const ConstMatrix x = below.At(layer.x, index);
-        WithVectors(
-            width_, [&]() __attribute__((always_inline)) { MaskRelu(x, dx); });
-      } else if (index < below.count() + weights.count()) {
-        weights.Multiply({.transpose_a = true}, layer.x, layer.dy, index - below.count());
-      } else {
-        const size_t block = index - below.count() - weights.count();
-        WithVectors(
-            width_, [&]() __attribute__((always_inline)) {
-              ActivateBack({}, false, layer.dy, block, layer.bias_gradient);
-            });
-      }
-    });
+    const ProductTiles dx(wants_dx ? layer.dx.rows : 0, layer.dx.cols);
+    const ProductTiles dw(layer.weight_gradient.rows, layer.weight_gradient.cols);
+    RunDenseBackward(
+        executor_, dx, dw, layer.bias_gradient == nullptr ? 0 : layer.dy.cols,
+        [&](const ProductTile& tile) {
+          Multiply(tile, {.transpose_b = true, .write = layer.write_dx}, layer.dy, layer.weights,
+                   layer.dx);
+          if (!layer.relu_below) return;
+          WithVectors(
+              width_, [&]() __attribute__((always_inline)) {
+                MaskRelu(tile.Of(layer.x), tile.Of(layer.dx));
+              });
+        },
+        [&](const ProductTile& tile) {
+          Multiply(tile, {.transpose_a = true}, layer.x, layer.dy, layer.weight_gradient);
+        },
+        [&](size_t block) {
+          WithVectors(
+              width_, [&]() __attribute__((always_inline)) {
+                ActivateBack({}, false, layer.dy, block, layer.bias_gradient);
+              });
+        });
     return layer.relu_below && wants_dx;
   }
 
@@ -199,24 +174,25 @@ class CpuOps : public DenseOps {
 
   void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
             Matrix out) override {
-    auto& loaded = static_cast<CpuBagIndex&>(index);
-    const auto& features = loaded.features;
-    const bool largest = spec.pooling == Pooling::kMax;
-    if (largest) loaded.largest.resize(features.size() * out.rows * spec.dim);
-    RunRows(out.rows, features.size() * spec.dim, [&](size_t first, size_t count) {
-      const Matrix part = out.Rows(first, count);
-      for (size_t f = 0; f < features.size(); ++f) {
-        const bool side_by_side = spec.combine == Combine::kConcat;
-        const Bags bags = features[f].Part(first, count);
-        const Write write = side_by_side || f == 0 ? Write::kOver : Write::kAdd;
-        const Matrix pooled = side_by_side ? part.Columns(f * spec.dim, spec.dim) : part;
-        if (largest) {
-          PoolBagsMax(bags, rows, write, pooled,
-                      loaded.largest.data() + (f * out.rows + first) * spec.dim);
-        } else {
-          PoolBags(bags, spec.pooling, rows, write, pooled);
-        }
-      }
+    auto& loaded = BeginPool(index, spec, out.rows);
+    RunRows(out.rows, loaded.features.size() * spec.dim, [&](size_t first, size_t count) {
+      PoolBlock(loaded, spec, rows, first, out.Rows(first, count));
+    });
+  }
+  void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
+            Bf16Matrix out) override {
+    auto& loaded = BeginPool(index, spec, out.rows);
+    RunRows(out.rows, loaded.features.size() * spec.dim, [&](size_t first, size_t count) {
+      thread_local std::vector<float> block;  // Rounded while it is in the cache.
+      block.resize(count * out.cols);
+      const Matrix pooled{block.data(), count, out.cols, out.cols};
+      PoolBlock(loaded, spec, rows, first, pooled);
+      WithVectors(
+          width_, [&]() __attribute__((always_inline)) {
+            for (size_t r = 0; r < count; ++r) {
+              NarrowEach<DType::kBf16>(pooled.Row(r), out.cols, out.Row(first + r));
+            }
+          });
     });
   }
 
@@ -343,15 +319,43 @@ class CpuOps : public DenseOps {
         [&](size_t index) { body(index * block, std::min(block, rows - index * block)); });
   }
 
+  static CpuBagIndex& BeginPool(BagIndex& index, const PoolSpec& spec, size_t num_bags) {
+    auto& loaded = static_cast<CpuBagIndex&>(index);
+    if (spec.pooling == Pooling::kMax) {
+      loaded.largest.resize(loaded.features.size() * num_bags * spec.dim);
+    }
+    return loaded;
+  }
+
+  // Bags [first, first + out.rows) of all features.
+  static void PoolBlock(CpuBagIndex& loaded, const PoolSpec& spec,
+                        const RowSpans<const float>& rows, size_t first, Matrix out) {
+    const auto& features = loaded.features;
+    for (size_t f = 0; f < features.size(); ++f) {
+      const bool side_by_side = spec.combine == Combine::kConcat;
+      const Bags bags = features[f].Part(first, out.rows);
+      const Write write = side_by_side || f == 0 ? Write::kOver : Write::kAdd;
+      const Matrix pooled = side_by_side ? out.Columns(f * spec.dim, spec.dim) : out;
+      if (spec.pooling == Pooling::kMax) {
+        const size_t num_bags = loaded.largest.size() / (features.size() * spec.dim);
+        PoolBagsMax(bags, rows, write, pooled,
+                    loaded.largest.data() + (f * num_bags + first) * spec.dim);
+      } else {
+        PoolBags(bags, spec.pooling, rows, write, pooled);
+      }
+    }
+  }
+
   Executor& executor_;
+  const std::unique_ptr<Bf16Ops> bf16_;
   const VectorWidth width_ = WidestVectors();
   std::vector<double> losses_;  // Scratch of Loss().
 };
 
 }  // namespace
 
-std::unique_ptr<DenseOps> NewCpuOps(Executor& executor) {
-  return std::make_unique<CpuOps>(executor);
+std::unique_ptr<DenseOps> NewCpuOps(Executor& executor, Bf16Products bf16) {
+  return std::make_unique<CpuOps>(executor, bf16);
 }
 
 }  // namespace hdps

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/host/gemm.h"
+#include "kernels/products/gemm.h"
 
 namespace hdps {
 namespace {

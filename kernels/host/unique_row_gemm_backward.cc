@@ -1,7 +1,7 @@
 // Tile by tile: the gradients of the distinct rows and of the weights they meet.
 #include <algorithm>
 
-#include "kernels/host/gemm.h"
+#include "kernels/products/gemm.h"
 #include "kernels/host/unique_row_gemm.h"
 
 namespace hdps {

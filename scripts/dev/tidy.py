@@ -38,7 +38,8 @@ DOORS = [
     (r"[<\"]rocksdb/", {"embedding/disk/disk_store.cc"}),
     (r"[<\"]gloo/", {"worker/collective/gloo_transport.cc"}),
     (r"[<\"]nccl\.h", {"worker/collective/nccl_transport.cc"}),
-    (r"dnnl\.h|omp_set", {"kernels/host/cpu_gemm.cc"}),
+    (r"dnnl\.h|omp_set", {"kernels/products/bf16_gemm.cc", "kernels/products/cpu_gemm.cc",
+                       "kernels/products/product_library.cc"}),
     (r"[<\"]z(lib|std)\.h", {"worker/data/compressed_file.cc"}),
 ]
 # What may stand in no header: it would reach everyone who includes it.

@@ -1,7 +1,7 @@
 // The specification of a product: one sum in order of k for each element.
 #pragma once
 
-#include "kernels/host/gemm.h"
+#include "kernels/products/gemm.h"
 
 namespace hdps {
 

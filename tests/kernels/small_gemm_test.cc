@@ -1,5 +1,5 @@
 // Small products against the plain loop, over shapes and both orders of the first factor.
-#include "kernels/host/small_gemm.h"
+#include "kernels/products/small_gemm.h"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kernels/host/gather_sum.h"
-#include "kernels/host/gemm.h"
-#include "kernels/host/small_gemm.h"
+#include "kernels/products/gemm.h"
+#include "kernels/products/small_gemm.h"
 
 namespace hdps {
 namespace {
@@ -34,7 +34,7 @@ float RoundedByTheLoop(SmallGemmLoop multiply) {
 
 TEST(VectorWidth, LimitReachesLoopsAndLibrary) {
   const std::string_view ours = VectorWidthName(WidestVectors());
-  const std::string_view of_library = VectorWidthName(WidthOfBlasGemm());
+  const std::string_view of_library = VectorWidthName(WidthOfProductLibrary());
   std::printf("figure: vectors of our loops %.*s, of oneDNN %.*s\n", static_cast<int>(ours.size()),
               ours.data(), static_cast<int>(of_library.size()), of_library.data());
   EXPECT_EQ(ours, of_library);

@@ -35,6 +35,7 @@ std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device)
         << " output=[n," << graph.places[i].width << "] weights=" << WeightShape(graph, i)
         << " parameters=" << parameters << " bytes=" << parameters * sizeof(float)
         << (graph.places[i].on_rows ? first_layer : "")
+        << (graph.places[i].bf16_products ? " precision=bf16" : "")
         << (graph.places[i].used ? "" : " (unused: the loss does not depend on it)") << "\n";
   }
   for (size_t t = 0; t < job.tables.size(); ++t) {

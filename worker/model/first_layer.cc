@@ -174,7 +174,9 @@ int EmbeddingBelow(const Job& job, const std::vector<Place>& places, uint32_t de
 void JoinFirstLayers(const Job& job, DenseOps& ops, const std::vector<DenseTensor>& tensors,
                      const std::vector<uint32_t>& first_tensor, std::vector<Place>& places,
                      std::vector<std::unique_ptr<Layer>>& layers) {
-  if (job.model.first_layer == FirstLayer::kPlain) return;
+  const FirstLayer choice = job.model.first_layer;
+  // Products in bf16 cost half of those in fp32 or less, which leaves distinct rows no gain.
+  if (choice == FirstLayer::kPlain || (choice == FirstLayer::kAuto && ops.bf16())) return;
   for (uint32_t p = 0; p < places.size(); ++p) {
     const int below = EmbeddingBelow(job, places, p);
     if (below < 0) continue;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/job/model_graph.h"
+#include "worker/model/bf16_layers.h"
 #include "worker/model/element_chain.h"
 #include "worker/model/first_layer.h"
 
@@ -93,6 +94,7 @@ Result<Graph> BuildGraph(const Job& job, DenseOps& ops) {
   }
   JoinChains(job, graph.places, graph.layers);
   JoinFirstLayers(job, ops, graph.tensors, graph.first_tensor, graph.places, graph.layers);
+  ChooseBf16(job, ops, graph.places);
   return graph;
 }
 
@@ -103,15 +105,31 @@ Activations::Activations(DenseOps* ops, size_t num_places) {
   }
 }
 
+void Activations::LayValue(size_t rows, std::vector<Place>& places, size_t p) {
+  Place& place = places[p];
+  const Place* const home =
+      place.value_home < 0 ? nullptr : &places[static_cast<size_t>(place.value_home)];
+  if (place.value_in_bf16) {
+    place.value16 = home == nullptr ? values_[p]->ReserveBf16Rows(rows, place.width)
+                                    : home->value16.Columns(place.home_column, place.width);
+    place.value = {nullptr, rows, place.width, 0};
+  } else {
+    place.value = home == nullptr ? values_[p]->ReserveRows(rows, place.width)
+                                  : home->value.Columns(place.home_column, place.width);
+  }
+}
+
 void Activations::Lay(std::span<const size_t> rows, std::vector<Place>& places) {
   for (size_t p = places.size(); p-- > 0;) {  // A concat before what lives in it.
     Place& place = places[p];
     if (!place.used || place.fused) continue;
     place.gradient_begun = place.gradient_masked = false;
-    place.value = place.value_home < 0
-                      ? values_[p]->ReserveRows(rows[p], place.width)
-                      : places[static_cast<size_t>(place.value_home)].value.Columns(
-                            place.home_column, place.width);
+    LayValue(rows[p], places, p);
+    if (place.gradient_in_bf16) {
+      place.gradient16 = gradients_[p]->ReserveBf16Rows(rows[p], place.width);
+      place.gradient = {nullptr, rows[p], place.width, 0};
+      continue;
+    }
     if (!place.learns) continue;
     place.gradient = place.gradient_home < 0
                          ? gradients_[p]->ReserveRows(rows[p], place.width)

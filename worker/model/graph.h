@@ -36,6 +36,8 @@ class Activations {
   void Lay(std::span<const size_t> rows, std::vector<Place>& places);
 
  private:
+  void LayValue(size_t rows, std::vector<Place>& places, size_t p);
+
   std::vector<std::unique_ptr<DeviceArray>> values_, gradients_;  // [places]
 };
 

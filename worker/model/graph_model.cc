@@ -203,15 +203,34 @@ Result<double> GraphModel::Predict(const Batch& batch, std::span<const TableInpu
   return loss_.Score(batch, lanes_[0]->logits().value, probabilities);
 }
 
-Result<std::unique_ptr<DenseOps>> ChooseOps(const std::string& device, Executor& executor) {
+// Says once a process what a job gets that asks for bf16.
+std::unique_ptr<DenseOps> OpsOfCpu(const ModelSpec& model, Executor& executor) {
+  if (model.precision == Precision::kFp32) return NewCpuOps(executor);
+  const Bf16Products bf16 = Bf16ProductsOfThisMachine();
+  if (bf16 == Bf16Products::kNone) {
+    LOG_FIRST_N(WARNING, 1) << "model.precision: bf16: this CPU, or HDPS_MAX_VECTOR_WIDTH, has "
+                               "neither AMX nor AVX512-BF16; dense layers multiply in fp32";
+  } else {
+    LOG_FIRST_N(INFO, 1) << "dense layers multiply in bf16 by " << Bf16ProductsName(bf16);
+  }
+  return NewCpuOps(executor, bf16);
+}
+
+Result<std::unique_ptr<DenseOps>> ChooseOps(const ModelSpec& model, Executor& executor) {
+  const std::string& device = model.device;
   if (device != "auto" && device != "cpu" && device != "cuda") {
     return Status(Code::kInvalidArgument,
                   "model.device: '" + device + "' is not a device; use auto, cpu or cuda");
   }
-  if (device == "cpu") return NewCpuOps(executor);
+  if (device == "cpu") return OpsOfCpu(model, executor);
   Result<std::unique_ptr<DenseOps>> cuda = NewCudaOps();
+  if (cuda.ok() && model.precision == Precision::kBf16) {
+    return Status(Code::kInvalidArgument,
+                  "model.precision: bf16 is computed on CPUs only so far, and this job would use "
+                  "the GPU; use fp32, or model.device cpu");
+  }
   if (cuda.ok()) return cuda;
-  if (device == "auto") return NewCpuOps(executor);
+  if (device == "auto") return OpsOfCpu(model, executor);
   return Status(Code::kInvalidArgument,
                 "model.device: cuda: " + cuda.status().message() + "; use cpu or auto");
 }
@@ -231,7 +250,7 @@ double Model::Predict(const Batch& batch, std::span<const TableInput> tables,
 }
 
 Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor) {
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<DenseOps> ops, ChooseOps(job.model.device, executor));
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<DenseOps> ops, ChooseOps(job.model, executor));
   HDPS_ASSIGN_OR_RETURN(Graph graph, BuildGraph(job, *ops));
   return std::unique_ptr<Model>(
       std::make_unique<GraphModel>(job, std::move(ops), std::move(graph)));

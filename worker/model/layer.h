@@ -36,7 +36,12 @@ struct Place {
   int value_home = -1, gradient_home = -1;
   uint32_t home_column = 0;
 
-  Matrix value, gradient;  // [n, width]
+  // What stands in bf16 alone: `value`, or `gradient`, then has a shape and no data. See
+  // bf16_layers.h; a dense layer with bf16_products multiplies in bf16.
+  bool bf16_products = false, value_in_bf16 = false, gradient_in_bf16 = false;
+
+  Matrix value, gradient;          // [n, width]
+  Bf16Matrix value16, gradient16;  // Likewise.
   bool gradient_begun = false;
   bool gradient_masked = false;  // It is already the one in front of the place's own ReLU.
 

@@ -9,7 +9,6 @@
 
 #include "common/job/eval_sets.h"
 #include "common/platform/failpoint.h"
-#include "kernels/host/gemm.h"
 #include "worker/data/data_preview.h"
 #include "worker/step/label_count.h"
 
@@ -104,7 +103,7 @@ CommandDone Trainer::AnswerTo(const Command& command) const {
   done.id = command.id;
   done.dense_rows = dense_keys_.size();
   for (const DenseTensor& tensor : model_->tensors()) done.dense_parameters += tensor.size();
-  done.arithmetic = model_->ops().on_host() ? CpuArithmetic() : "cuda";
+  done.arithmetic = model_->ops().Arithmetic();
   return done;
 }
 

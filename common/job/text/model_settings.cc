@@ -324,6 +324,12 @@ Section ModelSection(const JobRegistry& registry) {
   model.Add("device", &ModelText::device,
             "Where the dense layers are computed; auto: cuda if there is one.",
             OneOf{{"auto", "cpu", "cuda"}}, Hashed::kDefault);
+  model.Add(
+      "precision", &ModelText::precision,
+      "Of the numbers that dense layers of 16 units or more multiply. bf16: rounded to 16 bits "
+      "where the CPU multiplies those faster (AMX or AVX512-BF16; elsewhere fp32 is used, and "
+      "the log says so); sums, weights, their gradients and optimizers stay in fp32.",
+      kPrintedUnlessDefault);
   model.Add("first_layer", &ModelText::first_layer,
             "Of a dense layer on an embedding on the CPU: multiply every example's rows, or each "
             "distinct row of the batch once; auto: what is cheaper for the batch.",

@@ -14,7 +14,11 @@ class ConcatLayer : public Layer {
     size_t column = 0;
     for (const uint32_t i : self.inputs) {
       const Place& input = pass.places[i];
-      if (input.value_home != static_cast<int>(place_) || input.home_column != column) {
+      const bool there =
+          input.value_home == static_cast<int>(place_) && input.home_column == column;
+      if (!there && self.value_in_bf16) {
+        pass.ops.bf16()->Narrow(input.value, self.value16.Columns(column, input.width));
+      } else if (!there) {
         pass.ops.Copy(Write::kOver, input.value, self.value.Columns(column, input.width));
       }
       column += input.width;

@@ -17,7 +17,12 @@ class EmbeddingLayer : public Layer {
     const TablePass& table = pass.tables[table_];
     CollectBags(pass, table_, features_, &bags_);
     pass.ops.LoadBags(bags_, static_cast<uint32_t>(table.keys->unique.size()), &index_);
-    pass.ops.Pool(*index_, spec_, table.rows, pass.places[place_].value);
+    const Place& self = pass.places[place_];
+    if (self.value_in_bf16) {
+      pass.ops.Pool(*index_, spec_, table.rows, self.value16);
+    } else {
+      pass.ops.Pool(*index_, spec_, table.rows, self.value);
+    }
   }
 
   void Backward(Pass& pass) override {

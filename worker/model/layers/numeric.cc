@@ -10,7 +10,15 @@ class NumericLayer : public Layer {
  public:
   explicit NumericLayer(uint32_t place) : place_(place) {}
   void Forward(Pass& pass) override {
-    pass.ops.UploadRows(pass.sources.numeric, pass.places[place_].value);
+    const Place& self = pass.places[place_];
+    if (self.value_in_bf16) {
+      const Matrix& shape = self.value;
+      CHECK_EQ(pass.sources.numeric.size(), shape.rows * shape.cols);
+      pass.ops.bf16()->Narrow({pass.sources.numeric.data(), shape.rows, shape.cols, shape.cols},
+                              self.value16);
+    } else {
+      pass.ops.UploadRows(pass.sources.numeric, self.value);
+    }
   }
   void Backward(Pass&) override { LOG(FATAL) << "numbers have no gradient"; }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "kernels/matrix.h"
-#include "kernels/vector_width.h"
 
 namespace hdps {
 
@@ -19,11 +18,8 @@ struct GemmSpec {
 // By one sgemm call on the calling thread; the bits depend on the shapes and the machine's
 // vector width.
 void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c);
-// The vectors that its library computes with: the machine's, or what the limit leaves of them.
-VectorWidth WidthOfBlasGemm();
 
-// What the bits of products depend on beside their inputs: "avx512 vectors, oneDNN at avx512". Two
-// machines with the same text compute the same bits.
+// What the bits of products depend on beside their inputs: "avx512 vectors, oneDNN at avx512".
 std::string CpuArithmetic();
 
 }  // namespace hdps

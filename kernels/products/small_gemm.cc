@@ -1,5 +1,5 @@
 // One source for all vector widths: a block of sums stays in registers while k runs.
-#include "kernels/host/small_gemm.h"
+#include "kernels/products/small_gemm.h"
 
 #include "kernels/vector_width.h"
 

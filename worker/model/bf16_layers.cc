@@ -1,0 +1,75 @@
+// Looks from each place at those that read it.
+#include "worker/model/bf16_layers.h"
+
+#include <algorithm>
+
+namespace hdps {
+namespace {
+
+// Of fewer units a product costs less than rounding its input.
+constexpr uint32_t kUnitsMin = 16;
+
+class Bf16Choice {
+ public:
+  Bf16Choice(const Job& job, std::vector<Place>& places) : job_(job), places_(places) {}
+
+  void Make() {
+    for (size_t p = 0; p < places_.size(); ++p) {
+      Place& place = places_[p];
+      place.bf16_products = place.used && !place.fused && !place.on_rows &&
+                            place.width >= kUnitsMin && Is(p, "dense");
+    }
+    for (size_t p = 0; p < places_.size(); ++p) {
+      if (places_[p].used && !places_[p].fused && places_[p].value_home < 0 && OnlyMultiplied(p)) {
+        MoveToBf16(p);
+      }
+    }
+  }
+
+ private:
+  bool Is(size_t place, const char* kind) const { return job_.model.layers[place].kind == kind; }
+
+  // Whether products in bf16 are all that is done with the value.
+  bool OnlyMultiplied(size_t place) const {
+    return places_[place].num_consumers > 0 &&
+           std::ranges::all_of(places_, [&](const Place& reader) {
+             return !reader.used || reader.bf16_products ||
+                    !std::ranges::count(reader.inputs, static_cast<uint32_t>(place));
+           });
+  }
+
+  void MoveToBf16(size_t p) {
+    Place& place = places_[p];
+    if (Is(p, "embedding")) {
+      place.value_in_bf16 = true;
+    } else if (Is(p, "concat")) {
+      place.value_in_bf16 = true;
+      for (const uint32_t i : place.inputs) MoveInto(p, i);
+    } else if (place.bf16_products && place.num_consumers == 1 &&
+               (job_.model.layers[p].activation == Activation::kNone || place.relu)) {
+      place.value_in_bf16 = place.gradient_in_bf16 = true;
+    }
+  }
+
+  // What lives in the concat is made there in bf16, or is made elsewhere and rounded into it.
+  void MoveInto(size_t concat, uint32_t i) {
+    Place& input = places_[i];
+    if (input.value_home != static_cast<int>(concat)) return;
+    if (input.num_consumers == 1 && (Is(i, "embedding") || Is(i, "numeric"))) {
+      input.value_in_bf16 = true;
+    } else {
+      input.value_home = -1;
+    }
+  }
+
+  const Job& job_;
+  std::vector<Place>& places_;
+};
+
+}  // namespace
+
+void ChooseBf16(const Job& job, const DenseOps& ops, std::vector<Place>& places) {
+  if (ops.bf16() != nullptr) Bf16Choice(job, places).Make();
+}
+
+}  // namespace hdps

@@ -1,0 +1,18 @@
+// Which layers multiply in bf16, and which values then stand in bf16 alone.
+#pragma once
+
+#include <vector>
+
+#include "common/job/job.h"
+#include "kernels/dense_ops.h"
+#include "worker/model/layer.h"
+
+namespace hdps {
+
+// Marks dense layers of at least 16 units, where `ops` has products in bf16. What such layers alone
+// read stands in bf16 and nowhere else: a dense layer's output with one reader, and its gradient;
+// an embedding; a concat, with the embeddings and numbers that live in it. Comes last, when chains
+// and first layers are joined.
+void ChooseBf16(const Job& job, const DenseOps& ops, std::vector<Place>& places);
+
+}  // namespace hdps
