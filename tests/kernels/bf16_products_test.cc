@@ -77,7 +77,9 @@ TEST_P(Bf16ProductsTest, AreSumsOfRoundedNumbers) {
   for (const Case& c : {Case{1, 16, 1}, Case{7, 17, 5}, Case{64, 64, 64}, Case{130, 96, 429},
                         Case{33, 1, 70}, Case{5, 48, 1031}}) {
     for (int choice = 0; choice < 32; ++choice) {
-      GemmSpec spec{.transpose_a = (choice & 1) != 0, .transpose_b = (choice & 2) != 0};
+      GemmSpec spec;
+      spec.transpose_a = (choice & 1) != 0;
+      spec.transpose_b = (choice & 2) != 0;
       const std::vector<float> bias(c.cols, 0.25f);
       if (choice & 4) spec.bias = bias.data();
       spec.relu = (choice & 8) != 0;
@@ -125,6 +127,7 @@ TEST_P(Bf16ProductsTest, BackwardGivesWeightsBiasAndInput) {
                             .dy = dy.view(),
                             .weight_gradient = dw.device(),
                             .bias_gradient = bias.data(),
+                            .dx = {},
                             .relu_below = dx_in_bf16};
     if (dx_in_bf16) {
       layer.dx.bf16 = dx.view();
@@ -204,10 +207,10 @@ TEST_P(Bf16ProductsTest, RowsArePooledInFp32AndRoundedOnce) {
 INSTANTIATE_TEST_SUITE_P(All, Bf16ProductsTest,
                          testing::Values(Bf16Products::kWidened, Bf16Products::kAvx512,
                                          Bf16Products::kAmx),
-                         [](const testing::TestParamInfo<Bf16Products>& info) {
-                           return std::string(info.param == Bf16Products::kWidened  ? "Widened"
-                                              : info.param == Bf16Products::kAvx512 ? "Avx512"
-                                                                                    : "Amx");
+                         [](const auto& of) {
+                           return std::string(of.param == Bf16Products::kWidened  ? "Widened"
+                                              : of.param == Bf16Products::kAvx512 ? "Avx512"
+                                                                                  : "Amx");
                          });
 
 }  // namespace

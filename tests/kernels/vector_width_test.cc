@@ -5,11 +5,12 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/host/gather_sum.h"
-#include "kernels/products/gemm.h"
+#include "kernels/products/product_library.h"
 #include "kernels/products/small_gemm.h"
 
 namespace hdps {
@@ -53,15 +54,38 @@ TEST(VectorWidth, LoopsThatAreChosenAreThoseOfTheWidth) {
   EXPECT_EQ(RoundedByTheLoop(SmallGemmOfThisMachine()), plain ? 0x1p-11f : 0x1p-11f + 0x1p-24f);
 }
 
-TEST(VectorWidthDeathTest, AWidthThatIsNoneIsRefusedByName) {
+// An environment variable that has a value for the life of the object, and then its own again.
+class Variable {
+ public:
+  Variable(const char* name, const char* value) : name_(name) {
+    if (const char* const before = std::getenv(name)) before_ = before;
+    setenv(name, value, 1);
+  }
+  ~Variable() {
+    if (before_) {
+      setenv(name_, before_->c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+
+ private:
+  const char* const name_;
+  std::optional<std::string> before_;
+};
+
+TEST(VectorWidthDeathTest, AValueThatIsNoneIsRefusedByName) {
   // Read once a process: one that begins anew asks with the mistake.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const char* const limit = std::getenv("HDPS_MAX_VECTOR_WIDTH");
-  const std::string before = limit == nullptr ? "" : limit;
-  setenv("HDPS_MAX_VECTOR_WIDTH", "avx1024", 1);
-  EXPECT_EXIT(WidestVectors(), testing::ExitedWithCode(2),
-              "HDPS_MAX_VECTOR_WIDTH is 'avx1024': plain, avx2 or avx512");
-  setenv("HDPS_MAX_VECTOR_WIDTH", before.c_str(), 1);
+  {
+    const Variable limit("HDPS_MAX_VECTOR_WIDTH", "avx1024");
+    EXPECT_EXIT(WidestVectors(), testing::ExitedWithCode(2),
+                "HDPS_MAX_VECTOR_WIDTH is 'avx1024': plain, avx2 or avx512");
+  }
+  const Variable widened("HDPS_WIDENED_BF16", "yes");
+  EXPECT_EXIT(WidenedBf16Asked(), testing::ExitedWithCode(2), "HDPS_WIDENED_BF16 is 'yes': 0 or 1");
 }
 
 }  // namespace
