@@ -18,8 +18,8 @@
 #include "kernels/host/feature_rows.h"
 #include "kernels/host/float_memory.h"
 #include "kernels/host/gather_sum.h"
-#include "kernels/products/small_gemm.h"
 #include "kernels/matrix.h"
+#include "kernels/products/small_gemm.h"
 #include "kernels/row_spans.h"
 #include "kernels/vector_width.h"
 

@@ -1,8 +1,8 @@
 // Tile by tile: the gradients of the distinct rows and of the weights they meet.
 #include <algorithm>
 
-#include "kernels/products/gemm.h"
 #include "kernels/host/unique_row_gemm.h"
+#include "kernels/products/gemm.h"
 
 namespace hdps {
 namespace {
