@@ -52,10 +52,12 @@ const Case kCases[] = {
      R"("embedding_dim": 16, "hidden": [256, 128, 64])"},
 };
 
-Result<Job> JobOf(const Case& c, const BenchSetting& setting, const std::string& first_layer) {
+Result<Job> JobOf(const Case& c, const BenchSetting& setting, const std::string& first_layer,
+                  const std::string& precision) {
   return ParseJob(std::string(R"({"name": "model", "data": {"train": ["unread"], )") + c.data +
                       R"(}, "model": {"type": "wide_deep", "device": ")" + setting.device +
-                      R"(", "first_layer": ")" + first_layer + "\", " + c.model + "}}",
+                      R"(", "first_layer": ")" + first_layer + R"(", "precision": ")" + precision +
+                      "\", " + c.model + "}}",
                   kBench, {});
 }
 
@@ -88,8 +90,9 @@ Batch BatchOf(const Job& job, const Case& c) {
 class ModelAtWork {
  public:
   static Result<std::unique_ptr<ModelAtWork>> Make(const Case& c, const BenchSetting& setting,
-                                                   const std::string& first_layer) {
-    HDPS_ASSIGN_OR_RETURN(Job job, JobOf(c, setting, first_layer));
+                                                   const std::string& first_layer,
+                                                   const std::string& precision = "fp32") {
+    HDPS_ASSIGN_OR_RETURN(Job job, JobOf(c, setting, first_layer, precision));
     auto made = std::make_unique<ModelAtWork>(std::move(job), c, setting.threads);
     HDPS_ASSIGN_OR_RETURN(made->model_, NewModel(made->job_, *made->executor_));
     made->model_->SetDense(made->model_->InitialDense(1));
@@ -178,6 +181,33 @@ Status RunCase(const Case& c, const BenchSetting& setting, BenchReport& report) 
   return Status();
 }
 
+// The same in bf16, where this machine multiplies so.
+Status RunInBf16(const Case& c, const BenchSetting& setting, BenchReport& report) {
+  const Bf16Products bf16 = Bf16ProductsOfThisMachine();
+  if (bf16 == Bf16Products::kNone || setting.device == "cuda") return Status();
+  HDPS_ASSIGN_OR_RETURN(const auto plain, ModelAtWork::Make(c, setting, "plain", "bf16"));
+  HDPS_ASSIGN_OR_RETURN(const auto rows, ModelAtWork::Make(c, setting, "unique_rows", "bf16"));
+  HDPS_ASSIGN_OR_RETURN(const auto chosen, ModelAtWork::Make(c, setting, "auto", "bf16"));
+  HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(plain->job()));
+  HDPS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ModelProducts> products,
+      ModelProducts::Make(setting.device, setting.threads, shape.products, c.batch, bf16));
+  products->Step();
+  const int steps = setting.quick ? 1 : 2 * c.steps;
+  const auto samples =
+      InTurns(setting.repeats, {[&] { return plain->ExamplesPerSecond(steps); },
+                                [&] { return rows->ExamplesPerSecond(steps); },
+                                [&] { return chosen->ExamplesPerSecond(steps); },
+                                [&] { return products->ExamplesPerSecond(steps); }});
+  const std::string by = "bf16 by " + std::string(Bf16ProductsName(bf16)) + ", first layer ";
+  const char* const choices[] = {"plain", "unique_rows in fp32", "auto"};
+  for (size_t i = 0; i < std::size(choices); ++i) {
+    report.AddBeside(kBench, c.name, by + choices[i], "examples/s", samples[i],
+                     "bf16 products alone", samples[3]);
+  }
+  return Status();
+}
+
 // The large MLP with batch normalization and dropout of every hidden layer, each beside the same
 // step without them.
 constexpr char kRegularised[] = "regularised_mlp";
@@ -214,6 +244,7 @@ Status RunModelBench(const BenchSetting& setting, FileSystem&, BenchReport& repo
     if (!setting.Wants(c.name)) continue;
     SayProgress(kBench, c.name);
     HDPS_RETURN_IF_ERROR(RunCase(c, setting, report));
+    HDPS_RETURN_IF_ERROR(RunInBf16(c, setting, report));
   }
   if (setting.Wants(kRegularised)) {
     SayProgress(kBench, kRegularised);

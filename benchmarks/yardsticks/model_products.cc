@@ -25,7 +25,7 @@ ModelProducts::~ModelProducts() = default;
 
 Result<std::unique_ptr<ModelProducts>> ModelProducts::Make(const std::string& device, int threads,
                                                            const std::vector<Product>& products,
-                                                           size_t batch) {
+                                                           size_t batch, Bf16Products bf16) {
   std::unique_ptr<ModelProducts> made(new ModelProducts());
   made->batch_ = batch;
   made->products_ = products;
@@ -33,7 +33,7 @@ Result<std::unique_ptr<ModelProducts>> ModelProducts::Make(const std::string& de
   if (device == "cuda") {
     HDPS_ASSIGN_OR_RETURN(made->ops_, NewCudaOps());
   } else {
-    made->ops_ = NewCpuOps(*made->executor_);
+    made->ops_ = NewCpuOps(*made->executor_, bf16);
   }
   for (const Product& product : products) {
     made->arrays_.push_back(std::make_unique<Arrays>(*made->ops_, product, batch));
@@ -42,6 +42,40 @@ Result<std::unique_ptr<ModelProducts>> ModelProducts::Make(const std::string& de
 }
 
 void ModelProducts::Step() {
+  if (ops_->bf16() != nullptr) {
+    StepInBf16();
+  } else {
+    StepInFp32();
+  }
+  float last = 0;  // Waits for the device.
+  ops_->Download(arrays_[0]->weight_gradient.Reserve(1), {&last, 1});
+}
+
+// Activations, their gradients and weights as a model has them: in bf16, in a half of the arrays.
+void ModelProducts::StepInBf16() {
+  Bf16Ops& bf16 = *ops_->bf16();
+  const auto view = [](DeviceArray& array, size_t rows, size_t cols) {
+    return array.ReserveBf16Rows(rows, cols);
+  };
+  for (size_t p = 0; p < products_.size(); ++p) {
+    const size_t inputs = products_[p].inputs, units = products_[p].units;
+    bf16.Gemm({}, view(arrays_[p]->in, batch_, inputs), view(arrays_[p]->weights, inputs, units),
+              {{}, view(arrays_[p]->out, batch_, units)});
+  }
+  for (size_t p = products_.size(); p-- > 0;) {
+    const size_t inputs = products_[p].inputs, units = products_[p].units;
+    Bf16DenseBackward layer;
+    layer.x = view(arrays_[p]->in, batch_, inputs);
+    layer.weights = view(arrays_[p]->weights, inputs, units);
+    layer.dy = view(arrays_[p]->out, batch_, units);
+    layer.weight_gradient = {arrays_[p]->weight_gradient.Reserve(inputs * units), inputs, units,
+                             units};
+    layer.dx.bf16 = view(arrays_[p]->in_gradient, batch_, inputs);
+    bf16.BackwardOfDense(layer);
+  }
+}
+
+void ModelProducts::StepInFp32() {
   const auto view = [](DeviceArray& array, size_t rows, size_t cols, size_t stride) {
     return Matrix{array.Reserve(rows * stride), rows, cols, stride};
   };
@@ -65,8 +99,6 @@ void ModelProducts::Step() {
     ops_->Gemm({.transpose_b = true}, gradient, weights(arrays_[p]->weights, product),
                activations(arrays_[p]->in_gradient, product.inputs));
   }
-  float last = 0;  // Waits for the device.
-  ops_->Download(arrays_[0]->weight_gradient.Reserve(1), {&last, 1});
 }
 
 double ModelProducts::ExamplesPerSecond(int steps) {

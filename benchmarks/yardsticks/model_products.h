@@ -15,9 +15,11 @@ namespace hdps {
 // Of each product the output, the weights' gradient and the input's gradient.
 class ModelProducts {
  public:
+  // In bf16, or in fp32 for kNone.
   static Result<std::unique_ptr<ModelProducts>> Make(const std::string& device, int threads,
                                                      const std::vector<Product>& products,
-                                                     size_t batch);
+                                                     size_t batch,
+                                                     Bf16Products bf16 = Bf16Products::kNone);
   void Step();
   // Of so many steps one after the other.
   double ExamplesPerSecond(int steps);
@@ -25,6 +27,8 @@ class ModelProducts {
  private:
   struct Arrays;
   ModelProducts() = default;
+  void StepInFp32();
+  void StepInBf16();
 
   size_t batch_ = 0;
   std::unique_ptr<Executor> executor_;

@@ -35,8 +35,10 @@ class Bf16ModelTest : public testing::Test {
       GTEST_SKIP() << "this machine has no products in bf16";
     }
   }
+  // With the first layer in bf16 too, however few units it has.
   static Job InBf16(Job job) {
     job.model.precision = Precision::kBf16;
+    job.model.first_layer = FirstLayer::kPlain;
     return job;
   }
   const std::unique_ptr<Executor> executor_ = NewInlineExecutor();
@@ -59,6 +61,7 @@ TEST_F(Bf16ModelTest, GradientsAreThoseOfFp32UpToRounding) {
       if (layer.kind == "dense" && layer.units == 8) layer.units = 24;  // Those of 8 stay in fp32.
     }
     SCOPED_TRACE(job.model.type);
+    job.model.first_layer = FirstLayer::kPlain;
     ModelRun wide(job, *executor_), half(InBf16(job), *executor_), rounded(job, *executor_);
     EXPECT_THAT(half.model().Describe(), HasSubstr("precision=bf16"));
     EXPECT_THAT(wide.model().Describe(), Not(HasSubstr("precision")));
