@@ -11,7 +11,6 @@ import cases
 PHASES = {"first_epoch": "from an empty table", "second_epoch": "rows there"}
 # The phase, and the form of hdps, that the goals are set for.
 GOAL_PHASE, GOAL_FORM = "second_epoch", "hdps, 1 server + 1 worker"
-OURS, PEER = "hdps", "pytorch"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,13 +20,14 @@ class System:
 
     @property
     def name(self):
-        """The plain script and hdps in fp32 go without it: they have been there first."""
-        words = "pytorch tuned" == self.form or self.precision != "fp32"
-        return "%s %s" % (self.form, self.precision) if words else self.form
+        """With the precision where there is more than one of a form."""
+        if self.form == "pytorch tuned":
+            return "%s %s" % (self.form, self.precision)
+        return self.form.replace("hdps", "hdps bf16") if self.precision == "bf16" else self.form
 
     @property
     def is_peer(self):
-        return self.form.startswith(PEER)
+        return self.form.startswith("pytorch")
 
 
 def systems(peer_bf16, our_bf16):
