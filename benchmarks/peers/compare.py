@@ -23,7 +23,8 @@ import machine
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 # How each form of a peer is run.
-SCRIPTS = {"pytorch plain": "pytorch_wide_deep.py", "pytorch tuned": "pytorch_tuned.py"}
+SCRIPTS = {"pytorch plain": "pytorch_wide_deep.py", "pytorch tuned": "pytorch_tuned.py",
+           "pytorch fbgemm": "pytorch_fbgemm.py"}
 
 
 def fail(message):
@@ -51,7 +52,8 @@ def has_pytorch(python):
 
 
 def run_pytorch(flags, case, folder, system):
-    command = [flags.python, os.path.join(HERE, SCRIPTS[system.form]), "--case=" + case.name,
+    python = flags.fbgemm_python if system.form == "pytorch fbgemm" else flags.python
+    command = [python, os.path.join(HERE, SCRIPTS[system.form]), "--case=" + case.name,
                "--data=" + folder, "--threads=%d" % flags.threads, "--precision=" + system.precision]
     return json.loads(output_of(command))
 
@@ -111,6 +113,10 @@ def parse_flags(arguments):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--python", default=os.path.join(ROOT, "build/peers_venv/bin/python"),
                         help="an interpreter that has torch and numpy (default: setup.sh's)")
+    parser.add_argument("--all", action="store_true", help="FBGEMM's fused tables too (setup.sh --all)")
+    parser.add_argument("--fbgemm_python",
+                        default=os.path.join(ROOT, "build/peers_venv_fbgemm/bin/python"),
+                        help="an interpreter that has fbgemm-gpu-cpu (default: setup.sh's)")
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction,
                         help="hdps with bf16 products too (default: where the processor has them)")
     parser.add_argument("--scratch", default=tempfile.gettempdir())
@@ -130,13 +136,17 @@ def main(arguments=None):
         print("compare.py: skipped: no PyTorch and numpy in %s; benchmarks/peers/setup.sh makes them "
               "(or --python=FILE)" % flags.python)
         return
+    if flags.all and not has_pytorch(flags.fbgemm_python):
+        fail("--all: no PyTorch in %s; benchmarks/peers/setup.sh --all makes it (or --fbgemm_python=FILE)"
+             % flags.fbgemm_python)
     hdps = os.path.join(flags.bin, "hdps")
     if not os.path.exists(hdps):
         fail("--bin=%s: no hdps there; build first (scripts/build.sh)" % flags.bin)
     flags.version = output_of([hdps, "--version"]).splitlines()[0]
     about = {**machine.cpu(), "threads": flags.threads}
     peer_bf16 = machine.multiplies_bf16(about) or bool(flags.bf16)
-    systems = comparison.systems(peer_bf16, peer_bf16 if flags.bf16 is None else flags.bf16)
+    our_bf16 = peer_bf16 if flags.bf16 is None else flags.bf16
+    systems = comparison.systems(peer_bf16, our_bf16, flags.all)
     print("%s (%s), %d threads, medians of %d in turns and their range" % (
         about["cpu"], ", ".join(about["vector_extensions"]), flags.threads, flags.repeats))
     figures = []

@@ -30,10 +30,12 @@ class System:
         return self.form.startswith("pytorch")
 
 
-def systems(peer_bf16, our_bf16):
+def systems(peer_bf16, our_bf16, fbgemm=False):
     """In the order in which they take turns."""
     peers = [System("pytorch plain", "fp32"), System("pytorch tuned", "fp32")]
     ours = [System("hdps, one process", "fp32"), System(GOAL_FORM, "fp32")]
+    if fbgemm:
+        peers.append(System("pytorch fbgemm", "fp32"))
     if peer_bf16:
         peers.append(System("pytorch tuned", "bf16"))
     if our_bf16:

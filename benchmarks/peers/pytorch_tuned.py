@@ -75,8 +75,8 @@ class Rows:
         return deep, functional.embedding_bag(keys, self.wide, mode="sum")
 
     @torch.no_grad()
-    def update(self, keys, deep_gradient, wide_gradient):
-        """The gradients are those of what `of` gave; those of one row are added."""
+    def update(self, keys, deep, wide):
+        """`deep` and `wide` are what `of` gave, with their gradients; those of one row are added."""
         keys, order = torch.sort(keys.flatten())
         keys, counts = torch.unique_consecutive(keys, return_counts=True)
         starts = torch.cumsum(counts, 0) - counts
@@ -84,16 +84,18 @@ class Rows:
         def sums(index, gradient):
             return functional.embedding_bag(index, gradient, starts, mode="sum")
 
-        apply_adagrad(self.deep, self.deep_squares, keys, sums(order, deep_gradient.flatten(0, 1)))
+        apply_adagrad(self.deep, self.deep_squares, keys, sums(order, deep.grad.flatten(0, 1)))
         if self.wide is not None:
             examples = order.div(self.keys_of_example, rounding_mode="floor")
-            apply_adagrad(self.wide, self.wide_squares, keys, sums(examples, wide_gradient))
+            apply_adagrad(self.wide, self.wide_squares, keys, sums(examples, wide.grad))
 
 
 class TunedTrainer:
-    def __init__(self, case, precision):
+    """`rows_of`: what holds the rows of a case; `Rows` or something that acts like it."""
+
+    def __init__(self, case, precision, rows_of=Rows):
         torch.set_flush_denormal(True)
-        self.rows, self.dense = Rows(case), Dense(case)
+        self.rows, self.dense = rows_of(case), Dense(case)
         self.autocast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
         self.loss_of = torch.compile(self.loss_of, dynamic=False)
         self.optimizer = torch.optim.Adagrad(self.dense.parameters(), lr=cases.DENSE_RATE, fused=True,
@@ -112,7 +114,7 @@ class TunedTrainer:
         self.loss_of(deep, wide, numbers, labels).backward()
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self.rows.update(keys, deep.grad, None if wide is None else wide.grad)
+        self.rows.update(keys, deep, wide)
 
     def scores(self, keys, numbers):
         with self.autocast:

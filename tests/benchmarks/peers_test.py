@@ -91,6 +91,8 @@ class Systems(unittest.TestCase):
         self.assertEqual(len({system.name for system in everything}), 7)
         self.assertEqual(comparison.systems(True, False), everything[:2] + [TUNED_BF16, ONE, CLUSTER])
         self.assertEqual({s.precision for s in comparison.systems(False, False)}, {"fp32"})
+        self.assertEqual([s.name for s in comparison.systems(False, False, True) if s.is_peer],
+                         ["pytorch plain", "pytorch tuned fp32", "pytorch fbgemm"])
 
     def test_a_processor_is_known_by_its_name_and_its_products(self):
         with tempfile.NamedTemporaryFile("w") as file:
