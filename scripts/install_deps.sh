@@ -18,14 +18,14 @@ packages=(
 developer_packages=(clang-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
-# For benchmarks/peers only.
-peer_packages=(python3-torch python3-numpy)
+# For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.
+peer_packages=(python3-venv python3-dev)
 
 usage() {
   echo "usage: scripts/install_deps.sh [--developer] [--plots] [--peers] [--list]"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}"
   echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
-  echo "  --peers      also what benchmarks/peers compares with: ${peer_packages[*]}"
+  echo "  --peers      also what benchmarks/peers/setup.sh needs: ${peer_packages[*]}"
   echo "  --list       print the packages and install nothing"
 }
 

@@ -1,40 +1,61 @@
 #!/usr/bin/env python3
-"""Trains the same cases with hdps and with PyTorch in turns, and prints both and their ratio: for a
-first epoch from empty tables, and for a second one over the same data, which finds its rows there.
+"""Trains the same cases with hdps and with PyTorch in turns, and prints the speed of each beside the
+best PyTorch: for a first epoch from empty tables, and for a second one over the same data, which finds
+its rows there.
 
   benchmarks/peers/compare.py --bin=build/bin [--case=small] [--repeats=5] [--json=FILE]
 
-Without torch it says so and ends with status 0: a peer that is not installed is no mistake.
+Without a PyTorch (benchmarks/peers/setup.sh brings one) it says so and ends with status 0: a peer that
+is not installed is no mistake.
 """
 import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 
 import cases
+import comparison
+import machine
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# What a run tells of itself, and the words for it.
-PHASES = {"first_epoch": "from an empty table", "second_epoch": "rows there"}
+ROOT = os.path.dirname(os.path.dirname(HERE))
+# How each form of a peer is run.
+SCRIPTS = {"pytorch plain": "pytorch_wide_deep.py", "pytorch tuned": "pytorch_tuned.py",
+           "pytorch fbgemm": "pytorch_fbgemm.py"}
 
 
-def python_with_torch(asked):
-    for python in [asked] if asked else [sys.executable, "/usr/bin/python3"]:
-        found = subprocess.run([python, "-c", "import torch, numpy"], check=False,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if found.returncode == 0:
-            return python
-    return None
+def fail(message):
+    print("compare.py: error: " + message, file=sys.stderr)
+    sys.exit(2)
 
 
-def run_pytorch(python, case, folder, threads):
-    command = [python, os.path.join(HERE, "pytorch_wide_deep.py"), "--case=" + case.name,
-               "--data=" + folder, "--threads=%d" % threads]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+def output_of(command, **kwargs):
+    """What a command prints; what it says on stderr is shown only when it fails."""
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, **kwargs)
+    if done.returncode != 0:
+        print(done.stderr[-4000:], file=sys.stderr)
+        print("compare.py: error: status %d of: %s" % (done.returncode, " ".join(command)),
+              file=sys.stderr)
+        sys.exit(3)
+    return done.stdout
+
+
+def has_pytorch(python):
+    """True of an interpreter with numpy and a PyTorch that can compile (2.0 and later)."""
+    asked = [python, "-c", "import numpy, torch; torch.compile"]
+    return shutil.which(python) is not None and subprocess.run(
+        asked, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
+
+
+def run_pytorch(flags, case, folder, system):
+    python = flags.fbgemm_python if system.form == "pytorch fbgemm" else flags.python
+    command = [python, os.path.join(HERE, SCRIPTS[system.form]), "--case=" + case.name,
+               "--data=" + folder, "--threads=%d" % flags.threads, "--precision=" + system.precision]
+    return json.loads(output_of(command))
 
 
 def epochs_of_metrics(path, case):
@@ -53,80 +74,89 @@ def epochs_of_metrics(path, case):
     return {"first_epoch": first, "second_epoch": second, "auc": auc}
 
 
-def run_hdps(flags, case, folder, servers):
-    """One process when `servers` is 0, else that many servers and a worker as daemons."""
+def run_hdps(flags, case, folder, system):
+    """In one process, or as daemons over tcp: a server and a worker."""
     job = cases.write_job(case, folder)
     out = tempfile.mkdtemp(dir=folder)
-    if servers == 0:
-        command = [os.path.join(flags.bin, "hdps"), "train"]
+    if system.form == comparison.GOAL_FORM:
+        command = [os.path.join(ROOT, "scripts/local_cluster.sh"), "--servers=1", "--workers=1"]
     else:
-        command = [os.path.join(HERE, "../../scripts/local_cluster.sh"), "--servers=%d" % servers,
-                   "--workers=1"]
+        command = [os.path.join(flags.bin, "hdps"), "train"]
     command += ["--job=" + job, "--out=" + out, "--threads=%d" % flags.threads]
-    if flags.set:
-        command.append("--set=" + flags.set)
-    environment = dict(os.environ, HDPS_BIN=os.path.abspath(flags.bin))
-    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    # A job that says nothing of precision has fp32 products.
+    settings = [flags.set] if flags.set else []
+    settings += ["model.precision=bf16"] if system.precision == "bf16" else []
+    command += ["--set=" + setting for setting in settings]
+    output_of(command, env=dict(os.environ, HDPS_BIN=os.path.abspath(flags.bin)))
     run = epochs_of_metrics(os.path.join(out, "metrics.jsonl"), case)
     shutil.rmtree(out)
-    return run
+    return {"version": flags.version, **run}
 
 
-def compare(flags, python, case, folder):
-    subprocess.run([python, os.path.join(HERE, "pytorch_wide_deep.py"), "--case=" + case.name,
-                    "--data=" + folder, "--only_data"], check=True)
-    systems = {
-        "pytorch": lambda: run_pytorch(python, case, folder, flags.threads),
-        "hdps, one process": lambda: run_hdps(flags, case, folder, 0),
-        "hdps, 1 server + 1 worker": lambda: run_hdps(flags, case, folder, 1),
-    }
-    runs = {name: [] for name in systems}
+def compare(flags, case, folder, systems, about):
+    """The figures of one case."""
+    output_of([flags.python, os.path.join(HERE, "cases.py"), case.name, folder])
+    runs = {system: [] for system in systems}
     for _ in range(flags.repeats):  # In turns: noise hits all alike.
-        for name, run in systems.items():
-            runs[name].append(run())
-    figures = []
-    for phase, words in PHASES.items():
-        peer = statistics.median(run[phase] for run in runs["pytorch"])
-        for name in systems:
-            speeds = [run[phase] for run in runs[name]]
-            speed = statistics.median(speeds)
-            with_auc = case.eval_rows and phase == "first_epoch"
-            figures.append({"case": case.name, "system": name, "phase": words,
-                            "repeats": flags.repeats, "examples_per_second": speed,
-                            "spread": (max(speeds) - min(speeds)) / speed, "ratio": speed / peer,
-                            "auc": runs[name][-1].get("auc") if with_auc else None})
-    return figures
+        for system, own in runs.items():
+            run = run_pytorch if system.is_peer else run_hdps
+            own.append(run(flags, case, folder, system))
+    return comparison.figures_of(case, runs, about)
 
 
-def main():
+def parse_flags(arguments):
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", default=os.path.join(HERE, "../../build/bin"))
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build/bin"))
     parser.add_argument("--case", default="", help="cases with this in their name; empty: all")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--python", default="", help="an interpreter that has torch and numpy")
+    parser.add_argument("--python", default=os.path.join(ROOT, "build/peers_venv/bin/python"),
+                        help="an interpreter that has torch and numpy (default: setup.sh's)")
+    parser.add_argument("--all", action="store_true", help="FBGEMM's fused tables too (setup.sh --all)")
+    parser.add_argument("--fbgemm_python",
+                        default=os.path.join(ROOT, "build/peers_venv_fbgemm/bin/python"),
+                        help="an interpreter that has fbgemm-gpu-cpu (default: setup.sh's)")
+    parser.add_argument("--bf16", action=argparse.BooleanOptionalAction,
+                        help="hdps with bf16 products too (default: where the processor has them)")
     parser.add_argument("--scratch", default=tempfile.gettempdir())
     parser.add_argument("--set", default="", help="override fields of hdps's job")
     parser.add_argument("--json", default="", help="also write the figures into this file")
-    flags = parser.parse_args()
-    python = python_with_torch(flags.python)
-    if python is None:
-        print("compare.py: skipped: no python with torch and numpy here (Debian: python3-torch)")
+    flags = parser.parse_args(arguments)
+    if flags.repeats < 1:
+        fail("--repeats=%d: at least 1" % flags.repeats)
+    if not any(flags.case in case.name for case in cases.CASES):
+        fail("--case=%s: there are %s" % (flags.case, ", ".join(c.name for c in cases.CASES)))
+    return flags
+
+
+def main(arguments=None):
+    flags = parse_flags(arguments)
+    if not has_pytorch(flags.python):
+        print("compare.py: skipped: no PyTorch and numpy in %s; benchmarks/peers/setup.sh makes them "
+              "(or --python=FILE)" % flags.python)
         return
+    if flags.all and not has_pytorch(flags.fbgemm_python):
+        fail("--all: no PyTorch in %s; benchmarks/peers/setup.sh --all makes it (or --fbgemm_python=FILE)"
+             % flags.fbgemm_python)
+    hdps = os.path.join(flags.bin, "hdps")
+    if not os.path.exists(hdps):
+        fail("--bin=%s: no hdps there; build first (scripts/build.sh)" % flags.bin)
+    flags.version = output_of([hdps, "--version"]).splitlines()[0]
+    about = {**machine.cpu(), "threads": flags.threads}
+    peer_bf16 = machine.multiplies_bf16(about) or bool(flags.bf16)
+    our_bf16 = peer_bf16 if flags.bf16 is None else flags.bf16
+    systems = comparison.systems(peer_bf16, our_bf16, flags.all)
+    print("%s (%s), %d threads, medians of %d in turns and their range" % (
+        about["cpu"], ", ".join(about["vector_extensions"]), flags.threads, flags.repeats))
     figures = []
     scratch = tempfile.mkdtemp(dir=flags.scratch)
     try:
         for case in cases.CASES:
-            if flags.case not in case.name:
-                continue
-            for figure in compare(flags, python, case, os.path.join(scratch, case.name)):
-                figures.append(figure)
-                auc = "" if figure["auc"] is None else "  AUC %.4f" % figure["auc"]
-                print("%-12s %-20s %-26s %9.0f examples/s  spread %2.0f %%  ratio %.2f%s"
-                      % (figure["case"], figure["phase"], figure["system"],
-                         figure["examples_per_second"], 100 * figure["spread"], figure["ratio"],
-                         auc), flush=True)
+            if flags.case in case.name:
+                figures += compare(flags, case, os.path.join(scratch, case.name), systems, about)
+                of_case = [figure for figure in figures if figure["case"] == case.name]
+                print("\n".join(comparison.lines_of(of_case)), flush=True)
     finally:
         shutil.rmtree(scratch)
     if flags.json:

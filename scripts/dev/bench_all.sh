@@ -9,7 +9,8 @@ usage: scripts/dev/bench_all.sh --out=FOLDER [--quick] [--repeats=5] [--only="NA
   --out=FOLDER    gets NAME.json, NAME.txt, NAME.svg and NAME.md for each benchmark, and overview.svg
   --quick         smaller sizes
   --repeats=N     samples of each figure
-  --only=NAMES    instead of all that hdps-bench --list prints, and peers: the same work on PyTorch
+  --only=NAMES    instead of all that hdps-bench --list prints, and peers: the same work on PyTorch,
+                  plain and tuned (benchmarks/peers/setup.sh brings it; skipped without)
   --data=FILE     a Criteo TSV file, for the reader
 TXT
 }
@@ -37,6 +38,7 @@ failed=''
 for name in $only; do
   echo "== $name, $(date +%H:%M:%S)" >&2
   if [[ "$name" == peers ]]; then
+    rm -f "$out/peers.json" # Where it is skipped, the picture is not to show an earlier evening's.
     "$here/../../benchmarks/peers/compare.py" --bin="$bin" "${repeats[@]}" --json="$out/peers.json" || failed+=" peers"
   elif "$bin/hdps-bench" "$name" --json="$out/$name.json" "${flags[@]}" >"$out/$name.txt"; then
     cat "$out/$name.txt"

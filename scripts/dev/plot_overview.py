@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Draws the speed of hdps at a glance: beside PyTorch, and beside what the machine allows.
+"""Draws the speed of hdps at a glance: beside the best PyTorch of each case, and beside what the machine
+allows.
 
 usage: scripts/dev/plot_overview.py JSON... --out=FILE.svg
 
@@ -23,7 +24,10 @@ PEERS = {
     "small": "Wide&Deep, MLP 64-32, dim 16",
     "peers": "26 keys, MLP 256-128-64, batch 1024",
 }
-SYSTEMS = {"pytorch": YARDSTICK, "hdps, one process": FIGURE, "hdps, 1 server + 1 worker": LIGHT}
+# What is read of a figure of compare.py.
+PEER_FIELDS = ["case", "system", "precision", "version", "examples_per_second", "ratio", "best_peer",
+               "cpu", "vector_extensions", "threads"]
+COLOURS = {"hdps, one process": FIGURE, "hdps, 1 server + 1 worker": LIGHT}
 
 # (bench, case, figure, yardstick) -> words for the figure, words for its limit.
 LIMITS = {
@@ -57,7 +61,8 @@ def load(paths):
         try:
             read = json.loads(pathlib.Path(path).read_text())
             if isinstance(read, list):
-                peers += [r for r in read if r["phase"] == "rows there"]
+                peers += [{field: r[field] for field in PEER_FIELDS} for r in read
+                          if r["phase"] == "rows there"]
                 continue
             machine = read["machine"]
             about = (f"{machine['cpu']}, {read['setting']['threads']} threads, "
@@ -69,29 +74,47 @@ def load(paths):
     return limits, peers, about
 
 
+def bars_of(case, peers):
+    """Of the best peer and of hdps in each precision that was measured: (words, examples/s, colour)."""
+    of_case = {r["system"]: r for r in peers if r["case"] == case}
+    for precision in dict.fromkeys(r["precision"] for r in of_case.values()):
+        alike = {name: r for name, r in of_case.items() if r["precision"] == precision}
+        for name, r in alike.items():
+            speed = r["examples_per_second"]
+            if name == r["best_peer"]:
+                words = name.replace("pytorch", r["version"])
+                yield f"{words}: {shown(speed)} examples/s", speed, YARDSTICK
+        for name, r in alike.items():
+            if name.startswith("hdps"):
+                speed = r["examples_per_second"]
+                times = "" if r["ratio"] is None else f", {r['ratio']:.2f} times that"
+                colour = COLOURS[name.replace(" " + precision, "")]
+                yield f"{name}: {shown(speed)} examples/s{times}", speed, colour
+
+
 def draw_peers(axes, peers):
     y, ticks = 0.0, []
     for case, words in PEERS.items():
-        of_case = {r["system"]: r for r in peers if r["case"] == case}
-        if not of_case:
+        bars = list(bars_of(case, peers))
+        if not bars:
             print(f"plot_overview.py: no figures of {case}")
             continue
-        base = max(r["examples_per_second"] for r in of_case.values())
+        base = max(speed for _, speed, _ in bars)
         ticks.append((y, words))
-        for system, colour in SYSTEMS.items():
-            if system not in of_case:
-                continue
-            rate = of_case[system]["examples_per_second"]
-            axes.barh(y, rate / base, 0.8, color=colour)
-            times = "" if system == "pytorch" else f", {of_case[system]['ratio']:.1f} times PyTorch"
-            note(axes, rate / base, y, f"{system}: {shown(rate)} examples/s{times}", fontsize=8)
+        for said, speed, colour in bars:
+            axes.barh(y, speed / base, 0.8, color=colour)
+            note(axes, speed / base, y, said, fontsize=8)
             y += 0.9
         y += 0.6
     axes.set_yticks([at for at, _ in ticks], [words for _, words in ticks])
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.8)
+    axes.set_xlim(0, 2.15)
     axes.set_xticks([])
-    axes.set_title("Beside PyTorch on the same cores", loc="left", weight="bold")
+    r = peers[0]
+    axes.set_xlabel(f"{r['cpu']} ({', '.join(r['vector_extensions'])}), {r['threads']} threads; "
+                    "medians of turns, rows there", loc="left", color=FAINT)
+    axes.set_title("Beside the best PyTorch of each case and precision, on the same cores", loc="left",
+                   weight="bold")
 
 
 def draw_limits(axes, limits):
@@ -114,11 +137,14 @@ def main():
     parser.add_argument("--out", required=True, help="the picture")
     arguments = parser.parse_args()
     limits, peers, about = load(arguments.json)
-    figure, axes = plt.subplots(2 if peers else 1, 1, figsize=(10, 9 if peers else 4.5), squeeze=False,
-                                layout="constrained")
+    bars = sum(len(list(bars_of(case, peers))) for case in PEERS)
+    heights = ([1.2 + 0.3 * bars] if peers else []) + ([4.5] if limits or not peers else [])
+    figure, axes = plt.subplots(len(heights), 1, figsize=(10, sum(heights)), squeeze=False,
+                                layout="constrained", gridspec_kw={"height_ratios": heights})
     if peers:
         draw_peers(axes[0, 0], peers)
-    draw_limits(axes[-1, 0], limits)
+    if limits or not peers:
+        draw_limits(axes[-1, 0], limits)
     figure.suptitle(f"hdps: speed at a glance\n{about}", ha="left", x=0.01)
     figure.savefig(arguments.out, metadata={"Date": None})
     print(arguments.out)

@@ -1,0 +1,104 @@
+"""From what the systems of one case did to figures: medians, ranges, the best peer, ratios, goals.
+
+Nothing here runs anything, so that it can be tested where no peer is installed.
+"""
+import dataclasses
+import statistics
+
+import cases
+
+# What a run tells of itself, and the words for it.
+PHASES = {"first_epoch": "from an empty table", "second_epoch": "rows there"}
+# The phase, and the form of hdps, that the goals are set for.
+GOAL_PHASE, GOAL_FORM = "second_epoch", "hdps, 1 server + 1 worker"
+
+
+@dataclasses.dataclass(frozen=True)
+class System:
+    form: str  # What is run: "pytorch tuned", "hdps, one process".
+    precision: str  # Of its products.
+
+    @property
+    def name(self):
+        """With the precision where there is more than one of a form."""
+        if self.form == "pytorch tuned":
+            return "%s %s" % (self.form, self.precision)
+        return self.form.replace("hdps", "hdps bf16") if self.precision == "bf16" else self.form
+
+    @property
+    def is_peer(self):
+        return self.form.startswith("pytorch")
+
+
+def systems(peer_bf16, our_bf16, fbgemm=False):
+    """In the order in which they take turns."""
+    peers = [System("pytorch plain", "fp32"), System("pytorch tuned", "fp32")]
+    ours = [System("hdps, one process", "fp32"), System(GOAL_FORM, "fp32")]
+    if fbgemm:
+        peers.append(System("pytorch fbgemm", "fp32"))
+    if peer_bf16:
+        peers.append(System("pytorch tuned", "bf16"))
+    if our_bf16:
+        ours += [System(system.form, "bf16") for system in ours]
+    return peers + ours
+
+
+def best_peer(runs, phase, precision):
+    """The system whose median is the highest of the peers with that precision; None without any."""
+    peers = [system for system in runs if system.is_peer and system.precision == precision]
+    return max(peers, default=None,
+               key=lambda system: statistics.median(run[phase] for run in runs[system]))
+
+
+def goal_of(case, system, phase):
+    if system.form != GOAL_FORM or phase != GOAL_PHASE:
+        return None
+    return case.goal if system.precision == "fp32" else cases.BF16_GOAL
+
+
+def figures_of(case, runs, about):
+    """One record for each phase and system. `runs`: each system's runs in order; `about`: what stands
+    beside every figure, such as the processor."""
+    figures = []
+    for phase, words in PHASES.items():
+        for system, own in runs.items():
+            speeds = [run[phase] for run in own]
+            speed = statistics.median(speeds)
+            peer = best_peer(runs, phase, system.precision)
+            ratio = None
+            if peer:
+                ratio = speed / statistics.median(run[phase] for run in runs[peer])
+            aucs = [run["auc"] for run in own if run.get("auc") is not None]
+            figures.append({
+                "case": case.name, "phase": words, "system": system.name,
+                "precision": system.precision, "version": own[0]["version"], **about,
+                "repeats": len(own), "examples_per_second": speed, "low": min(speeds),
+                "high": max(speeds), "best_peer": peer.name if peer else None, "ratio": ratio,
+                "goal": goal_of(case, system, phase) if peer else None,
+                "auc": statistics.median(aucs) if aucs else None})
+    return figures
+
+
+def line_of(figure):
+    """A figure as it stands on the terminal."""
+    words = "%-12s %-20s %-31s %9.0f (%.0f .. %.0f) examples/s" % (
+        figure["case"], figure["phase"], figure["system"], figure["examples_per_second"],
+        figure["low"], figure["high"])
+    if figure["ratio"] is not None and figure["system"] == figure["best_peer"]:
+        words += ", the best peer in " + figure["precision"]
+    elif figure["ratio"] is not None:
+        words += ", %.2f of %s" % (figure["ratio"], figure["best_peer"])
+    if figure["goal"] is not None:
+        words += " (goal %.1f)" % figure["goal"]
+    return words + "; %s, %s" % (figure["version"], figure["precision"])
+
+
+def lines_of(figures):
+    """All figures of a case, and the AUCs of its systems beside each other."""
+    lines = [line_of(figure) for figure in figures]
+    first = [figure for figure in figures if figure["phase"] == PHASES["first_epoch"]]
+    aucs = ["%s %.4f" % (figure["system"], figure["auc"])
+            for figure in first if figure["auc"] is not None]
+    if aucs:
+        lines.append("%-12s AUC behind the first epoch: %s" % (figures[0]["case"], "; ".join(aucs)))
+    return lines

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Trains one case with PyTorch as somebody would who wants all the speed of the CPU, and prints a line
+of JSON.
+
+What it has before the plain script: compiled code for the dense layers, their loss and the update of
+rows; gradients of equal keys added behind the backward pass, from sorted keys, in place of a sparse
+tensor, and those of wide weights from one number an example; a first layer that takes embeddings and
+numbers as they lie, with no copy that has both; huge pages; a fused Adagrad for the dense layers. With
+--precision=bf16 products are taken of bf16 numbers (autocast).
+"""
+import os
+
+# PyTorch looks for this when it first takes memory, which is when it is imported.
+os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
+
+import torch  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+import cases  # noqa: E402
+import pytorch_runs  # noqa: E402
+
+EPSILON = 1e-10  # torch.optim.Adagrad's own.
+
+
+class Dense(torch.nn.Module):
+    """From deep rows [examples, keys, dim], sums of wide weights [examples, 1] and numbers to logits."""
+
+    def __init__(self, case):
+        super().__init__()
+        self.mlp = pytorch_runs.mlp_of(case)
+        self.wide_numbers = None
+        if case.wide and case.numbers:
+            self.wide_numbers = torch.nn.Linear(case.numbers, 1)
+
+    def forward(self, deep, wide, numbers):
+        deep, first = deep.flatten(1), self.mlp[0]
+        # The halves of the layer's matrix: gradients of rows then come as they are added, row by row.
+        of_deep, of_numbers = first.weight.split([deep.shape[1], numbers.shape[1]], dim=1)
+        hidden = functional.linear(deep, of_deep, first.bias)
+        if numbers.shape[1]:
+            hidden = hidden + functional.linear(numbers, of_numbers)
+        logit = self.mlp[1:](hidden)
+        if wide is not None:
+            logit = logit + wide
+        if self.wide_numbers is not None:
+            logit = logit + self.wide_numbers(numbers)
+        return logit.squeeze(1).float()
+
+
+@torch.compile(dynamic=True)
+def apply_adagrad(table, squares, keys, gradient):
+    """Changes the rows of `keys`, each of which stands there once."""
+    sums = squares[keys] + gradient * gradient
+    squares[keys] = sums
+    table[keys] = table[keys] - cases.TABLE_RATE * gradient / (sums.sqrt() + EPSILON)
+
+
+class Rows:
+    """One row a key: `deep` for the MLP and, where the case has it, one `wide` weight."""
+
+    def __init__(self, case):
+        self.keys_of_example, rows = case.keys, case.keys * cases.VOCABULARY
+        self.deep = torch.randn(rows, case.dim) * 0.01
+        self.deep_squares = torch.full_like(self.deep, cases.ACCUMULATOR)
+        self.wide = self.wide_squares = None
+        if case.wide:
+            self.wide = torch.zeros(rows, 1)
+            self.wide_squares = torch.full_like(self.wide, cases.ACCUMULATOR)
+
+    def of(self, keys):
+        """Every example's deep rows, and the sum of its wide weights or None."""
+        deep = functional.embedding(keys, self.deep)
+        if self.wide is None:
+            return deep, None
+        return deep, functional.embedding_bag(keys, self.wide, mode="sum")
+
+    @torch.no_grad()
+    def update(self, keys, deep, wide):
+        """`deep` and `wide` are what `of` gave, with their gradients; those of one row are added."""
+        keys, order = torch.sort(keys.flatten())
+        keys, counts = torch.unique_consecutive(keys, return_counts=True)
+        starts = torch.cumsum(counts, 0) - counts
+
+        def sums(index, gradient):
+            return functional.embedding_bag(index, gradient, starts, mode="sum")
+
+        apply_adagrad(self.deep, self.deep_squares, keys, sums(order, deep.grad.flatten(0, 1)))
+        if self.wide is not None:
+            examples = order.div(self.keys_of_example, rounding_mode="floor")
+            apply_adagrad(self.wide, self.wide_squares, keys, sums(examples, wide.grad))
+
+
+class TunedTrainer:
+    """`rows_of`: what holds the rows of a case; `Rows` or something that acts like it."""
+
+    def __init__(self, case, precision, rows_of=Rows):
+        torch.set_flush_denormal(True)
+        self.rows, self.dense = rows_of(case), Dense(case)
+        self.autocast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
+        self.loss_of = torch.compile(self.loss_of, dynamic=False)
+        self.optimizer = torch.optim.Adagrad(self.dense.parameters(), lr=cases.DENSE_RATE, fused=True,
+                                             initial_accumulator_value=cases.ACCUMULATOR)
+
+    def loss_of(self, deep, wide, numbers, labels):
+        with self.autocast:
+            logit = self.dense(deep, wide, numbers)
+        return functional.binary_cross_entropy_with_logits(logit, labels)
+
+    def step(self, keys, numbers, labels):
+        deep, wide = self.rows.of(keys)
+        for found in (deep, wide):
+            if found is not None:
+                found.requires_grad_()
+        self.loss_of(deep, wide, numbers, labels).backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.rows.update(keys, deep, wide)
+
+    def scores(self, keys, numbers):
+        with self.autocast:
+            return self.dense(*self.rows.of(keys), numbers)
+
+
+if __name__ == "__main__":
+    pytorch_runs.main(__doc__, TunedTrainer, ["fp32", "bf16"])

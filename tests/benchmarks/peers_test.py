@@ -1,0 +1,189 @@
+"""What benchmarks/peers makes of runs: the best peer, ratios, goals, what is written and what is skipped.
+No PyTorch and no hdps is run: what they would print is made up here."""
+import contextlib
+import io
+import json
+import pathlib
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks" / "peers"))
+import cases  # noqa: E402
+import compare  # noqa: E402
+import comparison  # noqa: E402
+import machine  # noqa: E402
+from comparison import System  # noqa: E402
+
+CASE = cases.case_of("peers")
+PLAIN, TUNED = System("pytorch plain", "fp32"), System("pytorch tuned", "fp32")
+TUNED_BF16 = System("pytorch tuned", "bf16")
+ONE, CLUSTER = System("hdps, one process", "fp32"), System("hdps, 1 server + 1 worker", "fp32")
+CLUSTER_BF16 = System("hdps, 1 server + 1 worker", "bf16")
+# First epoch, second epoch, AUC of each repeat. The plain PyTorch is the best of the first epoch, the
+# tuned one of the second, by its median and not by its best run.
+RUNS = {
+    PLAIN: [(50, 90, 0.688), (40, 95, 0.686), (45, 200, 0.687)],
+    TUNED: [(30, 100, 0.689), (35, 120, 0.689), (99, 110, 0.689)],
+    TUNED_BF16: [(60, 250, 0.687), (60, 200, 0.687), (60, 150, 0.687)],
+    ONE: [(90, 165, 0.690), (90, 165, 0.690), (90, 165, 0.690)],
+    CLUSTER: [(90, 220, 0.690), (90, 165, 0.690), (90, 110, 0.690)],
+    CLUSTER_BF16: [(75, 300, 0.691), (75, 300, 0.691), (75, 300, 0.691)],
+}
+
+
+def runs_of(table):
+    return {system: [{"first_epoch": first, "second_epoch": second, "auc": auc,
+                      "version": "PyTorch 9" if system.is_peer else "hdps 1"}
+                     for first, second, auc in runs] for system, runs in table.items()}
+
+
+def figures_of(table, case=CASE):
+    figures = comparison.figures_of(case, runs_of(table), {"cpu": "a processor"})
+    return {(figure["system"], figure["phase"]): figure for figure in figures}
+
+
+class Figures(unittest.TestCase):
+    def test_the_best_peer_has_the_highest_median_of_its_precision_and_phase(self):
+        runs = runs_of(RUNS)
+        self.assertEqual(comparison.best_peer(runs, "first_epoch", "fp32"), PLAIN)
+        self.assertEqual(comparison.best_peer(runs, "second_epoch", "fp32"), TUNED)
+        self.assertEqual(comparison.best_peer(runs, "second_epoch", "bf16"), TUNED_BF16)
+        del runs[TUNED_BF16]
+        self.assertIsNone(comparison.best_peer(runs, "second_epoch", "bf16"))
+
+    def test_a_figure_is_a_median_with_its_range_over_the_best_peer(self):
+        figure = figures_of(RUNS)["hdps, 1 server + 1 worker", "rows there"]
+        self.assertEqual((figure["low"], figure["examples_per_second"], figure["high"]), (110, 165, 220))
+        self.assertEqual(figure["best_peer"], "pytorch tuned fp32")
+        self.assertEqual(figure["ratio"], 1.5)
+        self.assertEqual(figures_of(RUNS)["hdps, one process", "from an empty table"]["ratio"], 2)
+        self.assertEqual(figures_of(RUNS)["hdps bf16, 1 server + 1 worker", "rows there"]["ratio"], 1.5)
+
+    def test_without_a_peer_of_its_precision_a_figure_has_neither_ratio_nor_goal(self):
+        alone = {system: runs for system, runs in RUNS.items() if system != TUNED_BF16}
+        figure = figures_of(alone)["hdps bf16, 1 server + 1 worker", "rows there"]
+        self.assertEqual((figure["ratio"], figure["best_peer"], figure["goal"]), (None, None, None))
+        self.assertIn("hdps bf16, 1 server + 1 worker", comparison.line_of(figure))
+
+    def test_goals_are_for_one_server_and_one_worker_with_rows_there(self):
+        with_goal = {key: figure["goal"] for key, figure in figures_of(RUNS).items() if figure["goal"]}
+        self.assertEqual(with_goal, {
+            ("hdps, 1 server + 1 worker", "rows there"): CASE.goal,
+            ("hdps bf16, 1 server + 1 worker", "rows there"): cases.BF16_GOAL})
+        self.assertTrue(all(case.goal > 1 for case in cases.CASES))
+
+    def test_lines_name_peer_goal_version_and_precision_and_set_aucs_beside_each_other(self):
+        lines = comparison.lines_of(list(figures_of(RUNS).values()))
+        (goal,) = [line for line in lines if "goal %.1f" % CASE.goal in line]
+        for words in ("165 (110 .. 220) examples/s", "1.50 of pytorch tuned fp32", "hdps 1, fp32"):
+            self.assertIn(words, goal)
+        self.assertEqual(sum("the best peer in bf16; PyTorch 9, bf16" in line for line in lines), 2)
+        for words in ("pytorch plain 0.6870", "pytorch tuned bf16 0.6870", "hdps, one process 0.6900"):
+            self.assertIn(words, lines[-1])
+
+
+class Systems(unittest.TestCase):
+    def test_names_are_unlike_and_bf16_is_left_out_where_it_is_not_wanted(self):
+        everything = comparison.systems(True, True)
+        self.assertEqual(len({system.name for system in everything}), 7)
+        self.assertEqual(comparison.systems(True, False), everything[:2] + [TUNED_BF16, ONE, CLUSTER])
+        self.assertEqual({s.precision for s in comparison.systems(False, False)}, {"fp32"})
+        self.assertEqual([s.name for s in comparison.systems(False, False, True) if s.is_peer],
+                         ["pytorch plain", "pytorch tuned fp32", "pytorch fbgemm"])
+
+    def test_a_processor_is_known_by_its_name_and_its_products(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            for flags, multiplies in (("fpu avx2", False), ("avx2 avx512f amx_bf16", True),
+                                      ("avx2 avx512f avx512_bf16", True)):
+                pathlib.Path(file.name).write_text(f"model name : A B\nflags : {flags}\nmodel name : C\n")
+                about = machine.cpu(file.name)
+                self.assertEqual(about["cpu"], "A B")
+                self.assertEqual(about["vector_extensions"][0], "avx2")
+                self.assertEqual(machine.multiplies_bf16(about), multiplies)
+
+
+class Compare(unittest.TestCase):
+    """compare.py with its two ways to run something replaced."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "hdps").touch()
+        self.turns, self.commands = [], []
+
+    def run_main(self, *flags, pytorch=True):
+        def turn(_flags, case, _folder, system):
+            self.turns.append(system)
+            return {"version": system.form, "first_epoch": 1.0, "second_epoch": 2.0,
+                    "auc": 0.7 if case.eval_rows else None}
+
+        def output_of(command, **_):
+            self.commands.append(command)
+            return "hdps 1\n"
+
+        said = io.StringIO()
+        with mock.patch.multiple(compare, run_pytorch=turn, run_hdps=turn, output_of=output_of,
+                                 has_pytorch=lambda _: pytorch), \
+             contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            compare.main([f"--bin={self.folder}", f"--scratch={self.folder}", *flags])
+        return said.getvalue()
+
+    def test_systems_take_turns_and_the_figures_are_written(self):
+        written = self.folder / "figures.json"
+        said = self.run_main("--case=peers", "--repeats=2", "--bf16", f"--json={written}")
+        self.assertEqual(self.turns, 2 * comparison.systems(True, True))
+        figures = json.loads(written.read_text())
+        self.assertEqual(len(figures), 2 * 7)
+        for figure in figures:
+            self.assertEqual(figure["cpu"], machine.cpu()["cpu"])
+            for field in ("vector_extensions", "threads", "version", "precision", "low", "high", "auc"):
+                self.assertIsNotNone(figure[field], field)
+        self.assertIn(machine.cpu()["cpu"], said)
+
+    def test_bf16_can_be_left_out(self):
+        self.run_main("--case=small", "--repeats=1", "--no-bf16")
+        self.assertFalse([s for s in self.turns if s.precision == "bf16" and not s.is_peer])
+
+    def test_without_pytorch_it_is_skipped_and_says_the_mend(self):
+        said = self.run_main(pytorch=False)
+        self.assertIn("skipped", said)
+        self.assertIn("setup.sh", said)
+        self.assertEqual((self.turns, self.commands), ([], []))
+        self.assertFalse(compare.has_pytorch(str(self.folder / "python")))
+
+    def test_mistakes_end_with_status_2(self):
+        for flag in ("--case=huge", "--repeats=0", f"--bin={self.folder / 'nowhere'}"):
+            with self.assertRaises(SystemExit) as ended:
+                self.run_main(flag)
+            self.assertEqual(ended.exception.code, 2, flag)
+        self.assertEqual(self.turns, [])
+
+    def test_hdps_is_asked_for_its_precision_and_its_epochs_are_told_apart(self):
+        lines = [{"epochs_done": 0, "time": 1.0}, {"epochs_done": 1, "time": 2.0},
+                 {"eval_auc": 0.6, "time": 3.0}, {"epochs_done": 2, "time": 7.0},
+                 {"eval_auc": 0.9, "time": 8.0}]
+
+        def output_of(command, **_):
+            self.commands.append(command)
+            (out,) = [word[len("--out="):] for word in command if word.startswith("--out=")]
+            pathlib.Path(out, "metrics.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+        flags = mock.Mock(bin=str(self.folder), threads=2, set="train.seed=3", version="hdps 1")
+        with mock.patch.object(compare, "output_of", output_of):
+            runs = [compare.run_hdps(flags, CASE, str(self.folder), system)
+                    for system in (ONE, CLUSTER_BF16)]
+        self.assertEqual(runs[0], {"version": "hdps 1", "auc": 0.6, "first_epoch": CASE.rows / 2,
+                                   "second_epoch": CASE.rows / 4})
+        self.assertEqual(self.commands[0][:2], [str(self.folder / "hdps"), "train"])
+        self.assertNotIn("--set=model.precision=bf16", self.commands[0])
+        self.assertTrue(self.commands[1][0].endswith("scripts/local_cluster.sh"))
+        for setting in ("--set=train.seed=3", "--set=model.precision=bf16"):
+            self.assertIn(setting, self.commands[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
