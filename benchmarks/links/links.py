@@ -28,7 +28,7 @@ import cases  # noqa: E402  (it lies in another folder)
 MACHINES = 2
 BUSY = 0.85  # Of the time: what is busy for longer bounds the job.
 # Of the values of each column, the share whose rows stay at the workers.
-KEPT = 0.1
+KEPT = 0.01
 SETTINGS = ["plain", "16 bits", "rows kept", "ahead", "16 bits, ahead"]
 
 
@@ -187,6 +187,9 @@ def read_flags():
         parser.error("--rate=%s: expected Gbit/s, as 1,10" % flags.rate)
     if min(flags.rates) <= 0:
         parser.error("--rate=%s: a link has a rate above 0" % flags.rate)
+    if flags.constants and not os.path.exists(flags.constants):
+        parser.error("--constants=%s: no such file; write one with hdps-bench constants --json=FILE, "
+                     "or leave it out" % flags.constants)
     flags.settings = [setting for setting in SETTINGS if flags.setting in setting]
     return flags
 
