@@ -156,10 +156,11 @@ def measure_all(flags, scratch):
         for case in chosen:
             for gbit in flags.rates:
                 for setting in flags.settings:
-                    print("links.py: run %d: %s, %g Gbit/s, %s" % (repeat + 1, case.name, gbit, setting),
+                    sample = measure(flags, case, jobs[case, setting], gbit, scratch)
+                    samples.setdefault((case, gbit, setting), []).append(sample)
+                    print("links.py: run %d: %s, %g Gbit/s, %s: %.0f examples/s"
+                          % (repeat + 1, case.name, gbit, setting, sample["examples_per_second"]),
                           file=sys.stderr)
-                    samples.setdefault((case, gbit, setting), []).append(
-                        measure(flags, case, jobs[case, setting], gbit, scratch))
     cores = max(len(os.sched_getaffinity(0)) // MACHINES, 1)
     return [figure_of(case, gbit, setting, epochs[case], of,
                       predicted(flags, case, jobs[case, setting], gbit, cores))
