@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Trains the cases of benchmarks/peers on two machines joined by links of 1 and 10 Gbit/s, in
 several settings, and prints speed, bytes of a step, and how near `hdps plan` came to it.
 

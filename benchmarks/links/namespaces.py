@@ -144,10 +144,10 @@ class Machines:
 
 
 def end_on_signals():
-    """SIGTERM and SIGHUP end this program as Ctrl-C does, so that it cleans up."""
+    """Ctrl-C, SIGTERM and SIGHUP end this program by an exception, so that it cleans up."""
     def stop(number, _):
         raise SystemExit(128 + number)
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
 
 
