@@ -13,12 +13,12 @@ import json
 import pathlib
 import sys
 
-from plot_bench import FAINT, FIGURE, LIMIT, YARDSTICK, plt, shown
-from plot_overview import PEERS
+from plot_bench import FIGURE, LIMIT, plt, shown
+from plot_overview import LIGHT, PEERS
 
 WIDTH = 0.38
 BEGIN, END = "<!-- table: scripts/dev/plot_links.py -->\n", "<!-- end of the table -->\n"
-COLOURS = [FIGURE, YARDSTICK]  # The first rate, the second.
+COLOURS = [FIGURE, LIGHT]  # The first rate, the second.
 
 
 def draw_case(axes, case, results):
@@ -37,22 +37,23 @@ def draw_case(axes, case, results):
             half = WIDTH / 2
             axes.plot([at - half, at + half], [r["link_bound"]] * 2, color=LIMIT, linewidth=1.6, zorder=2)
         axes.annotate(shown(value), (at, 0), xytext=(0, 3), textcoords="offset points", ha="center",
-                      fontsize=6.5, color="white" if rates.index(r["gbit"]) == 0 else FAINT)
+                      fontsize=7, color="white")
     axes.set_ylim(0, top)
     axes.set_xticks(range(len(settings)), settings)
     axes.set_ylabel("examples/s")
-    axes.yaxis.set_major_formatter(lambda value, _: shown(value))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1e3:g} k")
     axes.set_title(PEERS.get(case, case), loc="left", weight="bold", fontsize=9)
     return rates
 
 
-def legend_of(figure, rates):
+def legend_of(axes, rates):
     handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[i % 2]) for i in range(len(rates))]
     words = [f"{rate:g} Gbit/s, measured" for rate in rates]
     handles += [plt.Line2D([], [], marker="D", color="black", linestyle="", markersize=3.5),
                 plt.Line2D([], [], color=LIMIT, linewidth=1.6)]
-    words += ["predicted by hdps plan", "the link alone, with these bytes a step (where it is in the picture)"]
-    figure.legend(handles, words, loc="outside lower left", ncols=4, fontsize=8, frameon=False)
+    words += ["predicted by hdps plan", "the link alone"]
+    axes.axis("off")
+    axes.legend(handles, words, loc="center left", ncol=4, fontsize=8, frameon=False).set_in_layout(False)
 
 
 def table_of(read, about):
@@ -99,12 +100,13 @@ def main():
         cases = list(dict.fromkeys(r["case"] for r in results))
     except (OSError, ValueError, KeyError, TypeError) as error:
         sys.exit(f"plot_links.py: error: {arguments.json} is not what links.py --json=FILE writes: {error}")
-    figure, axes = plt.subplots(len(cases), 1, figsize=(9, 2.4 * len(cases) + 1), squeeze=False,
-                                layout="constrained")
+    figure, axes = plt.subplots(len(cases) + 1, 1, figsize=(9, 2.4 * len(cases) + 1), squeeze=False,
+                                layout="constrained",
+                                gridspec_kw={"height_ratios": [1] * len(cases) + [0.12]})
     rates = []
     for axis, case in zip(axes[:, 0], cases):
         rates = draw_case(axis, case, [r for r in results if r["case"] == case])
-    legend_of(figure, rates)
+    legend_of(axes[-1, 0], rates)
     figure.suptitle(f"Two workers and two servers on two machines\n{about}", fontsize=9, ha="left", x=0.01)
     figure.savefig(arguments.out, metadata={"Date": None})
     print(arguments.out)
