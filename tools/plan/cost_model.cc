@@ -3,7 +3,6 @@
 #include "tools/plan/cost_model.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/host/unique_row_gemm.h"
 #include "tools/plan/kept_rows.h"
@@ -60,6 +59,11 @@ class Planner {
   const PathCosts& path() const {
     if (!q_.one_machine) return c_.socket;
     return q_.inproc ? c_.inproc : c_.local;
+  }
+
+  // What a sum over the workers takes at least: parts there, and the whole back.
+  double SumRounds() const {
+    return 2 * kMicro * std::max(q_.network_round_trip_us, path().pull.base_us);
   }
 
   // Distinct keys of one feature among those of so many examples.
@@ -245,7 +249,8 @@ class Planner {
     answer_.server_bytes_out = share * answer_.worker_bytes_in;
     AddAllreduce();
     kept_bytes_ = kept_.SumBytes(workers());
-    answer_.kept_rows_seconds = kept_.CoreSeconds(c_, workers()) / q_.cores;
+    answer_.kept_rows_seconds = kept_.CoreSeconds(c_, workers(), asked_.floats) / q_.cores;
+    if (kept_bytes_ > 0) answer_.kept_rows_seconds += 2 * SumRounds();  // Whose, then their values.
     answer_.worker_bytes_in += kept_bytes_;
     answer_.worker_bytes_out += kept_bytes_;
   }
@@ -258,7 +263,7 @@ class Planner {
     const double wire = q_.one_machine ? workers() * kNano * c_.wire_byte_ns * bytes
                                        : bytes / q_.network_bytes_per_second;
     allreduce_bytes_ = bytes;
-    allreduce_ = wire + 2 * kMicro * std::max(q_.network_round_trip_us, path().pull.base_us);
+    allreduce_ = wire + SumRounds();
     answer_.worker_bytes_in += bytes;
     answer_.worker_bytes_out += bytes;
   }
@@ -349,7 +354,6 @@ class Planner {
 
   void Step() {
     const double members = q_.one_machine ? workers() : workers_here();
-    const double chain = answer_.exchange_seconds;
     double step = q_.one_machine ? StepOnOneMachine()
                   : spread()     ? StepOfMachines()
                                  : StepOverNetwork();
@@ -358,7 +362,7 @@ class Planner {
     answer_.step_seconds = step;
     answer_.examples_per_second = q_.batch / step;
     answer_.parts = {{"worker: products and layers", members * answer_.compute_seconds},
-                     {"worker: its side of pull and push", chain},
+                     {"worker: its side of pull and push", answer_.exchange_seconds},
                      {"worker: reading and deduplicating", answer_.reader_seconds},
                      {"worker: rows kept there", members * answer_.kept_rows_seconds},
                      {"worker: allreduce of dense gradients", allreduce_},

@@ -31,7 +31,7 @@ double KeptRows::Add(const JobShape::Table& table, const PlanQuestion& question,
   all_rows += all;
   all_floats += all * table.dim;
   pushed_floats += all * OfMeasuredRule(table.dim, table.state_floats);
-  slots += table.kept_rows;
+  if (key_sets.emplace(table.features, table.kept_rows).second) slots += table.kept_rows;
   return own;
 }
 
@@ -40,14 +40,18 @@ double KeptRows::SumBytes(double workers) const {
   return 2 * (workers - 1) / workers * (kFloatBytes * all_floats + slots / kBitsOfByte);
 }
 
-double KeptRows::CoreSeconds(const MachineConstants& constants, double workers) const {
+double KeptRows::CoreSeconds(const MachineConstants& constants, double workers,
+                             double other_floats) const {
+  if (slots == 0) return 0;
   constexpr double kNano = 1e-9;
   const double read = rows * constants.server_pull_row_ns + floats * constants.server_pull_float_ns;
   const double updated =
       all_rows * constants.server_push_row_ns + pushed_floats * constants.server_push_float_ns;
   // Its own gradients are put in their places, and those of another are added.
-  const double added = (floats + (workers > 1 ? all_floats : 0)) * constants.model_merge_float_ns;
-  return kNano * (read + updated + added + SumBytes(workers) * constants.wire_byte_ns);
+  const double added = floats + (workers > 1 ? all_floats : 0);
+  const double copied = 2 * other_floats;
+  return kNano * (read + updated + (added + copied) * constants.model_merge_float_ns +
+                  SumBytes(workers) * constants.wire_byte_ns);
 }
 
 }  // namespace hdps
