@@ -295,8 +295,7 @@ class Planner {
     return std::max({alone, server, server_bytes / q_.network_bytes_per_second});
   }
 
-  // Members of a machine share its cores and its link. The link is busy in both directions at once:
-  // a worker's pushes leave while those of others arrive.
+  // Members share cores and a link: a worker's pushes leave while those of others arrive.
   double StepOfMachines() {
     const double here = workers_here(), rate = q_.network_bytes_per_second;
     const double busy = std::max(1.0, here * c_.exchange_busy_cores / q_.cores);
@@ -354,6 +353,7 @@ class Planner {
 
   void Step() {
     const double members = q_.one_machine ? workers() : workers_here();
+    const double chain = answer_.exchange_seconds;  // Of the worker's own side.
     double step = q_.one_machine ? StepOnOneMachine()
                   : spread()     ? StepOfMachines()
                                  : StepOverNetwork();
@@ -362,7 +362,7 @@ class Planner {
     answer_.step_seconds = step;
     answer_.examples_per_second = q_.batch / step;
     answer_.parts = {{"worker: products and layers", members * answer_.compute_seconds},
-                     {"worker: its side of pull and push", answer_.exchange_seconds},
+                     {"worker: its side of pull and push", chain},
                      {"worker: reading and deduplicating", answer_.reader_seconds},
                      {"worker: rows kept there", members * answer_.kept_rows_seconds},
                      {"worker: allreduce of dense gradients", allreduce_},
