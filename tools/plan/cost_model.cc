@@ -317,7 +317,7 @@ class Planner {
     if (ahead()) {
       const double repair = phase(busy * answer_.repair_seconds, away() * repair_bytes_);
       answer_.exchange_seconds = push + repair;
-      step += repair + std::max(compute + pull, link(pulled));
+      step += repair + std::max(compute + Beside(pull), link(pulled));
     } else {
       const double rows = phase(pull, pulled);
       answer_.exchange_seconds = push + rows;
