@@ -20,6 +20,7 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --listen=ADDRESS      with --node-rank=0: where the scheduler listens
   --scheduler=ADDRESS   with --node-rank above 0: where the scheduler is
   --total-servers=M, --total-workers=N   over all machines (default: those of this one)
+  --host=ADDRESS        this machine's own address, as the others reach it (default 127.0.0.1)
   --insecure            allow addresses beyond loopback
 Logs are in DIR/log, process numbers in DIR/pid while they run.
 TXT
@@ -36,7 +37,7 @@ fi
 [[ -n "$bin" ]] || fail "no hdps-scheduler found; build first (scripts/build.sh) or set HDPS_BIN"
 
 job='' out='' restart=on-failure servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
-listen='' scheduler='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
+host=127.0.0.1 listen='' scheduler='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
 for argument in "$@"; do
   value=${argument#*=}
   case "$argument" in
@@ -50,6 +51,7 @@ for argument in "$@"; do
     --node-rank=*) node_rank=$value ;;
     --transport=*) transport=$value ;;
     --listen=*) listen=$value ;;
+    --host=*) host=$value ;;
     --scheduler=*) scheduler=$value ;;
     --set=* | --log=*) common+=("$argument") ;;
     --insecure) common+=(--insecure) ;;
@@ -125,7 +127,7 @@ start() { # NAME
       --address_file="$runtime/address" "${scheduler_flags[@]}" </dev/null {never}<&- &
     scheduler_pid=$!
   elif [[ "$role" == server ]]; then
-    local server_listen=tcp://127.0.0.1:0
+    local server_listen=tcp://$host:0
     [[ "$transport" == ipc ]] && server_listen=ipc://$runtime/$name
     ((total_servers == servers)) && rank=(--rank="$number") # Then server_N.log is that of server N.
     "$bin/hdps-server" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" \
@@ -133,8 +135,8 @@ start() { # NAME
       "${server_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
   else
     ((total_workers == workers)) && rank=(--rank="$number")
-    "$bin/hdps-worker" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" "${member_flags[@]}" \
-      "${worker_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
+    "$bin/hdps-worker" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" \
+      --collective_host="$host" "${member_flags[@]}" "${worker_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
   fi
   name_of[$!]=$name
 }
@@ -199,7 +201,7 @@ start_again_later() { # NAME STATUS
 }
 
 if ((node_rank == 0)); then
-  default_listen=tcp://127.0.0.1:0
+  default_listen=tcp://$host:0
   [[ "$transport" == ipc ]] && default_listen=ipc://$runtime/scheduler
   listen=${listen:-$default_listen}
   start scheduler

@@ -23,6 +23,9 @@
 DEFINE_string(network, "25Gbit",
               "Network of each machine, as 25Gbit or 3GB (a second); local: all on one machine");
 DEFINE_double(network_round_trip_us, 50, "Round trip between two machines");
+DEFINE_uint32(machines, 0,
+              "Machines that servers and workers are spread over evenly, whose cores and link they "
+              "share; 0: each has its own");
 DEFINE_uint32(row_bytes, 250, "Bytes of a row of the data, as it is read");
 DEFINE_double(unique, 0, "Distinct share of a worker's keys of a step; 0: from --rows and --zipf");
 DEFINE_string(constants, "",
@@ -66,6 +69,19 @@ Status CheckFlags(const CommonFlags& flags) {
   if (FLAGS_workers < 1 || FLAGS_workers > kMembersMax) {
     return outside("workers", FLAGS_workers, "1 to 100000");
   }
+  if (FLAGS_machines > 0 &&
+      (FLAGS_servers % FLAGS_machines != 0 || FLAGS_workers % FLAGS_machines != 0)) {
+    return {Code::kInvalidArgument,
+            "--machines=" + std::to_string(FLAGS_machines) + " cannot share " +
+                std::to_string(FLAGS_servers) + " servers and " + std::to_string(FLAGS_workers) +
+                " workers evenly; give a divisor of both, or 0 for a machine each"};
+  }
+  if (FLAGS_machines > 0 && FLAGS_network == "local") {
+    return {
+        Code::kInvalidArgument,
+        "--machines=" + std::to_string(FLAGS_machines) +
+            " with --network=local: all is on one machine; give the network's speed, as 25Gbit"};
+  }
   if (!(FLAGS_zipf >= 0 && FLAGS_zipf <= 10)) return outside("zipf", FLAGS_zipf, "0 to 10");
   if (!(FLAGS_unique >= 0 && FLAGS_unique <= 1)) return outside("unique", FLAGS_unique, "0 to 1");
   if (!(FLAGS_network_round_trip_us >= 0 && FLAGS_network_round_trip_us <= 1e7)) {
@@ -92,6 +108,7 @@ Result<PlanQuestion> ReadQuestion(const Job& job) {
   question.allreduce = job.parallel.dense_exchange == DenseExchange::kAllreduce;
   question.servers = FLAGS_servers;
   question.workers = FLAGS_workers;
+  question.machines = FLAGS_machines;
   question.zipf = FLAGS_zipf;
   question.unique_share = FLAGS_unique;
   question.text_row_bytes = FLAGS_row_bytes;
@@ -181,13 +198,13 @@ Status Run() {
 }  // namespace
 
 Subcommand PlanCommand() {
-  return {
-      "plan",
-      "how fast a job would train on a cluster, and what would bound it",
-      "hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]",
-      {"job", "set", "servers", "workers", "threads", "network", "network_round_trip_us", "rows",
-       "row_bytes", "zipf", "unique", "constants", "json", "strategy", "strategy_file", "svg"},
-      Run};
+  return {"plan",
+          "how fast a job would train on a cluster, and what would bound it",
+          "hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]",
+          {"job", "set", "servers", "workers", "machines", "threads", "network",
+           "network_round_trip_us", "rows", "row_bytes", "zipf", "unique", "constants", "json",
+           "strategy", "strategy_file", "svg"},
+          Run};
 }
 
 }  // namespace hdps

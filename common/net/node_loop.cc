@@ -126,6 +126,11 @@ ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
     TakeFrames(ends, draining ? std::min(next_tick, drained) : next_tick);
   }
   SendOutput(ends);
+  const TransportCounters moved = transport.counters();
+  LOG(INFO) << "sent " << moved.bytes_sent << " bytes in " << moved.frames_sent
+            << " frames, of these bytes " << moved.bytes_shared
+            << " through shared memory; received " << moved.bytes_received << " bytes in "
+            << moved.frames_received << " frames";
   return {node.exit_status(), node.exit_reason()};
 }
 

@@ -32,6 +32,19 @@ TEST(ExpectedDistinctTest, AgreesWithDraws) {
   }
 }
 
+TEST(ExpectedDistinctTest, TheFirstValuesArePartOfAll) {
+  const double all = ExpectedDistinct(10'000, 1, 4096);
+  const double some = ExpectedDistinctOfFirst(1000, 10'000, 1, 4096);
+  // Those are likelier, so more than a tenth of what is seen.
+  EXPECT_GT(some, all / 10);
+  EXPECT_LT(some, all);
+  EXPECT_LT(some, 1000);
+  EXPECT_NEAR(ExpectedDistinctOfFirst(1000, 10'000, 0, 1e9), 1000, 1e-6);
+  EXPECT_NEAR(ExpectedDistinctOfFirst(20'000, 10'000, 1, 4096), all, 1e-9);
+  // Of one value, it is the chance that it is drawn at all.
+  EXPECT_NEAR(ExpectedDistinctOfFirst(1, 2, 0, 3), 1 - std::pow(0.5, 3), 1e-9);
+}
+
 TEST(ExpectedDistinctTest, IsAtMostWhatThereIs) {
   EXPECT_NEAR(ExpectedDistinct(3, 0, 1e6), 3, 1e-9);
   EXPECT_NEAR(ExpectedDistinct(1e9, 0, 10), 10, 1e-3);

@@ -3,9 +3,10 @@
 #include "tools/plan/cost_model.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/host/unique_row_gemm.h"
+#include "tools/plan/kept_rows.h"
+#include "tools/plan/memory_and_recovery.h"
 #include "tools/plan/row_tiers.h"
 #include "worker/data/batch_reader.h"
 
@@ -14,9 +15,6 @@ namespace {
 
 constexpr double kNano = 1e-9, kMicro = 1e-6;
 constexpr double kFloatBytes = sizeof(float), kKeyBytes = 8;
-
-// What was measured had rows of a rule with two floats of state a weight.
-constexpr double kMeasuredStates = 2;
 
 // What one worker asks for in one step.
 struct Asked {
@@ -27,10 +25,6 @@ struct Asked {
   double dense = 0, pushed_dense = 0;           // Floats through the servers, likewise.
   double changed_rows = 0, changed_floats = 0;  // Come once more at their turn.
 };
-
-double OfMeasuredRule(double weights, double states) {
-  return (weights + states) / (1 + kMeasuredStates);
-}
 
 // Everything Plan() works out on the way.
 class Planner {
@@ -45,8 +39,8 @@ class Planner {
     Read();
     Exchange();
     Step();
-    Memory();
-    Recovery();
+    AddMemory(q_, c_, asked_.rows, asked_.floats + asked_.dense, &answer_);
+    AddRecovery(q_, c_, &answer_);
     return answer_;
   }
 
@@ -55,9 +49,21 @@ class Planner {
   double servers() const { return q_.servers; }
   bool ahead() const { return q_.lookahead > 0; }
   bool changes() const { return ahead() && q_.sync; }
+  bool spread() const { return q_.machines > 0 && !q_.one_machine; }
+  double workers_here() const { return spread() ? workers() / q_.machines : 1; }
+  // Of what a worker exchanges with servers, the share that leaves its machine.
+  double away() const {
+    if (q_.one_machine) return 0;
+    return spread() ? 1 - 1.0 / q_.machines : 1;
+  }
   const PathCosts& path() const {
     if (!q_.one_machine) return c_.socket;
     return q_.inproc ? c_.inproc : c_.local;
+  }
+
+  // What a sum over the workers takes at least: parts there, and the whole back.
+  double SumRounds() const {
+    return 2 * kMicro * std::max(q_.network_round_trip_us, path().pull.base_us);
   }
 
   // Distinct keys of one feature among those of so many examples.
@@ -81,7 +87,8 @@ class Planner {
     part_share_ = std::min(
         1.0, answer_.unique_share * DistinctOfFeature(part) / part * examples_ / of_feature);
     for (const JobShape::Table& table : q_.shape.tables) {
-      const double distinct = examples_ * table.features * answer_.unique_share;
+      double distinct = examples_ * table.features * answer_.unique_share;
+      distinct -= kept_.Add(table, q_, of_feature, distinct);
       asked_.rows += distinct;
       asked_.floats += distinct * table.dim;
       asked_.pushed_floats += distinct * OfMeasuredRule(table.dim, table.state_floats);
@@ -174,18 +181,24 @@ class Planner {
                                 (q_.micro_batches > 1 ? c_.cut_key_ns : 0)));
   }
 
-  double ChainOf(const ExchangeCost& cost, double floats, double dense) const {
-    return kMicro * cost.base_us + kNano * (asked_.rows * cost.row_ns + floats * cost.float_ns +
-                                            dense * cost.dense_float_ns);
+  // A part of the exchange may stay on the worker's machine.
+  double ChainOf(ExchangeCost PathCosts::*which, double floats, double dense) const {
+    const auto over = [&](const PathCosts& way) {
+      const ExchangeCost& cost = way.*which;
+      return kMicro * cost.base_us + kNano * (asked_.rows * cost.row_ns + floats * cost.float_ns +
+                                              dense * cost.dense_float_ns);
+    };
+    if (!spread()) return over(path());
+    return away() * over(c_.socket) + (1 - away()) * over(c_.local);
   }
 
   void Exchange() {
     const double message = kMicro * c_.server_message_us;
     const double more_servers = message * (servers() - 1);
     answer_.pull_seconds =
-        ChainOf(path().pull, asked_.floats, ahead() ? 0 : asked_.dense) + more_servers;
+        ChainOf(&PathCosts::pull, asked_.floats, ahead() ? 0 : asked_.dense) + more_servers;
     answer_.push_seconds =
-        ChainOf(path().push, asked_.pushed_floats, asked_.pushed_dense) + more_servers;
+        ChainOf(&PathCosts::push, asked_.pushed_floats, asked_.pushed_dense) + more_servers;
     const RepairCost& repair = path().repair;
     if (ahead()) {
       answer_.repair_seconds =
@@ -225,15 +238,21 @@ class Planner {
       answer_.new_rows_seconds += share / q_.cores * kMicro * c_.tier_row_back_us * asked_.rows;
     }
     // Keys travel once a step.
-    const double keys = kKeyBytes * asked_.rows, each = q_.wire_float_bytes;
+    const double each = q_.wire_float_bytes;
+    keys_bytes_ = kKeyBytes * asked_.rows;
     push_bytes_ = each * (asked_.floats + asked_.dense);
     pull_bytes_ = each * (asked_.floats + (ahead() ? 0 : asked_.dense));
     repair_bytes_ = ahead() ? each * (asked_.changed_floats + asked_.dense) : 0;
     answer_.worker_bytes_in = pull_bytes_ + repair_bytes_;
-    answer_.worker_bytes_out = keys + push_bytes_;
+    answer_.worker_bytes_out = keys_bytes_ + push_bytes_;
     answer_.server_bytes_in = share * answer_.worker_bytes_out;
     answer_.server_bytes_out = share * answer_.worker_bytes_in;
     AddAllreduce();
+    kept_bytes_ = kept_.SumBytes(workers());
+    answer_.kept_rows_seconds = kept_.CoreSeconds(c_, workers(), asked_.floats) / q_.cores;
+    if (kept_bytes_ > 0) answer_.kept_rows_seconds += 2 * SumRounds();  // Whose, then their values.
+    answer_.worker_bytes_in += kept_bytes_;
+    answer_.worker_bytes_out += kept_bytes_;
   }
 
   // Each rank sends and receives 2 (N - 1) / N of the gradients.
@@ -243,7 +262,8 @@ class Planner {
         2 * (workers() - 1) / workers() * kFloatBytes * static_cast<double>(q_.shape.dense_floats);
     const double wire = q_.one_machine ? workers() * kNano * c_.wire_byte_ns * bytes
                                        : bytes / q_.network_bytes_per_second;
-    allreduce_ = wire + 2 * kMicro * std::max(q_.network_round_trip_us, path().pull.base_us);
+    allreduce_bytes_ = bytes;
+    allreduce_ = wire + SumRounds();
     answer_.worker_bytes_in += bytes;
     answer_.worker_bytes_out += bytes;
   }
@@ -258,8 +278,9 @@ class Planner {
     const double chain = answer_.exchange_seconds;
     const double beside = Beside(answer_.reader_seconds +
                                  (ahead() ? server_pull_ * servers() * q_.cores / workers() : 0));
-    answer_.core_seconds = workers() * (answer_.compute_seconds * q_.cores + chain * busy + beside);
-    const double alone = chain + answer_.compute_seconds + beside / q_.cores;
+    const double all_cores = answer_.compute_seconds + answer_.kept_rows_seconds;
+    answer_.core_seconds = workers() * (all_cores * q_.cores + chain * busy + beside);
+    const double alone = chain + all_cores + beside / q_.cores;
     // In lockstep each part of a step lasts as long as the slowest worker takes for it.
     const double used = q_.sync && q_.workers > 1 ? c_.sharing_lockstep : 1;
     return std::max(alone, answer_.core_seconds / (q_.cores * used)) + allreduce_;
@@ -274,13 +295,45 @@ class Planner {
     return std::max({alone, server, server_bytes / q_.network_bytes_per_second});
   }
 
+  // Members share cores and a link: a worker's pushes leave while those of others arrive.
+  double StepOfMachines() {
+    const double here = workers_here(), rate = q_.network_bytes_per_second;
+    const double busy = std::max(1.0, here * c_.exchange_busy_cores / q_.cores);
+    const auto link = [&](double bytes) { return here * bytes / rate; };
+    // What the cores do for the socket goes on while the link is busy.
+    const auto phase = [&](double core_seconds, double bytes) {
+      const double waits = std::max(0.0, link(bytes) - kNano * c_.wire_byte_ns * bytes);
+      return core_seconds + (bytes > 0 ? waits + kMicro * q_.network_round_trip_us : 0);
+    };
+    const double pull = busy * answer_.pull_seconds, pulled = away() * (keys_bytes_ + pull_bytes_);
+    const double push = phase(busy * answer_.push_seconds, away() * push_bytes_);
+    const double kept = phase(here * answer_.kept_rows_seconds, kept_bytes_);
+    const double compute =
+        here * (answer_.compute_seconds + Beside(answer_.reader_seconds) / q_.cores);
+    answer_.machine_bytes =
+        here * (away() * (push_bytes_ + repair_bytes_) + pulled + kept_bytes_ + allreduce_bytes_);
+    machine_link_ = answer_.machine_bytes / rate;
+    double step = push + kept + allreduce_;
+    if (ahead()) {
+      const double repair = phase(busy * answer_.repair_seconds, away() * repair_bytes_);
+      answer_.exchange_seconds = push + repair;
+      step += repair + std::max(compute + Beside(pull), link(pulled));
+    } else {
+      const double rows = phase(pull, pulled);
+      answer_.exchange_seconds = push + rows;
+      step += rows + compute;
+    }
+    return std::max(step, machine_link_);
+  }
+
   double StepOverNetwork() {
     const double share = workers() / servers();
     const double push =
         OverNetwork(answer_.push_seconds, push_bytes_, server_push_, share * push_bytes_);
     const double pull =
         OverNetwork(answer_.pull_seconds, pull_bytes_, server_pull_, share * pull_bytes_);
-    const double compute = answer_.compute_seconds + Beside(answer_.reader_seconds) / q_.cores;
+    double compute = answer_.compute_seconds + Beside(answer_.reader_seconds) / q_.cores;
+    if (kept_bytes_ > 0) compute += OverNetwork(answer_.kept_rows_seconds, kept_bytes_, 0, 0);
     double step = 0;
     if (ahead()) {
       const double repair =
@@ -299,9 +352,11 @@ class Planner {
   }
 
   void Step() {
-    const double members = q_.one_machine ? workers() : 1;
-    const double chain = answer_.exchange_seconds;
-    double step = q_.one_machine ? StepOnOneMachine() : StepOverNetwork();
+    const double members = q_.one_machine ? workers() : workers_here();
+    const double chain = answer_.exchange_seconds;  // Of the worker's own side.
+    double step = q_.one_machine ? StepOnOneMachine()
+                  : spread()     ? StepOfMachines()
+                                 : StepOverNetwork();
     const double server = server_push_ + server_pull_ + server_repair_;
     step = std::max({step, answer_.reader_seconds, server});
     answer_.step_seconds = step;
@@ -309,10 +364,12 @@ class Planner {
     answer_.parts = {{"worker: products and layers", members * answer_.compute_seconds},
                      {"worker: its side of pull and push", chain},
                      {"worker: reading and deduplicating", answer_.reader_seconds},
+                     {"worker: rows kept there", members * answer_.kept_rows_seconds},
                      {"worker: allreduce of dense gradients", allreduce_},
                      {"worker: link", worker_link_},
                      {"server: rows and messages", server},
-                     {"server: link", server_link_}};
+                     {"server: link", server_link_},
+                     {"machine: link", machine_link_}};
     for (size_t p = 0; p < answer_.parts.size(); ++p) {
       if (answer_.parts[p].seconds > answer_.parts[answer_.bottleneck].seconds) {
         answer_.bottleneck = p;
@@ -320,60 +377,18 @@ class Planner {
     }
   }
 
-  void Memory() {
-    double row_bytes = 0, row_floats = 0;
-    for (const JobShape::Table& table : q_.shape.tables) {
-      row_bytes += static_cast<double>(table.row_bytes);
-      row_floats += table.dim + table.state_floats;
-    }
-    const auto tables = static_cast<double>(q_.shape.tables.size());
-    const double dense =
-        kFloatBytes * double(q_.shape.dense_floats + q_.shape.dense_state_floats) / servers();
-    answer_.server_rows = q_.rows / servers();
-    answer_.server_row_bytes = answer_.server_rows * row_bytes + dense;
-    answer_.server_index_bytes = answer_.server_rows * tables * c_.index_row_bytes;
-    // A worker's pull and its push at a time, and its key lists.
-    const double rows_bytes = kFloatBytes * (asked_.floats + asked_.dense);
-    const double each = (2 * rows_bytes + 2 * kKeyBytes * asked_.rows) / servers();
-    answer_.server_buffer_bytes = workers() * each;
-    const double batch_bytes = examples_ * (kKeyBytes * 1.5 * q_.shape.keys + 64);
-    const double activations = 2 * kFloatBytes * examples_ / q_.micro_batches *
-                               double(q_.shape.embedding_floats + 2 * q_.shape.activation_floats);
-    constexpr double kBatchesReady = 6, kDenseCopies = 4;
-    answer_.worker_bytes = (2 + q_.lookahead) * rows_bytes + kBatchesReady * batch_bytes +
-                           activations + kDenseCopies * kFloatBytes * double(q_.shape.dense_floats);
-    // Files hold every weight as a float, whatever its format in memory.
-    checkpoint_bytes_ =
-        answer_.server_rows * (kFloatBytes * row_floats + tables * kKeyBytes) + dense;
-    answer_.checkpoint_bytes = checkpoint_bytes_ * servers();
-  }
-
-  void Recovery() {
-    // Servers of one machine share its disk and its cores.
-    const double sharing = q_.one_machine ? servers() : 1;
-    const auto seconds = [&](double disk_ns, double core_ns) {
-      return kNano * sharing * checkpoint_bytes_ * std::max(disk_ns, core_ns / q_.cores);
-    };
-    answer_.checkpoint_seconds = seconds(c_.disk_write_byte_ns, c_.save_byte_ns);
-    answer_.detect_seconds = q_.dead_after_seconds;
-    answer_.load_seconds = seconds(c_.disk_read_byte_ns, c_.load_byte_ns);
-    // On average half of what lies between two checkpoints.
-    answer_.redo_seconds = 0.5 * double(q_.checkpoint_every_steps) * answer_.step_seconds;
-    answer_.recovery_seconds =
-        answer_.detect_seconds + c_.start_seconds + answer_.load_seconds + answer_.redo_seconds;
-  }
-
   const PlanQuestion& q_;
   const MachineConstants& c_;
   const double examples_;  // Of one worker's step.
   Asked asked_;
+  KeptRows kept_;
   PlanAnswer answer_;
   double part_share_ = 1;                     // Distinct among the keys of a micro-batch.
   double parts_rows_ = 0, parts_floats_ = 0;  // Of all micro-batches of a step.
-  double allreduce_ = 0, worker_link_ = 0, server_link_ = 0;
+  double allreduce_ = 0, allreduce_bytes_ = 0, kept_bytes_ = 0;
+  double worker_link_ = 0, server_link_ = 0, machine_link_ = 0;
   double server_pull_ = 0, server_push_ = 0, server_repair_ = 0;  // Seconds of one server a step.
-  double pull_bytes_ = 0, push_bytes_ = 0, repair_bytes_ = 0;     // Of one worker.
-  double checkpoint_bytes_ = 0;                                   // Of one server.
+  double keys_bytes_ = 0, pull_bytes_ = 0, push_bytes_ = 0, repair_bytes_ = 0;  // Of one worker.
 };
 
 }  // namespace

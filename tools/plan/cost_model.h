@@ -19,6 +19,9 @@ struct PlanQuestion {
   bool allreduce = false;  // Dense gradients between the workers, not through the servers.
 
   uint32_t servers = 1, workers = 1;
+  // Over which the members are spread evenly, as many servers and as many workers on each; 0: each
+  // member has a machine of its own. What members of one machine say to each other stays in it.
+  uint32_t machines = 0;
   uint32_t cores = 1;        // Of each machine.
   bool one_machine = false;  // All members share it; `network` does not count.
   bool inproc = false;       // With one_machine: in one process.
@@ -53,6 +56,7 @@ struct PlanAnswer {
   bool first_layer_on_rows = false;
   double products_seconds = 0, compute_seconds = 0, exchange_seconds = 0, reader_seconds = 0;
   double pull_seconds = 0, push_seconds = 0, repair_seconds = 0;  // If nobody else was served.
+  double kept_rows_seconds = 0;    // Of rows kept at every worker: their sums and updates.
   double core_seconds = 0;         // All members together, if they share a machine.
   double first_epoch_seconds = 0;  // Of reader_seconds, or more where it is not the first.
   double new_rows_seconds = 0;     // More, where none of a step's rows is there yet.
@@ -65,6 +69,7 @@ struct PlanAnswer {
 
   double worker_bytes_in = 0, worker_bytes_out = 0;  // A worker's link, a step.
   double server_bytes_in = 0, server_bytes_out = 0;  // A server's link, a step.
+  double machine_bytes = 0;  // With `machines`: each one's link, a step, in either direction.
 
   double server_rows = 0;  // Keys at one server.
   double server_row_bytes = 0, server_index_bytes = 0, server_buffer_bytes = 0;

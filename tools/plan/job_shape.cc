@@ -61,6 +61,7 @@ Result<JobShape> ShapeOf(const Job& job) {
     row.dim = table.dim;
     row.state_floats = state;
     row.row_bytes = RowBytes(table);
+    row.kept_rows = static_cast<double>(table.vocab_cache_size);
     for (const LayerSpec& layer : job.model.layers) {
       if (!ReadsRows(job.model, layer) || layer.table != table.name) continue;
       const uint32_t features = FeaturesIn(job, layer);

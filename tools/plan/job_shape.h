@@ -26,6 +26,7 @@ struct JobShape {
     uint32_t dim = 0, state_floats = 0;
     size_t row_bytes = 0;   // Weights in their format and state, in memory.
     uint32_t features = 0;  // Keys that an example has in it, one a feature.
+    double kept_rows = 0;   // Those seen most, with their state at every worker.
   };
   std::vector<Table> tables;       // Those with keys; the dense one is below.
   std::vector<Product> products;   // The weights of the layers, in their order.

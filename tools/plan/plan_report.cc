@@ -39,12 +39,14 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   text += Line("job", subject.job_name + ": " + subject.model + ", " + subject.mode + ", batch " +
                           ShowWhole(question.batch) + " of " + std::to_string(question.workers) +
                           (question.workers == 1 ? " worker" : " workers together"));
-  const std::string where = question.one_machine
-                                ? "all on one machine of " + std::to_string(question.cores) +
-                                      (question.cores == 1 ? " core" : " cores")
-                                : "a machine of " + std::to_string(question.cores) +
-                                      (question.cores == 1 ? " core" : " cores") +
-                                      " each, network " + subject.network;
+  const std::string where =
+      question.one_machine
+          ? "all on one machine of " + std::to_string(question.cores) +
+                (question.cores == 1 ? " core" : " cores")
+          : (question.machines == 0 ? "a machine of "
+                                    : std::to_string(question.machines) + " machines of ") +
+                std::to_string(question.cores) + (question.cores == 1 ? " core" : " cores") +
+                " each, network " + subject.network;
   text += Line("cluster", std::to_string(question.servers) + " servers, " +
                               std::to_string(question.workers) + " workers, " + where);
   text +=
@@ -81,6 +83,9 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
                                " more while its rows are not there yet");
   text += Line("links", Link("worker", answer.worker_bytes_in, answer.worker_bytes_out, step));
   text += Line("", Link("server", answer.server_bytes_in, answer.server_bytes_out, step));
+  if (question.machines > 0) {
+    text += Line("", Link("machine", answer.machine_bytes, answer.machine_bytes, step));
+  }
   const double server =
       answer.server_row_bytes + answer.server_index_bytes + answer.server_buffer_bytes;
   text += Line("memory", "server " + Bytes(server) + ": rows with state " +
@@ -124,6 +129,7 @@ std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
                                  {"batch", question.batch},
                                  {"servers", question.servers},
                                  {"workers", question.workers},
+                                 {"machines", question.machines},
                                  {"cores", question.cores},
                                  {"network", subject.network},
                                  {"constants", subject.constants},
@@ -143,6 +149,8 @@ std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
                                  {"worker_bytes_out", answer.worker_bytes_out},
                                  {"server_bytes_in", answer.server_bytes_in},
                                  {"server_bytes_out", answer.server_bytes_out},
+                                 {"machine_bytes", answer.machine_bytes},
+                                 {"kept_rows_seconds", answer.kept_rows_seconds},
                                  {"server_row_bytes", answer.server_row_bytes},
                                  {"server_index_bytes", answer.server_index_bytes},
                                  {"server_buffer_bytes", answer.server_buffer_bytes},

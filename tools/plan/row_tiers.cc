@@ -41,6 +41,10 @@ double LevelFor(const std::vector<TableNeed>& needs, double bytes) {
 }  // namespace
 
 double ExpectedDistinct(double count, double exponent, double draws) {
+  return ExpectedDistinctOfFirst(count, count, exponent, draws);
+}
+
+double ExpectedDistinctOfFirst(double first, double count, double exponent, double draws) {
   // Values are summed one by one while they are few, then in ranges that grow by a hundredth.
   constexpr double kGrowth = 1.01;
   double mass = 0;
@@ -49,8 +53,9 @@ double ExpectedDistinct(double count, double exponent, double draws) {
     mass += (end - begin) * std::pow((begin + end - 1) / 2, -exponent);
   }
   double distinct = 0;
-  for (double begin = 1; begin <= count; begin = std::max(begin + 1, std::floor(begin * kGrowth))) {
-    const double end = std::min(std::max(begin + 1, std::floor(begin * kGrowth)), count + 1);
+  first = std::min(first, count);
+  for (double begin = 1; begin <= first; begin = std::max(begin + 1, std::floor(begin * kGrowth))) {
+    const double end = std::min(std::max(begin + 1, std::floor(begin * kGrowth)), first + 1);
     const double p = std::pow((begin + end - 1) / 2, -exponent) / mass;
     distinct += (end - begin) * -std::expm1(draws * std::log1p(-std::min(p, 1 - 1e-12)));
   }

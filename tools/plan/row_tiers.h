@@ -8,6 +8,8 @@ namespace hdps {
 // Expected number of distinct values among `draws` from `count`, value k with probability
 // proportional to (k + 1)^-exponent.
 double ExpectedDistinct(double count, double exponent, double draws);
+// Of these, those among the `first` most frequent values.
+double ExpectedDistinctOfFirst(double first, double count, double exponent, double draws);
 // Draws until so many of them are expected; infinite where that is nearly all of the values.
 double DrawsUntil(double count, double exponent, double distinct);
 

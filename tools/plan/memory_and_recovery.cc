@@ -1,0 +1,64 @@
+// Bytes follow from rows; times of checkpoints from bytes, a disk and cores.
+#include "tools/plan/memory_and_recovery.h"
+
+#include <algorithm>
+
+namespace hdps {
+namespace {
+
+constexpr double kNano = 1e-9;
+constexpr double kFloatBytes = sizeof(float), kKeyBytes = 8;
+
+}  // namespace
+
+void AddMemory(const PlanQuestion& question, const MachineConstants& constants, double rows,
+               double floats, PlanAnswer* answer) {
+  const JobShape& shape = question.shape;
+  const auto servers = static_cast<double>(question.servers);
+  double row_bytes = 0, row_floats = 0;
+  for (const JobShape::Table& table : shape.tables) {
+    row_bytes += static_cast<double>(table.row_bytes);
+    row_floats += table.dim + table.state_floats;
+  }
+  const auto tables = static_cast<double>(shape.tables.size());
+  const double dense =
+      kFloatBytes * double(shape.dense_floats + shape.dense_state_floats) / servers;
+  answer->server_rows = question.rows / servers;
+  answer->server_row_bytes = answer->server_rows * row_bytes + dense;
+  answer->server_index_bytes = answer->server_rows * tables * constants.index_row_bytes;
+  // A worker's pull and its push at a time, and its key lists.
+  const double rows_bytes = kFloatBytes * floats;
+  const double each = (2 * rows_bytes + 2 * kKeyBytes * rows) / servers;
+  answer->server_buffer_bytes = question.workers * each;
+  const double examples = double(question.batch) / question.workers;
+  const double batch_bytes = examples * (kKeyBytes * 1.5 * shape.keys + 64);
+  const double activations = 2 * kFloatBytes * examples / question.micro_batches *
+                             double(shape.embedding_floats + 2 * shape.activation_floats);
+  constexpr double kBatchesReady = 6, kDenseCopies = 4;
+  answer->worker_bytes = (2 + question.lookahead) * rows_bytes + kBatchesReady * batch_bytes +
+                         activations + kDenseCopies * kFloatBytes * double(shape.dense_floats);
+  // Files hold every weight as a float, whatever its format in memory.
+  answer->checkpoint_bytes =
+      question.rows * (kFloatBytes * row_floats + tables * kKeyBytes) + dense * servers;
+}
+
+void AddRecovery(const PlanQuestion& question, const MachineConstants& constants,
+                 PlanAnswer* answer) {
+  // Servers of one machine share its disk and its cores.
+  const double sharing = question.one_machine    ? question.servers
+                         : question.machines > 0 ? double(question.servers) / question.machines
+                                                 : 1;
+  const double bytes = sharing * answer->checkpoint_bytes / question.servers;
+  const auto seconds = [&](double disk_ns, double core_ns) {
+    return kNano * bytes * std::max(disk_ns, core_ns / question.cores);
+  };
+  answer->checkpoint_seconds = seconds(constants.disk_write_byte_ns, constants.save_byte_ns);
+  answer->detect_seconds = question.dead_after_seconds;
+  answer->load_seconds = seconds(constants.disk_read_byte_ns, constants.load_byte_ns);
+  // On average half of what lies between two checkpoints.
+  answer->redo_seconds = 0.5 * double(question.checkpoint_every_steps) * answer->step_seconds;
+  answer->recovery_seconds = answer->detect_seconds + constants.start_seconds +
+                             answer->load_seconds + answer->redo_seconds;
+}
+
+}  // namespace hdps
