@@ -185,8 +185,13 @@ Status Run() {
                                      : static_cast<uint32_t>(constants.cores);
   const std::string mode(WordOf(job.train.mode));
   const std::string too_small = LimitRows(job, &question);
-  const PlanSubject subject = {job.name,      job.model.type,  mode,
-                               FLAGS_network, FLAGS_constants, too_small};
+  const PlanSubject subject = {job.name,
+                               job.model.type,
+                               mode,
+                               FLAGS_network,
+                               FLAGS_constants,
+                               too_small,
+                               job.model.precision == Precision::kBf16};
   const PlanAnswer answer = Plan(question, constants);
   std::fputs(
       (FLAGS_json ? PlanJson(subject, question, answer) : PlanText(subject, question, answer))

@@ -333,6 +333,9 @@ TEST(PlanReportTest, SaysWhatALimitMeans) {
   const PlanAnswer answer = Plan(question, MachineConstants());
   EXPECT_THAT(PlanText(subject, question, answer), HasSubstr("come back a step"));
   EXPECT_THAT(PlanText(subject, question, answer), Not(HasSubstr("too small")));
+  EXPECT_THAT(PlanText(subject, question, answer), Not(HasSubstr("predicted as in fp32")));
+  subject.bf16 = true;
+  EXPECT_THAT(PlanText(subject, question, answer), HasSubstr("predicted as in fp32"));
   subject.too_small = "give more";
   EXPECT_THAT(PlanText(subject, question, answer), HasSubstr("too small: give more"));
   EXPECT_GT(nlohmann::json::parse(PlanJson(subject, question, answer))["rows_back"], 0);

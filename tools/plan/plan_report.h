@@ -14,6 +14,7 @@ struct PlanSubject {
   std::string network;    // "25Gbit", or "local".
   std::string constants;  // The file; empty: those that hdps brings along.
   std::string too_small;  // Why cluster.memory_limit cannot be kept; empty: it can.
+  bool bf16 = false;      // The job multiplies in bf16, which the model of costs does not know.
 };
 
 std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
