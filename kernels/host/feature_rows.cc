@@ -1,4 +1,4 @@
-// Two counting passes a feature: one over its rows, one that turns bags into rows' entries.
+// A bit a row that a feature uses numbers its rows; a counting pass turns bags into rows' entries.
 #include "kernels/host/feature_rows.h"
 
 #include <algorithm>
@@ -7,29 +7,77 @@
 namespace hdps {
 namespace {
 
-// Numbers the rows that the keys use, in the order of the table; key_row becomes local.
-void NumberRows(FeatureRow* field) {
-  std::vector<uint32_t>& keys = field->key_row;
+constexpr uint32_t kWordBits = 64;
+
+// Finds the rows that the keys use, in the order of the table.
+HDPS_INLINE void FindRows(std::span<const uint32_t> keys, FeatureRow* field) {
   field->rows.clear();
   if (keys.empty()) return;
-  const auto [low, high] = std::minmax_element(keys.begin(), keys.end());
-  const uint32_t first = *low;
-  // A bit a row: the rows of a field may be anywhere in the table, and there are many fields.
-  constexpr uint32_t kWordBits = 64;
-  const uint32_t range = *high - first + 1;
-  field->used.assign(range / kWordBits + 1, 0);
+  uint32_t low = keys[0], high = keys[0];
   for (const uint32_t row : keys) {
-    field->used[(row - first) / kWordBits] |= uint64_t{1} << ((row - first) % kWordBits);
+    low = std::min(low, row);
+    high = std::max(high, row);
   }
-  if (field->local_of.size() < range) field->local_of.resize(range);
-  for (uint32_t w = 0; w < field->used.size(); ++w) {
+  // A bit a row: the rows of a field may be anywhere in the table, and there are many fields.
+  const uint32_t words = (high - low) / kWordBits + 1;
+  field->used_first = low;
+  field->used.assign(words, 0);
+  for (const uint32_t row : keys) {
+    field->used[(row - low) / kWordBits] |= uint64_t{1} << ((row - low) % kWordBits);
+  }
+  field->used_before.resize(words);
+  uint32_t before = 0;
+  for (uint32_t w = 0; w < words; ++w) {
+    field->used_before[w] = before;
+    before += static_cast<uint32_t>(std::popcount(field->used[w]));
+  }
+  field->rows.resize(before);
+  uint32_t* next = field->rows.data();
+  for (uint32_t w = 0; w < words; ++w) {
     for (uint64_t bits = field->used[w]; bits != 0; bits &= bits - 1) {
-      const uint32_t i = w * kWordBits + static_cast<uint32_t>(std::countr_zero(bits));
-      field->local_of[i] = static_cast<uint32_t>(field->rows.size());
-      field->rows.push_back(first + i);
+      *next++ = low + w * kWordBits + static_cast<uint32_t>(std::countr_zero(bits));
     }
   }
-  for (uint32_t& row : keys) row = field->local_of[row - first];
+}
+
+// The number among them of a row that is used.
+HDPS_INLINE uint32_t LocalOf(const FeatureRow& field, uint32_t row) {
+  const uint32_t at = row - field.used_first;
+  const uint64_t below = (uint64_t{1} << (at % kWordBits)) - 1;
+  return field.used_before[at / kWordBits] +
+         static_cast<uint32_t>(std::popcount(field.used[at / kWordBits] & below));
+}
+
+// Whether each bag has one key, of factor 1: the usual feature.
+HDPS_INLINE bool OneKeyEach(const Bags& bags) {
+  const size_t num_bags = bags.num_bags();
+  if (num_bags == 0 || !bags.weights.empty()) return false;
+  uint32_t others = 0;
+  for (uint32_t b = 0; b <= num_bags; ++b) others |= bags.offsets[b] ^ (bags.offsets[0] + b);
+  return others == 0;
+}
+
+// Everything of such a feature; what it would have by key is what it has by bag.
+HDPS_INLINE void LoadOneKeyEach(const Bags& bags, FeatureRow* field) {
+  const size_t num_bags = bags.num_bags();
+  const std::span<const uint32_t> keys = bags.row_index.subspan(bags.offsets[0], num_bags);
+  FindRows(keys, field);
+  field->key_factor.clear();
+  field->row_factor.clear();
+  field->by_bag.resize(num_bags);
+  std::vector<uint32_t>& begin = field->row_begin;
+  begin.assign(field->unique() + 2, 0);  // begin[u + 1] is where the next entry of u goes.
+  for (size_t b = 0; b < num_bags; ++b) {
+    field->by_bag[b] = LocalOf(*field, keys[b]);
+    ++begin[field->by_bag[b] + 2];
+  }
+  for (size_t u = 2; u < begin.size(); ++u) begin[u] += begin[u - 1];
+  field->row_bag.resize(num_bags + kGatherAhead);
+  std::fill_n(field->row_bag.end() - kGatherAhead, kGatherAhead, 0);
+  for (size_t b = 0; b < num_bags; ++b) {
+    field->row_bag[begin[field->by_bag[b] + 1]++] = static_cast<uint32_t>(b);
+  }
+  begin.pop_back();
 }
 
 void CopyKeys(const Bags& bags, Pooling pooling, FeatureRow* field) {
@@ -99,8 +147,16 @@ void FeatureRows::Load(std::span<const Bags> features, Pooling pooling, uint32_t
   if (fields_.size() < num_fields_) fields_.resize(num_fields_);
   executor.ParallelFor(num_fields_, [&](size_t f) {
     FeatureRow* const field = &fields_[f];
+    bool loaded = false;
+    WithVectors(
+        width_, [&]() __attribute__((always_inline)) {
+          loaded = OneKeyEach(features[f]);
+          if (loaded) LoadOneKeyEach(features[f], field);
+        });
+    if (loaded) return;
     CopyKeys(features[f], pooling, field);
-    NumberRows(field);
+    FindRows(field->key_row, field);
+    for (uint32_t& row : field->key_row) row = LocalOf(*field, row);
     FindByBag(field);
     Transpose(field);
     field->key_row.insert(field->key_row.end(), kGatherAhead, 0);

@@ -10,6 +10,7 @@
 #include "kernels/host/embedding_bag.h"
 #include "kernels/host/gather_sum.h"
 #include "kernels/row_spans.h"
+#include "kernels/vector_width.h"
 
 namespace hdps {
 
@@ -19,7 +20,7 @@ struct FeatureRow {
   std::vector<uint32_t> rows;  // [unique] the table's row of each local row.
 
   // Forward. With one key at most in every bag, and all factors 1, `by_bag` [num_bags] holds the
-  // bag's local row, or `unique` for an empty bag; it is empty otherwise, and then bag b owns
+  // bag's local row, or `unique` for an empty bag; it is empty otherwise, and only then bag b owns
   // entries [key_begin[b], key_begin[b + 1]) of `key_row` and `key_factor`.
   std::vector<uint32_t> by_bag;
   std::vector<uint32_t> key_begin;  // [num_bags + 1]
@@ -31,10 +32,11 @@ struct FeatureRow {
   std::vector<uint32_t> row_begin;  // [unique + 1]
   std::vector<uint32_t> row_bag;    // [keys]
   std::vector<float> row_factor;    // [keys], or empty: ones
-  // Scratch, both of the table's rows from the first used one on: a bit a row that is used, and
-  // what local row that is.
+  // Scratch, of the table's rows from `used_first` on: a bit a row that is used, and how many of
+  // them come before each word of bits.
+  uint32_t used_first = 0;
   std::vector<uint64_t> used;
-  std::vector<uint32_t> local_of;
+  std::vector<uint32_t> used_before;
 
   // The rows stand side by side in the table, and no feature before this one has any of them.
   bool in_place = false;
@@ -77,6 +79,7 @@ class FeatureRows {
  private:
   void FindInPlace(uint32_t num_rows);
 
+  const VectorWidth width_ = WidestVectors();
   std::vector<FeatureRow> fields_;
   size_t num_fields_ = 0;
   bool covers_table_ = false, disjoint_ = false, divides_table_ = false;

@@ -11,7 +11,7 @@ namespace hdps {
 namespace {
 
 constexpr size_t kLineBytes = 64, kHugePageBytes = size_t{2} << 20;
-constexpr size_t kHugeFrom = size_t{16} << 20;
+constexpr size_t kHugeFrom = size_t{2} << 20;
 
 }  // namespace
 

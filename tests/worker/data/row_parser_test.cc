@@ -142,6 +142,29 @@ TEST(CsvTest, ReadsCellsByTheirColumns) {
   EXPECT_TRUE(batch.sparse[1].weights.empty());
 }
 
+// Lines without quotes are cut in one pass, those with quotes cell by cell.
+TEST(CsvTest, APlainLineIsTheRowOfTheQuotedOne) {
+  DataSpec data = NumberedRows();
+  data.missing = "?";
+  for (const std::string number : {"7", " -1.5 ", "?", "", "2e3\r"}) {
+    for (size_t bytes = 0; bytes < 150; ++bytes) {
+      const std::string color = bytes % 5 == 0 ? " ?" : std::string(bytes, 'x') + " ";
+      const Batch plain = ParseGood(data, "1," + number + "," + color + "\n");
+      const Batch quoted = ParseGood(data, "1,\"" + number + "\",\"" + color + "\"\n");
+      EXPECT_EQ(plain.labels, quoted.labels);
+      EXPECT_EQ(plain.numeric, quoted.numeric) << number;
+      EXPECT_EQ(plain.sparse[0].keys, quoted.sparse[0].keys) << color;
+    }
+  }
+  EXPECT_EQ(ParseGood(data, "1,7,a\"b\n").sparse[0].keys[0], KeyOf("color", "a\"b"));
+  data.delimiter = "\t";
+  EXPECT_EQ(ParseGood(data, "1\t7\tred\n").sparse[0].keys[0], KeyOf("color", "red"));
+  EXPECT_EQ(ParseGood(data, "1\t7\t\n").sparse[0].keys[0], KeyOf("color", ""));
+  EXPECT_THAT(ErrorOf(data, "1\t7\n"), HasSubstr("as many cells"));
+  EXPECT_THAT(ErrorOf(data, "1\t7\tred\tblue\n"), HasSubstr("as many cells"));
+  EXPECT_THAT(ErrorOf(data, "3\t7\tred\n"), HasSubstr("a label"));
+}
+
 TEST(CsvTest, NamesThePlaceOfABadCell) {
   const DataSpec data = People();
   const std::string good = "1,a,b,c,>50K\n";

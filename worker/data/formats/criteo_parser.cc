@@ -7,7 +7,7 @@
 #include "common/base/hash.h"
 #include "worker/data/formats/label.h"
 #include "worker/data/formats/parsers.h"
-#include "worker/data/formats/tab_scan.h"
+#include "worker/data/formats/cell_scan.h"
 #include "worker/data/number.h"
 
 namespace hdps {
@@ -31,11 +31,11 @@ class CriteoParser : public RowParser {
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
     std::array<uint32_t, kCells> ends;
-    size_t tabs = ScanTabs(line, std::span(ends).first(kCells - 1));
+    size_t tabs = ScanCells(line, '\t', std::span(ends).first(kCells - 1));
     if (tabs == kCells - 2 && !label_.read()) {  // A row to predict, without the label's cell.
       labelled_ = "0\t";
       line = labelled_ += line;
-      tabs = ScanTabs(line, std::span(ends).first(kCells - 1));
+      tabs = ScanCells(line, '\t', std::span(ends).first(kCells - 1));
     }
     if (tabs < kCells - 1) return RowError{line.substr(line.size()), {}, kExpectedCells};
     ends[kCells - 1] = static_cast<uint32_t>(line.size());

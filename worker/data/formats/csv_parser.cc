@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "worker/data/formats/cell_scan.h"
 #include "worker/data/formats/derived_features.h"
 #include "worker/data/formats/label.h"
 #include "worker/data/formats/parsers.h"
@@ -29,6 +30,7 @@ class CsvParser : public RowParser {
         rules_[task] = LabelRule(spec.positive, labels[task].num_classes);
       }
     }
+    FindPlainCells();
     expected_cells_ = "as many cells as data.columns has (" + std::to_string(columns_.size()) + ")";
   }
 
@@ -36,6 +38,7 @@ class CsvParser : public RowParser {
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
     if (order_ != nullptr) return ParseInOrder(line, row);
+    if (!plain_.empty() && ParsePlain(line, row)) return std::nullopt;
     std::optional<RowError> error = ParseCells(line, /*label_cell=*/true, row);
     // A row to predict may come without the cells of labels.
     if (error && !rules_[0].read() && !ParseCells(line, /*label_cell=*/false, row)) error.reset();
@@ -54,6 +57,64 @@ class CsvParser : public RowParser {
   }
 
  private:
+  // Where every column is one label, number or key, as in most click logs.
+  void FindPlainCells() {
+    size_t num_labels = 0;
+    for (const Column& column : columns_) {
+      const ColumnType type = column.spec.type;
+      num_labels += type == ColumnType::kLabel ? 1 : 0;
+      num_numbers_ += type == ColumnType::kNumeric ? 1 : 0;
+      num_keys_ += type == ColumnType::kCategorical ? 1 : 0;
+      plain_.push_back({type, column.salt});
+    }
+    if (num_labels + num_numbers_ + num_keys_ < columns_.size() || num_labels > 1 ||
+        rules_.size() > 1 || delimiter_ == ' ' || delimiter_ == '"') {
+      plain_.clear();
+    }
+    ends_.resize(plain_.size());
+  }
+
+  // The row of a line in which nothing is special, found in one pass. False for any other, of which
+  // ParseCells has more to say.
+  bool ParsePlain(std::string_view line, Row* row) {
+    bool quoted = false;
+    const std::span<uint32_t> inner(ends_.data(), ends_.size() - 1);
+    if (ScanCells(line, delimiter_, inner, &quoted) != inner.size() || quoted) return false;
+    ends_.back() = static_cast<uint32_t>(line.size());
+    row->Clear();
+    row->numbers.resize(num_numbers_);
+    row->keys.resize(num_keys_);
+    row->key_ends.resize(num_keys_);
+    double* number = row->numbers.data();
+    uint32_t num_keys = 0;
+    size_t begin = 0;
+    for (size_t c = 0; c < plain_.size(); ++c) {
+      std::string_view cell = line.substr(begin, ends_[c] - begin);
+      begin = ends_[c] + 1;
+      if (!cell.empty() && (MayBeBlank(cell.front()) || MayBeBlank(cell.back()))) {
+        cell = TrimBlanks(cell);
+      }
+      const bool missing = cell.empty() || cell == missing_;
+      if (plain_[c].type == ColumnType::kCategorical) {
+        row->keys[num_keys] = FeatureKey(plain_[c].salt, missing ? std::string_view() : cell);
+        row->key_ends[num_keys] = num_keys + 1;
+        ++num_keys;
+      } else if (plain_[c].type == ColumnType::kNumeric) {
+        *number = kMissingNumber;
+        if (!missing && !ParseDigits(cell, number)) {
+          const std::optional<double> parsed = ParseNumber(cell);
+          if (!parsed) return false;
+          *number = *parsed;
+        }
+        ++number;
+      } else if (AddLabel(columns_[c], cell, missing, row)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  static bool MayBeBlank(char c) { return static_cast<unsigned char>(c) <= ' '; }
+
   std::optional<RowError> ParseCells(std::string_view line, bool label_cell, Row* row) {
     row->Clear();
     if (rules_.size() > 1) row->task_labels.resize(rules_.size());
@@ -234,6 +295,13 @@ class CsvParser : public RowParser {
   const std::string missing_;
   std::vector<Column> columns_;
   std::vector<LabelRule> rules_;  // [tasks]
+  struct PlainCell {
+    ColumnType type;
+    uint64_t salt;
+  };
+  std::vector<PlainCell> plain_;  // [columns], or empty where some are of another kind.
+  size_t num_numbers_ = 0, num_keys_ = 0;
+  std::vector<uint32_t> ends_;  // Of the plain cells of the line at hand.
   const CellOrder* order_ = nullptr;
   std::vector<size_t> begins_;  // Of the cells of the line at hand, where there is an order.
   std::string expected_cells_, expected_in_order_, error_column_;

@@ -24,6 +24,8 @@ LabelRule::LabelRule(std::vector<std::string> positive, uint32_t num_classes)
 
 std::optional<float> LabelRule::Parse(std::string_view text) const {
   if (!read()) return 0.0f;
+  const bool is_digit = text.size() == 1 && (text[0] == '0' || text[0] == '1');
+  if (is_digit && positive_.empty() && num_classes_ >= 2) return text[0] == '1' ? 1.0f : 0.0f;
   text = TrimBlanks(text);
   if (text.empty()) return std::nullopt;
   if (!positive_.empty()) {
@@ -42,7 +44,7 @@ std::optional<float> LabelRule::Parse(std::string_view text) const {
 
 uint64_t LabelRule::PositiveText(std::string_view text) const {
   constexpr size_t kTextsTold = 64;
-  if (!read()) return 0;
+  if (!read() || positive_.empty()) return 0;
   const auto found = std::find(positive_.begin(), positive_.end(), TrimBlanks(text));
   const auto place = static_cast<size_t>(found - positive_.begin());
   return found == positive_.end() || place >= kTextsTold ? 0 : uint64_t{1} << place;
