@@ -57,13 +57,12 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
   text += "\n";
   text += Line("speed",
                ShowWhole(answer.examples_per_second) + " examples/s, a step takes " + Time(step));
-  text +=
-      Line("step", "compute " + Time(answer.compute_seconds) + " (products " +
-                       Time(answer.products_seconds) +
-                       (answer.first_layer_on_rows ? ", the first layer on distinct rows" : "") +
-                       (subject.bf16 ? ", predicted as in fp32" : "") +
-                       "), push and rows " + Time(answer.exchange_seconds) +
-                       ", reading beside it " + Time(answer.reader_seconds));
+  text += Line(
+      "step",
+      "compute " + Time(answer.compute_seconds) + " (products " + Time(answer.products_seconds) +
+          (answer.first_layer_on_rows ? ", the first layer on distinct rows" : "") +
+          (subject.bf16 ? ", predicted as in fp32" : "") + "), push and rows " +
+          Time(answer.exchange_seconds) + ", reading beside it " + Time(answer.reader_seconds));
   text += Line("keys", ShowNumber("%.1f %%", 100 * answer.unique_share) +
                            " of a worker's keys of a step are distinct");
   if (question.lookahead > 0) {

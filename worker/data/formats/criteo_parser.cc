@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "worker/data/formats/cell_scan.h"
 #include "worker/data/formats/label.h"
 #include "worker/data/formats/parsers.h"
-#include "worker/data/formats/cell_scan.h"
 #include "worker/data/number.h"
 
 namespace hdps {
