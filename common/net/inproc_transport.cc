@@ -158,6 +158,7 @@ class InprocTransport : public Transport {
     return true;
   }
 
+  SectionAllocator* sections() override { return sections_.get(); }
   void Wake() override { mailbox_->Wake(); }
   TransportCounters counters() const override { return counters_; }
 
@@ -187,6 +188,7 @@ class InprocTransport : public Transport {
   const std::shared_ptr<InprocHub> hub_;
   const TransportOptions options_;
   const std::shared_ptr<Mailbox> mailbox_;
+  const std::unique_ptr<SectionAllocator> sections_ = NewKeptSections();
   std::unordered_map<PeerId, std::string> dialed_;
   std::unordered_map<PeerId, std::weak_ptr<Mailbox>> callers_;
   TransportCounters counters_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include "common/base/buffer.h"
@@ -18,6 +19,11 @@ class SectionAllocator {
   // can.
   virtual Buffer Make(PeerId to, size_t size, std::span<std::byte>* bytes) = 0;
 };
+
+// For peers of one process: the memory of long sections is kept for those that follow, since the
+// system would take it back and clear it page by page for every message. Keeps a few of them.
+// What it made may outlive it.
+std::unique_ptr<SectionAllocator> NewKeptSections();
 
 // From `source`, or from the process' own memory where there is none.
 inline Buffer MakeSection(SectionAllocator* source, PeerId to, size_t size,

@@ -147,14 +147,17 @@ TEST(CsvTest, APlainLineIsTheRowOfTheQuotedOne) {
   DataSpec data = NumberedRows();
   data.missing = "?";
   for (const std::string number : {"7", " -1.5 ", "?", "", "2e3\r"}) {
+    std::string plain_text, quoted_text;
     for (size_t bytes = 0; bytes < 150; ++bytes) {
       const std::string color = bytes % 5 == 0 ? " ?" : std::string(bytes, 'x') + " ";
-      const Batch plain = ParseGood(data, "1," + number + "," + color + "\n");
-      const Batch quoted = ParseGood(data, "1,\"" + number + "\",\"" + color + "\"\n");
-      EXPECT_EQ(plain.labels, quoted.labels);
-      EXPECT_EQ(plain.numeric, quoted.numeric) << number;
-      EXPECT_EQ(plain.sparse[0].keys, quoted.sparse[0].keys) << color;
+      plain_text += "1," + number + "," + color + "\n";
+      quoted_text += "1,\"" + number + "\",\"" + color + "\"\n";
     }
+    const Batch plain = ParseGood(data, plain_text), quoted = ParseGood(data, quoted_text);
+    ASSERT_EQ(plain.num_examples, 150u);
+    EXPECT_EQ(plain.labels, quoted.labels);
+    EXPECT_EQ(plain.numeric, quoted.numeric) << number;
+    EXPECT_EQ(plain.sparse[0].keys, quoted.sparse[0].keys) << number;
   }
   EXPECT_EQ(ParseGood(data, "1,7,a\"b\n").sparse[0].keys[0], KeyOf("color", "a\"b"));
   data.delimiter = "\t";
