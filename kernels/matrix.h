@@ -60,8 +60,12 @@ constexpr size_t RowStride(size_t cols) {
   return cols > 0 && cols % kMeetingFloats == 0 ? cols + kMoreFloats : cols;
 }
 
-// The same in numbers of bf16.
-constexpr size_t Bf16RowStride(size_t cols) { return 2 * RowStride((cols + 1) / 2); }
+// The same in numbers of bf16; rows of more than a cache line begin with one.
+constexpr size_t Bf16RowStride(size_t cols) {
+  constexpr size_t kLine = 32;
+  const size_t whole = cols < kLine ? (cols + 1) / 2 * 2 : (cols + kLine - 1) / kLine * kLine;
+  return 2 * RowStride(whole / 2);
+}
 
 // Whether a result replaces what is there or is added to it.
 enum class Write : unsigned char { kOver, kAdd };

@@ -156,6 +156,8 @@ std::string_view Bf16ProductsName(Bf16Products products) {
       return "nothing";
     case Bf16Products::kWidened:
       return "widened fp32";
+    case Bf16Products::kPlainTiles:
+      return "plain tiles";
     case Bf16Products::kAvx512:
       return "AVX512-BF16";
     case Bf16Products::kAmx:

@@ -9,13 +9,14 @@
 namespace hdps {
 
 // What multiplies: the processor's own instructions, or products in fp32 of the same rounded
-// numbers, which are no faster and are there to see on any machine what the rounding does.
-enum class Bf16Products : unsigned char { kNone, kWidened, kAvx512, kAmx };
+// numbers, which are no faster and are there to see on any machine what the rounding does. Plain
+// tiles are the loops of AMX without its instructions, for tests.
+enum class Bf16Products : unsigned char { kNone, kWidened, kPlainTiles, kAvx512, kAmx };
 
 // kNone where the processor, or the limit of vector widths, has neither AMX nor AVX512-BF16; the
 // environment variable HDPS_WIDENED_BF16=1 makes it kWidened on every machine.
 Bf16Products Bf16ProductsOfThisMachine();
-// "AMX", "AVX512-BF16", "widened fp32", "nothing".
+// "AMX", "AVX512-BF16", "plain tiles", "widened fp32", "nothing".
 std::string_view Bf16ProductsName(Bf16Products products);
 
 // c = op(a) op(b) and what `spec` says, on the calling thread. Sums, bias and ReLU are in fp32; one

@@ -12,9 +12,6 @@
 namespace hdps {
 namespace {
 
-// Rounded by one thread: large against the cost of handing it out, small against the cache.
-constexpr size_t kBlockFloats = 16384;
-
 // d becomes zero where the ReLU's output x is not positive: zero, or a set sign.
 HDPS_INLINE void MaskRelu(Bf16Matrix x, Bf16Matrix d) {
   for (size_t r = 0; r < d.rows; ++r) {
@@ -44,18 +41,7 @@ class CpuBf16Ops : public Bf16Ops {
     return "bf16 by " + std::string(Bf16ProductsName(by_));
   }
 
-  void Narrow(ConstMatrix from, Bf16Matrix to) override {
-    const size_t rows = std::max<size_t>(1, kBlockFloats / std::max<size_t>(1, to.cols));
-    executor_.ParallelFor(ProductTiles::Blocks(to.rows, rows), [&](size_t block) {
-      const size_t end = std::min(to.rows, (block + 1) * rows);
-      WithVectors(
-          width_, [&]() __attribute__((always_inline)) {
-            for (size_t r = block * rows; r < end; ++r) {
-              NarrowEach<DType::kBf16>(from.Row(r), to.cols, to.Row(r));
-            }
-          });
-    });
-  }
+  void Narrow(ConstMatrix from, Bf16Matrix to) override { NarrowMatrix(executor_, from, to); }
 
   void Gemm(const GemmSpec& spec, Bf16Matrix a, Bf16Matrix b, const Bf16Tile& c) override {
     const ProductTiles tiles(c.rows(), c.cols());
@@ -111,8 +97,28 @@ class CpuBf16Ops : public Bf16Ops {
 
 }  // namespace
 
+void NarrowMatrix(Executor& executor, ConstMatrix from, Bf16Matrix to) {
+  // Rounded by one thread: large against the cost of handing it out, small against the cache.
+  constexpr size_t kBlockFloats = 16384;
+  const size_t rows = std::max<size_t>(1, kBlockFloats / std::max<size_t>(1, to.cols));
+  const VectorWidth width = WidestVectors();
+  executor.ParallelFor(ProductTiles::Blocks(to.rows, rows), [&](size_t block) {
+    const size_t end = std::min(to.rows, (block + 1) * rows);
+    WithVectors(
+        width, [&]() __attribute__((always_inline)) {
+          for (size_t r = block * rows; r < end; ++r) {
+            NarrowEach<DType::kBf16>(from.Row(r), to.cols, to.Row(r));
+          }
+        });
+  });
+}
+
 std::unique_ptr<Bf16Ops> NewCpuBf16Ops(Executor& executor, Bf16Products by) {
   if (by == Bf16Products::kNone) return nullptr;
+  if (by == Bf16Products::kAmx || by == Bf16Products::kPlainTiles) {
+    std::unique_ptr<Bf16Ops> tiles = NewTileBf16Ops(executor, by);
+    if (tiles != nullptr) return tiles;
+  }
   return std::make_unique<CpuBf16Ops>(executor, by);
 }
 

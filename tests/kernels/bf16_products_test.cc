@@ -60,7 +60,7 @@ struct Case {
 class Bf16ProductsTest : public testing::TestWithParam<Bf16Products> {
  protected:
   void SetUp() override {
-    if (GetParam() == Bf16Products::kWidened) return;
+    if (GetParam() == Bf16Products::kWidened || GetParam() == Bf16Products::kPlainTiles) return;
     if (GetParam() != Bf16ProductsOfThisMachine()) {
       GTEST_SKIP() << "not what this machine has: " << Bf16ProductsName(GetParam());
     }
@@ -205,12 +205,13 @@ TEST_P(Bf16ProductsTest, RowsArePooledInFp32AndRoundedOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Bf16ProductsTest,
-                         testing::Values(Bf16Products::kWidened, Bf16Products::kAvx512,
-                                         Bf16Products::kAmx),
+                         testing::Values(Bf16Products::kWidened, Bf16Products::kPlainTiles,
+                                         Bf16Products::kAvx512, Bf16Products::kAmx),
                          [](const auto& of) {
-                           return std::string(of.param == Bf16Products::kWidened  ? "Widened"
-                                              : of.param == Bf16Products::kAvx512 ? "Avx512"
-                                                                                  : "Amx");
+                           return std::string(of.param == Bf16Products::kWidened      ? "Widened"
+                                              : of.param == Bf16Products::kPlainTiles ? "PlainTiles"
+                                              : of.param == Bf16Products::kAvx512     ? "Avx512"
+                                                                                      : "Amx");
                          });
 
 }  // namespace
