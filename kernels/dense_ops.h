@@ -126,6 +126,11 @@ class DenseOps {
   // then of bag. Never gives -0.0 under kOver.
   virtual void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
                             Write write, const RowSpans<float>& row_gradients) = 0;
+  // The same of a gradient in bf16, added up in fp32, where there is bf16().
+  virtual void PoolBackward(const BagIndex&, const PoolSpec&, Bf16Matrix, Write,
+                            const RowSpans<float>&) {
+    LOG(FATAL) << "this device has no numbers in bf16";
+  }
 
   // A dense layer on embeddings, computed once a distinct row; null where the device has none.
   virtual std::unique_ptr<UniqueRowGemm> NewRowProducts() { return nullptr; }

@@ -39,7 +39,8 @@ PHASES = [
     ("model: rows of each feature", r"FeatureRows|CopyScattered|AddScattered|CopyKeys"),
     ("model: bags pooled, and back", r"PoolBags|PoolBackward|GatherSum"),
     ("model: sums over rows' users", r"AddSources|AddSegments|FinishSums|TakeGradient"),
-    ("model: products", r"MultiplyAvx|MultiplyPlain|Gemm|dnnl|\[JIT\]|perf-\d+\.map|//anon|mkl"),
+    ("model: products", r"MultiplyAvx|MultiplyPlain|Gemm|AmxTiles|MultiplyPiece|Avx512Right|Avx512Left|LeftOperand|"
+     r"dnnl|\[JIT\]|perf-\d+\.map|//anon|mkl"),
     ("model: the rest", r"CpuOps|RunRows|Loss|Chain|Graph|expm1"),
     ("messages", r"zmq|Transport|flatbuffers|Frame|Mailbox|tcp_|sock_|unix_|ip_|loopback"),
     ("looking for work, waking, switching", r"libtbb|sched|futex|switch|wake|pthread|poll|eventfd|"

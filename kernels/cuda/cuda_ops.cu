@@ -85,6 +85,7 @@ class CudaOps : public DenseOps {
     CudaLoadBags(stream_, features, num_rows, index);
   }
   using DenseOps::Pool;
+  using DenseOps::PoolBackward;
   void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
             Matrix out) override {
     CudaPool(stream_, index, spec, rows.InOnePiece(0, rows.size()), out);

@@ -198,28 +198,11 @@ class CpuOps : public DenseOps {
 
   void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
                     const RowSpans<float>& row_gradients) override {
-    const auto& loaded = static_cast<const CpuBagIndex&>(index);
-    CHECK_EQ(row_gradients.size(), size_t{loaded.num_rows} * spec.dim);
-    for (size_t p = 0; write == Write::kOver && p < row_gradients.count(); ++p) {
-      std::ranges::fill(row_gradients.piece(p), 0.0f);
-    }
-    // Every slice reads all keys, so more slices than this would cost more than they give: where a
-    // row is one float, any.
-    const uint32_t slices = spec.dim == 1 ? 1 : 4;
-    Run(slices, [&](size_t slice) {
-      const RowSlice part{static_cast<uint32_t>(slice), slices};
-      for (size_t f = 0; f < loaded.features.size(); ++f) {
-        const ConstMatrix of_feature =
-            spec.combine == Combine::kConcat ? gradient.Columns(f * spec.dim, spec.dim) : gradient;
-        if (spec.pooling == Pooling::kMax) {
-          PoolBagsMaxBackward(loaded.features[f],
-                              loaded.largest.data() + f * gradient.rows * spec.dim, part,
-                              of_feature, row_gradients);
-        } else {
-          PoolBagsBackward(loaded.features[f], spec.pooling, part, of_feature, row_gradients);
-        }
-      }
-    });
+    AddToRows(index, spec, gradient, write, row_gradients);
+  }
+  void PoolBackward(const BagIndex& index, const PoolSpec& spec, Bf16Matrix gradient, Write write,
+                    const RowSpans<float>& row_gradients) override {
+    AddToRows(index, spec, gradient, write, row_gradients);
   }
 
   std::unique_ptr<UniqueRowGemm> NewRowProducts() override {
@@ -302,6 +285,34 @@ class CpuOps : public DenseOps {
   }
 
  private:
+  template <typename Gradient>
+  void AddToRows(const BagIndex& index, const PoolSpec& spec, const Gradient& gradient, Write write,
+                 const RowSpans<float>& row_gradients) {
+    const auto& loaded = static_cast<const CpuBagIndex&>(index);
+    CHECK_EQ(row_gradients.size(), size_t{loaded.num_rows} * spec.dim);
+    for (size_t p = 0; write == Write::kOver && p < row_gradients.count(); ++p) {
+      std::ranges::fill(row_gradients.piece(p), 0.0f);
+    }
+    // Every slice reads all keys, so more slices than this would cost more than they give: where a
+    // row is one float, any. What a row gets does not depend on them.
+    const int slices_max = spec.dim == 1 ? 1 : 4;
+    const auto slices = static_cast<uint32_t>(std::min(executor_.threads(), slices_max));
+    Run(slices, [&](size_t slice) {
+      const RowSlice part{static_cast<uint32_t>(slice), slices};
+      for (size_t f = 0; f < loaded.features.size(); ++f) {
+        const Gradient of_feature =
+            spec.combine == Combine::kConcat ? gradient.Columns(f * spec.dim, spec.dim) : gradient;
+        if (spec.pooling == Pooling::kMax) {
+          PoolBagsMaxBackward(loaded.features[f],
+                              loaded.largest.data() + f * gradient.rows * spec.dim, part,
+                              of_feature, row_gradients);
+        } else {
+          PoolBagsBackward(loaded.features[f], spec.pooling, part, of_feature, row_gradients);
+        }
+      }
+    });
+  }
+
   template <typename Body>
   void Run(size_t count, const Body& body) {
     if (count == 1) {

@@ -5,12 +5,19 @@
 #include <bit>
 #include <vector>
 
+#include "kernels/host/half_floats.h"
+#include "kernels/vector_width.h"
+
 namespace hdps {
 namespace {
 
+HDPS_INLINE float InFp32(float value) { return value; }
+HDPS_INLINE float InFp32(uint16_t bf16) { return FromBf16(bf16); }
+
 // kDim 0 takes the dim at run time. rows(i) is the address of the rows' float i.
 template <uint32_t kDim, typename Rows>
-void PoolBagsOf(const Bags& bags, Pooling pooling, const Rows& rows, Write write, Matrix pooled) {
+HDPS_INLINE void PoolBagsOf(const Bags& bags, Pooling pooling, const Rows& rows, Write write,
+                            Matrix pooled) {
   const size_t dim = kDim != 0 ? kDim : pooled.cols;
   const uint32_t* index = bags.row_index.data();
   const float* weights = bags.weights.empty() ? nullptr : bags.weights.data();
@@ -51,42 +58,75 @@ class SliceOf {
   uint32_t count_, mask_;
 };
 
-template <uint32_t kDim, typename Rows>
-void PoolBagsBackwardOf(const Bags& bags, Pooling pooling, RowSlice slice, ConstMatrix gradient,
-                        const Rows& row_gradients) {
+template <uint32_t kDim, typename Gradient, typename Rows>
+HDPS_INLINE void PoolBagsBackwardOf(const Bags& bags, Pooling pooling, RowSlice slice,
+                                    const Gradient& gradient, const Rows& row_gradients) {
   const size_t dim = kDim != 0 ? kDim : gradient.cols;
   const uint32_t* index = bags.row_index.data();
   const float* weights = bags.weights.empty() ? nullptr : bags.weights.data();
   const SliceOf slice_of(slice);
   for (size_t b = 0; b + 1 < bags.offsets.size(); ++b) {
-    const float* grad = gradient.Row(b);
+    const auto* __restrict grad = gradient.Row(b);
     const uint32_t begin = bags.offsets[b], end = bags.offsets[b + 1];
     const float scale =
         pooling == Pooling::kMean && end > begin ? 1.0f / static_cast<float>(end - begin) : 1.0f;
     for (uint32_t k = begin; k < end; ++k) {
       if (slice_of(index[k]) != slice.index) continue;
-      float* out = row_gradients(index[k] * dim);
+      float* __restrict out = row_gradients(index[k] * dim);
       const float factor = weights == nullptr ? scale : weights[k] * scale;
-      for (size_t d = 0; d < dim; ++d) out[d] += factor * grad[d];
+      for (size_t d = 0; d < dim; ++d) out[d] += factor * InFp32(grad[d]);
     }
   }
 }
 
-// body.operator()<kDim>() for the dim.
+// body.operator()<kDim>() for the dim, in a copy for this machine's vectors.
 template <typename Body>
 void WithDim(size_t dim, const Body& body) {
+  const auto copy = [&]<uint32_t kDim>() {
+    WithVectors(
+        WidestVectors(), [&]()
+                             __attribute__((always_inline)) { body.template operator()<kDim>(); });
+  };
   switch (dim) {
     case 1:
-      return body.template operator()<1>();
+      return copy.template operator()<1>();
     case 8:
-      return body.template operator()<8>();
+      return copy.template operator()<8>();
     case 16:
-      return body.template operator()<16>();
+      return copy.template operator()<16>();
     case 32:
-      return body.template operator()<32>();
+      return copy.template operator()<32>();
     default:
-      return body.template operator()<0>();
+      return copy.template operator()<0>();
   }
+}
+
+template <typename Gradient>
+void AddBags(const Bags& bags, Pooling pooling, RowSlice slice, const Gradient& gradient,
+             const RowSpans<float>& row_gradients) {
+  row_gradients.WithAddresses([&](const auto& at) {
+    WithDim(
+        gradient.cols, [&]<uint32_t kDim>() __attribute__((always_inline)) {
+          PoolBagsBackwardOf<kDim>(bags, pooling, slice, gradient, at);
+        });
+  });
+}
+
+template <typename Gradient>
+void AddBagsMax(const Bags& bags, const uint32_t* largest, RowSlice slice, const Gradient& gradient,
+                const RowSpans<float>& row_gradients) {
+  const size_t dim = gradient.cols;
+  const SliceOf slice_of(slice);
+  row_gradients.WithAddresses([&](const auto& at) {
+    for (size_t b = 0; b < bags.num_bags(); ++b) {
+      for (size_t d = 0; d < dim; ++d) {
+        const uint32_t k = largest[b * dim + d];
+        if (k == kNoKey || slice_of(bags.row_index[k]) != slice.index) continue;
+        const float weight = bags.weights.empty() ? 1.0f : bags.weights[k];
+        at(bags.row_index[k] * dim)[d] += weight * InFp32(gradient.Row(b)[d]);
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -94,17 +134,20 @@ void WithDim(size_t dim, const Body& body) {
 void PoolBags(const Bags& bags, Pooling pooling, const RowSpans<const float>& rows, Write write,
               Matrix pooled) {
   rows.WithAddresses([&](const auto& at) {
-    WithDim(pooled.cols,
-            [&]<uint32_t kDim>() { PoolBagsOf<kDim>(bags, pooling, at, write, pooled); });
+    WithDim(
+        pooled.cols, [&]<uint32_t kDim>() __attribute__((always_inline)) {
+          PoolBagsOf<kDim>(bags, pooling, at, write, pooled);
+        });
   });
 }
 
 void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice, ConstMatrix gradient,
                       const RowSpans<float>& row_gradients) {
-  row_gradients.WithAddresses([&](const auto& at) {
-    WithDim(gradient.cols,
-            [&]<uint32_t kDim>() { PoolBagsBackwardOf<kDim>(bags, pooling, slice, gradient, at); });
-  });
+  AddBags(bags, pooling, slice, gradient, row_gradients);
+}
+void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice, Bf16Matrix gradient,
+                      const RowSpans<float>& row_gradients) {
+  AddBags(bags, pooling, slice, gradient, row_gradients);
 }
 
 void PoolBagsMax(const Bags& bags, const RowSpans<const float>& rows, Write write, Matrix pooled,
@@ -134,18 +177,11 @@ void PoolBagsMax(const Bags& bags, const RowSpans<const float>& rows, Write writ
 
 void PoolBagsMaxBackward(const Bags& bags, const uint32_t* largest, RowSlice slice,
                          ConstMatrix gradient, const RowSpans<float>& row_gradients) {
-  const size_t dim = gradient.cols;
-  const SliceOf slice_of(slice);
-  row_gradients.WithAddresses([&](const auto& at) {
-    for (size_t b = 0; b < bags.num_bags(); ++b) {
-      for (size_t d = 0; d < dim; ++d) {
-        const uint32_t k = largest[b * dim + d];
-        if (k == kNoKey || slice_of(bags.row_index[k]) != slice.index) continue;
-        const float weight = bags.weights.empty() ? 1.0f : bags.weights[k];
-        at(bags.row_index[k] * dim)[d] += weight * gradient.Row(b)[d];
-      }
-    }
-  });
+  AddBagsMax(bags, largest, slice, gradient, row_gradients);
+}
+void PoolBagsMaxBackward(const Bags& bags, const uint32_t* largest, RowSlice slice,
+                         Bf16Matrix gradient, const RowSpans<float>& row_gradients) {
+  AddBagsMax(bags, largest, slice, gradient, row_gradients);
 }
 
 }  // namespace hdps

@@ -43,6 +43,8 @@ inline constexpr uint32_t kSliceRows = 16;  // dim 1: a cache line belongs to on
 void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice,
                       ConstMatrix gradient,                   // [num_bags, dim]
                       const RowSpans<float>& row_gradients);  // [num_rows, dim]
+void PoolBagsBackward(const Bags& bags, Pooling pooling, RowSlice slice, Bf16Matrix gradient,
+                      const RowSpans<float>& row_gradients);
 
 // Stands for the largest key of an empty bag.
 inline constexpr uint32_t kNoKey = 0xffffffff;
@@ -56,5 +58,7 @@ void PoolBagsMax(const Bags& bags, const RowSpans<const float>& rows, Write writ
 // of row i, in order of b; slices as above.
 void PoolBagsMaxBackward(const Bags& bags, const uint32_t* largest, RowSlice slice,
                          ConstMatrix gradient, const RowSpans<float>& row_gradients);
+void PoolBagsMaxBackward(const Bags& bags, const uint32_t* largest, RowSlice slice,
+                         Bf16Matrix gradient, const RowSpans<float>& row_gradients);
 
 }  // namespace hdps

@@ -12,9 +12,9 @@
 #include "kernels/host/half_floats.h"
 #include "kernels/vector_width.h"
 
-#define HDPS_AMX                                                                               \
-  __attribute__((target(                                                                       \
-      "avx2,fma,f16c,avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,amx-tile,amx-bf16")))
+#define HDPS_AMX  \
+  __attribute__(( \
+      target("avx2,fma,f16c,avx512f,avx512vl,avx512bw,avx512dq,avx512bf16,amx-tile,amx-bf16")))
 
 namespace hdps {
 namespace {
@@ -91,9 +91,12 @@ class LeftOperand {
     const Bf16Matrix& left = product_.left;
     if (row + kBlockSide > left.rows) return InTiles(last_, depth_blocks_);
     const bool tail = full_blocks_ < depth_blocks_;
-    return {left.Row(row),         left.stride * sizeof(uint16_t),
-            kTileSide * left.stride, kTileDepth,
-            full_blocks_,          tail ? copies_ + block * kBlockNumbers : nullptr};
+    return {left.Row(row),
+            left.stride * sizeof(uint16_t),
+            kTileSide * left.stride,
+            kTileDepth,
+            full_blocks_,
+            tail ? copies_ + block * kBlockNumbers : nullptr};
   }
 
  private:
@@ -210,8 +213,7 @@ class AmxTiles {
       _tile_dpbf16ps(3, 5, 7);
     }
   }
-  HDPS_AMX static void Finish(const TileProduct& p, size_t row, size_t col,
-                                          const float* sums) {
+  HDPS_AMX static void Finish(const TileProduct& p, size_t row, size_t col, const float* sums) {
     const size_t rows = std::min(kBlockSide, p.c.rows() - row);
     const size_t cols = std::min(kBlockSide, p.c.cols() - col);
     const __mmask32 some = cols == kBlockSide ? ~__mmask32{0} : (__mmask32{1} << cols) - 1;
@@ -278,8 +280,9 @@ void MultiplyPiece(const TileProduct& p, const TilePiece& piece) {
       const uint16_t* const right = p.right.Block(piece.col / kBlockSide + j, first);
       // Each block of rows asks for its part of the next columns' chunk.
       const bool more = j + 1 < col_blocks;
-      Ahead ahead{reinterpret_cast<const char*>(p.right.Block(piece.col / kBlockSide + j + 1, first)),
-                  more ? kBlockLines / row_blocks : 0};
+      Ahead ahead{
+          reinterpret_cast<const char*>(p.right.Block(piece.col / kBlockSide + j + 1, first)),
+          more ? kBlockLines / row_blocks : 0};
       for (size_t i = 0; i < row_blocks; ++i) {
         float* const sums = chunks == 1 ? all : all + (j * row_blocks + i) * kBlockSums;
         if (chunk == 0) {

@@ -104,9 +104,9 @@ HDPS_AVX512 HDPS_INLINE void Transpose(__m512i (&r)[kTileSide]) {
 HDPS_AVX512 HDPS_INLINE void Interleave(Bf16Matrix from, size_t first_row, size_t first_col,
                                         __m512i (&low)[kTileSide], __m512i (&high)[kTileSide],
                                         __m512 (&sums)[2]) {
-  alignas(64) static constexpr uint16_t kLow[32] = {
-      0, 32, 1, 33, 2,  34, 3,  35, 4,  36, 5,  37, 6,  38, 7,  39,
-      8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
+  alignas(64) static constexpr uint16_t kLow[32] = {0,  32, 1,  33, 2,  34, 3,  35, 4,  36, 5,
+                                                    37, 6,  38, 7,  39, 8,  40, 9,  41, 10, 42,
+                                                    11, 43, 12, 44, 13, 45, 14, 46, 15, 47};
   const __m512i pick_low = _mm512_load_si512(kLow);
   const __m512i pick_high = _mm512_add_epi16(pick_low, _mm512_set1_epi16(16));
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
@@ -167,9 +167,7 @@ HDPS_AVX512 void Avx512RightOfTransposed(Bf16Matrix b, size_t block, TiledOperan
 
 }  // namespace
 
-TileLoops PlainTileLoops() {
-  return {PlainRight, PlainRightOfTransposed, PlainLeftOfTransposed};
-}
+TileLoops PlainTileLoops() { return {PlainRight, PlainRightOfTransposed, PlainLeftOfTransposed}; }
 TileLoops Avx512TileLoops() {
   return {Avx512Right, Avx512RightOfTransposed, Avx512LeftOfTransposed};
 }

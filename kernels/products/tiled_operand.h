@@ -1,9 +1,10 @@
-// How operands of products in bf16 lie for a processor that multiplies tiles of 16 rows of 64 bytes.
+// How operands of products in bf16 lie for a processor that multiplies tiles of 16 rows of 64
+// bytes.
 //
 // A left operand [rows, depth] is cut into tiles of 16 rows and 32 of depth, in the order of its
-// rows. A right operand [depth, cols] is cut into tiles of 32 of depth and 16 columns; row i of such
-// a tile has, column after column, the numbers 2i and 2i + 1 of the depth side by side. (Intel 64
-// and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS.)
+// rows. A right operand [depth, cols] is cut into tiles of 32 of depth and 16 columns; row i of
+// such a tile has, column after column, the numbers 2i and 2i + 1 of the depth side by side. (Intel
+// 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS.)
 #pragma once
 
 #include <cstddef>
@@ -13,8 +14,8 @@
 
 namespace hdps {
 
-inline constexpr size_t kTileSide = 16;          // Rows of a left tile, columns of a right one.
-inline constexpr size_t kTileDepth = 32;         // Numbers that meet in one sum.
+inline constexpr size_t kTileSide = 16;              // Rows of a left tile, columns of a right one.
+inline constexpr size_t kTileDepth = 32;             // Numbers that meet in one sum.
 inline constexpr size_t kBlockSide = 2 * kTileSide;  // Two tiles: what is multiplied at once.
 inline constexpr size_t kTileNumbers = kTileSide * kTileDepth;
 

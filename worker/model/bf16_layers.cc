@@ -42,9 +42,11 @@ class Bf16Choice {
     Place& place = places_[p];
     if (Is(p, "embedding")) {
       place.value_in_bf16 = true;
+      place.gradient_in_bf16 = place.num_consumers == 1;
     } else if (Is(p, "concat")) {
       place.value_in_bf16 = true;
       for (const uint32_t i : place.inputs) MoveInto(p, i);
+      MoveGradient(p);
     } else if (place.bf16_products && place.num_consumers == 1 &&
                (job_.model.layers[p].activation == Activation::kNone || place.relu)) {
       place.value_in_bf16 = place.gradient_in_bf16 = true;
@@ -60,6 +62,19 @@ class Bf16Choice {
     } else {
       input.value_home = -1;
     }
+  }
+
+  // Where all that learns in a concat is rows whose gradient goes nowhere else.
+  void MoveGradient(size_t concat) {
+    Place& place = places_[concat];
+    if (place.num_consumers != 1 || !place.learns) return;
+    for (const uint32_t i : place.inputs) {
+      const Place& input = places_[i];
+      const bool rows = Is(i, "embedding") && input.gradient_home == static_cast<int>(concat);
+      if (input.learns && !rows) return;
+    }
+    place.gradient_in_bf16 = true;
+    for (const uint32_t i : place.inputs) places_[i].gradient_in_bf16 = places_[i].learns;
   }
 
   const Job& job_;

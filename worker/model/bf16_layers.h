@@ -11,7 +11,8 @@ namespace hdps {
 
 // Marks dense layers of at least 16 units, where `ops` has products in bf16. What such layers alone
 // read stands in bf16 and nowhere else: a dense layer's output with one reader, and its gradient;
-// an embedding; a concat, with the embeddings and numbers that live in it. Comes last, when chains
+// an embedding; a concat, with the embeddings and numbers that live in it; and the gradient of
+// either that rows alone get, whose sums are in fp32. Comes last, when chains
 // and first layers are joined.
 void ChooseBf16(const Job& job, const DenseOps& ops, std::vector<Place>& places);
 

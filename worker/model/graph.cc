@@ -125,16 +125,16 @@ void Activations::Lay(std::span<const size_t> rows, std::vector<Place>& places) 
     if (!place.used || place.fused) continue;
     place.gradient_begun = place.gradient_masked = false;
     LayValue(rows[p], places, p);
+    const Place* const home =
+        place.gradient_home < 0 ? nullptr : &places[static_cast<size_t>(place.gradient_home)];
     if (place.gradient_in_bf16) {
-      place.gradient16 = gradients_[p]->ReserveBf16Rows(rows[p], place.width);
+      place.gradient16 = home == nullptr ? gradients_[p]->ReserveBf16Rows(rows[p], place.width)
+                                         : home->gradient16.Columns(place.home_column, place.width);
       place.gradient = {nullptr, rows[p], place.width, 0};
-      continue;
+    } else if (place.learns) {
+      place.gradient = home == nullptr ? gradients_[p]->ReserveRows(rows[p], place.width)
+                                       : home->gradient.Columns(place.home_column, place.width);
     }
-    if (!place.learns) continue;
-    place.gradient = place.gradient_home < 0
-                         ? gradients_[p]->ReserveRows(rows[p], place.width)
-                         : places[static_cast<size_t>(place.gradient_home)].gradient.Columns(
-                               place.home_column, place.width);
   }
 }
 

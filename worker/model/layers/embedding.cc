@@ -29,7 +29,12 @@ class EmbeddingLayer : public Layer {
     TablePass& table = pass.tables[table_];
     const Write write = table.gradients_begun ? Write::kAdd : Write::kOver;
     table.gradients_begun = true;
-    pass.ops.PoolBackward(*index_, spec_, pass.places[place_].gradient, write, table.row_gradients);
+    const Place& self = pass.places[place_];
+    if (self.gradient_in_bf16) {
+      pass.ops.PoolBackward(*index_, spec_, self.gradient16, write, table.row_gradients);
+    } else {
+      pass.ops.PoolBackward(*index_, spec_, self.gradient, write, table.row_gradients);
+    }
   }
 
  private:
