@@ -58,23 +58,53 @@ class SliceOf {
   uint32_t count_, mask_;
 };
 
+HDPS_INLINE bool OneKeyEach(const Bags& bags, size_t first, size_t end) {
+  bool one = true;
+  for (size_t b = first; b < end; ++b) one &= bags.offsets[b + 1] - bags.offsets[b] == 1;
+  return one;
+}
+
+// The keys of a slice are found without a branch, then added: whether a key is of the slice is
+// anybody's guess, and a wrong guess takes longer than adding.
 template <uint32_t kDim, typename Gradient, typename Rows>
 HDPS_INLINE void PoolBagsBackwardOf(const Bags& bags, Pooling pooling, RowSlice slice,
                                     const Gradient& gradient, const Rows& row_gradients) {
+  constexpr size_t kBags = 256, kAhead = 4;
   const size_t dim = kDim != 0 ? kDim : gradient.cols;
   const uint32_t* index = bags.row_index.data();
   const float* weights = bags.weights.empty() ? nullptr : bags.weights.data();
   const SliceOf slice_of(slice);
-  for (size_t b = 0; b + 1 < bags.offsets.size(); ++b) {
+  uint32_t of_slice[kBags + 1];  // Bags of one key.
+  const auto add = [&](size_t b, uint32_t k, float scale) __attribute__((always_inline)) {
     const auto* __restrict grad = gradient.Row(b);
-    const uint32_t begin = bags.offsets[b], end = bags.offsets[b + 1];
-    const float scale =
-        pooling == Pooling::kMean && end > begin ? 1.0f / static_cast<float>(end - begin) : 1.0f;
-    for (uint32_t k = begin; k < end; ++k) {
-      if (slice_of(index[k]) != slice.index) continue;
-      float* __restrict out = row_gradients(index[k] * dim);
-      const float factor = weights == nullptr ? scale : weights[k] * scale;
-      for (size_t d = 0; d < dim; ++d) out[d] += factor * InFp32(grad[d]);
+    float* __restrict out = row_gradients(index[k] * dim);
+    const float factor = weights == nullptr ? scale : weights[k] * scale;
+    for (size_t d = 0; d < dim; ++d) out[d] += factor * InFp32(grad[d]);
+  };
+  for (size_t first = 0; first < bags.num_bags(); first += kBags) {
+    const size_t end = std::min(bags.num_bags(), first + kBags);
+    const uint32_t first_key = bags.offsets[first];
+    if (bags.offsets[end] - first_key == end - first && OneKeyEach(bags, first, end)) {
+      size_t count = 0;
+      for (size_t b = first; b < end; ++b) {
+        of_slice[count] = static_cast<uint32_t>(b - first);
+        count += slice_of(index[first_key + b - first]) == slice.index;
+      }
+      for (size_t i = 0; i < count; ++i) {
+        const uint32_t ahead = of_slice[std::min(i + kAhead, count - 1)];
+        __builtin_prefetch(row_gradients(index[first_key + ahead] * dim), 1);
+        add(first + of_slice[i], first_key + of_slice[i], 1.0f);
+      }
+      continue;
+    }
+    for (size_t b = first; b < end; ++b) {
+      const uint32_t begin = bags.offsets[b], behind = bags.offsets[b + 1];
+      const float scale = pooling == Pooling::kMean && behind > begin
+                              ? 1.0f / static_cast<float>(behind - begin)
+                              : 1.0f;
+      for (uint32_t k = begin; k < behind; ++k) {
+        if (slice_of(index[k]) == slice.index) add(b, k, scale);
+      }
     }
   }
 }
