@@ -53,9 +53,9 @@ struct Bf16Matrix {
 };
 
 // Floats from one row to the next in a matrix of its own. Rows of more than a cache line begin with
-// one: products of rows that do not took a tenth longer. Where they would lie a multiple of 1 KiB
-// apart, they lie two lines more: such rows meet in few sets of the first-level cache, and a product
-// that reads them across takes twice as long.
+// one: products of rows that do not take a tenth longer. Where they would lie a multiple of 1 KiB
+// apart, they lie two lines more: such rows meet in few sets of the first-level cache, and a
+// product that reads them across takes twice as long.
 constexpr size_t RowStride(size_t cols) {
   constexpr size_t kLineFloats = 16, kMeetingFloats = 256, kMoreFloats = 32;
   if (cols < kLineFloats) return cols;

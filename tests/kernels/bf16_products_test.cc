@@ -1,14 +1,20 @@
 // Products in bf16 beside sums in double of the same rounded numbers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/platform/random.h"
 #include "kernels/dense_ops.h"
+#include "kernels/host/float_memory.h"
 #include "kernels/host/half_floats.h"
+#include "kernels/products/tiled_operand.h"
+#include "kernels/vector_width.h"
 #include "tests/error_bound.h"
 #include "tests/kernels/random_matrix.h"
 
@@ -201,6 +207,107 @@ TEST_P(Bf16ProductsTest, RowsArePooledInFp32AndRoundedOnce) {
         ASSERT_EQ(pooled.At(r, j), FromBf16(NarrowToBf16(wide.device().Row(r)[j])));
       }
     }
+  }
+}
+
+// Rows get the same bits as from a gradient in fp32 with the same numbers.
+TEST_P(Bf16ProductsTest, GradientsOfRowsAreAddedUpInFp32) {
+  const std::unique_ptr<DenseOps> ops = Ops(*inline_);
+  constexpr size_t kBags = 700, kDim = 16;
+  constexpr uint32_t kRows = 90;
+  for (const Pooling pooling : {Pooling::kSum, Pooling::kMean, Pooling::kMax}) {
+    const TestBags one(kBags, 1, kRows, false, 2), other(kBags, 3, kRows, true, 3);
+    const std::vector<Bags> features = {one.bags(), other.bags()};
+    std::unique_ptr<BagIndex> index;
+    ops->LoadBags(features, kRows, &index);
+    const PoolSpec spec{pooling, Combine::kConcat, kDim};
+    TestMatrix rows(*ops, kRows, kDim, 1, 0), pooled(*ops, kBags, 2 * kDim, 4);
+    const std::span<const float> all = rows.whole();
+    ops->Pool(*index, spec, all, pooled.device());
+    Numbers rounded(kBags, 2 * kDim, 5);
+    TestMatrix wide(*ops, kBags, 2 * kDim, 6);
+    for (size_t r = 0; r < kBags; ++r) {
+      for (size_t j = 0; j < 2 * kDim; ++j) wide.device().Row(r)[j] = rounded.At(r, j);
+    }
+    TestMatrix is(*ops, kRows, kDim, 7, 0), right(*ops, kRows, kDim, 7, 0);
+    for (const Write write : {Write::kOver, Write::kAdd}) {
+      ops->PoolBackward(*index, spec, rounded.view(), write, is.whole());
+      ops->PoolBackward(*index, spec, wide.device(), write, right.whole());
+      EXPECT_EQ(is.Fetch(), right.Fetch());
+    }
+  }
+}
+
+// Bags of one key each have a loop of their own; between them stand others.
+TEST_P(Bf16ProductsTest, RowsAddUpTheirBagsInOrder) {
+  constexpr size_t kBags = 1500, kDim = 16;
+  constexpr uint32_t kRows = 90;
+  TestBags bags(kBags, 1, kRows, false, 2);
+  bags.offsets.assign(1, 0);
+  bags.row_index.clear();
+  Random random(3);
+  for (size_t b = 0; b < kBags; ++b) {
+    const uint64_t keys = b >= 300 && b < 600 ? random.Below(3) : 1;
+    for (uint64_t k = 0; k < keys; ++k) {
+      bags.row_index.push_back(static_cast<uint32_t>(random.Below(kRows)));
+    }
+    bags.offsets.push_back(static_cast<uint32_t>(bags.row_index.size()));
+  }
+  Numbers gradient(kBags, kDim, 5);
+  std::vector<float> right(kRows * kDim);
+  for (size_t b = 0; b < kBags; ++b) {
+    for (uint32_t k = bags.offsets[b]; k < bags.offsets[b + 1]; ++k) {
+      for (size_t d = 0; d < kDim; ++d) {
+        right[bags.row_index[k] * kDim + d] += gradient.At(b, d);
+      }
+    }
+  }
+  for (const int threads : {1, 2, 3, 4}) {
+    const std::unique_ptr<Executor> executor = NewTbbExecutor(threads);
+    const std::unique_ptr<DenseOps> ops = Ops(*executor);
+    std::unique_ptr<BagIndex> index;
+    const std::vector<Bags> features = {bags.bags()};
+    ops->LoadBags(features, kRows, &index);
+    TestMatrix is(*ops, kRows, kDim, 7, 0);
+    ops->PoolBackward(*index, {Pooling::kSum, Combine::kConcat, kDim}, gradient.view(),
+                      Write::kOver, is.whole());
+    const std::vector<float> rows = is.Fetch();
+    EXPECT_TRUE(std::equal(right.begin(), right.end(), rows.begin())) << threads;
+  }
+}
+
+// The layouts that AVX-512 makes are those of the specification, whatever the edges.
+TEST(TiledOperandTest, Avx512LaysOutAsThePlainLoops) {
+  if (WidestVectors() != VectorWidth::kAvx512) GTEST_SKIP() << "no AVX-512 within the limit";
+  const TileLoops plain = PlainTileLoops(), wide = Avx512TileLoops();
+  for (const auto& [rows, cols] :
+       {std::pair<size_t, size_t>{1, 1}, {32, 32}, {33, 31}, {70, 100}, {16, 47}, {128, 64}}) {
+    Numbers from(rows, cols, rows + cols);
+    const auto compare = [&](size_t side, size_t depth, const auto& lay_out) {
+      const size_t count = TiledOperand::Numbers(side, depth);
+      const FloatMemory a = AllocateFloats(count), b = AllocateFloats(count);
+      const TiledOperand left{reinterpret_cast<uint16_t*>(a.get()), TiledOperand::Blocks(depth)};
+      const TiledOperand right{reinterpret_cast<uint16_t*>(b.get()), TiledOperand::Blocks(depth)};
+      for (size_t block = 0; block < TiledOperand::Blocks(side); ++block) {
+        lay_out(plain, block, left);
+        lay_out(wide, block, right);
+      }
+      EXPECT_TRUE(std::equal(left.data, left.data + count, right.data)) << rows << "x" << cols;
+    };
+    compare(cols, rows, [&](const TileLoops& by, size_t block, TiledOperand to) {
+      static std::array<float, kBlockSide> sums[2];
+      std::array<float, kBlockSide>& own = sums[by.right == wide.right];
+      by.right(from.view(), block, to, own.data());
+      if (&own == &sums[1]) {
+        EXPECT_EQ(sums[0], sums[1]);
+      }
+    });
+    compare(rows, cols, [&](const TileLoops& by, size_t block, TiledOperand to) {
+      by.right_of_transposed(from.view(), block, to);
+    });
+    compare(cols, rows, [&](const TileLoops& by, size_t block, TiledOperand to) {
+      by.left_of_transposed(from.view(), block, to);
+    });
   }
 }
 
