@@ -52,12 +52,18 @@ struct DenseBackward {
   bool relu_below = false;
 };
 
-// What a loss has beside the logits, on the host.
+// What a loss has beside the logits.
 struct LossInput {
   LossKind kind = LossKind::kLogloss;  // kLogloss, kSoftmax or kSquared.
   double positive_weight = 1;
-  std::span<const float> labels = {};   // [n]
-  std::span<const float> weights = {};  // [n], or empty: all are 1.
+  const float* labels = nullptr;   // [n]
+  const float* weights = nullptr;  // [n]; null: all are 1.
+};
+
+// What has crossed the bus between the host and a device.
+struct DeviceTraffic {
+  uint64_t up_bytes = 0, up_copies = 0;      // To the device.
+  uint64_t down_bytes = 0, down_copies = 0;  // From it.
 };
 
 // Pointers and matrices are in the device's memory unless an argument is a span (host memory) or
@@ -81,10 +87,27 @@ class DenseOps {
   bool on_host() const { return device() == DeviceKind::kCpu; }
   virtual float* Allocate(size_t floats) = 0;
   virtual void Free(float* data) = 0;
+  // `from` may be reused at once. What is uploaded between two calls that compute travels together.
   virtual void Upload(std::span<const float> from, float* to) = 0;
   virtual void UploadRows(std::span<const float> from, Matrix to) = 0;  // from [rows, cols]
-  virtual void Download(const float* from, std::span<float> to) = 0;
+  // What stands in `from` when StartFetches() is called is in `to` behind EndFetches(). Other calls
+  // may come between the two: a device goes on computing while it travels.
+  virtual void FetchLater(const float* from, std::span<float> to) = 0;
+  virtual void StartFetches() {}
+  virtual void EndFetches() {}
+  void Fetch() {
+    StartFetches();
+    EndFetches();
+  }
+  void Download(const float* from, std::span<float> to) {
+    FetchLater(from, to);
+    Fetch();
+  }
   virtual void FillZero(float* data, size_t floats) = 0;
+  // Waits until all that was called has been computed.
+  virtual void Finish() {}
+  // Since it was made.
+  virtual DeviceTraffic traffic() const { return {}; }
 
   // ---- products and elementwise.
   virtual void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) = 0;
@@ -141,14 +164,10 @@ class DenseOps {
 
   // ---- loss: see LossRows in row_tasks.h.
   //
-  // Returns the sum of the losses, added in order of row. `gradient` without data and an empty
-  // `probabilities` (host) are left out.
-  virtual double Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
-                      std::span<float> probabilities) = 0;
-  double Loss(LossKind kind, ConstMatrix logits, std::span<const float> labels, Matrix gradient,
-              std::span<float> probabilities) {
-    return Loss({.kind = kind, .labels = labels}, logits, gradient, probabilities);
-  }
+  // `*sum`, of the losses, and `probabilities`, both of the host, stand behind EndFetches(), as
+  // what FetchLater() asks for. `gradient` without data and an empty `probabilities` are left out.
+  virtual void Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
+                    std::span<float> probabilities, double* sum) = 0;
 
   // ---- rows of a slab: see row_slab.h.
   //
@@ -159,13 +178,17 @@ class DenseOps {
   // be `rows` where the device's memory is the host's.
   virtual void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
                           std::span<const float> outside, float* rows) = 0;
-  // The rows outside from `rows` [n * dim] to their places in `to` [n * dim]; the rest of it stays.
-  virtual void DownloadOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
-                               std::span<float> to) = 0;
+  // The rows outside from `rows` [n * dim] to their places in `to` [n * dim], where they stand
+  // behind EndFetches(); the rest of it stays.
+  virtual void FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+                            std::span<float> to) = 0;
   // gradients [n * dim] on the device. False when one of them, scaled, is not a finite number: the
   // slab is of no more use then.
   virtual bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots,
                           const float* gradients, const RowSlab& slab) = 0;
+  // The first `count` rows of the slab, all of them, with gradients [count * dim].
+  virtual void UpdateFirstRows(const RowUpdate& update, size_t count, const float* gradients,
+                               const RowSlab& slab) = 0;
   // Whole rows, [n * row_floats]; all n are in the slab.
   virtual void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
                         std::span<float> to) = 0;
@@ -178,7 +201,8 @@ class DenseOps {
 std::unique_ptr<DenseOps> NewCpuOps(Executor& executor, Bf16Products bf16 = Bf16Products::kNone);
 // kNotFound when the build or the machine has no CUDA; the message says which, and what the driver
 // said.
-Result<std::unique_ptr<DenseOps>> NewCudaOps();
+// `executor`, which may be null, copies within the host's memory.
+Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor = nullptr);
 
 // Device memory that grows on demand and never shrinks.
 class DeviceArray {

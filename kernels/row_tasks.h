@@ -16,6 +16,7 @@
 #include "kernels/tasks/cross_mix_tasks.h"
 #include "kernels/tasks/element_chain.h"
 #include "kernels/tasks/field_weight_tasks.h"
+#include "kernels/tasks/gradient_tasks.h"
 #include "kernels/tasks/pair_losses.h"
 #include "kernels/tasks/row_task.h"
 #include "kernels/tasks/tower_tasks.h"
@@ -261,20 +262,23 @@ struct LossRows {
   }
 };
 
-using RowTask = std::variant<
-    AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,
-    FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward, SumColumns,
-    SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients, NormalizeColumnsBackward,
-    BprRows, InnerProductRows, SampledSoftmaxRows,
-    // Of products of fields.
-    SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward, MeanOfVectors,
-    MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward, BilinearRows, BilinearRowsBackward,
-    SplitVectors, SplitVectorsBackward, CinProducts, CinProductsBackward, SumComponents,
-    SumComponentsBackward, GateExperts, GateExpertsBackward, TanhBackward,
-    // Of layers over sequences, fields, experts and towers.
-    AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures, DinFeaturesBackward,
-    DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward, WeighVectors,
-    WeighVectorsBackward, WeightsBackward, ScaleToLength, ScaleToLengthBackward, InnerRows,
-    MultiplyByColumn, JointLogit, JointLogitBackward>;
+using RowTask =
+    std::variant<AddBias, Activate, ActivateBackward, NormalizeRows, NormalizeRowsBackward, FmRows,
+                 FmRowsBackward, CrossRows, CrossRowsBackward, LossRows, RunChain, RunChainBackward,
+                 SumColumns, SumChainBackward, AddBlockSums, ColumnStatistics, ColumnGradients,
+                 NormalizeColumnsBackward, BprRows, InnerProductRows, SampledSoftmaxRows,
+                 // Of products of fields.
+                 SumVectors, PairSumRows, PairSumRowsBackward, OuterRows, OuterRowsBackward,
+                 MeanOfVectors, MeanOfVectorsBackward, ScaleVectors, ScaleVectorsBackward,
+                 BilinearRows, BilinearRowsBackward, SplitVectors, SplitVectorsBackward,
+                 CinProducts, CinProductsBackward, SumComponents, SumComponentsBackward,
+                 GateExperts, GateExpertsBackward, TanhBackward,
+                 // Of layers over sequences, fields, experts and towers.
+                 AttendFields, AttendFieldsBackward, AttendedFieldsBackward, DinFeatures,
+                 DinFeaturesBackward, DinQueryBackward, MaskRows, SoftmaxRows, SoftmaxRowsBackward,
+                 WeighVectors, WeighVectorsBackward, WeightsBackward, ScaleToLength,
+                 ScaleToLengthBackward, InnerRows, MultiplyByColumn, JointLogit, JointLogitBackward,
+                 // Of gradients.
+                 FillElements, ScaleElements, FinishGradient>;
 
 }  // namespace hdps

@@ -125,11 +125,11 @@ class Pair {
   }
 
   Status StepOf(Rank& rank, int64_t compute_ms) const {
-    rank.reduction->Begin({.word = {1, false}, .parts = 1, .workers = kRanks});
+    rank.reduction->Begin({.word = {1, false}, .workers = kRanks});
     Pause computing;
     for (auto t = static_cast<uint32_t>(model_->tensors().size()); t-- > 0;) {
       if (compute_ms > 0) computing.For(compute_ms);
-      rank.reduction->TensorDone(0, t, /*stay=*/false);
+      rank.reduction->TensorDone(t, /*stay=*/false);
     }
     return rank.reduction->Finish().status();
   }
@@ -209,11 +209,12 @@ Status RunUpdate(const BenchSetting& setting, BenchReport& report) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, NewModel(job, *executor));
   const TableId table = {static_cast<uint32_t>(job.tables.size() - 1)};
-  DenseState whole(job.tables.back(), table, 1, DenseKeys(model->tensors()));
-  DenseState part(job.tables.back(), table, 1, DenseShards(job, model->tensors(), 0, 4).OwnKeys());
+  HostDenseState whole(job.tables.back(), table, 1, DenseKeys(model->tensors()));
+  HostDenseState part(job.tables.back(), table, 1,
+                      DenseShards(job, model->tensors(), 0, 4).OwnKeys());
   const auto run = [&](DenseState& state) {
-    const std::vector<float> gradients(state.keys().size() * kDenseChunkFloats, 0x1p-10f);
-    return 1e3 * SecondsOf([&] { state.Apply(*executor, gradients, {}); });
+    std::vector<float> gradients(state.keys().size() * kDenseChunkFloats, 0x1p-10f);
+    return 1e3 * SecondsOf([&] { state.Apply(*executor, std::span(gradients), {}); });
   };
   run(whole);
   run(part);

@@ -76,14 +76,15 @@ Result<double> UpdateFloatSeconds(const BenchSetting& setting, const Job& job, u
   std::vector<std::unique_ptr<DenseState>> states;
   for (uint32_t r = 0; r < workers; ++r) {
     states.push_back(
-        std::make_unique<DenseState>(job.tables.back(), table, 1, DenseKeys(model->tensors())));
+        std::make_unique<HostDenseState>(job.tables.back(), table, 1, DenseKeys(model->tensors())));
   }
   const size_t floats = states[0]->keys().size() * kDenseChunkFloats;
-  const std::vector<float> gradients(floats, 0x1p-10f);
+  std::vector<float> gradients(floats, 0x1p-10f);
   const int updates = setting.quick ? 10 : 40;
   HDPS_ASSIGN_OR_RETURN(const double seconds, SecondsOfRanks(workers, [&](uint32_t r) {
+                          std::vector<float> own = gradients;
                           for (int u = 0; u < updates; ++u) {
-                            states[r]->Apply(*executor, gradients, {});
+                            states[r]->Apply(*executor, std::span(own), {});
                           }
                           return Status();
                         }));

@@ -104,4 +104,31 @@ std::string WhyNotOnCuda(const Job& job) {
   return "";
 }
 
+std::string WhyDenseOnHost(const Job& job) {
+  if (job.tables.empty() || !job.tables.back().dense) return "the model has no dense tensors";
+  const OptimizerSpec& rule = job.tables.back().optimizer;
+  const ParallelSpec& parallel = job.parallel;
+  const auto own = [](const LayerSpec& layer) { return layer.layerwise_parallel; };
+  if (job.model.dense_target == "cpu") return "model.dense_target is cpu";
+  if (parallel.dense_exchange != DenseExchange::kAllreduce) {
+    return "parallel.dense_exchange is servers, which update them; allreduce keeps them here";
+  }
+  if (rule.kind == OptimizerKind::kOwn) {
+    return std::string("the optimizer ") + OptimizerName(rule) +
+           " is the program's own, with no code for CUDA";
+  }
+  if (RecordOf(rule).whole_tensors) {
+    return std::string("the optimizer ") + OptimizerName(rule) + " changes whole tensors";
+  }
+  if (parallel.optimizer.enabled) return "parallel.enable_parallel_optimizer is true";
+  if (job.train.clip_norm > 0) return "train.clip_norm takes the exact norm of all gradients";
+  if (!parallel.gradient_fp32_sync) return "parallel.gradient_fp32_sync is false";
+  if (std::ranges::any_of(job.model.layers, own)) return "a layer has layerwise_parallel";
+  const ParallelMode mode = parallel.parallel_mode;
+  if (mode == ParallelMode::kSemiAuto || mode == ParallelMode::kAuto) {
+    return "parallel.parallel_mode may cut dense tensors";
+  }
+  return "";
+}
+
 }  // namespace hdps

@@ -67,6 +67,8 @@ std::vector<TaskMetrics> MetricsOf(const Job& job);
 // Why a worker that computes on a GPU cannot train this job, and what would mend it; empty: it can.
 // The rule of a program's own optimizer is compiled for the host alone.
 std::string WhyNotOnCuda(const Job& job);
+// Why a worker that computes on a GPU does not keep and update dense tensors there; empty: it does.
+std::string WhyDenseOnHost(const Job& job);
 
 // Whether who loads a job will read its data: a server's or scheduler's machine need not have it.
 enum class DataFiles : uint8_t { kMustExist, kNotNeeded };

@@ -85,6 +85,7 @@ struct ModelSpec {
   double positive_weight = 1;   // kLogloss: how much an example with label 1 counts.
   std::vector<TaskSpec> tasks;  // Empty: one, by `loss`.
   std::string device = "auto";  // auto | cpu | cuda: where the dense layers are computed.
+  std::string dense_target = "auto";  // auto | cpu | cuda: where dense weights are updated.
   FirstLayer first_layer = FirstLayer::kAuto;
   Precision precision = Precision::kFp32;
   // What the kinds of layers and optimizers mean; null: BuiltInRegistry().

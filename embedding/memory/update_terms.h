@@ -10,6 +10,7 @@
 #include "common/base/square_sum.h"
 #include "common/job/table_spec.h"
 #include "embedding/memory/averages.h"
+#include "kernels/tasks/gradient_tasks.h"
 
 namespace hdps {
 
@@ -38,6 +39,10 @@ class GradientTerms {
   void AddPenalties(std::span<const float> weights, std::span<float> gradient) const;
   // gradient[i] = shrink gradient[i] within +-clip_value.
   void Clip(std::span<float> gradient) const;
+  // All of it, of gradients times `scale`, on any device.
+  FinishGradient Finishing(float scale, ConstMatrix weights, Matrix gradient) const {
+    return {scale, l1_, l2_, shrink_, clip_value_, weights, gradient};
+  }
 
  private:
   const float l1_, l2_, shrink_, clip_value_;

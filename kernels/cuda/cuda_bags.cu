@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
+#include "kernels/cuda/cuda_staging.cuh"
 
 namespace hdps {
 namespace {
@@ -23,7 +24,7 @@ struct DeviceBags {
 // Invariant: the arrays on the device describe the features of the last Load().
 class CudaBagIndex : public BagIndex {
  public:
-  void Load(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows);
+  void Load(CudaStaging& staging, std::span<const Bags> features, uint32_t num_rows);
   DeviceBags view() const {
     return {offsets_.data(),
             row_index_.data(),
@@ -91,14 +92,14 @@ void CudaBagIndex::Transpose() {
   }
 }
 
-void CudaBagIndex::Load(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows) {
+void CudaBagIndex::Load(CudaStaging& staging, std::span<const Bags> features, uint32_t num_rows) {
   num_features_ = static_cast<uint32_t>(features.size());
   num_bags_ = features.empty() ? 0 : static_cast<uint32_t>(features[0].num_bags());
   num_rows_ = num_rows;
   Gather(features);
   Transpose();
-  const auto upload = [stream](const auto& from, auto& to) {
-    to.Upload(from.data(), from.size(), stream);
+  const auto upload = [&staging](const auto& from, auto& to) {
+    staging.Upload(std::span(std::as_const(from)), &to);
   };
   upload(host_.offsets, offsets_);
   upload(host_.row_index, row_index_);
@@ -177,10 +178,10 @@ __global__ void PoolBackwardKernel(DeviceBags bags, PoolSpec spec, ConstMatrix g
 
 }  // namespace
 
-void CudaLoadBags(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows,
+void CudaLoadBags(CudaStaging& staging, std::span<const Bags> features, uint32_t num_rows,
                   std::unique_ptr<BagIndex>* index) {
   if (*index == nullptr) *index = std::make_unique<CudaBagIndex>();
-  static_cast<CudaBagIndex&>(**index).Load(stream, features, num_rows);
+  static_cast<CudaBagIndex&>(**index).Load(staging, features, num_rows);
 }
 
 void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const float* rows,

@@ -20,6 +20,35 @@ inline unsigned BlocksFor(size_t items) {
   return static_cast<unsigned>((items + kThreadsABlock - 1) / kThreadsABlock);
 }
 
+// A stream that waits for no other, whose end waits for what is on it.
+class CudaStream {
+ public:
+  CudaStream() { HDPS_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
+  ~CudaStream() {
+    cudaStreamSynchronize(stream_);
+    cudaStreamDestroy(stream_);
+  }
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+  operator cudaStream_t() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+// Orders streams; without times.
+class CudaEvent {
+ public:
+  CudaEvent() { HDPS_CUDA_CHECK(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
+  ~CudaEvent() { cudaEventDestroy(event_); }
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+  operator cudaEvent_t() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 // Device memory that grows on demand; what it held is lost when it grows.
 template <typename T>
 class CudaArray {
@@ -38,13 +67,8 @@ class CudaArray {
     }
     return data_;
   }
-  // From pageable host memory, which may be reused at once.
-  void Upload(const T* from, size_t size, cudaStream_t stream) {
-    Reserve(size);
-    if (size == 0) return;
-    HDPS_CUDA_CHECK(cudaMemcpyAsync(data_, from, size * sizeof(T), cudaMemcpyHostToDevice, stream));
-  }
   T* data() const { return data_; }
+  size_t size() const { return size_; }
 
  private:
   T* data_ = nullptr;

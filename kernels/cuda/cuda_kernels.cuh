@@ -10,6 +10,8 @@
 
 namespace hdps {
 
+class CudaStaging;  // cuda_staging.cuh
+
 // ---- cuda_elementwise.cu.
 void CudaAddBiasActivate(cudaStream_t stream, const float* bias, bool relu, Matrix c);
 void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y);
@@ -23,7 +25,7 @@ void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matri
 void CudaRunRows(cudaStream_t stream, const RowTask& task);
 
 // ---- cuda_bags.cu.
-void CudaLoadBags(cudaStream_t stream, std::span<const Bags> features, uint32_t num_rows,
+void CudaLoadBags(CudaStaging& staging, std::span<const Bags> features, uint32_t num_rows,
                   std::unique_ptr<BagIndex>* index);
 void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const float* rows,
               Matrix out);

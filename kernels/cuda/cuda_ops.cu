@@ -2,11 +2,11 @@
 #include <cublas_v2.h>
 
 #include <string>
-#include <vector>
 
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
 #include "kernels/cuda/cuda_row_slab.cuh"
+#include "kernels/cuda/cuda_staging.cuh"
 
 #define HDPS_CUBLAS_CHECK(call)                                  \
   do {                                                           \
@@ -21,12 +21,25 @@ namespace {
 // Asks whether the device can run what this build holds.
 __global__ void ProbeKernel() {}
 
-// Invariant: everything runs on stream_, so it takes effect in the order of the calls; what is
-// given back to the host has been waited for.
+// One block: each thread adds every kThreadsABlock-th value, then halves are added to halves.
+__global__ void SumOf(const double* values, size_t count, double* sum) {
+  __shared__ double sums[kThreadsABlock];
+  double own = 0;
+  for (size_t i = threadIdx.x; i < count; i += kThreadsABlock) own += values[i];
+  sums[threadIdx.x] = own;
+  __syncthreads();
+  for (unsigned half = kThreadsABlock / 2; half > 0; half /= 2) {
+    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *sum = sums[0];
+}
+
+// Invariant: what computes runs on stream_, so it takes effect in the order of the calls, and each
+// of them begins with Ready(), behind which all that was uploaded is in its place.
 class CudaOps : public DenseOps {
  public:
-  CudaOps() {
-    HDPS_CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  explicit CudaOps(Executor* executor) : staging_(stream_, executor), slabs_(stream_, staging_) {
     HDPS_CUBLAS_CHECK(cublasCreate(&blas_));
     HDPS_CUBLAS_CHECK(cublasSetStream(blas_, stream_));
     // No TF32: results agree with the CPU's to rounding. No atomics: two runs are bit-identical.
@@ -34,8 +47,8 @@ class CudaOps : public DenseOps {
     HDPS_CUBLAS_CHECK(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED));
   }
   ~CudaOps() override {
+    cudaStreamSynchronize(stream_);
     cublasDestroy(blas_);
-    cudaStreamDestroy(stream_);
   }
 
   DeviceKind device() const override { return DeviceKind::kCuda; }
@@ -49,96 +62,105 @@ class CudaOps : public DenseOps {
                                 << "; a smaller train.batch_size or device=cpu would do";
     return data;
   }
-  void Free(float* data) override { HDPS_CUDA_CHECK(cudaFree(data)); }
+  void Free(float* data) override {
+    staging_.Flush();
+    HDPS_CUDA_CHECK(cudaFree(data));
+  }
   void Upload(std::span<const float> from, float* to) override {
-    if (from.empty()) return;
-    HDPS_CUDA_CHECK(
-        cudaMemcpyAsync(to, from.data(), from.size_bytes(), cudaMemcpyHostToDevice, stream_));
+    staging_.Upload(from.data(), from.size_bytes(), to);
   }
   void UploadRows(std::span<const float> from, Matrix to) override {
     CHECK_EQ(from.size(), to.rows * to.cols);
-    if (from.empty()) return;
-    const size_t row_bytes = to.cols * sizeof(float);
-    HDPS_CUDA_CHECK(cudaMemcpy2DAsync(to.data, to.stride * sizeof(float), from.data(), row_bytes,
-                                      row_bytes, to.rows, cudaMemcpyHostToDevice, stream_));
+    staging_.UploadRows(from.data(), to.cols * sizeof(float), to.rows, to.data,
+                        to.stride * sizeof(float));
   }
-  void Download(const float* from, std::span<float> to) override {
-    if (to.empty()) return;
-    HDPS_CUDA_CHECK(
-        cudaMemcpyAsync(to.data(), from, to.size_bytes(), cudaMemcpyDeviceToHost, stream_));
-    HDPS_CUDA_CHECK(cudaStreamSynchronize(stream_));
+  void FetchLater(const float* from, std::span<float> to) override {
+    staging_.FetchLater(from, to.size_bytes(), to.data());
   }
+  void StartFetches() override { staging_.StartFetches(); }
+  void EndFetches() override { staging_.EndFetches(); }
   void FillZero(float* data, size_t floats) override {
-    HDPS_CUDA_CHECK(cudaMemsetAsync(data, 0, floats * sizeof(float), stream_));
+    HDPS_CUDA_CHECK(cudaMemsetAsync(data, 0, floats * sizeof(float), Ready()));
   }
+  void Finish() override { HDPS_CUDA_CHECK(cudaStreamSynchronize(Ready())); }
+  DeviceTraffic traffic() const override { return staging_.traffic(); }
 
   void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override;
   void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
     float* partials = partials_.Reserve((dy.rows + kColumnSumRows - 1) / kColumnSumRows * dy.cols);
-    CudaActivationBackward(stream_, y, relu, dy, partials, bias_gradient);
+    CudaActivationBackward(Ready(), y, relu, dy, partials, bias_gradient);
   }
-  void Copy(Write write, ConstMatrix x, Matrix y) override { CudaCopy(stream_, write, x, y); }
-  void RunRows(const RowTask& task) override { CudaRunRows(stream_, task); }
+  void Copy(Write write, ConstMatrix x, Matrix y) override { CudaCopy(Ready(), write, x, y); }
+  void RunRows(const RowTask& task) override { CudaRunRows(Ready(), task); }
 
   void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                 std::unique_ptr<BagIndex>* index) override {
-    CudaLoadBags(stream_, features, num_rows, index);
+    CudaLoadBags(staging_, features, num_rows, index);
   }
   using DenseOps::Pool;
   using DenseOps::PoolBackward;
   void Pool(BagIndex& index, const PoolSpec& spec, const RowSpans<const float>& rows,
             Matrix out) override {
-    CudaPool(stream_, index, spec, rows.InOnePiece(0, rows.size()), out);
+    CudaPool(Ready(), index, spec, rows.InOnePiece(0, rows.size()), out);
   }
   void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
                     const RowSpans<float>& row_gradients) override {
-    CudaPoolBackward(stream_, index, spec, gradient, write,
+    CudaPoolBackward(Ready(), index, spec, gradient, write,
                      row_gradients.InOnePiece(0, row_gradients.size()));
   }
 
-  void Dot(const DotInputs& in, Matrix out) override { CudaDot(stream_, in, out); }
+  void Dot(const DotInputs& in, Matrix out) override { CudaDot(Ready(), in, out); }
   void DotBackward(const DotInputs& in, ConstMatrix g, const DotGradients& out) override {
-    CudaDotBackward(stream_, in, g, out);
+    CudaDotBackward(Ready(), in, g, out);
   }
 
-  using DenseOps::Loss;
-  double Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
-              std::span<float> probabilities) override;
+  void Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
+            std::span<float> probabilities, double* sum) override;
 
   void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
                   std::span<const float> outside, float* rows) override {
-    slabs_.Gather(stream_, slab, slots, outside, rows);
+    slabs_.Gather(slab, slots, outside, rows);
   }
-  void DownloadOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
-                       std::span<float> to) override {
-    slabs_.DownloadOutside(stream_, slots, dim, rows, to);
+  void FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+                    std::span<float> to) override {
+    slabs_.FetchOutside(slots, dim, rows, to);
   }
   bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
                   const RowSlab& slab) override {
-    return slabs_.Update(stream_, update, slots, gradients, slab);
+    return slabs_.Update(update, slots, gradients, slab);
+  }
+  void UpdateFirstRows(const RowUpdate& update, size_t count, const float* gradients,
+                       const RowSlab& slab) override {
+    slabs_.UpdateFirst(update, count, gradients, slab);
   }
   void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
                 std::span<float> to) override {
-    slabs_.Read(stream_, slab, slots, to);
+    slabs_.Read(slab, slots, to);
   }
   void WriteSlab(std::span<const float> from, std::span<const uint32_t> slots,
                  const RowSlab& slab) override {
-    slabs_.Write(stream_, from, slots, slab);
+    slabs_.Write(from, slots, slab);
   }
 
  private:
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t Ready() {
+    staging_.Flush();
+    return stream_;
+  }
+
+  const CudaStream stream_;
+  CudaStaging staging_;
   cublasHandle_t blas_ = nullptr;
-  CudaArray<float> partials_, labels_, weights_, probabilities_;
+  CudaArray<float> partials_;
   CudaArray<double> losses_;
   CudaRowSlabs slabs_;
-  std::vector<double> host_losses_;
 };
 
 // cuBLAS counts by columns, so it sees every matrix transposed: c^T = op(b)^T op(a)^T.
 void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
   const size_t depth = spec.transpose_a ? a.rows : a.cols;
   if (c.rows == 0 || c.cols == 0) return;
+  staging_.Flush();
   const float one = 1.0f, beta = spec.write == Write::kAdd ? 1.0f : 0.0f;
   if (depth > 0) {
     const auto order_of = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
@@ -153,41 +175,29 @@ void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c)
   CudaAddBiasActivate(stream_, spec.bias, spec.relu, c);
 }
 
-double CudaOps::Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
-                     std::span<float> probabilities) {
-  CHECK_EQ(input.labels.size(), logits.rows);
-  labels_.Upload(input.labels.data(), input.labels.size(), stream_);
-  if (!input.weights.empty()) {
-    CHECK_EQ(input.weights.size(), logits.rows);
-    weights_.Upload(input.weights.data(), input.weights.size(), stream_);
-  }
-  float* device_probabilities =
-      probabilities.empty() ? nullptr : probabilities_.Reserve(probabilities.size());
+void CudaOps::Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
+                   std::span<float> probabilities, double* sum) {
   LossRows task;
   task.kind = input.kind;
   task.logits = logits;
-  task.labels = labels_.data();
+  task.labels = input.labels;
   task.gradient = gradient;
-  task.probabilities = device_probabilities;
+  task.probabilities =
+      probabilities.empty() ? nullptr : staging_.Space<float>(probabilities.size());
   task.losses = losses_.Reserve(logits.rows);
-  task.weights = input.weights.empty() ? nullptr : weights_.data();
+  task.weights = input.weights;
   task.positive_weight = input.positive_weight;
-  CudaRunRows(stream_, task);
-  host_losses_.resize(logits.rows);
-  if (logits.rows > 0) {
-    HDPS_CUDA_CHECK(cudaMemcpyAsync(host_losses_.data(), losses_.data(),
-                                    logits.rows * sizeof(double), cudaMemcpyDeviceToHost, stream_));
-    HDPS_CUDA_CHECK(cudaStreamSynchronize(stream_));
-  }
-  if (!probabilities.empty()) Download(device_probabilities, probabilities);
-  double sum = 0;
-  for (const double loss : host_losses_) sum += loss;
-  return sum;
+  CudaRunRows(Ready(), task);
+  auto* const total = staging_.Space<double>(1);
+  SumOf<<<1, kThreadsABlock, 0, stream_>>>(losses_.data(), logits.rows, total);
+  HDPS_CUDA_CHECK(cudaGetLastError());
+  staging_.FetchLater(total, sizeof(double), sum);
+  if (!probabilities.empty()) FetchLater(task.probabilities, probabilities);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<DenseOps>> NewCudaOps() {
+Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor) {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
   if (error != cudaSuccess || devices == 0) {
@@ -202,7 +212,7 @@ Result<std::unique_ptr<DenseOps>> NewCudaOps() {
                   std::string("the CUDA device cannot run this build's code (driver: ") +
                       cudaGetErrorString(runs) + "); build with its HDPS_CUDA_ARCHITECTURES");
   }
-  return std::unique_ptr<DenseOps>(std::make_unique<CudaOps>());
+  return std::unique_ptr<DenseOps>(std::make_unique<CudaOps>(executor));
 }
 
 }  // namespace hdps

@@ -1,4 +1,6 @@
 // Rows of a slab on the device: gathered, updated, read and written by slot.
+#include <algorithm>
+
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_row_slab.cuh"
 
@@ -43,18 +45,22 @@ struct SlabUpdate {
   OptimizerSettings settings;
   float part_scale, scale;
   size_t n;
-  const uint32_t* slots;
+  const uint32_t* slots;  // [n]; null: row i is in slot i.
   const float* gradients;
   RowSlab slab;
+
+  __device__ uint32_t SlotOf(size_t i) const {
+    return slots == nullptr ? static_cast<uint32_t>(i) : slots[i];
+  }
 };
 
 // One thread a row: what all weights of the row have in common, where that depends on the row.
 template <typename Rule>
 __global__ void FindFactors(SlabUpdate u, typename Rule::Factor* factors) {
   const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= u.n || u.slots[i] == kNotInSlab) return;
+  if (i >= u.n || u.SlotOf(i) == kNotInSlab) return;
   const size_t dim = u.slab.dim;
-  float* const state = u.slab.data + size_t{u.slots[i]} * (dim + u.slab.state_floats) + dim;
+  float* const state = u.slab.data + size_t{u.SlotOf(i)} * (dim + u.slab.state_floats) + dim;
   float* const kept = state + Rule::kStateArrays * dim;
   if constexpr (Rule::kFactorOf == FactorOf::kUpdates) {
     factors[i] = Rule::FactorAt(u.settings, CountUpdate(kept));
@@ -70,11 +76,11 @@ template <typename Rule>
 void LaunchUpdate(cudaStream_t stream, const SlabUpdate& u, const typename Rule::Factor* factors,
                   typename Rule::Factor of_step, int* bad) {
   LaunchForRowFloats(stream, u.n, u.slab.dim, [=] __device__(size_t i, uint32_t d) {
-    if (u.slots[i] == kNotInSlab) return;
+    if (u.SlotOf(i) == kNotInSlab) return;
     const size_t dim = u.slab.dim;
     const float g = (u.gradients[i * dim + d] * u.part_scale) * u.scale;
     if (!isfinite(g)) *bad = 1;  // All who write it write the same.
-    float* const w = u.slab.data + size_t{u.slots[i]} * (dim + u.slab.state_floats) + d;
+    float* const w = u.slab.data + size_t{u.SlotOf(i)} * (dim + u.slab.state_floats) + d;
     const typename Rule::Factor factor = factors != nullptr ? factors[i] : of_step;
     if constexpr (Rule::kStateArrays == 0) {
       Rule::Update(u.settings, factor, g, w[0]);
@@ -106,31 +112,24 @@ void UpdateBy(cudaStream_t stream, const SlabUpdate& u, int64_t step, CudaArray<
 
 }  // namespace
 
-void CudaRowSlabs::Upload(cudaStream_t stream, std::span<const uint32_t> slots) {
-  slots_.Upload(slots.data(), slots.size(), stream);
-}
-
-void CudaRowSlabs::Gather(cudaStream_t stream, const RowSlab& slab, std::span<const uint32_t> slots,
+void CudaRowSlabs::Gather(const RowSlab& slab, std::span<const uint32_t> slots,
                           std::span<const float> outside, float* rows) {
   const uint32_t dim = slab.dim;
   CHECK_EQ(outside.size(), slots.size() * dim);
-  sources_.clear();
-  packed_.clear();
+  sources_.assign(slots.begin(), slots.end());
   uint32_t num_outside = 0;
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i] != kNotInSlab) {
-      sources_.push_back(slots[i]);
-      continue;
-    }
-    sources_.push_back(kOutside | num_outside++);
-    packed_.insert(packed_.end(), outside.begin() + static_cast<ptrdiff_t>(i * dim),
-                   outside.begin() + static_cast<ptrdiff_t>((i + 1) * dim));
+  for (uint32_t& source : sources_) {
+    if (source == kNotInSlab) source = kOutside | num_outside++;
   }
-  Upload(stream, sources_);
-  scratch_.Upload(packed_.data(), packed_.size(), stream);
-  const uint32_t* sources = slots_.data();
-  const float* packed = scratch_.data();
-  LaunchForRowFloats(stream, slots.size(), dim, [=] __device__(size_t i, uint32_t d) {
+  const uint32_t* sources = staging_.Upload(std::span<const uint32_t>(sources_), &slots_);
+  const size_t row_bytes = dim * sizeof(float);
+  const float* packed = scratch_.Reserve(size_t{num_outside} * dim);
+  auto* to = static_cast<float*>(staging_.Place(num_outside * row_bytes, scratch_.data()));
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] == kNotInSlab) to = std::copy_n(outside.data() + i * dim, dim, to);
+  }
+  staging_.Flush();
+  LaunchForRowFloats(stream_, slots.size(), dim, [=] __device__(size_t i, uint32_t d) {
     const uint32_t source = sources[i];
     rows[i * dim + d] = (source & kOutside) != 0
                             ? packed[size_t{source & ~kOutside} * dim + d]
@@ -138,79 +137,90 @@ void CudaRowSlabs::Gather(cudaStream_t stream, const RowSlab& slab, std::span<co
   });
 }
 
-void CudaRowSlabs::DownloadOutside(cudaStream_t stream, std::span<const uint32_t> slots,
-                                   uint32_t dim, const float* rows, std::span<float> to) {
+void CudaRowSlabs::FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+                                std::span<float> to) {
   CHECK_EQ(to.size(), slots.size() * dim);
   sources_.clear();
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i] == kNotInSlab) sources_.push_back(static_cast<uint32_t>(i));
   }
   if (sources_.empty()) return;
-  Upload(stream, sources_);
-  const uint32_t* sources = slots_.data();
-  float* packed = scratch_.Reserve(sources_.size() * dim);
-  LaunchForRowFloats(stream, sources_.size(), dim, [=] __device__(size_t i, uint32_t d) {
-    packed[i * dim + d] = rows[size_t{sources[i]} * dim + d];
+  const uint32_t* sources = staging_.Upload(std::span<const uint32_t>(sources_), &slots_);
+  staging_.Flush();
+  auto* const floats = staging_.Space<float>(sources_.size() * dim);
+  LaunchForRowFloats(stream_, sources_.size(), dim, [=] __device__(size_t i, uint32_t d) {
+    floats[i * dim + d] = rows[size_t{sources[i]} * dim + d];
   });
-  packed_.resize(sources_.size() * dim);
-  HDPS_CUDA_CHECK(cudaMemcpyAsync(packed_.data(), packed, packed_.size() * sizeof(float),
-                                  cudaMemcpyDeviceToHost, stream));
-  HDPS_CUDA_CHECK(cudaStreamSynchronize(stream));
-  for (size_t i = 0; i < sources_.size(); ++i) {
-    std::copy_n(packed_.data() + i * dim, dim, to.data() + size_t{sources_[i]} * dim);
-  }
+  staging_.FetchLater(floats, sources_.size() * dim * sizeof(float),
+                      [dim, to, places = sources_](const std::byte* bytes) {
+                        const auto* from = reinterpret_cast<const float*>(bytes);
+                        for (const uint32_t place : places) {
+                          std::copy_n(from, dim, to.data() + size_t{place} * dim);
+                          from += dim;
+                        }
+                      });
 }
 
-bool CudaRowSlabs::Update(cudaStream_t stream, const RowUpdate& update,
-                          std::span<const uint32_t> slots, const float* gradients,
-                          const RowSlab& slab) {
+int* CudaRowSlabs::UpdateSlots(const RowUpdate& update, size_t n, const uint32_t* slots,
+                               const float* gradients, const RowSlab& slab) {
   // Workers refuse a job whose own optimizer would come here.
   CHECK(update.rule.kind != OptimizerKind::kOwn) << OptimizerName(update.rule);
-  if (slots.empty()) return true;
-  Upload(stream, slots);
-  int* bad = bad_.Reserve(1);
-  HDPS_CUDA_CHECK(cudaMemsetAsync(bad, 0, sizeof(int), stream));
-  const SlabUpdate u{update.rule,   update.part_scale, update.scale, slots.size(),
-                     slots_.data(), gradients,         slab};
+  int* const bad = bad_.Reserve(1);
+  HDPS_CUDA_CHECK(cudaMemsetAsync(bad, 0, sizeof(int), stream_));
+  const SlabUpdate u{update.rule, update.part_scale, update.scale, n, slots, gradients, slab};
   WithOptimizer(update.rule.kind, [&](auto rule) {
     using Rule = decltype(rule);
     if constexpr (Rule::kWholeTensors) {
       LOG(FATAL) << Rule::kName << " changes whole tensors, not rows";
     } else {
-      UpdateBy<Rule>(stream, u, update.step, &scratch_, bad);
+      UpdateBy<Rule>(stream_, u, update.step, &scratch_, bad);
     }
   });
+  return bad;
+}
+
+bool CudaRowSlabs::Update(const RowUpdate& update, std::span<const uint32_t> slots,
+                          const float* gradients, const RowSlab& slab) {
+  if (slots.empty()) return true;
+  const uint32_t* const on_device = staging_.Upload(slots, &slots_);
+  staging_.Flush();
+  const int* const bad = UpdateSlots(update, slots.size(), on_device, gradients, slab);
   int found = 0;
-  HDPS_CUDA_CHECK(cudaMemcpyAsync(&found, bad, sizeof(int), cudaMemcpyDeviceToHost, stream));
-  HDPS_CUDA_CHECK(cudaStreamSynchronize(stream));
+  staging_.FetchLater(bad, sizeof(int), &found);
+  staging_.StartFetches();
+  staging_.EndFetches();
   return found == 0;
 }
 
-void CudaRowSlabs::Read(cudaStream_t stream, const RowSlab& slab, std::span<const uint32_t> slots,
-                        std::span<float> to) {
+void CudaRowSlabs::UpdateFirst(const RowUpdate& update, size_t count, const float* gradients,
+                               const RowSlab& slab) {
+  staging_.Flush();
+  if (count > 0) UpdateSlots(update, count, nullptr, gradients, slab);
+}
+
+void CudaRowSlabs::Read(const RowSlab& slab, std::span<const uint32_t> slots, std::span<float> to) {
   const uint32_t floats = slab.row_floats();
   CHECK_EQ(to.size(), slots.size() * floats);
   if (slots.empty()) return;
-  Upload(stream, slots);
-  const uint32_t* on_device = slots_.data();
+  const uint32_t* on_device = staging_.Upload(slots, &slots_);
+  staging_.Flush();
   float* packed = scratch_.Reserve(to.size());
-  LaunchForRowFloats(stream, slots.size(), floats, [=] __device__(size_t i, uint32_t f) {
+  LaunchForRowFloats(stream_, slots.size(), floats, [=] __device__(size_t i, uint32_t f) {
     packed[i * floats + f] = slab.data[size_t{on_device[i]} * floats + f];
   });
-  HDPS_CUDA_CHECK(
-      cudaMemcpyAsync(to.data(), packed, to.size_bytes(), cudaMemcpyDeviceToHost, stream));
-  HDPS_CUDA_CHECK(cudaStreamSynchronize(stream));
+  staging_.FetchLater(packed, to.size_bytes(), to.data());
+  staging_.StartFetches();
+  staging_.EndFetches();
 }
 
-void CudaRowSlabs::Write(cudaStream_t stream, std::span<const float> from,
-                         std::span<const uint32_t> slots, const RowSlab& slab) {
+void CudaRowSlabs::Write(std::span<const float> from, std::span<const uint32_t> slots,
+                         const RowSlab& slab) {
   const uint32_t floats = slab.row_floats();
   CHECK_EQ(from.size(), slots.size() * floats);
-  Upload(stream, slots);
-  scratch_.Upload(from.data(), from.size(), stream);
-  const uint32_t* on_device = slots_.data();
-  const float* packed = scratch_.data();
-  LaunchForRowFloats(stream, slots.size(), floats, [=] __device__(size_t i, uint32_t f) {
+  const uint32_t* on_device = staging_.Upload(slots, &slots_);
+  const float* packed = staging_.Upload(from, &scratch_);
+  staging_.Flush();
+  LaunchForRowFloats(stream_, slots.size(), floats, [=] __device__(size_t i, uint32_t f) {
     slab.data[size_t{on_device[i]} * floats + f] = packed[i * floats + f];
   });
 }

@@ -7,36 +7,42 @@
 #include <vector>
 
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/cuda_staging.cuh"
 #include "kernels/host/row_slab.h"
 
 namespace hdps {
 
 // The functions of DenseOps of the same names, on a stream. Only rows outside the slab travel
-// between host and device in Gather and DownloadOutside.
+// between host and device in Gather and FetchOutside.
 //
-// Invariant: between calls nothing on the stream reads the host's scratch (pageable memory is
-// copied before the call that uploads it returns).
+// Invariant: what a call uploads has been sent before its kernels are put on the stream.
 class CudaRowSlabs {
  public:
-  void Gather(cudaStream_t stream, const RowSlab& slab, std::span<const uint32_t> slots,
-              std::span<const float> outside, float* rows);
-  void DownloadOutside(cudaStream_t stream, std::span<const uint32_t> slots, uint32_t dim,
-                       const float* rows, std::span<float> to);
-  bool Update(cudaStream_t stream, const RowUpdate& update, std::span<const uint32_t> slots,
-              const float* gradients, const RowSlab& slab);
-  void Read(cudaStream_t stream, const RowSlab& slab, std::span<const uint32_t> slots,
-            std::span<float> to);
-  void Write(cudaStream_t stream, std::span<const float> from, std::span<const uint32_t> slots,
-             const RowSlab& slab);
+  // Both of the ops whose slabs these are.
+  CudaRowSlabs(cudaStream_t stream, CudaStaging& staging) : stream_(stream), staging_(staging) {}
+
+  void Gather(const RowSlab& slab, std::span<const uint32_t> slots, std::span<const float> outside,
+              float* rows);
+  void FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+                    std::span<float> to);
+  bool Update(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
+              const RowSlab& slab);
+  void UpdateFirst(const RowUpdate& update, size_t count, const float* gradients,
+                   const RowSlab& slab);
+  void Read(const RowSlab& slab, std::span<const uint32_t> slots, std::span<float> to);
+  void Write(std::span<const float> from, std::span<const uint32_t> slots, const RowSlab& slab);
 
  private:
-  void Upload(cudaStream_t stream, std::span<const uint32_t> slots);
+  // slots: on the device; null: row i is in slot i. Gives where it is told of numbers that are not.
+  int* UpdateSlots(const RowUpdate& update, size_t n, const uint32_t* slots, const float* gradients,
+                   const RowSlab& slab);
 
+  const cudaStream_t stream_;
+  CudaStaging& staging_;
   CudaArray<uint32_t> slots_;  // Or other positions of rows.
   CudaArray<float> scratch_;
   CudaArray<int> bad_;
   std::vector<uint32_t> sources_;
-  std::vector<float> packed_;
 };
 
 }  // namespace hdps

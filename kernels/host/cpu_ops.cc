@@ -81,7 +81,7 @@ class CpuOps : public DenseOps {
     CHECK_EQ(from.size(), to.rows * to.cols);
     Copy(Write::kOver, {from.data(), to.rows, to.cols, to.cols}, to);
   }
-  void Download(const float* from, std::span<float> to) override {
+  void FetchLater(const float* from, std::span<float> to) override {
     std::copy_n(from, to.size(), to.begin());
   }
   void FillZero(float* data, size_t floats) override { std::fill_n(data, floats, 0.0f); }
@@ -223,21 +223,19 @@ class CpuOps : public DenseOps {
     });
   }
 
-  using DenseOps::Loss;
-  double Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
-              std::span<float> probabilities) override {
+  void Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
+            std::span<float> probabilities, double* sum) override {
     losses_.resize(logits.rows);
     RunRows(LossRows{.kind = input.kind,
                      .logits = logits,
-                     .labels = input.labels.data(),
+                     .labels = input.labels,
                      .gradient = gradient,
                      .probabilities = probabilities.empty() ? nullptr : probabilities.data(),
                      .losses = losses_.data(),
-                     .weights = input.weights.empty() ? nullptr : input.weights.data(),
+                     .weights = input.weights,
                      .positive_weight = input.positive_weight});
-    double sum = 0;
-    for (const double loss : losses_) sum += loss;
-    return sum;
+    *sum = 0;
+    for (const double loss : losses_) *sum += loss;
   }
 
   void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
@@ -247,8 +245,8 @@ class CpuOps : public DenseOps {
       GatherSlabRows(slab, slots, outside.data(), first, count, rows);
     });
   }
-  void DownloadOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
-                       std::span<float> to) override {
+  void FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+                    std::span<float> to) override {
     CHECK_EQ(to.size(), slots.size() * dim);
     if (to.data() == rows) return;
     for (size_t i = 0; i < slots.size(); ++i) {
@@ -262,6 +260,13 @@ class CpuOps : public DenseOps {
       if (!UpdateSlabRows(update, slots, gradients, first, count, slab)) finite = false;
     });
     return finite;
+  }
+  void UpdateFirstRows(const RowUpdate& update, size_t count, const float* gradients,
+                       const RowSlab& slab) override {
+    for (size_t slot = first_slots_.size(); slot < count; ++slot) {
+      first_slots_.push_back(static_cast<uint32_t>(slot));
+    }
+    UpdateRows(update, std::span(first_slots_).first(count), gradients, slab);
   }
   void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
                 std::span<float> to) override {
@@ -360,7 +365,8 @@ class CpuOps : public DenseOps {
   Executor& executor_;
   const std::unique_ptr<Bf16Ops> bf16_;
   const VectorWidth width_ = WidestVectors();
-  std::vector<double> losses_;  // Scratch of Loss().
+  std::vector<double> losses_;         // Scratch of Loss().
+  std::vector<uint32_t> first_slots_;  // 0, 1, ...
 };
 
 }  // namespace

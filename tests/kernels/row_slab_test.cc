@@ -86,7 +86,8 @@ TEST_P(DenseOpsTest, SlabRowsAreWrittenReadAndGatheredBySlot) {
     }
 
     std::vector<float> to(outside.size(), -3.0f);
-    ops_->DownloadOutside(slots, dim, gathered.data(), to);
+    ops_->FetchOutside(slots, dim, gathered.data(), to);
+    ops_->Fetch();
     for (size_t i = 0; i < slots.size(); ++i) {
       const std::span<const float> row(to.data() + i * dim, dim);
       if (slots[i] == kNotInSlab) {

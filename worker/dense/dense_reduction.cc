@@ -20,20 +20,28 @@ DType WireOf(const ParallelSpec& parallel) {
   return parallel.wire == DType::kFp32 ? DType::kFp16 : parallel.wire;
 }
 
-std::span<float> In(std::vector<float>& flat, const FloatRun& run) {
-  return std::span(flat).subspan(run.begin, run.size);
-}
-
 }  // namespace
 
-DenseReduction::DenseReduction(const Job& job, const Model& model, int dense_table,
-                               Executor& executor, const RankModel* rank)
+DenseReduction::DenseReduction(const Job& job, Model& model, int dense_table, Executor& executor,
+                               const RankModel* rank)
     : job_(job),
+      ops_(model.ops()),
       tensors_(model.tensors()),
       dense_table_(dense_table),
       executor_(executor),
       shared_by_(rank == nullptr ? std::vector<uint32_t>() : rank->SharedBy()),
-      gradients_(model.dense_floats()) {}
+      device_gradients_(&model.ops()) {
+  gradients_.resize(model.dense_floats());
+}
+
+DenseGradients DenseReduction::gradients() {
+  if (!on_device()) return std::span(gradients_);
+  return {device_gradients_.Reserve(gradients_.size()), gradients_.size()};
+}
+
+std::span<float> DenseReduction::In(const FloatRun& run) {
+  return std::span(gradients().data, gradients_.size()).subspan(run.begin, run.size);
+}
 
 void DenseReduction::set_group(const DenseGroup& group) {
   group_ = group;
@@ -55,19 +63,9 @@ void DenseReduction::Begin(const StepShape& shape) {
   last_ = {};
   missing_.clear();
   for (const DenseBucket& bucket : plan_.buckets) missing_.push_back(bucket.tensors.size());
-  if (shape.parts > 1) part_gradients_.resize(gradients_.size());
 }
 
-std::span<float> DenseReduction::PlaceOf(size_t part) {
-  return part == 0 ? gradients_ : part_gradients_;
-}
-
-void DenseReduction::TensorDone(size_t part, uint32_t tensor, bool stay) {
-  if (part > 0) {
-    const FloatRun run = RunOf(tensors_[tensor]);
-    AddGradients(In(part_gradients_, run), In(gradients_, run));
-  }
-  if (part + 1 < shape_.parts) return;
+void DenseReduction::TensorDone(uint32_t tensor, bool stay) {
   Scale(tensor);
   if (!in_group()) return;
   const int bucket = plan_.bucket_of[tensor];
@@ -79,7 +77,12 @@ void DenseReduction::Scale(uint32_t tensor) {
   const FloatRun run = RunOf(tensors_[tensor]);
   const auto multiply = [&](float scale) {
     if (scale == 1.0f) return;
-    for (float& value : In(gradients_, run)) value *= scale;
+    const std::span<float> values = In(run);
+    if (on_device()) {
+      ops_.RunRows(ScaleElements{scale, {values.data(), 1, values.size(), values.size()}});
+    } else {
+      for (float& value : values) value *= scale;
+    }
   };
   if (dense_table_ >= 0 && job_.train.mode == Mode::kSync &&
       IsAveraged(job_.tables[static_cast<size_t>(dense_table_)], Key{tensor} << 32)) {
@@ -112,8 +115,10 @@ Status DenseReduction::Reduce(Collective& group, size_t bucket) {
   if (WireOf(job_.parallel) != DType::kFp32 && sharing.size() > 1) {
     return ReduceHalves(sharing, of, std::move(beside));
   }
+  const MemorySpace space = on_device() ? MemorySpace::kDevice : MemorySpace::kHost;
+  if (on_device() && sharing.size() > 1) ops_.Finish();  // A group reads what is ready.
   std::vector<ReducedValues> lists;
-  for (const FloatRun& run : of.runs) lists.push_back(SumOf(In(gradients_, run)));
+  for (const FloatRun& run : of.runs) lists.push_back(SumOf(In(run), space));
   lists.insert(lists.end(), beside.begin(), beside.end());
   return sharing.AllReduce(lists);
 }
@@ -126,7 +131,7 @@ Status DenseReduction::ReduceHalves(Collective& group, const DenseBucket& bucket
   const auto each_run = [&](const auto& use) {
     std::byte* at = reinterpret_cast<std::byte*>(halves_.data());
     for (const FloatRun& run : bucket.runs) {
-      use(In(gradients_, run), at);
+      use(In(run), at);
       at += run.size * sizeof(uint16_t);
     }
   };
@@ -142,7 +147,7 @@ Result<StepWord> DenseReduction::Finish() {
   CHECK(in_group());
   Collective& group = *group_.groups.all;
   // Nothing to add. Negative zero is what leaves every float as it is.
-  if (!shape_.computed) std::ranges::fill(gradients_, -0.0f);
+  if (!shape_.computed) FillNothing();
   std::ranges::fill(missing_, 0);
   if (group_.queue != nullptr) {
     SendFull();
@@ -157,11 +162,20 @@ Result<StepWord> DenseReduction::Finish() {
   return StepWord{examples_, pause_ != 0};
 }
 
-std::span<const float> DenseReduction::OwnGradients() {
+void DenseReduction::FillNothing() {
+  const DenseGradients all = gradients();
+  if (on_device()) {
+    ops_.RunRows(FillElements{-0.0f, {all.data, 1, all.size, all.size}});
+  } else {
+    std::ranges::fill(all.host(), -0.0f);
+  }
+}
+
+std::span<float> DenseReduction::OwnGradients() {
   if (!split()) return gradients_;
   for (uint32_t t = 0; t < tensors_.size(); ++t) {
     if (group_.shards->split(t)) continue;
-    std::ranges::copy(In(gradients_, RunOf(tensors_[t])),
+    std::ranges::copy(In(RunOf(tensors_[t])),
                       own_gradients_.data() + group_.shards->OwnAt(t) * kDenseChunkFloats);
   }
   return own_gradients_;
@@ -192,8 +206,8 @@ Status DenseReduction::Apply(const UpdateTerms& terms, Clock clock, std::span<fl
     update.own_scale = SumScale(job_.parallel, 1, own);
   }
   if (!split()) {
-    group_.state->Apply(executor_, gradients_, update);
-    group_.state->ReadWeights(executor_, weights);
+    group_.state->Apply(executor_, gradients(), update);
+    if (!on_device()) group_.state->ReadWeights(executor_, weights);
     return Status();
   }
   const OptimizerSpec& rule = job_.tables[static_cast<size_t>(dense_table_)].optimizer;

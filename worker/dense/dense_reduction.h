@@ -42,27 +42,25 @@ class DenseReduction {
  public:
   // `clock` and `executor` outlive it. `dense_table`: -1: the job has none.
   // `rank`: of a cut model, whose part it is.
-  DenseReduction(const Job& job, const Model& model, int dense_table, Executor& executor,
+  DenseReduction(const Job& job, Model& model, int dense_table, Executor& executor,
                  const RankModel* rank = nullptr);
 
   void set_group(const DenseGroup& group);
   bool in_group() const { return group_.groups.all != nullptr; }
+  // Gradients and state are on the model's device.
+  bool on_device() const { return group_.state != nullptr && group_.state->on_device(); }
 
   // What a step of this worker has, and what it says to the others.
   struct StepShape {
     StepWord word;
-    size_t parts = 1;
     size_t workers = 1;
     bool computed = true;  // Gradients are made: of examples here, or of a cut model.
   };
   void Begin(const StepShape& shape);
-  // Where the gradients of a part go: [dense floats].
-  std::span<float> PlaceOf(size_t part);
-  // The gradient of the tensor from this part stands. That of the last part joins the others, and
-  // its bucket leaves once all of it stands, unless `stay`.
-  void TensorDone(size_t part, uint32_t tensor, bool stay);
-  // Of this worker, once all parts are done; in a group they are no more after Finish().
-  std::span<float> gradients() { return gradients_; }
+  // The gradient of the tensor stands. Its bucket leaves once all of it stands, unless `stay`.
+  void TensorDone(uint32_t tensor, bool stay);
+  // Of this worker, [dense floats]; in a group they are no more after Finish().
+  DenseGradients gradients();
 
   // In a group: what has not left yet leaves; waits for the sums. What all ranks say together.
   Result<StepWord> Finish();
@@ -72,9 +70,12 @@ class DenseReduction {
   bool has_update() const { return scale_ != 0; }
   // Both ask the other ranks where the optimizer is split.
   Result<SquareSum> Squares();
+  // [dense floats]: gets the weights, unless the state is on the device.
   Status Apply(const UpdateTerms& terms, Clock clock, std::span<float> weights);
 
  private:
+  // The floats of a run; on the device where the gradients are.
+  std::span<float> In(const FloatRun& run);
   void Scale(uint32_t tensor);
   void SendFull();  // Buckets that are full, in the order of the plan.
   // The sum of one bucket over the ranks; one of them takes the words along.
@@ -85,9 +86,12 @@ class DenseReduction {
   std::vector<ReducedValues> Words();
   bool split() const { return group_.shards != nullptr && group_.shards->any(); }
   // What the state's rule gets: the gradients of all that this rank updates.
-  std::span<const float> OwnGradients();
+  std::span<float> OwnGradients();
+  // What leaves every sum as it is.
+  void FillNothing();
 
   const Job& job_;
+  DenseOps& ops_;  // Of the model.
   const std::vector<DenseTensor>& tensors_;
   const int dense_table_;
   Executor& executor_;
@@ -104,8 +108,8 @@ class DenseReduction {
   uint64_t examples_ = 0, pause_ = 0;  // Of this worker, then of all.
   float scale_ = 0;  // What the sum of the gradients is scaled with; 0: there is none.
 
-  std::vector<float> gradients_;       // [dense floats]
-  std::vector<float> part_gradients_;  // [dense floats], of a part behind the first.
+  std::vector<float> gradients_;  // [dense floats], or
+  DeviceArray device_gradients_;  // these, where the state of the group is on the device.
   // [floats of the keys of the state], where the optimizer is split.
   std::vector<float> own_gradients_, own_weights_;
   std::vector<uint16_t> halves_;  // Of the bucket at hand, where it travels in 16 bits.

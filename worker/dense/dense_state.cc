@@ -25,15 +25,15 @@ std::vector<Key> DenseKeys(const std::vector<DenseTensor>& tensors) {
   return keys;
 }
 
-DenseState::DenseState(const TableSpec& spec, TableId id, uint64_t seed, std::vector<Key> keys,
-                       std::vector<TensorHome> homes)
-    : dim_(spec.dim), keys_(std::move(keys)), ranges_(CutRanges(spec, keys_, homes)) {
+HostDenseState::HostDenseState(const TableSpec& spec, TableId id, uint64_t seed,
+                               std::vector<Key> keys, std::vector<TensorHome> homes)
+    : DenseState(spec.dim, std::move(keys)), ranges_(CutRanges(spec, keys_, homes)) {
   for (size_t s = 0; s < ranges_.size(); ++s) slices_.emplace_back(spec, id, seed);
 }
 
-std::vector<DenseState::Range> DenseState::CutRanges(const TableSpec& spec,
-                                                     std::span<const Key> keys,
-                                                     const std::vector<TensorHome>& homes) {
+std::vector<HostDenseState::Range> HostDenseState::CutRanges(const TableSpec& spec,
+                                                             std::span<const Key> keys,
+                                                             const std::vector<TensorHome>& homes) {
   const bool whole_tensors = spec.shard_by == ShardBy::kGroup;
   const auto home_of = [&](size_t k) {
     return homes.empty() ? TensorHome::kEach : homes[keys[k] >> 32];
@@ -55,16 +55,16 @@ std::vector<DenseState::Range> DenseState::CutRanges(const TableSpec& spec,
   return ranges;
 }
 
-std::span<const Key> DenseState::KeysOf(size_t slice) const {
+std::span<const Key> HostDenseState::KeysOf(size_t slice) const {
   const Range& range = ranges_[slice];
   return {keys_.data() + range.begin, range.end - range.begin};
 }
 
-uint32_t DenseState::row_floats() const {
+uint32_t HostDenseState::row_floats() const {
   return slices_.empty() ? dim_ : dim_ + slices_[0].state_floats();
 }
 
-void DenseState::Store(std::span<const float> rows) {
+void HostDenseState::Store(std::span<const float> rows) {
   CHECK_EQ(rows.size(), keys_.size() * row_floats());
   for (size_t s = 0; s < slices_.size(); ++s) {
     const std::span<const Key> keys = KeysOf(s);
@@ -73,7 +73,7 @@ void DenseState::Store(std::span<const float> rows) {
   }
 }
 
-std::vector<float> DenseState::Rows() {
+std::vector<float> HostDenseState::Rows() {
   std::vector<float> rows(keys_.size() * row_floats());
   for (size_t s = 0; s < slices_.size(); ++s) {
     const std::span<const Key> keys = KeysOf(s);
@@ -84,7 +84,7 @@ std::vector<float> DenseState::Rows() {
   return rows;
 }
 
-void DenseState::ReadWeights(Executor& executor, std::span<float> flat) {
+void HostDenseState::ReadWeights(Executor& executor, std::span<float> flat) {
   CHECK_EQ(flat.size(), keys_.size() * dim_);
   executor.ParallelFor(slices_.size(), [&](size_t s) {
     const std::span<const Key> keys = KeysOf(s);
@@ -92,16 +92,16 @@ void DenseState::ReadWeights(Executor& executor, std::span<float> flat) {
   });
 }
 
-TableSlice::Gradients DenseState::PartOf(size_t slice, std::span<const float> gradients) const {
+TableSlice::Gradients HostDenseState::PartOf(size_t slice, std::span<const float> gradients) const {
   TableSlice::Gradients part;
   part.keys = KeysOf(slice);
   part.values = gradients.subspan(ranges_[slice].begin * dim_, part.keys.size() * dim_);
   return part;
 }
 
-std::array<SquareSum, kTensorHomes> DenseState::Squares(Executor& executor,
-                                                        std::span<const float> gradients,
-                                                        float scale) {
+std::array<SquareSum, kTensorHomes> HostDenseState::Squares(Executor& executor,
+                                                            std::span<const float> gradients,
+                                                            float scale) {
   CHECK_EQ(gradients.size(), keys_.size() * dim_);
   std::vector<SquareSum> own(slices_.size());
   executor.ParallelFor(slices_.size(), [&](size_t s) {
@@ -115,7 +115,8 @@ std::array<SquareSum, kTensorHomes> DenseState::Squares(Executor& executor,
   return squares;
 }
 
-void DenseState::Apply(Executor& executor, std::span<const float> gradients, const Update& update) {
+void HostDenseState::Apply(Executor& executor, const DenseGradients& of_all, const Update& update) {
+  const std::span<const float> gradients = of_all.host();
   CHECK_EQ(gradients.size(), keys_.size() * dim_);
   const auto apply = [&](size_t s, const UpdateTerms& terms) {
     const float scale = ranges_[s].home == TensorHome::kOwn ? update.own_scale : update.scale;

@@ -36,6 +36,7 @@ class FirstLayerOnRows : public Layer {
   void Forward(Pass& pass) override {
     on_rows_ = choice_ == FirstLayer::kUniqueRows || Pays(pass);
     if (!on_rows_) {
+      embedding_->Bring(pass);
       embedding_->Forward(pass);
       dense_->Forward(pass);
       return;

@@ -13,6 +13,7 @@ GraphLane::GraphLane(const Job& job, DenseOps& ops, Graph graph)
       ops_(ops),
       graph_(std::move(graph)),
       activations_(&ops, graph_.places.size()),
+      loss_(job, ops),
       dense_gradients_(&ops) {
   for (size_t t = 0; t < job.tables.size(); ++t) {
     table_rows_.push_back(std::make_unique<DeviceArray>(&ops));
@@ -53,6 +54,10 @@ void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t numbe
   pass_->tensors_later = terms.tensors_later;
   pass_->exchange = terms.exchange;
   pass_->lane = number;
+  for (size_t p = 0; p < graph_.places.size(); ++p) {
+    if (graph_.places[p].used && HasRows(p)) graph_.layers[p]->Bring(*pass_);
+  }
+  loss_.Bring(*lane.batch, terms.training);
 }
 
 std::span<const float> GraphLane::BringRows(size_t table, const TableInput& input) {
@@ -79,10 +84,17 @@ Status GraphLane::ForwardSegment(size_t segment) {
   return {};
 }
 
+void GraphLane::TrainLoss() {
+  if (logits().value.rows > 0) loss_.Train(logits().value, logits().gradient);
+}
+
 void GraphLane::PrepareGradients(const StepLane& to) {
   dense_to_ = to.dense_gradients;
-  pass_->dense_gradients = ops_.on_host() ? to.dense_gradients.data()
-                                          : dense_gradients_.Reserve(to.dense_gradients.size());
+  pass_->dense_gradients = Fetched() ? dense_gradients_.Reserve(dense_to_.size) : dense_to_.data;
+  if (dense_to_.on_device) {  // What no layer writes: see FinishTensors.
+    const Matrix all{dense_to_.data, 1, dense_to_.size, dense_to_.size};
+    ops_.RunRows(FillElements{empty_ ? -0.0f : 0.0f, all});
+  }
   to.result->row_gradients.resize(tables_.size());
   for (size_t t = 0; t < tables_.size(); ++t) {
     const size_t keys = tables_[t].keys == nullptr ? 0 : tables_[t].keys->unique.size();
@@ -125,8 +137,10 @@ void GraphLane::FinishBackward(const Model::TensorDone& done) {
       if (ops_.on_host()) FinishTensors(p, done);
     }
   }
-  if (ops_.on_host()) return;
-  ops_.Download(dense_gradients_.data(), dense_to_);
+  if (Fetched()) ops_.FetchLater(dense_gradients_.data(), dense_to_.host());
+}
+
+void GraphLane::FinishAllTensors(const Model::TensorDone& done) {
   for (size_t p = graph_.places.size(); p-- > 0;) FinishTensors(p, done);
 }
 
@@ -136,14 +150,16 @@ void GraphLane::FinishTensors(size_t place, const Model::TensorDone& done) {
   for (uint32_t t = graph_.first_tensor[place + 1]; t-- > graph_.first_tensor[place];) {
     const DenseTensor& tensor = graph_.tensors[t];
     const size_t floats = given ? tensor.size() : 0;
-    std::ranges::fill(dense_to_.subspan(tensor.first_chunk * kDenseChunkFloats + floats,
-                                        tensor.num_chunks * kDenseChunkFloats - floats),
-                      empty_ ? -0.0f : 0.0f);
+    if (!dense_to_.on_device) {
+      std::ranges::fill(dense_to_.host().subspan(tensor.first_chunk * kDenseChunkFloats + floats,
+                                                 tensor.num_chunks * kDenseChunkFloats - floats),
+                        empty_ ? -0.0f : 0.0f);
+    }
     if (done) done(t);
   }
 }
 
-void GraphLane::FinishRowGradients(const StepLane& to) {
+void GraphLane::FetchRowGradients(const StepLane& to) {
   for (size_t t = 0; t < tables_.size(); ++t) {
     const TableInput& input = to.tables[t];
     RowSpans<float> gradients = input.gradients;
@@ -155,9 +171,9 @@ void GraphLane::FinishRowGradients(const StepLane& to) {
         std::ranges::fill(here, 0.0f);
         if (there != nullptr) ops_.FillZero(there + gradients.begin(p), here.size());
       } else if (there != nullptr && (input.slab == nullptr || input.all_gradients)) {
-        ops_.Download(there + gradients.begin(p), here);
+        ops_.FetchLater(there + gradients.begin(p), here);
       } else if (there != nullptr) {
-        ops_.DownloadOutside(input.slots, input.slab->dim, there, here);
+        ops_.FetchOutside(input.slots, input.slab->dim, there, here);
       }
     }
   }

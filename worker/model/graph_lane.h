@@ -11,6 +11,7 @@
 #include "common/job/job.h"
 #include "worker/model/graph.h"
 #include "worker/model/layer.h"
+#include "worker/model/loss.h"
 #include "worker/model/model.h"
 
 namespace hdps {
@@ -34,7 +35,10 @@ class GraphLane {
 
   const Graph& graph() const { return graph_; }
   size_t segments() const { return meetings_.size() + 1; }
-  Place& logits() { return graph_.places.back(); }
+  // The losses of the pass: trained behind its forward segments, summed behind its last fetches.
+  void TrainLoss();
+  double LossSum() const { return loss_.Sum(); }
+  double Score(std::vector<float>* scores) { return loss_.Score(logits().value, scores); }
   const float* row_gradients_on_device(size_t table) const { return row_gradients_[table]->data(); }
 
   // Begins a pass, which is lane `number` of its step.
@@ -46,11 +50,15 @@ class GraphLane {
   void PrepareGradients(const StepLane& to);
   // `done`, which may be empty, is told of the tensors whose gradients stand then.
   Status BackwardSegment(size_t segment, const Model::TensorDone& done);
-  void FinishRowGradients(const StepLane& to);
+  // Row gradients go down to the host, where they are behind EndFetches().
+  void FetchRowGradients(const StepLane& to);
   // What BackwardSegment has left of dense gradients.
   void FinishBackward(const Model::TensorDone& done);
+  // Of a device, behind the last fetches: all gradients of tensors stand.
+  void FinishAllTensors(const Model::TensorDone& done);
 
  private:
+  Place& logits() { return graph_.places.back(); }
   bool HasRows(size_t place) const { return graph_.places[place].value.rows > 0; }
   // The first place of a segment and the one behind its last, but for the layers that meet.
   size_t BeginOf(size_t segment) const { return segment == 0 ? 0 : meetings_[segment - 1] + 1; }
@@ -60,6 +68,8 @@ class GraphLane {
   MeetingLayer& Meeting(size_t i) const;
   // The gradients of a place's tensors stand: zeros for what nothing was computed for.
   void FinishTensors(size_t place, const Model::TensorDone& done);
+  // Gradients of tensors travel from the device to the host.
+  bool Fetched() const { return !ops_.on_host() && !dense_to_.on_device; }
   bool TensorsLater() const { return pass_->tensors_later || !ops_.on_host(); }
   // The rows of a table on another device.
   std::span<const float> BringRows(size_t table, const TableInput& input);
@@ -69,12 +79,13 @@ class GraphLane {
   Graph graph_;
   std::vector<size_t> meetings_;  // Places of layers that meet, ascending.
   Activations activations_;
+  ModelLoss loss_;
   std::vector<std::unique_ptr<DeviceArray>> table_rows_, row_gradients_;  // [tables]
   DeviceArray dense_gradients_;  // [dense_floats]; unused, as those, where spans are.
   // Of the current pass.
-  std::span<float> dense_to_;  // [dense_floats]: where its dense gradients are wanted.
-  std::vector<size_t> rows_;   // [places]
-  bool empty_ = false;         // No place has rows.
+  DenseGradients dense_to_;   // [dense_floats]: where its dense gradients are wanted.
+  std::vector<size_t> rows_;  // [places]
+  bool empty_ = false;        // No place has rows.
   std::vector<TablePass> tables_;
   std::optional<Pass> pass_;
 };

@@ -9,7 +9,6 @@
 #include "worker/model/describe.h"
 #include "worker/model/graph.h"
 #include "worker/model/graph_lane.h"
-#include "worker/model/loss.h"
 #include "worker/model/model.h"
 #include "worker/model/step_watch.h"
 
@@ -36,7 +35,6 @@ class GraphModel : public Model {
         numeric_columns_(FeaturesOf(job.data).numeric.size()),
         sparse_columns_(FeaturesOf(job.data).sparse.size()),
         ops_(std::move(ops)),
-        loss_(job, *ops_),
         dense_(ops_.get()) {
     lanes_.push_back(std::make_unique<GraphLane>(job_, *ops_, std::move(graph)));
   }
@@ -51,6 +49,10 @@ class GraphModel : public Model {
   std::span<float> DenseInPlace() override {
     if (!ops_->on_host()) return {};
     return {dense_.Reserve(dense_floats()), dense_floats()};
+  }
+
+  float* DenseOnDevice() override {
+    return ops_->on_host() ? nullptr : dense_.Reserve(dense_floats());
   }
 
   Status CheckBatch(const Batch& batch) const override;
@@ -77,11 +79,13 @@ class GraphModel : public Model {
   // The first `count` lanes, whose passes have begun.
   Status Forward(size_t count, StepExchange* exchange);
   Status Backward(size_t count, StepExchange* exchange, const TensorDone& tensor_done);
+  void TakeLosses(std::span<const StepLane> lanes);
+  void FinishOnDevice(std::span<const StepLane> lanes, const RowsDone& rows_done,
+                      const TensorDone& tensor_done);
 
   const Job job_;
   const size_t numeric_columns_, sparse_columns_;
   const std::unique_ptr<DenseOps> ops_;
-  ModelLoss loss_;
   DeviceArray dense_;                              // [dense_floats]
   std::vector<std::unique_ptr<GraphLane>> lanes_;  // One, and those that steps have had.
 };
@@ -171,26 +175,40 @@ Status GraphModel::Step(std::span<const StepLane> lanes, StepExchange* exchange,
   EnsureLanes(lanes.size());
   const PassTerms terms{dense_.data(), true, rows_done != nullptr, exchange};
   for (size_t i = 0; i < lanes.size(); ++i) {
-    CHECK_EQ(lanes[i].dense_gradients.size(), dense_floats());
+    CHECK_EQ(lanes[i].dense_gradients.size, dense_floats());
     lanes_[i]->Begin(lanes[i], terms, i);
   }
   HDPS_RETURN_IF_ERROR(Forward(lanes.size(), exchange));
   for (size_t i = 0; i < lanes.size(); ++i) {
-    Place& logits = lanes_[i]->logits();
-    StepResult& result = *lanes[i].result;
-    result.loss_sum = 0;
-    if (logits.value.rows > 0) {
-      result.loss_sum = loss_.Train(*lanes[i].batch, logits.value, logits.gradient);
-    }
+    lanes_[i]->TrainLoss();
     lanes_[i]->PrepareGradients(lanes[i]);
   }
+  if (ops_->on_host()) TakeLosses(lanes);
   HDPS_RETURN_IF_ERROR(Backward(lanes.size(), exchange, tensor_done));
-  for (size_t i = 0; i < lanes.size(); ++i) lanes_[i]->FinishRowGradients(lanes[i]);
-  if (rows_done != nullptr) rows_done();
+  for (size_t i = 0; i < lanes.size(); ++i) lanes_[i]->FetchRowGradients(lanes[i]);
+  ops_->StartFetches();
+  if (ops_->on_host() && rows_done != nullptr) rows_done();
   for (size_t i = 0; i < lanes.size(); ++i) {
     lanes_[i]->FinishBackward(i + 1 == lanes.size() ? tensor_done : nullptr);
   }
+  if (!ops_->on_host()) FinishOnDevice(lanes, rows_done, tensor_done);
   return {};
+}
+
+void GraphModel::TakeLosses(std::span<const StepLane> lanes) {
+  for (size_t i = 0; i < lanes.size(); ++i) lanes[i].result->loss_sum = lanes_[i]->LossSum();
+}
+
+// The device computes the gradients of tensors while losses and those of rows travel.
+void GraphModel::FinishOnDevice(std::span<const StepLane> lanes, const RowsDone& rows_done,
+                                const TensorDone& tensor_done) {
+  ops_->EndFetches();
+  TakeLosses(lanes);
+  if (rows_done != nullptr) rows_done();
+  ops_->Fetch();
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    lanes_[i]->FinishAllTensors(i + 1 == lanes.size() ? tensor_done : nullptr);
+  }
 }
 
 Result<double> GraphModel::Predict(const Batch& batch, std::span<const TableInput> tables,
@@ -200,7 +218,7 @@ Result<double> GraphModel::Predict(const Batch& batch, std::span<const TableInpu
   const StepLane lane{&batch, tables, nullptr, {}, rows};
   lanes_[0]->Begin(lane, {.dense = dense_.data(), .exchange = exchange}, 0);
   HDPS_RETURN_IF_ERROR(Forward(1, exchange));
-  return loss_.Score(batch, lanes_[0]->logits().value, probabilities);
+  return lanes_[0]->Score(probabilities);
 }
 
 // Says once a process what a job gets that asks for bf16.
@@ -223,7 +241,7 @@ Result<std::unique_ptr<DenseOps>> ChooseOps(const ModelSpec& model, Executor& ex
                   "model.device: '" + device + "' is not a device; use auto, cpu or cuda");
   }
   if (device == "cpu") return OpsOfCpu(model, executor);
-  Result<std::unique_ptr<DenseOps>> cuda = NewCudaOps();
+  Result<std::unique_ptr<DenseOps>> cuda = NewCudaOps(&executor);
   if (cuda.ok() && model.precision == Precision::kBf16) {
     return Status(Code::kInvalidArgument,
                   "model.precision: bf16 is computed on CPUs only so far, and this job would use "
@@ -238,7 +256,7 @@ Result<std::unique_ptr<DenseOps>> ChooseOps(const ModelSpec& model, Executor& ex
 }  // namespace
 
 void Model::Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-                 std::span<float> dense_gradients, const RowsDone& rows_done,
+                 const DenseGradients& dense_gradients, const RowsDone& rows_done,
                  const TensorDone& tensor_done) {
   const StepLane lane{&batch, tables, result, dense_gradients};
   CHECK(Step({&lane, 1}, nullptr, rows_done, tensor_done).ok()) << "only an exchange fails";

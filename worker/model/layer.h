@@ -81,6 +81,8 @@ struct Pass {
 class Layer {
  public:
   virtual ~Layer() = default;
+  // Takes what the layer needs of the batch to the device, before any layer's Forward.
+  virtual void Bring(Pass&) {}
   virtual void Forward(Pass& pass) = 0;
   // Gives gradients to tensors, rows and those inputs that learn.
   virtual void Backward(Pass& pass) = 0;

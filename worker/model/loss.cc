@@ -25,11 +25,11 @@ ModelLoss::ModelLoss(const Job& job, DenseOps& ops)
     : tasks_(TasksOf(job.model)),
       kind_(tasks_[0].loss),
       ops_(ops),
-      device_labels_(&ops),
-      device_weights_(&ops),
-      device_members_(&ops),
-      device_begin_(&ops),
-      device_end_(&ops),
+      labels_(&ops),
+      weights_(&ops),
+      brought_members_(&ops),
+      brought_begin_(&ops),
+      brought_end_(&ops),
       losses_(&ops),
       products_(&ops) {
   const std::vector<std::string> features = FeaturesOf(job.data).sparse;
@@ -43,74 +43,48 @@ size_t ModelLoss::ScoresAnExample(size_t logits) const {
   return kind_ == LossKind::kSoftmax ? logits : tasks_.size();
 }
 
-double ModelLoss::Train(const Batch& batch, ConstMatrix logits, Matrix gradient) {
-  if (kind_ == LossKind::kBpr) return Bpr(batch, logits, gradient);
-  if (kind_ == LossKind::kSampledSoftmax) return SampledSoftmax(batch, logits, gradient);
-  return OfTasks(batch, logits, gradient, nullptr);
+void ModelLoss::Bring(std::span<const float> values, Brought* to) {
+  to->data = values.data();
+  if (values.empty()) to->data = nullptr;
+  if (values.empty() || ops_.on_host()) return;
+  float* const there = to->array.Reserve(values.size());
+  ops_.Upload(values, there);
+  to->data = there;
 }
 
-double ModelLoss::Score(const Batch& batch, ConstMatrix logits, std::vector<float>* scores) {
-  scores->resize(size_t{batch.num_examples} * ScoresAnExample(logits.cols));
-  if (kind_ == LossKind::kSampledSoftmax) {
-    ops_.RunRows(InnerProductRows{logits, losses_.Reserve(scores->size())});
-    ops_.Download(losses_.data(), *scores);
-    return 0;
-  }
-  if (kind_ == LossKind::kBpr) {
-    // The logits themselves. As squared errors the losses mean nothing.
-    ops_.Loss(LossKind::kSquared, logits, batch.labels, {}, *scores);
-    return 0;
-  }
-  return OfTasks(batch, logits, {}, scores);
+void ModelLoss::Bring(const Batch& batch, bool training) {
+  examples_ = batch.num_examples;
+  sums_.clear();
+  host_losses_.clear();
+  if (examples_ == 0) return;
+  if (!training && kind_ == LossKind::kSampledSoftmax) return;
+  if (training && kind_ == LossKind::kBpr) return BringPairs(batch);
+  if (training && kind_ == LossKind::kSampledSoftmax) return BringItems(batch);
+  BringTasks(batch);
 }
 
-double ModelLoss::OfTasks(const Batch& batch, ConstMatrix logits, Matrix gradient,
-                          std::vector<float>* scores) {
-  LossInput input;
-  input.weights = batch.weights;
-  if (tasks_.size() == 1 && tasks_[0].weight == 1) {
-    input.kind = kind_;
-    input.positive_weight = tasks_[0].positive_weight;
-    input.labels = batch.labels;
-    return ops_.Loss(input, logits, gradient, scores == nullptr ? std::span<float>() : *scores);
+void ModelLoss::BringTasks(const Batch& batch) {
+  const size_t tasks = tasks_.size();
+  if (tasks == 1 && tasks_[0].weight == 1) {
+    Bring(batch.labels, &labels_);
+    Bring(batch.weights, &weights_);
+    return;
   }
-  double sum = 0;
-  std::vector<float> weights(batch.num_examples, 1.0f);
-  labels_.resize(batch.num_examples);
-  for (size_t t = 0; t < tasks_.size(); ++t) {
-    for (size_t i = 0; i < labels_.size(); ++i) {
-      labels_[i] = batch.labels[i * tasks_.size() + t];
+  task_labels_.resize(examples_ * tasks);
+  task_weights_.resize(examples_ * tasks);
+  for (size_t t = 0; t < tasks; ++t) {
+    for (size_t i = 0; i < examples_; ++i) {
       const float weight = batch.weights.empty() ? 1.0f : batch.weights[i];
-      weights[i] = weight * static_cast<float>(tasks_[t].weight);
+      task_labels_[t * examples_ + i] = batch.labels[i * tasks + t];
+      task_weights_[t * examples_ + i] = weight * static_cast<float>(tasks_[t].weight);
     }
-    input.kind = tasks_[t].loss;
-    input.positive_weight = tasks_[t].positive_weight;
-    input.labels = labels_;
-    input.weights = weights;
-    scores_.resize(scores == nullptr ? 0 : batch.num_examples);
-    const Matrix to = gradient.data == nullptr ? gradient : gradient.Columns(t, 1);
-    sum += ops_.Loss(input, logits.Columns(t, 1), to, scores_);
-    for (size_t i = 0; i < scores_.size(); ++i) (*scores)[i * tasks_.size() + t] = scores_[i];
   }
-  return sum;
+  Bring(task_labels_, &labels_);
+  Bring(task_weights_, &weights_);
 }
 
-const float* ModelLoss::Bring(const std::vector<float>& values, DeviceArray* array) {
-  if (ops_.on_host()) return values.data();
-  ops_.Upload(values, array->Reserve(values.size()));
-  return array->data();
-}
-
-double ModelLoss::SumOfLosses(const DeviceArray& losses, size_t count) {
-  host_losses_.resize(count);
-  ops_.Download(losses.data(), host_losses_);
-  double sum = 0;
-  for (const float loss : host_losses_) sum += static_cast<double>(loss);
-  return sum;
-}
-
-double ModelLoss::Bpr(const Batch& batch, ConstMatrix logits, Matrix gradient) {
-  const size_t n = batch.num_examples;
+void ModelLoss::BringPairs(const Batch& batch) {
+  const size_t n = examples_;
   CHECK_LT(n, kExamplesMax);
   std::vector<uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0u);
@@ -125,17 +99,86 @@ double ModelLoss::Bpr(const Batch& batch, ConstMatrix logits, Matrix gradient) {
       end_[order[m]] = static_cast<float>(last);
     }
   }
+  Bring(batch.labels, &labels_);
+  Bring(batch.weights, &weights_);
+  Bring(members_, &brought_members_);
+  Bring(begin_, &brought_begin_);
+  Bring(end_, &brought_end_);
+}
+
+void ModelLoss::BringItems(const Batch& batch) {
+  CHECK_LT(examples_, kExamplesMax);
+  CountItems(batch);
+  counts_ = batch.labels;
+  for (size_t i = 0; i < batch.weights.size(); ++i) counts_[i] *= batch.weights[i];
+  Bring(counts_, &labels_);
+  Bring(items_, &brought_members_);
+  Bring(log_frequency_, &weights_);
+}
+
+void ModelLoss::Train(ConstMatrix logits, Matrix gradient) {
+  CHECK_EQ(logits.rows, examples_);
+  if (kind_ == LossKind::kBpr) return Bpr(logits, gradient);
+  if (kind_ == LossKind::kSampledSoftmax) return SampledSoftmax(logits, gradient);
+  OfTasks(logits, gradient, nullptr);
+}
+
+double ModelLoss::Sum() const {
+  double sum = 0;
+  for (const double of_task : sums_) sum += of_task;
+  for (const float loss : host_losses_) sum += static_cast<double>(loss);
+  return sum;
+}
+
+double ModelLoss::Score(ConstMatrix logits, std::vector<float>* scores) {
+  CHECK_EQ(logits.rows, examples_);
+  scores->resize(examples_ * ScoresAnExample(logits.cols));
+  if (kind_ == LossKind::kSampledSoftmax) {
+    ops_.RunRows(InnerProductRows{logits, losses_.Reserve(scores->size())});
+    ops_.Download(losses_.data(), *scores);
+    return 0;
+  }
+  if (examples_ == 0) return 0;
+  OfTasks(logits, {}, scores);
+  return kind_ == LossKind::kBpr ? 0 : Sum();
+}
+
+void ModelLoss::OfTasks(ConstMatrix logits, Matrix gradient, std::vector<float>* scores) {
+  const bool whole = tasks_.size() == 1;
+  const size_t score_floats = scores == nullptr ? 0 : scores->size() / tasks_.size();
+  std::vector<std::vector<float>> of_tasks(tasks_.size(), std::vector<float>(score_floats));
+  sums_.assign(tasks_.size(), 0.0);
+  for (size_t t = 0; t < tasks_.size(); ++t) {
+    LossInput input;
+    // Scores of pairs are the logits themselves. As squared errors the losses mean nothing.
+    input.kind = tasks_[t].loss == LossKind::kBpr ? LossKind::kSquared : tasks_[t].loss;
+    input.positive_weight = tasks_[t].positive_weight;
+    input.labels = labels_.data + t * examples_;
+    input.weights = weights_.data == nullptr ? nullptr : weights_.data + t * examples_;
+    const Matrix to = whole || gradient.data == nullptr ? gradient : gradient.Columns(t, 1);
+    ops_.Loss(input, whole ? logits : logits.Columns(t, 1), to, of_tasks[t], &sums_[t]);
+  }
+  if (scores == nullptr) return;
+  ops_.Fetch();
+  for (size_t t = 0; t < tasks_.size(); ++t) {
+    if (whole) return scores->swap(of_tasks[0]);
+    for (size_t i = 0; i < examples_; ++i) (*scores)[i * tasks_.size() + t] = of_tasks[t][i];
+  }
+}
+
+void ModelLoss::Bpr(ConstMatrix logits, Matrix gradient) {
   BprRows task;
   task.logits = logits;
-  task.labels = Bring(batch.labels, &device_labels_);
-  if (!batch.weights.empty()) task.weights = Bring(batch.weights, &device_weights_);
-  task.members = Bring(members_, &device_members_);
-  task.begin = Bring(begin_, &device_begin_);
-  task.end = Bring(end_, &device_end_);
+  task.labels = labels_.data;
+  task.weights = weights_.data;
+  task.members = brought_members_.data;
+  task.begin = brought_begin_.data;
+  task.end = brought_end_.data;
   task.gradient = gradient;
-  task.losses = losses_.Reserve(n);
+  task.losses = losses_.Reserve(examples_);
   ops_.RunRows(task);
-  return SumOfLosses(losses_, n);
+  host_losses_.resize(examples_);
+  ops_.FetchLater(losses_.data(), host_losses_);
 }
 
 void ModelLoss::CountItems(const Batch& batch) {
@@ -165,33 +208,29 @@ void ModelLoss::CountItems(const Batch& batch) {
   }
 }
 
-double ModelLoss::SampledSoftmax(const Batch& batch, ConstMatrix logits, Matrix gradient) {
-  const size_t n = batch.num_examples, dim = logits.cols / 2;
-  CHECK_LT(n, kExamplesMax);
-  CountItems(batch);
-  counts_ = batch.labels;
-  for (size_t i = 0; i < batch.weights.size(); ++i) counts_[i] *= batch.weights[i];
+void ModelLoss::SampledSoftmax(ConstMatrix logits, Matrix gradient) {
+  const size_t n = examples_, dim = logits.cols / 2;
   const ConstMatrix users = logits.Columns(0, dim), items = logits.Columns(dim, dim);
   const Matrix user_gradient = gradient.Columns(0, dim);
   const Matrix item_gradient = gradient.Columns(dim, dim);
   SampledSoftmaxRows task;
-  task.counts = Bring(counts_, &device_labels_);
-  task.items = Bring(items_, &device_members_);
-  task.log_frequency = Bring(log_frequency_, &device_weights_);
-  double sum = 0;
+  task.counts = labels_.data;
+  task.items = brought_members_.data;
+  task.log_frequency = weights_.data;
+  float* const losses = losses_.Reserve(n);
   for (size_t first = 0; first < n; first += kUsersAtOnce) {
     const size_t count = std::min(kUsersAtOnce, n - first);
     task.first = first;
     task.products = products_.ReserveRows(count, n);
-    task.losses = losses_.Reserve(count);
+    task.losses = losses + first;
     ops_.Gemm({.transpose_b = true}, users.Rows(first, count), items, task.products);
     ops_.RunRows(task);
-    sum += SumOfLosses(losses_, count);
     ops_.Gemm({}, task.products, items, user_gradient.Rows(first, count));
     ops_.Gemm({.transpose_a = true, .write = first == 0 ? Write::kOver : Write::kAdd},
               task.products, users.Rows(first, count), item_gradient);
   }
-  return sum;
+  host_losses_.resize(n);
+  ops_.FetchLater(losses, host_losses_);
 }
 
 }  // namespace hdps

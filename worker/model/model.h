@@ -57,6 +57,23 @@ struct DenseTensor {
   size_t size() const;  // Product of the shape.
 };
 
+// A flat array of gradients of dense tensors, where a pass is to put them: in the host's memory, or
+// in that of the model's device.
+struct DenseGradients {
+  DenseGradients() = default;
+  DenseGradients(std::span<float> host) : data(host.data()), size(host.size()) {}
+  DenseGradients(std::vector<float>& host) : DenseGradients(std::span(host)) {}
+  DenseGradients(float* there, size_t floats) : data(there), size(floats), on_device(true) {}
+
+  float* data = nullptr;
+  size_t size = 0;
+  bool on_device = false;
+  std::span<float> host() const {
+    CHECK(!on_device);
+    return {data, size};
+  }
+};
+
 struct StepResult {
   double loss_sum = 0;  // Over the examples.
   // [tables][unique * dim]: sums over the examples; empty of tables that gave another place for
@@ -77,7 +94,7 @@ struct StepLane {
   const Batch* batch = nullptr;
   std::span<const TableInput> tables;
   StepResult* result = nullptr;
-  std::span<float> dense_gradients;  // [dense_floats]: gets sums over the examples.
+  DenseGradients dense_gradients;  // [dense_floats]: gets sums over the examples.
   PassRows rows = {};
 };
 
@@ -97,6 +114,9 @@ class Model {
   // The model's own flat array, to be written instead of a call of SetDense; empty where it lies on
   // another device.
   virtual std::span<float> DenseInPlace() = 0;
+  // The flat array on the model's device; what is written there by the device's ops counts from the
+  // next pass on. Null where it lies on the host.
+  virtual float* DenseOnDevice() = 0;
   // Whether this model can take the batch: columns as the job's data gives them, labels in range
   // (0 to 1, a class number, or finite). kInvalidArgument names row and value. Step and Predict
   // require it.
@@ -118,7 +138,7 @@ class Model {
                       const RowsDone& rows_done, const TensorDone& tensor_done) = 0;
   // Of one lane by itself.
   void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
-            std::span<float> dense_gradients, const RowsDone& rows_done = nullptr,
+            const DenseGradients& dense_gradients, const RowsDone& rows_done = nullptr,
             const TensorDone& tensor_done = nullptr);
   // The row gradients of a table of the first lane of the last Step on the model's device, [unique
   // * dim]; null where StepResult has them in place.

@@ -107,6 +107,7 @@ class Trainer {
   Status MeetInLanes() HDPS_EXCLUDES(group_mutex_);
   CollectiveTally TellCollectives() const;  // In the log as well.
   Status JoinCache();
+  bool DenseOnDevice();  // Under allreduce: they are kept and updated there.
   Status LoadDenseState();
   // Reads or writes dense rows at the servers, [keys * row_floats].
   Status PullDense(PullMode mode, uint32_t row_floats, const std::vector<Key>& keys,

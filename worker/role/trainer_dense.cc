@@ -26,6 +26,10 @@ Status Trainer::PullDense(PullMode mode, uint32_t row_floats, const std::vector<
   return ReadRows(channel_, DenseOnly(row_floats, keys), clock_, mode, std::vector{rows});
 }
 
+bool Trainer::DenseOnDevice() {
+  return allreduce() && !own_model().ops().on_host() && WhyDenseOnHost(*job_).empty();
+}
+
 Status Trainer::LoadDenseState() {
   if (dense_state_ != nullptr) return Status();
   const DenseShards& shards = ShardsOfView();
@@ -40,14 +44,23 @@ Status Trainer::LoadDenseState() {
                     : shards.split(t) ? TensorHome::kSplit
                                       : TensorHome::kEach);
   }
-  auto state = std::make_unique<DenseState>(own_job().tables.back(), dense_table(), job_->seed,
-                                            shards.OwnKeys(), std::move(homes));
+  std::unique_ptr<DenseState> state;
+  if (DenseOnDevice()) {
+    state = std::make_unique<DeviceDenseState>(own_job().tables.back(), own_model());
+  } else {
+    state = std::make_unique<HostDenseState>(own_job().tables.back(), dense_table(), job_->seed,
+                                             shards.OwnKeys(), std::move(homes));
+  }
   // Slices of a cut model are not chunks: the whole tensors are read for them.
   const uint32_t row_floats = state->row_floats();
   const std::vector<Key>& keys = rank_model_ == nullptr ? state->keys() : dense_keys_;
   std::vector<float> rows(keys.size() * row_floats);
   HDPS_RETURN_IF_ERROR(PullDense(PullMode::kWithState, row_floats, keys, rows));
   state->Store(rank_model_ == nullptr ? rows : rank_model_->CutRows(row_floats, rows));
+  if (state->on_device()) {
+    dense_state_ = std::move(state);
+    return Status();
+  }
   std::vector<float> weights(own_model().dense_floats());
   if (shards.any()) {
     HDPS_RETURN_IF_ERROR(PullDense(PullMode::kRead, dense_spec().dim, dense_keys_, weights));

@@ -8,19 +8,8 @@
 #include <utility>
 
 namespace hdps {
-namespace {
-
-// Adds one tensor of a part's dense gradients to those of the step.
-void AddTensor(const DenseTensor& tensor, std::span<const float> part, std::span<float> sum) {
-  const size_t first = tensor.first_chunk * kDenseChunkFloats;
-  const size_t count = tensor.num_chunks * kDenseChunkFloats;
-  AddGradients(part.subspan(first, count), sum.subspan(first, count));
-}
-
-}  // namespace
-
 StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
-    : job_(job), model_(model), clock_(clock) {
+    : job_(job), model_(model), clock_(clock), group_dense_(model.ops()) {
   row_gradients_.resize(job.tables.size());
   group_rows_.resize(job.tables.size());
   set_groups({});
@@ -40,7 +29,7 @@ void StepCompute::set_watch(StepWatch* watch) {
 
 StepCompute::PartMemory& StepCompute::MemoryOf(size_t lane) {
   while (memory_.size() <= lane) {
-    PartMemory& memory = *memory_.emplace_back(std::make_unique<PartMemory>());
+    PartMemory& memory = *memory_.emplace_back(std::make_unique<PartMemory>(model_.ops()));
     memory.rows.resize(job_.tables.size());
     memory.slots.resize(job_.tables.size());
   }
@@ -79,11 +68,21 @@ void StepCompute::FillInputs(WindowStep& step, size_t part, const PushPlan& push
   }
 }
 
-StepLane StepCompute::LaneOf(const Batch& batch, bool first, std::span<float> dense_gradients,
+StepLane StepCompute::LaneOf(const Batch& batch, bool first, const DenseGradients& of_step,
                              PartMemory* memory) const {
-  memory->dense.resize(first ? memory->dense.size() : dense_gradients.size());
-  return {&batch, memory->inputs, &memory->result,
-          first ? dense_gradients : std::span<float>(memory->dense)};
+  return {&batch, memory->inputs, &memory->result, first ? of_step : memory->dense.Like(of_step)};
+}
+
+void StepCompute::AddTensor(const DenseTensor& tensor, const DenseGradients& part,
+                            const DenseGradients& sum) {
+  const size_t first = tensor.first_chunk * kDenseChunkFloats;
+  const size_t count = tensor.num_chunks * kDenseChunkFloats;
+  if (sum.on_device) {
+    model_.ops().Copy(Write::kAdd, {part.data + first, 1, count, count},
+                      {sum.data + first, 1, count, count});
+  } else {
+    AddGradients(part.host().subspan(first, count), sum.host().subspan(first, count));
+  }
 }
 
 Result<ComputedStep> StepCompute::Run(WindowStep& step, const StepTerms& terms,
@@ -121,17 +120,16 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
     const bool begins = parts.BeginsGroup(part), ends = parts.EndsGroup(part);
     const bool first_group = parts.parts()[part].group == parts.parts()[0].group;
     StepLane lane = LaneOf(parts.parts()[part].batch, part == 0, terms.dense_gradients, &memory);
+    const DenseGradients own = lane.dense_gradients;
     if (part > 0 && begins && !ends) {
-      group_dense_.resize(terms.dense_gradients.size());
-      lane.dense_gradients = group_dense_;
+      lane.dense_gradients = group_dense_.Like(terms.dense_gradients);
     }
     const Model::TensorDone done = [&](uint32_t t) {
       const DenseTensor& tensor = model_.tensors()[t];
-      const std::span<float> of_group = first_group ? terms.dense_gradients : group_dense_;
-      if (!begins) AddTensor(tensor, memory.dense, of_group);
-      if (ends && !first_group) {
-        AddTensor(tensor, begins ? memory.dense : group_dense_, terms.dense_gradients);
-      }
+      const DenseGradients of_group =
+          first_group ? terms.dense_gradients : group_dense_.Like(terms.dense_gradients);
+      if (!begins) AddTensor(tensor, own, of_group);
+      if (ends && !first_group) AddTensor(tensor, begins ? own : of_group, terms.dense_gradients);
       if (part + 1 < count || tensor_done == nullptr) return;
       tensor_done(t, std::isfinite(computed_.loss_sum + memory.result.loss_sum));
     };
@@ -195,20 +193,18 @@ Status StepCompute::LayRows(const StepParts& parts, std::vector<StepLane>* lanes
 }
 
 void StepCompute::AddLanes(const StepParts& parts, const DenseTensor& tensor,
-                           std::span<float> dense_gradients) {
-  std::span<float> of_group = dense_gradients;
+                           const DenseGradients& of_step) {
+  DenseGradients of_group = of_step;
   for (size_t i = 0; i < parts.parts().size(); ++i) {
     const bool begins = parts.BeginsGroup(i);
-    if (begins && i > 0) of_group = memory_[i]->dense;
-    if (!begins) AddTensor(tensor, memory_[i]->dense, of_group);
-    if (parts.EndsGroup(i) && of_group.data() != dense_gradients.data()) {
-      AddTensor(tensor, of_group, dense_gradients);
-    }
+    if (begins && i > 0) of_group = memory_[i]->dense.Like(of_step);
+    if (!begins) AddTensor(tensor, memory_[i]->dense.Like(of_step), of_group);
+    if (parts.EndsGroup(i) && of_group.data != of_step.data) AddTensor(tensor, of_group, of_step);
   }
   // Of a cut model a lane may have rows of other workers alone.
   const size_t lanes = rank_ == nullptr ? 0 : exchange_->lanes();
   for (size_t i = std::max<size_t>(1, parts.parts().size()); i < lanes; ++i) {
-    AddTensor(tensor, memory_[i]->dense, dense_gradients);
+    AddTensor(tensor, memory_[i]->dense.Like(of_step), of_step);
   }
 }
 

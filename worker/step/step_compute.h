@@ -28,9 +28,25 @@ struct ComputedStep {
 
 // What a step is computed with.
 struct StepTerms {
-  const PushPlan& push;              // Has places for gradients of rows, or has not.
-  bool pause = false;                // This worker wishes to pause.
-  std::span<float> dense_gradients;  // [dense floats]: get sums over the examples.
+  const PushPlan& push;            // Has places for gradients of rows, or has not.
+  bool pause = false;              // This worker wishes to pause.
+  DenseGradients dense_gradients;  // [dense floats]: get sums over the examples.
+};
+
+// Dense gradients of a part, in the memory where the step wants its own.
+class PartGradients {
+ public:
+  explicit PartGradients(DenseOps& ops) : device_(&ops) {}
+  // As many as those of the step; what they held may be lost.
+  DenseGradients Like(const DenseGradients& step) {
+    if (step.on_device) return {device_.Reserve(step.size), step.size};
+    host_.resize(step.size);
+    return std::span<float>(host_);
+  }
+
+ private:
+  std::vector<float> host_;
+  DeviceArray device_;
 };
 
 // Parts of a step are added in their order: the slices of a micro-batch, then the micro-batches.
@@ -66,11 +82,12 @@ class StepCompute {
  private:
   // One part on its way; kept for its memory.
   struct PartMemory {
+    explicit PartMemory(DenseOps& ops) : dense(ops) {}
     std::vector<std::vector<float>> rows;      // [tables], of the part
     std::vector<std::vector<uint32_t>> slots;  // [tables], likewise
     std::vector<TableInput> inputs;            // [tables]
     StepResult result;
-    std::vector<float> dense;  // [dense floats]; the first part's is that of the step.
+    PartGradients dense;  // Not used for the first part: its are those of the step.
   };
 
   PartMemory& MemoryOf(size_t lane);
@@ -83,11 +100,12 @@ class StepCompute {
                   const TensorDone& tensor_done);
   // Which rows the layers of a cut model have in each lane.
   Status LayRows(const StepParts& parts, std::vector<StepLane>* lanes);
-  StepLane LaneOf(const Batch& batch, bool first, std::span<float> dense_gradients,
+  StepLane LaneOf(const Batch& batch, bool first, const DenseGradients& of_step,
                   PartMemory* memory) const;
+  // Adds one tensor of a part's dense gradients to those of the step.
+  void AddTensor(const DenseTensor& tensor, const DenseGradients& part, const DenseGradients& sum);
   // One tensor's gradients of all lanes.
-  void AddLanes(const StepParts& parts, const DenseTensor& tensor,
-                std::span<float> dense_gradients);
+  void AddLanes(const StepParts& parts, const DenseTensor& tensor, const DenseGradients& of_step);
   // Takes loss and row gradients of a part behind those before it.
   void TakePart(const PreparedStep& step, size_t part, bool rows_taken, PartMemory* memory);
   double LossOf(const PreparedStep& step, size_t part, double loss_sum) const;
@@ -104,7 +122,7 @@ class StepCompute {
   const Batch no_examples_;
   std::vector<std::unique_ptr<PartMemory>> memory_;  // [lanes]
   std::vector<std::vector<float>> row_gradients_;
-  std::vector<float> group_dense_;               // [dense floats]: over slices of a micro-batch.
+  PartGradients group_dense_;                    // Over slices of a micro-batch.
   std::vector<StepParts::GroupSum> group_rows_;  // [tables], likewise.
   ComputedStep computed_;                        // Of the step at hand.
 };

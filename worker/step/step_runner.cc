@@ -102,7 +102,7 @@ Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pau
   const WatchedSpan span(trace_, "step", "push, ask for the next rows");
   if (clips_own_) {
     ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_keys_,
-                {compute_.row_gradients(), dense_sum_.gradients()});
+                {compute_.row_gradients(), dense_sum_.gradients().host()});
   }
   Push(window.at(0), task);
   if (clips_all_) HDPS_RETURN_IF_ERROR(SettleNorm(task));
@@ -119,7 +119,7 @@ bool StepRunner::PushesEarly(const PreparedStep& step) const {
   const bool has_rows = job_.tables.size() > 1 || dense_table_ < 0;
   if (!has_rows && queue_ != nullptr) return false;
   return !dense_at_servers() && cache_ == nullptr && !clips_all_ && !clips_own_ &&
-         step.parts.parts().size() == 1 && model_.ops().on_host();
+         step.parts.parts().size() == 1;
 }
 
 Status StepRunner::RefreshCache(StepWindow& window, Clock clock) {
@@ -195,7 +195,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
                     .computed = model_.meets() || !step.prepared->parts.empty()});
   // Of a step that has diverged nothing leaves.
   const auto tensor_done = [this](uint32_t tensor, bool finite) {
-    dense_sum_.TensorDone(0, tensor, /*stay=*/!finite);
+    dense_sum_.TensorDone(tensor, /*stay=*/!finite);
   };
   HDPS_ASSIGN_OR_RETURN(
       const ComputedStep computed,
@@ -227,7 +227,7 @@ Status StepRunner::ReduceDense(const StepTask& task, StepOutcome* outcome) {
 
 Status StepRunner::ApplyDense(const UpdateTerms& terms, Clock clock) {
   HDPS_RETURN_IF_ERROR(dense_sum_.Apply(terms, clock, dense_));
-  if (!dense_outside_.empty()) model_.SetDense(dense_);
+  if (!dense_outside_.empty() && !dense_sum_.on_device()) model_.SetDense(dense_);
   return Status();
 }
 
@@ -244,7 +244,7 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
                                      : std::span<const float>());
   }
   if (dense_at_servers()) {
-    gradients.push_back(has_examples ? dense_sum_.gradients() : std::span<const float>());
+    gradients.push_back(has_examples ? dense_sum_.gradients().host() : std::span<float>());
   }
   return gradients;
 }

@@ -312,6 +312,15 @@ Status CheckParallel(const JobSource& source, Job* job) {
     return Refuse(source, "parallel.collective",
                   "nccl reduces on GPUs, but model.device is cpu; use gloo");
   }
+  if (job->model.dense_target == "cuda") {
+    const std::string why =
+        job->model.device == "cpu" ? "model.device is cpu" : WhyDenseOnHost(*job);
+    if (!why.empty()) {
+      return Refuse(source, "model.dense_target",
+                    "cuda: dense weights cannot be updated on a GPU: " + why +
+                        "; change that, or set dense_target = auto");
+    }
+  }
   if (parallel.device_num > 1 && !parallel.gradients_mean) {
     job->warnings.push_back(
         "parallel.gradients_mean is false: the means of " + std::to_string(parallel.device_num) +

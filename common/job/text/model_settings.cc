@@ -324,6 +324,12 @@ Section ModelSection(const JobRegistry& registry) {
   model.Add("device", &ModelText::device,
             "Where the dense layers are computed; auto: cuda if there is one.",
             OneOf{{"auto", "cpu", "cuda"}}, Hashed::kDefault);
+  model.Add("dense_target", &ModelText::dense_target,
+            "Where the weights of dense layers are kept and updated, with their optimizer's state, "
+            "by a worker that computes on a GPU: there (cuda), or in the host's memory (cpu). cuda "
+            "needs parallel.dense_exchange = allreduce; auto: there, if it can be. The result is "
+            "the same.",
+            OneOf{{"auto", "cpu", "cuda"}}, Hashed::kDefault);
   model.Add(
       "precision", &ModelText::precision,
       "Of the numbers that dense layers of 16 units or more multiply. bf16: rounded to 16 bits "

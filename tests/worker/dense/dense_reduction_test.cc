@@ -121,18 +121,18 @@ TEST_F(DenseReductionTest, ABucketIsReducedWhileTheNextAreComputed) {
     CollectiveQueue queue(group, *clock_);
     DenseReduction reduction(job_, *model_, dense_table(), *executor_);
     reduction.set_group({{&group, &group, nullptr}, nullptr, nullptr, &queue});
-    reduction.Begin({.word = {4 + rank, rank == 1}, .parts = 1, .workers = 2});
-    std::ranges::fill(reduction.PlaceOf(0), float(rank + 1));
+    reduction.Begin({.word = {4 + rank, rank == 1}, .workers = 2});
+    std::ranges::fill(reduction.gradients().host(), float(rank + 1));
     for (uint32_t t = 6; t-- > 0;) {
       events[rank].Add("computed " + std::to_string(t));
-      reduction.TensorDone(0, t, /*stay=*/false);
+      reduction.TensorDone(t, /*stay=*/false);
       if (t == 4) events[rank].Await("begin 0");
     }
     const Result<StepWord> all = reduction.Finish();
     ASSERT_TRUE(all.ok());
     EXPECT_EQ(all->examples, 9u);
     EXPECT_TRUE(all->pause);
-    for (const float sum : reduction.gradients()) ASSERT_EQ(sum, 3.0f);
+    for (const float sum : reduction.gradients().host()) ASSERT_EQ(sum, 3.0f);
     EXPECT_THAT(events[rank].list(), testing::IsSupersetOf({"begin 2", "end 2"}));
     const std::vector<std::string> list = events[rank].list();
     const auto at = [&](const char* event) {
@@ -156,19 +156,20 @@ TEST_F(DenseReductionTest, WhatStaysLeavesAtTheEnd) {
     DenseReduction reduction(job_, *model_, dense_table(), *executor_);
     reduction.set_group(
         {{&group, &group, nullptr}, nullptr, nullptr, rank == 0 ? &queue : nullptr});
-    // Parts are added in their order; rank 1 has no example.
+    // Rank 1 has no example.
+    const bool has_examples = rank == 0;
     reduction.Begin(
-        {.word = {rank == 0 ? 6u : 0u, false}, .parts = rank == 0 ? 3u : 0u, .workers = 2});
-    for (size_t part = 0; part < (rank == 0 ? 3 : 0); ++part) {
-      std::ranges::fill(reduction.PlaceOf(part), std::ldexp(1.0f, -int(part) * 2));
-      for (uint32_t t = 6; t-- > 0;) reduction.TensorDone(part, t, part == 2);
+        {.word = {has_examples ? 6u : 0u, false}, .workers = 2, .computed = has_examples});
+    if (has_examples) {
+      std::ranges::fill(reduction.gradients().host(), 1.3125f);
+      for (uint32_t t = 6; t-- > 0;) reduction.TensorDone(t, /*stay=*/true);
     }
     events[rank].Add("computed");
     const Result<StepWord> all = reduction.Finish();
     ASSERT_TRUE(all.ok());
     EXPECT_EQ(all->examples, 6u);
     EXPECT_EQ(events[rank].list().front(), "computed");
-    for (const float sum : reduction.gradients()) ASSERT_EQ(sum, 1.3125f);
+    for (const float sum : reduction.gradients().host()) ASSERT_EQ(sum, 1.3125f);
     EXPECT_TRUE(reduction.has_update());
   });
 }

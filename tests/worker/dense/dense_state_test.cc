@@ -57,7 +57,7 @@ TEST_P(DenseStateTest, ChangesAsAServersTableDoes) {
   const TableId id{3};
   const std::vector<Key> keys = DenseKeys(Tensors({1, 40, 2, 1, 7}));
   TableSlice whole(spec, id, 7);
-  DenseState state(spec, id, 7, keys);
+  HostDenseState state(spec, id, 7, keys);
   const std::unique_ptr<Executor> executor = NewTbbExecutor(3);
   const std::vector<float> first = RandomFloats(keys.size() * spec.dim, 1);
   whole.Store(keys, spec.dim, first);
@@ -98,9 +98,9 @@ TEST_P(DenseStateTest, RunningAveragesHaveARuleOfTheirOwn) {
   const std::vector<Key> keys = DenseKeys(Tensors({2, 1, 2, 1}));
   const std::unique_ptr<Executor> executor = NewTbbExecutor(3);
   const std::vector<float> first = RandomFloats(keys.size() * spec.dim, 1);
-  const std::vector<float> gradients = RandomFloats(first.size(), 2);
+  std::vector<float> gradients = RandomFloats(first.size(), 2);
   const auto after_steps = [&](const TableSpec& of) {
-    DenseState state(of, {3}, 7, keys);
+    HostDenseState state(of, {3}, 7, keys);
     TableSlice rows(of, {3}, 7);
     rows.Store(keys, of.dim, first);
     std::vector<float> whole(keys.size() * state.row_floats());
@@ -129,7 +129,7 @@ TEST_P(DenseStateTest, RunningAveragesHaveARuleOfTheirOwn) {
 }
 
 TEST(DenseState, MayBeEmpty) {
-  DenseState state(DenseTable(OptimizerKind::kSgd), {0}, 1, {});
+  HostDenseState state(DenseTable(OptimizerKind::kSgd), {0}, 1, {});
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
   state.Store({});
   state.Apply(*executor, {}, {1, 1});

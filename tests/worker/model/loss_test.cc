@@ -55,8 +55,10 @@ class PairLossTest : public testing::TestWithParam<bool> {
     const size_t cols = logits.size() / kExamples;
     gradient->assign(logits.size(), -7.0f);
     ModelLoss loss(job, *ops_);
-    return loss.Train(batch, {logits.data(), kExamples, cols, cols},
-                      {gradient->data(), kExamples, cols, cols});
+    loss.Bring(batch, true);
+    loss.Train({logits.data(), kExamples, cols, cols}, {gradient->data(), kExamples, cols, cols});
+    ops_->Fetch();
+    return loss.Sum();
   }
 
   // `plain` is the definition in double. Its central differences are off by the third derivative
@@ -148,9 +150,16 @@ TEST_P(PairLossTest, ScoresOfPairsAreTheirLogits) {
   const Job bpr = LossJob(LossKind::kBpr), towers = LossJob(LossKind::kSampledSoftmax);
   const std::vector<float> z = RandomLogits(1), x = RandomLogits(8);
   std::vector<float> scores;
-  ModelLoss(bpr, *ops_).Score(LossBatch(bpr, false), {z.data(), kExamples, 1, 1}, &scores);
+  const auto score = [&](const Job& job, const std::vector<float>& logits) {
+    const Batch batch = LossBatch(job, false);
+    ModelLoss loss(job, *ops_);
+    loss.Bring(batch, false);
+    const size_t cols = logits.size() / kExamples;
+    loss.Score({logits.data(), kExamples, cols, cols}, &scores);
+  };
+  score(bpr, z);
   EXPECT_EQ(scores, z);
-  ModelLoss(towers, *ops_).Score(LossBatch(towers, false), {x.data(), kExamples, 8, 8}, &scores);
+  score(towers, x);
   for (size_t i = 0; i < kExamples; ++i) {
     float product = 0;
     for (size_t d = 0; d < 4; ++d) product += x[i * 8 + d] * x[i * 8 + 4 + d];
@@ -177,8 +186,9 @@ TEST_P(PairLossTest, GradientsOfManyUsersAddUp) {
   Random random(6);
   std::vector<float> x(kMany * kCols), gradient(x.size(), -7.0f);
   for (float& value : x) value = static_cast<float>(random.Normal()) / 2;
-  ModelLoss(job, *ops_)
-      .Train(batch, {x.data(), kMany, kCols, kCols}, {gradient.data(), kMany, kCols, kCols});
+  ModelLoss loss(job, *ops_);
+  loss.Bring(batch, true);
+  loss.Train({x.data(), kMany, kCols, kCols}, {gradient.data(), kMany, kCols, kCols});
   std::vector<double> wanted(x.size(), 0.0);
   std::vector<double> share(kMany);
   for (size_t i = 0; i < kMany; ++i) {

@@ -30,11 +30,12 @@ class DinLayer : public Layer {
         counts_(&site.ops),
         hidden_gradient_(&site.ops) {}
 
+  void Bring(Pass& pass) override { CountKeys(pass); }
+
   void Forward(Pass& pass) override {
     const Place& self = pass.places[place_];
     const ConstMatrix keys = pass.places[self.inputs[0]].value;
     const size_t rows = keys.rows * length_;
-    CountKeys(pass);
     const Matrix z = features_.ReserveRows(rows, 4 * size_t{dim_});
     const Matrix product = product_.ReserveRows(rows, units_);
     const Matrix hidden = hidden_.ReserveRows(rows, units_);

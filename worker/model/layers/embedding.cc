@@ -13,10 +13,14 @@ class EmbeddingLayer : public Layer {
     spec_ = {site.spec.pooling, site.spec.combine, site.job.tables[table_].dim};
   }
 
+  void Bring(Pass& pass) override {
+    CollectBags(pass, table_, features_, &bags_);
+    const size_t rows = pass.tables[table_].keys->unique.size();
+    pass.ops.LoadBags(bags_, static_cast<uint32_t>(rows), &index_);
+  }
+
   void Forward(Pass& pass) override {
     const TablePass& table = pass.tables[table_];
-    CollectBags(pass, table_, features_, &bags_);
-    pass.ops.LoadBags(bags_, static_cast<uint32_t>(table.keys->unique.size()), &index_);
     const Place& self = pass.places[place_];
     if (self.value_in_bf16) {
       pass.ops.Pool(*index_, spec_, table.rows, self.value16);

@@ -9,7 +9,7 @@ namespace {
 class NumericLayer : public Layer {
  public:
   explicit NumericLayer(uint32_t place) : place_(place) {}
-  void Forward(Pass& pass) override {
+  void Bring(Pass& pass) override {
     const Place& self = pass.places[place_];
     if (self.value_in_bf16) {
       const Matrix& shape = self.value;
@@ -20,6 +20,7 @@ class NumericLayer : public Layer {
       pass.ops.UploadRows(pass.sources.numeric, self.value);
     }
   }
+  void Forward(Pass&) override {}
   void Backward(Pass&) override { LOG(FATAL) << "numbers have no gradient"; }
 
  private:

@@ -21,11 +21,14 @@ class SequenceLayer : public Layer {
     spec_ = {Pooling::kSum, Combine::kConcat, site.job.tables[table_].dim};
   }
 
+  void Bring(Pass& pass) override {
+    const std::vector<Bags> bags = SpreadOut(pass);
+    const size_t rows = pass.tables[table_].keys->unique.size();
+    pass.ops.LoadBags(bags, static_cast<uint32_t>(rows), &index_);
+  }
+
   void Forward(Pass& pass) override {
-    const TablePass& table = pass.tables[table_];
-    std::vector<Bags> bags = SpreadOut(pass);
-    pass.ops.LoadBags(bags, static_cast<uint32_t>(table.keys->unique.size()), &index_);
-    pass.ops.Pool(*index_, spec_, table.rows, pass.places[place_].value);
+    pass.ops.Pool(*index_, spec_, pass.tables[table_].rows, pass.places[place_].value);
   }
 
   void Backward(Pass& pass) override {

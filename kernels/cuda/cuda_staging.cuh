@@ -1,0 +1,129 @@
+// What crosses the bus in a step: many pieces, gathered in pinned memory, one copy up and one down.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/platform/executor.h"
+#include "kernels/cuda/cuda_check.cuh"
+#include "kernels/dense_ops.h"
+
+namespace hdps {
+
+// So many pieces are told to a kernel as its argument, of which there may be 4 KiB.
+inline constexpr uint32_t kPiecesALaunch = 64;
+
+// Rows of 4-byte words that lie one behind the other on one side, `stride` words apart on the
+// other.
+struct StagedPiece {
+  uint32_t* words;  // Their place on the device; of a fetch only read.
+  uint64_t at;      // Their first word in the arena.
+  uint32_t row_words, rows, stride;
+};
+struct StagedPieces {
+  StagedPiece pieces[kPiecesALaunch];
+};
+
+// Memory of the host that copies read and write while it computes on.
+class PinnedMemory {
+ public:
+  PinnedMemory() = default;
+  ~PinnedMemory();
+  PinnedMemory(const PinnedMemory&) = delete;
+  PinnedMemory& operator=(const PinnedMemory&) = delete;
+  // At least `bytes`, the first `kept` as they were; nothing on a stream uses it.
+  std::byte* Reserve(size_t bytes, size_t kept);
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Between the host and one stream of a device, `compute`, for one thread.
+//
+// Invariant: what was given to Upload is in its place for all that is put on `compute` behind the
+// next Flush(), and what a fetch reads is what stood there when StartFetches() was called, whatever
+// is put on `compute` behind it. Copies have streams of their own, so both run beside kernels.
+class CudaStaging {
+ public:
+  // `executor`, which may be null, copies large pieces within the host's memory.
+  CudaStaging(cudaStream_t compute, Executor* executor) : compute_(compute), executor_(executor) {}
+  CudaStaging(const CudaStaging&) = delete;
+  CudaStaging& operator=(const CudaStaging&) = delete;
+
+  // All sizes are whole words of 4 bytes; `from` may be reused at once.
+  void Upload(const void* from, size_t bytes, void* to) { UploadRows(from, bytes, 1, to, bytes); }
+  void UploadRows(const void* from, size_t row_bytes, size_t rows, void* to, size_t stride_bytes);
+  template <typename T>
+  T* Upload(std::span<const T> from, CudaArray<T>* to) {
+    if (from.size() > to->size()) Flush();  // What goes to its old memory.
+    Upload(from.data(), from.size_bytes(), to->Reserve(from.size()));
+    return to->data();
+  }
+  // Where the bytes for `to` may be written until the next call.
+  void* Place(size_t bytes, void* to) { return AddPiece(bytes, 1, to, bytes); }
+  void Flush() {
+    if (!up_pieces_.empty()) SendUp();
+  }
+
+  // Device memory for what is to be fetched; it stays until the fetch has ended.
+  template <typename T>
+  T* Space(size_t count) {
+    return reinterpret_cast<T*>(SpaceOf(count * sizeof(T)));
+  }
+  // `take` is given the words in EndFetches().
+  using Take = std::function<void(const std::byte*)>;
+  void FetchLater(const void* from, size_t bytes, Take take);
+  void FetchLater(const void* from, size_t bytes, void* to);
+  void StartFetches();
+  void EndFetches();
+
+  const DeviceTraffic& traffic() const { return traffic_; }
+
+ private:
+  // One of two, so that the host fills one while the other is on its way.
+  struct UpArena {
+    PinnedMemory host;
+    CudaArray<uint32_t> device;
+    CudaEvent read;  // Its host memory may be filled again.
+    CudaEvent used;  // Its device memory, likewise.
+  };
+  struct Fetch {
+    const void* from;
+    size_t bytes;
+    Take take;
+  };
+
+  std::byte* AddPiece(size_t row_bytes, size_t rows, void* to, size_t stride_bytes);
+  // Something that has not been sent goes to one of these bytes.
+  bool Awaited(const std::byte* begin, const std::byte* end) const;
+  void SendUp();
+  uint32_t* SpaceOf(size_t bytes);
+  void CopyOnHost(const std::byte* from, size_t bytes, std::byte* to);
+
+  const cudaStream_t compute_;
+  Executor* const executor_;
+  std::array<UpArena, 2> up_;
+  size_t filling_ = 0;  // Of up_.
+  size_t up_bytes_ = 0;
+  std::vector<StagedPiece> up_pieces_;
+
+  PinnedMemory down_host_;
+  CudaArray<uint32_t> down_device_;
+  std::vector<std::unique_ptr<CudaArray<uint32_t>>> spaces_;
+  size_t spaces_used_ = 0;
+  CudaEvent packed_, arrived_;
+  std::vector<Fetch> fetches_, started_;
+  DeviceTraffic traffic_;
+  CudaStream up_stream_, down_stream_;  // Their end comes before that of what they use.
+};
+
+}  // namespace hdps
