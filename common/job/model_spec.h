@@ -41,6 +41,7 @@ struct LayerSpec {
   // How it lies over the workers, one tuple an input and weight, or one for all; empty: not said.
   std::vector<std::vector<uint32_t>> shard = {};
   int32_t fusion = -1;  // Gradients of layers with the same id travel together; 0: alone; -1: any.
+  std::string device = "auto";      // auto | cpu | cuda: where it is computed; auto: as the model.
   bool layerwise_parallel = false;  // Every worker has parameters of its own, which never meet.
 };
 
@@ -82,9 +83,9 @@ struct ModelSpec {
   std::string type = "wide_deep";  // The recipe the graph was built from; else "graph".
   std::vector<LayerSpec> layers;
   LossKind loss = LossKind::kLogloss;
-  double positive_weight = 1;   // kLogloss: how much an example with label 1 counts.
-  std::vector<TaskSpec> tasks;  // Empty: one, by `loss`.
-  std::string device = "auto";  // auto | cpu | cuda: where the dense layers are computed.
+  double positive_weight = 1;         // kLogloss: how much an example with label 1 counts.
+  std::vector<TaskSpec> tasks;        // Empty: one, by `loss`.
+  std::string device = "auto";        // auto | cpu | cuda: where the dense layers are computed.
   std::string dense_target = "auto";  // auto | cpu | cuda: where dense weights are updated.
   FirstLayer first_layer = FirstLayer::kAuto;
   Precision precision = Precision::kFp32;

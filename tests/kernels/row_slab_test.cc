@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "common/platform/random.h"
@@ -145,6 +146,69 @@ TEST_P(DenseOpsTest, SlabRowsChangeAsTheServersRowsDo) {
       }
     }
   }
+}
+
+// All rows of a slab at once, as those of dense tensors are.
+TEST_P(DenseOpsTest, FirstRowsChangeAsThoseOfTheirSlots) {
+  constexpr uint32_t kDim = 80, kCount = 123;
+  for (const OptimizerKind kind : RowOptimizers()) {
+    OptimizerSpec rule = DefaultsOf(kind);
+    rule.learning_rate = 0.05f;
+    const uint32_t state_floats = StateFloats(rule, kDim);
+    SlabOnDevice by_slots(*ops_, kDim, state_floats), first(*ops_, kDim, state_floats);
+    std::vector<float> rows = RandomFloats(kRows * first.slab().row_floats(), 1);
+    for (uint32_t s = 0; s < kRows; ++s) {
+      InitState(rule, kDim,
+                std::span(rows).subspan(s * first.slab().row_floats() + kDim, state_floats));
+    }
+    by_slots.Set(rows);
+    first.Set(rows);
+    std::vector<uint32_t> slots(kCount);
+    std::iota(slots.begin(), slots.end(), 0u);
+    DeviceArray gradients(ops_.get());
+    for (int64_t step = 1; step <= 3; ++step) {
+      ops_->Upload(RandomFloats(kCount * kDim, 100 + static_cast<uint64_t>(step)),
+                   gradients.Reserve(kCount * kDim));
+      const RowUpdate update{rule, step, 1, 1.0f / 7.0f};
+      EXPECT_TRUE(ops_->UpdateRows(update, slots, gradients.data(), by_slots.slab()));
+      ops_->UpdateFirstRows(update, kCount, gradients.data(), first.slab());
+      const std::vector<float> now = first.Get();
+      ASSERT_TRUE(SameBits(now, by_slots.Get())) << OptimizerName(kind) << " step " << step;
+      ASSERT_FALSE(SameBits(now, rows)) << OptimizerName(kind);
+    }
+  }
+}
+
+// What was uploaded and asked for in turns arrives in the order of the calls, whatever travels
+// together.
+TEST_P(DenseOpsTest, CopiesKeepTheOrderOfTheCalls) {
+  constexpr size_t kFloats = 5000;
+  DeviceArray a(ops_.get()), b(ops_.get());
+  a.Reserve(kFloats);
+  b.Reserve(kFloats);
+  const std::vector<float> first = RandomFloats(kFloats, 1), second = RandomFloats(kFloats, 2);
+  const auto whole = [](DeviceArray& array) { return Matrix{array.data(), 1, kFloats, kFloats}; };
+  std::vector<float> gone = first;
+  ops_->Upload(gone, a.data());
+  gone.assign(kFloats, 99.0f);  // It may be reused at once.
+  ops_->Upload(second, a.data());
+  ops_->Upload(first, b.data());
+  ops_->Copy(Write::kAdd, whole(a), whole(b));
+  std::vector<float> sum(kFloats), before(kFloats), odd(777);
+  ops_->FetchLater(b.data(), sum);
+  ops_->FetchLater(a.data(), before);
+  ops_->FetchLater(a.data() + 3, odd);
+  ops_->StartFetches();
+  ops_->FillZero(a.data(), kFloats);  // Behind what was asked for.
+  ops_->Upload(first, b.data());
+  ops_->Copy(Write::kOver, whole(b), whole(a));
+  ops_->EndFetches();
+  for (size_t i = 0; i < kFloats; ++i) ASSERT_EQ(sum[i], first[i] + second[i]) << i;
+  EXPECT_TRUE(SameBits(before, second));
+  EXPECT_TRUE(SameBits(odd, std::span(second).subspan(3, odd.size())));
+  std::vector<float> after(kFloats);
+  ops_->Download(a.data(), after);
+  EXPECT_TRUE(SameBits(after, first));
 }
 
 TEST_P(DenseOpsTest, AGradientThatIsNoNumberIsNoticed) {

@@ -20,7 +20,7 @@ std::string WeightShape(const Graph& graph, size_t layer) {
 }  // namespace
 
 std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device) {
-  const char* device_name = device == DeviceKind::kCuda ? "cuda" : "cpu";
+  const bool on_gpu = device == DeviceKind::kCuda;
   const char* first_layer = job.model.first_layer == FirstLayer::kUniqueRows
                                 ? " first_layer=unique_rows"
                                 : " first_layer=auto";
@@ -31,8 +31,9 @@ std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device)
     for (uint32_t t = graph.first_tensor[i]; t < graph.first_tensor[i + 1]; ++t) {
       parameters += graph.tensors[t].size();
     }
-    out << "layer " << spec.name << " kind=" << spec.kind << " device=" << device_name
-        << " output=[n," << graph.places[i].width << "] weights=" << WeightShape(graph, i)
+    out << "layer " << spec.name << " kind=" << spec.kind
+        << " device=" << (on_gpu && spec.device != "cpu" ? "cuda" : "cpu") << " output=[n,"
+        << graph.places[i].width << "] weights=" << WeightShape(graph, i)
         << " parameters=" << parameters << " bytes=" << parameters * sizeof(float)
         << (graph.places[i].on_rows ? first_layer : "")
         << (graph.places[i].bf16_products ? " precision=bf16" : "")
@@ -40,9 +41,11 @@ std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device)
   }
   for (size_t t = 0; t < job.tables.size(); ++t) {
     const TableSpec& table = job.tables[t];
+    const bool kept = on_gpu && table.dense && WhyDenseOnHost(job).empty();
+    const char* const home = kept ? "cuda" : "host";
     out << (t == 0 ? "" : "\n") << "table " << table.name
-        << " kind=" << (table.dense ? "dense" : "sparse")
-        << " device=host update=host shards=" << job.cluster.shards << " row=[" << table.dim
+        << " kind=" << (table.dense ? "dense" : "sparse") << " device=" << home
+        << " update=" << home << " shards=" << job.cluster.shards << " row=[" << table.dim
         << "] parameters=";
     if (table.dense) {
       size_t chunks = 0;

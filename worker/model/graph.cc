@@ -8,6 +8,7 @@
 #include "worker/model/bf16_layers.h"
 #include "worker/model/element_chain.h"
 #include "worker/model/first_layer.h"
+#include "worker/model/host_layer.h"
 
 namespace hdps {
 namespace {
@@ -84,13 +85,20 @@ Result<Graph> PlanGraph(const Job& job) {
   return graph;
 }
 
-Result<Graph> BuildGraph(const Job& job, DenseOps& ops) {
+Result<Graph> BuildGraph(const Job& job, DenseOps& ops, DenseOps* host) {
   HDPS_ASSIGN_OR_RETURN(Graph graph, PlanGraph(job));
+  HDPS_ASSIGN_OR_RETURN(graph.tables_on_host, TablesOnHost(job, ops));
   for (uint32_t i = 0; i < graph.places.size(); ++i) {
     const std::span<const DenseTensor> tensors =
         std::span(graph.tensors)
             .subspan(graph.first_tensor[i], graph.first_tensor[i + 1] - graph.first_tensor[i]);
-    graph.layers.push_back(NewLayer({job, job.model.layers[i], i, graph.places, ops, tensors}));
+    const LayerSite site{job, job.model.layers[i], i, graph.places, ops, tensors};
+    if (ComputedOnHost(job, ops, i)) {
+      CHECK(host != nullptr);
+      HDPS_ASSIGN_OR_RETURN(graph.layers.emplace_back(), NewHostLayer(site, *host));
+    } else {
+      graph.layers.push_back(NewLayer(site));
+    }
   }
   JoinChains(job, graph.places, graph.layers);
   JoinFirstLayers(job, ops, graph.tensors, graph.first_tensor, graph.places, graph.layers);

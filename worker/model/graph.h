@@ -20,13 +20,15 @@ struct Graph {
   std::vector<std::unique_ptr<Layer>> layers;
   std::vector<uint32_t> first_tensor;  // [layers + 1]: tensors of layer i begin here.
   std::vector<DenseTensor> tensors;
+  std::vector<bool> tables_on_host;  // [tables]: see TablesOnHost(); of BuildGraph().
 };
 
 // Places and tensors of the job's layers, and nothing that computes. kInvalidArgument names the
 // layer and what would be right.
 Result<Graph> PlanGraph(const Job& job);
-// The same with its layers, made for a device.
-Result<Graph> BuildGraph(const Job& job, DenseOps& ops);
+// The same with its layers, made for a device; those that the host computes, for `host`, which may
+// be null where there is none of them.
+Result<Graph> BuildGraph(const Job& job, DenseOps& ops, DenseOps* host = nullptr);
 
 // Memory for the values and gradients of all places.
 class Activations {

@@ -38,7 +38,7 @@ void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t numbe
     CHECK_EQ(tables[t].rows.size(), tables[t].keys->unique.size() * job_.tables[t].dim);
     tables_[t].keys = tables[t].keys;
     tables_[t].rows = tables[t].rows;
-    if (!ops_.on_host()) tables_[t].rows = BringRows(t, tables[t]);
+    if (OnDevice(t)) tables_[t].rows = BringRows(t, tables[t]);
   }
   rows_.assign(graph_.places.size(), lane.batch->num_examples);
   if (!lane.rows.of_layers.empty()) {
@@ -103,7 +103,7 @@ void GraphLane::PrepareGradients(const StepLane& to) {
     const bool placed = !input.gradients.empty();
     CHECK(!placed || (input.slab == nullptr && input.gradients.size() == floats));
     to.result->row_gradients[t].resize(placed ? 0 : floats);
-    if (!ops_.on_host()) {
+    if (OnDevice(t)) {
       tables_[t].row_gradients = std::span(row_gradients_[t]->Reserve(floats), floats);
     } else if (placed) {
       tables_[t].row_gradients = input.gradients;
@@ -164,7 +164,7 @@ void GraphLane::FetchRowGradients(const StepLane& to) {
     const TableInput& input = to.tables[t];
     RowSpans<float> gradients = input.gradients;
     if (gradients.empty()) gradients = to.result->row_gradients[t];
-    float* const there = ops_.on_host() ? nullptr : row_gradients_[t]->data();
+    float* const there = !OnDevice(t) ? nullptr : row_gradients_[t]->data();
     for (size_t p = 0; p < gradients.count(); ++p) {
       const std::span<float> here = gradients.piece(p);
       if (!tables_[t].gradients_begun) {  // No used layer reads the table.

@@ -68,6 +68,8 @@ class GraphLane {
   MeetingLayer& Meeting(size_t i) const;
   // The gradients of a place's tensors stand: zeros for what nothing was computed for.
   void FinishTensors(size_t place, const Model::TensorDone& done);
+  // The rows of a table are brought to another device.
+  bool OnDevice(size_t table) const { return !ops_.on_host() && !graph_.tables_on_host[table]; }
   // Gradients of tensors travel from the device to the host.
   bool Fetched() const { return !ops_.on_host() && !dense_to_.on_device; }
   bool TensorsLater() const { return pass_->tensors_later || !ops_.on_host(); }

@@ -28,13 +28,20 @@ class LaneSpan {
   const WatchedSpan span_;
 };
 
+// Who computes a model.
+struct DeviceOps {
+  std::unique_ptr<DenseOps> main;
+  std::unique_ptr<DenseOps> host;  // Layers that are not on the device of the others, if any.
+};
+
 class GraphModel : public Model {
  public:
-  GraphModel(const Job& job, std::unique_ptr<DenseOps> ops, Graph graph)
+  GraphModel(const Job& job, DeviceOps ops, Graph graph)
       : job_(job),
         numeric_columns_(FeaturesOf(job.data).numeric.size()),
         sparse_columns_(FeaturesOf(job.data).sparse.size()),
-        ops_(std::move(ops)),
+        ops_(std::move(ops.main)),
+        host_ops_(std::move(ops.host)),
         dense_(ops_.get()) {
     lanes_.push_back(std::make_unique<GraphLane>(job_, *ops_, std::move(graph)));
   }
@@ -85,9 +92,9 @@ class GraphModel : public Model {
 
   const Job job_;
   const size_t numeric_columns_, sparse_columns_;
-  const std::unique_ptr<DenseOps> ops_;
-  DeviceArray dense_;                              // [dense_floats]
-  std::vector<std::unique_ptr<GraphLane>> lanes_;  // One, and those that steps have had.
+  const std::unique_ptr<DenseOps> ops_, host_ops_;  // The second may be null: see DeviceOps.
+  DeviceArray dense_;                               // [dense_floats]
+  std::vector<std::unique_ptr<GraphLane>> lanes_;   // One, and those that steps have had.
 };
 
 Status GraphModel::CheckBatch(const Batch& batch) const {
@@ -141,7 +148,7 @@ Status GraphModel::CheckLabels(const Batch& batch, size_t task, const TaskSpec& 
 
 void GraphModel::EnsureLanes(size_t count) {
   while (lanes_.size() < count) {
-    Result<Graph> graph = BuildGraph(job_, *ops_);
+    Result<Graph> graph = BuildGraph(job_, *ops_, host_ops_.get());
     CHECK(graph.ok()) << graph.status().message();  // As that of the first.
     lanes_.push_back(std::make_unique<GraphLane>(job_, *ops_, *std::move(graph)));
   }
@@ -268,8 +275,20 @@ double Model::Predict(const Batch& batch, std::span<const TableInput> tables,
 }
 
 Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor) {
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<DenseOps> ops, ChooseOps(job.model, executor));
-  HDPS_ASSIGN_OR_RETURN(Graph graph, BuildGraph(job, *ops));
+  DeviceOps ops;
+  HDPS_ASSIGN_OR_RETURN(ops.main, ChooseOps(job.model, executor));
+  const auto asks_for = [&job](const char* device) {
+    return std::ranges::find(job.model.layers, device, &LayerSpec::device);
+  };
+  if (const auto layer = asks_for("cuda"); ops.main->on_host() && layer != job.model.layers.end()) {
+    return Status(Code::kInvalidArgument, "model.layers: \"" + layer->name +
+                                              "\": device cuda: the model is on the CPU; use auto, "
+                                              "or a machine with a GPU and model.device cuda");
+  }
+  if (!ops.main->on_host() && asks_for("cpu") != job.model.layers.end()) {
+    ops.host = NewCpuOps(executor);
+  }
+  HDPS_ASSIGN_OR_RETURN(Graph graph, BuildGraph(job, *ops.main, ops.host.get()));
   return std::unique_ptr<Model>(
       std::make_unique<GraphModel>(job, std::move(ops), std::move(graph)));
 }

@@ -88,6 +88,10 @@ Status Trainer::Prepare() {
   for (const std::string& line : preview.lines) LOG(INFO) << "data: " << line;
   for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;
   LOG(INFO) << model_->Describe();
+  const std::string on_host = WhyDenseOnHost(*job_);
+  if (!model_->ops().on_host() && !on_host.empty()) {
+    LOG(INFO) << "dense weights cross the bus in every step: " << on_host;
+  }
   return Status();
 }
 
@@ -197,6 +201,7 @@ Status Trainer::Train(const Command& command) {
   runner_->times().total_ns = time_.NowNs() - begin;
   LOG(INFO) << "epoch " << command.epoch + 1 << " until step " << clock_ << ": "
             << Describe(runner_->times());
+  TellTraffic();
   if (cache_ != nullptr) {
     LOG(INFO) << "rows kept here: " << Describe(cache_->counters(), cache_->rows().bytes());
   }

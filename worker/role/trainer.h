@@ -107,6 +107,7 @@ class Trainer {
   Status MeetInLanes() HDPS_EXCLUDES(group_mutex_);
   CollectiveTally TellCollectives() const;  // In the log as well.
   Status JoinCache();
+  void TellTraffic();  // What has crossed the bus since the last time.
   bool DenseOnDevice();  // Under allreduce: they are kept and updated there.
   Status LoadDenseState();
   // Reads or writes dense rows at the servers, [keys * row_floats].
@@ -162,6 +163,7 @@ class Trainer {
   std::unique_ptr<DeviceCache> cache_;  // Null: no table keeps rows here.
 
   // Under allreduce, or with rows kept at several workers.
+  DeviceTraffic told_;  // By TellTraffic().
   std::unique_ptr<DenseState> dense_state_;  // Null until loaded from the servers.
   std::vector<PeerId> group_members_;
   Mutex group_mutex_;                  // Only Abort() looks at the group from another thread.

@@ -26,6 +26,15 @@ Status Trainer::PullDense(PullMode mode, uint32_t row_floats, const std::vector<
   return ReadRows(channel_, DenseOnly(row_floats, keys), clock_, mode, std::vector{rows});
 }
 
+void Trainer::TellTraffic() {
+  if (model_->ops().on_host()) return;
+  const DeviceTraffic all = model_->ops().traffic();
+  LOG(INFO) << "over the bus: " << all.up_bytes - told_.up_bytes << " bytes up in "
+            << all.up_copies - told_.up_copies << " copies, " << all.down_bytes - told_.down_bytes
+            << " bytes down in " << all.down_copies - told_.down_copies << " copies";
+  told_ = all;
+}
+
 bool Trainer::DenseOnDevice() {
   return allreduce() && !own_model().ops().on_host() && WhyDenseOnHost(*job_).empty();
 }

@@ -62,6 +62,19 @@ void AddOwn(const LayerRegistry& layers, std::vector<Item> LayerRecord::*own, co
   }
 }
 
+// Where a layer is computed, and at whom its parameters are.
+void AddPlaces(SettingTable<LayerSpec>* layer) {
+  layer->Add("device", &LayerSpec::device,
+             "Where it is computed in a model on a GPU: there (cuda, auto) or by the host (cpu), "
+             "which takes what goes in and comes out over the bus. A table whose layers are all "
+             "cpu is looked up by the host.",
+             OneOf{{"auto", "cpu", "cuda"}}, Hashed::kNothing, Note::kPrintedUnlessDefault);
+  layer->Add("layerwise_parallel", &LayerSpec::layerwise_parallel,
+             "Under allreduce: every worker has dense parameters of its own here, which it trains "
+             "on its own rows; their gradients never meet. A checkpoint keeps those of worker 0.",
+             Note::kPrintedUnlessDefault);
+}
+
 }  // namespace
 
 Section LayerSection(const LayerRegistry& layers) {
@@ -90,10 +103,7 @@ Section LayerSection(const LayerRegistry& layers) {
             "travel together, 0: those of each tensor alone; not given: as `parallel.comm_fusion` "
             "says.",
             Range{0, 1e6}, Hashed::kNothing, Note::kNoDefault, Note::kPrintedUnlessDefault);
-  layer.Add("layerwise_parallel", &LayerSpec::layerwise_parallel,
-            "Under allreduce: every worker has dense parameters of its own here, which it trains "
-            "on its own rows; their gradients never meet. A checkpoint keeps those of worker 0.",
-            Note::kPrintedUnlessDefault);
+  AddPlaces(&layer);
   AddOwn(layers, &LayerRecord::numbers, [&](const LayerNumber& number, const auto& kinds) {
     const Range range{number.min, number.max};
     if (!number.whole) {

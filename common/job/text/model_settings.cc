@@ -329,7 +329,7 @@ Section ModelSection(const JobRegistry& registry) {
             "by a worker that computes on a GPU: there (cuda), or in the host's memory (cpu). cuda "
             "needs parallel.dense_exchange = allreduce; auto: there, if it can be. The result is "
             "the same.",
-            OneOf{{"auto", "cpu", "cuda"}}, Hashed::kDefault);
+            OneOf{{"auto", "cpu", "cuda"}}, Hashed::kNothing);
   model.Add(
       "precision", &ModelText::precision,
       "Of the numbers that dense layers of 16 units or more multiply. bf16: rounded to 16 bits "
