@@ -147,11 +147,10 @@ class DenseOps {
   }
   // row_gradients[num_rows * dim] (+)= for each row the gradients of its keys, in order of feature,
   // then of bag. Never gives -0.0 under kOver.
-  virtual void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
+  virtual void PoolBackward(BagIndex& index, const PoolSpec& spec, ConstMatrix gradient,
                             Write write, const RowSpans<float>& row_gradients) = 0;
   // The same of a gradient in bf16, added up in fp32, where there is bf16().
-  virtual void PoolBackward(const BagIndex&, const PoolSpec&, Bf16Matrix, Write,
-                            const RowSpans<float>&) {
+  virtual void PoolBackward(BagIndex&, const PoolSpec&, Bf16Matrix, Write, const RowSpans<float>&) {
     LOG(FATAL) << "this device has no numbers in bf16";
   }
 

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
+#include "kernels/cuda/cuda_key_sort.cuh"
 #include "kernels/cuda/cuda_staging.cuh"
 
 namespace hdps {
@@ -14,23 +15,32 @@ struct DeviceBags {
   const uint32_t* offsets;      // [features * num_bags + 1], into keys of all features.
   const uint32_t* row_index;    // [keys]
   const float* weights;         // [keys] or null
-  const uint32_t* row_offsets;  // [num_rows + 1], into the two arrays below.
+  const uint32_t* row_offsets;  // [num_rows + 1], into the array below.
   const uint32_t* key_of;       // [keys]: keys of a row, in order of feature, then of bag.
-  const uint32_t* bag_of;       // [keys]: feature * num_bags + bag of that key.
+  const uint32_t* bag_of;       // [keys]: feature * num_bags + bag of a key.
   uint32_t* largest;            // [features, bags, dim] under kMax: see PoolBagsMax.
   uint32_t num_features, num_bags, num_rows;
 };
 
-// Invariant: the arrays on the device describe the features of the last Load().
+// One thread a bag: tells its keys.
+__global__ void TellBags(const uint32_t* offsets, size_t bags, uint32_t* bag_of) {
+  const size_t bag = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (bag >= bags) return;
+  for (uint32_t k = offsets[bag]; k < offsets[bag + 1]; ++k) bag_of[k] = static_cast<uint32_t>(bag);
+}
+
+// Invariant: the arrays on the device describe the features of the last Load(); which keys a row
+// has is found there when a gradient first asks for it.
 class CudaBagIndex : public BagIndex {
  public:
   void Load(CudaStaging& staging, std::span<const Bags> features, uint32_t num_rows);
+  void Transpose(cudaStream_t stream);
   DeviceBags view() const {
     return {offsets_.data(),
             row_index_.data(),
             weighted_ ? weights_.data() : nullptr,
-            row_offsets_.data(),
-            key_of_.data(),
+            by_row_.row_offsets(),
+            by_row_.positions(),
             bag_of_.data(),
             largest_.data(),
             num_features_,
@@ -42,17 +52,16 @@ class CudaBagIndex : public BagIndex {
 
  private:
   void Gather(std::span<const Bags> features);
-  // Lists the keys of each row, by counting.
-  void Transpose();
 
   uint32_t num_features_ = 0, num_bags_ = 0, num_rows_ = 0;
-  bool weighted_ = false;
+  bool weighted_ = false, transposed_ = false;
   struct {
-    std::vector<uint32_t> offsets, row_index, row_offsets, key_of, bag_of;
+    std::vector<uint32_t> offsets, row_index;
     std::vector<float> weights;
   } host_;
-  CudaArray<uint32_t> offsets_, row_index_, row_offsets_, key_of_, bag_of_, largest_;
+  CudaArray<uint32_t> offsets_, row_index_, bag_of_, largest_;
   CudaArray<float> weights_;
+  CudaKeySort by_row_;
 };
 
 void CudaBagIndex::Gather(std::span<const Bags> features) {
@@ -74,39 +83,28 @@ void CudaBagIndex::Gather(std::span<const Bags> features) {
   }
 }
 
-void CudaBagIndex::Transpose() {
-  host_.row_offsets.assign(num_rows_ + 1, 0);
-  for (const uint32_t row : host_.row_index) ++host_.row_offsets[row + 1];
-  for (uint32_t row = 0; row < num_rows_; ++row) {
-    host_.row_offsets[row + 1] += host_.row_offsets[row];
-  }
-  std::vector<uint32_t> next(host_.row_offsets.begin(), host_.row_offsets.end() - 1);
-  host_.key_of.resize(host_.row_index.size());
-  host_.bag_of.resize(host_.row_index.size());
-  for (uint32_t bag = 0; bag + 1 < host_.offsets.size(); ++bag) {
-    for (uint32_t k = host_.offsets[bag]; k < host_.offsets[bag + 1]; ++k) {
-      const uint32_t at = next[host_.row_index[k]]++;
-      host_.key_of[at] = k;
-      host_.bag_of[at] = bag;
-    }
-  }
-}
-
 void CudaBagIndex::Load(CudaStaging& staging, std::span<const Bags> features, uint32_t num_rows) {
   num_features_ = static_cast<uint32_t>(features.size());
   num_bags_ = features.empty() ? 0 : static_cast<uint32_t>(features[0].num_bags());
   num_rows_ = num_rows;
   Gather(features);
-  Transpose();
+  transposed_ = false;
   const auto upload = [&staging](const auto& from, auto& to) {
     staging.Upload(std::span(std::as_const(from)), &to);
   };
   upload(host_.offsets, offsets_);
   upload(host_.row_index, row_index_);
   upload(host_.weights, weights_);
-  upload(host_.row_offsets, row_offsets_);
-  upload(host_.key_of, key_of_);
-  upload(host_.bag_of, bag_of_);
+}
+
+void CudaBagIndex::Transpose(cudaStream_t stream) {
+  if (std::exchange(transposed_, true)) return;
+  const size_t keys = host_.row_index.size(), bags = host_.offsets.size() - 1;
+  by_row_.Sort(stream, row_index_.data(), keys, num_rows_);
+  uint32_t* const bag_of = bag_of_.Reserve(keys);
+  if (bags == 0) return;
+  TellBags<<<BlocksFor(bags), kThreadsABlock, 0, stream>>>(offsets_.data(), bags, bag_of);
+  HDPS_CUDA_CHECK(cudaGetLastError());
 }
 
 __device__ float BagScale(const DeviceBags& bags, Pooling pooling, uint32_t bag) {
@@ -164,12 +162,12 @@ __global__ void PoolBackwardKernel(DeviceBags bags, PoolSpec spec, ConstMatrix g
   const size_t row = i / spec.dim, d = i % spec.dim;
   float sum = write == Write::kAdd ? row_gradients[i] : 0.0f;
   for (uint32_t at = bags.row_offsets[row]; at < bags.row_offsets[row + 1]; ++at) {
-    const uint32_t bag = bags.bag_of[at];
-    const bool counts = spec.pooling != Pooling::kMax ||
-                        bags.largest[size_t{bag} * spec.dim + d] == bags.key_of[at];
+    const uint32_t key = bags.key_of[at], bag = bags.bag_of[key];
+    const bool counts =
+        spec.pooling != Pooling::kMax || bags.largest[size_t{bag} * spec.dim + d] == key;
     if (!counts) continue;
     const float scale = BagScale(bags, spec.pooling, bag);
-    const float factor = bags.weights == nullptr ? scale : bags.weights[bags.key_of[at]] * scale;
+    const float factor = bags.weights == nullptr ? scale : bags.weights[key] * scale;
     const size_t col = spec.combine == Combine::kConcat ? bag / bags.num_bags * spec.dim + d : d;
     sum += factor * gradient.data[bag % bags.num_bags * gradient.stride + col];
   }
@@ -194,9 +192,11 @@ void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const 
   HDPS_CUDA_CHECK(cudaGetLastError());
 }
 
-void CudaPoolBackward(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec,
+void CudaPoolBackward(cudaStream_t stream, BagIndex& index, const PoolSpec& spec,
                       ConstMatrix gradient, Write write, float* row_gradients) {
-  const DeviceBags bags = static_cast<const CudaBagIndex&>(index).view();
+  auto& loaded = static_cast<CudaBagIndex&>(index);
+  loaded.Transpose(stream);
+  const DeviceBags bags = loaded.view();
   if (bags.num_rows == 0) return;
   PoolBackwardKernel<<<BlocksFor(size_t{bags.num_rows} * spec.dim), kThreadsABlock, 0, stream>>>(
       bags, spec, gradient, write, row_gradients);

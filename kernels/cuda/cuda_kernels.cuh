@@ -29,7 +29,7 @@ void CudaLoadBags(CudaStaging& staging, std::span<const Bags> features, uint32_t
                   std::unique_ptr<BagIndex>* index);
 void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const float* rows,
               Matrix out);
-void CudaPoolBackward(cudaStream_t stream, const BagIndex& index, const PoolSpec& spec,
+void CudaPoolBackward(cudaStream_t stream, BagIndex& index, const PoolSpec& spec,
                       ConstMatrix gradient, Write write, float* row_gradients);
 
 // ---- cuda_pair_dots.cu.

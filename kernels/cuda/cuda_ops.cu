@@ -103,7 +103,7 @@ class CudaOps : public DenseOps {
             Matrix out) override {
     CudaPool(Ready(), index, spec, rows.InOnePiece(0, rows.size()), out);
   }
-  void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
+  void PoolBackward(BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
                     const RowSpans<float>& row_gradients) override {
     CudaPoolBackward(Ready(), index, spec, gradient, write,
                      row_gradients.InOnePiece(0, row_gradients.size()));

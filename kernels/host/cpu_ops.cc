@@ -196,11 +196,11 @@ class CpuOps : public DenseOps {
     });
   }
 
-  void PoolBackward(const BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
+  void PoolBackward(BagIndex& index, const PoolSpec& spec, ConstMatrix gradient, Write write,
                     const RowSpans<float>& row_gradients) override {
     AddToRows(index, spec, gradient, write, row_gradients);
   }
-  void PoolBackward(const BagIndex& index, const PoolSpec& spec, Bf16Matrix gradient, Write write,
+  void PoolBackward(BagIndex& index, const PoolSpec& spec, Bf16Matrix gradient, Write write,
                     const RowSpans<float>& row_gradients) override {
     AddToRows(index, spec, gradient, write, row_gradients);
   }

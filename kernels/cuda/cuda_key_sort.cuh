@@ -1,0 +1,29 @@
+// Which keys each row has, found on the device by sorting their positions.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/cuda_check.cuh"
+
+namespace hdps {
+
+// The positions of n keys, grouped by their rows.
+//
+// Invariant: the order is a function of the rows alone: positions of one row are ascending.
+class CudaKeySort {
+ public:
+  // rows [n], each below num_rows. Its results stand until the next call.
+  void Sort(cudaStream_t stream, const uint32_t* rows, size_t n, uint32_t num_rows);
+  const uint32_t* row_offsets() const { return row_offsets_.data(); }  // [num_rows + 1]
+  const uint32_t* positions() const { return positions_; }             // [n]
+
+ private:
+  CudaArray<uint32_t> row_offsets_, counts_;
+  CudaArray<uint32_t> sorted_rows_[2], sorted_positions_[2];
+  const uint32_t* positions_ = nullptr;
+};
+
+}  // namespace hdps
