@@ -103,8 +103,7 @@ void CudaBagIndex::Transpose(cudaStream_t stream) {
   by_row_.Sort(stream, row_index_.data(), keys, num_rows_);
   uint32_t* const bag_of = bag_of_.Reserve(keys);
   if (bags == 0) return;
-  TellBags<<<BlocksFor(bags), kThreadsABlock, 0, stream>>>(offsets_.data(), bags, bag_of);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(TellBags, BlocksFor(bags), kThreadsABlock, stream, offsets_.data(), bags, bag_of);
 }
 
 __device__ float BagScale(const DeviceBags& bags, Pooling pooling, uint32_t bag) {
@@ -187,9 +186,8 @@ void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const 
   if (out.rows == 0) return;
   auto& loaded = static_cast<CudaBagIndex&>(index);
   if (spec.pooling == Pooling::kMax) loaded.ReserveLargest(spec.dim);
-  PoolKernel<<<BlocksFor(out.rows * out.cols), kThreadsABlock, 0, stream>>>(loaded.view(), spec,
-                                                                            rows, out);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(PoolKernel, BlocksFor(out.rows * out.cols), kThreadsABlock, stream, loaded.view(),
+              spec, rows, out);
 }
 
 void CudaPoolBackward(cudaStream_t stream, BagIndex& index, const PoolSpec& spec,
@@ -198,9 +196,8 @@ void CudaPoolBackward(cudaStream_t stream, BagIndex& index, const PoolSpec& spec
   loaded.Transpose(stream);
   const DeviceBags bags = loaded.view();
   if (bags.num_rows == 0) return;
-  PoolBackwardKernel<<<BlocksFor(size_t{bags.num_rows} * spec.dim), kThreadsABlock, 0, stream>>>(
-      bags, spec, gradient, write, row_gradients);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(PoolBackwardKernel, BlocksFor(size_t{bags.num_rows} * spec.dim), kThreadsABlock,
+              stream, bags, spec, gradient, write, row_gradients);
 }
 
 }  // namespace hdps

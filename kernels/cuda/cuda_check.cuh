@@ -20,6 +20,19 @@ inline unsigned BlocksFor(size_t items) {
   return static_cast<unsigned>((items + kThreadsABlock - 1) / kThreadsABlock);
 }
 
+// kernel(arguments...) by `grid` blocks of as many threads. Compiled as C++, by what stands in for
+// CUDA: see tests/cuda_on_cpu.
+template <typename... Parameters, typename... Arguments>
+void StartKernel(void (*kernel)(Parameters...), dim3 grid, unsigned threads, cudaStream_t stream,
+                 const Arguments&... arguments) {
+#ifdef __CUDACC__
+  kernel<<<grid, threads, 0, stream>>>(arguments...);
+#else
+  cuda_on_cpu::StartOnCpu(kernel, grid, threads, stream, arguments...);
+#endif
+  HDPS_CUDA_CHECK(cudaGetLastError());
+}
+
 // A stream that waits for no other, whose end waits for what is on it.
 class CudaStream {
  public:

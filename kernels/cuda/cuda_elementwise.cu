@@ -15,8 +15,7 @@ __global__ void ForElements(size_t rows, size_t cols, Function f) {
 template <typename Function>
 void LaunchForElements(cudaStream_t stream, size_t rows, size_t cols, Function f) {
   if (rows * cols == 0) return;
-  ForElements<<<BlocksFor(rows * cols), kThreadsABlock, 0, stream>>>(rows, cols, f);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(ForElements<Function>, BlocksFor(rows * cols), kThreadsABlock, stream, rows, cols, f);
 }
 
 // Masks and sums one column of one block of rows.
@@ -71,12 +70,10 @@ void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matri
   const size_t blocks = (dy.rows + kColumnSumRows - 1) / kColumnSumRows;
   if (blocks > 0) {
     const dim3 grid(BlocksFor(dy.cols), static_cast<unsigned>(blocks));
-    MaskAndSum<<<grid, kThreadsABlock, 0, stream>>>(y, relu, dy, partials);
-    HDPS_CUDA_CHECK(cudaGetLastError());
+    StartKernel(MaskAndSum, grid, kThreadsABlock, stream, y, relu, dy, partials);
   }
-  SumPartials<<<BlocksFor(dy.cols), kThreadsABlock, 0, stream>>>(partials, blocks, dy.cols,
-                                                                 bias_gradient);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(SumPartials, BlocksFor(dy.cols), kThreadsABlock, stream, partials, blocks, dy.cols,
+              bias_gradient);
 }
 
 }  // namespace hdps

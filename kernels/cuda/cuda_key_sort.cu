@@ -116,18 +116,16 @@ void CudaKeySort::Sort(cudaStream_t stream, const uint32_t* rows, size_t n, uint
     if (n == 0) break;
     pass.to_rows = sorted_rows_[into].Reserve(n);
     pass.to_positions = sorted_positions_[into].Reserve(n);
-    CountDigits<<<blocks, kThreadsABlock, 0, stream>>>(pass);
-    AddUpCounts<<<1, kThreadsABlock, 0, stream>>>(pass.counts, size_t{kDigits} * blocks);
-    PlaceKeys<<<blocks, kThreadsABlock, 0, stream>>>(pass);
-    HDPS_CUDA_CHECK(cudaGetLastError());
+    StartKernel(CountDigits, blocks, kThreadsABlock, stream, pass);
+    StartKernel(AddUpCounts, 1, kThreadsABlock, stream, pass.counts, size_t{kDigits} * blocks);
+    StartKernel(PlaceKeys, blocks, kThreadsABlock, stream, pass);
     pass.rows = pass.to_rows;
     positions_ = pass.positions = pass.to_positions;
     pass.shift += kDigitBits;
     into = 1 - into;
   } while (pass.shift < 32 && num_rows > 0 && (num_rows - 1) >> pass.shift != 0);
-  FindRowOffsets<<<BlocksFor(size_t{num_rows} + 1), kThreadsABlock, 0, stream>>>(pass.rows, n,
-                                                                                 num_rows, offsets);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(FindRowOffsets, BlocksFor(size_t{num_rows} + 1), kThreadsABlock, stream, pass.rows, n,
+              num_rows, offsets);
 }
 
 }  // namespace hdps

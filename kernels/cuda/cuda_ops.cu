@@ -189,8 +189,7 @@ void CudaOps::Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
   task.positive_weight = input.positive_weight;
   CudaRunRows(Ready(), task);
   auto* const total = staging_.Space<double>(1);
-  SumOf<<<1, kThreadsABlock, 0, stream_>>>(losses_.data(), logits.rows, total);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(SumOf, 1, kThreadsABlock, stream_, losses_.data(), logits.rows, total);
   staging_.FetchLater(total, sizeof(double), sum);
   if (!probabilities.empty()) FetchLater(task.probabilities, probabilities);
 }

@@ -49,17 +49,15 @@ __global__ void DotBackwardKernel(DotInputs in, size_t vectors, ConstMatrix g, D
 
 void CudaDot(cudaStream_t stream, const DotInputs& in, Matrix out) {
   if (out.rows == 0) return;
-  DotKernel<<<BlocksFor(out.rows * out.cols), kThreadsABlock, 0, stream>>>(in, out);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(DotKernel, BlocksFor(out.rows * out.cols), kThreadsABlock, stream, in, out);
 }
 
 void CudaDotBackward(cudaStream_t stream, const DotInputs& in, ConstMatrix g,
                      const DotGradients& out) {
   if (g.rows == 0) return;
   const size_t vectors = in.num_vectors();
-  DotBackwardKernel<<<BlocksFor(g.rows * vectors * in.dim), kThreadsABlock, 0, stream>>>(
-      in, vectors, g, out);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(DotBackwardKernel, BlocksFor(g.rows * vectors * in.dim), kThreadsABlock, stream, in,
+              vectors, g, out);
 }
 
 }  // namespace hdps

@@ -20,8 +20,7 @@ __global__ void ForRowFloats(size_t n, uint32_t floats, Function f) {
 template <typename Function>
 void LaunchForRowFloats(cudaStream_t stream, size_t n, uint32_t floats, Function f) {
   if (n * floats == 0) return;
-  ForRowFloats<<<BlocksFor(n * floats), kThreadsABlock, 0, stream>>>(n, floats, f);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(ForRowFloats<Function>, BlocksFor(n * floats), kThreadsABlock, stream, n, floats, f);
 }
 
 // The sum of ((values[i] * part_scale) * scale)^2 in the order of SumOfSquares on the host: element
@@ -104,8 +103,7 @@ void UpdateBy(cudaStream_t stream, const SlabUpdate& u, int64_t step, CudaArray<
     static_assert(sizeof(Factor) % sizeof(float) == 0);
     float* const floats = scratch->Reserve(u.n * sizeof(Factor) / sizeof(float));
     auto* const factors = reinterpret_cast<Factor*>(floats);
-    FindFactors<Rule><<<BlocksFor(u.n), kThreadsABlock, 0, stream>>>(u, factors);
-    HDPS_CUDA_CHECK(cudaGetLastError());
+    StartKernel(FindFactors<Rule>, BlocksFor(u.n), kThreadsABlock, stream, u, factors);
     LaunchUpdate<Rule>(stream, u, factors, Factor(), bad);
   }
 }

@@ -25,8 +25,8 @@ void Launch(cudaStream_t stream, const Task& task) {
   const Matrix over = task.Over();
   const size_t threads = kTakesElements<Task> ? over.rows * over.cols : over.rows;
   if (threads == 0) return;
-  RunTask<<<BlocksFor(threads), kThreadsABlock, 0, stream>>>(task, over.rows, over.cols);
-  HDPS_CUDA_CHECK(cudaGetLastError());
+  StartKernel(RunTask<Task>, BlocksFor(threads), kThreadsABlock, stream, task, over.rows,
+              over.cols);
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ __global__ void MovePieces(StagedPieces all, uint32_t* arena) {
 template <bool kUnpack>
 void LaunchMoves(cudaStream_t stream, const std::vector<StagedPiece>& pieces, uint32_t* arena) {
   for (size_t first = 0; first < pieces.size(); first += kPiecesALaunch) {
-    StagedPieces some;
+    StagedPieces some = {};
     const size_t count = std::min<size_t>(kPiecesALaunch, pieces.size() - first);
     size_t most = 1;
     for (size_t i = 0; i < count; ++i) {
@@ -66,8 +66,7 @@ void LaunchMoves(cudaStream_t stream, const std::vector<StagedPiece>& pieces, ui
     }
     const size_t blocks = std::min(kBlocksMax, (most + kWordsABlock - 1) / kWordsABlock);
     const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(count));
-    MovePieces<kUnpack><<<grid, kThreadsABlock, 0, stream>>>(some, arena);
-    HDPS_CUDA_CHECK(cudaGetLastError());
+    StartKernel(MovePieces<kUnpack>, grid, kThreadsABlock, stream, some, arena);
   }
 }
 

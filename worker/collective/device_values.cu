@@ -3,12 +3,11 @@
 #include <cuda_runtime.h>
 
 #include "common/base/dtype.h"
+#include "kernels/cuda/cuda_check.cuh"
 #include "worker/collective/device_values.h"
 
 namespace hdps {
 namespace {
-
-constexpr uint32_t kThreads = 256;
 
 struct SumFloats {
   __device__ float operator()(float a, float b) const { return __fadd_rn(a, b); }
@@ -26,7 +25,7 @@ struct Or {
 template <typename T, typename Op>
 __global__ void Combine(const std::byte* parts, size_t stride, uint32_t ranks, size_t count,
                         T* result, Op op) {
-  const size_t i = size_t{blockIdx.x} * kThreads + threadIdx.x;
+  const size_t i = size_t{blockIdx.x} * kThreadsABlock + threadIdx.x;
   if (i >= count) return;
   T value = reinterpret_cast<const T*>(parts)[i];
   for (uint32_t r = 1; r < ranks; ++r) {
@@ -36,12 +35,10 @@ __global__ void Combine(const std::byte* parts, size_t stride, uint32_t ranks, s
 }
 
 template <typename T, typename Op>
-int Launch(const std::byte* parts, size_t stride, uint32_t ranks, size_t count, std::byte* result,
-           Op op, void* stream) {
-  const auto blocks = static_cast<uint32_t>((count + kThreads - 1) / kThreads);
-  Combine<T><<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(
-      parts, stride, ranks, count, reinterpret_cast<T*>(result), op);
-  return cudaGetLastError();
+void Launch(const std::byte* parts, size_t stride, uint32_t ranks, size_t count, std::byte* result,
+            Op op, void* stream) {
+  StartKernel(Combine<T, Op>, BlocksFor(count), kThreadsABlock, static_cast<cudaStream_t>(stream),
+              parts, stride, ranks, count, reinterpret_cast<T*>(result), op);
 }
 
 // Halves mean what kernels/host/half_floats.h says, rounding and numbers too large included.
@@ -70,7 +67,7 @@ __device__ uint16_t Narrow(float value) {
 template <DType kFormat>
 __global__ void CombineHalves(const std::byte* parts, size_t stride, uint32_t ranks, size_t count,
                               uint16_t* result) {
-  const size_t i = size_t{blockIdx.x} * kThreads + threadIdx.x;
+  const size_t i = size_t{blockIdx.x} * kThreadsABlock + threadIdx.x;
   if (i >= count) return;
   float sum = Widen<kFormat>(reinterpret_cast<const uint16_t*>(parts)[i]);
   for (uint32_t r = 1; r < ranks; ++r) {
@@ -80,12 +77,11 @@ __global__ void CombineHalves(const std::byte* parts, size_t stride, uint32_t ra
 }
 
 template <DType kFormat>
-int LaunchHalves(const std::byte* parts, size_t stride, uint32_t ranks, size_t count,
-                 std::byte* result, void* stream) {
-  const auto blocks = static_cast<uint32_t>((count + kThreads - 1) / kThreads);
-  CombineHalves<kFormat><<<blocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(
-      parts, stride, ranks, count, reinterpret_cast<uint16_t*>(result));
-  return cudaGetLastError();
+void LaunchHalves(const std::byte* parts, size_t stride, uint32_t ranks, size_t count,
+                  std::byte* result, void* stream) {
+  StartKernel(CombineHalves<kFormat>, BlocksFor(count), kThreadsABlock,
+              static_cast<cudaStream_t>(stream), parts, stride, ranks, count,
+              reinterpret_cast<uint16_t*>(result));
 }
 
 }  // namespace
@@ -95,19 +91,25 @@ int LaunchCombine(Reduction reduction, const std::byte* parts, size_t stride, ui
   if (count == 0) return cudaSuccess;
   switch (reduction) {
     case Reduction::kSumFloat:
-      return Launch<float>(parts, stride, ranks, count, result, SumFloats(), stream);
+      Launch<float>(parts, stride, ranks, count, result, SumFloats(), stream);
+      break;
     case Reduction::kSumUint32:
-      return Launch<uint32_t>(parts, stride, ranks, count, result, Sum(), stream);
+      Launch<uint32_t>(parts, stride, ranks, count, result, Sum(), stream);
+      break;
     case Reduction::kSumUint64:
-      return Launch<uint64_t>(parts, stride, ranks, count, result, Sum(), stream);
+      Launch<uint64_t>(parts, stride, ranks, count, result, Sum(), stream);
+      break;
     case Reduction::kOrUint64:
-      return Launch<uint64_t>(parts, stride, ranks, count, result, Or(), stream);
+      Launch<uint64_t>(parts, stride, ranks, count, result, Or(), stream);
+      break;
     case Reduction::kSumFp16:
-      return LaunchHalves<DType::kFp16>(parts, stride, ranks, count, result, stream);
+      LaunchHalves<DType::kFp16>(parts, stride, ranks, count, result, stream);
+      break;
     case Reduction::kSumBf16:
-      return LaunchHalves<DType::kBf16>(parts, stride, ranks, count, result, stream);
+      LaunchHalves<DType::kBf16>(parts, stride, ranks, count, result, stream);
+      break;
   }
-  return cudaErrorInvalidValue;
+  return cudaSuccess;
 }
 
 int CopyToOrFromDevice(void* to, const void* from, size_t size) {

@@ -19,6 +19,11 @@ namespace hdps {
 #ifdef HDPS_WITH_NCCL
 namespace {
 
+// Null: the program itself has its calls.
+#ifndef HDPS_NCCL_LIBRARY
+#define HDPS_NCCL_LIBRARY "libnccl.so.2"
+#endif
+
 // The calls of libnccl that are needed, found at run time.
 struct NcclLibrary {
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
@@ -41,7 +46,7 @@ bool Find(void* handle, const char* name, Function* function) {
 
 // The library stays loaded: NCCL keeps threads of its own.
 Status LoadNccl(NcclLibrary* nccl) {
-  void* handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+  void* handle = dlopen(HDPS_NCCL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     return Status(Code::kInvalidArgument, std::string("NCCL cannot be loaded: ") + dlerror());
   }

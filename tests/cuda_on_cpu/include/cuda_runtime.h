@@ -1,0 +1,137 @@
+// Stands in for CUDA's header of this name where kernels are compiled as C++: see ../README.md.
+// What is declared here is what the project uses, with the meaning of the CUDA Runtime API.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+
+// ---- the language.
+#define __global__
+#define __device__
+#define __host__
+// Threads of one block run in turns on one thread of the host.
+#define __shared__ static thread_local
+#define HDPS_CUDA_ON_CPU 1
+
+struct dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  dim3() = default;
+  dim3(unsigned x_, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
+namespace cuda_on_cpu {
+struct ThreadIds {
+  dim3 thread, block, block_size, grid;
+};
+extern thread_local ThreadIds ids;  // Of the kernel's thread at work.
+}  // namespace cuda_on_cpu
+#define threadIdx (::cuda_on_cpu::ids.thread)
+#define blockIdx (::cuda_on_cpu::ids.block)
+#define blockDim (::cuda_on_cpu::ids.block_size)
+#define gridDim (::cuda_on_cpu::ids.grid)
+
+void __syncthreads();
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline uint32_t __float_as_uint(float x) { return std::bit_cast<uint32_t>(x); }
+inline float __uint_as_float(uint32_t x) { return std::bit_cast<float>(x); }
+using std::isfinite;
+using std::max;
+using std::min;
+
+// ---- errors.
+enum cudaError_t {
+  cudaSuccess = 0,
+  cudaErrorInvalidValue = 1,
+  cudaErrorMemoryAllocation = 2,
+  cudaErrorNoDevice = 100,
+  cudaErrorInvalidDevice = 101,
+};
+const char* cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetLastError();
+
+// ---- devices.
+cudaError_t cudaGetDeviceCount(int* count);
+cudaError_t cudaGetDevice(int* device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device);
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+struct cudaFuncAttributes {};
+template <typename Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel) {
+  return cudaSuccess;
+}
+
+// ---- streams and events.
+namespace cuda_on_cpu {
+struct Stream;
+struct Event;
+}  // namespace cuda_on_cpu
+using cudaStream_t = cuda_on_cpu::Stream*;
+using cudaEvent_t = cuda_on_cpu::Event*;
+constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+cudaError_t cudaStreamCreate(cudaStream_t* stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaDeviceSynchronize();
+
+// ---- memory.
+enum cudaMemcpyKind {
+  cudaMemcpyHostToHost,
+  cudaMemcpyHostToDevice,
+  cudaMemcpyDeviceToHost,
+  cudaMemcpyDeviceToDevice,
+  cudaMemcpyDefault,
+};
+namespace cuda_on_cpu {
+cudaError_t Allocate(void** data, size_t bytes);
+cudaError_t AllocatePinned(void** data, size_t bytes);
+}  // namespace cuda_on_cpu
+template <typename T>
+cudaError_t cudaMalloc(T** data, size_t bytes) {
+  return cuda_on_cpu::Allocate(reinterpret_cast<void**>(data), bytes);
+}
+template <typename T>
+cudaError_t cudaMallocHost(T** data, size_t bytes) {
+  return cuda_on_cpu::AllocatePinned(reinterpret_cast<void**>(data), bytes);
+}
+cudaError_t cudaFree(void* data);
+cudaError_t cudaFreeHost(void* data);
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream = nullptr);
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream = nullptr);
+cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream = nullptr);
+
+// ---- kernels.
+namespace cuda_on_cpu {
+// Refuses arguments in which an address of the host's memory lies.
+void CheckArgument(const void* argument, size_t bytes);
+template <typename Argument>
+void CheckCopy(Argument argument) {
+  __builtin_clear_padding(&argument);  // Which holds what was on the stack.
+  CheckArgument(&argument, sizeof(argument));
+}
+void Launch(cudaStream_t stream, dim3 grid, unsigned block, std::function<void()> thread);
+
+template <typename... Parameters, typename... Arguments>
+void StartOnCpu(void (*kernel)(Parameters...), dim3 grid, unsigned block, cudaStream_t stream,
+                 const Arguments&... arguments) {
+  (CheckCopy(arguments), ...);
+  Launch(stream, grid, block, [=] { kernel(static_cast<Parameters>(arguments)...); });
+}
+}  // namespace cuda_on_cpu

@@ -1,0 +1,36 @@
+// Stands in for NCCL's header of this name: see ../README.md.
+#pragma once
+
+#include <cuda_runtime.h>
+
+enum ncclResult_t {
+  ncclSuccess = 0,
+  ncclSystemError = 2,
+  ncclInvalidArgument = 4,
+  ncclInvalidUsage = 5,
+};
+enum ncclDataType_t { ncclInt8 = 0, ncclUint8 = 1 };
+struct ncclUniqueId {
+  char internal[128];
+};
+namespace cuda_on_cpu {
+struct Communicator;
+}
+using ncclComm_t = cuda_on_cpu::Communicator*;
+
+extern "C" {
+const char* ncclGetErrorString(ncclResult_t result);
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
+// Waits for all ranks of the id.
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank);
+ncclResult_t ncclCommDestroy(ncclComm_t comm);
+ncclResult_t ncclCommAbort(ncclComm_t comm);
+ncclResult_t ncclGroupStart();
+ncclResult_t ncclGroupEnd();
+ncclResult_t ncclSend(const void* data, size_t count, ncclDataType_t type, int peer,
+                      ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclRecv(void* data, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream);
+ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream);
+}

@@ -1,0 +1,164 @@
+// Ranks are threads of one process. What one sends lies with the engine until the other's stream
+// has come to its receive, and no stream goes on before all of its own group of calls is done.
+#include <nccl.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tests/cuda_on_cpu/engine.h"
+
+namespace cuda_on_cpu {
+namespace {
+
+// All ranks of one id.
+struct Ring {
+  int ranks = 0, joined = 0, left = 0;
+  std::map<int, int> devices;  // [ranks]
+  bool aborted = false;
+  // Sent and not yet received, by (from, to, number).
+  std::map<std::tuple<int, int, uint64_t>, std::pair<const void*, size_t>> sent;
+};
+
+}  // namespace
+
+struct Communicator {
+  std::shared_ptr<Ring> ring;
+  int rank = 0;
+  std::map<std::pair<int, int>, uint64_t> numbers;  // Of the next move from a rank to another.
+};
+
+namespace {
+
+// One send or receive.
+struct Move {
+  bool sends;
+  int from, to;
+  uint64_t number;
+  void* data;
+  size_t bytes;
+  bool done = false;
+};
+struct Group {
+  int depth = 0;
+  Communicator* comm = nullptr;
+  cudaStream_t stream = nullptr;
+  std::vector<Move> moves;
+};
+thread_local Group group;
+
+std::map<std::string, std::shared_ptr<Ring>>& Rings() {
+  static auto* const rings = new std::map<std::string, std::shared_ptr<Ring>>();
+  return *rings;
+}
+
+// True when all moves are done: of a send, when it has been received.
+bool Try(Ring& ring, std::vector<Move>& moves, bool first) {
+  if (ring.aborted) return true;
+  bool all = true, any = false;
+  for (Move& move : moves) {
+    if (move.done) continue;
+    const auto key = std::tuple(move.from, move.to, move.number);
+    const auto found = ring.sent.find(key);
+    if (move.sends) {
+      if (first) ring.sent[key] = {move.data, move.bytes}, any = true;
+      move.done = !first && found == ring.sent.end();
+    } else if (found != ring.sent.end()) {
+      if (found->second.second != move.bytes) Fail("a receive of another size than its send");
+      std::memcpy(move.data, found->second.first, move.bytes);
+      ring.sent.erase(found);
+      move.done = any = true;
+    }
+    all &= move.done;
+  }
+  if (any) Engine::Get().Notify();
+  return all;
+}
+
+ncclResult_t Submit() {
+  if (group.moves.empty()) return ncclSuccess;
+  auto moves = std::make_shared<std::vector<Move>>(std::exchange(group.moves, {}));
+  auto first = std::make_shared<bool>(true);
+  for (Move& move : *moves) CheckArgument(&move.data, sizeof(move.data));
+  Engine::Get().Add(group.stream, [ring = group.comm->ring, moves, first] {
+    if (*first) ++Engine::Get().counters.collectives;
+    return Try(*ring, *moves, std::exchange(*first, false));
+  });
+  return ncclSuccess;
+}
+
+ncclResult_t AddMove(bool sends, int from, int to, void* data, size_t bytes, ncclComm_t comm,
+                     cudaStream_t stream) {
+  if (group.depth == 0) Fail("calls of NCCL outside ncclGroupStart() are not modelled");
+  group.comm = comm;
+  group.stream = stream;
+  group.moves.push_back({sends, from, to, comm->numbers[{from, to}]++, data, bytes});
+  return ncclSuccess;
+}
+
+}  // namespace
+}  // namespace cuda_on_cpu
+
+using namespace cuda_on_cpu;
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  return result == ncclSuccess ? "no error" : "invalid usage";
+}
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  const auto lock = Engine::Get().Lock();
+  static uint64_t next = 1;
+  std::memset(id->internal, 0, sizeof(id->internal));
+  const uint64_t number = next++;
+  std::memcpy(id->internal, &number, sizeof(number));
+  return ncclSuccess;
+}
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  Engine& engine = Engine::Get();
+  auto lock = engine.Lock();
+  std::shared_ptr<Ring>& ring = Rings()[std::string(id.internal, sizeof(id.internal))];
+  if (ring == nullptr) ring = std::make_shared<Ring>();
+  ring->ranks = ranks;
+  ring->devices[rank] = CurrentDevice();
+  const std::shared_ptr<Ring> own = ring;
+  engine.Notify();
+  engine.WorkUntil(lock, nullptr, [&] { return static_cast<int>(own->devices.size()) == ranks; });
+  for (const auto& [other, device] : own->devices) {
+    if (other != rank && device == CurrentDevice()) return ncclInvalidUsage;  // As NCCL does.
+  }
+  *comm = new Communicator{own, rank, {}};
+  return ncclSuccess;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  delete comm;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  const auto lock = Engine::Get().Lock();
+  comm->ring->aborted = true;
+  Engine::Get().Notify();
+  return ncclSuccess;
+}
+ncclResult_t ncclGroupStart() {
+  ++group.depth;
+  return ncclSuccess;
+}
+ncclResult_t ncclGroupEnd() { return --group.depth == 0 ? Submit() : ncclSuccess; }
+ncclResult_t ncclSend(const void* data, size_t count, ncclDataType_t, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return AddMove(true, comm->rank, peer, const_cast<void*>(data), count, comm, stream);
+}
+ncclResult_t ncclRecv(void* data, size_t count, ncclDataType_t, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return AddMove(false, peer, comm->rank, data, count, comm, stream);
+}
+ncclResult_t ncclBroadcast(const void* from, void* to, size_t count, ncclDataType_t, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  if (comm->rank != root) return AddMove(false, root, comm->rank, to, count, comm, stream);
+  for (int peer = 0; peer < comm->ring->ranks; ++peer) {
+    if (peer != root) AddMove(true, root, peer, const_cast<void*>(from), count, comm, stream);
+  }
+  return ncclSuccess;
+}

@@ -1,0 +1,187 @@
+// The calls of the CUDA Runtime API, as work on streams.
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "tests/cuda_on_cpu/engine.h"
+
+namespace cuda_on_cpu {
+namespace {
+
+thread_local int current_device = 0;
+
+// What a copy of device memory is, by the addresses.
+enum class Way { kUp, kDown, kWithin };
+Way WayOf(const void* to, const void* from) {
+  return !OnDevice(from) ? Way::kUp : !OnDevice(to) ? Way::kDown : Way::kWithin;
+}
+
+void Count(Way way, size_t bytes) {
+  Counters& counters = Engine::Get().counters;
+  if (way == Way::kUp) counters.up_bytes += bytes, ++counters.up_copies;
+  if (way == Way::kDown) counters.down_bytes += bytes, ++counters.down_copies;
+}
+
+}  // namespace
+
+int CurrentDevice() { return current_device; }
+
+void Launch(cudaStream_t stream, dim3 grid, unsigned block, std::function<void()> thread) {
+  if (block == 0 || block > 1024) Fail("a block of " + std::to_string(block) + " threads");
+  if (grid.x == 0 || grid.y == 0 || grid.y > 65535) Fail("a grid without blocks, or too large");
+  Engine::Get().Add(stream, [=] {
+    ++Engine::Get().counters.kernels;
+    RunGrid(grid, block, thread);
+    return true;
+  });
+}
+
+}  // namespace cuda_on_cpu
+
+using namespace cuda_on_cpu;
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess:
+      return "no error";
+    case cudaErrorInvalidValue:
+      return "invalid argument";
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice:
+      return "invalid device ordinal";
+  }
+  return "unknown error";
+}
+cudaError_t cudaGetLastError() { return cudaSuccess; }
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  const auto lock = Engine::Get().Lock();
+  *count = Engine::Get().devices;
+  return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
+}
+cudaError_t cudaGetDevice(int* device) {
+  *device = current_device;
+  return cudaSuccess;
+}
+cudaError_t cudaSetDevice(int device) {
+  int count = 0;
+  cudaGetDeviceCount(&count);
+  if (device < 0 || device >= count) return cudaErrorInvalidDevice;
+  current_device = device;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetPCIBusId(char* id, int length, int device) {
+  std::snprintf(id, static_cast<size_t>(length), "0000:%02x:00.0", device);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  *stream = Engine::Get().NewStream(true);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
+  *stream = Engine::Get().NewStream((flags & cudaStreamNonBlocking) == 0);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (stream != nullptr) Engine::Get().EndStream(stream);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  auto lock = Engine::Get().Lock();
+  if (stream == nullptr) {
+    Engine::Get().WorkOff(lock, true);
+  } else {
+    Engine::Get().WorkUntil(lock, stream, [stream] { return stream->work.empty(); });
+  }
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceSynchronize() {
+  auto lock = Engine::Get().Lock();
+  Engine::Get().WorkOff(lock, false);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new Event();
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  if (event == nullptr) return cudaSuccess;
+  auto lock = Engine::Get().Lock();  // Work that names it may be left.
+  Engine::Get().WorkUntil(lock, event->stream, [event] { return event->done == event->recorded; });
+  delete event;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  if (stream == nullptr) Fail("events on the legacy stream are not modelled");
+  uint64_t number = 0;
+  {
+    const auto lock = Engine::Get().Lock();
+    number = ++event->recorded;
+    event->stream = stream;
+  }
+  Engine::Get().Add(stream, [event, number] {
+    event->done = std::max(event->done, number);
+    return true;
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  auto lock = Engine::Get().Lock();
+  const uint64_t number = event->recorded;
+  Engine::Get().WorkUntil(lock, event->stream, [=] { return event->done >= number; });
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  uint64_t number = 0;
+  {
+    const auto lock = Engine::Get().Lock();
+    number = event->recorded;
+  }
+  if (number > 0) Engine::Get().Add(stream, [=] { return event->done >= number; });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind,
+                            cudaStream_t stream) {
+  if (bytes == 0) return cudaSuccess;
+  const Way way = WayOf(to, from);
+  const void* const host = way == Way::kUp ? from : to;
+  const bool late = way == Way::kWithin || Pinned(host);
+  // Memory that is not pinned is read at once, and has been written when the call returns.
+  std::shared_ptr<std::vector<char>> read;
+  if (way == Way::kUp && !late) {
+    const auto* const first = static_cast<const char*>(from);
+    read = std::make_shared<std::vector<char>>(first, first + bytes);
+  }
+  Engine::Get().Add(stream, [=] {
+    std::memcpy(to, read != nullptr ? read->data() : from, bytes);
+    Count(way, bytes);
+    return true;
+  });
+  return way == Way::kDown && !late ? cudaStreamSynchronize(stream) : cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+}
+cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
+  return cudaMemset2DAsync(to, bytes, value, bytes, 1, stream);
+}
+cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
+  if (width == 0 || height == 0) return cudaSuccess;
+  CheckArgument(&to, sizeof(to));
+  Engine::Get().Add(stream, [=] {
+    for (size_t row = 0; row < height; ++row) {
+      std::memset(static_cast<char*>(to) + row * pitch, value, width);
+    }
+    return true;
+  });
+  return cudaSuccess;
+}

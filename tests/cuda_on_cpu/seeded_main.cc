@@ -1,0 +1,12 @@
+// Runs tests on the stand-in with the seed that --gtest_random_seed gives.
+#include <gtest/gtest.h>
+
+#include "tests/cuda_on_cpu/stand_in.h"
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const int seed = testing::GTEST_FLAG(random_seed);
+  cuda_on_cpu::SetSeed(static_cast<uint64_t>(seed));
+  cuda_on_cpu::SetDevices(2);
+  return RUN_ALL_TESTS();
+}

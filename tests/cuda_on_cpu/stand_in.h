@@ -1,0 +1,24 @@
+// What tests say to the stand-in, and ask it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cuda_on_cpu {
+
+// Everything that CUDA leaves open follows from it: the order of blocks and threads, which of two
+// streams goes first.
+void SetSeed(uint64_t seed);
+// Before the first use of a device; as many bytes each.
+void SetDevices(int count, size_t bytes_each = size_t{4} << 30);
+
+struct Counters {
+  uint64_t up_bytes = 0, up_copies = 0;      // From the host's memory to a device's.
+  uint64_t down_bytes = 0, down_copies = 0;  // The other way.
+  uint64_t kernels = 0, products = 0, collectives = 0;
+  uint64_t bytes_in_use = 0, bytes_peak = 0;  // Of all devices' memory.
+};
+Counters CountersNow();
+void ForgetPeak();  // bytes_peak is what is in use now.
+
+}  // namespace cuda_on_cpu
