@@ -75,6 +75,7 @@ class DenseOps {
  public:
   virtual ~DenseOps() = default;
   virtual DeviceKind device() const = 0;
+  virtual int gpu() const { return -1; }  // Its number in this process; -1: it is none.
   // What the bits of results depend on beside their inputs. Two machines with the same text compute
   // the same bits.
   virtual std::string Arithmetic() const = 0;
@@ -200,8 +201,9 @@ class DenseOps {
 std::unique_ptr<DenseOps> NewCpuOps(Executor& executor, Bf16Products bf16 = Bf16Products::kNone);
 // kNotFound when the build or the machine has no CUDA; the message says which, and what the driver
 // said.
-// `executor`, which may be null, copies within the host's memory.
-Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor = nullptr);
+// `executor`, which may be null, copies within the host's memory. `worker`: a number among those
+// that share the machine; they take its GPUs in turns.
+Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor = nullptr, uint32_t worker = 0);
 
 // Device memory that grows on demand and never shrinks.
 class DeviceArray {

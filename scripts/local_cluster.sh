@@ -136,7 +136,7 @@ start() { # NAME
   else
     ((total_workers == workers)) && rank=(--rank="$number")
     "$bin/hdps-worker" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" \
-      --collective_host="$host" "${member_flags[@]}" "${worker_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
+      --collective_host="$host" --gpu="$number" "${member_flags[@]}" "${worker_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
   fi
   name_of[$!]=$name
 }

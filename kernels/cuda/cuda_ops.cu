@@ -35,11 +35,18 @@ __global__ void SumOf(const double* values, size_t count, double* sum) {
   if (threadIdx.x == 0) *sum = sums[0];
 }
 
+// Makes a GPU that of the calling thread.
+int Use(int gpu) {
+  HDPS_CUDA_CHECK(cudaSetDevice(gpu));
+  return gpu;
+}
+
 // Invariant: what computes runs on stream_, so it takes effect in the order of the calls, and each
 // of them begins with Ready(), behind which all that was uploaded is in its place.
 class CudaOps : public DenseOps {
  public:
-  explicit CudaOps(Executor* executor) : staging_(stream_, executor), slabs_(stream_, staging_) {
+  CudaOps(Executor* executor, int gpu)
+      : gpu_(Use(gpu)), staging_(stream_, executor), slabs_(stream_, staging_) {
     HDPS_CUBLAS_CHECK(cublasCreate(&blas_));
     HDPS_CUBLAS_CHECK(cublasSetStream(blas_, stream_));
     // No TF32: results agree with the CPU's to rounding. No atomics: two runs are bit-identical.
@@ -47,14 +54,17 @@ class CudaOps : public DenseOps {
     HDPS_CUBLAS_CHECK(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED));
   }
   ~CudaOps() override {
+    cudaSetDevice(gpu_);
     cudaStreamSynchronize(stream_);
     cublasDestroy(blas_);
   }
 
   DeviceKind device() const override { return DeviceKind::kCuda; }
+  int gpu() const override { return gpu_; }
   std::string Arithmetic() const override { return "cuda"; }
 
   float* Allocate(size_t floats) override {
+    Use(gpu_);
     float* data = nullptr;
     const cudaError_t error = cudaMalloc(&data, floats * sizeof(float));
     CHECK(error == cudaSuccess) << "allocating " << floats * sizeof(float)
@@ -63,21 +73,26 @@ class CudaOps : public DenseOps {
     return data;
   }
   void Free(float* data) override {
-    staging_.Flush();
+    Ready();
     HDPS_CUDA_CHECK(cudaFree(data));
   }
   void Upload(std::span<const float> from, float* to) override {
+    Use(gpu_);
     staging_.Upload(from.data(), from.size_bytes(), to);
   }
   void UploadRows(std::span<const float> from, Matrix to) override {
     CHECK_EQ(from.size(), to.rows * to.cols);
+    Use(gpu_);
     staging_.UploadRows(from.data(), to.cols * sizeof(float), to.rows, to.data,
                         to.stride * sizeof(float));
   }
   void FetchLater(const float* from, std::span<float> to) override {
     staging_.FetchLater(from, to.size_bytes(), to.data());
   }
-  void StartFetches() override { staging_.StartFetches(); }
+  void StartFetches() override {
+    Use(gpu_);
+    staging_.StartFetches();
+  }
   void EndFetches() override { staging_.EndFetches(); }
   void FillZero(float* data, size_t floats) override {
     HDPS_CUDA_CHECK(cudaMemsetAsync(data, 0, floats * sizeof(float), Ready()));
@@ -95,6 +110,7 @@ class CudaOps : public DenseOps {
 
   void LoadBags(std::span<const Bags> features, uint32_t num_rows,
                 std::unique_ptr<BagIndex>* index) override {
+    Use(gpu_);
     CudaLoadBags(staging_, features, num_rows, index);
   }
   using DenseOps::Pool;
@@ -119,35 +135,43 @@ class CudaOps : public DenseOps {
 
   void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
                   std::span<const float> outside, float* rows) override {
+    Use(gpu_);
     slabs_.Gather(slab, slots, outside, rows);
   }
   void FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
                     std::span<float> to) override {
+    Use(gpu_);
     slabs_.FetchOutside(slots, dim, rows, to);
   }
   bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
                   const RowSlab& slab) override {
+    Use(gpu_);
     return slabs_.Update(update, slots, gradients, slab);
   }
   void UpdateFirstRows(const RowUpdate& update, size_t count, const float* gradients,
                        const RowSlab& slab) override {
+    Use(gpu_);
     slabs_.UpdateFirst(update, count, gradients, slab);
   }
   void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
                 std::span<float> to) override {
+    Use(gpu_);
     slabs_.Read(slab, slots, to);
   }
   void WriteSlab(std::span<const float> from, std::span<const uint32_t> slots,
                  const RowSlab& slab) override {
+    Use(gpu_);
     slabs_.Write(from, slots, slab);
   }
 
  private:
   cudaStream_t Ready() {
+    Use(gpu_);
     staging_.Flush();
     return stream_;
   }
 
+  const int gpu_;
   const CudaStream stream_;
   CudaStaging staging_;
   cublasHandle_t blas_ = nullptr;
@@ -160,7 +184,7 @@ class CudaOps : public DenseOps {
 void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
   const size_t depth = spec.transpose_a ? a.rows : a.cols;
   if (c.rows == 0 || c.cols == 0) return;
-  staging_.Flush();
+  Ready();
   const float one = 1.0f, beta = spec.write == Write::kAdd ? 1.0f : 0.0f;
   if (depth > 0) {
     const auto order_of = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
@@ -177,6 +201,7 @@ void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c)
 
 void CudaOps::Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
                    std::span<float> probabilities, double* sum) {
+  Use(gpu_);
   LossRows task;
   task.kind = input.kind;
   task.logits = logits;
@@ -196,13 +221,14 @@ void CudaOps::Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
 
 }  // namespace
 
-Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor) {
+Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor, uint32_t worker) {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
   if (error != cudaSuccess || devices == 0) {
     const char* reason = error != cudaSuccess ? cudaGetErrorString(error) : "it lists none";
     return Status(Code::kNotFound, std::string("no CUDA device found (driver: ") + reason + ")");
   }
+  const int gpu = Use(static_cast<int>(worker % static_cast<uint32_t>(devices)));
   cudaFuncAttributes attributes;
   const cudaError_t runs = cudaFuncGetAttributes(&attributes, ProbeKernel);
   if (runs != cudaSuccess) {
@@ -211,7 +237,7 @@ Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor) {
                   std::string("the CUDA device cannot run this build's code (driver: ") +
                       cudaGetErrorString(runs) + "); build with its HDPS_CUDA_ARCHITECTURES");
   }
-  return std::unique_ptr<DenseOps>(std::make_unique<CudaOps>(executor));
+  return std::unique_ptr<DenseOps>(std::make_unique<CudaOps>(executor, gpu));
 }
 
 }  // namespace hdps

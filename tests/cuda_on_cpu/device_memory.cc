@@ -137,7 +137,12 @@ void CheckArgument(const void* argument, size_t bytes) {
     std::memcpy(&word, Bytes(argument) + at, sizeof(word));
     const auto* const data = reinterpret_cast<const unsigned char*>(word);
     if (OnDevice(data)) {
-      if (AllocationOf(data) == nullptr && AllocationOf(data - 1) == nullptr) {
+      const auto* const at_end = AllocationOf(data) == nullptr ? AllocationOf(data - 1) : nullptr;
+      const auto* const found = at_end == nullptr ? AllocationOf(data) : at_end;
+      if (found != nullptr && found->second.device != CurrentDevice()) {
+        Fail("an argument of a kernel points to the memory of another device");
+      }
+      if (found == nullptr) {
         Fail("byte " + std::to_string(at) + " of an argument of " + std::to_string(bytes) +
              " bytes of a kernel points to device memory that is not allocated");
       }

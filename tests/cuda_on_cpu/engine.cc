@@ -46,6 +46,7 @@ void Engine::Add(Stream* stream, Work work) {
     if (!work()) Fail("work on the legacy stream cannot wait here");
     return;
   }
+  if (stream->device != CurrentDevice()) Fail("work given to a stream of another device");
   stream->work.push_back(std::move(work));
   Notify();
 }

@@ -180,6 +180,7 @@ struct CollectiveOptions {
   uint32_t rank = 0;
   uint32_t size = 1;
   std::string group;               // Begins its keys in the store; no two groups of a job share it.
+  int gpu = -1;                    // Of this process, on which the values are; -1: none.
   std::string host = "127.0.0.1";  // Where the other ranks reach this one.
   int64_t timeout_ms = 120000;     // For any one wait.
 };

@@ -87,7 +87,8 @@ class NcclTransport : public RankTransport {
 
   Status Connect(const ncclUniqueId& id) {
     HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
-    HDPS_RETURN_IF_ERROR(CudaStatus(cudaStreamCreate(&stream_), "cudaStreamCreate"));
+    HDPS_RETURN_IF_ERROR(
+        CudaStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate"));
     return NcclStatus(
         nccl_.comm_init_rank(&comm_, static_cast<int>(size()), id, static_cast<int>(rank())),
         "ncclCommInitRank");
@@ -225,18 +226,23 @@ Result<ncclUniqueId> AgreeOnId(const CollectiveOptions& options, const NcclLibra
 
 }  // namespace
 
-uint32_t CountNcclGpus(std::string* why_none) {
-  int count = 0;
-  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
+std::string NcclGpuName(int gpu, std::string* why_none) {
+  if (gpu < 0) {
+    *why_none = "the model is not on a GPU";
+    return "";
+  }
+  char name[32] = {};
+  if (const cudaError_t error = cudaDeviceGetPCIBusId(name, sizeof(name), gpu);
+      error != cudaSuccess) {
     *why_none = std::string("no GPU: ") + cudaGetErrorString(error);
-    return 0;
+    return "";
   }
   NcclLibrary nccl;
   if (const Status loaded = LoadNccl(&nccl); !loaded.ok()) {
     *why_none = loaded.message();
-    return 0;
+    return "";
   }
-  return static_cast<uint32_t>(count);
+  return name;
 }
 
 Result<std::shared_ptr<RankTransport>> NewNcclTransport(const CollectiveOptions& options,
@@ -251,9 +257,9 @@ Result<std::shared_ptr<RankTransport>> NewNcclTransport(const CollectiveOptions&
 
 #else  // HDPS_WITH_NCCL
 
-uint32_t CountNcclGpus(std::string* why_none) {
+std::string NcclGpuName(int, std::string* why_none) {
   *why_none = "this build has no CUDA or no NCCL";
-  return 0;
+  return "";
 }
 
 Result<std::shared_ptr<RankTransport>> NewNcclTransport(const CollectiveOptions&, uint32_t,

@@ -94,8 +94,9 @@ Result<std::shared_ptr<RankTransport>> NewGlooTransport(const CollectiveOptions&
 // when this is called, so programs run without it.
 Result<std::shared_ptr<RankTransport>> NewNcclTransport(const CollectiveOptions& options,
                                                         uint32_t gpu, RendezvousStore& store);
-// GPUs that NCCL could use in this process; when there is none, `*why_none` says what is missing: a
-// build with CUDA, the library, or a GPU.
-uint32_t CountNcclGpus(std::string* why_none);
+// What this process' GPU number `gpu` is called on its machine, whatever its number in another
+// process, if NCCL can use it; else empty, and `*why_none` says what is missing: a build with CUDA,
+// the library, or the GPU.
+std::string NcclGpuName(int gpu, std::string* why_none);
 
 }  // namespace hdps

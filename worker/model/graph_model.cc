@@ -241,14 +241,15 @@ std::unique_ptr<DenseOps> OpsOfCpu(const ModelSpec& model, Executor& executor) {
   return NewCpuOps(executor, bf16);
 }
 
-Result<std::unique_ptr<DenseOps>> ChooseOps(const ModelSpec& model, Executor& executor) {
+Result<std::unique_ptr<DenseOps>> ChooseOps(const ModelSpec& model, Executor& executor,
+                                            uint32_t worker) {
   const std::string& device = model.device;
   if (device != "auto" && device != "cpu" && device != "cuda") {
     return Status(Code::kInvalidArgument,
                   "model.device: '" + device + "' is not a device; use auto, cpu or cuda");
   }
   if (device == "cpu") return OpsOfCpu(model, executor);
-  Result<std::unique_ptr<DenseOps>> cuda = NewCudaOps(&executor);
+  Result<std::unique_ptr<DenseOps>> cuda = NewCudaOps(&executor, worker);
   if (cuda.ok() && model.precision == Precision::kBf16) {
     return Status(Code::kInvalidArgument,
                   "model.precision: bf16 is computed on CPUs only so far, and this job would use "
@@ -274,9 +275,9 @@ double Model::Predict(const Batch& batch, std::span<const TableInput> tables,
   return *Predict(batch, tables, nullptr, {}, probabilities);
 }
 
-Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor) {
+Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor, uint32_t worker) {
   DeviceOps ops;
-  HDPS_ASSIGN_OR_RETURN(ops.main, ChooseOps(job.model, executor));
+  HDPS_ASSIGN_OR_RETURN(ops.main, ChooseOps(job.model, executor, worker));
   const auto asks_for = [&job](const char* device) {
     return std::ranges::find(job.model.layers, device, &LayerSpec::device);
   };

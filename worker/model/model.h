@@ -156,7 +156,8 @@ class Model {
 };
 
 // kInvalidArgument when the device is asked for and not there, or the layers do not fit together.
-Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor);
+// `worker`: see NewCudaOps().
+Result<std::unique_ptr<Model>> NewModel(const Job& job, Executor& executor, uint32_t worker = 0);
 
 // Finds the distinct keys of batches. Which tables share a set of keys is settled once, from the
 // job; the memory for searching is kept from batch to batch.

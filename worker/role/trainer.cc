@@ -20,6 +20,7 @@ Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicC
       collective_host_(options.collective_host),
       after_step_(options.after_step),
       trace_(options.trace),
+      number_here_(options.number_here),
       channel_(channel),
       time_(clock),
       files_(files),
@@ -73,7 +74,7 @@ bool Trainer::Interrupted(const Status& failure) {
 }
 
 Status Trainer::Prepare() {
-  HDPS_ASSIGN_OR_RETURN(model_, NewModel(*job_, executor_));
+  HDPS_ASSIGN_OR_RETURN(model_, NewModel(*job_, executor_, number_here_));
   dense_keys_ = DenseKeys(model_->tensors());
   MakeRunner();
   std::vector<HotGroup> hot = HotGroupsOf(*job_, KeyFinder(*job_).table_keys());

@@ -36,6 +36,7 @@ struct TrainerOptions {
   std::string collective_host = "127.0.0.1";  // Where the other ranks reach this one.
   AfterStep after_step;                       // May be empty.
   StepTrace* trace = nullptr;                 // Null: nobody looks.
+  uint32_t number_here = 0;                   // Among the workers of its machine.
 };
 
 // Invariant: `clock_` is the number of steps this worker has finished, and the next step it reads
@@ -107,7 +108,7 @@ class Trainer {
   Status MeetInLanes() HDPS_EXCLUDES(group_mutex_);
   CollectiveTally TellCollectives() const;  // In the log as well.
   Status JoinCache();
-  void TellTraffic();  // What has crossed the bus since the last time.
+  void TellTraffic();    // What has crossed the bus since the last time.
   bool DenseOnDevice();  // Under allreduce: they are kept and updated there.
   Status LoadDenseState();
   // Reads or writes dense rows at the servers, [keys * row_floats].
@@ -124,6 +125,7 @@ class Trainer {
   const std::string collective_host_;
   const AfterStep after_step_;
   StepTrace* const trace_;
+  const uint32_t number_here_;
   NodeChannel& channel_;
   MonotonicClock& time_;
   FileSystem& files_;
@@ -163,7 +165,7 @@ class Trainer {
   std::unique_ptr<DeviceCache> cache_;  // Null: no table keeps rows here.
 
   // Under allreduce, or with rows kept at several workers.
-  DeviceTraffic told_;  // By TellTraffic().
+  DeviceTraffic told_;                       // By TellTraffic().
   std::unique_ptr<DenseState> dense_state_;  // Null until loaded from the servers.
   std::vector<PeerId> group_members_;
   Mutex group_mutex_;                  // Only Abort() looks at the group from another thread.

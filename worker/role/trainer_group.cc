@@ -27,6 +27,7 @@ Status Trainer::MeetInLanes() {
     options.rank = channel_.rank().value;
     options.size = static_cast<uint32_t>(members.size());
     options.host = collective_host_;
+    options.gpu = model_->ops().gpu();
     options.timeout_ms = int64_t{job_->cluster.request_timeout_s} * 1000;
     // What lanes exchange lies on the host. Groups of GPUs are not to be called side by side.
     const bool on_host = model_->ops().on_host();
@@ -62,6 +63,7 @@ Status Trainer::EnsureGroup() {
   options.size = static_cast<uint32_t>(members.size());
   options.group = "allreduce/view_" + std::to_string(view.view.value);
   options.host = collective_host_;
+  options.gpu = model_->ops().gpu();
   options.timeout_ms = int64_t{job_->cluster.request_timeout_s} * 1000;
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group,
                         NewCollective(job_->parallel.collective, options, channel_));

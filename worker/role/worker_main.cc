@@ -21,6 +21,9 @@ DEFINE_int64(max_bad_rows, -1,
              "Bad rows of the data that are passed over before the job ends; -1: the job file's "
              "data.max_bad_rows");
 
+DEFINE_uint32(gpu, 0,
+              "Number of this worker among those of its machine, which take the GPUs in turns");
+
 namespace hdps {
 namespace {
 
@@ -28,7 +31,7 @@ constexpr char kProgram[] = "hdps-worker";
 constexpr char kUsage[] =
     "hdps-worker: trains a job's model on its part of the data\n"
     "usage: hdps-worker --job=FILE --scheduler=ADDRESS [flags]";
-constexpr std::string_view kFlags[] = {"collective_host", "max_bad_rows"};
+constexpr std::string_view kFlags[] = {"collective_host", "gpu", "max_bad_rows"};
 
 Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags());
@@ -48,6 +51,7 @@ Result<ProcessEnd> Run() {
   WorkerProcessOptions options;
   options.stop = &StopRequested();
   options.collective_host = FLAGS_collective_host;
+  options.number_here = FLAGS_gpu;
   options.node.job = std::make_shared<const Job>(std::move(job));
   options.node.identity = std::move(member.identity);
   const std::unique_ptr<Transport> transport = flags.faults.Around(

@@ -23,6 +23,7 @@ struct WorkerProcessOptions {
   const std::atomic<bool>* stop = nullptr;  // Becomes true on SIGTERM; may be null.
   AfterStep after_step;                     // May be empty.
   StepTrace* trace = nullptr;               // Null: nobody looks.
+  uint32_t number_here = 0;                 // Among the workers of its machine, which share GPUs.
 };
 
 struct WorkerExit {

@@ -130,7 +130,7 @@ void Launch(cudaStream_t stream, dim3 grid, unsigned block, std::function<void()
 
 template <typename... Parameters, typename... Arguments>
 void StartOnCpu(void (*kernel)(Parameters...), dim3 grid, unsigned block, cudaStream_t stream,
-                 const Arguments&... arguments) {
+                const Arguments&... arguments) {
   (CheckCopy(arguments), ...);
   Launch(stream, grid, block, [=] { kernel(static_cast<Parameters>(arguments)...); });
 }

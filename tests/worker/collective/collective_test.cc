@@ -25,7 +25,7 @@ namespace {
 
 using Ranks = std::vector<std::unique_ptr<Collective>>;
 
-Ranks NewGlooRanks(uint32_t size) {
+Ranks NewRanks(const char* backend, uint32_t size) {
   const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
   Ranks ranks(size);
   OnAllRanks(size, [&](uint32_t r) {
@@ -33,13 +33,17 @@ Ranks NewGlooRanks(uint32_t size) {
     options.rank = r;
     options.size = size;
     options.group = "test";
+    options.gpu = static_cast<int>(r);
     options.timeout_ms = 20000;
-    Result<std::unique_ptr<Collective>> collective = NewCollective("gloo", options, *store);
+    Result<std::unique_ptr<Collective>> collective = NewCollective(backend, options, *store);
     ASSERT_TRUE(collective.ok()) << collective.status().message();
     ranks[r] = *std::move(collective);
   });
   return ranks;
 }
+
+Ranks NewGlooRanks(uint32_t size) { return NewRanks("gloo", size); }
+Ranks NewNcclRanks(uint32_t size) { return NewRanks("nccl", size); }
 
 // Values whose sum depends on the order in which they are added.
 std::vector<float> FloatsOf(uint32_t rank, size_t count) {
@@ -90,13 +94,22 @@ struct Backend {
   Ranks (*make)(uint32_t size);
 };
 constexpr Backend kLocal = {"local", NewThreadCollectives}, kGloo = {"gloo", NewGlooRanks};
+constexpr Backend kNccl = {"nccl", NewNcclRanks};  // Each rank has a GPU of its own.
 
 // None, fewer than ranks, an odd number in one exchange, and so many that each rank reduces a part.
 constexpr size_t kCounts[] = {0, 1, 3, 1023, 100003};
 
 class CollectiveTest : public testing::TestWithParam<std::tuple<Backend, uint32_t>> {
  protected:
-  CollectiveTest() : size_(std::get<1>(GetParam())), ranks_(std::get<0>(GetParam()).make(size_)) {}
+  CollectiveTest() : size_(std::get<1>(GetParam())) {
+    const Backend& backend = std::get<0>(GetParam());
+    if (backend.make != NewNcclRanks || !NcclGpuName(int(size_) - 1, &why_not_).empty()) {
+      ranks_ = backend.make(size_);
+    }
+  }
+  void SetUp() override {
+    if (ranks_.empty()) GTEST_SKIP() << "no NCCL for so many ranks: " << why_not_;
+  }
 
   // On every rank, for every count.
   void ForAll(const std::function<void(uint32_t rank, size_t count)>& body) {
@@ -107,7 +120,8 @@ class CollectiveTest : public testing::TestWithParam<std::tuple<Backend, uint32_
   }
 
   const uint32_t size_;
-  const Ranks ranks_;
+  std::string why_not_;
+  Ranks ranks_;
 };
 
 TEST_P(CollectiveTest, AllReduceAddsInTheOrderOfTheRanks) {
@@ -244,7 +258,22 @@ INSTANTIATE_TEST_SUITE_P(All, CollectiveTest,
                                   std::to_string(std::get<1>(given.param));
                          });
 
-class CollectivePairTest : public testing::TestWithParam<Backend> {};
+INSTANTIATE_TEST_SUITE_P(OnGpus, CollectiveTest,
+                         testing::Combine(testing::Values(kNccl), testing::Range(1u, 5u)),
+                         [](const auto& given) {
+                           return std::string(std::get<0>(given.param).name) +
+                                  std::to_string(std::get<1>(given.param));
+                         });
+
+class CollectivePairTest : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    std::string why_not;
+    if (GetParam().make == NewNcclRanks && NcclGpuName(1, &why_not).empty()) {
+      GTEST_SKIP() << "no NCCL for two ranks: " << why_not;
+    }
+  }
+};
 
 TEST_P(CollectivePairTest, NegativeZeroIsTheNeutralElement) {
   const Ranks ranks = GetParam().make(2);
@@ -267,29 +296,34 @@ TEST_P(CollectivePairTest, AbortEndsAWaitForARankThatDoesNotCome) {
 
 // Memory of a GPU goes through Gloo by way of the host.
 TEST_P(CollectivePairTest, DeviceMemoryIsReducedInPlace) {
-  const Result<std::unique_ptr<DenseOps>> ops = NewCudaOps();
-  if (!ops.ok()) GTEST_SKIP() << "no GPU: " << ops.status().message();
+  std::vector<std::unique_ptr<DenseOps>> ops;
+  for (uint32_t r = 0; r < 2; ++r) {
+    Result<std::unique_ptr<DenseOps>> made = NewCudaOps(nullptr, r);
+    if (!made.ok()) GTEST_SKIP() << "no GPU: " << made.status().message();
+    ops.push_back(*std::move(made));
+  }
   const Ranks ranks = GetParam().make(2);
   for (const size_t count : {1, 1023, 100003}) {
     std::vector<float*> on_device;
     for (uint32_t r = 0; r < 2; ++r) {
-      on_device.push_back((*ops)->Allocate(count));
-      (*ops)->Upload(FloatsOf(r, count), on_device[r]);
+      on_device.push_back(ops[r]->Allocate(count));
+      ops[r]->Upload(FloatsOf(r, count), on_device[r]);
+      ops[r]->Finish();  // A group reads what is ready.
     }
     OnAllRanks(2, [&](uint32_t r) {
       const ReducedValues list = SumOf(std::span(on_device[r], count), MemorySpace::kDevice);
       ExpectOk(ranks[r]->AllReduce({&list, 1}));
     });
-    for (float* const data : on_device) {
+    for (uint32_t r = 0; r < 2; ++r) {
       std::vector<float> sum(count);
-      (*ops)->Download(data, sum);
+      ops[r]->Download(on_device[r], sum);
       EXPECT_TRUE(SameBits(sum, SumInRankOrder({0, 1}, count))) << count;
-      (*ops)->Free(data);
+      ops[r]->Free(on_device[r]);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CollectivePairTest, testing::Values(kLocal, kGloo),
+INSTANTIATE_TEST_SUITE_P(All, CollectivePairTest, testing::Values(kLocal, kGloo, kNccl),
                          [](const auto& given) { return std::string(given.param.name); });
 
 TEST(CollectiveValues, TheirSumsDependOnTheOrder) {
@@ -299,7 +333,7 @@ TEST(CollectiveValues, TheirSumsDependOnTheOrder) {
 
 TEST(CollectiveChoice, RefusesNcclByNameWhereThereIsNoGpu) {
   std::string why_none;
-  if (CountNcclGpus(&why_none) > 0) GTEST_SKIP() << "there is a GPU here";
+  if (!NcclGpuName(0, &why_none).empty()) GTEST_SKIP() << "there is a GPU here";
   const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
   CollectiveOptions options;
   options.group = "test";
@@ -316,7 +350,7 @@ TEST(CollectiveChoice, RefusesNcclByNameWhereThereIsNoGpu) {
 // a GPU makes of the values of many ranks.
 TEST(NcclTransport, SpreadsAndCombinesOnTheDevice) {
   std::string why_none;
-  if (CountNcclGpus(&why_none) == 0) GTEST_SKIP() << "no NCCL: " << why_none;
+  if (NcclGpuName(0, &why_none).empty()) GTEST_SKIP() << "no NCCL: " << why_none;
   const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
   CollectiveOptions options;
   options.group = "test";

@@ -1,0 +1,116 @@
+// Whole jobs on the device: where dense weights are kept and updated, how many workers there are
+// and how their gradients meet changes no bit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "common/job/optimizers/optimizers.h"
+#include "tests/worker/role/small_job.h"
+#include "tools/synthetic/zipf.h"
+
+namespace hdps {
+namespace {
+
+const Overrides kAllReduce = {"parallel.dense_exchange=allreduce"};
+const Overrides kHostTarget = {"model.dense_target=cpu"};
+const Overrides kCpu = {"model.device=cpu"};
+const Overrides kKept = {"model.vocab_cache_size=20"};
+
+std::string Rows(uint64_t count, uint64_t seed) {
+  const Zipf zipf(60, 1.1);
+  return SmallRows(count, seed, [&](Random& random, uint64_t row) {
+    const uint64_t a = zipf.Draw(random);
+    return std::pair(a, zipf.Draw(random) + (row < count / 2 ? 0 : 40));
+  });
+}
+
+class JobOnDeviceTest : public SmallJobTest {
+ protected:
+  JobOnDeviceTest()
+      : SmallJobTest({"model.device=cuda", "data.shuffle_rows=0", "train.batch_size=20",
+                      "train.cache_refresh_steps=3"},
+                     Rows(330, 1), Rows(101, 2)) {}
+
+  std::string Digest(const ClusterSize& cluster, const Overrides& overrides) {
+    return Summary(cluster, overrides)["digest"];
+  }
+};
+
+TEST_F(JobOnDeviceTest, WhereDenseWeightsAreUpdatedChangesNoBit) {
+  std::vector<Overrides> variants = {
+      {},
+      {"train.micro_batches=3"},
+      {"parallel.cross_batch=true"},
+      {"model.batch_norm=true"},
+      {"train.clip_value=0.01", "model.deep_loss_l2=0.01"},
+      {"train.schedule={\"kind\": \"step\", \"decay_steps\": 5, \"decay\": 0.5}"},
+      {"train.batch_size=47"},
+  };
+  for (const OptimizerRecord& optimizer : kOptimizers) {
+    if (optimizer.whole_tensors) continue;
+    variants.push_back({std::string("model.deep_optimizer.kind=") + optimizer.name});
+  }
+  for (const Overrides& variant : variants) {
+    SCOPED_TRACE(variant.empty() ? "plain" : variant[0]);
+    const std::string at_servers = Digest({1, 2}, variant);
+    EXPECT_EQ(Digest({1, 2}, variant + kAllReduce), at_servers);
+    EXPECT_EQ(Digest({1, 1}, variant + kAllReduce + kHostTarget), at_servers);
+  }
+}
+
+TEST_F(JobOnDeviceTest, WorkersAndTheWayBetweenThemChangeNoBit) {
+  for (const uint32_t workers : {2u, 3u}) {
+    const std::string parts = "train.micro_batches=" + std::to_string(workers);
+    const std::string one = Digest({1, 1}, kAllReduce + Overrides{parts});
+    for (const char* collective : {"gloo", "nccl", "auto"}) {
+      const Overrides way = {std::string("parallel.collective=") + collective};
+      EXPECT_EQ(Digest({workers, 2}, kAllReduce + way), one) << workers << " by " << collective;
+      EXPECT_EQ(Digest({workers, 1}, kAllReduce + kHostTarget + way), one) << collective;
+    }
+    EXPECT_EQ(Digest({workers, 1}, {}), one);
+    const Overrides buckets = {"parallel.comm_fusion.openstate=false"};
+    EXPECT_EQ(Digest({workers, 1}, kAllReduce + buckets), one);
+  }
+}
+
+TEST_F(JobOnDeviceTest, TwoWorkersOnOneGpuAreRefusedByNameUnderNccl) {
+  // There are four.
+  const std::string message = Refusal({5, 1}, kAllReduce + Overrides{"parallel.collective=nccl"});
+  EXPECT_NE(message.find("share the GPU"), std::string::npos) << message;
+  EXPECT_NE(message.find("--gpu"), std::string::npos) << message;
+}
+
+TEST_F(JobOnDeviceTest, RowsKeptOnTheDeviceChangeNothing) {
+  for (const uint32_t workers : {1u, 2u}) {
+    const auto off = Summary({workers, 2}, kAllReduce);
+    const auto on = Summary({workers, 2}, kAllReduce + kKept);
+    EXPECT_EQ(on["digest"], off["digest"]) << workers;
+    EXPECT_GT(on["cache"]["hit_rate"], 0.3);
+    EXPECT_EQ(Digest({workers, 1}, kKept), off["digest"]);
+  }
+}
+
+TEST_F(JobOnDeviceTest, ARunMayStopAndGoOnOnTheOtherSide) {
+  const std::string straight = Digest({1, 1}, kAllReduce);
+  SummaryInto("stopped", {1, 1}, kAllReduce + Overrides{"train.max_steps=9"});
+  const auto resumed = SummaryInto("stopped", {1, 2}, kAllReduce + kHostTarget);
+  EXPECT_EQ(resumed["resumed_from"], 9);
+  EXPECT_EQ(resumed["digest"], straight);
+}
+
+// Products are added up in another order than on the host.
+TEST_F(JobOnDeviceTest, TheHostLearnsTheSame) {
+  const Overrides steps = {"train.max_steps=50", "train.epochs=4"};
+  const auto host = Summary({1, 1}, kCpu + steps);
+  for (const Overrides& way : {Overrides{}, kAllReduce}) {
+    const auto device = Summary({1, 1}, way + steps);
+    const double wanted = host["train_logloss"];
+    EXPECT_NEAR(device["train_logloss"], wanted, 1e-5 * std::fabs(wanted));
+    EXPECT_NEAR(device["eval_auc"], double{host["eval_auc"]}, 1e-3);
+  }
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,188 @@
+// One step of a model whose dense weights stay on the device: what crosses the bus, what the device
+// holds, and layers that the host computes in its midst.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "kernels/dense_ops.h"
+#include "tests/cuda_on_cpu/stand_in.h"
+#include "tests/worker/model/model_fixture.h"
+
+namespace hdps {
+namespace {
+
+using cuda_on_cpu::Counters;
+using cuda_on_cpu::CountersNow;
+
+size_t AlignedUp(size_t bytes) { return (bytes + 15) / 16 * 16; }
+
+// A batch, and rows for its keys.
+class StepOnDevice {
+ public:
+  StepOnDevice(const Job& job, const BatchOptions& options)
+      : job_(job), executor_(NewInlineExecutor()), batch_(TestBatch(job, options)) {
+    Result<std::unique_ptr<Model>> model = NewModel(job, *executor_);
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    model_ = *std::move(model);
+    gradients_.emplace(&model_->ops());
+    KeyFinder finder(job);
+    finder.Find(batch_, &sets_);
+    inputs_.resize(job.tables.size());
+    rows_.resize(job.tables.size());
+    for (size_t t = 0; t < inputs_.size(); ++t) {
+      if (finder.table_keys()[t] < 0) continue;
+      const KeySet& set = sets_[static_cast<size_t>(finder.table_keys()[t])];
+      rows_[t].assign(set.unique.size() * job.tables[t].dim, 0.25f);
+      inputs_[t] = {&set, rows_[t]};
+    }
+    model_->SetDense(model_->InitialDense(1));
+    model_->ops().Finish();
+  }
+
+  void Step() {
+    const size_t floats = model_->dense_floats();
+    model_->Step(batch_, inputs_, &result_, DenseGradients(gradients_->Reserve(floats), floats));
+  }
+  // Of one step: rows, offsets and rows of keys of the layers, numbers, labels.
+  size_t BytesUp() const {
+    size_t bytes = 0;
+    for (const LayerSpec& layer : job_.model.layers) {
+      if (layer.kind != "embedding") continue;
+      const size_t features = layer.features.empty() ? batch_.sparse.size() : layer.features.size();
+      size_t keys = 0;
+      for (size_t f = 0; f < features; ++f) keys += batch_.sparse[f].keys.size();
+      bytes += AlignedUp(4 * (features * batch_.num_examples + 1)) + AlignedUp(4 * keys);
+    }
+    for (const auto& rows : rows_) bytes += AlignedUp(4 * rows.size());
+    return bytes + AlignedUp(4 * batch_.numeric.size()) + 4 * batch_.labels.size();
+  }
+  // Gradients of rows, and the sum of the losses.
+  size_t BytesDown() const {
+    size_t bytes = 16;
+    for (const auto& rows : rows_) bytes += AlignedUp(4 * rows.size());
+    return bytes;
+  }
+  const Batch& batch() const { return batch_; }
+
+ private:
+  const Job job_;
+  const std::unique_ptr<Executor> executor_;
+  const Batch batch_;
+  std::unique_ptr<Model> model_;
+  std::optional<DeviceArray> gradients_;
+  std::vector<KeySet> sets_;
+  std::vector<TableInput> inputs_;
+  std::vector<std::vector<float>> rows_;
+  StepResult result_;
+};
+
+Job OnGpu(Job job) {
+  job.model.device = "cuda";
+  return job;
+}
+
+TEST(StepOnDevice, OneCopyUpAndOneDownAndNothingOfDenseTensors) {
+  for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm"}) {
+    StepOnDevice step(OnGpu(TestJob(type)), {.num_examples = 96});
+    step.Step();  // Memory grows.
+    for (int i = 0; i < 3; ++i) {
+      const Counters before = CountersNow();
+      step.Step();
+      const Counters after = CountersNow();
+      EXPECT_EQ(after.up_copies - before.up_copies, 1u) << type;
+      EXPECT_EQ(after.down_copies - before.down_copies, 1u) << type;
+      EXPECT_EQ(after.up_bytes - before.up_bytes, step.BytesUp()) << type;
+      EXPECT_EQ(after.down_bytes - before.down_bytes, step.BytesDown()) << type;
+      if (i > 0) continue;
+      std::printf("%-9s of %u examples: %lu bytes up, %lu down, %lu kernels and products\n", type,
+                  step.batch().num_examples, after.up_bytes - before.up_bytes,
+                  after.down_bytes - before.down_bytes,
+                  after.kernels + after.products - before.kernels - before.products);
+    }
+  }
+}
+
+// The memory of a device depends on the batch, not on how many keys the data have.
+TEST(StepOnDevice, MemoryDoesNotDependOnTheVocabulary) {
+  const auto bytes_of = [](uint64_t vocabulary) {
+    Job job = OnGpu(TestJob("wide_deep"));
+    Batch batch;
+    const uint64_t before = CountersNow().bytes_in_use;
+    cuda_on_cpu::ForgetPeak();
+    {
+      StepOnDevice step(job, {.num_examples = 64, .seed = vocabulary});
+      step.Step();
+    }
+    return CountersNow().bytes_peak - before;
+  };
+  const auto few = double(bytes_of(1)), many = double(bytes_of(10));
+  EXPECT_NEAR(many / few, 1.0, 0.1);
+}
+
+// The products, or the look-ups, or every other layer on the host: rounding apart the same.
+TEST(StepOnDevice, LayersMayBeComputedByTheHost) {
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  const Job plain = TestJob("wide_deep");
+  const Batch batch = TestBatch(plain, {.num_examples = 70, .keys_max = 2});
+  ModelRun cpu(plain, *executor);
+  const ModelRun::Gradients expected = cpu.Step(batch);
+  std::set<std::string> kinds;
+  for (const LayerSpec& layer : plain.model.layers) kinds.insert(layer.kind);
+  std::vector<std::function<bool(const LayerSpec&, size_t)>> choices = {
+      [](const LayerSpec&, size_t i) { return i % 2 == 0; },
+      [](const LayerSpec&, size_t i) { return i % 2 == 1; },
+      [](const LayerSpec&, size_t) { return true; },
+  };
+  for (const std::string& kind : kinds) {
+    choices.push_back([kind](const LayerSpec& layer, size_t) { return layer.kind == kind; });
+  }
+  for (const auto& on_host : choices) {
+    Job job = OnGpu(plain);
+    std::string hosted;
+    for (size_t i = 0; i < job.model.layers.size(); ++i) {
+      if (!on_host(job.model.layers[i], i)) continue;
+      job.model.layers[i].device = "cpu";
+      hosted += job.model.layers[i].name + " ";
+    }
+    SCOPED_TRACE(hosted);
+    ModelRun mixed(job, *executor);
+    for (int again = 0; again < 2; ++again) {
+      const ModelRun::Gradients found = mixed.Step(batch);
+      EXPECT_NEAR(found.loss_sum, expected.loss_sum, 1e-5 * std::fabs(expected.loss_sum));
+      ASSERT_EQ(found.dense.size(), expected.dense.size());
+      for (size_t i = 0; i < found.dense.size(); ++i) {
+        ASSERT_NEAR(found.dense[i], expected.dense[i], 1e-5) << i;
+      }
+      for (size_t t = 0; t < found.rows.size(); ++t) {
+        for (size_t i = 0; i < found.rows[t].size(); ++i) {
+          ASSERT_NEAR(found.rows[t][i], expected.rows[t][i], 1e-5) << t << " " << i;
+        }
+      }
+    }
+    const std::string text = mixed.model().Describe();
+    for (const LayerSpec& layer : job.model.layers) {
+      const char* const device = layer.device == "cpu" ? "cpu" : "cuda";
+      EXPECT_THAT(text, testing::HasSubstr("layer " + layer.name + " kind=" + layer.kind +
+                                           " device=" + device));
+    }
+  }
+}
+
+TEST(StepOnDevice, ATableIsReadOnOneSide) {
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  Job job = OnGpu(TestGraph({TestLayer("a", "embedding", {}, {.table = "deep"}),
+                             TestLayer("b", "embedding", {}, {.table = "deep"}),
+                             TestLayer("both", "concat", {"a", "b"}),
+                             TestLayer("out", "dense", {"both"}, {.units = 1, .table = ""})}));
+  job.model.layers[0].device = "cpu";
+  const auto refused = NewModel(job, *executor);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.status().message(),
+              testing::AllOf(testing::HasSubstr("\"a\""), testing::HasSubstr("\"b\""),
+                             testing::HasSubstr("\"deep\"")));
+}
+
+}  // namespace
+}  // namespace hdps
