@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/job/optimizers/optimizers.h"
+#include "tests/cuda_on_cpu/stand_in.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/synthetic/zipf.h"
 
@@ -98,6 +99,33 @@ TEST_F(JobOnDeviceTest, ARunMayStopAndGoOnOnTheOtherSide) {
   const auto resumed = SummaryInto("stopped", {1, 2}, kAllReduce + kHostTarget);
   EXPECT_EQ(resumed["resumed_from"], 9);
   EXPECT_EQ(resumed["digest"], straight);
+}
+
+// The device holds what a step needs, however many keys the data have: ten times as many change its
+// memory by less than 1 %, and a table many times as large as all that it ever held is trained.
+TEST_F(JobOnDeviceTest, TheDevicesMemoryDoesNotDependOnTheVocabulary) {
+  const Overrides wide =
+      kAllReduce + Overrides{"model.embedding_dim=64", "train.batch_size=200", "train.epochs=1"};
+  const auto peak_of = [&](uint64_t keys) {
+    // Each row has keys of its own, until all have been seen.
+    const auto draw = [keys](Random&, uint64_t row) {
+      return std::pair(row % keys, 2 * (row % keys) + 1);
+    };
+    EXPECT_TRUE(WriteFileAtomically(*files_, "train.csv", SmallRows(20000, 3, draw)).ok());
+    const uint64_t before = cuda_on_cpu::CountersNow().bytes_in_use;
+    cuda_on_cpu::ForgetPeak();
+    const auto summary = Summary({1, 1}, wide);
+    EXPECT_GE(summary["rows"], 2 * keys);
+    return double(cuda_on_cpu::CountersNow().bytes_peak - before);
+  };
+  const double few = peak_of(2000), many = peak_of(20000);
+  EXPECT_NEAR(many / few, 1.0, 0.01);
+  const double table = 2.0 * 20000 * 64 * 4 * 3;  // Weights and the two moments of Adam.
+  EXPECT_GT(table, 4 * many);
+  std::printf(
+      "the device held at most %.0f bytes with 4,000 keys and %.0f with 40,000, whose rows "
+      "are %.0f bytes\n",
+      few, many, table);
 }
 
 // Products are added up in another order than on the host.

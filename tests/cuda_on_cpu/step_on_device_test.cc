@@ -104,23 +104,6 @@ TEST(StepOnDevice, OneCopyUpAndOneDownAndNothingOfDenseTensors) {
   }
 }
 
-// The memory of a device depends on the batch, not on how many keys the data have.
-TEST(StepOnDevice, MemoryDoesNotDependOnTheVocabulary) {
-  const auto bytes_of = [](uint64_t vocabulary) {
-    Job job = OnGpu(TestJob("wide_deep"));
-    Batch batch;
-    const uint64_t before = CountersNow().bytes_in_use;
-    cuda_on_cpu::ForgetPeak();
-    {
-      StepOnDevice step(job, {.num_examples = 64, .seed = vocabulary});
-      step.Step();
-    }
-    return CountersNow().bytes_peak - before;
-  };
-  const auto few = double(bytes_of(1)), many = double(bytes_of(10));
-  EXPECT_NEAR(many / few, 1.0, 0.1);
-}
-
 // The products, or the look-ups, or every other layer on the host: rounding apart the same.
 TEST(StepOnDevice, LayersMayBeComputedByTheHost) {
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
