@@ -196,14 +196,18 @@ class DenseOps {
                          const RowSlab& slab) = 0;
 };
 
+struct CudaOptions {
+  Executor* executor = nullptr;  // Copies within the host's memory; null: the caller does.
+  uint32_t worker = 0;           // Among those that share the machine: they take its GPUs in turns.
+  Precision precision = Precision::kFp32;  // Of what is multiplied in products.
+};
+
 // Tiles of fixed shape on `executor`, products by single-threaded BLAS.
 // Products in bf16 where `bf16` names what computes them.
 std::unique_ptr<DenseOps> NewCpuOps(Executor& executor, Bf16Products bf16 = Bf16Products::kNone);
 // kNotFound when the build or the machine has no CUDA; the message says which, and what the driver
 // said.
-// `executor`, which may be null, copies within the host's memory. `worker`: a number among those
-// that share the machine; they take its GPUs in turns.
-Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor = nullptr, uint32_t worker = 0);
+Result<std::unique_ptr<DenseOps>> NewCudaOps(const CudaOptions& options = {});
 
 // Device memory that grows on demand and never shrinks.
 class DeviceArray {

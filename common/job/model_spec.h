@@ -72,10 +72,10 @@ constexpr auto WordsOf(FirstLayer) {
 }
 
 // Of the numbers that dense layers multiply; sums, weights and optimizers are in fp32.
-enum class Precision : uint8_t { kFp32, kBf16 };
+enum class Precision : uint8_t { kFp32, kTf32, kBf16 };
 constexpr auto WordsOf(Precision) {
   using enum Precision;
-  return EnumWords(kFp32, "fp32", kBf16, "bf16");
+  return EnumWords(kFp32, "fp32", kTf32, "tf32", kBf16, "bf16");
 }
 
 // A graph of layers; the last one gives the logits, [n, 1] for logloss, [n, classes] for softmax.

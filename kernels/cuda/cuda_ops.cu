@@ -35,6 +35,20 @@ __global__ void SumOf(const double* values, size_t count, double* sum) {
   if (threadIdx.x == 0) *sum = sums[0];
 }
 
+// Factors are rounded by cuBLAS on their way into the product, whose sums are in fp32. kFp32 agrees
+// with the CPU's results to the rounding of sums.
+cublasComputeType_t ComputeTypeOf(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return CUBLAS_COMPUTE_32F_PEDANTIC;
+    case Precision::kTf32:
+      return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case Precision::kBf16:
+      return CUBLAS_COMPUTE_32F_FAST_16BF;
+  }
+  return CUBLAS_COMPUTE_32F_PEDANTIC;
+}
+
 // Makes a GPU that of the calling thread.
 int Use(int gpu) {
   HDPS_CUDA_CHECK(cudaSetDevice(gpu));
@@ -45,12 +59,16 @@ int Use(int gpu) {
 // of them begins with Ready(), behind which all that was uploaded is in its place.
 class CudaOps : public DenseOps {
  public:
-  CudaOps(Executor* executor, int gpu)
-      : gpu_(Use(gpu)), staging_(stream_, executor), slabs_(stream_, staging_) {
+  CudaOps(const CudaOptions& options, int gpu)
+      : gpu_(Use(gpu)),
+        precision_(options.precision),
+        staging_(stream_, options.executor),
+        slabs_(stream_, staging_) {
     HDPS_CUBLAS_CHECK(cublasCreate(&blas_));
     HDPS_CUBLAS_CHECK(cublasSetStream(blas_, stream_));
-    // No TF32: results agree with the CPU's to rounding. No atomics: two runs are bit-identical.
-    HDPS_CUBLAS_CHECK(cublasSetMathMode(blas_, CUBLAS_PEDANTIC_MATH));
+    // Each product says what it rounds to. No atomics: two runs are bit-identical.
+    HDPS_CUBLAS_CHECK(cublasSetMathMode(
+        blas_, precision_ == Precision::kFp32 ? CUBLAS_PEDANTIC_MATH : CUBLAS_DEFAULT_MATH));
     HDPS_CUBLAS_CHECK(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED));
   }
   ~CudaOps() override {
@@ -61,7 +79,9 @@ class CudaOps : public DenseOps {
 
   DeviceKind device() const override { return DeviceKind::kCuda; }
   int gpu() const override { return gpu_; }
-  std::string Arithmetic() const override { return "cuda"; }
+  std::string Arithmetic() const override {
+    return precision_ == Precision::kFp32 ? "cuda" : "cuda " + std::string(WordOf(precision_));
+  }
 
   float* Allocate(size_t floats) override {
     Use(gpu_);
@@ -172,6 +192,7 @@ class CudaOps : public DenseOps {
   }
 
   const int gpu_;
+  const Precision precision_;
   const CudaStream stream_;
   CudaStaging staging_;
   cublasHandle_t blas_ = nullptr;
@@ -188,10 +209,11 @@ void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c)
   const float one = 1.0f, beta = spec.write == Write::kAdd ? 1.0f : 0.0f;
   if (depth > 0) {
     const auto order_of = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
-    HDPS_CUBLAS_CHECK(cublasSgemm(
+    HDPS_CUBLAS_CHECK(cublasGemmEx(
         blas_, order_of(spec.transpose_b), order_of(spec.transpose_a), static_cast<int>(c.cols),
-        static_cast<int>(c.rows), static_cast<int>(depth), &one, b.data, static_cast<int>(b.stride),
-        a.data, static_cast<int>(a.stride), &beta, c.data, static_cast<int>(c.stride)));
+        static_cast<int>(c.rows), static_cast<int>(depth), &one, b.data, CUDA_R_32F,
+        static_cast<int>(b.stride), a.data, CUDA_R_32F, static_cast<int>(a.stride), &beta, c.data,
+        CUDA_R_32F, static_cast<int>(c.stride), ComputeTypeOf(precision_), CUBLAS_GEMM_DEFAULT));
   } else if (spec.write == Write::kOver) {
     HDPS_CUDA_CHECK(cudaMemset2DAsync(c.data, c.stride * sizeof(float), 0, c.cols * sizeof(float),
                                       c.rows, stream_));
@@ -221,14 +243,14 @@ void CudaOps::Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
 
 }  // namespace
 
-Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor, uint32_t worker) {
+Result<std::unique_ptr<DenseOps>> NewCudaOps(const CudaOptions& options) {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
   if (error != cudaSuccess || devices == 0) {
     const char* reason = error != cudaSuccess ? cudaGetErrorString(error) : "it lists none";
     return Status(Code::kNotFound, std::string("no CUDA device found (driver: ") + reason + ")");
   }
-  const int gpu = Use(static_cast<int>(worker % static_cast<uint32_t>(devices)));
+  const int gpu = Use(static_cast<int>(options.worker % static_cast<uint32_t>(devices)));
   cudaFuncAttributes attributes;
   const cudaError_t runs = cudaFuncGetAttributes(&attributes, ProbeKernel);
   if (runs != cudaSuccess) {
@@ -237,7 +259,7 @@ Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor* executor, uint32_t worker
                   std::string("the CUDA device cannot run this build's code (driver: ") +
                       cudaGetErrorString(runs) + "); build with its HDPS_CUDA_ARCHITECTURES");
   }
-  return std::unique_ptr<DenseOps>(std::make_unique<CudaOps>(executor, gpu));
+  return std::unique_ptr<DenseOps>(std::make_unique<CudaOps>(options, gpu));
 }
 
 }  // namespace hdps

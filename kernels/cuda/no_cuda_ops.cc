@@ -3,7 +3,7 @@
 
 namespace hdps {
 
-Result<std::unique_ptr<DenseOps>> NewCudaOps(Executor*, uint32_t) {
+Result<std::unique_ptr<DenseOps>> NewCudaOps(const CudaOptions&) {
   return Status(Code::kNotFound, "this build has no CUDA (nvcc was not found or HDPS_CUDA is OFF)");
 }
 

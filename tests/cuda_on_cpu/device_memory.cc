@@ -45,13 +45,17 @@ struct Memory {
   std::map<unsigned char*, size_t> pinned;
 };
 
+Memory& TheMemory();
+
 void OnBadAccess(int, siginfo_t* info, void*) {
   const char device[] =
       "cuda_on_cpu: the host has touched a device's memory, which it can only copy\n";
+  const char outside[] = "cuda_on_cpu: a kernel has gone outside of the device's memory\n";
   const char other[] = "cuda_on_cpu: bad address\n";
-  const bool of_device = OnDevice(info->si_addr);
-  const ssize_t written =
-      of_device ? write(2, device, sizeof(device) - 1) : write(2, other, sizeof(other) - 1);
+  const bool of_device = OnDevice(info->si_addr), at_work = TheMemory().at_work > 0;
+  const ssize_t written = at_work     ? write(2, outside, sizeof(outside) - 1)
+                          : of_device ? write(2, device, sizeof(device) - 1)
+                                      : write(2, other, sizeof(other) - 1);
   static_cast<void>(written);
   signal(SIGSEGV, SIG_DFL);
   raise(SIGSEGV);

@@ -128,6 +128,17 @@ TEST_F(JobOnDeviceTest, TheDevicesMemoryDoesNotDependOnTheVocabulary) {
       few, many, table);
 }
 
+TEST_F(JobOnDeviceTest, ShorterFactorsLearnTheSame) {
+  const auto whole = Summary({1, 1}, kAllReduce);
+  for (const char* precision : {"tf32", "bf16"}) {
+    const Overrides rounded = {std::string("model.precision=") + precision};
+    const auto summary = Summary({1, 1}, kAllReduce + rounded);
+    EXPECT_NE(summary["digest"], whole["digest"]) << precision;
+    EXPECT_NEAR(summary["train_logloss"], double{whole["train_logloss"]}, 1e-3) << precision;
+    EXPECT_EQ(Digest({1, 2}, rounded), summary["digest"]) << "dense weights at the servers";
+  }
+}
+
 // Products are added up in another order than on the host.
 TEST_F(JobOnDeviceTest, TheHostLearnsTheSame) {
   const Overrides steps = {"train.max_steps=50", "train.epochs=4"};

@@ -85,7 +85,7 @@ class Precision(harness.Case):
 
     def test_a_mistake_is_named(self):
         done = harness.train(self.job, self.out("x"), sets={"model.precision": "fp16"}, expect=2)
-        self.assertRegex(done.stderr, r"model\.precision.*fp16.*fp32.*bf16")
+        self.assertRegex(done.stderr, r"model\.precision.*fp16.*fp32.*tf32.*bf16")
 
     def test_census_is_learned_as_well(self):
         found = {}

@@ -1,6 +1,9 @@
 // The suite of dense operations on a GPU; skipped by name where there is none.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"
 
@@ -44,6 +47,44 @@ TEST(CudaOps, TwoRunsAreBitIdentical) {
     results.push_back(std::move(all));
   }
   EXPECT_EQ(results[0], results[1]);
+}
+
+// Each factor is off by half a unit of its last bit at most, and so is their product, by twice
+// that; sums of 64 add what fp32 adds. Something is rounded, or nothing has been tested.
+TEST(CudaOps, FactorsOfProductsAreRoundedAsThePrecisionSays) {
+  std::string why;
+  const std::unique_ptr<DenseOps> exact = MakeCuda(&why);
+  if (exact == nullptr) GTEST_SKIP() << why;
+  constexpr size_t kRows = 50, kDepth = 64, kCols = 33;
+  const auto product = [&](DenseOps& ops, bool sizes) {
+    TestMatrix a(ops, kRows, kDepth, 1), b(ops, kDepth, kCols, 2), c(ops, kRows, kCols, 3);
+    if (sizes) {
+      for (TestMatrix* const m : {&a, &b}) {
+        for (float& value : m->values()) value = std::fabs(value);
+        ops.Upload(m->values(), m->device().data);
+      }
+    }
+    ops.Gemm({}, a.device(), b.device(), c.device());
+    return c.Fetch();
+  };
+  const std::vector<float> wanted = product(*exact, false), sizes = product(*exact, true);
+  for (const auto& [precision, bits] : {std::pair(Precision::kTf32, 10), {Precision::kBf16, 7}}) {
+    const auto ops = NewCudaOps({.executor = nullptr, .worker = 0, .precision = precision});
+    ASSERT_TRUE(ops.ok()) << ops.status().message();
+    const std::vector<float> found = product(**ops, false);
+    const double unit = std::ldexp(1.0, -bits - 1);
+    double largest = 0;
+    for (size_t r = 0; r < kRows; ++r) {
+      for (size_t c = 0; c < kCols; ++c) {
+        const size_t i = r * (kCols + 3) + c;
+        const double error = std::fabs(double{found[i]} - wanted[i]) / sizes[i];
+        ASSERT_LE(error, 2 * unit + unit * unit + 2 * kDepth * 0x1p-24) << r << " " << c;
+        largest = std::max(largest, error);
+      }
+    }
+    EXPECT_GT(largest, unit / 64) << "nothing was rounded";
+    EXPECT_EQ(product(**ops, false), found) << "two runs";
+  }
 }
 
 }  // namespace

@@ -17,6 +17,16 @@ std::string WeightShape(const Graph& graph, size_t layer) {
   return text.empty() ? "-" : text;
 }
 
+// Of a layer that multiplies otherwise than in fp32.
+std::string PrecisionOf(const ModelSpec& model, const Graph& graph, size_t layer, bool on_gpu) {
+  const bool has_products = graph.first_tensor[layer + 1] > graph.first_tensor[layer];
+  const bool here = on_gpu && model.layers[layer].device != "cpu" && has_products;
+  if (here && model.precision != Precision::kFp32) {
+    return " precision=" + std::string(WordOf(model.precision));
+  }
+  return graph.places[layer].bf16_products ? " precision=bf16" : "";
+}
+
 }  // namespace
 
 std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device) {
@@ -35,8 +45,7 @@ std::string DescribeGraph(const Job& job, const Graph& graph, DeviceKind device)
         << " device=" << (on_gpu && spec.device != "cpu" ? "cuda" : "cpu") << " output=[n,"
         << graph.places[i].width << "] weights=" << WeightShape(graph, i)
         << " parameters=" << parameters << " bytes=" << parameters * sizeof(float)
-        << (graph.places[i].on_rows ? first_layer : "")
-        << (graph.places[i].bf16_products ? " precision=bf16" : "")
+        << (graph.places[i].on_rows ? first_layer : "") << PrecisionOf(job.model, graph, i, on_gpu)
         << (graph.places[i].used ? "" : " (unused: the loss does not depend on it)") << "\n";
   }
   for (size_t t = 0; t < job.tables.size(); ++t) {

@@ -230,7 +230,10 @@ Result<double> GraphModel::Predict(const Batch& batch, std::span<const TableInpu
 
 // Says once a process what a job gets that asks for bf16.
 std::unique_ptr<DenseOps> OpsOfCpu(const ModelSpec& model, Executor& executor) {
-  if (model.precision == Precision::kFp32) return NewCpuOps(executor);
+  if (model.precision == Precision::kTf32) {
+    LOG_FIRST_N(WARNING, 1) << "model.precision: tf32 is of GPUs; this CPU multiplies in fp32";
+  }
+  if (model.precision != Precision::kBf16) return NewCpuOps(executor);
   const Bf16Products bf16 = Bf16ProductsOfThisMachine();
   if (bf16 == Bf16Products::kNone) {
     LOG_FIRST_N(WARNING, 1) << "model.precision: bf16: this CPU, or HDPS_MAX_VECTOR_WIDTH, has "
@@ -249,12 +252,7 @@ Result<std::unique_ptr<DenseOps>> ChooseOps(const ModelSpec& model, Executor& ex
                   "model.device: '" + device + "' is not a device; use auto, cpu or cuda");
   }
   if (device == "cpu") return OpsOfCpu(model, executor);
-  Result<std::unique_ptr<DenseOps>> cuda = NewCudaOps(&executor, worker);
-  if (cuda.ok() && model.precision == Precision::kBf16) {
-    return Status(Code::kInvalidArgument,
-                  "model.precision: bf16 is computed on CPUs only so far, and this job would use "
-                  "the GPU; use fp32, or model.device cpu");
-  }
+  Result<std::unique_ptr<DenseOps>> cuda = NewCudaOps({&executor, worker, model.precision});
   if (cuda.ok()) return cuda;
   if (device == "auto") return OpsOfCpu(model, executor);
   return Status(Code::kInvalidArgument,

@@ -332,9 +332,10 @@ Section ModelSection(const JobRegistry& registry) {
             OneOf{{"auto", "cpu", "cuda"}}, Hashed::kNothing);
   model.Add(
       "precision", &ModelText::precision,
-      "Of the numbers that dense layers of 16 units or more multiply. bf16: rounded to 16 bits "
-      "where the CPU multiplies those faster (AMX or AVX512-BF16; elsewhere fp32 is used, and "
-      "the log says so); sums, weights, their gradients and optimizers stay in fp32.",
+      "Of the numbers that layers multiply; sums, weights, their gradients and optimizers stay in "
+      "fp32. On a GPU of all products: tf32 rounds to 10 bits behind the point, bf16 to 7. On a "
+      "CPU bf16 is of dense layers of 16 units or more, where the CPU multiplies 16 bits faster "
+      "(AMX or AVX512-BF16; elsewhere fp32 is used, and the log says so), and tf32 is fp32.",
       kPrintedUnlessDefault);
   model.Add("first_layer", &ModelText::first_layer,
             "Of a dense layer on an embedding on the CPU: multiply every example's rows, or each "

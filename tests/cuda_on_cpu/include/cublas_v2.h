@@ -22,7 +22,17 @@ cublasStatus_t cublasDestroy(cublasHandle_t handle);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode);
-// By columns: c[m, n] = alpha op(a)[m, k] op(b)[k, n] + beta c.
-cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                           int m, int n, int k, const float* alpha, const float* a, int lda,
-                           const float* b, int ldb, const float* beta, float* c, int ldc);
+enum cudaDataType { CUDA_R_32F = 0 };
+enum cublasComputeType_t {
+  CUBLAS_COMPUTE_32F_PEDANTIC = 69,
+  CUBLAS_COMPUTE_32F_FAST_16BF = 75,
+  CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
+};
+enum cublasGemmAlgo_t { CUBLAS_GEMM_DEFAULT = -1 };
+// By columns: c[m, n] = alpha op(a)[m, k] op(b)[k, n] + beta c, factors rounded as the compute type
+// says.
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                            int m, int n, int k, const void* alpha, const void* a,
+                            cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
+                            int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
+                            cublasComputeType_t compute, cublasGemmAlgo_t algo);

@@ -298,7 +298,7 @@ TEST_P(CollectivePairTest, AbortEndsAWaitForARankThatDoesNotCome) {
 TEST_P(CollectivePairTest, DeviceMemoryIsReducedInPlace) {
   std::vector<std::unique_ptr<DenseOps>> ops;
   for (uint32_t r = 0; r < 2; ++r) {
-    Result<std::unique_ptr<DenseOps>> made = NewCudaOps(nullptr, r);
+    Result<std::unique_ptr<DenseOps>> made = NewCudaOps({nullptr, r});
     if (!made.ok()) GTEST_SKIP() << "no GPU: " << made.status().message();
     ops.push_back(*std::move(made));
   }
