@@ -44,27 +44,6 @@ TEST(JobMistakesTest, OfSchedulesPenaltiesAndClippingAreAnsweredWithPlaceValueAn
   }
 }
 
-TEST(JobMistakesTest, OfPlacesOnDevicesAreAnsweredWithWhatKeepsThemAway) {
-  const std::string cuda = "model.dense_target=cuda", all = "parallel.dense_exchange=allreduce";
-  const struct {
-    std::vector<std::string> overrides;
-    std::vector<std::string> needles;
-  } mistakes[] = {
-      {{"model.dense_target=gpu"}, {"model.dense_target", "\"gpu\"", "cuda"}},
-      {{cuda}, {"model.dense_target", "dense_exchange is servers", "allreduce"}},
-      {{cuda, all, "model.device=cpu"}, {"model.device is cpu"}},
-      {{cuda, all, "train.clip_norm=1"}, {"train.clip_norm"}},
-      {{cuda, all, "parallel.enable_parallel_optimizer=true"}, {"enable_parallel_optimizer"}},
-      {{cuda, all, "model.deep_optimizer.kind=adam", "parallel.gradient_fp32_sync=false"},
-       {"gradient_fp32_sync"}},
-  };
-  for (const auto& mistake : mistakes) {
-    const std::string message = Bad(mistake.overrides);
-    for (const std::string& needle : mistake.needles) EXPECT_THAT(message, HasSubstr(needle));
-  }
-  EXPECT_EQ(WhyDenseOnHost(Good({cuda, all})), "");
-}
-
 TEST(JobMistakesTest, OfEvaluationsAreAnsweredWithPlaceValueAndMend) {
   const Mistake mistakes[] = {
       {"data.validation_share=0.6", {"data.validation_share", "0.6", "from 0 to 0.5"}},
