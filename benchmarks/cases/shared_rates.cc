@@ -82,9 +82,8 @@ Result<double> UpdateFloatSeconds(const BenchSetting& setting, const Job& job, u
   std::vector<float> gradients(floats, 0x1p-10f);
   const int updates = setting.quick ? 10 : 40;
   HDPS_ASSIGN_OR_RETURN(const double seconds, SecondsOfRanks(workers, [&](uint32_t r) {
-                          std::vector<float> own = gradients;
                           for (int u = 0; u < updates; ++u) {
-                            states[r]->Apply(*executor, std::span(own), {});
+                            states[r]->Apply(*executor, std::span(gradients), {});
                           }
                           return Status();
                         }));

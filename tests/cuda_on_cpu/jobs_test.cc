@@ -134,7 +134,10 @@ TEST_F(JobOnDeviceTest, ShorterFactorsLearnTheSame) {
     const Overrides rounded = {std::string("model.precision=") + precision};
     const auto summary = Summary({1, 1}, kAllReduce + rounded);
     EXPECT_NE(summary["digest"], whole["digest"]) << precision;
-    EXPECT_NEAR(summary["train_logloss"], double{whole["train_logloss"]}, 1e-3) << precision;
+    // The same on every machine, so this allows for no rounding but the one asked for.
+    const double apart = double{summary["eval_logloss"]} - double{whole["eval_logloss"]};
+    std::printf("%s: evaluation logloss differs by %.1e\n", precision, apart);
+    EXPECT_LT(std::fabs(apart), 1e-3);
     EXPECT_EQ(Digest({1, 2}, rounded), summary["digest"]) << "dense weights at the servers";
   }
 }
@@ -147,7 +150,11 @@ TEST_F(JobOnDeviceTest, TheHostLearnsTheSame) {
     const auto device = Summary({1, 1}, way + steps);
     const double wanted = host["train_logloss"];
     EXPECT_NEAR(device["train_logloss"], wanted, 1e-5 * std::fabs(wanted));
-    EXPECT_NEAR(device["eval_auc"], double{host["eval_auc"]}, 1e-3);
+    const double wanted_eval = host["eval_logloss"];
+    EXPECT_NEAR(device["eval_logloss"], wanted_eval, 1e-5 * std::fabs(wanted_eval));
+    std::printf("logloss after 50 steps, device over host - 1: %.1e train, %.1e eval\n",
+                double{device["train_logloss"]} / wanted - 1,
+                double{device["eval_logloss"]} / wanted_eval - 1);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/dense_ops.h"
 #include "tests/cuda_on_cpu/stand_in.h"
+#include "tests/worker/model/expect_e2.h"
 #include "tests/worker/model/model_fixture.h"
 
 namespace hdps {
@@ -134,15 +135,8 @@ TEST(StepOnDevice, LayersMayBeComputedByTheHost) {
     for (int again = 0; again < 2; ++again) {
       const ModelRun::Gradients found = mixed.Step(batch);
       EXPECT_NEAR(found.loss_sum, expected.loss_sum, 1e-5 * std::fabs(expected.loss_sum));
-      ASSERT_EQ(found.dense.size(), expected.dense.size());
-      for (size_t i = 0; i < found.dense.size(); ++i) {
-        ASSERT_NEAR(found.dense[i], expected.dense[i], 1e-5) << i;
-      }
-      for (size_t t = 0; t < found.rows.size(); ++t) {
-        for (size_t i = 0; i < found.rows[t].size(); ++i) {
-          ASSERT_NEAR(found.rows[t][i], expected.rows[t][i], 1e-5) << t << " " << i;
-        }
-      }
+      ExpectE2(found.dense, expected.dense);
+      for (size_t t = 0; t < found.rows.size(); ++t) ExpectE2(found.rows[t], expected.rows[t]);
     }
     const std::string text = mixed.model().Describe();
     for (const LayerSpec& layer : job.model.layers) {

@@ -89,6 +89,9 @@ Status Trainer::Prepare() {
   for (const std::string& line : preview.lines) LOG(INFO) << "data: " << line;
   for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;
   LOG(INFO) << model_->Describe();
+  if (model_->ops().on_host() && job_->model.dense_target == "cuda") {
+    LOG(WARNING) << "model.dense_target: cuda has no effect: the model is on the CPU";
+  }
   const std::string on_host = WhyDenseOnHost(*job_);
   if (!model_->ops().on_host() && !on_host.empty()) {
     LOG(INFO) << "dense weights cross the bus in every step: " << on_host;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/dense_ops.h"
+#include "tests/worker/model/expect_e2.h"
 #include "tests/worker/model/model_fixture.h"
 #include "tests/worker/model/sequence_graphs.h"
 
@@ -17,14 +18,6 @@ class ModelOnGpuTest : public testing::TestWithParam<const char*> {
     if (!ops.ok()) GTEST_SKIP() << "no GPU: " << ops.status().message();
   }
 };
-
-// Within 1e-5 of the largest value of its kind.
-void ExpectE2(const std::vector<float>& gpu, const std::vector<float>& cpu) {
-  ASSERT_EQ(gpu.size(), cpu.size());
-  float largest = 1.0f;
-  for (const float x : cpu) largest = std::max(largest, std::fabs(x));
-  for (size_t i = 0; i < cpu.size(); ++i) ASSERT_NEAR(gpu[i], cpu[i], 1e-5f * largest) << i;
-}
 
 // By the name of a recipe, or of a graph of the tests.
 Job JobOf(const std::string& name) {
