@@ -152,8 +152,8 @@ void CheckArgument(const void* argument, size_t bytes) {
       }
       continue;
     }
-    // No address of a program, or no page of this one.
-    if (word < 0x100000 || word >= (uintptr_t{1} << 47)) continue;
+    // Too low for heap, stack or program: two small numbers beside each other. Or too high.
+    if (word < (uintptr_t{1} << 45) || word >= (uintptr_t{1} << 47)) continue;
     unsigned char there;
     void* const page = reinterpret_cast<void*>(word & ~uintptr_t{4095});
     if (mincore(page, 1, &there) == 0) {
