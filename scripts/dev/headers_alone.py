@@ -31,9 +31,15 @@ def shown_by_the_build(root):
 
 
 def errors_of(root, header, build):
-    """What the compiler says about a file that includes this header alone."""
+    """What the compiler says about a file that includes this header alone.
+
+    A folder called include stands first on the path of its own headers, as it does where they are used:
+    a stand-in for a library's header includes its own neighbours, not the library's.
+    """
+    own = next((str(root / above) for above in pathlib.PurePath(header).parents
+                if above.name == "include"), "")
     done = subprocess.run(["g++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic",
-                           '-DHDPS_SOURCE_DIR=""', "-I", str(root), "-isystem",
+                           '-DHDPS_SOURCE_DIR=""', *(["-I", own] if own else []), "-I", str(root), "-isystem",
                            str(build / "common"), "-x", "c++", "-"],
                           input=f'#include "{header}"\n', capture_output=True, text=True)
     return done.stderr if done.returncode else ""
