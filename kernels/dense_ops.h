@@ -220,7 +220,8 @@ class DeviceArray {
   // At least `floats` floats; what they held is lost when the array grows.
   float* Reserve(size_t floats) {
     if (floats > size_) {
-      ops_->Free(data_);
+      size_ = 0;
+      ops_->Free(std::exchange(data_, nullptr));
       data_ = ops_->Allocate(floats);
       size_ = floats;
     }

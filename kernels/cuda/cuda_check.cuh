@@ -4,6 +4,12 @@
 #include <cuda_runtime.h>
 #include <glog/logging.h>
 
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "kernels/device_memory_full.h"
+
 #define HDPS_CUDA_CHECK(call)                                     \
   do {                                                            \
     const cudaError_t hdps_cuda_error_ = (call);                  \
@@ -62,6 +68,38 @@ class CudaEvent {
   cudaEvent_t event_ = nullptr;
 };
 
+// "1.5 GiB", "3 KiB"
+inline std::string WithUnit(size_t bytes) {
+  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB"};
+  auto value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; unit < 3 && value >= 1024; ++unit) value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.4g %s", value, kUnits[unit]);
+  return text;
+}
+
+inline constexpr char kNeedLessDeviceMemory[] =
+    "; a smaller train.batch_size, more train.micro_batches, a smaller model.vocab_cache_size or "
+    "model.device=cpu would do";
+
+// Memory of the device of the calling thread. Throws DeviceMemoryFull.
+template <typename T>
+T* CudaAllocate(size_t size) {
+  void* data = nullptr;
+  const cudaError_t error = cudaMalloc(&data, size * sizeof(T));
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();  // Whoever asks next is not to hear of it.
+    size_t free = 0, total = 0;
+    HDPS_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    throw DeviceMemoryFull("the GPU's memory is full: " + WithUnit(size * sizeof(T)) +
+                           " more are needed, " + WithUnit(free) + " of " + WithUnit(total) +
+                           " are free" + kNeedLessDeviceMemory);
+  }
+  HDPS_CUDA_CHECK(error);
+  return static_cast<T*>(data);
+}
+
 // Device memory that grows on demand; what it held is lost when it grows.
 template <typename T>
 class CudaArray {
@@ -73,9 +111,9 @@ class CudaArray {
 
   T* Reserve(size_t size) {
     if (size > size_) {
-      HDPS_CUDA_CHECK(cudaFree(data_));
-      data_ = nullptr;
-      HDPS_CUDA_CHECK(cudaMalloc(&data_, size * sizeof(T)));
+      size_ = 0;
+      HDPS_CUDA_CHECK(cudaFree(std::exchange(data_, nullptr)));
+      data_ = CudaAllocate<T>(size);
       size_ = size;
     }
     return data_;

@@ -85,15 +85,17 @@ class CudaOps : public DenseOps {
 
   float* Allocate(size_t floats) override {
     Use(gpu_);
-    float* data = nullptr;
-    const cudaError_t error = cudaMalloc(&data, floats * sizeof(float));
-    CHECK(error == cudaSuccess) << "allocating " << floats * sizeof(float)
-                                << " bytes on the GPU: " << cudaGetErrorString(error)
-                                << "; a smaller train.batch_size or device=cpu would do";
-    return data;
+    return CudaAllocate<float>(floats);
   }
   void Free(float* data) override {
-    Ready();
+    Use(gpu_);
+    // Whoever leaves a full device frees what he has there, and must be able to.
+    try {
+      if (full_.empty()) Ready();
+    } catch (const DeviceMemoryFull& full) {
+      full_ = full.what();
+      staging_.Drop();
+    }
     HDPS_CUDA_CHECK(cudaFree(data));
   }
   void Upload(std::span<const float> from, float* to) override {
@@ -186,6 +188,7 @@ class CudaOps : public DenseOps {
 
  private:
   cudaStream_t Ready() {
+    if (!full_.empty()) throw DeviceMemoryFull(full_);
     Use(gpu_);
     staging_.Flush();
     return stream_;
@@ -195,6 +198,7 @@ class CudaOps : public DenseOps {
   const Precision precision_;
   const CudaStream stream_;
   CudaStaging staging_;
+  std::string full_;  // Why nothing more is computed: what was on its way up found no memory.
   cublasHandle_t blas_ = nullptr;
   CudaArray<float> partials_;
   CudaArray<double> losses_;

@@ -81,9 +81,12 @@ std::byte* PinnedMemory::Reserve(size_t bytes, size_t kept) {
   const size_t size = std::max(bytes, size_ + size_ / 2);
   void* data = nullptr;
   const cudaError_t error = cudaMallocHost(&data, size);
-  CHECK(error == cudaSuccess) << "pinning " << size
-                              << " bytes of the host's memory: " << cudaGetErrorString(error)
-                              << "; a smaller train.batch_size or model.device=cpu would do";
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw DeviceMemoryFull("the host has no " + WithUnit(size) + " of memory to pin for the GPU" +
+                           kNeedLessDeviceMemory);
+  }
+  HDPS_CUDA_CHECK(error);
   if (data_ != nullptr) {
     std::memcpy(data, data_, kept);
     HDPS_CUDA_CHECK(cudaFreeHost(data_));

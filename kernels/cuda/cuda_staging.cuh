@@ -73,6 +73,11 @@ class CudaStaging {
   void Flush() {
     if (!up_pieces_.empty()) SendUp();
   }
+  // Gives up what has not been sent.
+  void Drop() {
+    up_pieces_.clear();
+    up_bytes_ = 0;
+  }
 
   // Device memory for what is to be fetched; it stays until the fetch has ended.
   template <typename T>

@@ -110,6 +110,11 @@ void SetDevices(int count, size_t bytes_each) {
   Engine::Get().device_bytes = bytes_each;
 }
 
+void SetMemory(size_t bytes) {
+  const auto lock = Engine::Get().Lock();
+  Engine::Get().device_bytes = bytes;
+}
+
 Counters CountersNow() {
   const auto lock = Engine::Get().Lock();
   return Engine::Get().counters;

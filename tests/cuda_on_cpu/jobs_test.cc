@@ -9,6 +9,7 @@
 #include "common/job/optimizers/optimizers.h"
 #include "tests/cuda_on_cpu/stand_in.h"
 #include "tests/worker/role/small_job.h"
+#include "tools/plan/cost_model.h"
 #include "tools/synthetic/zipf.h"
 
 namespace hdps {
@@ -33,6 +34,7 @@ class JobOnDeviceTest : public SmallJobTest {
       : SmallJobTest({"model.device=cuda", "data.shuffle_rows=0", "train.batch_size=20",
                       "train.cache_refresh_steps=3"},
                      Rows(330, 1), Rows(101, 2)) {}
+  ~JobOnDeviceTest() override { cuda_on_cpu::SetMemory(size_t{4} << 30); }
 
   std::string Digest(const ClusterSize& cluster, const Overrides& overrides) {
     return Summary(cluster, overrides)["digest"];
@@ -121,11 +123,66 @@ TEST_F(JobOnDeviceTest, TheDevicesMemoryDoesNotDependOnTheVocabulary) {
   const double few = peak_of(2000), many = peak_of(20000);
   EXPECT_NEAR(many / few, 1.0, 0.01);
   const double table = 2.0 * 20000 * 64 * 4 * 3;  // Weights and the two moments of Adam.
-  EXPECT_GT(table, 4 * many);
+  cuda_on_cpu::SetMemory(static_cast<size_t>(table / 4));
+  EXPECT_EQ(peak_of(20000), many) << "a quarter of the table's bytes are enough";
   std::printf(
       "the device held at most %.0f bytes with 4,000 keys and %.0f with 40,000, whose rows "
       "are %.0f bytes\n",
       few, many, table);
+}
+
+// `hdps plan` says what a worker will hold on its GPU: not less than it does, and not twice as
+// much.
+TEST_F(JobOnDeviceTest, ThePlanKnowsTheDevicesMemory) {
+  const auto draw = [](Random&, uint64_t row) { return std::pair(row % 2000, 2 * (row % 2000)); };
+  ASSERT_TRUE(WriteFileAtomically(*files_, "train.csv", SmallRows(20000, 3, draw)).ok());
+  for (const Overrides& way :
+       {kAllReduce, Overrides{}, kAllReduce + Overrides{"model.hidden=[128,64]"},
+        kAllReduce + Overrides{"model.vocab_cache_size=100"},
+        kAllReduce + Overrides{"model.vocab_cache_size=1000"},
+        kAllReduce + Overrides{"model.deep_optimizer.kind=adam", "model.embedding_dim=16"},
+        Overrides{"train.batch_size=1000", "train.micro_batches=2"}}) {
+    SCOPED_TRACE(way.empty() ? "plain" : way.back());
+    const Overrides set = Overrides{"model.device=cuda", "model.embedding_dim=64",
+                                    "train.batch_size=200", "train.epochs=1"} +
+                          way;
+    const uint64_t before = cuda_on_cpu::CountersNow().bytes_in_use;
+    cuda_on_cpu::ForgetPeak();
+    Summary({1, 1}, set);
+    const auto held = double(cuda_on_cpu::CountersNow().bytes_peak - before);
+
+    const auto job = LoadJob(*files_, "job.json", set);
+    ASSERT_TRUE(job.ok());
+    PlanQuestion question;
+    question.shape = *ShapeOf(*job);
+    question.batch = job->train.batch_size;
+    question.micro_batches = job->train.micro_batches;
+    question.allreduce = job->parallel.dense_exchange == DenseExchange::kAllreduce;
+    question.rows = 4000;
+    question.unique_share = 1;
+    const double planned = Plan(question, MachineConstants()).device_bytes;
+    std::printf("planned %.0f bytes, held %.0f: %.2f\n", planned, held, planned / held);
+    EXPECT_GE(planned, held);
+    EXPECT_LT(planned, 2 * held);
+  }
+}
+
+TEST_F(JobOnDeviceTest, WhatDoesNotFitEndsWithTheMend) {
+  const uint64_t before = cuda_on_cpu::CountersNow().bytes_in_use;
+  cuda_on_cpu::ForgetPeak();
+  Summary({1, 1}, kAllReduce);
+  const uint64_t needed = cuda_on_cpu::CountersNow().bytes_peak - before;
+  for (const Overrides& way : {kAllReduce, kAllReduce + kKept, Overrides{}}) {
+    for (uint64_t sixteenths = 1; sixteenths < 15; sixteenths += 4) {
+      cuda_on_cpu::SetMemory(before + needed * sixteenths / 16);
+      const ProcessEnd end = RunJob({1, 1}, way);
+      if (end.status == kExitDone) continue;  // Others than the first way may need less.
+      EXPECT_EQ(end.status, kExitFailed);
+      EXPECT_NE(end.reason.find("the GPU's memory is full"), std::string::npos) << end.reason;
+      EXPECT_NE(end.reason.find("train.batch_size"), std::string::npos) << end.reason;
+    }
+  }
+  EXPECT_EQ(cuda_on_cpu::CountersNow().bytes_in_use, before) << "all of it was given back";
 }
 
 TEST_F(JobOnDeviceTest, ShorterFactorsLearnTheSame) {

@@ -11,6 +11,8 @@ namespace cuda_on_cpu {
 void SetSeed(uint64_t seed);
 // Before the first use of a device; as many bytes each.
 void SetDevices(int count, size_t bytes_each = size_t{4} << 30);
+// Of each device from here on.
+void SetMemory(size_t bytes);
 
 struct Counters {
   uint64_t up_bytes = 0, up_copies = 0;      // From the host's memory to a device's.

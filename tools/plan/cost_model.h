@@ -74,6 +74,7 @@ struct PlanAnswer {
   double server_rows = 0;  // Keys at one server.
   double server_row_bytes = 0, server_index_bytes = 0, server_buffer_bytes = 0;
   double worker_bytes = 0;
+  double device_bytes = 0;  // Of its GPU, if it has one.
 
   double checkpoint_bytes = 0;  // Of all servers.
   double checkpoint_seconds = 0;

@@ -9,6 +9,34 @@ namespace {
 constexpr double kNano = 1e-9;
 constexpr double kFloatBytes = sizeof(float), kKeyBytes = 8;
 
+// What a worker holds on a GPU, if it has one: at most, as copies of everything that goes up and
+// comes down stand beside it.
+void AddDeviceMemory(const PlanQuestion& question, PlanAnswer* answer) {
+  const JobShape& shape = question.shape;
+  const double step = double(question.batch) / question.workers;
+  const double examples = step / question.micro_batches;
+  const auto dense = static_cast<double>(shape.dense_floats);
+  const auto state = static_cast<double>(shape.dense_state_floats);
+  double floats = 0;
+  for (const JobShape::Table& table : shape.tables) {
+    const double rows =
+        table.features * std::min(examples, step * answer->unique_share);  // Of a part.
+    // They and their gradients; on the way up twice, down once.
+    floats += 5 * rows * table.dim;
+    // Kept rows have state, and come and go whole.
+    floats += 6 * table.kept_rows * (table.dim + table.state_floats);
+  }
+  // Of each key its example and its row, twice on the way up and once there, and both sorted by
+  // row.
+  floats += 20 * examples * shape.keys;
+  // Each output and its gradient: of embeddings pooled, put beside the numbers, and of layers.
+  floats += 2 * examples * double(2 * shape.embedding_floats + 2 * shape.activation_floats);
+  // Weights as products want them and their gradients; under allreduce their rows with state, too,
+  // all of which goes up and comes down at checkpoints, else weights up and gradients down.
+  floats += 2 * dense + (question.allreduce ? 3 * (dense + state) : 3 * dense);
+  answer->device_bytes = kFloatBytes * floats;
+}
+
 }  // namespace
 
 void AddMemory(const PlanQuestion& question, const MachineConstants& constants, double rows,
@@ -37,6 +65,7 @@ void AddMemory(const PlanQuestion& question, const MachineConstants& constants, 
   constexpr double kBatchesReady = 6, kDenseCopies = 4;
   answer->worker_bytes = (2 + question.lookahead) * rows_bytes + kBatchesReady * batch_bytes +
                          activations + kDenseCopies * kFloatBytes * double(shape.dense_floats);
+  AddDeviceMemory(question, answer);
   // Files hold every weight as a float, whatever its format in memory.
   answer->checkpoint_bytes =
       question.rows * (kFloatBytes * row_floats + tables * kKeyBytes) + dense * servers;

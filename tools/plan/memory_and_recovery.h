@@ -5,7 +5,8 @@
 
 namespace hdps {
 
-// Where one worker asks for `rows` rows in a step, which are `floats` floats with the dense ones.
+// Requires: the unique share is known. Where one worker asks for `rows` rows in a step, which are
+// `floats` floats with the dense ones.
 void AddMemory(const PlanQuestion& question, const MachineConstants& constants, double rows,
                double floats, PlanAnswer* answer);
 // Requires: memory and the time of a step are known.

@@ -92,7 +92,8 @@ std::string PlanText(const PlanSubject& subject, const PlanQuestion& question,
                              Bytes(answer.server_row_bytes) + ", index " +
                              Bytes(answer.server_index_bytes) + ", messages " +
                              Bytes(answer.server_buffer_bytes));
-  text += Line("", "worker " + Bytes(answer.worker_bytes));
+  text += Line("", "worker " + Bytes(answer.worker_bytes) + ", and at most " +
+                       Bytes(answer.device_bytes) + " of a GPU, if it has one");
   if (question.row_memory_bytes >= 0) {
     text +=
         Line("disk", ShowNumber("%.0f %%", 100 * answer.share_in_memory) +
@@ -155,6 +156,7 @@ std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
                                  {"server_index_bytes", answer.server_index_bytes},
                                  {"server_buffer_bytes", answer.server_buffer_bytes},
                                  {"worker_memory_bytes", answer.worker_bytes},
+                                 {"device_memory_bytes", answer.device_bytes},
                                  {"share_in_memory", answer.share_in_memory},
                                  {"rows_back", answer.rows_back},
                                  {"rows_back_seconds", answer.rows_back_seconds},

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "kernels/device_memory_full.h"
+
 namespace hdps {
 
 CollectiveQueue::CollectiveQueue(Collective& group, MonotonicClock& clock)
@@ -53,7 +55,7 @@ void CollectiveQueue::MakeCalls() {
       in_call_ = !broken;
     }
     const int64_t begin = clock_.NowNs();
-    Status status = broken ? Status() : call(group_);
+    Status status = broken ? Status() : WithinDeviceMemory([&] { return call(group_); });
     const int64_t end = clock_.NowNs();
     MutexLock lock(mutex_);
     if (failure_.ok()) failure_ = std::move(status);

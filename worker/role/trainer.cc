@@ -9,6 +9,7 @@
 
 #include "common/job/eval_sets.h"
 #include "common/platform/failpoint.h"
+#include "kernels/device_memory_full.h"
 #include "worker/data/data_preview.h"
 #include "worker/step/label_count.h"
 
@@ -33,13 +34,13 @@ bool Trainer::allreduce() const {
 }
 
 void Trainer::Run() {
-  Status status = Prepare();
+  Status status = WithinDeviceMemory([this] { return Prepare(); });
   if (status.ok() && channel_.WaitForView() == nullptr) return;
   while (status.ok()) {
     const std::optional<Command> command = channel_.NextCommand();
     if (!command.has_value()) break;
     VLOG(1) << "command " << command->id.value << ": " << CommandKindName(command->command);
-    status = Execute(*command);
+    status = WithinDeviceMemory([&] { return Execute(*command); });
     if (!status.ok() && Interrupted(status)) {
       LOG(INFO) << "command '" << CommandKindName(command->command) << "' at step " << clock_
                 << " is dropped: the job goes back to a checkpoint";
