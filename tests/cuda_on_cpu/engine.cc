@@ -89,6 +89,16 @@ void Engine::WorkUntil(std::unique_lock<std::mutex>& lock, Stream* stream,
   }
 }
 
+void Engine::WorkABit(std::unique_lock<std::mutex>& lock, Stream* stream) {
+  bool worked;
+  {
+    const DeviceAtWork at_work;
+    worked = WorkOnce(stream);
+    if (worked) CheckRedzones();
+  }
+  if (!worked) changed_.wait_for(lock, std::chrono::milliseconds(1));
+}
+
 void Engine::WorkOff(std::unique_lock<std::mutex>& lock, bool blocking_only) {
   const int device = CurrentDevice();
   const std::vector<Stream*> all(streams_.begin(), streams_.end());

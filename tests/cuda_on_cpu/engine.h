@@ -47,6 +47,8 @@ class Engine {
   // Works until `done` holds, on `stream` first.
   void WorkUntil(std::unique_lock<std::mutex>& lock, Stream* stream,
                  const std::function<bool()>& done);
+  // One piece of work, `stream` first; where there is none, waits a little for another thread's.
+  void WorkABit(std::unique_lock<std::mutex>& lock, Stream* stream);
   // Works off all streams of the device at hand; only those that wait for the legacy stream.
   void WorkOff(std::unique_lock<std::mutex>& lock, bool blocking_only);
   // Somebody may go on.

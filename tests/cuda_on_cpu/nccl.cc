@@ -16,9 +16,8 @@ namespace {
 
 // All ranks of one id.
 struct Ring {
-  int ranks = 0, joined = 0, left = 0;
+  int ranks = 0;
   std::map<int, int> devices;  // [ranks]
-  bool aborted = false;
   // Sent and not yet received, by (from, to, number).
   std::map<std::tuple<int, int, uint64_t>, std::pair<const void*, size_t>> sent;
 };
@@ -28,6 +27,7 @@ struct Ring {
 struct Communicator {
   std::shared_ptr<Ring> ring;
   int rank = 0;
+  std::shared_ptr<bool> aborted;
   std::map<std::pair<int, int>, uint64_t> numbers;  // Of the next move from a rank to another.
 };
 
@@ -57,7 +57,6 @@ std::map<std::string, std::shared_ptr<Ring>>& Rings() {
 
 // True when all moves are done: of a send, when it has been received.
 bool Try(Ring& ring, std::vector<Move>& moves, bool first) {
-  if (ring.aborted) return true;
   bool all = true, any = false;
   for (Move& move : moves) {
     if (move.done) continue;
@@ -83,10 +82,12 @@ ncclResult_t Submit() {
   auto moves = std::make_shared<std::vector<Move>>(std::exchange(group.moves, {}));
   auto first = std::make_shared<bool>(true);
   for (Move& move : *moves) CheckArgument(&move.data, sizeof(move.data));
-  Engine::Get().Add(group.stream, [ring = group.comm->ring, moves, first] {
+  const auto work = [ring = group.comm->ring, aborted = group.comm->aborted, moves, first] {
+    if (*aborted) return true;
     if (*first) ++Engine::Get().counters.collectives;
     return Try(*ring, *moves, std::exchange(*first, false));
-  });
+  };
+  Engine::Get().Add(group.stream, work);
   return ncclSuccess;
 }
 
@@ -115,20 +116,31 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
   std::memcpy(id->internal, &number, sizeof(number));
   return ncclSuccess;
 }
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
-  Engine& engine = Engine::Get();
-  auto lock = engine.Lock();
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  if (config->blocking != 0) Fail("communicators whose calls block are not modelled");
+  const auto lock = Engine::Get().Lock();
   std::shared_ptr<Ring>& ring = Rings()[std::string(id.internal, sizeof(id.internal))];
   if (ring == nullptr) ring = std::make_shared<Ring>();
   ring->ranks = ranks;
   ring->devices[rank] = CurrentDevice();
-  const std::shared_ptr<Ring> own = ring;
-  engine.Notify();
-  engine.WorkUntil(lock, nullptr, [&] { return static_cast<int>(own->devices.size()) == ranks; });
-  for (const auto& [other, device] : own->devices) {
-    if (other != rank && device == CurrentDevice()) return ncclInvalidUsage;  // As NCCL does.
+  *comm = new Communicator{ring, rank, std::make_shared<bool>(false), {}};
+  Engine::Get().Notify();
+  return ncclInProgress;
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
+  auto lock = Engine::Get().Lock();
+  const std::map<int, int>& devices = comm->ring->devices;
+  if (static_cast<int>(devices.size()) < comm->ring->ranks) {
+    *state = ncclInProgress;
+    Engine::Get().WorkABit(lock, nullptr);
+    return ncclSuccess;
   }
-  *comm = new Communicator{own, rank, {}};
+  *state = ncclSuccess;
+  const int own = devices.at(comm->rank);
+  for (const auto& [other, device] : devices) {  // As NCCL does.
+    if (other != comm->rank && device == own) *state = ncclInvalidUsage;
+  }
   return ncclSuccess;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
@@ -137,8 +149,11 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const auto lock = Engine::Get().Lock();
-  comm->ring->aborted = true;
+  *comm->aborted = true;
+  std::erase_if(comm->ring->sent,
+                [comm](const auto& sent) { return std::get<0>(sent.first) == comm->rank; });
   Engine::Get().Notify();
+  delete comm;
   return ncclSuccess;
 }
 ncclResult_t ncclGroupStart() {

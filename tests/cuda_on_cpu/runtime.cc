@@ -54,6 +54,8 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorNotReady:
+      return "device not ready";
   }
   return "unknown error";
 }
@@ -100,6 +102,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     Engine::Get().WorkUntil(lock, stream, [stream] { return stream->work.empty(); });
   }
   return cudaSuccess;
+}
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  auto lock = Engine::Get().Lock();
+  if (stream->work.empty()) return cudaSuccess;
+  Engine::Get().WorkABit(lock, stream);
+  return stream->work.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaDeviceSynchronize() {
   auto lock = Engine::Get().Lock();

@@ -9,8 +9,10 @@
 
 #include <atomic>
 #include <cstring>
+#include <thread>
 #include <utility>
 
+#include "common/platform/monotonic_clock.h"
 #include "worker/collective/device_values.h"
 #endif
 
@@ -27,7 +29,8 @@ namespace {
 // The calls of libnccl that are needed, found at run time.
 struct NcclLibrary {
   decltype(&ncclGetUniqueId) get_unique_id = nullptr;
-  decltype(&ncclCommInitRank) comm_init_rank = nullptr;
+  decltype(&ncclCommInitRankConfig) comm_init_rank_config = nullptr;
+  decltype(&ncclCommGetAsyncError) comm_get_async_error = nullptr;
   decltype(&ncclCommDestroy) comm_destroy = nullptr;
   decltype(&ncclCommAbort) comm_abort = nullptr;
   decltype(&ncclGroupStart) group_start = nullptr;
@@ -52,7 +55,8 @@ Status LoadNccl(NcclLibrary* nccl) {
   }
   const bool whole =
       Find(handle, "ncclGetUniqueId", &nccl->get_unique_id) &&
-      Find(handle, "ncclCommInitRank", &nccl->comm_init_rank) &&
+      Find(handle, "ncclCommInitRankConfig", &nccl->comm_init_rank_config) &&
+      Find(handle, "ncclCommGetAsyncError", &nccl->comm_get_async_error) &&
       Find(handle, "ncclCommDestroy", &nccl->comm_destroy) &&
       Find(handle, "ncclCommAbort", &nccl->comm_abort) &&
       Find(handle, "ncclGroupStart", &nccl->group_start) &&
@@ -62,7 +66,8 @@ Status LoadNccl(NcclLibrary* nccl) {
   if (!whole) {
     return Status(
         Code::kInvalidArgument,
-        "libnccl.so.2 lacks ncclSend or others of its calls; NCCL 2.7 or newer is needed");
+        "libnccl.so.2 lacks ncclCommInitRankConfig or others of its calls; NCCL 2.14 or newer is "
+        "needed");
   }
   return Status();
 }
@@ -73,14 +78,20 @@ Status CudaStatus(int error, const char* what) {
                 std::string(what) + ": " + cudaGetErrorString(static_cast<cudaError_t>(error)));
 }
 
+// A communicator may be used by one thread alone, and one that is given up must end by it too: so
+// no call here blocks. What is begun is asked after, in turn with whether Abort() has been called
+// and whether the wait's time is over.
+//
+// Invariant: comm_ is null from the moment it was given up.
 class NcclTransport : public RankTransport {
  public:
   NcclTransport(const CollectiveOptions& options, const NcclLibrary& nccl, uint32_t gpu)
-      : options_(options), nccl_(nccl), gpu_(static_cast<int>(gpu)) {}
+      : options_(options), nccl_(nccl), gpu_(static_cast<int>(gpu)), time_(NewSystemClock()) {}
 
   ~NcclTransport() override {
     cudaSetDevice(gpu_);
-    if (comm_ != nullptr && !aborted_) nccl_.comm_destroy(comm_);
+    if (aborted_) GiveUp();
+    if (comm_ != nullptr) nccl_.comm_destroy(comm_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
     for (const Memory& memory : scratch_) cudaFree(memory.data);
   }
@@ -89,9 +100,13 @@ class NcclTransport : public RankTransport {
     HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
     HDPS_RETURN_IF_ERROR(
         CudaStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate"));
-    return NcclStatus(
-        nccl_.comm_init_rank(&comm_, static_cast<int>(size()), id, static_cast<int>(rank())),
-        "ncclCommInitRank");
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    HDPS_RETURN_IF_ERROR(
+        NcclStatus(nccl_.comm_init_rank_config(&comm_, static_cast<int>(size()), id,
+                                               static_cast<int>(rank()), &config),
+                   "ncclCommInitRankConfig"));
+    return Settle("joining the group");
   }
 
   uint32_t rank() const override { return options_.rank; }
@@ -112,11 +127,11 @@ class NcclTransport : public RankTransport {
     return memory.data;
   }
 
-  Status CopyIn(std::byte* to, const void* from, MemorySpace, size_t size) override {
-    return Copy(to, from, size);
+  Status CopyIn(std::byte* to, const void* from, MemorySpace space, size_t size) override {
+    return Copy(to, from, space, size);
   }
-  Status CopyOut(void* to, MemorySpace, const std::byte* from, size_t size) override {
-    return Copy(to, from, size);
+  Status CopyOut(void* to, MemorySpace space, const std::byte* from, size_t size) override {
+    return Copy(to, from, space, size);
   }
 
   Status Exchange(std::span<const RankMove> sends, std::span<const RankMove> receives) override {
@@ -156,13 +171,20 @@ class NcclTransport : public RankTransport {
   }
 
   Status Finish() override {
-    HDPS_RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"));
-    return aborted_ ? Cancelled() : Status();
+    HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
+    cudaError_t error = cudaErrorNotReady;
+    ncclResult_t state = ncclSuccess;  // Of another rank, say, that is gone.
+    HDPS_RETURN_IF_ERROR(Await("an exchange", [&] {
+      error = cudaStreamQuery(stream_);
+      if (error != cudaErrorNotReady) return true;
+      return comm_ != nullptr &&
+             (nccl_.comm_get_async_error(comm_, &state) != ncclSuccess || state != ncclSuccess);
+    }));
+    if (error != cudaErrorNotReady) return CudaStatus(error, "cudaStreamQuery");
+    return Healthy(state == ncclSuccess ? ncclSystemError : state, "an exchange");
   }
 
-  void Abort() override {
-    if (!aborted_.exchange(true)) nccl_.comm_abort(comm_);
-  }
+  void Abort() override { aborted_ = true; }
 
  private:
   struct Memory {
@@ -170,7 +192,9 @@ class NcclTransport : public RankTransport {
     size_t size = 0;
   };
 
-  Status Copy(void* to, const void* from, size_t size) {
+  Status Copy(void* to, const void* from, MemorySpace space, size_t size) {
+    // The call waits for the stream, behind what may never end, where one side is the host's.
+    if (space == MemorySpace::kHost) HDPS_RETURN_IF_ERROR(Finish());
     HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
     return CudaStatus(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream_), "copy");
   }
@@ -178,24 +202,72 @@ class NcclTransport : public RankTransport {
   // Calls of NCCL that are made as one.
   template <typename Calls>
   Status InGroup(const Calls& calls) {
-    if (aborted_) return Cancelled();
+    if (aborted_ || comm_ == nullptr) return Cancelled();
     HDPS_RETURN_IF_ERROR(CudaStatus(cudaSetDevice(gpu_), "cudaSetDevice"));
     HDPS_RETURN_IF_ERROR(NcclStatus(nccl_.group_start(), "ncclGroupStart"));
     const Status status = calls();
     const Status ended = NcclStatus(nccl_.group_end(), "ncclGroupEnd");
-    return status.ok() ? ended : status;
+    if (!status.ok() || !ended.ok()) {
+      GiveUp();
+      return status.ok() ? ended : status;
+    }
+    return Settle("beginning an exchange");
+  }
+
+  // Returns when NCCL's own threads have done what was asked of them.
+  Status Settle(const char* what) {
+    ncclResult_t asked = ncclSuccess, state = ncclInProgress;
+    HDPS_RETURN_IF_ERROR(Await(what, [&] {
+      asked = nccl_.comm_get_async_error(comm_, &state);
+      return asked != ncclSuccess || state != ncclInProgress;
+    }));
+    return Healthy(asked != ncclSuccess ? asked : state, what);
+  }
+
+  // A communicator with an error is of no more use.
+  Status Healthy(ncclResult_t state, const char* what) {
+    Status status = NcclStatus(state, what);
+    if (!status.ok()) GiveUp();
+    return status;
+  }
+
+  // Polls until `done`, or the group is given up.
+  template <typename Done>
+  Status Await(const char* what, const Done& done) {
+    const int64_t begin = time_->NowNs();
+    while (!done()) {
+      if (aborted_ || comm_ == nullptr) return Cancelled();
+      if (time_->NowNs() - begin > options_.timeout_ms * 1'000'000) {
+        GiveUp();
+        return Status(Code::kUnavailable, std::string("NCCL: ") + what + " of rank " +
+                                              std::to_string(rank()) + " of " +
+                                              std::to_string(size()) + " took over " +
+                                              std::to_string(options_.timeout_ms) + " ms");
+      }
+      std::this_thread::yield();
+    }
+    return aborted_ ? Cancelled() : Status();
+  }
+
+  // Ends what is on its way; nothing is sent or received any more.
+  void GiveUp() {
+    if (comm_ != nullptr) nccl_.comm_abort(std::exchange(comm_, nullptr));
+  }
+  Status Cancelled() {
+    GiveUp();
+    return Status(Code::kCancelled, "the group was given up");
   }
 
   Status NcclStatus(ncclResult_t result, const char* what) const {
-    if (result == ncclSuccess) return Status();
+    if (result == ncclSuccess || result == ncclInProgress) return Status();
     return Status(Code::kUnavailable, std::string(what) + " on rank " + std::to_string(rank()) +
                                           ": " + nccl_.error_string(result));
   }
-  static Status Cancelled() { return Status(Code::kCancelled, "the group was given up"); }
 
   const CollectiveOptions options_;
   const NcclLibrary nccl_;
   const int gpu_;
+  const std::unique_ptr<MonotonicClock> time_;
   ncclComm_t comm_ = nullptr;
   cudaStream_t stream_ = nullptr;
   Memory scratch_[kScratchKinds];

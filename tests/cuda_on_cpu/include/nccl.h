@@ -8,11 +8,17 @@ enum ncclResult_t {
   ncclSystemError = 2,
   ncclInvalidArgument = 4,
   ncclInvalidUsage = 5,
+  ncclInProgress = 7,
 };
 enum ncclDataType_t { ncclInt8 = 0, ncclUint8 = 1 };
 struct ncclUniqueId {
   char internal[128];
 };
+struct ncclConfig_t {
+  int blocking;
+};
+#define NCCL_CONFIG_INITIALIZER \
+  { 1 }
 namespace cuda_on_cpu {
 struct Communicator;
 }
@@ -21,9 +27,12 @@ using ncclComm_t = cuda_on_cpu::Communicator*;
 extern "C" {
 const char* ncclGetErrorString(ncclResult_t result);
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
-// Waits for all ranks of the id.
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank);
+// Only with config->blocking = 0: ncclCommGetAsyncError says when all ranks of the id are there.
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
+// Ends what this rank has begun, and the communicator.
 ncclResult_t ncclCommAbort(ncclComm_t comm);
 ncclResult_t ncclGroupStart();
 ncclResult_t ncclGroupEnd();

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -25,7 +26,7 @@ namespace {
 
 using Ranks = std::vector<std::unique_ptr<Collective>>;
 
-Ranks NewRanks(const char* backend, uint32_t size) {
+Ranks NewRanks(const char* backend, uint32_t size, int64_t timeout_ms = 20000) {
   const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
   Ranks ranks(size);
   OnAllRanks(size, [&](uint32_t r) {
@@ -34,7 +35,7 @@ Ranks NewRanks(const char* backend, uint32_t size) {
     options.size = size;
     options.group = "test";
     options.gpu = static_cast<int>(r);
-    options.timeout_ms = 20000;
+    options.timeout_ms = timeout_ms;
     Result<std::unique_ptr<Collective>> collective = NewCollective(backend, options, *store);
     ASSERT_TRUE(collective.ok()) << collective.status().message();
     ranks[r] = *std::move(collective);
@@ -292,6 +293,33 @@ TEST_P(CollectivePairTest, AbortEndsAWaitForARankThatDoesNotCome) {
   ranks[0]->Abort();
   waiting->Join();
   EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
+}
+
+// Nobody has to give the group up: what a wait may take is said when the group is made.
+TEST_P(CollectivePairTest, ARankThatDoesNotComeIsNotAwaitedForever) {
+  if (GetParam().make == kLocal.make) GTEST_SKIP() << "threads of one process wait without limit";
+  const Ranks ranks = NewRanks(GetParam().name, 2, 300);
+  const Status status = ranks[0]->Barrier();
+  EXPECT_EQ(status.code(), Code::kUnavailable) << status.message();
+  EXPECT_FALSE(ranks[0]->Barrier().ok()) << "A group that has failed stays so.";
+}
+
+// Before a call, in its midst and behind it.
+TEST_P(CollectivePairTest, AbortMeetsCallsAtAnyMoment) {
+  for (int after = 0; after < 20; ++after) {
+    const Ranks ranks = GetParam().make(2);
+    std::atomic<int> calls = 0;
+    std::unique_ptr<Thread> rank[2];
+    for (uint32_t r = 0; r < 2; ++r) {
+      rank[r] = StartThread("rank", [&, r] {
+        std::vector<float> values = FloatsOf(r, 100);
+        while (ranks[r]->AllReduceSum(values).ok()) ++calls;
+      });
+    }
+    while (calls < after) std::this_thread::yield();
+    for (const auto& each : ranks) each->Abort();
+    for (const auto& each : rank) each->Join();
+  }
 }
 
 // Memory of a GPU goes through Gloo by way of the host.
