@@ -7,95 +7,18 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 
 #include "common/platform/executor.h"
-#include "common/platform/random.h"
-#include "kernels/dense_ops.h"
+#include "tests/worker/collective/collective_backends.h"
 #include "worker/collective/rank_transport.h"
 
 namespace hdps {
 namespace {
-
-using Ranks = std::vector<std::unique_ptr<Collective>>;
-
-Ranks NewRanks(const char* backend, uint32_t size, int64_t timeout_ms = 20000) {
-  const std::unique_ptr<RendezvousStore> store = NewMemoryStore();
-  Ranks ranks(size);
-  OnAllRanks(size, [&](uint32_t r) {
-    CollectiveOptions options;
-    options.rank = r;
-    options.size = size;
-    options.group = "test";
-    options.gpu = static_cast<int>(r);
-    options.timeout_ms = timeout_ms;
-    Result<std::unique_ptr<Collective>> collective = NewCollective(backend, options, *store);
-    ASSERT_TRUE(collective.ok()) << collective.status().message();
-    ranks[r] = *std::move(collective);
-  });
-  return ranks;
-}
-
-Ranks NewGlooRanks(uint32_t size) { return NewRanks("gloo", size); }
-Ranks NewNcclRanks(uint32_t size) { return NewRanks("nccl", size); }
-
-// Values whose sum depends on the order in which they are added.
-std::vector<float> FloatsOf(uint32_t rank, size_t count) {
-  std::vector<float> values(count);
-  for (size_t i = 0; i < count; ++i) {
-    const uint64_t bits = RandomAt(rank + 1, i);
-    values[i] = (UnitFloat(bits) - 0.5f) * std::ldexp(1.0f, static_cast<int>(bits % 21) - 10);
-  }
-  return values;
-}
-
-std::vector<uint64_t> NumbersOf(uint32_t rank, size_t count) {
-  std::vector<uint64_t> values(count);
-  for (size_t i = 0; i < count; ++i) values[i] = RandomAt(100 + rank, i);
-  return values;
-}
-
-std::vector<std::byte> BytesOf(uint32_t rank, size_t count) {
-  std::vector<std::byte> values(count);
-  for (size_t i = 0; i < count; ++i) values[i] = static_cast<std::byte>(RandomAt(200 + rank, i));
-  return values;
-}
-
-std::vector<float> SumInRankOrder(const std::vector<uint32_t>& ranks, size_t count) {
-  std::vector<float> sum = FloatsOf(ranks[0], count);
-  for (size_t r = 1; r < ranks.size(); ++r) {
-    const std::vector<float> other = FloatsOf(ranks[r], count);
-    for (size_t i = 0; i < count; ++i) sum[i] += other[i];
-  }
-  return sum;
-}
-
-std::vector<uint32_t> FirstRanks(uint32_t size) {
-  std::vector<uint32_t> ranks;
-  for (uint32_t r = 0; r < size; ++r) ranks.push_back(r);
-  return ranks;
-}
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
-}
-
-void ExpectOk(const Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
-
-struct Backend {
-  const char* name;
-  Ranks (*make)(uint32_t size);
-};
-constexpr Backend kLocal = {"local", NewThreadCollectives}, kGloo = {"gloo", NewGlooRanks};
-constexpr Backend kNccl = {"nccl", NewNcclRanks};  // Each rank has a GPU of its own.
 
 // None, fewer than ranks, an odd number in one exchange, and so many that each rank reduces a part.
 constexpr size_t kCounts[] = {0, 1, 3, 1023, 100003};
@@ -127,7 +50,7 @@ class CollectiveTest : public testing::TestWithParam<std::tuple<Backend, uint32_
 
 TEST_P(CollectiveTest, AllReduceAddsInTheOrderOfTheRanks) {
   ForAll([&](uint32_t r, size_t count) {
-    std::vector<float> values = FloatsOf(r, count);
+    std::vector<float> values = RankFloats(r, count);
     ExpectOk(ranks_[r]->AllReduceSum(values));
     EXPECT_TRUE(SameBits(values, SumInRankOrder(FirstRanks(size_), count)));
   });
@@ -135,7 +58,7 @@ TEST_P(CollectiveTest, AllReduceAddsInTheOrderOfTheRanks) {
 
 TEST_P(CollectiveTest, AllReduceOfSeveralKindsAtOnce) {
   ForAll([&](uint32_t r, size_t count) {
-    std::vector<float> floats = FloatsOf(r, count);
+    std::vector<float> floats = RankFloats(r, count);
     std::vector<uint64_t> sums = NumbersOf(r, count), bits = NumbersOf(r, 5);
     std::vector<uint32_t> small = {r, 0xffffffff};
     const std::array lists = {OrOf(bits), SumOf(floats), SumOf(small), SumOf(sums)};
@@ -155,7 +78,7 @@ TEST_P(CollectiveTest, AllReduceOfSeveralKindsAtOnce) {
 
 TEST_P(CollectiveTest, ReduceScatterGivesEveryRankItsSegment) {
   ForAll([&](uint32_t r, size_t count) {
-    const std::vector<float> values = FloatsOf(r, count);
+    const std::vector<float> values = RankFloats(r, count);
     std::vector<float> given = values;
     const Segment segment = SegmentOf(count, r, size_);
     std::vector<float> mine(segment.size);
@@ -238,11 +161,11 @@ TEST_P(CollectiveTest, PartsAreGroupsAndTakeTurnsWithTheWhole) {
     for (const size_t count : kCounts) {
       // Unlike numbers of calls in the two parts, before all meet again.
       for (uint32_t times = 0; times < 1 + 2 * part; ++times) {
-        std::vector<float> values = FloatsOf(r, count);
+        std::vector<float> values = RankFloats(r, count);
         ExpectOk(group.AllReduceSum(values));
         EXPECT_TRUE(SameBits(values, SumInRankOrder(members, count)));
       }
-      std::vector<float> values = FloatsOf(r, count);
+      std::vector<float> values = RankFloats(r, count);
       ExpectOk(ranks_[r]->AllReduceSum(values));
       EXPECT_TRUE(SameBits(values, SumInRankOrder(FirstRanks(size_), count)));
       std::vector<std::byte> bytes = BytesOf(r, count);
@@ -265,94 +188,6 @@ INSTANTIATE_TEST_SUITE_P(OnGpus, CollectiveTest,
                            return std::string(std::get<0>(given.param).name) +
                                   std::to_string(std::get<1>(given.param));
                          });
-
-class CollectivePairTest : public testing::TestWithParam<Backend> {
- protected:
-  void SetUp() override {
-    std::string why_not;
-    if (GetParam().make == NewNcclRanks && NcclGpuName(1, &why_not).empty()) {
-      GTEST_SKIP() << "no NCCL for two ranks: " << why_not;
-    }
-  }
-};
-
-TEST_P(CollectivePairTest, NegativeZeroIsTheNeutralElement) {
-  const Ranks ranks = GetParam().make(2);
-  OnAllRanks(2, [&](uint32_t r) {
-    std::vector<float> values =
-        r == 0 ? std::vector<float>{-0.0f, 0.0f, 1.0f} : std::vector<float>(3, -0.0f);
-    ASSERT_TRUE(ranks[r]->AllReduceSum(values).ok());
-    EXPECT_TRUE(SameBits(values, {-0.0f, 0.0f, 1.0f}));
-  });
-}
-
-TEST_P(CollectivePairTest, AbortEndsAWaitForARankThatDoesNotCome) {
-  const Ranks ranks = GetParam().make(2);
-  Status status;
-  auto waiting = StartThread("rank", [&] { status = ranks[0]->Barrier(); });
-  ranks[0]->Abort();
-  waiting->Join();
-  EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
-}
-
-// Nobody has to give the group up: what a wait may take is said when the group is made.
-TEST_P(CollectivePairTest, ARankThatDoesNotComeIsNotAwaitedForever) {
-  if (GetParam().make == kLocal.make) GTEST_SKIP() << "threads of one process wait without limit";
-  const Ranks ranks = NewRanks(GetParam().name, 2, 300);
-  const Status status = ranks[0]->Barrier();
-  EXPECT_EQ(status.code(), Code::kUnavailable) << status.message();
-  EXPECT_FALSE(ranks[0]->Barrier().ok()) << "A group that has failed stays so.";
-}
-
-// Before a call, in its midst and behind it.
-TEST_P(CollectivePairTest, AbortMeetsCallsAtAnyMoment) {
-  for (int after = 0; after < 20; ++after) {
-    const Ranks ranks = GetParam().make(2);
-    std::atomic<int> calls = 0;
-    std::unique_ptr<Thread> rank[2];
-    for (uint32_t r = 0; r < 2; ++r) {
-      rank[r] = StartThread("rank", [&, r] {
-        std::vector<float> values = FloatsOf(r, 100);
-        while (ranks[r]->AllReduceSum(values).ok()) ++calls;
-      });
-    }
-    while (calls < after) std::this_thread::yield();
-    for (const auto& each : ranks) each->Abort();
-    for (const auto& each : rank) each->Join();
-  }
-}
-
-// Memory of a GPU goes through Gloo by way of the host.
-TEST_P(CollectivePairTest, DeviceMemoryIsReducedInPlace) {
-  std::vector<std::unique_ptr<DenseOps>> ops;
-  for (uint32_t r = 0; r < 2; ++r) {
-    Result<std::unique_ptr<DenseOps>> made = NewCudaOps({nullptr, r});
-    if (!made.ok()) GTEST_SKIP() << "no GPU: " << made.status().message();
-    ops.push_back(*std::move(made));
-  }
-  const Ranks ranks = GetParam().make(2);
-  for (const size_t count : {1, 1023, 100003}) {
-    std::vector<float*> on_device;
-    for (uint32_t r = 0; r < 2; ++r) {
-      on_device.push_back(ops[r]->Allocate(count));
-      ops[r]->Upload(FloatsOf(r, count), on_device[r]);
-      ops[r]->Finish();  // A group reads what is ready.
-    }
-    OnAllRanks(2, [&](uint32_t r) {
-      const ReducedValues list = SumOf(std::span(on_device[r], count), MemorySpace::kDevice);
-      ExpectOk(ranks[r]->AllReduce({&list, 1}));
-    });
-    for (uint32_t r = 0; r < 2; ++r) {
-      std::vector<float> sum(count);
-      ops[r]->Download(on_device[r], sum);
-      EXPECT_TRUE(SameBits(sum, SumInRankOrder({0, 1}, count))) << count;
-      ops[r]->Free(on_device[r]);
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, CollectivePairTest, testing::Values(kLocal, kGloo, kNccl),
-                         [](const auto& given) { return std::string(given.param.name); });
 
 TEST(CollectiveValues, TheirSumsDependOnTheOrder) {
   // Otherwise the tests of the order would prove nothing.
@@ -389,7 +224,7 @@ TEST(NcclTransport, SpreadsAndCombinesOnTheDevice) {
     std::byte* const parts = *nccl.Reserve(Scratch::kParts, stride * kRanks);
     std::byte* const sum = *nccl.Reserve(Scratch::kStaged, bytes);
     for (uint32_t r = 0; r < kRanks; ++r) {
-      const std::vector<float> values = FloatsOf(r, count);
+      const std::vector<float> values = RankFloats(r, count);
       ExpectOk(nccl.CopyIn(parts + stride * r, values.data(), MemorySpace::kHost, bytes));
       ExpectOk(nccl.Finish());
     }

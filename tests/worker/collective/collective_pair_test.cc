@@ -1,0 +1,106 @@
+// Two ranks of each way between them: how a wait ends for which the other does not come.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/platform/executor.h"
+#include "kernels/dense_ops.h"
+#include "tests/worker/collective/collective_backends.h"
+
+namespace hdps {
+namespace {
+
+class CollectivePairTest : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    std::string why_not;
+    if (GetParam().make == NewNcclRanks && NcclGpuName(1, &why_not).empty()) {
+      GTEST_SKIP() << "no NCCL for two ranks: " << why_not;
+    }
+  }
+};
+
+TEST_P(CollectivePairTest, NegativeZeroIsTheNeutralElement) {
+  const Ranks ranks = GetParam().make(2);
+  OnAllRanks(2, [&](uint32_t r) {
+    std::vector<float> values =
+        r == 0 ? std::vector<float>{-0.0f, 0.0f, 1.0f} : std::vector<float>(3, -0.0f);
+    ASSERT_TRUE(ranks[r]->AllReduceSum(values).ok());
+    EXPECT_TRUE(SameBits(values, {-0.0f, 0.0f, 1.0f}));
+  });
+}
+
+TEST_P(CollectivePairTest, AbortEndsAWaitForARankThatDoesNotCome) {
+  const Ranks ranks = GetParam().make(2);
+  Status status;
+  auto waiting = StartThread("rank", [&] { status = ranks[0]->Barrier(); });
+  ranks[0]->Abort();
+  waiting->Join();
+  EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
+}
+
+// Nobody has to give the group up: what a wait may take is said when the group is made.
+TEST_P(CollectivePairTest, ARankThatDoesNotComeIsNotAwaitedForever) {
+  if (GetParam().make == kLocal.make) GTEST_SKIP() << "threads of one process wait without limit";
+  const Ranks ranks = NewRanks(GetParam().name, 2, 300);
+  const Status status = ranks[0]->Barrier();
+  EXPECT_EQ(status.code(), Code::kUnavailable) << status.message();
+  EXPECT_FALSE(ranks[0]->Barrier().ok()) << "A group that has failed stays so.";
+}
+
+// Before a call, in its midst and behind it.
+TEST_P(CollectivePairTest, AbortMeetsCallsAtAnyMoment) {
+  for (int after = 0; after < 20; ++after) {
+    const Ranks ranks = GetParam().make(2);
+    std::atomic<int> calls = 0;
+    std::unique_ptr<Thread> rank[2];
+    for (uint32_t r = 0; r < 2; ++r) {
+      rank[r] = StartThread("rank", [&, r] {
+        std::vector<float> values = RankFloats(r, 100);
+        while (ranks[r]->AllReduceSum(values).ok()) ++calls;
+      });
+    }
+    while (calls < after) std::this_thread::yield();
+    for (const auto& each : ranks) each->Abort();
+    for (const auto& each : rank) each->Join();
+  }
+}
+
+// Memory of a GPU goes through Gloo by way of the host.
+TEST_P(CollectivePairTest, DeviceMemoryIsReducedInPlace) {
+  std::vector<std::unique_ptr<DenseOps>> ops;
+  for (uint32_t r = 0; r < 2; ++r) {
+    Result<std::unique_ptr<DenseOps>> made = NewCudaOps({nullptr, r});
+    if (!made.ok()) GTEST_SKIP() << "no GPU: " << made.status().message();
+    ops.push_back(*std::move(made));
+  }
+  const Ranks ranks = GetParam().make(2);
+  for (const size_t count : {1, 1023, 100003}) {
+    std::vector<float*> on_device;
+    for (uint32_t r = 0; r < 2; ++r) {
+      on_device.push_back(ops[r]->Allocate(count));
+      ops[r]->Upload(RankFloats(r, count), on_device[r]);
+      ops[r]->Finish();  // A group reads what is ready.
+    }
+    OnAllRanks(2, [&](uint32_t r) {
+      const ReducedValues list = SumOf(std::span(on_device[r], count), MemorySpace::kDevice);
+      ExpectOk(ranks[r]->AllReduce({&list, 1}));
+    });
+    for (uint32_t r = 0; r < 2; ++r) {
+      std::vector<float> sum(count);
+      ops[r]->Download(on_device[r], sum);
+      EXPECT_TRUE(SameBits(sum, SumInRankOrder({0, 1}, count))) << count;
+      ops[r]->Free(on_device[r]);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CollectivePairTest, testing::Values(kLocal, kGloo, kNccl),
+                         [](const auto& given) { return std::string(given.param.name); });
+
+}  // namespace
+}  // namespace hdps
