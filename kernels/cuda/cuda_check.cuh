@@ -4,10 +4,10 @@
 #include <cuda_runtime.h>
 #include <glog/logging.h>
 
-#include <cstdio>
 #include <string>
 #include <utility>
 
+#include "common/base/byte_count.h"
 #include "kernels/device_memory_full.h"
 
 #define HDPS_CUDA_CHECK(call)                                     \
@@ -68,17 +68,6 @@ class CudaEvent {
   cudaEvent_t event_ = nullptr;
 };
 
-// "1.5 GiB", "3 KiB"
-inline std::string WithUnit(size_t bytes) {
-  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB"};
-  auto value = static_cast<double>(bytes);
-  int unit = 0;
-  for (; unit < 3 && value >= 1024; ++unit) value /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.4g %s", value, kUnits[unit]);
-  return text;
-}
-
 inline constexpr char kNeedLessDeviceMemory[] =
     "; a smaller train.batch_size, more train.micro_batches, a smaller model.vocab_cache_size or "
     "model.device=cpu would do";
@@ -92,9 +81,9 @@ T* CudaAllocate(size_t size) {
     cudaGetLastError();  // Whoever asks next is not to hear of it.
     size_t free = 0, total = 0;
     HDPS_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    throw DeviceMemoryFull("the GPU's memory is full: " + WithUnit(size * sizeof(T)) +
-                           " more are needed, " + WithUnit(free) + " of " + WithUnit(total) +
-                           " are free" + kNeedLessDeviceMemory);
+    throw DeviceMemoryFull("the GPU's memory is full: " + ShowByteCount(size * sizeof(T)) +
+                           " more are needed, " + ShowByteCount(free) + " of " +
+                           ShowByteCount(total) + " are free" + kNeedLessDeviceMemory);
   }
   HDPS_CUDA_CHECK(error);
   return static_cast<T*>(data);

@@ -83,8 +83,8 @@ std::byte* PinnedMemory::Reserve(size_t bytes, size_t kept) {
   const cudaError_t error = cudaMallocHost(&data, size);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw DeviceMemoryFull("the host has no " + WithUnit(size) + " of memory to pin for the GPU" +
-                           kNeedLessDeviceMemory);
+    throw DeviceMemoryFull("the host has no " + ShowByteCount(size) +
+                           " of memory to pin for the GPU" + kNeedLessDeviceMemory);
   }
   HDPS_CUDA_CHECK(error);
   if (data_ != nullptr) {
