@@ -278,7 +278,7 @@ void SchedulerNode::Impl::On(PeerId from, const ScaleRequest& message, const Fra
 
 void SchedulerNode::Impl::TickRecovery() {
   for (const std::string& gone : rendezvous.Expire(now)) {
-    Notice(gone + " came to take a place and went silent again");
+    NoticeOutside(gone + " came to take a place and went silent again");
   }
   switch (recovery.Look(rendezvous, now)) {
     case Recovery::Next::kForm:
@@ -300,7 +300,7 @@ void SchedulerNode::Impl::TickRecovery() {
 
 void SchedulerNode::Impl::TickScaling() {
   for (const std::string& gone : rendezvous.Expire(now)) {
-    Notice(gone + " came to join the job and went silent again");
+    NoticeOutside(gone + " came to join the job and went silent again");
   }
   const bool ready = scaling.ready(rendezvous);
   if (!ready && !CopiesMayBeAtOthers()) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/outside_text.h"
 #include "common/protocol/messages.h"
 #include "scheduler/job_coordinator.h"
 #include "scheduler/members/cut_links.h"
@@ -57,6 +58,10 @@ struct SchedulerNode::Impl {
 
   void Notice(const std::string& line) {
     if (voice.notice) voice.notice(line);
+  }
+  // Of what anybody can cause.
+  void NoticeOutside(std::string line) {
+    if (const auto taken = outside.Take(std::move(line), now)) Notice(*taken);
   }
 
   template <typename Message>
@@ -155,6 +160,7 @@ struct SchedulerNode::Impl {
   Recovery recovery;
   FailureCount failures;
   std::map<PeerId, TimeMs> standing_by;  // Since when.
+  OutsideLines outside;
   Scaling scaling;
   std::optional<TimeMs> copies_missing_since;  // And nobody has come.
   PeerId scale_asked_by;                       // Last, and what it was told.

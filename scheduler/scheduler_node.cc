@@ -16,7 +16,7 @@ void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Fram
   const bool known = rendezvous.Has(from);
   if (std::optional<JoinRefused> refusal = rendezvous.Admit(from, message, now)) {
     if (StandsBy(from, message)) return;
-    Notice("refused " + message.host + ": " + refusal->message);
+    NoticeOutside("refused " + message.host + ": " + refusal->message);
     return Send(from, *refusal);
   }
   standing_by.erase(from);
@@ -155,7 +155,7 @@ void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& fra
 
 void SchedulerNode::Impl::TickGathering() {
   for (const std::string& gone : rendezvous.Expire(now)) {
-    Notice(gone + " went silent before the cluster was complete; its place is free again");
+    NoticeOutside(gone + " went silent before the cluster was complete; its place is free again");
   }
   const TimeMs waited = now - *began;
   if (waited >= int64_t{job.cluster.rendezvous_timeout_s} * 1000) {
@@ -335,8 +335,8 @@ void SchedulerNode::OnFrame(PeerId from, Frame frame) {
   if (impl.members && impl.members->Has(from)) impl.members->Heard(from, impl.now);
   if (!impl.Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
                      StatusRequest, ScaleRequest>(from, frame)) {
-    LOG(WARNING) << "dropped a frame of kind " << MessageKindName(kind) << " from "
-                 << impl.NameOf(from) << ": it is not the scheduler's";
+    impl.NoticeOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
+                       impl.NameOf(from) + ": it is not the scheduler's");
   }
   // The members stand until they hear what comes next: that does not wait for a tick.
   if (impl.coordinator && impl.tracker.has_new()) impl.SendDue();
@@ -350,6 +350,7 @@ void SchedulerNode::OnTick(TimeMs now) {
   }
   impl.ForgiveOwnStandstill(now);
   impl.now = now;
+  if (const auto line = impl.outside.LeftOut(now)) impl.Notice(*line);
   if (impl.leaving) return impl.SayFarewell();
   if (impl.before) impl.TakeOver();
   if (impl.coordinator) {

@@ -21,13 +21,18 @@ void TellWhich(const FoundCheckpoint& found) {
                found.manifest.clock, found.folder.c_str(), found.newest);
 }
 
-Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
-                                          const Job& job, ShardId shard) {
+std::vector<TableSlice> EmptySlices(const Job& job, const Manifest& manifest, ShardId shard) {
   std::vector<TableSlice> slices;
   for (uint32_t t = 0; t < job.tables.size(); ++t) {
     slices.emplace_back(job.tables[t], TableId{t}, job.seed,
-                        RowPlacement{.shard = shard, .num_shards = checkpoint.manifest.num_shards});
+                        RowPlacement{.shard = shard, .num_shards = manifest.num_shards});
   }
+  return slices;
+}
+
+Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
+                                          const Job& job, ShardId shard) {
+  std::vector<TableSlice> slices = EmptySlices(job, checkpoint.manifest, shard);
   std::vector<TableSlice*> tables;
   for (TableSlice& slice : slices) tables.push_back(&slice);
   HDPS_RETURN_IF_ERROR(ReadShard(files, checkpoint.chain, shard, tables));

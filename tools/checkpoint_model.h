@@ -16,6 +16,8 @@
 
 namespace hdps {
 
+// Of a shard of a checkpoint of the job: its tables, [Job::tables], without rows.
+std::vector<TableSlice> EmptySlices(const Job& job, const Manifest& manifest, ShardId shard);
 // One shard of a checkpoint of the job, [Job::tables]..
 Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoint& checkpoint,
                                           const Job& job, ShardId shard);

@@ -132,13 +132,26 @@ Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
   HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(files, path, which));
   TellWhich(opened.found);
   HDPS_ASSIGN_OR_RETURN(opened.job, JobOf(opened.found));
+  const Manifest& manifest = opened.found.manifest;
+  if (TablesDigest(opened.job) != manifest.tables_digest) {
+    return Status(Code::kCorruption, JoinPath(opened.found.folder, kManifestName) +
+                                         ": its job has other tables than the checkpoint");
+  }
   return opened;
 }
 
-// One shard of a checkpoint, of a full one as its file tells without the job.
+// One shard of a checkpoint, of a full one without keeping its rows.
 Result<SnapshotSummary> SummarizeShard(FileSystem& files, const OpenedCheckpoint& from,
                                        const SavedFile& saved, uint32_t shard) {
-  if (from.found.chain.size() == 1) return SummarizeSnapshot(files, from.found.folder, saved);
+  if (from.found.chain.size() == 1) {
+    const Manifest& manifest = from.found.manifest;
+    std::vector<TableSlice> empty = EmptySlices(from.job, manifest, {shard});
+    std::vector<TableSlice*> tables;
+    for (TableSlice& slice : empty) tables.push_back(&slice);
+    const SnapshotHeader expected{
+        manifest.tables_digest, {shard}, manifest.num_shards, manifest.clock, kNoClock};
+    return SummarizeSnapshot(files, from.found.folder, saved, expected, tables);
+  }
   HDPS_ASSIGN_OR_RETURN(const std::vector<TableSlice> slices,
                         ReadShard(files, from.found, from.job, {shard}));
   SnapshotSummary summary;
@@ -261,6 +274,11 @@ Status Inspect() {
   // A full checkpoint tells its tables without the job.
   if (opened.found.chain.size() > 1) {
     HDPS_ASSIGN_OR_RETURN(opened.job, JobOf(opened.found));
+    const Manifest& manifest = opened.found.manifest;
+    if (TablesDigest(opened.job) != manifest.tables_digest) {
+      return Status(Code::kCorruption, JoinPath(opened.found.folder, kManifestName) +
+                                           ": its job has other tables than the checkpoint");
+    }
   }
   const FoundCheckpoint& found = opened.found;
   HDPS_ASSIGN_OR_RETURN(const std::vector<SnapshotSummary::Table> tables,

@@ -1,6 +1,8 @@
 // Reads addresses and keeps those beyond this machine closed.
 #include "common/net/address.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -61,6 +63,19 @@ std::string Address::ToString() const {
       return "inproc://" + path;
   }
   return "";
+}
+
+bool Address::CanBeDialed() const {
+  if (scheme != Scheme::kTcp) return true;
+  if (host == "*" || port == 0) return false;
+  if (host.front() == '.' || host.find("..") != std::string::npos) return false;
+  const bool numeric = std::ranges::all_of(
+      host, [](char c) { return c == '.' || std::isdigit(static_cast<unsigned char>(c)) != 0; });
+  if (!numeric) return true;
+  in_addr number{};
+  if (inet_pton(AF_INET, host.c_str(), &number) != 1) return false;
+  const uint32_t first = ntohl(number.s_addr) >> 24;
+  return first != 0 && first < 224;
 }
 
 bool Address::OnThisMachine() const { return scheme != Scheme::kTcp || IsLoopback(host); }

@@ -21,6 +21,9 @@ struct Address {
   std::string path;  // kIpc, kInproc
 
   std::string ToString() const;
+  // Of one process, on one port: neither "*" nor port 0, which can only be listened on, nor the
+  // numbers of any machine, of many, or of none.
+  bool CanBeDialed() const;
   bool OnThisMachine() const;  // Nobody on another machine can reach it.
 };
 

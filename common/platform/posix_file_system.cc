@@ -183,8 +183,13 @@ Status MakeFolders(const std::string& path, bool sync) {
 class PosixFileSystem : public FileSystem {
  public:
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override {
-    HDPS_ASSIGN_OR_RETURN(Descriptor file, Open("open", path, O_RDONLY));
     struct stat info {};
+    // Opening one waits for whoever writes it, perhaps for ever. What stands in /dev is open.
+    if (::stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode) && !path.starts_with("/dev/")) {
+      return Status(Code::kInvalidArgument,
+                    "open " + path + ": it is a fifo, which is read once; name a file");
+    }
+    HDPS_ASSIGN_OR_RETURN(Descriptor file, Open("open", path, O_RDONLY));
     if (::fstat(file.fd(), &info) < 0) return Failure("open", path, errno);
     if (S_ISDIR(info.st_mode)) {
       return Status(Code::kInvalidArgument, "open " + path + ": it is a folder; name a file in it");

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/outside_text.h"
 #include "common/protocol/messages.h"
 #include "messages_generated.h"
 
@@ -240,11 +241,15 @@ class FieldReader : private FieldCounter {
   void Kind(MessageKind& kind) {
     kind = static_cast<MessageKind>(table_.GetField<uint16_t>(Next(), 0));
   }
-  void Name(std::string& name) { Text(name); }
-  void Text(std::string& text) {
+  void Name(std::string& name) {
     const auto* from = table_.GetPointer<const flatbuffers::String*>(Next());
     const bool fits = from != nullptr && budget_.Spend(from->size(), 1, kTextBytesMax);
-    text = fits ? from->str() : std::string();
+    name = fits ? from->str() : std::string();
+  }
+  // All text for people passes here before it comes to a log or a terminal.
+  void Text(std::string& text) {
+    Name(text);
+    text = ShowOutside(text);
   }
   template <typename N>
   void Numbers(std::vector<N>& numbers) {

@@ -69,7 +69,8 @@ Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, Sh
                  const std::vector<TableSlice*>& tables,
                  IfDamaged if_damaged = IfDamaged::kNothingIsStored);
 
-// Reads the rows of one snapshot, whole or delta, without knowing the job: for `hdps inspect`.
+// Reads the rows of one snapshot, whole or delta, and keeps none: for `hdps inspect`. What does not
+// fit is refused as ReadSnapshot does; the slices, which stay empty, say which tables there are.
 struct SnapshotSummary {
   SnapshotHeader header;
   struct Table {
@@ -81,6 +82,7 @@ struct SnapshotSummary {
   std::vector<Table> tables;
 };
 Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& folder,
-                                          const SavedFile& saved);
+                                          const SavedFile& saved, const SnapshotHeader& expected,
+                                          const std::vector<TableSlice*>& tables);
 
 }  // namespace hdps

@@ -8,6 +8,7 @@
 #include "common/base/hash.h"
 #include "common/platform/failpoint.h"
 #include "embedding/snapshot/snapshot.h"
+#include "embedding/snapshot/snapshot_checks.h"
 #include "embedding/snapshot/snapshot_format.h"
 #include "embedding/snapshot/snapshot_parts.h"
 
@@ -199,65 +200,6 @@ class Walk {
   std::vector<float> rows_;
 };
 
-// Compares what the file says of itself with what this job expects of it.
-class Expectation {
- public:
-  Expectation(const std::string& path, const SnapshotHeader& header,
-              const std::vector<SnapshotPart>& parts)
-      : path_(path), expected_(header), parts_(parts) {}
-
-  Status CheckHeader(const SnapshotHeader& found, uint32_t num_tables) const {
-    if (found.tables_digest != expected_.tables_digest ||
-        found.num_shards != expected_.num_shards || num_tables != parts_.size()) {
-      return {
-          Code::kInvalidArgument,
-          path_ + ": written by another job (" + std::to_string(num_tables) + " tables in " +
-              std::to_string(found.num_shards) + " shards, this job has " +
-              std::to_string(parts_.size()) + " in " + std::to_string(expected_.num_shards) +
-              ", or their names, dims, rules or seed differ); give the job it was trained with"};
-    }
-    if (found.shard != expected_.shard || found.clock != expected_.clock ||
-        found.base != expected_.base) {
-      return {Code::kCorruption,
-              path_ + ": holds " + Describe(found) + ", expected " + Describe(expected_)};
-    }
-    return {};
-  }
-  Status CheckTable(uint32_t t, const TableShape& found) const {
-    const SnapshotPart& part = parts_[t];
-    if (found.name == part.name && found.dim == part.dim &&
-        found.state_floats == part.state_floats) {
-      return {};
-    }
-    return {Code::kInvalidArgument, path_ + ": table " + std::to_string(t) + " is '" + found.name +
-                                        "', this job's is '" + part.name +
-                                        "', or their dims or rules differ"};
-  }
-  Status CheckKeys(uint32_t t, std::span<const Key> keys) const {
-    if (parts_[t].kind == PartKind::kSketch || parts_[t].shard_by == ShardBy::kGiven) return {};
-    for (const Key key : keys) {
-      const ShardId shard = ShardOf(key, parts_[t].shard_by, expected_.num_shards);
-      if (shard != expected_.shard) {
-        return {Code::kCorruption, path_ + ": key " + std::to_string(key) + " of table '" +
-                                       parts_[t].name + "' belongs to shard " +
-                                       std::to_string(shard.value)};
-      }
-    }
-    return {};
-  }
-
- private:
-  static std::string Describe(const SnapshotHeader& header) {
-    return "shard " + std::to_string(header.shard.value) + " at clock " +
-           std::to_string(header.clock) +
-           (header.is_delta() ? " on clock " + std::to_string(header.base) : "");
-  }
-
-  const std::string path_;
-  const SnapshotHeader expected_;
-  const std::vector<SnapshotPart> parts_;
-};
-
 // One file to be read into slices: first checked, then stored.
 class Reading {
  public:
@@ -282,21 +224,25 @@ class Reading {
     return Walk(files_, folder_, saved_).Run(store);
   }
 
- private:
   Visitor Checks() const {
     return {.header = [this](const SnapshotHeader& header,
                              uint32_t n) { return expectation_.CheckHeader(header, n); },
-            .table = [this](uint32_t t,
-                            const TableShape& shape) { return expectation_.CheckTable(t, shape); },
-            .block = [this](uint32_t t, std::span<const Key> keys,
-                            std::span<const float>) { return expectation_.CheckKeys(t, keys); }};
+            .table =
+                [this](uint32_t t, const TableShape& shape) {
+                  return expectation_.CheckTable(t, shape.name, shape.dim, shape.state_floats);
+                },
+            .block =
+                [this](uint32_t t, std::span<const Key> keys, std::span<const float> rows) {
+                  return expectation_.CheckRows(t, keys, rows);
+                }};
   }
 
+ private:
   FileSystem& files_;
   const std::string folder_;
   const SavedFile saved_;
   const std::vector<SnapshotPart> parts_;
-  const Expectation expectation_;
+  const SnapshotExpectation expectation_;
 };
 
 // The file of `manifest` that has this name; null where there is none.
@@ -344,18 +290,22 @@ Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, Sh
 }
 
 Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& folder,
-                                          const SavedFile& saved) {
+                                          const SavedFile& saved, const SnapshotHeader& expected,
+                                          const std::vector<TableSlice*>& tables) {
+  const Reading reading(files, folder, saved, expected, tables);
+  const Visitor check = reading.Checks();
   SnapshotSummary summary;
   std::vector<uint64_t> table_hashes;
   PartKind kind = PartKind::kRows;
   uint64_t erased = 0;
   Visitor sum{.header =
-                  [&](const SnapshotHeader& header, uint32_t) {
+                  [&](const SnapshotHeader& header, uint32_t num_tables) {
                     summary.header = header;
-                    return Status();
+                    return check.header(header, num_tables);
                   },
               .table =
-                  [&](uint32_t, const TableShape& shape) {
+                  [&](uint32_t position, const TableShape& shape) {
+                    HDPS_RETURN_IF_ERROR(check.table(position, shape));
                     kind = shape.kind;
                     if (kind == PartKind::kErased) erased = shape.num_rows;
                     if (kind != PartKind::kRows) return Status();
@@ -365,7 +315,8 @@ Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& 
                     return Status();
                   },
               .block =
-                  [&](uint32_t, std::span<const Key> keys, std::span<const float> rows) {
+                  [&](uint32_t position, std::span<const Key> keys, std::span<const float> rows) {
+                    HDPS_RETURN_IF_ERROR(check.block(position, keys, rows));
                     if (kind != PartKind::kRows) return Status();
                     const size_t row_floats = rows.size() / keys.size();
                     for (size_t i = 0; i < keys.size(); ++i) {

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/base/outside_text.h"
 #include "common/net/address.h"
 #include "scheduler/members/shard_placement.h"
 
@@ -35,10 +36,10 @@ std::string WrongAddress(const JoinRequest& request) {
   }
   if (request.address.empty()) return "a server must say where it listens, and this one did not";
   const Result<Address> address = ParseAddress(request.address);
-  if (!address.ok()) return address.status().message();
-  if (address->scheme == Address::Scheme::kTcp && (address->host == "*" || address->port == 0)) {
-    return "address " + request.address + " cannot be dialed; a server says the host and port " +
-           "it listens on";
+  if (!address.ok()) return ShowOutside(address.status().message());
+  if (!address->CanBeDialed()) {
+    return "address " + ShowOutside(request.address) +
+           " cannot be dialed; a server says the host and port " + "it listens on";
   }
   return "";
 }
@@ -179,10 +180,12 @@ std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const
     return Mistaken("a " + name + " cannot join: only servers and workers do");
   }
   if (request.job_digest != options_.job_digest) {
+    // Who does not know the job's digest does not learn it here.
     return Mistaken("this " + name +
                     " has another job than the scheduler: its job has the digest " +
-                    Hex(request.job_digest) + ", the scheduler's " + Hex(options_.job_digest) +
-                    "; start all of them with the same --job and the same --set");
+                    Hex(request.job_digest) +
+                    ", the scheduler's has another; start all of them with the same --job and the "
+                    "same --set");
   }
   for (const auto& [told, ours, of] :
        {std::tuple(request.num_servers, options_.num_servers, "servers"),

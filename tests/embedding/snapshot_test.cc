@@ -102,7 +102,8 @@ TEST_F(Snapshot, RoundTrip) {
     EXPECT_EQ(saved.checksum, HashString(bytes));
     const Status status = Read(saved, back);
     ASSERT_TRUE(status.ok()) << status.message();
-    const Result<SnapshotSummary> summary = SummarizeSnapshot(*files_, "/ck", saved);
+    const Result<SnapshotSummary> summary =
+        SummarizeSnapshot(*files_, "/ck", saved, header_, back.All());
     ASSERT_TRUE(summary.ok()) << summary.status().message();
     EXPECT_EQ(summary->header.clock, 120);
     for (size_t t = 0; t < specs_.size(); ++t) {
@@ -117,6 +118,58 @@ TEST_F(Snapshot, RoundTrip) {
     // Written again from what was read: the same bytes.
     Write(back);
     EXPECT_EQ(Bytes(saved), bytes);
+  }
+}
+
+// Whole and with all its checksums, but not what the manifest and the job say: neither loaded nor
+// believed by `hdps inspect`.
+TEST_F(Snapshot, AForgedOneIsRefusedByAllWhoReadIt) {
+  Slices slices(specs_);
+  slices.Fill({2}, 100, 1);
+  const SavedFile saved = Write(slices);
+  const auto expect_refused = [&](const SnapshotHeader& expected,
+                                  const std::vector<TableSpec>& specs, const char* why) {
+    Slices empty(specs);
+    const Status read = ReadSnapshot(*files_, "/ck", saved, expected, empty.All());
+    const auto summary = SummarizeSnapshot(*files_, "/ck", saved, expected, empty.All());
+    for (const Status& status : {read, summary.status()}) {
+      EXPECT_NE(status.message().find(why), std::string::npos) << status.message();
+      EXPECT_FALSE(status.ok());
+    }
+  };
+  SnapshotHeader other = header_;
+  other.shard = {1};
+  expect_refused(other, specs_, "holds shard 2 at clock 120, expected shard 1");
+  other = header_;
+  other.clock = 121;
+  expect_refused(other, specs_, "expected shard 2 at clock 121");
+  other = header_;
+  other.num_shards = 5;
+  expect_refused(other, specs_, "another job");
+  other = header_;
+  other.tables_digest = 78;
+  expect_refused(other, specs_, "another job");
+  std::vector<TableSpec> specs = specs_;
+  specs[0].name += "x";
+  expect_refused(header_, specs, "this job's is");
+}
+
+TEST_F(Snapshot, AWeightThatIsNoNumberIsRefused) {
+  for (const float bad : {std::nanf(""), INFINITY, -INFINITY}) {
+    Slices slices(specs_), empty(specs_);
+    slices.Fill({2}, 3, 1);
+    TableSlice& table = slices.tables[1];
+    std::vector<Key> keys = {1};
+    while (ShardOf(keys[0], table.spec().shard_by, kShards) != ShardId{2}) ++keys[0];
+    std::vector<float> row(table.dim(), 0.5f);
+    row.back() = bad;
+    table.Store(keys, table.dim(), row, 1);
+    const SavedFile saved = Write(slices);
+    const Status read = Read(saved, empty);
+    EXPECT_EQ(read.code(), Code::kCorruption);
+    EXPECT_NE(read.message().find("is no finite number"), std::string::npos) << read.message();
+    EXPECT_EQ(empty.tables[0].num_rows() + empty.tables[1].num_rows(), 0u);
+    EXPECT_FALSE(SummarizeSnapshot(*files_, "/ck", saved, header_, empty.All()).ok());
   }
 }
 

@@ -19,6 +19,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 RendezvousOptions Options(uint32_t servers, uint32_t workers) {
   return {.num_servers = servers,
@@ -110,8 +111,9 @@ TEST(Rendezvous, ExplicitRanksAreHonouredAndAnotherJobsMembersRefused) {
               AllOf(HasSubstr("rank 4"), HasSubstr("0 to 3")));
   JoinRequest other = Request(Role::kWorker, "x");
   other.job_digest = 0xabc;
+  // The scheduler's digest, 4d, would let anybody in who hears it.
   EXPECT_THAT(Refusal(rendezvous, 4, other),
-              AllOf(HasSubstr("0000000000000abc"), HasSubstr("000000000000004d")));
+              AllOf(HasSubstr("0000000000000abc"), Not(HasSubstr("4d"))));
   JoinRequest told = Request(Role::kWorker, "x");
   told.num_workers = 5;
   EXPECT_THAT(Refusal(rendezvous, 5, told),

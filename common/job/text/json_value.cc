@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 #include <utility>
 
 namespace hdps {
@@ -119,7 +120,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return Close(); }
   bool end_array() override { return Close(); }
   bool key(std::string& name) override {
-    if (open_.back()->Find(name) != nullptr) return Fail("\"" + name + "\" is given twice");
+    if (!names_.back().insert(name).second) return Fail("\"" + name + "\" is given twice");
     open_.back()->names.push_back(std::move(name));
     return true;
   }
@@ -159,10 +160,12 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     if (!opens) return true;
     if (open_.size() == kDepthMax) return Fail("this is nested too deeply");
     open_.push_back(added);
+    names_.emplace_back();
     return true;
   }
   bool Close() {
     open_.pop_back();
+    names_.pop_back();
     return true;
   }
 
@@ -170,6 +173,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   const std::string origin_;
   JsonValue root_;
   std::vector<JsonValue*> open_;
+  std::vector<std::unordered_set<std::string>> names_;  // [open_]: given there so far.
   Status status_;
 };
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -180,6 +181,18 @@ TEST(FileSystemTest, ALockDiesWithItsProcess) {
   EXPECT_FALSE(files->Exists(path));
   close(told[0]);
   close(told[1]);
+}
+
+// Opening one without a writer would wait without a word.
+TEST(FileSystemTest, AFifoIsRefusedAtOnce) {
+  const auto files = NewPosixFileSystem();
+  const std::string path = JoinPath(testing::TempDir(), "a_fifo." + std::to_string(getpid()));
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const auto opened = files->OpenSequential(path);
+  EXPECT_EQ(unlink(path.c_str()), 0);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(opened.status().message().find("fifo"), std::string::npos) << opened.status().message();
 }
 
 TEST(FileSystemTest, AFullDiskIsAnErrorWithItsReason) {

@@ -1,0 +1,98 @@
+// Bytes to text, and the count of lines.
+#include "common/base/outside_text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+// Bytes of the character of UTF-8 that begins `text`; 0: none does. Table 3-7 of the Unicode
+// standard: neither longer forms than needed, nor surrogates, nor beyond U+10FFFF.
+size_t CharacterBytes(std::string_view text) {
+  const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t bytes = first < 0xc2   ? 0
+                       : first < 0xe0 ? 2
+                       : first < 0xf0 ? 3
+                       : first < 0xf5 ? 4
+                                      : 0;
+  if (bytes == 0 || text.size() < bytes) return 0;
+  const unsigned char low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
+  const unsigned char high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (size_t i = 2; i < bytes; ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xbf) return 0;
+  }
+  return bytes;
+}
+
+// C0, DEL, C1 (as UTF-8 writes them, too), and the marks that turn the direction of writing.
+bool Steers(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return first < 0x20 || first == 0x7f;
+  const auto second = static_cast<unsigned char>(character[1]);
+  if (character.size() == 2) return first == 0xc2 && second < 0xa0;
+  if (character.size() != 3 || first != 0xe2) return false;
+  const auto third = static_cast<unsigned char>(character[2]);
+  // U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069.
+  return (second == 0x80 && (third == 0x8e || third == 0x8f || (third >= 0xa8 && third <= 0xae))) ||
+         (second == 0x81 && third >= 0xa6 && third <= 0xa9);
+}
+
+void AppendEscaped(std::string_view bytes, std::string* shown) {
+  for (const char byte : bytes) {
+    char text[5];
+    std::snprintf(text, sizeof text, "\\x%02x", static_cast<unsigned char>(byte));
+    *shown += text;
+  }
+}
+
+}  // namespace
+
+std::string ShowOutside(std::string_view text, size_t bytes_max) {
+  std::string shown;
+  for (size_t at = 0; at < text.size();) {
+    const size_t bytes = CharacterBytes(text.substr(at));
+    const std::string_view character = text.substr(at, std::max<size_t>(1, bytes));
+    const size_t before = shown.size();
+    if (bytes == 0 || Steers(character)) {
+      AppendEscaped(character, &shown);
+    } else {
+      shown += character;
+    }
+    if (shown.size() > bytes_max) {
+      shown.resize(before);
+      return shown + "... (" + std::to_string(text.size()) + " bytes)";
+    }
+    at += character.size();
+  }
+  return shown;
+}
+
+std::optional<std::string> OutsideLines::Take(std::string line, int64_t now_ms) {
+  Refill(now_ms);
+  if (free_ == 0) {
+    ++left_out_;
+    return std::nullopt;
+  }
+  --free_;
+  return line;
+}
+
+std::optional<std::string> OutsideLines::LeftOut(int64_t now_ms) {
+  if (left_out_ == 0 || now_ms - told_ms_ < kTellEveryMs) return std::nullopt;
+  told_ms_ = now_ms;
+  return std::to_string(std::exchange(left_out_, 0)) + " more lines of this kind were left out";
+}
+
+void OutsideLines::Refill(int64_t now_ms) {
+  const int64_t seconds = std::max<int64_t>(0, now_ms - refilled_ms_) / kEveryMs;
+  refilled_ms_ += seconds * kEveryMs;
+  free_ = static_cast<uint32_t>(
+      std::min<int64_t>(kAtOnce, free_ + std::min<int64_t>(seconds, kAtOnce)));
+}
+
+}  // namespace hdps

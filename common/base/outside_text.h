@@ -1,0 +1,42 @@
+// Text that others have written, as it may stand in a log or on a terminal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hdps {
+
+// Nothing that is shown of one text is longer.
+inline constexpr size_t kOutsideBytesMax = 2000;
+
+// `text` with each control character and each byte that is not UTF-8 as \xNN, so that it neither
+// steers a terminal nor begins a line; cut behind `bytes_max`, and the cut said. Of its own results
+// it changes nothing.
+std::string ShowOutside(std::string_view text, size_t bytes_max = kOutsideBytesMax);
+
+// Lines that anybody can cause, as often as he likes: some at once, then one a second; the others
+// are counted.
+class OutsideLines {
+ public:
+  static constexpr uint32_t kAtOnce = 20;
+  static constexpr int64_t kEveryMs = 1000;
+
+  // The line, if it may be written at `now_ms`.
+  std::optional<std::string> Take(std::string line, int64_t now_ms);
+  // "37 more lines of this kind were left out", when there are any and it is time to say so.
+  std::optional<std::string> LeftOut(int64_t now_ms);
+
+ private:
+  static constexpr int64_t kTellEveryMs = 10000;
+
+  void Refill(int64_t now_ms);
+
+  uint32_t free_ = kAtOnce;
+  int64_t refilled_ms_ = 0, told_ms_ = 0;
+  uint64_t left_out_ = 0;
+};
+
+}  // namespace hdps

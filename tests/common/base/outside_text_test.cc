@@ -1,0 +1,81 @@
+// What a stranger writes steers no terminal, forges no line and fills no disk.
+#include "common/base/outside_text.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace hdps {
+namespace {
+
+TEST(ShowOutside, KeepsWhatPeopleWrite) {
+  for (const char* text : {"", "host-a 71", "C:\\x", "Zürich €5 \xf0\x9f\x98\x80", "a\\x1bb"}) {
+    EXPECT_EQ(ShowOutside(text), text);
+  }
+}
+
+TEST(ShowOutside, ShowsControlCharacters) {
+  EXPECT_EQ(ShowOutside("a\nb"), "a\\x0ab");
+  EXPECT_EQ(ShowOutside("\x1b[2J\x07\x7f\r\t"), "\\x1b[2J\\x07\\x7f\\x0d\\x09");
+  EXPECT_EQ(ShowOutside(std::string("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(ShowOutside("\xc2\x9b\x31m"), "\\xc2\\x9b1m") << "the C1 form of an escape sequence";
+  EXPECT_EQ(ShowOutside("a\xe2\x80\xae"
+                        "b"),
+            "a\\xe2\\x80\\xaeb")
+      << "right to left";
+  EXPECT_EQ(ShowOutside("a\xe2\x80\xa8"
+                        "b"),
+            "a\\xe2\\x80\\xa8"
+            "b")
+      << "a line separator";
+}
+
+TEST(ShowOutside, ShowsBytesThatAreNoText) {
+  EXPECT_EQ(ShowOutside("\xff\xfe"), "\\xff\\xfe");
+  EXPECT_EQ(ShowOutside("\xc0\xaf"), "\\xc0\\xaf") << "longer than needed";
+  EXPECT_EQ(ShowOutside("\xed\xa0\x80"), "\\xed\\xa0\\x80") << "a surrogate";
+  EXPECT_EQ(ShowOutside("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80") << "beyond the last one";
+  EXPECT_EQ(ShowOutside("a\xe2\x82"), "a\\xe2\\x82") << "cut off";
+}
+
+TEST(ShowOutside, CutsAndSaysSo) {
+  EXPECT_EQ(ShowOutside(std::string(3000, 'x'), 10), std::string(10, 'x') + "... (3000 bytes)");
+  EXPECT_EQ(ShowOutside("\x01\x01\x01", 9), "\\x01\\x01... (3 bytes)") << "never within a byte";
+  EXPECT_EQ(ShowOutside("€€€", 7), "€€... (9 bytes)") << "nor within a character";
+  for (size_t bytes = 0; bytes < 256; ++bytes) {
+    EXPECT_LE(ShowOutside(std::string(70000, static_cast<char>(bytes))).size(),
+              kOutsideBytesMax + 30);
+  }
+}
+
+TEST(ShowOutside, ChangesNothingOfWhatItGave) {
+  std::string every;
+  for (int byte = 0; byte < 256; ++byte) every += static_cast<char>(byte);
+  const std::string shown = ShowOutside(every);
+  EXPECT_EQ(ShowOutside(shown), shown);
+}
+
+TEST(OutsideLines, AFloodIsCountedInsteadOfWritten) {
+  OutsideLines lines;
+  uint64_t written = 0, told = 0;
+  for (int64_t ms = 5000; ms < 15000; ++ms) {  // 1,000,000 lines in ten seconds.
+    for (int i = 0; i < 100; ++i) written += lines.Take("refused", ms).has_value();
+    if (const auto line = lines.LeftOut(ms)) told += std::stoull(*line);
+  }
+  EXPECT_EQ(written, OutsideLines::kAtOnce + 9);
+  const auto rest = lines.LeftOut(25000);
+  ASSERT_TRUE(rest.has_value());
+  EXPECT_EQ(written + told + std::stoull(*rest), 1000000u);
+  EXPECT_FALSE(lines.LeftOut(35000).has_value()) << "once told is enough";
+}
+
+TEST(OutsideLines, NowAndThenALineIsWritten) {
+  OutsideLines lines;
+  for (int64_t s = 1; s < 1000; ++s) {
+    EXPECT_TRUE(lines.Take("refused", 1000 * s).has_value());
+    EXPECT_FALSE(lines.LeftOut(1000 * s).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace hdps
