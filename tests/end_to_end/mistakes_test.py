@@ -230,6 +230,21 @@ class Mistakes(harness.Case):
                 continue
             self.refused(name, command, *needles)
 
+    def test_files_that_are_none(self):
+        """Nothing is waited for in silence."""
+        fifo = self.out("fifo")
+        os.mkfifo(fifo)
+        hdps, out = harness.program("hdps"), f"--out={self.out('out')}"
+        self.refused("a fifo as job", [hdps, "train", f"--job={fifo}", out], str(fifo), "is a fifo", "name a file")
+        self.refused("a folder as job", [hdps, "train", f"--job={self.data}", out], str(self.data), "is a folder")
+
+        def fifo_as_data(job):
+            job["data"]["train"] = [str(fifo)]
+        self.refused("a fifo as data", self.train_with(fifo_as_data), str(fifo), "is a fifo")
+        self.refused("predict of a fifo", [hdps, "predict", f"--job={self.job}", f"--data={fifo}",
+                                           f"--checkpoint={self.saved / 'checkpoint'}",
+                                           f"--out={self.out('scores.csv')}"], str(fifo), "is a fifo")
+
     def test_two_of_one_rank(self):
         """Two servers that both want to be server 0: the second is told who has it."""
         address_file = self.out("address")

@@ -46,7 +46,7 @@ class SchedulerStrangersTest : public SchedulerNodeTest {
 };
 
 TEST_F(SchedulerStrangersTest, AFloodOfRefusalsIsCutAndCounted) {
-  options_.steps_per_epoch = 2000;
+  options_.steps_per_epoch = 300;
   Start();
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 2; }));
   const size_t before = NoticedBytes();

@@ -84,5 +84,17 @@ TEST(JobFilesTest, DataIsSoughtBesideTheJobThenInTheWorkingFolder) {
   EXPECT_THAT(absent.message(), HasSubstr("--job"));
 }
 
+// Time that grows as the square of their number would be hours here.
+TEST(JobFilesTest, AMillionKeysAreReadOnce) {
+  std::string text = "{";
+  for (int i = 0; i < 1'000'000; ++i) text += "\"k" + std::to_string(i) + "\": 1,\n";
+  text += "\"k7\": 1}";
+  const auto job = ParseJob(text, "job.json", {});
+  ASSERT_FALSE(job.ok());
+  EXPECT_NE(job.status().message().find("job.json:1000001:"), std::string::npos)
+      << job.status().message();
+  EXPECT_NE(job.status().message().find("\"k7\" is given twice"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hdps

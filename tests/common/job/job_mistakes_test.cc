@@ -194,18 +194,6 @@ TEST(JobMistakesTest, WeightsIn16BitsStayAtTheServers) {
   EXPECT_THAT(Bad({"model.weights=fp8"}), HasSubstr("fp16"));
 }
 
-// Time that grows as the square of their number would be hours here.
-TEST(JobMistakesTest, AMillionKeysAreReadOnce) {
-  std::string text = "{";
-  for (int i = 0; i < 1'000'000; ++i) text += "\"k" + std::to_string(i) + "\": 1,\n";
-  text += "\"k7\": 1}";
-  const auto job = ParseJob(text, "job.json", {});
-  ASSERT_FALSE(job.ok());
-  EXPECT_NE(job.status().message().find("job.json:1000001:"), std::string::npos)
-      << job.status().message();
-  EXPECT_NE(job.status().message().find("\"k7\" is given twice"), std::string::npos);
-}
-
 TEST(JobMistakesTest, InTheFileAreNamedByTheirLine) {
   EXPECT_THAT(Bad({}, "{\n \"name\": \"x\",\n \"seed\": }"), HasSubstr("job.json:3:"));
   EXPECT_THAT(Bad({}, "{\"seed\": 1,\n\"seed\": 2}"),
