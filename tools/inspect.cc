@@ -120,22 +120,19 @@ void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSumma
 struct OpenedCheckpoint {
   FoundCheckpoint found;
   Job job;
+  bool job_known = true;  // Not of one whose layers or optimizers only another program has.
 };
-
-Result<Job> JobOf(const FoundCheckpoint& found) {
-  return ParseJob(found.manifest.job_json, JoinPath(found.folder, kManifestName), {});
-}
 
 Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
                                      WhichCheckpoint which) {
   OpenedCheckpoint opened;
   HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(files, path, which));
   TellWhich(opened.found);
-  HDPS_ASSIGN_OR_RETURN(opened.job, JobOf(opened.found));
   const Manifest& manifest = opened.found.manifest;
+  const std::string place = JoinPath(opened.found.folder, kManifestName);
+  HDPS_ASSIGN_OR_RETURN(opened.job, ParseJob(manifest.job_json, place, {}));
   if (TablesDigest(opened.job) != manifest.tables_digest) {
-    return Status(Code::kCorruption, JoinPath(opened.found.folder, kManifestName) +
-                                         ": its job has other tables than the checkpoint");
+    return Status(Code::kCorruption, place + ": its job has other tables than the checkpoint");
   }
   return opened;
 }
@@ -143,14 +140,17 @@ Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
 // One shard of a checkpoint, of a full one without keeping its rows.
 Result<SnapshotSummary> SummarizeShard(FileSystem& files, const OpenedCheckpoint& from,
                                        const SavedFile& saved, uint32_t shard) {
+  const Manifest& manifest = from.found.manifest;
   if (from.found.chain.size() == 1) {
-    const Manifest& manifest = from.found.manifest;
+    const SnapshotHeader expected{
+        manifest.tables_digest, {shard}, manifest.num_shards, manifest.clock, kNoClock};
+    if (!from.job_known) {
+      return SummarizeSnapshot(files, from.found.folder, saved, expected, nullptr);
+    }
     std::vector<TableSlice> empty = EmptySlices(from.job, manifest, {shard});
     std::vector<TableSlice*> tables;
     for (TableSlice& slice : empty) tables.push_back(&slice);
-    const SnapshotHeader expected{
-        manifest.tables_digest, {shard}, manifest.num_shards, manifest.clock, kNoClock};
-    return SummarizeSnapshot(files, from.found.folder, saved, expected, tables);
+    return SummarizeSnapshot(files, from.found.folder, saved, expected, &tables);
   }
   HDPS_ASSIGN_OR_RETURN(const std::vector<TableSlice> slices,
                         ReadShard(files, from.found, from.job, {shard}));
@@ -257,6 +257,20 @@ Status Compare(FileSystem& files, const std::string& path_a, const std::string& 
   return {};
 }
 
+// A full checkpoint tells its tables also without the job.
+Result<OpenedCheckpoint> OpenToInspect(FileSystem& files, const std::string& path,
+                                       WhichCheckpoint which) {
+  Result<OpenedCheckpoint> opened = OpenWithJob(files, path, which);
+  if (opened.ok() || opened.status().code() != Code::kInvalidArgument) return opened;
+  OpenedCheckpoint unknown;
+  HDPS_ASSIGN_OR_RETURN(unknown.found, OpenCheckpoint(files, path, which));
+  if (unknown.found.chain.size() > 1) return opened;
+  unknown.job_known = false;
+  std::fprintf(stderr, "warning: %s; tables are as the files tell\n",
+               opened.status().message().c_str());
+  return unknown;
+}
+
 Status Inspect() {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
   if (flags.checkpoint.empty()) {
@@ -268,18 +282,8 @@ Status Inspect() {
   if (!FLAGS_against.empty()) {
     return Compare(*files, flags.checkpoint, FLAGS_against, flags.which);
   }
-  OpenedCheckpoint opened;
-  HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(*files, flags.checkpoint, flags.which));
-  TellWhich(opened.found);
-  // A full checkpoint tells its tables without the job.
-  if (opened.found.chain.size() > 1) {
-    HDPS_ASSIGN_OR_RETURN(opened.job, JobOf(opened.found));
-    const Manifest& manifest = opened.found.manifest;
-    if (TablesDigest(opened.job) != manifest.tables_digest) {
-      return Status(Code::kCorruption, JoinPath(opened.found.folder, kManifestName) +
-                                           ": its job has other tables than the checkpoint");
-    }
-  }
+  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint opened,
+                        OpenToInspect(*files, flags.checkpoint, flags.which));
   const FoundCheckpoint& found = opened.found;
   HDPS_ASSIGN_OR_RETURN(const std::vector<SnapshotSummary::Table> tables,
                         SumOverShards(*files, opened));

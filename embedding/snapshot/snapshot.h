@@ -71,6 +71,7 @@ Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, Sh
 
 // Reads the rows of one snapshot, whole or delta, and keeps none: for `hdps inspect`. What does not
 // fit is refused as ReadSnapshot does; the slices, which stay empty, say which tables there are.
+// Null where nobody knows: then the file is believed in that.
 struct SnapshotSummary {
   SnapshotHeader header;
   struct Table {
@@ -83,6 +84,6 @@ struct SnapshotSummary {
 };
 Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& folder,
                                           const SavedFile& saved, const SnapshotHeader& expected,
-                                          const std::vector<TableSlice*>& tables);
+                                          const std::vector<TableSlice*>* tables);
 
 }  // namespace hdps

@@ -23,6 +23,13 @@ Status SnapshotExpectation::CheckHeader(const SnapshotHeader& found, uint32_t nu
                 std::to_string(parts_.size()) + " in " + std::to_string(expected_.num_shards) +
                 ", or their names, dims, rules or seed differ); give the job it was trained with"};
   }
+  return CheckPlace(found);
+}
+
+Status SnapshotExpectation::CheckPlace(const SnapshotHeader& found) const {
+  if (found.tables_digest != expected_.tables_digest || found.num_shards != expected_.num_shards) {
+    return Broken("written by another job than the manifest is of");
+  }
   if (found.shard != expected_.shard || found.clock != expected_.clock ||
       found.base != expected_.base) {
     return Broken("holds " + Describe(found) + ", expected " + Describe(expected_));
@@ -51,12 +58,18 @@ Status SnapshotExpectation::CheckRows(uint32_t t, std::span<const Key> keys,
       }
     }
   }
-  if (part.kind != PartKind::kRows || FirstNotFinite(rows) == rows.size()) return {};
-  const size_t row_floats = size_t{part.dim} + part.state_floats;
+  return part.kind == PartKind::kRows ? CheckWeights(part.name, part.dim, keys, rows) : Status();
+}
+
+Status SnapshotExpectation::CheckWeights(const std::string& table, uint32_t dim,
+                                         std::span<const Key> keys,
+                                         std::span<const float> rows) const {
+  if (FirstNotFinite(rows) == rows.size()) return {};
+  const size_t row_floats = rows.size() / keys.size();
   for (size_t i = 0; i < keys.size(); ++i) {
-    const std::span<const float> weights = rows.subspan(i * row_floats, part.dim);
+    const std::span<const float> weights = rows.subspan(i * row_floats, dim);
     if (FirstNotFinite(weights) == weights.size()) continue;
-    return Broken("a weight of key " + std::to_string(keys[i]) + " of table '" + part.name +
+    return Broken("a weight of key " + std::to_string(keys[i]) + " of table '" + table +
                   "' is no finite number");
   }
   return {};

@@ -23,10 +23,15 @@ class SnapshotExpectation {
       : path_(std::move(path)), expected_(header), parts_(std::move(parts)) {}
 
   Status CheckHeader(const SnapshotHeader& found, uint32_t num_tables) const;
+  // The same without the job's tables, where nobody knows them.
+  Status CheckPlace(const SnapshotHeader& found) const;
   Status CheckTable(uint32_t t, const std::string& name, uint32_t dim, uint32_t state_floats) const;
   // Keys belong to the shard, and weights are finite: a model with one that is not answers nothing.
   // State may be anything, its meaning is the optimizer's own.
   Status CheckRows(uint32_t t, std::span<const Key> keys, std::span<const float> rows) const;
+  // Of rows whose first `dim` floats are weights.
+  Status CheckWeights(const std::string& table, uint32_t dim, std::span<const Key> keys,
+                      std::span<const float> rows) const;
 
  private:
   Status Broken(const std::string& what) const { return {Code::kCorruption, path_ + ": " + what}; }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "common/base/hash.h"
@@ -291,9 +292,24 @@ Status ReadShard(FileSystem& files, const std::vector<CheckpointPart>& chain, Sh
 
 Result<SnapshotSummary> SummarizeSnapshot(FileSystem& files, const std::string& folder,
                                           const SavedFile& saved, const SnapshotHeader& expected,
-                                          const std::vector<TableSlice*>& tables) {
-  const Reading reading(files, folder, saved, expected, tables);
-  const Visitor check = reading.Checks();
+                                          const std::vector<TableSlice*>* tables) {
+  std::optional<Reading> of_job;
+  if (tables != nullptr) of_job.emplace(files, folder, saved, expected, *tables);
+  const SnapshotExpectation place(PlaceOf(folder, saved), expected, {});
+  TableShape last;
+  const Visitor of_file{
+      .header = [&](const SnapshotHeader& header, uint32_t) { return place.CheckPlace(header); },
+      .table =
+          [&](uint32_t, const TableShape& shape) {
+            last = shape;
+            return Status();
+          },
+      .block =
+          [&](uint32_t, std::span<const Key> keys, std::span<const float> rows) {
+            if (last.kind != PartKind::kRows) return Status();
+            return place.CheckWeights(last.name, last.dim, keys, rows);
+          }};
+  const Visitor check = of_job ? of_job->Checks() : of_file;
   SnapshotSummary summary;
   std::vector<uint64_t> table_hashes;
   PartKind kind = PartKind::kRows;

@@ -316,8 +316,8 @@ TEST(TieredRows, GoOnFromASnapshot) {
   }
   EXPECT_EQ(whole.tables[1].Digest()->sum[0], loaded.tables[1].Digest()->sum[0]);
   EXPECT_GT(loaded.tables[1].counters().fetched, 0u);
-  const Result<SnapshotSummary> summary =
-      SummarizeSnapshot(*files, "/c", *file, header, {&loaded.tables[0], &loaded.tables[1]});
+  const std::vector<TableSlice*> tables = {&loaded.tables[0], &loaded.tables[1]};
+  const Result<SnapshotSummary> summary = SummarizeSnapshot(*files, "/c", *file, header, &tables);
   ASSERT_TRUE(summary.ok());
   ASSERT_EQ(summary->tables.size(), 2u);  // The sketch is no table.
   EXPECT_EQ(summary->tables[1].digest.rows + summary->tables[0].digest.rows, file->rows);
