@@ -23,6 +23,8 @@ Subcommand TrainCommand();
 Subcommand EvaluateCommand();
 Subcommand PredictCommand();
 Subcommand InspectCommand();
+Subcommand DiffCommand();
+Subcommand VerifyCommand();
 Subcommand GenerateCommand();
 Subcommand StatusCommand();
 Subcommand ScaleCommand();

@@ -39,11 +39,11 @@ int Run(const hdps::Subcommand& command, int argc, char** argv) {
 int main(int argc, char** argv) {
   hdps::KeepFreedMemory();
   hdps::RefuseTooLargeFiles();
-  const std::vector<hdps::Subcommand> commands = {hdps::TrainCommand(),    hdps::EvaluateCommand(),
-                                                  hdps::PredictCommand(),  hdps::InspectCommand(),
-                                                  hdps::GenerateCommand(), hdps::StatusCommand(),
-                                                  hdps::ScaleCommand(),    hdps::PlanCommand(),
-                                                  hdps::PrepareCommand(),  hdps::ReportCommand()};
+  const std::vector<hdps::Subcommand> commands = {
+      hdps::TrainCommand(),    hdps::EvaluateCommand(), hdps::PredictCommand(),
+      hdps::InspectCommand(),  hdps::DiffCommand(),     hdps::VerifyCommand(),
+      hdps::GenerateCommand(), hdps::StatusCommand(),   hdps::ScaleCommand(),
+      hdps::PlanCommand(),     hdps::PrepareCommand(),  hdps::ReportCommand()};
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(commands);

@@ -146,9 +146,7 @@ class SameAnswer(harness.Case):
         self.assertNotEqual(self.digest("one"), self.digest("two", seed=2))
 
     def largest_difference(self, a, b):
-        done = harness.run([harness.program("hdps"), "inspect", "--which=newest",
-                            f"--checkpoint={self.out(a)}/checkpoint",
-                            f"--against={self.out(b)}/checkpoint"])
+        done = harness.run([harness.program("hdps"), "diff", "--which=newest", self.out(a), self.out(b)])
         line = [l for l in done.stdout.splitlines() if l.startswith("largest difference")][0]
         return float(line.split()[2])
 

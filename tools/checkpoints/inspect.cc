@@ -1,0 +1,152 @@
+// hdps inspect: what a checkpoint holds, or one row of it.
+#include <gflags/gflags.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/job/job.h"
+#include "common/platform/executor.h"
+#include "common/platform/file_system.h"
+#include "common/process/command_line.h"
+#include "common/protocol/manifest.h"
+#include "embedding/snapshot/snapshot.h"
+#include "scheduler/report/run_report.h"
+#include "tools/checkpoints/inspect_row.h"
+#include "tools/checkpoints/opened_checkpoint.h"
+#include "tools/commands.h"
+#include "tools/common_flags.h"
+#include "worker/model/model.h"
+
+DEFINE_bool(digest, false, "Print the digest of all rows and nothing else");
+DEFINE_string(row, "", "TABLE:KEY, the key's number or FEATURE=VALUE: that row and nothing else");
+
+namespace hdps {
+namespace {
+
+// The name that the dense layers' table has, and no other.
+constexpr const char* kDenseTableName = "dense";
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : "; ") + name;
+  return text;
+}
+
+void PrintClock(const Manifest& manifest) {
+  std::printf("clock       step %" PRId64 ", %" PRIu64 " examples, ", manifest.clock,
+              manifest.examples);
+  if (manifest.epoch > 0 && manifest.clock == manifest.epoch_start) {
+    std::printf("epoch %u complete\n", manifest.epoch);
+  } else {
+    std::printf("in epoch %u, which began at step %" PRId64 "\n", manifest.epoch + 1,
+                manifest.epoch_start);
+  }
+}
+
+// Parameters of the dense layers, none of them counted twice; 0 when the job is not understood.
+uint64_t DenseParameters(const Manifest& manifest) {
+  Result<Job> job = ParseJob(manifest.job_json, kManifestName, {});
+  if (!job.ok()) return 0;
+  job->model.device = "cpu";  // It computes nothing here.
+  const std::unique_ptr<Executor> executor = NewTbbExecutor(1);
+  const Result<std::unique_ptr<Model>> model = NewModel(*job, *executor);
+  uint64_t parameters = 0;
+  if (!model.ok()) return 0;
+  for (const DenseTensor& tensor : (*model)->tensors()) parameters += tensor.size();
+  return parameters;
+}
+
+uint64_t FileBytes(const Manifest& manifest) {
+  uint64_t bytes = 0;
+  for (const SavedFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
+// What a delta builds on, and itself; nothing of a full checkpoint.
+void PrintChain(const std::vector<CheckpointPart>& chain) {
+  if (chain.size() == 1) return;
+  for (const CheckpointPart& part : chain) {
+    uint64_t rows = 0;
+    for (const SavedFile& file : part.manifest.files) rows += file.rows;
+    std::printf("%-11s step %" PRId64 ": %s %" PRIu64 " rows, %" PRIu64 " bytes\n",
+                &part == &chain.front() ? "chain" : "", part.manifest.clock,
+                part.manifest.is_delta() ? "changes of" : "all", rows, FileBytes(part.manifest));
+  }
+}
+
+void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSummary::Table>& tables,
+                   const RowsDigest& total) {
+  const Manifest& manifest = found.manifest;
+  const uint64_t file_bytes = FileBytes(manifest);
+  std::printf("checkpoint  %s (every file verified)\n", found.folder.c_str());
+  std::printf("job         %s\n", manifest.job_name.c_str());
+  PrintClock(manifest);
+  const WatchState& best = manifest.watched.best;
+  if (best.best_clock >= 0) {
+    std::printf("best        step %" PRId64 ": %s %.6f\n", best.best_clock, best.of.c_str(),
+                best.best);
+  }
+  if (!manifest.arithmetic.empty()) {
+    std::printf("computed    with %s\n", Joined(manifest.arithmetic).c_str());
+  }
+  std::printf("files       %zu shards, %" PRIu64 " bytes\n", manifest.files.size(), file_bytes);
+  PrintChain(found.chain);
+  std::printf("\n%-24s %6s %6s %12s %14s\n", "table", "dim", "state", "rows", "bytes of rows");
+  uint64_t dense_rows = 0;
+  for (const SnapshotSummary::Table& table : tables) {
+    if (table.name == kDenseTableName) dense_rows += table.digest.rows;
+    std::printf("%-24s %6u %6u %12" PRIu64 " %14" PRIu64 "\n", table.name.c_str(), table.dim,
+                table.state_floats, table.digest.rows,
+                table.digest.rows * (table.dim + table.state_floats) * sizeof(float));
+  }
+  std::printf("\nrows        %" PRIu64 " of embedding tables\n", total.rows - dense_rows);
+  if (dense_rows > 0) {
+    std::printf("dense       %" PRIu64 " parameters, kept as the %" PRIu64 " rows of '%s'\n",
+                DenseParameters(manifest), dense_rows, kDenseTableName);
+  }
+  std::printf("digest      %s\n", DigestText(total.sum).c_str());
+  for (const std::string& refused : found.refused) {
+    std::printf("refused     %s\n", refused.c_str());
+  }
+}
+
+Status Inspect() {
+  HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
+  if (flags.checkpoint.empty()) {
+    return {Code::kInvalidArgument,
+            "--checkpoint is missing; give a checkpoint's folder, or the --out of a run"};
+  }
+  HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  if (!FLAGS_row.empty()) return PrintRow(*files, flags.checkpoint, flags.which, FLAGS_row);
+  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint opened,
+                        OpenToInspect(*files, flags.checkpoint, flags.which));
+  const FoundCheckpoint& found = opened.found;
+  HDPS_ASSIGN_OR_RETURN(const std::vector<SnapshotSummary::Table> tables,
+                        SumOverShards(*files, opened));
+  RowsDigest total;
+  for (const SnapshotSummary::Table& table : tables) total.Add(table.digest);
+  if (FLAGS_digest) {
+    std::printf("%s\n", DigestText(total.sum).c_str());
+  } else {
+    PrintContents(found, tables, total);
+  }
+  return {};
+}
+
+}  // namespace
+
+Subcommand InspectCommand() {
+  return {"inspect",
+          "what a checkpoint holds: tables, rows, bytes, clock, digest",
+          "hdps inspect --checkpoint=DIR [--digest] [--which=newest]\n"
+          "hdps inspect --checkpoint=DIR --row=deep:education=Bachelors\n"
+          "             a row's weights and state, and where it is",
+          {"checkpoint", "which", "digest", "row"},
+          Inspect};
+}
+
+}  // namespace hdps

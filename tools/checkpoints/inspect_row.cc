@@ -1,0 +1,111 @@
+// From the words of an operator to a key, its shard and its row.
+#include "tools/checkpoints/inspect_row.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
+#include <vector>
+
+#include "common/base/hash.h"
+#include "common/base/nearest_name.h"
+#include "common/base/shard_map.h"
+#include "common/job/optimizers/optimizers.h"
+#include "embedding/table.h"
+#include "tools/checkpoint_model.h"
+#include "tools/checkpoints/opened_checkpoint.h"
+
+namespace hdps {
+namespace {
+
+Status Wrong(const std::string& what) { return {Code::kInvalidArgument, "--row: " + what}; }
+
+// A feature has the keys of its column, or of the vocabulary that several columns share.
+Result<Key> KeyOf(const Job& job, const std::string& text) {
+  Key key = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), key);
+  if (error == std::errc() && end == text.data() + text.size()) return key;
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    return Wrong("\"" + text + "\" is no key: write its number, or FEATURE=VALUE");
+  }
+  const std::string feature = text.substr(0, equals);
+  for (const auto& derived : job.data.features) {
+    if (derived.name == feature) {
+      return Wrong(
+          "\"" + feature +
+          "\" is made of other columns, so its values have no words; give the key's number");
+    }
+  }
+  std::string space = feature;
+  std::vector<std::string> known;
+  for (const auto& column : job.data.columns) {
+    known.push_back(column.name);
+    if (column.name == feature) space = column.key_space();
+  }
+  if (!known.empty() && std::ranges::count(known, feature) == 0) {
+    return Wrong("there is no column \"" + feature + "\"" + DidYouMean(feature, known));
+  }
+  return FeatureKey(HashString(space), std::string_view(text).substr(equals + 1));
+}
+
+void PrintFloats(const char* name, std::span<const float> values) {
+  std::printf("%-11s", name);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0 && i % 8 == 0) std::printf("\n%-11s", "");
+    std::printf(" %.9g", static_cast<double>(values[i]));
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+Status PrintRow(FileSystem& files, const std::string& path, WhichCheckpoint which,
+                const std::string& which_row) {
+  HDPS_ASSIGN_OR_RETURN(const OpenedCheckpoint opened, OpenWithJob(files, path, which));
+  const Job& job = opened.job;
+  const size_t colon = which_row.find(':');
+  const std::string name = which_row.substr(0, colon);
+  std::vector<std::string> known;
+  for (const TableSpec& table : job.tables) known.push_back(table.name);
+  const auto at = std::ranges::find(known, name);
+  if (colon == std::string::npos || at == known.end()) {
+    std::string list;
+    for (const std::string& table : known) list += (list.empty() ? "" : ", ") + table;
+    return Wrong("there is no table \"" + name + "\"" + DidYouMean(name, known) +
+                 "; write TABLE:KEY with one of " + list);
+  }
+  const TableSpec& spec = job.tables[static_cast<size_t>(at - known.begin())];
+  HDPS_ASSIGN_OR_RETURN(const Key key, KeyOf(job, which_row.substr(colon + 1)));
+  const uint32_t shards = opened.found.manifest.num_shards;
+  if (spec.shard_by == ShardBy::kGiven) {
+    return Wrong("rows of table \"" + name + "\" are cut into parts of several shards");
+  }
+  const ShardId shard = ShardOf(key, spec.shard_by, shards);
+  HDPS_ASSIGN_OR_RETURN(std::vector<TableSlice> slices, ReadShard(files, opened.found, job, shard));
+  TableSlice& slice = slices[static_cast<size_t>(at - known.begin())];
+
+  const uint32_t row_floats = slice.dim() + slice.state_floats();
+  std::vector<float> row(row_floats);
+  bool there = false;
+  HDPS_RETURN_IF_ERROR(
+      slice.VisitRows(4096, [&](std::span<const Key> keys, std::span<const float>) {
+        there = there || std::ranges::binary_search(keys, key);
+        return Status();
+      }));
+  slice.Read(std::span(&key, 1), row_floats, row);
+  std::printf("row         %s:%" PRIu64 ", shard %u of %u\n", name.c_str(), key, shard.value,
+              shards);
+  std::printf("checkpoint  %s\n", opened.found.folder.c_str());
+  std::printf("%-11s %s\n", there ? "trained" : "not there",
+              there ? "it has been updated" : "no step has updated it: so it would begin");
+  PrintFloats("weights", std::span(row).first(slice.dim()));
+  if (slice.state_floats() > 0) {
+    std::printf("state       %u floats: those of its optimizer, %s, and of its policy\n",
+                slice.state_floats(), OptimizerName(spec.optimizer));
+    PrintFloats("", std::span(row).subspan(slice.dim()));
+  }
+  return {};
+}
+
+}  // namespace hdps

@@ -1,0 +1,90 @@
+// Manifest, job and files, held against each other.
+#include "tools/checkpoints/opened_checkpoint.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "embedding/table.h"
+#include "tools/checkpoint_model.h"
+
+namespace hdps {
+namespace {
+
+// One shard of a checkpoint, of a full one without keeping its rows.
+Result<SnapshotSummary> SummarizeShard(FileSystem& files, const OpenedCheckpoint& from,
+                                       const SavedFile& saved, uint32_t shard) {
+  const Manifest& manifest = from.found.manifest;
+  if (from.found.chain.size() == 1) {
+    const SnapshotHeader expected{
+        manifest.tables_digest, {shard}, manifest.num_shards, manifest.clock, kNoClock};
+    if (!from.job_known) {
+      return SummarizeSnapshot(files, from.found.folder, saved, expected, nullptr);
+    }
+    std::vector<TableSlice> empty = EmptySlices(from.job, manifest, {shard});
+    std::vector<TableSlice*> tables;
+    for (TableSlice& slice : empty) tables.push_back(&slice);
+    return SummarizeSnapshot(files, from.found.folder, saved, expected, &tables);
+  }
+  HDPS_ASSIGN_OR_RETURN(const std::vector<TableSlice> slices,
+                        ReadShard(files, from.found, from.job, {shard}));
+  SnapshotSummary summary;
+  for (const TableSlice& slice : slices) {
+    HDPS_ASSIGN_OR_RETURN(const RowsDigest digest, slice.Digest());
+    summary.tables.push_back(
+        {slice.spec().name, slice.dim(), slice.state_floats(), digest, /*erased=*/0});
+  }
+  return summary;
+}
+
+}  // namespace
+
+Result<OpenedCheckpoint> OpenWithJob(FileSystem& files, const std::string& path,
+                                     WhichCheckpoint which) {
+  OpenedCheckpoint opened;
+  HDPS_ASSIGN_OR_RETURN(opened.found, OpenCheckpoint(files, path, which));
+  TellWhich(opened.found);
+  const Manifest& manifest = opened.found.manifest;
+  const std::string place = JoinPath(opened.found.folder, kManifestName);
+  HDPS_ASSIGN_OR_RETURN(opened.job, ParseJob(manifest.job_json, place, {}));
+  if (TablesDigest(opened.job) != manifest.tables_digest) {
+    return Status(Code::kCorruption, place + ": its job has other tables than the checkpoint");
+  }
+  return opened;
+}
+
+Result<OpenedCheckpoint> OpenToInspect(FileSystem& files, const std::string& path,
+                                       WhichCheckpoint which) {
+  Result<OpenedCheckpoint> opened = OpenWithJob(files, path, which);
+  if (opened.ok() || opened.status().code() != Code::kInvalidArgument) return opened;
+  OpenedCheckpoint unknown;
+  HDPS_ASSIGN_OR_RETURN(unknown.found, OpenCheckpoint(files, path, which));
+  if (unknown.found.chain.size() > 1) return opened;
+  unknown.job_known = false;
+  std::fprintf(stderr, "warning: %s; tables are as the files tell\n",
+               opened.status().message().c_str());
+  return unknown;
+}
+
+Result<std::vector<SnapshotSummary::Table>> SumOverShards(FileSystem& files,
+                                                          const OpenedCheckpoint& from) {
+  const FoundCheckpoint& found = from.found;
+  std::vector<SnapshotSummary::Table> tables;
+  for (uint32_t shard = 0; shard < found.manifest.files.size(); ++shard) {
+    const SavedFile& saved = found.manifest.files[shard];
+    HDPS_ASSIGN_OR_RETURN(const SnapshotSummary summary, SummarizeShard(files, from, saved, shard));
+    if (tables.empty()) {
+      tables = summary.tables;
+      continue;
+    }
+    if (summary.tables.size() != tables.size()) {
+      return Status(Code::kCorruption,
+                    found.folder + "/" + saved.name + ": " + std::to_string(summary.tables.size()) +
+                        " tables, other shards have " + std::to_string(tables.size()));
+    }
+    for (size_t t = 0; t < tables.size(); ++t) tables[t].digest.Add(summary.tables[t].digest);
+  }
+  return tables;
+}
+
+}  // namespace hdps
