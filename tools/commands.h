@@ -26,6 +26,7 @@ Subcommand InspectCommand();
 Subcommand DiffCommand();
 Subcommand VerifyCommand();
 Subcommand GenerateCommand();
+Subcommand DoctorCommand();
 Subcommand StatusCommand();
 Subcommand ScaleCommand();
 Subcommand PlanCommand();

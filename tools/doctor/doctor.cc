@@ -1,0 +1,108 @@
+// hdps doctor: whether this machine is fit for a job, before it is started.
+#include <gflags/gflags.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "common/process/command_line.h"
+#include "tools/commands.h"
+#include "tools/common_flags.h"
+#include "tools/doctor/diagnosis.h"
+#include "worker/data/data_preview.h"
+
+DEFINE_string(listen, "", "doctor: where a daemon will listen here, tcp://HOST:PORT");
+DECLARE_string(scheduler);
+DECLARE_bool(insecure);
+DECLARE_string(rows);
+DECLARE_double(zipf);
+DECLARE_uint32(servers);
+DECLARE_uint32(workers);
+
+namespace hdps {
+namespace {
+
+const char* WordOf(Finding finding) {
+  switch (finding) {
+    case Finding::kGood:
+      return "good";
+    case Finding::kWarning:
+      return "warning";
+    case Finding::kFault:
+      return "FAULT";
+  }
+  return "";
+}
+
+Result<std::optional<PlanAnswer>> Foresee(const Job& job) {
+  if (FLAGS_rows.empty()) return std::optional<PlanAnswer>();
+  PlanQuestion question;
+  HDPS_ASSIGN_OR_RETURN(question.shape, ShapeOf(job));
+  HDPS_ASSIGN_OR_RETURN(question.rows, ReadRowsFlag(0));
+  question.batch = job.train.batch_size;
+  question.micro_batches = job.train.micro_batches;
+  question.lookahead = job.train.lookahead;
+  question.allreduce = job.parallel.dense_exchange == DenseExchange::kAllreduce;
+  question.servers = FLAGS_servers;
+  question.workers = FLAGS_workers;
+  question.one_machine = true;
+  question.zipf = FLAGS_zipf;
+  return std::optional<PlanAnswer>(Plan(question, MachineConstants()));
+}
+
+// Its beginnings, as the workers will read it.
+Diagnosis LookAtData(FileSystem& files, const Job& job) {
+  const Result<DataPreview> preview = PreviewJobData(files, job);
+  if (!preview.ok()) return {Finding::kFault, "data", preview.status().message()};
+  if (!preview->warnings.empty()) return {Finding::kWarning, "data", preview->warnings.front()};
+  if (preview->rows == 0) return {Finding::kWarning, "data", "no row was found to look at"};
+  return {Finding::kGood, "data", std::to_string(preview->rows) + " rows looked at"};
+}
+
+Status Run() {
+  HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
+  if (flags.job.empty()) return {Code::kInvalidArgument, "--job is missing; give the job's file"};
+  HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "error"));
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  HDPS_ASSIGN_OR_RETURN(const Job job, LoadJob(*files, flags.job, flags.overrides));
+  const std::string spill = job.cluster.memory_limit > 0 ? job.cluster.spill_path : "";
+  const MachineFacts facts =
+      GatherFacts(*files, {flags.out, spill, FLAGS_listen, FLAGS_scheduler, FLAGS_insecure});
+  HDPS_ASSIGN_OR_RETURN(const std::optional<PlanAnswer> answer, Foresee(job));
+  std::vector<Diagnosis> found = {{Finding::kGood, "job", job.name}, LookAtData(*files, job)};
+  const bool elsewhere = !FLAGS_listen.empty() || !FLAGS_scheduler.empty();
+  for (Diagnosis& one : Diagnose(job, {FLAGS_servers, FLAGS_workers, !elsewhere}, facts,
+                                 answer ? &*answer : nullptr)) {
+    found.push_back(std::move(one));
+  }
+  size_t faults = 0, warnings = 0;
+  for (const Diagnosis& one : found) {
+    faults += one.finding == Finding::kFault;
+    warnings += one.finding == Finding::kWarning;
+    std::printf("%-8s %-14s %s\n", WordOf(one.finding), one.subject.c_str(), one.text.c_str());
+  }
+  if (FLAGS_rows.empty()) {
+    std::printf(
+        "\nwith --rows=NUMBER of distinct keys it also says whether memory and disk will do\n");
+  }
+  std::printf("\n%zu fault(s), %zu warning(s)\n", faults, warnings);
+  if (faults == 0) return {};
+  return {Code::kInvalidArgument, std::to_string(faults) + " fault(s): the job cannot run here so"};
+}
+
+}  // namespace
+
+Subcommand DoctorCommand() {
+  return {"doctor",
+          "whether this machine is fit for a job, before it is started",
+          "hdps doctor --job=FILE --out=DIR [--servers=M --workers=N] [--rows=500M]\n"
+          "            [--listen=ADDRESS] [--scheduler=ADDRESS]\n"
+          "Looks at job, data, disk, memory, limits, addresses, GPU and clock, and says\n"
+          "what would mend each fault. --servers and --workers are those that run here.\n"
+          "Ends with status 2 when there is a fault.",
+          {"job", "set", "out", "servers", "workers", "rows", "zipf", "listen", "scheduler",
+           "insecure"},
+          Run};
+}
+
+}  // namespace hdps
