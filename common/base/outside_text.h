@@ -19,6 +19,8 @@ std::string ShowOutside(std::string_view text, size_t bytes_max = kOutsideBytesM
 
 // Lines that anybody can cause, as often as he likes: some at once, then one a second; the others
 // are counted.
+//
+// Invariant: each line that Take() kept back is in exactly one LeftOut(), or still to be said.
 class OutsideLines {
  public:
   static constexpr uint32_t kAtOnce = 20;
