@@ -36,23 +36,26 @@ inline uint64_t MaskOf(const char* bytes, char wanted) {
 inline size_t ScanCells(std::string_view line, char delimiter, std::span<uint32_t> ends,
                         bool* quoted = nullptr) {
   size_t found = 0;
-  uint64_t quotes = 0, mask = 0;
-  for (size_t at = 0; at < line.size() && mask == 0; at += 64) {
+  uint64_t quotes = 0;
+  const auto told = [&](size_t delimiters) {
+    if (quoted != nullptr) *quoted = quotes != 0;
+    return delimiters;
+  };
+  for (size_t at = 0; at < line.size(); at += 64) {
     const size_t left = line.size() - at;
     const char* block = line.data() + at;
     // Nothing is read beyond the line: its end is in a block that ends with it, or in a copy.
     char copy[64] = {};
     const size_t before = left < 64 && at > 0 ? 64 - left : 0;
     if (left < 64 && at == 0) block = static_cast<char*>(std::memcpy(copy, block, left));
-    mask = MaskOf(block - before, delimiter) >> before;
-    if (left < 64) mask &= (uint64_t{1} << left) - 1;
+    uint64_t mask = MaskOf(block - before, delimiter) >> before;
     if (quoted != nullptr) quotes |= MaskOf(block - before, '"');
-    for (; mask != 0 && found < ends.size(); mask &= mask - 1) {
+    for (; mask != 0; mask &= mask - 1) {
+      if (found == ends.size()) return told(found + 1);
       ends[found++] = static_cast<uint32_t>(at) + static_cast<uint32_t>(std::countr_zero(mask));
     }
   }
-  if (quoted != nullptr) *quoted = quotes != 0;
-  return found + (mask != 0 ? 1 : 0);
+  return told(found);
 }
 
 }  // namespace hdps
