@@ -31,6 +31,20 @@ class BagIndex {
   virtual ~BagIndex() = default;
 };
 
+// Which row of a slab each of some rows is, brought to the device of the ops that made it. Whoever
+// has it declares a DeviceArray of the ops behind it: at its end nothing is on its way there.
+class SlabSlots {
+ public:
+  virtual ~SlabSlots() = default;
+};
+
+// Whole rows of a slab on the host, [n * row_floats].
+template <typename Float>
+struct SlabRows {
+  RowSlab slab;
+  std::span<Float> rows;
+};
+
 // How the pooled features of a layer stand in its output. Feature f of F fills columns
 // [f * dim, (f + 1) * dim) under kConcat; under kSum all features add up in [n, dim].
 struct PoolSpec {
@@ -171,29 +185,40 @@ class DenseOps {
 
   // ---- rows of a slab: see row_slab.h.
   //
-  // The slab is on the device, `slots` [n] and spans are on the host, and slots name no row twice.
-  // What is said of row i of n holds for those in the slab; the others are `outside`.
+  // Slabs, `rows` and `gradients` are on the device, spans on the host. What is said of row i of n
+  // holds for those in the slab; the others are `outside`. No call waits for the device.
 
-  // rows [n * dim] = the weights of all n rows, those outside from `outside` [n * dim], which may
-  // be `rows` where the device's memory is the host's.
-  virtual void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
-                          std::span<const float> outside, float* rows) = 0;
+  // `slots` [n] name no row twice and must stay until the last use. `*loaded` is reused when it
+  // holds some.
+  virtual void LoadSlots(std::span<const uint32_t> slots, std::unique_ptr<SlabSlots>* loaded) = 0;
+  // The rows outside from their places in `outside` [n * dim] to those in `rows` [n * dim], where
+  // they stand behind GatherRows() of the same rows. `outside` may be `rows` on the host.
+  virtual void BringOutside(SlabSlots& slots, uint32_t dim, std::span<const float> outside,
+                            float* rows) = 0;
+  // rows [n * dim] = the weights of those in the slab.
+  virtual void GatherRows(SlabSlots& slots, const RowSlab& slab, float* rows) = 0;
   // The rows outside from `rows` [n * dim] to their places in `to` [n * dim], where they stand
   // behind EndFetches(); the rest of it stays.
-  virtual void FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+  virtual void FetchOutside(SlabSlots& slots, uint32_t dim, const float* rows,
                             std::span<float> to) = 0;
-  // gradients [n * dim] on the device. False when one of them, scaled, is not a finite number: the
-  // slab is of no more use then.
-  virtual bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots,
-                          const float* gradients, const RowSlab& slab) = 0;
+  // gradients [n * dim]. Where one, scaled, is not a finite number, *not_finite, on the device,
+  // becomes 1 and the slab is of no more use.
+  virtual void UpdateRows(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+                          const RowSlab& slab, float* not_finite) = 0;
+  // squares [n], as SlabRowSquares() has them, stand behind EndFetches(). Likewise.
+  virtual void FetchRowSquares(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+                               const RowSlab& slab, std::span<double> squares,
+                               float* not_finite) = 0;
+  // The weights of those in the slab (+)= rows [n * dim] * scale.
+  virtual void ScatterRows(Write write, SlabSlots& slots, const float* rows, float scale,
+                           const RowSlab& slab) = 0;
   // The first `count` rows of the slab, all of them, with gradients [count * dim].
   virtual void UpdateFirstRows(const RowUpdate& update, size_t count, const float* gradients,
                                const RowSlab& slab) = 0;
-  // Whole rows, [n * row_floats]; all n are in the slab.
-  virtual void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
-                        std::span<float> to) = 0;
-  virtual void WriteSlab(std::span<const float> from, std::span<const uint32_t> slots,
-                         const RowSlab& slab) = 0;
+  // Whole rows, [n * row_floats], of several slabs by the same slots, all in the slabs. What is
+  // read stands in its place behind EndFetches().
+  virtual void ReadSlabs(SlabSlots& slots, std::span<const SlabRows<float>> rows) = 0;
+  virtual void WriteSlabs(SlabSlots& slots, std::span<const SlabRows<const float>> rows) = 0;
 };
 
 struct CudaOptions {

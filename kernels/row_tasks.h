@@ -279,6 +279,6 @@ using RowTask =
                  WeighVectors, WeighVectorsBackward, WeightsBackward, ScaleToLength,
                  ScaleToLengthBackward, InnerRows, MultiplyByColumn, JointLogit, JointLogitBackward,
                  // Of gradients.
-                 FillElements, ScaleElements, FinishGradient>;
+                 FillElements, ScaleElements>;
 
 }  // namespace hdps

@@ -37,6 +37,7 @@ run_step "simulation, $seeds_factor times the seeds" many_seeds
 run_step "benchmarks, ${benchmarks:-all}, each case once" benchmarks
 run_step "address and undefined behaviour sanitizers, $sanitized" scripts/dev/sanitized.sh asan "$sanitized"
 run_step "thread sanitizer, $sanitized" scripts/dev/sanitized.sh tsan "$sanitized"
+run_step 'the same bytes twice' scripts/dev/reproducible.sh all
 ((${#said[@]})) || { echo "night.sh: error: no step's name holds '$*'" >&2; exit 2; }
 how="$HDPS_KILLS kills of each kind, soaks of $HDPS_SOAK_SECONDS s"
 printf '%s\n' "${said[@]}" | scripts/dev/night_record.py docs/night.md "$how" build/test_results.xml

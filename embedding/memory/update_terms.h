@@ -39,10 +39,8 @@ class GradientTerms {
   void AddPenalties(std::span<const float> weights, std::span<float> gradient) const;
   // gradient[i] = shrink gradient[i] within +-clip_value.
   void Clip(std::span<float> gradient) const;
-  // All of it, of gradients times `scale`, on any device.
-  FinishGradient Finishing(float scale, ConstMatrix weights, Matrix gradient) const {
-    return {scale, l1_, l2_, shrink_, clip_value_, weights, gradient};
-  }
+  // All of it, element by element, on any device.
+  GradientFinish finish() const { return {l1_, l2_, shrink_, clip_value_}; }
 
  private:
   const float l1_, l2_, shrink_, clip_value_;

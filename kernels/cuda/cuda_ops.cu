@@ -155,35 +155,51 @@ class CudaOps : public DenseOps {
   void Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,
             std::span<float> probabilities, double* sum) override;
 
-  void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
-                  std::span<const float> outside, float* rows) override {
+  void LoadSlots(std::span<const uint32_t> slots, std::unique_ptr<SlabSlots>* loaded) override {
     Use(gpu_);
-    slabs_.Gather(slab, slots, outside, rows);
+    slabs_.Load(slots, loaded);
   }
-  void FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+  void BringOutside(SlabSlots& slots, uint32_t dim, std::span<const float> outside,
+                    float* rows) override {
+    Use(gpu_);
+    slabs_.BringOutside(slots, dim, outside, rows);
+  }
+  void GatherRows(SlabSlots& slots, const RowSlab& slab, float* rows) override {
+    Use(gpu_);
+    slabs_.Gather(slots, slab, rows);
+  }
+  void FetchOutside(SlabSlots& slots, uint32_t dim, const float* rows,
                     std::span<float> to) override {
     Use(gpu_);
     slabs_.FetchOutside(slots, dim, rows, to);
   }
-  bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
-                  const RowSlab& slab) override {
+  void UpdateRows(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+                  const RowSlab& slab, float* not_finite) override {
     Use(gpu_);
-    return slabs_.Update(update, slots, gradients, slab);
+    slabs_.Update(update, slots, gradients, slab, not_finite);
+  }
+  void FetchRowSquares(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+                       const RowSlab& slab, std::span<double> squares, float* not_finite) override {
+    Use(gpu_);
+    slabs_.FetchSquares(update, slots, gradients, slab, squares, not_finite);
+  }
+  void ScatterRows(Write write, SlabSlots& slots, const float* rows, float scale,
+                   const RowSlab& slab) override {
+    Use(gpu_);
+    slabs_.Scatter(write, slots, rows, scale, slab);
   }
   void UpdateFirstRows(const RowUpdate& update, size_t count, const float* gradients,
                        const RowSlab& slab) override {
     Use(gpu_);
     slabs_.UpdateFirst(update, count, gradients, slab);
   }
-  void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
-                std::span<float> to) override {
+  void ReadSlabs(SlabSlots& slots, std::span<const SlabRows<float>> rows) override {
     Use(gpu_);
-    slabs_.Read(slab, slots, to);
+    slabs_.ReadRows(slots, rows);
   }
-  void WriteSlab(std::span<const float> from, std::span<const uint32_t> slots,
-                 const RowSlab& slab) override {
+  void WriteSlabs(SlabSlots& slots, std::span<const SlabRows<const float>> rows) override {
     Use(gpu_);
-    slabs_.Write(from, slots, slab);
+    slabs_.WriteRows(slots, rows);
   }
 
  private:

@@ -1,5 +1,7 @@
 // Rows of a slab on the device: gathered, updated, read and written by slot.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_row_slab.cuh"
@@ -7,8 +9,39 @@
 namespace hdps {
 namespace {
 
-// Set in a source whose row is not in the slab: the rest is its number among those outside.
+// Set in the slot of a row that is not in the slab: the rest is its number among those outside.
 constexpr uint32_t kOutside = 0x80000000u;
+
+class CudaSlabSlots : public SlabSlots {
+ public:
+  // Memory of rows on their way to some place on the device.
+  struct Packed {
+    const float* to = nullptr;
+    CudaArray<float> floats;
+  };
+  // Null where none are on their way.
+  Packed* FindPacked(const float* to) const {
+    for (size_t i = 0; i < used; ++i) {
+      if (packed[i]->to == to) return packed[i].get();
+    }
+    return nullptr;
+  }
+  CudaArray<float>& PackedFor(const float* to) {
+    if (Packed* const found = FindPacked(to)) return found->floats;
+    if (used == packed.size()) packed.push_back(std::make_unique<Packed>());
+    packed[used]->to = to;
+    return packed[used++]->floats;
+  }
+
+  size_t size = 0;
+  std::vector<uint32_t> outside;  // Which rows are not in the slab, ascending.
+  std::vector<uint32_t> on_host;  // [size]
+  CudaArray<uint32_t> on_device;  // [size]
+  std::vector<std::unique_ptr<Packed>> packed;
+  size_t used = 0;  // Of packed.
+};
+
+CudaSlabSlots& Loaded(SlabSlots& slots) { return static_cast<CudaSlabSlots&>(slots); }
 
 // One thread a float of n rows of `floats`: f(row, column).
 template <typename Function>
@@ -23,15 +56,40 @@ void LaunchForRowFloats(cudaStream_t stream, size_t n, uint32_t floats, Function
   StartKernel(ForRowFloats<Function>, BlocksFor(n * floats), kThreadsABlock, stream, n, floats, f);
 }
 
-// The sum of ((values[i] * part_scale) * scale)^2 in the order of SumOfSquares on the host: element
-// i goes to partial sum i % 16, then halves are added to halves.
-__device__ float SumOfSquaresInLanes(const float* values, float part_scale, float scale,
-                                     size_t count) {
+// One update of the rows of a slab, as the device is told of it.
+struct SlabUpdate {
+  OptimizerSettings settings;
+  float part_scale, scale;
+  GradientFinish finish;
+  size_t n;
+  const uint32_t* slots;  // [n]; null: row i is in slot i.
+  const float* gradients;
+  RowSlab slab;
+  float* not_finite;  // Null: nobody asks.
+
+  // Null of a row outside.
+  __device__ float* RowOf(size_t i) const {
+    const uint32_t slot = slots == nullptr ? static_cast<uint32_t>(i) : slots[i];
+    if (slots != nullptr && (slot & kOutside) != 0) return nullptr;
+    return slab.data + size_t{slot} * (slab.dim + slab.state_floats);
+  }
+  __device__ float Scaled(size_t i, size_t d) const {
+    return (gradients[i * slab.dim + d] * part_scale) * scale;
+  }
+  // What goes into the rule.
+  __device__ float Finished(size_t i, size_t d, const float* row) const {
+    return finish(Scaled(i, d), row[d]);
+  }
+};
+
+// The sum of the squares of row i's finished gradient in the order of SumOfSquares on the host:
+// element d goes to partial sum d % 16, then halves are added to halves.
+__device__ float SumOfSquaresInLanes(const SlabUpdate& u, size_t i, const float* row) {
   constexpr size_t kLanes = 16;
   float lanes[kLanes] = {};
-  for (size_t i = 0; i < count; ++i) {
-    const float g = (values[i] * part_scale) * scale;
-    lanes[i % kLanes] += g * g;
+  for (size_t d = 0; d < u.slab.dim; ++d) {
+    const float g = u.Finished(i, d, row);
+    lanes[d % kLanes] += g * g;
   }
   for (size_t half = kLanes / 2; half > 0; half /= 2) {
     for (size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
@@ -39,47 +97,53 @@ __device__ float SumOfSquaresInLanes(const float* values, float part_scale, floa
   return lanes[0];
 }
 
-// One update of the rows of a slab, as the device is told of it.
-struct SlabUpdate {
-  OptimizerSettings settings;
-  float part_scale, scale;
-  size_t n;
-  const uint32_t* slots;  // [n]; null: row i is in slot i.
-  const float* gradients;
-  RowSlab slab;
-
-  __device__ uint32_t SlotOf(size_t i) const {
-    return slots == nullptr ? static_cast<uint32_t>(i) : slots[i];
+// One thread a row: SquaresOf() its finished gradient.
+__global__ void FindRowSquares(SlabUpdate u, double* squares) {
+  constexpr size_t kLanes = 8;
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= u.n) return;
+  const float* const row = u.RowOf(i);
+  double lanes[kLanes] = {};
+  for (size_t d = 0; row != nullptr && d < u.slab.dim; ++d) {
+    if (!isfinite(u.Scaled(i, d))) *u.not_finite = 1.0f;  // All who write it write the same.
+    const double g = u.Finished(i, d, row);
+    lanes[d % kLanes] += g * g;
   }
-};
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  squares[i] = sum;
+}
 
 // One thread a row: what all weights of the row have in common, where that depends on the row.
 template <typename Rule>
 __global__ void FindFactors(SlabUpdate u, typename Rule::Factor* factors) {
   const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= u.n || u.SlotOf(i) == kNotInSlab) return;
+  if (i >= u.n) return;
+  float* const row = u.RowOf(i);
+  if (row == nullptr) return;
   const size_t dim = u.slab.dim;
-  float* const state = u.slab.data + size_t{u.SlotOf(i)} * (dim + u.slab.state_floats) + dim;
-  float* const kept = state + Rule::kStateArrays * dim;
+  float* const kept = row + dim + Rule::kStateArrays * dim;
   if constexpr (Rule::kFactorOf == FactorOf::kUpdates) {
     factors[i] = Rule::FactorAt(u.settings, CountUpdate(kept));
   } else if constexpr (Rule::kFactorOf == FactorOf::kSquares) {
-    const float squares = SumOfSquaresInLanes(u.gradients + i * dim, u.part_scale, u.scale, dim);
+    const float squares = SumOfSquaresInLanes(u, i, row);
     factors[i] = Rule::FactorFrom(u.settings, squares / static_cast<float>(dim), kept);
   }
 }
 
-// Changes the rows; writes 1 to `bad` where a scaled gradient is not finite. `factors` has one for
-// each row, or, where they depend on the step alone, is null and `of_step` counts.
+// Changes the rows. `factors` has one for each row, or, where they depend on the step alone, is
+// null and `of_step` counts.
 template <typename Rule>
 void LaunchUpdate(cudaStream_t stream, const SlabUpdate& u, const typename Rule::Factor* factors,
-                  typename Rule::Factor of_step, int* bad) {
+                  typename Rule::Factor of_step) {
   LaunchForRowFloats(stream, u.n, u.slab.dim, [=] __device__(size_t i, uint32_t d) {
-    if (u.SlotOf(i) == kNotInSlab) return;
+    float* const row = u.RowOf(i);
+    if (row == nullptr) return;
     const size_t dim = u.slab.dim;
-    const float g = (u.gradients[i * dim + d] * u.part_scale) * u.scale;
-    if (!isfinite(g)) *bad = 1;  // All who write it write the same.
-    float* const w = u.slab.data + size_t{u.SlotOf(i)} * (dim + u.slab.state_floats) + d;
+    // All who write it write the same.
+    if (u.not_finite != nullptr && !isfinite(u.Scaled(i, d))) *u.not_finite = 1.0f;
+    const float g = u.Finished(i, d, row);
+    float* const w = row + d;
     const typename Rule::Factor factor = factors != nullptr ? factors[i] : of_step;
     if constexpr (Rule::kStateArrays == 0) {
       Rule::Update(u.settings, factor, g, w[0]);
@@ -92,65 +156,82 @@ void LaunchUpdate(cudaStream_t stream, const SlabUpdate& u, const typename Rule:
 }
 
 template <typename Rule>
-void UpdateBy(cudaStream_t stream, const SlabUpdate& u, int64_t step, CudaArray<float>* scratch,
-              int* bad) {
+void UpdateBy(cudaStream_t stream, const SlabUpdate& u, int64_t step, CudaArray<float>* scratch) {
   using Factor = typename Rule::Factor;
   if constexpr (Rule::kFactorOf == FactorOf::kStep) {
-    LaunchUpdate<Rule>(stream, u, nullptr, Rule::FactorAt(u.settings, step), bad);
+    LaunchUpdate<Rule>(stream, u, nullptr, Rule::FactorAt(u.settings, step));
   } else if constexpr (Rule::kFactorOf == FactorOf::kNothing) {
-    LaunchUpdate<Rule>(stream, u, nullptr, Factor(), bad);
+    LaunchUpdate<Rule>(stream, u, nullptr, Factor());
   } else {
     static_assert(sizeof(Factor) % sizeof(float) == 0);
     float* const floats = scratch->Reserve(u.n * sizeof(Factor) / sizeof(float));
     auto* const factors = reinterpret_cast<Factor*>(floats);
     StartKernel(FindFactors<Rule>, BlocksFor(u.n), kThreadsABlock, stream, u, factors);
-    LaunchUpdate<Rule>(stream, u, factors, Factor(), bad);
+    LaunchUpdate<Rule>(stream, u, factors, Factor());
   }
 }
 
 }  // namespace
 
-void CudaRowSlabs::Gather(const RowSlab& slab, std::span<const uint32_t> slots,
-                          std::span<const float> outside, float* rows) {
-  const uint32_t dim = slab.dim;
-  CHECK_EQ(outside.size(), slots.size() * dim);
-  sources_.assign(slots.begin(), slots.end());
-  uint32_t num_outside = 0;
-  for (uint32_t& source : sources_) {
-    if (source == kNotInSlab) source = kOutside | num_outside++;
+void CudaRowSlabs::Load(std::span<const uint32_t> slots, std::unique_ptr<SlabSlots>* loaded) {
+  if (*loaded == nullptr) *loaded = std::make_unique<CudaSlabSlots>();
+  CudaSlabSlots& to = Loaded(**loaded);
+  to.size = slots.size();
+  to.used = 0;
+  to.outside.clear();
+  to.on_host.assign(slots.begin(), slots.end());
+  for (uint32_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] != kNotInSlab) continue;
+    to.on_host[i] = kOutside | static_cast<uint32_t>(to.outside.size());
+    to.outside.push_back(i);
   }
-  const uint32_t* sources = staging_.Upload(std::span<const uint32_t>(sources_), &slots_);
-  const size_t row_bytes = dim * sizeof(float);
-  const float* packed = scratch_.Reserve(size_t{num_outside} * dim);
-  auto* to = static_cast<float*>(staging_.Place(num_outside * row_bytes, scratch_.data()));
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i] == kNotInSlab) to = std::copy_n(outside.data() + i * dim, dim, to);
-  }
+  staging_.Upload(std::span<const uint32_t>(to.on_host), &to.on_device);
+}
+
+void CudaRowSlabs::BringOutside(SlabSlots& slots, uint32_t dim, std::span<const float> outside,
+                                float* rows) {
+  CudaSlabSlots& by = Loaded(slots);
+  CHECK_EQ(outside.size(), by.size * dim);
+  CudaArray<float>& packed = by.PackedFor(rows);
+  const size_t floats = by.outside.size() * dim;
+  if (floats > packed.size()) staging_.Flush();  // What goes to its old memory.
+  auto* to = static_cast<float*>(staging_.Place(floats * sizeof(float), packed.Reserve(floats)));
+  for (const uint32_t i : by.outside) to = std::copy_n(&outside[size_t{i} * dim], dim, to);
+}
+
+void CudaRowSlabs::Gather(SlabSlots& slots, const RowSlab& slab, float* rows) {
   staging_.Flush();
-  LaunchForRowFloats(stream_, slots.size(), dim, [=] __device__(size_t i, uint32_t d) {
-    const uint32_t source = sources[i];
-    rows[i * dim + d] = (source & kOutside) != 0
-                            ? packed[size_t{source & ~kOutside} * dim + d]
-                            : slab.data[size_t{source} * (slab.dim + slab.state_floats) + d];
+  const CudaSlabSlots& by = Loaded(slots);
+  const uint32_t* const at = by.on_device.data();
+  const CudaSlabSlots::Packed* const brought = by.FindPacked(rows);
+  const float* const packed = brought == nullptr ? nullptr : brought->floats.data();
+  LaunchForRowFloats(stream_, by.size, slab.dim, [=] __device__(size_t i, uint32_t d) {
+    const uint32_t slot = at[i];
+    const size_t dim = slab.dim;
+    if ((slot & kOutside) == 0) {
+      rows[i * dim + d] = slab.data[size_t{slot} * (dim + slab.state_floats) + d];
+    } else if (packed != nullptr) {
+      rows[i * dim + d] = packed[size_t{slot & ~kOutside} * dim + d];
+    }
   });
 }
 
-void CudaRowSlabs::FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+void CudaRowSlabs::FetchOutside(SlabSlots& slots, uint32_t dim, const float* rows,
                                 std::span<float> to) {
-  CHECK_EQ(to.size(), slots.size() * dim);
-  sources_.clear();
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i] == kNotInSlab) sources_.push_back(static_cast<uint32_t>(i));
-  }
-  if (sources_.empty()) return;
-  const uint32_t* sources = staging_.Upload(std::span<const uint32_t>(sources_), &slots_);
+  const CudaSlabSlots& by = Loaded(slots);
+  CHECK_EQ(to.size(), by.size * dim);
+  if (by.outside.empty()) return;
   staging_.Flush();
-  auto* const floats = staging_.Space<float>(sources_.size() * dim);
-  LaunchForRowFloats(stream_, sources_.size(), dim, [=] __device__(size_t i, uint32_t d) {
-    floats[i * dim + d] = rows[size_t{sources[i]} * dim + d];
-  });
-  staging_.FetchLater(floats, sources_.size() * dim * sizeof(float),
-                      [dim, to, places = sources_](const std::byte* bytes) {
+  const uint32_t* const at = by.on_device.data();
+  auto* const floats = staging_.Space<float>(by.outside.size() * dim);
+  const auto pick = [=] __device__(size_t i, uint32_t d) {
+    const uint32_t slot = at[i];
+    if ((slot & kOutside) == 0) return;
+    floats[size_t{slot & ~kOutside} * dim + d] = rows[i * dim + d];
+  };
+  LaunchForRowFloats(stream_, by.size, dim, pick);
+  staging_.FetchLater(floats, by.outside.size() * dim * sizeof(float),
+                      [dim, to, places = by.outside](const std::byte* bytes) {
                         const auto* from = reinterpret_cast<const float*>(bytes);
                         for (const uint32_t place : places) {
                           std::copy_n(from, dim, to.data() + size_t{place} * dim);
@@ -159,68 +240,96 @@ void CudaRowSlabs::FetchOutside(std::span<const uint32_t> slots, uint32_t dim, c
                       });
 }
 
-int* CudaRowSlabs::UpdateSlots(const RowUpdate& update, size_t n, const uint32_t* slots,
-                               const float* gradients, const RowSlab& slab) {
+void CudaRowSlabs::UpdateSlots(const RowUpdate& update, size_t n, const uint32_t* slots,
+                               const float* gradients, const RowSlab& slab, float* not_finite) {
   // Workers refuse a job whose own optimizer would come here.
   CHECK(update.rule.kind != OptimizerKind::kOwn) << OptimizerName(update.rule);
-  int* const bad = bad_.Reserve(1);
-  HDPS_CUDA_CHECK(cudaMemsetAsync(bad, 0, sizeof(int), stream_));
-  const SlabUpdate u{update.rule, update.part_scale, update.scale, n, slots, gradients, slab};
+  staging_.Flush();
+  if (n == 0) return;
+  const SlabUpdate u{update.rule, update.part_scale, update.scale, update.finish, n,
+                     slots,       gradients,         slab,         not_finite};
   WithOptimizer(update.rule.kind, [&](auto rule) {
     using Rule = decltype(rule);
     if constexpr (Rule::kWholeTensors) {
       LOG(FATAL) << Rule::kName << " changes whole tensors, not rows";
     } else {
-      UpdateBy<Rule>(stream_, u, update.step, &scratch_, bad);
+      UpdateBy<Rule>(stream_, u, update.step, &factors_);
     }
   });
-  return bad;
 }
 
-bool CudaRowSlabs::Update(const RowUpdate& update, std::span<const uint32_t> slots,
-                          const float* gradients, const RowSlab& slab) {
-  if (slots.empty()) return true;
-  const uint32_t* const on_device = staging_.Upload(slots, &slots_);
-  staging_.Flush();
-  const int* const bad = UpdateSlots(update, slots.size(), on_device, gradients, slab);
-  int found = 0;
-  staging_.FetchLater(bad, sizeof(int), &found);
-  staging_.StartFetches();
-  staging_.EndFetches();
-  return found == 0;
+void CudaRowSlabs::Update(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+                          const RowSlab& slab, float* not_finite) {
+  const CudaSlabSlots& by = Loaded(slots);
+  UpdateSlots(update, by.size, by.on_device.data(), gradients, slab, not_finite);
 }
 
 void CudaRowSlabs::UpdateFirst(const RowUpdate& update, size_t count, const float* gradients,
                                const RowSlab& slab) {
-  staging_.Flush();
-  if (count > 0) UpdateSlots(update, count, nullptr, gradients, slab);
+  UpdateSlots(update, count, nullptr, gradients, slab, nullptr);
 }
 
-void CudaRowSlabs::Read(const RowSlab& slab, std::span<const uint32_t> slots, std::span<float> to) {
-  const uint32_t floats = slab.row_floats();
-  CHECK_EQ(to.size(), slots.size() * floats);
-  if (slots.empty()) return;
-  const uint32_t* on_device = staging_.Upload(slots, &slots_);
+void CudaRowSlabs::FetchSquares(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+                                const RowSlab& slab, std::span<double> squares, float* not_finite) {
+  const CudaSlabSlots& by = Loaded(slots);
+  CHECK_EQ(squares.size(), by.size);
   staging_.Flush();
-  float* packed = scratch_.Reserve(to.size());
-  LaunchForRowFloats(stream_, slots.size(), floats, [=] __device__(size_t i, uint32_t f) {
-    packed[i * floats + f] = slab.data[size_t{on_device[i]} * floats + f];
-  });
-  staging_.FetchLater(packed, to.size_bytes(), to.data());
-  staging_.StartFetches();
-  staging_.EndFetches();
+  if (by.size == 0) return;
+  const SlabUpdate u{update.rule,         update.part_scale, update.scale, update.finish, by.size,
+                     by.on_device.data(), gradients,         slab,         not_finite};
+  auto* const found = staging_.Space<double>(by.size);
+  StartKernel(FindRowSquares, BlocksFor(by.size), kThreadsABlock, stream_, u, found);
+  staging_.FetchLater(found, squares.size_bytes(), squares.data());
 }
 
-void CudaRowSlabs::Write(std::span<const float> from, std::span<const uint32_t> slots,
-                         const RowSlab& slab) {
-  const uint32_t floats = slab.row_floats();
-  CHECK_EQ(from.size(), slots.size() * floats);
-  const uint32_t* on_device = staging_.Upload(slots, &slots_);
-  const float* packed = staging_.Upload(from, &scratch_);
+void CudaRowSlabs::Scatter(Write write, SlabSlots& slots, const float* rows, float scale,
+                           const RowSlab& slab) {
   staging_.Flush();
-  LaunchForRowFloats(stream_, slots.size(), floats, [=] __device__(size_t i, uint32_t f) {
-    slab.data[size_t{on_device[i]} * floats + f] = packed[i * floats + f];
-  });
+  const CudaSlabSlots& by = Loaded(slots);
+  const uint32_t* const at = by.on_device.data();
+  const auto put = [=] __device__(size_t i, uint32_t d) {
+    const uint32_t slot = at[i];
+    if ((slot & kOutside) != 0) return;
+    const size_t dim = slab.dim;
+    WriteTo(slab.data[size_t{slot} * (dim + slab.state_floats) + d], write,
+            rows[i * dim + d] * scale);
+  };
+  LaunchForRowFloats(stream_, by.size, slab.dim, put);
+}
+
+void CudaRowSlabs::ReadRows(SlabSlots& slots, std::span<const SlabRows<float>> rows) {
+  staging_.Flush();
+  const CudaSlabSlots& by = Loaded(slots);
+  const uint32_t* const at = by.on_device.data();
+  for (const SlabRows<float>& of : rows) {
+    const RowSlab slab = of.slab;
+    const uint32_t floats = slab.row_floats();
+    CHECK_EQ(of.rows.size(), by.size * floats);
+    float* const packed = staging_.Space<float>(of.rows.size());
+    LaunchForRowFloats(stream_, by.size, floats, [=] __device__(size_t i, uint32_t f) {
+      packed[i * floats + f] = slab.data[size_t{at[i]} * floats + f];
+    });
+    staging_.FetchLater(packed, of.rows.size_bytes(), of.rows.data());
+  }
+}
+
+void CudaRowSlabs::WriteRows(SlabSlots& slots, std::span<const SlabRows<const float>> rows) {
+  CudaSlabSlots& by = Loaded(slots);
+  const uint32_t* const at = by.on_device.data();
+  std::vector<const float*> packed;
+  for (const SlabRows<const float>& of : rows) {
+    CHECK_EQ(of.rows.size(), by.size * of.slab.row_floats());
+    packed.push_back(staging_.Upload(of.rows, &by.PackedFor(of.slab.data)));
+  }
+  staging_.Flush();
+  for (size_t t = 0; t < rows.size(); ++t) {
+    const RowSlab slab = rows[t].slab;
+    const uint32_t floats = slab.row_floats();
+    const float* const from = packed[t];
+    LaunchForRowFloats(stream_, by.size, floats, [=] __device__(size_t i, uint32_t f) {
+      slab.data[size_t{at[i]} * floats + f] = from[i * floats + f];
+    });
+  }
 }
 
 }  // namespace hdps

@@ -3,17 +3,17 @@
 
 #include <cuda_runtime.h>
 
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_staging.cuh"
-#include "kernels/host/row_slab.h"
+#include "kernels/dense_ops.h"
 
 namespace hdps {
 
-// The functions of DenseOps of the same names, on a stream. Only rows outside the slab travel
-// between host and device in Gather and FetchOutside.
+// The functions of DenseOps of the same names, on a stream. Slots travel once, whatever is done by
+// them, and of rows only those outside, and whole ones that are read and written.
 //
 // Invariant: what a call uploads has been sent before its kernels are put on the stream.
 class CudaRowSlabs {
@@ -21,28 +21,28 @@ class CudaRowSlabs {
   // Both of the ops whose slabs these are.
   CudaRowSlabs(cudaStream_t stream, CudaStaging& staging) : stream_(stream), staging_(staging) {}
 
-  void Gather(const RowSlab& slab, std::span<const uint32_t> slots, std::span<const float> outside,
-              float* rows);
-  void FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
-                    std::span<float> to);
-  bool Update(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
-              const RowSlab& slab);
+  void Load(std::span<const uint32_t> slots, std::unique_ptr<SlabSlots>* loaded);
+  void BringOutside(SlabSlots& slots, uint32_t dim, std::span<const float> outside, float* rows);
+  void Gather(SlabSlots& slots, const RowSlab& slab, float* rows);
+  void FetchOutside(SlabSlots& slots, uint32_t dim, const float* rows, std::span<float> to);
+  void Update(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+              const RowSlab& slab, float* not_finite);
+  void FetchSquares(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+                    const RowSlab& slab, std::span<double> squares, float* not_finite);
+  void Scatter(Write write, SlabSlots& slots, const float* rows, float scale, const RowSlab& slab);
   void UpdateFirst(const RowUpdate& update, size_t count, const float* gradients,
                    const RowSlab& slab);
-  void Read(const RowSlab& slab, std::span<const uint32_t> slots, std::span<float> to);
-  void Write(std::span<const float> from, std::span<const uint32_t> slots, const RowSlab& slab);
+  void ReadRows(SlabSlots& slots, std::span<const SlabRows<float>> rows);
+  void WriteRows(SlabSlots& slots, std::span<const SlabRows<const float>> rows);
 
  private:
-  // slots: on the device; null: row i is in slot i. Gives where it is told of numbers that are not.
-  int* UpdateSlots(const RowUpdate& update, size_t n, const uint32_t* slots, const float* gradients,
-                   const RowSlab& slab);
+  // slots: on the device, as CudaSlabSlots has them; null: row i is in slot i.
+  void UpdateSlots(const RowUpdate& update, size_t n, const uint32_t* slots, const float* gradients,
+                   const RowSlab& slab, float* not_finite);
 
   const cudaStream_t stream_;
   CudaStaging& staging_;
-  CudaArray<uint32_t> slots_;  // Or other positions of rows.
-  CudaArray<float> scratch_;
-  CudaArray<int> bad_;
-  std::vector<uint32_t> sources_;
+  CudaArray<float> factors_;
 };
 
 }  // namespace hdps

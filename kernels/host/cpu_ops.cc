@@ -2,24 +2,21 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <vector>
 
 #include "kernels/dense_ops.h"
 #include "kernels/host/chain_rows.h"
+#include "kernels/host/cpu_row_slabs.h"
 #include "kernels/host/float_memory.h"
 #include "kernels/host/half_floats.h"
+#include "kernels/host/row_blocks.h"
 #include "kernels/products/cpu_bf16_ops.h"
 #include "kernels/products/product_tiles.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
 namespace {
-
-// A block of work for one thread: large against the cost of handing it out (some microseconds),
-// small against the cache.
-constexpr size_t kBlockFloats = 16384;
 
 size_t Blocks(size_t count, size_t block) { return (count + block - 1) / block; }
 
@@ -64,7 +61,7 @@ void Multiply(const ProductTile& tile, const GemmSpec& spec, ConstMatrix a, Cons
 class CpuOps : public DenseOps {
  public:
   CpuOps(Executor& executor, Bf16Products bf16)
-      : executor_(executor), bf16_(NewCpuBf16Ops(executor, bf16)) {}
+      : executor_(executor), bf16_(NewCpuBf16Ops(executor, bf16)), slabs_(executor) {}
 
   DeviceKind device() const override { return DeviceKind::kCpu; }
   std::string Arithmetic() const override {
@@ -238,55 +235,41 @@ class CpuOps : public DenseOps {
     for (const double loss : losses_) *sum += loss;
   }
 
-  void GatherRows(const RowSlab& slab, std::span<const uint32_t> slots,
-                  std::span<const float> outside, float* rows) override {
-    CHECK_EQ(outside.size(), slots.size() * slab.dim);
-    RunRows(slots.size(), slab.dim, [&](size_t first, size_t count) {
-      GatherSlabRows(slab, slots, outside.data(), first, count, rows);
-    });
+  void LoadSlots(std::span<const uint32_t> slots, std::unique_ptr<SlabSlots>* loaded) override {
+    slabs_.Load(slots, loaded);
   }
-  void FetchOutside(std::span<const uint32_t> slots, uint32_t dim, const float* rows,
+  void BringOutside(SlabSlots& slots, uint32_t dim, std::span<const float> outside,
+                    float* rows) override {
+    slabs_.CopyOutside(slots, dim, outside.data(), rows);
+  }
+  void GatherRows(SlabSlots& slots, const RowSlab& slab, float* rows) override {
+    slabs_.Gather(slots, slab, rows);
+  }
+  void FetchOutside(SlabSlots& slots, uint32_t dim, const float* rows,
                     std::span<float> to) override {
-    CHECK_EQ(to.size(), slots.size() * dim);
-    if (to.data() == rows) return;
-    for (size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i] == kNotInSlab) std::copy_n(rows + i * dim, dim, to.data() + i * dim);
-    }
+    slabs_.CopyOutside(slots, dim, rows, to.data());
   }
-  bool UpdateRows(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients,
-                  const RowSlab& slab) override {
-    std::atomic<bool> finite = true;
-    RunRows(slots.size(), slab.row_floats(), [&](size_t first, size_t count) {
-      if (!UpdateSlabRows(update, slots, gradients, first, count, slab)) finite = false;
-    });
-    return finite;
+  void UpdateRows(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+                  const RowSlab& slab, float* not_finite) override {
+    slabs_.Update(update, slots, gradients, slab, not_finite);
+  }
+  void FetchRowSquares(const RowUpdate& update, SlabSlots& slots, const float* gradients,
+                       const RowSlab& slab, std::span<double> squares, float* not_finite) override {
+    slabs_.FindSquares(update, slots, gradients, slab, squares, not_finite);
+  }
+  void ScatterRows(Write write, SlabSlots& slots, const float* rows, float scale,
+                   const RowSlab& slab) override {
+    slabs_.Scatter(write, slots, rows, scale, slab);
   }
   void UpdateFirstRows(const RowUpdate& update, size_t count, const float* gradients,
                        const RowSlab& slab) override {
-    for (size_t slot = first_slots_.size(); slot < count; ++slot) {
-      first_slots_.push_back(static_cast<uint32_t>(slot));
-    }
-    UpdateRows(update, std::span(first_slots_).first(count), gradients, slab);
+    slabs_.UpdateFirst(update, count, gradients, slab);
   }
-  void ReadSlab(const RowSlab& slab, std::span<const uint32_t> slots,
-                std::span<float> to) override {
-    const size_t floats = slab.row_floats();
-    CHECK_EQ(to.size(), slots.size() * floats);
-    RunRows(slots.size(), floats, [&](size_t first, size_t count) {
-      for (size_t i = first; i < first + count; ++i) {
-        std::copy_n(slab.Row(slots[i]), floats, to.data() + i * floats);
-      }
-    });
+  void ReadSlabs(SlabSlots& slots, std::span<const SlabRows<float>> rows) override {
+    slabs_.ReadRows(slots, rows);
   }
-  void WriteSlab(std::span<const float> from, std::span<const uint32_t> slots,
-                 const RowSlab& slab) override {
-    const size_t floats = slab.row_floats();
-    CHECK_EQ(from.size(), slots.size() * floats);
-    RunRows(slots.size(), floats, [&](size_t first, size_t count) {
-      for (size_t i = first; i < first + count; ++i) {
-        std::copy_n(from.data() + i * floats, floats, slab.Row(slots[i]));
-      }
-    });
+  void WriteSlabs(SlabSlots& slots, std::span<const SlabRows<const float>> rows) override {
+    slabs_.WriteRows(slots, rows);
   }
 
  private:
@@ -320,19 +303,11 @@ class CpuOps : public DenseOps {
 
   template <typename Body>
   void Run(size_t count, const Body& body) {
-    if (count == 1) {
-      body(0);
-    } else if (count > 1) {
-      executor_.ParallelFor(count, body);
-    }
+    ForEachIndex(executor_, count, body);
   }
-
-  // body(first, count) over blocks of rows.
   template <typename Body>
   void RunRows(size_t rows, size_t floats_a_row, const Body& body) {
-    const size_t block = std::max<size_t>(1, kBlockFloats / std::max<size_t>(1, floats_a_row));
-    Run(Blocks(rows, block),
-        [&](size_t index) { body(index * block, std::min(block, rows - index * block)); });
+    ForRowBlocks(executor_, rows, floats_a_row, body);
   }
 
   static CpuBagIndex& BeginPool(BagIndex& index, const PoolSpec& spec, size_t num_bags) {
@@ -365,8 +340,8 @@ class CpuOps : public DenseOps {
   Executor& executor_;
   const std::unique_ptr<Bf16Ops> bf16_;
   const VectorWidth width_ = WidestVectors();
-  std::vector<double> losses_;         // Scratch of Loss().
-  std::vector<uint32_t> first_slots_;  // 0, 1, ...
+  CpuRowSlabs slabs_;
+  std::vector<double> losses_;  // Scratch of Loss().
 };
 
 }  // namespace

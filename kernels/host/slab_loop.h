@@ -40,6 +40,17 @@ inline bool ScaleGradient(const float* __restrict gradient, const RowUpdate& upd
   return (bad & kCarry) == 0;
 }
 
+// What goes into the rule for one row, from its gradient, and whether it was finite.
+inline bool FinishOneGradient(const float* gradient, const RowUpdate& update, const float* weights,
+                              std::span<float> finished) {
+  const bool finite = ScaleGradient(gradient, update, finished.size(), finished.data());
+  if (update.finish.none()) return finite;
+  for (size_t d = 0; d < finished.size(); ++d) {
+    finished[d] = update.finish(finished[d], weights[d]);
+  }
+  return finite;
+}
+
 // UpdateSlabRows under one optimizer.
 template <typename Rule>
 bool UpdateSlabRowsBy(const RowUpdate& update, std::span<const uint32_t> slots,
@@ -47,16 +58,16 @@ bool UpdateSlabRowsBy(const RowUpdate& update, std::span<const uint32_t> slots,
   const OptimizerSettings settings = update.rule;
   const size_t dim = slab.dim, end = first + count;
   RowFactors<Rule> factors(settings, update.step);
-  std::vector<float> scaled(dim);
+  std::vector<float> finished(dim);
   bool finite = true;
   const auto prefetch = [&](size_t i) { PrefetchSlabRow(slab, slots[i], slab.row_floats()); };
   for (size_t i = first; i < std::min(end, first + kSlabRowsAhead); ++i) prefetch(i);
   for (size_t i = first; i < end; ++i) {
     if (i + kSlabRowsAhead < end) prefetch(i + kSlabRowsAhead);
     if (slots[i] == kNotInSlab) continue;
-    finite &= ScaleGradient(gradients + i * dim, update, dim, scaled.data());
     float* const weights = slab.Row(slots[i]);
-    UpdateOneRow<Rule>(settings, factors, dim, scaled.data(), GradientScale(), weights,
+    finite &= FinishOneGradient(gradients + i * dim, update, weights, finished);
+    UpdateOneRow<Rule>(settings, factors, dim, finished.data(), GradientScale(), weights,
                        weights + dim);
   }
   return finite;

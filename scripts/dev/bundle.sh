@@ -20,6 +20,7 @@ for test in build/bin/*_test; do
 done
 cp -r examples/. "$root/examples/"
 cp scripts/local_cluster.sh scripts/dev/gpu_check.sh LICENSE README.md "$root/"
+scripts/dev/sbom.py --out="$root/hdps.spdx.json"
 
 # The C library belongs to the machine, and CUDA and the driver must be the machine's own.
 own='^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util)|libcuda.*|libcublas.*|libcudart.*|libnccl.*|libnvidia.*)\.so'

@@ -3,7 +3,8 @@
 # checkout and no library beyond the C library and what the bundle brings.
 set -euo pipefail
 
-bundle=$(readlink -f "${1:-$(dirname "$(readlink -f "$0")")/../../build/hdps-bundle.tar.xz}")
+here=$(dirname "$(readlink -f "$0")")
+bundle=$(readlink -f "${1:-$here/../../build/hdps-bundle.tar.xz}")
 [[ -f "$bundle" ]] || { echo "bundle_check.sh: error: no bundle at $bundle; run scripts/dev/bundle.sh" >&2; exit 2; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -18,6 +19,13 @@ foreign=$(for program in bin/* tests/*; do ldd "$program"; done |
     [[ "$name" =~ $machine || "$place" == "$folder"/* ]] || echo "$name from $place"
   done)
 [[ -z "$foreign" ]] || { printf 'bundle_check.sh: error: not in the bundle: %s\n' "$foreign" >&2; exit 3; }
+
+"$here/hardened.py" bin/*
+# What the bundle brings for the programs is in its bill of materials.
+unlisted=$(ldd bin/* | awk -v own="$folder/" 'index($3, own) {print $1}' | sort -u | while read -r library; do
+  grep -qF "\"./lib/$library\"" hdps.spdx.json || echo "$library"
+done)
+[[ -z "$unlisted" ]] || { printf 'bundle_check.sh: error: not in hdps.spdx.json: %s\n' "$unlisted" >&2; exit 3; }
 
 env -i PATH=/usr/bin:/bin ./local_cluster.sh --job=examples/census/census.json --out="$folder/out" \
   --servers=2 --workers=2

@@ -91,7 +91,32 @@ TEST_F(JobOnDeviceTest, RowsKeptOnTheDeviceChangeNothing) {
     const auto on = Summary({workers, 2}, kAllReduce + kKept);
     EXPECT_EQ(on["digest"], off["digest"]) << workers;
     EXPECT_GT(on["cache"]["hit_rate"], 0.3);
+    std::printf("figure: %u workers keep rows on their devices: hit rate %.3f, %.0f bytes\n",
+                workers, double{on["cache"]["hit_rate"]}, double{on["cache"]["bytes"]});
     EXPECT_EQ(Digest({workers, 1}, kKept), off["digest"]);
+  }
+}
+
+TEST_F(JobOnDeviceTest, NorDoTheyWithWhatElseBecomesOfTheirGradients) {
+  const Overrides penalties = {"model.deep_loss_l2=0.01", "model.wide_loss_l1=0.001"};
+  const std::vector<Overrides> variants = {
+      penalties,
+      {"train.clip_value=0.01"},
+      penalties + Overrides{"train.clip_norm=0.05", "train.clip_value=0.01"},
+      {"parallel.cross_batch=true", "model.deep_loss_l2=0.01"},
+      {"model.deep_optimizer.kind=adagrad", "train.clip_norm=0.1"},
+      {"train.micro_batches=3"},
+      {"train.micro_batches=2", "parallel.interleave_num=2", "train.clip_value=0.01"},
+  };
+  for (const Overrides& variant : variants) {
+    for (const uint32_t workers : {1u, 2u}) {
+      SCOPED_TRACE(testing::Message() << variant[0] << ", " << workers << " workers");
+      const std::string off = Digest({workers, 1}, variant);
+      EXPECT_EQ(Digest({workers, 1}, variant + kKept), off);
+      if (workers == 1) continue;
+      const Overrides gloo = {"parallel.collective=gloo"};
+      EXPECT_EQ(Digest({workers, 2}, variant + kKept + gloo), off);
+    }
   }
 }
 

@@ -1,7 +1,6 @@
 """Who owns a run: one at a time in an --out, children that end with their launcher, restarts."""
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -150,30 +149,6 @@ class Launchers(harness.Case):
         self.assertEqual(self.starts(), 1)
         self.assertIn("server_0 ended with status 2; its last words:\nwrong port", said)
         self.assertNotIn("again", said)
-
-    def test_units_are_sound(self):
-        """What systemd itself objects to, where it is there; and that variables of the page are flags."""
-        flags = {}
-        for role in ("scheduler", "server", "worker"):
-            unit = (harness.ROOT / "scripts" / "systemd" / f"hdps-{role}@.service").read_text()
-            said = harness.run([harness.program(f"hdps-{role}"), "--help"]).stdout
-            flags[role] = set(re.findall(r"^  --(\w+)", said, re.MULTILINE))
-            self.assertIn(f"\nExecStart=/opt/hdps/bin/hdps-{role}\n", unit)
-            for line in ("Restart=on-failure", "RestartPreventExitStatus=2", "StartLimitIntervalSec=60",
-                         "StartLimitBurst=5", "EnvironmentFile=/etc/hdps/%i.conf",
-                         f"EnvironmentFile=-/etc/hdps/%i.{role}.conf"):
-                self.assertIn(f"\n{line}\n", unit)
-            copy = self.out(f"hdps-{role}@.service")
-            copy.write_text(unit.replace("/opt/hdps/bin", str(harness.BIN)))
-            if shutil.which("systemd-analyze"):
-                checked = harness.run(["systemd-analyze", "verify", "--man=no", copy])
-                self.assertNotIn(copy.name, checked.stderr)
-        page = (harness.ROOT / "docs" / "operations.md").read_text()
-        common, scheduler, server = re.findall(r"```ini\n(.*?)```", page, re.S)
-        for text, roles in ((common, ("server", "worker")), (scheduler, ("scheduler",)), (server, ("server",))):
-            for variable in re.findall(r"^HDPS_(\w+)=", text, re.MULTILINE):
-                for role in roles:
-                    self.assertIn(variable.lower(), flags[role], role)
 
     def test_too_large_a_file_is_an_error(self):
         """Under a limit on file sizes a save fails as on a full disk; no signal ends the process."""

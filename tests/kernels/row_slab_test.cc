@@ -3,9 +3,12 @@
 
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "common/base/square_sum.h"
 #include "common/platform/random.h"
 #include "embedding/memory/optimizer.h"
 #include "tests/embedding/row_optimizers.h"
@@ -41,21 +44,53 @@ std::vector<uint32_t> SomeSlots(size_t n, uint64_t seed) {
 class SlabOnDevice {
  public:
   SlabOnDevice(DenseOps& ops, uint32_t dim, uint32_t state_floats)
-      : ops_(ops), array_(&ops), slab_{nullptr, dim, state_floats} {
+      : ops_(ops), array_(&ops), bad_(&ops), slab_{nullptr, dim, state_floats} {
     slab_.data = array_.Reserve(size_t{kRows} * slab_.row_floats());
     for (uint32_t s = 0; s < kRows; ++s) every_.push_back(s);
   }
-  void Set(std::span<const float> rows) { ops_.WriteSlab(rows, every_, slab_); }
+  void Set(std::span<const float> rows) { Set(rows, every_); }
+  void Set(std::span<const float> rows, std::span<const uint32_t> slots) {
+    const SlabRows<const float> of = {slab_, rows};
+    ops_.WriteSlabs(*Load(slots), {&of, 1});
+  }
   std::vector<float> Get() {
     std::vector<float> rows(size_t{kRows} * slab_.row_floats());
-    ops_.ReadSlab(slab_, every_, rows);
+    const SlabRows<float> of = {slab_, rows};
+    ops_.ReadSlabs(*Load(every_), {&of, 1});
+    ops_.Fetch();
     return rows;
+  }
+  // Whether all gradients were finite.
+  bool Update(const RowUpdate& update, std::span<const uint32_t> slots, const float* gradients) {
+    ops_.FillZero(bad_.Reserve(1), 1);
+    ops_.UpdateRows(update, *Load(slots), gradients, slab_, bad_.data());
+    return AllFinite();
+  }
+  std::vector<double> Squares(const RowUpdate& update, std::span<const uint32_t> slots,
+                              const float* gradients, bool* finite) {
+    std::vector<double> squares(slots.size(), -1.0);
+    ops_.FillZero(bad_.Reserve(1), 1);
+    ops_.FetchRowSquares(update, *Load(slots), gradients, slab_, squares, bad_.data());
+    *finite = AllFinite();
+    return squares;
+  }
+  SlabSlots* Load(std::span<const uint32_t> slots) {
+    ops_.LoadSlots(slots, &slots_);
+    return slots_.get();
   }
   const RowSlab& slab() const { return slab_; }
 
  private:
+  bool AllFinite() {
+    float bad = 0;
+    ops_.Download(bad_.data(), {&bad, 1});
+    EXPECT_TRUE(bad == 0 || bad == 1);
+    return bad == 0;
+  }
+
   DenseOps& ops_;
-  DeviceArray array_;
+  std::unique_ptr<SlabSlots> slots_;
+  DeviceArray array_, bad_;
   RowSlab slab_;
   std::vector<uint32_t> every_;
 };
@@ -75,19 +110,24 @@ TEST_P(DenseOpsTest, SlabRowsAreWrittenReadAndGatheredBySlot) {
       if (slots[i] == kNotInSlab) continue;
       std::copy_n(rows.data() + slots[i] * floats, dim, expected.data() + i * dim);
     }
-    DeviceArray gathered(ops_.get());
-    ops_->GatherRows(on_device.slab(), slots, outside, gathered.Reserve(outside.size()));
-    std::vector<float> got(outside.size());
+    // One slot list serves several tables; nothing is brought to the second.
+    SlabSlots* const loaded = on_device.Load(slots);
+    DeviceArray gathered(ops_.get()), hot_only(ops_.get());
+    ops_->BringOutside(*loaded, dim, outside, gathered.Reserve(outside.size()));
+    ops_->Upload(std::vector<float>(outside.size(), 9.0f), hot_only.Reserve(outside.size()));
+    ops_->GatherRows(*loaded, on_device.slab(), gathered.data());
+    ops_->GatherRows(*loaded, on_device.slab(), hot_only.data());
+    std::vector<float> got(outside.size()), got_hot(outside.size());
     ops_->Download(gathered.data(), got);
+    ops_->Download(hot_only.data(), got_hot);
     EXPECT_TRUE(SameBits(got, expected)) << "dim " << dim;
-    if (ops_->on_host()) {  // Also in place.
-      std::vector<float> in_place = outside;
-      ops_->GatherRows(on_device.slab(), slots, in_place, in_place.data());
-      EXPECT_TRUE(SameBits(in_place, expected));
+    for (size_t i = 0; i < got.size(); ++i) {
+      const bool hot = slots[i / dim] != kNotInSlab;
+      ASSERT_EQ(got_hot[i], hot ? expected[i] : 9.0f) << i;
     }
 
     std::vector<float> to(outside.size(), -3.0f);
-    ops_->FetchOutside(slots, dim, gathered.data(), to);
+    ops_->FetchOutside(*loaded, dim, gathered.data(), to);
     ops_->Fetch();
     for (size_t i = 0; i < slots.size(); ++i) {
       const std::span<const float> row(to.data() + i * dim, dim);
@@ -100,7 +140,7 @@ TEST_P(DenseOpsTest, SlabRowsAreWrittenReadAndGatheredBySlot) {
 
     const std::vector<uint32_t> few = {17, 3, 299};
     const std::vector<float> fresh = RandomFloats(few.size() * floats, 11);
-    ops_->WriteSlab(fresh, few, on_device.slab());
+    on_device.Set(fresh, few);
     for (size_t i = 0; i < few.size(); ++i) {
       std::copy_n(fresh.data() + i * floats, floats, rows.data() + few[i] * floats);
     }
@@ -130,16 +170,19 @@ TEST_P(DenseOpsTest, SlabRowsChangeAsTheServersRowsDo) {
         const std::vector<uint32_t> slots = SomeSlots(250, static_cast<uint64_t>(step));
         const std::vector<float> gradients =
             RandomFloats(slots.size() * dim, 100 + static_cast<uint64_t>(step));
-        const RowUpdate update{rule, step, 1.0f / 3.0f, 1.0f / 7.0f};
+        RowUpdate update{rule, step, 1.0f / 3.0f, 1.0f / 7.0f, {}};
+        // Penalties and clipping, in every other step.
+        if (step % 2 == 0) update.finish = {0.003f, 0.2f, 0.7f, 0.01f};
         ops_->Upload(gradients, device_gradients.Reserve(gradients.size()));
-        EXPECT_TRUE(ops_->UpdateRows(update, slots, device_gradients.data(), on_device.slab()));
+        EXPECT_TRUE(on_device.Update(update, slots, device_gradients.data()));
         for (size_t i = 0; i < slots.size(); ++i) {
           if (slots[i] == kNotInSlab) continue;
           std::vector<float> gradient(dim);
-          for (uint32_t d = 0; d < dim; ++d) {
-            gradient[d] = (gradients[i * dim + d] * update.part_scale) * update.scale;
-          }
           const std::span<float> row = std::span(rows).subspan(slots[i] * floats, floats);
+          for (uint32_t d = 0; d < dim; ++d) {
+            gradient[d] =
+                update.finish((gradients[i * dim + d] * update.part_scale) * update.scale, row[d]);
+          }
           UpdateRow(rule, step, gradient, row.first(dim), row.subspan(dim));
         }
         ASSERT_TRUE(SameBits(on_device.Get(), rows)) << "step " << step;
@@ -169,8 +212,8 @@ TEST_P(DenseOpsTest, FirstRowsChangeAsThoseOfTheirSlots) {
     for (int64_t step = 1; step <= 3; ++step) {
       ops_->Upload(RandomFloats(kCount * kDim, 100 + static_cast<uint64_t>(step)),
                    gradients.Reserve(kCount * kDim));
-      const RowUpdate update{rule, step, 1, 1.0f / 7.0f};
-      EXPECT_TRUE(ops_->UpdateRows(update, slots, gradients.data(), by_slots.slab()));
+      const RowUpdate update{rule, step, 1, 1.0f / 7.0f, {0.01f, 0.02f, 1, 0.03f}};
+      EXPECT_TRUE(by_slots.Update(update, slots, gradients.data()));
       ops_->UpdateFirstRows(update, kCount, gradients.data(), first.slab());
       const std::vector<float> now = first.Get();
       ASSERT_TRUE(SameBits(now, by_slots.Get())) << OptimizerName(kind) << " step " << step;
@@ -222,13 +265,67 @@ TEST_P(DenseOpsTest, AGradientThatIsNoNumberIsNoticed) {
     std::vector<float> values(9, 1.0f);
     values[4] = bad;  // Of the row outside: not looked at.
     ops_->Upload(values, gradients.Reserve(values.size()));
-    const RowUpdate update{rule, 1, 1.0f, 100.0f};
-    EXPECT_TRUE(ops_->UpdateRows(update, slots, gradients.data(), on_device.slab()));
+    // Also where it would be clipped.
+    const RowUpdate update{rule, 1, 1.0f, 100.0f, {0, 0, 1, 0.5f}};
+    bool finite = false;
+    on_device.Squares(update, slots, gradients.data(), &finite);
+    EXPECT_TRUE(finite);
+    EXPECT_TRUE(on_device.Update(update, slots, gradients.data()));
     values[8] = bad;
     ops_->Upload(values, gradients.data());
-    EXPECT_FALSE(ops_->UpdateRows(update, slots, gradients.data(), on_device.slab())) << bad;
+    on_device.Squares(update, slots, gradients.data(), &finite);
+    EXPECT_FALSE(finite);
+    EXPECT_FALSE(on_device.Update(update, slots, gradients.data())) << bad;
   }
-  EXPECT_TRUE(ops_->UpdateRows({rule, 1, 1, 1}, {}, nullptr, on_device.slab()));
+  EXPECT_TRUE(on_device.Update({rule, 1, 1, 1, {}}, {}, nullptr));
+}
+
+TEST_P(DenseOpsTest, SquaresOfSlabRowsAreThoseOfServers) {
+  for (const uint32_t dim : {1u, 7u, 80u}) {
+    SlabOnDevice on_device(*ops_, dim, dim);
+    const std::vector<float> rows = RandomFloats(kRows * on_device.slab().row_floats(), 1);
+    on_device.Set(rows);
+    const std::vector<uint32_t> slots = SomeSlots(250, dim);
+    const std::vector<float> gradients = RandomFloats(slots.size() * dim, 2);
+    DeviceArray device_gradients(ops_.get());
+    ops_->Upload(gradients, device_gradients.Reserve(gradients.size()));
+    const RowUpdate update{OptimizerSpec(), 1, 1.0f / 3.0f, 0.7f, {0.01f, 0.2f, 1, 0}};
+    bool finite = false;
+    const std::vector<double> squares =
+        on_device.Squares(update, slots, device_gradients.data(), &finite);
+    EXPECT_TRUE(finite);
+    for (size_t i = 0; i < slots.size(); ++i) {
+      std::vector<float> finished(dim);
+      for (uint32_t d = 0; d < dim && slots[i] != kNotInSlab; ++d) {
+        finished[d] = update.finish((gradients[i * dim + d] * update.part_scale) * update.scale,
+                                    rows[slots[i] * on_device.slab().row_floats() + d]);
+      }
+      ASSERT_EQ(squares[i], SquaresOf(finished)) << i << " dim " << dim;
+    }
+  }
+}
+
+TEST_P(DenseOpsTest, RowsAreScatteredToTheirSlots) {
+  constexpr uint32_t kDim = 7;
+  SlabOnDevice on_device(*ops_, kDim, 2);
+  const size_t floats = on_device.slab().row_floats();
+  std::vector<float> expected = RandomFloats(kRows * floats, 1);
+  on_device.Set(expected);
+  const std::vector<uint32_t> slots = SomeSlots(250, 3);
+  const std::vector<float> values = RandomFloats(slots.size() * kDim, 2);
+  DeviceArray rows(ops_.get());
+  ops_->Upload(values, rows.Reserve(values.size()));
+  for (const auto [write, scale] : {std::pair(Write::kOver, 0.3f), std::pair(Write::kAdd, 1.0f)}) {
+    ops_->ScatterRows(write, *on_device.Load(slots), rows.data(), scale, on_device.slab());
+    for (size_t i = 0; i < slots.size(); ++i) {
+      for (uint32_t d = 0; d < kDim && slots[i] != kNotInSlab; ++d) {
+        float& to = expected[slots[i] * floats + d];
+        to =
+            write == Write::kAdd ? to + values[i * kDim + d] * scale : values[i * kDim + d] * scale;
+      }
+    }
+    EXPECT_TRUE(SameBits(on_device.Get(), expected));
+  }
 }
 
 }  // namespace

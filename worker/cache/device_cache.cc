@@ -56,10 +56,8 @@ void DeviceCache::Forget() {
   const size_t num_groups = rows_.groups().size();
   registry_ = std::make_shared<HotKeyRegistry>(rows_.groups(), /*counting=*/rank_ == 0);
   keys_.clear();
-  for (size_t g = 0; g < num_groups; ++g) {
-    keys_.push_back(registry_->keys(g));
-    std::fill(rows_.dirty(g).begin(), rows_.dirty(g).end(), 0);
-  }
+  for (size_t g = 0; g < num_groups; ++g) keys_.push_back(registry_->keys(g));
+  rows_.Clear();
   steps_ = 0;
   const uint64_t every = job_.train.cache_refresh_steps;
   next_refresh_ = every > 0 ? every : kFirstDistance;
@@ -119,6 +117,7 @@ void DeviceCache::BeginStep(HotStep* step) {
 // ---- Choosing anew.
 
 Status DeviceCache::Refresh(Clock clock) {
+  HDPS_RETURN_IF_ERROR(rows_.Settle());
   Changes changes(keys_.size());
   if (rank_ == 0) changes = Choose();
   if (group_ != nullptr) HDPS_RETURN_IF_ERROR(Agree(&changes));
@@ -198,9 +197,7 @@ Status InParts(size_t count, size_t row_bytes, const Use& use) {
 struct Parcel {
   Parcel(const Job& job, const HotRows& hot, const HotGroup& group, std::span<const Key> keys) {
     for (const TableId table : group.tables) {
-      const uint32_t floats = hot.row_floats(table);
-      tables.push_back({table, job.tables[table.value].shard_by, floats, keys});
-      rows.emplace_back(keys.size() * floats);
+      tables.push_back({table, job.tables[table.value].shard_by, hot.row_floats(table), keys});
     }
   }
   static size_t BytesOfRow(const HotRows& hot, const HotGroup& group) {
@@ -210,7 +207,7 @@ struct Parcel {
   }
 
   std::vector<KeysOfTable> tables;
-  std::vector<std::vector<float>> rows;  // [tables][keys * row_floats]
+  HotRows::GroupRows rows;
 };
 
 }  // namespace
@@ -228,9 +225,7 @@ Status DeviceCache::GiveBack(Clock clock, size_t g, std::span<const uint32_t> sl
     std::vector<Key> keys;
     for (const uint32_t slot : part) keys.push_back(keys_[g]->keys()[slot]);
     Parcel parcel(job_, rows_, group, keys);
-    for (size_t t = 0; t < group.tables.size(); ++t) {
-      rows_.Get(group.tables[t], part, parcel.rows[t]);
-    }
+    parcel.rows = rows_.Get(g, part);
     return StoreRows(channel_, parcel.tables, clock,
                      std::vector<std::span<const float>>(parcel.rows.begin(), parcel.rows.end()));
   });
@@ -246,17 +241,19 @@ Status DeviceCache::BringIn(Clock clock, size_t g, std::span<const SlotChange> c
       slots.push_back(change.slot);
     }
     Parcel parcel(job_, rows_, group, keys);
+    for (const KeysOfTable& table : parcel.tables) {
+      parcel.rows.emplace_back(keys.size() * table.row_floats);
+    }
     HDPS_RETURN_IF_ERROR(
         ReadRows(channel_, parcel.tables, clock, PullMode::kWithState,
                  std::vector<std::span<float>>(parcel.rows.begin(), parcel.rows.end())));
-    for (size_t t = 0; t < group.tables.size(); ++t) {
-      rows_.Put(group.tables[t], slots, parcel.rows[t]);
-    }
+    rows_.Put(g, slots, parcel.rows);
     return Status();
   });
 }
 
 Status DeviceCache::Flush(Clock clock) {
+  HDPS_RETURN_IF_ERROR(rows_.Settle());
   for (size_t g = 0; g < keys_.size(); ++g) {
     std::vector<uint32_t> all(keys_[g]->size());
     std::iota(all.begin(), all.end(), 0u);

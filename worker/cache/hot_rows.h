@@ -16,24 +16,20 @@
 
 namespace hdps {
 
-// The gradients of one step for one table, [keys * dim].
-struct RowGradients {
-  std::span<const float> host;
-  const float* device = nullptr;  // On the device of the rows; null: only on the host.
-};
-
 struct HotStep {
-  int64_t number = 1;                       // As UpdateRow counts steps, from 1.
-  StepWord mine;                            // Of this worker.
-  Collective* group = nullptr;              // Null: there is one worker.
-  std::span<const HotSplit> hot;            // [groups]
-  std::span<const RowGradients> gradients;  // [tables]
+  int64_t number = 1;             // As UpdateRow counts steps, from 1.
+  StepWord mine;                  // Of this worker.
+  Collective* group = nullptr;    // Null: there is one worker.
+  std::span<const HotSplit> hot;  // [groups], as given to HotRows::Load().
+  // [tables][keys * dim], on the device of the rows; null of a worker without examples.
+  std::span<const float* const> gradients;
   UpdateTerms terms = {};
 };
 
 // Invariant: a row of a slot is what a server would hold if it had got every push of its key, and
 // dirty(g)[slot] tells whether it has changed since it was last given to or taken from a server.
-// Slots, not keys: HotKeys says whose they are.
+// Slots, not keys: HotKeys says whose they are. Of a step nothing but the slots and a word a table
+// crosses the bus, and under clip_norm a number a row; no update is waited for.
 //
 // Belongs to the trainer's thread.
 class HotRows {
@@ -49,22 +45,32 @@ class HotRows {
   // One line a table: how many rows are kept, where, of how many bytes.
   std::string Describe() const;
 
-  // Only where the device's memory is the host's: fills the hot rows of a step into rows[t]
-  // [keys * dim], and leaves the others.
-  void Gather(std::span<const HotSplit> hot, std::vector<std::vector<float>>& rows) const;
+  // Brings the slots of a step's keys to the device; `hot` stays until the step's update.
+  void Load(std::span<const HotSplit> hot);
+  SlabSlots& loaded(size_t g) const { return *loaded_[g]; }
+  // Only where the device's memory is the host's: fills the hot rows of the step that was loaded
+  // into rows[t] [keys * dim], and leaves the others.
+  void Gather(std::vector<std::vector<float>>& rows) const;
   // Updates the rows that the step touched: of all workers' gradients where there is a group.
-  // kCorruption when a gradient is not finite; then the rows are of no more use.
+  // kCorruption when a gradient is not finite, which a device tells with its next fetch: by the
+  // next step, or by Settle(). Then the rows are of no more use.
   Result<StepWord> Apply(const HotStep& step);
   // The same in two halves, for who must know the gradients of all rows before any is clipped:
   // their sums with the penalties of the loss, and their squares; then the update.
   Result<StepWord> Sum(const HotStep& step);
   const SquareSum& squares() const { return squares_; }
   Status Update(const UpdateTerms& terms);
+  // Waits for the updates so far.
+  Status Settle();
 
-  // rows [slots * row_floats]. What is put or marked as clean is not dirty.
-  void Get(TableId table, std::span<const uint32_t> slots, std::span<float> rows) const;
-  void Put(TableId table, std::span<const uint32_t> slots, std::span<const float> rows);
+  // Of the tables of a group, rows[t] [slots * row_floats], in one copy. What is put or marked as
+  // clean is not dirty.
+  using GroupRows = std::vector<std::vector<float>>;
+  GroupRows Get(size_t g, std::span<const uint32_t> slots) const;
+  void Put(size_t g, std::span<const uint32_t> slots, const GroupRows& rows);
   std::vector<uint8_t>& dirty(size_t g) { return dirty_[g]; }
+  // What the slots hold is of no more use.
+  void Clear();
 
  private:
   struct Slab {
@@ -72,34 +78,37 @@ class HotRows {
     DeviceArray memory;
     RowSlab rows;
   };
-  // Combined gradients of a step for one table.
-  struct Summed {
+  // The gradients of a step for one table, combined.
+  struct Combined {
     TableId table;
-    std::vector<uint32_t> slots;
-    std::vector<float> gradients;  // [slots * dim]: what the rule is given, but for clipping.
+    size_t rows = 0;
+    SlabSlots* slots = nullptr;
+    const float* values = nullptr;  // [rows * dim]
   };
 
-  // Gradients of one step go as they are into the rules.
-  bool Plain(const UpdateTerms& terms) const;
-  Status ApplyAlone(const HotStep& step);
-  Result<StepWord> ApplyTogether(const HotStep& step);
+  // Fills combined_ and marks what will be changed.
+  Result<StepWord> Combine(const HotStep& step);
   Result<StepWord> AddTogether(const HotStep& step);
-  // `values` of the host or, where given, of the device, times both scales of `update`.
-  Status Keep(TableId table, std::span<const uint32_t> slots, const RowGradients& values,
-              const RowUpdate& update);
-  const float* OnDevice(std::span<const float> host);
+  // The update of `combined` by its table's rule.
+  RowUpdate UpdateOf(const Combined& combined, const UpdateTerms& terms) const;
+  float* NotFinite(TableId table) const { return not_finite_.data() + table.value; }
+  // What the last fetch told.
+  Status Check() const;
 
   const Job& job_;
   const std::vector<HotGroup> groups_;
   DenseOps& ops_;
-  std::vector<std::unique_ptr<Slab>> slabs_;  // [tables]; null where none is kept.
-  std::vector<std::vector<uint8_t>> dirty_;   // [groups][rows_max]
+  std::vector<std::unique_ptr<SlabSlots>> loaded_;  // [groups], of a step.
+  std::vector<std::unique_ptr<Slab>> slabs_;        // [tables]; null where none is kept.
+  // Which rows have changed is known here, where their slots were found: no device is asked.
+  std::vector<std::vector<uint8_t>> dirty_;  // [groups][rows_max]
   HotSum sum_;
-  DeviceArray uploaded_;
+  DeviceArray not_finite_;   // [tables]: 1 where a gradient was not.
+  std::vector<float> told_;  // What was there when it was fetched.
   // Between Sum() and Update().
-  std::vector<Summed> summed_;
+  std::vector<Combined> combined_;
+  RowUpdate scales_;
   SquareSum squares_;
-  int64_t number_ = 1;
 };
 
 }  // namespace hdps

@@ -18,17 +18,16 @@ size_t WordsFor(uint32_t slots) { return (slots + kWordBits - 1) / kWordBits; }
 
 }  // namespace
 
-std::span<const float> HotSum::sum(size_t g, size_t t) const {
-  const Extent& extent = extents_[g][t];
-  return std::span(values_).subspan(extent.begin, extent.size);
-}
-
 Result<StepWord> HotSum::Add(Collective& collective, const StepWord& mine, float part_scale,
                              std::span<const HotGradients> groups) {
   HDPS_ASSIGN_OR_RETURN(const StepWord all, AgreeOnRows(collective, mine, groups));
   LayOut(groups);
   PutOwn(part_scale, groups);
-  if (!values_.empty()) HDPS_RETURN_IF_ERROR(collective.AllReduceSum(values_));
+  if (floats_ == 0) return all;
+  ops_.Finish();
+  const MemorySpace space = ops_.on_host() ? MemorySpace::kHost : MemorySpace::kDevice;
+  const ReducedValues values = SumOf(std::span(values_.data(), floats_), space);
+  HDPS_RETURN_IF_ERROR(collective.AllReduce({&values, 1}));
   return all;
 }
 
@@ -69,32 +68,34 @@ Result<StepWord> HotSum::AgreeOnRows(Collective& collective, const StepWord& min
 }
 
 void HotSum::LayOut(std::span<const HotGradients> groups) {
-  extents_.resize(groups.size());
-  size_t floats = 0;
+  places_.resize(groups.size());
+  begin_.resize(groups.size());
+  floats_ = 0;
   for (size_t g = 0; g < groups.size(); ++g) {
-    extents_[g].clear();
+    begin_[g].clear();
     for (const HotGradients::OfTable& table : groups[g].tables) {
-      const size_t size = touched_[g].size() * table.dim;
-      extents_[g].push_back({floats, size});
-      floats += size;
+      begin_[g].push_back(floats_);
+      floats_ += touched_[g].size() * table.dim;
     }
+    Places& places = places_[g];
+    places.at.clear();
+    for (const uint32_t slot : groups[g].slots) {
+      places.at.push_back(slot == kNotInSlab ? kNotInSlab : position_[g][slot]);
+    }
+    ops_.LoadSlots(places.at, &places.own);
+    ops_.LoadSlots(touched_[g], &places.touched);
   }
-  values_.assign(floats, -0.0f);
 }
 
 void HotSum::PutOwn(float part_scale, std::span<const HotGradients> groups) {
+  float* const values = values_.Reserve(floats_);
   for (size_t g = 0; g < groups.size(); ++g) {
-    const std::span<const uint32_t> slots = groups[g].slots;
+    const size_t rows = touched_[g].size();
     for (size_t t = 0; t < groups[g].tables.size(); ++t) {
       const HotGradients::OfTable& table = groups[g].tables[t];
-      CHECK_EQ(table.values.size(), slots.size() * table.dim);
-      float* const to = values_.data() + extents_[g][t].begin;
-      for (size_t i = 0; i < slots.size(); ++i) {
-        if (slots[i] == kNotInSlab) continue;
-        const float* const from = table.values.data() + i * table.dim;
-        float* const row = to + size_t{position_[g][slots[i]]} * table.dim;
-        for (uint32_t d = 0; d < table.dim; ++d) row[d] = from[d] * part_scale;
-      }
+      const RowSlab own = {values + begin_[g][t], table.dim, 0};
+      ops_.RunRows(FillElements{-0.0f, {own.data, rows, table.dim, table.dim}});
+      ops_.ScatterRows(Write::kOver, *places_[g].own, table.values, part_scale, own);
     }
   }
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "common/base/status.h"
+#include "kernels/dense_ops.h"
 #include "worker/collective/collective.h"
 
 namespace hdps {
@@ -22,25 +24,30 @@ struct HotGradients {
   uint32_t num_hot = 0;             // Slots in use, the same on every rank.
   struct OfTable {
     uint32_t dim = 0;
-    std::span<const float> values;  // [keys * dim]
+    const float* values = nullptr;  // [keys * dim], on the device.
   };
   std::vector<OfTable> tables;
 };
 
 // Invariant: a sum is added in the order of the ranks and begins with a copy of the first that has
 // the row, as at a server: a rank without it adds negative zero, which leaves every float as it is.
-// Only rows that some rank touched are in it. Its memory is kept from step to step.
+// Only rows that some rank touched are in it. Its memory is kept from step to step. Gradients stay
+// on the device.
 class HotSum {
  public:
-  // Two reductions over the group. `part_scale` multiplies this rank's gradients first. Requires:
-  // `groups` alike on all ranks but for keys and values.
+  explicit HotSum(DenseOps& ops) : ops_(ops), values_(&ops) {}
+
+  // Two reductions over the group; waits for the device once. `part_scale` multiplies this rank's
+  // gradients first. Requires: `groups` alike on all ranks but for keys and values.
   Result<StepWord> Add(Collective& collective, const StepWord& mine, float part_scale,
                        std::span<const HotGradients> groups);
 
   // Slots of group g that some rank touched, ascending.
   const std::vector<uint32_t>& touched(size_t g) const { return touched_[g]; }
-  // [touched * dim] of table t of group g.
-  std::span<const float> sum(size_t g, size_t t) const;
+  // The same, loaded.
+  SlabSlots& loaded(size_t g) const { return *places_[g].touched; }
+  // [touched * dim] of table t of group g, on the device.
+  const float* sum(size_t g, size_t t) const { return values_.data() + begin_[g][t]; }
 
  private:
   Result<StepWord> AgreeOnRows(Collective& collective, const StepWord& mine,
@@ -48,14 +55,20 @@ class HotSum {
   void LayOut(std::span<const HotGradients> groups);
   void PutOwn(float part_scale, std::span<const HotGradients> groups);
 
-  struct Extent {
-    size_t begin = 0, size = 0;  // In values_.
+  // Of one group.
+  struct Places {
+    std::vector<uint32_t> at;  // [keys]: in touched_; kNotInSlab for keys that are not hot.
+    std::unique_ptr<SlabSlots> own, touched;
   };
+
+  DenseOps& ops_;
   std::vector<uint64_t> touched_bits_;           // Of the groups one after the other, a bit a slot.
   std::vector<std::vector<uint32_t>> touched_;   // [groups]
   std::vector<std::vector<uint32_t>> position_;  // [groups][slots]: in touched_; else anything.
-  std::vector<std::vector<Extent>> extents_;     // [groups][tables]
-  std::vector<float> values_;
+  std::vector<Places> places_;                   // [groups]
+  std::vector<std::vector<size_t>> begin_;       // [groups][tables]: in values_.
+  size_t floats_ = 0;
+  DeviceArray values_;  // [floats_]
 };
 
 }  // namespace hdps

@@ -55,14 +55,9 @@ void DeviceDenseState::Apply(Executor&, const DenseGradients& gradients, const U
   ForEachRule(spec_, rule, keys_, [&](const OptimizerSpec& of_rows, size_t begin, size_t count) {
     RowSlab rows = rows_;
     rows.data = rows_.Row(static_cast<uint32_t>(begin));
-    RowUpdate row_update{of_rows, update.step, 1, update.scale};
-    float* const values = gradients.data + begin * dim_;
-    if (!terms.none() && !IsAveraged(spec_, keys_[begin])) {
-      model_.ops().RunRows(terms.Finishing(
-          update.scale, {rows.data, count, dim_, rows.row_floats()}, {values, count, dim_, dim_}));
-      row_update.scale = 1;
-    }
-    model_.ops().UpdateFirstRows(row_update, count, values, rows);
+    RowUpdate row_update{of_rows, update.step, 1, update.scale, {}};
+    if (!IsAveraged(spec_, keys_[begin])) row_update.finish = terms.finish();
+    model_.ops().UpdateFirstRows(row_update, count, gradients.data + begin * dim_, rows);
   });
   GiveWeightsToModel();
 }

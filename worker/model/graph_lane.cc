@@ -58,6 +58,11 @@ void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t numbe
     if (graph_.places[p].used && HasRows(p)) graph_.layers[p]->Bring(*pass_);
   }
   loss_.Bring(*lane.batch, terms.training);
+  // Behind all that is uploaded, which travels in one copy.
+  for (size_t t = 0; t < tables.size(); ++t) {
+    if (tables[t].slab == nullptr) continue;
+    ops_.GatherRows(*tables[t].slots, *tables[t].slab, table_rows_[t]->data());
+  }
 }
 
 std::span<const float> GraphLane::BringRows(size_t table, const TableInput& input) {
@@ -66,7 +71,7 @@ std::span<const float> GraphLane::BringRows(size_t table, const TableInput& inpu
   if (input.slab != nullptr) {
     CHECK_LE(rows.count(), 1u);
     const std::span<const float> outside = rows.empty() ? std::span<const float>() : rows.piece(0);
-    ops_.GatherRows(*input.slab, input.slots, outside, there.data());
+    ops_.BringOutside(*input.slots, input.slab->dim, outside, there.data());
     return there;
   }
   for (size_t p = 0; p < rows.count(); ++p) {
@@ -170,10 +175,10 @@ void GraphLane::FetchRowGradients(const StepLane& to) {
       if (!tables_[t].gradients_begun) {  // No used layer reads the table.
         std::ranges::fill(here, 0.0f);
         if (there != nullptr) ops_.FillZero(there + gradients.begin(p), here.size());
-      } else if (there != nullptr && (input.slab == nullptr || input.all_gradients)) {
+      } else if (there != nullptr && input.slab == nullptr) {
         ops_.FetchLater(there + gradients.begin(p), here);
       } else if (there != nullptr) {
-        ops_.FetchOutside(input.slots, input.slab->dim, there, here);
+        ops_.FetchOutside(*input.slots, input.slab->dim, there, here);
       }
     }
   }

@@ -71,8 +71,8 @@ class GraphModel : public Model {
   Result<double> Predict(const Batch& batch, std::span<const TableInput> tables,
                          StepExchange* exchange, const PassRows& rows,
                          std::vector<float>* probabilities) override;
-  const float* RowGradientsOnDevice(uint32_t table) const override {
-    return ops_->on_host() ? nullptr : lanes_[0]->row_gradients_on_device(table);
+  const float* RowGradientsOnDevice(uint32_t table, size_t lane) const override {
+    return ops_->on_host() ? nullptr : lanes_[lane]->row_gradients_on_device(table);
   }
   DenseOps& ops() override { return *ops_; }
   std::string Describe() const override { return DescribeGraph(job_, graph(), ops_->device()); }

@@ -34,12 +34,11 @@ struct KeySet {
 struct TableInput {
   const KeySet* keys = nullptr;  // Null for the dense table.
   RowSpans<const float> rows;    // [unique, dim]
-  // Rows kept on the model's device, when it is not the host: unique key i has row slots[i] of the
-  // slab, and what stands in `rows`, one piece, for it is not read. Null: none.
+  // Rows kept on the model's device, when it is not the host: `slots` [unique] says which keys have
+  // a row in the slab. What stands in `rows`, one piece, for those is not read, and StepResult does
+  // not get their gradients. Null: none.
   const RowSlab* slab = nullptr;
-  std::span<const uint32_t> slots = {};  // [unique]
-  // With a slab: whether StepResult is to have the gradients of the rows kept on the device too.
-  bool all_gradients = true;
+  SlabSlots* slots = nullptr;
   // [unique, dim]: where the gradients are to be, instead of in StepResult. Without a slab.
   RowSpans<float> gradients = {};
 };
@@ -140,9 +139,9 @@ class Model {
   void Step(const Batch& batch, std::span<const TableInput> tables, StepResult* result,
             const DenseGradients& dense_gradients, const RowsDone& rows_done = nullptr,
             const TensorDone& tensor_done = nullptr);
-  // The row gradients of a table of the first lane of the last Step on the model's device, [unique
-  // * dim]; null where StepResult has them in place.
-  virtual const float* RowGradientsOnDevice(uint32_t table) const = 0;
+  // All row gradients of a table of one lane of the last Step on the model's device, [unique *
+  // dim]; null where StepResult has them in place.
+  virtual const float* RowGradientsOnDevice(uint32_t table, size_t lane) const = 0;
   // Scores of the examples and the sum of the losses: see ModelLoss::Score.
   virtual Result<double> Predict(const Batch& batch, std::span<const TableInput> tables,
                                  StepExchange* exchange, const PassRows& rows,

@@ -246,6 +246,11 @@ std::span<const uint32_t> StepParts::SlotsOfPart(size_t part, TableId table,
   return *scratch;
 }
 
+std::span<const uint32_t> StepParts::PositionsOfPart(size_t part, TableId table) const {
+  if (parts_.size() == 1) return {};
+  return positions_[part][static_cast<size_t>(table_sets_[table.value])].at;
+}
+
 void StepParts::AddRowGradients(size_t part, TableId table, uint32_t dim,
                                 std::span<const float> of_part, GroupSum* group,
                                 std::span<float> sum) const {

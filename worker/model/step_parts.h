@@ -90,6 +90,9 @@ class StepParts {
                                         std::span<const uint32_t> values,
                                         std::vector<uint32_t>* scratch) const;
 
+  // Where the keys of a part are among those of the step; empty with a single part.
+  std::span<const uint32_t> PositionsOfPart(size_t part, TableId table) const;
+
   // Whether the part is the first, or the last, of its micro-batch that has examples.
   bool BeginsGroup(size_t part) const {
     return part == 0 || parts_[part - 1].group != parts_[part].group;

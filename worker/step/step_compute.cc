@@ -31,24 +31,60 @@ StepCompute::PartMemory& StepCompute::MemoryOf(size_t lane) {
   while (memory_.size() <= lane) {
     PartMemory& memory = *memory_.emplace_back(std::make_unique<PartMemory>(model_.ops()));
     memory.rows.resize(job_.tables.size());
-    memory.slots.resize(job_.tables.size());
   }
   return *memory_[lane];
 }
 
-bool StepCompute::GradientsMeetOnHost(const PreparedStep& step) const {
-  return step.parts.parts().size() > 1 || cache_->group() != nullptr;
+const float* StepCompute::KeptGradients(const PreparedStep& step, TableId table) const {
+  if (step.parts.empty()) return nullptr;
+  if (!KeepsOnDevice()) return row_gradients_[table.value].data();
+  if (step.parts.parts().size() > 1) return kept_[table.value]->step.data();
+  return model_.RowGradientsOnDevice(table.value, 0);
 }
 
-void StepCompute::PointAtKeptRows(const PreparedStep& step, size_t part, TableId table,
-                                  PartMemory* memory) {
-  const int group = cache_->registry()->GroupOf(table);
-  if (group < 0) return;
-  TableInput& input = memory->inputs[table.value];
-  input.slab = cache_->rows().slab(table);
-  input.slots = step.parts.SlotsOfPart(part, table, step.hot[static_cast<size_t>(group)].slots,
-                                       &memory->slots[table.value]);
-  input.all_gradients = GradientsMeetOnHost(step);
+void StepCompute::PointAtKeptRows(const PreparedStep& step, size_t part, PartMemory* memory) {
+  const std::vector<HotGroup>& groups = cache_->rows().groups();
+  memory->kept.resize(groups.size());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    SlabSlots* slots = &cache_->rows().loaded(g);
+    if (step.parts.parts().size() > 1) {
+      KeptKeys& kept = memory->kept[g];
+      const TableId any = groups[g].tables.front();
+      model_.ops().LoadSlots(step.parts.SlotsOfPart(part, any, step.hot[g].slots, &kept.slots),
+                             &kept.loaded);
+      model_.ops().LoadSlots(step.parts.PositionsOfPart(part, any), &kept.positions);
+      slots = kept.loaded.get();
+    }
+    for (const TableId table : groups[g].tables) {
+      memory->inputs[table.value].slab = cache_->rows().slab(table);
+      memory->inputs[table.value].slots = slots;
+    }
+  }
+}
+
+void StepCompute::AddKeptGradients(const StepParts& parts, size_t part, size_t lane) {
+  DenseOps& ops = model_.ops();
+  kept_.resize(job_.tables.size());
+  const std::vector<HotGroup>& groups = cache_->rows().groups();
+  for (size_t g = 0; g < groups.size(); ++g) {
+    for (const TableId table : groups[g].tables) {
+      const uint32_t dim = job_.tables[table.value].dim;
+      const size_t keys = parts.KeysOf(table).size();
+      std::unique_ptr<KeptSum>& sum = kept_[table.value];
+      if (sum == nullptr) sum = std::make_unique<KeptSum>(ops);
+      const bool begins = parts.BeginsGroup(part), ends = parts.EndsGroup(part);
+      const auto all = [&](DeviceArray& array) {
+        return Matrix{array.Reserve(keys * dim), keys, dim, dim};
+      };
+      if (part == 0) ops.RunRows(FillElements{-0.0f, all(sum->step)});
+      const bool whole = begins && ends;
+      if (!whole && begins) ops.RunRows(FillElements{-0.0f, all(sum->group)});
+      ops.ScatterRows(Write::kAdd, *memory_[lane]->kept[g].positions,
+                      model_.RowGradientsOnDevice(table.value, lane), 1.0f,
+                      {all(whole ? sum->step : sum->group).data, dim, 0});
+      if (!whole && ends) ops.Copy(Write::kAdd, all(sum->group), all(sum->step));
+    }
+  }
 }
 
 void StepCompute::FillInputs(WindowStep& step, size_t part, const PushPlan& push,
@@ -62,10 +98,8 @@ void StepCompute::FillInputs(WindowStep& step, size_t part, const PushPlan& push
     inputs[t].gradients = push.place(i++);
     inputs[t].rows =
         parts.RowsOfPart(part, {t}, job_.tables[t].dim, step.rows->RowsOf({t}), &memory->rows[t]);
-    if (cache_ != nullptr && !model_.ops().on_host()) {
-      PointAtKeptRows(*step.prepared, part, {t}, memory);
-    }
   }
+  if (KeepsOnDevice()) PointAtKeptRows(*step.prepared, part, memory);
 }
 
 StepLane StepCompute::LaneOf(const Batch& batch, bool first, const DenseGradients& of_step,
@@ -137,7 +171,7 @@ Status StepCompute::RunParts(WindowStep& step, const StepTerms& terms,
         watch_, [part] { return "lane " + std::to_string(part); },
         [] { return std::string("forward and backward"); });
     HDPS_RETURN_IF_ERROR(model_.Step({&lane, 1}, nullptr, rows_done, done));
-    TakePart(*step.prepared, part, rows_done != nullptr, &memory);
+    TakePart(*step.prepared, part, 0, rows_done != nullptr);
   }
   return {};
 }
@@ -176,7 +210,7 @@ Status StepCompute::RunLanes(WindowStep& step, const StepTerms& terms,
   HDPS_RETURN_IF_ERROR(exchange_->Wait(asked));
   computed_.pause = any_pause_ != 0;
   for (size_t part = 0; part < parts.size(); ++part) {
-    TakePart(*step.prepared, part, rows_done != nullptr, memory_[part].get());
+    TakePart(*step.prepared, part, part, rows_done != nullptr);
   }
   return {};
 }
@@ -208,14 +242,15 @@ void StepCompute::AddLanes(const StepParts& parts, const DenseTensor& tensor,
   }
 }
 
-void StepCompute::TakePart(const PreparedStep& step, size_t part, bool rows_taken,
-                           PartMemory* memory) {
+void StepCompute::TakePart(const PreparedStep& step, size_t part, size_t lane, bool rows_taken) {
   const StepParts& parts = step.parts;
+  PartMemory* const memory = memory_[lane].get();
   computed_.loss_sum += LossOf(step, part, memory->result.loss_sum);
   if (parts.parts().size() == 1) {
     if (!rows_taken) std::swap(row_gradients_, memory->result.row_gradients);
     return;
   }
+  if (KeepsOnDevice()) AddKeptGradients(parts, part, lane);
   row_gradients_.resize(job_.tables.size());
   for (uint32_t t = 0; t < job_.tables.size(); ++t) {
     if (memory->inputs[t].keys == nullptr) continue;

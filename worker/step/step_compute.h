@@ -76,24 +76,41 @@ class StepCompute {
   // [tables][keys * dim], of the whole step; empty of those that the push has a place for.
   std::vector<std::vector<float>>& row_gradients() { return row_gradients_; }
   const std::vector<std::vector<float>>& row_gradients() const { return row_gradients_; }
-  // Whether gradients of rows that are kept on the model's device are wanted on the host.
-  bool GradientsMeetOnHost(const PreparedStep& step) const;
+  // [keys * dim] of a table that keeps rows, where those are: there a row's is the sum over all
+  // parts. Null of a step without examples.
+  const float* KeptGradients(const PreparedStep& step, TableId table) const;
 
  private:
+  // The keys of one of several parts, by where their rows are kept on the model's device.
+  struct KeptKeys {
+    std::vector<uint32_t> slots;
+    std::unique_ptr<SlabSlots> loaded;     // `slots`.
+    std::unique_ptr<SlabSlots> positions;  // Among the keys of the step.
+  };
+  // Gradients of a table that keeps rows on the model's device, [keys of the step * dim]: negative
+  // zero, to which all parts are added.
+  struct KeptSum {
+    explicit KeptSum(DenseOps& ops) : step(&ops), group(&ops) {}
+    DeviceArray step;
+    DeviceArray group;  // Over slices of a micro-batch.
+  };
   // One part on its way; kept for its memory.
   struct PartMemory {
     explicit PartMemory(DenseOps& ops) : dense(ops) {}
-    std::vector<std::vector<float>> rows;      // [tables], of the part
-    std::vector<std::vector<uint32_t>> slots;  // [tables], likewise
-    std::vector<TableInput> inputs;            // [tables]
+    std::vector<std::vector<float>> rows;  // [tables], of the part
+    std::vector<KeptKeys> kept;            // [groups of the cache], likewise
+    std::vector<TableInput> inputs;        // [tables]
     StepResult result;
     PartGradients dense;  // Not used for the first part: its are those of the step.
   };
 
   PartMemory& MemoryOf(size_t lane);
   void FillInputs(WindowStep& step, size_t part, const PushPlan& push, PartMemory* memory);
-  // Rows of a table that are kept on the model's device go straight into its inputs.
-  void PointAtKeptRows(const PreparedStep& step, size_t part, TableId table, PartMemory* memory);
+  bool KeepsOnDevice() const { return cache_ != nullptr && !model_.ops().on_host(); }
+  // Rows of tables that are kept on the model's device go straight into its inputs.
+  void PointAtKeptRows(const PreparedStep& step, size_t part, PartMemory* memory);
+  // Adds the gradients of one of several parts where such rows are.
+  void AddKeptGradients(const StepParts& parts, size_t part, size_t lane);
   Status RunParts(WindowStep& step, const StepTerms& terms, const Model::RowsDone& rows_done,
                   const TensorDone& tensor_done);
   Status RunLanes(WindowStep& step, const StepTerms& terms, const Model::RowsDone& rows_done,
@@ -106,8 +123,8 @@ class StepCompute {
   void AddTensor(const DenseTensor& tensor, const DenseGradients& part, const DenseGradients& sum);
   // One tensor's gradients of all lanes.
   void AddLanes(const StepParts& parts, const DenseTensor& tensor, const DenseGradients& of_step);
-  // Takes loss and row gradients of a part behind those before it.
-  void TakePart(const PreparedStep& step, size_t part, bool rows_taken, PartMemory* memory);
+  // Takes loss and row gradients of a part, which was computed in a lane, behind those before it.
+  void TakePart(const PreparedStep& step, size_t part, size_t lane, bool rows_taken);
   double LossOf(const PreparedStep& step, size_t part, double loss_sum) const;
 
   const Job& job_;
@@ -124,6 +141,7 @@ class StepCompute {
   std::vector<std::vector<float>> row_gradients_;
   PartGradients group_dense_;                    // Over slices of a micro-batch.
   std::vector<StepParts::GroupSum> group_rows_;  // [tables], likewise.
+  std::vector<std::unique_ptr<KeptSum>> kept_;   // [tables]; null where none are.
   ComputedStep computed_;                        // Of the step at hand.
 };
 

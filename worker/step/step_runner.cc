@@ -170,8 +170,9 @@ Status StepRunner::TakeRows(WindowStep& step) {
   std::optional<std::span<float>> dense;
   if (dense_at_servers()) dense = has_examples ? dense_ : std::span<float>();
   HDPS_RETURN_IF_ERROR(step.rows->Take(dense));
-  if (cache_ != nullptr && model_.ops().on_host()) {
-    cache_->rows().Gather(step.prepared->hot, step.rows->rows());
+  if (cache_ != nullptr) {
+    cache_->rows().Load(step.prepared->hot);
+    if (model_.ops().on_host()) cache_->rows().Gather(step.rows->rows());
   }
   if (!dense_outside_.empty() && dense_at_servers() && has_examples) model_.SetDense(dense_);
   return Status();
@@ -251,10 +252,11 @@ std::vector<std::span<const float>> StepRunner::GradientsOfSplit(const PreparedS
 
 Status StepRunner::UpdateHotRows(const PreparedStep& step, const StepTask& task,
                                  StepOutcome* outcome) {
-  std::vector<RowGradients> gradients(job_.tables.size());
-  for (uint32_t t = 0; t < gradients.size(); ++t) {
-    gradients[t].host = compute_.row_gradients()[t];
-    if (!compute_.GradientsMeetOnHost(step)) gradients[t].device = model_.RowGradientsOnDevice(t);
+  std::vector<const float*> gradients(job_.tables.size());
+  for (const HotGroup& group : cache_->rows().groups()) {
+    for (const TableId table : group.tables) {
+      gradients[table.value] = compute_.KeptGradients(step, table);
+    }
   }
   HotStep hot;
   hot.number = task.clock + 1;

@@ -66,16 +66,12 @@ class DeviceCacheTest : public testing::Test {
     cache_.registry()->keys(0)->Find({&key, 1}, &slot);
     return slot;
   }
-  std::vector<float> RowAt(uint32_t slot) const {
-    std::vector<float> row(cache_.rows().row_floats({0}));
-    cache_.rows().Get({0}, {&slot, 1}, row);
-    return row;
-  }
+  std::vector<float> RowAt(uint32_t slot) const { return cache_.rows().Get(0, {&slot, 1}).front(); }
   // As a step of the job would: the row is another, and dirty.
   void Change(Key key, float value) {
     const uint32_t slot = SlotOf(key);
     const std::vector<float> row(cache_.rows().row_floats({0}), value);
-    cache_.rows().Put({0}, {&slot, 1}, row);
+    cache_.rows().Put(0, {&slot, 1}, {row});
     cache_.rows().dirty(0)[slot] = 1;
   }
   // A step without keys, split by the hot keys of now.
@@ -151,7 +147,7 @@ TEST_F(DeviceCacheTest, ChoosesAnewAfterSoManyStepsOfTheJob) {
   for (int step = 0; step < 5; ++step) {
     EXPECT_FALSE(cache_.RefreshDue()) << "after " << step;
     const std::vector<HotSplit> none = SplitNow();
-    const std::vector<RowGradients> gradients(job_.tables.size());
+    const std::vector<const float*> gradients(job_.tables.size());
     HotStep hot;
     hot.number = step + 1;
     hot.hot = none;

@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <set>
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "embedding/table.h"
 #include "kernels/host/row_slab.h"
@@ -176,23 +178,27 @@ void ExpectSumsAsAtAServer(uint32_t ranks, uint32_t num_hot) {
   server.Apply(parts, 1.0f, 1);
 
   const auto group = NewThreadCollectives(ranks);
-  std::vector<HotSum> sums(ranks);
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  const std::unique_ptr<DenseOps> ops = NewCpuOps(*executor);
+  std::vector<std::unique_ptr<HotSum>> sums;
+  for (uint32_t r = 0; r < ranks; ++r) sums.push_back(std::make_unique<HotSum>(*ops));
   OnAllRanks(ranks, [&](uint32_t r) {
-    HotGradients mine{slots[r], num_hot, {{kDim, values[r]}}};
+    HotGradients mine{slots[r], num_hot, {{kDim, values[r].data()}}};
     const Result<StepWord> all =
-        sums[r].Add(*group[r], {5000u + r, r == 1}, parts[r].scale, {&mine, 1});
+        sums[r]->Add(*group[r], {5000u + r, r == 1}, parts[r].scale, {&mine, 1});
     ASSERT_TRUE(all.ok());
     EXPECT_EQ(all->examples, 5000u * ranks + ranks * (ranks - 1) / 2);
     EXPECT_EQ(all->pause, ranks > 1);
   });
   for (uint32_t r = 0; r < ranks; ++r) {
-    std::vector<Key> touched(sums[r].touched(0).begin(), sums[r].touched(0).end());
+    std::vector<Key> touched(sums[r]->touched(0).begin(), sums[r]->touched(0).end());
     EXPECT_EQ(touched.size(), server.num_rows()) << "rank " << r;
     std::vector<float> rows(touched.size() * kDim);
     server.Read(touched, kDim, rows);
     // Weights were 0 and the rate is 1: w = 0 - sum.
     std::vector<float> expected;
-    for (const float value : sums[r].sum(0, 0)) expected.push_back(0.0f - value);
+    const std::span<const float> sum(sums[r]->sum(0, 0), rows.size());
+    for (const float value : sum) expected.push_back(0.0f - value);
     EXPECT_TRUE(SameBits(expected, rows)) << "rank " << r << " of " << ranks;
   }
 }
