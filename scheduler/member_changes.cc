@@ -271,6 +271,7 @@ void SchedulerNode::Impl::On(PeerId from, const ScaleRequest& message, const Fra
     if (accepted.ok()) Notice(*accepted);
     state_changed = true;
     scale_asked_by = from;
+    scale_asked_at = now;
     scale_reply = reply;
   }
   Send(from, reply, frame.header.request_id);

@@ -109,6 +109,8 @@ struct SchedulerNode::Impl {
   void On(PeerId from, const KvGet& message, const Frame& frame);
   void On(PeerId from, const StatusRequest& message, const Frame& frame);
   void On(PeerId from, const ScaleRequest& message, const Frame& frame);
+  // Of a status: which members are waited for, and how long yet.
+  void TellWanted(StatusReply* status) const;
 
   // Whether one who finds every place taken is told so only later.
   bool StandsBy(PeerId peer, const JoinRequest& request);
@@ -161,10 +163,12 @@ struct SchedulerNode::Impl {
   FailureCount failures;
   std::map<PeerId, TimeMs> standing_by;  // Since when.
   OutsideLines outside;
+  std::string refused_last;  // For people; empty: nobody was.
   Scaling scaling;
   std::optional<TimeMs> copies_missing_since;  // And nobody has come.
   PeerId scale_asked_by;                       // Last, and what it was told.
   ScaleReply scale_reply;
+  TimeMs scale_asked_at = 0;
   std::set<PeerId> dismissed;  // Have left the job as they were asked to.
   CommandTracker tracker;
   CheckpointCatalog checkpoints;

@@ -16,6 +16,7 @@ void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Fram
   const bool known = rendezvous.Has(from);
   if (std::optional<JoinRefused> refusal = rendezvous.Admit(from, message, now)) {
     if (StandsBy(from, message)) return;
+    refused_last = message.host + " was refused: " + refusal->message;
     NoticeOutside("refused " + message.host + ": " + refusal->message);
     return Send(from, *refusal);
   }
@@ -128,29 +129,6 @@ void SchedulerNode::Impl::On(PeerId from, const KvPut& message, const Frame& fra
 
 void SchedulerNode::Impl::On(PeerId from, const KvGet& message, const Frame& frame) {
   if (Knows(from)) Send(from, store.Get(message.key), frame.header.request_id);
-}
-
-void SchedulerNode::Impl::On(PeerId from, const StatusRequest&, const Frame& frame) {
-  StatusReply status;
-  status.job = job.name;
-  if (members) {
-    const std::vector<CommandTracker::Waiting> waiting = tracker.waiting();
-    status.state = waiting.empty() ? "between two commands" : CommandKindName(waiting[0].command);
-    if (recovery.under_way()) {
-      status.state = recovery.names() + " lost; waiting for " + rendezvous.Missing();
-    }
-    for (const auto& missing : MissingCopies(members->view(), job.cluster.replicas)) {
-      status.state += "; " + missing;
-    }
-    for (const PeerId peer : members->all()) {
-      const std::string& trouble = members->trouble(peer);
-      if (!trouble.empty()) status.state += "; " + members->NameOf(peer) + " waits: " + trouble;
-    }
-    members->AddTo(&status, now);
-  } else {
-    status.state = "waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present();
-  }
-  Send(from, status, frame.header.request_id);
 }
 
 void SchedulerNode::Impl::TickGathering() {

@@ -9,6 +9,7 @@ namespace hdps {
 
 void CheckpointWriter::Start(Clock clock, std::string folder, std::vector<TakenSnapshot> taken) {
   clock_ = clock;
+  folder_ = folder;
   taken_ = std::move(taken);
   work_.Start(executor_, [this, folder = std::move(folder)] {
     const auto write = [&]() -> Result<std::vector<SavedFile>> {

@@ -28,6 +28,7 @@ class CheckpointWriter {
   // Requires: not running().
   void Start(Clock clock, std::string folder, std::vector<TakenSnapshot> taken);
   bool running() const { return work_.running(); }
+  const std::string& folder() const { return folder_; }  // Of the last one.
   // A kAwaitSaved: its answer comes out of TakeAnswer() when the files are there or have failed. A
   // later one takes the place of one that has not been answered.
   void Await(const Command& command);
@@ -37,6 +38,7 @@ class CheckpointWriter {
   FileSystem& files_;
   Executor& executor_;
   Clock clock_ = -1;
+  std::string folder_;
   std::vector<TakenSnapshot> taken_;  // While running, and only then.
   Result<std::vector<SavedFile>> saved_ = std::vector<SavedFile>();
   std::optional<Command> awaited_;

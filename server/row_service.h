@@ -74,6 +74,8 @@ class RowService {
     return sync_ ? combiner_.next() : clocks_.min();
   }
   const ServerCounters& counters() const { return counters_; }
+  // Whose part of the step at hand is not here, where somebody waits for it.
+  std::vector<PeerId> WaitsFor() const;
 
  private:
   struct Asker {  // Where a reply goes.

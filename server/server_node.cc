@@ -13,6 +13,7 @@
 
 #include "common/platform/failpoint.h"
 #include "common/process/member_options.h"
+#include "server/activity_watch.h"
 #include "server/background_work.h"
 #include "server/checkpoint_writer.h"
 #include "server/commanded_folder.h"
@@ -64,6 +65,9 @@ struct ServerNode::Impl {
   void Serve(Request request);
   // Takes what has ended beside the loop, and begins what waits for it.
   void Advance();
+  // What this server is at; since when is `activity_watch`'s.
+  Activity Doing() const;
+  uint64_t Done() const;  // Grows with what has been done.
   bool serving() const { return background.running() && !current.has_value(); }
   // Takes its answers; ends this server instead if rows could not be read or written: nobody hears
   // what they might have been.
@@ -87,7 +91,9 @@ struct ServerNode::Impl {
   std::optional<Command> current;  // What `background` works on; none: a request, or nothing.
   CommandOutcome done_command;     // Of the command, when it has ended.
   CheckpointWriter writer;         // Of what saves have taken.
-  BackgroundWork background;       // Last: ends before what it works on.
+  uint64_t begun = 0;              // Pieces of work that were given to `background`.
+  ActivityWatch activity_watch;
+  BackgroundWork background;  // Last: ends before what it works on.
 };
 
 // Does what the scheduler has said since the last call. Views too wait for the command at hand, as
@@ -192,6 +198,7 @@ void ServerNode::Impl::StartCommand(const Command& command) {
                                  std::to_string(static_cast<int>(command.command)));
   }
   current = command;
+  ++begun;
   background.Start(executor, [this, command] { done_command = RunOnRows(command, groups, files); });
 }
 
@@ -271,6 +278,7 @@ void ServerNode::Impl::Advance() {
       Postpone(request.from, request.frame);
       continue;
     }
+    ++begun;
     background.Start(executor, [group, request] { group->OnFrame(request.from, request.frame); });
   }
 }
@@ -280,6 +288,33 @@ void ServerNode::Impl::FinishRequest() {
   const Status failure = groups.failure();
   if (!failure.ok()) return membership.FailAlone(failure.message());
   std::ranges::move(ready, std::back_inserter(answers));
+}
+
+Activity ServerNode::Impl::Doing() const {
+  Activity doing;
+  doing.stage = "serve";
+  doing.hold = Hold::kOrders;
+  if (current.has_value()) {
+    const bool digests = current->command == CommandKind::kDigest;
+    doing.stage = CommandKindName(current->command);
+    doing.subject = current->path;
+    doing.hold = digests || current->path.empty() ? Hold::kWork : Hold::kDisk;
+  } else if (background.running()) {
+    doing.hold = Hold::kDisk;
+  } else if (view != nullptr) {
+    for (const PeerId peer : groups.WaitsFor()) doing.awaited.push_back({.peer = peer});
+    if (!doing.awaited.empty()) doing.hold = Hold::kMembers;
+  }
+  if (doing.hold == Hold::kOrders && writer.running()) {
+    doing.stage = "write";
+    doing.subject = writer.folder();
+    doing.hold = Hold::kDisk;
+  }
+  return doing;
+}
+
+uint64_t ServerNode::Impl::Done() const {
+  return background.running() ? begun : begun + static_cast<uint64_t>(groups.finished());
 }
 
 ServerNode::ServerNode(FileSystem& files, Executor& executor, const ServerNodeOptions& options)
@@ -315,6 +350,7 @@ void ServerNode::OnTick(TimeMs now) {
     if (impl_->RowsCount() && !impl_->background.running()) impl_->groups.OnTick(now);
   }
   if (impl_->memory != nullptr) impl_->membership.ReportTrouble(impl_->memory->trouble());
+  impl_->membership.ReportActivity(impl_->activity_watch.At(impl_->Doing(), impl_->Done(), now));
   impl_->membership.OnTick(now);
   impl_->AfterMembership();
 }

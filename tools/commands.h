@@ -28,6 +28,7 @@ Subcommand VerifyCommand();
 Subcommand GenerateCommand();
 Subcommand DoctorCommand();
 Subcommand StatusCommand();
+Subcommand WhyCommand();
 Subcommand ScaleCommand();
 Subcommand PlanCommand();
 Subcommand PrepareCommand();

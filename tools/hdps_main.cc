@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
       hdps::InspectCommand(),  hdps::DiffCommand(),     hdps::VerifyCommand(),
       hdps::GenerateCommand(), hdps::DoctorCommand(),   hdps::StatusCommand(),
       hdps::ScaleCommand(),    hdps::PlanCommand(),     hdps::PrepareCommand(),
-      hdps::ReportCommand()};
+      hdps::ReportCommand(),   hdps::WhyCommand()};
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(commands);

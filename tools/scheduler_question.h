@@ -1,9 +1,11 @@
 // Asks a running scheduler something, for commands that are no members of its job.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/base/status.h"
 #include "common/net/transport.h"
@@ -13,28 +15,62 @@
 
 namespace hdps {
 
-// The question may be lost: it is asked again until there is an answer, or for too long. Whoever
-// answers it twice must mean the same.
-template <typename Reply, typename Request>
-Result<Reply> AskScheduler(const std::string& address, bool insecure, const Request& request) {
-  constexpr int64_t kPatienceMs = 5000, kAskEveryMs = 500;
-  const std::unique_ptr<Transport> transport =
-      NewZmqTransport({.self = NewPeerId(), .insecure = insecure});
-  HDPS_RETURN_IF_ERROR(transport->Connect(kSchedulerPeer, address));
-  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  const int64_t until = clock->NowMs() + kPatienceMs;
-  while (clock->NowMs() < until) {
-    transport->Send(kSchedulerPeer, EncodeMessage(request));
+// A line to the scheduler at one address.
+class SchedulerLine {
+ public:
+  static Result<std::unique_ptr<SchedulerLine>> Open(const std::string& address, bool insecure) {
+    std::unique_ptr<SchedulerLine> line(new SchedulerLine(address, insecure));
+    HDPS_RETURN_IF_ERROR(line->transport_->Connect(kSchedulerPeer, address));
+    return line;
+  }
+
+  // The question may be lost: it is asked again until there is an answer, or kUnavailable after
+  // `patience_ms`. Whoever answers it twice must mean the same.
+  template <typename Reply, typename Request>
+  Result<Reply> Ask(const Request& request, int64_t patience_ms) {
+    constexpr int64_t kAskEveryMs = 500;
+    const int64_t until = clock_->NowMs() + patience_ms;
+    for (int64_t now = clock_->NowMs(); now < until; now = clock_->NowMs()) {
+      transport_->Send(kSchedulerPeer, EncodeMessage(request));
+      PeerId from;
+      Frame frame;
+      Reply reply;
+      if (!transport_->Receive(std::min(kAskEveryMs, until - now), &from, &frame)) continue;
+      HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
+      return reply;
+    }
+    return Status(Code::kUnavailable, "nobody answers at " + address_ + " for " +
+                                          std::to_string(patience_ms / 1000) +
+                                          " s; is the scheduler running there?");
+  }
+  // Lets so much time pass; what comes meanwhile answers nothing.
+  void Pause(int64_t ms) {
+    const int64_t until = clock_->NowMs() + ms;
     PeerId from;
     Frame frame;
-    Reply reply;
-    if (!transport->Receive(kAskEveryMs, &from, &frame)) continue;
-    HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
-    return reply;
+    for (int64_t now = clock_->NowMs(); now < until; now = clock_->NowMs()) {
+      static_cast<void>(transport_->Receive(until - now, &from, &frame));
+    }
   }
-  return Status(Code::kUnavailable, "nobody answers at " + address + " for " +
-                                        std::to_string(kPatienceMs / 1000) +
-                                        " s; is the scheduler running there?");
+  int64_t NowMs() { return clock_->NowMs(); }
+
+ private:
+  SchedulerLine(std::string address, bool insecure)
+      : address_(std::move(address)),
+        clock_(NewSystemClock()),
+        transport_(NewZmqTransport({.self = NewPeerId(), .insecure = insecure})) {}
+
+  const std::string address_;
+  const std::unique_ptr<MonotonicClock> clock_;
+  const std::unique_ptr<Transport> transport_;
+};
+
+template <typename Reply, typename Request>
+Result<Reply> AskScheduler(const std::string& address, bool insecure, const Request& request) {
+  constexpr int64_t kPatienceMs = 5000;
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerLine> line,
+                        SchedulerLine::Open(address, insecure));
+  return line->Ask<Reply>(request, kPatienceMs);
 }
 
 }  // namespace hdps

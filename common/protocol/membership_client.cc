@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/base/exit_status.h"
+#include "common/base/outside_text.h"
 #include "common/platform/failpoint.h"
 #include "common/protocol/command_book.h"
 #include "common/protocol/kv_requests.h"
@@ -108,6 +109,7 @@ struct MembershipClient::Impl {
     heartbeat.heard = heard_beat;
     heartbeat.trouble = trouble;
     heartbeat.silent = silent;
+    heartbeat.activity = activity;
     SendToScheduler(heartbeat);
     if (stop_reason) SendToScheduler(StopRequest{*stop_reason});
   }
@@ -156,6 +158,7 @@ struct MembershipClient::Impl {
   Heartbeat progress;
   std::string trouble;
   std::vector<SilentServer> silent;
+  Activity activity;
   uint64_t beats = 0, heard_beat = 0;  // The newest heartbeat, and the newest answered one.
   Repeat join_repeat, beat_repeat;
   std::optional<TimeMs> last_tick;
@@ -314,6 +317,12 @@ void MembershipClient::ReportTrouble(const std::string& trouble) { impl_->troubl
 
 void MembershipClient::ReportSilent(std::vector<SilentServer> servers) {
   impl_->silent = std::move(servers);
+}
+
+void MembershipClient::ReportActivity(Activity activity) {
+  activity.subject = ShowOutside(activity.subject, kSubjectBytesMax);
+  if (activity.awaited.size() > kAwaitedMax) activity.awaited.resize(kAwaitedMax);
+  impl_->activity = std::move(activity);
 }
 
 void MembershipClient::RequestStop(const std::string& reason) {

@@ -53,10 +53,11 @@ class MembershipClient {
   uint32_t rank() const;  // Requires: view() is there.
   std::vector<Command> TakeCommands();
   void Answer(const CommandDone& done);
-  // Clock, examples and what else a step changes; the next two report the rest.
+  // Clock, examples and what else a step changes; the next three report the rest.
   void Report(const Heartbeat& progress);
   void ReportTrouble(const std::string& trouble);
   void ReportSilent(std::vector<SilentServer> servers);
+  void ReportActivity(Activity activity);
   void RequestStop(const std::string& reason);
   void Put(const KvPut& put);  // Repeated until acknowledged.
   void Get(const KvGet& get);  // Repeated until the value is found.

@@ -165,6 +165,28 @@ struct Layout<SilentServer> {
 };
 
 template <>
+struct Layout<Awaited> {
+  static void Describe(auto& fields, auto& awaited) {
+    fields.Number(awaited.peer);
+    fields.Number(awaited.for_ms);
+  }
+};
+
+template <>
+struct Layout<Activity> {
+  static void Describe(auto& fields, auto& activity) {
+    fields.Text(activity.stage);
+    fields.Text(activity.subject);
+    fields.Enumerator(activity.hold, Hold::kOrders);
+    fields.Number(activity.for_ms);
+    fields.Tables(activity.awaited);
+  }
+  static void Check(const Activity& activity, Rules& rules) {
+    rules.Require(activity.awaited.size() <= kAwaitedMax, "a member names few that it waits for");
+  }
+};
+
+template <>
 struct Layout<Heartbeat> {
   using Table = wire::Heartbeat;
   static void Describe(auto& fields, auto& message) {
@@ -179,6 +201,7 @@ struct Layout<Heartbeat> {
     fields.Number(message.heard);
     fields.Text(message.trouble);
     fields.Tables(message.silent);
+    fields.Table(message.activity);
   }
   static void Check(const Heartbeat& message, Rules& rules) {
     rules.Require(message.clock >= 0, "clocks are not negative");
@@ -356,6 +379,12 @@ struct Layout<MemberStatus> {
     fields.Text(member.name);
     fields.Number(member.clock);
     fields.Number(member.silent_ms);
+    fields.Number(member.peer);
+    fields.Table(member.activity);
+    fields.Text(member.trouble);
+    fields.Text(member.told);
+    fields.Number(member.told_ms);
+    fields.Number(member.deaf);
   }
 };
 
@@ -368,6 +397,12 @@ struct Layout<StatusReply> {
     fields.Number(message.view);
     fields.Number(message.clock);
     fields.Tables(message.members);
+    fields.Number(message.heartbeat_ms);
+    fields.Enumerator(message.want, Want::kCopies);
+    fields.Text(message.missing);
+    fields.Text(message.reason);
+    fields.Number(message.missing_ms);
+    fields.Number(message.patience_ms);
   }
 };
 HDPS_MESSAGE(StatusReply);

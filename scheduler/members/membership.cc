@@ -84,6 +84,7 @@ void Membership::OnHeartbeat(PeerId peer, const Heartbeat& heartbeat, TimeMs now
     entry.newest = heartbeat.number;
     entry.deaf = now - entry.answered_at > dead_after_ms_;
     entry.trouble = heartbeat.trouble;
+    entry.activity = heartbeat.activity;
     entry.silent.clear();
     if (heartbeat.view == view_.view) entry.silent = heartbeat.silent;
   }
@@ -170,7 +171,14 @@ void Membership::AddTo(StatusReply* status, TimeMs now) const {
   status->clock = progress().clock;
   for (const PeerId peer : all()) {
     const Entry& entry = members_.at(peer);
-    status->members.push_back({entry.name, entry.latest.clock, now - entry.heard});
+    MemberStatus& member = status->members.emplace_back();
+    member.name = entry.name;
+    member.clock = entry.latest.clock;
+    member.silent_ms = now - entry.heard;
+    member.peer = peer;
+    member.activity = entry.activity;
+    member.trouble = entry.trouble;
+    member.deaf = entry.deaf;
   }
 }
 

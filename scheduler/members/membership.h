@@ -86,6 +86,7 @@ class Membership {
     TimeMs answered_at = 0;  // That was told; answers that were sent since have not come.
     bool deaf = false;
     std::string trouble;
+    Activity activity;
     std::vector<SilentServer> silent;
   };
   const TimeMs dead_after_ms_;

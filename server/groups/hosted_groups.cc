@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "server/checkpoint_writer.h"
@@ -135,6 +136,14 @@ std::vector<Outgoing> HostedGroups::TakeOutgoing() {
     std::ranges::move(group->TakeOutgoing(), std::back_inserter(all));
   }
   return all;
+}
+
+std::vector<PeerId> HostedGroups::WaitsFor() const {
+  std::set<PeerId> all;
+  for (const auto& [id, group] : groups_) {
+    for (const PeerId peer : group->WaitsFor()) all.insert(peer);
+  }
+  return {all.begin(), all.end()};
 }
 
 Status HostedGroups::failure() const {

@@ -50,6 +50,7 @@ class HostedGroups {
   std::optional<Result<RowsDigest>> DigestOf(ServerId group) const;
 
   std::vector<Outgoing> TakeOutgoing();
+  std::vector<PeerId> WaitsFor() const;  // Of all groups, each member once.
   Status failure() const;
   Clock finished() const;  // The steps that every worker has finished, in every group.
   ServerCounters counters() const;

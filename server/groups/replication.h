@@ -41,6 +41,7 @@ class Replication {
   bool leads() const { return !before_.has_value(); }
   bool has_next() const { return next_.has_value(); }
   size_t waiting() const { return log_.size(); }  // Changes that the next holder may lack.
+  std::optional<PeerId> next() const { return next_; }
   uint64_t last() const { return last_; }
 
   // Primary: a change has been made here. `request` carries its keys. Requires: has_next().

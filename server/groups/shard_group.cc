@@ -51,6 +51,13 @@ void ShardGroup::OnFrame(PeerId from, const Frame& frame) {
   MoveOutgoing();
 }
 
+std::vector<PeerId> ShardGroup::WaitsFor() const {
+  std::vector<PeerId> all;
+  if (leads()) all = rows_.WaitsFor();
+  if (replication_.next() && replication_.waiting() > 0) all.push_back(*replication_.next());
+  return all;
+}
+
 void ShardGroup::OnReplicate(PeerId from, const Frame& frame) {
   for (const Replication::Change& change : replication_.OnReplicate(from, frame)) {
     // All that a worker has pushed is everywhere before it leaves the job; only the word that it

@@ -47,6 +47,8 @@ class ShardGroup {
   Status failure() const { return fault_.ok() ? rows_.failure() : fault_; }
   Clock finished() const { return rows_.finished(); }
   const ServerCounters& counters() const { return rows_.counters(); }
+  // Workers whose part of a step others wait for, and the holder that lacks changes.
+  std::vector<PeerId> WaitsFor() const;
 
  private:
   void OnReplicate(PeerId from, const Frame& frame);

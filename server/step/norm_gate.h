@@ -24,6 +24,8 @@ template <typename Asker>
 class NormGate {
  public:
   bool holds() const { return step_.has_value(); }
+  // Somebody waits for squares.
+  bool asked() const { return !questions_.empty(); }
   // Of the step that is held.
   Clock clock() const { return step_->clock; }
 

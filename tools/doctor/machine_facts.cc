@@ -131,8 +131,22 @@ std::string WhyNotListening(const std::string& text, bool insecure) {
   return BindFailure(*address, error, std::strerror(error)).message();
 }
 
-std::string WhyNotReached(const std::string& text, bool insecure) {
-  constexpr int kPatienceMs = 3000;
+uint64_t LimitOf(__rlimit_resource resource) {
+  rlimit limit{};
+  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kNoLimit;
+  return limit.rlim_cur;
+}
+
+// "always madvise [never]" names the one in brackets.
+std::string HugePages(FileSystem& files) {
+  const std::string text = TextOf(files, "/sys/kernel/mm/transparent_hugepage/enabled");
+  const size_t begin = text.find('['), end = text.find(']');
+  return begin == std::string::npos || end < begin ? "" : text.substr(begin + 1, end - begin - 1);
+}
+
+}  // namespace
+
+std::string WhyNotReached(const std::string& text, bool insecure, int patience_ms) {
   const Result<Address> address = AddressToDial(text, insecure);
   if (!address.ok()) return address.status().message();
   sockaddr_un local{};
@@ -156,28 +170,13 @@ std::string WhyNotReached(const std::string& text, bool insecure) {
   if (error == EINPROGRESS) {
     pollfd waiting{socket.fd(), POLLOUT, 0};
     socklen_t size = sizeof(error);
-    if (::poll(&waiting, 1, kPatienceMs) == 0) {
-      return "nothing answers at " + text + " within " + std::to_string(kPatienceMs / 1000) + " s";
+    if (::poll(&waiting, 1, patience_ms) == 0) {
+      return "nothing answers at " + text + " within " + std::to_string(patience_ms / 1000) + " s";
     }
     ::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
   }
   return error == 0 ? "" : "nobody listens at " + text + ": " + std::strerror(error);
 }
-
-uint64_t LimitOf(__rlimit_resource resource) {
-  rlimit limit{};
-  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kNoLimit;
-  return limit.rlim_cur;
-}
-
-// "always madvise [never]" names the one in brackets.
-std::string HugePages(FileSystem& files) {
-  const std::string text = TextOf(files, "/sys/kernel/mm/transparent_hugepage/enabled");
-  const size_t begin = text.find('['), end = text.find(']');
-  return begin == std::string::npos || end < begin ? "" : text.substr(begin + 1, end - begin - 1);
-}
-
-}  // namespace
 
 MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted) {
   MachineFacts facts;
@@ -210,7 +209,8 @@ MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted) {
     facts.listen_trouble = WhyNotListening(wanted.listen, wanted.insecure);
   }
   if (!wanted.scheduler.empty()) {
-    facts.scheduler_trouble = WhyNotReached(wanted.scheduler, wanted.insecure);
+    constexpr int kPatienceMs = 3000;
+    facts.scheduler_trouble = WhyNotReached(wanted.scheduler, wanted.insecure, kPatienceMs);
   }
   if (const auto gpu = NewCudaOps(); !gpu.ok()) facts.gpu_trouble = gpu.status().message();
   return facts;

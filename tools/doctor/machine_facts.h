@@ -39,6 +39,8 @@ struct FactsWanted {
   std::string out, spill, listen, scheduler;
   bool insecure = false;
 };
+// Why nobody can be reached at `address` within `patience_ms`; empty: somebody takes connections.
+std::string WhyNotReached(const std::string& address, bool insecure, int patience_ms);
 // Leaves nothing behind but the folder --out, if that was not there.
 MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted);
 

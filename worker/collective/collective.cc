@@ -24,11 +24,12 @@ class GroupCollective : public Collective {
  public:
   // `members` [size]: their ranks in the transport, ascending; `rank` is this one's place there.
   GroupCollective(std::shared_ptr<RankTransport> transport, std::vector<uint32_t> members,
-                  uint32_t rank, std::shared_ptr<CollectiveCounts> counts)
+                  uint32_t rank, std::shared_ptr<CollectiveCounts> counts, CollectiveWatch* watch)
       : transport_(std::move(transport)),
         members_(std::move(members)),
         rank_(rank),
-        counts_(std::move(counts)) {}
+        counts_(std::move(counts)),
+        watch_(watch) {}
 
   uint32_t rank() const override { return rank_; }
   uint32_t size() const override { return static_cast<uint32_t>(members_.size()); }
@@ -38,7 +39,7 @@ class GroupCollective : public Collective {
 
   Status AllReduce(std::span<const ReducedValues> lists) override {
     if (size() == 1) return Status();
-    Begin(CollectiveKind::kAllReduce);
+    const WatchedCall call = Begin(CollectiveKind::kAllReduce);
     HDPS_RETURN_IF_ERROR(Stage(lists));
     HDPS_RETURN_IF_ERROR(ExchangeParts());
     for (const List& list : lists_) {
@@ -59,7 +60,7 @@ class GroupCollective : public Collective {
     CHECK_EQ(counts.size(), members_.size());
     const bool here = values.space == transport_->space();
     if (values.count == 0) return Status();
-    Begin(CollectiveKind::kReduceScatter);
+    const WatchedCall call = Begin(CollectiveKind::kReduceScatter);
     HDPS_RETURN_IF_ERROR(Stage({&values, 1}, /*segments_only=*/true));
     lists_.front().counts = counts;
     const Segment segment = SegmentIn(lists_.front(), rank_);
@@ -76,7 +77,7 @@ class GroupCollective : public Collective {
   Status Broadcast(uint32_t root, std::span<std::byte> data, MemorySpace space) override {
     CHECK_LT(root, size());
     if (size() == 1 || data.empty()) return Status();
-    Begin(CollectiveKind::kBroadcast);
+    const WatchedCall call = Begin(CollectiveKind::kBroadcast);
     std::byte* own = data.data();
     const bool staged = space != transport_->space();
     if (staged) {
@@ -97,7 +98,7 @@ class GroupCollective : public Collective {
                    std::span<std::byte> all, MemorySpace space) override {
     CHECK_EQ(sizes.size(), members_.size());
     CHECK_EQ(sizes[rank_], mine.size());
-    Begin(CollectiveKind::kAllGather);
+    const WatchedCall call = Begin(CollectiveKind::kAllGather);
     std::byte* to = all.data();
     const bool staged = space != transport_->space();
     if (staged) {
@@ -119,7 +120,7 @@ class GroupCollective : public Collective {
   }
 
   Status Exchange(std::span<const RankBytes> sends, std::span<const RankBytes> receives) override {
-    Begin(CollectiveKind::kExchange);
+    const WatchedCall call = Begin(CollectiveKind::kExchange);
     const bool staged = transport_->space() != MemorySpace::kHost;
     size_t bytes = 0;
     for (const RankBytes& part : sends) {
@@ -154,7 +155,7 @@ class GroupCollective : public Collective {
 
   Status Barrier() override {
     if (size() == 1) return Status();
-    Begin(CollectiveKind::kBarrier);
+    const WatchedCall call = Begin(CollectiveKind::kBarrier);
     HDPS_ASSIGN_OR_RETURN(std::byte* const all, transport_->Reserve(Scratch::kStaged, size()));
     std::vector<RankMove> parts;
     for (uint32_t r = 0; r < size(); ++r) parts.push_back({members_[r], all + r, 1});
@@ -175,7 +176,7 @@ class GroupCollective : public Collective {
       members.push_back(members_[r]);
     }
     return std::unique_ptr<Collective>(
-        std::make_unique<GroupCollective>(transport_, std::move(members), rank, counts_));
+        std::make_unique<GroupCollective>(transport_, std::move(members), rank, counts_, watch_));
   }
 
  private:
@@ -200,9 +201,10 @@ class GroupCollective : public Collective {
     return segment;
   }
 
-  void Begin(CollectiveKind kind) {
+  WatchedCall Begin(CollectiveKind kind) {
     now_ = &counts_->kinds[static_cast<size_t>(kind)];
     if (size() > 1) ++now_->calls;
+    return WatchedCall(size() > 1 ? watch_ : nullptr);
   }
 
   // To all other members; what leaves this rank is counted.
@@ -322,6 +324,7 @@ class GroupCollective : public Collective {
   const std::vector<uint32_t> members_;
   const uint32_t rank_;
   const std::shared_ptr<CollectiveCounts> counts_;
+  CollectiveWatch* const watch_;
 
   // Of the call at hand.
   CollectiveCounts::OfKind* now_ = nullptr;
@@ -380,12 +383,13 @@ Status Collective::ReduceScatter(const ReducedValues& values, void* mine) {
   return ReduceScatter(values, counts, mine);
 }
 
-std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport) {
+std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport,
+                                              CollectiveWatch* watch) {
   std::vector<uint32_t> members;
   for (uint32_t r = 0; r < transport->size(); ++r) members.push_back(r);
   const uint32_t rank = transport->rank();
   return std::make_unique<GroupCollective>(std::move(transport), std::move(members), rank,
-                                           std::make_shared<CollectiveCounts>());
+                                           std::make_shared<CollectiveCounts>(), watch);
 }
 
 }  // namespace hdps

@@ -176,6 +176,30 @@ class RendezvousStore {
   virtual Result<std::string> Get(const std::string& key) = 0;
 };
 
+// Is told of each call that a rank makes while it lasts. Calls come from any thread.
+class CollectiveWatch {
+ public:
+  virtual ~CollectiveWatch() = default;
+  virtual void CallBegun() = 0;
+  virtual void CallEnded() = 0;
+};
+
+// A call, from its making to its end; nothing where there is no watch.
+class WatchedCall {
+ public:
+  explicit WatchedCall(CollectiveWatch* watch) : watch_(watch) {
+    if (watch_ != nullptr) watch_->CallBegun();
+  }
+  ~WatchedCall() {
+    if (watch_ != nullptr) watch_->CallEnded();
+  }
+  WatchedCall(const WatchedCall&) = delete;
+  WatchedCall& operator=(const WatchedCall&) = delete;
+
+ private:
+  CollectiveWatch* const watch_;
+};
+
 struct CollectiveOptions {
   uint32_t rank = 0;
   uint32_t size = 1;
@@ -183,6 +207,7 @@ struct CollectiveOptions {
   int gpu = -1;                    // Of this process, on which the values are; -1: none.
   std::string host = "127.0.0.1";  // Where the other ranks reach this one.
   int64_t timeout_ms = 120000;     // For any one wait.
+  CollectiveWatch* watch = nullptr;  // Outlives the group and those split off it; null: nobody.
 };
 
 // `backend` is parallel.collective of the job. "auto": NCCL when every rank has a GPU to itself,

@@ -76,8 +76,9 @@ class HostTransport : public RankTransport {
   std::vector<uint64_t> scratch_[kScratchKinds];
 };
 
-// A group of all ranks.
-std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport);
+// A group of all ranks; `watch` as in CollectiveOptions.
+std::unique_ptr<Collective> NewCollectiveOver(std::shared_ptr<RankTransport> transport,
+                                              CollectiveWatch* watch = nullptr);
 
 // A store for ranks that are threads of one process. Without a limit to its waits.
 std::unique_ptr<RendezvousStore> NewMemoryStore();

@@ -27,6 +27,8 @@ class ComputeSide {
   virtual void OnKvValue(const KvValue& value) = 0;
   // Nothing more will come: the job was refused, aborted or is finished.
   virtual void OnEnd(Status status) = 0;
+  // What it is at, but for `awaited`. On the loop thread.
+  virtual Activity Doing() const { return {}; }
 };
 
 // What the compute side asks of the node. Called on the loop thread.

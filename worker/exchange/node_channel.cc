@@ -12,9 +12,11 @@ NodeChannel::NodeChannel(std::function<void()> wake, MonotonicClock& clock,
     : wake_(std::move(wake)),
       clock_(clock),
       board_timeout_ms_(board_timeout_ms),
-      sections_(sections) {}
+      sections_(sections),
+      board_(clock) {}
 
 std::optional<Command> NodeChannel::NextCommand() {
+  const ActivityBoard::Waiting waiting(&board_, Hold::kOrders);
   while (true) {
     if (interrupted_) {
       interrupted_ = false;
@@ -42,6 +44,7 @@ std::optional<Command> NodeChannel::TakePause() {
 }
 
 bool NodeChannel::AwaitInterruption(int64_t timeout_ms) {
+  const ActivityBoard::Waiting waiting(&board_, Hold::kOrders);
   interruption_late_ = false;
   Ask([this, timeout_ms](ComputeRequests&) { await_until_ = now_ + timeout_ms; });
   while (!interrupted_ && !end_.has_value() && !interruption_late_) TakeIn(true);
@@ -49,6 +52,7 @@ bool NodeChannel::AwaitInterruption(int64_t timeout_ms) {
 }
 
 std::shared_ptr<const View> NodeChannel::WaitForView() {
+  const ActivityBoard::Waiting waiting(&board_, Hold::kOrders);
   while (view_ == nullptr && !end_.has_value()) TakeIn(true);
   HDPS_FAILPOINT("worker.view.first");
   return view_;
@@ -76,6 +80,7 @@ void NodeChannel::Cancel(Ticket ticket) {
 }
 
 Result<std::vector<Frame>> NodeChannel::Wait(Ticket ticket, int64_t* arrived_ns) {
+  const ActivityBoard::Waiting waiting(&board_, Hold::kMembers);
   while (!replies_.contains(ticket) || interrupted_) {
     if (interrupted_) return Interruption();
     if (end_.has_value()) return EndStatus();
@@ -95,6 +100,7 @@ Status NodeChannel::Put(const std::string& key, const std::string& value) {
 }
 
 Result<std::string> NodeChannel::Get(const std::string& key) {
+  const ActivityBoard::Waiting waiting(&board_, Hold::kGroup);
   Ask([this, key](ComputeRequests& node) {
     asked_[key] = now_;
     node.Get({key});

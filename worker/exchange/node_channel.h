@@ -19,6 +19,7 @@
 #include "common/net/section_allocator.h"
 #include "common/platform/monotonic_clock.h"
 #include "worker/collective/collective.h"
+#include "worker/exchange/activity_board.h"
 #include "worker/exchange/compute_port.h"
 
 namespace hdps {
@@ -57,12 +58,18 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   Result<std::vector<Frame>> Wait(Ticket ticket, int64_t* arrived_ns = nullptr);
   // Whether Wait() would return at once; does not wait.
   bool Ready(Ticket ticket);
-  void WaitForAnything() { TakeIn(true); }  // Answers, commands, views, the end.
+  // Answers, commands, views, the end.
+  void WaitForAnything() {
+    const ActivityBoard::Waiting waiting(&board_, Hold::kMembers);
+    TakeIn(true);
+  }
   // Nobody will wait for it.
   void Cancel(Ticket ticket);
   Result<std::vector<Frame>> Call(std::vector<ServerRequest> requests) {
     return Wait(Start(std::move(requests)));
   }
+  // Where the trainer's threads say what they are at.
+  ActivityBoard& board() { return board_; }
   SectionAllocator* sections() const { return sections_; }  // The transport's, or null; any thread.
   // A section to be filled and sent to a server of view().
   Buffer MakeBytes(ServerId to, size_t size, std::span<std::byte>* bytes) {
@@ -94,6 +101,7 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   void OnReplies(Ticket ticket, Status status, std::vector<Frame> replies) override;
   void OnKvValue(const KvValue& value) override;
   void OnEnd(Status status) override;
+  Activity Doing() const override { return board_.Now(); }
 
  private:
   struct NewView {
@@ -141,6 +149,8 @@ class NodeChannel : public ComputeSide, public RendezvousStore {
   MonotonicClock& clock_;
   const int64_t board_timeout_ms_;
   SectionAllocator* const sections_;
+
+  ActivityBoard board_;  // Any thread.
 
   // The trainer's thread only.
   uint64_t next_ticket_ = 1;

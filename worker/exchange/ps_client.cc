@@ -264,6 +264,19 @@ std::vector<SilentServer> PsClient::SilentFor(TimeMs ms) const {
   return silent;
 }
 
+std::vector<Awaited> PsClient::Unanswered() const {
+  std::map<PeerId, TimeMs> since;
+  for (const auto& [id, request] : requests_) {
+    if (request.sends == 0) continue;
+    const PeerId server = view_->servers[request.server.value].peer;
+    TimeMs& first = since.try_emplace(server, request.started).first->second;
+    first = std::min(first, request.started);
+  }
+  std::vector<Awaited> awaited;
+  for (const auto& [server, first] : since) awaited.push_back({server, now_ - first});
+  return awaited;
+}
+
 void PsClient::OnTick(TimeMs now) {
   const TimeMs gap = std::max(now - now_, TimeMs{0});
   now_ += gap;

@@ -73,6 +73,8 @@ class PsClient {
   std::vector<TicketResult> TakeResults();
   // Servers of the view that have said nothing for more than `ms`, though they were asked.
   std::vector<SilentServer> SilentFor(TimeMs ms) const;
+  // Servers that have not answered a request, each for as long as the oldest of its own.
+  std::vector<Awaited> Unanswered() const;
   const PsClientCounters& counters() const { return counters_; }
   size_t outstanding() const { return requests_.size(); }
 

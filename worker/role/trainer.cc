@@ -23,8 +23,9 @@ Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicC
       trace_(options.trace),
       number_here_(options.number_here),
       channel_(channel),
+      board_(channel.board()),
       time_(clock),
-      files_(files),
+      files_(files, [this](const std::string& path) { board_.Opened(path); }),
       executor_(executor) {}
 
 Trainer::~Trainer() = default;
@@ -75,6 +76,7 @@ bool Trainer::Interrupted(const Status& failure) {
 }
 
 Status Trainer::Prepare() {
+  board_.Enter("prepare");
   HDPS_ASSIGN_OR_RETURN(model_, NewModel(*job_, executor_, number_here_));
   dense_keys_ = DenseKeys(model_->tensors());
   MakeRunner();
@@ -86,6 +88,7 @@ Status Trainer::Prepare() {
     runner_->set_cache(cache_.get());
     LOG(INFO) << cache_->rows().Describe();
   }
+  const ActivityBoard::Waiting reading(&board_, Hold::kData);
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files_, *job_));
   for (const std::string& line : preview.lines) LOG(INFO) << "data: " << line;
   for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;
@@ -117,6 +120,7 @@ CommandDone Trainer::AnswerTo(const Command& command) const {
 }
 
 Status Trainer::Execute(const Command& command) {
+  board_.Enter(CommandKindName(command.command), command.eval_set);
   CommandDone done = AnswerTo(command);
   switch (command.command) {
     case CommandKind::kInitDense:
@@ -151,6 +155,7 @@ Status Trainer::Execute(const Command& command) {
 Status Trainer::TellRows(CommandDone* done) {
   if (job_->train.evals_per_epoch == 0 || channel_.rank().value != 0) return Status();
   if (!rows_of_epoch_) {
+    const ActivityBoard::Waiting reading(&board_, Hold::kData);
     const ReaderOptions reading{.seed = job_->seed, .side = RowSide::kTrained};
     HDPS_ASSIGN_OR_RETURN(rows_of_epoch_, CountRows(files_, job_->data, job_->data.train, reading));
   }
@@ -194,12 +199,14 @@ Status Trainer::Train(const Command& command) {
   }
   if (own_model().meets()) HDPS_RETURN_IF_ERROR(MeetInLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
+  board_.Enter("train");
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
   HDPS_FAILPOINT("worker.train.begun");
   Progress progress;
   const int64_t begin = time_.NowNs();
   HDPS_RETURN_IF_ERROR(TrainSteps(command, &progress));
   window_->ForgetRows();
+  board_.Enter("push");
   HDPS_RETURN_IF_ERROR(runner_->Settle());
   if (rank_model_ != nullptr) HDPS_RETURN_IF_ERROR(StoreSlices());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush(clock_));
@@ -231,6 +238,7 @@ Status Trainer::TrainSteps(const Command& command, Progress* progress) {
   const uint64_t bad_rows_before = steps_bad_rows_;
   while (clock_ < command.until && !pause) {
     const int64_t begin = time_.NowNs();
+    board_.Enter("read");
     HDPS_RETURN_IF_ERROR(window_->Fill(1, 1));
     runner_->times().read_wait_ns += time_.NowNs() - begin;
     if (window_->size() == 0) {
@@ -309,6 +317,7 @@ Status Trainer::OpenSteps(const Command& command) {
   options.plan.view = channel_.view();
   options.plan.sections = channel_.sections();
   options.executor = &executor_;
+  options.board = &board_;
   if (!allreduce()) options.plan.dense_keys = dense_keys_;
   if (cache_ != nullptr) options.plan.hot = cache_->registry();
   window_.reset();

@@ -17,6 +17,7 @@
 #include "common/protocol/messages.h"
 #include "worker/cache/device_cache.h"
 #include "worker/collective/collective.h"
+#include "worker/data/watched_files.h"
 #include "worker/dense/dense_state.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/model/model.h"
@@ -127,8 +128,9 @@ class Trainer {
   StepTrace* const trace_;
   const uint32_t number_here_;
   NodeChannel& channel_;
+  ActivityBoard& board_;  // The channel's.
   MonotonicClock& time_;
-  FileSystem& files_;
+  WatchedFiles files_;
   Executor& executor_;
 
   std::unique_ptr<Model> model_;  // The whole; what evaluations score with.

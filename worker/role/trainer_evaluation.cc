@@ -27,6 +27,7 @@ Status Trainer::BeginEvaluation(const std::string& eval_set) {
   options.plan.view = channel_.view();
   options.plan.sections = channel_.sections();
   options.executor = &executor_;
+  options.board = &board_;
   if (allreduce() && rank_model_ == nullptr) {
     HDPS_RETURN_IF_ERROR(LoadDenseState());
   } else if (!dense_keys_.empty()) {

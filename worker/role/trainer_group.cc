@@ -22,6 +22,7 @@ Status Trainer::MeetInLanes() {
   std::vector<PeerId> members;
   for (const Member& worker : view.workers) members.push_back(worker.peer);
   if (lane_groups_.empty() || members != lane_members_) {
+    board_.Enter("meet");
     runner_->set_meeting({});  // It lets go of the groups that were.
     CollectiveOptions options;
     options.rank = channel_.rank().value;
@@ -29,12 +30,14 @@ Status Trainer::MeetInLanes() {
     options.host = collective_host_;
     options.gpu = model_->ops().gpu();
     options.timeout_ms = int64_t{job_->cluster.request_timeout_s} * 1000;
+    options.watch = board_.lane_calls();
     // What lanes exchange lies on the host. Groups of GPUs are not to be called side by side.
     const bool on_host = model_->ops().on_host();
     const uint32_t copies = on_host ? job_->parallel.interleave_num : 1;
     std::vector<std::unique_ptr<Collective>> groups;
     for (uint32_t i = 0; members.size() > 1 && i < std::min(copies, kLaneGroupsMax); ++i) {
       options.group = "lanes/view_" + std::to_string(view.view.value) + "/" + std::to_string(i);
+      const ActivityBoard::Waiting waiting(&board_, Hold::kGroup);
       HDPS_ASSIGN_OR_RETURN(
           groups.emplace_back(),
           NewCollective(on_host ? "gloo" : job_->parallel.collective, options, channel_));
@@ -58,15 +61,21 @@ Status Trainer::EnsureGroup() {
   std::vector<PeerId> members;
   for (const Member& worker : view.workers) members.push_back(worker.peer);
   if (group_ != nullptr && members == group_members_) return Status();
+  board_.Enter("meet");
   CollectiveOptions options;
   options.rank = channel_.rank().value;
   options.size = static_cast<uint32_t>(members.size());
+  options.watch = board_.calls();
   options.group = "allreduce/view_" + std::to_string(view.view.value);
   options.host = collective_host_;
   options.gpu = model_->ops().gpu();
   options.timeout_ms = int64_t{job_->cluster.request_timeout_s} * 1000;
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group,
-                        NewCollective(job_->parallel.collective, options, channel_));
+  Result<std::unique_ptr<Collective>> met = std::unique_ptr<Collective>();
+  {
+    const ActivityBoard::Waiting waiting(&board_, Hold::kGroup);
+    met = NewCollective(job_->parallel.collective, options, channel_);
+  }
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group, std::move(met));
   LOG(INFO) << "gradients are summed by " << group->name() << " over " << options.size
             << " workers";
   HDPS_FAILPOINT_OR_RETURN("worker.group.formed");

@@ -55,8 +55,22 @@ void WorkerNode::OnFrame(PeerId from, Frame frame) {
 void WorkerNode::OnTick(TimeMs now) {
   client_.OnTick(now);
   membership_.ReportSilent(client_.SilentFor(dead_after_ms_));
+  membership_.ReportActivity(Doing());
   membership_.OnTick(now);
   Deliver();
+}
+
+Activity WorkerNode::Doing() const {
+  Activity activity = compute_->Doing();
+  if (activity.hold == Hold::kMembers) {
+    activity.awaited = client_.Unanswered();
+  } else if (activity.hold == Hold::kGroup && view_ != nullptr) {
+    for (const Member& worker : view_->workers) {
+      if (worker.rank == membership_.rank()) continue;
+      activity.awaited.push_back({worker.peer, activity.for_ms});
+    }
+  }
+  return activity;
 }
 
 Output WorkerNode::TakeOutput() {

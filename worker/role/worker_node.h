@@ -50,6 +50,8 @@ class WorkerNode : public Node, public ComputeRequests {
   const PsClientCounters& counters() const { return client_.counters(); }
 
  private:
+  // What the compute side is at, and whom it waits for.
+  Activity Doing() const;
   // Hands what has come to the compute side, until nothing is left.
   void Deliver();
 

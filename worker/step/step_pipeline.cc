@@ -37,6 +37,7 @@ void NameShards(const Job& job, TableId id, PreparedStep* step, KeysOfTable* tab
 Result<std::unique_ptr<StepPipeline>> StepPipeline::Start(const Job& job, FileSystem& files,
                                                           MonotonicClock& clock,
                                                           const PipelineOptions& options) {
+  const ActivityBoard::Waiting waiting(options.board, Hold::kData);
   ReaderOptions reading = options.reader;
   reading.labels = LabelsOf(job);
   if (!options.labels) {
@@ -63,7 +64,10 @@ StepPipeline::~StepPipeline() {
   thread_->Join();
 }
 
-Result<std::unique_ptr<PreparedStep>> StepPipeline::Next() { return Take(ready_.Pop()); }
+Result<std::unique_ptr<PreparedStep>> StepPipeline::Next() {
+  const ActivityBoard::Waiting waiting(options_.board, Hold::kData);
+  return Take(ready_.Pop());
+}
 
 Result<std::unique_ptr<PreparedStep>> StepPipeline::TryNext() { return Take(ready_.TryPop()); }
 

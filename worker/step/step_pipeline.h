@@ -18,6 +18,7 @@
 #include "common/protocol/messages.h"
 #include "worker/cache/hot_split.h"
 #include "worker/data/batch_reader.h"
+#include "worker/exchange/activity_board.h"
 #include "worker/exchange/key_split.h"
 #include "worker/model/step_parts.h"
 
@@ -67,6 +68,7 @@ struct PipelineOptions {
   SplitPlan plan;
   // Whose threads help the reader's where a step has many keys; null: nobody's.
   Executor* executor = nullptr;
+  ActivityBoard* board = nullptr;  // Whoever waits for a step says so there; null: nowhere.
 };
 
 // The steps of one epoch in order.

@@ -60,6 +60,8 @@ void StepRunner::set_group(const DenseGroup& group) {
 Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   const PreparedStep& step = *window.at(0).prepared;
   const int64_t begin = clock_.NowNs();
+  ActivityBoard& board = channel_.board();
+  board.Enter("pull");
   StepOutcome outcome;
   outcome.examples = step.parts.num_examples();
   outcome.pause = task.pause;
@@ -68,6 +70,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
     AskRows(window, 0, task.clock);
   }
   HDPS_RETURN_IF_ERROR(TakeRows(window.at(0)));
+  board.Enter(ActivityBoard::kCompute);
   if (!task.pause) HDPS_RETURN_IF_ERROR(AskAhead(window, 0, task));
   HDPS_FAILPOINT("worker.step.pulled");
   const int64_t pulled = clock_.NowNs();
@@ -76,13 +79,19 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   HDPS_FAILPOINT("worker.step.computed");
   const int64_t computed = clock_.NowNs();
   const bool sent = PushesEarly(step);
+  if (dense_sum_.in_group()) board.Enter("reduce_dense");
   if (dense_sum_.in_group()) HDPS_RETURN_IF_ERROR(ReduceDense(task, &outcome));
   HDPS_FAILPOINT("worker.step.reduced");
   const int64_t reduced = clock_.NowNs();
-  if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task, &outcome));
+  if (cache_ != nullptr) {
+    board.Enter("keep");
+    HDPS_RETURN_IF_ERROR(UpdateHotRows(step, task, &outcome));
+  }
+  board.Enter("push");
   const int64_t updated = clock_.NowNs();
   if (!sent) HDPS_RETURN_IF_ERROR(PushAndAsk(window, task, outcome.pause));
   HDPS_RETURN_IF_ERROR(CollectAcks(job_.cluster.pushes_in_flight_max - 1));
+  board.Enter("advance");
   times_.push_wait_ns += clock_.NowNs() - updated + sent_ns_;
   times_.keep_ns += updated - reduced;
   times_.pull_wait_ns += pulled - begin;
@@ -161,6 +170,7 @@ Status StepRunner::AskAhead(StepWindow& window, size_t turn, const StepTask& tas
 
 Status StepRunner::TakeRows(WindowStep& step) {
   const WatchedSpan span(trace_, "step", "wait for rows");
+  const ActivityBoard::Waiting waiting(&channel_.board(), Hold::kMembers);
   // A push that was refused is never followed by its rows.
   while (!step.rows->ready()) {
     channel_.WaitForAnything();

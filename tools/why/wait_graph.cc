@@ -1,0 +1,88 @@
+// Edges from what members said, and walks along them.
+#include "tools/why/wait_graph.h"
+
+#include <algorithm>
+#include <map>
+
+namespace hdps {
+namespace {
+
+// So many heartbeats may be late, and so long may a busy machine take.
+constexpr int64_t kHeartbeatsLate = 3, kBusyMs = 300;
+
+}  // namespace
+
+WaitGraph::WaitGraph(const StatusReply& status)
+    : edges_(status.members.size()),
+      silent_(status.members.size()),
+      full_group_(status.members.size()) {
+  const std::vector<MemberStatus>& members = status.members;
+  std::map<PeerId, size_t> places;
+  for (size_t m = 0; m < members.size(); ++m) {
+    places[members[m].peer] = m;
+    silent_[m] = members[m].silent_ms > kHeartbeatsLate * status.heartbeat_ms + kBusyMs;
+  }
+  const auto in_group = [&](size_t m) {
+    return members[m].activity.hold == Hold::kGroup && !silent_[m];
+  };
+  for (size_t m = 0; m < members.size(); ++m) {
+    const Activity& activity = members[m].activity;
+    if (silent_[m] || members[m].deaf || !members[m].trouble.empty()) continue;
+    if (activity.hold != Hold::kMembers && activity.hold != Hold::kGroup) continue;
+    bool any = false;
+    for (const Awaited& awaited : activity.awaited) {
+      const auto at = places.find(awaited.peer);
+      if (at == places.end() || at->second == m) continue;
+      any = true;
+      // Who makes the same call is not the one that is missing.
+      if (in_group(m) && in_group(at->second)) continue;
+      edges_[m].insert(at->second);
+    }
+    full_group_[m] = any && edges_[m].empty();
+  }
+}
+
+bool WaitGraph::is_awaited(size_t member) const {
+  return std::ranges::any_of(edges_, [&](const auto& edges) { return edges.contains(member); });
+}
+
+std::set<size_t> WaitGraph::ReachedFrom(const std::set<size_t>& from) const {
+  std::set<size_t> reached = from;
+  std::vector<size_t> open(from.begin(), from.end());
+  while (!open.empty()) {
+    const size_t member = open.back();
+    open.pop_back();
+    for (const size_t next : edges_[member]) {
+      if (reached.insert(next).second) open.push_back(next);
+    }
+  }
+  return reached;
+}
+
+std::set<size_t> WaitGraph::EndsFrom(const std::set<size_t>& from) const {
+  std::set<size_t> ends = ReachedFrom(from);
+  std::erase_if(ends, [&](size_t member) { return !edges_[member].empty(); });
+  return ends;
+}
+
+std::set<size_t> WaitGraph::CirclesFrom(const std::set<size_t>& from) const {
+  std::set<size_t> circles = ReachedFrom(from);
+  std::erase_if(circles,
+                [&](size_t member) { return !ReachedFrom(edges_[member]).contains(member); });
+  return circles;
+}
+
+std::set<size_t> WaitGraph::WaitFor(const std::set<size_t>& causes) const {
+  std::set<size_t> waiting = causes;
+  for (size_t before = 0; before != waiting.size();) {
+    before = waiting.size();
+    for (size_t m = 0; m < edges_.size(); ++m) {
+      const auto waits = [&](size_t other) { return waiting.contains(other); };
+      if (std::ranges::any_of(edges_[m], waits)) waiting.insert(m);
+    }
+  }
+  for (const size_t cause : causes) waiting.erase(cause);
+  return waiting;
+}
+
+}  // namespace hdps

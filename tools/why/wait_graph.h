@@ -1,0 +1,40 @@
+// The members of a job as a graph: an edge leads to whom one waits for.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <vector>
+
+#include "common/protocol/messages.h"
+
+namespace hdps {
+
+// Invariant: an edge (a, b) says that `a` was heard to wait for `b`, which is a member too and has
+// not come to the same point itself.
+class WaitGraph {
+ public:
+  // Of a member that is silent nothing is known any more.
+  explicit WaitGraph(const StatusReply& status);
+
+  size_t size() const { return edges_.size(); }
+  const std::set<size_t>& of(size_t member) const { return edges_[member]; }
+  bool is_silent(size_t member) const { return silent_[member]; }
+  // In a call of a collective for which all others that it names have come too.
+  bool in_full_group(size_t member) const { return full_group_[member]; }
+  // Somebody waits for it.
+  bool is_awaited(size_t member) const;
+  // Those at the ends of the chains that begin with `from`: they wait for no member.
+  std::set<size_t> EndsFrom(const std::set<size_t>& from) const;
+  // Of those that `from` leads to, the ones in a circle: they come to wait for themselves.
+  std::set<size_t> CirclesFrom(const std::set<size_t>& from) const;
+  // Those that wait for one of `causes`, over however many others.
+  std::set<size_t> WaitFor(const std::set<size_t>& causes) const;
+
+ private:
+  std::set<size_t> ReachedFrom(const std::set<size_t>& from) const;  // With `from`.
+
+  std::vector<std::set<size_t>> edges_;
+  std::vector<bool> silent_, full_group_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,85 @@
+// hdps why: who of a running job waits for whom, and what is at the bottom of it.
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "common/process/command_line.h"
+#include "tools/commands.h"
+#include "tools/doctor/machine_facts.h"
+#include "tools/scheduler_question.h"
+#include "tools/why/explanation.h"
+
+DECLARE_string(scheduler);
+DECLARE_bool(insecure);
+DECLARE_bool(json);
+
+namespace hdps {
+namespace {
+
+// Together less than the five seconds in which an answer is promised.
+constexpr int64_t kFirstMs = 3000, kApartMs = 1000, kSecondMs = 800;
+constexpr int kProbeMs = 1000;
+
+Status SchedulerSilent() {
+  const std::string trouble = WhyNotReached(FLAGS_scheduler, FLAGS_insecure, kProbeMs);
+  if (!trouble.empty()) {
+    return {Code::kUnavailable,
+            "the scheduler is not there: " + trouble +
+                ". Is it running, and is this the address in --address_file or in the first lines "
+                "of its log? Without it members go on as far as they were told, and end after "
+                "cluster.scheduler_timeout_s; started again on its address and --out it goes on"};
+  }
+  return {Code::kUnavailable,
+          "the scheduler stands still: connections to " + FLAGS_scheduler +
+              " are taken, and nothing was answered for " + Duration(kFirstMs) +
+              ". Look at its process: is it stopped (SIGSTOP, a debugger) or swapped out, or does "
+              "its --out hang? Or that port is another program's. Members go on as far as they "
+              "were told, and end after cluster.scheduler_timeout_s"};
+}
+
+Status Run() {
+  if (FLAGS_scheduler.empty()) {
+    return {Code::kInvalidArgument,
+            "--scheduler is missing; give the address that hdps-scheduler printed, "
+            "--scheduler=tcp://HOST:PORT"};
+  }
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerLine> line,
+                        SchedulerLine::Open(FLAGS_scheduler, FLAGS_insecure));
+  const Result<StatusReply> first = line->Ask<StatusReply>(StatusRequest(), kFirstMs);
+  if (!first.ok() && first.status().code() == Code::kUnavailable) return SchedulerSilent();
+  HDPS_RETURN_IF_ERROR(first.status());
+  // Whether anything moves takes two answers.
+  WhyFacts facts{.now = *first, .before = {}, .apart_ms = 0};
+  const int64_t begin = line->NowMs();
+  line->Pause(kApartMs);
+  Result<StatusReply> second = line->Ask<StatusReply>(StatusRequest(), kSecondMs);
+  if (second.ok()) {
+    facts.before = std::move(facts.now);
+    facts.now = *std::move(second);
+    facts.apart_ms = line->NowMs() - begin;
+  }
+  const Explanation explanation = Explain(facts);
+  const std::string text =
+      FLAGS_json ? ToJson(facts.now, explanation) : ToText(facts.now, explanation);
+  std::fputs(text.c_str(), stdout);
+  return {};
+}
+
+}  // namespace
+
+Subcommand WhyCommand() {
+  return {"why",
+          "what a running job waits for, and who waits for whom",
+          "hdps why --scheduler=ADDRESS [--json]\n"
+          "Says in a sentence who is waited for, since when and at what, or that steps are\n"
+          "made; below it each member's step, state, whom it waits for, what it was told and\n"
+          "when it was heard. Answers within five seconds. Ends with status 3 when the\n"
+          "scheduler cannot be reached.",
+          {"scheduler", "insecure", "json"},
+          Run};
+}
+
+}  // namespace hdps

@@ -1,0 +1,72 @@
+// Short critical sections around a few words.
+#include "worker/exchange/activity_board.h"
+
+#include <string_view>
+
+namespace hdps {
+
+void ActivityBoard::Enter(const char* stage, const std::string& subject) {
+  const int64_t now_ms = clock_.NowMs();
+  MutexLock lock(mutex_);
+  stage_ = stage;
+  subject_ = subject;
+  stage_since_ms_ = now_ms;
+}
+
+void ActivityBoard::Opened(const std::string& path) {
+  MutexLock lock(mutex_);
+  opened_ = path;
+}
+
+ActivityBoard::Waiting::Waiting(ActivityBoard* board, Hold hold) : board_(board) {
+  if (board_ == nullptr) return;
+  const int64_t now_ms = board_->clock_.NowMs();
+  MutexLock lock(board_->mutex_);
+  before_ = board_->hold_;
+  before_since_ms_ = board_->hold_since_ms_;
+  if (before_ == hold) return;
+  board_->hold_ = hold;
+  board_->hold_since_ms_ = now_ms;
+}
+
+ActivityBoard::Waiting::~Waiting() {
+  if (board_ == nullptr) return;
+  MutexLock lock(board_->mutex_);
+  board_->hold_ = before_;
+  board_->hold_since_ms_ = before_since_ms_;
+}
+
+void ActivityBoard::Calls::CallBegun() {
+  const int64_t now_ms = board_.clock_.NowMs();
+  MutexLock lock(board_.mutex_);
+  ++calls_->count;
+  calls_->since_ms = now_ms;
+}
+
+void ActivityBoard::Calls::CallEnded() {
+  MutexLock lock(board_.mutex_);
+  --calls_->count;
+}
+
+Activity ActivityBoard::Now() const {
+  const int64_t now_ms = clock_.NowMs();
+  MutexLock lock(mutex_);
+  Activity activity;
+  activity.stage = stage_;
+  activity.subject = subject_;
+  activity.hold = hold_;
+  int64_t since_ms = hold_since_ms_;
+  const bool computes = std::string_view(stage_) == kCompute;
+  const InCalls& in_calls = computes ? in_lane_calls_ : in_calls_;
+  if (hold_ == Hold::kWork) {
+    const bool calls = in_calls.count > 0;
+    if (calls) activity.hold = Hold::kGroup;
+    since_ms = calls ? in_calls.since_ms : stage_since_ms_;
+  } else if (hold_ == Hold::kData) {
+    activity.subject = opened_;
+  }
+  activity.for_ms = now_ms - since_ms;
+  return activity;
+}
+
+}  // namespace hdps
