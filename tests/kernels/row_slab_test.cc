@@ -315,7 +315,7 @@ TEST_P(DenseOpsTest, RowsAreScatteredToTheirSlots) {
   const std::vector<float> values = RandomFloats(slots.size() * kDim, 2);
   DeviceArray rows(ops_.get());
   ops_->Upload(values, rows.Reserve(values.size()));
-  for (const auto [write, scale] : {std::pair(Write::kOver, 0.3f), std::pair(Write::kAdd, 1.0f)}) {
+  for (const auto& [write, scale] : {std::pair(Write::kOver, 0.3f), std::pair(Write::kAdd, 1.0f)}) {
     ops_->ScatterRows(write, *on_device.Load(slots), rows.data(), scale, on_device.slab());
     for (size_t i = 0; i < slots.size(); ++i) {
       for (uint32_t d = 0; d < kDim && slots[i] != kNotInSlab; ++d) {
