@@ -323,7 +323,7 @@ TEST(Why, ATableForPeopleAndJsonForScripts) {
   const std::string text = ToText(facts.now, explanation);
   EXPECT_THAT(text, HasSubstr("job 'census', view 1, train, every worker has finished step 40\n"));
   EXPECT_THAT(text, HasSubstr("\n  member             step  state    for    waits for           "
-                              "told           heard\n"));
+                              "told             heard\n"));
   EXPECT_THAT(text, HasSubstr("\n  worker 1 (host 3)  40    compute  0.1 s  -                   "
                               "train 0.0 s ago  1 min 4 s ago\n"));
   const std::string json = ToJson(facts.now, explanation);
