@@ -19,6 +19,7 @@ PATH=$bin:$PATH
 start() {
   "$@" >>daemons.log 2>&1 &
   pids+=($!)
+  disown
 }
 # Until a command succeeds; a minute at most.
 until_done() {

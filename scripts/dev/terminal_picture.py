@@ -5,12 +5,17 @@ The first line of TEXT is the command. The picture has its own dark ground, so i
 on dark pages. Long lines are folded as a terminal folds them."""
 import argparse
 import sys
-from xml.sax.saxutils import escape
+from xml.sax import saxutils
 
 CELL_WIDTH, LINE_HEIGHT, FONT_SIZE, MARGIN, BAR = 7.83, 18, 13, 14, 30
 GROUND, BAR_COLOUR, TEXT, PROMPT, TITLE = "#1b1f24", "#2d333b", "#e6edf3", "#7ee787", "#9da7b1"
 # Words at the beginning of a line that a reader should see first.
 COLOURS = {"FAULT": "#ff7b72", "warning": "#e3b341", "good": "#7ee787", "next:": "#e3b341", "note:": "#e3b341"}
+
+
+def escape(text):
+    """As XML, with spaces that no renderer runs together."""
+    return saxutils.escape(text).replace(" ", "\u00a0")
 
 
 def folded(line, columns):
@@ -29,11 +34,11 @@ def picture(lines, title, columns):
     width = round(2 * MARGIN + columns * CELL_WIDTH)
     height = BAR + 2 * MARGIN + LINE_HEIGHT * len(rows)
     yield (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-           f'viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">')
+           f'viewBox="0 0 {width} {height}" role="img" aria-label="{saxutils.escape(title)}">')
     yield f'<rect width="{width}" height="{height}" rx="8" fill="{GROUND}" stroke="#57606a"/>'
     yield f'<path d="M0 {BAR}V8a8 8 0 0 1 8-8h{width - 16}a8 8 0 0 1 8 8v{BAR - 8}z" fill="{BAR_COLOUR}"/>'
     yield (f'<g font-family="ui-monospace, \'DejaVu Sans Mono\', Menlo, Consolas, monospace" '
-           f'font-size="{FONT_SIZE}" xml:space="preserve">')
+           f'font-size="{FONT_SIZE}">')
     yield (f'<text x="{width / 2:.0f}" y="{BAR - 10}" fill="{TITLE}" text-anchor="middle">'
            f'{escape(title)}</text>')
     for number, (text, is_command, is_first) in enumerate(rows):
