@@ -21,7 +21,8 @@ void SchedulerNode::Impl::TellWanted(StatusReply* status) const {
     return wait(Want::kFirst, began.value_or(now), cluster.rendezvous_timeout_s);
   }
   if (recovery.under_way()) {
-    status->reason = recovery.names() + " lost: " + recovery.first_cause();
+    status->reason = recovery.names() + (recovery.num_lost() > 1 ? " are" : " is") +
+                     " lost: " + recovery.first_cause();
     return wait(Want::kLost, recovery.since(), cluster.replace_after_s);
   }
   if (copies_missing_since) {

@@ -1,6 +1,7 @@
 // The messages between the scheduler and its members, field by field as in messages.fbs.
 #include <map>
 
+#include "common/protocol/activity_layout.h"
 #include "common/protocol/message_codec.h"
 #include "common/protocol/messages.h"
 
@@ -161,28 +162,6 @@ struct Layout<SilentServer> {
   static void Describe(auto& fields, auto& server) {
     fields.Number(server.peer);
     fields.Number(server.for_ms);
-  }
-};
-
-template <>
-struct Layout<Awaited> {
-  static void Describe(auto& fields, auto& awaited) {
-    fields.Number(awaited.peer);
-    fields.Number(awaited.for_ms);
-  }
-};
-
-template <>
-struct Layout<Activity> {
-  static void Describe(auto& fields, auto& activity) {
-    fields.Text(activity.stage);
-    fields.Text(activity.subject);
-    fields.Enumerator(activity.hold, Hold::kOrders);
-    fields.Number(activity.for_ms);
-    fields.Tables(activity.awaited);
-  }
-  static void Check(const Activity& activity, Rules& rules) {
-    rules.Require(activity.awaited.size() <= kAwaitedMax, "a member names few that it waits for");
   }
 };
 
@@ -363,72 +342,5 @@ struct Layout<KvValue> {
   }
 };
 HDPS_MESSAGE(KvValue);
-
-// ---- StatusRequest, StatusReply.
-
-template <>
-struct Layout<StatusRequest> {
-  using Table = wire::StatusRequest;
-  static void Describe(auto&, auto&) {}
-};
-HDPS_MESSAGE(StatusRequest);
-
-template <>
-struct Layout<MemberStatus> {
-  static void Describe(auto& fields, auto& member) {
-    fields.Text(member.name);
-    fields.Number(member.clock);
-    fields.Number(member.silent_ms);
-    fields.Number(member.peer);
-    fields.Table(member.activity);
-    fields.Text(member.trouble);
-    fields.Text(member.told);
-    fields.Number(member.told_ms);
-    fields.Number(member.deaf);
-  }
-};
-
-template <>
-struct Layout<StatusReply> {
-  using Table = wire::StatusReply;
-  static void Describe(auto& fields, auto& message) {
-    fields.Text(message.job);
-    fields.Text(message.state);
-    fields.Number(message.view);
-    fields.Number(message.clock);
-    fields.Tables(message.members);
-    fields.Number(message.heartbeat_ms);
-    fields.Enumerator(message.want, Want::kCopies);
-    fields.Text(message.missing);
-    fields.Text(message.reason);
-    fields.Number(message.missing_ms);
-    fields.Number(message.patience_ms);
-  }
-};
-HDPS_MESSAGE(StatusReply);
-
-// ---- ScaleRequest, ScaleReply.
-
-template <>
-struct Layout<ScaleRequest> {
-  using Table = wire::ScaleRequest;
-  static void Describe(auto& fields, auto& message) {
-    fields.Number(message.servers);
-    fields.Number(message.servers_relative);
-    fields.Number(message.workers);
-    fields.Number(message.workers_relative);
-  }
-};
-HDPS_MESSAGE(ScaleRequest);
-
-template <>
-struct Layout<ScaleReply> {
-  using Table = wire::ScaleReply;
-  static void Describe(auto& fields, auto& message) {
-    fields.Enumerator(message.code, Code::kCancelled);
-    fields.Text(message.message);
-  }
-};
-HDPS_MESSAGE(ScaleReply);
 
 }  // namespace hdps

@@ -17,8 +17,10 @@
 #include "common/base/shard_map.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
+#include "common/protocol/activity.h"
 #include "common/protocol/message_kind.h"
 #include "common/protocol/row_messages.h"
+#include "common/protocol/status_messages.h"
 
 namespace hdps {
 
@@ -143,35 +145,6 @@ struct SilentServer {
   PeerId peer;
   int64_t for_ms = 0;
 };
-
-// A member that another one waits for, and for how long it has.
-struct Awaited {
-  PeerId peer;
-  int64_t for_ms = 0;
-  friend bool operator==(const Awaited&, const Awaited&) = default;
-};
-
-// What keeps a member where it is.
-enum class Hold : uint8_t {
-  kWork = 0,  // Nothing: it works at its stage.
-  kMembers,   // Something of each of `awaited`.
-  kGroup,     // All of `awaited` have to make the same call of a collective.
-  kData,      // The data file `subject` has to be read.
-  kDisk,      // So have its own files, or be written.
-  kOrders,    // It has done all that it was told.
-};
-
-// What a member is at.
-struct Activity {
-  std::string stage;    // "pull", "evaluate", "save": a stage or a command; empty: it has not said.
-  std::string subject;  // Of what: a file, a folder, an evaluation set. May be empty.
-  Hold hold = Hold::kWork;
-  int64_t for_ms = 0;  // So long has it been so.
-  std::vector<Awaited> awaited;
-  friend bool operator==(const Activity&, const Activity&) = default;
-};
-// Of `awaited` no more are sent; a subject is cut behind so many bytes.
-inline constexpr size_t kAwaitedMax = 256, kSubjectBytesMax = 256;
 
 struct Heartbeat {
   static constexpr MessageKind kKind = MessageKind::kHeartbeat;
@@ -327,61 +300,6 @@ struct KvValue {  // Answers both.
   std::string key;
   bool found = false;
   std::string value;
-};
-
-// How the job is, for whoever asks: no member, and told nothing that it could act on.
-struct StatusRequest {
-  static constexpr MessageKind kKind = MessageKind::kStatusRequest;
-};
-
-struct MemberStatus {
-  std::string name;       // "worker 1 (host-a:4711)"
-  Clock clock = 0;        // Steps a worker has finished; steps applied at a server.
-  int64_t silent_ms = 0;  // Since the scheduler last heard of it.
-  PeerId peer = {};
-  Activity activity = {};    // As it said then.
-  std::string trouble = {};  // Heartbeat::trouble.
-  std::string told = {};     // The command that it has not answered; empty: none.
-  int64_t told_ms = 0;       // For so long.
-  bool deaf = false;         // It speaks and does not hear what it is answered.
-};
-
-// Which members the scheduler waits for.
-enum class Want : uint8_t {
-  kNobody = 0,
-  kFirst,      // Those that the job begins with.
-  kLost,       // Others in the places of those that are lost.
-  kNewcomers,  // More, as somebody has asked for; training goes on.
-  kCopies,     // Servers for copies of rows; training goes on.
-};
-
-struct StatusReply {
-  static constexpr MessageKind kKind = MessageKind::kStatusReply;
-  std::string job;                    // Its name.
-  std::string state;                  // For people: who is missing, or what is being done.
-  ViewId view;                        // 0: the cluster has not formed yet.
-  Clock clock = 0;                    // Steps that every worker has finished.
-  std::vector<MemberStatus> members;  // Servers, then workers, by rank; none without a view.
-  uint32_t heartbeat_ms = 0;          // Each member says something so often.
-  Want want = Want::kNobody;
-  std::string missing = {};  // "1 of 2 workers (worker 1)", or what else is missing.
-  std::string reason = {};   // How those were lost; who was refused last, and why.
-  int64_t missing_ms = 0;    // For so long.
-  int64_t patience_ms = 0;   // So much longer they are waited for; 0: without a limit.
-};
-
-// Other numbers of servers or workers; 0 and relative: as many as now.
-struct ScaleRequest {
-  static constexpr MessageKind kKind = MessageKind::kScaleRequest;
-  int32_t servers = 0;
-  bool servers_relative = true;
-  int32_t workers = 0;
-  bool workers_relative = true;
-};
-struct ScaleReply {
-  static constexpr MessageKind kKind = MessageKind::kScaleReply;
-  Code code = Code::kOk;
-  std::string message;  // What will be done, or why not.
 };
 
 // ---- Codec.

@@ -8,6 +8,7 @@ import time
 
 import harness
 from failing_cluster import FailingCluster
+from faults_test import SLOWLY
 
 HDPS = harness.program("hdps")
 # Long waits are no losses here; an epoch has eight steps, and is evaluated.
@@ -41,15 +42,17 @@ class Why(harness.Case):
 
     def until(self, cluster, fits, what, seconds=40):
         """Asks until the answer fits; nobody who has ended is started again meanwhile."""
-        answer = {}
+        answer, seen = {}, []
 
         def asked():
             answer.update(self.ask(cluster.address))
+            seen.append(answer["explanation"])
             return fits(answer)
         try:
             harness.wait_until(asked, seconds, what)
         except AssertionError as late:
-            raise AssertionError(f"{late}\nlast answer: {json.dumps(answer, indent=1)}\n"
+            said = "\n".join(seen[:8])
+            raise AssertionError(f"{late}\nit said\n{said}\nlast answer: {json.dumps(answer, indent=1)}\n"
                                  f"{cluster.describe()}") from None
         return answer
 
@@ -101,12 +104,12 @@ class Why(harness.Case):
         with FailingCluster(harness.CENSUS, self.out("run"), sets=sets, faults=faults) as cluster:
             self.assertGreater(self.moves(cluster)["steps_made"], 0)
             answer = self.stopped(cluster, "worker_1", "a worker is stopped", "silent", ["worker 1"],
-                                  r"worker 0.* wait.* for worker 1, which has not been heard of for [\d.]+ s; "
-                                  r"last it was at \w+.* at step \d+")
+                                  r"waits? for worker 1, which has not been heard of for [\d.]+ s; last it "
+                                  r"was at \w+.* at step \d+")
             self.assertIn("SIGSTOP", answer["advice"])
             self.moves(cluster)
             self.stopped(cluster, "server_0", "a server is stopped", "silent", ["server 0"],
-                         r"worker.* wait.* for server 0, which has not been heard of for [\d.]+ s")
+                         r"waits? for server 0, which has not been heard of for [\d.]+ s")
             self.moves(cluster)
             self.switched(cluster, data, "a data file does not open", "data", ["worker 1"],
                           r"worker 1, which has read no example for [\d.]+ s: stage (read|train), file .*adult\.data\.gz")
@@ -136,9 +139,11 @@ class Why(harness.Case):
                         r"server 1 \(.*\) is lost: its process has ended\. The job has stood for .*server 1")
 
     def test_members_that_do_not_come_and_ranks_that_wait(self):
-        faults = {"worker_1": ["point=worker.step.computed:sleep=4s@40,point=worker.step.pushed:sleep=4s@80,"
-                               "point=worker.step.ended:sleep=4s@120"]}
-        sets = {**PATIENT, "parallel.dense_exchange": "allreduce"}
+        # The stages of a step in which worker 1 stays, some seconds apart.
+        faults = {"worker_0": [SLOWLY], "worker_1": ["point=worker.step.computed:sleep=6s@75,point=worker.step.pushed:"
+                                                     "sleep=6s@195,point=worker.step.ended:sleep=6s@315"]}
+        epoch = 512  # Steps: long enough to stop a worker in the middle of one.
+        sets = {**PATIENT, "parallel.dense_exchange": "allreduce", "train.batch_size": 64}
         late = ["worker_1"]
         with LateCluster(harness.CENSUS, self.out("run"), sets=sets, faults=faults, late=late) as cluster:
             self.expect(cluster, "a worker has not come", "missing", [],
@@ -165,13 +170,14 @@ class Why(harness.Case):
                 self.expect(cluster, hang, "work", ["worker 1"],
                             rf"worker 0.* for worker 1, which has been at {stage} for [\d.]+ s at step \d+")
                 self.moves(cluster)
+            self.until(cluster, lambda a: 50 < a["step"] % epoch < epoch - 100, "the middle of an epoch")
             answer = self.stopped(cluster, "worker_0", "a rank of an allreduce is stopped", "silent", ["worker 0"],
                                   "worker 1.* for worker 0, which has not been heard of")
             other = next(m for m in answer["members"] if m["name"].startswith("worker 1"))
             self.assertEqual(other["waits_for"], ["worker 0"])
 
     def test_a_straggler_and_copies_that_are_missing(self):
-        faults = {"worker_1": ["point=worker.step.computed:sleep=5s@40"]}
+        faults = {"worker_0": [SLOWLY], "worker_1": ["point=worker.step.computed:sleep=6s@75"]}
         sets = {**PATIENT, "train.mode": "ssp", "train.staleness_bound": 2, "cluster.replicas": 1}
         with FailingCluster(harness.CENSUS, self.out("run"), 3, 2, sets=sets, faults=faults) as cluster:
             self.expect(cluster, "others are at the staleness bound", "work", ["worker 1"],

@@ -38,6 +38,51 @@ TEST_F(SchedulerNodeTest, TellsWhoeverAsksHowTheJobIs) {
   EXPECT_EQ(status.members[2].name, "worker 1 (worker b)");
   EXPECT_GE(status.members[2].clock, 10);
   EXPECT_LT(status.members[2].silent_ms, 1000);
+  EXPECT_EQ(status.heartbeat_ms, options_.job.cluster.heartbeat_ms);
+  EXPECT_EQ(status.want, Want::kNobody);
+  // What members say of themselves, and what they were told.
+  ScriptedMember& worker = cluster_->member("worker b");
+  worker.client.ReportActivity(
+      {"pull", "", Hold::kMembers, 700, {{cluster_->member("server a").self, 650}}});
+  EXPECT_TRUE(cluster_->RunUntil([&] { return ask().members[2].activity.stage == "pull"; }));
+  status = ask();
+  EXPECT_EQ(status.members[2].peer, worker.self);
+  EXPECT_EQ(status.members[2].activity.awaited[0].peer, status.members[0].peer);
+  EXPECT_EQ(status.members[2].told, "train");
+  EXPECT_EQ(status.members[0].told, "");
+}
+
+TEST_F(SchedulerNodeTest, TellsWhomItWaitsForAndSinceWhen) {
+  Start();
+  const auto ask = [&] {
+    Frame frame = EncodeMessage(StatusRequest());
+    cluster_->node->OnFrame({4711}, frame);
+    StatusReply reply;
+    for (const Outgoing& out : cluster_->node->TakeOutput().frames) {
+      if (out.to == PeerId{4711}) EXPECT_TRUE(DecodeMessage(out.frame, &reply).ok());
+    }
+    return reply;
+  };
+  StatusReply status = ask();
+  EXPECT_EQ(status.want, Want::kFirst);
+  EXPECT_EQ(status.missing, "1 of 1 server and 2 of 2 workers");
+  JoinRequest stranger;
+  stranger.role = Role::kWorker;
+  stranger.job_digest = 1;
+  stranger.host = "host-z 17";
+  Frame join = EncodeMessage(stranger);
+  cluster_->node->OnFrame({99}, join);
+  EXPECT_THAT(ask().reason, StartsWith("host-z 17 was refused: "));
+  EXPECT_TRUE(cluster_->RunUntil([&] { return ask().clock >= 10; }));
+  EXPECT_EQ(ask().want, Want::kNobody);
+  ScaleRequest more;
+  more.workers = 1;
+  Frame scale = EncodeMessage(more);
+  cluster_->node->OnFrame({4711}, scale);
+  cluster_->node->TakeOutput();
+  status = ask();
+  EXPECT_EQ(status.want, Want::kNewcomers);
+  EXPECT_THAT(status.missing, StartsWith("1 of 3 workers"));
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ class ServerHarness {
     SendView();
   }
 
-  static PeerId WorkerPeer(uint32_t worker) { return {1000 + worker}; }
+  static constexpr PeerId WorkerPeer(uint32_t worker) { return {1000 + worker}; }
 
   void SendView() {
     FromPeer(kSchedulerPeer, view_, 0);

@@ -75,7 +75,8 @@ void WaitsForTheStepOf(StatusReply& s, uint64_t late) {
   }
 }
 
-std::vector<Hang> Hangs() {
+// The job stands, or a member is not well.
+std::vector<Hang> HangsOfTheUnwell() {
   return {
       {"a member has not come",
        [](StatusReply& s) {
@@ -142,6 +143,12 @@ std::vector<Hang> Hangs() {
        {"server 0"},
        {"worker 0, worker 1 and worker 2 wait for server 0, which says: no space for spilled "
         "rows"}},
+  };
+}
+
+// All are well, and one is late.
+std::vector<Hang> HangsOfTheLate() {
+  return {
       {"a data file hangs",
        [](StatusReply& s) {
          WaitsForTheStepOf(s, kWorker1);
@@ -177,6 +184,12 @@ std::vector<Hang> Hangs() {
        WhyKind::kWork,
        {"worker 2"},
        {"worker 0 and worker 1 wait for worker 2"}},
+  };
+}
+
+// Nobody is late, and what members send does not arrive.
+std::vector<Hang> OtherHangs() {
+  return {
       {"all ranks are in one call",
        [](StatusReply& s) {
          Waits(s, kWorker0, "meet", {kWorker1, kWorker2}, Hold::kGroup);
@@ -201,6 +214,12 @@ std::vector<Hang> Hangs() {
        WhyKind::kCycle,
        {"worker 1"},
        {"worker 1 and server 0 and server 1 have waited for each other for 3.2 s"}},
+  };
+}
+
+// What is waited for is at a server, or nowhere.
+std::vector<Hang> HangsBesideSteps() {
+  return {
       {"a backup is behind",
        [](StatusReply& s) {
          for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) Waits(s, w, "push", {kServer0});
@@ -232,6 +251,7 @@ std::vector<Hang> Hangs() {
          for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) {
            s.members[w].activity = At("train", Hold::kOrders, 5000, {});
          }
+         s.members[kWorker1].told_ms = 5000;
        },
        WhyKind::kLink,
        {"worker 1"},
@@ -248,7 +268,11 @@ std::vector<Hang> Hangs() {
 }
 
 TEST(Why, HangsAreExplainedByName) {
-  const std::vector<Hang> hangs = Hangs();
+  std::vector<Hang> hangs;
+  for (const auto& some :
+       {HangsOfTheUnwell(), HangsOfTheLate(), OtherHangs(), HangsBesideSteps()}) {
+    hangs.insert(hangs.end(), some.begin(), some.end());
+  }
   for (const Hang& hang : hangs) {
     WhyFacts facts{.now = Training(), .before = Training(), .apart_ms = 1000};
     hang.make(facts.now);
@@ -291,6 +315,25 @@ TEST(Why, StepsThatAreMadeAreNoWait) {
   EXPECT_TRUE(Explain(facts).waits());
 }
 
+// What members say is some heartbeats old.
+TEST(Why, AWaitThatHasJustBegunBlamesNoLink) {
+  StatusReply idle = Training();
+  for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) {
+    Waits(idle, w, "pull", {kServer0}, Hold::kMembers, 200);
+  }
+  EXPECT_EQ(Explain({.now = idle, .before = {}, .apart_ms = 0}).kind, WhyKind::kWork);
+  StatusReply told = Training();
+  for (const uint64_t w : {kWorker0, kWorker1, kWorker2}) {
+    told.members[w].activity = At("train", Hold::kOrders, 5000, {});
+    told.members[w].told_ms = 50;
+  }
+  EXPECT_EQ(Explain({.now = told, .before = {}, .apart_ms = 0}).kind, WhyKind::kWork);
+  StatusReply circle = Training();
+  WaitsForTheStepOf(circle, kWorker1);
+  Waits(circle, kWorker1, "push", {kServer0, kServer1}, Hold::kMembers, 20);
+  EXPECT_EQ(Explain({.now = circle, .before = {}, .apart_ms = 0}).kind, WhyKind::kWork);
+}
+
 TEST(Why, WhatNobodyKnowsLeadsNowhere) {
   StatusReply status = Training();
   Waits(status, kWorker0, "pull", {99, kWorker0});  // A stranger, and itself.
@@ -323,7 +366,7 @@ TEST(Why, ATableForPeopleAndJsonForScripts) {
   const std::string text = ToText(facts.now, explanation);
   EXPECT_THAT(text, HasSubstr("job 'census', view 1, train, every worker has finished step 40\n"));
   EXPECT_THAT(text, HasSubstr("\n  member             step  state    for    waits for           "
-                              "told           heard\n"));
+                              "told             heard\n"));
   EXPECT_THAT(text, HasSubstr("\n  worker 1 (host 3)  40    compute  0.1 s  -                   "
                               "train 0.0 s ago  1 min 4 s ago\n"));
   const std::string json = ToJson(facts.now, explanation);

@@ -160,16 +160,23 @@ WhyKind Why::KindOf(size_t m) const {
   if (graph_.is_silent(m)) return WhyKind::kSilent;
   if (member.deaf) return WhyKind::kDeaf;
   if (!member.trouble.empty()) return WhyKind::kTrouble;
-  if (graph_.in_full_group(m)) return WhyKind::kGroup;
+  if (graph_.in_full_group(m)) {
+    return member.activity.for_ms > LateMs(now_) ? WhyKind::kGroup : WhyKind::kWork;
+  }
   switch (member.activity.hold) {
     case Hold::kData:
       return WhyKind::kData;
     case Hold::kDisk:
       return WhyKind::kDisk;
     case Hold::kOrders:
+      // It has nothing to do, also after what it should have heard long ago.
+      if (graph_.is_overdue(m)) return WhyKind::kLink;
+      if (!member.told.empty() && member.told_ms - member.silent_ms > LateMs(now_)) {
+        return WhyKind::kLink;
+      }
+      break;
     case Hold::kMembers:
     case Hold::kGroup:
-      return WhyKind::kLink;
     case Hold::kWork:
       break;
   }
@@ -288,6 +295,10 @@ void Why::Find() {
   const std::set<size_t> circle = graph_.CirclesFrom(told);
   const bool worse = !ends.empty() && ends.begin()->first.first <= WhyKind::kTrouble;
   if (!circle.empty() && !worse) return BlameCircle(circle);
+  if (ends.empty()) {  // Waits that are as short as that are work.
+    Blame(WhyKind::kWork, told);
+    return;
+  }
   // Whoever only works, and is waited for by nobody, is no cause where another is.
   for (const bool alone : {false, true}) {
     for (const auto& [of, members] : ends) {

@@ -12,15 +12,20 @@ constexpr int64_t kHeartbeatsLate = 3, kBusyMs = 300;
 
 }  // namespace
 
+int64_t LateMs(const StatusReply& status) {
+  return kHeartbeatsLate * status.heartbeat_ms + kBusyMs;
+}
+
 WaitGraph::WaitGraph(const StatusReply& status)
     : edges_(status.members.size()),
+      overdue_(status.members.size()),
       silent_(status.members.size()),
       full_group_(status.members.size()) {
   const std::vector<MemberStatus>& members = status.members;
   std::map<PeerId, size_t> places;
   for (size_t m = 0; m < members.size(); ++m) {
     places[members[m].peer] = m;
-    silent_[m] = members[m].silent_ms > kHeartbeatsLate * status.heartbeat_ms + kBusyMs;
+    silent_[m] = members[m].silent_ms > LateMs(status);
   }
   const auto in_group = [&](size_t m) {
     return members[m].activity.hold == Hold::kGroup && !silent_[m];
@@ -37,6 +42,7 @@ WaitGraph::WaitGraph(const StatusReply& status)
       // Who makes the same call is not the one that is missing.
       if (in_group(m) && in_group(at->second)) continue;
       edges_[m].insert(at->second);
+      if (awaited.for_ms > LateMs(status)) overdue_[m].insert(at->second);
     }
     full_group_[m] = any && edges_[m].empty();
   }
@@ -46,13 +52,17 @@ bool WaitGraph::is_awaited(size_t member) const {
   return std::ranges::any_of(edges_, [&](const auto& edges) { return edges.contains(member); });
 }
 
-std::set<size_t> WaitGraph::ReachedFrom(const std::set<size_t>& from) const {
+bool WaitGraph::is_overdue(size_t member) const {
+  return std::ranges::any_of(overdue_, [&](const auto& edges) { return edges.contains(member); });
+}
+
+std::set<size_t> WaitGraph::Reached(const Edges& edges, const std::set<size_t>& from) {
   std::set<size_t> reached = from;
   std::vector<size_t> open(from.begin(), from.end());
   while (!open.empty()) {
     const size_t member = open.back();
     open.pop_back();
-    for (const size_t next : edges_[member]) {
+    for (const size_t next : edges[member]) {
       if (reached.insert(next).second) open.push_back(next);
     }
   }
@@ -60,15 +70,16 @@ std::set<size_t> WaitGraph::ReachedFrom(const std::set<size_t>& from) const {
 }
 
 std::set<size_t> WaitGraph::EndsFrom(const std::set<size_t>& from) const {
-  std::set<size_t> ends = ReachedFrom(from);
+  std::set<size_t> ends = Reached(edges_, from);
   std::erase_if(ends, [&](size_t member) { return !edges_[member].empty(); });
   return ends;
 }
 
 std::set<size_t> WaitGraph::CirclesFrom(const std::set<size_t>& from) const {
-  std::set<size_t> circles = ReachedFrom(from);
-  std::erase_if(circles,
-                [&](size_t member) { return !ReachedFrom(edges_[member]).contains(member); });
+  std::set<size_t> circles = Reached(edges_, from);
+  std::erase_if(circles, [&](size_t member) {
+    return !Reached(overdue_, overdue_[member]).contains(member);
+  });
   return circles;
 }
 

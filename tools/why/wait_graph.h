@@ -2,12 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <set>
 #include <vector>
 
 #include "common/protocol/messages.h"
 
 namespace hdps {
+
+// What a member says is as old as its last heartbeat: a wait shorter than this may be over, and who
+// says nothing for so long is silent.
+int64_t LateMs(const StatusReply& status);
 
 // Invariant: an edge (a, b) says that `a` was heard to wait for `b`, which is a member too and has
 // not come to the same point itself.
@@ -25,15 +30,19 @@ class WaitGraph {
   bool is_awaited(size_t member) const;
   // Those at the ends of the chains that begin with `from`: they wait for no member.
   std::set<size_t> EndsFrom(const std::set<size_t>& from) const;
-  // Of those that `from` leads to, the ones in a circle: they come to wait for themselves.
+  // Somebody has waited for it for longer than LateMs().
+  bool is_overdue(size_t member) const;
+  // Of those that `from` leads to, the ones in a circle of such waits: they wait for themselves.
   std::set<size_t> CirclesFrom(const std::set<size_t>& from) const;
   // Those that wait for one of `causes`, over however many others.
   std::set<size_t> WaitFor(const std::set<size_t>& causes) const;
 
  private:
-  std::set<size_t> ReachedFrom(const std::set<size_t>& from) const;  // With `from`.
+  using Edges = std::vector<std::set<size_t>>;
+  static std::set<size_t> Reached(const Edges& edges,
+                                  const std::set<size_t>& from);  // With `from`.
 
-  std::vector<std::set<size_t>> edges_;
+  Edges edges_, overdue_;  // All; those that have lasted.
   std::vector<bool> silent_, full_group_;
 };
 

@@ -41,7 +41,7 @@ std::string Aligned(const std::vector<Row>& rows) {
 std::string ToText(const StatusReply& status, const Explanation& explanation) {
   std::string text = explanation.sentence + "\n";
   for (const std::string& note : explanation.notes) text += "note: " + note + "\n";
-  if (!explanation.advice.empty()) text += "look: " + explanation.advice + "\n";
+  if (!explanation.advice.empty()) text += "next: " + explanation.advice + "\n";
   if (explanation.lines.empty()) return text;
   text += "\njob '" + status.job + "', view " + std::to_string(status.view.value) + ", " +
           status.state + ", every worker has finished step " + std::to_string(status.clock) + "\n";

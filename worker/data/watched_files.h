@@ -11,8 +11,8 @@
 
 namespace hdps {
 
-// `files`, which must outlive it; `asks` is called before a file is opened for reading, or asked for
-// its size or whether it is there, on the thread that does so: any of these may take long.
+// `files`, which must outlive it; `asks` is called before a file is opened for reading, or asked
+// for its size or whether it is there, on the thread that does so: any of these may take long.
 class WatchedFiles : public FileSystem {
  public:
   WatchedFiles(FileSystem& files, std::function<void(const std::string& path)> asks)

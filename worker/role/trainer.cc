@@ -155,7 +155,7 @@ Status Trainer::Execute(const Command& command) {
 Status Trainer::TellRows(CommandDone* done) {
   if (job_->train.evals_per_epoch == 0 || channel_.rank().value != 0) return Status();
   if (!rows_of_epoch_) {
-    const ActivityBoard::Waiting reading(&board_, Hold::kData);
+    const ActivityBoard::Waiting waiting(&board_, Hold::kData);
     const ReaderOptions reading{.seed = job_->seed, .side = RowSide::kTrained};
     HDPS_ASSIGN_OR_RETURN(rows_of_epoch_, CountRows(files_, job_->data, job_->data.train, reading));
   }

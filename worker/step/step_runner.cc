@@ -109,6 +109,7 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {
   const WatchedSpan span(trace_, "step", "push, ask for the next rows");
+  channel_.board().Enter("push");
   if (clips_own_) {
     ClipOwnNorm(job_, window.at(0).prepared->parts.num_examples(), dense_keys_,
                 {compute_.row_gradients(), dense_sum_.gradients().host()});
@@ -198,6 +199,7 @@ Status StepRunner::Compute(StepWindow& window, const StepTask& task, StepOutcome
       // Others may wish to pause too; then the rows are asked for in vain.
       sent = PushAndAsk(window, task, task.pause);
       sent_ns_ = clock_.NowNs() - begin;
+      channel_.board().Enter(ActivityBoard::kCompute);
     };
   }
   BeginPush(*step.prepared);

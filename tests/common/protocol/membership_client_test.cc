@@ -114,6 +114,26 @@ TEST_F(MembershipClientTest, HeartbeatsSayWhichAnswersHaveCome) {
   EXPECT_EQ(heartbeat.silent[0].peer, PeerId{11});
 }
 
+TEST_F(MembershipClientTest, HeartbeatsSayInFewWordsWhatAMemberIsAt) {
+  Form();
+  Activity activity;
+  activity.stage = "read";
+  activity.subject = "a\nb" + std::string(5000, 'x');
+  activity.hold = Hold::kData;
+  activity.for_ms = 12'000;
+  activity.awaited.assign(10'000, {{11}, 3});
+  client_.ReportActivity(activity);
+  TickUntil(600);
+  Said();
+  const Activity said = DecodedAs<Heartbeat>(last_frame_).activity;
+  EXPECT_EQ(said.stage, "read");
+  EXPECT_EQ(said.subject.substr(0, 6), "a\\x0Ab");
+  EXPECT_LT(said.subject.size(), 2 * kSubjectBytesMax);
+  EXPECT_EQ(said.hold, Hold::kData);
+  EXPECT_EQ(said.for_ms, 12'000);
+  EXPECT_EQ(said.awaited.size(), kAwaitedMax);
+}
+
 TEST_F(MembershipClientTest, WhoFailsAloneSaysSo) {
   Form();
   client_.FailAlone("no space");

@@ -22,7 +22,11 @@ inline bool operator==(const SavedFile& a, const SavedFile& b) {
          std::tie(b.name, b.bytes, b.checksum, b.rows);
 }
 inline bool operator==(const MemberStatus& a, const MemberStatus& b) {
-  return std::tie(a.name, a.clock, a.silent_ms) == std::tie(b.name, b.clock, b.silent_ms);
+  const auto fields = [](const MemberStatus& m) {
+    const auto& [name, clock, silent_ms, peer, activity, trouble, told, told_ms, deaf] = m;
+    return std::tie(name, clock, silent_ms, peer, activity, trouble, told, told_ms, deaf);
+  };
+  return fields(a) == fields(b);
 }
 inline bool operator==(const SilentServer& a, const SilentServer& b) {
   return std::tie(a.peer, a.for_ms) == std::tie(b.peer, b.for_ms);
@@ -47,6 +51,10 @@ inline std::vector<TableKeys> TwoTables() {
   return {{{1}, 3, 2, {1, 0, 2}}, {{4}, 2, 3, {2, 0, 0}}};
 }
 
+inline Activity SomeActivity() {
+  return {"pull", "part-3.gz", Hold::kMembers, 1200, {{{12}, 1100}, {{13}, 900}}};
+}
+
 inline auto Fields(const JoinRequest& m) {
   const auto& [a, b, c, d, e, f, g, h] = m;
   return std::tie(a, b, c, d, e, f, g, h);
@@ -60,8 +68,8 @@ inline auto Fields(const View& m) {
   return std::tie(a, b, c, d.owner, e, f, g);
 }
 inline auto Fields(const Heartbeat& m) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, activity] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, j, k, activity);
 }
 inline auto Fields(const HeartbeatAck& m) {
   const auto& [a, b] = m;
@@ -108,8 +116,8 @@ inline auto Fields(const KvValue& m) {
 }
 inline auto Fields(const StatusRequest&) { return std::tuple<>(); }
 inline auto Fields(const StatusReply& m) {
-  const auto& [a, b, c, d, e] = m;
-  return std::tie(a, b, c, d, e);
+  const auto& [a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms] = m;
+  return std::tie(a, b, c, d, e, heartbeat_ms, want, missing, reason, missing_ms, patience_ms);
 }
 inline auto Fields(const PullRequest& m) {
   const auto& [a, b, c, d, e, f, g, h] = m;
@@ -215,7 +223,8 @@ void ForEachSample(const Visit& visit) {
   visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3"});
   visit(JoinRefused{2, "one too many"});
   visit(SampleView());
-  visit(Heartbeat{{5}, 6, 7, 8.5, 0.5, 9, {4, 3, 2, 1}, 21, 20, "no space", {{{12}, 3500}}});
+  visit(Heartbeat{
+      {5}, 6, 7, 8.5, 0.5, 9, {4, 3, 2, 1}, 21, 20, "no space", {{{12}, 3500}}, SomeActivity()});
   visit(HeartbeatAck{{5}, 21});
   visit(Command{.id = {3},
                 .command = CommandKind::kLoad,
@@ -238,7 +247,18 @@ void ForEachSample(const Visit& visit) {
   visit(KvGet{"gloo/0"});
   visit(KvValue{"gloo/0", true, "value"});
   visit(StatusRequest{});
-  visit(StatusReply{"census", "train", {1}, 40, {{"server 0 (a:1)", 41, 3}, {"worker 0", 40, 0}}});
+  visit(StatusReply{"census",
+                    "train",
+                    {1},
+                    40,
+                    {{"server 0 (a:1)", 41, 3, {12}, SomeActivity(), "no space", "save", 70, true},
+                     {"worker 0", 40, 0}},
+                    500,
+                    Want::kLost,
+                    "1 of 2 workers",
+                    "worker 1 is lost",
+                    800,
+                    900});
   visit(ScaleRequest{-1, true, 4, false});
   visit(ScaleReply{Code::kInvalidArgument, "no worker would be left"});
   visit(PullRequest{8, PullMode::kRefresh, TwoTables(), KeysOf({1, 2, 3, 4, 5}), 6, 17, 3,

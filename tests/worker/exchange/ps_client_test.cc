@@ -83,6 +83,20 @@ TEST_F(PsClientTest, GathersRepliesInTheOrderOfTheRequests) {
   EXPECT_EQ(client_.outstanding(), 0u);
 }
 
+TEST_F(PsClientTest, TellsWhichServersOweAnAnswerAndSinceWhen) {
+  EXPECT_TRUE(client_.Unanswered().empty());
+  client_.Start(Ticket{1}, {Advance(1)});
+  client_.OnTick(1300);
+  client_.Start(Ticket{2}, {Advance(0), Advance(1)});
+  client_.OnTick(1500);
+  EXPECT_EQ(client_.Unanswered(), (std::vector<Awaited>{{{10}, 200}, {{11}, 500}}));
+  const std::vector<Outgoing> sent = client_.TakeOutgoing();
+  EXPECT_TRUE(client_.OnFrame({11}, Reply(sent[0], AdvanceAck{1})));
+  EXPECT_EQ(client_.Unanswered(), (std::vector<Awaited>{{{10}, 200}, {{11}, 200}}));
+  client_.CancelAll();
+  EXPECT_TRUE(client_.Unanswered().empty());
+}
+
 TEST_F(PsClientTest, RepeatsUnderTheSameIdAndBacksOff) {
   client_.Start(Ticket{1}, {Advance(0)});
   const uint64_t id = client_.TakeOutgoing().at(0).frame.header.request_id;

@@ -1,0 +1,83 @@
+// What the compute side of a worker says it is at.
+#include "worker/exchange/activity_board.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/common/platform/settable_clock.h"
+#include "worker/data/watched_files.h"
+
+namespace hdps {
+namespace {
+
+class ActivityBoardTest : public testing::Test {
+ protected:
+  void Expect(const std::string& stage, Hold hold, int64_t for_ms,
+              const std::string& subject = "") {
+    const Activity now = board_.Now();
+    EXPECT_EQ(now.stage, stage);
+    EXPECT_EQ(now.hold, hold);
+    EXPECT_EQ(now.for_ms, for_ms);
+    EXPECT_EQ(now.subject, subject);
+  }
+  void Later(int64_t ms) { clock_.now_ms += ms; }
+
+  SettableClock clock_;
+  ActivityBoard board_{clock_};
+};
+
+TEST_F(ActivityBoardTest, AStageAndTheWaitWithinIt) {
+  board_.Enter("pull");
+  Later(5);
+  Expect("pull", Hold::kWork, 5);
+  {
+    const ActivityBoard::Waiting outer(&board_, Hold::kMembers);
+    Later(30);
+    {
+      const ActivityBoard::Waiting same(&board_, Hold::kMembers);
+      Later(10);
+      Expect("pull", Hold::kMembers, 40);  // One wait, in several pieces.
+    }
+    const ActivityBoard::Waiting other(&board_, Hold::kGroup);
+    Later(7);
+    Expect("pull", Hold::kGroup, 7);
+  }
+  Expect("pull", Hold::kWork, 52);
+  board_.Enter("evaluate", "second set");
+  Expect("evaluate", Hold::kWork, 0, "second set");
+  const ActivityBoard::Waiting nowhere(nullptr, Hold::kData);
+}
+
+TEST_F(ActivityBoardTest, CallsOfCollectives) {
+  board_.Enter(ActivityBoard::kCompute);
+  board_.calls()->CallBegun();  // Of a queue, beside what is computed.
+  Later(20);
+  Expect(ActivityBoard::kCompute, Hold::kWork, 20);
+  board_.lane_calls()->CallBegun();  // A part of computing.
+  Later(3);
+  Expect(ActivityBoard::kCompute, Hold::kGroup, 3);
+  board_.lane_calls()->CallEnded();
+  board_.Enter("reduce_dense");
+  Later(4);
+  Expect("reduce_dense", Hold::kGroup, 27);
+  board_.calls()->CallEnded();
+  Expect("reduce_dense", Hold::kWork, 4);
+}
+
+TEST_F(ActivityBoardTest, TheFileThatIsAskedFor) {
+  const std::unique_ptr<FileSystem> disk = NewMemoryFileSystem();
+  WatchedFiles files(*disk, [this](const std::string& path) { board_.Opened(path); });
+  ASSERT_TRUE(WriteFileAtomically(files, "a", std::string("x")).ok());
+  board_.Enter("read");
+  const ActivityBoard::Waiting waiting(&board_, Hold::kData);
+  EXPECT_TRUE(files.OpenSequential("a").ok());
+  Expect("read", Hold::kData, 0, "a");
+  EXPECT_FALSE(files.Exists("b"));
+  Expect("read", Hold::kData, 0, "b");
+  EXPECT_FALSE(files.FileSize("c").ok());
+  Expect("read", Hold::kData, 0, "c");
+}
+
+}  // namespace
+}  // namespace hdps
