@@ -9,6 +9,7 @@
 #include "common/net/transport.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
+#include "common/process/connections.h"
 #include "common/protocol/messages.h"
 
 namespace hdps {
@@ -16,10 +17,10 @@ namespace hdps {
 // The question may be lost: it is asked again until there is an answer, or for too long. Whoever
 // answers it twice must mean the same.
 template <typename Reply, typename Request>
-Result<Reply> AskScheduler(const std::string& address, bool insecure, const Request& request) {
+Result<Reply> AskScheduler(const std::string& address, const Connections& connections,
+                           const Request& request) {
   constexpr int64_t kPatienceMs = 5000, kAskEveryMs = 500;
-  const std::unique_ptr<Transport> transport =
-      NewZmqTransport({.self = NewPeerId(), .insecure = insecure});
+  const std::unique_ptr<Transport> transport = NewZmqTransport(connections.Options(NewPeerId()));
   HDPS_RETURN_IF_ERROR(transport->Connect(kSchedulerPeer, address));
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const int64_t until = clock->NowMs() + kPatienceMs;
@@ -34,7 +35,8 @@ Result<Reply> AskScheduler(const std::string& address, bool insecure, const Requ
   }
   return Status(Code::kUnavailable, "nobody answers at " + address + " for " +
                                         std::to_string(kPatienceMs / 1000) +
-                                        " s; is the scheduler running there?");
+                                        " s; is the scheduler running there" +
+                                        (connections.keys ? ", and does it allow this key?" : "?"));
 }
 
 }  // namespace hdps

@@ -37,7 +37,7 @@ struct MachineFacts {
 // What is asked about; empty: not at all.
 struct FactsWanted {
   std::string out, spill, listen, scheduler;
-  bool insecure = false;
+  bool may_leave = false;
 };
 // Leaves nothing behind but the folder --out, if that was not there.
 MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted);
