@@ -50,11 +50,11 @@ Status CheckFlags(const DaemonFlags& flags) {
   if (FLAGS_resume != "auto" && FLAGS_resume != "never") {
     return {Code::kInvalidArgument, "--resume=" + FLAGS_resume + ": expected auto or never"};
   }
-  return CheckAddress(FLAGS_listen, flags.insecure);
+  return CheckAddress(FLAGS_listen, flags.connections.may_leave());
 }
 
 Result<ProcessEnd> Run() {
-  HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags());
+  HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags(KeyRole::kScheduler));
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
   HDPS_ASSIGN_OR_RETURN(Job job,
@@ -68,9 +68,10 @@ Result<ProcessEnd> Run() {
   const std::string out = std::filesystem::absolute(FLAGS_out).lexically_normal().string();
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, LockRunFolder(*files, kProgram, out));
   const std::unique_ptr<Transport> transport =
-      flags.faults.Around(NewZmqTransport({.self = kSchedulerPeer, .insecure = flags.insecure}));
+      flags.faults.Around(NewZmqTransport(flags.connections.Options(kSchedulerPeer)));
   HDPS_ASSIGN_OR_RETURN(const std::string address, transport->Listen(FLAGS_listen));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
+  WarnOfOpenDoor(flags.connections, "scheduler", FLAGS_listen, address);
 
   SchedulerOptions options;
   options.job = std::make_shared<const Job>(std::move(job));

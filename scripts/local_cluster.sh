@@ -21,7 +21,10 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --scheduler=ADDRESS   with --node-rank above 0: where the scheduler is
   --total-servers=M, --total-workers=N   over all machines (default: those of this one)
   --host=ADDRESS        this machine's own address, as the others reach it (default 127.0.0.1)
-  --insecure            allow addresses beyond loopback
+  --keys=DIR            the job's keys, made by hdps keygen: every connection is authenticated
+                        and encrypted
+  --insecure-collective allow allreduce beyond loopback although it knows no keys
+  --insecure            without keys: allow addresses beyond loopback
 Logs are in DIR/log, process numbers in DIR/pid while they run.
 TXT
 }
@@ -54,7 +57,8 @@ for argument in "$@"; do
     --host=*) host=$value ;;
     --scheduler=*) scheduler=$value ;;
     --set=* | --log=*) common+=("$argument") ;;
-    --insecure) common+=(--insecure) ;;
+    --keys=* | --insecure) common+=("$argument") ;;
+    --insecure-collective) worker_flags+=(--insecure_collective) ;;
     --resume=*) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
     --expected_rows=*) server_flags+=("$argument") ;;

@@ -34,7 +34,7 @@ constexpr char kUsage[] =
 constexpr std::string_view kFlags[] = {"listen", "spill_path", "expected_rows"};
 
 Result<ProcessEnd> Run() {
-  HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags());
+  HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags(KeyRole::kServer));
   HDPS_ASSIGN_OR_RETURN(MemberFlags member, ReadMemberFlags(flags));
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
   HDPS_ASSIGN_OR_RETURN(Job job,
@@ -55,8 +55,9 @@ Result<ProcessEnd> Run() {
     options.node.spill_folder = "/tmp/hdps_spill_" + std::to_string(identity.self.value);
   }
   const std::unique_ptr<Transport> transport =
-      flags.faults.Around(NewZmqTransport({.self = identity.self, .insecure = flags.insecure}));
+      flags.faults.Around(NewZmqTransport(flags.connections.Options(identity.self)));
   HDPS_ASSIGN_OR_RETURN(identity.own_address, transport->Listen(FLAGS_listen));
+  WarnOfOpenDoor(flags.connections, "server", FLAGS_listen, identity.own_address);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "listening on " << identity.own_address << ", scheduler at "

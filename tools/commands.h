@@ -27,6 +27,7 @@ Subcommand DiffCommand();
 Subcommand VerifyCommand();
 Subcommand GenerateCommand();
 Subcommand DoctorCommand();
+Subcommand KeygenCommand();
 Subcommand StatusCommand();
 Subcommand WhyCommand();
 Subcommand ScaleCommand();

@@ -42,9 +42,9 @@ int main(int argc, char** argv) {
   const std::vector<hdps::Subcommand> commands = {
       hdps::TrainCommand(),    hdps::EvaluateCommand(), hdps::PredictCommand(),
       hdps::InspectCommand(),  hdps::DiffCommand(),     hdps::VerifyCommand(),
-      hdps::GenerateCommand(), hdps::DoctorCommand(),   hdps::StatusCommand(),
-      hdps::ScaleCommand(),    hdps::PlanCommand(),     hdps::PrepareCommand(),
-      hdps::ReportCommand(),   hdps::WhyCommand()};
+      hdps::GenerateCommand(), hdps::DoctorCommand(),   hdps::KeygenCommand(),
+      hdps::StatusCommand(),   hdps::ScaleCommand(),    hdps::PlanCommand(),
+      hdps::PrepareCommand(),  hdps::ReportCommand(),   hdps::WhyCommand()};
   const std::string name = argc > 1 ? argv[1] : "";
   if (name.empty() || name == "help" || name == "--help" || name == "-h") {
     PrintHelp(commands);

@@ -10,7 +10,6 @@
 #include "tools/scheduler_question.h"
 
 DECLARE_string(scheduler);
-DECLARE_bool(insecure);
 // Of hdps train too, where they are plain counts.
 DEFINE_string(scale_servers, "", "Servers from now on: N, or +N or -N for so many more or fewer");
 DEFINE_string(scale_workers, "", "Workers from now on: N, or +N or -N for so many more or fewer");
@@ -49,8 +48,9 @@ Status Run() {
             "nothing to change; give --scale_servers or --scale_workers, as N, +N or -N"};
   }
   const ScaleRequest request{servers.value, servers.relative, workers.value, workers.relative};
+  HDPS_ASSIGN_OR_RETURN(const Connections connections, ReadConnections({KeyRole::kAdmin}));
   HDPS_ASSIGN_OR_RETURN(const ScaleReply reply,
-                        AskScheduler<ScaleReply>(FLAGS_scheduler, FLAGS_insecure, request));
+                        AskScheduler<ScaleReply>(FLAGS_scheduler, connections, request));
   if (reply.code != Code::kOk) return {reply.code, reply.message};
   std::puts(reply.message.c_str());
   return {};
@@ -61,8 +61,8 @@ Status Run() {
 Subcommand ScaleCommand() {
   return {"scale",
           "goes on with more or fewer servers or workers",
-          "hdps scale --scheduler=ADDRESS [--scale_servers=+1] [--scale_workers=-1]",
-          {"scheduler", "insecure", "scale_servers", "scale_workers"},
+          "hdps scale --scheduler=ADDRESS [--keys=DIR] [--scale_servers=+1] [--scale_workers=-1]",
+          {"scheduler", "keys", "insecure", "scale_servers", "scale_workers"},
           Run};
 }
 

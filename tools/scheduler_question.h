@@ -11,6 +11,7 @@
 #include "common/net/transport.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
+#include "common/process/connections.h"
 #include "common/protocol/messages.h"
 
 namespace hdps {
@@ -18,8 +19,9 @@ namespace hdps {
 // A line to the scheduler at one address.
 class SchedulerLine {
  public:
-  static Result<std::unique_ptr<SchedulerLine>> Open(const std::string& address, bool insecure) {
-    std::unique_ptr<SchedulerLine> line(new SchedulerLine(address, insecure));
+  static Result<std::unique_ptr<SchedulerLine>> Open(const std::string& address,
+                                                     const Connections& connections) {
+    std::unique_ptr<SchedulerLine> line(new SchedulerLine(address, connections));
     HDPS_RETURN_IF_ERROR(line->transport_->Connect(kSchedulerPeer, address));
     return line;
   }
@@ -41,7 +43,8 @@ class SchedulerLine {
     }
     return Status(Code::kUnavailable, "nobody answers at " + address_ + " for " +
                                           std::to_string(patience_ms / 1000) +
-                                          " s; is the scheduler running there?");
+                                          " s; is the scheduler running there" +
+                                          (with_keys_ ? ", and does it allow this key?" : "?"));
   }
   // Lets so much time pass; what comes meanwhile answers nothing.
   void Pause(int64_t ms) {
@@ -55,21 +58,24 @@ class SchedulerLine {
   int64_t NowMs() { return clock_->NowMs(); }
 
  private:
-  SchedulerLine(std::string address, bool insecure)
+  SchedulerLine(std::string address, const Connections& connections)
       : address_(std::move(address)),
+        with_keys_(connections.keys != nullptr),
         clock_(NewSystemClock()),
-        transport_(NewZmqTransport({.self = NewPeerId(), .insecure = insecure})) {}
+        transport_(NewZmqTransport(connections.Options(NewPeerId()))) {}
 
   const std::string address_;
+  const bool with_keys_;
   const std::unique_ptr<MonotonicClock> clock_;
   const std::unique_ptr<Transport> transport_;
 };
 
 template <typename Reply, typename Request>
-Result<Reply> AskScheduler(const std::string& address, bool insecure, const Request& request) {
+Result<Reply> AskScheduler(const std::string& address, const Connections& connections,
+                           const Request& request) {
   constexpr int64_t kPatienceMs = 5000;
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerLine> line,
-                        SchedulerLine::Open(address, insecure));
+                        SchedulerLine::Open(address, connections));
   return line->Ask<Reply>(request, kPatienceMs);
 }
 

@@ -12,7 +12,6 @@
 #include "tools/scheduler_question.h"
 
 DEFINE_string(scheduler, "", "Where the scheduler listens: tcp://HOST:PORT or ipc://PATH");
-DEFINE_bool(insecure, false, "Allow addresses beyond loopback although nothing is encrypted");
 DECLARE_bool(json);
 
 namespace hdps {
@@ -51,9 +50,10 @@ Status Run() {
             "--scheduler is missing; give the address that hdps-scheduler printed, "
             "--scheduler=tcp://HOST:PORT"};
   }
-  HDPS_ASSIGN_OR_RETURN(
-      const StatusReply status,
-      AskScheduler<StatusReply>(FLAGS_scheduler, FLAGS_insecure, StatusRequest()));
+  HDPS_ASSIGN_OR_RETURN(const Connections connections,
+                        ReadConnections({KeyRole::kReader, KeyRole::kAdmin}));
+  HDPS_ASSIGN_OR_RETURN(const StatusReply status,
+                        AskScheduler<StatusReply>(FLAGS_scheduler, connections, StatusRequest()));
   FLAGS_json ? PrintJson(status) : Print(status);
   return {};
 }
@@ -63,8 +63,8 @@ Status Run() {
 Subcommand StatusCommand() {
   return {"status",
           "how the job of a running scheduler is",
-          "hdps status --scheduler=ADDRESS [--json]",
-          {"scheduler", "insecure", "json"},
+          "hdps status --scheduler=ADDRESS [--keys=DIR] [--json]",
+          {"scheduler", "keys", "insecure", "json"},
           Run};
 }
 

@@ -107,13 +107,15 @@ Result<Address> ParseAddress(const std::string& text) {
   return address;
 }
 
-Status CheckAddress(const std::string& address, bool insecure) {
+Status CheckAddress(const std::string& address, bool may_leave) {
   HDPS_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
-  if (parsed.OnThisMachine() || insecure) return Status();
+  if (parsed.OnThisMachine() || may_leave) return Status();
   return Status(Code::kInvalidArgument,
                 "address \"" + address +
                     "\" reaches beyond this machine, where data would travel in clear and anyone "
-                    "could send to it: use 127.0.0.1, or give --insecure if that is acceptable");
+                    "could send to it: make keys with hdps keygen --out=DIR and give --keys=DIR, "
+                    "use 127.0.0.1, "
+                    "or give --insecure if that is acceptable");
 }
 
 }  // namespace hdps

@@ -27,8 +27,8 @@ Status InUse(const Address& address) {
       address, tcp ? "is in use; choose another port or 0" : "is in use; choose another path");
 }
 
-Result<Address> BetweenProcesses(const std::string& text, bool insecure) {
-  HDPS_RETURN_IF_ERROR(CheckAddress(text, insecure));
+Result<Address> BetweenProcesses(const std::string& text, bool may_leave) {
+  HDPS_RETURN_IF_ERROR(CheckAddress(text, may_leave));
   HDPS_ASSIGN_OR_RETURN(Address address, ParseAddress(text));
   if (address.scheme != Address::Scheme::kInproc) return address;
   return Status(Code::kInvalidArgument, "address " + text +
@@ -53,34 +53,42 @@ Status CheckPathIsFree(const Address& address) {
   return answered ? InUse(address) : Status();
 }
 
-// An address of this machine that others can reach.
-std::string OwnHost() {
-  std::string host = "127.0.0.1";
+// Calls visit(address, interface) for each IPv4 address of this machine.
+template <typename Visit>
+void ForEachIpv4(const Visit& visit) {
   ifaddrs* interfaces = nullptr;
-  if (getifaddrs(&interfaces) != 0) return host;
+  if (getifaddrs(&interfaces) != 0) return;
   for (const ifaddrs* i = interfaces; i != nullptr; i = i->ifa_next) {
     if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
-    if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0) continue;
     char text[INET_ADDRSTRLEN] = {};
     const auto* ipv4 = reinterpret_cast<const sockaddr_in*>(i->ifa_addr);
     if (inet_ntop(AF_INET, &ipv4->sin_addr, text, sizeof(text)) == nullptr) continue;
-    host = text;
-    break;
+    visit(std::string(text), *i);
   }
   freeifaddrs(interfaces);
-  return host;
+}
+
+// An address of this machine that others can reach.
+std::string OwnHost() {
+  std::string host;
+  ForEachIpv4([&](const std::string& address, const ifaddrs& interface) {
+    const bool reached =
+        (interface.ifa_flags & IFF_UP) != 0 && (interface.ifa_flags & IFF_LOOPBACK) == 0;
+    if (reached && host.empty()) host = address;
+  });
+  return host.empty() ? "127.0.0.1" : host;
 }
 
 }  // namespace
 
-Result<Address> AddressToListenOn(const std::string& text, bool insecure) {
-  HDPS_ASSIGN_OR_RETURN(Address address, BetweenProcesses(text, insecure));
+Result<Address> AddressToListenOn(const std::string& text, bool may_leave) {
+  HDPS_ASSIGN_OR_RETURN(Address address, BetweenProcesses(text, may_leave));
   if (address.scheme == Address::Scheme::kIpc) HDPS_RETURN_IF_ERROR(CheckPathIsFree(address));
   return address;
 }
 
-Result<Address> AddressToDial(const std::string& text, bool insecure) {
-  HDPS_ASSIGN_OR_RETURN(Address address, BetweenProcesses(text, insecure));
+Result<Address> AddressToDial(const std::string& text, bool may_leave) {
+  HDPS_ASSIGN_OR_RETURN(Address address, BetweenProcesses(text, may_leave));
   if (address.scheme == Address::Scheme::kTcp && (address.host == "*" || address.port == 0)) {
     return Status(Code::kInvalidArgument,
                   "address " + text + " cannot be dialed; write the host and port it listens on");
@@ -94,6 +102,15 @@ Result<std::string> AsOthersDial(Address address, const std::string& bound) {
   address.port = real.port;
   if (address.host == "*" || address.host == "0.0.0.0") address.host = OwnHost();
   return address.ToString();
+}
+
+std::string InterfacesOf(const Address& address) {
+  if (address.host == "*" || address.host == "0.0.0.0") return "every interface";
+  std::string found = "the interface of " + address.host;
+  ForEachIpv4([&](const std::string& host, const ifaddrs& interface) {
+    if (host == address.host) found = std::string("interface ") + interface.ifa_name;
+  });
+  return found;
 }
 
 Status BindFailure(const Address& address, int error, const std::string& text) {

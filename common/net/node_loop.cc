@@ -130,7 +130,10 @@ ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
   LOG(INFO) << "sent " << moved.bytes_sent << " bytes in " << moved.frames_sent
             << " frames, of these bytes " << moved.bytes_shared
             << " through shared memory; received " << moved.bytes_received << " bytes in "
-            << moved.frames_received << " frames";
+            << moved.frames_received << " frames, refused " << moved.frames_refused
+            << "; connections by key: " << moved.connections_admitted << " let in, "
+            << moved.connections_refused << " refused, " << moved.handshakes_failed
+            << " without a handshake";
   return {node.exit_status(), node.exit_reason()};
 }
 

@@ -2,20 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
+#include "common/net/keys/key_folder.h"
 #include "common/net/node.h"
 #include "common/net/section_allocator.h"
 
 namespace hdps {
 
 struct TransportOptions {
-  PeerId self;                       // Who we are to the others; unique for each incarnation.
-  bool insecure = false;             // Allow addresses beyond loopback without keys.
+  PeerId self;            // Who we are to the others; unique for each incarnation.
+  bool insecure = false;  // Allow addresses beyond loopback without keys.
+  // With them every connection over ZeroMQ is authenticated and encrypted (CURVE), and only holders
+  // of keys in their list are heard. Null: none.
+  std::shared_ptr<KeyFolder> keys = nullptr;
+  // With keys: ok when the holder of a key with this role may send that frame, else why not. Empty:
+  // each may send everything.
+  std::function<Status(KeyRole role, const Frame& frame)> may_send = nullptr;
   uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
   // Memory shared with each peer of this machine for what is on its way to it; 0 = none is shared.
   // It takes only as much as was ever on its way at once.
@@ -26,8 +34,10 @@ struct TransportCounters {
   uint64_t frames_sent = 0, frames_received = 0;
   uint64_t bytes_sent = 0, bytes_received = 0;
   uint64_t frames_dropped = 0;  // Unknown peer or its queue full: the sender's retry mends it.
-  uint64_t frames_refused = 0;  // Arrived and failed CheckFrame.
+  uint64_t frames_refused = 0;  // Arrived and failed CheckFrame, or the sender may not send it.
   uint64_t bytes_shared = 0;    // Of bytes_sent: through memory that the peer sees too.
+  // With keys, of connections to us: let in, refused by the list, and not even properly opened.
+  uint64_t connections_admitted = 0, connections_refused = 0, handshakes_failed = 0;
 };
 
 // Moves frames between peers: at most once, in order between two peers, never blocking the sender.
@@ -42,7 +52,7 @@ class Transport {
   virtual ~Transport() = default;
   // Listens on "tcp://host:port" (port 0 or * picks one), "ipc://path" or "inproc://name" and
   // returns the address as others should dial it. kInvalidArgument when the address is malformed,
-  // beyond loopback without `insecure`, or taken; the message says what would be right.
+  // beyond loopback without keys or `insecure`, or taken; the message says what would be right.
   virtual Result<std::string> Listen(const std::string& address) = 0;
   // Repeated calls with the same address change nothing; another address replaces the connection.
   virtual Status Connect(PeerId peer, const std::string& address) = 0;
@@ -70,7 +80,8 @@ std::shared_ptr<InprocHub> NewInprocHub();
 std::unique_ptr<Transport> NewInprocTransport(std::shared_ptr<InprocHub> hub,
                                               const TransportOptions& options);
 
-// kInvalidArgument unless `address` is well formed and, without `insecure`, on loopback or ipc.
-Status CheckAddress(const std::string& address, bool insecure);
+// kInvalidArgument unless `address` is well formed and, without `may_leave`, on loopback or ipc:
+// there have to be keys, or the operator's word that none are wanted.
+Status CheckAddress(const std::string& address, bool may_leave);
 
 }  // namespace hdps

@@ -193,6 +193,7 @@ class FaultFileSystem : public FileSystem {
   }
   Result<uint64_t> FileSize(const std::string& path) override { return files_->FileSize(path); }
   bool Exists(const std::string& path) override { return files_->Exists(path); }
+  Result<FileAccess> AccessOf(const std::string& path) override { return files_->AccessOf(path); }
   int FaultOfWrite(const std::string& path, uint64_t bytes) override {
     const Judge::Room room = judge_->Write(path, bytes);
     if (room.crash) judge_->Crash();

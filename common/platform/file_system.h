@@ -35,6 +35,12 @@ class FileLock {
   virtual ~FileLock() = default;
 };
 
+// Who may use a file or folder, other than root.
+struct FileAccess {
+  bool ours = true;  // It belongs to the user of this process, or to root.
+  bool others_read = false, others_write = false;
+};
+
 // Paths are the operating system's. Messages of failures name the path and the system's reason.
 class FileSystem {
  public:
@@ -57,6 +63,11 @@ class FileSystem {
   virtual Result<std::vector<std::string>> List(const std::string& path) = 0;  // Names, sorted.
   virtual Result<uint64_t> FileSize(const std::string& path) = 0;
   virtual bool Exists(const std::string& path) = 0;
+  // kNotFound when there is nothing.
+  virtual Result<FileAccess> AccessOf(const std::string& path) {
+    static_cast<void>(path);
+    return FileAccess();
+  }
   // Of a library that writes to `path` by itself, and asks before it does: 0, or the error number
   // with which that fails on purpose.
   virtual int FaultOfWrite(const std::string& path, uint64_t bytes) {

@@ -260,6 +260,14 @@ class PosixFileSystem : public FileSystem {
     return ::stat(path.c_str(), &info) == 0;
   }
 
+  Result<FileAccess> AccessOf(const std::string& path) override {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) < 0) return Failure("look at", path, errno);
+    return FileAccess{info.st_uid == ::geteuid() || info.st_uid == 0,
+                      (info.st_mode & (S_IRGRP | S_IROTH)) != 0,
+                      (info.st_mode & (S_IWGRP | S_IWOTH)) != 0};
+  }
+
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
                                          const std::string& holder) override {
     for (;;) {

@@ -49,6 +49,9 @@ void ReturnFreedMemory();
 // longer the end of the process. Called first thing.
 void RefuseTooLargeFiles();
 
+// Files and folders that this process makes from now on are its user's alone (0600, 0700).
+void MakeFilesPrivate();
+
 // From now on the end of process `parent`, which started this one, is a SIGTERM to this one. 0: it
 // is not. kInvalidArgument when it has ended already, or another process started this one.
 Status DieWithParent(int32_t parent);

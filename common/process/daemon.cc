@@ -17,11 +17,10 @@ DEFINE_int32(die_with_parent, 0,
              "Number of the process that starts this one, which ends with it as if told to stop; "
              "0: it does not");
 DEFINE_string(faults, "", hdps::kFaultsHelp);
-DEFINE_bool(insecure, false, "Allow addresses beyond loopback although nothing is encrypted");
 
 namespace hdps {
 
-Result<DaemonFlags> ReadDaemonFlags() {
+Result<DaemonFlags> ReadDaemonFlags(KeyRole role) {
   if (FLAGS_faults == "list") {
     std::fputs(ListFailpoints().c_str(), stdout);
     return Status(Code::kCancelled, "the failpoints were to be listed");
@@ -35,14 +34,14 @@ Result<DaemonFlags> ReadDaemonFlags() {
   flags.log = FLAGS_log;
   flags.log_file = FLAGS_log_file;
   flags.pid_file = FLAGS_pid_file;
-  flags.insecure = FLAGS_insecure;
+  HDPS_ASSIGN_OR_RETURN(flags.connections, ReadConnections({role}));
   HDPS_ASSIGN_OR_RETURN(flags.faults, ParseFaults(FLAGS_faults));
   return flags;
 }
 
 std::vector<std::string_view> DaemonFlagsAnd(std::span<const std::string_view> own) {
   std::vector<std::string_view> names = {
-      "job", "set", "log", "log_file", "pid_file", "die_with_parent", "insecure", "faults"};
+      "job", "set", "log", "log_file", "pid_file", "die_with_parent", "keys", "insecure", "faults"};
   names.insert(names.end(), own.begin(), own.end());
   return names;
 }

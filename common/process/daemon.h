@@ -11,22 +11,24 @@
 #include "common/base/exit_status.h"
 #include "common/base/status.h"
 #include "common/process/command_line.h"
+#include "common/process/connections.h"
 #include "common/process/faults.h"
 #include "common/protocol/membership_client.h"
 
 namespace hdps {
 
-// Flags of every daemon: --job --set --log --log_file --pid_file --die_with_parent --insecure
-// --faults.
+// Flags of every daemon: --job --set --log --log_file --pid_file --die_with_parent --keys
+// --insecure --faults.
 struct DaemonFlags {
   std::string job;
   std::vector<std::string> overrides;
   std::string log, log_file, pid_file;
-  bool insecure = false;
+  Connections connections;
   Faults faults;
 };
-// kInvalidArgument when there is no --job; kCancelled when a list was asked for and printed.
-Result<DaemonFlags> ReadDaemonFlags();
+// `role` is that of the daemon's key. kInvalidArgument when there is no --job, or no such key in
+// --keys; kCancelled when a list was asked for and printed.
+Result<DaemonFlags> ReadDaemonFlags(KeyRole role);
 
 // Flags of every member, a server or a worker: --scheduler --rank --servers --workers --threads.
 struct MemberFlags {

@@ -30,7 +30,7 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
                   "--threads=" + std::to_string(FLAGS_threads) +
                       " is out of range; give 1 to 4096, or 0 for one a core");
   }
-  HDPS_RETURN_IF_ERROR(CheckAddress(FLAGS_scheduler, flags.insecure));
+  HDPS_RETURN_IF_ERROR(CheckAddress(FLAGS_scheduler, flags.connections.may_leave()));
   MemberFlags member;
   member.identity.self = NewPeerId();
   member.identity.scheduler_address = FLAGS_scheduler;

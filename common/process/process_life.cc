@@ -5,6 +5,8 @@
 #include <malloc.h>
 #endif
 
+#include <sys/stat.h>
+
 #include <csignal>
 #include <filesystem>
 #include <iostream>
@@ -43,6 +45,8 @@ void ReturnFreedMemory() {
 }
 
 void RefuseTooLargeFiles() { std::signal(SIGXFSZ, SIG_IGN); }
+
+void MakeFilesPrivate() { ::umask(077); }
 
 Status DieWithParent(int32_t parent) {
   if (parent == 0) return {};

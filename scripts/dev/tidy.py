@@ -18,7 +18,7 @@ ROOMS = {
     "scheduler": ["members", "plan", "report"],
 }
 # Folders that only the one they lie in may look into; tests may too.
-PRIVATE = ["common/net/shared/", "common/job/text/", "worker/data/formats/"]
+PRIVATE = ["common/net/shared/", "common/net/zmq/", "common/job/text/", "worker/data/formats/"]
 # A call that reaches outside the process, and the only files that may make it.
 DOORS = [
     (r"steady_clock|system_clock|sleep_for|sleep_until|clock_gettime",
@@ -28,7 +28,11 @@ DOORS = [
     (r"random_device|\bs?rand\(|getrandom", {"common/platform/random.cc"}),
     (r"std::j?thread\b|pthread_create", {"common/platform/executor.cc"}),
     (r"[<\"]tbb/|oneapi/tbb", {"common/platform/tbb_executor.cc"}),
-    (r"[<\"]zmq(_addon)?\.h", {"common/net/zmq_transport.cc"}),
+    (r"[<\"]zmq(_addon)?\.h", {
+        "common/net/zmq_transport.cc", "common/net/keys/curve.cc",
+        *(f"common/net/zmq/{idea}" for idea in (
+            "authenticator.h", "links.h", "listeners.h", "parts.h", "socket_settings.h",
+            "watched_socket.h"))}),
     (r"\bfopen\(|std::[io]?fstream|::open\(|::rename\(",
      {"common/platform/posix_file_system.cc"}),
     (r"memfd_create|shm_open", {"common/net/shared/shared_memory.cc"}),

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/process/command_line.h"
+#include "common/process/connections.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/doctor/diagnosis.h"
@@ -13,7 +14,6 @@
 
 DEFINE_string(listen, "", "doctor: where a daemon will listen here, tcp://HOST:PORT");
 DECLARE_string(scheduler);
-DECLARE_bool(insecure);
 DECLARE_string(rows);
 DECLARE_double(zipf);
 DECLARE_uint32(servers);
@@ -66,8 +66,11 @@ Status Run() {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(const Job job, LoadJob(*files, flags.job, flags.overrides));
   const std::string spill = job.cluster.memory_limit > 0 ? job.cluster.spill_path : "";
-  const MachineFacts facts =
-      GatherFacts(*files, {flags.out, spill, FLAGS_listen, FLAGS_scheduler, FLAGS_insecure});
+  HDPS_ASSIGN_OR_RETURN(const Connections connections,
+                        ReadConnections({KeyRole::kScheduler, KeyRole::kServer, KeyRole::kWorker,
+                                         KeyRole::kReader, KeyRole::kAdmin}));
+  const MachineFacts facts = GatherFacts(
+      *files, {flags.out, spill, FLAGS_listen, FLAGS_scheduler, connections.may_leave()});
   HDPS_ASSIGN_OR_RETURN(const std::optional<PlanAnswer> answer, Foresee(job));
   std::vector<Diagnosis> found = {{Finding::kGood, "job", job.name}, LookAtData(*files, job)};
   const bool elsewhere = !FLAGS_listen.empty() || !FLAGS_scheduler.empty();
@@ -96,11 +99,11 @@ Subcommand DoctorCommand() {
   return {"doctor",
           "whether this machine is fit for a job, before it is started",
           "hdps doctor --job=FILE --out=DIR [--servers=M --workers=N] [--rows=500M]\n"
-          "            [--listen=ADDRESS] [--scheduler=ADDRESS]\n"
+          "            [--listen=ADDRESS] [--scheduler=ADDRESS] [--keys=DIR]\n"
           "Looks at job, data, disk, memory, limits, addresses, GPU and clock, and says\n"
           "what would mend each fault. --servers and --workers are those that run here.\n"
           "Ends with status 2 when there is a fault.",
-          {"job", "set", "out", "servers", "workers", "rows", "zipf", "listen", "scheduler",
+          {"job", "set", "out", "servers", "workers", "rows", "zipf", "listen", "scheduler", "keys",
            "insecure"},
           Run};
 }

@@ -119,8 +119,8 @@ Result<Resolved> Resolve(const Address& address) {
   return Resolved(found, ::freeaddrinfo);
 }
 
-std::string WhyNotListening(const std::string& text, bool insecure) {
-  const Result<Address> address = AddressToListenOn(text, insecure);
+std::string WhyNotListening(const std::string& text, bool may_leave) {
+  const Result<Address> address = AddressToListenOn(text, may_leave);
   if (!address.ok()) return address.status().message();
   if (address->scheme != Address::Scheme::kTcp) return "";
   const Result<Resolved> resolved = Resolve(*address);
@@ -146,8 +146,8 @@ std::string HugePages(FileSystem& files) {
 
 }  // namespace
 
-std::string WhyNotReached(const std::string& text, bool insecure, int patience_ms) {
-  const Result<Address> address = AddressToDial(text, insecure);
+std::string WhyNotReached(const std::string& text, bool may_leave, int patience_ms) {
+  const Result<Address> address = AddressToDial(text, may_leave);
   if (!address.ok()) return address.status().message();
   sockaddr_un local{};
   addrinfo info{};
@@ -206,11 +206,11 @@ MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted) {
   facts.listen = wanted.listen;
   facts.scheduler = wanted.scheduler;
   if (!wanted.listen.empty()) {
-    facts.listen_trouble = WhyNotListening(wanted.listen, wanted.insecure);
+    facts.listen_trouble = WhyNotListening(wanted.listen, wanted.may_leave);
   }
   if (!wanted.scheduler.empty()) {
     constexpr int kPatienceMs = 3000;
-    facts.scheduler_trouble = WhyNotReached(wanted.scheduler, wanted.insecure, kPatienceMs);
+    facts.scheduler_trouble = WhyNotReached(wanted.scheduler, wanted.may_leave, kPatienceMs);
   }
   if (const auto gpu = NewCudaOps(); !gpu.ok()) facts.gpu_trouble = gpu.status().message();
   return facts;

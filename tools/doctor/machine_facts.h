@@ -37,10 +37,10 @@ struct MachineFacts {
 // What is asked about; empty: not at all.
 struct FactsWanted {
   std::string out, spill, listen, scheduler;
-  bool insecure = false;
+  bool may_leave = false;
 };
 // Why nobody can be reached at `address` within `patience_ms`; empty: somebody takes connections.
-std::string WhyNotReached(const std::string& address, bool insecure, int patience_ms);
+std::string WhyNotReached(const std::string& address, bool may_leave, int patience_ms);
 // Leaves nothing behind but the folder --out, if that was not there.
 MachineFacts GatherFacts(FileSystem& files, const FactsWanted& wanted);
 

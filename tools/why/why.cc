@@ -7,13 +7,13 @@
 #include <string>
 
 #include "common/process/command_line.h"
+#include "common/process/connections.h"
 #include "tools/commands.h"
 #include "tools/doctor/machine_facts.h"
 #include "tools/scheduler_question.h"
 #include "tools/why/explanation.h"
 
 DECLARE_string(scheduler);
-DECLARE_bool(insecure);
 DECLARE_bool(json);
 
 namespace hdps {
@@ -23,8 +23,8 @@ namespace {
 constexpr int64_t kFirstMs = 3000, kApartMs = 1000, kSecondMs = 800;
 constexpr int kProbeMs = 1000;
 
-Status SchedulerSilent() {
-  const std::string trouble = WhyNotReached(FLAGS_scheduler, FLAGS_insecure, kProbeMs);
+Status SchedulerSilent(const Connections& connections) {
+  const std::string trouble = WhyNotReached(FLAGS_scheduler, connections.may_leave(), kProbeMs);
   if (!trouble.empty()) {
     return {Code::kUnavailable,
             "the scheduler is not there: " + trouble +
@@ -46,10 +46,13 @@ Status Run() {
             "--scheduler is missing; give the address that hdps-scheduler printed, "
             "--scheduler=tcp://HOST:PORT"};
   }
+  HDPS_ASSIGN_OR_RETURN(const Connections connections,
+                        ReadConnections({KeyRole::kReader, KeyRole::kAdmin}));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerLine> line,
-                        SchedulerLine::Open(FLAGS_scheduler, FLAGS_insecure));
+                        SchedulerLine::Open(FLAGS_scheduler, connections));
   const Result<StatusReply> first = line->Ask<StatusReply>(StatusRequest(), kFirstMs);
-  if (!first.ok() && first.status().code() == Code::kUnavailable) return SchedulerSilent();
+  if (!first.ok() && first.status().code() == Code::kUnavailable)
+    return SchedulerSilent(connections);
   HDPS_RETURN_IF_ERROR(first.status());
   // Whether anything moves takes two answers.
   WhyFacts facts{.now = *first, .before = {}, .apart_ms = 0};
@@ -73,12 +76,12 @@ Status Run() {
 Subcommand WhyCommand() {
   return {"why",
           "what a running job waits for, and who waits for whom",
-          "hdps why --scheduler=ADDRESS [--json]\n"
+          "hdps why --scheduler=ADDRESS [--keys=DIR] [--json]\n"
           "Says in a sentence who is waited for, since when and at what, or that steps are\n"
           "made; below it each member's step, state, whom it waits for, what it was told and\n"
           "when it was heard. Answers within five seconds. Ends with status 3 when the\n"
           "scheduler cannot be reached.",
-          {"scheduler", "insecure", "json"},
+          {"scheduler", "keys", "insecure", "json"},
           Run};
 }
 

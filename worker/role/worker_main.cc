@@ -17,6 +17,8 @@
 DEFINE_string(collective_host, "127.0.0.1",
               "This machine's address for the other workers, when dense gradients are summed by "
               "allreduce");
+DEFINE_bool(insecure_collective, false,
+            "Allow --collective_host beyond loopback although Gloo and NCCL know no keys");
 DEFINE_int64(max_bad_rows, -1,
              "Bad rows of the data that are passed over before the job ends; -1: the job file's "
              "data.max_bad_rows");
@@ -31,21 +33,21 @@ constexpr char kProgram[] = "hdps-worker";
 constexpr char kUsage[] =
     "hdps-worker: trains a job's model on its part of the data\n"
     "usage: hdps-worker --job=FILE --scheduler=ADDRESS [flags]";
-constexpr std::string_view kFlags[] = {"collective_host", "gpu", "max_bad_rows"};
+constexpr std::string_view kFlags[] = {"collective_host", "insecure_collective", "gpu",
+                                       "max_bad_rows"};
 
 Result<ProcessEnd> Run() {
-  HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags());
+  HDPS_ASSIGN_OR_RETURN(DaemonFlags flags, ReadDaemonFlags(KeyRole::kWorker));
   HDPS_ASSIGN_OR_RETURN(MemberFlags member, ReadMemberFlags(flags));
-  if (const Status host = CheckAddress("tcp://" + FLAGS_collective_host + ":0", flags.insecure);
-      !host.ok()) {
-    return Status(host.code(), "--collective_host: " + host.message());
-  }
   if (FLAGS_max_bad_rows >= 0) {
     flags.overrides.push_back("data.max_bad_rows=" + std::to_string(FLAGS_max_bad_rows));
   }
   const std::unique_ptr<FileSystem> files = flags.faults.Around(NewPosixFileSystem());
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
+  HDPS_RETURN_IF_ERROR(
+      CheckCollectiveHost(flags.connections, FLAGS_collective_host, FLAGS_insecure_collective,
+                          job.parallel.dense_exchange == DenseExchange::kAllreduce));
   for (const std::string& warning : job.warnings) LOG(WARNING) << warning;
 
   WorkerProcessOptions options;
@@ -54,8 +56,8 @@ Result<ProcessEnd> Run() {
   options.number_here = FLAGS_gpu;
   options.node.job = std::make_shared<const Job>(std::move(job));
   options.node.identity = std::move(member.identity);
-  const std::unique_ptr<Transport> transport = flags.faults.Around(
-      NewZmqTransport({.self = options.node.identity.self, .insecure = flags.insecure}));
+  const std::unique_ptr<Transport> transport =
+      flags.faults.Around(NewZmqTransport(flags.connections.Options(options.node.identity.self)));
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "worker of " << options.node.job->name << ", scheduler at "

@@ -1,0 +1,92 @@
+// The authenticator behind inproc://zeromq.zap.01.
+#include "common/net/zmq/authenticator.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+#include <vector>
+
+#include "common/base/outside_text.h"
+
+namespace hdps {
+namespace {
+
+constexpr size_t kToldMax = 1024;
+constexpr int kAnswersAtOnce = 256;
+
+// The frames of a question, as a ROUTER gets it.
+enum Field : size_t {
+  kAsker,
+  kEmpty,
+  kVersion,
+  kRequest,
+  kDomain,
+  kAddress,
+  kIdentity,
+  kMechanism,
+  kCredentials
+};
+
+std::string TextOf(const zmq::message_t& part) {
+  return std::string(part.data<char>(), part.size());
+}
+
+}  // namespace
+
+Authenticator::Authenticator(zmq::context_t& context) : socket_(context, zmq::socket_type::router) {
+  socket_.set(zmq::sockopt::linger, 0);
+  socket_.bind("inproc://zeromq.zap.01");
+}
+
+void Authenticator::AnswerAll(const KeyRing& ring) {
+  for (int i = 0; i < kAnswersAtOnce; ++i) {
+    std::vector<zmq::message_t> fields;
+    for (bool more = true; more;) {
+      zmq::message_t field;
+      if (zmq_msg_recv(field.handle(), socket_.handle(), ZMQ_DONTWAIT) < 0) return;
+      more = field.more();
+      fields.push_back(std::move(field));
+    }
+    if (fields.size() <= kMechanism) continue;  // None that libzmq asks.
+    const std::string key =
+        fields.size() == kCredentials + 1 && TextOf(fields[kMechanism]) == "CURVE"
+            ? CurveKeyText(fields[kCredentials].data(), fields[kCredentials].size())
+            : "";
+    const AllowedKey* allowed = ring.Find(key);
+    const bool let_in = allowed != nullptr && !allowed->revoked;
+    if (let_in) {
+      ++num_admitted_;
+      admitted_.insert(key);
+    } else {
+      ++num_refused_;
+      TellRefusal(key, TextOf(fields[kAddress]),
+                  allowed == nullptr ? "is not in the list"
+                                     : "of " + allowed->name + ", a " +
+                                           std::string(WordOf(allowed->role)) + ", is revoked");
+    }
+    // A refusal ends the attempt, and its side learns that it is one.
+    const std::string answer[] = {"1.0",
+                                  TextOf(fields[kRequest]),
+                                  let_in ? "200" : "400",
+                                  let_in ? "OK" : "refused",
+                                  let_in ? key : "",
+                                  ""};
+    socket_.send(fields[kAsker], zmq::send_flags::sndmore);
+    socket_.send(fields[kEmpty], zmq::send_flags::sndmore);
+    for (const std::string& field : answer) {
+      const bool last = &field == &answer[std::size(answer) - 1];
+      socket_.send(zmq::buffer(field), last ? zmq::send_flags::none : zmq::send_flags::sndmore);
+    }
+  }
+}
+
+void Authenticator::TellRefusal(const std::string& key, const std::string& address,
+                                const std::string& why) {
+  // Anybody can make new keys: then it is the address that is told once.
+  const std::string& whose = why.ends_with("list") ? address : key;
+  if (told_.size() >= kToldMax || !told_.insert(whose).second) return;
+  LOG(WARNING) << "refused a connection from " << ShowOutside(address, 100) << ": the key "
+               << (key.empty() ? "it should have shown" : key) << " " << why;
+}
+
+}  // namespace hdps

@@ -1,0 +1,110 @@
+// Dials, and dials anew when keys have changed.
+#include "common/net/zmq/links.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/net/keys/key_folder.h"
+#include "common/net/listening.h"
+#include "common/net/zmq/socket_settings.h"
+#include "common/platform/random.h"
+
+namespace hdps {
+namespace {
+
+constexpr int64_t kTryAnotherKeyMs = 1000;
+
+}  // namespace
+
+KeyRole ListenerRole(PeerId peer) {
+  return peer == kSchedulerPeer ? KeyRole::kScheduler : KeyRole::kServer;
+}
+
+Links::Link* Links::To(PeerId peer) {
+  const auto link = std::ranges::find(links_, peer, &Link::peer);
+  return link == links_.end() ? nullptr : &*link;
+}
+
+Status Links::Connect(PeerId peer, const std::string& text) {
+  HDPS_ASSIGN_OR_RETURN(const Address address,
+                        AddressToDial(text, options_.insecure || options_.keys != nullptr));
+  const std::string endpoint = address.ToString();
+  if (const Link* link = To(peer); link != nullptr && link->address == endpoint) return Status();
+  // The address of a process that was replaced belongs to its successor.
+  std::erase_if(links_,
+                [&](const Link& link) { return link.peer == peer || link.address == endpoint; });
+  HDPS_ASSIGN_OR_RETURN(Link link, Dial(peer, endpoint, 0));
+  links_.push_back(std::move(link));
+  return Status();
+}
+
+Result<Links::Link> Links::Dial(PeerId peer, const std::string& endpoint, size_t attempt) {
+  CallerId& id = dialed_as_[peer];
+  if (id.dial++ == 0) id = {options_.self, NewPeerId().value, 1};
+  std::string listener_key;
+  if (ring() != nullptr) {
+    const std::vector<std::string> keys = ring()->KeysToDial(ListenerRole(peer));
+    if (keys.empty()) {
+      return Status(Code::kInvalidArgument,
+                    AllowedKeysPath(options_.keys->path()) + " allows no key of a " +
+                        std::string(WordOf(ListenerRole(peer))) + ", which is to be dialed");
+    }
+    listener_key = keys[attempt % keys.size()];
+  }
+  try {
+    zmq::socket_t dealer = NewDialer(context_, options_, ring(), listener_key);
+    dealer.set(zmq::sockopt::routing_id, zmq::buffer(BytesOf(id)));
+    WatchedSocket connection(context_, std::move(dealer), ring() != nullptr);
+    connection.socket().connect(endpoint);
+    return Link{peer, endpoint, listener_key, std::move(connection), attempt};
+  } catch (const zmq::error_t& error) {
+    return Status(Code::kIoError, "dialing " + endpoint + ": " + error.what());
+  }
+}
+
+void Links::HangUp(PeerId peer) {
+  if (Link* link = To(peer); link != nullptr) {
+    link->connection.socket().set(zmq::sockopt::linger, 0);
+  }
+  std::erase_if(links_, [&](const Link& link) { return link.peer == peer; });
+}
+
+void Links::DialAnew(Link& link, size_t attempt, int64_t now_ms) {
+  Result<Link> anew = Dial(link.peer, link.address, attempt);
+  link.dialed_ms = now_ms;
+  if (!anew.ok()) {
+    LOG(ERROR) << anew.status().message();
+    return;
+  }
+  anew->dialed_ms = now_ms;
+  anew->told = link.told;
+  link.connection.socket().set(zmq::sockopt::linger, 0);
+  link = *std::move(anew);
+}
+
+void Links::OnNewKeys(const CurveKeys& own_before, int64_t now_ms) {
+  const bool ours = own_before != ring()->own;
+  for (Link& link : links_) {
+    if (ours || !ring()->Allows(link.listener_key)) DialAnew(link, 0, now_ms);
+  }
+}
+
+void Links::Tend(int64_t now_ms) {
+  for (Link& link : links_) {
+    const HandshakeCounts handshakes = link.connection.TakeHandshakes();
+    if (handshakes.finished > 0) link.told = false;
+    if (handshakes.failed == 0) continue;
+    if (!link.told) {
+      LOG(ERROR) << link.address << " refuses this process, or has another key than that of a "
+                 << WordOf(ListenerRole(link.peer)) << " in "
+                 << AllowedKeysPath(options_.keys->path())
+                 << "; compare that file on both machines";
+      link.told = true;
+    }
+    if (now_ms >= link.dialed_ms + kTryAnotherKeyMs) DialAnew(link, link.attempt + 1, now_ms);
+  }
+}
+
+}  // namespace hdps

@@ -1,0 +1,79 @@
+// Moves the parts of frames in and out of ZeroMQ's sockets, without copying large ones.
+#include "common/net/zmq/parts.h"
+
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace hdps {
+namespace {
+
+constexpr size_t kCopyBytesMax = 4096;  // Smaller parts are copied: cheaper than sharing.
+
+// Shares the bytes of a Buffer with ZeroMQ until they are sent; small ones are copied.
+zmq::message_t PartOf(const Buffer& bytes) {
+  if (bytes.size() < kCopyBytesMax) return zmq::message_t(bytes.data(), bytes.size());
+  return zmq::message_t(
+      const_cast<std::byte*>(bytes.data()), bytes.size(),
+      [](void*, void* buffer) { delete static_cast<Buffer*>(buffer); }, new Buffer(bytes));
+}
+
+}  // namespace
+
+Buffer BufferOf(zmq::message_t part) {
+  const std::span<const std::byte> bytes(part.data<std::byte>(), part.size());
+  const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % sizeof(uint64_t) == 0;
+  if (bytes.size() < kCopyBytesMax || !aligned) return Buffer::CopyOf(bytes);
+  auto owner = std::make_shared<zmq::message_t>(std::move(part));
+  const void* data = owner->data();
+  const size_t size = owner->size();
+  return Buffer(std::move(owner), data, size);
+}
+
+bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
+               const std::vector<SharedBlock>& blocks) {
+  std::vector<zmq::message_t> parts;
+  parts.reserve(3 + frame.sections.size());
+  if (id != nullptr) parts.emplace_back(BytesOf(*id).data(), sizeof(CallerIdBytes));
+  parts.emplace_back(&frame.header, sizeof(frame.header));
+  parts.push_back(PartOf(frame.envelope));
+  size_t block = 0;
+  for (size_t i = 0; i < frame.sections.size(); ++i) {
+    if (IsShared(frame.header, i)) {
+      parts.emplace_back(&blocks[block++], sizeof(SharedBlock));
+    } else {
+      parts.push_back(PartOf(frame.sections[i]));
+    }
+  }
+  bool whole = true;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const int flags = ZMQ_DONTWAIT | (i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
+    bool taken = zmq_msg_send(parts[i].handle(), socket.handle(), flags) >= 0;
+    if (!taken && i == 0 && zmq_errno() == EAGAIN) {
+      // ZeroMQ looks for room again about once a millisecond, and when asked for events.
+      [[maybe_unused]] const int events = socket.get(zmq::sockopt::events);
+      taken = zmq_msg_send(parts[i].handle(), socket.handle(), flags) >= 0;
+    }
+    if (!taken && i == 0) return false;
+    whole = whole && taken;
+  }
+  return whole;
+}
+
+bool ReceiveParts(zmq::socket_t& socket, std::vector<zmq::message_t>* parts) {
+  bool more = true;
+  while (more) {
+    zmq::message_t part;
+    if (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) return false;
+    more = part.more();
+    if (parts->size() < kPartsMax + 2) parts->push_back(std::move(part));
+  }
+  return true;
+}
+
+std::string KeyOf(const zmq::message_t& part) {
+  const char* const key = zmq_msg_gets(part.handle(), "User-Id");
+  return key == nullptr ? "" : key;
+}
+
+}  // namespace hdps

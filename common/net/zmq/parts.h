@@ -1,0 +1,35 @@
+// Frames as messages of ZeroMQ: header, envelope, then each section as a part of its own.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+#include <zmq.hpp>
+
+#include "common/base/buffer.h"
+#include "common/net/callers.h"
+#include "common/net/frame.h"
+#include "common/net/shared/shared_memory_links.h"
+
+namespace hdps {
+
+inline constexpr size_t kPartsMax = 2 + kFrameSectionsMax;
+
+// Shares the bytes of a part; those that are small or stand at an odd address are copied.
+Buffer BufferOf(zmq::message_t part);
+
+// Shared sections go as their blocks; `id` stands before a frame to one of a ROUTER's callers.
+// False when the first part is not taken: no such peer, or its queue is full. Once ZeroMQ has the
+// first part, the others must follow, even if it drops them: they end the message.
+bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
+               const std::vector<SharedBlock>& blocks);
+
+// All parts of one message; of parts beyond any frame's number only the first is kept, so that the
+// message is known to be too long. False when none has come.
+bool ReceiveParts(zmq::socket_t& socket, std::vector<zmq::message_t>* parts);
+
+// What the authenticator said of whom the message came from; empty without keys.
+std::string KeyOf(const zmq::message_t& part);
+
+}  // namespace hdps

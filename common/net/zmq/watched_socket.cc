@@ -1,0 +1,60 @@
+// Reads the events of a socket's monitor.
+#include "common/net/zmq/watched_socket.h"
+
+#include <cstring>
+#include <string>
+
+namespace hdps {
+namespace {
+
+constexpr int kFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                        ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+constexpr int kEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | kFailed;
+
+}  // namespace
+
+WatchedSocket::WatchedSocket(zmq::context_t& context, zmq::socket_t socket, bool watch)
+    : socket_(std::move(socket)) {
+  if (!watch) return;
+  const std::string name =
+      "inproc://handshakes-" + std::to_string(reinterpret_cast<uintptr_t>(socket_.handle()));
+  if (zmq_socket_monitor(socket_.handle(), name.c_str(), kEvents) != 0) throw zmq::error_t();
+  events_ = zmq::socket_t(context, zmq::socket_type::pair);
+  // Without a limit, as libzmq would wait for room, and all connections with it.
+  events_.set(zmq::sockopt::rcvhwm, 0);
+  events_.set(zmq::sockopt::linger, 0);
+  events_.connect(name);
+}
+
+WatchedSocket& WatchedSocket::operator=(WatchedSocket&& other) noexcept {
+  StopWatching();
+  socket_ = std::move(other.socket_);
+  events_ = std::move(other.events_);
+  return *this;
+}
+
+void WatchedSocket::StopWatching() {
+  if (events_.handle() == nullptr) return;
+  zmq_socket_monitor(socket_.handle(), nullptr, 0);
+  events_.close();
+}
+
+HandshakeCounts WatchedSocket::TakeHandshakes() {
+  HandshakeCounts counts;
+  if (events_.handle() == nullptr) return counts;
+  for (;;) {
+    zmq::message_t event, endpoint;
+    if (zmq_msg_recv(event.handle(), events_.handle(), ZMQ_DONTWAIT) < 0) return counts;
+    uint16_t kind = 0;
+    if (event.size() >= sizeof(kind)) std::memcpy(&kind, event.data(), sizeof(kind));
+    // The second part is there once the first is.
+    if (event.more() && zmq_msg_recv(endpoint.handle(), events_.handle(), ZMQ_DONTWAIT) < 0) {
+      return counts;
+    }
+    counts.opened += kind == ZMQ_EVENT_ACCEPTED;
+    counts.finished += kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    counts.failed += (kind & kFailed) != 0;
+  }
+}
+
+}  // namespace hdps

@@ -1,0 +1,326 @@
+// Keys at the transport: who is let in, who may say what, and keys that come and go meanwhile.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "common/net/keys/key_folder.h"
+#include "common/net/transport.h"
+#include "common/protocol/key_permissions.h"
+#include "common/protocol/messages.h"
+#include "tests/common/net/zmq_peer.h"
+
+namespace hdps {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr PeerId kServerPeer{100}, kWorkerPeer{200}, kStranger{300};
+
+CurveKeys NewKeys() {
+  Result<CurveKeys> keys = NewCurveKeys();
+  EXPECT_TRUE(keys.ok()) << keys.status().message();
+  return keys.ok() ? *keys : CurveKeys();
+}
+
+// Some machines' folders of one job's keys, in memory.
+class KeysOfAJob : public testing::Test {
+ protected:
+  KeysOfAJob() {
+    EXPECT_TRUE(files_->MakeDirectories("k").ok());
+    for (const auto& [role, word] : WordsOf(KeyRole{})) Add(role, std::string(word));
+  }
+  void Add(KeyRole role, const std::string& name) {
+    const CurveKeys keys = NewKeys();
+    list_.push_back({role, name, keys.public_key, false});
+    Write();
+    WriteSecret(name, keys);
+  }
+  void Write() {
+    ASSERT_TRUE(WriteFileAtomically(*files_, AllowedKeysPath("k"), PrintAllowedKeys(list_)).ok());
+  }
+  void WriteSecret(const std::string& name, const CurveKeys& keys) {
+    ASSERT_TRUE(WriteFileAtomically(*files_, SecretKeyPath("k", name), keys.secret_key).ok());
+  }
+  AllowedKey& Named(const std::string& name) {
+    return *std::ranges::find(list_, name, &AllowedKey::name);
+  }
+  void Revoke(const std::string& name) {
+    Named(name).revoked = true;
+    Write();
+  }
+  // As hdps keygen does it: first the list, then the secret.
+  void Rotate(const std::string& name) {
+    const KeyRole role = Named(name).role;
+    Named(name).name = name + ".1";
+    Add(role, name);
+  }
+
+  std::shared_ptr<KeyFolder> Folder(KeyRole role) {
+    auto folder = KeyFolder::Open(files_, "k", {role});
+    EXPECT_TRUE(folder.ok()) << folder.status().message();
+    return folder.ok() ? *folder : nullptr;
+  }
+  std::unique_ptr<Transport> NewTransport(PeerId self, std::shared_ptr<KeyFolder> keys) {
+    TransportOptions options;
+    options.self = self;
+    options.keys = std::move(keys);
+    options.may_send = CheckMaySend;
+    return NewZmqTransport(options);
+  }
+  void Listen() {
+    server_ = NewTransport(kServerPeer, Folder(KeyRole::kServer));
+    Result<std::string> address = server_->Listen("tcp://127.0.0.1:0");
+    ASSERT_TRUE(address.ok()) << address.status().message();
+    address_ = *address;
+  }
+  std::unique_ptr<Transport> Dial(PeerId self, std::shared_ptr<KeyFolder> keys) {
+    std::unique_ptr<Transport> dialer = NewTransport(self, std::move(keys));
+    const Status dialed = dialer->Connect(kServerPeer, address_);
+    EXPECT_TRUE(dialed.ok()) << dialed.message();
+    return dialer;
+  }
+
+  // Turns both loops until `dialer` was heard and answered; false after `turns`.
+  bool Talk(Transport& dialer, int turns = 400, const Frame& said = EncodeMessage(Probe())) {
+    bool heard = false;
+    for (int turn = 0; turn < turns; ++turn) {
+      PeerId from;
+      Frame frame;
+      dialer.Send(kServerPeer, said);
+      if (server_->Receive(10, &from, &frame)) {
+        heard = true;
+        server_->Send(from, EncodeMessage(ProbeAck()));
+      }
+      if (dialer.Receive(10, &from, &frame) && heard) return true;
+    }
+    return false;
+  }
+  // Turns both loops until `done`.
+  bool Await(Transport& dialer, const std::function<bool()>& done) {
+    for (int turn = 0; turn < 400 && !done(); ++turn) {
+      PeerId from;
+      Frame frame;
+      server_->Receive(10, &from, &frame);
+      dialer.Receive(10, &from, &frame);
+    }
+    return done();
+  }
+
+  std::shared_ptr<FileSystem> files_ = NewMemoryFileSystem();
+  std::vector<AllowedKey> list_;
+  std::unique_ptr<Transport> server_;
+  std::string address_;
+};
+
+TEST_F(KeysOfAJob, WhoHasOneIsHeardAndAnswered) {
+  Listen();
+  const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
+  EXPECT_TRUE(Talk(*worker));
+  EXPECT_EQ(server_->counters().connections_admitted, 1u);
+  EXPECT_EQ(server_->counters().frames_refused, 0u);
+}
+
+TEST_F(KeysOfAJob, WhoHasNoneIsNot) {
+  Listen();
+  TransportOptions options;
+  options.self = kStranger;
+  const auto keyless = NewZmqTransport(options);
+  ASSERT_TRUE(keyless->Connect(kServerPeer, address_).ok());
+  EXPECT_FALSE(Talk(*keyless, 20));
+  EXPECT_TRUE(Await(*keyless, [&] { return server_->counters().handshakes_failed > 0; }));
+  EXPECT_EQ(server_->counters().frames_received, 0u);
+  const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
+  EXPECT_TRUE(Talk(*worker)) << "others are served";
+}
+
+// It knows the server's public key, and has one that nobody has allowed.
+TEST_F(KeysOfAJob, AKeyThatIsNotInTheListIsRefusedAndLoggedOnce) {
+  Listen();
+  const std::vector<AllowedKey> honest = list_;
+  const CurveKeys forged = NewKeys();
+  Named("worker").public_key = forged.public_key;
+  auto elsewhere = NewMemoryFileSystem();
+  ASSERT_TRUE(elsewhere->MakeDirectories("k").ok());
+  ASSERT_TRUE(WriteFileAtomically(*elsewhere, "k/allowed", PrintAllowedKeys(list_)).ok());
+  ASSERT_TRUE(WriteFileAtomically(*elsewhere, "k/worker.key", forged.secret_key).ok());
+  auto folder = KeyFolder::Open(std::move(elsewhere), "k", {KeyRole::kWorker});
+  ASSERT_TRUE(folder.ok()) << folder.status().message();
+  testing::internal::CaptureStderr();
+  const auto thief = Dial(kStranger, *folder);
+  EXPECT_TRUE(Await(*thief, [&] { return server_->counters().connections_refused > 1; }));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("refused a connection from 127.0.0.1"));
+  EXPECT_EQ(log.find("refused a connection"), log.rfind("refused a connection"));
+  EXPECT_THAT(log, HasSubstr("refuses this process")) << "the other end learns it too";
+  EXPECT_THAT(log, Not(HasSubstr(forged.secret_key)));
+  EXPECT_EQ(server_->counters().frames_received, 0u);
+}
+
+TEST_F(KeysOfAJob, AListenerWithAnotherKeyIsNotTalkedTo) {
+  Listen();
+  const auto worker = Folder(KeyRole::kWorker);
+  KeysOfAJob::Rotate("server");
+  Revoke("server.1");
+  const auto misled = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
+  PeerId from;
+  Frame frame;
+  testing::internal::CaptureStderr();
+  for (int turn = 0; turn < 40; ++turn) {
+    misled->Send(kServerPeer, EncodeMessage(Probe()));
+    misled->Receive(10, &from, &frame);  // The server's loop does not turn: it has the old key yet.
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("has another key"));
+  EXPECT_TRUE(Talk(*misled)) << "once the server has looked at its folder";
+}
+
+TEST_F(KeysOfAJob, ARevokedKeyIsCutOffAndOthersGoOn) {
+  Add(KeyRole::kWorker, "second");
+  Listen();
+  const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));  // The last of its role.
+  Revoke("second");
+  const auto other = Dial(kStranger, Folder(KeyRole::kWorker));
+  Named("second").revoked = false;
+  Write();
+  ASSERT_TRUE(Talk(*worker));
+  ASSERT_TRUE(Talk(*other));
+  Revoke("second");
+  EXPECT_TRUE(Await(*worker, [&] { return server_->counters().connections_refused > 0; }));
+  const uint64_t received = server_->counters().frames_received;
+  EXPECT_FALSE(Talk(*worker, 20));
+  EXPECT_EQ(server_->counters().frames_received, received);
+  EXPECT_TRUE(Talk(*other));
+}
+
+TEST_F(KeysOfAJob, AListenersKeyIsRotatedWhileItIsTalkedTo) {
+  Listen();
+  const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
+  ASSERT_TRUE(Talk(*worker));
+  const auto late = Dial(kStranger, Folder(KeyRole::kWorker));  // Under the old key.
+  Rotate("server");
+  EXPECT_TRUE(Talk(*worker));
+  EXPECT_TRUE(Talk(*late));
+  const auto fresh = Dial(PeerId{400}, Folder(KeyRole::kWorker));
+  EXPECT_TRUE(Talk(*fresh)) << "under the new key";
+  Revoke("server.1");
+  EXPECT_TRUE(Await(*worker, [&] { return server_->counters().connections_admitted > 4; }));
+  EXPECT_TRUE(Talk(*worker));
+  EXPECT_TRUE(Talk(*fresh));
+}
+
+TEST_F(KeysOfAJob, ADialersKeyIsRotatedWhileItTalks) {
+  Listen();
+  const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
+  ASSERT_TRUE(Talk(*worker));
+  Rotate("worker");
+  EXPECT_TRUE(Await(*worker, [&] { return server_->counters().connections_admitted > 1; }));
+  Revoke("worker.1");
+  EXPECT_TRUE(Talk(*worker));
+}
+
+TEST_F(KeysOfAJob, AReadersPushIsRefusedAndLoggedOnce) {
+  Listen();
+  const auto reader = Dial(kStranger, Folder(KeyRole::kReader));
+  EXPECT_TRUE(Talk(*reader)) << "it may probe";
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(Talk(*reader, 20, EncodeMessage(AdvanceRequest{1})));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("reader reader"));
+  EXPECT_THAT(log, HasSubstr("which is for a worker"));
+  EXPECT_EQ(log.find("refused a frame"), log.rfind("refused a frame"));
+  EXPECT_GT(server_->counters().frames_refused, 1u);
+}
+
+// ---- Which role may send what.
+
+TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
+  const std::set<MessageKind> of_readers = {MessageKind::kPullRequest, MessageKind::kProbe,
+                                            MessageKind::kStatusRequest};
+  const std::set<MessageKind> of_admins = {MessageKind::kStatusRequest, MessageKind::kScaleRequest};
+  for (int number = 0; number < 1024; ++number) {
+    const auto kind = static_cast<MessageKind>(number);
+    int senders = 0;
+    for (const auto& [role, word] : WordsOf(KeyRole{})) senders += MaySend(role, kind);
+    EXPECT_EQ(senders > 0, std::string(MessageKindName(kind)) != "unknown message") << number;
+    EXPECT_EQ(MaySend(KeyRole::kReader, kind), of_readers.contains(kind)) << number;
+    EXPECT_EQ(MaySend(KeyRole::kAdmin, kind), of_admins.contains(kind)) << number;
+  }
+  EXPECT_FALSE(MaySend(KeyRole::kWorker, MessageKind::kScaleRequest));
+  EXPECT_FALSE(MaySend(KeyRole::kServer, MessageKind::kPushRequest));
+  EXPECT_FALSE(MaySend(KeyRole::kWorker, MessageKind::kCommand));
+}
+
+TEST(KeyPermissions, WhoJoinsHasTheKeyOfThatRole) {
+  JoinRequest join;
+  join.role = Role::kServer;
+  join.address = "tcp://127.0.0.1:5";
+  EXPECT_TRUE(CheckMaySend(KeyRole::kServer, EncodeMessage(join)).ok());
+  const Status refused = CheckMaySend(KeyRole::kWorker, EncodeMessage(join));
+  EXPECT_THAT(refused.message(), HasSubstr("join as a server"));
+  EXPECT_FALSE(CheckMaySend(KeyRole::kReader, EncodeMessage(join)).ok());
+}
+
+// ---- The list and the folder.
+
+TEST(AllowedKeys, MistakesAreNamedWithTheirLine) {
+  const std::string key(40, '0');
+  const auto mistake = [](const std::string& text) {
+    const auto keys = ParseAllowedKeys(text, "DIR/allowed");
+    return keys.ok() ? "" : keys.status().message();
+  };
+  EXPECT_EQ(mistake("# remark\n\nworker w1 " + key + "\n"), "");
+  EXPECT_EQ(mistake("worker w1 " + key + " revoked\n"), "");
+  EXPECT_THAT(mistake("\nboss w1 " + key), HasSubstr("DIR/allowed:2: \"boss\" is no role"));
+  EXPECT_THAT(mistake("worker ../x " + key), HasSubstr("no name of a key"));
+  EXPECT_THAT(mistake("worker w1 " + key.substr(1)), HasSubstr("no public key"));
+  EXPECT_THAT(mistake("worker w1 " + std::string(40, '"')), HasSubstr("no public key"));
+  EXPECT_THAT(mistake("worker w1 " + key + " gone"), HasSubstr("write revoked"));
+  EXPECT_THAT(mistake("worker w1 " + key + "\nreader w1 " + std::string(40, '1')),
+              HasSubstr("there is a key w1 already"));
+  EXPECT_THAT(mistake("worker w1 " + key + "\nreader w2 " + key), HasSubstr("already"));
+}
+
+TEST(KeyFolders, OpenToOthersAreRefused) {
+  const std::string folder = testing::TempDir() + "/hdps_keys_" + std::to_string(getpid());
+  std::shared_ptr<FileSystem> files = NewPosixFileSystem();
+  const CurveKeys keys = NewKeys();
+  ASSERT_TRUE(files->MakeDirectories(folder).ok());
+  const auto chmod_to = [&](const std::string& path, mode_t mode) {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0) << path;
+  };
+  const auto opened = [&] {
+    const auto open = KeyFolder::Open(files, folder, {KeyRole::kWorker});
+    return open.ok() ? "" : open.status().message();
+  };
+  EXPECT_THAT(opened(), HasSubstr("hdps keygen --out=" + folder));
+  const std::string list = AllowedKeysPath(folder), secret = SecretKeyPath(folder, "w");
+  ASSERT_TRUE(WriteFileAtomically(
+                  *files, list, PrintAllowedKeys({{KeyRole::kWorker, "w", keys.public_key, false}}))
+                  .ok());
+  EXPECT_THAT(opened(), HasSubstr("no secret of a key with the role worker"));
+  ASSERT_TRUE(WriteFileAtomically(*files, secret, keys.secret_key).ok());
+  chmod_to(folder, 0755);
+  chmod_to(list, 0644);
+  chmod_to(secret, 0600);
+  EXPECT_EQ(opened(), "");
+  for (const mode_t mode : {0640, 0604}) {
+    chmod_to(secret, mode);
+    EXPECT_THAT(opened(), HasSubstr("chmod 600 " + secret));
+    EXPECT_THAT(opened(), Not(HasSubstr(keys.secret_key)));
+  }
+  chmod_to(secret, 0600);
+  for (const mode_t mode : {0664, 0646}) {
+    chmod_to(list, mode);
+    EXPECT_THAT(opened(), HasSubstr("chmod go-w " + list));
+  }
+  chmod_to(list, 0644);
+  chmod_to(folder, 0777);
+  EXPECT_THAT(opened(), HasSubstr("chmod go-w " + folder));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace hdps
