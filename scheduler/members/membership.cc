@@ -9,6 +9,12 @@
 #include <utility>
 
 namespace hdps {
+namespace {
+
+// Of all members together: some 2 MB of an answer.
+constexpr size_t kAwaitedInStatusMax = size_t{1} << 16;
+
+}  // namespace
 
 void Membership::Enter(View view, const std::map<PeerId, MemberProcess>& processes, TimeMs now) {
   const bool restart = view.restarts > view_.restarts;
@@ -169,7 +175,9 @@ Membership::Progress Membership::progress() const {
 void Membership::AddTo(StatusReply* status, TimeMs now) const {
   status->view = view_.view;
   status->clock = progress().clock;
-  for (const PeerId peer : all()) {
+  const std::vector<PeerId> peers = all();
+  const size_t awaited_max = std::max(kAwaitedInStatusMax / peers.size(), size_t{1});
+  for (const PeerId peer : peers) {
     const Entry& entry = members_.at(peer);
     MemberStatus& member = status->members.emplace_back();
     member.name = entry.name;
@@ -177,6 +185,8 @@ void Membership::AddTo(StatusReply* status, TimeMs now) const {
     member.silent_ms = now - entry.heard;
     member.peer = peer;
     member.activity = entry.activity;
+    std::vector<Awaited>& awaited = member.activity.awaited;
+    if (awaited.size() > awaited_max) awaited.resize(awaited_max);
     member.trouble = entry.trouble;
     member.deaf = entry.deaf;
   }

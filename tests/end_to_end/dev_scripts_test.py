@@ -1,6 +1,7 @@
 """The scripts that judge a run of the tests: what they say of it, and where they write it."""
 import re
 import sys
+import xml.etree.ElementTree
 
 import harness
 
@@ -39,6 +40,16 @@ class DevScripts(harness.Case):
         self.assertTrue(re.search(r"commit \w+, \d+ cores of .*, 1 minutes; ", text), text)
         page.write_text("no place for it\n")
         harness.run([sys.executable, DEV / "night_record.py", page, "7 kills"], input="x|ok|1\n", expect=2)
+
+    def test_a_picture_of_a_terminal_holds_its_text(self):
+        text = "$ hdps doctor\nFAULT    disk  <full> & slow\n" + "word " * 40
+        drawn = harness.run([sys.executable, DEV / "terminal_picture.py", "--columns=60", "hdps doctor"],
+                            input=text).stdout
+        rows = ["".join(row.itertext()).replace("\u00a0", " ")
+                for row in xml.etree.ElementTree.fromstring(drawn).iter("{http://www.w3.org/2000/svg}text")]
+        self.assertEqual(rows[:3], ["hdps doctor", "$ hdps doctor", "FAULT    disk  <full> & slow"])
+        self.assertEqual(" ".join(rows[3:]), text.splitlines()[2].strip())
+        self.assertLessEqual(max(map(len, rows)), 60)
 
     def test_a_header_that_leans_on_another_is_noticed(self):
         harness.run([sys.executable, DEV / "headers_alone.py", "--self-test"])

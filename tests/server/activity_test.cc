@@ -64,10 +64,15 @@ TEST(ServerActivity, PullsWaitForTheSlowestAtTheBound) {
 TEST(ServerActivity, ACommandThatTakesLong) {
   LaterExecutor later;
   ServerHarness server({.job = TestJob(Mode::kSync), .workers = 1}, nullptr, &later);
-  server.Send({.command = CommandKind::kLoad});
+  Command command;
+  command.command = CommandKind::kLoad;
+  server.Send(command);
   later.RunAll();
   server.Tick();
-  server.Send({.command = CommandKind::kSave, .until = 3, .path = "out/checkpoint/step_3"});
+  command.command = CommandKind::kSave;
+  command.until = 3;
+  command.path = "out/checkpoint/step_3";
+  server.Send(command);
   const Activity saves = Said(server);
   EXPECT_EQ(saves.stage, "save");
   EXPECT_EQ(saves.subject, "out/checkpoint/step_3");
