@@ -199,7 +199,8 @@ class Attacks(harness.DaemonsCase):
         still = self.status(self.keys)  # Of the admin now.
 
         worker.communicate(timeout=200)
-        self.assertEqual(self.scheduler.wait(timeout=60), 0)
+        _, said = self.scheduler.communicate(timeout=60)
+        self.assertEqual(self.scheduler.returncode, 0, said)
         with_keys = harness.summary_of(self.out("run"))
         self.assertEqual(with_keys["digest"], plain["digest"])
         self.assertEqual(with_keys["workers"], 1)

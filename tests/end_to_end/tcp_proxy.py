@@ -35,9 +35,14 @@ class Proxy:
                 continue
             record = bytearray()
             self.sent.append(record)
-            for direction, source, sink in (("out", near, far), ("in", far, near)):
-                threading.Thread(target=self.pump, args=(direction, source, sink, record),
-                                 daemon=True).start()
+            threading.Thread(target=self.carry, args=(near, far, record), daemon=True).start()
+
+    def carry(self, near, far, record):
+        with near, far:
+            back = threading.Thread(target=self.pump, args=("in", far, near, record), daemon=True)
+            back.start()
+            self.pump("out", near, far, record)
+            back.join()
 
     def pump(self, direction, source, sink, record):
         at = 0

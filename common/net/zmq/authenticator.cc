@@ -71,11 +71,13 @@ void Authenticator::AnswerAll(const KeyRing& ring) {
                                   let_in ? "OK" : "refused",
                                   let_in ? key : "",
                                   ""};
-    socket_.send(fields[kAsker], zmq::send_flags::sndmore);
-    socket_.send(fields[kEmpty], zmq::send_flags::sndmore);
+    zmq_msg_send(fields[kAsker].handle(), socket_.handle(), ZMQ_SNDMORE | ZMQ_DONTWAIT);
+    zmq_msg_send(fields[kEmpty].handle(), socket_.handle(), ZMQ_SNDMORE | ZMQ_DONTWAIT);
     for (const std::string& field : answer) {
       const bool last = &field == &answer[std::size(answer) - 1];
-      socket_.send(zmq::buffer(field), last ? zmq::send_flags::none : zmq::send_flags::sndmore);
+      // Fails only where the connection has ended meanwhile.
+      zmq_send(socket_.handle(), field.data(), field.size(),
+               (last ? 0 : ZMQ_SNDMORE) | ZMQ_DONTWAIT);
     }
   }
 }

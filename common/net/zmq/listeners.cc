@@ -63,12 +63,17 @@ void Listeners::Tend() {
   }
   // The socket of before gives its port back a moment after it was told to.
   while (!to_bind_.empty()) {
-    Router router = NewRouter();
-    router.endpoint = to_bind_.back();
-    if (zmq_bind(router.connections.socket().handle(), router.endpoint.c_str()) != 0) return;
-    LOG(INFO) << "listening on " << router.endpoint << " anew, as keys have changed";
-    to_bind_.pop_back();
-    routers_.push_back(std::move(router));
+    try {
+      Router router = NewRouter();
+      router.endpoint = to_bind_.back();
+      if (zmq_bind(router.connections.socket().handle(), router.endpoint.c_str()) != 0) return;
+      LOG(INFO) << "listening on " << router.endpoint << " anew, as keys have changed";
+      routers_.push_back(std::move(router));
+      to_bind_.pop_back();
+    } catch (const zmq::error_t& error) {  // Too many open files: tried again.
+      LOG_EVERY_N(ERROR, 100) << "listening on " << to_bind_.back() << ": " << error.what();
+      return;
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // Reads the events of a socket's monitor.
 #include "common/net/zmq/watched_socket.h"
 
+#include <atomic>
 #include <cstring>
 #include <string>
 
@@ -16,8 +17,9 @@ constexpr int kEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | kFa
 WatchedSocket::WatchedSocket(zmq::context_t& context, zmq::socket_t socket, bool watch)
     : socket_(std::move(socket)) {
   if (!watch) return;
-  const std::string name =
-      "inproc://handshakes-" + std::to_string(reinterpret_cast<uintptr_t>(socket_.handle()));
+  // A name that was used before may still be taken by a socket that is being closed.
+  static std::atomic<uint64_t> number = 0;
+  const std::string name = "inproc://handshakes-" + std::to_string(++number);
   if (zmq_socket_monitor(socket_.handle(), name.c_str(), kEvents) != 0) throw zmq::error_t();
   events_ = zmq::socket_t(context, zmq::socket_type::pair);
   // Without a limit, as libzmq would wait for room, and all connections with it.
