@@ -318,9 +318,10 @@ class ZmqTransport : public Transport {
   const TransportOptions options_;
   const int wake_fd_;
   zmq::context_t context_;  // Before the sockets: it waits for them when it is destroyed.
+  // With keys; before the listeners, which would let in everybody while it is not there.
+  std::optional<Authenticator> authenticator_;
   Links links_;
   Listeners listeners_;
-  std::optional<Authenticator> authenticator_;  // With keys.
   Callers callers_;
   SharedMemoryLinks paths_;
   size_t last_served_ = 0;

@@ -44,8 +44,6 @@ zmq::socket_t NewListener(zmq::context_t& context, const TransportOptions& optio
   if (ring != nullptr) {
     router.set(zmq::sockopt::curve_server, true);
     router.set(zmq::sockopt::curve_secretkey, ring->own.secret_key);
-    // Without an authenticator nobody is let in, instead of everybody.
-    router.set(zmq::sockopt::zap_enforce_domain, true);
   }
   return router;
 }
