@@ -20,6 +20,11 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --listen=ADDRESS      with --node-rank=0: where the scheduler listens
   --scheduler=ADDRESS   with --node-rank above 0: where the scheduler is
   --total-servers=M, --total-workers=N   over all machines (default: those of this one)
+  --first-server=K, --first-worker=K   ranks of those of this machine: K and on (default: the
+                        scheduler picks where there are other machines)
+  --spill_path=DIR      where servers put rows that memory has no room for (default DIR/spill)
+  --watched=SECONDS     drain and end when standard input ends, says `stop`, or says nothing for
+                        so long: whoever leads several machines by it is gone
   --host=ADDRESS        this machine's own address, as the others reach it (default 127.0.0.1)
   --keys=DIR            the job's keys, made by hdps keygen: every connection is authenticated
                         and encrypted
@@ -40,6 +45,7 @@ fi
 [[ -n "$bin" ]] || fail "no hdps-scheduler found; build first (scripts/build.sh) or set HDPS_BIN"
 
 job='' out='' restart=on-failure servers=1 workers=1 total_servers='' total_workers='' node_rank=0 transport=tcp
+first_server='' first_worker='' spill='' watched=''
 host=127.0.0.1 listen='' scheduler='' common=() scheduler_flags=() member_flags=() server_flags=() worker_flags=()
 for argument in "$@"; do
   value=${argument#*=}
@@ -52,6 +58,10 @@ for argument in "$@"; do
     --total-servers=*) total_servers=$value ;;
     --total-workers=*) total_workers=$value ;;
     --node-rank=*) node_rank=$value ;;
+    --first-server=*) first_server=$value ;;
+    --first-worker=*) first_worker=$value ;;
+    --spill_path=*) spill=$value ;;
+    --watched=*) watched=$value ;;
     --transport=*) transport=$value ;;
     --listen=*) listen=$value ;;
     --host=*) host=$value ;;
@@ -72,15 +82,20 @@ done
 [[ -f "$job" ]] || fail "--job: there is no file '$job'"
 [[ "$restart" == never || "$restart" == on-failure ]] ||
   fail "--restart=$restart: expected never or on-failure"
-for count in "$servers" "$workers" "$node_rank" "${total_servers:-0}" "${total_workers:-0}"; do
+for count in "$servers" "$workers" "$node_rank" "${total_servers:-0}" "${total_workers:-0}" \
+  "${first_server:-0}" "${first_worker:-0}" "${watched:-0}"; do
   [[ "$count" =~ ^[0-9]+$ ]] || fail "'$count' is not a count"
 done
 total_servers=${total_servers:-$servers} total_workers=${total_workers:-$workers}
+# Of a job of this machine alone, server_N.log is that of server N.
+((total_servers > servers)) || first_server=${first_server:-0}
+((total_workers > workers)) || first_worker=${first_worker:-0}
 ((total_servers >= 1 && total_workers >= 1)) || fail "a job needs at least one server and one worker"
 ((node_rank == 0)) || [[ -n "$scheduler" ]] || fail "--node-rank=$node_rank needs --scheduler=ADDRESS"
 
 mkdir -p "$out/log" "$out/pid" || fail "cannot write into --out=$out"
 out=$(readlink -f "$out")
+spill=${spill:-$out/spill}
 runtime=$(mktemp -d)
 # By process: whose it is. By name: when it was started, when it has died, how long its last restart
 # was put off, and when the next one is due.
@@ -91,6 +106,22 @@ mkfifo "$runtime/never"
 exec {never}<>"$runtime/never"
 # Nothing is ever to be read there: a wait that costs no process.
 pause() { read -r -t "$1" -u "$never" || true; } # SECONDS
+# The same for a moment, and what whoever watches this says meanwhile.
+heard=$SECONDS
+pause_or_hear() {
+  [[ -n "$watched" ]] || { pause 0.1; return; }
+  local line='' code=0
+  read -r -t 0.1 line || code=$?
+  if ((code > 128)); then
+    ((SECONDS - heard <= watched)) && return
+    say "nothing was heard for $watched s of who started this: its part is ended"
+  elif ((code == 0)) && [[ "$line" != stop ]]; then
+    heard=$SECONDS
+    return
+  fi
+  watched=''
+  stop
+}
 now_ms() { echo $((${EPOCHREALTIME//[!0-9]/} / 1000)); }
 
 # Ends whatever still runs: first politely, after ten seconds by force.
@@ -133,14 +164,14 @@ start() { # NAME
   elif [[ "$role" == server ]]; then
     local server_listen=tcp://$host:0
     [[ "$transport" == ipc ]] && server_listen=ipc://$runtime/$name
-    ((total_servers == servers)) && rank=(--rank="$number") # Then server_N.log is that of server N.
+    [[ -z "$first_server" ]] || rank=(--rank="$number")
     "$bin/hdps-server" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" \
-      --listen="$server_listen" --spill_path="$out/spill" "${member_flags[@]}" \
+      --listen="$server_listen" --spill_path="$spill" "${member_flags[@]}" \
       "${server_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
   else
-    ((total_workers == workers)) && rank=(--rank="$number")
+    [[ -z "$first_worker" ]] || rank=(--rank="$number")
     "$bin/hdps-worker" "${flags[@]}" "${rank[@]}" --scheduler="$scheduler" \
-      --collective_host="$host" --gpu="$number" "${member_flags[@]}" "${worker_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
+      --collective_host="$host" --gpu=$((number - ${first_worker:-0})) "${member_flags[@]}" "${worker_flags[@]}" 2>"$runtime/$name.err" >"$runtime/$name.out" </dev/null {never}<&- &
   fi
   name_of[$!]=$name
 }
@@ -222,8 +253,8 @@ if ((node_rank == 0)); then
   [[ "$listen" == *:0 || "$listen" == *:'*' ]] && listen=$scheduler
   scheduler_flags+=(--resume=auto)
 fi
-for ((s = 0; s < servers; s++)); do start "server_$s"; done
-for ((w = 0; w < workers; w++)); do start "worker_$w"; done
+for ((s = 0; s < servers; s++)); do start "server_$((s + ${first_server:-0}))"; done
+for ((w = 0; w < workers; w++)); do start "worker_$((w + ${first_worker:-0}))"; done
 
 # Members end by themselves once the scheduler has said so; clean_up sees to those that do not.
 end_with() { # STATUS
@@ -248,14 +279,17 @@ see_to() { # NAME STATUS
   fi
   ((code == 0)) && ended_well=$((ended_well + 1)) && return
   tell_end "$name" "$code"
-  # Of a job that another machine leads, this one cannot know whether status 3 was its end.
-  if [[ "$restart" == on-failure ]] && ((code != 2 && (code != 3 || node_rank == 0))); then
+  # Of a job that another machine leads, this one cannot know whether status 3 was its end; who
+  # watches does, and stops it then.
+  if [[ "$restart" == on-failure ]] && ((code != 2)) &&
+    { ((code != 3 || node_rank == 0)) || [[ -n "$watched" ]]; }; then
     start_again_later "$name" "$code" || end_with "$first_status"
     return
   fi
   status=$first_status
   [[ "$name" != scheduler ]] || end_with "$status"
-  [[ -n "$scheduler_pid" ]] || return 0
+  [[ -n "$scheduler_pid" || -n "$watched" ]] || return 0
+  [[ -n "$scheduler_pid" ]] || end_with "$status" # Who watches sees to the other machines.
   [[ "$first_cause" == *killed* ]] && patience=20
   ended_within "$patience" "$scheduler_pid" || end_with "$status"
 }
@@ -275,6 +309,6 @@ while ((${#name_of[@]} + ${#due_ms[@]})); do
     unset "due_ms[$name]"
     [[ "$restart" == never ]] || start "$name"
   done
-  pause 0.1
+  pause_or_hear
 done
 exit "$status"

@@ -19,7 +19,7 @@ for test in build/bin/*_test; do
   [[ "$test" == *_link_test ]] || cp "$test" "$root/tests/"
 done
 cp -r examples/. "$root/examples/"
-cp scripts/local_cluster.sh scripts/dev/gpu_check.sh LICENSE README.md "$root/"
+cp scripts/local_cluster.sh scripts/cluster.sh scripts/cluster.py scripts/cluster_hosts.py scripts/dev/gpu_check.sh LICENSE README.md "$root/"
 scripts/dev/sbom.py --out="$root/hdps.spdx.json"
 
 # The C library belongs to the machine, and CUDA and the driver must be the machine's own.
