@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Configures and builds one preset: scripts/build.sh [release|debug|asan|tsan] [TARGET...]
+# Configures and builds one preset: scripts/build.sh [release|debug|asan|tsan|fuzz] [TARGET...]
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -7,8 +7,8 @@ preset=${1:-release}
 shift || true
 case "$preset" in
   release) folder=build ;;
-  debug | asan | tsan) folder=build/$preset ;;
-  *) echo "build.sh: error: no preset '$preset'; there are release, debug, asan, tsan" >&2; exit 2 ;;
+  debug | asan | tsan | fuzz) folder=build/$preset ;;
+  *) echo "build.sh: error: no preset '$preset'; there are release, debug, asan, tsan, fuzz" >&2; exit 2 ;;
 esac
 mkdir -p "$folder"
 log=$folder/configure.log

@@ -15,7 +15,8 @@ packages=(
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
 )
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
-developer_packages=(clang-14 clang-format-14 shellcheck patchelf openssh-client openssh-server)
+developer_packages=(clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf
+  openssh-client openssh-server)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.

@@ -12,6 +12,7 @@ export HDPS_KILLS=${HDPS_KILLS:-50}                 # Of each kind, in failover_
 export HDPS_SOAK_SECONDS=${HDPS_SOAK_SECONDS:-3600} # Of each soak, in soak_test.py.
 seeds_factor=${HDPS_SEEDS_FACTOR:-20}               # Of the seeds of each simulation.
 sanitized=${HDPS_SANITIZED:-all}                    # Or a share.
+fuzz_seconds=${HDPS_FUZZ_SECONDS:-3600}             # Of each target, two at once.
 benchmarks=${HDPS_BENCHMARKS:-}                     # Their names; none: every one.
 many_seeds() {
   build/bin/sim_test "--sim_seeds_factor=$seeds_factor" --gtest_filter='-*Mixed*' &&
@@ -38,6 +39,7 @@ run_step "benchmarks, ${benchmarks:-all}, each case once" benchmarks
 run_step "address and undefined behaviour sanitizers, $sanitized" scripts/dev/sanitized.sh asan "$sanitized"
 run_step "thread sanitizer, $sanitized" scripts/dev/sanitized.sh tsan "$sanitized"
 run_step 'the same bytes twice' scripts/dev/reproducible.sh all
+run_step "fuzzing, $fuzz_seconds s each" scripts/dev/fuzz.sh "$fuzz_seconds"
 ((${#said[@]})) || { echo "night.sh: error: no step's name holds '$*'" >&2; exit 2; }
 how="$HDPS_KILLS kills of each kind, soaks of $HDPS_SOAK_SECONDS s"
 printf '%s\n' "${said[@]}" | scripts/dev/night_record.py docs/night.md "$how" build/test_results.xml

@@ -14,7 +14,7 @@ inline constexpr size_t kOutsideBytesMax = 2000;
 
 // `text` with each control character and each byte that is not UTF-8 as \xNN, so that it neither
 // steers a terminal nor begins a line; cut behind `bytes_max`, and the cut said. Of its own results
-// it changes nothing.
+// it changes nothing, unless they were cut.
 std::string ShowOutside(std::string_view text, size_t bytes_max = kOutsideBytesMax);
 
 // Lines that anybody can cause, as often as he likes: some at once, then one a second; the others

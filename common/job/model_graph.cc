@@ -221,7 +221,8 @@ TableSpec DenseTable(const OptimizerSpec& optimizer) {
 std::vector<LabelSpec> LabelsOf(const Job& job) {
   std::vector<LabelSpec> columns;
   for (const TaskSpec& task : TasksOf(job.model)) {
-    LabelSpec& column = columns.emplace_back(task.label);
+    LabelSpec& column = columns.emplace_back();
+    column.name = task.label;
     if (task.loss == LossKind::kSquared) column.num_classes = kLabelsAnyNumber;
     if (task.loss == LossKind::kSoftmax) {
       column.num_classes = static_cast<uint32_t>(ShapeOfChecked(job).nodes.back().shape.width);

@@ -66,7 +66,7 @@ class DiskRows::BlockRows {
  private:
   std::span<const std::byte> Copy(std::span<const std::byte> bytes) {
     copy_.resize((bytes.size() + sizeof(uint64_t) - 1) / sizeof(uint64_t));
-    std::memcpy(copy_.data(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(copy_)).begin());
     return std::as_bytes(std::span(copy_)).first(bytes.size());
   }
 

@@ -82,7 +82,9 @@ set(HDPS_asan_share wire_test manifest_test job_test data_test embedding_test se
 set(HDPS_tsan_share wire_test platform_test collective_test embedding_threads_test)
 foreach(sanitizer asan tsan)
   add_custom_target(${sanitizer}_share)
-  add_dependencies(${sanitizer}_share ${HDPS_${sanitizer}_share})
+  if(NOT HDPS_FUZZ)
+    add_dependencies(${sanitizer}_share ${HDPS_${sanitizer}_share})
+  endif()
 endforeach()
 
 # Plain loops of a layer that the compiler is to make vectors of: no errno, no traps, so that square

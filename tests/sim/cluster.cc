@@ -9,10 +9,14 @@
 namespace hdps::sim {
 namespace {
 
-constexpr char kSchedulerAddress[] = "ipc:///sim/scheduler";
-constexpr char kOut[] = "/out";
+// A primary without its knowledge, while a worker has not heard of it either.
+bool MayBeReplaced(const ClusterOptions& options) {
+  return options.cut_off_at >= 0 || (options.replicas > 0 && !options.faults.empty());
+}
 
-std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
+}  // namespace
+
+std::shared_ptr<const Job> JobOf(const ClusterOptions& options) {
   auto job = std::make_shared<Job>();
   job->name = "tally";
   job->tables = TallyTables(options.rows_leave);
@@ -43,13 +47,6 @@ std::shared_ptr<const Job> MakeJob(const ClusterOptions& options) {
   return job;
 }
 
-// A primary without its knowledge, while a worker has not heard of it either.
-bool MayBeReplaced(const ClusterOptions& options) {
-  return options.cut_off_at >= 0 || (options.replicas > 0 && !options.faults.empty());
-}
-
-}  // namespace
-
 ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
   Random random(MixBits(seed) ^ 0x51u);
   ClusterOptions options;
@@ -72,7 +69,7 @@ ClusterOptions DrawCluster(uint64_t seed, Mode mode) {
 
 Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
     : options_(options),
-      job_(MakeJob(options)),
+      job_(JobOf(options)),
       disk_(files),
       chance_(MixBits(options.seed ^ 0xfa17u) + options.incarnation),
       tally_({options.mode, options.staleness_bound, options.num_workers, options.rows_leave,

@@ -66,6 +66,11 @@ struct ClusterOptions {
 // What a seed draws for one run in the given mode.
 ClusterOptions DrawCluster(uint64_t seed, Mode mode);
 
+// The job that such a cluster trains.
+std::shared_ptr<const Job> JobOf(const ClusterOptions& options);
+inline constexpr char kSchedulerAddress[] = "ipc:///sim/scheduler";
+inline constexpr char kOut[] = "/out";  // Of the scheduler.
+
 struct Outcome {
   bool finished = false;              // Every process ended, with status 0 (or was cut off then).
   bool exact = false;                 // The final rows are what all pushes, once each, make.
@@ -110,6 +115,9 @@ class Cluster {
   void LoseServer(uint32_t rank);
   // The nodes that have not been killed, the scheduler first.
   std::vector<const Node*> nodes() const;
+  // The newest process of this server or worker.
+  PeerId PeerOf(Role role, uint32_t rank) const { return peers_.at({role, rank}); }
+  SimNetwork& network() { return network_; }
 
  private:
   // A process of a server. What it was at on disk ends when it does.
@@ -142,7 +150,6 @@ class Cluster {
   std::unique_ptr<ProcessFiles> FilesOf(PeerId peer);
   // How much longer than usual something on disk takes just now.
   TimeMs DiskTakes(uint64_t place);
-  PeerId PeerOf(Role role, uint32_t rank) const { return peers_.at({role, rank}); }
   PeerId NewPeer(Role role, uint32_t rank);
   // Reads the digest from what the servers tell the scheduler.
   void Spy(PeerId from, PeerId to, const Frame& frame);

@@ -58,6 +58,7 @@ bool SimNetwork::RunUntil(TimeMs until, const std::function<bool()>& done) {
       Deliver(event);
     } else if (Endpoint& to = endpoints_[event.endpoint]; to.node != nullptr) {
       to.listens = true;
+      if (watch_) watch_(to.peer, to.peer, nullptr);
       if (to.before_tick) to.before_tick(now_);
       to.node->OnTick(now_);
       Post(now_ + kTickMs, event.endpoint, kTick);
@@ -68,6 +69,18 @@ bool SimNetwork::RunUntil(TimeMs until, const std::function<bool()>& done) {
 
 void SimNetwork::Post(TimeMs at, size_t endpoint, size_t frame) {
   events_.push({at, next_order_++, endpoint, frame});
+}
+
+void SimNetwork::PostFrame(TimeMs at, size_t endpoint, InFlight flight) {
+  size_t slot = frames_.size();
+  if (free_frames_.empty()) {
+    frames_.emplace_back();
+  } else {
+    slot = free_frames_.back();
+    free_frames_.pop_back();
+  }
+  frames_[slot] = std::move(flight);
+  Post(at, endpoint, slot);
 }
 
 void SimNetwork::Deliver(const Event& event) {
@@ -86,6 +99,7 @@ void SimNetwork::Deliver(const Event& event) {
     trace_ = MixBits(trace_ ^ part) + 0x9e3779b97f4a7c15u;
   }
   ++frames_delivered_;
+  if (watch_) watch_(to.peer, flight.from, &flight.frame);
   to.node->OnFrame(flight.from, std::move(flight.frame));
 }
 
@@ -115,18 +129,18 @@ void SimNetwork::Send(Endpoint& from, Outgoing out) {
   for (int copy = 0; copy < copies; ++copy) {
     TimeMs delay = 1 + static_cast<TimeMs>(random_.Below(weather_.delay_ms_max));
     if (Chance(weather_.slow_percent)) delay *= 1 + static_cast<TimeMs>(random_.Below(20));
-    size_t slot = frames_.size();
-    if (free_frames_.empty()) {
-      frames_.emplace_back();
-    } else {
-      slot = free_frames_.back();
-      free_frames_.pop_back();
-    }
-    InFlight& flight = frames_[slot];
-    flight = {from.peer, out.frame, Chance(weather_.damage_percent)};
+    InFlight flight{from.peer, out.frame, Chance(weather_.damage_percent)};
     if (flight.damaged) Damage(&flight.frame);
-    Post(now_ + delay, to->second, slot);
+    PostFrame(now_ + delay, to->second, std::move(flight));
   }
+}
+
+void SimNetwork::Inject(PeerId from, PeerId to, Frame frame) {
+  const auto endpoint = endpoint_of_.find(to);
+  frame.header.sender = from.value;
+  SealFrame(frame);
+  if (endpoint == endpoint_of_.end() || !CheckFrame(frame).ok()) return;
+  PostFrame(now_ + 1, endpoint->second, {from, std::move(frame)});
 }
 
 // Changes one bit of the header or of the envelope.

@@ -69,6 +69,14 @@ class SimNetwork {
     spy_ = std::move(spy);
   }
 
+  // Sees what nodes are given, before they are: frames that came, and ticks (then `frame` is null).
+  void OnGiven(std::function<void(PeerId to, PeerId from, const Frame* frame)> watch) {
+    watch_ = std::move(watch);
+  }
+  // Somebody outside sends `frame` under the number `from`, on a good line. A transport hears any
+  // number that no peer has, and takes only what passes CheckFrame.
+  void Inject(PeerId from, PeerId to, Frame frame);
+
   // Runs until `done` holds or the clock is at `until`; true when `done` held. `done` is asked
   // whenever the clock moves.
   bool RunUntil(TimeMs until, const std::function<bool()>& done);
@@ -104,6 +112,7 @@ class SimNetwork {
   static constexpr size_t kTick = ~size_t{0};
 
   void Post(TimeMs at, size_t endpoint, size_t frame);
+  void PostFrame(TimeMs at, size_t endpoint, InFlight flight);
   void Deliver(const Event& event);
   void Flush(size_t endpoint);
   void Send(Endpoint& from, Outgoing out);
@@ -127,6 +136,7 @@ class SimNetwork {
   std::vector<Cut> cuts_;
   std::vector<Partition> partitions_;
   std::function<void(PeerId, PeerId, Frame*)> spy_;
+  std::function<void(PeerId, PeerId, const Frame*)> watch_;
 };
 
 }  // namespace hdps::sim

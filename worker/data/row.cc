@@ -106,8 +106,10 @@ void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric, uint32
     one_each = row.key_ends[f] == f + 1;
   }
   if (one_each) {
-    Key* const waiting = waiting_.data() + num_waiting_;
-    for (size_t f = 0; f < row.keys.size(); ++f) waiting[f * kWaitingMax] = row.keys[f];
+    Key* const waiting = waiting_.data();  // Null where there are no sparse features.
+    for (size_t f = 0; f < row.keys.size(); ++f) {
+      waiting[f * kWaitingMax + num_waiting_] = row.keys[f];
+    }
     if (++num_waiting_ == kWaitingMax) AddWaiting();
   } else {
     AddWaiting();

@@ -22,7 +22,8 @@ class CsvParser : public RowParser {
         missing_(data.missing),
         rules_(labels.size(), LabelRule({}, 2)) {
     for (const ColumnSpec& spec : data.columns) {
-      Column& column = columns_.emplace_back(spec, HashString(spec.key_space()), rules_.size());
+      columns_.push_back({spec, HashString(spec.key_space()), rules_.size()});
+      Column& column = columns_.back();
       if (spec.type != ColumnType::kLabel) continue;
       for (size_t task = 0; task < labels.size(); ++task) {
         if (!labels[task].name.empty() && labels[task].name != spec.name) continue;

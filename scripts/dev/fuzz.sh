@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Fuzzes what reads bytes from outside, two targets at once: fuzz.sh [SECONDS] [TARGET...]
+#   fuzz.sh             20 s each
+#   fuzz.sh 3600 job    an hour of one; what it has tried before is where it begins
+#   fuzz.sh --merge     writes tests/fuzz/corpus anew: the fewest inputs, of the seeds, of what is
+#                       there, and of what was tried, that go everywhere those go
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/../.."
+
+bin=build/fuzz/bin work=build/fuzz/work corpus=tests/fuzz/corpus
+limits=(-rss_limit_mb=1024 -malloc_limit_mb=128 -timeout=20)
+merged_bytes_max=4096 # Longer ones go where shorter ones go.
+symbolizer=$(command -v llvm-symbolizer-14 || true)
+export ASAN_OPTIONS=handle_abort=1 UBSAN_OPTIONS=print_stacktrace=1
+[[ -n $symbolizer ]] && export ASAN_SYMBOLIZER_PATH=$symbolizer
+
+stat_of() { sed -n "s/^stat::$1: *//p" "$2"; }
+
+# One target, and its line.
+fuzz() { # NAME SECONDS
+  local name=$1 seconds=$2 log=$work/$1.log status=0
+  mkdir -p "$work/$name"
+  rm -rf "$work/$name.seeds"
+  "$bin/fuzz_$name" "--seeds=$work/$name.seeds" 2>"$log" || { cat "$log"; return 1; }
+  "$bin/fuzz_$name" "${limits[@]}" -max_total_time="$seconds" -print_final_stats=1 \
+    -artifact_prefix="$work/$name." "$work/$name" "$corpus/$name" "$work/$name.seeds" \
+    >"$log" 2>&1 || status=$?
+  if ((status != 0)); then
+    grep -a -m 12 -E 'ERROR|SUMMARY|Check failed|runtime error|#[0-9]+ .* in hdps' "$log" || tail -n 20 "$log"
+    echo "fuzz.sh: error: $name: an input ends it; all of it is in $log. Repeat, then keep it as $corpus/$name/WHAT_IT_IS:"
+    sed -n 's/.*Test unit written to //p' "$log" | while read -r input; do
+      echo "  $bin/fuzz_$name $input"
+    done
+    return 1
+  fi
+  local all covered inputs
+  all=$(sed -n 's/.*Loaded 1 modules *(\([0-9]*\) inline.*/\1/p' "$log")
+  covered=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
+  inputs=$(sed -n 's/.* corp: \([0-9]*\)\/.*/\1/p' "$log" | tail -n 1)
+  printf 'figure: fuzz: %-16s %9d runs %7d a second %6d of %6d edges %5d inputs %5d MiB\n' "$name" \
+    "$(stat_of number_of_executed_units "$log")" "$(stat_of average_exec_per_sec "$log")" \
+    "$covered" "$all" "$inputs" "$(stat_of peak_rss_mb "$log")"
+}
+
+merge() { # NAME
+  local name=$1 new=$work/$1.merged
+  rm -rf "$new" "$work/$name.seeds"
+  mkdir -p "$new" "$work/$name" "$corpus/$name"
+  "$bin/fuzz_$name" "--seeds=$work/$name.seeds"
+  "$bin/fuzz_$name" "${limits[@]}" -merge=1 -max_len="$merged_bytes_max" "$new" "$work/$name.seeds" \
+    "$corpus/$name" "$work/$name" >"$work/$name.log" 2>&1
+  # Those with a name of their own have found something, and stay.
+  find "$corpus/$name" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
+  cp "$new"/* "$corpus/$name/"
+  echo "$name: $(find "$corpus/$name" -type f | wc -l) inputs, $(du -bs "$corpus/$name" | cut -f 1) bytes"
+}
+
+case ${1:-} in
+  --fuzz) fuzz "$2" "$3"; exit ;; # Of this script itself.
+  --one-merge) merge "$2"; exit ;;
+esac
+what=--fuzz seconds=20
+if [[ ${1:-} == --merge ]]; then
+  what=--one-merge
+  shift
+elif [[ ${1:-} =~ ^[0-9]+$ ]]; then
+  seconds=$1
+  shift
+fi
+mkdir -p build
+scripts/build.sh fuzz fuzz >build/fuzz.log 2>&1 || { tail -n 40 build/fuzz.log; exit 1; }
+mkdir -p "$work"
+if (($#)); then
+  targets=("$@")
+else
+  mapfile -t targets < <(find "$bin" -name 'fuzz_*' | sed 's/.*fuzz_//' | sort)
+fi
+for name in "${targets[@]}"; do
+  [[ -e $bin/fuzz_$name ]] && continue
+  echo "fuzz.sh: error: no target '$name'; there are $(find "$bin" -name 'fuzz_*' | sed 's/.*fuzz_//' | sort | xargs)" >&2
+  exit 2
+done
+printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} "$0" "$what" {} "$seconds"
