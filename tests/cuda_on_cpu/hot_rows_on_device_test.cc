@@ -216,7 +216,7 @@ TEST(HotRowsOnDevice, RowsThatComeOrLeaveTravelInOneCopy) {
   KeepingWorker worker(job, 0, true);
   ASSERT_TRUE(worker.Step().ok());
   ASSERT_TRUE(worker.rows().Settle().ok());
-  const std::vector<uint32_t> slots = {11, 3, 40, 7, 0};
+  const std::vector<uint32_t> slots = {11, 3, 20, 7, 0};
   size_t bytes = 0;
   for (const TableId table : worker.tables()) {
     bytes += AlignedUp(4 * slots.size() * worker.rows().row_floats(table));
@@ -250,16 +250,7 @@ TEST(HotRowsOnDevice, WorkersAddUpInTheDevicesMemory) {
   workers[1]->splits()[0].keys = workers[0]->splits()[0].keys;
   HotSplit& split = workers[1]->splits()[0];
   for (uint32_t i = 0; i < split.slots.size(); ++i) {
-    split.slots[i] = i % 3 == 0 ? kNotInSlab : (i * 7) % 50 + 50 * (i % 3 - 1);
-  }
-  std::vector<bool> taken(split.keys->size());
-  for (uint32_t& slot : split.slots) {
-    if (slot == kNotInSlab) continue;
-    if (slot >= taken.size() || taken[slot]) {
-      slot = kNotInSlab;
-    } else {
-      taken[slot] = true;
-    }
+    split.slots[i] = i % 3 == 0 || i >= split.keys->size() ? kNotInSlab : i;
   }
   const auto group = NewThreadCollectives(kWorkers);
   std::vector<DeviceTraffic> spent(kWorkers);
