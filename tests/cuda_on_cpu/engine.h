@@ -58,6 +58,7 @@ class Engine {
   Counters counters;
   int devices = 1;
   size_t device_bytes = size_t{4} << 30;
+  bool refuse_epilogues = false;
 
  private:
   bool WorkOnce(Stream* first);
