@@ -1,8 +1,10 @@
 // Dense operations on the GPU: products by cuBLASLt, the rest by our kernels, all on one stream.
 #include <string>
 
+#include "kernels/cuda/cuda_capture.cuh"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
+#include "kernels/cuda/cuda_memory.cuh"
 #include "kernels/cuda/cuda_products.cuh"
 #include "kernels/cuda/cuda_row_slab.cuh"
 #include "kernels/cuda/cuda_staging.cuh"
@@ -40,8 +42,9 @@ class CudaOps : public DenseOps {
   CudaOps(const CudaOptions& options, int gpu)
       : gpu_(Use(gpu)),
         precision_(options.precision),
-        staging_(stream_, options.executor),
-        products_(stream_, precision_),
+        capture_(stream_),
+        staging_(stream_, capture_, options.executor),
+        products_(stream_, capture_, precision_),
         slabs_(stream_, staging_) {}
   ~CudaOps() override {
     cudaSetDevice(gpu_);
@@ -56,6 +59,7 @@ class CudaOps : public DenseOps {
 
   float* Allocate(size_t floats) override {
     Use(gpu_);
+    capture_.Pause();
     return CudaAllocate<float>(floats);
   }
   void Free(float* data) override {
@@ -63,6 +67,7 @@ class CudaOps : public DenseOps {
     // Whoever leaves a full device frees what he has there, and must be able to.
     try {
       if (full_.empty()) Ready();
+      capture_.Pause();
     } catch (const DeviceMemoryFull& full) {
       full_ = full.what();
       staging_.Drop();
@@ -90,8 +95,21 @@ class CudaOps : public DenseOps {
   void FillZero(float* data, size_t floats) override {
     HDPS_CUDA_CHECK(cudaMemsetAsync(data, 0, floats * sizeof(float), Ready()));
   }
-  void Finish() override { HDPS_CUDA_CHECK(cudaStreamSynchronize(Ready())); }
+  void Finish() override {
+    Ready();
+    capture_.Launch();
+    HDPS_CUDA_CHECK(cudaStreamSynchronize(stream_));
+  }
   DeviceTraffic traffic() const override { return staging_.traffic(); }
+  DeviceGraphs graphs() const override { return capture_.counts(); }
+  void BeginStep() override {
+    Use(gpu_);
+    capture_.BeginStep();
+  }
+  void EndStep() override {
+    Use(gpu_);
+    capture_.EndStep();
+  }
 
   void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override;
   void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
@@ -185,11 +203,12 @@ class CudaOps : public DenseOps {
   const int gpu_;
   const Precision precision_;
   const CudaStream stream_;
+  CudaCapture capture_;
   CudaStaging staging_;
   std::string full_;  // Why nothing more is computed: what was on its way up found no memory.
   CudaProducts products_;
-  CudaArray<float> partials_;
-  CudaArray<double> losses_;
+  CudaArray<float> partials_{capture_};
+  CudaArray<double> losses_{capture_};
   CudaRowSlabs slabs_;
 };
 

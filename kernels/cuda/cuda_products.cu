@@ -8,6 +8,7 @@
 #include <map>
 
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/cuda_memory.cuh"
 
 #define HDPS_CUBLAS_CHECK(call)                                    \
   do {                                                             \
@@ -177,7 +178,8 @@ void Plan::Run(cublasLtHandle_t handle, const CudaProduct& p, void* workspace,
 
 class CudaProducts::Library {
  public:
-  Library(cudaStream_t stream, Precision precision) : stream_(stream), precision_(precision) {
+  Library(cudaStream_t stream, CudaCapture& capture, Precision precision)
+      : stream_(stream), precision_(precision), workspace_(capture) {
     HDPS_CUBLAS_CHECK(cublasLtCreate(&handle_));
   }
   ~Library() {
@@ -203,8 +205,8 @@ class CudaProducts::Library {
   std::map<PlanKey, Plan> plans_;
 };
 
-CudaProducts::CudaProducts(cudaStream_t stream, Precision precision)
-    : library_(std::make_unique<Library>(stream, precision)) {}
+CudaProducts::CudaProducts(cudaStream_t stream, CudaCapture& capture, Precision precision)
+    : library_(std::make_unique<Library>(stream, capture, precision)) {}
 CudaProducts::~CudaProducts() = default;
 
 bool CudaProducts::Run(const CudaProduct& product) {

@@ -11,6 +11,8 @@
 
 namespace hdps {
 
+class CudaCapture;  // cuda_capture.cuh
+
 // c (+)= op(a) op(b), all in the device's memory, then one of the rest.
 struct CudaProduct {
   bool transpose_a = false, transpose_b = false;
@@ -36,7 +38,8 @@ struct CudaProduct {
 // same bits. Sums that are cut are added up in a step of their own, without atomics.
 class CudaProducts {
  public:
-  CudaProducts(cudaStream_t stream, Precision precision);
+  // `capture` is that of the stream.
+  CudaProducts(cudaStream_t stream, CudaCapture& capture, Precision precision);
   ~CudaProducts();
 
   // False: nothing was done, since a size is 0, or the library computes no such thing in one

@@ -299,12 +299,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
                         size(d_layout->ld),
                         size(desc->mask_bits / 32),
                         problem.WorkspaceBytes()};
-  CheckCopy(product);
-  Engine::Get().Add(stream, [product] {
+  const auto check = [product] { CheckCopy(product); };
+  check();
+  const Work work = [product] {
     ++Engine::Get().counters.products;
     if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT) ++Engine::Get().counters.epilogues;
     product.Run();
     return true;
-  });
+  };
+  Engine::Get().Add(stream, Node{cudaGraphNodeTypeKernel, work, check});
   return CUBLAS_STATUS_SUCCESS;
 }
