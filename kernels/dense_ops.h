@@ -64,6 +64,7 @@ struct DenseBackward {
   Write write_dx = Write::kOver;
   // x is what a ReLU gave, and dx is all of its gradient.
   bool relu_below = false;
+  const ReluMask* mask_below = nullptr;  // Of the product that gave x; null: none was asked for.
 };
 
 // What a loss has beside the logits.
@@ -78,6 +79,12 @@ struct LossInput {
 struct DeviceTraffic {
   uint64_t up_bytes = 0, up_copies = 0;      // To the device.
   uint64_t down_bytes = 0, down_copies = 0;  // From it.
+};
+
+// How often a device was handed the work of a step as a whole.
+struct DeviceGraphs {
+  uint64_t launched = 0;            // Graphs of kernels, by one call each.
+  uint64_t updated = 0, built = 0;  // Of these: like one before, or not.
 };
 
 // Pointers and matrices are in the device's memory unless an argument is a span (host memory) or
@@ -123,6 +130,14 @@ class DenseOps {
   virtual void Finish() {}
   // Since it was made.
   virtual DeviceTraffic traffic() const { return {}; }
+  virtual DeviceGraphs graphs() const { return {}; }
+
+  // ---- steps.
+  //
+  // What is called between the two is much like what was called between the last two, so a device
+  // may be handed it as a whole: where somebody waits for it, or at the end. Changes no result.
+  virtual void BeginStep() {}
+  virtual void EndStep() {}
 
   // ---- products and elementwise.
   virtual void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) = 0;
@@ -268,6 +283,13 @@ class DeviceArray {
   DenseOps* ops_;
   float* data_ = nullptr;
   size_t size_ = 0;
+};
+
+// Which results of a product with a ReLU are positive, where its device has told.
+struct ReluMask {
+  explicit ReluMask(DenseOps* ops) : bits(ops) {}
+  DeviceArray bits;  // As the device lays them.
+  bool written = false;
 };
 
 }  // namespace hdps

@@ -33,6 +33,14 @@ __global__ void TellBags(const uint32_t* offsets, size_t bags, uint32_t* bag_of)
 // has is found there when a gradient first asks for it.
 class CudaBagIndex : public BagIndex {
  public:
+  explicit CudaBagIndex(CudaCapture& capture)
+      : offsets_(capture),
+        row_index_(capture),
+        bag_of_(capture),
+        largest_(capture),
+        weights_(capture),
+        by_row_(capture) {}
+
   void Load(CudaStaging& staging, std::span<const Bags> features, uint32_t num_rows);
   void Transpose(cudaStream_t stream);
   DeviceBags view() const {
@@ -177,7 +185,7 @@ __global__ void PoolBackwardKernel(DeviceBags bags, PoolSpec spec, ConstMatrix g
 
 void CudaLoadBags(CudaStaging& staging, std::span<const Bags> features, uint32_t num_rows,
                   std::unique_ptr<BagIndex>* index) {
-  if (*index == nullptr) *index = std::make_unique<CudaBagIndex>();
+  if (*index == nullptr) *index = std::make_unique<CudaBagIndex>(staging.capture());
   static_cast<CudaBagIndex&>(**index).Load(staging, features, num_rows);
 }
 

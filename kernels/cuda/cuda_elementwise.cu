@@ -64,6 +64,12 @@ void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y) {
   });
 }
 
+void CudaMask(cudaStream_t stream, ConstMatrix y, Matrix dy) {
+  LaunchForElements(stream, dy.rows, dy.cols, [=] __device__(size_t r, size_t j) {
+    if (!(y.data[r * y.stride + j] > 0.0f)) dy.data[r * dy.stride + j] = 0.0f;
+  });
+}
+
 void CudaActivationBackward(cudaStream_t stream, ConstMatrix y, bool relu, Matrix dy,
                             float* partials, float* bias_gradient) {
   if (dy.cols == 0) return;

@@ -15,6 +15,7 @@ class CudaStaging;  // cuda_staging.cuh
 // ---- cuda_elementwise.cu.
 void CudaAddBiasActivate(cudaStream_t stream, const float* bias, bool relu, Matrix c);
 void CudaCopy(cudaStream_t stream, Write write, ConstMatrix x, Matrix y);
+void CudaMask(cudaStream_t stream, ConstMatrix y, Matrix dy);  // Zero where y is not positive.
 // Sums of columns run over blocks of this many rows, then over the blocks.
 inline constexpr size_t kColumnSumRows = 64;
 // partials [blocks of rows, cols] is scratch.

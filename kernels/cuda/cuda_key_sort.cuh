@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/cuda_memory.cuh"
 
 namespace hdps {
 
@@ -15,6 +16,12 @@ namespace hdps {
 // Invariant: the order is a function of the rows alone: positions of one row are ascending.
 class CudaKeySort {
  public:
+  explicit CudaKeySort(CudaCapture& capture)
+      : row_offsets_(capture),
+        counts_(capture),
+        sorted_rows_{CudaArray<uint32_t>(capture), CudaArray<uint32_t>(capture)},
+        sorted_positions_{CudaArray<uint32_t>(capture), CudaArray<uint32_t>(capture)} {}
+
   // rows [n], each below num_rows. Its results stand until the next call.
   void Sort(cudaStream_t stream, const uint32_t* rows, size_t n, uint32_t num_rows);
   const uint32_t* row_offsets() const { return row_offsets_.data(); }  // [num_rows + 1]

@@ -1,19 +1,13 @@
-// Dense operations on the GPU: products by cuBLAS, the rest by our kernels, all on one stream.
-#include <cublas_v2.h>
-
+// Dense operations on the GPU: products by cuBLASLt, the rest by our kernels, all on one stream.
 #include <string>
 
+#include "kernels/cuda/cuda_capture.cuh"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
+#include "kernels/cuda/cuda_memory.cuh"
+#include "kernels/cuda/cuda_products.cuh"
 #include "kernels/cuda/cuda_row_slab.cuh"
 #include "kernels/cuda/cuda_staging.cuh"
-
-#define HDPS_CUBLAS_CHECK(call)                                  \
-  do {                                                           \
-    const cublasStatus_t hdps_status_ = (call);                  \
-    CHECK(hdps_status_ == CUBLAS_STATUS_SUCCESS)                 \
-        << #call << ": " << cublasGetStatusString(hdps_status_); \
-  } while (false)
 
 namespace hdps {
 namespace {
@@ -35,20 +29,6 @@ __global__ void SumOf(const double* values, size_t count, double* sum) {
   if (threadIdx.x == 0) *sum = sums[0];
 }
 
-// Factors are rounded by cuBLAS on their way into the product, whose sums are in fp32. kFp32 agrees
-// with the CPU's results to the rounding of sums.
-cublasComputeType_t ComputeTypeOf(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-      return CUBLAS_COMPUTE_32F_PEDANTIC;
-    case Precision::kTf32:
-      return CUBLAS_COMPUTE_32F_FAST_TF32;
-    case Precision::kBf16:
-      return CUBLAS_COMPUTE_32F_FAST_16BF;
-  }
-  return CUBLAS_COMPUTE_32F_PEDANTIC;
-}
-
 // Makes a GPU that of the calling thread.
 int Use(int gpu) {
   HDPS_CUDA_CHECK(cudaSetDevice(gpu));
@@ -62,19 +42,13 @@ class CudaOps : public DenseOps {
   CudaOps(const CudaOptions& options, int gpu)
       : gpu_(Use(gpu)),
         precision_(options.precision),
-        staging_(stream_, options.executor),
-        slabs_(stream_, staging_) {
-    HDPS_CUBLAS_CHECK(cublasCreate(&blas_));
-    HDPS_CUBLAS_CHECK(cublasSetStream(blas_, stream_));
-    // Each product says what it rounds to. No atomics: two runs are bit-identical.
-    HDPS_CUBLAS_CHECK(cublasSetMathMode(
-        blas_, precision_ == Precision::kFp32 ? CUBLAS_PEDANTIC_MATH : CUBLAS_DEFAULT_MATH));
-    HDPS_CUBLAS_CHECK(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED));
-  }
+        capture_(stream_),
+        staging_(stream_, capture_, options.executor),
+        products_(stream_, capture_, precision_),
+        slabs_(stream_, staging_) {}
   ~CudaOps() override {
     cudaSetDevice(gpu_);
     cudaStreamSynchronize(stream_);
-    cublasDestroy(blas_);
   }
 
   DeviceKind device() const override { return DeviceKind::kCuda; }
@@ -85,6 +59,7 @@ class CudaOps : public DenseOps {
 
   float* Allocate(size_t floats) override {
     Use(gpu_);
+    capture_.Pause();
     return CudaAllocate<float>(floats);
   }
   void Free(float* data) override {
@@ -92,6 +67,7 @@ class CudaOps : public DenseOps {
     // Whoever leaves a full device frees what he has there, and must be able to.
     try {
       if (full_.empty()) Ready();
+      capture_.Pause();
     } catch (const DeviceMemoryFull& full) {
       full_ = full.what();
       staging_.Drop();
@@ -119,14 +95,28 @@ class CudaOps : public DenseOps {
   void FillZero(float* data, size_t floats) override {
     HDPS_CUDA_CHECK(cudaMemsetAsync(data, 0, floats * sizeof(float), Ready()));
   }
-  void Finish() override { HDPS_CUDA_CHECK(cudaStreamSynchronize(Ready())); }
+  void Finish() override {
+    Ready();
+    capture_.Launch();
+    HDPS_CUDA_CHECK(cudaStreamSynchronize(stream_));
+  }
   DeviceTraffic traffic() const override { return staging_.traffic(); }
+  DeviceGraphs graphs() const override { return capture_.counts(); }
+  void BeginStep() override {
+    Use(gpu_);
+    capture_.BeginStep();
+  }
+  void EndStep() override {
+    Use(gpu_);
+    capture_.EndStep();
+  }
 
   void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override;
   void ActivationBackward(ConstMatrix y, bool relu, Matrix dy, float* bias_gradient) override {
     float* partials = partials_.Reserve((dy.rows + kColumnSumRows - 1) / kColumnSumRows * dy.cols);
     CudaActivationBackward(Ready(), y, relu, dy, partials, bias_gradient);
   }
+  bool BackwardOfDense(const DenseBackward& layer) override;
   void Copy(Write write, ConstMatrix x, Matrix y) override { CudaCopy(Ready(), write, x, y); }
   void RunRows(const RowTask& task) override { CudaRunRows(Ready(), task); }
 
@@ -213,32 +203,68 @@ class CudaOps : public DenseOps {
   const int gpu_;
   const Precision precision_;
   const CudaStream stream_;
+  CudaCapture capture_;
   CudaStaging staging_;
   std::string full_;  // Why nothing more is computed: what was on its way up found no memory.
-  cublasHandle_t blas_ = nullptr;
-  CudaArray<float> partials_;
-  CudaArray<double> losses_;
+  CudaProducts products_;
+  CudaArray<float> partials_{capture_};
+  CudaArray<double> losses_{capture_};
   CudaRowSlabs slabs_;
 };
 
-// cuBLAS counts by columns, so it sees every matrix transposed: c^T = op(b)^T op(a)^T.
+// The bias and the activation are computed in the kernel of the product, where the library has one.
 void CudaOps::Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
-  const size_t depth = spec.transpose_a ? a.rows : a.cols;
+  if (spec.relu_mask != nullptr) spec.relu_mask->written = false;
   if (c.rows == 0 || c.cols == 0) return;
+  CudaProduct product{spec.transpose_a, spec.transpose_b, spec.write, a, b, c};
+  CudaProduct whole = product;
+  whole.bias = spec.bias;
+  whole.relu = spec.relu;
+  if (spec.relu && spec.relu_mask != nullptr) {
+    whole.mask_to = spec.relu_mask->bits.Reserve(CudaProduct::MaskFloats(c));
+    Ready();
+    spec.relu_mask->written = products_.Run(whole);
+    if (spec.relu_mask->written) return;
+    whole.mask_to = nullptr;
+  }
   Ready();
-  const float one = 1.0f, beta = spec.write == Write::kAdd ? 1.0f : 0.0f;
-  if (depth > 0) {
-    const auto order_of = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
-    HDPS_CUBLAS_CHECK(cublasGemmEx(
-        blas_, order_of(spec.transpose_b), order_of(spec.transpose_a), static_cast<int>(c.cols),
-        static_cast<int>(c.rows), static_cast<int>(depth), &one, b.data, CUDA_R_32F,
-        static_cast<int>(b.stride), a.data, CUDA_R_32F, static_cast<int>(a.stride), &beta, c.data,
-        CUDA_R_32F, static_cast<int>(c.stride), ComputeTypeOf(precision_), CUBLAS_GEMM_DEFAULT));
+  if (products_.Run(whole)) return;
+  if (product.depth() > 0) {
+    products_.Run(product);
   } else if (spec.write == Write::kOver) {
     HDPS_CUDA_CHECK(cudaMemset2DAsync(c.data, c.stride * sizeof(float), 0, c.cols * sizeof(float),
                                       c.rows, stream_));
   }
   CudaAddBiasActivate(stream_, spec.bias, spec.relu, c);
+}
+
+// The sums of the bias are made beside the product that reads dy anyway, and dx is masked while it
+// is written, by a bit an element: the passes over dy and dx, which move 12 bytes an element each,
+// cost as much as the products of narrow layers.
+bool CudaOps::BackwardOfDense(const DenseBackward& layer) {
+  Ready();
+  const bool wants_weights = layer.weight_gradient.data != nullptr;
+  bool with_sums = false;
+  if (wants_weights && layer.bias_gradient != nullptr) {
+    CudaProduct product{true, false, Write::kOver, layer.x, layer.dy, layer.weight_gradient};
+    product.sums_of_b = layer.bias_gradient;
+    with_sums = products_.Run(product);
+  }
+  if (!with_sums && layer.bias_gradient != nullptr) {
+    ActivationBackward({}, false, layer.dy, layer.bias_gradient);
+  }
+  if (!with_sums && wants_weights) {
+    Gemm({.transpose_a = true}, layer.x, layer.dy, layer.weight_gradient);
+  }
+  if (layer.dx.data == nullptr) return false;
+  if (layer.relu_below && layer.mask_below != nullptr && layer.mask_below->written) {
+    CudaProduct product{false, true, layer.write_dx, layer.dy, layer.weights, layer.dx};
+    product.mask = layer.mask_below->bits.data();
+    if (products_.Run(product)) return true;
+  }
+  Gemm({.transpose_b = true, .write = layer.write_dx}, layer.dy, layer.weights, layer.dx);
+  if (layer.relu_below) CudaMask(Ready(), layer.x, layer.dx);
+  return layer.relu_below;
 }
 
 void CudaOps::Loss(const LossInput& input, ConstMatrix logits, Matrix gradient,

@@ -16,9 +16,12 @@ class CudaSlabSlots : public SlabSlots {
  public:
   // Memory of rows on their way to some place on the device.
   struct Packed {
+    explicit Packed(CudaCapture& capture) : floats(capture) {}
     const float* to = nullptr;
     CudaArray<float> floats;
   };
+  explicit CudaSlabSlots(CudaCapture& capture) : on_device(capture), capture_(capture) {}
+
   // Null where none are on their way.
   Packed* FindPacked(const float* to) const {
     for (size_t i = 0; i < used; ++i) {
@@ -28,7 +31,7 @@ class CudaSlabSlots : public SlabSlots {
   }
   CudaArray<float>& PackedFor(const float* to) {
     if (Packed* const found = FindPacked(to)) return found->floats;
-    if (used == packed.size()) packed.push_back(std::make_unique<Packed>());
+    if (used == packed.size()) packed.push_back(std::make_unique<Packed>(capture_));
     packed[used]->to = to;
     return packed[used++]->floats;
   }
@@ -39,6 +42,9 @@ class CudaSlabSlots : public SlabSlots {
   CudaArray<uint32_t> on_device;  // [size]
   std::vector<std::unique_ptr<Packed>> packed;
   size_t used = 0;  // Of packed.
+
+ private:
+  CudaCapture& capture_;
 };
 
 CudaSlabSlots& Loaded(SlabSlots& slots) { return static_cast<CudaSlabSlots&>(slots); }
@@ -174,7 +180,7 @@ void UpdateBy(cudaStream_t stream, const SlabUpdate& u, int64_t step, CudaArray<
 }  // namespace
 
 void CudaRowSlabs::Load(std::span<const uint32_t> slots, std::unique_ptr<SlabSlots>* loaded) {
-  if (*loaded == nullptr) *loaded = std::make_unique<CudaSlabSlots>();
+  if (*loaded == nullptr) *loaded = std::make_unique<CudaSlabSlots>(staging_.capture());
   CudaSlabSlots& to = Loaded(**loaded);
   to.size = slots.size();
   to.used = 0;

@@ -42,7 +42,7 @@ class CudaRowSlabs {
 
   const cudaStream_t stream_;
   CudaStaging& staging_;
-  CudaArray<float> factors_;
+  CudaArray<float> factors_{staging_.capture()};
 };
 
 }  // namespace hdps

@@ -133,8 +133,10 @@ std::byte* CudaStaging::AddPiece(size_t row_bytes, size_t rows, void* to, size_t
   CHECK_EQ(stride_bytes % kWord, 0u);
   CHECK_LT(row_bytes / kWord, size_t{1} << 32);
   UpArena& arena = up_[filling_];
-  // The copy of what it held last.
-  if (up_pieces_.empty()) HDPS_CUDA_CHECK(cudaEventSynchronize(arena.read));
+  if (up_pieces_.empty()) {  // The copy of what it held last.
+    capture_.Launch();
+    HDPS_CUDA_CHECK(cudaEventSynchronize(arena.read));
+  }
   const size_t at = AlignedUp(up_bytes_);
   std::byte* const host = arena.host.Reserve(at + bytes, up_bytes_);
   up_bytes_ = at + bytes;
@@ -147,6 +149,7 @@ std::byte* CudaStaging::AddPiece(size_t row_bytes, size_t rows, void* to, size_t
 void CudaStaging::SendUp() {
   UpArena& arena = up_[filling_];
   const size_t words = AlignedUp(up_bytes_) / sizeof(uint32_t);
+  capture_.Launch();
   if (words > arena.device.size()) HDPS_CUDA_CHECK(cudaEventSynchronize(arena.used));
   uint32_t* const device = arena.device.Reserve(words);
   HDPS_CUDA_CHECK(cudaStreamWaitEvent(up_stream_, arena.used, 0));
@@ -154,8 +157,9 @@ void CudaStaging::SendUp() {
       cudaMemcpyAsync(device, arena.host.data(), up_bytes_, cudaMemcpyHostToDevice, up_stream_));
   HDPS_CUDA_CHECK(cudaEventRecord(arena.read, up_stream_));
   HDPS_CUDA_CHECK(cudaStreamWaitEvent(compute_, arena.read, 0));
+  capture_.Begin();
   LaunchMoves<true>(compute_, up_pieces_, device);
-  HDPS_CUDA_CHECK(cudaEventRecord(arena.used, compute_));
+  capture_.Record(arena.used);
   traffic_.up_bytes += up_bytes_;
   ++traffic_.up_copies;
   up_pieces_.clear();
@@ -165,7 +169,7 @@ void CudaStaging::SendUp() {
 
 uint32_t* CudaStaging::SpaceOf(size_t bytes) {
   if (spaces_used_ == spaces_.size()) {
-    spaces_.push_back(std::make_unique<CudaArray<uint32_t>>());
+    spaces_.push_back(std::make_unique<CudaArray<uint32_t>>(capture_));
   }
   return spaces_[spaces_used_++]->Reserve((bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t));
 }
@@ -196,8 +200,10 @@ void CudaStaging::StartFetches() {
     bytes = AlignedUp(bytes + fetch.bytes);
   }
   uint32_t* const device = down_device_.Reserve(bytes / kWord);
+  if (bytes > down_host_.size()) capture_.Pause();
   std::byte* const host = down_host_.Reserve(bytes, 0);
   LaunchMoves<false>(compute_, pieces, device);
+  capture_.Launch();
   HDPS_CUDA_CHECK(cudaEventRecord(packed_, compute_));
   HDPS_CUDA_CHECK(cudaStreamWaitEvent(down_stream_, packed_, 0));
   HDPS_CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, down_stream_));
@@ -208,6 +214,7 @@ void CudaStaging::StartFetches() {
 
 void CudaStaging::EndFetches() {
   if (started_.empty()) return;
+  capture_.Launch();  // It is computed while the host waits.
   HDPS_CUDA_CHECK(cudaEventSynchronize(arrived_));
   const std::byte* at = down_host_.data();
   for (const Fetch& fetch : std::exchange(started_, {})) {

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "common/platform/executor.h"
+#include "kernels/cuda/cuda_capture.cuh"
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/cuda_memory.cuh"
 #include "kernels/dense_ops.h"
 
 namespace hdps {
@@ -41,6 +43,7 @@ class PinnedMemory {
   // At least `bytes`, the first `kept` as they were; nothing on a stream uses it.
   std::byte* Reserve(size_t bytes, size_t kept);
   std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
 
  private:
   std::byte* data_ = nullptr;
@@ -52,10 +55,12 @@ class PinnedMemory {
 // Invariant: what was given to Upload is in its place for all that is put on `compute` behind the
 // next Flush(), and what a fetch reads is what stood there when StartFetches() was called, whatever
 // is put on `compute` behind it. Copies have streams of their own, so both run beside kernels.
+// Within a step what computes is captured, from a Flush() on until something is fetched or sent.
 class CudaStaging {
  public:
   // `executor`, which may be null, copies large pieces within the host's memory.
-  CudaStaging(cudaStream_t compute, Executor* executor) : compute_(compute), executor_(executor) {}
+  CudaStaging(cudaStream_t compute, CudaCapture& capture, Executor* executor)
+      : compute_(compute), capture_(capture), executor_(executor) {}
   CudaStaging(const CudaStaging&) = delete;
   CudaStaging& operator=(const CudaStaging&) = delete;
 
@@ -70,8 +75,10 @@ class CudaStaging {
   }
   // Where the bytes for `to` may be written until the next call.
   void* Place(size_t bytes, void* to) { return AddPiece(bytes, 1, to, bytes); }
+  // What comes next on `compute` computes.
   void Flush() {
     if (!up_pieces_.empty()) SendUp();
+    capture_.Begin();
   }
   // Gives up what has not been sent.
   void Drop() {
@@ -91,11 +98,13 @@ class CudaStaging {
   void StartFetches();
   void EndFetches();
 
+  CudaCapture& capture() const { return capture_; }
   const DeviceTraffic& traffic() const { return traffic_; }
 
  private:
   // One of two, so that the host fills one while the other is on its way.
   struct UpArena {
+    explicit UpArena(CudaCapture& capture) : device(capture) {}
     PinnedMemory host;
     CudaArray<uint32_t> device;
     CudaEvent read;  // Its host memory may be filled again.
@@ -115,14 +124,15 @@ class CudaStaging {
   void CopyOnHost(const std::byte* from, size_t bytes, std::byte* to);
 
   const cudaStream_t compute_;
+  CudaCapture& capture_;
   Executor* const executor_;
-  std::array<UpArena, 2> up_;
+  std::array<UpArena, 2> up_{UpArena(capture_), UpArena(capture_)};
   size_t filling_ = 0;  // Of up_.
   size_t up_bytes_ = 0;
   std::vector<StagedPiece> up_pieces_;
 
   PinnedMemory down_host_;
-  CudaArray<uint32_t> down_device_;
+  CudaArray<uint32_t> down_device_{capture_};
   std::vector<std::unique_ptr<CudaArray<uint32_t>>> spaces_;
   size_t spaces_used_ = 0;
   CudaEvent packed_, arrived_;

@@ -164,6 +164,7 @@ void CheckArgument(const void* argument, size_t bytes) {
 }
 
 cudaError_t Allocate(void** data, size_t bytes) {
+  if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   Engine& engine = Engine::Get();
   const auto lock = engine.Lock();
   *data = nullptr;
@@ -200,6 +201,7 @@ cudaError_t Allocate(void** data, size_t bytes) {
 }
 
 cudaError_t AllocatePinned(void** data, size_t bytes) {
+  if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   const auto lock = Engine::Get().Lock();
   auto* const made = new unsigned char[std::max<size_t>(bytes, 1)];
   TheMemory().pinned[made] = bytes;
@@ -213,6 +215,7 @@ using namespace cuda_on_cpu;
 
 cudaError_t cudaFree(void* data) {
   if (data == nullptr) return cudaSuccess;
+  if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   Engine& engine = Engine::Get();
   auto lock = engine.Lock();
   engine.WorkOff(lock, false);  // It waits for the whole device.
@@ -229,6 +232,7 @@ cudaError_t cudaFree(void* data) {
 }
 
 cudaError_t cudaFreeHost(void* data) {
+  if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   const auto lock = Engine::Get().Lock();
   if (TheMemory().pinned.erase(static_cast<unsigned char*>(data)) == 0) {
     Fail("cudaFreeHost of what cudaMallocHost has not given");

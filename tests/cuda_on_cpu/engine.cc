@@ -26,7 +26,7 @@ Engine& Engine::Get() {
 
 Stream* Engine::NewStream(bool blocking) {
   const auto lock = Lock();
-  auto* const stream = new Stream{CurrentDevice(), blocking, {}};
+  auto* const stream = new Stream{CurrentDevice(), blocking, {}, nullptr};
   streams_.insert(stream);
   return stream;
 }
@@ -38,7 +38,13 @@ void Engine::EndStream(Stream* stream) {
   delete stream;
 }
 
+void Engine::Add(Stream* stream, Node node) {
+  if (stream != nullptr && stream->capture != nullptr) return AddNode(stream, std::move(node));
+  Add(stream, std::move(node.work));
+}
+
 void Engine::Add(Stream* stream, Work work) {
+  if (stream != nullptr && stream->capture != nullptr) Fail("what cannot be a node of a graph");
   auto lock = Lock();
   if (stream == nullptr) {  // The legacy stream: behind all that waits for it, and at once.
     WorkOff(lock, true);

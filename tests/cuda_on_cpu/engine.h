@@ -12,6 +12,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/cuda_on_cpu/stand_in.h"
 
@@ -23,13 +24,29 @@ using Work = std::function<bool()>;
 struct Event {
   uint64_t recorded = 0, done = 0;  // How often.
   Stream* stream = nullptr;         // Of the last record.
+  bool captured = false;            // That was into a graph.
+};
+
+// One piece of work of a graph. `check` looks at its addresses.
+struct Node {
+  cudaGraphNodeType type;
+  Work work;
+  std::function<void()> check;
 };
 
 struct Stream {
   int device = 0;
   bool blocking = false;  // Waits for the legacy stream, and that for it.
   std::deque<Work> work;
+  Graph* capture = nullptr;  // Takes the work in its place.
 };
+
+// ---- graphs.cc. A call that a capture forbids makes it invalid.
+//
+// cudaSuccess where this thread captures nothing.
+cudaError_t ForbiddenInCapture();
+cudaError_t Invalidate(Stream* stream, cudaError_t error);
+void AddNode(Stream* stream, Node node);
 
 // Says what was done wrong, and ends the program.
 [[noreturn]] void Fail(const std::string& what);
@@ -44,6 +61,8 @@ class Engine {
   Stream* NewStream(bool blocking);
   void EndStream(Stream* stream);
   void Add(Stream* stream, Work work);
+  // The same, or, where the stream is captured, a node of the graph.
+  void Add(Stream* stream, Node node);
   // Works until `done` holds, on `stream` first.
   void WorkUntil(std::unique_lock<std::mutex>& lock, Stream* stream,
                  const std::function<bool()>& done);
@@ -58,6 +77,7 @@ class Engine {
   Counters counters;
   int devices = 1;
   size_t device_bytes = size_t{4} << 30;
+  bool refuse_epilogues = false, refuse_graphs = false;
 
  private:
   bool WorkOnce(Stream* first);

@@ -15,6 +15,9 @@
 namespace hdps {
 namespace {
 
+using cuda_on_cpu::Counters;
+using cuda_on_cpu::CountersNow;
+
 const Overrides kAllReduce = {"parallel.dense_exchange=allreduce"};
 const Overrides kHostTarget = {"model.dense_target=cpu"};
 const Overrides kCpu = {"model.device=cpu"};
@@ -123,6 +126,34 @@ TEST_F(JobOnDeviceTest, ARunMayStopAndGoOnOnTheOtherSide) {
   const auto resumed = SummaryInto("stopped", {1, 2}, kAllReduce + kHostTarget);
   EXPECT_EQ(resumed["resumed_from"], 9);
   EXPECT_EQ(resumed["digest"], straight);
+}
+
+// With all its dense weights there, a worker hands the device a step as two graphs: forward and
+// backward; and the gradients of the first layers, while those of rows travel. The update is
+// started by itself, and so is the rest of a step whose memory grows.
+TEST_F(JobOnDeviceTest, AStepIsHandedOverAsGraphs) {
+  const auto run = [&](int steps) {
+    const Counters before = CountersNow();
+    Summary({1, 1},
+            kAllReduce + Overrides{"train.epochs=4", "train.max_steps=" + std::to_string(steps)});
+    const Counters after = CountersNow();
+    Counters of;
+    of.kernels = after.kernels + after.products - before.kernels - before.products;
+    of.in_graphs = after.in_graphs - before.in_graphs;
+    of.graph_launches = after.graph_launches - before.graph_launches;
+    of.graphs_built = after.graphs_built - before.graphs_built;
+    return of;
+  };
+  const Counters few = run(8), many = run(14);  // Of 17 a pass.
+  const uint64_t kernels = many.kernels - few.kernels, in_graphs = many.in_graphs - few.in_graphs;
+  std::printf(
+      "a step: %.1f kernels and products, %.1f of them in %.1f graphs; %lu graphs built in 14 "
+      "steps\n",
+      double(kernels) / 6, double(in_graphs) / 6,
+      double(many.graph_launches - few.graph_launches) / 6, many.graphs_built);
+  EXPECT_LE(many.graph_launches - few.graph_launches, 2u * 6);
+  EXPECT_GE(in_graphs * 5, kernels * 4);
+  EXPECT_LE(many.graphs_built, 4u);
 }
 
 // The device holds what a step needs, however many keys the data have: ten times as many change its

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tests/cuda_on_cpu/engine.h"
@@ -11,6 +12,7 @@ namespace cuda_on_cpu {
 namespace {
 
 thread_local int current_device = 0;
+thread_local cudaError_t last_error = cudaSuccess;  // Of a kernel that was not started.
 
 // What a copy of device memory is, by the addresses.
 enum class Way { kUp, kDown, kWithin };
@@ -28,14 +30,20 @@ void Count(Way way, size_t bytes) {
 
 int CurrentDevice() { return current_device; }
 
-void Launch(cudaStream_t stream, dim3 grid, unsigned block, std::function<void()> thread) {
+void Launch(cudaStream_t stream, dim3 grid, unsigned block, std::function<void()> thread,
+            std::function<void()> check) {
   if (block == 0 || block > 1024) Fail("a block of " + std::to_string(block) + " threads");
   if (grid.x == 0 || grid.y == 0 || grid.y > 65535) Fail("a grid without blocks, or too large");
-  Engine::Get().Add(stream, [=] {
+  if (stream == nullptr && ForbiddenInCapture() != cudaSuccess) {
+    last_error = cudaErrorStreamCaptureImplicit;
+    return;
+  }
+  const Work work = [=] {
     ++Engine::Get().counters.kernels;
     RunGrid(grid, block, thread);
     return true;
-  });
+  };
+  Engine::Get().Add(stream, Node{cudaGraphNodeTypeKernel, work, std::move(check)});
 }
 
 }  // namespace cuda_on_cpu
@@ -56,10 +64,23 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "invalid device ordinal";
     case cudaErrorNotReady:
       return "device not ready";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
+    case cudaErrorStreamCaptureIsolation:
+      return "dependency created on uncaptured work in another stream";
+    case cudaErrorStreamCaptureImplicit:
+      return "operation would make the legacy stream depend on a capturing blocking stream";
+    case cudaErrorCapturedEvent:
+      return "operation not permitted on an event last recorded in a capturing stream";
+    case cudaErrorGraphExecUpdateFailure:
+      return "the graph update was not performed because it included changes which violated "
+             "constraints specific to instantiated graph update";
   }
   return "unknown error";
 }
-cudaError_t cudaGetLastError() { return cudaSuccess; }
+cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   const auto lock = Engine::Get().Lock();
@@ -95,6 +116,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   auto lock = Engine::Get().Lock();
   if (stream == nullptr) {
     Engine::Get().WorkOff(lock, true);
@@ -104,12 +126,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   auto lock = Engine::Get().Lock();
   if (stream->work.empty()) return cudaSuccess;
   Engine::Get().WorkABit(lock, stream);
   return stream->work.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 cudaError_t cudaDeviceSynchronize() {
+  if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   auto lock = Engine::Get().Lock();
   Engine::Get().WorkOff(lock, false);
   return cudaSuccess;
@@ -128,6 +152,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (stream == nullptr) Fail("events on the legacy stream are not modelled");
+  event->captured = stream->capture != nullptr;
+  if (event->captured) return cudaSuccess;
   uint64_t number = 0;
   {
     const auto lock = Engine::Get().Lock();
@@ -141,12 +167,18 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
+  if (event->captured) return cudaErrorCapturedEvent;
   auto lock = Engine::Get().Lock();
   const uint64_t number = event->recorded;
   Engine::Get().WorkUntil(lock, event->stream, [=] { return event->done >= number; });
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (event->captured) Fail("forks of a capture are not modelled");
+  if (stream->capture != nullptr) {
+    return event->recorded == 0 ? cudaSuccess : Invalidate(stream, cudaErrorStreamCaptureIsolation);
+  }
   uint64_t number = 0;
   {
     const auto lock = Engine::Get().Lock();
@@ -162,20 +194,29 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   const Way way = WayOf(to, from);
   const void* const host = way == Way::kUp ? from : to;
   const bool late = way == Way::kWithin || Pinned(host);
+  if (!late || stream == nullptr) {
+    if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
+  }
   // Memory that is not pinned is read at once, and has been written when the call returns.
   std::shared_ptr<std::vector<char>> read;
   if (way == Way::kUp && !late) {
     const auto* const first = static_cast<const char*>(from);
     read = std::make_shared<std::vector<char>>(first, first + bytes);
   }
-  Engine::Get().Add(stream, [=] {
+  const Work work = [=] {
     std::memcpy(to, read != nullptr ? read->data() : from, bytes);
     Count(way, bytes);
     return true;
-  });
+  };
+  const auto check = [=] {
+    if (way != Way::kUp) CheckArgument(&from, sizeof(from));
+    if (way != Way::kDown) CheckArgument(&to, sizeof(to));
+  };
+  Engine::Get().Add(stream, Node{cudaGraphNodeTypeMemcpy, work, check});
   return way == Way::kDown && !late ? cudaStreamSynchronize(stream) : cudaSuccess;
 }
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+  if (const cudaError_t error = ForbiddenInCapture(); error != cudaSuccess) return error;
   return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
@@ -184,12 +225,14 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stre
 cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
   if (width == 0 || height == 0) return cudaSuccess;
-  CheckArgument(&to, sizeof(to));
-  Engine::Get().Add(stream, [=] {
+  const auto check = [=] { CheckArgument(&to, sizeof(to)); };
+  check();
+  const Work work = [=] {
     for (size_t row = 0; row < height; ++row) {
       std::memset(static_cast<char*>(to) + row * pitch, value, width);
     }
     return true;
-  });
+  };
+  Engine::Get().Add(stream, Node{cudaGraphNodeTypeMemset, work, check});
   return cudaSuccess;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/cuda/cuda_check.cuh"
+#include "kernels/cuda/cuda_memory.cuh"
 
 namespace hdps {
 namespace {

@@ -84,7 +84,9 @@ Job OnGpu(Job job) {
   return job;
 }
 
-TEST(StepOnDevice, OneCopyUpAndOneDownAndNothingOfDenseTensors) {
+// The host makes four calls a step: a copy up, a graph, a copy down, a wait. No kernel and no
+// product is started by itself, and nothing of dense tensors crosses the bus.
+TEST(StepOnDevice, OneCopyUpOneGraphAndOneCopyDown) {
   for (const char* type : {"wide_deep", "deepfm", "dcn_v2", "dlrm"}) {
     StepOnDevice step(OnGpu(TestJob(type)), {.num_examples = 96});
     step.Step();  // Memory grows.
@@ -92,15 +94,24 @@ TEST(StepOnDevice, OneCopyUpAndOneDownAndNothingOfDenseTensors) {
       const Counters before = CountersNow();
       step.Step();
       const Counters after = CountersNow();
+      const uint64_t kernels = after.kernels - before.kernels;
+      const uint64_t products = after.products - before.products;
+      const uint64_t updates = after.graph_updates - before.graph_updates;
       EXPECT_EQ(after.up_copies - before.up_copies, 1u) << type;
       EXPECT_EQ(after.down_copies - before.down_copies, 1u) << type;
       EXPECT_EQ(after.up_bytes - before.up_bytes, step.BytesUp()) << type;
       EXPECT_EQ(after.down_bytes - before.down_bytes, step.BytesDown()) << type;
-      if (i > 0) continue;
-      std::printf("%-9s of %u examples: %lu bytes up, %lu down, %lu kernels and products\n", type,
-                  step.batch().num_examples, after.up_bytes - before.up_bytes,
-                  after.down_bytes - before.down_bytes,
-                  after.kernels + after.products - before.kernels - before.products);
+      EXPECT_EQ(after.graph_launches - before.graph_launches, 1u) << type;
+      EXPECT_EQ(updates, i == 0 ? 0u : 1u) << type;
+      EXPECT_EQ(after.graphs_built - before.graphs_built, i == 0 ? 1u : 0u) << type;
+      EXPECT_EQ(after.in_graphs - before.in_graphs, kernels + products) << type;
+      if (i < 2) continue;
+      std::printf(
+          "%-9s of %u examples: %lu bytes up, %lu down, 1 copy each, 1 graph of %lu kernels and "
+          "%lu products (%lu with an epilogue), 0 outside\n",
+          type, step.batch().num_examples, after.up_bytes - before.up_bytes,
+          after.down_bytes - before.down_bytes, kernels, products,
+          after.epilogues - before.epilogues);
     }
   }
 }

@@ -92,7 +92,12 @@ void DenseReduction::Scale(uint32_t tensor) {
   if (in_group()) multiply(PartScale(job_.parallel, shape_.word.examples));
 }
 
+void DenseReduction::Await() {
+  if (on_device() && group_.groups.all->size() > 1) ops_.Finish();
+}
+
 void DenseReduction::SendFull() {
+  if (sent_ < plan_.buckets.size() && missing_[sent_] == 0) Await();
   while (sent_ < plan_.buckets.size() && missing_[sent_] == 0) {
     const size_t bucket = sent_++;
     last_ =
@@ -116,7 +121,6 @@ Status DenseReduction::Reduce(Collective& group, size_t bucket) {
     return ReduceHalves(sharing, of, std::move(beside));
   }
   const MemorySpace space = on_device() ? MemorySpace::kDevice : MemorySpace::kHost;
-  if (on_device() && sharing.size() > 1) ops_.Finish();  // A group reads what is ready.
   std::vector<ReducedValues> lists;
   for (const FloatRun& run : of.runs) lists.push_back(SumOf(In(run), space));
   lists.insert(lists.end(), beside.begin(), beside.end());
@@ -153,6 +157,7 @@ Result<StepWord> DenseReduction::Finish() {
     SendFull();
     HDPS_RETURN_IF_ERROR(group_.queue->Wait(last_));
   } else {
+    Await();
     for (; sent_ < plan_.buckets.size(); ++sent_) HDPS_RETURN_IF_ERROR(Reduce(group, sent_));
   }
   if (plan_.words_bucket() < 0) HDPS_RETURN_IF_ERROR(ReduceWords(group));

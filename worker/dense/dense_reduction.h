@@ -77,6 +77,8 @@ class DenseReduction {
   // The floats of a run; on the device where the gradients are.
   std::span<float> In(const FloatRun& run);
   void Scale(uint32_t tensor);
+  // A group reads what is ready, on a stream of its own; the device's calls are this thread's.
+  void Await();
   void SendFull();  // Buckets that are full, in the order of the plan.
   // The sum of one bucket over the ranks; one of them takes the words along.
   Status Reduce(Collective& group, size_t bucket);

@@ -58,10 +58,13 @@ void GraphLane::Begin(const StepLane& lane, const PassTerms& terms, size_t numbe
     if (graph_.places[p].used && HasRows(p)) graph_.layers[p]->Bring(*pass_);
   }
   loss_.Bring(*lane.batch, terms.training);
-  // Behind all that is uploaded, which travels in one copy.
-  for (size_t t = 0; t < tables.size(); ++t) {
-    if (tables[t].slab == nullptr) continue;
-    ops_.GatherRows(*tables[t].slots, *tables[t].slab, table_rows_[t]->data());
+  inputs_ = tables;
+}
+
+void GraphLane::GatherRows() {
+  for (size_t t = 0; t < inputs_.size(); ++t) {
+    if (inputs_[t].slab == nullptr) continue;
+    ops_.GatherRows(*inputs_[t].slots, *inputs_[t].slab, table_rows_[t]->data());
   }
 }
 
@@ -81,6 +84,7 @@ std::span<const float> GraphLane::BringRows(size_t table, const TableInput& inpu
 }
 
 Status GraphLane::ForwardSegment(size_t segment) {
+  if (segment == 0) GatherRows();
   if (segment > 0) HDPS_RETURN_IF_ERROR(Meeting(segment - 1).EndForward(*pass_));
   for (size_t p = BeginOf(segment); p < EndOf(segment); ++p) {
     if (graph_.places[p].used && HasRows(p)) graph_.layers[p]->Forward(*pass_);

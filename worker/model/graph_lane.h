@@ -75,6 +75,8 @@ class GraphLane {
   bool TensorsLater() const { return pass_->tensors_later || !ops_.on_host(); }
   // The rows of a table on another device.
   std::span<const float> BringRows(size_t table, const TableInput& input);
+  // Those of slabs: behind all that the lanes upload, which travels in one copy.
+  void GatherRows();
 
   const Job& job_;
   DenseOps& ops_;
@@ -88,6 +90,7 @@ class GraphLane {
   DenseGradients dense_to_;   // [dense_floats]: where its dense gradients are wanted.
   std::vector<size_t> rows_;  // [places]
   bool empty_ = false;        // No place has rows.
+  std::span<const TableInput> inputs_;
   std::vector<TablePass> tables_;
   std::optional<Pass> pass_;
 };

@@ -83,7 +83,10 @@ class GraphModel : public Model {
   Status CheckLabels(const Batch& batch, size_t task, const TaskSpec& spec) const;
   // Makes as many copies of the graph.
   void EnsureLanes(size_t count);
-  // The first `count` lanes, whose passes have begun.
+  // A step of lanes whose passes have begun.
+  Status Compute(std::span<const StepLane> lanes, StepExchange* exchange, const RowsDone& rows_done,
+                 const TensorDone& tensor_done);
+  // The first `count` lanes.
   Status Forward(size_t count, StepExchange* exchange);
   Status Backward(size_t count, StepExchange* exchange, const TensorDone& tensor_done);
   void TakeLosses(std::span<const StepLane> lanes);
@@ -185,6 +188,14 @@ Status GraphModel::Step(std::span<const StepLane> lanes, StepExchange* exchange,
     CHECK_EQ(lanes[i].dense_gradients.size, dense_floats());
     lanes_[i]->Begin(lanes[i], terms, i);
   }
+  ops_->BeginStep();
+  const Status status = Compute(lanes, exchange, rows_done, tensor_done);
+  ops_->EndStep();
+  return status;
+}
+
+Status GraphModel::Compute(std::span<const StepLane> lanes, StepExchange* exchange,
+                           const RowsDone& rows_done, const TensorDone& tensor_done) {
   HDPS_RETURN_IF_ERROR(Forward(lanes.size(), exchange));
   for (size_t i = 0; i < lanes.size(); ++i) {
     lanes_[i]->TrainLoss();

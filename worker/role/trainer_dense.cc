@@ -29,9 +29,12 @@ Status Trainer::PullDense(PullMode mode, uint32_t row_floats, const std::vector<
 void Trainer::TellTraffic() {
   if (model_->ops().on_host()) return;
   const DeviceTraffic all = model_->ops().traffic();
+  const DeviceGraphs graphs = model_->ops().graphs();
   LOG(INFO) << "over the bus: " << all.up_bytes - told_.up_bytes << " bytes up in "
             << all.up_copies - told_.up_copies << " copies, " << all.down_bytes - told_.down_bytes
-            << " bytes down in " << all.down_copies - told_.down_copies << " copies";
+            << " bytes down in " << all.down_copies - told_.down_copies
+            << " copies; since the start " << graphs.launched << " graphs launched, "
+            << graphs.built << " of them built";
   told_ = all;
 }
 

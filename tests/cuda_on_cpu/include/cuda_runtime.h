@@ -54,6 +54,12 @@ enum cudaError_t {
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
   cudaErrorNotReady = 600,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureIsolation = 905,
+  cudaErrorStreamCaptureImplicit = 906,
+  cudaErrorCapturedEvent = 907,
+  cudaErrorGraphExecUpdateFailure = 910,
 };
 const char* cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetLastError();
@@ -90,6 +96,33 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaDeviceSynchronize();
+
+// ---- graphs. See ../graphs.cc.
+namespace cuda_on_cpu {
+struct Graph;
+struct Node;
+struct Executable;
+}  // namespace cuda_on_cpu
+using cudaGraph_t = cuda_on_cpu::Graph*;
+using cudaGraphNode_t = const cuda_on_cpu::Node*;
+using cudaGraphExec_t = cuda_on_cpu::Executable*;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
+enum cudaGraphNodeType {
+  cudaGraphNodeTypeKernel = 0,
+  cudaGraphNodeTypeMemcpy = 1,
+  cudaGraphNodeTypeMemset = 2,
+};
+struct cudaGraphExecUpdateResultInfo {};
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* whole, cudaGraph_t graph, unsigned long long);
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t whole, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* difference);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t whole, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t whole);
 
 // ---- memory.
 enum cudaMemcpyKind {
@@ -129,12 +162,15 @@ void CheckCopy(Argument argument) {
   __builtin_clear_padding(&argument);  // Which holds what was on the stack.
   CheckArgument(&argument, sizeof(argument));
 }
-void Launch(cudaStream_t stream, dim3 grid, unsigned block, std::function<void()> thread);
+void Launch(cudaStream_t stream, dim3 grid, unsigned block, std::function<void()> thread,
+            std::function<void()> check);
 
 template <typename... Parameters, typename... Arguments>
 void StartOnCpu(void (*kernel)(Parameters...), dim3 grid, unsigned block, cudaStream_t stream,
                 const Arguments&... arguments) {
-  (CheckCopy(arguments), ...);
-  Launch(stream, grid, block, [=] { kernel(static_cast<Parameters>(arguments)...); });
+  const auto check = [=] { (CheckCopy(arguments), ...); };
+  check();
+  Launch(
+      stream, grid, block, [=] { kernel(static_cast<Parameters>(arguments)...); }, check);
 }
 }  // namespace cuda_on_cpu
