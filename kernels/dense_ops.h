@@ -7,11 +7,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/job/model_spec.h"
 #include "common/platform/executor.h"
+#include "common/platform/monotonic_clock.h"
 #include "kernels/bf16_ops.h"
+#include "kernels/device_span.h"
 #include "kernels/host/embedding_bag.h"
 #include "kernels/host/pair_dots.h"
 #include "kernels/host/row_slab.h"
@@ -138,6 +141,15 @@ class DenseOps {
   // may be handed it as a whole: where somebody waits for it, or at the end. Changes no result.
   virtual void BeginStep() {}
   virtual void EndStep() {}
+
+  // ---- when a device copies and computes, for people who look at what overlaps.
+  //
+  // From here on; `clock`, which outlives the watch, is the one that spans are given in.
+  virtual void WatchSpans(MonotonicClock&) {}
+  // Nothing more is called for a while: what is computed now is the end of a span.
+  virtual void EndSpan() {}
+  // Waits for the device; the spans since WatchSpans(). Ends the watch.
+  virtual std::vector<DeviceSpan> TakeSpans() { return {}; }
 
   // ---- products and elementwise.
   virtual void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) = 0;

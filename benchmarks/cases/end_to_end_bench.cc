@@ -25,6 +25,7 @@ struct Work {
   uint64_t eval_rows;  // 0: nothing is evaluated.
   const char* model;   // JSON.
   bool buckets;        // The 13 numbers as keys too: 39 fields.
+  uint64_t vocabulary = 100'000;
 };
 
 // Steps of the last epoch that are not counted: a pipeline begins to flow.
@@ -64,11 +65,34 @@ constexpr Work kPeers = {"peers_set", 1024, 98, 0, 20'000, R"({"type": "graph",
       {"name": "h3", "inputs": ["h2"], "units": 64, "activation": "relu"},
       {"name": "logit", "inputs": ["h3"], "units": 1}]})", false};
 
+// REF-L: 39 fields, 200,000 rows of dim 80 with lazy Adam and of dim 1 with FTRL, batches of
+// 16,000.
+constexpr Work kRefL = {"ref_l",
+                        16'000,
+                        30,
+                        13,
+                        0,
+                        R"({"type": "wide_deep", "embedding_dim": 80, "numeric": false,
+                            "hidden": [1024, 512, 256, 128]})",
+                        true,
+                        7685};
+// Of whose rows 160,000 are kept at the worker, on its GPU.
+constexpr Work kRefLHot = {"ref_l_hot_rows",
+                           16'000,
+                           30,
+                           13,
+                           0,
+                           R"({"type": "wide_deep", "embedding_dim": 80, "numeric": false,
+                               "hidden": [1024, 512, 256, 128], "vocab_cache_size": 160000})",
+                           true,
+                           7685};
+
 struct Case {
   const Work& work;
   const char* mode;
   const char* placement;
   uint32_t servers, workers;
+  const char* precision = "fp32";
 };
 const Case kCases[] = {
     {kCriteo, "sync", "tcp", 1, 1},       {kCriteo, "sync", "inproc", 1, 1},
@@ -81,9 +105,20 @@ const Case kCases[] = {
     {kSmall, "sync", "processes", 2, 1},
 };
 
+// These take a CPU minutes.
+const Case kGpuCases[] = {
+    {kRefL, "sync", "inproc", 1, 1},
+    {kRefL, "sync", "inproc", 1, 1, "tf32"},
+    {kRefL, "sync", "inproc", 1, 1, "bf16"},
+    {kRefLHot, "sync", "inproc", 1, 1},
+    {kRefLHot, "sync", "inproc", 1, 1, "tf32"},
+    {kRefLHot, "sync", "inproc", 1, 1, "bf16"},
+};
+
 // The first case of a work, over tcp, one worker and one server, goes by the work's name alone.
 std::string NameOf(const Case& c, const std::string& device) {
   std::string name = std::string(c.work.name) + "_" + device;
+  if (std::string(c.precision) != "fp32") name += std::string("_") + c.precision;
   if (std::string(c.mode) == "sync" && std::string(c.placement) == "tcp" && c.workers == 1) {
     return name;
   }
@@ -126,7 +161,7 @@ Status WriteLog(const BenchSetting& setting, FileSystem& files, const Work& work
   log.rows = StepsOf(setting, work) * work.batch;
   log.numeric = work.numeric;
   log.eval_rows = work.eval_rows;
-  log.vocabulary = 100'000;
+  log.vocabulary = work.vocabulary;
   HDPS_RETURN_IF_ERROR(files.MakeDirectories(folder));
   return WriteSyntheticLog(files, folder, log).status();
 }
@@ -154,6 +189,9 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   options.overrides = setting.overrides;
   options.overrides.push_back("model.device=" + setting.device);
   options.overrides.push_back(std::string("train.mode=") + c.mode);
+  if (std::string(c.precision) != "fp32") {
+    options.overrides.push_back(std::string("model.precision=") + c.precision);
+  }
   options.placement = c.placement;
   options.servers = c.servers;
   options.workers = c.workers;
@@ -164,7 +202,8 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
   HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(job));
   HDPS_ASSIGN_OR_RETURN(
       const auto alone,
-      ModelProducts::Make(setting.device, setting.threads, shape.products, job.train.batch_size));
+      ModelProducts::Make(setting.device, setting.threads, shape.products, job.train.batch_size,
+                          Bf16Products::kNone, job.model.precision));
   std::vector<double> speeds, whole_speeds, alone_speeds, aucs, cpu_ms, alone_cpu_ms;
   std::vector<std::pair<std::string, std::vector<double>>> parts;
   for (int repeat = 0; repeat < setting.repeats; ++repeat) {  // In turns: noise hits both alike.
@@ -208,6 +247,10 @@ Status RunCase(const BenchSetting& setting, FileSystem& files, const Case& c, Be
 Status RunEndToEndBench(const BenchSetting& setting, FileSystem& files, BenchReport& report) {
   for (const Case& c : kCases) {
     if (!setting.Wants(NameOf(c, setting.device))) continue;
+    HDPS_RETURN_IF_ERROR(RunCase(setting, files, c, report));
+  }
+  for (const Case& c : kGpuCases) {
+    if (setting.device != "cuda" || !setting.Wants(NameOf(c, setting.device))) continue;
     HDPS_RETURN_IF_ERROR(RunCase(setting, files, c, report));
   }
   return Status();

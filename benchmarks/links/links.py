@@ -143,7 +143,7 @@ def about(flags):
 
 def measure_all(flags, scratch):
     """Every case, rate and setting in turns, so that noise hits all alike."""
-    chosen = [case for case in cases.CASES if flags.case in case.name]
+    chosen = [case for case in cases.CASES if flags.case in case.name and not case.on_gpu]
     samples, jobs, epochs = {}, {}, {}
     for case in chosen:
         folder = pathlib.Path(scratch) / case.name

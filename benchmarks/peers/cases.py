@@ -31,6 +31,8 @@ class Case:
     steps: int
     wide: bool = True  # One weight a key and a number beside the MLP.
     eval_rows: int = 0
+    vocabulary: int = VOCABULARY  # Values of each categorical column.
+    on_gpu: bool = False  # Takes a CPU minutes: only with --device=cuda.
     goal: float = 0  # One server and one worker over the best peer, fp32 and rows there in both.
 
     @property
@@ -43,6 +45,8 @@ CASES = [
     Case("large_dim80", 0, 39, 80, (1024, 512, 256, 128), 4096, 8, goal=1.5),
     Case("small", 13, 26, 16, (64, 32), 4096, 60, goal=1.6),
     # 100,000 rows in steps of 1024, and AUC on 20,000 others behind one epoch.
+    # 39 fields and 200,000 rows.
+    Case("ref_l", 0, 39, 80, (1024, 512, 256, 128), 16_000, 24, vocabulary=5128, on_gpu=True),
     Case("peers", 0, 26, 16, (256, 128, 64), 1024, 98, wide=False, eval_rows=20_000, goal=1.5),
 ]
 
@@ -63,9 +67,9 @@ def make_data(case, folder):
         return
     os.makedirs(folder, exist_ok=True)
     random = numpy.random.RandomState(SEED)
-    teacher = random.normal(size=(case.keys, VOCABULARY)).astype(numpy.float32)
+    teacher = random.normal(size=(case.keys, case.vocabulary)).astype(numpy.float32)
     for name, rows in (("train", case.rows), ("eval", case.eval_rows)):
-        ids = numpy.floor(VOCABULARY ** random.rand(rows, case.keys)).astype(numpy.int64) - 1
+        ids = numpy.floor(case.vocabulary ** random.rand(rows, case.keys)).astype(numpy.int64) - 1
         numbers = numpy.floor(numpy.exp(1.5 * random.normal(size=(rows, case.numbers)) + 1))
         score = SIGNAL * sum(teacher[f, ids[:, f]] for f in range(case.keys)) / case.keys**0.5
         labels = (random.rand(rows) < 1 / (1 + numpy.exp(1 - score))).astype(numpy.int64)
@@ -79,7 +83,7 @@ def make_data(case, folder):
                     numbers=numpy.log1p(numbers).astype(numpy.float32))
 
 
-def write_job(case, folder):
+def write_job(case, folder, device="cpu"):
     """The job file for hdps; its path."""
     columns = [{"name": "label", "type": "label"}]
     if case.numbers:
@@ -106,7 +110,7 @@ def write_job(case, folder):
         "data": {"format": "csv", "delimiter": "\t", "columns": columns,
                  "train": [os.path.join(folder, "train.tsv")],
                  "eval": [os.path.join(folder, "eval.tsv")] if case.eval_rows else []},
-        "model": {**model, "device": "cpu"},
+        "model": {**model, "device": device},
         "train": {"batch_size": case.batch, "epochs": 2},
         "parallel": {"gradients_mean": True},
     }

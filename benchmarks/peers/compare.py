@@ -54,7 +54,8 @@ def has_pytorch(python):
 def run_pytorch(flags, case, folder, system):
     python = flags.fbgemm_python if system.form == "pytorch fbgemm" else flags.python
     command = [python, os.path.join(HERE, SCRIPTS[system.form]), "--case=" + case.name,
-               "--data=" + folder, "--threads=%d" % flags.threads, "--precision=" + system.precision]
+               "--data=" + folder, "--threads=%d" % flags.threads, "--precision=" + system.precision,
+               "--device=" + flags.device]
     return json.loads(output_of(command))
 
 
@@ -76,7 +77,7 @@ def epochs_of_metrics(path, case):
 
 def run_hdps(flags, case, folder, system):
     """In one process, or as daemons over tcp: a server and a worker."""
-    job = cases.write_job(case, folder)
+    job = cases.write_job(case, folder, flags.device)
     out = tempfile.mkdtemp(dir=folder)
     if system.form == comparison.GOAL_FORM:
         command = [os.path.join(ROOT, "scripts/local_cluster.sh"), "--servers=1", "--workers=1"]
@@ -85,7 +86,9 @@ def run_hdps(flags, case, folder, system):
     command += ["--job=" + job, "--out=" + out, "--threads=%d" % flags.threads]
     # A job that says nothing of precision has fp32 products.
     settings = [flags.set] if flags.set else []
-    settings += ["model.precision=bf16"] if system.precision == "bf16" else []
+    settings += ["model.precision=" + system.precision] if system.precision != "fp32" else []
+    if system.form == comparison.HOT_FORM:
+        settings.append("model.vocab_cache_size=%d" % comparison.HOT_ROWS)
     command += ["--set=" + setting for setting in settings]
     output_of(command, env=dict(os.environ, HDPS_BIN=os.path.abspath(flags.bin)))
     run = epochs_of_metrics(os.path.join(out, "metrics.jsonl"), case)
@@ -93,14 +96,22 @@ def run_hdps(flags, case, folder, system):
     return {"version": flags.version, **run}
 
 
-def compare(flags, case, folder, systems, about):
-    """The figures of one case."""
+def save(flags, figures):
+    if flags.json:
+        with open(flags.json, "w", encoding="ascii") as text:
+            json.dump(figures, text, indent=2)
+
+
+def compare(flags, case, folder, systems, about, before):
+    """The figures of one case. With those of the cases before it they are written as they come."""
     output_of([flags.python, os.path.join(HERE, "cases.py"), case.name, folder])
     runs = {system: [] for system in systems}
     for _ in range(flags.repeats):  # In turns: noise hits all alike.
         for system, own in runs.items():
             run = run_pytorch if system.is_peer else run_hdps
             own.append(run(flags, case, folder, system))
+            done = {system: own for system, own in runs.items() if own}
+            save(flags, before + comparison.figures_of(case, done, about))
     return comparison.figures_of(case, runs, about)
 
 
@@ -113,6 +124,8 @@ def parse_flags(arguments):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--python", default=os.path.join(ROOT, "build/peers_venv/bin/python"),
                         help="an interpreter that has torch and numpy (default: setup.sh's)")
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"],
+                        help="where all of them compute; cuda: in fp32, tf32 and bf16")
     parser.add_argument("--all", action="store_true", help="FBGEMM's fused tables too (setup.sh --all)")
     parser.add_argument("--fbgemm_python",
                         default=os.path.join(ROOT, "build/peers_venv_fbgemm/bin/python"),
@@ -125,8 +138,14 @@ def parse_flags(arguments):
     flags = parser.parse_args(arguments)
     if flags.repeats < 1:
         fail("--repeats=%d: at least 1" % flags.repeats)
-    if not any(flags.case in case.name for case in cases.CASES):
-        fail("--case=%s: there are %s" % (flags.case, ", ".join(c.name for c in cases.CASES)))
+    flags.cases = [case for case in cases.CASES
+                   if flags.case in case.name and (flags.device == "cuda" or not case.on_gpu)]
+    if not flags.cases:
+        fail("--case=%s: on %s there are %s" % (
+            flags.case, flags.device,
+            ", ".join(c.name for c in cases.CASES if flags.device == "cuda" or not c.on_gpu)))
+    if flags.all and flags.device == "cuda":
+        fail("--all: FBGEMM's tables are compared on the CPU; leave out --device=cuda")
     return flags
 
 
@@ -147,21 +166,19 @@ def main(arguments=None):
     peer_bf16 = machine.multiplies_bf16(about) or bool(flags.bf16)
     our_bf16 = peer_bf16 if flags.bf16 is None else flags.bf16
     systems = comparison.systems(peer_bf16, our_bf16, flags.all)
+    if flags.device == "cuda":
+        systems = comparison.systems_on_gpu()
     print("%s (%s), %d threads, medians of %d in turns and their range" % (
         about["cpu"], ", ".join(about["vector_extensions"]), flags.threads, flags.repeats))
     figures = []
     scratch = tempfile.mkdtemp(dir=flags.scratch)
     try:
-        for case in cases.CASES:
-            if flags.case in case.name:
-                figures += compare(flags, case, os.path.join(scratch, case.name), systems, about)
-                of_case = [figure for figure in figures if figure["case"] == case.name]
-                print("\n".join(comparison.lines_of(of_case)), flush=True)
+        for case in flags.cases:
+            of_case = compare(flags, case, os.path.join(scratch, case.name), systems, about, figures)
+            figures += of_case
+            print("\n".join(comparison.lines_of(of_case)), flush=True)
     finally:
         shutil.rmtree(scratch)
-    if flags.json:
-        with open(flags.json, "w", encoding="ascii") as text:
-            json.dump(figures, text, indent=2)
 
 
 if __name__ == "__main__":

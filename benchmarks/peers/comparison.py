@@ -11,6 +11,8 @@ import cases
 PHASES = {"first_epoch": "from an empty table", "second_epoch": "rows there"}
 # The phase, and the form of hdps, that the goals are set for.
 GOAL_PHASE, GOAL_FORM = "second_epoch", "hdps, 1 server + 1 worker"
+# Rows that are seen most stay at the worker, on its GPU.
+HOT_FORM, HOT_ROWS = "hdps, hot rows kept", 160_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +25,7 @@ class System:
         """With the precision where there is more than one of a form."""
         if self.form == "pytorch tuned":
             return "%s %s" % (self.form, self.precision)
-        return self.form.replace("hdps", "hdps bf16") if self.precision == "bf16" else self.form
+        return self.form if self.precision == "fp32" else self.form.replace("hdps", "hdps " + self.precision)
 
     @property
     def is_peer(self):
@@ -40,6 +42,16 @@ def systems(peer_bf16, our_bf16, fbgemm=False):
         peers.append(System("pytorch tuned", "bf16"))
     if our_bf16:
         ours += [System(system.form, "bf16") for system in ours]
+    return peers + ours
+
+
+def systems_on_gpu():
+    """The same with a GPU: plain PyTorch as most run it, hdps with its hot rows on the GPU too."""
+    peers = [System("pytorch plain", "tf32")]
+    ours = []
+    for precision in ("fp32", "tf32", "bf16"):
+        peers.append(System("pytorch tuned", precision))
+        ours += [System("hdps, one process", precision), System(HOT_FORM, precision)]
     return peers + ours
 
 

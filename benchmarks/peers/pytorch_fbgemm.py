@@ -31,7 +31,7 @@ class FusedRows:
     """Acts like pytorch_tuned.Rows; bags of one key each for deep rows, of an example's for wide ones."""
 
     def __init__(self, case):
-        rows = case.keys * cases.VOCABULARY
+        rows = case.keys * case.vocabulary
         self.deep = table_of(rows, case.dim, 0.01)
         self.wide = table_of(rows, WIDE_DIM, 0) if case.wide else None
 
@@ -51,4 +51,4 @@ def make_trainer(case, precision):
 
 
 if __name__ == "__main__":
-    pytorch_runs.main(__doc__, make_trainer, ["fp32"])
+    pytorch_runs.main(__doc__, make_trainer, {"cpu": ["fp32"]})

@@ -15,12 +15,52 @@ import machine
 
 # Of the first epoch these are not counted: memory, threads and compiled code are there from then on.
 WARM_STEPS = 2
+# Precisions of products on a GPU.
+ON_GPU = ["fp32", "tf32", "bf16"]
 
 
-def load(folder, name):
+def device():
+    """Where PyTorch makes tensors: "cpu" or "cuda"."""
+    return torch.zeros(()).device.type
+
+
+def autocast(precision):
+    return torch.autocast(device(), torch.bfloat16, enabled=precision == "bf16")
+
+
+def compiles():
+    """A GPU's code is made by Triton, which is not everywhere."""
+    if device() == "cpu":
+        return True
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def compiled(**how):
+    """Makes a function one that is compiled at its first call, where that is possible."""
+    def make(function):
+        made = []
+
+        def call(*arguments):
+            if not made:
+                made.append(torch.compile(function, **how) if compiles() else function)
+            return made[0](*arguments)
+        return call
+    return make
+
+
+def finish():
+    if device() == "cuda":
+        torch.cuda.synchronize()
+
+
+def load(folder, name, vocabulary):
     """Keys as rows of one table for all columns, numbers, labels."""
     arrays = numpy.load(os.path.join(folder, name + ".npz"))
-    first_row = numpy.arange(arrays["ids"].shape[1]) * cases.VOCABULARY
+    first_row = numpy.arange(arrays["ids"].shape[1]) * vocabulary
     return (torch.from_numpy(arrays["ids"] + first_row), torch.from_numpy(arrays["numbers"]),
             torch.from_numpy(arrays["labels"]).float())
 
@@ -42,44 +82,63 @@ def auc_of(scores, labels):
     return float((ranks[positive].sum() - n1 * (n1 + 1) / 2) / (n1 * n0))
 
 
-def auc_of_trainer(trainer, folder):
-    keys, numbers, labels = load(folder, "eval")
+def auc_of_trainer(case, trainer, folder):
+    keys, numbers, labels = load(folder, "eval", case.vocabulary)
     with torch.no_grad():
-        return auc_of(trainer.scores(keys, numbers).float().numpy(), labels.numpy())
+        scores = trainer.scores(keys.to(device()), numbers.to(device()))
+    return auc_of(scores.float().cpu().numpy(), labels.numpy())
 
 
 def two_epochs(case, folder, trainer):
     """examples/s of the first and of the second epoch and, where the case has it, AUC behind the first."""
-    columns = load(folder, "train")
+    columns = load(folder, "train", case.vocabulary)
+    if device() == "cuda":
+        columns = [column.pin_memory() for column in columns]
     batches = list(zip(*(column.split(case.batch) for column in columns)))
     figures = {}
     for epoch, warm_steps in (("first_epoch", WARM_STEPS), ("second_epoch", 0)):
         for step, batch in enumerate(batches):
             if step == warm_steps:
+                finish()
                 began = time.perf_counter()
-            trainer.step(*batch)
+            trainer.step(*(column.to(device(), non_blocking=True) for column in batch))
+        finish()
         seconds = time.perf_counter() - began
         figures[epoch] = (len(batches) - warm_steps) * case.batch / seconds
         if case.eval_rows and "auc" not in figures:
-            figures["auc"] = auc_of_trainer(trainer, folder)
+            figures["auc"] = auc_of_trainer(case, trainer, folder)
     return figures
 
 
-def main(about, make_trainer, precisions):
-    """Trains the case that the flags name with `make_trainer(case, precision)`: an object with
-    `step(keys, numbers, labels)` and `scores(keys, numbers)`."""
+def parse_flags(about, precisions, arguments=None):
     parser = argparse.ArgumentParser(description=about,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--case", required=True, choices=[case.name for case in cases.CASES])
     parser.add_argument("--data", required=True, help="folder of the case's data; made when missing")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--precision", default=precisions[0], choices=precisions,
+    parser.add_argument("--device", default="cpu", choices=list(precisions))
+    parser.add_argument("--precision", default="fp32",
                         help="of the products; weights and sums are fp32 in any case")
-    flags = parser.parse_args()
+    flags = parser.parse_args(arguments)
+    if flags.precision not in precisions[flags.device]:
+        parser.error("--precision=%s: on %s there are %s" % (
+            flags.precision, flags.device, ", ".join(precisions[flags.device])))
+    return flags
+
+
+def main(about, make_trainer, precisions, arguments=None):
+    """Trains the case that the flags name with `make_trainer(case, precision)`: an object with
+    `step(keys, numbers, labels)` and `scores(keys, numbers)`. `precisions`: of each device."""
+    flags = parse_flags(about, precisions, arguments)
+    if flags.device == "cuda":
+        torch.set_default_device("cuda")
+        torch.set_float32_matmul_precision("high" if flags.precision == "tf32" else "highest")
     torch.set_num_threads(flags.threads)
     torch.manual_seed(cases.SEED)
     case = cases.case_of(flags.case)
     cases.make_data(case, flags.data)
     run = two_epochs(case, flags.data, make_trainer(case, flags.precision))
     print(json.dumps({"case": case.name, "version": "PyTorch " + torch.__version__.split("+")[0],
-                      "precision": flags.precision, "threads": flags.threads, **machine.cpu(), **run}))
+                      "precision": flags.precision, "threads": flags.threads, **machine.cpu(),
+                      **({"gpu": torch.cuda.get_device_name(), "compiles": compiles()} if flags.device == "cuda"
+                         else {}), **run}))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Trains one case with PyTorch as somebody would who wants all the speed of the CPU, and prints a line
-of JSON.
+"""Trains one case with PyTorch as somebody would who wants all the speed of the CPU or the GPU, and
+prints a line of JSON.
 
 What it has before the plain script: compiled code for the dense layers, their loss and the update of
 rows; gradients of equal keys added behind the backward pass, from sorted keys, in place of a sparse
 tensor, and those of wide weights from one number an example; a first layer that takes embeddings and
 numbers as they lie, with no copy that has both; huge pages; a fused Adagrad for the dense layers. With
---precision=bf16 products are taken of bf16 numbers (autocast).
+--precision=bf16 products are taken of bf16 numbers (autocast). On a GPU without Triton nothing is compiled.
 """
 import os
 
@@ -47,7 +47,7 @@ class Dense(torch.nn.Module):
         return logit.squeeze(1).float()
 
 
-@torch.compile(dynamic=True)
+@pytorch_runs.compiled(dynamic=True)
 def apply_adagrad(table, squares, keys, gradient):
     """Changes the rows of `keys`, each of which stands there once."""
     sums = squares[keys] + gradient * gradient
@@ -59,7 +59,7 @@ class Rows:
     """One row a key: `deep` for the MLP and, where the case has it, one `wide` weight."""
 
     def __init__(self, case):
-        self.keys_of_example, rows = case.keys, case.keys * cases.VOCABULARY
+        self.keys_of_example, rows = case.keys, case.keys * case.vocabulary
         self.deep = torch.randn(rows, case.dim) * 0.01
         self.deep_squares = torch.full_like(self.deep, cases.ACCUMULATOR)
         self.wide = self.wide_squares = None
@@ -96,9 +96,10 @@ class TunedTrainer:
     def __init__(self, case, precision, rows_of=Rows):
         torch.set_flush_denormal(True)
         self.rows, self.dense = rows_of(case), Dense(case)
-        self.autocast = torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16")
-        self.loss_of = torch.compile(self.loss_of, dynamic=False)
-        self.optimizer = torch.optim.Adagrad(self.dense.parameters(), lr=cases.DENSE_RATE, fused=True,
+        self.autocast = pytorch_runs.autocast(precision)
+        self.loss_of = pytorch_runs.compiled(dynamic=False)(self.loss_of)
+        self.optimizer = torch.optim.Adagrad(self.dense.parameters(), lr=cases.DENSE_RATE,
+                                             fused=pytorch_runs.device() == "cpu" or None,
                                              initial_accumulator_value=cases.ACCUMULATOR)
 
     def loss_of(self, deep, wide, numbers, labels):
@@ -122,4 +123,5 @@ class TunedTrainer:
 
 
 if __name__ == "__main__":
-    pytorch_runs.main(__doc__, TunedTrainer, ["fp32", "bf16"])
+    pytorch_runs.main(__doc__, TunedTrainer,
+                      {"cpu": ["fp32", "bf16"], "cuda": pytorch_runs.ON_GPU})

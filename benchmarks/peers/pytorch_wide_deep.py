@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains one case with PyTorch as its documentation shows it, on the CPU, and prints a line of JSON.
+"""Trains one case with PyTorch as its documentation shows it, and prints a line of JSON.
 
 Gradients of embeddings are sparse, and Adagrad updates only the rows of the batch.
 """
@@ -14,7 +14,7 @@ class WideDeep(torch.nn.Module):
 
     def __init__(self, case):
         super().__init__()
-        rows = case.keys * cases.VOCABULARY
+        rows = case.keys * case.vocabulary
         self.deep = torch.nn.Embedding(rows, case.dim, sparse=True)
         torch.nn.init.normal_(self.deep.weight, std=0.01)
         self.wide = self.wide_numbers = None
@@ -46,10 +46,15 @@ class WideDeep(torch.nn.Module):
 
 
 class PlainTrainer:
-    def __init__(self, case, _precision):
-        self.scores = WideDeep(case)
-        self.optimizers = self.scores.optimizers()
+    def __init__(self, case, precision):
+        self.model = WideDeep(case)
+        self.autocast = pytorch_runs.autocast(precision)
+        self.optimizers = self.model.optimizers()
         self.loss_of = torch.nn.BCEWithLogitsLoss()
+
+    def scores(self, keys, numbers):
+        with self.autocast:
+            return self.model(keys, numbers).float()
 
     def step(self, keys, numbers, labels):
         for optimizer in self.optimizers:
@@ -60,4 +65,4 @@ class PlainTrainer:
 
 
 if __name__ == "__main__":
-    pytorch_runs.main(__doc__, PlainTrainer, ["fp32"])
+    pytorch_runs.main(__doc__, PlainTrainer, {"cpu": ["fp32"], "cuda": pytorch_runs.ON_GPU})

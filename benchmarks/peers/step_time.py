@@ -230,7 +230,8 @@ def main():
     states = {"before": flags.beside, "now": flags.bin} if flags.beside else {"now": flags.bin}
     everything = []
     try:
-        for case in (case for case in cases.CASES if flags.case in case.name):
+        for case in (case for case in cases.CASES
+                     if flags.case in case.name and not case.on_gpu):
             folder = os.path.join(data, case.name)
             cases.make_data(case, folder)
             job = cases.write_job(dataclasses.replace(case, eval_rows=0), folder)

@@ -25,13 +25,14 @@ ModelProducts::~ModelProducts() = default;
 
 Result<std::unique_ptr<ModelProducts>> ModelProducts::Make(const std::string& device, int threads,
                                                            const std::vector<Product>& products,
-                                                           size_t batch, Bf16Products bf16) {
+                                                           size_t batch, Bf16Products bf16,
+                                                           Precision on_gpu) {
   std::unique_ptr<ModelProducts> made(new ModelProducts());
   made->batch_ = batch;
   made->products_ = products;
   made->executor_ = NewTbbExecutor(threads);
   if (device == "cuda") {
-    HDPS_ASSIGN_OR_RETURN(made->ops_, NewCudaOps());
+    HDPS_ASSIGN_OR_RETURN(made->ops_, NewCudaOps({.precision = on_gpu}));
   } else {
     made->ops_ = NewCpuOps(*made->executor_, bf16);
   }

@@ -15,11 +15,12 @@ namespace hdps {
 // Of each product the output, the weights' gradient and the input's gradient.
 class ModelProducts {
  public:
-  // In bf16, or in fp32 for kNone.
+  // On the CPU in bf16, or in fp32 for kNone; on a GPU as `on_gpu` says.
   static Result<std::unique_ptr<ModelProducts>> Make(const std::string& device, int threads,
                                                      const std::vector<Product>& products,
                                                      size_t batch,
-                                                     Bf16Products bf16 = Bf16Products::kNone);
+                                                     Bf16Products bf16 = Bf16Products::kNone,
+                                                     Precision on_gpu = Precision::kFp32);
   void Step();
   // Of so many steps one after the other.
   double ExamplesPerSecond(int steps);

@@ -67,7 +67,16 @@ void CudaCapture::EndStep() {
 }
 
 void CudaCapture::Begin() {
-  if (capturing_ || !in_step_ || paused_ || refused_) return;
+  if (capturing_) return;
+  if (in_step_ && !paused_ && !refused_) StartCapture();
+  if (!capturing_) TellOfCompute();
+}
+
+void CudaCapture::TellOfCompute() {
+  if (timeline_ != nullptr) timeline_->Begin(DeviceSpan::Kind::kCompute, stream_);
+}
+
+void CudaCapture::StartCapture() {
   // Other threads may do as they like: they have streams of their own.
   const cudaError_t error = cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal);
   refused_ = error != cudaSuccess;
@@ -83,6 +92,7 @@ void CudaCapture::Launch() {
   {
     const CapturedGraph graph(stream_);
     if (cudaGraphExec_t const whole = Remembered(graph); whole != nullptr) {
+      TellOfCompute();
       CheckMemory(cudaGraphLaunch(whole, stream_));
       ++counts_.launched;
     }

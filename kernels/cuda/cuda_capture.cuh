@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cuda/cuda_timeline.cuh"
 #include "kernels/dense_ops.h"
 
 namespace hdps {
@@ -23,7 +24,10 @@ namespace hdps {
 // which the libraries load their kernels.
 class CudaCapture {
  public:
-  explicit CudaCapture(cudaStream_t stream) : stream_(stream) {}
+  // `timeline`, which may be null, is told where computing begins: that of a graph, with its
+  // launch.
+  explicit CudaCapture(cudaStream_t stream, CudaTimeline* timeline = nullptr)
+      : stream_(stream), timeline_(timeline) {}
   ~CudaCapture();
   CudaCapture(const CudaCapture&) = delete;
   CudaCapture& operator=(const CudaCapture&) = delete;
@@ -46,10 +50,13 @@ class CudaCapture {
   // What kinds of nodes a graph has, in their order: a letter each.
   using Kinds = std::string;
 
+  void StartCapture();
+  void TellOfCompute();
   cudaGraphExec_t Remembered(cudaGraph_t graph);
   void Forget();
 
   const cudaStream_t stream_;
+  CudaTimeline* const timeline_;
   bool in_step_ = false, paused_ = false, refused_ = false, capturing_ = false;
   std::vector<cudaEvent_t> events_;  // To be recorded when the graph has been launched.
   std::map<Kinds, cudaGraphExec_t> remembered_;

@@ -42,8 +42,8 @@ class CudaOps : public DenseOps {
   CudaOps(const CudaOptions& options, int gpu)
       : gpu_(Use(gpu)),
         precision_(options.precision),
-        capture_(stream_),
-        staging_(stream_, capture_, options.executor),
+        capture_(stream_, &timeline_),
+        staging_(stream_, capture_, options.executor, timeline_),
         products_(stream_, capture_, precision_),
         slabs_(stream_, staging_) {}
   ~CudaOps() override {
@@ -97,7 +97,7 @@ class CudaOps : public DenseOps {
   }
   void Finish() override {
     Ready();
-    capture_.Launch();
+    EndSpan();
     HDPS_CUDA_CHECK(cudaStreamSynchronize(stream_));
   }
   DeviceTraffic traffic() const override { return staging_.traffic(); }
@@ -109,6 +109,20 @@ class CudaOps : public DenseOps {
   void EndStep() override {
     Use(gpu_);
     capture_.EndStep();
+  }
+  void WatchSpans(MonotonicClock& clock) override {
+    Use(gpu_);
+    capture_.Launch();
+    timeline_.Watch(clock, stream_);
+  }
+  void EndSpan() override {
+    Use(gpu_);
+    capture_.Launch();
+    timeline_.End(DeviceSpan::Kind::kCompute, stream_);
+  }
+  std::vector<DeviceSpan> TakeSpans() override {
+    EndSpan();
+    return timeline_.Take();
   }
 
   void Gemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) override;
@@ -203,6 +217,7 @@ class CudaOps : public DenseOps {
   const int gpu_;
   const Precision precision_;
   const CudaStream stream_;
+  CudaTimeline timeline_;
   CudaCapture capture_;
   CudaStaging staging_;
   std::string full_;  // Why nothing more is computed: what was on its way up found no memory.

@@ -147,14 +147,18 @@ std::byte* CudaStaging::AddPiece(size_t row_bytes, size_t rows, void* to, size_t
 }
 
 void CudaStaging::SendUp() {
+  using enum DeviceSpan::Kind;
   UpArena& arena = up_[filling_];
   const size_t words = AlignedUp(up_bytes_) / sizeof(uint32_t);
   capture_.Launch();
+  timeline_.End(kCompute, compute_);
   if (words > arena.device.size()) HDPS_CUDA_CHECK(cudaEventSynchronize(arena.used));
   uint32_t* const device = arena.device.Reserve(words);
   HDPS_CUDA_CHECK(cudaStreamWaitEvent(up_stream_, arena.used, 0));
+  timeline_.Begin(kCopyUp, up_stream_);
   HDPS_CUDA_CHECK(
       cudaMemcpyAsync(device, arena.host.data(), up_bytes_, cudaMemcpyHostToDevice, up_stream_));
+  timeline_.End(kCopyUp, up_stream_);
   HDPS_CUDA_CHECK(cudaEventRecord(arena.read, up_stream_));
   HDPS_CUDA_CHECK(cudaStreamWaitEvent(compute_, arena.read, 0));
   capture_.Begin();
@@ -202,11 +206,15 @@ void CudaStaging::StartFetches() {
   uint32_t* const device = down_device_.Reserve(bytes / kWord);
   if (bytes > down_host_.size()) capture_.Pause();
   std::byte* const host = down_host_.Reserve(bytes, 0);
+  using enum DeviceSpan::Kind;
   LaunchMoves<false>(compute_, pieces, device);
   capture_.Launch();
+  timeline_.End(kCompute, compute_);
   HDPS_CUDA_CHECK(cudaEventRecord(packed_, compute_));
   HDPS_CUDA_CHECK(cudaStreamWaitEvent(down_stream_, packed_, 0));
+  timeline_.Begin(kCopyDown, down_stream_);
   HDPS_CUDA_CHECK(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, down_stream_));
+  timeline_.End(kCopyDown, down_stream_);
   HDPS_CUDA_CHECK(cudaEventRecord(arrived_, down_stream_));
   traffic_.down_bytes += bytes;
   ++traffic_.down_copies;
@@ -215,6 +223,7 @@ void CudaStaging::StartFetches() {
 void CudaStaging::EndFetches() {
   if (started_.empty()) return;
   capture_.Launch();  // It is computed while the host waits.
+  timeline_.End(DeviceSpan::Kind::kCompute, compute_);
   HDPS_CUDA_CHECK(cudaEventSynchronize(arrived_));
   const std::byte* at = down_host_.data();
   for (const Fetch& fetch : std::exchange(started_, {})) {

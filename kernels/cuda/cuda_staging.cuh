@@ -15,6 +15,7 @@
 #include "kernels/cuda/cuda_capture.cuh"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_memory.cuh"
+#include "kernels/cuda/cuda_timeline.cuh"
 #include "kernels/dense_ops.h"
 
 namespace hdps {
@@ -58,9 +59,11 @@ class PinnedMemory {
 // Within a step what computes is captured, from a Flush() on until something is fetched or sent.
 class CudaStaging {
  public:
-  // `executor`, which may be null, copies large pieces within the host's memory.
-  CudaStaging(cudaStream_t compute, CudaCapture& capture, Executor* executor)
-      : compute_(compute), capture_(capture), executor_(executor) {}
+  // `executor`, which may be null, copies large pieces within the host's memory. `timeline` is told
+  // of copies, and where computing ends with them.
+  CudaStaging(cudaStream_t compute, CudaCapture& capture, Executor* executor,
+              CudaTimeline& timeline)
+      : compute_(compute), capture_(capture), executor_(executor), timeline_(timeline) {}
   CudaStaging(const CudaStaging&) = delete;
   CudaStaging& operator=(const CudaStaging&) = delete;
 
@@ -126,6 +129,7 @@ class CudaStaging {
   const cudaStream_t compute_;
   CudaCapture& capture_;
   Executor* const executor_;
+  CudaTimeline& timeline_;
   std::array<UpArena, 2> up_{UpArena(capture_), UpArena(capture_)};
   size_t filling_ = 0;  // Of up_.
   size_t up_bytes_ = 0;

@@ -37,12 +37,13 @@ mkdir -p "$out"
 failed=''
 for name in $only; do
   echo "== $name, $(date +%H:%M:%S)" >&2
+  rm -f "$out/$name.json" # Where it is left out, the picture is not to show an earlier evening's.
   if [[ "$name" == peers ]]; then
-    rm -f "$out/peers.json" # Where it is skipped, the picture is not to show an earlier evening's.
     "$here/../../benchmarks/peers/compare.py" --bin="$bin" "${repeats[@]}" --json="$out/peers.json" || failed+=" peers"
   elif "$bin/hdps-bench" "$name" --json="$out/$name.json" "${flags[@]}" >"$out/$name.txt"; then
     cat "$out/$name.txt"
-    "$here/plot_bench.py" "$out/$name.json" --out="$out" >&2
+    # Without a GPU `device` measures nothing.
+    [[ ! -f "$out/$name.json" ]] || "$here/plot_bench.py" "$out/$name.json" --out="$out" >&2
   else
     failed+=" $name"
   fi

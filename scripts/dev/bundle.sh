@@ -19,7 +19,10 @@ for test in build/bin/*_test; do
   [[ "$test" == *_link_test ]] || cp "$test" "$root/tests/"
 done
 cp -r examples/. "$root/examples/"
-cp scripts/local_cluster.sh scripts/cluster.sh scripts/cluster.py scripts/cluster_hosts.py scripts/dev/gpu_check.sh LICENSE README.md "$root/"
+cp scripts/local_cluster.sh scripts/cluster.sh scripts/cluster.py scripts/cluster_hosts.py LICENSE README.md "$root/"
+cp scripts/dev/gpu_check.{sh,py} scripts/dev/gpu_goals.py scripts/dev/hidden_copies.py "$root/"
+mkdir "$root/peers"
+cp benchmarks/peers/*.py "$root/peers/"
 scripts/dev/sbom.py --out="$root/hdps.spdx.json"
 
 # The C library belongs to the machine, and CUDA and the driver must be the machine's own.

@@ -29,6 +29,7 @@ done)
 
 env -i PATH=/usr/bin:/bin ./local_cluster.sh --job=examples/census/census.json --out="$folder/out" \
   --servers=2 --workers=2
+env -i PATH=/usr/bin:/bin ./gpu_check.sh --dry_run
 env -i PATH=/usr/bin:/bin python3 - "$folder/out/summary.json" "$(stat -c %s "$bundle")" <<'PY'
 import json, sys
 summary = json.load(open(sys.argv[1]))

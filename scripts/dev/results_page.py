@@ -2,16 +2,20 @@
 """Writes the page of each benchmark from what hdps-bench measured: docs/benchmarks/NAME.md.
 
 usage: scripts/dev/results_page.py JSON... [--out=docs/benchmarks] [--bench=build/bin/hdps-bench]
+       scripts/dev/results_page.py --gpu=gpu_check.json [--results=docs/results.md]
 
 JSON is what `hdps-bench NAME --json=FILE` writes. A page names the question, the machine, the commit and
 the command, holds every figure (median and spread, yardstick of the same run, ratio), and shows the
-picture of scripts/dev/plot_bench.py. Nothing in it is written by hand.
+picture of scripts/dev/plot_bench.py. Nothing in it is written by hand. --gpu puts the rows of what
+scripts/dev/gpu_check.sh wrote into the GPU section of docs/results.md, in place of those before.
 """
 import argparse
 import json
 import pathlib
 import subprocess
 import sys
+
+import gpu_goals
 
 LOAD_WORTH_SAYING = 0.1  # Cores that others kept busy.
 
@@ -56,6 +60,41 @@ that other programs kept busy meanwhile; where it is not empty, trust the ratio 
 """
 
 
+GPU_BEGIN, GPU_END = "<!-- gpu: begin -->", "<!-- gpu: end -->"
+
+
+def gpu_rows(report):
+    """The section: goals, each step that is not ok, and every figure beside its yardstick."""
+    lines = [f"Measured on {report['gpu']}.", "", "| goal | figure | must, aim | of what it must be | |",
+             "|---|--:|--:|--:|---|"]
+    for goal in report["goals"]:
+        figure = gpu_goals.shown(goal["figure"]) + (f" {goal['unit']}" if goal["figure"] is not None else "")
+        aims = ", ".join(gpu_goals.shown(goal[word]) for word in ("must", "aim") if goal[word])
+        verdict = f"**{goal['verdict']}**" if goal["verdict"] == "MISSED" else goal["verdict"]
+        lines.append(f"| {goal['goal']} | {figure.strip()} | {aims} | {gpu_goals.shown(goal['ratio'])} | {verdict} |")
+    not_ok = [f"- {name}: {step['status']}" for name, step in report["steps"].items() if step["status"] != "ok"]
+    if not_ok:
+        lines += ["", "Not well, or not run:", "", *not_ok]
+    figures = [row(result) for result in gpu_goals.figures(report)]
+    if figures:
+        lines += ["", "| case and figure | figure | yardstick of the same run | ratio | others |",
+                  "|---|--:|--:|--:|--:|", *figures]
+    return "\n".join(lines)
+
+
+def put_gpu_rows(path, page_path):
+    page_file = pathlib.Path(page_path)
+    try:
+        rows = gpu_rows(json.loads(pathlib.Path(path).read_text()))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        sys.exit(f"results_page.py: error: {path} is not what gpu_check.sh writes: {error}")
+    text = page_file.read_text()
+    if text.count(GPU_BEGIN) != 1 or text.count(GPU_END) != 1:
+        sys.exit(f"results_page.py: error: {page_path} has not one line '{GPU_BEGIN}' and one '{GPU_END}'")
+    page_file.write_text(text.split(GPU_BEGIN)[0] + f"{GPU_BEGIN}\n{rows}\n{GPU_END}" + text.split(GPU_END)[1])
+    print(page_file)
+
+
 def questions(bench):
     lines = subprocess.run([bench, "--list"], check=True, capture_output=True, text=True).stdout
     pairs = (line.strip().split(None, 1) for line in lines.splitlines() if line.strip())
@@ -64,10 +103,16 @@ def questions(bench):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("json", nargs="+", help="what hdps-bench NAME --json=FILE wrote")
+    parser.add_argument("json", nargs="*", help="what hdps-bench NAME --json=FILE wrote")
     parser.add_argument("--out", default="docs/benchmarks", help="the folder for the pages")
     parser.add_argument("--bench", default="build/bin/hdps-bench", help="the program that measured")
+    parser.add_argument("--gpu", default="", help="what gpu_check.sh wrote")
+    parser.add_argument("--results", default="docs/results.md", help="the page with the GPU section")
     arguments = parser.parse_args()
+    if arguments.gpu:
+        return put_gpu_rows(arguments.gpu, arguments.results)
+    if not arguments.json:
+        parser.error("give files of hdps-bench --json, or --gpu=FILE")
     out = pathlib.Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)
     asked = questions(arguments.bench)

@@ -73,7 +73,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(with_goal, {
             ("hdps, 1 server + 1 worker", "rows there"): CASE.goal,
             ("hdps bf16, 1 server + 1 worker", "rows there"): cases.BF16_GOAL})
-        self.assertTrue(all(case.goal > 1 for case in cases.CASES))
+        self.assertTrue(all(case.goal > 1 for case in cases.CASES if not case.on_gpu))
 
     def test_lines_name_peer_goal_version_and_precision_and_set_aucs_beside_each_other(self):
         lines = comparison.lines_of(list(figures_of(RUNS).values()))
@@ -172,7 +172,7 @@ class Compare(unittest.TestCase):
             (out,) = [word[len("--out="):] for word in command if word.startswith("--out=")]
             pathlib.Path(out, "metrics.jsonl").write_text("\n".join(map(json.dumps, lines)))
 
-        flags = mock.Mock(bin=str(self.folder), threads=2, set="train.seed=3", version="hdps 1")
+        flags = mock.Mock(bin=str(self.folder), threads=2, set="train.seed=3", version="hdps 1", device="cpu")
         with mock.patch.object(compare, "output_of", output_of):
             runs = [compare.run_hdps(flags, CASE, str(self.folder), system)
                     for system in (ONE, CLUSTER_BF16)]
@@ -183,6 +183,84 @@ class Compare(unittest.TestCase):
         self.assertTrue(self.commands[1][0].endswith("scripts/local_cluster.sh"))
         for setting in ("--set=train.seed=3", "--set=model.precision=bf16"):
             self.assertIn(setting, self.commands[1])
+
+    def test_on_a_gpu_all_take_part_in_each_precision_and_turns_are_written_as_they_come(self):
+        written = self.folder / "figures.json"
+        self.run_main("--case=ref_l", "--repeats=1", "--device=cuda", f"--json={written}")
+        self.assertEqual(self.turns, comparison.systems_on_gpu())
+        figures = json.loads(written.read_text())
+        self.assertEqual(len({f["system"] for f in figures}), len(self.turns))
+        for form in ("pytorch tuned", "hdps, one process", comparison.HOT_FORM):
+            self.assertEqual([s.precision for s in self.turns if s.form == form], ["fp32", "tf32", "bf16"])
+        self.assertEqual({f["case"] for f in figures}, {"ref_l"})
+        # A comparison that is ended half-way has left what there was.
+        with mock.patch.object(comparison, "lines_of", side_effect=KeyboardInterrupt), \
+             self.assertRaises(KeyboardInterrupt):
+            written.unlink()
+            self.run_main("--case=small", "--repeats=1", "--device=cuda", f"--json={written}")
+        self.assertTrue(json.loads(written.read_text()))
+
+    def test_the_case_for_gpus_is_not_for_cpus(self):
+        for flag in ("--case=ref_l", "--all --device=cuda --case=small"):
+            with self.assertRaises(SystemExit) as ended:
+                self.run_main(*flag.split())
+            self.assertEqual(ended.exception.code, 2)
+
+    def test_hdps_is_asked_for_its_gpu_and_its_hot_rows(self):
+        def output_of(command, **_):
+            self.commands.append(command)
+            (out,) = [word[len("--out="):] for word in command if word.startswith("--out=")]
+            pathlib.Path(out, "metrics.jsonl").write_text(
+                "\n".join(json.dumps({"epochs_done": e, "time": e + 1.0}) for e in (1, 2)))
+
+        flags = mock.Mock(bin=str(self.folder), threads=2, set="", version="hdps 1", device="cuda")
+        with mock.patch.object(compare, "output_of", output_of):
+            compare.run_hdps(flags, CASE, str(self.folder), System(comparison.HOT_FORM, "tf32"))
+        self.assertEqual(self.commands[0][:2], [str(self.folder / "hdps"), "train"])
+        for setting in ("--set=model.precision=tf32", "--set=model.vocab_cache_size=160000"):
+            self.assertIn(setting, self.commands[0])
+        self.assertEqual(json.loads((self.folder / "job.json").read_text())["model"]["device"], "cuda")
+
+
+class PytorchRuns(unittest.TestCase):
+    """What the scripts of PyTorch share, over stand-ins for torch and numpy."""
+
+    def setUp(self):
+        torch = mock.MagicMock(__version__="9.1+cu130")
+        torch.zeros.return_value.device.type = "cuda"
+        torch.cuda.get_device_name.return_value = "a GPU"
+        modules = mock.patch.dict(sys.modules, {"torch": torch, "numpy": mock.MagicMock()})
+        modules.start()
+        self.addCleanup(modules.stop)
+        sys.modules.pop("pytorch_runs", None)
+        import pytorch_runs
+        self.runs, self.torch = pytorch_runs, torch
+        self.addCleanup(sys.modules.pop, "pytorch_runs", None)
+
+    def test_a_run_on_a_gpu_is_a_line_of_json_with_its_gpu_and_precision(self):
+        said = io.StringIO()
+        with mock.patch.multiple(self.runs, two_epochs=lambda *_: {"first_epoch": 1.0, "second_epoch": 2.0},
+                                 compiles=lambda: False), \
+             mock.patch.object(cases, "make_data"), contextlib.redirect_stdout(said):
+            self.runs.main("about", lambda *_: None, {"cpu": ["fp32"], "cuda": self.runs.ON_GPU},
+                           ["--case=ref_l", "--data=x", "--device=cuda", "--precision=tf32"])
+        line = json.loads(said.getvalue())
+        self.assertEqual((line["gpu"], line["precision"], line["compiles"], line["version"]),
+                         ("a GPU", "tf32", False, "PyTorch 9.1"))
+        self.torch.set_default_device.assert_called_with("cuda")
+        self.torch.set_float32_matmul_precision.assert_called_with("high")
+
+    def test_precisions_belong_to_devices(self):
+        precisions = {"cpu": ["fp32"], "cuda": self.runs.ON_GPU}
+        for bad in (["--precision=tf32"], ["--device=tpu"], ["--device=cuda", "--precision=fp8"]):
+            with self.assertRaises(SystemExit) as ended, contextlib.redirect_stderr(io.StringIO()):
+                self.runs.parse_flags("about", precisions, ["--case=small", "--data=x", *bad])
+            self.assertEqual(ended.exception.code, 2)
+
+    def test_without_triton_functions_stay_as_they_are(self):
+        with mock.patch.object(self.runs, "compiles", lambda: False):
+            self.assertEqual(self.runs.compiled(dynamic=True)(lambda x: x + 1)(1), 2)
+        self.torch.compile.assert_not_called()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ struct MatmulDesc {
   int64_t mask_bits = 0;  // From one column to the next.
 };
 struct MatrixLayout {
+  cudaDataType_t type;
   uint64_t rows, cols;
   int64_t ld;
 };
@@ -43,6 +44,19 @@ int BitsDropped(cublasComputeType_t compute) {
   return compute == CUBLAS_COMPUTE_32F_FAST_TF32   ? 13
          : compute == CUBLAS_COMPUTE_32F_FAST_16BF ? 16
                                                    : 0;
+}
+
+float Get(const void* data, cudaDataType_t type, size_t at) {
+  if (type == CUDA_R_32F) return static_cast<const float*>(data)[at];
+  return __uint_as_float(uint32_t{static_cast<const uint16_t*>(data)[at]} << 16);
+}
+void Set(void* data, cudaDataType_t type, size_t at, float value) {
+  if (type == CUDA_R_32F) {
+    static_cast<float*>(data)[at] = value;
+  } else {
+    static_cast<uint16_t*>(data)[at] =
+        static_cast<uint16_t>(__float_as_uint(Rounded(value, 16)) >> 16);
+  }
 }
 
 // What an algorithm was chosen for; it serves nothing else.
@@ -83,6 +97,9 @@ struct Problem {
       chosen.alignments = chosen.alignments << 8 | std::min(alignment, 255u);
     }
     chosen.transposes = static_cast<uint64_t>(desc.transpose_a * 2 + desc.transpose_b);
+    for (const MatrixLayout* m : {&a, &b, &d}) {
+      chosen.transposes = chosen.transposes << 8 | static_cast<uint64_t>(m->type);
+    }
     chosen.m = d.rows;
     chosen.n = d.cols;
     chosen.k = depth();
@@ -100,8 +117,10 @@ struct Product {
   int bits_dropped;
   size_t m, n, k;
   float alpha, beta;
-  const float *a, *b, *c;
-  float *d, *bias;
+  const void *a, *b, *c;
+  void* d;
+  cudaDataType_t type_a, type_b, type_c, type_d;
+  float* bias;
   uint32_t* mask;
   void* workspace;
   size_t lda, ldb, ldc, ldd, mask_words, workspace_bytes;
@@ -121,25 +140,29 @@ struct Product {
     std::vector<float> column(m), of_a(m * k);
     for (size_t p = 0; p < k; ++p) {
       for (size_t i = 0; i < m; ++i) {
-        of_a[p * m + i] = Rounded(transpose_a ? a[i * lda + p] : a[p * lda + i], bits_dropped);
+        const size_t at = transpose_a ? i * lda + p : p * lda + i;
+        of_a[p * m + i] = Rounded(Get(a, type_a, at), bits_dropped);
       }
     }
     if (Has(CUBLASLT_EPILOGUE_BGRADA)) {
       std::fill_n(bias, m, 0.0f);
       for (size_t p = 0; p < k; ++p) {
-        for (size_t i = 0; i < m; ++i) bias[i] += transpose_a ? a[i * lda + p] : a[p * lda + i];
+        for (size_t i = 0; i < m; ++i) {
+          bias[i] += Get(a, type_a, transpose_a ? i * lda + p : p * lda + i);
+        }
       }
     }
     for (size_t j = 0; j < n; ++j) {
       std::fill(column.begin(), column.end(), 0.0f);
       for (size_t p = 0; p < k; ++p) {
-        const float of_b = Rounded(transpose_b ? b[p * ldb + j] : b[j * ldb + p], bits_dropped);
+        const size_t at = transpose_b ? p * ldb + j : j * ldb + p;
+        const float of_b = Rounded(Get(b, type_b, at), bits_dropped);
         for (size_t i = 0; i < m; ++i) column[i] += of_a[p * m + i] * of_b;
       }
       for (size_t i = 0; i < m; ++i) {
         float value = alpha * column[i];
-        if (beta != 0) value += beta * c[j * ldc + i];
-        d[j * ldd + i] = Finished(value, i, j);
+        if (beta != 0) value += beta * Get(c, type_c, j * ldc + i);
+        Set(d, type_d, j * ldd + i, Finished(value, i, j));
       }
     }
   }
@@ -202,9 +225,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
   }
   return CUBLAS_STATUS_INVALID_VALUE;
 }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t,
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type,
                                           uint64_t rows, uint64_t cols, int64_t ld) {
-  *layout = new MatrixLayout{rows, cols, ld};
+  *layout = new MatrixLayout{type, rows, cols, ld};
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
@@ -272,7 +295,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
   std::array<uint32_t, 4> told;
   for (size_t i = 0; i < data.size(); ++i) {
     told[i] = chosen.alignments >> (8 * (3 - i)) & 255;
-    if (reinterpret_cast<uintptr_t>(data[i]) % told[i] != 0) return CUBLAS_STATUS_INVALID_VALUE;
+    // 256 in a byte.
+    const uint32_t whole = told[i] == 255 ? 256 : told[i];
+    if (reinterpret_cast<uintptr_t>(data[i]) % whole != 0) return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (!(problem.Choice(told) == chosen)) return CUBLAS_STATUS_INVALID_VALUE;
   if (workspace_bytes < problem.WorkspaceBytes()) return CUBLAS_STATUS_INVALID_VALUE;
@@ -286,10 +311,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
                         problem.depth(),
                         *static_cast<const float*>(alpha),
                         *static_cast<const float*>(beta),
-                        static_cast<const float*>(a),
-                        static_cast<const float*>(b),
-                        static_cast<const float*>(c),
-                        static_cast<float*>(d),
+                        a,
+                        b,
+                        c,
+                        d,
+                        a_layout->type,
+                        b_layout->type,
+                        c_layout->type,
+                        d_layout->type,
                         desc->bias,
                         desc->mask,
                         workspace,

@@ -24,7 +24,9 @@ using Work = std::function<bool()>;
 struct Event {
   uint64_t recorded = 0, done = 0;  // How often.
   Stream* stream = nullptr;         // Of the last record.
-  bool captured = false;            // That was into a graph.
+  bool timed = false;
+  int64_t done_ns = 0;    // When it was last done, by the host's clock.
+  bool captured = false;  // That was into a graph.
 };
 
 // One piece of work of a graph. `check` looks at its addresses.

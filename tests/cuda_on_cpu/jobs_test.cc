@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -117,6 +118,36 @@ TEST_F(JobOnDeviceTest, NorDoTheyWithWhatElseBecomesOfTheirGradients) {
     nccl = !nccl;
     const Overrides way = {std::string("parallel.collective=") + (nccl ? "nccl" : "gloo")};
     EXPECT_EQ(Digest({2, 1}, variant + kKept + way), Digest({2, 2}, variant)) << way[0];
+  }
+}
+
+// --trace tells of the device beside the host, for as many steps as were asked for, or all there
+// are; what is computed stays the same.
+TEST_F(JobOnDeviceTest, ATraceShowsCopiesAndComputing) {
+  const std::string untraced = Digest({1, 1}, kKept);
+  for (const Overrides& size : {Overrides{}, Overrides{"train.max_steps=2"}}) {
+    TraceEvents trace;
+    TraceInto(&trace);
+    const std::string digest = Digest({1, 1}, kKept + size);
+    if (size.empty()) {
+      EXPECT_EQ(digest, untraced);
+    }
+    std::map<std::string, int> spans;
+    for (const auto& event : nlohmann::json::parse(trace.Json())["traceEvents"]) {
+      if (event["ph"] != "X") continue;
+      EXPECT_GE(event["dur"], 0);
+      ++spans[event["name"]];
+    }
+    const int steps = spans["forward and backward"];
+    EXPECT_EQ(steps, size.empty() ? kTracedSteps : 2);
+    EXPECT_GE(spans["copy up"], steps);
+    EXPECT_GE(spans["copy down"], steps);
+    EXPECT_GE(spans["compute"], steps);
+    TraceEvents on_host;
+    TraceInto(&on_host);
+    Summary({1, 1}, size + kCpu);
+    EXPECT_EQ(on_host.Json().find("device, "), std::string::npos);
+    TraceInto(nullptr);
   }
 }
 

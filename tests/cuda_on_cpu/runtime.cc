@@ -1,6 +1,7 @@
 // The calls of the CUDA Runtime API, as work on streams.
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -139,8 +140,9 @@ cudaError_t cudaDeviceSynchronize() {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   *event = new Event();
+  (*event)->timed = (flags & cudaEventDisableTiming) == 0;
   return cudaSuccess;
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
@@ -162,6 +164,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   }
   Engine::Get().Add(stream, [event, number] {
     event->done = std::max(event->done, number);
+    event->done_ns = std::chrono::steady_clock::now().time_since_epoch().count();
     return true;
   });
   return cudaSuccess;
@@ -172,6 +175,15 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   auto lock = Engine::Get().Lock();
   const uint64_t number = event->recorded;
   Engine::Get().WorkUntil(lock, event->stream, [=] { return event->done >= number; });
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end) {
+  const auto lock = Engine::Get().Lock();
+  for (const cudaEvent_t event : {begin, end}) {
+    if (!event->timed || event->recorded == 0) return cudaErrorInvalidValue;
+    if (event->done < event->recorded) return cudaErrorNotReady;
+  }
+  *ms = static_cast<float>(end->done_ns - begin->done_ns) * 1e-6f;
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {

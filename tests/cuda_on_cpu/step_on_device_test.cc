@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "kernels/dense_ops.h"
 #include "tests/cuda_on_cpu/stand_in.h"
@@ -66,6 +69,7 @@ class StepOnDevice {
     return bytes;
   }
   const Batch& batch() const { return batch_; }
+  DenseOps& ops() { return model_->ops(); }
 
  private:
   const Job job_;
@@ -114,6 +118,46 @@ TEST(StepOnDevice, OneCopyUpOneGraphAndOneCopyDown) {
           after.epilogues - before.epilogues);
     }
   }
+}
+
+// Copies and what is computed between them, in the host's clock; nothing when nobody watches.
+TEST(StepOnDevice, TellsWhenItCopiesAndComputes) {
+  using enum DeviceSpan::Kind;
+  StepOnDevice step(OnGpu(TestJob("wide_deep")), {.num_examples = 96});
+  step.Step();
+  EXPECT_TRUE(step.ops().TakeSpans().empty());
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  const int64_t begin = clock->NowNs();
+  step.ops().WatchSpans(*clock);
+  constexpr int kSteps = 3;
+  for (int i = 0; i < kSteps; ++i) {
+    step.Step();
+    step.ops().EndSpan();
+  }
+  const std::vector<DeviceSpan> spans = step.ops().TakeSpans();
+  const int64_t end = clock->NowNs();
+  std::map<DeviceSpan::Kind, std::vector<DeviceSpan>> of_kind;
+  for (const DeviceSpan& span : spans) {
+    EXPECT_LE(span.begin_ns, span.end_ns);
+    // Times of a device are floats of milliseconds.
+    EXPECT_GE(span.begin_ns, begin - 1000);
+    EXPECT_LE(span.end_ns, end + 1000);
+    of_kind[span.kind].push_back(span);
+  }
+  ASSERT_EQ(of_kind[kCopyUp].size(), size_t{kSteps});
+  ASSERT_EQ(of_kind[kCopyDown].size(), size_t{kSteps});
+  ASSERT_GE(of_kind[kCompute].size(), size_t{kSteps});
+  for (int i = 0; i < kSteps; ++i) {
+    const DeviceSpan& up = of_kind[kCopyUp][i];
+    const DeviceSpan& down = of_kind[kCopyDown][i];
+    EXPECT_LE(up.end_ns, down.begin_ns + 1000);
+    const auto between = std::ranges::count_if(of_kind[kCompute], [&](const DeviceSpan& span) {
+      return span.begin_ns + 1000 >= up.end_ns && span.end_ns <= down.begin_ns + 1000;
+    });
+    EXPECT_GE(between, 1) << "step " << i;
+  }
+  step.Step();
+  EXPECT_TRUE(step.ops().TakeSpans().empty());
 }
 
 // The products, or the look-ups, or every other layer on the host: rounding apart the same.

@@ -24,7 +24,8 @@ CASES = {
     "wire": "tcp_1MiB",
 }
 SHARE = {"pullpush", "reader", "table"}  # When not all of the tests are asked for.
-COVERED = {"constants"}  # plan measures them first.
+COVERED = {"constants",  # plan measures them first.
+           "device"}  # Needs a GPU: cuda_bench_on_cpu_test runs it on stand-ins.
 
 
 class Benchmarks(harness.Case):

@@ -1,5 +1,7 @@
 """The scripts that judge a run of the tests: what they say of it, and where they write it."""
+import json
 import re
+import subprocess
 import sys
 import xml.etree.ElementTree
 
@@ -40,6 +42,38 @@ class DevScripts(harness.Case):
         self.assertTrue(re.search(r"commit \w+, \d+ cores of .*, 1 minutes; ", text), text)
         page.write_text("no place for it\n")
         harness.run([sys.executable, DEV / "night_record.py", page, "7 kills"], input="x|ok|1\n", expect=2)
+
+    def test_gpu_check_without_a_gpu_ends_clearly(self):
+        check = DEV / "gpu_check.sh"
+        if subprocess.run(["sh", "-c", "command -v nvidia-smi"], capture_output=True).returncode == 0:
+            self.skipTest("this machine has a GPU; gpu_check.sh is for it")
+        planned = harness.run([check, "--dry_run"], cwd=self.out("")).stdout
+        self.assertIn("gpu_check: no GPU here: nvidia-smi", planned)
+        self.assertIn("nothing was run", planned)
+        steps = [line.split()[0] for line in planned.splitlines() if line.startswith("  ")]
+        for step in ("yardsticks", "ref_l_host", "ref_l_hot", "timeline", "pytorch", "two_workers_one_gpu", "memcheck", "racecheck"):
+            self.assertIn(step, steps)
+        report = self.out("gpu.json")
+        said = harness.run([check, report], expect=3).stdout
+        self.assertIn("gpu_check: no GPU found: nvidia-smi", said)
+        self.assertIn("REF-L with host tables: not measured", said)
+        written = json.loads(report.read_text())
+        self.assertEqual(list(written["steps"]), steps)
+        self.assertTrue(all(row["verdict"] == "not measured" for row in written["goals"]))
+        harness.figure(f"gpu_check without a GPU: {len(steps)} steps planned, none run, "
+                       f"{len(written['goals'])} goals not measured")
+
+    def test_hidden_copies_reads_the_trace_of_a_run(self):
+        trace = self.out("trace.json")
+        harness.run([harness.program("hdps"), "train", f"--job={harness.CENSUS}", f"--out={self.out('run')}",
+                     f"--trace={trace}", "--set=train.max_steps=10"])
+        said = harness.run([sys.executable, DEV / "hidden_copies.py", trace], expect=2).stderr
+        self.assertIn("has no copies of a device; train with --set=model.device=cuda", said)
+        trace.write_text(json.dumps({"traceEvents": [
+            {"ph": "X", "name": name, "pid": 0, "tid": 1, "ts": ts, "dur": 100}
+            for name, ts in (("copy up", 0), ("compute", 25))]}))
+        said = harness.run([sys.executable, DEV / "hidden_copies.py", trace]).stdout
+        self.assertIn("copies hidden under compute: 75.0 % of 0.10 ms", said)
 
     def test_a_picture_of_a_terminal_holds_its_text(self):
         text = "$ hdps doctor\nFAULT    disk  <full> & slow\n" + "word " * 40

@@ -102,9 +102,20 @@ Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
   times_.dedup_ns += step.dedup_ns;
   times_.examples += outcome.examples;
   ++times_.steps;
-  if (trace_ != nullptr) trace_->EndStep();
+  EndTracedStep();
   HDPS_FAILPOINT("worker.step.ended");
   return outcome;
+}
+
+void StepRunner::EndTracedStep() {
+  if (trace_ == nullptr || !trace_->watches()) return;
+  model_.ops().EndSpan();
+  trace_->EndStep();
+  if (!trace_->watches()) TellOfDevice();
+}
+
+void StepRunner::TellOfDevice() {
+  if (trace_ != nullptr) trace_->AddDevice(model_.ops().TakeSpans());
 }
 
 Status StepRunner::PushAndAsk(StepWindow& window, const StepTask& task, bool pause) {

@@ -49,6 +49,7 @@ class StepRunner {
   // `rank`: `job` and `model` are its; null: the whole job.
   StepRunner(const Job& job, Model& model, NodeChannel& channel, MonotonicClock& clock,
              Executor& executor, RankModel* rank = nullptr);
+  ~StepRunner() { TellOfDevice(); }
 
   void set_group(const DenseGroup& group);
   // Whom layers meet: see LaneExchange.
@@ -56,6 +57,7 @@ class StepRunner {
   void set_trace(StepTrace* trace) {  // Null: nobody looks.
     trace_ = trace;
     compute_.set_watch(trace);
+    if (trace != nullptr && trace->watches()) model_.ops().WatchSpans(clock_);
   }
   void set_cache(DeviceCache* cache) {  // Null: no rows are kept here.
     cache_ = cache;
@@ -100,6 +102,9 @@ class StepRunner {
   Status ApplyDense(const UpdateTerms& terms, Clock clock);
   // Looks at the acknowledgements that have come; waits while more than `left` are missing.
   Status CollectAcks(size_t left);
+  void EndTracedStep();
+  // The trace gets the spans of the model's device.
+  void TellOfDevice();
   bool dense_at_servers() const { return !dense_sum_.in_group() && !dense_.empty(); }
   // Lets the model write gradients where they are sent from, as far as they need not be moved then.
   void BeginPush(const PreparedStep& step);

@@ -39,4 +39,13 @@ std::string TraceEvents::Json() const {
   return text + "\n]}\n";
 }
 
+void StepTrace::AddDevice(const std::vector<DeviceSpan>& spans) {
+  for (const DeviceSpan& span : spans) {
+    const char* const what = span.kind == DeviceSpan::Kind::kCopyUp     ? "copy up"
+                             : span.kind == DeviceSpan::Kind::kCopyDown ? "copy down"
+                                                                        : "compute";
+    events_.Add(worker_, std::string("device, ") + what, what, span.begin_ns, span.end_ns);
+  }
+}
+
 }  // namespace hdps

@@ -11,6 +11,7 @@
 
 #include "common/base/thread_annotations.h"
 #include "common/platform/monotonic_clock.h"
+#include "kernels/device_span.h"
 #include "worker/model/step_watch.h"
 
 namespace hdps {
@@ -45,9 +46,13 @@ class StepTrace : public StepWatch {
   StepTrace(TraceEvents& events, MonotonicClock& clock, uint32_t worker, uint64_t steps)
       : events_(events), clock_(clock), worker_(worker), left_(steps) {}
 
+  // Steps are still told of.
+  bool watches() const { return left_ > 0; }
   void EndStep() {
     if (left_ > 0) --left_;
   }
+  // What the model's device did in these steps, each kind on a track of its own.
+  void AddDevice(const std::vector<DeviceSpan>& spans);
   int64_t NowNs() override { return clock_.NowNs(); }
   void Ended(const std::string& track, const std::string& what, int64_t begin_ns) override {
     if (left_ > 0) events_.Add(worker_, track, what, begin_ns, NowNs());

@@ -84,6 +84,7 @@ struct Event;
 using cudaStream_t = cuda_on_cpu::Stream*;
 using cudaEvent_t = cuda_on_cpu::Event*;
 constexpr unsigned cudaStreamDefault = 0, cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+constexpr unsigned cudaEventDefault = 0;
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
@@ -95,6 +96,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+// Of two that have been done and know their times.
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t begin, cudaEvent_t end);
 cudaError_t cudaDeviceSynchronize();
 
 // ---- graphs. See ../graphs.cc.

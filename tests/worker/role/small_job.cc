@@ -52,6 +52,8 @@ Result<ProcessEnd> SmallJobTest::Run(const std::string& out, const ClusterSize& 
   options.num_servers = cluster.servers;
   options.threads = 2;
   options.voice.notice = [](const std::string&) {};
+  options.trace = trace_;
+  options.trace_steps = kTracedSteps;
   return RunLocalCluster(options, *files_, *clock_);
 }
 

@@ -16,8 +16,11 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/random.h"
+#include "worker/step/step_trace.h"
 
 namespace hdps {
+
+inline constexpr int kTracedSteps = 5;
 
 struct ClusterSize {
   uint32_t workers = 1, servers = 1;
@@ -52,6 +55,8 @@ class SmallJobTest : public testing::Test {
   nlohmann::json SummaryInto(const std::string& out, const ClusterSize& cluster,
                              const Overrides& overrides);
   const std::string& out() const { return out_; }  // Of the last run.
+  // Is told of the first steps of each worker from the next run on; null: nobody is.
+  void TraceInto(TraceEvents* trace) { trace_ = trace; }
 
   const std::unique_ptr<FileSystem> files_;
 
@@ -63,6 +68,7 @@ class SmallJobTest : public testing::Test {
   const std::unique_ptr<MonotonicClock> clock_;
   std::string out_;
   int runs_ = 0;
+  TraceEvents* trace_ = nullptr;
 };
 
 }  // namespace hdps

@@ -1,0 +1,308 @@
+// What one GPU does of a model's step, beside the products alone by cuBLASLt, the step's bytes
+// alone over the bus, and a plain copy within the GPU's memory.
+#include "benchmarks/cases/device_bench.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "benchmarks/yardsticks/device_yardsticks.h"
+#include "common/base/enum_words.h"
+#include "tools/plan/job_shape.h"
+
+namespace hdps {
+namespace {
+
+constexpr char kBench[] = "device";
+
+// REF-L: 39 fields, 200,000 rows, dim 80, MLP 1024-512-256-128-1, batches of 16,000.
+constexpr ModelCase kRefL = {"ref_l",
+                             16'000,
+                             20,
+                             R"("format": "libffm", "num_fields": 39)",
+                             R"("embedding_dim": 80, "hidden": [1024, 512, 256, 128])",
+                             false,
+                             200'000 / 39};
+constexpr DeviceSizes kSizes = {kRefL, size_t{1} << 30, size_t{256} << 20, 10};
+
+// The dense layers of a model alone, by the calls that its layers make: products with bias and
+// ReLU, and their backward down to the gradient of the embeddings.
+class DenseLayers {
+ public:
+  DenseLayers(DenseOps& ops, const std::vector<Product>& products, size_t batch)
+      : ops_(ops), batch_(batch), in_(&ops), in_gradient_(&ops) {
+    for (const Product& product : products) {
+      Layer& layer = *layers_.emplace_back(std::make_unique<Layer>(&ops, product));
+      Fill(layer.weights, size_t{product.inputs} * product.units, 0.01f);
+      Fill(layer.weight_gradient, size_t{product.inputs} * product.units, 0.0f);
+      Fill(layer.bias, product.units, 0.0f);
+      Fill(layer.bias_gradient, product.units, 0.0f);
+      Fill(layer.out, batch * RowStride(product.units), 0.25f);
+      Fill(layer.out_gradient, batch * RowStride(product.units), 0.25f);
+    }
+    Fill(in_, batch * RowStride(products[0].inputs), 0.5f);
+    Fill(in_gradient_, batch * RowStride(products[0].inputs), 0.0f);
+  }
+
+  double ExamplesPerSecond(int steps) {
+    Step();
+    ops_.Finish();
+    const double seconds = SecondsOf([&] {
+      for (int step = 0; step < steps; ++step) Step();
+      ops_.Finish();
+    });
+    return steps * static_cast<double>(batch_) / seconds;
+  }
+
+ private:
+  struct Layer {
+    Layer(DenseOps* ops, const Product& of)
+        : product(of),
+          weights(ops),
+          weight_gradient(ops),
+          bias(ops),
+          bias_gradient(ops),
+          out(ops),
+          out_gradient(ops),
+          mask(ops) {}
+    Matrix Weights(DeviceArray& array) const {
+      return {array.data(), product.inputs, product.units, product.units};
+    }
+    const Product product;
+    DeviceArray weights, weight_gradient, bias, bias_gradient, out, out_gradient;
+    ReluMask mask;
+  };
+
+  void Fill(DeviceArray& array, size_t floats, float value) {
+    ops_.Upload(std::vector<float>(floats, value), array.Reserve(floats));
+  }
+  // What layer l multiplies, and its gradient.
+  Matrix In(size_t l) {
+    return (l == 0 ? in_ : layers_[l - 1]->out).ReserveRows(batch_, layers_[l]->product.inputs);
+  }
+  Matrix InGradient(size_t l) {
+    return (l == 0 ? in_gradient_ : layers_[l - 1]->out_gradient)
+        .ReserveRows(batch_, layers_[l]->product.inputs);
+  }
+
+  void Step() {
+    for (size_t l = 0; l < layers_.size(); ++l) {
+      Layer& layer = *layers_[l];
+      const bool relu = l + 1 < layers_.size();
+      ops_.Gemm(
+          {.bias = layer.bias.data(), .relu = relu, .relu_mask = relu ? &layer.mask : nullptr},
+          In(l), layer.Weights(layer.weights), layer.out.ReserveRows(batch_, layer.product.units));
+    }
+    bool masked = true;  // Nothing bends the logits.
+    for (size_t l = layers_.size(); l-- > 0;) {
+      Layer& layer = *layers_[l];
+      DenseBackward backward;
+      backward.x = In(l);
+      backward.weights = layer.Weights(layer.weights);
+      backward.dy = layer.out_gradient.ReserveRows(batch_, layer.product.units);
+      backward.weight_gradient = layer.Weights(layer.weight_gradient);
+      backward.bias_gradient = layer.bias_gradient.data();
+      if (!masked) {
+        ops_.ActivationBackward(layer.out.ReserveRows(batch_, layer.product.units), true,
+                                backward.dy, backward.bias_gradient);
+        backward.bias_gradient = nullptr;
+      }
+      backward.dx = InGradient(l);
+      backward.relu_below = l > 0;
+      if (l > 0) backward.mask_below = &layers_[l - 1]->mask;
+      masked = ops_.BackwardOfDense(backward);
+    }
+  }
+
+  DenseOps& ops_;
+  const size_t batch_;
+  DeviceArray in_, in_gradient_;
+  std::vector<std::unique_ptr<Layer>> layers_;
+};
+
+// The rows of a model's widest table, gathered for each key of the batch, and the gradients of all
+// keys added up by row.
+class PooledRows {
+ public:
+  PooledRows(ModelAtWork& model, size_t table)
+      : ops_(model.ops()),
+        batch_(model.batch().num_examples),
+        dim_(model.job().tables[table].dim),
+        num_rows_(model.keys_of_table(table).unique.size()),
+        rows_(&ops_),
+        row_gradients_(&ops_),
+        pooled_(&ops_) {
+    const KeySet& keys = model.keys_of_table(table);
+    for (size_t f = 0; f < keys.row_index.size(); ++f) {
+      if (keys.row_index[f].empty()) continue;
+      bags_.push_back({model.batch().sparse[f].offsets, keys.row_index[f], {}});
+      keys_ += keys.row_index[f].size();
+    }
+    ops_.Upload(std::vector<float>(num_rows_ * dim_, 0.5f), rows_.Reserve(num_rows_ * dim_));
+    ops_.FillZero(row_gradients_.Reserve(num_rows_ * dim_), num_rows_ * dim_);
+    ops_.LoadBags(bags_, static_cast<uint32_t>(num_rows_), &index_);
+    Forward();
+    Backward();  // Memory is there from now on.
+  }
+
+  // Of the device's memory: a row read and a place written for each key, or both the other way.
+  double ForwardGbs(int times) {
+    return Gbs(times, [this] { Forward(); });
+  }
+  double BackwardGbs(int times) {
+    return Gbs(times, [this] { Backward(); });
+  }
+
+ private:
+  double Gbs(int times, const std::function<void()>& work) {
+    ops_.Finish();
+    const double seconds = SecondsOf([&] {
+      for (int i = 0; i < times; ++i) work();
+      ops_.Finish();
+    });
+    return times * 2.0 * static_cast<double>(keys_ * dim_ * sizeof(float)) * 1e-9 / seconds;
+  }
+  void Forward() {
+    ops_.Pool(*index_, Spec(), std::span<const float>(rows_.data(), num_rows_ * dim_), Pooled());
+  }
+  void Backward() {
+    ops_.PoolBackward(*index_, Spec(), ConstMatrix(Pooled()), Write::kOver,
+                      std::span<float>(row_gradients_.data(), num_rows_ * dim_));
+  }
+  PoolSpec Spec() const { return {.dim = dim_}; }
+  Matrix Pooled() { return pooled_.ReserveRows(batch_, bags_.size() * dim_); }
+
+  DenseOps& ops_;
+  const size_t batch_;
+  const uint32_t dim_;
+  const size_t num_rows_;
+  size_t keys_ = 0;
+  std::vector<Bags> bags_;
+  std::unique_ptr<BagIndex> index_;
+  DeviceArray rows_, row_gradients_, pooled_;
+};
+
+double Gigabytes(double bytes) { return bytes * 1e-9; }
+
+// The bus and the device's memory, alone.
+void RunCopies(const DeviceSizes& sizes, const BenchSetting& setting, DeviceYardsticks& yardsticks,
+               BenchReport& report) {
+  const double bus = Gigabytes(static_cast<double>(sizes.bus_bytes) * sizes.copies);
+  const double memory = Gigabytes(static_cast<double>(sizes.memory_bytes) * sizes.copies);
+  const auto copies = [&](size_t up, size_t down) {
+    return yardsticks.BusCopies(up, down, sizes.copies);
+  };
+  const auto samples = InTurns(
+      setting.repeats,
+      {[&] { return bus / copies(sizes.bus_bytes, 0); },
+       [&] { return bus / copies(0, sizes.bus_bytes); },
+       [&] { return 2 * bus / copies(sizes.bus_bytes, sizes.bus_bytes); },
+       [&] { return 2 * memory / yardsticks.MemoryCopies(sizes.memory_bytes, sizes.copies); },
+       [&] { return memory / yardsticks.MemoryReads(sizes.memory_bytes, sizes.copies); }});
+  report.Add(kBench, "bus", "pinned copies up", "GB/s", samples[0]);
+  report.Add(kBench, "bus", "pinned copies down", "GB/s", samples[1]);
+  report.Add(kBench, "bus", "both at once, together", "GB/s", samples[2]);
+  report.Add(kBench, "memory", "a copy, read and written", "GB/s", samples[3]);
+  report.Add(kBench, "memory", "read once by a kernel", "GB/s", samples[4]);
+}
+
+// The table with the widest rows.
+size_t WidestTable(const Job& job) {
+  size_t widest = 0;
+  for (size_t t = 0; t < job.tables.size(); ++t) {
+    if (job.tables[t].dim > job.tables[widest].dim) widest = t;
+  }
+  return widest;
+}
+
+// Its rows, between the device's memory and itself.
+void RunPooling(const DeviceSizes& sizes, const BenchSetting& setting, ModelAtWork& model,
+                DeviceYardsticks& yardsticks, BenchReport& report) {
+  PooledRows rows(model, WidestTable(model.job()));
+  const double memory = 2 * Gigabytes(static_cast<double>(sizes.memory_bytes) * sizes.copies);
+  const auto samples =
+      InTurns(setting.repeats,
+              {[&] { return rows.ForwardGbs(sizes.copies); },
+               [&] { return rows.BackwardGbs(sizes.copies); },
+               [&] { return memory / yardsticks.MemoryCopies(sizes.memory_bytes, sizes.copies); }});
+  const char* const copy = "a copy within the GPU's memory";
+  report.AddBeside(kBench, "rows", "gathered and pooled", "GB/s", samples[0], copy, samples[2]);
+  report.AddBeside(kBench, "rows", "gradients added up by row", "GB/s", samples[1], copy,
+                   samples[2]);
+}
+
+Status RunModel(const DeviceSizes& sizes, const BenchSetting& setting, Precision precision,
+                DeviceYardsticks& yardsticks, BenchReport& report) {
+  const ModelCase& c = sizes.model;
+  const std::string word(WordOf(precision)), name = std::string(c.name) + "_" + word;
+  if (!setting.Wants(name)) return Status();
+  SayProgress(kBench, name);
+  HDPS_ASSIGN_OR_RETURN(const auto model, ModelAtWork::Make(c, setting, "plain", word));
+  HDPS_ASSIGN_OR_RETURN(const JobShape shape, ShapeOf(model->job()));
+  const DeviceTraffic before = model->ops().traffic();
+  model->Step();
+  const DeviceTraffic after = model->ops().traffic();
+  DenseLayers layers(model->ops(), shape.products, c.batch);
+  const int steps = setting.quick ? 1 : c.steps;
+  const double examples = static_cast<double>(c.batch) * steps;
+  Status refused;
+  const auto samples = InTurns(
+      setting.repeats,
+      {[&] { return model->ExamplesPerSecond(steps); },
+       [&] { return layers.ExamplesPerSecond(steps); },
+       [&] {
+         const auto seconds = yardsticks.Products(shape.products, c.batch, precision, steps);
+         if (!seconds.ok()) refused = seconds.status();
+         return seconds.ok() ? examples / *seconds : 0.0;
+       },
+       [&] {
+         return examples / yardsticks.BusCopies(after.up_bytes - before.up_bytes,
+                                                after.down_bytes - before.down_bytes, steps);
+       }});
+  HDPS_RETURN_IF_ERROR(refused);
+  double flops = 0;
+  for (const Product& product : shape.products) flops += 3 * product.flops();
+  std::vector<double> teraflops;
+  for (const double speed : samples[2]) teraflops.push_back(speed * flops * 1e-12);
+  const char* const alone = "the same products by cuBLASLt alone";
+  report.Add(kBench, name, "products by cuBLASLt alone", "TFLOP/s", teraflops);
+  report.AddBeside(kBench, name, "dense layers", "examples/s", samples[1], alone, samples[2]);
+  report.AddBeside(kBench, name, "model step, rows from the host", "examples/s", samples[0], alone,
+                   samples[2]);
+  report.AddBeside(kBench, name, "model step beside its bytes", "examples/s", samples[0],
+                   "the step's bytes over the bus alone, both ways at once", samples[3]);
+  if (precision == Precision::kFp32) RunPooling(sizes, setting, *model, yardsticks, report);
+  return Status();
+}
+
+}  // namespace
+
+Status RunDeviceCases(const DeviceSizes& sizes, const BenchSetting& asked, BenchReport& report) {
+  BenchSetting setting = asked;
+  setting.device = "cuda";
+  const auto yardsticks = DeviceYardsticks::Make();
+  if (!yardsticks.ok()) {
+    SayProgress(kBench, "skipped: " + yardsticks.status().message());
+    return Status();
+  }
+  if (setting.Wants("bus") || setting.Wants("memory")) {
+    RunCopies(sizes, setting, **yardsticks, report);
+  }
+  // One that fails takes no other along.
+  Status failed;
+  for (const Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    const Status status = RunModel(sizes, setting, precision, **yardsticks, report);
+    if (status.ok()) continue;
+    SayProgress(kBench, std::string(WordOf(precision)) + ": " + status.message());
+    failed = status;
+  }
+  return report.results().empty() ? failed : Status();
+}
+
+Status RunDeviceBench(const BenchSetting& setting, FileSystem&, BenchReport& report) {
+  return RunDeviceCases(kSizes, setting, report);
+}
+
+}  // namespace hdps

@@ -1,0 +1,67 @@
+// A model that computes steps of one batch, whose rows it is given, without servers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "benchmarks/bench.h"
+#include "common/job/job.h"
+#include "common/platform/executor.h"
+#include "worker/model/model.h"
+
+namespace hdps {
+
+// Criteo's shape: 13 numbers and 26 keys of as many values each by Zipf's law, with exponent 1.05;
+// or another, where `data` says so.
+struct ModelCase {
+  const char* name;
+  uint32_t batch;
+  int steps;          // A sample.
+  const char* data;   // JSON: members of data.
+  const char* model;  // JSON: members of model.
+  // As many values as each field of Criteo's Kaggle logs has, in place of `vocabulary`.
+  bool criteo_vocabularies = false;
+  uint64_t vocabulary = 100'000;
+};
+
+class ModelAtWork {
+ public:
+  static Result<std::unique_ptr<ModelAtWork>> Make(const ModelCase& c, const BenchSetting& setting,
+                                                   const std::string& first_layer,
+                                                   const std::string& precision = "fp32");
+  ModelAtWork(Job job, const ModelCase& c, int threads);
+
+  void FindKeys() { finder_.Find(batch_, &sets_); }
+  void Step() { model_->Step(batch_, inputs_, &result_, gradients_); }
+  // Of so many steps one behind the other, until the device of the model is idle.
+  double ExamplesPerSecond(int steps);
+  const Job& job() const { return job_; }
+  const Batch& batch() const { return batch_; }
+  DenseOps& ops() { return model_->ops(); }
+  const KeySet& keys_of_table(size_t table) const {
+    return sets_[static_cast<size_t>(finder_.table_keys()[table])];
+  }
+  size_t keys() const;
+  size_t unique_keys() const { return sets_[0].unique.size(); }
+
+ private:
+  void TakeRows();
+
+  const Job job_;
+  const std::unique_ptr<Executor> executor_;
+  const Batch batch_;
+  KeyFinder finder_;
+  std::vector<KeySet> sets_;
+  std::unique_ptr<Model> model_;
+  std::vector<std::vector<float>> rows_;  // [tables]
+  std::vector<TableInput> inputs_;
+  std::vector<float> host_gradients_;
+  std::optional<DeviceArray> device_gradients_;
+  DenseGradients gradients_;  // In one of both: where the model computes.
+  StepResult result_;
+};
+
+}  // namespace hdps
