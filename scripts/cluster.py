@@ -138,10 +138,6 @@ class Run:
     def local(self):
         return LOCAL.format(local=shlex.quote(self.options.local))
 
-    def own(self, machine, what):
-        """A folder of this run alone on the machine, in words of its shell."""
-        return f'"$local/{what}-{self.token}-{machine.host.rank}"'
-
     # Before the start.
 
     def prepare(self):
@@ -150,8 +146,6 @@ class Run:
         self.everywhere(lambda m: self.check_job(m, digest))
         self.check_out()
         self.everywhere(self.copy_bundle)
-        if self.options.keys:
-            self.everywhere(self.copy_keys)
 
     def check_job(self, machine, digest):
         quoted = shlex.quote(self.job)
@@ -192,18 +186,16 @@ cat >"$new/bundle" && tar -C "$new" -xf "$new/bundle" && rm "$new/bundle" && [ -
 touch "$new/complete"
 mv -T "$new" {folder} 2>/dev/null || [ -f {folder}/complete ]""", self.bundle.read_bytes(), COPY_SECONDS)
 
-    def copy_keys(self, machine):
-        """Each machine gets the keys of its own roles and the list of those that are allowed."""
-        names = ["allowed", *[f"{role}.key" for role in machine.host.roles()]]
-        packed = subprocess.run(["tar", "-C", self.options.keys, "-c", *names], stdout=subprocess.PIPE,
-                                check=True).stdout
-        folder = self.own(machine, "keys")
-        machine.run("copying keys", self.local() +
-                    f"mkdir {folder} && cd {folder} && tar -x --no-same-owner && chmod 600 *", packed)
+    def keys_of(self, machine):
+        """The keys of the machine's roles and the list of those that are allowed, packed."""
+        names = ["allowed", *[f"{role}.key" for role in machine.host.roles()]] if self.options.keys else []
+        return subprocess.run(["tar", "-C", self.options.keys or "/", "-c", *(names or ["-T", "/dev/null"])],
+                              stdout=subprocess.PIPE, check=True).stdout
 
     # While it runs.
 
     def start_part(self, machine):
+        """Keys come before all else that the part is told, and go with it, as do spilled rows."""
         o, host, lead = self.options, machine.host, self.machines[0].host
         address = f"tcp://{lead.address}:{o.port}"
         flags = [f"--job={self.job}", f"--out={self.out}", f"--node-rank={host.rank}", f"--host={host.address}",
@@ -211,11 +203,15 @@ mv -T "$new" {folder} 2>/dev/null || [ -f {folder}/complete ]""", self.bundle.re
                  f"--first-worker={host.first_worker}", f"--total-servers={sum(m.host.servers for m in self.machines)}",
                  f"--total-workers={sum(m.host.workers for m in self.machines)}", f"--watched={SILENCE_SECONDS}",
                  ("--listen=" if host is lead else "--scheduler=") + address, *o.passed]
-        keys = f"--keys={self.own(machine, 'keys')}" if o.keys else ""
-        script = (f'{self.local()}umask "$old"\nexec "$local/bundle-{self.digest}/hdps/local_cluster.sh" '
-                  f"{shlex.join(flags)} --spill_path={self.own(machine, 'spill')} {keys}")
+        keys, packed = '--keys="$own/keys"' if o.keys else "", self.keys_of(machine)
+        script = self.local() + f"""own=$(mktemp -d "$local/run.XXXXXX") && mkdir "$own/keys" || exit 3
+trap 'rm -rf "$own"' EXIT
+head -c {len(packed)} | tar -C "$own/keys" -x --no-same-owner || exit 3
+umask "$old"
+"$local/bundle-{self.digest}/hdps/local_cluster.sh" {shlex.join(flags)} --spill_path="$own/spill" {keys}"""
         streams = {} if host is lead else {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         machine.part = machine.start(script, **streams)
+        self.tell(machine, packed)
         if host is not lead:
             threading.Thread(target=self.pass_on, args=(machine,), daemon=True).start()
 
@@ -282,7 +278,7 @@ mv -T "$new" {folder} 2>/dev/null || [ -f {folder}/complete ]""", self.bundle.re
             time.sleep(0.05)
 
     def end(self):
-        """Ends what still runs, names who does not end in time, and removes what only this run needed."""
+        """Ends what still runs, names who does not end in time, and collects what they leave."""
         parts = [m for m in self.machines if m.part]
         for machine in parts:
             if machine.part.poll() is None:
@@ -294,14 +290,7 @@ mv -T "$new" {folder} 2>/dev/null || [ -f {folder}/complete ]""", self.bundle.re
             except subprocess.TimeoutExpired:
                 say(f"warning: {machine.name}: its part has not ended within {END_SECONDS} s")
                 machine.part.kill()
-        alive = [m for m in parts if m.connection and m.connection.poll() is None and m not in self.lost]
-        for machine in alive:
-            try:
-                machine.run("cleaning up", self.local() + "rm -rf "
-                            f"{self.own(machine, 'keys')} {self.own(machine, 'spill')}", seconds=10)
-            except Failed as failure:
-                say(f"warning: {failure}")
-        if parts and self.machines[0] in alive and not self.shared_here:
+        if parts and not self.shared_here and self.machines[0].connection.poll() is None:
             self.collect()
 
     def collect(self):

@@ -107,16 +107,17 @@ exec {never}<>"$runtime/never"
 # Nothing is ever to be read there: a wait that costs no process.
 pause() { read -r -t "$1" -u "$never" || true; } # SECONDS
 # The same for a moment, and what whoever watches this says meanwhile.
-heard=$SECONDS
+heard=$SECONDS said=''
 pause_or_hear() {
   [[ -n "$watched" ]] || { pause 0.1; return; }
   local line='' code=0
   read -r -t 0.1 line || code=$?
+  said+=$line # On a busy machine the time may be over within a line.
   if ((code > 128)); then
     ((SECONDS - heard <= watched)) && return
     say "nothing was heard for $watched s of who started this: its part is ended"
-  elif ((code == 0)) && [[ "$line" != stop ]]; then
-    heard=$SECONDS
+  elif ((code == 0)) && [[ "$said" != stop ]]; then
+    heard=$SECONDS said=''
     return
   fi
   watched=''

@@ -72,6 +72,7 @@ class ClusterSsh(harness.Case):
         cls.addClassCleanup(cls.machines.remove)
         os.makedirs("/run/sshd", exist_ok=True)
         keygen(cls.base / "user")
+        harness.run([harness.program("hdps"), "keygen", f"--out={cls.base}/keys"])
         # What lies in here only machine 2 does not see.
         (cls.base / "hidden").mkdir()
         shutil.copytree(harness.CENSUS.parent, cls.base / "hidden" / "census")
@@ -119,7 +120,7 @@ class ClusterSsh(harness.Case):
         ssh = f"ssh -F none -i {self.base}/user -o IdentitiesOnly=yes -o UserKnownHostsFile={self.base / known}"
         return self.machines.command(OPERATOR, [
             str(CLUSTER), f"--hosts={self.base / hosts}", f"--job={job}", f"--out={out}", f"--ssh={ssh}",
-            f"--bundle={self.base}/bundle.tar.gz", f"--local={self.base}/local", "--insecure", *map(str, flags),
+            f"--bundle={self.base}/bundle.tar.gz", f"--local={self.base}/local", f"--keys={self.base}/keys", *map(str, flags),
             *harness.merged_settings(sets)])
 
     def launch(self, *arguments, **named):
@@ -130,7 +131,11 @@ class ClusterSsh(harness.Case):
         return process
 
     def finish(self, process, expect, seconds=180):
-        out, err = process.communicate(timeout=seconds)
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            logs = {log: log.read_text()[-1000:] for log in self.folder.rglob("scheduler.log")}
+            self.fail(f"not ended within {seconds} s: {self.left()}; {logs}")
         self.assertEqual(process.returncode, expect, f"{out[-2000:]}\n{err[-3000:]}")
         self.nothing_is_left()
         return out, err
@@ -149,6 +154,15 @@ class ClusterSsh(harness.Case):
         harness.wait_until(lambda: find() or process.poll() is not None, 30, "the launcher")
         return find()
 
+    def check_keys(self):
+        """Each machine has the secrets of the roles that run there, for this user alone."""
+        folders = list((self.base / "local").glob("run.*/keys"))
+        self.assertEqual(sorted(len(list(folder.iterdir())) for folder in folders), [3, 3, 4])
+        for file in (file for folder in folders for file in folder.iterdir()):
+            self.assertIn(file.name, ("allowed", "scheduler.key", "server.key", "worker.key"))
+            if file.suffix == ".key":
+                self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+
     def left(self):
         """What runs on the machines beyond their sshd, and on the operator's."""
         names = []
@@ -164,8 +178,7 @@ class ClusterSsh(harness.Case):
 
     def nothing_is_left(self, seconds=15):
         harness.wait_until(lambda: not self.left(), seconds, f"the end of all: {self.left()}")
-        kept = [p.name for p in (self.base / "local").glob("*") if p.name.startswith(("keys", "spill", "new"))]
-        self.assertEqual(kept, [])
+        self.assertEqual([p.name for p in (self.base / "local").glob("*") if not p.name.startswith("bundle-")], [])
 
     def wait_for_step(self, out, step):
         def trained():
@@ -235,12 +248,13 @@ class ClusterSsh(harness.Case):
                 process = self.launch(out, sets=sets)
                 number = self.inner(process)
                 self.wait_for_step(out, 10)
+                self.check_keys()
                 os.kill(number, how)
                 if how == signal.SIGINT:
                     self.finish(process, 0)
                 else:
                     process.communicate(timeout=60)
-                    harness.wait_until(lambda: not self.left(), 60, "the end of all")
+                    self.nothing_is_left(60)
                 self.assertIsNotNone(harness.summary_of(out)["stopped_at"])
 
     def test_what_a_machine_lacks_is_told_with_its_name(self):
