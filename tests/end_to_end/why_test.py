@@ -38,7 +38,7 @@ class Why(harness.Case):
         Why.answers.append(time.monotonic() - begin)
         return json.loads(done.stdout) if expect == 0 else done.stderr
 
-    def until(self, cluster, fits, what, seconds=40):
+    def until(self, cluster, fits, what, seconds=120):
         """Asks until the answer fits; nobody who has ended is started again meanwhile."""
         answer, seen = {}, []
 
