@@ -19,10 +19,13 @@ DECLARE_bool(json);
 namespace hdps {
 namespace {
 
-// Together, with a second in which a line that nobody takes is closed, less than the five seconds
-// in which an answer is promised, also on a busy machine.
+// With a second in which a line that nobody takes is closed, and one for a busy machine, less than
+// the five seconds in which an answer is promised.
 constexpr int64_t kFirstMs = 2000, kApartMs = 1000, kSecondMs = 500;
 constexpr int kProbeMs = 500;
+constexpr int64_t kClosingMs = 1000, kBusyMs = 1000, kPromisedMs = 5000;
+static_assert(kFirstMs + kProbeMs + kClosingMs + kBusyMs <= kPromisedMs);
+static_assert(kFirstMs + kApartMs + kSecondMs + kBusyMs <= kPromisedMs);
 
 Status SchedulerSilent(const Connections& connections) {
   const std::string trouble = WhyNotReached(FLAGS_scheduler, connections.may_leave(), kProbeMs);

@@ -127,7 +127,7 @@ TEST_F(MembershipClientTest, HeartbeatsSayInFewWordsWhatAMemberIsAt) {
   Said();
   const Activity said = DecodedAs<Heartbeat>(last_frame_).activity;
   EXPECT_EQ(said.stage, "read");
-  EXPECT_EQ(said.subject.substr(0, 6), "a\\x0Ab");
+  EXPECT_EQ(said.subject.substr(0, 6), "a\\x0ab");
   EXPECT_LT(said.subject.size(), 2 * kSubjectBytesMax);
   EXPECT_EQ(said.hold, Hold::kData);
   EXPECT_EQ(said.for_ms, 12'000);
