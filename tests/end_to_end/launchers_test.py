@@ -4,6 +4,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 import harness
 
@@ -27,16 +28,16 @@ class Launchers(harness.Case):
         for number in harness.processes_with(str(self.folder)):
             os.kill(number, signal.SIGKILL)
 
-    def start(self, *command, env=None):
-        process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL,
+    def start(self, *command, env=None, stdin=subprocess.DEVNULL):
+        process = subprocess.Popen([str(c) for c in command], stdin=stdin,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    env={**os.environ, "HDPS_BIN": str(harness.BIN), **(env or {})})
         self.running.append(process)
         return process
 
-    def cluster(self, out, *flags, sets=None, env=None):
+    def cluster(self, out, *flags, sets=None, env=None, stdin=subprocess.DEVNULL):
         return self.start(harness.ROOT / "scripts" / "local_cluster.sh", f"--job={harness.CENSUS}",
-                          f"--out={out}", *harness.merged_settings(sets), *flags, env=env)
+                          f"--out={out}", *harness.merged_settings(sets), *flags, env=env, stdin=stdin)
 
     def train(self, out):
         return self.start(harness.program("hdps"), "train", f"--job={harness.CENSUS}",
@@ -87,6 +88,28 @@ class Launchers(harness.Case):
         launcher.wait()
         harness.wait_until(lambda: not harness.processes_with(str(out)), 30, "the end of all daemons")
         self.assertIsNotNone(harness.summary_of(out)["stopped_at"])
+
+    def test_who_is_watched_ends_when_told_or_left_alone(self):
+        """By a line, also one that comes in two pieces; by the end of the input; by silence."""
+        for how in ("told", "ended", "silent"):
+            with self.subTest(how=how):
+                out = self.out(how)
+                watched = "--watched=2" if how == "silent" else "--watched=1000"
+                launcher = self.cluster(out, watched, sets=LONG, stdin=subprocess.PIPE)
+                self.wait_for_training(out)
+                if how == "told":
+                    for piece in ("\nst", "op\n"):
+                        launcher.stdin.write(piece)
+                        launcher.stdin.flush()
+                        time.sleep(0.4)  # Longer than a read lasts: that is what is tried.
+                elif how == "ended":
+                    launcher.stdin.close()
+                harness.wait_until(lambda: launcher.poll() is not None, 60, f"the end of who was {how}")
+                self.assertEqual(launcher.returncode, 0)
+                self.assertEqual("nothing was heard for 2 s" in launcher.stdout.read(), how == "silent")
+                self.assertIsNotNone(harness.summary_of(out)["stopped_at"])
+                self.assertEqual(harness.processes_with(str(out)), [])
+                launcher.stdin.close()
 
     def test_whose_parent_has_ended_does_not_start(self):
         said = harness.run([harness.program("hdps-worker"), f"--job={harness.CENSUS}",
