@@ -47,7 +47,7 @@ merge() { # NAME
   rm -rf "$new" "$work/$name.seeds"
   mkdir -p "$new" "$work/$name" "$corpus/$name"
   "$bin/fuzz_$name" "--seeds=$work/$name.seeds"
-  "$bin/fuzz_$name" "${limits[@]}" -merge=1 -max_len="$merged_bytes_max" "$new" "$work/$name.seeds" \
+  "$bin/fuzz_$name" "${limits[@]}" -merge=1 -use_counters=0 -max_len="$merged_bytes_max" "$new" "$work/$name.seeds" \
     "$corpus/$name" "$work/$name" >"$work/$name.log" 2>&1
   # Those with a name of their own have found something, and stay.
   find "$corpus/$name" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
