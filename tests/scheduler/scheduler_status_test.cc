@@ -59,7 +59,8 @@ TEST_F(SchedulerNodeTest, TellsWhomItWaitsForAndSinceWhen) {
     cluster_->node->OnFrame({4711}, frame);
     StatusReply reply;
     for (const Outgoing& out : cluster_->node->TakeOutput().frames) {
-      if (out.to == PeerId{4711}) EXPECT_TRUE(DecodeMessage(out.frame, &reply).ok());
+      if (out.to != PeerId{4711}) continue;
+      EXPECT_TRUE(DecodeMessage(out.frame, &reply).ok());
     }
     return reply;
   };
