@@ -47,6 +47,14 @@ class CudaSlabSlots : public SlabSlots {
   CudaCapture& capture_;
 };
 
+// Memory that something is uploaded to. What is on its way to memory that grows is sent first; new
+// memory has nothing on its way, so that all first uploads travel in one copy too.
+template <typename T>
+T* RoomFor(CudaStaging& staging, size_t size, CudaArray<T>* array) {
+  if (array->size() > 0 && size > array->size()) staging.Flush();
+  return array->Reserve(size);
+}
+
 CudaSlabSlots& Loaded(SlabSlots& slots) { return static_cast<CudaSlabSlots&>(slots); }
 
 // One thread a float of n rows of `floats`: f(row, column).
@@ -191,17 +199,17 @@ void CudaRowSlabs::Load(std::span<const uint32_t> slots, std::unique_ptr<SlabSlo
     to.on_host[i] = kOutside | static_cast<uint32_t>(to.outside.size());
     to.outside.push_back(i);
   }
-  staging_.Upload(std::span<const uint32_t>(to.on_host), &to.on_device);
+  uint32_t* const room = RoomFor(staging_, slots.size(), &to.on_device);
+  staging_.Upload(to.on_host.data(), slots.size_bytes(), room);
 }
 
 void CudaRowSlabs::BringOutside(SlabSlots& slots, uint32_t dim, std::span<const float> outside,
                                 float* rows) {
   CudaSlabSlots& by = Loaded(slots);
   CHECK_EQ(outside.size(), by.size * dim);
-  CudaArray<float>& packed = by.PackedFor(rows);
   const size_t floats = by.outside.size() * dim;
-  if (floats > packed.size()) staging_.Flush();  // What goes to its old memory.
-  auto* to = static_cast<float*>(staging_.Place(floats * sizeof(float), packed.Reserve(floats)));
+  float* const room = RoomFor(staging_, floats, &by.PackedFor(rows));
+  auto* to = static_cast<float*>(staging_.Place(floats * sizeof(float), room));
   for (const uint32_t i : by.outside) to = std::copy_n(&outside[size_t{i} * dim], dim, to);
 }
 
@@ -325,7 +333,9 @@ void CudaRowSlabs::WriteRows(SlabSlots& slots, std::span<const SlabRows<const fl
   std::vector<const float*> packed;
   for (const SlabRows<const float>& of : rows) {
     CHECK_EQ(of.rows.size(), by.size * of.slab.row_floats());
-    packed.push_back(staging_.Upload(of.rows, &by.PackedFor(of.slab.data)));
+    float* const room = RoomFor(staging_, of.rows.size(), &by.PackedFor(of.slab.data));
+    staging_.Upload(of.rows.data(), of.rows.size_bytes(), room);
+    packed.push_back(room);
   }
   staging_.Flush();
   for (size_t t = 0; t < rows.size(); ++t) {

@@ -3,17 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <memory>
 #include <vector>
 
 #include "common/platform/executor.h"
-#include "common/platform/random.h"
+#include "common/platform/monotonic_clock.h"
 #include "kernels/dense_ops.h"
 #include "tests/cuda_on_cpu/stand_in.h"
+#include "tests/worker/exchange/row_servers.h"
 #include "tests/worker/model/model_fixture.h"
+#include "worker/cache/device_cache.h"
 #include "worker/cache/hot_keys.h"
 #include "worker/cache/hot_rows.h"
 #include "worker/collective/rank_transport.h"
@@ -301,6 +302,42 @@ TEST(HotRowsOnDevice, WhatIsNoNumberIsToldByTheNextStepAndBeforeRowsLeave) {
   EXPECT_TRUE(worker.rows().Apply(step).ok());
   worker.Compute();
   EXPECT_EQ(worker.rows().Apply(worker.StepNow()).status().code(), Code::kCorruption);
+}
+
+TEST(HotRowsOnDevice, NothingThatHasDivergedReachesAServer) {
+  const Job job = KeepingJob();
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
+  const std::unique_ptr<DenseOps> ops = *NewCudaOps({executor.get()});
+  RowServers servers(2, job.cluster.shards, *clock);
+  DeviceCache cache(job, HotGroupsOf(job, KeyFinder(job).table_keys()), *ops, servers.channel());
+  ASSERT_TRUE(cache.Join(ViewId{1}, 0, nullptr).ok());
+  const std::vector<Key> keys = {5, 6};
+  for (const TableId table : cache.rows().groups()[0].tables) {
+    for (const Key key : keys) {
+      servers.rows[{table.value, key}].assign(cache.rows().row_floats(table), 0.5f);
+    }
+  }
+  for (int i = 0; i < 5; ++i) cache.registry()->Count(0, keys);
+  ASSERT_TRUE(cache.Refresh(1).ok());
+  for (const bool diverges : {false, true}) {
+    std::vector<HotSplit> splits(1);
+    splits[0].keys = cache.registry()->keys(0);
+    splits[0].slots = {0, 1};
+    std::vector<float> gradients(16, diverges ? std::numeric_limits<float>::infinity() : 0.1f);
+    DeviceArray there(ops.get());
+    ops->Upload(gradients, there.Reserve(gradients.size()));
+    const std::vector<const float*> values(job.tables.size(), there.data());
+    cache.rows().Load(splits);
+    HotStep step;
+    step.mine.examples = 2;
+    step.hot = splits;
+    step.gradients = values;
+    servers.stored.clear();
+    EXPECT_TRUE(cache.Apply(step).ok());
+    EXPECT_EQ(cache.Flush(2).code(), diverges ? Code::kCorruption : Code::kOk);
+    EXPECT_EQ(servers.stored.size(), diverges ? 0 : 2 * cache.rows().groups()[0].tables.size());
+  }
 }
 
 }  // namespace
