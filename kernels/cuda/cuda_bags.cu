@@ -1,4 +1,5 @@
-// Bags on the device: pooled by one thread an output element, gradients by one a row element.
+// Bags on the device: a thread pools some neighbouring elements of the output, another adds up the
+// gradients of some of a row.
 #include <utility>
 #include <vector>
 
@@ -135,50 +136,82 @@ __device__ float LargestOf(const DeviceBags& bags, uint32_t bag, const float* ro
   return best;
 }
 
-// One thread an element of `out`.
+// Neighbours in a row that one thread computes; four of them are read and written at once.
+template <size_t kWidth>
+struct alignas(kWidth * sizeof(float)) Neighbours {
+  float at[kWidth];
+
+  __device__ static Neighbours From(const float* data) {
+    return *reinterpret_cast<const Neighbours*>(data);
+  }
+  __device__ void To(float* data) const { *reinterpret_cast<Neighbours*>(data) = *this; }
+  __device__ void Add(const Neighbours& other, float factor) {
+    for (size_t w = 0; w < kWidth; ++w) at[w] += factor * other.at[w];
+  }
+};
+constexpr size_t kWide = 4;
+
+// Rows that can be read so.
+bool IsWide(const float* data, size_t stride) {
+  return reinterpret_cast<uintptr_t>(data) % sizeof(Neighbours<kWide>) == 0 && stride % kWide == 0;
+}
+
+// One thread kWidth elements of `out`, which are of one feature.
+template <size_t kWidth>
 __global__ void PoolKernel(DeviceBags bags, PoolSpec spec, const float* rows, Matrix out) {
-  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= out.rows * out.cols) return;
-  const size_t row = i / out.cols, col = i % out.cols, d = col % spec.dim;
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x, pieces = out.cols / kWidth;
+  if (i >= out.rows * pieces) return;
+  const size_t row = i / pieces, col = i % pieces * kWidth, d = col % spec.dim;
   const bool side_by_side = spec.combine == Combine::kConcat;
   const uint32_t first = side_by_side ? static_cast<uint32_t>(col / spec.dim) : 0;
   const uint32_t last = side_by_side ? first + 1 : bags.num_features;
-  float total = 0.0f;
+  Neighbours<kWidth> total = {};
   for (uint32_t f = first; f < last; ++f) {
     const uint32_t bag = f * bags.num_bags + static_cast<uint32_t>(row);
     if (spec.pooling == Pooling::kMax) {
-      total += LargestOf(bags, bag, rows, spec.dim, d);
+      for (size_t w = 0; w < kWidth; ++w) {
+        total.at[w] += LargestOf(bags, bag, rows, spec.dim, d + w);
+      }
       continue;
     }
     const float scale = BagScale(bags, spec.pooling, bag);
-    float sum = 0.0f;
+    Neighbours<kWidth> sum = {};
     for (uint32_t k = bags.offsets[bag]; k < bags.offsets[bag + 1]; ++k) {
       const float factor = bags.weights == nullptr ? scale : bags.weights[k] * scale;
-      sum += factor * rows[bags.row_index[k] * size_t{spec.dim} + d];
+      sum.Add(Neighbours<kWidth>::From(rows + bags.row_index[k] * size_t{spec.dim} + d), factor);
     }
-    total += sum;
+    total.Add(sum, 1.0f);
   }
-  out.data[row * out.stride + col] = total;
+  total.To(out.data + row * out.stride + col);
 }
 
-// One thread an element of the row gradients; it adds the row's keys in their order.
+// One thread kWidth elements of the row gradients; it adds the row's keys in their order.
+template <size_t kWidth>
 __global__ void PoolBackwardKernel(DeviceBags bags, PoolSpec spec, ConstMatrix gradient,
                                    Write write, float* row_gradients) {
-  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= size_t{bags.num_rows} * spec.dim) return;
-  const size_t row = i / spec.dim, d = i % spec.dim;
-  float sum = write == Write::kAdd ? row_gradients[i] : 0.0f;
+  const size_t i = size_t{blockIdx.x} * blockDim.x + threadIdx.x, pieces = spec.dim / kWidth;
+  if (i >= bags.num_rows * pieces) return;
+  const size_t row = i / pieces, d = i % pieces * kWidth;
+  float* const to = row_gradients + row * spec.dim + d;
+  Neighbours<kWidth> sum = {};
+  if (write == Write::kAdd) sum = Neighbours<kWidth>::From(to);
   for (uint32_t at = bags.row_offsets[row]; at < bags.row_offsets[row + 1]; ++at) {
     const uint32_t key = bags.key_of[at], bag = bags.bag_of[key];
-    const bool counts =
-        spec.pooling != Pooling::kMax || bags.largest[size_t{bag} * spec.dim + d] == key;
-    if (!counts) continue;
     const float scale = BagScale(bags, spec.pooling, bag);
     const float factor = bags.weights == nullptr ? scale : bags.weights[key] * scale;
     const size_t col = spec.combine == Combine::kConcat ? bag / bags.num_bags * spec.dim + d : d;
-    sum += factor * gradient.data[bag % bags.num_bags * gradient.stride + col];
+    const auto of_bag =
+        Neighbours<kWidth>::From(gradient.data + bag % bags.num_bags * gradient.stride + col);
+    if (spec.pooling != Pooling::kMax) {
+      sum.Add(of_bag, factor);
+      continue;
+    }
+    for (size_t w = 0; w < kWidth; ++w) {
+      const bool counts = bags.largest[size_t{bag} * spec.dim + d + w] == key;
+      if (counts) sum.at[w] += factor * of_bag.at[w];
+    }
   }
-  row_gradients[i] = sum;
+  sum.To(to);
 }
 
 }  // namespace
@@ -194,8 +227,10 @@ void CudaPool(cudaStream_t stream, BagIndex& index, const PoolSpec& spec, const 
   if (out.rows == 0) return;
   auto& loaded = static_cast<CudaBagIndex&>(index);
   if (spec.pooling == Pooling::kMax) loaded.ReserveLargest(spec.dim);
-  StartKernel(PoolKernel, BlocksFor(out.rows * out.cols), kThreadsABlock, stream, loaded.view(),
-              spec, rows, out);
+  const bool wide = IsWide(rows, spec.dim) && IsWide(out.data, out.stride);
+  StartKernel(wide ? PoolKernel<kWide> : PoolKernel<1>,
+              BlocksFor(out.rows * out.cols / (wide ? kWide : 1)), kThreadsABlock, stream,
+              loaded.view(), spec, rows, out);
 }
 
 void CudaPoolBackward(cudaStream_t stream, BagIndex& index, const PoolSpec& spec,
@@ -204,7 +239,9 @@ void CudaPoolBackward(cudaStream_t stream, BagIndex& index, const PoolSpec& spec
   loaded.Transpose(stream);
   const DeviceBags bags = loaded.view();
   if (bags.num_rows == 0) return;
-  StartKernel(PoolBackwardKernel, BlocksFor(size_t{bags.num_rows} * spec.dim), kThreadsABlock,
+  const bool wide = IsWide(row_gradients, spec.dim) && IsWide(gradient.data, gradient.stride);
+  StartKernel(wide ? PoolBackwardKernel<kWide> : PoolBackwardKernel<1>,
+              BlocksFor(size_t{bags.num_rows} * spec.dim / (wide ? kWide : 1)), kThreadsABlock,
               stream, bags, spec, gradient, write, row_gradients);
 }
 
