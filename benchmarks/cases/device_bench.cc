@@ -208,11 +208,14 @@ void RunCopies(const DeviceSizes& sizes, const BenchSetting& setting, DeviceYard
   report.Add(kBench, "memory", "read once by a kernel", "GB/s", samples[4]);
 }
 
-// The table with the widest rows.
-size_t WidestTable(const Job& job) {
+// Of the tables with keys the one with the widest rows.
+size_t WidestTable(const ModelAtWork& model) {
   size_t widest = 0;
-  for (size_t t = 0; t < job.tables.size(); ++t) {
-    if (job.tables[t].dim > job.tables[widest].dim) widest = t;
+  uint32_t dim = 0;
+  for (size_t t = 0; t < model.job().tables.size(); ++t) {
+    if (!model.has_keys(t) || model.job().tables[t].dim <= dim) continue;
+    widest = t;
+    dim = model.job().tables[t].dim;
   }
   return widest;
 }
@@ -220,7 +223,7 @@ size_t WidestTable(const Job& job) {
 // Its rows, between the device's memory and itself.
 void RunPooling(const DeviceSizes& sizes, const BenchSetting& setting, ModelAtWork& model,
                 DeviceYardsticks& yardsticks, BenchReport& report) {
-  PooledRows rows(model, WidestTable(model.job()));
+  PooledRows rows(model, WidestTable(model));
   const double memory = 2 * Gigabytes(static_cast<double>(sizes.memory_bytes) * sizes.copies);
   const auto samples =
       InTurns(setting.repeats,

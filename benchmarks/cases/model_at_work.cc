@@ -98,7 +98,7 @@ void ModelAtWork::TakeRows() {
   rows_.resize(job_.tables.size());
   inputs_.resize(job_.tables.size());
   for (size_t t = 0; t < job_.tables.size(); ++t) {
-    if (finder_.table_keys()[t] < 0) continue;
+    if (!has_keys(t)) continue;
     const KeySet& set = keys_of_table(t);
     Random random(t);
     rows_[t].resize(set.unique.size() * job_.tables[t].dim);

@@ -41,6 +41,8 @@ class ModelAtWork {
   const Job& job() const { return job_; }
   const Batch& batch() const { return batch_; }
   DenseOps& ops() { return model_->ops(); }
+  // A table of dense weights has none.
+  bool has_keys(size_t table) const { return finder_.table_keys()[table] >= 0; }
   const KeySet& keys_of_table(size_t table) const {
     return sets_[static_cast<size_t>(finder_.table_keys()[table])];
   }
