@@ -9,8 +9,11 @@ namespace {
 constexpr int kLingerMs = 1000;  // How long closing waits for what is still to be sent.
 constexpr int kHandshakeMs = 5000, kConnectMs = 5000;
 constexpr int kReconnectMs = 50, kReconnectMaxMs = 1000;
-constexpr int kBeatMs = 5000;
-constexpr int kBeatTimeoutMs = 30000;  // More than the largest frame takes on a slow network.
+// A peer that is gone without a word is noticed by the kernel within half a minute, which is more
+// than the largest frame takes on a slow network: silent ones are asked, and bytes that nobody
+// acknowledges end the connection.
+constexpr int kAskAfterS = 5, kAskEveryS = 5, kAskTimes = 5;
+constexpr int kUnacknowledgedMs = 30000;
 
 zmq::socket_t NewSocket(zmq::context_t& context, const TransportOptions& options,
                         zmq::socket_type type) {
@@ -23,8 +26,13 @@ zmq::socket_t NewSocket(zmq::context_t& context, const TransportOptions& options
   socket.set(zmq::sockopt::connect_timeout, kConnectMs);
   socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);
   socket.set(zmq::sockopt::reconnect_ivl_max, kReconnectMaxMs);
-  socket.set(zmq::sockopt::heartbeat_ivl, kBeatMs);
-  socket.set(zmq::sockopt::heartbeat_timeout, kBeatTimeoutMs);
+  // Not by heartbeats of libzmq: 4.3.4 aborts when one is due on a connection that has failed while
+  // its queue was full (stream_engine_base.cpp, out_event() behind an error).
+  socket.set(zmq::sockopt::tcp_keepalive, 1);
+  socket.set(zmq::sockopt::tcp_keepalive_idle, kAskAfterS);
+  socket.set(zmq::sockopt::tcp_keepalive_intvl, kAskEveryS);
+  socket.set(zmq::sockopt::tcp_keepalive_cnt, kAskTimes);
+  socket.set(zmq::sockopt::tcp_maxrt, kUnacknowledgedMs);
   socket.set(zmq::sockopt::ipv6, false);
   // With keys the authenticator is asked. Without, a domain does one thing only: strangers that
   // speak ZMTP 1 or 2, or anything that looks like it, are refused. libzmq 4.3.4 may abort on one

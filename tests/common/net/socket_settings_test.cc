@@ -1,0 +1,28 @@
+// How long a connection to nobody is held, and by whom that is noticed.
+#include "common/net/zmq/socket_settings.h"
+
+#include <gtest/gtest.h>
+
+namespace hdps {
+namespace {
+
+// libzmq 4.3.4 ends the process when a heartbeat of its own is due on a connection that has failed
+// while the queue behind it was full: whoever floods a listener and dies would take it with him.
+TEST(SocketSettings, SilentPeersAreNoticedByTheKernelAndNotByBeatsOfTheLibrary) {
+  zmq::context_t context;
+  zmq::socket_t listener = NewListener(context, {}, nullptr);
+  zmq::socket_t dialer = NewDialer(context, {}, nullptr, "");
+  for (zmq::socket_t* socket : {&listener, &dialer}) {
+    EXPECT_EQ(socket->get(zmq::sockopt::heartbeat_ivl), 0);
+    EXPECT_EQ(socket->get(zmq::sockopt::tcp_keepalive), 1);
+    const int silent_s = socket->get(zmq::sockopt::tcp_keepalive_idle) +
+                         socket->get(zmq::sockopt::tcp_keepalive_intvl) *
+                             socket->get(zmq::sockopt::tcp_keepalive_cnt);
+    EXPECT_LE(silent_s, 30);
+    EXPECT_LE(socket->get(zmq::sockopt::tcp_maxrt), 30000);
+    EXPECT_GT(socket->get(zmq::sockopt::tcp_maxrt), 0);
+  }
+}
+
+}  // namespace
+}  // namespace hdps
