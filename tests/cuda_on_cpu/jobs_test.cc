@@ -133,7 +133,8 @@ TEST_F(JobOnDeviceTest, ATraceShowsCopiesAndComputing) {
       EXPECT_EQ(digest, untraced);
     }
     std::map<std::string, int> spans;
-    for (const auto& event : nlohmann::json::parse(trace.Json())["traceEvents"]) {
+    const nlohmann::json told = nlohmann::json::parse(trace.Json());
+    for (const auto& event : told["traceEvents"]) {
       if (event["ph"] != "X") continue;
       EXPECT_GE(event["dur"], 0);
       ++spans[event["name"]];
