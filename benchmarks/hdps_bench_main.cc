@@ -34,6 +34,7 @@ DEFINE_string(device, "cpu", "Where end_to_end computes the dense layers: cpu or
 DEFINE_string(set, "", "Fields of end_to_end's jobs to override: key.path=value,...");
 DEFINE_string(far_end, "", "Used by wire itself: be the other end of what listens here");
 DEFINE_uint64(far_end_shared_bytes, 0, "With --far_end: memory it may share");
+DEFINE_string(far_end_keys, "", "With --far_end: the folder with its key");
 DEFINE_string(data, "", "A Criteo TSV file that reader reads too");
 
 namespace hdps {
@@ -50,6 +51,7 @@ constexpr std::string_view kFlags[] = {"list",
                                        "set",
                                        "far_end",
                                        "far_end_shared_bytes",
+                                       "far_end_keys",
                                        "data"};
 
 constexpr char kUsage[] =
@@ -156,7 +158,8 @@ Status Run(const std::string& program, const std::vector<std::string>& names) {
     return Status();
   }
   HDPS_RETURN_IF_ERROR(StartLogging("hdps-bench", "", "warning"));
-  if (!FLAGS_far_end.empty()) return FarEnd(FLAGS_far_end, FLAGS_far_end_shared_bytes);
+  if (!FLAGS_far_end.empty())
+    return FarEnd(FLAGS_far_end, FLAGS_far_end_shared_bytes, FLAGS_far_end_keys);
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_RETURN_IF_ERROR(CheckPrograms(program, *files));
   const int threads = NewTbbExecutor(FLAGS_threads)->threads();

@@ -28,6 +28,7 @@ struct Case {
   size_t part_bytes;
   bool look;
   bool one_way;
+  bool keys = false;
 };
 constexpr size_t kMiB = size_t{1} << 20, kKiB = size_t{1} << 10;
 constexpr Case kCases[] = {
@@ -39,6 +40,10 @@ constexpr Case kCases[] = {
     {"tcp_64KiB", "tcp", 0, 64 * kKiB, false, false},
     {"shared_64KiB", "tcp", kShared, 64 * kKiB, false, false},
     {"tcp_1MiB_one_way", "tcp", 0, kMiB, false, true},
+    {"keys_1MiB", "tcp", 0, kMiB, false, false, true},
+    {"keys_64KiB", "tcp", 0, 64 * kKiB, false, false, true},
+    {"keys_1MiB_one_way", "tcp", 0, kMiB, false, true, true},
+    {"keys_shared_1MiB", "tcp", kShared, kMiB, false, false, true},
     {"shared_1MiB_one_way", "tcp", kShared, kMiB, false, true},
 };
 
@@ -51,11 +56,12 @@ WireLoad LoadOf(const BenchSetting& setting, const Case& c) {
   return load;
 }
 
-// The case, the bare socket of its kind, and what is shared beside the same without sharing.
+// The case, the bare socket of its kind, and what is shared or encrypted beside the same without.
 Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) {
   SayProgress(kBench, c.name);
   const WireLoad load = LoadOf(setting, c);
-  HDPS_ASSIGN_OR_RETURN(const auto ends, TransportEnds::Make(c.kind, setting, c.shared_bytes));
+  HDPS_ASSIGN_OR_RETURN(const auto ends,
+                        TransportEnds::Make(c.kind, setting, c.shared_bytes, c.keys));
   HDPS_ASSIGN_OR_RETURN(const auto plain, TransportEnds::Make("tcp", setting, 0));
   WireLoad warm = load;
   warm.parts = 64;
@@ -68,7 +74,7 @@ Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) 
     socket_failed = socket_failed || !rate.ok();
     return rate.ok() ? kGiga * *rate : 0;
   };
-  const bool shares = c.shared_bytes > 0;
+  const bool shares = c.shared_bytes > 0, beside_plain = shares || c.keys;
   std::vector<double> a_core_second[2];  // GB of the case, and of the bare socket.
   const double bytes =
       static_cast<double>(load.part_bytes * load.parts) * (load.one_way ? 1 : 2) * kGiga;
@@ -81,7 +87,7 @@ Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) 
   const auto samples = InTurns(
       setting.repeats, {[&] { return with_cpu(0, [&] { return kGiga * ends->Exchange(load); }); },
                         [&] { return with_cpu(1, socket); },
-                        [&] { return shares ? kGiga * plain->Exchange(load) : 1.0; }});
+                        [&] { return beside_plain ? kGiga * plain->Exchange(load) : 1.0; }});
   for (const double sample : samples[0]) {
     if (sample > 0 && !socket_failed) continue;
     return {Code::kUnavailable, std::string("wire ") + c.name + ": not all parts arrived"};
@@ -91,8 +97,10 @@ Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) 
                    samples[1]);
   report.AddBeside(kBench, c.name, "moved, a core-second", "GB", a_core_second[0], "bare socket",
                    a_core_second[1]);
+  if (beside_plain) {
+    report.AddBeside(kBench, c.name, "moved", "GB/s", samples[0], "zeromq tcp", samples[2]);
+  }
   if (!shares) return Status();
-  report.AddBeside(kBench, c.name, "moved", "GB/s", samples[0], "zeromq tcp", samples[2]);
   const double moved = static_cast<double>(load.part_bytes * load.parts) * setting.repeats;
   report.Add(kBench, c.name, "through shared memory", "of the bytes",
              {static_cast<double>(ends->bytes_shared() - shared_before) / moved});

@@ -145,11 +145,23 @@ namespace {
 // What the near end says to the far one between exchanges: a load as its bytes, or the end.
 constexpr uint16_t kLoadKind = 1, kEndKind = 2;
 
-TransportOptions OptionsOf(PeerId self, size_t shared_bytes) {
+Result<TransportOptions> OptionsOf(PeerId self, size_t shared_bytes, const std::string& keys) {
   TransportOptions options;
   options.self = self;
   options.shared_bytes_per_peer = shared_bytes;
+  if (keys.empty()) return options;
+  HDPS_ASSIGN_OR_RETURN(options.keys,
+                        KeyFolder::Open(NewPosixFileSystem(), keys, {KeyRole::kServer}));
   return options;
+}
+
+// A folder with new keys; both ends take that of a server.
+Result<std::string> MakeKeys(const BenchSetting& setting) {
+  const std::string folder = JoinPath(setting.scratch, "keys_" + std::to_string(NewPeerId().value));
+  ChildProcess keygen({Beside(setting.program, "hdps"), "keygen", "--out=" + folder},
+                      JoinPath(setting.scratch, "keygen.log"));
+  if (keygen.Wait() == 0) return folder;
+  return Status(Code::kUnavailable, "benchmark: no keys were made; is hdps beside hdps-bench?");
 }
 
 Frame WordOf(uint16_t kind, const WireLoad& load) {
@@ -163,9 +175,14 @@ Frame WordOf(uint16_t kind, const WireLoad& load) {
 
 Result<std::unique_ptr<TransportEnds>> TransportEnds::Make(const std::string& kind,
                                                            const BenchSetting& setting,
-                                                           size_t shared_bytes) {
+                                                           size_t shared_bytes, bool with_keys) {
+  std::string keys;
+  if (with_keys) {
+    HDPS_ASSIGN_OR_RETURN(keys, MakeKeys(setting));
+  }
+  HDPS_ASSIGN_OR_RETURN(const TransportOptions options, OptionsOf(kFirst, shared_bytes, keys));
   auto ends = std::make_unique<TransportEnds>();
-  ends->near_ = NewZmqTransport(OptionsOf(kFirst, shared_bytes));
+  ends->near_ = NewZmqTransport(options);
   std::string address = "tcp://127.0.0.1:0";
   if (kind == "ipc") {
     address = "ipc://" + JoinPath(setting.scratch, "wire_" + std::to_string(NewPeerId().value));
@@ -173,7 +190,8 @@ Result<std::unique_ptr<TransportEnds>> TransportEnds::Make(const std::string& ki
   HDPS_ASSIGN_OR_RETURN(address, ends->near_->Listen(address));
   ends->far_ = std::make_unique<ChildProcess>(
       std::vector<std::string>{setting.program, "--far_end=" + address,
-                               "--far_end_shared_bytes=" + std::to_string(shared_bytes)},
+                               "--far_end_shared_bytes=" + std::to_string(shared_bytes),
+                               "--far_end_keys=" + keys},
       JoinPath(setting.scratch, "far_end.log"));
   PeerId from;
   Frame hello;
@@ -200,8 +218,9 @@ double TransportEnds::Exchange(WireLoad load) {
   return done ? static_cast<double>(BytesOf(load)) / seconds : 0;
 }
 
-Status FarEnd(const std::string& address, size_t shared_bytes) {
-  const std::unique_ptr<Transport> far = NewZmqTransport(OptionsOf(kSecond, shared_bytes));
+Status FarEnd(const std::string& address, size_t shared_bytes, const std::string& keys) {
+  HDPS_ASSIGN_OR_RETURN(const TransportOptions options, OptionsOf(kSecond, shared_bytes, keys));
+  const std::unique_ptr<Transport> far = NewZmqTransport(options);
   HDPS_RETURN_IF_ERROR(far->Connect(kFirst, address));
   far->Send(kFirst, Frame());
   PeerId from;

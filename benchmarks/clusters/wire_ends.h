@@ -26,10 +26,11 @@ struct WireLoad {
 // Two transports in two processes: the far one is this program again, as FarEnd().
 class TransportEnds {
  public:
-  // `kind`: tcp or ipc. `shared_bytes`: TransportOptions::shared_bytes_per_peer.
+  // `kind`: tcp or ipc. `shared_bytes`: TransportOptions::shared_bytes_per_peer. `with_keys`: both
+  // have one, so that all is encrypted and authenticated.
   static Result<std::unique_ptr<TransportEnds>> Make(const std::string& kind,
                                                      const BenchSetting& setting,
-                                                     size_t shared_bytes);
+                                                     size_t shared_bytes, bool with_keys = false);
   ~TransportEnds();
   // Bytes a second of both ways together; 0 when something stayed out.
   double Exchange(WireLoad load);
@@ -42,8 +43,9 @@ class TransportEnds {
   uint64_t rounds_ = 0;
 };
 
-// The far end of a TransportEnds that listens at `address`, until that ends it.
-Status FarEnd(const std::string& address, size_t shared_bytes);
+// The far end of a TransportEnds that listens at `address`, until that ends it. `keys`: the folder
+// with its key; empty: none.
+Status FarEnd(const std::string& address, size_t shared_bytes, const std::string& keys);
 
 // The same over a connected pair of stream sockets, tcp or unix ("ipc"), one thread an end that
 // reads and writes whenever the socket allows it.

@@ -45,9 +45,10 @@ def _epoch_ends(out):
 
 
 class ClusterRun:
-    """`servers` and `workers` are counts by machine; machine 0 also runs the scheduler."""
+    """`servers` and `workers` are counts by machine; machine 0 also runs the scheduler. Among `flags` has to
+    be what may leave a machine: --insecure or --keys."""
 
-    def __init__(self, machines, binaries, job, out, servers=(1, 1), workers=(1, 1), flags=()):
+    def __init__(self, machines, binaries, job, out, servers=(1, 1), workers=(1, 1), flags=("--insecure",)):
         self.machines, self.out, self.flags = machines, pathlib.Path(out), list(flags)
         self.binaries, self.job = os.path.abspath(binaries), job
         self.servers, self.workers = servers, workers
@@ -61,7 +62,7 @@ class ClusterRun:
         command = [str(LAUNCHER), "--job=%s" % self.job, "--out=%s" % self.folder(machine),
                    "--servers=%d" % self.servers[machine], "--workers=%d" % self.workers[machine],
                    "--total-servers=%d" % sum(self.servers), "--total-workers=%d" % sum(self.workers),
-                   "--node-rank=%d" % machine, "--host=%s" % m.address(machine), "--insecure",
+                   "--node-rank=%d" % machine, "--host=%s" % m.address(machine),
                    "--restart=never", "--threads=%d" % m.cores_each, *self.flags]
         address = "tcp://%s:%d" % (m.address(0), PORT)
         command.append(("--listen=" if machine == 0 else "--scheduler=") + address)
