@@ -9,6 +9,7 @@ cd "$(dirname "$(readlink -f "$0")")/.." || exit 3
 
 export HDPS_TESTS=${HDPS_TESTS:-all}                # Or a share, as in .ci/run.
 export HDPS_KILLS=${HDPS_KILLS:-50}                 # Of each kind, in failover_test.py.
+export HDPS_FLOOD_SECONDS=${HDPS_FLOOD_SECONDS:-60} # Of each flood of strangers, in flood_test.py.
 export HDPS_SOAK_SECONDS=${HDPS_SOAK_SECONDS:-3600} # Of each soak, in soak_test.py.
 seeds_factor=${HDPS_SEEDS_FACTOR:-20}               # Of the seeds of each simulation.
 sanitized=${HDPS_SANITIZED:-all}                    # Or a share.
