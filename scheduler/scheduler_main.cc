@@ -67,8 +67,9 @@ Result<ProcessEnd> Run() {
   // Servers are told this path, and each has a working folder of its own.
   const std::string out = std::filesystem::absolute(FLAGS_out).lexically_normal().string();
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock, LockRunFolder(*files, kProgram, out));
-  const std::unique_ptr<Transport> transport =
-      flags.faults.Around(NewZmqTransport(flags.connections.Options(kSchedulerPeer)));
+  TransportOptions connections = flags.connections.Options(kSchedulerPeer);
+  connections.part_bytes_max = kEnvelopeBytesMax;  // Nobody has rows for a scheduler.
+  const std::unique_ptr<Transport> transport = flags.faults.Around(NewZmqTransport(connections));
   HDPS_ASSIGN_OR_RETURN(const std::string address, transport->Listen(FLAGS_listen));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<PidFile> pid_file, StartDaemon(kProgram, flags));
   WarnOfOpenDoor(flags.connections, "scheduler", FLAGS_listen, address);

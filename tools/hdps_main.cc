@@ -39,6 +39,7 @@ int Run(const hdps::Subcommand& command, int argc, char** argv) {
 int main(int argc, char** argv) {
   hdps::KeepFreedMemory();
   hdps::RefuseTooLargeFiles();
+  hdps::AllowManyFiles();
   const std::vector<hdps::Subcommand> commands = {
       hdps::TrainCommand(),    hdps::EvaluateCommand(), hdps::PredictCommand(),
       hdps::InspectCommand(),  hdps::DiffCommand(),     hdps::VerifyCommand(),

@@ -25,6 +25,8 @@ struct TransportOptions {
   // each may send everything.
   std::function<Status(KeyRole role, const Frame& frame)> may_send = nullptr;
   uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
+  // No part of a message, from whomever, may be longer: its connection ends.
+  uint64_t part_bytes_max = kFrameBytesMax;
   // Memory shared with each peer of this machine for what is on its way to it; 0 = none is shared.
   // It takes only as much as was ever on its way at once.
   size_t shared_bytes_per_peer = size_t{128} << 20;

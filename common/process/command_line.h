@@ -49,6 +49,10 @@ void ReturnFreedMemory();
 // longer the end of the process. Called first thing.
 void RefuseTooLargeFiles();
 
+// As many files and connections at once as the system lets this user have: connections that
+// strangers hold open leave room for a job's own files. Called first thing.
+void AllowManyFiles();
+
 // Files and folders that this process makes from now on are its user's alone (0600, 0700).
 void MakeFilesPrivate();
 

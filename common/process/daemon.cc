@@ -63,6 +63,7 @@ int RunDaemon(const std::string& program, const std::string& usage,
               const std::function<Result<ProcessEnd>()>& run) {
   KeepFreedMemory();
   RefuseTooLargeFiles();
+  AllowManyFiles();
   const Status parsed = ParseCommandLine(usage, &argc, &argv, nullptr, names);
   if (!parsed.ok()) return ReportAndExitStatus(program, parsed);
   if (const Status bound = DieWithParent(FLAGS_die_with_parent); !bound.ok()) {

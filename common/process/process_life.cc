@@ -1,5 +1,6 @@
 // A process towards its surroundings: its number in a file, signals to stop, its last words.
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>  // Says whether this is glibc.
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -45,6 +46,14 @@ void ReturnFreedMemory() {
 }
 
 void RefuseTooLargeFiles() { std::signal(SIGXFSZ, SIG_IGN); }
+
+void AllowManyFiles() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max) return;
+  files.rlim_cur = files.rlim_max;
+  // Without it the limit is what it was, and hdps doctor says where that is too little.
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &files));
+}
 
 void MakeFilesPrivate() { ::umask(077); }
 

@@ -21,7 +21,7 @@ zmq::socket_t NewSocket(zmq::context_t& context, const TransportOptions& options
   socket.set(zmq::sockopt::linger, kLingerMs);
   socket.set(zmq::sockopt::sndhwm, static_cast<int>(options.queue_frames_max));
   socket.set(zmq::sockopt::rcvhwm, static_cast<int>(options.queue_frames_max));
-  socket.set(zmq::sockopt::maxmsgsize, static_cast<int64_t>(kFrameBytesMax));
+  socket.set(zmq::sockopt::maxmsgsize, static_cast<int64_t>(options.part_bytes_max));
   socket.set(zmq::sockopt::handshake_ivl, kHandshakeMs);
   socket.set(zmq::sockopt::connect_timeout, kConnectMs);
   socket.set(zmq::sockopt::reconnect_ivl, kReconnectMs);

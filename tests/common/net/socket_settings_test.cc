@@ -24,5 +24,15 @@ TEST(SocketSettings, SilentPeersAreNoticedByTheKernelAndNotByBeatsOfTheLibrary) 
   }
 }
 
+// A stranger makes a listener hold no more than that of one message.
+TEST(SocketSettings, PartsHaveTheLengthThatWasAsked) {
+  zmq::context_t context;
+  const TransportOptions options{.part_bytes_max = 1 << 20};
+  EXPECT_EQ(NewListener(context, options, nullptr).get(zmq::sockopt::maxmsgsize), 1 << 20);
+  EXPECT_EQ(NewDialer(context, options, nullptr, "").get(zmq::sockopt::maxmsgsize), 1 << 20);
+  EXPECT_EQ(NewListener(context, {}, nullptr).get(zmq::sockopt::maxmsgsize),
+            static_cast<int64_t>(kFrameBytesMax));
+}
+
 }  // namespace
 }  // namespace hdps
