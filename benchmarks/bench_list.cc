@@ -7,8 +7,7 @@
   BENCH(constants, RunConstantsBench, "what hdps plan must know of this machine")                  \
   BENCH(dense_exchange, RunDenseExchangeBench,                                                     \
         "dense gradients together, beside backward, their update split")                           \
-  BENCH(device, RunDeviceBench,                                                                    \
-        "a model's step on a GPU beside its products, its bytes and the GPU's memory")             \
+  BENCH(device, RunDeviceBench, "a step on a GPU beside its products, the bus and the memory")     \
   BENCH(disk_tier, RunDiskTierBench,                                                               \
         "what a table larger than memory costs, and one that forgets")                             \
   BENCH(end_to_end, RunEndToEndBench, "examples/s of whole jobs, and where a step's time goes")    \

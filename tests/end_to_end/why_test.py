@@ -55,9 +55,9 @@ class Why(harness.Case):
         return answer
 
     def expect(self, cluster, hang, kind, causes, said):
-        """This hang is explained: its kind, who is at fault, and the words."""
+        """This hang is explained: its kind (of several), who is at fault (None: either side), and the words."""
         begin = time.monotonic()
-        answer = self.until(cluster, lambda a: (a["kind"], a["causes"]) == (kind, causes) and
+        answer = self.until(cluster, lambda a: a["kind"] in kind.split("|") and causes in (None, a["causes"]) and
                             re.search(said, a["explanation"]), hang)
         Why.explained.append(hang)
         harness.figure(f"{hang}, explained {time.monotonic() - begin:.1f} s after: "
@@ -118,9 +118,10 @@ class Why(harness.Case):
             self.switched(cluster, disk, "a checkpoint stalls", "disk", ["server 1"],
                           r"server 1, which has been busy with its disk for [\d.]+ s: (save|write) .*checkpoint")
             self.moves(cluster)
-            self.switched(cluster, cut, "a worker does not hear the servers", "cycle", ["worker 1"],
-                          r"worker 1 and server 0 and server 1 have waited for each other for [\d.]+ s: "
-                          "what they send does not arrive")
+            # While others train they wait as well; behind an evaluation only the one that hears nothing does.
+            self.switched(cluster, cut, "a worker does not hear the servers", "cycle|link", None,
+                          r"worker 1 (and|waits for) server 0 and server 1.*: what (is sent to them, or what )?"
+                          "they send,? does not arrive")
             self.moves(cluster)
             cluster.signal("scheduler", signal.SIGSTOP)
             self.no_answer(cluster.address, "the scheduler is stopped",

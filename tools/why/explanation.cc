@@ -249,6 +249,14 @@ void Why::Blame(WhyKind kind, const std::set<size_t>& causes) {
                        AtStep(*causes.begin());
     return;
   }
+  if (kind == WhyKind::kLink && causes.size() > 1) {
+    answer_.sentence =
+        Listed(waiting) + (waiting.size() > 1 ? " wait for " : " waits for ") +
+        Listed(answer_.causes) +
+        ", which are well and have nothing to do: what is sent to them, or what they "
+        "send, does not arrive";
+    return;
+  }
   std::vector<std::string> clauses;
   for (const size_t m : causes) clauses.push_back(Clause(kind, m));
   const std::string who = waiting.empty() ? "the job" : Listed(waiting);
