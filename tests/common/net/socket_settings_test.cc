@@ -27,7 +27,8 @@ TEST(SocketSettings, SilentPeersAreNoticedByTheKernelAndNotByBeatsOfTheLibrary) 
 // A stranger makes a listener hold no more than that of one message.
 TEST(SocketSettings, PartsHaveTheLengthThatWasAsked) {
   zmq::context_t context;
-  const TransportOptions options{.part_bytes_max = 1 << 20};
+  TransportOptions options;
+  options.part_bytes_max = 1 << 20;
   EXPECT_EQ(NewListener(context, options, nullptr).get(zmq::sockopt::maxmsgsize), 1 << 20);
   EXPECT_EQ(NewDialer(context, options, nullptr, "").get(zmq::sockopt::maxmsgsize), 1 << 20);
   EXPECT_EQ(NewListener(context, {}, nullptr).get(zmq::sockopt::maxmsgsize),
