@@ -41,6 +41,13 @@ Result<Connections> ReadConnections(std::vector<KeyRole> roles) {
   return connections;
 }
 
+Status CheckSchedulerGiven(const std::string& address) {
+  if (!address.empty()) return {};
+  return {Code::kInvalidArgument,
+          "--scheduler is missing; give the address that hdps-scheduler printed, "
+          "--scheduler=tcp://HOST:PORT"};
+}
+
 void WarnOfOpenDoor(const Connections& connections, const std::string& role,
                     const std::string& asked, const std::string& address) {
   const Result<Address> listens = ParseAddress(asked);

@@ -24,6 +24,9 @@ struct Connections {
 // open to others, or when both flags are given.
 Result<Connections> ReadConnections(std::vector<KeyRole> roles);
 
+// kInvalidArgument when --scheduler, whose value `address` is, is missing.
+Status CheckSchedulerGiven(const std::string& address);
+
 // Says on the terminal and in the log what is given up, where `role` listens on `address` beyond
 // this machine without keys. `address` as Listen() returned it.
 void WarnOfOpenDoor(const Connections& connections, const std::string& role,
