@@ -14,6 +14,7 @@ namespace hdps {
 namespace {
 
 constexpr size_t kSocketPathBytesMax = 107;  // sun_path of sockaddr_un, less its final zero.
+constexpr size_t kHostBytesMax = 253;        // Of a name that DNS knows; kAddressBytesMax follows.
 constexpr const char* kRight = "tcp://HOST:PORT, HOST:PORT or ipc://PATH";
 
 Status Malformed(const std::string& text, const std::string& what) {
@@ -41,6 +42,11 @@ Result<Address> ParseTcp(const std::string& text, const std::string& rest) {
       (address.host.empty() ||
        !std::all_of(address.host.begin(), address.host.end(), IsHostCharacter))) {
     return Malformed(text, "\"" + address.host + "\" is no host name or IPv4 address");
+  }
+  if (address.host.size() > kHostBytesMax) {
+    return Malformed(
+        text.substr(0, 64) + "...",
+        "its host is longer than " + std::to_string(kHostBytesMax) + " bytes, as no host name is");
   }
   if (port == "*") return address;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
