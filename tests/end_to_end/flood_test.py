@@ -102,7 +102,7 @@ class Flood(harness.DaemonsCase):
             before = [max(run.peaks[i] for run in plain) for i in (0, 1)]
             harness.figure(
                 f"flood {kind}: {rate:,.0f} a second and {SILENT} silent connections, "
-                f"{flooded[-1].counts[OPENED]:,} opened, {flooded[-1].counts[ANSWERS]:,} answers: "
+                f"{flooded[-1].counts[OPENED]:,} opened, answers of {flooded[-1].counts[ANSWERS]:,} parts: "
                 f"{statistics.median(shares):.2f} of the undisturbed speed ({shares[0]:.2f} to {shares[-1]:.2f}, "
                 f"{PAIRS} pairs) on {os.cpu_count()} cores that the flood shares, peaks {before[0]:.0f} and "
                 f"{before[1]:.0f} MiB -> {most[0]:.0f} and {most[1]:.0f} MiB, logs "

@@ -33,15 +33,18 @@ def connect(port):
 
 
 def open_still(door):
-    """Takes what came, and tells whether the other side holds the connection."""
+    """Takes what came, and tells whether the other side holds the connection; closes it if not."""
+    if door is None:
+        return False
     try:
-        while data := door.recv(65536):
+        while door.recv(65536):
             pass
-        return data != b""
     except BlockingIOError:
         return True
     except OSError:
-        return False
+        pass
+    door.close()
+    return False
 
 
 def bursts_due(begin, counts):
@@ -57,7 +60,7 @@ def without_key(ports, mechanism, stop, counts):
     while not stop.is_set():
         for _ in range(bursts_due(begin, counts)):
             turn = (turn + 1) % SPEAKERS
-            if speakers[turn] is None or not open_still(speakers[turn]):
+            if not open_still(speakers[turn]):
                 speakers[turn] = connect(ports[turn % len(ports)])
                 counts[OPENED] += 1
                 if speakers[turn] is None:
@@ -77,7 +80,7 @@ def without_key(ports, mechanism, stop, counts):
                 speakers[turn] = None
             counts[FRAMES] += BURST
         for i in range(counts[TURNS] % 10, SILENT, 10):  # A tenth of them in each turn.
-            if silent[i] is None or not open_still(silent[i]):
+            if not open_still(silent[i]):
                 silent[i] = connect(ports[i % len(ports)])
                 counts[OPENED] += 1
         counts[TURNS] += 1
