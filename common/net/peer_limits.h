@@ -1,6 +1,7 @@
 // What whoever reaches a listener may take of it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,12 @@ struct PeerLimits {
   uint32_t refused_per_second_max = 100;     // Likewise, of frames that are refused.
 };
 
+// Of all together `bytes` are held at most, and of one no more than that.
+inline void HoldAtMost(uint64_t bytes, PeerLimits* limits) {
+  limits->all_held_bytes_max = bytes;
+  limits->held_bytes_max = std::min(limits->held_bytes_max, bytes);
+}
+
 // Why a connection was ended.
 enum class PeerLimit : uint8_t {
   kConnections,
@@ -38,13 +45,13 @@ enum class PeerLimit : uint8_t {
   kRefusedPerSecond
 };
 constexpr auto WordsOf(PeerLimit) {
-  return EnumWords(
-      PeerLimit::kConnections, "connections", PeerLimit::kConnectionsOfAddress,
-      "connections of an address", PeerLimit::kOpenedPerSecond, "new connections a second",
-      PeerLimit::kUnheard, "unheard connections", PeerLimit::kUnheardBytes, "bytes without a key",
-      PeerLimit::kHeldBytes, "bytes held", PeerLimit::kAllHeldBytes, "bytes held of all",
-      PeerLimit::kFramesPerSecond, "frames a second", PeerLimit::kRefusedPerSecond,
-      "refused frames a second");
+  return EnumWords(PeerLimit::kConnections, "connections", PeerLimit::kConnectionsOfAddress,
+                   "connections of an address", PeerLimit::kOpenedPerSecond,
+                   "new connections a second", PeerLimit::kUnheard, "unheard connections",
+                   PeerLimit::kUnheardBytes, "bytes without a key", PeerLimit::kHeldBytes,
+                   "bytes held", PeerLimit::kAllHeldBytes, "bytes held of all",
+                   PeerLimit::kFramesPerSecond, "frames a second", PeerLimit::kRefusedPerSecond,
+                   "refused frames a second");
 }
 
 // How many connections each limit has ended.

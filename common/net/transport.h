@@ -28,7 +28,7 @@ struct TransportOptions {
   uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
   // No part of a message, from whomever, may be longer: its connection ends.
   uint64_t part_bytes_max = kFrameBytesMax;
-  PeerLimits limits;  // Of those who dial us.
+  PeerLimits limits = {};  // Of those who dial us.
   // Memory shared with each peer of this machine for what is on its way to it; 0 = none is shared.
   // It takes only as much as was ever on its way at once.
   size_t shared_bytes_per_peer = size_t{128} << 20;

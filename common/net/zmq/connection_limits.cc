@@ -160,8 +160,8 @@ void ConnectionLimits::End(ByDescriptor::iterator which, PeerLimit why) {
   const Connection& connection = which->second;
   ++ended_[why];
   if (told_.size() < kToldMax && told_.emplace(connection.address, why).second) {
-    LOG(WARNING) << "ended a connection from " << connection.address
-                 << ": the limit on " << WordOf(why) << "; further ones are counted";
+    LOG(WARNING) << "ended a connection from " << connection.address << ": the limit on "
+                 << WordOf(why) << "; further ones are counted";
   }
   open_.End(which->first, connection.cookie);
   Forget(which);

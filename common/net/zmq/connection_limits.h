@@ -28,8 +28,8 @@ class ConnectionLimits {
   ConnectionLimits(const PeerLimits& limits, OpenConnections& open)
       : limits_(limits), open_(open) {}
 
-  // What the socket `listener`, a number of its own, tells of a connection. `keys`: it authenticates
-  // before it hands out anything.
+  // What the socket `listener`, a number of its own, tells of a connection. `keys`: it
+  // authenticates before it hands out anything.
   void OnEvent(const ConnectionEvent& event, uint64_t listener, bool keys, int64_t now_ms);
   // All its connections are gone.
   void ForgetListener(uint64_t listener);

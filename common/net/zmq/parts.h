@@ -33,8 +33,9 @@ struct Arrival {
   uint64_t wire_bytes = 0;  // What its parts took of that connection, framed and sealed.
 };
 
-// All parts of one message, which came `sealed` where the socket has keys; of parts beyond any frame's number only the first is kept, so that the
-// message is known to be too long. False when none has come.
+// All parts of one message, which came `sealed` where the socket has keys; of parts beyond any
+// frame's number only the first is kept, so that the message is known to be too long. False when
+// none has come.
 bool ReceiveParts(zmq::socket_t& socket, bool sealed, std::vector<zmq::message_t>* parts,
                   Arrival* arrival);
 

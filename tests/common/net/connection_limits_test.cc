@@ -154,7 +154,8 @@ TEST_F(Limits, WhoIsLetInByKeyIsHeard) {
   for (int fd = 0; fd < 8; ++fd) Open(fd, "member", true);
   for (int fd = 0; fd < 4; ++fd) open_.open[fd].bytes.acknowledged = kLetIn;
   Open(8, "new", true);
-  EXPECT_EQ(open_.ended, std::set<int>{4}) << "nobody has looked since, and it is seen all the same";
+  EXPECT_EQ(open_.ended, std::set<int>{4})
+      << "nobody has looked since, and it is seen all the same";
 }
 
 TEST_F(Limits, ALongFirstFrameIsOnItsWay) {
@@ -181,9 +182,9 @@ TEST_F(Limits, NewConnectionsASecond) {
 
 TEST_F(Limits, BytesWithoutAKey) {
   for (int fd = 0; fd < 3; ++fd) Open(fd, "member", true);
-  open_.open[0].bytes = {1001, 234};         // Neither let in nor refused.
-  open_.open[1].bytes = {1001, 234 + 12};    // Its key was refused.
-  open_.open[2].bytes = {9000, kLetIn};      // Its first frame is long.
+  open_.open[0].bytes = {1001, 234};       // Neither let in nor refused.
+  open_.open[1].bytes = {1001, 234 + 12};  // Its key was refused.
+  open_.open[2].bytes = {9000, kLetIn};    // Its first frame is long.
   Look();
   EXPECT_EQ(open_.ended, (std::set<int>{0, 1}));
   EXPECT_EQ(Ended(PeerLimit::kUnheardBytes), 2u);
