@@ -13,12 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "common/net/keys/key_folder.h"
 #include "common/net/transport.h"
-#include "common/net/zmq/listeners.h"
-#include "common/net/zmq/parts.h"
-#include "common/net/zmq/socket_settings.h"
 #include "common/protocol/messages.h"
+#include "tests/common/net/keys_for_tests.h"
 #include "tests/common/net/zmq_peer.h"
 
 namespace hdps {
@@ -26,30 +23,6 @@ namespace {
 
 constexpr PeerId kListener{100}, kHonest{200}, kStranger{300};
 constexpr uint64_t kMiB = 1 << 20;
-
-// Keys of all roles, which all that listen and dial have.
-std::shared_ptr<FileSystem> FolderOfKeys() {
-  std::shared_ptr<FileSystem> files = NewMemoryFileSystem();
-  std::vector<AllowedKey> list;
-  EXPECT_TRUE(files->MakeDirectories("k").ok());
-  for (const auto& [role, word] : WordsOf(KeyRole{})) {
-    const Result<CurveKeys> keys = NewCurveKeys();
-    EXPECT_TRUE(keys.ok());
-    list.push_back({role, std::string(word), keys->public_key, false});
-    EXPECT_TRUE(
-        WriteFileAtomically(*files, SecretKeyPath("k", std::string(word)), keys->secret_key).ok());
-  }
-  EXPECT_TRUE(WriteFileAtomically(*files, AllowedKeysPath("k"), PrintAllowedKeys(list)).ok());
-  return files;
-}
-
-TransportOptions OptionsFor(PeerId self, const std::shared_ptr<FileSystem>& keys, KeyRole role) {
-  TransportOptions options;
-  options.self = self;
-  options.shared_bytes_per_peer = 0;
-  if (keys) options.keys = *KeyFolder::Open(keys, "k", {role});
-  return options;
-}
 
 Frame FrameOf(PeerId sender) {
   Frame frame = EncodeMessage(AdvanceRequest{1});
@@ -347,67 +320,6 @@ TEST_F(AtTheLimit, AFloodOfFramesEnds) {
   EXPECT_EQ(Ended(PeerLimit::kFramesPerSecond), 1u);
   HonestIsServed();
 }
-
-// ---- What is held is what the kernel has received, less what was handed out.
-
-class WhatIsHeld : public testing::TestWithParam<std::string> {};
-
-TEST_P(WhatIsHeld, IsNothingOnceAllIsHandedOut) {
-  const bool keys = GetParam() == "keys", ipc = GetParam() == "ipc";
-  const auto folder = keys ? FolderOfKeys() : nullptr;
-  const TransportOptions server = OptionsFor(kListener, folder, KeyRole::kServer);
-  const TransportOptions worker = OptionsFor(kHonest, folder, KeyRole::kWorker);
-  zmq::context_t context;
-  std::optional<Authenticator> authenticator;
-  if (keys) authenticator.emplace(context);
-  Listeners listeners(context, server);
-  const std::string path =
-      "ipc://" + testing::TempDir() + "/hdps_held_" + std::to_string(getpid()) + ".socket";
-  const Result<std::string> address = listeners.Listen(ipc ? path : "tcp://127.0.0.1:0");
-  ASSERT_TRUE(address.ok()) << address.status().message();
-  const KeyRing* ring = keys ? &worker.keys->ring() : nullptr;
-  zmq::socket_t dealer =
-      NewDialer(context, worker, ring, keys ? ring->KeysToDial(KeyRole::kServer).front() : "");
-  dealer.connect(*address);
-  int64_t now_ms = 0;
-  // Returns what is held when all has been taken.
-  const auto exchange = [&](int messages) {
-    constexpr size_t kSizes[] = {0, 1, 64, 221, 222, 223, 254, 255, 256, 4096, 70'000};
-    int sent = 0, taken = 0;
-    for (int turn = 0; turn < 100'000 && taken < messages; ++turn) {
-      if (sent < messages) {
-        for (const size_t size : kSizes) {
-          dealer.send(zmq::message_t(size), zmq::send_flags::sndmore);
-        }
-        dealer.send(zmq::message_t(7), zmq::send_flags::none);
-        ++sent;
-      }
-      if (keys) authenticator->AnswerAll(server.keys->ring());
-      zmq_pollitem_t items[] = {{listeners[0].handle(), 0, ZMQ_POLLIN, 0}};
-      zmq_poll(items, 1, 1);
-      std::vector<zmq::message_t> parts;
-      Arrival arrival;
-      if (!ReceiveParts(listeners[0], listeners.sealed(0), &parts, &arrival)) continue;
-      listeners.OnMessage(arrival, false, now_ms);
-      EXPECT_TRUE(listeners.limits().Knows(arrival.connection));
-      EXPECT_EQ(arrival.address, ipc ? arrival.address : "127.0.0.1");
-      ++taken;
-    }
-    EXPECT_EQ(taken, messages);
-    now_ms += ConnectionLimits::kLookEveryMs;
-    listeners.Tend(now_ms);
-    EXPECT_EQ(listeners.limits().size(), 1u);
-    return listeners.limits().held_bytes();
-  };
-  const uint64_t handshake = exchange(1);
-  EXPECT_LT(handshake, 1024u);
-  EXPECT_EQ(handshake == 0, ipc) << "nobody counts what comes over ipc";
-  EXPECT_EQ(exchange(200), handshake);
-  EXPECT_EQ(exchange(200), handshake);
-}
-
-INSTANTIATE_TEST_SUITE_P(Over, WhatIsHeld, testing::Values("tcp", "keys", "ipc"),
-                         [](const auto& over) { return over.param; });
 
 }  // namespace
 }  // namespace hdps
