@@ -12,6 +12,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/process/daemon.h"
+#include "server/server_memory_limit.h"
 #include "server/server_process.h"
 
 DEFINE_string(listen, "tcp://127.0.0.1:0",
@@ -54,8 +55,9 @@ Result<ProcessEnd> Run() {
   if (options.node.spill_folder.empty()) {
     options.node.spill_folder = "/tmp/hdps_spill_" + std::to_string(identity.self.value);
   }
-  const std::unique_ptr<Transport> transport =
-      flags.faults.Around(NewZmqTransport(flags.connections.Options(identity.self)));
+  TransportOptions connections = flags.connections.Options(identity.self);
+  HoldWithinLimit(*options.node.job, &connections.limits);
+  const std::unique_ptr<Transport> transport = flags.faults.Around(NewZmqTransport(connections));
   HDPS_ASSIGN_OR_RETURN(identity.own_address, transport->Listen(FLAGS_listen));
   WarnOfOpenDoor(flags.connections, "server", FLAGS_listen, identity.own_address);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();

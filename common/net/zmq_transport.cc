@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
 constexpr int kWaitsPerReceive = 3;
-constexpr int64_t kLookAtKeysEveryMs = 50;
+constexpr int64_t kTendEveryMs = 50;
 constexpr size_t kSendersLoggedMax = 1024;
 
 // Invariant: with keys, whatever is handed out came from the holder of an allowed key whose role
@@ -74,12 +74,12 @@ class ZmqTransport : public Transport {
   }
 
   bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
-    if (options_.keys) TendKeys();
+    Tend();
     if (TakeFromAny(from, frame)) return true;
     if (timeout_ms <= 0) return false;
     // What paths say to each other is no reason to return empty-handed; but somebody who says more
     // than they ever do must not hold up the caller.
-    const int64_t until = options_.keys ? clock_->NowMs() + timeout_ms : 0;
+    const int64_t until = now_ms_ + timeout_ms;
     int64_t left = timeout_ms;
     for (int waits = 0; waits < kWaitsPerReceive;) {
       const uint64_t heard = controls_heard_;
@@ -87,12 +87,8 @@ class ZmqTransport : public Transport {
       if (TakeFromAny(from, frame)) return true;
       if (waited == Waited::kWoken) return false;
       if (controls_heard_ != heard) ++waits;
-      if (!options_.keys) {
-        if (waited == Waited::kNothing || controls_heard_ == heard) return false;
-        continue;
-      }
-      TendKeys();  // Which is due more often than the caller may know.
-      left = until - clock_->NowMs();
+      Tend();  // Which is due more often than the caller may know.
+      left = until - now_ms_;
       if (left <= 0) return false;
     }
     return false;
@@ -107,7 +103,8 @@ class ZmqTransport : public Transport {
   SectionAllocator* sections() override { return paths_.sections(); }
   TransportCounters counters() const override {
     TransportCounters counters = counters_;
-    counters.handshakes_failed = listeners_.handshakes().failed;
+    if (options_.keys) counters.handshakes_failed = listeners_.handshakes().failed;
+    counters.ended = listeners_.limits().ended();
     if (authenticator_) {
       counters.connections_admitted = authenticator_->num_admitted();
       counters.connections_refused = authenticator_->num_refused();
@@ -123,20 +120,25 @@ class ZmqTransport : public Transport {
     std::string key;  // Public; empty without keys.
   };
 
+  void Tend() {
+    now_ms_ = clock_->NowMs();
+    if (now_ms_ < tended_ms_ + kTendEveryMs) return;
+    tended_ms_ = now_ms_;
+    if (options_.keys) TendKeys(now_ms_);
+    listeners_.Tend(now_ms_);
+  }
+
   // Lets in whoever may come, and takes up what has changed in the folder of keys.
-  void TendKeys() {
-    const int64_t now = clock_->NowMs();
-    if (now < keys_looked_ms_ + kLookAtKeysEveryMs) return;
-    keys_looked_ms_ = now;
+  void TendKeys(int64_t now) {
     const CurveKeys before = options_.keys->ring().own;
     if (options_.keys->Refresh(now)) {
       links_.OnNewKeys(before, now);
-      listeners_.OnNewKeys(*authenticator_);
+      listeners_.OnNewKeys(*authenticator_, now);
     }
     authenticator_->AnswerAll(options_.keys->ring());
     links_.Tend(now);
     const uint64_t failed = listeners_.handshakes().failed;
-    listeners_.Tend();
+    listeners_.TakeEvents(now);
     if (failed == 0 && listeners_.handshakes().failed > 0) {
       LOG(WARNING)
           << "a connection has failed its handshake: it has no key, or not the one of this "
@@ -188,13 +190,25 @@ class ZmqTransport : public Transport {
 
   Taken TakeFrom(size_t index, PeerId* from, Frame* frame) {
     std::vector<zmq::message_t> parts;
+    Arrival arrival;
     if (index >= listeners_.size()) {
       Links::Link& link = links_[index - listeners_.size()];
       *from = link.peer;
-      if (!ReceiveParts(link.connection.socket(), &parts)) return Taken::kNothing;
+      const bool sealed = !link.listener_key.empty();
+      if (!ReceiveParts(link.connection.socket(), sealed, &parts, &arrival)) {
+        return Taken::kNothing;
+      }
       return TakeParts(parts, 0, {link.peer, link.listener_key}, frame);
     }
-    if (!ReceiveParts(listeners_[index], &parts)) return Taken::kNothing;
+    if (!ReceiveParts(listeners_[index], listeners_.sealed(index), &parts, &arrival)) {
+      return Taken::kNothing;
+    }
+    const Taken taken = TakeFromCaller(parts, from, frame);
+    listeners_.OnMessage(arrival, taken == Taken::kRefused, now_ms_);
+    return taken;
+  }
+
+  Taken TakeFromCaller(std::vector<zmq::message_t>& parts, PeerId* from, Frame* frame) {
     const auto caller = ParseCallerId({parts[0].data<char>(), parts[0].size()});
     *from = caller ? caller->peer : PeerId();
     // A polled ROUTER makes the routing id by itself, without what is known of the connection.
@@ -289,11 +303,14 @@ class ZmqTransport : public Transport {
     items.push_back({nullptr, wake_fd_, ZMQ_POLLIN, 0});
     if (authenticator_) {
       items.push_back({authenticator_->socket().handle(), 0, ZMQ_POLLIN, 0});
-      timeout_ms = std::min(timeout_ms, kLookAtKeysEveryMs);
+    }
+    if (options_.keys || listeners_.limits().size() > 0) {
+      timeout_ms = std::min(timeout_ms, kTendEveryMs);
     }
     const size_t first_router = items.size();
     for (size_t i = 0; i < listeners_.size(); ++i) {
       items.push_back({listeners_[i].handle(), 0, ZMQ_POLLIN, 0});
+      items.push_back({listeners_.events(i).handle(), 0, ZMQ_POLLIN, 0});
     }
     for (size_t i = 0; i < links_.size(); ++i) {
       items.push_back({links_[i].connection.socket().handle(), 0, ZMQ_POLLIN, 0});
@@ -304,6 +321,8 @@ class ZmqTransport : public Transport {
     for (size_t i = first_watch; i < items.size(); ++i) {
       if (items[i].revents != 0) paths_.ForgetEnded(items[i].fd);
     }
+    // One look at all is cheaper than finding out which.
+    if (happened > 0) listeners_.TakeEvents(clock_->NowMs());
     if (authenticator_ && items[first_router - 1].revents != 0) {
       authenticator_->AnswerAll(options_.keys->ring());
     }
@@ -327,7 +346,7 @@ class ZmqTransport : public Transport {
   size_t last_served_ = 0;
   uint64_t controls_heard_ = 0;
   const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
-  int64_t keys_looked_ms_ = 0;
+  int64_t now_ms_ = 0, tended_ms_ = 0;  // As of the last Receive().
   std::set<std::string> senders_logged_;
   TransportCounters counters_;
 };

@@ -14,7 +14,7 @@ namespace hdps {
 
 Listeners::Router Listeners::NewRouter() {
   return {"", ring() == nullptr ? "" : ring()->own.public_key,
-          WatchedSocket(context_, NewListener(context_, options_, ring()), ring() != nullptr)};
+          WatchedSocket(context_, NewListener(context_, options_, ring()), true), ++last_number_};
 }
 
 Result<std::string> Listeners::Listen(const std::string& text) {
@@ -35,7 +35,7 @@ Result<std::string> Listeners::Listen(const std::string& text) {
   }
 }
 
-void Listeners::OnNewKeys(Authenticator& authenticator) {
+void Listeners::OnNewKeys(Authenticator& authenticator, int64_t now_ms) {
   const bool revoked = std::ranges::any_of(
       authenticator.admitted(), [&](const std::string& key) { return !ring()->Allows(key); });
   if (revoked) authenticator.ForgetAdmitted();
@@ -48,19 +48,39 @@ void Listeners::OnNewKeys(Authenticator& authenticator) {
       to_bind_.push_back(std::exchange(router.endpoint, ""));
     }
     // What waits for somebody who may no longer have it is dropped.
-    if (ends(router)) socket.set(zmq::sockopt::linger, 0);
+    if (!ends(router)) continue;
+    socket.set(zmq::sockopt::linger, 0);
+    limits_.ForgetListener(router.number);
   }
   std::erase_if(routers_, ends);
-  Tend();
+  Tend(now_ms);
 }
 
-void Listeners::Tend() {
+void Listeners::TakeEvents(int64_t now_ms) {
   for (Router& router : routers_) {
-    const HandshakeCounts counts = router.connections.TakeHandshakes();
+    const HandshakeCounts counts =
+        router.connections.TakeHandshakes([&](const ConnectionEvent& event) {
+          limits_.OnEvent(event, router.number, !router.own_key.empty(), now_ms);
+        });
     handshakes_.opened += counts.opened;
     handshakes_.finished += counts.finished;
     handshakes_.failed += counts.failed;
   }
+}
+
+void Listeners::OnMessage(const Arrival& arrival, bool refused, int64_t now_ms) {
+  // It may have spoken before we have been told of it.
+  if (!limits_.Knows(arrival.connection)) TakeEvents(now_ms);
+  limits_.OnMessage(arrival, refused, now_ms);
+}
+
+void Listeners::Tend(int64_t now_ms) {
+  TakeEvents(now_ms);
+  limits_.Look(now_ms);
+  BindAnew();
+}
+
+void Listeners::BindAnew() {
   // The socket of before gives its port back a moment after it was told to.
   while (!to_bind_.empty()) {
     try {
