@@ -1,16 +1,15 @@
 // Frames over ZeroMQ: whoever listens has a ROUTER, whoever dials a DEALER for each peer.
 //
 // On the wire a frame is one ZeroMQ message: header, envelope, then each section as a part of its
-// own. A DEALER's routing id is its CallerId.
+// own. A DEALER's routing id is its CallerId. Where the address of who listens has a port for data,
+// frames travel there, each with one more part, its seal, under a session that was agreed on first.
 #include <glog/logging.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +20,11 @@
 #include "common/net/shared/shared_memory_links.h"
 #include "common/net/transport.h"
 #include "common/net/zmq/authenticator.h"
+#include "common/net/zmq/data_listeners.h"
 #include "common/net/zmq/links.h"
 #include "common/net/zmq/listeners.h"
 #include "common/net/zmq/parts.h"
+#include "common/net/zmq/refusals.h"
 #include "common/platform/monotonic_clock.h"
 
 namespace hdps {
@@ -32,7 +33,6 @@ namespace {
 constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
 constexpr int kWaitsPerReceive = 3;
 constexpr int64_t kLookAtKeysEveryMs = 50;
-constexpr size_t kSendersLoggedMax = 1024;
 
 // Invariant: with keys, whatever is handed out came from the holder of an allowed key whose role
 // may send it.
@@ -43,6 +43,7 @@ class ZmqTransport : public Transport {
         wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         links_(context_, options_),
         listeners_(context_, options_),
+        data_listeners_(context_, options_),
         callers_(options.self),
         paths_(options.self, options.shared_bytes_per_peer) {
     PCHECK(wake_fd_ >= 0) << "eventfd";
@@ -50,7 +51,10 @@ class ZmqTransport : public Transport {
   }
   ~ZmqTransport() override { close(wake_fd_); }
 
-  Result<std::string> Listen(const std::string& text) override { return listeners_.Listen(text); }
+  Result<std::string> Listen(const std::string& text) override {
+    HDPS_ASSIGN_OR_RETURN(const std::string dialed, listeners_.Listen(text));
+    return data_listeners_.Listen(text, dialed);
+  }
   Status Connect(PeerId peer, const std::string& text) override {
     return links_.Connect(peer, text);
   }
@@ -120,7 +124,8 @@ class ZmqTransport : public Transport {
   enum class Waited { kNothing, kSomething, kWoken };
   struct Sender {
     PeerId peer;
-    std::string key;  // Public; empty without keys.
+    std::string key;      // Public; empty without keys.
+    std::string own_key;  // Ours, which he was shown, where he dialed.
   };
 
   // Lets in whoever may come, and takes up what has changed in the folder of keys.
@@ -132,6 +137,7 @@ class ZmqTransport : public Transport {
     if (options_.keys->Refresh(now)) {
       links_.OnNewKeys(before, now);
       listeners_.OnNewKeys(*authenticator_);
+      data_listeners_.OnNewKeys();
     }
     authenticator_->AnswerAll(options_.keys->ring());
     links_.Tend(now);
@@ -153,22 +159,30 @@ class ZmqTransport : public Transport {
 
   bool SendSealed(PeerId to, Frame& frame, const std::vector<SharedBlock>& blocks) {
     frame.header.sender = options_.self.value;
-    SealFrame(frame);
-    if (Links::Link* link = links_.To(to); link != nullptr) {
-      return SendParts(link->connection.socket(), nullptr, frame, blocks);
-    }
-    const CallerId* id = callers_.Find(to);
+    Links::Link* const link = links_.To(to);
+    const CallerId* const id = link == nullptr ? callers_.Find(to) : nullptr;
+    if (link == nullptr && id == nullptr) return false;
+    DataListeners::Session* const session = id != nullptr ? data_listeners_.Find(*id) : nullptr;
+    const bool data = session != nullptr || (link != nullptr && link->data != nullptr);
+    SealFrame(frame, data ? BodyCheck::kElsewhere : BodyCheck::kChecksum);
+    if (session != nullptr) return data_listeners_.Send(*session, frame, blocks);
+    if (data) return link->data->Send(frame, blocks);
+    if (link != nullptr) return SendParts(link->connection.socket(), nullptr, frame, blocks);
+    return SendToCaller(*id, frame, blocks);
+  }
+
+  bool SendToCaller(const CallerId& id, const Frame& frame,
+                    const std::vector<SharedBlock>& blocks) {
     bool sent = false;
-    if (id == nullptr) return sent;
     for (size_t i = 0; i < listeners_.size(); ++i) {
-      sent = sent || SendParts(listeners_[i], id, frame, blocks);
+      sent = sent || SendParts(listeners_[i], &id, frame, blocks);
     }
     return sent;
   }
 
   // Looks at every socket once, beginning after the one that was served last.
   bool TakeFromAny(PeerId* from, Frame* frame) {
-    const size_t num_sockets = listeners_.size() + links_.size();
+    const size_t num_sockets = listeners_.size() + 2 * links_.size() + data_listeners_.size();
     int passed_over = 0;
     for (size_t i = 0; i < num_sockets; ++i) {
       const size_t socket = (last_served_ + 1 + i) % num_sockets;
@@ -179,68 +193,75 @@ class ZmqTransport : public Transport {
         if (taken != Taken::kNothing) SendControl();
         if (taken != Taken::kFrame) ++passed_over;
       }
-      if (taken != Taken::kFrame) continue;
+      if (taken == Taken::kNothing) continue;
       last_served_ = socket;
-      return true;
+      return taken == Taken::kFrame;
     }
     return false;
   }
 
   Taken TakeFrom(size_t index, PeerId* from, Frame* frame) {
+    const size_t dialed = listeners_.size() + links_.size();
+    if (index >= dialed + links_.size()) {
+      return TakeSealed(index - dialed - links_.size(), from, frame);
+    }
+    if (index >= dialed) return TakeSealedOf(links_[index - dialed], from, frame);
     std::vector<zmq::message_t> parts;
     if (index >= listeners_.size()) {
       Links::Link& link = links_[index - listeners_.size()];
       *from = link.peer;
       if (!ReceiveParts(link.connection.socket(), &parts)) return Taken::kNothing;
-      return TakeParts(parts, 0, {link.peer, link.listener_key}, frame);
+      return TakeParts(parts, 0, {link.peer, link.listener_key, ""}, frame);
     }
     if (!ReceiveParts(listeners_[index], &parts)) return Taken::kNothing;
     const auto caller = ParseCallerId({parts[0].data<char>(), parts[0].size()});
     *from = caller ? caller->peer : PeerId();
     // A polled ROUTER makes the routing id by itself, without what is known of the connection.
-    const Sender sender{*from, KeyOf(parts.back())};
+    const Sender sender{*from, KeyOf(parts.back()), listeners_.own_key(index)};
     if (!caller) return Refuse(sender, WhyNoCaller(parts));
-    if (links_.To(*from) != nullptr) return Refuse(sender, "it is heard where it was dialed");
-    const Status heard = callers_.Hear(*caller);
+    const Status heard = Hear(*caller);
     return heard.ok() ? TakeParts(parts, 1, sender, frame) : Refuse(sender, heard.message());
   }
 
-  // Another release may name itself in another way: then its version is what is wrong.
-  static std::string WhyNoCaller(const std::vector<zmq::message_t>& parts) {
-    Frame frame;
-    if (parts.size() > 1 && parts[1].size() == sizeof(FrameHeader)) {
-      std::memcpy(&frame.header, parts[1].data(), sizeof(FrameHeader));
+  Status Hear(const CallerId& caller) {
+    if (links_.To(caller.peer) == nullptr) return callers_.Hear(caller);
+    return Status(Code::kInvalidArgument, "it is heard where it was dialed");
+  }
+
+  // From one of our ports for data.
+  Taken TakeSealed(size_t index, PeerId* from, Frame* frame) {
+    std::vector<zmq::message_t> parts;
+    if (!ReceiveParts(data_listeners_[index], &parts)) return Taken::kNothing;
+    bool sealed = false;
+    const DataListeners::Session* const session = data_listeners_.Open(index, &parts, &sealed);
+    if (session == nullptr) return Refuse({}, "at the port for data it shows no session there is");
+    *from = session->caller.peer;
+    const Sender sender{*from, session->key, session->own_key};
+    if (!sealed) return Refuse(sender, kNoSeal);
+    const Status heard = Hear(session->caller);
+    return heard.ok() ? TakeParts(parts, 0, sender, frame, BodyCheck::kElsewhere)
+                      : Refuse(sender, heard.message());
+  }
+
+  // From the port for data of a listener.
+  Taken TakeSealedOf(Links::Link& link, PeerId* from, Frame* frame) {
+    std::vector<zmq::message_t> parts;
+    if (!link.data || !link.data->has_session() || !ReceiveParts(link.data->socket(), &parts)) {
+      return Taken::kNothing;
     }
-    const Status version = CheckFrame(frame);
-    return version.code() == Code::kInvalidArgument ? version.message()
-                                                    : "its routing id is none of ours";
+    *from = link.peer;
+    const Sender sender{link.peer, link.listener_key, ""};
+    return link.data->Open(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kElsewhere)
+                                   : Refuse(sender, kNoSeal);
   }
 
   // `first`: where the header stands.
   Taken TakeParts(std::vector<zmq::message_t>& parts, size_t first, const Sender& sender,
-                  Frame* frame) {
-    if (parts.size() < first + 2 || parts.size() > first + kPartsMax) {
-      return Refuse(sender, std::to_string(parts.size() - first) + " parts are no frame");
-    }
-    const zmq::message_t& header = parts[first];
-    if (header.size() != sizeof(FrameHeader)) {
-      return Refuse(sender, "a header of " + std::to_string(header.size()) + " bytes");
-    }
-    std::memcpy(&frame->header, header.data(), sizeof(FrameHeader));
-    frame->envelope = BufferOf(std::move(parts[first + 1]));
-    frame->sections.clear();
-    Status shared;
-    for (size_t i = first + 2; i < parts.size(); ++i) {
-      Buffer section = BufferOf(std::move(parts[i]));
-      if (IsShared(frame->header, i - first - 2)) {
-        Result<Buffer> block = paths_.Take(sender.peer, section);
-        shared = block.ok() ? shared : block.status();
-        if (block.ok()) section = *std::move(block);
-      }
-      frame->sections.push_back(std::move(section));
-    }
-    if (!shared.ok()) return Refuse(sender, shared.message());
-    if (const Status status = CheckFrame(*frame); !status.ok()) {
+                  Frame* frame, BodyCheck body = BodyCheck::kChecksum) {
+    const Status read = ReadFrame(
+        parts, first, [&](const Buffer& block) { return paths_.Take(sender.peer, block); }, frame);
+    if (!read.ok()) return Refuse(sender, read.message());
+    if (const Status status = CheckFrame(*frame, body); !status.ok()) {
       return Refuse(sender, status.message());
     }
     if (frame->header.sender != sender.peer.value) {
@@ -250,6 +271,7 @@ class ZmqTransport : public Transport {
     if (const Status may = MaySend(sender, *frame); !may.ok()) {
       return Refuse(sender, may.message());
     }
+    if (IsSessionFrame(frame->header)) return OnSession(sender, *frame, body);
     if (SharedMemoryLinks::IsControl(frame->header)) {
       paths_.OnControl(sender.peer, *frame);
       ++controls_heard_;
@@ -260,27 +282,50 @@ class ZmqTransport : public Transport {
     return Taken::kFrame;
   }
 
+  // Sessions are set up over CURVE: asked for where we listen, and answered where we dialed.
+  Taken OnSession(const Sender& sender, const Frame& frame, BodyCheck body) {
+    Links::Link* const link = links_.To(sender.peer);
+    const bool expected = IsSessionRequest(frame.header)
+                              ? link == nullptr && data_listeners_.size() > 0
+                              : link != nullptr && link->data != nullptr;
+    if (!expected || body == BodyCheck::kElsewhere) {
+      return Refuse(sender, "it speaks of a session for data, which there is none of here");
+    }
+    ++controls_heard_;
+    if (link != nullptr) {
+      counters_.frames_dropped += links_.OnSessionAnswer(*link, frame);
+      return Taken::kControl;
+    }
+    const CallerId caller = *callers_.Find(sender.peer);
+    std::optional<CallerId> ended;
+    const SessionGrant& grant = data_listeners_.Grant(caller, sender.key, sender.own_key, &ended);
+    AnswerSession(caller, SessionGrantFrame(grant));
+    if (ended) AnswerSession(*ended, SessionEndedFrame());
+    return Taken::kControl;
+  }
+
+  // What gets lost is asked for again by the connection that was lost with it.
+  void AnswerSession(const CallerId& caller, Frame frame) {
+    frame.header.sender = options_.self.value;
+    SealFrame(frame);
+    SendToCaller(caller, frame, {});
+  }
+
   Status MaySend(const Sender& sender, const Frame& frame) const {
     if (!options_.keys) return {};
     const AllowedKey* key = options_.keys->ring().Find(sender.key);
     if (key == nullptr || key->revoked) {
       return Status(Code::kInvalidArgument, "its key is not allowed any more");
     }
-    if (SharedMemoryLinks::IsControl(frame.header) || !options_.may_send) return {};
+    const bool ours = SharedMemoryLinks::IsControl(frame.header) || IsSessionFrame(frame.header);
+    if (ours || !options_.may_send) return {};
     return options_.may_send(key->role, frame);
   }
 
-  // Logged once a peer, or with keys once a key: what went wrong once will with every retry.
   Taken Refuse(const Sender& sender, const std::string& why) {
     ++counters_.frames_refused;
-    const AllowedKey* key = options_.keys ? options_.keys->ring().Find(sender.key) : nullptr;
-    const std::string peer = "peer " + std::to_string(sender.peer.value);
-    const std::string who =
-        key == nullptr ? peer : std::string(WordOf(key->role)) + " " + key->name;
-    if (senders_logged_.size() < kSendersLoggedMax && senders_logged_.insert(who + peer).second) {
-      LOG(WARNING) << "refused a frame of " << who << (key == nullptr ? "" : ", " + peer) << ": "
-                   << why;
-    }
+    refusals_.Tell(sender.peer, options_.keys ? options_.keys->ring().Find(sender.key) : nullptr,
+                   why);
     return Taken::kRefused;
   }
 
@@ -297,6 +342,11 @@ class ZmqTransport : public Transport {
     }
     for (size_t i = 0; i < links_.size(); ++i) {
       items.push_back({links_[i].connection.socket().handle(), 0, ZMQ_POLLIN, 0});
+      if (links_[i].data == nullptr || !links_[i].data->has_session()) continue;
+      items.push_back({links_[i].data->socket().handle(), 0, ZMQ_POLLIN, 0});
+    }
+    for (size_t i = 0; i < data_listeners_.size(); ++i) {
+      items.push_back({data_listeners_[i].handle(), 0, ZMQ_POLLIN, 0});
     }
     const size_t first_watch = items.size();
     for (const int watch : paths_.Watches()) items.push_back({nullptr, watch, ZMQ_POLLIN, 0});
@@ -322,13 +372,14 @@ class ZmqTransport : public Transport {
   std::optional<Authenticator> authenticator_;
   Links links_;
   Listeners listeners_;
+  DataListeners data_listeners_;
   Callers callers_;
   SharedMemoryLinks paths_;
   size_t last_served_ = 0;
   uint64_t controls_heard_ = 0;
   const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
   int64_t keys_looked_ms_ = 0;
-  std::set<std::string> senders_logged_;
+  Refusals refusals_;
   TransportCounters counters_;
 };
 

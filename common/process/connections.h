@@ -24,6 +24,10 @@ struct Connections {
 // open to others, or when both flags are given.
 Result<Connections> ReadConnections(std::vector<KeyRole> roles);
 
+// What `word`, the value of --data_plane, means. kInvalidArgument when it means nothing, or asks for
+// seals without keys.
+Result<DataPlane> ReadDataPlane(const Connections& connections, const std::string& word);
+
 // Says on the terminal and in the log what is given up, where `role` listens on `address` beyond
 // this machine without keys. `address` as Listen() returned it.
 void WarnOfOpenDoor(const Connections& connections, const std::string& role,

@@ -23,7 +23,7 @@ Result<std::string> Listeners::Listen(const std::string& text) {
   try {
     Router router = NewRouter();
     zmq::socket_t& socket = router.connections.socket();
-    if (zmq_bind(socket.handle(), address.ToString().c_str()) != 0) {
+    if (zmq_bind(socket.handle(), address.Endpoint(address.port).c_str()) != 0) {
       return BindFailure(address, zmq_errno(), zmq_strerror(zmq_errno()));
     }
     router.endpoint = socket.get(zmq::sockopt::last_endpoint);

@@ -22,6 +22,7 @@ class Listeners {
 
   size_t size() const { return routers_.size(); }
   zmq::socket_t& operator[](size_t i) { return routers_[i].connections.socket(); }
+  const std::string& own_key(size_t i) const { return routers_[i].own_key; }
 
   Result<std::string> Listen(const std::string& text);
   // The ring is another: listens under our own key of now. With a revoked key among those that were
