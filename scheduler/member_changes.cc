@@ -9,6 +9,23 @@
 #include "scheduler/scheduler_inside.h"
 
 namespace hdps {
+namespace {
+
+// A view, and one that is wanted, that this job can have.
+Status StateFits(const Job& job, const SchedulerState& state) {
+  const View& view = state.view;
+  if (view.shards.num_shards() != job.cluster.shards) {
+    return Status(Code::kCorruption, "scheduler.state has " +
+                                         std::to_string(view.shards.num_shards()) +
+                                         " shards, the job " + std::to_string(job.cluster.shards));
+  }
+  HDPS_RETURN_IF_ERROR(ValidateMembers(job, static_cast<uint32_t>(view.servers.size()),
+                                       static_cast<uint32_t>(view.workers.size())));
+  if (state.wanted_servers == 0) return {};
+  return ValidateMembers(job, state.wanted_servers, state.wanted_workers);
+}
+
+}  // namespace
 
 // A process that is started in the place of one that died may come before the death is noticed,
 // also before the cluster is complete.
@@ -51,6 +68,25 @@ void SchedulerNode::Impl::MakeCoordinator() {
     parts.give_up = [this](PeerId peer, const std::string& how) { GiveUp(peer, how); };
   }
   coordinator.emplace(options.job, options.out, parts);
+}
+
+void SchedulerNode::Impl::FindState() {
+  Result<std::optional<SchedulerState>> found = ReadSchedulerState(files, options.out);
+  Status usable = found.status();
+  if (found.ok()) {
+    if (!*found || options.resume == Resume::kNever) return;
+    const SchedulerState& state = **found;
+    if (state.job_digest != job_digest || state.num_servers != options.num_servers ||
+        state.num_workers != options.num_workers) {
+      return;
+    }
+    usable = StateFits(job, state);
+  }
+  if (usable.ok()) {
+    before = *std::move(found);
+  } else {
+    Notice("the job goes on from its newest checkpoint, if there is one: " + usable.message());
+  }
 }
 
 // The members have gone on meanwhile; a view of its own makes them deaf to whoever was scheduler

@@ -116,7 +116,9 @@ struct SchedulerNode::Impl {
   bool StandsBy(PeerId peer, const JoinRequest& request);
   void Form();
   void MakeCoordinator();
-  // Goes on where another process of the scheduler was.
+  // Finds what another process of the scheduler has left of this job; says why it is not used.
+  void FindState();
+  // Goes on where that process was.
   void TakeOver();
   // Leaves on disk what that needs, where it has changed.
   void KeepState();

@@ -265,16 +265,7 @@ Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOption
                       " holds checkpoints; give the job another --out, or remove them");
   }
   HDPS_ASSIGN_OR_RETURN(impl->start, impl->checkpoints.FindStart());
-  Result<std::optional<SchedulerState>> before = ReadSchedulerState(files, options.out);
-  if (!before.ok()) {
-    impl->Notice("the job goes on from its newest checkpoint, if there is one: " +
-                 before.status().message());
-  } else if (*before && options.resume != Resume::kNever &&
-             (*before)->job_digest == impl->job_digest &&
-             (*before)->num_servers == options.num_servers &&
-             (*before)->num_workers == options.num_workers) {
-    impl->before = *std::move(before);
-  }
+  impl->FindState();
   for (const auto& line : WarningsOf(impl->job, options.num_workers)) impl->voice.Warn(line);
   for (const std::string& refused : impl->checkpoints.refused()) {
     impl->Notice("refused the checkpoint " + refused);

@@ -1,8 +1,9 @@
 // The scheduler's state as JSON.
 #include "scheduler/scheduler_state.h"
 
-#include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <concepts>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -17,6 +18,21 @@ using Json = nlohmann::json;
 constexpr uint64_t kStateBytesMax = uint64_t{64} << 20;
 constexpr int kVersion = 1;
 
+// A number that `Number` cannot hold is refused as text of another kind is: by an exception.
+template <std::integral Number>
+Number WholeOf(const Json& json) {
+  const bool fits = json.is_number_unsigned()
+                        ? std::in_range<Number>(json.get<uint64_t>())
+                        : json.is_number_integer() && std::in_range<Number>(json.get<int64_t>());
+  if (fits) return json.get<Number>();
+  throw std::out_of_range((json.is_number() ? json.dump() : std::string(json.type_name())) +
+                          " where a whole number of another range is due");
+}
+template <std::integral Number>
+void Take(const Json& json, Number* to) {
+  *to = WholeOf<Number>(json);
+}
+
 // Values of the store are any bytes, which JSON's texts are not.
 Json BytesJson(const std::string& bytes) {
   Json list = Json::array();
@@ -25,7 +41,7 @@ Json BytesJson(const std::string& bytes) {
 }
 std::string BytesOf(const Json& json) {
   std::string bytes;
-  for (const Json& byte : json) bytes.push_back(static_cast<char>(byte.get<uint8_t>()));
+  for (const Json& byte : json) bytes.push_back(static_cast<char>(WholeOf<uint8_t>(byte)));
   return bytes;
 }
 
@@ -35,16 +51,16 @@ Json OwnersJson(const ShardMap& shards) {
   return list;
 }
 
-Json SumsJson(const JobState::Sums& sums) {
-  return {{"examples", sums.examples}, {"loss_sum", sums.loss_sum}};
-}
-JobState::Sums SumsOf(const Json& json) {
-  return {json.at("examples").get<uint64_t>(), json.at("loss_sum").get<double>()};
-}
-
 // JSON has no number for what is not finite.
 Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 double NumberOf(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
+
+Json SumsJson(const JobState::Sums& sums) {
+  return {{"examples", sums.examples}, {"loss_sum", NumberJson(sums.loss_sum)}};
+}
+JobState::Sums SumsOf(const Json& json) {
+  return {WholeOf<uint64_t>(json.at("examples")), NumberOf(json.at("loss_sum"))};
+}
 
 Json MembersJson(const std::vector<Member>& members,
                  const std::map<PeerId, MemberProcess>& processes) {
@@ -63,8 +79,8 @@ Json MembersJson(const std::vector<Member>& members,
 std::vector<Member> MembersOf(const Json& list, std::map<PeerId, MemberProcess>* processes) {
   std::vector<Member> members;
   for (const Json& json : list) {
-    const PeerId peer{json.at("peer").get<uint64_t>()};
-    members.push_back({peer, json.at("rank").get<uint32_t>(), json.at("address")});
+    const PeerId peer{WholeOf<uint64_t>(json.at("peer"))};
+    members.push_back({peer, WholeOf<uint32_t>(json.at("rank")), json.at("address")});
     (*processes)[peer] = {json.at("host"), json.at("process")};
   }
   return members;
@@ -104,7 +120,7 @@ Json EvaluationJson(const Evaluation& evaluation) {
           {"figures", FiguresJson(evaluation.figures)}};
 }
 Evaluation EvaluationOf(const Json& json) {
-  return {.examples = json.at("examples"),
+  return {.examples = WholeOf<uint64_t>(json.at("examples")),
           .auc = NumberOf(json.at("auc")),
           .logloss = NumberOf(json.at("logloss")),
           .no_auc = json.at("no_auc"),
@@ -134,19 +150,23 @@ Json SummaryJson(const RunSummary& summary) {
 }
 RunSummary SummaryOf(const Json& json) {
   RunSummary summary;
-  summary.failures_survived = json.at("failures_survived");
-  summary.steps_again = json.at("steps_again");
-  summary.examples_again = json.at("examples_again");
-  summary.bad_rows = json.at("bad_rows");
-  for (size_t i = 0; i < 2; ++i) summary.digest[i] = json.at("digest").at(i);
-  summary.rows = json.at("rows");
-  summary.dense_rows = json.at("dense_rows");
-  summary.dense_parameters = json.at("dense_parameters");
-  const Json& counts = json.at("counts");
-  summary.row_counts = {counts.at(0), counts.at(1), counts.at(2), counts.at(3), counts.at(4)};
-  summary.row_bytes = json.at("row_bytes");
-  summary.server_bytes_max = json.at("server_bytes_max");
-  if (json.contains("resumed_from")) summary.resumed_from = json.at("resumed_from").get<Clock>();
+  Take(json.at("failures_survived"), &summary.failures_survived);
+  Take(json.at("steps_again"), &summary.steps_again);
+  Take(json.at("examples_again"), &summary.examples_again);
+  Take(json.at("bad_rows"), &summary.bad_rows);
+  for (size_t i = 0; i < 2; ++i) Take(json.at("digest").at(i), &summary.digest[i]);
+  Take(json.at("rows"), &summary.rows);
+  Take(json.at("dense_rows"), &summary.dense_rows);
+  Take(json.at("dense_parameters"), &summary.dense_parameters);
+  RowCounts& counts = summary.row_counts;
+  size_t i = 0;
+  for (uint64_t* const count :
+       {&counts.admitted, &counts.refused, &counts.evicted, &counts.fetched, &counts.on_disk}) {
+    Take(json.at("counts").at(i++), count);
+  }
+  Take(json.at("row_bytes"), &summary.row_bytes);
+  Take(json.at("server_bytes_max"), &summary.server_bytes_max);
+  if (json.contains("resumed_from")) summary.resumed_from = WholeOf<Clock>(json.at("resumed_from"));
   if (json.contains("evaluation")) summary.evaluation = EvaluationOf(json.at("evaluation"));
   for (const Json& set : json.value("eval_sets", Json::array())) {
     summary.eval_sets.emplace_back(set.at("name"), EvaluationOf(set.at("evaluation")));
@@ -193,7 +213,7 @@ Json JobJson(const JobState& job) {
 // A number that is none of the enum's is refused as text of another kind is: by an exception.
 template <typename Enum>
 Enum EnumOf(const Json& json, Enum last) {
-  const int value = json.get<int>();
+  const int value = WholeOf<int>(json);
   if (value < 0 || value > static_cast<int>(last)) throw std::out_of_range("a step of no kind");
   return static_cast<Enum>(value);
 }
@@ -201,8 +221,10 @@ Enum EnumOf(const Json& json, Enum last) {
 JobState JobOf(const Json& json) {
   JobState job;
   job.phase = EnumOf(json.at("phase"), JobPhase::kOver);
-  job.plan.position = {json.at("clock"), json.at("epoch"), json.at("epoch_start")};
-  job.plan.saved = json.at("saved");
+  Take(json.at("clock"), &job.plan.position.clock);
+  Take(json.at("epoch"), &job.plan.position.epoch);
+  Take(json.at("epoch_start"), &job.plan.position.epoch_start);
+  Take(json.at("saved"), &job.plan.saved);
   job.plan.stopped = json.at("stopped");
   job.plan.ending = json.at("ending");
   job.plan.stopped_early = json.value("stopped_early", false);
@@ -212,45 +234,35 @@ JobState JobOf(const Json& json) {
     if (!watched.ok()) throw std::out_of_range(watched.status().message());
     job.watched = *std::move(watched);
   }
-  job.epoch_rows = json.value("epoch_rows", uint64_t{0});
+  if (json.contains("epoch_rows")) Take(json.at("epoch_rows"), &job.epoch_rows);
   for (const Json& step : json.at("due")) job.plan.due.push_back(EnumOf(step, JobStep::kFinish));
   for (const Json& order : json.at("orders")) {
     Command command;
     command.command = CommandKind::kTrain;
-    command.id = {order.at("id").get<uint64_t>()};
-    command.until = order.at("until");
-    command.epoch = order.at("epoch");
-    command.epoch_start = order.at("epoch_start");
+    Take(order.at("id"), &command.id.value);
+    Take(order.at("until"), &command.until);
+    Take(order.at("epoch"), &command.epoch);
+    Take(order.at("epoch_start"), &command.epoch_start);
     command.rate = order.value("rate", 1.0);
-    job.orders.push_back({PeerId{order.at("worker").get<uint64_t>()}, std::move(command)});
+    job.orders.push_back({PeerId{WholeOf<uint64_t>(order.at("worker"))}, std::move(command)});
   }
   job.stop = json.at("stop");
   job.trained = SumsOf(json.at("trained"));
   job.epoch = SumsOf(json.at("epoch_sums"));
   job.last_epoch = SumsOf(json.at("last_epoch_sums"));
-  job.examples_before = json.at("examples_before");
-  job.examples_worked = json.at("examples_worked");
-  job.training_ms = json.at("training_ms");
-  job.wall_ms = json.at("wall_ms");
+  Take(json.at("examples_before"), &job.examples_before);
+  Take(json.at("examples_worked"), &job.examples_worked);
+  Take(json.at("training_ms"), &job.training_ms);
+  Take(json.at("wall_ms"), &job.wall_ms);
   job.summary = SummaryOf(json.at("summary"));
   return job;
 }
 
-// What a state must hold together, whoever has written it.
-bool IsWhole(const SchedulerState& state) {
-  const View& view = state.view;
-  if (view.servers.empty() || view.workers.empty() ||
-      state.processes.size() != view.Holders().size() + view.workers.size()) {
-    return false;
-  }
-  const auto is_there = [&](ServerId owner) { return owner.value < view.servers.size(); };
-  const auto copies = [&](const GroupBackup& backup) { return is_there(backup.group); };
-  if (!std::ranges::all_of(view.shards.owner, is_there)) return false;
-  if (!std::ranges::all_of(view.backups, copies)) return false;
-  constexpr uint32_t kMembersMax = 1u << 16;
-  if (state.wanted_servers > kMembersMax || state.wanted_workers > kMembersMax) return false;
-  const JobPosition& at = state.job.plan.position;
-  return at.clock >= 0 && at.epoch_start >= 0 && at.epoch_start <= at.clock;
+uint64_t PeerOf(const std::string& text) {
+  uint64_t peer = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), peer);
+  if (error == std::errc() && std::to_string(peer) == text) return peer;
+  throw std::out_of_range("a command to '" + text + "', which is no number of a member");
 }
 
 }  // namespace
@@ -294,36 +306,38 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
   HDPS_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(files, path, kStateBytesMax));
   try {
     const Json json = Json::parse(text);
-    if (json.at("version").get<int>() != kVersion) {
+    if (WholeOf<int>(json.at("version")) != kVersion) {
       return Status(Code::kCorruption, path + ": of another version");
     }
     SchedulerState state;
-    state.job_digest = json.at("job_digest");
-    state.num_servers = json.at("num_servers");
-    state.num_workers = json.at("num_workers");
-    state.wanted_servers = json.at("wanted_servers");
-    state.wanted_workers = json.at("wanted_workers");
-    state.view.view = {json.at("view").get<uint64_t>()};
-    state.view.restarts = json.at("restarts");
-    state.view.placed = {json.at("placed").get<uint64_t>()};
+    Take(json.at("job_digest"), &state.job_digest);
+    Take(json.at("num_servers"), &state.num_servers);
+    Take(json.at("num_workers"), &state.num_workers);
+    Take(json.at("wanted_servers"), &state.wanted_servers);
+    Take(json.at("wanted_workers"), &state.wanted_workers);
+    Take(json.at("view"), &state.view.view.value);
+    Take(json.at("restarts"), &state.view.restarts);
+    Take(json.at("placed"), &state.view.placed.value);
     state.view.servers = MembersOf(json.at("servers"), &state.processes);
     state.view.workers = MembersOf(json.at("workers"), &state.processes);
     for (const Json& owner : json.at("shard_owner")) {
-      state.view.shards.owner.push_back({owner.get<uint32_t>()});
+      state.view.shards.owner.push_back({WholeOf<uint32_t>(owner)});
     }
     const std::vector<Member> backups =
         MembersOf(json.at("backups").at("members"), &state.processes);
     for (size_t i = 0; i < backups.size(); ++i) {
       const Json& group = json.at("backups").at("groups").at(i);
-      state.view.backups.push_back({ServerId{group.get<uint32_t>()}, backups[i]});
+      state.view.backups.push_back({ServerId{WholeOf<uint32_t>(group)}, backups[i]});
     }
     for (const auto& [peer, id] : json.at("last_ids").items()) {
-      state.last_ids[PeerId{std::stoull(peer)}] = id;
+      Take(id, &state.last_ids[PeerId{PeerOf(peer)}]);
     }
     for (const auto& [key, value] : json.at("entries").items()) state.entries[key] = BytesOf(value);
     state.boot = json.value("boot", std::string());
     state.job = JobOf(json.at("job"));
-    if (!IsWhole(state)) return Status(Code::kCorruption, path + ": its parts do not fit");
+    if (const std::string what = ContradictionIn(state); !what.empty()) {
+      return Status(Code::kCorruption, path + ": its parts do not fit: " + what);
+    }
     return std::optional<SchedulerState>(std::move(state));
   } catch (const std::exception& error) {
     return Status(Code::kCorruption, path + ": " + error.what());

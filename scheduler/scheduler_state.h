@@ -76,7 +76,11 @@ struct SchedulerState {
 std::string SchedulerStatePath(const std::string& out);
 Status WriteSchedulerState(FileSystem& files, const std::string& out, const SchedulerState& state,
                            Survives survives = Survives::kMachine);
-// None where there is no such file. kCorruption says what is wrong with it.
+// None where there is no such file. kCorruption says what is wrong with it, also where its parts
+// contradict each other.
 Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files, const std::string& out);
+
+// What of a state does not agree with the rest of it, in words; empty where all does.
+std::string ContradictionIn(const SchedulerState& state);
 
 }  // namespace hdps

@@ -12,6 +12,7 @@
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/process/daemon.h"
+#include "server/server_memory_limit.h"
 #include "server/server_process.h"
 
 DEFINE_string(listen, "tcp://127.0.0.1:0",
@@ -60,6 +61,7 @@ Result<ProcessEnd> Run() {
   }
   TransportOptions connections = flags.connections.Options(identity.self);
   HDPS_ASSIGN_OR_RETURN(connections.data_plane, ReadDataPlane(flags.connections, FLAGS_data_plane));
+  HoldWithinLimit(*options.node.job, &connections.limits);
   const std::unique_ptr<Transport> transport = flags.faults.Around(NewZmqTransport(connections));
   HDPS_ASSIGN_OR_RETURN(identity.own_address, transport->Listen(FLAGS_listen));
   WarnOfOpenDoor(flags.connections, "server", FLAGS_listen, identity.own_address);

@@ -98,6 +98,13 @@ Result<std::unique_ptr<FileLock>> LockSpillFolder(FileSystem& files, const std::
 
 }  // namespace
 
+void HoldWithinLimit(const Job& job, PeerLimits* limits) {
+  constexpr uint64_t kLeast = 64 << 20;
+  if (job.cluster.memory_limit == 0) return;
+  const uint64_t most = std::max(kLeast, job.cluster.memory_limit / 2);
+  HoldAtMost(std::min(limits->all_held_bytes_max, most), limits);
+}
+
 uint64_t ResidentBytes(FileSystem& files) {
   constexpr uint64_t kTextBytesMax = 4096;
   const Result<std::string> text = ReadWholeFile(files, "/proc/self/statm", kTextBytesMax);

@@ -9,6 +9,7 @@
 #include "common/base/status.h"
 #include "common/base/thread_annotations.h"
 #include "common/job/job.h"
+#include "common/net/peer_limits.h"
 #include "common/platform/file_system.h"
 #include "embedding/disk/disk_store.h"
 #include "embedding/shard_memory.h"
@@ -42,6 +43,11 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
 // Where the limit cannot be kept: why, and which limit or how many servers would do. Empty: it can.
 std::string WhyLimitIsTooSmall(const Job& job, const MemoryLimitOptions& options,
                                uint64_t process_bytes);
+
+// Of what has arrived at a server and waits, half of the job's limit at most, where it has one: a
+// limit is refused that has no room for twice what a step brings. It is part of what is measured
+// beside the rows, which make room for it.
+void HoldWithinLimit(const Job& job, PeerLimits* limits);
 
 // Bytes of this process that are in memory now; 0 where the system does not tell.
 uint64_t ResidentBytes(FileSystem& files);

@@ -126,15 +126,14 @@ Status Generate() {
 }  // namespace
 
 Subcommand GenerateCommand() {
-  return {
-      "generate",
-      "write a synthetic click log with a known best AUC",
-      "hdps generate --out=DIR [--rows=N] [flags]\n"
-      "Writes data with a planted model and a job file that trains on it, job.json, and prints\n"
-      "the best that can be reached.",
-      {"out", "kind", "format", "model", "rows", "eval_rows", "numeric", "categorical",
-       "vocabulary", "zipf", "seed", "signal", "ctr", "noise", "missing"},
-      Generate};
+  return {"generate",
+          "write a synthetic click log with a known best AUC",
+          "hdps generate --out=DIR [--rows=N] [flags]\n"
+          "Writes data with a planted model and a job file that trains on it, job.json,\n"
+          "and prints the best that can be reached.",
+          {"out", "kind", "format", "model", "rows", "eval_rows", "numeric", "categorical",
+           "vocabulary", "zipf", "seed", "signal", "ctr", "noise", "missing"},
+          Generate};
 }
 
 }  // namespace hdps

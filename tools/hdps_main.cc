@@ -20,7 +20,8 @@ void PrintHelp(const std::vector<hdps::Subcommand>& commands) {
       "  %-10s this list\n\n"
       "example:\n"
       "  hdps train --job=examples/census/census.json --out=out/census --workers=2\n\n"
-      "A cluster of many machines is run by hdps-scheduler, hdps-server and hdps-worker.\n",
+      "A cluster of many machines is run by hdps-scheduler, hdps-server and\n"
+      "hdps-worker.\n",
       "help");
 }
 

@@ -166,8 +166,9 @@ Subcommand KeygenCommand() {
   return {"keygen",
           "makes the keys of a job, rotates and revokes them",
           "hdps keygen --out=DIR [--add=ROLE:NAME | --rotate=NAME | --revoke=NAME]\n"
-          "Makes one key for each role, scheduler, server, worker, reader and admin, and the\n"
-          "list of those allowed; or changes that list, which daemons look at once a second.",
+          "Makes one key for each role, scheduler, server, worker, reader and admin, and\n"
+          "the list of those allowed; or changes that list, which daemons look at once a\n"
+          "second.",
           {"out", "add", "rotate", "revoke"},
           Run};
 }

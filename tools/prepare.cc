@@ -179,15 +179,16 @@ Status Prepare(const std::vector<std::string>& arguments) {
 }  // namespace
 
 Subcommand PrepareCommand() {
-  return {
-      "prepare",
-      "look at data files, and write a job that trains on them",
-      "hdps prepare FILE... --out=DIR [--label=NAME] [--eval=FILE,...] [--model=wide_deep]\n"
-      "Reads csv, tsv, criteo, libsvm, libffm or libfm files, packed or not, once, tells their\n"
-      "columns, and writes DIR/job.json, which trains as it is, and DIR/report.txt.",
-      {"out", "label", "eval", "model"},
-      nullptr,
-      Prepare};
+  return {"prepare",
+          "look at data files, and write a job that trains on them",
+          "hdps prepare FILE... --out=DIR [--label=NAME] [--eval=FILE,...]\n"
+          "                    [--model=wide_deep]\n"
+          "Reads csv, tsv, criteo, libsvm, libffm or libfm files, packed or not, once,\n"
+          "tells their columns, and writes DIR/job.json, which trains as it is, and\n"
+          "DIR/report.txt.",
+          {"out", "label", "eval", "model"},
+          nullptr,
+          Prepare};
 }
 
 }  // namespace hdps

@@ -44,9 +44,9 @@ Subcommand ReportCommand() {
   return {"report",
           "one HTML page of a run, or of two beside each other",
           "hdps report OUT [OUT2] [--html=FILE]\n"
-          "OUT is the --out of a run, also of one that still goes on. The page has curves of\n"
-          "training and evaluation, where time goes, events, the data and the job; with two runs,\n"
-          "both in each picture and the settings that differ.",
+          "OUT is the --out of a run, also of one that still goes on. The page has curves\n"
+          "of training and evaluation, where time goes, events, the data and the job; with\n"
+          "two runs, both in each picture and the settings that differ.",
           {"html"},
           nullptr,
           Report};

@@ -9,7 +9,6 @@
 #include "tools/commands.h"
 #include "tools/scheduler_question.h"
 
-DECLARE_string(scheduler);
 // Of hdps train too, where they are plain counts.
 DEFINE_string(scale_servers, "", "Servers from now on: N, or +N or -N for so many more or fewer");
 DEFINE_string(scale_workers, "", "Workers from now on: N, or +N or -N for so many more or fewer");
@@ -36,11 +35,6 @@ Result<Count> ReadCount(const char* flag, const std::string& text) {
 }
 
 Status Run() {
-  if (FLAGS_scheduler.empty()) {
-    return {Code::kInvalidArgument,
-            "--scheduler is missing; give the address that hdps-scheduler printed, "
-            "--scheduler=tcp://HOST:PORT"};
-  }
   HDPS_ASSIGN_OR_RETURN(const Count servers, ReadCount("scale_servers", FLAGS_scale_servers));
   HDPS_ASSIGN_OR_RETURN(const Count workers, ReadCount("scale_workers", FLAGS_scale_workers));
   if (FLAGS_scale_servers.empty() && FLAGS_scale_workers.empty()) {
@@ -48,9 +42,8 @@ Status Run() {
             "nothing to change; give --scale_servers or --scale_workers, as N, +N or -N"};
   }
   const ScaleRequest request{servers.value, servers.relative, workers.value, workers.relative};
-  HDPS_ASSIGN_OR_RETURN(const Connections connections, ReadConnections({KeyRole::kAdmin}));
   HDPS_ASSIGN_OR_RETURN(const ScaleReply reply,
-                        AskScheduler<ScaleReply>(FLAGS_scheduler, connections, request));
+                        AskScheduler<ScaleReply>({KeyRole::kAdmin}, request));
   if (reply.code != Code::kOk) return {reply.code, reply.message};
   std::puts(reply.message.c_str());
   return {};
@@ -61,7 +54,8 @@ Status Run() {
 Subcommand ScaleCommand() {
   return {"scale",
           "goes on with more or fewer servers or workers",
-          "hdps scale --scheduler=ADDRESS [--keys=DIR] [--scale_servers=+1] [--scale_workers=-1]",
+          "hdps scale --scheduler=ADDRESS [--keys=DIR] [--scale_servers=+1]\n"
+          "                  [--scale_workers=-1]",
           {"scheduler", "keys", "insecure", "scale_servers", "scale_workers"},
           Run};
 }

@@ -6,25 +6,22 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/net/transport.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/platform/random.h"
 #include "common/process/connections.h"
 #include "common/protocol/messages.h"
 
 namespace hdps {
 
-// A line to the scheduler at one address.
+// A line to the scheduler of --scheduler.
 class SchedulerLine {
  public:
-  static Result<std::unique_ptr<SchedulerLine>> Open(const std::string& address,
-                                                     const Connections& connections) {
-    std::unique_ptr<SchedulerLine> line(new SchedulerLine(address, connections));
-    HDPS_RETURN_IF_ERROR(line->transport_->Connect(kSchedulerPeer, address));
-    return line;
-  }
+  // With the key, of --keys, that the first of `roles` has there. kInvalidArgument when a flag is
+  // missing or wrong.
+  static Result<std::unique_ptr<SchedulerLine>> Open(std::vector<KeyRole> roles);
 
   // The question may be lost: it is asked again until there is an answer, or kUnavailable after
   // `patience_ms`. Whoever answers it twice must mean the same.
@@ -41,10 +38,10 @@ class SchedulerLine {
       HDPS_RETURN_IF_ERROR(DecodeMessage(frame, &reply));
       return reply;
     }
-    return Status(Code::kUnavailable, "nobody answers at " + address_ + " for " +
-                                          std::to_string(patience_ms / 1000) +
-                                          " s; is the scheduler running there" +
-                                          (with_keys_ ? ", and does it allow this key?" : "?"));
+    return Status(Code::kUnavailable,
+                  "nobody answers at " + address_ + " for " + std::to_string(patience_ms / 1000) +
+                      " s; is the scheduler running there" +
+                      (connections_.keys ? ", and does it allow this key?" : "?"));
   }
   // Lets so much time pass; what comes meanwhile answers nothing.
   void Pause(int64_t ms) {
@@ -56,26 +53,23 @@ class SchedulerLine {
     }
   }
   int64_t NowMs() { return clock_->NowMs(); }
+  const std::string& address() const { return address_; }
+  bool may_leave() const { return connections_.may_leave(); }
 
  private:
-  SchedulerLine(std::string address, const Connections& connections)
-      : address_(std::move(address)),
-        with_keys_(connections.keys != nullptr),
-        clock_(NewSystemClock()),
-        transport_(NewZmqTransport(connections.Options(NewPeerId()))) {}
+  SchedulerLine(std::string address, Connections connections);
 
   const std::string address_;
-  const bool with_keys_;
+  const Connections connections_;
   const std::unique_ptr<MonotonicClock> clock_;
   const std::unique_ptr<Transport> transport_;
 };
 
 template <typename Reply, typename Request>
-Result<Reply> AskScheduler(const std::string& address, const Connections& connections,
-                           const Request& request) {
+Result<Reply> AskScheduler(std::vector<KeyRole> roles, const Request& request) {
   constexpr int64_t kPatienceMs = 5000;
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerLine> line,
-                        SchedulerLine::Open(address, connections));
+                        SchedulerLine::Open(std::move(roles)));
   return line->Ask<Reply>(request, kPatienceMs);
 }
 

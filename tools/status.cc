@@ -11,7 +11,6 @@
 #include "tools/commands.h"
 #include "tools/scheduler_question.h"
 
-DEFINE_string(scheduler, "", "Where the scheduler listens: tcp://HOST:PORT or ipc://PATH");
 DECLARE_bool(json);
 
 namespace hdps {
@@ -45,15 +44,9 @@ void PrintJson(const StatusReply& status) {
 }
 
 Status Run() {
-  if (FLAGS_scheduler.empty()) {
-    return {Code::kInvalidArgument,
-            "--scheduler is missing; give the address that hdps-scheduler printed, "
-            "--scheduler=tcp://HOST:PORT"};
-  }
-  HDPS_ASSIGN_OR_RETURN(const Connections connections,
-                        ReadConnections({KeyRole::kReader, KeyRole::kAdmin}));
-  HDPS_ASSIGN_OR_RETURN(const StatusReply status,
-                        AskScheduler<StatusReply>(FLAGS_scheduler, connections, StatusRequest()));
+  HDPS_ASSIGN_OR_RETURN(
+      const StatusReply status,
+      AskScheduler<StatusReply>({KeyRole::kReader, KeyRole::kAdmin}, StatusRequest()));
   FLAGS_json ? PrintJson(status) : Print(status);
   return {};
 }

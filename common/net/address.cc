@@ -14,7 +14,7 @@ namespace hdps {
 namespace {
 
 constexpr size_t kSocketPathBytesMax = 107;  // sun_path of sockaddr_un, less its final zero.
-constexpr size_t kHostCharactersMax = 253;
+constexpr size_t kHostBytesMax = 253;        // Of a name that DNS knows; kAddressBytesMax follows.
 constexpr const char* kRight = "tcp://HOST:PORT, HOST:PORT or ipc://PATH";
 
 Status Malformed(const std::string& text, const std::string& what) {
@@ -45,9 +45,14 @@ Result<Address> ParseTcp(const std::string& text, const std::string& rest) {
   if (address.host == "localhost") address.host = "127.0.0.1";
   std::string port = rest.substr(colon + 1);
   if (address.host != "*" &&
-      (address.host.empty() || address.host.size() > kHostCharactersMax ||
+      (address.host.empty() ||
        !std::all_of(address.host.begin(), address.host.end(), IsHostCharacter))) {
     return Malformed(text, "\"" + address.host + "\" is no host name or IPv4 address");
+  }
+  if (address.host.size() > kHostBytesMax) {
+    return Malformed(
+        text.substr(0, 64) + "...",
+        "its host is longer than " + std::to_string(kHostBytesMax) + " bytes, as no host name is");
   }
   if (const size_t plus = port.find('+'); plus != std::string::npos) {
     const std::string data_port = port.substr(plus + 1);

@@ -96,6 +96,17 @@ void TakeFrames(Ends& ends, TimeMs until) {
   }
 }
 
+// "; ended at the limit on frames a second: 3, ..."; empty where none was.
+std::string ShowEnded(const EndedConnections& ended) {
+  std::string text;
+  for (const auto& [limit, word] : WordsOf(PeerLimit{})) {
+    if (ended[limit] == 0) continue;
+    text += (text.empty() ? "; connections ended at the limit on " : ", ") + std::string(word) +
+            ": " + std::to_string(ended[limit]);
+  }
+  return text;
+}
+
 }  // namespace
 
 ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
@@ -133,7 +144,7 @@ ProcessEnd RunNodeLoop(Node& node, Transport& transport, MonotonicClock& clock,
             << moved.frames_received << " frames, refused " << moved.frames_refused
             << "; connections by key: " << moved.connections_admitted << " let in, "
             << moved.connections_refused << " refused, " << moved.handshakes_failed
-            << " without a handshake";
+            << " without a handshake" << ShowEnded(moved.ended);
   return {node.exit_status(), node.exit_reason()};
 }
 

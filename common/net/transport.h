@@ -12,6 +12,7 @@
 #include "common/net/frame.h"
 #include "common/net/keys/key_folder.h"
 #include "common/net/node.h"
+#include "common/net/peer_limits.h"
 #include "common/net/section_allocator.h"
 
 namespace hdps {
@@ -38,6 +39,7 @@ struct TransportOptions {
   uint32_t queue_frames_max = 1024;  // Frames waiting for one peer before more are dropped.
   // No part of a message, from whomever, may be longer: its connection ends.
   uint64_t part_bytes_max = kFrameBytesMax;
+  PeerLimits limits = {};  // Of those who dial us.
   // Memory shared with each peer of this machine for what is on its way to it; 0 = none is shared.
   // It takes only as much as was ever on its way at once.
   size_t shared_bytes_per_peer = size_t{128} << 20;
@@ -51,6 +53,7 @@ struct TransportCounters {
   uint64_t bytes_shared = 0;    // Of bytes_sent: through memory that the peer sees too.
   // With keys, of connections to us: let in, refused by the list, and not even properly opened.
   uint64_t connections_admitted = 0, connections_refused = 0, handshakes_failed = 0;
+  EndedConnections ended;  // By us, of those to us.
 };
 
 // Moves frames between peers: at most once, in order between two peers, never blocking the sender.

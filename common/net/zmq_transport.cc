@@ -20,7 +20,7 @@
 #include "common/net/shared/shared_memory_links.h"
 #include "common/net/transport.h"
 #include "common/net/zmq/authenticator.h"
-#include "common/net/zmq/data_listeners.h"
+#include "common/net/zmq/data_sessions.h"
 #include "common/net/zmq/links.h"
 #include "common/net/zmq/listeners.h"
 #include "common/net/zmq/parts.h"
@@ -32,7 +32,7 @@ namespace {
 
 constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
 constexpr int kWaitsPerReceive = 3;
-constexpr int64_t kLookAtKeysEveryMs = 50;
+constexpr int64_t kTendEveryMs = 50;
 
 // Invariant: with keys, whatever is handed out came from the holder of an allowed key whose role
 // may send it.
@@ -43,7 +43,6 @@ class ZmqTransport : public Transport {
         wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         links_(context_, options_),
         listeners_(context_, options_),
-        data_listeners_(context_, options_),
         callers_(options.self),
         paths_(options.self, options.shared_bytes_per_peer) {
     PCHECK(wake_fd_ >= 0) << "eventfd";
@@ -51,10 +50,7 @@ class ZmqTransport : public Transport {
   }
   ~ZmqTransport() override { close(wake_fd_); }
 
-  Result<std::string> Listen(const std::string& text) override {
-    HDPS_ASSIGN_OR_RETURN(const std::string dialed, listeners_.Listen(text));
-    return data_listeners_.Listen(text, dialed);
-  }
+  Result<std::string> Listen(const std::string& text) override { return listeners_.Listen(text); }
   Status Connect(PeerId peer, const std::string& text) override {
     return links_.Connect(peer, text);
   }
@@ -78,12 +74,12 @@ class ZmqTransport : public Transport {
   }
 
   bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
-    if (options_.keys) TendKeys();
+    Tend();
     if (TakeFromAny(from, frame)) return true;
     if (timeout_ms <= 0) return false;
     // What paths say to each other is no reason to return empty-handed; but somebody who says more
     // than they ever do must not hold up the caller.
-    const int64_t until = options_.keys ? clock_->NowMs() + timeout_ms : 0;
+    const int64_t until = now_ms_ + timeout_ms;
     int64_t left = timeout_ms;
     for (int waits = 0; waits < kWaitsPerReceive;) {
       const uint64_t heard = controls_heard_;
@@ -91,12 +87,8 @@ class ZmqTransport : public Transport {
       if (TakeFromAny(from, frame)) return true;
       if (waited == Waited::kWoken) return false;
       if (controls_heard_ != heard) ++waits;
-      if (!options_.keys) {
-        if (waited == Waited::kNothing || controls_heard_ == heard) return false;
-        continue;
-      }
-      TendKeys();  // Which is due more often than the caller may know.
-      left = until - clock_->NowMs();
+      Tend();  // Which is due more often than the caller may know.
+      left = until - now_ms_;
       if (left <= 0) return false;
     }
     return false;
@@ -111,7 +103,8 @@ class ZmqTransport : public Transport {
   SectionAllocator* sections() override { return paths_.sections(); }
   TransportCounters counters() const override {
     TransportCounters counters = counters_;
-    counters.handshakes_failed = listeners_.handshakes().failed;
+    if (options_.keys) counters.handshakes_failed = listeners_.handshakes().failed;
+    counters.ended = listeners_.limits().ended();
     if (authenticator_) {
       counters.connections_admitted = authenticator_->num_admitted();
       counters.connections_refused = authenticator_->num_refused();
@@ -128,21 +121,26 @@ class ZmqTransport : public Transport {
     std::string own_key;  // Ours, which he was shown, where he dialed.
   };
 
+  void Tend() {
+    now_ms_ = clock_->NowMs();
+    if (now_ms_ < tended_ms_ + kTendEveryMs) return;
+    tended_ms_ = now_ms_;
+    if (options_.keys) TendKeys(now_ms_);
+    listeners_.Tend(now_ms_);
+  }
+
   // Lets in whoever may come, and takes up what has changed in the folder of keys.
-  void TendKeys() {
-    const int64_t now = clock_->NowMs();
-    if (now < keys_looked_ms_ + kLookAtKeysEveryMs) return;
-    keys_looked_ms_ = now;
+  void TendKeys(int64_t now) {
     const CurveKeys before = options_.keys->ring().own;
     if (options_.keys->Refresh(now)) {
       links_.OnNewKeys(before, now);
-      listeners_.OnNewKeys(*authenticator_);
-      data_listeners_.OnNewKeys();
+      listeners_.OnNewKeys(*authenticator_, now);
+      sessions_.OnNewKeys(options_.keys->ring());
     }
     authenticator_->AnswerAll(options_.keys->ring());
     links_.Tend(now);
     const uint64_t failed = listeners_.handshakes().failed;
-    listeners_.Tend();
+    listeners_.TakeEvents(now);
     if (failed == 0 && listeners_.handshakes().failed > 0) {
       LOG(WARNING)
           << "a connection has failed its handshake: it has no key, or not the one of this "
@@ -162,27 +160,18 @@ class ZmqTransport : public Transport {
     Links::Link* const link = links_.To(to);
     const CallerId* const id = link == nullptr ? callers_.Find(to) : nullptr;
     if (link == nullptr && id == nullptr) return false;
-    DataListeners::Session* const session = id != nullptr ? data_listeners_.Find(*id) : nullptr;
+    DataSessions::Session* const session = id != nullptr ? sessions_.Find(*id) : nullptr;
     const bool data = session != nullptr || (link != nullptr && link->data != nullptr);
     SealFrame(frame, data ? BodyCheck::kElsewhere : BodyCheck::kChecksum);
-    if (session != nullptr) return data_listeners_.Send(*session, frame, blocks);
+    if (session != nullptr) return listeners_.SendInSession(*session, frame, blocks);
     if (data) return link->data->Send(frame, blocks);
     if (link != nullptr) return SendParts(link->connection.socket(), nullptr, frame, blocks);
-    return SendToCaller(*id, frame, blocks);
-  }
-
-  bool SendToCaller(const CallerId& id, const Frame& frame,
-                    const std::vector<SharedBlock>& blocks) {
-    bool sent = false;
-    for (size_t i = 0; i < listeners_.size(); ++i) {
-      sent = sent || SendParts(listeners_[i], &id, frame, blocks);
-    }
-    return sent;
+    return listeners_.SendToCaller(*id, frame, blocks);
   }
 
   // Looks at every socket once, beginning after the one that was served last.
   bool TakeFromAny(PeerId* from, Frame* frame) {
-    const size_t num_sockets = listeners_.size() + 2 * links_.size() + data_listeners_.size();
+    const size_t num_sockets = listeners_.size() + 2 * links_.size();
     int passed_over = 0;
     for (size_t i = 0; i < num_sockets; ++i) {
       const size_t socket = (last_served_ + 1 + i) % num_sockets;
@@ -202,18 +191,29 @@ class ZmqTransport : public Transport {
 
   Taken TakeFrom(size_t index, PeerId* from, Frame* frame) {
     const size_t dialed = listeners_.size() + links_.size();
-    if (index >= dialed + links_.size()) {
-      return TakeSealed(index - dialed - links_.size(), from, frame);
-    }
     if (index >= dialed) return TakeSealedOf(links_[index - dialed], from, frame);
     std::vector<zmq::message_t> parts;
+    Arrival arrival;
     if (index >= listeners_.size()) {
       Links::Link& link = links_[index - listeners_.size()];
       *from = link.peer;
-      if (!ReceiveParts(link.connection.socket(), &parts)) return Taken::kNothing;
+      const bool sealed = !link.listener_key.empty();
+      if (!ReceiveParts(link.connection.socket(), sealed, &parts, &arrival)) {
+        return Taken::kNothing;
+      }
       return TakeParts(parts, 0, {link.peer, link.listener_key, ""}, frame);
     }
-    if (!ReceiveParts(listeners_[index], &parts)) return Taken::kNothing;
+    if (!ReceiveParts(listeners_[index], listeners_.sealed(index), &parts, &arrival)) {
+      return Taken::kNothing;
+    }
+    const Taken taken = listeners_.data(index) ? TakeSealed(index, parts, from, frame)
+                                               : TakeFromCaller(index, parts, from, frame);
+    listeners_.OnMessage(arrival, taken == Taken::kRefused, now_ms_);
+    return taken;
+  }
+
+  Taken TakeFromCaller(size_t index, std::vector<zmq::message_t>& parts, PeerId* from,
+                       Frame* frame) {
     const auto caller = ParseCallerId({parts[0].data<char>(), parts[0].size()});
     *from = caller ? caller->peer : PeerId();
     // A polled ROUTER makes the routing id by itself, without what is known of the connection.
@@ -229,11 +229,10 @@ class ZmqTransport : public Transport {
   }
 
   // From one of our ports for data.
-  Taken TakeSealed(size_t index, PeerId* from, Frame* frame) {
-    std::vector<zmq::message_t> parts;
-    if (!ReceiveParts(data_listeners_[index], &parts)) return Taken::kNothing;
+  Taken TakeSealed(size_t index, std::vector<zmq::message_t>& parts, PeerId* from, Frame* frame) {
     bool sealed = false;
-    const DataListeners::Session* const session = data_listeners_.Open(index, &parts, &sealed);
+    const DataSessions::Session* const session =
+        sessions_.Open(listeners_.number(index), &parts, &sealed);
     if (session == nullptr) return Refuse({}, "at the port for data it shows no session there is");
     *from = session->caller.peer;
     const Sender sender{*from, session->key, session->own_key};
@@ -246,9 +245,9 @@ class ZmqTransport : public Transport {
   // From the port for data of a listener.
   Taken TakeSealedOf(Links::Link& link, PeerId* from, Frame* frame) {
     std::vector<zmq::message_t> parts;
-    if (!link.data || !link.data->has_session() || !ReceiveParts(link.data->socket(), &parts)) {
-      return Taken::kNothing;
-    }
+    Arrival arrival;
+    if (!link.data || !link.data->has_session()) return Taken::kNothing;
+    if (!ReceiveParts(link.data->socket(), false, &parts, &arrival)) return Taken::kNothing;
     *from = link.peer;
     const Sender sender{link.peer, link.listener_key, ""};
     return link.data->Open(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kElsewhere)
@@ -286,7 +285,7 @@ class ZmqTransport : public Transport {
   Taken OnSession(const Sender& sender, const Frame& frame, BodyCheck body) {
     Links::Link* const link = links_.To(sender.peer);
     const bool expected = IsSessionRequest(frame.header)
-                              ? link == nullptr && data_listeners_.size() > 0
+                              ? link == nullptr && options_.data_plane == DataPlane::kAuthenticated
                               : link != nullptr && link->data != nullptr;
     if (!expected || body == BodyCheck::kElsewhere) {
       return Refuse(sender, "it speaks of a session for data, which there is none of here");
@@ -298,7 +297,7 @@ class ZmqTransport : public Transport {
     }
     const CallerId caller = *callers_.Find(sender.peer);
     std::optional<CallerId> ended;
-    const SessionGrant& grant = data_listeners_.Grant(caller, sender.key, sender.own_key, &ended);
+    const SessionGrant& grant = sessions_.Grant(caller, sender.key, sender.own_key, &ended);
     AnswerSession(caller, SessionGrantFrame(grant));
     if (ended) AnswerSession(*ended, SessionEndedFrame());
     return Taken::kControl;
@@ -308,7 +307,7 @@ class ZmqTransport : public Transport {
   void AnswerSession(const CallerId& caller, Frame frame) {
     frame.header.sender = options_.self.value;
     SealFrame(frame);
-    SendToCaller(caller, frame, {});
+    listeners_.SendToCaller(caller, frame, {});
   }
 
   Status MaySend(const Sender& sender, const Frame& frame) const {
@@ -334,19 +333,19 @@ class ZmqTransport : public Transport {
     items.push_back({nullptr, wake_fd_, ZMQ_POLLIN, 0});
     if (authenticator_) {
       items.push_back({authenticator_->socket().handle(), 0, ZMQ_POLLIN, 0});
-      timeout_ms = std::min(timeout_ms, kLookAtKeysEveryMs);
+    }
+    if (options_.keys || listeners_.limits().size() > 0) {
+      timeout_ms = std::min(timeout_ms, kTendEveryMs);
     }
     const size_t first_router = items.size();
     for (size_t i = 0; i < listeners_.size(); ++i) {
       items.push_back({listeners_[i].handle(), 0, ZMQ_POLLIN, 0});
+      items.push_back({listeners_.events(i).handle(), 0, ZMQ_POLLIN, 0});
     }
     for (size_t i = 0; i < links_.size(); ++i) {
       items.push_back({links_[i].connection.socket().handle(), 0, ZMQ_POLLIN, 0});
       if (links_[i].data == nullptr || !links_[i].data->has_session()) continue;
       items.push_back({links_[i].data->socket().handle(), 0, ZMQ_POLLIN, 0});
-    }
-    for (size_t i = 0; i < data_listeners_.size(); ++i) {
-      items.push_back({data_listeners_[i].handle(), 0, ZMQ_POLLIN, 0});
     }
     const size_t first_watch = items.size();
     for (const int watch : paths_.Watches()) items.push_back({nullptr, watch, ZMQ_POLLIN, 0});
@@ -354,6 +353,8 @@ class ZmqTransport : public Transport {
     for (size_t i = first_watch; i < items.size(); ++i) {
       if (items[i].revents != 0) paths_.ForgetEnded(items[i].fd);
     }
+    // One look at all is cheaper than finding out which.
+    if (happened > 0) listeners_.TakeEvents(clock_->NowMs());
     if (authenticator_ && items[first_router - 1].revents != 0) {
       authenticator_->AnswerAll(options_.keys->ring());
     }
@@ -372,13 +373,13 @@ class ZmqTransport : public Transport {
   std::optional<Authenticator> authenticator_;
   Links links_;
   Listeners listeners_;
-  DataListeners data_listeners_;
+  DataSessions sessions_;
   Callers callers_;
   SharedMemoryLinks paths_;
   size_t last_served_ = 0;
   uint64_t controls_heard_ = 0;
   const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
-  int64_t keys_looked_ms_ = 0;
+  int64_t now_ms_ = 0, tended_ms_ = 0;  // As of the last Receive().
   Refusals refusals_;
   TransportCounters counters_;
 };

@@ -3,7 +3,10 @@
 
 #include <gflags/gflags.h>
 #include <glog/logging.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "common/net/address.h"
@@ -17,7 +20,55 @@ DEFINE_bool(insecure, false,
             "Allow addresses beyond loopback without keys: whoever reaches them reads and changes "
             "the model");
 
+DEFINE_int32(connections_max, 4096, "Connections to this program; of more, silent ones are ended");
+DEFINE_int32(connections_per_address_max, 1024, "Of them, from one address");
+DEFINE_int32(frames_per_second_max, 100'000, "Frames that one connection may send in a second");
+DEFINE_int64(
+    held_mib_max, 0,
+    "MiB that may have arrived of all connections together and wait to be looked at, of one "
+    "a quarter, at least 1024. 0: a quarter of the machine's memory, at least 4096");
+
 namespace hdps {
+namespace {
+
+// A quarter of the machine's memory.
+uint64_t QuarterOfMemory() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page_bytes > 0 ? static_cast<uint64_t>(pages) * page_bytes / 4 : 0;
+}
+
+Status CheckLimit(const std::string& flag, int64_t value, int64_t least, int64_t most) {
+  if (value >= least && value <= most) return {};
+  return Status(Code::kInvalidArgument, "--" + flag + "=" + std::to_string(value) +
+                                            " is out of range; give " + std::to_string(least) +
+                                            " to " + std::to_string(most));
+}
+
+Result<PeerLimits> ReadPeerLimits() {
+  constexpr int64_t kMost = 1'000'000, kMibMost = int64_t{1} << 24;
+  HDPS_RETURN_IF_ERROR(CheckLimit("connections_max", FLAGS_connections_max, 1, kMost));
+  HDPS_RETURN_IF_ERROR(
+      CheckLimit("connections_per_address_max", FLAGS_connections_per_address_max, 1, kMost));
+  HDPS_RETURN_IF_ERROR(
+      CheckLimit("frames_per_second_max", FLAGS_frames_per_second_max, 1, 100 * kMost));
+  HDPS_RETURN_IF_ERROR(CheckLimit("held_mib_max", FLAGS_held_mib_max, 0, kMibMost));
+  PeerLimits limits;
+  // A listener needs files for other things, too.
+  rlimit files{};
+  const uint64_t most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur / 2 : kMost;
+  limits.connections_max =
+      static_cast<uint32_t>(std::min<uint64_t>(FLAGS_connections_max, std::max<uint64_t>(most, 1)));
+  limits.connections_per_address_max = static_cast<uint32_t>(FLAGS_connections_per_address_max);
+  limits.frames_per_second_max = static_cast<uint32_t>(FLAGS_frames_per_second_max);
+  const uint64_t held = FLAGS_held_mib_max > 0
+                            ? static_cast<uint64_t>(FLAGS_held_mib_max) << 20
+                            : std::max(limits.all_held_bytes_max, QuarterOfMemory());
+  limits.held_bytes_max = std::max(limits.held_bytes_max, held / 4);
+  HoldAtMost(held, &limits);
+  return limits;
+}
+
+}  // namespace
 
 TransportOptions Connections::Options(PeerId self) const {
   TransportOptions options;
@@ -25,12 +76,14 @@ TransportOptions Connections::Options(PeerId self) const {
   options.insecure = insecure;
   options.keys = keys;
   options.may_send = CheckMaySend;
+  options.limits = limits;
   return options;
 }
 
 Result<Connections> ReadConnections(std::vector<KeyRole> roles) {
   Connections connections;
   connections.insecure = FLAGS_insecure;
+  HDPS_ASSIGN_OR_RETURN(connections.limits, ReadPeerLimits());
   if (FLAGS_keys.empty()) return connections;
   if (FLAGS_insecure) {
     return Status(Code::kInvalidArgument,
@@ -52,6 +105,13 @@ Result<DataPlane> ReadDataPlane(const Connections& connections, const std::strin
   }
   return Status(Code::kInvalidArgument,
                 "--data_plane=" + word + " is not known; write curve or authenticated");
+}
+
+Status CheckSchedulerGiven(const std::string& address) {
+  if (!address.empty()) return {};
+  return {Code::kInvalidArgument,
+          "--scheduler is missing; give the address that hdps-scheduler printed, "
+          "--scheduler=tcp://HOST:PORT"};
 }
 
 void WarnOfOpenDoor(const Connections& connections, const std::string& role,

@@ -1,8 +1,10 @@
-// The flags by which a program's connections are protected, or said not to be: --keys, --insecure.
+// The flags by which a program's connections are protected, or said not to be: --keys, --insecure;
+// and those by which whoever connects is held to limits.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -11,9 +13,14 @@
 
 namespace hdps {
 
+// The flags of a daemon's limits.
+inline constexpr std::string_view kLimitFlags[] = {"connections_max", "connections_per_address_max",
+                                                   "frames_per_second_max", "held_mib_max"};
+
 struct Connections {
   std::shared_ptr<KeyFolder> keys;  // Null without --keys.
   bool insecure = false;
+  PeerLimits limits;
 
   bool may_leave() const { return insecure || keys != nullptr; }
   // Of a transport with these keys, which lets each role send what it may.
@@ -21,12 +28,15 @@ struct Connections {
 };
 
 // kInvalidArgument when the folder has no key for the first of `roles` that it knows, when it is
-// open to others, or when both flags are given.
+// open to others, when both flags are given, or when a limit is none.
 Result<Connections> ReadConnections(std::vector<KeyRole> roles);
 
-// What `word`, the value of --data_plane, means. kInvalidArgument when it means nothing, or asks for
-// seals without keys.
+// What `word`, the value of --data_plane, means. kInvalidArgument when it means nothing, or asks
+// for seals without keys.
 Result<DataPlane> ReadDataPlane(const Connections& connections, const std::string& word);
+
+// kInvalidArgument when --scheduler, whose value `address` is, is missing.
+Status CheckSchedulerGiven(const std::string& address);
 
 // Says on the terminal and in the log what is given up, where `role` listens on `address` beyond
 // this machine without keys. `address` as Listen() returned it.

@@ -5,6 +5,7 @@
 #include <glog/logging.h>
 
 #include <cstdio>
+#include <iterator>
 
 #include "common/job/job.h"
 
@@ -42,6 +43,7 @@ Result<DaemonFlags> ReadDaemonFlags(KeyRole role) {
 std::vector<std::string_view> DaemonFlagsAnd(std::span<const std::string_view> own) {
   std::vector<std::string_view> names = {
       "job", "set", "log", "log_file", "pid_file", "die_with_parent", "keys", "insecure", "faults"};
+  names.insert(names.end(), std::begin(kLimitFlags), std::end(kLimitFlags));
   names.insert(names.end(), own.begin(), own.end());
   return names;
 }

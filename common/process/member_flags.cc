@@ -15,11 +15,7 @@ DEFINE_int32(threads, 0, "Threads that compute; 0: one a core");
 namespace hdps {
 
 Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
-  if (FLAGS_scheduler.empty()) {
-    return Status(Code::kInvalidArgument,
-                  "--scheduler is missing; give the address that hdps-scheduler printed, "
-                  "--scheduler=tcp://HOST:PORT");
-  }
+  HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(FLAGS_scheduler));
   if (FLAGS_rank < -1) {
     return Status(Code::kInvalidArgument, "--rank=" + std::to_string(FLAGS_rank) +
                                               " is out of range; give 0 or above, or -1 for any");

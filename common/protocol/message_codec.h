@@ -29,8 +29,6 @@
 
 namespace hdps {
 
-// No text is longer; what is written for people is cut to this length by the sender.
-inline constexpr size_t kTextBytesMax = 64 << 10;
 // No vector of numbers is longer.
 inline constexpr size_t kNumbersMax = 1u << 16;
 

@@ -24,6 +24,9 @@
 
 namespace hdps {
 
+// No text of a message is longer; what is written for people is cut to this length by the sender.
+inline constexpr size_t kTextBytesMax = 64 << 10;
+
 // ---- Membership: server or worker <-> scheduler.
 
 // Sent again until answered by a View or JoinRefused.

@@ -9,6 +9,7 @@
 
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_memory.cuh"
+#include "kernels/product_workspace.h"
 
 #define HDPS_CUBLAS_CHECK(call)                                    \
   do {                                                             \
@@ -20,8 +21,6 @@
 namespace hdps {
 namespace {
 
-// What an algorithm may use for sums that are cut; it is taken once one asks for it.
-constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 constexpr size_t kPlansMax = 4096;
 // No kernel reads more at once. Memory that happens to be aligned better chooses no other one.
 constexpr uintptr_t kAlignment = 16;
@@ -145,7 +144,7 @@ void Plan::Choose(cublasLtHandle_t handle, const CudaProduct& p) {
     HDPS_CUBLAS_CHECK(
         cublasLtMatmulPreferenceSetAttribute(wanted, attribute, &value, sizeof(value)));
   };
-  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes);
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kProductWorkspaceBytes);
   // Parts of a sum are added up in fp32, in their order, by a kernel behind the others.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
       static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));

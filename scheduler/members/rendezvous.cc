@@ -29,22 +29,21 @@ std::string Counted(uint32_t count, Role role) {
   return std::to_string(count) + " " + RoleName(role) + (count == 1 ? "" : "s");
 }
 
-// What others cannot dial, or is no address at all, does not get into a view.
-std::string WrongAddress(const JoinRequest& request) {
-  if (request.role == Role::kWorker) {
-    return request.address.empty() ? "" : "a worker listens nowhere, and this one says it does";
+}  // namespace
+
+std::string WrongAddress(Role role, const std::string& address) {
+  if (role == Role::kWorker) {
+    return address.empty() ? "" : "a worker listens nowhere, and this one says it does";
   }
-  if (request.address.empty()) return "a server must say where it listens, and this one did not";
-  const Result<Address> address = ParseAddress(request.address);
-  if (!address.ok()) return ShowOutside(address.status().message());
-  if (!address->CanBeDialed()) {
-    return "address " + ShowOutside(request.address) +
-           " cannot be dialed; a server says the host and port " + "it listens on";
+  if (address.empty()) return "a server must say where it listens, and this one did not";
+  const Result<Address> parsed = ParseAddress(address);
+  if (!parsed.ok()) return ShowOutside(parsed.status().message());
+  if (!parsed->CanBeDialed()) {
+    return "address " + ShowOutside(address) +
+           " cannot be dialed; a server says the host and port it listens on";
   }
   return "";
 }
-
-}  // namespace
 
 std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& request, TimeMs now) {
   if (auto known = candidates_.find(peer); known != candidates_.end()) {
@@ -196,7 +195,8 @@ std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const
                       "; give all of them the same number");
     }
   }
-  if (const std::string wrong = WrongAddress(request); !wrong.empty()) return Mistaken(wrong);
+  if (const std::string wrong = WrongAddress(role, request.address); !wrong.empty())
+    return Mistaken(wrong);
   // After Shrink() there are fewer, of which a process that is started again cannot know.
   const uint32_t ranks =
       std::max(Quota(role), role == Role::kServer ? options_.num_servers : options_.num_workers);

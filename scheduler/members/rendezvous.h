@@ -19,6 +19,9 @@ struct MemberProcess {
   std::string host, name;
 };
 
+// Why nobody else could use what a member of this role says of where it listens; empty: it could.
+std::string WrongAddress(Role role, const std::string& address);
+
 struct RendezvousOptions {
   uint32_t num_servers = 1, num_workers = 1;
   uint32_t num_shards = 1;  // At least num_servers.

@@ -6,9 +6,6 @@
 namespace hdps {
 namespace {
 
-// More than a view can name.
-constexpr int64_t kMembersMax = 1 << 16;
-
 // A job with copies keeps its number of servers, also while a lost one's place is free.
 uint32_t ServersOf(const Job& job, const Rendezvous& rendezvous) {
   return job.cluster.replicas > 0 ? rendezvous.Places(Role::kServer)

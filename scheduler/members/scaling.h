@@ -11,6 +11,9 @@
 
 namespace hdps {
 
+// Of one role; more than a view can name.
+inline constexpr int64_t kMembersMax = 1 << 16;
+
 // Newcomers join while the job goes on; when all are here, or there are none to wait for, the
 // members change at the next point at which all workers stand at one clock.
 //

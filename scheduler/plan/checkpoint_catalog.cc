@@ -39,7 +39,11 @@ std::string JobForEverywhere(Job job, FileSystem& files) {
 
 CheckpointCatalog::CheckpointCatalog(FileSystem& files, std::string root,
                                      std::shared_ptr<const Job> job)
-    : files_(files), root_(std::move(root)), job_(std::move(job)) {}
+    : files_(files),
+      root_(std::move(root)),
+      job_(std::move(job)),
+      job_digest_(JobDigest(*job_)),
+      tables_digest_(TablesDigest(*job_)) {}
 
 bool CheckpointCatalog::HasAny() const {
   const Result<std::vector<std::string>> names = files_.List(root_);
@@ -71,7 +75,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::Find(Clock before) {
                       "; to begin from the first step, use another --out or remove " + root_);
   }
   refused_.insert(refused_.end(), found->refused.begin(), found->refused.end());
-  if (found->manifest.job_digest != JobDigest(*job_)) {
+  if (found->manifest.job_digest != job_digest_) {
     const std::string& other = found->manifest.job_name;
     return Status(Code::kInvalidArgument,
                   found->folder + " is the checkpoint of another job: " +
@@ -79,7 +83,7 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::Find(Clock before) {
                                            : "'" + other + "', not '" + job_->name + "'") +
                       "; give this job another --out, or remove the old checkpoint");
   }
-  if (found->manifest.tables_digest != TablesDigest(*job_)) {
+  if (found->manifest.tables_digest != tables_digest_) {
     return Status(Code::kInvalidArgument,
                   found->folder +
                       " holds the tables of another job: number of shards, tables or "
@@ -131,8 +135,8 @@ Status CheckpointCatalog::Commit(Manifest manifest) {
   if (job_text_.empty()) job_text_ = JobForEverywhere(*job_, files_);
   std::ranges::sort(manifest.files, {}, &SavedFile::name);
   manifest.job_name = job_->name;
-  manifest.job_digest = JobDigest(*job_);
-  manifest.tables_digest = TablesDigest(*job_);
+  manifest.job_digest = job_digest_;
+  manifest.tables_digest = tables_digest_;
   manifest.num_shards = job_->cluster.shards;
   manifest.job_json = job_text_;
   const bool is_delta = std::ranges::any_of(manifest.files, HoldsChanges);

@@ -64,6 +64,7 @@ class CheckpointCatalog {
   FileSystem& files_;
   const std::string root_;
   const std::shared_ptr<const Job> job_;
+  const uint64_t job_digest_, tables_digest_;
   std::string job_text_;  // As manifests hold it; empty before the first.
   std::string latest_;    // Folder of the newest whole one.
   std::optional<FoundCheckpoint> newest_;

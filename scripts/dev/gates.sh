@@ -1,21 +1,33 @@
 # shellcheck shell=bash
-# What .ci/run and scripts/night.sh share: steps with a name and a time, and what failed at the end.
-# Sourced, not run.
+# What .ci/run and scripts/night.sh share: steps with a name and a time, and what failed at the end,
+# where whoever reads no more than the end of a log finds it. Sourced, not run.
 failed=()
 said=()
+step_logs=${STEP_LOGS:-build/steps}
+step_log() { echo "$step_logs/${1//[^a-zA-Z0-9]/_}.log"; } # NAME
 step() { # NAME COMMAND...
   local name=$1 begin=$SECONDS verdict=ok
   shift
   echo "=== $name"
-  "$@" || { verdict=FAILED; failed+=("$name"); }
+  mkdir -p "$step_logs"
+  "$@" 2>&1 | tee "$(step_log "$name")"
+  ((PIPESTATUS[0] == 0)) || { verdict=FAILED; failed+=("$name"); }
   echo "=== $name: $verdict ($((SECONDS - begin)) s)"
   said+=("$name|$verdict|$((SECONDS - begin))")
 }
 
 finish() {
+  local name
+  for name in "${failed[@]}"; do
+    echo "=== $name FAILED with"
+    scripts/dev/failed_step.py "$(step_log "$name")"
+  done
   echo "=== $((SECONDS / 60)) min $((SECONDS % 60)) s in all"
   if ((${#failed[@]})); then
-    printf '=== FAILED: %s\n' "${failed[@]}"
+    for name in "${failed[@]}"; do
+      echo "=== FAILED: $name"
+      scripts/dev/failed_step.py --names "$(step_log "$name")"
+    done
     return 1
   fi
   echo "=== all gates passed"

@@ -31,7 +31,7 @@ DOORS = [
     (r"[<\"]zmq(_addon)?\.h", {
         "common/net/zmq_transport.cc", "common/net/keys/curve.cc",
         *(f"common/net/zmq/{idea}" for idea in (
-            "authenticator.h", "data_link.h", "data_listeners.h", "data_session.h", "links.h", "listeners.h", "parts.h", "socket_settings.h",
+            "authenticator.h", "data_link.h", "data_sessions.h", "data_session.h", "links.h", "listeners.h", "parts.h", "socket_settings.h",
             "watched_socket.h"))}),
     (r"[<\"]sodium\.h", {"common/net/zmq/frame_seal.cc"}),
     (r"\bfopen\(|std::[io]?fstream|::open\(|::rename\(",

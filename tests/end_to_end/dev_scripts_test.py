@@ -43,6 +43,33 @@ class DevScripts(harness.Case):
         page.write_text("no place for it\n")
         harness.run([sys.executable, DEV / "night_record.py", page, "7 kills"], input="x|ok|1\n", expect=2)
 
+    def test_the_end_of_a_log_tells_what_failed(self):
+        tests = self.out("tests")
+        tests.mkdir()
+        (tests / "c.py").write_text("for i in range(60): print('line', i, flush=True)\nraise ValueError('3 of 4')\n")
+        (tests / "CTestTestfile.cmake").write_text(
+            'add_test(a.passes true)\nadd_test(b.is_skipped sh -c "exit 77")\n'
+            'set_tests_properties(b.is_skipped PROPERTIES SKIP_RETURN_CODE 77)\n'
+            f'add_test(c.fails "{sys.executable}" "{tests}/c.py")\nadd_test(d.is_missing /no/such/program)\n'
+            'add_test(e.takes_too_long sleep 60)\nset_tests_properties(e.takes_too_long PROPERTIES TIMEOUT 1)\n')
+        script = (f"STEP_LOGS={self.out('steps')}; . scripts/dev/gates.sh; step 'good one' echo well\n"
+                  f"step 'build and tests' ctest --test-dir {tests} --output-on-failure -j 2\n"
+                  "step 'format' sh -c 'echo x.cc:3 is badly formed >&2; exit 1'\nfinish\n")
+        said = harness.run(["bash", "-uo", "pipefail", "-c", script], cwd=harness.ROOT, expect=1).stdout
+        summary, names = said[said.index("=== build and tests FAILED with"):].split("s in all\n")
+        self.assertIn("line 59", summary)
+        self.assertNotIn("line 5\n", summary, "the end of it alone")
+        self.assertIn("ValueError: 3 of 4", summary)
+        self.assertIn("=== format FAILED with\nx.cc:3 is badly formed\n", summary)
+        lines = names.splitlines()
+        self.assertEqual([lines[0], lines[-1]], ["=== FAILED: build and tests", "=== FAILED: format"])
+        for line in ("  c.fails: Failed: ValueError: 3 of 4", "  d.is_missing: Not Run: ",
+                     "  e.takes_too_long: Timeout: "):
+            self.assertIn(line, names)
+        self.assertEqual(len(lines), 5, names)
+        passed = harness.run(["bash", "-uo", "pipefail", "-c", script.split("\n")[0] + "\nfinish"], cwd=harness.ROOT)
+        self.assertTrue(passed.stdout.endswith("=== all gates passed\n"))
+
     def test_gpu_check_without_a_gpu_ends_clearly(self):
         check = DEV / "gpu_check.sh"
         if subprocess.run(["sh", "-c", "command -v nvidia-smi"], capture_output=True).returncode == 0:

@@ -126,7 +126,10 @@ class DaemonsCase(Case):
             process.communicate()
 
     def start(self, name, *flags, env=None, stderr=subprocess.PIPE):
-        process = subprocess.Popen([program(name), *map(str, flags)], stdin=subprocess.DEVNULL,
+        return self.start_command(program(name), *flags, env=env, stderr=stderr)
+
+    def start_command(self, *command, env=None, stderr=subprocess.PIPE):
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
                                    stdout=subprocess.PIPE, stderr=stderr, text=True,
                                    env={**os.environ, **(env or {})})
         self.running.append(process)

@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
 """Keys: who has none, the wrong one, or one of another role, and who stands in the middle."""
+import json
+import os
 import re
 import shutil
 import socket
 import stat
+import sys
+import unittest
 
 import harness
-from tcp_proxy import Proxy
+from tcp_proxy import Proxy, door_in
+from zmq_dealer import Dealers
+
+sys.path.insert(0, str(harness.ROOT / "benchmarks" / "links"))
+import namespaces  # noqa: E402  (it lies in another folder)
 
 HDPS = harness.program("hdps")
 
@@ -85,12 +93,14 @@ class Keygen(harness.Case):
 class Attacks(harness.DaemonsCase):
     """One job in the clear, then the same with keys while all kinds of people try their luck."""
 
+    SPY = 4711  # Under which number a reader talks to a server.
+
     def setUp(self):
         super().setUp()
         data = harness.generate(self.folder / "data", rows=16384, eval_rows=256, vocabulary=2000,
                                 zipf=1.05, seed=5)
         job = harness.reference_job(data, batch_size=256, epochs=8, eval_each_epoch=False)
-        job["cluster"] = {"heartbeat_ms": 100}
+        job["cluster"] = {"heartbeat_ms": 100, "shards": 1}
         self.job = harness.write_job(self.folder / "job.json", job)
         self.keys = self.out("keys")
         keygen(self.keys)
@@ -104,8 +114,11 @@ class Attacks(harness.DaemonsCase):
         harness.wait_until(lambda: self.out("address").exists(), 30, "the scheduler's address")
         self.address = self.out("address").read_text().strip()
         self.port = int(self.address.rsplit(":", 1)[1])
-        self.start("hdps-server", *common, f"--scheduler={self.address}",
-                   f"--log_file={self.out('server.log')}")
+        self.server = self.start("hdps-server", *common, f"--scheduler={self.address}",
+                                 "--listen=tcp://127.0.0.1:0", f"--log_file={self.out('server.log')}")
+        listening = r"listening on tcp://127.0.0.1:(\d+)"
+        harness.wait_until(lambda: re.search(listening, self.log("server")), 30, "the server's address")
+        self.server_port = int(re.search(listening, self.log("server"))[1])
 
     def log(self, name="scheduler"):
         path = self.out(f"{name}.log")
@@ -114,9 +127,9 @@ class Attacks(harness.DaemonsCase):
     def status(self, keys, **kwargs):
         return harness.run([HDPS, "status", f"--scheduler={self.address}", f"--keys={keys}"], **kwargs)
 
-    def refused_once(self, what):
-        harness.wait_until(lambda: re.search(what, self.log()), 20, f"a line with {what}")
-        self.assertEqual(len(re.findall(what, self.log())), 1, self.log())
+    def refused_once(self, what, by="scheduler"):
+        harness.wait_until(lambda: re.search(what, self.log(by)), 20, f"a line with {what}")
+        self.assertEqual(len(re.findall(what, self.log(by))), 1, self.log(by))
 
     def flip(self, direction, at, data):
         """A bit of what follows the handshake, now and then, both ways."""
@@ -126,6 +139,24 @@ class Attacks(harness.DaemonsCase):
         changed = bytearray(data)
         changed[len(changed) // 2] ^= 0x10
         return bytes(changed)
+
+    def push_as_reader(self):
+        """Pushes that want for nothing but a worker's key, straight to the server; returns how many."""
+        printed = harness.run([harness.program("print_frames"), self.SPY]).stdout
+        frames = {words[0]: [bytes.fromhex(part) for part in words[1:]]
+                  for line in printed.splitlines() for words in [line.split()]}
+        dealers = Dealers(self.keys, "reader")
+        line = dealers.dial(self.server_port, "server", self.SPY)
+        self.addCleanup(dealers.close, [line])
+        self.assertTrue(dealers.send(line, frames["probe"]))
+        harness.wait_until(lambda: dealers.take(line), 20, "the answer to what a reader may ask")
+        sent = sum(dealers.send(line, frames["push"]) for _ in range(20))
+        self.refused_once(f"refused a frame of reader reader, peer {self.SPY}: the key of a reader may not "
+                          "send a PushRequest, which is for a worker", by="server")
+        # What comes behind them is answered: they have been looked at, all of them.
+        dealers.send(line, frames["probe"])
+        harness.wait_until(lambda: dealers.take(line), 20, "another answer")
+        return sent
 
     def replay(self, recording):
         """Sends a recorded session again; returns all that comes back."""
@@ -189,6 +220,8 @@ class Attacks(harness.DaemonsCase):
         self.refused_once("refused a frame of reader reader.* may not send a JoinRequest")
         pushing.kill()
 
+        pushes = self.push_as_reader()
+
         # A key that is revoked while the job runs.
         revoked = self.out("revoked")
         shutil.copytree(self.keys, revoked)
@@ -201,6 +234,9 @@ class Attacks(harness.DaemonsCase):
         worker.communicate(timeout=200)
         _, said = self.scheduler.communicate(timeout=60)
         self.assertEqual(self.scheduler.returncode, 0, said)
+        self.server.communicate(timeout=60)
+        refused = re.search(r"received \d+ bytes in \d+ frames, refused (\d+)", self.log("server"))
+        self.assertEqual(int(refused[1]), pushes, "all of them are counted")
         with_keys = harness.summary_of(self.out("run"))
         self.assertEqual(with_keys["digest"], plain["digest"])
         self.assertEqual(with_keys["workers"], 1)
@@ -208,8 +244,52 @@ class Attacks(harness.DaemonsCase):
         written = "".join(self.log(name) for name in ("scheduler", "server", "worker")) + still.stdout
         self.assertFalse([secret for secret in secrets if secret in written])
         harness.figure(f"keys: {len(admitted)} sessions replayed, {self.flipped} bits flipped in the middle, "
-                       "wrong, forged, revoked and other roles' keys refused and logged once each; digest "
+                       "wrong, forged, revoked and other roles' keys refused and logged once each, and "
+                       f"{pushes} well-formed pushes of a reader to a server; digest "
                        f"{with_keys['digest']} as without keys")
+
+    @unittest.skipIf(why := namespaces.why_not(), f"no machines made of namespaces here: {why}")
+    def test_bits_flipped_between_worker_and_server(self):
+        """The worker is in a network of its own, whose every way out leads through the man in the middle,
+        and sees no process of the others, with whom it would share memory."""
+        job = json.loads(self.job.read_text())
+        job["train"]["epochs"] = 2
+        harness.write_job(self.job, job)
+        plain = harness.train(self.job, self.out("plain"))
+        self.start_job()
+        worker = self.start_command("unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc",
+                                    "sh", "-c", 'ip link set lo up && exec "$0" "$@"',
+                                    harness.program("hdps-worker"), f"--job={self.job}", f"--keys={self.keys}",
+                                    f"--scheduler={self.address}", f"--log_file={self.out('worker.log')}")
+        ours = os.readlink("/proc/self/ns/net")
+        harness.wait_until(lambda: os.readlink(f"/proc/{worker.pid}/ns/net") != ours, 20, "a network of its own")
+        flipped = {"in": 0, "out": 0}
+
+        def flip(direction, at, data):
+            """A bit in each direction in turn of what is said on each of the first four connections."""
+            times = flipped["in"] + flipped["out"]
+            if times == min(len(middle.sent), 4) or at < 100_000 or direction != ("in", "out")[times % 2]:
+                return data
+            flipped[direction] += 1
+            return data[:-1] + bytes([data[-1] ^ 0x10])
+
+        ways = [Proxy(port, change, door_in(worker.pid, port))
+                for port, change in ((self.port, lambda _, __, data: data), (self.server_port, flip))]
+        middle = ways[1]
+        for way in ways:
+            self.addCleanup(way.close)
+        _, said = worker.communicate(timeout=200)
+        self.assertEqual(worker.returncode, 0, said)
+        self.assertEqual(self.scheduler.wait(timeout=60), 0)
+        summary = harness.summary_of(self.out("run"))
+        passed = sum(map(len, middle.sent))
+        self.assertGreater(passed, 1 << 20, "what is pushed goes this way")
+        self.assertGreaterEqual(min(flipped.values()), 2)
+        self.assertGreater(len(middle.sent), sum(flipped.values()), "dialed again after each")
+        self.assertEqual(summary["digest"], plain["digest"])
+        harness.figure(f"keys: {flipped} bits flipped in {passed >> 20} MiB from a worker to its server and back, "
+                       f"dialed {len(middle.sent)} times, {summary['failures_survived']} members lost, job of "
+                       f"{summary['wall_seconds']:.1f} s; digest {summary['digest']} as undisturbed")
 
     def test_keys_are_rotated_while_a_job_runs(self):
         plain = harness.train(self.job, self.out("plain"))

@@ -220,6 +220,8 @@ class Mistakes(harness.Case):
             ("cuda without a device", [hdps, "train", *good, "--set=model.device=cuda"], "cuda", "cpu"),
             ("port in use", [*scheduler, f"--listen=tcp://127.0.0.1:{port}"], str(port), "in use"),
             ("beyond loopback", [*scheduler, "--listen=tcp://0.0.0.0:0"], "0.0.0.0", "--insecure"),
+            ("no connections", [*scheduler, "--connections_max=0"], "--connections_max=0", "1 to 1000000"),
+            ("held by nobody", [*server, "--held_mib_max=-1"], "--held_mib_max=-1", "0 to 16777216"),
             ("server beyond loopback", [*server, "--listen=tcp://*:0"], "--insecure"),
             ("malformed address", [*scheduler, "--listen=http://127.0.0.1"], "http://127.0.0.1", "tcp://"),
             ("worker without scheduler", [harness.program("hdps-worker"), good[0]], "--scheduler"),

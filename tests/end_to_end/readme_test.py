@@ -3,6 +3,7 @@ the README is a job, and the fields of a run's files are those that are describe
 import json
 import os
 import re
+import shlex
 import subprocess
 
 import harness
@@ -68,7 +69,7 @@ class Readme(harness.Case):
         commands = re.findall(r"\| `([^`]+)` \|$", RESULTS.read_text(), re.M)
         self.assertGreater(len(commands), 10)
         for command in commands:
-            words = command.split()
+            words = shlex.split(command)
             if words[0] == "ctest":
                 self.assertRegex(tests, words[words.index("-R") + 1], command)
             elif words[0].endswith("hdps-bench"):

@@ -1,17 +1,38 @@
 """A TCP proxy that records what passes, and may change it: what someone in the middle can do."""
+import ctypes
+import os
 import socket
 import threading
 
+NEW_NETWORK = 0x40000000  # CLONE_NEWNET of Linux.
+
+
+def door_in(process, port):
+    """A socket that listens on `port` of loopback as `process`, in a network of its own, sees it."""
+    made = []
+
+    def make():  # In a thread that ends with it: the namespace is that of the thread.
+        namespace = os.open(f"/proc/{process}/ns/net", os.O_RDONLY)
+        if ctypes.CDLL(None, use_errno=True).setns(namespace, NEW_NETWORK) == 0:
+            made.append(socket.create_server(("127.0.0.1", port)))
+        os.close(namespace)
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    return made[0]
+
 
 class Proxy:
-    """Listens on loopback and passes on to `port`; `change(direction, at, bytes)` may alter bytes.
+    """Listens on loopback, or takes whoever comes to `door`, and passes on to `port`;
+    `change(direction, at, bytes)` may alter bytes.
 
     Invariant: `sent` holds what the dialing side has sent, by connection, as it sent it.
     """
 
-    def __init__(self, port, change=lambda direction, at, data: data):
+    def __init__(self, port, change=lambda direction, at, data: data, door=None):
         self.port, self.change, self.sent = port, change, []
-        self.door = socket.create_server(("127.0.0.1", 0))
+        self.door = door or socket.create_server(("127.0.0.1", 0))
         self.own_port = self.door.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
 

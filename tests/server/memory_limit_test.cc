@@ -66,6 +66,21 @@ TEST(ServerMemoryLimit, ForeseesDenseLayersAndTheirRequests) {
   EXPECT_EQ(PlanMemory(reduced, options, 0).dense, 0u);
 }
 
+TEST(ServerMemoryLimit, WhatHasArrivedIsPartOfIt) {
+  PeerLimits limits;
+  const uint64_t all = limits.all_held_bytes_max, one = limits.held_bytes_max;
+  HoldWithinLimit(JobWith({}), &limits);
+  EXPECT_EQ(limits.all_held_bytes_max, all);
+  HoldWithinLimit(JobWith({"cluster.memory_limit=100GiB"}), &limits);
+  EXPECT_EQ(limits.all_held_bytes_max, all) << "never more than was allowed";
+  HoldWithinLimit(JobWith({"cluster.memory_limit=6GiB"}), &limits);
+  EXPECT_EQ(limits.all_held_bytes_max, uint64_t{3} << 30);
+  EXPECT_EQ(limits.held_bytes_max, one);
+  HoldWithinLimit(JobWith({"cluster.memory_limit=56MiB"}), &limits);
+  EXPECT_EQ(limits.all_held_bytes_max, 64u << 20);
+  EXPECT_EQ(limits.held_bytes_max, 64u << 20) << "one may hold all of it";
+}
+
 TEST(ServerMemoryLimit, UnderALimitRowsGetTheRest) {
   const Job job = JobWith({"cluster.memory_limit=1GiB", "model.policy.admit_after=2",
                            "model.policy.admit_sketch_bytes=8MiB"});

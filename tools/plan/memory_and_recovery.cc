@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/product_workspace.h"
+
 namespace hdps {
 namespace {
 
@@ -34,7 +36,7 @@ void AddDeviceMemory(const PlanQuestion& question, PlanAnswer* answer) {
   // Weights as products want them and their gradients; under allreduce their rows with state, too,
   // all of which goes up and comes down at checkpoints, else weights up and gradients down.
   floats += 2 * dense + (question.allreduce ? 3 * (dense + state) : 3 * dense);
-  answer->device_bytes = kFloatBytes * floats;
+  answer->device_bytes = kFloatBytes * floats + double(kProductWorkspaceBytes);
 }
 
 }  // namespace

@@ -7,13 +7,11 @@
 #include <string>
 
 #include "common/process/command_line.h"
-#include "common/process/connections.h"
 #include "tools/commands.h"
 #include "tools/doctor/machine_facts.h"
 #include "tools/scheduler_question.h"
 #include "tools/why/explanation.h"
 
-DECLARE_string(scheduler);
 DECLARE_bool(json);
 
 namespace hdps {
@@ -27,8 +25,8 @@ constexpr int64_t kClosingMs = 1000, kBusyMs = 1000, kPromisedMs = 5000;
 static_assert(kFirstMs + kProbeMs + kClosingMs + kBusyMs <= kPromisedMs);
 static_assert(kFirstMs + kApartMs + kSecondMs + kBusyMs <= kPromisedMs);
 
-Status SchedulerSilent(const Connections& connections) {
-  const std::string trouble = WhyNotReached(FLAGS_scheduler, connections.may_leave(), kProbeMs);
+Status SchedulerSilent(const SchedulerLine& line) {
+  const std::string trouble = WhyNotReached(line.address(), line.may_leave(), kProbeMs);
   if (!trouble.empty()) {
     return {Code::kUnavailable,
             "the scheduler is not there: " + trouble +
@@ -37,7 +35,7 @@ Status SchedulerSilent(const Connections& connections) {
                 "cluster.scheduler_timeout_s; started again on its address and --out it goes on"};
   }
   return {Code::kUnavailable,
-          "the scheduler stands still: connections to " + FLAGS_scheduler +
+          "the scheduler stands still: connections to " + line.address() +
               " are taken, and nothing was answered for " + Duration(kFirstMs) +
               ". Look at its process: is it stopped (SIGSTOP, a debugger) or swapped out, or does "
               "its --out hang? Or that port is another program's. Members go on as far as they "
@@ -45,18 +43,10 @@ Status SchedulerSilent(const Connections& connections) {
 }
 
 Status Run() {
-  if (FLAGS_scheduler.empty()) {
-    return {Code::kInvalidArgument,
-            "--scheduler is missing; give the address that hdps-scheduler printed, "
-            "--scheduler=tcp://HOST:PORT"};
-  }
-  HDPS_ASSIGN_OR_RETURN(const Connections connections,
-                        ReadConnections({KeyRole::kReader, KeyRole::kAdmin}));
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<SchedulerLine> line,
-                        SchedulerLine::Open(FLAGS_scheduler, connections));
+                        SchedulerLine::Open({KeyRole::kReader, KeyRole::kAdmin}));
   const Result<StatusReply> first = line->Ask<StatusReply>(StatusRequest(), kFirstMs);
-  if (!first.ok() && first.status().code() == Code::kUnavailable)
-    return SchedulerSilent(connections);
+  if (!first.ok() && first.status().code() == Code::kUnavailable) return SchedulerSilent(*line);
   HDPS_RETURN_IF_ERROR(first.status());
   // Whether anything moves takes two answers.
   WhyFacts facts{.now = *first, .before = {}, .apart_ms = 0};
@@ -81,10 +71,10 @@ Subcommand WhyCommand() {
   return {"why",
           "what a running job waits for, and who waits for whom",
           "hdps why --scheduler=ADDRESS [--keys=DIR] [--json]\n"
-          "Says in a sentence who is waited for, since when and at what, or that steps are\n"
-          "made; below it each member's step, state, whom it waits for, what it was told and\n"
-          "when it was heard. Answers within five seconds. Ends with status 3 when the\n"
-          "scheduler cannot be reached.",
+          "Says in a sentence who is waited for, since when and at what, or that steps\n"
+          "are made; below it each member's step, state, whom it waits for, what it was\n"
+          "told and when it was heard. Answers within five seconds. Ends with status 3\n"
+          "when the scheduler cannot be reached.",
           {"scheduler", "keys", "insecure", "json"},
           Run};
 }

@@ -3,6 +3,7 @@
 
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +17,9 @@ namespace hdps {
 namespace {
 
 constexpr size_t kPackedChunkBytes = size_t{256} << 10;
+// The largest window of zstd's levels up to 19, which every decoder should take (RFC 8878); a frame
+// of a few bytes may ask for gigabytes.
+constexpr int kZstdWindowLogMax = 23;
 constexpr int kGzipOnly = 16;  // Added to zlib's window bits.
 
 // The packed bytes, a chunk at a time.
@@ -145,7 +149,10 @@ class GzipFile : public UnpackedFile {
 class ZstdFile : public UnpackedFile {
  public:
   ZstdFile(PackedInput input, std::string path)
-      : input_(std::move(input)), path_(std::move(path)), stream_(ZSTD_createDStream()) {}
+      : input_(std::move(input)), path_(std::move(path)), stream_(ZSTD_createDStream()) {
+    if (stream_ == nullptr) return;
+    ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax, kZstdWindowLogMax);
+  }
   ~ZstdFile() override { ZSTD_freeDStream(stream_); }
 
   Result<size_t> Read(std::span<std::byte> buffer) override {
@@ -160,7 +167,7 @@ class ZstdFile : public UnpackedFile {
       const std::span<std::byte> packed = input_.ready();
       ZSTD_inBuffer in = {packed.data(), packed.size(), 0};
       const size_t result = ZSTD_decompressStream(stream_, &out, &in);
-      if (ZSTD_isError(result)) return Damaged(path_, "zstd", ZSTD_getErrorName(result));
+      if (ZSTD_isError(result)) return Refused(result);
       input_.Consume(in.pos);
       between_frames_ = result == 0;
       if (ended && out.pos == 0 && !between_frames_) {
@@ -173,6 +180,17 @@ class ZstdFile : public UnpackedFile {
   bool seekable() const override { return false; }
 
  private:
+  Status Refused(size_t result) const {
+    if (ZSTD_getErrorCode(result) != ZSTD_error_frameParameter_windowTooLarge) {
+      return Damaged(path_, "zstd", ZSTD_getErrorName(result));
+    }
+    return {Code::kInvalidArgument,
+            "unpacking '" + path_ + "' (zstd): it was packed with a window of more than " +
+                std::to_string((1 << kZstdWindowLogMax) >> 20) +
+                " MiB, which would be held in memory: expected what zstd packs at levels 1 to 19; "
+                "pack it again without --long and --ultra"};
+  }
+
   PackedInput input_;
   const std::string path_;
   ZSTD_DStream* stream_;

@@ -173,7 +173,10 @@ void PsClient::OnView(std::shared_ptr<const View> view) {
 bool PsClient::OnFrame(PeerId from, const Frame& frame) {
   const bool is_probe_ack = KindOf(frame) == MessageKind::kProbeAck;
   if (!is_probe_ack && !IsReply(KindOf(frame))) return false;
-  if (const auto link = links_.find(from); link != links_.end()) link->second.heard = now_;
+  if (const auto link = links_.find(from); link != links_.end()) {
+    link->second.heard = now_;
+    link->second.dialed_anew = false;
+  }
   if (is_probe_ack) return true;
   const uint64_t id = frame.header.request_id;
   const auto at = requests_.find(id);
@@ -247,12 +250,31 @@ void PsClient::ProbeSilent(TimeMs gap) {
   for (auto& [server, link] : links_) {
     // What they have said meanwhile is still to be read.
     if (gap >= probe_ms) link.heard += gap;
+    if (options_.dial_anew_ms > 0 && now_ - link.heard >= options_.dial_anew_ms &&
+        !link.dialed_anew) {
+      link.dialed_anew = true;
+      DialAnew(server);
+    }
     if (now_ - link.heard < probe_ms || now_ - link.probed < probe_ms) continue;
     link.probed = now_;
     Frame probe = EncodeMessage(Probe());
     probe.header.sender = options_.self.value;
     probe.header.view = view_->view.value;
     outgoing_.push_back({server, std::move(probe)});
+  }
+}
+
+void PsClient::DialAnew(PeerId server) {
+  for (const Member& member : view_->servers) {
+    if (member.peer != server) continue;
+    LOG(WARNING) << "server " << member.rank << " (" << member.address << ") has said nothing for "
+                 << options_.dial_anew_ms << " ms: it is dialed anew";
+    dials_.push_back({server, member.address, true});
+  }
+  for (auto& [id, request] : requests_) {
+    if (request.sends == 0 || view_->servers[request.server.value].peer != server) continue;
+    request.repeat_ms = options_.request_retry_ms;
+    request.repeat_at = now_;
   }
 }
 
@@ -343,6 +365,7 @@ void PsClient::CancelAll() {
   results_.clear();
 }
 
+std::vector<Dial> PsClient::TakeDials() { return std::exchange(dials_, {}); }
 std::vector<Outgoing> PsClient::TakeOutgoing() { return std::exchange(outgoing_, {}); }
 
 std::vector<TicketResult> PsClient::TakeResults() { return std::exchange(results_, {}); }

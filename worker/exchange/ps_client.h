@@ -24,6 +24,8 @@ struct PsClientOptions {
                                       // has been acknowledged. This bounds the servers' ledgers.
   uint32_t requests_max = 4096;       // Outstanding at once; more are kResourceExhausted.
   uint32_t probe_ms = 0;              // A server that says nothing is probed so often; 0: never.
+  uint32_t dial_anew_ms = 0;          // And dialed anew, once, after so long; 0: never. Longer than
+                                      // any message is on its way, which would begin again.
 };
 
 struct PsClientCounters {
@@ -69,6 +71,7 @@ class PsClient {
   void OnTick(TimeMs now);
   void CancelAll();  // Forgets everything outstanding.
 
+  std::vector<Dial> TakeDials();  // Before the frames.
   std::vector<Outgoing> TakeOutgoing();
   std::vector<TicketResult> TakeResults();
   // Servers of the view that have said nothing for more than `ms`, though they were asked.
@@ -106,6 +109,7 @@ class PsClient {
   };
   struct Link {
     TimeMs heard = 0, probed = 0;
+    bool dialed_anew = false;  // Since it was heard.
   };
   struct Push {
     uint64_t request_id = 0;
@@ -114,6 +118,8 @@ class PsClient {
 
   void Send(uint64_t id, Request* request);
   void ProbeSilent(TimeMs gap);  // This process itself has stood still for `gap`.
+  // The connection may be dead without either end knowing: what waits for an answer goes again.
+  void DialAnew(PeerId server);
   void Postpone(Code code, Request* request);
   void FinishTicket(Ticket ticket, OpenTicket open);
   // Starts the sequels whose turn has come.
@@ -136,6 +142,7 @@ class PsClient {
   uint64_t next_own_ticket_;
   std::map<PeerId, Link> links_;          // Of the view's servers.
   std::vector<std::deque<Push>> pushes_;  // [servers]: from the oldest unacknowledged one on.
+  std::vector<Dial> dials_;
   std::vector<Outgoing> outgoing_;
   std::vector<TicketResult> results_;
   PsClientCounters counters_;

@@ -30,6 +30,8 @@ PsClientOptions ClientOf(const WorkerNodeOptions& options) {
   }
   client.pushes_in_flight_max = cluster.pushes_in_flight_max;
   client.probe_ms = cluster.heartbeat_ms;
+  // What is left until it is lost is for its answer.
+  client.dial_anew_ms = cluster.dead_after_ms / 3 * 2;
   return client;
 }
 
@@ -76,6 +78,7 @@ Activity WorkerNode::Doing() const {
 Output WorkerNode::TakeOutput() {
   Deliver();  // What the compute side asked for since the last frame may be answered already.
   Output output = membership_.TakeOutput();
+  for (Dial& dial : client_.TakeDials()) output.dials.push_back(std::move(dial));
   std::vector<Outgoing> requests = client_.TakeOutgoing();
   output.frames.insert(output.frames.end(), std::make_move_iterator(requests.begin()),
                        std::make_move_iterator(requests.end()));

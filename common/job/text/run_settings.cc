@@ -270,9 +270,7 @@ Section ClusterSection() {
   return cluster.Done();
 }
 
-}  // namespace
-
-Section JobSection(const JobRegistry& registry) {
+Section MakeJobSection(const JobRegistry& registry) {
   SettingTable<JobText> job("job", "The whole");
   job.Add("name", &JobText::name, "For people; shown in summaries and logs.", Hashed::kDefault);
   job.Add("seed", &JobText::seed, "Decides initial weights and the order of rows.");
@@ -284,6 +282,16 @@ Section JobSection(const JobRegistry& registry) {
   job.AddObject("checkpoint", &JobText::checkpoint, CheckpointSection(), "What is kept for later.");
   job.AddObject("cluster", &JobText::cluster, ClusterSection(), "Shards, deadlines and windows.");
   return job.Done();
+}
+
+}  // namespace
+
+// Some hundred settings take longer to describe than a job to print; the built-in ones never
+// change.
+Section JobSection(const JobRegistry& registry) {
+  if (&registry != &BuiltInRegistry()) return MakeJobSection(registry);
+  static const Section& built_in = *new Section(MakeJobSection(registry));
+  return built_in;
 }
 
 }  // namespace hdps

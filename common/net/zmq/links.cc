@@ -126,10 +126,10 @@ void Links::Tend(int64_t now_ms) {
     }
     if (handshakes.failed == 0) continue;
     if (!link.told) {
-      LOG(ERROR) << link.address << " refuses this process, or has another key than that of a "
+      LOG(ERROR) << link.address << " refuses this process, has another key than that of a "
                  << WordOf(ListenerRole(link.peer)) << " in "
                  << AllowedKeysPath(options_.keys->path())
-                 << "; compare that file on both machines";
+                 << ", or what passes is changed on its way; compare that file on both machines";
       link.told = true;
     }
     if (now_ms >= link.dialed_ms + kTryAnotherKeyMs) DialAnew(link, link.attempt + 1, now_ms);

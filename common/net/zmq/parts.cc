@@ -19,6 +19,21 @@ zmq::message_t PartOf(const Buffer& bytes) {
       [](void*, void* buffer) { delete static_cast<Buffer*>(buffer); }, new Buffer(bytes));
 }
 
+// Of a part in ZMTP 3: flags, a length of one byte or of eight; sealed, a command's name, a number
+// that is used once, the flags and what proves that nobody has changed it.
+uint64_t WireBytes(size_t bytes, bool sealed) {
+  constexpr uint64_t kSeal = 8 + 8 + 1 + 16;
+  constexpr uint64_t kShortMax = 255;
+  const uint64_t body = bytes + (sealed ? kSeal : 0);
+  return body + (body <= kShortMax ? 2 : 9);
+}
+
+void TellConnection(const zmq::message_t& part, Arrival* arrival) {
+  arrival->connection = zmq_msg_get(part.handle(), ZMQ_SRCFD);
+  const char* const address = zmq_msg_gets(part.handle(), "Peer-Address");
+  if (address != nullptr) arrival->address = address;
+}
+
 }  // namespace
 
 Buffer BufferOf(zmq::message_t part) {
@@ -70,12 +85,17 @@ bool SendMessage(zmq::socket_t& socket, std::vector<zmq::message_t>& parts) {
   return whole;
 }
 
-bool ReceiveParts(zmq::socket_t& socket, std::vector<zmq::message_t>* parts) {
-  bool more = true;
+bool ReceiveParts(zmq::socket_t& socket, bool sealed, std::vector<zmq::message_t>* parts,
+                  Arrival* arrival) {
+  // A ROUTER puts the routing id before what came.
+  bool more = true, routing_id = socket.get(zmq::sockopt::type) == ZMQ_ROUTER;
   while (more) {
     zmq::message_t part;
     if (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) return false;
     more = part.more();
+    if (!routing_id) arrival->wire_bytes += WireBytes(part.size(), sealed);
+    routing_id = false;
+    if (!more) TellConnection(part, arrival);
     if (parts->size() < kPartsMax + 2) parts->push_back(std::move(part));
   }
   return true;

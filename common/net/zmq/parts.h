@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -31,9 +32,18 @@ bool SendMessage(zmq::socket_t& socket, std::vector<zmq::message_t>& parts);
 bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
                const std::vector<SharedBlock>& blocks);
 
-// All parts of one message; of parts beyond any frame's number only the first is kept, so that the
-// message is known to be too long. False when none has come.
-bool ReceiveParts(zmq::socket_t& socket, std::vector<zmq::message_t>* parts);
+// Of a message that was taken from a socket.
+struct Arrival {
+  int connection = -1;      // By which descriptor it came; -1: libzmq does not say.
+  std::string address;      // Of the other end's host, where it came over tcp.
+  uint64_t wire_bytes = 0;  // What its parts took of that connection, framed and sealed.
+};
+
+// All parts of one message, which came `sealed` where the socket has keys; of parts beyond any
+// frame's number only the first is kept, so that the message is known to be too long. False when
+// none has come.
+bool ReceiveParts(zmq::socket_t& socket, bool sealed, std::vector<zmq::message_t>* parts,
+                  Arrival* arrival);
 
 // The frame whose header is part `first`, with its shared sections as `take_shared` gives them,
 // still to be checked. kInvalidArgument when the parts are none of a frame; or what `take_shared`

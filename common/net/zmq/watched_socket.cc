@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kFailed = ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
-constexpr int kEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | kFailed;
+constexpr int kEvents =
+    ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED | kFailed;
 
 }  // namespace
 
@@ -41,14 +42,19 @@ void WatchedSocket::StopWatching() {
   events_.close();
 }
 
-HandshakeCounts WatchedSocket::TakeHandshakes() {
+HandshakeCounts WatchedSocket::TakeHandshakes(
+    const std::function<void(const ConnectionEvent&)>& tell) {
   HandshakeCounts counts;
   if (events_.handle() == nullptr) return counts;
   for (;;) {
     zmq::message_t event, endpoint;
     if (zmq_msg_recv(event.handle(), events_.handle(), ZMQ_DONTWAIT) < 0) return counts;
     uint16_t kind = 0;
-    if (event.size() >= sizeof(kind)) std::memcpy(&kind, event.data(), sizeof(kind));
+    int32_t value = -1;
+    if (event.size() >= sizeof(kind) + sizeof(value)) {
+      std::memcpy(&kind, event.data(), sizeof(kind));
+      std::memcpy(&value, event.data<char>() + sizeof(kind), sizeof(value));
+    }
     // The second part is there once the first is.
     if (event.more() && zmq_msg_recv(endpoint.handle(), events_.handle(), ZMQ_DONTWAIT) < 0) {
       return counts;
@@ -56,6 +62,9 @@ HandshakeCounts WatchedSocket::TakeHandshakes() {
     counts.opened += kind == ZMQ_EVENT_ACCEPTED;
     counts.finished += kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
     counts.failed += (kind & kFailed) != 0;
+    if (tell && (kind == ZMQ_EVENT_ACCEPTED || kind == ZMQ_EVENT_DISCONNECTED)) {
+      tell({kind == ZMQ_EVENT_ACCEPTED, value, endpoint.to_string()});
+    }
   }
 }
 

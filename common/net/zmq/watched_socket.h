@@ -1,7 +1,9 @@
-// A socket and how the handshakes of its connections end.
+// A socket, who connects to it, and how the handshakes end.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <utility>
 #include <zmq.hpp>
 
@@ -11,11 +13,18 @@ struct HandshakeCounts {
   uint64_t opened = 0, finished = 0, failed = 0;
 };
 
+// What libzmq has accepted, or has closed since.
+struct ConnectionEvent {
+  bool opened = false;
+  int fd = -1;
+  std::string endpoint;  // Where it was accepted.
+};
+
 // Invariant: what libzmq tells of the socket is never waited for by libzmq, and ends before the
 // socket does.
 class WatchedSocket {
  public:
-  // `watch`: handshakes are counted.
+  // `watch`: connections and handshakes are told.
   WatchedSocket(zmq::context_t& context, zmq::socket_t socket, bool watch);
   ~WatchedSocket() { StopWatching(); }
   WatchedSocket(WatchedSocket&& other) noexcept
@@ -25,8 +34,9 @@ class WatchedSocket {
   WatchedSocket& operator=(const WatchedSocket&) = delete;
 
   zmq::socket_t& socket() { return socket_; }
-  // What has happened since the last call.
-  HandshakeCounts TakeHandshakes();
+  zmq::socket_t& events() { return events_; }  // To be polled.
+  // What has happened since the last call; connections are told one by one.
+  HandshakeCounts TakeHandshakes(const std::function<void(const ConnectionEvent&)>& tell = {});
 
  private:
   void StopWatching();

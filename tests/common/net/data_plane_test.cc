@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "common/net/zmq/data_listeners.h"
+#include "common/net/zmq/data_sessions.h"
 #include "tests/common/net/data_plane_of_a_job.h"
 
 namespace hdps {
@@ -184,13 +184,12 @@ TEST(DataPorts, AreReadAndPrinted) {
 // ---- Sessions.
 
 TEST_F(DataPlaneOfAJob, SessionsAreBoundedAndBelongToOneCallerAndKey) {
-  zmq::context_t context;
-  options_.keys = Folder(KeyRole::kServer);
-  DataListeners listeners(context, options_, 3);
+  const auto keys = Folder(KeyRole::kServer);
+  DataSessions held(3);
   const std::string key = Named("worker").public_key, own = Named("server").public_key;
   std::optional<CallerId> ended;
   const auto grant = [&](const CallerId& caller, const std::string& by) {
-    return listeners.Grant(caller, by, own, &ended).session;
+    return held.Grant(caller, by, own, &ended).session;
   };
   std::set<uint64_t> sessions;
   for (uint64_t i = 0; i < 3; ++i) sessions.insert(grant({{10 + i}, 5, 1}, key));
@@ -198,24 +197,24 @@ TEST_F(DataPlaneOfAJob, SessionsAreBoundedAndBelongToOneCallerAndKey) {
   EXPECT_TRUE(sessions.contains(grant({{11}, 5, 1}, key))) << "asked again";
   EXPECT_FALSE(sessions.contains(grant({{11}, 5, 2}, key))) << "dialed anew";
   EXPECT_FALSE(sessions.contains(grant({{12}, 5, 1}, Named("reader").public_key)));
-  EXPECT_EQ(listeners.num_sessions(), 3u);
+  EXPECT_EQ(held.size(), 3u);
   EXPECT_FALSE(ended.has_value());
   grant({{13}, 5, 1}, key);
-  EXPECT_EQ(listeners.num_sessions(), 3u);
+  EXPECT_EQ(held.size(), 3u);
   EXPECT_EQ(ended, (CallerId{{10}, 5, 1})) << "the most silent";
-  EXPECT_EQ(listeners.Find({{10}, 5, 1}), nullptr);
-  EXPECT_EQ(listeners.Find({{11}, 5, 1}), nullptr) << "that of before";
-  EXPECT_NE(listeners.Find({{11}, 5, 2}), nullptr);
+  EXPECT_EQ(held.Find({{10}, 5, 1}), nullptr);
+  EXPECT_EQ(held.Find({{11}, 5, 1}), nullptr) << "that of before";
+  EXPECT_NE(held.Find({{11}, 5, 2}), nullptr);
   Revoke("reader");
-  ASSERT_TRUE(options_.keys->Refresh(5000));
-  listeners.OnNewKeys();
-  EXPECT_EQ(listeners.Find({{12}, 5, 1}), nullptr) << "of a revoked key";
-  EXPECT_EQ(listeners.num_sessions(), 2u);
+  ASSERT_TRUE(keys->Refresh(5000));
+  held.OnNewKeys(keys->ring());
+  EXPECT_EQ(held.Find({{12}, 5, 1}), nullptr) << "of a revoked key";
+  EXPECT_EQ(held.size(), 2u);
   Rotate("server");
   Revoke("server.1");
-  ASSERT_TRUE(options_.keys->Refresh(10000));
-  listeners.OnNewKeys();
-  EXPECT_EQ(listeners.num_sessions(), 0u) << "ours is revoked";
+  ASSERT_TRUE(keys->Refresh(10000));
+  held.OnNewKeys(keys->ring());
+  EXPECT_EQ(held.size(), 0u) << "ours is revoked";
 }
 
 }  // namespace

@@ -6,27 +6,36 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "common/net/callers.h"
 #include "common/net/frame.h"
 
 namespace hdps {
 
-// Invariant: connected to 127.0.0.1 at one port until destroyed.
+// Invariant: connected to 127.0.0.1 at one port until destroyed, `from` another address of this
+// machine.
 class RawPeer {
  public:
-  explicit RawPeer(const std::string& tcp_address) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit RawPeer(const std::string& tcp_address, const char* from = "127.0.0.1")
+      : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in name = {};
     name.sin_family = AF_INET;
+    inet_pton(AF_INET, from, &name.sin_addr);
+    EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0) << from;
     const int port = std::stoi(tcp_address.substr(tcp_address.rfind(':') + 1));
     name.sin_port = htons(static_cast<uint16_t>(port));
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(connect(socket_, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
   }
-  ~RawPeer() { close(socket_); }
+  ~RawPeer() {
+    if (socket_ >= 0) close(socket_);
+  }
+  RawPeer(RawPeer&& other) noexcept : socket_(std::exchange(other.socket_, -1)) {}
   RawPeer(const RawPeer&) = delete;
   RawPeer& operator=(const RawPeer&) = delete;
 
@@ -34,6 +43,16 @@ class RawPeer {
     // The other side may have hung up already, which is its right.
     [[maybe_unused]] const ssize_t n = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
+
+  // Whether the other side has hung up; takes what it has said.
+  bool Ended() const {
+    char bytes[4096];
+    ssize_t n = 1;
+    while (n > 0) n = recv(socket_, bytes, sizeof(bytes), MSG_DONTWAIT);
+    return n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+  }
+
+  int socket() const { return socket_; }
 
   // Greets as a DEALER with this routing id (rfc.zeromq.org/spec/23).
   void Greet(const std::string& routing_id) const {
@@ -50,12 +69,17 @@ class RawPeer {
     Read(static_cast<uint8_t>(Read(2)[1]));
   }
 
-  void SendPart(const void* data, size_t size, bool more) const {
+  // What stands before a part or a command of `size` bytes, which need not follow.
+  void Announce(uint64_t size, bool more, bool command = false) const {
     std::string part;
-    part += static_cast<char>((more ? 1 : 0) | 2);  // 2: a length of eight bytes follows.
+    // 2: a length of eight bytes follows.
+    part += static_cast<char>((more ? 1 : 0) | 2 | (command ? 4 : 0));
     for (int shift = 56; shift >= 0; shift -= 8) part += static_cast<char>(size >> shift);
-    part.append(static_cast<const char*>(data), size);
     Write(part);
+  }
+  void SendPart(const void* data, size_t size, bool more) const {
+    Announce(size, more);
+    Write(std::string(static_cast<const char*>(data), size));
   }
   void SendFrame(const Frame& frame) const {
     SendPart(&frame.header, sizeof(frame.header), true);

@@ -294,6 +294,21 @@ TEST(Addresses, MalformedOnesAreRefusedWithWhatWouldBeRight) {
   }
 }
 
+// As a view or a log shows it, an address is no longer than it may be.
+TEST(Addresses, AHostIsNoLongerThanANameCanBe) {
+  const std::string host(253, 'h');
+  for (const std::string& address : {host + ":1", "tcp://" + host + ":65535"}) {
+    const Result<Address> parsed = ParseAddress(address);
+    ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+    EXPECT_LE(parsed->ToString().size(), kAddressBytesMax);
+  }
+  for (const std::string& address : {"h" + host + ":1", "tcp://h" + host + ":1"}) {
+    const Status status = ParseAddress(address).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_THAT(status.message(), testing::HasSubstr("longer than 253 bytes"));
+  }
+}
+
 TEST(Addresses, ListeningTellsTheRealOne) {
   auto transport = NewZmqTransport(OptionsFor(kListener));
   const Result<std::string> address = transport->Listen("localhost:0");

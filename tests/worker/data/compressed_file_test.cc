@@ -12,6 +12,7 @@
 namespace hdps {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string Gzip(const std::string& text) {
@@ -31,6 +32,20 @@ std::string Gzip(const std::string& text) {
 std::string Zstd(const std::string& text) {
   std::string packed(ZSTD_compressBound(text.size()), '\0');
   packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
+  return packed;
+}
+
+// As zstd packs what comes through a pipe, of which it does not know the length.
+std::string ZstdStream(const std::string& text, ZSTD_cParameter parameter, int value) {
+  ZSTD_CCtx* const stream = ZSTD_createCCtx();
+  EXPECT_FALSE(ZSTD_isError(ZSTD_CCtx_setParameter(stream, parameter, value)));
+  std::string packed(ZSTD_compressBound(text.size()) + 64, '\0');
+  ZSTD_inBuffer in = {text.data(), text.size(), 0};
+  ZSTD_outBuffer out = {packed.data(), packed.size(), 0};
+  EXPECT_FALSE(ZSTD_isError(ZSTD_compressStream2(stream, &out, &in, ZSTD_e_continue)));
+  EXPECT_EQ(ZSTD_compressStream2(stream, &out, &in, ZSTD_e_end), 0u);
+  ZSTD_freeCCtx(stream);
+  packed.resize(out.pos);
   return packed;
 }
 
@@ -102,6 +117,30 @@ TEST(CompressedFileTest, ChangedBytesNeverPassForOthers) {
     } else {
       EXPECT_EQ(read.status().code(), Code::kInvalidArgument);
     }
+  }
+}
+
+// A frame's first bytes say how much of what was unpacked has to be kept in memory.
+TEST(CompressedFileTest, ZstdsWindowsAreThoseOfItsLevelsUpTo19) {
+  const auto files = NewMemoryFileSystem();
+  const std::string text = Noise(20000);
+  for (const int level : {1, 3, 19}) {
+    WriteText(*files, "log.zst", ZstdStream(text, ZSTD_c_compressionLevel, level));
+    const Result<std::string> read = ReadAll(*files, "log.zst", 1 << 16);
+    ASSERT_TRUE(read.ok()) << level << ": " << read.status().message();
+    EXPECT_TRUE(*read == text) << level;
+  }
+  // --ultra -22, --long=24, --long, and the most that a frame can ask of any decoder.
+  const std::string bomb("\x28\xb5\x2f\xfd\x00\xff", 6);
+  for (const std::string& packed :
+       {ZstdStream(text, ZSTD_c_compressionLevel, 22), ZstdStream(text, ZSTD_c_windowLog, 24),
+        ZstdStream(text, ZSTD_c_windowLog, 27), bomb + text}) {
+    WriteText(*files, "log.zst", packed);
+    const Result<std::string> read = ReadAll(*files, "log.zst", 1 << 16);
+    ASSERT_EQ(read.status().code(), Code::kInvalidArgument);
+    EXPECT_THAT(read.status().message(),
+                AllOf(HasSubstr("'log.zst'"), HasSubstr("more than 8 MiB"),
+                      HasSubstr("pack it again without --long and --ultra")));
   }
 }
 

@@ -323,6 +323,7 @@ class ProbingPsClientTest : public testing::Test {
       : client_([] {
           PsClientOptions options = Options();
           options.probe_ms = 100;
+          options.dial_anew_ms = 600;
           return options;
         }()) {
     client_.OnTick(now_);
@@ -360,6 +361,22 @@ TEST_F(ProbingPsClientTest, AServerThatAnswersNothingIsSilent) {
   // Whatever it says, even too late.
   client_.OnFrame({11}, EncodeMessage(AdvanceAck{1}));
   EXPECT_TRUE(Silent().empty());
+}
+
+TEST_F(ProbingPsClientTest, AServerThatAnswersNothingIsDialedAnewOnceAndAskedAgain) {
+  client_.Start(Ticket{1}, {Advance(1)});
+  client_.TakeOutgoing();
+  Pass(590);
+  EXPECT_TRUE(client_.TakeDials().empty());
+  client_.OnTick(now_ += 10);
+  const std::vector<Dial> dials = client_.TakeDials();
+  ASSERT_TRUE(dials.size() == 1 && dials[0].peer == PeerId{11} && dials[0].anew);
+  EXPECT_EQ(std::ranges::count(client_.TakeOutgoing(), PeerId{11}, &Outgoing::to), 2);
+  Pass(2000);
+  client_.OnFrame({11}, EncodeMessage(ProbeAck()));
+  EXPECT_TRUE(client_.TakeDials().empty());
+  Pass(600);
+  EXPECT_EQ(client_.TakeDials().size(), 1u) << "it was heard meanwhile";
 }
 
 TEST_F(ProbingPsClientTest, ThisProcessOwnStandstillIsNobodysSilence) {

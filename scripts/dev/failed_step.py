@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""What failed inside a step of .ci/run: the tests by name with the ends of their output, from its log.
+
+usage: scripts/dev/failed_step.py [--names] STEP.log
+--names: a line each of the tests and nothing else.
+"""
+import re
+import sys
+
+TESTS_MAX, LINES_MAX, NAMES_MAX, COLUMNS_MAX = 10, 40, 40, 160
+# As ctest prints them: " 3/12 Test  #7: end_to_end.keys .........***Failed    1.20 sec", and behind
+# that what the test printed.
+RESULT = re.compile(r"^ *\d+/\d+ Test +#\d+: (.+?) \.{3,}( *\*\*\*(.*?) *[\d.]+ sec)?")
+OTHER = re.compile(r"^ +Start +\d+: |^\d+% tests passed")
+NO_FAILURE = ("Skipped", "Not Run (Disabled)")
+# The line that says what is wrong, of unittest and of GoogleTest.
+REASON = re.compile(r"^(\w*(Error|Exception)\b.*|.*: Failure)$")
+
+
+def failed_tests(lines):
+    """[(name, verdict, its output)] in the order in which they ended."""
+    found, output = [], []
+    for line in lines:
+        result = RESULT.match(line)
+        if result or OTHER.match(line):
+            output = []
+        if result and result[3] is not None and result[3] not in NO_FAILURE:
+            found.append((result[1], result[3], output))
+        elif not result:
+            output.append(line)
+    return found
+
+
+def reason(output):
+    told = [line for line in output if REASON.match(line)] or [line for line in output if line.strip()][-1:]
+    return told[0].strip() if told else "it printed nothing"
+
+
+def main():
+    names_only = sys.argv[1] == "--names"
+    lines = open(sys.argv[-1], errors="replace").read().splitlines()
+    tests = failed_tests(lines)
+    if names_only:
+        for name, verdict, output in tests[:NAMES_MAX]:
+            print(f"  {name}: {verdict}: {reason(output)}"[:COLUMNS_MAX])
+        if len(tests) > NAMES_MAX:
+            print(f"  and {len(tests) - NAMES_MAX} more")
+        return
+    if not tests:
+        print("\n".join(lines[-LINES_MAX:]))
+    for name, verdict, output in tests[:TESTS_MAX]:
+        print(f"--- {name}: {verdict}; the end of what it printed:")
+        print("\n".join(output[-LINES_MAX:]))
+
+
+if __name__ == "__main__":
+    main()

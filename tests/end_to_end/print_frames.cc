@@ -1,0 +1,63 @@
+// Prints frames as a client of this protocol sends them, for tests that send them where they should
+// not: print_frames SENDER prints a line for each, its name and then its parts in hexadecimal.
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+
+#include "common/protocol/messages.h"
+#include "common/protocol/row_messages.h"
+
+namespace hdps {
+namespace {
+
+void PrintPart(std::span<const std::byte> part) {
+  std::putchar(' ');
+  for (const std::byte byte : part) std::printf("%02x", std::to_integer<unsigned>(byte));
+}
+
+void Print(const char* name, Frame frame, uint64_t sender) {
+  frame.header.sender = sender;
+  frame.header.view = 1;
+  frame.header.request_id = 1;
+  SealFrame(frame);
+  std::fputs(name, stdout);
+  PrintPart(std::as_bytes(std::span(&frame.header, 1)));
+  PrintPart(frame.envelope.bytes());
+  for (const Buffer& section : frame.sections) PrintPart(section.bytes());
+  std::putchar('\n');
+}
+
+// Of one key of the first table of a wide and deep job, which has a float a row, at a server that
+// holds the only shard.
+void PrintAll(uint64_t sender) {
+  const Key keys[] = {5};
+  const float gradients[] = {1e6f};
+  const TableKeys table{.table = TableId{0}, .num_keys = 1, .row_floats = 1, .shard_counts = {1}};
+  PullRequest pull;
+  pull.mode = PullMode::kRead;
+  pull.tables = {table};
+  pull.keys = Buffer::CopyOf<Key>(keys);
+  PushRequest push;
+  push.sequence = Sequence{1};
+  push.num_examples = 1;
+  push.tables = {table};
+  push.keys = Buffer::CopyOf<Key>(keys);
+  push.gradients = Buffer::CopyOf<float>(gradients);
+  Print("status", EncodeMessage(StatusRequest()), sender);
+  Print("probe", EncodeMessage(Probe()), sender);
+  Print("pull", EncodeMessage(pull), sender);
+  Print("push", EncodeMessage(push), sender);
+}
+
+}  // namespace
+}  // namespace hdps
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: print_frames SENDER\n", stderr);
+    return 2;
+  }
+  hdps::PrintAll(std::strtoull(argv[1], nullptr, 10));
+  return 0;
+}

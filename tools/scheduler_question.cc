@@ -1,0 +1,26 @@
+// The flags that name a running scheduler, and the line that follows from them.
+#include "tools/scheduler_question.h"
+
+#include <gflags/gflags.h>
+
+#include "common/platform/random.h"
+
+DEFINE_string(scheduler, "", "Where the scheduler listens: tcp://HOST:PORT or ipc://PATH");
+
+namespace hdps {
+
+SchedulerLine::SchedulerLine(std::string address, Connections connections)
+    : address_(std::move(address)),
+      connections_(std::move(connections)),
+      clock_(NewSystemClock()),
+      transport_(NewZmqTransport(connections_.Options(NewPeerId()))) {}
+
+Result<std::unique_ptr<SchedulerLine>> SchedulerLine::Open(std::vector<KeyRole> roles) {
+  HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(FLAGS_scheduler));
+  HDPS_ASSIGN_OR_RETURN(Connections connections, ReadConnections(std::move(roles)));
+  std::unique_ptr<SchedulerLine> line(new SchedulerLine(FLAGS_scheduler, std::move(connections)));
+  HDPS_RETURN_IF_ERROR(line->transport_->Connect(kSchedulerPeer, line->address_));
+  return line;
+}
+
+}  // namespace hdps
