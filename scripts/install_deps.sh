@@ -5,6 +5,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config ccache git python3
   libzmq3-dev cppzmq-dev                            # messages between processes
+  libsodium-dev                                     # seals of frames that are not encrypted
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products

@@ -17,6 +17,10 @@
 
 DEFINE_string(listen, "tcp://127.0.0.1:0",
               "Where this server listens, as workers reach it; port 0 picks one");
+DEFINE_string(data_plane, "curve",
+              "With --keys, how rows and gradients travel over tcp: curve (encrypted) or "
+              "authenticated (in the clear, on a second port: the one after that of --listen, or "
+              "--listen=HOST:PORT+DATA_PORT; a firewall opens both)");
 DEFINE_string(
     spill_path, "",
     "Folder for rows beyond cluster.memory_limit where the job names none; empty: one below "
@@ -32,7 +36,7 @@ constexpr char kProgram[] = "hdps-server";
 constexpr char kUsage[] =
     "hdps-server: holds rows of a job's tables and updates them\n"
     "usage: hdps-server --job=FILE --scheduler=ADDRESS [flags]";
-constexpr std::string_view kFlags[] = {"listen", "spill_path", "expected_rows"};
+constexpr std::string_view kFlags[] = {"listen", "data_plane", "spill_path", "expected_rows"};
 
 Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags(KeyRole::kServer));
@@ -56,6 +60,7 @@ Result<ProcessEnd> Run() {
     options.node.spill_folder = "/tmp/hdps_spill_" + std::to_string(identity.self.value);
   }
   TransportOptions connections = flags.connections.Options(identity.self);
+  HDPS_ASSIGN_OR_RETURN(connections.data_plane, ReadDataPlane(flags.connections, FLAGS_data_plane));
   HoldWithinLimit(*options.node.job, &connections.limits);
   const std::unique_ptr<Transport> transport = flags.faults.Around(NewZmqTransport(connections));
   HDPS_ASSIGN_OR_RETURN(identity.own_address, transport->Listen(FLAGS_listen));

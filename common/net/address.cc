@@ -31,13 +31,19 @@ bool IsLoopback(const std::string& host) {
          });
 }
 
+bool ParsePort(const std::string& text, int least, int* port) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *port);
+  return !text.empty() && error == std::errc() && end == text.data() + text.size() &&
+         *port >= least && *port <= kPortMax;
+}
+
 Result<Address> ParseTcp(const std::string& text, const std::string& rest) {
   const size_t colon = rest.rfind(':');
   if (colon == std::string::npos) return Malformed(text, "it has no port");
   Address address;
   address.host = rest.substr(0, colon);
   if (address.host == "localhost") address.host = "127.0.0.1";
-  const std::string port = rest.substr(colon + 1);
+  std::string port = rest.substr(colon + 1);
   if (address.host != "*" &&
       (address.host.empty() ||
        !std::all_of(address.host.begin(), address.host.end(), IsHostCharacter))) {
@@ -48,11 +54,18 @@ Result<Address> ParseTcp(const std::string& text, const std::string& rest) {
         text.substr(0, 64) + "...",
         "its host is longer than " + std::to_string(kHostBytesMax) + " bytes, as no host name is");
   }
-  if (port == "*") return address;
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
-  if (port.empty() || error != std::errc() || end != port.data() + port.size() ||
-      address.port < 0 || address.port > 65535) {
+  if (const size_t plus = port.find('+'); plus != std::string::npos) {
+    const std::string data_port = port.substr(plus + 1);
+    port.resize(plus);
+    if (!ParsePort(data_port, 1, &address.data_port)) {
+      return Malformed(text, "\"" + data_port + "\" is no port for data of 1..65535");
+    }
+  }
+  if (port != "*" && !ParsePort(port, 0, &address.port)) {
     return Malformed(text, "\"" + port + "\" is no port of 0..65535");
+  }
+  if (address.data_port != 0 && address.data_port == address.port) {
+    return Malformed(text, "both of its ports are " + port);
   }
   return address;
 }
@@ -62,13 +75,17 @@ Result<Address> ParseTcp(const std::string& text, const std::string& rest) {
 std::string Address::ToString() const {
   switch (scheme) {
     case Scheme::kTcp:
-      return "tcp://" + host + ":" + std::to_string(port);
+      return Endpoint(port) + (data_port == 0 ? "" : "+" + std::to_string(data_port));
     case Scheme::kIpc:
       return "ipc://" + path;
     case Scheme::kInproc:
       return "inproc://" + path;
   }
   return "";
+}
+
+std::string Address::Endpoint(int of_port) const {
+  return scheme == Scheme::kTcp ? "tcp://" + host + ":" + std::to_string(of_port) : ToString();
 }
 
 bool Address::CanBeDialed() const {

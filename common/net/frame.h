@@ -53,12 +53,16 @@ struct Frame {
   std::vector<Buffer> sections;
 };
 
+// How the body of a frame is known to be sound: by its checksum, or by something stronger that was
+// made and looked at elsewhere; then `body_checksum` is 0.
+enum class BodyCheck { kChecksum, kElsewhere };
+
 // Fills lengths and checksums of `frame.header` from its body; what bits stand in
 // `shared_sections` is the caller's to say. Call last before sending.
-void SealFrame(Frame& frame);
+void SealFrame(Frame& frame, BodyCheck body = BodyCheck::kChecksum);
 
 // Checks magic, protocol, header checksum, lengths, limits and body checksum.
 // kInvalidArgument names both protocol versions when they differ; kCorruption for all else.
-Status CheckFrame(const Frame& frame);
+Status CheckFrame(const Frame& frame, BodyCheck body = BodyCheck::kChecksum);
 
 }  // namespace hdps

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "common/base/enum_words.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
@@ -16,12 +17,22 @@
 
 namespace hdps {
 
+// What frames to and from a listener with keys have on tcp, after the handshake, which is CURVE.
+// kAuthenticated: who sent them, that they are as he sent them, once and in order, and no secrecy.
+enum class DataPlane : uint8_t { kCurve, kAuthenticated };
+constexpr auto WordsOf(DataPlane) {
+  return EnumWords(DataPlane::kCurve, "curve", DataPlane::kAuthenticated, "authenticated");
+}
+
 struct TransportOptions {
   PeerId self;            // Who we are to the others; unique for each incarnation.
   bool insecure = false;  // Allow addresses beyond loopback without keys.
   // With them every connection over ZeroMQ is authenticated and encrypted (CURVE), and only holders
   // of keys in their list are heard. Null: none.
   std::shared_ptr<KeyFolder> keys = nullptr;
+  // With keys, of what listens here: kAuthenticated opens a second port for frames, which the
+  // address that Listen() returns names. Whoever dials goes by that address.
+  DataPlane data_plane = DataPlane::kCurve;
   // With keys: ok when the holder of a key with this role may send that frame, else why not. Empty:
   // each may send everything.
   std::function<Status(KeyRole role, const Frame& frame)> may_send = nullptr;
@@ -56,8 +67,10 @@ class Transport {
  public:
   virtual ~Transport() = default;
   // Listens on "tcp://host:port" (port 0 or * picks one), "ipc://path" or "inproc://name" and
-  // returns the address as others should dial it. kInvalidArgument when the address is malformed,
-  // beyond loopback without keys or `insecure`, or taken; the message says what would be right.
+  // returns the address as others should dial it; with an authenticated data plane tcp has two
+  // ports, "tcp://host:port+data_port", of which the second is by itself the one after the first.
+  // kInvalidArgument when the address is malformed, beyond loopback without keys or `insecure`, or
+  // taken; the message says what would be right.
   virtual Result<std::string> Listen(const std::string& address) = 0;
   // Repeated calls with the same address change nothing; another address replaces the connection.
   virtual Status Connect(PeerId peer, const std::string& address) = 0;

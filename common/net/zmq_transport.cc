@@ -1,16 +1,15 @@
 // Frames over ZeroMQ: whoever listens has a ROUTER, whoever dials a DEALER for each peer.
 //
 // On the wire a frame is one ZeroMQ message: header, envelope, then each section as a part of its
-// own. A DEALER's routing id is its CallerId.
+// own. A DEALER's routing id is its CallerId. Where the address of who listens has a port for data,
+// frames travel there, each with one more part, its seal, under a session that was agreed on first.
 #include <glog/logging.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +20,11 @@
 #include "common/net/shared/shared_memory_links.h"
 #include "common/net/transport.h"
 #include "common/net/zmq/authenticator.h"
+#include "common/net/zmq/data_sessions.h"
 #include "common/net/zmq/links.h"
 #include "common/net/zmq/listeners.h"
 #include "common/net/zmq/parts.h"
+#include "common/net/zmq/refusals.h"
 #include "common/platform/monotonic_clock.h"
 
 namespace hdps {
@@ -32,7 +33,6 @@ namespace {
 constexpr int kPassedOverPerReceive = 64;  // Frames that are not handed out.
 constexpr int kWaitsPerReceive = 3;
 constexpr int64_t kTendEveryMs = 50;
-constexpr size_t kSendersLoggedMax = 1024;
 
 // Invariant: with keys, whatever is handed out came from the holder of an allowed key whose role
 // may send it.
@@ -117,7 +117,8 @@ class ZmqTransport : public Transport {
   enum class Waited { kNothing, kSomething, kWoken };
   struct Sender {
     PeerId peer;
-    std::string key;  // Public; empty without keys.
+    std::string key;      // Public; empty without keys.
+    std::string own_key;  // Ours, which he was shown, where he dialed.
   };
 
   void Tend() {
@@ -134,6 +135,7 @@ class ZmqTransport : public Transport {
     if (options_.keys->Refresh(now)) {
       links_.OnNewKeys(before, now);
       listeners_.OnNewKeys(*authenticator_, now);
+      sessions_.OnNewKeys(options_.keys->ring());
     }
     authenticator_->AnswerAll(options_.keys->ring());
     links_.Tend(now);
@@ -155,22 +157,21 @@ class ZmqTransport : public Transport {
 
   bool SendSealed(PeerId to, Frame& frame, const std::vector<SharedBlock>& blocks) {
     frame.header.sender = options_.self.value;
-    SealFrame(frame);
-    if (Links::Link* link = links_.To(to); link != nullptr) {
-      return SendParts(link->connection.socket(), nullptr, frame, blocks);
-    }
-    const CallerId* id = callers_.Find(to);
-    bool sent = false;
-    if (id == nullptr) return sent;
-    for (size_t i = 0; i < listeners_.size(); ++i) {
-      sent = sent || SendParts(listeners_[i], id, frame, blocks);
-    }
-    return sent;
+    Links::Link* const link = links_.To(to);
+    const CallerId* const id = link == nullptr ? callers_.Find(to) : nullptr;
+    if (link == nullptr && id == nullptr) return false;
+    DataSessions::Session* const session = id != nullptr ? sessions_.Find(*id) : nullptr;
+    const bool data = session != nullptr || (link != nullptr && link->data != nullptr);
+    SealFrame(frame, data ? BodyCheck::kElsewhere : BodyCheck::kChecksum);
+    if (session != nullptr) return listeners_.SendInSession(*session, frame, blocks);
+    if (data) return link->data->Send(frame, blocks);
+    if (link != nullptr) return SendParts(link->connection.socket(), nullptr, frame, blocks);
+    return listeners_.SendToCaller(*id, frame, blocks);
   }
 
   // Looks at every socket once, beginning after the one that was served last.
   bool TakeFromAny(PeerId* from, Frame* frame) {
-    const size_t num_sockets = listeners_.size() + links_.size();
+    const size_t num_sockets = listeners_.size() + 2 * links_.size();
     int passed_over = 0;
     for (size_t i = 0; i < num_sockets; ++i) {
       const size_t socket = (last_served_ + 1 + i) % num_sockets;
@@ -181,14 +182,16 @@ class ZmqTransport : public Transport {
         if (taken != Taken::kNothing) SendControl();
         if (taken != Taken::kFrame) ++passed_over;
       }
-      if (taken != Taken::kFrame) continue;
+      if (taken == Taken::kNothing) continue;
       last_served_ = socket;
-      return true;
+      return taken == Taken::kFrame;
     }
     return false;
   }
 
   Taken TakeFrom(size_t index, PeerId* from, Frame* frame) {
+    const size_t dialed = listeners_.size() + links_.size();
+    if (index >= dialed) return TakeSealedOf(links_[index - dialed], from, frame);
     std::vector<zmq::message_t> parts;
     Arrival arrival;
     if (index >= listeners_.size()) {
@@ -198,63 +201,66 @@ class ZmqTransport : public Transport {
       if (!ReceiveParts(link.connection.socket(), sealed, &parts, &arrival)) {
         return Taken::kNothing;
       }
-      return TakeParts(parts, 0, {link.peer, link.listener_key}, frame);
+      return TakeParts(parts, 0, {link.peer, link.listener_key, ""}, frame);
     }
     if (!ReceiveParts(listeners_[index], listeners_.sealed(index), &parts, &arrival)) {
       return Taken::kNothing;
     }
-    const Taken taken = TakeFromCaller(parts, from, frame);
+    const Taken taken = listeners_.data(index) ? TakeSealed(index, parts, from, frame)
+                                               : TakeFromCaller(index, parts, from, frame);
     listeners_.OnMessage(arrival, taken == Taken::kRefused, now_ms_);
     return taken;
   }
 
-  Taken TakeFromCaller(std::vector<zmq::message_t>& parts, PeerId* from, Frame* frame) {
+  Taken TakeFromCaller(size_t index, std::vector<zmq::message_t>& parts, PeerId* from,
+                       Frame* frame) {
     const auto caller = ParseCallerId({parts[0].data<char>(), parts[0].size()});
     *from = caller ? caller->peer : PeerId();
     // A polled ROUTER makes the routing id by itself, without what is known of the connection.
-    const Sender sender{*from, KeyOf(parts.back())};
+    const Sender sender{*from, KeyOf(parts.back()), listeners_.own_key(index)};
     if (!caller) return Refuse(sender, WhyNoCaller(parts));
-    if (links_.To(*from) != nullptr) return Refuse(sender, "it is heard where it was dialed");
-    const Status heard = callers_.Hear(*caller);
+    const Status heard = Hear(*caller);
     return heard.ok() ? TakeParts(parts, 1, sender, frame) : Refuse(sender, heard.message());
   }
 
-  // Another release may name itself in another way: then its version is what is wrong.
-  static std::string WhyNoCaller(const std::vector<zmq::message_t>& parts) {
-    Frame frame;
-    if (parts.size() > 1 && parts[1].size() == sizeof(FrameHeader)) {
-      std::memcpy(&frame.header, parts[1].data(), sizeof(FrameHeader));
-    }
-    const Status version = CheckFrame(frame);
-    return version.code() == Code::kInvalidArgument ? version.message()
-                                                    : "its routing id is none of ours";
+  Status Hear(const CallerId& caller) {
+    if (links_.To(caller.peer) == nullptr) return callers_.Hear(caller);
+    return Status(Code::kInvalidArgument, "it is heard where it was dialed");
+  }
+
+  // From one of our ports for data.
+  Taken TakeSealed(size_t index, std::vector<zmq::message_t>& parts, PeerId* from, Frame* frame) {
+    bool sealed = false;
+    const DataSessions::Session* const session =
+        sessions_.Open(listeners_.number(index), &parts, &sealed);
+    if (session == nullptr) return Refuse({}, "at the port for data it shows no session there is");
+    *from = session->caller.peer;
+    const Sender sender{*from, session->key, session->own_key};
+    if (!sealed) return Refuse(sender, kNoSeal);
+    const Status heard = Hear(session->caller);
+    return heard.ok() ? TakeParts(parts, 0, sender, frame, BodyCheck::kElsewhere)
+                      : Refuse(sender, heard.message());
+  }
+
+  // From the port for data of a listener.
+  Taken TakeSealedOf(Links::Link& link, PeerId* from, Frame* frame) {
+    std::vector<zmq::message_t> parts;
+    Arrival arrival;
+    if (!link.data || !link.data->has_session()) return Taken::kNothing;
+    if (!ReceiveParts(link.data->socket(), false, &parts, &arrival)) return Taken::kNothing;
+    *from = link.peer;
+    const Sender sender{link.peer, link.listener_key, ""};
+    return link.data->Open(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kElsewhere)
+                                   : Refuse(sender, kNoSeal);
   }
 
   // `first`: where the header stands.
   Taken TakeParts(std::vector<zmq::message_t>& parts, size_t first, const Sender& sender,
-                  Frame* frame) {
-    if (parts.size() < first + 2 || parts.size() > first + kPartsMax) {
-      return Refuse(sender, std::to_string(parts.size() - first) + " parts are no frame");
-    }
-    const zmq::message_t& header = parts[first];
-    if (header.size() != sizeof(FrameHeader)) {
-      return Refuse(sender, "a header of " + std::to_string(header.size()) + " bytes");
-    }
-    std::memcpy(&frame->header, header.data(), sizeof(FrameHeader));
-    frame->envelope = BufferOf(std::move(parts[first + 1]));
-    frame->sections.clear();
-    Status shared;
-    for (size_t i = first + 2; i < parts.size(); ++i) {
-      Buffer section = BufferOf(std::move(parts[i]));
-      if (IsShared(frame->header, i - first - 2)) {
-        Result<Buffer> block = paths_.Take(sender.peer, section);
-        shared = block.ok() ? shared : block.status();
-        if (block.ok()) section = *std::move(block);
-      }
-      frame->sections.push_back(std::move(section));
-    }
-    if (!shared.ok()) return Refuse(sender, shared.message());
-    if (const Status status = CheckFrame(*frame); !status.ok()) {
+                  Frame* frame, BodyCheck body = BodyCheck::kChecksum) {
+    const Status read = ReadFrame(
+        parts, first, [&](const Buffer& block) { return paths_.Take(sender.peer, block); }, frame);
+    if (!read.ok()) return Refuse(sender, read.message());
+    if (const Status status = CheckFrame(*frame, body); !status.ok()) {
       return Refuse(sender, status.message());
     }
     if (frame->header.sender != sender.peer.value) {
@@ -264,6 +270,7 @@ class ZmqTransport : public Transport {
     if (const Status may = MaySend(sender, *frame); !may.ok()) {
       return Refuse(sender, may.message());
     }
+    if (IsSessionFrame(frame->header)) return OnSession(sender, *frame, body);
     if (SharedMemoryLinks::IsControl(frame->header)) {
       paths_.OnControl(sender.peer, *frame);
       ++controls_heard_;
@@ -274,27 +281,50 @@ class ZmqTransport : public Transport {
     return Taken::kFrame;
   }
 
+  // Sessions are set up over CURVE: asked for where we listen, and answered where we dialed.
+  Taken OnSession(const Sender& sender, const Frame& frame, BodyCheck body) {
+    Links::Link* const link = links_.To(sender.peer);
+    const bool expected = IsSessionRequest(frame.header)
+                              ? link == nullptr && options_.data_plane == DataPlane::kAuthenticated
+                              : link != nullptr && link->data != nullptr;
+    if (!expected || body == BodyCheck::kElsewhere) {
+      return Refuse(sender, "it speaks of a session for data, which there is none of here");
+    }
+    ++controls_heard_;
+    if (link != nullptr) {
+      counters_.frames_dropped += links_.OnSessionAnswer(*link, frame);
+      return Taken::kControl;
+    }
+    const CallerId caller = *callers_.Find(sender.peer);
+    std::optional<CallerId> ended;
+    const SessionGrant& grant = sessions_.Grant(caller, sender.key, sender.own_key, &ended);
+    AnswerSession(caller, SessionGrantFrame(grant));
+    if (ended) AnswerSession(*ended, SessionEndedFrame());
+    return Taken::kControl;
+  }
+
+  // What gets lost is asked for again by the connection that was lost with it.
+  void AnswerSession(const CallerId& caller, Frame frame) {
+    frame.header.sender = options_.self.value;
+    SealFrame(frame);
+    listeners_.SendToCaller(caller, frame, {});
+  }
+
   Status MaySend(const Sender& sender, const Frame& frame) const {
     if (!options_.keys) return {};
     const AllowedKey* key = options_.keys->ring().Find(sender.key);
     if (key == nullptr || key->revoked) {
       return Status(Code::kInvalidArgument, "its key is not allowed any more");
     }
-    if (SharedMemoryLinks::IsControl(frame.header) || !options_.may_send) return {};
+    const bool ours = SharedMemoryLinks::IsControl(frame.header) || IsSessionFrame(frame.header);
+    if (ours || !options_.may_send) return {};
     return options_.may_send(key->role, frame);
   }
 
-  // Logged once a peer, or with keys once a key: what went wrong once will with every retry.
   Taken Refuse(const Sender& sender, const std::string& why) {
     ++counters_.frames_refused;
-    const AllowedKey* key = options_.keys ? options_.keys->ring().Find(sender.key) : nullptr;
-    const std::string peer = "peer " + std::to_string(sender.peer.value);
-    const std::string who =
-        key == nullptr ? peer : std::string(WordOf(key->role)) + " " + key->name;
-    if (senders_logged_.size() < kSendersLoggedMax && senders_logged_.insert(who + peer).second) {
-      LOG(WARNING) << "refused a frame of " << who << (key == nullptr ? "" : ", " + peer) << ": "
-                   << why;
-    }
+    refusals_.Tell(sender.peer, options_.keys ? options_.keys->ring().Find(sender.key) : nullptr,
+                   why);
     return Taken::kRefused;
   }
 
@@ -314,6 +344,8 @@ class ZmqTransport : public Transport {
     }
     for (size_t i = 0; i < links_.size(); ++i) {
       items.push_back({links_[i].connection.socket().handle(), 0, ZMQ_POLLIN, 0});
+      if (links_[i].data == nullptr || !links_[i].data->has_session()) continue;
+      items.push_back({links_[i].data->socket().handle(), 0, ZMQ_POLLIN, 0});
     }
     const size_t first_watch = items.size();
     for (const int watch : paths_.Watches()) items.push_back({nullptr, watch, ZMQ_POLLIN, 0});
@@ -341,13 +373,14 @@ class ZmqTransport : public Transport {
   std::optional<Authenticator> authenticator_;
   Links links_;
   Listeners listeners_;
+  DataSessions sessions_;
   Callers callers_;
   SharedMemoryLinks paths_;
   size_t last_served_ = 0;
   uint64_t controls_heard_ = 0;
   const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
   int64_t now_ms_ = 0, tended_ms_ = 0;  // As of the last Receive().
-  std::set<std::string> senders_logged_;
+  Refusals refusals_;
   TransportCounters counters_;
 };
 

@@ -94,6 +94,19 @@ Result<Connections> ReadConnections(std::vector<KeyRole> roles) {
   return connections;
 }
 
+Result<DataPlane> ReadDataPlane(const Connections& connections, const std::string& word) {
+  for (const auto& [plane, its_word] : WordsOf(DataPlane{})) {
+    if (word != its_word) continue;
+    if (plane == DataPlane::kCurve || connections.keys != nullptr) return plane;
+    return Status(Code::kInvalidArgument,
+                  "--data_plane=" + word +
+                      " seals frames under keys that this server does not have: give --keys=DIR, "
+                      "or leave --data_plane out");
+  }
+  return Status(Code::kInvalidArgument,
+                "--data_plane=" + word + " is not known; write curve or authenticated");
+}
+
 Status CheckSchedulerGiven(const std::string& address) {
   if (!address.empty()) return {};
   return {Code::kInvalidArgument,

@@ -31,6 +31,10 @@ struct Connections {
 // open to others, when both flags are given, or when a limit is none.
 Result<Connections> ReadConnections(std::vector<KeyRole> roles);
 
+// What `word`, the value of --data_plane, means. kInvalidArgument when it means nothing, or asks
+// for seals without keys.
+Result<DataPlane> ReadDataPlane(const Connections& connections, const std::string& word);
+
 // kInvalidArgument when --scheduler, whose value `address` is, is missing.
 Status CheckSchedulerGiven(const std::string& address);
 

@@ -19,6 +19,7 @@ find_library(ROCKSDB_LIBRARY rocksdb REQUIRED)
 add_library(rocksdb UNKNOWN IMPORTED)
 set_target_properties(rocksdb PROPERTIES IMPORTED_LOCATION ${ROCKSDB_LIBRARY}
                       INTERFACE_INCLUDE_DIRECTORIES ${ROCKSDB_INCLUDE_DIR})
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)

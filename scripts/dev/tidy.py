@@ -31,8 +31,9 @@ DOORS = [
     (r"[<\"]zmq(_addon)?\.h", {
         "common/net/zmq_transport.cc", "common/net/keys/curve.cc",
         *(f"common/net/zmq/{idea}" for idea in (
-            "authenticator.h", "links.h", "listeners.h", "parts.h", "socket_settings.h",
+            "authenticator.h", "data_link.h", "data_sessions.h", "data_session.h", "links.h", "listeners.h", "parts.h", "socket_settings.h",
             "watched_socket.h"))}),
+    (r"[<\"]sodium\.h", {"common/net/zmq/frame_seal.cc"}),
     (r"\bfopen\(|std::[io]?fstream|::open\(|::rename\(",
      {"common/platform/posix_file_system.cc"}),
     (r"memfd_create|shm_open", {"common/net/shared/shared_memory.cc"}),

@@ -34,8 +34,11 @@ Verdict RunAddress(std::string_view bytes) {
   return Verdict::kAccepted;
 }
 std::vector<std::string> AddressSeeds() {
-  return {"tcp://127.0.0.1:5000", "localhost:1",  "tcp://*:0",      "ipc:///tmp/a.sock",
-          "inproc://name",        "host-1.a_b:9", "tcp://[::1]:80", "tcp://256.1.1.1:65536"};
+  return {"tcp://127.0.0.1:5000", "tcp://10.0.0.2:5000+5001",
+          "localhost:1",          "tcp://*:0",
+          "ipc:///tmp/a.sock",    "inproc://name",
+          "host-1.a_b:9",         "tcp://[::1]:80",
+          "tcp://256.1.1.1:65536"};
 }
 
 // Connections one after the other; nobody takes another's name, and few are remembered.

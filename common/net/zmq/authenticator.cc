@@ -31,6 +31,13 @@ std::string TextOf(const zmq::message_t& part) {
   return std::string(part.data<char>(), part.size());
 }
 
+// Public; empty where none was shown.
+std::string KeyShownIn(const std::vector<zmq::message_t>& question) {
+  return question.size() == kCredentials + 1 && TextOf(question[kMechanism]) == "CURVE"
+             ? CurveKeyText(question[kCredentials].data(), question[kCredentials].size())
+             : "";
+}
+
 }  // namespace
 
 Authenticator::Authenticator(zmq::context_t& context) : socket_(context, zmq::socket_type::router) {
@@ -48,22 +55,9 @@ void Authenticator::AnswerAll(const KeyRing& ring) {
       fields.push_back(std::move(field));
     }
     if (fields.size() <= kMechanism) continue;  // None that libzmq asks.
-    const std::string key =
-        fields.size() == kCredentials + 1 && TextOf(fields[kMechanism]) == "CURVE"
-            ? CurveKeyText(fields[kCredentials].data(), fields[kCredentials].size())
-            : "";
-    const AllowedKey* allowed = ring.Find(key);
-    const bool let_in = allowed != nullptr && !allowed->revoked;
-    if (let_in) {
-      ++num_admitted_;
-      admitted_.insert(key);
-    } else {
-      ++num_refused_;
-      TellRefusal(key, TextOf(fields[kAddress]),
-                  allowed == nullptr ? "is not in the list"
-                                     : "of " + allowed->name + ", a " +
-                                           std::string(WordOf(allowed->role)) + ", is revoked");
-    }
+    const bool open = TextOf(fields[kDomain]) == kOpenDomain;
+    const std::string key = open ? "" : KeyShownIn(fields);
+    const bool let_in = open || Admit(ring, key, TextOf(fields[kAddress]));
     // A refusal ends the attempt, and its side learns that it is one.
     const std::string answer[] = {"1.0",
                                   TextOf(fields[kRequest]),
@@ -80,6 +74,21 @@ void Authenticator::AnswerAll(const KeyRing& ring) {
                (last ? 0 : ZMQ_SNDMORE) | ZMQ_DONTWAIT);
     }
   }
+}
+
+bool Authenticator::Admit(const KeyRing& ring, const std::string& key, const std::string& address) {
+  const AllowedKey* allowed = ring.Find(key);
+  if (allowed != nullptr && !allowed->revoked) {
+    ++num_admitted_;
+    admitted_.insert(key);
+    return true;
+  }
+  ++num_refused_;
+  TellRefusal(key, address,
+              allowed == nullptr ? "is not in the list"
+                                 : "of " + allowed->name + ", a " +
+                                       std::string(WordOf(allowed->role)) + ", is revoked");
+  return false;
 }
 
 void Authenticator::TellRefusal(const std::string& key, const std::string& address,

@@ -10,11 +10,15 @@
 
 namespace hdps {
 
+// The ZAP domain of sockets without CURVE that let in everybody: what they carry proves itself.
+inline constexpr char kOpenDomain[] = "open";
+
 // Its socket is to be polled with the others, and belongs to their loop: a connection is not open
 // before it has been answered for.
 //
-// Invariant: who is let in has proved that he has the secret of a key in the list that is not
-// revoked; all that comes from him carries that key in memory (KeyOf() of parts.h).
+// Invariant: who is let in by CURVE has proved that he has the secret of a key in the list that is
+// not revoked; all that comes from him carries that key in memory (KeyOf() of parts.h). In the open
+// domain nobody has proved anything, and no key is carried.
 class Authenticator {
  public:
   explicit Authenticator(zmq::context_t& context);
@@ -28,6 +32,7 @@ class Authenticator {
   uint64_t num_refused() const { return num_refused_; }
 
  private:
+  bool Admit(const KeyRing& ring, const std::string& key, const std::string& address);
   void TellRefusal(const std::string& key, const std::string& address, const std::string& why);
 
   zmq::socket_t socket_;

@@ -8,6 +8,7 @@
 
 #include "common/net/keys/key_folder.h"
 #include "common/net/listening.h"
+#include "common/net/zmq/parts.h"
 #include "common/net/zmq/socket_settings.h"
 #include "common/platform/random.h"
 
@@ -15,6 +16,11 @@ namespace hdps {
 namespace {
 
 constexpr int64_t kTryAnotherKeyMs = 1000;
+
+void DropUnsent(Links::Link& link) {
+  link.connection.socket().set(zmq::sockopt::linger, 0);
+  if (link.data) link.data->DropUnsent();
+}
 
 }  // namespace
 
@@ -41,6 +47,7 @@ Status Links::Connect(PeerId peer, const std::string& text) {
 }
 
 Result<Links::Link> Links::Dial(PeerId peer, const std::string& endpoint, size_t attempt) {
+  HDPS_ASSIGN_OR_RETURN(const Address address, ParseAddress(endpoint));
   CallerId& id = dialed_as_[peer];
   if (id.dial++ == 0) id = {options_.self, NewPeerId().value, 1};
   std::string listener_key;
@@ -57,17 +64,35 @@ Result<Links::Link> Links::Dial(PeerId peer, const std::string& endpoint, size_t
     zmq::socket_t dealer = NewDialer(context_, options_, ring(), listener_key);
     dealer.set(zmq::sockopt::routing_id, zmq::buffer(BytesOf(id)));
     WatchedSocket connection(context_, std::move(dealer), ring() != nullptr);
-    connection.socket().connect(endpoint);
-    return Link{peer, endpoint, listener_key, std::move(connection), attempt};
+    connection.socket().connect(address.Endpoint(address.port));
+    Link link{peer, endpoint, listener_key, std::move(connection), attempt, 0, false, nullptr};
+    if (ring() != nullptr && address.data_port != 0) {
+      link.data =
+          std::make_unique<DataLink>(context_, options_, address.Endpoint(address.data_port));
+      AskForSession(link);
+    }
+    return link;
   } catch (const zmq::error_t& error) {
     return Status(Code::kIoError, "dialing " + endpoint + ": " + error.what());
   }
 }
 
+void Links::AskForSession(Link& link) {
+  Frame request = SessionRequestFrame();
+  request.header.sender = options_.self.value;
+  SealFrame(request);
+  // Without room there was one before, and each new connection asks.
+  SendParts(link.connection.socket(), nullptr, request, {});
+}
+
+size_t Links::OnSessionAnswer(Link& link, const Frame& frame) {
+  const size_t dropped = link.data->OnAnswer(frame);
+  if (!GrantIn(frame)) AskForSession(link);
+  return dropped;
+}
+
 void Links::HangUp(PeerId peer) {
-  if (Link* link = To(peer); link != nullptr) {
-    link->connection.socket().set(zmq::sockopt::linger, 0);
-  }
+  if (Link* link = To(peer); link != nullptr) DropUnsent(*link);
   std::erase_if(links_, [&](const Link& link) { return link.peer == peer; });
 }
 
@@ -80,7 +105,7 @@ void Links::DialAnew(Link& link, size_t attempt, int64_t now_ms) {
   }
   anew->dialed_ms = now_ms;
   anew->told = link.told;
-  link.connection.socket().set(zmq::sockopt::linger, 0);
+  DropUnsent(link);
   link = *std::move(anew);
 }
 
@@ -94,7 +119,11 @@ void Links::OnNewKeys(const CurveKeys& own_before, int64_t now_ms) {
 void Links::Tend(int64_t now_ms) {
   for (Link& link : links_) {
     const HandshakeCounts handshakes = link.connection.TakeHandshakes();
-    if (handshakes.finished > 0) link.told = false;
+    if (handshakes.finished > 0) {
+      link.told = false;
+      // Who listens there may be another process by now.
+      if (link.data) AskForSession(link);
+    }
     if (handshakes.failed == 0) continue;
     if (!link.told) {
       LOG(ERROR) << link.address << " refuses this process, has another key than that of a "

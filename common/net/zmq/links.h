@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 #include <zmq.hpp>
 
 #include "common/net/callers.h"
 #include "common/net/transport.h"
+#include "common/net/zmq/data_link.h"
 #include "common/net/zmq/watched_socket.h"
 
 namespace hdps {
@@ -29,6 +31,8 @@ class Links {
     size_t attempt = 0;
     int64_t dialed_ms = 0;
     bool told = false;
+    // Where the address names a port for data; frames travel there alone. Null: over `connection`.
+    std::unique_ptr<DataLink> data;
   };
 
   Links(zmq::context_t& context, const TransportOptions& options)
@@ -45,10 +49,14 @@ class Links {
   void OnNewKeys(const CurveKeys& own_before, int64_t now_ms);
   // Looks at the handshakes, and dials with another key where one failed.
   void Tend(int64_t now_ms);
+  // The listener has said something of the session of `link.data`. Returns how many frames that
+  // waited for it there was no room for.
+  size_t OnSessionAnswer(Link& link, const Frame& frame);
 
  private:
   const KeyRing* ring() const { return options_.keys ? &options_.keys->ring() : nullptr; }
   Result<Link> Dial(PeerId peer, const std::string& endpoint, size_t attempt);
+  void AskForSession(Link& link);
   void DialAnew(Link& link, size_t attempt, int64_t now_ms);
 
   zmq::context_t& context_;

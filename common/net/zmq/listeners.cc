@@ -8,39 +8,98 @@
 
 #include "common/net/keys/key_folder.h"
 #include "common/net/listening.h"
+#include "common/net/zmq/data_session.h"
 #include "common/net/zmq/socket_settings.h"
 
 namespace hdps {
 
 Listeners::Router Listeners::NewRouter() {
   return {"", ring() == nullptr ? "" : ring()->own.public_key,
-          WatchedSocket(context_, NewListener(context_, options_, ring()), true), ++last_number_};
+          WatchedSocket(context_, NewListener(context_, options_, ring()), true), ++last_number_,
+          false};
 }
 
 Result<std::string> Listeners::Listen(const std::string& text) {
   HDPS_ASSIGN_OR_RETURN(const Address address,
                         AddressToListenOn(text, options_.insecure || options_.keys != nullptr));
+  const bool opens = options_.data_plane == DataPlane::kAuthenticated && ring() != nullptr;
+  if (!opens && address.data_port != 0) {
+    return Status(Code::kInvalidArgument,
+                  "address " + text +
+                      " names a port for data, which is there with keys and --data_plane=" +
+                      std::string(WordOf(DataPlane::kAuthenticated)) + " alone");
+  }
   try {
     Router router = NewRouter();
     zmq::socket_t& socket = router.connections.socket();
-    if (zmq_bind(socket.handle(), address.ToString().c_str()) != 0) {
+    if (zmq_bind(socket.handle(), address.Endpoint(address.port).c_str()) != 0) {
       return BindFailure(address, zmq_errno(), zmq_strerror(zmq_errno()));
     }
     router.endpoint = socket.get(zmq::sockopt::last_endpoint);
     HDPS_ASSIGN_OR_RETURN(const std::string dialed, AsOthersDial(address, router.endpoint));
     routers_.push_back(std::move(router));
-    return dialed;
+    return opens && address.scheme == Address::Scheme::kTcp ? ListenForData(address, dialed)
+                                                            : dialed;
   } catch (const zmq::error_t& error) {
     return Status(Code::kIoError, "listening on " + text + ": " + error.what());
   }
+}
+
+Result<std::string> Listeners::ListenForData(Address asked, const std::string& dialed) {
+  if (asked.data_port == 0 && asked.port != 0) asked.data_port = asked.port + 1;
+  if (asked.data_port > kPortMax) {
+    return Status(Code::kInvalidArgument,
+                  "address " + asked.Endpoint(asked.port) +
+                      " leaves no port after it for data; choose another port, or write "
+                      "tcp://HOST:PORT+DATA_PORT");
+  }
+  Router router{"", "", WatchedSocket(context_, NewDataListener(context_, options_), true),
+                ++last_number_, true};
+  zmq::socket_t& socket = router.connections.socket();
+  const std::string endpoint = asked.Endpoint(asked.data_port);
+  if (zmq_bind(socket.handle(), endpoint.c_str()) != 0) {
+    HDPS_ASSIGN_OR_RETURN(const Address data, ParseAddress(endpoint));
+    const Status failed = BindFailure(data, zmq_errno(), zmq_strerror(zmq_errno()));
+    return Status(failed.code(), "the port for data: " + failed.message());
+  }
+  router.endpoint = socket.get(zmq::sockopt::last_endpoint);
+  HDPS_ASSIGN_OR_RETURN(const Address bound, ParseAddress(router.endpoint));
+  HDPS_ASSIGN_OR_RETURN(Address address, ParseAddress(dialed));
+  address.data_port = bound.port;
+  routers_.push_back(std::move(router));
+  LOG(INFO) << "data plane: frames to and from port " << address.data_port
+            << " are authenticated and in order, and not encrypted; a firewall has to let members "
+               "in at ports "
+            << address.port << " and " << address.data_port;
+  return address.ToString();
+}
+
+bool Listeners::SendToCaller(const CallerId& id, const Frame& frame,
+                             const std::vector<SharedBlock>& blocks) {
+  return std::ranges::any_of(routers_, [&](Router& router) {
+    return !router.data && SendParts(router.connections.socket(), &id, frame, blocks);
+  });
+}
+
+bool Listeners::SendInSession(DataSessions::Session& session, const Frame& frame,
+                              const std::vector<SharedBlock>& blocks) {
+  const auto router = std::ranges::find(routers_, session.listener, &Router::number);
+  if (session.routing_id.empty() || router == routers_.end()) return false;
+  std::vector<zmq::message_t> parts = PartsOf(frame, blocks);
+  session.ends.Seal(&parts);
+  parts.emplace(parts.begin(), session.routing_id.data(), session.routing_id.size());
+  return SendMessage(router->connections.socket(), parts);
 }
 
 void Listeners::OnNewKeys(Authenticator& authenticator, int64_t now_ms) {
   const bool revoked = std::ranges::any_of(
       authenticator.admitted(), [&](const std::string& key) { return !ring()->Allows(key); });
   if (revoked) authenticator.ForgetAdmitted();
-  const auto ends = [&](Router& router) { return revoked || !ring()->Allows(router.own_key); };
+  const auto ends = [&](Router& router) {
+    return !router.data && (revoked || !ring()->Allows(router.own_key));
+  };
   for (Router& router : routers_) {
+    if (router.data) continue;
     zmq::socket_t& socket = router.connections.socket();
     const bool another = router.own_key != ring()->own.public_key;
     if (!router.endpoint.empty() && (another || ends(router))) {

@@ -6,9 +6,11 @@
 #include <vector>
 #include <zmq.hpp>
 
+#include "common/net/address.h"
 #include "common/net/transport.h"
 #include "common/net/zmq/authenticator.h"
 #include "common/net/zmq/connection_limits.h"
+#include "common/net/zmq/data_sessions.h"
 #include "common/net/zmq/open_connections.h"
 #include "common/net/zmq/watched_socket.h"
 
@@ -16,7 +18,7 @@ namespace hdps {
 
 // Invariant: each address has one listener that takes connections, or waits to be bound again; with
 // keys that is one of our own key. Others of before keep their connections until a key of them is
-// revoked.
+// revoked. Ports for data know no keys and stay.
 class Listeners {
  public:
   Listeners(zmq::context_t& context, const TransportOptions& options)
@@ -24,7 +26,13 @@ class Listeners {
 
   size_t size() const { return routers_.size(); }
   zmq::socket_t& operator[](size_t i) { return routers_[i].connections.socket(); }
+  // Whether socket `i` is that of a port for data, which lets in everybody.
+  bool data(size_t i) const { return routers_[i].data; }
+  uint64_t number(size_t i) const { return routers_[i].number; }
+  const std::string& own_key(size_t i) const { return routers_[i].own_key; }
 
+  // With an authenticated data plane, opens a port for data beside a tcp port: the one that the
+  // address names, else the one after its port, else any.
   Result<std::string> Listen(const std::string& text);
   // The ring is another: listens under our own key of now. With a revoked key among those that were
   // let in, all connections end first, and whoever is still allowed comes again.
@@ -39,6 +47,12 @@ class Listeners {
   bool sealed(size_t i) const { return !routers_[i].own_key.empty(); }
   void OnMessage(const Arrival& arrival, bool refused, int64_t now_ms);
 
+  // False: there is no such connection, or its queue is full.
+  bool SendToCaller(const CallerId& id, const Frame& frame, const std::vector<SharedBlock>& blocks);
+  // By the connection that the session's last message came by; false also before there was one.
+  bool SendInSession(DataSessions::Session& session, const Frame& frame,
+                     const std::vector<SharedBlock>& blocks);
+
   const HandshakeCounts& handshakes() const { return handshakes_; }
   const ConnectionLimits& limits() const { return limits_; }
 
@@ -48,9 +62,11 @@ class Listeners {
     std::string own_key;   // Public; empty without keys.
     WatchedSocket connections;
     uint64_t number = 0;  // Of no other, ever.
+    bool data = false;
   };
   const KeyRing* ring() const { return options_.keys ? &options_.keys->ring() : nullptr; }
   Router NewRouter();
+  Result<std::string> ListenForData(Address asked, const std::string& dialed);
   void BindAnew();
 
   zmq::context_t& context_;

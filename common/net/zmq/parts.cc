@@ -1,6 +1,7 @@
 // Moves the parts of frames in and out of ZeroMQ's sockets, without copying large ones.
 #include "common/net/zmq/parts.h"
 
+#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
@@ -45,11 +46,9 @@ Buffer BufferOf(zmq::message_t part) {
   return Buffer(std::move(owner), data, size);
 }
 
-bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
-               const std::vector<SharedBlock>& blocks) {
+std::vector<zmq::message_t> PartsOf(const Frame& frame, const std::vector<SharedBlock>& blocks) {
   std::vector<zmq::message_t> parts;
-  parts.reserve(3 + frame.sections.size());
-  if (id != nullptr) parts.emplace_back(BytesOf(*id).data(), sizeof(CallerIdBytes));
+  parts.reserve(4 + frame.sections.size());
   parts.emplace_back(&frame.header, sizeof(frame.header));
   parts.push_back(PartOf(frame.envelope));
   size_t block = 0;
@@ -60,6 +59,17 @@ bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
       parts.push_back(PartOf(frame.sections[i]));
     }
   }
+  return parts;
+}
+
+bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
+               const std::vector<SharedBlock>& blocks) {
+  std::vector<zmq::message_t> parts = PartsOf(frame, blocks);
+  if (id != nullptr) parts.emplace(parts.begin(), BytesOf(*id).data(), sizeof(CallerIdBytes));
+  return SendMessage(socket, parts);
+}
+
+bool SendMessage(zmq::socket_t& socket, std::vector<zmq::message_t>& parts) {
   bool whole = true;
   for (size_t i = 0; i < parts.size(); ++i) {
     const int flags = ZMQ_DONTWAIT | (i + 1 < parts.size() ? ZMQ_SNDMORE : 0);
@@ -89,6 +99,42 @@ bool ReceiveParts(zmq::socket_t& socket, bool sealed, std::vector<zmq::message_t
     if (parts->size() < kPartsMax + 2) parts->push_back(std::move(part));
   }
   return true;
+}
+
+Status ReadFrame(std::vector<zmq::message_t>& parts, size_t first,
+                 const std::function<Result<Buffer>(const Buffer&)>& take_shared, Frame* frame) {
+  const auto wrong = [](const std::string& what) { return Status(Code::kInvalidArgument, what); };
+  if (parts.size() < first + 2 || parts.size() > first + kPartsMax) {
+    return wrong(std::to_string(parts.size() - first) + " parts are no frame");
+  }
+  const zmq::message_t& header = parts[first];
+  if (header.size() != sizeof(FrameHeader)) {
+    return wrong("a header of " + std::to_string(header.size()) + " bytes");
+  }
+  std::memcpy(&frame->header, header.data(), sizeof(FrameHeader));
+  frame->envelope = BufferOf(std::move(parts[first + 1]));
+  frame->sections.clear();
+  Status shared;
+  for (size_t i = first + 2; i < parts.size(); ++i) {
+    Buffer section = BufferOf(std::move(parts[i]));
+    if (IsShared(frame->header, i - first - 2)) {
+      Result<Buffer> block = take_shared(section);
+      shared = block.ok() ? shared : block.status();
+      if (block.ok()) section = *std::move(block);
+    }
+    frame->sections.push_back(std::move(section));
+  }
+  return shared;
+}
+
+std::string WhyNoCaller(const std::vector<zmq::message_t>& parts) {
+  Frame frame;
+  if (parts.size() > 1 && parts[1].size() == sizeof(FrameHeader)) {
+    std::memcpy(&frame.header, parts[1].data(), sizeof(FrameHeader));
+  }
+  const Status version = CheckFrame(frame);
+  return version.code() == Code::kInvalidArgument ? version.message()
+                                                  : "its routing id is none of ours";
 }
 
 std::string KeyOf(const zmq::message_t& part) {

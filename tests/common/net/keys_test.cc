@@ -10,6 +10,7 @@
 #include "common/net/transport.h"
 #include "common/protocol/key_permissions.h"
 #include "common/protocol/messages.h"
+#include "tests/common/net/keys_of_a_job.h"
 #include "tests/common/net/zmq_peer.h"
 
 namespace hdps {
@@ -17,104 +18,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-constexpr PeerId kServerPeer{100}, kWorkerPeer{200}, kStranger{300};
-
-CurveKeys NewKeys() {
-  Result<CurveKeys> keys = NewCurveKeys();
-  EXPECT_TRUE(keys.ok()) << keys.status().message();
-  return keys.ok() ? *keys : CurveKeys();
-}
-
-// Some machines' folders of one job's keys, in memory.
-class KeysOfAJob : public testing::Test {
- protected:
-  KeysOfAJob() {
-    EXPECT_TRUE(files_->MakeDirectories("k").ok());
-    for (const auto& [role, word] : WordsOf(KeyRole{})) Add(role, std::string(word));
-  }
-  void Add(KeyRole role, const std::string& name) {
-    const CurveKeys keys = NewKeys();
-    list_.push_back({role, name, keys.public_key, false});
-    Write();
-    WriteSecret(name, keys);
-  }
-  void Write() {
-    ASSERT_TRUE(WriteFileAtomically(*files_, AllowedKeysPath("k"), PrintAllowedKeys(list_)).ok());
-  }
-  void WriteSecret(const std::string& name, const CurveKeys& keys) {
-    ASSERT_TRUE(WriteFileAtomically(*files_, SecretKeyPath("k", name), keys.secret_key).ok());
-  }
-  AllowedKey& Named(const std::string& name) {
-    return *std::ranges::find(list_, name, &AllowedKey::name);
-  }
-  void Revoke(const std::string& name) {
-    Named(name).revoked = true;
-    Write();
-  }
-  // As hdps keygen does it: first the list, then the secret.
-  void Rotate(const std::string& name) {
-    const KeyRole role = Named(name).role;
-    Named(name).name = name + ".1";
-    Add(role, name);
-  }
-
-  std::shared_ptr<KeyFolder> Folder(KeyRole role) {
-    auto folder = KeyFolder::Open(files_, "k", {role});
-    EXPECT_TRUE(folder.ok()) << folder.status().message();
-    return folder.ok() ? *folder : nullptr;
-  }
-  std::unique_ptr<Transport> NewTransport(PeerId self, std::shared_ptr<KeyFolder> keys) {
-    TransportOptions options;
-    options.self = self;
-    options.keys = std::move(keys);
-    options.may_send = CheckMaySend;
-    return NewZmqTransport(options);
-  }
-  void Listen() {
-    server_ = NewTransport(kServerPeer, Folder(KeyRole::kServer));
-    Result<std::string> address = server_->Listen("tcp://127.0.0.1:0");
-    ASSERT_TRUE(address.ok()) << address.status().message();
-    address_ = *address;
-  }
-  std::unique_ptr<Transport> Dial(PeerId self, std::shared_ptr<KeyFolder> keys) {
-    std::unique_ptr<Transport> dialer = NewTransport(self, std::move(keys));
-    const Status dialed = dialer->Connect(kServerPeer, address_);
-    EXPECT_TRUE(dialed.ok()) << dialed.message();
-    return dialer;
-  }
-
-  // Turns both loops until `dialer` was heard and answered; false after `turns`.
-  bool Talk(Transport& dialer, int turns = 400, const Frame& said = EncodeMessage(Probe())) {
-    bool heard = false;
-    for (int turn = 0; turn < turns; ++turn) {
-      PeerId from;
-      Frame frame;
-      dialer.Send(kServerPeer, said);
-      if (server_->Receive(10, &from, &frame)) {
-        heard = true;
-        server_->Send(from, EncodeMessage(ProbeAck()));
-      }
-      if (dialer.Receive(10, &from, &frame) && heard) return true;
-    }
-    return false;
-  }
-  // Turns both loops until `done`.
-  bool Await(Transport& dialer, const std::function<bool()>& done) {
-    for (int turn = 0; turn < 400 && !done(); ++turn) {
-      PeerId from;
-      Frame frame;
-      server_->Receive(10, &from, &frame);
-      dialer.Receive(10, &from, &frame);
-    }
-    return done();
-  }
-
-  std::shared_ptr<FileSystem> files_ = NewMemoryFileSystem();
-  std::vector<AllowedKey> list_;
-  std::unique_ptr<Transport> server_;
-  std::string address_;
-};
 
 TEST_F(KeysOfAJob, WhoHasOneIsHeardAndAnswered) {
   Listen();
@@ -181,15 +84,7 @@ TEST_F(KeysOfAJob, ARevokedKeyIsCutOffAndOthersGoOn) {
   Listen();
   const auto other = Dial(kStranger, Folder(KeyRole::kWorker));
   Add(KeyRole::kWorker, "second");
-  // On a machine that has that key alone, and hears of nothing.
-  auto elsewhere = NewMemoryFileSystem();
-  const Result<std::string> secret = ReadWholeFile(*files_, SecretKeyPath("k", "second"), 100);
-  ASSERT_TRUE(secret.ok() && elsewhere->MakeDirectories("k").ok());
-  ASSERT_TRUE(WriteFileAtomically(*elsewhere, "k/allowed", PrintAllowedKeys(list_)).ok());
-  ASSERT_TRUE(WriteFileAtomically(*elsewhere, "k/second.key", *secret).ok());
-  auto second = KeyFolder::Open(std::move(elsewhere), "k", {KeyRole::kWorker});
-  ASSERT_TRUE(second.ok()) << second.status().message();
-  const auto worker = Dial(kWorkerPeer, *second);
+  const auto worker = Dial(kWorkerPeer, FolderElsewhere("second"));
   ASSERT_TRUE(Talk(*worker));
   ASSERT_TRUE(Talk(*other));
   Revoke("second");

@@ -1,0 +1,55 @@
+// The dialing end of one session: its connection, and frames that wait for it.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <zmq.hpp>
+
+#include "common/net/shared/shared_memory_links.h"
+#include "common/net/transport.h"
+#include "common/net/zmq/data_session.h"
+
+namespace hdps {
+
+// Invariant: frames leave in the order in which they were given, all of them under one session at a
+// time; at most `queue_frames_max` wait for one.
+class DataLink {
+ public:
+  DataLink(zmq::context_t& context, const TransportOptions& options, std::string endpoint)
+      : context_(context), options_(options), endpoint_(std::move(endpoint)) {}
+
+  // The frame's header is filled in. False: there is no room.
+  bool Send(const Frame& frame, const std::vector<SharedBlock>& blocks);
+  // The listener has answered, over CURVE. Returns how many of the frames that waited there was no
+  // room for.
+  size_t OnAnswer(const Frame& frame);
+  bool has_session() const { return connection_.has_value(); }
+  // Requires: has_session().
+  zmq::socket_t& socket() { return connection_->socket; }
+  // A message that came by socket(), without its seal. False: the seal is none of this session.
+  bool Open(std::vector<zmq::message_t>* parts) { return connection_->ends.Open(parts, 0); }
+  // Closing will not wait for what is unsent.
+  void DropUnsent();
+
+ private:
+  struct Connection {
+    uint64_t session;
+    DataSession ends;
+    zmq::socket_t socket;
+  };
+  struct Waiting {
+    Frame frame;
+    std::vector<SharedBlock> blocks;
+  };
+
+  zmq::context_t& context_;
+  const TransportOptions& options_;
+  const std::string endpoint_;
+  std::optional<Connection> connection_;
+  std::deque<Waiting> waiting_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,71 @@
+// Keeps the sessions of those who may speak at ports for data.
+#include "common/net/zmq/data_sessions.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace hdps {
+
+const SessionGrant& DataSessions::Grant(const CallerId& caller, const std::string& key,
+                                        const std::string& own_key,
+                                        std::optional<CallerId>* ended) {
+  if (Session* const known = Find(caller); known != nullptr && known->key == key) {
+    return known->grant;
+  }
+  if (const auto before = session_of_.find(caller.peer); before != session_of_.end()) {
+    sessions_.erase(before->second);
+    session_of_.erase(before);
+  }
+  if (sessions_.size() >= sessions_max_) MakeRoom(ended);
+  SessionGrant grant;
+  do {
+    DrawSecret(std::as_writable_bytes(std::span(&grant.session, 1)));
+  } while (sessions_.contains(grant.session));
+  DrawSecret(grant.to_listener);
+  DrawSecret(grant.to_dialer);
+  session_of_[caller.peer] = grant.session;
+  const DataSession ends(grant.session, grant.to_dialer, grant.to_listener);
+  const auto [session, made] = sessions_.emplace(
+      grant.session, Session{caller, key, own_key, grant, ends, "", 0, ++messages_heard_});
+  return session->second.grant;
+}
+
+DataSessions::Session* DataSessions::Find(const CallerId& caller) {
+  const auto id = session_of_.find(caller.peer);
+  if (id == session_of_.end()) return nullptr;
+  Session& session = sessions_.at(id->second);
+  return session.caller == caller ? &session : nullptr;
+}
+
+DataSessions::Session* DataSessions::Open(uint64_t listener, std::vector<zmq::message_t>* parts,
+                                          bool* sealed) {
+  const std::optional<FrameSeal> seal = SealIn(*parts);
+  const auto session = seal ? sessions_.find(seal->session) : sessions_.end();
+  if (session == sessions_.end()) return nullptr;
+  *sealed = session->second.ends.Open(parts, 1);
+  if (!*sealed) return &session->second;
+  const auto& routing_id = parts->front();
+  session->second.routing_id.assign(routing_id.data<char>(), routing_id.size());
+  session->second.listener = listener;
+  parts->erase(parts->begin());
+  session->second.heard = ++messages_heard_;
+  return &session->second;
+}
+
+void DataSessions::OnNewKeys(const KeyRing& ring) {
+  std::erase_if(sessions_, [&](const auto& entry) {
+    return !ring.Allows(entry.second.key) || !ring.Allows(entry.second.own_key);
+  });
+  std::erase_if(session_of_, [&](const auto& entry) { return !sessions_.contains(entry.second); });
+}
+
+void DataSessions::MakeRoom(std::optional<CallerId>* ended) {
+  const auto silent =
+      std::ranges::min_element(sessions_, {}, [](const auto& entry) { return entry.second.heard; });
+  *ended = silent->second.caller;
+  session_of_.erase(silent->second.caller.peer);
+  sessions_.erase(silent);
+}
+
+}  // namespace hdps
