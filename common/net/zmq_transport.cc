@@ -190,19 +190,14 @@ class ZmqTransport : public Transport {
 
   Taken TakeFrom(size_t index, PeerId* from, Frame* frame) {
     std::vector<zmq::message_t> parts;
-    Arrival arrival;
     if (index >= listeners_.size()) {
       Links::Link& link = links_[index - listeners_.size()];
       *from = link.peer;
-      const bool sealed = !link.listener_key.empty();
-      if (!ReceiveParts(link.connection.socket(), sealed, &parts, &arrival)) {
-        return Taken::kNothing;
-      }
+      if (!ReceiveParts(link.connection.socket(), &parts)) return Taken::kNothing;
       return TakeParts(parts, 0, {link.peer, link.listener_key}, frame);
     }
-    if (!ReceiveParts(listeners_[index], listeners_.sealed(index), &parts, &arrival)) {
-      return Taken::kNothing;
-    }
+    Arrival arrival{listeners_.sealed(index)};
+    if (!ReceiveParts(listeners_[index], &parts, &arrival)) return Taken::kNothing;
     const Taken taken = TakeFromCaller(parts, from, frame);
     listeners_.OnMessage(arrival, taken == Taken::kRefused, now_ms_);
     return taken;

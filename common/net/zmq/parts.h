@@ -26,18 +26,19 @@ Buffer BufferOf(zmq::message_t part);
 bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
                const std::vector<SharedBlock>& blocks);
 
-// Of a message that was taken from a socket.
+// Of a message that was taken from a ROUTER.
 struct Arrival {
-  int connection = -1;      // By which descriptor it came; -1: libzmq does not say.
-  std::string address;      // Of the other end's host, where it came over tcp.
-  uint64_t wire_bytes = 0;  // What its parts took of that connection, framed and sealed.
+  bool sealed = false;       // By keys; to be said before.
+  int connection = -1;       // By which descriptor it came; -1: libzmq does not say.
+  std::string address = {};  // Of the other end's host, where it came over tcp.
+  uint64_t wire_bytes = 0;   // What its parts took of that connection, framed and sealed.
 };
 
-// All parts of one message, which came `sealed` where the socket has keys; of parts beyond any
-// frame's number only the first is kept, so that the message is known to be too long. False when
-// none has come.
-bool ReceiveParts(zmq::socket_t& socket, bool sealed, std::vector<zmq::message_t>* parts,
-                  Arrival* arrival);
+// All parts of one message; of parts beyond any frame's number only the first is kept, so that the
+// message is known to be too long. False when none has come. Where `arrival` is asked for, the
+// socket is a ROUTER.
+bool ReceiveParts(zmq::socket_t& socket, std::vector<zmq::message_t>* parts,
+                  Arrival* arrival = nullptr);
 
 // What the authenticator said of whom the message came from; empty without keys.
 std::string KeyOf(const zmq::message_t& part);
