@@ -193,19 +193,14 @@ class ZmqTransport : public Transport {
     const size_t dialed = listeners_.size() + links_.size();
     if (index >= dialed) return TakeSealedOf(links_[index - dialed], from, frame);
     std::vector<zmq::message_t> parts;
-    Arrival arrival;
     if (index >= listeners_.size()) {
       Links::Link& link = links_[index - listeners_.size()];
       *from = link.peer;
-      const bool sealed = !link.listener_key.empty();
-      if (!ReceiveParts(link.connection.socket(), sealed, &parts, &arrival)) {
-        return Taken::kNothing;
-      }
+      if (!ReceiveParts(link.connection.socket(), &parts)) return Taken::kNothing;
       return TakeParts(parts, 0, {link.peer, link.listener_key, ""}, frame);
     }
-    if (!ReceiveParts(listeners_[index], listeners_.sealed(index), &parts, &arrival)) {
-      return Taken::kNothing;
-    }
+    Arrival arrival{listeners_.sealed(index)};
+    if (!ReceiveParts(listeners_[index], &parts, &arrival)) return Taken::kNothing;
     const Taken taken = listeners_.data(index) ? TakeSealed(index, parts, from, frame)
                                                : TakeFromCaller(index, parts, from, frame);
     listeners_.OnMessage(arrival, taken == Taken::kRefused, now_ms_);
@@ -245,9 +240,8 @@ class ZmqTransport : public Transport {
   // From the port for data of a listener.
   Taken TakeSealedOf(Links::Link& link, PeerId* from, Frame* frame) {
     std::vector<zmq::message_t> parts;
-    Arrival arrival;
     if (!link.data || !link.data->has_session()) return Taken::kNothing;
-    if (!ReceiveParts(link.data->socket(), false, &parts, &arrival)) return Taken::kNothing;
+    if (!ReceiveParts(link.data->socket(), &parts)) return Taken::kNothing;
     *from = link.peer;
     const Sender sender{link.peer, link.listener_key, ""};
     return link.data->Open(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kElsewhere)

@@ -107,13 +107,13 @@ void ConnectionLimits::Hear(Connection& connection) {
   connection.heard = true;
 }
 
-void ConnectionLimits::OnMessage(const Arrival& arrival, bool refused, int64_t now_ms) {
+bool ConnectionLimits::OnMessage(const Arrival& arrival, bool refused, int64_t now_ms) {
   const auto which = connections_.find(arrival.connection);
-  if (which == connections_.end()) return;
+  if (which == connections_.end()) return false;
   Connection& connection = which->second;
   if (!arrival.address.empty() && connection.address != kOverIpc &&
       connection.address != arrival.address) {
-    return;
+    return true;
   }
   connection.handed_out += arrival.wire_bytes;
   if (connection.frames.Exceeded(limits_.frames_per_second_max, now_ms)) {
@@ -123,6 +123,7 @@ void ConnectionLimits::OnMessage(const Arrival& arrival, bool refused, int64_t n
   } else if (connection.refused.Exceeded(limits_.refused_per_second_max, now_ms)) {
     End(which, PeerLimit::kRefusedPerSecond);
   }
+  return true;
 }
 
 void ConnectionLimits::Look(int64_t now_ms) {

@@ -34,8 +34,9 @@ class ConnectionLimits {
   // All its connections are gone.
   void ForgetListener(uint64_t listener);
   bool Knows(int connection) const { return connections_.contains(connection); }
-  // `refused`: it was not handed out, as something was wrong with it.
-  void OnMessage(const Arrival& arrival, bool refused, int64_t now_ms);
+  // `refused`: it was not handed out, as something was wrong with it. False: nobody has told us of
+  // its connection yet, or it is ended.
+  bool OnMessage(const Arrival& arrival, bool refused, int64_t now_ms);
   // To be called often: looks at what has arrived of each connection every `kLookEveryMs`.
   void Look(int64_t now_ms);
 

@@ -129,7 +129,8 @@ void Listeners::TakeEvents(int64_t now_ms) {
 
 void Listeners::OnMessage(const Arrival& arrival, bool refused, int64_t now_ms) {
   // It may have spoken before we have been told of it.
-  if (!limits_.Knows(arrival.connection)) TakeEvents(now_ms);
+  if (limits_.OnMessage(arrival, refused, now_ms)) return;
+  TakeEvents(now_ms);
   limits_.OnMessage(arrival, refused, now_ms);
 }
 

@@ -85,17 +85,17 @@ bool SendMessage(zmq::socket_t& socket, std::vector<zmq::message_t>& parts) {
   return whole;
 }
 
-bool ReceiveParts(zmq::socket_t& socket, bool sealed, std::vector<zmq::message_t>* parts,
-                  Arrival* arrival) {
-  // A ROUTER puts the routing id before what came.
-  bool more = true, routing_id = socket.get(zmq::sockopt::type) == ZMQ_ROUTER;
-  while (more) {
+bool ReceiveParts(zmq::socket_t& socket, std::vector<zmq::message_t>* parts, Arrival* arrival) {
+  bool more = true;
+  for (bool first = true; more; first = false) {
     zmq::message_t part;
     if (zmq_msg_recv(part.handle(), socket.handle(), ZMQ_DONTWAIT) < 0) return false;
     more = part.more();
-    if (!routing_id) arrival->wire_bytes += WireBytes(part.size(), sealed);
-    routing_id = false;
-    if (!more) TellConnection(part, arrival);
+    if (arrival != nullptr) {
+      // A ROUTER puts the routing id before what came.
+      if (!first) arrival->wire_bytes += WireBytes(part.size(), arrival->sealed);
+      if (!more) TellConnection(part, arrival);
+    }
     if (parts->size() < kPartsMax + 2) parts->push_back(std::move(part));
   }
   return true;

@@ -32,18 +32,19 @@ bool SendMessage(zmq::socket_t& socket, std::vector<zmq::message_t>& parts);
 bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
                const std::vector<SharedBlock>& blocks);
 
-// Of a message that was taken from a socket.
+// Of a message that was taken from a ROUTER.
 struct Arrival {
-  int connection = -1;      // By which descriptor it came; -1: libzmq does not say.
-  std::string address;      // Of the other end's host, where it came over tcp.
-  uint64_t wire_bytes = 0;  // What its parts took of that connection, framed and sealed.
+  bool sealed = false;       // By keys; to be said before.
+  int connection = -1;       // By which descriptor it came; -1: libzmq does not say.
+  std::string address = {};  // Of the other end's host, where it came over tcp.
+  uint64_t wire_bytes = 0;   // What its parts took of that connection, framed and sealed.
 };
 
-// All parts of one message, which came `sealed` where the socket has keys; of parts beyond any
-// frame's number only the first is kept, so that the message is known to be too long. False when
-// none has come.
-bool ReceiveParts(zmq::socket_t& socket, bool sealed, std::vector<zmq::message_t>* parts,
-                  Arrival* arrival);
+// All parts of one message; of parts beyond any frame's number only the first is kept, so that the
+// message is known to be too long. False when none has come. Where `arrival` is asked for, the
+// socket is a ROUTER.
+bool ReceiveParts(zmq::socket_t& socket, std::vector<zmq::message_t>* parts,
+                  Arrival* arrival = nullptr);
 
 // The frame whose header is part `first`, with its shared sections as `take_shared` gives them,
 // still to be checked. kInvalidArgument when the parts are none of a frame; or what `take_shared`

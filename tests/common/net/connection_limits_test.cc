@@ -71,7 +71,7 @@ class Limits : public testing::Test {
     const auto found = open_.open.find(fd);
     if (found == open_.open.end()) return;
     found->second.bytes.received += bytes;
-    tested().OnMessage({fd, found->second.identity.address, bytes}, refused, now_ms_);
+    tested().OnMessage({false, fd, found->second.identity.address, bytes}, refused, now_ms_);
   }
   void Look() {
     now_ms_ += ConnectionLimits::kLookEveryMs;
@@ -250,7 +250,8 @@ TEST_F(Limits, ADescriptorThatIsAnothersByNowHurtsNobody) {
   tested().OnEvent({false, 0, kAt}, 1, false, now_ms_);  // The stranger's end, at another listener.
   EXPECT_TRUE(tested().Knows(0));
   for (int i = 0; i < 50; ++i) {
-    tested().OnMessage({0, "stranger", 100'000}, true, now_ms_);  // What he has left in the queue.
+    tested().OnMessage({false, 0, "stranger", 100'000}, true,
+                       now_ms_);  // What he has left in the queue.
   }
   EXPECT_EQ(EndedInAll(), 0u);
   tested().ForgetListener(1);
@@ -264,7 +265,7 @@ TEST_F(Limits, WhatAPredecessorHasLeftIsNoCreditForLater) {
   Frame(0, 100);
   Close(0);
   Open(0, "a");
-  tested().OnMessage({0, "a", 50'000}, false, now_ms_);
+  tested().OnMessage({false, 0, "a", 50'000}, false, now_ms_);
   Look();
   open_.open[0].bytes.received = 10'001;
   Look();

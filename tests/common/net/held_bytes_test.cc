@@ -52,8 +52,8 @@ TEST_P(WhatIsHeld, IsNothingOnceAllIsHandedOut) {
       zmq_pollitem_t items[] = {{listeners[0].handle(), 0, ZMQ_POLLIN, 0}};
       zmq_poll(items, 1, 1);
       std::vector<zmq::message_t> parts;
-      Arrival arrival;
-      if (!ReceiveParts(listeners[0], listeners.sealed(0), &parts, &arrival)) continue;
+      Arrival arrival{listeners.sealed(0)};
+      if (!ReceiveParts(listeners[0], &parts, &arrival)) continue;
       listeners.OnMessage(arrival, false, now_ms);
       EXPECT_TRUE(listeners.limits().Knows(arrival.connection));
       EXPECT_EQ(arrival.address, ipc ? arrival.address : "127.0.0.1");
