@@ -139,13 +139,6 @@ class ZmqTransport : public Transport {
     }
     authenticator_->AnswerAll(options_.keys->ring());
     links_.Tend(now);
-    const uint64_t failed = listeners_.handshakes().failed;
-    listeners_.TakeEvents(now);
-    if (failed == 0 && listeners_.handshakes().failed > 0) {
-      LOG(WARNING)
-          << "a connection has failed its handshake: it has no key, or not the one of this "
-             "listener; further ones are counted";
-    }
   }
 
   // What the paths have to say to their other ends; what gets lost is said again when it matters.

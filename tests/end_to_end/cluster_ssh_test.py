@@ -111,7 +111,7 @@ class ClusterSsh(harness.Case):
         for role in ("scheduler", "server", "worker"):
             harness.run(["strip", "-o", stage / "bin" / f"hdps-{role}", harness.program(f"hdps-{role}")])
         shutil.copy(harness.ROOT / "scripts" / "local_cluster.sh", stage)
-        harness.run(["tar", "-C", stage.parent, "-czf", cls.base / "bundle.tar.gz", "hdps"])
+        harness.run(["tar", "-I", "gzip -1", "-C", stage.parent, "-cf", cls.base / "bundle.tar.gz", "hdps"])
 
     def hosts(self, name, lines):
         (self.base / name).write_text("\n".join(lines) + "\n")
@@ -276,7 +276,7 @@ class ClusterSsh(harness.Case):
         broken = self.base / "stage" / "hdps" / "bin" / "hdps-server"
         broken.write_text("#!/bin/sh\ncase $* in *10.77.0.2*) echo out of luck >&2; exit 2;; esac\nexec sleep 100\n")
         bundle = self.base / "broken.tar.gz"
-        harness.run(["tar", "-C", self.base / "stage", "-czf", bundle, "hdps"])
+        harness.run(["tar", "-I", "gzip -1", "-C", self.base / "stage", "-cf", bundle, "hdps"])
         _, err = self.finish(self.launch(self.out("broken"), f"--bundle={bundle}"), 2)
         self.assertIn("10.77.0.2: local_cluster.sh: server_1 ended with status 2; its last words:\n10.77.0.2: out of luck", err)
         self.assertIn("error: the part of 10.77.0.2 ended with status 2, and so the job", err)

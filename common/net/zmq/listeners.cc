@@ -121,6 +121,12 @@ void Listeners::TakeEvents(int64_t now_ms) {
         router.connections.TakeHandshakes([&](const ConnectionEvent& event) {
           limits_.OnEvent(event, router.number, !router.own_key.empty(), now_ms);
         });
+    // Said here, whoever asks for the events.
+    if (ring() != nullptr && handshakes_.failed == 0 && counts.failed > 0) {
+      LOG(WARNING)
+          << "a connection has failed its handshake: it has no key, or not the one of this "
+             "listener; further ones are counted";
+    }
     handshakes_.opened += counts.opened;
     handshakes_.finished += counts.finished;
     handshakes_.failed += counts.failed;
