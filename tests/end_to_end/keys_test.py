@@ -299,8 +299,9 @@ class Attacks(harness.DaemonsCase):
                        f"{summary['wall_seconds']:.1f} s; digest {summary['digest']} as undisturbed")
 
     def test_the_authenticated_data_plane_gives_the_same(self):
-        plain = harness.train(self.job, self.out("plain"), servers=2, workers=2)
-        sealed = harness.cluster(self.job, self.out("sealed"), servers=2, workers=2,
+        shards = {"cluster.shards": 8}
+        plain = harness.train(self.job, self.out("plain"), servers=2, workers=2, sets=shards)
+        sealed = harness.cluster(self.job, self.out("sealed"), servers=2, workers=2, sets=shards,
                                  extra=[f"--keys={self.keys}", "--data_plane=authenticated"])
         self.assertEqual(sealed["digest"], plain["digest"])
         for number in (0, 1):
