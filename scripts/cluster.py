@@ -39,7 +39,8 @@ local={local}; local=${{local:-/var/tmp/hdps-$(id -u)}}
 mkdir -p "$local" && [ -O "$local" ] && [ ! -L "$local" ] || {{ echo "$local belongs to somebody else" >&2; exit 2; }}
 chmod 700 "$local"
 """
-PASSED = ("--set=", "--threads=", "--expected_rows=", "--max_bad_rows=", "--resume=", "--restart=", "--log=")
+PASSED = ("--set=", "--threads=", "--expected_rows=", "--max_bad_rows=", "--resume=", "--restart=", "--log=",
+          "--data_plane=")
 PASSED_FLAGS = ("--insecure", "--insecure-collective")
 FILES = ["summary.json", "job_as_run.json", "metrics.jsonl", "log"]
 

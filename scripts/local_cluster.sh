@@ -28,6 +28,8 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --host=ADDRESS        this machine's own address, as the others reach it (default 127.0.0.1)
   --keys=DIR            the job's keys, made by hdps keygen: every connection is authenticated
                         and encrypted
+  --data_plane=authenticated   with --keys, on a trusted network: rows and gradients over tcp are
+                        authenticated and not encrypted; each server has a second port for them
   --insecure-collective allow allreduce beyond loopback although it knows no keys
   --insecure            without keys: allow addresses beyond loopback
 Logs are in DIR/log, process numbers in DIR/pid while they run.
@@ -71,7 +73,7 @@ for argument in "$@"; do
     --insecure-collective) worker_flags+=(--insecure_collective) ;;
     --resume=*) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
-    --expected_rows=*) server_flags+=("$argument") ;;
+    --expected_rows=* | --data_plane=*) server_flags+=("$argument") ;;
     --max_bad_rows=*) worker_flags+=("$argument") ;;
     -h | --help) usage; exit 0 ;;
     *) fail "unknown argument '$argument' (see --help)" ;;

@@ -1,5 +1,7 @@
 // Bytes over each transport beside a bare socket with the same parts, both ways at once; the round
 // trip between two node loops; what checksums and buffers cost.
+#include <sodium.h>
+
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -28,7 +30,7 @@ struct Case {
   size_t part_bytes;
   bool look;
   bool one_way;
-  bool keys = false;
+  WireKeys keys = WireKeys::kNone;
 };
 constexpr size_t kMiB = size_t{1} << 20, kKiB = size_t{1} << 10;
 constexpr Case kCases[] = {
@@ -40,10 +42,13 @@ constexpr Case kCases[] = {
     {"tcp_64KiB", "tcp", 0, 64 * kKiB, false, false},
     {"shared_64KiB", "tcp", kShared, 64 * kKiB, false, false},
     {"tcp_1MiB_one_way", "tcp", 0, kMiB, false, true},
-    {"keys_1MiB", "tcp", 0, kMiB, false, false, true},
-    {"keys_64KiB", "tcp", 0, 64 * kKiB, false, false, true},
-    {"keys_1MiB_one_way", "tcp", 0, kMiB, false, true, true},
-    {"keys_shared_1MiB", "tcp", kShared, kMiB, false, false, true},
+    {"keys_1MiB", "tcp", 0, kMiB, false, false, WireKeys::kCurve},
+    {"keys_64KiB", "tcp", 0, 64 * kKiB, false, false, WireKeys::kCurve},
+    {"keys_1MiB_one_way", "tcp", 0, kMiB, false, true, WireKeys::kCurve},
+    {"auth_1MiB", "tcp", 0, kMiB, false, false, WireKeys::kAuthenticated},
+    {"auth_64KiB", "tcp", 0, 64 * kKiB, false, false, WireKeys::kAuthenticated},
+    {"auth_1MiB_one_way", "tcp", 0, kMiB, false, true, WireKeys::kAuthenticated},
+    {"keys_shared_1MiB", "tcp", kShared, kMiB, false, false, WireKeys::kCurve},
     {"shared_1MiB_one_way", "tcp", kShared, kMiB, false, true},
 };
 
@@ -56,7 +61,8 @@ WireLoad LoadOf(const BenchSetting& setting, const Case& c) {
   return load;
 }
 
-// The case, the bare socket of its kind, and what is shared or encrypted beside the same without.
+// The case, the bare socket of its kind, and what is shared, encrypted or sealed beside the same
+// without.
 Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) {
   SayProgress(kBench, c.name);
   const WireLoad load = LoadOf(setting, c);
@@ -74,7 +80,7 @@ Status RunCase(const BenchSetting& setting, const Case& c, BenchReport& report) 
     socket_failed = socket_failed || !rate.ok();
     return rate.ok() ? kGiga * *rate : 0;
   };
-  const bool shares = c.shared_bytes > 0, beside_plain = shares || c.keys;
+  const bool shares = c.shared_bytes > 0, beside_plain = shares || c.keys != WireKeys::kNone;
   std::vector<double> a_core_second[2];  // GB of the case, and of the bare socket.
   const double bytes =
       static_cast<double>(load.part_bytes * load.parts) * (load.one_way ? 1 : 2) * kGiga;
@@ -167,6 +173,22 @@ void RunChecksum(const BenchSetting& setting, BenchReport& report) {
   report.AddBeside(kBench, "checksum_1MiB", "hashed", "GB/s", samples[0], "copied", samples[1]);
 }
 
+// What the seal of frames is made of, alone on one core.
+void RunSeal(const BenchSetting& setting, BenchReport& report) {
+  if (!setting.Wants("auth_seal_alone_1MiB")) return;
+  constexpr int kRounds = 200;
+  const std::vector<uint8_t> bytes(kMiB, 3), key(crypto_onetimeauth_KEYBYTES, 5);
+  uint8_t tag[crypto_onetimeauth_BYTES];
+  const auto samples = InTurns(setting.repeats, {[&] {
+                                 const double before = ThreadCpuSeconds();
+                                 for (int i = 0; i < kRounds; ++i) {
+                                   crypto_onetimeauth(tag, bytes.data(), kMiB, key.data());
+                                 }
+                                 return kGiga * kRounds * kMiB / (ThreadCpuSeconds() - before);
+                               }});
+  report.Add(kBench, "auth_seal_alone_1MiB", "Poly1305", "GB/s", samples[0]);
+}
+
 // A buffer made and filled by one thread, let go by another.
 void RunBuffers(const BenchSetting& setting, size_t bytes, BenchReport& report) {
   const std::string name = "buffer_" + std::to_string(bytes / kKiB) + "KiB";
@@ -216,6 +238,7 @@ Status RunWireBench(const BenchSetting& setting, FileSystem&, BenchReport& repor
     }
   }
   RunChecksum(setting, report);
+  RunSeal(setting, report);
   for (const size_t bytes : {64 * kKiB, 256 * kKiB, kMiB, 4 * kMiB}) {
     RunBuffers(setting, bytes, report);
   }

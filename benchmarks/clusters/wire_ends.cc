@@ -175,12 +175,14 @@ Frame WordOf(uint16_t kind, const WireLoad& load) {
 
 Result<std::unique_ptr<TransportEnds>> TransportEnds::Make(const std::string& kind,
                                                            const BenchSetting& setting,
-                                                           size_t shared_bytes, bool with_keys) {
+                                                           size_t shared_bytes,
+                                                           WireKeys with_keys) {
   std::string keys;
-  if (with_keys) {
+  if (with_keys != WireKeys::kNone) {
     HDPS_ASSIGN_OR_RETURN(keys, MakeKeys(setting));
   }
-  HDPS_ASSIGN_OR_RETURN(const TransportOptions options, OptionsOf(kFirst, shared_bytes, keys));
+  HDPS_ASSIGN_OR_RETURN(TransportOptions options, OptionsOf(kFirst, shared_bytes, keys));
+  if (with_keys == WireKeys::kAuthenticated) options.data_plane = DataPlane::kAuthenticated;
   auto ends = std::make_unique<TransportEnds>();
   ends->near_ = NewZmqTransport(options);
   std::string address = "tcp://127.0.0.1:0";

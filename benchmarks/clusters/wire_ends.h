@@ -23,14 +23,17 @@ struct WireLoad {
   uint64_t round = 0;    // Numbers the exchanges of two ends.
 };
 
+// Without keys; encrypted; or with the authenticated data plane of the near end, which listens.
+enum class WireKeys { kNone, kCurve, kAuthenticated };
+
 // Two transports in two processes: the far one is this program again, as FarEnd().
 class TransportEnds {
  public:
-  // `kind`: tcp or ipc. `shared_bytes`: TransportOptions::shared_bytes_per_peer. `with_keys`: both
-  // have one, so that all is encrypted and authenticated.
+  // `kind`: tcp or ipc. `shared_bytes`: TransportOptions::shared_bytes_per_peer.
   static Result<std::unique_ptr<TransportEnds>> Make(const std::string& kind,
                                                      const BenchSetting& setting,
-                                                     size_t shared_bytes, bool with_keys = false);
+                                                     size_t shared_bytes,
+                                                     WireKeys keys = WireKeys::kNone);
   ~TransportEnds();
   // Bytes a second of both ways together; 0 when something stayed out.
   double Exchange(WireLoad load);

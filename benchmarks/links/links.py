@@ -29,7 +29,7 @@ MACHINES = 2
 BUSY = 0.85  # Of the time: what is busy for longer bounds the job.
 # Of the values of each column, the share whose rows stay at the workers.
 KEPT = 0.01
-SETTINGS = ["plain", "keys", "16 bits", "rows kept", "ahead", "16 bits, ahead"]
+SETTINGS = ["plain", "keys", "keys, sealed", "16 bits", "rows kept", "ahead", "16 bits, ahead"]
 
 
 def job_of(case, setting, epochs, folder):
@@ -62,16 +62,18 @@ def predicted(flags, case, job, gbit, cores):
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 
-def measure(flags, case, job, gbit, scratch, with_keys):
+def measure(flags, case, job, gbit, scratch, setting):
     """One run: what ClusterRun.steady() says, and the bytes that hdps counts for those of devices."""
     out = pathlib.Path(tempfile.mkdtemp(dir=scratch))
-    connections = "--insecure"
-    if with_keys:
-        connections = "--keys=%s" % (out / "keys")
+    connections = ["--insecure"]
+    if "keys" in setting:
+        connections = ["--keys=%s" % (out / "keys")]
         subprocess.run([os.path.join(flags.bin, "hdps"), "keygen", "--out=%s" % (out / "keys")], check=True,
                        stdout=subprocess.DEVNULL)
+    if "sealed" in setting:
+        connections.append("--data_plane=authenticated")
     with namespaces.Machines(MACHINES, gbit * 1e9 / 8) as machines:
-        run = ClusterRun(machines, flags.bin, job, out, flags=[connections])
+        run = ClusterRun(machines, flags.bin, job, out, flags=connections)
         summary = run.run()
         sample = run.steady(case.rows)
         sample["told_share"] = sum(run.told_by_members()) / sum(run.counted_by_devices())
@@ -161,7 +163,7 @@ def measure_all(flags, scratch):
         for case in chosen:
             for gbit in flags.rates:
                 for setting in flags.settings:
-                    sample = measure(flags, case, jobs[case, setting], gbit, scratch, setting == "keys")
+                    sample = measure(flags, case, jobs[case, setting], gbit, scratch, setting)
                     samples.setdefault((case, gbit, setting), []).append(sample)
                     print("links.py: run %d: %s, %g Gbit/s, %s: %.0f examples/s"
                           % (repeat + 1, case.name, gbit, setting, sample["examples_per_second"]),

@@ -80,6 +80,13 @@ class Keygen(harness.Case):
         self.assertIn("hdps keygen --out=DIR", done.stderr)
         self.assertIn("--keys=DIR", done.stderr)
 
+    def test_a_data_plane_wants_keys(self):
+        server = [harness.program("hdps-server"), f"--job={harness.CENSUS}", "--scheduler=tcp://127.0.0.1:1"]
+        done = harness.run([*server, "--data_plane=authenticated"], expect=2)
+        self.assertIn("give --keys=DIR", done.stderr)
+        done = harness.run([*server, "--data_plane=plain"], expect=2)
+        self.assertIn("write curve or authenticated", done.stderr)
+
     def test_insecure_says_what_it_gives_up(self):
         out = self.out("o")
         done = harness.run([harness.program("hdps-scheduler"), f"--job={harness.CENSUS}", f"--out={out}",
@@ -290,6 +297,20 @@ class Attacks(harness.DaemonsCase):
         harness.figure(f"keys: {flipped} bits flipped in {passed >> 20} MiB from a worker to its server and back, "
                        f"dialed {len(middle.sent)} times, {summary['failures_survived']} members lost, job of "
                        f"{summary['wall_seconds']:.1f} s; digest {summary['digest']} as undisturbed")
+
+    def test_the_authenticated_data_plane_gives_the_same(self):
+        shards = {"cluster.shards": 8}
+        plain = harness.train(self.job, self.out("plain"), servers=2, workers=2, sets=shards)
+        sealed = harness.cluster(self.job, self.out("sealed"), servers=2, workers=2, sets=shards,
+                                 extra=[f"--keys={self.keys}", "--data_plane=authenticated"])
+        self.assertEqual(sealed["digest"], plain["digest"])
+        for number in (0, 1):
+            log = (self.out("sealed") / "log" / f"server_{number}.log").read_text()
+            self.assertRegex(log, r"listening on tcp://127\.0\.0\.1:\d+\+\d+")
+            self.assertIn("authenticated and in order, and not encrypted", log)
+            self.assertNotIn("refused a", log)
+        harness.figure(f"data plane: 2 servers and 2 workers, authenticated: digest {sealed['digest']} as without "
+                       "keys")
 
     def test_keys_are_rotated_while_a_job_runs(self):
         plain = harness.train(self.job, self.out("plain"))

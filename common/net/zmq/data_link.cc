@@ -6,12 +6,17 @@
 #include "common/net/zmq/parts.h"
 
 namespace hdps {
+namespace {
+
+constexpr int64_t kAnswersWithinMs = 5000;
+
+}  // namespace
 
 bool DataLink::Send(const Frame& frame, const std::vector<SharedBlock>& blocks) {
   if (connection_) {
     std::vector<zmq::message_t> parts = PartsOf(frame, blocks);
     connection_->ends.Seal(&parts);
-    return SendMessage(connection_->socket, parts);
+    return SendMessage(socket(), parts);
   }
   if (waiting_.size() >= options_.queue_frames_max) return false;
   waiting_.push_back({frame, blocks});
@@ -26,11 +31,11 @@ size_t DataLink::OnAnswer(const Frame& frame) {
   connection_.reset();
   if (!grant) return 0;
   try {
-    zmq::socket_t socket = NewDataDialer(context_, options_);
-    socket.connect(endpoint_);
+    WatchedSocket watched(context_, NewDataDialer(context_, options_), true);
+    watched.socket().connect(endpoint_);
     connection_.emplace(Connection{
         grant->session, DataSession(grant->session, grant->to_listener, grant->to_dialer),
-        std::move(socket)});
+        std::move(watched)});
   } catch (const zmq::error_t& error) {
     LOG(ERROR) << "dialing " << endpoint_ << ": " << error.what();
     return 0;
@@ -42,8 +47,19 @@ size_t DataLink::OnAnswer(const Frame& frame) {
   return dropped;
 }
 
+void DataLink::Tend(int64_t now_ms) {
+  if (!connection_) return;
+  connection_->answered =
+      connection_->watched.TakeHandshakes().finished > 0 || connection_->answered;
+  if (!connection_->since_ms) connection_->since_ms = now_ms;
+  const bool silent = !connection_->answered && now_ms >= *connection_->since_ms + kAnswersWithinMs;
+  if (!silent || std::exchange(connection_->told, true)) return;
+  LOG(ERROR) << endpoint_ << ", the port for data of a server, does not answer, although its other "
+             << "port does; a firewall has to let members in at both";
+}
+
 void DataLink::DropUnsent() {
-  if (connection_) connection_->socket.set(zmq::sockopt::linger, 0);
+  if (connection_) socket().set(zmq::sockopt::linger, 0);
 }
 
 }  // namespace hdps

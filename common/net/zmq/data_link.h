@@ -11,6 +11,7 @@
 #include "common/net/shared/shared_memory_links.h"
 #include "common/net/transport.h"
 #include "common/net/zmq/data_session.h"
+#include "common/net/zmq/watched_socket.h"
 
 namespace hdps {
 
@@ -28,9 +29,11 @@ class DataLink {
   size_t OnAnswer(const Frame& frame);
   bool has_session() const { return connection_.has_value(); }
   // Requires: has_session().
-  zmq::socket_t& socket() { return connection_->socket; }
+  zmq::socket_t& socket() { return connection_->watched.socket(); }
   // A message that came by socket(), without its seal. False: the seal is none of this session.
   bool Open(std::vector<zmq::message_t>* parts) { return connection_->ends.Open(parts, 0); }
+  // Says once where the port for data does not answer, although the other one did.
+  void Tend(int64_t now_ms);
   // Closing will not wait for what is unsent.
   void DropUnsent();
 
@@ -38,7 +41,9 @@ class DataLink {
   struct Connection {
     uint64_t session;
     DataSession ends;
-    zmq::socket_t socket;
+    WatchedSocket watched;
+    std::optional<int64_t> since_ms = {};  // Of the first Tend().
+    bool answered = false, told = false;
   };
   struct Waiting {
     Frame frame;

@@ -118,6 +118,7 @@ void Links::OnNewKeys(const CurveKeys& own_before, int64_t now_ms) {
 
 void Links::Tend(int64_t now_ms) {
   for (Link& link : links_) {
+    if (link.data) link.data->Tend(now_ms);
     const HandshakeCounts handshakes = link.connection.TakeHandshakes();
     if (handshakes.finished > 0) {
       link.told = false;

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "common/net/zmq/data_link.h"
 #include "common/net/zmq/data_sessions.h"
 #include "tests/common/net/data_plane_of_a_job.h"
 
@@ -179,6 +180,24 @@ TEST(DataPorts, AreReadAndPrinted) {
                            "h:1 +2", "h:1++2", "h:1+*"}) {
     EXPECT_FALSE(ParseAddress(text).ok()) << text;
   }
+}
+
+// As where a firewall lets members in at the first port alone.
+TEST(DataPorts, OneThatDoesNotAnswerIsToldOnce) {
+  zmq::context_t context;
+  const TransportOptions options;
+  DataLink link(context, options, "tcp://127.0.0.1:1");
+  link.Tend(0);
+  link.OnAnswer(SessionGrantFrame({7, {}, {}}));
+  const auto said_at = [&](int64_t ms) {
+    testing::internal::CaptureStderr();
+    link.Tend(ms);
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said_at(100000), "");
+  EXPECT_EQ(said_at(104999), "");
+  EXPECT_THAT(said_at(105000), HasSubstr("tcp://127.0.0.1:1, the port for data"));
+  EXPECT_EQ(said_at(200000), "");
 }
 
 // ---- Sessions.
