@@ -137,9 +137,8 @@ class ZmqTransport : public Transport {
     }
     authenticator_->AnswerAll(options_.keys->ring());
     links_.Tend(now);
-    const uint64_t failed = listeners_.handshakes().failed;
-    listeners_.TakeEvents(now);
-    if (failed == 0 && listeners_.handshakes().failed > 0) {
+    if (!failure_told_ && listeners_.handshakes().failed > 0) {
+      failure_told_ = true;
       LOG(WARNING)
           << "a connection has failed its handshake: it has no key, or not the one of this "
              "listener; further ones are counted";
@@ -316,8 +315,11 @@ class ZmqTransport : public Transport {
     for (size_t i = first_watch; i < items.size(); ++i) {
       if (items[i].revents != 0) paths_.ForgetEnded(items[i].fd);
     }
-    // One look at all is cheaper than finding out which.
-    if (happened > 0) listeners_.TakeEvents(clock_->NowMs());
+    for (size_t i = 0; i < listeners_.size(); ++i) {
+      if (items[first_router + 2 * i + 1].revents == 0) continue;
+      listeners_.TakeEvents(clock_->NowMs());  // Of all.
+      break;
+    }
     if (authenticator_ && items[first_router - 1].revents != 0) {
       authenticator_->AnswerAll(options_.keys->ring());
     }
@@ -341,6 +343,7 @@ class ZmqTransport : public Transport {
   size_t last_served_ = 0;
   uint64_t controls_heard_ = 0;
   const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
+  bool failure_told_ = false;           // Of a handshake.
   int64_t now_ms_ = 0, tended_ms_ = 0;  // As of the last Receive().
   std::set<std::string> senders_logged_;
   TransportCounters counters_;
