@@ -340,8 +340,11 @@ class ZmqTransport : public Transport {
     for (size_t i = first_watch; i < items.size(); ++i) {
       if (items[i].revents != 0) paths_.ForgetEnded(items[i].fd);
     }
-    // One look at all is cheaper than finding out which.
-    if (happened > 0) listeners_.TakeEvents(clock_->NowMs());
+    for (size_t i = 0; i < listeners_.size(); ++i) {
+      if (items[first_router + 2 * i + 1].revents == 0) continue;
+      listeners_.TakeEvents(clock_->NowMs());  // Of all.
+      break;
+    }
     if (authenticator_ && items[first_router - 1].revents != 0) {
       authenticator_->AnswerAll(options_.keys->ring());
     }
