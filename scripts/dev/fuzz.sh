@@ -2,6 +2,9 @@
 # Fuzzes what reads bytes from outside, two targets at once: fuzz.sh [SECONDS] [TARGET...]
 #   fuzz.sh             20 s each
 #   fuzz.sh 3600 job    an hour of one; what it has tried before is where it begins
+#   fuzz.sh --unsealed 60 frame manifest snapshot delta
+#                       how far one comes from the seeds alone, where checksums are made to fit and
+#                       where none is
 #   fuzz.sh --merge     writes tests/fuzz/corpus anew: the fewest inputs, of the seeds, of what is
 #                       there, and of what was tried, that go everywhere those go
 set -euo pipefail
@@ -9,12 +12,27 @@ cd "$(dirname "$(readlink -f "$0")")/../.."
 
 bin=build/fuzz/bin work=build/fuzz/work corpus=tests/fuzz/corpus
 limits=(-rss_limit_mb=1024 -malloc_limit_mb=128 -timeout=20)
+told_bytes_max=4096
 merged_bytes_max=4096 # Longer ones go where shorter ones go.
 symbolizer=$(command -v llvm-symbolizer-14 || true)
-export ASAN_OPTIONS=handle_abort=1 UBSAN_OPTIONS=print_stacktrace=1
+# Where memory was allocated is told when an input is repeated; to keep it for each costs a fifth of the runs.
+export ASAN_OPTIONS=handle_abort=1:malloc_context_size=1 UBSAN_OPTIONS=print_stacktrace=1
 [[ -n $symbolizer ]] && export ASAN_SYMBOLIZER_PATH=$symbolizer
 
+edges_of() { sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$1" | tail -n 1; }
 stat_of() { sed -n "s/^stat::$1: *//p" "$2"; }
+
+# What ended a target, and the input itself where it is short, for the machine may be gone when somebody asks.
+tell_found() { # NAME LOG
+  local name=$1 log=$2 input
+  grep -a -m 12 -E 'ERROR|SUMMARY|Check failed|runtime error|#[0-9]+ .* in hdps' "$log" || tail -n 20 "$log"
+  echo "fuzz.sh: error: $name: an input ends it; all of it is in $log. Repeat, then keep it as $corpus/$name/WHAT_IT_IS:"
+  sed -n 's/.*Test unit written to //p' "$log" | while read -r input; do
+    echo "  $bin/fuzz_$name $input"
+    (($(stat -c %s "$input") < told_bytes_max)) || continue
+    echo "  base64 -d >$input <<<$(base64 -w 0 "$input")"
+  done
+}
 
 # One target, and its line.
 fuzz() { # NAME SECONDS
@@ -25,21 +43,33 @@ fuzz() { # NAME SECONDS
   "$bin/fuzz_$name" "${limits[@]}" -max_total_time="$seconds" -print_final_stats=1 \
     -artifact_prefix="$work/$name." "$work/$name" "$corpus/$name" "$work/$name.seeds" \
     >"$log" 2>&1 || status=$?
-  if ((status != 0)); then
-    grep -a -m 12 -E 'ERROR|SUMMARY|Check failed|runtime error|#[0-9]+ .* in hdps' "$log" || tail -n 20 "$log"
-    echo "fuzz.sh: error: $name: an input ends it; all of it is in $log. Repeat, then keep it as $corpus/$name/WHAT_IT_IS:"
-    sed -n 's/.*Test unit written to //p' "$log" | while read -r input; do
-      echo "  $bin/fuzz_$name $input"
-    done
-    return 1
-  fi
+  ((status == 0)) || { tell_found "$name" "$log"; return 1; }
   local all covered inputs
   all=$(sed -n 's/.*Loaded 1 modules *(\([0-9]*\) inline.*/\1/p' "$log")
-  covered=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
+  covered=$(edges_of "$log")
   inputs=$(sed -n 's/.* corp: \([0-9]*\)\/.*/\1/p' "$log" | tail -n 1)
   printf 'figure: fuzz: %-16s %9d runs %7d a second %6d of %6d edges %5d inputs %5d MiB\n' "$name" \
     "$(stat_of number_of_executed_units "$log")" "$(stat_of average_exec_per_sec "$log")" \
     "$covered" "$all" "$inputs" "$(stat_of peak_rss_mb "$log")"
+  touch "$work/$name.quiet"
+}
+
+# From the seeds alone, with checksums that are made to fit and without.
+compare() { # NAME SECONDS
+  local name=$1 seconds=$2 log tried flag edges=()
+  rm -rf "$work/$name.seeds"
+  "$bin/fuzz_$name" "--seeds=$work/$name.seeds"
+  for flag in --sealed --unsealed; do
+    log=$work/$name.${flag#--}.log tried=$work/$name.${flag#--}
+    rm -rf "$tried"
+    mkdir -p "$tried"
+    "$bin/fuzz_$name" "$flag" "${limits[@]}" -max_total_time="$seconds" -artifact_prefix="$work/$name." \
+      "$tried" "$work/$name.seeds" >"$log" 2>&1 || { tell_found "$name" "$log"; return 1; }
+    edges+=("$(edges_of "$log")")
+  done
+  printf 'figure: fuzz: %-16s %6d edges with checksums that fit in half of the inputs, %6d without\n' \
+    "$name" "${edges[@]}"
+  touch "$work/$name.quiet"
 }
 
 merge() { # NAME
@@ -57,12 +87,16 @@ merge() { # NAME
 
 case ${1:-} in
   --fuzz) fuzz "$2" "$3"; exit ;; # Of this script itself.
+  --compare) compare "$2" "$3"; exit ;;
   --one-merge) merge "$2"; exit ;;
 esac
 what=--fuzz seconds=20
 if [[ ${1:-} == --merge ]]; then
   what=--one-merge
   shift
+elif [[ ${1:-} == --unsealed && ${2:-} =~ ^[0-9]+$ && -n ${3:-} ]]; then
+  what=--compare seconds=$2
+  shift 2
 elif [[ ${1:-} =~ ^[0-9]+$ ]]; then
   seconds=$1
   shift
@@ -80,4 +114,12 @@ for name in "${targets[@]}"; do
   echo "fuzz.sh: error: no target '$name'; there are $(find "$bin" -name 'fuzz_*' | sed 's/.*fuzz_//' | sort | xargs)" >&2
   exit 2
 done
-printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} "$0" "$what" {} "$seconds"
+rm -f "$work"/*.quiet
+status=0
+printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} "$0" "$what" {} "$seconds" || status=$?
+[[ $what == --one-merge ]] && exit "$status"
+# Whoever has not come to its end has a finding, whatever became of it.
+found=()
+for name in "${targets[@]}"; do [[ -e $work/$name.quiet ]] || found+=("$name"); done
+echo "figure: fuzz: ${#targets[@]} targets, ${#found[@]} of them with a finding${found[*]:+: ${found[*]}}"
+((${#found[@]} == 0))

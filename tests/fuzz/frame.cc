@@ -73,7 +73,7 @@ void CheckChangeIsNoticed(Frame frame, size_t at, uint8_t mask) {
 
 Verdict Run(std::string_view bytes) {
   Input input(bytes);
-  const bool sealed = input.Take() % 2 == 1;
+  const bool sealed = TakeSealed(input);
   const size_t at = input.Take<uint16_t>();
   const uint8_t mask = input.Take();
   Frame frame = TakeFrame(&input);

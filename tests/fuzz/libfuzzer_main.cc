@@ -1,5 +1,6 @@
 // Runs the target whose name this program has, "fuzz_NAME", under libFuzzer; with --seeds=FOLDER it
-// writes the inputs that the target begins with there instead.
+// writes the inputs that the target begins with there instead; with --unsealed no checksum is made
+// to fit.
 #include <glog/logging.h>
 
 #include <cstdlib>
@@ -35,6 +36,10 @@ void Start(int argc, char** argv) {
     if (program.ends_with("fuzz_" + target.name)) chosen = &target;
   }
   CHECK(chosen != nullptr) << program << " has no target of this name";
+  // The fuzzer passes over what begins with two dashes.
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--unsealed") LeaveUnsealed();
+  }
   const std::string_view flag = "--seeds=";
   if (argc != 2 || !std::string_view(argv[1]).starts_with(flag)) return;
   WriteSeeds(argv[1] + flag.size());

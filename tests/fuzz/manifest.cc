@@ -31,7 +31,7 @@ std::string Sealed(std::string_view checkpoint) {
 
 Verdict Run(std::string_view bytes) {
   Input input(bytes);
-  const bool sealed = input.Take() % 2 == 1;
+  const bool sealed = TakeSealed(input);
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   const std::string_view text = input.TakeRest();
   PutFile(*files, JoinPath(kFolder, kManifestName), sealed ? Sealed(text) : std::string(text));

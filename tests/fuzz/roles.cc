@@ -93,17 +93,22 @@ Verdict RunState(std::string_view bytes) {
   return state.ok() ? Verdict::kAccepted : Refused(state.status(), Code::kCorruption);
 }
 
-// As the scheduler of a cluster has left it at several moments.
+// As the scheduler of a cluster has left it when it was first found in each phase.
 std::vector<std::string> StateSeeds() {
-  std::vector<std::string> seeds;
-  for (const TimeMs until : {50, 150, 300, 600, 1000, 10'000}) {
+  std::map<JobPhase, std::string> seeds;
+  for (TimeMs until = 10; until <= 500; until += 10) {
     const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
     sim::Cluster cluster(ClusterOf(Mode::kSync), files.get());
     cluster.Run(until);
-    const auto text = ReadWholeFile(*files, SchedulerStatePath(sim::kOut), 1 << 24);
-    if (text.ok() && (seeds.empty() || seeds.back() != *text)) seeds.push_back(*text);
+    const auto state = ReadSchedulerState(*files, sim::kOut);
+    CHECK(state.ok()) << state.status().message();
+    if (!state->has_value()) continue;
+    seeds.try_emplace((*state)->job.phase,
+                      *ReadWholeFile(*files, SchedulerStatePath(sim::kOut), 1 << 24));
   }
-  return seeds;
+  std::vector<std::string> texts;
+  for (auto& [phase, text] : seeds) texts.push_back(std::move(text));
+  return texts;
 }
 
 const AddTarget scheduler({"scheduler", RunScheduler, ConversationSeeds});

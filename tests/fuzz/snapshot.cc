@@ -168,7 +168,7 @@ Verdict Refuse(const Status& status) {
 
 Verdict RunWhole(std::string_view bytes) {
   Input input(bytes);
-  const bool sealed = input.Take() % 2 == 1;
+  const bool sealed = TakeSealed(input);
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   SavedFile saved =
       Put(*files, kWhole, SnapshotName(kShard), std::string(input.TakeRest()), sealed);
@@ -223,7 +223,7 @@ struct Chain {
 Verdict RunDelta(std::string_view bytes) {
   static const Chain& chain = *new Chain;
   Input input(bytes);
-  const bool sealed = input.Take() % 2 == 1;
+  const bool sealed = TakeSealed(input);
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   const SavedFile whole = chain.whole;
   PutFile(*files, JoinPath(kWhole, whole.name), Bytes(*chain.files, kWhole, whole));

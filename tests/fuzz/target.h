@@ -63,6 +63,12 @@ class Input {
   std::string_view bytes_;
 };
 
+// Whether the checksums of an input are to be made to fit, so that what lies behind them is met:
+// its first byte says so, of every second one.
+bool TakeSealed(Input& input);
+// From now on of none: how far does one come without?
+void LeaveUnsealed();
+
 // The bytes of a number, or of a struct without padding, as Input takes them.
 template <typename Value>
 std::string BytesOf(const Value& value) {

@@ -197,6 +197,13 @@ Status CheckEvalSets(const JobSource& source, const DataSpec& data) {
     const EvalSetSpec& set = data.eval_sets[s];
     const std::string place = "data.eval_sets." + std::to_string(s);
     if (set.name.empty()) return Refuse(source, place + ".name", "\"\" is no name; give one");
+    constexpr size_t kNameBytesMax = 255;  // It stands in commands, lines and files.
+    if (set.name.size() > kNameBytesMax) {
+      return Refuse(source, place + ".name",
+                    Quoted(set.name.substr(0, 32) + "...") + " has " +
+                        std::to_string(set.name.size()) + " bytes; a name has at most " +
+                        std::to_string(kNameBytesMax));
+    }
     if (std::ranges::find(taken, set.name) != taken.end()) {
       return Refuse(
           source, place + ".name",

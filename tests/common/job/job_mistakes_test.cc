@@ -52,6 +52,8 @@ TEST(JobMistakesTest, OfEvaluationsAreAnsweredWithPlaceValueAndMend) {
        {"data.eval_sets.0.files", "name at least one"}},
       {"data.eval_sets=[{\"name\":\"\",\"files\":[\"l.csv\"]}]",
        {"data.eval_sets.0.name", "no name"}},
+      {"data.eval_sets=[{\"name\":\"" + std::string(70000, 'n') + "\",\"files\":[\"l.csv\"]}]",
+       {"data.eval_sets.0.name", "nnn...\" has 70000 bytes", "at most 255"}},
       {"train.early_stop.metric=acu", {"train.early_stop.metric", "\"acu\"", "\"auc\""}},
       {"train.early_stop.min_delta=-1", {"train.early_stop.min_delta", "-1"}},
       {"train.early_stop.patience=-2", {"train.early_stop.patience", "-2"}},
