@@ -327,7 +327,7 @@ class ZmqTransport : public Transport {
     const size_t first_router = items.size();
     for (size_t i = 0; i < listeners_.size(); ++i) {
       items.push_back({listeners_[i].handle(), 0, ZMQ_POLLIN, 0});
-      items.push_back({listeners_.events(i).handle(), 0, ZMQ_POLLIN, 0});
+      items.push_back({nullptr, listeners_.events_fd(i), ZMQ_POLLIN, 0});
     }
     for (size_t i = 0; i < links_.size(); ++i) {
       items.push_back({links_[i].connection.socket().handle(), 0, ZMQ_POLLIN, 0});

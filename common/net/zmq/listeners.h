@@ -41,7 +41,7 @@ class Listeners {
   void Tend(int64_t now_ms);
 
   // Ready to be read where somebody has connected or gone: then TakeEvents() is due.
-  zmq::socket_t& events(size_t i) { return routers_[i].connections.events(); }
+  int events_fd(size_t i) { return routers_[i].connections.events_fd(); }
   void TakeEvents(int64_t now_ms);
   // Whether messages of this listener came sealed.
   bool sealed(size_t i) const { return !routers_[i].own_key.empty(); }

@@ -34,7 +34,8 @@ class WatchedSocket {
   WatchedSocket& operator=(const WatchedSocket&) = delete;
 
   zmq::socket_t& socket() { return socket_; }
-  zmq::socket_t& events() { return events_; }  // To be polled.
+  // Readable where TakeHandshakes() has not taken all, of a socket that is watched.
+  int events_fd() { return events_.get(zmq::sockopt::fd); }
   // What has happened since the last call; connections are told one by one.
   HandshakeCounts TakeHandshakes(const std::function<void(const ConnectionEvent&)>& tell = {});
 
