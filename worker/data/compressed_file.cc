@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "common/platform/seekable_file.h"
 
@@ -30,12 +30,12 @@ class PackedInput {
   explicit PackedInput(std::unique_ptr<SequentialFile> file)
       : file_(std::move(file)),
         seekable_(dynamic_cast<const SeekableFile*>(file_.get()) != nullptr),
-        chunk_(kPackedChunkBytes) {}
+        chunk_(std::make_unique_for_overwrite<std::byte[]>(kPackedChunkBytes)) {}
 
   // Reads on when all was consumed.
   Status Refill() {
     if (begin_ < end_ || ended_) return {};
-    HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(std::span(chunk_)));
+    HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read({chunk_.get(), kPackedChunkBytes}));
     begin_ = 0;
     end_ = got;
     bytes_read_ += got;
@@ -45,7 +45,8 @@ class PackedInput {
   // Until the first `count` bytes are there, or the file ends.
   Status FillFront(size_t count) {
     while (end_ < count && !ended_) {
-      HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(std::span(chunk_).subspan(end_)));
+      HDPS_ASSIGN_OR_RETURN(const size_t got,
+                            file_->Read({chunk_.get() + end_, kPackedChunkBytes - end_}));
       end_ += got;
       bytes_read_ += got;
       ended_ = got == 0;
@@ -61,7 +62,7 @@ class PackedInput {
     ended_ = got == 0;
     return got;
   }
-  std::span<std::byte> ready() { return {chunk_.data() + begin_, end_ - begin_}; }
+  std::span<std::byte> ready() { return {chunk_.get() + begin_, end_ - begin_}; }
   void Consume(size_t count) { begin_ += count; }
   bool ended() const { return ended_; }
   bool seekable() const { return seekable_; }
@@ -70,7 +71,7 @@ class PackedInput {
  private:
   std::unique_ptr<SequentialFile> file_;
   bool seekable_;
-  std::vector<std::byte> chunk_;
+  std::unique_ptr<std::byte[]> chunk_;
   size_t begin_ = 0, end_ = 0;
   bool ended_ = false;
   uint64_t bytes_read_ = 0;

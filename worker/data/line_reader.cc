@@ -29,7 +29,8 @@ LineReader::LineReader(FileSystem& files, std::vector<std::string> paths, LineRu
       paths_(std::move(paths)),
       rules_(std::move(rules)),
       take_header_(std::move(take_header)),
-      buffer_(kBufferBytes) {}
+      buffer_bytes_(kBufferBytes),
+      buffer_(std::make_unique_for_overwrite<char[]>(kBufferBytes)) {}
 
 Status LineReader::Start() {
   all_packed_bytes_ = 0;
@@ -101,7 +102,7 @@ Result<bool> LineReader::Next(Line* line) {
       continue;
     }
     ++line_number_;
-    line_offset_ = buffer_offset_ + static_cast<uint64_t>(text.data() - buffer_.data());
+    line_offset_ = buffer_offset_ + static_cast<uint64_t>(text.data() - buffer_.get());
     if (line_number_ == 1 && rules_.header && take_header_) {
       HDPS_RETURN_IF_ERROR(take_header_(static_cast<uint32_t>(file_index_), HeaderText(text)));
     }
@@ -119,23 +120,23 @@ Result<bool> LineReader::NextRaw(std::string_view* text) {
   while (image > 0 && end_ - begin_ < image && !file_ended_) HDPS_RETURN_IF_ERROR(ReadMore());
   if (image > 0) {
     // The file gives whole images or an error.
-    *text = {buffer_.data() + begin_, std::min(image, end_ - begin_)};
+    *text = {buffer_.get() + begin_, std::min(image, end_ - begin_)};
     begin_ += text->size();
     searched_ = begin_;
     return !text->empty();
   }
   while (true) {
-    const char* from = buffer_.data() + searched_;
+    const char* from = buffer_.get() + searched_;
     const auto* newline = static_cast<const char*>(std::memchr(from, '\n', end_ - searched_));
     if (newline != nullptr) {
-      const auto stop = static_cast<size_t>(newline - buffer_.data());
-      *text = {buffer_.data() + begin_, stop - begin_};
+      const auto stop = static_cast<size_t>(newline - buffer_.get());
+      *text = {buffer_.get() + begin_, stop - begin_};
       begin_ = searched_ = stop + 1;
       return true;
     }
     searched_ = end_;
     if (file_ended_) {
-      *text = {buffer_.data() + begin_, end_ - begin_};
+      *text = {buffer_.get() + begin_, end_ - begin_};
       begin_ = end_;
       return !text->empty();
     }
@@ -145,7 +146,7 @@ Result<bool> LineReader::NextRaw(std::string_view* text) {
 
 // Moves what is not given yet to the front and reads behind it.
 Status LineReader::ReadMore() {
-  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
   buffer_offset_ += begin_;
   end_ -= begin_;
   searched_ -= begin_;
@@ -155,8 +156,13 @@ Status LineReader::ReadMore() {
                                         ": a line of more than " + std::to_string(kLineBytesMax) +
                                         " bytes: expected a text file with a row a line"};
   }
-  if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
-  const std::span<char> room = std::span(buffer_).subspan(end_);
+  if (end_ == buffer_bytes_) {
+    auto larger = std::make_unique_for_overwrite<char[]>(2 * buffer_bytes_);
+    std::memcpy(larger.get(), buffer_.get(), end_);
+    buffer_ = std::move(larger);
+    buffer_bytes_ *= 2;
+  }
+  const std::span<char> room(buffer_.get() + end_, buffer_bytes_ - end_);
   HDPS_ASSIGN_OR_RETURN(const size_t got, file_->Read(std::as_writable_bytes(room)));
   end_ += got;
   bytes_read_ += got;

@@ -100,7 +100,9 @@ class LineReader {
   size_t file_index_ = 0;
   uint64_t line_number_ = 0;
   uint64_t packed_bytes_before_ = 0;  // Of the files before this one.
-  std::vector<char> buffer_;
+  size_t buffer_bytes_;
+  // Not filled beforehand: of a short file most is never touched.
+  std::unique_ptr<char[]> buffer_;
   size_t begin_ = 0, end_ = 0;  // [begin_, end_) of buffer_ are read and not yet given.
   size_t searched_ = 0;         // No line ends in [begin_, searched_).
   bool file_ended_ = true;
