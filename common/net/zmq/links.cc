@@ -65,7 +65,8 @@ Result<Links::Link> Links::Dial(PeerId peer, const std::string& endpoint, size_t
     dealer.set(zmq::sockopt::routing_id, zmq::buffer(BytesOf(id)));
     WatchedSocket connection(context_, std::move(dealer), ring() != nullptr);
     connection.socket().connect(address.Endpoint(address.port));
-    Link link{peer, endpoint, listener_key, std::move(connection), attempt, 0, false, nullptr};
+    Link link{peer,  endpoint, listener_key, std::move(connection), attempt, 0,
+              false, false,    nullptr};
     if (ring() != nullptr && address.data_port != 0) {
       link.data =
           std::make_unique<DataLink>(context_, options_, address.Endpoint(address.data_port));
@@ -120,12 +121,13 @@ void Links::Tend(int64_t now_ms) {
   for (Link& link : links_) {
     if (link.data) link.data->Tend(now_ms);
     const HandshakeCounts handshakes = link.connection.TakeHandshakes();
+    link.refused = handshakes.failed > 0 || (link.refused && handshakes.finished == 0);
     if (handshakes.finished > 0) {
       link.told = false;
       // Who listens there may be another process by now.
       if (link.data) AskForSession(link);
     }
-    if (handshakes.failed == 0) continue;
+    if (!link.refused) continue;
     if (!link.told) {
       LOG(ERROR) << link.address << " refuses this process, has another key than that of a "
                  << WordOf(ListenerRole(link.peer)) << " in "

@@ -31,6 +31,7 @@ class Links {
     size_t attempt = 0;
     int64_t dialed_ms = 0;
     bool told = false;
+    bool refused = false;  // libzmq dials no more then.
     // Where the address names a port for data; frames travel there alone. Null: over `connection`.
     std::unique_ptr<DataLink> data;
   };

@@ -126,6 +126,10 @@ TEST_F(KeysOfAJob, AReadersPushIsRefusedAndLoggedOnce) {
   Listen();
   const auto reader = Dial(kStranger, Folder(KeyRole::kReader));
   EXPECT_TRUE(Talk(*reader)) << "it may probe";
+  // It may have done so more than once before it was heard.
+  EXPECT_TRUE(Await(*reader, [&] {
+    return server_->counters().frames_received == reader->counters().frames_sent;
+  }));
   testing::internal::CaptureStderr();
   EXPECT_FALSE(Talk(*reader, 20, EncodeMessage(AdvanceRequest{1})));
   const std::string log = testing::internal::GetCapturedStderr();
