@@ -13,8 +13,8 @@ QUIET_S, SETTLED_S = 3, 5
 # malloc extends each of its heaps by so much at a time: M_TOP_PAD in common/process/process_life.cc.
 HEAP_STEP_KIB = 4 << 10
 # Of a process that neither listens nor dials: one to wake its loop and three of ZeroMQ's context. Each
-# socket of ZeroMQ has another one.
-OWN_EVENTFDS = 4
+# socket of ZeroMQ has another one: one that listens, and the two by which its connections are told.
+OWN_EVENTFDS, LISTENER_EVENTFDS = 4, 3
 # Shorter lives tell nothing about a trend.
 TREND_S = 60
 
@@ -189,7 +189,7 @@ class Watch:
                 count = lambda kind: held.get(kind, 0)
                 listens = life.member not in self.workers
                 limits = {kind: first.get(kind, 0) for kind in held}
-                limits["eventfd"] = OWN_EVENTFDS + listens + self.dials_of(life.member)
+                limits["eventfd"] = OWN_EVENTFDS + LISTENER_EVENTFDS * listens + self.dials_of(life.member)
                 limits["socket"] = listens + peers
                 limits["pidfd"] = peers
                 limits["memfd"] = count("pidfd")  # Whom memory is shared with is watched.
