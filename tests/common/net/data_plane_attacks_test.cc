@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <list>
+#include <memory>
 
 #include "tests/common/net/data_plane_of_a_job.h"
 
@@ -24,10 +25,13 @@ TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
   constexpr Harm kHarms[] = {
       {"session of the seal", 0, 7}, {"counter", 0, 8},  {"tag", 0, 31},   {"section", 1, 500},
       {"another section", 2, 0},     {"envelope", 3, 0}, {"header", 4, 30}};
-  std::atomic<const Harm*> harm = nullptr;
-  std::atomic<bool> to_listener = false;
-  ListenBehind([&](bool to, Message message) -> std::vector<Message> {
-    if (const Harm* now = harm; now != nullptr && to == to_listener) {
+  struct Middle {
+    std::atomic<const Harm*> harm = nullptr;
+    std::atomic<bool> to_listener = false;
+  };
+  const auto middle = std::make_shared<Middle>();  // Which may be asked until the fixture ends.
+  ListenBehind([middle](bool to, Message message) -> std::vector<Message> {
+    if (const Harm* now = middle->harm; now != nullptr && to == middle->to_listener) {
       message[message.size() - 1 - now->index][now->byte] ^= 4;
     }
     return {std::move(message)};
@@ -47,15 +51,15 @@ TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
     Transport &sender = to ? *worker : *server_, &receiver = to ? *server_ : *worker;
     const PeerId peer = to ? kServerPeer : kWorkerPeer;
     const Frame like = to ? EncodeMessage(Probe()) : EncodeMessage(ProbeAck());
-    to_listener = to;
+    middle->to_listener = to;
     for (const Harm& now : kHarms) {
       const uint64_t refused = receiver.counters().frames_refused;
-      harm = &now;
+      middle->harm = &now;
       sender.Send(peer, sound(++number, like));
       EXPECT_TRUE(Await(*worker, [&] { return receiver.counters().frames_refused > refused; }))
           << now.part;
       EXPECT_EQ(receiver.counters().frames_refused, refused + 1) << now.part;
-      harm = nullptr;
+      middle->harm = nullptr;
       sender.Send(peer, sound(++number, like));
       EXPECT_THAT(Heard(receiver, sender, 20), testing::ElementsAre(number)) << now.part;
     }
@@ -69,30 +73,33 @@ TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
 }
 
 TEST_F(DataPlaneOfAJob, RepeatedAndOvertakenFramesAreRefused) {
-  std::atomic<int> trick = 0;
-  Message held;
-  ListenBehind([&](bool to, Message message) -> std::vector<Message> {
-    if (!to || trick == 0) return {std::move(message)};
-    if (trick == 1) return {message, message, message};
-    if (held.empty()) {
-      held = std::move(message);
+  struct Middle {
+    std::atomic<int> trick = 0;
+    Message held;
+  };
+  const auto middle = std::make_shared<Middle>();  // Which may be asked until the fixture ends.
+  ListenBehind([middle](bool to, Message message) -> std::vector<Message> {
+    if (!to || middle->trick == 0) return {std::move(message)};
+    if (middle->trick == 1) return {message, message, message};
+    if (middle->held.empty()) {
+      middle->held = std::move(message);
       return {};
     }
-    return {std::move(message), std::exchange(held, {})};
+    return {std::move(message), std::exchange(middle->held, {})};
   });
   const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
   testing::internal::CaptureStderr();
-  trick = 1;
+  middle->trick = 1;
   worker->Send(kServerPeer, Numbered(1));
   EXPECT_THAT(Heard(*server_, *worker), testing::ElementsAre(1));
   EXPECT_EQ(server_->counters().frames_refused, 2u) << "repeats";
-  trick = 2;
+  middle->trick = 2;
   worker->Send(kServerPeer, Numbered(2));
   worker->Send(kServerPeer, Numbered(3));
   EXPECT_THAT(Heard(*server_, *worker), testing::ElementsAre(3));
   EXPECT_EQ(server_->counters().frames_refused, 3u) << "and one that was overtaken";
-  trick = 0;
+  middle->trick = 0;
   worker->Send(kServerPeer, Numbered(4));
   EXPECT_THAT(Heard(*server_, *worker), testing::ElementsAre(4));
   EXPECT_EQ(Count(testing::internal::GetCapturedStderr(), "refused a frame"), 1u);
