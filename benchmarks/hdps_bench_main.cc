@@ -16,10 +16,10 @@
 #include "benchmarks/clusters/wire_ends.h"
 #include "benchmarks/machine.h"
 #include "common/base/nearest_name.h"
-#include "common/job/job.h"
+#include "common/job/job_file.h"
 #include "common/platform/executor.h"
-#include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/platform/output_file.h"
 #include "common/platform/random.h"
 #include "common/process/command_line.h"
 
@@ -162,6 +162,8 @@ Status Run(const std::string& program, const std::vector<std::string>& names) {
     return FarEnd(FLAGS_far_end, FLAGS_far_end_shared_bytes, FLAGS_far_end_keys);
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_RETURN_IF_ERROR(CheckPrograms(program, *files));
+  const InputFile data = {"the file of --data", FLAGS_data};
+  HDPS_RETURN_IF_ERROR(RefuseInput(*files, "--json=" + FLAGS_json, FLAGS_json, {&data, 1}));
   const int threads = NewTbbExecutor(FLAGS_threads)->threads();
   const Machine machine = ThisMachine(*files);
   LoadMeter load(*files);
@@ -183,7 +185,7 @@ Status Run(const std::string& program, const std::vector<std::string>& names) {
   std::fputs(report.Table().c_str(), stdout);
   std::puts("others: cores that other programs kept busy meanwhile; above 0.1 trust only ratios");
   if (FLAGS_json.empty()) return Status();
-  return WriteFileAtomically(*files, FLAGS_json, Json(machine, threads, report));
+  return WriteNamedFile(*files, FLAGS_json, Json(machine, threads, report));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/table_spec.h"
 #include "embedding/memory/row_policy.h"
 #include "embedding/tiered_rows.h"
 

@@ -26,7 +26,7 @@ uint64_t MemoryBudget::Share() {
     others = others_(row_bytes_);
   }
   const uint64_t taken = others + row_bytes_;
-  if (taken > limit_bytes_ + limit_bytes_ / 10 && !exceeded_.exchange(true)) {
+  if (taken > limit_bytes_ + limit_bytes_ / 10 && !said_.exchange(true)) {
     LOG(WARNING) << "cluster.memory_limit: " << ShowByteCount(limit_bytes_)
                  << " cannot be kept: the last rows in memory and what finds those on disk take "
                  << ShowByteCount(row_bytes_) << ", all else " << ShowByteCount(others)

@@ -33,13 +33,12 @@ class MemoryBudget {
   // What the rows of each shard may take now. Says once in the log that the limit cannot be kept,
   // when a tenth more is taken: rows that are on disk are found by an index in memory.
   uint64_t Share() HDPS_EXCLUDES(mutex_);
-  bool exceeded() const { return exceeded_; }
 
  private:
   const uint64_t limit_bytes_;
   std::atomic<uint64_t> row_bytes_ = 0;
   std::atomic<uint64_t> shards_ = 0;
-  std::atomic<bool> exceeded_ = false;
+  std::atomic<bool> said_ = false;  // That the limit cannot be kept.
   Mutex mutex_;
   const std::function<uint64_t(uint64_t)> others_ HDPS_GUARDED_BY(mutex_);
 };

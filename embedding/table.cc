@@ -9,9 +9,10 @@
 #include <utility>
 
 #include "common/job/schedule.h"
+#include "common/job/spec/pooling.h"
 #include "common/job/table_slices.h"
+#include "common/protocol/manifest_parts.h"
 #include "embedding/change_log.h"
-#include "embedding/memory/averages.h"
 #include "embedding/memory/gradient_sums.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_batches.h"
@@ -89,12 +90,12 @@ struct TableSlice::Impl {
   }
 
   void ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys, const float* values,
-                      GradientScale scale, int64_t step);
+                      GradientScale scale, int64_t step, bool first_epoch);
   void ApplyToTensors(const OptimizerSpec& rule, int64_t step, TensorPeers* peers);
   // Makes `sums` of the parts what a rule is given: scaled, with penalties, clipped.
   void FinishSums(std::span<const Gradients> parts, float scale, const GradientTerms& terms);
   void NoteUpdates(std::span<const Key> keys, int64_t step, RowStore& memory);
-  void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step);
+  void FindAdmitted(std::span<const Key> keys, const float* values, int64_t step, bool first_epoch);
   void Evict(std::span<const Key> keys, int64_t step);
 
   const TableSpec spec;
@@ -136,10 +137,11 @@ void TableSlice::Impl::FinishSums(std::span<const Gradients> parts, float scale,
 }
 
 void TableSlice::Impl::ApplyGradients(const OptimizerSpec& rule, std::span<const Key> keys,
-                                      const float* values, GradientScale scale, int64_t step) {
+                                      const float* values, GradientScale scale, int64_t step,
+                                      bool first_epoch) {
   const uint64_t rows_before = store.num_rows();
   if (!policy.admits_all()) {
-    FindAdmitted(keys, values, step);
+    FindAdmitted(keys, values, step, first_epoch);
     keys = admitted_keys;
     values = admitted_values.data();
   }
@@ -161,7 +163,8 @@ void TableSlice::Impl::NoteUpdates(std::span<const Key> keys, int64_t step, RowS
 }
 
 // Newcomers are judged in the order of their numbers: in which they came means nothing.
-void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* values, int64_t step) {
+void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* values, int64_t step,
+                                    bool first_epoch) {
   admitted_keys.clear();
   admitted_values.clear();
   newcomers.clear();
@@ -179,7 +182,7 @@ void TableSlice::Impl::FindAdmitted(std::span<const Key> keys, const float* valu
   constexpr size_t kPrefetch = 16;
   for (size_t i = 0; i < newcomers.size(); ++i) {
     if (i + kPrefetch < newcomers.size()) policy.Prefetch(keys[newcomers[i + kPrefetch]]);
-    if (policy.Admits(keys[newcomers[i]], step)) {
+    if (policy.Admits(keys[newcomers[i]], step, first_epoch)) {
       admit(newcomers[i]);
     } else {
       ++refused;
@@ -312,14 +315,16 @@ void TableSlice::Apply(std::span<const Gradients> parts, float scale, int64_t st
   if (whole_tensors || !terms.none()) {
     impl_->FinishSums(parts, scale, terms);
     if (whole_tensors) return impl_->ApplyToTensors(rule, step, update.peers);
-    return impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, 1}, step);
+    return impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, 1}, step,
+                                 update.first_epoch);
   }
   if (parts.size() == 1) {
     const Gradients& part = parts[0];
-    return impl_->ApplyGradients(rule, part.keys, part.values.data(), {part.scale, scale}, step);
+    return impl_->ApplyGradients(rule, part.keys, part.values.data(), {part.scale, scale}, step,
+                                 update.first_epoch);
   }
   sums.Combine(parts, impl_->dim);
-  impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, scale}, step);
+  impl_->ApplyGradients(rule, sums.keys(), sums.values(), {1, scale}, step, update.first_epoch);
 }
 
 SquareSum TableSlice::Squares(std::span<const Gradients> parts, float scale) {

@@ -11,8 +11,6 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/job/table_spec.h"
-#include "common/protocol/messages.h"
 #include "embedding/memory/frequency_sketch.h"
 #include "embedding/memory/gradient_sums.h"
 #include "embedding/memory/row_store.h"
@@ -22,6 +20,9 @@
 #include "kernels/vector_width.h"
 
 namespace hdps {
+
+struct RowCounts;
+struct TableSpec;
 
 // A content digest that does not depend on order: the digests of disjoint sets of rows add up.
 struct RowsDigest {

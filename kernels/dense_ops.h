@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/model_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "kernels/bf16_ops.h"
@@ -18,13 +17,19 @@
 #include "kernels/host/embedding_bag.h"
 #include "kernels/host/pair_dots.h"
 #include "kernels/host/row_slab.h"
-#include "kernels/host/unique_row_gemm.h"
 #include "kernels/matrix.h"
 #include "kernels/products/gemm.h"
+#include "kernels/products/unique_row_gemm.h"
 #include "kernels/row_spans.h"
 #include "kernels/row_tasks.h"
 
 namespace hdps {
+
+struct RowUpdate;              // kernels/host/slab_update.h
+enum class Combine : uint8_t;  // common/job/spec/pooling.h
+enum class LossKind : uint8_t;
+enum class Pooling : uint8_t;  // pooling.h, too.
+enum class Precision : uint8_t;
 
 enum class DeviceKind : uint8_t { kCpu, kCuda };
 
@@ -51,8 +56,8 @@ struct SlabRows {
 // How the pooled features of a layer stand in its output. Feature f of F fills columns
 // [f * dim, (f + 1) * dim) under kConcat; under kSum all features add up in [n, dim].
 struct PoolSpec {
-  Pooling pooling = Pooling::kSum;
-  Combine combine = Combine::kConcat;
+  Pooling pooling = {};  // kSum
+  Combine combine = {};  // kConcat
   uint32_t dim = 0;
 };
 
@@ -72,7 +77,7 @@ struct DenseBackward {
 
 // What a loss has beside the logits.
 struct LossInput {
-  LossKind kind = LossKind::kLogloss;  // kLogloss, kSoftmax or kSquared.
+  LossKind kind = {};  // kLogloss, kSoftmax or kSquared.
   double positive_weight = 1;
   const float* labels = nullptr;   // [n]
   const float* weights = nullptr;  // [n]; null: all are 1.
@@ -251,7 +256,7 @@ class DenseOps {
 struct CudaOptions {
   Executor* executor = nullptr;  // Copies within the host's memory; null: the caller does.
   uint32_t worker = 0;           // Among those that share the machine: they take its GPUs in turns.
-  Precision precision = Precision::kFp32;  // Of what is multiplied in products.
+  Precision precision = {};      // kFp32. Of what is multiplied in products.
 };
 
 // Tiles of fixed shape on `executor`, products by single-threaded BLAS.

@@ -4,10 +4,9 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <variant>
 
-#include "common/job/activation.h"
-#include "common/job/model_spec.h"
 #include "kernels/matrix.h"
 #include "kernels/tasks/attention_tasks.h"
 #include "kernels/tasks/bilinear_tasks.h"
@@ -25,6 +24,9 @@
 
 namespace hdps {
 
+enum class Activation : uint8_t;  // common/job/activation.h
+enum class LossKind : uint8_t;    // common/job/spec/loss_kind.h
+
 // y = x + bias.
 struct AddBias {
   const float* bias = nullptr;  // [cols]
@@ -38,24 +40,20 @@ struct AddBias {
 
 // y = act(z).
 struct Activate {
-  Activation kind = Activation::kNone;
+  Activation kind = {};  // kNone
   ConstMatrix z;
   Matrix y;
   Matrix Over() const { return y; }
-  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
-    ElementOf(y, row, col) = ActivationOf(kind, ElementOf(z, row, col));
-  }
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const;  // task_bodies.h
 };
 
 // dy, the gradient of act(z), becomes that of z.
 struct ActivateBackward {
-  Activation kind = Activation::kNone;
+  Activation kind = {};  // kNone
   ConstMatrix z;
   Matrix dy;
   Matrix Over() const { return dy; }
-  HDPS_ROW_TASK void operator()(size_t row, size_t col) const {
-    ElementOf(dy, row, col) *= ActivationSlope(kind, ElementOf(z, row, col));
-  }
+  HDPS_ROW_TASK void operator()(size_t row, size_t col) const;
 };
 
 // Layer normalization (Ba et al. 2016): y = normal * gain + bias, where normal is x less its mean
@@ -203,7 +201,7 @@ struct CrossRowsBackward {
 // softmax(z) - onehot(y), and a probability a class.
 // kSquared: any labels, logits [n, 1]; loss = (z - y)^2, gradient = 2 (z - y), and z itself.
 struct LossRows {
-  LossKind kind = LossKind::kLogloss;
+  LossKind kind = {};  // kLogloss
   ConstMatrix logits;
   const float* labels = nullptr;   // [n]
   Matrix gradient;                 // As the logits.
@@ -213,16 +211,7 @@ struct LossRows {
   double positive_weight = 1;      // Of kLogloss.
   Matrix Over() const { return {nullptr, logits.rows, logits.cols, logits.cols}; }
 
-  HDPS_ROW_TASK void operator()(size_t row) const {
-    if (kind == LossKind::kLogloss) {
-      Logloss(row);
-    } else if (kind == LossKind::kSoftmax) {
-      Softmax(row);
-    } else {
-      Squared(row);
-    }
-    if (weights != nullptr) losses[row] *= weights[row];
-  }
+  HDPS_ROW_TASK void operator()(size_t row) const;
 
  private:
   HDPS_ROW_TASK void Give(size_t row, size_t col, double score, double slope) const {

@@ -2,8 +2,9 @@
 #include "kernels/vector_width.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
+
+#include "common/process/terminal.h"
 
 namespace hdps {
 namespace {
@@ -21,7 +22,7 @@ VectorWidth AskProcessor() {
 
 // The operator's mistake, met below everything that could hand a status on.
 [[noreturn]] void Refuse(const char* variable, const char* value, const char* right) {
-  std::fprintf(stderr, "error: the environment variable %s is '%s': %s\n", variable, value, right);
+  PrintError("error: the environment variable %s is '%s': %s\n", variable, value, right);
   std::_Exit(2);
 }
 

@@ -1,4 +1,4 @@
-// The phases of a job.
+// Which phase follows which, and the answers of members on their way to the phase at hand.
 #include "scheduler/job_coordinator.h"
 
 #include <glog/logging.h>
@@ -7,345 +7,235 @@
 #include <utility>
 
 #include "common/base/exit_status.h"
-#include "common/platform/failpoint.h"
+#include "common/job/job_spec.h"
+#include "scheduler/members/membership.h"
 #include "scheduler/phase_failpoints.h"
-#include "scheduler/report/evaluation.h"
+#include "scheduler/phases/digest.h"
+#include "scheduler/phases/evaluate.h"
+#include "scheduler/phases/finish.h"
+#include "scheduler/phases/init_dense.h"
+#include "scheduler/phases/load.h"
+#include "scheduler/phases/save.h"
+#include "scheduler/phases/store_dense.h"
+#include "scheduler/phases/train.h"
+#include "scheduler/plan/checkpoint_catalog.h"
+#include "scheduler/plan/command_tracker.h"
 #include "scheduler/report/wait_notices.h"
 
 namespace hdps {
 
 JobCoordinator::JobCoordinator(std::shared_ptr<const Job> job, std::string out, const Parts& parts)
-    : job_(std::move(job)),
+    : spec_(std::move(job)),
       out_(std::move(out)),
       parts_(parts),
-      eval_sets_(EvalSetsOf(job_->data)),
-      watches_(*job_, Watched()),
-      labels_(*job_) {}
+      facts_(*spec_, parts_.notice, parts_.warn),
+      pending_(parts_.checkpoints, facts_, parts_.notice),
+      phase_parts_{*spec_,        out_,         parts_.members, parts_.tracker, parts_.checkpoints,
+                   parts_.report, parts_.files, facts_,         pending_,       parts_.notice,
+                   parts_.warn},
+      job_(*spec_) {
+  job_.stops_anywhere = parts_.stops_anywhere;
+}
 
 void JobCoordinator::Begin(std::optional<FoundCheckpoint> start, TimeMs now) {
-  began_ = now;
-  start_ = std::move(start);
-  Enter(start_ ? Phase::kLoadServers : Phase::kInitDense, now);
+  job_.began = now;
+  if (!start) return Follow(Next::Enter(JobPhase::kInitDense), now);
+  auto load = std::make_unique<LoadPhase>(phase_parts_, std::move(start));
+  Follow(BeginPhase(JobPhase::kLoadServers, std::move(load), now), now);
 }
 
-void JobCoordinator::Enter(Phase phase, TimeMs now) {
-  PassFailpointOf(phase);
-  phase_ = phase;
-  phase_began_ = now;
-  changed_ = true;
-  orders_.clear();
-  fault_.clear();
-  answers_.clear();
-  const std::vector<PeerId> first_worker = {parts_.members.workers().front()};
-  // Those that have a part of the optimizer's state have that part alone.
-  const bool split = job_->parallel.optimizer.enabled;
-  const std::vector<PeerId> who_store = split ? parts_.members.workers() : first_worker;
-  switch (phase) {
-    case Phase::kSuspended:
-    case Phase::kQuiet:
-      return;
-    case Phase::kMoveDense:
-      return Send(who_store, MakeCommand(CommandKind::kStoreDense), now);
-    case Phase::kMoveSave:
-      return SendMovedShards(now);
-    case Phase::kMoveServers:
-      return SendLoadsOfMoved(now);
-    case Phase::kMoveWorkers: {
-      Command load = MakeCommand(CommandKind::kLoad);
-      load.until = plan_->position().clock;
-      load.epoch = plan_->position().epoch;
-      load.epoch_start = plan_->position().epoch_start;
-      load.keep = true;
-      return Send(parts_.members.workers(), load, now);
-    }
-    case Phase::kLoadServers:
-    case Phase::kLoadWorkers: {
-      Command load = MakeCommand(CommandKind::kLoad);
-      if (start_) {
-        load.until = start_->manifest.clock;
-        load.epoch = start_->manifest.epoch;
-        load.epoch_start = start_->manifest.epoch_start;
-        load.path = start_->folder;
-      }
-      const bool servers = phase == Phase::kLoadServers;
-      return Send(servers ? parts_.members.holders() : parts_.members.workers(), load, now);
-    }
-    case Phase::kInitDense:
-      return Send(first_worker, MakeCommand(CommandKind::kInitDense), now);
-    case Phase::kTrain:
-      round_.emplace(parts_.members.workers().size(), plan_->position().clock, plan_->until());
-      if (stop_) round_->Pause();
-      return SendTrainOrders(now);
-    case Phase::kStoreDense:
-      return Send(who_store, MakeCommand(CommandKind::kStoreDense), now);
-    case Phase::kEvaluate:
-      evaluation_ = std::make_unique<EvaluationSums>(*job_, parts_.files, out_);
-      return Send(parts_.members.workers(), EvaluateCommand(), now);
-    case Phase::kDigest:
-      return Send(parts_.members.servers(), MakeCommand(CommandKind::kDigest), now);
-    case Phase::kSave:
-      return BeginSave(now);
-    case Phase::kFinish:
-      FillSummary(now);
-      if (const Status written = WriteSummary(parts_.files, out_, summary_); !written.ok()) {
-        return Fail(3, "the job is done, but its summary is not written: " + written.message());
-      }
-      HDPS_FAILPOINT("scheduler.summary.written");
-      for (const PeerId peer : parts_.members.all()) parts_.members.Release(peer);
-      return Send(parts_.members.all(), MakeCommand(CommandKind::kFinish), now);
-    case Phase::kOver:
-      return;
+std::unique_ptr<Phase> JobCoordinator::Make(JobPhase kind) const {
+  switch (kind) {
+    case JobPhase::kInitDense:
+      return std::make_unique<InitDensePhase>(phase_parts_);
+    case JobPhase::kTrain:
+      return std::make_unique<TrainPhase>(phase_parts_);
+    case JobPhase::kStoreDense:
+      return std::make_unique<StoreDensePhase>(phase_parts_);
+    case JobPhase::kEvaluate:
+      return std::make_unique<EvaluatePhase>(phase_parts_);
+    case JobPhase::kDigest:
+      return std::make_unique<DigestPhase>(phase_parts_);
+    case JobPhase::kSave:
+      return std::make_unique<SavePhase>(phase_parts_);
+    case JobPhase::kFinish:
+      return std::make_unique<FinishPhase>(phase_parts_);
+    default:
+      LOG(FATAL) << "no phase leads to phase " << static_cast<int>(kind);
   }
 }
 
-void JobCoordinator::Send(const std::vector<PeerId>& to, const Command& command, TimeMs now) {
-  for (const PeerId peer : to) {
-    const CommandId id = parts_.tracker.Send(peer, command, now);
+template <typename Call>
+Next JobCoordinator::Ask(TimeMs now, const Call& call) {
+  Orders orders;
+  Next next = call(Turn{job_, orders, now});
+  CarryOut(orders, now);
+  return next;
+}
+
+void JobCoordinator::CarryOut(const Orders& orders, TimeMs now) {
+  for (const auto& [to, command] : orders.sent) {
+    const CommandId id = parts_.tracker.Send(to, command, now);
     changed_ = true;  // Another process of the scheduler must not give the number again.
     if (command.command != CommandKind::kTrain) continue;
-    orders_.push_back({peer, command});
-    orders_.back().command.id = id;
+    job_.record.orders.push_back({to, command});
+    job_.record.orders.back().command.id = id;
   }
+  for (const PeerId member : orders.dropped) parts_.tracker.Drop(member);
+  if (orders.view) parts_.enter_view(*orders.view);
 }
 
-void JobCoordinator::SendTrainOrders(TimeMs now) {
-  const JobPosition& position = plan_->position();
-  for (const TrainRound::Order& order : round_->TakeOrders(now)) {
-    Command command = MakeCommand(order.command);
-    command.until = order.until;
-    command.rate = watches_.state().rate;
-    command.epoch = position.epoch;
-    command.epoch_start = position.epoch_start;
-    Send({parts_.members.workers()[order.worker]}, command, now);
+Next JobCoordinator::BeginPhase(JobPhase kind, std::unique_ptr<Phase> phase, TimeMs now) {
+  PassFailpointOf(kind);
+  kind_ = kind;
+  phase_ = std::move(phase);
+  changed_ = true;
+  job_.record.orders.clear();
+  if (phase_ == nullptr) return Next::Wait();
+  return Ask(now, [this](const Turn& turn) { return phase_->Begin(turn); });
+}
+
+Next JobCoordinator::BeginNextStep(TimeMs now) {
+  JobPlan& plan = *job_.plan;
+  if (job_.StopIsDueAt(plan.position().clock)) plan.Stop();
+  if (job_.quiet_wanted && plan.next() == JobStep::kTrain) {
+    quiet_since_ = now;
+    return BeginPhase(JobPhase::kQuiet, nullptr, now);
+  }
+  // Phases from kTrain on stand in the order of steps.
+  const auto kind =
+      static_cast<JobPhase>(static_cast<int>(JobPhase::kTrain) + static_cast<int>(plan.next()));
+  return BeginPhase(kind, Make(kind), now);
+}
+
+void JobCoordinator::Follow(Next next, TimeMs now) {
+  while (!failure_) {
+    switch (next.what) {
+      case Next::What::kWait:
+        return;
+      case Next::What::kReady:
+        BeginReport(now);
+        next = BeginNextStep(now);
+        break;
+      case Next::What::kDone:
+        next = BeginNextStep(now);
+        break;
+      case Next::What::kEnter:
+        next = BeginPhase(next.phase, Make(next.phase), now);
+        break;
+      case Next::What::kAgain:
+        next = BeginPhase(next.phase, std::move(phase_), now);
+        break;
+      case Next::What::kBlame:
+        return Blame(next, now);
+      case Next::What::kGoBack:
+        Suspend(now);
+        needs_restart_ = true;
+        return;
+      case Next::What::kFail:
+        return Fail(next.exit_status, next.message);
+      case Next::What::kOver:
+        next = BeginPhase(JobPhase::kOver, nullptr, now);
+        break;
+    }
   }
 }
 
 void JobCoordinator::OnAnswer(PeerId from, const Command& command, const CommandDone& done,
                               TimeMs now) {
   if (failure_) return;
-  if (command.command == CommandKind::kAwaitSaved) return OnSaved(from, done, now);
+  const Answer answer{from, command, done};
+  if (command.command == CommandKind::kAwaitSaved) return OnSaved(answer, now);
+  if (phase_ == nullptr) return;
+  Next next;
   if (done.code != Code::kOk) {
-    if (!OnRefusal(from, command, done, now)) return;
-  } else if (command.command == CommandKind::kTrain) {
-    KnowWorker(done);
-    round_->OnTrained(*parts_.members.WorkerRank(from), done);
-    parts_.members.OnCache(from, done.cache);
-    collectives_[from] = done.collectives;
-    if (const std::string fault = round_->Disagreement(); !fault.empty()) return Fail(3, fault);
-    SendTrainOrders(now);
-  } else if (command.command == CommandKind::kEvaluate) {
-    OnScores(from, done, now);
+    if (!phase_->TakesRefusal(answer)) return Refuse(answer, now);
+  } else if (SaysWhatCannotBe(answer)) {
+    return Refuse(answer, now);
   } else {
-    KnowWorker(done);
-    answers_[from] = done;
+    facts_.Learn(done, &job_.record);
+    next = Ask(now, [&](const Turn& turn) { return phase_->OnAnswer(answer, turn); });
   }
-  if (failure_ || !parts_.tracker.phase_is_answered()) return;
-  if (phase_ != Phase::kTrain || round_->complete()) CompletePhase(now);
+  if (next.what == Next::What::kWait && parts_.tracker.phase_is_answered()) {
+    next = Ask(now, [this](const Turn& turn) { return phase_->OnAllAnswered(turn); });
+  }
+  Follow(std::move(next), now);
 }
 
-bool JobCoordinator::OnRefusal(PeerId from, const Command& command, const CommandDone& done,
-                               TimeMs now) {
-  const std::string what = parts_.members.NameOf(from) + ": " + done.message;
-  const bool bad_checkpoint = command.command == CommandKind::kLoad &&
-                              (done.code == Code::kCorruption || done.code == Code::kNotFound);
-  if (bad_checkpoint || command.command == CommandKind::kSave) {
-    if (fault_.empty()) fault_ = what;
-    return true;
+void JobCoordinator::OnSaved(const Answer& answer, TimeMs now) {
+  if (!pending_.under_way()) return;
+  const bool ok = answer.done.code == Code::kOk;
+  pending_.Add(answer.done.files,
+               ok ? "" : parts_.members.NameOf(answer.from) + ": " + answer.done.message);
+  if (parts_.tracker.IsOpen(CommandKind::kAwaitSaved)) return;
+  if (const std::optional<Clock> clock = pending_.Complete()) {
+    job_.plan->Saved(*clock);
+    changed_ = true;
   }
-  if (OfOneProcess(done.code) && parts_.give_up) {
-    // The phase waits for it until it is lost.
-    parts_.tracker.SendAgain(from, command, now);
-    parts_.give_up(from, done.message);
-  } else {
-    Fail(ExitStatusOf(done.code), what);
-  }
-  return false;
+  if (kind_ != JobPhase::kSave) return;  // Else it has waited.
+  Follow(Ask(now, [this](const Turn& turn) { return phase_->Begin(turn); }), now);
 }
 
-void JobCoordinator::CompletePhase(TimeMs now) {
-  switch (phase_) {
-    case Phase::kSuspended:
-    case Phase::kQuiet:
-      return;
-    case Phase::kMoveDense:
-      return Enter(Phase::kMoveSave, now);
-    case Phase::kMoveSave:
-    case Phase::kMoveServers:
-    case Phase::kMoveWorkers:
-      return CompleteMove(now);
-    case Phase::kLoadServers:
-    case Phase::kLoadWorkers:
-      return CompleteLoad(now);
-    case Phase::kInitDense:
-      KnowEpochRows();
-      plan_.emplace(*job_, JobPosition(), PastOf(/*loaded=*/false));
-      BeginReport(now);
-      break;
-    case Phase::kTrain:
-      CompleteTraining(now);
-      break;
-    case Phase::kStoreDense:
-      plan_->Done();
-      break;
-    case Phase::kEvaluate:
-      CompleteEvaluation(now);
-      break;
-    case Phase::kDigest:
-      CompleteDigest();
-      break;
-    case Phase::kSave:
-      return CompleteSave(now);
-    case Phase::kFinish:
-      return Enter(Phase::kOver, now);
-    case Phase::kOver:
-      return;
+Clock JobCoordinator::ReachOf(PeerId member) const {
+  if (kind_ == JobPhase::kSuspended) return JobPlan::kNoBoundary;
+  if (!job_.plan) return job_.loading;
+  const bool is_worker = parts_.members.WorkerRank(member).has_value();  // A server counts theirs.
+  Clock reach = job_.plan->position().clock;
+  for (const JobRecord::Order& order : job_.record.orders) {
+    if (!is_worker || order.worker == member) reach = std::max(reach, order.command.until);
   }
-  if (!failure_) EnterNextStep(now);
+  return reach;
 }
 
-void JobCoordinator::EnterNextStep(TimeMs now) {
-  if (stop_) plan_->Stop();
-  if (quiet_wanted_ && plan_->next() == JobStep::kTrain) {
-    quiet_since_ = now;
-    return Enter(Phase::kQuiet, now);
-  }
-  switch (plan_->next()) {
-    case JobStep::kTrain:
-      return Enter(Phase::kTrain, now);
-    case JobStep::kStoreDense:
-      return Enter(Phase::kStoreDense, now);
-    case JobStep::kEvaluate:
-      return Enter(Phase::kEvaluate, now);
-    case JobStep::kDigest:
-      return Enter(Phase::kDigest, now);
-    case JobStep::kSave:
-      return Enter(Phase::kSave, now);
-    case JobStep::kFinish:
-      return Enter(Phase::kFinish, now);
-  }
+bool JobCoordinator::SaysWhatCannotBe(const Answer& answer) const {
+  return answer.command.command == CommandKind::kTrain && parts_.give_up &&
+         answer.done.clock > ReachOf(answer.from);
 }
 
-void JobCoordinator::CompleteLoad(TimeMs now) {
-  if (!fault_.empty()) {
-    parts_.notice("refused the checkpoint " + start_->folder + ": " + fault_);
-    Result<std::optional<FoundCheckpoint>> older = parts_.checkpoints.FindOlder(*start_, fault_);
-    if (!older.ok()) return Fail(3, older.status().message());
-    start_ = *std::move(older);
-    return Enter(Phase::kLoadServers, now);
+void JobCoordinator::Refuse(const Answer& answer, TimeMs now) {
+  const auto& [from, command, done] = answer;
+  if (!parts_.give_up) {
+    return Fail(ExitStatusOf(done.code), parts_.members.NameOf(from) + ": " + done.message);
   }
-  if (phase_ == Phase::kLoadServers) return Enter(Phase::kLoadWorkers, now);
-  KnowEpochRows();
-  trained_ = {};
-  const Manifest at_start = start_ ? start_->manifest : Manifest();
-  epoch_ = at_start.epoch_sums;
-  last_epoch_ = at_start.last_epoch_sums;
-  summary_.bad_rows = at_start.bad_rows;
-  examples_before_ = at_start.examples;
-  watches_ = RunWatches(*job_, at_start.watched);
-  evaluations_.clear();
-  if (!start_) return Enter(Phase::kInitDense, now);
-  if (const std::string other = OtherArithmetic(start_->manifest, arithmetic_); !other.empty()) {
-    parts_.warn(other);
+  // The phase waits for it until it is lost.
+  parts_.tracker.SendAgain(from, command, now);
+  if (done.code == Code::kOk) {
+    return parts_.give_up(from,
+                          "it says that it has trained to step " + std::to_string(done.clock) +
+                              ", and was told to train to step " + std::to_string(ReachOf(from)),
+                          kExitDone);
   }
-  const Manifest& manifest = start_->manifest;
-  plan_.emplace(*job_, JobPosition{manifest.clock, manifest.epoch, manifest.epoch_start},
-                PastOf(/*loaded=*/true));
-  if (!loss_) {
-    summary_.resumed_from = manifest.clock;
-    parts_.notice("resumed from " + start_->folder + " at step " + std::to_string(manifest.clock));
-    if (plan_->finished()) {
-      parts_.notice("this job is already finished: there is nothing left to train" +
-                    (plan_->stopped_early() ? ", for " + watches_.WhyEnded() : ""));
-    }
-  }
-  BeginReport(now);
-  EnterNextStep(now);
+  parts_.give_up(from, done.message, OfOneProcess(done.code) ? kExitDone : ExitStatusOf(done.code));
 }
 
-void JobCoordinator::CompleteTraining(TimeMs now) {
-  // Under full_batch every worker has counted the same examples.
-  const bool same_for_all = job_->parallel.dataset_strategy == DatasetStrategy::kFullBatch;
-  const TrainRound::Sums sums = same_for_all ? round_->sums_of_first() : round_->sums();
-  const bool end_of_epoch = round_->end_of_epoch();
-  const Clock clock = round_->clock();
-  examples_worked_ += sums.examples;
-  for (Sums* total : {&trained_, &epoch_}) {
-    total->examples += sums.examples;
-    total->loss_sum += sums.loss_sum;
-  }
-  summary_.bad_rows += sums.bad_rows;
-  Warn(labels_.Trained(sums.labels, end_of_epoch));
-  training_ms_ += now - phase_began_;
-  if (end_of_epoch) {
-    if (clock == plan_->position().epoch_start) {
-      return Fail(2, "data.train: epoch " + std::to_string(plan_->position().epoch + 1) +
-                         " has no step: the files hold no example that could be read");
-    }
-    last_epoch_ = std::exchange(epoch_, Sums());
-  }
-  plan_->Trained(clock, end_of_epoch);
-  ProgressState state = progress();
-  if (end_of_epoch) state.epoch_progress = 0;  // Of the epoch that comes next.
-  parts_.report.Progress(now, state);
+void JobCoordinator::Blame(const Next& next, TimeMs now) {
+  if (!parts_.give_up) return Fail(kExitFailed, next.message);
+  parts_.tracker.SendAgain(next.member, next.command, now);
+  parts_.give_up(next.member, next.message, kExitFailed);
 }
 
-void JobCoordinator::KnowWorker(const CommandDone& done) {
-  if (done.arithmetic.empty()) return;  // It is a server's.
-  arithmetic_.insert(done.arithmetic);
-  summary_.dense_rows = done.dense_rows;
-  summary_.dense_parameters = done.dense_parameters;
-}
-
-void JobCoordinator::Warn(const std::vector<std::string>& lines) {
-  for (const std::string& line : lines) parts_.warn(line);
+TrainPhase* JobCoordinator::training_phase() const {
+  return kind_ == JobPhase::kTrain ? static_cast<TrainPhase*>(phase_.get()) : nullptr;
 }
 
 void JobCoordinator::OnProgress(PeerId from, Clock clock) {
   const std::optional<uint32_t> rank = parts_.members.WorkerRank(from);
-  if (phase_ == Phase::kTrain && rank) round_->OnProgress(*rank, clock);
+  if (rank && training()) training_phase()->OnProgress(*rank, clock);
 }
 
 void JobCoordinator::OnTick(TimeMs now) {
-  if (failure_) return;
-  if (quiet_wanted_ && phase_ == Phase::kTrain) round_->Pause();
-  if (phase_ == Phase::kTrain) SendTrainOrders(now);
-  if (phase_ == Phase::kSave && save_again_at_ && now >= *save_again_at_) {
-    save_again_at_.reset();
-    Enter(Phase::kSave, now);
-  }
-  if (phase_ == Phase::kFinish) DropTheFinished(now);
+  if (failure_ || phase_ == nullptr) return;
+  Follow(Ask(now, [this](const Turn& turn) { return phase_->OnTick(turn); }), now);
 }
 
-void JobCoordinator::Stop() {
-  stop_ = true;
-  if (plan_) plan_->Stop();
-  if (phase_ == Phase::kTrain) round_->Pause();
-}
-
-ProgressState JobCoordinator::progress() const {
-  ProgressState state;
-  if (plan_) {
-    state.clock = plan_->position().clock;
-    state.epoch = plan_->position().epoch;
-    state.epoch_begun = state.clock != plan_->position().epoch_start;
-  }
-  const Membership::Progress told = parts_.members.progress();
-  state.rate = watches_.state().rate;
-  state.examples = trained_.examples;
-  state.loss_sum = trained_.loss_sum;
-  state.cache = parts_.members.cache();
-  if (phase_ != Phase::kTrain) return state;
-  state.clock = std::max(state.clock, told.clock);
-  state.epoch_begun = true;
-  state.epoch_progress = told.epoch_progress;
-  const bool same_for_all = job_->parallel.dataset_strategy == DatasetStrategy::kFullBatch;
-  const uint64_t copies = same_for_all ? parts_.members.workers().size() : 1;
-  const uint64_t examples = not_told_.examples + told.examples / copies;
-  if (examples > state.examples) {
-    state.examples = examples;
-    state.loss_sum = not_told_.loss_sum + told.loss_sum / static_cast<double>(copies);
-  }
-  return state;
+void JobCoordinator::BeginReport(TimeMs now) {
+  if (!job_.loss) return parts_.report.Begin(now, progress());
+  const TimeMs stood = now - job_.loss->since;
+  job_.loss.reset();
+  job_.record.summary.stood_ms += stood;
+  parts_.report.WentBack(now, progress(), stood);
+  parts_.notice("the job goes on from " + PointOfReturn() + " with " + CountsOf(parts_.members) +
+                "; it stood for " + TenthsOf(stood));
 }
 
 void JobCoordinator::Fail(int exit_status, const std::string& message) {

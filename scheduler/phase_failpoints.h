@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/platform/failpoint.h"
-#include "scheduler/scheduler_state.h"
+#include "scheduler/job_record.h"
 
 namespace hdps {
 

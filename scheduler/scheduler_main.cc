@@ -2,20 +2,24 @@
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "common/job/job.h"
+#include "common/base/counted.h"
+#include "common/base/outside_text.h"
+#include "common/job/given_job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
 #include "common/net/node_loop.h"
 #include "common/net/transport.h"
-#include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/platform/output_file.h"
 #include "common/platform/process_watch.h"
 #include "common/process/daemon.h"
 #include "common/process/run_lock.h"
+#include "common/process/terminal.h"
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/report/console_output.h"
 #include "scheduler/scheduler_node.h"
@@ -27,10 +31,11 @@ DEFINE_string(listen, "tcp://127.0.0.1:8118",
               "Where the scheduler listens: tcp://HOST:PORT (port 0 picks one) or ipc://PATH");
 DEFINE_uint32(servers, 1, "Servers of the job");
 DEFINE_uint32(workers, 1, "Workers of the job");
-DEFINE_string(resume, "auto",
-              "auto: go on from the newest checkpoint in --out; never: begin anew, and refuse an "
-              "--out that holds one");
+DEFINE_string(resume, "auto", hdps::kResumeHelp);
 DEFINE_string(address_file, "", "Gets the address once the scheduler listens, for scripts");
+DEFINE_bool(same_run, false,
+            "Started again within a run, by what started it before: a stop that was asked of the "
+            "run still holds. Without it a new run begins, and forgets that");
 DEFINE_bool(print_config, false, "Print the job with every default written out, and end");
 
 namespace hdps {
@@ -40,16 +45,14 @@ constexpr char kProgram[] = "hdps-scheduler";
 constexpr char kUsage[] =
     "hdps-scheduler: leads the servers and workers of one job\n"
     "usage: hdps-scheduler --job=FILE --out=DIR [--servers=M --workers=N] [flags]";
-constexpr std::string_view kFlags[] = {"out",    "listen",       "servers",     "workers",
-                                       "resume", "address_file", "print_config"};
+constexpr std::string_view kFlags[] = {"out",    "listen",       "servers",  "workers",
+                                       "resume", "address_file", "same_run", "print_config"};
 
 Status CheckFlags(const DaemonFlags& flags) {
   if (FLAGS_out.empty() && !FLAGS_print_config) {
     return {Code::kInvalidArgument, "--out is missing; give the folder for results, --out=DIR"};
   }
-  if (FLAGS_resume != "auto" && FLAGS_resume != "never") {
-    return {Code::kInvalidArgument, "--resume=" + FLAGS_resume + ": expected auto or never"};
-  }
+  HDPS_RETURN_IF_ERROR(ReadResume(FLAGS_resume).status());
   return CheckAddress(FLAGS_listen, flags.connections.may_leave());
 }
 
@@ -60,9 +63,12 @@ Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(Job job,
                         LoadJob(*files, flags.job, flags.overrides, DataFiles::kNotNeeded));
   if (FLAGS_print_config) {
-    std::fputs((PrintJob(job) + "\n").c_str(), stdout);
+    PrintOutText(ShowJson(PrintJob(job)) + "\n");
     return Status(Code::kCancelled, "the job was to be printed");
   }
+  const InputFile read = {"the job file", flags.job};
+  HDPS_RETURN_IF_ERROR(
+      RefuseInput(*files, "--address_file=" + FLAGS_address_file, FLAGS_address_file, {&read, 1}));
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
   // Servers are told this path, and each has a working folder of its own.
   const std::string out = std::filesystem::absolute(FLAGS_out).lexically_normal().string();
@@ -77,16 +83,18 @@ Result<ProcessEnd> Run() {
   SchedulerOptions options;
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = out;
+  HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(*files, flags.job, flags.overrides));
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.boot = BootIdentity();
-  options.resume = FLAGS_resume == "never" ? Resume::kNever : Resume::kAuto;
+  HDPS_ASSIGN_OR_RETURN(options.resume, ReadResume(FLAGS_resume));
+  options.same_run = FLAGS_same_run;
   ProgressListener listener = SpeakOnStderr(!flags.log_file.empty());
   HDPS_ASSIGN_OR_RETURN(std::unique_ptr<SchedulerNode> node,
                         SchedulerNode::Make(options, listener, *files));
   listener.notice("hdps-scheduler: job '" + options.job->name + "' listens on " + address +
-                  ", waits for " + std::to_string(FLAGS_servers) + " server(s) and " +
-                  std::to_string(FLAGS_workers) + " worker(s)");
+                  ", waits for " + Counted(FLAGS_servers, "server") + " and " +
+                  Counted(FLAGS_workers, "worker"));
   if (!FLAGS_address_file.empty()) {
     HDPS_RETURN_IF_ERROR(WriteFileAtomically(*files, FLAGS_address_file, address + "\n"));
   }

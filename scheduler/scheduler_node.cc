@@ -1,339 +1,388 @@
-// Frames and ticks of the scheduler: liveness, commands, the store, and the end.
+// Brings frames and ticks to the parts of the scheduler, and does what they say.
 #include "scheduler/scheduler_node.h"
 
 #include <glog/logging.h>
 
-#include <algorithm>
+#include <functional>
 #include <utility>
 
-#include "common/planning/strategy_of_job.h"
 #include "common/platform/failpoint.h"
-#include "scheduler/scheduler_inside.h"
+#include "scheduler/members/validate_cluster.h"
+#include "scheduler/report/job_status.h"
+#include "scheduler/state/run_start.h"
 
 namespace hdps {
 
-void SchedulerNode::Impl::On(PeerId from, const JoinRequest& message, const Frame&) {
-  const bool known = rendezvous.Has(from);
-  if (std::optional<JoinRefused> refusal = rendezvous.Admit(from, message, now)) {
-    if (StandsBy(from, message)) return;
-    refused_last = message.host + " was refused: " + refusal->message;
-    NoticeOutside("refused " + message.host + ": " + refusal->message);
-    return Send(from, *refusal);
-  }
-  standing_by.erase(from);
-  if (members && members->Has(from)) {
-    members->OnJoinAgain(from, now);
-    return Send(from, members->view());
-  }
-  if (members) {  // It takes the place of a lost one with the next tick, if the job stands for it.
-    if (!known && job.cluster.replicas > 0 && message.role == Role::kServer &&
-        !recovery.under_way()) {
-      Notice(rendezvous.NameOf(from) + " has joined; it holds no rows yet");
-    }
+SchedulerNode::SchedulerNode(const SchedulerOptions& options, ProgressListener listener,
+                             FileSystem& files)
+    : options_(options),
+      files_(files),
+      notices_(std::move(listener)),
+      rendezvous_({.num_servers = options.num_servers,
+                   .num_workers = options.num_workers,
+                   .num_shards = options.job->cluster.shards,
+                   .job_digest = JobDigest(*options.job),
+                   .dead_after_ms = options.job->cluster.dead_after_ms}),
+      admission_(options.job->cluster, rendezvous_, options.sabotage.taken_is_final),
+      changes_(options.job, rendezvous_, options.sabotage.fewer_at_once),
+      kept_state_(files, options.out,
+                  {.job_digest = JobDigest(*options.job),
+                   .num_servers = options.num_servers,
+                   .num_workers = options.num_workers,
+                   .boot = options.boot}),
+      checkpoints_(files, JoinPath(options.out, "checkpoint"), options.job, options.resume),
+      tracker_(options.command_retry_ms) {}
+
+Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOptions& options,
+                                                           ProgressListener listener,
+                                                           FileSystem& files) {
+  CHECK(options.job != nullptr);
+  HDPS_RETURN_IF_ERROR(ValidateCluster(*options.job, options.num_servers, options.num_workers));
+  std::unique_ptr<SchedulerNode> node(new SchedulerNode(options, std::move(listener), files));
+  HDPS_RETURN_IF_ERROR(
+      StartRun(options, files, node->checkpoints_, node->kept_state_, node->notices_));
+  node->report_.emplace(options.report_interval_ms, files, options.out, *options.job,
+                        options.given_job,
+                        node->checkpoints_.newest().has_value() || node->kept_state_.found());
+  return node;
+}
+
+template <typename Message>
+void SchedulerNode::Handle(PeerId from, const Frame& frame) {
+  Message message;
+  if (const Status status = DecodeMessage(frame, &message); !status.ok()) {
+    LOG(WARNING) << "dropped a frame of " << changes_.NameOf(from) << ": " << status.message();
     return;
   }
-  if (rendezvous.complete()) Form();
+  On(from, message, frame.header.request_id);
 }
 
-void SchedulerNode::Impl::On(PeerId from, const Heartbeat& message, const Frame&) {
-  if (dismissed.contains(from) && !members->Has(from)) {
-    return Send(from, Abort{0, "it has left the job, which goes on with others"});
-  }
-  if (!members || !members->Has(from)) {
-    // Of a scheduler before this one, or given up while it stood still or could not be reached.
-    return Send(from, Abort{3,
-                            "the job goes on without this process: the scheduler does not know "
-                            "it, or took it for lost"});
-  }
-  if (const std::string& how = members->given_up(from); !how.empty()) {
-    return Send(from, Abort{3, "the job goes on without this process: " + how});
-  }
-  rendezvous.Heard(from, now);
-  const std::string trouble = members->trouble(from);
-  members->OnHeartbeat(from, message, now);
-  TellTrouble(from, trouble, members->trouble(from));
-  if (recovery.under_way() && !members->deaf(from) && rendezvous.Return(from, now)) {
-    Notice(members->NameOf(from) + " is heard again and has its place back");
-  }
-  if (message.view == members->view().view) coordinator->OnProgress(from, message.clock);
-  Send(from, HeartbeatAck{members->view().view, message.number});
-  if (message.view < members->view().view) Send(from, members->view());
+template <typename... Messages>
+bool SchedulerNode::Dispatch(PeerId from, const Frame& frame) {
+  const auto kind = static_cast<MessageKind>(frame.header.kind);
+  return ((kind == Messages::kKind && (Handle<Messages>(from, frame), true)) || ...);
 }
 
-void SchedulerNode::Impl::On(PeerId from, const CommandDone& message, const Frame&) {
-  if (!members || !members->Has(from)) return;
-  const std::optional<Command> command = tracker.TakeAnswered(from, message.id);
+void SchedulerNode::OnFrame(PeerId from, Frame frame) {
+  const auto kind = static_cast<MessageKind>(frame.header.kind);
+  if (end_.over()) {
+    if (const std::optional<Abort> answer = end_.AnswerTo(kind)) outbox_.Send(from, *answer);
+    return;
+  }
+  if (changes_.formed() && changes_.members().Has(from)) changes_.members().Heard(from, now_);
+  if (!Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
+                StatusRequest, ScaleRequest>(from, frame)) {
+    notices_.SayOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
+                            changes_.NameOf(from) + ": it is not the scheduler's",
+                        now_);
+  }
+  // The members stand until they hear what comes next: that does not wait for a tick.
+  if (coordinator_ && tracker_.has_new()) SendDue();
+}
+
+void SchedulerNode::On(PeerId from, const JoinRequest& message, uint64_t) {
+  using Stage = Admission::Stage;
+  const Stage stage = !coordinator_            ? Stage::kGathering
+                      : coordinator_->ending() ? Stage::kEnding
+                                               : Stage::kUnderWay;
+  const Admission::Answer answer = admission_.OnJoin(from, message, stage, now_);
+  notices_.SayOutside(answer.line, now_);
+  if (answer.refused) return outbox_.Send(from, *answer.refused);
+  if (!changes_.formed()) {
+    if (rendezvous_.complete()) Form();
+    return;
+  }
+  if (changes_.members().Has(from)) {
+    changes_.members().OnJoinAgain(from, now_);
+    return outbox_.Send(from, changes_.members().view());
+  }
+  // It takes the place of a lost one with the next tick, if the job stands for it.
+  if (answer.newcomer) notices_.Say(changes_.Joined(from));
+}
+
+void SchedulerNode::On(PeerId from, const Heartbeat& message, uint64_t) {
+  const std::optional<Abort> refusal = changes_.Refusal(from);
+  if (refusal) return outbox_.Send(from, *refusal);
+  const Membership& members = changes_.members();
+  const ViewId view = members.view().view;
+  Heartbeat heartbeat = message;
+  const Clock reach = coordinator_->ReachOf(from);
+  if (message.view == view && message.clock > reach) {
+    if (coordinator_->training() && members.IsNewer(from, message.number)) {
+      return GiveUp(from, "it says that it has finished step " + std::to_string(message.clock) +
+                              ", and was told to train to step " + std::to_string(reach));
+    }
+    heartbeat.clock = reach;  // On its way back to a checkpoint it may still tell where it was.
+  }
+  const MemberChanges::Heard heard = changes_.OnHeartbeat(from, heartbeat, now_);
+  notices_.Warn(heard.warning);
+  notices_.Say(heard.notices);
+  if (message.view == view) coordinator_->OnProgress(from, heartbeat.clock);
+  outbox_.Send(from, HeartbeatAck{view, message.number});
+  if (message.view < view) outbox_.Send(from, members.view());
+}
+
+void SchedulerNode::On(PeerId from, const CommandDone& message, uint64_t) {
+  if (!changes_.formed() || !changes_.members().Has(from)) return;
+  const std::optional<Command> command = tracker_.TakeAnswered(from, message.id);
   HDPS_FAILPOINT("scheduler.command.answered");
-  if (command) coordinator->OnAnswer(from, *command, message, now);
+  if (command) coordinator_->OnAnswer(from, *command, message, now_);
 }
 
-void SchedulerNode::Impl::On(PeerId from, const StopRequest& message, const Frame&) {
-  if (Knows(from)) Stop(NameOf(from) + " was told to stop: " + message.reason);
+void SchedulerNode::On(PeerId from, const StopRequest& message, uint64_t) {
+  if (changes_.Knows(from))
+    RequestStop(changes_.NameOf(from) + " was told to stop: " + message.reason);
 }
 
-void SchedulerNode::Impl::On(PeerId from, const Abort& message, const Frame&) {
-  if (!Knows(from)) return;
-  const std::string name = NameOf(from);
-  if (!message.member_only || !options.members_return) {
-    return Leave(message.exit_status, name + ": " + message.message);
+void SchedulerNode::On(PeerId from, const Abort& message, uint64_t) {
+  if (!changes_.Knows(from)) return;
+  const bool fails = message.exit_status != kExitDone;
+  if (fails && !options_.members_return) {
+    return Fail(message.exit_status, changes_.NameOf(from) + ": " + message.message);
   }
-  if (members) return GiveUp(from, message.message);
-  Notice(name + " cannot go on: " + message.message + "; its place is free again");
-  rendezvous.Vacate(from);
+  GiveUp(from, fails ? message.message : "it gives up with status 0, which is no failure",
+         message.member_only ? kExitDone : message.exit_status);
 }
 
-void SchedulerNode::Impl::GiveUp(PeerId peer, const std::string& how) {
-  // It says so more than once; and what it says after the end changes nothing.
-  if (members->released(peer) || !members->given_up(peer).empty()) return;
-  members->GiveUp(peer, how);
-  const std::string& place = members->PlaceOf(peer);
-  failures.Add(place, members->NameOf(peer) + ": " + how, coordinator->progress().clock);
-  if (!failures.is_loop(place)) return;
-  Leave(3, place + " has failed " + std::to_string(FailureCount::kMax) +
-               " times without a step of progress between, at first " +
-               failures.first_cause(place) + ". The job goes on from " +
-               coordinator->PointOfReturn() + " when it is started again");
+void SchedulerNode::On(PeerId from, const KvPut& message, uint64_t request_id) {
+  if (!changes_.Knows(from)) return;
+  if (!board_.Put(from, message, request_id)) return GiveUp(from, KeyValueStore::TooMuch());
+  kept_state_.ChangedForMachine();
 }
 
-void SchedulerNode::Impl::TickLinks() {
-  for (const CutLink& cut :
-       FindCutLinks(members->LinkReports(), members->servers(), job.cluster.dead_after_ms)) {
-    const std::string links = std::to_string(cut.links);
-    const std::string silent = TenthsOf(cut.for_ms);
-    GiveUp(cut.peer,
-           cut.is_worker
-               ? "it has heard none of the " + links + " servers for " + silent
-               : links + " worker(s) have heard nothing of it for " + silent +
-                     ", though it beats; perhaps they cannot reach the address it listens at");
-    if (leaving) return;
-  }
+void SchedulerNode::On(PeerId from, const KvGet& message, uint64_t request_id) {
+  if (changes_.Knows(from)) outbox_.Send(from, board_.Get(message.key), request_id);
 }
 
-void SchedulerNode::Impl::TellTrouble(PeerId peer, const std::string& last,
-                                      const std::string& current) {
-  if (last == current) return;
-  if (!current.empty()) return voice.Warn(members->NameOf(peer) + " waits: " + current);
-  Notice(members->NameOf(peer) + " goes on");
+void SchedulerNode::On(PeerId from, const StatusRequest&, uint64_t request_id) {
+  outbox_.Send(from, StatusOfJob(*options_.job, rendezvous_, admission_, changes_, tracker_, now_),
+               request_id);
 }
 
-void SchedulerNode::Impl::On(PeerId from, const KvPut& message, const Frame& frame) {
-  if (!Knows(from)) return;
-  if (!store.Put(message)) {
-    return Leave(3, NameOf(from) + " put '" + message.key + "' into a store that is full (" +
-                        std::to_string(KeyValueStore::kEntriesMax) + " entries)");
+void SchedulerNode::On(PeerId from, const ScaleRequest& message, uint64_t request_id) {
+  const Scaling::Answer answer = changes_.OnRequest(from, message, now_);
+  if (answer.accepted) {
+    notices_.Say(answer.reply.message);
+    kept_state_.ChangedForMachine();
   }
-  state_changed = true;
-  if (coordinator) KeepState();
-  Send(from, store.Get(message.key), frame.header.request_id);
+  outbox_.Send(from, answer.reply, request_id);
 }
 
-void SchedulerNode::Impl::On(PeerId from, const KvGet& message, const Frame& frame) {
-  if (Knows(from)) Send(from, store.Get(message.key), frame.header.request_id);
+void SchedulerNode::OnTick(TimeMs now) {
+  if (end_.done()) return;
+  ForgiveOwnStandstill(now);
+  now_ = now;
+  notices_.SayLeftOut(now);
+  if (end_.leaving()) return SayFarewell();
+  if (kept_state_.found()) TakeOver();
+  if (coordinator_) return TickRunning();
+  AnswerPuts();
+  Follow(admission_.Gather(now));
 }
 
-void SchedulerNode::Impl::TickGathering() {
-  for (const std::string& gone : rendezvous.Expire(now)) {
-    NoticeOutside(gone + " went silent before the cluster was complete; its place is free again");
-  }
-  const TimeMs waited = now - *began;
-  if (waited >= int64_t{job.cluster.rendezvous_timeout_s} * 1000) {
-    return Leave(3, "after " + SecondsOf(waited) + " the cluster is not complete: missing " +
-                        rendezvous.Missing() + "; here: " + rendezvous.Present());
-  }
-  if (now - noticed_at >= kNoticeEveryMs) {
-    noticed_at = now;
-    Notice("waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present());
-  }
+// While this process stood still it could hear nobody: that is no member's silence.
+void SchedulerNode::ForgiveOwnStandstill(TimeMs at) {
+  const TimeMs gap = at - now_;
+  if (gap < static_cast<TimeMs>(options_.job->cluster.heartbeat_ms)) return;
+  rendezvous_.ForgiveSilence(gap);
+  admission_.ForgiveSilence(gap);
+  if (changes_.formed()) changes_.members().ForgiveSilence(gap);
 }
 
-void SchedulerNode::Impl::TickRunning() {
-  if (recovery.under_way()) {
-    TickRecovery();
-  } else if (coordinator->needs_restart()) {
-    Reform();
-  } else if (scaling.under_way()) {
-    TickScaling();
+void SchedulerNode::TickRunning() {
+  if (changes_.under_way() || coordinator_->needs_restart()) Follow(changes_.Next(Stand(), now_));
+  if (end_.leaving()) return;
+  coordinator_->OnTick(now_);
+  if (const std::optional<JobFailure>& failure = coordinator_->failure()) {
+    return Fail(failure->exit_status, failure->message);
   }
-  if (leaving) return;
-  coordinator->OnTick(now);
-  if (coordinator->failure()) {
-    return Leave(coordinator->failure()->exit_status, coordinator->failure()->message);
+  if (coordinator_->finished()) return Finish();
+  for (const MemberChanges::CutOff& cut : changes_.FindCutOff()) {
+    GiveUp(cut.peer, cut.how);
+    if (end_.leaving()) return;
   }
-  if (coordinator->finished()) {
-    if (voice.progress) voice.progress("");
-    Notice(SummaryTable(coordinator->summary(), options.out));
-    done = true;
-    exit_reason = "the job is finished";
-    for (const auto& [peer, since] : standing_by) Send(peer, Abort{0, exit_reason});
-    for (const PeerId peer : rendezvous.peers()) {
-      if (!members->Has(peer)) Send(peer, Abort{0, exit_reason});
-    }
-    ForgetState();
-    return;
-  }
-  TickLinks();
-  if (leaving) return;
-  std::vector<PeerId> lost = members->Lost(now);
-  for (const PeerId peer : rendezvous.Ended()) {
-    if (members->Has(peer) && !members->released(peer) && std::ranges::count(lost, peer) == 0) {
-      lost.push_back(peer);
-    }
-  }
-  if (!lost.empty()) Lose(lost);
+  if (const std::vector<PeerId> lost = changes_.FindLost(now_); !lost.empty()) Lose(lost);
   SendDue();
-  if (now - noticed_at >= kNoticeEveryMs) {
-    noticed_at = now;
-    for (const std::string& line : waits.Lines(tracker, *members, now)) Notice(line);
-  }
-  Report();
+  notices_.SayWaits(tracker_, changes_.members(), now_);
+  const auto training = [this] { return coordinator_->progress(); };
+  report_->OnTick(now_, coordinator_->training() ? training : std::function<ProgressState()>(),
+                  notices_);
 }
 
-void SchedulerNode::Impl::SendDue() {
-  KeepState();
-  for (const CommandTracker::Due& due : tracker.TakeDue(now)) {
-    Send(due.to, due.command);
+void SchedulerNode::Form() {
+  EnterView(changes_.First());
+  notices_.Say(changes_.Complete());
+  MakeCoordinator();
+  coordinator_->Begin(checkpoints_.newest(), now_);
+}
+
+void SchedulerNode::MakeCoordinator() {
+  notices_.BeginWaits(now_);
+  report_->Begin(now_);
+  const auto notice = [this](const std::string& line) { notices_.Say(line); };
+  const auto warn = [this](const std::string& line) { notices_.Warn(line); };
+  const auto enter = [this](View view) { EnterView(std::move(view)); };
+  JobCoordinator::Parts parts{
+      changes_.members(), tracker_, checkpoints_, report_->run(), files_, notice, warn, enter, {}};
+  parts.stops_anywhere = options_.sabotage.stops_anywhere;
+  if (options_.members_return) {
+    parts.give_up = [this](PeerId peer, const std::string& how, int mistake_status) {
+      GiveUp(peer, how, mistake_status);
+    };
+  }
+  coordinator_.emplace(options_.job, options_.out, parts);
+}
+
+// The members have gone on meanwhile; a view of its own makes them deaf to whoever was scheduler
+// before. What they were told to do they are told again, under the same numbers.
+void SchedulerNode::TakeOver() {
+  const auto& newest = checkpoints_.newest();
+  std::vector<std::string> lines;
+  SchedulerState state = kept_state_.TakeFound(options_.same_run || options_.sabotage.stop_is_kept,
+                                               newest ? newest->manifest : Manifest(), &lines);
+  notices_.Say(lines);
+  if (end_.stop_asked()) state.job.stop = true;
+  rendezvous_.Restore(state.view, state.processes, now_);
+  tracker_.ContinueFrom(state.last_ids);
+  board_.Restore(state.entries);
+  View view = state.view;
+  ++view.view.value;
+  EnterView(std::move(view));
+  MakeCoordinator();
+  notices_.Say("the scheduler is back at step " + std::to_string(state.job.plan.position.clock) +
+               "; the members of view " + std::to_string(state.view.view.value) + " go on");
+  HDPS_FAILPOINT("scheduler.state.taken_over");
+  if (!coordinator_->TakeOver(state.job, now_)) Follow(changes_.GoBack(now_));
+  changes_.ContinueScaling(state.wanted_servers, state.wanted_workers);
+  changes_.SeekMembers(now_);
+}
+
+void SchedulerNode::EnterView(View view) {
+  changes_.Enter(std::move(view), now_);
+  outbox_.SetView(changes_.members().view().view);
+  admission_.OnView(now_);
+  kept_state_.ChangedForMachine();
+  HDPS_FAILPOINT("scheduler.view.formed");
+  const Membership& members = changes_.members();
+  for (const PeerId peer : members.all()) {
+    LOG(INFO) << "view " << members.view().view.value << ": " << members.NameOf(peer);
+    outbox_.Send(peer, members.view());
+  }
+  HDPS_FAILPOINT("scheduler.view.sent");
+}
+
+JobStand SchedulerNode::Stand() const {
+  if (!coordinator_) return {};
+  return {.clock = coordinator_->progress().clock,
+          .point_of_return = coordinator_->PointOfReturn(),
+          .needs_restart = coordinator_->needs_restart(),
+          .moving = coordinator_->moving(),
+          .quiet = coordinator_->quiet()};
+}
+
+void SchedulerNode::Follow(MemberStep step) {
+  for (const std::string& line : step.gone) notices_.SayOutside(line, now_);
+  notices_.SayWait(step.wait, now_);
+  switch (step.what) {
+    case MemberStep::Do::kNothing:
+      return;
+    case MemberStep::Do::kGoBack:
+      EnterView(std::move(step.view));
+      coordinator_->GoBack({step.num_lost, step.stood_since}, now_);
+      changes_.SeekMembers(now_);
+      HDPS_FAILPOINT("scheduler.job.went_back");
+      return;
+    case MemberStep::Do::kAskForQuiet:
+      return coordinator_->AskForQuiet();
+    case MemberStep::Do::kGoOn:
+      return coordinator_->GoOn(now_);
+    case MemberStep::Do::kChange:
+      kept_state_.ChangedForMachine();
+      return coordinator_->ChangeMembers(std::move(step.view), now_);
+    case MemberStep::Do::kEnd:
+      return Fail(step.end.exit_status, step.end.message);
+  }
+}
+
+void SchedulerNode::GiveUp(PeerId peer, const std::string& how, int mistake_status) {
+  const MemberChanges::GivenUp given_up = changes_.GiveUp(peer, how, mistake_status, Stand());
+  notices_.Say(given_up.notice);
+  if (given_up.end) Fail(given_up.end->exit_status, given_up.end->message);
+}
+
+void SchedulerNode::Lose(const std::vector<PeerId>& lost) {
+  AfterLoss after = changes_.Lose(lost, Stand(), now_);
+  report_->OnLoss(now_, after);
+  HDPS_FAILPOINT("scheduler.member.lost");
+  if (!after.view) {
+    notices_.Say(after.notices);
+    return coordinator_->Suspend(now_);
+  }
+  EnterView(*std::move(after.view));
+  coordinator_->ServersLost(lost.size(), now_);
+  notices_.Say(after.notices);
+  changes_.SeekMembers(now_);
+}
+
+void SchedulerNode::SendDue() {
+  if (coordinator_->TakeChanged()) kept_state_.ChangedForProcess();
+  if (kept_state_.due(now_)) {
+    notices_.Say(
+        kept_state_.Write(StateOf(changes_, tracker_, board_, coordinator_->state(now_)), now_));
+  }
+  AnswerPuts();  // What was put is in the state by now.
+  for (const CommandTracker::Due& due : tracker_.TakeDue(now_)) {
+    outbox_.Send(due.to, due.command);
     HDPS_FAILPOINT("scheduler.command.sent");
   }
 }
 
-void SchedulerNode::Impl::Report() {
-  if (const std::optional<std::string> trouble = report->TakeTrouble()) {
-    Notice("metrics.jsonl is not written while this lasts: " + *trouble);
+void SchedulerNode::AnswerPuts() {
+  for (const KeyValueStore::Answer& answer : board_.TakeAnswers()) {
+    outbox_.Send(answer.to, answer.value, answer.request_id);
   }
-  if (!coordinator->training() || now - reported_at < options.report_interval_ms) return;
-  reported_at = now;
-  const std::string line = report->Progress(now, coordinator->progress());
-  if (voice.progress) return voice.progress(line);
-  if (now - progress_noticed_at < kNoticeEveryMs) return;
-  progress_noticed_at = now;
-  Notice(line);
 }
 
-void SchedulerNode::Impl::ForgiveOwnStandstill(TimeMs at) {
-  // While this process stood still it could hear nobody: that is no member's silence.
-  const TimeMs gap = at - now;
-  if (gap < static_cast<TimeMs>(job.cluster.heartbeat_ms)) return;
-  rendezvous.ForgiveSilence(gap);
-  // Whose loss is noticed so much later is waited for so much longer.
-  for (auto& [peer, since] : standing_by) since += gap;
-  if (members) members->ForgiveSilence(gap);
-}
-
-void SchedulerNode::Impl::Stop(const std::string& reason) {
-  if (leaving || done || stopping) return;
-  stopping = true;
-  if (!coordinator) return Leave(0, "stopped before the cluster was complete: " + reason);
-  if (recovery.under_way()) {
-    return Leave(3, "stopped while " + recovery.names() + " lost: " + reason +
-                        "; the job goes on from " + coordinator->PointOfReturn() +
-                        " when it is started again");
+void SchedulerNode::RequestStop(const std::string& reason) {
+  if (!end_.TakeStop()) return;
+  if (kept_state_.found()) return;  // The job is there, and is taken over with the first tick.
+  if (!coordinator_) return Fail(kExitDone, "stopped before the cluster was complete: " + reason);
+  const Recovery& recovery = changes_.recovery();
+  if (options_.sabotage.stop_ends_a_stand && recovery.under_way()) {
+    return Fail(kExitFailed, reason);
   }
-  Notice("stopping: " + reason + "; the steps at hand are finished, then the job is saved");
-  coordinator->Stop();
+  notices_.Say("stopping: " + reason +
+               (recovery.under_way()
+                    ? "; when " + recovery.names() + " lost has been replaced, the job is saved"
+                    : "; the steps at hand are finished, then the job is saved"));
+  coordinator_->Stop();
 }
 
-void SchedulerNode::Impl::Leave(int status, const std::string& reason) {
-  if (leaving || done) return;
-  leaving = true;
-  exit_status = status;
-  exit_reason = reason;
-  if (voice.progress) voice.progress("");
-  tracker.DropAll();
-  if (members) ForgetState();
-  farewells_left = kFarewells;
+void SchedulerNode::Finish() {
+  notices_.ShowProgress("");
+  notices_.Say(SummaryTable(coordinator_->summary(), options_.out));
+  end_.Finish("the job is finished");
+  for (const PeerId peer : admission_.standing_by()) outbox_.Send(peer, end_.last_word());
+  for (const PeerId peer : rendezvous_.peers()) {
+    if (!changes_.members().Has(peer)) outbox_.Send(peer, end_.last_word());
+  }
+  notices_.Say(kept_state_.Forget());
+  RemoveUnfinished(checkpoints_,
+                   notices_);  // Of a run that this one went on from, with its members.
+}
+
+void SchedulerNode::Fail(int exit_status, const std::string& reason) {
+  if (!end_.Leave(exit_status, reason)) return;
+  notices_.ShowProgress("");
+  tracker_.DropAll();
+  if (changes_.formed()) notices_.Say(kept_state_.Forget());
   SayFarewell();
 }
 
-void SchedulerNode::Impl::SayFarewell() {
-  for (const PeerId peer : rendezvous.peers()) Send(peer, Abort{exit_status, exit_reason});
-  for (const auto& [peer, since] : standing_by) Send(peer, Abort{exit_status, exit_reason});
-  if (--farewells_left <= 0) done = true;
+void SchedulerNode::SayFarewell() {
+  const Abort farewell = end_.TakeFarewell();
+  for (const PeerId peer : rendezvous_.peers()) outbox_.Send(peer, farewell);
+  for (const PeerId peer : admission_.standing_by()) outbox_.Send(peer, farewell);
 }
-
-SchedulerNode::SchedulerNode(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-SchedulerNode::~SchedulerNode() = default;
-
-Result<std::unique_ptr<SchedulerNode>> SchedulerNode::Make(const SchedulerOptions& options,
-                                                           ProgressListener voice,
-                                                           FileSystem& files) {
-  CHECK(options.job != nullptr);
-  HDPS_RETURN_IF_ERROR(ValidateCluster(*options.job, options.num_servers, options.num_workers));
-  auto impl = std::make_unique<Impl>(options, std::move(voice), files);
-  if (options.resume == Resume::kNever && impl->checkpoints.HasAny()) {
-    return Status(Code::kInvalidArgument,
-                  "--resume=never, but " + JoinPath(options.out, "checkpoint") +
-                      " holds checkpoints; give the job another --out, or remove them");
-  }
-  HDPS_ASSIGN_OR_RETURN(impl->start, impl->checkpoints.FindStart());
-  impl->FindState();
-  for (const auto& line : WarningsOf(impl->job, options.num_workers)) impl->voice.Warn(line);
-  for (const std::string& refused : impl->checkpoints.refused()) {
-    impl->Notice("refused the checkpoint " + refused);
-  }
-  const Status made = files.MakeDirectories(JoinPath(options.out, "checkpoint"));
-  if (!made.ok()) {
-    return Status(Code::kInvalidArgument,
-                  "--out=" + options.out + " cannot be written to: " + made.message());
-  }
-  if (const ParallelMode mode = options.job->parallel.parallel_mode;
-      mode != ParallelMode::kData && mode != ParallelMode::kStandAlone) {
-    HDPS_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(*options.job, options.num_workers));
-    HDPS_RETURN_IF_ERROR(SaveStrategy(files, *options.job, strategy));
-    impl->Notice(StrategyLine(*options.job, strategy));
-  }
-  impl->report = std::make_unique<RunReport>(files, options.out, *options.job,
-                                             impl->start.has_value() || impl->before.has_value());
-  return std::unique_ptr<SchedulerNode>(new SchedulerNode(std::move(impl)));
-}
-
-void SchedulerNode::OnFrame(PeerId from, Frame frame) {
-  Impl& impl = *impl_;
-  const auto kind = static_cast<MessageKind>(frame.header.kind);
-  if (impl.leaving) {
-    // Also in the loop's last moments: whoever still speaks has missed the end.
-    if (kind == MessageKind::kJoinRequest || kind == MessageKind::kHeartbeat) {
-      impl.Send(from, Abort{impl.exit_status, impl.exit_reason});
-    }
-    return;
-  }
-  if (impl.done) {
-    // Who never got a place has not been told to end with the others.
-    if (kind == MessageKind::kJoinRequest) impl.Send(from, Abort{0, impl.exit_reason});
-    return;
-  }
-  if (impl.members && impl.members->Has(from)) impl.members->Heard(from, impl.now);
-  if (!impl.Dispatch<JoinRequest, Heartbeat, CommandDone, StopRequest, Abort, KvPut, KvGet,
-                     StatusRequest, ScaleRequest>(from, frame)) {
-    impl.NoticeOutside("dropped a frame of kind " + std::string(MessageKindName(kind)) + " from " +
-                       impl.NameOf(from) + ": it is not the scheduler's");
-  }
-  // The members stand until they hear what comes next: that does not wait for a tick.
-  if (impl.coordinator && impl.tracker.has_new()) impl.SendDue();
-}
-
-void SchedulerNode::OnTick(TimeMs now) {
-  Impl& impl = *impl_;
-  if (impl.done) return;
-  if (!impl.began) {
-    impl.began = impl.now = impl.noticed_at = now;
-  }
-  impl.ForgiveOwnStandstill(now);
-  impl.now = now;
-  if (const auto line = impl.outside.LeftOut(now)) impl.Notice(*line);
-  if (impl.leaving) return impl.SayFarewell();
-  if (impl.before) impl.TakeOver();
-  if (impl.coordinator) {
-    impl.TickRunning();
-  } else {
-    impl.TickGathering();
-  }
-}
-
-Output SchedulerNode::TakeOutput() { return std::exchange(impl_->output, Output()); }
-bool SchedulerNode::done() const { return impl_->done; }
-int SchedulerNode::exit_status() const { return impl_->exit_status; }
-const std::string& SchedulerNode::exit_reason() const { return impl_->exit_reason; }
-void SchedulerNode::RequestStop(const std::string& reason) { impl_->Stop(reason); }
-void SchedulerNode::Fail(int status, const std::string& reason) { impl_->Leave(status, reason); }
 
 }  // namespace hdps

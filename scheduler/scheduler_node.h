@@ -2,83 +2,110 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "common/base/exit_status.h"
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/messages.h"
+#include "scheduler/job_coordinator.h"
+#include "scheduler/members/admission.h"
+#include "scheduler/members/job_end.h"
+#include "scheduler/members/key_value_store.h"
+#include "scheduler/members/member_changes.h"
+#include "scheduler/members/outbox.h"
+#include "scheduler/members/rendezvous.h"
+#include "scheduler/plan/checkpoint_catalog.h"
+#include "scheduler/plan/command_tracker.h"
+#include "scheduler/report/notices.h"
+#include "scheduler/report/progress_report.h"
+#include "scheduler/scheduler_options.h"
+#include "scheduler/state/kept_state.h"
 
 namespace hdps {
 
-enum class Resume : uint8_t {
-  kAuto,   // From the newest whole checkpoint of this job in `out`, else from the beginning.
-  kNever,  // From the beginning; refused when `out` already holds a checkpoint.
-};
-
-struct SchedulerOptions {
-  std::shared_ptr<const Job> job;
-  std::string out;  // summary.json, metrics.jsonl and checkpoint/ go here.
-  uint32_t num_servers = 1;
-  uint32_t num_workers = 1;
-  Resume resume = Resume::kAuto;
-  bool members_return = true;          // Somebody starts again those that fail.
-  uint32_t command_retry_ms = 500;     // An unanswered command is sent again after this long.
-  uint32_t report_interval_ms = 1000;  // Between two lines of metrics.jsonl.
-  // BootIdentity(): what was written before, and not synced, is there as long as this stays. Empty:
-  // everything is synced.
-  std::string boot = {};
-};
-
-// Where the scheduler's words for people go. Called on the loop thread.
-struct ProgressListener {
-  // A line worth keeping: who is missing, what was resumed, what was saved, the summary at the end.
-  std::function<void(const std::string& line)> notice;
-  // What the operator should look at; null: it goes to `notice`, behind "warning: ".
-  std::function<void(const std::string& line)> warning;
-  // The state of the run in one line, replaced by the next. Null where no one watches: then it goes
-  // to `notice` every ten seconds.
-  std::function<void(const std::string& line)> progress;
-
-  void Warn(const std::string& line) const {
-    if (warning) return warning(line);
-    if (notice) notice("warning: " + line);
-  }
-};
-
 // Its phases follow each other, each a command that is repeated to its members until all have
 // answered: rendezvous, load or first values, then train to the next boundary, evaluate, save, ...,
-// digest, finish. What comes when is JobPlan's; who is there is Rendezvous' and Membership's.
+// digest, finish. It brings frames and ticks to its parts and does what they say: what comes when
+// is JobCoordinator's; who is there, and what becomes of losses, MemberChanges'.
 //
-// Invariant: one view a job; a command is sent only after every answer to the one before it has
-// come (kPause, which ends a running kTrain, is the exception). A checkpoint's manifest is written
-// only after every server has saved. It writes small files only: manifests, metrics, the summary.
+// Invariant: the coordinator is there exactly from the first view on. Nobody hears of a view, a
+// command or a word on the board before it was tried to keep that in scheduler.state. It writes
+// small files only: manifests, metrics, the summary.
 class SchedulerNode : public Node {
  public:
   // Looks for checkpoints in `out` and makes its folders. kInvalidArgument when the job does not
   // fit the cluster, or `out` holds the checkpoint of another job; then nothing has been written.
   static Result<std::unique_ptr<SchedulerNode>> Make(const SchedulerOptions& options,
-                                                     ProgressListener voice, FileSystem& files);
-  ~SchedulerNode() override;
-
+                                                     ProgressListener listener, FileSystem& files);
   void OnFrame(PeerId from, Frame frame) override;
   void OnTick(TimeMs now) override;
-  Output TakeOutput() override;
-  bool done() const override;
-  int exit_status() const override;
-  const std::string& exit_reason() const override;
+  Output TakeOutput() override { return outbox_.Take(); }
+  bool done() const override { return end_.done(); }
+  int exit_status() const override { return end_.last_word().exit_status; }
+  const std::string& exit_reason() const override { return end_.last_word().message; }
 
   // Drains: the steps at hand are finished, the job is saved and ends with status 0.
   void RequestStop(const std::string& reason) override;
-  // The job cannot go on for a reason from outside the cluster: everyone who came is told.
+  // The job cannot go on: everyone who came is told, a few times. Also for a reason from outside
+  // the cluster.
   void Fail(int exit_status, const std::string& reason);
 
  private:
-  struct Impl;
-  explicit SchedulerNode(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  SchedulerNode(const SchedulerOptions& options, ProgressListener listener, FileSystem& files);
+
+  // Decodes and dispatches; what breaks a rule costs its sender a line in the log.
+  template <typename Message>
+  void Handle(PeerId from, const Frame& frame);
+  // False when the frame is none of these messages.
+  template <typename... Messages>
+  bool Dispatch(PeerId from, const Frame& frame);
+  void On(PeerId from, const JoinRequest& message, uint64_t request_id);
+  void On(PeerId from, const Heartbeat& message, uint64_t request_id);
+  void On(PeerId from, const CommandDone& message, uint64_t request_id);
+  void On(PeerId from, const StopRequest& message, uint64_t request_id);
+  void On(PeerId from, const Abort& message, uint64_t request_id);
+  void On(PeerId from, const KvPut& message, uint64_t request_id);
+  void On(PeerId from, const KvGet& message, uint64_t request_id);
+  void On(PeerId from, const StatusRequest& message, uint64_t request_id);
+  void On(PeerId from, const ScaleRequest& message, uint64_t request_id);
+
+  void Form();
+  void TakeOver();  // Goes on where another process of the scheduler was.
+  void MakeCoordinator();
+  void EnterView(View view);
+  void TickRunning();
+  void ForgiveOwnStandstill(TimeMs at);
+
+  JobStand Stand() const;
+  void Follow(MemberStep step);  // Does it.
+  void GiveUp(PeerId peer, const std::string& how, int mistake_status = kExitDone);
+  void Lose(const std::vector<PeerId>& lost);
+
+  void SendDue();  // What has not been sent, and what has not been answered for long.
+  void AnswerPuts();
+  void Finish();
+  void SayFarewell();
+
+  const SchedulerOptions options_;
+  FileSystem& files_;
+  Notices notices_;
+  Rendezvous rendezvous_;
+  Admission admission_;
+  MemberChanges changes_;
+  KeyValueStore board_;
+  KeptState kept_state_;
+  CheckpointCatalog checkpoints_;
+  CommandTracker tracker_;
+  std::optional<ProgressReport> report_;  // There when Make() is done.
+  std::optional<JobCoordinator> coordinator_;
+  JobEnd end_;
+  Outbox outbox_;
+  TimeMs now_ = 0;
 };
 
 }  // namespace hdps

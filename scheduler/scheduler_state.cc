@@ -2,13 +2,16 @@
 #include "scheduler/scheduler_state.h"
 
 #include <charconv>
-#include <cmath>
 #include <concepts>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
+#include "common/job/job_spec.h"
 #include "common/platform/failpoint.h"
+#include "common/protocol/json_numbers.h"
 
 namespace hdps {
 namespace {
@@ -18,19 +21,176 @@ using Json = nlohmann::json;
 constexpr uint64_t kStateBytesMax = uint64_t{64} << 20;
 constexpr int kVersion = 1;
 
-// A number that `Number` cannot hold is refused as text of another kind is: by an exception.
+// One of each kind of value: what it is in JSON, and the value of such JSON. What is none is
+// refused by an exception.
 template <std::integral Number>
-Number WholeOf(const Json& json) {
-  const bool fits = json.is_number_unsigned()
-                        ? std::in_range<Number>(json.get<uint64_t>())
-                        : json.is_number_integer() && std::in_range<Number>(json.get<int64_t>());
-  if (fits) return json.get<Number>();
-  throw std::out_of_range((json.is_number() ? json.dump() : std::string(json.type_name())) +
-                          " where a whole number of another range is due");
+Json JsonOf(Number value) {
+  return value;
 }
 template <std::integral Number>
 void Take(const Json& json, Number* to) {
   *to = WholeOf<Number>(json);
+}
+void Take(const Json& json, bool* to) { *to = json.get<bool>(); }
+void Take(const Json& json, std::string* to) { *to = json.get<std::string>(); }
+
+// A number that is none of the enum's.
+template <typename Enum>
+Enum EnumOf(const Json& json, Enum last) {
+  const int value = WholeOf<int>(json);
+  if (value < 0 || value > static_cast<int>(last)) throw std::out_of_range("a step of no kind");
+  return static_cast<Enum>(value);
+}
+Json JsonOf(JobPhase phase) { return static_cast<int>(phase); }
+void Take(const Json& json, JobPhase* to) { *to = EnumOf(json, JobPhase::kOver); }
+Json JsonOf(JobStep step) { return static_cast<int>(step); }
+void Take(const Json& json, JobStep* to) { *to = EnumOf(json, JobStep::kFinish); }
+
+Json JsonOf(const uint64_t (&digest)[2]) { return {digest[0], digest[1]}; }
+void Take(const Json& json, uint64_t (*to)[2]) {
+  for (size_t i = 0; i < 2; ++i) Take(json.at(i), &(*to)[i]);
+}
+
+Json JsonOf(const TrainedSums& sums) {
+  return {{"examples", sums.examples}, {"loss_sum", NumberJson<Json>(sums.loss_sum)}};
+}
+void Take(const Json& json, TrainedSums* to) {
+  *to = {WholeOf<uint64_t>(json.at("examples")), NumberOf(json.at("loss_sum"))};
+}
+
+Json JsonOf(const RowCounts& counts) {
+  return {counts.admitted, counts.refused, counts.evicted, counts.fetched, counts.on_disk};
+}
+void Take(const Json& json, RowCounts* to) {
+  size_t i = 0;
+  for (uint64_t* const count :
+       {&to->admitted, &to->refused, &to->evicted, &to->fetched, &to->on_disk}) {
+    Take(json.at(i++), count);
+  }
+}
+
+Json JsonOf(const FilePrint& file) { return {file.bytes, file.hash}; }
+void Take(const Json& json, FilePrint* to) {
+  *to = {WholeOf<uint64_t>(json.at(0)), WholeOf<uint64_t>(json.at(1))};
+}
+
+Json JsonOf(const Watched& watched) { return Json::parse(PrintWatched(watched)); }
+void Take(const Json& json, Watched* to) {
+  Result<Watched> watched = ParseWatched(json.dump());
+  if (!watched.ok()) throw std::out_of_range(watched.status().message());
+  *to = *std::move(watched);
+}
+
+Json JsonOf(const JobRecord::Order& order) {
+  const Command& command = order.command;
+  return {{"worker", order.worker.value},
+          {"id", command.id.value},
+          {"until", command.until},
+          {"epoch", command.epoch},
+          {"epoch_start", command.epoch_start},
+          {"rate", command.rate}};
+}
+void Take(const Json& json, JobRecord::Order* to) {
+  Command& command = to->command;
+  command.command = CommandKind::kTrain;
+  Take(json.at("worker"), &to->worker.value);
+  Take(json.at("id"), &command.id.value);
+  Take(json.at("until"), &command.until);
+  Take(json.at("epoch"), &command.epoch);
+  Take(json.at("epoch_start"), &command.epoch_start);
+  command.rate = json.value("rate", 1.0);
+}
+
+Json JsonOf(const Figure& figure) {
+  return {
+      {"word", figure.word}, {"value", NumberJson<Json>(figure.value)}, {"about", figure.about}};
+}
+void Take(const Json& json, Figure* to) {
+  *to = {json.at("word"), NumberOf(json.at("value")), json.at("about")};
+}
+
+template <typename Value>
+Json JsonOf(const std::vector<Value>& values);
+template <typename Value>
+void Take(const Json& list, std::vector<Value>* to);
+
+Json JsonOf(const Evaluation& evaluation) {
+  return {{"examples", evaluation.examples},
+          {"auc", NumberJson<Json>(evaluation.auc)},
+          {"logloss", NumberJson<Json>(evaluation.logloss)},
+          {"no_auc", evaluation.no_auc},
+          {"figures", JsonOf(evaluation.figures)}};
+}
+void Take(const Json& json, Evaluation* to) {
+  Take(json.at("examples"), &to->examples);
+  to->auc = NumberOf(json.at("auc"));
+  to->logloss = NumberOf(json.at("logloss"));
+  Take(json.at("no_auc"), &to->no_auc);
+  Take(json.value("figures", Json::array()), &to->figures);
+}
+using NamedEvaluation = std::pair<std::string, Evaluation>;
+Json JsonOf(const NamedEvaluation& set) {
+  return {{"name", set.first}, {"evaluation", JsonOf(set.second)}};
+}
+void Take(const Json& json, NamedEvaluation* to) {
+  Take(json.at("name"), &to->first);
+  Take(json.at("evaluation"), &to->second);
+}
+
+template <typename Value>
+Json JsonOf(const std::vector<Value>& values) {
+  Json list = Json::array();
+  for (const Value& value : values) list.push_back(JsonOf(value));
+  return list;
+}
+template <typename Value>
+void Take(const Json& list, std::vector<Value>* to) {
+  to->clear();
+  for (const Json& json : list) Take(json, &to->emplace_back());
+}
+
+template <typename Value>
+Json JsonOf(const std::optional<Value>& value) {
+  return JsonOf(*value);
+}
+template <typename Value>
+void Take(const Json& json, std::optional<Value>* to) {
+  Take(json, &to->emplace());
+}
+
+template <std::integral Number>
+bool IsEmpty(Number number) {
+  return number == 0;
+}
+template <typename Value>
+bool IsEmpty(const std::vector<Value>& values) {
+  return values.empty();
+}
+template <typename Value>
+bool IsEmpty(const std::optional<Value>& value) {
+  return !value;
+}
+
+Json::json_pointer PlaceOf(const char* name) { return Json::json_pointer(std::string("/") + name); }
+
+Json JobJson(const JobState& job) {
+  Json json;
+  VisitFields(job, [&json](const char* name, const auto& field, Kept kept, auto...) {
+    if constexpr (requires { IsEmpty(field); }) {
+      if (kept.in == Kept::In::kIfAny && IsEmpty(field)) return;
+    }
+    json[PlaceOf(name)] = JsonOf(field);
+  });
+  return json;
+}
+
+JobState JobOf(const Json& json) {
+  JobState job;
+  VisitFields(job, [&json](const char* name, auto& field, Kept kept, auto...) {
+    const auto place = PlaceOf(name);
+    if (kept.in == Kept::In::kEvery || json.contains(place)) Take(json.at(place), &field);
+  });
+  return job;
 }
 
 // Values of the store are any bytes, which JSON's texts are not.
@@ -49,17 +209,6 @@ Json OwnersJson(const ShardMap& shards) {
   Json list = Json::array();
   for (const ServerId owner : shards.owner) list.push_back(owner.value);
   return list;
-}
-
-// JSON has no number for what is not finite.
-Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-double NumberOf(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
-
-Json SumsJson(const JobState::Sums& sums) {
-  return {{"examples", sums.examples}, {"loss_sum", NumberJson(sums.loss_sum)}};
-}
-JobState::Sums SumsOf(const Json& json) {
-  return {WholeOf<uint64_t>(json.at("examples")), NumberOf(json.at("loss_sum"))};
 }
 
 Json MembersJson(const std::vector<Member>& members,
@@ -94,168 +243,6 @@ Json BackupsJson(const SchedulerState& state) {
     members.push_back(backup.member);
   }
   return {{"groups", groups}, {"members", MembersJson(members, state.processes)}};
-}
-
-Json FiguresJson(const std::vector<Figure>& figures) {
-  Json list = Json::array();
-  for (const Figure& figure : figures) {
-    list.push_back(
-        {{"word", figure.word}, {"value", NumberJson(figure.value)}, {"about", figure.about}});
-  }
-  return list;
-}
-std::vector<Figure> FiguresOf(const Json& list) {
-  std::vector<Figure> figures;
-  for (const Json& json : list) {
-    figures.push_back({json.at("word"), NumberOf(json.at("value")), json.at("about")});
-  }
-  return figures;
-}
-
-Json EvaluationJson(const Evaluation& evaluation) {
-  return {{"examples", evaluation.examples},
-          {"auc", NumberJson(evaluation.auc)},
-          {"logloss", NumberJson(evaluation.logloss)},
-          {"no_auc", evaluation.no_auc},
-          {"figures", FiguresJson(evaluation.figures)}};
-}
-Evaluation EvaluationOf(const Json& json) {
-  return {.examples = WholeOf<uint64_t>(json.at("examples")),
-          .auc = NumberOf(json.at("auc")),
-          .logloss = NumberOf(json.at("logloss")),
-          .no_auc = json.at("no_auc"),
-          .figures = FiguresOf(json.value("figures", Json::array()))};
-}
-
-Json SummaryJson(const RunSummary& summary) {
-  const RowCounts& counts = summary.row_counts;
-  Json json = {
-      {"failures_survived", summary.failures_survived},
-      {"steps_again", summary.steps_again},
-      {"examples_again", summary.examples_again},
-      {"bad_rows", summary.bad_rows},
-      {"digest", {summary.digest[0], summary.digest[1]}},
-      {"rows", summary.rows},
-      {"dense_rows", summary.dense_rows},
-      {"dense_parameters", summary.dense_parameters},
-      {"counts", {counts.admitted, counts.refused, counts.evicted, counts.fetched, counts.on_disk}},
-      {"row_bytes", summary.row_bytes},
-      {"server_bytes_max", summary.server_bytes_max}};
-  if (summary.resumed_from) json["resumed_from"] = *summary.resumed_from;
-  if (summary.evaluation) json["evaluation"] = EvaluationJson(*summary.evaluation);
-  for (const auto& [name, evaluation] : summary.eval_sets) {
-    json["eval_sets"].push_back({{"name", name}, {"evaluation", EvaluationJson(evaluation)}});
-  }
-  return json;
-}
-RunSummary SummaryOf(const Json& json) {
-  RunSummary summary;
-  Take(json.at("failures_survived"), &summary.failures_survived);
-  Take(json.at("steps_again"), &summary.steps_again);
-  Take(json.at("examples_again"), &summary.examples_again);
-  Take(json.at("bad_rows"), &summary.bad_rows);
-  for (size_t i = 0; i < 2; ++i) Take(json.at("digest").at(i), &summary.digest[i]);
-  Take(json.at("rows"), &summary.rows);
-  Take(json.at("dense_rows"), &summary.dense_rows);
-  Take(json.at("dense_parameters"), &summary.dense_parameters);
-  RowCounts& counts = summary.row_counts;
-  size_t i = 0;
-  for (uint64_t* const count :
-       {&counts.admitted, &counts.refused, &counts.evicted, &counts.fetched, &counts.on_disk}) {
-    Take(json.at("counts").at(i++), count);
-  }
-  Take(json.at("row_bytes"), &summary.row_bytes);
-  Take(json.at("server_bytes_max"), &summary.server_bytes_max);
-  if (json.contains("resumed_from")) summary.resumed_from = WholeOf<Clock>(json.at("resumed_from"));
-  if (json.contains("evaluation")) summary.evaluation = EvaluationOf(json.at("evaluation"));
-  for (const Json& set : json.value("eval_sets", Json::array())) {
-    summary.eval_sets.emplace_back(set.at("name"), EvaluationOf(set.at("evaluation")));
-  }
-  return summary;
-}
-
-Json JobJson(const JobState& job) {
-  Json due = Json::array(), orders = Json::array();
-  for (const JobStep step : job.plan.due) due.push_back(static_cast<int>(step));
-  for (const auto& [worker, command] : job.orders) {
-    orders.push_back({{"worker", worker.value},
-                      {"id", command.id.value},
-                      {"until", command.until},
-                      {"epoch", command.epoch},
-                      {"epoch_start", command.epoch_start},
-                      {"rate", command.rate}});
-  }
-  Json json = {{"phase", static_cast<int>(job.phase)},
-               {"clock", job.plan.position.clock},
-               {"epoch", job.plan.position.epoch},
-               {"epoch_start", job.plan.position.epoch_start},
-               {"saved", job.plan.saved},
-               {"stopped", job.plan.stopped},
-               {"ending", job.plan.ending},
-               {"stopped_early", job.plan.stopped_early},
-               {"full_save", job.plan.full_save},
-               {"watched", Json::parse(PrintWatched(job.watched))},
-               {"epoch_rows", job.epoch_rows},
-               {"due", due},
-               {"orders", orders},
-               {"stop", job.stop},
-               {"trained", SumsJson(job.trained)},
-               {"epoch_sums", SumsJson(job.epoch)},
-               {"last_epoch_sums", SumsJson(job.last_epoch)},
-               {"examples_before", job.examples_before},
-               {"examples_worked", job.examples_worked},
-               {"training_ms", job.training_ms},
-               {"wall_ms", job.wall_ms},
-               {"summary", SummaryJson(job.summary)}};
-  return json;
-}
-
-// A number that is none of the enum's is refused as text of another kind is: by an exception.
-template <typename Enum>
-Enum EnumOf(const Json& json, Enum last) {
-  const int value = WholeOf<int>(json);
-  if (value < 0 || value > static_cast<int>(last)) throw std::out_of_range("a step of no kind");
-  return static_cast<Enum>(value);
-}
-
-JobState JobOf(const Json& json) {
-  JobState job;
-  job.phase = EnumOf(json.at("phase"), JobPhase::kOver);
-  Take(json.at("clock"), &job.plan.position.clock);
-  Take(json.at("epoch"), &job.plan.position.epoch);
-  Take(json.at("epoch_start"), &job.plan.position.epoch_start);
-  Take(json.at("saved"), &job.plan.saved);
-  job.plan.stopped = json.at("stopped");
-  job.plan.ending = json.at("ending");
-  job.plan.stopped_early = json.value("stopped_early", false);
-  job.plan.full_save = json.value("full_save", true);
-  if (json.contains("watched")) {
-    Result<Watched> watched = ParseWatched(json.at("watched").dump());
-    if (!watched.ok()) throw std::out_of_range(watched.status().message());
-    job.watched = *std::move(watched);
-  }
-  if (json.contains("epoch_rows")) Take(json.at("epoch_rows"), &job.epoch_rows);
-  for (const Json& step : json.at("due")) job.plan.due.push_back(EnumOf(step, JobStep::kFinish));
-  for (const Json& order : json.at("orders")) {
-    Command command;
-    command.command = CommandKind::kTrain;
-    Take(order.at("id"), &command.id.value);
-    Take(order.at("until"), &command.until);
-    Take(order.at("epoch"), &command.epoch);
-    Take(order.at("epoch_start"), &command.epoch_start);
-    command.rate = order.value("rate", 1.0);
-    job.orders.push_back({PeerId{WholeOf<uint64_t>(order.at("worker"))}, std::move(command)});
-  }
-  job.stop = json.at("stop");
-  job.trained = SumsOf(json.at("trained"));
-  job.epoch = SumsOf(json.at("epoch_sums"));
-  job.last_epoch = SumsOf(json.at("last_epoch_sums"));
-  Take(json.at("examples_before"), &job.examples_before);
-  Take(json.at("examples_worked"), &job.examples_worked);
-  Take(json.at("training_ms"), &job.training_ms);
-  Take(json.at("wall_ms"), &job.wall_ms);
-  job.summary = SummaryOf(json.at("summary"));
-  return job;
 }
 
 uint64_t PeerOf(const std::string& text) {
@@ -339,6 +326,8 @@ Result<std::optional<SchedulerState>> ReadSchedulerState(FileSystem& files,
       return Status(Code::kCorruption, path + ": its parts do not fit: " + what);
     }
     return std::optional<SchedulerState>(std::move(state));
+  } catch (const std::bad_alloc&) {
+    throw;  // No fault of the text.
   } catch (const std::exception& error) {
     return Status(Code::kCorruption, path + ": " + error.what());
   }

@@ -10,52 +10,11 @@
 #include "common/base/status.h"
 #include "common/net/node.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/manifest.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/view.h"
+#include "scheduler/job_record.h"
 #include "scheduler/members/rendezvous.h"
-#include "scheduler/plan/job_plan.h"
-#include "scheduler/report/run_report.h"
 
 namespace hdps {
-
-enum class JobPhase : uint8_t {
-  kSuspended,
-  kQuiet,  // The members are about to change.
-  kMoveDense,
-  kMoveSave,
-  kMoveServers,
-  kMoveWorkers,
-  kLoadServers,
-  kLoadWorkers,
-  kInitDense,
-  kTrain,
-  kStoreDense,
-  kEvaluate,
-  kDigest,
-  kSave,
-  kFinish,
-  kOver,
-};
-
-// Where a job stands, and what its summary will say of the past.
-struct JobState {
-  using Sums = TrainedSums;
-  // A kTrain that has been given, under its number.
-  struct Order {
-    PeerId worker;
-    Command command;
-  };
-  JobPhase phase = JobPhase::kSuspended;
-  JobPlan::State plan;
-  Watched watched;
-  uint64_t epoch_rows = 0;  // 0: not known.
-  bool stop = false;
-  Sums trained, epoch, last_epoch;
-  uint64_t examples_before = 0, examples_worked = 0;
-  TimeMs training_ms = 0, wall_ms = 0;
-  RunSummary summary;         // As far as it has been filled in while the job runs.
-  std::vector<Order> orders;  // kTrain: all of the round at hand.
-};
 
 struct SchedulerState {
   uint64_t job_digest = 0;

@@ -1,11 +1,17 @@
 // What a written state must hold together, whoever has written it.
+#include <glog/logging.h>
+
 #include <algorithm>
+#include <concepts>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/protocol/message_frames.h"
 #include "scheduler/members/key_value_store.h"
 #include "scheduler/members/rendezvous.h"
 #include "scheduler/members/scaling.h"
@@ -15,12 +21,32 @@ namespace hdps {
 namespace {
 
 // No clock, view, number of a command or time comes near; sums of a few of them are still numbers.
-constexpr int64_t kNumberMax = int64_t{1} << 53;
+constexpr uint64_t kNumberMax = uint64_t{1} << 53;
 
-bool IsPast(int64_t number, int64_t least = 0) { return number >= least && number <= kNumberMax; }
-bool IsCount(uint64_t number) { return number <= uint64_t{kNumberMax}; }
+template <std::integral Number>
+bool IsPast(Number number) {
+  return static_cast<uint64_t>(number) <= kNumberMax;  // One below 0 is far beyond.
+}
+template <std::integral Number>
+bool IsPast(const std::optional<Number>& number) {
+  return !number || IsPast(*number);
+}
+bool ArePast(const JobState& job) {
+  bool all = true;
+  VisitFields(job, [&all](const char* name, const auto& field, Kept kept, auto...) {
+    if (!kept.past) return;
+    if constexpr (requires { IsPast(field); }) {
+      all = all && IsPast(field);
+    } else {
+      LOG(FATAL) << name << " is no number";
+    }
+  });
+  return all;
+}
 
-std::string NameOf(PeerId peer) { return "peer " + std::to_string(peer.value); }
+std::string NameOf(Role role, uint32_t rank) {
+  return std::string(RoleName(role)) + " " + std::to_string(rank);
+}
 
 // The rule that whoever is sent it would find broken; empty: none.
 template <typename Message>
@@ -37,21 +63,22 @@ std::string InMembers(const View& view) {
   const auto look = [&](Role role, const Member& member) {
     const auto [place, is_new] = places.try_emplace(member.peer, role, member.rank);
     if (role == Role::kWorker && !is_new) {
-      what = NameOf(member.peer) + " has two places";
+      what = NameOf(role, member.rank) + " has two places";
     } else if (place->second != std::pair(role, member.rank)) {
-      what = NameOf(member.peer) + " has two ranks";
+      what = NameOf(role, member.rank) + " has two ranks";
     } else if (role == Role::kServer && member.rank >= view.servers.size()) {
-      what = NameOf(member.peer) + " has a rank beyond the servers";
+      what = NameOf(role, member.rank) + " has a rank beyond the servers";
     } else if (member.peer.value <= kSchedulerPeer.value) {
-      what = NameOf(member.peer) + " is no member";
+      what = NameOf(role, member.rank) + " is no member";
     } else if (const std::string wrong = WrongAddress(role, member.address); !wrong.empty()) {
-      what = NameOf(member.peer) + ": " + wrong;
+      what = NameOf(role, member.rank) + ": " + wrong;
     }
   };
   const auto hold = [&](const Member& member, uint32_t group) {
     look(Role::kServer, member);
     if (!holds.emplace(member.peer, group).second) {
-      what = NameOf(member.peer) + " holds group " + std::to_string(group) + " twice";
+      what =
+          NameOf(Role::kServer, member.rank) + " holds group " + std::to_string(group) + " twice";
     }
   };
   for (uint32_t g = 0; g < view.servers.size(); ++g) hold(view.servers[g], g);
@@ -65,7 +92,7 @@ std::string InView(const View& view) {
   // Before it is written as a message, in which a longer address has no place.
   if (std::string what = InMembers(view); !what.empty()) return what;
   if (std::string broken = BrokenRuleOf(view); !broken.empty()) return broken;
-  if (view.view.value == 0 || !IsCount(view.view.value)) return "a view of no number";
+  if (view.view.value == 0 || !IsPast(view.view.value)) return "a view of no number";
   if (view.placed.value == 0 || view.placed > view.view || view.restarts >= view.view.value) {
     return "shards were placed, or the job has gone back, in a view that is still to come";
   }
@@ -102,7 +129,7 @@ std::string InOrders(const SchedulerState& state) {
   const JobPosition& at = job.plan.position;
   std::set<std::pair<PeerId, CommandId>> numbers;
   for (const auto& [worker, command] : job.orders) {
-    const std::string name = "the order to " + NameOf(worker);
+    const std::string name = "an order to a worker";
     if (std::ranges::count(state.view.workers, worker, &Member::peer) == 0) {
       return name + ", who is no worker of the view";
     }
@@ -139,12 +166,9 @@ std::string ContradictionIn(const SchedulerState& state) {
            " servers and " + std::to_string(state.wanted_workers) + " workers";
   }
   for (const auto& [peer, id] : state.last_ids) {
-    if (!IsCount(id)) return NameOf(peer) + " has had more commands than there are";
+    if (!IsPast(id)) return "a member has had more commands than there are";
   }
-  if (!IsPast(job.training_ms) || !IsPast(job.wall_ms) || !IsCount(job.epoch_rows) ||
-      !IsPast(job.summary.resumed_from.value_or(0))) {
-    return "a time, a count or a step that cannot have been";
-  }
+  if (!ArePast(job)) return "a time, a count or a step that cannot have been";
   if (std::string what = InView(state.view); !what.empty()) return what;
   if (std::string what = InPlan(job.phase, job.plan); !what.empty()) return what;
   if (std::string what = InOrders(state); !what.empty()) return what;

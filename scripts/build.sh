@@ -1,22 +1,47 @@
 #!/usr/bin/env bash
-# Configures and builds one preset: scripts/build.sh [release|debug|asan|tsan|fuzz] [TARGET...]
+# Configures and builds one preset:
+#   scripts/build.sh [release|debug|asan|tsan|fuzz] [-DNAME=VALUE ...] [TARGET...]
+# What it was not told with -D is as the preset has it: scripts/quickstart.sh may have built in the same
+# folder without device code, and then this brings it.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
 preset=${1:-release}
 shift || true
 case "$preset" in
-  release) folder=build ;;
-  debug | asan | tsan | fuzz) folder=build/$preset ;;
+  release) folder=build wanted=(-DHDPS_CUDA=ON -DHDPS_CUDA_ARCHITECTURES='80;90') ;;
+  debug | asan | tsan | fuzz) folder=build/$preset wanted=() ;;
   *) echo "build.sh: error: no preset '$preset'; there are release, debug, asan, tsan, fuzz" >&2; exit 2 ;;
 esac
+told=()
+while [[ "${1:-}" == -D*=* ]]; do
+  told+=("$1")
+  shift
+done
+
+# What the folder was configured with, and is to be from now on, where these differ.
+differences() {
+  local option name value had
+  for option in "${wanted[@]}" "${told[@]}"; do
+    name=${option#-D} value=${option#*=}
+    name=${name%%=*}
+    [[ " ${told[*]} " == *" -D$name="* && " ${told[*]} " != *" $option "* ]] && continue
+    had=$(sed -n "s/^$name:[A-Z]*=//p" "$folder/CMakeCache.txt" 2>/dev/null)
+    [[ "$had" == "$value" ]] || echo "$name=$value, not ${had:-set}"
+  done
+}
+
 mkdir -p "$folder"
 log=$folder/configure.log
 # Once configured, ninja itself notices what asks for configuring again.
-if [[ ! -f "$folder/build.ninja" ]] && ! cmake --preset "$preset" >"$log" 2>&1; then
-  tail -n 25 "$log" >&2
-  echo "build.sh: error: configuring '$preset' failed; all of it is in $log" >&2
-  exit 3
+changed=$(differences)
+if [[ ! -f "$folder/build.ninja" || -n "$changed" ]]; then
+  [[ ! -f "$folder/build.ninja" ]] || echo "build.sh: $folder/ is configured anew: ${changed//$'\n'/; }"
+  if ! cmake --preset "$preset" "${wanted[@]}" "${told[@]}" >"$log" 2>&1; then
+    tail -n 25 "$log" >&2
+    echo "build.sh: error: configuring '$preset' failed; all of it is in $log" >&2
+    exit 3
+  fi
 fi
 grep 'hdps:' "$log" 2>/dev/null || true
 ninja -C "$folder" "$@"

@@ -39,8 +39,8 @@ local={local}; local=${{local:-/var/tmp/hdps-$(id -u)}}
 mkdir -p "$local" && [ -O "$local" ] && [ ! -L "$local" ] || {{ echo "$local belongs to somebody else" >&2; exit 2; }}
 chmod 700 "$local"
 """
-PASSED = ("--set=", "--threads=", "--expected_rows=", "--max_bad_rows=", "--resume=", "--restart=", "--log=",
-          "--data_plane=")
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PASSED = ("--set=", "--threads=", "--expected_rows=", "--max_bad_rows=", "--resume=", "--restart=", "--log=")
 PASSED_FLAGS = ("--insecure", "--insecure-collective")
 FILES = ["summary.json", "job_as_run.json", "metrics.jsonl", "log"]
 
@@ -53,8 +53,13 @@ class Failed(Exception):
         self.status = status
 
 
+def shown(text):
+    """The text with what could steer a terminal as Python writes it."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
+
+
 def say(text):
-    print(f"cluster.sh: {text}", file=sys.stderr, flush=True)
+    print(f"cluster.sh: {shown(text)}", file=sys.stderr, flush=True)
 
 
 class Machine:
@@ -220,7 +225,7 @@ umask "$old"
     def pass_on(machine):
         """What a machine beyond the first says, with its name in front."""
         for line in machine.part.stdout:
-            sys.stderr.write(f"{machine.name}: {line.decode(errors='replace')}")
+            sys.stderr.write(shown(f"{machine.name}: {line.decode(errors='backslashreplace')}"))
             sys.stderr.flush()
 
     def tell(self, machine, line):
@@ -314,7 +319,7 @@ umask "$old"
                 self.start_part(machine)
             return self.follow()
         finally:
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in STOP_SIGNALS:
                 signal.signal(number, signal.SIG_IGN)
             self.end()
             for machine in self.machines:
@@ -373,12 +378,17 @@ def check(options):
 
 
 def main():
-    runtime = tempfile.mkdtemp(prefix="hdps_ssh_")
+    try:
+        runtime = tempfile.mkdtemp(prefix="hdps_ssh_")
+    except OSError as error:
+        say(f"error: no folder can be made for this run: {error.strerror}; set TMPDIR")
+        return 2
     try:
         options = options_of(sys.argv[1:])
         run = Run(options, check(options), runtime)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, run.stop)
+        for number in STOP_SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:  # As SIGHUP is under nohup.
+                signal.signal(number, run.stop)
         return run.run()
     except Failed as failure:
         say(f"error: {failure}")

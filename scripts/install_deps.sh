@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config ccache git python3
   libzmq3-dev cppzmq-dev                            # messages between processes
-  libsodium-dev                                     # seals of frames that are not encrypted
+  libsodium-dev libssl-dev                          # secrets and signatures; frames sealed by AES
   libflatbuffers-dev flatbuffers-compiler           # their schema
   libtbb-dev                                        # parallel loops
   libdnnl-dev                                       # matrix products
@@ -15,16 +15,18 @@ packages=(
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
 )
+# For tests that start an sshd, machines made of namespaces, or what a unit of systemd allows.
+test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
-developer_packages=(clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf
-  openssh-client openssh-server)
+developer_packages=("${test_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
 plot_packages=(python3-matplotlib)
 # For benchmarks/peers only: its setup.sh installs PyTorch itself, which compiles against Python's headers.
 peer_packages=(python3-venv python3-dev)
 
 usage() {
-  echo "usage: scripts/install_deps.sh [--developer] [--plots] [--peers] [--list]"
+  echo "usage: scripts/install_deps.sh [--tests] [--developer] [--plots] [--peers] [--list]"
+  echo "  --tests      also what some tests start: ${test_packages[*]}"
   echo "  --developer  also what the gates and the bundle need: ${developer_packages[*]}"
   echo "  --plots      also what draws the pictures of benchmarks: ${plot_packages[*]}"
   echo "  --peers      also what benchmarks/peers/setup.sh needs: ${peer_packages[*]}"
@@ -34,6 +36,7 @@ usage() {
 list_only=false
 for argument in "$@"; do
   case "$argument" in
+    --tests) packages+=("${test_packages[@]}") ;;
     --developer) packages+=("${developer_packages[@]}") ;;
     --plots) packages+=("${plot_packages[@]}") ;;
     --peers) packages+=("${peer_packages[@]}") ;;

@@ -10,7 +10,8 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --threads=N           threads of each server and worker (0 = one a core)
   --expected_rows=N     rows of each table in all: servers foresee their memory in their logs
   --max_bad_rows=N      pass over this many bad rows of the data (default: the job file's, 0)
-  --resume=auto|never   continue from a checkpoint found in DIR (default auto)
+  --resume=WHEN         auto (default): continue from a checkpoint found in DIR; never: refuse one;
+                        changed: continue although settings differ, of those that may
   --restart=WHEN        on-failure (default): what was killed or ended with status 3 is started
                         again, later and later; never: it is not. With --node-rank above 0
                         only what was killed is started again
@@ -28,8 +29,6 @@ usage: scripts/local_cluster.sh --job=FILE --out=DIR [--servers=1] [--workers=1]
   --host=ADDRESS        this machine's own address, as the others reach it (default 127.0.0.1)
   --keys=DIR            the job's keys, made by hdps keygen: every connection is authenticated
                         and encrypted
-  --data_plane=authenticated   with --keys, on a trusted network: rows and gradients over tcp are
-                        authenticated and not encrypted; each server has a second port for them
   --insecure-collective allow allreduce beyond loopback although it knows no keys
   --insecure            without keys: allow addresses beyond loopback
 Logs are in DIR/log, process numbers in DIR/pid while they run.
@@ -73,7 +72,7 @@ for argument in "$@"; do
     --insecure-collective) worker_flags+=(--insecure_collective) ;;
     --resume=*) scheduler_flags+=("$argument") ;;
     --threads=*) member_flags+=("$argument") ;;
-    --expected_rows=* | --data_plane=*) server_flags+=("$argument") ;;
+    --expected_rows=*) server_flags+=("$argument") ;;
     --max_bad_rows=*) worker_flags+=("$argument") ;;
     -h | --help) usage; exit 0 ;;
     *) fail "unknown argument '$argument' (see --help)" ;;
@@ -98,11 +97,22 @@ total_servers=${total_servers:-$servers} total_workers=${total_workers:-$workers
 mkdir -p "$out/log" "$out/pid" || fail "cannot write into --out=$out"
 out=$(readlink -f "$out")
 spill=${spill:-$out/spill}
-runtime=$(mktemp -d)
+# What a launcher that was killed has left there goes: nobody holds its lock any more.
+for left in "${TMPDIR:-/tmp}"/hdps_cluster.*; do
+  [[ -O "$left/lock" && ! -L "$left" ]] || continue
+  flock --nonblock "$left/lock" rm -rf "$left" || true
+done
+runtime=$(mktemp -d -t hdps_cluster.XXXXXXXXXX 2>/dev/null) ||
+  fail "no folder can be made in ${TMPDIR:-/tmp}; set TMPDIR to one that can be written to"
+exec {lock}>"$runtime/new"
+flock "$lock" # Its daemons hold it too.
+mv "$runtime/new" "$runtime/lock"
 # By process: whose it is. By name: when it was started, when it has died, how long its last restart
 # was put off, and when the next one is due.
 declare -A name_of=() started=() deaths=() backoff_ms=() due_ms=()
 scheduler_pid='' status=0 first_cause='' first_status=0 ended_well=0
+# Since when the job drains, and which process of the scheduler was told so.
+draining='' told_pid=''
 
 mkfifo "$runtime/never"
 exec {never}<>"$runtime/never"
@@ -131,7 +141,7 @@ now_ms() { echo $((${EPOCHREALTIME//[!0-9]/} / 1000)); }
 # shellcheck disable=SC2317  # Called by the trap.
 clean_up() {
   trap - EXIT
-  trap '' INT TERM
+  trap '' INT TERM HUP
   local alive=("${!name_of[@]}")
   if ((${#alive[@]})); then
     kill -TERM "${alive[@]}" 2>/dev/null || true
@@ -141,16 +151,30 @@ clean_up() {
     done
     kill -KILL "${alive[@]}" 2>/dev/null || true
   fi
-  rm -rf "$runtime"
+  rm -rf "$runtime" || true # The exit status stays what it is.
 }
 trap clean_up EXIT
-# Told to stop, the scheduler drains the job, checkpoints it and ends all members.
+# Told to stop, the scheduler drains the job, checkpoints it and ends all members. Until then what
+# is killed is started again. Who asks once more does not want to wait.
 # shellcheck disable=SC2317
 stop() {
-  restart=never
-  [[ -n "$scheduler_pid" ]] && kill -TERM "$scheduler_pid" 2>/dev/null || exit 130
+  if [[ -n "$draining" ]]; then
+    (($(now_ms) - draining < 500)) && return 0 # One wish, told to the group too.
+    restart=never told_pid=''
+    [[ -n "$scheduler_pid" ]] || exit 130
+  fi
+  draining=$(now_ms)
+  [[ -n "$scheduler_pid" || -n "${due_ms[scheduler]:-}" ]] || exit 130
+  tell_to_stop
 }
-trap stop INT TERM
+trap stop INT TERM HUP
+# A scheduler that was started within the drain hears of it once it listens to signals.
+tell_to_stop() {
+  [[ -n "$draining" && -n "$scheduler_pid" && "$told_pid" != "$scheduler_pid" ]] || return 0
+  [[ -f "$out/pid/scheduler.pid" && "$(<"$out/pid/scheduler.pid")" == "$scheduler_pid" ]] || return 0
+  kill -TERM "$scheduler_pid" 2>/dev/null || true
+  told_pid=$scheduler_pid
+}
 
 # Starts `scheduler`, `server_3` or `worker_0`, the first time or again. When this script dies, so
 # do they.
@@ -188,7 +212,9 @@ ended_within() { # SECONDS PID
   return 1
 }
 
-say() { echo "local_cluster.sh: $1" >&2; }
+# Where nobody reads it any more, as on a closed terminal, the job goes on all the same.
+say() { echo "local_cluster.sh: $1" >&2 || true; }
+trap '' PIPE
 
 how_it_ended() { # NAME STATUS
   if (($2 > 128)); then
@@ -206,7 +232,7 @@ tell_end() { # NAME STATUS
     say "$cause"
   else
     say "$cause; its last words:"
-    tail -n 5 "$runtime/$1.err" >&2
+    tail -n 5 "$runtime/$1.err" >&2 || true
   fi
   [[ -n "$first_cause" ]] && return
   first_cause=$cause
@@ -244,6 +270,7 @@ if ((node_rank == 0)); then
   listen=${listen:-$default_listen}
   start scheduler
   while [[ ! -s "$runtime/address" ]]; do
+    [[ -z "$draining" ]] || exit 130 # There is nothing yet to be saved.
     if ! kill -0 "$scheduler_pid" 2>/dev/null; then
       wait "$scheduler_pid" || status=$?
       unset "name_of[$scheduler_pid]"
@@ -252,9 +279,10 @@ if ((node_rank == 0)); then
     pause 0.02
   done
   scheduler=$(<"$runtime/address")
-  # Started again, it has to be where its members look for it, and to go on.
+  # Started again, it has to be where its members look for it, and to go on, also with a stop.
+  scheduler_flags+=(--same_run)
   [[ "$listen" == *:0 || "$listen" == *:'*' ]] && listen=$scheduler
-  scheduler_flags+=(--resume=auto)
+  [[ "${scheduler_flags[*]}" == *--resume=changed* ]] || scheduler_flags+=(--resume=auto)
 fi
 for ((s = 0; s < servers; s++)); do start "server_$((s + ${first_server:-0}))"; done
 for ((w = 0; w < workers; w++)); do start "worker_$((w + ${first_worker:-0}))"; done
@@ -284,6 +312,12 @@ see_to() { # NAME STATUS
   tell_end "$name" "$code"
   # Of a job that another machine leads, this one cannot know whether status 3 was its end; who
   # watches does, and stops it then.
+  # A member that was in the job and is not wanted any more; whether the job goes on is the scheduler's
+  # to say, also where another machine has it or it is about to be started again.
+  if ((code == 2)) && [[ "$name" != scheduler && -n "${deaths[$name]:-}" ]]; then
+    [[ -n "$watched" ]] || status=2 # Where nobody else is left, and no scheduler that knows better.
+    return
+  fi
   if [[ "$restart" == on-failure ]] && ((code != 2)) &&
     { ((code != 3 || node_rank == 0)) || [[ -n "$watched" ]]; }; then
     start_again_later "$name" "$code" || end_with "$first_status"
@@ -312,6 +346,7 @@ while ((${#name_of[@]} + ${#due_ms[@]})); do
     unset "due_ms[$name]"
     [[ "$restart" == never ]] || start "$name"
   done
+  tell_to_stop
   pause_or_hear
 done
 exit "$status"

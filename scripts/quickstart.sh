@@ -4,17 +4,58 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-out=${1:-out/quickstart}
-if [[ -e "$out" ]]; then
-  echo "quickstart.sh: '$out' is there from an earlier run: removing it"
-  rm -rf "$out"
+# Of the build from nothing, as scripts/dev/build_cost.py measures it: docs/results.md.
+processor_minutes=10
+usage="usage: scripts/quickstart.sh [--cuda=auto|on|off] [FOLDER]
+  --cuda  device code for this machine's GPU; auto (default): where there is one
+  FOLDER  where the results go; default out/quickstart"
+fail() { printf 'quickstart.sh: error: %s\n' "$*" >&2; exit 2; }
+
+cuda=auto out=out/quickstart
+for argument in "$@"; do
+  case "$argument" in
+    --cuda=auto | --cuda=on | --cuda=off) cuda=${argument#*=} ;;
+    -h | --help) echo "$usage"; exit 0 ;;
+    -*) printf '%s\n' "quickstart.sh: error: unknown argument '$argument'" "$usage" >&2; exit 2 ;;
+    *) out=$argument ;;
+  esac
+done
+
+# Only what an earlier run left is removed.
+if [[ -e "$out" || -L "$out" ]]; then
+  [[ -d "$out" ]] || fail "'$out' is there and no folder; name another"
+  others=$(find "$out/" -mindepth 1 -maxdepth 1 ! -name embedded ! -name cluster)
+  if [[ -n "$others" ]] || { [[ -e "$out/embedded" || -e "$out/cluster" ]] && [[ ! -f "$out/embedded/summary.json" ]]; }; then
+    fail "'$out' holds something other than an earlier run's embedded/ and cluster/; name another folder or remove it"
+  fi
+  rm -rf "$out/embedded" "$out/cluster"
 fi
 mkdir -p "$out"
 
+gpu() { [[ -e /dev/nvidia0 ]] || { command -v nvidia-smi >/dev/null && nvidia-smi -L >/dev/null 2>&1; }; }
+device=(-DHDPS_CUDA=ON -DHDPS_CUDA_ARCHITECTURES=native)
+if [[ "$cuda" == off ]]; then
+  device=(-DHDPS_CUDA=OFF) said="without device code, as --cuda=off says"
+elif gpu; then
+  said="with device code for this machine's GPU; --cuda=off leaves it out"
+elif [[ "$cuda" == on ]]; then
+  device=(-DHDPS_CUDA=ON) said="with device code, as --cuda=on says, though this machine shows no GPU"
+elif [[ -x build/bin/hdps ]] && grep -q '^HDPS_CUDA:BOOL=ON$' build/CMakeCache.txt; then
+  device=() said="as build/ was configured before; --cuda=off leaves device code out"
+else
+  device=(-DHDPS_CUDA=OFF) said="without device code: this machine shows no GPU; --cuda=on brings it"
+fi
+if [[ "$cuda" == on || "$said" == with\ * ]] && ! command -v nvcc >/dev/null && [[ ! -x /usr/local/cuda/bin/nvcc ]]; then
+  [[ "$cuda" != on ]] || fail "--cuda=on needs CUDA's compiler, and there is no nvcc; install CUDA 12 or newer, or leave --cuda=on out"
+  device=(-DHDPS_CUDA=OFF) said="without device code: there is a GPU but no nvcc; CUDA 12 or newer brings it"
+fi
+cores=$(nproc)
+
 echo "== 1 of 4: packages"
 scripts/install_deps.sh
-echo "== 2 of 4: build (a few minutes the first time)"
-scripts/build.sh release hdps hdps-scheduler hdps-server hdps-worker
+echo "== 2 of 4: build, $said"
+echo "about $(((processor_minutes + cores - 1) / cores)) minutes the first time on $cores quiet cores ($processor_minutes minutes of processor time)"
+scripts/build.sh release "${device[@]}" hdps hdps-scheduler hdps-server hdps-worker
 echo "== 3 of 4: Wide&Deep on census data, the whole cluster in one process"
 build/bin/hdps train --job=examples/census/census.json --out="$out/embedded" \
   --servers=2 --workers=2

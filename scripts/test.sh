@@ -1,10 +1,28 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test. Arguments go to ctest, as in -R name.
-# HDPS_TESTS=share leaves out what docs/night.md lists.
+# Installs what is missing, builds, and runs what a change needs: every test, of long ones a share.
+#   scripts/test.sh [--full] [ARGUMENT OF CTEST...]
+#   --full   all of every test, which takes hours; docs/night.md says what that adds
+# At its end it says what was left out, and why. With arguments, as in -R name, it runs those alone.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-scripts/install_deps.sh
+export HDPS_TESTS=share
+if [[ ${1:-} == --full ]]; then
+  export HDPS_TESTS=all
+  shift
+fi
+# Seconds of one core, in the mean of a build from nothing and as test_summary.py adds up the tests.
+step_seconds=2 share_seconds=1000
+cores=$(nproc)
+
+scripts/install_deps.sh --tests
+if (($# == 0)); then
+  steps=$(scripts/build.sh release -n | grep -c '^\[' || true)
+  build_minutes=$((steps * step_seconds / cores / 60 + 1))
+  tests="$((share_seconds / cores / 60 + 1)) minutes of tests"
+  [[ $HDPS_TESTS == share ]] || tests="hours of tests"
+  echo "test.sh: about $build_minutes minutes of building and $tests, on $cores cores with nothing else to do"
+fi
 scripts/build.sh release
 echo "test.sh: running the tests"
 # Some tests start whole clusters: no more of them at once than there are cores.
@@ -12,10 +30,10 @@ results=build/test_results.xml
 keep=()
 (($#)) || keep=(--output-junit "$PWD/$results" --test-output-size-passed 100000)
 status=0
-ctest --test-dir build --output-on-failure -j "$(nproc)" --no-tests=error "${keep[@]}" "$@" || status=$?
+ctest --test-dir build --output-on-failure -j "$cores" --no-tests=error "${keep[@]}" "$@" || status=$?
 if (($# == 0)); then
   echo
-  echo "What the tests measured (all that they printed: $results):"
+  echo "What the tests measured, and what was left out (all that they printed: $results):"
   python3 scripts/dev/test_summary.py "$results"
 fi
 exit "$status"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/activity.h"
 
 namespace hdps {
 

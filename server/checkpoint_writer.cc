@@ -7,14 +7,14 @@
 
 namespace hdps {
 
-void CheckpointWriter::Start(Clock clock, std::string folder, std::vector<TakenSnapshot> taken) {
-  clock_ = clock;
-  folder_ = folder;
+void CheckpointWriter::Start(const Command& save, ViewId view, std::vector<TakenSnapshot> taken) {
+  clock_ = save.until;
+  folder_ = save.path;
   taken_ = std::move(taken);
-  work_.Start(executor_, [this, folder = std::move(folder)] {
+  work_.Start(executor_, [this, folder = save.path, view] {
     const auto write = [&]() -> Result<std::vector<SavedFile>> {
       HDPS_FAILPOINT_OR_RETURN("server.save.before_write");
-      return WritePack(files_, folder, taken_);
+      return WritePack(files_, folder, view, taken_);
     };
     saved_ = write();
     taken_.clear();

@@ -8,11 +8,13 @@
 
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/command_messages.h"
 #include "embedding/snapshot/snapshot.h"
 #include "server/background_work.h"
 
 namespace hdps {
+
+struct CommandDone;
 
 // What all copies of a server may take together; a save writes at once what is more.
 inline constexpr uint64_t kCopiesBytesMax = uint64_t{512} << 20;
@@ -25,8 +27,8 @@ class CheckpointWriter {
   CheckpointWriter(FileSystem& files, Executor& executor, std::function<void()> wake)
       : files_(files), executor_(executor), work_(std::move(wake)) {}
 
-  // Requires: not running().
-  void Start(Clock clock, std::string folder, std::vector<TakenSnapshot> taken);
+  // Writes what a kSave has taken into its folder, under names of `view`. Requires: not running().
+  void Start(const Command& save, ViewId view, std::vector<TakenSnapshot> taken);
   bool running() const { return work_.running(); }
   const std::string& folder() const { return folder_; }  // Of the last one.
   // A kAwaitSaved: its answer comes out of TakeAnswer() when the files are there or have failed. A

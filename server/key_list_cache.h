@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/protocol/messages.h"
+#include "common/base/buffer.h"
+#include "common/protocol/row_messages.h"
 #include "server/request_plan.h"
 
 namespace hdps {
@@ -34,6 +35,7 @@ class KeyListCache {
   void Remember(uint64_t number, std::shared_ptr<const KeyList> list) {
     lists_.insert_or_assign(number, std::move(list));
     if (lists_.size() > lists_max_) lists_.erase(lists_.begin());
+    CHECK_LE(lists_.size(), lists_max_);
   }
   // Null when it is not known.
   std::shared_ptr<const KeyList> Find(uint64_t number) const {

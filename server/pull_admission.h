@@ -6,8 +6,9 @@
 #include <limits>
 
 #include "common/base/ids.h"
-#include "common/job/job.h"
-#include "common/protocol/messages.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/row_messages.h"
 
 namespace hdps {
 

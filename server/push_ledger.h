@@ -39,6 +39,7 @@ class PushLedger {
     if (taken_.size() <= window_) return;
     floor_ = {taken_.begin()->value + 1};
     taken_.erase(taken_.begin());
+    CHECK_EQ(taken_.size(), window_);
   }
 
   size_t size() const { return taken_.size(); }

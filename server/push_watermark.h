@@ -1,6 +1,8 @@
 // How far one worker's own pushes have come at this server.
 #pragma once
 
+#include <glog/logging.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <set>
@@ -28,8 +30,12 @@ class PushWatermark {
   void Add(Clock clock) {
     if (clock < next_) return;
     beyond_.insert(clock);
-    if (beyond_.size() > window_) next_ = *beyond_.begin();
+    if (beyond_.size() > window_) {
+      CHECK_GE(*beyond_.begin(), next_);
+      next_ = *beyond_.begin();
+    }
     Close();
+    CHECK_LE(beyond_.size(), window_);
   }
   void Finish(Clock clock) {
     next_ = std::max(next_, clock);

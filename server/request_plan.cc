@@ -3,6 +3,9 @@
 
 #include <string>
 
+#include "common/job/job_spec.h"
+#include "common/net/frame.h"
+#include "common/protocol/row_messages.h"
 #include "embedding/memory/row_policy.h"
 
 namespace hdps {
@@ -69,9 +72,9 @@ Result<RequestPlan> PlanRequest(const Job& job, OwnShards own_shards, RowShape s
       plan.num_floats += num_keys * table.row_floats;
     }
   }
-  // A reply may carry a position with each of its rows.
+  // A reply may carry a position with each of its rows, and a push of as many gradients its keys.
   const uint64_t reply_bytes =
-      uint64_t{plan.num_floats} * sizeof(float) + uint64_t{keys} * sizeof(uint32_t);
+      uint64_t{plan.num_floats} * sizeof(float) + uint64_t{keys} * sizeof(Key);
   if (reply_bytes > kFrameBytesMax - kEnvelopeBytesMax) {
     return Status(Code::kResourceExhausted,
                   "the rows of " + std::to_string(keys) + " keys are " +

@@ -6,11 +6,15 @@
 #include <span>
 #include <vector>
 
+#include "common/base/buffer.h"
+#include "common/base/dtype.h"
+#include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/job/job.h"
-#include "common/protocol/messages.h"
 
 namespace hdps {
+
+struct Job;
+struct TableKeys;
 
 // The keys of one table that lie in one shard, as ranges of the request's sections.
 struct ShardPiece {

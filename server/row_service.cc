@@ -9,8 +9,11 @@
 #include <string>
 #include <utility>
 
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/failpoint.h"
-#include "embedding/memory/gradient_scale.h"
+#include "common/protocol/message_dispatch.h"
+#include "common/protocol/view.h"
 #include "server/groups/refusal.h"
 
 namespace hdps {
@@ -79,41 +82,36 @@ void RowService::Reset(Clock clock, std::unique_ptr<ShardSet> shards) {
 }
 
 void RowService::OnRequest(PeerId from, const Frame& frame) {
+  CHECK(shards_ != nullptr) << "a request before the first view";
   const auto worker = workers_.find(from);
-  const Asker asker{from, frame.header.request_id};
   if (frame.header.view > view_.value) return Postpone(from, frame);
   if (worker == workers_.end()) {
     ++counters_.dropped;
     return;
   }
   if (frame.header.view < view_.value && !sabotage_.old_views_served) {
-    return Refuse(
-        asker, frame,
+    return RefuseUnread(
+        from, frame,
         {Code::kStaleView, "routed by view " + std::to_string(frame.header.view) +
                                ", this server is in view " + std::to_string(view_.value)});
   }
   change_.reset();
-  switch (static_cast<MessageKind>(frame.header.kind)) {
-    case MessageKind::kPullRequest:
-      return OnPull(asker, worker->second, frame);
-    case MessageKind::kPushRequest:
-      return OnPush(asker, worker->second, frame);
-    case MessageKind::kAdvanceRequest:
-      return OnAdvance(asker, worker->second, frame);
-    case MessageKind::kStoreRequest:
-      return OnStore(asker, frame);
-    case MessageKind::kSquaresRequest:
-      return OnSquares(asker, frame);
-    default:
-      ++counters_.dropped;
-  }
+  const Call call{{from, frame.header.request_id}, worker->second, frame};
+  const auto take = [&](const Status& decoded, auto request) {
+    if (decoded.ok()) return On(call, std::move(request));
+    ++counters_.dropped;
+  };
+  const bool known =
+      DispatchMessage<PullRequest, PushRequest, AdvanceRequest, StoreRequest, SquaresRequest>(frame,
+                                                                                              take);
+  if (!known) ++counters_.dropped;
 }
 
 void RowService::Postpone(PeerId from, const Frame& frame) {
   ++counters_.dropped;
-  Refuse({from, frame.header.request_id}, frame,
-         {Code::kUnavailable,
-          "this server is not ready for requests of view " + std::to_string(frame.header.view)});
+  RefuseUnread(from, frame,
+               {Code::kUnavailable, "this server is not ready for requests of view " +
+                                        std::to_string(frame.header.view)});
 }
 
 template <typename Message>
@@ -132,13 +130,24 @@ void RowService::Reply(Asker asker, const Message& message) {
   outgoing_.push_back({asker.peer, std::move(frame)});
 }
 
-// Answers `frame` with the failure, in the kind of its reply.
-void RowService::Refuse(Asker asker, const Frame& frame, const Status& why) {
+void RowService::CountRefusal(const Status& why) {
   counters_.refused += why.code() != Code::kUnavailable;
   if (why.code() == Code::kCorruption) {
-    LOG_EVERY_N(WARNING, 100) << "refused a request of peer " << asker.peer.value << ": "
-                              << why.message();
+    LOG_EVERY_N(WARNING, 100) << "refused a request of a worker: " << why.message();
   }
+}
+
+template <typename Message>
+void RowService::Refuse(Asker asker, Message reply, const Status& why) {
+  CHECK(!why.ok());
+  CountRefusal(why);
+  reply.code = why.code();
+  reply.message = why.message();
+  Reply(asker, reply);
+}
+
+void RowService::RefuseUnread(PeerId from, const Frame& frame, const Status& why) {
+  CountRefusal(why);
   std::optional<Frame> refusal = RefusalOf(frame, why, finished());
   if (!refusal) {
     counters_.dropped += why.code() != Code::kUnavailable;  // An advance's repeat comes.
@@ -146,30 +155,29 @@ void RowService::Refuse(Asker asker, const Frame& frame, const Status& why) {
   }
   refusal->header.sender = self_.value;
   refusal->header.view = view_.value;
-  outgoing_.push_back({asker.peer, *std::move(refusal)});
+  outgoing_.push_back({from, *std::move(refusal)});
 }
 
 // ---- Pull.
 
-void RowService::OnPull(Asker asker, WorkerId worker, const Frame& frame) {
-  ParkedPull pull{asker, worker, {}, {}};
-  Status status = DecodeMessage(frame, &pull.request);
-  if (!status.ok()) {
-    ++counters_.dropped;
-    return;
-  }
-  const PullMode mode = pull.request.mode;
+void RowService::On(const Call& call, PullRequest request) {
+  const Asker asker = call.asker;
+  const PullMode mode = request.mode;
   const RowShape shape = mode == PullMode::kWithState ? RowShape::kWithState : RowShape::kWeights;
+  const auto refuse = [&](const Status& why) {
+    PullReply reply;
+    reply.min_clock = finished();
+    Refuse(asker, std::move(reply), why);
+  };
   Result<std::shared_ptr<const KeyList>> list =
-      FindKeys(asker.peer, {pull.request.list, shape}, pull.request.tables, pull.request.keys);
-  if (!list.ok()) return Refuse(asker, frame, list.status());
-  pull.list = *std::move(list);
+      FindKeys(asker.peer, {request.list, shape}, request.tables, request.keys);
+  if (!list.ok()) return refuse(list.status());
+  ParkedPull pull{asker, call.worker, std::move(request), *std::move(list)};
   if (!IsTraining(mode) || sabotage_.no_gate || Admitted(pull)) return AnswerPull(pull);
   ++counters_.pulls_parked;
   if (!gate_.Park(asker.peer, asker.request_id, AdmissionOf(job_.train.mode, pull.request),
                   std::move(pull))) {
-    Refuse(asker, frame,
-           {Code::kResourceExhausted,
+    refuse({Code::kResourceExhausted,
             "too many pulls of this worker wait for slower workers already; send fewer at once"});
   }
 }
@@ -242,76 +250,18 @@ void RowService::AnswerPull(const ParkedPull& pull) {
 
 // ---- Push.
 
-void RowService::OnPush(Asker asker, WorkerId worker, const Frame& frame) {
-  PlannedPush push;
-  if (!DecodeMessage(frame, &push.request).ok()) {
-    ++counters_.dropped;
-    return;
-  }
+void RowService::On(const Call& call, PushRequest request) {
   PushAck ack;
-  ack.sequence = push.request.sequence;
-  Status status = PlanPush(asker.peer, &push);
+  ack.sequence = request.sequence;
+  PlannedPush push;
+  push.request = std::move(request);
+  Status status = PlanPush(call.asker.peer, &push);
   HDPS_FAILPOINT("server.push.judged");
-  if (status.ok()) status = TakePush(asker.peer, worker, std::move(push));
-  if (!status.ok()) return Refuse(asker, frame, status);
+  if (status.ok()) status = TakePush(call.asker.peer, call.worker, std::move(push));
+  if (!status.ok()) return Refuse(call.asker, std::move(ack), status);
   HDPS_FAILPOINT("server.push.before_ack");
-  Acknowledge(asker, ack);
+  Acknowledge(call.asker, ack);
   Progress();
-}
-
-Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
-  const PushRequest& request = push->request;
-  HDPS_ASSIGN_OR_RETURN(push->list, FindKeys(worker, {request.list}, request.tables, request.keys));
-  return CheckGradients(*shards_, *push);
-}
-
-Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
-  const Clock clock = push.request.clock;
-  const Sequence sequence = push.request.sequence;
-  if (sync_ && clock < combiner_.next()) {  // Its step has been applied, so it was taken.
-    ++counters_.pushes_repeated;
-    return {};
-  }
-  if (sync_ && combiner_.TooFarAhead(clock)) {  // Others' pushes must come first.
-    return {Code::kUnavailable, "push of clock " + std::to_string(clock) +
-                                    " while the step at hand is " +
-                                    std::to_string(combiner_.next())};
-  }
-  PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
-  if (!sabotage_.no_ledger) {
-    switch (ledger.Check(sequence)) {
-      case PushLedger::Verdict::kFirst:
-        break;
-      case PushLedger::Verdict::kRepeat:
-        ++counters_.pushes_repeated;
-        return {};
-      case PushLedger::Verdict::kTooOld:
-        return {Code::kCorruption,
-                "push " + std::to_string(sequence.value) + " is older than the last " +
-                    std::to_string(job_.cluster.pushes_in_flight_max) +
-                    " of this worker; no more than that many may be on their way"};
-    }
-    if (sync_ && combiner_.Holds(worker, clock)) {
-      return {Code::kCorruption, "a second push of clock " + std::to_string(clock) +
-                                     "; a worker sends one for each step and server"};
-    }
-    ledger.Record(sequence);
-    HDPS_FAILPOINT("server.push.recorded");
-  }
-  ++counters_.pushes;
-  change_ = records_changes_ ? WithKeys(push) : Frame();
-  if (push.request.num_examples > 0) {
-    push.scale = PartScale(job_.parallel, push.request.num_examples);
-  }
-  if (sync_) {
-    if (!combiner_.Holds(worker, clock)) combiner_.Hold(worker, std::move(push));
-    return {};
-  }
-  std::vector<PlannedPush> alone;
-  alone.push_back(std::move(push));
-  StepPushes(job_, std::move(alone), 1, clock).Apply(*shards_, 1);
-  progress_.at(worker).Add(clock);
-  return {};
 }
 
 StepPushes RowService::PushesOf(SyncCombiner::Step step) const {
@@ -346,55 +296,49 @@ void RowService::Progress() {
 
 // ---- Advance, Store.
 
-void RowService::OnAdvance(Asker asker, WorkerId worker, const Frame& frame) {
-  AdvanceRequest request;
-  if (!DecodeMessage(frame, &request).ok()) {
+void RowService::On(const Call& call, const AdvanceRequest& request) {
+  // Nobody can have finished a step that is so far behind the one at hand.
+  if (sync_ && combiner_.TooFarAhead(request.clock - 1)) {
     ++counters_.dropped;
     return;
   }
-  clocks_.Advance(worker, request.clock);
+  clocks_.Advance(call.worker, request.clock);
   if (std::optional<SyncCombiner::Step> step = norm_.Release(request.clock - 1)) {
     ApplyStep(*std::move(step), ShrinkTo(job_.train.clip_norm, request.squares));
   }
-  progress_.at(worker).Finish(request.clock);
+  progress_.at(call.worker).Finish(request.clock);
   HDPS_FAILPOINT("server.advance.taken");
   Progress();
   AdvanceAck ack;
   ack.clock = request.clock;
-  change_ = records_changes_ ? frame : Frame();
-  Acknowledge(asker, ack);
+  change_ = records_changes_ ? call.frame : Frame();
+  Acknowledge(call.asker, ack);
 }
 
-void RowService::OnSquares(Asker asker, const Frame& frame) {
-  SquaresRequest request;
-  if (!DecodeMessage(frame, &request).ok() || !clips_norm_) {
+void RowService::On(const Call& call, const SquaresRequest& request) {
+  if (!clips_norm_) {
     ++counters_.dropped;
     return;
   }
-  const std::optional<SquareSum> squares = norm_.Ask(asker.peer, request.clock, asker);
-  if (squares) Reply(asker, SquaresReply{Code::kOk, "", *squares});
+  const std::optional<SquareSum> squares = norm_.Ask(call.asker.peer, request.clock, call.asker);
+  if (squares) Reply(call.asker, SquaresReply{Code::kOk, "", *squares});
 }
 
-void RowService::OnStore(Asker asker, const Frame& frame) {
-  StoreRequest request;
-  if (!DecodeMessage(frame, &request).ok()) {
-    ++counters_.dropped;
-    return;
-  }
+void RowService::On(const Call& call, const StoreRequest& request) {
   Result<RequestPlan> plan = PlanRequest(job_, own_shards(), RowShape::kEither, request.tables);
   Status status = plan.status();
   if (plan.ok()) status = shards_->CheckKeys(*plan, request.keys);
   if (status.ok()) status = shards_->CheckFloats(*plan, request.keys, request.rows);
-  if (!status.ok()) return Refuse(asker, frame, status);
+  if (!status.ok()) return Refuse(call.asker, StoreAck(), status);
   PushLedger& ledger =
-      store_ledgers_.try_emplace(asker.peer, job_.cluster.pushes_in_flight_max).first->second;
+      store_ledgers_.try_emplace(call.asker.peer, job_.cluster.pushes_in_flight_max).first->second;
   // What is older than the ledger knows was acknowledged: nothing of it is missing either.
   if (sabotage_.no_ledger || ledger.Check(request.sequence) == PushLedger::Verdict::kFirst) {
     if (!sabotage_.no_ledger) ledger.Record(request.sequence);
     shards_->Store(*plan, request);
-    change_ = records_changes_ ? frame : Frame();
+    change_ = records_changes_ ? call.frame : Frame();
   }
-  Acknowledge(asker, StoreAck());
+  Acknowledge(call.asker, StoreAck());
 }
 
 }  // namespace hdps

@@ -7,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
 #include "server/key_list_cache.h"
 #include "server/push_ledger.h"
 #include "server/push_watermark.h"
@@ -22,6 +20,8 @@
 #include "server/vector_clock.h"
 
 namespace hdps {
+
+struct View;
 
 // One server's protocol with the workers of its view, without membership and commands.
 //
@@ -89,11 +89,17 @@ class RowService {
     std::shared_ptr<const KeyList> list;
   };
 
-  void OnPull(Asker asker, WorkerId worker, const Frame& frame);
-  void OnPush(Asker asker, WorkerId worker, const Frame& frame);
-  void OnAdvance(Asker asker, WorkerId worker, const Frame& frame);
-  void OnStore(Asker asker, const Frame& frame);
-  void OnSquares(Asker asker, const Frame& frame);
+  // Where a request comes from, and the frame that it was decoded from.
+  struct Call {
+    Asker asker;
+    WorkerId worker;
+    const Frame& frame;
+  };
+  void On(const Call& call, PullRequest request);
+  void On(const Call& call, PushRequest request);
+  void On(const Call& call, const AdvanceRequest& request);
+  void On(const Call& call, const StoreRequest& request);
+  void On(const Call& call, const SquaresRequest& request);
 
   // What a request names: the keys it carries, checked and remembered under `number`, or those that
   // were sent under it before.
@@ -119,7 +125,12 @@ class RowService {
   // Whether the rows hold the pushes of its own worker that a pull must see.
   bool HoldsOwnPushes(const ParkedPull& pull) const;
   void AnswerPull(const ParkedPull& pull);
-  void Refuse(Asker asker, const Frame& frame, const Status& why);
+  // Answers a request that nobody has decoded, and nobody will.
+  void RefuseUnread(PeerId from, const Frame& frame, const Status& why);
+  // Answers one that was decoded; `reply`: with what it says beside the reason.
+  template <typename Message>
+  void Refuse(Asker asker, Message reply, const Status& why);
+  void CountRefusal(const Status& why);
   template <typename Message>
   void Reply(Asker asker, const Message& message);
   template <typename Message>

@@ -4,7 +4,12 @@
 #include <glog/logging.h>
 
 #include "common/base/byte_count.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/net/frame.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/manifest_parts.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 

@@ -4,11 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/job/job.h"
-#include "common/protocol/messages.h"
 #include "server/server_memory_limit.h"
 
 namespace hdps {
+
+struct CommandDone;
+struct Job;
 
 // Where every table lives and is updated, and what bounds this server's memory beside the rows.
 void LogPlacement(const Job& job, uint32_t rank, size_t own_shards, size_t workers, int threads);

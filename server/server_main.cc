@@ -6,21 +6,21 @@
 #include <string>
 #include <utility>
 
-#include "common/job/job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/platform/random.h"
 #include "common/process/daemon.h"
 #include "server/server_memory_limit.h"
 #include "server/server_process.h"
 
 DEFINE_string(listen, "tcp://127.0.0.1:0",
-              "Where this server listens, as workers reach it; port 0 picks one");
-DEFINE_string(data_plane, "curve",
-              "With --keys, how rows and gradients travel over tcp: curve (encrypted) or "
-              "authenticated (in the clear, on a second port: the one after that of --listen, or "
-              "--listen=HOST:PORT+DATA_PORT; a firewall opens both)");
+              "Where this server listens, as workers reach it; port 0 picks one. With --keys rows "
+              "travel by a second port: the one after it, or HOST:PORT+DATA_PORT names it");
 DEFINE_string(
     spill_path, "",
     "Folder for rows beyond cluster.memory_limit where the job names none; empty: one below "
@@ -36,7 +36,7 @@ constexpr char kProgram[] = "hdps-server";
 constexpr char kUsage[] =
     "hdps-server: holds rows of a job's tables and updates them\n"
     "usage: hdps-server --job=FILE --scheduler=ADDRESS [flags]";
-constexpr std::string_view kFlags[] = {"listen", "data_plane", "spill_path", "expected_rows"};
+constexpr std::string_view kFlags[] = {"listen", "spill_path", "expected_rows"};
 
 Result<ProcessEnd> Run() {
   HDPS_ASSIGN_OR_RETURN(const DaemonFlags flags, ReadDaemonFlags(KeyRole::kServer));
@@ -57,10 +57,10 @@ Result<ProcessEnd> Run() {
   options.node.spill_folder = FLAGS_spill_path;
   NodeIdentity& identity = options.node.identity;
   if (options.node.spill_folder.empty()) {
-    options.node.spill_folder = "/tmp/hdps_spill_" + std::to_string(identity.self.value);
+    options.node.spill_folder = "/tmp/hdps_spill_" + std::to_string(NewPeerId().value);
   }
-  TransportOptions connections = flags.connections.Options(identity.self);
-  HDPS_ASSIGN_OR_RETURN(connections.data_plane, ReadDataPlane(flags.connections, FLAGS_data_plane));
+  TransportOptions connections = flags.connections.Options(member.name);
+  connections.data_port = flags.connections.keys != nullptr;
   HoldWithinLimit(*options.node.job, &connections.limits);
   const std::unique_ptr<Transport> transport = flags.faults.Around(NewZmqTransport(connections));
   HDPS_ASSIGN_OR_RETURN(identity.own_address, transport->Listen(FLAGS_listen));

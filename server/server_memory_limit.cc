@@ -7,8 +7,17 @@
 #include <charconv>
 
 #include "common/base/byte_count.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/process/command_line.h"
 #include "embedding/disk/disk_rows.h"
 #include "embedding/memory/row_policy.h"
@@ -174,6 +183,23 @@ MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_
   return plan;
 }
 
+std::vector<MemoryPart> MemoryOfServers(const Job& job, size_t own_shards) {
+  double dense = 0, sketches = 0;
+  for (const TableSpec& table : job.tables) {
+    if (table.policy.admit_after > 1) {
+      sketches += static_cast<double>(table.policy.admit_sketch_bytes);
+    }
+    if (table.dense) {
+      dense += double(DenseFloatsAtServers(job) / table.dim) * double(RowBytes(table));
+    }
+  }
+  const double part = static_cast<double>(own_shards) / job.cluster.shards;
+  return {{"dense layers with their optimizer's state (model.hidden, model.layers)",
+           static_cast<uint64_t>(part * dense)},
+          {"sketches of keys without a row (policy.admit_sketch_bytes)",
+           static_cast<uint64_t>(part * sketches)}};
+}
+
 std::string WhyLimitIsTooSmall(const Job& job, const MemoryLimitOptions& options,
                                uint64_t process_bytes) {
   const uint64_t limit = job.cluster.memory_limit;
@@ -234,6 +260,8 @@ Result<std::unique_ptr<ServerMemoryLimit>> ServerMemoryLimit::Make(
   LOG(INFO) << "memory of server " << options.rank << ": " << plan.Text()
             << (rows_known ? "" : " before the first row; rows as they come")
             << (limit > 0 ? ", limit " + ShowByteCount(limit) : std::string());
+  HDPS_RETURN_IF_ERROR(CheckMemory("server " + std::to_string(options.rank),
+                                   MemoryOfServers(job, options.own_shards), MostMemory(files)));
   if (limit == 0) return std::unique_ptr<ServerMemoryLimit>();
   const std::string why = WhyLimitIsTooSmall(job, options, process);
   if (!why.empty()) return Status(Code::kInvalidArgument, why);

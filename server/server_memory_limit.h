@@ -5,16 +5,19 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/base/thread_annotations.h"
-#include "common/job/job.h"
 #include "common/net/peer_limits.h"
+#include "common/planning/memory_check.h"
 #include "common/platform/file_system.h"
 #include "embedding/disk/disk_store.h"
 #include "embedding/shard_memory.h"
 
 namespace hdps {
+
+struct Job;
 
 struct MemoryLimitOptions {
   std::string spill_folder;  // Where the job names none.
@@ -40,6 +43,9 @@ struct MemoryPlan {
 };
 MemoryPlan PlanMemory(const Job& job, const MemoryLimitOptions& options, uint64_t process_bytes);
 
+// The memory that the job's settings alone ask of servers with so many of its shards, at least.
+std::vector<MemoryPart> MemoryOfServers(const Job& job, size_t own_shards);
+
 // Where the limit cannot be kept: why, and which limit or how many servers would do. Empty: it can.
 std::string WhyLimitIsTooSmall(const Job& job, const MemoryLimitOptions& options,
                                uint64_t process_bytes);
@@ -60,8 +66,9 @@ uint64_t PeakResidentBytes(FileSystem& files);
 // system says the process takes, less the rows; otherwise it is what the plan says.
 class ServerMemoryLimit {
  public:
-  // Null when the job sets no limit. Logs the plan. kInvalidArgument when the limit leaves no room
-  // for rows, also for what finds those expected on disk, or the folder cannot be used.
+  // Null when the job sets no limit. Logs the plan. kInvalidArgument when the process cannot have
+  // what the settings ask for (CheckMemory), when the limit leaves no room for rows, also for what
+  // finds those expected on disk, or the folder cannot be used.
   static Result<std::unique_ptr<ServerMemoryLimit>> Make(const Job& job,
                                                          const MemoryLimitOptions& options,
                                                          FileSystem& files);

@@ -13,10 +13,13 @@
 
 #include "common/platform/failpoint.h"
 #include "common/process/member_options.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
 #include "server/activity_watch.h"
 #include "server/background_work.h"
 #include "server/checkpoint_writer.h"
 #include "server/commanded_folder.h"
+#include "server/groups/heard_members.h"
 #include "server/groups/hosted_groups.h"
 #include "server/groups/refusal.h"
 #include "server/groups/rows_command.h"
@@ -80,14 +83,15 @@ struct ServerNode::Impl {
 
   MembershipClient membership;
   std::shared_ptr<const View> view;           // The last one `groups` were told.
+  HeardMembers heard;                         // Those of `view`, and a few frames of others.
   uint32_t rows_restart = 0;                  // View::restarts that the rows at hand belong to.
   bool rows_missing = false;                  // Of shards that may have come to this server.
   std::unique_ptr<ServerMemoryLimit> memory;  // Null: unlimited.
   HostedGroups groups;                        // Use it.
-  uint64_t dropped = 0;                       // Frames of no group that is here.
-  std::deque<Command> commands;               // Not begun; carried out one after the other.
-  std::vector<Outgoing> answers;              // Of requests that have ended.
-  std::deque<Request> requests;               // Came while one was being answered; each once.
+  uint64_t dropped = 0;            // Frames of no group that is here, or not worth a look.
+  std::deque<Command> commands;    // Not begun; carried out one after the other.
+  std::vector<Outgoing> answers;   // Of requests that have ended.
+  std::deque<Request> requests;    // Came while one was being answered; each once.
   std::optional<Command> current;  // What `background` works on; none: a request, or nothing.
   CommandOutcome done_command;     // Of the command, when it has ended.
   CheckpointWriter writer;         // Of what saves have taken.
@@ -153,6 +157,7 @@ void ServerNode::Impl::OnNewView() {
     groups.DropRows();
   }
   view = next;
+  heard.OnView(*view);
   groups.OnView(*view);
   HDPS_FAILPOINT("server.view.entered");
   FinishRequest();
@@ -168,11 +173,17 @@ void ServerNode::Impl::Refuse(const Command& command, const std::string& why) {
 }
 
 void ServerNode::Impl::StartCommand(const Command& command) {
+  CHECK(!current.has_value() && !background.running());
   const bool begins_anew = command.command == CommandKind::kLoad && command.path.empty();
   if (!begins_anew &&
       (command.command == CommandKind::kLoad || command.command == CommandKind::kSave)) {
     const Status sound = CheckCommandedFolder(command.path);
     if (!sound.ok()) return Refuse(command, sound.message());
+  }
+  // This server stood still, and was replaced meanwhile: others have saved for it.
+  if (command.command == CommandKind::kSave && !options.sabotage.saves_over &&
+      files.Exists(JoinPath(command.path, kManifestName))) {
+    return Refuse(command, command.path + " is whole, and nothing is written into it any more");
   }
   HDPS_FAILPOINT("server.command.begun");
   // Who still wants his answer after the command will ask again.
@@ -205,6 +216,7 @@ void ServerNode::Impl::StartCommand(const Command& command) {
 void ServerNode::Impl::FinishCommand() {
   CommandOutcome outcome = std::move(done_command);
   CommandDone& done = outcome.done;
+  CHECK(current.has_value());
   const Command command = *std::exchange(current, std::nullopt);
   if (command.command == CommandKind::kLoad && (!command.keep || done.code == Code::kOk)) {
     groups.Reset(command.until, std::move(outcome.loaded));
@@ -223,7 +235,10 @@ void ServerNode::Impl::FinishCommand() {
     if (options.own_process) done.process_bytes = PeakResidentBytes(files);
     LogRows(done, memory.get());
   }
-  if (done.taken) writer.Start(command.until, command.path, std::move(outcome.taken));
+  if (done.taken) {
+    writer.Start(command, options.sabotage.saves_over ? ViewId() : command.view,
+                 std::move(outcome.taken));
+  }
   HDPS_FAILPOINT("server.command.before_answer");
   membership.Answer(done);
 }
@@ -246,11 +261,7 @@ void ServerNode::Impl::Serve(Request request) {
     group->OnFrame(request.from, request.frame);
     return FinishRequest();
   }
-  const auto is_from = [&](const Member& member) { return member.peer == request.from; };
-  if (serving() && std::ranges::none_of(view->workers, is_from) &&
-      std::ranges::none_of(view->Holders(), is_from)) {
-    return;
-  }
+  if (serving() && !heard.Has(request.from)) return;
   // Repeats among the servers have no number, and do no harm.
   const FrameHeader& header = request.frame.header;
   const auto is_same = [&](const Request& waiting) {
@@ -326,6 +337,10 @@ ServerNode::~ServerNode() {
 
 void ServerNode::OnFrame(PeerId from, Frame frame) {
   if (impl_->membership.OnFrame(from, frame)) return impl_->AfterMembership();
+  if (!impl_->heard.Hears(from)) {
+    ++impl_->dropped;
+    return;
+  }
   if (frame.header.kind == static_cast<uint16_t>(MessageKind::kProbe)) {
     Frame ack = EncodeMessage(ProbeAck());
     ack.header.sender = impl_->options.identity.self.value;
@@ -341,6 +356,7 @@ void ServerNode::OnFrame(PeerId from, Frame frame) {
 }
 
 void ServerNode::OnTick(TimeMs now) {
+  impl_->heard.OnTick();
   impl_->Advance();
   if (impl_->view != nullptr && !impl_->serving()) {
     Heartbeat progress;

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "common/job/job.h"
 #include "common/net/node.h"
 #include "common/net/section_allocator.h"
 #include "common/platform/executor.h"
@@ -16,6 +15,8 @@
 #include "embedding/table.h"
 
 namespace hdps {
+
+struct Job;
 
 // Takes a safety mechanism out, so that a test can see its absence noticed. Never set elsewhere.
 struct ServerSabotage {
@@ -29,6 +30,7 @@ struct ServerSabotage {
   bool old_views_served = false;  // Requests of before the newest view are served.
   bool moved_rows_left = false;   // Shards that come to a server come without their rows.
   bool deltas_forget_erased = false;  // Rows that have left are not said to have.
+  bool saves_over = false;            // Who was replaced writes over what its successor has saved.
 };
 
 struct ServerNodeOptions {

@@ -6,6 +6,10 @@
 #include <utility>
 
 #include "common/base/shard_map.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "kernels/host/half_floats.h"
 #include "kernels/keys/key_shards.h"
 

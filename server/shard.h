@@ -7,10 +7,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/manifest.h"
-#include "common/protocol/messages.h"
 #include "embedding/shard_memory.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/table.h"
@@ -20,6 +17,8 @@
 #include "server/server_memory_limit.h"
 
 namespace hdps {
+
+struct Job;
 
 // One worker's push, checked and cut by shard.
 struct PlannedPush {

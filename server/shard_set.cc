@@ -7,8 +7,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/job/job_differences.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/failpoint.h"
-#include "common/protocol/manifest.h"
+#include "common/protocol/command_messages.h"
 #include "embedding/snapshot/snapshot.h"
 #include "kernels/host/half_floats.h"
 
@@ -280,11 +285,12 @@ void ShardSet::ForgetErased(Clock since) {
   for (Shard& shard : shards_) shard.ForgetErased(since);
 }
 
-Status ShardSet::Load(FileSystem& files, const std::string& folder, Clock clock) {
+Status ShardSet::Load(FileSystem& files, const Job& job, const std::string& folder, Clock clock) {
   HDPS_FAILPOINT_OR_RETURN("server.load.begun");
   HDPS_ASSIGN_OR_RETURN(const std::vector<CheckpointPart> chain, ReadChain(files, folder));
   const Manifest& manifest = chain.back().manifest;
-  if (manifest.tables_digest != tables_digest_) {
+  // Whether what differs and may is to differ was the scheduler's question.
+  if (!TablesFit(job, manifest.job_json, manifest.tables_digest)) {
     return {Code::kInvalidArgument,
             folder + ": the checkpoint of another job ('" + manifest.job_name +
                 "'): its tables, rules, shards or seed differ; give the job it was trained with"};

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/net/section_allocator.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/manifest.h"
-#include "common/protocol/messages.h"
 #include "server/request_plan.h"
 #include "server/shard.h"
 
 namespace hdps {
+
+struct Command;
+struct Job;
 
 // Every call runs one task a shard on the executor and returns when all are done, so no two tasks
 // ever touch one shard. Results do not depend on the number of threads.
@@ -83,10 +83,11 @@ class ShardSet {
                      CopyBudget* budget);
   // For tests: the next save with this `since` does not know which rows have left.
   void ForgetErased(Clock since);
-  // Requires: all shards are empty. After a failure the set is good for nothing.
+  // Requires: all shards are empty, and `job` is that of the set. After a failure the set is good
+  // for nothing.
   // kNotFound or kCorruption when the checkpoint is not whole, kInvalidArgument when it is another
   // job's.
-  Status Load(FileSystem& files, const std::string& folder, Clock clock);
+  Status Load(FileSystem& files, const Job& job, const std::string& folder, Clock clock);
   // Of a kLoad with `keep`: loads those of its shards that are here from its files. Requires: they
   // are empty. After a failure the job goes back to its checkpoint, so they are read once.
   Status LoadFrom(FileSystem& files, const Command& load);

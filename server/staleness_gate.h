@@ -1,6 +1,8 @@
 // Holds back pulls that would read rows older than the staleness bound allows.
 #pragma once
 
+#include <glog/logging.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -53,7 +55,9 @@ class StalenessGate {
         ++at;
         continue;
       }
-      --counts_[at->second.worker];
+      size_t& count = counts_.at(at->second.worker);
+      CHECK_GT(count, 0u);
+      --count;
       admitted.push_back(std::move(at->second.pull));
       at = parked_.erase(at);
     }

@@ -2,11 +2,14 @@
 #include "tools/checkpoint_model.h"
 
 #include <cinttypes>
-#include <cstdio>
 #include <utility>
 
 #include "common/base/shard_map.h"
+#include "common/job/job_differences.h"
+#include "common/job/job_spec.h"
 #include "common/job/table_slices.h"
+#include "common/platform/memory_full.h"
+#include "common/process/terminal.h"
 #include "embedding/snapshot/snapshot.h"
 #include "worker/dense/dense_state.h"
 
@@ -14,11 +17,10 @@ namespace hdps {
 
 void TellWhich(const FoundCheckpoint& found) {
   if (found.newest == kNoClock) return;
-  std::fprintf(stderr,
-               "step %" PRId64
-               " is the best that was evaluated, so %s is taken; --which=newest "
-               "takes step %" PRId64 "\n",
-               found.manifest.clock, found.folder.c_str(), found.newest);
+  PrintError("step %" PRId64
+             " is the best that was evaluated, so %s is taken; --which=newest "
+             "takes step %" PRId64 "\n",
+             found.manifest.clock, found.folder.c_str(), found.newest);
 }
 
 std::vector<TableSlice> EmptySlices(const Job& job, const Manifest& manifest, ShardId shard) {
@@ -39,19 +41,32 @@ Result<std::vector<TableSlice>> ReadShard(FileSystem& files, const FoundCheckpoi
   return slices;
 }
 
+namespace {
+
+// Settings that may change from step to step, such as the learning rate, score nothing.
+Status CheckIsOf(const Job& job, const FoundCheckpoint& found) {
+  const Manifest& manifest = found.manifest;
+  if (TablesFit(job, manifest.job_json, manifest.tables_digest)) return {};
+  const auto differences = DifferencesFrom(job, manifest.job_json, JobPart::kTables);
+  const bool told = differences.ok() && !differences->empty();
+  return {Code::kInvalidArgument,
+          "--checkpoint: " + found.folder + " was written by another job ('" + manifest.job_name +
+              "'), " +
+              (told ? "with other settings: " + TellDifferences(*differences)
+                    : "whose model, tables, rules, shards or seed differ from those of --job") +
+              "; give the job file it was trained with, or the checkpoint of this job"};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<CheckpointModel>> CheckpointModel::Load(FileSystem& files, const Job& job,
                                                                const std::string& path,
                                                                WhichCheckpoint which,
                                                                Executor& executor) {
+  const MemoryFor loading("the checkpoint's rows and dense layers");
   std::unique_ptr<CheckpointModel> loaded(new CheckpointModel(job));
   HDPS_ASSIGN_OR_RETURN(loaded->checkpoint_, OpenCheckpoint(files, path, which));
-  if (loaded->checkpoint_.manifest.tables_digest != TablesDigest(job)) {
-    return Status(Code::kInvalidArgument,
-                  "--checkpoint: " + loaded->checkpoint_.folder + " was written by another job ('" +
-                      loaded->checkpoint_.manifest.job_name +
-                      "'), whose model, tables, rules, shards or seed differ from those of --job; "
-                      "give the job file it was trained with");
-  }
+  HDPS_RETURN_IF_ERROR(CheckIsOf(job, loaded->checkpoint_));
   HDPS_ASSIGN_OR_RETURN(loaded->model_, NewModel(job, executor));
   HDPS_RETURN_IF_ERROR(loaded->ReadShards(files, executor));
   if (loaded->model_->dense_floats() > 0) loaded->model_->SetDense(loaded->DenseWeights());

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
@@ -15,6 +14,10 @@
 #include "worker/step/evaluation.h"
 
 namespace hdps {
+
+struct Job;
+struct Manifest;
+enum class WhichCheckpoint : uint8_t;
 
 // Of a shard of a checkpoint of the job: its tables, [Job::tables], without rows.
 std::vector<TableSlice> EmptySlices(const Job& job, const Manifest& manifest, ShardId shard);

@@ -3,25 +3,33 @@
 
 #include <gflags/gflags.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <system_error>
 
 #include "common/base/nearest_name.h"
-#include "common/job/job.h"
+#include "common/job/job_file.h"
 
 DEFINE_string(job, "", "Job file");
 DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
 DEFINE_string(out, "", "train: folder for results; predict: file for the probabilities");
 DEFINE_string(checkpoint, "", "A checkpoint's folder, or the --out of a run");
-DEFINE_string(data, "", "Files to score, FILE,...; empty: the job's data.eval");
+DEFINE_string(data, "",
+              "Files to score, FILE,...; a name with a comma stands alone, or in double quotes; "
+              "empty: the job's data.eval");
 DEFINE_string(which, "best",
               "Of a folder of checkpoints: best, the one whose evaluation was best, or newest");
 DEFINE_string(eval_set, "", "The job's evaluation set to score, by name; empty: its first");
 DEFINE_int64(max_bad_rows, -1,
              "Bad rows of the data that are passed over before the job ends; -1: the job file's "
-             "data.max_bad_rows");
+             "data.max_bad_rows; prepare: one in a hundred");
+DEFINE_string(numeric, "",
+              "generate: numeric columns that are filled, 13 at most and if not given; prepare: "
+              "columns that are numbers, NAME,...");
+DEFINE_string(
+    categorical, "",
+    "generate: categorical columns that are filled, 26 at most and if not given; prepare: "
+    "columns whose values name something, NAME,...");
 DEFINE_string(log, "info", "Least level that is logged: info, warning or error");
 DEFINE_bool(json, false, "Print JSON");
 DEFINE_string(rows, "",
@@ -77,11 +85,7 @@ Result<CommonFlags> ReadCommonFlags() {
   flags.checkpoint = FLAGS_checkpoint;
   flags.log = FLAGS_log;
   flags.threads = FLAGS_threads;
-  for (size_t begin = 0; begin < FLAGS_data.size();) {
-    const size_t end = std::min(FLAGS_data.find(',', begin), FLAGS_data.size());
-    if (end > begin) flags.data.push_back(FLAGS_data.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  flags.data = FLAGS_data;
   return flags;
 }
 

@@ -18,12 +18,13 @@ struct CommonFlags {
   std::string out;
   std::string checkpoint;
   WhichCheckpoint which = WhichCheckpoint::kBest;
-  std::vector<std::string> data;
+  std::string data;      // As SplitFileList takes it.
   std::string eval_set;  // Name of the job's set to score; empty: its first.
   std::string log;
   int threads = 0;
-  uint32_t workers = 1;  // evaluate, predict: that share the model.
-  bool dry_run = false;  // Likewise: only says who would hold what.
+  uint32_t workers = 1;           // evaluate, predict: that share the model.
+  bool dry_run = false;           // Likewise: only says who would hold what.
+  bool nan_for_bad_rows = false;  // predict: in their lines; else they are refused.
 };
 
 // A number and one of these units behind it, as 4.6G: in units of 1; nothing where it is none.

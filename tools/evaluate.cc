@@ -54,7 +54,7 @@ Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& execut
     scores.Add(data->job(), batch, of_batch);
     return book.Add(scores.scores, scores.labels, scores.weights, scores.groups);
   };
-  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score(/*labels=*/true, take));
+  HDPS_ASSIGN_OR_RETURN(const ScoreSums sums, data->Score({}, take));
   if (sums.examples == 0) {
     return Status(Code::kInvalidArgument, "--data: there is no row in these files");
   }

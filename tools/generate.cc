@@ -2,13 +2,14 @@
 // reached.
 #include <gflags/gflags.h>
 
-#include <cstdio>
+#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "common/base/nearest_name.h"
 #include "common/platform/file_system.h"
+#include "common/process/terminal.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/synthetic/synthetic_digits.h"
@@ -24,8 +25,8 @@ DEFINE_string(
     "wide_deep, pooled, field_pairs, triples; prepare: the job's model.type, wide_deep if "
     "not given");
 DEFINE_uint64(eval_rows, 20000, "Evaluation rows");
-DEFINE_uint32(numeric, 13, "Numeric columns that are filled, at most 13");
-DEFINE_uint32(categorical, 26, "Categorical columns that are filled, at most 26");
+DECLARE_string(numeric);
+DECLARE_string(categorical);
 DEFINE_uint64(vocabulary, 1000, "Values of each categorical column");
 DEFINE_uint64(seed, 1, "Decides everything");
 DEFINE_double(signal, 1.5, "Standard deviation of the planted logit");
@@ -50,11 +51,20 @@ Status WriteJob(FileSystem& files, const std::string& out, const std::string& jo
     HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, path, job));
   } else if (const Result<std::string> there = ReadWholeFile(files, path, kJobBytesMax);
              !there.ok() || *there != job) {
-    std::printf("%s is another job than would be written, and was left as it is\n", path.c_str());
+    PrintOut("%s is another job than would be written, and was left as it is\n", path.c_str());
   }
-  std::printf("to train on it: hdps train --job=%s --out=%s\n", path.c_str(),
-              JoinPath(out, "run").c_str());
+  PrintOut("to train on it: hdps train --job=%s --out=%s\n", path.c_str(),
+           JoinPath(out, "run").c_str());
   return {};
+}
+
+// How many columns a flag says, which means names of columns to prepare; empty: as many as there
+// are.
+Status ReadColumns(const std::string& flag, const std::string& text, uint32_t* columns) {
+  if (text.empty()) return {};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *columns);
+  if (error == std::errc() && end == text.data() + text.size()) return {};
+  return Mistaken("--" + flag + "=" + text + ": expected a number of columns");
 }
 
 Status GenerateLog(FileSystem& files, const std::string& folder, uint64_t rows) {
@@ -69,8 +79,8 @@ Status GenerateLog(FileSystem& files, const std::string& folder, uint64_t rows) 
   SyntheticLogSpec spec;
   spec.rows = rows;
   spec.eval_rows = FLAGS_eval_rows;
-  spec.numeric = FLAGS_numeric;
-  spec.categorical = FLAGS_categorical;
+  HDPS_RETURN_IF_ERROR(ReadColumns("numeric", FLAGS_numeric, &spec.numeric));
+  HDPS_RETURN_IF_ERROR(ReadColumns("categorical", FLAGS_categorical, &spec.categorical));
   spec.vocabulary = FLAGS_vocabulary;
   spec.zipf = FLAGS_zipf;
   spec.seed = FLAGS_seed;
@@ -81,13 +91,13 @@ Status GenerateLog(FileSystem& files, const std::string& folder, uint64_t rows) 
   spec.missing = FLAGS_missing;
   HDPS_ASSIGN_OR_RETURN(const BestReachable best, WriteSyntheticLog(files, folder, spec));
   const char* out = folder.c_str();
-  std::printf("%s/train.tsv: %llu rows; %s/eval.tsv: %llu rows; planted: %s, seed %llu\n", out,
-              static_cast<unsigned long long>(spec.rows), out,
-              static_cast<unsigned long long>(spec.eval_rows), model.c_str(),
-              static_cast<unsigned long long>(spec.seed));
-  std::printf("best reachable AUC on eval.tsv: %.5f (mean over draws of the labels: %.5f)\n",
-              best.auc, best.expected_auc);
-  std::printf("best reachable logloss: %.5f, CTR: %.4f\n", best.logloss, best.ctr);
+  PrintOut("%s/train.tsv: %llu rows; %s/eval.tsv: %llu rows; planted: %s, seed %llu\n", out,
+           static_cast<unsigned long long>(spec.rows), out,
+           static_cast<unsigned long long>(spec.eval_rows), model.c_str(),
+           static_cast<unsigned long long>(spec.seed));
+  PrintOut("best reachable AUC on eval.tsv: %.5f (mean over draws of the labels: %.5f)\n", best.auc,
+           best.expected_auc);
+  PrintOut("best reachable logloss: %.5f, CTR: %.4f\n", best.logloss, best.ctr);
   return WriteJob(files, folder, JobOfLog(spec));
 }
 
@@ -103,12 +113,12 @@ Status GenerateDigits(FileSystem& files, const std::string& folder, uint64_t row
   spec.idx = FLAGS_format == "idx";
   HDPS_ASSIGN_OR_RETURN(const double accuracy, WriteSyntheticDigits(files, folder, spec));
   const char* out = folder.c_str();
-  std::printf("%s/%s: %llu rows; %s/%s: %llu rows; seed %llu\n", out,
-              DigitsFile(spec, "train").c_str(), static_cast<unsigned long long>(spec.rows), out,
-              DigitsFile(spec, "eval").c_str(), static_cast<unsigned long long>(spec.eval_rows),
-              static_cast<unsigned long long>(spec.seed));
-  std::printf("accuracy of the nearest prototype on %s: %.4f\n", DigitsFile(spec, "eval").c_str(),
-              accuracy);
+  PrintOut("%s/%s: %llu rows; %s/%s: %llu rows; seed %llu\n", out,
+           DigitsFile(spec, "train").c_str(), static_cast<unsigned long long>(spec.rows), out,
+           DigitsFile(spec, "eval").c_str(), static_cast<unsigned long long>(spec.eval_rows),
+           static_cast<unsigned long long>(spec.seed));
+  PrintOut("accuracy of the nearest prototype on %s: %.4f\n", DigitsFile(spec, "eval").c_str(),
+           accuracy);
   return WriteJob(files, folder, JobOfDigits(spec));
 }
 

@@ -1,22 +1,22 @@
 // hdps: one command, and its subcommands.
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "common/base/nearest_name.h"
 #include "common/process/command_line.h"
+#include "common/process/terminal.h"
 #include "tools/commands.h"
 
 namespace {
 
 void PrintHelp(const std::vector<hdps::Subcommand>& commands) {
-  std::printf(
+  hdps::PrintOut(
       "hdps trains recommendation models on a parameter server.\n"
       "usage: hdps COMMAND [flags]      hdps COMMAND --help tells a command's flags\n\n");
   for (const hdps::Subcommand& command : commands) {
-    std::printf("  %-10s %s\n", command.name.c_str(), command.help.c_str());
+    hdps::PrintOut("  %-10s %s\n", command.name.c_str(), command.help.c_str());
   }
-  std::printf(
+  hdps::PrintOut(
       "  %-10s this list\n\n"
       "example:\n"
       "  hdps train --job=examples/census/census.json --out=out/census --workers=2\n\n"
@@ -38,6 +38,7 @@ int Run(const hdps::Subcommand& command, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hdps::EndWhereMemoryIsFull(argc > 1 ? std::string("hdps ") + argv[1] : "hdps");
   hdps::KeepFreedMemory();
   hdps::RefuseTooLargeFiles();
   hdps::AllowManyFiles();

@@ -2,13 +2,13 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/net/keys/key_folder.h"
 #include "common/process/command_line.h"
+#include "common/process/terminal.h"
 #include "tools/commands.h"
 
 DECLARE_string(out);
@@ -87,7 +87,7 @@ Status MakeAll(FileSystem& files, KeyList& list) {
     HDPS_RETURN_IF_ERROR(list.Add(role, std::string(word)));
   }
   HDPS_RETURN_IF_ERROR(list.Write());
-  std::printf(
+  PrintOut(
       "%s: one key for each role, and the list of those allowed\n"
       "To each machine of the job copy %s and, of the roles that run there, NAME.key (mode 0600),\n"
       "and give all programs --keys with that folder.\n",
@@ -114,7 +114,7 @@ Status AddOne(KeyList& list) {
   }
   HDPS_RETURN_IF_ERROR(list.Add(*role, name));
   HDPS_RETURN_IF_ERROR(list.Write());
-  std::printf("%s: added %s, a %s\n", FLAGS_out.c_str(), name.c_str(), word.c_str());
+  PrintOut("%s: added %s, a %s\n", FLAGS_out.c_str(), name.c_str(), word.c_str());
   return {};
 }
 
@@ -127,7 +127,7 @@ Status Rotate(KeyList& list) {
   key->name = before;
   HDPS_RETURN_IF_ERROR(list.Add(role, FLAGS_rotate));
   HDPS_RETURN_IF_ERROR(list.Write());
-  std::printf(
+  PrintOut(
       "%s: %s has a new key; the one before is %s now and allowed until\n"
       "hdps keygen --out=%s --revoke=%s\n",
       FLAGS_out.c_str(), FLAGS_rotate.c_str(), before.c_str(), FLAGS_out.c_str(), before.c_str());
@@ -138,8 +138,8 @@ Status Revoke(KeyList& list) {
   HDPS_ASSIGN_OR_RETURN(AllowedKey* const key, list.Named("--revoke", FLAGS_revoke));
   key->revoked = true;
   HDPS_RETURN_IF_ERROR(list.Write());
-  std::printf("%s: %s is revoked, wherever this list is copied to\n", FLAGS_out.c_str(),
-              FLAGS_revoke.c_str());
+  PrintOut("%s: %s is revoked, wherever this list is copied to\n", FLAGS_out.c_str(),
+           FLAGS_revoke.c_str());
   return {};
 }
 

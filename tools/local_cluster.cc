@@ -8,12 +8,14 @@
 #include <vector>
 
 #include "common/base/thread_annotations.h"
+#include "common/job/job_spec.h"
 #include "common/net/node_loop.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
 #include "common/platform/process_watch.h"
 #include "common/platform/random.h"
 #include "common/process/command_line.h"
+#include "scheduler/scheduler_node.h"
 #include "server/server_process.h"
 #include "worker/role/worker_process.h"
 
@@ -109,6 +111,7 @@ Result<ProcessEnd> RunLocalCluster(const LocalClusterOptions& options, FileSyste
   scheduler.out = options.out;
   scheduler.num_servers = options.num_servers;
   scheduler.num_workers = options.num_workers;
+  scheduler.given_job = options.given_job;
   scheduler.resume = options.resume;
   scheduler.members_return = false;
   scheduler.boot = BootIdentity();

@@ -9,17 +9,20 @@
 
 #include "common/base/exit_status.h"
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
-#include "scheduler/scheduler_node.h"
+#include "scheduler/plan/resume.h"
+#include "scheduler/report/progress_listener.h"
 #include "worker/step/step_report.h"
 #include "worker/step/step_trace.h"
 
 namespace hdps {
 
+struct Job;
+
 struct LocalClusterOptions {
   std::shared_ptr<const Job> job;
+  std::string given_job = {};  // As of SchedulerOptions.
   std::string out;
   uint32_t num_servers = 1, num_workers = 1;
   int threads = 0;  // Of each server and each worker; 0 = one a core.

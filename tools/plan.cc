@@ -1,20 +1,31 @@
 // hdps plan: how fast a job would train on a cluster, and what would bound it, before there is one.
 #include <gflags/gflags.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "common/job/job.h"
+#include "common/base/dtype.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/precision.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/strategy_file.h"
 #include "common/planning/strategy_of_job.h"
 #include "common/platform/file_system.h"
+#include "common/platform/output_file.h"
 #include "common/process/command_line.h"
+#include "common/process/terminal.h"
+#include "scheduler/members/validate_cluster.h"
 #include "server/server_memory_limit.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
+#include "tools/inputs/file_names.h"
 #include "tools/plan/cost_model.h"
 #include "tools/plan/plan_report.h"
 #include "tools/plan/strategy_view.h"
@@ -34,7 +45,10 @@ DEFINE_string(constants, "",
 DEFINE_bool(strategy, false,
             "Show how the layers lie over the workers, and what that costs, instead");
 DEFINE_string(strategy_file, "", "With --strategy: the strategy that this file keeps");
-DEFINE_string(svg, "", "With --strategy: write a picture of the model to this file");
+DEFINE_string(dot, "",
+              "With --strategy: write the model to this file as a graph, which graphviz draws: "
+              "dot -Tsvg FILE");
+DECLARE_string(job);
 DECLARE_bool(json);
 DECLARE_uint32(servers);
 DECLARE_uint32(workers);
@@ -144,6 +158,11 @@ std::string LimitRows(const Job& job, PlanQuestion* question) {
 
 // As --strategy asks: the job's own, or that of a file; nothing is started.
 Status ShowStrategy(FileSystem& files, Job job) {
+  std::vector<InputFile> inputs = InputsOf(FLAGS_job, job);
+  inputs.push_back({"the file of --strategy_file", FLAGS_strategy_file});
+  inputs.push_back({"the file of --constants", FLAGS_constants});
+  HDPS_RETURN_IF_ERROR(RefuseInput(files, "--dot=" + FLAGS_dot, FLAGS_dot, inputs));
+  HDPS_RETURN_IF_ERROR(RefuseSavedStrategy(files, FLAGS_job, job));
   if (!FLAGS_strategy_file.empty()) {
     HDPS_ASSIGN_OR_RETURN(job.parallel.kept_strategy, ReadStrategyFile(files, FLAGS_strategy_file));
     const ParallelMode mode = job.parallel.parallel_mode;
@@ -155,21 +174,21 @@ Status ShowStrategy(FileSystem& files, Job job) {
   HDPS_RETURN_IF_ERROR(SaveStrategy(files, job, strategy));
   const JobFacts facts = FactsOf(job);
   const StrategyView view = {facts, strategy, job.parallel.rates, StrategyLine(job, strategy)};
-  std::fputs(StrategyText(view).c_str(), stdout);
-  if (FLAGS_svg.empty()) return {};
-  const std::string folder = std::filesystem::path(FLAGS_svg).parent_path().string();
+  PrintOutText(StrategyText(view));
+  if (FLAGS_dot.empty()) return {};
+  const std::string folder = std::filesystem::path(FLAGS_dot).parent_path().string();
   Status written = folder.empty() ? Status() : files.MakeDirectories(folder);
-  if (written.ok()) written = WriteFileAtomically(files, FLAGS_svg, StrategySvg(view));
+  if (written.ok()) written = WriteNamedFile(files, FLAGS_dot, StrategyDot(view));
   if (written.ok()) return {};
-  return {Code::kInvalidArgument, "--svg=" + FLAGS_svg + ": " + written.message()};
+  return {Code::kInvalidArgument, "--dot=" + FLAGS_dot + ": " + written.message()};
 }
 
 Status Run() {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
   HDPS_RETURN_IF_ERROR(CheckFlags(flags));
-  if (!FLAGS_strategy && (!FLAGS_strategy_file.empty() || !FLAGS_svg.empty())) {
+  if (!FLAGS_strategy && (!FLAGS_strategy_file.empty() || !FLAGS_dot.empty())) {
     return {Code::kInvalidArgument,
-            "--strategy_file and --svg show a strategy; give --strategy as well"};
+            "--strategy_file and --dot show a strategy; give --strategy as well"};
   }
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(const Job job,
@@ -177,6 +196,7 @@ Status Run() {
   PrintWarnings(job.warnings);
   if (FLAGS_strategy) return ShowStrategy(*files, job);
   HDPS_ASSIGN_OR_RETURN(PlanQuestion question, ReadQuestion(job));
+  HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
   MachineConstants constants;
   if (!FLAGS_constants.empty()) {
     HDPS_ASSIGN_OR_RETURN(constants, ReadConstants(*files, FLAGS_constants));
@@ -193,10 +213,8 @@ Status Run() {
                                too_small,
                                job.model.precision == Precision::kBf16};
   const PlanAnswer answer = Plan(question, constants);
-  std::fputs(
-      (FLAGS_json ? PlanJson(subject, question, answer) : PlanText(subject, question, answer))
-          .c_str(),
-      stdout);
+  PrintOutText(FLAGS_json ? PlanJson(subject, question, answer)
+                          : PlanText(subject, question, answer));
   return Status();
 }
 
@@ -208,7 +226,7 @@ Subcommand PlanCommand() {
           "hdps plan --job=FILE --servers=M --workers=N --network=25Gbit [flags]",
           {"job", "set", "servers", "workers", "machines", "threads", "network",
            "network_round_trip_us", "rows", "row_bytes", "zipf", "unique", "constants", "json",
-           "strategy", "strategy_file", "svg"},
+           "strategy", "strategy_file", "dot"},
           Run};
 }
 

@@ -1,32 +1,58 @@
 // hdps prepare: from files to a job that trains on them, and a report of what they hold.
 #include <gflags/gflags.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/nearest_name.h"
+#include "common/base/outside_text.h"
 #include "common/job/data_paths.h"
-#include "common/job/job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/recipes/recipe_record.h"
 #include "common/platform/file_system.h"
+#include "common/process/terminal.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
+#include "tools/inputs/file_names.h"
+#include "tools/prepare/columns/label_column.h"
+#include "tools/prepare/layout/foreign_file.h"
+#include "tools/prepare/layout/shell_word.h"
+#include "tools/prepare/layout/table_layout.h"
 #include "tools/prepare/prepare_report.h"
 #include "worker/data/data_preview.h"
+#include "worker/data/held_out/share_look.h"
 
 DEFINE_string(label, "", "The label's column; not needed where names and values tell it");
 DEFINE_string(eval, "",
               "Files to evaluate on, FILE,...; not given: the last of several files, or a tenth of "
               "the rows of one");
+DEFINE_string(group, "", "The column that says whom a row belongs to, for rankings");
+DEFINE_string(weight, "", "The column that says how much a row counts");
+DEFINE_string(multi, "", "Columns with several values a cell, NAME,...");
+DEFINE_string(skip, "", "Columns that are left out, NAME,...");
+DEFINE_string(positive, "",
+              "Which labels mean 1: \">=4\", \"=text\" or \"text1|text2\"; not needed where values "
+              "tell it");
+DEFINE_string(task, "",
+              "What is to be learned: binary, classes, rating, or ranking (rows are what happened, "
+              "of a user and an item); not needed where names and values tell it");
+DECLARE_string(categorical);
+DECLARE_string(numeric);
+DECLARE_int64(max_bad_rows);
 DECLARE_string(model);
 
 namespace hdps {
 namespace {
 
-constexpr double kValidationShare = 0.1;
+constexpr double kValidationShares[] = {0.1, 0.2, 0.3};  // The first that will do.
 
 Status Mistaken(const std::string& message) { return {Code::kInvalidArgument, message}; }
 
@@ -43,28 +69,47 @@ Result<std::vector<std::string>> AllFiles(FileSystem& files, const std::vector<s
   return found;
 }
 
-std::vector<std::string> SplitAtCommas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    if (end > begin) parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
+// "a,b" and "\"a, b\",c": names of columns or files, in quotes where they have commas.
+std::vector<std::string> NamesOf(const std::string& text) {
+  std::vector<std::string> names = CellsOf(text, ',', "\"");
+  std::erase(names, "");
+  return names;
+}
+
+Result<DataWish> ReadDataWish() {
+  DataWish wish;
+  wish.label = FLAGS_label;
+  wish.group = FLAGS_group;
+  wish.weight = FLAGS_weight;
+  wish.categorical = NamesOf(FLAGS_categorical);
+  wish.numeric = NamesOf(FLAGS_numeric);
+  wish.multi = NamesOf(FLAGS_multi);
+  wish.skip = NamesOf(FLAGS_skip);
+  wish.positive = FLAGS_positive;
+  if (FLAGS_max_bad_rows >= 0) wish.max_bad_rows = static_cast<uint64_t>(FLAGS_max_bad_rows);
+  if (FLAGS_task.empty()) return wish;
+  std::vector<std::string> known;
+  for (const auto& word : WordsOf(TaskKind{})) {
+    known.emplace_back(word.word);
+    if (word.word == FLAGS_task) wish.task = word.value;
   }
-  return parts;
+  if (wish.task) return wish;
+  return Mistaken("--task=" + FLAGS_task + ": expected binary, classes, rating or ranking" +
+                  DidYouMean(FLAGS_task, known));
 }
 
 // What the command line says.
 struct Request {
   std::string out;
   JobWish wish;
-  std::string label;
+  DataWish data;
 };
 
 Result<Request> ReadRequest(FileSystem& files, const std::vector<std::string>& arguments) {
   HDPS_ASSIGN_OR_RETURN(const CommonFlags flags, ReadCommonFlags());
   Request request;
   request.out = flags.out;
-  request.label = FLAGS_label;
+  HDPS_ASSIGN_OR_RETURN(request.data, ReadDataWish());
   if (arguments.empty()) {
     return Mistaken("no file is named: expected hdps prepare FILE... --out=DIR");
   }
@@ -75,15 +120,15 @@ Result<Request> ReadRequest(FileSystem& files, const std::vector<std::string>& a
                     "expected another folder, or that file removed");
   }
   JobWish& wish = request.wish;
-  const std::vector<std::string> models = {"wide_deep", "deepfm", "dcn_v2", "dlrm", "logistic"};
-  if (!FLAGS_model.empty()) wish.model = FLAGS_model;
-  if (std::ranges::find(models, wish.model) == models.end()) {
-    return Mistaken("--model=" + wish.model +
-                    ": expected wide_deep, deepfm, dcn_v2, dlrm or logistic" +
-                    DidYouMean(wish.model, models));
+  std::vector<std::string> models;
+  for (const RecipeRecord& recipe : Recipes()) models.push_back(recipe.word);
+  wish.model = FLAGS_model;
+  if (!wish.model.empty() && std::ranges::find(models, wish.model) == models.end()) {
+    return Mistaken("--model=" + wish.model + ": expected a model of docs/models.md, such as " +
+                    "wide_deep, deepfm or dcn_v2" + DidYouMean(wish.model, models));
   }
   HDPS_ASSIGN_OR_RETURN(wish.train, AllFiles(files, arguments, ""));
-  HDPS_ASSIGN_OR_RETURN(wish.eval, AllFiles(files, SplitAtCommas(FLAGS_eval), "--eval="));
+  HDPS_ASSIGN_OR_RETURN(wish.eval, AllFiles(files, SplitFileList(files, FLAGS_eval), "--eval="));
   for (const std::string& path : wish.eval) {
     if (std::ranges::find(wish.train, path) != wish.train.end()) {
       return Mistaken("--eval=" + path +
@@ -116,7 +161,7 @@ Status ReadByPlace(FileSystem& files, const std::string& path, size_t cells, con
 }
 
 // The label of the files to evaluate on, which have to be like those to train on.
-Result<DataProfile> ProfileEval(FileSystem& files, const JobWish& wish, const std::string& label,
+Result<DataProfile> ProfileEval(FileSystem& files, const JobWish& wish, const DataWish& data,
                                 DataProfile* train, std::vector<std::string>* notes) {
   for (const std::string& path : wish.eval) {
     HDPS_ASSIGN_OR_RETURN(const DataLayout there, TellLayout(files, path));
@@ -130,49 +175,132 @@ Result<DataProfile> ProfileEval(FileSystem& files, const JobWish& wish, const st
     notes->push_back(path + " has no header: its columns are taken in the order of " +
                      train->files[0] + "; the header there is passed over as a comment");
   }
-  HDPS_ASSIGN_OR_RETURN(const DataPlan plan, PlanData(*train, nullptr, label));
-  return ProfileData(files, train->layout, wish.eval, {.only = train->columns[plan.label].name});
+  HDPS_ASSIGN_OR_RETURN(const size_t label, FindLabel(*train, data));
+  ProfileOptions options;
+  options.only = label == kNoColumn ? "" : train->columns[label].name;
+  return ProfileData(files, train->layout, wish.eval, options);
+}
+
+// A path as the job has it: from the folder that the job lies in where both lie in one tree, so
+// that the tree can be moved; else as it is.
+std::string FromFolder(const std::string& folder, const std::string& path) {
+  constexpr std::string_view kUp = "..";
+  constexpr std::ptrdiff_t kUpMax = 2;
+  const std::filesystem::path from =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
+  const std::filesystem::path file(path);  // It may be a link, and stays one.
+  const std::filesystem::path relative =
+      (std::filesystem::weakly_canonical(file.parent_path()) / file.filename())
+          .lexically_relative(from);
+  const auto ups = std::ranges::count(relative, std::filesystem::path(kUp));
+  const auto depth = std::distance(from.begin(), from.end()) - 1;  // Without the root.
+  return relative.empty() || ups > kUpMax || ups >= depth ? path : relative.string();
+}
+
+JobWish FromFolder(const std::string& folder, JobWish wish) {
+  for (std::string& path : wish.train) path = FromFolder(folder, path);
+  for (std::string& path : wish.eval) path = FromFolder(folder, path);
+  return wish;
+}
+
+// Rows are kept apart for evaluation, a tenth or more where that is too few, unless figures of them
+// would mislead. Returns why none are, empty where some are.
+Result<std::string> ChooseShare(FileSystem& files, const DataProfile& profile, const DataPlan& plan,
+                                JobWish* wish) {
+  std::string why;
+  for (const double share : kValidationShares) {
+    wish->validation_share = share;
+    HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(PreparedJob(profile, plan, *wish), "job", {}));
+    HDPS_ASSIGN_OR_RETURN(const ShareLook look, LookAtShare(files, job));
+    const std::vector<std::string> reasons = WhyNotShare(look, share);
+    if (reasons.empty()) return std::string();
+    if (why.empty()) why = reasons[0];
+  }
+  wish->validation_share = 0;
+  return "the job keeps no rows apart to evaluate on: " + why + " (hdps prepare --eval=FILE)";
 }
 
 Status Write(FileSystem& files, const Request& request, const DataProfile& profile,
              const DataPlan& plan) {
   JobWish wish = request.wish;
   const std::string path = JoinPath(request.out, "job.json");
-  if (wish.eval.empty()) wish.validation_share = kValidationShare;
-  const std::string text = PreparedJob(profile, plan, wish);
-  HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(text, path, {}));
+  HDPS_RETURN_IF_ERROR(CheckModel(plan, wish));
+  std::string why_no_share;
+  if (wish.eval.empty() && plan.task != TaskKind::kPositivesOnly) {
+    HDPS_ASSIGN_OR_RETURN(why_no_share, ChooseShare(files, profile, plan, &wish));
+  }
+  HDPS_ASSIGN_OR_RETURN(const Job job, ParseJob(PreparedJob(profile, plan, wish), path, {}));
+  const std::string text = PreparedJob(profile, plan, FromFolder(request.out, wish));
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files, job));
   std::string report = PrepareReport(profile, plan, wish);
+  if (!why_no_share.empty()) report += "look at       " + why_no_share + "\n";
   for (const std::string& warning : job.warnings) report += "look at       " + warning + "\n";
   for (const std::string& warning : preview.warnings) report += "look at       " + warning + "\n";
   if (const Status made = files.MakeDirectories(request.out); !made.ok()) {
     return Mistaken("--out=" + request.out + " cannot be written to: " + made.message());
   }
-  HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, JoinPath(request.out, "report.txt"), report));
+  const std::string report_path = JoinPath(request.out, "report.txt");
+  HDPS_RETURN_IF_ERROR(RefuseInput(files, "--out: " + report_path, report_path, InputsOf("", job)));
+  HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, report_path, report));
   HDPS_RETURN_IF_ERROR(WriteFileAtomically(files, path, text));
-  std::fputs(report.c_str(), stdout);
-  std::printf("\n%s, %s\nto train on it: hdps train --job=%s --out=%s\n", path.c_str(),
-              JoinPath(request.out, "report.txt").c_str(), path.c_str(),
-              JoinPath(request.out, "run").c_str());
+  PrintOutText(report);
+  PrintOut("\n%s, %s\nto train on it: hdps train --job=%s --out=%s\n", ShellWord(path).c_str(),
+           ShellWord(JoinPath(request.out, "report.txt")).c_str(), ShellWord(path).c_str(),
+           ShellWord(JoinPath(request.out, "run")).c_str());
   return {};
+}
+
+// What the files hold. Where quotes do not pair in rows beyond the first ones, they are letters, if
+// more rows are whole so.
+Result<DataProfile> ProfileTrain(FileSystem& files, const JobWish& wish) {
+  for (const std::string& path : wish.train) HDPS_RETURN_IF_ERROR(CheckIsText(files, path));
+  HDPS_ASSIGN_OR_RETURN(DataLayout layout, TellLayout(files, wish.train[0]));
+  HDPS_ASSIGN_OR_RETURN(DataProfile train, ProfileData(files, layout, wish.train, {}));
+  if (train.unpaired_rows == 0) return train;
+  layout.quote.clear();
+  HDPS_ASSIGN_OR_RETURN(DataProfile bare, ProfileData(files, layout, wish.train, {}));
+  if (bare.ragged_rows >= train.ragged_rows) return train;
+  bare.layout.notes.push_back(
+      "quotes do not pair in this file: they are letters like others (data.quote \"\")");
+  return bare;
+}
+
+// Asks which of the tasks is meant where somebody is there to answer; else the first one is.
+void AskForTask(const DataProfile& train, const DataPlan& plan, DataWish* wish) {
+  if (plan.choices.size() < 2 || isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0) return;
+  PrintOut("label '%s' has several numbers: is it",
+           ShowOutside(train.columns[plan.label].name).c_str());
+  for (size_t i = 0; i < plan.choices.size(); ++i) {
+    PrintOut("%s %s", i == 0 ? "" : " or", std::string(WordOf(plan.choices[i])).c_str());
+  }
+  PrintOut("? [%s] ", std::string(WordOf(plan.choices[0])).c_str());
+  std::fflush(stdout);
+  std::string answer;
+  for (int c = std::getchar(); c != EOF && c != '\n'; c = std::getchar()) {
+    answer += static_cast<char>(c);
+  }
+  for (const TaskKind choice : plan.choices) {
+    if (answer == WordOf(choice)) wish->task = choice;
+  }
 }
 
 Status Prepare(const std::vector<std::string>& arguments) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  HDPS_ASSIGN_OR_RETURN(const Request request, ReadRequest(*files, arguments));
+  HDPS_ASSIGN_OR_RETURN(Request request, ReadRequest(*files, arguments));
   const JobWish& wish = request.wish;
-  HDPS_ASSIGN_OR_RETURN(const DataLayout layout, TellLayout(*files, wish.train[0]));
-  HDPS_ASSIGN_OR_RETURN(DataProfile train, ProfileData(*files, layout, wish.train, {}));
-  DataPlan plan;
-  if (wish.eval.empty()) {
-    HDPS_ASSIGN_OR_RETURN(plan, PlanData(train, nullptr, request.label));
-  } else {
-    std::vector<std::string> notes;
-    HDPS_ASSIGN_OR_RETURN(const DataProfile eval,
-                          ProfileEval(*files, wish, request.label, &train, &notes));
-    HDPS_ASSIGN_OR_RETURN(plan, PlanData(train, &eval, request.label));
-    plan.notes.insert(plan.notes.end(), notes.begin(), notes.end());
+  HDPS_ASSIGN_OR_RETURN(DataProfile train, ProfileTrain(*files, wish));
+  std::vector<std::string> notes;
+  std::optional<DataProfile> eval;
+  if (!wish.eval.empty()) {
+    HDPS_ASSIGN_OR_RETURN(eval, ProfileEval(*files, wish, request.data, &train, &notes));
   }
+  const auto plan_data = [&] { return PlanData(train, eval ? &*eval : nullptr, request.data); };
+  HDPS_ASSIGN_OR_RETURN(DataPlan plan, plan_data());
+  AskForTask(train, plan, &request.data);
+  if (request.data.task && plan.choices.size() > 1) {
+    HDPS_ASSIGN_OR_RETURN(plan, plan_data());
+  }
+  plan.notes.insert(plan.notes.end(), notes.begin(), notes.end());
   return Write(*files, request, train, plan);
 }
 
@@ -182,11 +310,15 @@ Subcommand PrepareCommand() {
   return {"prepare",
           "look at data files, and write a job that trains on them",
           "hdps prepare FILE... --out=DIR [--label=NAME] [--eval=FILE,...]\n"
-          "                    [--model=wide_deep]\n"
+          "                    [--model=TYPE] [--task=rating] [--positive=\">=4\"]\n"
+          "                    [--categorical=NAME,... --numeric=NAME,... --multi=NAME,...]\n"
+          "                    [--skip=NAME,... --group=NAME --weight=NAME]\n"
           "Reads csv, tsv, criteo, libsvm, libffm or libfm files, packed or not, once,\n"
           "tells their columns, and writes DIR/job.json, which trains as it is, and\n"
-          "DIR/report.txt.",
-          {"out", "label", "eval", "model"},
+          "DIR/report.txt. What it tells wrong, the flags say right; a name with a comma\n"
+          "stands in double quotes: --skip='\"a, b\",c'.",
+          {"out", "label", "eval", "model", "task", "positive", "categorical", "numeric", "multi",
+           "skip", "group", "weight", "max_bad_rows"},
           nullptr,
           Prepare};
 }

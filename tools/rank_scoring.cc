@@ -5,6 +5,10 @@
 #include <utility>
 
 #include "common/base/byte_count.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/protocol/membership_messages.h"
 #include "worker/collective/rank_transport.h"
 #include "worker/model/step_parts.h"
 

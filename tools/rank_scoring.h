@@ -8,7 +8,7 @@
 
 #include "common/base/status.h"
 #include "common/base/thread_annotations.h"
-#include "common/job/job.h"
+#include "common/job/job_spec.h"
 #include "common/parallel/strategy.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"

@@ -1,12 +1,13 @@
 // hdps report: one HTML file that shows a run, or two of them.
 #include <gflags/gflags.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "common/platform/file_system.h"
+#include "common/base/outside_text.h"
+#include "common/platform/output_file.h"
+#include "common/process/terminal.h"
 #include "tools/commands.h"
 #include "tools/report/report_page.h"
 
@@ -26,15 +27,22 @@ Status Report(const std::vector<std::string>& arguments) {
   for (const std::string& folder : arguments) {
     HDPS_ASSIGN_OR_RETURN(runs.emplace_back(), ReadRunFiles(*files, folder));
     for (const std::string& note : runs.back().notes) {
-      std::fprintf(stderr, "%s: %s\n", folder.c_str(), note.c_str());
+      PrintError("%s: %s\n", folder.c_str(), ShowOutside(note).c_str());
     }
   }
   const std::string path = FLAGS_html.empty() ? JoinPath(arguments[0], "report.html") : FLAGS_html;
-  const Status written = WriteFileAtomically(*files, path, ReportPage(runs));
+  std::vector<InputFile> inputs;
+  for (const std::string& folder : arguments) {
+    for (const char* name : {"summary.json", "metrics.jsonl", "job_as_run.json"}) {
+      inputs.push_back({"a file of the run", JoinPath(folder, name)});
+    }
+  }
+  HDPS_RETURN_IF_ERROR(RefuseInput(*files, "--html=" + path, path, inputs));
+  const Status written = WriteNamedFile(*files, path, ReportPage(runs));
   if (!written.ok()) {
     return {Code::kInvalidArgument, "--html=" + path + " cannot be written: " + written.message()};
   }
-  std::printf("%s\n", path.c_str());
+  PrintOut("%s\n", path.c_str());
   return {};
 }
 

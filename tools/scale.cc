@@ -2,10 +2,10 @@
 #include <gflags/gflags.h>
 
 #include <charconv>
-#include <cstdio>
 #include <string>
 
-#include "common/protocol/messages.h"
+#include "common/process/terminal.h"
+#include "common/protocol/status_messages.h"
 #include "tools/commands.h"
 #include "tools/scheduler_question.h"
 
@@ -45,7 +45,7 @@ Status Run() {
   HDPS_ASSIGN_OR_RETURN(const ScaleReply reply,
                         AskScheduler<ScaleReply>({KeyRole::kAdmin}, request));
   if (reply.code != Code::kOk) return {reply.code, reply.message};
-  std::puts(reply.message.c_str());
+  PrintOut("%s\n", reply.message.c_str());
   return {};
 }
 

@@ -3,8 +3,6 @@
 
 #include <gflags/gflags.h>
 
-#include "common/platform/random.h"
-
 DEFINE_string(scheduler, "", "Where the scheduler listens: tcp://HOST:PORT or ipc://PATH");
 
 namespace hdps {
@@ -13,7 +11,7 @@ SchedulerLine::SchedulerLine(std::string address, Connections connections)
     : address_(std::move(address)),
       connections_(std::move(connections)),
       clock_(NewSystemClock()),
-      transport_(NewZmqTransport(connections_.Options(NewPeerId()))) {}
+      transport_(NewZmqTransport(connections_.Options(NewPeerName()))) {}
 
 Result<std::unique_ptr<SchedulerLine>> SchedulerLine::Open(std::vector<KeyRole> roles) {
   HDPS_RETURN_IF_ERROR(CheckSchedulerGiven(FLAGS_scheduler));

@@ -12,7 +12,7 @@
 #include "common/net/transport.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/process/connections.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/message_frames.h"
 
 namespace hdps {
 
@@ -41,7 +41,9 @@ class SchedulerLine {
     return Status(Code::kUnavailable,
                   "nobody answers at " + address_ + " for " + std::to_string(patience_ms / 1000) +
                       " s; is the scheduler running there" +
-                      (connections_.keys ? ", and does it allow this key?" : "?"));
+                      (connections_.keys ? ", and does it allow this key?"
+                                         : "? If its job has keys, it hears nobody without one: "
+                                           "give --keys=DIR, the folder of hdps keygen"));
   }
   // Lets so much time pass; what comes meanwhile answers nothing.
   void Pause(int64_t ms) {

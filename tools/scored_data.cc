@@ -6,10 +6,19 @@
 
 #include "common/base/byte_count.h"
 #include "common/base/nearest_name.h"
+#include "common/base/outside_text.h"
 #include "common/job/data_paths.h"
+#include "common/job/job_file.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/planning/strategy_of_job.h"
-#include "common/protocol/manifest.h"
+#include "tools/inputs/file_names.h"
 #include "tools/warnings.h"
+#include "worker/data/held_out/share_look.h"
 
 namespace hdps {
 namespace {
@@ -68,12 +77,13 @@ Result<EvalSet> SetOf(const CommonFlags& flags, const Job& job) {
 
 // The files of the command line, or else those of a set of the job; all are there.
 Result<EvalSet> FindData(const CommonFlags& flags, const ReadJob& read, FileSystem& files) {
-  const bool given = !flags.data.empty();
+  const std::vector<std::string> named = SplitFileList(files, flags.data);
+  const bool given = !named.empty();
   if (given && !flags.eval_set.empty()) {
     return Status(Code::kInvalidArgument,
                   "--eval_set=" + flags.eval_set + " contradicts --data; give one of them");
   }
-  EvalSet found{.name = "", .files = flags.data};
+  EvalSet found{.name = "", .files = named};
   if (!given) {
     HDPS_ASSIGN_OR_RETURN(found, SetOf(flags, read.job));
   }
@@ -115,8 +125,15 @@ Result<std::unique_ptr<ScoredData>> ScoredData::Open(const CommonFlags& flags, F
   HDPS_ASSIGN_OR_RETURN(ReadJob read, JobOf(flags, files));
   PrintWarnings(read.job.warnings);
   HDPS_ASSIGN_OR_RETURN(opened->set_, FindData(flags, read, files));
+  opened->job_file_ = flags.job;
   opened->job_ = std::move(read.job);
   opened->job_.train.micro_batches = 1;
+  if (opened->set_.held_out) {
+    Job here = opened->job_;
+    here.data.train = opened->set_.files;
+    HDPS_ASSIGN_OR_RETURN(const ShareLook look, LookAtShare(files, here));
+    PrintWarnings(WhyNotShare(look, here.data.validation_share));
+  }
   HDPS_ASSIGN_OR_RETURN(
       opened->loaded_,
       CheckpointModel::Load(files, opened->job_, flags.checkpoint, flags.which, executor));
@@ -141,7 +158,7 @@ std::string ScoredData::WhoHoldsWhat() const {
   for (size_t t = 0; t < job_.tables.size(); ++t) {
     const TableSpec& table = job_.tables[t];
     if (table.dense) continue;
-    text += "table " + table.name + ": " + std::to_string(rows[t]) + " rows of " +
+    text += "table " + ShowOutside(table.name) + ": " + std::to_string(rows[t]) + " rows of " +
             std::to_string(table.dim) + " weights, " +
             ShowByteCount(rows[t] * table.dim * sizeof(float)) + ", in " +
             std::to_string(job_.cluster.shards) + " shards of this process\n";
@@ -160,9 +177,42 @@ std::string ScoredData::TextsHint(const LabelTally& labels) const {
   return texts.empty() ? "" : "; none of them is one of the job's positive texts " + texts;
 }
 
-Result<ScoreSums> ScoredData::Score(bool labels, const TakeScores& take) {
+std::string ScoredData::WhatScoresAre() const {
+  if (job_.model.loss == LossKind::kBpr) {
+    return "model.loss is bpr: a score is a logit that orders the rows of one group, the higher "
+           "the "
+           "better; it is no probability, and between groups it says nothing";
+  }
+  if (job_.model.loss == LossKind::kSampledSoftmax) {
+    return "model.loss is sampled_softmax: a score is the product of two vectors, which orders the "
+           "items of one user, the higher the better; it is no probability";
+  }
+  return "";
+}
+
+Result<std::vector<InputFile>> ScoredData::Inputs() const {
+  std::vector<InputFile> inputs;
+  for (const std::string& path : set_.files) {
+    inputs.push_back(
+        {set_.name.empty() ? "a file of --data" : "a file of the rows to score", path});
+  }
+  if (!job_file_.empty()) inputs.push_back({"the job file", job_file_});
+  if (job_.parallel.kept_strategy) {
+    inputs.push_back({"the strategy that the job loads", job_.parallel.kept_strategy->path});
+  }
+  for (const CheckpointPart& part : loaded_->checkpoint().chain) {
+    HDPS_ASSIGN_OR_RETURN(const std::vector<std::string> names, files_.List(part.folder));
+    for (const std::string& name : names) {
+      inputs.push_back({"a file of the checkpoint", JoinPath(part.folder, name)});
+    }
+  }
+  return inputs;
+}
+
+Result<ScoreSums> ScoredData::Score(const RowsWanted& rows_wanted, const TakeScores& take) {
   PipelineOptions reading = EvaluationOptions(job_, set_, 0, 1);
-  reading.labels = labels;
+  reading.labels = rows_wanted.labels;
+  reading.reader.bad_rows = rows_wanted.bad_rows;
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<StepPipeline> steps,
                         StepPipeline::Start(job_, files_, *clock_, reading));
   const auto fetch = [this](const PreparedStep& step, std::vector<std::vector<float>>* rows) {

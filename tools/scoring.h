@@ -17,9 +17,12 @@ namespace hdps {
 Status RunEvaluate(const CommonFlags& flags, FileSystem& files, Executor& executor,
                    std::ostream& to);
 
-// One probability a line in the order of the rows; under softmax one a class, between blanks. The
-// files have the columns the job was trained with, the label among them; it is not looked at. The
-// lines go into the file `flags.out`, or to `to` where none is named.
+// A line a row, in their order: its probability, under softmax one a class and of several tasks one
+// a task, between blanks; under other losses the score. Files have the columns that the job was
+// trained with; labels, weights and groups are not looked at, and a file may lack them. The first
+// row that cannot be scored is kInvalidArgument, by its place, or has nan with
+// `flags.nan_for_bad_rows`. The lines go into the file `flags.out`, which a failure leaves as it
+// was, or to `to` where none is named.
 Status RunPredict(const CommonFlags& flags, FileSystem& files, Executor& executor,
                   std::ostream& to);
 

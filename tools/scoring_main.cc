@@ -1,18 +1,22 @@
 // hdps evaluate and hdps predict: their flags.
 #include <gflags/gflags.h>
 
-#include <iostream>
 #include <memory>
 #include <string>
 
+#include "common/base/nearest_name.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/process/command_line.h"
+#include "common/process/terminal.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/scoring.h"
 
 DEFINE_bool(dry_run, false, "Say who would hold what of the model, and score nothing");
+DEFINE_string(bad_rows, "refuse",
+              "What becomes of a row that cannot be scored: refuse, which ends the command by its "
+              "place, or nan in its line");
 DECLARE_uint32(workers);
 
 namespace hdps {
@@ -28,12 +32,18 @@ Status Score() {
                                         " is out of range; give 1 to " +
                                         std::to_string(kWorkersMax)};
   }
+  if (FLAGS_bad_rows != "refuse" && FLAGS_bad_rows != "nan") {
+    return {Code::kInvalidArgument, "--bad_rows=" + FLAGS_bad_rows + ": expected refuse or nan" +
+                                        DidYouMean(FLAGS_bad_rows, {"refuse", "nan"})};
+  }
+  flags.nan_for_bad_rows = FLAGS_bad_rows == "nan";
   flags.workers = FLAGS_workers;
   flags.dry_run = FLAGS_dry_run;
   HDPS_RETURN_IF_ERROR(StartLogging("hdps", "", "warning"));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(flags.threads);
-  return kRun(flags, *files, *executor, std::cout);
+  PrintedStream to;
+  return kRun(flags, *files, *executor, to);
 }
 
 }  // namespace
@@ -49,10 +59,15 @@ Subcommand EvaluateCommand() {
 
 Subcommand PredictCommand() {
   return {"predict",
-          "one probability a line for every row of files",
-          "hdps predict --checkpoint=DIR [--job=FILE] [--data=FILE,...] [--out=FILE]",
-          {"checkpoint", "which", "data", "eval_set", "job", "set", "max_bad_rows", "threads",
-           "out", "workers", "dry_run"},
+          "a line for every row of files: its probability",
+          "hdps predict --checkpoint=DIR [--job=FILE] [--data=FILE,...] [--out=FILE]\n"
+          "Lines come in the order of the rows. Blank lines, comments and headers are no\n"
+          "rows. A line has a probability: one a class under softmax, one a task where\n"
+          "there are several; under squared_error the number; under bpr and\n"
+          "sampled_softmax a score that only orders rows. Labels, weights and groups are\n"
+          "not looked at; a file may lack their cells, in all rows or in none.",
+          {"checkpoint", "which", "data", "eval_set", "job", "set", "bad_rows", "threads", "out",
+           "workers", "dry_run"},
           Score<RunPredict>};
 }
 

@@ -1,13 +1,14 @@
 // hdps status: asks a running scheduler how its job is.
 #include <gflags/gflags.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "common/base/outside_text.h"
 #include "common/process/command_line.h"
-#include "common/protocol/messages.h"
+#include "common/process/terminal.h"
+#include "common/protocol/status_messages.h"
 #include "tools/commands.h"
 #include "tools/scheduler_question.h"
 
@@ -17,14 +18,14 @@ namespace hdps {
 namespace {
 
 void Print(const StatusReply& status) {
-  std::printf("job '%s': %s\n", status.job.c_str(), status.state.c_str());
+  PrintOut("job '%s': %s\n", status.job.c_str(), status.state.c_str());
   if (status.members.empty()) return;
-  std::printf("view %llu, every worker has finished step %lld\n",
-              static_cast<unsigned long long>(status.view.value),
-              static_cast<long long>(status.clock));
+  PrintOut("view %llu, every worker has finished step %lld\n",
+           static_cast<unsigned long long>(status.view.value),
+           static_cast<long long>(status.clock));
   for (const MemberStatus& member : status.members) {
-    std::printf("  %-40s step %-10lld heard %.1f s ago\n", member.name.c_str(),
-                static_cast<long long>(member.clock), static_cast<double>(member.silent_ms) / 1000);
+    PrintOut("  %-40s step %-10lld heard %.1f s ago\n", member.name.c_str(),
+             static_cast<long long>(member.clock), static_cast<double>(member.silent_ms) / 1000);
   }
 }
 
@@ -40,7 +41,7 @@ void PrintJson(const StatusReply& status) {
                                        {"step", status.clock},
                                        {"members", members}};
   // Names come from members: bytes that are no text are replaced, not fatal.
-  std::puts(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  PrintOutText(ShowJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
 }
 
 Status Run() {

@@ -2,31 +2,39 @@
 #include <gflags/gflags.h>
 #include <glog/logging.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "common/job/job.h"
+#include "common/base/outside_text.h"
+#include "common/job/given_job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/planning/memory_check.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/platform/output_file.h"
 #include "common/process/command_line.h"
 #include "common/process/run_lock.h"
+#include "common/process/terminal.h"
 #include "scheduler/members/validate_cluster.h"
 #include "scheduler/report/console_output.h"
+#include "server/server_memory_limit.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
+#include "tools/inputs/file_names.h"
 #include "tools/local_cluster.h"
 #include "tools/warnings.h"
 #include "worker/data/data_preview.h"
 
 DEFINE_uint32(servers, 1, "Servers of the job");
 DEFINE_uint32(workers, 1, "Workers of the job");
-DEFINE_string(resume, "auto",
-              "auto goes on from the newest checkpoint in --out; never begins anew, and "
-              "refuses an --out that holds one");
+DEFINE_string(resume, "auto", hdps::kResumeHelp);
 DEFINE_string(trace, "",
               "File for the first steps as events in time, which about://tracing and "
               "ui.perfetto.dev show: who computes, exchanges and waits when");
@@ -37,12 +45,24 @@ namespace hdps {
 namespace {
 
 void ShowPreview(const DataPreview& preview) {
-  for (const std::string& line : preview.lines) std::fprintf(stderr, "data: %s\n", line.c_str());
+  for (const std::string& line : preview.lines)
+    PrintError("data: %s\n", ShowOutside(line, std::string::npos).c_str());
   PrintWarnings(preview.warnings);
 }
 
+// Of all members together, as they are in one process.
+Status CheckSharedMemory(FileSystem& files, const Job& job) {
+  std::vector<MemoryPart> parts = MemoryOfServers(job, job.cluster.shards);
+  // Where rows are kept is known when there is a model.
+  for (MemoryPart& part : MemoryOfWorker(job, /*kept_here=*/job.model.device == "cpu")) {
+    part.bytes *= FLAGS_workers;
+    parts.push_back(std::move(part));
+  }
+  return CheckMemory("this process", std::move(parts), MostMemory(files));
+}
+
 Status WriteTrace(FileSystem& files, const TraceEvents& trace) {
-  const Status written = WriteFileAtomically(files, FLAGS_trace, trace.Json());
+  const Status written = WriteNamedFile(files, FLAGS_trace, trace.Json());
   if (written.ok()) return {};
   return Status(Code::kInvalidArgument,
                 "--trace=" + FLAGS_trace + " cannot be written: " + written.message());
@@ -57,20 +77,27 @@ Status Train() {
     return Status(Code::kInvalidArgument,
                   "--out is missing; give the folder for results, --out=DIR");
   }
-  if (FLAGS_resume != "auto" && FLAGS_resume != "never") {
-    return Status(Code::kInvalidArgument, "--resume=" + FLAGS_resume + ": expected auto or never");
-  }
+  HDPS_ASSIGN_OR_RETURN(const Resume resume, ReadResume(FLAGS_resume));
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   HDPS_ASSIGN_OR_RETURN(Job job, LoadJob(*files, flags.job, flags.overrides));
   if (FLAGS_print_config) {
     PrintWarnings(job.warnings);
-    std::fputs((PrintJob(job) + "\n").c_str(), stdout);
+    PrintOutText(ShowJson(PrintJob(job)) + "\n");
     return {};
   }
+  HDPS_RETURN_IF_ERROR(
+      RefuseInput(*files, "--trace=" + FLAGS_trace, FLAGS_trace, InputsOf(flags.job, job)));
+  HDPS_RETURN_IF_ERROR(RefuseSavedStrategy(*files, flags.job, job));
+  for (const char* name : {"summary.json", "metrics.jsonl"}) {
+    const std::string path = JoinPath(flags.out, name);
+    HDPS_RETURN_IF_ERROR(RefuseInput(*files, "--out: " + path, path, InputsOf(flags.job, job)));
+  }
   HDPS_RETURN_IF_ERROR(ValidateCluster(job, FLAGS_servers, FLAGS_workers));
+  HDPS_RETURN_IF_ERROR(CheckSharedMemory(*files, job));
   HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(*files, job));
   ShowPreview(preview);  // The workers write the same into the log.
   LocalClusterOptions options;
+  HDPS_ASSIGN_OR_RETURN(options.given_job, GivenJob(*files, flags.job, flags.overrides));
   options.job = std::make_shared<const Job>(std::move(job));
   options.out = std::filesystem::absolute(flags.out).lexically_normal().string();
   HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<FileLock> lock,
@@ -78,7 +105,7 @@ Status Train() {
   options.num_servers = FLAGS_servers;
   options.num_workers = FLAGS_workers;
   options.threads = flags.threads;
-  options.resume = FLAGS_resume == "never" ? Resume::kNever : Resume::kAuto;
+  options.resume = resume;
   if (const Status made = files->MakeDirectories(JoinPath(options.out, "log")); !made.ok()) {
     return Status(Code::kInvalidArgument,
                   "--out=" + flags.out + " cannot be written to: " + made.message());

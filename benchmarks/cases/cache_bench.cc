@@ -7,6 +7,10 @@
 #include "benchmarks/bench.h"
 #include "benchmarks/clusters/job_run.h"
 #include "benchmarks/clusters/slow_link.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "tools/synthetic/synthetic_log.h"
 
 namespace hdps {

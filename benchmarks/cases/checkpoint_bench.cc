@@ -7,6 +7,9 @@
 #include "benchmarks/clusters/row_load.h"
 #include "benchmarks/yardsticks/plain_file.h"
 #include "benchmarks/yardsticks/row_yardsticks.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/platform/executor.h"
 #include "server/shard.h"
 

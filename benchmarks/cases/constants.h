@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "common/job/job.h"
 #include "tools/plan/machine_constants.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
+
+struct DataSpec;
 
 // One sample a repeat of each constant, by "CASE.FIGURE".
 using ConstantSamples = std::map<std::string, std::vector<double>>;

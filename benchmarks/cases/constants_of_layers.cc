@@ -8,6 +8,10 @@
 
 #include "benchmarks/cases/constants.h"
 #include "benchmarks/yardsticks/model_products.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "worker/data/batch_reader.h"
 #include "worker/model/model.h"
 #include "worker/model/step_parts.h"

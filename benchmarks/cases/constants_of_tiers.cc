@@ -7,6 +7,10 @@
 #include "benchmarks/cases/constants.h"
 #include "benchmarks/clusters/row_load.h"
 #include "common/base/shard_map.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
+#include "common/protocol/manifest_parts.h"
 #include "embedding/shard_memory.h"
 #include "embedding/table.h"
 
@@ -22,7 +26,7 @@ TableSpec Spec() {
   TableSpec spec;
   spec.name = "deep";
   spec.dim = 16;
-  spec.optimizer.kind = OptimizerKind::kLazyAdam;
+  spec.optimizer.record = &RecordOf(OptimizerKind::kLazyAdam);
   return spec;
 }
 

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "common/job/job_file.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/pause.h"
+#include "common/protocol/membership_messages.h"
 #include "worker/collective/collective.h"
 #include "worker/collective/rank_transport.h"
 #include "worker/dense/dense_reduction.h"

@@ -10,6 +10,8 @@
 
 #include "benchmarks/yardsticks/device_yardsticks.h"
 #include "common/base/enum_words.h"
+#include "common/job/spec/precision.h"
+#include "common/job/spec/table_spec.h"
 #include "tools/plan/job_shape.h"
 
 namespace hdps {

@@ -8,8 +8,11 @@
 #include "benchmarks/clusters/job_run.h"
 #include "common/base/byte_count.h"
 #include "common/base/shard_map.h"
-#include "common/job/job.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
+#include "common/protocol/manifest_parts.h"
 #include "embedding/memory/row_store.h"
 #include "embedding/table.h"
 #include "tools/synthetic/synthetic_log.h"
@@ -153,7 +156,7 @@ Status RunForgetting(const BenchSetting& setting, BenchReport& report) {
   TableSpec spec;
   spec.name = "deep";
   spec.dim = 16;
-  spec.optimizer.kind = OptimizerKind::kLazyAdam;
+  spec.optimizer.record = &RecordOf(OptimizerKind::kLazyAdam);
   spec.policy.admit_after = 2;
   spec.policy.admit_sketch_bytes = 64 << 20;
   spec.policy.evict_after_steps = 40;

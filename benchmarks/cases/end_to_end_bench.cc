@@ -9,6 +9,10 @@
 #include "benchmarks/bench.h"
 #include "benchmarks/clusters/job_run.h"
 #include "benchmarks/yardsticks/model_products.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "tools/synthetic/synthetic_log.h"
 
 namespace hdps {

@@ -9,7 +9,9 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/clusters/far_group.h"
+#include "common/job/job_file.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
 #include "common/platform/random.h"
 #include "worker/model/layer.h"
 #include "worker/model/step_parts.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
-#include "common/job/job.h"
+#include "common/job/job_spec.h"
 #include "common/platform/executor.h"
 #include "worker/model/model.h"
 

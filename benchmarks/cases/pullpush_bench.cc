@@ -12,6 +12,10 @@
 #include "benchmarks/clusters/row_cluster.h"
 #include "benchmarks/clusters/row_load.h"
 #include "benchmarks/yardsticks/row_yardsticks.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/metrics/metric.h"
 
 namespace hdps {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/clusters/child_process.h"
-#include "common/job/job.h"
+#include "common/job/spec/data_spec.h"
 #include "tools/synthetic/synthetic_log.h"
 #include "worker/data/batch_reader.h"
 

@@ -5,10 +5,11 @@
 #include <string>
 
 #include "benchmarks/bench.h"
-#include "common/job/job.h"
 #include "common/parallel/step_rates.h"
 
 namespace hdps {
+
+struct Job;
 
 // Each rate on as many threads at once as there are workers, as the workers of one machine are:
 // products of the job's own layers on a worker's part of the examples, copies, updates of its dense

@@ -8,6 +8,8 @@
 #include "benchmarks/bench.h"
 #include "benchmarks/cases/shared_rates.h"
 #include "benchmarks/clusters/job_run.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
 #include "common/planning/layer_facts.h"
 #include "common/planning/strategy_cost.h"
 #include "common/planning/strategy_of_job.h"

@@ -15,6 +15,7 @@
 #include "benchmarks/cases/table_growth.h"
 #include "benchmarks/clusters/row_load.h"
 #include "common/base/shard_map.h"
+#include "common/job/optimizers/optimizers.h"
 #include "common/platform/executor.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/weight_format.h"
@@ -61,7 +62,7 @@ TableSpec SpecOf(const Case& c) {
   TableSpec spec;
   spec.name = "rows";
   spec.dim = c.dim;
-  spec.optimizer.kind = c.rule;
+  spec.optimizer.record = &RecordOf(c.rule);
   spec.weights = c.weights;
   spec.init = {InitKind::kNormal, 0.01f};
   return spec;

@@ -4,6 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/init_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/executor.h"
 #include "embedding/table.h"
 
@@ -31,7 +35,7 @@ void RunGrowth(const BenchSetting& setting, const Growth& growth, BenchReport& r
   TableSpec spec;
   spec.name = "rows";
   spec.dim = kDim;
-  spec.optimizer.kind = OptimizerKind::kRowwiseAdagrad;
+  spec.optimizer.record = &RecordOf(OptimizerKind::kRowwiseAdagrad);
   spec.init = {InitKind::kNormal, 0.01f};
   const uint64_t rows = setting.quick ? growth.rows / 5 : growth.rows;
   const uint64_t calls = rows / growth.slices / growth.keys;

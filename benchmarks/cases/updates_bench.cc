@@ -9,6 +9,12 @@
 
 #include "benchmarks/bench.h"
 #include "common/base/shard_map.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "embedding/table.h"
@@ -27,7 +33,7 @@ TableSpec SpecOf(uint32_t dim, OptimizerKind rule) {
   TableSpec spec;
   spec.name = "rows";
   spec.dim = dim;
-  spec.optimizer.kind = rule;
+  spec.optimizer.record = &RecordOf(rule);
   return spec;
 }
 

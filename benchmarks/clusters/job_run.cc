@@ -12,6 +12,9 @@
 #include <utility>
 
 #include "benchmarks/clusters/child_process.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/net/node_loop.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
@@ -34,7 +37,7 @@ struct Setting {
   std::shared_ptr<InprocHub> hub;  // Null: sockets.
   std::string hall;                // Where the scheduler listens.
 
-  std::unique_ptr<Transport> NewTransport(PeerId self) const {
+  std::unique_ptr<Transport> NewTransport(const PeerName& self) const {
     return hub ? NewInprocTransport(hub, {.self = self}) : NewZmqTransport({.self = self});
   }
   std::string AddressFor(const std::string& name) const {
@@ -47,12 +50,13 @@ struct Setting {
 void RunServer(const Setting& setting, uint32_t rank) {
   ServerProcessOptions options;
   options.node.job = setting.job;
-  options.node.identity.self = NewPeerId();
+  const PeerName name = NewPeerName();
+  options.node.identity.self = name.peer;
   options.node.identity.scheduler_address = setting.hall;
   options.node.identity.rank = static_cast<int32_t>(rank);
   options.node.spill_folder = JoinPath(setting.run.out, "spill");
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
-  std::unique_ptr<Transport> transport = setting.NewTransport(options.node.identity.self);
+  std::unique_ptr<Transport> transport = setting.NewTransport(name);
   if (setting.run.server_link != nullptr) {
     transport = NewSlowTransport(std::move(transport), *setting.run.server_link, *clock);
   }
@@ -75,10 +79,11 @@ struct WorkerRun {
 void RunWorker(const Setting& setting, uint32_t rank, const AfterStep& after_step, WorkerRun* run) {
   WorkerProcessOptions options;
   options.node.job = setting.job;
-  options.node.identity.self = NewPeerId();
+  const PeerName name = NewPeerName();
+  options.node.identity.self = name.peer;
   options.node.identity.scheduler_address = setting.hall;
   options.node.identity.rank = static_cast<int32_t>(rank);
-  const std::unique_ptr<Transport> transport = setting.NewTransport(options.node.identity.self);
+  const std::unique_ptr<Transport> transport = setting.NewTransport(name);
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   StepTimes before;  // The steady steps.
   int64_t before_ns = 0;

@@ -8,7 +8,6 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/clusters/slow_link.h"
-#include "common/job/job.h"
 #include "worker/step/stage.h"
 
 namespace hdps {

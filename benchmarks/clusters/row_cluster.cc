@@ -4,7 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/platform/random.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/view.h"
 #include "server/server_process.h"
 
 namespace hdps {
@@ -44,7 +51,7 @@ Result<std::unique_ptr<RowCluster>> RowCluster::Start(const BenchSetting& settin
   return cluster;
 }
 
-std::unique_ptr<Transport> RowCluster::NewTransport(PeerId self) const {
+std::unique_ptr<Transport> RowCluster::NewTransport(const PeerName& self) const {
   TransportOptions options;
   options.self = self;
   if (!shared_) options.shared_bytes_per_peer = 0;  // Nor is what servers offer taken.
@@ -78,9 +85,10 @@ Status RowCluster::StartServers(const BenchSetting& setting, FileSystem& files,
 void RowCluster::RunServer(const std::string& address, FileSystem& files, int threads) const {
   ServerProcessOptions server;
   server.node.job = job_;
-  server.node.identity.self = NewPeerId();
+  const PeerName name = NewPeerName();
+  server.node.identity.self = name.peer;
   server.node.identity.scheduler_address = hall_address_;
-  const std::unique_ptr<Transport> transport = NewTransport(server.node.identity.self);
+  const std::unique_ptr<Transport> transport = NewTransport(name);
   const Result<std::string> listening = transport->Listen(address);
   if (!listening.ok()) return;  // It will be missed.
   server.node.identity.own_address = *listening;
@@ -111,7 +119,9 @@ Status RowCluster::Form(const RowClusterOptions& options) {
     if (known) continue;
     view.servers.push_back({from, static_cast<uint32_t>(view.servers.size()), join.address});
   }
-  for (uint32_t w = 0; w < options.workers; ++w) view.workers.push_back({NewPeerId(), w, ""});
+  for (uint32_t w = 0; w < options.workers; ++w) {
+    view.workers.push_back({worker_names_.emplace_back(NewPeerName()).peer, w, ""});
+  }
   const uint32_t shards = job_->cluster.shards;
   for (uint32_t s = 0; s < shards; ++s) {  // As the scheduler deals them.
     view.shards.owner.push_back({s * options.servers / shards});
@@ -161,7 +171,7 @@ double RowCluster::CpuSeconds() const {
 }
 
 Result<std::unique_ptr<Transport>> RowCluster::NewWorkerTransport(uint32_t worker) {
-  std::unique_ptr<Transport> transport = NewTransport(view_->workers[worker].peer);
+  std::unique_ptr<Transport> transport = NewTransport(worker_names_[worker]);
   for (const Member& server : view_->servers) {
     HDPS_RETURN_IF_ERROR(transport->Connect(server.peer, server.address));
   }

@@ -9,14 +9,15 @@
 
 #include "benchmarks/bench.h"
 #include "benchmarks/clusters/child_process.h"
-#include "common/job/job.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/protocol/messages.h"
 #include "worker/exchange/ps_client.h"
 
 namespace hdps {
+
+struct Job;
+struct View;
 
 struct RowClusterOptions {
   std::string job;  // Its JSON.
@@ -50,14 +51,15 @@ class RowCluster {
   // Takes joins until all servers are there, tells them the view.
   Status Form(const RowClusterOptions& options);
   void AnswerHeartbeats();
-  std::unique_ptr<Transport> NewTransport(PeerId self) const;
+  std::unique_ptr<Transport> NewTransport(const PeerName& self) const;
   bool shared_ = true;
 
   std::shared_ptr<const Job> job_;
   std::shared_ptr<const View> view_;
   void RunServer(const std::string& address, FileSystem& files, int threads) const;
 
-  std::shared_ptr<InprocHub> hub_;  // Null: over ZeroMQ.
+  std::vector<PeerName> worker_names_;  // By rank.
+  std::shared_ptr<InprocHub> hub_;      // Null: over ZeroMQ.
   std::unique_ptr<Transport> hall_;
   std::string hall_address_;
   std::atomic<bool> stop_{false};

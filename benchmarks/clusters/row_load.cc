@@ -6,7 +6,12 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/random.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/view.h"
 #include "kernels/keys/key_shards.h"
 #include "tools/synthetic/zipf.h"
 #include "worker/exchange/push_plan.h"

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "benchmarks/clusters/row_cluster.h"
+#include "common/protocol/row_messages.h"
 #include "worker/exchange/key_split.h"
 #include "worker/exchange/pull_plan.h"
 
 namespace hdps {
+
+struct Job;
 
 // The distinct keys of a step; and, once they go by shard, where those of each shard begin, as
 // whoever finds the keys of a step knows it (KeySet).

@@ -5,6 +5,8 @@
 #include <deque>
 #include <utility>
 
+#include "common/protocol/message_kind.h"
+
 namespace hdps {
 namespace {
 

@@ -7,7 +7,6 @@
 
 #include "common/net/transport.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/protocol/messages.h"
 
 namespace hdps {
 

@@ -24,7 +24,12 @@
 namespace hdps {
 namespace {
 
-constexpr PeerId kFirst{2}, kSecond{3};
+// The same in both processes.
+PeerName NameFrom(uint8_t number) {
+  return PeerNameOf(std::array<std::byte, 32>{static_cast<std::byte>(number)});
+}
+const PeerName kFirstName = NameFrom(1), kSecondName = NameFrom(2);
+const PeerId kFirst = kFirstName.peer, kSecond = kSecondName.peer;
 constexpr int64_t kWaitMs = 20000;
 
 // So that no reading is left out by the compiler.
@@ -124,7 +129,7 @@ Status OpenEnds(const std::string& kind, const std::string& scratch,
                 std::unique_ptr<Transport> (&ends)[2]) {
   std::string address = "tcp://127.0.0.1:0";
   const std::shared_ptr<InprocHub> hub = NewInprocHub();
-  const PeerId selves[2] = {kFirst, kSecond};
+  const PeerName selves[2] = {kFirstName, kSecondName};
   for (int i = 0; i < 2; ++i) {
     // Without memory in common not even peers of one machine leave TCP.
     const TransportOptions options = {.self = selves[i], .shared_bytes_per_peer = 0};
@@ -145,7 +150,8 @@ namespace {
 // What the near end says to the far one between exchanges: a load as its bytes, or the end.
 constexpr uint16_t kLoadKind = 1, kEndKind = 2;
 
-Result<TransportOptions> OptionsOf(PeerId self, size_t shared_bytes, const std::string& keys) {
+Result<TransportOptions> OptionsOf(const PeerName& self, size_t shared_bytes,
+                                   const std::string& keys) {
   TransportOptions options;
   options.self = self;
   options.shared_bytes_per_peer = shared_bytes;
@@ -181,8 +187,8 @@ Result<std::unique_ptr<TransportEnds>> TransportEnds::Make(const std::string& ki
   if (with_keys != WireKeys::kNone) {
     HDPS_ASSIGN_OR_RETURN(keys, MakeKeys(setting));
   }
-  HDPS_ASSIGN_OR_RETURN(TransportOptions options, OptionsOf(kFirst, shared_bytes, keys));
-  if (with_keys == WireKeys::kAuthenticated) options.data_plane = DataPlane::kAuthenticated;
+  HDPS_ASSIGN_OR_RETURN(TransportOptions options, OptionsOf(kFirstName, shared_bytes, keys));
+  options.data_port = with_keys == WireKeys::kSealed;
   auto ends = std::make_unique<TransportEnds>();
   ends->near_ = NewZmqTransport(options);
   std::string address = "tcp://127.0.0.1:0";
@@ -221,7 +227,7 @@ double TransportEnds::Exchange(WireLoad load) {
 }
 
 Status FarEnd(const std::string& address, size_t shared_bytes, const std::string& keys) {
-  HDPS_ASSIGN_OR_RETURN(const TransportOptions options, OptionsOf(kSecond, shared_bytes, keys));
+  HDPS_ASSIGN_OR_RETURN(const TransportOptions options, OptionsOf(kSecondName, shared_bytes, keys));
   const std::unique_ptr<Transport> far = NewZmqTransport(options);
   HDPS_RETURN_IF_ERROR(far->Connect(kFirst, address));
   far->Send(kFirst, Frame());

@@ -29,7 +29,7 @@ MACHINES = 2
 BUSY = 0.85  # Of the time: what is busy for longer bounds the job.
 # Of the values of each column, the share whose rows stay at the workers.
 KEPT = 0.01
-SETTINGS = ["plain", "keys", "keys, sealed", "16 bits", "rows kept", "ahead", "16 bits, ahead"]
+SETTINGS = ["plain", "keys", "16 bits", "rows kept", "ahead", "16 bits, ahead"]
 
 
 def job_of(case, setting, epochs, folder):
@@ -70,8 +70,6 @@ def measure(flags, case, job, gbit, scratch, setting):
         connections = ["--keys=%s" % (out / "keys")]
         subprocess.run([os.path.join(flags.bin, "hdps"), "keygen", "--out=%s" % (out / "keys")], check=True,
                        stdout=subprocess.DEVNULL)
-    if "sealed" in setting:
-        connections.append("--data_plane=authenticated")
     with namespaces.Machines(MACHINES, gbit * 1e9 / 8) as machines:
         run = ClusterRun(machines, flags.bin, job, out, flags=connections)
         summary = run.run()

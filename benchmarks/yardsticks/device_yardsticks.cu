@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/spec/precision.h"
+#include "common/parallel/layout.h"
 #include "common/platform/monotonic_clock.h"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_memory.cuh"

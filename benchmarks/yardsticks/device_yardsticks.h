@@ -6,10 +6,11 @@
 #include <span>
 
 #include "common/base/status.h"
-#include "common/job/model_spec.h"
 #include "tools/plan/job_shape.h"
 
 namespace hdps {
+
+enum class Precision : uint8_t;
 
 // Calls come from one thread. Each gives seconds of the host's clock from an idle device to an idle
 // device, of `times` repetitions one behind the other, without those that made memory and code

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "benchmarks/bench.h"
+#include "common/job/spec/precision.h"
 #include "common/platform/executor.h"
 #include "kernels/dense_ops.h"
 #include "tools/plan/job_shape.h"

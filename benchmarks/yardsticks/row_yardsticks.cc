@@ -11,12 +11,16 @@
 #include <span>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 
 namespace hdps {
 namespace {
 
-constexpr PeerId kNear{2}, kFar{3};
+const PeerName kNearName = NewPeerName();
+const PeerId kNear = kNearName.peer, kFar{3};
 constexpr float kGradient = 0.001f;
 
 std::vector<ShardId> AllShards(uint32_t count) {
@@ -126,7 +130,7 @@ Result<std::unique_ptr<WireAlone>> WireAlone::Make(const std::string& transport,
     wire->far_ = NewInprocTransport(hub, {.self = kFar});
     address = "inproc://far";
   } else {
-    TransportOptions near{.self = kNear}, far{.self = kFar};
+    TransportOptions near{.self = kNearName}, far{.self = kFar};
     if (!shared) near.shared_bytes_per_peer = far.shared_bytes_per_peer = 0;
     wire->near_ = NewZmqTransport(near);
     wire->far_ = NewZmqTransport(far);

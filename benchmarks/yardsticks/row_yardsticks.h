@@ -13,9 +13,12 @@
 #include "benchmarks/clusters/row_load.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
+#include "common/protocol/manifest_parts.h"
 #include "server/shard_set.h"
 
 namespace hdps {
+
+struct Job;
 
 // The rows of one server in this process, asked without a message.
 class RowsAlone {

@@ -2,6 +2,7 @@
 #include "common/base/nearest_name.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace hdps {
 
@@ -24,15 +25,74 @@ size_t Distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+constexpr size_t kNameBytesMax = 64;  // What is longer is no slip, and costs no time.
+
+std::string Lower(std::string_view name) {
+  std::string lower(name);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+// "deep_loss_l2" as "deep", "loss", "l2".
+std::vector<std::string> PartsOf(std::string_view name) {
+  std::vector<std::string> parts(1);
+  for (const char c : name) {
+    if (c == '_' || c == '.' || c == '@' || c == '-') {
+      if (!parts.back().empty()) parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  if (parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
+// Its parts in the order of the alphabet: the same for auc_pr and pr_auc.
+std::string Sorted(std::string_view name) {
+  std::vector<std::string> parts = PartsOf(name);
+  std::ranges::sort(parts);
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : "_") + part;
+  return text;
+}
+
+// "lr" of learning_rate; nothing of a single word.
+std::string Initials(std::string_view name) {
+  std::string initials;
+  for (const std::string& part : PartsOf(name)) initials += part[0];
+  return initials.size() < 2 ? "" : initials;
+}
+
+// Whether all parts of `some` are among those of `name`.
+bool Holds(std::string_view name, std::string_view some) {
+  const std::vector<std::string> all = PartsOf(name), wanted = PartsOf(some);
+  return !wanted.empty() && std::ranges::all_of(wanted, [&](const std::string& part) {
+    return std::ranges::find(all, part) != all.end();
+  });
+}
+
+// "a", "b" or "c"
+std::string AnyOf(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + ("\"" + names[i] + "\"");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string NearestName(std::string_view mistyped, const std::vector<std::string>& known) {
-  constexpr size_t kNameBytesMax = 64;  // What is longer is no slip, and costs no time.
   if (mistyped.size() > kNameBytesMax) return "";
   std::string nearest;
   size_t fewest = std::max<size_t>(1, mistyped.size() / 3) + 1;
+  const std::string wanted = Lower(mistyped), wanted_parts = Sorted(wanted);
   for (const std::string& name : known) {
-    const size_t edits = Distance(mistyped, name);
+    const std::string lower = Lower(name);
+    if (wanted == Initials(lower)) return name;
+    // Another order of its words is one slip.
+    const size_t edits =
+        std::min(Distance(wanted, lower), Distance(wanted_parts, Sorted(lower)) + 1);
     if (edits < fewest) {
       fewest = edits;
       nearest = name;
@@ -42,8 +102,17 @@ std::string NearestName(std::string_view mistyped, const std::vector<std::string
 }
 
 std::string DidYouMean(std::string_view mistyped, const std::vector<std::string>& known) {
-  const std::string nearest = NearestName(mistyped, known);
-  return nearest.empty() ? "" : "; did you mean \"" + nearest + "\"?";
+  constexpr size_t kNamesMax = 4;
+  std::vector<std::string> names = {NearestName(mistyped, known)};
+  if (names.front().empty() && mistyped.size() <= kNameBytesMax) {
+    names.clear();
+    for (const std::string& name : known) {
+      if (Holds(Lower(name), Lower(mistyped))) names.push_back(name);
+    }
+    if (names.size() > kNamesMax) names.resize(kNamesMax);
+  }
+  if (names.empty() || names.front().empty()) return "";
+  return "; did you mean " + AnyOf(names) + "?";
 }
 
 }  // namespace hdps

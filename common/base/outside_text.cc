@@ -50,26 +50,71 @@ void AppendEscaped(std::string_view bytes, std::string* shown) {
   }
 }
 
-}  // namespace
+// The number of a character of one to three bytes, as Steers() knows them.
+unsigned CodePoint(std::string_view character) {
+  const auto byte = [character](size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0);
+  if (character.size() == 2) return (byte(0) & 0x1fu) << 6 | (byte(1) & 0x3fu);
+  return (byte(0) & 0xfu) << 12 | (byte(1) & 0x3fu) << 6 | (byte(2) & 0x3fu);
+}
 
-std::string ShowOutside(std::string_view text, size_t bytes_max) {
+// A text of many lines in which escape(character, whether it is UTF-8) stands for what steers and
+// for each byte that is no UTF-8.
+template <typename Escape>
+std::string EscapedLines(std::string_view text, const Escape& escape) {
   std::string shown;
+  shown.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
     const size_t bytes = CharacterBytes(text.substr(at));
     const std::string_view character = text.substr(at, std::max<size_t>(1, bytes));
-    const size_t before = shown.size();
+    const bool plain = character == "\n" || character == "\t" || !Steers(character);
+    if (bytes > 0 && plain) {
+      shown += character;
+    } else {
+      shown += escape(character, bytes > 0);
+    }
+    at += character.size();
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::string ShowOutside(std::string_view text, size_t bytes_max) {
+  const std::string cut = "... (" + std::to_string(text.size()) + " bytes)";
+  const size_t room = bytes_max - std::min(bytes_max, cut.size());
+  std::string shown;
+  size_t with_room = 0;  // How much of `shown` leaves room to say the cut.
+  for (size_t at = 0; at < text.size();) {
+    const size_t bytes = CharacterBytes(text.substr(at));
+    const std::string_view character = text.substr(at, std::max<size_t>(1, bytes));
     if (bytes == 0 || Steers(character)) {
       AppendEscaped(character, &shown);
     } else {
       shown += character;
     }
-    if (shown.size() > bytes_max) {
-      shown.resize(before);
-      return shown + "... (" + std::to_string(text.size()) + " bytes)";
-    }
+    if (shown.size() > bytes_max) return shown.substr(0, with_room) + cut;
+    if (shown.size() <= room) with_room = shown.size();
     at += character.size();
   }
   return shown;
+}
+
+std::string ShowLines(std::string_view text) {
+  return EscapedLines(text, [](std::string_view character, bool) {
+    std::string escaped;
+    AppendEscaped(character, &escaped);
+    return escaped;
+  });
+}
+
+std::string ShowJson(std::string_view json) {
+  constexpr unsigned kReplacement = 0xfffd;
+  return EscapedLines(json, [](std::string_view character, bool utf8) {
+    char escaped[16];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", utf8 ? CodePoint(character) : kReplacement);
+    return std::string(escaped);
+  });
 }
 
 std::optional<std::string> OutsideLines::Take(std::string line, int64_t now_ms) {

@@ -13,9 +13,17 @@ namespace hdps {
 inline constexpr size_t kOutsideBytesMax = 2000;
 
 // `text` with each control character and each byte that is not UTF-8 as \xNN, so that it neither
-// steers a terminal nor begins a line; cut behind `bytes_max`, and the cut said. Of its own results
-// it changes nothing, unless they were cut.
+// steers a terminal nor begins a line. What would be longer than `bytes_max` is cut, and the cut is
+// said within them (where they have room for that: 31 bytes). Shown again, the result does not
+// change.
 std::string ShowOutside(std::string_view text, size_t bytes_max = kOutsideBytesMax);
+
+// The same of a text of many lines, uncut: line ends and tabs stay.
+std::string ShowLines(std::string_view text);
+
+// `json`, as a printer of JSON wrote it, with what steers a terminal as \uNNNN: it means the same.
+// A byte that is no UTF-8, which JSON does not have, becomes \ufffd.
+std::string ShowJson(std::string_view json);
 
 // Lines that anybody can cause, as often as he likes: some at once, then one a second; the others
 // are counted.

@@ -1,6 +1,11 @@
 // Sets in their order, metrics in the order of the tasks.
 #include "common/job/eval_sets.h"
 
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/metrics/metric.h"
+
 namespace hdps {
 
 std::vector<EvalSet> EvalSetsOf(const DataSpec& data) {

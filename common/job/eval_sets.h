@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
-
 namespace hdps {
+
+struct DataSpec;
+struct Job;
 
 // Rows that are scored together. Invariant: the rows of none of them are trained on.
 struct EvalSet {

@@ -1,9 +1,53 @@
-// What follows from a job: its features, and where it can be trained.
-#include "common/job/job.h"
+// A job's sections, and what follows from them: its features, and where it can be trained.
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/metrics/metric.h"
 
 namespace hdps {
+
+struct Job::Sections {
+  DataSpec data;
+  ModelSpec model;
+  TrainSpec train;
+  ParallelSpec parallel;
+  CheckpointSpec checkpoint;
+  ClusterSpec cluster;
+};
+
+Job::Job()
+    : sections_(std::make_unique<Sections>()),
+      data(sections_->data),
+      model(sections_->model),
+      train(sections_->train),
+      parallel(sections_->parallel),
+      checkpoint(sections_->checkpoint),
+      cluster(sections_->cluster) {}
+Job::Job(const Job& other) : Job() { *this = other; }
+Job& Job::operator=(const Job& other) {
+  name = other.name;
+  seed = other.seed;
+  tables = other.tables;
+  warnings = other.warnings;
+  *sections_ = *other.sections_;
+  return *this;
+}
+Job::~Job() = default;
 
 uint64_t ImagePixels(const DataSpec& data) {
   uint64_t pixels = 1;
@@ -94,7 +138,7 @@ std::vector<TaskMetrics> MetricsOf(const Job& job) {
 
 std::string WhyNotOnCuda(const Job& job) {
   for (const TableSpec& table : job.tables) {
-    if (table.optimizer.kind != OptimizerKind::kOwn || table.vocab_cache_size == 0) continue;
+    if (!table.optimizer.record->is_own() || table.vocab_cache_size == 0) continue;
     return "table \"" + table.name + "\" keeps rows at the workers (vocab_cache_size = " +
            std::to_string(table.vocab_cache_size) + "), on a GPU where they have one, and its " +
            "optimizer " + OptimizerName(table.optimizer) +
@@ -113,7 +157,7 @@ std::string WhyDenseOnHost(const Job& job) {
   if (parallel.dense_exchange != DenseExchange::kAllreduce) {
     return "parallel.dense_exchange is servers, which update them; allreduce keeps them here";
   }
-  if (rule.kind == OptimizerKind::kOwn) {
+  if (rule.record->is_own()) {
     return std::string("the optimizer ") + OptimizerName(rule) +
            " is the program's own, with no code for CUDA";
   }

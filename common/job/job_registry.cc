@@ -1,6 +1,9 @@
 // The registry of jobs that bring nothing of their own.
 #include "common/job/job_registry.h"
 
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+
 namespace hdps {
 
 const JobRegistry& BuiltInRegistry() {

@@ -6,6 +6,9 @@
 
 namespace hdps {
 
+struct LayerSpec;
+struct ModelSpec;
+
 // What LoadJob and ParseJob know. A program with layers or optimizers of its own adds them to a
 // copy of BuiltInRegistry().
 struct JobRegistry {

@@ -3,6 +3,16 @@
 
 #include <algorithm>
 
+#include "common/job/job_spec.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizer_rule.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/pooling.h"
+#include "common/job/spec/table_spec.h"
+
 namespace hdps {
 namespace {
 
@@ -28,6 +38,15 @@ std::variant<ShardWanted, std::string> ReadDense(const ShardTuples& shard) {
            " of its rows, which are multiplied with each other; make them equal";
   }
   return ShardWanted{shard[0][0], shard[0][1], shard[1][1]};
+}
+
+// Whether a row's weights have a number of the rule's in common, other than the count of updates.
+bool KeepsWholeRows(const OptimizerSpec& optimizer) {
+  const OptimizerRecord& record = *optimizer.record;
+  if (record.is_own()) return record.state_more > 0;
+  return WithOptimizer(record.kind, [](const auto& rule) {
+    return std::decay_t<decltype(rule)>::kFactorOf == FactorOf::kSquares;
+  });
 }
 
 }  // namespace
@@ -67,6 +86,34 @@ std::variant<ShardWanted, std::string> ReadShard(const LayerSpec& layer, const L
            ", of which only the examples can be cut; give [" + std::to_string(shard[0][0]) + ", 1]";
   }
   return ShardWanted{.examples = shard[0][0], .columns = shard[0][1]};
+}
+
+CutConflict ConflictWithCuts(const Job& job) {
+  for (const TableSpec& table : job.tables) {
+    if (table.vocab_cache_size > 0) {
+      return {"model.vocab_cache_size", "it keeps rows at all workers alike"};
+    }
+  }
+  for (size_t i = 0; i < job.model.layers.size(); ++i) {
+    if (!job.model.layers[i].layerwise_parallel) continue;
+    return {"model.layers." + std::to_string(i) + ".layerwise_parallel",
+            "every worker has a layer \"" + job.model.layers[i].name + "\" of its own"};
+  }
+  if (!job.parallel.gradients_mean || job.parallel.cross_batch) {
+    return {job.parallel.cross_batch ? "parallel.cross_batch" : "parallel.gradients_mean",
+            "it weighs the workers' own rows"};
+  }
+  if (job.parallel.optimizer.enabled) {
+    return {"parallel.enable_parallel_optimizer", "it splits the update of layers that are whole"};
+  }
+  const TableSpec* const dense = job.tables.empty() ? nullptr : &job.tables.back();
+  if (dense == nullptr || !dense->dense) return {};
+  const OptimizerRecord& rule = RecordOf(dense->optimizer);
+  if (!rule.whole_tensors && !KeepsWholeRows(dense->optimizer)) return {};
+  return {"model.dense_optimizer",
+          std::string(rule.name) +
+              " has one number for many weights, of which workers with a part of a layer know only "
+              "some (adagrad and adam have none)"};
 }
 
 std::string ShowTuples(const ShardTuples& tuples) {

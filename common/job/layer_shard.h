@@ -10,6 +10,9 @@
 
 namespace hdps {
 
+struct Job;
+struct LayerSpec;
+
 using ShardTuples = std::vector<std::vector<uint32_t>>;
 
 // A split as far as it is said.
@@ -26,6 +29,13 @@ std::variant<ShardWanted, std::string> ReadShard(const LayerSpec& layer, const L
 // What the layer can be cut into: as its record says, but for embeddings whose features are added
 // up, which are not columns of the output.
 LayerCut CutOfLayer(const LayerSpec& layer, const LayerRecord& record);
+
+// A setting of a job that conflicts with layers that are cut over its workers.
+struct CutConflict {
+  std::string setting;  // "parallel.enable_parallel_optimizer"; empty: all goes together.
+  std::string problem;  // What it does, to be followed by what cuts the layers.
+};
+CutConflict ConflictWithCuts(const Job& job);
 
 // "[[2, 1], [1, 4]]"
 std::string ShowTuples(const ShardTuples& tuples);

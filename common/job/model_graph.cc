@@ -8,7 +8,15 @@
 #include <utility>
 
 #include "common/base/nearest_name.h"
+#include "common/base/shard_map.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 
@@ -230,8 +238,6 @@ std::vector<LabelSpec> LabelsOf(const Job& job) {
   }
   return columns;
 }
-
-uint32_t NumClasses(const Job& job) { return LabelsOf(job).front().num_classes; }
 
 uint64_t DenseFloats(const Job& job) {
   if (job.model.layers.empty()) return 0;

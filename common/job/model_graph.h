@@ -5,10 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {
+
+struct AveragedTensor;
+struct FeatureNames;
+struct Job;
+struct ModelSpec;
+struct OptimizerSpec;
+struct TableSpec;
 
 // The table of the chunks of all dense tensors.
 TableSpec DenseTable(const OptimizerSpec& optimizer);

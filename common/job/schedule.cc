@@ -4,6 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/job/optimizers/adam.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
+
 namespace hdps {
 namespace {
 
@@ -78,7 +83,7 @@ double ScheduleFactor(const ScheduleSpec& schedule, int64_t step) {
 }
 
 bool FollowsSchedule(const OptimizerSpec& optimizer) {
-  return optimizer.kind != OptimizerKind::kFtrl;
+  return optimizer.record->kind != OptimizerKind::kFtrl;
 }
 
 OptimizerSpec OptimizerAt(const TableSpec& table, int64_t step, double rate) {

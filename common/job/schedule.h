@@ -3,9 +3,11 @@
 
 #include <cstdint>
 
-#include "common/job/table_spec.h"
-
 namespace hdps {
+
+struct OptimizerSpec;
+struct ScheduleSpec;
+struct TableSpec;
 
 // What the learning rate is multiplied with in update `step`, counted from 1 over the whole job. A
 // function of its arguments with the same bits on every machine, within 1e-14 of the formula:

@@ -4,7 +4,13 @@
 #include <algorithm>
 #include <map>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
 
 namespace hdps {
 

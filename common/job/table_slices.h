@@ -6,9 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/base/ids.h"
+#include "common/base/shard_map.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
+
+struct Job;
 
 // The sparse features whose rows a table has, as positions in FeaturesOf(job.data).sparse,
 // ascending.

@@ -149,11 +149,12 @@ class Ndcg : public TopPass {
   }
 };
 
-MetricRecord Record(std::string word, bool number, std::string doc,
+MetricRecord Record(std::string word, std::string name, bool number, std::string doc,
                     std::function<std::unique_ptr<MetricPass>(size_t k)> make) {
   using enum ScoreKind;
   MetricRecord record;
   record.word = std::move(word);
+  record.name = std::move(name);
   record.number = number;
   record.order = ScoreOrder::kByGroup;
   record.kinds = {kProbability, kRank};
@@ -166,15 +167,15 @@ MetricRecord Record(std::string word, bool number, std::string doc,
 
 std::vector<MetricRecord> GroupMetrics() {
   return {
-      Record("group_auc", false,
+      Record("group_auc", "group AUC", false,
              "mean of the AUC of each group by the weight of its examples; groups of one class are "
              "left out",
              [](size_t) { return std::make_unique<GroupAuc>(); }),
-      Record("hr", true,
+      Record("hr", "hit rate", true,
              "hit rate: share of the groups with a label 1 that have one among the k highest "
              "scores",
              [](size_t k) { return std::make_unique<HitRate>(k); }),
-      Record("ndcg", true, "normalized discounted cumulative gain of the k highest scores",
+      Record("ndcg", "NDCG", true, "normalized discounted cumulative gain of the k highest scores",
              [](size_t k) { return std::make_unique<Ndcg>(k); }),
   };
 }

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "common/base/nearest_name.h"
+#include "common/metrics/metric_name.h"
 #include "common/metrics/metric_records.h"
 
 namespace hdps {
@@ -62,6 +63,15 @@ bool HigherIsBetter(const std::string& word) {
 bool NeedsGroups(const std::string& word) {
   const auto known = FindMetric(word);
   return known && known->record->order == ScoreOrder::kByGroup;
+}
+
+std::string MetricName(const std::string& figure) {
+  const size_t dot = figure.find_last_of('.');
+  const std::string word = dot == figure.npos ? figure : figure.substr(dot + 1);
+  const auto known = FindMetric(word);
+  if (!known) return figure;
+  const std::string places = known->record->number ? "@" + std::to_string(known->k) : "";
+  return (dot == figure.npos ? "" : figure.substr(0, dot) + ": ") + known->record->name + places;
 }
 
 std::string WhyNoMetric(const std::string& word) {

@@ -13,9 +13,9 @@ namespace hdps {
 
 // What a score is, and so what can be asked of it.
 enum class ScoreKind : uint8_t {
-  kProbability,  // Of label 1; labels are 0 or 1.
+  kProbability,  // The logit of that of label 1; labels are 0 or 1.
   kNumber,       // As the labels.
-  kClass,        // 1 where the most probable class is the label, else 0; the label is 1.
+  kClass,        // 1 where the most probable class is the label, else -1; the label is 1.
   kRank          // Any number, larger for what is liked more; labels are 0 or 1.
 };
 

@@ -29,6 +29,7 @@ class MetricPass {
 
 struct MetricRecord {
   std::string word;     // Or with `number` what stands before "@".
+  std::string name;     // For people: "PR AUC".
   bool number = false;  // "hr@10"
   bool higher_is_better = true;
   ScoreOrder order = ScoreOrder::kByScore;  // kByGroup: a group column is needed.

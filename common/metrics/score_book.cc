@@ -6,12 +6,16 @@
 
 #include "common/base/show_number.h"
 #include "common/metrics/metric_records.h"
+#include "common/platform/file_identity.h"
 
 namespace hdps {
 
 ScoreBook::ScoreBook(FileSystem& files, const std::string& folder, std::vector<TaskMetrics> tasks,
                      size_t held_max)
     : files_(files), folder_(folder) {
+  // The target of a link is left as it is; where the link cannot be removed, no run can be made
+  // either.
+  if (IsLink(files, folder)) static_cast<void>(files.RemoveAll(folder));
   for (TaskMetrics& metrics : tasks) {
     const std::string place = JoinPath(folder, "task_" + std::to_string(tasks_.size()));
     Task& task = tasks_.emplace_back();
@@ -55,6 +59,11 @@ Status ScoreBook::Add(std::span<const float> scores, std::span<const float> labe
     const size_t row = i / tasks_.size();
     Task& task = tasks_[i % tasks_.size()];
     ++task.examples;
+    // As if it were not there: it takes no place in a ranking either.
+    if (!weights.empty() && weights[row] == 0) {
+      ++task.weightless;
+      continue;
+    }
     if (labels[i] > 0.5f) ++task.positives;
     // It has no place among the others.
     if (std::isnan(scores[i])) {
@@ -74,15 +83,20 @@ Status ScoreBook::Add(std::span<const float> scores, std::span<const float> labe
 
 std::string ScoreBook::WhyNone(const Task& task) {
   if (task.examples == 0) return "there is no example";
-  const std::string all = ShowWhole(static_cast<double>(task.examples));
+  const uint64_t counted = task.examples - task.weightless;
+  if (counted == 0) {
+    return "all " + ShowWhole(static_cast<double>(task.examples)) + " weights are 0";
+  }
+  const std::string all = ShowWhole(static_cast<double>(counted));
   if (task.no_numbers > 0) {
     return ShowWhole(static_cast<double>(task.no_numbers)) + " of " + all +
            " scores are not numbers";
   }
   const bool classes =
       task.metrics.kind == ScoreKind::kProbability || task.metrics.kind == ScoreKind::kRank;
-  if (!classes || (task.positives > 0 && task.positives < task.examples)) return "";
-  return "all " + all + " labels are " + (task.positives == 0 ? "0" : "1");
+  if (!classes || (task.positives > 0 && task.positives < counted)) return "";
+  return "all " + all + " labels " + (task.weightless > 0 ? "with a weight " : "") + "are " +
+         (task.positives == 0 ? "0" : "1");
 }
 
 Status ScoreBook::FinishTask(const Task& task, double mean_loss, Told* told) {

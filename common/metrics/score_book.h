@@ -44,7 +44,9 @@ class ScoreBook {
     TaskMetrics metrics;
     // By score, by group; null where no metric asks for it.
     std::unique_ptr<ScoredExamples> by_score, by_group;
-    uint64_t examples = 0, positives = 0, no_numbers = 0;
+    // All; those of weight 0, which count for nothing and are in none of the others.
+    uint64_t examples = 0, weightless = 0;
+    uint64_t positives = 0, no_numbers = 0;
   };
   // Why there is no figure that needs both classes, or any; empty: there is.
   static std::string WhyNone(const Task& task);

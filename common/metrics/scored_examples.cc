@@ -91,7 +91,10 @@ Status ScoredExamples::Add(const ScoredExample& example) {
 }
 
 Result<std::string> ScoredExamples::NewRun() {
-  if (runs_made_ == 0) HDPS_RETURN_IF_ERROR(files_.MakeDirectoriesUnsynced(folder_));
+  if (runs_made_ == 0) {
+    HDPS_RETURN_IF_ERROR(files_.RemoveAll(folder_));  // It may be a link to a folder elsewhere.
+    HDPS_RETURN_IF_ERROR(files_.MakeDirectoriesUnsynced(folder_));
+  }
   return JoinPath(folder_, "run_" + std::to_string(runs_made_++));
 }
 

@@ -5,14 +5,13 @@
 
 #include "common/base/show_number.h"
 #include "common/metrics/metric_records.h"
+#include "common/metrics/probability.h"
 
 namespace hdps {
 namespace {
 
-constexpr double kProbabilityMin = 1e-7;
-
-double Clamped(float score) {
-  return std::clamp(static_cast<double>(score), kProbabilityMin, 1 - kProbabilityMin);
+double ProbabilityOf(const ScoredExample& example) {
+  return hdps::ProbabilityOf(static_cast<double>(example.score));
 }
 
 // The probability that a random positive example scores above a random negative one; a tie counts
@@ -61,7 +60,10 @@ class MeanPass : public MetricPass {
     sum_ += weight * Of(example);
     weight_ += weight;
   }
-  Figure Finish() override { return {"", weight_ > 0 ? End(sum_ / weight_) : kNoFigure}; }
+  Figure Finish() override {
+    const double mean = weight_ > 0 ? End(sum_ / weight_) : kNoFigure;
+    return {"", mean, std::isinf(mean) ? "a score is infinite" : ""};
+  }
 
  protected:
   virtual double Of(const ScoredExample& example) const = 0;
@@ -71,9 +73,11 @@ class MeanPass : public MetricPass {
   double sum_ = 0, weight_ = 0;
 };
 
+// log(1 + exp(-z)) of label 1, log(1 + exp(z)) of label 0, as the loss that is trained on.
 double LoglossOf(const ScoredExample& example) {
-  const double p = Clamped(example.score);
-  return -std::log(IsPositive(example) ? p : 1 - p);
+  const auto z = static_cast<double>(example.score);
+  const double against = IsPositive(example) ? -z : z;
+  return std::max(against, 0.0) + std::log1p(std::exp(-std::fabs(z)));
 }
 
 class Logloss : public MeanPass {
@@ -82,7 +86,7 @@ class Logloss : public MeanPass {
 
 class Accuracy : public MeanPass {
   double Of(const ScoredExample& example) const override {
-    return (example.score >= 0.5f) == IsPositive(example) ? 1 : 0;
+    return (example.score >= 0) == IsPositive(example) ? 1 : 0;
   }
 };
 
@@ -104,7 +108,7 @@ class Calibration : public MetricPass {
  public:
   void Add(const ScoredExample& example) override {
     const auto weight = static_cast<double>(example.weight);
-    predicted_ += weight * static_cast<double>(example.score);
+    predicted_ += weight * ProbabilityOf(example);
     if (IsPositive(example)) observed_ += weight;
   }
   Figure Finish() override {
@@ -121,11 +125,12 @@ class Calibration : public MetricPass {
 class CalibrationError : public MetricPass {
  public:
   void Add(const ScoredExample& example) override {
-    const auto place = static_cast<size_t>(std::max(example.score, 0.0f) * kBins);
+    const double probability = ProbabilityOf(example);
+    const auto place = static_cast<size_t>(probability * kBins);
     Sums& bin = bins_[std::min(place, kBins - 1)];
     const auto weight = static_cast<double>(example.weight);
     bin.weight += weight;
-    bin.predicted += weight * static_cast<double>(example.score);
+    bin.predicted += weight * probability;
     if (IsPositive(example)) bin.observed += weight;
   }
   Figure Finish() override {
@@ -175,9 +180,11 @@ class NormalizedEntropy : public MetricPass {
 };
 
 template <typename Pass>
-MetricRecord Record(std::string word, bool higher, std::vector<ScoreKind> kinds, std::string doc) {
+MetricRecord Record(std::string word, std::string name, bool higher, std::vector<ScoreKind> kinds,
+                    std::string doc) {
   MetricRecord record;
   record.word = std::move(word);
+  record.name = std::move(name);
   record.higher_is_better = higher;
   record.kinds = std::move(kinds);
   record.doc = std::move(doc);
@@ -190,22 +197,22 @@ MetricRecord Record(std::string word, bool higher, std::vector<ScoreKind> kinds,
 std::vector<MetricRecord> ThresholdMetrics() {
   using enum ScoreKind;
   return {
-      Record<Auc>("auc", true, {kProbability, kRank}, "area under the ROC curve"),
-      Record<Logloss>("logloss", false, {kProbability, kClass},
+      Record<Auc>("auc", "AUC", true, {kProbability, kRank}, "area under the ROC curve"),
+      Record<Logloss>("logloss", "log loss", false, {kProbability, kClass},
                       "mean of -log(probability of the true label)"),
-      Record<AveragePrecision>("pr_auc", true, {kProbability, kRank},
+      Record<AveragePrecision>("pr_auc", "PR AUC", true, {kProbability, kRank},
                                "average precision, the area under precision over recall"),
-      Record<Accuracy>("accuracy", true, {kProbability, kClass},
+      Record<Accuracy>("accuracy", "accuracy", true, {kProbability, kClass},
                        "share of labels that a probability of 0.5 or more tells, or the most "
                        "probable class"),
-      Record<Calibration>("calibration", true, {kProbability},
+      Record<Calibration>("calibration", "calibration", true, {kProbability},
                           "sum of the probabilities over that of the labels"),
-      Record<CalibrationError>("ece", false, {kProbability},
+      Record<CalibrationError>("ece", "calibration error", false, {kProbability},
                                "expected calibration error over ten bins of equal width"),
-      Record<NormalizedEntropy>("normalized_entropy", false, {kProbability},
+      Record<NormalizedEntropy>("normalized_entropy", "normalized entropy", false, {kProbability},
                                 "logloss over that of the mean label"),
-      Record<SquaredError>("rmse", false, {kNumber}, "root of the mean squared error"),
-      Record<AbsoluteError>("mae", false, {kNumber}, "mean absolute error"),
+      Record<SquaredError>("rmse", "RMSE", false, {kNumber}, "root of the mean squared error"),
+      Record<AbsoluteError>("mae", "MAE", false, {kNumber}, "mean absolute error"),
   };
 }
 

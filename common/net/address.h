@@ -1,6 +1,5 @@
 // Addresses as operators write them: "tcp://host:port", "host:port", "ipc://path", "inproc://name".
-// "tcp://host:port+data_port" has a second port for frames that are authenticated and not
-// encrypted.
+// "tcp://host:port+data_port" has a second port, where frames travel sealed.
 #pragma once
 
 #include <cstddef>

@@ -6,39 +6,97 @@
 #include <string>
 
 namespace hdps {
+namespace {
+
+// Appends to, or takes from, bytes at a position that moves on.
+template <typename Value>
+void Put(const Value& value, char*& at) {
+  std::memcpy(at, &value, sizeof(value));
+  at += sizeof(value);
+}
+template <typename Value>
+void Take(const char*& at, Value* value) {
+  std::memcpy(value, at, sizeof(*value));
+  at += sizeof(*value);
+}
+
+// The bytes that a proof signs.
+std::span<const std::byte> ProvedIn(const CallerIdBytes& bytes) {
+  return std::as_bytes(std::span(bytes)).first<sizeof(CallerIdBytes) - sizeof(PeerProof)>();
+}
+
+}  // namespace
+
+CallerId CallerIdOf(const PeerName& self, PeerId listener, uint64_t dial) {
+  CallerId id{self.peer, dial, listener, {}, {}};
+  if (!self.secret) return id;
+  id.key = PeerKeyOf(self);
+  id.proof = ProofBy(self, ProvedIn(BytesOf(id)));
+  return id;
+}
 
 CallerIdBytes BytesOf(const CallerId& id) {
   CallerIdBytes bytes;
-  bytes[0] = 'h';
-  const uint64_t numbers[] = {id.peer.value, id.secret, id.dial};
-  static_assert(sizeof(numbers) + 1 == sizeof(bytes));
-  std::memcpy(bytes.data() + 1, numbers, sizeof(numbers));
+  char* at = bytes.data();
+  Put('h', at);
+  Put(id.peer.value, at);
+  Put(id.dial, at);
+  Put(id.listener.value, at);
+  Put(id.key, at);
+  Put(id.proof, at);
   return bytes;
 }
 
 std::optional<CallerId> ParseCallerId(std::span<const char> bytes) {
-  uint64_t numbers[3];
   if (bytes.size() != sizeof(CallerIdBytes) || bytes[0] != 'h') return std::nullopt;
-  std::memcpy(numbers, bytes.data() + 1, sizeof(numbers));
-  return CallerId{{numbers[0]}, numbers[1], numbers[2]};
+  CallerId id;
+  const char* at = bytes.data() + 1;
+  Take(at, &id.peer.value);
+  Take(at, &id.dial);
+  Take(at, &id.listener.value);
+  Take(at, &id.key);
+  Take(at, &id.proof);
+  return id;
 }
 
 Status Callers::Hear(const CallerId& id) {
   const auto refused = [](const std::string& why) { return Status(Code::kInvalidArgument, why); };
+  const auto known = callers_.find(id.peer);
+  if (known != callers_.end() && known->second.id == id) {
+    known->second.heard = ++frames_heard_;
+    return Status();
+  }
   if (id.peer.value <= kSchedulerPeer.value) {
     return refused("nobody dials under that number: the scheduler is heard where it was dialed");
   }
   if (id.peer == self_) return refused("it calls itself by this process' own number");
-  const CallerId* known = Find(id.peer);
-  if (known != nullptr && known->secret != id.secret) {
-    return refused("this number is that of a peer who proved himself otherwise");
-  }
-  if (known != nullptr && id.dial < known->dial) {
+  if (known != callers_.end() && id.dial < known->second.id.dial) {
     return refused("the peer has dialed anew since it was sent");
   }
-  if (known == nullptr && callers_.size() >= callers_max_) ForgetTheMostSilent();
-  callers_[id.peer] = {id, ++frames_heard_};
+  if (!IsProved(id)) return refused("it does not prove that the number it names is its own");
+  if (known == callers_.end() && callers_.size() >= callers_max_) ForgetTheMostSilent();
+  Caller& caller = callers_[id.peer];
+  caller.id = id;
+  caller.heard = ++frames_heard_;
   return Status();
+}
+
+bool Callers::KeepsRole(PeerId peer, KeyRole role) {
+  const auto found = callers_.find(peer);
+  if (found == callers_.end()) return true;
+  if (!found->second.role) found->second.role = role;
+  return found->second.role == role;
+}
+
+bool Callers::IsProved(const CallerId& id) {
+  if (id.listener != self_ && id.listener != PeerId()) return false;
+  if (PeerIdOf(id.key) != id.peer) return false;
+  const CallerIdBytes bytes = BytesOf(id);
+  if (unproved_.contains(bytes)) return false;
+  if (Proves(id.proof, id.key, ProvedIn(bytes))) return true;
+  if (unproved_.size() >= callers_max_) unproved_.clear();
+  unproved_.insert(bytes);
+  return false;
 }
 
 const CallerId* Callers::Find(PeerId peer) const {

@@ -1,4 +1,4 @@
-// Seals frames before they leave and checks them when they arrive.
+// Fills in checksums of frames before they leave and checks them when they arrive.
 #include "common/net/frame.h"
 
 #include <glog/logging.h>
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/base/hash.h"
+#include "common/platform/memory_full.h"
 
 namespace hdps {
 namespace {
@@ -23,7 +24,7 @@ uint64_t BodyBytes(const Frame& frame) {
 // Each part is hashed with its predecessor's hash as seed, so that moving a boundary is noticed.
 // What came through memory is as sound as all else in memory.
 uint64_t BodyChecksum(const Frame& frame, BodyCheck body) {
-  if (body == BodyCheck::kElsewhere) return 0;
+  if (body == BodyCheck::kSeal) return 0;
   uint64_t checksum = HashBytes(frame.envelope.bytes());
   for (size_t i = 0; i < frame.sections.size(); ++i) {
     if (IsShared(frame.header, i)) continue;
@@ -41,7 +42,7 @@ Status Corrupt(const std::string& what) { return Status(Code::kCorruption, "fram
 
 }  // namespace
 
-void SealFrame(Frame& frame, BodyCheck body) {
+void ChecksumFrame(Frame& frame, BodyCheck body) {
   FrameHeader& header = frame.header;
   CHECK_LE(frame.sections.size(), kFrameSectionsMax);
   CHECK_LE(frame.envelope.size(), kEnvelopeBytesMax);
@@ -50,7 +51,11 @@ void SealFrame(Frame& frame, BodyCheck body) {
   header.envelope_bytes = static_cast<uint32_t>(frame.envelope.size());
   header.section_count = static_cast<uint8_t>(frame.sections.size());
   header.body_bytes = BodyBytes(frame);
-  CHECK_LE(header.body_bytes, kFrameBytesMax) << "kind " << header.kind;
+  if (header.body_bytes > kFrameBytesMax) {
+    throw MemoryFull(
+        "a message between a worker and a server is larger than 4 GiB, which is the most; give the "
+        "job more servers, a smaller train.batch_size or smaller dense layers");
+  }
   header.body_checksum = BodyChecksum(frame, body);
   header.header_checksum = HeaderChecksum(header);
 }

@@ -13,7 +13,7 @@
 namespace hdps {
 
 inline constexpr uint32_t kFrameMagic = 0x53504448;  // "HDPS" in memory order.
-inline constexpr uint16_t kProtocolVersion = 3;
+inline constexpr uint16_t kProtocolVersion = 4;
 inline constexpr uint32_t kFrameSectionsMax = 8;
 inline constexpr uint64_t kEnvelopeBytesMax = 16u << 20;
 inline constexpr uint64_t kFrameBytesMax = uint64_t{4} << 30;
@@ -53,13 +53,13 @@ struct Frame {
   std::vector<Buffer> sections;
 };
 
-// How the body of a frame is known to be sound: by its checksum, or by something stronger that was
-// made and looked at elsewhere; then `body_checksum` is 0.
-enum class BodyCheck { kChecksum, kElsewhere };
+// How the body of a frame is known to be sound: by its checksum, or by the seal of a session
+// (zmq/frame_seal.h), which is stronger; then `body_checksum` is 0.
+enum class BodyCheck { kChecksum, kSeal };
 
 // Fills lengths and checksums of `frame.header` from its body; what bits stand in
 // `shared_sections` is the caller's to say. Call last before sending.
-void SealFrame(Frame& frame, BodyCheck body = BodyCheck::kChecksum);
+void ChecksumFrame(Frame& frame, BodyCheck body = BodyCheck::kChecksum);
 
 // Checks magic, protocol, header checksum, lengths, limits and body checksum.
 // kInvalidArgument names both protocol versions when they differ; kCorruption for all else.

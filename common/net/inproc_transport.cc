@@ -133,13 +133,13 @@ class InprocTransport : public Transport {
   }
 
   void Send(PeerId to, Frame frame) override {
-    frame.header.sender = options_.self.value;
+    frame.header.sender = options_.self.peer.value;
     frame.header.shared_sections = static_cast<uint8_t>((1u << frame.sections.size()) - 1);
-    SealFrame(frame);
+    ChecksumFrame(frame);
     const uint64_t bytes = sizeof(FrameHeader) + frame.header.body_bytes;
     const std::shared_ptr<Mailbox> mailbox = MailboxOf(to);
-    if (mailbox == nullptr ||
-        !mailbox->Put({options_.self, mailbox_, std::move(frame)}, options_.queue_frames_max)) {
+    if (mailbox == nullptr || !mailbox->Put({options_.self.peer, mailbox_, std::move(frame)},
+                                            options_.queue_frames_max)) {
       ++counters_.frames_dropped;
       return;
     }

@@ -89,7 +89,7 @@ Result<Address> AddressToListenOn(const std::string& text, bool may_leave) {
 
 Result<Address> AddressToDial(const std::string& text, bool may_leave) {
   HDPS_ASSIGN_OR_RETURN(Address address, BetweenProcesses(text, may_leave));
-  if (address.scheme == Address::Scheme::kTcp && (address.host == "*" || address.port == 0)) {
+  if (!address.CanBeDialed()) {
     return Status(Code::kInvalidArgument,
                   "address " + text + " cannot be dialed; write the host and port it listens on");
   }

@@ -12,7 +12,7 @@ namespace hdps {
 // when something is at an ipc path already that must not be replaced: a socket that somebody
 // listens on, or no socket at all.
 Result<Address> AddressToListenOn(const std::string& text, bool may_leave);
-// The same for dialing: kInvalidArgument also without a host and a port.
+// The same for dialing: kInvalidArgument also without a host and a port of one process.
 Result<Address> AddressToDial(const std::string& text, bool may_leave);
 
 // Where others reach who listens on `address`, which ZeroMQ has `bound`: "tcp://*" becomes an

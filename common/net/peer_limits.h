@@ -1,4 +1,4 @@
-// What whoever reaches a listener may take of it.
+// What whoever reaches a listener may take of its memory.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +10,14 @@
 
 namespace hdps {
 
-// Defaults are far above what the members of a job need. A connection is unheard until a frame of
-// it has passed or, with keys, until it is let in; without keys also until a long frame is on its
-// way. An address is a host; all who come over ipc are one.
+// Defaults are far above what the members of a job need. How often somebody connects or sends, and
+// from where, is left to a firewall (docs/operations.md).
 struct PeerLimits {
-  uint32_t connections_max = 4096;              // Of all listeners of a process.
-  uint32_t connections_per_address_max = 1024;  // Of those, from one address.
-  uint32_t opened_per_second_max = 200;         // New ones of one address; twice as many at once.
-  uint32_t unheard_max = 256;                   // Connections that are unheard.
-  uint64_t unheard_bytes_max = 64 << 10;        // With keys: from one that is not let in yet.
+  uint32_t connections_max = 4096;  // Of all listeners of a process.
   // Bytes that have arrived of one connection, or of all together, and wait to be handed out.
   uint64_t held_bytes_max = uint64_t{1} << 30;
   uint64_t all_held_bytes_max = uint64_t{4} << 30;
-  uint32_t frames_per_second_max = 100'000;  // Of one connection; twice as many at once.
-  uint32_t refused_per_second_max = 100;     // Likewise, of frames that are refused.
+  uint32_t refused_max = 1000;  // Frames of one connection that are refused.
 };
 
 // Of all together `bytes` are held at most, and of one no more than that.
@@ -33,25 +27,12 @@ inline void HoldAtMost(uint64_t bytes, PeerLimits* limits) {
 }
 
 // Why a connection was ended.
-enum class PeerLimit : uint8_t {
-  kConnections,
-  kConnectionsOfAddress,
-  kOpenedPerSecond,
-  kUnheard,
-  kUnheardBytes,
-  kHeldBytes,
-  kAllHeldBytes,
-  kFramesPerSecond,
-  kRefusedPerSecond
-};
+enum class PeerLimit : uint8_t { kConnections, kHeldBytes, kAllHeldBytes, kRefused, kParts };
 constexpr auto WordsOf(PeerLimit) {
-  return EnumWords(PeerLimit::kConnections, "connections", PeerLimit::kConnectionsOfAddress,
-                   "connections of an address", PeerLimit::kOpenedPerSecond,
-                   "new connections a second", PeerLimit::kUnheard, "unheard connections",
-                   PeerLimit::kUnheardBytes, "bytes without a key", PeerLimit::kHeldBytes,
-                   "bytes held", PeerLimit::kAllHeldBytes, "bytes held of all",
-                   PeerLimit::kFramesPerSecond, "frames a second", PeerLimit::kRefusedPerSecond,
-                   "refused frames a second");
+  return EnumWords(PeerLimit::kConnections, "connections", PeerLimit::kHeldBytes, "bytes held",
+                   PeerLimit::kAllHeldBytes, "bytes held of all", PeerLimit::kRefused,
+                   "refused frames", PeerLimit::kParts,
+                   "parts of a message or bytes of a handshake");
 }
 
 // How many connections each limit has ended.

@@ -6,33 +6,27 @@
 #include <memory>
 #include <string>
 
-#include "common/base/enum_words.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
 #include "common/net/keys/key_folder.h"
 #include "common/net/node.h"
 #include "common/net/peer_limits.h"
+#include "common/net/peer_name.h"
 #include "common/net/section_allocator.h"
 
 namespace hdps {
 
-// What frames to and from a listener with keys have on tcp, after the handshake, which is CURVE.
-// kAuthenticated: who sent them, that they are as he sent them, once and in order, and no secrecy.
-enum class DataPlane : uint8_t { kCurve, kAuthenticated };
-constexpr auto WordsOf(DataPlane) {
-  return EnumWords(DataPlane::kCurve, "curve", DataPlane::kAuthenticated, "authenticated");
-}
-
 struct TransportOptions {
-  PeerId self;            // Who we are to the others; unique for each incarnation.
+  PeerName self;          // Who we are to the others; unique for each incarnation.
   bool insecure = false;  // Allow addresses beyond loopback without keys.
   // With them every connection over ZeroMQ is authenticated and encrypted (CURVE), and only holders
   // of keys in their list are heard. Null: none.
   std::shared_ptr<KeyFolder> keys = nullptr;
-  // With keys, of what listens here: kAuthenticated opens a second port for frames, which the
-  // address that Listen() returns names. Whoever dials goes by that address.
-  DataPlane data_plane = DataPlane::kCurve;
+  // With keys, of what listens here over tcp: a second port is opened, where frames travel sealed
+  // (zmq/frame_seal.h) under sessions that are set up over CURVE. The address that Listen() returns
+  // names it, and whoever dials goes by that address.
+  bool data_port = false;
   // With keys: ok when the holder of a key with this role may send that frame, else why not. Empty:
   // each may send everything.
   std::function<Status(KeyRole role, const Frame& frame)> may_send = nullptr;
@@ -59,16 +53,16 @@ struct TransportCounters {
 // Moves frames between peers: at most once, in order between two peers, never blocking the sender.
 // A peer that was dialed is reached through that connection; a peer that dialed us is answered on
 // the connection it came by, so only servers and the scheduler need to listen. Nobody is heard who
-// dials us under a reserved number (the scheduler's), ours, that of a peer that we dialed, or that
-// of a peer who dialed us before, unless he is that one.
+// dials us under a reserved number (the scheduler's), ours, or that of a peer that we dialed. Over
+// ZeroMQ nobody is who does not prove that the number is his own.
 //
 // Belongs to one loop thread; only Wake() may be called from others.
 class Transport {
  public:
   virtual ~Transport() = default;
   // Listens on "tcp://host:port" (port 0 or * picks one), "ipc://path" or "inproc://name" and
-  // returns the address as others should dial it; with an authenticated data plane tcp has two
-  // ports, "tcp://host:port+data_port", of which the second is by itself the one after the first.
+  // returns the address as others should dial it; with a port for data tcp has two ports,
+  // "tcp://host:port+data_port", of which the second is by itself the one after the first.
   // kInvalidArgument when the address is malformed, beyond loopback without keys or `insecure`, or
   // taken; the message says what would be right.
   virtual Result<std::string> Listen(const std::string& address) = 0;

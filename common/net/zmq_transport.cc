@@ -2,7 +2,8 @@
 //
 // On the wire a frame is one ZeroMQ message: header, envelope, then each section as a part of its
 // own. A DEALER's routing id is its CallerId. Where the address of who listens has a port for data,
-// frames travel there, each with one more part, its seal, under a session that was agreed on first.
+// frames travel there sealed, with one more part, the tag, under a session that was agreed on
+// first.
 #include <glog/logging.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -43,8 +44,8 @@ class ZmqTransport : public Transport {
         wake_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
         links_(context_, options_),
         listeners_(context_, options_),
-        callers_(options.self),
-        paths_(options.self, options.shared_bytes_per_peer) {
+        callers_(options.self.peer),
+        paths_(options.self.peer, options.shared_bytes_per_peer) {
     PCHECK(wake_fd_ >= 0) << "eventfd";
     if (options_.keys) authenticator_.emplace(context_);
   }
@@ -63,7 +64,7 @@ class ZmqTransport : public Transport {
   void Send(PeerId to, Frame frame) override {
     const std::vector<SharedBlock> blocks = paths_.Place(to, &frame);
     SendControl();
-    if (!SendSealed(to, frame, blocks)) {
+    if (!SendFrame(to, frame, blocks)) {
       paths_.TakeBack(to, blocks);
       ++counters_.frames_dropped;
       return;
@@ -74,6 +75,7 @@ class ZmqTransport : public Transport {
   }
 
   bool Receive(int64_t timeout_ms, PeerId* from, Frame* frame) override {
+    listeners_.EndService(*clock_);
     Tend();
     if (TakeFromAny(from, frame)) return true;
     if (timeout_ms <= 0) return false;
@@ -144,18 +146,18 @@ class ZmqTransport : public Transport {
   // What the paths have to say to their other ends; what gets lost is said again when it matters.
   void SendControl() {
     for (Outgoing& control : paths_.TakeOutgoing()) {
-      if (!SendSealed(control.to, control.frame, {})) paths_.Unsent(control);
+      if (!SendFrame(control.to, control.frame, {})) paths_.Unsent(control);
     }
   }
 
-  bool SendSealed(PeerId to, Frame& frame, const std::vector<SharedBlock>& blocks) {
-    frame.header.sender = options_.self.value;
+  bool SendFrame(PeerId to, Frame& frame, const std::vector<SharedBlock>& blocks) {
+    frame.header.sender = options_.self.peer.value;
     Links::Link* const link = links_.To(to);
     const CallerId* const id = link == nullptr ? callers_.Find(to) : nullptr;
     if (link == nullptr && id == nullptr) return false;
     DataSessions::Session* const session = id != nullptr ? sessions_.Find(*id) : nullptr;
     const bool data = session != nullptr || (link != nullptr && link->data != nullptr);
-    SealFrame(frame, data ? BodyCheck::kElsewhere : BodyCheck::kChecksum);
+    ChecksumFrame(frame, data ? BodyCheck::kSeal : BodyCheck::kChecksum);
     if (session != nullptr) return listeners_.SendInSession(*session, frame, blocks);
     if (data) return link->data->Send(frame, blocks);
     if (link != nullptr) return SendParts(link->connection.socket(), nullptr, frame, blocks);
@@ -183,6 +185,7 @@ class ZmqTransport : public Transport {
   }
 
   Taken TakeFrom(size_t index, PeerId* from, Frame* frame) {
+    listeners_.EndService(*clock_);
     const size_t dialed = listeners_.size() + links_.size();
     if (index >= dialed) return TakeSealedOf(links_[index - dialed], from, frame);
     std::vector<zmq::message_t> parts;
@@ -192,11 +195,14 @@ class ZmqTransport : public Transport {
       if (!ReceiveParts(link.connection.socket(), &parts)) return Taken::kNothing;
       return TakeParts(parts, 0, {link.peer, link.listener_key, ""}, frame);
     }
-    Arrival arrival{listeners_.sealed(index)};
+    const int64_t began_ns = listeners_.has_keys(index) ? clock_->NowNs() : 0;
+    if (listeners_.Rests(index, began_ns)) return Taken::kNothing;
+    Arrival arrival{listeners_.has_keys(index)};
     if (!ReceiveParts(listeners_[index], &parts, &arrival)) return Taken::kNothing;
+    if (IsOfGuest(KeyOf(parts.back()))) listeners_.BeginService(index, began_ns);
     const Taken taken = listeners_.data(index) ? TakeSealed(index, parts, from, frame)
                                                : TakeFromCaller(index, parts, from, frame);
-    listeners_.OnMessage(arrival, taken == Taken::kRefused, now_ms_);
+    listeners_.OnMessage(arrival, taken == Taken::kRefused);
     return taken;
   }
 
@@ -226,7 +232,7 @@ class ZmqTransport : public Transport {
     const Sender sender{*from, session->key, session->own_key};
     if (!sealed) return Refuse(sender, kNoSeal);
     const Status heard = Hear(session->caller);
-    return heard.ok() ? TakeParts(parts, 0, sender, frame, BodyCheck::kElsewhere)
+    return heard.ok() ? TakeParts(parts, 0, sender, frame, BodyCheck::kSeal)
                       : Refuse(sender, heard.message());
   }
 
@@ -237,7 +243,7 @@ class ZmqTransport : public Transport {
     if (!ReceiveParts(link.data->socket(), &parts)) return Taken::kNothing;
     *from = link.peer;
     const Sender sender{link.peer, link.listener_key, ""};
-    return link.data->Open(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kElsewhere)
+    return link.data->Open(&parts) ? TakeParts(parts, 0, sender, frame, BodyCheck::kSeal)
                                    : Refuse(sender, kNoSeal);
   }
 
@@ -251,8 +257,7 @@ class ZmqTransport : public Transport {
       return Refuse(sender, status.message());
     }
     if (frame->header.sender != sender.peer.value) {
-      return Refuse(sender,
-                    "the frame names another sender, " + std::to_string(frame->header.sender));
+      return Refuse(sender, "the frame names another sender than its connection");
     }
     if (const Status may = MaySend(sender, *frame); !may.ok()) {
       return Refuse(sender, may.message());
@@ -272,19 +277,21 @@ class ZmqTransport : public Transport {
   Taken OnSession(const Sender& sender, const Frame& frame, BodyCheck body) {
     Links::Link* const link = links_.To(sender.peer);
     const bool expected = IsSessionRequest(frame.header)
-                              ? link == nullptr && options_.data_plane == DataPlane::kAuthenticated
+                              ? link == nullptr && options_.data_port && !IsOfGuest(sender.key)
                               : link != nullptr && link->data != nullptr;
-    if (!expected || body == BodyCheck::kElsewhere) {
+    if (!expected || body == BodyCheck::kSeal) {
       return Refuse(sender, "it speaks of a session for data, which there is none of here");
     }
     ++controls_heard_;
     if (link != nullptr) {
       counters_.frames_dropped += links_.OnSessionAnswer(*link, frame);
+      WipeGrant(frame);
       return Taken::kControl;
     }
     const CallerId caller = *callers_.Find(sender.peer);
     std::optional<CallerId> ended;
-    const SessionGrant& grant = sessions_.Grant(caller, sender.key, sender.own_key, &ended);
+    const SessionGrant& grant =
+        sessions_.Grant(caller, sender.key, sender.own_key, AeadFor(frame), &ended);
     AnswerSession(caller, SessionGrantFrame(grant));
     if (ended) AnswerSession(*ended, SessionEndedFrame());
     return Taken::kControl;
@@ -292,16 +299,24 @@ class ZmqTransport : public Transport {
 
   // What gets lost is asked for again by the connection that was lost with it.
   void AnswerSession(const CallerId& caller, Frame frame) {
-    frame.header.sender = options_.self.value;
-    SealFrame(frame);
+    frame.header.sender = options_.self.peer.value;
+    ChecksumFrame(frame);
     listeners_.SendToCaller(caller, frame, {});
   }
 
-  Status MaySend(const Sender& sender, const Frame& frame) const {
+  bool IsOfGuest(const std::string& key) const {
+    const AllowedKey* const known = options_.keys ? options_.keys->ring().Find(key) : nullptr;
+    return known != nullptr && IsGuest(known->role);
+  }
+
+  Status MaySend(const Sender& sender, const Frame& frame) {
     if (!options_.keys) return {};
     const AllowedKey* key = options_.keys->ring().Find(sender.key);
     if (key == nullptr || key->revoked) {
       return Status(Code::kInvalidArgument, "its key is not allowed any more");
+    }
+    if (!callers_.KeepsRole(sender.peer, key->role)) {
+      return Status(Code::kInvalidArgument, "its number is that of a key of another role");
     }
     const bool ours = SharedMemoryLinks::IsControl(frame.header) || IsSessionFrame(frame.header);
     if (ours || !options_.may_send) return {};
@@ -325,10 +340,7 @@ class ZmqTransport : public Transport {
       timeout_ms = std::min(timeout_ms, kTendEveryMs);
     }
     const size_t first_router = items.size();
-    for (size_t i = 0; i < listeners_.size(); ++i) {
-      items.push_back({listeners_[i].handle(), 0, ZMQ_POLLIN, 0});
-      items.push_back({nullptr, listeners_.events_fd(i), ZMQ_POLLIN, 0});
-    }
+    timeout_ms = std::min(timeout_ms, listeners_.AddTo(&items, clock_->NowNs()));
     for (size_t i = 0; i < links_.size(); ++i) {
       items.push_back({links_[i].connection.socket().handle(), 0, ZMQ_POLLIN, 0});
       if (links_[i].data == nullptr || !links_[i].data->has_session()) continue;
@@ -342,7 +354,7 @@ class ZmqTransport : public Transport {
     }
     for (size_t i = 0; i < listeners_.size(); ++i) {
       if (items[first_router + 2 * i + 1].revents == 0) continue;
-      listeners_.TakeEvents(clock_->NowMs());  // Of all.
+      listeners_.TakeEvents();  // Of all.
       break;
     }
     if (authenticator_ && items[first_router - 1].revents != 0) {

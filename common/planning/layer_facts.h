@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/parallel/strategy.h"
 
 namespace hdps {
+
+struct Job;
 
 struct LayerFacts {
   std::string name, kind;

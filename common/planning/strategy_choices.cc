@@ -4,7 +4,11 @@
 #include <algorithm>
 
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
 #include "common/job/layer_shard.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
 
 namespace hdps {
 namespace {

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/planning/layer_facts.h"
 
 namespace hdps {
+
+struct Job;
 
 // Invariant: an entry a layer, in the order of the job's, none of them empty; layers that read rows
 // may be cut by features all, or none.

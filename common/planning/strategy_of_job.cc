@@ -2,8 +2,13 @@
 #include "common/planning/strategy_of_job.h"
 
 #include <cstdio>
+#include <filesystem>
 
 #include "common/base/byte_count.h"
+#include "common/job/job_spec.h"
+#include "common/job/layer_shard.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/strategy_file.h"
 #include "common/planning/layer_facts.h"
 #include "common/planning/strategy_choices.h"
@@ -89,6 +94,14 @@ Result<Strategy> StrategyOf(const Job& job, uint32_t workers) {
   return strategy;
 }
 
+Status CheckCutTraining(const Job& job) {
+  const CutConflict conflict = ConflictWithCuts(job);
+  if (conflict.setting.empty()) return {};
+  return Wrong(conflict.setting, conflict.problem +
+                                     ", and the strategy cuts layers over workers; leave one of "
+                                     "the two out");
+}
+
 std::string StrategyLine(const Job& job, const Strategy& strategy) {
   std::string how = "as the job says";
   if (job.parallel.parallel_mode == ParallelMode::kSemiAuto) {
@@ -124,6 +137,17 @@ KeptStrategy KeptOf(const Job& job, const Strategy& strategy) {
 Status SaveStrategy(FileSystem& files, const Job& job, const Strategy& strategy) {
   const std::string& path = job.parallel.strategy_save_file;
   if (path.empty()) return {};
+  // A path that names no file, or none that can be there, is the operator's mistake.
+  const std::filesystem::path file(path);
+  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
+  const bool is_folder = !file.has_filename() || file.filename() == "." ||
+                         file.filename() == ".." || files.List(path).ok();
+  if (is_folder || !files.List(folder).ok()) {
+    return Wrong("parallel.strategy_ckpt_save_file",
+                 "\"" + path + "\"" +
+                     (is_folder ? " is a folder; name a file, such as \"strategy.json\""
+                                : ": there is no folder \"" + folder + "\" to write into"));
+  }
   const Status written = WriteStrategyFile(files, path, KeptOf(job, strategy));
   if (written.ok()) return {};
   return {written.code(), "parallel.strategy_ckpt_save_file: " + written.message()};

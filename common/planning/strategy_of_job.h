@@ -5,12 +5,13 @@
 #include <string>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/parallel/kept_strategy.h"
 #include "common/parallel/strategy.h"
 #include "common/platform/file_system.h"
 
 namespace hdps {
+
+struct Job;
 
 // A function of the job alone, so the scheduler and every worker come to the same:
 //   stand_alone, data_parallel  every worker computes the whole model on its rows;
@@ -21,6 +22,9 @@ namespace hdps {
 // file, the value, and what would be right: a split that the layer or the number of workers does
 // not allow, a file of another model or number of workers, more memory than a worker may use.
 Result<Strategy> StrategyOf(const Job& job, uint32_t workers);
+
+// kInvalidArgument where the job has what does not go together with layers that a strategy cuts.
+Status CheckCutTraining(const Job& job);
 
 // One line for the log: where the strategy is from, and what it cuts.
 std::string StrategyLine(const Job& job, const Strategy& strategy);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "common/base/byte_count.h"
+#include "common/job/spec/parallel_spec.h"
 
 namespace hdps {
 namespace {

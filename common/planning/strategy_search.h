@@ -2,12 +2,13 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "common/job/cluster_spec.h"
 #include "common/parallel/plan_graph.h"
 #include "common/planning/strategy_choices.h"
 #include "common/planning/strategy_cost.h"
 
 namespace hdps {
+
+struct ParallelSpec;
 
 // Blocks first, each by its level; then the rest: under hybrid_parallel it has no choice, under
 // semi_auto_parallel it is propagated from the pins, under auto_parallel searched as

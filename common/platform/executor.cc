@@ -22,16 +22,19 @@ class InlineExecutor : public Executor {
 
 class SystemThread : public Thread {
  public:
-  SystemThread(const char* name, std::function<void()> body) : thread_(std::move(body)) {
-    constexpr size_t kNameBytesMax = 15;  // Linux keeps no more.
-    pthread_setname_np(thread_.native_handle(), std::string(name, 0, kNameBytesMax).c_str());
-  }
+  // The thread names itself, so that its body runs under the name from the first line on.
+  SystemThread(const char* name, std::function<void()> body)
+      : thread_([name = std::string(name).substr(0, kNameBytesMax), body = std::move(body)] {
+          pthread_setname_np(pthread_self(), name.c_str());
+          body();
+        }) {}
   ~SystemThread() override { SystemThread::Join(); }
   void Join() override {
     if (thread_.joinable()) thread_.join();
   }
 
  private:
+  static constexpr size_t kNameBytesMax = 15;  // Linux keeps no more.
   std::thread thread_;
 };
 

@@ -12,6 +12,7 @@
 
 #include "common/base/thread_annotations.h"
 #include "common/platform/failpoint.h"
+#include "common/platform/file_identity.h"
 
 namespace hdps {
 namespace {
@@ -147,7 +148,7 @@ class FaultFile : public WritableFile {
   const std::shared_ptr<Judge> judge_;
 };
 
-class FaultFileSystem : public FileSystem {
+class FaultFileSystem : public FileSystem, public FileIdentities {
  public:
   FaultFileSystem(std::unique_ptr<FileSystem> files, std::shared_ptr<Judge> judge)
       : files_(std::move(files)), judge_(std::move(judge)) {}
@@ -192,8 +193,13 @@ class FaultFileSystem : public FileSystem {
     return files_->List(path);
   }
   Result<uint64_t> FileSize(const std::string& path) override { return files_->FileSize(path); }
+  Result<FileStamp> StampOf(const std::string& path) override { return files_->StampOf(path); }
   bool Exists(const std::string& path) override { return files_->Exists(path); }
   Result<FileAccess> AccessOf(const std::string& path) override { return files_->AccessOf(path); }
+  Result<FileIdentity> IdentityOf(const std::string& path) override {
+    return hdps::IdentityOf(*files_, path);
+  }
+  bool IsLink(const std::string& path) override { return hdps::IsLink(*files_, path); }
   int FaultOfWrite(const std::string& path, uint64_t bytes) override {
     const Judge::Room room = judge_->Write(path, bytes);
     if (room.crash) judge_->Crash();

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/platform/failpoint.h"
+#include "common/platform/output_file.h"
 
 namespace hdps {
 
@@ -28,37 +28,12 @@ Result<std::string> ReadWholeFile(FileSystem& files, const std::string& path, ui
   return text;
 }
 
-namespace {
-
-Status WriteWhole(FileSystem& files, const std::string& path, std::span<const std::byte> bytes,
-                  Survives survives) {
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<WritableFile> file, files.Create(path));
-  HDPS_RETURN_IF_ERROR(file->Append(bytes));
-  if (survives == Survives::kMachine) HDPS_RETURN_IF_ERROR(file->Sync());
-  return file->Close();
-}
-
-Status BeforeRename() {
-  HDPS_FAILPOINT_OR_RETURN("file.before_rename");
-  return {};
-}
-
-}  // namespace
-
 Status WriteFileAtomically(FileSystem& files, const std::string& path,
                            std::span<const std::byte> bytes, Survives survives) {
-  const std::string beside = path + ".tmp";
-  Status status = WriteWhole(files, beside, bytes, survives);
-  if (status.ok()) status = BeforeRename();
-  if (status.ok()) {
-    status = survives == Survives::kMachine ? files.Rename(beside, path)
-                                            : files.RenameUnsynced(beside, path);
-  }
-  if (!status.ok() && files.Exists(beside)) {
-    // The first failure is the one to report.
-    if (const Status removed = files.RemoveAll(beside); !removed.ok()) return status;
-  }
-  return status;
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
+                        ReplaceAtomically(files, path, survives));
+  HDPS_RETURN_IF_ERROR(file->Append(bytes));
+  return file->Close();
 }
 
 Status WriteFileAtomically(FileSystem& files, const std::string& path, const std::string& text,

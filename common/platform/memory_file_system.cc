@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/thread_annotations.h"
+#include "common/platform/file_identity.h"
 #include "common/platform/file_system.h"
 #include "common/platform/seekable_file.h"
 
@@ -18,6 +19,9 @@ namespace {
 // system's do.
 class Contents {
  public:
+  // `number`: of all contents of its file system.
+  explicit Contents(int64_t number) : number_(number) {}
+  int64_t number() const { return number_; }
   void Append(std::span<const std::byte> bytes) HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
@@ -35,6 +39,7 @@ class Contents {
   }
 
  private:
+  const int64_t number_;
   Mutex mutex_;
   std::vector<std::byte> bytes_ HDPS_GUARDED_BY(mutex_);
 };
@@ -92,7 +97,7 @@ Status Refused(const std::string& what, const std::string& path, const char* rea
 }
 
 // Invariant: the folder of every name is in folders_, and no name is both file and folder.
-class MemoryFileSystem : public FileSystem {
+class MemoryFileSystem : public FileSystem, public FileIdentities {
  public:
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override
       HDPS_EXCLUDES(mutex_) {
@@ -177,9 +182,25 @@ class MemoryFileSystem : public FileSystem {
     return static_cast<uint64_t>(found->second->size());
   }
 
+  // A file changes by being made anew, or longer.
+  Result<FileStamp> StampOf(const std::string& path) override HDPS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const auto found = files_.find(Normal(path));
+    if (found == files_.end()) return Absent("look at", path);
+    return FileStamp{static_cast<uint64_t>(found->second->size()), found->second->number()};
+  }
+
   bool Exists(const std::string& path) override HDPS_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return IsThere(Normal(path));
+  }
+
+  bool IsLink(const std::string&) override { return false; }
+  Result<FileIdentity> IdentityOf(const std::string& path) override HDPS_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const auto found = files_.find(Normal(path));
+    if (found == files_.end()) return Absent("look at", path);
+    return FileIdentity{0, reinterpret_cast<uintptr_t>(found->second.get()), true, found->first};
   }
 
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
@@ -224,7 +245,7 @@ class MemoryFileSystem : public FileSystem {
     if (folders_.contains(normal)) return Refused("write", path, "Is a directory");
     if (!folders_.contains(FolderOf(normal))) return Absent("write", path);
     std::shared_ptr<Contents>& contents = files_[normal];
-    if (contents == nullptr || empty_it) contents = std::make_shared<Contents>();
+    if (contents == nullptr || empty_it) contents = std::make_shared<Contents>(++made_);
     return std::unique_ptr<WritableFile>(std::make_unique<MemoryWritableFile>(contents));
   }
 
@@ -256,6 +277,7 @@ class MemoryFileSystem : public FileSystem {
   }
 
   Mutex mutex_;
+  int64_t made_ HDPS_GUARDED_BY(mutex_) = 0;  // Contents.
   std::map<std::string, std::shared_ptr<Contents>> files_ HDPS_GUARDED_BY(mutex_);
   std::set<std::string> folders_ HDPS_GUARDED_BY(mutex_) = {".", "/"};
   std::map<std::string, std::string> holders_ HDPS_GUARDED_BY(mutex_);  // Of locks, by path.

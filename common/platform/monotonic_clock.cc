@@ -23,6 +23,12 @@ class SystemClock : public MonotonicClock {
 
 std::unique_ptr<MonotonicClock> NewSystemClock() { return std::make_unique<SystemClock>(); }
 
+int64_t SignalSafeNowMs() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);  // One of those that POSIX allows there.
+  return int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+}
+
 void StandStill(int64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 std::string UtcTimestamp() {

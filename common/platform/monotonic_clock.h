@@ -16,6 +16,9 @@ class MonotonicClock {
 
 std::unique_ptr<MonotonicClock> NewSystemClock();
 
+// NowMs() of a system clock, which a handler of signals may call.
+int64_t SignalSafeNowMs();
+
 // The calling thread stands still for so long; only faults on purpose want that.
 void StandStill(int64_t ms);
 

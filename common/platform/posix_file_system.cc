@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "common/platform/file_identity.h"
 #include "common/platform/file_system.h"
 #include "common/platform/seekable_file.h"
 
@@ -60,8 +61,25 @@ class Descriptor {
 
 Result<Descriptor> Open(const std::string& what, const std::string& path, int flags) {
   const int fd = Retry([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); });
+  if (fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW) != 0) {
+    return Status(Code::kIoError, "cannot " + what + " " + path +
+                                      ": it is a link, and what it leads to is left as it is; "
+                                      "remove it, or name another");
+  }
   if (fd < 0) return Failure(what, path, errno);
   return Descriptor(fd, path);
+}
+
+// It is neither a file nor a folder: reading it may wait for ever, or never end.
+Status CheckPlain(const std::string& path, mode_t mode) {
+  if (S_ISREG(mode)) return {};
+  const std::string place = "open " + path + ": it is ";
+  if (S_ISDIR(mode)) return {Code::kInvalidArgument, place + "a folder; name a file in it"};
+  if (S_ISFIFO(mode)) {
+    return {Code::kInvalidArgument, place + "a fifo, which is read once; name a file"};
+  }
+  return {Code::kInvalidArgument,
+          place + (S_ISSOCK(mode) ? "a socket" : "a device") + "; name a file"};
 }
 
 class PosixSequentialFile : public SequentialFile {
@@ -140,7 +158,7 @@ class PosixFileLock : public FileLock {
 bool IsNamed(const Descriptor& file, const std::string& path) {
   struct stat opened {
   }, named{};
-  return ::fstat(file.fd(), &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+  return ::fstat(file.fd(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 &&
          opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
@@ -155,6 +173,21 @@ Status SyncFolderOf(const std::string& path) {
     return Failure("sync folder", folder, errno);
   }
   return {};
+}
+
+// Whoever made a link there, or another name for the file, keeps what it leads to.
+Result<Descriptor> OpenLock(const std::string& path) {
+  struct stat info {};
+  HDPS_ASSIGN_OR_RETURN(Descriptor file,
+                        Open("lock", path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK));
+  if (::fstat(file.fd(), &info) < 0) return Failure("lock", path, errno);
+  if (S_ISREG(info.st_mode)) return file;
+  return Status(Code::kIoError, "cannot lock " + path + ": it is no file; remove it");
+}
+
+bool HasOtherNames(const Descriptor& file) {
+  struct stat info {};
+  return ::fstat(file.fd(), &info) == 0 && info.st_nlink > 1;
 }
 
 Result<std::unique_ptr<WritableFile>> OpenWritable(const std::string& path, int flags) {
@@ -180,31 +213,32 @@ Status MakeFolders(const std::string& path, bool sync) {
   return {};
 }
 
-class PosixFileSystem : public FileSystem {
+class PosixFileSystem : public FileSystem, public FileIdentities {
  public:
   Result<std::unique_ptr<SequentialFile>> OpenSequential(const std::string& path) override {
     struct stat info {};
-    // Opening one waits for whoever writes it, perhaps for ever. What stands in /dev is open.
-    if (::stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode) && !path.starts_with("/dev/")) {
-      return Status(Code::kInvalidArgument,
-                    "open " + path + ": it is a fifo, which is read once; name a file");
+    const bool any = NamesStream(path);
+    // Before it is opened, as that alone may wait, or do something; and again behind it.
+    if (!any && ::stat(path.c_str(), &info) == 0) {
+      HDPS_RETURN_IF_ERROR(CheckPlain(path, info.st_mode));
     }
-    HDPS_ASSIGN_OR_RETURN(Descriptor file, Open("open", path, O_RDONLY));
+    HDPS_ASSIGN_OR_RETURN(Descriptor file, Open("open", path, O_RDONLY | (any ? 0 : O_NONBLOCK)));
     if (::fstat(file.fd(), &info) < 0) return Failure("open", path, errno);
-    if (S_ISDIR(info.st_mode)) {
-      return Status(Code::kInvalidArgument, "open " + path + ": it is a folder; name a file in it");
-    }
-    if (S_ISREG(info.st_mode)) {
+    const Status plain = CheckPlain(path, info.st_mode);
+    if (plain.ok()) {
       return std::unique_ptr<SequentialFile>(std::make_unique<PosixSeekableFile>(std::move(file)));
     }
+    if (!any || S_ISDIR(info.st_mode)) return plain;
     return std::unique_ptr<SequentialFile>(std::make_unique<PosixSequentialFile>(std::move(file)));
   }
 
   Result<std::unique_ptr<WritableFile>> Create(const std::string& path) override {
-    return OpenWritable(path, O_TRUNC);
+    // What stands there goes, and is not written to: it may be a link, or a file of two names.
+    if (::unlink(path.c_str()) < 0 && errno != ENOENT) return Failure("write", path, errno);
+    return OpenWritable(path, O_EXCL);
   }
   Result<std::unique_ptr<WritableFile>> OpenAppend(const std::string& path) override {
-    return OpenWritable(path, O_APPEND);
+    return OpenWritable(path, O_APPEND | (NamesStream(path) ? 0 : O_NOFOLLOW));
   }
 
   Status MakeDirectories(const std::string& path) override {
@@ -255,6 +289,14 @@ class PosixFileSystem : public FileSystem {
     return static_cast<uint64_t>(info.st_size);
   }
 
+  Result<FileStamp> StampOf(const std::string& path) override {
+    constexpr int64_t kNsPerSecond = 1'000'000'000;
+    struct stat info {};
+    if (::stat(path.c_str(), &info) < 0) return Failure("look at", path, errno);
+    return FileStamp{static_cast<uint64_t>(info.st_size),
+                     info.st_mtim.tv_sec * kNsPerSecond + info.st_mtim.tv_nsec};
+  }
+
   bool Exists(const std::string& path) override {
     struct stat info {};
     return ::stat(path.c_str(), &info) == 0;
@@ -268,10 +310,23 @@ class PosixFileSystem : public FileSystem {
                       (info.st_mode & (S_IWGRP | S_IWOTH)) != 0};
   }
 
+  bool IsLink(const std::string& path) override {
+    struct stat info {};
+    return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+  }
+
+  Result<FileIdentity> IdentityOf(const std::string& path) override {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) < 0) return Failure("look at", path, errno);
+    std::error_code error;
+    const std::string own = std::filesystem::canonical(path, error).string();
+    return FileIdentity{info.st_dev, info.st_ino, S_ISREG(info.st_mode), error ? path : own};
+  }
+
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path,
                                          const std::string& holder) override {
     for (;;) {
-      HDPS_ASSIGN_OR_RETURN(Descriptor file, Open("lock", path, O_RDWR | O_CREAT));
+      HDPS_ASSIGN_OR_RETURN(Descriptor file, OpenLock(path));
       if (Retry([&] { return ::flock(file.fd(), LOCK_EX | LOCK_NB); }) < 0) {
         if (errno == EWOULDBLOCK) {
           const Result<std::string> other = ReadWholeFile(*this, path, kHolderBytesMax);
@@ -281,6 +336,10 @@ class PosixFileSystem : public FileSystem {
         if (!unknown) return Failure("lock", path, errno);
       }
       if (!IsNamed(file, path)) continue;
+      if (HasOtherNames(file)) {
+        if (::unlink(path.c_str()) < 0) return Failure("lock", path, errno);
+        continue;
+      }
       // Not as all other files are written: a new file under this name would be nobody's.
       if (::ftruncate(file.fd(), 0) < 0 ||
           ::pwrite(file.fd(), holder.data(), holder.size(), 0) < 0) {

@@ -12,6 +12,7 @@
 
 #include "common/base/thread_annotations.h"
 #include "common/platform/executor.h"
+#include "common/platform/memory_full.h"
 
 namespace hdps {
 
@@ -78,6 +79,7 @@ class TbbExecutor : public Executor {
     // that already; said once more it is also seen by the thread sanitizer, which does not know the
     // inside of a library that was compiled without it.
     std::atomic<size_t> begun{0}, done{0};
+    const char* const asking = MemoryFor::Now();
     begun.store(1, std::memory_order_release);
     arena_.execute([&] {
       // Isolated: a thread that waits here takes no piece of another loop, so a body may hold a
@@ -87,6 +89,7 @@ class TbbExecutor : public Executor {
             tbb::blocked_range<size_t>(0, count, 1),
             [&](const tbb::blocked_range<size_t>& range) {
               begun.load(std::memory_order_acquire);
+              const MemoryFor same(asking);
               for (size_t i = range.begin(); i < range.end(); ++i) body(i);
               done.fetch_add(1, std::memory_order_release);
             },

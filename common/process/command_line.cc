@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <iostream>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "common/base/nearest_name.h"
 #include "common/net/frame.h"
 #include "common/platform/file_system.h"
+#include "common/process/terminal.h"
 
 namespace hdps {
 
@@ -49,17 +49,18 @@ Status SetFlag(const Flag& flag, const std::string& origin, const std::string& t
 }
 
 void PrintHelp(const std::string& usage, const Flags& flags) {
-  std::cout << usage << (usage.ends_with('\n') ? "" : "\n") << "\nflags:\n";
+  PrintOut("%s%s\nflags:\n", usage.c_str(), usage.ends_with('\n') ? "" : "\n");
   for (const auto& [name, flag] : flags) {
     // "    -name (text) type: int32 default: 1", broken into lines that fit a terminal.
     const std::string text = gflags::DescribeOneFlag(flag);
-    std::cout << "  --" << text.substr(text.find('-') + 1);
+    PrintOutText("  --" + text.substr(text.find('-') + 1));
   }
-  std::cout << "  --flagfile=FILE: more flags, one a line\n"
-               "  --help: this text\n"
-               "  --version: version of hdps and of its protocol\n"
-               "A flag that is not given is taken from the environment, --workers from\n"
-               "HDPS_WORKERS.\n";
+  PrintOutText(
+      "  --flagfile=FILE: more flags, one a line\n"
+      "  --help: this text\n"
+      "  --version: version of hdps and of its protocol\n"
+      "A flag that is not given is taken from the environment, --workers from\n"
+      "HDPS_WORKERS.\n");
 }
 
 // One argument that begins with a dash, taken apart.
@@ -241,7 +242,7 @@ Status ParseCommandLine(const std::string& usage, int* argc, char*** argv,
       return Status(Code::kCancelled, "help was asked for");
     }
     if (argument == "--version") {
-      std::cout << "hdps " << HDPS_VERSION << ", protocol " << kProtocolVersion << "\n";
+      PrintOutText("hdps " HDPS_VERSION ", protocol " + std::to_string(kProtocolVersion) + "\n");
       return Status(Code::kCancelled, "the version was asked for");
     }
   }

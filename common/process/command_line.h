@@ -49,6 +49,13 @@ void ReturnFreedMemory();
 // longer the end of the process. Called first thing.
 void RefuseTooLargeFiles();
 
+// From now on memory that cannot be had, in whatever thread, ends this process with status 3:
+// "PROGRAM: error: out of memory: " and who asked for how much. Likewise where a library stops
+// for lack of memory, files or threads. `name` is the program's. Called first thing.
+void EndWhereMemoryIsFull(const std::string& name);
+// Such an end is told in this file, too, behind its last line.
+void SayLastWordsInto(const std::string& file);
+
 // As many files and connections at once as the system lets this user have: connections that
 // strangers hold open leave room for a job's own files. Called first thing.
 void AllowManyFiles();
@@ -78,7 +85,9 @@ class PidFile {
   Status status_;
 };
 
-// Set by SIGTERM and SIGINT after InstallStopSignals(); a second signal ends the process at once.
+// Set by SIGTERM, SIGINT and SIGHUP after InstallStopSignals(); SIGHUP that is ignored, as under
+// nohup, stays so. Another of them ends the process at once, but in the first half second, in which
+// it is taken for the same one.
 const std::atomic<bool>& StopRequested();
 void InstallStopSignals();
 

@@ -21,8 +21,6 @@ DEFINE_bool(insecure, false,
             "the model");
 
 DEFINE_int32(connections_max, 4096, "Connections to this program; of more, silent ones are ended");
-DEFINE_int32(connections_per_address_max, 1024, "Of them, from one address");
-DEFINE_int32(frames_per_second_max, 100'000, "Frames that one connection may send in a second");
 DEFINE_int64(
     held_mib_max, 0,
     "MiB that may have arrived of all connections together and wait to be looked at, of one "
@@ -47,10 +45,6 @@ Status CheckLimit(const std::string& flag, int64_t value, int64_t least, int64_t
 Result<PeerLimits> ReadPeerLimits() {
   constexpr int64_t kMost = 1'000'000, kMibMost = int64_t{1} << 24;
   HDPS_RETURN_IF_ERROR(CheckLimit("connections_max", FLAGS_connections_max, 1, kMost));
-  HDPS_RETURN_IF_ERROR(
-      CheckLimit("connections_per_address_max", FLAGS_connections_per_address_max, 1, kMost));
-  HDPS_RETURN_IF_ERROR(
-      CheckLimit("frames_per_second_max", FLAGS_frames_per_second_max, 1, 100 * kMost));
   HDPS_RETURN_IF_ERROR(CheckLimit("held_mib_max", FLAGS_held_mib_max, 0, kMibMost));
   PeerLimits limits;
   // A listener needs files for other things, too.
@@ -58,8 +52,6 @@ Result<PeerLimits> ReadPeerLimits() {
   const uint64_t most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur / 2 : kMost;
   limits.connections_max =
       static_cast<uint32_t>(std::min<uint64_t>(FLAGS_connections_max, std::max<uint64_t>(most, 1)));
-  limits.connections_per_address_max = static_cast<uint32_t>(FLAGS_connections_per_address_max);
-  limits.frames_per_second_max = static_cast<uint32_t>(FLAGS_frames_per_second_max);
   const uint64_t held = FLAGS_held_mib_max > 0
                             ? static_cast<uint64_t>(FLAGS_held_mib_max) << 20
                             : std::max(limits.all_held_bytes_max, QuarterOfMemory());
@@ -70,7 +62,7 @@ Result<PeerLimits> ReadPeerLimits() {
 
 }  // namespace
 
-TransportOptions Connections::Options(PeerId self) const {
+TransportOptions Connections::Options(const PeerName& self) const {
   TransportOptions options;
   options.self = self;
   options.insecure = insecure;
@@ -92,19 +84,6 @@ Result<Connections> ReadConnections(std::vector<KeyRole> roles) {
   HDPS_ASSIGN_OR_RETURN(connections.keys,
                         KeyFolder::Open(NewPosixFileSystem(), FLAGS_keys, std::move(roles)));
   return connections;
-}
-
-Result<DataPlane> ReadDataPlane(const Connections& connections, const std::string& word) {
-  for (const auto& [plane, its_word] : WordsOf(DataPlane{})) {
-    if (word != its_word) continue;
-    if (plane == DataPlane::kCurve || connections.keys != nullptr) return plane;
-    return Status(Code::kInvalidArgument,
-                  "--data_plane=" + word +
-                      " seals frames under keys that this server does not have: give --keys=DIR, "
-                      "or leave --data_plane out");
-  }
-  return Status(Code::kInvalidArgument,
-                "--data_plane=" + word + " is not known; write curve or authenticated");
 }
 
 Status CheckSchedulerGiven(const std::string& address) {

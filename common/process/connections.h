@@ -14,8 +14,7 @@
 namespace hdps {
 
 // The flags of a daemon's limits.
-inline constexpr std::string_view kLimitFlags[] = {"connections_max", "connections_per_address_max",
-                                                   "frames_per_second_max", "held_mib_max"};
+inline constexpr std::string_view kLimitFlags[] = {"connections_max", "held_mib_max"};
 
 struct Connections {
   std::shared_ptr<KeyFolder> keys;  // Null without --keys.
@@ -24,16 +23,12 @@ struct Connections {
 
   bool may_leave() const { return insecure || keys != nullptr; }
   // Of a transport with these keys, which lets each role send what it may.
-  TransportOptions Options(PeerId self) const;
+  TransportOptions Options(const PeerName& self) const;
 };
 
 // kInvalidArgument when the folder has no key for the first of `roles` that it knows, when it is
 // open to others, when both flags are given, or when a limit is none.
 Result<Connections> ReadConnections(std::vector<KeyRole> roles);
-
-// What `word`, the value of --data_plane, means. kInvalidArgument when it means nothing, or asks
-// for seals without keys.
-Result<DataPlane> ReadDataPlane(const Connections& connections, const std::string& word);
 
 // kInvalidArgument when --scheduler, whose value `address` is, is missing.
 Status CheckSchedulerGiven(const std::string& address);

@@ -6,8 +6,11 @@
 
 #include <cstdio>
 #include <iterator>
+#include <utility>
 
-#include "common/job/job.h"
+#include "common/job/job_file.h"
+#include "common/platform/output_file.h"
+#include "common/process/terminal.h"
 
 DEFINE_string(job, "", "Job file: the same for every member of the cluster");
 DEFINE_string(set, "", "Fields of the job file to override: key.path=value,...");
@@ -23,7 +26,7 @@ namespace hdps {
 
 Result<DaemonFlags> ReadDaemonFlags(KeyRole role) {
   if (FLAGS_faults == "list") {
-    std::fputs(ListFailpoints().c_str(), stdout);
+    PrintOutText(ListFailpoints());
     return Status(Code::kCancelled, "the failpoints were to be listed");
   }
   if (FLAGS_job.empty()) {
@@ -35,6 +38,12 @@ Result<DaemonFlags> ReadDaemonFlags(KeyRole role) {
   flags.log = FLAGS_log;
   flags.log_file = FLAGS_log_file;
   flags.pid_file = FLAGS_pid_file;
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  const InputFile job = {"the job file", FLAGS_job};
+  for (const auto& [name, path] :
+       {std::pair("--log_file=", FLAGS_log_file), std::pair("--pid_file=", FLAGS_pid_file)}) {
+    HDPS_RETURN_IF_ERROR(RefuseInput(*files, name + path, path, {&job, 1}));
+  }
   HDPS_ASSIGN_OR_RETURN(flags.connections, ReadConnections({role}));
   HDPS_ASSIGN_OR_RETURN(flags.faults, ParseFaults(FLAGS_faults));
   return flags;
@@ -54,15 +63,16 @@ Result<std::unique_ptr<PidFile>> StartDaemon(const std::string& program, const D
     LOG(ERROR) << "warning: faults are injected on purpose: --faults=" << FLAGS_faults;
     ArmFailpoints(flags.faults.points);
   }
+  InstallStopSignals();  // Whoever reads the number may tell the process to stop.
   auto pid_file = std::make_unique<PidFile>(flags.pid_file);
   HDPS_RETURN_IF_ERROR(pid_file->status());
-  InstallStopSignals();
   return pid_file;
 }
 
 int RunDaemon(const std::string& program, const std::string& usage,
               std::span<const std::string_view> names, int argc, char** argv,
               const std::function<Result<ProcessEnd>()>& run) {
+  EndWhereMemoryIsFull(program);
   KeepFreedMemory();
   RefuseTooLargeFiles();
   AllowManyFiles();

@@ -32,7 +32,8 @@ Result<DaemonFlags> ReadDaemonFlags(KeyRole role);
 
 // Flags of every member, a server or a worker: --scheduler --rank --servers --workers --threads.
 struct MemberFlags {
-  NodeIdentity identity;  // With a peer id of its own; the address is still to be filled in.
+  PeerName name;          // Drawn for this process.
+  NodeIdentity identity;  // With that peer id; the address is still to be filled in.
   int threads = 0;
 };
 // kInvalidArgument names the flag and what would be right.

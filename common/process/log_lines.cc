@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "common/base/nearest_name.h"
+#include "common/base/outside_text.h"
 #include "common/base/thread_annotations.h"
 #include "common/platform/file_system.h"
 #include "common/process/command_line.h"
+#include "common/process/terminal.h"
 
 namespace hdps {
 
@@ -28,7 +30,7 @@ std::string Line(const std::string& program, google::LogSeverity severity, const
                 google::GetLogSeverityName(severity)[0]);
   std::string made = std::string(stamp) + rest + program + " ";
   if (severity == google::GLOG_FATAL) made += std::string(file) + ":" + std::to_string(line) + " ";
-  return made.append(text) + "\n";
+  return made + ShowLines(text) + "\n";
 }
 
 // Invariant: every message comes out whole, one after the other. Lives as long as the process.
@@ -47,7 +49,7 @@ class LineSink : public google::LogSink {
         file_ != nullptr && file_->Append(std::as_bytes(std::span<const char>(text))).ok();
     // glog itself shows what is fatal.
     if ((!in_file || severity == google::GLOG_ERROR) && severity != google::GLOG_FATAL) {
-      std::fputs(text.c_str(), stderr);
+      PrintErrorText(text);
     }
   }
 
@@ -89,6 +91,7 @@ Status StartLogging(const std::string& program, const std::string& log_file,
     google::SetLogDestination(severity, "");  // No files of glog's own.
   }
   google::InitGoogleLogging(program.c_str());  // Stops when it is called twice.
+  SayLastWordsInto(log_file);
   google::AddLogSink(new LineSink(program, std::move(files), std::move(file)));
   return {};
 }

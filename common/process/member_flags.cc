@@ -1,9 +1,8 @@
 // The flags of a member of the cluster, a server or a worker.
 #include <gflags/gflags.h>
 
-#include "common/net/transport.h"
+#include "common/net/listening.h"
 #include "common/platform/process_watch.h"
-#include "common/platform/random.h"
 #include "common/process/daemon.h"
 
 DEFINE_string(scheduler, "", "Where the scheduler listens: tcp://HOST:PORT or ipc://PATH");
@@ -26,9 +25,13 @@ Result<MemberFlags> ReadMemberFlags(const DaemonFlags& flags) {
                   "--threads=" + std::to_string(FLAGS_threads) +
                       " is out of range; give 1 to 4096, or 0 for one a core");
   }
-  HDPS_RETURN_IF_ERROR(CheckAddress(FLAGS_scheduler, flags.connections.may_leave()));
+  const Result<Address> scheduler = AddressToDial(FLAGS_scheduler, flags.connections.may_leave());
+  if (!scheduler.ok()) {
+    return Status(scheduler.status().code(), "--scheduler: " + scheduler.status().message());
+  }
   MemberFlags member;
-  member.identity.self = NewPeerId();
+  member.name = NewPeerName();
+  member.identity.self = member.name.peer;
   member.identity.scheduler_address = FLAGS_scheduler;
   member.identity.rank = FLAGS_rank;
   member.identity.num_servers = FLAGS_servers;

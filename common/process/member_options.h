@@ -1,7 +1,9 @@
 // What a server's or worker's membership follows from: who it is, and the job.
 #pragma once
 
-#include "common/job/job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/protocol/membership_client.h"
 
 namespace hdps {

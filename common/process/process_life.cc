@@ -10,17 +10,21 @@
 
 #include <csignal>
 #include <filesystem>
-#include <iostream>
 
+#include "common/base/outside_text.h"
 #include "common/platform/file_system.h"
+#include "common/platform/monotonic_clock.h"
 #include "common/process/command_line.h"
+#include "common/process/terminal.h"
 
 namespace hdps {
 
 int ReportAndExitStatus(const std::string& program, const Status& status) {
   const int exit_status = ExitStatusOf(status.code());
   if (exit_status != kExitDone) {
-    std::cerr << program << ": error: " << status.message() << std::endl;
+    // A message is a line, whoever has written the names in it.
+    PrintError("%s: error: %s\n", program.c_str(),
+               ShowOutside(status.message(), std::string::npos).c_str());
   }
   return exit_status;
 }
@@ -89,17 +93,30 @@ PidFile::PidFile(const std::string& path) : path_(path) {
 PidFile::~PidFile() {
   if (path_.empty()) return;
   const Status removed = NewPosixFileSystem()->RemoveAll(path_);
-  if (!removed.ok()) std::cerr << removed.message() << std::endl;
+  if (!removed.ok()) PrintError("%s\n", removed.message().c_str());
 }
 
 namespace {
 
-// The one global: a signal handler can be told nothing.
-std::atomic<bool> stop_requested = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+// Who stops a process may tell it and its group, as GNU timeout does: that is one wish.
+constexpr int64_t kOneWishMs = 500;
+constexpr int64_t kNever = -1;
 
+// The two globals: a signal handler can be told nothing.
+std::atomic<bool> stop_requested = false;
+std::atomic<int64_t> first_stop_ms = kNever;  // By the monotonic clock.
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+static_assert(std::atomic<int64_t>::is_always_lock_free, "likewise");
+
+// It calls what POSIX allows in a handler, and nothing else.
 void OnStopSignal(int signal) {
-  if (!stop_requested.exchange(true)) return;
+  const int64_t now_ms = SignalSafeNowMs();
+  int64_t first_ms = kNever;
+  if (first_stop_ms.compare_exchange_strong(first_ms, now_ms)) {
+    stop_requested = true;
+    return;
+  }
+  if (now_ms - first_ms < kOneWishMs) return;
   std::signal(signal, SIG_DFL);
   std::raise(signal);  // Takes effect when this handler returns.
 }
@@ -115,6 +132,10 @@ void InstallStopSignals() {
   sigemptyset(&action.sa_mask);
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGINT, &action, nullptr);
+  // A closed terminal; under nohup it is to change nothing.
+  struct sigaction before {};
+  ::sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);  // A closed terminal or pipe is an error code, not an end.
 }
 

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <utility>
 
+#include "common/base/ids.h"
 #include "common/platform/failpoint.h"
+#include "common/platform/file_identity.h"
 #include "common/protocol/manifest.h"
 
 namespace hdps {
@@ -197,12 +199,26 @@ Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t kee
     // An incomplete one newer than all complete ones may be the one that is being written.
     if (kept.count(clock) > 0 || kept.empty() || clock > *kept.rbegin()) continue;
     const std::string folder = JoinPath(root, CheckpointName(clock));
-    // The manifest goes first, so that a removal that is cut short leaves no checkpoint behind.
-    HDPS_RETURN_IF_ERROR(files.RemoveAll(JoinPath(folder, kManifestName)));
+    // The manifest goes first, so that a removal that is cut short leaves no checkpoint behind. Of
+    // a link to a folder elsewhere the link goes, and the folder is left as it is.
+    if (!IsLink(files, folder)) {
+      HDPS_RETURN_IF_ERROR(files.RemoveAll(JoinPath(folder, kManifestName)));
+    }
     HDPS_FAILPOINT_OR_RETURN("checkpoint.half_removed");
     HDPS_RETURN_IF_ERROR(files.RemoveAll(folder));
   }
   return {};
+}
+
+Result<size_t> RemoveUnfinished(FileSystem& files, const std::string& root) {
+  size_t removed = 0;
+  for (const Clock clock : ClocksUnder(files, root)) {
+    const std::string folder = JoinPath(root, CheckpointName(clock));
+    if (files.Exists(JoinPath(folder, kManifestName))) continue;
+    HDPS_RETURN_IF_ERROR(files.RemoveAll(folder));
+    ++removed;
+  }
+  return removed;
 }
 
 }  // namespace hdps

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/protocol/messages.h"
+#include "common/base/ids.h"
+#include "common/protocol/command_messages.h"
 
 namespace hdps {
 

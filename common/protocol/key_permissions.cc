@@ -6,7 +6,8 @@
 #include <span>
 #include <string>
 
-#include "common/protocol/messages.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
 
 namespace hdps {
 namespace {

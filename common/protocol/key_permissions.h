@@ -4,9 +4,10 @@
 #include "common/base/status.h"
 #include "common/net/frame.h"
 #include "common/net/keys/key_ring.h"
-#include "common/protocol/message_kind.h"
 
 namespace hdps {
+
+enum class MessageKind : uint16_t;
 
 // Whether a key with this role is one for messages of that kind. No role sends a kind that is none.
 bool MaySend(KeyRole role, MessageKind kind);

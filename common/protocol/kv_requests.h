@@ -1,6 +1,7 @@
 // What a member asks of the scheduler's store of keys and values, until it is answered.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,7 +9,7 @@
 #include <vector>
 
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/board_messages.h"
 
 namespace hdps {
 

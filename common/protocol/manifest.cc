@@ -1,12 +1,13 @@
 // Manifests as JSON with a checksum of their own.
-#include "common/protocol/manifest.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -16,7 +17,12 @@
 
 #include "common/base/hash.h"
 #include "common/platform/failpoint.h"
+#include "common/platform/file_system.h"
 #include "common/platform/seekable_file.h"
+#include "common/protocol/json_numbers.h"
+#include "common/protocol/manifest.h"
+#include "common/protocol/manifest_parts.h"
+#include "common/protocol/watch_state.h"
 
 namespace hdps {
 namespace {
@@ -79,6 +85,19 @@ Json ToJson(const Manifest& manifest) {
                {"arithmetic", manifest.arithmetic},
                {"job", manifest.job_json},
                {"files", std::move(files)}};
+  if (const RowCounts& counts = manifest.row_counts; counts != RowCounts()) {
+    json["row_counts"] = {
+        {"admitted", counts.admitted}, {"refused", counts.refused}, {"evicted", counts.evicted}};
+  }
+  for (const SettingChange& change : manifest.changes) {
+    json["changes"].push_back({{"clock", change.clock},
+                               {"setting", change.setting},
+                               {"from", change.from},
+                               {"to", change.to}});
+  }
+  for (const FilePrint& file : manifest.data_files) {
+    json["data_files"].push_back({{"bytes", file.bytes}, {"hash", Hex(file.hash)}});
+  }
   if (manifest.watched != Watched()) json["watched"] = Json::parse(PrintWatched(manifest.watched));
   if (manifest.is_delta()) {
     json["base"] = {{"clock", manifest.base_clock}, {"checksum", Hex(manifest.base_checksum)}};
@@ -87,7 +106,7 @@ Json ToJson(const Manifest& manifest) {
 }
 
 TrainedSums SumsOf(const Json& json) {
-  return {json.value("examples", uint64_t{0}), json.value("loss_sum", 0.0)};
+  return {WholeOr<uint64_t>(json, "examples", 0), json.value("loss_sum", 0.0)};
 }
 
 // Throws what nlohmann throws, or std::invalid_argument, when `json` is not a manifest.
@@ -95,7 +114,7 @@ Manifest FromJson(const Json& json) {
   if (json.at("format").get<std::string>() != kFormat) {
     throw std::invalid_argument("the format is not '" + std::string(kFormat) + "'");
   }
-  const int version = json.at("version").get<int>();
+  const int version = WholeOf<int>(json.at("version"));
   if (version != kFormatVersion && version != kDeltaVersion) {
     throw std::invalid_argument("version " + std::to_string(version) + ", this program reads " +
                                 std::to_string(kFormatVersion) + " and " +
@@ -105,31 +124,47 @@ Manifest FromJson(const Json& json) {
   manifest.job_name = json.at("job_name").get<std::string>();
   manifest.job_digest = FromHex(json.at("job_digest").get<std::string>());
   manifest.tables_digest = FromHex(json.at("tables_digest").get<std::string>());
-  manifest.num_shards = json.at("num_shards").get<uint32_t>();
-  manifest.clock = json.at("clock").get<Clock>();
-  manifest.epoch = json.at("epoch").get<uint32_t>();
-  manifest.epoch_start = json.at("epoch_start").get<Clock>();
-  manifest.examples = json.at("examples").get<uint64_t>();
+  manifest.num_shards = WholeOf<uint32_t>(json.at("num_shards"));
+  manifest.clock = WholeOf<Clock>(json.at("clock"));
+  manifest.epoch = WholeOf<uint32_t>(json.at("epoch"));
+  manifest.epoch_start = WholeOf<Clock>(json.at("epoch_start"));
+  manifest.examples = WholeOf<uint64_t>(json.at("examples"));
   manifest.epoch_sums = SumsOf(json.value("epoch_sums", Json::object()));
   manifest.last_epoch_sums = SumsOf(json.value("last_epoch_sums", Json::object()));
-  manifest.bad_rows = json.value("bad_rows", uint64_t{0});
+  manifest.bad_rows = WholeOr<uint64_t>(json, "bad_rows", 0);
+  if (json.contains("row_counts")) {
+    const Json& counts = json.at("row_counts");
+    manifest.row_counts.admitted = WholeOf<uint64_t>(counts.at("admitted"));
+    manifest.row_counts.refused = WholeOf<uint64_t>(counts.at("refused"));
+    manifest.row_counts.evicted = WholeOf<uint64_t>(counts.at("evicted"));
+  }
+  for (const Json& change : json.value("changes", Json::array())) {
+    manifest.changes.push_back({.clock = WholeOf<Clock>(change.at("clock")),
+                                .setting = change.at("setting").get<std::string>(),
+                                .from = change.at("from").get<std::string>(),
+                                .to = change.at("to").get<std::string>()});
+  }
   if (json.contains("watched")) {
     Result<Watched> watched = ParseWatched(Dump(json.at("watched")));
     if (!watched.ok()) throw std::invalid_argument(watched.status().message());
     manifest.watched = *std::move(watched);
   }
   manifest.arithmetic = json.value("arithmetic", std::vector<std::string>());
+  for (const Json& file : json.value("data_files", Json::array())) {
+    manifest.data_files.push_back(
+        {WholeOf<uint64_t>(file.at("bytes")), FromHex(file.at("hash").get<std::string>())});
+  }
   manifest.job_json = json.at("job").get<std::string>();
   for (const Json& file : json.at("files")) {
     manifest.files.push_back({.name = file.at("name").get<std::string>(),
-                              .bytes = file.at("bytes").get<uint64_t>(),
+                              .bytes = WholeOf<uint64_t>(file.at("bytes")),
                               .checksum = FromHex(file.at("checksum").get<std::string>()),
-                              .rows = file.at("rows").get<uint64_t>(),
+                              .rows = WholeOf<uint64_t>(file.at("rows")),
                               .pack = file.value("pack", std::string()),
-                              .offset = file.value("offset", uint64_t{0})});
+                              .offset = WholeOr<uint64_t>(file, "offset", 0)});
   }
   if (version == kDeltaVersion) {
-    manifest.base_clock = json.at("base").at("clock").get<Clock>();
+    manifest.base_clock = WholeOf<Clock>(json.at("base").at("clock"));
     manifest.base_checksum = FromHex(json.at("base").at("checksum").get<std::string>());
     if (!manifest.is_delta()) throw std::invalid_argument("a delta that builds on nothing");
   }
@@ -207,6 +242,8 @@ Result<Manifest> ReadManifest(FileSystem& files, const std::string& folder) {
       return Status(Code::kCorruption, path + ": " + fault);
     }
     return manifest;
+  } catch (const std::bad_alloc&) {
+    throw;  // No fault of the text.
   } catch (const std::exception& error) {
     return Status(Code::kCorruption, path + ": " + error.what());
   }
@@ -266,6 +303,31 @@ Result<SavedFile> ChecksumOf(SequentialFile& file) {
   return found;
 }
 
+// kCorruption where a byte of a pack belongs to no file of the manifest, or to two.
+Status CheckPacks(FileSystem& files, const std::string& folder, const Manifest& manifest) {
+  std::map<std::string, std::set<std::pair<uint64_t, uint64_t>>> packs;  // Offsets and lengths.
+  for (const SavedFile& file : manifest.files) {
+    if (!file.pack.empty()) packs[file.pack].emplace(file.offset, file.bytes);
+  }
+  for (const auto& [pack, places] : packs) {
+    const std::string path = JoinPath(folder, pack);
+    uint64_t end = 0;
+    for (const auto& [offset, bytes] : places) {
+      if (offset != end) {
+        return {Code::kCorruption, path + ": a file of it ends at byte " + std::to_string(end) +
+                                       ", the next begins at " + std::to_string(offset)};
+      }
+      end += bytes;
+    }
+    HDPS_ASSIGN_OR_RETURN(const uint64_t size, files.FileSize(path));
+    if (size != end) {
+      return {Code::kCorruption, path + ": " + std::to_string(size) +
+                                     " bytes long, the manifest says " + std::to_string(end)};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SequentialFile>> OpenSaved(FileSystem& files, const std::string& folder,
@@ -308,7 +370,7 @@ Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Mani
                                      ", the manifest says " + Hex(expected.checksum)};
     }
   }
-  return {};
+  return CheckPacks(files, folder, manifest);
 }
 
 }  // namespace hdps

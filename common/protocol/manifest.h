@@ -10,7 +10,7 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/manifest_parts.h"
 #include "common/protocol/watch_state.h"
 
 namespace hdps {
@@ -28,6 +28,13 @@ struct TrainedSums {
   double loss_sum = 0;
 };
 
+// A setting that the operator has changed on the way from a checkpoint (--resume=changed).
+struct SettingChange {
+  Clock clock = 0;  // Of the checkpoint: steps behind it are trained with the new value.
+  std::string setting, from, to;
+  friend bool operator==(const SettingChange&, const SettingChange&) = default;
+};
+
 struct Manifest {
   std::string job_name;
   uint64_t job_digest = 0;
@@ -41,10 +48,16 @@ struct Manifest {
   // checkpoints of versions that did not say.
   TrainedSums epoch_sums, last_epoch_sums;
   uint64_t bad_rows = 0;
+  // Admitted, refused and evicted up to here; zero likewise. The others are not kept.
+  RowCounts row_counts;
+  std::vector<SettingChange> changes;  // Since the first step, in their order.
   Watched watched;  // Of the evaluations up to here; as new in checkpoints of versions without it.
   // What the bits depend on beside the job, of the workers since the last start, each once (as
   // CommandDone has it); empty in checkpoints of versions that did not say.
   std::vector<std::string> arithmetic;
+  // The files of data.train as that epoch reads them; empty in checkpoints of versions that did not
+  // say.
+  std::vector<FilePrint> data_files;
   std::string job_json;          // PrintJob() of the job that wrote it.
   std::vector<SavedFile> files;  // One per shard, by name; some may lie in a pack together.
   Clock base_clock = kNoClock;   // Of a delta: what it builds on.
@@ -104,8 +117,8 @@ Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& pat
 Result<std::unique_ptr<SequentialFile>> OpenSaved(FileSystem& files, const std::string& folder,
                                                   const SavedFile& saved);
 std::string PlaceOf(const std::string& folder, const SavedFile& saved);
-// Reads every file of it, but none of another part, and compares length and checksum. kCorruption
-// names the file.
+// Reads every file of it, but none of another part, and compares length and checksum; each byte of
+// a pack must be of one of its files. kCorruption names the file.
 Status VerifyCheckpoint(FileSystem& files, const std::string& folder, const Manifest& manifest);
 // HashBytes over the whole file, read as a stream, and its length: what SavedFile holds.
 Result<SavedFile> ChecksumFile(FileSystem& files, const std::string& folder,
@@ -122,5 +135,9 @@ Result<FoundCheckpoint> OpenCheckpoint(FileSystem& files, const std::string& pat
 // every incomplete one that is older than the newest that stays.
 Status PruneCheckpoints(FileSystem& files, const std::string& root, uint32_t keep,
                         Clock best = kNoClock);
+
+// Removes the folders with the name of a checkpoint that have no manifest: what saves have left
+// behind that never ended. For where nobody is saving. Returns how many there were.
+Result<size_t> RemoveUnfinished(FileSystem& files, const std::string& root);
 
 }  // namespace hdps

@@ -14,6 +14,9 @@
 #include "common/platform/failpoint.h"
 #include "common/protocol/command_book.h"
 #include "common/protocol/kv_requests.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 namespace {
@@ -129,7 +132,7 @@ struct MembershipClient::Impl {
   }
 
   void On(View& message, const Frame&);
-  void On(JoinRefused& message, const Frame&) { End(message.exit_status, message.message); }
+  void On(JoinRefused& message, const Frame&);
   void On(Abort& message, const Frame&) { End(message.exit_status, message.message); }
   void On(HeartbeatAck& message, const Frame&) {
     if (message.number <= beats) heard_beat = std::max(heard_beat, message.number);
@@ -171,10 +174,20 @@ struct MembershipClient::Impl {
   Frame farewell;
   int farewells_left = 0, farewell_status = 0;
   std::string farewell_reason;
+  bool stands_by = false;  // The scheduler has no place for it, and that was said.
   bool ended = false;
   int exit_status = 0;
   std::string reason;
 };
+
+void MembershipClient::Impl::On(JoinRefused& message, const Frame&) {
+  if (view != nullptr) return;  // Said before this member got its place.
+  if (!message.stands_by) return End(message.exit_status, message.message);
+  HeardScheduler();
+  if (std::exchange(stands_by, true)) return;
+  LOG(WARNING) << "this " << RoleName(options.role)
+               << " stands by for the next free place: " << message.message;
+}
 
 void MembershipClient::Impl::On(View& message, const Frame&) {
   if (view != nullptr && message.view <= view->view) return;

@@ -7,9 +7,18 @@
 #include <vector>
 
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
 
 namespace hdps {
+
+struct Activity;
+struct Command;
+struct CommandDone;
+struct Heartbeat;
+struct KvGet;
+struct KvPut;
+struct KvValue;
+struct SilentServer;
+struct View;
 
 // Who a server or worker is, and how the cluster is reached.
 struct NodeIdentity {

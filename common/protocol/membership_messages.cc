@@ -1,9 +1,13 @@
 // The messages between the scheduler and its members, field by field as in messages.fbs.
 #include <map>
 
-#include "common/protocol/activity_layout.h"
+#include "common/protocol/board_messages.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/manifest_parts.h"
+#include "common/protocol/membership_messages.h"
 #include "common/protocol/message_codec.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/tallies.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 namespace {
@@ -78,6 +82,7 @@ struct Layout<JoinRefused> {
   static void Describe(auto& fields, auto& message) {
     fields.Number(message.exit_status);
     fields.Text(message.message);
+    fields.Number(message.stands_by);
   }
   static void Check(const JoinRefused& message, Rules& rules) {
     RequireExitStatus(message.exit_status, rules);
@@ -154,6 +159,7 @@ struct Layout<LabelTally> {
     fields.Number(tally.least);
     fields.Number(tally.largest);
     fields.Number(tally.texts);
+    fields.Number(tally.weightless);
   }
 };
 
@@ -209,6 +215,14 @@ struct Layout<SavedFile> {
     fields.Number(file.rows);
     fields.Name(file.pack);
     fields.Number(file.offset);
+  }
+};
+
+template <>
+struct Layout<FilePrint> {
+  static void Describe(auto& fields, auto& print) {
+    fields.Number(print.bytes);
+    fields.Number(print.hash);
   }
 };
 
@@ -272,6 +286,8 @@ struct Layout<CommandDone> {
     fields.Number(message.more);
     fields.Number(message.weight_sum);
     fields.Table(message.collectives);
+    fields.Tables(message.data_files);
+    fields.Text(message.data_changes);
     fields.Section(message.scores);
     fields.Section(message.labels);
     fields.Section(message.weights);

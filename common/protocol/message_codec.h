@@ -23,11 +23,18 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/buffer.h"
+#include "common/base/ids.h"
 #include "common/base/outside_text.h"
-#include "common/protocol/messages.h"
+#include "common/base/status.h"
+#include "common/net/frame.h"
+#include "common/protocol/activity.h"
+#include "common/protocol/message_frames.h"
 #include "messages_generated.h"
 
 namespace hdps {
+
+enum class MessageKind : uint16_t;
 
 // No vector of numbers is longer.
 inline constexpr size_t kNumbersMax = 1u << 16;
@@ -347,5 +354,29 @@ Status DecodeMessage(const Frame& frame, Message* message) {
   static_assert(static_cast<int>(Message::kKind) == wire::MessageKind_##Message); \
   template Frame EncodeMessage(const Message&);                                   \
   template Status DecodeMessage(const Frame&, Message*)
+
+// ---- What several messages carry: what a member is at.
+
+template <>
+struct Layout<Awaited> {
+  static void Describe(auto& fields, auto& awaited) {
+    fields.Number(awaited.peer);
+    fields.Number(awaited.for_ms);
+  }
+};
+
+template <>
+struct Layout<Activity> {
+  static void Describe(auto& fields, auto& activity) {
+    fields.Text(activity.stage);
+    fields.Text(activity.subject);
+    fields.Enumerator(activity.hold, Hold::kOrders);
+    fields.Number(activity.for_ms);
+    fields.Tables(activity.awaited);
+  }
+  static void Check(const Activity& activity, Rules& rules) {
+    rules.Require(activity.awaited.size() <= kAwaitedMax, "a member names few that it waits for");
+  }
+};
 
 }  // namespace hdps

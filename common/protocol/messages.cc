@@ -1,11 +1,12 @@
 // What all messages have in common: their names and the rules of every envelope.
-#include "common/protocol/messages.h"
 
 #include <glog/logging.h>
 
 #include <algorithm>
 
+#include "common/protocol/command_messages.h"
 #include "common/protocol/message_codec.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <limits>
 
+#include "common/base/dtype.h"
 #include "common/protocol/message_codec.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/message_kind.h"
+#include "common/protocol/row_messages.h"
 
 namespace hdps {
 namespace {
@@ -126,6 +128,7 @@ struct Layout<PushRequest> {
     fields.Number(message.list);
     fields.Enumerator(message.format, kLastFormat);
     fields.Number(message.rate);
+    fields.Number(message.epoch);
     fields.Section(message.keys);
     fields.Section(message.gradients);
   }

@@ -1,6 +1,4 @@
 // The messages about rows: between workers and servers, and among servers that hold the same rows.
-//
-// As all in common/protocol/messages.h, which whoever wants one of these includes.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +84,8 @@ struct PushRequest {
   Buffer gradients;
   uint64_t list = 0;  // As in PullRequest.
   DType format = DType::kFp32;
-  double rate = 1;  // What the learning rates are multiplied with in this step.
+  double rate = 1;     // What the learning rates are multiplied with in this step.
+  uint32_t epoch = 0;  // That the step is of, from 0.
 };
 struct PushAck {
   static constexpr MessageKind kKind = MessageKind::kPushAck;

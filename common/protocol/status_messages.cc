@@ -1,7 +1,6 @@
 // The messages of status_messages.h, field by field as in messages.fbs.
-#include "common/protocol/activity_layout.h"
+#include "common/protocol/status_messages.h"
 #include "common/protocol/message_codec.h"
-#include "common/protocol/messages.h"
 
 namespace hdps {
 
@@ -18,7 +17,7 @@ struct Layout<MemberStatus> {
     fields.Text(member.name);
     fields.Number(member.clock);
     fields.Number(member.silent_ms);
-    fields.Number(member.peer);
+    fields.Number(member.number);
     fields.Table(member.activity);
     fields.Text(member.trouble);
     fields.Text(member.told);

@@ -1,5 +1,4 @@
-// What those who are no members of a job ask its scheduler, and what they are told; of
-// common/protocol/messages.h, which includes this.
+// What those who are no members of a job ask its scheduler, and what they are told.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +18,11 @@ struct StatusRequest {
 };
 
 struct MemberStatus {
-  std::string name;       // "worker 1 (host-a:4711)"
-  Clock clock = 0;        // Steps a worker has finished; steps applied at a server.
-  int64_t silent_ms = 0;  // Since the scheduler last heard of it.
-  PeerId peer = {};
-  Activity activity = {};    // As it said then.
+  std::string name;          // "worker 1 (host-a:4711)"
+  Clock clock = 0;           // Steps a worker has finished; steps applied at a server.
+  int64_t silent_ms = 0;     // Since the scheduler last heard of it.
+  uint64_t number = 0;       // From 1 on, in this reply alone: nobody is told peer ids.
+  Activity activity = {};    // As it said then; whom it awaits stands there by `number`.
   std::string trouble = {};  // Heartbeat::trouble.
   std::string told = {};     // The command that it has not answered; empty: none.
   int64_t told_ms = 0;       // For so long.

@@ -1,9 +1,13 @@
 // Watched as JSON.
-#include "common/protocol/watch_state.h"
 
-#include <cmath>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/protocol/json_numbers.h"
+#include "common/protocol/watch_state.h"
 
 namespace hdps {
 namespace {
@@ -20,17 +24,13 @@ Json ToJson(const WatchState& state) {
 
 WatchState StateOf(const Json& json) {
   const WatchState state{.of = json.at("of").get<std::string>(),
-                         .best_clock = json.at("best_clock").get<Clock>(),
+                         .best_clock = WholeOf<Clock>(json.at("best_clock")),
                          .best = json.at("best").get<double>(),
-                         .since = json.at("since").get<uint32_t>(),
-                         .last_clock = json.at("last_clock").get<Clock>()};
+                         .since = WholeOf<uint32_t>(json.at("since")),
+                         .last_clock = WholeOf<Clock>(json.at("last_clock"))};
   if (state.best_clock > state.last_clock) throw std::out_of_range("the best is behind the last");
   return state;
 }
-
-// JSON has no number for what is not finite.
-Json NumberJson(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-double NumberOf(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
 
 }  // namespace
 
@@ -39,9 +39,9 @@ std::string PrintWatched(const Watched& watched) {
                      {"early_stop", ToJson(watched.early_stop)},
                      {"plateau", ToJson(watched.plateau)},
                      {"rate", watched.rate},
-                     {"best_auc", NumberJson(watched.best_auc)},
-                     {"best_logloss", NumberJson(watched.best_logloss)}};
-  return json.dump();
+                     {"best_auc", NumberJson<Json>(watched.best_auc)},
+                     {"best_logloss", NumberJson<Json>(watched.best_logloss)}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 Result<Watched> ParseWatched(const std::string& json) {
@@ -55,6 +55,8 @@ Result<Watched> ParseWatched(const std::string& json) {
                           .best_logloss = NumberOf(read.at("best_logloss"))};
     if (!(watched.rate > 0 && watched.rate <= 1)) throw std::out_of_range("a rate out of (0, 1]");
     return watched;
+  } catch (const std::bad_alloc&) {
+    throw;  // No fault of the text.
   } catch (const std::exception& error) {
     return Status(Code::kCorruption, std::string("what was watched: ") + error.what());
   }

@@ -20,6 +20,7 @@
 
 #include "common/base/thread_annotations.h"
 #include "common/platform/failpoint.h"
+#include "common/platform/memory_full.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/platform/pause.h"
 
@@ -334,6 +335,7 @@ Status NotUsable(const std::string& folder, const std::string& why) {
 }  // namespace
 
 Result<std::unique_ptr<DiskStore>> NewRocksDiskStore(const DiskStoreOptions& options) {
+  const MemoryFor disk("buffers of the disk tier (a sixteenth of cluster.memory_limit)");
   const std::shared_ptr<rocksdb::Cache> cache =
       rocksdb::NewLRUCache(options.memory_bytes / kCacheParts, /*num_shard_bits=*/2);
   rocksdb::Options rocks = OptionsFor(options, cache);
@@ -343,6 +345,11 @@ Result<std::unique_ptr<DiskStore>> NewRocksDiskStore(const DiskStoreOptions& opt
     rocks.env = faulty.get();
   }
   std::error_code failed;
+  if (std::filesystem::is_symlink(options.folder, failed)) {
+    return NotUsable(options.folder,
+                     "it is a link, and what it leads to would be emptied; remove the link, or let "
+                     "cluster.spill_path name a folder for it");
+  }
   std::filesystem::create_directories(options.folder, failed);
   if (failed) return NotUsable(options.folder, failed.message());
   // Refuses while another process holds it; otherwise what a crashed one left goes.

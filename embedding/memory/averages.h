@@ -6,7 +6,8 @@
 #include <span>
 
 #include "common/base/ids.h"
-#include "common/job/table_spec.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 
@@ -25,7 +26,7 @@ inline bool IsAveraged(const TableSpec& table, Key key) {
 // an average.
 inline OptimizerSpec RuleOf(const OptimizerSpec& rule, const AveragedTensor* averaged) {
   if (averaged == nullptr) return rule;
-  OptimizerSpec keeps = DefaultsOf(OptimizerKind::kSgd);
+  OptimizerSpec keeps = DefaultsOf(PlainDescent());
   keeps.learning_rate = 1.0f - averaged->momentum;
   return keeps;
 }

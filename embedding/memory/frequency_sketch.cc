@@ -19,27 +19,42 @@ size_t FrequencySketch::LineOf(uint64_t hash) const {
   return static_cast<size_t>((static_cast<Wide>(hash) * lines_) >> 64);
 }
 
-uint32_t FrequencySketch::Count(Key key) {
+FrequencySketch::Counters FrequencySketch::CountersOf(Key key) const {
   const uint64_t hash = Hash(key);
-  uint64_t* const line = &words_[LineOf(hash) * kLineWords];
-  // Four of the line's 128 counters, one in each quarter, so they differ.
+  const size_t line = LineOf(hash) * kLineWords;
   uint64_t places = MixBits(hash ^ ~seed_);
-  uint64_t* words[4];
-  int shifts[4];
-  uint64_t least = kCountMax;
-  for (int i = 0; i < 4; ++i, places >>= 5) {
-    words[i] = line + 2 * i + (places & 1);
-    shifts[i] = static_cast<int>(places >> 1 & 15) * 4;
-    least = std::min(least, *words[i] >> shifts[i] & kCountMax);
+  Counters counters;
+  for (size_t i = 0; i < 4; ++i, places >>= 5) {
+    counters.words[i] = line + 2 * i + (places & 1);
+    counters.shifts[i] = static_cast<int>(places >> 1 & 15) * 4;
   }
+  return counters;
+}
+
+uint32_t FrequencySketch::Least(const Counters& counters) const {
+  uint64_t least = kCountMax;
+  for (int i = 0; i < 4; ++i) {
+    least = std::min(least, words_[counters.words[i]] >> counters.shifts[i] & kCountMax);
+  }
+  return static_cast<uint32_t>(least);
+}
+
+uint32_t FrequencySketch::Seen(Key key) const { return Least(CountersOf(key)); }
+
+uint32_t FrequencySketch::Count(Key key) {
+  const Counters counters = CountersOf(key);
+  uint32_t least = Least(counters);
   if (least < kCountMax) {
     for (int i = 0; i < 4; ++i) {
-      if ((*words[i] >> shifts[i] & kCountMax) == least) *words[i] += uint64_t{1} << shifts[i];
+      uint64_t& word = words_[counters.words[i]];
+      if ((word >> counters.shifts[i] & kCountMax) == least) {
+        word += uint64_t{1} << counters.shifts[i];
+      }
     }
     ++least;
   }
   if (++words_.back() >= window()) Halve();
-  return static_cast<uint32_t>(least);
+  return least;
 }
 
 void FrequencySketch::MarkSaved() {

@@ -28,6 +28,8 @@ class FrequencySketch {
 
   // How often `key` has been seen, this time included.
   uint32_t Count(Key key);
+  // How often it was counted.
+  uint32_t Seen(Key key) const;
   void Prefetch(Key key) const { __builtin_prefetch(&words_[LineOf(Hash(key)) * kLineWords], 1); }
 
   size_t bytes() const { return (words_.size() + piece_hashes_.size()) * sizeof(uint64_t); }
@@ -54,6 +56,13 @@ class FrequencySketch {
   static constexpr size_t kLineWords = 8;    // 64 bytes.
   static constexpr size_t kLineCounts = 16;  // Four counters of 128 each: half of them in use.
 
+  // Four of its line's 128 counters, one in each quarter, so they differ.
+  struct Counters {
+    size_t words[4];  // Among words_.
+    int shifts[4];
+  };
+  Counters CountersOf(Key key) const;
+  uint32_t Least(const Counters& counters) const;
   uint64_t Hash(Key key) const;
   size_t LineOf(uint64_t hash) const;
   void Halve();

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/job/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
 
 namespace hdps {
 

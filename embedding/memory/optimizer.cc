@@ -12,7 +12,7 @@ namespace {
 // Calls use(rule) with the rule of a built-in optimizer of whole tensors.
 template <typename Use>
 void WithTensorRule(const OptimizerSpec& spec, const Use& use) {
-  WithOptimizer(spec.kind, [&](auto rule) {
+  WithOptimizer(spec.record->kind, [&](auto rule) {
     if constexpr (decltype(rule)::kWholeTensors) {
       use(rule);
     } else {
@@ -29,28 +29,29 @@ uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim) {
 
 void InitState(const OptimizerSpec& spec, uint32_t dim, std::span<float> state) {
   DCHECK_EQ(state.size(), StateFloats(spec, dim));
-  if (spec.kind == OptimizerKind::kOwn) return LoopsOf(spec).init_state(spec, dim, state);
-  WithOptimizer(spec.kind, [&](auto rule) { InitStateBy<decltype(rule)>(spec, dim, state); });
+  if (spec.record->is_own()) return LoopsOf(spec).init_state(spec, dim, state);
+  WithOptimizer(spec.record->kind,
+                [&](auto rule) { InitStateBy<decltype(rule)>(spec, dim, state); });
 }
 
 void UpdateRow(const OptimizerSpec& spec, int64_t step, std::span<const float> gradient,
                std::span<float> weights, std::span<float> state) {
-  if (spec.kind == OptimizerKind::kOwn) {
+  if (spec.record->is_own()) {
     return LoopsOf(spec).update_row(spec, step, gradient, weights, state);
   }
-  WithRowOptimizer(spec.kind, [&](auto rule) {
+  WithRowOptimizer(spec.record->kind, [&](auto rule) {
     UpdateRowBy<decltype(rule)>(spec, step, gradient, weights, state);
   });
 }
 
 void UpdateTensor(const OptimizerSpec& spec, std::span<const ChunkUpdate> chunks) {
-  if (spec.kind == OptimizerKind::kOwn) return LoopsOf(spec).update_tensor(spec, chunks);
+  if (spec.record->is_own()) return LoopsOf(spec).update_tensor(spec, chunks);
   WithTensorRule(spec, [&](auto rule) { UpdateTensorBy<decltype(rule)>(spec, chunks); });
 }
 
 TensorSums FindChunkDirection(const OptimizerSpec& spec, const ChunkUpdate& chunk,
                               std::span<float> direction) {
-  if (spec.kind == OptimizerKind::kOwn) {
+  if (spec.record->is_own()) {
     return LoopsOf(spec).find_chunk_direction(spec, chunk, direction);
   }
   TensorSums sums;
@@ -62,7 +63,7 @@ TensorSums FindChunkDirection(const OptimizerSpec& spec, const ChunkUpdate& chun
 
 void DescendChunk(const OptimizerSpec& spec, const TensorSums& of_tensor,
                   std::span<const float> direction, std::span<float> weights) {
-  if (spec.kind == OptimizerKind::kOwn) {
+  if (spec.record->is_own()) {
     return LoopsOf(spec).descend_chunk(spec, of_tensor, direction, weights);
   }
   WithTensorRule(spec, [&](auto rule) {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 
-#include "common/job/optimizers/optimizers.h"
-
 namespace hdps {
+
+struct OptimizerSpec;
 
 // Floats of optimizer state that stand behind the `dim` weights of a row.
 uint32_t StateFloats(const OptimizerSpec& spec, uint32_t dim);

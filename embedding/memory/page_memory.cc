@@ -9,6 +9,8 @@
 #include <cstring>
 #include <new>
 
+#include "common/platform/memory_full.h"
+
 namespace hdps {
 namespace {
 
@@ -26,7 +28,7 @@ std::byte* MapAligned(size_t bytes) {
   const size_t more = whole + (bytes >= kHugePageBytes ? kHugePageBytes : 0);
   void* mapped = mmap(nullptr, more, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  PCHECK(mapped != MAP_FAILED) << "no address space for " << bytes << " bytes of rows";
+  if (mapped == MAP_FAILED) throw MemoryFull(more);
   auto* const begin = static_cast<std::byte*>(mapped);
   const auto address = reinterpret_cast<uintptr_t>(begin);
   if (more == whole) return begin;
@@ -40,6 +42,9 @@ std::byte* MapAligned(size_t bytes) {
 }  // namespace
 
 PageMemory::PageMemory(size_t bytes) : size_(bytes) {
+  const MemoryFor rows(
+      "rows of the tables (their dim and number; 64 MiB of addresses at a time for each table in "
+      "each of cluster.shards)");
   if (Mapped(bytes)) {
     data_ = MapAligned(bytes);
   } else if (bytes > 0) {

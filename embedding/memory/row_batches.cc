@@ -42,7 +42,7 @@ void ReadRows(VectorWidth width, const StoredRows& rows, std::span<const Key> ke
 void UpdateRows(VectorWidth width, const OptimizerSpec& spec, const StoredRows& rows,
                 std::span<const Key> keys, const float* values, GradientScale scale, int64_t step) {
   const RowUpdating updating{spec, rows, keys, values, scale, step};
-  const OptimizerLoops* const own = spec.kind == OptimizerKind::kOwn ? &LoopsOf(spec) : nullptr;
+  const OptimizerLoops* const own = spec.record->is_own() ? &LoopsOf(spec) : nullptr;
   switch (rows.format) {
     case WeightFormat::kFp32:
       return own != nullptr ? own->update_fp32_rows(width, updating)

@@ -7,13 +7,15 @@
 #include <span>
 
 #include "common/base/ids.h"
-#include "common/job/table_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "embedding/memory/row_store.h"
 #include "embedding/memory/weight_format.h"
 #include "kernels/host/row_update.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
+
+struct OptimizerSpec;
 
 // Fills the rows, or what is read in place of rows, of keys that have none: the first `floats` of
 // each.
@@ -67,9 +69,9 @@ struct StoredRows {
 void ReadRows(VectorWidth width, const StoredRows& rows, std::span<const Key> keys,
               uint32_t row_floats, float* out);
 
-// One update of every key's row by spec.kind, which changes rows; those that are missing are made.
-// values[keys.size() * dim] times `scale`. Which width is used changes no bit. Weights of 16 bits
-// are rounded up or down at random, from the seed, the key and the step.
+// One update of every key's row by spec.record, which changes rows; those that are missing are
+// made. values[keys.size() * dim] times `scale`. Which width is used changes no bit. Weights of 16
+// bits are rounded up or down at random, from the seed, the key and the step.
 void UpdateRows(VectorWidth width, const OptimizerSpec& spec, const StoredRows& rows,
                 std::span<const Key> keys, const float* values, GradientScale scale, int64_t step);
 

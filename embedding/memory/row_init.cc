@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "common/job/spec/init_spec.h"
 #include "common/platform/random.h"
 
 namespace hdps {

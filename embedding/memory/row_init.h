@@ -6,10 +6,11 @@
 #include <span>
 
 #include "common/base/ids.h"
-#include "common/job/table_spec.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
+
+struct InitSpec;
 
 // Fills the first `dim` floats at rows[k] for every key with the weights of columns `first_column`
 // and so on; a weight does not depend on how many there are in the row. Which width is used changes

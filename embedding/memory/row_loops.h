@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/optimizers/optimizer_rule.h"
 #include "embedding/memory/row_batches.h"
 
 namespace hdps {
@@ -61,6 +62,20 @@ using UsualDims = std::conditional_t<kFormat == WeightFormat::kFp32,
 template <WeightFormat kFormat>
 using FewDims = std::conditional_t<kFormat == WeightFormat::kFp32, std::index_sequence<1>,
                                    std::index_sequence<>>;
+
+// A machine without wide vectors has no loops of known dims: a third of them, and of the time that
+// they take to compile.
+inline size_t DimFor(VectorWidth width, size_t dim) {
+  return width == VectorWidth::kPlain ? 0 : dim;
+}
+template <size_t kDim, typename Work>
+void WithVectorsOf(VectorWidth width, const Work& work) {
+  if constexpr (kDim == 0) {
+    WithVectors(width, work);
+  } else {
+    width == VectorWidth::kAvx512 ? WithAvx512(work) : WithAvx2(work);
+  }
+}
 
 // ---- Weights of one row as floats.
 
@@ -138,9 +153,9 @@ HDPS_INLINE void ReadAll(const RowReading& r) {
 
 template <WeightFormat kFormat>
 void ReadRowsIn(VectorWidth width, const RowReading& r) {
-  WithDim(UsualDims<kFormat>(), r.row_floats, [&](auto floats) {
+  WithDim(UsualDims<kFormat>(), DimFor(width, r.row_floats), [&](auto floats) {
     constexpr size_t kFloats = decltype(floats)::value;
-    WithVectors(
+    WithVectorsOf<kFloats>(
         width, [&](auto copy)
                    __attribute__((always_inline)) { ReadAll<copy.width, kFormat, kFloats>(r); });
   });
@@ -175,16 +190,16 @@ template <typename Rule, WeightFormat kFormat>
 void UpdateRowsBy(VectorWidth width, const RowUpdating& u) {
   using Dims = std::conditional_t<Rule::kLoopsKnowDims, UsualDims<kFormat>, FewDims<kFormat>>;
   const bool plain = u.rows.row_floats() == u.rows.dim + StateFloatsOf<Rule>(u.rows.dim);
-  WithDim(Dims(), plain ? u.rows.dim : 0, [&](auto dim) {
+  WithDim(Dims(), plain ? DimFor(width, u.rows.dim) : 0, [&](auto dim) {
     constexpr size_t kDim = decltype(dim)::value;
-    WithVectors(
+    WithVectorsOf<kDim>(
         width, [&]() __attribute__((always_inline)) { UpdateAll<Rule, kFormat, kDim>(u); });
   });
 }
 
 template <WeightFormat kFormat>
 void UpdateRowsIn(VectorWidth width, const RowUpdating& u) {
-  WithRowOptimizer(u.spec.kind,
+  WithRowOptimizer(u.spec.record->kind,
                    [&](auto rule) { UpdateRowsBy<decltype(rule), kFormat>(width, u); });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "common/platform/memory_full.h"
 #include "common/platform/random.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/weight_format.h"
@@ -60,11 +61,15 @@ RowPolicy::RowPolicy(const TableSpec& spec, TableId table, uint64_t seed, ShardI
       keeps_uses_(KeepsUses(spec.policy)),
       floats_(PolicyFloats(spec.policy)),
       max_rows_(RowsOfSlice(spec, num_shards)) {
+  const MemoryFor sketch("a sketch of keys without a row (policy.admit_sketch_bytes)");
   if (spec_.admit_after > 1) sketch_.emplace(spec_.admit_sketch_bytes / num_shards, chance_seed_);
 }
 
-bool RowPolicy::Admits(Key key, int64_t step) {
-  if (sketch_.has_value() && sketch_->Count(key) < spec_.admit_after) return false;
+bool RowPolicy::Admits(Key key, int64_t step, bool first_epoch) {
+  if (sketch_.has_value()) {
+    const uint32_t seen = first_epoch ? sketch_->Count(key) : sketch_->Seen(key);
+    if (seen < spec_.admit_after) return false;
+  }
   if (spec_.admit_probability >= 1) return true;
   const uint64_t chance = RandomAt(CombineKeys(chance_seed_, key), static_cast<uint64_t>(step));
   return UnitDouble(chance) < spec_.admit_probability;

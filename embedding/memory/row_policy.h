@@ -7,10 +7,12 @@
 #include <span>
 
 #include "common/base/ids.h"
-#include "common/job/table_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "embedding/memory/frequency_sketch.h"
 
 namespace hdps {
+
+struct TableSpec;
 
 // Floats that a policy keeps in a row, behind the optimizer's state: bits of whole numbers.
 uint32_t PolicyFloats(const PolicySpec& spec);
@@ -33,8 +35,9 @@ class RowPolicy {
   void Prefetch(Key key) const {
     if (sketch_.has_value()) sketch_->Prefetch(key);
   }
-  // Whether the update of `step` gives `key` a row. Counts it: once an update.
-  bool Admits(Key key, int64_t step);
+  // Whether the update of `step` gives `key` a row. In the first epoch it counts the key, once an
+  // update; later ones bring the same keys again, so what was counted then decides.
+  bool Admits(Key key, int64_t step, bool first_epoch = true);
   // What it has counted; null when it counts nothing.
   FrequencySketch* sketch() { return sketch_.has_value() ? &*sketch_ : nullptr; }
   const FrequencySketch* sketch() const { return sketch_.has_value() ? &*sketch_ : nullptr; }

@@ -45,8 +45,6 @@ class RowStore {
   size_t num_rows() const { return index_.size(); }
   // While it grows, every call that may make rows moves slots, of keys that were there too.
   bool growing() const { return index_.growing(); }
-  // Row numbers given out so far: all are below this.
-  uint32_t row_numbers() const { return made_; }
   // Whether `rows` more may be made, of at most `rows_max`.
   bool HasNumbersFor(size_t rows, size_t rows_max = kRowNumbersMax) const {
     return made_ + rows <= rows_max + free_.size();
@@ -82,8 +80,6 @@ class RowStore {
 
   // What `rows` rows of a store will take, about, on an average over turns.
   static size_t PredictBytes(size_t row_bytes, size_t rows);
-  // Rows that can be made in the places of erased ones.
-  size_t free_rows() const { return free_.size(); }
   // Bytes that making `rows` new rows in a call for `keys` keys may add to bytes().
   size_t BytesToAdd(size_t rows, size_t keys) const;
   // Moves rows into the places of erased ones until `spare_rows` of these are left, and gives the

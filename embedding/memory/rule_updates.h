@@ -7,10 +7,13 @@
 #include <span>
 #include <vector>
 
+#include "common/job/optimizers/optimizer_rule.h"
 #include "embedding/memory/optimizer.h"
 #include "kernels/host/row_update.h"
 
 namespace hdps {
+
+struct OptimizerSettings;
 
 template <typename Rule>
 void InitStateBy(const OptimizerSettings& settings, size_t dim, std::span<float> state) {

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/job/optimizers/optimizer_settings.h"
+#include "common/job/spec/table_spec.h"
+#include "embedding/memory/averages.h"
+
 namespace hdps {
 
 GradientTerms::GradientTerms(const TableSpec& table, const UpdateTerms& terms)

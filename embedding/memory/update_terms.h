@@ -8,11 +8,11 @@
 
 #include "common/base/ids.h"
 #include "common/base/square_sum.h"
-#include "common/job/table_spec.h"
-#include "embedding/memory/averages.h"
 #include "kernels/tasks/gradient_tasks.h"
 
 namespace hdps {
+
+struct TableSpec;
 
 class TensorPeers;  // whole_tensors.h
 
@@ -21,6 +21,7 @@ struct UpdateTerms {
   double rate = 1;       // Learning rates are multiplied with it, and with their schedules.
   float shrink = 1;      // Gradients are multiplied with it: below 1 where their norm is clipped.
   float clip_value = 0;  // Then each element stays within +-this; 0: any.
+  bool first_epoch = true;  // Keys are counted for a row: later epochs bring the same again.
   // Under an optimizer of whole tensors, of which the slice has only some chunks.
   TensorPeers* peers = nullptr;
 };

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "common/base/hash.h"
-#include "common/job/table_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "kernels/host/half_floats.h"
 #include "kernels/vector_width.h"

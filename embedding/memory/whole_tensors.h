@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/table_spec.h"
 #include "embedding/memory/averages.h"
 #include "embedding/memory/optimizer.h"
 
 namespace hdps {
+
+struct AveragedTensor;
+struct OptimizerSpec;
+struct TableSpec;
 
 struct TensorChunk {
   Key key = 0;  // The tensor's number in the upper 32 bits.

@@ -11,12 +11,14 @@
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/manifest_parts.h"
 #include "embedding/row_copy.h"
 #include "embedding/snapshot/snapshot_parts.h"
 #include "embedding/table.h"
 
 namespace hdps {
+
+struct CheckpointPart;
 
 struct SnapshotHeader {
   uint64_t tables_digest = 0;  // TablesDigest() of the job that wrote it.
@@ -49,11 +51,13 @@ struct TakenSnapshot {
 Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
                                                   const std::vector<const TableSlice*>& tables,
                                                   CopyBudget* budget);
-// "shards_007.pack": named by the first of its shards.
-std::string PackName(ShardId first);
+// "shards_007_of_view_2.pack": named by the first of its shards, and by the view in which it is
+// written. A server that stood still, and was replaced meanwhile, writes nothing over what its
+// successor wrote.
+std::string PackName(ShardId first, ViewId view);
 // Writes them one behind the other into one file of `folder`, which must be there, each as
 // WriteSnapshot would: many small files take longer to make than to fill.
-Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& folder,
+Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& folder, ViewId view,
                                          const std::vector<TakenSnapshot>& taken);
 
 // Reads `saved` back into empty slices. kCorruption names the file and what does not fit (length,

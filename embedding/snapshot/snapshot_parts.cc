@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "common/job/spec/table_spec.h"
+
 namespace hdps {
 namespace {
 

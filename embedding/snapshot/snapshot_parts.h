@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/base/shard_map.h"
 #include "common/base/status.h"
 #include "embedding/table.h"
 

@@ -2,10 +2,12 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdio>
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/failpoint.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/snapshot/snapshot_format.h"
@@ -175,9 +177,10 @@ SnapshotKind KindOf(const SnapshotHeader& header) {
 std::string SnapshotName(ShardId shard) { return ShardName(shard) + ".snapshot"; }
 std::string DeltaName(ShardId shard) { return ShardName(shard) + kDeltaEnding; }
 
-std::string PackName(ShardId first) {
-  char name[32];
-  std::snprintf(name, sizeof(name), "shards_%03u.pack", first.value);
+std::string PackName(ShardId first, ViewId view) {
+  char name[64];
+  std::snprintf(name, sizeof(name), "shards_%03u_of_view_%" PRIu64 ".pack", first.value,
+                view.value);
   return name;
 }
 
@@ -210,11 +213,11 @@ Result<std::optional<TakenSnapshot>> TakeSnapshot(const SnapshotHeader& header,
   return std::optional<TakenSnapshot>(std::move(taken));
 }
 
-Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& folder,
+Result<std::vector<SavedFile>> WritePack(FileSystem& files, const std::string& folder, ViewId view,
                                          const std::vector<TakenSnapshot>& taken) {
   std::vector<SavedFile> all;
   if (taken.empty()) return all;
-  const std::string name = PackName(taken.front().header.shard);
+  const std::string name = PackName(taken.front().header.shard, view);
   bool sync = false;
   for (const TakenSnapshot& one : taken) sync = sync || !one.header.is_delta();
   uint64_t offset = 0;

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/spec/pooling.h"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
 #include "kernels/cuda/cuda_key_sort.cuh"

@@ -1,6 +1,9 @@
 // Dense operations on the GPU: products by cuBLASLt, the rest by our kernels, all on one stream.
 #include <string>
 
+#include "common/base/enum_words.h"
+#include "common/job/spec/precision.h"
+#include "kernels/cuda/cublas_library.h"
 #include "kernels/cuda/cuda_capture.cuh"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
@@ -8,6 +11,7 @@
 #include "kernels/cuda/cuda_products.cuh"
 #include "kernels/cuda/cuda_row_slab.cuh"
 #include "kernels/cuda/cuda_staging.cuh"
+#include "kernels/host/slab_update.h"
 
 namespace hdps {
 namespace {
@@ -320,6 +324,7 @@ Result<std::unique_ptr<DenseOps>> NewCudaOps(const CudaOptions& options) {
                   std::string("the CUDA device cannot run this build's code (driver: ") +
                       cudaGetErrorString(runs) + "); build with its HDPS_CUDA_ARCHITECTURES");
   }
+  HDPS_RETURN_IF_ERROR(CublasStatus());
   return std::unique_ptr<DenseOps>(std::make_unique<CudaOps>(options, gpu));
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <map>
 
+#include "common/job/spec/precision.h"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_memory.cuh"
 #include "kernels/product_workspace.h"

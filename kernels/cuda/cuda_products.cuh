@@ -6,10 +6,11 @@
 #include <cstddef>
 #include <memory>
 
-#include "common/job/model_spec.h"
 #include "kernels/matrix.h"
 
 namespace hdps {
+
+enum class Precision : uint8_t;
 
 class CudaCapture;  // cuda_capture.cuh
 

@@ -3,8 +3,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizer_rule.h"
+#include "common/job/optimizers/optimizer_settings.h"
+#include "common/job/optimizers/optimizers.h"
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_row_slab.cuh"
+#include "kernels/host/slab_update.h"
 
 namespace hdps {
 namespace {
@@ -257,12 +262,12 @@ void CudaRowSlabs::FetchOutside(SlabSlots& slots, uint32_t dim, const float* row
 void CudaRowSlabs::UpdateSlots(const RowUpdate& update, size_t n, const uint32_t* slots,
                                const float* gradients, const RowSlab& slab, float* not_finite) {
   // Workers refuse a job whose own optimizer would come here.
-  CHECK(update.rule.kind != OptimizerKind::kOwn) << OptimizerName(update.rule);
+  CHECK(!update.rule.record->is_own()) << OptimizerName(update.rule);
   staging_.Flush();
   if (n == 0) return;
   const SlabUpdate u{update.rule, update.part_scale, update.scale, update.finish, n,
                      slots,       gradients,         slab,         not_finite};
-  WithOptimizer(update.rule.kind, [&](auto rule) {
+  WithOptimizer(update.rule.record->kind, [&](auto rule) {
     using Rule = decltype(rule);
     if constexpr (Rule::kWholeTensors) {
       LOG(FATAL) << Rule::kName << " changes whole tensors, not rows";

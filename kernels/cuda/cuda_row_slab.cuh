@@ -12,6 +12,8 @@
 
 namespace hdps {
 
+struct RowUpdate;
+
 // The functions of DenseOps of the same names, on a stream. Slots travel once, whatever is done by
 // them, and of rows only those outside, and whole ones that are read and written.
 //

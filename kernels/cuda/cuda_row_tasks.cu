@@ -1,6 +1,7 @@
 // Row tasks on the device: a thread an element, or a thread a row.
 #include "kernels/cuda/cuda_check.cuh"
 #include "kernels/cuda/cuda_kernels.cuh"
+#include "kernels/tasks/task_bodies.h"
 
 namespace hdps {
 namespace {

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "common/job/activation.h"
+
 namespace hdps {
 namespace {
 

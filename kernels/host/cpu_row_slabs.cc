@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "kernels/host/row_blocks.h"
+#include "kernels/host/slab_update.h"
 
 namespace hdps {
 namespace {

@@ -11,6 +11,8 @@
 
 namespace hdps {
 
+struct RowUpdate;
+
 // The functions of DenseOps of the same names, in blocks of rows on `executor`.
 class CpuRowSlabs {
  public:

@@ -5,6 +5,7 @@
 #include <bit>
 #include <vector>
 
+#include "common/job/spec/pooling.h"
 #include "kernels/host/half_floats.h"
 #include "kernels/vector_width.h"
 

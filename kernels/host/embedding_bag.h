@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <span>
 
-#include "common/job/model_spec.h"
 #include "kernels/matrix.h"
 #include "kernels/row_spans.h"
 
 namespace hdps {
+
+enum class Pooling : uint8_t;
 
 // A batch of bags in CSR form: bag b owns row_index[offsets[b] .. offsets[b + 1]).
 // Requires: offsets never decrease; offsets.back() <= row_index.size().

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "common/job/spec/pooling.h"
+
 namespace hdps {
 namespace {
 

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "common/job/model_spec.h"
 #include "common/platform/executor.h"
 #include "kernels/host/embedding_bag.h"
 #include "kernels/host/gather_sum.h"
@@ -13,6 +12,8 @@
 #include "kernels/vector_width.h"
 
 namespace hdps {
+
+enum class Pooling : uint8_t;
 
 // One feature's bags over its own distinct rows. Local row u is the u-th of them, in the order of
 // the table.

@@ -1,11 +1,12 @@
 // Aligned, and a wish for huge pages.
 #include "kernels/host/float_memory.h"
 
-#include <glog/logging.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
+
+#include "common/platform/memory_full.h"
 
 namespace hdps {
 namespace {
@@ -22,7 +23,7 @@ FloatMemory AllocateFloats(size_t floats) {
   const size_t alignment = wanted < kHugeFrom ? kLineBytes : kHugePageBytes;
   const size_t bytes = (wanted + alignment - 1) / alignment * alignment;
   void* const data = std::aligned_alloc(alignment, bytes);
-  CHECK(data != nullptr) << "no memory for " << bytes << " bytes";
+  if (data == nullptr) throw MemoryFull(bytes);
   if (alignment == kHugePageBytes) (void)madvise(data, bytes, MADV_HUGEPAGE);
   return FloatMemory(static_cast<float*>(data));
 }

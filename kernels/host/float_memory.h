@@ -12,7 +12,8 @@ struct FreeFloats {
 using FloatMemory = std::unique_ptr<float[], FreeFloats>;
 
 // `floats` floats holding anything, from the start of a cache line on: a row of a tile is then as
-// few lines as it can be. What is large is asked for in huge pages.
+// few lines as it can be. What is large is asked for in huge pages. MemoryFull
+// where they cannot be had.
 FloatMemory AllocateFloats(size_t floats);
 
 }  // namespace hdps

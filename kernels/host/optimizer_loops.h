@@ -6,10 +6,14 @@
 #include <span>
 
 #include "common/base/dtype.h"
+#include "common/job/optimizers/optimizer_record.h"
 #include "kernels/host/row_slab.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
+
+struct OptimizerSettings;
+struct RowUpdate;
 
 struct RowUpdating;  // embedding/memory/row_loops.h, and
 struct ChunkUpdate;  // embedding/memory/optimizer.h. They are only handed on here.
@@ -38,6 +42,6 @@ struct OptimizerLoops {
 };
 
 // Of an own optimizer.
-inline const OptimizerLoops& LoopsOf(const OptimizerSpec& spec) { return *spec.own->loops; }
+inline const OptimizerLoops& LoopsOf(const OptimizerSpec& spec) { return *spec.record->loops; }
 
 }  // namespace hdps

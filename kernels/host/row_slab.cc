@@ -25,11 +25,11 @@ void GatherSlabRows(const RowSlab& slab, std::span<const uint32_t> slots, size_t
 
 bool UpdateSlabRows(const RowUpdate& update, std::span<const uint32_t> slots,
                     const float* gradients, size_t first, size_t count, const RowSlab& slab) {
-  if (update.rule.kind == OptimizerKind::kOwn) {
+  if (update.rule.record->is_own()) {
     return LoopsOf(update.rule).update_slab(update, slots, gradients, first, count, slab);
   }
   bool finite = true;
-  WithRowOptimizer(update.rule.kind, [&](auto rule) {
+  WithRowOptimizer(update.rule.record->kind, [&](auto rule) {
     finite = UpdateSlabRowsBy<decltype(rule)>(update, slots, gradients, first, count, slab);
   });
   return finite;

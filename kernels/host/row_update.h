@@ -8,10 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/job/optimizers/optimizer_rule.h"
+#include "common/job/optimizers/optimizer_settings.h"
 #include "common/job/optimizers/optimizers.h"
 #include "kernels/vector_width.h"
 
 namespace hdps {
+
+enum class OptimizerKind : uint8_t;
 
 // Element i of the gradient is (values[i] * part) * sum: one worker's scale, then the sum's.
 struct GradientScale {

@@ -11,6 +11,7 @@
 
 #include "kernels/host/row_slab.h"
 #include "kernels/host/row_update.h"
+#include "kernels/host/slab_update.h"
 
 namespace hdps {
 

@@ -5,12 +5,17 @@
 
 #include <limits>
 
+#include "common/platform/memory_full.h"
 #include "kernels/keys/key_shards.h"
 
 namespace hdps {
 
 void UniqueKeys::Reset(size_t keys_max) {
-  CHECK_LT(keys_max, size_t{std::numeric_limits<uint32_t>::max()} / 2);
+  if (keys_max >= size_t{std::numeric_limits<uint32_t>::max()} / 2) {
+    throw MemoryFull(
+        "a worker's part of one step has 2^31 keys or more; give the job a smaller "
+        "train.batch_size or more workers");
+  }
   table_.Reset();
   keys_left_ = keys_max;
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/platform/memory_full.h"
 #include "kernels/host/half_floats.h"
 #include "kernels/products/product_library.h"
 
@@ -67,6 +68,7 @@ Multiplier MakeMultiplier(const Shape& shape) {
     made.c = dnnl::memory(c, Engine(), nullptr);
     if (shape.bias) made.bias = dnnl::memory(bias, Engine(), nullptr);
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) throw MemoryFull(uint64_t{0});
     LOG(WARNING) << "oneDNN has no bf16 product of " << rows << " x " << depth << " x " << cols
                  << " (" << error.message << "): it is computed in fp32";
     made.refused = true;
@@ -110,10 +112,10 @@ bool MultiplyByLibrary(const GemmSpec& spec, Bf16Matrix a, Bf16Matrix b, const B
                to_bf16 ? static_cast<void*>(to.bf16.data) : to.fp32.data)};
   int count = 3;
   if (shape.bias) arguments[count++] = argument(DNNL_ARG_BIAS, multiplier.bias, spec.bias);
-  CHECK_EQ(
-      dnnl_primitive_execute(multiplier.primitive.get(), stream.get(), count, arguments.data()),
-      dnnl_success)
-      << to.rows() << " x " << to.cols();
+  const dnnl_status_t status =
+      dnnl_primitive_execute(multiplier.primitive.get(), stream.get(), count, arguments.data());
+  if (status == dnnl_out_of_memory) throw MemoryFull(uint64_t{0});
+  CHECK_EQ(status, dnnl_success) << to.rows() << " x " << to.cols();
   return true;
 }
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/platform/memory_full.h"
+
 #include "kernels/products/gemm.h"
 #include "kernels/products/product_library.h"
 
@@ -45,6 +47,7 @@ void BlasGemm(const GemmSpec& spec, ConstMatrix a, ConstMatrix b, Matrix c) {
         dnnl_sgemm(letter_of(spec.transpose_a), letter_of(spec.transpose_b), as_dim(c.rows),
                    as_dim(c.cols), as_dim(depth), 1.0f, a.data, as_dim(a.stride), b.data,
                    as_dim(b.stride), beta, c.data, as_dim(c.stride));
+    if (status == dnnl_out_of_memory) throw MemoryFull(uint64_t{0});
     CHECK_EQ(status, dnnl_success) << c.rows << " x " << c.cols << " x " << depth;
   }
   AddBiasActivate(spec.bias, spec.relu, c);

@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/job/activation.h"
 #include "kernels/tasks/row_task.h"
 
 namespace hdps {
+
+enum class Activation : uint8_t;  // common/job/activation.h
 
 // Which elements stay: each with probability 1 - threshold / 2^16, which (stream, position of the
 // row in the epoch, column) decide alone. One 64-bit draw serves four neighbouring columns.
@@ -52,21 +53,15 @@ struct ElementChain {
   const float* mean = nullptr;  // [cols]; null: there is no normalization.
   const float* factor = nullptr;
   const float* bias = nullptr;
-  Activation activation = Activation::kNone;
+  Activation activation = {};  // kNone
   DropoutMask mask;
 
   HDPS_ROW_TASK float InnerAt(float z, size_t col) const {
     return mean == nullptr ? z : (z - mean[col]) * factor[col] + bias[col];
   }
-  HDPS_ROW_TASK float ValueAt(float z, size_t row, size_t col) const {
-    return ActivationOf(activation, InnerAt(z, col)) * mask.FactorAt(row, col);
-  }
+  HDPS_ROW_TASK float ValueAt(float z, size_t row, size_t col) const;  // task_bodies.h
   // The gradient of h from that of y.
-  HDPS_ROW_TASK float InnerGradientAt(float dy, float z, size_t row, size_t col) const {
-    const float gradient = dy * mask.FactorAt(row, col), h = InnerAt(z, col);
-    if (activation == Activation::kRelu) return h > 0.0f ? gradient : 0.0f;
-    return gradient * ActivationSlope(activation, h);
-  }
+  HDPS_ROW_TASK float InnerGradientAt(float dy, float z, size_t row, size_t col) const;
 };
 
 // y = chain(z).

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/membership_messages.h"
 
 namespace hdps {
 

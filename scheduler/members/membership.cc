@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "common/protocol/status_messages.h"
+
 namespace hdps {
 namespace {
 
@@ -177,16 +179,20 @@ void Membership::AddTo(StatusReply* status, TimeMs now) const {
   status->clock = progress().clock;
   const std::vector<PeerId> peers = all();
   const size_t awaited_max = std::max(kAwaitedInStatusMax / peers.size(), size_t{1});
+  std::map<PeerId, uint64_t> numbers;
+  for (const PeerId peer : peers) numbers.emplace(peer, numbers.size() + 1);
   for (const PeerId peer : peers) {
     const Entry& entry = members_.at(peer);
     MemberStatus& member = status->members.emplace_back();
     member.name = entry.name;
     member.clock = entry.latest.clock;
     member.silent_ms = now - entry.heard;
-    member.peer = peer;
+    member.number = status->members.size();
     member.activity = entry.activity;
     std::vector<Awaited>& awaited = member.activity.awaited;
     if (awaited.size() > awaited_max) awaited.resize(awaited_max);
+    std::erase_if(awaited, [&](const Awaited& other) { return !numbers.contains(other.peer); });
+    for (Awaited& other : awaited) other.peer = {numbers.at(other.peer)};
     member.trouble = entry.trouble;
     member.deaf = entry.deaf;
   }

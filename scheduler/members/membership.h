@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/view.h"
 #include "scheduler/members/cut_links.h"
 #include "scheduler/members/rendezvous.h"
 
 namespace hdps {
+
+struct StatusReply;
 
 // Invariant: the members are those of the newest view. Within one view a member's reported clock
 // and examples never go back, whatever order heartbeats come in; its staleness never does.
@@ -34,6 +36,10 @@ class Membership {
   std::vector<PeerId> holders() const;  // Those, and servers that only have copies.
   std::vector<PeerId> workers() const;
   std::vector<PeerId> all() const;
+  // Whether a heartbeat of this number is newer than those that were heard. Requires: Has(peer).
+  bool IsNewer(PeerId peer, uint64_t heartbeat) const {
+    return heartbeat > members_.at(peer).newest;
+  }
 
   void Heard(PeerId peer, TimeMs now);
   // What it says of a view before the last restart is of work that counts no more.

@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/cluster_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/net/node.h"
 #include "scheduler/members/rendezvous.h"
 
 namespace hdps {
+
+enum class OnWorkerLoss : uint8_t;
 
 // Invariant: from the first loss until Done() the job stands, and Look() says what is next. Its
 // answer follows from what was lost, who has come since, and the time.
@@ -39,6 +41,7 @@ class Recovery {
   const std::string& first_cause() const { return first_cause_; }
   size_t num_lost() const { return lost_.size(); }
   TimeMs since() const { return since_; }  // The first loss.
+  TimeMs last() const { return last_; }    // The newest.
 
  private:
   const TimeMs replace_after_ms_;

@@ -12,6 +12,8 @@
 
 #include "common/base/outside_text.h"
 #include "common/net/address.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/view.h"
 #include "scheduler/members/shard_placement.h"
 
 namespace hdps {
@@ -52,9 +54,10 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
   }
   if (std::optional<JoinRefused> mistake = Mistake(request)) return mistake;
   if (std::optional<JoinRefused> taken = Taken(request)) return taken;
-  // After Shrink() there may be no such rank any more: any will do then.
-  const bool has_rank =
-      request.rank >= 0 && static_cast<uint32_t>(request.rank) < Quota(request.role);
+  // After Shrink() there may be no such rank any more, or another has it: any will do then.
+  const bool has_rank = request.rank >= 0 &&
+                        static_cast<uint32_t>(request.rank) < Quota(request.role) &&
+                        OfRank(request.role, request.rank) == nullptr;
   candidates_[peer] = {peer,
                        request.role,
                        has_rank ? request.rank : -1,
@@ -69,6 +72,7 @@ std::optional<JoinRefused> Rendezvous::Admit(PeerId peer, const JoinRequest& req
 void Rendezvous::CheckComplete() {
   complete_ = Count(Role::kServer) == num_servers_ && Count(Role::kWorker) == num_workers_;
   if (!complete_) return;
+  was_complete_ = true;
   AssignRanks(Role::kServer);
   AssignRanks(Role::kWorker);
   for (auto& [peer, candidate] : candidates_) {
@@ -168,8 +172,10 @@ void Rendezvous::Shrink(Role role) {
   CheckComplete();
 }
 
-bool Rendezvous::IsOneTooMany(const JoinRequest& request) const {
-  return !Mistake(request) && Taken(request);
+std::optional<std::string> Rendezvous::Full(const JoinRequest& request) const {
+  if (Mistake(request)) return std::nullopt;
+  const std::optional<JoinRefused> taken = Taken(request);
+  return taken ? std::optional(taken->message) : std::nullopt;
 }
 
 std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const {
@@ -210,15 +216,14 @@ std::optional<JoinRefused> Rendezvous::Mistake(const JoinRequest& request) const
 std::optional<JoinRefused> Rendezvous::Taken(const JoinRequest& request) const {
   const Role role = request.role;
   const std::string name = RoleName(role);
-  const std::vector<const Candidate*> others = Of(role);
-  for (const Candidate* other : others) {
-    if (request.rank >= 0 && other->rank == request.rank) {
-      return Mistaken("rank " + std::to_string(request.rank) + " of the " + name +
-                      "s is taken: by " + other->process.host + ", and " + request.host +
-                      " asks for it too; give each " + name + " a --rank of its own");
-    }
+  const bool full = Count(role) >= Quota(role);
+  if (!full && was_complete_) return std::nullopt;
+  if (const Candidate* const other = OfRank(role, request.rank)) {
+    return Mistaken("rank " + std::to_string(request.rank) + " of the " + name + "s is taken: by " +
+                    other->process.host + ", and " + request.host + " asks for it too; give each " +
+                    name + " a --rank of its own");
   }
-  if (others.size() >= Quota(role)) {
+  if (full) {
     return Mistaken("the job has its " + Counted(Quota(role), role) + ", so " + request.host +
                     " is one too many; start it for another job, or the job with more --" + name +
                     "s");
@@ -300,6 +305,14 @@ std::vector<const Rendezvous::Candidate*> Rendezvous::Of(Role role) const {
     if (candidate.role == role) found.push_back(&candidate);
   }
   return found;
+}
+
+const Rendezvous::Candidate* Rendezvous::OfRank(Role role, int32_t rank) const {
+  if (rank < 0) return nullptr;
+  for (const auto& [peer, candidate] : candidates_) {
+    if (candidate.role == role && candidate.rank == rank) return &candidate;
+  }
+  return nullptr;
 }
 
 std::string Rendezvous::MissingOf(Role role) const {

@@ -8,11 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "common/base/shard_map.h"
 #include "common/net/node.h"
 #include "common/platform/process_watch.h"
-#include "common/protocol/messages.h"
 
 namespace hdps {
+
+struct JoinRefused;
+struct JoinRequest;
+struct View;
 
 // The process of a member: its words for people, and its OwnProcessName() or "".
 struct MemberProcess {
@@ -31,7 +35,8 @@ struct RendezvousOptions {
 
 // Invariant: at most num_servers servers and num_workers workers are admitted, no two of a role
 // with one rank. Once complete, members keep their ranks, but for Shrink(); a place that Vacate()
-// frees goes to the next who asks, and the cluster is complete again.
+// frees goes to the next who asks, also for a rank that another has by now, and the cluster is
+// complete again.
 class Rendezvous {
  public:
   explicit Rendezvous(const RendezvousOptions& options)
@@ -46,9 +51,9 @@ class Rendezvous {
   // Members whose process is known to have ended, each as long as it has its place.
   std::vector<PeerId> Ended();
 
-  // Nothing is wrong with the request but that every place it could have is taken: another member
-  // may be lost already, and nobody has noticed yet.
-  bool IsOneTooMany(const JoinRequest& request) const;
+  // Why the request has to wait, where nothing is wrong with it but that every place it could have
+  // is taken: another member may be lost already, and nobody has noticed yet.
+  std::optional<std::string> Full(const JoinRequest& request) const;
 
   // This member is lost: its rank is free.
   void Vacate(PeerId peer);
@@ -83,6 +88,7 @@ class Rendezvous {
   // How many members of a role there are to be.
   uint32_t Places(Role role) const { return Quota(role); }
   bool Has(PeerId peer) const { return candidates_.contains(peer); }
+  Role RoleOf(PeerId peer) const { return candidates_.at(peer).role; }  // Requires: Has(peer).
   TimeMs SilentFor(PeerId peer, TimeMs now) const { return now - candidates_.at(peer).heard; }
   // Both require: `peer` was admitted.
   const MemberProcess& ProcessOf(PeerId peer) const;
@@ -103,6 +109,7 @@ class Rendezvous {
   };
   uint32_t Quota(Role role) const { return role == Role::kServer ? num_servers_ : num_workers_; }
   std::vector<const Candidate*> Of(Role role) const;
+  const Candidate* OfRank(Role role, int32_t rank) const;  // Null: nobody has it.
   // What the operator has to mend; none where at most the place is taken.
   std::optional<JoinRefused> Mistake(const JoinRequest& request) const;
   std::optional<JoinRefused> Taken(const JoinRequest& request) const;
@@ -115,6 +122,7 @@ class Rendezvous {
   std::map<PeerId, Candidate> candidates_;
   std::map<PeerId, Candidate> vacated_;  // Since the cluster was last complete.
   bool complete_ = false;
+  bool was_complete_ = false;  // Ranks are given; a member that asks for one may have lost it.
 };
 
 }  // namespace hdps

@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "common/protocol/messages.h"
+#include "common/base/ids.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
+
+struct Member;
 
 // Places the rows of each group of `view` at servers of `present`, which stand in order of rank: at
 // the first one from the group's number on, beginning again behind the last, and so many copies at

@@ -1,6 +1,10 @@
 // Judges what was asked for.
 #include "scheduler/members/scaling.h"
 
+#include "common/base/counted.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/protocol/status_messages.h"
 #include "scheduler/members/validate_cluster.h"
 
 namespace hdps {
@@ -13,6 +17,19 @@ uint32_t ServersOf(const Job& job, const Rendezvous& rendezvous) {
 }
 
 }  // namespace
+
+Scaling::Answer Scaling::OnRequest(PeerId from, const ScaleRequest& request, const Job& job,
+                                   bool complete, Rendezvous& rendezvous, TimeMs now) {
+  if (from == asked_by_) return {.reply = reply_};
+  if (!complete) {
+    return {.reply = {Code::kUnavailable, "the cluster is not complete; ask again when it is"}};
+  }
+  const Result<std::string> accepted = Accept(job, request, rendezvous);
+  asked_by_ = from;
+  asked_at_ = now;
+  reply_ = {accepted.status().code(), accepted.ok() ? *accepted : accepted.status().message()};
+  return {reply_, accepted.ok()};
+}
 
 Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request,
                                     Rendezvous& rendezvous) {
@@ -30,14 +47,13 @@ Result<std::string> Scaling::Accept(const Job& job, const ScaleRequest& request,
   if (servers <= job.cluster.replicas && servers != servers_now) {
     return Status(Code::kInvalidArgument,
                   "cluster.replicas is " + std::to_string(job.cluster.replicas) + ", and " +
-                      std::to_string(servers) + " server(s) cannot hold so many copies of a row " +
+                      Counted(servers, "server") + " cannot hold so many copies of a row " +
                       "beside it; at least " + std::to_string(job.cluster.replicas + 1) +
                       " must stay");
   }
   HDPS_RETURN_IF_ERROR(
       ValidateMembers(job, static_cast<uint32_t>(servers), static_cast<uint32_t>(workers)));
-  const std::string text =
-      std::to_string(servers) + " server(s) and " + std::to_string(workers) + " worker(s)";
+  const std::string text = Counted(servers, "server") + " and " + Counted(workers, "worker");
   if (servers == servers_now && workers == workers_now) return "the job has " + text;
   Continue(static_cast<uint32_t>(servers), static_cast<uint32_t>(workers), rendezvous);
   std::string missing = rendezvous.Missing();
@@ -51,6 +67,14 @@ void Scaling::Continue(uint32_t servers, uint32_t workers, Rendezvous& rendezvou
   under_way_ = true;
   rendezvous.OpenPlaces(Role::kServer, servers_);
   rendezvous.OpenPlaces(Role::kWorker, workers_);
+}
+
+void Scaling::Dismiss(Rendezvous& rendezvous) {
+  for (const Role role : {Role::kServer, Role::kWorker}) {
+    const uint32_t count = role == Role::kServer ? servers_ : workers_;
+    for (const PeerId peer : rendezvous.Dismiss(role, count)) dismissed_.insert(peer);
+  }
+  Done();
 }
 
 }  // namespace hdps

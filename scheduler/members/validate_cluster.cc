@@ -1,13 +1,36 @@
 // Whether a job fits the cluster it is started with.
 #include "scheduler/members/validate_cluster.h"
 
+#include <algorithm>
+#include <bit>
 #include <string>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/net/address.h"
 #include "common/net/frame.h"
 #include "common/planning/strategy_of_job.h"
 
 namespace hdps {
+namespace {
+
+// Each of the model's copies that take turns has an example of every micro-batch.
+Status ValidateCopies(const Job& job, uint32_t num_workers) {
+  const bool split = job.parallel.dataset_strategy == DatasetStrategy::kDataParallel;
+  const uint32_t rows = split ? job.train.batch_size / num_workers : job.train.batch_size;
+  const uint32_t parts = job.train.micro_batches, copies = job.parallel.interleave_num;
+  if (copies <= std::max(rows / parts, 1u)) return {};
+  return {Code::kInvalidArgument,
+          "parallel.interleave_num is " + std::to_string(copies) +
+              ", but with --workers=" + std::to_string(num_workers) + " a worker has " +
+              std::to_string(rows) + (rows == 1 ? " example" : " examples") + " of a step" +
+              (parts == 1 ? "" : " in " + std::to_string(parts) + " parts") +
+              "; give at most one copy an example, or a larger train.batch_size"};
+}
+
+}  // namespace
 
 Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers) {
   HDPS_RETURN_IF_ERROR(ValidateMembers(job, num_servers, num_workers));
@@ -49,13 +72,17 @@ Status ValidateMembers(const Job& job, uint32_t num_servers, uint32_t num_worker
                                         " workers; make it at least " + workers +
                                         ", or set parallel.dataset_strategy to full_batch"};
   }
+  HDPS_RETURN_IF_ERROR(ValidateCopies(job, num_workers));
   if (job.cluster.shards < num_servers) {
     return {Code::kInvalidArgument, "cluster.shards is " + std::to_string(job.cluster.shards) +
                                         ", too few for --servers=" + std::to_string(num_servers) +
-                                        ": every server needs a shard"};
+                                        ": every server needs a shard; make it " +
+                                        std::to_string(std::bit_ceil(num_servers)) +
+                                        " or more before the first step, or start fewer"};
   }
   // Whether its layers can lie over so many workers, as the job says.
-  HDPS_RETURN_IF_ERROR(StrategyOf(job, num_workers).status());
+  HDPS_ASSIGN_OR_RETURN(const Strategy strategy, StrategyOf(job, num_workers));
+  if (!strategy.data_parallel()) HDPS_RETURN_IF_ERROR(CheckCutTraining(job));
   // Every member is told of every other in one message, a View.
   constexpr uint64_t kMemberBytes = 64;  // In a View, beside its address; rounded up.
   const uint64_t view_bytes =

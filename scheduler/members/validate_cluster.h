@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 
 namespace hdps {
+
+struct Job;
 
 // kInvalidArgument names the field of the job, the flag, both numbers and what would be right.
 Status ValidateCluster(const Job& job, uint32_t num_servers, uint32_t num_workers);

@@ -8,6 +8,14 @@
 #include <limits>
 #include <utility>
 
+#include "common/job/job_file.h"
+#include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/failpoint.h"
 
 namespace hdps {
@@ -35,13 +43,31 @@ std::string JobForEverywhere(Job job, FileSystem& files) {
   return PrintJob(job);
 }
 
+// The flag that gives all of them the checkpoint's values; empty where that is no short one.
+std::string SetBack(const std::vector<SettingDifference>& differences) {
+  constexpr size_t kToldMax = 3;
+  if (differences.size() > kToldMax) return "";
+  std::string flag;
+  for (const SettingDifference& one : differences) {
+    // What a recipe has made is nowhere in its job file, and long values are shown in part.
+    const bool made = one.path.starts_with("model.tables.") || one.path.starts_with("model.layers");
+    if (made || !one.item.empty() || one.there.find(' ') != std::string::npos ||
+        one.there.ends_with("...")) {
+      return "";
+    }
+    flag += (flag.empty() ? "--set=" : ",") + one.path + "=" + one.there;
+  }
+  return flag;
+}
+
 }  // namespace
 
 CheckpointCatalog::CheckpointCatalog(FileSystem& files, std::string root,
-                                     std::shared_ptr<const Job> job)
+                                     std::shared_ptr<const Job> job, Resume resume)
     : files_(files),
       root_(std::move(root)),
       job_(std::move(job)),
+      resume_(resume),
       job_digest_(JobDigest(*job_)),
       tables_digest_(TablesDigest(*job_)) {}
 
@@ -75,25 +101,79 @@ Result<std::optional<FoundCheckpoint>> CheckpointCatalog::Find(Clock before) {
                       "; to begin from the first step, use another --out or remove " + root_);
   }
   refused_.insert(refused_.end(), found->refused.begin(), found->refused.end());
-  if (found->manifest.job_digest != job_digest_) {
-    const std::string& other = found->manifest.job_name;
-    return Status(Code::kInvalidArgument,
-                  found->folder + " is the checkpoint of another job: " +
-                      (other == job_->name ? "also called '" + other + "', with other settings"
-                                           : "'" + other + "', not '" + job_->name + "'") +
-                      "; give this job another --out, or remove the old checkpoint");
-  }
-  if (found->manifest.tables_digest != tables_digest_) {
-    return Status(Code::kInvalidArgument,
-                  found->folder +
-                      " holds the tables of another job: number of shards, tables or "
-                      "rules differ; give this job another --out");
-  }
-  latest_ = found->folder;
   chain_.clear();
   for (const CheckpointPart& part : found->chain) chain_.push_back(LinkOf(part.manifest));
+  HDPS_RETURN_IF_ERROR(Adopt(&*found));
+  latest_ = found->folder;
   newest_ = *std::move(found);
   return newest_;
+}
+
+Status CheckpointCatalog::Adopt(FoundCheckpoint* found) {
+  Manifest& manifest = found->manifest;
+  changes_ = manifest.changes;
+  if (manifest.job_digest == job_digest_ && manifest.tables_digest == tables_digest_) return {};
+  const auto differences = DifferencesFrom(*job_, manifest.job_json, JobPart::kWhole);
+  const Result<Job> before =
+      ParseJob(manifest.job_json, found->folder, {}, RegistryOf(job_->model));
+  if (!differences.ok() || !before.ok() || resume_ != Resume::kChanged ||
+      !std::ranges::all_of(*differences, &SettingDifference::may_change)) {
+    return RefuseOther(*found, differences.ok() ? *differences : std::vector<SettingDifference>());
+  }
+  std::string told;
+  for (const SettingDifference& one : *differences) {
+    changes_.push_back({manifest.clock, one.Place(), one.there, one.here});
+    told += (told.empty() ? "" : "; ") + one.Place() + " is " + one.here + ", was " + one.there;
+  }
+  notices_.push_back("from step " + std::to_string(manifest.clock) +
+                     " on the job is another, as --resume=changed says: " + told);
+  MovePosition(*before, &manifest);
+  chain_.clear();  // What is saved next stands by itself.
+  return {};
+}
+
+Status CheckpointCatalog::RefuseOther(const FoundCheckpoint& found,
+                                      const std::vector<SettingDifference>& differences) const {
+  const std::string& other = found.manifest.job_name;
+  std::string text = found.folder + " is the checkpoint of another job, " +
+                     (other == job_->name ? "also called '" + other + "', with other settings"
+                                          : "'" + other + "', not '" + job_->name + "'");
+  if (differences.empty()) {  // Of a version with other settings.
+    return {Code::kInvalidArgument,
+            text + "; give this job another --out, or remove the old checkpoint"};
+  }
+  text += ": " + TellDifferences(differences) + ". Set back what was not meant";
+  if (const std::string back = SetBack(differences); !back.empty()) text += " (" + back + ")";
+  text += ", or give this job another --out";
+  const auto fixed = std::ranges::find(differences, false, &SettingDifference::may_change);
+  if (fixed == differences.end()) {
+    return {Code::kInvalidArgument,
+            text + ", or go on from the checkpoint with the new settings by --resume=changed"};
+  }
+  return {Code::kInvalidArgument,
+          text + "; --resume=changed does not help, for " + fixed->Place() + " stays what it was"};
+}
+
+// A place in an epoch is a number of steps, which have another number of rows now.
+void CheckpointCatalog::MovePosition(const Job& before, Manifest* manifest) {
+  const auto steps = static_cast<uint64_t>(manifest->clock - manifest->epoch_start);
+  const uint64_t batch = job_->train.batch_size;
+  const bool same_rows = before.data.shuffle_rows == job_->data.shuffle_rows &&
+                         before.data.negatives == job_->data.negatives;
+  if (steps == 0 || (same_rows && before.train.batch_size == batch)) return;
+  const uint64_t rows = steps * before.train.batch_size;
+  const auto clock = static_cast<uint64_t>(manifest->clock);
+  if (same_rows && rows % batch == 0 && rows / batch <= clock) {
+    manifest->epoch_start = static_cast<Clock>(clock - rows / batch);
+    return;
+  }
+  manifest->epoch_start = manifest->clock;
+  manifest->epoch_sums = {};
+  notices_.push_back(
+      "epoch " + std::to_string(manifest->epoch + 1) + " begins anew: of it " +
+      std::to_string(rows) + " rows were trained, " +
+      (same_rows ? "which is no place between two steps of " + std::to_string(batch) + " rows"
+                 : "in another order than the one of data.shuffle_rows and data.negatives now"));
 }
 
 CheckpointCatalog::Link CheckpointCatalog::LinkOf(const Manifest& manifest) {
@@ -139,6 +219,7 @@ Status CheckpointCatalog::Commit(Manifest manifest) {
   manifest.tables_digest = tables_digest_;
   manifest.num_shards = job_->cluster.shards;
   manifest.job_json = job_text_;
+  manifest.changes = changes_;
   const bool is_delta = std::ranges::any_of(manifest.files, HoldsChanges);
   if (is_delta && !chain_.empty()) {
     manifest.base_clock = chain_.back().clock;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/command_messages.h"
 
 namespace hdps {
 

@@ -6,6 +6,11 @@
 #include <algorithm>
 
 #include "common/job/eval_sets.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 
 namespace hdps {
 namespace {
@@ -105,8 +110,10 @@ void JobPlan::Trained(Clock clock, bool end_of_epoch) {
 void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
   ending_ = stopped_ || finished();
   // Who stops a job wants it to end soon; its model is evaluated when it goes on.
+  // By steps it may have been evaluated just where the epoch turns out to end.
   const bool evaluate =
-      (has_evaluation_ && finished()) || (EvaluationIsDue(end_of_epoch) && !stopped_);
+      evaluated_ != position_.clock &&
+      ((has_evaluation_ && finished()) || (EvaluationIsDue(end_of_epoch) && !stopped_));
   const auto is_due = [this](Clock every) { return every > 0 && position_.clock % every == 0; };
   const bool epochs_due = end_of_epoch && save_epochs_ > 0 && position_.epoch % save_epochs_ == 0;
   full_save_ = ending_ || is_due(save_every_) || epochs_due;
@@ -123,6 +130,7 @@ void JobPlan::PlanWhatIsDue(bool end_of_epoch) {
 
 void JobPlan::Evaluated(bool best, bool enough) {
   CHECK(next() == JobStep::kEvaluate);
+  evaluated_ = position_.clock;
   if (enough && !ending_) {
     stopped_early_ = ending_ = true;
     due_ = {JobStep::kEvaluate, JobStep::kDigest, JobStep::kFinish};
@@ -144,5 +152,13 @@ void JobPlan::Done(Outcome outcome) {
 }
 
 void JobPlan::Stop() { stopped_ = true; }
+
+void JobPlan::ForgetStop() {
+  stopped_ = false;
+  if (finished()) return;
+  ending_ = false;
+  std::erase_if(due_,
+                [](JobStep step) { return step == JobStep::kDigest || step == JobStep::kFinish; });
+}
 
 }  // namespace hdps

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/job.h"
 
 namespace hdps {
+
+struct Job;
 
 // Where a job stands: `clock` steps are done, and epoch `epoch` began after `epoch_start` of them.
 struct JobPosition {
@@ -79,6 +80,8 @@ class JobPlan {
   void Saved(Clock clock) { saved_ = clock; }
   // The operator wants an end: after the training at hand the job is saved and finished.
   void Stop();
+  // It wants none any more: the job goes on, unless it is finished.
+  void ForgetStop();
 
  private:
   void PlanWhatIsDue(bool end_of_epoch);
@@ -95,7 +98,8 @@ class JobPlan {
   const uint32_t epoch_parts_;  // With an evaluation behind each; 0: as the others say.
   const Clock epoch_steps_;     // 0: not known.
   JobPosition position_;
-  Clock saved_ = -1;  // The clock of the newest checkpoint; -1 = none.
+  Clock saved_ = -1;      // The clock of the newest checkpoint; -1 = none.
+  Clock evaluated_ = -1;  // That of the last evaluation that this plan has seen; -1: none.
   bool stopped_ = false, stopped_early_ = false;
   bool ending_ = false;      // kFinish has been planned.
   bool full_save_ = true;    // Of the save that was planned last.

@@ -7,6 +7,9 @@
 
 #include "common/base/show_number.h"
 #include "common/job/eval_sets.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/metrics/metric.h"
 
 namespace hdps {
 namespace {

@@ -7,10 +7,14 @@
 #include <string>
 #include <string_view>
 
-#include "common/job/job.h"
+#include "common/base/ids.h"
+#include "common/job/spec/train_spec.h"
 #include "common/protocol/watch_state.h"
 
 namespace hdps {
+
+struct Job;
+struct WatchSpec;
 
 // The figure of one of kMetricWords that a set, by its number in EvalSetsOf, has come to; NaN where
 // it has none.

@@ -4,6 +4,8 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace hdps {
 namespace {
@@ -86,16 +88,37 @@ bool TrainRound::complete() const {
          });
 }
 
-std::string TrainRound::Disagreement() const {
-  Clock furthest = 0;
-  for (const Worker& worker : workers_) furthest = std::max(furthest, worker.clock);
+Clock TrainRound::furthest() const { return std::ranges::max(workers_, {}, &Worker::clock).clock; }
+
+std::optional<uint32_t> TrainRound::OddOneOut() const {
+  std::map<Clock, uint32_t> ended;  // Where an epoch ends, and how many say so.
+  for (const Worker& worker : workers_)
+    ended[worker.clock] += !worker.running && worker.end_of_epoch;
+  const auto most = std::ranges::max_element(
+      ended, {}, [](const auto& end) { return std::pair(end.second, end.first); });
+  if (most->second == 0) return std::nullopt;
+  std::optional<uint32_t> odd;
   for (uint32_t w = 0; w < workers_.size(); ++w) {
-    if (workers_[w].running || !workers_[w].end_of_epoch || workers_[w].clock == furthest) continue;
-    return "worker " + std::to_string(w) + " came to the end of the epoch at step " +
-           std::to_string(workers_[w].clock) + ", another worker is at step " +
-           std::to_string(furthest) + "; do all of them see the same data files?";
+    const Worker& worker = workers_[w];
+    const bool differs = !worker.running && worker.end_of_epoch && worker.clock != most->first;
+    if (differs || worker.clock > most->first) odd = w;
   }
-  return "";
+  return odd;
+}
+
+std::string TrainRound::Disagreement(uint32_t odd) const {
+  const bool ended = workers_[odd].end_of_epoch;
+  std::string others;
+  for (uint32_t w = 0; w < workers_.size(); ++w) {
+    if (w == odd) continue;
+    others += (others.empty() ? "" : ", ") + std::string("worker ") + std::to_string(w) +
+              " at step " + std::to_string(workers_[w].clock);
+  }
+  return "worker " + std::to_string(odd) +
+         (ended ? " came to the end of the epoch at step " : " is at step ") +
+         std::to_string(workers_[odd].clock) +
+         ", the others came to its end or are elsewhere: " + others +
+         "; do all of them see the same data files?";
 }
 
 bool TrainRound::end_of_epoch() const {

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/tallies.h"
 
 namespace hdps {
+
+struct CommandDone;
 
 // Workers that are told to pause stop after the step at hand, so each at a clock of its own. A step
 // at hand may need the others: under sync its pull waits until all have finished the step before,
@@ -40,9 +44,11 @@ class TrainRound {
   void OnTrained(uint32_t worker, const CommandDone& done);
 
   bool complete() const;
-  // The workers ended the epoch at different clocks, which only a fault in their data explains;
-  // empty while all is well.
-  std::string Disagreement() const;
+  Clock furthest() const;  // Of all workers, as far as it is known.
+  // A worker that ended the epoch at another clock than most, or has gone on behind their end,
+  // which only a fault in the data explains; none while all is well.
+  std::optional<uint32_t> OddOneOut() const;
+  std::string Disagreement(uint32_t odd) const;  // For people.
 
   // Requires: complete().
   Clock clock() const { return workers_.front().clock; }

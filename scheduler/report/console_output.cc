@@ -2,17 +2,33 @@
 #include "scheduler/report/console_output.h"
 
 #include <glog/logging.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
+
+#include "common/base/outside_text.h"
 
 namespace hdps {
 namespace {
 
 // Back to the first column, and nothing to the right of it.
 constexpr const char* kEraseLine = "\r\033[K";
+
+// As much of the line as stands in one row of the terminal: only that can be written over.
+std::string InOneRow(const std::string& line) {
+  winsize size = {};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return line;
+  size_t bytes = std::min<size_t>(line.size(), size.ws_col - 1u);
+  const auto within_character = [&] {
+    return (static_cast<unsigned char>(line[bytes]) & 0xc0) == 0x80;
+  };
+  while (bytes < line.size() && bytes > 0 && within_character()) --bytes;
+  return line.substr(0, bytes);
+}
 
 }  // namespace
 
@@ -21,7 +37,7 @@ ProgressListener SpeakOnStderr(bool also_log) {
   auto live = std::make_shared<std::string>();  // What stands on the live line.
   ProgressListener voice;
   const auto say = [=](const std::string& line) {
-    const std::string text = line.ends_with('\n') ? line : line + "\n";
+    const std::string text = ShowLines(line.ends_with('\n') ? line : line + "\n");
     std::fprintf(stderr, "%s%s%s", terminal ? kEraseLine : "", text.c_str(), live->c_str());
     std::fflush(stderr);
   };
@@ -35,8 +51,8 @@ ProgressListener SpeakOnStderr(bool also_log) {
   };
   if (!terminal) return voice;
   voice.progress = [=](const std::string& line) {
-    *live = line;
-    std::fprintf(stderr, "%s%s", kEraseLine, line.c_str());
+    *live = InOneRow(ShowLines(line));
+    std::fprintf(stderr, "%s%s", kEraseLine, live->c_str());
     std::fflush(stderr);
   };
   return voice;

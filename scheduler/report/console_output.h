@@ -1,7 +1,7 @@
 // The scheduler's voice on a terminal or in a file.
 #pragma once
 
-#include "scheduler/scheduler_node.h"
+#include "scheduler/report/progress_listener.h"
 
 namespace hdps {
 

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "common/base/show_number.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/protocol/command_messages.h"
 
 namespace hdps {
 namespace {
@@ -70,20 +73,21 @@ double FigureOf(const Evaluation& evaluation, std::string_view metric) {
   return figure == nullptr ? kNoFigure : figure->value;
 }
 
+std::string ShownWord(const Figure& figure) { return figure.word == "auc" ? "AUC" : figure.word; }
+
 std::string Describe(const Evaluation& evaluation) {
-  std::string text;
+  std::string text, last_reason;
   for (const Figure& figure : evaluation.figures) {
-    // The two that every job of clicks has are written as people write them.
-    const std::string name = figure.word == "auc" ? "AUC" : figure.word;
+    text += (text.empty() ? "" : ", ") + ShownWord(figure);
     if (std::isfinite(figure.value)) {
-      text += name + " " + Figure6(figure.value) + ", ";
-    } else if (figure.word == "logloss") {
-      text += "logloss undefined, ";  // Why, the AUC has said.
-    } else {
-      text += name + " undefined" + (figure.about.empty() ? "" : " (" + figure.about + ")") + ", ";
+      text += " " + Figure6(figure.value);
+      continue;
     }
+    text += " undefined";
+    // What several figures lack for one reason is said once.
+    if (!figure.about.empty() && figure.about != last_reason) text += " (" + figure.about + ")";
+    last_reason = figure.about;
   }
-  if (text.ends_with(", ")) text.resize(text.size() - 2);
   return text + " over " + ShowWhole(static_cast<double>(evaluation.examples)) + " examples";
 }
 

@@ -7,13 +7,15 @@
 #include <string_view>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/metrics/metric.h"
 #include "common/metrics/score_book.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/tallies.h"
 
 namespace hdps {
+
+struct CommandDone;
+struct Job;
 
 struct Evaluation {
   uint64_t examples = 0;
@@ -56,6 +58,9 @@ class EvaluationSums {
 
 // The figure of that word, as in train.metrics; NaN where there is none.
 double FigureOf(const Evaluation& evaluation, std::string_view metric);
+
+// The word as a sentence has it: "AUC" for "auc", the others as train.metrics has them.
+std::string ShownWord(const Figure& figure);
 
 // "AUC 0.912345, logloss 0.301234 over 16,281 examples".
 std::string Describe(const Evaluation& evaluation);

@@ -5,6 +5,11 @@
 
 #include "common/base/show_number.h"
 #include "common/job/eval_sets.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
 
 namespace hdps {
 namespace {
@@ -14,15 +19,20 @@ constexpr size_t kTextsMax = 64;  // As LabelTally has bits.
 // Empty where the labels are of several classes, or there are none.
 std::string OneClass(const LabelTally& labels, const char* of) {
   if (labels.count == 0 || labels.least != labels.largest) return "";
-  return "all " + ShowWhole(static_cast<double>(labels.count)) + " " + of + " labels are " +
-         ShowNumber("%g", labels.least);
+  return "all " + ShowWhole(static_cast<double>(labels.count)) + " " + of + " labels " +
+         (labels.weightless > 0 ? "with a weight " : "") + "are " + ShowNumber("%g", labels.least);
 }
+
+bool NoWeight(const LabelTally& labels) { return labels.count == 0 && labels.weightless > 0; }
 
 }  // namespace
 
 LabelWatch::LabelWatch(const Job& job)
     : has_evaluation_(!EvalSetsOf(job.data).empty()),
       classes_(TasksOf(job.model)[0].loss != LossKind::kSquared) {
+  for (const ColumnSpec& column : job.data.columns) {
+    if (column.type == ColumnType::kWeight) weight_column_ = column.name;
+  }
   // Of several tasks the tally has all labels together, and no text.
   if (job.model.tasks.size() > 1) return;
   if (job.data.format != DataFormat::kCsv) return;
@@ -47,8 +57,11 @@ std::vector<std::string> LabelWatch::Trained(const LabelTally& labels, bool end_
 std::vector<std::string> LabelWatch::Evaluated(const LabelTally& labels) {
   std::vector<std::string> found;
   JudgeTraining(&found);
-  if (evaluated_.count == 0) {
+  if (!evaluation_judged_ && labels.count + labels.weightless > 0) {
+    evaluation_judged_ = true;
     evaluated_.Add(labels);
+    if (NoWeight(evaluated_))
+      found.push_back(AllWeights(evaluated_, "evaluation") + "nothing can be measured");
     const std::string one = OneClass(evaluated_, "evaluation");
     if (classes_ && !one.empty()) {
       found.push_back(one + ": how well the classes are told apart cannot be measured");
@@ -59,9 +72,17 @@ std::vector<std::string> LabelWatch::Evaluated(const LabelTally& labels) {
   return found;
 }
 
+std::string LabelWatch::AllWeights(const LabelTally& labels, const char* of) const {
+  return "all " + ShowWhole(static_cast<double>(labels.weightless)) + " " + of +
+         " weights (column \"" + weight_column_ + "\") are 0: ";
+}
+
 void LabelWatch::JudgeTraining(std::vector<std::string>* found) {
-  if (training_judged_ || trained_.count == 0) return;
+  if (training_judged_ || trained_.count + trained_.weightless == 0) return;
   training_judged_ = true;
+  if (NoWeight(trained_)) {
+    found->push_back(AllWeights(trained_, "training") + "nothing is learned of them");
+  }
   const std::string one = OneClass(trained_, "training");
   if (classes_ && !one.empty()) {
     found->push_back(one + ": there is nothing to tell apart, and the loss means nothing");

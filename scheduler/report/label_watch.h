@@ -5,10 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/tallies.h"
 
 namespace hdps {
+
+struct Job;
 
 // A slip in `positive` makes every label 0, and a model of such labels looks perfect; so labels of
 // one class only, and positive texts that no label has, are said in words.
@@ -25,13 +26,16 @@ class LabelWatch {
 
  private:
   void JudgeTraining(std::vector<std::string>* found);
+  // "all 60 training weights (column "w") are 0: "
+  std::string AllWeights(const LabelTally& labels, const char* of) const;
   void JudgeTexts(std::vector<std::string>* found);
 
+  std::string weight_column_;
   std::string column_;              // Of the label; empty where its values are numbers.
   std::vector<std::string> texts_;  // Its first 64 positive texts.
   const bool has_evaluation_;
   const bool classes_;  // Labels of the first task are classes, not any numbers.
-  bool training_judged_ = false;
+  bool training_judged_ = false, evaluation_judged_ = false;
   LabelTally trained_;
   LabelTally evaluated_;  // The first time.
   uint64_t texts_told_ = 0;

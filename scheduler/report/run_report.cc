@@ -10,31 +10,63 @@
 #include <span>
 #include <utility>
 
+#include "common/base/outside_text.h"
 #include "common/base/show_number.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
 #include "common/job/schedule.h"
+#include "common/job/spec/train_spec.h"
+#include "common/platform/file_identity.h"
+#include "common/protocol/view.h"
+#include "scheduler/report/setting_changes.h"
 
 namespace hdps {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Without a new example for so long, the speed is said to be zero.
-constexpr TimeMs kStandstillMs = 3000;
-
 // JSON has no NaN.
 Json Number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 Json Number(const std::optional<double>& value) { return value ? Number(*value) : Json(); }
 
 std::string Dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+  return ShowJson(json.dump(indent, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
+// At most 159 characters.
 template <typename... Values>
 std::string Format(const char* format, Values... values) {
   char text[160];
   std::snprintf(text, sizeof text, format, values...);
   return text;
 }
+
+Json TallyJson(const CacheTally& cache) {
+  return {{"hits", cache.hits},
+          {"misses", cache.lookups - cache.hits},
+          {"hit_rate", HitRate(cache)},
+          {"swaps", cache.swaps},
+          {"bytes", cache.bytes}};
+}
+
+// By word; null where there is none.
+Json FiguresJson(const std::vector<Figure>& figures) {
+  Json json = Json::object();
+  for (const Figure& figure : figures) json[figure.word] = Number(figure.value);
+  return json;
+}
+
+// Why figures have no value, by word; null where all have one.
+Json UndefinedJson(const std::vector<Figure>& figures) {
+  Json json;
+  for (const Figure& figure : figures) {
+    if (!std::isfinite(figure.value) && !figure.about.empty()) json[figure.word] = figure.about;
+  }
+  return json;
+}
+
+// Without a new example for so long, the speed is said to be zero.
+constexpr TimeMs kStandstillMs = 3000;
 
 std::string Duration(double seconds) {
   const int64_t s = std::llround(std::min(seconds, 1e9));
@@ -54,47 +86,9 @@ double PartDone(uint32_t epochs, Clock max_steps, const ProgressState& state) {
   return std::min(part, 1.0);
 }
 
-double HitRate(const CacheTally& cache) {
-  if (cache.lookups == 0) return 0;
-  return static_cast<double>(cache.hits) / static_cast<double>(cache.lookups);
-}
-
-Json TallyJson(const CacheTally& cache) {
-  return {{"hits", cache.hits},
-          {"misses", cache.lookups - cache.hits},
-          {"hit_rate", HitRate(cache)},
-          {"swaps", cache.swaps},
-          {"bytes", cache.bytes}};
-}
-Json TallyJson(const CollectiveTally& tally) {
-  Json json;  // null where there were none.
-  tally.ForEach([&json](const char* name, uint64_t most) {
-    if (most > 0) json[name] = most;
-  });
-  return json;
-}
-
 // A float as it was written: 0.001, not 0.0010000000474974513.
 Json Rounded(float value) {
   return Number(std::strtod(Format("%.7g", double{value}).c_str(), nullptr));
-}
-
-// By word; null where there is none.
-Json FiguresJson(const std::vector<Figure>& figures) {
-  Json json = Json::object();
-  for (const Figure& figure : figures) json[figure.word] = Number(figure.value);
-  return json;
-}
-
-// Bins of equal width from 0 to 1, those without an example among them.
-Json BinsJson(const std::vector<CalibrationBin>& bins) {
-  Json json = Json::array();
-  for (const CalibrationBin& bin : bins) {
-    json.push_back({{"weight", bin.weight},
-                    {"predicted", bin.weight > 0 ? Json(bin.predicted) : Json()},
-                    {"observed", bin.weight > 0 ? Json(bin.observed) : Json()}});
-  }
-  return json;
 }
 
 }  // namespace
@@ -104,21 +98,27 @@ uint32_t EpochOf(const ProgressState& state, uint32_t epochs) {
   return std::clamp(counted, 1u, std::max(epochs, 1u));
 }
 
-RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job, bool continued)
+RunReport::RunReport(FileSystem& files, const std::string& out, const Job& job,
+                     const std::string& given, bool continued)
     : epochs_(job.train.epochs),
       max_steps_(static_cast<Clock>(job.train.max_steps)),
       dense_(job.tables.empty() ? TableSpec() : job.tables.back()) {
   const std::string path = JoinPath(out, "metrics.jsonl");
+  const Result<FileIdentity> there = IdentityOf(files, path);
+  const bool is_pipe = there.ok() && !there->plain;  // Its other end would be waited for.
   Result<std::unique_ptr<WritableFile>> file =
-      continued ? files.OpenAppend(path) : files.Create(path);
+      continued && !is_pipe ? files.OpenAppend(path) : files.Create(path);
   if (file.ok()) {
     metrics_ = *std::move(file);
   } else {
     trouble_ = file.status().message();
   }
-  const Status told = WriteFileAtomically(files, JoinPath(out, "job_as_run.json"),
-                                          PrintJob(job) + "\n", Survives::kProcess);
-  if (!told.ok() && !trouble_) trouble_ = told.message();
+  const auto keep = [&](const char* name, const std::string& text) {
+    const Status told = WriteFileAtomically(files, JoinPath(out, name), text, Survives::kProcess);
+    if (!told.ok() && !trouble_) trouble_ = told.message();
+  };
+  keep("job_as_run.json", PrintJob(job) + "\n");
+  if (!given.empty()) keep("job_as_given.json", given);
 }
 
 RunReport::~RunReport() {
@@ -129,24 +129,26 @@ RunReport::~RunReport() {
 void RunReport::Begin(TimeMs now, const ProgressState& start) {
   begin_ = last_ = now;
   last_state_ = start;
+  speed_.Begin(now, start.examples);
   part_at_begin_ = PartDone(epochs_, max_steps_, start);
 }
 
-RunReport::Rates RunReport::RatesSinceLast(TimeMs now, const ProgressState& state) const {
-  Rates rates;
-  if (state.examples <= last_state_.examples) return rates;
-  const double examples = static_cast<double>(state.examples - last_state_.examples);
-  rates.loss = (state.loss_sum - last_state_.loss_sum) / examples;
-  if (now > last_) rates.examples_per_second = examples * 1000 / static_cast<double>(now - last_);
-  return rates;
+void RunReport::GoOn(TimeMs now) {
+  last_ = now;
+  speed_.GoOn(now);
+}
+
+std::optional<double> RunReport::LossSinceLast(const ProgressState& state) const {
+  if (state.examples <= last_state_.examples) return std::nullopt;
+  return (state.loss_sum - last_state_.loss_sum) /
+         static_cast<double>(state.examples - last_state_.examples);
 }
 
 std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
   // Heartbeats lag behind the exact sums at the end of an epoch: no news yet is not standstill.
-  if (state.examples <= last_state_.examples && !line_.empty() && now - last_ < kStandstillMs) {
-    return line_;
-  }
-  const Rates rates = RatesSinceLast(now, state);
+  if (state.examples <= last_state_.examples && now - last_ < kStandstillMs) return line_;
+  const std::optional<double> speed = speed_.At(now, state.examples);
+  const std::optional<double> loss = LossSinceLast(state);
   const double seconds = static_cast<double>(now - begin_) / 1000;
   Json entry = {
       {"time", seconds},
@@ -154,17 +156,19 @@ std::string RunReport::Progress(TimeMs now, const ProgressState& state) {
       {"epoch", EpochOf(state, epochs_)},
       {"epochs_done", state.epoch},
       {"examples", state.examples},
-      {"examples_per_second", rates.examples_per_second},
-      {"train_loss", Number(rates.loss)},
+      {"examples_per_second", Number(speed)},
+      {"train_loss", Number(loss)},
       {"learning_rate",
        Rounded(OptimizerAt(dense_, std::max<Clock>(1, state.clock), state.rate).learning_rate)}};
   if (state.cache.bytes > 0) entry["cache"] = TallyJson(state.cache);
   Append(Dump(entry, -1));
-  std::string line = Format("epoch %u/%u  step %" PRId64 "  %s examples/s", EpochOf(state, epochs_),
-                            epochs_, state.clock, ShowWhole(rates.examples_per_second).c_str());
-  if (rates.loss) line += Format("  loss %.4f", *rates.loss);
-  if (evaluation_ && std::isfinite(evaluation_->auc)) {
-    line += Format("  AUC %.4f", evaluation_->auc);
+  std::string line =
+      Format("epoch %u/%u  step %" PRId64, EpochOf(state, epochs_), epochs_, state.clock);
+  if (speed) line += "  " + ShowWhole(*speed) + " examples/s";
+  if (loss) line += Format("  loss %.4f", *loss);
+  if (evaluation_ && !evaluation_->figures.empty()) {
+    const Figure& first = evaluation_->figures.front();
+    if (std::isfinite(first.value)) line += "  " + ShownWord(first) + Format(" %.4f", first.value);
   }
   const double part = PartDone(epochs_, max_steps_, state);
   if (part > part_at_begin_ && part < 1) {
@@ -205,6 +209,7 @@ void RunReport::WentBack(TimeMs now, const ProgressState& state, TimeMs stood_ms
               -1));
   last_ = now;
   last_state_ = state;
+  speed_.Begin(now, state.examples);
   line_.clear();
 }
 
@@ -239,6 +244,9 @@ void RunReport::Evaluated(TimeMs now, const ProgressState& state, const Evaluati
   entry["eval_logloss"] = Number(evaluation.logloss);
   if (!evaluation.no_auc.empty()) entry["eval_auc_undefined"] = evaluation.no_auc;
   entry["eval_metrics"] = FiguresJson(evaluation.figures);
+  if (const Json why = UndefinedJson(evaluation.figures); !why.is_null()) {
+    entry["eval_undefined"] = why;
+  }
   if (rate) entry["rate"] = *rate;
   Append(Dump(entry, -1));
 }
@@ -274,6 +282,25 @@ std::optional<std::string> RunReport::TakeTrouble() {
 
 namespace {
 
+Json TallyJson(const CollectiveTally& tally) {
+  Json json;  // null where there were none.
+  tally.ForEach([&json](const char* name, uint64_t most) {
+    if (most > 0) json[name] = most;
+  });
+  return json;
+}
+
+// Bins of equal width from 0 to 1, those without an example among them.
+Json BinsJson(const std::vector<CalibrationBin>& bins) {
+  Json json = Json::array();
+  for (const CalibrationBin& bin : bins) {
+    json.push_back({{"weight", bin.weight},
+                    {"predicted", bin.weight > 0 ? Json(bin.predicted) : Json()},
+                    {"observed", bin.weight > 0 ? Json(bin.observed) : Json()}});
+  }
+  return json;
+}
+
 Json TextOrNull(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 // An object by names; null where there is one set alone.
@@ -282,24 +309,15 @@ Json EvalSetsJson(const RunSummary& summary) {
   for (const auto& [name, evaluation] : summary.eval_sets) {
     sets[name] = {{"examples", evaluation.examples},
                   {"auc", Number(evaluation.auc)},
-                  {"logloss", Number(evaluation.logloss)}};
+                  {"logloss", Number(evaluation.logloss)},
+                  {"metrics", FiguresJson(evaluation.figures)}};
+    const Json why = UndefinedJson(evaluation.figures);
+    if (!why.is_null()) sets[name]["undefined"] = why;
   }
   return sets;
 }
 
-// "step 382, AUC 0.920512, logloss 0.294100; OUT/checkpoint/step_..."
-std::string BestText(const RunSummary& s) {
-  std::string text = Format("step %" PRId64, *s.best_step);
-  if (std::isfinite(s.best_auc)) text += Format(", AUC %.6f", s.best_auc);
-  if (std::isfinite(s.best_logloss)) text += Format(", logloss %.6f", s.best_logloss);
-  return text + (s.best_checkpoint.empty() ? "; not kept" : "; " + s.best_checkpoint);
-}
-
 }  // namespace
-
-std::string DigestText(const uint64_t digest[2]) {
-  return Format("%016" PRIx64 "%016" PRIx64, digest[0], digest[1]);
-}
 
 Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary& s) {
   Json json = {{"job", s.job},
@@ -313,6 +331,8 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"eval_auc", s.evaluation ? Number(s.evaluation->auc) : Json()},
                {"eval_sets", EvalSetsJson(s)},
                {"best_step", s.best_step ? Json(*s.best_step) : Json()},
+               {"best_metric", s.best_step ? TextOrNull(s.best_metric) : Json()},
+               {"best_value", s.best_step ? Number(s.best_value) : Json()},
                {"best_auc", s.best_step ? Number(s.best_auc) : Json()},
                {"best_logloss", s.best_step ? Number(s.best_logloss) : Json()},
                {"best_checkpoint", TextOrNull(s.best_checkpoint)},
@@ -333,6 +353,7 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"failures_survived", s.failures_survived},
                {"steps_again", s.steps_again},
                {"examples_again", s.examples_again},
+               {"stood_seconds", static_cast<double>(s.stood_ms) / 1000},
                {"checkpoint", s.checkpoint},
                {"staleness_max", s.staleness_max},
                {"bad_rows", s.bad_rows},
@@ -340,61 +361,16 @@ Status WriteSummary(FileSystem& files, const std::string& out, const RunSummary&
                {"collectives", TallyJson(s.collectives)},
                {"resumed_from", s.resumed_from ? Json(*s.resumed_from) : Json()},
                {"stopped_at", s.stopped_at ? Json(*s.stopped_at) : Json()},
-               {"refused_checkpoints", s.refused_checkpoints}};
+               {"refused_checkpoints", s.refused_checkpoints},
+               {"changes", Json::parse(PrintChanges(s.changes))}};
   json["eval_metrics"] = s.evaluation ? FiguresJson(s.evaluation->figures) : Json();
   if (s.evaluation) {
     if (!s.evaluation->no_auc.empty()) json["eval_auc_undefined"] = s.evaluation->no_auc;
+    const Json why = UndefinedJson(s.evaluation->figures);
+    if (!why.is_null()) json["eval_undefined"] = why;
     if (!s.evaluation->bins.empty()) json["eval_calibration"] = BinsJson(s.evaluation->bins);
   }
   return WriteFileAtomically(files, JoinPath(out, "summary.json"), Dump(json, 2));
-}
-
-std::string SummaryTable(const RunSummary& s, const std::string& out) {
-  std::string text = s.stopped_at ? "Stopped as asked, and saved.\n" : "Done.\n";
-  if (!s.stopped_early.empty()) text = "Done early: " + s.stopped_early + ".\n";
-  const auto row = [&text](const char* name, const std::string& value) {
-    text += Format("  %-13s ", name) + value + "\n";
-  };
-  row("job", s.job + Format(" (%s, %u worker%s, %u server%s)", s.mode.c_str(), s.workers,
-                            s.workers == 1 ? "" : "s", s.servers, s.servers == 1 ? "" : "s"));
-  if (s.evaluation) {
-    const std::string examples =
-        " over " + ShowWhole(static_cast<double>(s.evaluation->examples)) + " examples";
-    for (const Figure& figure : s.evaluation->figures) {
-      const std::string name = "eval " + (figure.word == "auc" ? "AUC" : figure.word);
-      const bool told = std::isfinite(figure.value);
-      // The AUC and the logloss have the same reason.
-      const bool why = !told && !figure.about.empty() && figure.word != "logloss";
-      std::string value = told ? Format("%.6f", figure.value) : "undefined";
-      if (why) value += ": " + figure.about;
-      if (told && !figure.about.empty()) value += " (" + figure.about + ")";
-      row(name.c_str(), value + (figure.word == "logloss" ? examples : ""));
-    }
-  }
-  for (const auto& [name, evaluation] : s.eval_sets)
-    row("of these", name + ": " + Describe(evaluation));
-  if (s.best_step) row("best", BestText(s));
-  if (s.train_logloss) row("train loss", Format("%.6f in the last epoch", *s.train_logloss));
-  row("steps", ShowWhole(static_cast<double>(s.steps)) + " (" +
-                   ShowWhole(static_cast<double>(s.examples)) + " examples)");
-  row("speed",
-      ShowWhole(s.examples_per_second) + " examples/s, " + Format("%.1f s in all", s.wall_seconds));
-  row("parameters", ShowWhole(static_cast<double>(s.rows)) + " rows of embedding tables, " +
-                        ShowWhole(static_cast<double>(s.dense_parameters)) + " in dense layers");
-  row("digest", DigestText(s.digest));
-  if (s.failures_survived > 0) {
-    row("survived",
-        Format("%u lost member%s; ", s.failures_survived, s.failures_survived == 1 ? "" : "s") +
-            ShowWhole(static_cast<double>(s.steps_again)) + " steps trained again");
-  }
-  if (s.cache.bytes > 0) {
-    row("kept rows", Format("%.2f %% of the keys, ", 100 * HitRate(s.cache)) +
-                         ShowWhole(static_cast<double>(s.cache.swaps)) + " brought in, " +
-                         ShowWhole(static_cast<double>(s.cache.bytes)) + " bytes at the workers");
-  }
-  if (!s.checkpoint.empty()) row("checkpoint", s.checkpoint);
-  row("files", out + " (summary.json, metrics.jsonl, log/)");
-  return text;
 }
 
 }  // namespace hdps

@@ -3,12 +3,6 @@
 
 namespace hdps {
 
-std::string SecondsOf(TimeMs ms) { return std::to_string(ms / 1000) + " s"; }
-
-std::string TenthsOf(TimeMs ms) {
-  return std::to_string(ms / 1000) + "." + std::to_string(ms % 1000 / 100) + " s";
-}
-
 std::vector<std::string> WaitNotices::Lines(const CommandTracker& tracker,
                                             const Membership& members, TimeMs now) {
   std::vector<std::string> lines;

@@ -6,16 +6,13 @@
 #include <vector>
 
 #include "scheduler/members/membership.h"
+#include "scheduler/members/time_text.h"
 #include "scheduler/plan/command_tracker.h"
 
 namespace hdps {
 
 // People hear of a wait after this long, and again after each such time.
 inline constexpr TimeMs kNoticeEveryMs = 10000;
-
-// "5 s", and with a tenth "5.2 s".
-std::string SecondsOf(TimeMs ms);
-std::string TenthsOf(TimeMs ms);
 
 // Invariant: remembers of each worker since when it has been at its clock, as far as it was asked.
 class WaitNotices {

@@ -9,7 +9,8 @@ out=${1:-build/hdps-bundle.tar.xz}
 limit_mib=60
 scripts/install_deps.sh --developer
 scripts/build.sh release
-stage=$(mktemp -d)
+stage=$(mktemp -d 2>/dev/null) ||
+  { echo "bundle.sh: error: nothing can be written in ${TMPDIR:-/tmp}; set TMPDIR" >&2; exit 2; }
 trap 'rm -rf "$stage"' EXIT
 root=$stage/hdps
 mkdir -p "$root/bin" "$root/lib" "$root/tests" "$root/examples"

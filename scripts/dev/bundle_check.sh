@@ -6,7 +6,8 @@ set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 bundle=$(readlink -f "${1:-$here/../../build/hdps-bundle.tar.xz}")
 [[ -f "$bundle" ]] || { echo "bundle_check.sh: error: no bundle at $bundle; run scripts/dev/bundle.sh" >&2; exit 2; }
-folder=$(mktemp -d)
+folder=$(mktemp -d 2>/dev/null) ||
+  { echo "bundle_check.sh: error: nothing can be written in ${TMPDIR:-/tmp}; set TMPDIR" >&2; exit 2; }
 trap 'rm -rf "$folder"' EXIT
 tar -C "$folder" -xJf "$bundle"
 cd "$folder/hdps"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fuzzes what reads bytes from outside, two targets at once: fuzz.sh [SECONDS] [TARGET...]
-#   fuzz.sh             20 s each
-#   fuzz.sh 3600 job    an hour of one; what it has tried before is where it begins
+#   fuzz.sh             as many runs of each as tests/fuzz/runs.txt says, about 20 s, always the same:
+#                       from the corpus and one seed
+#   fuzz.sh 3600 job    an hour of one from a random seed; what it has tried before is where it begins
 #   fuzz.sh --unsealed 60 frame manifest snapshot delta
 #                       how far one comes from the seeds alone, where checksums are made to fit and
 #                       where none is
@@ -10,7 +11,8 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/../.."
 
-bin=build/fuzz/bin work=build/fuzz/work corpus=tests/fuzz/corpus
+bin=build/fuzz/bin work=build/fuzz/work corpus=tests/fuzz/corpus known=tests/fuzz/found
+seed=1
 limits=(-rss_limit_mb=1024 -malloc_limit_mb=128 -timeout=20)
 told_bytes_max=4096
 merged_bytes_max=4096 # Longer ones go where shorter ones go.
@@ -19,6 +21,7 @@ symbolizer=$(command -v llvm-symbolizer-14 || true)
 export ASAN_OPTIONS=handle_abort=1:malloc_context_size=1 UBSAN_OPTIONS=print_stacktrace=1
 [[ -n $symbolizer ]] && export ASAN_SYMBOLIZER_PATH=$symbolizer
 
+runs_of() { sed -n "s/^$1 *\([0-9]*\)$/\1/p" tests/fuzz/runs.txt; } # NAME
 edges_of() { sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$1" | tail -n 1; }
 stat_of() { sed -n "s/^stat::$1: *//p" "$2"; }
 
@@ -26,7 +29,7 @@ stat_of() { sed -n "s/^stat::$1: *//p" "$2"; }
 tell_found() { # NAME LOG
   local name=$1 log=$2 input
   grep -a -m 12 -E 'ERROR|SUMMARY|Check failed|runtime error|#[0-9]+ .* in hdps' "$log" || tail -n 20 "$log"
-  echo "fuzz.sh: error: $name: an input ends it; all of it is in $log. Repeat, then keep it as $corpus/$name/WHAT_IT_IS:"
+  echo "fuzz.sh: error: $name: an input ends it; all of it is in $log. Repeat, then keep it as $known/$name/WHAT_IT_IS:"
   sed -n 's/.*Test unit written to //p' "$log" | while read -r input; do
     echo "  $bin/fuzz_$name $input"
     (($(stat -c %s "$input") < told_bytes_max)) || continue
@@ -34,14 +37,28 @@ tell_found() { # NAME LOG
   done
 }
 
+# What a target begins with, each input a file: seeds from its writers, its corpus, what was found.
+unpack() { # NAME
+  local name=$1 begin=$work/$1.begin
+  rm -rf "$begin"
+  "$bin/fuzz_$name" "--seeds=$begin" || return 1
+  scripts/dev/fuzz_corpus.py unpack "$corpus/$name.txt" "$begin"
+  [[ ! -d $known/$name ]] || cp "$known/$name"/* "$begin/"
+}
+
 # One target, and its line.
-fuzz() { # NAME SECONDS
-  local name=$1 seconds=$2 log=$work/$1.log status=0
-  mkdir -p "$work/$name"
-  rm -rf "$work/$name.seeds"
-  "$bin/fuzz_$name" "--seeds=$work/$name.seeds" 2>"$log" || { cat "$log"; return 1; }
-  "$bin/fuzz_$name" "${limits[@]}" -max_total_time="$seconds" -print_final_stats=1 \
-    -artifact_prefix="$work/$name." "$work/$name" "$corpus/$name" "$work/$name.seeds" \
+fuzz() { # NAME SECONDS|fixed
+  local name=$1 seconds=$2 log=$work/$1.log status=0 how
+  unpack "$name" 2>"$log" || { cat "$log"; return 1; }
+  if [[ $seconds == fixed ]]; then
+    # In an order of their own: that of a folder differs from one disk to the next.
+    find "$work/$name.begin" -type f | LC_ALL=C sort | paste -sd, | tr -d '\n' >"$work/$name.inputs"
+    how=("-seed=$seed" "-runs=$(runs_of "$name")" "-seed_inputs=@$work/$name.inputs")
+  else
+    mkdir -p "$work/$name"
+    how=("-max_total_time=$seconds" "$work/$name" "$work/$name.begin")
+  fi
+  "$bin/fuzz_$name" "${limits[@]}" -print_final_stats=1 -artifact_prefix="$work/$name." "${how[@]}" \
     >"$log" 2>&1 || status=$?
   ((status == 0)) || { tell_found "$name" "$log"; return 1; }
   local all covered inputs
@@ -74,15 +91,13 @@ compare() { # NAME SECONDS
 
 merge() { # NAME
   local name=$1 new=$work/$1.merged
-  rm -rf "$new" "$work/$name.seeds"
-  mkdir -p "$new" "$work/$name" "$corpus/$name"
-  "$bin/fuzz_$name" "--seeds=$work/$name.seeds"
-  "$bin/fuzz_$name" "${limits[@]}" -merge=1 -use_counters=0 -max_len="$merged_bytes_max" "$new" "$work/$name.seeds" \
-    "$corpus/$name" "$work/$name" >"$work/$name.log" 2>&1
-  # Those with a name of their own have found something, and stay.
-  find "$corpus/$name" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
-  cp "$new"/* "$corpus/$name/"
-  echo "$name: $(find "$corpus/$name" -type f | wc -l) inputs, $(du -bs "$corpus/$name" | cut -f 1) bytes"
+  rm -rf "$new"
+  mkdir -p "$new" "$work/$name"
+  unpack "$name"
+  "$bin/fuzz_$name" "${limits[@]}" -merge=1 -use_counters=0 -max_len="$merged_bytes_max" "$new" "$work/$name.begin" \
+    "$work/$name" >"$work/$name.log" 2>&1
+  scripts/dev/fuzz_corpus.py pack "$corpus/$name.txt" "$new"
+  echo "$name: $(wc -l <"$corpus/$name.txt") inputs, $(wc -c <"$corpus/$name.txt") bytes"
 }
 
 case ${1:-} in
@@ -90,7 +105,7 @@ case ${1:-} in
   --compare) compare "$2" "$3"; exit ;;
   --one-merge) merge "$2"; exit ;;
 esac
-what=--fuzz seconds=20
+what=--fuzz seconds=fixed
 if [[ ${1:-} == --merge ]]; then
   what=--one-merge
   shift
@@ -110,6 +125,8 @@ else
   mapfile -t targets < <(find "$bin" -name 'fuzz_*' | sed 's/.*fuzz_//' | sort)
 fi
 for name in "${targets[@]}"; do
+  [[ $seconds != fixed || -n $(runs_of "$name") ]] ||
+    { echo "fuzz.sh: error: tests/fuzz/runs.txt does not say how many runs '$name' makes" >&2; exit 2; }
   [[ -e $bin/fuzz_$name ]] && continue
   echo "fuzz.sh: error: no target '$name'; there are $(find "$bin" -name 'fuzz_*' | sed 's/.*fuzz_//' | sort | xargs)" >&2
   exit 2

@@ -20,6 +20,7 @@ add_library(rocksdb UNKNOWN IMPORTED)
 set_target_properties(rocksdb PROPERTIES IMPORTED_LOCATION ${ROCKSDB_LIBRARY}
                       INTERFACE_INCLUDE_DIRECTORIES ${ROCKSDB_INCLUDE_DIR})
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)

@@ -10,10 +10,11 @@ what=${1:-share}
   { echo "reproducible.sh: error: '$what': expected share or all" >&2; exit 2; }
 export CCACHE_DISABLE=1
 begin=$SECONDS
-work=$(mktemp -d)
+work=$(mktemp -d 2>/dev/null) ||
+  { echo "reproducible.sh: error: nothing can be written in ${TMPDIR:-/tmp}; set TMPDIR" >&2; exit 2; }
 trap 'rm -rf "$work"' EXIT
 folders=("$work/a" "$work/another_folder")
-share=common/CMakeFiles/hdps_common.dir/base
+share=common/CMakeFiles/hdps_base.dir/base
 
 # The checksums of the targets' files in a build, by their names in it.
 checksums() { (cd "$1/build" && sha256sum "${@:2}"); } # FOLDER TARGET...

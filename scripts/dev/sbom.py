@@ -62,8 +62,10 @@ def linked_and_compiled(build, programs):
     for command in told_by("ninja", "-C", build, "-t", "commands", *targets).splitlines():
         archives.update(w for w in command.split() if w.startswith("/") and w.endswith(".a"))
     objects = [i for i in inputs if i.endswith(".o")]
-    headers = set(re.findall(r"^\s+(/usr/\S+)$", told_by("ninja", "-C", build, "-t", "deps", *objects), re.M))
-    return sorted(archives), sorted(headers)
+    # A compiler's cache may have made paths relative to the build's folder.
+    named = set(re.findall(r"^\s+(\S+)$", told_by("ninja", "-C", build, "-t", "deps", *objects), re.M))
+    headers = {os.path.normpath(build.absolute() / path) for path in named}
+    return sorted(archives), sorted(path for path in headers if path.startswith("/usr/"))
 
 
 def owners(paths):

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "common/protocol/view.h"
 #include "server/checkpoint_writer.h"
 
 namespace hdps {
@@ -62,7 +63,7 @@ HostedGroups::Loaded HostedGroups::Load(FileSystem& files, const Command& comman
   for (const auto& [id, group] : groups_) {
     loaded[id] = EmptyLike(*group);
     if (status->ok() && !command.path.empty()) {
-      *status = loaded[id]->Load(files, command.path, command.until);
+      *status = loaded[id]->Load(files, job_, command.path, command.until);
     }
   }
   if (status->ok()) return loaded;
@@ -101,6 +102,7 @@ Result<std::vector<TakenSnapshot>> HostedGroups::Save(FileSystem& files, const C
       HDPS_ASSIGN_OR_RETURN(own.files, shards.Save(files, command.path, command.until,
                                                    command.since, command.shards));
     }
+    done->counts.Add(shards.counters());
     std::ranges::move(own.snapshots, std::back_inserter(all.snapshots));
     std::ranges::move(own.files, std::back_inserter(done->files));
   }

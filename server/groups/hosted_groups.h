@@ -6,15 +6,18 @@
 #include <optional>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/net/node.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/messages.h"
 #include "server/groups/shard_group.h"
 #include "server/server_node.h"
 
 namespace hdps {
+
+struct Command;
+struct CommandDone;
+struct Job;
+struct View;
 
 // Invariant: between two views the groups are the same. Load makes rows that nobody sees before
 // Reset; Save and Digest are of the groups that this server is the primary of.

@@ -1,7 +1,9 @@
 // One reply for each kind of request that has one.
 #include "server/groups/refusal.h"
 
-#include "common/protocol/messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/message_kind.h"
+#include "common/protocol/row_messages.h"
 
 namespace hdps {
 

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/protocol/message_frames.h"
+#include "common/protocol/view.h"
+
 namespace hdps {
 namespace {
 
@@ -59,6 +62,7 @@ void Replication::Append(PeerId worker, const Frame& request) {
     change.keys = request.sections[0];
     change.values = request.sections[1];
   }
+  CHECK(log_.empty() || log_.back().number + 1 == last_) << "no change is left out";
   if (log_.empty()) repeat_at_ = now_ + options_.retry_ms;
   SendChange(log_.emplace_back(std::move(change)));
 }
@@ -73,7 +77,9 @@ void Replication::Answer(Outgoing answer) {
     return held.answer.to == answer.to &&
            held.answer.frame.header.request_id == answer.frame.header.request_id;
   });
-  if (!waits) held_.push_back({last_, std::move(answer)});
+  if (waits) return;
+  CHECK(held_.empty() || held_.back().until <= last_);
+  held_.push_back({last_, std::move(answer)});
 }
 
 std::vector<Replication::Change> Replication::OnReplicate(PeerId from, const Frame& frame) {

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/row_messages.h"
 
 namespace hdps {
+
+struct View;
 
 struct ReplicationOptions {
   ServerId group;

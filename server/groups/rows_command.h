@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "common/platform/file_system.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/command_messages.h"
 #include "embedding/snapshot/snapshot.h"
 #include "server/groups/hosted_groups.h"
 
 namespace hdps {
+
+struct Command;
 
 // What came of a command.
 struct CommandOutcome {

@@ -6,6 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "common/job/spec/cluster_spec.h"
+#include "common/platform/memory_full.h"
+#include "common/protocol/view.h"
+
 namespace hdps {
 namespace {
 
@@ -38,6 +42,8 @@ void ShardGroup::OnView(const View& view) {
 }
 
 void ShardGroup::OnFrame(PeerId from, const Frame& frame) {
+  const MemoryFor request(
+      "requests of the workers (train.batch_size, embedding_dim, model.hidden)");
   switch (static_cast<MessageKind>(frame.header.kind)) {
     case MessageKind::kReplicate:
       OnReplicate(from, frame);

@@ -4,13 +4,14 @@
 #include <memory>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
 #include "server/groups/replication.h"
 #include "server/row_service.h"
 
 namespace hdps {
+
+struct Job;
+struct View;
 
 struct ShardGroupOptions {
   ServerId group;

@@ -1,6 +1,8 @@
 // Holds a step whose pushes are here until the norm of its gradients at all servers is known.
 #pragma once
 
+#include <glog/logging.h>
+
 #include <map>
 #include <optional>
 #include <utility>
@@ -8,6 +10,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/square_sum.h"
+#include "common/protocol/activity.h"
 #include "server/step/sync_combiner.h"
 
 namespace hdps {
@@ -31,6 +34,8 @@ class NormGate {
 
   // Requires: none is held. Those who have asked for its squares.
   std::vector<Asker> Hold(SyncCombiner::Step step, const SquareSum& squares) {
+    CHECK(!holds());
+    CHECK(!last_ || step.clock > last_->first) << "steps come in order";
     last_ = {step.clock, squares};
     step_ = std::move(step);
     std::vector<Asker> waiting;

@@ -1,9 +1,14 @@
 // Scales and terms of an update from its pushes.
 #include "server/step/step_pushes.h"
 
+#include <glog/logging.h>
+
 #include <string>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/message_frames.h"
 #include "embedding/memory/gradient_scale.h"
 
 namespace hdps {
@@ -12,17 +17,21 @@ StepPushes::StepPushes(const Job& job, std::vector<PlannedPush> pushes, uint64_t
                        Clock clock)
     : job_(job), pushes_(std::move(pushes)), clock_(clock) {
   uint64_t examples = 0;
-  for (const PlannedPush& push : pushes_) examples += push.request.num_examples;
+  for (const PlannedPush& push : pushes_) {
+    CHECK_EQ(push.request.clock, clock);
+    examples += push.request.num_examples;
+  }
   std::erase_if(pushes_, [](const PlannedPush& push) { return push.request.num_examples == 0; });
   if (!pushes_.empty()) scale_ = SumScale(job_.parallel, workers, examples);
 }
 
 void StepPushes::Apply(ShardSet& shards, float shrink) const {
   if (pushes_.empty()) return;
-  // All workers were given the same rate for a step.
+  // All workers were given the same rate for a step, which is of one epoch.
   const UpdateTerms terms = {.rate = pushes_.front().request.rate,
                              .shrink = shrink,
-                             .clip_value = static_cast<float>(job_.train.clip_value)};
+                             .clip_value = static_cast<float>(job_.train.clip_value),
+                             .first_epoch = pushes_.front().request.epoch == 0};
   shards.Apply(pushes_, scale_, clock_ + 1, terms);
 }
 

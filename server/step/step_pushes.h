@@ -4,11 +4,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/net/frame.h"
 #include "server/shard_set.h"
 
 namespace hdps {
+
+struct Job;
 
 // Invariant: every push has examples: who had none has no mean, and nothing to add.
 class StepPushes {

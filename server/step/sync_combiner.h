@@ -1,12 +1,15 @@
 // Collects the pushes of one step until those of every worker are there.
 #pragma once
 
+#include <glog/logging.h>
+
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/protocol/activity.h"
 #include "server/shard.h"
 #include "server/vector_clock.h"
 
@@ -34,7 +37,8 @@ class SyncCombiner {
   // Requires: clock >= next(), not TooFarAhead, not Holds.
   void Hold(WorkerId worker, PlannedPush push) {
     const Clock clock = push.request.clock;
-    held_[clock].emplace(worker, std::move(push));
+    CHECK(clock >= next_ && !TooFarAhead(clock)) << clock << " while at " << next_;
+    CHECK(held_[clock].emplace(worker, std::move(push)).second) << "a second push of " << clock;
   }
 
   struct Step {

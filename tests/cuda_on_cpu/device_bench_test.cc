@@ -9,6 +9,7 @@
 
 #include "benchmarks/cases/device_bench.h"
 #include "benchmarks/yardsticks/device_yardsticks.h"
+#include "common/job/spec/precision.h"
 #include "tests/cuda_on_cpu/stand_in.h"
 
 namespace hdps {

@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "tests/worker/model/expect_e2.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/checkpoint_model.h"

@@ -8,6 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "kernels/dense_ops.h"

@@ -7,7 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/optimizers/optimizer_record.h"
 #include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "kernels/product_workspace.h"
 #include "tests/cuda_on_cpu/stand_in.h"
 #include "tests/worker/role/small_job.h"

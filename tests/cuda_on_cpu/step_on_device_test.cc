@@ -9,6 +9,9 @@
 #include <set>
 #include <vector>
 
+#include "common/job/job_facts.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "kernels/dense_ops.h"
 #include "tests/cuda_on_cpu/stand_in.h"
 #include "tests/worker/model/expect_e2.h"

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "embedding/snapshot/snapshot.h"
 #include "embedding/table.h"
@@ -21,7 +24,7 @@ TableSpec SpecOf(const char* name, uint32_t dim, OptimizerKind rule, const Polic
   TableSpec spec;
   spec.name = name;
   spec.dim = dim;
-  spec.optimizer.kind = rule;
+  spec.optimizer.record = &RecordOf(rule);
   spec.policy = policy;
   return spec;
 }

@@ -356,5 +356,20 @@ TEST(RocksDiskStoreDeathTest, MoreFilesThanMayBeOpen) {
   EXPECT_EXIT(PutAndGetWithFewFiles(NewFolder()), testing::ExitedWithCode(0), "all there");
 }
 
+TEST(RocksDiskStore, EmptiesNoFolderBehindALink) {
+  const std::string theirs = testing::TempDir() + "/theirs_" + std::to_string(NewPeerId().value);
+  std::filesystem::create_directories(theirs);
+  const std::string file = theirs + "/000001.log",
+                    link = theirs + ".link";  // As one of the store's.
+  std::ofstream(file) << "theirs";
+  std::filesystem::create_directory_symlink(theirs, link);
+  const auto store = NewRocksDiskStore({link, 4 << 20});
+  EXPECT_EQ(store.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(store.status().message(), HasSubstr("it is a link"));
+  EXPECT_TRUE(std::filesystem::exists(file));
+  std::filesystem::remove(link);
+  std::filesystem::remove_all(theirs);
+}
+
 }  // namespace
 }  // namespace hdps

@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/init_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "embedding/table.h"
 
 namespace hdps {

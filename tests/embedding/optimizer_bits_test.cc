@@ -4,6 +4,11 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizer_settings.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/init_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "embedding/table.h"
 
@@ -33,7 +38,7 @@ TableSpec SpecOf(OptimizerKind rule, WeightFormat format, uint32_t dim) {
   spec.dim = dim;
   spec.init = {InitKind::kUniform, 0.25f};
   spec.weights = format;
-  spec.optimizer.kind = rule;
+  spec.optimizer.record = &RecordOf(rule);
   spec.optimizer.learning_rate = 0.05f;
   spec.optimizer.weight_decay = 0.01f;
   spec.optimizer.l1 = 0.02f;

@@ -16,7 +16,7 @@ namespace {
 struct Reference {
   Reference(const OptimizerSpec& s, const std::vector<float>& first)
       : spec(s), w(first.begin(), first.end()), a(w.size(), 0), b(w.size(), 0) {
-    if (s.kind == OptimizerKind::kAdagrad || s.kind == OptimizerKind::kFtrl) {
+    if (s.record->kind == OptimizerKind::kAdagrad || s.record->kind == OptimizerKind::kFtrl) {
       b.assign(w.size(), s.initial_accumulator);
     }
     row = s.initial_accumulator;
@@ -46,7 +46,7 @@ struct Reference {
   void Update(const std::vector<float>& g, int64_t step) {
     ++updates;
     const double lr = spec.learning_rate;
-    switch (spec.kind) {
+    switch (spec.record->kind) {
       case OptimizerKind::kAdam:
         return Adam(g, updates, 0);
       case OptimizerKind::kAdamW:
@@ -93,7 +93,7 @@ struct Reference {
         }
         return;
       default:
-        FAIL() << OptimizerName(spec.kind) << " has no formula here";
+        FAIL() << OptimizerName(spec) << " has no formula here";
     }
   }
 
@@ -145,12 +145,12 @@ TEST(Optimizer, FirstStepsByHand) {
   std::vector<float> w = {1.0f}, g = {0.5f};
   OptimizerSpec spec;
   spec.learning_rate = 0.25f;
-  spec.kind = OptimizerKind::kSgd;
+  spec.record = &RecordOf(OptimizerKind::kSgd);
   UpdateRow(spec, 1, g, w, {});
   EXPECT_EQ(w[0], 0.875f);
 
   // Adam's first step is the learning rate, whatever the size of the gradient.
-  spec.kind = OptimizerKind::kAdam;
+  spec.record = &RecordOf(OptimizerKind::kAdam);
   std::vector<float> state(3);
   w = {1.0f};
   g = {1e-3f};

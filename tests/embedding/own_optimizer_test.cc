@@ -10,7 +10,11 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_file.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/layer_spec.h"
 #include "common/platform/random.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/table.h"

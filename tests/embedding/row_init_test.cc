@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "common/job/spec/init_spec.h"
 #include "common/platform/random.h"
 #include "gtest/gtest.h"
 

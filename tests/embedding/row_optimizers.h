@@ -3,9 +3,12 @@
 
 #include <vector>
 
+#include "common/job/optimizers/optimizer_record.h"
 #include "common/job/optimizers/optimizers.h"
 
 namespace hdps {
+
+enum class OptimizerKind : uint8_t;
 
 inline std::vector<OptimizerKind> RowOptimizers() {
   std::vector<OptimizerKind> kinds;

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "common/job/optimizers/optimizers.h"
 #include "common/platform/random.h"
 
 namespace hdps {
@@ -62,7 +63,7 @@ TableSpec TableWith(const PolicySpec& policy) {
   TableSpec spec;
   spec.name = "t";
   spec.dim = 4;
-  spec.optimizer.kind = OptimizerKind::kSgd;
+  spec.optimizer.record = &RecordOf(OptimizerKind::kSgd);
   spec.policy = policy;
   return spec;
 }
@@ -88,6 +89,35 @@ TEST(RowPolicy, AdmitsWithTheNthUpdate) {
     EXPECT_TRUE(policy.Admits(key, 3));
   }
   EXPECT_GT(policy.bytes(), 0u);
+}
+
+// Later epochs bring the keys of the first one again, and each of them only once more.
+TEST(RowPolicy, LaterEpochsAdmitWhoWasCountedInTheFirst) {
+  RowPolicy policy = PolicyOf({.admit_after = 2});
+  constexpr Key kOnce = 1, kTwice = 2, kLate = 3;
+  EXPECT_FALSE(policy.Admits(kOnce, 1));
+  EXPECT_FALSE(policy.Admits(kTwice, 1));
+  EXPECT_TRUE(policy.Admits(kTwice, 2));
+  const std::vector<uint64_t> counted(policy.sketch()->state().begin(),
+                                      policy.sketch()->state().end());
+  for (int64_t step = 3; step < 10; ++step) {
+    EXPECT_FALSE(policy.Admits(kOnce, step, /*first_epoch=*/false));
+    EXPECT_FALSE(policy.Admits(kLate, step, /*first_epoch=*/false));
+    EXPECT_TRUE(policy.Admits(kTwice, step, /*first_epoch=*/false)) << "its row may have left";
+  }
+  EXPECT_TRUE(std::ranges::equal(policy.sketch()->state(), counted));
+}
+
+// What is seen at the end of an epoch is what was counted in it, but for counters that are shared.
+TEST(FrequencySketch, SeenIsWhatWasCounted) {
+  FrequencySketch sketch(1 << 16, 1);
+  EXPECT_EQ(sketch.Seen(5), 0u);
+  for (Key key = 0; key < 40; ++key) {
+    for (Key time = 0; time < key; ++time) sketch.Count(MixBits(key));
+  }
+  for (Key key = 0; key < 40; ++key) {
+    EXPECT_EQ(sketch.Seen(MixBits(key)), std::min<uint64_t>(key, FrequencySketch::kCountMax));
+  }
 }
 
 TEST(RowPolicy, AdmitsByChanceThatIsTheSameEverywhere) {

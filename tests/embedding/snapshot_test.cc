@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "embedding/snapshot/snapshot_format.h"
 #include "gtest/gtest.h"
@@ -18,15 +21,15 @@ std::vector<TableSpec> Specs() {
   TableSpec wide, deep, dense;
   wide.name = "wide";
   wide.dim = 1;
-  wide.optimizer.kind = OptimizerKind::kFtrl;
+  wide.optimizer.record = &RecordOf(OptimizerKind::kFtrl);
   deep.name = "deep";
   deep.dim = 3;
-  deep.optimizer.kind = OptimizerKind::kAdam;
+  deep.optimizer.record = &RecordOf(OptimizerKind::kAdam);
   dense.name = "dense";
   dense.dim = 8;
   dense.dense = true;
   dense.shard_by = ShardBy::kGroup;
-  dense.optimizer.kind = OptimizerKind::kLamb;
+  dense.optimizer.record = &RecordOf(OptimizerKind::kLamb);
   return {wide, deep, dense};
 }
 
@@ -195,10 +198,10 @@ TEST_F(Snapshot, TakenNowAndPackedLaterIsTheSameBytes) {
   taken.push_back(**TakeSnapshot(header_, slices.Const(), &budget));
   taken.push_back(**TakeSnapshot(second, other.Const(), &budget));
   slices.Fill({2}, 30000, 7);
-  const Result<std::vector<SavedFile>> saved = WritePack(*files_, "/ck", taken);
+  const Result<std::vector<SavedFile>> saved = WritePack(*files_, "/ck", ViewId{5}, taken);
   ASSERT_TRUE(saved.ok()) << saved.status().message();
   ASSERT_EQ(saved->size(), 2u);
-  const std::string pack = *ReadWholeFile(*files_, "/ck/shards_002.pack", 1 << 26);
+  const std::string pack = *ReadWholeFile(*files_, "/ck/shards_002_of_view_5.pack", 1 << 26);
   EXPECT_EQ(pack, Bytes(written) + Bytes(written_second));
   Slices back(specs_);
   const Status status = ReadSnapshot(*files_, "/ck", saved->back(), second, back.All());
@@ -207,14 +210,16 @@ TEST_F(Snapshot, TakenNowAndPackedLaterIsTheSameBytes) {
   // A byte of the one is none of the other's business.
   std::string damaged = pack;
   damaged[100] ^= 1;
-  ASSERT_TRUE(WriteFileAtomically(*files_, "/ck/shards_002.pack", damaged).ok());
+  ASSERT_TRUE(WriteFileAtomically(*files_, "/ck/shards_002_of_view_5.pack", damaged).ok());
   Slices empty(specs_), again(specs_);
   const Status refused = Read(saved->front(), empty);
   EXPECT_EQ(refused.code(), Code::kCorruption);
-  EXPECT_NE(refused.message().find("/ck/shards_002.pack: shard_002.snapshot: "), std::string::npos);
+  EXPECT_NE(refused.message().find("/ck/shards_002_of_view_5.pack: shard_002.snapshot: "),
+            std::string::npos);
   EXPECT_TRUE(ReadSnapshot(*files_, "/ck", saved->back(), second, again.All()).ok());
   ASSERT_TRUE(
-      WriteFileAtomically(*files_, "/ck/shards_002.pack", pack.substr(0, pack.size() - 1)).ok());
+      WriteFileAtomically(*files_, "/ck/shards_002_of_view_5.pack", pack.substr(0, pack.size() - 1))
+          .ok());
   EXPECT_EQ(ReadSnapshot(*files_, "/ck", saved->back(), second, empty.All()).code(),
             Code::kCorruption);
   EXPECT_TRUE(empty.Empty());
@@ -233,7 +238,7 @@ TEST_F(Snapshot, HasTheLengthThatTheReadmeSays) {
   TableSpec spec;
   spec.name = "w";
   spec.dim = 1;
-  spec.optimizer.kind = OptimizerKind::kSgd;
+  spec.optimizer.record = &RecordOf(OptimizerKind::kSgd);
   Slices slices({spec});
   EXPECT_EQ(Write(slices).bytes, 129u);
   slices.Fill({2}, 1, 1);

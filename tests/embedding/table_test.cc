@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/job/spec/init_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_init.h"
@@ -23,7 +25,7 @@ TableSpec SpecOf(OptimizerKind kind, uint32_t dim) {
   TableSpec spec;
   spec.name = "deep";
   spec.dim = dim;
-  spec.optimizer.kind = kind;
+  spec.optimizer.record = &RecordOf(kind);
   spec.optimizer.learning_rate = 0.05f;
   return spec;
 }

@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "common/base/shard_map.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "embedding/table.h"
@@ -31,7 +34,7 @@ TableSpec SpecOf(OptimizerKind rule, uint32_t dim) {
   TableSpec spec;
   spec.name = "rows";
   spec.dim = dim;
-  spec.optimizer.kind = rule;
+  spec.optimizer.record = &RecordOf(rule);
   return spec;
 }
 

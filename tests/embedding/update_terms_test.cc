@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "kernels/dense_ops.h"
 

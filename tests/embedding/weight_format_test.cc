@@ -112,7 +112,7 @@ TableSpec SpecOf(WeightFormat format, OptimizerKind rule, uint32_t dim) {
   TableSpec spec;
   spec.name = "rows";
   spec.dim = dim;
-  spec.optimizer.kind = rule;
+  spec.optimizer.record = &RecordOf(rule);
   spec.weights = format;
   return spec;
 }

@@ -72,6 +72,64 @@ class Checkpoint(harness.Case):
         harness.figure(f"SIGTERM at step {stopped['steps']} of {whole['steps']}; resumed: {resumed['digest']}")
         self.assertEqual(resumed["digest"], whole["digest"])
 
+    def resume(self, out, sets, how="changed", expect=0):
+        return harness.train(self.job, out, 1, 2, sets, expect=expect, extra=[f"--resume={how}"])
+
+    def test_goes_on_with_another_learning_rate(self):
+        """--resume=changed from step 7 on with half the rate: the bits of a schedule that halves it
+        there. Without it the refusal names both values; behind it the job is the new one."""
+        rates = ("model.deep_optimizer.learning_rate", "model.dense_optimizer.learning_rate")
+        half = {name: 1.75e-4 for name in rates}
+        schedule = {"kind": "step", "decay_steps": 7, "decay": 0.5}
+        expected = harness.train(self.job, self.out("scheduled"), 1, 2, {
+            "train.max_steps": 14, "model.deep_schedule": schedule, "model.dense_schedule": schedule})
+        out = self.out("run")
+        harness.train(self.job, out, 1, 2, {"train.max_steps": 7})
+        new = {**half, "train.max_steps": 14}
+        said = self.resume(out, new, "auto", expect=2).stderr
+        self.assertIn("model.tables.1.optimizer.learning_rate (deep) is 0.000175, the checkpoint's is 0.00035", said)
+        self.assertIn("--resume=changed", said)
+        changed = self.resume(out, new)
+        harness.figure(f"half the rate by a schedule {expected['digest']}, by --resume=changed {changed['digest']}")
+        self.assertEqual(changed["digest"], expected["digest"])
+        self.assertEqual([(c["step"], c["from"], c["to"]) for c in changed["changes"]],
+                         [(7, "0.00035", "0.000175")] * 2)
+        again = self.resume(out, {**half, "train.max_steps": 16}, "auto")
+        self.assertEqual((again["steps"], again["changes"]), (16, changed["changes"]))
+        self.assertIn("the checkpoint's is 0.000175", self.resume(out, {}, "auto", expect=2).stderr)
+        shown = harness.run([harness.program("hdps"), "inspect", "--which=newest",
+                             f"--checkpoint={out}"]).stdout
+        self.assertIn("changed     at step 7: model.tables.1.optimizer.learning_rate (deep) from 0.00035 to 0.000175", shown)
+        # Which rate is next does not matter to who scores: the first checkpoint has the old one.
+        harness.run([harness.program("hdps"), "evaluate", f"--job={self.job}", f"--checkpoint={out}",
+                     "--which=newest"])
+        fixed = self.resume(out, {**half, "model.embedding_dim": 8}, expect=2).stderr
+        self.assertIn("--resume=changed does not help, for model.tables.1.dim (deep) stays", fixed)
+
+    def test_goes_on_with_another_batch_size(self):
+        """At the same row where that is a step, else with the epoch anew; and across exchanges."""
+        for stop_at, batch, steps, examples in ((8, 2048, 24, 40960), (7, 2048, 27, 40960 + 7168)):
+            out = self.out(f"batch{stop_at}")
+            harness.train(self.job, out, 1, 2, {"train.max_steps": stop_at})
+            done = harness.train(self.job, out, 2, 1, {"train.batch_size": batch, "parallel.dense_exchange": "allreduce"},
+                                 extra=["--resume=changed"])
+            harness.figure(f"{stop_at} steps of 1024, then of {batch}: {done['steps']} steps, {done['examples']} examples")
+            self.assertEqual((done["steps"], done["examples"]), (steps, examples))
+            self.assertEqual([c["setting"] for c in done["changes"]], ["train.batch_size", "parallel.dense_exchange"])
+            log = (out / "log" / "train.log").read_text()
+            self.assertEqual("epoch 1 begins anew: of it 7168 rows were trained" in log, stop_at == 7)
+
+    def test_counts_of_rows_go_on(self):
+        """Rows admitted, refused and evicted are those of the job, not of its last run."""
+        sets = {"model.policy": {"admit_after": 2, "evict_after_steps": 4}, "train.epochs": 1}
+        counts = ("rows_admitted", "gradients_refused", "rows_evicted", "steps", "examples")
+        whole = harness.train(self.job, self.out("whole"), 2, 1, sets)
+        harness.train(self.job, self.out("parts"), 2, 1, {**sets, "train.max_steps": 9})
+        parts = harness.train(self.job, self.out("parts"), 1, 1, sets)
+        harness.figure(", ".join(f"{name} {whole[name]}" for name in counts))
+        self.assertEqual([parts[name] for name in counts], [whole[name] for name in counts])
+        self.assertGreater(min(whole[name] for name in counts), 0)
+
     def damaged(self, name, damage):
         """A run with two checkpoints whose newest is damaged; returns what resuming says."""
         out = self.out(name)

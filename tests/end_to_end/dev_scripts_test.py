@@ -1,5 +1,7 @@
 """The scripts that judge a run of the tests: what they say of it, and where they write it."""
 import json
+import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -8,12 +10,23 @@ import xml.etree.ElementTree
 import harness
 
 DEV = harness.ROOT / "scripts" / "dev"
+sys.path.insert(0, str(DEV))
+import test_summary  # noqa: E402  (it lies in another folder)
+
 REPORT = """<testsuite>
-  <testcase name="A.Runs" status="run"><system-out>figure: 3 apples</system-out></testcase>
+  <testcase name="A.Runs" status="run" time="3.2"><system-out>figure: 3 apples</system-out></testcase>
   <testcase name="B.OnGpu" status="notrun"><skipped message="x"/>
     <system-out>no CUDA device found (driver: none)</system-out></testcase>
   <testcase name="c_test.avx512" status="notrun"><skipped message="x"/>
     <system-out>skipped: this machine has no avx512 vectors, only avx2</system-out></testcase>
+  <testcase name="end_to_end.d" status="run"><system-out>left out: 4 of 5 kills of each kind
+test_plain (__main__.D.test_plain) ... ok
+test_long (__main__.D.test_long)
+What it tells. ... skipped 'of the full tests'
+test_far (__main__.D.test_far) ... skipped "there is no 'sshd'"
+test_near (__main__.D.test_near)
+Of machines. ... skipped "there is no 'sshd'"
+</system-out></testcase>
 </testsuite>
 """
 
@@ -23,9 +36,30 @@ class DevScripts(harness.Case):
         report = self.out("results.xml")
         report.write_text(REPORT)
         said = harness.run([sys.executable, DEV / "test_summary.py", report]).stdout
+        self.assertIn("3 s of tests, one behind the other; the longest: A.Runs 3 s, ", said)
         self.assertIn("A.Runs: 3 apples", said)
         self.assertIn("Nothing ran on a GPU: 1 tests need one and were skipped:\n  B.OnGpu\n", said)
-        self.assertIn("Skipped: c_test.avx512: this machine has no avx512 vectors, only avx2", said)
+        self.assertIn("Left out for what this machine lacks:\n"
+                      "  c_test.avx512: this machine has no avx512 vectors, only avx2\n"
+                      "  end_to_end.d: test_far, test_near: there is no 'sshd'\n", said)
+        self.assertRegex(said, r"scripts/test.sh --full.*\n  end_to_end.d: 4 of 5 kills of each kind; test_long\n$")
+
+    def test_what_is_left_out_is_said(self):
+        """A test of the full ones and a share of another, by the harness and by Python's own words."""
+        (self.out("some_test.py")).write_text(
+            f"import sys\nsys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\nimport harness, unittest\n"
+            "N = harness.asked('N', 2, 5, 'plums')\n"
+            "class A(harness.Case):\n"
+            "    @harness.at_night\n    def test_a(self):\n        'What.'\n"
+            "    @unittest.skipIf(True, 'no moon here')\n    def test_b(self):\n        pass\n"
+            "@harness.at_night\nclass B(harness.Case):\n    def test_c(self):\n        pass\n"
+            "harness.main()\n")
+        env = {name: value for name, value in os.environ.items() if name != "HDPS_TESTS"}
+        for asked, full in (({}, ["3 of 5 plums", "test_a", "test_c"]), ({"N": "2"}, ["test_a", "test_c"]),
+                            ({"HDPS_TESTS": "all"}, [])):
+            done = subprocess.run([sys.executable, self.out("some_test.py")], env={**env, **asked}, text=True, check=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.assertEqual(test_summary.parts_left_out(done.stdout), (full, ["test_b: no moon here"]))
 
     def test_night_records_its_result_in_its_page(self):
         page, report = self.out("night.md"), self.out("results.xml")
@@ -42,6 +76,22 @@ class DevScripts(harness.Case):
         self.assertTrue(re.search(r"commit \w+, \d+ cores of .*, 1 minutes; ", text), text)
         page.write_text("no place for it\n")
         harness.run([sys.executable, DEV / "night_record.py", page, "7 kills"], input="x|ok|1\n", expect=2)
+
+    def test_inputs_of_a_fuzzer_are_packed_and_unpacked(self):
+        inputs = {b"", b"\n", b"\\x41", bytes(range(256)), '{"ä": 1}'.encode(), b"plain"}
+        files, tool = self.out("files"), DEV / "fuzz_corpus.py"
+        files.mkdir()
+        for number, data in enumerate(inputs):
+            (files / str(number)).write_bytes(data)
+        packed, new = self.out("packed"), self.out("new")
+        harness.run([tool, "pack", packed, files])
+        self.assertEqual(len(packed.read_bytes().splitlines()), len(inputs))
+        new.write_bytes(b"\x00new")
+        harness.run([tool, "add", packed, new, new])
+        harness.run([tool, "unpack", packed, self.out("back")])
+        self.assertEqual(sorted(file.read_bytes() for file in self.out("back").iterdir()), sorted(inputs | {b"\x00new"}))
+        packed.write_bytes(b"\\n\n")
+        self.assertIn("no line of a corpus", harness.run([tool, "unpack", packed, self.out("back")], expect=1).stderr)
 
     def test_the_end_of_a_log_tells_what_failed(self):
         tests = self.out("tests")

@@ -42,10 +42,8 @@ class Doctor(harness.Case):
         taken.listen()
         self.addCleanup(taken.close)
         port = taken.getsockname()[1]
-        free = socket.socket()
-        free.bind(("127.0.0.1", 0))
-        closed = free.getsockname()[1]
-        free.close()
+        refusing, closed = harness.refusing_socket()
+        self.addCleanup(refusing.close)
         begin = time.monotonic()
         self.assertIn("can be reached", self.asked(f"--scheduler=tcp://127.0.0.1:{port}"))
         self.assertIn("is free", self.asked("--listen=tcp://127.0.0.1:0"))

@@ -12,7 +12,7 @@ import time
 import harness
 
 # So often each; scripts/night.sh asks for more.
-KILLS = int(os.environ.get("HDPS_KILLS", "1" if harness.SHARE else "5"))
+KILLS = harness.asked("HDPS_KILLS", 1, 5, "kills of each kind")
 SETS = {"train.epochs": 16, "train.eval_each_epoch": False, "checkpoint.every_steps": 100,
         "cluster.heartbeat_ms": 100, "cluster.dead_after_ms": 2000}
 

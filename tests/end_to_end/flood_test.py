@@ -8,19 +8,20 @@ HDPS_FLOOD_PAIRS: how often each, in turns with undisturbed runs.
 import multiprocessing
 import os
 import pathlib
-import socket
+import re
 import statistics
 import subprocess
 import time
 
 import harness
 import strangers
-from strangers import ANSWERS, FRAMES, OPENED, SILENT
+from strangers import ANSWERS, FRAMES, OPENED, SILENT, TURNS
 
 SECONDS = int(os.environ.get("HDPS_FLOOD_SECONDS", "5"))
 PAIRS = int(os.environ.get("HDPS_FLOOD_PAIRS", "1"))
 # What a daemon may take more than undisturbed: as many connections with their buffers, and no more.
 MORE_MIB = 64
+MORE_MIB_OF_PARTS = 16  # Than undisturbed, of messages that never end.
 
 
 def resident_mib(process):
@@ -35,25 +36,30 @@ class Run:
     """A job of three daemons that has ended well: its summary, the most MiB that scheduler and server
     had, and what the flood counted."""
 
-    def __init__(self, test, name, flags, flood=None):
+    def __init__(self, test, name, flags, flood=None, opened=SILENT):
+        """The worker starts once the flood has opened more than so many connections."""
         self.out, common = test.out(name), [f"--job={test.path}", *flags]
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
         address = test.out(f"{name}_address")
         daemons = [test.start("hdps-scheduler", *common, f"--out={self.out}", "--listen=tcp://127.0.0.1:0",
                               f"--address_file={address}", f"--log_file={self.out}_scheduler.log")]
         harness.wait_until(address.exists, 30, "the scheduler's address")
         at = address.read_text().strip()
-        daemons.append(test.start("hdps-server", *common, f"--scheduler={at}", f"--listen=tcp://127.0.0.1:{port}",
-                                  f"--log_file={self.out}_server.log"))
-        ports = [int(at.rsplit(":", 1)[1]), port]
+        log = pathlib.Path(f"{self.out}_server.log")
+        daemons.append(test.start("hdps-server", *common, f"--scheduler={at}", "--listen=tcp://127.0.0.1:0",
+                                  f"--log_file={log}"))
+
+        def listening():
+            return log.exists() and re.search(r"listening on tcp://127\.0\.0\.1:(\d+)", log.read_text())
+
+        harness.wait_until(listening, 30, "the server's address")
+        ports = [int(at.rsplit(":", 1)[1]), int(listening()[1])]
         stop, self.counts = multiprocessing.Event(), multiprocessing.Array("q", 4)
         begin = time.monotonic()
         if flood is not None:
             target, *args = flood
             flooder = multiprocessing.Process(target=target, args=(ports, *args, stop, self.counts), daemon=True)
             flooder.start()
-            harness.wait_until(lambda: self.counts[OPENED] > SILENT, 60, "connections of strangers")
+            harness.wait_until(lambda: self.counts[OPENED] > opened, 60, "connections of strangers")
         worker = test.start("hdps-worker", *common, f"--scheduler={at}")
         self.peaks = [0.0, 0.0]
         while worker.poll() is None:
@@ -120,6 +126,17 @@ class Flood(harness.DaemonsCase):
 
     def test_without_keys(self):
         self.in_turns([], {"without keys, frames that are none": (strangers.without_key, b"NULL")})
+
+    def test_messages_that_never_end(self):
+        plain = Run(self, "plain", [])
+        flooded = Run(self, "endless", [], (strangers.endless_parts,), opened=0)
+        self.assertEqual(flooded.summary["digest"], plain.summary["digest"])
+        for peak, undisturbed in zip(flooded.peaks, plain.peaks):
+            self.assertLess(peak, undisturbed + MORE_MIB_OF_PARTS)
+        harness.figure(
+            f"flood with messages that never end, parts of a byte: {strangers.ENDLESS_BYTES >> 20} MiB to each of "
+            f"scheduler and server over {flooded.counts[TURNS]} connections, peaks {plain.peaks[0]:.0f} and "
+            f"{plain.peaks[1]:.0f} MiB -> {flooded.peaks[0]:.0f} and {flooded.peaks[1]:.0f} MiB, the same digest")
 
     def test_with_keys(self):
         keys = self.out("keys")

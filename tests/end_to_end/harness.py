@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,13 +15,31 @@ BIN = pathlib.Path(os.environ.get("HDPS_BIN", ROOT / "build" / "bin"))
 CENSUS = ROOT / "examples" / "census" / "census.json"
 
 
-# All of the tests, or the share of the long ones that each change is judged by: docs/night.md.
-SHARE = os.environ.get("HDPS_TESTS", "all") == "share"
+# Of long tests the share that each change is judged by, or all of them: docs/night.md.
+SHARE = os.environ.get("HDPS_TESTS", "share") != "all"
 
 
 def at_night(test):
-    """Marks a test that scripts/night.sh runs and .ci/run leaves out."""
-    return unittest.skipIf(SHARE, "runs at night")(test)
+    """Marks a test, or a class of them, that runs only where all tests are asked for."""
+    return unittest.skipIf(SHARE, "of the full tests")(test)
+
+
+def left_out(what):
+    """Says what of a test is not run here; scripts/test.sh repeats these lines at its end."""
+    print(f"left out: {what}", flush=True)
+
+
+def share(part, whole, what):
+    """`part` for each change, said with `what` that leaves out; `whole` where all tests are asked for."""
+    if not SHARE:
+        return whole
+    left_out(what)
+    return part
+
+
+def asked(name, part, whole, what):
+    """The number that the environment's `name` asks for; without it a share() of `whole`."""
+    return int(os.environ[name]) if name in os.environ else share(part, whole, f"{whole - part} of {whole} {what}")
 
 
 def program(name):
@@ -89,6 +108,20 @@ def processes_with(text):
         if "hdps" in line.split(" ")[0] and text in line and state != "Z":
             found.append(int(entry.name))
     return found
+
+
+def free_port():
+    """Of loopback; nobody listens there now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def refusing_socket():
+    """Of loopback, with a port at which nobody listens while it is open: nobody else can take it."""
+    one = socket.socket()
+    one.bind(("127.0.0.1", 0))
+    return one, one.getsockname()[1]
 
 
 def wait_until(condition, seconds, what):

@@ -11,7 +11,7 @@ import unittest
 
 import harness
 from tcp_proxy import Proxy, door_in
-from zmq_dealer import Dealers
+from zmq_dealer import Dealers, Name, frames_of
 
 sys.path.insert(0, str(harness.ROOT / "benchmarks" / "links"))
 import namespaces  # noqa: E402  (it lies in another folder)
@@ -80,12 +80,10 @@ class Keygen(harness.Case):
         self.assertIn("hdps keygen --out=DIR", done.stderr)
         self.assertIn("--keys=DIR", done.stderr)
 
-    def test_a_data_plane_wants_keys(self):
+    def test_a_port_for_data_wants_keys(self):
         server = [harness.program("hdps-server"), f"--job={harness.CENSUS}", "--scheduler=tcp://127.0.0.1:1"]
-        done = harness.run([*server, "--data_plane=authenticated"], expect=2)
-        self.assertIn("give --keys=DIR", done.stderr)
-        done = harness.run([*server, "--data_plane=plain"], expect=2)
-        self.assertIn("write curve or authenticated", done.stderr)
+        done = harness.run([*server, "--listen=tcp://127.0.0.1:0+5001"], expect=2)
+        self.assertIn("servers with --keys=DIR", done.stderr)
 
     def test_insecure_says_what_it_gives_up(self):
         out = self.out("o")
@@ -99,8 +97,6 @@ class Keygen(harness.Case):
 
 class Attacks(harness.DaemonsCase):
     """One job in the clear, then the same with keys while all kinds of people try their luck."""
-
-    SPY = 4711  # Under which number a reader talks to a server.
 
     def setUp(self):
         super().setUp()
@@ -123,9 +119,9 @@ class Attacks(harness.DaemonsCase):
         self.port = int(self.address.rsplit(":", 1)[1])
         self.server = self.start("hdps-server", *common, f"--scheduler={self.address}",
                                  "--listen=tcp://127.0.0.1:0", f"--log_file={self.out('server.log')}")
-        listening = r"listening on tcp://127.0.0.1:(\d+)"
+        listening = r"listening on tcp://127.0.0.1:(\d+)\+(\d+)"
         harness.wait_until(lambda: re.search(listening, self.log("server")), 30, "the server's address")
-        self.server_port = int(re.search(listening, self.log("server"))[1])
+        self.server_port, self.data_port = map(int, re.search(listening, self.log("server")).groups())
 
     def log(self, name="scheduler"):
         path = self.out(f"{name}.log")
@@ -149,16 +145,14 @@ class Attacks(harness.DaemonsCase):
 
     def push_as_reader(self):
         """Pushes that want for nothing but a worker's key, straight to the server; returns how many."""
-        printed = harness.run([harness.program("print_frames"), self.SPY]).stdout
-        frames = {words[0]: [bytes.fromhex(part) for part in words[1:]]
-                  for line in printed.splitlines() for words in [line.split()]}
-        dealers = Dealers(self.keys, "reader")
-        line = dealers.dial(self.server_port, "server", self.SPY)
+        spy, dealers = Name(), Dealers(self.keys, "reader")
+        frames = frames_of(spy.number)
+        line = dealers.dial(self.server_port, "server", spy.routing_id())
         self.addCleanup(dealers.close, [line])
         self.assertTrue(dealers.send(line, frames["probe"]))
         harness.wait_until(lambda: dealers.take(line), 20, "the answer to what a reader may ask")
         sent = sum(dealers.send(line, frames["push"]) for _ in range(20))
-        self.refused_once(f"refused a frame of reader reader, peer {self.SPY}: the key of a reader may not "
+        self.refused_once("refused a frame of reader reader: the key of a reader may not "
                           "send a PushRequest, which is for a worker", by="server")
         # What comes behind them is answered: they have been looked at, all of them.
         dealers.send(line, frames["probe"])
@@ -273,16 +267,19 @@ class Attacks(harness.DaemonsCase):
         flipped = {"in": 0, "out": 0}
 
         def flip(direction, at, data):
-            """A bit in each direction in turn of what is said on each of the first four connections."""
-            times = flipped["in"] + flipped["out"]
-            if times == min(len(middle.sent), 4) or at < 100_000 or direction != ("in", "out")[times % 2]:
+            """A bit in each direction in turn, four in all."""
+            times, half = sum(flipped.values()), len(data) // 2
+            if times == 4 or at < 100_000 * (times + 1) or direction != ("in", "out")[times % 2]:
                 return data
             flipped[direction] += 1
-            return data[:-1] + bytes([data[-1] ^ 0x10])
+            return data[:half] + bytes([data[half] ^ 0x10]) + data[half + 1:]
 
-        ways = [Proxy(port, change, door_in(worker.pid, port))
-                for port, change in ((self.port, lambda _, __, data: data), (self.server_port, flip))]
-        middle = ways[1]
+        def as_it_is(_, __, data):
+            return data
+
+        ways = [Proxy(port, change, door_in(worker.pid, port)) for port, change in (
+            (self.port, as_it_is), (self.server_port, as_it_is), (self.data_port, flip))]
+        middle = ways[2]
         for way in ways:
             self.addCleanup(way.close)
         _, said = worker.communicate(timeout=200)
@@ -292,25 +289,24 @@ class Attacks(harness.DaemonsCase):
         passed = sum(map(len, middle.sent))
         self.assertGreater(passed, 1 << 20, "what is pushed goes this way")
         self.assertGreaterEqual(min(flipped.values()), 2)
-        self.assertGreater(len(middle.sent), sum(flipped.values()), "dialed again after each")
+        self.assertIn("no valid seal", self.log("server") + self.log("worker"))
         self.assertEqual(summary["digest"], plain["digest"])
         harness.figure(f"keys: {flipped} bits flipped in {passed >> 20} MiB from a worker to its server and back, "
-                       f"dialed {len(middle.sent)} times, {summary['failures_survived']} members lost, job of "
+                       f"by {len(middle.sent)} connections, {summary['failures_survived']} members lost, job of "
                        f"{summary['wall_seconds']:.1f} s; digest {summary['digest']} as undisturbed")
 
-    def test_the_authenticated_data_plane_gives_the_same(self):
+    def test_sealed_frames_give_the_same(self):
         shards = {"cluster.shards": 8}
         plain = harness.train(self.job, self.out("plain"), servers=2, workers=2, sets=shards)
         sealed = harness.cluster(self.job, self.out("sealed"), servers=2, workers=2, sets=shards,
-                                 extra=[f"--keys={self.keys}", "--data_plane=authenticated"])
+                                 extra=[f"--keys={self.keys}"])
         self.assertEqual(sealed["digest"], plain["digest"])
         for number in (0, 1):
             log = (self.out("sealed") / "log" / f"server_{number}.log").read_text()
             self.assertRegex(log, r"listening on tcp://127\.0\.0\.1:\d+\+\d+")
-            self.assertIn("authenticated and in order, and not encrypted", log)
+            self.assertIn("data travels sealed at port", log)
             self.assertNotIn("refused a", log)
-        harness.figure(f"data plane: 2 servers and 2 workers, authenticated: digest {sealed['digest']} as without "
-                       "keys")
+        harness.figure(f"data plane: 2 servers and 2 workers, sealed: digest {sealed['digest']} as without keys")
 
     def test_keys_are_rotated_while_a_job_runs(self):
         plain = harness.train(self.job, self.out("plain"))

@@ -78,6 +78,53 @@ class Launchers(harness.Case):
         self.assertTrue((self.out("killed") / "lock").exists())
         harness.train(harness.CENSUS, self.out("killed"), sets={"train.epochs": 1})
 
+    def test_a_hang_up_drains(self):
+        """SIGHUP, as of a closed terminal, stops as SIGTERM does; under nohup it stops nothing."""
+        out = self.out("train")
+        run = self.train(out)
+        self.wait_for_training(out)
+        run.send_signal(signal.SIGHUP)
+        self.finish(run, 0)
+        self.assertIsNotNone(harness.summary_of(out)["stopped_at"])
+        out = self.out("cluster")
+        launcher = self.cluster(out, sets=LONG)
+        self.wait_for_training(out)
+        launcher.send_signal(signal.SIGHUP)
+        self.finish(launcher, 0)
+        self.assertIsNotNone(harness.summary_of(out)["stopped_at"])
+        self.assertEqual(harness.processes_with(str(out)), [])
+        out = self.out("nohup")
+        run = self.start("nohup", harness.program("hdps"), "train", f"--job={harness.CENSUS}",
+                         f"--out={out}", *harness.merged_settings({**LONG, "train.epochs": 3}))
+        self.wait_for_training(out)
+        run.send_signal(signal.SIGHUP)
+        self.finish(run, 0)
+        self.assertIsNone(harness.summary_of(out)["stopped_at"])
+
+    def test_who_is_told_twice_at_once_is_told_once(self):
+        """As by GNU timeout, which tells a process and its group: it drains and saves."""
+        out = self.out("run")
+        launcher = self.cluster(out, sets=LONG)
+        self.wait_for_training(out)
+        scheduler = self.number_of(out, "scheduler")
+        for _ in range(2):
+            os.kill(scheduler, signal.SIGTERM)
+        self.finish(launcher, 0)
+        self.assertIsNotNone(harness.summary_of(out)["stopped_at"])
+
+    def test_who_asks_without_keys_hears_of_them(self):
+        """A scheduler with keys answers nobody without one: that may be why there is silence."""
+        refusing, port = harness.refusing_socket()
+        with refusing:
+            said = harness.run([harness.program("hdps"), "scale", "--scale_workers=+1",
+                                f"--scheduler=tcp://127.0.0.1:{port}"], expect=3)
+        self.assertIn("give --keys=DIR", said.stderr)
+
+    def test_without_a_temporary_folder_it_says_so(self):
+        launcher = self.cluster(self.out("run"), env={"TMPDIR": "/nonexistent"})
+        self.assertIn("local_cluster.sh: error: no folder can be made in /nonexistent; set TMPDIR",
+                      self.finish(launcher, 2))
+
     def test_children_end_with_their_launcher(self):
         """A launcher that is killed leaves a drained, saved job and no process."""
         out = self.out("run")

@@ -206,6 +206,17 @@ class Mistakes(harness.Case):
             ("plan: share above 1", [hdps, "plan", good[0], "--unique=1.5"], "--unique", "0 to 1"),
             ("plan: more workers than examples",
              [hdps, "plan", good[0], "--workers=5000", "--set=train.batch_size=64"], "batch_size", "64"),
+            ("plan: fewer shards than servers", [hdps, "plan", good[0], "--servers=64"],
+             "cluster.shards is 32", "--servers=64", "make it 64"),
+            ("more copies than rows of a worker", [hdps, "train", *good, "--workers=2",
+             "--set=train.batch_size=4,parallel.interleave_num=3"], "interleave_num is 3", "2 examples"),
+            ("a strategy into a folder", [hdps, "train", *good, "--workers=2",
+             "--set=parallel.dense_exchange=allreduce,parallel.parallel_mode=auto_parallel,"
+             "parallel.strategy_ckpt_save_file=./"], "strategy_ckpt_save_file", "is a folder; name a file"),
+            ("a strategy into no folder", [hdps, "train", *good, "--workers=2",
+             "--set=parallel.dense_exchange=allreduce,parallel.parallel_mode=auto_parallel,"
+             "parallel.strategy_ckpt_save_file=/nowhere/s.json"], "strategy_ckpt_save_file", "/nowhere"),
+            ("unknown --resume", [hdps, "train", *good, "--resume=change"], "--resume=change", "\"changed\""),
             ("plan: constants not there", [hdps, "plan", good[0], "--constants=nowhere.json"], "nowhere.json"),
             ("plan: constants of something else",
              [hdps, "plan", good[0], f"--constants={self.job}"], str(self.job), "hdps-bench constants"),
@@ -225,6 +236,12 @@ class Mistakes(harness.Case):
             ("server beyond loopback", [*server, "--listen=tcp://*:0"], "--insecure"),
             ("malformed address", [*scheduler, "--listen=http://127.0.0.1"], "http://127.0.0.1", "tcp://"),
             ("worker without scheduler", [harness.program("hdps-worker"), good[0]], "--scheduler"),
+            *((f"{program} that dials port 0", [harness.program(program), good[0], "--scheduler=tcp://127.0.0.1:0"],
+               "--scheduler: ", "tcp://127.0.0.1:0", "cannot be dialed", "host and port")
+              for program in ("hdps-worker", "hdps-server")),
+            *((f"{command} dials port 0", [hdps, command, "--scheduler=tcp://127.0.0.1:0", *more],
+               "tcp://127.0.0.1:0", "cannot be dialed")
+              for command, *more in (("status",), ("scale", "--scale_servers=2"))),
             ("out is a file", [hdps, "train", good[0], f"--out={self.job}"], str(self.job)),
             ("out without permission", [hdps, "train", good[0], "--out=/proc/nowhere"], "/proc/nowhere"),
         ):
@@ -309,6 +326,15 @@ class Mistakes(harness.Case):
         self.refused("predict with another job", [
             hdps, "predict", f"--job={other}", f"--checkpoint={self.saved}/checkpoint",
             f"--data={self.data}/eval.tsv"], "another job")
+        self.refused("checkpoint of other settings", [
+            hdps, "train", f"--job={self.job}", f"--out={self.saved}",
+            "--set=train.batch_size=64,seed=9,train.mode=async,parallel.wire=fp16"],
+                     "seed is 9, the checkpoint's is 1", "train.mode is async, the checkpoint's is sync",
+                     "train.batch_size is 64, the checkpoint's is 1024", "and 1 more", "--out")
+        self.refused("evaluate with other settings", [
+            hdps, "evaluate", f"--job={self.job}", f"--checkpoint={self.saved}",
+            "--set=cluster.shards=64,model.embedding_dim=8"],
+                     "cluster.shards is 64, the checkpoint's is 32", "dim (deep) is 8, the checkpoint's is 16")
         self.refused("no checkpoint", [hdps, "evaluate", f"--job={self.job}", "--checkpoint=/nowhere"],
                      "/nowhere")
         self.refused("unknown checkpoint to take", [

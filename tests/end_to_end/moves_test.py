@@ -10,7 +10,7 @@ import time
 import harness
 
 # MiB of rows that move; scripts/night.sh moves a GiB.
-MOVED_MIB = int(os.environ.get("HDPS_MOVED_MIB", "32" if harness.SHARE else "1024"))
+MOVED_MIB = harness.asked("HDPS_MOVED_MIB", 32, 1024, "MiB of rows to move")
 DIM = 128
 ROW_BYTES = 8 + 2 * 4 * DIM  # A key, weights, and as much state.
 

@@ -1,12 +1,18 @@
 // Prints frames as a client of this protocol sends them, for tests that send them where they should
-// not: print_frames SENDER prints a line for each, its name and then its parts in hexadecimal.
+// not: print_frames SENDER [HOST] prints a line for each, its name and then its parts in
+// hexadecimal. HOST is the name of the host whose member joins.
 #include <cstdio>
 #include <cstdlib>
 #include <span>
 #include <string>
 
-#include "common/protocol/messages.h"
+#include "common/base/buffer.h"
+#include "common/base/ids.h"
+#include "common/net/frame.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
 #include "common/protocol/row_messages.h"
+#include "common/protocol/status_messages.h"
 
 namespace hdps {
 namespace {
@@ -20,7 +26,7 @@ void Print(const char* name, Frame frame, uint64_t sender) {
   frame.header.sender = sender;
   frame.header.view = 1;
   frame.header.request_id = 1;
-  SealFrame(frame);
+  ChecksumFrame(frame);
   std::fputs(name, stdout);
   PrintPart(std::as_bytes(std::span(&frame.header, 1)));
   PrintPart(frame.envelope.bytes());
@@ -30,7 +36,7 @@ void Print(const char* name, Frame frame, uint64_t sender) {
 
 // Of one key of the first table of a wide and deep job, which has a float a row, at a server that
 // holds the only shard.
-void PrintAll(uint64_t sender) {
+void PrintAll(uint64_t sender, const std::string& host) {
   const Key keys[] = {5};
   const float gradients[] = {1e6f};
   const TableKeys table{.table = TableId{0}, .num_keys = 1, .row_floats = 1, .shard_counts = {1}};
@@ -44,6 +50,10 @@ void PrintAll(uint64_t sender) {
   push.tables = {table};
   push.keys = Buffer::CopyOf<Key>(keys);
   push.gradients = Buffer::CopyOf<float>(gradients);
+  JoinRequest join;
+  join.host = host;
+  join.address = "tcp://127.0.0.1:9";
+  Print("join", EncodeMessage(join), sender);
   Print("status", EncodeMessage(StatusRequest()), sender);
   Print("probe", EncodeMessage(Probe()), sender);
   Print("pull", EncodeMessage(pull), sender);
@@ -54,10 +64,10 @@ void PrintAll(uint64_t sender) {
 }  // namespace hdps
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fputs("usage: print_frames SENDER\n", stderr);
+  if (argc != 2 && argc != 3) {
+    std::fputs("usage: print_frames SENDER [HOST]\n", stderr);
     return 2;
   }
-  hdps::PrintAll(std::strtoull(argv[1], nullptr, 10));
+  hdps::PrintAll(std::strtoull(argv[1], nullptr, 10), argc == 3 ? argv[2] : "");
   return 0;
 }

@@ -80,6 +80,25 @@ class SameAnswer(harness.Case):
                 self.assertEqual(workers["digest"], parts["digest"], name)
                 self.assertEqual(workers["eval_metrics"], told, name)
 
+    def test_bad_rows_keep_their_places(self):
+        """What is passed over leaves its part of the batch smaller, and moves no other row (E0)."""
+        draw = random.Random(5)
+        rows = [f"{draw.randrange(2)},u{draw.randrange(50)},i{draw.randrange(40)}" for _ in range(1000)]
+        for at in (3, 4, 77, 500, 998):
+            rows[at] = "2,u1"
+        data = self.out("rows.csv")
+        data.write_text("\n".join(rows) + "\n")
+        job = harness.write_job(self.out("job.json"), {
+            "data": {"train": [str(data)], "max_bad_rows": 5, "shuffle_rows": 0,
+                     "columns": [{"name": "click", "type": "label"}, {"name": "user"}, {"name": "item"}]},
+            "model": {"type": "deepfm", "embedding_dim": 8, "hidden": [16], "dropout": 0.2},
+            "train": {"batch_size": 100}})
+        for parts in (2, 3):
+            one = harness.train(job, self.out(f"parts{parts}"), 1, 1, {"train.micro_batches": parts})
+            many = harness.train(job, self.out(f"workers{parts}"), 2, parts)
+            self.assertEqual((one["examples"], one["bad_rows"], one["digest"]),
+                             (many["examples"], many["bad_rows"], many["digest"]))
+
     def test_lookahead(self):
         """Rows asked for ahead of their turn are the rows asked for in time (E0), whoever holds them
         and whichever way the dense gradients go."""

@@ -25,6 +25,7 @@ SEED = int(os.environ.get("HDPS_SOAK_SEED", time.gmtime().tm_yday))
 # take little time.
 STEP_MS, STEPS_PER_SECOND = 20, 30
 BATCH, STEPS_AN_EPOCH = 256, 128  # Of 32,561 examples.
+STEPS_A_HEARTBEAT = 500 // STEP_MS  # cluster.heartbeat_ms is 500.
 SETS = {"train.batch_size": BATCH, "train.epochs": 100000, "train.eval_each_epoch": False,
         "train.eval_every_steps": 500, "checkpoint.every_steps": 200, "checkpoint.delta_every_steps": 50}
 # The launcher gives up a member that dies five times in a minute. A fault may cost a member's process
@@ -213,10 +214,11 @@ def told_of(event):
     return event["event"]
 
 
+@harness.at_night
 class SoakTest(harness.Case):
     def test_random_faults(self):
-        """With rollback, and with copies of all rows; where each change is judged, on turning days."""
-        for replicas in [SEED % 2] if harness.SHARE else [0, 1]:
+        """With rollback, and with copies of all rows."""
+        for replicas in (0, 1):
             self.soak(replicas)
 
     def soak(self, replicas):
@@ -258,11 +260,14 @@ class SoakTest(harness.Case):
         back = [event for _, event in soak.watch.events if event["event"] == "went_back"]
         # Events know the step of the last line of progress, the summary the last one that was heard of.
         self.assertGreaterEqual(summary["steps_again"], sum(e["from_step"] - e["step"] for e in back))
-        # Every worker has taken the steps that are counted, and some was heard of later than the one
-        # that was behind. The last batch of an epoch is smaller, by less than a whole one.
-        ends_of_epochs = summary["steps_again"] // STEPS_AN_EPOCH + said.count("the job goes on from step")
-        whole = max(summary["steps_again"] - ends_of_epochs, 0)
-        self.assertGreaterEqual(summary["examples_again"], whole * BATCH)
+        # Steps are counted as of the worker that was furthest, examples as each worker told of them: up
+        # to a heartbeat ago, or not at all of the steps that an answer after the loss tells. The last
+        # batch of an epoch is smaller, by less than a whole one.
+        went_back = said.count("the job goes on from step")
+        ends_of_epochs = summary["steps_again"] // STEPS_AN_EPOCH + went_back
+        not_told = went_back * STEPS_A_HEARTBEAT * BATCH // len(WORKERS)
+        least = (summary["steps_again"] - ends_of_epochs) * BATCH - not_told
+        self.assertGreaterEqual(summary["examples_again"], least)
 
     def flat(self, soak):
         leaks, judged, _ = soak.watch.leaks()

@@ -6,12 +6,12 @@ import socket
 import struct
 import time
 
-import harness
-from zmq_dealer import Dealers
+from zmq_dealer import Dealers, Name, frames_of
 
 FRAMES_A_SECOND, SPEAKERS, SILENT = 10_000, 20, 500
 FRAMES, OPENED, TURNS, ANSWERS = range(4)  # What is counted, in an array that processes share.
 BURST = 50
+ENDLESS_BYTES = 150 << 20
 
 
 def greeting(mechanism):
@@ -89,14 +89,38 @@ def without_key(ports, mechanism, stop, counts):
         door.close()
 
 
+def endless_parts(ports, stop, counts):
+    """Sends ENDLESS_BYTES to each port, all of messages that never end, in parts of a byte; over as many
+    connections as that takes."""
+    parts = b"\x01\x01x" * 65536
+    for port in ports:
+        sent = 0
+        while sent < ENDLESS_BYTES and not stop.is_set():
+            door = connect(port)
+            if door is None:
+                continue
+            door.settimeout(5)
+            try:
+                door.sendall(greeting(b"NULL"))
+                while sent < ENDLESS_BYTES:
+                    door.sendall(parts)
+                    sent += len(parts)
+                    counts[FRAMES] += len(parts) // 3
+            except OSError:
+                sent += len(parts)  # Of which some have come.
+            door.close()
+            counts[TURNS] += 1
+    counts[OPENED] += 1
+
+
 class Speaker:
     """One connection with a key, and what its holder may ask there."""
 
-    def __init__(self, dealers, number, listener, port, kinds):
-        printed = harness.run([harness.program("print_frames"), number]).stdout
-        self.frames = [[bytes.fromhex(part) for part in words[1:]] for line in printed.splitlines()
-                       for words in [line.split()] if words[0] in kinds]
-        self.socket = dealers.dial(port, listener, number)
+    def __init__(self, dealers, listener, port, kinds):
+        name = Name()
+        frames = frames_of(name.number)
+        self.frames = [frames[kind] for kind in kinds]
+        self.socket = dealers.dial(port, listener, name.routing_id())
 
     def damaged(self, chance):
         """A frame of which a byte is another one, or bytes that never were a frame."""
@@ -114,9 +138,9 @@ def with_key(ports, keys, requests, stop, counts):
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     chance, dealers, turn = random.Random(7), Dealers(keys, "reader", sockets_max=4096), 0
     listeners = (("scheduler", ports[0], ("status",)), ("server", ports[1], ("probe", "pull")))
-    silent = [dealers.dial(port, listener, 10_000 + i) for i in range(SILENT)
+    silent = [dealers.dial(port, listener, Name().routing_id()) for i in range(SILENT)
               for listener, port, _ in [listeners[i % 2]]]
-    speakers = [Speaker(dealers, 1000 + i, *listeners[i % 2]) for i in range(SPEAKERS)]
+    speakers = [Speaker(dealers, *listeners[i % 2]) for i in range(SPEAKERS)]
     counts[OPENED] += SILENT + SPEAKERS
     begin = time.monotonic()
     while not stop.is_set():

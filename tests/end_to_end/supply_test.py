@@ -61,6 +61,22 @@ class Supply(harness.Case):
         self.assertEqual(again.read_bytes(), self.out("bill.json").read_bytes())
         harness.figure(said.strip().partition("json: ")[2])
 
+    def test_programs_start_without_cuda(self):
+        """cuBLASLt and NCCL are loaded when a device is used: no program names them, wherever it was built."""
+        for program in PROGRAMS:
+            with self.subTest(program):
+                named = {library for library in needed(program) if re.match(r"lib(cublas|nccl|cudart|cuda)", library)}
+                self.assertEqual(named, set())
+                harness.run(["env", "-i", "PATH=/usr/bin:/bin", harness.program(program), "--version"])
+
+    def test_layers_that_compute_or_keep_link_no_network(self):
+        """Kernels and rows are linked whole, by themselves: without ZeroMQ, libsodium and what runs processes."""
+        for layer in ("hdps_kernels", "hdps_embedding"):
+            with self.subTest(layer):
+                said = harness.run(["nm", "--dynamic", "--undefined-only", harness.program(f"{layer}_link_test")]).stdout
+                self.assertNotRegex(said, r"\b(zmq_|sodium_|crypto_)|6gflags")
+                self.assertEqual({name for name in needed(f"{layer}_link_test") if re.match("lib(zmq|sodium)", name)}, set())
+
     def test_programs_are_hardened(self):
         said = harness.run([sys.executable, DEV / "hardened.py", *map(harness.program, PROGRAMS)]).stdout
         harness.figure(said.strip())

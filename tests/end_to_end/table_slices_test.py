@@ -1,5 +1,5 @@
 """Tables cut over servers by hash, range, field and column: the same training, checkpoints and predictions."""
-import re
+import json
 
 import harness
 
@@ -117,7 +117,7 @@ class TableSlices(harness.Case):
 
     def shard_bytes(self, name):
         manifest = sorted(self.out(name).glob("checkpoint/step_*/manifest.json"))[-1].read_text()
-        return [int(b) for b in re.findall(r'"bytes": *(\d+)', manifest)]
+        return [file["bytes"] for file in json.loads(manifest)["checkpoint"]["files"]]
 
 
 if __name__ == "__main__":

@@ -1,8 +1,13 @@
 """What a run tells people: warnings, labels that are not what was meant, figures without a value,
 where data was looked for, and on which CPU a checkpoint was made."""
+import fcntl
 import json
 import os
+import pty
 import re
+import struct
+import subprocess
+import termios
 
 import harness
 
@@ -161,6 +166,8 @@ class Told(harness.Case):
             self.assertEqual(warnings, [])
             self.assertLess(harness.summary_of(folder / "run")["eval_logloss"], 2.0)
         (folder / "job.json").write_text("{}")
+        for name in ("train.tsv", "eval.tsv"):
+            (folder / name).unlink()
         shown = harness.run([HDPS, "generate", f"--out={folder}", "--rows=64", "--eval_rows=64"]).stdout
         self.assertIn("job.json is another job than would be written, and was left as it is", shown)
         self.assertEqual((folder / "job.json").read_text(), "{}")
@@ -176,13 +183,78 @@ class Told(harness.Case):
         log = (out / "log" / "train.log").read_text()
         self.assertIn("epoch 1 until step 12", log)
         self.assertNotIn("epoch 0", log + done.stderr)
-        epochs = [json.loads(line)["epoch"] for line in (out / "metrics.jsonl").read_text().splitlines()]
-        self.assertEqual(sorted(set(epochs)), [1, 2])
+        lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([line["epoch"] for line in lines], [(line["step"] + 11) // 12 for line in lines])
+        self.assertEqual(sorted({line["epoch"] for line in lines}), [1, 2])
         shown = harness.run([HDPS, "inspect", "--which=newest", f"--checkpoint={out}"]).stdout
         self.assertIn("step 17, 850 examples, in epoch 2, which began at step 12", shown)
         self.assertIn("rows        7 of embedding tables", shown)
         self.assertIn("dense       1 parameters", shown)
         self.assertIn("computed    with ", shown)
+
+    def test_ranks_missing_figures_and_further_sets(self):
+        """What has no AUC shows what it has; what has no value says why, in every place."""
+        rows = "".join(f"{int(i % 5 == i // 40 % 5)},i{i % 40},u{i // 40}\n" for i in range(800))
+        self.out("rows.csv").write_text(rows)
+        self.out("zeros.csv").write_text("".join(f"0{row[1:]}\n" for row in rows.splitlines()))
+        job = harness.write_job(self.out("ranks.json"), {
+            "data": {"train": ["rows.csv"], "eval": ["rows.csv"],
+                     "eval_sets": [{"name": "late", "files": ["zeros.csv"]}],
+                     "columns": [{"name": "y", "type": "label"}, {"name": "item"},
+                                 {"name": "user", "type": "group"}]},
+            "model": {"type": "logistic"}, "train": {"batch_size": 50, "epochs": 4, "metrics": ["hr@3", "pr_auc"]}})
+        out = self.out("ranks")
+        done = harness.run([HDPS, "train", f"--job={job}", f"--out={out}", "--set=train.epochs=2"])
+        self.assertIn("epoch 1, step 16, eval: hr@3 ", done.stderr)
+        summary = harness.summary_of(out)
+        self.assertEqual(summary["best_metric"], "hr@3")
+        self.assertGreater(summary["best_value"], 0)
+        self.assertIn(f", hr@3 {summary['best_value']:.6f}; ", done.stderr)
+        late = summary["eval_sets"]["late"]
+        self.assertIsNone(late["metrics"]["pr_auc"])
+        told = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        last = [line for line in told if line.get("eval_set") == "late"][-1]
+        for where in (last["eval_undefined"], late["undefined"]):
+            self.assertEqual(where["pr_auc"], "all 800 labels are 0")
+        self.assertEqual(json.loads((out / "job_as_given.json").read_text())["train"],
+                         {"batch_size": 50, "epochs": 2, "metrics": ["hr@3", "pr_auc"]})
+        page = self.out("page.html")
+        harness.run([HDPS, "report", out, f"--html={page}"])
+        for part in ("hit rate@3 of late", "PR AUC", "undefined: all 800 labels are 0", "best, step "):
+            self.assertIn(part, page.read_text())
+
+    def test_no_speed_is_that_of_an_instant(self):
+        """Epochs of some milliseconds: what is told as a speed was reached over half a second at least."""
+        job, out = self.csv_job(["yes"]), self.out("out")
+        harness.run([HDPS, "train", f"--job={job}", f"--out={out}", "--set=train.epochs=60,checkpoint.keep_best=false"])
+        lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+        trained = [line for line in lines if "examples_per_second" in line]
+        self.assertGreaterEqual(len(trained), 60, "a line an epoch")
+        for line in trained:
+            if line["examples_per_second"] is not None:
+                self.assertLess(line["examples_per_second"], line["examples"] / 0.5 + 1)
+
+    def test_the_line_of_progress_stands_in_one_row(self):
+        """Only one row of a terminal can be written over; and it is not older than what stands above it."""
+        terminal, its_end = pty.openpty()
+        fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+        process = subprocess.Popen([HDPS, "train", f"--job={self.csv_job(['yes'])}", f"--out={self.out('out')}",
+                                    "--set=train.epochs=40"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=its_end)
+        os.close(its_end)
+        shown = b""
+        try:
+            while piece := os.read(terminal, 65536):
+                shown += piece
+        except OSError:
+            pass  # The other end is closed.
+        os.close(terminal)
+        self.assertEqual(process.wait(60), 0)
+        live = [part.rsplit("\n", 1)[-1] for part in shown.decode().split("\r\033[K")[1:]]
+        steps = [int(line.split("step ")[1].split(" ")[0]) for line in live if line.startswith("epoch ")]
+        self.assertTrue(steps, shown)
+        self.assertLessEqual(max(map(len, live)), 39)
+        self.assertGreater(max(steps), 200, "all but the last epochs")
 
     def test_a_resume_on_another_kind_of_cpu_is_said(self):
         """oneDNN is held to narrower vectors, as on an older CPU."""

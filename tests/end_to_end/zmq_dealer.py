@@ -1,8 +1,9 @@
-"""A socket of ZeroMQ that holds a key and says what it likes: libzmq itself, without a binding for it."""
+"""A socket of ZeroMQ that says what it likes, with a key or without: libzmq itself, without a binding for it."""
 import ctypes
 import ctypes.util
-import os
 import struct
+
+import harness
 
 DEALER, ROUTING_ID, LINGER, PUBLIC_KEY, SECRET_KEY, SERVER_KEY = 5, 5, 17, 48, 49, 50
 DONT_WAIT, SEND_MORE, MAX_SOCKETS = 1, 2, 2
@@ -15,28 +16,49 @@ def library():
     return zmq
 
 
+class Name:
+    """How a process names itself, as common/net/peer_name.h has it; libsodium proves it."""
+
+    def __init__(self):
+        self.sodium = ctypes.CDLL(ctypes.util.find_library("sodium") or "libsodium.so.23")
+        self.key, self.secret = ctypes.create_string_buffer(32), ctypes.create_string_buffer(64)
+        self.sodium.crypto_sign_keypair(self.key, self.secret)
+        hashed = ctypes.create_string_buffer(32)
+        self.sodium.crypto_generichash(hashed, ctypes.c_size_t(32), self.key, ctypes.c_ulonglong(32), None,
+                                       ctypes.c_size_t(0))
+        self.number = struct.unpack_from("<Q", hashed.raw)[0]
+
+    def routing_id(self, number=None, dial=1):
+        """As common/net/callers.h has it, to a listener whose number is not known; `number` is another's."""
+        said = b"h" + struct.pack("<QQQ", self.number if number is None else number, dial, 0) + self.key.raw
+        proof = ctypes.create_string_buffer(64)
+        self.sodium.crypto_sign_detached(proof, None, said, ctypes.c_ulonglong(len(said)), self.secret)
+        return said + proof.raw
+
+
 class Dealers:
-    """Sockets of one context, each with the key `holder` of a folder of keys.
+    """Sockets of one context, each with the key `holder` of a folder of keys, where there is one.
 
     Nobody can tell them from a client of the protocol before they say something.
     """
 
-    def __init__(self, keys, holder, sockets_max=1024):
+    def __init__(self, keys=None, holder=None, sockets_max=1024):
         self.zmq, self.keys, self.holder = library(), keys, holder
         self.context = ctypes.c_void_p(self.zmq.zmq_ctx_new())
         self.zmq.zmq_ctx_set(self.context, MAX_SOCKETS, sockets_max)
-        self.public = {words[1]: words[2] for line in (keys / "allowed").read_text().splitlines()
-                       if not line.startswith("#") for words in [line.split()]}
+        lines = [] if keys is None else (keys / "allowed").read_text().splitlines()
+        self.public = {words[1]: words[2] for line in lines if not line.startswith("#")
+                       for words in [line.split()]}
 
-    def dial(self, port, listener, sender):
-        """Of the holder of the key `listener`, as the peer `sender`."""
+    def dial(self, port, listener, routing_id):
+        """Of the holder of the key `listener`."""
         socket = ctypes.c_void_p(self.zmq.zmq_socket(self.context, DEALER))
-        # As common/net/callers.h has it: the peer, a secret, and the number of the dial.
-        name = b"h" + struct.pack("<Q8sQ", sender, os.urandom(8), 1)
-        secret = (self.keys / f"{self.holder}.key").read_text().strip()
-        for option, value in ((ROUTING_ID, name), (LINGER, struct.pack("i", 0)),
-                              (PUBLIC_KEY, self.public[self.holder].encode()), (SECRET_KEY, secret.encode()),
-                              (SERVER_KEY, self.public[listener].encode())):
+        options = [(ROUTING_ID, routing_id), (LINGER, struct.pack("i", 0))]
+        if self.keys is not None:
+            secret = (self.keys / f"{self.holder}.key").read_text().strip()
+            options += [(PUBLIC_KEY, self.public[self.holder].encode()), (SECRET_KEY, secret.encode()),
+                        (SERVER_KEY, self.public[listener].encode())]
+        for option, value in options:
             if self.zmq.zmq_setsockopt(socket, option, value, ctypes.c_size_t(len(value))) != 0:
                 raise OSError(f"option {option} of a socket was not taken")
         if self.zmq.zmq_connect(socket, f"tcp://127.0.0.1:{port}".encode()) != 0:
@@ -58,7 +80,17 @@ class Dealers:
             parts += 1
         return parts
 
-    def close(self, sockets):
+    def hang_up(self, sockets):
         for socket in sockets:
             self.zmq.zmq_close(socket)
+
+    def close(self, sockets):
+        self.hang_up(sockets)
         self.zmq.zmq_ctx_term(self.context)
+
+
+def frames_of(number):
+    """What a client of the protocol with that number sends: the parts of a frame by its name."""
+    printed = harness.run([harness.program("print_frames"), number]).stdout
+    return {words[0]: [bytes.fromhex(part) for part in words[1:]]
+            for line in printed.splitlines() for words in [line.split()]}

@@ -3,6 +3,9 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -61,7 +64,7 @@ Verdict RunCallers(std::string_view bytes) {
     if (!status.ok()) continue;
     ++accepted;
     CHECK(id->peer.value > kSchedulerPeer.value && id->peer.value != 5);
-    CHECK(!is_known || (before.secret == id->secret && before.dial <= id->dial));
+    CHECK(!is_known || (before.key == id->key && before.dial <= id->dial));
     heard[id->peer.value] = *id;
     size_t remembered = 0;
     for (const auto& [peer, last] : heard) remembered += callers.Find({peer}) != nullptr;
@@ -73,22 +76,54 @@ Verdict RunCallers(std::string_view bytes) {
 std::vector<std::string> CallersSeeds() {
   std::string all;
   for (uint64_t i = 0; i < 12; ++i) {
-    const CallerIdBytes id = BytesOf(CallerId{{2 + i % 7}, 100 + i / 9, i % 3});
+    std::array<std::byte, 32> seed{};
+    seed[0] = static_cast<std::byte>(i % 7);
+    const CallerIdBytes id = BytesOf(CallerIdOf(PeerNameOf(seed), {i % 2 == 0 ? 5u : 0u}, i % 3));
     all.append(id.data(), id.size());
   }
   return {all, "no id"};
 }
 
+// Aborts where the text has something that steers a terminal, or is no UTF-8.
+void CheckSteersNothing(const std::string& text, bool of_lines) {
+  for (size_t at = 0; at < text.size();) {
+    const auto first = static_cast<unsigned char>(text[at]);
+    const size_t bytes = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    CHECK(first < 0x80 || (first >= 0xc2 && first <= 0xf4)) << at;
+    CHECK_LE(at + bytes, text.size());
+    uint32_t character = bytes == 1 ? first : first & (0xffu >> (bytes + 1));
+    for (size_t i = 1; i < bytes; ++i) {
+      const auto next = static_cast<unsigned char>(text[at + i]);
+      CHECK_EQ(next & 0xc0, 0x80) << at;
+      character = character << 6 | (next & 0x3fu);
+    }
+    const bool line = of_lines && (character == '\n' || character == '\t');
+    CHECK(line || character >= 0x20) << at;
+    CHECK(character < 0x7f || character > 0x9f) << at;
+    CHECK(character < 0x202a || character > 0x202e) << at;
+    CHECK(character < 0x2066 || character > 0x2069) << at;
+    CHECK(character < 0xd800 || character > 0xdfff) << at;
+    at += bytes;
+  }
+}
+
 Verdict RunOutsideText(std::string_view bytes) {
   const std::string shown = ShowOutside(bytes);
-  if (shown.size() <= kOutsideBytesMax) CHECK_EQ(ShowOutside(shown), shown);  // It was not cut.
-  for (const char c : shown) CHECK(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
-  CHECK_LE(shown.size(), kOutsideBytesMax + 100);
+  CHECK_LE(shown.size(), kOutsideBytesMax);
+  CHECK_EQ(ShowOutside(shown), shown);
+  const std::string lines = ShowLines(bytes), json = ShowJson(bytes);
+  CheckSteersNothing(shown, /*of_lines=*/false);
+  CheckSteersNothing(lines, /*of_lines=*/true);
+  CheckSteersNothing(json, /*of_lines=*/true);
+  CHECK_EQ(ShowLines(lines), lines);
+  CHECK_EQ(ShowJson(json), json);
+  CHECK_EQ(std::ranges::count(lines, '\n'), std::ranges::count(bytes, '\n'));
   return shown == bytes ? Verdict::kAccepted : Verdict::kRefused;
 }
 std::vector<std::string> OutsideTextSeeds() {
-  return {"plain", "\x1b[2J\n\x9b", "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3",
-          std::string(3000, 'x')};
+  return {"plain", "\x1b[2J\n\x9b",
+          "\xc2\x9b\t\xe2\x80\xae\xe2\x81\xa6 \xed\xa0\x80\xf4\x90\x80\x80",
+          "\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3", std::string(3000, 'x')};
 }
 
 const AddTarget address({"address", RunAddress, AddressSeeds});

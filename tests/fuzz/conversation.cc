@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/protocol/message_frames.h"
 #include "tests/common/protocol/message_samples.h"
 #include "tests/sim/attacker.h"
 
@@ -108,7 +109,7 @@ class Speaker {
     if (!given.frame) return;
     if (change != nullptr) sim::Harm(&*given.frame, *change);
     given.frame->header.sender = given.from.value;
-    SealFrame(*given.frame);
+    ChecksumFrame(*given.frame);
     if (!CheckFrame(*given.frame).ok()) return;
     view_ = given.frame->header.view;
     node_.OnFrame(given.from, *std::move(given.frame));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/train_spec.h"
 #include "tests/fuzz/target.h"
 #include "tests/sim/cluster.h"
 

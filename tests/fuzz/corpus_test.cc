@@ -2,10 +2,14 @@
 #include <glog/logging.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/platform/file_system.h"
@@ -17,21 +21,78 @@ void PrintTo(const Target& target, std::ostream* out) { *out << target.name; }
 
 namespace {
 
-constexpr uint64_t kInputBytesMax = 1 << 20;
+constexpr uint64_t kFileBytesMax = 1 << 20;
+const std::string kFolder = HDPS_SOURCE_DIR "/tests/fuzz/";
+
+// The input of a line, in which letters, digits, signs and blanks stand for themselves but for the
+// backslash, and every other byte is \xNN: what scripts/dev/fuzz_corpus.py writes.
+std::optional<std::string> InputOf(std::string_view line) {
+  std::string input;
+  while (!line.empty()) {
+    char byte = line[0];
+    size_t taken = 1;
+    if (byte == '\\') {
+      taken = 4;
+      unsigned char value = 0;
+      if (line.size() < taken || line[1] != 'x') return std::nullopt;
+      const char* const end = line.data() + taken;
+      if (std::from_chars(line.data() + 2, end, value, 16).ptr != end) return std::nullopt;
+      byte = static_cast<char>(value);
+    } else if (byte < ' ' || byte > '~') {
+      return std::nullopt;
+    }
+    input += byte;
+    line.remove_prefix(taken);
+  }
+  return input;
+}
+
+std::string Contents(FileSystem& files, const std::string& path) {
+  const auto bytes = ReadWholeFile(files, path, kFileBytesMax);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+  return bytes.ok() ? *bytes : "";
+}
 
 std::vector<std::string> CorpusOf(const Target& target) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
-  const std::string folder = std::string(HDPS_SOURCE_DIR "/tests/fuzz/corpus/") + target.name;
-  const auto names = files->List(folder);
-  EXPECT_TRUE(names.ok()) << names.status().message();
   std::vector<std::string> inputs;
+  std::istringstream lines(Contents(*files, kFolder + "corpus/" + target.name + ".txt"));
+  for (std::string line; std::getline(lines, line);) {
+    const std::optional<std::string> input = InputOf(line);
+    EXPECT_TRUE(input.has_value()) << line;
+    if (input) inputs.push_back(*input);
+  }
+  // What once ended the process.
+  const std::string found = kFolder + "found/" + target.name;
+  if (!files->Exists(found)) return inputs;
+  const auto names = files->List(found);
+  EXPECT_TRUE(names.ok()) << names.status().message();
   if (!names.ok()) return inputs;
   for (const std::string& name : *names) {
-    const auto input = ReadWholeFile(*files, JoinPath(folder, name), kInputBytesMax);
-    EXPECT_TRUE(input.ok()) << input.status().message();
-    if (input.ok()) inputs.push_back(*input);
+    inputs.push_back(Contents(*files, JoinPath(found, name)));
   }
   return inputs;
+}
+
+TEST(CorpusFiles, LinesAreTheirInputs) {
+  EXPECT_EQ(InputOf(""), "");
+  EXPECT_EQ(InputOf(R"({"a": ~\x5cx\x00\xff})"), std::string("{\"a\": ~\\x\0\xff}", 12));
+  for (const char* const line : {"\x01", "\x7f", "\\n", "\\x0", "\\x0g", "\\\\", "\xc3\xa4"}) {
+    EXPECT_EQ(InputOf(line), std::nullopt) << line;
+  }
+}
+
+TEST(CorpusFiles, EachIsOfATarget) {
+  const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
+  std::set<std::string> corpora, names;
+  for (const Target& target : Targets()) {
+    corpora.insert(target.name + ".txt");
+    names.insert(target.name);
+  }
+  const auto listed = files->List(kFolder + "corpus"), found = files->List(kFolder + "found");
+  ASSERT_TRUE(listed.ok() && found.ok());
+  EXPECT_EQ(std::set(listed->begin(), listed->end()), corpora);
+  for (const std::string& name : *found) EXPECT_TRUE(names.contains(name)) << name;
 }
 
 class Corpus : public testing::TestWithParam<Target> {};

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "common/protocol/message_frames.h"
 #include "tests/common/protocol/message_samples.h"
 #include "tests/fuzz/target.h"
 
@@ -77,7 +78,7 @@ Verdict Run(std::string_view bytes) {
   const size_t at = input.Take<uint16_t>();
   const uint8_t mask = input.Take();
   Frame frame = TakeFrame(&input);
-  if (sealed && frame.sections.size() <= kFrameSectionsMax) SealFrame(frame);
+  if (sealed && frame.sections.size() <= kFrameSectionsMax) ChecksumFrame(frame);
   const Status status = CheckFrame(frame);
   if (!status.ok()) {
     CHECK(!status.message().empty());
@@ -85,7 +86,7 @@ Verdict Run(std::string_view bytes) {
     return Verdict::kRefused;
   }
   Frame again = frame;
-  SealFrame(again);
+  ChecksumFrame(again);
   CHECK(SameHeader(again.header, frame.header));
   CheckChangeIsNoticed(frame, at, mask);
   return Verdict::kAccepted;
@@ -97,7 +98,7 @@ std::vector<std::string> Seeds() {
     Frame frame = EncodeMessage(message);
     frame.header.sender = 41;
     frame.header.view = 42;
-    SealFrame(frame);
+    ChecksumFrame(frame);
     const char sealed = static_cast<char>(seeds.size() % 2);
     seeds.push_back(sealed + BytesOf(uint16_t{70}) + "\1" + BytesOfFrame(frame));
   });

@@ -1,6 +1,5 @@
 // Job files with --set overrides, strategy files, measured rates: what is read and printed is read
 // again as the same.
-#include "common/job/job.h"
 
 #include <glog/logging.h>
 
@@ -8,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
 #include "common/job/strategy_file.h"
 #include "common/process/faults.h"
 #include "common/protocol/watch_state.h"

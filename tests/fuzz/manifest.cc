@@ -1,5 +1,4 @@
 // Manifests of checkpoints: one that is read can be written, and is read again as the same.
-#include "common/protocol/manifest.h"
 
 #include <glog/logging.h>
 
@@ -10,6 +9,8 @@
 #include <string>
 
 #include "common/base/hash.h"
+#include "common/protocol/manifest.h"
+#include "common/protocol/manifest_parts.h"
 #include "tests/fuzz/target.h"
 
 namespace hdps::fuzz {

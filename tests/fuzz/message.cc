@@ -1,5 +1,4 @@
 // Each message of the protocol: what is decoded is encoded again to the same message.
-#include "common/protocol/messages.h"
 
 #include <glog/logging.h>
 
@@ -9,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/net/frame.h"
+#include "common/protocol/message_frames.h"
 #include "tests/common/protocol/message_samples.h"
 #include "tests/fuzz/target.h"
 
@@ -61,7 +62,7 @@ Verdict Run(std::string_view bytes) {
   for (size_t& size : section_bytes) size = input.Take<uint16_t>();
   frame.envelope = CopyOf(input.TakeBytes(envelope_bytes));
   for (const size_t size : section_bytes) frame.sections.push_back(CopyOf(input.TakeBytes(size)));
-  SealFrame(frame);
+  ChecksumFrame(frame);
   CHECK(CheckFrame(frame).ok());
   return kind.decode(frame);
 }

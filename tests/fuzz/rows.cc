@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/data_spec.h"
 #include "tests/fuzz/target.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/data_preview.h"

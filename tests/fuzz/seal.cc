@@ -1,6 +1,7 @@
 // Messages at a port for data, and what sets up its sessions.
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ Verdict RunSeal(std::string_view bytes) {
   Input input(bytes);
   DataSessions sessions(2);
   std::optional<CallerId> ended;
-  const SessionGrant grant = sessions.Grant({{7}, 1, 1}, "key", "own", &ended);
+  const SessionGrant& grant = sessions.Grant({{7}, 1}, "key", "own", OwnAead(), &ended);
   CHECK(!ended);
   const bool sealed = (input.Take<uint8_t>() & 1) != 0;
   const auto flip = static_cast<uint8_t>(input.Take<uint8_t>());
@@ -39,10 +40,14 @@ Verdict RunSeal(std::string_view bytes) {
   answer.header.kind = SessionGrantFrame(grant).header.kind;
   answer.envelope = Buffer::CopyOf(std::as_bytes(std::span(bytes)));
   const std::optional<SessionGrant> read = GrantIn(answer);
-  CHECK_EQ(read.has_value(), bytes.size() == sizeof(SessionGrant));
-  if (read) CHECK(std::string_view(reinterpret_cast<const char*>(&*read), sizeof(*read)) == bytes);
+  CHECK(!read || bytes.size() == kGrantBytes);
+  if (read) {
+    const Frame again = SessionGrantFrame(*read);
+    CHECK(std::ranges::equal(again.envelope.bytes(), answer.envelope.bytes()));
+  }
+  AeadFor(answer);
 
-  if (sealed) DataSession(grant.session, grant.to_listener, grant.to_dialer).Seal(&parts);
+  if (sealed) DataSession::OfDialer(grant).Seal(&parts);
   zmq::message_t& changed = parts[at % parts.size()];
   const bool harmed = sealed && flip != 0 && changed.size() > 0;
   if (harmed) changed.data<uint8_t>()[at % changed.size()] ^= flip;
@@ -69,9 +74,12 @@ Verdict RunSeal(std::string_view bytes) {
 std::vector<std::string> SealSeeds() {
   std::string parts(1, '\x40');
   parts += std::string(64, 'h') + '\x03' + "abc" + '\0' + '\x02' + "xy";
-  return {std::string("\x01\x00\x00", 3) + parts, std::string("\x01\x04\x43", 3) + parts,
+  return {std::string("\x01\x00\x00", 3) + parts,
+          std::string("\x01\x04\x43", 3) + parts,
           std::string("\x00\x00\x00", 3) + parts + '\x20' + std::string(32, 's'),
-          std::string(sizeof(SessionGrant), 'g'), ""};
+          std::string(8, 'g') + std::string(8, '\1') + std::string(64, 'g'),
+          std::string(8, 'g') + '\1' + std::string(7, '\0') + std::string(64, 'g'),
+          ""};
 }
 
 const AddTarget seal({"seal", RunSeal, SealSeeds});

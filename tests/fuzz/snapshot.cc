@@ -12,6 +12,9 @@
 #include <vector>
 
 #include "common/base/hash.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "embedding/snapshot/snapshot_format.h"
 #include "tests/fuzz/target.h"
@@ -29,10 +32,10 @@ struct Slices {
     TableSpec wide, deep;
     wide.name = "wide";
     wide.dim = 1;
-    wide.optimizer.kind = OptimizerKind::kFtrl;
+    wide.optimizer.record = &RecordOf(OptimizerKind::kFtrl);
     deep.name = "deep";
     deep.dim = 3;
-    deep.optimizer.kind = OptimizerKind::kAdam;
+    deep.optimizer.record = &RecordOf(OptimizerKind::kAdam);
     tables.emplace_back(wide, TableId{0}, 1);
     tables.emplace_back(deep, TableId{1}, 1);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/protocol/message_frames.h"
 #include "tests/common/protocol/message_samples.h"
 #include "tests/fuzz/conversation.h"
 #include "tests/sim/attacker.h"
@@ -195,7 +196,7 @@ class Others {
       sim::Harm(&frame, [this](uint64_t bound) { return input_.Take<uint16_t>() % bound; });
     }
     frame.header.sender = from.value;
-    SealFrame(frame);
+    ChecksumFrame(frame);
     if (CheckFrame(frame).ok()) node_.OnFrame(from, std::move(frame));
   }
 

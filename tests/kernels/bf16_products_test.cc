@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/spec/pooling.h"
 #include "common/platform/random.h"
 #include "kernels/dense_ops.h"
 #include "kernels/host/float_memory.h"

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "common/job/spec/pooling.h"
+#include "common/job/spec/precision.h"
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <tuple>
 
+#include "common/job/spec/pooling.h"
 #include "tests/error_bound.h"
 #include "tests/kernels/plain_gemm.h"
 #include "tests/kernels/random_matrix.h"
@@ -58,7 +59,7 @@ TEST_P(DenseOpsTest, GemmAgreesWithPlainLoop) {
       ops_->Gemm(spec, a.device(), b.device(), c.device());
       const Sizes a_sizes(a), b_sizes(b), c_sizes(c), bias_sizes(bias);
       PlainGemm(plain, a.host(), b.host(), c.host());
-      plain.bias = (flags & 8) != 0 ? bias_sizes.view().data : nullptr;
+      plain.bias = (flags & 16) != 0 ? bias_sizes.view().data : nullptr;
       PlainGemm(plain, a_sizes.view(), b_sizes.view(), c_sizes.view());
       SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k << " flags " << flags);
       ExpectSums(c, c.host(), k + 2, c_sizes.view());  // The products, the bias, what was there.

@@ -4,6 +4,8 @@
 #include <limits>
 #include <vector>
 
+#include "common/job/activation.h"
+#include "kernels/tasks/task_bodies.h"
 #include "tests/error_bound.h"
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"

@@ -3,6 +3,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/job/spec/loss_kind.h"
 #include "tests/error_bound.h"
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"

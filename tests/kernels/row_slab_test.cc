@@ -11,6 +11,7 @@
 #include "common/base/square_sum.h"
 #include "common/platform/random.h"
 #include "embedding/memory/optimizer.h"
+#include "kernels/host/slab_update.h"
 #include "tests/embedding/row_optimizers.h"
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/job/spec/pooling.h"
 #include "kernels/dense_ops.h"
 #include "tests/kernels/cut_rows.h"
 #include "tests/kernels/random_matrix.h"

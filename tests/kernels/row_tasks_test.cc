@@ -2,6 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/job/activation.h"
+#include "common/job/optimizers/optimizer_settings.h"
 #include "tests/kernels/dense_ops_suite.h"
 #include "tests/kernels/random_matrix.h"
 

@@ -1,11 +1,12 @@
 // Products of unique rows against the plain layer, over shapes, threads and kinds of bags.
-#include "kernels/host/unique_row_gemm.h"
+#include "kernels/products/unique_row_gemm.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "common/job/spec/pooling.h"
 #include "kernels/dense_ops.h"
 #include "tests/error_bound.h"
 #include "tests/kernels/cut_rows.h"

@@ -1,5 +1,10 @@
 // What a job does at each boundary, as one line of steps per run.
 #include "scheduler/plan/job_plan.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 
 #include <gtest/gtest.h>
 
@@ -88,6 +93,21 @@ TEST(JobPlan, EvaluatesEverySoManySteps) {
   EXPECT_EQ(PlayFresh(job, 10), "T6 s T10| T12 s T18 s T20| # s F");
 }
 
+TEST(JobPlan, EvaluatesOnceWhereStepsAndAnEpochEndTogether) {
+  Job job = MakeJob(2, 0, 0);
+  job.train.eval_every_steps = 5;
+  JobPlan plan(job, JobPosition(), JobPlan::Past());
+  for (const Clock end : {10, 20}) {
+    plan.Trained(end, /*end_of_epoch=*/false);  // Nobody knows yet that there is no more.
+    ASSERT_EQ(plan.next(), JobStep::kEvaluate);
+    plan.Evaluated(/*best=*/false, /*enough=*/false);
+    plan.Done();
+    ASSERT_EQ(plan.next(), JobStep::kTrain);
+    plan.Trained(end, /*end_of_epoch=*/true);
+    EXPECT_EQ(plan.next(), end == 20 ? JobStep::kDigest : JobStep::kTrain);
+  }
+}
+
 TEST(JobPlan, SavesAtBoundaries) {
   EXPECT_EQ(PlayFresh(MakeJob(2, 0, 4), 10), "T4 s T8 s T10| e T12 s T16 s T20| e # s F");
   EXPECT_EQ(PlayFresh(MakeJob(2, 0, 10), 10), "T10| e s T20| e # s F");
@@ -134,6 +154,25 @@ TEST(JobPlan, StoppedWhileSomethingElseGoesOnItStillEnds) {
   ASSERT_EQ(plan.next(), JobStep::kSave);
   plan.Done();
   EXPECT_EQ(Play(plan, 10), "# F");  // Saved already.
+}
+
+TEST(JobPlan, AStopThatIsForgottenEndsNothing) {
+  JobPlan plan(MakeJob(1, 0, 0), JobPosition(), JobPlan::Past());
+  plan.Stop();
+  plan.Trained(4, /*end_of_epoch=*/false);
+  ASSERT_EQ(plan.next(), JobStep::kDigest);
+  JobPlan saved = plan;
+  saved.Done();
+  saved.Done();
+  ASSERT_EQ(saved.next(), JobStep::kFinish);
+  for (JobPlan* each : {&plan, &saved}) each->ForgetStop();
+  EXPECT_EQ(Play(plan, 10), "s T10| e # s F");
+  EXPECT_EQ(Play(saved, 10), "T10| e # s F");
+  JobPlan finished(MakeJob(1, 0, 0), JobPosition(), JobPlan::Past());
+  finished.Stop();
+  finished.Trained(10, /*end_of_epoch=*/true);
+  finished.ForgetStop();
+  EXPECT_EQ(Play(finished, 10), "e # s F") << "it has nothing left to train";
 }
 
 TEST(JobPlan, GoesOnFromACheckpoint) {

@@ -1,5 +1,9 @@
 // Labels that are not what they were meant to be, in the order in which a run meets them.
 #include "scheduler/report/label_watch.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,6 +53,23 @@ TEST(LabelWatchTest, WhereEveryLabelIsZeroTheFirstEpochSaysSo) {
               ElementsAre(HasSubstr("all 1,000 training labels are 0"), HasSubstr("\">5OK\"")));
   EXPECT_THAT(watch.Evaluated({500, 0, 0, 0}),
               ElementsAre(HasSubstr("all 500 evaluation labels are 0")));
+}
+
+TEST(LabelWatchTest, WeightsThatAreAllZeroAreSaid) {
+  Job job = JobWith({});
+  job.data.columns.emplace_back();
+  job.data.columns.back().name = "importance";
+  job.data.columns.back().type = ColumnType::kWeight;
+  LabelWatch watch(job);
+  const LabelTally weightless = {.weightless = 600};
+  EXPECT_THAT(watch.Trained(weightless, false), IsEmpty());
+  EXPECT_THAT(watch.Trained(weightless, true),
+              ElementsAre(AllOf(HasSubstr("all 1,200 training weights"),
+                                HasSubstr("column \"importance\""))));
+  EXPECT_THAT(watch.Evaluated(weightless), ElementsAre(HasSubstr("all 600 evaluation weights")));
+  LabelWatch one_class(job);
+  EXPECT_THAT(one_class.Trained({.count = 40, .least = 1, .largest = 1, .weightless = 60}, true),
+              ElementsAre(HasSubstr("all 40 training labels with a weight are 1")));
 }
 
 TEST(LabelWatchTest, WithoutAnEvaluationTextsAreAskedForAfterTheFirstEpoch) {

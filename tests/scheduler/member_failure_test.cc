@@ -5,6 +5,10 @@
 #include <optional>
 #include <string>
 
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/protocol/board_messages.h"
+#include "common/protocol/message_frames.h"
 #include "scheduler/members/cut_links.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
@@ -131,11 +135,87 @@ TEST_F(MemberFailureTest, ACommandThatOneProcessCouldNotCarryOutIsItsLoss) {
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"failures_survived\": 1"));
 }
 
-TEST_F(MemberFailureTest, DataThatAMemberFindsDamagedEndsTheJob) {
+TEST_F(MemberFailureTest, DataThatAMemberFindsDamagedEndsTheJobWhereNobodyReadsIt) {
+  options_.job.cluster.replace_after_s = 2;
   Train();
   cluster_->member("worker a").client.Fail(3, "train.csv.gz: damaged");
   ExpectFailed(3);
   EXPECT_THAT(node().exit_reason(), HasSubstr("worker 0 (worker a): train.csv.gz: damaged"));
+}
+
+// ---- A member's word costs that member.
+
+class MembersWordTest : public MemberFailureTest {
+ protected:
+  // What `worker a` says, at step 6, makes it lost, and the job goes on without it.
+  void ExpectItAloneIsLost(const Frame& said, const std::string& why) {
+    Train();
+    node().OnFrame(cluster_->member("worker a").self, said);
+    cluster_->Add(Role::kWorker, "worker c", 0);
+    ExpectDone();
+    EXPECT_TRUE(cluster_->Noticed("worker 0 (worker a) is lost: " + why));
+    EXPECT_THAT(cluster_->summary(),
+                AllOf(HasSubstr("\"failures_survived\": 1"), HasSubstr("\"steps\": 20")));
+  }
+};
+
+TEST_F(MembersWordTest, AnAbortOfAnyStatus) {
+  for (const int32_t status : {0, 2, 3, 255}) {
+    files_ = NewMemoryFileSystem();
+    ExpectItAloneIsLost(EncodeMessage(Abort{status, "data.csv:7"}),
+                        status == 0 ? "it gives up with status 0" : "data.csv:7");
+  }
+}
+
+TEST_F(MembersWordTest, AHeartbeatBehindWhatItWasToldToTrain) {
+  Heartbeat heartbeat;
+  heartbeat.view = {1};
+  heartbeat.number = 1000;
+  heartbeat.clock = (Clock{1} << 62) + 5;
+  ExpectItAloneIsLost(EncodeMessage(heartbeat), "it says that it has finished step 46116860");
+}
+
+TEST_F(MembersWordTest, AnAnswerWithAnError) {
+  bool said = false;
+  cluster_.reset();
+  Start();
+  cluster_->answer = [&](ScriptedMember& member,
+                         const Command& command) -> std::optional<CommandDone> {
+    if (said || member.called != "worker a" || command.command != CommandKind::kEvaluate) return {};
+    said = true;
+    CommandDone done;
+    done.code = Code::kCorruption;
+    done.message = "eval.csv: damaged";
+    return done;
+  };
+  ASSERT_TRUE(RunUntilNoticed("worker 0 (worker a) is lost: eval.csv: damaged"));
+  cluster_->Add(Role::kWorker, "worker c", 0);
+  ExpectDone();
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
+}
+
+TEST_F(MembersWordTest, PutsThatTheBoardHasNoRoomFor) {
+  Train();
+  const PeerId worker = cluster_->member("worker a").self;
+  const std::string value(60'000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    node().OnFrame(worker, EncodeMessage(KvPut{"key" + std::to_string(i), value}));
+  }
+  cluster_->Add(Role::kWorker, "worker c", 0);
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("worker 0 (worker a) is lost: it has put more on the board"));
+}
+
+TEST_F(MemberFailureTest, AMistakeThatTwoInOnePlaceFindEndsTheJob) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
+  cluster_->member("worker b").client.Fail(2, "data.csv:7:3: 'x'");
+  const ScriptedMember& next = cluster_->Add(Role::kWorker, "worker c", 1);
+  ASSERT_TRUE(cluster_->RunUntil([&] { return next.clock >= 1; })) << "a word costs its member";
+  cluster_->member("worker c").client.Fail(2, "data.csv:7:3: 'x'");
+  ExpectFailed(2);
+  EXPECT_EQ(node().exit_reason(), "worker 1 (worker b): data.csv:7:3: 'x'");
+  EXPECT_EQ(cluster_->member("server a").client.exit_status(), 2);
 }
 
 // ---- Cut in one direction.
@@ -193,7 +273,7 @@ TEST_F(MemberFailureTest, AServerThatNoWorkerHearsIsLostAndTold) {
   for (const char* name : {"worker a", "worker b"}) {
     cluster_->member(name).client.ReportSilent({{server, 1500}});
   }
-  ASSERT_TRUE(RunUntilNoticed("server 0 (server a) is lost: 2 worker(s) have heard nothing of it"));
+  ASSERT_TRUE(RunUntilNoticed("server 0 (server a) is lost: 2 workers have heard nothing of it"));
   cluster_->Add(Role::kServer, "server b");
   ExpectDone();
   EXPECT_TRUE(cluster_->member("server a").client.ended());

@@ -1,5 +1,7 @@
 // Which evaluation was the best, when patience runs out, when rates fall.
 #include "scheduler/plan/metric_watch.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 
 #include <gtest/gtest.h>
 
@@ -157,7 +159,9 @@ TEST(MetricWatchTest, StatesThatMakeNoSenseAreRefused) {
   };
   for (const std::string& bad :
        {std::string("{}"), with("\"rate\":1.0", "\"rate\":0"), with("\"rate\":1.0", "\"rate\":2"),
-        with("\"best_clock\":-1", "\"best_clock\":7"), with("\"of\":\"\"", "\"of\":1")}) {
+        with("\"best_clock\":-1", "\"best_clock\":7"), with("\"of\":\"\"", "\"of\":1"),
+        with("\"since\":0", "\"since\":-1"), with("\"since\":0", "\"since\":4294967296"),
+        with("\"last_clock\":-1", "\"last_clock\":-144444444444444444444444444444")}) {
     EXPECT_EQ(ParseWatched(bad).status().code(), Code::kCorruption) << bad;
   }
 }

@@ -4,7 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/protocol/manifest.h"
+#include "common/protocol/view.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {

@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <map>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/net/address.h"
 #include "common/platform/random.h"
+#include "common/protocol/message_frames.h"
 #include "scheduler/members/membership.h"
 #include "scheduler/members/validate_cluster.h"
 
@@ -217,7 +221,7 @@ TEST(Rendezvous, AViewFitsIntoItsMessage) {
   for (uint32_t w = 0; w < 1000; ++w) view.workers.push_back({{w + 1000000}, w, ""});
   for (uint32_t s = 0; s < servers; ++s) view.shards.owner.push_back({s});
   Frame frame = EncodeMessage(view);
-  SealFrame(frame);  // Stops the process if it is too long.
+  ChecksumFrame(frame);  // Stops the process if it is too long.
   job.cluster.shards = 1u << 16;
   const Status refused = ValidateCluster(job, 1u << 16, 1000);
   EXPECT_EQ(refused.code(), Code::kInvalidArgument);

@@ -3,6 +3,9 @@
 
 #include <set>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/protocol/status_messages.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "scheduler/members/rendezvous.h"

@@ -12,7 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/fault_file_system.h"
+#include "common/protocol/command_messages.h"
+#include "scheduler/report/run_summary.h"
 #include "tests/common/platform/settable_clock.h"
 
 namespace hdps {
@@ -42,7 +46,7 @@ class RunReportTest : public ::testing::Test {
 };
 
 TEST_F(RunReportTest, KeptRowsAreToldWhereThereAreAny) {
-  RunReport report(*files_, "out", job_, false);
+  RunReport report(*files_, "out", job_, "", false);
   report.Begin(1000, {});
   ProgressState state{10, 0, 0.5, 4000, 2000};
   report.Progress(3000, state);
@@ -64,30 +68,100 @@ TEST_F(RunReportTest, KeptRowsAreToldWhereThereAreAny) {
             expected);
 }
 
-TEST_F(RunReportTest, RatesAreThoseSinceTheLastLine) {
-  RunReport report(*files_, "out", job_, false);
+TEST_F(RunReportTest, LossIsThatSinceTheLastLineAndSpeedThatOfTheLastSecondsOfTraining) {
+  RunReport report(*files_, "out", job_, "", false);
   report.Begin(1000, {});
   const std::string first = report.Progress(3000, {10, 0, 0.5, 4000, 2000});
   EXPECT_THAT(first, AllOf(HasSubstr("epoch 1/4"), HasSubstr("step 10"),
                            HasSubstr("2,000 examples/s"), HasSubstr("loss 0.5000"),
                            // An eighth took 2 s.
                            HasSubstr("00:14 left"), Not(HasSubstr("AUC"))));
-  report.Evaluated(3500, {10, 0, 0.5, 4000, 2000}, {16281, 0.9125, 0.31});
+  Evaluation evaluation{.examples = 16281};
+  evaluation.figures = {{"auc", 0.9125}, {"logloss", 0.31}};
+  FillKnownFigures(&evaluation);
+  report.Evaluated(3500, {10, 0, 0.5, 4000, 2000}, evaluation);
+  report.GoOn(3500);
+  // 5,000 in 2.5 s: the evaluation does not count.
   EXPECT_THAT(report.Progress(4000, {20, 2, 0.0, 5000, 2100}),
-              AllOf(HasSubstr("1,000 examples/s"), HasSubstr("loss 0.1000"),
+              AllOf(HasSubstr("2,000 examples/s"), HasSubstr("loss 0.1000"),
                     HasSubstr("AUC 0.9125"), HasSubstr("00:03 left")));
-  EXPECT_THAT(report.Progress(5000, {20, 2, 0.0, 5000, 2100}), HasSubstr("1,000 examples/s"));
+  EXPECT_THAT(report.Progress(5000, {20, 2, 0.0, 5000, 2100}), HasSubstr("2,000 examples/s"));
   EXPECT_THAT(report.Progress(8000, {20, 2, 0.0, 5000, 2100}),
-              AllOf(HasSubstr("0 examples/s"), Not(HasSubstr("loss"))));
+              AllOf(HasSubstr(" 0 examples/s"), Not(HasSubstr("loss"))));
   const std::vector<nlohmann::json> lines = Metrics();
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0]["time"], 2.0);
   EXPECT_EQ(lines[0]["train_loss"], 0.5);
   EXPECT_EQ(lines[1]["eval_auc"], 0.9125);
   EXPECT_EQ(lines[1]["eval_examples"], 16281);
-  EXPECT_EQ(lines[2]["examples_per_second"], 1000.0);
+  EXPECT_FALSE(lines[1].contains("eval_undefined"));
+  EXPECT_EQ(lines[2]["examples_per_second"], 2000.0);
   EXPECT_TRUE(lines[3]["train_loss"].is_null());
   EXPECT_EQ(report.TakeTrouble(), std::nullopt);
+}
+
+TEST_F(RunReportTest, NoSpeedIsThatOfAnInstant) {
+  RunReport report(*files_, "out", job_, "", false);
+  report.Begin(0, {});
+  EXPECT_THAT(report.Progress(20, {1, 0, 0.1, 60'000, 60}), Not(HasSubstr("examples/s")));
+  // Heartbeats of a second, 100,000 examples each; at the end of an epoch all is known.
+  for (int second = 1; second <= 5; ++second) {
+    ProgressState state{.clock = 10 * second, .epoch_progress = 0.1};
+    state.examples = 100'000 * static_cast<uint64_t>(second);
+    report.Progress(second * 1000, state);
+  }
+  report.Progress(5020, {51, 1, 0, 560'000, 60});
+  report.GoOn(9000);  // It was evaluated.
+  report.Progress(9010, {52, 1, 0, 561'000, 60});
+  for (const nlohmann::json& line : Metrics()) {
+    if (line["time"] == 0.02) {
+      EXPECT_TRUE(line["examples_per_second"].is_null());
+      continue;
+    }
+    EXPECT_GT(line["examples_per_second"], 99'000) << line;
+    EXPECT_LT(line["examples_per_second"], 140'000) << line;
+  }
+}
+
+TEST_F(RunReportTest, OtherFiguresThanTheAucAreShownAndMissingOnesSayWhy) {
+  RunReport report(*files_, "out", job_, "", false);
+  report.Begin(0, {});
+  report.Progress(1000, {10, 0, 0.5, 100, 60});
+  Evaluation evaluation{.examples = 90};
+  evaluation.figures = {{"hr@10", 0.375, "2 of 9 groups have no label 1 and are left out"},
+                        {"ece", kNan, "all weights are 0"},
+                        {"rmse", kNan, "all weights are 0"}};
+  FillKnownFigures(&evaluation);
+  report.Evaluated(1000, {10, 0, 0.5, 100, 60}, evaluation);
+  EXPECT_THAT(report.Progress(2000, {20, 0, 0.9, 200, 100}), HasSubstr("hr@10 0.3750"));
+  EXPECT_EQ(Describe(evaluation),
+            "hr@10 0.375000, ece undefined (all weights are 0), rmse undefined over 90 examples");
+  const nlohmann::json why = {{"ece", "all weights are 0"}, {"rmse", "all weights are 0"}};
+  EXPECT_EQ(Metrics()[1]["eval_undefined"], why);
+  RunSummary summary;
+  summary.evaluation = evaluation;
+  summary.eval_sets = {{"eval", evaluation}, {"late", evaluation}};
+  summary.best_step = 10;
+  summary.best_metric = "hr@10";
+  summary.best_value = 0.375;
+  summary.best_auc = summary.best_logloss = kNan;
+  ASSERT_TRUE(WriteSummary(*files_, "out", summary).ok());
+  const nlohmann::json json =
+      nlohmann::json::parse(*ReadWholeFile(*files_, "out/summary.json", 1u << 20));
+  EXPECT_EQ(json["eval_undefined"], why);
+  EXPECT_EQ(json["eval_sets"]["late"]["metrics"]["hr@10"], 0.375);
+  EXPECT_EQ(json["eval_sets"]["late"]["undefined"], why);
+  EXPECT_EQ(json["best_metric"], "hr@10");
+  EXPECT_EQ(json["best_value"], 0.375);
+  EXPECT_THAT(SummaryTable(summary, "out"),
+              AllOf(HasSubstr("eval ece      undefined: all weights are 0"),
+                    HasSubstr("eval rmse     undefined\n"), HasSubstr("eval of late  hr@10 0.375"),
+                    HasSubstr("step 10, hr@10 0.375000; not kept"), Not(HasSubstr("nan"))));
+}
+
+TEST_F(RunReportTest, TheJobAsItWasGivenIsKept) {
+  RunReport report(*files_, "out", job_, "{\"seed\": 3}\n", false);
+  EXPECT_EQ(*ReadWholeFile(*files_, "out/job_as_given.json", 1u << 20), "{\"seed\": 3}\n");
 }
 
 TEST_F(RunReportTest, LinesGoOnWhenAFullDiskHasSpaceAgain) {
@@ -97,7 +171,7 @@ TEST_F(RunReportTest, LinesGoOnWhenAFullDiskHasSpaceAgain) {
   std::unique_ptr<FileSystem> memory = NewMemoryFileSystem();
   ASSERT_TRUE(memory->MakeDirectories("out").ok());
   files_ = NewFaultFileSystem(std::move(memory), full, clock);
-  RunReport report(*files_, "out", job_, false);
+  RunReport report(*files_, "out", job_, "", false);
   report.Begin(0, {});
   report.Progress(1000, {10, 0, 0.5, 100, 50});
   clock->now_ms += 1000;
@@ -119,13 +193,13 @@ TEST_F(RunReportTest, LinesGoOnWhenAFullDiskHasSpaceAgain) {
 
 TEST_F(RunReportTest, MaxStepsCountsWhereItEndsTheJobFirst) {
   job_.train.max_steps = 100;
-  RunReport report(*files_, "out", job_, false);
+  RunReport report(*files_, "out", job_, "", false);
   report.Begin(0, {50, 0, 0, 0, 0});  // Resumed half way.
   EXPECT_THAT(report.Progress(10000, {75, 0, 0.1, 100, 1}), HasSubstr("00:10 left"));
 }
 
 TEST_F(RunReportTest, EpochsCountFromOneForPeople) {
-  RunReport report(*files_, "out", job_, false);
+  RunReport report(*files_, "out", job_, "", false);
   report.Begin(0, {});
   ProgressState state{10, 0, 0.5, 100, 1};
   EXPECT_THAT(report.Progress(1000, state), HasSubstr("epoch 1/4"));
@@ -164,9 +238,10 @@ TEST_F(RunReportTest, RowsOfTablesAndParametersOfLayersAreTwoThings) {
 
 TEST_F(RunReportTest, AResumedRunAddsToItsMetrics) {
   for (const bool continued : {false, true, true, false}) {
-    RunReport report(*files_, "out", job_, continued);
+    RunReport report(*files_, "out", job_, "", continued);
     report.Begin(0, {});
-    report.Progress(1, {});
+    EXPECT_EQ(report.Progress(1, {}), "") << "nothing is known yet";
+    report.Progress(2, {1, 0, 0.1, 10, 7});
     if (!continued) {
       EXPECT_EQ(Metrics().size(), 1u);
     } else {
@@ -203,12 +278,13 @@ TEST_F(RunReportTest, SummaryHasNoNan) {
   EXPECT_EQ(json["digest"], "00000000000000ab0000000000000001");
   const std::string table = SummaryTable(summary, "out");
   EXPECT_THAT(table, AllOf(HasSubstr("eval logloss"), HasSubstr("Done."), Not(HasSubstr("nan")),
-                           HasSubstr("eval AUC      undefined: all 10 labels are 0"),
+                           HasSubstr("eval AUC       undefined: all 10 labels are 0"),
                            HasSubstr("eval group_auc"), HasSubstr("0.750000 (3 of 5 groups")));
   // Under softmax nobody asked for one.
   summary.evaluation = Evaluation{.examples = 10, .figures = {{"logloss", kNan}}};
   EXPECT_THAT(SummaryTable(summary, "out"),
-              AllOf(Not(HasSubstr("AUC")), HasSubstr("eval logloss  undefined over 10 examples")));
+              AllOf(Not(HasSubstr("AUC")), HasSubstr("eval logloss  undefined\n"),
+                    HasSubstr("eval examples 10\n")));
 }
 
 }  // namespace

@@ -10,7 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/protocol/manifest.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/status_messages.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {
@@ -35,6 +39,23 @@ TEST_F(SchedulerNodeTest, ALostWorkerThatNobodyReplacesEndsTheJobByName) {
                     HasSubstr("step 4, checkpoint out/checkpoint/step_0000000004")));
   EXPECT_EQ(cluster_->member("server a").client.exit_status(), 3);
   EXPECT_THAT(cluster_->member("server a").client.reason(), HasSubstr("worker 0"));
+}
+
+// The wait for another worker, of which a scheduler that comes back later still knows.
+TEST_F(SchedulerNodeTest, HowLongTheJobStoodIsCountedOnByAnotherScheduler) {
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
+  cluster_->member("worker b").cut_off = true;
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("is lost"); }));
+  ASSERT_FALSE(cluster_->RunUntil([&] { return node().done(); }, 2500));
+  cluster_->Add(Role::kWorker, "worker c");
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->Noticed("the job goes on from"); }));
+  cluster_->StartScheduler();
+  ExpectDone();
+  const std::string summary = cluster_->summary(), name = "\"stood_seconds\": ";
+  const size_t at = summary.find(name);
+  ASSERT_NE(at, std::string::npos) << summary;
+  EXPECT_NEAR(std::stod(summary.substr(at + name.size())), 2.55, 0.05);
 }
 
 TEST_F(SchedulerNodeTest, AnotherTakesThePlaceOfALostWorkerAndAllGoBackToTheCheckpoint) {
@@ -136,6 +157,29 @@ TEST_F(SchedulerNodeTest, ASchedulerWhoseMachineWasDownGoesBackToTheCheckpoint) 
   ExpectDone();
   EXPECT_THAT(cluster_->transcript(), HasSubstr("load out/checkpoint/step_0000000004 at 4\n"));
   EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps\": 20"));
+  EXPECT_THAT(cluster_->summary(), Not(HasSubstr("\"steps_again\": 0")));
+}
+
+// Their heartbeats may say nothing of the last steps: who is left says it when it goes back.
+TEST_F(SchedulerNodeTest, StepsThatNobodyHadHeardOfAreCountedAsTrainedAgain) {
+  options_.job.checkpoint.every_steps = 4;
+  options_.job.cluster.replace_after_s = 3000;
+  Start();
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 6; }));
+  cluster_->answer = [](ScriptedMember& member,
+                        const Command& command) -> std::optional<CommandDone> {
+    if (command.command != CommandKind::kLoad || member.called != "worker a") {
+      return std::nullopt;
+    }
+    member.clock = command.until;
+    CommandDone done;
+    done.clock = 104;  // So far it had come.
+    return done;
+  };
+  cluster_->member("worker b").cut_off = true;
+  cluster_->Add(Role::kWorker, "worker c");
+  ExpectDone();
+  EXPECT_THAT(cluster_->summary(), HasSubstr("\"steps_again\": 100,"));
 }
 
 // Somebody has asked for more workers than come; one that is there is lost and replaced meanwhile:
@@ -176,6 +220,36 @@ TEST_F(SchedulerNodeTest, AStateThatCannotBeReadIsSaidAndNotUsed) {
   Start();
   ExpectDone();
   EXPECT_TRUE(cluster_->Noticed("out/scheduler.state"));
+}
+
+TEST_F(SchedulerNodeTest, WhatUnfinishedSavesHaveLeftBehindGoes) {
+  options_.job.checkpoint.every_steps = 4;
+  const auto half = [&](const std::string& name) {
+    ASSERT_TRUE(files_->MakeDirectories("out/checkpoint/" + name).ok());
+    ASSERT_TRUE((*files_->Create("out/checkpoint/" + name + "/shard_000.snapshot"))->Close().ok());
+  };
+  half("step_0000000300");
+  half("another's");
+  Start();
+  EXPECT_FALSE(files_->Exists("out/checkpoint/step_0000000300"));
+  EXPECT_TRUE(cluster_->Noticed("removed 1 unfinished checkpoint that saves have left behind"));
+  // Of a save that was under way when the members went on without their scheduler.
+  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker a").clock >= 6; }));
+  half("step_0000000400");
+  ExpectDone();
+  EXPECT_FALSE(files_->Exists("out/checkpoint/step_0000000400"));
+  EXPECT_TRUE(files_->Exists("out/checkpoint/step_0000000020/manifest.json"));
+  EXPECT_TRUE(files_->Exists("out/checkpoint/another's/shard_000.snapshot"));
+}
+
+TEST_F(SchedulerNodeTest, AtTheEndNothingIsLeftOfRowsThatWereOnTheirWay) {
+  // Of a scheduler that died in the middle of a change of members.
+  ASSERT_TRUE(files_->MakeDirectories("out/checkpoint/moves_of_view_3").ok());
+  ASSERT_TRUE(
+      WriteFileAtomically(*files_, "out/checkpoint/moves_of_view_3/shard_0.rows", "rows").ok());
+  Start();
+  ExpectDone();
+  EXPECT_THAT(*files_->List("out/checkpoint"), ElementsAre(CheckpointName(20)));
 }
 
 }  // namespace

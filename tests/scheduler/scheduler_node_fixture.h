@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "common/job/job_spec.h"
 #include "common/platform/file_system.h"
 #include "scheduler/scheduler_node.h"
 #include "tests/scheduler/scripted_cluster.h"

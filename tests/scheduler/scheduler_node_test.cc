@@ -10,6 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/board_messages.h"
 #include "common/protocol/manifest.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
@@ -267,15 +271,6 @@ TEST_F(SchedulerNodeTest, WhileTheSchedulerItselfStoodStillNobodyWasSilent) {
   ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
   cluster_->now += 50'000;
   ExpectDone();
-}
-
-TEST_F(SchedulerNodeTest, AMembersFailureIsTheJobs) {
-  Start();
-  ASSERT_TRUE(cluster_->RunUntil([&] { return cluster_->member("worker b").clock >= 3; }));
-  cluster_->member("worker b").client.Fail(2, "data.csv:7:3: 'x'");
-  ExpectFailed(2);
-  EXPECT_EQ(node().exit_reason(), "worker 1 (worker b): data.csv:7:3: 'x'");
-  EXPECT_EQ(cluster_->member("server a").client.exit_status(), 2);
 }
 
 TEST_F(SchedulerNodeTest, ARefusedCommandEndsTheJob) {

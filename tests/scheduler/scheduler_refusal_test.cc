@@ -2,9 +2,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
+#include "common/job/job_file.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/precision.h"
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/board_messages.h"
 #include "common/protocol/manifest.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+#include "scheduler/members/validate_cluster.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {
@@ -29,6 +40,53 @@ TEST_F(SchedulerNodeTest, WhatDoesNotFitIsRefusedBeforeAnythingIsWritten) {
   options_.job.parallel.parallel_mode = ParallelMode::kStandAlone;
   EXPECT_THAT(Refused(1, 2).message(), HasSubstr("stand_alone"));
   EXPECT_FALSE(files_->Exists("out"));
+}
+
+TEST_F(SchedulerNodeTest, WhatTheNumberOfWorkersMakesWrongIsRefused) {
+  options_.job.parallel.interleave_num = 8;  // Of 16 examples of a step.
+  EXPECT_TRUE(Refused(1, 2).ok());
+  EXPECT_THAT(Refused(1, 4).message(), AllOf(HasSubstr("parallel.interleave_num is 8"),
+                                             HasSubstr("--workers=4"), HasSubstr("4 examples")));
+  options_.job.train.micro_batches = 2;
+  EXPECT_THAT(Refused(1, 2).message(), HasSubstr("8 examples of a step in 2 parts"));
+}
+
+// A search may or may not cut a layer: that is known with the number of workers.
+TEST(ValidateClusterTest, WhatASearchCutsGoesTogetherWithTheRest) {
+  const auto fits = [](const std::string& hidden) {
+    const Result<Job> job = ParseJob(
+        R"({"data": {"train": ["a"], "format": "libsvm"}, "model": {"layers": [
+              {"name": "e", "kind": "embedding", "table": "t"},
+              {"name": "h", "inputs": ["e"], "units": )" +
+            hidden + R"(}, {"name": "out", "inputs": ["h"], "units": 1}],
+              "tables": [{"name": "t", "dim": 1024}]},
+            "parallel": {"parallel_mode": "auto_parallel", "dense_exchange": "allreduce",
+                         "enable_parallel_optimizer": true}, "train": {"batch_size": 16}})",
+        "job.json", {});
+    EXPECT_TRUE(job.ok()) << job.status().message();
+    return ValidateCluster(*job, 1, 4);
+  };
+  EXPECT_TRUE(fits("2").ok());
+  EXPECT_THAT(fits("65536").message(),
+              AllOf(HasSubstr("parallel.enable_parallel_optimizer"), HasSubstr("cuts layers")));
+}
+
+TEST_F(SchedulerNodeTest, SettingsThatCountForNothingOnACpuAreWarnedOf) {
+  options_.job.model.dense_target = "cuda";
+  options_.job.model.precision = Precision::kTf32;
+  Start();
+  cluster_->answer = [](ScriptedMember& member,
+                        const Command& command) -> std::optional<CommandDone> {
+    if (member.role != Role::kWorker || command.command != CommandKind::kInitDense) {
+      return std::nullopt;
+    }
+    CommandDone done;
+    done.arithmetic = "avx2 vectors";
+    return done;
+  };
+  ExpectDone();
+  EXPECT_TRUE(cluster_->Noticed("warning: model.dense_target = cuda has no effect"));
+  EXPECT_TRUE(cluster_->Noticed("warning: model.precision = tf32 has no effect"));
 }
 
 TEST_F(SchedulerNodeTest, AnotherJobsCheckpointIsRefused) {
@@ -91,9 +149,13 @@ TEST_F(SchedulerNodeTest, AStrangersFramesChangeNothing) {
 TEST_F(SchedulerNodeTest, WhoGivesUpBeforeTheClusterIsCompleteIsNamed) {
   options_.with_members = false;
   Start();
-  ScriptedMember& worker = cluster_->Add(Role::kWorker, "w");
-  for (int turn = 0; turn < 3; ++turn) cluster_->Turn();  // It joins.
-  node().OnFrame(worker.self, EncodeMessage(Abort{2, "train.csv:1: 'x'"}));
+  for (const char* name : {"v", "w"}) {
+    ScriptedMember& worker = cluster_->Add(Role::kWorker, name);
+    for (int turn = 0; turn < 3; ++turn) cluster_->Turn();  // It joins.
+    ASSERT_FALSE(node().done()) << "both workers have to say so";
+    node().OnFrame(worker.self, EncodeMessage(Abort{2, "train.csv:1: 'x'"}));
+  }
+  EXPECT_TRUE(cluster_->Noticed("worker (v) cannot go on: train.csv:1: 'x'; its place is free"));
   ExpectFailed(2);
   EXPECT_EQ(node().exit_reason(), "worker (w): train.csv:1: 'x'");
 }

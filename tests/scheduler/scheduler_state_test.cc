@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {
@@ -141,6 +143,8 @@ TEST_F(SchedulerStateTest, EachContradictionOfTheJobIsNamed) {
       {"and is at step 9223372036854775807",
        [](auto& s) { s.job.plan.position.clock = 0x7fffffffffffffff; }},
       {"a step that is to come", [](auto& s) { s.job.plan.saved = 5; }},
+      {"a step that cannot have been", [](auto& s) { s.job.reached = -1; }},
+      {"a step that cannot have been", [](auto& s) { s.job.reached = 0x7fffffffffffffff; }},
       {"out of order", [](auto& s) { s.job.plan.due = {JobStep::kTrain}; }},
       {"out of order",
        [](auto& s) {

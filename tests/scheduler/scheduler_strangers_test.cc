@@ -6,6 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
 #include "tests/scheduler/scheduler_node_fixture.h"
 
 namespace hdps {

@@ -7,7 +7,14 @@
 #include <utility>
 
 #include "common/base/show_number.h"
+#include "common/job/job_file.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/protocol/manifest.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 namespace {
@@ -49,7 +56,7 @@ Job ScriptedJob() {
 
 ScriptedCluster::ScriptedCluster(const ScriptedOptions& options, FileSystem& files)
     : options_(options), files_(files) {
-  StartScheduler();
+  StartScheduler(/*same_run=*/false);
   if (!options.with_members) return;
   for (uint32_t s = 0; s < options.num_servers; ++s) {
     Add(Role::kServer, std::string("server ") + static_cast<char>('a' + s));
@@ -59,11 +66,12 @@ ScriptedCluster::ScriptedCluster(const ScriptedOptions& options, FileSystem& fil
   }
 }
 
-void ScriptedCluster::StartScheduler() {
+void ScriptedCluster::StartScheduler(bool same_run) {
   node.reset();
   const ScriptedOptions& options = options_;
   SchedulerOptions scheduler;
   scheduler.boot = boot;
+  scheduler.same_run = same_run;
   scheduler.job = std::make_shared<const Job>(options.job);
   scheduler.out = "out";
   scheduler.num_servers = options.num_servers;
@@ -219,7 +227,7 @@ void ScriptedCluster::CarryOut(ScriptedMember& member, const Command& command) {
       member.pause = true;
       break;
     case CommandKind::kLoad:
-      member.clock = command.until;
+      done.clock = std::exchange(member.clock, command.until);
       break;
     case CommandKind::kEvaluate:
       Score(member.client.rank(), &done);
@@ -236,7 +244,7 @@ void ScriptedCluster::CarryOut(ScriptedMember& member, const Command& command) {
       break;
   }
   done.id = command.id;
-  done.clock = member.clock;
+  if (command.command != CommandKind::kLoad) done.clock = member.clock;
   member.client.Answer(done);
 }
 

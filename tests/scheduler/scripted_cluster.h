@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/job_spec.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/command_messages.h"
 #include "common/protocol/membership_client.h"
-#include "common/protocol/messages.h"
 #include "scheduler/scheduler_node.h"
 
 namespace hdps {
@@ -53,8 +53,8 @@ class ScriptedCluster {
   ScriptedMember& member(const std::string& name);
 
   std::string boot = "one";  // Of the scheduler's machine.
-  // Another process of the scheduler takes the place of the one at hand.
-  void StartScheduler();
+  // Another process of the scheduler takes the place of the one at hand, within the run or not.
+  void StartScheduler(bool same_run = true);
 
   void Turn();
   // The scheduler does nothing for so long; what members say meanwhile it hears when it is back.

@@ -44,7 +44,7 @@ class Simulation {
       for (uint32_t w = 0; w < workers_.size(); ++w) {
         if (random_.Below(3) == 0) Turn(w);
       }
-      if (!round_.Disagreement().empty()) return round_.Disagreement();
+      if (const auto odd = round_.OddOneOut()) return round_.Disagreement(*odd);
       if (round_.complete()) return Check();
     }
     return "the round never ended";
@@ -161,11 +161,30 @@ TEST(TrainRound, DifferentEndsOfOneEpochAreAFault) {
   TrainRound round(2, 0, 100);
   round.TakeOrders(0);
   round.OnTrained(0, Trained(10, true));
-  EXPECT_EQ(round.Disagreement(), "");
+  EXPECT_FALSE(round.OddOneOut());
   round.OnTrained(1, Trained(11, true));
-  EXPECT_NE(round.Disagreement().find("worker 0 came to the end of the epoch at step 10"),
+  EXPECT_EQ(round.OddOneOut(), 0u);
+  EXPECT_NE(round.Disagreement(0).find("worker 0 came to the end of the epoch at step 10"),
             std::string::npos);
   EXPECT_FALSE(round.complete());
+}
+
+TEST(TrainRound, WhoStandsAloneIsToldFromTheOthers) {
+  for (const Clock clock : {9, 11, 90}) {
+    TrainRound round(3, 0, 100);
+    round.TakeOrders(0);
+    round.OnTrained(0, Trained(10, true));
+    round.OnTrained(2, Trained(10, true));
+    EXPECT_FALSE(round.OddOneOut());
+    round.OnTrained(1, Trained(clock, true));
+    EXPECT_EQ(round.OddOneOut(), 1u) << clock;
+  }
+  TrainRound round(2, 0, 100);
+  round.TakeOrders(0);
+  round.OnTrained(0, Trained(10, true));
+  round.OnProgress(1, 11);
+  EXPECT_EQ(round.OddOneOut(), 1u) << "it is behind an end that another has seen";
+  EXPECT_NE(round.Disagreement(1).find("worker 1 is at step 11"), std::string::npos);
 }
 
 // One that has answered the first of two orders is still at the second.

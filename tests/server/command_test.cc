@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_file.h"
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"
 #include "gtest/gtest.h"

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/spec/checkpoint_spec.h"
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"
 #include "gtest/gtest.h"

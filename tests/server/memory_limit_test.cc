@@ -1,16 +1,17 @@
 // What a server foresees to take, and the limit it keeps to.
 #include "server/server_memory_limit.h"
 
-#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 
+#include "common/job/job_file.h"
 #include "common/job/model_graph.h"
 #include "common/platform/random.h"
 #include "server_harness.h"
+#include "tests/logged_lines.h"
 
 namespace hdps {
 namespace {
@@ -48,6 +49,23 @@ TEST(ServerMemoryLimit, ForeseesRowsThatItIsToldOf) {
   half.own_shards = 16;
   EXPECT_EQ(PlanMemory(JobWith({}), half, 0).rows, plan.rows / 2);
   EXPECT_EQ(PlanMemory(JobWith({}), half, 0).requests, plan.requests / 2);
+}
+
+TEST(ServerMemoryLimit, RefusesWhatTheSettingsAskBeyondTheMachine) {
+  const Job job = JobWith({"model.policy.admit_after=2", "model.policy.admit_sketch_bytes=100TiB",
+                           "model.hidden=[65536,65536]"});
+  const std::vector<MemoryPart> all = MemoryOfServers(job, 32), half = MemoryOfServers(job, 16);
+  // Lazy Adam keeps two floats of state beside each weight, and little else.
+  const double weights = 4.0 * static_cast<double>(DenseFloats(job));
+  EXPECT_NEAR(static_cast<double>(all[0].bytes), 3 * weights, 0.02 * weights);
+  EXPECT_EQ(all[1].bytes, uint64_t{200} << 40);  // Of both tables.
+  EXPECT_EQ(half[0].bytes, all[0].bytes / 2);
+  EXPECT_EQ(half[1].bytes, all[1].bytes / 2);
+  const auto made = ServerMemoryLimit::Make(job, OptionsOf(), *NewMemoryFileSystem());
+  ASSERT_EQ(made.status().code(), Code::kInvalidArgument);
+  EXPECT_THAT(made.status().message(),
+              HasSubstr("server 0 cannot have the memory that the job asks for: 200 TiB for "
+                        "sketches of keys without a row (policy.admit_sketch_bytes); there are "));
 }
 
 TEST(ServerMemoryLimit, ForeseesDenseLayersAndTheirRequests) {
@@ -166,30 +184,18 @@ TEST(ServerMemoryLimit, RefusesALimitThatCannotBeKeptWithTheRowsToCome) {
   EXPECT_EQ(WhyLimitIsTooSmall(capped, many, 20 << 20), "");
 }
 
-// Keeps what is logged.
-class Lines : public google::LogSink {
- public:
-  Lines() { google::AddLogSink(this); }
-  ~Lines() override { google::RemoveLogSink(this); }
-  void send(google::LogSeverity, const char*, const char*, int, const google::LogMessageTime&,
-            const char* message, size_t length) override {
-    text.append(message, length) += '\n';
-  }
-  std::string text;
-};
-
 // A job that was saved with more rows goes on, and it is said.
 TEST(ServerMemoryLimit, WarnsOfACheckpointsRows) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const Result<std::unique_ptr<ServerMemoryLimit>> memory =
       ServerMemoryLimit::Make(JobWith({"cluster.memory_limit=128MiB"}), OptionsOf(), *files);
   ASSERT_TRUE(memory.ok());
-  Lines lines;
+  LoggedLines lines;
   (*memory)->WarnIfTooSmallFor(4'000'000);
-  EXPECT_EQ(lines.text, "");
+  EXPECT_EQ(lines.text(), "");
   (*memory)->WarnIfTooSmallFor(40'000'000);
-  EXPECT_THAT(lines.text, HasSubstr("a checkpoint of 40000000 rows"));
-  EXPECT_THAT(lines.text, HasSubstr("give at least"));
+  EXPECT_THAT(lines.text(), HasSubstr("a checkpoint of 40000000 rows"));
+  EXPECT_THAT(lines.text(), HasSubstr("give at least"));
 }
 
 TEST(ServerMemoryLimit, TheJobsFolderGoesFirst) {

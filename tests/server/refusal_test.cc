@@ -97,6 +97,30 @@ TEST_F(Refusal, StrangersAndOtherViews) {
   EXPECT_EQ(server_.node().counters().pushes, 0u);
 }
 
+// An answer costs far more than a damaged frame, which gets none.
+TEST_F(Refusal, AFloodOfStrangersGetsFewAnswers) {
+  const PullRequest pull = server_.PullOf(0, PullMode::kTrain, kRows);
+  server_.replies().clear();
+  server_.set_frame_view(4);  // For which all have to wait.
+  const auto flood = [&] {
+    for (uint64_t i = 0; i < 1000; ++i) server_.FromPeer({5000 + i % 300}, pull, 1);
+    for (uint64_t i = 0; i < 1000; ++i) server_.FromPeer({5000 + i % 300}, Probe(), 1);
+    const size_t answers = server_.replies().size();
+    server_.replies().clear();
+    return answers;
+  };
+  EXPECT_EQ(flood(), 16u);
+  EXPECT_EQ(flood(), 0u);
+  EXPECT_EQ(server_.node().counters().dropped, 4000u);
+  server_.FromPeer(ServerHarness::WorkerPeer(0), pull, 2);
+  const auto reply = server_.TakeReply<PullReply>(2);
+  ASSERT_TRUE(reply.has_value()) << "a member is answered as ever";
+  EXPECT_EQ(reply->code, Code::kUnavailable);
+  server_.Tick();
+  server_.replies().clear();
+  EXPECT_EQ(flood(), 16u);
+}
+
 TEST_F(Refusal, RowsBeforeAnyView) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
   const std::unique_ptr<Executor> executor = NewInlineExecutor();
@@ -163,6 +187,27 @@ TEST_F(Refusal, AServerThatMissedTheFirstViewHasItsRows) {
   }
 }
 
+// A worker's clocks and sequences cost the others no step: what contradicts what is known of it is
+// refused, and of a clock that nobody can have reached nothing is taken.
+TEST_F(Refusal, PushesAndClocksThatCannotBeAreNotTaken) {
+  ServerHarness server({.job = TestJob(Mode::kSync), .workers = 2});
+  const auto code = [&](uint64_t push) { return server.TakeReply<PushAck>(push)->code; };
+  for (const uint32_t worker : {0u, 1u}) {
+    EXPECT_EQ(code(server.Push(worker, 0, 0, 1, kRows)), Code::kOk);
+  }
+  EXPECT_EQ(code(server.Push(0, 0, 0, 1, kRows)), Code::kOk) << "a repeat";
+  EXPECT_EQ(code(server.Push(0, 7, 0, 1, kRows)), Code::kCorruption) << "of a step without it";
+  EXPECT_EQ(code(server.Push(0, 0, 1, 1, kRows)), Code::kCorruption) << "a sequence of another";
+  for (const Clock clock :
+       {Clock{20}, (Clock{1} << 62) - 2, std::numeric_limits<Clock>::max() - 1}) {
+    EXPECT_FALSE(server.TakeReply<AdvanceAck>(server.Advance(0, clock)).has_value()) << clock;
+  }
+  EXPECT_EQ(code(server.Push(1, 1, 1, 1, kRows)), Code::kOk);
+  EXPECT_EQ(server.node().counters().steps, 1u) << "worker 0 has not pushed the second one";
+  EXPECT_EQ(code(server.Push(0, 1, 1, 1, kRows)), Code::kOk);
+  EXPECT_EQ(server.node().counters().steps, 2u);
+}
+
 TEST_F(Refusal, AWorkerThatLeavesIsForgottenAndItsPlaceTaken) {
   Job job = TestJob(Mode::kSync);
   ServerHarness server({.job = job, .workers = 2});
@@ -216,7 +261,7 @@ TEST_F(Refusal, DamagedRequestsNeverStopTheServer) {
     frame.header.view = 3;
     frame.header.request_id = 1;
     frame.header.sender = 1000;
-    SealFrame(frame);
+    ChecksumFrame(frame);
     if (!CheckFrame(frame).ok()) continue;  // The transport drops it.
     server_.FromPeer(ServerHarness::WorkerPeer(0), frame);
     server_.replies().clear();

@@ -20,7 +20,9 @@ TEST(RequestPlan, RowsAndTheirPositionsFitOneFrame) {
   const auto plan = [&](uint32_t num_keys) {
     return PlanRequest(job, {1}, RowShape::kWeights, {{{0}, num_keys, 1, {num_keys}}});
   };
-  constexpr uint64_t kKeysMax = (kFrameBytesMax - kEnvelopeBytesMax) / 8;
+  // A weight each, and in a push its key.
+  constexpr uint64_t kKeysMax =
+      (kFrameBytesMax - kEnvelopeBytesMax) / (sizeof(float) + sizeof(Key));
   EXPECT_TRUE(plan(kKeysMax).ok());
   const Status refused = plan(kKeysMax + 1).status();
   EXPECT_EQ(refused.code(), Code::kResourceExhausted);

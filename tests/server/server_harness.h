@@ -12,13 +12,28 @@
 #include <vector>
 
 #include "common/base/bounded_queue.h"
+#include "common/base/shard_map.h"
+#include "common/job/job_spec.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/init_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
 #include "gtest/gtest.h"
 #include "server/server_node.h"
 
 namespace hdps {
+
+enum class Mode : uint8_t;
 
 // Keeps background work until it is told to do it.
 class LaterExecutor : public Executor {
@@ -85,7 +100,7 @@ inline TableSpec TableOf(const std::string& name, uint32_t dim, OptimizerKind ki
   TableSpec table;
   table.name = name;
   table.dim = dim;
-  table.optimizer.kind = kind;
+  table.optimizer.record = &RecordOf(kind);
   table.optimizer.learning_rate = 1;
   table.init.kind = InitKind::kZeros;
   return table;

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <span>
 
-#include "common/protocol/messages.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/status_messages.h"
 
 namespace hdps::sim {
 namespace {
@@ -66,7 +68,7 @@ void Harm(Frame* frame, const Draw& draw) {
     default:
       ChangeBytes(PartOf(frame, draw), draw);
   }
-  SealFrame(*frame);
+  ChecksumFrame(*frame);
 }
 
 Attacker::Attacker(SimNetwork* network, uint64_t seed, AttackAs as)

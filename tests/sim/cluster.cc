@@ -6,12 +6,25 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+
 namespace hdps::sim {
 namespace {
 
 // A primary without its knowledge, while a worker has not heard of it either.
 bool MayBeReplaced(const ClusterOptions& options) {
   return options.cut_off_at >= 0 || (options.replicas > 0 && !options.faults.empty());
+}
+
+std::shared_ptr<const Job> OtherJobThan(ClusterOptions options) {
+  ++options.epochs;
+  return JobOf(options);
 }
 
 }  // namespace
@@ -74,19 +87,20 @@ Cluster::Cluster(const ClusterOptions& options, FileSystem* files)
       chance_(MixBits(options.seed ^ 0xfa17u) + options.incarnation),
       tally_({options.mode, options.staleness_bound, options.num_workers, options.rows_leave,
               MayBeReplaced(options)}),
-      network_(MixBits(options.seed) + options.incarnation, options.weather) {
+      network_(MixBits(options.seed) + options.incarnation, options.weather),
+      launcher_(options.restart_after_ms, options.launcher_sabotage) {
   network_.OnSend([this](PeerId from, PeerId to, Frame* frame) { Spy(from, to, *frame); });
-  StartScheduler();
+  StartScheduler(/*same_run=*/false);
   servers_.resize(options.num_servers);
   workers_.resize(options.num_workers);
-  for (uint32_t s = 0; s < options.num_servers; ++s) wanted_.insert({Role::kServer, s});
-  for (uint32_t w = 0; w < options.num_workers; ++w) wanted_.insert({Role::kWorker, w});
-  for (const auto& [role, rank] : wanted_) {
+  for (uint32_t s = 0; s < options.num_servers; ++s) launcher_.Want({Role::kServer, s}, 0);
+  for (uint32_t w = 0; w < options.num_workers; ++w) launcher_.Want({Role::kWorker, w}, 0);
+  for (const Place& who : launcher_.wanted()) {
     if (options.starts_within_ms > 0) {
       const auto within = static_cast<uint64_t>(options.starts_within_ms);
-      restart_at_[{role, rank}] = static_cast<TimeMs>(chance_.Below(within));
-    } else {
-      role == Role::kServer ? StartServer(rank) : StartWorker(rank);
+      launcher_.Want(who, static_cast<TimeMs>(chance_.Below(within)));
+    } else if (launcher_.StartsNow(who, std::nullopt, 0)) {
+      who.first == Role::kServer ? StartServer(who.second) : StartWorker(who.second);
     }
   }
   AddOutages();
@@ -131,13 +145,15 @@ TimeMs Cluster::DiskTakes(uint64_t place) {
   return 0;
 }
 
-void Cluster::StartScheduler() {
+void Cluster::StartScheduler(bool same_run) {
   SchedulerOptions scheduler;
   scheduler.job = job_;
   scheduler.out = kOut;
+  scheduler.same_run = same_run;
   scheduler.num_servers = options_.num_servers;
   scheduler.num_workers = options_.num_workers;
   scheduler.command_retry_ms = 100;
+  scheduler.same_run = scheduler_starts_at_.has_value();  // Another one of this cluster was killed.
   ProgressListener voice;
   voice.notice = [this](const std::string& line) {
     unconfirmed_ += line.find("has not confirmed the end") != std::string::npos;
@@ -145,23 +161,43 @@ void Cluster::StartScheduler() {
     scaled_ += line.find("the job goes on with") == 0;
     promoted_ += line.find("no step is lost") != std::string::npos;
     taken_over_ += line.find("the scheduler is back") == 0;
+    const std::string again = "the job is to stop: it trains to step ";
+    if (line.find(again) == 0) {
+      reached_ = std::max<Clock>(reached_, std::stoll(line.substr(again.size())));
+    }
     VLOG(1) << network_.now() << " " << line;
   };
+  scheduler.sabotage = options_.scheduler_sabotage;
   scheduler_files_ = FilesOf(kSchedulerPeer);
   Result<std::unique_ptr<SchedulerNode>> made =
       SchedulerNode::Make(scheduler, voice, *scheduler_files_);
   CHECK(made.ok()) << made.status().message();
   scheduler_ = *std::move(made);
+  clocks_told_.clear();
+  if (options_.told_again) scheduler_told_ = false;
   network_.Attach(kSchedulerPeer, kSchedulerAddress, scheduler_.get());
+}
+
+Place Cluster::NewPlace(Role role, int32_t rank) {
+  const bool server = role == Role::kServer;
+  const Place who{role, static_cast<uint32_t>(server ? servers_.size() : workers_.size())};
+  server ? void(servers_.emplace_back()) : void(workers_.emplace_back());
+  ranks_asked_[who] = rank;
+  return who;
+}
+
+int32_t Cluster::RankAskedBy(Place who) const {
+  const auto asked = ranks_asked_.find(who);
+  return asked == ranks_asked_.end() ? static_cast<int32_t>(who.second) : asked->second;
 }
 
 void Cluster::StartServer(uint32_t rank) {
   ServerNodeOptions server;
-  server.job = job_;
+  server.job = of_other_job_.contains({Role::kServer, rank}) ? OtherJobThan(options_) : job_;
   server.identity.self = NewPeer(Role::kServer, rank);
   server.identity.scheduler_address = kSchedulerAddress;
   server.identity.own_address = "ipc:///sim/server_" + std::to_string(rank);
-  server.identity.rank = rank < options_.num_servers ? static_cast<int32_t>(rank) : -1;
+  server.identity.rank = RankAskedBy({Role::kServer, rank});
   server.sabotage = options_.server_sabotage;
   const PeerId peer = server.identity.self;
   Server& process = servers_[rank];
@@ -199,10 +235,10 @@ void Cluster::StartWorker(uint32_t rank) {
   worker.peer = NewPeer(Role::kWorker, rank);
   worker.compute = std::make_unique<ScriptedWorker>(script, &tally_);
   WorkerNodeOptions node;
-  node.job = job_;
+  node.job = of_other_job_.contains({Role::kWorker, rank}) ? OtherJobThan(options_) : job_;
   node.identity.self = worker.peer;
   node.identity.scheduler_address = kSchedulerAddress;
-  node.identity.rank = rank < options_.num_workers ? static_cast<int32_t>(rank) : -1;
+  node.identity.rank = RankAskedBy({Role::kWorker, rank});
   worker.node = std::make_unique<WorkerNode>(node, worker.compute.get());
   worker.compute->Connect(worker.node.get());
   ScriptedWorker* compute = worker.compute.get();
@@ -216,6 +252,7 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
     View view;
     CHECK(DecodeMessage(frame, &view).ok());
     if (view.view.value > newest_view_.view.value) newest_view_ = view;
+    views_of_fewer_ += view.servers.size() < options_.num_servers;
     tally_.WentBack(view.restarts);
   } else if (kind == MessageKind::kCommand) {
     Command command;
@@ -223,7 +260,10 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
     VLOG(2) << network_.now() << " to " << PlaceOf(to) << " in view " << frame.header.view << ": "
             << command.id.value << " " << CommandKindName(command.command) << " until "
             << command.until;
-    loaded_ = loaded_ || command.command == CommandKind::kLoad;
+    if (command.command == CommandKind::kLoad && !std::exchange(loaded_, true) &&
+        options_.history_before) {
+      tally_.history() = *options_.history_before;
+    }
     if (command.command == CommandKind::kLoad && frame.header.view == newest_view_.view.value) {
       tally_.history().GoOn(command.until, static_cast<uint32_t>(newest_view_.workers.size()));
     }
@@ -236,6 +276,16 @@ void Cluster::Spy(PeerId from, PeerId to, const Frame& frame) {
       digests_.clear();
     }
     if (digest && frame.header.view == digest_view_) digest_commands_[to] = command.id;
+  } else if (kind == MessageKind::kHeartbeat) {
+    Heartbeat heartbeat;
+    CHECK(DecodeMessage(frame, &heartbeat).ok());
+    clocks_sent_[from][heartbeat.number] = {heartbeat.view, heartbeat.clock};
+  } else if (kind == MessageKind::kHeartbeatAck && from == kSchedulerPeer) {
+    HeartbeatAck ack;
+    CHECK(DecodeMessage(frame, &ack).ok());
+    // What is said in a view before the scheduler's is answered, and not believed.
+    const auto& [view, clock] = clocks_sent_[to][ack.number];
+    if (view == ack.view) clocks_told_[to] = clock;
   } else if (kind == MessageKind::kCommandDone) {
     CommandDone done;
     CHECK(DecodeMessage(frame, &done).ok());
@@ -273,12 +323,13 @@ bool Cluster::AllDone() const {
 Outcome Cluster::Run(TimeMs until) {
   const bool all_done = network_.RunUntil(until, [this] {
     Supervise();
-    return AllDone();
+    return AllDone() || ended_by_fault_ || !launcher_.GaveUp(network_.now()).empty();
   });
-  return Judge(all_done);
+  return Judge(all_done && AllDone());
 }
 
 void Cluster::RequestStop(uint64_t seed) {
+  stop_asked_ = true;
   Random random(MixBits(seed ^ 0x570bu));
   // A member that has not seen the first view yet simply leaves, which is another story.
   const bool all_in = std::all_of(workers_.begin(), workers_.end(),

@@ -9,12 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/file_system.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/view.h"
 #include "scheduler/scheduler_node.h"
 #include "server/server_node.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/faults.h"
+#include "tests/sim/launcher.h"
 #include "tests/sim/network.h"
 #include "tests/sim/scripted_worker.h"
 #include "tests/sim/tally.h"
@@ -43,8 +48,16 @@ struct ClusterOptions {
   bool since_late = false;
   Clock mistaken_at = -1;    // Worker 0 gives up at this clock.
   uint64_t incarnation = 0;  // Distinguishes the processes of a cluster that was started again.
-  // Above 0: processes that were killed, or ended with status 3, are started again, so long after.
+  // What was trained by a cluster whose files this one goes on with.
+  std::optional<StepHistory> history_before;
+  // Above 0: processes that were killed, or ended with status 3, are started again, the first time
+  // so long after.
   TimeMs restart_after_ms = 0;
+  LauncherSabotage launcher_sabotage;
+  // With kDrain: the launcher tells each scheduler that it starts in the drain so, too.
+  bool told_again = true;
+  bool never_fewer = false;  // A view of fewer servers than there were at first is a fault.
+  SchedulerSabotage scheduler_sabotage;
   // So many processes are killed, one after the other: servers, workers, or the scheduler.
   uint32_t kills = 0;
   bool kill_servers_only = false;
@@ -61,6 +74,8 @@ struct ClusterOptions {
   bool rows_leave = false;      // As in TallyTables().
   TimeMs starts_within_ms = 0;  // Servers and workers start some time within so long.
   std::vector<Fault> faults;    // By time.
+  // Of the next cluster, which goes on where this one was told to stop, or ended with its launcher.
+  std::vector<Fault> faults_of_next;
 };
 
 // What a seed draws for one run in the given mode.
@@ -74,6 +89,8 @@ inline constexpr char kOut[] = "/out";  // Of the scheduler.
 struct Outcome {
   bool finished = false;              // Every process ended, with status 0 (or was cut off then).
   bool exact = false;                 // The final rows are what all pushes, once each, make.
+  bool stopped = false;               // As asked, and saved: the job has steps left.
+  bool ended_by_fault = false;        // With its launcher.
   std::vector<std::string> problems;  // What was read against the rules, or failed.
   uint64_t trace = 0;
   TimeMs ended_at = 0;
@@ -87,6 +104,8 @@ struct Outcome {
   uint32_t scaled = 0;           // How often members changed without a loss.
   uint32_t promoted = 0;         // How often others went on with the rows of a lost server.
   uint32_t power_lost = 0;       // How often a machine forgot what it had not synced.
+  uint32_t refused = 0;          // Processes that were told there is no place for them.
+  uint32_t stood_by = 0;         // Processes of which the cluster had no need until the end.
 
   bool good() const { return finished && exact && problems.empty(); }
   std::string Describe() const;
@@ -103,6 +122,7 @@ class Cluster {
   // One of the processes is told to stop; chosen by `seed`. Before the first step it is the
   // scheduler.
   void RequestStop(uint64_t seed);
+  const StepHistory& history() const { return tally_.history(); }
   // The process of this server or worker is gone without a word.
   void KillServer(uint32_t rank);
   void KillWorker(uint32_t rank);
@@ -132,7 +152,7 @@ class Cluster {
     std::unique_ptr<WorkerNode> node;
   };
 
-  void StartScheduler();
+  void StartScheduler(bool same_run);
   void StartServer(uint32_t rank);
   void StartWorker(uint32_t rank);
   void AddOutages();
@@ -142,7 +162,15 @@ class Cluster {
   // Does what a launcher does, and the faults that are due.
   void Supervise();
   void StartWhoIsMissing();
+  void TellToStop();
   void Do(const Fault& fault);
+  void DoLater(const Fault& fault);
+  void Join(const Fault& fault);
+  void Stop(const Fault& fault);
+  void EndAll();
+  // Another process of the role, which asks for `rank`; returns where.
+  Place NewPlace(Role role, int32_t rank);
+  int32_t RankAskedBy(Place who) const;
   void Kill(Role role, uint32_t rank);
   void Scale(const Fault& fault);
   const Node* NodeOf(Role role, uint32_t rank) const;
@@ -155,6 +183,10 @@ class Cluster {
   void Spy(PeerId from, PeerId to, const Frame& frame);
   bool AllDone() const;
   Outcome Judge(bool all_done) const;
+  // What the digests must be, and what was asked of the job: all of its steps, or to stop.
+  void JudgeEnd(Outcome* outcome) const;
+  // Of a cluster whose job had its end behind it, but for the members' farewell.
+  bool SummaryIsOf(Clock steps) const;
   // Whether it is no wonder that this process ended so.
   bool IsExcused(PeerId peer, const Node& node, uint32_t* excuses) const;
   // Every copy of a group's rows is the primary's, bit for bit.
@@ -176,14 +208,20 @@ class Cluster {
   std::vector<Fault> faults_;  // Not done yet, by time.
   std::vector<Fault> disk_faults_;
   uint64_t started_ = 0, asked_ = 0;  // Processes of servers and workers, and scale requests.
-  using Place = std::pair<Role, uint32_t>;
-  std::set<Place> wanted_;  // There is to be a process, and the launcher sees to it.
-  std::map<Place, TimeMs> restart_at_;
+  Launcher launcher_;
+  std::map<Place, int32_t> ranks_asked_;  // Of those that came later; -1: any.
+  std::set<Place> of_other_job_;
   std::map<Place, PeerId> peers_;  // Of the newest processes.
   uint32_t restarted_ = 0, went_back_ = 0, taken_over_ = 0, scaled_ = 0, promoted_ = 0;
   uint32_t power_lost_ = 0;
-  TimeMs scheduler_starts_at_ = -1;  // It was killed.
+  std::optional<TimeMs> scheduler_starts_at_;  // It was killed.
+  bool stop_asked_ = false, scheduler_told_ = false, ended_by_fault_ = false;
+  // By worker: its clock in each heartbeat, and in the last one that was acknowledged.
+  std::map<PeerId, std::map<uint64_t, std::pair<ViewId, Clock>>> clocks_sent_;
+  std::map<PeerId, Clock> clocks_told_;
+  Clock reached_ = 0;  // What the scheduler knew of when it was told to stop.
   bool loaded_ = false;
+  uint32_t views_of_fewer_ = 0;
   View newest_view_;                             // That anybody was sent.
   uint64_t digest_view_ = 0;                     // In which the servers were asked last.
   std::map<PeerId, CommandId> digest_commands_;  // The one to each server.

@@ -2,8 +2,10 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "common/protocol/message_frames.h"
 #include "tests/sim/cluster.h"
 
 namespace hdps::sim {
@@ -70,7 +72,12 @@ void Cluster::AddFault(const Fault& fault) {
 
 void Cluster::Supervise() {
   const TimeMs now = network_.now();
-  if (scheduler_ == nullptr && scheduler_starts_at_ <= now) StartScheduler();
+  if (ended_by_fault_) return;
+  if (scheduler_ == nullptr && scheduler_starts_at_ && *scheduler_starts_at_ <= now) {
+    StartScheduler(/*same_run=*/true);
+  } else {
+    TellToStop();
+  }
   const bool over = scheduler_ != nullptr && scheduler_->done();
   // Copies are there once the cluster has formed.
   if (options_.kills > 0 && options_.replicas > 0 && newest_view_.view.value == 0 &&
@@ -82,19 +89,29 @@ void Cluster::Supervise() {
     faults_.erase(faults_.begin());
     Do(fault);
   }
-  if (!over) StartWhoIsMissing();
+  if (!over && !ended_by_fault_) StartWhoIsMissing();
+}
+
+// A scheduler that was started within the drain hears of it too.
+void Cluster::TellToStop() {
+  if (!launcher_.draining() || scheduler_ == nullptr || std::exchange(scheduler_told_, true))
+    return;
+  reached_ = newest_view_.workers.empty() ? 0 : std::numeric_limits<Clock>::max();
+  for (const Member& worker : newest_view_.workers) {
+    const auto told = clocks_told_.find(worker.peer);
+    reached_ = std::min(reached_, told == clocks_told_.end() ? 0 : told->second);
+  }
+  scheduler_->RequestStop("asked to");
 }
 
 void Cluster::StartWhoIsMissing() {
   const TimeMs now = network_.now();
-  for (const Place& who : wanted_) {
+  for (const Place& who : launcher_.wanted()) {
     const auto [role, rank] = who;
     const Node* const node = NodeOf(role, rank);
-    if (node != nullptr && (!node->done() || node->exit_status() != 3)) continue;
-    if (options_.restart_after_ms == 0 && !restart_at_.contains(who)) continue;
-    const TimeMs due = restart_at_.try_emplace(who, now + options_.restart_after_ms).first->second;
-    if (now < due) continue;
-    restart_at_.erase(who);
+    if (node != nullptr && !node->done()) continue;
+    const auto status = node == nullptr ? std::nullopt : std::optional(node->exit_status());
+    if (!launcher_.StartsNow(who, status, now)) continue;
     restarted_ += peers_.contains(who);
     Kill(role, rank);
     role == Role::kServer ? StartServer(rank) : StartWorker(rank);
@@ -114,7 +131,7 @@ void Cluster::Do(const Fault& fault) {
       return;
     }
     case Fault::Kind::kLoss:
-      wanted_.erase({fault.role, fault.rank});
+      launcher_.Forget({fault.role, fault.rank});
       return Kill(fault.role, fault.rank);
     case Fault::Kind::kStandstill:
       if (NodeOf(fault.role, fault.rank) == nullptr) return;
@@ -123,6 +140,15 @@ void Cluster::Do(const Fault& fault) {
           fault.lasts);
     case Fault::Kind::kScale:
       return Scale(fault);
+    case Fault::Kind::kJoin:
+      return Join(fault);
+    case Fault::Kind::kDrain:
+      stop_asked_ = true;
+      return launcher_.Stop();
+    case Fault::Kind::kStop:
+      return Stop(fault);
+    case Fault::Kind::kEnd:
+      return EndAll();
     default:
       return Kill(fault.role, fault.rank);
   }
@@ -150,17 +176,44 @@ void Cluster::LoseServer(uint32_t rank) {
 void Cluster::KillScheduler() {
   network_.Detach(kSchedulerPeer);
   scheduler_.reset();
-  scheduler_starts_at_ = network_.now() + options_.restart_after_ms;
+  scheduler_starts_at_ = launcher_.SchedulerKilled(network_.now());
+}
+
+void Cluster::DoLater(const Fault& fault) {
+  constexpr TimeMs kAgainMs = 300;
+  Fault later = fault;
+  later.at = network_.now() + kAgainMs;
+  faults_.insert(std::ranges::upper_bound(faults_, later.at, {}, &Fault::at), later);
+}
+
+// Before all are there it might have the rank of one that comes later, who would be the mistaken
+// one.
+void Cluster::Join(const Fault& fault) {
+  if (newest_view_.view.value == 0) return DoLater(fault);
+  const Place who = NewPlace(fault.role, fault.asks);
+  if (fault.other_job) of_other_job_.insert(who);
+  launcher_.Want(who, network_.now(), /*ours=*/false, /*returns=*/false);
+}
+
+// A member that has no view yet simply leaves, which is another story.
+void Cluster::Stop(const Fault& fault) {
+  const bool server = fault.role == Role::kServer;
+  Node* const node = server ? static_cast<Node*>(servers_[fault.rank].node.get())
+                            : workers_[fault.rank].node.get();
+  if (node == nullptr || !clocks_sent_.contains(PeerOf(fault.role, fault.rank))) return;
+  stop_asked_ = true;
+  node->RequestStop("asked to");
+}
+
+void Cluster::EndAll() {
+  ended_by_fault_ = true;
+  Kill(Role::kScheduler, 0);
+  for (uint32_t s = 0; s < servers_.size(); ++s) Kill(Role::kServer, s);
+  for (uint32_t w = 0; w < workers_.size(); ++w) Kill(Role::kWorker, w);
 }
 
 void Cluster::Scale(const Fault& fault) {
-  constexpr TimeMs kAskAgainMs = 300;
-  if (scheduler_ == nullptr) {
-    Fault later = fault;
-    later.at = network_.now() + kAskAgainMs;
-    faults_.insert(std::ranges::upper_bound(faults_, later.at, {}, &Fault::at), later);
-    return;
-  }
+  if (scheduler_ == nullptr) return DoLater(fault);
   ScaleRequest request;
   request.servers = fault.servers;
   request.workers = fault.workers;
@@ -168,16 +221,10 @@ void Cluster::Scale(const Fault& fault) {
   scheduler_->OnFrame({kAskers + ++asked_}, EncodeMessage(request));
   const TimeMs starts_at = network_.now() + fault.lasts;
   for (int32_t s = 0; s < fault.servers; ++s) {
-    const Place who{Role::kServer, static_cast<uint32_t>(servers_.size())};
-    servers_.emplace_back();
-    wanted_.insert(who);
-    restart_at_[who] = starts_at;
+    launcher_.Want(NewPlace(Role::kServer, -1), starts_at, /*ours=*/false);
   }
   for (int32_t w = 0; w < fault.workers; ++w) {
-    const Place who{Role::kWorker, static_cast<uint32_t>(workers_.size())};
-    workers_.emplace_back();
-    wanted_.insert(who);
-    restart_at_[who] = starts_at;
+    launcher_.Want(NewPlace(Role::kWorker, -1), starts_at, /*ours=*/false);
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/job/job_spec.h"
+#include "scheduler/report/run_summary.h"
 #include "tests/sim/cluster.h"
 
 namespace hdps::sim {
@@ -42,10 +44,19 @@ Outcome Cluster::Judge(bool all_done) const {
   outcome.taken_over = taken_over_;
   outcome.scaled = scaled_;
   outcome.promoted = promoted_;
-  if (scheduler_ == nullptr) return outcome;
   outcome.power_lost = power_lost_;
+  if (scheduler_ == nullptr) {
+    JudgeEnd(&outcome);
+    return outcome;
+  }
   uint32_t excuses = unconfirmed_;
   const auto ended = [&](const std::string& who, PeerId peer, const Node& node) {
+    const bool had_place = std::ranges::count(newest_view_.Holders(), peer, &Member::peer) +
+                               std::ranges::count(newest_view_.workers, peer, &Member::peer) >
+                           0;
+    outcome.refused += node.done() && node.exit_status() == 2;
+    outcome.stood_by +=
+        node.done() && node.exit_status() == 0 && !had_place && peer != kSchedulerPeer;
     if (!node.done() || node.exit_status() == 0 || IsExcused(peer, node, &excuses)) return;
     outcome.finished = false;
     outcome.problems.push_back(who + " ended with " + std::to_string(node.exit_status()) + ": " +
@@ -70,20 +81,61 @@ Outcome Cluster::Judge(bool all_done) const {
     outcome.problems.push_back("a server saw a pull " +
                                std::to_string(outcome.servers.staleness_max) + " clocks ahead");
   }
-  JudgeCopies(&outcome);
-  if (!digests_.empty() && digests_.size() == digest_commands_.size()) {
-    RowsDigest actual;
-    for (const auto& [peer, done] : digests_) {
-      actual.Add({{done.digest[0], done.digest[1]}, done.rows});
-    }
-    const RowsDigest expected =
-        ExpectedDigest(job_->seed, tally_.history(),
-                       options_.steps_per_epoch * (options_.judged ? kJudgedEnd : options_.epochs),
-                       options_.rows_leave);
-    outcome.exact = actual.sum[0] == expected.sum[0] && actual.sum[1] == expected.sum[1] &&
-                    actual.rows == expected.rows;
+  if (options_.never_fewer && views_of_fewer_ > 0) {
+    outcome.problems.push_back("a view of fewer servers did not wait for those on their way");
   }
+  JudgeCopies(&outcome);
+  JudgeEnd(&outcome);
   return outcome;
+}
+
+void Cluster::JudgeEnd(Outcome* outcome) const {
+  if (const std::string why = launcher_.GaveUp(network_.now()); !why.empty()) {
+    outcome->problems.push_back("the launcher ended a job that could go on: " + why);
+  }
+  outcome->ended_by_fault = ended_by_fault_;
+  if (!outcome->finished) return;
+  Clock steps = options_.steps_per_epoch * (options_.judged ? kJudgedEnd : options_.epochs);
+  if (stop_asked_) {
+    // Told so before the first step, there is nothing to save.
+    const auto saved = OpenCheckpoint(disk_.files(), kOut, WhichCheckpoint::kNewest);
+    const Clock at = saved.ok() ? saved->manifest.clock : 0;
+    outcome->stopped = at < steps;
+    if (at < reached_ && outcome->stopped) {
+      outcome->problems.push_back("told to stop behind step " + std::to_string(reached_) +
+                                  ", the job has saved step " + std::to_string(at));
+    }
+    steps = std::min(steps, at);
+  }
+  if (digests_.empty()) {
+    outcome->exact = (outcome->stopped && steps == 0) || (!loaded_ && SummaryIsOf(steps));
+  }
+  if (digests_.empty() || digests_.size() != digest_commands_.size()) return;
+  RowsDigest actual;
+  for (const auto& [peer, done] : digests_) {
+    actual.Add({{done.digest[0], done.digest[1]}, done.rows});
+  }
+  const auto is = [&](Clock clock) {
+    const RowsDigest expected =
+        ExpectedDigest(job_->seed, tally_.history(), clock, options_.rows_leave);
+    return actual.sum[0] == expected.sum[0] && actual.sum[1] == expected.sum[1] &&
+           actual.rows == expected.rows;
+  };
+  outcome->exact = is(steps);
+  for (Clock fewer = 0; fewer < steps && !outcome->exact; ++fewer) {
+    if (!is(fewer)) continue;
+    outcome->problems.push_back("ended with 0 at step " + std::to_string(fewer) + " of " +
+                                std::to_string(steps));
+    break;
+  }
+}
+
+bool Cluster::SummaryIsOf(Clock steps) const {
+  if (!options_.history_before) return false;
+  const RowsDigest expected =
+      ExpectedDigest(job_->seed, *options_.history_before, steps, options_.rows_leave);
+  const auto summary = ReadWholeFile(disk_.files(), JoinPath(kOut, "summary.json"), 1 << 20);
+  return summary.ok() && summary->find(DigestText(expected.sum)) != std::string::npos;
 }
 
 bool Cluster::IsExcused(PeerId peer, const Node& node, uint32_t* excuses) const {
@@ -94,9 +146,12 @@ bool Cluster::IsExcused(PeerId peer, const Node& node, uint32_t* excuses) const 
   const std::string& why = node.exit_reason();
   if (!is_there(newest_view_.Holders()) && !is_there(newest_view_.workers)) {
     // It was given up and had no time to come again, or came when it was not wanted any more.
-    const bool not_wanted = why.find("is one too many") != std::string::npos ||
-                            why.find("is beyond the job's") != std::string::npos ||
-                            why.find("is taken") != std::string::npos;
+    // Only those that came later ask for no rank, or have another job.
+    const uint64_t place = PlaceOf(peer);
+    const bool later = place >= kWorkerPlaces ? place >= kWorkerPlaces + options_.num_workers
+                                              : place >= kServerPlaces + options_.num_servers;
+    const bool not_wanted = later && (why.find("is one too many") != std::string::npos ||
+                                      why.find("has another job") != std::string::npos);
     return node.exit_status() == 3 || (node.exit_status() == 2 && not_wanted);
   }
   if (node.exit_status() != 3 || *excuses == 0) return false;

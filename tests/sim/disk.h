@@ -22,7 +22,7 @@ class SimDisk {
  public:
   explicit SimDisk(FileSystem* files) : files_(files) {}
 
-  FileSystem& files() { return *files_; }
+  FileSystem& files() const { return *files_; }
   // A machine loses its power: of every file that it has not synced a part is left. `disk_too`: so
   // does the machine with the disk, which may forget names that were not synced.
   void LosePower(uint64_t machine, bool disk_too, Random* random);
@@ -76,6 +76,9 @@ class ProcessFiles : public FileSystem {
   }
   Result<uint64_t> FileSize(const std::string& path) override {
     return disk_.files().FileSize(path);
+  }
+  Result<FileStamp> StampOf(const std::string& path) override {
+    return disk_.files().StampOf(path);
   }
   bool Exists(const std::string& path) override { return disk_.files().Exists(path); }
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path,

@@ -46,6 +46,7 @@ TEST(Failure, AWorkerThatFindsAMistakeEndsTheJobWithItsWords) {
     ClusterOptions options = DrawCluster(seed, seed % 2 == 0 ? Mode::kSync : Mode::kAsync);
     options.outages = 0;
     options.mistaken_at = 3;
+    options.replace_after_s = 1;
     const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
     Cluster cluster(options, files.get());
     cluster.Run(kSoonMs);

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
 
 namespace hdps::sim {
 
@@ -18,7 +17,11 @@ struct Fault {
     kPartition,   // `places` and the others do not hear each other for a while, or one side.
     kSlowDisk,    // What the process does on disk takes long.
     kFullDisk,    // What the process writes fails. For servers.
+    kDrain,       // The launcher is told to stop: the job is saved and ends.
     kScale,       // So many more servers and workers; newcomers start `lasts` later.
+    kJoin,        // One more process asks for `asks` (-1: any rank), of this job or of another.
+    kStop,        // The same of a server or worker.
+    kEnd,         // The launcher is killed, and every process with it.
   };
   TimeMs at = 0;
   Kind kind = Kind::kKill;
@@ -29,6 +32,8 @@ struct Fault {
   bool out = true, in = true;
   bool disk_too = false;
   int32_t servers = 0, workers = 0;
+  int32_t asks = -1;
+  bool other_job = false;
 };
 
 }  // namespace hdps::sim

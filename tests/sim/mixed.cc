@@ -42,9 +42,22 @@ std::set<uint64_t> AnyPlaces(const ClusterOptions& options, bool servers_only, R
   return places;
 }
 
-// One member, or all of them at one moment.
+// Two of them at nearly one moment: while the loss of the one is dealt with, the other dies.
+void AddTwoKills(const ClusterOptions& options, Random* random, TimeMs at,
+                 std::vector<Fault>* faults) {
+  for (int i = 0; i < 2; ++i) {
+    Fault fault = AnyMember(options, random);
+    fault.at = at + Between(random, 0, 500);
+    faults->push_back(fault);
+  }
+}
+
+// One member, or one that has died before, two of them, or all at one moment.
 void AddKill(const ClusterOptions& options, Random* random, TimeMs at, std::vector<Fault>* faults) {
+  if (random->Below(3) == 0) return AddTwoKills(options, random, at, faults);
+  const auto died = std::ranges::find(*faults, Fault::Kind::kKill, &Fault::kind);
   Fault fault = AnyMember(options, random);
+  if (died != faults->end() && random->Below(3) == 0) fault = *died;
   fault.at = at;
   if (random->Below(3) == 0) fault.kind = Fault::Kind::kPowerLoss;
   if (random->Below(8) > 0) return faults->push_back(fault);
@@ -63,6 +76,7 @@ void AddFault(const ClusterOptions& options, Random* random, TimeMs at,
   const uint64_t kind = random->Below(100);
   if (kind < 30) return AddKill(options, random, at, faults);
   Fault fault;
+  fault.at = at;
   if (kind < 40) {
     fault = AnyMember(options, random);
     fault.kind = Fault::Kind::kStandstill;
@@ -82,8 +96,15 @@ void AddFault(const ClusterOptions& options, Random* random, TimeMs at,
     fault.kind = Fault::Kind::kFullDisk;
     fault.places = AnyPlaces(options, true, random);
     fault.lasts = Between(random, 300, 3000);
+  } else if (kind < 85) {
+    fault.kind = Fault::Kind::kJoin;
+    fault.role = random->Below(2) == 0 ? Role::kServer : Role::kWorker;
+    const uint32_t ranks = fault.role == Role::kServer ? options.num_servers : options.num_workers;
+    fault.asks = static_cast<int32_t>(random->Below(ranks + 1)) - 1;
+    fault.other_job = random->Below(4) == 0;
   } else {
     fault.kind = Fault::Kind::kScale;
+    if (random->Below(2) == 0) AddTwoKills(options, random, at, faults);
     const int32_t more = random->Below(2) == 0 ? 1 : -1;
     (random->Below(2) == 0 ? fault.servers : fault.workers) = more;
     fault.lasts = Between(random, 0, 2000);
@@ -92,11 +113,65 @@ void AddFault(const ClusterOptions& options, Random* random, TimeMs at,
   faults->push_back(std::move(fault));
 }
 
+// The job is told to stop, or its launcher is killed, while others die; or both.
+void AddEnd(const ClusterOptions& options, Random* random, TimeMs at, std::vector<Fault>* faults) {
+  constexpr TimeMs kDrainMs = 1500;
+  const uint64_t how = random->Below(4);  // 0: it is only killed.
+  if (how > 0) {
+    Fault stop = AnyMember(options, random);
+    const bool of_member = stop.role != Role::kScheduler && random->Below(4) == 0;
+    stop.kind = of_member ? Fault::Kind::kStop : Fault::Kind::kDrain;
+    stop.at = at;
+    faults->push_back(stop);
+    if (random->Below(3) > 0) {
+      AddTwoKills(options, random, at + Between(random, 0, kDrainMs - 500), faults);
+    }
+  }
+  if (how <= 1) {
+    faults->push_back({.at = at + Between(random, 0, kDrainMs), .kind = Fault::Kind::kEnd});
+  }
+}
+
+Outcome Both(Outcome first, Outcome second) {
+  second.trace = first.trace * 31 + second.trace;
+  second.frames += first.frames;
+  second.loaded |= first.loaded;
+  second.restarted += first.restarted;
+  second.went_back += first.went_back;
+  second.taken_over += first.taken_over;
+  second.scaled += first.scaled;
+  second.promoted += first.promoted;
+  second.power_lost += first.power_lost;
+  second.refused += first.refused;
+  second.stood_by += first.stood_by;
+  second.stopped = first.stopped;
+  second.ended_by_fault = first.ended_by_fault;
+  return second;
+}
+
 }  // namespace
+
+Outcome RunToItsEnd(const ClusterOptions& options, FileSystem* files, TimeMs until) {
+  std::optional<StepHistory> history;
+  Outcome first;
+  {
+    Cluster cluster(options, files);
+    first = cluster.Run(until);
+    history = cluster.history();
+  }
+  const bool goes_on = first.ended_by_fault || (first.stopped && first.good());
+  if (!goes_on || !first.problems.empty()) return first;
+  ClusterOptions next = options;
+  ++next.incarnation;
+  next.faults = options.faults_of_next;
+  next.history_before = history;
+  return Both(std::move(first), Cluster(next, files).Run(until));
+}
 
 std::string DescribeDraw(const ClusterOptions& options) {
   const char* const kinds[] = {"kill",      "power loss", "loss",      "standstill",
-                               "partition", "slow disk",  "full disk", "scale"};
+                               "partition", "slow disk",  "full disk", "drain",
+                               "scale",     "join",       "stop",      "end of all"};
   const auto number = [](auto count) { return std::to_string(count); };
   std::string text = std::string(WordOf(options.mode)) + ", " + number(options.num_servers) +
                      " servers, " + number(options.num_workers) + " workers, " +
@@ -104,14 +179,21 @@ std::string DescribeDraw(const ClusterOptions& options) {
                      number(options.checkpoint_every) + ", delta every " +
                      number(options.delta_every) + ", lost after " + number(options.dead_after_ms) +
                      " ms, started again after " + number(options.restart_after_ms) + " ms";
-  for (const Fault& fault : options.faults) {
+  std::vector<Fault> faults = options.faults;
+  std::ranges::copy(options.faults_of_next, std::back_inserter(faults));
+  for (const Fault& fault : faults) {
     text += "\n    at " + number(fault.at) + " " + kinds[static_cast<size_t>(fault.kind)];
-    const bool of_member = fault.kind <= Fault::Kind::kStandstill;
+    const bool of_member =
+        fault.kind <= Fault::Kind::kStandstill || fault.kind == Fault::Kind::kStop;
     if (of_member) text += std::string(" of ") + RoleName(fault.role) + " " + number(fault.rank);
     for (const uint64_t place : fault.places) text += " " + number(place);
     if (fault.lasts > 0) text += " for " + number(fault.lasts) + " ms";
     if (!fault.out) text += ", inwards only";
     if (!fault.in) text += ", outwards only";
+    if (fault.kind == Fault::Kind::kJoin) {
+      text += std::string(" of a ") + RoleName(fault.role) + " that asks for " +
+              number(fault.asks) + (fault.other_job ? " in another job" : "");
+    }
     if (fault.kind != Fault::Kind::kScale) continue;
     text += ": servers " + number(fault.servers) + ", workers " + number(fault.workers);
   }
@@ -137,10 +219,27 @@ ClusterOptions DrawMixed(uint64_t seed) {
   options.starts_within_ms = static_cast<TimeMs>(random.Below(2)) * 1500;
   options.restart_after_ms = Between(&random, 20, 2500);
   options.dead_after_ms = Between(&random, 1000, 3000);
+  options.told_again = random.Below(2) == 0;
   TimeMs at = 0;
   for (uint64_t left = 1 + random.Below(4); left > 0; --left) {
     at += Between(&random, 0, at == 0 ? kFirstFaultWithin : kNextFaultWithin);
     AddFault(options, &random, at, &options.faults);
+  }
+  if (random.Below(4) == 0) {
+    AddEnd(options, &random, Between(&random, 100, std::max<TimeMs>(at, 1000)), &options.faults);
+    if (random.Below(2) == 0) {
+      AddTwoKills(options, &random, Between(&random, 0, kFirstFaultWithin),
+                  &options.faults_of_next);
+    }
+  }
+  if (std::ranges::any_of(options.faults, [](const Fault& fault) {
+        return fault.kind == Fault::Kind::kDrain || fault.kind >= Fault::Kind::kStop;
+      })) {
+    // Another run knows nothing of workers that came or left.
+    std::erase_if(options.faults, [](const Fault& fault) { return fault.workers != 0; });
+  }
+  for (std::vector<Fault>* faults : {&options.faults, &options.faults_of_next}) {
+    std::ranges::stable_sort(*faults, {}, &Fault::at);
   }
   return options;
 }

@@ -17,7 +17,7 @@ constexpr uint64_t kTwiceEvery = 20;  // Of the seeds, so many make their run ag
 
 Outcome RunMixed(uint64_t seed) {
   const std::unique_ptr<FileSystem> files = NewMemoryFileSystem();
-  return Cluster(DrawMixed(seed), files.get()).Run(600'000);
+  return RunToItsEnd(DrawMixed(seed), files.get());
 }
 
 class Mixed : public testing::TestWithParam<uint64_t> {};
@@ -25,6 +25,7 @@ class Mixed : public testing::TestWithParam<uint64_t> {};
 TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
   uint64_t runs = 0, twice = 0, frames = 0;
   uint64_t went_back = 0, loaded = 0, promoted = 0, taken_over = 0, scaled = 0, power_lost = 0;
+  uint64_t stopped = 0, ended = 0, refused = 0, stood_by = 0;
   for (const uint64_t seed : SeedsOfPart(kSeeds, GetParam(), kParts)) {
     const Outcome outcome = RunMixed(seed);
     ++runs;
@@ -35,6 +36,10 @@ TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
     taken_over += outcome.taken_over > 0;
     scaled += outcome.scaled > 0;
     power_lost += outcome.power_lost > 0;
+    stopped += outcome.stopped;
+    ended += outcome.ended_by_fault;
+    refused += outcome.refused > 0;
+    stood_by += outcome.stood_by > 0;
     EXPECT_TRUE(outcome.good()) << outcome.Describe() << "\n"
                                 << DescribeDraw(DrawMixed(seed)) << "\n"
                                 << RepeatCommand(seed);
@@ -50,12 +55,16 @@ TEST_P(Mixed, WhateverHappensEveryPushCountsOnce) {
                " the job went back, in " + number(promoted) +
                " others went on with a lost server's rows, in " + number(taken_over) +
                " another scheduler took over, in " + number(scaled) + " members changed, in " +
-               number(power_lost) + " a machine lost what it had not synced")
+               number(power_lost) + " a machine lost what it had not synced, in " +
+               number(stopped) + " the job was told to stop and made the rest behind, in " +
+               number(ended) + " its launcher was killed, in " + number(refused) +
+               " somebody was refused, in " + number(stood_by) + " somebody stood by")
                   .c_str());
   if (runs < 100) return;
   for (const uint64_t count : {went_back, loaded, promoted, taken_over, scaled, power_lost}) {
     EXPECT_GT(count, runs / 50);
   }
+  for (const uint64_t count : {stopped, ended, refused, stood_by}) EXPECT_GT(count, runs / 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(Part, Mixed, testing::Range<uint64_t>(0, kParts));

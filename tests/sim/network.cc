@@ -117,14 +117,14 @@ void SimNetwork::Flush(size_t endpoint) {
 
 void SimNetwork::Send(Endpoint& from, Outgoing out) {
   out.frame.header.sender = from.peer.value;
-  if (spy_) spy_(from.peer, out.to, &out.frame);
+  for (const auto& spy : spies_) spy(from.peer, out.to, &out.frame);
   const auto to = endpoint_of_.find(out.to);
   // Like the transport: whom we neither dialed nor heard of is out of reach.
   if (to == endpoint_of_.end() || from.reachable.count(out.to) == 0 || IsOut(from.peer) ||
       IsCut(from.peer, out.to) || Chance(weather_.loss_percent)) {
     return;
   }
-  SealFrame(out.frame);
+  ChecksumFrame(out.frame);
   const int copies = Chance(weather_.repeat_percent) ? 2 : 1;
   for (int copy = 0; copy < copies; ++copy) {
     TimeMs delay = 1 + static_cast<TimeMs>(random_.Below(weather_.delay_ms_max));
@@ -138,7 +138,7 @@ void SimNetwork::Send(Endpoint& from, Outgoing out) {
 void SimNetwork::Inject(PeerId from, PeerId to, Frame frame) {
   const auto endpoint = endpoint_of_.find(to);
   frame.header.sender = from.value;
-  SealFrame(frame);
+  ChecksumFrame(frame);
   if (endpoint == endpoint_of_.end() || !CheckFrame(frame).ok()) return;
   PostFrame(now_ + 1, endpoint->second, {from, std::move(frame)});
 }

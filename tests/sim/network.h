@@ -64,9 +64,10 @@ class SimNetwork {
   void AddPartition(Partition partition) { partitions_.push_back(std::move(partition)); }
   // The process stands still for so long, or longer if it does already: what comes to it waits.
   void HoldUp(PeerId peer, TimeMs ms);
-  // Sees, and may change, every frame as it is sent, before chance gets at it.
+  // Sees, and may change, every frame as it is sent, before chance gets at it; behind those that
+  // were told of before.
   void OnSend(std::function<void(PeerId from, PeerId to, Frame* frame)> spy) {
-    spy_ = std::move(spy);
+    spies_.push_back(std::move(spy));
   }
 
   // Sees what nodes are given, before they are: frames that came, and ticks (then `frame` is null).
@@ -135,7 +136,7 @@ class SimNetwork {
   std::vector<Outage> outages_;
   std::vector<Cut> cuts_;
   std::vector<Partition> partitions_;
-  std::function<void(PeerId, PeerId, Frame*)> spy_;
+  std::vector<std::function<void(PeerId, PeerId, Frame*)>> spies_;
   std::function<void(PeerId, PeerId, const Frame*)> watch_;
 };
 

@@ -8,6 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "common/protocol/board_messages.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
 #include "worker/exchange/push_plan.h"
 
 namespace hdps::sim {

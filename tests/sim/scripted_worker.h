@@ -11,6 +11,9 @@
 
 #include "common/net/node.h"
 #include "common/platform/random.h"
+#include "common/protocol/board_messages.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/view.h"
 #include "tests/sim/tally.h"
 #include "worker/exchange/compute_port.h"
 #include "worker/exchange/key_split.h"

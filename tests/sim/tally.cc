@@ -7,6 +7,10 @@
 #include <cmath>
 
 #include "common/base/hash.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/init_spec.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps::sim {
 namespace {
@@ -26,7 +30,7 @@ std::vector<TableSpec> TallyTables(bool rows_leave) {
   for (uint32_t t = 0; t < 2; ++t) {
     tables[t].name = t == 0 ? "shared" : "own";
     tables[t].dim = kDims[t];
-    tables[t].optimizer.kind = OptimizerKind::kSgd;
+    tables[t].optimizer.record = &RecordOf(OptimizerKind::kSgd);
     tables[t].optimizer.learning_rate = 1;
     tables[t].init.kind = InitKind::kZeros;
   }

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/job.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "embedding/table.h"
 
 namespace hdps::sim {

@@ -6,7 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
+#include "common/job/spec/table_spec.h"
 #include "tools/plan/plan_report.h"
 
 namespace hdps {

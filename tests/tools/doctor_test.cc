@@ -7,6 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/precision.h"
 #include "tools/doctor/diagnosis.h"
 
 namespace hdps {

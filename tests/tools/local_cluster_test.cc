@@ -17,6 +17,8 @@
 
 #include "common/base/bounded_queue.h"
 #include "common/base/thread_annotations.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "common/protocol/manifest.h"

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "tools/plan/cost_model.h"
 #include "tools/plan/kept_rows.h"
 #include "tools/plan/plan_report.h"

@@ -7,7 +7,8 @@
 #include <random>
 
 #include "common/base/hash.h"
-#include "common/job/job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
 #include "tests/worker/data/data_fixture.h"
 #include "tools/prepare/prepare_report.h"
 #include "worker/data/data_preview.h"
@@ -29,6 +30,7 @@ TEST(SketchTest, DistinctValuesAreExactUpToTheBoundAndNearBeyond) {
   EXPECT_EQ(exact.distinct(), kKept);
   EXPECT_EQ(exact.AtLeast(2), kKept);
   EXPECT_EQ(exact.AtLeast(3), 0);
+  EXPECT_THAT(exact.ByTimes(3), ElementsAre(0, kKept, 0));
   // 200,000 values, of which each fourth comes twice.
   constexpr uint64_t kValues = 200000;
   for (uint64_t i = 0; i < kValues; ++i) {
@@ -186,7 +188,7 @@ Prepared PlanOf(const std::string& text, const std::string& label = "",
     WriteText(*files, "e.csv", eval);
     of_eval = *ProfileData(*files, *layout, {"e.csv"}, {.only = label});
   }
-  auto plan = PlanData(prepared.profile, of_eval ? &*of_eval : nullptr, label);
+  auto plan = PlanData(prepared.profile, of_eval ? &*of_eval : nullptr, {.label = label});
   if (!plan.ok()) return {{}, {}, plan.status().message()};
   prepared.plan = *plan;
   return prepared;
@@ -295,10 +297,14 @@ TEST(PlanTest, LabelsOfEveryKind) {
               ElementsAre(HasSubstr("have the label 'z'")));
   EXPECT_THAT(PlanOf(rows("1", "2"), "z").error,
               HasSubstr("--label=z: there is no such column in f.csv"));
-  EXPECT_THAT(PlanOf(rows("1", "1")).error, HasSubstr("none has two values; give it with --label"));
-  EXPECT_THAT(PlanOf(rows("1", "x"), "n").error,
-              ::testing::AllOf(HasSubstr("f.csv: label 'n' has more than two values"),
+  EXPECT_THAT(
+      PlanOf(rows("1", "1")).error,
+      HasSubstr("no column has two values, or the name of a label or a rating; give it with "
+                "--label"));
+  EXPECT_THAT(PlanOf(rows("1", "1"), "y").error,
+              ::testing::AllOf(HasSubstr("f.csv: label 'y' has one value: '1'"),
                                HasSubstr("expected two (0 and 1, -1 and 1, or two words)")));
+  EXPECT_EQ(PlanOf(rows("1", "x"), "n").plan.task, TaskKind::kRating);
   EXPECT_THAT(PlanOf(rows("0", "-1")).error, HasSubstr("is 0 or -1 in all rows"));
   EXPECT_THAT(PlanOf("c,a,b,d\nx,0,1,s\ny,1,0,t\nz,0,0,u\nw,1,1,v\n").error,
               HasSubstr("of two values are 'a', 'b'; give it with --label=NAME"))
@@ -307,7 +313,7 @@ TEST(PlanTest, LabelsOfEveryKind) {
 
 TEST(PlanTest, MissingCellsAndBadRowsAreSeen) {
   std::string text = "n,c,y\n";
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 300; ++i) {
     text += (i % 6 == 0 ? "?" : std::to_string(i * 1.5)) + "," + (i % 7 == 0 ? "?" : "a") +
             std::to_string(i % 3) + "," + (i % 2 == 0 ? "1" : "0") + "\n";
   }
@@ -315,7 +321,7 @@ TEST(PlanTest, MissingCellsAndBadRowsAreSeen) {
   EXPECT_EQ(prepared.plan.missing, "?");
   EXPECT_EQ(prepared.plan.columns[0].spec.type, ColumnType::kNumeric);
   EXPECT_EQ(prepared.plan.bad_rows, 2u) << "one too short, one without a label";
-  EXPECT_THAT(prepared.plan.notes[0], HasSubstr("f.csv:62: 2 cells where there should be 3"));
+  EXPECT_THAT(prepared.plan.notes[0], HasSubstr("f.csv:302: 2 cells where there should be 3"));
 }
 
 TEST(PlanTest, KeysThatComeOnceGetNoRow) {
@@ -330,6 +336,15 @@ TEST(PlanTest, KeysThatComeOnceGetNoRow) {
   EXPECT_TRUE(prepared.plan.admit_twice);
   EXPECT_THAT(PreparedJob(prepared.profile, prepared.plan, {}), HasSubstr("\"admit_after\": 2"));
   EXPECT_THAT(PrepareReport(prepared.profile, prepared.plan, {}), HasSubstr("about 1"));
+  // A key that comes twice has both of its rows among those to train on in .81 of all cases.
+  DataPlan twice;
+  twice.admit_twice = true;
+  twice.keys_by_times = {1000, 500};
+  JobWish wish;
+  wish.model = "logistic";
+  EXPECT_DOUBLE_EQ(EstimateTables(twice, wish).rows, 500);
+  wish.validation_share = 0.1;
+  EXPECT_DOUBLE_EQ(EstimateTables(twice, wish).rows, 500 * .9 * .9);
 }
 
 }  // namespace

@@ -100,14 +100,16 @@ TEST(RunFilesTest, StepsThatWereLostAreDrawnOnce) {
   EXPECT_THAT(StepsOf(run.training[0]), ElementsAre(10, 20, 30));
   EXPECT_EQ(run.training[0].points[2].value, 0.55);
   ASSERT_EQ(run.events.size(), 1u);
-  EXPECT_EQ(run.events[0].what, "went_back, from_step 30");
+  EXPECT_EQ(run.events[0].what, "went back, from step 30");
 }
 
 TEST(RunFilesTest, EvaluationSetsAreCurvesOfTheirOwn) {
   const RunFiles run = Read(*Folder(
       "{\"step\":1,\"eval_set\":\"new\",\"eval_auc\":0.5}\n{\"step\":1,\"eval_auc\":0.6}\n"));
   ASSERT_EQ(run.evaluations.size(), 2u);
-  EXPECT_EQ(run.evaluations[0].name, "eval_auc (new)");
+  EXPECT_EQ(run.evaluations[0].name, "auc");
+  EXPECT_EQ(run.evaluations[0].set, "new");
+  EXPECT_EQ(run.evaluations[1].set, "");
 }
 
 TEST(RunFilesTest, DamageIsSaidAndEverythingElseIsShown) {
@@ -115,15 +117,15 @@ TEST(RunFilesTest, DamageIsSaidAndEverythingElseIsShown) {
   const RunFiles cut = Read(*Folder(metrics + "{\"time\":3,\"step\":3", "", "", ""));
   EXPECT_FALSE(cut.finished);
   EXPECT_THAT(cut.notes,
-              ElementsAre("the last line of metrics.jsonl is cut off, and is left out",
-                          "there is no summary.json: the run still goes on, or it died",
+              ElementsAre("there is no summary.json: the run still goes on, or it died",
+                          "the last line of metrics.jsonl is cut off, and is left out",
                           "there is no job_as_run.json, and no checkpoint that tells the job"));
   EXPECT_THAT(StepsOf(cut.training[0]), ElementsAre(10, 20));
   EXPECT_THAT(ReportPage({cut}), HasSubstr("not finished"));
   const RunFiles torn = Read(*Folder("{\"st\n[1]\n\xff\xfe\n" + metrics, "{\"job\"", "[", "\n"));
-  EXPECT_THAT(torn.notes[0], HasSubstr("3 lines of metrics.jsonl cannot be read"));
-  EXPECT_THAT(torn.notes[1], HasSubstr("summary.json cannot be read"));
-  EXPECT_THAT(Read(*Folder("", "")).notes[0], HasSubstr("no line yet"));
+  EXPECT_THAT(torn.notes[1], HasSubstr("3 lines of metrics.jsonl cannot be read"));
+  EXPECT_THAT(torn.notes[0], HasSubstr("summary.json cannot be read"));
+  EXPECT_THAT(Read(*Folder("", "")).notes[1], HasSubstr("no line yet"));
   const auto empty = NewMemoryFileSystem();
   ASSERT_TRUE(empty->MakeDirectories("out").ok());
   EXPECT_THAT(ReadRunFiles(*empty, "out").status().message(),
@@ -146,7 +148,7 @@ TEST(RunFilesTest, ALongRunHasNoMorePointsThanCanBeSeen) {
 TEST(ReportPageTest, HasEveryPartAndAsksNoNetwork) {
   const std::string page = ReportPage({Read(*Folder(kMetrics))});
   for (const char* part :
-       {"<h2>Result</h2>", "<h2>Evaluation</h2>", "<h2>Training</h2>", "<h2>Calibration</h2>",
+       {"<h2>Result</h2>", "<h2>Learning</h2>", "<h2>Speed</h2>", "<h2>Calibration</h2>",
         "<h2>Where time goes</h2>", "<h2>Data</h2>", "<h2>Warnings</h2>",
         "The job with all its defaults", "<polyline", "default-src 'none'"}) {
     EXPECT_THAT(page, HasSubstr(part));
@@ -180,12 +182,69 @@ TEST(ReportPageTest, TwoRunsAreInOnePictureWithWhatDiffers) {
   EXPECT_THAT(page, Not(HasSubstr("<td>train.epochs</td>")));
   EXPECT_THAT(page, HasSubstr("A: out"));
   EXPECT_THAT(page, HasSubstr("B: other"));
-  const size_t chart = page.find("train_loss</figcaption>");
+  const size_t chart = page.find("loss of training</figcaption>");
   ASSERT_NE(chart, page.npos);
   const std::string picture = page.substr(chart, page.find("</figure>", chart) - chart);
   EXPECT_THAT(picture, HasSubstr("'line c0'"));
   EXPECT_THAT(picture, HasSubstr("'line c1'"));
   EXPECT_THAT(ReportPage({a, a}), HasSubstr("both trained the same job"));
+}
+
+// Two sets, of which the first is best at step 20 of 30; the figure of the second is missing there.
+constexpr const char* kSets =
+    "{\"step\":10,\"train_loss\":0.7,\"examples_per_second\":100,\"learning_rate\":0.1}\n"
+    "{\"step\":20,\"eval_metrics\":{\"hr@10\":0.5,\"logloss\":0.6}}\n"
+    "{\"step\":20,\"eval_set\":\"late\",\"eval_metrics\":{\"hr@10\":0.25,\"logloss\":0.7}}\n"
+    "{\"step\":30,\"eval_metrics\":{\"hr@10\":0.375,\"logloss\":0.5}}\n"
+    "{\"step\":30,\"eval_set\":\"late\",\"eval_metrics\":{\"hr@10\":null,\"logloss\":0.8},"
+    "\"eval_undefined\":{\"hr@10\":\"no group has a label 1\"}}\n";
+
+TEST(ReportPageTest, FiguresOfAllSetsHaveNamesAtTheBestStepAndAtTheLast) {
+  const std::string summary =
+      "{\"job\":\"clicks\",\"steps\":30,\"best_step\":20,\"best_metric\":\"hr@10\",\"best_value\":"
+      "0.5,"
+      "\"row_bytes\":2048,\"wall_seconds\":1.25,\"examples_per_second\":1234.5}";
+  const std::string page = ReportPage({Read(*Folder(kSets, summary))});
+  for (const char* part :
+       {"<th>evaluation</th><th>best, step 20</th><th>last, step 30</th>",
+        "<td>hit rate@10</td><td>0.500000</td><td>0.375000</td>",
+        "<td>hit rate@10 of late</td><td>0.250000</td><td>undefined: no group has a label 1</td>",
+        "<td>log loss of late</td><td>0.700000</td><td>0.800000</td>", "<b>hit rate@10</b>",
+        "<b>2.00 KiB</b><span>memory of rows</span>", "<b>1.2 s</b><span>in all</span>",
+        "<b>1,234</b><span>examples per second</span>"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  EXPECT_THAT(page, Not(HasSubstr("eval_")));
+  EXPECT_THAT(page, Not(HasSubstr("best_")));
+  // Training and both evaluations are in one picture, with the best step.
+  const size_t chart = page.find("<figcaption>log loss</figcaption>");
+  ASSERT_NE(chart, page.npos);
+  const std::string picture = page.substr(chart, page.find("</figure>", chart) - chart);
+  for (const char* part : {"'line c0 dashed'", "'line c0'", "'line c1'", "'mark line c0'",
+                           "best, step 20", "</i>training", "</i>evaluation of late"}) {
+    EXPECT_THAT(picture, HasSubstr(part));
+  }
+}
+
+TEST(ReportPageTest, OnlySettingsThatAPersonGaveDiffer) {
+  const auto folder = [](const std::string& given, const std::string& job) {
+    auto files = Folder(kMetrics, kSummary, job);
+    WriteText(*files, "out/job_as_given.json", given);
+    return Read(*files);
+  };
+  const RunFiles a =
+      folder("{\"train\":{\"batch_size\":64,\"epochs\":2},\"model\":{\"embedding_dim\":8}}",
+             "{\"train\":{\"batch_size\":64,\"epochs\":2,\"lookahead\":0},"
+             "\"model\":{\"tables\":[{\"name\":\"deep\",\"dim\":8}]}}");
+  const RunFiles b = folder("{\"train\":{\"batch_size\":64,\"lookahead\":1},\"model\":{}}",
+                            "{\"train\":{\"batch_size\":64,\"epochs\":2,\"lookahead\":1},"
+                            "\"model\":{\"tables\":[{\"name\":\"deep\",\"dim\":16}]}}");
+  const std::string page = ReportPage({a, b});
+  EXPECT_THAT(page, HasSubstr("<tr><td>model.embedding_dim</td><td>8</td><td>(default)</td></tr>"));
+  EXPECT_THAT(page, HasSubstr("<tr><td>train.lookahead</td><td>0 (default)</td><td>1</td></tr>"));
+  for (const char* same : {"<td>train.epochs", "<td>train.batch_size", "<td>model.tables"}) {
+    EXPECT_THAT(page, Not(HasSubstr(same)));
+  }
 }
 
 TEST(ChartTest, PointsLieInsideAndOutliersAreSaid) {

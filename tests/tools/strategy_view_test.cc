@@ -1,10 +1,14 @@
-// The table and the picture of a strategy: all is said, and nothing lies over anything else.
+// The table of a strategy and its graph: all is said.
 #include "tools/plan/strategy_view.h"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <regex>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/planning/strategy_of_job.h"
 
 namespace hdps {
@@ -31,58 +35,40 @@ struct Viewed {
     if (!found.ok()) return;
     const StrategyView view = {facts, *found, job.parallel.rates, StrategyLine(job, *found)};
     text = StrategyText(view);
-    svg = StrategySvg(view);
+    dot = StrategyDot(view);
   }
   JobFacts facts;
-  std::string text, svg;
+  std::string text, dot;
 };
 
-struct Area {
-  double left, top, right, bottom;
-  bool Meets(const Area& other) const {
-    return left < other.right && other.left < right && top < other.bottom && other.top < bottom;
+// What stands in front of " -> " and behind it, of each edge.
+std::vector<std::pair<std::string, std::string>> EdgesOf(const std::string& dot) {
+  const std::regex edge("\n  (\\w+) -> (\\w+) \\[");
+  std::vector<std::pair<std::string, std::string>> edges;
+  for (std::sregex_iterator at(dot.begin(), dot.end(), edge), end; at != end; ++at) {
+    edges.emplace_back((*at)[1], (*at)[2]);
   }
-};
-
-std::vector<Area> Find(const std::string& svg, const std::regex& what) {
-  std::vector<Area> found;
-  for (std::sregex_iterator at(svg.begin(), svg.end(), what), end; at != end; ++at) {
-    const double x = std::stod((*at)[1]), y = std::stod((*at)[2]);
-    found.push_back({x, y, x + std::stod((*at)[3]), y + std::stod((*at)[4])});
-  }
-  return found;
+  return edges;
 }
 
-TEST(StrategyViewTest, NothingInThePictureLiesOverAnother) {
-  const std::regex box("<rect x='([-0-9.]+)' y='([-0-9.]+)' width='([0-9.]+)' height='([0-9.]+)'");
+TEST(StrategyViewTest, TheGraphHasABoxALayerAndAnEdgeAnInput) {
   for (const char* model :
        {R"({"type": "wide_deep"})", R"({"type": "dcn_v2", "hidden": [4096, 2048, 512]})",
-        R"({"type": "deepfm"})", R"({"type": "dlrm"})", R"({"type": "fibinet"})",
         R"({"type": "xdeepfm", "hidden": [8192, 8192]})", R"({"type": "autoint"})"}) {
     SCOPED_TRACE(model);
     const Viewed viewed(JobOf(model), 4);
-    std::vector<Area> areas = Find(viewed.svg, box);
-    ASSERT_GE(areas.size(), viewed.facts.layers.size() + 1) << "layers and the loss";
-    // Lines of text in no box: the labels of edges, each a line high.
-    const std::regex label("<text x='([-0-9.]+)' y='([-0-9.]+)' text-anchor='middle'>([^<]*)<");
-    std::vector<Area> labels;
-    for (std::sregex_iterator at(viewed.svg.begin(), viewed.svg.end(), label), end; at != end;
-         ++at) {
-      const double half = 7.3 * static_cast<double>((*at)[3].length()) / 2;
-      const double x = std::stod((*at)[1]), y = std::stod((*at)[2]);
-      labels.push_back({x - half, y - 11, x + half, y + 3});
-    }
-    for (size_t a = 0; a < areas.size(); ++a) {
-      for (size_t b = 0; b < a; ++b) EXPECT_FALSE(areas[a].Meets(areas[b])) << a << " " << b;
-    }
-    for (size_t a = 0; a < labels.size(); ++a) {
-      for (size_t b = 0; b < a; ++b) EXPECT_FALSE(labels[a].Meets(labels[b])) << a << " " << b;
-      for (const Area& other : areas) {
-        const bool inside = other.left <= labels[a].left && labels[a].right <= other.right &&
-                            other.top <= labels[a].top && labels[a].bottom <= other.bottom;
-        EXPECT_TRUE(inside || !other.Meets(labels[a]));
+    const std::vector<LayerFacts>& layers = viewed.facts.layers;
+    std::vector<std::pair<std::string, std::string>> edges;
+    for (size_t i = 0; i < layers.size(); ++i) {
+      const std::string name = "layer" + std::to_string(i);
+      EXPECT_THAT(viewed.dot, HasSubstr("\n  " + name + " [label=\"" + layers[i].name + ": "));
+      for (const uint32_t input : layers[i].inputs) {
+        edges.emplace_back("layer" + std::to_string(input), name);
       }
     }
+    edges.emplace_back("layer" + std::to_string(layers.size() - 1), "loss");
+    EXPECT_EQ(EdgesOf(viewed.dot), edges);
+    EXPECT_EQ(std::ranges::count(viewed.dot, '"') % 2, 0);
   }
 }
 
@@ -95,7 +81,7 @@ TEST(StrategyViewTest, SaysWhatEachWorkerHolds) {
   EXPECT_THAT(viewed.text, HasSubstr("allgather"));
   EXPECT_THAT(viewed.text, HasSubstr("worker 0: "));
   EXPECT_THAT(viewed.text, testing::ContainsRegex("worker 1: .*deep1.0:[0-9]+, 32:64., the other"));
-  EXPECT_THAT(viewed.svg, HasSubstr("allgather"));
+  EXPECT_THAT(viewed.dot, HasSubstr("allgather"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "common/base/auc.h"
+#include "common/job/spec/data_spec.h"
 #include "tests/worker/data/data_fixture.h"
 #include "tools/synthetic/synthetic_digits.h"
 #include "tools/synthetic/synthetic_log.h"
@@ -151,7 +151,7 @@ TEST_P(TeacherTest, TheBestReachableIsTheTeachersOwn) {
   EXPECT_LT(best->auc, 0.95) << "and something to miss";
   EXPECT_NEAR(best->ctr, spec.ctr, 0.03);
   spec.noise = 0.5;
-  const auto noisy = WriteSyntheticLog(*files, "log", spec);
+  const auto noisy = WriteSyntheticLog(*files, "noisy", spec);
   EXPECT_LT(noisy->expected_auc, best->expected_auc - 0.05);
 }
 
@@ -175,6 +175,23 @@ TEST(TeacherPartsTest, FamiliesAboveLinearInteract) {
   for (TeacherFamily family : {TeacherFamily::kPairwise, TeacherFamily::kCrosses,
                                TeacherFamily::kDot, TeacherFamily::kWideDeep}) {
     EXPECT_GT(difference(family), 0.01);
+  }
+}
+
+TEST(SyntheticLogTest, FilesThatAreThereStayAsTheyAre) {
+  const auto files = NewMemoryFileSystem();
+  SyntheticLogSpec spec = SmallSpec(TeacherFamily::kLinear);
+  ASSERT_TRUE(WriteSyntheticLog(*files, "log", spec).ok());
+  EXPECT_TRUE(WriteSyntheticLog(*files, "log", spec).ok()) << "the same bytes";
+  const std::string text = *ReadWholeFile(*files, "log/train.tsv", kTextMax);
+  for (const int change : {0, 1, 2}) {
+    SyntheticLogSpec other = spec;
+    other.seed += change == 0 ? 1 : 0;
+    other.rows = change == 1 ? spec.rows + 1 : change == 2 ? spec.rows - 1 : spec.rows;
+    const Status status = WriteSyntheticLog(*files, "log", other).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("log/train.tsv is there already"));
+    EXPECT_EQ(*ReadWholeFile(*files, "log/train.tsv", kTextMax), text);
   }
 }
 

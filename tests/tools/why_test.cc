@@ -45,7 +45,7 @@ StatusReply Training() {
                   " (host " + std::to_string(m) + ")";
     member.clock = 40;
     member.silent_ms = 40;
-    member.peer = {m};
+    member.number = m;
     member.activity =
         server ? At("serve", Hold::kOrders, 100, {}) : At("compute", Hold::kWork, 100, {});
     if (!server) member.told = "train";
@@ -347,7 +347,7 @@ TEST(Why, WhatNobodyKnowsLeadsNowhere) {
   for (uint64_t m = 0; m < 500; ++m) {
     MemberStatus& member = ring.members.emplace_back();
     member.name = "worker " + std::to_string(m);
-    member.peer = {m};
+    member.number = m;
     member.told = "train";
     member.activity = At("pull", Hold::kMembers, 1000, {(m + 1) % 500});
   }

@@ -2,13 +2,15 @@
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/base/outside_text.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/file_system.h"
 #include "common/process/command_line.h"
+#include "common/process/terminal.h"
 #include "embedding/table.h"
 #include "tools/checkpoint_model.h"
 #include "tools/checkpoints/opened_checkpoint.h"
@@ -127,25 +129,24 @@ Status Diff(const std::vector<std::string>& arguments) {
       tables[t].Add(found);
     }
   }
-  std::printf("a           %s, step %" PRId64 "\n", a.found.folder.c_str(), a.found.manifest.clock);
-  std::printf("b           %s, step %" PRId64 "\n\n", b.found.folder.c_str(),
-              b.found.manifest.clock);
-  std::printf("%-24s %12s %12s %12s %12s %14s  %s\n", "table", "rows", "only in a", "only in b",
-              "differ", "largest", "at key");
+  PrintOut("a           %s, step %" PRId64 "\n", a.found.folder.c_str(), a.found.manifest.clock);
+  PrintOut("b           %s, step %" PRId64 "\n\n", b.found.folder.c_str(), b.found.manifest.clock);
+  PrintOut("%-24s %12s %12s %12s %12s %14s  %s\n", "table", "rows", "only in a", "only in b",
+           "differ", "largest", "at key");
   float overall = 0;
   for (size_t t = 0; t < tables.size(); ++t) {
     const Difference& table = tables[t];
-    std::printf("%-24s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %14.9g  ",
-                a.job.tables[t].name.c_str(), table.rows, table.only[0], table.only[1],
-                table.differ, static_cast<double>(table.largest));
+    PrintOut("%-24s %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %14.9g  ",
+             ShowOutside(a.job.tables[t].name).c_str(), table.rows, table.only[0], table.only[1],
+             table.differ, static_cast<double>(table.largest));
     if (table.largest == 0) {
-      std::printf("-\n");
+      PrintOut("-\n");
     } else {
-      std::printf("%" PRIu64 "\n", table.key);
+      PrintOut("%" PRIu64 "\n", table.key);
     }
     if (!(table.largest <= overall)) overall = table.largest;
   }
-  std::printf("\nlargest difference %.9g\n", static_cast<double>(overall));
+  PrintOut("\nlargest difference %.9g\n", static_cast<double>(overall));
   return {};
 }
 

@@ -2,18 +2,22 @@
 #include <gflags/gflags.h>
 
 #include <cinttypes>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/base/outside_text.h"
+#include "common/job/job_file.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/process/command_line.h"
-#include "common/protocol/manifest.h"
+#include "common/process/terminal.h"
 #include "embedding/snapshot/snapshot.h"
-#include "scheduler/report/run_report.h"
+#include "scheduler/report/run_summary.h"
+#include "scheduler/report/setting_changes.h"
 #include "tools/checkpoints/inspect_row.h"
 #include "tools/checkpoints/opened_checkpoint.h"
 #include "tools/commands.h"
@@ -36,13 +40,13 @@ std::string Joined(const std::vector<std::string>& names) {
 }
 
 void PrintClock(const Manifest& manifest) {
-  std::printf("clock       step %" PRId64 ", %" PRIu64 " examples, ", manifest.clock,
-              manifest.examples);
+  PrintOut("clock       step %" PRId64 ", %" PRIu64 " examples, ", manifest.clock,
+           manifest.examples);
   if (manifest.epoch > 0 && manifest.clock == manifest.epoch_start) {
-    std::printf("epoch %u complete\n", manifest.epoch);
+    PrintOut("epoch %u complete\n", manifest.epoch);
   } else {
-    std::printf("in epoch %u, which began at step %" PRId64 "\n", manifest.epoch + 1,
-                manifest.epoch_start);
+    PrintOut("in epoch %u, which began at step %" PRId64 "\n", manifest.epoch + 1,
+             manifest.epoch_start);
   }
 }
 
@@ -71,9 +75,9 @@ void PrintChain(const std::vector<CheckpointPart>& chain) {
   for (const CheckpointPart& part : chain) {
     uint64_t rows = 0;
     for (const SavedFile& file : part.manifest.files) rows += file.rows;
-    std::printf("%-11s step %" PRId64 ": %s %" PRIu64 " rows, %" PRIu64 " bytes\n",
-                &part == &chain.front() ? "chain" : "", part.manifest.clock,
-                part.manifest.is_delta() ? "changes of" : "all", rows, FileBytes(part.manifest));
+    PrintOut("%-11s step %" PRId64 ": %s %" PRIu64 " rows, %" PRIu64 " bytes\n",
+             &part == &chain.front() ? "chain" : "", part.manifest.clock,
+             part.manifest.is_delta() ? "changes of" : "all", rows, FileBytes(part.manifest));
   }
 }
 
@@ -81,35 +85,38 @@ void PrintContents(const FoundCheckpoint& found, const std::vector<SnapshotSumma
                    const RowsDigest& total) {
   const Manifest& manifest = found.manifest;
   const uint64_t file_bytes = FileBytes(manifest);
-  std::printf("checkpoint  %s (every file verified)\n", found.folder.c_str());
-  std::printf("job         %s\n", manifest.job_name.c_str());
+  PrintOut("checkpoint  %s (every file verified)\n", found.folder.c_str());
+  PrintOut("job         %s\n", ShowOutside(manifest.job_name).c_str());
   PrintClock(manifest);
   const WatchState& best = manifest.watched.best;
   if (best.best_clock >= 0) {
-    std::printf("best        step %" PRId64 ": %s %.6f\n", best.best_clock, best.of.c_str(),
-                best.best);
+    PrintOut("best        step %" PRId64 ": %s %.6f\n", best.best_clock,
+             ShowOutside(best.of).c_str(), best.best);
+  }
+  for (const SettingChange& change : manifest.changes) {
+    PrintOut("changed     %s\n", ShowOutside(ChangeText(change)).c_str());
   }
   if (!manifest.arithmetic.empty()) {
-    std::printf("computed    with %s\n", Joined(manifest.arithmetic).c_str());
+    PrintOut("computed    with %s\n", ShowOutside(Joined(manifest.arithmetic)).c_str());
   }
-  std::printf("files       %zu shards, %" PRIu64 " bytes\n", manifest.files.size(), file_bytes);
+  PrintOut("files       %zu shards, %" PRIu64 " bytes\n", manifest.files.size(), file_bytes);
   PrintChain(found.chain);
-  std::printf("\n%-24s %6s %6s %12s %14s\n", "table", "dim", "state", "rows", "bytes of rows");
+  PrintOut("\n%-24s %6s %6s %12s %14s\n", "table", "dim", "state", "rows", "bytes of rows");
   uint64_t dense_rows = 0;
   for (const SnapshotSummary::Table& table : tables) {
     if (table.name == kDenseTableName) dense_rows += table.digest.rows;
-    std::printf("%-24s %6u %6u %12" PRIu64 " %14" PRIu64 "\n", table.name.c_str(), table.dim,
-                table.state_floats, table.digest.rows,
-                table.digest.rows * (table.dim + table.state_floats) * sizeof(float));
+    PrintOut("%-24s %6u %6u %12" PRIu64 " %14" PRIu64 "\n", ShowOutside(table.name).c_str(),
+             table.dim, table.state_floats, table.digest.rows,
+             table.digest.rows * (table.dim + table.state_floats) * sizeof(float));
   }
-  std::printf("\nrows        %" PRIu64 " of embedding tables\n", total.rows - dense_rows);
+  PrintOut("\nrows        %" PRIu64 " of embedding tables\n", total.rows - dense_rows);
   if (dense_rows > 0) {
-    std::printf("dense       %" PRIu64 " parameters, kept as the %" PRIu64 " rows of '%s'\n",
-                DenseParameters(manifest), dense_rows, kDenseTableName);
+    PrintOut("dense       %" PRIu64 " parameters, kept as the %" PRIu64 " rows of '%s'\n",
+             DenseParameters(manifest), dense_rows, kDenseTableName);
   }
-  std::printf("digest      %s\n", DigestText(total.sum).c_str());
+  PrintOut("digest      %s\n", DigestText(total.sum).c_str());
   for (const std::string& refused : found.refused) {
-    std::printf("refused     %s\n", refused.c_str());
+    PrintOut("refused     %s\n", ShowOutside(refused).c_str());
   }
 }
 
@@ -130,7 +137,7 @@ Status Inspect() {
   RowsDigest total;
   for (const SnapshotSummary::Table& table : tables) total.Add(table.digest);
   if (FLAGS_digest) {
-    std::printf("%s\n", DigestText(total.sum).c_str());
+    PrintOut("%s\n", DigestText(total.sum).c_str());
   } else {
     PrintContents(found, tables, total);
   }

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <charconv>
 #include <cinttypes>
-#include <cstdio>
 #include <vector>
 
 #include "common/base/hash.h"
 #include "common/base/nearest_name.h"
+#include "common/base/outside_text.h"
 #include "common/base/shard_map.h"
-#include "common/job/optimizers/optimizers.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/process/terminal.h"
 #include "embedding/table.h"
 #include "tools/checkpoint_model.h"
 #include "tools/checkpoints/opened_checkpoint.h"
@@ -50,12 +53,12 @@ Result<Key> KeyOf(const Job& job, const std::string& text) {
 }
 
 void PrintFloats(const char* name, std::span<const float> values) {
-  std::printf("%-11s", name);
+  PrintOut("%-11s", name);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (i > 0 && i % 8 == 0) std::printf("\n%-11s", "");
-    std::printf(" %.9g", static_cast<double>(values[i]));
+    if (i > 0 && i % 8 == 0) PrintOut("\n%-11s", "");
+    PrintOut(" %.9g", static_cast<double>(values[i]));
   }
-  std::printf("\n");
+  PrintOut("\n");
 }
 
 }  // namespace
@@ -94,15 +97,15 @@ Status PrintRow(FileSystem& files, const std::string& path, WhichCheckpoint whic
         return Status();
       }));
   slice.Read(std::span(&key, 1), row_floats, row);
-  std::printf("row         %s:%" PRIu64 ", shard %u of %u\n", name.c_str(), key, shard.value,
-              shards);
-  std::printf("checkpoint  %s\n", opened.found.folder.c_str());
-  std::printf("%-11s %s\n", there ? "trained" : "not there",
-              there ? "it has been updated" : "no step has updated it: so it would begin");
+  PrintOut("row         %s:%" PRIu64 ", shard %u of %u\n", ShowOutside(name).c_str(), key,
+           shard.value, shards);
+  PrintOut("checkpoint  %s\n", opened.found.folder.c_str());
+  PrintOut("%-11s %s\n", there ? "trained" : "not there",
+           there ? "it has been updated" : "no step has updated it: so it would begin");
   PrintFloats("weights", std::span(row).first(slice.dim()));
   if (slice.state_floats() > 0) {
-    std::printf("state       %u floats: those of its optimizer, %s, and of its policy\n",
-                slice.state_floats(), OptimizerName(spec.optimizer));
+    PrintOut("state       %u floats: those of its optimizer, %s, and of its policy\n",
+             slice.state_floats(), OptimizerName(spec.optimizer));
     PrintFloats("", std::span(row).subspan(slice.dim()));
   }
   return {};

@@ -5,9 +5,10 @@
 
 #include "common/base/status.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/manifest.h"
 
 namespace hdps {
+
+enum class WhichCheckpoint : uint8_t;
 
 // `which_row`: TABLE:KEY; a key is its number, or FEATURE=VALUE as the data have it.
 // kInvalidArgument names what is not there, and what is.

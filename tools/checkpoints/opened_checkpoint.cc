@@ -1,10 +1,13 @@
 // Manifest, job and files, held against each other.
 #include "tools/checkpoints/opened_checkpoint.h"
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "common/base/outside_text.h"
+#include "common/job/job_file.h"
+#include "common/job/spec/table_spec.h"
+#include "common/process/terminal.h"
 #include "embedding/table.h"
 #include "tools/checkpoint_model.h"
 
@@ -61,8 +64,8 @@ Result<OpenedCheckpoint> OpenToInspect(FileSystem& files, const std::string& pat
   HDPS_ASSIGN_OR_RETURN(unknown.found, OpenCheckpoint(files, path, which));
   if (unknown.found.chain.size() > 1) return opened;
   unknown.job_known = false;
-  std::fprintf(stderr, "warning: %s; tables are as the files tell\n",
-               opened.status().message().c_str());
+  PrintError("warning: %s; tables are as the files tell\n",
+             ShowOutside(opened.status().message()).c_str());
   return unknown;
 }
 

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
+#include "common/job/job_spec.h"
 #include "common/platform/file_system.h"
-#include "common/protocol/manifest.h"
 #include "embedding/snapshot/snapshot.h"
 
 namespace hdps {

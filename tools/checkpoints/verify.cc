@@ -1,16 +1,18 @@
 // hdps verify: whether every checkpoint of a run is whole, and how fast that was found out.
 #include <algorithm>
 #include <cinttypes>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/base/byte_count.h"
+#include "common/base/outside_text.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
 #include "common/process/command_line.h"
-#include "scheduler/report/run_report.h"
+#include "common/process/terminal.h"
+#include "scheduler/report/run_summary.h"
 #include "tools/checkpoints/opened_checkpoint.h"
 #include "tools/commands.h"
 
@@ -73,18 +75,18 @@ Status VerifyAll(const std::vector<std::string>& arguments) {
       if (!verified.ok()) {
         ++damaged;
         if (broken.empty()) broken = folder;
-        std::printf("damaged  %s: %s\n", folder.c_str(), verified.status().message().c_str());
+        PrintOut("damaged  %s: %s\n", folder.c_str(),
+                 ShowOutside(verified.status().message()).c_str());
         continue;
       }
       ++sound;
-      std::printf("sound    %s: %" PRIu64 " rows, %s, %.0f MB/s, digest %s%s\n", folder.c_str(),
-                  verified->rows, ShowByteCount(verified->bytes).c_str(),
-                  static_cast<double>(verified->bytes) * 1e-6 / std::max(seconds, 1e-9),
-                  verified->digest.c_str(),
-                  verified->job_known ? "" : " (its tables are believed)");
+      PrintOut("sound    %s: %" PRIu64 " rows, %s, %.0f MB/s, digest %s%s\n", folder.c_str(),
+               verified->rows, ShowByteCount(verified->bytes).c_str(),
+               static_cast<double>(verified->bytes) * 1e-6 / std::max(seconds, 1e-9),
+               verified->digest.c_str(), verified->job_known ? "" : " (its tables are believed)");
     }
   }
-  std::printf("%zu sound, %zu damaged\n", sound, damaged);
+  PrintOut("%zu sound, %zu damaged\n", sound, damaged);
   if (damaged == 0) return {};
   return {Code::kCorruption, std::to_string(damaged) + " of " + std::to_string(sound + damaged) +
                                  " checkpoints are damaged, first " + broken +

@@ -5,6 +5,11 @@
 
 #include "common/base/byte_count.h"
 #include "common/base/show_number.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/precision.h"
 
 namespace hdps {
 namespace {

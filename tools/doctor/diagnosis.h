@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
 #include "tools/doctor/machine_facts.h"
 #include "tools/plan/cost_model.h"
 
 namespace hdps {
+
+struct Job;
 
 enum class Finding : uint8_t { kGood, kWarning, kFault };
 

@@ -1,12 +1,18 @@
 // hdps doctor: whether this machine is fit for a job, before it is started.
 #include <gflags/gflags.h>
 
-#include <cstdio>
 #include <memory>
 #include <optional>
 
+#include "common/base/outside_text.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/process/command_line.h"
 #include "common/process/connections.h"
+#include "common/process/terminal.h"
 #include "tools/commands.h"
 #include "tools/common_flags.h"
 #include "tools/doctor/diagnosis.h"
@@ -82,13 +88,14 @@ Status Run() {
   for (const Diagnosis& one : found) {
     faults += one.finding == Finding::kFault;
     warnings += one.finding == Finding::kWarning;
-    std::printf("%-8s %-14s %s\n", WordOf(one.finding), one.subject.c_str(), one.text.c_str());
+    PrintOut("%-8s %-14s %s\n", WordOf(one.finding), ShowOutside(one.subject).c_str(),
+             ShowOutside(one.text, std::string::npos).c_str());
   }
   if (FLAGS_rows.empty()) {
-    std::printf(
+    PrintOut(
         "\nwith --rows=NUMBER of distinct keys it also says whether memory and disk will do\n");
   }
-  std::printf("\n%zu fault(s), %zu warning(s)\n", faults, warnings);
+  PrintOut("\n%zu fault(s), %zu warning(s)\n", faults, warnings);
   if (faults == 0) return {};
   return {Code::kInvalidArgument, std::to_string(faults) + " fault(s): the job cannot run here so"};
 }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kernels/host/unique_row_gemm.h"
+#include "kernels/products/unique_row_gemm.h"
 #include "tools/plan/kept_rows.h"
 #include "tools/plan/memory_and_recovery.h"
 #include "tools/plan/row_tiers.h"

@@ -4,8 +4,13 @@
 #include <algorithm>
 #include <set>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "embedding/memory/optimizer.h"
 #include "embedding/memory/row_policy.h"
 #include "worker/model/first_layer.h"

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 
 namespace hdps {
+
+struct Job;
 
 // x [batch, inputs] times W [inputs, units].
 struct Product {

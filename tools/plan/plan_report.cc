@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/byte_count.h"
+#include "common/base/outside_text.h"
 #include "common/base/show_number.h"
 
 namespace hdps {
@@ -166,7 +167,7 @@ std::string PlanJson(const PlanSubject& subject, const PlanQuestion& question,
                                  {"recovery_seconds", answer.recovery_seconds},
                                  {"bottleneck", answer.parts[answer.bottleneck].name}};
   for (const PlanPart& part : answer.parts) json["busy_seconds"][part.name] = part.seconds;
-  return json.dump(2) + "\n";
+  return ShowJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace hdps

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "common/job/job.h"
 #include "tools/plan/cost_model.h"
 
 namespace hdps {

@@ -20,8 +20,8 @@ struct StrategyView {
 // step; below it a line for each conversion. Then a line a worker: which parts it has, and bytes.
 std::string StrategyText(const StrategyView& view);
 
-// The model from the top down as SVG: a box a layer, coloured by what is cut; edges with their
-// conversions, forward and back, and the bytes that leave a worker.
-std::string StrategySvg(const StrategyView& view);
+// The model as a graph that graphviz draws: a box a layer, coloured by what is cut; edges with
+// their conversions, forward and back, and the bytes that leave a worker.
+std::string StrategyDot(const StrategyView& view);
 
 }  // namespace hdps

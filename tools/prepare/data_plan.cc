@@ -2,36 +2,24 @@
 #include "tools/prepare/data_plan.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cmath>
-#include <cstdlib>
+#include <map>
+#include <tuple>
 
 #include "common/base/show_number.h"
-#include "tools/prepare/label_plan.h"
+#include "tools/prepare/columns/column_names.h"
+#include "tools/prepare/columns/label_column.h"
+#include "tools/prepare/columns/label_plan.h"
+#include "worker/data/data_description.h"
 
 namespace hdps {
 namespace {
 
-constexpr double kOwnValueShare = 0.95;  // From here on nearly every row has its own value.
-constexpr double kNumberShare = 1.0;     // All filled cells are numbers.
-constexpr double kFewValues = 12;        // Whole numbers with no more are categories.
-constexpr double kBucketValuesMin = 8;   // Buckets are made of numbers with more.
-constexpr double kSkewed = 2;
-constexpr double kLogBucketsMax =
-    1000;                             // Skewed counts that go so far have buckets of powers of 2.
-constexpr double kPartsCells = 0.02;  // Of the cells: so many have a separator.
-constexpr uint64_t kRowsMin = 100;    // For rules about shares of rows.
+constexpr double kBucketValuesMin = 8;  // Of criteo: buckets are made of numbers with more.
 constexpr double kManyKeys = 100000;
+constexpr double kBadShare = 0.01;  // Of the rows: more are not let pass without being asked.
+constexpr uint32_t kNegatives = 4;  // Of each positive row.
 
-// Six digits: what a fit from data means, and what a person reads.
-double Rounded(double value) { return std::strtod(ShowNumber("%.6g", value).c_str(), nullptr); }
-
-bool LooksLikeId(const std::string& name) {
-  std::string lower = name;
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower == "id" || lower.ends_with("_id") || lower.ends_with("uuid") ||
-         lower.ends_with("-id") || (name.ends_with("Id") || name.ends_with("ID"));
-}
+Status Mistaken(const std::string& message) { return {Code::kInvalidArgument, message}; }
 
 // The missing text that most cells have.
 std::string MissingText(const DataProfile& profile) {
@@ -44,115 +32,85 @@ std::string MissingText(const DataProfile& profile) {
   return most == counts.end() ? "" : most->first;
 }
 
-class ColumnPlanner {
+// The columns that a person names, with what they are to be.
+class Wanted {
  public:
-  ColumnPlanner(const ColumnProfile& column, const std::string& missing)
-      : column_(column),
-        missing_(column.missing.contains(missing) ? column.missing.at(missing) : 0),
-        filled_(static_cast<double>(column.filled() - missing_)),
-        distinct_(column.distinct.distinct() - (missing_ > 0 ? 1 : 0)) {
-    plan_.spec.name = column.name;
+  static Result<Wanted> Make(const DataProfile& train, const DataWish& wish) {
+    Wanted wanted;
+    const std::vector<std::string> group(wish.group.empty() ? 0 : 1, wish.group),
+        weight(wish.weight.empty() ? 0 : 1, wish.weight);
+    for (const auto& [flag, names, type] :
+         {std::tuple{"categorical", &wish.categorical, ColumnType::kCategorical},
+          {"numeric", &wish.numeric, ColumnType::kNumeric},
+          {"multi", &wish.multi, ColumnType::kMulti},
+          {"skip", &wish.skip, ColumnType::kSkip},
+          {"group", &group, ColumnType::kGroup},
+          {"weight", &weight, ColumnType::kWeight}}) {
+      for (const std::string& name : *names) {
+        if (train.layout.format != DataFormat::kCsv) {
+          return Mistaken("--" + std::string(flag) + "=" + name + ": columns of the format " +
+                          std::string(WordOf(train.layout.format)) +
+                          " are what they are: expected a csv file");
+        }
+        const bool known = std::ranges::any_of(
+            train.columns, [&name](const ColumnProfile& column) { return column.name == name; });
+        if (!known) return NoSuchColumn(train, flag, name);
+        const auto [other, added] = wanted.types_.emplace(name, type);
+        if (!added || name == wish.label) {
+          return Mistaken("--" + std::string(flag) + "=" + name + ": the column is named by --" +
+                          (added ? "label" : std::string(WordOf(other->second))) +
+                          " too: expected it once");
+        }
+      }
+    }
+    return wanted;
   }
 
-  ColumnPlan Plan() {
-    if (filled_ == 0) return Skip("all cells are missing");
-    if (distinct_ <= 1) return Skip("all cells are '" + column_.frequent.Top(1)[0].text + "'");
-    const bool numbers = static_cast<double>(column_.numbers.count()) >= kNumberShare * filled_;
-    const bool own = filled_ >= kRowsMin && distinct_ >= kOwnValueShare * filled_;
-    if (numbers) return PlanNumber(own);
-    if (PlanParts()) return plan_;
-    if (own) return Skip("an id: nearly every row has a value of its own");
-    plan_.spec.type = ColumnType::kCategorical;
-    plan_.why = "texts";
-    if (column_.numbers.count() > 0) plan_.why += ", some of which are numbers";
-    return plan_;
+  std::optional<ColumnType> Of(const std::string& name) const {
+    const auto found = types_.find(name);
+    return found == types_.end() ? std::nullopt : std::optional(found->second);
   }
 
  private:
-  ColumnPlan Skip(const std::string& why) {
-    plan_.spec.type = ColumnType::kSkip;
-    plan_.why = why;
-    return plan_;
-  }
-
-  ColumnPlan PlanNumber(bool own) {
-    const bool id = column_.whole && LooksLikeId(column_.name);
-    if (own && (id || (column_.whole && column_.rising))) {
-      return Skip("an id: nearly every row has a value of its own");
-    }
-    if (id || (column_.whole && distinct_ <= kFewValues)) {
-      plan_.spec.type = ColumnType::kCategorical;
-      plan_.why = id ? "whole numbers that name something" : "few whole numbers";
-      return plan_;
-    }
-    plan_.spec.type = ColumnType::kNumeric;
-    const Moments& numbers = column_.numbers;
-    const bool skewed = numbers.skewness() > kSkewed && numbers.min() >= 0;
-    if (skewed) {
-      plan_.spec.transform = Transform::kLog1p;
-      plan_.why = "skewed numbers from 0 on";
-    } else {
-      plan_.spec.transform = Transform::kStandardize;
-      plan_.spec.mean = Rounded(numbers.mean());
-      plan_.spec.scale = Rounded(numbers.deviation());
-      plan_.why = "numbers";
-    }
-    if (distinct_ >= kBucketValuesMin) PlanBuckets(skewed);
-    return plan_;
-  }
-
-  void PlanBuckets(bool skewed) {
-    const double most = static_cast<double>(column_.frequent.Top(1)[0].count);
-    plan_.log_buckets =
-        skewed && column_.whole && column_.numbers.max() >= kLogBucketsMax && most < filled_ / 2;
-    plan_.boundaries = plan_.log_buckets ? LogBoundaries(column_.numbers.max())
-                                         : QuantileBoundaries(column_.sample.numbers());
-  }
-
-  // Several values a cell: their parts recur as whole cells do not.
-  bool PlanParts() {
-    const PartsProfile* best = nullptr;
-    for (const auto& [separator, parts] : column_.parts) {
-      const bool many = static_cast<double>(parts.cells) >= kPartsCells * filled_;
-      const bool recur = 2 * parts.distinct.distinct() <= static_cast<double>(parts.parts) &&
-                         parts.distinct.distinct() <= distinct_;
-      if (!many || !recur || (best != nullptr && parts.parts <= best->parts)) continue;
-      best = &parts;
-      plan_.spec.separator = std::string(1, separator);
-    }
-    if (best == nullptr) return false;
-    plan_.spec.type = ColumnType::kMulti;
-    plan_.why = "several values a cell, between '" + plan_.spec.separator + "'";
-    return true;
-  }
-
-  const ColumnProfile& column_;
-  const uint64_t missing_;
-  const double filled_, distinct_;
-  ColumnPlan plan_;
+  std::map<std::string, ColumnType> types_;
 };
 
-void PlanColumns(const DataProfile& train, DataPlan* plan) {
+ColumnPlan EntryPlan(const DataProfile& train, size_t c) {
+  const bool number = train.layout.format == DataFormat::kCriteo && c <= 13;
+  ColumnPlan entry;
+  entry.spec.type = number ? ColumnType::kNumeric : ColumnType::kCategorical;
+  entry.why = "by the format";
+  if (number) {
+    entry.spec.transform = Transform::kLog1p;
+    const bool buckets = train.columns[c].distinct.distinct() >= kBucketValuesMin;
+    if (buckets) entry.boundaries = QuantileBoundaries(train.columns[c].sample.numbers());
+  }
+  return entry;
+}
+
+Status PlanColumns(const DataProfile& train, const Wanted& wanted, DataPlan* plan) {
   const bool csv = train.layout.format == DataFormat::kCsv;
   for (size_t c = 0; c < train.columns.size(); ++c) {
+    const ColumnProfile& column = train.columns[c];
+    std::optional<ColumnType> type = wanted.Of(column.name);
+    const bool both = plan->user != kNoColumn && plan->item != kNoColumn;
+    const bool pair = both && !type && (c == plan->user || c == plan->item) &&
+                      plan->task != TaskKind::kBinary && plan->task != TaskKind::kClasses;
+    if (pair) type = ColumnType::kCategorical;
     if (c == plan->label) {
-      plan->columns.push_back({});
+      plan->columns.emplace_back();
     } else if (csv) {
-      plan->columns.push_back(ColumnPlanner(train.columns[c], plan->missing).Plan());
+      HDPS_ASSIGN_OR_RETURN(ColumnPlan planned, PlanColumn(column, plan->missing, type));
+      plan->columns.push_back(std::move(planned));
     } else {
-      const bool number = train.layout.format == DataFormat::kCriteo && c <= 13;
-      ColumnPlan entry;
-      entry.spec.type = number ? ColumnType::kNumeric : ColumnType::kCategorical;
-      entry.why = "by the format";
-      if (number) {
-        entry.spec.transform = Transform::kLog1p;
-        const bool buckets = train.columns[c].distinct.distinct() >= kBucketValuesMin;
-        if (buckets) entry.boundaries = QuantileBoundaries(train.columns[c].sample.numbers());
-      }
-      plan->columns.push_back(entry);
+      plan->columns.push_back(EntryPlan(train, c));
     }
-    plan->columns.back().spec.name = train.columns[c].name;
+    ColumnPlan& planned = plan->columns.back();
+    planned.spec.name = column.name;
+    if (pair) planned.why = c == plan->user ? "the user" : "the item";
+    if (!planned.look_at.empty()) plan->notes.push_back(planned.look_at);
   }
+  return {};
 }
 
 void CountKeys(const DataProfile& train, DataPlan* plan) {
@@ -162,6 +120,7 @@ void CountKeys(const DataProfile& train, DataPlan* plan) {
     if (!column.boundaries.empty()) {
       plan->keys += buckets;
       plan->keys_twice += buckets;
+      plan->keys_by_times.back() += buckets;
     }
     const DistinctValues* distinct = &train.columns[c].distinct;
     if (column.spec.type == ColumnType::kMulti) {
@@ -171,6 +130,8 @@ void CountKeys(const DataProfile& train, DataPlan* plan) {
     }
     plan->keys += distinct->distinct();
     plan->keys_twice += distinct->AtLeast(2);
+    const std::vector<double> by_times = distinct->ByTimes(DataPlan::kTimesMax);
+    for (size_t i = 0; i < by_times.size(); ++i) plan->keys_by_times[i] += by_times[i];
   }
   plan->admit_twice = plan->keys >= kManyKeys && 2 * plan->keys_twice < plan->keys;
 }
@@ -189,77 +150,140 @@ void NoteMissingTexts(const DataProfile& train, DataPlan* plan) {
   }
 }
 
+void PlanLabelColumn(const DataProfile& train, const LabelPlan& label, DataPlan* plan) {
+  if (label.column == kNoColumn) return;
+  ColumnPlan& column = plan->columns[label.column];
+  column.spec.name = train.columns[label.column].name;
+  column.spec.type = ColumnType::kLabel;
+  column.spec.positive = label.positive;
+  column.spec.classes = label.classes;
+  if (label.task == TaskKind::kRating) {
+    column.why = "a number to come near to";
+  } else if (label.task == TaskKind::kClasses) {
+    column.why = ShowWhole(label.num_classes) + " classes";
+  } else if (label.positive.empty()) {
+    column.why = "numbers";
+  } else {
+    column.why = "1 where it is '" + label.positive[0] + "'";
+    for (size_t i = 1; i < label.positive.size() && i < 3; ++i) {
+      column.why += " or '" + label.positive[i] + "'";
+    }
+    if (label.positive.size() > 3) column.why += ", ...";
+  }
+}
+
+// Of a ranking: negative examples are made of the items of other rows.
+Status PlanRanking(const DataProfile& train, const DataWish& wish, DataPlan* plan) {
+  if (plan->task != TaskKind::kPositivesOnly) return {};
+  if (plan->user == kNoColumn || plan->item == kNoColumn) {
+    return Mistaken(train.files[0] +
+                    ": a ranking needs a column of users and one of items, of texts or whole "
+                    "numbers: none has such a name; give the file a header with user and item");
+  }
+  plan->item_features = {train.columns[plan->item].name};
+  plan->negatives = kNegatives;
+  // What a row was rated with is not known before.
+  for (size_t c = 0; c < plan->columns.size(); ++c) {
+    const std::string& name = train.columns[c].name;
+    const bool named = std::ranges::find(wish.numeric, name) != wish.numeric.end() ||
+                       std::ranges::find(wish.categorical, name) != wish.categorical.end();
+    if (c == plan->label || named || !NamesRating(name)) continue;
+    plan->columns[c] = {};
+    plan->columns[c].spec.name = name;
+    plan->columns[c].spec.type = ColumnType::kSkip;
+    plan->columns[c].why = "a rating, which comes after what is to be foretold";
+  }
+  return {};
+}
+
+std::string Share(double part, double all) { return ShowNumber("%.1f%%", 100 * part / all); }
+
+// Rows that the job could not read: some are let pass, and said; beyond that nothing is written.
+Status CheckBadRows(const DataProfile& data, uint64_t no_label, const std::string& first_no_label,
+                    const DataWish& wish) {
+  const uint64_t bad = data.ragged_rows + no_label;
+  const auto all = static_cast<double>(data.rows + data.ragged_rows);
+  const bool allowed =
+      wish.max_bad_rows ? bad <= *wish.max_bad_rows : static_cast<double>(bad) <= kBadShare * all;
+  if (allowed) return {};
+  const bool ragged = data.ragged_rows >= no_label;
+  std::string mend = ragged ? "write as many cells in every row" : "leave these rows out";
+  if (data.unpaired_rows > 0) {
+    mend = "write quotes inside a cell twice (\"\"), and a cell on one line";
+  }
+  return Mistaken((ragged ? data.first_ragged : first_no_label + ": no label") + " (" +
+                  ShowWhole(static_cast<double>(bad)) + " such rows of " + ShowWhole(all) + ", " +
+                  Share(static_cast<double>(bad), all) +
+                  "): a job that passes over so many is not "
+                  "written unasked: " +
+                  mend + ", or say --max_bad_rows=" + std::to_string(bad));
+}
+
+Status PlanBadRows(const DataProfile& train, const DataProfile* eval, const LabelPlan& label,
+                   const DataWish& wish, DataPlan* plan) {
+  const auto first_of = [&label](const DataProfile& data) {
+    return label.column == kNoColumn ? "" : data.columns[label.column].first_missing;
+  };
+  plan->bad_rows = train.ragged_rows + label.missing;
+  HDPS_RETURN_IF_ERROR(CheckBadRows(train, label.missing, first_of(train), wish));
+  if (eval != nullptr) {
+    uint64_t none = 0;
+    if (label.column != kNoColumn) {
+      const ColumnProfile& there = eval->columns[label.column];
+      none = there.empty;
+      for (const auto& [text, count] : there.missing) none += count;
+    }
+    plan->eval_bad_rows = eval->ragged_rows + none;
+    HDPS_RETURN_IF_ERROR(CheckBadRows(*eval, none, first_of(*eval), wish));
+  }
+  const auto whole = [](uint64_t number) { return ShowWhole(static_cast<double>(number)); };
+  if (train.ragged_rows > 0) {
+    plan->notes.push_back(whole(train.ragged_rows) +
+                          " rows have another number of cells; the first: " + train.first_ragged);
+  }
+  if (label.missing > 0) {
+    plan->notes.push_back(whole(label.missing) +
+                          " rows have no label; the first: " + first_of(train));
+  }
+  if (plan->bad_rows + plan->eval_bad_rows > 0) {
+    plan->notes.push_back("data.max_bad_rows lets these rows pass; look whether that is right");
+  }
+  if (train.header_rows > 0) {
+    plan->notes.push_back("the header comes again below, in " + Counted(train.header_rows, "line") +
+                          "; data.comment passes over it");
+  }
+  return {};
+}
+
 }  // namespace
 
-std::vector<double> QuantileBoundaries(std::vector<double> sample) {
-  constexpr size_t kBuckets = 20;
-  if (sample.empty()) return {};
-  std::ranges::sort(sample);
-  const double least = sample.front();
-  std::vector<double> bounds;
-  // A value of half of the rows or more has a bucket of its own.
-  const double middle = sample[sample.size() / 2];
-  const auto [from, to] = std::ranges::equal_range(sample, middle);
-  if (2 * static_cast<size_t>(to - from) >= sample.size()) {
-    bounds.push_back(middle);
-    if (to != sample.end()) bounds.push_back(*to);
-    sample.erase(from, to);
-  }
-  for (size_t b = 1; b < kBuckets && !sample.empty(); ++b) {
-    bounds.push_back(sample[b * sample.size() / kBuckets]);
-  }
-  std::ranges::sort(bounds);
-  const auto [repeated, end] = std::ranges::unique(bounds);
-  bounds.erase(repeated, end);
-  std::erase_if(bounds, [least](double bound) { return bound <= least; });
-  return bounds;
-}
-
-std::vector<double> LogBoundaries(double max) {
-  constexpr size_t kBoundariesMax = 24;
-  std::vector<double> bounds;
-  for (double bound = 1; bound <= max && bounds.size() < kBoundariesMax; bound *= 2) {
-    bounds.push_back(bound);
-  }
-  return bounds;
-}
-
-Result<DataPlan> PlanData(const DataProfile& train, const DataProfile* eval,
-                          const std::string& label) {
-  if (train.rows == 0) {
-    return Status(Code::kInvalidArgument, train.files[0] + ": there is no row in this file");
-  }
+Result<DataPlan> PlanData(const DataProfile& train, const DataProfile* eval, const DataWish& wish) {
+  if (train.rows == 0) return Mistaken(train.files[0] + ": there is no row in this file");
   DataPlan plan;
-  HDPS_ASSIGN_OR_RETURN(LabelPlan of_label, PlanLabel(train, eval, label));
-  plan.label = of_label.column;
-  plan.notes = of_label.notes;
+  HDPS_ASSIGN_OR_RETURN(const Wanted wanted, Wanted::Make(train, wish));
+  HDPS_ASSIGN_OR_RETURN(const LabelPlan label, PlanLabel(train, eval, wish));
+  plan.task = label.task;
+  plan.label = label.column;
+  plan.num_classes = label.num_classes;
+  plan.label_mean = label.mean;
+  plan.label_deviation = label.deviation;
+  plan.choices = label.choices;
+  plan.notes = train.layout.notes;
+  plan.notes.insert(plan.notes.end(), label.notes.begin(), label.notes.end());
   plan.missing = MissingText(train);
-  PlanColumns(train, &plan);
-  ColumnPlan& column = plan.columns[plan.label];
-  column.spec.type = ColumnType::kLabel;
-  column.spec.positive = of_label.positive;
-  column.why =
-      of_label.positive.empty() ? "numbers" : "1 where it is '" + of_label.positive[0] + "'";
-  plan.positive_share = static_cast<double>(of_label.positives) /
-                        static_cast<double>(of_label.positives + of_label.negatives);
-  plan.bad_rows = train.ragged_rows + of_label.missing;
-  if (eval != nullptr) {
-    const ColumnProfile& there = eval->columns[plan.label];
-    plan.eval_bad_rows = eval->ragged_rows + there.empty;
-    for (const auto& [text, count] : there.missing) plan.eval_bad_rows += count;
-  }
+  DataWish of_pair = wish;
+  if (label.column != kNoColumn) of_pair.label = train.columns[label.column].name;
+  const UserAndItem pair = FindUserAndItem(train, of_pair);
+  plan.user = pair.user;
+  plan.item = pair.item;
+  HDPS_RETURN_IF_ERROR(PlanColumns(train, wanted, &plan));
+  PlanLabelColumn(train, label, &plan);
+  HDPS_RETURN_IF_ERROR(PlanRanking(train, wish, &plan));
+  plan.positive_share = static_cast<double>(label.positives) /
+                        std::max(1.0, static_cast<double>(label.positives + label.negatives));
   CountKeys(train, &plan);
   NoteMissingTexts(train, &plan);
-  if (train.ragged_rows > 0) {
-    plan.notes.push_back(ShowWhole(static_cast<double>(train.ragged_rows)) +
-                         " rows have another number of cells; the first: " + train.first_ragged);
-  }
-  if (of_label.missing > 0) {
-    plan.notes.push_back(ShowWhole(static_cast<double>(of_label.missing)) + " rows have no label");
-  }
-  if (plan.bad_rows + plan.eval_bad_rows > 0) {
-    plan.notes.push_back("data.max_bad_rows lets these rows pass; look whether that is right");
-  }
+  HDPS_RETURN_IF_ERROR(PlanBadRows(train, eval, label, wish, &plan));
   return plan;
 }
 

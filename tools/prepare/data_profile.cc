@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/job_facts.h"
 #include "worker/data/data_description.h"
 #include "worker/data/header_check.h"
 #include "worker/data/line_reader.h"
@@ -29,13 +30,17 @@ DataSpec SpecOf(const DataLayout& layout) {
                     ? DataFormat::kLibsvm
                     : layout.format;
   data.delimiter = layout.delimiter;
+  data.quote = layout.quote;
   data.header = layout.header;
   data.comment = layout.comment;
   for (const std::string& name : layout.names) data.columns.emplace_back().name = name;
   return data;
 }
 
-void AddNumber(double number, ColumnProfile* column) {
+void AddNumber(double number, std::string_view cell, ColumnProfile* column) {
+  constexpr double kExactMax = 9007199254740992;  // 2^53.
+  column->leading_zeros += cell.size() > 1 && cell[0] == '0' && cell[1] >= '0' && cell[1] <= '9';
+  column->beyond_exact += std::abs(number) > kExactMax && cell.find_first_of(".eE") == cell.npos;
   column->whole = column->whole && number == std::floor(number);
   column->rising =
       column->rising && (column->numbers.count() == 0 || number > column->numbers.max());
@@ -52,6 +57,7 @@ void AddParts(std::string_view cell, char separator, size_t kept, ColumnProfile*
     const std::string_view part = TrimBlanks(cell.substr(0, end));
     if (!part.empty()) {
       ++parts.parts;
+      parts.numbers += part.find_first_not_of("0123456789") == part.npos ? 1 : 0;
       parts.distinct.Add(HashString(part));
     }
     if (end == cell.size()) return;
@@ -59,28 +65,46 @@ void AddParts(std::string_view cell, char separator, size_t kept, ColumnProfile*
   }
 }
 
-void AddCell(std::string_view cell, const std::string& delimiter, size_t kept,
+// What cells of one file are cut by, and where the one at hand stands.
+struct CellPlace {
+  const std::string& path;
+  uint64_t line;
+  std::string Text() const { return path + ":" + std::to_string(line); }
+};
+
+void AddText(std::string_view cell, const DataLayout& layout, const CellPlace& place, size_t kept,
+             ColumnProfile* column) {
+  if (const std::optional<CellKind> kind = CellKindOf(cell, layout.decimal)) {
+    ForeignCells& foreign = column->foreign[*kind];
+    if (foreign.count++ == 0) foreign = {1, std::string(cell.substr(0, 60)), place.Text()};
+  }
+  for (const char separator : kSeparators) {
+    if (layout.delimiter != std::string(1, separator)) AddParts(cell, separator, kept, column);
+  }
+}
+
+void AddCell(std::string_view cell, const DataLayout& layout, const CellPlace& place, size_t kept,
              ColumnProfile* column) {
   ++column->cells;
   if (cell.empty()) {
     ++column->empty;
+    if (column->first_missing.empty()) column->first_missing = place.Text();
     return;
   }
   const uint64_t hash = HashString(cell);
   column->distinct.Add(hash);
   column->frequent.Add(hash, cell);
-  const std::optional<double> number = ParseNumber(cell);
+  const std::optional<double> number = NumberOf(cell, layout.decimal);
   if (number && std::abs(*number) <= kFloatMax) {
-    AddNumber(*number, column);
+    AddNumber(*number, cell, column);
     return;
   }
   if (std::ranges::find(kMissingTexts, cell) != std::end(kMissingTexts)) {
     ++column->missing[std::string(cell)];
+    if (column->first_missing.empty()) column->first_missing = place.Text();
     return;
   }
-  for (const char separator : kSeparators) {
-    if (delimiter != std::string(1, separator)) AddParts(cell, separator, kept, column);
-  }
+  AddText(cell, layout, place, kept, column);
 }
 
 class Profiler {
@@ -107,6 +131,10 @@ class Profiler {
     for (Line line;;) {
       HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
       if (!found) break;
+      if (layout_.header && line.text == layout_.header_line) {
+        ++profile_.header_rows;
+        continue;
+      }
       const std::vector<NamedText> cells = parser_->Values(line.text);
       if (by_cell_) {
         AddCells(path, line, cells);
@@ -133,24 +161,33 @@ class Profiler {
   void AddCells(const std::string& path, const Line& line, const std::vector<NamedText>& cells) {
     const size_t expected = order_ ? order_->num_cells : names_.size();
     if (cells.size() != expected) {
-      if (profile_.ragged_rows++ > 0) return;
-      profile_.first_ragged = path + ":" + std::to_string(line.place.number) + ": " +
-                              std::to_string(cells.size()) + " cells where there should be " +
-                              std::to_string(expected);
+      AddRagged(path, line, cells.size(), expected);
       return;
     }
     ++profile_.rows;
     for (size_t c = 0; c < names_.size(); ++c) {
       if (only_ && names_[c] != *only_) continue;
       const size_t cell = order_ ? order_->cell_of_column[c] : c;
-      AddCell(cells[cell].text, layout_.delimiter, kept_, &profile_.columns[c]);
+      AddCell(cells[cell].text, layout_, {path, line.place.number}, kept_, &profile_.columns[c]);
     }
+  }
+
+  void AddRagged(const std::string& path, const Line& line, size_t cells, size_t expected) {
+    Row row;
+    const std::optional<RowError> error = parser_->Parse(line.text, &row);
+    const bool unpaired = error && error->expected.find("quote") != error->expected.npos;
+    profile_.unpaired_rows += unpaired ? 1 : 0;
+    if (profile_.ragged_rows++ > 0) return;
+    profile_.first_ragged = unpaired ? DescribeRowError(path, line.place.number, line.text, *error)
+                                     : path + ":" + std::to_string(line.place.number) + ": " +
+                                           std::to_string(cells) + " cells where there should be " +
+                                           std::to_string(expected);
   }
 
   Status AddEntries(const std::string& path, const Line& line,
                     const std::vector<NamedText>& cells) {
     ++profile_.rows;
-    AddCell(cells[0].text, "", kept_, &profile_.columns[0]);
+    AddCell(cells[0].text, layout_, {path, line.place.number}, kept_, &profile_.columns[0]);
     for (size_t e = 1; e < cells.size() && !only_; ++e) {
       std::string_view entry = cells[e].text;
       size_t field = layout_.format == DataFormat::kLibfm ? e - 1 : 0;
@@ -198,7 +235,11 @@ Result<DataProfile> ProfileData(FileSystem& files, const DataLayout& layout,
                                 const ProfileOptions& options) {
   Profiler profiler(layout, options);
   for (const std::string& path : paths) HDPS_RETURN_IF_ERROR(profiler.Add(files, path));
-  return profiler.Take();
+  DataProfile profile = profiler.Take();
+  if (profile.header_rows > 0 && profile.layout.comment.empty()) {
+    profile.layout.comment = profile.layout.header_line;
+  }
+  return profile;
 }
 
 }  // namespace hdps

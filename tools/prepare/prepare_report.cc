@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/outside_text.h"
 #include "common/base/show_number.h"
 #include "worker/data/data_description.h"
 #include "worker/data/row.h"
@@ -29,13 +30,7 @@ std::string Short(const std::string& text, size_t most) {
   return shown.substr(0, bytes) + "...";
 }
 
-// All of the text, with bytes that do not print escaped.
-std::string OneLine(const std::string& text) {
-  constexpr size_t kPiece = 50;
-  std::string line;
-  for (size_t at = 0; at < text.size(); at += kPiece) line += Printable(text.substr(at, kPiece));
-  return line;
-}
+std::string OneLine(const std::string& text) { return ShowOutside(text, std::string::npos); }
 
 std::string Number(double value) { return ShowNumber("%.5g", value); }
 
@@ -71,7 +66,11 @@ std::string PlanOf(const ColumnPlan& column) {
 Line LineOf(const ColumnProfile& column, const ColumnPlan& plan, uint64_t rows) {
   uint64_t missing = column.empty;
   for (const auto& [text, count] : column.missing) missing += count;
-  const Moments& numbers = column.numbers;
+  // Of what names something a mean says nothing.
+  const bool amounts = plan.spec.type == ColumnType::kNumeric ||
+                       plan.spec.type == ColumnType::kLabel ||
+                       plan.spec.type == ColumnType::kWeight;
+  const Moments numbers = amounts ? column.numbers : Moments();
   Line line = {Short(column.name, 24), ShowWhole(static_cast<double>(column.filled())),
                Percent(static_cast<double>(missing), static_cast<double>(rows)),
                DistinctOf(column.distinct)};
@@ -113,10 +112,25 @@ std::string FormatOf(const DataLayout& layout) {
   std::string text(WordOf(layout.format));
   if (layout.format != DataFormat::kCsv) return text;
   text += layout.delimiter == "\t" ? ", tabs between cells"
-                                   : ", '" + layout.delimiter + "' between cells";
+                                   : ", '" + Printable(layout.delimiter) + "' between cells";
   text += layout.header ? ", with a header" : ", without a header";
   if (!layout.comment.empty()) text += ", comments begin with '" + Short(layout.comment, 24) + "'";
   return text;
+}
+
+std::string LabelOf(const DataProfile& profile, const DataPlan& plan) {
+  if (plan.label == kNoColumn) {
+    return "none: every row is one of label 1, beside " + std::to_string(plan.negatives) +
+           " made of the same '" + Printable(profile.columns[plan.user].name) + "' with another '" +
+           Printable(profile.columns[plan.item].name) + "'";
+  }
+  const std::string name = Printable(profile.columns[plan.label].name) + ": ";
+  if (plan.task == TaskKind::kClasses) return name + ShowWhole(plan.num_classes) + " classes";
+  if (plan.task == TaskKind::kRating) {
+    return name + "numbers of mean " + Number(plan.label_mean) + ", deviation " +
+           Number(plan.label_deviation);
+  }
+  return name + "1 in " + ShowNumber("%.2f%%", 100 * plan.positive_share) + " of the rows";
 }
 
 }  // namespace
@@ -136,8 +150,7 @@ std::string PrepareReport(const DataProfile& profile, const DataPlan& plan, cons
     text += "and " + Whole(profile.columns.size() - kColumnsShownMax) + " more columns\n";
   }
   const TableEstimate tables = EstimateTables(plan, wish);
-  text += "\nlabel         " + Printable(profile.columns[plan.label].name) + ": 1 in " +
-          ShowNumber("%.2f%%", 100 * plan.positive_share) + " of the rows\n";
+  text += "\nlabel         " + LabelOf(profile, plan) + "\n";
   text += "keys          " + ShowWhole(plan.keys) + " distinct, " +
           Percent(plan.keys_twice, plan.keys) + " of them come twice or more\n";
   text += "memory        about " + Bytes(tables.bytes) + " of servers for " +
@@ -146,6 +159,9 @@ std::string PrepareReport(const DataProfile& profile, const DataPlan& plan, cons
     text +=
         "admission     most keys come once: a key gets a row with its second update "
         "(model.policy.admit_after)\n";
+  }
+  for (const auto& [title, reason] : JobReasons(profile, plan, wish)) {
+    text += title + std::string(14 - title.size(), ' ') + reason + "\n";
   }
   text += "evaluation    ";
   if (!wish.eval.empty()) {

@@ -1,8 +1,17 @@
-// Settings that suit the size of the data; what is left out is a default that does.
+// Settings that suit the size and the kind of the data; what is left out is a default that does.
 #include "tools/prepare/prepared_job.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/optimizers/ftrl.h"
+#include "common/job/recipes/recipe_record.h"
+#include "common/job/spec/model_spec.h"
+#include "worker/data/data_description.h"
 
 namespace hdps {
 namespace {
@@ -13,20 +22,26 @@ constexpr uint32_t kDim = 8;
 constexpr double kKeyBytes = 24;  // Of a row: its key, its place in the index, what is spare there.
 constexpr double kFtrlFloats = 3;  // A weight with its state.
 constexpr double kAdamFloats = 3;
+constexpr uint64_t kNormRowsMin = 10000;  // Batches are large enough to be normalized by.
 
-bool HasWide(const std::string& model) {
-  return model == "wide_deep" || model == "deepfm" || model == "logistic";
+const RecipeRecord& RecipeOf(const DataPlan& plan, const JobWish& wish) {
+  return *std::ranges::find(Recipes(), ModelOf(plan, wish), &RecipeRecord::word);
 }
-bool HasDeep(const std::string& model) { return model != "logistic" && model != "mlp"; }
+
+// Of positive rows alone: a tower of items has all items of the batch to tell the own one from.
+bool MeetsItemsOfTheBatch(const DataPlan& plan, const JobWish& wish) {
+  return plan.task == TaskKind::kPositivesOnly &&
+         RecipeOf(plan, wish).Find("user_features") != nullptr;
+}
 
 std::string BucketName(const ColumnPlan& column) { return column.spec.name + "_range"; }
-
 Json ColumnJson(const ColumnSpec& spec) {
   Json column = {{"name", spec.name}};
   if (spec.type != ColumnType::kCategorical) column["type"] = WordOf(spec.type);
   if (spec.type == ColumnType::kMulti) column["separator"] = spec.separator;
   if (!spec.vocabulary.empty()) column["vocabulary"] = spec.vocabulary;
   if (spec.type == ColumnType::kLabel && !spec.positive.empty()) column["positive"] = spec.positive;
+  if (!spec.classes.empty()) column["classes"] = spec.classes;
   if (spec.transform != Transform::kNone) column["transform"] = WordOf(spec.transform);
   if (spec.transform == Transform::kStandardize) {
     column["mean"] = spec.mean;
@@ -43,6 +58,8 @@ Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& w
   if (layout.header) data["header"] = true;
   const bool csv = layout.format == DataFormat::kCsv;
   if (csv && layout.delimiter != ",") data["delimiter"] = layout.delimiter;
+  if (csv && layout.quote != "\"") data["quote"] = layout.quote;
+  if (csv && layout.decimal != ".") data["decimal"] = layout.decimal;
   if (csv && !plan.missing.empty()) data["missing"] = plan.missing;
   if (csv && !layout.comment.empty()) data["comment"] = layout.comment;
   if (layout.format == DataFormat::kLibffm || layout.format == DataFormat::kLibfm) {
@@ -60,57 +77,232 @@ Json DataJson(const DataProfile& profile, const DataPlan& plan, const JobWish& w
                         {"boundaries", column.boundaries}});
   }
   if (!features.empty()) data["features"] = features;
+  if (!plan.item_features.empty()) data["item_features"] = plan.item_features;
+  if (plan.negatives > 0 && !MeetsItemsOfTheBatch(plan, wish)) {
+    // Of all items alike: drawn by their frequency, they would take what is popular for bad.
+    data["negatives"] = {{"per_positive", plan.negatives}, {"by", "uniform"}};
+  }
   return data;
 }
 
-Json ModelJson(const DataPlan& plan, const JobWish& wish) {
-  Json model = {{"type", wish.model}};
-  if (HasDeep(wish.model)) model["embedding_dim"] = kDim;
-  if (wish.model != "logistic") model["hidden"] = {64, 32};
-  if (HasWide(wish.model)) {
-    model["wide_optimizer"] = {{"kind", "ftrl"},
-                               {"learning_rate", 0.1},
-                               {"l1", 0.0001},
-                               {"l2", 0.0001},
-                               {"initial_accumulator", 0.1}};
+// Whether there are rows with both labels to look at while the job trains.
+bool IsWatched(const DataPlan& plan, const JobWish& wish) {
+  return plan.task != TaskKind::kPositivesOnly && (!wish.eval.empty() || wish.validation_share > 0);
+}
+
+// By name.
+std::vector<std::string> ColumnsOfType(const DataPlan& plan, ColumnType type) {
+  std::vector<std::string> names;
+  for (const ColumnPlan& column : plan.columns) {
+    if (column.spec.type == type) names.push_back(column.spec.name);
   }
-  if (HasDeep(wish.model)) {
-    model["deep_optimizer"] = {{"kind", "lazy_adam"}, {"learning_rate", 0.001}};
+  return names;
+}
+
+std::vector<std::string> SparseFeatures(const DataPlan& plan) {
+  std::vector<std::string> names;
+  for (const ColumnPlan& column : plan.columns) {
+    const ColumnType type = column.spec.type;
+    const bool keys = type == ColumnType::kCategorical || type == ColumnType::kMulti;
+    if (keys) names.push_back(column.spec.name);
+    if (!column.boundaries.empty()) names.push_back(BucketName(column));
+  }
+  return names;
+}
+
+bool HasKeys(const DataPlan& plan) { return !SparseFeatures(plan).empty(); }
+
+// Rows of ids are many beside what is told of each: they are learned by heart.
+bool IsSparse(const DataProfile& profile, const DataPlan& plan) {
+  return plan.keys > 0.1 * static_cast<double>(profile.rows);
+}
+
+bool IsNormalized(const DataProfile& profile, const DataPlan& plan, const JobWish& wish) {
+  return RecipeOf(plan, wish).fields.hidden && profile.rows >= kNormRowsMin;
+}
+
+Json Ftrl() {
+  return {{"kind", "ftrl"},
+          {"learning_rate", 0.1},
+          {"l1", 0.0001},
+          {"l2", 0.0001},
+          {"initial_accumulator", 0.1}};
+}
+
+// Settings that the recipe cannot do without.
+void AddOwn(const DataPlan& plan, const RecipeRecord& recipe, Json* model) {
+  const auto name = [&plan](size_t column) { return plan.columns[column].spec.name; };
+  if (recipe.Find("history") != nullptr) {
+    (*model)["history"] = ColumnsOfType(plan, ColumnType::kMulti)[0];
+    (*model)["target"] = name(plan.item);
+  }
+  if (recipe.Find("user_features") != nullptr) {
+    std::vector<std::string> users, items = plan.item_features;
+    if (items.empty()) items = {name(plan.item)};
+    for (const std::string& feature : SparseFeatures(plan)) {
+      if (std::ranges::find(items, feature) == items.end()) users.push_back(feature);
+    }
+    (*model)["user_features"] = users;
+    (*model)["item_features"] = items;
+  }
+  if (plan.task == TaskKind::kClasses) (*model)["classes"] = plan.num_classes;
+}
+
+Json ModelJson(const DataProfile& profile, const DataPlan& plan, const JobWish& wish) {
+  const RecipeRecord& recipe = RecipeOf(plan, wish);
+  Json model = {{"type", recipe.word}};
+  AddOwn(plan, recipe, &model);
+  if (plan.task == TaskKind::kRating) model["loss"] = "squared_error";
+  if (MeetsItemsOfTheBatch(plan, wish)) model["loss"] = "sampled_softmax";
+  if (recipe.fields.embedding) model["embedding_dim"] = kDim;
+  if (recipe.fields.hidden) model["hidden"] = {64, 32};
+  if (IsNormalized(profile, plan, wish)) {
+    model["batch_norm"] = true;
+    model["dropout"] = 0.2;
+    if (recipe.fields.embedding && IsSparse(profile, plan)) model["embedding_dropout"] = 0.5;
+  }
+  if (recipe.fields.wide) model["wide_optimizer"] = Ftrl();
+  if (recipe.fields.embedding) {
+    // Of users and items that come a few times each, rows have to move far in a few updates.
+    const double rate = plan.task == TaskKind::kPositivesOnly ? 0.01 : 0.001;
+    model["deep_optimizer"] = {{"kind", "lazy_adam"}, {"learning_rate", rate}};
     model["embedding_init"] = {{"kind", "normal"}, {"scale", 0.05}};
   }
-  model["dense_optimizer"] = {{"kind", "adam"}, {"learning_rate", 0.001}};
+  model["dense_optimizer"] =
+      recipe.fields.hidden ? Json{{"kind", "adam"}, {"learning_rate", 0.001}} : Ftrl();
   if (plan.admit_twice) model["policy"] = {{"admit_after", 2}};
   return model;
 }
 
-// Some hundred steps at least, and no more passes than small data need.
-Json TrainJson(uint64_t rows) {
-  constexpr uint64_t kSmall = 10000, kMiddle = 200000, kLarge = 2000000;
-  if (rows < kSmall) return {{"batch_size", 64}, {"epochs", 8}};
-  if (rows < kMiddle) return {{"batch_size", 256}, {"epochs", 4}};
-  if (rows < kLarge) return {{"batch_size", 1024}, {"epochs", 2}};
-  return {{"batch_size", 4096}, {"epochs", 1}};
+// Some hundred steps at least. Where evaluations are watched, more passes than are needed; else no
+// more than small data can bear.
+Json TrainJson(const DataProfile& profile, const DataPlan& plan, const JobWish& wish) {
+  struct Size {
+    uint64_t rows_below;
+    uint32_t batch_size, epochs_watched, epochs, evals_per_epoch;
+  };
+  constexpr Size kSizes[] = {{2000, 32, 30, 8, 1},      {10000, 64, 30, 8, 1},
+                             {100000, 256, 20, 4, 1},   {1000000, 256, 10, 2, 4},
+                             {10000000, 1024, 4, 1, 8}, {UINT64_MAX, 4096, 2, 1, 16}};
+  const auto size = std::ranges::find_if(
+      kSizes, [&profile](const Size& s) { return profile.rows < s.rows_below; });
+  Json train = {{"batch_size", size->batch_size}};
+  if (!IsWatched(plan, wish)) {
+    // Negative examples are other ones each time.
+    train["epochs"] =
+        plan.task == TaskKind::kPositivesOnly ? std::min(20u, 5 * size->epochs) : size->epochs;
+    return train;
+  }
+  train["epochs"] = size->epochs_watched;
+  if (size->evals_per_epoch > 1) train["evals_per_epoch"] = size->evals_per_epoch;
+  train["early_stop"] = {{"patience", std::max(3u, size->evals_per_epoch + 1)}};
+  return train;
+}
+
+Status Unfit(const RecipeRecord& recipe, const std::string& why) {
+  return {Code::kInvalidArgument, "--model=" + recipe.word + ": " + why};
+}
+
+std::string WordsWhere(bool (*holds)(const RecipeRecord&)) {
+  std::string words;
+  for (const RecipeRecord& recipe : Recipes()) {
+    if (holds(recipe)) words += (words.empty() ? "" : ", ") + recipe.word;
+  }
+  return words;
 }
 
 }  // namespace
 
+std::string ModelOf(const DataPlan& plan, const JobWish& wish) {
+  if (!wish.model.empty()) return wish.model;
+  if (!HasKeys(plan)) return "mlp";
+  return plan.task == TaskKind::kPositivesOnly ? "fm" : "wide_deep";
+}
+
+Status CheckModel(const DataPlan& plan, const JobWish& wish) {
+  const RecipeRecord& recipe = RecipeOf(plan, wish);
+  if (recipe.word == "esmm") {
+    return Unfit(recipe,
+                 "it learns of two labels, a click and what follows it, and prepare takes "
+                 "one; write model.tasks into the job by hand");
+  }
+  if (plan.task == TaskKind::kClasses && recipe.Find("classes") == nullptr) {
+    return Unfit(recipe, "it has one logit, and the label has " + std::to_string(plan.num_classes) +
+                             " classes; use one of " + WordsWhere([](const RecipeRecord& r) {
+                               return r.Find("classes") != nullptr;
+                             }));
+  }
+  const bool pair = plan.item != kNoColumn;
+  if (recipe.Find("history") != nullptr &&
+      (!pair || ColumnsOfType(plan, ColumnType::kMulti).empty())) {
+    return Unfit(recipe,
+                 "it compares a history, a column with several values a cell, with an "
+                 "item, and the data has no " +
+                     std::string(pair ? "history" : "column that is an item by its name") +
+                     "; use --multi=NAME, or another model");
+  }
+  if (recipe.Find("user_features") != nullptr && (!pair || plan.user == kNoColumn)) {
+    return Unfit(recipe,
+                 "it compares a user with an item, and no column is one by its name; use "
+                 "another model");
+  }
+  return {};
+}
+
 std::string PreparedJob(const DataProfile& profile, const DataPlan& plan, const JobWish& wish) {
   const Json job = {{"name", wish.name},
                     {"data", DataJson(profile, plan, wish)},
-                    {"model", ModelJson(plan, wish)},
-                    {"train", TrainJson(profile.rows)},
+                    {"model", ModelJson(profile, plan, wish)},
+                    {"train", TrainJson(profile, plan, wish)},
                     {"parallel", {{"gradients_mean", true}}}};
   return job.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-TableEstimate EstimateTables(const DataPlan& plan, const JobWish& wish) {
-  const double rows = plan.admit_twice ? plan.keys_twice : plan.keys;
-  TableEstimate estimate;
-  if (HasWide(wish.model)) {
-    estimate.rows += rows;
-    estimate.bytes += rows * (kKeyBytes + sizeof(float) * kFtrlFloats);
+std::vector<std::pair<std::string, std::string>> JobReasons(const DataProfile& profile,
+                                                            const DataPlan& plan,
+                                                            const JobWish& wish) {
+  std::string model = ModelOf(plan, wish);
+  if (IsNormalized(profile, plan, wish)) model += ", batch normalization, dropout 0.2";
+  const Json train = TrainJson(profile, plan, wish);
+  std::string training = "up to " + Counted(train["epochs"].get<uint64_t>(), "epoch") +
+                         " of batches of " + Whole(train["batch_size"].get<uint64_t>());
+  if (IsWatched(plan, wish)) {
+    training += "; ends where " + Whole(train["early_stop"]["patience"].get<uint64_t>()) +
+                " evaluations in a row are no better, and the best is kept: its figures are a "
+                "little too good, since it was chosen by them";
+  } else if (plan.task == TaskKind::kPositivesOnly) {
+    training += "; rows of label 1 alone tell nothing of how good it is, so nothing is watched";
   }
-  if (HasDeep(wish.model)) {
+  return {{"model", model}, {"training", training}};
+}
+
+namespace {
+
+// Keys that get a row: that come often enough among the rows which are trained on. Each row is one
+// of them with the same probability, whatever the others are.
+double KeysWithRow(const DataPlan& plan, double validation_share) {
+  double keys = 0;
+  for (size_t i = 0; i < plan.keys_by_times.size(); ++i) {
+    const auto times = static_cast<double>(i + 1);
+    const double none = std::pow(validation_share, times);
+    const double once = times * (1 - validation_share) * std::pow(validation_share, times - 1);
+    keys += plan.keys_by_times[i] * (1 - none - (plan.admit_twice ? once : 0));
+  }
+  return keys;
+}
+
+}  // namespace
+
+TableEstimate EstimateTables(const DataPlan& plan, const JobWish& wish) {
+  const RecipeRecord& recipe = RecipeOf(plan, wish);
+  const double rows = KeysWithRow(plan, wish.validation_share);
+  TableEstimate estimate;
+  if (recipe.fields.wide) {
+    const double dim = plan.task == TaskKind::kClasses ? plan.num_classes : 1;
+    estimate.rows += rows;
+    estimate.bytes += rows * (kKeyBytes + sizeof(float) * kFtrlFloats * dim);
+  }
+  if (recipe.fields.embedding) {
     estimate.rows += rows;
     estimate.bytes += rows * (kKeyBytes + sizeof(float) * kAdamFloats * kDim);
   }

@@ -28,37 +28,32 @@ double DistinctValues::AtLeast(uint32_t times) const {
       std::ranges::count_if(kept_, [times](const auto& value) { return value.second >= times; })));
 }
 
-void FrequentValues::Add(uint64_t hash, std::string_view text) {
-  Value& value = counters_[hash];
-  if (value.count++ == 0) value.text = text.substr(0, kTextBytesMax);
-  if (counters_.size() > kCounters) Thin();
+std::vector<double> DistinctValues::ByTimes(size_t times_max) const {
+  std::vector<size_t> kept(times_max);
+  for (const auto& [hash, times] : kept_) ++kept[std::min<size_t>(times, times_max) - 1];
+  std::vector<double> values;
+  for (const size_t count : kept) values.push_back(Scaled(count));
+  return values;
 }
 
-// Takes the middle count off all: half of them or more go.
-void FrequentValues::Thin() {
-  std::vector<uint64_t> counts;
-  for (const auto& [hash, value] : counters_) counts.push_back(value.count);
-  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
-  std::ranges::nth_element(counts, middle);
-  const uint64_t off = *middle;
-  error_ += off;
-  std::erase_if(counters_, [off](const auto& entry) { return entry.second.count <= off; });
-  for (auto& [hash, value] : counters_) value.count -= off;
+void FrequentValues::Add(uint64_t hash, std::string_view text) {
+  const size_t before = counts_.size();
+  counts_.Add({&hash, 1});
+  if (counts_.size() > before) texts_.emplace(hash, text.substr(0, kTextBytesMax));
+  if (counts_.size() >= before) return;
+  std::erase_if(texts_, [this](const auto& entry) { return counts_.CountOf(entry.first) == 0; });
 }
 
 std::vector<FrequentValues::Value> FrequentValues::Top(size_t count) const {
   std::vector<Value> values;
-  for (const auto& [hash, value] : counters_) values.push_back(value);
+  for (const FrequentKeys::Counted& counted : counts_.All()) {
+    values.push_back({texts_.at(counted.key), counted.count});
+  }
   std::ranges::sort(values, [](const Value& a, const Value& b) {
     return a.count != b.count ? a.count > b.count : a.text < b.text;
   });
   values.resize(std::min(count, values.size()));
   return values;
-}
-
-uint64_t FrequentValues::CountOf(std::string_view text) const {
-  const auto found = counters_.find(HashString(text));
-  return found == counters_.end() ? 0 : found->second.count;
 }
 
 void NumberSample::Add(double number) {

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/frequent_keys.h"
+
 namespace hdps {
 
 // How many different values there are, and how often they come: exact up to `kept_max` of them.
@@ -26,6 +28,8 @@ class DistinctValues {
   bool exact() const { return level_ == 0; }
   // Values that come so many times or more often.
   double AtLeast(uint32_t times) const;
+  // [times_max]: the values that come once, twice, ...; the last one has those beyond, too.
+  std::vector<double> ByTimes(size_t times_max) const;
 
  private:
   double Scaled(size_t kept) const;
@@ -35,9 +39,10 @@ class DistinctValues {
   std::unordered_map<uint64_t, uint32_t> kept_;  // Hash: how often, saturating.
 };
 
-// The values that come most (Misra and Gries, 1982, with decrements in batches): exact as long as
-// there are few; beyond, every value in more than error() cells is there, and counts are too low
-// by error() at most.
+// The values that come most, counted by their hashes: exact as long as there are few; beyond, every
+// value in more than error() cells is there, and counts are too low by error() at most.
+//
+// Invariant: texts_ has the texts of the hashes that are counted.
 class FrequentValues {
  public:
   struct Value {
@@ -48,16 +53,14 @@ class FrequentValues {
   void Add(uint64_t hash, std::string_view text);
   // So many of the most frequent, in falling order; among equals by their text.
   std::vector<Value> Top(size_t count) const;
-  uint64_t error() const { return error_; }
-  uint64_t CountOf(std::string_view text) const;
+  uint64_t error() const { return counts_.error(); }
 
  private:
   static constexpr size_t kCounters = 1024;
   static constexpr size_t kTextBytesMax = 100;
-  void Thin();
 
-  std::unordered_map<uint64_t, Value> counters_;
-  uint64_t error_ = 0;
+  FrequentKeys counts_{kCounters + 1};  // It thins when that many are there.
+  std::unordered_map<uint64_t, std::string> texts_;
 };
 
 // A uniform sample of numbers (Vitter's algorithm R, 1985), the same in every run.

@@ -10,7 +10,7 @@ namespace hdps {
 namespace {
 
 constexpr double kWidth = 560, kHeight = 260;
-constexpr double kLeft = 62, kRight = 14, kTop = 12, kBottom = 34;
+constexpr double kLeft = 62, kRight = 14, kTop = 22, kBottom = 34;
 
 std::string Px(double value) { return ShowNumber("%.1f", value); }
 
@@ -66,6 +66,16 @@ struct Axis {
   }
 };
 
+// A line at that step with its label above; the text stays inside of the picture.
+std::string Mark(const ChartMark& mark, const Axis& x, const Axis& y) {
+  const double px = x.At(mark.step);
+  const bool right = px > (x.from + x.to) / 2;
+  return "<line x1='" + Px(px) + "' y1='" + Px(y.from) + "' x2='" + Px(px) + "' y2='" + Px(y.to) +
+         "' class='mark line c" + std::to_string(mark.colour) + "'><title>" + Escaped(mark.label) +
+         ", step " + ShowWhole(mark.step) + "</title></line>" +
+         Text(px + (right ? -5 : 5), y.to - 7, right ? "end" : "start", mark.label);
+}
+
 std::string Frame(const Axis& x, const Axis& y) {
   std::string svg;
   for (const double tick : y.Ticks()) {
@@ -84,10 +94,17 @@ std::string Svg(const std::string& name, const std::string& inside, double heigh
          Escaped(name) + "'>" + inside + "</svg>";
 }
 
-std::string Legend(const std::vector<std::pair<std::string, int>>& entries) {
+struct LegendEntry {
+  std::string label;
+  int colour = 0;
+  bool dashed = false;
+};
+
+std::string Legend(const std::vector<LegendEntry>& entries) {
   std::string html = "<p class='legend'>";
-  for (const auto& [label, colour] : entries) {
-    html += "<span><i class='c" + std::to_string(colour) + "'></i>" + Escaped(label) + "</span>";
+  for (const LegendEntry& entry : entries) {
+    html += "<span><i class='c" + std::to_string(entry.colour) + (entry.dashed ? " dash" : "") +
+            "'></i>" + Escaped(entry.label) + "</span>";
   }
   return html + "</p>";
 }
@@ -122,7 +139,8 @@ std::string Polyline(const ChartLine& line, const Axis& x, const Axis& y) {
             "'><title>" + Escaped(line.label) + ", step " + ShowWhole(point.step) + ": " +
             ShowNumber("%.6g", point.value) + "</title></circle>";
   }
-  return "<polyline class='line " + kind + "' points='" + points + "'/>" + dots;
+  return "<polyline class='line " + kind + (line.dashed ? " dashed" : "") + "' points='" + points +
+         "'/>" + dots;
 }
 
 }  // namespace
@@ -153,7 +171,8 @@ std::string Escaped(const std::string& text) {
   return html;
 }
 
-std::string LineChart(const std::string& title, const std::vector<ChartLine>& given) {
+std::string LineChart(const std::string& title, const std::vector<ChartLine>& given,
+                      const std::vector<ChartMark>& marks) {
   std::vector<ChartLine> lines;
   std::ranges::copy_if(given, std::back_inserter(lines),
                        [](const ChartLine& line) { return !line.curve->points.empty(); });
@@ -161,9 +180,9 @@ std::string LineChart(const std::string& title, const std::vector<ChartLine>& gi
   const Curve::Point first = lines[0].curve->points[0];
   Axis x = {0, first.step, kLeft, kWidth - kRight},
        y = {first.value, first.value, kHeight - kBottom, kTop};
-  std::vector<std::pair<std::string, int>> entries;
+  std::vector<LegendEntry> entries;
   for (const ChartLine& line : lines) {
-    entries.emplace_back(line.label, line.colour);
+    entries.push_back({line.label, line.colour, line.dashed});
     for (const Curve::Point& point : line.curve->points) {
       x.high = std::max(x.high, point.step);
       y.low = std::min(y.low, point.value);
@@ -177,9 +196,10 @@ std::string LineChart(const std::string& title, const std::vector<ChartLine>& gi
   y.high = shown;
   x.Settle(0);
   y.Settle(0.06);
-  std::string svg = Frame(x, y);
+  std::string svg = Frame(x, y) + Text(x.to, y.from + 31, "end", "step");
+  for (const ChartMark& mark : marks) svg += Mark(mark, x, y);
   for (const ChartLine& line : lines) svg += Polyline(line, x, y);
-  return Picture(title, Svg(title, svg, kHeight), (lines.size() > 1 ? Legend(entries) : "") + cut);
+  return Picture(title, Svg(title, svg, kHeight), (given.size() > 1 ? Legend(entries) : "") + cut);
 }
 
 std::string StageBar(const std::string& label, const std::vector<StageTime>& stages) {
@@ -188,7 +208,7 @@ std::string StageBar(const std::string& label, const std::vector<StageTime>& sta
   if (all <= 0) return "";
   constexpr double kBarHeight = 26;
   std::string svg;
-  std::vector<std::pair<std::string, int>> entries;
+  std::vector<LegendEntry> entries;
   double at = 0;
   for (size_t i = 0; i < stages.size(); ++i) {
     const double width = stages[i].ms / all * kWidth;
@@ -196,9 +216,9 @@ std::string StageBar(const std::string& label, const std::vector<StageTime>& sta
     const int colour = static_cast<int>(i);
     svg += "<rect x='" + Px(at) + "' y='0' width='" + Px(width) + "' height='" + Px(kBarHeight) +
            "' class='c" + std::to_string(colour) + "'/>";
-    entries.emplace_back(stages[i].name + ShowNumber(" %.2f ms", stages[i].ms) +
-                             ShowNumber(" (%.0f%%)", 100 * stages[i].ms / all),
-                         colour);
+    entries.push_back({stages[i].name + ShowNumber(" %.2f ms", stages[i].ms) +
+                           ShowNumber(" (%.0f%%)", 100 * stages[i].ms / all),
+                       colour});
     at += width;
   }
   return Picture(label + ShowNumber(": %.2f ms a step", all), Svg(label, svg, kBarHeight),
@@ -209,10 +229,10 @@ std::string CalibrationChart(const std::vector<CalibrationLine>& lines) {
   constexpr double kRadiusMax = 11;
   Axis x = {0, 0, kLeft, kWidth - kRight}, y = {0, 0, kHeight - kBottom, kTop};
   double most = 0;
-  std::vector<std::pair<std::string, int>> entries;
+  std::vector<LegendEntry> entries;
   for (const CalibrationLine& line : lines) {
     if (line.bins->empty()) continue;
-    entries.emplace_back(line.label, line.colour);
+    entries.push_back({line.label, line.colour});
     for (const CalibrationBin& bin : *line.bins) {
       x.high = std::max({x.high, bin.predicted, bin.observed});
       most = std::max(most, bin.weight);

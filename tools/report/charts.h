@@ -17,11 +17,20 @@ struct ChartLine {
   const Curve* curve = nullptr;
   int colour = 0;
   bool dots = false;  // Each point has one: for few points.
+  bool dashed = false;
+};
+
+// A step that is pointed out, by a vertical line in the colour of that curve.
+struct ChartMark {
+  std::string label;
+  double step = 0;
+  int colour = 0;
 };
 
 // Lines over steps. The axis of values is cut to the bulk of them where the first are far off,
 // which is said under the picture. Empty where no line has a point.
-std::string LineChart(const std::string& title, const std::vector<ChartLine>& lines);
+std::string LineChart(const std::string& title, const std::vector<ChartLine>& lines,
+                      const std::vector<ChartMark>& marks = {});
 
 // A bar cut into the stages of a step, with a legend.
 std::string StageBar(const std::string& label, const std::vector<StageTime>& stages);

@@ -2,12 +2,12 @@
 #include "tools/report/report_page.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <map>
+#include <optional>
 
 #include "common/base/show_number.h"
+#include "common/metrics/metric_name.h"
 #include "tools/report/charts.h"
+#include "tools/report/run_tables.h"
 
 namespace hdps {
 namespace {
@@ -26,20 +26,24 @@ h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 17px; margin: 34px 0 12
 .dim, .note { color: var(--dim); font-size: 13px; } .note { margin: 4px 0 0; }
 .warn { border-left: 3px solid var(--c1); padding: 2px 0 2px 10px; margin: 6px 0; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr));
-    gap: 10px; }
+    gap: 10px; margin: 14px 0; }
 .tile { background: var(--card); border-radius: 8px; padding: 10px 14px;
     overflow-wrap: anywhere; }
 .tile b { display: block; font-size: 19px; } .tile span { color: var(--dim); font-size: 13px; }
 .charts { display: grid;
     grid-template-columns: repeat(auto-fill, minmax(min(480px, 100%), 1fr)); gap: 18px; }
 figure { margin: 0; background: var(--card); border-radius: 8px; padding: 12px 14px; }
+figure + figure { margin-top: 10px; } .charts figure { margin: 0; }
 figcaption { font-weight: 600; margin-bottom: 6px; overflow-wrap: anywhere; }
 svg { width: 100%; height: auto; display: block; } svg text { font-size: 12px;
     fill: var(--dim); }
 .grid { stroke: var(--rule); stroke-width: 1; } .axis { stroke: var(--dim); stroke-width: 1; }
 .diagonal { stroke: var(--dim); stroke-width: 1.5; stroke-dasharray: 5 4; }
 .line { fill: none; stroke-width: 2; stroke-linejoin: round; }
-.line.c0 { stroke: var(--c0); } .line.c1 { stroke: var(--c1); }
+.line.c0 { stroke: var(--c0); } .line.c1 { stroke: var(--c1); } .line.c2 { stroke: var(--c2); }
+.line.c3 { stroke: var(--c3); } .line.c4 { stroke: var(--c4); } .line.c5 { stroke: var(--c5); }
+.dashed { stroke-dasharray: 5 4; stroke-width: 1.5; }
+.mark { stroke-width: 1; stroke-dasharray: 2 3; }
 svg .c0 { fill: var(--c0); } svg .c1 { fill: var(--c1); } svg .c2 { fill: var(--c2); }
 svg .c3 { fill: var(--c3); } svg .c4 { fill: var(--c4); } svg .c5 { fill: var(--c5); }
 svg .c6 { fill: var(--c6); } svg .line { fill: none; } .bin { fill-opacity: .75; }
@@ -50,6 +54,8 @@ svg .c6 { fill: var(--c6); } svg .line { fill: none; } .bin { fill-opacity: .75;
 i.c0 { background: var(--c0); } i.c1 { background: var(--c1); } i.c2 { background: var(--c2); }
 i.c3 { background: var(--c3); } i.c4 { background: var(--c4); } i.c5 { background: var(--c5); }
 i.c6 { background: var(--c6); }
+.legend i.dash { width: 20px; height: 3px; vertical-align: middle; border-radius: 0;
+    mask-image: repeating-linear-gradient(90deg, #000 0 5px, transparent 5px 8px); }
 table { border-collapse: collapse; font-size: 14px; width: 100%; } th { text-align: left; }
 td, th { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--rule); vertical-align: top;
   overflow-wrap: anywhere; }
@@ -60,6 +66,7 @@ summary { cursor: pointer; font-weight: 600; margin: 34px 0 12px; font-size: 17p
 )css";
 
 constexpr size_t kRowsMax = 300;
+constexpr int kColours = 6;  // Of lines; c6 is for what is left over.
 
 std::string Tag(const std::string& tag, const std::string& text) {
   return "<" + tag + ">" + Escaped(text) + "</" + tag + ">";
@@ -103,8 +110,7 @@ class Page {
         Tag("title", title) + "<style>" + kStyle + "</style></head><body>\n";
     Head();
     Results();
-    Charts("Evaluation", &RunFiles::evaluations, true);
-    Charts("Training", &RunFiles::training, false);
+    Charts();
     Calibration();
     Stages();
     if (runs_.size() == 2) Differences();
@@ -122,92 +128,119 @@ class Page {
   }
 
   void Head() {
+    const bool one_job = runs_.size() == 1 || runs_[0].job == runs_[1].job;
+    const std::string first = runs_[0].job.empty() ? "a run" : runs_[0].job;
+    html_ += Tag("h1", one_job ? first : first + " and " + runs_[1].job);
     for (size_t r = 0; r < runs_.size(); ++r) {
       const RunFiles& run = runs_[r];
-      html_ += Tag("h1", (runs_.size() > 1 ? std::string(r == 0 ? "A: " : "B: ") : "") +
-                             (run.job.empty() ? "a run" : run.job));
-      html_ += "<p class='dim'>" + Escaped(run.folder) + (run.finished ? "" : " - not finished") +
-               "</p>\n";
+      html_ += "<p class='dim'>" + Escaped(names_[r].empty() ? run.folder : names_[r]) +
+               (run.finished ? "" : " - not finished") + "</p>\n";
       for (const std::string& note : run.notes) {
         html_ += "<p class='warn'>" + Escaped(note) + "</p>\n";
       }
     }
   }
 
-  // As people read it: 123456.789 as 123,457, and 0.921389 as 0.9214.
-  static std::string Nice(const std::string& value) {
-    constexpr double kManyDigits = 1000;
-    if (value.empty() || value.find_first_not_of("0123456789.-+e") != value.npos) return value;
-    char* end = nullptr;
-    const double number = std::strtod(value.c_str(), &end);
-    if (*end != 0 || value.size() > 20) return value;
-    const bool whole = value.find_first_of(".e") == value.npos;
-    if (whole || std::abs(number) >= kManyDigits) return ShowWhole(number);
-    return ShowNumber("%.4f", number);
-  }
-
-  // Short figures of one run are tiles; what is long, and two runs, is a table.
+  // Figures of evaluations, at the best step and at the last one; then what the run took.
   void Results() {
+    const std::vector<EvaluationColumn> columns = EvaluationColumns(runs_, names_);
+    std::vector<std::vector<std::string>> rows = EvaluationRows(columns);
+    if (!rows.empty() || !runs_[0].summary.empty()) Section("Result");
+    if (!rows.empty()) {
+      std::vector<std::string> head = {"evaluation"};
+      for (const EvaluationColumn& column : columns) head.push_back(column.head);
+      html_ += Table(head, rows);
+    }
+    if (runs_.size() > 1) {
+      rows = BothSummaries(runs_);
+      if (!rows.empty()) html_ += "<p></p>" + Table({"", names_[0], names_[1]}, rows);
+      return;
+    }
     constexpr size_t kTileTextMax = 14;
     std::string tiles;
-    std::vector<std::vector<std::string>> rows;
-    for (const auto& [name, value] : runs_[0].summary) {
-      if (name == "job" || runs_.size() > 1) continue;
-      const std::string nice = Nice(value);
-      if (nice.size() > kTileTextMax) {
-        rows.push_back({name, nice});
-      } else if (nice != "0" && !nice.empty()) {
-        tiles += "<div class='tile'>" + Tag("b", nice) + Tag("span", name) + "</div>";
+    rows.clear();
+    for (const ShownField& field : ShownSummary(runs_[0])) {
+      if (field.value.size() > kTileTextMax) {
+        rows.push_back({field.name, field.value});
+      } else {
+        tiles += "<div class='tile'>" + Tag("b", field.value) + Tag("span", field.name) + "</div>";
       }
     }
-    if (runs_.size() > 1) rows = BothSummaries();
-    if (tiles.empty() && rows.empty()) return;
-    Section("Result");
     if (!tiles.empty()) html_ += "<div class='tiles'>" + tiles + "</div>\n";
-    if (!rows.empty()) {
-      html_ += runs_.size() > 1 ? Table({"figure", "A", "B"}, rows) : Table({"", ""}, rows);
-    }
+    if (!rows.empty()) html_ += Table({"", ""}, rows);
   }
 
-  std::vector<std::vector<std::string>> BothSummaries() const {
-    std::vector<std::vector<std::string>> rows;
-    for (size_t r = 0; r < runs_.size(); ++r) {
-      for (const auto& [name, value] : runs_[r].summary) {
-        auto row = std::ranges::find(rows, name, [](const auto& cells) { return cells[0]; });
-        if (row == rows.end()) row = rows.insert(rows.end(), {name, "", ""});
-        (*row)[r + 1] = Nice(value);
-      }
-    }
-    std::erase_if(rows, [](const auto& cells) { return cells[1] == "0" && cells[2] == "0"; });
-    return rows;
-  }
-
-  // A picture for each name, with that curve of every run.
-  void Charts(const std::string& section, std::vector<Curve> RunFiles::*curves, bool dots) {
-    std::vector<std::string> names;
+  // Loss of training and evaluation in one picture where they are of one kind, a picture for every
+  // other figure, with all sets of every run.
+  void Charts() {
+    std::string charts = Chart("log loss", "train_loss", "logloss");
+    std::vector<std::string> words;
     for (const RunFiles& run : runs_) {
-      for (const Curve& curve : run.*curves) {
-        if (std::ranges::find(names, curve.name) == names.end()) names.push_back(curve.name);
+      for (const Curve& curve : run.evaluations) {
+        const bool there = curve.name == "logloss" || std::ranges::count(words, curve.name) > 0;
+        if (!there) words.push_back(curve.name);
       }
     }
-    const auto speed = std::ranges::find(names, "examples_per_second");  // It matters least.
-    if (speed != names.end()) std::rotate(speed, speed + 1, names.end());
-    std::string charts;
-    for (const std::string& name : names) {
-      std::vector<ChartLine> lines;
-      for (size_t r = 0; r < runs_.size(); ++r) {
-        for (const Curve& curve : runs_[r].*curves) {
-          constexpr size_t kDotsMax = 60;
-          if (curve.name != name) continue;
-          lines.push_back({names_[r].empty() ? name : names_[r], &curve, static_cast<int>(r),
-                           dots && curve.points.size() <= kDotsMax});
+    for (const std::string& word : words) charts += Chart(MetricName(word), "", word);
+    if (!charts.empty()) {
+      Section("Learning");
+      html_ += "<div class='charts'>" + charts + "</div>\n";
+    }
+    std::string others = Chart("examples per second", "examples_per_second", "");
+    if (RatesChange()) others += Chart("learning rate of the dense layers", "learning_rate", "");
+    if (others.empty()) return;
+    Section("Speed");
+    html_ += "<div class='charts'>" + others + "</div>\n";
+  }
+
+  // Whether there is more to see of the learning rates than the job says.
+  bool RatesChange() const {
+    std::optional<double> rate;
+    for (const RunFiles& run : runs_) {
+      for (const Curve& curve : run.training) {
+        if (curve.name != "learning_rate") continue;
+        for (const Curve::Point& point : curve.points) {
+          if (point.value != rate.value_or(point.value)) return true;
+          rate = point.value;
         }
       }
-      charts += LineChart(name, lines);
     }
-    if (charts.empty()) return;
-    Section(section);
-    html_ += "<div class='charts'>" + charts + "</div>\n";
+    return false;
+  }
+
+  // The curve `training` of every run, dashed where those of the evaluation `word` are beside it.
+  std::string Chart(const std::string& title, const std::string& training,
+                    const std::string& word) const {
+    std::vector<ChartLine> lines;
+    std::vector<ChartMark> marks;
+    bool evaluated = false;
+    for (const RunFiles& run : runs_) {
+      for (const Curve& curve : run.evaluations) evaluated = evaluated || curve.name == word;
+    }
+    int colour = 0;
+    for (size_t r = 0; r < runs_.size(); ++r) {
+      const std::string prefix = names_[r].empty() ? "" : names_[r] + ", ";
+      const int first = colour;
+      for (const Curve& curve : runs_[r].training) {
+        if (curve.name != training) continue;
+        const std::string name = evaluated ? prefix + "training" : names_[r];
+        lines.push_back({name, &curve, first, false, evaluated});
+      }
+      for (const Curve& curve : runs_[r].evaluations) {
+        constexpr size_t kDotsMax = 60;
+        if (curve.name != word) continue;
+        const std::string set = curve.set.empty() ? "evaluation" : "evaluation of " + curve.set;
+        lines.push_back({prefix + set, &curve, colour, curve.points.size() <= kDotsMax});
+        colour = (colour + 1) % kColours;
+      }
+      if (colour == first) colour = (colour + 1) % kColours;
+      if (evaluated && runs_[r].best_step) {
+        const std::string run = runs_.size() == 1 ? "" : std::string(r == 0 ? "A: " : "B: ");
+        marks.push_back({run + "best", *runs_[r].best_step, first});
+      }
+    }
+    const bool alone = training == "train_loss" && !evaluated;
+    return LineChart(alone ? "loss of training" : title, lines, marks);
   }
 
   void Calibration() {
@@ -233,25 +266,16 @@ class Page {
   }
 
   void Differences() {
-    std::map<std::string, std::string> other(runs_[1].settings.begin(), runs_[1].settings.end());
-    std::vector<std::vector<std::string>> rows;
-    for (const auto& [key, value] : runs_[0].settings) {
-      const auto there = other.find(key);
-      if (there == other.end() || there->second != value) {
-        rows.push_back({key, value, there == other.end() ? "" : there->second});
-      }
-      if (there != other.end()) other.erase(there);
-    }
-    for (const auto& [key, value] : runs_[1].settings) {
-      if (other.contains(key)) rows.push_back({key, "", value});
-    }
     Section("Settings that differ");
     if (runs_[0].settings.empty() || runs_[1].settings.empty()) {
       html_ += "<p class='dim'>The job of one of the runs is not known.</p>";
-    } else if (rows.empty()) {
+      return;
+    }
+    const std::vector<std::vector<std::string>> rows = DifferentSettings(runs_[0], runs_[1]);
+    if (rows.empty()) {
       html_ += "<p class='dim'>None: both trained the same job.</p>";
     } else {
-      html_ += Table({"setting", "A", "B"}, rows);
+      html_ += Table({"setting", names_[0], names_[1]}, rows);
     }
   }
 
@@ -276,7 +300,7 @@ class Page {
       const bool same = r == 1 && here == runs_[0].*lines;
       if (here.empty() || same) continue;
       Section(section);
-      OfRun(r);
+      if (r == 1 || (runs_.size() > 1 && here != runs_[1].*lines)) OfRun(r);
       std::string text;
       for (const std::string& line : here) text += line + "\n";
       html_ += Tag("pre", text);

@@ -27,6 +27,12 @@ std::string TextOf(const Json& value) {
                            : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// "silent_seconds" as "silent seconds".
+std::string Words(std::string name) {
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
 double NumberOf(const Json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
@@ -52,9 +58,14 @@ class Curves {
  public:
   explicit Curves(std::vector<Curve>* curves) : curves_(*curves) {}
 
-  void Add(const std::string& name, double step, double value) {
-    auto curve = std::ranges::find(curves_, name, &Curve::name);
-    if (curve == curves_.end()) curve = curves_.insert(curves_.end(), Curve{name, {}});
+  // The curve of that name and set.
+  Curve& Of(const std::string& name, const std::string& set = "") {
+    const auto found = std::ranges::find_if(
+        curves_, [&](const Curve& curve) { return curve.name == name && curve.set == set; });
+    return found != curves_.end() ? *found : curves_.emplace_back(Curve{name, set});
+  }
+
+  static void Add(double step, double value, Curve* curve) {
     curve->points.push_back({step, value});
     if (curve->points.size() > kPointsMax) Halve(&curve->points);
   }
@@ -93,8 +104,8 @@ class RunReader {
                                                     : "no such folder") +
                         "; expected the --out of a run");
     }
+    ReadSummary(summary);  // It tells the best step.
     ReadMetrics(metrics);
-    ReadSummary(summary);
     ReadJob();
     ReadLogs();
     return std::move(run_);
@@ -131,25 +142,40 @@ class RunReader {
     }
     last_step_ = step;
     if (entry.contains("event")) return TakeEvent(entry, step);
+    TakeEvaluation(entry, step, &evaluations);
+    for (const char* name : {"train_loss", "learning_rate", "examples_per_second"}) {
+      const auto value = entry.find(name);
+      if (value == entry.end() || !value->is_number()) continue;
+      Curves::Add(step, value->get<double>(), &training.Of(name));
+    }
+  }
+
+  void TakeEvaluation(const Json& entry, double step, Curves* evaluations) {
     const auto set = entry.find("eval_set");
-    const std::string of_set =
-        set != entry.end() && set->is_string() ? " (" + set->get<std::string>() + ")" : "";
-    for (const auto& [name, value] : entry.items()) {
-      if (name == "eval_metrics" && value.is_object()) {
-        // The two that have fields of their own are there.
-        for (const auto& [word, figure] : value.items()) {
-          if (!figure.is_number() || word == "auc" || word == "logloss") continue;
-          evaluations.Add("eval_" + word + of_set, step, figure.get<double>());
-        }
-      }
-      if (!value.is_number()) continue;
-      const double number = value.get<double>();
-      if (name.starts_with("eval_")) {
-        if (name != "eval_examples") evaluations.Add(name + of_set, step, number);
-      } else if (name == "train_loss" || name == "learning_rate" || name == "examples_per_second") {
-        training.Add(name, step, number);
+    const std::string of = set != entry.end() && set->is_string() ? set->get<std::string>() : "";
+    const auto take = [&](const std::string& word, const Json& figure) {
+      Curve& curve = evaluations->Of(word, of);  // Also of an undefined one: it has its place.
+      if (!figure.is_number()) return;
+      Curves::Add(step, figure.get<double>(), &curve);
+      curve.undefined.clear();
+      if (step == run_.best_step) curve.at_best = figure.get<double>();
+    };
+    const bool evaluated = entry.contains("eval_metrics") || entry.contains("eval_auc");
+    if (!evaluated) return;
+    run_.last_evaluated = step;
+    const auto figures = entry.find("eval_metrics");
+    if (figures != entry.end() && figures->is_object()) {
+      for (const auto& [word, figure] : figures->items()) take(word, figure);
+    } else {  // Older runs tell these two alone.
+      for (const char* word : {"auc", "logloss"}) {
+        const auto figure = entry.find("eval_" + std::string(word));
+        if (figure != entry.end() && figure->is_number()) take(word, *figure);
       }
     }
+    const auto undefined = entry.find("eval_undefined");
+    if (undefined == entry.end() || !undefined->is_object()) return;
+    for (const auto& [word, why] : undefined->items())
+      evaluations->Of(word, of).undefined = TextOf(why);
   }
 
   void TakeEvent(const Json& entry, double step) {
@@ -157,10 +183,10 @@ class RunReader {
       run_.notes.push_back("only the first " + std::to_string(kEventsMax) + " events are shown");
     }
     if (run_.events.size() >= kEventsMax) return;
-    RunEvent event = {NumberOf(entry, "time"), step, TextOf(entry["event"])};
+    RunEvent event = {NumberOf(entry, "time"), step, Words(TextOf(entry["event"]))};
     for (const auto& [name, value] : entry.items()) {
       if (name != "event" && name != "time" && name != "step") {
-        event.what += ", " + name + " " + TextOf(value);
+        event.what += ", " + Words(name) + " " + TextOf(value);
       }
     }
     run_.events.push_back(event);
@@ -180,6 +206,7 @@ class RunReader {
     run_.finished = true;
     for (const auto& [name, value] : summary.items()) {
       if (name == "job") run_.job = TextOf(value);
+      if (name == "best_step" && value.is_number()) run_.best_step = value.get<double>();
       if (value.is_primitive() && !value.is_null()) run_.summary.emplace_back(name, TextOf(value));
     }
     TakeCalibration(summary);
@@ -212,23 +239,27 @@ class RunReader {
     if (const auto name = job.find("name"); run_.job.empty() && name != job.end()) {
       run_.job = TextOf(*name);
     }
-    AddSettings("", job);
+    AddSettings("", job, &run_.settings);
+    const Result<std::string> given =
+        ReadWholeFile(files_, JoinPath(run_.folder, "job_as_given.json"), kFileBytesMax);
+    if (!given.ok()) return;
+    AddSettings("", Json::parse(*given, nullptr, /*allow_exceptions=*/false), &run_.given);
   }
 
   // Lists of plain values are one setting.
-  void AddSettings(const std::string& path, const Json& value) {
+  static void AddSettings(const std::string& path, const Json& value, RunFiles::Settings* to) {
     const bool plain_list = value.is_array() && std::ranges::all_of(value, [](const Json& item) {
                               return item.is_primitive();
                             });
     if (value.is_primitive() || plain_list) {
-      run_.settings.emplace_back(path, TextOf(value));
+      to->emplace_back(path, TextOf(value));
       return;
     }
     for (const auto& [name, item] : value.items()) {
       // Items of a list go by their own names: "model.tables.deep.dim".
       const bool named = value.is_array() && item.is_object() && item.contains("name");
       const std::string key = named ? TextOf(item["name"]) : name;
-      AddSettings(path.empty() ? key : path + "." + key, item);
+      AddSettings(path.empty() ? key : path + "." + key, item, to);
     }
   }
 

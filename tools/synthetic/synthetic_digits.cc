@@ -7,6 +7,7 @@
 #include <span>
 
 #include "common/platform/random.h"
+#include "tools/synthetic/fresh_file.h"
 
 namespace hdps {
 namespace {
@@ -44,10 +45,10 @@ class PictureFiles {
                                      uint64_t count) {
     PictureFiles out;
     const std::string path = dir + "/" + DigitsFile(spec, name);
-    HDPS_ASSIGN_OR_RETURN(out.pictures_, files.Create(path));
+    HDPS_ASSIGN_OR_RETURN(out.pictures_, CreateFresh(files, path));
     if (!spec.idx) return out;
     const auto number = static_cast<uint32_t>(count);
-    HDPS_ASSIGN_OR_RETURN(out.labels_, files.Create(dir + "/" + name + "-labels-idx1-ubyte"));
+    HDPS_ASSIGN_OR_RETURN(out.labels_, CreateFresh(files, dir + "/" + name + "-labels-idx1-ubyte"));
     out.picture_text_ = IdxHead({number, kDigitSide, kDigitSide});
     out.label_text_ = IdxHead({number});
     return out;

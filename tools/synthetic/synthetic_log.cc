@@ -10,8 +10,9 @@
 #include <span>
 #include <utility>
 
-#include "common/base/auc.h"
+#include "common/metrics/score_book.h"
 #include "common/platform/random.h"
+#include "tools/synthetic/fresh_file.h"
 
 namespace hdps {
 namespace {
@@ -210,7 +211,7 @@ namespace {
 template <typename See>
 Status WriteRows(FileSystem& files, const std::string& path, const SyntheticLog& log,
                  uint64_t first, uint64_t count, See&& see) {
-  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, files.Create(path));
+  HDPS_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, CreateFresh(files, path));
   std::string text;
   SyntheticRow row;
   for (uint64_t i = 0; i < count; ++i) {
@@ -234,17 +235,22 @@ Result<BestReachable> WriteSyntheticLog(FileSystem& files, const std::string& di
   HDPS_RETURN_IF_ERROR(
       WriteRows(files, dir + "/train.tsv", log, 0, spec.rows, [](const SyntheticRow& /*row*/) {}));
   std::vector<double> probabilities;
-  std::vector<float> scores, labels;
+  std::vector<float> logits, labels;
   HDPS_RETURN_IF_ERROR(WriteRows(files, dir + "/eval.tsv", log, kFirstEvalRow, spec.eval_rows,
                                  [&](const SyntheticRow& row) {
-                                   probabilities.push_back(row.probability);
-                                   scores.push_back(static_cast<float>(row.probability));
+                                   const double p = row.probability;
+                                   probabilities.push_back(p);
+                                   logits.push_back(static_cast<float>(std::log(p / (1 - p))));
                                    labels.push_back(row.label ? 1.0f : 0.0f);
                                  }));
+  ScoreBook book(files, dir + "/scores",
+                 {{.task = "", .kind = ScoreKind::kProbability, .words = {"auc", "logloss"}}});
+  HDPS_RETURN_IF_ERROR(book.Add(logits, labels, {}, {}));
+  HDPS_ASSIGN_OR_RETURN(const ScoreBook::Told told, book.Finish(0));
   BestReachable best;
-  best.auc = ExactAuc(scores, labels);
+  best.auc = told.figures.at(0).value;
   best.expected_auc = ExpectedAuc(std::move(probabilities));
-  best.logloss = MeanLogloss(scores, labels);
+  best.logloss = told.figures.at(1).value;
   best.ctr = std::accumulate(labels.begin(), labels.end(), 0.0) /
              static_cast<double>(std::max<size_t>(1, labels.size()));
   return best;

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/protocol/messages.h"
+#include "common/base/ids.h"
+#include "common/protocol/status_messages.h"
 
 namespace hdps {
 

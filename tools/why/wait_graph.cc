@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <map>
 
+#include "common/protocol/activity.h"
+#include "common/protocol/status_messages.h"
+
 namespace hdps {
 namespace {
 
@@ -22,9 +25,9 @@ WaitGraph::WaitGraph(const StatusReply& status)
       silent_(status.members.size()),
       full_group_(status.members.size()) {
   const std::vector<MemberStatus>& members = status.members;
-  std::map<PeerId, size_t> places;
+  std::map<uint64_t, size_t> places;
   for (size_t m = 0; m < members.size(); ++m) {
-    places[members[m].peer] = m;
+    places[members[m].number] = m;
     silent_[m] = members[m].silent_ms > LateMs(status);
   }
   const auto in_group = [&](size_t m) {
@@ -36,7 +39,7 @@ WaitGraph::WaitGraph(const StatusReply& status)
     if (activity.hold != Hold::kMembers && activity.hold != Hold::kGroup) continue;
     bool any = false;
     for (const Awaited& awaited : activity.awaited) {
-      const auto at = places.find(awaited.peer);
+      const auto at = places.find(awaited.peer.value);
       if (at == places.end() || at->second == m) continue;
       any = true;
       // Who makes the same call is not the one that is missing.

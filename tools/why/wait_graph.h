@@ -6,9 +6,9 @@
 #include <set>
 #include <vector>
 
-#include "common/protocol/messages.h"
-
 namespace hdps {
+
+struct StatusReply;
 
 // What a member says is as old as its last heartbeat: a wait shorter than this may be over, and who
 // says nothing for so long is silent.

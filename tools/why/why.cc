@@ -2,11 +2,11 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "common/process/command_line.h"
+#include "common/process/terminal.h"
 #include "tools/commands.h"
 #include "tools/doctor/machine_facts.h"
 #include "tools/scheduler_question.h"
@@ -61,7 +61,7 @@ Status Run() {
   const Explanation explanation = Explain(facts);
   const std::string text =
       FLAGS_json ? ToJson(facts.now, explanation) : ToText(facts.now, explanation);
-  std::fputs(text.c_str(), stdout);
+  PrintOutText(text);
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/outside_text.h"
 #include "tools/why/explanation.h"
 
 namespace hdps {
@@ -80,7 +81,7 @@ std::string ToJson(const StatusReply& status, const Explanation& explanation) {
                                        {"steps_made", explanation.steps},
                                        {"members", members}};
   // Names come from members: bytes that are no text are replaced, not fatal.
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return ShowJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace hdps

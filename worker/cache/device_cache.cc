@@ -8,6 +8,9 @@
 #include <numeric>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "worker/exchange/row_transfer.h"
 
 namespace hdps {

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "worker/cache/hot_rows.h"
 #include "worker/cache/hot_split.h"
 #include "worker/exchange/node_channel.h"
 
 namespace hdps {
+
+struct CacheTally;
+struct Job;
 
 // What the tier did since the process began.
 struct CacheCounters {

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "common/base/frequent_keys.h"
 #include "common/base/ids.h"
-#include "worker/cache/frequent_keys.h"
 
 namespace hdps {
 

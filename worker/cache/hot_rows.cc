@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_spec.h"
 #include "common/job/schedule.h"
+#include "common/job/spec/table_spec.h"
 #include "embedding/memory/gradient_scale.h"
 #include "embedding/memory/optimizer.h"
 

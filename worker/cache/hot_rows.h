@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
+#include "common/job/spec/pooling.h"
 #include "embedding/memory/update_terms.h"
 #include "kernels/dense_ops.h"
+#include "kernels/host/slab_update.h"
 #include "worker/cache/hot_split.h"
 #include "worker/cache/hot_sum.h"
 
 namespace hdps {
+
+struct Job;
 
 struct HotStep {
   int64_t number = 1;             // As UpdateRow counts steps, from 1.

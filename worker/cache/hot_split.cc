@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "kernels/host/row_slab.h"
 
 namespace hdps {

@@ -7,14 +7,15 @@
 #include <span>
 #include <vector>
 
+#include "common/base/frequent_keys.h"
 #include "common/base/ids.h"
 #include "common/base/thread_annotations.h"
-#include "common/job/job.h"
-#include "worker/cache/frequent_keys.h"
 #include "worker/cache/hot_keys.h"
 #include "worker/model/step_parts.h"
 
 namespace hdps {
+
+struct Job;
 
 // Tables that read the same features and keep as many rows: one set of hot keys serves them all.
 struct HotGroup {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/platform/memory_full.h"
 #include "kernels/host/half_floats.h"
 #include "worker/collective/device_values.h"
 
@@ -62,6 +63,7 @@ Status RankTransport::Spread(std::span<const uint32_t> members, std::span<const 
 }
 
 Result<std::byte*> HostTransport::Reserve(Scratch scratch, size_t bytes) {
+  const MemoryFor sums("sums over the workers (parallel.dense_exchange, model.hidden)");
   std::vector<uint64_t>& memory = scratch_[static_cast<size_t>(scratch)];
   if (memory.size() * sizeof(uint64_t) < bytes) memory.resize(bytes / sizeof(uint64_t) + 1);
   return reinterpret_cast<std::byte*>(memory.data());

@@ -27,7 +27,7 @@ struct Batch {
   std::vector<float> weights;  // [num_examples]: how much each counts; empty: all 1.
   std::vector<Key> groups;     // [num_examples]: whom each belongs to; empty: no column tells.
   // [num_examples]: example i is of the rows[i]-th row of this worker in the step, where a row may
-  // give several; empty: of the i-th.
+  // give several or be left out as bad; empty: of the i-th.
   std::vector<uint32_t> rows;
   uint32_t num_numeric = 0;
   std::vector<float> numeric;        // [num_examples, num_numeric]

@@ -8,6 +8,7 @@
 
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/indexed_reader.h"
+#include "worker/data/item_pool.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/shuffle_window.h"
 
@@ -117,12 +118,14 @@ Result<std::unique_ptr<BatchReader>> NewBatchReader(FileSystem& files, const Dat
     return Status(Code::kInvalidArgument,
                   "data.delimiter '" + data.delimiter + "': expected one character");
   }
-  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<RowAdder> rows,
-                        RowAdder::Make(data, paths, options.LabelsWanted(), options.items));
+  HDPS_ASSIGN_OR_RETURN(
+      std::unique_ptr<RowAdder> rows,
+      RowAdder::Make(data, paths, options.LabelsWanted(), options.items, options.bad_rows));
   std::unique_ptr<BatchReader> reader =
       std::make_unique<StreamReader>(files, data, paths, options, std::move(rows));
   if (!options.shuffle || data.shuffle_rows == 0 || options.num_parts < kPartsMany) return reader;
-  HDPS_ASSIGN_OR_RETURN(rows, RowAdder::Make(data, paths, options.LabelsWanted(), options.items));
+  HDPS_ASSIGN_OR_RETURN(
+      rows, RowAdder::Make(data, paths, options.LabelsWanted(), options.items, options.bad_rows));
   return NewIndexedReader({files, data, paths, options}, std::move(rows), std::move(reader));
 }
 

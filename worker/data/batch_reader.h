@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
+#include "common/job/job_facts.h"
 #include "common/platform/file_system.h"
 #include "worker/data/batch.h"
-#include "worker/data/item_pool.h"
 #include "worker/data/line_reader.h"
+#include "worker/data/row.h"
 
 namespace hdps {
+
+class ItemPool;
+struct DataSpec;
 
 // Which rows of the stream a reader gives. The stream of an epoch is the same for every worker: the
 // files' rows, shuffled within a window by (seed, epoch). Rows [b * batch_size, (b + 1) *
@@ -30,10 +33,12 @@ struct ReaderOptions {
   // Labels are whole numbers below this: 2 under logloss (where -1 counts as 0), the width of
   // the logits under softmax; under kLabelsAnyNumber any finite numbers. Another label makes a bad
   // row.
-  // kLabelsNotRead: none is needed, all are 0; CSV and Criteo rows may come without the cell.
+  // kLabelsNotRead: none is needed, all are 0, and a file may come without their cells, and those
+  // of weights and groups, which are not looked at: see AbsentCells.
   uint32_t num_classes = 2;
   // Of several tasks, as LabelsOf(job); empty: one label, of num_classes.
   std::vector<LabelSpec> labels = {};
+  BadRows bad_rows = BadRows::kCounted;
   // Whence negative examples are made; null: none are.
   std::shared_ptr<ItemPool> items = nullptr;
 

@@ -121,7 +121,11 @@ class GzipFile : public UnpackedFile {
         if (between_members_) return size_t{0};
         return Damaged(path_, "gzip", "it ends in the middle");
       }
-      if (between_members_) inflateReset(&stream_);
+      if (between_members_) {
+        HDPS_ASSIGN_OR_RETURN(const bool padding, SkipPadding());
+        if (padding) continue;
+        inflateReset(&stream_);
+      }
       between_members_ = false;
       const std::span<std::byte> packed = input_.ready();
       stream_.next_in = reinterpret_cast<Bytef*>(packed.data());
@@ -140,11 +144,25 @@ class GzipFile : public UnpackedFile {
   bool seekable() const override { return false; }
 
  private:
+  // Zeros up to the end of the file, as tapes and copies of whole blocks leave them, are nothing,
+  // as for gzip itself. True as long as there may be more of them.
+  Result<bool> SkipPadding() {
+    const std::span<const std::byte> packed = input_.ready();
+    size_t zeros = 0;
+    while (zeros < packed.size() && packed[zeros] == std::byte{0}) ++zeros;
+    if (zeros == 0 && !padded_) return false;
+    padded_ = true;
+    input_.Consume(zeros);
+    if (zeros == packed.size()) return true;
+    return Damaged(path_, "gzip", "behind its end there are zeros and then other bytes");
+  }
+
   PackedInput input_;
   const std::string path_;
   z_stream stream_;
   bool ready_ = false;
   bool between_members_ = false;
+  bool padded_ = false;  // There were zeros behind a member.
 };
 
 class ZstdFile : public UnpackedFile {

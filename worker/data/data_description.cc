@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/enum_words.h"
 #include "common/base/show_number.h"
-#include "common/job/job.h"
+#include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/row.h"
 
 namespace hdps {
@@ -79,7 +81,9 @@ std::string DescribeFormat(const DataSpec& data, size_t num_files) {
 std::vector<std::string> ColumnNames(const DataSpec& data) {
   std::vector<std::string> names;
   if (data.format == DataFormat::kCsv) {
-    for (const ColumnSpec& column : data.columns) names.push_back(column.name);
+    for (const ColumnSpec& column : data.columns) {
+      if (column.has_cell()) names.push_back(column.name);
+    }
   } else if (data.format == DataFormat::kCriteo) {
     names.push_back("label");
     for (int i = 1; i <= 13; ++i) names.push_back("I" + std::to_string(i));

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "common/job/data_spec.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
+
+struct ColumnSpec;
+struct DataSpec;
 
 // "1,234"
 std::string Whole(size_t number);

@@ -2,6 +2,7 @@
 #include "worker/data/data_preview.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,10 +10,12 @@
 
 #include "common/base/show_number.h"
 #include "common/job/eval_sets.h"
+#include "common/job/job_spec.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/data_description.h"
 #include "worker/data/formats/row_adder.h"
 #include "worker/data/header_check.h"
+#include "worker/data/held_out/share_look.h"
 #include "worker/data/indexed_reader.h"
 #include "worker/data/line_reader.h"
 
@@ -69,6 +72,11 @@ class Preview {
   // The names of the cells follow from the header.
   bool by_name() const { return data_.format == DataFormat::kCsv && data_.header; }
 
+  bool IsLabel(const std::string& name) const {
+    const auto column = std::ranges::find(data_.columns, name, &ColumnSpec::name);
+    return column != data_.columns.end() && column->type == ColumnType::kLabel;
+  }
+
   // The cells of a line with the names of the job's columns; a file to predict may lack the
   // label's.
   std::vector<NamedText> CellsOf(const Line& line) const {
@@ -78,8 +86,9 @@ class Preview {
         !labels_read() && cells.size() + labels_.size() == column_names_.size();
     size_t column = 0;
     for (NamedText& cell : cells) {
-      const auto is_label = [&] { return data_.columns[column].type == ColumnType::kLabel; };
-      while (labels_lack && column < data_.columns.size() && is_label()) ++column;
+      while (labels_lack && column < column_names_.size() && IsLabel(column_names_[column])) {
+        ++column;
+      }
       cell.name = column < column_names_.size() ? column_names_[column] : "";
       ++column;
     }
@@ -317,6 +326,11 @@ Result<DataPreview> PreviewJobData(FileSystem& files, const Job& job) {
     HDPS_ASSIGN_OR_RETURN(const DataPreview eval,
                           PreviewData(files, job.data, set.files, LabelsOf(job)));
     preview.warnings.insert(preview.warnings.end(), eval.warnings.begin(), eval.warnings.end());
+  }
+  if (job.data.validation_share > 0) {
+    HDPS_ASSIGN_OR_RETURN(const ShareLook look, LookAtShare(files, job));
+    std::ranges::move(WhyNotShare(look, job.data.validation_share),
+                      std::back_inserter(preview.warnings));
   }
   return preview;
 }

@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/platform/file_system.h"
 
 namespace hdps {
+
+struct DataSpec;
+struct Job;
+struct LabelSpec;
 
 struct DataPreview {
   // For people: the format and its columns, the first row in words, labels and keys.

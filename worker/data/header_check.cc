@@ -86,6 +86,21 @@ bool NamesItsColumns(const std::vector<NamedText>& first_line,
   return 2 * named > first_line.size() && named >= std::min<size_t>(2, first_line.size());
 }
 
+CellOrder OrderOf(const std::vector<ColumnSpec>& columns, const std::vector<ColumnType>& absent) {
+  CellOrder order;
+  for (const ColumnSpec& column : columns) {
+    const bool there = column.has_cell() && std::ranges::find(absent, column.type) == absent.end();
+    order.cell_of_column.push_back(there ? order.num_cells++ : CellOrder::kAbsent);
+  }
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].has_cell()) continue;
+    const auto of = std::ranges::find(columns, columns[c].from, &ColumnSpec::name);
+    if (of == columns.end()) continue;  // No job that was checked has such a column.
+    order.cell_of_column[c] = order.cell_of_column[static_cast<size_t>(of - columns.begin())];
+  }
+  return order;
+}
+
 Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<NamedText>& header,
                                 const std::vector<ColumnSpec>& columns, bool labels_read) {
   const NameIndex index(header);
@@ -95,19 +110,19 @@ Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<Name
   std::vector<bool> taken(header.size());
   std::vector<std::string> missing;
   for (size_t c = 0; c < columns.size(); ++c) {
-    const std::vector<uint32_t>& cells = index.Find(columns[c].name);
+    const std::vector<uint32_t>& cells = index.Find(columns[c].cell());
     if (cells.size() > 1) {
       return Status(Code::kInvalidArgument,
-                    place + ": column " + Quoted(columns[c].name) +
+                    place + ": column " + Quoted(columns[c].cell()) +
                         " stands twice in the header, as columns " + std::to_string(cells[0] + 1) +
                         " and " + std::to_string(cells[1] + 1) + ": expected every name once");
     }
     match.order.cell_of_column.push_back(cells.empty() ? CellOrder::kAbsent : cells[0]);
     match.as_job = match.as_job && !cells.empty() && cells[0] == c;
     if (!cells.empty()) taken[cells[0]] = true;
-    const bool needed = columns[c].type != ColumnType::kSkip &&
-                        (columns[c].type != ColumnType::kLabel || labels_read);
-    if (cells.empty() && needed) missing.push_back(columns[c].name);
+    const bool needed =
+        columns[c].type != ColumnType::kSkip && (labels_read || !MayBeAbsent(columns[c].type));
+    if (cells.empty() && needed) missing.push_back(columns[c].cell());
   }
   for (size_t i = 0; i < header.size(); ++i) {
     if (!taken[i]) match.passed_over.push_back(header[i].text);

@@ -5,16 +5,28 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/data_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/row.h"
 
 namespace hdps {
+
+struct ColumnSpec;
 
 // Whether so many cells of a first line are names of the job's columns that no row of data would
 // have them: more than half, and at least two where there are two. The order does not count, and
 // upper and lower case are one.
 bool NamesItsColumns(const std::vector<NamedText>& first_line,
                      const std::vector<std::string>& columns);
+
+// Whether rows to predict do without cells of the type.
+inline bool MayBeAbsent(ColumnType type) {
+  return type == ColumnType::kLabel || type == ColumnType::kWeight || type == ColumnType::kGroup;
+}
+
+// The order of the cells of a file without a header: that of the columns which have one, but for
+// those of the types of `absent`. Columns that read the cell of another have its place.
+CellOrder OrderOf(const std::vector<ColumnSpec>& columns,
+                  const std::vector<ColumnType>& absent = {});
 
 // Which cell of a file is which column of a csv job.
 struct HeaderMatch {
@@ -24,8 +36,8 @@ struct HeaderMatch {
 };
 
 // Finds the job's columns in a header by name: as it is written, or else with upper and lower case
-// as one. kInvalidArgument where one is missing (a column of type skip may be, and the label where
-// labels are not read) or stands twice. `place` is "file:line".
+// as one. kInvalidArgument where one is missing (a column of type skip may be, and what MayBeAbsent
+// where labels are not read) or stands twice. `place` is "file:line".
 Result<HeaderMatch> MatchHeader(const std::string& place, const std::vector<NamedText>& header,
                                 const std::vector<ColumnSpec>& columns, bool labels_read);
 

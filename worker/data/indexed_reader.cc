@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/data/item_pool.h"
 #include "worker/data/line_index.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/row_fetcher.h"
@@ -22,10 +23,11 @@ class IndexedReader : public BatchReader {
         window_rows_(input.data.shuffle_rows),
         rows_(std::move(rows)),
         plain_(std::move(plain)),
+        rules_(RulesOf(input.data, options_)),
         lines_(
-            files_, paths_, RulesOf(input.data, options_),
+            files_, paths_, rules_,
             [this](uint32_t file, std::string_view text) { return rows_->TakeHeader(file, text); }),
-        fetcher_(files_, paths_, RulesOf(input.data, options_)) {}
+        fetcher_(files_, paths_, rules_) {}
 
   Status StartEpoch(uint32_t epoch, uint64_t skip_steps) override {
     epoch_ = epoch;
@@ -95,12 +97,12 @@ class IndexedReader : public BatchReader {
  private:
   // Files that have changed since the last epoch are indexed again.
   Status LookAtFiles() {
-    std::vector<uint64_t> sizes;
+    std::vector<FileStamp> stamps;
     for (const std::string& path : paths_) {
-      HDPS_ASSIGN_OR_RETURN(sizes.emplace_back(), files_.FileSize(path));
+      HDPS_ASSIGN_OR_RETURN(stamps.emplace_back(), files_.StampOf(path));
     }
-    indexed_ = indexed_ && sizes == sizes_;
-    sizes_ = std::move(sizes);
+    indexed_ = indexed_ && stamps == stamps_;
+    stamps_ = std::move(stamps);
     fetcher_.Close();
     return {};
   }
@@ -164,11 +166,12 @@ class IndexedReader : public BatchReader {
   const std::unique_ptr<BatchReader> plain_;
   bool on_ = true;  // Else plain_ reads.
 
+  const LineRules rules_;  // Of both that follow: what one learns of headers, the other needs.
   LineReader lines_;
   RowFetcher fetcher_;
   LineIndex index_;
-  bool indexed_ = false;         // All rows are known.
-  std::vector<uint64_t> sizes_;  // Of the files, when that was so.
+  bool indexed_ = false;           // All rows are known.
+  std::vector<FileStamp> stamps_;  // Of the files, when that was so.
   WindowDraws draws_;
   std::vector<uint64_t> window_;  // Numbers of rows.
   std::vector<uint64_t> own_;     // Of the batch at hand.

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/platform/file_system.h"
 #include "common/platform/random.h"
 #include "worker/data/batch_reader.h"
 #include "worker/data/formats/row_adder.h"
+#include "worker/data/held_out/hold_out.h"
 #include "worker/data/idx_file.h"
 
 namespace hdps {
@@ -41,8 +41,7 @@ inline LineRules RulesOf(const DataSpec& data, const ReaderOptions& options) {
   const RowSide side = data.validation_share > 0 ? options.side : RowSide::kAll;
   LineRules rules = FileRulesOf(data, options.LabelsWanted()[0].num_classes != kLabelsNotRead);
   rules.side = side;
-  rules.held_out_share = data.validation_share;
-  rules.seed = options.seed;
+  if (side != RowSide::kAll) rules.hold_out = std::make_shared<HoldOut>(data, options.seed);
   return rules;
 }
 

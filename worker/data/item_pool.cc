@@ -1,20 +1,19 @@
 // Items are kept by the smallest of random priorities (bottom-k sampling), which needs one pass.
-#include "worker/data/item_pool.h"
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/job_spec.h"
+#include "common/platform/memory_full.h"
 #include "common/platform/random.h"
-#include "worker/data/formats/parsers.h"
-#include "worker/data/header_check.h"
 #include "worker/data/indexed_reader.h"
-#include "worker/data/line_reader.h"
+#include "worker/data/item_pool.h"
+#include "worker/data/whole_files/parsed_rows.h"
 
 namespace hdps {
 namespace {
@@ -59,37 +58,24 @@ uint64_t ItemPool::HashOf(const Item& item) {
 }
 
 Status ItemPool::Collect() {
+  const MemoryFor items("the items that negatives are drawn from (data.negatives)");
   if (collected_) return {};
   collected_ = true;
-  const std::unique_ptr<RowParser> parser = NewRowParser(data_, labels_);
-  std::optional<CellOrder> order;  // Of the file at hand, where its header names its columns.
-  const auto take_header = [&](uint32_t file, std::string_view text) -> Status {
-    if (data_.format != DataFormat::kCsv) return {};
-    parser->UseOrder(nullptr);
-    HDPS_ASSIGN_OR_RETURN(HeaderMatch match,
-                          MatchHeader(data_.train[file] + ":1", parser->Values(text), data_.columns,
-                                      /*labels_read=*/true));
-    order = std::move(match.order);
-    parser->UseOrder(&*order);
-    return {};
-  };
   // Items of rows that are held out are none.
-  LineReader lines(files_, data_.train, RulesOf(data_, {.seed = seed_, .side = RowSide::kTrained}),
-                   take_header);
-  HDPS_RETURN_IF_ERROR(lines.Start());
+  ParsedRows rows(files_, data_, data_.train, labels_,
+                  RulesOf(data_, {.seed = seed_, .side = RowSide::kTrained}));
+  HDPS_RETURN_IF_ERROR(rows.Start());
   const bool uniform = data_.negatives.by == NegativesBy::kUniform;
   // By priority and what it was drawn for: a row's number, or an item's hash. An item that left the
   // sample is no better when it comes again, for its priority is the same.
   std::map<std::pair<uint64_t, uint64_t>, Item> kept;
-  Line line;
   Row row;
   Item item;
-  for (uint64_t number = 0;; ++number) {
-    HDPS_ASSIGN_OR_RETURN(const bool found, lines.Next(&line));
+  while (true) {
+    HDPS_ASSIGN_OR_RETURN(const bool found, rows.Next(&row));
     if (!found) break;
-    if (parser->Parse(line.text, &row)) continue;
     TakeItem(row, &item);
-    const uint64_t of = uniform ? HashOf(item) : number;
+    const uint64_t of = uniform ? HashOf(item) : rows.number();
     const std::pair<uint64_t, uint64_t> priority(RandomAt(seed_ ^ kSampleSalt, of), of);
     if (kept.size() == items_max_ && priority > kept.rbegin()->first) continue;
     kept.try_emplace(priority, item);

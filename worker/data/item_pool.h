@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
+#include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 #include "common/platform/file_system.h"
 #include "worker/data/row.h"
 
 namespace hdps {
+
+struct Job;
 
 // An item is what a row has of data.item_features. The pool is collected in one pass over
 // data.train, by every worker alike, so whatever part of the rows a worker has, it draws from the

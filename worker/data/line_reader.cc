@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "common/base/hash.h"
+#include "worker/data/held_out/hold_out.h"
 #include "worker/data/idx_file.h"
 #include "worker/data/number.h"
 
@@ -14,6 +14,11 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+// The CR of a line's end is none of its bytes.
+bool IsTooLong(std::string_view raw) {
+  return raw.size() > kLineBytesMax + (raw.ends_with('\r') ? 1 : 0);
+}
 
 }  // namespace
 
@@ -69,9 +74,11 @@ double LineReader::progress() const {
   return std::min(1.0, static_cast<double>(read) / static_cast<double>(all_packed_bytes_));
 }
 
-std::optional<std::string_view> LineRules::RowOf(std::string_view raw, uint64_t number) const {
-  const auto of_other_side = [this](std::string_view text) {
-    return side != RowSide::kAll && IsHeldOut(text) != (side == RowSide::kHeldOut);
+std::optional<std::string_view> LineRules::RowOf(std::string_view raw,
+                                                 const LinePlace& place) const {
+  const uint64_t number = place.number;
+  const auto of_other_side = [&](std::string_view text) {
+    return side != RowSide::kAll && hold_out->Has(place.file, text) != (side == RowSide::kHeldOut);
   };
   if (image_bytes > 0) return of_other_side(raw) ? std::nullopt : std::optional(raw);
   if (number == 1 && header) return std::nullopt;
@@ -84,15 +91,6 @@ std::optional<std::string_view> LineRules::RowOf(std::string_view raw, uint64_t 
   return raw;
 }
 
-bool LineRules::IsHeldOut(std::string_view text) const {
-  // Keeps it apart from the other things that the job's seed decides.
-  constexpr uint64_t kHoldOutSalt = 0x76616c6964617465;
-  constexpr int kBits = 53;  // Of a double.
-  const uint64_t hash = HashString(text, MixBits(seed ^ kHoldOutSalt));
-  return static_cast<double>(hash >> (64 - kBits)) <
-         held_out_share * static_cast<double>(uint64_t{1} << kBits);
-}
-
 Result<bool> LineReader::Next(Line* line) {
   while (file_index_ < paths_.size()) {
     std::string_view text;
@@ -103,16 +101,20 @@ Result<bool> LineReader::Next(Line* line) {
     }
     ++line_number_;
     line_offset_ = buffer_offset_ + static_cast<uint64_t>(text.data() - buffer_.get());
-    if (line_number_ == 1 && rules_.header && take_header_) {
-      HDPS_RETURN_IF_ERROR(take_header_(static_cast<uint32_t>(file_index_), HeaderText(text)));
-    }
-    const std::optional<std::string_view> row = rules_.RowOf(text, line_number_);
+    const LinePlace place = {static_cast<uint32_t>(file_index_), line_number_};
+    if (line_number_ == 1 && rules_.header) HDPS_RETURN_IF_ERROR(OnHeader(place.file, text));
+    const std::optional<std::string_view> row = rules_.RowOf(text, place);
     if (!row) continue;
-    line->text = *row;
-    line->place = {static_cast<uint32_t>(file_index_), line_number_};
+    *line = {*row, place};
     return true;
   }
   return false;
+}
+
+Status LineReader::OnHeader(uint32_t file, std::string_view raw) {
+  if (take_header_) HDPS_RETURN_IF_ERROR(take_header_(file, HeaderText(raw)));
+  if (rules_.hold_out != nullptr) rules_.hold_out->TakeHeader(file, HeaderText(raw));
+  return {};
 }
 
 Result<bool> LineReader::NextRaw(std::string_view* text) {
@@ -132,16 +134,24 @@ Result<bool> LineReader::NextRaw(std::string_view* text) {
       const auto stop = static_cast<size_t>(newline - buffer_.get());
       *text = {buffer_.get() + begin_, stop - begin_};
       begin_ = searched_ = stop + 1;
+      if (IsTooLong(*text)) return TooLong();
       return true;
     }
     searched_ = end_;
     if (file_ended_) {
       *text = {buffer_.get() + begin_, end_ - begin_};
       begin_ = end_;
+      if (IsTooLong(*text)) return TooLong();
       return !text->empty();
     }
     HDPS_RETURN_IF_ERROR(ReadMore());
   }
+}
+
+Status LineReader::TooLong() const {
+  return {Code::kInvalidArgument, paths_[file_index_] + ":" + std::to_string(line_number_ + 1) +
+                                      ": a line of more than " + std::to_string(kLineBytesMax) +
+                                      " bytes: expected a text file with a row a line"};
 }
 
 // Moves what is not given yet to the front and reads behind it.
@@ -151,11 +161,7 @@ Status LineReader::ReadMore() {
   end_ -= begin_;
   searched_ -= begin_;
   begin_ = 0;
-  if (end_ > kLineBytesMax) {
-    return {Code::kInvalidArgument, paths_[file_index_] + ":" + std::to_string(line_number_ + 1) +
-                                        ": a line of more than " + std::to_string(kLineBytesMax) +
-                                        " bytes: expected a text file with a row a line"};
-  }
+  if (end_ > kLineBytesMax + 1) return TooLong();
   if (end_ == buffer_bytes_) {
     auto larger = std::make_unique_for_overwrite<char[]>(2 * buffer_bytes_);
     std::memcpy(larger.get(), buffer_.get(), end_);

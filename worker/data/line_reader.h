@@ -15,6 +15,8 @@
 
 namespace hdps {
 
+class HoldOut;
+
 // A longer line is taken for a file that is no text.
 inline constexpr size_t kLineBytesMax = size_t{16} << 20;
 
@@ -41,18 +43,14 @@ struct LineRules {
   bool labels_read = true;                 // Of images: otherwise their labels may be missing.
   bool header = false;                     // The first line of each file is passed over.
   std::string comment;  // Lines that begin with this are passed over; empty: none.
-  // Rows of the other side are passed over: the text of a row and the seed decide where it belongs,
-  // so rows with the same bytes are on the same side, wherever they stand.
+  // Rows of the other side are passed over, as `hold_out` decides, which copies of the rules share:
+  // it learns from headers.
   RowSide side = RowSide::kAll;
-  double held_out_share = 0;
-  uint64_t seed = 0;
+  std::shared_ptr<HoldOut> hold_out = nullptr;  // Not null unless `side` is kAll.
 
-  // Of a line as it lies in its file, without the LF: what of it is a row's text, or none.
-  // `number` counts from 1.
-  std::optional<std::string_view> RowOf(std::string_view raw, uint64_t number) const;
-
- private:
-  bool IsHeldOut(std::string_view text) const;
+  // Of a line as it lies in its file, without the LF: what of it is a row's text, or none. Requires
+  // that the header of its file, if it has one, was taken.
+  std::optional<std::string_view> RowOf(std::string_view raw, const LinePlace& place) const;
 };
 
 // The first line as text: without a byte order mark and the end of a line.
@@ -86,8 +84,10 @@ class LineReader {
 
  private:
   Status OpenFile(size_t file);
+  Status OnHeader(uint32_t file, std::string_view raw);
   // The next line as it lies in the file; false at the end of the file.
   Result<bool> NextRaw(std::string_view* text);
+  Status TooLong() const;
   Status ReadMore();
 
   FileSystem& files_;

@@ -5,36 +5,33 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <utility>
+
+#include "common/base/outside_text.h"
+#include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 
 namespace hdps {
 namespace {
 
 constexpr size_t kShownBytesMax = 60;
 
+bool IsWithinCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
 // Characters of UTF-8 before `bytes`, or bytes where the text is something else.
 size_t CountCharacters(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !IsWithinCharacter(c); }));
 }
 
 }  // namespace
 
 std::string Printable(std::string_view value) {
-  std::string shown;
-  for (char c : value.substr(0, kShownBytesMax)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      shown += c;
-      continue;
-    }
-    std::array<char, 8> escaped;
-    std::snprintf(escaped.data(), escaped.size(), "\\x%02x", byte);
-    shown += escaped.data();
-  }
-  if (value.size() > kShownBytesMax) shown += "...";
-  return shown;
+  const bool whole = value.size() <= kShownBytesMax;
+  size_t bytes = std::min(value.size(), kShownBytesMax);
+  // A character is not cut: three bytes at most follow its first one.
+  for (int back = 0; !whole && back < 3 && IsWithinCharacter(value[bytes]); ++back) --bytes;
+  return ShowOutside(value.substr(0, bytes)) + (whole ? "" : "...");
 }
 
 void Row::Clear() {
@@ -64,7 +61,7 @@ std::string DescribeRowError(const std::string& path, uint64_t line_number, std:
 
 BatchBuilder::BatchBuilder(const BatchShape& shape, uint32_t rows_expected)
     : shape_(shape),
-      plain_(shape.num_labels == 1 && !shape.weights && !shape.groups && !shape.several),
+      plain_(shape.num_labels == 1 && !shape.weights && !shape.groups && !shape.numbered),
       rows_expected_(rows_expected) {
   batch_.num_numeric = static_cast<uint32_t>(shape.num_numeric);
   batch_.num_labels = shape.num_labels;
@@ -88,7 +85,7 @@ void BatchBuilder::AddSpecial(const Row& row, uint32_t number) {
   }
   if (shape_.weights) batch_.weights.push_back(row.weight);
   if (shape_.groups) batch_.groups.push_back(row.group);
-  if (shape_.several) batch_.rows.push_back(number);
+  if (shape_.numbered) batch_.rows.push_back(number);
 }
 
 void BatchBuilder::Add(const Row& row, const std::vector<float>& numeric, uint32_t number) {

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/job.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
+
+struct DataSpec;
+struct LabelSpec;
 
 // A number that is not there. Only missing numbers are not finite.
 inline constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN();
@@ -55,12 +57,13 @@ struct NamedText {
 };
 
 // Where the cells of a file stand whose header names them in another order than the job, or names
-// more of them.
+// more of them, or which lacks some in rows to predict.
 struct CellOrder {
   static constexpr uint32_t kAbsent = UINT32_MAX;
   std::vector<uint32_t>
       cell_of_column;      // [data.columns]; kAbsent: not in the file, and not needed.
   uint32_t num_cells = 0;  // Of a line.
+  bool label = true;       // Of formats without named columns: whether a row begins with its label.
   friend bool operator==(const CellOrder&, const CellOrder&) = default;
 };
 
@@ -69,7 +72,7 @@ class RowParser {
  public:
   virtual ~RowParser() = default;
   // The order of the cells of the lines that follow; null: that of data.columns. It must live as
-  // long as it is used. Formats without named columns have none.
+  // long as it is used.
   virtual void UseOrder(const CellOrder* order) { static_cast<void>(order); }
   // Fills `row`; after an error its contents mean nothing.
   virtual std::optional<RowError> Parse(std::string_view line, Row* row) = 0;
@@ -89,12 +92,19 @@ std::string Printable(std::string_view value);
 std::string DescribeRowError(const std::string& path, uint64_t line_number, std::string_view line,
                              const RowError& error);
 
+// The treatment of a line that is no row.
+enum class BadRows : uint8_t {
+  kCounted,  // It is left out; more than data.max_bad_rows are an error.
+  kRefused,  // The first one is an error.
+  kKept      // An example of weight 0 stands in for it, the only one; for rows without labels.
+};
+
 // What a batch has of each example.
 struct BatchShape {
   size_t num_numeric = 0, num_sparse = 0;
   uint32_t num_labels = 1;
   bool weights = false, groups = false;
-  bool several = false;  // A row may give several examples: Batch::rows are kept.
+  bool numbered = false;  // A row may give several examples or none: Batch::rows are kept.
 };
 
 // Collects rows into a batch.

@@ -52,7 +52,7 @@ Result<Line> RowFetcher::Fetch(const LineIndex& index, uint64_t row) {
     const auto* const newline = static_cast<const char*>(std::memchr(from, '\n', bytes - begin));
     const size_t size = newline == nullptr ? bytes - begin : size_t(newline - from);
     begin += size + 1;
-    const std::optional<std::string_view> text = rules_.RowOf({from, size}, number);
+    const std::optional<std::string_view> text = rules_.RowOf({from, size}, {group.file, number});
     if (!text) continue;
     if (row_here == row) return Line{*text, {group.file, number}};
     ++row_here;

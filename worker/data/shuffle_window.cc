@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "common/platform/memory_full.h"
+
 namespace hdps {
 namespace {
 
@@ -33,7 +35,7 @@ void PrefetchText(const char* text, size_t size) {
 char* NewChunk(size_t bytes) {
   const size_t alignment = bytes % kLargeChunkBytes == 0 ? kLargeChunkBytes : kCacheLineBytes;
   auto* const chunk = static_cast<char*>(std::aligned_alloc(alignment, bytes));
-  CHECK(chunk != nullptr) << "no memory for " << bytes << " bytes of the shuffle window";
+  if (chunk == nullptr) throw MemoryFull(bytes);
   if (alignment == kLargeChunkBytes) (void)madvise(chunk, bytes, MADV_HUGEPAGE);  // A wish.
   return chunk;
 }
@@ -49,6 +51,7 @@ void ShuffleWindow::Restart(uint64_t seed) {
 }
 
 void ShuffleWindow::Add(const Line& line) {
+  const MemoryFor window("the shuffle window (data.shuffle_rows)");
   const auto size = static_cast<uint32_t>(line.text.size());
   char* const text = NewBlock(size);
   if (size > 0) std::memcpy(text, line.text.data(), size);

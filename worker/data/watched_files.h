@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "common/platform/file_identity.h"
 #include "common/platform/file_system.h"
 
 namespace hdps {
 
 // `files`, which must outlive it; `asks` is called before a file is opened for reading, or asked
 // for its size or whether it is there, on the thread that does so: any of these may take long.
-class WatchedFiles : public FileSystem {
+class WatchedFiles : public FileSystem, public FileIdentities {
  public:
   WatchedFiles(FileSystem& files, std::function<void(const std::string& path)> asks)
       : files_(files), asks_(std::move(asks)) {}
@@ -46,10 +47,18 @@ class WatchedFiles : public FileSystem {
     asks_(path);
     return files_.FileSize(path);
   }
+  Result<FileStamp> StampOf(const std::string& path) override {
+    asks_(path);
+    return files_.StampOf(path);
+  }
   bool Exists(const std::string& path) override {
     asks_(path);
     return files_.Exists(path);
   }
+  Result<FileIdentity> IdentityOf(const std::string& path) override {
+    return hdps::IdentityOf(files_, path);
+  }
+  bool IsLink(const std::string& path) override { return hdps::IsLink(files_, path); }
   int FaultOfWrite(const std::string& path, uint64_t bytes) override {
     return files_.FaultOfWrite(path, bytes);
   }

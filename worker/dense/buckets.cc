@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "common/job/spec/parallel_spec.h"
+
 namespace hdps {
 namespace {
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "common/job/cluster_spec.h"
-
 namespace hdps {
+
+struct FusionSpec;
 
 struct FusedTensor {
   size_t bytes = 0;

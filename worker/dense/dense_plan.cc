@@ -7,6 +7,11 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 namespace {

@@ -7,12 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "common/job/job.h"
 #include "worker/dense/buckets.h"
 #include "worker/dense/dense_shards.h"
 #include "worker/model/model.h"
 
 namespace hdps {
+
+struct Job;
 
 // A run of floats in a model's flat array.
 struct FloatRun {

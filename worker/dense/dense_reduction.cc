@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "common/job/spec/train_spec.h"
 #include "embedding/memory/gradient_scale.h"
 #include "kernels/host/half_floats.h"
 #include "worker/model/step_parts.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/platform/executor.h"
 #include "worker/cache/hot_sum.h"
 #include "worker/collective/collective_queue.h"
@@ -22,6 +21,8 @@
 #include "worker/parallel/rank_model.h"
 
 namespace hdps {
+
+struct Job;
 
 // Where the dense gradients go under allreduce: summed over the ranks, applied by each, or by those
 // that share the optimizer.

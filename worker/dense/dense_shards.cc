@@ -1,6 +1,10 @@
 // Chunks dealt out so that every rank has as many, one more or less.
 #include "worker/dense/dense_shards.h"
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+
 namespace hdps {
 
 DenseShards::DenseShards(const std::vector<DenseTensor>& tensors) {

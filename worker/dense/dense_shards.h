@@ -6,11 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/parallel/layout.h"
 #include "worker/model/model.h"
 
 namespace hdps {
+
+struct Job;
 
 // Ranks are cut into groups of `places` neighbours; those of one group share every split tensor,
 // and the groups are copies of each other. A tensor's chunks are cut into a piece for each rank,

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/job.h"
 #include "common/platform/executor.h"
 #include "embedding/table.h"
 #include "worker/model/model.h"
 
 namespace hdps {
+
+struct TableSpec;
 
 // Keys of the chunks of a model's flat dense array, in its order.
 std::vector<Key> DenseKeys(const std::vector<DenseTensor>& tensors);

@@ -1,9 +1,12 @@
 // One update a step of all rows at once, by the rule that the servers have.
 #include <glog/logging.h>
 
+#include "common/job/optimizers/optimizer_record.h"
 #include "common/job/schedule.h"
+#include "common/job/spec/table_spec.h"
 #include "embedding/memory/averages.h"
 #include "embedding/memory/optimizer.h"
+#include "kernels/host/slab_update.h"
 #include "worker/dense/dense_state.h"
 
 namespace hdps {

@@ -6,10 +6,12 @@
 
 #include "common/base/thread_annotations.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/activity.h"
 #include "worker/collective/collective.h"
 
 namespace hdps {
+
+struct Activity;
 
 // Invariant: Now() is what the compute thread has said last: its stage, and within it the outermost
 // wait of one kind that has not ended. Any thread may call anything; nothing waits here.

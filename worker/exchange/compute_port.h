@@ -9,10 +9,18 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/net/frame.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/activity.h"
 #include "worker/exchange/server_request.h"
 
 namespace hdps {
+
+struct Command;
+struct CommandDone;
+struct Heartbeat;
+struct KvGet;
+struct KvPut;
+struct KvValue;
+struct View;
 
 // What the node tells the compute side.
 class ComputeSide {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/platform/failpoint.h"
+#include "common/protocol/membership_messages.h"
 
 namespace hdps {
 

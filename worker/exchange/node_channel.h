@@ -18,11 +18,17 @@
 #include "common/net/node.h"
 #include "common/net/section_allocator.h"
 #include "common/platform/monotonic_clock.h"
+#include "common/protocol/board_messages.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/view.h"
 #include "worker/collective/collective.h"
 #include "worker/exchange/activity_board.h"
 #include "worker/exchange/compute_port.h"
 
 namespace hdps {
+
+struct CommandDone;
+struct Heartbeat;
 
 // The trainer's view of the node: requests that wait for their answers, commands one by one.
 //

@@ -7,6 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+#include "common/protocol/view.h"
+
 namespace hdps {
 namespace {
 

@@ -11,10 +11,13 @@
 
 #include "common/base/status.h"
 #include "common/net/node.h"
-#include "common/protocol/messages.h"
 #include "worker/exchange/server_request.h"
 
 namespace hdps {
+
+struct Awaited;
+struct SilentServer;
+struct View;
 
 struct PsClientOptions {
   PeerId self;

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "common/protocol/message_frames.h"
 #include "worker/exchange/row_moves.h"
 
 namespace hdps {

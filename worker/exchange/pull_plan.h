@@ -9,7 +9,6 @@
 #include "common/base/dtype.h"
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/protocol/messages.h"
 #include "kernels/row_spans.h"
 #include "worker/exchange/key_split.h"
 #include "worker/exchange/server_request.h"

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "common/protocol/message_frames.h"
 #include "worker/exchange/row_moves.h"
 
 namespace hdps {
@@ -80,6 +81,7 @@ ServerRequest PushPlan::RequestTo(ServerId server, const PushTerms& terms, Buffe
   push.list = named ? terms.list : 0;
   push.format = terms.format;
   push.rate = terms.rate;
+  push.epoch = terms.epoch;
   push.gradients = std::move(gradients);
   ServerRequest request = {server, Frame()};
   if (named) request.frame = EncodeMessage(push);

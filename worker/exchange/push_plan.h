@@ -9,7 +9,6 @@
 #include "common/base/buffer.h"
 #include "common/base/dtype.h"
 #include "common/base/ids.h"
-#include "common/protocol/messages.h"
 #include "kernels/row_spans.h"
 #include "worker/exchange/key_split.h"
 #include "worker/exchange/server_request.h"
@@ -25,6 +24,7 @@ struct PushTerms {
   uint64_t list = 0;
   DType format = DType::kFp32;
   double rate = 1;
+  uint32_t epoch = 0;
 };
 
 // Invariant: from here to Requests() the split stays as it is.

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "common/protocol/message_frames.h"
 #include "worker/exchange/pull_plan.h"
 #include "worker/exchange/push_plan.h"
 

@@ -5,7 +5,6 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/protocol/messages.h"
 #include "worker/exchange/key_split.h"
 #include "worker/exchange/node_channel.h"
 

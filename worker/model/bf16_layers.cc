@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include "common/job/activation.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/model_spec.h"
+
 namespace hdps {
 namespace {
 

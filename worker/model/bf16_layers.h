@@ -3,11 +3,12 @@
 
 #include <vector>
 
-#include "common/job/job.h"
 #include "kernels/dense_ops.h"
 #include "worker/model/layer.h"
 
 namespace hdps {
+
+struct Job;
 
 // Marks dense layers of at least 16 units, where `ops` has products in bf16. What such layers alone
 // read stands in bf16 and nowhere else: a dense layer's output with one reader, and its gradient;

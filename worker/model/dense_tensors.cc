@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "common/base/hash.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "worker/model/model.h"
 

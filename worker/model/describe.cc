@@ -3,6 +3,13 @@
 
 #include <sstream>
 
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/precision.h"
+
 namespace hdps {
 namespace {
 

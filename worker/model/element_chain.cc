@@ -4,6 +4,9 @@
 
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/model_spec.h"
+
 namespace hdps {
 namespace {
 

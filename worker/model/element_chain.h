@@ -7,11 +7,13 @@
 #include <optional>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/activation.h"
 #include "kernels/row_tasks.h"
 #include "worker/model/layer.h"
 
 namespace hdps {
+
+struct Job;
 
 // The parts of a chain, in their order.
 struct ChainParts {

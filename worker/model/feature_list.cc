@@ -2,6 +2,11 @@
 #include "worker/model/feature_list.h"
 
 #include <algorithm>
+#include <string>
+
+#include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

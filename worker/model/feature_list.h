@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/job/job.h"
-
 namespace hdps {
+
+struct DataSpec;
+struct LayerSpec;
 
 // Positions of the layer's features in FeaturesOf(data).sparse, in the layer's order; all of them
 // when the layer names none. A name that the data does not give is left out.

@@ -1,6 +1,8 @@
 // Which keys a batch needs of which tables.
 #include <glog/logging.h>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/job/table_slices.h"
 #include "worker/model/model.h"
 

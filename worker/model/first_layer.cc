@@ -6,6 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/activation.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/pooling.h"
 #include "worker/model/feature_list.h"
 
 namespace hdps {

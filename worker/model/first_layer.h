@@ -4,11 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "common/job/job.h"
 #include "kernels/dense_ops.h"
 #include "worker/model/layer.h"
 
 namespace hdps {
+
+struct Job;
 
 // The place of the embedding that the layer at `dense` may take over; -1: there is none, or it is
 // no dense layer. Needs places with consumers and homes.

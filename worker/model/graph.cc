@@ -4,7 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "worker/model/bf16_layers.h"
 #include "worker/model/element_chain.h"
 #include "worker/model/first_layer.h"

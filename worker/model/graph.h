@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "kernels/dense_ops.h"
 #include "worker/model/layer.h"
 
 namespace hdps {
+
+struct Job;
 
 // Invariant: places, layers and Job::model.layers have one order; inputs stand before their
 // consumers, and the last place gives the logits.

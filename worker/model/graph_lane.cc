@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_spec.h"
+
 namespace hdps {
 
 GraphLane::GraphLane(const Job& job, DenseOps& ops, Graph graph)

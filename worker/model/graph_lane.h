@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "worker/model/graph.h"
 #include "worker/model/layer.h"
 #include "worker/model/loss.h"
 #include "worker/model/model.h"
 
 namespace hdps {
+
+struct Job;
 
 // What all lanes of a pass have in common.
 struct PassTerms {

@@ -5,6 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/model_spec.h"
+
 namespace hdps {
 namespace {
 

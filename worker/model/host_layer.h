@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "kernels/dense_ops.h"
 #include "worker/model/layer.h"
 
 namespace hdps {
+
+struct Job;
 
 // Whether the layer at `place` says so (LayerSpec::device), of a model on the device of `ops`.
 bool ComputedOnHost(const Job& job, const DenseOps& ops, size_t place);

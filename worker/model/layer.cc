@@ -5,7 +5,11 @@
 
 #include <string_view>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
 
 namespace hdps {
 namespace {

@@ -7,14 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/table_spec.h"
 #include "kernels/dense_ops.h"
 #include "worker/data/batch.h"
 #include "worker/model/model.h"
 #include "worker/model/step_exchange.h"
 
 namespace hdps {
+
+struct Job;
+struct LayerSpec;
 
 // A layer's place in the graph. Places stand in the order of the job's layers.
 //

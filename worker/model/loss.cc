@@ -10,6 +10,9 @@
 #include <unordered_map>
 
 #include "common/base/hash.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 
 namespace hdps {
 namespace {
@@ -85,7 +88,7 @@ void ModelLoss::BringTasks(const Batch& batch) {
 
 void ModelLoss::BringPairs(const Batch& batch) {
   const size_t n = examples_;
-  CHECK_LT(n, kExamplesMax);
+  CHECK_LE(n, kExamplesMax);
   std::vector<uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0u);
   std::ranges::stable_sort(order, {}, [&](uint32_t i) { return batch.groups[i]; });
@@ -107,7 +110,7 @@ void ModelLoss::BringPairs(const Batch& batch) {
 }
 
 void ModelLoss::BringItems(const Batch& batch) {
-  CHECK_LT(examples_, kExamplesMax);
+  CHECK_LE(examples_, kExamplesMax);
   CountItems(batch);
   counts_ = batch.labels;
   for (size_t i = 0; i < batch.weights.size(); ++i) counts_[i] *= batch.weights[i];
@@ -148,15 +151,24 @@ void ModelLoss::OfTasks(ConstMatrix logits, Matrix gradient, std::vector<float>*
   const size_t score_floats = scores == nullptr ? 0 : scores->size() / tasks_.size();
   std::vector<std::vector<float>> of_tasks(tasks_.size(), std::vector<float>(score_floats));
   sums_.assign(tasks_.size(), 0.0);
+  double no_sum = 0;
   for (size_t t = 0; t < tasks_.size(); ++t) {
     LossInput input;
-    // Scores of pairs are the logits themselves. As squared errors the losses mean nothing.
-    input.kind = tasks_[t].loss == LossKind::kBpr ? LossKind::kSquared : tasks_[t].loss;
+    input.kind = tasks_[t].loss;
     input.positive_weight = tasks_[t].positive_weight;
     input.labels = labels_.data + t * examples_;
     input.weights = weights_.data == nullptr ? nullptr : weights_.data + t * examples_;
     const Matrix to = whole || gradient.data == nullptr ? gradient : gradient.Columns(t, 1);
-    ops_.Loss(input, whole ? logits : logits.Columns(t, 1), to, of_tasks[t], &sums_[t]);
+    const ConstMatrix own = whole ? logits : logits.Columns(t, 1);
+    const bool pairs = input.kind == LossKind::kBpr;
+    const bool logit = pairs || input.kind == LossKind::kLogloss;
+    if (!pairs) {
+      ops_.Loss(input, own, to, logit ? std::span<float>() : of_tasks[t], &sums_[t]);
+    }
+    if (!logit || scores == nullptr) continue;
+    // The score is the logit itself, which squared errors give; as such the losses mean nothing.
+    input.kind = LossKind::kSquared;
+    ops_.Loss(input, own, {}, of_tasks[t], &no_sum);
   }
   if (scores == nullptr) return;
   ops_.Fetch();

@@ -6,11 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/spec/model_spec.h"
 #include "kernels/dense_ops.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
+
+struct Job;
+enum class LossKind : uint8_t;
 
 // Sums of losses count each example by its weight; nothing divides by the weights. So what the
 // servers make of it by the number of examples is a mean over the examples, as of PyTorch's losses
@@ -31,9 +34,9 @@ class ModelLoss {
   // The sum of the losses of the last Train(), once DenseOps::EndFetches() has been called; 0 of a
   // pass without examples.
   double Sum() const;
-  // scores [n * ScoresAnExample(logits.cols)] of the examples: probabilities under logloss and
-  // softmax, else the logit, or the inner product. Returns the sum of the losses; 0 of losses of
-  // pairs, which single examples do not have.
+  // scores [n * ScoresAnExample(logits.cols)] of the examples: probabilities under softmax, else
+  // the logit, or the inner product. Returns the sum of the losses; 0 of losses of pairs, which
+  // single examples do not have.
   double Score(ConstMatrix logits, std::vector<float>* scores);
 
   // Columns of the scores: a class each under softmax, one each task else.

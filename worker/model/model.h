@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
+#include "common/job/spec/init_spec.h"
 #include "common/platform/executor.h"
 #include "kernels/dense_ops.h"
 #include "kernels/keys/unique_keys.h"
@@ -17,6 +17,8 @@
 #include "worker/data/batch.h"
 
 namespace hdps {
+
+struct Job;
 
 // The distinct keys that a batch needs of one or more tables, and where each key of the batch is
 // among them.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
+#include "common/job/job_spec.h"
 #include "common/parallel/strategy.h"
 #include "worker/parallel/matrix_part.h"
 

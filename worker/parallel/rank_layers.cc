@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/job/spec/layer_spec.h"
 #include "worker/model/layer.h"
 #include "worker/parallel/redistribution.h"
 

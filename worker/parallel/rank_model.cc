@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/job/job_registry.h"
+#include "common/planning/strategy_of_job.h"
 #include "worker/model/graph.h"
 #include "worker/parallel/rank_layers.h"
 
@@ -14,59 +15,10 @@ namespace {
 
 constexpr uint32_t kRoot = 0;
 
-const TableSpec* DenseTableOf(const Job& job) {
-  for (const TableSpec& table : job.tables) {
-    if (table.dense) return &table;
-  }
-  return nullptr;
-}
-
 std::vector<DenseTensor> TensorsOf(const Job& job) {
   Result<Graph> graph = PlanGraph(job);
   CHECK(graph.ok()) << graph.status().message();
   return graph->tensors;
-}
-
-// Whether a row's weights have a number of the rule's in common, other than the count of updates.
-bool KeepsWholeRows(const OptimizerSpec& optimizer) {
-  if (optimizer.kind == OptimizerKind::kOwn) return optimizer.own->state_more > 0;
-  return WithOptimizer(optimizer.kind, [](const auto& rule) {
-    return std::decay_t<decltype(rule)>::kFactorOf == FactorOf::kSquares;
-  });
-}
-
-// What a cut model has not learnt; empty: nothing of it is asked for.
-std::string WhyNotCut(const Job& job) {
-  for (const TableSpec& table : job.tables) {
-    if (table.vocab_cache_size > 0) return "model.vocab_cache_size keeps rows at all workers alike";
-  }
-  for (const LayerSpec& layer : job.model.layers) {
-    if (layer.layerwise_parallel) {
-      return "layer \"" + layer.name + "\" is each worker's own (layerwise_parallel)";
-    }
-  }
-  if (!job.parallel.gradients_mean || job.parallel.cross_batch) {
-    return "parallel.gradients_mean and cross_batch weigh the workers' own rows";
-  }
-  if (job.parallel.optimizer.enabled) {
-    return "parallel.enable_parallel_optimizer splits the update of layers that are whole";
-  }
-  return "";
-}
-
-Status CheckCutTraining(const Job& job) {
-  if (const std::string why = WhyNotCut(job); !why.empty()) {
-    return {Code::kInvalidArgument,
-            why + ", and the strategy cuts layers over workers; leave one of them out"};
-  }
-  const TableSpec* const dense = DenseTableOf(job);
-  if (dense == nullptr) return {};
-  const OptimizerRecord& rule = RecordOf(dense->optimizer);
-  if (!rule.whole_tensors && !KeepsWholeRows(dense->optimizer)) return {};
-  return {Code::kInvalidArgument,
-          std::string("model.dense_optimizer: ") + rule.name +
-              " has one number for many weights, and layers that are cut over workers have only a "
-              "part of them; use adagrad or adam, or leave the layers whole"};
 }
 
 }  // namespace

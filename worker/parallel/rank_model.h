@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/parallel/strategy.h"
 #include "common/platform/executor.h"
 #include "worker/collective/collective.h"

@@ -69,10 +69,6 @@ Redistribution::Redistribution(std::vector<Layout> way, const ColumnShape& from,
   }
 }
 
-MatrixPart Redistribution::OwnPart(const StepRows& rows) const {
-  return PartOf(hops_.back().to, rank_, rows, hops_.back().to_columns);
-}
-
 void Redistribution::MakePlans(const StepRows& rows) {
   if (!plans_.empty() && rows == rows_) return;
   rows_ = rows;

@@ -37,8 +37,6 @@ class Redistribution {
   Redistribution(std::vector<Layout> way, const ColumnShape& from, const ColumnShape& to,
                  uint32_t rank);
 
-  // The rank's part at the end of the way.
-  MatrixPart OwnPart(const StepRows& rows) const;
   // `from` is this rank's part under the first layout, `to` becomes the one under the last; both in
   // host memory. All ranks of the group call it.
   Status Run(Collective& group, const StepRows& rows, const Matrix& from, const Matrix& to);

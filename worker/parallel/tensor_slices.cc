@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/spec/table_spec.h"
+
 namespace hdps {
 
 TensorSlices::TensorSlices(std::vector<DenseTensor> whole, std::vector<DenseTensor> own,

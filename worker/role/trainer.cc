@@ -1,37 +1,39 @@
-// Commands in, answers out; the steps between them are StepRunner's.
+// Commands in, answers out: which part is asked for what, and in which order.
 #include "worker/role/trainer.h"
 
 #include <glog/logging.h>
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "common/job/eval_sets.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/planning/memory_check.h"
 #include "common/platform/failpoint.h"
+#include "common/platform/memory_full.h"
 #include "kernels/device_memory_full.h"
 #include "worker/data/data_preview.h"
-#include "worker/step/label_count.h"
+#include "worker/role/training_round.h"
 
 namespace hdps {
 
 Trainer::Trainer(const TrainerOptions& options, NodeChannel& channel, MonotonicClock& clock,
                  FileSystem& files, Executor& executor)
-    : job_(options.job),
-      collective_host_(options.collective_host),
-      after_step_(options.after_step),
-      trace_(options.trace),
-      number_here_(options.number_here),
+    : options_(options),
       channel_(channel),
-      board_(channel.board()),
       time_(clock),
-      files_(files, [this](const std::string& path) { board_.Opened(path); }),
-      executor_(executor) {}
+      files_(files, [this](const std::string& path) { channel_.board().Opened(path); }),
+      executor_(executor),
+      part_(job(), files_, executor),
+      data_(job(), files_),
+      groups_(job(), options.collective_host, channel, channel.board()),
+      steps_(job(), files_, channel, clock, executor) {}
 
 Trainer::~Trainer() = default;
 
-bool Trainer::allreduce() const {
-  return job_->parallel.dense_exchange == DenseExchange::kAllreduce && !dense_keys_.empty();
+WorkerPlace Trainer::place() const {
+  return {channel_.rank().value, static_cast<uint32_t>(channel_.view()->workers.size())};
 }
 
 void Trainer::Run() {
@@ -65,79 +67,92 @@ void Trainer::Run() {
 bool Trainer::Interrupted(const Status& failure) {
   if (channel_.interrupted()) return true;
   const bool misses_a_rank =
-      failure.code() == Code::kUnavailable ||
-      (failure.code() == Code::kCancelled && (group_ != nullptr || !lane_groups_.empty()));
+      failure.code() == Code::kUnavailable || (failure.code() == Code::kCancelled && groups_.any());
   if (!misses_a_rank) return false;
   LOG(WARNING) << failure.message() << "; waits for the scheduler's word";
-  const ClusterSpec& cluster = job_->cluster;
+  const ClusterSpec& cluster = job().cluster;
   const int64_t patience_ms =
       int64_t{cluster.dead_after_ms} + int64_t{cluster.replace_after_s} * 1000;
   return channel_.AwaitInterruption(patience_ms) && channel_.interrupted();
 }
 
 Status Trainer::Prepare() {
-  board_.Enter("prepare");
-  HDPS_ASSIGN_OR_RETURN(model_, NewModel(*job_, executor_, number_here_));
-  dense_keys_ = DenseKeys(model_->tensors());
+  channel_.board().Enter("prepare");
+  HDPS_RETURN_IF_ERROR(part_.MakeModel(options_.number_here));
+  Model& model = part_.whole();
+  HDPS_RETURN_IF_ERROR(CheckMemory("this worker",
+                                   MemoryOfWorker(job(), /*kept_here=*/model.ops().on_host()),
+                                   MostMemory(files_)));
+  const MemoryFor dense("the dense layers (model.hidden, model.layers)");
+  dense_ = std::make_unique<Dense>(job(), part_, channel_, executor_, time_);
   MakeRunner();
-  std::vector<HotGroup> hot = HotGroupsOf(*job_, KeyFinder(*job_).table_keys());
-  if (!hot.empty()) {
-    const std::string not_here = model_->ops().on_host() ? "" : WhyNotOnCuda(*job_);
-    if (!not_here.empty()) return Status(Code::kInvalidArgument, "model.device: " + not_here);
-    cache_ = std::make_unique<DeviceCache>(*job_, std::move(hot), model_->ops(), channel_);
-    runner_->set_cache(cache_.get());
-    LOG(INFO) << cache_->rows().Describe();
-  }
-  const ActivityBoard::Waiting reading(&board_, Hold::kData);
-  HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files_, *job_));
+  HDPS_RETURN_IF_ERROR(PrepareCache());
+  const ActivityBoard::Waiting reading(&channel_.board(), Hold::kData);
+  HDPS_ASSIGN_OR_RETURN(const DataPreview preview, PreviewJobData(files_, job()));
   for (const std::string& line : preview.lines) LOG(INFO) << "data: " << line;
   for (const std::string& warning : preview.warnings) LOG(WARNING) << "data: " << warning;
-  LOG(INFO) << model_->Describe();
-  if (model_->ops().on_host() && job_->model.dense_target == "cuda") {
+  LOG(INFO) << model.Describe();
+  if (model.ops().on_host() && job().model.dense_target == "cuda") {
     LOG(WARNING) << "model.dense_target: cuda has no effect: the model is on the CPU";
   }
-  const std::string on_host = WhyDenseOnHost(*job_);
-  if (!model_->ops().on_host() && !on_host.empty()) {
+  const std::string on_host = WhyDenseOnHost(job());
+  if (!model.ops().on_host() && !on_host.empty()) {
     LOG(INFO) << "dense weights cross the bus in every step: " << on_host;
   }
   return Status();
 }
 
-void Trainer::MakeRunner() {
-  runner_ = std::make_unique<StepRunner>(own_job(), own_model(), channel_, time_, executor_,
-                                         rank_model_.get());
+Status Trainer::PrepareCache() {
+  std::vector<HotGroup> hot = HotGroupsOf(job(), KeyFinder(job()).table_keys());
+  if (hot.empty()) return Status();
+  const MemoryFor kept("rows kept at the worker (vocab_cache_size)");
+  Model& model = part_.whole();
+  const std::string not_here = model.ops().on_host() ? "" : WhyNotOnCuda(job());
+  if (!not_here.empty()) return Status(Code::kInvalidArgument, "model.device: " + not_here);
+  cache_ = std::make_unique<DeviceCache>(job(), std::move(hot), model.ops(), channel_);
   runner_->set_cache(cache_.get());
-  runner_->set_trace(trace_);
+  LOG(INFO) << cache_->rows().Describe();
+  return Status();
+}
+
+void Trainer::MakeRunner() {
+  runner_ = std::make_unique<StepRunner>(part_.job(), part_.model(), channel_, time_, executor_,
+                                         part_.rank_model());
+  runner_->set_cache(cache_.get());
+  runner_->set_trace(options_.trace);
 }
 
 CommandDone Trainer::AnswerTo(const Command& command) const {
+  Model& model = part_.whole();
   CommandDone done;
   done.id = command.id;
-  done.dense_rows = dense_keys_.size();
-  for (const DenseTensor& tensor : model_->tensors()) done.dense_parameters += tensor.size();
-  done.arithmetic = model_->ops().Arithmetic();
+  done.dense_rows = dense_->rows.keys().size();
+  for (const DenseTensor& tensor : model.tensors()) done.dense_parameters += tensor.size();
+  done.arithmetic = model.ops().Arithmetic();
   return done;
 }
 
 Status Trainer::Execute(const Command& command) {
-  board_.Enter(CommandKindName(command.command), command.eval_set);
+  channel_.board().Enter(CommandKindName(command.command), command.eval_set);
   CommandDone done = AnswerTo(command);
   switch (command.command) {
     case CommandKind::kInitDense:
       HDPS_RETURN_IF_ERROR(InitDense());
-      HDPS_RETURN_IF_ERROR(TellRows(&done));
+      HDPS_RETURN_IF_ERROR(TellData(&done));
       break;
     case CommandKind::kLoad:
+      done.clock = clock_;  // The scheduler may not have heard of all that is lost.
       HDPS_RETURN_IF_ERROR(Load(command));
-      HDPS_RETURN_IF_ERROR(TellRows(&done));
-      break;
+      HDPS_RETURN_IF_ERROR(TellData(&done));
+      channel_.Answer(std::move(done));
+      return Status();
     case CommandKind::kTrain:
       return Train(command);
     case CommandKind::kStoreDense:
       HDPS_RETURN_IF_ERROR(StoreDense());
       break;
     case CommandKind::kEvaluate:
-      HDPS_RETURN_IF_ERROR(EvaluatePart(command, &done));
+      HDPS_RETURN_IF_ERROR(Evaluate(command, &done));
       break;
     case CommandKind::kPause:  // Nothing is running.
     case CommandKind::kFinish:
@@ -152,182 +167,181 @@ Status Trainer::Execute(const Command& command) {
   return Status();
 }
 
-Status Trainer::TellRows(CommandDone* done) {
-  if (job_->train.evals_per_epoch == 0 || channel_.rank().value != 0) return Status();
-  if (!rows_of_epoch_) {
-    const ActivityBoard::Waiting waiting(&board_, Hold::kData);
-    const ReaderOptions reading{.seed = job_->seed, .side = RowSide::kTrained};
-    HDPS_ASSIGN_OR_RETURN(rows_of_epoch_, CountRows(files_, job_->data, job_->data.train, reading));
-  }
-  done->rows = *rows_of_epoch_;
+Status Trainer::TellData(CommandDone* done) {
+  if (channel_.rank().value != 0) return Status();
+  done->data_files = data_.TrainingPrints();
+  if (job().train.evals_per_epoch == 0) return Status();
+  const ActivityBoard::Waiting waiting(&channel_.board(), Hold::kData);
+  HDPS_ASSIGN_OR_RETURN(done->rows, data_.RowsOfEpoch());
   return Status();
 }
 
 Status Trainer::InitDense() {
-  if (dense_keys_.empty()) return Status();
+  const DenseRows& rows = dense_->rows;
+  if (rows.empty()) return Status();
+  const MemoryFor dense("first weights of the dense layers (model.hidden, model.layers)");
   HDPS_FAILPOINT_OR_RETURN("worker.dense.before_init");
-  return StoreDenseRows(dense_spec().dim, dense_keys_, model_->InitialDense(job_->seed));
+  return rows.Store(rows.spec().dim, rows.keys(), clock_, part_.whole().InitialDense(job().seed));
 }
 
 Status Trainer::Load(const Command& command) {
   clock_ = command.until;
-  if (!command.keep) examples_ = 0, loss_sum_ = 0;
-  window_.reset();
-  steps_.reset();
+  if (!command.keep) log_.BeginState();
+  steps_.Close();
   evaluation_.reset();
-  LeaveGroup();  // A call of its may have been cut off.
-  dense_state_.reset();
+  dense_->kept.LeaveGroup();  // A call of its may have been cut off.
+  groups_.LeaveSum();
+  dense_->kept.Forget();
   MakeRunner();
   if (cache_ != nullptr) cache_->Forget();
   HDPS_FAILPOINT("worker.load.taken");
-  MutexLock lock(group_mutex_);
-  lane_groups_.clear();
+  groups_.LeaveLanes();
   return Status();
+}
+
+// ---- Training.
+
+Status Trainer::FollowStrategy() {
+  const auto let_go = [this] {
+    steps_.Close();
+    runner_.reset();
+    dense_->kept.Outdate();
+    groups_.Outdate();
+  };
+  HDPS_RETURN_IF_ERROR(part_.Follow(place(), let_go));
+  if (runner_ == nullptr) MakeRunner();
+  return Status();
+}
+
+Status Trainer::JoinGroup() {
+  const View& view = *channel_.view();
+  if (groups_.SumIsOf(view)) return Status();
+  channel_.board().Enter("meet");
+  HDPS_ASSIGN_OR_RETURN(std::unique_ptr<Collective> group,
+                        groups_.FormSum(view, channel_.rank().value, gpu()));
+  dense_->kept.LeaveGroup();
+  groups_.KeepSum(view, std::move(group));
+  return dense_->kept.used() ? dense_->kept.JoinGroup(*groups_.sum(), place()) : Status();
+}
+
+Status Trainer::JoinLanes() {
+  const View& view = *channel_.view();
+  if (!groups_.LanesAreOf(view)) {
+    channel_.board().Enter("meet");
+    runner_->set_meeting({});  // It lets go of the groups that were.
+    HDPS_RETURN_IF_ERROR(groups_.FormLanes(view, channel_.rank().value, gpu()));
+  }
+  runner_->set_meeting(groups_.lanes());
+  return Status();
+}
+
+Status Trainer::JoinCache() {
+  const bool alone = place().workers == 1;
+  if (!alone) HDPS_RETURN_IF_ERROR(JoinGroup());
+  return cache_->Join(channel_.view()->view, place().rank, alone ? nullptr : groups_.sum());
+}
+
+Status Trainer::OpenSteps(const Command& command) {
+  const EpochPosition position{command.epoch, command.epoch_start, clock_};
+  HDPS_ASSIGN_OR_RETURN(const bool open, steps_.IsAt(position));
+  if (open) return Status();
+  data_.LookAtTraining("epoch " + std::to_string(command.epoch + 1) + " reads it as it is");
+  if (channel_.rank().value == 0) data_.MarkOpened();
+  EpochSplit split;
+  split.whole_batch =
+      part_.rank_model() != nullptr && part_.rank_model()->graph().reads_whole_batch;
+  if (!dense_->kept.used()) split.dense_keys = dense_->rows.keys();
+  if (cache_ != nullptr) split.hot = cache_->registry();
+  return steps_.Open(part_.job(), position, split);
 }
 
 Status Trainer::Train(const Command& command) {
   HDPS_RETURN_IF_ERROR(FollowStrategy());
-  if (allreduce()) {
-    HDPS_RETURN_IF_ERROR(EnsureGroup());
-    HDPS_RETURN_IF_ERROR(LoadDenseState());
-    Collective* const places = places_ == nullptr ? group_.get() : places_.get();
-    runner_->set_group({{group_.get(), places, replicas_.get()},
-                        dense_state_.get(),
-                        shards_.get(),
-                        collective_queue_.get(),
-                        rank_groups_.get()});
+  DenseReplica& kept = dense_->kept;
+  if (kept.used()) {
+    HDPS_RETURN_IF_ERROR(JoinGroup());
+    HDPS_RETURN_IF_ERROR(kept.Load(place(), clock_));
+    runner_->set_group(kept.InGroup(*groups_.sum()));
   }
-  if (own_model().meets()) HDPS_RETURN_IF_ERROR(MeetInLanes());
+  if (part_.model().meets()) HDPS_RETURN_IF_ERROR(JoinLanes());
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(JoinCache());
-  board_.Enter("train");
+  channel_.board().Enter("train");
   HDPS_RETURN_IF_ERROR(OpenSteps(command));
   HDPS_FAILPOINT("worker.train.begun");
-  Progress progress;
   const int64_t begin = time_.NowNs();
-  HDPS_RETURN_IF_ERROR(TrainSteps(command, &progress));
-  window_->ForgetRows();
-  board_.Enter("push");
+  TrainingRound round(channel_, time_, steps_, *runner_, cache_.get(), options_.after_step, log_);
+  HDPS_ASSIGN_OR_RETURN(const RoundOutcome outcome, round.Run(command, &clock_));
+  steps_.window().ForgetRows();
+  channel_.board().Enter("push");
   HDPS_RETURN_IF_ERROR(runner_->Settle());
-  if (rank_model_ != nullptr) HDPS_RETURN_IF_ERROR(StoreSlices());
+  if (part_.rank_model() != nullptr) {
+    HDPS_RETURN_IF_ERROR(kept.StoreSlices(*groups_.sum(), clock_));
+  }
   if (cache_ != nullptr) HDPS_RETURN_IF_ERROR(cache_->Flush(clock_));
   runner_->times().total_ns = time_.NowNs() - begin;
-  LOG(INFO) << "epoch " << command.epoch + 1 << " until step " << clock_ << ": "
-            << Describe(runner_->times());
-  TellTraffic();
-  if (cache_ != nullptr) {
-    LOG(INFO) << "rows kept here: " << Describe(cache_->counters(), cache_->rows().bytes());
-  }
-  all_times_.Add(std::exchange(runner_->times(), StepTimes()));
+  log_.EndRound(command.epoch, clock_, std::exchange(runner_->times(), StepTimes()),
+                part_.whole().ops(), cache_.get());
 
   CommandDone done = AnswerTo(command);
   done.clock = clock_;
-  done.end_of_epoch = progress.end_of_epoch;
-  done.examples = progress.examples;
-  done.loss_sum = progress.loss_sum;
-  done.bad_rows = progress.bad_rows;
-  done.label_tally = progress.labels;
+  done.end_of_epoch = outcome.end_of_epoch;
+  done.examples = outcome.examples;
+  done.loss_sum = outcome.loss_sum;
+  done.bad_rows = outcome.bad_rows;
+  done.data_files = data_.opened();
+  data_.LookAtTraining("epoch " + std::to_string(command.epoch + 1) +
+                       " was reading it, and some of its rows may be the old ones");
+  done.data_changes = data_.TakeChanges();
+  done.label_tally = outcome.labels;
   if (cache_ != nullptr) done.cache = cache_->tally();
-  done.collectives = TellCollectives();
+  const CollectiveCounts counts = groups_.counts();
+  done.collectives = TallyOf(counts, kept.state_bytes());
+  if (groups_.sum() != nullptr) {
+    LOG(INFO) << "collectives: " << counts.Describe() << "; optimizer state kept here "
+              << kept.state_bytes() << " bytes";
+  }
   channel_.Answer(std::move(done));
-  if (progress.pause != nullptr) return Execute(*progress.pause);
+  return outcome.pause ? Execute(*outcome.pause) : Status();
+}
+
+Status Trainer::StoreDense() {
+  return dense_->kept.used() ? dense_->kept.Store(place(), clock_) : Status();
+}
+
+// ---- Evaluation.
+
+Status Trainer::BeginEvaluation(const std::string& eval_set) {
+  HDPS_FAILPOINT_OR_RETURN("worker.evaluate.begun");
+  HDPS_ASSIGN_OR_RETURN(const EvalSet set, FindEvalSet(job(), eval_set));
+  if (!set.held_out) {
+    data_.LookAtEvalSet(set, "its figures are of other rows than those before");
+  }
+  PipelineOptions reading = EvaluationOptions(job(), set, place().rank, place().workers);
+  reading.plan.view = channel_.view();
+  reading.plan.sections = channel_.sections();
+  reading.executor = &executor_;
+  reading.board = &channel_.board();
+  if (dense_->kept.used() && part_.rank_model() == nullptr) {
+    HDPS_RETURN_IF_ERROR(dense_->kept.Load(place(), clock_));
+  } else {
+    HDPS_RETURN_IF_ERROR(dense_->rows.ReadInto(part_.whole(), clock_));
+  }
+  HDPS_ASSIGN_OR_RETURN(evaluation_, EvaluationRound::Begin(job(), part_.whole(), clock_, channel_,
+                                                            time_, files_, reading));
   return Status();
 }
 
-Status Trainer::TrainSteps(const Command& command, Progress* progress) {
-  bool pause = false;
-  const uint64_t bad_rows_before = steps_bad_rows_;
-  while (clock_ < command.until && !pause) {
-    const int64_t begin = time_.NowNs();
-    board_.Enter("read");
-    HDPS_RETURN_IF_ERROR(window_->Fill(1, 1));
-    runner_->times().read_wait_ns += time_.NowNs() - begin;
-    if (window_->size() == 0) {
-      progress->end_of_epoch = true;
-      break;
-    }
-    const PreparedStep& step = *window_->at(0).prepared;
-    if (progress->pause == nullptr) {
-      if (std::optional<Command> command_pause = channel_.TakePause()) {
-        progress->pause = std::make_unique<Command>(*std::move(command_pause));
-      }
-    }
-    const StepTask task{clock_, command.until, progress->pause != nullptr, command.rate};
-    HDPS_ASSIGN_OR_RETURN(const StepOutcome outcome, runner_->Run(*window_, task));
-    ++clock_;
-    steps_clock_ = clock_;
-    steps_bad_rows_ = step.bad_rows;
-    progress->examples += outcome.examples;
-    progress->loss_sum += outcome.loss_sum;
-    progress->bad_rows = step.bad_rows - bad_rows_before;
-    for (const StepParts::Part& part : step.parts.parts()) {
-      progress->labels.Add(CountLabels(part.batch));
-    }
-    pause = outcome.pause;
-    examples_ += outcome.examples;
-    loss_sum_ += outcome.loss_sum;
-    Heartbeat report;
-    report.clock = clock_;
-    report.examples = examples_;
-    report.loss_sum = loss_sum_;
-    report.epoch_progress = step.progress;
-    if (cache_ != nullptr) report.cache = cache_->tally();
-    channel_.Report(report);
-    if (after_step_) {
-      after_step_({command.epoch, clock_, outcome.examples, outcome.loss_sum, runner_->times()});
-    }
-    window_->Pop();
+Status Trainer::Evaluate(const Command& command, CommandDone* done) {
+  // The scheduler holds one answer of each worker at a time.
+  constexpr size_t kExamplesInAnswers = size_t{1} << 20;
+  if (!command.next) {
+    HDPS_RETURN_IF_ERROR(BeginEvaluation(command.eval_set));
+  } else if (evaluation_ == nullptr) {
+    return Status(Code::kInvalidArgument, "there is no evaluation to go on with");
   }
-  return Status();
-}
-
-bool Trainer::StepsFit(const Command& command) const {
-  return steps_ != nullptr && steps_epoch_ == command.epoch && steps_clock_ == clock_ &&
-         steps_view_ == channel_.view()->view;
-}
-
-Status Trainer::OpenSteps(const Command& command) {
-  if (clock_ < command.epoch_start) {
-    return Status(Code::kInvalidArgument, "epoch " + std::to_string(command.epoch + 1) +
-                                              " begins at step " +
-                                              std::to_string(command.epoch_start) +
-                                              ", this worker is at " + std::to_string(clock_));
-  }
-  if (StepsFit(command)) return Status();
-  const bool full_batch = job_->parallel.dataset_strategy == DatasetStrategy::kFullBatch;
-  PipelineOptions options;
-  options.paths = job_->data.train;
-  options.reader.seed = job_->seed;
-  if (items_ == nullptr && job_->data.negatives.per_positive > 0) {
-    items_ = std::make_shared<ItemPool>(files_, *job_);
-  }
-  options.reader.items = items_;
-  options.reader.batch_size = job_->train.batch_size;
-  options.reader.side = RowSide::kTrained;
-  options.reader.part = full_batch ? 0 : channel_.rank().value;
-  options.reader.num_parts =
-      full_batch ? 1 : static_cast<uint32_t>(channel_.view()->workers.size());
-  options.parts = {job_->train.micro_batches, job_->parallel.interleave_num};
-  if (rank_model_ != nullptr && rank_model_->graph().reads_whole_batch) {
-    options.parts.workers = std::exchange(options.reader.num_parts, 1);
-    options.parts.worker = std::exchange(options.reader.part, 0);
-  }
-  options.steps_in_use = job_->train.lookahead + 2;
-  options.epoch = command.epoch;
-  options.skip_steps = static_cast<uint64_t>(clock_ - command.epoch_start);
-  options.plan.view = channel_.view();
-  options.plan.sections = channel_.sections();
-  options.executor = &executor_;
-  options.board = &board_;
-  if (!allreduce()) options.plan.dense_keys = dense_keys_;
-  if (cache_ != nullptr) options.plan.hot = cache_->registry();
-  window_.reset();
-  steps_.reset();
-  HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(own_job(), files_, time_, options));
-  window_ = std::make_unique<StepWindow>(*steps_, own_job(), channel_, time_);
-  steps_epoch_ = command.epoch;
-  steps_clock_ = clock_;
-  steps_bad_rows_ = 0;
-  steps_view_ = channel_.view()->view;
+  HDPS_RETURN_IF_ERROR(evaluation_->Next(kExamplesInAnswers / place().workers, done));
+  done->data_changes = data_.TakeChanges();
+  if (evaluation_->at_end()) evaluation_.reset();
   return Status();
 }
 

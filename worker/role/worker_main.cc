@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "common/job/job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/net/transport.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
@@ -57,7 +59,7 @@ Result<ProcessEnd> Run() {
   options.node.job = std::make_shared<const Job>(std::move(job));
   options.node.identity = std::move(member.identity);
   const std::unique_ptr<Transport> transport =
-      flags.faults.Around(NewZmqTransport(flags.connections.Options(options.node.identity.self)));
+      flags.faults.Around(NewZmqTransport(flags.connections.Options(member.name)));
   const std::unique_ptr<MonotonicClock> clock = NewSystemClock();
   const std::unique_ptr<Executor> executor = NewTbbExecutor(member.threads);
   LOG(INFO) << "worker of " << options.node.job->name << ", scheduler at "

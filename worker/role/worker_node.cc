@@ -8,7 +8,13 @@
 #include <utility>
 
 #include "common/base/exit_status.h"
+#include "common/job/spec/checkpoint_spec.h"
 #include "common/process/member_options.h"
+#include "common/protocol/board_messages.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 namespace {

@@ -6,13 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/net/node.h"
 #include "common/protocol/membership_client.h"
 #include "worker/exchange/compute_port.h"
 #include "worker/exchange/ps_client.h"
 
 namespace hdps {
+
+struct CommandDone;
+struct Heartbeat;
+struct Job;
+struct KvGet;
+struct KvPut;
+struct View;
 
 struct WorkerNodeOptions {
   std::shared_ptr<const Job> job;

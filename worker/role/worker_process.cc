@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/job/spec/cluster_spec.h"
 #include "common/net/node_loop.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/role/trainer.h"

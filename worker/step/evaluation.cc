@@ -6,6 +6,11 @@
 #include <span>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/metrics/metric.h"
+#include "common/platform/memory_full.h"
 #include "worker/step/label_count.h"
 
 namespace hdps {
@@ -56,6 +61,7 @@ Status StepScorer::FindNext() {
 }
 
 Status StepScorer::ScoreStep(const TakeScores& take) {
+  const MemoryFor scores("a step of scoring (embedding_dim, model.hidden)");
   if (!begun_) HDPS_RETURN_IF_ERROR(FindNext());
   if (next_ == nullptr) return {};
   std::unique_ptr<PreparedStep> step = std::move(next_);
@@ -103,7 +109,7 @@ void ExampleScores::Add(const Job& job, const Batch& batch, std::span<const floa
     for (size_t i = 0; i < batch.num_examples; ++i) {
       const auto row = of_batch.subspan(i * classes, classes);
       const auto best = std::ranges::max_element(row) - row.begin();
-      scores.push_back(static_cast<float>(best) == batch.labels[i] ? 1.0f : 0.0f);
+      scores.push_back(static_cast<float>(best) == batch.labels[i] ? 1.0f : -1.0f);
       labels.push_back(1.0f);
     }
     return;

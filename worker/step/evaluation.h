@@ -10,12 +10,13 @@
 
 #include "common/base/status.h"
 #include "common/job/eval_sets.h"
-#include "common/job/job.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/tallies.h"
 #include "worker/model/model.h"
 #include "worker/step/step_pipeline.h"
 
 namespace hdps {
+
+struct Job;
 
 struct ScoreSums {
   double loss_sum = 0;

@@ -2,10 +2,11 @@
 // be.
 #pragma once
 
-#include "common/protocol/messages.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
+
+struct LabelTally;
 
 LabelTally CountLabels(const Batch& batch);
 

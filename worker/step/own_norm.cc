@@ -3,6 +3,10 @@
 
 #include <functional>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "embedding/memory/averages.h"
 #include "embedding/memory/gradient_scale.h"
 #include "embedding/memory/update_terms.h"
 

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/job/job.h"
 
 namespace hdps {
+
+struct Job;
 
 // Sums over the worker's examples, as they will be pushed.
 struct OwnGradients {

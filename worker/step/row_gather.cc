@@ -6,6 +6,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/message_frames.h"
+
 namespace hdps {
 
 RowGather::RowGather(const Job& job, NodeChannel& channel, MonotonicClock& clock)

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "worker/exchange/node_channel.h"
 #include "worker/exchange/pull_plan.h"
 #include "worker/step/step_pipeline.h"
 
 namespace hdps {
+
+struct Job;
 
 // When the rows of a step are used, and what they must hold.
 struct RowTerms {

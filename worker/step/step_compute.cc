@@ -7,6 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+
 namespace hdps {
 StepCompute::StepCompute(const Job& job, Model& model, MonotonicClock& clock)
     : job_(job), model_(model), clock_(clock), group_dense_(model.ops()) {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/platform/monotonic_clock.h"
 #include "worker/cache/device_cache.h"
 #include "worker/collective/collective.h"

@@ -4,7 +4,12 @@
 #include <optional>
 #include <utility>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "common/job/table_slices.h"
+#include "common/platform/memory_full.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 namespace {
@@ -80,6 +85,7 @@ Result<std::unique_ptr<PreparedStep>> StepPipeline::Take(std::optional<Item> ite
 void StepPipeline::Recycle(std::unique_ptr<PreparedStep> step) { used_.Push(std::move(step)); }
 
 void StepPipeline::ReadAll() {
+  const MemoryFor batches("batches of the data (train.batch_size, train.lookahead)");
   Status status = reader_->StartEpoch(options_.epoch, options_.skip_steps);
   while (status.ok()) {
     Result<std::unique_ptr<PreparedStep>> step = Prepare();

@@ -10,12 +10,10 @@
 
 #include "common/base/bounded_queue.h"
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/net/section_allocator.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/protocol/messages.h"
 #include "worker/cache/hot_split.h"
 #include "worker/data/batch_reader.h"
 #include "worker/exchange/activity_board.h"
@@ -23,6 +21,9 @@
 #include "worker/model/step_parts.h"
 
 namespace hdps {
+
+struct Job;
+struct View;
 
 // The tables that a step reads and writes at the servers, in the order of the request's lists.
 struct SplitPlan {

@@ -7,7 +7,12 @@
 #include <string>
 #include <utility>
 
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/failpoint.h"
+#include "common/platform/memory_full.h"
+#include "common/protocol/message_frames.h"
 #include "worker/step/own_norm.h"
 
 namespace hdps {
@@ -58,6 +63,9 @@ void StepRunner::set_group(const DenseGroup& group) {
 }
 
 Result<StepOutcome> StepRunner::Run(StepWindow& window, const StepTask& task) {
+  const MemoryFor step_memory(
+      "a worker's step (its part of train.batch_size over train.micro_batches, times "
+      "embedding_dim and model.hidden)");
   const PreparedStep& step = *window.at(0).prepared;
   const int64_t begin = clock_.NowNs();
   ActivityBoard& board = channel_.board();
@@ -309,7 +317,8 @@ void StepRunner::Push(const WindowStep& window_step, const StepTask& task) {
                            .num_examples = step.parts.num_examples(),
                            .list = window_step.list,
                            .format = job_.parallel.wire,
-                           .rate = task.rate};
+                           .rate = task.rate,
+                           .epoch = task.epoch};
   std::vector<ServerRequest> requests = push_->Requests(terms, GradientsOfSplit(step));
   push_.reset();
   std::vector<ServerRequest> finished;  // Under clip_norm it is said with the norm.

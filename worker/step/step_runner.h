@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
 #include "worker/cache/device_cache.h"
@@ -36,6 +35,7 @@ struct StepTask {
   Clock until = 0;     // Where the command ends: the rows of that step are not asked for yet.
   bool pause = false;  // This worker was told to pause.
   double rate = 1;     // What all learning rates are multiplied with.
+  uint32_t epoch = 0;
 };
 
 // Belongs to the trainer's thread.

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "common/job/job_spec.h"
+
 namespace hdps {
 
 StepWindow::StepWindow(StepPipeline& steps, const Job& job, NodeChannel& channel,

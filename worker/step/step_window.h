@@ -12,6 +12,8 @@
 
 namespace hdps {
 
+struct Job;
+
 struct WindowStep {
   std::unique_ptr<PreparedStep> prepared;
   std::unique_ptr<RowGather> rows;

@@ -1,5 +1,7 @@
 // A function of each element, for where it does not stand right behind a product.
+#include "common/job/activation.h"
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

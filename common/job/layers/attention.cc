@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

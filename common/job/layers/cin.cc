@@ -1,5 +1,6 @@
 // The compressed interaction network of xDeepFM.
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

@@ -1,5 +1,6 @@
 // The cross network of DCN-v2.
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

@@ -1,5 +1,6 @@
 // Cross layers of low rank, as a mixture of experts.
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

@@ -1,5 +1,6 @@
 // A fully connected layer.
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 
@@ -10,9 +11,11 @@ LayerRecord DenseRecord() {
   record.gives = "[n, units]: x W + b, then the activation";
   record.units_doc = "outputs";
   record.fields.units = record.fields.activation = true;
-  const LayerWord init = {"init", FanInits(),
-                          "How its weights begin, by how many inputs and outputs each has: Xavier "
-                          "(Glorot and Bengio 2010), or He (He et al. 2015), meant for relu."};
+  LayerWord init = {"init", FanInits(),
+                    "How its weights begin, by how many inputs and outputs each has: Xavier "
+                    "(Glorot and Bengio 2010), or He (He et al. 2015), meant for relu. zeros: of a "
+                    "linear part, whose logit is 0 until it has learned."};
+  init.words.emplace_back(kZerosInit);
   record.words = {init};
   record.measure = [init](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
     const uint64_t inputs = question.inputs[0].shape.width, units = question.spec.units;

@@ -1,5 +1,6 @@
 // The attention of DIN: a sequence pooled by what each of its vectors is to a target.
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

@@ -1,5 +1,6 @@
 // Dot products of all pairs of vectors.
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

@@ -13,7 +13,8 @@ LayerRecord DropoutRecord() {
   record.numbers = {
       {"rate", 0, 0.999, 0.5,
        "Elements left out in training, to the nearest 1/65536, drawn from seed, layer, epoch, row "
-       "and column: the same for any number of workers."}};
+       "and column: the same for any number of workers.",
+       /*whole=*/false, /*may_change=*/true}};
   record.measure = [](const LayerQuestion& question) -> std::variant<LayerShape, LayerProblem> {
     return question.LikeInput();
   };

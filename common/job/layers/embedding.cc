@@ -3,7 +3,11 @@
 #include <set>
 
 #include "common/base/nearest_name.h"
+#include "common/job/job_facts.h"
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/pooling.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 

@@ -9,10 +9,15 @@
 #include <variant>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/base/status.h"
+#include "common/job/spec/init_spec.h"
 #include "common/parallel/strategy.h"
 
 namespace hdps {
+
+struct FeatureNames;
+struct LayerSpec;
+struct TableSpec;
 
 class Layer;       // What computes it, and what that is made from: worker/model/layer.h. They are
 struct LayerSite;  // only handed on here.
@@ -23,6 +28,8 @@ struct LayerNumber {
   double min = 0, max = 0, standard = 0;
   std::string doc;
   bool whole = false;  // Whole numbers alone.
+  // A job may go on from a checkpoint with another value, where its operator says so.
+  bool may_change = false;
 };
 
 // The value a layer has for it; where nothing was set, the default.
@@ -136,6 +143,8 @@ InitSpec GlorotInit(uint64_t inputs, uint64_t outputs);
 // +-sqrt(6 / inputs), he_normal has the deviation sqrt(2 / inputs) (He et al. 2015, eq. 10).
 const std::vector<std::string>& FanInits();
 InitSpec FanInit(const std::string& word, uint64_t inputs, uint64_t outputs);
+// A dense layer may also begin with weights of 0, whatever its fans.
+inline constexpr char kZerosInit[] = "zeros";
 
 // One factory a line of layer_list.def.
 #define HDPS_LAYER(file, name) LayerRecord name##Record();

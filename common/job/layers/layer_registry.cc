@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 
@@ -128,6 +129,7 @@ const std::vector<std::string>& FanInits() {
 
 InitSpec FanInit(const std::string& word, uint64_t inputs, uint64_t outputs) {
   if (word == "xavier_uniform") return GlorotInit(inputs, outputs);
+  if (word == kZerosInit) return {InitKind::kZeros, 0};
   const auto fan_in = static_cast<double>(inputs);
   if (word == "he_uniform") {
     return {InitKind::kUniform, static_cast<float>(std::sqrt(6.0 / fan_in))};

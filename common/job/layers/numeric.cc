@@ -1,4 +1,5 @@
 // The numbers of an example as a layer.
+#include "common/job/job_facts.h"
 #include "common/job/layers/layer_record.h"
 
 namespace hdps {

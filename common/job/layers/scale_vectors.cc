@@ -1,5 +1,6 @@
 // Each vector of an embedding times a number of its own.
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

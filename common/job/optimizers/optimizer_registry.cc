@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/job/optimizers/optimizers.h"
+
 namespace hdps {
 
 namespace {
@@ -41,6 +43,9 @@ std::string SettingProblem(const OptimizerRecord& record, const OptimizerSetting
 
 }  // namespace
 
+const OptimizerRecord& DefaultOptimizer() { return RecordOf(OptimizerKind::kAdagrad); }
+const OptimizerRecord& PlainDescent() { return RecordOf(OptimizerKind::kSgd); }
+
 OptimizerRegistry::OptimizerRegistry() {
   for (const OptimizerRecord& record : kOptimizers) records_.push_back(&record);
 }
@@ -53,7 +58,7 @@ Status OptimizerRegistry::Add(const OptimizerRecord* record) {
   if (std::string_view(record->name).empty() || Find(record->name) != nullptr) {
     return mistake("names are not empty and all different");
   }
-  if (record->kind != OptimizerKind::kOwn || record->loops == nullptr) {
+  if (record->kind != OptimizerKind::kOwn || !record->is_own()) {
     return mistake("it has no loops; take the record that OwnOptimizer<Rule>() makes");
   }
   for (const OptimizerSetting& setting : record->settings) {
@@ -61,7 +66,7 @@ Status OptimizerRegistry::Add(const OptimizerRecord* record) {
     if (!problem.empty()) return mistake(problem);
     for (const OptimizerRecord* other : records_) {
       for (const OptimizerSetting& theirs : other->settings) {
-        const std::string conflict = Conflict(setting, theirs, other->loops != nullptr);
+        const std::string conflict = Conflict(setting, theirs, other->is_own());
         if (conflict.empty()) continue;
         return mistake("\"" + std::string(setting.name) + "\" " + conflict + " in \"" +
                        other->name +

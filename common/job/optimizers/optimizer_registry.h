@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/optimizers/optimizers.h"
+#include "common/job/optimizers/optimizer_record.h"
 
 namespace hdps {
 

@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string_view>
 
 #include "common/job/optimizers/adadelta.h"
 #include "common/job/optimizers/adagrad.h"
@@ -14,6 +12,7 @@
 #include "common/job/optimizers/lamb.h"
 #include "common/job/optimizers/lazy_adam.h"
 #include "common/job/optimizers/momentum.h"
+#include "common/job/optimizers/optimizer_record.h"
 #include "common/job/optimizers/rmsprop.h"
 #include "common/job/optimizers/rowwise_adagrad.h"
 #include "common/job/optimizers/sgd.h"
@@ -44,15 +43,6 @@ enum class OptimizerKind : uint8_t {
       kOwn
 };
 
-struct OptimizerRecord;
-
-// The optimizer of a table or of the dense weights.
-struct OptimizerSpec : OptimizerSettings {
-  OptimizerKind kind = OptimizerKind::kAdagrad;
-  const OptimizerRecord* own = nullptr;  // kOwn: its record, which lives as long as the program.
-  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
-};
-
 // Calls call(Rule()) with the struct of a built-in optimizer; the only switch over all of them.
 template <typename Call>
 decltype(auto) WithOptimizer(OptimizerKind kind, const Call& call) {
@@ -67,24 +57,6 @@ decltype(auto) WithOptimizer(OptimizerKind kind, const Call& call) {
   }
   __builtin_unreachable();
 }
-
-struct OptimizerLoops;  // What computes an own optimizer: kernels/host/optimizer_loops.h. It is
-                        // only handed on here.
-
-// What an optimizer says of itself, for those who do not compute.
-struct OptimizerRecord {
-  OptimizerKind kind;
-  const char* name;  // As in the job file.
-  const char* formula;
-  const char* paper;
-  std::span<const OptimizerSetting> settings;
-  size_t state_arrays;                    // Floats of state for every weight.
-  size_t state_more;                      // And for every row.
-  bool whole_tensors;                     // Only for dense weights.
-  const OptimizerLoops* loops = nullptr;  // Null for the built-in ones: the library has theirs.
-
-  constexpr size_t StateFloats(size_t dim) const { return state_arrays * dim + state_more; }
-};
 
 template <typename Rule>
 constexpr OptimizerRecord RecordOfRule(OptimizerKind kind) {
@@ -108,23 +80,7 @@ inline constexpr OptimizerRecord kOptimizers[] = {
 constexpr const OptimizerRecord& RecordOf(OptimizerKind kind) {
   return kOptimizers[static_cast<size_t>(kind)];
 }
-constexpr const OptimizerRecord& RecordOf(const OptimizerSpec& spec) {
-  return spec.kind == OptimizerKind::kOwn ? *spec.own : RecordOf(spec.kind);
-}
-
 constexpr const char* OptimizerName(OptimizerKind kind) { return RecordOf(kind).name; }
-constexpr const char* OptimizerName(const OptimizerSpec& spec) { return RecordOf(spec).name; }
-
-// The optimizer with the defaults of its own settings.
-constexpr OptimizerSpec DefaultsOf(const OptimizerRecord& record) {
-  OptimizerSpec spec;
-  spec.kind = record.kind;
-  if (record.kind == OptimizerKind::kOwn) spec.own = &record;
-  for (const OptimizerSetting& setting : record.settings) {
-    spec.*setting.value = setting.default_value;
-  }
-  return spec;
-}
-constexpr OptimizerSpec DefaultsOf(OptimizerKind kind) { return DefaultsOf(RecordOf(kind)); }
+inline OptimizerSpec DefaultsOf(OptimizerKind kind) { return DefaultsOf(RecordOf(kind)); }
 
 }  // namespace hdps

@@ -1,5 +1,7 @@
 // AutoInt: self-attention over the vectors of the features, beside an MLP.
+#include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

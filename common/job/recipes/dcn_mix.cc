@@ -1,5 +1,6 @@
 // DCN-Mix: cross layers of low rank, each a mixture of experts, beside an MLP.
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 
@@ -15,7 +16,7 @@ void Build(GraphBuilder& g) {
   if (!g.recipe().hidden.empty()) {
     joined = g.Concat("joined", {joined, g.Hidden("deep", input, g.recipe().hidden)});
   }
-  g.Dense("logit", joined, 1, Activation::kNone);
+  g.Logits("logit", joined);
 }
 
 }  // namespace
@@ -31,7 +32,8 @@ RecipeRecord DcnMixRecipe() {
   record.settings = {
       {"cross_layers", 3u, 1, 64, {}, "Layers of the cross network."},
       {"cross_experts", 4u, 1, 64, {}, "Experts of each cross layer."},
-      {"cross_rank", 32u, 1, 4096, {}, "Columns that an expert projects its input to."}};
+      {"cross_rank", 32u, 1, 4096, {}, "Columns that an expert projects its input to."},
+      ClassesSetting()};
   record.build = Build;
   return record;
 }

@@ -1,5 +1,6 @@
 // DCN-v2 in its parallel form: cross layers beside an MLP.
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 
@@ -13,7 +14,7 @@ void Build(GraphBuilder& g) {
   if (!g.recipe().hidden.empty()) {
     joined = g.Concat("joined", {joined, g.Hidden("deep", input, g.recipe().hidden)});
   }
-  g.Dense("logit", joined, 1, Activation::kNone);
+  g.Logits("logit", joined);
 }
 
 }  // namespace
@@ -26,7 +27,8 @@ RecipeRecord DcnV2Recipe() {
       "linear layer over both";
   record.paper = "Wang et al. 2021";
   record.fields = {.embedding = true, .dims = true, .hidden = true};
-  record.settings = {{"cross_layers", 3u, 1, 64, {}, "Layers of the cross network."}};
+  record.settings = {{"cross_layers", 3u, 1, 64, {}, "Layers of the cross network."},
+                     ClassesSetting()};
   record.build = Build;
   return record;
 }

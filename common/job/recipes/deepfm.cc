@@ -1,5 +1,7 @@
 // DeepFM: first order, pairs, and an MLP over the same embedding.
+#include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

@@ -1,7 +1,10 @@
 // DIN: a history pooled by what each of its items is to the target item.
 #include <algorithm>
 
+#include "common/job/activation.h"
+#include "common/job/job_facts.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 
@@ -38,7 +41,7 @@ void Build(GraphBuilder& g) {
   if (!others.empty()) parts.push_back(g.Rows("others", others));
   if (g.numeric()) parts.push_back(g.Numeric());
   const std::string deep = g.Hidden("deep", g.Concat("all", parts), g.recipe().hidden);
-  g.Dense("logit", deep, 1, Activation::kNone);
+  g.Logits("logit", deep);
 }
 
 }  // namespace
@@ -61,7 +64,8 @@ RecipeRecord DinRecipe() {
        0,
        0,
        {"plain", "softmax"},
-       "Scores as they are, as in the paper, or softmax over the history."}};
+       "Scores as they are, as in the paper, or softmax over the history."},
+      ClassesSetting()};
   record.build = Build;
   return record;
 }

@@ -1,5 +1,7 @@
 // DLRM: numbers through a bottom MLP, dot products of all pairs, a top MLP.
+#include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 
@@ -17,7 +19,7 @@ void Build(GraphBuilder& g) {
   } else {
     joined = g.Add(GraphBuilder::Layer("dot", "dot", {embedding}));
   }
-  g.Dense("logit", g.Hidden("top", joined, g.recipe().hidden), 1, Activation::kNone);
+  g.Logits("logit", g.Hidden("top", joined, g.recipe().hidden));
 }
 
 }  // namespace
@@ -35,7 +37,8 @@ RecipeRecord DlrmRecipe() {
                       1,
                       65536,
                       {},
-                      "Hidden layers between the numbers and the dot products."}};
+                      "Hidden layers between the numbers and the dot products."},
+                     ClassesSetting()};
   record.build = Build;
   return record;
 }

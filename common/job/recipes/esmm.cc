@@ -1,5 +1,7 @@
 // ESMM: that something is bought is that it is clicked, and bought when clicked.
+#include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/model_spec.h"
 
 namespace hdps {
 

@@ -2,7 +2,10 @@
 // much each feature matters.
 #include <algorithm>
 
+#include "common/job/activation.h"
+#include "common/job/job_facts.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

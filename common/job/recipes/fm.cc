@@ -1,5 +1,6 @@
 // A factorization machine.
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

@@ -8,6 +8,14 @@
 #include <utility>
 
 #include "common/base/nearest_name.h"
+#include "common/base/shard_map.h"
+#include "common/job/activation.h"
+#include "common/job/job_facts.h"
+#include "common/job/layers/layer_record.h"
+#include "common/job/recipes/recipe_graph.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 
 namespace hdps {
 
@@ -17,7 +25,14 @@ GraphBuilder::GraphBuilder(const RecipeRecord& record, const ModelSpec& model,
       model_(model),
       recipe_(recipe),
       features_(features),
-      numeric_(recipe.numeric && !features.numeric.empty()) {}
+      numeric_(recipe.numeric && !features.numeric.empty()),
+      classes_(record.Find("classes") == nullptr ? 1 : Own<uint32_t>("classes")),
+      graph_(std::make_unique<ModelGraph>()) {
+  if (classes_ > 1) graph_->loss = LossKind::kSoftmax;
+}
+GraphBuilder::~GraphBuilder() = default;
+
+void GraphBuilder::AddTable(const TableSpec& table) { graph_->tables.push_back(table); }
 
 const RecipeValue& GraphBuilder::OwnValue(std::string_view setting) const {
   const RecipeSetting* const found = record_.Find(setting);
@@ -26,13 +41,13 @@ const RecipeValue& GraphBuilder::OwnValue(std::string_view setting) const {
 }
 
 std::string GraphBuilder::Wide() {
-  AddTable({"wide", 1, recipe_.wide_optimizer, recipe_.wide_init, false, ShardBy::kKey});
+  AddTable({"wide", classes_, recipe_.wide_optimizer, recipe_.wide_init, false, ShardBy::kKey});
   LayerSpec keys = Layer("wide", "embedding", {});
   keys.table = "wide";
   keys.features = recipe_.wide_features;
   keys.combine = Combine::kSum;
   std::vector<std::string> parts = {Add(keys)};
-  if (numeric_) parts.push_back(Dense("wide_numeric", Numeric(), 1, Activation::kNone));
+  if (numeric_) parts.push_back(Linear("wide_numeric", Numeric(), classes_));
   return Add(Layer("wide_bias", "bias", {Sum("wide_sum", parts)}));
 }
 
@@ -41,7 +56,7 @@ void GraphBuilder::AddDeepTable() { TableOf(recipe_.embedding_dim); }
 std::string GraphBuilder::TableOf(uint32_t dim) {
   const bool own = dim != recipe_.embedding_dim;
   const std::string name = own ? "deep_" + std::to_string(dim) : "deep";
-  if (std::ranges::find(graph_.tables, name, &TableSpec::name) == graph_.tables.end()) {
+  if (std::ranges::find(graph_->tables, name, &TableSpec::name) == graph_->tables.end()) {
     AddTable({name, dim, recipe_.deep_optimizer, recipe_.embedding_init, false, ShardBy::kKey});
   }
   return name;
@@ -84,11 +99,11 @@ bool GraphBuilder::Knows(const std::string& setting, const std::vector<std::stri
     if (name.empty() || std::ranges::find(known, name) != known.end()) continue;
     Refuse(setting, "\"" + name + "\" is no sparse feature of the data" + DidYouMean(name, known));
   }
-  return graph_.problem.key.empty();
+  return graph_->problem.key.empty();
 }
 
 void GraphBuilder::Refuse(const std::string& setting, const std::string& problem) {
-  if (graph_.problem.key.empty()) graph_.problem = {setting, problem};
+  if (graph_->problem.key.empty()) graph_->problem = {setting, problem};
 }
 
 std::string GraphBuilder::Numeric() {
@@ -128,6 +143,18 @@ std::string GraphBuilder::Dense(const std::string& name, const std::string& inpu
   return Add(layer);
 }
 
+std::string GraphBuilder::Logits(const std::string& name, const std::string& input) {
+  return Dense(name, input, classes_, Activation::kNone);
+}
+
+std::string GraphBuilder::Linear(const std::string& name, const std::string& input,
+                                 uint32_t units) {
+  LayerSpec layer = Layer(name, "dense", {input});
+  layer.units = units;
+  layer.words["init"] = kZerosInit;
+  return Add(layer);
+}
+
 std::string GraphBuilder::Concat(const std::string& name, const std::vector<std::string>& parts) {
   return Add(Layer(name, "concat", parts));
 }
@@ -144,7 +171,7 @@ std::string GraphBuilder::Dropout(const std::string& name, const std::string& in
 }
 
 std::string GraphBuilder::Add(const LayerSpec& layer) {
-  graph_.layers.push_back(layer);
+  graph_->layers.push_back(layer);
   return layer.name;
 }
 
@@ -164,7 +191,7 @@ ModelGraph GraphBuilder::Done() && {
                                  "\"; name features of it, or leave that one out");
     }
   }
-  return std::move(graph_);
+  return std::move(*graph_);
 }
 
 LayerSpec GraphBuilder::Layer(const std::string& name, const std::string& kind,

@@ -9,6 +9,7 @@ RecipeRecord LogisticRecipe() {
   record.gives = "a weight a key and a numeric column, and a bias, added";
   record.paper = "McMahan et al. 2013, for its optimizer";
   record.fields = {.wide = true};
+  record.settings = {ClassesSetting()};
   record.build = [](GraphBuilder& g) { g.Wide(); };
   return record;
 }

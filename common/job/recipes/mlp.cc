@@ -6,9 +6,12 @@ namespace hdps {
 namespace {
 
 void Build(GraphBuilder& g) {
-  const uint32_t classes = g.Own<uint32_t>("classes");
-  if (classes > 1) g.SetLoss(LossKind::kSoftmax);
-  g.Dense("logit", g.Hidden("hidden", g.Numeric(), g.recipe().hidden), classes, Activation::kNone);
+  const std::string numeric = g.Numeric();
+  if (g.recipe().hidden.empty()) {
+    g.Linear("logit", numeric, g.classes());
+  } else {
+    g.Logits("logit", g.Hidden("hidden", numeric, g.recipe().hidden));
+  }
 }
 
 }  // namespace
@@ -18,7 +21,7 @@ RecipeRecord MlpRecipe() {
   record.word = "mlp";
   record.gives = "an MLP over the numeric columns";
   record.fields = {.hidden = true};
-  record.settings = {{"classes", 1u, 1, 65536, {}, "More than 1: softmax over as many classes."}};
+  record.settings = {ClassesSetting()};
   record.build = Build;
   return record;
 }

@@ -1,7 +1,9 @@
 // MMoE: experts that all tasks share, mixed by a gate of each task.
 #include <algorithm>
 
+#include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/model_spec.h"
 
 namespace hdps {
 

@@ -1,5 +1,7 @@
 // A neural factorization machine: an MLP over the pooled products of all pairs.
+#include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

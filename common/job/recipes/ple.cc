@@ -1,7 +1,9 @@
 // PLE: experts of each task beside those that all share, level above level.
 #include <algorithm>
 
+#include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/model_spec.h"
 
 namespace hdps {
 

@@ -1,5 +1,6 @@
 // A product-based network: an MLP over embeddings and products of pairs of them.
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 
@@ -14,7 +15,7 @@ void Build(GraphBuilder& g) {
   }
   if (g.numeric()) parts.push_back(g.Numeric());
   const std::string input = g.Concat("deep_input", parts);
-  g.Dense("logit", g.Hidden("deep", input, g.recipe().hidden), 1, Activation::kNone);
+  g.Logits("logit", g.Hidden("deep", input, g.recipe().hidden));
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ RecipeRecord PnnRecipe() {
                       0,
                       {"inner", "outer", "both"},
                       "inner: one dot product a pair. outer: the sum of the outer products of all "
-                      "pairs, embedding_dim squared columns."}};
+                      "pairs, embedding_dim squared columns."},
+                     ClassesSetting()};
   record.build = Build;
   return record;
 }

@@ -4,15 +4,20 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/base/status.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/spec/init_spec.h"
 
 namespace hdps {
+
+struct FeatureNames;
+struct ModelGraph;  // recipe_graph.h
+struct ModelSpec;
 
 // What a setting of a recipe may hold: a list of widths is {64, 32}, one of texts names features.
 using RecipeValue = std::variant<bool, uint32_t, double, std::string, std::vector<uint32_t>,
@@ -27,6 +32,9 @@ struct RecipeSetting {
   std::vector<std::string> words;  // Not empty: the text is one of these.
   std::string doc;
 };
+
+// "classes", of recipes that can give a logit to each of several classes.
+RecipeSetting ClassesSetting();
 
 // The short form of a model: what a recipe makes tables and layers from.
 struct ModelRecipe {
@@ -47,11 +55,14 @@ struct ModelRecipe {
   InitSpec embedding_init = {InitKind::kNormal, 0.01f};
   std::map<std::string, RecipeValue> own;  // Settings of some recipes alone: see RecipeSetting.
 
-  // As the published Wide&Deep recipes: FTRL on the wide part, lazy Adam on the deep table, Adam on
-  // the dense layers.
+  // FTRL on the wide part, lazy Adam on the deep table, Adam on the dense layers, as in the
+  // published Wide&Deep recipes, with rates that learn something of hundreds of rows too.
   static OptimizerSpec WideOptimizer();
   static OptimizerSpec DeepOptimizer();
   static OptimizerSpec DenseOptimizer();
+  // FTRL on the dense weights of a recipe that is linear in them, its bias and those of numeric
+  // columns: faster than on keys, which would else have to learn the base rate for the bias.
+  static OptimizerSpec LinearOptimizer();
 };
 
 // The value that the setting has there; where nothing was set, the default.
@@ -61,14 +72,6 @@ const RecipeValue& ValueOf(const ModelRecipe& recipe, const RecipeSetting& setti
 struct RecipeProblem {
   std::string key;  // Empty: nothing is.
   std::string problem;
-};
-
-// What a recipe makes.
-struct ModelGraph {
-  std::vector<TableSpec> tables;  // Without the dense table.
-  std::vector<LayerSpec> layers;
-  std::optional<LossKind> loss;  // Where the job names none; none: logloss.
-  RecipeProblem problem;         // Where there is one, the rest is of no use.
 };
 
 class GraphBuilder;  // graph_builder.h

@@ -2,14 +2,19 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "common/job/job_facts.h"
+#include "common/job/optimizers/optimizers.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/recipes/recipe_graph.h"
+#include "common/job/spec/model_spec.h"
 
 namespace hdps {
 
 OptimizerSpec ModelRecipe::WideOptimizer() {
   OptimizerSpec ftrl;
-  ftrl.kind = OptimizerKind::kFtrl;
+  ftrl.record = &RecordOf(OptimizerKind::kFtrl);
   ftrl.learning_rate = 0.05f;
   ftrl.l1 = ftrl.l2 = 1e-8f;
   // Gradients are means over a batch, so a key's squares are of about 1e-6; an accumulator that
@@ -20,16 +25,27 @@ OptimizerSpec ModelRecipe::WideOptimizer() {
 
 OptimizerSpec ModelRecipe::DeepOptimizer() {
   OptimizerSpec lazy_adam;
-  lazy_adam.kind = OptimizerKind::kLazyAdam;
-  lazy_adam.learning_rate = 3.5e-4f;
+  lazy_adam.record = &RecordOf(OptimizerKind::kLazyAdam);
+  lazy_adam.learning_rate = 1e-3f;
   return lazy_adam;
 }
 
 OptimizerSpec ModelRecipe::DenseOptimizer() {
   OptimizerSpec adam;
-  adam.kind = OptimizerKind::kAdam;
-  adam.learning_rate = 3.5e-4f;
+  adam.record = &RecordOf(OptimizerKind::kAdam);
+  // Twice that of rows: a bias has to be at the base rate before ids are learned by heart.
+  adam.learning_rate = 2e-3f;
   return adam;
+}
+
+OptimizerSpec ModelRecipe::LinearOptimizer() {
+  OptimizerSpec ftrl = WideOptimizer();
+  ftrl.learning_rate = 0.2f;
+  return ftrl;
+}
+
+RecipeSetting ClassesSetting() {
+  return {"classes", 1u, 1, 65536, {}, "More than 1: softmax over as many classes."};
 }
 
 const RecipeValue& ValueOf(const ModelRecipe& recipe, const RecipeSetting& setting) {

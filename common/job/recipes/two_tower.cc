@@ -1,5 +1,8 @@
 // Two towers: a vector of the user and one of the item, compared by their cosine.
+#include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
 
 namespace hdps {
 

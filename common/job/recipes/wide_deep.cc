@@ -8,7 +8,7 @@ namespace {
 void Build(GraphBuilder& g) {
   const std::string wide = g.Wide();
   const std::string deep = g.Hidden("deep", g.WithNumeric(g.Embedding()), g.recipe().hidden);
-  g.Sum("logit", {wide, g.Dense("deep_logit", deep, 1, Activation::kNone)});
+  g.Sum("logit", {wide, g.Logits("deep_logit", deep)});
 }
 
 }  // namespace
@@ -19,6 +19,7 @@ RecipeRecord WideDeepRecipe() {
   record.gives = "a weight a key (the wide part), plus an MLP over embeddings and numbers";
   record.paper = "Cheng et al. 2016";
   record.fields = {.embedding = true, .dims = true, .wide = true, .hidden = true};
+  record.settings = {ClassesSetting()};
   record.build = Build;
   return record;
 }

@@ -1,5 +1,7 @@
 // xDeepFM: a linear model, a compressed interaction network and an MLP.
+#include "common/job/activation.h"
 #include "common/job/recipes/graph_builder.h"
+#include "common/job/spec/layer_spec.h"
 
 namespace hdps {
 

@@ -1,4 +1,5 @@
 // The settings of "data": what the data is and how it is read.
+#include "common/job/spec/data_spec.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
 
@@ -7,6 +8,7 @@ namespace hdps {
 namespace {
 
 using enum Note;
+using enum OnResume;
 
 constexpr const char* kRepeat = "repeat";
 
@@ -29,12 +31,24 @@ Section ColumnSection() {
   column.Add("positive", &ColumnSpec::positive,
              "Texts that mean 1, all others 0; empty: the cell is a number.",
              Where(&ColumnSpec::type, {ColumnType::kLabel}));
+  column.Add("classes", &ColumnSpec::classes,
+             "Under the loss softmax: the texts of class 0, 1, ...; empty: the cell is the number "
+             "of a class.",
+             Where(&ColumnSpec::type, {ColumnType::kLabel}), kPrintedUnlessDefault);
   column.Add("vocabulary", &ColumnSpec::vocabulary,
              "Columns of one vocabulary have the same keys: a value in one is that value in the "
              "others, with the same rows. Empty: the column's own name, which other columns may "
              "name.",
              Where(&ColumnSpec::type, {ColumnType::kCategorical, ColumnType::kMulti}),
              kPrintedUnlessDefault);
+  column.Add(
+      "from", &ColumnSpec::from,
+      "The column, not of type label, whose cell this one reads too, as another type or "
+      "behind another transform: a user may be a feature and the group. Empty: a cell of "
+      "its own.",
+      Where(&ColumnSpec::type, {ColumnType::kNumeric, ColumnType::kCategorical, ColumnType::kMulti,
+                                ColumnType::kWeight, ColumnType::kGroup}),
+      kPrintedUnlessDefault);
   column.AddSpelling(
       kRepeat, ValueKind::kInteger,
       "Stands for that many columns of this kind: pixel0, pixel1, ...",
@@ -82,6 +96,31 @@ Section EvalSetSection() {
   return set.Done();
 }
 
+constexpr auto kFormat = &DataSpec::format;
+
+// How lines of cells are cut.
+void AddCells(SettingTable<DataSpec>* data) {
+  data->Add("delimiter", &DataSpec::delimiter, "One character between cells; \"\\t\" for TSV.",
+            Where(kFormat, {DataFormat::kCsv}));
+  data->Add("quote", &DataSpec::quote,
+            "Stands around cells that may hold delimiters. Empty: there is none, and a quote is a "
+            "letter like others.",
+            OneOf{{"\"", "'", ""}}, Where(kFormat, {DataFormat::kCsv}), kPrintedUnlessDefault);
+  data->Add("decimal", &DataSpec::decimal, "Between the whole of a number and its fraction.",
+            OneOf{{".", ","}}, Where(kFormat, {DataFormat::kCsv}), kPrintedUnlessDefault);
+  data->Add("header", &DataSpec::header,
+            "The first line of each file holds the names of its columns. csv: in any order, with "
+            "others between them.",
+            Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}),
+            // Criteo files had no header once, and the digests of their jobs stay what they were.
+            [](const DataSpec& spec) { return spec.format == DataFormat::kCsv || spec.header; });
+  data->Add("missing", &DataSpec::missing, "A cell with this text, blanks trimmed, is missing.",
+            Where(kFormat, {DataFormat::kCsv}));
+  data->Add("comment", &DataSpec::comment,
+            "Lines that begin with this are passed over; empty: none.",
+            Where(kFormat, {DataFormat::kCsv}));
+}
+
 // A column with `repeat` stands for that many.
 void RepeatColumns(const JsonValue& data, DataSpec* spec) {
   const JsonValue* list = data.Find("columns");
@@ -100,7 +139,6 @@ void RepeatColumns(const JsonValue& data, DataSpec* spec) {
 }  // namespace
 
 Section DataSection() {
-  constexpr auto kFormat = &DataSpec::format;
   SettingTable<DataSpec> data("data", "data");
   data.Add("format", kFormat,
            "criteo: label, I1..I13, C1..C26 between tabs. libsvm: one sparse feature `features`. "
@@ -119,22 +157,10 @@ Section DataSection() {
                  Hashed::kNothing, kPrintedUnlessDefault);
   data.Add("validation_share", &DataSpec::validation_share,
            "This share of the rows of the training files, picked by a hash of the seed and the "
-           "row's bytes, is never trained on and takes no place in the epoch: the evaluation set "
-           "where data.eval is empty, else one more, called validation. 0: none.",
+           "row without its labels, is never trained on and takes no place in the epoch: the "
+           "evaluation set where data.eval is empty, else one more, called validation. 0: none.",
            Range{0, 0.5}, kPrintedUnlessDefault);
-  data.Add("delimiter", &DataSpec::delimiter, "One character between cells; \"\\t\" for TSV.",
-           Where(kFormat, {DataFormat::kCsv}));
-  data.Add("header", &DataSpec::header,
-           "The first line of each file holds the names of its columns. csv: in any order, with "
-           "others between them.",
-           Where(kFormat, {DataFormat::kCsv, DataFormat::kCriteo}),
-           // Criteo files had no header once, and the digests of their jobs stay what they were.
-           [](const DataSpec& spec) { return spec.format == DataFormat::kCsv || spec.header; });
-  data.Add("missing", &DataSpec::missing, "A cell with this text, blanks trimmed, is missing.",
-           Where(kFormat, {DataFormat::kCsv}));
-  data.Add("comment", &DataSpec::comment,
-           "Lines that begin with this are passed over; empty: none.",
-           Where(kFormat, {DataFormat::kCsv}));
+  AddCells(&data);
   data.AddObject(
       "columns", &DataSpec::columns, ColumnSection(),
       "One entry a column, in the file's order where it has no header; exactly one is the label, "
@@ -161,9 +187,9 @@ Section DataSection() {
            kPrintedUnlessDefault);
   data.AddObject("negatives", &DataSpec::negatives, NegativeSection(),
                  "Negative examples that the reader makes, of training data alone.",
-                 kPrintedUnlessDefault);
+                 kPrintedUnlessDefault, kMayChange);
   data.Add("shuffle_rows", &DataSpec::shuffle_rows,
-           "Rows in the shuffle window of training data; 0: the files' order.", Range{0, 1e8});
+           "Rows in training's shuffle window; 0: file order.", Range{0, 1e8}, kMayChange);
   data.Add("max_bad_rows", &DataSpec::max_bad_rows, "More bad rows than this end the job.",
            Range{0, 9e15}, Hashed::kDefault);
   data.AfterReading(RepeatColumns);

@@ -5,7 +5,16 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
 
@@ -14,6 +23,7 @@ namespace hdps {
 namespace {
 
 using enum Note;
+using enum OnResume;
 using Kind = JsonValue::Kind;
 
 bool IsIndexList(const JsonValue& value) {
@@ -253,7 +263,7 @@ void AddDenseExchange(SettingTable<ParallelSpec>* parallel) {
       "false: dense gradients travel in 16 bits, bf16 where `wire` is bf16, else fp16; "
       "sums are made in 32 bits, in the order of the workers, and rounded once. Under servers see "
       "`wire`.",
-      allreduce, kPrintedUnlessDefault);
+      allreduce, kPrintedUnlessDefault, kMayChange);
   const auto enabled = [](auto& spec) -> auto& { return spec.optimizer.enabled; };
   parallel->Add("enable_parallel_optimizer", enabled,
                 "The update of dense tensors is split over the workers: each keeps the optimizer "

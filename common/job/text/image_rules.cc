@@ -1,6 +1,7 @@
 // Columns of images.
 #include <algorithm>
 
+#include "common/job/spec/data_spec.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {

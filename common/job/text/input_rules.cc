@@ -4,7 +4,12 @@
 #include <set>
 
 #include "common/base/nearest_name.h"
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -87,7 +92,34 @@ void WarnOfVocabularies(Job* job) {
   }
 }
 
+// What is wrong with the column that the cell of `column` is said to be that of; empty: nothing.
+std::string WhyNoCell(const DataSpec& data, const ColumnSpec& column) {
+  const auto of = std::ranges::find(data.columns, column.from, &ColumnSpec::name);
+  const std::string whose = "the cell of " + Quoted(column.from);
+  if (data.format == DataFormat::kIdx) return whose + "; images have no cells";
+  if (of == data.columns.end()) {
+    std::vector<std::string> names;
+    for (const ColumnSpec& other : data.columns) names.push_back(other.name);
+    return whose + ", which is no column" + DidYouMean(column.from, names);
+  }
+  if (!of->has_cell()) {
+    return whose + ", which itself reads that of " + Quoted(of->from) + "; name that one";
+  }
+  if (of->type != ColumnType::kLabel) return "";
+  return whose + ", the label, which nobody knows when rows are predicted";
+}
+
 }  // namespace
+
+Status CheckSharedCells(const JobSource& source, const DataSpec& data) {
+  for (const ColumnSpec& column : data.columns) {
+    if (column.has_cell()) continue;
+    const std::string why = WhyNoCell(data, column);
+    if (why.empty()) continue;
+    return Refuse(source, "data.columns", Quoted(column.name) + " reads " + why);
+  }
+  return {};
+}
 
 void WarnOfInputs(Job* job) {
   WarnOfVocabularies(job);

@@ -6,9 +6,16 @@
 #include <utility>
 
 #include "common/job/data_paths.h"
+#include "common/job/job_file.h"
 #include "common/job/job_registry.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/strategy_file.h"
 #include "common/job/text/job_sections.h"
+#include "common/job/text/job_text.h"
 
 namespace hdps {
 
@@ -58,8 +65,14 @@ Result<Job> ReadJob(const std::string& json, const std::vector<std::string>& ove
   }
   std::vector<std::string> warnings;
   ReadSection(section, source->root, &text, {"", &warnings});
-  Job job = text;
+  Job job;
+  job.name = text.name;
+  job.seed = text.seed;
+  job.data = text.data;
   job.train = text.train_text;
+  job.parallel = text.parallel;
+  job.checkpoint = text.checkpoint;
+  job.cluster = text.cluster;
   job.warnings = std::move(warnings);
   HDPS_RETURN_IF_ERROR(CheckJob(*source, text, &job));
   return job;

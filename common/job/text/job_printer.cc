@@ -2,9 +2,21 @@
 #include <utility>
 
 #include "common/base/hash.h"
+#include "common/job/job_differences.h"
+#include "common/job/job_file.h"
 #include "common/job/job_registry.h"
+#include "common/job/layers/layer_record.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/strategy_file.h"
 #include "common/job/text/job_sections.h"
+#include "common/job/text/job_text.h"
 
 namespace hdps {
 
@@ -13,7 +25,12 @@ namespace {
 // The job as it would be written with its model as a graph.
 JobText TextOf(const Job& job) {
   JobText text;
-  static_cast<Job&>(text) = job;
+  text.name = job.name;
+  text.seed = job.seed;
+  text.data = job.data;
+  text.parallel = job.parallel;
+  text.checkpoint = job.checkpoint;
+  text.cluster = job.cluster;
   static_cast<TrainSpec&>(text.train_text) = job.train;
   ModelText& model = text.model_text;
   static_cast<ModelSpec&>(model) = job.model;
@@ -36,22 +53,22 @@ JsonValue Print(const Job& job, Form form) {
 
 JsonValue DigestForm(Job job) {
   job.model.type = "graph";  // Whichever recipe it came from.
+  // Linear parts of the first checkpoints began otherwise; to go on from them that is all one.
+  for (LayerSpec& layer : job.model.layers) {
+    const auto init = layer.words.find("init");
+    if (init != layer.words.end() && init->second == kZerosInit) layer.words.erase(init);
+  }
   return Print(job, Form::kDigest);
 }
 
-}  // namespace
-
-std::string PrintJob(const Job& job) { return PrintJson(Print(job, Form::kWhole)); }
-
-uint64_t JobDigest(const Job& job) {
-  Job same = job;
-  if (same.train.mode == Mode::kSync) same.train.lookahead = 0;  // It changes no result there.
+JsonValue WholeForm(Job job) {
+  if (job.train.mode == Mode::kSync) job.train.lookahead = 0;  // It changes no result there.
   // How layers lie over the workers is not of the job: a checkpoint goes on in any strategy, and
   // the workers compare theirs when they form a group.
-  return HashString(PrintJson(DigestForm(std::move(same))));
+  return DigestForm(std::move(job));
 }
 
-uint64_t TablesDigest(const Job& job) {
+JsonValue TablesForm(const Job& job) {
   Job tables;
   tables.seed = job.seed;
   tables.model.layers = job.model.layers;
@@ -64,7 +81,21 @@ uint64_t TablesDigest(const Job& job) {
   tables.parallel.gradients_mean = false;
   JsonValue form = DigestForm(std::move(tables));
   form.Find("train")->Erase("lookahead");
-  return HashString(PrintJson(form));
+  return form;
+}
+
+}  // namespace
+
+std::string PrintJob(const Job& job) { return PrintJson(Print(job, Form::kWhole)); }
+
+JsonValue FormOf(const Job& job, JobPart part) {
+  return part == JobPart::kWhole ? WholeForm(job) : TablesForm(job);
+}
+
+uint64_t JobDigest(const Job& job) { return HashString(PrintJson(FormOf(job, JobPart::kWhole))); }
+
+uint64_t TablesDigest(const Job& job) {
+  return HashString(PrintJson(FormOf(job, JobPart::kTables)));
 }
 
 }  // namespace hdps

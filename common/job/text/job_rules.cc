@@ -5,7 +5,9 @@
 
 #include "common/base/nearest_name.h"
 #include "common/job/eval_sets.h"
+#include "common/job/job.h"
 #include "common/job/text/job_sections.h"
+#include "common/job/text/job_text.h"
 
 namespace hdps {
 
@@ -17,8 +19,12 @@ enum class Source : uint8_t { kNumeric, kCategorical, kBucketized, kOther };
 // Checks data.columns and data.features in order.
 class DataCheck {
  public:
-  DataCheck(const JobSource& source, const DataSpec& data, bool several_labels)
-      : source_(source), data_(data), several_labels_(several_labels) {}
+  DataCheck(const JobSource& source, const DataSpec& data, bool several_labels,
+            bool positives_alone)
+      : source_(source),
+        data_(data),
+        several_labels_(several_labels),
+        positives_alone_(positives_alone) {}
 
   Status Run() {
     if (data_.train.empty()) {
@@ -61,11 +67,12 @@ class DataCheck {
                         (weights > 1 ? "weight" : "group") + "; at most one can be");
     }
     const bool fits = several_labels_ ? labels > 0 : labels == 1;
-    if (fits) return {};
+    if (fits || (labels == 0 && positives_alone_)) return CheckSharedCells(source_, data_);
     return Refuse(source_, "data.columns",
                   std::to_string(labels) +
                       " columns are of type label; exactly one has to be, or one for each of "
-                      "model.tasks");
+                      "model.tasks; none where all rows are positive ones, beside data.negatives "
+                      "or the loss sampled_softmax");
   }
 
   Status CheckColumn(const std::string& place, const ColumnSpec& column) {
@@ -171,6 +178,7 @@ class DataCheck {
   const JobSource& source_;
   const DataSpec& data_;
   const bool several_labels_;
+  const bool positives_alone_;  // Rows without a label have label 1.
   std::map<std::string, Source> known_;
   std::vector<std::string> names_;
 };
@@ -268,9 +276,6 @@ Status CheckEvaluation(const JobSource& source, Job* job) {
   HDPS_RETURN_IF_ERROR(CheckEvalSets(source, job->data));
   HDPS_RETURN_IF_ERROR(CheckWatch(source, "early_stop", job, &job->train.early_stop));
   HDPS_RETURN_IF_ERROR(CheckWatch(source, "plateau", job, &job->train.plateau));
-  if (job->train.evals_per_epoch > 0 && EvalSetsOf(job->data).empty()) {
-    job->warnings.push_back("train.evals_per_epoch is ignored: there is nothing to evaluate");
-  }
   return {};
 }
 
@@ -336,11 +341,21 @@ Status CheckParallel(const JobSource& source, Job* job) {
   return {};
 }
 
-Status CheckCluster(const JobSource& source, const ClusterSpec& cluster) {
+Status CheckCluster(const JobSource& source, const Job& job) {
+  // A request says how many of its keys are of each table and shard, in what a frame has room for.
+  constexpr uint64_t kCountsMax = 3'500'000;
+  const ClusterSpec& cluster = job.cluster;
   if (!std::has_single_bit(cluster.shards)) {
     return Refuse(source, "cluster.shards",
                   std::to_string(cluster.shards) + " is no power of two; " +
                       std::to_string(std::bit_ceil(cluster.shards)) + " is");
+  }
+  if (job.tables.size() * cluster.shards > kCountsMax) {
+    return Refuse(source, "cluster.shards",
+                  std::to_string(cluster.shards) + " is too many for " +
+                      std::to_string(job.tables.size()) + " tables; at most " +
+                      std::to_string(std::bit_floor(kCountsMax / job.tables.size())) +
+                      " shards can be told in a request");
   }
   if (cluster.dead_after_ms < 2 * cluster.heartbeat_ms) {
     return Refuse(source, "cluster.dead_after_ms",
@@ -360,7 +375,10 @@ Status CheckCluster(const JobSource& source, const ClusterSpec& cluster) {
 }  // namespace
 
 Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
-  HDPS_RETURN_IF_ERROR(DataCheck(source, job->data, !text.model_text.tasks.empty()).Run());
+  const bool positives_alone =
+      job->data.negatives.per_positive > 0 || text.model_text.loss == LossKind::kSampledSoftmax;
+  HDPS_RETURN_IF_ERROR(
+      DataCheck(source, job->data, !text.model_text.tasks.empty(), positives_alone).Run());
   HDPS_RETURN_IF_ERROR(BuildJobModel(source, text.model_text, job));
   HDPS_RETURN_IF_ERROR(FillSchedules(source, text.train_text.schedule, job));
   HDPS_RETURN_IF_ERROR(CheckLosses(source, job));
@@ -375,7 +393,8 @@ Status CheckJob(const JobSource& source, const JobText& text, Job* job) {
   const std::string not_on_cuda = job->model.device == "cuda" ? WhyNotOnCuda(*job) : "";
   if (!not_on_cuda.empty()) return Refuse(source, "model.device", not_on_cuda);
   WarnOfInputs(job);
-  return CheckCluster(source, job->cluster);
+  WarnOfIdle(source, job);
+  return CheckCluster(source, *job);
 }
 
 }  // namespace hdps

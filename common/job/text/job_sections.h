@@ -1,44 +1,31 @@
 // The sections of the job file, and the steps from its text to a checked Job.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "common/job/job_registry.h"
-#include "common/job/recipes/recipe_record.h"
+#include "common/base/status.h"
 #include "common/job/text/setting.h"
 
 namespace hdps {
 
-// What stands under "model", before a recipe becomes tables and layers.
-struct ModelText : ModelSpec, ModelRecipe {
-  PolicySpec policy;  // This and the five below: of each table of a recipe.
-  WeightFormat weights = WeightFormat::kFp32;
-  uint64_t vocab_cache_size = 0;
-  SliceMode slice_mode = SliceMode::kBatch;
-  std::vector<uint32_t> manual_shapes;
-  uint32_t column_slices = 2;
-  std::vector<TableSpec> tables;
-  OptimizerSpec dense_optimizer = DenseOptimizer();
-  // Of the tables of a recipe, and of the weights of dense layers.
-  ScheduleSpec wide_schedule, deep_schedule, dense_schedule;
-  float wide_loss_l1 = 0, wide_loss_l2 = 0, deep_loss_l1 = 0, deep_loss_l2 = 0;
-  float dense_loss_l1 = 0, dense_loss_l2 = 0;
-  std::string dense_init = FanInits().front();  // Of the dense layers of a recipe.
-};
-
-// What stands under "train".
-struct TrainText : TrainSpec {
-  ScheduleSpec schedule;  // Of tables without one of their own: once the model is built, in them.
-};
-
-// What stands in a job file. Its model has not been built yet.
-struct JobText : Job {
-  ModelText model_text;
-  TrainText train_text;
-};
+class LayerRegistry;
+class OptimizerRegistry;
+struct DataSpec;
+struct Job;
+struct JobRegistry;
+struct JobText;    // job_text.h
+struct ModelText;  // job_text.h, too.
+struct ParallelSpec;
+struct ScheduleSpec;
+enum class JobPart : uint8_t;  // job_differences.h
 
 Section JobSection(const JobRegistry& registry);  // Of JobText: the whole.
+
+// The form of that part of the job that its digest is the hash of.
+JsonValue FormOf(const Job& job, JobPart part);
 
 template <typename Struct>
 class SettingTable;  // setting_table.h
@@ -50,15 +37,14 @@ Section ModelSection(const JobRegistry& registry);  // Of ModelText.
 Section ScheduleSection();
 Section OptimizerSection(const OptimizerRegistry& optimizers);
 Section LayerSection(const LayerRegistry& layers);
-template <typename Struct>
-class SettingTable;
 // The settings of how dense gradients travel under allreduce, behind dense_exchange.
 void AddDenseExchange(SettingTable<ParallelSpec>* parallel);
 
 // Fills model and tables from what stands under "model"; needs job->data.
 Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job);
 
-// Gives each table that the job text gives no schedule `all`, that of train; checks all.
+// Gives each table that the job text gives no schedule `all`, that of train; checks all, and warns
+// of tables whose learning rate neither that nor train.plateau moves.
 Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job);
 // Labels, weights, groups and items against the losses and metrics that need them.
 Status CheckLosses(const JobSource& source, Job* job);
@@ -86,7 +72,19 @@ Status CheckImages(const JobSource& source, const DataSpec& data);
 // sync).
 Status CheckJob(const JobSource& source, const JobText& text, Job* job);
 
+// Checks that columns which read the cell of another name one that has a cell of its own.
+Status CheckSharedCells(const JobSource& source, const DataSpec& data);
 // Names what the data has and the model cannot use. The job has passed every other check.
 void WarnOfInputs(Job* job);
+
+// A setting that changes nothing while `is_idle` holds, which no condition of its record can say.
+struct IdleRule {
+  std::string path;  // As in docs/job_file.md: "model.tables[].policy.evict_by".
+  std::function<bool(const JobSource& source, const Job& job)> is_idle;
+  std::string why;
+};
+const std::vector<IdleRule>& IdleRules();
+// Names the settings that change nothing in this job.
+void WarnOfIdle(const JobSource& source, Job* job);
 
 }  // namespace hdps

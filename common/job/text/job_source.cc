@@ -1,7 +1,9 @@
 // A job text before it is understood: places in it, and changes from the command line.
 #include "common/job/text/job_source.h"
 
+#include <algorithm>
 #include <charconv>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,31 @@ const JsonValue* Child(const JsonValue& value, const std::string& part) {
   return number < value.items.size() ? &value.items[number] : nullptr;
 }
 
+// A list of words as JSON: [auc, hr@10] as ["auc", "hr@10"]. Numbers, true, false and null stay.
+std::string WithQuotes(const std::string& text) {
+  constexpr std::string_view kEnds = "[],{}:\" \t";
+  std::string quoted;
+  for (size_t at = 0; at < text.size();) {
+    if (text[at] == '"') {  // A text already, up to its end.
+      size_t end = at + 1;
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, text.size());
+      quoted += text.substr(at, end - at);
+      at = end;
+      continue;
+    }
+    const size_t end = std::min(text.find_first_of(kEnds, at), text.size());
+    if (end == at) {
+      quoted += text[at++];
+      continue;
+    }
+    const std::string word = text.substr(at, end - at);
+    quoted += ParseJson(word, "").ok() ? word : "\"" + word + "\"";
+    at = end;
+  }
+  return quoted;
+}
+
 void MarkOverride(JsonValue* value) {
   value->line = kOverrideLine;
   for (JsonValue& item : value->items) MarkOverride(&item);
@@ -72,6 +99,7 @@ Status ApplyOverride(const std::string& override_text, JobSource* source) {
   const std::string path = override_text.substr(0, equals);
   const std::string text = override_text.substr(equals + 1);
   Result<JsonValue> parsed = ParseJson(text, "--set");
+  if (!parsed.ok() && text.starts_with('[')) parsed = ParseJson(WithQuotes(text), "--set");
   JsonValue value = parsed.ok() ? *std::move(parsed) : JsonValue::Text(text);
   MarkOverride(&value);
 

@@ -4,7 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "common/job/activation.h"
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/layer_spec.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
 
@@ -106,8 +108,9 @@ Section LayerSection(const LayerRegistry& layers) {
   AddPlaces(&layer);
   AddOwn(layers, &LayerRecord::numbers, [&](const LayerNumber& number, const auto& kinds) {
     const Range range{number.min, number.max};
+    const OnResume on_resume = number.may_change ? OnResume::kMayChange : OnResume::kStays;
     if (!number.whole) {
-      layer.Add(number.name, NumberIn{number}, number.doc, range, kinds);
+      layer.Add(number.name, NumberIn{number}, number.doc, range, kinds, on_resume);
       return;
     }
     const auto read = [number](const JsonValue& value, LayerSpec* spec) {
@@ -116,7 +119,8 @@ Section LayerSection(const LayerRegistry& layers) {
     const auto print = [number](const LayerSpec& spec) {
       return JsonValue::Integer(static_cast<uint64_t>(NumberOf(spec, number)));
     };
-    layer.AddConverted(number.name, ValueKind::kInteger, number.doc, read, print, range, kinds);
+    layer.AddConverted(number.name, ValueKind::kInteger, number.doc, read, print, range, kinds,
+                       on_resume);
   });
   AddOwn(layers, &LayerRecord::words, [&](const LayerWord& word, const auto& kinds) {
     layer.Add(word.name, WordIn{word}, word.doc, OneOf{word.words}, kinds,

@@ -2,8 +2,16 @@
 #include <algorithm>
 #include <set>
 
+#include "common/base/enum_words.h"
 #include "common/base/nearest_name.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/text/job_sections.h"
+#include "common/metrics/metric.h"
 
 namespace hdps {
 
@@ -19,7 +27,10 @@ class LossCheck {
 
   Status Run() {
     HDPS_RETURN_IF_ERROR(CheckTasks());
-    for (const TaskSpec& task : TasksOf(job_.model)) HDPS_RETURN_IF_ERROR(CheckPositive(task));
+    for (const TaskSpec& task : TasksOf(job_.model)) {
+      HDPS_RETURN_IF_ERROR(CheckPositive(task));
+      HDPS_RETURN_IF_ERROR(CheckClasses(task));
+    }
     HDPS_RETURN_IF_ERROR(CheckItems());
     HDPS_RETURN_IF_ERROR(CheckNegatives());
     if (job_.model.loss == LossKind::kBpr && !HasColumn(job_.data, ColumnType::kGroup)) {
@@ -83,6 +94,25 @@ class LossCheck {
                     "the label \"" + label->name + "\" has positive texts, but under " +
                         std::string(WordOf(task.loss)) + " it is " +
                         (task.loss == LossKind::kSoftmax ? "the number of a class" : "a number"));
+    }
+    return {};
+  }
+
+  Status CheckClasses(const TaskSpec& task) const {
+    for (const ColumnSpec* label : labels_) {
+      const bool of_task = task.label.empty() || task.label == label->name;
+      if (!of_task || label->classes.empty()) continue;
+      if (task.loss != LossKind::kSoftmax) {
+        return Refuse(source_, "data.columns",
+                      "the label " + Quoted(label->name) + " has texts of classes, and under " +
+                          std::string(WordOf(task.loss)) +
+                          " it is no class; leave them out, or take the loss softmax");
+      }
+      const std::set<std::string> texts(label->classes.begin(), label->classes.end());
+      if (texts.size() == label->classes.size() && !texts.contains("")) continue;
+      return Refuse(source_, "data.columns",
+                    "the label " + Quoted(label->name) +
+                        " has an empty text or one twice among its classes; each is one class");
     }
     return {};
   }

@@ -1,11 +1,22 @@
 // The model of a job: a recipe expanded, or a graph spelled out.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "common/job/job_facts.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
 #include "common/job/model_graph.h"
+#include "common/job/recipes/recipe_graph.h"
+#include "common/job/recipes/recipe_record.h"
 #include "common/job/schedule.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/text/job_sections.h"
+#include "common/job/text/job_text.h"
 
 namespace hdps {
 
@@ -52,6 +63,17 @@ void ResolveInit(const JsonValue* given, const std::string& place, TableSpec* ta
                             " follows from the dim");
   }
   table->init = FanInit(kind->text, table->dim, table->dim);
+}
+
+// `place`: what moves the learning rates of a whole job; `names`: of tables whose rates it cannot.
+void WarnOfRatesThatStay(const std::string& place, const std::vector<std::string>& names,
+                         Job* job) {
+  if (names.empty()) return;
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + Quoted(name);
+  job->warnings.push_back(place + " does not move the learning rate of " + list +
+                          ": weights of ftrl are a quotient by it and would shrink with it; "
+                          "with another optimizer, such as adagrad, they follow");
 }
 
 // What the settings of a recipe's table begin with.
@@ -108,7 +130,7 @@ Status BuildJobModel(const JobSource& source, const ModelText& text, Job* job) {
     }
     job->model.layers = std::move(graph->layers);
     for (LayerSpec& layer : job->model.layers) {
-      if (layer.kind == "dense") layer.words["init"] = text.dense_init;
+      if (layer.kind == "dense") layer.words.try_emplace("init", text.dense_init);
     }
   }
   for (const GraphProblem& problem : CheckGraph(job->model, job->tables, features)) {
@@ -129,6 +151,8 @@ Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job)
   const JsonValue* layers = object.Find("layers");
   const bool spelled_out = layers != nullptr && !layers->items.empty();
   const JsonValue* listed = spelled_out ? object.Find("tables") : nullptr;
+  std::vector<std::string> staying,
+      of_all;  // Tables: all that stay; those that were to follow `all`.
   for (size_t t = 0; t < job->tables.size(); ++t) {
     TableSpec& table = job->tables[t];
     const bool own_place = listed != nullptr && !table.dense;
@@ -136,7 +160,9 @@ Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job)
     const JsonValue* given = (own_place ? listed->items[t] : object).Find(key);
     std::string place = own_place ? "model.tables." + std::to_string(t) : "model";
     place += "." + key;
+    if (!FollowsSchedule(table.optimizer)) staying.push_back(table.name);
     if (given == nullptr) {
+      if (all != ScheduleSpec() && !FollowsSchedule(table.optimizer)) of_all.push_back(table.name);
       table.schedule = all;
       place = "train.schedule";
     } else if (table.schedule != ScheduleSpec() && !FollowsSchedule(table.optimizer)) {
@@ -149,6 +175,8 @@ Status FillSchedules(const JobSource& source, const ScheduleSpec& all, Job* job)
                         " needs decay_steps, the steps that its way takes; give them");
     }
   }
+  WarnOfRatesThatStay("train.schedule", of_all, job);
+  if (job->train.plateau.patience > 0) WarnOfRatesThatStay("train.plateau", staying, job);
   return {};
 }
 

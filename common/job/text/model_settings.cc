@@ -1,11 +1,21 @@
 // The settings of "model": a recipe, or tables and layers spelled out.
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "common/job/job_registry.h"
+#include "common/job/layers/layer_record.h"
+#include "common/job/optimizers/optimizer_registry.h"
+#include "common/job/recipes/recipe_record.h"
+#include "common/job/spec/init_spec.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/text/job_sections.h"
+#include "common/job/text/job_text.h"
 #include "common/job/text/setting_table.h"
 
 namespace hdps {
@@ -13,6 +23,7 @@ namespace hdps {
 namespace {
 
 using enum Note;
+using enum OnResume;
 
 constexpr Range kPenalty = {0, 1e6};
 
@@ -41,8 +52,10 @@ Section PolicySection() {
   SettingTable<PolicySpec> policy("policy", "A policy");
   policy.Add(
       "admit_after", &PolicySpec::admit_after,
-      "A key gets a row with its n-th update; until then it reads as its initial row and its "
-      "gradients are dropped. 1: at once.",
+      "A key gets a row with its n-th update of the first epoch; until then it reads as its "
+      "initial "
+      "row and its gradients are dropped. Later epochs, which bring the same keys again, make rows "
+      "for no others. 1: at once.",
       Range{1, 15});
   policy.Add(
       "admit_probability", &PolicySpec::admit_probability,
@@ -78,20 +91,21 @@ Section TableSection(const OptimizerRegistry& optimizers) {
   table.Add("name", &TableSpec::name, "\"dense\" is taken.", kRequired);
   table.Add("dim", &TableSpec::dim, "Weights of one row.", Range{1, 65536});
   table.AddObject("optimizer", &TableSpec::optimizer, OptimizerSection(optimizers),
-                  "Default: lazy_adam 0.00035.");
+                  "Default: lazy_adam 0.001.");
   table.AddObject("init", &TableSpec::init, InitSection(), "How a row begins.");
   table.AddObject("policy", &TableSpec::policy, PolicySection(),
                   "Which keys get rows and which rows leave.", kPrintedUnlessDefault);
   table.AddObject("schedule", &TableSpec::schedule, ScheduleSection(),
-                  "Of the learning rate. Default: `train.schedule`.", kPrintedUnlessDefault);
+                  "Of the learning rate. Default: `train.schedule`.", kPrintedUnlessDefault,
+                  kMayChange);
   table.Add("loss_l1", &TableSpec::loss_l1,
             "In the loss: loss_l1 times the sum of |w| over the weights of the rows that a step "
             "meets, each once.",
-            kPenalty, kPrintedUnlessDefault);
+            kPenalty, kPrintedUnlessDefault, kMayChange);
   table.Add("loss_l2", &TableSpec::loss_l2,
             "Likewise: loss_l2 / 2 times the sum of w^2. PyTorch's weight_decay, but only of the "
             "rows that a step meets; half of it is DeepCTR's l2_reg.",
-            kPenalty, kPrintedUnlessDefault);
+            kPenalty, kPrintedUnlessDefault, kMayChange);
   table.Add("weights", &TableSpec::weights, "As `model.weights`.", kPrintedUnlessDefault);
   table.Add("vocab_cache_size", &TableSpec::vocab_cache_size, "As `model.vocab_cache_size`.",
             Range{0, 1e9}, Hashed::kDefault);
@@ -157,9 +171,9 @@ Section TaskSection() {
   SettingTable<TaskSpec> task("task", "model.tasks[]");
   task.Add("label", &TaskSpec::label, "The name of a label column.", kRequired);
   task.Add("loss", &TaskSpec::loss, "As `model.loss`.", OneOf{{"logloss", "squared_error"}});
-  task.Add("weight", &TaskSpec::weight, "Of this loss in the sum.", Range{0, 1e6});
+  task.Add("weight", &TaskSpec::weight, "Of this loss in the sum.", Range{0, 1e6}, kMayChange);
   task.Add("positive_weight", &TaskSpec::positive_weight, "As `model.positive_weight`.",
-           Range{1e-6, 1e6}, Where(&TaskSpec::loss, {LossKind::kLogloss}));
+           Range{1e-6, 1e6}, kMayChange, Where(&TaskSpec::loss, {LossKind::kLogloss}));
   return task.Done();
 }
 
@@ -208,9 +222,10 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
              OneOf{{"part", "batch"}}, deep);
   model->Add("dropout", &ModelText::dropout,
              "Outputs of hidden layers left out in training; see the layer `dropout`.",
-             Range{0, 0.999}, deep);
+             Range{0, 0.999}, deep, kMayChange);
   model->Add("embedding_dropout", &ModelText::embedding_dropout,
-             "Weights of the rows of `deep` left out in training.", Range{0, 0.999}, embeds);
+             "Weights of the rows of `deep` left out in training.", Range{0, 0.999}, embeds,
+             kMayChange);
   AddOwn(model);
   model->Add("wide_features", &ModelText::wide_features, "Empty: all sparse features.", wide);
   model->Add("deep_features", &ModelText::deep_features, "Empty: all sparse features.", embeds);
@@ -218,16 +233,16 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
   model->AddObject("wide_optimizer", &ModelText::wide_optimizer, OptimizerSection(optimizers),
                    "Default: ftrl 0.05, l1 = l2 = 1e-8, initial accumulator 1e-6.", wide);
   model->AddObject("deep_optimizer", &ModelText::deep_optimizer, OptimizerSection(optimizers),
-                   "Default: lazy_adam 0.00035.", embeds);
+                   "Default: lazy_adam 0.001.", embeds);
   model->AddObject("wide_schedule", &ModelText::wide_schedule, ScheduleSection(),
-                   "As `model.tables[].schedule`.", wide);
+                   "As `model.tables[].schedule`.", wide, kMayChange);
   model->AddObject("deep_schedule", &ModelText::deep_schedule, ScheduleSection(),
-                   "As `model.tables[].schedule`.", embeds);
+                   "As `model.tables[].schedule`.", embeds, kMayChange);
   const std::string penalty_doc = "As of `model.tables[]`.";
-  model->Add("wide_loss_l1", &ModelText::wide_loss_l1, penalty_doc, kPenalty, wide);
-  model->Add("wide_loss_l2", &ModelText::wide_loss_l2, penalty_doc, kPenalty, wide);
-  model->Add("deep_loss_l1", &ModelText::deep_loss_l1, penalty_doc, kPenalty, embeds);
-  model->Add("deep_loss_l2", &ModelText::deep_loss_l2, penalty_doc, kPenalty, embeds);
+  model->Add("wide_loss_l1", &ModelText::wide_loss_l1, penalty_doc, kPenalty, wide, kMayChange);
+  model->Add("wide_loss_l2", &ModelText::wide_loss_l2, penalty_doc, kPenalty, wide, kMayChange);
+  model->Add("deep_loss_l1", &ModelText::deep_loss_l1, penalty_doc, kPenalty, embeds, kMayChange);
+  model->Add("deep_loss_l2", &ModelText::deep_loss_l2, penalty_doc, kPenalty, embeds, kMayChange);
   model->AddObject("wide_init", &ModelText::wide_init, InitSection(), "Default: zeros.", wide);
   model->AddObject("embedding_init", &ModelText::embedding_init, InitSection(),
                    "Default: normal, scale 0.01.", embeds);
@@ -249,6 +264,34 @@ void AddRecipe(const OptimizerRegistry& optimizers, SettingTable<ModelText>* mod
       "its device (MindSpore's name); 0: none. Only in sync mode, where it changes no result.",
       Range{0, 1e9}, sparse);
   AddSlices(sparse, model);
+}
+
+// Whether the text of a model names a recipe all of whose dense weights are of features, right to
+// the logit.
+bool IsLinear(const JsonValue& model) {
+  const JsonValue *type = model.Find("type"), *layers = model.Find("layers");
+  if (type == nullptr || layers != nullptr) return false;
+  return std::ranges::any_of(Recipes(), [type](const RecipeRecord& recipe) {
+    return recipe.word == type->text && recipe.fields.wide && !recipe.fields.hidden;
+  });
+}
+
+// The settings of the weights of all dense layers.
+void AddDense(const OptimizerRegistry& optimizers, SettingTable<ModelText>* model) {
+  model->AddObject("dense_optimizer", &ModelText::dense_optimizer, OptimizerSection(optimizers),
+                   "Of the weights of all dense layers. Default: adam 0.002; of a recipe that is "
+                   "linear in them (logistic, fm), `wide_optimizer`'s default at rate 0.2.");
+  model->AddObject("dense_schedule", &ModelText::dense_schedule, ScheduleSection(),
+                   "Of their learning rate. Default: `train.schedule`.", kPrintedUnlessDefault,
+                   kMayChange);
+  model->Add("dense_loss_l1", &ModelText::dense_loss_l1,
+             "In the loss: dense_loss_l1 times the sum of |w| over the weights and biases of all "
+             "dense layers.",
+             kPenalty, kPrintedUnlessDefault, kMayChange);
+  model->Add("dense_loss_l2", &ModelText::dense_loss_l2,
+             "Likewise: dense_loss_l2 / 2 times the sum of w^2, which is PyTorch's weight_decay of "
+             "sgd and adam.",
+             kPenalty, kPrintedUnlessDefault, kMayChange);
 }
 
 }  // namespace
@@ -285,6 +328,10 @@ Section ModelSection(const JobRegistry& registry) {
   for (const RecipeRecord& recipe : Recipes()) types.push_back(recipe.word);
   types.emplace_back("graph");
   SettingTable<ModelText> model("model", "model");
+  model.BeforeReading([](const JsonValue& value, ModelText* text) {
+    // The dense weights of a recipe without hidden layers are its linear part.
+    if (IsLinear(value)) text->dense_optimizer = ModelRecipe::LinearOptimizer();
+  });
   model.Add("type", &ModelText::type,
             "The recipe `layers` are made from; graph: they are spelled out. A recipe with "
             "`layers` is taken as spelled out too.",
@@ -294,21 +341,9 @@ Section ModelSection(const JobRegistry& registry) {
                   "With `layers`: the tables they use.");
   model.AddObject("layers", &ModelText::layers, LayerSection(registry.layers),
                   "The graph, inputs before users; the last layer gives the logits.");
-  model.AddObject("dense_optimizer", &ModelText::dense_optimizer,
-                  OptimizerSection(registry.optimizers),
-                  "Of the weights of all dense layers. Default: adam 0.00035.");
-  model.AddObject("dense_schedule", &ModelText::dense_schedule, ScheduleSection(),
-                  "Of their learning rate. Default: `train.schedule`.", kPrintedUnlessDefault);
-  model.Add("dense_loss_l1", &ModelText::dense_loss_l1,
-            "In the loss: dense_loss_l1 times the sum of |w| over the weights and biases of all "
-            "dense layers.",
-            kPenalty, kPrintedUnlessDefault);
-  model.Add("dense_loss_l2", &ModelText::dense_loss_l2,
-            "Likewise: dense_loss_l2 / 2 times the sum of w^2, which is PyTorch's weight_decay of "
-            "sgd and adam.",
-            kPenalty, kPrintedUnlessDefault);
+  AddDense(registry.optimizers, &model);
   model.Add("loss", &ModelText::loss,
-            "Default: softmax for an mlp of several classes, else logloss. "
+            "Default: softmax where there are several `classes`, else logloss. "
             "squared_error: the square of the difference, labels are any numbers. bpr: of pairs of "
             "a positive and a negative "
             "example of one group. sampled_softmax: the item of an example among those of its "
@@ -316,7 +351,7 @@ Section ModelSection(const JobRegistry& registry) {
             kNoDefault);
   model.Add("positive_weight", &ModelText::positive_weight,
             "Under logloss: how much an example with label 1 counts, beside 1 for label 0.",
-            Range{1e-6, 1e6}, kPrintedUnlessDefault);
+            Range{1e-6, 1e6}, kPrintedUnlessDefault, kMayChange);
   model.AddObject("tasks", &ModelText::tasks, TaskSection(),
                   "Several things learned at once: one entry a label column, in the order of the "
                   "logits of the last layer. Their losses are summed by weight.",
@@ -336,11 +371,11 @@ Section ModelSection(const JobRegistry& registry) {
       "fp32. On a GPU of all products: tf32 rounds to 10 bits behind the point, bf16 to 7. On a "
       "CPU bf16 is of dense layers of 16 units or more, where the CPU multiplies 16 bits faster "
       "(AMX or AVX512-BF16; elsewhere fp32 is used, and the log says so), and tf32 is fp32.",
-      kPrintedUnlessDefault);
+      kPrintedUnlessDefault, kMayChange);
   model.Add("first_layer", &ModelText::first_layer,
             "Of a dense layer on an embedding on the CPU: multiply every example's rows, or each "
             "distinct row of the batch once; auto: what is cheaper for the batch.",
-            kExpert);
+            kExpert, kMayChange);
   Section section = model.Done();
   for (Setting& setting : section.settings) {
     // A job is printed with its model as a graph: nothing is left of a recipe.

@@ -4,6 +4,10 @@
 #include <string_view>
 #include <vector>
 
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizer_registry.h"
+#include "common/job/optimizers/optimizer_settings.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
 
@@ -55,7 +59,7 @@ Condition KindsWith(const Records& records, const OptimizerSetting& setting, std
 // Another kind than that of the place's default takes what is not given from its own defaults.
 void ReadKind(const OptimizerRegistry& optimizers, const JsonValue& kind, OptimizerSpec* spec) {
   const OptimizerRecord& record = *optimizers.Find(kind.text);
-  if (&record != &RecordOf(*spec)) *spec = DefaultsOf(record);
+  if (&record != spec->record) *spec = DefaultsOf(record);
 }
 
 // What each kind does.
@@ -79,6 +83,7 @@ std::string KindTable(const Records& records) {
 
 Section OptimizerSection(const OptimizerRegistry& optimizers) {
   using enum Note;
+  using enum OnResume;
   const Records& records = optimizers.records();
   SettingTable<OptimizerSpec> optimizer("optimizer", "An optimizer");
   std::string whole;
@@ -102,9 +107,9 @@ Section OptimizerSection(const OptimizerRegistry& optimizers) {
     const Condition kinds = KindsWith(records, setting, &doc);
     const Range range{setting.min, setting.max};
     if (is_rate) {  // Recipes have rates of their own.
-      optimizer.Add(setting.name, setting.value, doc, range, kNoDefault);
+      optimizer.Add(setting.name, setting.value, doc, range, kNoDefault, kMayChange);
     } else {
-      optimizer.Add(setting.name, setting.value, doc, range, kinds);
+      optimizer.Add(setting.name, setting.value, doc, range, kinds, kMayChange);
     }
   }
   optimizer.Appendix(KindTable(records));

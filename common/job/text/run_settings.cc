@@ -1,6 +1,13 @@
 // The whole of a job file, and the settings of how a job is run: its steps, the exchange of
 // gradients, checkpoints and the cluster.
+#include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/text/job_sections.h"
+#include "common/job/text/job_text.h"
 #include "common/job/text/setting_table.h"
 #include "common/metrics/metric.h"
 
@@ -9,6 +16,7 @@ namespace hdps {
 namespace {
 
 using enum Note;
+using enum OnResume;
 
 template <typename Spec>
 void AddWatch(SettingTable<Spec>* table, const std::string& patience) {
@@ -35,7 +43,8 @@ Section EarlyStopSection() {
 Section PlateauSection() {
   SettingTable<PlateauSpec> watch("plateau", "train.plateau");
   AddWatch(&watch,
-           "All learning rates fall after so many evaluations in a row without a better figure, "
+           "All learning rates but those of ftrl fall after so many evaluations in a row without a "
+           "better figure, "
            "and again after as many more; 0: never.");
   // 0 would end the training, and 1 changes nothing.
   watch.Add("factor", &PlateauSpec::factor, "What they are multiplied with then.",
@@ -49,24 +58,25 @@ Section TrainSection() {
   SettingTable<TrainText> train("train", "train");
   train.Add("mode", &TrainSpec::mode,
             "sync: one combined update a step. async: each worker's as it comes. ssp: async, no "
-            "worker more than the bound ahead.");
+            "worker more than the bound ahead.",
+            kMayChange);
   train.Add("staleness_bound", &TrainSpec::staleness_bound, "In steps; ssp with 0 is sync.",
-            Where(&TrainSpec::mode, {Mode::kSsp}));
+            Where(&TrainSpec::mode, {Mode::kSsp}), kMayChange);
   train.Add("batch_size", &TrainSpec::batch_size, "Examples of one step over all workers.",
-            Range{1, 16777216});
+            Range{1, 16777216}, kMayChange);
   train.Add("epochs", &TrainSpec::epochs, "Passes over the training data.", Range{1, 1e6},
             Hashed::kDefault);
   train.Add("max_steps", &TrainSpec::max_steps, "0: as many as the epochs have.", Range{0, 9e15},
             Hashed::kDefault);
   train.Add("micro_batches", &TrainSpec::micro_batches,
             "Parts a worker cuts its batch into, summed before the push; at most batch_size.",
-            Range{1, 65536}, kExpert);
+            Range{1, 65536}, kExpert, kMayChange);
   train.Add("lookahead", &TrainSpec::lookahead,
             "Steps whose rows a worker asks for before their turn; 1 pays where rows take as long "
             "to come as a step takes to compute, as over a thin link. sync: what changes meanwhile "
             "is asked for again, the result is the same. async and ssp: such rows may lack as many "
             "of the worker's own steps.",
-            Range{0, 16});
+            Range{0, 16}, kMayChange);
   train.Add("eval_each_epoch", &TrainSpec::eval_each_epoch, "Otherwise only at the end.",
             Hashed::kDefault);
   train.Add("eval_every_steps", &TrainSpec::eval_every_steps,
@@ -76,18 +86,18 @@ Section TrainSection() {
   train.AddObject("schedule", &TrainText::schedule, ScheduleSection(),
                   "How learning rates change with the step: of every table and of the dense "
                   "layers, as far as they are given none of their own.",
-                  kPrintedUnlessDefault);
+                  kPrintedUnlessDefault, kMayChange);
   train.Add("clip_value", &TrainSpec::clip_value,
             "Each element of a step's gradient, combined over the workers, scaled and with the "
             "penalties of the loss, is kept within +-this; 0: any. PyTorch's clip_grad_value_.",
-            Range{0, 1e9}, kPrintedUnlessDefault);
+            Range{0, 1e9}, kPrintedUnlessDefault, kMayChange);
   train.Add("clip_norm", &TrainSpec::clip_norm,
             "The norm of all gradients of a step, of all tables and dense layers together, "
             "combined, scaled and with the penalties of the loss, is kept below this, as PyTorch's "
             "clip_grad_norm_ does; 0: any. In sync mode it costs a round trip to the servers each "
             "step. In async and ssp it is the norm of each worker's own push, without penalties. "
             "clip_value then looks at what is left.",
-            Range{0, 1e9}, kPrintedUnlessDefault);
+            Range{0, 1e9}, kPrintedUnlessDefault, kMayChange);
   train.Add("metrics", &TrainSpec::metrics,
             "What evaluations tell. Empty: auc and logloss; logloss under softmax; rmse and mae "
             "under squared_error; auc, or group_auc where there is a group column, under bpr and "
@@ -103,7 +113,7 @@ Section TrainSection() {
                   kPrintedUnlessDefault);
   train.AddObject("plateau", &TrainSpec::plateau, PlateauSection(),
                   "Let the learning rates fall where evaluations get no better.",
-                  kPrintedUnlessDefault);
+                  kPrintedUnlessDefault, kMayChange);
   train.Add("cache_refresh_steps", &TrainSpec::cache_refresh_steps,
             "With vocab_cache_size: steps between two choices of the rows; 0: 4, 12, 48, ... up to "
             "4096.",
@@ -129,7 +139,7 @@ void AddDatasetStrategy(SettingTable<ParallelSpec>* parallel) {
         return spec.dataset_slices.empty() ? PrintValue(spec.dataset_strategy)
                                            : PrintValue(spec.dataset_slices);
       },
-      Range{1, 4096}, OrWord{words});
+      Range{1, 4096}, OrWord{words}, kMayChange);
 }
 
 Section ParallelSection() {
@@ -141,25 +151,29 @@ Section ParallelSection() {
                "these say the rest is derived. auto_parallel: it is searched.",
                HashedAs{JsonValue::Text("data_parallel")});
   parallel.Add("device_num", &ParallelSpec::device_num, "Workers; not given: as many as join.",
-               Range{1, 4096}, kNoDefault, kPrintedUnlessDefault);
+               Range{1, 4096}, kNoDefault, kPrintedUnlessDefault, kMayChange);
   parallel.Add("gradients_mean", &ParallelSpec::gradients_mean,
                "true: the mean over all examples of the step, so the number of workers changes "
                "nothing. false, MindSpore's own default: the sum over workers of their means, as "
-               "if the learning rate were that many times higher.");
+               "if the learning rate were that many times higher.",
+               kMayChange);
   parallel.Add("cross_batch", &ParallelSpec::cross_batch,
                "Each worker's mean counts the same, whatever its rows.",
-               Where(&ParallelSpec::gradients_mean, {true}));
+               Where(&ParallelSpec::gradients_mean, {true}), kMayChange);
   AddDatasetStrategy(&parallel);
   parallel.AddSpelling("full_batch", ValueKind::kBool,
                        "true is another way to say dataset_strategy = full_batch.",
                        [](const JsonValue& value, ParallelSpec* spec) {
                          if (value.boolean) spec->dataset_strategy = DatasetStrategy::kFullBatch;
                        });
-  parallel.Add("dense_exchange", &ParallelSpec::dense_exchange,
-               "How gradients of dense layers meet. allreduce only in sync mode.");
+  parallel.Add(
+      "dense_exchange", &ParallelSpec::dense_exchange,
+      "How gradients of dense layers meet. In async and ssp an allreduce makes the workers take "
+      "each step together; rows of tables still change as pushes come.",
+      kMayChange);
   parallel.Add("collective", &ParallelSpec::collective,
                "auto: nccl with a GPU per worker, else gloo.", OneOf{{"auto", "gloo", "nccl"}},
-               Where(&ParallelSpec::dense_exchange, {DenseExchange::kAllreduce}));
+               Where(&ParallelSpec::dense_exchange, {DenseExchange::kAllreduce}), kMayChange);
   AddDenseExchange(&parallel);
   parallel.Add(
       "wire", &ParallelSpec::wire,
@@ -169,14 +183,14 @@ Section ParallelSection() {
       "evaluation and checkpoints see those. A value too large for fp16 travels as 65504, one "
       "that is no number still ends the job. What an allreduce moves stays in 32 bits, but for "
       "gradient_fp32_sync.",
-      kPrintedUnlessDefault);
+      kPrintedUnlessDefault, kMayChange);
   parallel.Add("interleave_num", &ParallelSpec::interleave_num,
                "Copies of the model that take turns in one step, MindSpore's "
                "MicroBatchInterleaved: copy i has the rows of a worker's B from i B / "
                "interleave_num on. What layers exchange for one copy has the time in which the "
                "others compute; where no layer exchanges anything, copies are computed one after "
                "the other. At most a worker's rows.",
-               Range{1, 65536}, kPrintedUnlessDefault);
+               Range{1, 65536}, kPrintedUnlessDefault, kMayChange);
   parallel.Add("loss_sum", &ParallelSpec::loss_sum,
                "The loss of training that is told is the sum of the copies' mean losses, as "
                "MindSpore's MicroBatchInterleaved gives it, not the mean over all rows. What is "
@@ -205,8 +219,8 @@ Section CheckpointSection() {
   checkpoint.Add("keep_best", &CheckpointSpec::keep_best,
                  "Where there is data to evaluate: an evaluation with the best figure so far is "
                  "followed by a full one, which stays beside the newest until there is a better "
-                 "one. The figure is that of train.early_stop where that is used, else auc, or "
-                 "logloss where no auc is measured.",
+                 "one. The figure is that of train.early_stop where that is used, else the first "
+                 "of train.metrics, or of those that are told where it is empty.",
                  Hashed::kNothing, kPrintedUnlessDefault);
   checkpoint.Add(
       "keep", &CheckpointSpec::keep,

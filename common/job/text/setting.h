@@ -36,6 +36,10 @@ enum class Hashed : uint8_t {
   kNothing   // It changes no result, and is younger than the first checkpoints.
 };
 
+// Whether a job may go on from a checkpoint with another value, where its operator says so. Values
+// that are not hashed may differ in any case.
+enum class OnResume : uint8_t { kStays, kMayChange };
+
 // For people and checkpoints, or for the digest of a job.
 enum class Form : uint8_t { kWhole, kDigest };
 
@@ -75,7 +79,8 @@ struct Setting {
   std::shared_ptr<const Section> section;  // kObject: the settings in there.
   std::optional<Condition> only_where;     // Elsewhere it is ignored with a warning.
   Hashed hashed = Hashed::kValue;
-  std::optional<JsonValue> hashed_as;  // Stands in the digest: an older default than today's.
+  OnResume on_resume = OnResume::kStays;  // Of an object: of all below it.
+  std::optional<JsonValue> hashed_as;     // Stands in the digest: an older default than today's.
   bool required = false;
   bool expert = false;        // Few need it: it stands apart in the documentation.
   bool shows_default = true;  // Else the default depends on the place; see `doc`.

@@ -73,6 +73,11 @@ bool Fits(const Setting& setting, const JsonValue& value) {
                      [&setting](const JsonValue& item) { return FitsOne(setting, item); });
 }
 
+Setting OneOfList(Setting setting) {
+  setting.is_list = false;
+  return setting;
+}
+
 std::string Listed(const std::vector<std::string>& words) {
   std::string list;
   for (const std::string& word : words) list += (list.empty() ? "" : ", ") + word;
@@ -86,33 +91,100 @@ std::string Shown(const JsonValue& value) {
   return text;
 }
 
-Status CheckUnknown(const JobSource& source, const Section& section, const std::string& place,
-                    const std::string& key) {
+// Where in the job there are settings of this name: "train.epochs", "model.tables[].dim".
+void FindKey(const Section& section, const std::string& path, const std::string& key,
+             std::vector<std::string>* places) {
+  for (const Setting& setting : section.settings) {
+    const std::string place = PathBelow(path, setting.key);
+    if (setting.key == key) places->push_back(place);
+    if (setting.section == nullptr) continue;
+    FindKey(*setting.section, place + (setting.is_list ? "[]" : ""), key, places);
+  }
+}
+
+// What may have been meant by a key that its object does not have.
+std::string KeyHint(const Section& whole, const Section& section, const std::string& key) {
+  constexpr size_t kPlacesMax = 3;
+  std::vector<std::string> known, places;
+  for (const Setting& setting : section.settings) known.push_back(setting.key);
+  if (const std::string hint = DidYouMean(key, known); !hint.empty()) return hint;
+  FindKey(whole, "", key, &places);
+  if (places.empty()) return "; known are " + Listed(known);
+  const size_t more = places.size() - std::min(places.size(), kPlacesMax);
+  places.resize(places.size() - more);
+  return "; there is " + Listed(places) +
+         (more == 0 ? "" : ", and " + std::to_string(more) + " more of that name");
+}
+
+Status CheckUnknown(const JobSource& source, const Section& whole, const Section& section,
+                    const std::string& place, const std::string& key) {
   for (const ForeignKey& foreign : kForeignKeys) {
     if (foreign.path == place) {
       return Refuse(source, place,
                     "this setting of MindSpore has no use here; " + std::string(foreign.instead));
     }
   }
-  std::vector<std::string> known;
-  for (const Setting& setting : section.settings) known.push_back(setting.key);
-  std::string hint = DidYouMean(key, known);
-  if (hint.empty()) hint = "; known are " + Listed(known);
-  return Refuse(source, place, "there is no such key" + hint);
+  return Refuse(source, place, "there is no such key" + KeyHint(whole, section, key));
 }
 
-Status CheckValue(const JobSource& source, const std::string& path, const Setting& setting,
-                  const JsonValue& value) {
+// What would make a value of another kind the one that was meant.
+std::string ValueHint(const Setting& setting, const JsonValue& value) {
+  if (setting.is_list && value.kind != Kind::kList) {
+    JsonValue list = JsonValue::List();
+    // --set=data.eval.0=FILE makes an object where there is no list yet.
+    const bool is_first = value.names.size() == 1 && value.names[0] == "0";
+    list.items.push_back(is_first ? value.items[0] : value);
+    if (Fits(setting, list)) return "; a list of one is " + PrintJsonLine(list);
+  }
+  if (setting.is_list && value.kind == Kind::kList) {
+    for (const JsonValue& item : value.items) {
+      if (!FitsOne(setting, item)) return ValueHint(OneOfList(setting), item);
+    }
+  }
+  if (setting.kind == ValueKind::kText && !setting.is_list && value.kind != Kind::kText) {
+    const std::string text = PrintJsonLine(value);
+    if (value.kind != Kind::kObject && value.kind != Kind::kList) {
+      return "; as a text it is in quotes, \"" + text + "\"";
+    }
+  }
+  if (value.kind != Kind::kText) return "";
+  const Result<JsonValue> bare = ParseJson(value.text, "");
+  if (!setting.is_list && bare.ok() && bare->kind != Kind::kText && Fits(setting, *bare)) {
+    return "; it is one without the quotes, " + PrintJsonLine(*bare);
+  }
+  if (setting.kind == ValueKind::kBool) return DidYouMean(value.text, {"true", "false"});
+  return DidYouMean(value.text, setting.words);
+}
+
+Status CheckBelow(const JobSource& source, const Section& whole, const Section& section,
+                  const JsonValue& object, const std::string& path);
+
+Status CheckValue(const JobSource& source, const Section& whole, const std::string& path,
+                  const Setting& setting, const JsonValue& value) {
   if (!Fits(setting, value)) {
-    return Refuse(
-        source, path,
-        Shown(value) + " is not " + WantedText(setting) + DidYouMean(value.text, setting.words));
+    return Refuse(source, path,
+                  Shown(value) + " is not " + WantedText(setting) + ValueHint(setting, value));
   }
   if (setting.kind != ValueKind::kObject) return {};
-  if (!setting.is_list) return CheckSection(source, *setting.section, value, path);
+  if (!setting.is_list) return CheckBelow(source, whole, *setting.section, value, path);
   for (size_t n = 0; n < value.items.size(); ++n) {
-    HDPS_RETURN_IF_ERROR(
-        CheckSection(source, *setting.section, value.items[n], PathBelow(path, std::to_string(n))));
+    HDPS_RETURN_IF_ERROR(CheckBelow(source, whole, *setting.section, value.items[n],
+                                    PathBelow(path, std::to_string(n))));
+  }
+  return {};
+}
+
+Status CheckBelow(const JobSource& source, const Section& whole, const Section& section,
+                  const JsonValue& object, const std::string& path) {
+  for (size_t i = 0; i < object.names.size(); ++i) {
+    const std::string place = PathBelow(path, object.names[i]);
+    const Setting* setting = section.Find(object.names[i]);
+    if (setting == nullptr) return CheckUnknown(source, whole, section, place, object.names[i]);
+    HDPS_RETURN_IF_ERROR(CheckValue(source, whole, place, *setting, object.items[i]));
+  }
+  for (const Setting& setting : section.settings) {
+    if (!setting.required || object.Find(setting.key) != nullptr) continue;
+    return Refuse(source, PathBelow(path, setting.key), "it is missing; see docs/job_file.md");
   }
   return {};
 }
@@ -163,17 +235,7 @@ std::string WantedText(const Setting& setting) {
 
 Status CheckSection(const JobSource& source, const Section& section, const JsonValue& object,
                     const std::string& path) {
-  for (size_t i = 0; i < object.names.size(); ++i) {
-    const std::string place = PathBelow(path, object.names[i]);
-    const Setting* setting = section.Find(object.names[i]);
-    if (setting == nullptr) return CheckUnknown(source, section, place, object.names[i]);
-    HDPS_RETURN_IF_ERROR(CheckValue(source, place, *setting, object.items[i]));
-  }
-  for (const Setting& setting : section.settings) {
-    if (!setting.required || object.Find(setting.key) != nullptr) continue;
-    return Refuse(source, PathBelow(path, setting.key), "it is missing; see docs/job_file.md");
-  }
-  return {};
+  return CheckBelow(source, section, section, object, path);
 }
 
 }  // namespace hdps

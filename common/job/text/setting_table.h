@@ -316,6 +316,7 @@ class SettingTable {
   }
   void Apply(OrWord word, Setting* setting) { setting->words = std::move(word.words); }
   void Apply(Hashed hashed, Setting* setting) { setting->hashed = hashed; }
+  void Apply(OnResume on_resume, Setting* setting) { setting->on_resume = on_resume; }
   void Apply(HashedAs as, Setting* setting) { setting->hashed_as = std::move(as.value); }
   void Apply(std::function<bool(const Struct&)> printed_if, Setting* setting) {
     setting->printed_if = [printed_if = std::move(printed_if)](const void* object) {

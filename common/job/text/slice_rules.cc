@@ -1,6 +1,10 @@
 // How tables are cut over the servers and data over the workers, and what cannot be cut so.
 #include <bit>
 
+#include "common/job/job_spec.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/table_slices.h"
 #include "common/job/text/job_sections.h"
 #include "common/parallel/slices.h"
@@ -59,8 +63,7 @@ std::string ColumnProblem(const Job& job, const TableSpec& table) {
            std::to_string(job.cluster.shards);
   }
   const OptimizerRecord& rule = RecordOf(table.optimizer);
-  if (table.optimizer.kind == OptimizerKind::kRowwiseAdagrad ||
-      table.optimizer.kind == OptimizerKind::kOwn) {
+  if (rule.kind == OptimizerKind::kRowwiseAdagrad || rule.is_own()) {
     return "has the optimizer " + std::string(rule.name) +
            ", which may look at all columns of a row; take another, such as adagrad, or "
            "batch_slice";

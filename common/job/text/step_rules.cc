@@ -1,7 +1,13 @@
 // What a step is cut into, and layers for which all workers make the same step.
 #include <string>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/text/job_sections.h"
+#include "common/job/text/job_text.h"
 
 namespace hdps {
 

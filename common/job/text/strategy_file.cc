@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/job/text/job_source.h"
+#include "common/platform/output_file.h"
 
 namespace hdps {
 
@@ -120,7 +121,7 @@ Result<KeptStrategy> ReadStrategyFile(FileSystem& files, const std::string& path
 }
 
 Status WriteStrategyFile(FileSystem& files, const std::string& path, const KeptStrategy& kept) {
-  return WriteFileAtomically(files, path, PrintStrategyFile(kept));
+  return WriteNamedFile(files, path, PrintStrategyFile(kept));
 }
 
 Result<StepRates> ReadStepRates(FileSystem& files, const std::string& path) {

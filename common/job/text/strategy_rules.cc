@@ -3,7 +3,12 @@
 
 #include "common/base/nearest_name.h"
 #include "common/job/job_registry.h"
+#include "common/job/job_spec.h"
 #include "common/job/layer_shard.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/job/text/job_sections.h"
 
 namespace hdps {
@@ -65,6 +70,29 @@ Status CheckBlock(const JobSource& source, const Job& job, size_t number) {
   return {};
 }
 
+// Where a shard stands that cuts a layer over any number of workers; empty: none does.
+std::string FirstCertainCut(const Job& job) {
+  const auto cuts = [&job](const LayerSpec& layer, const ShardTuples& shard) {
+    if (shard.empty()) return false;
+    const auto wanted = ReadShard(layer, *RegistryOf(job.model).layers.Find(layer.kind), shard);
+    const auto* split = std::get_if<ShardWanted>(&wanted);
+    return split != nullptr && (split->inputs > 1 || split->columns > 1);
+  };
+  for (size_t i = 0; i < job.model.layers.size(); ++i) {
+    const LayerSpec& layer = job.model.layers[i];
+    if (cuts(layer, layer.shard)) return "model.layers." + std::to_string(i) + ".shard";
+  }
+  for (size_t b = 0; b < job.parallel.blocks.size(); ++b) {
+    for (const LayerSpec& layer : job.model.layers) {
+      const BlockSpec& block = job.parallel.blocks[b];
+      if (std::ranges::count(block.layers, layer.name) > 0 && cuts(layer, block.shard)) {
+        return "parallel.blocks." + std::to_string(b) + ".shard";
+      }
+    }
+  }
+  return "";
+}
+
 // Where the first thing stands that cuts a layer otherwise than by rows; empty: nothing does.
 std::string FirstCut(const Job& job) {
   const ParallelSpec& parallel = job.parallel;
@@ -114,7 +142,12 @@ Status CheckStrategySettings(const JobSource& source, const Job& job) {
   for (const auto& need : needs) {
     if (need.wrong) return Refuse(source, need.place, need.why);
   }
-  return {};
+  const std::string cut = FirstCertainCut(job);
+  const CutConflict conflict = cut.empty() ? CutConflict() : ConflictWithCuts(job);
+  if (conflict.setting.empty()) return {};
+  return Refuse(
+      source, conflict.setting,
+      conflict.problem + ", and " + cut + " cuts one over the workers; leave one of the two out");
 }
 
 }  // namespace hdps

@@ -1,4 +1,5 @@
 // The settings of how layers lie over the workers, who decides it, and what it is decided by.
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/text/job_sections.h"
 #include "common/job/text/setting_table.h"
 

@@ -156,8 +156,7 @@ void SharedMemoryLinks::Offer(PeerId to, Path& path) {
     const ArenaLabel label{self_.value, to.value, NewPeerId().value};
     Result<std::shared_ptr<SharedArena>> arena = SharedArena::Create(label, bytes_per_peer_);
     if (!arena.ok()) {
-      LOG(WARNING) << "nothing is shared with peer " << to.value << ": "
-                   << arena.status().message();
+      LOG(WARNING) << "nothing is shared with a peer of this machine: " << arena.status().message();
       path.way = Way::kRefused;
       return;
     }
@@ -194,7 +193,7 @@ void SharedMemoryLinks::OnOffer(PeerId from, const Buffer& envelope) {
     }
     path->view = *std::move(view);
     Watch(*path, offer.place.pid);
-    LOG(INFO) << "large sections of peer " << from.value << " come through shared memory";
+    LOG(INFO) << "large sections of a peer come through shared memory";
   }
   Send(from, kAnswerKind,
        AnswerBody{offer.label.secret, Verdict::kAccepted, static_cast<uint64_t>(getpid())});
@@ -216,7 +215,7 @@ void SharedMemoryLinks::OnAnswer(PeerId from, const Buffer& envelope) {
   path.way = answer.verdict == Verdict::kUnknown ? Way::kNone : Way::kRefused;
   path.arena.reset();
   sections_.Use(from, nullptr);
-  VLOG(1) << "large sections to peer " << from.value << " go with their frames";
+  VLOG(1) << "large sections to a peer go with their frames";
 }
 
 template <typename Body>
@@ -253,7 +252,7 @@ std::vector<int> SharedMemoryLinks::Watches() const {
 void SharedMemoryLinks::ForgetEnded(int watch) {
   for (const auto& [peer, path] : paths_) {
     if (path.watch != watch) continue;
-    VLOG(1) << "peer " << peer.value << " has ended: nothing is shared with it any more";
+    VLOG(1) << "a peer has ended: nothing is shared with it any more";
     return Forget(peer);
   }
 }

@@ -10,7 +10,7 @@
 
 namespace hdps {
 
-// The ZAP domain of sockets without CURVE that let in everybody: what they carry proves itself.
+// The ZAP domain of sockets without CURVE that let in everybody: what they carry is sealed.
 inline constexpr char kOpenDomain[] = "open";
 
 // Its socket is to be polled with the others, and belongs to their loop: a connection is not open

@@ -28,15 +28,14 @@ class ConnectionLimits {
   ConnectionLimits(const PeerLimits& limits, OpenConnections& open)
       : limits_(limits), open_(open) {}
 
-  // What the socket `listener`, a number of its own, tells of a connection. `keys`: it
-  // authenticates before it hands out anything.
-  void OnEvent(const ConnectionEvent& event, uint64_t listener, bool keys, int64_t now_ms);
+  // What the socket `listener`, a number of its own, tells of a connection.
+  void OnEvent(const ConnectionEvent& event, uint64_t listener);
   // All its connections are gone.
   void ForgetListener(uint64_t listener);
   bool Knows(int connection) const { return connections_.contains(connection); }
   // `refused`: it was not handed out, as something was wrong with it. False: nobody has told us of
   // its connection yet, or it is ended.
-  bool OnMessage(const Arrival& arrival, bool refused, int64_t now_ms);
+  bool OnMessage(const Arrival& arrival, bool refused);
   // To be called often: looks at what has arrived of each connection every `kLookEveryMs`.
   void Look(int64_t now_ms);
 
@@ -47,30 +46,19 @@ class ConnectionLimits {
   static constexpr int64_t kLookEveryMs = 100;
 
  private:
-  // So many a second, and twice as many at once.
-  struct Rate {
-    int64_t left = 0, since_ms = 0;  // In thousandths.
-    bool Exceeded(uint32_t per_second, int64_t now_ms);
-  };
   struct Connection {
     uint64_t serial = 0, cookie = 0, listener = 0;
-    bool keys = false, heard = false;
     std::string address;
+    bool heard = false;  // A frame of it was good.
+    uint32_t refused = 0;
     uint64_t received = 0, handed_out = 0;
-    Rate frames, refused;
     uint64_t held() const { return received - std::min(received, handed_out); }
-  };
-  struct Address {
-    size_t connections = 0;
-    Rate opened;
   };
   using ByDescriptor = std::unordered_map<int, Connection>;
 
-  void Open(int fd, const std::string& endpoint, uint64_t listener, bool keys, int64_t now_ms);
-  // The oldest that is unheard, of `address` if that is not empty. False: all were heard meanwhile.
-  bool EndOldestUnheard(PeerLimit why, const std::string& address);
+  void Open(int fd, const std::string& endpoint, uint64_t listener);
   void End(ByDescriptor::iterator which, PeerLimit why);
-  void Hear(Connection& connection);
+  void Tell(const Connection& connection, PeerLimit why);
   void Forget(ByDescriptor::iterator which);
   // False where it is gone.
   bool Count(int fd, Connection& connection);
@@ -79,7 +67,6 @@ class ConnectionLimits {
   const PeerLimits limits_;
   OpenConnections& open_;
   ByDescriptor connections_;
-  std::map<std::string, Address> addresses_;
   std::map<uint64_t, int> unheard_;  // Descriptors by serial, so the oldest first.
   uint64_t last_serial_ = 0, held_bytes_ = 0;
   int64_t looked_ms_ = 0;

@@ -27,15 +27,20 @@ size_t DataLink::OnAnswer(const Frame& frame) {
   const std::optional<SessionGrant> grant = GrantIn(frame);
   // A listener answers again, with what it has, whenever the connection over CURVE is a new one.
   if (grant && connection_ && connection_->session == grant->session) return 0;
+  if (grant && begun_.contains(grant->session)) {
+    LOG(ERROR) << endpoint_
+               << " grants a session for data that has ended; it is not taken up again";
+    return 0;
+  }
   DropUnsent();
   connection_.reset();
   if (!grant) return 0;
   try {
     WatchedSocket watched(context_, NewDataDialer(context_, options_), true);
     watched.socket().connect(endpoint_);
-    connection_.emplace(Connection{
-        grant->session, DataSession(grant->session, grant->to_listener, grant->to_dialer),
-        std::move(watched)});
+    CHECK(begun_.insert(grant->session).second) << "a session would begin with counters it had";
+    connection_.emplace(
+        Connection{grant->session, DataSession::OfDialer(*grant), std::move(watched)});
   } catch (const zmq::error_t& error) {
     LOG(ERROR) << "dialing " << endpoint_ << ": " << error.what();
     return 0;

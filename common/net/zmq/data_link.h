@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +17,8 @@
 namespace hdps {
 
 // Invariant: frames leave in the order in which they were given, all of them under one session at a
-// time; at most `queue_frames_max` wait for one.
+// time, and no session begins twice, as its counters would begin again under the same keys; at most
+// `queue_frames_max` frames wait for one.
 class DataLink {
  public:
   DataLink(zmq::context_t& context, const TransportOptions& options, std::string endpoint)
@@ -30,7 +32,8 @@ class DataLink {
   bool has_session() const { return connection_.has_value(); }
   // Requires: has_session().
   zmq::socket_t& socket() { return connection_->watched.socket(); }
-  // A message that came by socket(), without its seal. False: the seal is none of this session.
+  // Decrypts a message that came by socket(), and takes off its tag. False: it is none of this
+  // session.
   bool Open(std::vector<zmq::message_t>* parts) { return connection_->ends.Open(parts, 0); }
   // Says once where the port for data does not answer, although the other one did.
   void Tend(int64_t now_ms);
@@ -54,6 +57,7 @@ class DataLink {
   const TransportOptions& options_;
   const std::string endpoint_;
   std::optional<Connection> connection_;
+  std::set<uint64_t> begun_;  // Sessions, this one and those before.
   std::deque<Waiting> waiting_;
 };
 

@@ -1,16 +1,20 @@
-// The frames that set up a session, and seals as parts of messages.
+// The frames that set up a session, and sealed messages.
 #include "common/net/zmq/data_session.h"
 
+#include <array>
 #include <cstring>
+#include <memory>
 #include <span>
+#include <utility>
 
 #include "common/net/zmq/authenticator.h"
+#include "common/net/zmq/parts.h"
 #include "common/net/zmq/socket_settings.h"
 
 namespace hdps {
 namespace {
 
-constexpr uint16_t kRequestKind = 0xff11, kGrantKind = 0xff12, kEndedKind = 0xff13;
+constexpr uint16_t kRequestKind = 0xff14, kGrantKind = 0xff15, kEndedKind = 0xff16;
 
 Frame FrameOf(uint16_t kind) {
   Frame frame;
@@ -18,21 +22,44 @@ Frame FrameOf(uint16_t kind) {
   return frame;
 }
 
-std::vector<std::span<const std::byte>> SpansOf(const std::vector<zmq::message_t>& parts,
-                                                size_t first, size_t end) {
-  std::vector<std::span<const std::byte>> spans;
-  for (size_t i = first; i < end; ++i)
-    spans.emplace_back(parts[i].data<std::byte>(), parts[i].size());
-  return spans;
+// The bytes of a grant in the order in which they travel.
+template <typename Grant, typename Visit>
+void VisitGrant(Grant& grant, uint64_t& aead, const Visit& visit) {
+  visit(std::as_writable_bytes(std::span(&grant.session, 1)));
+  visit(std::as_writable_bytes(std::span(&aead, 1)));
+  visit(std::span<std::byte>(grant.to_listener.bytes()));
+  visit(std::span<std::byte>(grant.to_dialer.bytes()));
 }
 
 }  // namespace
 
-Frame SessionRequestFrame() { return FrameOf(kRequestKind); }
+Frame SessionRequestFrame(AeadKind own) {
+  Frame frame = FrameOf(kRequestKind);
+  frame.envelope = Buffer::CopyOf(std::as_bytes(std::span(&own, 1)));
+  return frame;
+}
+
+AeadKind AeadFor(const Frame& request) {
+  const auto aes = static_cast<std::byte>(AeadKind::kAes256Gcm);
+  const bool has_aes = request.envelope.size() == 1 && *request.envelope.data() == aes;
+  return has_aes ? OwnAead() : AeadKind::kChaCha20Poly1305;
+}
 
 Frame SessionGrantFrame(const SessionGrant& grant) {
+  using Bytes = std::array<std::byte, kGrantBytes>;
+  const std::shared_ptr<Bytes> bytes(new Bytes, [](Bytes* wiped) {
+    SecretKey::Wipe(*wiped);
+    delete wiped;
+  });
+  SessionGrant copy = grant;
+  auto aead = static_cast<uint64_t>(grant.aead);
+  std::byte* at = bytes->data();
+  VisitGrant(copy, aead, [&](std::span<std::byte> field) {
+    std::memcpy(at, field.data(), field.size());
+    at += field.size();
+  });
   Frame frame = FrameOf(kGrantKind);
-  frame.envelope = Buffer::CopyOf(std::as_bytes(std::span(&grant, 1)));
+  frame.envelope = Buffer(bytes, bytes->data(), bytes->size());
   return frame;
 }
 
@@ -45,17 +72,29 @@ bool IsSessionFrame(const FrameHeader& header) {
 }
 
 std::optional<SessionGrant> GrantIn(const Frame& frame) {
+  if (frame.header.kind != kGrantKind || frame.envelope.size() != kGrantBytes) return {};
   SessionGrant grant;
-  if (frame.header.kind != kGrantKind || frame.envelope.size() != sizeof(grant)) return {};
-  std::memcpy(static_cast<void*>(&grant), frame.envelope.data(), sizeof(grant));
+  uint64_t aead = 0;
+  const std::byte* at = frame.envelope.data();
+  VisitGrant(grant, aead, [&](std::span<std::byte> field) {
+    std::memcpy(field.data(), at, field.size());
+    at += field.size();
+  });
+  if (aead > static_cast<uint64_t>(AeadKind::kChaCha20Poly1305)) return {};
+  grant.aead = static_cast<AeadKind>(aead);
   return grant;
 }
 
-std::optional<FrameSeal> SealIn(const std::vector<zmq::message_t>& parts) {
-  FrameSeal seal;
-  if (parts.empty() || parts.back().size() != sizeof(seal)) return {};
-  std::memcpy(static_cast<void*>(&seal), parts.back().data(), sizeof(seal));
-  return seal;
+void WipeGrant(const Frame& frame) {
+  if (frame.header.kind != kGrantKind) return;
+  SecretKey::Wipe({const_cast<std::byte*>(frame.envelope.data()), frame.envelope.size()});
+}
+
+std::optional<AuthTag> AuthTagIn(const std::vector<zmq::message_t>& parts) {
+  AuthTag tag;
+  if (parts.empty() || parts.back().size() != sizeof(tag)) return {};
+  std::memcpy(static_cast<void*>(&tag), parts.back().data(), sizeof(tag));
+  return tag;
 }
 
 zmq::socket_t NewDataListener(zmq::context_t& context, const TransportOptions& options) {
@@ -71,14 +110,31 @@ zmq::socket_t NewDataDialer(zmq::context_t& context, const TransportOptions& opt
 }
 
 void DataSession::Seal(std::vector<zmq::message_t>* parts) {
-  const FrameSeal seal = sealer_.Seal(SpansOf(*parts, 0, parts->size()));
-  parts->emplace_back(&seal, sizeof(seal));
+  // What a part shares with the frame, which others may read or send again, is left as it is.
+  std::vector<zmq::message_t> sealed(parts->size());
+  std::vector<PartToSeal> places;
+  for (size_t i = 0; i < parts->size(); ++i) {
+    zmq::message_t& part = (*parts)[i];
+    const bool shares = part.size() >= kSharedPartBytesMin;
+    if (shares) sealed[i].rebuild(part.size());
+    places.push_back(
+        {{part.data<std::byte>(), part.size()}, (shares ? sealed[i] : part).data<std::byte>()});
+  }
+  const AuthTag tag = sealer_.Seal(places);
+  for (size_t i = 0; i < parts->size(); ++i) {
+    if (sealed[i].size() > 0) (*parts)[i] = std::move(sealed[i]);
+  }
+  parts->emplace_back(&tag, sizeof(tag));
 }
 
 bool DataSession::Open(std::vector<zmq::message_t>* parts, size_t first) {
-  const std::optional<FrameSeal> seal = SealIn(*parts);
-  if (!seal || parts->size() <= first) return false;
-  if (!checker_.Accept(*seal, SpansOf(*parts, first, parts->size() - 1))) return false;
+  const std::optional<AuthTag> tag = AuthTagIn(*parts);
+  if (!tag || parts->size() <= first) return false;
+  std::vector<std::span<std::byte>> places;
+  for (size_t i = first; i + 1 < parts->size(); ++i) {
+    places.emplace_back((*parts)[i].data<std::byte>(), (*parts)[i].size());
+  }
+  if (!opener_.Open(*tag, places)) return false;
   parts->pop_back();
   return true;
 }

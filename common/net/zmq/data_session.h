@@ -1,4 +1,4 @@
-// What two ends agree on over CURVE before frames travel sealed, and the seal on ZeroMQ's messages.
+// What two ends agree on over CURVE before frames travel sealed, and seals of ZeroMQ's messages.
 #pragma once
 
 #include <array>
@@ -17,20 +17,28 @@ namespace hdps {
 
 // What a listener tells who has asked for a session. The keys never leave CURVE.
 struct SessionGrant {
-  uint64_t session = 0;  // Stands in its seals, in the clear.
-  SealKey to_listener{}, to_dialer{};
+  uint64_t session = 0;  // Stands in its tags, in the clear.
+  AeadKind aead = AeadKind::kAes256Gcm;
+  SecretKey to_listener, to_dialer;
 };
-static_assert(sizeof(SessionGrant) == 72);
+// As it travels: session and kind in eight bytes each, little-endian, then the two keys.
+inline constexpr size_t kGrantBytes = 80;
 
 // Frames between transports, beyond any MessageKind: the dialer asks; the listener grants, or says
 // that the session of before has ended.
-Frame SessionRequestFrame();
+Frame SessionRequestFrame(AeadKind own);
+// Its envelope is wiped where it is let go.
 Frame SessionGrantFrame(const SessionGrant& grant);
 Frame SessionEndedFrame();
 bool IsSessionRequest(const FrameHeader& header);
 bool IsSessionFrame(const FrameHeader& header);  // One of the three.
-// Nothing: it has ended.
+// The AEAD of a session between this machine and the one that has sent `request`: AES where both
+// have instructions for it.
+AeadKind AeadFor(const Frame& request);
+// Nothing: it has ended, or was made by no listener.
 std::optional<SessionGrant> GrantIn(const Frame& frame);
+// Wipes the keys in a frame that was received, of whose envelope nobody else has a copy.
+void WipeGrant(const Frame& frame);
 
 // A ROUTER and a DEALER for frames that are sealed. Whoever speaks the present version of ZeroMQ's
 // protocol is let in. The DEALER has no routing id of its own, so nobody can take it.
@@ -38,7 +46,7 @@ zmq::socket_t NewDataListener(zmq::context_t& context, const TransportOptions& o
 zmq::socket_t NewDataDialer(zmq::context_t& context, const TransportOptions& options);
 
 // The last of the parts, if it may be one.
-std::optional<FrameSeal> SealIn(const std::vector<zmq::message_t>& parts);
+std::optional<AuthTag> AuthTagIn(const std::vector<zmq::message_t>& parts);
 
 // Why a message of a session is refused that Open() below does not accept.
 inline constexpr char kNoSeal[] =
@@ -47,17 +55,24 @@ inline constexpr char kNoSeal[] =
 // One end of a session: it seals what it sends, and opens what it is sent.
 class DataSession {
  public:
-  DataSession(uint64_t session, const SealKey& out, const SealKey& in)
-      : sealer_(session, out), checker_(session, in) {}
-  // Appends the seal of these parts.
+  static DataSession OfListener(const SessionGrant& grant) {
+    return DataSession(grant, grant.to_dialer, grant.to_listener);
+  }
+  static DataSession OfDialer(const SessionGrant& grant) {
+    return DataSession(grant, grant.to_listener, grant.to_dialer);
+  }
+  // Encrypts the parts of a frame, as PartsOf() has made them, and appends the tag.
   void Seal(std::vector<zmq::message_t>* parts);
-  // Takes off the seal, the last of the parts from `first` on. False when it is none of this
-  // session, was there before, or is not of these parts.
+  // Decrypts the parts from `first` on and takes off the tag, the last of them. False when it is
+  // none of this session, was there before, or is not of these parts.
   bool Open(std::vector<zmq::message_t>* parts, size_t first);
 
  private:
+  DataSession(const SessionGrant& grant, const SecretKey& out, const SecretKey& in)
+      : sealer_(grant.session, grant.aead, out), opener_(grant.session, grant.aead, in) {}
+
   FrameSealer sealer_;
-  SealChecker checker_;
+  FrameOpener opener_;
 };
 
 }  // namespace hdps

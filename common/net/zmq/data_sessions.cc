@@ -2,13 +2,12 @@
 #include "common/net/zmq/data_sessions.h"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace hdps {
 
 const SessionGrant& DataSessions::Grant(const CallerId& caller, const std::string& key,
-                                        const std::string& own_key,
+                                        const std::string& own_key, AeadKind aead,
                                         std::optional<CallerId>* ended) {
   if (Session* const known = Find(caller); known != nullptr && known->key == key) {
     return known->grant;
@@ -20,14 +19,15 @@ const SessionGrant& DataSessions::Grant(const CallerId& caller, const std::strin
   if (sessions_.size() >= sessions_max_) MakeRoom(ended);
   SessionGrant grant;
   do {
-    DrawSecret(std::as_writable_bytes(std::span(&grant.session, 1)));
+    grant.session = DrawNumber();
   } while (sessions_.contains(grant.session));
-  DrawSecret(grant.to_listener);
-  DrawSecret(grant.to_dialer);
+  grant.aead = aead;
+  grant.to_listener = SecretKey::Drawn();
+  grant.to_dialer = SecretKey::Drawn();
   session_of_[caller.peer] = grant.session;
-  const DataSession ends(grant.session, grant.to_dialer, grant.to_listener);
   const auto [session, made] = sessions_.emplace(
-      grant.session, Session{caller, key, own_key, grant, ends, "", 0, ++messages_heard_});
+      grant.session, Session{caller, key, own_key, grant, DataSession::OfListener(grant), "", 0,
+                             ++messages_heard_});
   return session->second.grant;
 }
 
@@ -40,8 +40,8 @@ DataSessions::Session* DataSessions::Find(const CallerId& caller) {
 
 DataSessions::Session* DataSessions::Open(uint64_t listener, std::vector<zmq::message_t>* parts,
                                           bool* sealed) {
-  const std::optional<FrameSeal> seal = SealIn(*parts);
-  const auto session = seal ? sessions_.find(seal->session) : sessions_.end();
+  const std::optional<AuthTag> tag = AuthTagIn(*parts);
+  const auto session = tag ? sessions_.find(tag->session) : sessions_.end();
   if (session == sessions_.end()) return nullptr;
   *sealed = session->second.ends.Open(parts, 1);
   if (!*sealed) return &session->second;

@@ -34,13 +34,15 @@ class DataSessions {
 
   size_t size() const { return sessions_.size(); }
 
-  // The session of `caller`, who has shown `key`, and to whom `own_key` was shown. `ended`: whose
-  // session had to make room.
+  // The session of `caller`, who has shown `key`, and to whom `own_key` was shown; a new one is
+  // sealed by `aead`. `ended`: whose session had to make room.
   const SessionGrant& Grant(const CallerId& caller, const std::string& key,
-                            const std::string& own_key, std::optional<CallerId>* ended);
+                            const std::string& own_key, AeadKind aead,
+                            std::optional<CallerId>* ended);
   Session* Find(const CallerId& caller);  // Null: he has none.
-  // In whose session a message claims to be, which came to the listener of that number; null: there
-  // is no such one. `sealed`: it is indeed; then routing id and seal are taken off.
+  // Finds the session that a message which came to `listener` names in its tag; null where there is
+  // none. `sealed`: the message is of that session; then it is decrypted, without routing id and
+  // tag.
   Session* Open(uint64_t listener, std::vector<zmq::message_t>* parts, bool* sealed);
   void OnNewKeys(const KeyRing& ring);
 

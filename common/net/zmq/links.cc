@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/net/guest_share.h"
 #include "common/net/keys/key_folder.h"
 #include "common/net/listening.h"
 #include "common/net/zmq/parts.h"
 #include "common/net/zmq/socket_settings.h"
-#include "common/platform/random.h"
 
 namespace hdps {
 namespace {
@@ -48,8 +48,7 @@ Status Links::Connect(PeerId peer, const std::string& text) {
 
 Result<Links::Link> Links::Dial(PeerId peer, const std::string& endpoint, size_t attempt) {
   HDPS_ASSIGN_OR_RETURN(const Address address, ParseAddress(endpoint));
-  CallerId& id = dialed_as_[peer];
-  if (id.dial++ == 0) id = {options_.self, NewPeerId().value, 1};
+  const CallerId id = CallerIdOf(options_.self, peer, ++dials_[peer]);
   std::string listener_key;
   if (ring() != nullptr) {
     const std::vector<std::string> keys = ring()->KeysToDial(ListenerRole(peer));
@@ -67,7 +66,7 @@ Result<Links::Link> Links::Dial(PeerId peer, const std::string& endpoint, size_t
     connection.socket().connect(address.Endpoint(address.port));
     Link link{peer,  endpoint, listener_key, std::move(connection), attempt, 0,
               false, false,    nullptr};
-    if (ring() != nullptr && address.data_port != 0) {
+    if (ring() != nullptr && address.data_port != 0 && !OwnIsGuest()) {
       link.data =
           std::make_unique<DataLink>(context_, options_, address.Endpoint(address.data_port));
       AskForSession(link);
@@ -78,10 +77,15 @@ Result<Links::Link> Links::Dial(PeerId peer, const std::string& endpoint, size_t
   }
 }
 
+bool Links::OwnIsGuest() const {
+  const AllowedKey* const own = ring()->Find(ring()->own.public_key);
+  return own != nullptr && IsGuest(own->role);
+}
+
 void Links::AskForSession(Link& link) {
-  Frame request = SessionRequestFrame();
-  request.header.sender = options_.self.value;
-  SealFrame(request);
+  Frame request = SessionRequestFrame(OwnAead());
+  request.header.sender = options_.self.peer.value;
+  ChecksumFrame(request);
   // Without room there was one before, and each new connection asks.
   SendParts(link.connection.socket(), nullptr, request, {});
 }

@@ -32,7 +32,8 @@ class Links {
     int64_t dialed_ms = 0;
     bool told = false;
     bool refused = false;  // libzmq dials no more then.
-    // Where the address names a port for data; frames travel there alone. Null: over `connection`.
+    // Where the address names a port for data, and we are no guest: frames travel there alone.
+    // Null: over `connection`.
     std::unique_ptr<DataLink> data;
   };
 
@@ -58,12 +59,13 @@ class Links {
   const KeyRing* ring() const { return options_.keys ? &options_.keys->ring() : nullptr; }
   Result<Link> Dial(PeerId peer, const std::string& endpoint, size_t attempt);
   void AskForSession(Link& link);
+  bool OwnIsGuest() const;
   void DialAnew(Link& link, size_t attempt, int64_t now_ms);
 
   zmq::context_t& context_;
   const TransportOptions& options_;
   std::vector<Link> links_;
-  std::map<PeerId, CallerId> dialed_as_;  // How we name ourselves to whom.
+  std::map<PeerId, uint64_t> dials_;  // How often each was dialed.
 };
 
 }  // namespace hdps

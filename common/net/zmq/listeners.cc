@@ -4,6 +4,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "common/net/keys/key_folder.h"
@@ -22,12 +23,12 @@ Listeners::Router Listeners::NewRouter() {
 Result<std::string> Listeners::Listen(const std::string& text) {
   HDPS_ASSIGN_OR_RETURN(const Address address,
                         AddressToListenOn(text, options_.insecure || options_.keys != nullptr));
-  const bool opens = options_.data_plane == DataPlane::kAuthenticated && ring() != nullptr;
+  const bool opens = options_.data_port && ring() != nullptr;
   if (!opens && address.data_port != 0) {
     return Status(Code::kInvalidArgument,
                   "address " + text +
-                      " names a port for data, which is there with keys and --data_plane=" +
-                      std::string(WordOf(DataPlane::kAuthenticated)) + " alone");
+                      " names a port for data, which servers with --keys=DIR have alone; leave "
+                      "out what follows the +");
   }
   try {
     Router router = NewRouter();
@@ -60,17 +61,17 @@ Result<std::string> Listeners::ListenForData(Address asked, const std::string& d
   if (zmq_bind(socket.handle(), endpoint.c_str()) != 0) {
     HDPS_ASSIGN_OR_RETURN(const Address data, ParseAddress(endpoint));
     const Status failed = BindFailure(data, zmq_errno(), zmq_strerror(zmq_errno()));
-    return Status(failed.code(), "the port for data: " + failed.message());
+    return Status(failed.code(), "the port for data: " + failed.message() +
+                                     ", or name one: tcp://HOST:PORT+DATA_PORT");
   }
   router.endpoint = socket.get(zmq::sockopt::last_endpoint);
   HDPS_ASSIGN_OR_RETURN(const Address bound, ParseAddress(router.endpoint));
   HDPS_ASSIGN_OR_RETURN(Address address, ParseAddress(dialed));
   address.data_port = bound.port;
   routers_.push_back(std::move(router));
-  LOG(INFO) << "data plane: frames to and from port " << address.data_port
-            << " are authenticated and in order, and not encrypted; a firewall has to let members "
-               "in at ports "
-            << address.port << " and " << address.data_port;
+  LOG(INFO) << "data travels sealed at port " << address.data_port
+            << "; a firewall has to let members in at ports " << address.port << " and "
+            << address.data_port;
   return address.ToString();
 }
 
@@ -115,12 +116,10 @@ void Listeners::OnNewKeys(Authenticator& authenticator, int64_t now_ms) {
   Tend(now_ms);
 }
 
-void Listeners::TakeEvents(int64_t now_ms) {
+void Listeners::TakeEvents() {
   for (Router& router : routers_) {
-    const HandshakeCounts counts =
-        router.connections.TakeHandshakes([&](const ConnectionEvent& event) {
-          limits_.OnEvent(event, router.number, !router.own_key.empty(), now_ms);
-        });
+    const HandshakeCounts counts = router.connections.TakeHandshakes(
+        [&](const ConnectionEvent& event) { limits_.OnEvent(event, router.number); });
     // Said here, whoever asks for the events.
     if (ring() != nullptr && handshakes_.failed == 0 && counts.failed > 0) {
       LOG(WARNING)
@@ -133,15 +132,35 @@ void Listeners::TakeEvents(int64_t now_ms) {
   }
 }
 
-void Listeners::OnMessage(const Arrival& arrival, bool refused, int64_t now_ms) {
+void Listeners::EndService(MonotonicClock& clock) {
+  if (!service_) return;
+  const Service served = *std::exchange(service_, std::nullopt);
+  const auto router = std::ranges::find(routers_, served.listener, &Router::number);
+  if (router == routers_.end()) return;
+  router->guests.OnServed(served.began_ns, clock.NowNs(), limits_.size());
+}
+
+int64_t Listeners::AddTo(std::vector<zmq_pollitem_t>* items, int64_t now_ns) {
+  int64_t rest_ns = std::numeric_limits<int64_t>::max();
+  for (Router& router : routers_) {
+    const bool rests = router.guests.Rests(now_ns);
+    if (rests) rest_ns = std::min(rest_ns, router.guests.rests_until_ns() - now_ns);
+    const auto events = static_cast<int16_t>(rests ? 0 : ZMQ_POLLIN);
+    items->push_back({router.connections.socket().handle(), 0, events, 0});
+    items->push_back({nullptr, router.connections.events_fd(), ZMQ_POLLIN, 0});
+  }
+  return rest_ns / 1'000'000 + 1;
+}
+
+void Listeners::OnMessage(const Arrival& arrival, bool refused) {
   // It may have spoken before we have been told of it.
-  if (limits_.OnMessage(arrival, refused, now_ms)) return;
-  TakeEvents(now_ms);
-  limits_.OnMessage(arrival, refused, now_ms);
+  if (limits_.OnMessage(arrival, refused)) return;
+  TakeEvents();
+  limits_.OnMessage(arrival, refused);
 }
 
 void Listeners::Tend(int64_t now_ms) {
-  TakeEvents(now_ms);
+  TakeEvents();
   limits_.Look(now_ms);
   BindAnew();
 }

@@ -2,17 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 #include <zmq.hpp>
 
 #include "common/net/address.h"
+#include "common/net/guest_share.h"
 #include "common/net/transport.h"
 #include "common/net/zmq/authenticator.h"
 #include "common/net/zmq/connection_limits.h"
 #include "common/net/zmq/data_sessions.h"
 #include "common/net/zmq/open_connections.h"
 #include "common/net/zmq/watched_socket.h"
+#include "common/platform/monotonic_clock.h"
 
 namespace hdps {
 
@@ -31,7 +34,7 @@ class Listeners {
   uint64_t number(size_t i) const { return routers_[i].number; }
   const std::string& own_key(size_t i) const { return routers_[i].own_key; }
 
-  // With an authenticated data plane, opens a port for data beside a tcp port: the one that the
+  // With TransportOptions::data_port, opens a port for data beside a tcp port: the one that the
   // address names, else the one after its port, else any.
   Result<std::string> Listen(const std::string& text);
   // The ring is another: listens under our own key of now. With a revoked key among those that were
@@ -40,12 +43,20 @@ class Listeners {
   // Binds what could not be bound yet, counts handshakes, and holds connections to their limits.
   void Tend(int64_t now_ms);
 
-  // Ready to be read where somebody has connected or gone: then TakeEvents() is due.
-  int events_fd(size_t i) { return routers_[i].connections.events_fd(); }
-  void TakeEvents(int64_t now_ms);
-  // Whether messages of this listener came sealed.
-  bool sealed(size_t i) const { return !routers_[i].own_key.empty(); }
-  void OnMessage(const Arrival& arrival, bool refused, int64_t now_ms);
+  // What came by listener `i` from a guest is served from now on, until EndService() or the next.
+  void BeginService(size_t i, int64_t began_ns) { service_ = {routers_[i].number, began_ns}; }
+  void EndService(MonotonicClock& clock);
+  // Whether guests have had their share, so that this listener is not to be read.
+  bool Rests(size_t i, int64_t now_ns) const { return routers_[i].guests.Rests(now_ns); }
+  // Adds two items for each listener, its socket and its events. Returns after how many
+  // milliseconds one that rests may be read again.
+  int64_t AddTo(std::vector<zmq_pollitem_t>* items, int64_t now_ns);
+
+  // Due where an item of events is ready: somebody has connected or gone.
+  void TakeEvents();
+  // Whether this listener speaks CURVE.
+  bool has_keys(size_t i) const { return !routers_[i].own_key.empty(); }
+  void OnMessage(const Arrival& arrival, bool refused);
 
   // False: there is no such connection, or its queue is full.
   bool SendToCaller(const CallerId& id, const Frame& frame, const std::vector<SharedBlock>& blocks);
@@ -63,6 +74,11 @@ class Listeners {
     WatchedSocket connections;
     uint64_t number = 0;  // Of no other, ever.
     bool data = false;
+    GuestShare guests = {};
+  };
+  struct Service {
+    uint64_t listener = 0;
+    int64_t began_ns = 0;
   };
   const KeyRing* ring() const { return options_.keys ? &options_.keys->ring() : nullptr; }
   Router NewRouter();
@@ -75,6 +91,7 @@ class Listeners {
   std::vector<std::string> to_bind_;
   HandshakeCounts handshakes_;
   uint64_t last_number_ = 0;
+  std::optional<Service> service_;
   SystemConnections open_;
   ConnectionLimits limits_;
 };

@@ -11,15 +11,10 @@
 
 #include <cstring>
 
+#include "common/net/zmq/counted_reads.h"
+
 namespace hdps {
 namespace {
-
-std::optional<uint64_t> CookieOf(int fd) {
-  uint64_t cookie = 0;
-  socklen_t size = sizeof(cookie);
-  if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) != 0) return std::nullopt;
-  return cookie;
-}
 
 union SocketName {
   sockaddr any;
@@ -29,8 +24,14 @@ union SocketName {
 
 }  // namespace
 
-std::optional<OpenConnections::Identity> SystemConnections::Identify(int fd,
-                                                                     const std::string& endpoint) {
+std::optional<uint64_t> CookieOf(int fd) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof(cookie);
+  if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) != 0) return std::nullopt;
+  return cookie;
+}
+
+std::optional<ConnectionEnds> EndsOf(int fd) {
   const std::optional<uint64_t> cookie = CookieOf(fd);
   SocketName own = {}, peer = {};
   socklen_t own_size = sizeof(own), peer_size = sizeof(peer);
@@ -38,31 +39,41 @@ std::optional<OpenConnections::Identity> SystemConnections::Identify(int fd,
       getpeername(fd, &peer.any, &peer_size) != 0) {
     return std::nullopt;
   }
-  std::string address = kOverIpc;
+  ConnectionEnds ends{{*cookie, kOverIpc}, ""};
   if (own.any.sa_family == AF_UNIX) {
-    if (!endpoint.ends_with(std::string("//") + own.path.sun_path)) return std::nullopt;
+    ends.accepted_at = std::string("//") + own.path.sun_path;
   } else {
     char host[INET_ADDRSTRLEN] = {};
-    const std::string port = ":" + std::to_string(ntohs(own.ipv4.sin_port));
-    if (own.any.sa_family != AF_INET || !endpoint.ends_with(port) ||
+    if (own.any.sa_family != AF_INET ||
         inet_ntop(AF_INET, &peer.ipv4.sin_addr, host, sizeof(host)) == nullptr) {
       return std::nullopt;
     }
-    address = host;
+    ends.accepted_at = ":" + std::to_string(ntohs(own.ipv4.sin_port));
+    ends.identity.address = host;
   }
   if (CookieOf(fd) != cookie) return std::nullopt;  // Names of two connections.
-  return Identity{*cookie, address};
+  return ends;
 }
 
-std::optional<OpenConnections::Bytes> SystemConnections::BytesOf(int fd, uint64_t cookie) {
+std::optional<OpenConnections::Identity> SystemConnections::Identify(int fd,
+                                                                     const std::string& endpoint) {
+  // One that has ended so came before any that has its number now.
+  std::optional<ConnectionEnds> ends = FindEndedByParts(fd, endpoint);
+  if (!ends) ends = EndsOf(fd);
+  if (!ends || !endpoint.ends_with(ends->accepted_at)) return std::nullopt;
+  return ends->identity;
+}
+
+std::optional<uint64_t> SystemConnections::ReceivedBy(int fd, uint64_t cookie) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
   const bool tcp = getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
-  // Looked at behind the figures: they are of this connection if it is still there.
+  // Looked at behind the figure: it is of this connection if that is still there.
   if (CookieOf(fd) != cookie) return std::nullopt;
-  if (!tcp) return Bytes{};
-  return Bytes{info.tcpi_bytes_received, info.tcpi_bytes_acked};
+  return tcp ? info.tcpi_bytes_received : 0;
 }
+
+bool SystemConnections::TakeEndedByParts(uint64_t cookie) { return hdps::TakeEndedByParts(cookie); }
 
 void SystemConnections::End(int fd, uint64_t cookie) {
   // What the number means cannot change any more once we have a second one.

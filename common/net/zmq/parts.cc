@@ -9,22 +9,20 @@
 namespace hdps {
 namespace {
 
-constexpr size_t kCopyBytesMax = 4096;  // Smaller parts are copied: cheaper than sharing.
-
 // Shares the bytes of a Buffer with ZeroMQ until they are sent; small ones are copied.
 zmq::message_t PartOf(const Buffer& bytes) {
-  if (bytes.size() < kCopyBytesMax) return zmq::message_t(bytes.data(), bytes.size());
+  if (bytes.size() < kSharedPartBytesMin) return zmq::message_t(bytes.data(), bytes.size());
   return zmq::message_t(
       const_cast<std::byte*>(bytes.data()), bytes.size(),
       [](void*, void* buffer) { delete static_cast<Buffer*>(buffer); }, new Buffer(bytes));
 }
 
-// Of a part in ZMTP 3: flags, a length of one byte or of eight; sealed, a command's name, a number
-// that is used once, the flags and what proves that nobody has changed it.
-uint64_t WireBytes(size_t bytes, bool sealed) {
-  constexpr uint64_t kSeal = 8 + 8 + 1 + 16;
+// Of a part in ZMTP 3: flags, a length of one byte or of eight; by CURVE, a command's name, a
+// number that is used once, the flags and what proves that nobody has changed it.
+uint64_t WireBytes(size_t bytes, bool curve) {
+  constexpr uint64_t kCurveBytes = 8 + 8 + 1 + 16;
   constexpr uint64_t kShortMax = 255;
-  const uint64_t body = bytes + (sealed ? kSeal : 0);
+  const uint64_t body = bytes + (curve ? kCurveBytes : 0);
   return body + (body <= kShortMax ? 2 : 9);
 }
 
@@ -39,7 +37,7 @@ void TellConnection(const zmq::message_t& part, Arrival* arrival) {
 Buffer BufferOf(zmq::message_t part) {
   const std::span<const std::byte> bytes(part.data<std::byte>(), part.size());
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data()) % sizeof(uint64_t) == 0;
-  if (bytes.size() < kCopyBytesMax || !aligned) return Buffer::CopyOf(bytes);
+  if (bytes.size() < kSharedPartBytesMin || !aligned) return Buffer::CopyOf(bytes);
   auto owner = std::make_shared<zmq::message_t>(std::move(part));
   const void* data = owner->data();
   const size_t size = owner->size();
@@ -93,7 +91,7 @@ bool ReceiveParts(zmq::socket_t& socket, std::vector<zmq::message_t>* parts, Arr
     more = part.more();
     if (arrival != nullptr) {
       // A ROUTER puts the routing id before what came.
-      if (!first) arrival->wire_bytes += WireBytes(part.size(), arrival->sealed);
+      if (!first) arrival->wire_bytes += WireBytes(part.size(), arrival->curve);
       if (!more) TellConnection(part, arrival);
     }
     if (parts->size() < kPartsMax + 2) parts->push_back(std::move(part));

@@ -17,6 +17,8 @@
 namespace hdps {
 
 inline constexpr size_t kPartsMax = 2 + kFrameSectionsMax;
+// Smaller parts are copied, which is cheaper than sharing their bytes with ZeroMQ.
+inline constexpr size_t kSharedPartBytesMin = 4096;
 
 // Shares the bytes of a part; those that are small or stand at an odd address are copied.
 Buffer BufferOf(zmq::message_t part);
@@ -34,10 +36,10 @@ bool SendParts(zmq::socket_t& socket, const CallerId* id, const Frame& frame,
 
 // Of a message that was taken from a ROUTER.
 struct Arrival {
-  bool sealed = false;       // By keys; to be said before.
+  bool curve = false;        // It came over CURVE; to be said before.
   int connection = -1;       // By which descriptor it came; -1: libzmq does not say.
   std::string address = {};  // Of the other end's host, where it came over tcp.
-  uint64_t wire_bytes = 0;   // What its parts took of that connection, framed and sealed.
+  uint64_t wire_bytes = 0;   // What its parts took of that connection, framed and encrypted.
 };
 
 // All parts of one message; of parts beyond any frame's number only the first is kept, so that the

@@ -11,9 +11,9 @@ constexpr size_t kToldMax = 1024;
 }  // namespace
 
 void Refusals::Tell(PeerId peer, const AllowedKey* key, const std::string& why) {
-  std::string who = peer == PeerId() ? "a stranger" : "peer " + std::to_string(peer.value);
-  if (key != nullptr) who = std::string(WordOf(key->role)) + " " + key->name + ", " + who;
-  if (told_.size() >= kToldMax || !told_.insert(who).second) return;
+  std::string who = peer == PeerId() ? "a stranger" : "a peer";
+  if (key != nullptr) who = std::string(WordOf(key->role)) + " " + key->name;
+  if (told_.size() >= kToldMax || !told_.emplace(peer, who).second) return;
   LOG(WARNING) << "refused a frame of " << who << ": " << why;
 }
 

@@ -39,12 +39,15 @@ TEST(ShowOutside, ShowsBytesThatAreNoText) {
 }
 
 TEST(ShowOutside, CutsAndSaysSo) {
-  EXPECT_EQ(ShowOutside(std::string(3000, 'x'), 10), std::string(10, 'x') + "... (3000 bytes)");
-  EXPECT_EQ(ShowOutside("\x01\x01\x01", 9), "\\x01\\x01... (3 bytes)") << "never within a byte";
-  EXPECT_EQ(ShowOutside("€€€", 7), "€€... (9 bytes)") << "nor within a character";
+  EXPECT_EQ(ShowOutside(std::string(3000, 'x'), 30), std::string(14, 'x') + "... (3000 bytes)");
+  EXPECT_EQ(ShowOutside("\x01\x01\x01\x01\x01\x01", 22), "\\x01\\x01... (6 bytes)")
+      << "never within a byte";
+  EXPECT_EQ(ShowOutside("€€€€€€€", 20), "€€... (21 bytes)") << "nor within a character";
+  EXPECT_EQ(ShowOutside("four", 3), "... (4 bytes)") << "no room even for the cut";
   for (size_t bytes = 0; bytes < 256; ++bytes) {
-    EXPECT_LE(ShowOutside(std::string(70000, static_cast<char>(bytes))).size(),
-              kOutsideBytesMax + 30);
+    const std::string shown = ShowOutside(std::string(70000, static_cast<char>(bytes)));
+    EXPECT_LE(shown.size(), kOutsideBytesMax);
+    EXPECT_EQ(ShowOutside(shown), shown);
   }
 }
 
@@ -53,6 +56,20 @@ TEST(ShowOutside, ChangesNothingOfWhatItGave) {
   for (int byte = 0; byte < 256; ++byte) every += static_cast<char>(byte);
   const std::string shown = ShowOutside(every);
   EXPECT_EQ(ShowOutside(shown), shown);
+}
+
+TEST(ShowLines, KeepsLinesTabsAndWhatPeopleWriteAlone) {
+  EXPECT_EQ(ShowLines("Zürich\t5\n中文\n"), "Zürich\t5\n中文\n");
+  EXPECT_EQ(ShowLines("a\r\x1b[2J\x9b\xc2\x85\xe2\x80\xae"),
+            "a\\x0d\\x1b[2J\\x9b\\xc2\\x85\\xe2\\x80\\xae");
+  EXPECT_EQ(ShowLines(std::string(9000, 'x')).size(), 9000u) << "uncut";
+}
+
+TEST(ShowJson, MeansTheSame) {
+  EXPECT_EQ(ShowJson("{\n \"中\": \"ü\"}"), "{\n \"中\": \"ü\"}");
+  EXPECT_EQ(ShowJson("\"\x7f\xc2\x9b\xe2\x80\xae\xe2\x81\xa9\""),
+            "\"\\u007f\\u009b\\u202e\\u2069\"");
+  EXPECT_EQ(ShowJson("\"\xff\""), "\"\\ufffd\"");
 }
 
 TEST(OutsideLines, AFloodIsCountedInsteadOfWritten) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/spec/parallel_spec.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {
@@ -107,6 +108,12 @@ TEST(DenseExchangeTest, MistakesAreAnsweredWithPlaceValueAndMend) {
        {"layerwise_parallel", "dense_exchange = allreduce"}},
       {{"parallel.enable_parallel_optimizer=true", "parallel.dense_exchange=servers"},
        {"enable_parallel_optimizer", "dense_exchange = allreduce"}},
+      {{"parallel.enable_parallel_optimizer=true", "parallel.parallel_mode=hybrid_parallel",
+        R"(parallel.blocks=[{"layers": ["deep1"], "shard": [1, 4]}])"},
+       {"parallel.enable_parallel_optimizer", "parallel.blocks.0.shard cuts", "leave one of"}},
+      {{layers, "model.layers.1.layerwise_parallel=true", "parallel.parallel_mode=hybrid_parallel",
+        "model.layers.1.shard=[2, 1]"},
+       {"model.layers.1.layerwise_parallel", "model.layers.1.shard cuts"}},
       {{"parallel.enable_parallel_optimizer=true", "parallel.device_num=4",
         "parallel.parallel_optimizer_config.optimizer_weight_shard_size=3"},
        {"optimizer_weight_shard_size", "3", "divide", "4 workers"}},

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/job/job_facts.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {

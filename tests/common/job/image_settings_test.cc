@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "common/job/job.h"
+#include "common/job/spec/data_spec.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {

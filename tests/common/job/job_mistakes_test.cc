@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/spec/parallel_spec.h"
 #include "common/platform/random.h"
 #include "tests/common/job/job_samples.h"
 
@@ -21,7 +22,7 @@ TEST(JobMistakesTest, OfSchedulesPenaltiesAndClippingAreAnsweredWithPlaceValueAn
       {"train.schedule.kind=cosin", {"train.schedule.kind", "\"cosin\"", "\"cosine\""}},
       {"train.schedule.kind=step", {"train.schedule", "step", "decay_steps"}},
       {"model.deep_schedule.kind=cosine", {"model.deep_schedule", "decay_steps"}},
-      {"train.schedule.warmup=5", {"train.schedule.warmup", "warmup_steps, decay_steps"}},
+      {"train.schedule.warmup=5", {"train.schedule.warmup", "did you mean \"warmup_steps\""}},
       {"train.schedule.decay_steps=0", {"train.schedule.decay_steps", "0", "at least 1"}},
       {"train.schedule={\"kind\": \"step\", \"decay_steps\": 5, \"decay\": 1.5}",
        {"train.schedule.decay", "1.5", "to 1"}},
@@ -143,9 +144,8 @@ TEST(JobMistakesTest, AreAnsweredWithPlaceValueAndMend) {
               AllOf(HasSubstr("vocab_cache_size = 9"), HasSubstr("use sync")));
   EXPECT_THAT(Bad({"model.policy.admit_after=3", "model.vocab_cache_size=9"}),
               AllOf(HasSubstr("vocab_cache_size = 9"), HasSubstr("admission")));
-  EXPECT_EQ(Good({"parallel.device_num=4", "train.batch_size=3", "parallel.full_batch=true"})
-                .parallel.dataset_strategy,
-            DatasetStrategy::kFullBatch);
+  const Job all = Good({"parallel.device_num=4", "train.batch_size=3", "parallel.full_batch=true"});
+  EXPECT_EQ(all.parallel.dataset_strategy, DatasetStrategy::kFullBatch);
 }
 
 TEST(JobMistakesTest, OfRegularisedRecipes) {
@@ -206,7 +206,8 @@ TEST(JobMistakesTest, InTheFileAreNamedByTheirLine) {
   EXPECT_THAT(Bad({}, std::string(1000, '[')), HasSubstr("nested too deeply"));
   std::string text = kShort;
   text.replace(text.find("\"c\"}, {\"name\""), 3, "17  ");
-  EXPECT_EQ(Bad({}, text), "job.json:8: data.columns.2.name: 17 is not a text");
+  EXPECT_EQ(Bad({}, text),
+            "job.json:8: data.columns.2.name: 17 is not a text; as a text it is in quotes, \"17\"");
   text = kShort;
   text.replace(text.find("2.5"), 3, "0.5");
   EXPECT_EQ(Bad({}, text),

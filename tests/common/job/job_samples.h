@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
 #include "common/platform/file_system.h"
 
 namespace hdps {

@@ -6,7 +6,10 @@
 #include <cmath>
 #include <set>
 
+#include "common/job/job_registry.h"
 #include "common/job/layers/layer_record.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/job/text/job_sections.h"
 #include "tests/common/job/job_samples.h"
 #include "tests/common/job/setting_reference.h"
@@ -242,7 +245,8 @@ TEST_F(JobSettingsTest, OneScheduleForAllStandsInEveryTableThatHasNoneOfItsOwn) 
   EXPECT_EQ(job.tables[0].schedule, cosine);  // Wide, deep, dense.
   EXPECT_EQ(job.tables[1].schedule, ScheduleSpec());
   EXPECT_EQ(job.tables[2].schedule, cosine);
-  EXPECT_TRUE(job.warnings.empty());
+  EXPECT_THAT(job.warnings, ElementsAre(HasSubstr("train.schedule does not move the learning rate "
+                                                  "of \"wide\": weights of ftrl")));
   const Job again = Good({}, PrintJob(job));
   EXPECT_EQ(PrintJob(again), PrintJob(job));
   EXPECT_EQ(JobDigest(again), JobDigest(job));
@@ -258,6 +262,16 @@ TEST_F(JobSettingsTest, WhatFtrlDoesNotFollowIsSaid) {
   const Job job = Good({"model.wide_schedule.warmup_steps=9"});
   EXPECT_THAT(job.warnings, ElementsAre("model.wide_schedule is ignored: the learning rate of "
                                         "ftrl follows no schedule"));
+  const std::vector<std::string> watched = {"data.validation_share=0.1", "train.epochs=3",
+                                            "train.plateau.patience=2"};
+  EXPECT_THAT(Good(watched).warnings,
+              ElementsAre(HasSubstr("train.plateau does not move the learning rate of \"wide\"")));
+  std::vector<std::string> linear = watched;
+  linear.push_back("model.type=logistic");
+  EXPECT_THAT(Good(linear).warnings, Contains(HasSubstr("rate of \"wide\", \"dense\":")));
+  std::vector<std::string> other = watched;
+  other.push_back("model.wide_optimizer.kind=adagrad");
+  EXPECT_THAT(Good(other).warnings, ElementsAre());
 }
 
 TEST_F(JobSettingsTest, PenaltiesAndClippingArePrintedOnlyWhereTheyAre) {

@@ -1,5 +1,4 @@
 // Job files: what they become.
-#include "common/job/job.h"
 #include "common/base/byte_count.h"
 #include "common/base/show_number.h"
 
@@ -8,7 +7,19 @@
 
 #include <algorithm>
 
+#include "common/base/shard_map.h"
+#include "common/job/activation.h"
 #include "common/job/eval_sets.h"
+#include "common/job/job_facts.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/recipes/recipe_record.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {
@@ -122,7 +133,7 @@ TEST(JobTest, WhatFollowsFromEvaluationsIsReadPrintedAndResolved) {
             "train.early_stop.patience=3", "train.early_stop.set=late",
             "train.early_stop.min_delta=0.001", "train.plateau.patience=2",
             "train.plateau.factor=0.5", "checkpoint.every_epochs=2", "checkpoint.keep_best=false"});
-  EXPECT_THAT(job.warnings, ElementsAre());
+  EXPECT_THAT(job.warnings, ElementsAre(HasSubstr("train.plateau does not move")));
   const Job again = Good({}, PrintJob(job));
   EXPECT_EQ(PrintJob(again), PrintJob(job));
   EXPECT_EQ(again.train.early_stop, job.train.early_stop);
@@ -235,6 +246,29 @@ TEST(JobTest, BytesAreNumbersOrTexts) {
   }
 }
 
+// What makes the logit right from features begins at 0, and moves as the weights of keys beside it
+// do where nothing else is dense.
+TEST(JobTest, ALinearPartBeginsAtZero) {
+  const auto init_of = [](const Job& job, const std::string& name) {
+    const auto layer = std::ranges::find(job.model.layers, name, &LayerSpec::name);
+    return layer == job.model.layers.end() ? "no layer" : layer->words.at("init");
+  };
+  for (const char* type : {"wide_deep", "deepfm", "nfm", "xdeepfm", "fibinet", "fm", "logistic"}) {
+    const Job job = Good({std::string("model.type=") + type, "model.dense_init=he_normal"});
+    EXPECT_EQ(init_of(job, "wide_numeric"), "zeros") << type;
+    EXPECT_EQ(JobDigest(Good({}, PrintJob(job))), JobDigest(job)) << type;
+  }
+  EXPECT_EQ(init_of(Good({"model.type=mlp", "model.hidden=[]"}), "logit"), "zeros");
+  EXPECT_EQ(init_of(Good({"model.type=mlp"}), "logit"), "xavier_uniform");
+  for (const char* type : {"fm", "logistic"}) {
+    const std::string word = std::string("model.type=") + type;
+    EXPECT_EQ(Good({word}).tables.back().optimizer, ModelRecipe::LinearOptimizer());
+    const OptimizerSpec own =
+        Good({word, "model.dense_optimizer.kind=adam"}).tables.back().optimizer;
+    EXPECT_EQ(own.record->kind, OptimizerKind::kAdam);
+  }
+}
+
 TEST(JobTest, RecipesGiveTheirGraphs) {
   EXPECT_THAT(LayerNames(Good({})),
               ElementsAre("wide", "numeric", "wide_numeric", "wide_sum", "wide_bias", "embedding",
@@ -253,11 +287,17 @@ TEST(JobTest, RecipesGiveTheirGraphs) {
               ElementsAre("embedding", "dot", "logit"));
   EXPECT_THAT(LayerNames(Good({"model.type=logistic"})),
               ElementsAre("wide", "numeric", "wide_numeric", "wide_sum", "wide_bias"));
+  for (const RecipeRecord& recipe : Recipes()) {
+    if (recipe.Find("classes") == nullptr || recipe.Find("history") != nullptr) continue;
+    const Job classes = Good({"model.type=" + recipe.word, "model.classes=3"});
+    EXPECT_EQ(classes.model.loss, LossKind::kSoftmax) << recipe.word;
+    EXPECT_EQ(LabelsOf(classes).front().num_classes, 3u) << recipe.word;
+  }
   const Job mlp = Good({"model.type=mlp", "model.classes=10"});
   EXPECT_THAT(LayerNames(mlp), ElementsAre("numeric", "hidden1", "hidden2", "logit"));
   EXPECT_EQ(mlp.model.loss, LossKind::kSoftmax);
-  EXPECT_EQ(NumClasses(mlp), 10u);
-  EXPECT_EQ(NumClasses(Good({})), 2u);
+  EXPECT_EQ(LabelsOf(mlp).front().num_classes, 10u);
+  EXPECT_EQ(LabelsOf(Good({})).front().num_classes, 2u);
   EXPECT_EQ(mlp.tables.size(), 1u);
   EXPECT_EQ(Good({"model.dense_optimizer.kind=lamb"}).tables.back().shard_by, ShardBy::kGroup);
 }

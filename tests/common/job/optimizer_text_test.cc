@@ -5,7 +5,10 @@
 #include <set>
 #include <string>
 
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizer_settings.h"
 #include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {
@@ -30,7 +33,7 @@ TEST(OptimizerTextTest, EveryKindHasANameAndItsDefaults) {
     const bool is_default = std::string(record.name) == "adam";  // Then the place's rate counts.
     const OptimizerSpec spec = Dense(R"({"kind": ")" + std::string(record.name) + "\"}");
     OptimizerSpec expected = DefaultsOf(record.kind);
-    if (is_default) expected.learning_rate = 3.5e-4f;
+    if (is_default) expected.learning_rate = 2e-3f;
     EXPECT_EQ(spec, expected);
   }
 }
@@ -63,9 +66,9 @@ TEST(OptimizerTextTest, WhatTheKindHasNotIsWarnedOfAndLeavesNoTrace) {
 
 // What is not written comes from the place while the kind is that of the place.
 TEST(OptimizerTextTest, MissingSettingsComeFromThePlace) {
-  EXPECT_EQ(Dense("{}").kind, OptimizerKind::kAdam);
-  EXPECT_EQ(Dense("{}").learning_rate, 3.5e-4f);
-  EXPECT_EQ(Dense(R"({"beta1": 0.5})").learning_rate, 3.5e-4f);
+  EXPECT_EQ(Dense("{}").record->kind, OptimizerKind::kAdam);
+  EXPECT_EQ(Dense("{}").learning_rate, 2e-3f);
+  EXPECT_EQ(Dense(R"({"beta1": 0.5})").learning_rate, 2e-3f);
   EXPECT_EQ(Dense(R"({"kind": "adamw"})").learning_rate, OptimizerSettings().learning_rate);
 }
 

@@ -3,7 +3,9 @@
 #include <cstdio>
 #include <string_view>
 
+#include "common/job/job_registry.h"
 #include "common/job/text/job_sections.h"
+#include "common/job/text/job_text.h"
 #include "tests/common/job/setting_reference.h"
 
 int main(int argc, char** argv) {

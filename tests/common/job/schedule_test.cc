@@ -1,5 +1,8 @@
 // Schedules of learning rates against their formulas.
 #include "common/job/schedule.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
 
 #include <gtest/gtest.h>
 

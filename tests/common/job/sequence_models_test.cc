@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {

@@ -46,6 +46,20 @@ void ListSections(const Section& section, std::vector<const Section*>* list) {
   }
 }
 
+// What a job may go on with otherwise, section by section.
+std::string ListMayChange(const std::vector<const Section*>& sections) {
+  std::string text;
+  for (const Section* section : sections) {
+    std::string keys;
+    for (const Setting& setting : section->settings) {
+      if (setting.on_resume != OnResume::kMayChange) continue;
+      keys += (keys.empty() ? "`" : ", `") + setting.key + "`";
+    }
+    if (!keys.empty()) text += "| " + section->title + " | " + keys + " |\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string PrintSettingReference(const Section& whole) {
@@ -64,7 +78,12 @@ std::string PrintSettingReference(const Section& whole) {
     text += section->appendix;
   }
   return text + "\n### Expert settings\n\nThe defaults are good for nearly every job.\n\n" + kHead +
-         expert;
+         expert +
+         "\n### Settings that may change\n\nOn the way from a checkpoint, under "
+         "`--resume=changed`, with all that stands below them. Beside these a resume asks for "
+         "nothing of how often is evaluated and saved, of the cluster's timings, and of epochs.\n\n"
+         "| of | settings |\n|---|---|\n" +
+         ListMayChange(sections);
 }
 
 std::string PrintLayerReference(const LayerRegistry& layers) {

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {

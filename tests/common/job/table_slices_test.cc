@@ -6,6 +6,8 @@
 
 #include <map>
 
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
 #include "tests/common/job/job_samples.h"
 
 namespace hdps {
@@ -161,6 +163,23 @@ TEST(DatasetStrategyTest, TuplesAreOfTheModesThatCutLayers) {
   EXPECT_NE(JobDigest(job), JobDigest(Good(four)));
   EXPECT_THAT(Bad(with("[[2,2]]")), HasSubstr("[2, 2] cuts two axes of one input"));
   EXPECT_THAT(Bad(with("[[1,2]]")), HasSubstr("2 parts for 4 workers"));
+}
+
+TEST(TableSlicesTest, TablesTimesShardsFitARequest) {
+  std::string tables, layers, inputs;
+  for (int t = 0; t < 70; ++t) {
+    const std::string comma = t == 0 ? "" : ",", number = std::to_string(t);
+    tables += comma + "{\"name\":\"t" + number + "\",\"dim\":4}";
+    layers +=
+        "{\"name\":\"e" + number + "\",\"kind\":\"embedding\",\"table\":\"t" + number + "\"},";
+    inputs += comma + "\"e" + number + "\"";
+  }
+  const std::string model = "model={\"type\":\"graph\",\"tables\":[" + tables + "],\"layers\":[" +
+                            layers + "{\"name\":\"all\",\"kind\":\"concat\",\"inputs\":[" + inputs +
+                            "]},{\"name\":\"logit\",\"inputs\":[\"all\"],\"units\":1}]}";
+  EXPECT_THAT(Bad({model, "cluster.shards=65536"}),
+              ::testing::AllOf(HasSubstr("cluster.shards: 65536 is too many for 71 tables"),
+                               HasSubstr("at most 32768")));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ Examples RandomExamples(uint64_t seed, size_t count, bool weighted, uint64_t gro
   Random random(seed);
   Examples examples(count);
   for (ScoredExample& example : examples) {
-    example.score = static_cast<float>(random.Below(16)) / 16;  // Many are equal.
+    example.score = static_cast<float>(random.Below(16)) / 2 - 4;  // Logits; many are equal.
     example.label = random.Below(3) == 0 ? 1.0f : 0.0f;
     if (weighted) example.weight = static_cast<float>(random.Below(5)) / 2;  // Some are 0.
     example.group = random.Below(groups);
@@ -59,6 +59,8 @@ double Tell(const Examples& examples, const std::string& word,
 // ---- The definitions.
 
 double W(const ScoredExample& e) { return double{e.weight}; }
+
+double P(const ScoredExample& e) { return 1 / (1 + std::exp(-double{e.score})); }
 
 double PlainAuc(const Examples& examples) {
   double won = 0, pairs = 0;
@@ -94,16 +96,13 @@ double Mean(const Examples& examples, const std::function<double(const ScoredExa
 }
 
 double PlainLogloss(const Examples& examples) {
-  return Mean(examples, [](const ScoredExample& e) {
-    const double p = std::clamp(double{e.score}, 1e-7, 1 - 1e-7);
-    return -std::log(e.label == 1 ? p : 1 - p);
-  });
+  return Mean(examples,
+              [](const ScoredExample& e) { return -std::log(e.label == 1 ? P(e) : 1 - P(e)); });
 }
 
 double PlainCalibration(const Examples& examples) {
   const double observed = Mean(examples, [](const auto& e) { return double{e.label}; });
-  return observed > 0 ? Mean(examples, [](const auto& e) { return double{e.score}; }) / observed
-                      : kNan;
+  return observed > 0 ? Mean(examples, P) / observed : kNan;
 }
 
 double PlainCalibrationError(const Examples& examples) {
@@ -111,14 +110,14 @@ double PlainCalibrationError(const Examples& examples) {
   for (int bin = 0; bin < 10; ++bin) {
     Examples here;
     for (const auto& e : examples) {
-      if (std::min(static_cast<int>(e.score * 10), 9) == bin) here.push_back(e);
+      if (std::min(static_cast<int>(P(e) * 10), 9) == bin) here.push_back(e);
     }
     double weight = 0;
     for (const auto& e : here) weight += W(e);
     all += weight;
     if (weight == 0) continue;
-    sum += weight * std::fabs(Mean(here, [](const auto& e) { return double{e.label}; }) -
-                              Mean(here, [](const auto& e) { return double{e.score}; }));
+    sum += weight *
+           std::fabs(Mean(here, [](const auto& e) { return double{e.label}; }) - Mean(here, P));
   }
   return all > 0 ? sum / all : kNan;
 }
@@ -160,7 +159,8 @@ size_t PlaceOf(const Examples& group, const ScoredExample& positive, size_t numb
   return place;
 }
 
-double PlainTop(const Examples& examples, size_t k, bool ndcg) {
+double PlainTop(Examples examples, size_t k, bool ndcg) {
+  std::erase_if(examples, [](const auto& e) { return e.weight == 0; });
   double sum = 0, all = 0;
   for (const auto& [group, of_group] : ByGroup(examples)) {
     double gained = 0, best = 0, weight = 0;
@@ -196,7 +196,7 @@ TEST(MetricsTest, AllAreTheirDefinitions) {
       {"pr_auc", PlainAveragePrecision},
       {"accuracy",
        [](const Examples& all) {
-         return Mean(all, [](const auto& e) { return (e.score >= 0.5f) == (e.label == 1); });
+         return Mean(all, [](const auto& e) { return (P(e) >= 0.5) == (e.label == 1); });
        }},
       {"calibration", PlainCalibration},
       {"ece", PlainCalibrationError},
@@ -217,6 +217,27 @@ TEST(MetricsTest, AllAreTheirDefinitions) {
                   word + ", seed " + std::to_string(seed));
     }
   }
+}
+
+// Without weights AUC is a division of two whole numbers.
+TEST(MetricsTest, AucIsExactOverTenThousandScores) {
+  Random random(7);
+  for (const uint64_t distinct : {3, 900, 1000000}) {
+    Examples examples(10000);
+    for (ScoredExample& example : examples) {
+      example.score = static_cast<float>(random.Below(distinct)) / static_cast<float>(distinct);
+      example.label = random.Below(3) == 0 ? 1.0f : 0.0f;
+    }
+    EXPECT_EQ(Tell(examples, "auc"), PlainAuc(examples)) << distinct << " different scores";
+  }
+  const float infinity = std::numeric_limits<float>::infinity();
+  const auto scored = [](float score, float label) {
+    return ScoredExample{.score = score, .label = label};
+  };
+  EXPECT_EQ(Tell({scored(1, 0), scored(2, 0), scored(3, 1), scored(4, 1)}, "auc"), 1);
+  EXPECT_EQ(Tell({scored(4, 0), scored(3, 0), scored(2, 1), scored(1, 1)}, "auc"), 0);
+  EXPECT_EQ(Tell({scored(-infinity, 0), scored(0, 0), scored(0, 1), scored(infinity, 1)}, "auc"),
+            0.875);
 }
 
 TEST(MetricsTest, NumbersAreTheirDefinitions) {
@@ -280,18 +301,46 @@ TEST(MetricsTest, WhatIsUndefinedSaysWhy) {
   EXPECT_EQ(FindFigure(told->figures, "ece"), nullptr);
 }
 
-TEST(MetricsTest, WordsAreKnownOrNot) {
-  for (const char* good : {"auc", "hr@1", "ndcg@100", "normalized_entropy"}) {
-    EXPECT_TRUE(IsMetric(good)) << good;
+// An example of weight 0 is as if it were not there: in a ranking it takes no place.
+TEST(MetricsTest, ExamplesOfWeightZeroTakeNoPlace) {
+  const TaskMetrics metrics{
+      "",
+      ScoreKind::kProbability,
+      {"auc", "logloss", "pr_auc", "ece", "group_auc", "hr@1", "hr@3", "ndcg@3"}};
+  const auto files = NewMemoryFileSystem();
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Examples examples = RandomExamples(seed, 60, true, 8);
+    Examples without = examples;
+    std::erase_if(without, [](const auto& e) { return e.weight == 0; });
+    ASSERT_LT(without.size(), examples.size());
+    // Nor is it an error that its score is no number.
+    for (auto& e : examples) {
+      if (e.weight == 0 && seed % 2 == 0) e.score = std::numeric_limits<float>::quiet_NaN();
+    }
+    const auto told = Tell(examples, metrics, *files), wanted = Tell(without, metrics, *files);
+    ASSERT_TRUE(told.ok() && wanted.ok());
+    EXPECT_EQ(told->figures, wanted->figures) << seed;
   }
-  for (const char* bad : {"", "AUC", "hr", "hr@", "hr@0", "hr@x", "hr@-1", "auc@3", "hr@1000000"}) {
-    EXPECT_FALSE(IsMetric(bad)) << bad;
+}
+
+TEST(MetricsTest, NoWeightIsAReason) {
+  const auto files = NewMemoryFileSystem();
+  const TaskMetrics metrics{"", ScoreKind::kProbability, {"auc", "logloss"}};
+  Examples examples = RandomExamples(1, 30, false, 3);
+  size_t negatives = 0;
+  for (auto& e : examples) e.weight = e.label == 1 ? 0 : 1, negatives += e.label == 1 ? 0 : 1;
+  auto told = Tell(examples, metrics, *files);
+  ASSERT_TRUE(told.ok());
+  EXPECT_EQ(told->figures[0].about,
+            "all " + std::to_string(negatives) + " labels with a weight are 0");
+  EXPECT_TRUE(std::isfinite(told->figures[1].value));
+  for (auto& e : examples) e.weight = 0;
+  told = Tell(examples, metrics, *files);
+  ASSERT_TRUE(told.ok());
+  for (const Figure& figure : told->figures) {
+    EXPECT_TRUE(std::isnan(figure.value));
+    EXPECT_EQ(figure.about, "all 30 weights are 0") << figure.word;
   }
-  EXPECT_TRUE(HigherIsBetter("auc"));
-  EXPECT_TRUE(HigherIsBetter("click.hr@3"));
-  EXPECT_FALSE(HigherIsBetter("logloss"));
-  EXPECT_FALSE(HigherIsBetter("buy.rmse"));
-  EXPECT_NE(WhyNoMetric("aux").find("did you mean \"auc\""), std::string::npos);
 }
 
 uint64_t PeakBytes() {
@@ -320,8 +369,9 @@ TEST(MetricsTest, TenMillionScoresTakeBoundedMemory) {
   std::vector<Key> groups(kPiece);
   for (size_t done = 0; done < kExamples; done += kPiece) {
     for (size_t i = 0; i < kPiece; ++i) {
-      scores[i] = static_cast<float>(random.Unit());
-      labels[i] = random.Unit() < double{scores[i]} ? 1.0f : 0.0f;
+      const double probability = random.Unit();
+      scores[i] = static_cast<float>(std::log(probability / (1 - probability)));
+      labels[i] = random.Unit() < probability ? 1.0f : 0.0f;
       groups[i] = random.Below(100'000);
     }
     ASSERT_TRUE(book.Add(scores, labels, {}, groups).ok());

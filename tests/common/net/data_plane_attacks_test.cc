@@ -1,12 +1,17 @@
-// The authenticated data plane under attack: by someone in the middle, and by strangers.
+// The data plane of jobs with keys under attack: by someone in the middle, and by strangers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstdio>
+#include <functional>
 #include <list>
 #include <memory>
+#include <mutex>
+#include <utility>
 
+#include "common/net/zmq/data_session.h"
+#include "common/net/zmq/parts.h"
 #include "tests/common/net/data_plane_of_a_job.h"
 
 namespace hdps {
@@ -16,15 +21,15 @@ using Message = MessageProxy::Message;
 
 struct Harm {
   const char* part;
-  size_t index;  // Of the part, from the end: 0 is the seal.
+  size_t index;  // Of the part, from the end: 0 is the tag.
   size_t byte;
 };
 
 // Each way, one bit of each part of a frame.
 TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
   constexpr Harm kHarms[] = {
-      {"session of the seal", 0, 7}, {"counter", 0, 8},  {"tag", 0, 31},   {"section", 1, 500},
-      {"another section", 2, 0},     {"envelope", 3, 0}, {"header", 4, 30}};
+      {"session of the tag", 0, 7}, {"counter", 0, 8},  {"tag", 0, 31},   {"section", 1, 500},
+      {"another section", 2, 0},    {"envelope", 3, 0}, {"header", 4, 30}};
   struct Middle {
     std::atomic<const Harm*> harm = nullptr;
     std::atomic<bool> to_listener = false;
@@ -70,6 +75,154 @@ TEST_F(DataPlaneOfAJob, ABitThatChangesOnTheWayIsNoticed) {
       "[ measured ] data plane: a bit of each of %zu parts changed, each way: refused, "
       "counted, logged once an end\n",
       std::size(kHarms));
+}
+
+// ---- What is said.
+
+// What the middle of a connection sees of a frame with these texts in its sections, both ways.
+std::string Overheard(Transport& listener, Transport& dialer, const MessageProxy& middle,
+                      const std::vector<std::string>& texts) {
+  Frame frame = EncodeMessage(Probe()), back = EncodeMessage(ProbeAck());
+  for (const std::string& text : texts) {
+    frame.sections.push_back(Buffer::CopyOf(std::as_bytes(std::span(text))));
+  }
+  back.sections = frame.sections;
+  bool heard = false, answered = false;
+  for (int turn = 0; turn < 400 && !answered; ++turn) {
+    PeerId from;
+    Frame got;
+    dialer.Send(kServerPeer, frame);
+    if (listener.Receive(10, &from, &got)) {
+      heard = true;
+      listener.Send(from, back);
+    }
+    answered = dialer.Receive(10, &from, &got) && heard;
+  }
+  EXPECT_TRUE(answered);
+  return middle.overheard();
+}
+
+TEST_F(DataPlaneOfAJob, AnEavesdropperSeesNoRow) {
+  const std::vector<std::string> texts = {"a short section, as keys of rows are",
+                                          std::string(100'000, 'r') + "ow 17 of the table"};
+  const std::string signs[] = {texts[0], "rrrrrrrr", "ow 17 of the table",
+                               std::string("HDPS\4\0", 6)};
+  const auto pass = [](bool, Message message) { return std::vector<Message>{std::move(message)}; };
+  ListenBehind(pass);
+  const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
+  const std::string sealed = Overheard(*server_, *worker, *middle_, texts);
+  EXPECT_GT(sealed.size(), 200'000u) << "both ways went by the middle";
+  for (const std::string& sign : signs) EXPECT_EQ(Count(sealed, sign), 0u) << sign;
+  // Whoever listens in where there are no keys sees all of them.
+  const auto plain = NewTransport(kServerPeer, nullptr), other = NewTransport(kWorkerPeer, nullptr);
+  const Result<std::string> address = plain->Listen("tcp://127.0.0.1:0");
+  ASSERT_TRUE(address.ok());
+  const MessageProxy middle(ParseAddress(*address)->port, pass);
+  ASSERT_TRUE(other->Connect(kServerPeer, "tcp://127.0.0.1:" + std::to_string(middle.port())).ok());
+  const std::string open = Overheard(*plain, *other, middle, texts);
+  for (const std::string& sign : signs) EXPECT_GE(Count(open, sign), 2u) << sign;
+}
+
+// ---- Frames that were sent, and come in another way.
+
+// Both ends of one session, and a frame that was sealed by one of them.
+struct SessionEnds {
+  explicit SessionEnds(uint64_t session = 7)
+      : grant{session, OwnAead(), SecretKey::Drawn(), SecretKey::Drawn()} {}
+  static Message Parts(const std::vector<zmq::message_t>& parts) {
+    Message copies;
+    for (const zmq::message_t& part : parts) copies.push_back(part.to_string());
+    return copies;
+  }
+  static bool Accepts(DataSession& end, const Message& message) {
+    std::vector<zmq::message_t> parts;
+    for (const std::string& part : message) parts.emplace_back(part.data(), part.size());
+    return end.Open(&parts, 0);
+  }
+  Message FromDialer(uint64_t number = 5) {
+    std::vector<zmq::message_t> parts = PartsOf(Numbered(number), {});
+    dialer.Seal(&parts);
+    return Parts(parts);
+  }
+  SessionGrant grant;
+  DataSession dialer = DataSession::OfDialer(grant), listener = DataSession::OfListener(grant);
+};
+
+TEST(SealedMessages, AreTakenAsTheyWereSentAndInNoOtherWay) {
+  SessionEnds ends, others(8), same_number(7);
+  const Message sent = ends.FromDialer(), next = ends.FromDialer(), last = ends.FromDialer();
+  const Message of_others = others.FromDialer(), elsewhere = same_number.FromDialer();
+  struct Attack {
+    const char* name;
+    std::function<void(Message&)> change;
+  };
+  const Attack attacks[] = {
+      {"without its tag", [](Message& m) { m.pop_back(); }},
+      {"its tag alone", [](Message& m) { m = {m.back()}; }},
+      {"nothing", [](Message& m) { m = {}; }},
+      {"without a part", [](Message& m) { m.erase(m.begin() + 2); }},
+      {"with a part twice", [](Message& m) { m.insert(m.begin() + 2, m[2]); }},
+      {"with an empty part more", [](Message& m) { m.insert(m.begin(), ""); }},
+      {"parts swapped", [](Message& m) { std::swap(m[3], m[4]); }},
+      {"a part cut", [](Message& m) { m[3].pop_back(); }},
+      {"a part longer", [](Message& m) { m[3] += '\0'; }},
+      {"a boundary moved", [](Message& m) { m[4] = m[3].back() + m[4], m[3].pop_back(); }},
+      {"the tag of the next", [&](Message& m) { m.back() = next.back(); }},
+      {"the parts of the next", [&](Message& m) { m = next, m.back() = sent.back(); }},
+      {"another session's", [&](Message& m) { m = of_others; }},
+      {"another session's under this one's number",
+       [&](Message& m) { m = of_others, m.back().replace(0, 8, sent.back(), 0, 8); }},
+      {"another listener's session of that number", [&](Message& m) { m = elsewhere; }}};
+  for (const Attack& attack : attacks) {
+    Message message = sent;
+    attack.change(message);
+    EXPECT_FALSE(SessionEnds::Accepts(ends.listener, message)) << attack.name;
+  }
+  EXPECT_FALSE(SessionEnds::Accepts(ends.dialer, sent)) << "reflected";
+  EXPECT_TRUE(SessionEnds::Accepts(ends.listener, sent)) << "as it was sent";
+  EXPECT_FALSE(SessionEnds::Accepts(ends.listener, sent)) << "repeated";
+  EXPECT_TRUE(SessionEnds::Accepts(ends.listener, last));
+  EXPECT_FALSE(SessionEnds::Accepts(ends.listener, next)) << "overtaken";
+}
+
+TEST(SealedMessages, LeaveTheFrameOfTheSenderAsItIs) {
+  SessionEnds ends;
+  const Frame frame = Numbered(5), like = Numbered(5);
+  std::vector<zmq::message_t> parts = PartsOf(frame, {}), again = PartsOf(frame, {});
+  ends.dialer.Seal(&parts);
+  EXPECT_TRUE(Same(frame, like)) << "its sections may be on their way elsewhere";
+  ends.dialer.Seal(&again);
+  EXPECT_NE(SessionEnds::Parts(parts), SessionEnds::Parts(again)) << "no two are sealed alike";
+}
+
+TEST_F(DataPlaneOfAJob, WhatIsReflectedOrCutOnItsWayIsRefused) {
+  struct Middle {
+    std::atomic<int> trick = 0;
+    std::mutex mutex;
+    Message held;
+  };
+  const auto middle = std::make_shared<Middle>();
+  ListenBehind([middle](bool to, Message message) -> std::vector<Message> {
+    const std::lock_guard lock(middle->mutex);
+    if (middle->trick == 1 && to) middle->held = message;
+    if (middle->trick == 2 && !to) return {std::exchange(middle->held, {})};  // In place of it.
+    if (middle->trick == 3 && to) message.erase(message.end() - 2);
+    return {std::move(message)};
+  });
+  const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
+  ASSERT_TRUE(Talk(*worker));
+  Heard(*server_, *worker, 10);  // What it said more than once.
+  middle->trick = 1;
+  worker->Send(kServerPeer, Numbered(1));
+  EXPECT_THAT(Heard(*server_, *worker), testing::ElementsAre(1));
+  middle->trick = 2;
+  server_->Send(kWorkerPeer, Numbered(2, EncodeMessage(ProbeAck())));
+  EXPECT_TRUE(Await(*worker, [&] { return worker->counters().frames_refused == 1; }));
+  middle->trick = 3;
+  worker->Send(kServerPeer, Numbered(5));
+  EXPECT_TRUE(Await(*worker, [&] { return server_->counters().frames_refused == 1; }));
+  middle->trick = 0;
+  EXPECT_TRUE(Talk(*worker));
 }
 
 TEST_F(DataPlaneOfAJob, RepeatedAndOvertakenFramesAreRefused) {
@@ -148,7 +301,7 @@ TEST_F(DataPlaneOfAJob, AStrangerAtThePortForDataIsNotHeard) {
   testing::internal::CaptureStderr();
   Frame frame = EncodeMessage(Probe());
   frame.header.sender = kWorkerPeer.value;
-  SealFrame(frame);
+  ChecksumFrame(frame);
   std::list<RawPeer> strangers;
   for (const std::string& id : {RoutingIdFor(kWorkerPeer), std::string("s-12345"), std::string()}) {
     RawPeer& stranger = strangers.emplace_back("tcp://127.0.0.1:" + std::to_string(DataPort()));

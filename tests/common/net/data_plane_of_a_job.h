@@ -1,4 +1,4 @@
-// One job's keys, a listener with an authenticated data plane, and who may stand before it.
+// One job's keys, a listener with a port for data, and who may stand before it.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "common/net/address.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
 #include "tests/common/net/keys_of_a_job.h"
 #include "tests/common/net/message_proxy.h"
 #include "tests/common/net/zmq_peer.h"
@@ -51,7 +53,7 @@ inline size_t Count(const std::string& text, const std::string& what) {
 class DataPlaneOfAJob : public KeysOfAJob {
  protected:
   DataPlaneOfAJob() {
-    options_.data_plane = DataPlane::kAuthenticated;
+    options_.data_port = true;
     options_.shared_bytes_per_peer = 0;
   }
   // A listener, and someone in the middle of its data port.
@@ -93,7 +95,7 @@ class DataPlaneOfAJob : public KeysOfAJob {
     waits.join();
   }
 
-  std::string direct_;
+  std::string direct_;  // Its address without the one in the middle.
   std::unique_ptr<MessageProxy> middle_;
 };
 

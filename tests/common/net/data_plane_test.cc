@@ -1,4 +1,4 @@
-// The authenticated data plane: frames, sessions, keys and ports.
+// The data plane of jobs with keys: frames, sessions, keys and ports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -129,7 +129,7 @@ TEST_F(DataPlaneOfAJob, EitherEndMayStartAgain) {
   Listen();
   auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker));
-  worker = Dial(PeerId{201}, Folder(KeyRole::kWorker));
+  worker = Dial(NamedPeer(201), Folder(KeyRole::kWorker));
   ASSERT_TRUE(Talk(*worker)) << "another worker";
   ASSERT_TRUE(worker->Connect(kServerPeer, address_).ok());
   worker->HangUp(kServerPeer);
@@ -150,7 +150,7 @@ TEST_F(DataPlaneOfAJob, PortsAreChosenNamedAndMayBeTaken) {
   ASSERT_TRUE(first.ok());
   EXPECT_NE(first->port, first->data_port);
   const auto listen = [&](const std::string& at) {
-    const auto other = NewTransport(PeerId{101}, Folder(KeyRole::kServer));
+    const auto other = NewTransport(NamedPeer(101), Folder(KeyRole::kServer));
     const Result<std::string> address = other->Listen(at);
     return address.ok() ? *address : address.status().message();
   };
@@ -165,9 +165,10 @@ TEST_F(DataPlaneOfAJob, PortsAreChosenNamedAndMayBeTaken) {
   if (first->port < kPortMax && first->data_port == first->port + 1) {
     EXPECT_EQ(listen(first->Endpoint(first->port)), address_);
   }
-  options_.data_plane = DataPlane::kCurve;
+  options_.data_port = false;
   EXPECT_THAT(listen("tcp://127.0.0.1:0"), Not(HasSubstr("+")));
-  EXPECT_THAT(listen("tcp://127.0.0.1:0+5001"), HasSubstr("--data_plane=authenticated"));
+  EXPECT_THAT(listen("tcp://127.0.0.1:0+5001"),
+              HasSubstr("which servers with --keys=DIR have alone"));
 }
 
 TEST(DataPorts, AreReadAndPrinted) {
@@ -182,13 +183,17 @@ TEST(DataPorts, AreReadAndPrinted) {
   }
 }
 
+SessionGrant GrantOf(uint64_t session) {
+  return {session, AeadKind::kAes256Gcm, SecretKey::Drawn(), SecretKey::Drawn()};
+}
+
 // As where a firewall lets members in at the first port alone.
 TEST(DataPorts, OneThatDoesNotAnswerIsToldOnce) {
   zmq::context_t context;
   const TransportOptions options;
   DataLink link(context, options, "tcp://127.0.0.1:1");
   link.Tend(0);
-  link.OnAnswer(SessionGrantFrame({7, {}, {}}));
+  link.OnAnswer(SessionGrantFrame(GrantOf(7)));
   const auto said_at = [&](int64_t ms) {
     testing::internal::CaptureStderr();
     link.Tend(ms);
@@ -202,32 +207,82 @@ TEST(DataPorts, OneThatDoesNotAnswerIsToldOnce) {
 
 // ---- Sessions.
 
+// Else its counters would begin again under keys that have sealed other frames.
+TEST(DataLinks, BeginNoSessionTwice) {
+  zmq::context_t context;
+  const TransportOptions options;
+  DataLink link(context, options, "tcp://127.0.0.1:1");
+  const SessionGrant first = GrantOf(7);
+  link.OnAnswer(SessionGrantFrame(first));
+  EXPECT_TRUE(link.has_session());
+  link.OnAnswer(SessionGrantFrame(first));
+  EXPECT_TRUE(link.has_session()) << "told again of the one it is in";
+  link.OnAnswer(SessionEndedFrame());
+  EXPECT_FALSE(link.has_session());
+  testing::internal::CaptureStderr();
+  link.OnAnswer(SessionGrantFrame(first));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("has ended"));
+  EXPECT_FALSE(link.has_session());
+  link.OnAnswer(SessionGrantFrame(GrantOf(8)));
+  EXPECT_TRUE(link.has_session());
+}
+
+TEST(SessionGrants, TravelWholeAndAreWiped) {
+  for (const AeadKind kind : {AeadKind::kAes256Gcm, AeadKind::kChaCha20Poly1305}) {
+    const SessionGrant grant{9, kind, SecretKey::Drawn(), SecretKey::Drawn()};
+    Frame frame = SessionGrantFrame(grant);
+    frame.envelope = Buffer::CopyOf(frame.envelope.bytes());  // As it arrives.
+    const std::optional<SessionGrant> read = GrantIn(frame);
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->session, 9u);
+    EXPECT_EQ(read->aead, kind);
+    EXPECT_TRUE(std::ranges::equal(read->to_listener.bytes(), grant.to_listener.bytes()));
+    EXPECT_TRUE(std::ranges::equal(read->to_dialer.bytes(), grant.to_dialer.bytes()));
+    WipeGrant(frame);
+    EXPECT_TRUE(std::ranges::all_of(frame.envelope.bytes(),
+                                    [](std::byte byte) { return byte == std::byte{0}; }));
+  }
+  Frame unknown = SessionGrantFrame(GrantOf(9));
+  std::vector<std::byte> bytes(unknown.envelope.bytes().begin(), unknown.envelope.bytes().end());
+  bytes[8] = std::byte{2};
+  unknown.envelope = Buffer::CopyOf(bytes);
+  EXPECT_FALSE(GrantIn(unknown).has_value()) << "an AEAD that there is none of";
+}
+
+TEST(SessionGrants, AesWhereBothEndsHaveIt) {
+  EXPECT_EQ(AeadFor(SessionRequestFrame(AeadKind::kAes256Gcm)), OwnAead());
+  EXPECT_EQ(AeadFor(SessionRequestFrame(AeadKind::kChaCha20Poly1305)), AeadKind::kChaCha20Poly1305);
+  Frame strange = SessionRequestFrame(AeadKind::kAes256Gcm);
+  strange.envelope = {};
+  EXPECT_EQ(AeadFor(strange), AeadKind::kChaCha20Poly1305);
+}
+
 TEST_F(DataPlaneOfAJob, SessionsAreBoundedAndBelongToOneCallerAndKey) {
   const auto keys = Folder(KeyRole::kServer);
   DataSessions held(3);
   const std::string key = Named("worker").public_key, own = Named("server").public_key;
   std::optional<CallerId> ended;
   const auto grant = [&](const CallerId& caller, const std::string& by) {
-    return held.Grant(caller, by, own, &ended).session;
+    return held.Grant(caller, by, own, OwnAead(), &ended).session;
   };
   std::set<uint64_t> sessions;
-  for (uint64_t i = 0; i < 3; ++i) sessions.insert(grant({{10 + i}, 5, 1}, key));
+  for (uint64_t i = 0; i < 3; ++i) sessions.insert(grant({{10 + i}, 1}, key));
   EXPECT_EQ(sessions.size(), 3u);
-  EXPECT_TRUE(sessions.contains(grant({{11}, 5, 1}, key))) << "asked again";
-  EXPECT_FALSE(sessions.contains(grant({{11}, 5, 2}, key))) << "dialed anew";
-  EXPECT_FALSE(sessions.contains(grant({{12}, 5, 1}, Named("reader").public_key)));
+  EXPECT_TRUE(sessions.contains(grant({{11}, 1}, key))) << "asked again";
+  EXPECT_FALSE(sessions.contains(grant({{11}, 2}, key))) << "dialed anew";
+  EXPECT_FALSE(sessions.contains(grant({{12}, 1}, Named("reader").public_key)));
   EXPECT_EQ(held.size(), 3u);
   EXPECT_FALSE(ended.has_value());
-  grant({{13}, 5, 1}, key);
+  grant({{13}, 1}, key);
   EXPECT_EQ(held.size(), 3u);
-  EXPECT_EQ(ended, (CallerId{{10}, 5, 1})) << "the most silent";
-  EXPECT_EQ(held.Find({{10}, 5, 1}), nullptr);
-  EXPECT_EQ(held.Find({{11}, 5, 1}), nullptr) << "that of before";
-  EXPECT_NE(held.Find({{11}, 5, 2}), nullptr);
+  EXPECT_EQ(ended, (CallerId{{10}, 1})) << "the most silent";
+  EXPECT_EQ(held.Find({{10}, 1}), nullptr);
+  EXPECT_EQ(held.Find({{11}, 1}), nullptr) << "that of before";
+  EXPECT_NE(held.Find({{11}, 2}), nullptr);
   Revoke("reader");
   ASSERT_TRUE(keys->Refresh(5000));
   held.OnNewKeys(keys->ring());
-  EXPECT_EQ(held.Find({{12}, 5, 1}), nullptr) << "of a revoked key";
+  EXPECT_EQ(held.Find({{12}, 1}), nullptr) << "of a revoked key";
   EXPECT_EQ(held.size(), 2u);
   Rotate("server");
   Revoke("server.1");

@@ -1,11 +1,14 @@
-// The seal of frames: beside libsodium's own construction, and what it notices.
+// The seal of frames: beside libsodium's own AEADs, what it notices, and when keys change.
 #include "common/net/zmq/frame_seal.h"
 
 #include <gtest/gtest.h>
 #include <sodium.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <new>
+#include <optional>
 #include <vector>
 
 #include "common/platform/random.h"
@@ -14,14 +17,11 @@ namespace hdps {
 namespace {
 
 using Parts = std::vector<std::vector<std::byte>>;
+constexpr uint64_t kSession = 5;
 
-std::vector<std::span<const std::byte>> Spans(const Parts& parts) {
-  return {parts.begin(), parts.end()};
-}
-
-SealKey KeyOf(Random& random) {
-  SealKey key;
-  for (std::byte& byte : key) byte = static_cast<std::byte>(random.Next());
+SecretKey KeyFrom(Random& random) {
+  SecretKey key;
+  for (std::byte& byte : key.bytes()) byte = static_cast<std::byte>(random.Next());
   return key;
 }
 
@@ -34,75 +34,130 @@ Parts RandomParts(Random& random) {
   return parts;
 }
 
+struct Sealed {
+  Parts parts;
+  AuthTag tag;
+};
+
+Sealed SealedBy(FrameSealer& sealer, const Parts& parts) {
+  Sealed sealed{parts, {}};
+  std::vector<PartToSeal> places;
+  for (size_t i = 0; i < parts.size(); ++i) places.push_back({parts[i], sealed.parts[i].data()});
+  sealed.tag = sealer.Seal(places);
+  return sealed;
+}
+
+// Nothing: it was refused.
+std::optional<Parts> OpenedBy(FrameOpener& opener, Sealed sealed) {
+  std::vector<std::span<std::byte>> places(sealed.parts.begin(), sealed.parts.end());
+  if (!opener.Open(sealed.tag, places)) return {};
+  return sealed.parts;
+}
+
+class FrameSeal : public testing::TestWithParam<AeadKind> {
+ protected:
+  FrameSealer Sealer(const SecretKey& key, KeyLimits limits = {}) const {
+    return FrameSealer(kSession, GetParam(), key, limits);
+  }
+  FrameOpener Opener(const SecretKey& key) const { return FrameOpener(kSession, GetParam(), key); }
+};
+
 // As the header describes it, in one piece.
-SealTag AsSodiumHasIt(const SealKey& key, uint64_t counter, const Parts& parts) {
-  std::vector<uint8_t> data;
-  const auto add = [&](const void* bytes, size_t size) {
-    data.insert(data.end(), static_cast<const uint8_t*>(bytes),
-                static_cast<const uint8_t*>(bytes) + size);
+Sealed AsSodiumHasIt(AeadKind kind, const SecretKey& key, uint64_t counter, const Parts& parts) {
+  std::vector<uint8_t> beside, plain;
+  const auto add = [](std::vector<uint8_t>& to, const void* bytes, size_t size) {
+    to.insert(to.end(), static_cast<const uint8_t*>(bytes),
+              static_cast<const uint8_t*>(bytes) + size);
   };
   uint64_t number = parts.size();
-  add(&number, sizeof(number));
+  add(beside, &number, sizeof(number));
   for (const auto& part : parts) {
     number = part.size();
-    add(&number, sizeof(number));
+    add(beside, &number, sizeof(number));
+    add(plain, part.data(), part.size());
   }
-  for (const auto& part : parts) add(part.data(), part.size());
-  uint8_t nonce[crypto_aead_chacha20poly1305_ietf_NPUBBYTES] = {};
+  uint8_t nonce[12] = {}, derived[32];
   std::memcpy(nonce + 4, &counter, sizeof(counter));
-  SealTag tag;
+  crypto_kdf_derive_from_key(derived, sizeof(derived), counter >> 32, "hdpsdata",
+                             reinterpret_cast<const uint8_t*>(key.bytes().data()));
+  std::vector<uint8_t> all(plain.size() + 16);
   unsigned long long size = 0;
-  crypto_aead_chacha20poly1305_ietf_encrypt(reinterpret_cast<uint8_t*>(tag.data()), &size, nullptr,
-                                            0, data.data(), data.size(), nullptr, nonce,
-                                            reinterpret_cast<const uint8_t*>(key.data()));
-  EXPECT_EQ(size, tag.size());
-  return tag;
+  const auto encrypt = kind == AeadKind::kAes256Gcm ? crypto_aead_aes256gcm_encrypt
+                                                    : crypto_aead_chacha20poly1305_ietf_encrypt;
+  encrypt(all.data(), &size, plain.data(), plain.size(), beside.data(), beside.size(), nullptr,
+          nonce, derived);
+  EXPECT_EQ(size, all.size());
+  Sealed sealed{parts, {kSession, counter, {}}};
+  size_t at = 0;
+  for (auto& part : sealed.parts) {
+    if (!part.empty()) std::memcpy(part.data(), all.data() + at, part.size());
+    at += part.size();
+  }
+  std::memcpy(sealed.tag.tag.data(), all.data() + at, 16);
+  return sealed;
 }
 
-TEST(FrameSeal, IsTheTagOfLibsodiumsAead) {
+TEST_P(FrameSeal, IsThatOfLibsodium) {
   constexpr int kFrames = 4000;
+  if (GetParam() == AeadKind::kAes256Gcm && OwnAead() != GetParam()) {
+    GTEST_SKIP() << "this machine has no instructions for AES, and libsodium no other";
+  }
   Random random(7);
   for (int i = 0; i < kFrames; ++i) {
-    const SealKey key = KeyOf(random);
+    const SecretKey key = KeyFrom(random);
     const Parts parts = RandomParts(random);
-    const uint64_t counter = random.Next() >> random.Below(64);
-    ASSERT_EQ(TagOf(key, counter, Spans(parts)), AsSodiumHasIt(key, counter, parts)) << i;
+    FrameSealer sealer = Sealer(key, {1 + random.Below(3), 1 << 20});
+    FrameOpener opener = Opener(key);
+    uint64_t last = 0;
+    for (int frame = 0; frame < 4; ++frame) {
+      const Sealed sealed = SealedBy(sealer, parts);
+      ASSERT_GT(sealed.tag.counter, last);
+      last = sealed.tag.counter;
+      const Sealed expected = AsSodiumHasIt(GetParam(), key, last, parts);
+      ASSERT_EQ(sealed.parts, expected.parts) << i;
+      ASSERT_EQ(sealed.tag.tag, expected.tag.tag) << i;
+      ASSERT_EQ(OpenedBy(opener, sealed), parts) << i;
+    }
   }
-  std::printf("[ measured ] seal: %d frames have the tag that libsodium's AEAD gives them\n",
-              kFrames);
+  std::printf("[ measured ] seal: %d frames are sealed as libsodium's AEAD seals them\n",
+              4 * kFrames);
 }
 
-TEST(FrameSeal, EveryBitAndEveryBoundaryCounts) {
+TEST_P(FrameSeal, EveryBitAndEveryBoundaryCounts) {
   Random random(8);
-  const SealKey key = KeyOf(random);
-  Parts parts = {
+  const SecretKey key = KeyFrom(random);
+  const Parts parts = {
       std::vector<std::byte>(64), std::vector<std::byte>(21), {}, std::vector<std::byte>(33)};
-  const FrameSeal seal = FrameSealer(5, key).Seal(Spans(parts));
-  const auto accepted = [&](const SealKey& by, const FrameSeal& shown) {
-    return SealChecker(5, by).Accept(shown, Spans(parts));
+  FrameSealer sealer = Sealer(key);
+  Sealed sealed = SealedBy(sealer, parts);
+  const auto accepted = [&](const SecretKey& by, const Sealed& shown) {
+    FrameOpener opener = Opener(by);
+    return OpenedBy(opener, shown).has_value();
   };
-  ASSERT_TRUE(accepted(key, seal));
+  ASSERT_TRUE(accepted(key, sealed));
   const auto flip = [](std::byte* bytes, size_t bit) {
     bytes[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
   };
-  for (auto& part : parts) {
+  for (auto& part : sealed.parts) {
     for (size_t bit = 0; bit < 8 * part.size(); ++bit) {
       flip(part.data(), bit);
-      EXPECT_FALSE(accepted(key, seal)) << bit;
+      EXPECT_FALSE(accepted(key, sealed)) << bit;
       flip(part.data(), bit);
     }
   }
-  for (size_t bit = 0; bit < 8 * sizeof(seal); ++bit) {
-    FrameSeal other = seal;
-    flip(reinterpret_cast<std::byte*>(&other), bit);
+  for (size_t bit = 0; bit < 8 * sizeof(AuthTag); ++bit) {
+    Sealed other = sealed;
+    flip(reinterpret_cast<std::byte*>(&other.tag), bit);
     EXPECT_FALSE(accepted(key, other)) << bit;
   }
-  for (size_t bit = 0; bit < 8 * key.size(); ++bit) {
-    SealKey other = key;
-    flip(other.data(), bit);
-    EXPECT_FALSE(accepted(other, seal)) << bit;
+  for (size_t bit = 0; bit < 8 * sizeof(SecretKey); ++bit) {
+    SecretKey other = key;
+    flip(other.bytes().data(), bit);
+    EXPECT_FALSE(accepted(other, sealed)) << bit;
   }
-  // All bytes are zeros: only where a part ends tells these from the sealed one.
+  // The same bytes in the same order: only where a part ends tells these from the sealed one.
+  std::vector<std::byte> all;
+  for (const auto& part : sealed.parts) all.insert(all.end(), part.begin(), part.end());
   for (const auto& lengths : std::vector<std::vector<size_t>>{{64, 21, 33},
                                                               {64, 21, 1, 32},
                                                               {64, 20, 1, 33},
@@ -110,37 +165,86 @@ TEST(FrameSeal, EveryBitAndEveryBoundaryCounts) {
                                                               {64, 21, 0, 33, 0},
                                                               {118},
                                                               {63, 22, 0, 33}}) {
-    parts.assign(lengths.size(), {});
-    for (size_t i = 0; i < lengths.size(); ++i) parts[i].resize(lengths[i]);
-    EXPECT_FALSE(accepted(key, seal)) << testing::PrintToString(lengths);
+    Sealed other{{}, sealed.tag};
+    auto at = all.begin();
+    for (const size_t length : lengths) {
+      other.parts.emplace_back(at, at + static_cast<ptrdiff_t>(length));
+      at += static_cast<ptrdiff_t>(length);
+    }
+    ASSERT_EQ(at, all.end());
+    EXPECT_FALSE(accepted(key, other)) << testing::PrintToString(lengths);
   }
 }
 
-TEST(FrameSeal, NothingComesTwiceOrLate) {
+TEST_P(FrameSeal, NothingComesTwiceOrLate) {
   Random random(9);
-  const SealKey key = KeyOf(random);
+  const SecretKey key = KeyFrom(random);
   const Parts parts = RandomParts(random);
-  FrameSealer sealer(5, key);
-  FrameSeal seals[5];
-  for (FrameSeal& seal : seals) seal = sealer.Seal(Spans(parts));
-  SealChecker checker(5, key);
-  const auto accepted = [&](int i) { return checker.Accept(seals[i], Spans(parts)); };
+  FrameSealer sealer = Sealer(key, {2, 1 << 20});  // So these are under three keys.
+  Sealed sealed[5];
+  for (Sealed& one : sealed) one = SealedBy(sealer, parts);
+  FrameOpener opener = Opener(key);
+  const auto accepted = [&](int i) { return OpenedBy(opener, sealed[i]).has_value(); };
   EXPECT_TRUE(accepted(0));
   EXPECT_FALSE(accepted(0)) << "twice";
   EXPECT_TRUE(accepted(2)) << "one was lost on the way";
   EXPECT_FALSE(accepted(1)) << "overtaken";
-  FrameSeal forged = seals[3];
-  forged.counter = ~uint64_t{0};
-  EXPECT_FALSE(checker.Accept(forged, Spans(parts)));
+  Sealed forged = sealed[3];
+  forged.tag.counter = ~uint64_t{0};
+  EXPECT_FALSE(OpenedBy(opener, forged).has_value());
   EXPECT_TRUE(accepted(3)) << "a forged counter moves nothing";
   EXPECT_TRUE(accepted(4));
 }
 
-TEST(FrameSeal, SecretsAreDrawn) {
-  SealKey keys[2] = {};
-  for (SealKey& key : keys) DrawSecret(key);
-  EXPECT_NE(keys[0], keys[1]);
-  EXPECT_NE(keys[0], SealKey());
+TEST_P(FrameSeal, TheFirstCounterShownMayBeAny) {
+  const SecretKey key = SecretKey::Drawn();
+  for (const uint64_t counter : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32, ~uint64_t{0}}) {
+    FrameOpener opener = Opener(key);
+    EXPECT_FALSE(OpenedBy(opener, {{std::vector<std::byte>(8)}, {kSession, counter, {}}}));
+  }
+}
+
+// ---- Keys.
+
+TEST_P(FrameSeal, ANewKeyIsTakenBeforeTheOldOneHasSealedTooMuch) {
+  const SecretKey key = SecretKey::Drawn();
+  const auto keys_of = [&](KeyLimits limits, const std::vector<size_t>& frames) {
+    FrameSealer sealer = Sealer(key, limits);
+    std::vector<uint64_t> keys;
+    for (const size_t bytes : frames) {
+      keys.push_back(SealedBy(sealer, {std::vector<std::byte>(bytes)}).tag.counter >> 32);
+    }
+    return keys;
+  };
+  using Keys = std::vector<uint64_t>;
+  EXPECT_EQ(keys_of({2, 1000}, {1, 1, 1, 1, 1}), (Keys{0, 0, 1, 1, 2})) << "frames";
+  EXPECT_EQ(keys_of({9, 100}, {60, 40, 1, 99, 100, 1}), (Keys{0, 0, 1, 1, 2, 3})) << "bytes";
+  EXPECT_EQ(keys_of({}, {60, 40, 1}), (Keys{0, 0, 0}));
+}
+
+INSTANTIATE_TEST_SUITE_P(By, FrameSeal,
+                         testing::Values(AeadKind::kAes256Gcm, AeadKind::kChaCha20Poly1305),
+                         [](const auto& kind) {
+                           return kind.param == AeadKind::kAes256Gcm ? "Aes" : "ChaCha";
+                         });
+
+TEST(SealCounters, OnlyGrow) {
+  EXPECT_EQ(CounterAfter(0, false), 1u);
+  EXPECT_EQ(CounterAfter(7, true), uint64_t{1} << 32);
+  EXPECT_EQ(CounterAfter((uint64_t{3} << 32) + 9, true), uint64_t{4} << 32);
+  EXPECT_DEATH(CounterAfter(~uint64_t{0}, false), "twice with one key");
+  EXPECT_DEATH(CounterAfter(~uint64_t{0} - 5, true), "twice with one key");
+  EXPECT_DEATH(CounterAfter((uint64_t{1} << 32) - 1, false), "too many frames under one key");
+}
+
+TEST(SecretKeys, AreDrawnAndWiped) {
+  EXPECT_FALSE(std::ranges::equal(SecretKey::Drawn().bytes(), SecretKey::Drawn().bytes()));
+  EXPECT_FALSE(std::ranges::equal(SecretKey::Drawn().bytes(), SecretKey().bytes()));
+  alignas(SecretKey) std::byte place[sizeof(SecretKey)];
+  auto* const key = new (place) SecretKey(SecretKey::Drawn());
+  EXPECT_NE(std::vector(place, place + sizeof(place)), std::vector<std::byte>(sizeof(place)));
+  key->~SecretKey();
+  EXPECT_EQ(std::vector(place, place + sizeof(place)), std::vector<std::byte>(sizeof(place)));
 }
 
 }  // namespace

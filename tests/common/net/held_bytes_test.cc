@@ -14,7 +14,7 @@
 namespace hdps {
 namespace {
 
-constexpr PeerId kListener{100}, kDialer{200};
+const PeerId kListener{100}, kDialer = NamedPeer(200);
 
 class WhatIsHeld : public testing::TestWithParam<std::string> {};
 
@@ -52,9 +52,9 @@ TEST_P(WhatIsHeld, IsNothingOnceAllIsHandedOut) {
       zmq_pollitem_t items[] = {{listeners[0].handle(), 0, ZMQ_POLLIN, 0}};
       zmq_poll(items, 1, 1);
       std::vector<zmq::message_t> parts;
-      Arrival arrival{listeners.sealed(0)};
+      Arrival arrival{listeners.has_keys(0)};
       if (!ReceiveParts(listeners[0], &parts, &arrival)) continue;
-      listeners.OnMessage(arrival, false, now_ms);
+      listeners.OnMessage(arrival, false);
       EXPECT_TRUE(listeners.limits().Knows(arrival.connection));
       EXPECT_EQ(arrival.address, ipc ? arrival.address : "127.0.0.1");
       ++taken;

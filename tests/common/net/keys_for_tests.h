@@ -9,6 +9,7 @@
 
 #include "common/net/keys/key_folder.h"
 #include "common/net/transport.h"
+#include "tests/common/net/named_peers.h"
 
 namespace hdps {
 
@@ -32,7 +33,7 @@ inline std::shared_ptr<FileSystem> FolderOfKeys() {
 inline TransportOptions OptionsFor(PeerId self, const std::shared_ptr<FileSystem>& keys,
                                    KeyRole role) {
   TransportOptions options;
-  options.self = self;
+  options.self = NameOf(self);
   options.shared_bytes_per_peer = 0;
   if (keys) options.keys = *KeyFolder::Open(keys, "k", {role});
   return options;

@@ -13,11 +13,13 @@
 #include "common/net/keys/key_folder.h"
 #include "common/net/transport.h"
 #include "common/protocol/key_permissions.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+#include "tests/common/net/named_peers.h"
 
 namespace hdps {
 
-inline constexpr PeerId kServerPeer{100}, kWorkerPeer{200}, kStranger{300};
+inline const PeerId kServerPeer{100}, kWorkerPeer = NamedPeer(200), kStranger = NamedPeer(300);
 
 inline CurveKeys NewKeys() {
   Result<CurveKeys> keys = NewCurveKeys();
@@ -65,7 +67,7 @@ class KeysOfAJob : public testing::Test {
   }
   std::unique_ptr<Transport> NewTransport(PeerId self, std::shared_ptr<KeyFolder> keys) {
     TransportOptions options = options_;
-    options.self = self;
+    options.self = NameOf(self);
     options.keys = std::move(keys);
     options.may_send = CheckMaySend;
     return NewZmqTransport(options);

@@ -9,7 +9,7 @@
 #include "common/net/keys/key_folder.h"
 #include "common/net/transport.h"
 #include "common/protocol/key_permissions.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/membership_messages.h"
 #include "tests/common/net/keys_of_a_job.h"
 #include "tests/common/net/zmq_peer.h"
 
@@ -30,7 +30,7 @@ TEST_F(KeysOfAJob, WhoHasOneIsHeardAndAnswered) {
 TEST_F(KeysOfAJob, WhoHasNoneIsNot) {
   Listen();
   TransportOptions options;
-  options.self = kStranger;
+  options.self = NameOf(kStranger);
   const auto keyless = NewZmqTransport(options);
   ASSERT_TRUE(keyless->Connect(kServerPeer, address_).ok());
   EXPECT_FALSE(Talk(*keyless, 20));
@@ -103,7 +103,7 @@ TEST_F(KeysOfAJob, AListenersKeyIsRotatedWhileItIsTalkedTo) {
   Rotate("server");
   EXPECT_TRUE(Talk(*worker));
   EXPECT_TRUE(Talk(*late));
-  const auto fresh = Dial(PeerId{400}, Folder(KeyRole::kWorker));
+  const auto fresh = Dial(NamedPeer(400), Folder(KeyRole::kWorker));
   EXPECT_TRUE(Talk(*fresh)) << "under the new key";
   const uint64_t admitted = server_->counters().connections_admitted;
   Revoke("server.1");
@@ -120,6 +120,38 @@ TEST_F(KeysOfAJob, ADialersKeyIsRotatedWhileItTalks) {
   EXPECT_TRUE(Await(*worker, [&] { return server_->counters().connections_admitted > 1; }));
   Revoke("worker.1");
   EXPECT_TRUE(Talk(*worker));
+}
+
+// Nor does the owner of a number take another role with it.
+TEST_F(KeysOfAJob, AWorkersNumberIsHeardWithAWorkersKeyAlone) {
+  Listen();
+  auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
+  ASSERT_TRUE(Talk(*worker));
+  const auto reader = Dial(kWorkerPeer, Folder(KeyRole::kReader));
+  reader->HangUp(kServerPeer);  // So that it dials as often as who was there before, and once more.
+  ASSERT_TRUE(reader->Connect(kServerPeer, address_).ok());
+  reader->Send(kServerPeer, EncodeMessage(Probe()));
+  EXPECT_TRUE(Await(*reader, [&] { return server_->counters().frames_refused > 0; }));
+}
+
+// A key proves a role and not a number: whoever names the worker's is not heard, before the worker
+// is and after it.
+TEST_F(KeysOfAJob, AWorkersNumberIsHeardOfTheWorkerAlone) {
+  Listen();
+  PeerName thief = NewPeerName();
+  thief.peer = kWorkerPeer;
+  const auto worker = Dial(kWorkerPeer, Folder(KeyRole::kWorker));
+  for (const KeyRole role : {KeyRole::kReader, KeyRole::kServer, KeyRole::kWorker}) {
+    TransportOptions options;
+    options.self = thief;
+    options.keys = Folder(role);
+    const auto other = NewZmqTransport(options);
+    ASSERT_TRUE(other->Connect(kServerPeer, address_).ok());
+    const uint64_t refused = server_->counters().frames_refused;
+    other->Send(kServerPeer, EncodeMessage(Probe()));
+    EXPECT_TRUE(Await(*other, [&] { return server_->counters().frames_refused > refused; }));
+    EXPECT_TRUE(Talk(*worker)) << WordOf(role);
+  }
 }
 
 TEST_F(KeysOfAJob, AReadersPushIsRefusedAndLoggedOnce) {
@@ -145,6 +177,17 @@ TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
   const std::set<MessageKind> of_readers = {MessageKind::kPullRequest, MessageKind::kProbe,
                                             MessageKind::kStatusRequest};
   const std::set<MessageKind> of_admins = {MessageKind::kStatusRequest, MessageKind::kScaleRequest};
+  const std::set<MessageKind> of_members = {MessageKind::kJoinRequest, MessageKind::kHeartbeat,
+                                            MessageKind::kCommandDone, MessageKind::kStopRequest,
+                                            MessageKind::kKvPut,       MessageKind::kKvGet,
+                                            MessageKind::kAbort};
+  const std::set<MessageKind> of_workers = {
+      MessageKind::kPullRequest,    MessageKind::kProbe,        MessageKind::kPushRequest,
+      MessageKind::kAdvanceRequest, MessageKind::kStoreRequest, MessageKind::kSquaresRequest};
+  const std::set<MessageKind> of_servers = {MessageKind::kPullReply,  MessageKind::kPushAck,
+                                            MessageKind::kAdvanceAck, MessageKind::kStoreAck,
+                                            MessageKind::kReplicate,  MessageKind::kReplicateAck,
+                                            MessageKind::kProbeAck,   MessageKind::kSquaresReply};
   for (int number = 0; number < 1024; ++number) {
     const auto kind = static_cast<MessageKind>(number);
     int senders = 0;
@@ -152,20 +195,31 @@ TEST(KeyPermissions, EachKindHasItsSendersAndOthersAreRefused) {
     EXPECT_EQ(senders > 0, std::string(MessageKindName(kind)) != "unknown message") << number;
     EXPECT_EQ(MaySend(KeyRole::kReader, kind), of_readers.contains(kind)) << number;
     EXPECT_EQ(MaySend(KeyRole::kAdmin, kind), of_admins.contains(kind)) << number;
+    const bool member = of_members.contains(kind);
+    EXPECT_EQ(MaySend(KeyRole::kWorker, kind), member || of_workers.contains(kind)) << number;
+    EXPECT_EQ(MaySend(KeyRole::kServer, kind), member || of_servers.contains(kind)) << number;
+    const bool of_others = member || of_workers.contains(kind) || of_servers.contains(kind) ||
+                           of_readers.contains(kind) || of_admins.contains(kind);
+    EXPECT_EQ(MaySend(KeyRole::kScheduler, kind),
+              (senders > 0 && !of_others) || kind == MessageKind::kAbort)
+        << number;
   }
-  EXPECT_FALSE(MaySend(KeyRole::kWorker, MessageKind::kScaleRequest));
-  EXPECT_FALSE(MaySend(KeyRole::kServer, MessageKind::kPushRequest));
-  EXPECT_FALSE(MaySend(KeyRole::kWorker, MessageKind::kCommand));
 }
 
 TEST(KeyPermissions, WhoJoinsHasTheKeyOfThatRole) {
-  JoinRequest join;
-  join.role = Role::kServer;
-  join.address = "tcp://127.0.0.1:5";
-  EXPECT_TRUE(CheckMaySend(KeyRole::kServer, EncodeMessage(join)).ok());
-  const Status refused = CheckMaySend(KeyRole::kWorker, EncodeMessage(join));
-  EXPECT_THAT(refused.message(), HasSubstr("join as a server"));
-  EXPECT_FALSE(CheckMaySend(KeyRole::kReader, EncodeMessage(join)).ok());
+  for (const auto& [as, own] :
+       {std::pair(Role::kServer, KeyRole::kServer), std::pair(Role::kWorker, KeyRole::kWorker)}) {
+    JoinRequest join;
+    join.role = as;
+    join.address = "tcp://127.0.0.1:5";
+    for (const auto& [role, word] : WordsOf(KeyRole{})) {
+      const Status checked = CheckMaySend(role, EncodeMessage(join));
+      EXPECT_EQ(checked.ok(), role == own) << "the key of a " << word << " as a " << RoleName(as);
+      if (role != KeyRole::kServer && role != KeyRole::kWorker) continue;
+      if (role == own) continue;
+      EXPECT_THAT(checked.message(), HasSubstr(std::string("join as a ") + RoleName(as)));
+    }
+  }
 }
 
 // ---- The list and the folder.

@@ -109,6 +109,11 @@ class MessageProxy {
     const std::lock_guard lock(mutex_);
     return recorded_;
   }
+  // All bytes that came from either side.
+  std::string overheard() const {
+    const std::lock_guard lock(mutex_);
+    return overheard_;
+  }
   void CutAll() { cut_ = true; }
 
  private:
@@ -176,9 +181,10 @@ class MessageProxy {
     const ssize_t n = recv(connection.ends[side], bytes.data(), bytes.size(), 0);
     if (n <= 0) return false;
     bytes.resize(static_cast<size_t>(n));
-    if (side == 0 && connection.recorded) {
+    {
       const std::lock_guard lock(mutex_);
-      recorded_ += bytes;
+      overheard_ += bytes;
+      if (side == 0 && connection.recorded) recorded_ += bytes;
     }
     const int out = connection.ends[1 - side];
     connection.streams[side].Feed(
@@ -198,7 +204,7 @@ class MessageProxy {
   std::list<Connection> connections_;
   bool recording_ = false;
   mutable std::mutex mutex_;
-  std::string recorded_;
+  std::string recorded_, overheard_;
   std::thread thread_;
 };
 

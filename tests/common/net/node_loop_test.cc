@@ -13,7 +13,9 @@
 
 #include "common/platform/executor.h"
 #include "common/platform/monotonic_clock.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/message_kind.h"
+#include "common/protocol/row_messages.h"
 
 namespace hdps {
 namespace {

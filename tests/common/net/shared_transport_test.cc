@@ -13,19 +13,20 @@
 #include "common/net/shared/shared_memory_links.h"
 #include "common/net/transport.h"
 #include "common/platform/process_watch.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
 #include "tests/common/net/zmq_peer.h"
 
 namespace hdps {
 namespace {
 
 constexpr PeerId kListener{100};
-constexpr PeerId kDialer{200};
+const PeerId kDialer = NamedPeer(200);
 constexpr size_t kSection = 200000;
 
 TransportOptions OptionsFor(PeerId self, size_t shared_bytes) {
   TransportOptions options;
-  options.self = self;
+  options.self = NameOf(self);
   options.shared_bytes_per_peer = shared_bytes;
   return options;
 }
@@ -324,7 +325,7 @@ class SharedDoor : public testing::Test {
     frame.header.kind = kind;
     frame.header.sender = kDialer.value;
     frame.envelope = Buffer::CopyOf<uint64_t>(words);
-    SealFrame(frame);
+    ChecksumFrame(frame);
     return frame;
   }
   // A frame that says that its one section is shared.
@@ -333,7 +334,7 @@ class SharedDoor : public testing::Test {
     frame.header.sender = kDialer.value;
     frame.header.shared_sections = 1;
     frame.sections = {Buffer::CopyOf<uint64_t>(words)};
-    SealFrame(frame);
+    ChecksumFrame(frame);
     return frame;
   }
 

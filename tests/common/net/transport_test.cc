@@ -10,13 +10,15 @@
 #include "common/base/bounded_queue.h"
 #include "common/base/hash.h"
 #include "common/platform/executor.h"
-#include "common/protocol/messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+#include "tests/common/net/named_peers.h"
 
 namespace hdps {
 namespace {
 
 constexpr PeerId kListener{100};
-constexpr PeerId kDialer{200};
+const PeerId kDialer = NamedPeer(200);
 
 // A frame whose request id tells it apart, with one section of `bytes`.
 Frame NumberedFrame(uint64_t number, const Buffer& bytes = Buffer()) {
@@ -40,7 +42,7 @@ class TransportTest : public testing::TestWithParam<std::string> {
  protected:
   std::unique_ptr<Transport> NewTransport(PeerId self, uint32_t queue_frames_max = 1024) {
     TransportOptions options;
-    options.self = self;
+    options.self = NameOf(self);
     options.queue_frames_max = queue_frames_max;
     if (GetParam() != "shared") options.shared_bytes_per_peer = 0;
     return GetParam() == "inproc" ? NewInprocTransport(hub_, options) : NewZmqTransport(options);
@@ -79,7 +81,7 @@ TEST_P(TransportTest, DeliversTheFrameThatWasSentAndTheAnswer) {
   Frame expected = sent;
   expected.header.sender = kDialer.value;
   expected.header.shared_sections = GetParam() == "inproc" ? 1 : 0;
-  SealFrame(expected);
+  ChecksumFrame(expected);
   EXPECT_EQ(std::memcmp(&got.header, &expected.header, sizeof(FrameHeader)), 0);
   ASSERT_EQ(got.sections.size(), 1u);
   EXPECT_THAT(got.sections[0].As<Key>(), testing::ElementsAre(1, 2, 3));
@@ -146,14 +148,14 @@ TEST_P(TransportTest, AnswersEachOfManyPeers) {
   const std::string address = Listen(*listener);
   std::vector<std::unique_ptr<Transport>> dialers;
   for (uint64_t i = 0; i < 24; ++i) {
-    dialers.push_back(NewTransport({1000 + i}));
+    dialers.push_back(NewTransport(NamedPeer(1000 + i)));
     ASSERT_TRUE(dialers.back()->Connect(kListener, address).ok());
     dialers.back()->Send(kListener, NumberedFrame(i));
   }
   for (size_t i = 0; i < dialers.size(); ++i) {
     PeerId from;
     const Frame got = Await(*listener, &from);
-    EXPECT_EQ(from.value, 1000 + got.header.request_id);
+    EXPECT_EQ(from, NamedPeer(1000 + got.header.request_id));
     listener->Send(from, NumberedFrame(got.header.request_id + 50));
   }
   for (uint64_t i = 0; i < dialers.size(); ++i) {

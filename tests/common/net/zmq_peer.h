@@ -14,6 +14,7 @@
 
 #include "common/net/callers.h"
 #include "common/net/frame.h"
+#include "tests/common/net/named_peers.h"
 
 namespace hdps {
 
@@ -108,10 +109,18 @@ class RawPeer {
   int socket_;
 };
 
-// The routing id with which a transport that drew `secret` would dial.
-inline std::string RoutingIdFor(PeerId peer, uint64_t secret = 77) {
-  const CallerIdBytes bytes = BytesOf({peer, secret, 1});
+inline std::string TextOf(const CallerId& id) {
+  const CallerIdBytes bytes = BytesOf(id);
   return std::string(bytes.data(), bytes.size());
+}
+// The routing id with which a peer would dial for the first time who does not know the listener's
+// number. Of peers that no test has named, nothing is proved.
+inline std::string RoutingIdFor(PeerId peer) { return TextOf(CallerIdOf(NameOf(peer), {}, 1)); }
+// That of another who names `peer`, with a key and a proof of his own.
+inline std::string RoutingIdOfAThief(PeerId peer, PeerId listener = {}, uint64_t dial = 1) {
+  CallerId id = CallerIdOf(NewPeerName(), listener, dial);
+  id.peer = peer;
+  return TextOf(id);
 }
 
 }  // namespace hdps

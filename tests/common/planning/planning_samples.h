@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
 
 namespace hdps {
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "common/job/spec/parallel_spec.h"
 #include "common/job/strategy_file.h"
 #include "tests/common/planning/planning_samples.h"
 

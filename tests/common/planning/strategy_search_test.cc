@@ -3,10 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <ctime>
 #include <limits>
 
 #include "common/base/hash.h"
+#include "common/job/spec/parallel_spec.h"
 #include "common/planning/strategy_of_job.h"
 #include "tests/common/planning/planning_samples.h"
 

@@ -9,6 +9,7 @@
 
 #include <csignal>
 
+#include "common/platform/output_file.h"
 #include "common/platform/random.h"
 
 namespace hdps {
@@ -153,6 +154,61 @@ TEST_P(FilesTest, ReadingWholeHasALimit) {
 }
 
 // What a killed process has locked is free, although nobody has removed the file.
+TEST_P(FilesTest, AnOutputIsWholeOrIsNot) {
+  Write("a", "yesterday");
+  {
+    const auto file = *CreateAtomically(*files_, At("a"));
+    ASSERT_TRUE(file->Append(Bytes("half of")).ok());
+    EXPECT_EQ(Read("a"), "yesterday");
+  }
+  EXPECT_EQ(Read("a"), "yesterday");
+  EXPECT_THAT(*files_->List(folder_), ElementsAre("a")) << "the part is gone";
+  const auto file = *CreateAtomically(*files_, At("a"));
+  ASSERT_TRUE(file->Append(Bytes("to")).ok());
+  ASSERT_TRUE(file->Append(Bytes("day")).ok());
+  ASSERT_TRUE(file->Close().ok());
+  EXPECT_EQ(Read("a"), "today");
+  EXPECT_THAT(*files_->List(folder_), ElementsAre("a"));
+}
+
+TEST_P(FilesTest, AnInputIsNoOutputHoweverItIsSpelled) {
+  Write("a", "1");
+  Write("b.tmp", "2");
+  const std::vector<InputFile> inputs = {{"the data", At("a")}, {"the job", At("b.tmp")}};
+  const std::string name = folder_.substr(folder_.rfind('/') + 1);
+  for (const std::string& path : {At("a"), At("./a"), folder_ + "/../" + name + "/a"}) {
+    EXPECT_THAT(RefuseInput(*files_, "--out=" + path, path, inputs).message(),
+                HasSubstr("/a is the data"));
+  }
+  EXPECT_THAT(RefuseInput(*files_, "--out=b", At("b"), inputs).message(), HasSubstr("is the job"));
+  EXPECT_TRUE(RefuseInput(*files_, "--out=c", At("c"), inputs).ok());
+  EXPECT_TRUE(RefuseInput(*files_, "--out=b", At("b"), std::span(inputs).first(1)).ok());
+}
+
+TEST(FileSystemTest, LinksLeadToTheFile) {
+  const std::string folder = ::testing::TempDir() + "hdps_links_" + std::to_string(::getpid());
+  const auto files = NewPosixFileSystem();
+  ASSERT_TRUE(files->MakeDirectories(folder).ok());
+  const std::string file = folder + "/file", link = folder + "/link", hard = folder + "/hard";
+  ASSERT_TRUE(WriteFileAtomically(*files, file, "1").ok());
+  ASSERT_EQ(::symlink("file", link.c_str()), 0);
+  ASSERT_EQ(::link(file.c_str(), hard.c_str()), 0);
+  const InputFile input = {"the data", file};
+  EXPECT_FALSE(RefuseInput(*files, "--out", link, {&input, 1}).ok());
+  EXPECT_FALSE(RefuseInput(*files, "--out", hard, {&input, 1}).ok());
+  // What is written through a link is the file, and the link stays one.
+  ASSERT_TRUE(WriteNamedFile(*files, link, "2").ok());
+  struct stat info {};
+  ASSERT_EQ(::lstat(link.c_str(), &info), 0);
+  EXPECT_TRUE(S_ISLNK(info.st_mode));
+  EXPECT_EQ(*ReadWholeFile(*files, file, 10), "2");
+  EXPECT_EQ(*ReadWholeFile(*files, hard, 10), "1") << "another name of what was there";
+  EXPECT_TRUE(WriteNamedFile(*files, "/dev/null", "3").ok());
+  ASSERT_EQ(::lstat("/dev/null", &info), 0);
+  EXPECT_TRUE(S_ISCHR(info.st_mode)) << "a device is written to, not replaced";
+  EXPECT_TRUE(files->RemoveAll(folder).ok());
+}
+
 TEST(FileSystemTest, ALockDiesWithItsProcess) {
   const std::unique_ptr<FileSystem> files = NewPosixFileSystem();
   const std::string path = ::testing::TempDir() + "hdps_lock_" + std::to_string(::getpid());

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 
@@ -209,18 +210,35 @@ TEST(LogLinesDeathTest, RefuseAWrongLevelAndFile) {
   EXPECT_THAT(StartLogging("p", "/proc/nowhere/x.log", "info").message(), HasSubstr("--log_file"));
 }
 
-void SignalTwice() {
+void SignalTwice(int first, int second) {
   InstallStopSignals();
   if (StopRequested()) std::exit(1);
-  std::raise(SIGTERM);
+  std::raise(first);
+  std::raise(first);  // Of whoever tells the process and its group.
   if (!StopRequested()) std::exit(2);
-  std::raise(SIGINT);
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(501)) {
+  }
+  std::raise(second);
   std::exit(3);
 }
 
-TEST(StopSignalsDeathTest, TheFirstAsksTheSecondEnds) {
+TEST(StopSignalsDeathTest, TheFirstAsksALaterOneEnds) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(SignalTwice(), ::testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(SignalTwice(SIGTERM, SIGINT), ::testing::KilledBySignal(SIGINT), "");
+  EXPECT_EXIT(SignalTwice(SIGHUP, SIGTERM), ::testing::KilledBySignal(SIGTERM), "");
+}
+
+void HangUpUnderNohup() {
+  std::signal(SIGHUP, SIG_IGN);
+  InstallStopSignals();
+  std::raise(SIGHUP);
+  std::exit(StopRequested() ? 1 : 0);
+}
+
+TEST(StopSignalsDeathTest, AHangUpThatIsIgnoredStaysSo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(HangUpUnderNohup(), ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -6,8 +6,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/base/ids.h"
+#include "common/platform/file_system.h"
 #include "common/protocol/manifest.h"
 
 namespace hdps {

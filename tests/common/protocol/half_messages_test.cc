@@ -1,7 +1,7 @@
 // Messages whose numbers have 16 bits: sizes and formats from outside are judged, not trusted.
 #include <string>
 
-#include "common/protocol/messages.h"
+#include "common/protocol/message_frames.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/common/protocol/message_samples.h"

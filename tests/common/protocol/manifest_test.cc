@@ -1,18 +1,22 @@
 // Manifests: written and read back, refused when damaged; the newest whole checkpoint is found.
-#include "common/protocol/manifest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "common/base/hash.h"
+#include "common/platform/file_system.h"
 #include "common/platform/random.h"
+#include "common/protocol/manifest.h"
+#include "common/protocol/manifest_parts.h"
 
 namespace hdps {
 namespace {
@@ -40,6 +44,8 @@ class ManifestTest : public ::testing::Test {
     manifest.epoch_start = clock / 2;
     manifest.examples = uint64_t{1} << 60;
     manifest.arithmetic = {"avx2 vectors", "avx512 vectors"};
+    manifest.row_counts = {.admitted = uint64_t{1} << 60, .refused = 5, .evicted = 7};
+    manifest.changes = {{2, "train.batch_size", "32", "64"}, {3, "train.mode", "sync", "async"}};
     manifest.job_json = "{\"name\": \"census\"}\n";
     return manifest;
   }
@@ -78,16 +84,20 @@ TEST_F(ManifestTest, ReadsWhatWasWritten) {
   EXPECT_EQ(read->examples, expected.examples);
   EXPECT_EQ(read->job_json, expected.job_json);
   EXPECT_EQ(read->arithmetic, expected.arithmetic);
+  EXPECT_EQ(read->row_counts, expected.row_counts);
+  EXPECT_EQ(read->changes, expected.changes);
   ASSERT_EQ(read->files.size(), 2u);
   EXPECT_EQ(read->files[1].name, "shard_001.snapshot");
   EXPECT_EQ(read->files[1].rows, 7u);
   EXPECT_TRUE(VerifyCheckpoint(*files_, folder, *read).ok());
 }
 
-TEST_F(ManifestTest, OneThatDoesNotSayWhatComputedItIsReadToo) {
+TEST_F(ManifestTest, OneOfAVersionThatKnewLessIsReadToo) {
   const std::string folder = Save(120), path = folder + "/manifest.json";
   nlohmann::json whole = nlohmann::json::parse(Read(path));
-  ASSERT_EQ(whole["checkpoint"].erase("arithmetic"), 1u);
+  for (const char* field : {"arithmetic", "row_counts", "changes"}) {
+    ASSERT_EQ(whole["checkpoint"].erase(field), 1u);
+  }
   char checksum[17];
   std::snprintf(checksum, sizeof checksum, "%016" PRIx64, HashString(whole["checkpoint"].dump(1)));
   whole["checksum"] = checksum;
@@ -95,6 +105,8 @@ TEST_F(ManifestTest, OneThatDoesNotSayWhatComputedItIsReadToo) {
   const Result<Manifest> read = ReadManifest(*files_, folder);
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_TRUE(read->arithmetic.empty());
+  EXPECT_EQ(read->row_counts, RowCounts());
+  EXPECT_TRUE(read->changes.empty());
   EXPECT_EQ(read->clock, 120);
 }
 
@@ -177,6 +189,34 @@ TEST_F(ManifestTest, AMissingOrChangedFileIsNamed) {
   status = VerifyCheckpoint(*files_, folder, manifest);
   EXPECT_THAT(status.message(), HasSubstr("shard_000.snapshot: the file is missing"));
   EXPECT_EQ(FindCheckpoint(*files_, "out").status().code(), Code::kNotFound);
+}
+
+TEST_F(ManifestTest, EachByteOfAPackIsOfOneOfItsFiles) {
+  const std::string folder = "out/step_0000000005", pack = JoinPath(folder, "shards_000.pack");
+  ASSERT_TRUE(files_->MakeDirectories(folder).ok());
+  Manifest manifest = Make(5);
+  std::string all;
+  for (const char* name : {"shard_000.snapshot", "shard_001.snapshot"}) {
+    const std::string bytes = std::string(50, 'x') + name;
+    manifest.files.push_back({.name = name,
+                              .bytes = bytes.size(),
+                              .checksum = HashBytes(std::as_bytes(std::span(bytes))),
+                              .rows = 7,
+                              .pack = "shards_000.pack",
+                              .offset = all.size()});
+    all += bytes;
+  }
+  Write(pack, all);
+  EXPECT_TRUE(VerifyCheckpoint(*files_, folder, manifest).ok());
+  Write(pack, all + "y");
+  Status status = VerifyCheckpoint(*files_, folder, manifest);
+  EXPECT_EQ(status.code(), Code::kCorruption) << "a byte behind its last file";
+  EXPECT_THAT(status.message(), HasSubstr(pack + ": 137 bytes long, the manifest says 136"));
+  Write(pack, all.substr(0, 68) + "y" + all.substr(68));
+  ++manifest.files[1].offset;
+  status = VerifyCheckpoint(*files_, folder, manifest);
+  EXPECT_EQ(status.code(), Code::kCorruption) << "a byte between its files";
+  EXPECT_THAT(status.message(), HasSubstr("ends at byte 68, the next begins at 69"));
 }
 
 TEST_F(ManifestTest, ACheckpointCopiedUnderAnotherClockIsRefused) {

@@ -4,7 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include "common/protocol/board_messages.h"
+#include "common/protocol/command_messages.h"
 #include "common/protocol/membership_client.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/view.h"
 #include "tests/common/protocol/message_samples.h"
 
 namespace hdps {

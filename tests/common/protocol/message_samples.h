@@ -1,11 +1,21 @@
 // One message of each kind with every field set, and a list of every field of each kind.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <vector>
 
-#include "common/protocol/messages.h"
+#include "common/base/buffer.h"
+#include "common/base/dtype.h"
+#include "common/base/ids.h"
+#include "common/protocol/board_messages.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/manifest_parts.h"
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/row_messages.h"
+#include "common/protocol/status_messages.h"
+#include "common/protocol/view.h"
 
 namespace hdps {
 
@@ -60,8 +70,8 @@ inline auto Fields(const JoinRequest& m) {
   return std::tie(a, b, c, d, e, f, g, h);
 }
 inline auto Fields(const JoinRefused& m) {
-  const auto& [a, b] = m;
-  return std::tie(a, b);
+  const auto& [a, b, c] = m;
+  return std::tie(a, b, c);
 }
 inline auto Fields(const View& m) {
   const auto& [a, b, c, d, e, f, g] = m;
@@ -82,9 +92,10 @@ inline auto Fields(const Command& m) {
 }
 inline auto Fields(const CommandDone& m) {
   const auto& [a, b, c, d, e, f, g, h, cache, collectives, tally, digest, j, k, rows, process, l, n,
-               o, p, weights, groups, more, weight_sum, q, r, s] = m;
+               o, p, weights, groups, more, weight_sum, data_files, data_changes, q, r, s] = m;
   return std::tie(a, b, c, d, e, f, g, h, cache, collectives, tally, digest[0], digest[1], j, k,
-                  rows, process, l, n, o, p, weights, groups, more, weight_sum, q, r, s);
+                  rows, process, l, n, o, p, weights, groups, more, weight_sum, data_files, q, r,
+                  s);
 }
 inline auto Fields(const ScaleRequest& m) {
   const auto& [a, b, c, d] = m;
@@ -128,8 +139,8 @@ inline auto Fields(const PullReply& m) {
   return std::tie(a, b, c, d, e, f, g);
 }
 inline auto Fields(const PushRequest& m) {
-  const auto& [a, b, c, d, e, f, g, h, i] = m;
-  return std::tie(a, b, c, d, e, f, g, h, i);
+  const auto& [a, b, c, d, e, f, g, h, i, epoch] = m;
+  return std::tie(a, b, c, d, e, f, g, h, i, epoch);
 }
 inline auto Fields(const PushAck& m) {
   const auto& [a, b, c] = m;
@@ -210,7 +221,9 @@ inline CommandDone SampleDone() {
   done.groups = KeysOf({1, 2, 3, 4, 5});
   done.more = true;
   done.weight_sum = 2.5;
-  done.label_tally = {17, -1, 3, 0x8000000000000001u};
+  done.label_tally = {17, -1, 3, 0x8000000000000001u, 4};
+  done.data_files = {{100, ~uint64_t{0}}, {0, 1}};
+  done.data_changes = "a.csv is gone";
   done.dense_parameters = 18;
   done.dense_rows = 19;
   done.arithmetic = "avx2 vectors";
@@ -221,7 +234,7 @@ inline CommandDone SampleDone() {
 template <typename Visit>
 void ForEachSample(const Visit& visit) {
   visit(JoinRequest{Role::kServer, 3, "tcp://127.0.0.1:5", 99, 2, 4, "host 12", "boot:ns:12:3"});
-  visit(JoinRefused{2, "one too many"});
+  visit(JoinRefused{2, "one too many", true});
   visit(SampleView());
   visit(Heartbeat{
       {5}, 6, 7, 8.5, 0.5, 9, {4, 3, 2, 1}, 21, 20, "no space", {{{12}, 3500}}, SomeActivity()});
@@ -266,7 +279,7 @@ void ForEachSample(const Visit& visit) {
   visit(PullReply{Code::kStaleView, "view 3", 4, TwoTables(), FloatsOf(12),
                   Buffer::CopyOf<uint32_t>(std::vector<uint32_t>{0, 2, 1}), DType::kFp32});
   visit(PushRequest{
-      {6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(6), 18, DType::kFp16, 0.25});
+      {6}, 7, 8, TwoTables(), KeysOf({1, 2, 3, 4, 5}), FloatsOf(6), 18, DType::kFp16, 0.25, 3});
   visit(PushAck{{6}, Code::kResourceExhausted, "full"});
   visit(AdvanceRequest{12, {{1, 2, 3, 4}}});
   visit(AdvanceAck{13});

@@ -1,5 +1,4 @@
 // The wire against itself and against every byte that could be wrong.
-#include "common/protocol/messages.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +9,7 @@
 #include <numeric>
 
 #include "common/platform/random.h"
+#include "common/protocol/message_frames.h"
 #include "tests/common/protocol/message_samples.h"
 
 namespace hdps {
@@ -42,7 +42,7 @@ Frame Sealed(const Message& message) {
   frame.header.sender = 41;
   frame.header.view = 42;
   frame.header.request_id = 43;
-  SealFrame(frame);
+  ChecksumFrame(frame);
   return frame;
 }
 
@@ -64,7 +64,7 @@ bool DecodesToSomethingValid(const Frame& frame) {
 
 template <typename Message>
 bool ResealedDecodes(Frame frame) {
-  SealFrame(frame);
+  ChecksumFrame(frame);
   EXPECT_TRUE(CheckFrame(frame).ok());
   return DecodesToSomethingValid<Message>(frame);
 }
@@ -121,9 +121,9 @@ TEST(Frame, IsByteForByteAsDocumented) {
   frame.header.sender = kSchedulerPeer.value;
   frame.header.view = 5;
   frame.header.request_id = 7;
-  SealFrame(frame);
-  const uint64_t header[] = {0x0005000353504448, 1, 5, 7, 0x18, 0x18, 0x934de14501428cf4,
-                             0x069611bc99b3a61e};
+  ChecksumFrame(frame);
+  const uint64_t header[] = {0x0005000453504448, 1, 5, 7, 0x18, 0x18, 0x934de14501428cf4,
+                             0x45145e0fb210120c};
   EXPECT_EQ(std::memcmp(&frame.header, header, sizeof(header)), 0);
   EXPECT_THAT(frame.envelope.As<uint64_t>(),
               testing::ElementsAre(0x000600000000000c, 0x000000060004000c, 5));
@@ -324,7 +324,7 @@ TEST(Rules, PositionsStayAsTheyWereChecked) {
   reply.positions = positions;
   Frame frame = EncodeMessage(reply);
   frame.header.shared_sections = 0b11;
-  SealFrame(frame);
+  ChecksumFrame(frame);
   PullReply decoded;
   ASSERT_TRUE(DecodeMessage(frame, &decoded).ok());
   shared[1] = 1u << 30;
@@ -390,7 +390,7 @@ TEST(Rules, NothingIsLargerThanItsEnvelope) {
   }
   ASSERT_GT(shared, 1000);
   frame.envelope = surgery.Result();
-  SealFrame(frame);
+  ChecksumFrame(frame);
   const Status status = DecodeMessage(frame, &decoded);
   EXPECT_EQ(status.code(), Code::kCorruption);
   EXPECT_THAT(status.message(), HasSubstr("limits"));

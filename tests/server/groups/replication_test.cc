@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/message_frames.h"
+#include "common/protocol/view.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -7,7 +7,13 @@
 #include <memory>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
 #include "common/platform/executor.h"
+#include "common/protocol/row_messages.h"
 #include "kernels/dense_ops.h"
 #include "tests/worker/exchange/row_servers.h"
 #include "worker/collective/rank_transport.h"

@@ -4,19 +4,22 @@
 
 #include <cstdio>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <set>
 #include <vector>
 
+#include "common/base/frequent_keys.h"
 #include "common/base/hash.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/init_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/random.h"
 #include "embedding/table.h"
 #include "kernels/host/row_slab.h"
 #include "kernels/keys/unique_keys.h"
 #include "tools/synthetic/zipf.h"
-#include "worker/cache/frequent_keys.h"
 #include "worker/cache/hot_keys.h"
 #include "worker/cache/hot_sum.h"
 #include "worker/collective/rank_transport.h"
@@ -25,51 +28,6 @@ namespace hdps {
 namespace {
 
 using Counted = FrequentKeys::Counted;
-
-std::map<Key, uint32_t> Counts(const FrequentKeys& keys) {
-  std::map<Key, uint32_t> counts;
-  for (const Counted& c : keys.All()) EXPECT_TRUE(counts.emplace(c.key, c.count).second);
-  return counts;
-}
-
-TEST(FrequentKeys, CountsExactlyWhileThereIsRoom) {
-  FrequentKeys keys(1000);
-  std::map<Key, uint32_t> expected;
-  Random random(1);
-  for (int i = 0; i < 5000; ++i) {
-    const Key key = random.Below(900) << 40;
-    keys.Add({&key, 1});
-    ++expected[key];
-  }
-  EXPECT_EQ(Counts(keys), expected);
-  keys.Halve();
-  for (auto& [key, count] : expected) count /= 2;
-  std::erase_if(expected, [](const auto& entry) { return entry.second == 0; });
-  EXPECT_EQ(Counts(keys), expected);
-}
-
-// A bounded table still holds the keys that stand out, and never counts too much.
-TEST(FrequentKeys, KeepsWhatIsFrequentInBoundedMemory) {
-  FrequentKeys keys(2000);
-  const size_t bytes = keys.bytes();
-  std::map<Key, uint32_t> exact;
-  Random random(2);
-  const Zipf zipf(1000000, 1.1);
-  for (int i = 0; i < 300000; ++i) {
-    const Key key = zipf.Draw(random);
-    keys.Add({&key, 1});
-    ++exact[key];
-    ASSERT_LT(keys.size(), 2000u);
-  }
-  EXPECT_EQ(keys.bytes(), bytes);
-  const std::map<Key, uint32_t> counts = Counts(keys);
-  for (const auto& [key, count] : counts) ASSERT_LE(count, exact[key]) << key;
-  for (const auto& [key, count] : exact) {
-    if (count > 2 * 300000 / 2000) {
-      EXPECT_EQ(counts.count(key), 1u) << key << " was seen " << count;
-    }
-  }
-}
 
 TEST(HotKeys, FindsTheSlotOfEveryKeyAndOfNoOther) {
   std::vector<Key> keys;
@@ -151,7 +109,7 @@ void ExpectSumsAsAtAServer(uint32_t ranks, uint32_t num_hot) {
   TableSpec spec;
   spec.name = "t";
   spec.dim = kDim;
-  spec.optimizer.kind = OptimizerKind::kSgd;
+  spec.optimizer.record = &RecordOf(OptimizerKind::kSgd);
   spec.optimizer.learning_rate = 1.0f;
   spec.init = {InitKind::kZeros, 0};
   std::vector<std::vector<uint32_t>> slots(ranks);

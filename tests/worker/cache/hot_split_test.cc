@@ -6,6 +6,9 @@
 
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "kernels/host/row_slab.h"
 
 namespace hdps {

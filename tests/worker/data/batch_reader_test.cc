@@ -9,6 +9,7 @@
 #include <set>
 
 #include "common/base/hash.h"
+#include "common/job/spec/data_spec.h"
 #include "tests/worker/data/data_fixture.h"
 
 namespace hdps {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "common/platform/random.h"
 #include "worker/data/formats/label.h"

@@ -89,6 +89,26 @@ TEST(CompressedFileTest, GivesBackWhatWasPacked) {
   }
 }
 
+// As gzip reads them: tapes and copies of whole blocks end with zeros. Further members stay
+// members, and other bytes behind a member stay a mistake.
+TEST(CompressedFileTest, ZerosBehindGzipAreNothing) {
+  const auto files = NewMemoryFileSystem();
+  const std::string text = Noise(1000), member = Gzip(text);
+  for (const size_t zeros : {size_t{1}, size_t{511}, size_t{3} << 20}) {
+    for (const std::string& packed : {member, member + member}) {
+      WriteText(*files, "t.gz", packed + std::string(zeros, '\0'));
+      for (const size_t piece : {size_t{7}, size_t{1} << 16}) {
+        EXPECT_EQ(*ReadAll(*files, "t.gz", piece), packed == member ? text : text + text);
+      }
+    }
+  }
+  for (const std::string& behind : {std::string(5, '\0') + "x", std::string(5, '\0') + member,
+                                    std::string("x"), std::string(300'000, '\0') + "x"}) {
+    WriteText(*files, "t.gz", member + behind);
+    EXPECT_EQ(ReadAll(*files, "t.gz", 1 << 16).status().code(), Code::kInvalidArgument);
+  }
+}
+
 TEST(CompressedFileTest, ACutFileIsRefusedByName) {
   const auto files = NewMemoryFileSystem();
   const std::string text = Noise(5000);

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "common/job/spec/data_spec.h"
+
 namespace hdps {
 
 void WriteText(FileSystem& files, const std::string& path, const std::string& text) {

@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
 #include "common/platform/file_system.h"
 #include "worker/data/batch_reader.h"
 
 namespace hdps {
+
+struct DataSpec;
+struct FeatureSpec;
 
 void WriteText(FileSystem& files, const std::string& path, const std::string& text);
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/job_spec.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/header_check.h"
 

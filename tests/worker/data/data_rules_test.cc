@@ -4,7 +4,9 @@
 
 #include <map>
 
+#include "common/base/enum_words.h"
 #include "common/base/hash.h"
+#include "common/job/spec/data_spec.h"
 #include "tests/worker/data/data_fixture.h"
 
 namespace hdps {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/job/spec/data_spec.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/batch_reader.h"
 

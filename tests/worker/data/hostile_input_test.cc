@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/job/spec/data_spec.h"
 #include "common/platform/random.h"
 #include "tests/worker/data/data_fixture.h"
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "common/job/spec/data_spec.h"
 #include "common/platform/random.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/data_preview.h"

@@ -1,5 +1,4 @@
 // Weights, groups and labels of tasks as columns; negative examples that the reader makes.
-#include "worker/data/item_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +6,14 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "common/base/hash.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
 #include "tests/worker/data/data_fixture.h"
+#include "worker/data/item_pool.h"
 #include "worker/model/step_parts.h"
 
 namespace hdps {
@@ -33,12 +37,12 @@ Job PoolJob(const std::string& negatives) {
   return *job;
 }
 
-// Item 0 is in nine rows of ten. Item i has the tags t<i> and all.
-std::string PoolText(int rows) {
+// Item 0 is in nine rows of ten. Item i has the tags t<i> and all. One row of `every` is positive.
+std::string PoolText(int rows, int every = 3) {
   std::string text;
   for (int i = 0; i < rows; ++i) {
     const std::string item = std::to_string(i % 10 == 0 ? i / 10 % 7 + 1 : 0);
-    text += std::to_string(i % 3 == 0 ? 1 : 0) + ",u" + std::to_string(i % 11) + ",i" + item +
+    text += std::to_string(i % every == 0 ? 1 : 0) + ",u" + std::to_string(i % 11) + ",i" + item +
             ",t" + item + ";all,0.5,u" + std::to_string(i % 11) + "\n";
   }
   return text;
@@ -161,6 +165,39 @@ TEST(ItemPoolTest, PartsMakeTheSameExamples) {
             ReadPool(*files, job, 0, 1, 1)[0].sparse[1].keys);
 }
 
+// Rows that are held out give no item: the items of those rows would tell what is there.
+TEST(ItemPoolTest, ItemsOfHeldOutRowsAreNotDrawn) {
+  const auto files = NewMemoryFileSystem();
+  std::string text;  // Each row has an item of its own.
+  for (int i = 0; i < 400; ++i) {
+    const std::string n = std::to_string(i);
+    text += "1,u" + n + ",i" + n + ",t" + n + ",1,u" + n + "\n";
+  }
+  WriteText(*files, "f", text);
+  Job job = PoolJob(R"({"per_positive": 8})");
+  job.data.validation_share = 0.25;
+  ItemPool pool(*files, job);
+  ASSERT_TRUE(pool.Collect().ok());
+  const auto items_of = [&](RowSide side, bool negatives) {
+    std::set<Key> items;
+    auto reader =
+        NewBatchReader(*files, job.data, {"f"},
+                       {.seed = job.seed,
+                        .batch_size = 64,
+                        .side = side,
+                        .items = negatives ? std::make_shared<ItemPool>(*files, job) : nullptr});
+    for (const Batch& batch : ReadEpoch(**reader)) {
+      for (size_t i = 0; i < batch.num_examples; ++i) items.insert(KeyAt(batch, 1, i));
+    }
+    return items;
+  };
+  const std::set<Key> trained = items_of(RowSide::kTrained, false);
+  EXPECT_EQ(pool.size(), trained.size());
+  EXPECT_EQ(trained.size() + items_of(RowSide::kHeldOut, false).size(), 400u);
+  EXPECT_LT(trained.size(), 350u) << "some are held out";
+  EXPECT_EQ(items_of(RowSide::kTrained, true), trained);
+}
+
 // More items than are kept: a sample that depends on the seed alone.
 TEST(ItemPoolTest, KeepsASampleOfMany) {
   const auto files = NewMemoryFileSystem();
@@ -222,10 +259,50 @@ TEST(SpecialColumnsTest, WhatIsWrongIsNamed) {
               HasSubstr("'2': expected a label: 0, 1 or -1 in column 'click'"));
   EXPECT_THAT(error("x,1,1,a,x\n"), HasSubstr("'x': expected a label: a number in column 'buy'"));
   EXPECT_THAT(error("1e99,1,1,a,x\n"), HasSubstr("expected a label: a number"));
-  // Rows to predict come without their labels.
-  const auto batch = ReadColumns("1,ann,x\n", {{"click", kLabelsNotRead}, {"buy", kLabelsNotRead}});
-  ASSERT_TRUE(batch.ok()) << batch.status().message();
-  EXPECT_THAT((*batch)->labels, ElementsAre(0, 0));
+  // Rows to predict come without their labels, weights and groups; two cells of four could be those
+  // of the labels or the others.
+  const std::vector<LabelSpec> not_read = {{"click", kLabelsNotRead}, {"buy", kLabelsNotRead}};
+  for (const char* const text : {"x\n", ",,heavy,,x\n"}) {
+    const auto batch = ReadColumns(text, not_read);
+    ASSERT_TRUE(batch.ok()) << batch.status().message();
+    EXPECT_THAT((*batch)->labels, ElementsAre(0, 0));
+  }
+  EXPECT_THAT(ReadColumns("1,ann,x\n", not_read).status().message(),
+              HasSubstr("f:1: 3 cells, and it cannot be told which"));
+}
+
+// The items of each row with label 1 and of what is made of it, by the row's position.
+std::map<uint64_t, std::vector<Key>> ItemsByPosition(FileSystem& files, const Job& job) {
+  std::map<uint64_t, std::vector<Key>> items;
+  auto reader = NewBatchReader(files, job.data, {"f"},
+                               {.seed = job.seed,
+                                .batch_size = 64,
+                                .side = RowSide::kTrained,
+                                .items = std::make_shared<ItemPool>(files, job)});
+  for (const Batch& batch : ReadEpoch(**reader)) {
+    std::map<uint64_t, std::vector<Key>> of_batch;
+    for (size_t i = 0; i < batch.num_examples; ++i) {
+      of_batch[batch.first_row + batch.rows[i]].push_back(KeyAt(batch, 1, i));
+    }
+    for (auto& [position, keys] : of_batch) {
+      if (keys.size() > 1) items[position] = std::move(keys);
+    }
+  }
+  return items;
+}
+
+// Which rows are positive decides where examples are made, and not of which items.
+TEST(ItemPoolTest, OtherLabelsLeaveItemsAndRowsWhereTheyAre) {
+  const auto files = NewMemoryFileSystem();
+  Job job = PoolJob(R"({"per_positive": 2})");
+  job.data.validation_share = 0.2;
+  WriteText(*files, "f", PoolText(600));
+  const auto some = ItemsByPosition(*files, job);
+  WriteText(*files, "f", PoolText(600, /*every=*/1));
+  const auto all = ItemsByPosition(*files, job);
+  EXPECT_GT(some.size(), 100u);
+  EXPECT_GT(all.size(), 2 * some.size());
+  for (const auto& [position, keys] : some) EXPECT_EQ(all.at(position), keys) << position;
 }
 
 }  // namespace

@@ -108,6 +108,23 @@ TEST(LineReaderTest, LinesLongerThanTheBufferAreWhole) {
   EXPECT_EQ(lines[3], "4 " + big);
 }
 
+// To the byte, with each end of a line and without one; in the middle of a buffer and beyond it.
+TEST(LineReaderTest, ALineHasAtMostSoManyBytes) {
+  const auto files = NewMemoryFileSystem();
+  const std::string longest(kLineBytesMax, 'x');
+  for (const char* const end : {"\n", "\r\n", ""}) {
+    WriteText(*files, "t", "a\n" + longest + end);
+    LineReader fits(*files, {"t"}, {});
+    EXPECT_EQ(AllLines(fits).back(), "2 " + longest);
+    WriteText(*files, "t", "a\n" + longest + "x" + end);
+    LineReader reader(*files, {"t"}, {});
+    ASSERT_TRUE(reader.Start().ok());
+    Line line;
+    ASSERT_TRUE(*reader.Next(&line));
+    EXPECT_THAT(reader.Next(&line).status().message(), HasSubstr("t:2: a line of more than"));
+  }
+}
+
 TEST(LineReaderTest, AFileWithoutLinesIsRefusedByName) {
   const auto files = NewMemoryFileSystem();
   WriteText(*files, "core.bin", "fine\n" + std::string(kLineBytesMax + (4u << 20), 'x'));

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "common/base/hash.h"
+
+#include <cmath>
+
+#include "common/job/spec/data_spec.h"
 #include "common/platform/random.h"
 #include "tests/worker/data/data_fixture.h"
 #include "worker/data/row.h"

@@ -1,5 +1,6 @@
 // Which tensors travel together.
 #include "worker/dense/buckets.h"
+#include "common/job/spec/parallel_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

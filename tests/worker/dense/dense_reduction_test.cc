@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "common/base/thread_annotations.h"
+#include "common/job/job_file.h"
+#include "common/protocol/membership_messages.h"
 #include "worker/collective/rank_transport.h"
 
 namespace hdps {

@@ -1,5 +1,9 @@
 // Chunks of dense tensors over ranks: every chunk once, evenly, whole groups as copies.
 #include "worker/dense/dense_shards.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

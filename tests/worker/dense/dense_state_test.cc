@@ -6,6 +6,10 @@
 #include <cstring>
 #include <vector>
 
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/optimizers/optimizer_settings.h"
+#include "common/job/optimizers/optimizers.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "embedding/memory/gradient_scale.h"
 
@@ -29,7 +33,7 @@ TableSpec DenseTable(OptimizerKind kind) {
   TableSpec spec;
   spec.name = "dense";
   spec.dim = 8;
-  spec.optimizer.kind = kind;
+  spec.optimizer.record = &RecordOf(kind);
   spec.dense = true;
   spec.shard_by = kind == OptimizerKind::kLamb ? ShardBy::kGroup : ShardBy::kKey;
   return spec;

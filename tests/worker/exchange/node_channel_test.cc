@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/platform/executor.h"
+#include "common/protocol/membership_messages.h"
 
 namespace hdps {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/protocol/messages.h"
 #include "gmock/gmock.h"
-#include "gtest/gtest.h"
 
 namespace hdps {
 namespace {

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "common/protocol/membership_messages.h"
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
+
 namespace hdps {
 namespace {
 

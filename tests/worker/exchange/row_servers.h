@@ -11,9 +11,18 @@
 #include <vector>
 
 #include "common/base/thread_annotations.h"
+#include "common/protocol/membership_messages.h"
 #include "worker/exchange/node_channel.h"
 
 namespace hdps {
+
+struct CommandDone;
+struct Heartbeat;
+struct KvGet;
+struct KvPut;
+struct PullRequest;
+struct View;
+enum class PullMode : uint8_t;
 
 // Invariant: a row that nobody stored is all zeros. Pushes are written down and change nothing.
 //
@@ -41,17 +50,21 @@ class RowServers : public ComputeRequests {
   std::map<RowKey, std::vector<float>> gradients;  // Of the last push.
   std::map<RowKey, PullMode> pulled;               // Of the last pull.
   std::map<RowKey, std::vector<float>> stored;     // Of the last store.
+  // What the trainer has told the scheduler.
+  std::vector<CommandDone> answers;
+  std::vector<Heartbeat> reports;
+  Status failure;
 
   void Start(Ticket ticket, std::vector<ServerRequest> requests,
              std::vector<ServerRequest> then) override;
   void Cancel(Ticket ticket) override {
     channel_.OnReplies(ticket, Status(Code::kCancelled, ""), {});
   }
-  void Answer(const CommandDone&) override {}
-  void Report(const Heartbeat&) override {}
+  void Answer(const CommandDone& done) override { answers.push_back(done); }
+  void Report(const Heartbeat& report) override { reports.push_back(report); }
   void Put(const KvPut&) override {}
   void Get(const KvGet&) override {}
-  void Fail(Status) override {}
+  void Fail(Status status) override { failure = std::move(status); }
 
  private:
   struct Held {

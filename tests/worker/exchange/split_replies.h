@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/protocol/message_frames.h"
+#include "common/protocol/row_messages.h"
 #include "gtest/gtest.h"
 #include "worker/exchange/key_split.h"
 #include "worker/exchange/pull_plan.h"

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/precision.h"
 #include "kernels/host/half_floats.h"
 #include "kernels/products/bf16_gemm.h"
 #include "tests/worker/model/model_fixture.h"

@@ -5,6 +5,8 @@
 #include <limits>
 #include <span>
 
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "tests/worker/model/model_fixture.h"
 #include "worker/model/step_parts.h"

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "common/job/spec/data_spec.h"
 #include "common/platform/random.h"
 #include "tests/error_bound.h"
 #include "tests/worker/model/model_fixture.h"
@@ -139,6 +140,30 @@ TEST_P(PairLossTest, SampledSoftmaxIsItsDefinition) {
       }
       const double of_one = std::log(total) - logit(x, i, i);
       sum += WeightOf(batch, i) * double{batch.labels[i]} * of_one;
+    }
+    return sum;
+  });
+}
+
+// Each example by its weight, and each task by its own.
+TEST_P(PairLossTest, SeveralTasksAreTheirDefinition) {
+  Job job = LossJob(LossKind::kLogloss);
+  job.model.tasks = {{"click", LossKind::kLogloss, 0.5, 3}, {"time", LossKind::kSquared, 2, 1}};
+  Batch batch = LossBatch(job, GetParam());
+  batch.num_labels = 2;
+  batch.labels.resize(2 * kExamples);
+  Random random(5);
+  for (size_t i = 0; i < kExamples; ++i) {
+    batch.labels[2 * i] = static_cast<float>(random.Below(2));
+    batch.labels[2 * i + 1] = static_cast<float>(random.Below(8)) / 4;
+  }
+  Check(job, batch, RandomLogits(2), [&](const std::vector<double>& z) {
+    double sum = 0;
+    for (size_t i = 0; i < kExamples; ++i) {
+      const double label = batch.labels[2 * i], off = z[2 * i + 1] - batch.labels[2 * i + 1];
+      const double logloss = -3 * label * std::log(1 / (1 + std::exp(-z[2 * i]))) -
+                             (1 - label) * std::log(1 / (1 + std::exp(z[2 * i])));
+      sum += WeightOf(batch, i) * (0.5 * logloss + 2 * off * off);
     }
     return sum;
   });

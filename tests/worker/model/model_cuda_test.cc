@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "common/job/spec/model_spec.h"
 #include "kernels/dense_ops.h"
 #include "tests/worker/model/expect_e2.h"
 #include "tests/worker/model/model_fixture.h"

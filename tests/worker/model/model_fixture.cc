@@ -5,6 +5,12 @@
 
 #include <utility>
 
+#include "common/job/job_facts.h"
+#include "common/job/recipes/recipe_graph.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "tests/kernels/cut_rows.h"
 

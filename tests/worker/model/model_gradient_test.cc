@@ -5,6 +5,8 @@
 #include <cmath>
 #include <map>
 
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "tests/error_bound.h"
 #include "tests/worker/model/model_fixture.h"

@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "common/job/job_file.h"
 #include "common/job/job_registry.h"
+#include "common/job/spec/model_spec.h"
 #include "tests/worker/model/model_fixture.h"
 #include "worker/model/layer.h"
 

@@ -12,7 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/loss_kind.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/metrics/probability.h"
 #include "common/platform/monotonic_clock.h"
 #include "worker/model/model.h"
 #include "worker/model/step_parts.h"
@@ -298,15 +305,17 @@ TEST_P(ReferenceTest, PredictionsAgree) {
   const Batch batch = BatchOf(kSteps);
   const std::vector<TableInput> inputs = InputsOf(batch);
   model_->SetDense(dense_);
-  std::vector<float> probabilities;
-  model_->Predict(batch, inputs, &probabilities);
-  ASSERT_EQ(probabilities.size(), found_["logits"].size());
+  std::vector<float> scores;
+  model_->Predict(batch, inputs, &scores);
+  ASSERT_EQ(scores.size(), found_["logits"].size());
   const std::vector<TaskSpec> tasks = TasksOf(job_.model);
-  const size_t classes = probabilities.size() / examples_;
-  for (size_t i = 0; i < probabilities.size(); ++i) {
+  const size_t classes = scores.size() / examples_;
+  for (size_t i = 0; i < scores.size(); ++i) {
     const double logit = found_["logits"][i];
     const LossKind loss = tasks[i % tasks.size()].loss;
-    double wanted = loss == LossKind::kLogloss ? 1 / (1 + std::exp(-logit)) : logit;
+    const bool of_one = loss == LossKind::kLogloss;
+    const double found = of_one ? ProbabilityOf(double{scores[i]}) : double{scores[i]};
+    double wanted = of_one ? ProbabilityOf(logit) : logit;
     if (loss == LossKind::kSoftmax) {
       double sum = 0;
       const size_t first = i / classes * classes;
@@ -315,7 +324,7 @@ TEST_P(ReferenceTest, PredictionsAgree) {
       }
       wanted = std::exp(logit) / sum;
     }
-    EXPECT_NEAR(probabilities[i], wanted, kTolerance) << i;
+    EXPECT_NEAR(found, wanted, kTolerance) << i;
   }
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/job_spec.h"
 
 namespace hdps {
 

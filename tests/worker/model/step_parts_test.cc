@@ -9,6 +9,10 @@
 #include <set>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/platform/random.h"
 #include "tests/kernels/cut_rows.h"
 

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "common/job/job_registry.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/table_spec.h"
 #include "common/planning/layer_facts.h"
 #include "common/planning/strategy_of_job.h"
 #include "common/platform/random.h"

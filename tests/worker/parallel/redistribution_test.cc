@@ -52,7 +52,7 @@ std::string WrongWith(const std::vector<std::unique_ptr<Collective>>& ranks, con
   OnAllRanks(static_cast<uint32_t>(ranks.size()), [&](uint32_t rank) {
     Redistribution redistribution(way, from_columns, to_columns, rank);
     const MatrixPart had = PartOf(from, rank, rows, from_columns);
-    const MatrixPart got = redistribution.OwnPart(rows);
+    const MatrixPart got = PartOf(way.back(), rank, rows, to_columns);
     std::vector<float> before, after(got.size(), -1.0f);
     for (size_t r = 0; r < had.rows.size; ++r) {
       for (size_t c = 0; c < had.columns.size; ++c) {

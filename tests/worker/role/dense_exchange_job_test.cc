@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/job/optimizers/optimizer_record.h"
 #include "common/job/optimizers/optimizers.h"
 #include "tests/worker/role/small_job.h"
 

@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/optimizers/optimizer_record.h"
 #include "common/job/optimizers/optimizers.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/synthetic/zipf.h"

@@ -3,6 +3,9 @@
 
 #include <glog/logging.h>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "tools/local_cluster.h"
 
 namespace hdps {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/job/optimizers/optimizers.h"
 #include "tests/worker/role/small_job.h"
 #include "tools/synthetic/zipf.h"
 
@@ -97,10 +96,16 @@ TEST_F(UpdateTermsTest, OneATableTakesThePlaceOfTheOneForAll) {
 }
 
 TEST_F(UpdateTermsTest, AWorkerAloneIsTheSameInAnyMode) {
-  const std::string terms = Digest({1, 1}, kSchedule + kPenalties + kClipValue);
-  EXPECT_EQ(Digest({1, 2}, kSchedule + kPenalties + kClipValue + Overrides{"train.mode=async"}),
-            terms);
-  EXPECT_NE(Digest({1, 2}, kClipNorm + Overrides{"train.mode=async"}), Digest({1, 1}, {}));
+  const Overrides async = {"train.mode=async"}, many = kSchedule + kPenalties + kClipValue;
+  EXPECT_EQ(Digest({1, 2}, many + async), Digest({1, 1}, many));
+  // A worker clips before its gradients become means, the servers of sync after it: the same bits
+  // where a mean is taken of 64 examples. Running averages are no gradients, and are not clipped.
+  const Overrides of_64 = {"train.batch_size=64", "train.max_steps=4"};
+  for (const Overrides& model : {Overrides{}, Overrides{"model.batch_norm=true"}}) {
+    const std::string clipped = Digest({1, 1}, model + of_64 + kClipNorm);
+    EXPECT_EQ(Digest({1, 2}, model + of_64 + kClipNorm + async), clipped);
+    EXPECT_NE(Digest({1, 1}, model + of_64), clipped) << "gradients are larger";
+  }
   const auto both = Summary({2, 2}, kClipNorm + Overrides{"train.mode=async"});
   EXPECT_TRUE(std::isfinite(both["train_logloss"].get<double>()));
 }

@@ -8,6 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/protocol/membership_messages.h"
 #include "tests/worker/exchange/split_replies.h"
 #include "worker/model/model.h"
 

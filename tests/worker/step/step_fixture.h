@@ -8,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
 #include "common/platform/executor.h"
 #include "common/platform/file_system.h"
 #include "tests/worker/exchange/row_servers.h"

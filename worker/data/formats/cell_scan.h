@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -56,6 +57,23 @@ inline size_t ScanCells(std::string_view line, char delimiter, std::span<uint32_
     }
   }
   return told(found);
+}
+
+// Where the cell of `line` that begins at `at` ends: at its delimiter, or at the end of the line.
+// In a cell between quotes delimiters are text; quotes that do not close reach to the end.
+inline size_t EndOfCell(std::string_view line, size_t at, char delimiter,
+                        std::optional<char> quote) {
+  size_t begin = at;
+  while (quote && begin < line.size() && line[begin] == ' ' && delimiter != ' ') ++begin;
+  if (quote && begin < line.size() && line[begin] == *quote && delimiter != *quote) {
+    for (at = begin + 1;; at += 2) {
+      at = line.find(*quote, at);
+      if (at == std::string_view::npos) return line.size();
+      if (at + 1 >= line.size() || line[at + 1] != *quote) break;
+    }
+  }
+  const size_t end = line.find(delimiter, at);
+  return end == std::string_view::npos ? line.size() : end;
 }
 
 }  // namespace hdps

@@ -29,14 +29,15 @@ class CriteoParser : public RowParser {
     }
   }
 
+  void UseOrder(const CellOrder* order) override { labelled_ = order == nullptr || order->label; }
+
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
     std::array<uint32_t, kCells> ends;
-    size_t tabs = ScanCells(line, '\t', std::span(ends).first(kCells - 1));
-    if (tabs == kCells - 2 && !label_.read()) {  // A row to predict, without the label's cell.
-      labelled_ = "0\t";
-      line = labelled_ += line;
-      tabs = ScanCells(line, '\t', std::span(ends).first(kCells - 1));
+    if (!labelled_) {
+      line_ = "0\t";
+      line = line_ += line;
     }
+    const size_t tabs = ScanCells(line, '\t', std::span(ends).first(kCells - 1));
     if (tabs < kCells - 1) return RowError{line.substr(line.size()), {}, kExpectedCells};
     ends[kCells - 1] = static_cast<uint32_t>(line.size());
     if (tabs > kCells - 1) {
@@ -94,7 +95,8 @@ class CriteoParser : public RowParser {
   }
 
   const LabelRule label_;
-  std::string labelled_;  // The row at hand with a label in front.
+  bool labelled_ = true;  // Whether rows begin with a label.
+  std::string line_;      // The row at hand with a label in front that it lacks.
   std::array<std::string, kNumbers> number_names_;
   std::array<uint64_t, kCategories> salts_;
   std::array<std::string, kCategories> category_names_;

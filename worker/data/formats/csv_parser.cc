@@ -10,6 +10,7 @@
 #include "worker/data/formats/derived_features.h"
 #include "worker/data/formats/label.h"
 #include "worker/data/formats/parsers.h"
+#include "worker/data/header_check.h"
 #include "worker/data/number.h"
 
 namespace hdps {
@@ -19,7 +20,11 @@ class CsvParser : public RowParser {
  public:
   CsvParser(const DataSpec& data, const std::vector<LabelSpec>& labels)
       : delimiter_(data.delimiter.empty() ? ',' : data.delimiter[0]),
+        quote_(data.quote.empty() ? std::nullopt : std::optional(data.quote[0])),
+        decimal_(data.decimal.empty() ? '.' : data.decimal[0]),
         missing_(data.missing),
+        header_(data.header),
+        labels_read_(labels[0].num_classes != kLabelsNotRead),
         rules_(labels.size(), LabelRule({}, 2)) {
     for (const ColumnSpec& spec : data.columns) {
       columns_.push_back({spec, HashString(spec.key_space()), rules_.size()});
@@ -28,22 +33,35 @@ class CsvParser : public RowParser {
       for (size_t task = 0; task < labels.size(); ++task) {
         if (!labels[task].name.empty() && labels[task].name != spec.name) continue;
         column.task = task;
-        rules_[task] = LabelRule(spec.positive, labels[task].num_classes);
+        rules_[task] = LabelRule(spec.positive, labels[task].num_classes, spec.classes);
       }
     }
+    // Without a label all rows are positive ones.
+    const bool labelled =
+        std::ranges::any_of(columns_, [this](const Column& c) { return c.task < rules_.size(); });
+    if (!labelled) label_ = 1;
     FindPlainCells();
-    expected_cells_ = "as many cells as data.columns has (" + std::to_string(columns_.size()) + ")";
+    shared_ = OrderOf(data.columns);
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (columns_[c].spec.has_cell()) column_of_cell_.push_back(c);
+    }
+    expected_cells_ =
+        "as many cells as data.columns has (" + std::to_string(shared_.num_cells) + ")";
   }
 
-  void UseOrder(const CellOrder* order) override { order_ = order; }
+  void UseOrder(const CellOrder* order) override {
+    if (order != nullptr && order != order_) {
+      expected_in_order_ = std::string("as many cells as the ") +
+                           (header_ ? "header" : "first row of the file") + " has (" +
+                           std::to_string(order->num_cells) + ")";
+    }
+    order_ = order;
+  }
 
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
-    if (order_ != nullptr) return ParseInOrder(line, row);
+    if (order_ != nullptr) return ParseInOrder(*order_, expected_in_order_, line, row);
     if (!plain_.empty() && ParsePlain(line, row)) return std::nullopt;
-    std::optional<RowError> error = ParseCells(line, /*label_cell=*/true, row);
-    // A row to predict may come without the cells of labels.
-    if (error && !rules_[0].read() && !ParseCells(line, /*label_cell=*/false, row)) error.reset();
-    return error;
+    return ParseCells(line, row);
   }
 
   std::vector<NamedText> Values(std::string_view line) override {
@@ -61,15 +79,18 @@ class CsvParser : public RowParser {
   // Where every column is one label, number or key, as in most click logs.
   void FindPlainCells() {
     size_t num_labels = 0;
+    bool shares = false;
     for (const Column& column : columns_) {
       const ColumnType type = column.spec.type;
       num_labels += type == ColumnType::kLabel ? 1 : 0;
       num_numbers_ += type == ColumnType::kNumeric ? 1 : 0;
       num_keys_ += type == ColumnType::kCategorical ? 1 : 0;
       plain_.push_back({type, column.salt});
+      shares |= !column.spec.has_cell();
     }
-    if (num_labels + num_numbers_ + num_keys_ < columns_.size() || num_labels > 1 ||
-        rules_.size() > 1 || delimiter_ == ' ' || delimiter_ == '"') {
+    if (num_labels + num_numbers_ + num_keys_ < columns_.size() || num_labels > 1 || shares ||
+        rules_.size() > 1 || delimiter_ == ' ' || delimiter_ == '"' || decimal_ != '.' ||
+        (quote_ && *quote_ != '"')) {
       plain_.clear();
     }
     ends_.resize(plain_.size());
@@ -80,9 +101,11 @@ class CsvParser : public RowParser {
   bool ParsePlain(std::string_view line, Row* row) {
     bool quoted = false;
     const std::span<uint32_t> inner(ends_.data(), ends_.size() - 1);
-    if (ScanCells(line, delimiter_, inner, &quoted) != inner.size() || quoted) return false;
+    bool* const ask = quote_ ? &quoted : nullptr;
+    if (ScanCells(line, delimiter_, inner, ask) != inner.size() || quoted) return false;
     ends_.back() = static_cast<uint32_t>(line.size());
     row->Clear();
+    row->label = label_;
     row->numbers.resize(num_numbers_);
     row->keys.resize(num_keys_);
     row->key_ends.resize(num_keys_);
@@ -116,12 +139,15 @@ class CsvParser : public RowParser {
   }
   static bool MayBeBlank(char c) { return static_cast<unsigned char>(c) <= ' '; }
 
-  std::optional<RowError> ParseCells(std::string_view line, bool label_cell, Row* row) {
+  std::optional<RowError> ParseCells(std::string_view line, Row* row) {
+    if (shared_.num_cells < columns_.size()) {
+      return ParseInOrder(shared_, expected_cells_, line, row);
+    }
     row->Clear();
+    row->label = label_;
     if (rules_.size() > 1) row->task_labels.resize(rules_.size());
     size_t at = 0;
     for (size_t c = 0; c < columns_.size(); ++c) {
-      if (!label_cell && columns_[c].spec.type == ColumnType::kLabel) continue;
       if (at > line.size()) {
         return RowError{line.substr(line.size()), columns_[c].spec.name, expected_cells_};
       }
@@ -136,10 +162,12 @@ class CsvParser : public RowParser {
     return std::nullopt;
   }
 
-  // The same for a line whose cells stand in the order of its file's header.
-  std::optional<RowError> ParseInOrder(std::string_view line, Row* row) {
+  // The same for a line whose cells stand in another order, are read by several columns, or lack
+  // some.
+  std::optional<RowError> ParseInOrder(const CellOrder& order, std::string_view expected,
+                                       std::string_view line, Row* row) {
     row->Clear();
-    row->label = 0;
+    row->label = label_;
     if (rules_.size() > 1) row->task_labels.resize(rules_.size());
     begins_.clear();
     for (size_t at = 0; at <= line.size();) {
@@ -151,16 +179,14 @@ class CsvParser : public RowParser {
         return error;
       }
     }
-    if (begins_.size() != order_->num_cells) {
-      expected_in_order_ =
-          "as many cells as the header has (" + std::to_string(order_->num_cells) + ")";
+    if (begins_.size() != order.num_cells) {
       const size_t surplus =
-          begins_.size() > order_->num_cells ? begins_[order_->num_cells] : line.size();
-      return RowError{line.substr(surplus), {}, expected_in_order_};
+          begins_.size() > order.num_cells ? begins_[order.num_cells] : line.size();
+      return RowError{line.substr(surplus), {}, expected};
     }
     for (size_t c = 0; c < columns_.size(); ++c) {
-      if (order_->cell_of_column[c] == CellOrder::kAbsent) continue;
-      size_t at = begins_[order_->cell_of_column[c]];
+      if (order.cell_of_column[c] == CellOrder::kAbsent) continue;
+      size_t at = begins_[order.cell_of_column[c]];
       std::string_view cell;
       NextCell(line, &at, &cell);  // It went well above.
       if (auto error = AddCell(columns_[c], cell, row)) return error;
@@ -170,10 +196,15 @@ class CsvParser : public RowParser {
 
   // The column that a cell of a line belongs to; empty where the job has none for it.
   std::string NameOfCell(size_t cell) const {
-    if (order_ == nullptr) return cell < columns_.size() ? columns_[cell].spec.name : "";
-    const auto column = std::ranges::find(order_->cell_of_column, cell);
-    if (column == order_->cell_of_column.end()) return "";
-    return columns_[static_cast<size_t>(column - order_->cell_of_column.begin())].spec.name;
+    if (order_ == nullptr) {
+      return cell < column_of_cell_.size() ? columns_[column_of_cell_[cell]].spec.name : "";
+    }
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (order_->cell_of_column[c] == cell && columns_[c].spec.has_cell()) {
+        return columns_[c].spec.name;
+      }
+    }
+    return "";
   }
 
   struct Column {
@@ -186,7 +217,7 @@ class CsvParser : public RowParser {
   std::optional<RowError> NextCell(std::string_view line, size_t* at, std::string_view* cell) {
     size_t begin = *at;
     while (begin < line.size() && line[begin] == ' ' && delimiter_ != ' ') ++begin;
-    if (begin < line.size() && line[begin] == '"' && delimiter_ != '"') {
+    if (begin < line.size() && quote_ && line[begin] == *quote_ && delimiter_ != *quote_) {
       return NextQuotedCell(line, begin, at, cell);
     }
     const size_t end = std::min(line.find(delimiter_, *at), line.size());
@@ -200,11 +231,11 @@ class CsvParser : public RowParser {
     bool doubled = false;
     size_t close = quote + 1;
     while (true) {
-      close = line.find('"', close);
+      close = line.find(*quote_, close);
       if (close == std::string_view::npos) {
         return RowError{line.substr(quote), {}, "a closing quote on the same line"};
       }
-      if (close + 1 >= line.size() || line[close + 1] != '"') break;
+      if (close + 1 >= line.size() || line[close + 1] != *quote_) break;
       doubled = true;
       close += 2;
     }
@@ -223,7 +254,7 @@ class CsvParser : public RowParser {
     unquoted_.clear();
     for (size_t i = 0; i < cell.size(); ++i) {
       unquoted_ += cell[i];
-      if (cell[i] == '"') ++i;
+      if (cell[i] == *quote_) ++i;
     }
     return unquoted_;
   }
@@ -236,7 +267,8 @@ class CsvParser : public RowParser {
       case ColumnType::kLabel:
         return AddLabel(column, cell, missing, row);
       case ColumnType::kWeight: {
-        const std::optional<double> weight = missing ? std::nullopt : ParseNumber(cell);
+        if (!labels_read_) break;  // Of a row to predict nobody wants it.
+        const std::optional<double> weight = missing ? std::nullopt : NumberOf(cell);
         row->weight = weight ? static_cast<float>(*weight) : -1.0f;
         if (row->weight >= 0 && std::isfinite(row->weight)) break;
         return RowError{cell, column.spec.name, "a weight: a number from 0 on"};
@@ -247,7 +279,7 @@ class CsvParser : public RowParser {
       case ColumnType::kNumeric: {
         double& number = row->numbers.emplace_back(kMissingNumber);
         if (missing || ParseDigits(cell, &number)) break;
-        const std::optional<double> parsed = ParseNumber(cell);
+        const std::optional<double> parsed = NumberOf(cell);
         if (!parsed) return RowError{cell, column.spec.name, "a number"};
         number = *parsed;
         break;
@@ -266,11 +298,25 @@ class CsvParser : public RowParser {
     return std::nullopt;
   }
 
+  std::optional<double> NumberOf(std::string_view cell) {
+    if (decimal_ == '.') return ParseNumber(cell);
+    return cell.find('.') == cell.npos ? ParseNumber(WithPoint(cell)) : std::nullopt;
+  }
+
+  std::string_view WithPoint(std::string_view cell) {
+    with_point_ = cell;
+    std::ranges::replace(with_point_, decimal_, '.');
+    return with_point_;
+  }
+
   std::optional<RowError> AddLabel(const Column& column, std::string_view cell, bool missing,
-                                   Row* row) const {
+                                   Row* row) {
     if (column.task == rules_.size()) return std::nullopt;
     const LabelRule& rule = rules_[column.task];
-    const std::optional<float> label = missing && rule.read() ? std::nullopt : rule.Parse(cell);
+    const bool number = column.spec.positive.empty() && column.spec.classes.empty();
+    const std::optional<float> label =
+        missing && rule.read() ? std::nullopt
+                               : rule.Parse(decimal_ != '.' && number ? WithPoint(cell) : cell);
     if (!label) return RowError{cell, column.spec.name, rule.expected()};
     if (rules_.size() > 1) {
       row->task_labels[column.task] = *label;
@@ -293,7 +339,11 @@ class CsvParser : public RowParser {
   }
 
   const char delimiter_;
+  const std::optional<char> quote_;  // Around cells; none: quotes are letters.
+  const char decimal_;
+  float label_ = 0;  // Of rows whose label is not read, or not there.
   const std::string missing_;
+  const bool header_, labels_read_;
   std::vector<Column> columns_;
   std::vector<LabelRule> rules_;  // [tasks]
   struct PlainCell {
@@ -304,9 +354,13 @@ class CsvParser : public RowParser {
   size_t num_numbers_ = 0, num_keys_ = 0;
   std::vector<uint32_t> ends_;  // Of the plain cells of the line at hand.
   const CellOrder* order_ = nullptr;
+  // Of files without a header.
+  CellOrder shared_;
+  std::vector<size_t> column_of_cell_;
   std::vector<size_t> begins_;  // Of the cells of the line at hand, where there is an order.
   std::string expected_cells_, expected_in_order_, error_column_;
-  std::string unquoted_;  // The cell at hand, if it has quotes inside.
+  std::string with_point_;  // The number at hand, where `decimal_` is another.
+  std::string unquoted_;    // The cell at hand, if it has quotes inside.
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/row.h"
 
 namespace hdps {

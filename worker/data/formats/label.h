@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "common/job/job.h"
 #include "worker/data/batch.h"
 
 namespace hdps {
@@ -16,9 +17,11 @@ namespace hdps {
 // under kLabelsAnyNumber; 0 for every text when labels are not read.
 class LabelRule {
  public:
-  // With `positive` texts a label is 1 when its trimmed text is one of them and 0 otherwise;
-  // without it is a number. Of two classes -1 is another way to write 0, in every format.
-  LabelRule(std::vector<std::string> positive, uint32_t num_classes);
+  // With `positive` texts a label is 1 when its trimmed text is one of them and 0 otherwise; with
+  // those of `classes` it is the place of its text among them; without it is a number. Of two
+  // classes -1 is another way to write 0, in every format.
+  LabelRule(std::vector<std::string> positive, uint32_t num_classes,
+            const std::vector<std::string>& classes = {});
   std::optional<float> Parse(std::string_view text) const;
   // Bit t for `positive[t]`, as Batch has it; 0 for a text that is none of the first 64 of them.
   uint64_t PositiveText(std::string_view text) const;
@@ -27,6 +30,7 @@ class LabelRule {
 
  private:
   std::vector<std::string> positive_;
+  std::map<std::string, uint32_t, std::less<>> classes_;  // Their numbers.
   uint32_t num_classes_;
   std::string expected_;
 };

@@ -1,4 +1,5 @@
-// Lines of "label index:value ..." and "label field:index:value ...": libsvm, libffm, libfm.
+// Lines of "label index:value ..." and "label field:index:value ...": libsvm, libffm, libfm. Blanks
+// stand between entries, or commas where one stands behind the label, as xLearn takes them.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -19,15 +20,34 @@ bool AllDigits(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Takes the next word off the front of `*rest`; empty at the end or before a "#".
-std::string_view NextWord(std::string_view* rest) {
-  const size_t begin = std::min(rest->find_first_not_of(" \t\r"), rest->size());
+constexpr std::string_view kBlanks = " \t\r", kComma = ",", kCommasAndBlanks = ", \t\r";
+
+// Takes the next word off the front of `*rest`; empty at the end or before a "#". `between` are the
+// characters of which one stands between words at least, with blanks.
+std::string_view NextWord(std::string_view* rest, std::string_view between) {
+  const std::string_view skipped = between == kBlanks ? kBlanks : kCommasAndBlanks;
+  const size_t begin = std::min(rest->find_first_not_of(skipped), rest->size());
   rest->remove_prefix(begin);
   if (rest->empty() || rest->front() == '#') return {};
-  const size_t end = std::min(rest->find_first_of(" \t\r"), rest->size());
-  const std::string_view word = rest->substr(0, end);
+  const size_t end = std::min(rest->find_first_of(between), rest->size());
+  const std::string_view word = TrimBlanks(rest->substr(0, end));
   rest->remove_prefix(end);
   return word;
+}
+
+// Takes the label off the front of `*rest`; `*between` becomes what stands between the entries.
+std::string_view TakeLabel(std::string_view* rest, std::string_view* between) {
+  std::string_view after = *rest;
+  std::string_view label = NextWord(&after, kBlanks);
+  const size_t comma = label.find(',');
+  *between = comma == label.npos ? kBlanks : kComma;
+  if (comma != label.npos) {
+    label = label.substr(0, comma);
+    rest->remove_prefix(static_cast<size_t>(label.data() + comma - rest->data()));
+  } else {
+    *rest = after;
+  }
+  return label;
 }
 
 // Takes the text before the first ':' of `*word`, or all of it.
@@ -58,20 +78,19 @@ class LibsvmParser : public RowParser {
                       std::to_string(salts_.empty() ? 0 : salts_.size() - 1);
   }
 
+  void UseOrder(const CellOrder* order) override { labelled_ = order == nullptr || order->label; }
+
   std::optional<RowError> Parse(std::string_view line, Row* row) override {
     row->Clear();
     entries_.clear();
-    std::string_view rest = line;
-    const std::string_view label_text = NextWord(&rest);
-    const std::optional<float> label = label_.Parse(label_text);
-    if (!label) return RowError{label_text, "label", label_.expected()};
-    row->label = *label;
+    std::string_view rest = line, between;
+    if (auto error = BeginRow(&rest, &between, row)) return error;
     while (true) {
-      const std::string_view word = NextWord(&rest);
+      const std::string_view word = NextWord(&rest, between);
       if (word.empty()) break;
       if (field_by_ == FieldBy::kPlace && entries_.size() == salts_.size()) {
         size_t found = entries_.size() + 1;
-        while (!NextWord(&rest).empty()) ++found;
+        while (!NextWord(&rest, between).empty()) ++found;
         return WrongCount(word, found);
       }
       if (entries_.size() == kRowKeysMax) return RowError{word, {}, "fewer values in a row"};
@@ -85,10 +104,10 @@ class LibsvmParser : public RowParser {
   }
 
   std::vector<NamedText> Values(std::string_view line) override {
-    std::string_view rest = line;
-    std::vector<NamedText> values = {{"label", std::string(NextWord(&rest))}};
+    std::string_view rest = line, between;
+    std::vector<NamedText> values = {{"label", std::string(TakeLabel(&rest, &between))}};
     while (true) {
-      std::string_view word = NextWord(&rest);
+      std::string_view word = NextWord(&rest, between);
       if (word.empty()) return values;
       size_t field = field_by_ == FieldBy::kPlace ? values.size() - 1 : 0;
       if (field_by_ == FieldBy::kNumber) {
@@ -107,6 +126,24 @@ class LibsvmParser : public RowParser {
     float weight;
     Key key;
   };
+
+  // Takes the label. Of a row to predict it is any word without a colon, which an entry has.
+  std::optional<RowError> BeginRow(std::string_view* rest, std::string_view* between,
+                                   Row* row) const {
+    std::string_view behind = *rest;
+    const std::string_view word = TakeLabel(&behind, between);
+    const bool entry = word.find(':') != std::string_view::npos;
+    if (!labelled_) {
+      if (entry || word.empty()) return std::nullopt;
+      return RowError{word, {}, "an entry with a colon, as the first row of the file begins"};
+    }
+    *rest = behind;
+    const bool none = entry || word.empty();
+    const std::optional<float> label = none ? std::nullopt : label_.Parse(word);
+    if (!label) return RowError{word, "label", label_.expected()};
+    row->label = *label;
+    return std::nullopt;
+  }
 
   RowError WrongCount(std::string_view where, size_t found) {
     expected_count_ = "as many entries index:value in a row as data.num_fields says, " +
@@ -157,6 +194,7 @@ class LibsvmParser : public RowParser {
 
   const FieldBy field_by_;
   const LabelRule label_;
+  bool labelled_ = true;  // Whether rows begin with a label.
   const std::vector<std::string> features_;
   std::vector<uint64_t> salts_;  // [features]
   std::string expected_field_;

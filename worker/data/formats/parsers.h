@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "common/job/job.h"
+#include "common/job/job_facts.h"
+#include "common/job/spec/data_spec.h"
 #include "worker/data/row.h"
 
 namespace hdps {
+
+struct LabelSpec;
 
 // `data` has passed ParseJob, or NewBatchReader's own checks. Each gives the base features of
 // FeaturesOf(data), in its order; derived features come later.

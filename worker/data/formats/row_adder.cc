@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "worker/data/header_check.h"
+#include "worker/data/item_pool.h"
 
 namespace hdps {
 namespace {
@@ -56,7 +57,8 @@ std::unique_ptr<RowParser> NewRowParser(const DataSpec& data,
 Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
                                                  std::vector<std::string> paths,
                                                  const std::vector<LabelSpec>& labels,
-                                                 std::shared_ptr<ItemPool> items) {
+                                                 std::shared_ptr<ItemPool> items,
+                                                 BadRows bad_rows) {
   const FeatureNames names = FeaturesOf(data);
   std::unique_ptr<RowAdder> adder(new RowAdder());
   HDPS_ASSIGN_OR_RETURN(adder->derived_,
@@ -64,6 +66,8 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   adder->paths_ = std::move(paths);
   if (data.format == DataFormat::kCsv) adder->columns_ = data.columns;
   adder->labels_read_ = labels[0].num_classes != kLabelsNotRead;
+  adder->bad_rows_become_ = bad_rows;
+  if (!adder->labels_read_) adder->absent_ = AbsentCells::Of(data, adder->paths_);
   adder->max_bad_rows_ = static_cast<uint64_t>(std::max<int64_t>(0, data.max_bad_rows));
   adder->parser_ = NewRowParser(data, labels);
   adder->items_ = std::move(items);
@@ -72,15 +76,15 @@ Result<std::unique_ptr<RowAdder>> RowAdder::Make(const DataSpec& data,
   adder->shape_ = {.num_numeric = names.numeric.size(),
                    .num_sparse = names.sparse.size(),
                    .num_labels = static_cast<uint32_t>(labels.size()),
-                   .weights = HasColumn(data, ColumnType::kWeight),
+                   .weights = HasColumn(data, ColumnType::kWeight) || bad_rows == BadRows::kKept,
                    .groups = HasColumn(data, ColumnType::kGroup),
-                   .several = adder->items_ != nullptr};
+                   .numbered = adder->items_ != nullptr || data.max_bad_rows > 0};
   return adder;
 }
 
 Status RowAdder::TakeHeader(uint32_t file, std::string_view text,
                             std::vector<std::string>* passed_over) {
-  if (columns_.empty()) return {};
+  if (columns_.empty()) return labels_read_ ? Status() : RefuseRowAsHeader(file, text);
   parser_->UseOrder(nullptr);
   HDPS_ASSIGN_OR_RETURN(HeaderMatch match, MatchHeader(paths_[file] + ":1", parser_->Values(text),
                                                        columns_, labels_read_));
@@ -94,6 +98,22 @@ Status RowAdder::TakeHeader(uint32_t file, std::string_view text,
       orders_, [&](const auto& order) { return order != nullptr && *order == match.order; });
   orders_[file] =
       alike != orders_.end() ? *alike : std::make_shared<const CellOrder>(std::move(match.order));
+  return {};
+}
+
+// Of a format whose columns have fixed names: a row in the header's place would have no line.
+Status RowAdder::RefuseRowAsHeader(uint32_t file, std::string_view text) {
+  const CellOrder unlabelled{{}, 0, /*label=*/false};
+  for (const CellOrder* const order : {static_cast<const CellOrder*>(nullptr), &unlabelled}) {
+    parser_->UseOrder(order);
+    const bool row = !parser_->Parse(text, &row_);
+    parser_->UseOrder(nullptr);
+    if (!row) continue;
+    return {Code::kInvalidArgument,
+            paths_[file] +
+                ":1: data.header is true, but this line reads like a row: expected the names of "
+                "the columns, or data.header to be false"};
+  }
   return {};
 }
 
@@ -118,27 +138,47 @@ void RowAdder::AddNegatives(const RowPlace& place, BatchBuilder* builder) {
   }
 }
 
+// Without keys, its numbers and labels 0.
+void RowAdder::AddStandIn(const RowPlace& place, BatchBuilder* builder) const {
+  Row row;
+  row.weight = 0;
+  row.task_labels.resize(shape_.num_labels);
+  row.key_ends.resize(shape_.num_sparse);
+  builder->Add(row, std::vector<float>(shape_.num_numeric), place.number);
+}
+
 std::string RowAdder::Describe(const Line& line, const RowError& error) const {
   return DescribeRowError(paths_[line.place.file], line.place.number, line.text, error);
 }
 
 std::optional<std::string> RowAdder::AddOrDescribe(const Line& line, BatchBuilder* builder) {
+  if (absent_ != nullptr) {
+    if (const Status told = absent_->Look(line, *parser_); !told.ok()) return told.message();
+  }
   const std::optional<RowError> error = TryAdd(line, {}, builder);
   if (!error) return std::nullopt;
   return Describe(line, *error);
 }
 
 Status RowAdder::Add(const Line& line, const RowPlace& place, BatchBuilder* builder) {
+  if (absent_ != nullptr) HDPS_RETURN_IF_ERROR(absent_->Look(line, *parser_));
   const std::optional<RowError> error = TryAdd(line, place, builder);
   if (!error) return {};
   ++bad_rows_;
   const std::string what = Describe(line, *error);
-  if (bad_rows_ > max_bad_rows_) {
+  const bool kept = bad_rows_become_ == BadRows::kKept;
+  if (bad_rows_become_ == BadRows::kRefused) {
+    return {Code::kInvalidArgument, what + " (--bad_rows=nan gives nan in the line of such a row)"};
+  }
+  if (kept) AddStandIn(place, builder);
+  if (!kept && bad_rows_ > max_bad_rows_) {
     return {Code::kInvalidArgument, what + " (bad rows: " + std::to_string(bad_rows_) +
                                         ", data.max_bad_rows: " + std::to_string(max_bad_rows_) +
                                         "; set it higher to pass over them)"};
   }
-  if (bad_rows_ <= kBadRowsLogged) LOG(WARNING) << "bad row passed over: " << what;
+  if (bad_rows_ <= kBadRowsLogged) {
+    LOG(WARNING) << (kept ? "bad row, nan in its line: " : "bad row passed over: ") << what;
+  }
   if (bad_rows_ == kBadRowsLogged) LOG(WARNING) << "further bad rows are counted, not shown";
   return {};
 }

@@ -9,14 +9,15 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/job/job.h"
+#include "worker/data/formats/absent_cells.h"
 #include "worker/data/formats/derived_features.h"
 #include "worker/data/formats/parsers.h"
-#include "worker/data/item_pool.h"
 #include "worker/data/line_reader.h"
 #include "worker/data/row.h"
 
 namespace hdps {
+
+class ItemPool;
 
 // Where in the stream a row is.
 struct RowPlace {
@@ -25,7 +26,7 @@ struct RowPlace {
   uint32_t number = 0;    // Among the rows of this worker in the step.
 };
 
-// Invariant: bad_rows() counts since the last Restart(); more than data.max_bad_rows are an error.
+// Invariant: bad_rows() counts since the last Restart().
 class RowAdder {
  public:
   // `paths` are the files that lines come from. kInvalidArgument where the job's columns do not
@@ -34,14 +35,16 @@ class RowAdder {
   static Result<std::unique_ptr<RowAdder>> Make(const DataSpec& data,
                                                 std::vector<std::string> paths,
                                                 const std::vector<LabelSpec>& labels,
-                                                std::shared_ptr<ItemPool> items = nullptr);
+                                                std::shared_ptr<ItemPool> items = nullptr,
+                                                BadRows bad_rows = BadRows::kCounted);
 
   void Restart(uint64_t bad_rows = 0) { bad_rows_ = bad_rows; }
   uint64_t bad_rows() const { return bad_rows_; }
   BatchBuilder NewBatch(size_t rows_max) const {
     return BatchBuilder(shape_, static_cast<uint32_t>(rows_max));
   }
-  // kInvalidArgument, with the place, for one bad row too many.
+  // kInvalidArgument, with the place, for one bad row too many, and for a file of which it cannot
+  // be told what its cells are.
   Status Add(const Line& line, const RowPlace& place, BatchBuilder* builder);
   // Adds the row of the line; or says, with the place, why it is none, and counts nothing.
   std::optional<std::string> AddOrDescribe(const Line& line, BatchBuilder* builder);
@@ -62,12 +65,16 @@ class RowAdder {
   }
   std::optional<RowError> TryAdd(const Line& line, const RowPlace& place, BatchBuilder* builder);
   void AddNegatives(const RowPlace& place, BatchBuilder* builder);
+  void AddStandIn(const RowPlace& place, BatchBuilder* builder) const;
+  Status RefuseRowAsHeader(uint32_t file, std::string_view text);
   std::string Describe(const Line& line, const RowError& error) const;
   RowError DoesNotFit() const;
 
   std::vector<std::string> paths_;
   std::vector<ColumnSpec> columns_;  // Of a csv job.
   bool labels_read_ = true;
+  BadRows bad_rows_become_ = BadRows::kCounted;
+  std::unique_ptr<AbsentCells> absent_;  // Null: no cell may lack, or the headers tell.
   // [paths], or empty as long as all are in the job's order; null: this one is. Files of one order
   // share it.
   std::vector<std::shared_ptr<const CellOrder>> orders_;

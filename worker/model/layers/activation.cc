@@ -1,4 +1,5 @@
 // A function of each element.
+#include "common/job/spec/layer_spec.h"
 #include "worker/model/element_chain.h"
 
 namespace hdps {

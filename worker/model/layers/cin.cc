@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "common/job/spec/layer_spec.h"
 #include "worker/model/layer.h"
 
 namespace hdps {

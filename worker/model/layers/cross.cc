@@ -1,6 +1,7 @@
 // The cross network of DCN-v2 (Wang et al. 2021, eq. 1).
 #include <deque>
 
+#include "common/job/spec/layer_spec.h"
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -2,6 +2,8 @@
 #include <deque>
 #include <type_traits>
 
+#include "common/job/activation.h"
+#include "common/job/spec/layer_spec.h"
 #include "worker/model/layer.h"
 
 namespace hdps {

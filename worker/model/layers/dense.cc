@@ -1,5 +1,7 @@
 // A fully connected layer: y = act(x W + b), W [inputs, units]. A ReLU is computed with the
 // product; the other activations behind it, from z = x W + b, which is kept for their slopes.
+#include "common/job/activation.h"
+#include "common/job/spec/layer_spec.h"
 #include "worker/model/layer.h"
 
 namespace hdps {

@@ -1,6 +1,10 @@
 // The attention of DIN: a sequence pooled by what each of its vectors is to a target.
 #include <algorithm>
 
+#include "common/job/activation.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/model_spec.h"
 #include "worker/model/feature_list.h"
 #include "worker/model/layer.h"
 

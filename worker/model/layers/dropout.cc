@@ -1,6 +1,8 @@
 // Elements of a layer left out at random while training: which ones depends on the row's position
 // in the epoch, so parts of a batch leave out what the whole batch does.
 #include "common/base/hash.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/layer_spec.h"
 #include "worker/model/element_chain.h"
 
 namespace hdps {

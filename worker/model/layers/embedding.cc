@@ -1,4 +1,7 @@
 // Pooled rows of a table.
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
 #include "worker/model/feature_list.h"
 #include "worker/model/layer.h"
 

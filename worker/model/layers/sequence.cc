@@ -3,6 +3,10 @@
 
 #include <algorithm>
 
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/pooling.h"
 #include "worker/model/feature_list.h"
 #include "worker/model/layer.h"
 

@@ -1,0 +1,21 @@
+// How rows become a feature's columns, and features a layer's.
+#pragma once
+
+#include <cstdint>
+
+#include "common/base/enum_words.h"
+
+namespace hdps {
+
+enum class Pooling : uint8_t { kSum, kMean, kMax };
+constexpr auto WordsOf(Pooling) {
+  using enum Pooling;
+  return EnumWords(kSum, "sum", kMean, "mean", kMax, "max");
+}
+enum class Combine : uint8_t { kConcat, kSum };
+constexpr auto WordsOf(Combine) {
+  using enum Combine;
+  return EnumWords(kConcat, "concat", kSum, "sum");
+}
+
+}  // namespace hdps

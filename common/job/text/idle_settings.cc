@@ -1,0 +1,203 @@
+// Settings that change nothing in a job, beyond those whose records name a condition: the job
+// trains without them, and warns.
+#include <algorithm>
+#include <set>
+
+#include "common/job/eval_sets.h"
+#include "common/job/job_facts.h"
+#include "common/job/job_spec.h"
+#include "common/job/model_graph.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/layer_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "common/job/text/job_sections.h"
+
+namespace hdps {
+
+namespace {
+
+using Rules = std::vector<IdleRule>;
+using Holds = std::function<bool(const Job& job)>;
+
+bool HasNothingToEvaluate(const Job& job) { return EvalSetsOf(job.data).empty(); }
+
+// A rule of the job alone.
+void Add(Rules* rules, const std::string& path, const std::string& why, const Holds& is_idle) {
+  rules->push_back(
+      {path, [is_idle](const JobSource&, const Job& job) { return is_idle(job); }, why});
+}
+
+// Whether the text gives a value under these keys; null stands for none.
+bool Gives(const JobSource& source, std::initializer_list<const char*> keys) {
+  const JsonValue* at = &source.root;
+  for (const char* key : keys) {
+    at = at->Find(key);
+    if (at == nullptr) return false;
+  }
+  return at->kind != JsonValue::Kind::kNull;
+}
+
+// Of the tables of a recipe, which stand in one place, and of those that are spelled out.
+void AddPolicyRules(Rules* rules) {
+  const auto add = [rules](const std::string& key, const std::string& why,
+                           const std::function<bool(const PolicySpec& policy)>& is_idle) {
+    for (const bool spelled_out : {false, true}) {
+      rules->push_back({(spelled_out ? "model.tables[].policy." : "model.policy.") + key,
+                        [=](const JobSource& source, const Job& job) {
+                          return Gives(source, {"model", "layers"}) == spelled_out &&
+                                 std::ranges::any_of(job.tables, is_idle, &TableSpec::policy);
+                        },
+                        why});
+    }
+  };
+  add("admit_sketch_bytes", "it counts only where admit_after is above 1",
+      [](const PolicySpec& policy) {
+        return policy.admit_sketch_bytes != PolicySpec().admit_sketch_bytes &&
+               policy.admit_after == 1;
+      });
+  add("evict_by", "it counts only beside max_rows or max_bytes", [](const PolicySpec& policy) {
+    return policy.evict_by != PolicySpec().evict_by && !policy.capped();
+  });
+}
+
+// Settings of a recipe, beside another of its settings.
+void AddRecipeRules(Rules* rules) {
+  const auto add = [rules](const char* key, const char* standard, const char* other,
+                           const char* wanted) {
+    rules->push_back({std::string("model.") + key,
+                      [=](const JobSource& source, const Job&) {
+                        const JsonValue& model = *source.root.Find("model");
+                        const JsonValue *given = model.Find(key), *beside = model.Find(other);
+                        return given != nullptr && PlainText(*given) != standard &&
+                               model.Find("layers") == nullptr &&
+                               (beside == nullptr || PlainText(*beside) != wanted);
+                      },
+                      std::string("it counts only where ") + other + " is " + wanted});
+  };
+  add("manual_shapes", "[]", "slice_mode", "field_slice");
+  add("column_slices", "2", "slice_mode", "table_column_slice");
+  add("batch_norm_over", "part", "batch_norm", "true");
+}
+
+void AddDenseRules(Rules* rules) {
+  const auto add = [rules](const char* key,
+                           const std::function<bool(const TableSpec& dense)>& is_set) {
+    rules->push_back({std::string("model.") + key,
+                      [=](const JobSource& source, const Job& job) {
+                        return Gives(source, {"model", key}) && !job.tables.empty() &&
+                               job.tables.back().dense && is_set(job.tables.back()) &&
+                               DenseFloats(job) == 0;
+                      },
+                      "the model has no dense weights"});
+  };
+  add("dense_loss_l1", [](const TableSpec& dense) { return dense.loss_l1 > 0; });
+  add("dense_loss_l2", [](const TableSpec& dense) { return dense.loss_l2 > 0; });
+}
+
+// What follows from evaluations, where there are none, or where nothing is to follow.
+void AddEvaluationRules(Rules* rules) {
+  constexpr const char* kNothing = "there is nothing to evaluate";
+  Add(rules, "train.eval_every_steps", kNothing,
+      [](const Job& job) { return job.train.eval_every_steps > 0 && HasNothingToEvaluate(job); });
+  Add(rules, "train.evals_per_epoch", kNothing,
+      [](const Job& job) { return job.train.evals_per_epoch > 0 && HasNothingToEvaluate(job); });
+  const auto impatient = [rules](const std::string& key, const std::string& of,
+                                 std::function<bool(const TrainSpec& train)> is_set) {
+    Add(rules, "train." + key + "." + of, "train." + key + ".patience is 0",
+        [is_set](const Job& job) { return is_set(job.train); });
+  };
+  const auto add_watch = [&](const std::string& key, auto member) {
+    const auto idle = [member](auto is_set) {
+      return [member, is_set](const TrainSpec& train) {
+        return (train.*member).patience == 0 && is_set(train.*member);
+      };
+    };
+    impatient(key, "metric",
+              idle([](const WatchSpec& watch) { return watch.metric != WatchSpec().metric; }));
+    impatient(key, "set", idle([](const WatchSpec& watch) { return !watch.set.empty(); }));
+    impatient(key, "min_delta", idle([](const WatchSpec& watch) { return watch.min_delta > 0; }));
+  };
+  add_watch("early_stop", &TrainSpec::early_stop);
+  add_watch("plateau", &TrainSpec::plateau);
+  const auto plateau = [](double PlateauSpec::*number) {
+    return [number](const TrainSpec& train) {
+      return train.plateau.patience == 0 && train.plateau.*number != PlateauSpec().*number;
+    };
+  };
+  impatient("plateau", "factor", plateau(&PlateauSpec::factor));
+  impatient("plateau", "least", plateau(&PlateauSpec::least));
+}
+
+void AddParallelRules(Rules* rules) {
+  Add(rules, "train.cache_refresh_steps", "no table has a vocab_cache_size", [](const Job& job) {
+    return job.train.cache_refresh_steps > 0 &&
+           std::ranges::all_of(job.tables,
+                               [](const TableSpec& table) { return table.vocab_cache_size == 0; });
+  });
+  Add(rules, "parallel.dataset_strategy",
+      "its tuples cut sparse features, and the job has none: numeric columns are read by every "
+      "worker, for its own examples",
+      [](const Job& job) {
+        return !job.parallel.dataset_slices.empty() && FeaturesOf(job.data).sparse.empty();
+      });
+  Add(rules, "parallel.parallel_optimizer_config",
+      "it counts only beside enable_parallel_optimizer = true", [](const Job& job) {
+        return !job.parallel.optimizer.enabled && job.parallel.optimizer != OptimizerShardSpec();
+      });
+  Add(rules, "parallel.loss_sum", "it counts only where interleave_num is above 1",
+      [](const Job& job) { return job.parallel.loss_sum && job.parallel.interleave_num == 1; });
+  const auto add_fusion = [rules](const std::string& kind, FusionSpec CommFusionSpec::*of,
+                                  bool of_split) {
+    Add(rules, "parallel.comm_fusion." + kind,
+        of_split ? "it counts only beside enable_parallel_optimizer = true, and while openstate is "
+                   "true"
+                 : "openstate is false: every tensor travels alone",
+        [=](const Job& job) {
+          const CommFusionSpec& fusion = job.parallel.comm_fusion;
+          return fusion.*of != FusionSpec() &&
+                 (!fusion.openstate || (of_split && !job.parallel.optimizer.enabled));
+        });
+  };
+  add_fusion("allreduce", &CommFusionSpec::allreduce, false);
+  add_fusion("allgather", &CommFusionSpec::allgather, true);
+  add_fusion("reducescatter", &CommFusionSpec::reducescatter, true);
+  Add(rules, "model.layers[].fusion",
+      "it counts only where parallel.dense_exchange is allreduce: servers take each layer by "
+      "itself",
+      [](const Job& job) {
+        return job.parallel.dense_exchange == DenseExchange::kServers &&
+               std::ranges::any_of(job.model.layers,
+                                   [](const LayerSpec& layer) { return layer.fusion >= 0; });
+      });
+}
+
+Rules MakeRules() {
+  Rules rules;
+  AddPolicyRules(&rules);
+  AddRecipeRules(&rules);
+  AddDenseRules(&rules);
+  AddEvaluationRules(&rules);
+  AddParallelRules(&rules);
+  return rules;
+}
+
+}  // namespace
+
+const std::vector<IdleRule>& IdleRules() {
+  static const Rules& rules = *new Rules(MakeRules());
+  return rules;
+}
+
+void WarnOfIdle(const JobSource& source, Job* job) {
+  for (const IdleRule& rule : IdleRules()) {
+    if (rule.is_idle(source, *job)) {
+      job->warnings.push_back(rule.path + " is ignored: " + rule.why);
+    }
+  }
+}
+
+}  // namespace hdps

@@ -1,0 +1,56 @@
+// A job as it stands in its file, before its model has been built.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/job/job_spec.h"
+#include "common/job/layers/layer_record.h"
+#include "common/job/optimizers/optimizer_record.h"
+#include "common/job/recipes/recipe_record.h"
+#include "common/job/spec/checkpoint_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/table_spec.h"
+#include "common/job/spec/train_spec.h"
+
+namespace hdps {
+
+// What stands under "model", before a recipe becomes tables and layers.
+struct ModelText : ModelSpec, ModelRecipe {
+  PolicySpec policy;  // This and the five below: of each table of a recipe.
+  WeightFormat weights = WeightFormat::kFp32;
+  uint64_t vocab_cache_size = 0;
+  SliceMode slice_mode = SliceMode::kBatch;
+  std::vector<uint32_t> manual_shapes;
+  uint32_t column_slices = 2;
+  std::vector<TableSpec> tables;
+  OptimizerSpec dense_optimizer = DenseOptimizer();
+  // Of the tables of a recipe, and of the weights of dense layers.
+  ScheduleSpec wide_schedule, deep_schedule, dense_schedule;
+  float wide_loss_l1 = 0, wide_loss_l2 = 0, deep_loss_l1 = 0, deep_loss_l2 = 0;
+  float dense_loss_l1 = 0, dense_loss_l2 = 0;
+  std::string dense_init = FanInits().front();  // Of the dense layers of a recipe.
+};
+
+// What stands under "train".
+struct TrainText : TrainSpec {
+  ScheduleSpec schedule;  // Of tables without one of their own: once the model is built, in them.
+};
+
+// What stands in a job file. Its model has not been built yet.
+struct JobText {
+  std::string name = Job().name;
+  uint64_t seed = Job().seed;
+  DataSpec data;
+  ModelText model_text;
+  TrainText train_text;
+  ParallelSpec parallel;
+  CheckpointSpec checkpoint;
+  ClusterSpec cluster;
+};
+
+}  // namespace hdps

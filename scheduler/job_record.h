@@ -1,0 +1,140 @@
+// What of a job outlives the process that leads it: in scheduler.state, and in part in checkpoints.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/net/node.h"
+#include "common/protocol/command_messages.h"
+#include "common/protocol/manifest.h"
+#include "common/protocol/watch_state.h"
+#include "scheduler/plan/job_plan.h"
+#include "scheduler/report/run_summary.h"
+
+namespace hdps {
+
+enum class JobPhase : uint8_t {
+  kSuspended,
+  kQuiet,  // The members are about to change.
+  kMoveDense,
+  kMoveSave,
+  kMoveServers,
+  kMoveWorkers,
+  kLoadServers,
+  kLoadWorkers,
+  kInitDense,
+  kTrain,
+  kStoreDense,
+  kEvaluate,
+  kDigest,
+  kSave,
+  kFinish,
+  kOver,
+};
+
+// What the phases of a job change as it goes on.
+struct JobRecord {
+  using Sums = TrainedSums;
+  // A kTrain that has been given, under its number.
+  struct Order {
+    PeerId worker;
+    Command command;
+  };
+  uint64_t epoch_rows = 0;            // 0: not known.
+  std::vector<FilePrint> data_files;  // Of data.train, as the epoch at hand reads them.
+  bool stop = false;                  // Somebody has asked for; it holds for the run at hand.
+  Clock reached = 0;       // The furthest step of the run that is known; a stop saves no less.
+  Sums trained;            // Since the state at hand was begun or loaded.
+  Sums epoch, last_epoch;  // Of the epoch at hand, and of the one before it.
+  uint64_t examples_before = 0;  // Of the state that was loaded, as is counts_before.
+  uint64_t examples_worked = 0;  // By all processes of the run, those of lost steps too.
+  RowCounts counts_before;
+  TimeMs training_ms = 0, wall_ms = 0;
+  RunSummary summary;         // As far as it has been filled in while the job runs.
+  std::vector<Order> orders;  // kTrain: all of the round at hand.
+
+  // A new run begins: what was asked of the one before it is over with it.
+  void ForgetRun() { stop = false, reached = 0; }
+  // What stays true of the run where everything has to be loaded.
+  JobRecord WithoutProgress() const;
+};
+
+// The record as it is written: with the phase, and with what the plan and the watches go on from.
+struct JobState : JobRecord {
+  JobPhase phase = JobPhase::kSuspended;
+  JobPlan::State plan;
+  Watched watched;
+
+  // Counts the steps and examples since the checkpoint as lost: they are to be trained again.
+  void CountAsLost(const Manifest& checkpoint);
+};
+
+// How a field stands in scheduler.state and in a manifest.
+struct Kept {
+  enum class In : uint8_t {
+    kEvery,  // Every state has it.
+    kLater,  // States of earlier versions lack it: then it stays as it is.
+    kIfAny,  // It stands there where it is not empty.
+  };
+  In in = In::kEvery;
+  bool past = false;       // From 0 to 2^53: the sum of a few such numbers is still one.
+  bool told_anew = false;  // Members tell it when they have loaded, whatever the manifest says.
+};
+
+// The one list of fields: visit(name, member, how it is kept[, its place in a manifest]). What is
+// written, read, checked and kept in checkpoints follows from it. "a/b" is b in the object a.
+template <typename State, typename Visit>
+void VisitFields(State& job, Visit&& visit) {
+  constexpr Kept kLater{.in = Kept::In::kLater}, kIfAny{.in = Kept::In::kIfAny};
+  constexpr Kept kPast{.past = true}, kEvery;
+  visit("phase", job.phase, kEvery);
+  visit("clock", job.plan.position.clock, kEvery, &Manifest::clock);
+  visit("epoch", job.plan.position.epoch, kEvery, &Manifest::epoch);
+  visit("epoch_start", job.plan.position.epoch_start, kEvery, &Manifest::epoch_start);
+  visit("saved", job.plan.saved, kEvery);
+  visit("stopped", job.plan.stopped, kEvery);
+  visit("ending", job.plan.ending, kEvery);
+  visit("stopped_early", job.plan.stopped_early, kLater);
+  visit("full_save", job.plan.full_save, kLater);
+  visit("due", job.plan.due, kEvery);
+  visit("watched", job.watched, kLater, &Manifest::watched);
+  visit("epoch_rows", job.epoch_rows, Kept{.in = Kept::In::kLater, .past = true});
+  visit("data_files", job.data_files, Kept{.in = Kept::In::kIfAny, .told_anew = true},
+        &Manifest::data_files);
+  visit("orders", job.orders, kEvery);
+  visit("stop", job.stop, kEvery);
+  visit("reached", job.reached, Kept{.in = Kept::In::kLater, .past = true});
+  visit("trained", job.trained, kEvery);
+  visit("epoch_sums", job.epoch, kEvery, &Manifest::epoch_sums);
+  visit("last_epoch_sums", job.last_epoch, kEvery, &Manifest::last_epoch_sums);
+  visit("examples_before", job.examples_before, kEvery, &Manifest::examples);
+  visit("examples_worked", job.examples_worked, kEvery);
+  visit("counts_before", job.counts_before, kLater, &Manifest::row_counts);
+  visit("training_ms", job.training_ms, kPast);
+  visit("wall_ms", job.wall_ms, kPast);
+  auto& summary = job.summary;
+  visit("summary/failures_survived", summary.failures_survived, kEvery);
+  visit("summary/steps_again", summary.steps_again, kEvery);
+  visit("summary/examples_again", summary.examples_again, kEvery);
+  visit("summary/stood_ms", summary.stood_ms, Kept{.in = Kept::In::kIfAny, .past = true});
+  visit("summary/bad_rows", summary.bad_rows, kEvery, &Manifest::bad_rows);
+  visit("summary/digest", summary.digest, kEvery);
+  visit("summary/rows", summary.rows, kEvery);
+  visit("summary/dense_rows", summary.dense_rows, kEvery);
+  visit("summary/dense_parameters", summary.dense_parameters, kEvery);
+  visit("summary/counts", summary.row_counts, kEvery);
+  visit("summary/row_bytes", summary.row_bytes, kEvery);
+  visit("summary/server_bytes_max", summary.server_bytes_max, kEvery);
+  visit("summary/resumed_from", summary.resumed_from, Kept{.in = Kept::In::kIfAny, .past = true});
+  visit("summary/evaluation", summary.evaluation, kIfAny);
+  visit("summary/eval_sets", summary.eval_sets, kIfAny);
+}
+
+// What a checkpoint of `state` says of the run. `counts`: of the servers since they loaded.
+Manifest ManifestOf(JobState state, const RowCounts& counts);
+// Sets the record back to that checkpoint: fields without a place in it stay as they are.
+void GoOnFrom(const Manifest& manifest, JobState* state);
+
+}  // namespace hdps

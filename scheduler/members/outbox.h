@@ -1,0 +1,31 @@
+// Frames of the scheduler to others.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "common/net/node.h"
+#include "common/protocol/messages.h"
+
+namespace hdps {
+
+// Invariant: every frame names the scheduler and the view at hand as it is sent.
+class Outbox {
+ public:
+  void SetView(ViewId view) { view_ = view; }
+  template <typename Message>
+  void Send(PeerId to, const Message& message, uint64_t request_id = 0) {
+    Frame frame = EncodeMessage(message);
+    frame.header.sender = kSchedulerPeer.value;
+    frame.header.view = view_.value;
+    frame.header.request_id = request_id;
+    output_.frames.push_back({to, std::move(frame)});
+  }
+  Output Take() { return std::exchange(output_, Output()); }
+
+ private:
+  ViewId view_;  // Number 0 before the first.
+  Output output_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,15 @@
+// The servers tell the digest of their rows, and how many there are.
+#pragma once
+
+#include "scheduler/phases/phase.h"
+
+namespace hdps {
+
+class DigestPhase : public Phase {
+ public:
+  using Phase::Phase;
+  Next Begin(const Turn& turn) override;
+  Next OnAllAnswered(const Turn& turn) override;
+};
+
+}  // namespace hdps

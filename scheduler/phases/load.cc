@@ -1,0 +1,128 @@
+// From a checkpoint to a plan that begins where it stands.
+#include "scheduler/phases/load.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "common/base/show_number.h"
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/protocol/status_messages.h"
+#include "scheduler/members/membership.h"
+#include "scheduler/phases/worker_facts.h"
+#include "scheduler/plan/checkpoint_catalog.h"
+
+namespace hdps {
+namespace {
+
+std::string Whole(uint64_t number) { return ShowWhole(static_cast<double>(number)); }
+
+// "a.csv had 1,200 bytes and has 900", of the first that differs; empty: all are alike.
+std::string Difference(const std::vector<FilePrint>& before, const std::vector<FilePrint>& now,
+                       const std::vector<std::string>& names) {
+  if (before.size() != now.size()) {
+    return "there were " + Whole(before.size()) + " files and are " + Whole(now.size());
+  }
+  const auto [was, is] = std::ranges::mismatch(before, now);
+  if (was == before.end()) return "";
+  const auto i = static_cast<size_t>(was - before.begin());
+  // A machine without the data may know patterns alone.
+  const std::string name = names.size() == now.size() ? names[i] : "file " + Whole(i + 1);
+  if (was->bytes == is->bytes) return name + " has other bytes";
+  return name + " had " + Whole(was->bytes) + " bytes and has " + Whole(is->bytes);
+}
+
+}  // namespace
+
+Next LoadPhase::Begin(const Turn& turn) {
+  answers_.clear();
+  fault_.clear();
+  turn.job.loading = start_ ? start_->manifest.clock : 0;
+  Command load = MakeCommand(CommandKind::kLoad);
+  if (start_) {
+    load.until = start_->manifest.clock;
+    load.epoch = start_->manifest.epoch;
+    load.epoch_start = start_->manifest.epoch_start;
+    load.path = start_->folder;
+  }
+  turn.orders.Send(at_workers_ ? parts_.members.workers() : parts_.members.holders(), load);
+  return Next::Wait();
+}
+
+bool LoadPhase::TakesRefusal(const Answer& answer) {
+  if (!IsOfDamagedFiles(answer)) return false;
+  if (fault_.empty()) fault_ = FaultOf(answer);
+  return true;
+}
+
+Next LoadPhase::LoadOlder(JobAtHand& job) {
+  parts_.notice("refused the checkpoint " + start_->folder + ": " + fault_);
+  Result<std::optional<FoundCheckpoint>> older = parts_.checkpoints.FindOlder(*start_, fault_);
+  if (!older.ok()) return Next::Fail(3, older.status().message());
+  for (const std::string& line : parts_.checkpoints.TakeNotices()) parts_.notice(line);
+  if (job.loss) CountOlder(job, *older ? (*older)->manifest : Manifest());
+  start_ = *std::move(older);
+  at_workers_ = false;
+  return Next::Again(JobPhase::kLoadServers);
+}
+
+Next LoadPhase::OnAllAnswered(const Turn& turn) {
+  JobAtHand& job = turn.job;
+  if (!fault_.empty()) return LoadOlder(job);
+  if (!at_workers_) {
+    at_workers_ = true;
+    return Next::Again(JobPhase::kLoadWorkers);
+  }
+  if (job.loss) CountLost(job);
+  parts_.facts.KnowEpochRows(answers_.at(parts_.members.workers().front()).rows, &job.record);
+  job.SetBackTo(start_ ? start_->manifest : Manifest(), parts_.job);
+  if (!start_) return Next::Enter(JobPhase::kInitDense);
+  const Manifest& manifest = start_->manifest;
+  const std::string other = OtherArithmetic(manifest, parts_.facts.arithmetic());
+  if (!other.empty()) parts_.warn(other);
+  WarnOfOtherData(job.record);
+  job.plan.emplace(job.PlanFrom(parts_.job, {manifest.clock, manifest.epoch, manifest.epoch_start},
+                                /*loaded=*/true));
+  if (!job.loss) TellResumed(job);
+  return Next::Ready();
+}
+
+void LoadPhase::TellResumed(JobAtHand& job) const {
+  const Clock clock = start_->manifest.clock;
+  job.record.summary.resumed_from = clock;
+  parts_.notice("resumed from " + start_->folder + " at step " + std::to_string(clock));
+  if (!job.plan->finished()) return;
+  parts_.notice("this job is already finished: there is nothing left to train" +
+                (job.plan->stopped_early() ? ", for " + job.watches.WhyEnded() : ""));
+}
+
+void LoadPhase::CountLost(JobAtHand& job) const {
+  Clock reached = job.lost_to;
+  for (const auto& [worker, done] : answers_) reached = std::max(reached, done.clock);
+  job.record.summary.steps_again += static_cast<uint64_t>(reached - job.lost_to);
+  job.record.reached = std::max(job.record.reached, reached);
+}
+
+void LoadPhase::CountOlder(JobAtHand& job, const Manifest& older) const {
+  const Manifest& newer = start_->manifest;
+  RunSummary& summary = job.record.summary;
+  summary.steps_again += static_cast<uint64_t>(newer.clock - older.clock);
+  summary.examples_again += newer.examples - std::min(newer.examples, older.examples);
+}
+
+// The job goes on within an epoch whose files are not those of the checkpoint any more.
+void LoadPhase::WarnOfOtherData(const JobRecord& record) const {
+  const Manifest& manifest = start_->manifest;
+  if (manifest.clock == manifest.epoch_start || manifest.data_files.empty()) return;
+  const std::string difference =
+      Difference(manifest.data_files, record.data_files, parts_.job.data.train);
+  if (difference.empty()) return;
+  const auto steps = static_cast<uint64_t>(manifest.clock - manifest.epoch_start);
+  parts_.warn("data.train: since the checkpoint of step " + std::to_string(manifest.clock) + " " +
+              difference + ": epoch " + std::to_string(manifest.epoch + 1) +
+              " goes on behind the first " + Whole(steps * parts_.job.train.batch_size) +
+              " rows (" + Whole(steps) + (steps == 1 ? " step" : " steps") +
+              ") of the files as they are now, which it passes over");
+}
+
+}  // namespace hdps

@@ -1,0 +1,109 @@
+// Orders of a round, and what its end adds to the job.
+#include "scheduler/phases/train.h"
+
+#include <string>
+#include <utility>
+
+#include "common/job/job_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "scheduler/members/membership.h"
+#include "scheduler/phases/worker_facts.h"
+
+namespace hdps {
+
+void TrainPhase::MakeRound(JobAtHand& job, TimeMs now) {
+  round_.emplace(parts_.members.workers().size(), job.plan->position().clock, job.plan->until());
+  job.training_since = now;
+}
+
+Next TrainPhase::Begin(const Turn& turn) {
+  parts_.report.GoOn(turn.now);
+  MakeRound(turn.job, turn.now);
+  PauseIfDue(turn.job);
+  SendOrders(turn);
+  return Next::Wait();
+}
+
+void TrainPhase::TakeOver(JobAtHand& job, TimeMs now) {
+  MakeRound(job, now);
+  for (const JobRecord::Order& order : job.record.orders) {
+    round_->TakeOver(*parts_.members.WorkerRank(order.worker));
+  }
+  PauseIfDue(job);
+}
+
+void TrainPhase::PauseIfDue(const JobAtHand& job) {
+  if (job.quiet_wanted || job.StopIsDueAt(round_->furthest())) round_->Pause();
+}
+
+void TrainPhase::SendOrders(const Turn& turn) {
+  const JobPosition& position = turn.job.plan->position();
+  for (const TrainRound::Order& order : round_->TakeOrders(turn.now)) {
+    Command command = MakeCommand(order.command);
+    command.until = order.until;
+    command.rate = turn.job.watches.state().rate;
+    command.epoch = position.epoch;
+    command.epoch_start = position.epoch_start;
+    turn.orders.Send({parts_.members.workers()[order.worker]}, command);
+  }
+}
+
+// Another process in the place of the worker that stands alone may agree with the others. Where it
+// does not, or there are none, the data is to blame.
+Next TrainPhase::OnAnswer(const Answer& answer, const Turn& turn) {
+  if (answer.command.command != CommandKind::kTrain) return Next::Wait();
+  round_->OnTrained(*parts_.members.WorkerRank(answer.from), answer.done);
+  parts_.members.OnCache(answer.from, answer.done.cache);
+  parts_.facts.KnowTraining(answer.from, answer.done);
+  if (const std::optional<uint32_t> odd = round_->OddOneOut()) {
+    return Next::Blame(parts_.members.workers()[*odd], answer.command, round_->Disagreement(*odd));
+  }
+  SendOrders(turn);
+  return Next::Wait();
+}
+
+Next TrainPhase::OnTick(const Turn& turn) {
+  PauseIfDue(turn.job);
+  SendOrders(turn);
+  return Next::Wait();
+}
+
+TrainRound::Sums TrainPhase::AddSums(JobRecord& record) const {
+  // Under full_batch every worker has counted the same examples.
+  const bool same_for_all = parts_.job.parallel.dataset_strategy == DatasetStrategy::kFullBatch;
+  const TrainRound::Sums sums = same_for_all ? round_->sums_of_first() : round_->sums();
+  record.examples_worked += sums.examples;
+  for (JobRecord::Sums* total : {&record.trained, &record.epoch}) {
+    total->examples += sums.examples;
+    total->loss_sum += sums.loss_sum;
+  }
+  record.summary.bad_rows += sums.bad_rows;
+  return sums;
+}
+
+Next TrainPhase::OnAllAnswered(const Turn& turn) {
+  if (!round_->complete()) return Next::Wait();
+  JobAtHand& job = turn.job;
+  const bool end_of_epoch = round_->end_of_epoch();
+  const Clock clock = round_->clock();
+  const TrainRound::Sums sums = AddSums(job.record);
+  parts_.facts.KnowLabelsTrained(sums.labels, end_of_epoch);
+  const JobPosition& position = job.plan->position();
+  if (end_of_epoch && clock == position.epoch_start) {
+    return Next::Fail(2, "data.train: epoch " + std::to_string(position.epoch + 1) +
+                             " has no step: the files hold no example that could be read");
+  }
+  if (end_of_epoch) job.record.last_epoch = std::exchange(job.record.epoch, JobRecord::Sums());
+  if (job.StopIsDueAt(clock)) job.plan->Stop();
+  job.plan->Trained(clock, end_of_epoch);
+  ProgressState state = job.Progress(parts_.job, parts_.members);
+  job.EndTraining(turn.now);
+  if (end_of_epoch) {  // What comes next has not begun.
+    state.epoch_progress = 0;
+    state.epoch_begun = false;
+  }
+  parts_.report.Progress(turn.now, state);
+  return Next::Done();
+}
+
+}  // namespace hdps

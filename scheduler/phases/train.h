@@ -1,0 +1,38 @@
+// All workers train from one common clock to the next.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "scheduler/phases/phase.h"
+#include "scheduler/plan/train_round.h"
+
+namespace hdps {
+
+// Invariant: the job's record names the orders of this round, and its sums grow when all workers
+// have come to one clock.
+class TrainPhase : public Phase {
+ public:
+  using Phase::Phase;
+
+  Next Begin(const Turn& turn) override;
+  // Another process of the scheduler has begun the round: its orders are in the record.
+  void TakeOver(JobAtHand& job, TimeMs now);
+  Next OnAnswer(const Answer& answer, const Turn& turn) override;
+  Next OnAllAnswered(const Turn& turn) override;
+  Next OnTick(const Turn& turn) override;
+  void OnProgress(uint32_t worker, Clock clock) { round_->OnProgress(worker, clock); }
+
+  Clock furthest() const { return round_->furthest(); }
+  // The round ends where its workers are, where a stop is due or members are to change.
+  void PauseIfDue(const JobAtHand& job);
+
+ private:
+  void MakeRound(JobAtHand& job, TimeMs now);
+  void SendOrders(const Turn& turn);
+  TrainRound::Sums AddSums(JobRecord& record) const;
+
+  std::optional<TrainRound> round_;
+};
+
+}  // namespace hdps

@@ -1,0 +1,39 @@
+// Whether a run goes on from what its folder holds: --resume.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/enum_words.h"
+#include "common/base/nearest_name.h"
+#include "common/base/status.h"
+
+namespace hdps {
+
+enum class Resume : uint8_t {
+  kAuto,     // From the newest whole checkpoint of this job, else from the beginning.
+  kNever,    // From the beginning; refused where there is a checkpoint.
+  kChanged,  // As kAuto, and settings that may change (OnResume) may differ from the checkpoint's.
+};
+constexpr auto WordsOf(Resume) {
+  using enum Resume;
+  return EnumWords(kAuto, "auto", kNever, "never", kChanged, "changed");
+}
+
+inline constexpr const char* kResumeHelp =
+    "auto: go on from the newest checkpoint in --out. never: begin anew, and refuse an --out that "
+    "holds one. changed: go on although settings differ, of those that may (docs/operations.md)";
+
+// The value of --resume. kInvalidArgument names it and what would be right.
+inline Result<Resume> ReadResume(const std::string& word) {
+  std::vector<std::string> words;
+  for (const auto& known : WordsOf(Resume{})) {
+    if (known.word == word) return known.value;
+    words.emplace_back(known.word);
+  }
+  return Status(Code::kInvalidArgument,
+                "--resume=" + word + ": expected auto, never or changed" + DidYouMean(word, words));
+}
+
+}  // namespace hdps

@@ -1,0 +1,94 @@
+// The state of a job, from those who know a part of it.
+#include "scheduler/report/job_status.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "scheduler/members/replica_plan.h"
+
+namespace hdps {
+namespace {
+
+// Which members are waited for, and how long yet.
+void TellWanted(const ClusterSpec& cluster, const Rendezvous& rendezvous,
+                const Admission& admission, const MemberChanges& changes, TimeMs now,
+                StatusReply* status) {
+  const Recovery& recovery = changes.recovery();
+  const Scaling& scaling = changes.scaling();
+  status->missing = rendezvous.Missing();
+  const auto wait = [&](Want want, TimeMs since, int64_t patience_s) {
+    status->want = want;
+    status->missing_ms = now - since;
+    if (patience_s > 0) {
+      status->patience_ms = std::max<int64_t>(patience_s * 1000 - status->missing_ms, 1);
+    }
+  };
+  if (!changes.formed()) {
+    status->reason = admission.last_refusal();
+    return wait(Want::kFirst, admission.gathers_since().value_or(now),
+                cluster.rendezvous_timeout_s);
+  }
+  if (recovery.under_way()) {
+    status->reason = recovery.names() + (recovery.num_lost() > 1 ? " are" : " is") +
+                     " lost: " + recovery.first_cause();
+    return wait(Want::kLost, recovery.since(), cluster.replace_after_s);
+  }
+  if (changes.copies_missing_since()) {
+    status->missing.clear();
+    for (const auto& missing : MissingCopies(changes.members().view(), cluster.replicas)) {
+      status->missing += (status->missing.empty() ? "" : "; ") + missing;
+    }
+    return wait(Want::kCopies, *changes.copies_missing_since(), cluster.replace_after_s);
+  }
+  if (scaling.under_way() && !scaling.ready(rendezvous)) {
+    wait(Want::kNewcomers, scaling.asked_at(), 0);
+  }
+}
+
+void TellMembers(const Membership& members, const std::vector<CommandTracker::Waiting>& waiting,
+                 TimeMs now, StatusReply* status) {
+  members.AddTo(status, now);
+  const std::vector<PeerId> peers = members.all();
+  for (const CommandTracker::Waiting& one : waiting) {
+    const auto peer = std::ranges::find(peers, one.member);
+    if (peer == peers.end()) continue;
+    const auto member = status->members.begin() + (peer - peers.begin());
+    // No phase waits for files that are written beside it.
+    if (one.command == CommandKind::kAwaitSaved && !member->told.empty()) continue;
+    member->told = CommandKindName(one.command);
+    member->told_ms = now - one.since;
+  }
+}
+
+}  // namespace
+
+StatusReply StatusOfJob(const Job& job, const Rendezvous& rendezvous, const Admission& admission,
+                        const MemberChanges& changes, const CommandTracker& tracker, TimeMs now) {
+  StatusReply status;
+  status.job = job.name;
+  status.heartbeat_ms = job.cluster.heartbeat_ms;
+  TellWanted(job.cluster, rendezvous, admission, changes, now, &status);
+  if (!changes.formed()) {
+    status.state = "waiting for " + rendezvous.Missing() + "; here: " + rendezvous.Present();
+    return status;
+  }
+  const Membership& members = changes.members();
+  const std::vector<CommandTracker::Waiting> waiting = tracker.waiting();
+  status.state = waiting.empty() ? "between two commands" : CommandKindName(waiting[0].command);
+  if (changes.recovery().under_way()) {
+    status.state = changes.recovery().names() + " lost; waiting for " + rendezvous.Missing();
+  }
+  for (const std::string& missing : MissingCopies(members.view(), job.cluster.replicas)) {
+    status.state += "; " + missing;
+  }
+  for (const PeerId peer : members.all()) {
+    const std::string& trouble = members.trouble(peer);
+    if (!trouble.empty()) status.state += "; " + members.NameOf(peer) + " waits: " + trouble;
+  }
+  TellMembers(members, waiting, now, &status);
+  return status;
+}
+
+}  // namespace hdps

@@ -1,0 +1,34 @@
+// The progress of training, once in a while.
+#include "scheduler/report/progress_report.h"
+
+#include <optional>
+
+namespace hdps {
+
+void ProgressReport::OnLoss(TimeMs now, const AfterLoss& loss) {
+  for (const AfterLoss::Lost& one : loss.lost) run_.Lost(now, one.name, one.silent_ms);
+  for (const AfterLoss::NewPrimary& one : loss.promoted) {
+    run_.Promoted(now, one.group.value, one.from, one.to);
+  }
+}
+
+void ProgressReport::OnTick(TimeMs now, const std::function<ProgressState()>& training,
+                            Notices& notices) {
+  if (const std::optional<std::string> trouble = run_.TakeTrouble()) {
+    notices.Say("metrics.jsonl is not written while this lasts: " + *trouble);
+  }
+  const bool due = training && now - written_at_ >= interval_ms_;
+  if (due) {
+    written_at_ = now;
+    run_.Progress(now, training());
+  }
+  // What stands on the terminal is not older than what was said of an evaluation above it.
+  if (notices.shows_progress()) {
+    if (shown_ != run_.line()) notices.ShowProgress(shown_ = run_.line());
+  } else if (due && now - said_at_ >= kNoticeEveryMs) {
+    said_at_ = now;
+    notices.Say(run_.line());
+  }
+}
+
+}  // namespace hdps

@@ -1,0 +1,79 @@
+// Which pushes a server takes: each once, in its step, and none that contradicts another.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/job/spec/cluster_spec.h"
+#include "common/platform/failpoint.h"
+#include "embedding/memory/gradient_scale.h"
+#include "server/row_service.h"
+
+namespace hdps {
+
+Status RowService::PlanPush(PeerId worker, PlannedPush* push) {
+  const PushRequest& request = push->request;
+  HDPS_ASSIGN_OR_RETURN(push->list, FindKeys(worker, {request.list}, request.tables, request.keys));
+  return CheckGradients(*shards_, *push);
+}
+
+Status RowService::TakePush(PeerId peer, WorkerId worker, PlannedPush push) {
+  const Clock clock = push.request.clock;
+  const Sequence sequence = push.request.sequence;
+  PushLedger& ledger = ledgers_.try_emplace(peer, job_.cluster.pushes_in_flight_max).first->second;
+  const PushLedger::Verdict verdict =
+      sabotage_.no_ledger ? PushLedger::Verdict::kFirst : ledger.Check(sequence);
+  if (sync_ && clock < combiner_.next()) {  // Its step has been applied, so it was taken.
+    if (verdict == PushLedger::Verdict::kFirst && !sabotage_.no_ledger) {
+      return {Code::kCorruption, "push " + std::to_string(sequence.value) + " of clock " +
+                                     std::to_string(clock) +
+                                     ", whose step has been applied without it"};
+    }
+    ++counters_.pushes_repeated;
+    return {};
+  }
+  if (sync_ && combiner_.TooFarAhead(clock)) {  // Others' pushes must come first.
+    return {Code::kUnavailable, "push of clock " + std::to_string(clock) +
+                                    " while the step at hand is " +
+                                    std::to_string(combiner_.next())};
+  }
+  if (!sabotage_.no_ledger) {
+    switch (verdict) {
+      case PushLedger::Verdict::kFirst:
+        break;
+      case PushLedger::Verdict::kRepeat:
+        if (sync_ && !combiner_.Holds(worker, clock)) {
+          return {Code::kCorruption, "push " + std::to_string(sequence.value) +
+                                         " was one of another clock than " + std::to_string(clock)};
+        }
+        ++counters_.pushes_repeated;
+        return {};
+      case PushLedger::Verdict::kTooOld:
+        return {Code::kCorruption,
+                "push " + std::to_string(sequence.value) + " is older than the last " +
+                    std::to_string(job_.cluster.pushes_in_flight_max) +
+                    " of this worker; no more than that many may be on their way"};
+    }
+    if (sync_ && combiner_.Holds(worker, clock)) {
+      return {Code::kCorruption, "a second push of clock " + std::to_string(clock) +
+                                     "; a worker sends one for each step and server"};
+    }
+    ledger.Record(sequence);
+    HDPS_FAILPOINT("server.push.recorded");
+  }
+  ++counters_.pushes;
+  change_ = records_changes_ ? WithKeys(push) : Frame();
+  if (push.request.num_examples > 0) {
+    push.scale = PartScale(job_.parallel, push.request.num_examples);
+  }
+  if (sync_) {
+    if (!combiner_.Holds(worker, clock)) combiner_.Hold(worker, std::move(push));
+    return {};
+  }
+  std::vector<PlannedPush> alone;
+  alone.push_back(std::move(push));
+  StepPushes(job_, std::move(alone), 1, clock).Apply(*shards_, 1);
+  progress_.at(worker).Add(clock);
+  return {};
+}
+
+}  // namespace hdps

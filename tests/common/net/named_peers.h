@@ -1,0 +1,32 @@
+// Peers that a test numbers, and the names that prove their numbers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+
+#include "common/net/peer_name.h"
+
+namespace hdps {
+
+inline std::map<PeerId, PeerName>& NamesForTests() {
+  static std::map<PeerId, PeerName> names;
+  return names;
+}
+
+// The number of a name that follows from `n`.
+inline PeerId NamedPeer(uint64_t n) {
+  std::array<std::byte, 32> seed{};
+  std::memcpy(seed.data(), &n, sizeof(n));
+  const PeerName name = PeerNameOf(seed);
+  NamesForTests()[name.peer] = name;
+  return name.peer;
+}
+// With the secret of one that NamedPeer() has returned; others have none.
+inline PeerName NameOf(PeerId peer) {
+  const auto name = NamesForTests().find(peer);
+  return name == NamesForTests().end() ? PeerName(peer) : name->second;
+}
+
+}  // namespace hdps

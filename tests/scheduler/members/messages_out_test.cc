@@ -1,0 +1,52 @@
+// What goes out to members: frames with the view at hand, and answers of the board.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "scheduler/members/key_value_store.h"
+#include "scheduler/members/outbox.h"
+
+namespace hdps {
+namespace {
+
+TEST(Outbox, AFrameNamesTheSchedulerAndTheViewAtWhichItWasSent) {
+  Outbox outbox;
+  outbox.Send({20}, Abort{3, "early"}, 9);
+  outbox.SetView({4});
+  outbox.Send({21}, Abort{3, "late"});
+  const std::vector<Outgoing> frames = outbox.Take().frames;
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_EQ(frames[0].to, PeerId{20});
+  EXPECT_EQ(frames[0].frame.header.view, 0u);
+  EXPECT_EQ(frames[0].frame.header.request_id, 9u);
+  EXPECT_EQ(frames[0].frame.header.sender, kSchedulerPeer.value);
+  EXPECT_EQ(frames[1].frame.header.view, 4u);
+  EXPECT_TRUE(outbox.Take().frames.empty());
+}
+
+TEST(KeyValueStore, EachPutIsAnsweredOnceInOrderWithTheNewestValue) {
+  KeyValueStore board;
+  ASSERT_TRUE(board.Put({20}, {"a", "1"}, 5));
+  ASSERT_TRUE(board.Put({21}, {"a", "2"}, 6));
+  const std::vector<KeyValueStore::Answer> answers = board.TakeAnswers();
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[0].to, PeerId{20});
+  EXPECT_EQ(answers[0].request_id, 5u);
+  EXPECT_EQ(answers[0].value.value, "2");
+  EXPECT_EQ(answers[1].to, PeerId{21});
+  EXPECT_TRUE(board.TakeAnswers().empty());
+}
+
+TEST(KeyValueStore, WhatFindsNoRoomIsNeitherKeptNorAnswered) {
+  KeyValueStore board;
+  ASSERT_TRUE(board.Put({20}, {"a", std::string(KeyValueStore::kBytesMax - 1, 'v')}, 1));
+  board.TakeAnswers();
+  EXPECT_FALSE(board.Put({20}, {"b", ""}, 2));
+  EXPECT_FALSE(board.Get("b").found);
+  EXPECT_TRUE(board.TakeAnswers().empty());
+  EXPECT_TRUE(board.Put({20}, {"a", ""}, 3));  // In the place of the large one.
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,105 @@
+// The phases before training: everybody loads, or worker 0 gives first values.
+#include "scheduler/phases/load.h"
+
+#include "common/job/job_spec.h"
+#include "scheduler/phases/init_dense.h"
+#include "tests/scheduler/phases/phase_fixture.h"
+
+namespace hdps {
+namespace {
+
+using What = Next::What;
+
+FoundCheckpoint Checkpoint() {
+  FoundCheckpoint found;
+  found.folder = "out/checkpoint/step_0000000008";
+  found.manifest.clock = 8;
+  found.manifest.examples = 80;
+  found.manifest.epoch_sums = {30, 3.0};
+  found.manifest.bad_rows = 2;
+  return found;
+}
+
+class LoadPhaseTest : public PhaseTest {};
+
+TEST_F(LoadPhaseTest, ServersThenWorkersThenTheJobGoesOnFromTheCheckpoint) {
+  job_.record.trained = {5, 5.0};  // Of what is lost.
+  LoadPhase load(parts_, Checkpoint());
+  EXPECT_EQ(Begin(load).what, What::kWait);
+  EXPECT_EQ(told(), "11: load 8, 12: load 8");
+  EXPECT_EQ(job_.loading, 8);
+  Done(load, kServers[0]);
+  Done(load, kServers[1]);
+  const Next workers = AllAnswered(load);
+  EXPECT_EQ(workers.what, What::kAgain);
+  EXPECT_EQ(workers.phase, JobPhase::kLoadWorkers);
+  Begin(load);
+  EXPECT_EQ(told(), "21: load 8, 22: load 8");
+  Done(load, kWorkers[0]);
+  Done(load, kWorkers[1]);
+  EXPECT_EQ(AllAnswered(load).what, What::kReady);
+  EXPECT_EQ(job_.plan->position().clock, 8);
+  EXPECT_EQ(job_.record.trained.examples, 0u);
+  EXPECT_EQ(job_.record.examples_before, 80u);
+  EXPECT_EQ(job_.record.epoch.examples, 30u);
+  EXPECT_EQ(job_.record.summary.bad_rows, 2u);
+  EXPECT_EQ(job_.record.summary.resumed_from, 8);
+}
+
+TEST_F(LoadPhaseTest, WithoutACheckpointFirstValuesFollow) {
+  LoadPhase load(parts_, std::nullopt);
+  Begin(load);
+  EXPECT_EQ(told(), "11: load, 12: load");
+  AllAnswered(load);
+  Begin(load);
+  Done(load, kWorkers[0]);
+  const Next next = AllAnswered(load);
+  EXPECT_EQ(next.what, What::kEnter);
+  EXPECT_EQ(next.phase, JobPhase::kInitDense);
+  EXPECT_FALSE(job_.plan);
+}
+
+// Behind a loss, steps that a worker says it had trained beyond what was known are lost too.
+TEST_F(LoadPhaseTest, WhatNobodyHadHeardOfCountsAsLost) {
+  job_.loss = Loss{1, 0};
+  job_.lost_to = 9;
+  LoadPhase load(parts_, Checkpoint());
+  Begin(load);
+  AllAnswered(load);
+  Begin(load);
+  CommandDone done;
+  done.clock = 12;
+  Done(load, kWorkers[0], done);
+  Done(load, kWorkers[1]);
+  EXPECT_EQ(AllAnswered(load).what, What::kReady);
+  EXPECT_EQ(job_.record.summary.steps_again, 3u);
+  EXPECT_EQ(job_.record.reached, 12);
+}
+
+// A server's refusal is the checkpoint's fault, a worker's its own; the job ends where there is no
+// older one.
+TEST_F(LoadPhaseTest, ACheckpointThatAServerRefusesIsGivenUp) {
+  LoadPhase load(parts_, Checkpoint());
+  Begin(load);
+  EXPECT_FALSE(Refuses(load, kServers[0], Code::kIoError, "disk"));
+  EXPECT_TRUE(Refuses(load, kServers[0], Code::kCorruption, "torn"));
+  const Next next = AllAnswered(load);
+  EXPECT_EQ(next.what, What::kFail);
+  EXPECT_EQ(next.exit_status, 3);
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_EQ(said_[0],
+            "refused the checkpoint out/checkpoint/step_0000000008: server 0 (host): torn");
+}
+
+TEST_F(LoadPhaseTest, InitDenseAsksTheFirstWorkerAndBeginsAtStepZero) {
+  InitDensePhase init(parts_);
+  EXPECT_EQ(Begin(init).what, What::kWait);
+  EXPECT_EQ(told(), "21: init_dense");
+  Done(init, kWorkers[0]);
+  EXPECT_EQ(AllAnswered(init).what, What::kReady);
+  EXPECT_EQ(job_.plan->position().clock, 0);
+  EXPECT_EQ(job_.plan->next(), JobStep::kTrain);
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,115 @@
+// Workers train from one common clock to the next, and worker 0 stores the dense layers.
+#include "scheduler/phases/train.h"
+
+#include "common/job/job_spec.h"
+#include "common/job/spec/cluster_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "scheduler/phases/store_dense.h"
+#include "tests/scheduler/phases/phase_fixture.h"
+
+namespace hdps {
+namespace {
+
+using What = Next::What;
+
+Job TenSteps() {
+  Job job;
+  job.name = "ten";
+  job.cluster.shards = 4;
+  job.train.max_steps = 10;
+  return job;
+}
+
+CommandDone Trained(Clock clock, uint64_t examples, bool end_of_epoch = false) {
+  CommandDone done;
+  done.clock = clock;
+  done.examples = examples;
+  done.loss_sum = 1.5;
+  done.end_of_epoch = end_of_epoch;
+  return done;
+}
+
+class TrainPhaseTest : public PhaseTest {
+ protected:
+  TrainPhaseTest() : PhaseTest(TenSteps()) {
+    job_.plan.emplace(*spec_, JobPosition(), JobPlan::Past());
+  }
+  TrainPhase train_{parts_};
+};
+
+TEST_F(TrainPhaseTest, TheRoundEndsWhereAllStandAndItsSumsAreTheJobs) {
+  EXPECT_EQ(Begin(train_).what, What::kWait);
+  EXPECT_EQ(told(), "21: train 10, 22: train 10");
+  EXPECT_EQ(job_.training_since, now_);
+  EXPECT_EQ(Done(train_, kWorkers[0], Trained(10, 40)).what, What::kWait);
+  EXPECT_EQ(AllAnswered(train_).what, What::kWait);  // The other is still at it.
+  Done(train_, kWorkers[1], Trained(10, 60));
+  now_ += 700;
+  EXPECT_EQ(AllAnswered(train_).what, What::kDone);
+  EXPECT_EQ(job_.plan->position().clock, 10);
+  EXPECT_EQ(job_.record.trained.examples, 100u);
+  EXPECT_EQ(job_.record.epoch.loss_sum, 3.0);
+  EXPECT_EQ(job_.record.training_ms, 700);
+  EXPECT_FALSE(job_.training_since);
+}
+
+TEST_F(TrainPhaseTest, AStopPausesAndWhoIsBehindCatchesUp) {
+  Begin(train_);
+  told();
+  job_.record.stop = true;
+  Tick(train_, 1020);
+  EXPECT_EQ(told(), "21: pause, 22: pause");
+  orders_.sent.resize(2);  // The answers are to the commands to train.
+  Done(train_, kWorkers[0], Trained(4, 16));
+  Done(train_, kWorkers[1], Trained(5, 20));
+  EXPECT_EQ(AllAnswered(train_).what, What::kWait);
+  EXPECT_EQ(orders_.sent.back().command.until, 5);
+  Done(train_, kWorkers[0], Trained(5, 4));
+  EXPECT_EQ(AllAnswered(train_).what, What::kDone);
+  EXPECT_EQ(job_.plan->position().clock, 5);
+  EXPECT_TRUE(job_.plan->stopped());
+}
+
+TEST_F(TrainPhaseTest, WhoSeesAnotherEndOfTheEpochIsToBlame) {
+  Begin(train_);
+  Done(train_, kWorkers[0], Trained(8, 32, /*end_of_epoch=*/true));
+  const Next next = Done(train_, kWorkers[1], Trained(6, 24, /*end_of_epoch=*/true));
+  EXPECT_EQ(next.what, What::kBlame);
+  EXPECT_EQ(next.member, kWorkers[1]);
+}
+
+TEST_F(TrainPhaseTest, AnEpochWithoutAStepEndsTheJob) {
+  Begin(train_);
+  for (const PeerId worker : kWorkers) Done(train_, worker, Trained(0, 0, true));
+  const Next next = AllAnswered(train_);
+  EXPECT_EQ(next.what, What::kFail);
+  EXPECT_EQ(next.exit_status, 2);
+}
+
+TEST_F(TrainPhaseTest, AnotherProcessTakesTheRoundOverFromItsOrders) {
+  JobRecord::Order order{kWorkers[1], {}};
+  order.command.command = CommandKind::kTrain;
+  job_.record.orders = {{kWorkers[0], order.command}, order};
+  train_.TakeOver(job_, now_);
+  EXPECT_EQ(Tick(train_, now_).what, What::kWait);
+  EXPECT_EQ(told(), "");  // They are at it.
+  train_.OnProgress(1, 7);
+  EXPECT_EQ(train_.furthest(), 7);
+}
+
+TEST_F(TrainPhaseTest, StoreDenseAsksTheFirstWorkerAndTheStepIsDone) {
+  Job job = TenSteps();
+  job.parallel.dense_exchange = DenseExchange::kAllreduce;
+  job_.plan.emplace(job, JobPosition(), JobPlan::Past());
+  job_.plan->Trained(10, false);
+  ASSERT_EQ(job_.plan->next(), JobStep::kStoreDense);
+  StoreDensePhase store(parts_);
+  EXPECT_EQ(Begin(store).what, What::kWait);
+  EXPECT_EQ(told(), "21: store_dense");
+  Done(store, kWorkers[0]);
+  EXPECT_EQ(AllAnswered(store).what, What::kDone);
+  EXPECT_EQ(job_.plan->next(), JobStep::kDigest);
+}
+
+}  // namespace
+}  // namespace hdps

@@ -1,0 +1,80 @@
+// A small job that was trained in memory, and what hdps predict says of files there.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/job/job_file.h"
+#include "common/job/job_spec.h"
+#include "common/platform/executor.h"
+#include "tests/worker/data/data_fixture.h"
+#include "tools/local_cluster.h"
+#include "tools/scoring.h"
+
+namespace hdps {
+
+inline std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+class PredictTest : public ::testing::Test {
+ protected:
+  // Trains `data` of a job's section for two epochs; the run is the folder `out`.
+  void Train(const std::string& out, const std::string& data, const std::string& model) {
+    const Result<Job> job =
+        ParseJob(R"({"name": "small", "seed": 3, "data": {)" + data + R"(}, "model": {)" + model +
+                     R"(, "device": "cpu"}, "train": {"batch_size": 8, "epochs": 2},
+            "cluster": {"shards": 1, "heartbeat_ms": 50}})",
+                 "job.json", {});
+    ASSERT_TRUE(job.ok()) << job.status().message();
+    LocalClusterOptions options;
+    options.job = std::make_shared<const Job>(*job);
+    options.out = out;
+    options.threads = 1;
+    const Result<ProcessEnd> end = RunLocalCluster(options, *files_, *clock_);
+    ASSERT_TRUE(end.ok()) << end.status().message();
+    ASSERT_EQ(end->status, 0) << end->reason;
+  }
+  CommonFlags FlagsOf(const std::string& run, bool nan = false) {
+    CommonFlags flags;
+    flags.checkpoint = run;
+    flags.data = "q";
+    flags.out = "scores";
+    flags.nan_for_bad_rows = nan;
+    return flags;
+  }
+  // What stands in the file of --out behind a run over `text`; a refusal leaves what was there.
+  Result<std::string> Predict(const std::string& run, const std::string& text, bool nan = false) {
+    WriteText(*files_, "q", text);
+    WriteText(*files_, "scores", "yesterday\n");
+    std::ostringstream nothing;
+    const Status status = RunPredict(FlagsOf(run, nan), *files_, *executor_, nothing);
+    EXPECT_EQ(nothing.str(), "");
+    EXPECT_FALSE(files_->Exists("scores.tmp"));
+    const std::string there = *ReadWholeFile(*files_, "scores", 1u << 20);
+    if (status.ok()) return there;
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.message();
+    EXPECT_EQ(there, "yesterday\n");
+    EXPECT_THAT(status.message(), ::testing::HasSubstr("q")) << "it names the file";
+    return status;
+  }
+  std::string Refused(const std::string& run, const std::string& text, bool nan = false) {
+    const Result<std::string> lines = Predict(run, text, nan);
+    EXPECT_FALSE(lines.ok()) << *lines;
+    return lines.ok() ? "" : lines.status().message();
+  }
+
+  std::unique_ptr<FileSystem> files_ = NewMemoryFileSystem();
+  const std::unique_ptr<MonotonicClock> clock_ = NewSystemClock();
+  const std::unique_ptr<Executor> executor_ = NewInlineExecutor();
+};
+
+}  // namespace hdps

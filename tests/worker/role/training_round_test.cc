@@ -1,0 +1,137 @@
+// One command to train: where it ends, what it counts, and what is told on the way.
+#include "worker/role/training_round.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/worker/step/step_fixture.h"
+
+namespace hdps {
+namespace {
+
+using ::testing::ElementsAre;
+
+class TrainingRoundTest : public StepTest {
+ protected:
+  TrainingRoundTest()
+      : StepTest({"train.batch_size=10"}),
+        runner_(job_, *model_, servers_.channel(), *clock_, *executor_) {
+    std::string text;
+    for (int i = 0; i < 45; ++i) text += std::to_string(i % 2) + "," + std::to_string(i) + ",k\n";
+    EXPECT_TRUE(WriteFileAtomically(*files_, "train.csv", text).ok());
+    const Status opened = steps_.Open(job_, {}, {.dense_keys = dense_keys_});
+    EXPECT_TRUE(opened.ok()) << opened.message();
+  }
+  // A round until `until`, with the clock of the one before.
+  Result<RoundOutcome> Train(Clock until) {
+    Command train;
+    train.command = CommandKind::kTrain;
+    train.until = until;
+    TrainingRound round(servers_.channel(), *clock_, steps_, runner_, /*cache=*/nullptr,
+                        after_step_, log_);
+    return round.Run(train, &clock_of_steps_);
+  }
+  void Pause() {
+    Command pause;
+    pause.id = CommandId{9};
+    pause.command = CommandKind::kPause;
+    servers_.channel().OnCommand(pause);
+  }
+
+  EpochSteps steps_{job_, *files_, servers_.channel(), *clock_, *executor_};
+  StepRunner runner_;
+  TrainingLog log_;
+  AfterStep after_step_;
+  Clock clock_of_steps_ = 0;
+};
+
+TEST_F(TrainingRoundTest, EndsAtItsClockAndTheNextGoesOnBehindIt) {
+  const Result<RoundOutcome> first = Train(2);
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_EQ(clock_of_steps_, 2);
+  EXPECT_EQ(first->examples, 20u);
+  EXPECT_FALSE(first->end_of_epoch);
+  EXPECT_EQ(first->labels.count, 20u);
+  const Result<RoundOutcome> second = Train(100);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_EQ(clock_of_steps_, 5);
+  EXPECT_EQ(second->examples, 25u);
+  EXPECT_TRUE(second->end_of_epoch);
+}
+
+TEST_F(TrainingRoundTest, HeartbeatsSumOverRoundsUntilAnotherStateBegins) {
+  std::vector<Clock> steps;
+  after_step_ = [&steps](const StepReport& report) { steps.push_back(report.clock); };
+  const Result<RoundOutcome> first = Train(2), second = Train(3);
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_EQ(servers_.reports.size(), 3u);
+  EXPECT_EQ(servers_.reports[2].clock, 3);
+  EXPECT_EQ(servers_.reports[2].examples, 30u);
+  EXPECT_DOUBLE_EQ(servers_.reports[2].loss_sum, first->loss_sum + second->loss_sum);
+  EXPECT_GT(servers_.reports[2].epoch_progress, 0);
+  EXPECT_THAT(steps, ElementsAre(1, 2, 3));
+  log_.BeginState();
+  ASSERT_TRUE(Train(4).ok());
+  EXPECT_EQ(servers_.reports[3].examples, 10u);
+}
+
+TEST_F(TrainingRoundTest, APauseEndsItBehindTheStepAtHandAndComesOut) {
+  after_step_ = [this](const StepReport& report) {
+    if (report.clock == 2) Pause();
+  };
+  const Result<RoundOutcome> round = Train(100);
+  ASSERT_TRUE(round.ok()) << round.status().message();
+  EXPECT_EQ(clock_of_steps_, 3) << "it came behind step 2 and was seen before step 3";
+  ASSERT_TRUE(round->pause.has_value());
+  EXPECT_EQ(round->pause->id, CommandId{9});
+  EXPECT_FALSE(round->end_of_epoch);
+}
+
+TEST_F(TrainingRoundTest, AStepThatFailsIsNotCounted) {
+  ASSERT_TRUE(Train(1).ok());
+  for (const Key key : dense_keys_) {
+    servers_.rows[{static_cast<uint32_t>(job_.tables.size() - 1), key}].assign(
+        job_.tables.back().dim, std::numeric_limits<float>::quiet_NaN());
+  }
+  steps_.window().ForgetRows();
+  const Result<RoundOutcome> round = Train(100);
+  ASSERT_FALSE(round.ok());
+  EXPECT_EQ(round.status().code(), Code::kCorruption);
+  EXPECT_EQ(clock_of_steps_, 1);
+  EXPECT_EQ(servers_.reports.size(), 1u);
+}
+
+TEST(TrainingLogTest, TimesOfAllRoundsAreAddedUp) {
+  TrainingLog log;
+  StepTimes times;
+  times.steps = 3;
+  times.total_ns = 5;
+  const std::unique_ptr<Executor> executor = NewInlineExecutor();
+  const std::unique_ptr<DenseOps> ops = NewCpuOps(*executor);
+  log.EndRound(0, 3, times, *ops, nullptr);
+  log.EndRound(0, 6, times, *ops, nullptr);
+  EXPECT_EQ(log.times().steps, 6u);
+  EXPECT_EQ(log.times().total_ns, 10);
+}
+
+TEST(TrainingLogTest, TheTallyIsOfTheCallsByKind) {
+  CollectiveCounts counts;
+  counts.kinds[static_cast<size_t>(CollectiveKind::kAllReduce)] = {2, 80};
+  counts.kinds[static_cast<size_t>(CollectiveKind::kReduceScatter)] = {3, 90};
+  counts.kinds[static_cast<size_t>(CollectiveKind::kAllGather)] = {4, 100};
+  const CollectiveTally tally = TallyOf(counts, 7);
+  EXPECT_EQ(tally.allreduce_calls, 2u);
+  EXPECT_EQ(tally.allreduce_bytes, 80u);
+  EXPECT_EQ(tally.reduce_scatter_calls, 3u);
+  EXPECT_EQ(tally.reduce_scatter_bytes, 90u);
+  EXPECT_EQ(tally.allgather_calls, 4u);
+  EXPECT_EQ(tally.allgather_bytes, 100u);
+  EXPECT_EQ(tally.state_bytes, 7u);
+}
+
+}  // namespace
+}  // namespace hdps

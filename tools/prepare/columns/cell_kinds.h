@@ -1,0 +1,38 @@
+// Cells that mean a number, a date or a list to a person, and a text to a job.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/base/enum_words.h"
+
+namespace hdps {
+
+enum class CellKind : uint8_t {
+  kDecimalComma,  // 1,5
+  kThousands,     // 1,234 or 1.234,5
+  kPercent,       // 45%
+  kCurrency,      // $12.50
+  kInfinity,      // inf
+  kDate,          // 2024-01-31, 31/01/2024 08:00
+  kList           // [1, 2, 3]
+};
+constexpr auto WordsOf(CellKind) {
+  using enum CellKind;
+  return EnumWords(kDecimalComma, "numbers with a decimal comma", kThousands,
+                   "numbers with a thousands separator", kPercent, "numbers with a percent sign",
+                   kCurrency, "amounts with a currency", kInfinity, "infinite numbers", kDate,
+                   "dates", kList, "lists in brackets");
+}
+
+// A number as the parser of a job with this data.decimal reads it.
+std::optional<double> NumberOf(std::string_view cell, const std::string& decimal);
+
+// None for a cell that is a plain number or text. `decimal` is as data.decimal.
+std::optional<CellKind> CellKindOf(std::string_view cell, const std::string& decimal);
+
+// The advice for a column of such cells: "write 1234 for 1,234".
+std::string MendOf(CellKind kind);
+
+}  // namespace hdps

@@ -1,0 +1,18 @@
+// Text as a shell takes it: what is printed can be pasted.
+#pragma once
+
+#include <string>
+
+namespace hdps {
+
+// As it is where no character means something to a shell, else between single quotes.
+inline std::string ShellWord(const std::string& text) {
+  constexpr const char* kUnquoted =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  if (!text.empty() && text.find_first_not_of(kUnquoted) == text.npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+}  // namespace hdps

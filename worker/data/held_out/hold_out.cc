@@ -1,0 +1,95 @@
+// The bytes of a row on both sides of its labels, as one hash.
+
+#include <algorithm>
+
+#include "common/base/hash.h"
+#include "common/job/job_facts.h"
+#include "worker/data/formats/cell_scan.h"
+#include "worker/data/header_check.h"
+#include "worker/data/held_out/hold_out.h"
+#include "worker/data/number.h"
+
+namespace hdps {
+namespace {
+
+// Keeps it apart from the other things that the job's seed decides.
+constexpr uint64_t kHoldOutSalt = 0x76616c6964617465;
+
+}  // namespace
+
+HoldOut::HoldOut(const DataSpec& data, uint64_t seed)
+    : seed_(MixBits(seed ^ kHoldOutSalt)),
+      share_(data.validation_share),
+      label_is_(data.format == DataFormat::kIdx ? LabelIs::kFirstByte
+                : data.format == DataFormat::kCsv || data.format == DataFormat::kCriteo
+                    ? LabelIs::kCells
+                    : LabelIs::kFirstWord),
+      delimiter_(data.format == DataFormat::kCriteo ? '\t' : data.delimiter[0]),
+      quote_(data.format == DataFormat::kCsv && !data.quote.empty() ? std::optional(data.quote[0])
+                                                                    : std::nullopt),
+      columns_(data.format == DataFormat::kCsv ? data.columns : std::vector<ColumnSpec>()),
+      header_parser_(data.format == DataFormat::kCsv && data.header
+                         ? NewRowParser(data, {LabelSpec()})
+                         : nullptr) {
+  if (data.format == DataFormat::kCriteo) labels_ = {0};
+  if (!columns_.empty()) labels_ = LabelCells(OrderOf(columns_).cell_of_column);
+}
+
+HoldOut::Cells HoldOut::LabelCells(const std::vector<uint32_t>& cell_of_column) const {
+  Cells labels;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const bool there = cell_of_column[c] != CellOrder::kAbsent;
+    if (columns_[c].type == ColumnType::kLabel && there) labels.push_back(cell_of_column[c]);
+  }
+  std::ranges::sort(labels);
+  return labels;
+}
+
+void HoldOut::TakeHeader(uint32_t file, std::string_view text) {
+  if (header_parser_ == nullptr) return;
+  const Result<HeaderMatch> match =
+      MatchHeader("", header_parser_->Values(text), columns_, /*labels_read=*/false);
+  if (!match.ok()) return;
+  labels_by_header_.resize(std::max<size_t>(labels_by_header_.size(), file + 1), labels_);
+  labels_by_header_[file] = LabelCells(match->order.cell_of_column);
+}
+
+bool HoldOut::Has(uint32_t file, std::string_view row) const {
+  constexpr int kBits = 53;  // Of a double.
+  return static_cast<double>(HashOf(file, row) >> (64 - kBits)) <
+         share_ * static_cast<double>(uint64_t{1} << kBits);
+}
+
+uint64_t HoldOut::HashOf(uint32_t file, std::string_view row) const {
+  switch (label_is_) {
+    case LabelIs::kFirstByte:
+      row.remove_prefix(std::min<size_t>(1, row.size()));
+      break;
+    case LabelIs::kFirstWord:
+      row = TrimBlanks(row);
+      row.remove_prefix(std::min(row.find_first_of(" \t"), row.size()));
+      row = TrimBlanks(row);
+      break;
+    case LabelIs::kCells:
+      return HashCells(file < labels_by_header_.size() ? labels_by_header_[file] : labels_, row);
+  }
+  return HashString(row, seed_);
+}
+
+uint64_t HoldOut::HashCells(const Cells& labels, std::string_view row) const {
+  uint64_t hash = seed_;
+  size_t begin = 0, at = 0;  // What is not hashed yet, and the cell at hand.
+  uint32_t cell = 0;
+  for (const uint32_t label : labels) {
+    for (; cell < label && at <= row.size(); ++cell) {
+      at = EndOfCell(row, at, delimiter_, quote_) + 1;
+    }
+    if (at > row.size()) break;
+    hash = HashString(row.substr(begin, at - begin), hash);
+    begin = at = EndOfCell(row, at, delimiter_, quote_) + 1;
+    ++cell;
+  }
+  return HashString(row.substr(std::min(begin, row.size())), hash);
+}
+
+}  // namespace hdps

@@ -1,0 +1,47 @@
+// The rows of files one after the other, parsed, for whoever looks at the data as a whole.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/platform/file_system.h"
+#include "worker/data/line_reader.h"
+#include "worker/data/row.h"
+
+namespace hdps {
+
+struct DataSpec;
+struct LabelSpec;
+
+// Nothing is derived of the rows, and no number is transformed.
+class ParsedRows {
+ public:
+  // `labels` as in LabelsOf(job). `files` and `data` outlive it.
+  ParsedRows(FileSystem& files, const DataSpec& data, const std::vector<std::string>& paths,
+             const std::vector<LabelSpec>& labels, LineRules rules);
+
+  Status Start() { return lines_.Start(); }
+  // The next row that can be read; false behind the last.
+  Result<bool> Next(Row* row);
+  // Of the last row: its line, valid until the next call, and how many lines stand before it that
+  // are rows or bad rows.
+  const Line& line() const { return line_; }
+  uint64_t number() const { return taken_ - 1; }
+  uint64_t bytes_read() const { return lines_.bytes_read(); }
+
+ private:
+  Status TakeHeader(const std::string& path, std::string_view text);
+
+  const DataSpec& data_;
+  const std::unique_ptr<RowParser> parser_;
+  std::optional<CellOrder> order_;  // Of the file at hand, where its header names its columns.
+  LineReader lines_;
+  Line line_;
+  uint64_t taken_ = 0;
+};
+
+}  // namespace hdps

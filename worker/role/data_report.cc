@@ -1,0 +1,40 @@
+// Looks at files and remembers what is still to be told.
+#include "worker/role/data_report.h"
+
+#include <glog/logging.h>
+
+#include <utility>
+
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "worker/data/batch_reader.h"
+
+namespace hdps {
+
+DataReport::DataReport(const Job& job, FileSystem& files)
+    : job_(job), files_(files), training_(files, job.data.train) {}
+
+void DataReport::LookAtTraining(const std::string& then) { Note(training_, then); }
+
+void DataReport::LookAtEvalSet(const EvalSet& set, const std::string& then) {
+  Note(eval_sets_.try_emplace(set.name, files_, set.files).first->second, then);
+}
+
+void DataReport::Note(DataWatch& files, const std::string& then) {
+  const std::string change = files.Look(then);
+  if (change.empty()) return;
+  LOG(WARNING) << "data: " << change;
+  changes_ += (changes_.empty() ? "" : "; ") + change;
+}
+
+std::string DataReport::TakeChanges() { return std::exchange(changes_, std::string()); }
+
+Result<uint64_t> DataReport::RowsOfEpoch() {
+  if (!rows_of_epoch_) {
+    const ReaderOptions reading{.seed = job_.seed, .side = RowSide::kTrained};
+    HDPS_ASSIGN_OR_RETURN(rows_of_epoch_, CountRows(files_, job_.data, job_.data.train, reading));
+  }
+  return *rows_of_epoch_;
+}
+
+}  // namespace hdps

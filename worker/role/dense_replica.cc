@@ -1,0 +1,182 @@
+// Dense state from the servers and back, and the groups through which its gradients go.
+#include "worker/role/dense_replica.h"
+
+#include <glog/logging.h>
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/job/job_facts.h"
+#include "common/job/spec/model_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/platform/failpoint.h"
+#include "common/platform/memory_full.h"
+#include "worker/dense/dense_plan.h"
+
+namespace hdps {
+namespace {
+
+constexpr char kMemory[] =
+    "the dense layers and their optimizer's state (model.hidden, model.layers)";
+
+}  // namespace
+
+DenseReplica::DenseReplica(const Job& job, const DenseRows& rows, const TrainedPart& part,
+                           Executor& executor, MonotonicClock& time)
+    : job_(job), rows_(rows), part_(part), executor_(executor), time_(time) {}
+
+bool DenseReplica::used() const {
+  return job_.parallel.dense_exchange == DenseExchange::kAllreduce && !rows_.empty();
+}
+
+const DenseShards& DenseReplica::ShardsAt(WorkerPlace place) {
+  const bool cut = part_.rank_model() != nullptr;
+  const bool fits = shards_ != nullptr &&
+                    (cut || (shards_->rank() == place.rank && shards_->size() == place.workers));
+  if (!fits) {
+    // What a strategy cuts has no optimizer that is split as well.
+    shards_ = cut ? std::make_unique<DenseShards>(part_.model().tensors())
+                  : std::make_unique<DenseShards>(job_, part_.whole().tensors(), place.rank,
+                                                  place.workers);
+  }
+  return *shards_;
+}
+
+Status DenseReplica::CompareBuckets(const DensePlan& plan, Collective& group) const {
+  const uint64_t mine = plan.Fingerprint() ^ (job_.parallel.gradient_fp32_sync ? 0 : 1);
+  HDPS_ASSIGN_OR_RETURN(const std::vector<std::vector<uint64_t>> all,
+                        GatherLists<uint64_t>(group, {&mine, 1}));
+  for (uint32_t r = 0; r < all.size(); ++r) {
+    if (all[r].front() == mine) continue;
+    return Status(Code::kInvalidArgument,
+                  "parallel.comm_fusion: worker " + std::to_string(r) +
+                      " puts dense tensors together in another way than worker " +
+                      std::to_string(group.rank()) +
+                      "; give all workers the same parallel section and layers");
+  }
+  return Status();
+}
+
+Status DenseReplica::JoinGroup(Collective& group, WorkerPlace place) {
+  CHECK_EQ(group.size(), place.workers);
+  const DenseShards& shards = ShardsAt(place);
+  const RankModel* const cut = part_.rank_model();
+  const DensePlan plan = PlanDense(part_.job(), part_.model().tensors(), shards,
+                                   cut == nullptr ? std::vector<uint32_t>() : cut->SharedBy());
+  HDPS_RETURN_IF_ERROR(part_.CompareStrategies(group));
+  HDPS_RETURN_IF_ERROR(CompareBuckets(plan, group));
+  if (cut != nullptr) {
+    HDPS_ASSIGN_OR_RETURN(rank_groups_, RankGroups::Form(cut->graph(), group));
+  }
+  if (shards.any() && shards.places() < shards.size()) {
+    HDPS_ASSIGN_OR_RETURN(places_, group.Split(shards.group()));
+    HDPS_ASSIGN_OR_RETURN(replicas_, group.Split(shards.place()));
+  }
+  if (shards.any()) {
+    LOG(INFO) << "the optimizer of " << shards.OwnKeys().size() << " of " << rows_.keys().size()
+              << " chunks of dense tensors is kept here, shared with " << shards.places() - 1
+              << " workers";
+  }
+  if (plan.buckets.size() > 1 && group.size() > 1) {
+    queue_ = std::make_unique<CollectiveQueue>(group, time_);
+  }
+  LOG(INFO) << "dense gradients travel in " << plan.buckets.size() << " buckets";
+  return Status();
+}
+
+void DenseReplica::LeaveGroup() {
+  rank_groups_.reset();
+  queue_.reset();
+  places_.reset();
+  replicas_.reset();
+}
+
+DenseGroup DenseReplica::InGroup(Collective& group) {
+  CHECK(loaded());
+  Collective* const places = places_ == nullptr ? &group : places_.get();
+  return {{&group, places, replicas_.get()},
+          state_.get(),
+          shards_.get(),
+          queue_.get(),
+          rank_groups_.get()};
+}
+
+std::unique_ptr<DenseState> DenseReplica::NewState(const DenseShards& shards) const {
+  const Job& job = part_.job();
+  if (!part_.model().ops().on_host() && WhyDenseOnHost(job_).empty()) {
+    return std::make_unique<DeviceDenseState>(job.tables.back(), part_.model());
+  }
+  const RankGraph* const cut = part_.rank_model() ? &part_.rank_model()->graph() : nullptr;
+  const std::vector<DenseTensor>& tensors = part_.model().tensors();
+  std::vector<TensorHome> homes;
+  for (uint32_t t = 0; t < tensors.size(); ++t) {
+    const bool own = job.model.layers[tensors[t].layer].layerwise_parallel;
+    const bool copy = cut != nullptr && cut->tensors[t].first_holder != cut->rank;
+    homes.push_back(own               ? TensorHome::kOwn
+                    : copy            ? TensorHome::kCopy
+                    : shards.split(t) ? TensorHome::kSplit
+                                      : TensorHome::kEach);
+  }
+  return std::make_unique<HostDenseState>(job.tables.back(), rows_.table(), job_.seed,
+                                          shards.OwnKeys(), std::move(homes));
+}
+
+Status DenseReplica::Load(WorkerPlace place, Clock clock) {
+  if (loaded()) return Status();
+  const MemoryFor dense(kMemory);
+  const DenseShards& shards = ShardsAt(place);
+  std::unique_ptr<DenseState> state = NewState(shards);
+  // Slices of a cut model are not chunks: the whole tensors are read for them.
+  RankModel* const cut = part_.rank_model();
+  const uint32_t row_floats = state->row_floats();
+  const std::vector<Key>& keys = cut == nullptr ? state->keys() : rows_.keys();
+  std::vector<float> rows(keys.size() * row_floats);
+  HDPS_RETURN_IF_ERROR(rows_.Read(PullMode::kWithState, row_floats, keys, clock, rows));
+  state->Store(cut == nullptr ? rows : cut->CutRows(row_floats, rows));
+  if (!state->on_device()) {
+    Model& model = part_.model();
+    if (shards.any()) {
+      HDPS_RETURN_IF_ERROR(rows_.ReadInto(model, clock));
+    } else {
+      std::vector<float> weights(model.dense_floats());
+      state->ReadWeights(executor_, weights);
+      model.SetDense(weights);
+    }
+  }
+  state_ = std::move(state);
+  return Status();
+}
+
+Status DenseReplica::Store(WorkerPlace place, Clock clock) {
+  // Slices are put together when the steps are over, which takes all ranks.
+  if (!loaded() || part_.rank_model() != nullptr) return Status();
+  HDPS_FAILPOINT_OR_RETURN("worker.dense.before_store");
+  const MemoryFor dense(kMemory);
+  const std::vector<Key> stored = ShardsAt(place).StoredKeys();
+  if (stored.empty()) return Status();
+  const uint32_t row_floats = state_->row_floats();
+  const std::vector<float> rows = state_->Rows();
+  // Those that are stored are all of the keys, or the last of them.
+  CHECK_LE(stored.size(), state_->keys().size());
+  return rows_.Store(row_floats, stored, clock, std::span(rows).last(stored.size() * row_floats));
+}
+
+Status DenseReplica::StoreSlices(Collective& group, Clock clock) {
+  RankModel* const cut = part_.rank_model();
+  CHECK(cut != nullptr && loaded());
+  const uint32_t row_floats = state_->row_floats();
+  HDPS_ASSIGN_OR_RETURN(const std::vector<float> rows,
+                        cut->GatherRows(group, row_floats, state_->Rows()));
+  if (cut->graph().rank != 0) return Status();
+  return rows_.Store(row_floats, rows_.keys(), clock, rows);
+}
+
+void DenseReplica::Outdate() {
+  state_.reset();
+  shards_.reset();
+  rank_groups_.reset();
+}
+
+}  // namespace hdps

@@ -1,0 +1,80 @@
+// From a position in the data to the files, the part of this worker, and the steps to skip.
+#include "worker/role/epoch_steps.h"
+
+#include <glog/logging.h>
+
+#include <string>
+#include <utility>
+
+#include "common/job/job_spec.h"
+#include "common/job/spec/data_spec.h"
+#include "common/job/spec/parallel_spec.h"
+#include "common/job/spec/train_spec.h"
+#include "worker/data/item_pool.h"
+
+namespace hdps {
+
+Result<bool> EpochSteps::IsAt(const EpochPosition& position) const {
+  if (position.clock < position.epoch_start) {
+    return Status(Code::kInvalidArgument,
+                  "epoch " + std::to_string(position.epoch + 1) + " begins at step " +
+                      std::to_string(position.epoch_start) + ", this worker is at " +
+                      std::to_string(position.clock));
+  }
+  return steps_ != nullptr && epoch_ == position.epoch && next_ == position.clock &&
+         view_ == channel_.view()->view;
+}
+
+Status EpochSteps::Open(const Job& part, const EpochPosition& position, const EpochSplit& split) {
+  CHECK_GE(position.clock, position.epoch_start);
+  const bool full_batch = job_.parallel.dataset_strategy == DatasetStrategy::kFullBatch;
+  const uint32_t rank = channel_.rank().value;
+  const auto workers = static_cast<uint32_t>(channel_.view()->workers.size());
+  if (items_ == nullptr && job_.data.negatives.per_positive > 0) {
+    items_ = std::make_shared<ItemPool>(files_, job_);
+  }
+  PipelineOptions options;
+  options.paths = job_.data.train;
+  options.reader.seed = job_.seed;
+  options.reader.items = items_;
+  options.reader.batch_size = job_.train.batch_size;
+  options.reader.side = RowSide::kTrained;
+  options.reader.part = full_batch ? 0 : rank;
+  options.reader.num_parts = full_batch ? 1 : workers;
+  options.parts = {job_.train.micro_batches, job_.parallel.interleave_num};
+  if (split.whole_batch) {
+    options.parts.workers = std::exchange(options.reader.num_parts, 1);
+    options.parts.worker = std::exchange(options.reader.part, 0);
+  }
+  options.steps_in_use = job_.train.lookahead + 2;
+  options.epoch = position.epoch;
+  options.skip_steps = static_cast<uint64_t>(position.clock - position.epoch_start);
+  options.plan.view = channel_.view();
+  options.plan.sections = channel_.sections();
+  options.plan.dense_keys = split.dense_keys;
+  options.plan.hot = split.hot;
+  options.executor = &executor_;
+  options.board = &channel_.board();
+  Close();
+  HDPS_ASSIGN_OR_RETURN(steps_, StepPipeline::Start(part, files_, time_, options));
+  window_ = std::make_unique<StepWindow>(*steps_, part, channel_, time_);
+  epoch_ = position.epoch;
+  next_ = position.clock;
+  view_ = channel_.view()->view;
+  bad_rows_ = 0;
+  return Status();
+}
+
+void EpochSteps::Close() {
+  window_.reset();
+  steps_.reset();
+}
+
+void EpochSteps::Pop() {
+  CHECK_GT(window_->size(), 0u);
+  bad_rows_ = window_->at(0).prepared->bad_rows;
+  ++next_;
+  window_->Pop();
+}
+
+}  // namespace hdps

@@ -1,0 +1,46 @@
+// Fills the window, makes its first step, tells of it, and goes on.
+#include "worker/role/training_round.h"
+
+#include "common/protocol/membership_messages.h"
+#include "worker/step/label_count.h"
+
+namespace hdps {
+
+Result<RoundOutcome> TrainingRound::Run(const Command& train, Clock* clock) {
+  RoundOutcome round;
+  StepWindow& window = steps_.window();
+  const uint64_t bad_rows_before = steps_.bad_rows();
+  bool pause = false;
+  while (*clock < train.until && !pause) {
+    const int64_t begin = time_.NowNs();
+    channel_.board().Enter("read");
+    HDPS_RETURN_IF_ERROR(window.Fill(1, 1));
+    runner_.times().read_wait_ns += time_.NowNs() - begin;
+    if (window.size() == 0) {
+      round.end_of_epoch = true;
+      break;
+    }
+    if (!round.pause) round.pause = channel_.TakePause();
+    const StepTask task{*clock, train.until, round.pause.has_value(), train.rate, train.epoch};
+    HDPS_ASSIGN_OR_RETURN(const StepOutcome step, runner_.Run(window, task));
+    ++*clock;
+    pause = step.pause;
+    round.examples += step.examples;
+    round.loss_sum += step.loss_sum;
+    const PreparedStep& prepared = *window.at(0).prepared;
+    for (const StepParts::Part& part : prepared.parts.parts()) {
+      round.labels.Add(CountLabels(part.batch));
+    }
+    Heartbeat report = log_.AddStep(step, *clock, prepared.progress);
+    if (cache_ != nullptr) report.cache = cache_->tally();
+    channel_.Report(report);
+    if (after_step_) {
+      after_step_({train.epoch, *clock, step.examples, step.loss_sum, runner_.times()});
+    }
+    steps_.Pop();
+    round.bad_rows = steps_.bad_rows() - bad_rows_before;
+  }
+  return round;
+}
+
+}  // namespace hdps

@@ -1,0 +1,59 @@
+// The steps of one command to train: until its clock, the end of the epoch, or a pause.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/platform/monotonic_clock.h"
+#include "worker/cache/device_cache.h"
+#include "worker/exchange/node_channel.h"
+#include "worker/role/epoch_steps.h"
+#include "worker/role/training_log.h"
+#include "worker/step/step_report.h"
+#include "worker/step/step_runner.h"
+
+namespace hdps {
+
+// What a round comes to.
+struct RoundOutcome {
+  uint64_t examples = 0;
+  double loss_sum = 0;
+  uint64_t bad_rows = 0;
+  LabelTally labels;
+  bool end_of_epoch = false;
+  std::optional<Command> pause;  // A kPause that came meanwhile and has to be answered too.
+};
+
+// Invariant: `*clock` is the number of steps that are done, also where one has failed. A pause ends
+// the round behind the step at which all workers that have to agree on it do.
+//
+// Belongs to the trainer's thread.
+class TrainingRound {
+ public:
+  // All of them outlive it. `cache` may be null and `after_step` empty.
+  TrainingRound(NodeChannel& channel, MonotonicClock& time, EpochSteps& steps, StepRunner& runner,
+                const DeviceCache* cache, const AfterStep& after_step, TrainingLog& log)
+      : channel_(channel),
+        time_(time),
+        steps_(steps),
+        runner_(runner),
+        cache_(cache),
+        after_step_(after_step),
+        log_(log) {}
+
+  // Requires: the steps are open at `*clock` of the command's epoch.
+  Result<RoundOutcome> Run(const Command& train, Clock* clock);
+
+ private:
+  NodeChannel& channel_;
+  MonotonicClock& time_;
+  EpochSteps& steps_;
+  StepRunner& runner_;
+  const DeviceCache* const cache_;
+  const AfterStep& after_step_;
+  TrainingLog& log_;
+};
+
+}  // namespace hdps
