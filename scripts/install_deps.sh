@@ -15,8 +15,9 @@ packages=(
   nlohmann-json3-dev libfast-float-dev libxxhash-dev zlib1g-dev libzstd-dev
   libgtest-dev libgmock-dev libbenchmark-dev        # tests, benchmarks
 )
-# For tests that start an sshd, machines made of namespaces, or what a unit of systemd allows.
-test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2)
+# For tests that start an sshd, machines made of namespaces, what a unit of systemd allows, or that
+# draw what a page draws.
+test_packages=(openssh-client openssh-server iproute2 util-linux systemd libseccomp2 graphviz)
 # For the gates of .ci/run and for scripts/dev/bundle.sh only.
 developer_packages=("${test_packages[@]}" clang-14 libclang-rt-14-dev llvm-14 clang-format-14 shellcheck patchelf)
 # For the pictures of scripts/dev/plot_*.py only.
