@@ -64,10 +64,6 @@ def comments_of_tree(root):
             for file in sorted(files) for comment in comments_of(file.read_text())]
 
 
-def room(path):
-    return "/".join(path.split("/")[:-1][:2])
-
-
 def self_test():
     text = ('// Purpose.\n#pragma once\n\n// First line,\n// second line.\nint F(\n    int a);\n'
             'int x = 1\'000;  // Trailing,\n                // and more.\nauto s = "// no"; char c = \'"\';\n'
@@ -86,7 +82,7 @@ def main():
     options = dict(re.findall(r"--(seed|count)=(\d+)", " ".join(sys.argv)))
     count, comments = int(options.get("count", 40)), comments_of_tree(ROOT)
     if count == 0:
-        rooms = collections.Counter(room(path) for path, _ in comments)
+        rooms = collections.Counter("/".join(path.split("/")[:-1][:2]) for path, _ in comments)
         print("\n".join(f"{rooms[name]:6}  {name}" for name in sorted(rooms)) + f"\n{len(comments):6}  in all")
     elif "seed" not in options:
         sys.exit(__doc__)
